@@ -1,0 +1,110 @@
+package job
+
+import (
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Kind says which of Velero's two kinds of job a Job is.
+type Kind string
+
+// The two kinds.
+const (
+	Backup  Kind = "Backup"
+	Restore Kind = "Restore"
+)
+
+// Job is one Backup or Restore as a person sees it, at the moment of the last
+// event about it. It is immutable; [Next] makes a new one for each event.
+type Job struct {
+	Kind      Kind
+	Namespace string
+	Name      string
+	UID       types.UID
+
+	// Phase is Velero's word for the state, never translated: a phase that
+	// this version of veltui does not know is shown as it is.
+	Phase string
+	// Stage is where the job stands in its life, in the words of the screens.
+	// It never goes back while the job lives.
+	Stage Stage
+	// Stages are all stages that this kind of job passes, in their order.
+	Stages []StageRecord
+
+	// Created, Started and Completed are the cluster's own time stamps; zero
+	// where the resource has none (a Failed backup may lack Completed).
+	Created   time.Time
+	Started   time.Time
+	Completed time.Time
+	// Deleting is true once the resource has a deletion time stamp.
+	Deleting bool
+
+	Items      Items
+	Volumes    []Volume
+	Operations Operations
+
+	// Fraction is what a bar shows of the present stage, from 0 to 1. It never
+	// goes back within a stage and stays below 1 until the phase is terminal.
+	Fraction float64
+	// FractionKnown is false while nothing can be said (no total yet).
+	FractionKnown bool
+
+	Warnings         int
+	Errors           int
+	FailureReason    string
+	ValidationErrors []string
+
+	// BackupName is the backup that a restore reads from; empty for backups.
+	BackupName string
+	// ScheduleName is the schedule that made the backup, or that a restore
+	// was told to restore from.
+	ScheduleName string
+	// StorageLocation is the BackupStorageLocation's name (backups only).
+	StorageLocation string
+	// QueuePosition is Velero's own; 0 unless the backup is Queued.
+	QueuePosition int
+
+	// Changed is when the resource, or one of its volumes, last changed: the
+	// newest of the API server's own field-manager times and of the changes
+	// seen by this process, in the cluster's clock.
+	Changed time.Time
+
+	// Object is the Backup or Restore itself, shared and read-only.
+	Object client.Object
+
+	track track
+}
+
+// Input is all that the cluster says about one job at one moment. Exactly one
+// of Backup and Restore is set.
+type Input struct {
+	Backup  *velerov1.Backup
+	Restore *velerov1.Restore
+	// Volumes are the job's volume resources, sorted by kind and name.
+	Volumes []Volume
+	// At is when this was seen, in the cluster's clock.
+	At time.Time
+}
+
+// Items is the progress of items that Velero's own numbers tell.
+type Items struct {
+	Done  int
+	Total int
+	// Known is false until Velero has written a progress at all.
+	Known bool
+	// Estimated is true while Total is veltui's estimate and not Velero's own.
+	Estimated bool
+	// RevisedFrom is the total before the last time it changed while the job
+	// ran, or 0 if it never did.
+	RevisedFrom int
+}
+
+// Operations are the counters of asynchronous item operations.
+type Operations struct {
+	Attempted int
+	Completed int
+	Failed    int
+}

@@ -1,0 +1,43 @@
+package job
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// VolumeKind is the custom resource that moves a volume's data.
+type VolumeKind string
+
+// The four kinds.
+const (
+	PodVolumeBackup  VolumeKind = "PodVolumeBackup"
+	PodVolumeRestore VolumeKind = "PodVolumeRestore"
+	DataUpload       VolumeKind = "DataUpload"
+	DataDownload     VolumeKind = "DataDownload"
+)
+
+// Volume is one volume of a job whose data is being moved.
+type Volume struct {
+	Kind  VolumeKind
+	Name  string
+	UID   types.UID
+	Phase string
+	// Target says what is moved, in the reader's words: namespace/pod:volume
+	// or namespace/pvc.
+	Target string
+	Node   string
+	// Done and Total are bytes as the uploader counts them (processed, not
+	// sent); Total is 0 until it is known and may grow (velero-facts 2.3).
+	Done  int64
+	Total int64
+
+	Created   time.Time
+	Started   time.Time
+	Completed time.Time
+	// Changed is when the resource last changed, in the cluster's clock.
+	Changed time.Time
+	Message string
+	// CancelAsked is true if spec.cancel is set.
+	CancelAsked bool
+}

@@ -1,0 +1,122 @@
+package watch
+
+import (
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/job"
+)
+
+// Snapshot is all that is known of one Velero installation at one moment. It
+// is immutable and shares what did not change with the one before.
+type Snapshot struct {
+	// Seq grows by at least one with each snapshot of a Watcher.
+	Seq uint64
+	// At is when it was taken, in the cluster's clock.
+	At time.Time
+	// ClockOffset is the cluster's clock minus ours; zero if they agree within
+	// two seconds or nothing is known. now.Add(ClockOffset) is the cluster's now.
+	ClockOffset time.Duration
+
+	// Namespace is the one that is watched, and NamespaceFrom how it was
+	// chosen; OtherNamespaces are further ones that hold a Velero.
+	Namespace       string
+	NamespaceFrom   NamespaceFrom
+	OtherNamespaces []string
+
+	Health  Health
+	Sources []Source
+
+	// Jobs are all backups and restores, newest first (creation, then name).
+	Jobs []*job.Job
+	// Active are those of Jobs that have not ended, in the same order.
+	Active []*job.Job
+
+	Schedules    []*velerov1.Schedule
+	Locations    []*velerov1.BackupStorageLocation
+	Repositories []*velerov1.BackupRepository
+	Deletions    []*velerov1.DeleteBackupRequest
+
+	Server     job.Server
+	NodeAgents []job.Agent
+
+	// Changes are the jobs as they were after each change since the last
+	// snapshot that Next returned, oldest first; only kept with
+	// [Options.Journal]. A deleted job is in it with Deleted set.
+	Changes []Change
+	// Dropped counts changes that did not fit into the journal.
+	Dropped int
+}
+
+// Change is one state that a job was in.
+type Change struct {
+	Job     *job.Job
+	Deleted bool
+}
+
+// NamespaceFrom says how the namespace was chosen.
+type NamespaceFrom string
+
+// The ways, in order of precedence.
+const (
+	FromFlag     NamespaceFrom = "flag"
+	FromEnv      NamespaceFrom = "VELERO_NAMESPACE"
+	FromContext  NamespaceFrom = "context"
+	FromSearch   NamespaceFrom = "found"
+	FromFallback NamespaceFrom = "default"
+)
+
+// HealthState is the state of the connection to the API server.
+type HealthState string
+
+// The states.
+const (
+	// Connecting: nothing has been heard from the API server yet.
+	Connecting HealthState = "connecting"
+	// Live: every source that can be watched is, and the server answers.
+	Live HealthState = "live"
+	// Stale: what is shown may be out of date since Health.Since.
+	Stale HealthState = "stale"
+	// Unauthorized: the API server no longer takes our credentials.
+	Unauthorized HealthState = "unauthorized"
+)
+
+// Health is how much the snapshot can be trusted.
+type Health struct {
+	State HealthState
+	// Since is when the state began; for Stale, when the data was last known
+	// to be right. In the cluster's clock.
+	Since time.Time
+	// Err is the last error in one line, empty when Live.
+	Err string
+	// RetryAt is when the next attempt is made, zero when Live.
+	RetryAt time.Time
+}
+
+// SourceState is the state of one watched kind.
+type SourceState string
+
+// The states.
+const (
+	SourceSyncing   SourceState = "syncing"
+	SourceLive      SourceState = "live"
+	SourceStale     SourceState = "stale"
+	SourceForbidden SourceState = "forbidden"
+	SourceMissing   SourceState = "missing"
+)
+
+// Source is one watched kind.
+type Source struct {
+	// Resource is the plural with its group, such as backups.velero.io.
+	Resource string
+	State    SourceState
+	Since    time.Time
+	Err      string
+	// Objects is how many are held.
+	Objects int
+}
+
+// Surroundings is what job verdicts need to know, at the given moment of our
+// own clock.
+func (s *Snapshot) Surroundings(now time.Time) job.Surroundings { panic("todo") }
