@@ -41,4 +41,4 @@ $(TESTBED)/etcd:
 $(TESTBED)/kube-apiserver:
 	@echo "building kube-apiserver $(KUBE_VERSION) (once; about four minutes on two cores)"
 	@mkdir -p $(TESTBED)
-	@cd tools/kubernetes && CGO_ENABLED=0 $(GO) build -p $(JOBS) -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kube-apiserver
+	@cd tools/kubernetes && CGO_ENABLED=0 $(GO) build -p $(JOBS) -trimpath -ldflags '-s -w -X k8s.io/component-base/version.gitVersion=$(KUBE_VERSION)' -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kube-apiserver

@@ -1,0 +1,130 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// startTimeout is generous because a loaded machine may need a minute to get a
+// kube-apiserver ready; it costs nothing where it is not needed.
+const startTimeout = 3 * time.Minute
+
+// Options say what a control plane is started with.
+type Options struct {
+	// NoCRDs leaves Velero's CRDs out.
+	NoCRDs bool
+	// APIServerLog gets kube-apiserver's output; nil discards it.
+	APIServerLog io.Writer
+	// APIServerFlags are set on top of envtest's, by name without dashes.
+	APIServerFlags map[string]string
+}
+
+// ControlPlane is a running etcd and kube-apiserver.
+type ControlPlane struct {
+	env    *envtest.Environment
+	config *rest.Config
+	dir    string
+	dog    *watchdog
+}
+
+// Start starts etcd and kube-apiserver on random loopback ports with their
+// data in a new temporary folder. Stop must be called when it is done with.
+func Start(ctx context.Context, o Options) (*ControlPlane, error) {
+	assets, err := Assets()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "veltui-testbed-")
+	if err != nil {
+		return nil, fmt.Errorf("making the test bed's folder: %w", err)
+	}
+	c := &ControlPlane{dir: dir}
+	if err := c.start(ctx, assets, o); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the control plane: %w", err), c.Stop())
+	}
+	return c, nil
+}
+
+// ForTest is Start with Stop as the test's clean-up. It fails the test if the
+// control plane cannot be had: an integration test is never skipped silently.
+func ForTest(t testing.TB, o Options) *ControlPlane {
+	t.Helper()
+	c, err := Start(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Errorf("stopping the control plane: %v", err)
+		}
+	})
+	return c
+}
+
+func (c *ControlPlane) start(ctx context.Context, assets string, o Options) error {
+	dog, err := startWatchdog(c.dir)
+	if err != nil {
+		return err
+	}
+	c.dog = dog
+	c.env = &envtest.Environment{
+		BinaryAssetsDirectory:    assets,
+		ControlPlaneStartTimeout: startTimeout,
+		ControlPlaneStopTimeout:  30 * time.Second,
+	}
+	if err := c.wrapPrograms(assets); err != nil {
+		return err
+	}
+	apiServer := c.env.ControlPlane.GetAPIServer()
+	apiServer.Out, apiServer.Err = o.APIServerLog, o.APIServerLog
+	for name, value := range o.APIServerFlags {
+		apiServer.Configure().Set(name, value)
+	}
+	if c.config, err = c.env.Start(); err != nil {
+		return err
+	}
+	c.config.QPS, c.config.Burst = -1, 0
+	if _, err := c.KubeconfigFor(c.config, "kubeconfig"); err != nil {
+		return err
+	}
+	if o.NoCRDs {
+		return nil
+	}
+	return InstallCRDs(ctx, c.config)
+}
+
+// Config returns a copy of the administrator's client configuration.
+func (c *ControlPlane) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// Dir is the temporary folder; it goes away with Stop.
+func (c *ControlPlane) Dir() string { return c.dir }
+
+// Kubeconfig is the path of an administrator's kubeconfig.
+func (c *ControlPlane) Kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
+
+// Stop ends both servers and removes the folder. It is safe to call again.
+func (c *ControlPlane) Stop() error {
+	var errs []error
+	if c.env != nil {
+		// A paused server would not hear that it shall end.
+		if err := c.ResumeAPIServer(); err != nil && !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		errs = append(errs, c.env.Stop())
+		c.env = nil
+	}
+	if c.dog != nil {
+		errs = append(errs, c.dog.stop())
+		c.dog = nil
+	}
+	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
+}

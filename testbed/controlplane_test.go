@@ -1,0 +1,121 @@
+package testbed
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The watchdog test runs this test binary once more as the parent that dies.
+const parentEnv = "VELTUI_TESTBED_PARENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(parentEnv) != "" {
+		c, err := Start(context.Background(), Options{NoCRDs: true})
+		if err != nil {
+			panic(err)
+		}
+		os.Stdout.WriteString(c.Dir() + "\n")
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func TestControlPlaneKeepsItsDataOverACrash(t *testing.T) {
+	c := ForTest(t, Options{})
+	ctx := t.Context()
+	k8s, err := client.New(c.Config(), client.Options{Scheme: Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "velero"}}); err != nil {
+		t.Fatal(err)
+	}
+	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "b"}}
+	if err := k8s.Create(ctx, backup); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := c.KillAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	if err := k8s.Get(ctx, client.ObjectKeyFromObject(backup), backup); err == nil {
+		t.Error("a killed API server answers")
+	}
+	if err := c.StartAPIServer(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := k8s.Get(ctx, client.ObjectKeyFromObject(backup), backup); err != nil {
+		t.Errorf("reading the backup after the crash: %v", err)
+	}
+
+	user, err := c.User("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	powerless, err := client.New(user, client.Options{Scheme: Scheme()})
+	if err == nil {
+		err = powerless.Get(ctx, client.ObjectKeyFromObject(backup), backup)
+	}
+	if err == nil || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("a user without rights got %v, want a refusal", err)
+	}
+}
+
+func TestWatchdogEndsServersOfADeadParent(t *testing.T) {
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), parentEnv+"=1")
+	parent.Stderr = os.Stderr
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := strings.TrimSpace(line)
+	var pids []string
+	for _, program := range []string{etcdProgram, apiServerProgram} {
+		pid, err := os.ReadFile(filepath.Join(dir, program+".pid"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, strings.TrimSpace(string(pid)))
+	}
+	if err := parent.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait()
+
+	deadline := time.Now().Add(time.Minute)
+	gone := func() bool {
+		for _, pid := range pids {
+			if exec.Command("kill", "-0", pid).Run() == nil {
+				return false
+			}
+		}
+		_, err := os.Stat(dir)
+		return os.IsNotExist(err)
+	}
+	for !gone() {
+		if time.Now().After(deadline) {
+			t.Fatalf("servers %v or folder %s are still there", pids, dir)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}

@@ -1,0 +1,102 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// wrapPrograms makes envtest start each server through a script that writes
+// its process id down and then becomes the server: envtest itself does not
+// tell the ids, and to kill, stop or watch over a server we need them.
+func (c *ControlPlane) wrapPrograms(assets string) error {
+	wrap := func(program string) (string, error) {
+		path := filepath.Join(c.dir, program)
+		script := fmt.Sprintf("#!/bin/sh\necho $$ > '%s'\nexec '%s' \"$@\"\n", c.pidFile(program), filepath.Join(assets, program))
+		if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+			return "", fmt.Errorf("wrapping %s: %w", program, err)
+		}
+		return path, nil
+	}
+	apiServerPath, err := wrap(apiServerProgram)
+	if err != nil {
+		return err
+	}
+	etcdPath, err := wrap(etcdProgram)
+	if err != nil {
+		return err
+	}
+	apiServer := c.env.ControlPlane.GetAPIServer()
+	apiServer.Path = apiServerPath
+	apiServer.CertDir = filepath.Join(c.dir, "certs")
+	apiServer.StartTimeout = startTimeout
+	c.env.ControlPlane.Etcd = &envtest.Etcd{
+		Path:         etcdPath,
+		DataDir:      filepath.Join(c.dir, "data"),
+		StartTimeout: startTimeout,
+	}
+	return errors.Join(os.Mkdir(apiServer.CertDir, 0o700), os.Mkdir(filepath.Join(c.dir, "data"), 0o700))
+}
+
+func (c *ControlPlane) pidFile(program string) string {
+	return filepath.Join(c.dir, program+".pid")
+}
+
+func (c *ControlPlane) signal(program string, sig syscall.Signal) error {
+	data, err := os.ReadFile(c.pidFile(program))
+	if err != nil {
+		return fmt.Errorf("finding the process id of %s: %w", program, err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		return fmt.Errorf("reading the process id of %s: %w", program, err)
+	}
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return fmt.Errorf("finding %s: %w", program, err)
+	}
+	if err := process.Signal(sig); err != nil {
+		return fmt.Errorf("sending %s to %s: %w", sig, program, err)
+	}
+	return nil
+}
+
+// KillAPIServer ends kube-apiserver as a crash would (SIGKILL) and waits until
+// it is gone; etcd and the data stay.
+func (c *ControlPlane) KillAPIServer() error {
+	if err := c.signal(apiServerProgram, syscall.SIGKILL); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for c.signal(apiServerProgram, 0) == nil {
+		if time.Now().After(deadline) {
+			return errors.New("kube-apiserver is still there after SIGKILL")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return nil
+}
+
+// StartAPIServer starts kube-apiserver again after KillAPIServer, on the same
+// port with the same data, and waits until it is ready.
+func (c *ControlPlane) StartAPIServer(context.Context) error {
+	if err := c.env.ControlPlane.GetAPIServer().Start(); err != nil {
+		return fmt.Errorf("starting kube-apiserver again: %w", err)
+	}
+	return nil
+}
+
+// PauseAPIServer makes kube-apiserver hang (SIGSTOP): connections stay open,
+// nothing is answered.
+func (c *ControlPlane) PauseAPIServer() error { return c.signal(apiServerProgram, syscall.SIGSTOP) }
+
+// ResumeAPIServer ends the hang (SIGCONT).
+func (c *ControlPlane) ResumeAPIServer() error { return c.signal(apiServerProgram, syscall.SIGCONT) }
