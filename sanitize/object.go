@@ -1,0 +1,153 @@
+package sanitize
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// maxDepth bounds the walk; Kubernetes' own types are far below it.
+const maxDepth = 64
+
+// Object cleans every string that the value behind p holds, in place: fields,
+// elements, map keys and map values, as [String] does, and the JSON of a
+// [runtime.RawExtension], which stays JSON. Other byte slices (certificates)
+// stay as they are; encoders write them in base64. p must be a pointer;
+// anything else is left alone. Nothing is allocated for a struct of clean
+// strings.
+func Object(p any) {
+	v := reflect.ValueOf(p)
+	if v.Kind() == reflect.Pointer && !v.IsNil() {
+		walk(v.Elem(), maxDepth)
+	}
+}
+
+// walk cleans v, which can be set.
+func walk(v reflect.Value, depth int) {
+	if depth == 0 {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		s := v.String()
+		if clean := String(s); clean != s {
+			v.SetString(clean)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			walk(v.Elem(), depth-1)
+		}
+	case reflect.Interface:
+		walkInterface(v, depth)
+	case reflect.Struct:
+		if raw, ok := v.Addr().Interface().(*runtime.RawExtension); ok && raw.Raw != nil {
+			raw.Raw = cleanJSON(raw.Raw)
+		}
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanSet() {
+				walk(f, depth-1)
+			}
+		}
+	case reflect.Slice:
+		if holdsText(v.Type().Elem().Kind()) {
+			for i := range v.Len() {
+				walk(v.Index(i), depth-1)
+			}
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			walk(v.Index(i), depth-1)
+		}
+	case reflect.Map:
+		walkMap(v, depth)
+	}
+}
+
+// walkInterface cleans what v holds; a value that is not a pointer has to be
+// copied to be changed.
+func walkInterface(v reflect.Value, depth int) {
+	if v.IsNil() {
+		return
+	}
+	if v.Elem().Kind() == reflect.Pointer {
+		if !v.Elem().IsNil() {
+			walk(v.Elem().Elem(), depth-1)
+		}
+		return
+	}
+	held := reflect.New(v.Elem().Type()).Elem()
+	held.Set(v.Elem())
+	walk(held, depth-1)
+	v.Set(held)
+}
+
+// walkMap cleans keys and values. Of two keys that become the same, the one
+// that was clean before is kept.
+func walkMap(m reflect.Value, depth int) {
+	if m.Len() == 0 {
+		return
+	}
+	if strs, ok := m.Interface().(map[string]string); ok {
+		cleanStrings(strs)
+		return
+	}
+	t := m.Type()
+	key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
+	for it := m.MapRange(); it.Next(); {
+		old := it.Key()
+		key.Set(old)
+		walk(key, depth-1)
+		value.Set(it.Value())
+		walk(value, depth-1)
+		if key.Equal(old) {
+			m.SetMapIndex(old, value)
+			continue
+		}
+		m.SetMapIndex(old, reflect.Value{})
+		if !m.MapIndex(key).IsValid() {
+			m.SetMapIndex(key, value)
+		}
+	}
+}
+
+// cleanStrings is the quick way for labels and annotations.
+func cleanStrings(m map[string]string) {
+	for k, v := range m {
+		ck, cv := String(k), String(v)
+		if ck == k {
+			if cv != v {
+				m[k] = cv
+			}
+			continue
+		}
+		delete(m, k)
+		if _, taken := m[ck]; !taken {
+			m[ck] = cv
+		}
+	}
+}
+
+// holdsText reports whether a value of that kind can hold a string at all.
+func holdsText(k reflect.Kind) bool {
+	switch k {
+	case reflect.String, reflect.Pointer, reflect.Interface, reflect.Struct,
+		reflect.Slice, reflect.Array, reflect.Map:
+		return true
+	}
+	return false
+}
+
+// cleanJSON cleans JSON as one line. What is not JSON any more afterwards
+// becomes a JSON string.
+func cleanJSON(raw []byte) []byte {
+	s := Cut(string(raw), MaxText)
+	if json.Valid([]byte(s)) {
+		return []byte(s)
+	}
+	quoted, err := json.Marshal(String(s))
+	if err != nil {
+		return []byte("null")
+	}
+	return quoted
+}
