@@ -1,47 +1,203 @@
 package job
 
-import "time"
+import (
+	"slices"
+	"time"
 
-// track is what a Job remembers of its past: the samples for rate and ETA.
-type track struct{}
-
-// Next folds what the cluster says now into what was known before. prev is nil
-// for a job seen for the first time. The result shares memory with prev and in.
-func Next(prev *Job, in Input) *Job { panic("todo") }
-
-// Terminal reports whether the job has ended and will not change by itself.
-func (j *Job) Terminal() bool { panic("todo") }
-
-// Elapsed is how long the job has run: from its start (its creation while it
-// has none) to its completion or now.
-func (j *Job) Elapsed(now time.Time) time.Duration { panic("todo") }
-
-// Rate is the speed of the present stage over a sliding window, in items or
-// bytes (see [Job.Unit]) a second. ok is false without enough evidence.
-func (j *Job) Rate(now time.Time) (perSecond float64, ok bool) { panic("todo") }
-
-// ETA is the time left in the present stage. ok is false while any number
-// would be a guess.
-func (j *Job) ETA(now time.Time) (left time.Duration, ok bool) { panic("todo") }
-
-// Unit is what the present stage counts.
-type Unit string
-
-// The units of progress.
-const (
-	UnitItems      Unit = "items"
-	UnitBytes      Unit = "bytes"
-	UnitOperations Unit = "operations"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Progress is the present stage's numbers, in its own unit. known is false
-// while there is no total.
-func (j *Job) Progress() (done, total int64, unit Unit, known bool) { panic("todo") }
+// track is what a Job remembers of its past, and what it has worked out of the
+// resources so that nobody needs to do so again.
+type track struct {
+	// filesystem sums up pod volume backups and restores, movers data uploads
+	// and data downloads.
+	filesystem, movers tally
+	samples            samples
+	// moved is when the job's own resource last changed its phase or one of
+	// its counters, volumesMoved when one of its volumes did. At first sight
+	// they are what the field-manager times tell, or the time of that sight.
+	moved, volumesMoved time.Time
+	// movedKnown is false while moved is only the time of the first sight.
+	movedKnown bool
+	// itemsMoved is moved for the item counters alone.
+	itemsMoved time.Time
+	// drawnIn is the stage that the fraction belongs to: the present one, or
+	// the last known one while the phase is unknown.
+	drawnIn Stage
+	// revived is true once a job that had ended went on: Velero, or a person,
+	// wrote a phase that is not terminal over one that is (Velero issue 7230).
+	revived bool
+}
 
-// Queue says why a job that has not begun waits: its place in the line (1 is
-// next), and the reason in words. ok is false for a job that does not wait for
-// its turn.
-func (j *Job) Queue(s Surroundings) (position int, reason string, ok bool) { panic("todo") }
+// Next folds what the cluster says now into what was known before. prev is nil
+// for a job seen for the first time; a prev with another uid counts as nil,
+// because that is another job of the same name. The result shares memory with
+// prev and in, and is prev itself if nothing changed.
+func Next(prev *Job, in Input) *Job {
+	object, ok := in.object()
+	if !ok {
+		return prev
+	}
+	if prev != nil && prev.UID != object.GetUID() {
+		prev = nil
+	}
+	sameObject := prev != nil && sameVersion(prev.Object, object)
+	sameVolumes := prev != nil && slices.Equal(prev.Volumes, in.Volumes)
+	if sameObject && sameVolumes {
+		return prev
+	}
 
-// Verdict judges the job from its own resources and its surroundings.
-func (j *Job) Verdict(s Surroundings) Verdict { panic("todo") }
+	j := &Job{}
+	if prev != nil {
+		*j = *prev
+	}
+	if !sameObject {
+		j.read(in)
+	}
+	if !sameVolumes {
+		j.Volumes = in.Volumes
+		j.track.filesystem, j.track.movers = tallies(in.Volumes)
+	}
+	j.noteChange(prev, in.At)
+	j.enterStage(prev, in.At)
+	j.draw(prev)
+	j.sample(prev, in.At)
+	return j
+}
+
+func (in Input) object() (client.Object, bool) {
+	switch {
+	case in.Backup != nil:
+		return in.Backup, true
+	case in.Restore != nil:
+		return in.Restore, true
+	}
+	return nil, false
+}
+
+func sameVersion(a, b client.Object) bool {
+	if a == b {
+		return true
+	}
+	return a.GetResourceVersion() != "" && a.GetResourceVersion() == b.GetResourceVersion()
+}
+
+// read takes over what the resource says.
+func (j *Job) read(in Input) {
+	before := j.Items
+	if in.Backup != nil {
+		j.readBackup(in.Backup)
+	} else {
+		j.readRestore(in.Restore)
+	}
+	j.Namespace = j.Object.GetNamespace()
+	j.Name = j.Object.GetName()
+	j.UID = j.Object.GetUID()
+	j.Created = j.Object.GetCreationTimestamp().Time
+	j.Deleting = j.Object.GetDeletionTimestamp() != nil
+
+	j.Items.RevisedFrom = before.RevisedFrom
+	if before.Known && before.Total > 0 && before.Total != j.Items.Total {
+		j.Items.RevisedFrom = before.Total
+	}
+}
+
+func (j *Job) readBackup(b *velerov1.Backup) {
+	j.Kind, j.Object = Backup, b
+	j.Phase = string(b.Status.Phase)
+	j.Started = timeOf(b.Status.StartTimestamp)
+	j.Completed = timeOf(b.Status.CompletionTimestamp)
+	j.Items = Items{}
+	if p := b.Status.Progress; p != nil {
+		j.Items = Items{Known: true, Done: p.ItemsBackedUp, Total: p.TotalItems}
+	}
+	j.Operations = Operations{
+		Attempted: b.Status.BackupItemOperationsAttempted,
+		Completed: b.Status.BackupItemOperationsCompleted,
+		Failed:    b.Status.BackupItemOperationsFailed,
+	}
+	j.Warnings, j.Errors = b.Status.Warnings, b.Status.Errors
+	j.FailureReason = b.Status.FailureReason
+	j.ValidationErrors = b.Status.ValidationErrors
+	j.ScheduleName = b.Labels[velerov1.ScheduleNameLabel]
+	j.StorageLocation = b.Spec.StorageLocation
+	j.QueuePosition = b.Status.QueuePosition
+}
+
+func (j *Job) readRestore(r *velerov1.Restore) {
+	j.Kind, j.Object = Restore, r
+	j.Phase = string(r.Status.Phase)
+	j.Started = timeOf(r.Status.StartTimestamp)
+	j.Completed = timeOf(r.Status.CompletionTimestamp)
+	j.Items = Items{}
+	if p := r.Status.Progress; p != nil {
+		j.Items = Items{Known: true, Done: p.ItemsRestored, Total: p.TotalItems}
+	}
+	j.Operations = Operations{
+		Attempted: r.Status.RestoreItemOperationsAttempted,
+		Completed: r.Status.RestoreItemOperationsCompleted,
+		Failed:    r.Status.RestoreItemOperationsFailed,
+	}
+	j.Warnings, j.Errors = r.Status.Warnings, r.Status.Errors
+	j.FailureReason = r.Status.FailureReason
+	j.ValidationErrors = r.Status.ValidationErrors
+	j.BackupName = r.Spec.BackupName
+	j.ScheduleName = r.Spec.ScheduleName
+}
+
+// noteChange dates the last change and the last movement.
+func (j *Job) noteChange(prev *Job, at time.Time) {
+	written := newestManaged(j.Object)
+	if prev == nil {
+		j.Changed = latest(written, j.Created, j.Started, j.Completed, j.track.newestVolume())
+		j.track.moved = managedByVelero(j.Object)
+		j.track.movedKnown = !j.track.moved.IsZero()
+		if !j.track.movedKnown {
+			// Nothing tells when it last moved, so its silence counts from now.
+			j.track.moved = latest(at, j.Changed)
+		}
+		j.track.itemsMoved = j.track.moved
+		j.track.volumesMoved = j.track.newestVolume()
+		return
+	}
+	j.Changed = latest(j.Changed, at, written)
+	if j.Phase != prev.Phase || j.Items != prev.Items || j.Operations != prev.Operations {
+		j.track.moved, j.track.movedKnown = latest(prev.track.moved, at), true
+	}
+	if j.Items.Done != prev.Items.Done || j.Items.Total != prev.Items.Total || j.Items.Known != prev.Items.Known {
+		j.track.itemsMoved = latest(prev.track.itemsMoved, at)
+	}
+	if j.track.filesystem != prev.track.filesystem || j.track.movers != prev.track.movers {
+		j.track.volumesMoved = latest(prev.track.volumesMoved, at)
+	}
+}
+
+// quietSince is when the job or one of its volumes last moved.
+func (j *Job) quietSince() time.Time {
+	return latest(j.track.moved, j.track.volumesMoved)
+}
+
+// Terminal reports whether the job has ended and will not change by itself.
+func (j *Job) Terminal() bool { return terminalPhase(j.Phase) }
+
+// Elapsed is how long the job has run: from its start (its creation while it
+// has none) to its completion or now. A job that ended without a completion
+// time (velero-facts 1.3) ends with its last change.
+func (j *Job) Elapsed(now time.Time) time.Duration {
+	from, to := j.Started, now
+	if from.IsZero() {
+		from = j.Created
+	}
+	if j.Terminal() {
+		to = j.Completed
+		if to.IsZero() {
+			to = j.Changed
+		}
+	}
+	if from.IsZero() {
+		return 0
+	}
+	return max(0, to.Sub(from))
+}

@@ -53,6 +53,12 @@ type Surroundings struct {
 	Locations map[string]Location
 	// Jobs are the jobs that have not ended, in any order.
 	Jobs []*Job
+	// LastEnded is when a job last ended, zero if that is not known. It keeps
+	// a queue that is about to move from being called stalled.
+	LastEnded time.Time
+	// Namespaces are the cluster's namespaces, nil if they are not known; with
+	// them it is certain which backups overlap.
+	Namespaces []string
 }
 
 // Server is the Velero server as its pods show it.

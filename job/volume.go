@@ -32,7 +32,10 @@ type Volume struct {
 	Done  int64
 	Total int64
 
-	Created   time.Time
+	Created time.Time
+	// Accepted is when a node agent took it up; zero before, and for versions
+	// of Velero that do not say.
+	Accepted  time.Time
 	Started   time.Time
 	Completed time.Time
 	// Changed is when the resource last changed, in the cluster's clock.

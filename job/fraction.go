@@ -1,0 +1,117 @@
+package job
+
+// almost is the most that is drawn of a job that has not ended: 100 % of
+// anything is not done (velero-facts 3.9).
+const almost = 0.99
+
+// draw sets the fraction, never lower than it was drawn in the same stage.
+func (j *Job) draw(prev *Job) {
+	fraction, known := j.stageFraction(prev)
+	if !j.Terminal() {
+		fraction = min(fraction, almost)
+	}
+	fraction = min(max(fraction, 0), 1)
+	if j.Stage != StageUnknown {
+		j.track.drawnIn = j.Stage
+	}
+	if prev != nil && prev.FractionKnown && prev.track.drawnIn == j.track.drawnIn && prev.Terminal() == j.Terminal() {
+		fraction, known = max(fraction, prev.Fraction), true
+	}
+	j.Fraction, j.FractionKnown = fraction, known
+}
+
+func (j *Job) stageFraction(prev *Job) (fraction float64, known bool) {
+	switch j.Stage {
+	case StageItems:
+		return j.itemsFraction()
+	case StageVolumes:
+		return j.track.filesystem.fraction()
+	case StageOperations:
+		if j.track.movers.sized() || j.track.movers.count > 0 && j.Operations.Attempted <= 0 {
+			return j.track.movers.fraction()
+		}
+		if j.track.movers.count > 0 && j.track.movers.count >= j.Operations.Attempted {
+			return j.track.movers.fraction()
+		}
+		return j.operationsFraction()
+	case StageFinalizing:
+		return almost, true
+	case StageDone:
+		return j.finalFraction(prev)
+	}
+	return 0, false
+}
+
+func (j *Job) itemsFraction() (fraction float64, known bool) {
+	if !j.Items.Known || j.Items.Total <= 0 {
+		return 0, false
+	}
+	return float64(j.Items.Done) / float64(j.Items.Total), true
+}
+
+func (j *Job) operationsFraction() (fraction float64, known bool) {
+	if j.Operations.Attempted <= 0 {
+		return 0, false
+	}
+	ended := float64(j.Operations.Completed) + float64(j.Operations.Failed)
+	return ended / float64(j.Operations.Attempted), true
+}
+
+// finalFraction is what the numbers of an ended job say: only Completed is 1
+// by definition. A job that failed on the way keeps what was drawn of the stage
+// in which it failed.
+func (j *Job) finalFraction(prev *Job) (fraction float64, known bool) {
+	if j.Phase == phaseCompleted {
+		return 1, true
+	}
+	if j.Phase == phaseFailedValidation {
+		return 0, false
+	}
+	fraction, known = j.itemsFraction()
+	if j.Phase != phaseFailed {
+		return fraction, known
+	}
+	if fraction >= 1 && j.track.filesystem.active()+j.track.filesystem.failed > 0 {
+		fraction, known = j.track.filesystem.fraction()
+	}
+	if prev != nil && (prev.Stage == StageItems || prev.Stage == StageVolumes) && prev.FractionKnown {
+		fraction, known = max(fraction, prev.Fraction), true
+	}
+	return fraction, known
+}
+
+// Unit is what the present stage counts.
+type Unit string
+
+// The units of progress. Volumes are counted while their sizes are not known.
+const (
+	UnitItems      Unit = "items"
+	UnitBytes      Unit = "bytes"
+	UnitOperations Unit = "operations"
+	UnitVolumes    Unit = "volumes"
+)
+
+// Progress is the present stage's numbers, in its own unit. known is false
+// while there is no total.
+func (j *Job) Progress() (done, total int64, unit Unit, known bool) {
+	switch j.Stage {
+	case StageVolumes:
+		return j.track.filesystem.progress()
+	case StageOperations:
+		if j.track.movers.sized() || j.track.movers.count > 0 && j.track.movers.count >= j.Operations.Attempted {
+			return j.track.movers.progress()
+		}
+		done = int64(max(0, j.Operations.Completed)) + int64(max(0, j.Operations.Failed))
+		total = int64(max(0, j.Operations.Attempted))
+		return done, total, UnitOperations, total > 0
+	}
+	done, total = int64(max(0, j.Items.Done)), int64(max(0, j.Items.Total))
+	return done, total, UnitItems, j.Items.Known && (total > 0 || j.Terminal())
+}
+
+func (t tally) progress() (done, total int64, unit Unit, known bool) {
+	if t.sized() {
+		return t.done, t.total, UnitBytes, true
+	}
+	return int64(t.ended), int64(t.count), UnitVolumes, t.count > 0
+}

@@ -1,0 +1,194 @@
+package job
+
+import "time"
+
+// sample is a value of the present stage's progress at one moment, linked to
+// the one before it.
+type sample struct {
+	at     time.Time
+	done   int64
+	total  int64
+	before *sample
+}
+
+// samples are the newest samples of the present stage. They are two linked
+// lists, of which the older is dropped as a whole when the newer is full, so
+// that adding is cheap, nothing is copied, and Jobs share their past.
+type samples struct {
+	unit    Unit
+	newest  *sample
+	inNewer int
+	older   *sample
+}
+
+const samplesPerList = 128
+
+func (s samples) add(at time.Time, done, total int64) samples {
+	if s.inNewer >= samplesPerList {
+		s.older, s.newest, s.inNewer = s.newest, nil, 0
+	}
+	s.newest = &sample{at: at, done: done, total: total, before: s.newest}
+	s.inNewer++
+	return s
+}
+
+// last is the newest sample, or nil.
+func (s samples) last() *sample {
+	if s.newest != nil {
+		return s.newest
+	}
+	return s.older
+}
+
+// each visits the samples, newest first, until visit returns false.
+func (s samples) each(visit func(*sample) bool) {
+	for p := s.newest; p != nil; p = p.before {
+		if !visit(p) {
+			return
+		}
+	}
+	for p := s.older; p != nil; p = p.before {
+		if !visit(p) {
+			return
+		}
+	}
+}
+
+// sample notes the present progress if it moved. Numbers or clocks that went
+// back start the window anew.
+func (j *Job) sample(prev *Job, at time.Time) {
+	done, total, unit, known := j.Progress()
+	if j.Terminal() || !known || (prev != nil && prev.Stage != j.Stage) || unit != j.track.samples.unit {
+		j.track.samples = samples{unit: unit}
+	}
+	if j.Terminal() || !known || j.pace() == nil {
+		return
+	}
+	last := j.track.samples.last()
+	switch {
+	case last == nil:
+	case at.Before(last.at) || done < last.done:
+		j.track.samples = samples{unit: unit}
+	case done == last.done && total == last.total:
+		return
+	}
+	j.track.samples = j.track.samples.add(at, done, total)
+}
+
+// pace says how a speed is measured, and what evidence it takes. The model is
+// restic's guard: no estimate from too little, too short or too old a window.
+type pace struct {
+	// window is how far back samples count.
+	window time.Duration
+	// due is how often fresh numbers come while all is well; a speed is blank
+	// after silent without any.
+	due, silent time.Duration
+	// span, moves and amount are the least evidence for a speed.
+	span   time.Duration
+	moves  int
+	amount int64
+	// settled is how long the total must have been the same for an ETA.
+	settled time.Duration
+}
+
+// Items are written once a second while they move (velero-facts 2.1).
+var itemPace = pace{
+	window: 30 * time.Second, due: 2 * time.Second, silent: 15 * time.Second,
+	span: 5 * time.Second, moves: 4, amount: 10,
+}
+
+// Bytes are written every ten seconds, and their total grows while the
+// uploader still counts (velero-facts 2.3).
+var bytePace = pace{
+	window: 2 * time.Minute, due: 12 * time.Second, silent: 45 * time.Second,
+	span: 20 * time.Second, moves: 2, amount: 1 << 20, settled: 20 * time.Second,
+}
+
+// pace is nil for what has no speed: operations and volumes that are only
+// counted end all at once, and queueing and finalizing have no numbers.
+func (j *Job) pace() *pace {
+	switch j.Stage {
+	case StageItems, StageVolumes, StageOperations:
+	default:
+		return nil
+	}
+	switch j.track.samples.unit {
+	case UnitItems:
+		return &itemPace
+	case UnitBytes:
+		return &bytePace
+	}
+	return nil
+}
+
+// Rate is the speed of the present stage over a sliding window, in items or
+// bytes (see [Job.Progress]) a second. ok is false without enough evidence.
+func (j *Job) Rate(now time.Time) (perSecond float64, ok bool) {
+	p, last := j.pace(), j.track.samples.last()
+	if p == nil || last == nil || j.Terminal() {
+		return 0, false
+	}
+	silence := now.Sub(last.at)
+	if silence > p.silent {
+		return 0, false
+	}
+	end := last.at
+	if silence > p.due {
+		end = now.Add(-p.due) // the number that is due has not come: it slows down
+	}
+	first, moves := last, 0
+	j.track.samples.each(func(s *sample) bool {
+		if end.Sub(s.at) > p.window {
+			return false
+		}
+		if s.done != first.done {
+			moves++
+		}
+		first = s
+		return true
+	})
+	amount, span := last.done-first.done, end.Sub(first.at)
+	if moves < p.moves || amount < p.amount || span < p.span {
+		return 0, false
+	}
+	return float64(amount) / span.Seconds(), true
+}
+
+// ETA is the time left in the present stage. ok is false while any number
+// would be a guess.
+func (j *Job) ETA(now time.Time) (left time.Duration, ok bool) {
+	rate, ok := j.Rate(now)
+	if !ok || rate <= 0 || !j.totalSettled(now) {
+		return 0, false
+	}
+	done, total, _, known := j.Progress()
+	if !known || done >= total {
+		return 0, false
+	}
+	seconds := float64(total-done) / rate
+	if last := j.track.samples.last(); last != nil {
+		seconds -= max(0, now.Sub(last.at).Seconds()) // it went on since it was counted
+	}
+	const longest = 365 * 24 * time.Hour
+	if seconds > longest.Seconds() {
+		return 0, false
+	}
+	return max(0, time.Duration(seconds*float64(time.Second))), true
+}
+
+// totalSettled reports whether the total has been the same for long enough.
+func (j *Job) totalSettled(now time.Time) bool {
+	p, last := j.pace(), j.track.samples.last()
+	if p.settled == 0 {
+		return true
+	}
+	since := last.at
+	j.track.samples.each(func(s *sample) bool {
+		if s.total != last.total {
+			return false
+		}
+		since = s.at
+		return true
+	})
+	return now.Sub(since) >= p.settled
+}

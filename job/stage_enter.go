@@ -1,0 +1,329 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+)
+
+// order is the life of every job. StageDeleting follows it for backups that
+// are being deleted; StageUnknown stands outside of it.
+var order = [...]Stage{StageQueued, StageItems, StageVolumes, StageOperations, StageFinalizing, StageDone}
+
+func rank(s Stage) int {
+	switch s {
+	case StageUnknown:
+		return -1
+	case StageDeleting:
+		return len(order)
+	}
+	return slices.Index(order[:], s)
+}
+
+// Velero's own limits where neither the resource nor the server's flags tell
+// others (velero-facts 9.3).
+const (
+	defaultPodVolumeTimeout     = 4 * time.Hour
+	defaultItemOperationTimeout = 4 * time.Hour
+	defaultResourceTimeout      = 10 * time.Minute
+)
+
+// enterStage finds the stage and dates the records. The stage only goes back
+// if a job that had ended lives again.
+func (j *Job) enterStage(prev *Job, at time.Time) {
+	stage := j.presentStage(at)
+	if prev == nil {
+		j.Stage = stage
+		j.Stages = j.firstRecords(at)
+		return
+	}
+	if prev.Terminal() && !j.Terminal() && stage != StageDeleting {
+		j.track.revived = true
+		j.track.samples = samples{}
+		j.Stage = stage
+		j.Stages = j.firstRecords(at)
+		return
+	}
+	reached := prev.reached()
+	if stage != StageUnknown && rank(stage) < rank(reached) {
+		stage = reached
+	}
+	j.Stage = stage
+	if stage != prev.Stage && stage != StageUnknown {
+		j.Stages = j.advance(prev, at)
+		return
+	}
+	j.Stages = j.rebound(prev.Stages)
+}
+
+// reached is the furthest stage that has begun.
+func (j *Job) reached() Stage {
+	furthest := StageQueued
+	for _, r := range j.Stages {
+		if !r.Began.IsZero() {
+			furthest = r.Stage
+		}
+	}
+	return furthest
+}
+
+// The last items of a backup may stay uncounted until its volumes are done
+// (velero-facts 2.2), so a backup that has all but uncountedShare of them and
+// has not moved for uncountedQuiet waits for its volumes.
+const (
+	uncountedShare = 0.02
+	uncountedQuiet = 30 * time.Second
+)
+
+func (j *Job) presentStage(at time.Time) Stage {
+	stage := phaseStage(j.Phase)
+	if stage != StageItems || j.track.filesystem.active() == 0 || !j.Items.Known || j.Items.Total <= 0 {
+		return stage
+	}
+	missing := j.Items.Total - j.Items.Done
+	if missing <= 0 {
+		return StageVolumes
+	}
+	if j.Kind == Backup && float64(missing) <= uncountedShare*float64(j.Items.Total) &&
+		at.Sub(j.track.itemsMoved) >= uncountedQuiet {
+		return StageVolumes
+	}
+	return stage
+}
+
+// firstRecords dates the stages of a job that is seen for the first time, from
+// the best evidence there is.
+func (j *Job) firstRecords(at time.Time) []StageRecord {
+	records := make([]StageRecord, 0, len(order)+1)
+	for _, s := range order {
+		records = append(records, StageRecord{Stage: s})
+	}
+	if j.Stage == StageDeleting {
+		records = append(records, StageRecord{Stage: StageDeleting})
+	}
+	records[0].Began, records[0].Exact = j.Created, true
+
+	present := rank(j.Stage)
+	if present < 0 && !j.Started.IsZero() {
+		present = rank(StageItems)
+	}
+	if present > 0 && !j.Started.IsZero() {
+		records[1].Began, records[1].Exact = j.Started, true
+		records[0].Ended = j.Started
+	}
+	failed := j.Phase == phaseFailed || j.Phase == phaseFailedValidation
+	if !failed {
+		j.passVolumes(records, present)
+	}
+	if present >= rank(StageDone) {
+		j.endRecords(records, at)
+	} else if present > 1 {
+		now := &records[present]
+		now.Began = latest(j.Changed, j.Started)
+		if j.track.moved.After(j.Started) && j.track.moved.Before(now.Began) {
+			now.Began = j.track.moved
+		}
+	}
+	closeBefore(records, present)
+	return j.rebound(records)
+}
+
+// passVolumes dates or skips the stages between the items and the present one.
+func (j *Job) passVolumes(records []StageRecord, present int) {
+	for i := rank(StageVolumes); i < min(present, rank(StageDone)); i++ {
+		r := &records[i]
+		switch {
+		case r.Stage == StageVolumes && j.track.filesystem.count > 0:
+			r.Began = latest(j.lastVolume(true), j.Started)
+		case r.Stage == StageOperations && (j.track.movers.count > 0 || j.Operations.Attempted > 0):
+			r.Began = latest(j.lastVolume(false), j.Started)
+		case r.Stage == StageFinalizing && (j.Phase == phaseCompleted || j.Phase == phasePartiallyFailed):
+			r.Began = latest(j.Completed, j.Started)
+		default:
+			r.Skipped = true
+			continue
+		}
+		r.Ended = r.Began
+	}
+}
+
+// lastVolume is when the last volume of a sort ended.
+func (j *Job) lastVolume(filesystem bool) time.Time {
+	var last time.Time
+	for i := range j.Volumes {
+		if j.Volumes[i].filesystem() == filesystem {
+			last = latest(last, j.Volumes[i].Completed)
+		}
+	}
+	return last
+}
+
+// endRecords dates the end of a job that is first seen when it is over.
+func (j *Job) endRecords(records []StageRecord, at time.Time) {
+	done := &records[rank(StageDone)]
+	done.Began, done.Exact = j.Completed, true
+	if j.Completed.IsZero() {
+		done.Began, done.Exact = latest(j.Changed, j.Started, j.Created), false
+	}
+	if j.Stage == StageDeleting {
+		records[rank(StageDeleting)].Began = latest(j.Changed, done.Began, at)
+	}
+}
+
+// closeBefore ends what began before the present stage.
+func closeBefore(records []StageRecord, present int) {
+	end := time.Time{}
+	for i := min(present, len(records)-1); i >= 0; i-- {
+		r := &records[i]
+		if i < present && r.Ended.IsZero() && !r.Began.IsZero() {
+			r.Ended = latest(end, r.Began)
+		}
+		if !r.Began.IsZero() {
+			end = r.Began
+		}
+	}
+}
+
+// advance dates a change of stage that this process saw, by the cluster's own
+// time stamps where they tell it.
+func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
+	records := slices.Clone(prev.Stages)
+	if j.Stage == StageDeleting && records[len(records)-1].Stage != StageDeleting {
+		records = append(records, StageRecord{Stage: StageDeleting})
+	}
+	from, to := rank(prev.reached()), rank(j.Stage)
+	if to <= from {
+		return j.rebound(prev.Stages) // back from a phase that is not known
+	}
+	began := latest(at, records[from].Began)
+	switch j.Stage {
+	case StageItems, StageVolumes:
+		if from == 0 && !j.Started.IsZero() {
+			began = j.Started
+		}
+	case StageDone:
+		if !j.Completed.IsZero() {
+			began = j.Completed
+		}
+	}
+	if from == 0 && to > rank(StageItems) && !j.Started.IsZero() {
+		// The whole run of items fell between two looks.
+		items := &records[rank(StageItems)]
+		items.Began, items.Exact, items.Ended = j.Started, true, latest(began, j.Started)
+		records[0].Ended = j.Started
+	}
+	failed := j.Phase == phaseFailed || j.Phase == phaseFailedValidation
+	for i := from + 1; i < to && i < len(records); i++ {
+		if records[i].Began.IsZero() && !failed {
+			records[i].Skipped = true
+		}
+	}
+	if records[from].Ended.IsZero() {
+		records[from].Ended = latest(began, records[from].Began)
+	}
+	records[to].Began, records[to].Exact, records[to].Skipped = began, true, false
+	return j.rebound(records)
+}
+
+// rebound sets the limits that Velero puts on the stages. It copies records
+// only if one of them changes.
+func (j *Job) rebound(records []StageRecord) []StageRecord {
+	copied := false
+	for i := range records {
+		bound, by := j.bound(records[i])
+		if records[i].Bound.Equal(bound) && records[i].BoundBy == by {
+			continue
+		}
+		if !copied {
+			records, copied = slices.Clone(records), true
+		}
+		records[i].Bound, records[i].BoundBy = bound, by
+	}
+	return records
+}
+
+// bound is when Velero itself gives up on a stage (velero-facts 2.2, 3.9, 7).
+func (j *Job) bound(r StageRecord) (time.Time, string) {
+	if r.Began.IsZero() || r.Skipped || j.Object == nil {
+		return time.Time{}, ""
+	}
+	switch r.Stage {
+	case StageVolumes:
+		// One time-out for all pod volumes, counted from the start of the job.
+		if !j.Started.IsZero() {
+			return j.Started.Add(j.podVolumeTimeout()), "fs-backup-timeout"
+		}
+	case StageOperations:
+		// Counted from the creation of each operation, so from the beginning of
+		// the stage at the latest.
+		return r.Began.Add(j.itemOperationTimeout()), "itemOperationTimeout"
+	case StageFinalizing:
+		// Three workers bind volumes, each waits up to the time-out for one.
+		// Hooks are waited for without limit.
+		if j.Kind == Restore && !j.hasHooks() {
+			rounds := (max(1, len(j.Volumes)) + 2) / 3
+			return r.Began.Add(time.Duration(rounds) * j.resourceTimeout()), "resource-timeout"
+		}
+	}
+	return time.Time{}, ""
+}
+
+func (j *Job) podVolumeTimeout() time.Duration {
+	return annotated(j, velerov1.PodVolumeOperationTimeoutAnnotation, defaultPodVolumeTimeout)
+}
+
+// snapshotTimeout is how long a backup waits for one CSI snapshot.
+func (j *Job) snapshotTimeout() time.Duration {
+	if b, ok := j.Object.(*velerov1.Backup); ok {
+		return b.Spec.CSISnapshotTimeout.Duration
+	}
+	return 0
+}
+
+func (j *Job) resourceTimeout() time.Duration {
+	return annotated(j, velerov1.ResourceTimeoutAnnotation, defaultResourceTimeout)
+}
+
+func (j *Job) itemOperationTimeout() time.Duration {
+	var timeout time.Duration
+	switch o := j.Object.(type) {
+	case *velerov1.Backup:
+		timeout = o.Spec.ItemOperationTimeout.Duration
+	case *velerov1.Restore:
+		timeout = o.Spec.ItemOperationTimeout.Duration
+	}
+	if timeout <= 0 {
+		return defaultItemOperationTimeout
+	}
+	return timeout
+}
+
+// hasHooks reports whether the resource itself asks for hooks; annotations of
+// pods may ask for more.
+func (j *Job) hasHooks() bool {
+	switch o := j.Object.(type) {
+	case *velerov1.Backup:
+		return len(o.Spec.Hooks.Resources) > 0
+	case *velerov1.Restore:
+		return len(o.Spec.Hooks.Resources) > 0
+	}
+	return false
+}
+
+func annotated(j *Job, key string, otherwise time.Duration) time.Duration {
+	if d, err := time.ParseDuration(j.Object.GetAnnotations()[key]); err == nil && d > 0 {
+		return d
+	}
+	return otherwise
+}
+
+// record is what is known of a stage.
+func (j *Job) record(s Stage) StageRecord {
+	for _, r := range j.Stages {
+		if r.Stage == s {
+			return r
+		}
+	}
+	return StageRecord{Stage: s}
+}

@@ -1,0 +1,112 @@
+package job
+
+import (
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// VolumeFromPodVolumeBackup reads a PodVolumeBackup. Its node is in the spec
+// (velero-facts 1.2).
+func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
+	v := volumeOf(PodVolumeBackup, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
+	v.Phase = string(o.Status.Phase)
+	v.Target = o.Spec.Pod.Namespace + "/" + o.Spec.Pod.Name + ":" + o.Spec.Volume
+	v.Node = o.Spec.Node
+	v.Done, v.Total = o.Status.Progress.BytesDone, o.Status.Progress.TotalBytes
+	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
+	return v
+}
+
+// VolumeFromPodVolumeRestore reads a PodVolumeRestore. Before the uploader
+// tells a total, the size of the snapshot stands in for it (Velero 1.18).
+func VolumeFromPodVolumeRestore(o *velerov1.PodVolumeRestore) Volume {
+	v := volumeOf(PodVolumeRestore, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
+	v.Phase = string(o.Status.Phase)
+	v.Target = o.Spec.Pod.Namespace + "/" + o.Spec.Pod.Name + ":" + o.Spec.Volume
+	v.Node = o.Status.Node
+	v.Done, v.Total = o.Status.Progress.BytesDone, orSize(o.Status.Progress.TotalBytes, o.Spec.SnapshotSize)
+	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
+	return v
+}
+
+// VolumeFromDataUpload reads a DataUpload.
+func VolumeFromDataUpload(o *velerov2alpha1.DataUpload) Volume {
+	v := volumeOf(DataUpload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
+	v.Phase = string(o.Status.Phase)
+	v.Target = o.Spec.SourceNamespace + "/" + o.Spec.SourcePVC
+	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
+	v.Done, v.Total = o.Status.Progress.BytesDone, o.Status.Progress.TotalBytes
+	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
+	return v
+}
+
+// VolumeFromDataDownload reads a DataDownload. Before the uploader tells a
+// total, the size of the snapshot stands in for it (Velero 1.18).
+func VolumeFromDataDownload(o *velerov2alpha1.DataDownload) Volume {
+	v := volumeOf(DataDownload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
+	v.Phase = string(o.Status.Phase)
+	v.Target = o.Spec.TargetVolume.Namespace + "/" + o.Spec.TargetVolume.PVC
+	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
+	v.Done, v.Total = o.Status.Progress.BytesDone, orSize(o.Status.Progress.TotalBytes, o.Spec.SnapshotSize)
+	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
+	return v
+}
+
+func volumeOf(kind VolumeKind, o metav1.Object, started, completed, accepted *metav1.Time) Volume {
+	v := Volume{
+		Kind:      kind,
+		Name:      o.GetName(),
+		UID:       o.GetUID(),
+		Created:   o.GetCreationTimestamp().Time,
+		Accepted:  timeOf(accepted),
+		Started:   timeOf(started),
+		Completed: timeOf(completed),
+	}
+	v.Changed = latest(newestManaged(o), v.Created, v.Accepted, v.Started, v.Completed)
+	return v
+}
+
+func orSize(total, snapshot int64) int64 {
+	if total > 0 {
+		return total
+	}
+	return max(0, snapshot)
+}
+
+func orNode(node, accepted string) string {
+	if node != "" {
+		return node
+	}
+	return accepted
+}
+
+// filesystem reports whether the volume is moved while the job's phase is
+// InProgress (pod volumes) and not as an asynchronous operation.
+func (v *Volume) filesystem() bool {
+	return v.Kind == PodVolumeBackup || v.Kind == PodVolumeRestore
+}
+
+// Ended reports whether nothing more of the volume will be moved.
+func (v *Volume) Ended() bool {
+	return v.Phase == volumeCompleted || v.Failed()
+}
+
+// Failed reports whether the volume ended without all of its data.
+func (v *Volume) Failed() bool {
+	return v.Phase == volumeFailed || v.Phase == volumeCanceled
+}
+
+// waiting reports whether no node works on the volume yet.
+func (v *Volume) waiting() bool {
+	switch v.Phase {
+	case "", volumeNew, volumeAccepted, volumePrepared:
+		return true
+	}
+	return false
+}
+
+// quiet is how long the volume has not changed.
+func (v *Volume) quiet(now time.Time) time.Duration { return max(0, now.Sub(v.Changed)) }
