@@ -1,14 +1,14 @@
 package job
 
-// almost is the most that is drawn of a job that has not ended: 100 % of
+// mostUnfinished is the most that is drawn of a job that has not ended: 100 % of
 // anything is not done (velero-facts 3.9).
-const almost = 0.99
+const mostUnfinished = 0.99
 
 // draw sets the fraction, never lower than it was drawn in the same stage.
 func (j *Job) draw(prev *Job) {
 	fraction, known := j.stageFraction(prev)
 	if !j.Terminal() {
-		fraction = min(fraction, almost)
+		fraction = min(fraction, mostUnfinished)
 	}
 	fraction = min(max(fraction, 0), 1)
 	if j.Stage != StageUnknown {
@@ -35,7 +35,7 @@ func (j *Job) stageFraction(prev *Job) (fraction float64, known bool) {
 		}
 		return j.operationsFraction()
 	case StageFinalizing:
-		return almost, true
+		return mostUnfinished, true
 	case StageDone:
 		return j.finalFraction(prev)
 	}

@@ -44,3 +44,15 @@ type Volume struct {
 	// CancelAsked is true if spec.cancel is set.
 	CancelAsked bool
 }
+
+// Fraction is how much of the volume is moved, from 0 to 1, and 1 only once it
+// completed. known is false while its size is not.
+func (v *Volume) Fraction() (fraction float64, known bool) {
+	switch {
+	case v.Phase == volumeCompleted:
+		return 1, true
+	case v.Total <= 0:
+		return 0, false
+	}
+	return min(float64(max(0, v.Done))/float64(v.Total), almost), true
+}

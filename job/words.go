@@ -76,7 +76,7 @@ func cut(s string, n int) string {
 	for i := range s {
 		if runes == n-1 && len(s) > i {
 			if rest := []rune(s[i:]); len(rest) > 1 {
-				return s[:i] + "…"
+				return s[:i] + "..."
 			}
 		}
 		runes++
