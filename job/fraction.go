@@ -1,14 +1,14 @@
 package job
 
-// mostUnfinished is the most that is drawn of a job that has not ended: 100 % of
+// almost is the most that is drawn of a job that has not ended: 100 % of
 // anything is not done (velero-facts 3.9).
-const mostUnfinished = 0.99
+const almost = 0.99
 
 // draw sets the fraction, never lower than it was drawn in the same stage.
 func (j *Job) draw(prev *Job) {
 	fraction, known := j.stageFraction(prev)
 	if !j.Terminal() {
-		fraction = min(fraction, mostUnfinished)
+		fraction = min(fraction, almost)
 	}
 	fraction = min(max(fraction, 0), 1)
 	if j.Stage != StageUnknown {
@@ -35,7 +35,7 @@ func (j *Job) stageFraction(prev *Job) (fraction float64, known bool) {
 		}
 		return j.operationsFraction()
 	case StageFinalizing:
-		return mostUnfinished, true
+		return almost, true
 	case StageDone:
 		return j.finalFraction(prev)
 	}
@@ -53,8 +53,12 @@ func (j *Job) operationsFraction() (fraction float64, known bool) {
 	if j.Operations.Attempted <= 0 {
 		return 0, false
 	}
-	ended := float64(j.Operations.Completed) + float64(j.Operations.Failed)
-	return ended / float64(j.Operations.Attempted), true
+	return float64(j.Operations.ended()) / float64(j.Operations.Attempted), true
+}
+
+// ended is how many operations ended, well or not.
+func (o Operations) ended() int64 {
+	return addUp(int64(max(0, o.Completed)), int64(max(0, o.Failed)))
 }
 
 // finalFraction is what the numbers of an ended job say: only Completed is 1
@@ -101,8 +105,7 @@ func (j *Job) Progress() (done, total int64, unit Unit, known bool) {
 		if j.track.movers.sized() || j.track.movers.count > 0 && j.track.movers.count >= j.Operations.Attempted {
 			return j.track.movers.progress()
 		}
-		done = int64(max(0, j.Operations.Completed)) + int64(max(0, j.Operations.Failed))
-		total = int64(max(0, j.Operations.Attempted))
+		done, total = j.Operations.ended(), int64(max(0, j.Operations.Attempted))
 		return done, total, UnitOperations, total > 0
 	}
 	done, total = int64(max(0, j.Items.Done)), int64(max(0, j.Items.Total))

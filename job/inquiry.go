@@ -139,7 +139,7 @@ func (q *inquiry) noteCounts() {
 	}
 	if j.Operations.Attempted > 0 {
 		q.holds(sourceWatch, j.track.moved, "%d of %s ended, %d failed",
-			j.Operations.Completed+j.Operations.Failed, plural(j.Operations.Attempted, "operation"), j.Operations.Failed)
+			j.Operations.ended(), plural(j.Operations.Attempted, "operation"), j.Operations.Failed)
 	}
 }
 

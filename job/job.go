@@ -4,8 +4,9 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Kind says which of Velero's two kinds of job a Job is.
@@ -73,9 +74,15 @@ type Job struct {
 	Changed time.Time
 
 	// Object is the Backup or Restore itself, shared and read-only.
-	Object client.Object
+	Object Object
 
 	track track
+}
+
+// Object is a custom resource as the cluster holds it.
+type Object interface {
+	metav1.Object
+	runtime.Object
 }
 
 // Input is all that the cluster says about one job at one moment. Exactly one

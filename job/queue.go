@@ -51,9 +51,9 @@ func (j *Job) waitInQueue(s Surroundings) wait {
 	}
 	mine := j.namespaces()
 	limit := s.Server.ConcurrentBackups
-	if limit > 0 && len(running) >= limit {
-		w.behind = running
-		w.reason = fmt.Sprintf("waits for %s: %s", list(names(running), 2), limitWords(limit))
+	if busy := remembered(running, s.Server); limit > 0 && len(busy) >= limit {
+		w.behind = busy
+		w.reason = fmt.Sprintf("waits for %s: %s", list(names(busy), 2), limitWords(limit))
 		for _, r := range running {
 			if o := overlapping(mine, r.namespaces(), s.Namespaces); o.any {
 				w.reason += "; " + o.String()
@@ -92,6 +92,33 @@ func (j *Job) waitInQueue(s Surroundings) wait {
 	w.free = true
 	w.reason = "free to start; Velero looks at its queue every minute"
 	return w
+}
+
+// remembered are those of the running backups that the server counts: it does
+// so in memory, and a restart makes it forget them (velero-facts 6.4), while
+// their namespaces still keep others back.
+func remembered(running []*Job, server Server) []*Job {
+	var out []*Job
+	for _, r := range running {
+		if !r.forgotten(server) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// forgotten reports whether the server started after it, or one before it,
+// took up the job.
+func (j *Job) forgotten(server Server) bool {
+	since := j.Started
+	if j.Phase == phaseReadyToStart && j.track.movedKnown {
+		since = j.track.moved
+	}
+	if since.IsZero() || !server.StartedAt.After(since) {
+		return false
+	}
+	// During a rolling update two servers run, and the old one works on.
+	return !(j.track.movedKnown && j.track.moved.After(server.StartedAt))
 }
 
 func limitWords(limit int) string {

@@ -109,7 +109,7 @@ func checkStep(t *testing.T, prev, next *Job) {
 	if math.IsNaN(next.Fraction) || next.Fraction < 0 || next.Fraction > 1 {
 		t.Fatalf("fraction is %v", next.Fraction)
 	}
-	if !next.Terminal() && next.Fraction > mostUnfinished {
+	if !next.Terminal() && next.Fraction > almost {
 		t.Fatalf("fraction is %v in phase %q", next.Fraction, next.Phase)
 	}
 	for _, r := range next.Stages {

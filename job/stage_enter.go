@@ -35,14 +35,14 @@ func (j *Job) enterStage(prev *Job, at time.Time) {
 	stage := j.presentStage(at)
 	if prev == nil {
 		j.Stage = stage
-		j.Stages = j.firstRecords(at)
+		j.Stages = j.firstRecords()
 		return
 	}
 	if prev.Terminal() && !j.Terminal() && stage != StageDeleting {
 		j.track.revived = true
-		j.track.samples = samples{}
+		j.track.samples, j.track.drawnIn = samples{}, ""
 		j.Stage = stage
-		j.Stages = j.firstRecords(at)
+		j.Stages = j.firstRecords()
 		return
 	}
 	reached := prev.reached()
@@ -57,15 +57,12 @@ func (j *Job) enterStage(prev *Job, at time.Time) {
 	j.Stages = j.rebound(prev.Stages)
 }
 
-// reached is the furthest stage that has begun.
+// reached is the furthest stage that the job was known to be in.
 func (j *Job) reached() Stage {
-	furthest := StageQueued
-	for _, r := range j.Stages {
-		if !r.Began.IsZero() {
-			furthest = r.Stage
-		}
+	if j.track.drawnIn == "" {
+		return StageQueued
 	}
-	return furthest
+	return j.track.drawnIn
 }
 
 // The last items of a backup may stay uncounted until its volumes are done
@@ -81,11 +78,10 @@ func (j *Job) presentStage(at time.Time) Stage {
 	if stage != StageItems || j.track.filesystem.active() == 0 || !j.Items.Known || j.Items.Total <= 0 {
 		return stage
 	}
-	missing := j.Items.Total - j.Items.Done
-	if missing <= 0 {
+	if j.Items.Done >= j.Items.Total {
 		return StageVolumes
 	}
-	if j.Kind == Backup && float64(missing) <= uncountedShare*float64(j.Items.Total) &&
+	if j.Kind == Backup && float64(j.Items.Done) >= (1-uncountedShare)*float64(j.Items.Total) &&
 		at.Sub(j.track.itemsMoved) >= uncountedQuiet {
 		return StageVolumes
 	}
@@ -94,7 +90,7 @@ func (j *Job) presentStage(at time.Time) Stage {
 
 // firstRecords dates the stages of a job that is seen for the first time, from
 // the best evidence there is.
-func (j *Job) firstRecords(at time.Time) []StageRecord {
+func (j *Job) firstRecords() []StageRecord {
 	records := make([]StageRecord, 0, len(order)+1)
 	for _, s := range order {
 		records = append(records, StageRecord{Stage: s})
@@ -117,8 +113,8 @@ func (j *Job) firstRecords(at time.Time) []StageRecord {
 		j.passVolumes(records, present)
 	}
 	if present >= rank(StageDone) {
-		j.endRecords(records, at)
-	} else if present > 1 {
+		j.endRecords(records)
+	} else if present > 0 && records[present].Began.IsZero() {
 		now := &records[present]
 		now.Began = latest(j.Changed, j.Started)
 		if j.track.moved.After(j.Started) && j.track.moved.Before(now.Began) {
@@ -160,14 +156,14 @@ func (j *Job) lastVolume(filesystem bool) time.Time {
 }
 
 // endRecords dates the end of a job that is first seen when it is over.
-func (j *Job) endRecords(records []StageRecord, at time.Time) {
+func (j *Job) endRecords(records []StageRecord) {
 	done := &records[rank(StageDone)]
 	done.Began, done.Exact = j.Completed, true
 	if j.Completed.IsZero() {
 		done.Began, done.Exact = latest(j.Changed, j.Started, j.Created), false
 	}
 	if j.Stage == StageDeleting {
-		records[rank(StageDeleting)].Began = latest(j.Changed, done.Began, at)
+		records[rank(StageDeleting)].Began = latest(j.Changed, done.Began)
 	}
 }
 

@@ -15,7 +15,7 @@ func (j *Job) standing() string {
 		if j.track.movers.count > 0 {
 			return j.track.movers.standing("items done; ")
 		}
-		return fmt.Sprintf("items done; %d of %s ended", j.Operations.Completed+j.Operations.Failed,
+		return fmt.Sprintf("items done; %d of %s ended", j.Operations.ended(),
 			plural(j.Operations.Attempted, "operation"))
 	case StageFinalizing:
 		return "all work done, Velero finalizes"

@@ -51,12 +51,12 @@ func (t *tally) add(v *Volume) {
 	if !v.waiting() {
 		t.started++
 	}
-	t.done = addBytes(t.done, done)
-	t.total = addBytes(t.total, total)
+	t.done = addUp(t.done, done)
+	t.total = addUp(t.total, total)
 }
 
-// addBytes adds without running over: the numbers come from outside.
-func addBytes(a, b int64) int64 {
+// addUp adds two numbers that are not negative, without overflow: the numbers come from outside.
+func addUp(a, b int64) int64 {
 	const most = 1<<63 - 1
 	if a > most-b {
 		return most

@@ -48,6 +48,10 @@ func (q *inquiry) noteFailedVolumes() int {
 	return failed
 }
 
+// reasonRunes is how much of a foreign reason fits into a summary; the facts
+// hold all of it.
+const reasonRunes = 60
+
 // outcome is the end of a job in one sentence.
 func (j *Job) outcome(failedVolumes int) string {
 	took := ""
@@ -70,7 +74,7 @@ func (j *Job) outcome(failedVolumes int) string {
 		return "Completed" + prefixed(" in ", took) + tail + deleting
 	case phaseFailedValidation:
 		if len(j.ValidationErrors) > 0 {
-			return "FailedValidation: " + cut(j.ValidationErrors[0], 160) + deleting
+			return "FailedValidation: " + cut(j.ValidationErrors[0], reasonRunes) + deleting
 		}
 		return "FailedValidation" + deleting
 	case phaseFailed:
@@ -78,13 +82,13 @@ func (j *Job) outcome(failedVolumes int) string {
 		if j.Items.Known && j.Items.Total > 0 {
 			text += fmt.Sprintf(" at %d of %s", j.Items.Done, plural(j.Items.Total, "item"))
 		}
-		return text + prefixed(": ", cut(j.FailureReason, 160)) + deleting
+		return text + prefixed(": ", cut(j.FailureReason, reasonRunes)) + deleting
 	}
 	text := j.Phase + prefixed(" after ", took) + tail
 	if failedVolumes > 0 {
 		text += fmt.Sprintf(", %d of its %s failed", failedVolumes, plural(len(j.Volumes), "volume"))
 	}
-	return text + prefixed(": ", cut(j.FailureReason, 160)) + deleting
+	return text + prefixed(": ", cut(j.FailureReason, reasonRunes)) + deleting
 }
 
 // tail is items, errors and warnings.

@@ -20,12 +20,12 @@ func (q *inquiry) operations() Verdict {
 		return q.movers(bound, false)
 	}
 	q.noteQuiet()
-	ended := j.Operations.Completed + j.Operations.Failed
-	if j.Operations.Attempted > 0 && ended >= j.Operations.Attempted && q.quiet() > lostPatchQuiet {
+	ended := j.Operations.ended()
+	if j.Operations.Attempted > 0 && ended >= int64(j.Operations.Attempted) && q.quiet() > lostPatchQuiet {
 		return q.rule(Stuck, "Look into the log of the Velero server: it looks at ended operations every 10 seconds.",
 			"all %s ended, phase never moved on for %s", plural(j.Operations.Attempted, "operation"), q.quietWords())
 	}
-	open := max(0, j.Operations.Attempted-ended)
+	open := max(0, int64(j.Operations.Attempted)-ended)
 	if q.s.Now.Sub(bound) > waitMargin && !bound.IsZero() {
 		q.holds(sourceWatch, bound, "Velero's limit passed %s ago", q.ago(bound))
 		return q.rule(Stuck, "Look into the log of the Velero server: it should have given up by itself.",

@@ -28,12 +28,10 @@ func (q *inquiry) inProgress() Verdict {
 // Failed when it starts, unless it cannot (velero-facts 6.1 and 6.5).
 func (q *inquiry) orphaned() (Verdict, bool) {
 	j, v := q.job, q.s.Server
-	if v.StartedAt.IsZero() || j.Started.IsZero() || !v.StartedAt.After(j.Started) {
-		return Verdict{}, false
-	}
-	if j.track.movedKnown && j.track.moved.After(v.StartedAt) {
-		// During a rolling update two servers run, and the old one works on.
-		q.open(sourcePod, v.StartedAt, "a Velero server started after this job, yet the job moved after that")
+	if !j.forgotten(v) {
+		if !j.Started.IsZero() && v.StartedAt.After(j.Started) {
+			q.open(sourcePod, v.StartedAt, "a Velero server started after this job, yet the job moved after that")
+		}
 		return Verdict{}, false
 	}
 	q.holds(sourcePod, v.StartedAt, "the Velero server started %s ago, after this job began", q.ago(v.StartedAt))

@@ -60,7 +60,7 @@ func (q *inquiry) untaken(w wait) Verdict {
 // (velero-facts 6.1).
 func (q *inquiry) readyToStart() Verdict {
 	j, v := q.job, q.s.Server
-	if v.StartedAt.After(j.track.moved) && j.track.movedKnown {
+	if j.forgotten(v) {
 		if q.s.Now.Sub(v.StartedAt) < settleGrace {
 			return q.rule(Waiting, "", "ready to start; Velero restarted %s ago", q.ago(v.StartedAt))
 		}

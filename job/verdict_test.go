@@ -1,0 +1,271 @@
+package job
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+)
+
+// with changes a healthy cluster.
+func with(change ...func(*Surroundings)) Surroundings {
+	s := healthy()
+	for _, c := range change {
+		c(&s)
+	}
+	return s
+}
+
+func restarted(minutes float64) func(*Surroundings) {
+	return func(s *Surroundings) {
+		s.Server.StartedAt, s.Server.Restarts = minutesAgo(minutes), 1
+		s.Server.LastTermination, s.Server.LastTerminationAt = "OOMKilled", minutesAgo(minutes)
+	}
+}
+
+func serverDown(minutes float64) func(*Surroundings) {
+	return func(s *Surroundings) {
+		s.Server.Running, s.Server.Ready, s.Server.Waiting = false, false, "CrashLoopBackOff"
+		s.Server.LastTerminationAt = minutesAgo(minutes)
+	}
+}
+
+func version17(tag string) func(*Surroundings) {
+	return func(s *Surroundings) { s.Server.Version = tag }
+}
+
+func noAgents(s *Surroundings)   { s.NodeAgents = nil }
+func noPods(s *Surroundings)     { s.Server = Server{}; s.NodeAgents = nil }
+func staleSince(s *Surroundings) { s.StaleSince = minutesAgo(1) }
+func unavailable(s *Surroundings) {
+	s.Locations = map[string]Location{"default": {Name: "default", Phase: "Unavailable", Message: "connection refused"}}
+}
+
+func TestVerdicts(t *testing.T) {
+	pvr := func(phase string, done, total int64, created, changed float64) []Volume {
+		return []Volume{volume(PodVolumeRestore, "data", phase, done, total, created, changed)}
+	}
+	hooks := func(r *velerov1.Restore) {
+		r.Spec.Hooks.Resources = []velerov1.RestoreResourceHookSpec{{Name: "hook"}}
+	}
+	for _, c := range []struct {
+		name string
+		job  spec
+		s    Surroundings
+		more []spec
+		want State
+		says string
+	}{
+		{"items move", spec{phase: phaseInProgress, started: 5, changed: 0.1, done: 40, total: 100}, with(), nil,
+			Progressing, "40 of 100 items"},
+		{"items quiet for a while", spec{phase: phaseInProgress, started: 9, changed: 4, done: 40, total: 100}, with(), nil,
+			Quiet, "40 of 100 items, quiet for 4m; one slow item can take 10m"},
+		{"items quiet for too long", spec{phase: phaseInProgress, started: 90, changed: 70, done: 40, total: 100}, with(), nil,
+			Stuck, "quiet for 1h10m, longer than Velero waits for any item"},
+		{"a longer snapshot time-out is no reason to cry", spec{phase: phaseInProgress, started: 90, changed: 70, done: 40, total: 100,
+			backup: func(b *velerov1.Backup) { b.Spec.CSISnapshotTimeout.Duration = 2 * time.Hour }}, with(), nil, Quiet, "40 of 100"},
+		{"collecting", spec{phase: phaseInProgress, started: 20, changed: 20, total: -1}, with(), nil, Quiet, "no count after 20m"},
+		{"collecting for ever", spec{phase: phaseInProgress, started: 80, changed: 80, total: -1}, with(), nil, Stuck, "no count after 1h20m"},
+		{"results are being stored", spec{phase: phaseInProgress, started: 9, changed: 3, done: 140, total: 140}, with(), nil,
+			Quiet, "all 140 items backed up, quiet for 3m; Velero stores logs and results now"},
+		{"lost final patch", spec{phase: phaseInProgress, kind: Restore, started: 60, changed: 41, done: 140, total: 140}, with(), nil,
+			Stuck, "all 140 items restored, phase never moved on for 41m; its last status patch was probably lost"},
+		{"store away while results should be stored", spec{phase: phaseInProgress, started: 60, changed: 41, done: 140, total: 140, location: "default"},
+			with(unavailable), nil, Stuck, "storage location default is unavailable"},
+		{"orphaned", spec{phase: phaseInProgress, started: 60, changed: 50, done: 14, total: 140}, with(restarted(42)), nil,
+			Orphaned, "Velero restarted 42m ago (OOMKilled), after this job began; nobody works on it"},
+		{"just restarted", spec{phase: phaseInProgress, started: 60, changed: 2, done: 14, total: 140}, with(restarted(1)), nil,
+			Waiting, "Velero restarted 1m ago, it will mark this job Failed in a moment"},
+		{"rolling update, the old server works on", spec{phase: phaseInProgress, started: 60, changed: 0.2, done: 14, total: 140}, with(restarted(20)), nil,
+			Progressing, "14 of 140 items"},
+		{"orphaned though a volume moves", spec{phase: phaseInProgress, kind: Restore, started: 60, changed: 50, done: 140, total: 140,
+			volumes: pvr(volumeInProgress, 5, 10, 55, 0.1)}, with(restarted(42)), nil, Orphaned, "nobody works on it"},
+		{"server down", spec{phase: phaseInProgress, started: 60, changed: 50, done: 14, total: 140}, with(serverDown(42)), nil,
+			Stuck, "no Velero server runs (CrashLoopBackOff); when it is back it marks this Failed"},
+		{"server down for a moment", spec{phase: phaseInProgress, started: 60, changed: 50, done: 14, total: 140}, with(serverDown(1)), nil,
+			Waiting, "not up at the moment"},
+		{"server down, operations", spec{phase: phaseWaiting, started: 60, changed: 50, done: 14, total: 14, ops: [3]int{2, 0, 0}}, with(serverDown(42)), nil,
+			Stuck, "nothing moves until it is back"},
+		{"stale", spec{phase: phaseInProgress, started: 5, changed: 0.1, done: 40, total: 100}, with(staleSince), nil,
+			Unknown, "cannot tell, nothing heard from the cluster for 1m; last seen: 40 of 100 items"},
+		{"no pods to see, quiet", spec{phase: phaseInProgress, started: 60, changed: 41, done: 140, total: 140}, with(noPods), nil,
+			Unknown, "quiet for 41m; whether Velero works on it cannot be told"},
+		{"no pods to see, but it moves", spec{phase: phaseInProgress, started: 60, changed: 0.2, done: 14, total: 140}, with(noPods), nil,
+			Progressing, "14 of 140"},
+		{"no pods to see, a volume moves", spec{phase: phaseInProgress, kind: Restore, started: 60, changed: 9, done: 140, total: 140,
+			volumes: pvr(volumeInProgress, 5<<30, 10<<30, 9, 0.1)}, with(noPods), nil, Progressing, "items done; 5.0 GiB of 10.0 GiB in 1 volume"},
+		{"no pods to see, behind one that moves", spec{kind: Restore, created: 9, changed: 9, total: -1}, with(noPods),
+			[]spec{{name: "other", kind: Restore, phase: phaseInProgress, started: 10, changed: 0.1, done: 1, total: 9}}, Waiting, "waits for other"},
+		{"stale and moving", spec{phase: phaseInProgress, started: 60, changed: 0.2, done: 14, total: 140}, with(noPods, staleSince), nil,
+			Unknown, "cannot tell"},
+
+		{"volume moves", spec{phase: phaseInProgress, kind: Restore, started: 20, changed: 15, done: 9, total: 9,
+			volumes: pvr(volumeInProgress, 4<<30, 8<<30, 15, 0.1)}, with(), nil, Progressing, "4.0 GiB of 8.0 GiB in 1 volume"},
+		{"volume not begun", spec{phase: phaseInProgress, kind: Restore, started: 20, changed: 5, done: 9, total: 9,
+			volumes: pvr(volumeNew, 0, 0, 5, 5)}, with(), nil, Waiting, "items done; 1 volume not begun for 5m; Velero gives up at 15:40 UTC"},
+		{"no node-agent", spec{phase: phaseInProgress, kind: Restore, started: 20, changed: 5, done: 9, total: 9,
+			volumes: pvr(volumeNew, 0, 0, 5, 5)}, with(noAgents), nil, Stuck, "1 volume to be moved, and no node-agent runs; Velero gives up at 15:40 UTC"},
+		{"no node-agent, just made", spec{phase: phaseInProgress, kind: Restore, started: 20, changed: 3, done: 9, total: 9,
+			volumes: pvr(volumeNew, 0, 0, 1, 3)}, with(noAgents), nil, Waiting, "not begun"},
+		{"no node-agent on its node", spec{phase: phaseInProgress, started: 20, changed: 5, done: 9, total: 9,
+			volumes: []Volume{{Kind: PodVolumeBackup, Name: "v", Phase: volumeNew, Node: "b", Target: "shop/db:data", Created: minutesAgo(5), Changed: minutesAgo(5)}}},
+			with(), nil, Stuck, "volume shop/db:data is on node b, where no node-agent runs"},
+		{"volume stands still", spec{phase: phaseInProgress, kind: Restore, started: 60, changed: 50, done: 9, total: 9,
+			volumes: pvr(volumeInProgress, 4<<30, 8<<30, 50, 20)}, with(), nil, Quiet, "1 volume in progress, no new bytes for 20m"},
+		{"volume stands still for too long", spec{phase: phaseInProgress, kind: Restore, started: 90, changed: 80, done: 9, total: 9,
+			volumes: pvr(volumeInProgress, 4<<30, 8<<30, 80, 70)}, with(), nil, Stuck, "no new bytes for 1h10m"},
+		{"volumes past Velero's limit", spec{phase: phaseInProgress, kind: Restore, started: 60, changed: 50, done: 9, total: 9,
+			volumes: pvr(volumeInProgress, 4<<30, 8<<30, 50, 20),
+			restore: func(r *velerov1.Restore) { r.Annotations = map[string]string{"velero.io/pod-volume-timeout": "30m"} }}, with(), nil,
+			Stuck, "1 volume not ended 30m after Velero's own limit"},
+		{"cancelled volume, version with the bug", spec{phase: phaseInProgress, started: 20, changed: 5, done: 9, total: 9,
+			volumes: []Volume{volume(PodVolumeBackup, "v", volumeCanceled, 0, 9, 9, 5)}}, with(version17("v1.17.1")), nil,
+			Stuck, "hangs on a cancelled volume (Velero issue 9464); Velero gives up at 15:40 UTC"},
+		{"cancelled volume, version unknown", spec{phase: phaseInProgress, started: 20, changed: 5, done: 9, total: 9,
+			volumes: []Volume{volume(PodVolumeBackup, "v", volumeCanceled, 0, 9, 9, 5)}}, with(version17("main")), nil,
+			Stuck, "may hang on a cancelled volume"},
+		{"cancelled volume, fixed version", spec{phase: phaseInProgress, started: 20, changed: 4, done: 9, total: 9,
+			volumes: []Volume{volume(PodVolumeBackup, "v", volumeCanceled, 0, 9, 9, 4)}}, with(), nil, Quiet, "all 9 items backed up"},
+
+		{"operations wait", spec{phase: phaseWaiting, kind: Restore, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{5, 1, 1}}, with(), nil,
+			Waiting, "waits for 3 of 5 operations; Velero gives up at 15:10 UTC (itemOperationTimeout)"},
+		{"operations past their limit", spec{phase: phaseWaiting, kind: Restore, started: 300, changed: 280, done: 9, total: 9, ops: [3]int{5, 0, 0}}, with(), nil,
+			Stuck, "5 operations not ended 40m after Velero's own limit"},
+		{"operations all ended", spec{phase: phaseWaitingPartial, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{5, 3, 2}}, with(), nil,
+			Stuck, "all 5 operations ended, phase never moved on for 20m"},
+		{"data upload moves", spec{phase: phaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []Volume{volume(DataUpload, "du", volumeInProgress, 1<<30, 2<<30, 50, 0.1)}}, with(), nil, Progressing, "1.0 GiB of 2.0 GiB"},
+		{"data upload moves though the store is away", spec{phase: phaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0}, location: "default",
+			volumes: []Volume{volume(DataUpload, "du", volumeInProgress, 1<<30, 2<<30, 50, 0.1)}}, with(unavailable), nil, Progressing, "1.0 GiB"},
+		{"operations, store away", spec{phase: phaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0}, location: "default"}, with(unavailable), nil,
+			Stuck, "waits for operations, but storage location default is unavailable"},
+		{"data upload without node-agent", spec{phase: phaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []Volume{volume(DataUpload, "du", volumeNew, 0, 0, 50, 50)}}, with(noAgents), nil, Stuck, "no node-agent runs"},
+
+		{"finalizing", spec{phase: phaseFinalizing, kind: Restore, started: 60, changed: 0.2, done: 9, total: 9}, with(), nil, Progressing, "Velero finalizes"},
+		{"finalizing for a while", spec{phase: phaseFinalizing, kind: Restore, started: 60, changed: 6, done: 9, total: 9}, with(), nil,
+			Waiting, "finalizing for 6m; Velero waits for volumes to be bound and for hooks"},
+		{"finalizing with hooks for too long", spec{phase: phaseFinalizing, kind: Restore, started: 90, changed: 40, done: 9, total: 9, restore: hooks}, with(), nil,
+			Stuck, "finalizing for 40m; its hooks may never end"},
+		{"finalizing for too long", spec{phase: phaseFinalizingPartly, kind: Restore, started: 90, changed: 40, done: 9, total: 9}, with(), nil,
+			Stuck, "hooks in annotations of pods were not looked at"},
+		{"backup finalizing for too long", spec{phase: phaseFinalizing, started: 90, changed: 40, done: 9, total: 9}, with(), nil,
+			Stuck, "finalizing for 40m, which takes seconds as a rule"},
+		{"finalizing behind another", spec{phase: phaseFinalizing, started: 90, changed: 40, done: 9, total: 9}, with(),
+			[]spec{{name: "first", phase: phaseFinalizing, started: 200, changed: 100, done: 1, total: 1}}, Stuck, "maybe behind first"},
+		{"finalizing, store away", spec{phase: phaseFinalizingPartly, kind: Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable), nil,
+			Stuck, "waits to be finalized: storage location default is unavailable"},
+
+		{"queued behind a running one", spec{phase: phaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(),
+			[]spec{{name: "other", phase: phaseInProgress, started: 30, changed: 0.1, done: 1, total: 9}}, Waiting, "waits for other: one backup at a time"},
+		{"second in line", spec{phase: phaseQueued, position: 2, total: -1, created: 20, changed: 20}, with(),
+			[]spec{{name: "other", phase: phaseInProgress, started: 30, changed: 0.1, done: 1, total: 9}}, Waiting, "2nd in line; waits for other"},
+		{"queued behind a stuck one", spec{phase: phaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(),
+			[]spec{{name: "other", phase: phaseInProgress, started: 90, changed: 80, done: 9, total: 9}}, Stuck, "waits for other, which is stuck"},
+		{"queued behind an orphan", spec{phase: phaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(restarted(30)),
+			[]spec{{name: "other", phase: phaseInProgress, started: 90, changed: 80, done: 9, total: 19}}, Stuck, "waits for other, which is orphaned"},
+		{"queue stalled", spec{phase: phaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(), nil,
+			Stuck, "queue stalled: free to start for 20m, but Velero starts nothing"},
+		{"queue moves in a moment", spec{phase: phaseQueued, position: 1, total: -1, created: 20, changed: 20},
+			with(func(s *Surroundings) { s.LastEnded = minutesAgo(0.5) }), nil, Waiting, "free to start"},
+		{"queue after a restart", spec{phase: phaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(restarted(1)), nil, Waiting, "free to start"},
+		{"ready to start", spec{phase: phaseReadyToStart, total: -1, created: 1, changed: 0.5}, with(), nil, Waiting, "about to start"},
+		{"ready to start for long", spec{phase: phaseReadyToStart, total: -1, created: 20, changed: 20}, with(), nil, Stuck, "ready to start for 20m"},
+		{"ready to start, forgotten", spec{phase: phaseReadyToStart, total: -1, created: 20, changed: 20}, with(restarted(10)), nil,
+			Orphaned, "was about to start when Velero restarted 10m ago; Velero has forgotten it"},
+		{"ready to start, just restarted", spec{phase: phaseReadyToStart, total: -1, created: 20, changed: 20}, with(restarted(1)), nil,
+			Waiting, "ready to start; Velero restarted 1m ago"},
+		{"ready to start, server down", spec{phase: phaseReadyToStart, total: -1, created: 20, changed: 20}, with(serverDown(10)), nil,
+			Stuck, "no Velero server runs (CrashLoopBackOff); it will not start by itself afterwards"},
+		{"new restore", spec{kind: Restore, total: -1, created: 1, changed: 1}, with(), nil, Waiting, "not yet taken up"},
+		{"new restore behind another", spec{kind: Restore, phase: phaseNew, total: -1, created: 9, changed: 9}, with(),
+			[]spec{{name: "other", kind: Restore, phase: phaseInProgress, started: 10, changed: 0.1, done: 1, total: 9}},
+			Waiting, "waits for other: Velero runs one restore at a time"},
+		{"new restore and nobody runs", spec{kind: Restore, phase: phaseNew, total: -1, created: 12, changed: 12}, with(), nil,
+			Stuck, "new for 12m and no restore runs; Velero's only restore worker may hang"},
+		{"new backup that nobody takes up", spec{total: -1, created: 12, changed: 12}, with(), nil, Stuck, "new for 12m, and Velero has not taken it up"},
+
+		{"deleting", spec{phase: phaseDeleting, started: 90, changed: 3, done: 9, total: 9}, with(), nil, Waiting, "being deleted for 3m"},
+		{"deletion failed", spec{phase: phaseDeleting, started: 90, changed: 30, done: 9, total: 9}, with(), nil, Stuck, "deletion began 30m ago"},
+		{"a phase of the future", spec{phase: "Verifying", started: 90, changed: 3, done: 9, total: 9}, with(), nil, Unknown, "phase Verifying is not known to this veltui"},
+
+		{"completed", spec{phase: phaseCompleted, started: 60, ended: 58.5, changed: 58, done: 402, total: 402}, with(), nil, "", "Completed in 1m30s, 402 items"},
+		{"completed, stale", spec{phase: phaseCompleted, started: 60, ended: 58.5, changed: 58, done: 402, total: 402}, with(staleSince, noPods), nil, "", "Completed in 1m30s"},
+		{"completed with warnings", spec{phase: phaseCompleted, started: 60, ended: 59, changed: 58, done: 1, total: 1, warnings: 1}, with(), nil, "", "Completed in 1m, 1 item, 1 warning"},
+		{"completed, but volumes failed", spec{phase: phaseCompleted, started: 60, ended: 58, changed: 58, done: 9, total: 9, volumes: []Volume{
+			volume(PodVolumeBackup, "a", volumeFailed, 0, 9, 60, 58), volume(PodVolumeBackup, "b", volumeCompleted, 9, 9, 60, 58)}}, with(), nil,
+			"", "Completed, but 1 of its 2 volumes failed, 9 items"},
+		{"partially failed", spec{phase: phasePartiallyFailed, started: 60, ended: 56, changed: 56, done: 88, total: 88, errors: 2, warnings: 5}, with(), nil,
+			"", "PartiallyFailed after 4m, 88 items, 2 errors, 5 warnings"},
+		{"partially failed without progress", spec{phase: phasePartiallyFailed, kind: Restore, started: 60, ended: 60, changed: 60, total: -1, errors: 1}, with(), nil,
+			"", "PartiallyFailed after 0s, 1 error"},
+		{"failed", spec{phase: phaseFailed, started: 60, ended: 59, changed: 59, done: 117, total: 242, reason: "the store said no"}, with(), nil,
+			"", "Failed after 1m at 117 of 242 items: the store said no"},
+		{"failed without an end", spec{phase: phaseFailed, started: 60, changed: 59, total: -1, reason: "no"}, with(), nil, "", "Failed: no"},
+		{"failed validation", spec{phase: phaseFailedValidation, created: 60, total: -1, invalid: []string{"no such namespace"}}, with(), nil,
+			"", "FailedValidation: no such namespace"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.job.name = "crm-old"
+			j := c.job.job(t)
+			c.s.Jobs = jobs(t, c.more...)
+			if !j.Terminal() {
+				c.s.Jobs = append(c.s.Jobs, j)
+			}
+			checkVerdict(t, j, j.Verdict(c.s), c.want, c.says)
+		})
+	}
+}
+
+func checkVerdict(t *testing.T, j *Job, v Verdict, want State, says string) {
+	t.Helper()
+	if v.State != want || !strings.Contains(v.Summary, says) {
+		t.Errorf("%s: %q, want %s: %q", v.State, v.Summary, want, says)
+	}
+	if !strings.HasPrefix(v.Summary, j.Name+": ") {
+		t.Errorf("summary %q does not name the job", v.Summary)
+	}
+	if n := utf8.RuneCountInString(v.Summary); n > 110 {
+		t.Errorf("summary has %d runes: %q", n, v.Summary)
+	}
+	if len(v.Facts) == 0 {
+		t.Errorf("no facts behind %q", v.Summary)
+	}
+	for _, f := range v.Facts {
+		if f.Text == "" || f.Source == "" {
+			t.Errorf("fact %+v lacks its text or source", f)
+		}
+	}
+	if (v.State == Stuck || v.State == Orphaned || v.State == Unknown) && v.Advice == "" {
+		t.Errorf("%q comes with no advice", v.Summary)
+	}
+	if v.State == Progressing && v.Advice != "" {
+		t.Errorf("%q comes with advice %q", v.Summary, v.Advice)
+	}
+}
+
+// What veltui could not look at is named, and does not count as holding.
+func TestVerdictNamesWhatItDidNotSee(t *testing.T) {
+	lost := spec{name: "crm", kind: Restore, phase: phaseInProgress, started: 60, changed: 41, done: 140, total: 140}
+	for _, c := range []struct {
+		s    Surroundings
+		want []string
+	}{
+		{with(), []string{"storage", "schema"}},
+		{with(noPods), []string{"pod"}},
+		{with(staleSince), []string{"watch"}},
+	} {
+		v := lost.job(t).Verdict(c.s)
+		for _, source := range c.want {
+			found := false
+			for _, f := range v.Facts {
+				found = found || f.Source == source && !f.Holds
+			}
+			if !found {
+				t.Errorf("%q: no open fact from %s in %+v", v.Summary, source, v.Facts)
+			}
+		}
+	}
+}
