@@ -24,6 +24,9 @@ type Snapshot struct {
 	Namespace       string
 	NamespaceFrom   NamespaceFrom
 	OtherNamespaces []string
+	// Notice says what is wrong with the choice of the namespace, in words that
+	// a person can act on; empty if nothing is.
+	Notice string
 
 	Health  Health
 	Sources []Source
@@ -72,7 +75,8 @@ type HealthState string
 
 // The states.
 const (
-	// Connecting: nothing has been heard from the API server yet.
+	// Connecting: the API server has not told all that it has yet; Health.Err
+	// says why if there is a reason.
 	Connecting HealthState = "connecting"
 	// Live: every source that can be watched is, and the server answers.
 	Live HealthState = "live"
@@ -119,4 +123,38 @@ type Source struct {
 
 // Surroundings is what job verdicts need to know, at the given moment of our
 // own clock.
-func (s *Snapshot) Surroundings(now time.Time) job.Surroundings { panic("todo") }
+func (s *Snapshot) Surroundings(now time.Time) job.Surroundings {
+	a := job.Surroundings{
+		Now:        now.Add(s.ClockOffset),
+		Server:     s.Server,
+		NodeAgents: s.NodeAgents,
+		Locations:  make(map[string]job.Location, len(s.Locations)),
+		Jobs:       s.Active,
+		LastEnded:  s.lastEnded(),
+	}
+	if s.Health.State == Live {
+		// A live watch says at every moment that the pods are still so.
+		a.Server.SeenAt = a.Now
+	} else {
+		a.StaleSince = s.Health.Since
+	}
+	for _, l := range s.Locations {
+		known := job.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
+		if l.Status.LastValidationTime != nil {
+			known.LastValidated = l.Status.LastValidationTime.Time
+		}
+		a.Locations[l.Name] = known
+	}
+	return a
+}
+
+// lastEnded is when a job last ended.
+func (s *Snapshot) lastEnded() time.Time {
+	var last time.Time
+	for _, j := range s.Jobs {
+		if j.Completed.After(last) {
+			last = j.Completed
+		}
+	}
+	return last
+}

@@ -1,0 +1,92 @@
+package watch
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"reflect"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// qps and burst are the client-side limits if the configuration has none. Ten
+// kinds that are listed in pages of 500 need about a hundred requests at once;
+// after that there are next to none.
+const (
+	qps   = 50
+	burst = 100
+)
+
+// connection is a way to the API server with one set of credentials.
+type connection struct {
+	config *rest.Config
+	client client.WithWatch
+	gate   *gate
+	// direct goes past the gate, for the heartbeat.
+	direct http.RoundTripper
+	// version is the address that the heartbeat asks for.
+	version *url.URL
+}
+
+// connect prepares a connection without using it. It fails for credentials
+// that cannot be read, such as a certificate file that is not there.
+func connect(cfg *rest.Config, userAgent string, log *slog.Logger) (*connection, error) {
+	c := &connection{config: cfg}
+	cfg = rest.CopyConfig(cfg)
+	// A time limit on requests would end every watch; the heartbeat is what
+	// notices a server that does not answer.
+	cfg.Timeout = 0
+	if cfg.QPS == 0 {
+		cfg.QPS, cfg.Burst = qps, burst
+	}
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = userAgent
+	}
+	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
+		cfg.WarningHandler = warnings{log}
+	}
+	var err error
+	if c.direct, err = rest.TransportFor(cfg); err != nil {
+		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	c.gate = newGate(c.direct)
+	c.client, err = client.NewWithWatch(cfg, client.Options{
+		HTTPClient: &http.Client{Transport: c.gate},
+		Scheme:     newScheme(),
+		Mapper:     newMapper(),
+		Log:        logr.FromSlogHandler(log.Handler()),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("reading the API server's address: %w", err)
+	}
+	c.version = base.JoinPath("version")
+	return c, nil
+}
+
+// warnings sends the API server's warnings to the log instead of the terminal.
+type warnings struct{ log *slog.Logger }
+
+func (w warnings) HandleWarningHeader(code int, agent, text string) {
+	w.log.Warn("warning from the API server", "code", code, "agent", agent, "text", text)
+}
+
+// sameAccess reports whether two configurations lead to the same server with
+// the same credentials. Functions are left out: they cannot be compared.
+func sameAccess(a, b *rest.Config) bool {
+	return reflect.DeepEqual(accessOf(a), accessOf(b))
+}
+
+func accessOf(c *rest.Config) *rest.Config {
+	c = rest.CopyConfig(c)
+	c.Transport, c.WrapTransport = nil, nil
+	c.RateLimiter, c.WarningHandler, c.WarningHandlerWithContext = nil, nil, nil
+	c.Dial, c.Proxy, c.AuthConfigPersister = nil, nil, nil
+	return c
+}

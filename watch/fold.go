@@ -1,0 +1,160 @@
+package watch
+
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/job"
+)
+
+// putJob folds a Backup or Restore at once, so that no number is lost between
+// two snapshots and rates are measured at the right times.
+func (s *Store) putJob(uid types.UID, in job.Input, journaled bool) {
+	e := s.jobs[uid]
+	if e == nil {
+		e = &entry{}
+		s.jobs[uid] = e
+	}
+	in.At = s.now()
+	s.fold(uid, e, in, journaled)
+}
+
+// fold makes the job's next state of in and of its volumes.
+func (s *Store) fold(uid types.UID, e *entry, in job.Input, journaled bool) {
+	if v := s.volumes[uid]; v != nil {
+		in.Volumes = v.fold()
+		if v.count == 0 {
+			delete(s.volumes, uid)
+		}
+	}
+	delete(s.unfolded, uid)
+	next := job.Next(e.job, in)
+	if next == e.job {
+		return
+	}
+	e.job = next
+	s.noteChange(uid, e)
+	if journaled {
+		s.journal.add(Change{Job: next})
+	}
+}
+
+func (s *Store) dropJob(uid types.UID) {
+	e := s.jobs[uid]
+	if e == nil {
+		return
+	}
+	delete(s.jobs, uid)
+	delete(s.unfolded, uid)
+	s.noteChange(uid, e)
+	s.journal.add(Change{Job: e.job, Deleted: true})
+}
+
+// noteChange remembers what the last snapshot has in a changed job's place.
+func (s *Store) noteChange(uid types.UID, e *entry) {
+	if _, noted := s.changed[uid]; !noted {
+		s.changed[uid] = e.published
+	}
+}
+
+// putVolume notes a volume's newest state. Volumes may come before their job
+// and wait for it. grow is 1 for a volume that the job did not have before.
+func (s *Store) putVolume(owner, uid types.UID, v *job.Volume, grow int) {
+	if owner == "" {
+		return
+	}
+	set := s.volumes[owner]
+	if set == nil {
+		set = &volumes{}
+		s.volumes[owner] = set
+	}
+	set.put(uid, v, grow)
+	s.noteVolumes(owner, set)
+}
+
+func (s *Store) dropVolume(owner, uid types.UID) {
+	set := s.volumes[owner]
+	if set == nil {
+		return
+	}
+	set.put(uid, nil, -1)
+	s.noteVolumes(owner, set)
+}
+
+func (s *Store) noteVolumes(owner types.UID, set *volumes) {
+	switch {
+	case s.jobs[owner] != nil:
+		s.unfolded[owner] = s.now()
+	case set.count == 0:
+		// Nobody will ask for the volumes of a job that is gone.
+		delete(s.volumes, owner)
+	}
+}
+
+// foldVolumes folds the jobs whose volumes changed on their own.
+func (s *Store) foldVolumes() {
+	for uid, at := range s.unfolded {
+		e := s.jobs[uid]
+		in := job.Input{At: at}
+		switch o := e.job.Object.(type) {
+		case *velerov1.Backup:
+			in.Backup = o
+		case *velerov1.Restore:
+			in.Restore = o
+		}
+		s.fold(uid, e, in, true)
+	}
+}
+
+// Snapshot folds what is left to fold and returns the present state, with the
+// journal since the snapshot before. The fields that only a [Watcher] knows
+// (namespace, health, sources) are left for the caller to set.
+func (s *Store) Snapshot() *Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.foldVolumes()
+	s.order()
+	if s.pods.stale {
+		pods := s.pods.sorted()
+		s.server, s.agents = serverOf(pods, s.now()), agentsOf(pods)
+	}
+	s.seq++
+	n := &Snapshot{
+		Seq:          s.seq,
+		At:           s.now(),
+		Jobs:         s.ordered,
+		Active:       s.active,
+		Schedules:    s.schedules.sorted(),
+		Locations:    s.locations.sorted(),
+		Repositories: s.repositories.sorted(),
+		Deletions:    s.deletions.sorted(),
+		Server:       s.server,
+		NodeAgents:   s.agents,
+	}
+	n.Changes, n.Dropped = s.journal.take()
+	return n
+}
+
+// order brings the sorted lists up to date with the changed jobs.
+func (s *Store) order() {
+	if len(s.changed) == 0 {
+		return
+	}
+	steps := make([]step, 0, len(s.changed))
+	for uid, from := range s.changed {
+		now := step{from: from}
+		if e := s.jobs[uid]; e != nil {
+			now.to, e.published = e.job, e.job
+		}
+		steps = append(steps, now)
+	}
+	clear(s.changed)
+	s.ordered = reorder(s.ordered, steps)
+	var active []*job.Job
+	for _, j := range s.ordered {
+		if !j.Terminal() {
+			active = append(active, j)
+		}
+	}
+	s.active = active
+}

@@ -1,0 +1,153 @@
+package watch
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+)
+
+// gate is the transport of every list and watch. While the heartbeat says that
+// the API server is away, requests wait here: they do not run into the
+// reflectors' exponential back-off, which would add up to a minute after the
+// server is back, and they cost nothing while it is not.
+type gate struct {
+	next http.RoundTripper
+	// suspected is ready when a request failed in a way that the heartbeat
+	// should look into.
+	suspected chan struct{}
+
+	mu sync.Mutex
+	// passable is closed while the gate is open.
+	passable chan struct{}
+	open     bool
+	flights  map[*flight]struct{}
+}
+
+// flight is a request whose answer is still being read.
+type flight struct {
+	io.ReadCloser
+	gate   *gate
+	cancel context.CancelFunc
+	closed atomic.Bool
+}
+
+// newGate makes a closed gate.
+func newGate(next http.RoundTripper) *gate {
+	return &gate{
+		next:      next,
+		suspected: make(chan struct{}, 1),
+		passable:  make(chan struct{}),
+		flights:   map[*flight]struct{}{},
+	}
+}
+
+// RoundTrip waits until the gate is open. A read that fails on the way is sent
+// once more when the heartbeat has found the server alive; what fails then is
+// the caller's.
+func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := g.pass(r.Context()); err != nil {
+		return nil, err
+	}
+	answer, err := g.send(r)
+	if err == nil || r.Method != http.MethodGet || r.Context().Err() != nil {
+		return answer, err
+	}
+	if err := g.pass(r.Context()); err != nil {
+		return nil, err
+	}
+	return g.send(r)
+}
+
+func (g *gate) pass(ctx context.Context) error {
+	g.mu.Lock()
+	passable := g.passable
+	g.mu.Unlock()
+	select {
+	case <-passable:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *gate) send(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	f := &flight{gate: g, cancel: cancel}
+	g.mu.Lock()
+	g.flights[f] = struct{}{}
+	g.mu.Unlock()
+	answer, err := g.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		f.land()
+		if r.Context().Err() == nil {
+			g.suspect()
+		}
+		return nil, err
+	}
+	f.ReadCloser = answer.Body
+	answer.Body = f
+	return answer, nil
+}
+
+// suspect closes the gate until the heartbeat has looked.
+func (g *gate) suspect() {
+	g.shut()
+	select {
+	case g.suspected <- struct{}{}:
+	default:
+	}
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open {
+		g.open, g.passable = false, make(chan struct{})
+	}
+}
+
+func (g *gate) unlock() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.open {
+		g.open = true
+		close(g.passable)
+	}
+}
+
+// cut ends every answer that is still being read: a watch over a connection
+// that is silent for long may be dead without knowing, and must not be taken
+// for live when the server is back.
+func (g *gate) cut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for f := range g.flights {
+		f.cancel()
+	}
+}
+
+// Read passes on what it reads, and reports a connection that breaks.
+func (f *flight) Read(p []byte) (int, error) {
+	n, err := f.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && !f.closed.Load() {
+		f.gate.suspect()
+	}
+	return n, err
+}
+
+// Close ends the request.
+func (f *flight) Close() error {
+	f.closed.Store(true)
+	err := f.ReadCloser.Close()
+	f.land()
+	return err
+}
+
+func (f *flight) land() {
+	f.cancel()
+	f.gate.mu.Lock()
+	defer f.gate.mu.Unlock()
+	delete(f.gate.flights, f)
+}

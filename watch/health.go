@@ -1,0 +1,102 @@
+package watch
+
+// snapshot takes one of the store and adds what only the watcher knows.
+func (w *Watcher) snapshot() *Snapshot {
+	// The states come first: a source that is live by then has all of its
+	// objects in the store.
+	statuses := make([]sourceStatus, len(w.sources))
+	for i, s := range w.sources {
+		statuses[i] = s.status()
+	}
+	beat := w.pulse.read()
+	n := w.store.Snapshot()
+	n.ClockOffset = beat.offset
+
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n.Namespace, n.NamespaceFrom = w.place.namespace, w.place.from
+	n.OtherNamespaces, n.Notice = w.place.others, w.place.notice
+	for _, s := range statuses {
+		if beat.lost && s.State == SourceLive {
+			// Its watch may be open, but nothing can come through it.
+			s.State, s.Since, s.Err = SourceStale, beat.right.Add(beat.offset), beat.err
+		}
+		n.Sources = append(n.Sources, s.Source)
+		if s.Resource == Pods {
+			n.Server.Visible = s.State == SourceLive || s.State == SourceStale
+		}
+	}
+	n.Health = w.judge(beat, statuses)
+	return n
+}
+
+// judge sums up the heartbeat and the sources. The caller holds the lock.
+func (w *Watcher) judge(beat pulseState, statuses []sourceStatus) Health {
+	w.complete = w.complete || w.place.namespace != "" && settled(statuses)
+	h := w.judgeNow(beat, statuses)
+	if h.Since.IsZero() {
+		h.Since = w.health.Since
+		if h.State != w.health.State {
+			h.Since = w.now()
+		}
+	}
+	w.health = h
+	return h
+}
+
+// judgeNow leaves Since empty where it is when the state began.
+func (w *Watcher) judgeNow(beat pulseState, statuses []sourceStatus) Health {
+	if beat.lost {
+		h := Health{State: Stale, Err: beat.err, RetryAt: beat.retryAt.Add(beat.offset)}
+		switch {
+		case beat.denied:
+			h.State, h.Err = Unauthorized, beat.err+advice
+		case !w.complete:
+			h.State = Connecting
+		default:
+			h.Since = beat.right.Add(beat.offset)
+		}
+		return h
+	}
+	for _, s := range statuses {
+		if s.denied {
+			return Health{State: Unauthorized, Err: s.Err + advice, RetryAt: s.retryAt}
+		}
+	}
+	if !w.complete {
+		return Health{State: Connecting, Err: w.wish}
+	}
+	h := Health{State: Live}
+	for _, s := range statuses {
+		if !outdated(s) || h.State == Stale && !s.Since.Before(h.Since) {
+			continue
+		}
+		h = Health{State: Stale, Since: s.Since, Err: s.Resource + ": " + s.Err, RetryAt: s.retryAt}
+	}
+	return h
+}
+
+// advice is what to do about credentials that are not taken.
+const advice = "; log in again or renew the credentials in the kubeconfig, they are read again by themselves"
+
+// settled reports whether each source has been heard of.
+func settled(statuses []sourceStatus) bool {
+	for _, s := range statuses {
+		if s.State == SourceSyncing {
+			return false
+		}
+	}
+	return true
+}
+
+// outdated reports whether what is shown of a source may be wrong. A kind that
+// is forbidden shows nothing, unless it was allowed before.
+func outdated(s sourceStatus) bool {
+	switch s.State {
+	case SourceStale, SourceSyncing:
+		return true
+	case SourceForbidden:
+		return s.Objects > 0
+	}
+	return false
+}

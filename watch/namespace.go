@@ -1,0 +1,194 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// usualNamespaces are where Velero and OADP are installed by default.
+var usualNamespaces = []string{"velero", "openshift-adp"}
+
+// place is the answer to where Velero is.
+type place struct {
+	namespace string
+	from      NamespaceFrom
+	others    []string
+	// notice says what is wrong with the answer; it is asked again while it is
+	// not empty.
+	notice string
+}
+
+// asked are the namespaces that a person has named.
+type asked struct{ flag, env, context string }
+
+// findPlace decides which namespace to watch: the one that was asked for, else
+// the context's if it holds a BackupStorageLocation, else one that does: velero
+// first, then by name. If nobody may look everywhere, or there is none, it
+// tries the usual ones. It fails only if the API server gives no answer.
+func findPlace(ctx context.Context, c client.Client, a asked) (place, error) {
+	found, search, err := searchLocations(ctx, c)
+	if err != nil {
+		return place{}, err
+	}
+	p := place{namespace: a.flag, from: FromFlag}
+	if p.namespace == "" {
+		p = place{namespace: a.env, from: FromEnv}
+	}
+	if p.namespace == "" && a.context != "" {
+		held, err := holdsLocation(ctx, c, a.context)
+		if err != nil {
+			return place{}, err
+		}
+		if held == yes {
+			p = place{namespace: a.context, from: FromContext}
+		}
+	}
+	if p.namespace == "" && len(found) > 0 {
+		p = place{namespace: found[0], from: FromSearch}
+	}
+	if p.namespace == "" {
+		if p, err = fallBack(ctx, c); err != nil {
+			return place{}, err
+		}
+	}
+	p.others = slices.DeleteFunc(slices.Clone(found), func(ns string) bool { return ns == p.namespace })
+	if !slices.Contains(found, p.namespace) && p.from != FromContext {
+		p.notice, err = noticeFor(ctx, c, p, search)
+	}
+	return p, err
+}
+
+// answer is what a question to the API server led to.
+type answer int
+
+const (
+	no answer = iota
+	yes
+	forbidden
+	missing
+)
+
+// answerOf tells a no of the server from no answer at all.
+func answerOf(err error) (answer, error) {
+	switch {
+	case err == nil:
+		return yes, nil
+	case apierrors.IsForbidden(err):
+		return forbidden, nil
+	case apierrors.IsNotFound(err):
+		return missing, nil
+	}
+	return no, err
+}
+
+// searchLocations returns the namespaces that hold a BackupStorageLocation,
+// velero first, then by name.
+func searchLocations(ctx context.Context, c client.Client) (found []string, a answer, err error) {
+	var list velerov1.BackupStorageLocationList
+	if a, err = answerOf(c.List(ctx, &list)); err != nil {
+		return nil, no, fmt.Errorf("looking for Velero in all namespaces: %w", err)
+	}
+	for i := range list.Items {
+		found = append(found, list.Items[i].Namespace)
+	}
+	slices.SortFunc(found, func(x, y string) int {
+		if (x == usualNamespaces[0]) != (y == usualNamespaces[0]) {
+			if x == usualNamespaces[0] {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(x, y)
+	})
+	return slices.Compact(found), a, nil
+}
+
+func holdsLocation(ctx context.Context, c client.Client, namespace string) (answer, error) {
+	var list velerov1.BackupStorageLocationList
+	a, err := answerOf(c.List(ctx, &list, client.InNamespace(namespace), client.Limit(1)))
+	if err != nil {
+		return no, fmt.Errorf("looking for Velero in namespace %s: %w", namespace, err)
+	}
+	if a == yes && len(list.Items) == 0 {
+		a = no
+	}
+	return a, nil
+}
+
+// fallBack takes the first of the usual namespaces that holds a location, else
+// the first that exists, else the first.
+func fallBack(ctx context.Context, c client.Client) (place, error) {
+	best, bestRank := usualNamespaces[0], 0
+	for _, ns := range usualNamespaces {
+		held, err := holdsLocation(ctx, c, ns)
+		if err != nil {
+			return place{}, err
+		}
+		rank := 0
+		if held == yes {
+			rank = 3
+		} else {
+			there, err := namespaceThere(ctx, c, ns)
+			if err != nil {
+				return place{}, err
+			}
+			switch {
+			case there == yes:
+				rank = 2
+			case there == forbidden && held == no:
+				// It may be there: at least its locations may be looked at.
+				rank = 1
+			}
+		}
+		if rank > bestRank {
+			best, bestRank = ns, rank
+		}
+	}
+	return place{namespace: best, from: FromFallback}, nil
+}
+
+func namespaceThere(ctx context.Context, c client.Client, namespace string) (answer, error) {
+	a, err := answerOf(c.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}))
+	if err != nil {
+		return no, fmt.Errorf("looking for namespace %s: %w", namespace, err)
+	}
+	return a, nil
+}
+
+// noticeFor says what a person should know about a namespace in which the
+// search has found nothing.
+func noticeFor(ctx context.Context, c client.Client, p place, search answer) (string, error) {
+	if search == missing {
+		return "Velero's custom resources are not installed in this cluster", nil
+	}
+	if search == forbidden {
+		held, err := holdsLocation(ctx, c, p.namespace)
+		if err != nil || held == yes || held == forbidden && p.from != FromFallback {
+			return "", err
+		}
+	}
+	there, err := namespaceThere(ctx, c, p.namespace)
+	if err != nil {
+		return "", err
+	}
+	what := "no BackupStorageLocation in namespace " + p.namespace
+	if there == missing {
+		what = "there is no namespace " + p.namespace
+	}
+	switch {
+	case search == forbidden && p.from == FromFallback:
+		return fmt.Sprintf("you may not look for Velero in all namespaces, so this is a guess: %s; name Velero's namespace with -n", p.namespace), nil
+	case search == forbidden:
+		return what, nil
+	case len(p.others) > 0:
+		return what + "; Velero is in " + strings.Join(p.others, ", "), nil
+	}
+	return what + ", nor is there a BackupStorageLocation in any other: is Velero installed?", nil
+}

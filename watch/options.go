@@ -1,0 +1,68 @@
+package watch
+
+import (
+	"log/slog"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// defaultWindow is short enough to look live and long enough for a burst to be
+// one snapshot.
+const defaultWindow = 250 * time.Millisecond
+
+// Options say what a [Watcher] watches, and how.
+type Options struct {
+	// Config leads to the API server. It is copied, not changed.
+	Config *rest.Config
+	// Reload reads the same configuration again, for credentials that were
+	// renewed while the program runs. It is called while the API server does
+	// not take or does not answer the present ones, and by [Watcher.Retry]. It
+	// must stay with the context that Config was made from. Nil if nothing can
+	// be read again.
+	Reload func() (*rest.Config, error)
+
+	// Namespace was asked for by flag, EnvNamespace by VELERO_NAMESPACE, and
+	// ContextNamespace by the kubeconfig's context. Each may be empty.
+	Namespace        string
+	EnvNamespace     string
+	ContextNamespace string
+
+	// Window is how long [Watcher.Next] waits after the first change for
+	// others to come, so that a burst makes one snapshot. Zero means 250 ms,
+	// or no wait at all if there is a Journal.
+	Window time.Duration
+	// Journal is how many changes of jobs are kept from one snapshot to the
+	// next; zero for none.
+	Journal int
+
+	// UserAgent is sent if Config has none.
+	UserAgent string
+	// Clock is our own clock; nil means time.Now.
+	Clock func() time.Time
+	// Log gets what happens on the way; nil discards it. Nothing is ever
+	// written to a global logger.
+	Log *slog.Logger
+
+	// timing is the heartbeat's, for tests.
+	timing timing
+}
+
+func (o Options) withDefaults() Options {
+	if o.Window == 0 && o.Journal == 0 {
+		o.Window = defaultWindow
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = "veltui"
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.timing.period == 0 {
+		o.timing = usualTiming
+	}
+	return o
+}

@@ -1,0 +1,187 @@
+package watch
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/veltui/veltui/job"
+)
+
+// role is what a pod does for Velero.
+type role int
+
+const (
+	roleNone role = iota
+	roleServer
+	roleAgent
+)
+
+// serverContainer and agentContainer are the containers' names in every
+// installation (Velero's pkg/install, OADP).
+const (
+	serverContainer = "velero"
+	agentContainer  = "node-agent"
+)
+
+// roleOf tells by the labels that Velero's installers set (velero-facts 6.5).
+// A node-agent also carries component=velero, so it is looked for first.
+func roleOf(p *corev1.Pod) role {
+	l := p.Labels
+	switch {
+	case l["role"] == "node-agent" || strings.HasPrefix(l["name"], "node-agent"):
+		return roleAgent
+	case l["deploy"] == "velero", l["component"] == "velero" && hasContainer(p, serverContainer):
+		return roleServer
+	}
+	return roleNone
+}
+
+func hasContainer(p *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
+}
+
+// serverOf reads the Velero server from its pods. Of several (a rolling update
+// runs two for a moment) it takes the one whose container started last, and
+// without a running one the newest pod.
+func serverOf(pods []*corev1.Pod, seen time.Time) job.Server {
+	found := job.Server{Visible: true, ConcurrentBackups: 1, SeenAt: seen}
+	var newest *corev1.Pod
+	for _, p := range pods {
+		if roleOf(p) != roleServer {
+			continue
+		}
+		if newest == nil || compareServers(p, newest) > 0 {
+			newest = p
+		}
+	}
+	if newest == nil {
+		return found
+	}
+	found.Pod = newest.Name
+	if c := container(newest, serverContainer); c != nil {
+		found.Version = tag(c.Image)
+		found.ConcurrentBackups = concurrentBackups(c.Args)
+	}
+	status := containerStatus(newest, serverContainer)
+	if status == nil {
+		found.Waiting = cmp.Or(newest.Status.Reason, string(newest.Status.Phase))
+		return found
+	}
+	found.Ready = status.Ready
+	found.Restarts = int(status.RestartCount)
+	if t := status.LastTerminationState.Terminated; t != nil {
+		found.LastTermination, found.LastTerminationAt = t.Reason, t.FinishedAt.Time
+	}
+	switch {
+	case status.State.Running != nil:
+		found.Running, found.StartedAt = true, status.State.Running.StartedAt.Time
+	case status.State.Waiting != nil:
+		found.Waiting = status.State.Waiting.Reason
+	case status.State.Terminated != nil:
+		found.Waiting = status.State.Terminated.Reason
+	}
+	return found
+}
+
+// compareServers is positive if a tells more about the present server than b.
+func compareServers(a, b *corev1.Pod) int {
+	startA, runsA := started(a, serverContainer)
+	startB, runsB := started(b, serverContainer)
+	if runsA != runsB {
+		if runsA {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(
+		startA.Compare(startB),
+		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		cmp.Compare(a.Name, b.Name),
+	)
+}
+
+// agentsOf reads the node-agents, sorted by node and pod.
+func agentsOf(pods []*corev1.Pod) []job.Agent {
+	var found []job.Agent
+	for _, p := range pods {
+		if roleOf(p) != roleAgent {
+			continue
+		}
+		a := job.Agent{Pod: p.Name, Node: p.Spec.NodeName}
+		a.StartedAt, _ = started(p, agentContainer)
+		if s := containerStatus(p, agentContainer); s != nil {
+			a.Ready, a.Restarts = s.Ready, int(s.RestartCount)
+		}
+		found = append(found, a)
+	}
+	slices.SortFunc(found, func(a, b job.Agent) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod))
+	})
+	return found
+}
+
+// container returns the named container, else the only one there is: the name
+// is Velero's own, but a chart may change it.
+func container(p *corev1.Pod, name string) *corev1.Container {
+	for i := range p.Spec.Containers {
+		if p.Spec.Containers[i].Name == name {
+			return &p.Spec.Containers[i]
+		}
+	}
+	if len(p.Spec.Containers) == 1 {
+		return &p.Spec.Containers[0]
+	}
+	return nil
+}
+
+func containerStatus(p *corev1.Pod, name string) *corev1.ContainerStatus {
+	for i := range p.Status.ContainerStatuses {
+		if p.Status.ContainerStatuses[i].Name == name {
+			return &p.Status.ContainerStatuses[i]
+		}
+	}
+	if len(p.Status.ContainerStatuses) == 1 {
+		return &p.Status.ContainerStatuses[0]
+	}
+	return nil
+}
+
+func started(p *corev1.Pod, name string) (at time.Time, running bool) {
+	s := containerStatus(p, name)
+	if s == nil || s.State.Running == nil {
+		return time.Time{}, false
+	}
+	return s.State.Running.StartedAt.Time, true
+}
+
+// tag is the tag of an image, empty if it has none.
+func tag(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	image = image[strings.LastIndexByte(image, '/')+1:]
+	_, t, _ := strings.Cut(image, ":")
+	return t
+}
+
+// concurrentBackups reads the server's flag (Velero 1.18; its default is 1).
+func concurrentBackups(args []string) int {
+	const flag = "--concurrent-backups"
+	limit := 1
+	for i, a := range args {
+		name, value, given := strings.Cut(a, "=")
+		if name != flag {
+			continue
+		}
+		if !given && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if n, err := strconv.Atoi(value); err == nil && n > 0 {
+			limit = n
+		}
+	}
+	return limit
+}

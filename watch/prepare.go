@@ -1,0 +1,55 @@
+package watch
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/sanitize"
+)
+
+// prepare makes an object fit to be kept, in place: it drops what nobody looks
+// at, makes every string harmless and notes the kind, which typed clients leave
+// out. It returns false for an object that is of no interest.
+func prepare(o client.Object, k *kind) bool {
+	if pod, ok := o.(*corev1.Pod); ok {
+		if roleOf(pod) == roleNone {
+			return false
+		}
+		stripPod(pod)
+	}
+	if fields := o.GetManagedFields(); len(fields) > 0 {
+		// Who wrote last, and when, is the only clock that Velero's resources
+		// carry; what was written is not needed.
+		kept := make([]metav1.ManagedFieldsEntry, len(fields))
+		for i, f := range fields {
+			kept[i] = metav1.ManagedFieldsEntry{Manager: f.Manager, Operation: f.Operation, Time: f.Time}
+		}
+		o.SetManagedFields(kept)
+	}
+	// Deleting from a nil map is allowed.
+	delete(o.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	sanitize.Object(o)
+	o.GetObjectKind().SetGroupVersionKind(k.gvk)
+	return true
+}
+
+// stripPod keeps what [job.Server] and [job.Agent] are made from.
+func stripPod(p *corev1.Pod) {
+	p.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName, Containers: stripContainers(p.Spec.Containers)}
+	p.Status = corev1.PodStatus{
+		Phase:             p.Status.Phase,
+		Reason:            p.Status.Reason,
+		Message:           p.Status.Message,
+		ContainerStatuses: p.Status.ContainerStatuses,
+	}
+	p.Annotations = nil
+}
+
+func stripContainers(full []corev1.Container) []corev1.Container {
+	kept := make([]corev1.Container, len(full))
+	for i, c := range full {
+		kept[i] = corev1.Container{Name: c.Name, Image: c.Image, Command: c.Command, Args: c.Args}
+	}
+	return kept
+}

@@ -1,0 +1,68 @@
+package watch
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+// pulse is what the heartbeat has found out, for others to read.
+type pulse struct {
+	// changed is called after every change that a reader may care for.
+	changed func()
+
+	mu  sync.Mutex
+	now pulseState
+}
+
+// pulseState is the pulse at one moment. Times are our own clock's.
+type pulseState struct {
+	// heard is true once the server has answered, lost while it does not, and
+	// denied while it does not take our credentials.
+	heard, lost, denied bool
+	// right is when the server last answered, since when it began not to.
+	right, since time.Time
+	// err and retryAt are only set while lost.
+	err     string
+	retryAt time.Time
+	// offset is the server's clock minus ours.
+	offset time.Duration
+}
+
+func (p *pulse) read() pulseState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now
+}
+
+// beat notes an answer, and returns true if it is the first one or the first
+// after a loss.
+func (p *pulse) beat(at time.Time, offset time.Duration) (again bool) {
+	p.mu.Lock()
+	old := p.now
+	// The header's whole seconds make the offset jump by one.
+	if (offset == 0) == (old.offset == 0) && (offset-old.offset).Abs() <= time.Second {
+		offset = old.offset
+	}
+	p.now = pulseState{heard: true, right: at, offset: offset}
+	p.mu.Unlock()
+	again = !old.heard || old.lost
+	if again || offset != old.offset {
+		p.changed()
+	}
+	return again
+}
+
+// miss notes that there was no answer, or a no; the next attempt follows after
+// the pause.
+func (p *pulse) miss(at time.Time, err error, pause time.Duration) {
+	p.mu.Lock()
+	if !p.now.lost {
+		p.now.since = at
+	}
+	p.now.lost = true
+	p.now.denied = errors.Is(err, errRejected)
+	p.now.err, p.now.retryAt = words(err), at.Add(pause)
+	p.mu.Unlock()
+	p.changed()
+}

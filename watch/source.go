@@ -1,0 +1,310 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// sourceRetry is the pause between attempts to watch one kind while the server
+// answers: a kind that is forbidden or missing is tried again within half a
+// minute.
+var sourceRetry = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7, Cap: 30 * time.Second}
+
+// steadyAfter is how long a watch must have held for its end to be no reason
+// to back off, and grace how long a source may be without a watch before it is
+// called stale: the server ends each watch every few minutes, and the next one
+// follows at once.
+const (
+	steadyAfter = 10 * time.Second
+	grace       = time.Second
+)
+
+// source keeps one kind of the store up to date and knows how that goes.
+type source struct {
+	kind  *kind
+	store *Store
+	now   func() time.Time
+	log   *slog.Logger
+	// kick ends a pause between attempts.
+	kick chan struct{}
+	// appeared is called when a kind that was missing is there.
+	appeared func()
+
+	mu sync.Mutex
+	// known is the state as a reader sees it.
+	known Source
+	// denied is true after a 401.
+	denied  bool
+	retryAt time.Time
+	// misses counts answers in a row that the kind does not exist.
+	misses int
+	// watches counts the watches that were opened, so that the grace of one
+	// that ended does not hit the next.
+	watches int
+	// synced is when the kind was last known as a whole.
+	synced time.Time
+}
+
+func newSource(k *kind, s *Store, now func() time.Time, log *slog.Logger) *source {
+	src := &source{kind: k, store: s, now: now, log: log.With("resource", k.resource), kick: make(chan struct{}, 1)}
+	src.reset()
+	return src
+}
+
+// reset forgets what was known, for a change of the namespace.
+func (s *source) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = Source{Resource: s.kind.resource, State: SourceSyncing, Since: s.now()}
+	s.denied, s.misses, s.synced = false, 0, time.Time{}
+}
+
+// run lists and watches until ctx ends.
+func (s *source) run(ctx context.Context, c client.WithWatch, namespace string) {
+	logger := logr.FromSlogHandler(s.log.Handler())
+	ctx = klog.NewContext(ctx, logger)
+	reflector := cache.NewReflectorWithOptions(s.listWatch(c, namespace), s.kind.example, intake{s},
+		cache.ReflectorOptions{Name: s.kind.resource, Logger: &logger, Backoff: &sourceRetry})
+	for backoff := sourceRetry; ; {
+		began := s.now()
+		err := s.listAndWatch(ctx, reflector)
+		if ctx.Err() != nil {
+			return
+		}
+		if s.steadySince(began) {
+			backoff = sourceRetry
+		}
+		pause := backoff.Step()
+		s.ended(err, pause)
+		if !s.pause(ctx, pause) {
+			return
+		}
+	}
+}
+
+// listAndWatch returns when the watch has ended. A panic while an object is
+// taken in must not end the program, which would leave the terminal as it is.
+func (s *source) listAndWatch(ctx context.Context, r *cache.Reflector) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("panic while taking in a resource", "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("veltui could not take in a resource: %v", p)
+		}
+	}()
+	return r.ListAndWatchWithContext(ctx)
+}
+
+func (s *source) pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.kick:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// retry ends a pause, if there is one.
+func (s *source) retry() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (s *source) listWatch(c client.WithWatch, namespace string) *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list := s.kind.newList()
+			err := c.List(ctx, list, &client.ListOptions{Namespace: namespace, Limit: o.Limit, Continue: o.Continue, Raw: &o})
+			s.failed(ctx, err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			w, err := c.Watch(ctx, s.kind.newList(), &client.ListOptions{Namespace: namespace, Raw: &o})
+			if err != nil {
+				s.failed(ctx, err)
+				return nil, err
+			}
+			number := s.opened(o.SendInitialEvents == nil)
+			return &observed{w, func() { s.closed(number) }}, nil
+		},
+	}
+}
+
+// observed tells when a watch is given up; the reflector stops each one.
+type observed struct {
+	apiwatch.Interface
+	stopped func()
+}
+
+func (o *observed) Stop() {
+	o.Interface.Stop()
+	o.stopped()
+}
+
+// intake is the store as the reflector of one source sees it.
+type intake struct{ s *source }
+
+func (i intake) Add(o any) error    { return i.Update(o) }
+func (i intake) Resync() error      { return nil }
+func (i intake) Delete(o any) error { i.s.store.Delete(o); return nil }
+
+func (i intake) Update(o any) error {
+	object, ok := o.(client.Object)
+	if !ok {
+		return fmt.Errorf("a %T is not a resource", o)
+	}
+	i.s.store.Upsert(object)
+	return nil
+}
+
+// Replace is where a source becomes live: all that the server listed is in the
+// store.
+func (i intake) Replace(list []any, _ string) error {
+	objects := make([]client.Object, 0, len(list))
+	for _, o := range list {
+		object, ok := o.(client.Object)
+		if !ok {
+			return fmt.Errorf("a %T is not a resource", o)
+		}
+		objects = append(objects, object)
+	}
+	i.s.store.Replace(i.s.kind.resource, objects)
+	i.s.live()
+	return nil
+}
+
+// live notes that the store holds what the server has.
+func (s *source) live() {
+	s.mu.Lock()
+	appeared := s.known.State == SourceMissing
+	s.synced = s.now()
+	s.denied, s.misses = false, 0
+	s.set(SourceLive, "")
+	s.mu.Unlock()
+	if appeared && s.appeared != nil {
+		s.appeared()
+	}
+}
+
+// opened numbers a watch. One that goes on where the last one ended makes the
+// source live again; one that lists first does so when it has.
+func (s *source) opened(goesOn bool) (number int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watches++
+	if goesOn && !s.synced.IsZero() {
+		s.denied, s.misses = false, 0
+		s.set(SourceLive, "")
+	}
+	return s.watches
+}
+
+// closed calls the source stale if no other watch follows soon.
+func (s *source) closed(number int) {
+	at := s.now()
+	time.AfterFunc(grace, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.watches == number && s.known.State == SourceLive {
+			s.set(SourceStale, "the watch has ended")
+			s.known.Since = at
+		}
+	})
+}
+
+// failed takes in the error of a list or a watch.
+func (s *source) failed(ctx context.Context, err error) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	s.log.Debug("cannot watch", "err", err)
+	s.mu.Lock()
+	s.denied = apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), `"system:anonymous"`)
+	gone := false
+	switch {
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		// Too old a version to go on from; the reflector lists at once.
+	case s.denied:
+		s.set(SourceStale, words(err))
+	case apierrors.IsForbidden(err):
+		s.set(SourceForbidden, words(err))
+	case apierrors.IsNotFound(err):
+		s.misses++
+		// A server that is starting may not know the kind for a moment.
+		gone = s.misses > 1 && !s.synced.IsZero()
+		s.set(SourceMissing, "the API server does not have this kind: its CRD is not installed")
+	default:
+		s.set(SourceStale, words(err))
+	}
+	if gone {
+		s.synced = time.Time{}
+	}
+	s.mu.Unlock()
+	if gone {
+		s.store.Replace(s.kind.resource, nil)
+	}
+}
+
+// ended notes when the next attempt follows, and an error that no list or
+// watch has told of.
+func (s *source) ended(err error, pause time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retryAt = s.now().Add(pause)
+	if err != nil && (s.known.State == SourceLive || s.known.State == SourceSyncing) {
+		s.set(SourceStale, words(err))
+	}
+}
+
+func (s *source) steadySince(began time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.synced.IsZero() && s.now().Sub(began) > steadyAfter
+}
+
+// set changes the state. The caller holds the lock.
+func (s *source) set(state SourceState, err string) {
+	if s.known.State == state && s.known.Err == err {
+		return
+	}
+	if s.known.State != state {
+		s.known.State, s.known.Since = state, s.now()
+		s.log.Debug("source changed", "state", state, "err", err)
+	}
+	s.known.Err = err
+	s.store.signal()
+}
+
+// sourceStatus is a source at one moment.
+type sourceStatus struct {
+	Source
+	denied  bool
+	retryAt time.Time
+}
+
+func (s *source) status() sourceStatus {
+	s.mu.Lock()
+	now := sourceStatus{s.known, s.denied, s.retryAt}
+	s.mu.Unlock()
+	now.Objects = s.store.count(s.kind.resource)
+	return now
+}

@@ -1,0 +1,263 @@
+package watch
+
+import (
+	"sync"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/job"
+)
+
+// Store holds what the watches have told and makes snapshots of it. Writers
+// never wait for a reader: they change the store and set a signal of capacity
+// one. It takes over the objects that it is given and cleans them in place.
+//
+// A [Watcher] has one of its own; another can be fed by hand, for tests and
+// benchmarks of what draws snapshots.
+type Store struct {
+	now   func() time.Time
+	dirty chan struct{}
+
+	mu      sync.Mutex
+	seq     uint64
+	held    map[string]*holding
+	jobs    map[types.UID]*entry
+	volumes map[types.UID]*volumes
+	// changed are the jobs that differ from the last snapshot, with what that
+	// one has; unfolded are those whose volumes changed after the job was
+	// folded, with the time of that.
+	changed  map[types.UID]*job.Job
+	unfolded map[types.UID]time.Time
+	ordered  []*job.Job
+	active   []*job.Job
+	journal  journal
+
+	schedules    shelf[*velerov1.Schedule]
+	locations    shelf[*velerov1.BackupStorageLocation]
+	repositories shelf[*velerov1.BackupRepository]
+	deletions    shelf[*velerov1.DeleteBackupRequest]
+	pods         shelf[*corev1.Pod]
+	server       job.Server
+	agents       []job.Agent
+}
+
+// entry is one Backup or Restore.
+type entry struct {
+	job *job.Job
+	// published is the job as the last snapshot has it, nil if it has not.
+	published *job.Job
+}
+
+// holding is what is known of all objects of one kind, whatever the kind.
+type holding struct {
+	versions map[types.UID]version
+	// named tells a resource that was made anew under the same name.
+	named map[string]types.UID
+	// listed is true once the kind was given as a whole.
+	listed bool
+}
+
+type version struct {
+	name     string
+	resource string
+	// owner is the job that a volume belongs to.
+	owner types.UID
+}
+
+// NewStore makes an empty store. now tells the cluster's time; journal is how
+// many changes of jobs are kept from one snapshot to the next, 0 for none.
+func NewStore(now func() time.Time, journalLimit int) *Store {
+	s := &Store{now: now, dirty: make(chan struct{}, 1), journal: journal{limit: journalLimit}}
+	s.clear()
+	return s
+}
+
+// Dirty is ready to be received from when something has changed since it was
+// received from before.
+func (s *Store) Dirty() <-chan struct{} { return s.dirty }
+
+// signal never waits.
+func (s *Store) signal() {
+	select {
+	case s.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// Upsert takes in an object that is new or has changed. Objects of kinds that
+// are not watched, and pods that are not Velero's, are ignored.
+func (s *Store) Upsert(o client.Object) {
+	k, ok := kindOf(o)
+	if !ok {
+		return
+	}
+	wanted := prepare(o, k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if wanted {
+		s.put(k.resource, o, true)
+	} else {
+		s.drop(k.resource, uidOf(o))
+	}
+}
+
+// Delete takes an object out. It goes by the uid: a resource that was made
+// anew under the same name stays. A [cache.DeletedFinalStateUnknown] is taken
+// for the object that it holds.
+func (s *Store) Delete(o any) {
+	if unknown, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = unknown.Obj
+	}
+	object, ok := o.(client.Object)
+	if !ok {
+		return
+	}
+	k, ok := kindOf(object)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(k.resource, uidOf(object))
+}
+
+// Replace makes objects all that there is of a kind, given by its resource
+// such as [Backups]. The first time is the state that a journal starts from;
+// later ones are journaled as the changes that they bring.
+func (s *Store) Replace(resource string, objects []client.Object) {
+	k, ok := kindNamed(resource)
+	if !ok {
+		return
+	}
+	wanted := make([]client.Object, 0, len(objects))
+	present := make(map[types.UID]bool, len(objects))
+	for _, o := range objects {
+		if prepare(o, k) {
+			wanted = append(wanted, o)
+			present[uidOf(o)] = true
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.held[resource]
+	for uid := range h.versions {
+		if !present[uid] {
+			s.drop(resource, uid)
+		}
+	}
+	for _, o := range wanted {
+		s.put(resource, o, h.listed)
+	}
+	h.listed = true
+	s.signal()
+}
+
+// Clear forgets everything, for a change of the namespace.
+func (s *Store) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	s.signal()
+}
+
+func (s *Store) clear() {
+	s.held = make(map[string]*holding, len(kinds))
+	for i := range kinds {
+		s.held[kinds[i].resource] = &holding{versions: map[types.UID]version{}, named: map[string]types.UID{}}
+	}
+	s.jobs = map[types.UID]*entry{}
+	s.volumes = map[types.UID]*volumes{}
+	s.changed = map[types.UID]*job.Job{}
+	s.unfolded = map[types.UID]time.Time{}
+	s.ordered, s.active = nil, nil
+	s.schedules = shelf[*velerov1.Schedule]{}
+	s.locations = shelf[*velerov1.BackupStorageLocation]{}
+	s.repositories = shelf[*velerov1.BackupRepository]{}
+	s.deletions = shelf[*velerov1.DeleteBackupRequest]{}
+	s.pods = shelf[*corev1.Pod]{}
+	s.server, s.agents = job.Server{}, nil
+}
+
+// count is how many objects of a kind are held.
+func (s *Store) count(resource string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held[resource].versions)
+}
+
+// put takes in a prepared object. The caller holds the lock.
+func (s *Store) put(resource string, o client.Object, journaled bool) {
+	uid, h := uidOf(o), s.held[resource]
+	old, known := h.versions[uid]
+	now := version{name: o.GetNamespace() + "/" + o.GetName(), resource: o.GetResourceVersion()}
+	if known && now.resource != "" && now.resource == old.resource {
+		// A list after a break brings back what is known already.
+		return
+	}
+	if other, taken := h.named[now.name]; taken && other != uid {
+		s.drop(resource, other)
+	}
+	if v, owner, ok := volumeOf(o); ok {
+		v.UID, now.owner = uid, owner
+		grow := 1
+		if known && old.owner == owner {
+			grow = 0
+		} else if known {
+			s.dropVolume(old.owner, uid)
+		}
+		s.putVolume(owner, uid, &v, grow)
+	}
+	h.versions[uid], h.named[now.name] = now, uid
+	switch o := o.(type) {
+	case *velerov1.Backup:
+		s.putJob(uid, job.Input{Backup: o}, journaled)
+	case *velerov1.Restore:
+		s.putJob(uid, job.Input{Restore: o}, journaled)
+	case *velerov1.Schedule:
+		s.schedules.put(o)
+	case *velerov1.BackupStorageLocation:
+		s.locations.put(o)
+	case *velerov1.BackupRepository:
+		s.repositories.put(o)
+	case *velerov1.DeleteBackupRequest:
+		s.deletions.put(o)
+	case *corev1.Pod:
+		s.pods.put(o)
+	}
+	s.signal()
+}
+
+// drop takes an object out if it is held. The caller holds the lock.
+func (s *Store) drop(resource string, uid types.UID) {
+	h := s.held[resource]
+	old, known := h.versions[uid]
+	if !known {
+		return
+	}
+	delete(h.versions, uid)
+	if h.named[old.name] == uid {
+		delete(h.named, old.name)
+	}
+	switch resource {
+	case Backups, Restores:
+		s.dropJob(uid)
+	case PodVolumeBackups, PodVolumeRestores, DataUploads, DataDownloads:
+		s.dropVolume(old.owner, uid)
+	case Schedules:
+		s.schedules.drop(uid)
+	case Locations:
+		s.locations.drop(uid)
+	case Repositories:
+		s.repositories.drop(uid)
+	case Deletions:
+		s.deletions.drop(uid)
+	case Pods:
+		s.pods.drop(uid)
+	}
+	s.signal()
+}

@@ -1,0 +1,310 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// ErrStopped is what [Watcher.Next] returns once the Watcher has stopped.
+var ErrStopped = errors.New("the watcher has stopped")
+
+// placeRetry is the pause between attempts to find Velero's namespace as long
+// as the answer leaves something to wish for.
+var placeRetry = wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 30 * time.Second}
+
+// Watcher follows one Velero installation.
+type Watcher struct {
+	opts    Options
+	store   *Store
+	sources []*source
+	pulse   *pulse
+	beats   *heartbeat
+
+	latest atomic.Pointer[Snapshot]
+	first  atomic.Bool
+	stop   context.CancelFunc
+	done   chan struct{}
+
+	mu sync.Mutex
+	// place is where Velero is; its namespace is empty until that is known.
+	place place
+	// wish is why the place is not known yet.
+	wish string
+	// renewed is a connection with newer credentials, to be taken next.
+	renewed *connection
+	present *connection
+	// complete is true once each source has been heard of, in this place.
+	complete bool
+	// health is the last one that a snapshot had, to date the changes of it.
+	health Health
+}
+
+// New starts to watch and returns at once, whether or not the API server can be
+// reached. It fails for a configuration that cannot be used at all, such as one
+// that names a file which is not there. The watcher stops when ctx ends.
+func New(ctx context.Context, o Options) (*Watcher, error) {
+	if o.Config == nil {
+		return nil, errors.New("starting to watch: there is no client configuration")
+	}
+	o = o.withDefaults()
+	c, err := connect(o.Config, o.UserAgent, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	w := &Watcher{opts: o, present: c, done: make(chan struct{})}
+	w.store = NewStore(w.now, o.Journal)
+	w.pulse = &pulse{changed: w.store.signal}
+	w.beats = &heartbeat{
+		timing:  o.timing,
+		clock:   o.Clock,
+		pulse:   w.pulse,
+		kick:    make(chan struct{}, 1),
+		renew:   w.renew,
+		revived: w.retrySources,
+		denied:  w.denied,
+	}
+	for i := range kinds {
+		s := newSource(&kinds[i], w.store, w.now, o.Log)
+		s.appeared = w.retryMissing
+		w.sources = append(w.sources, s)
+	}
+	w.health = Health{State: Connecting, Since: o.Clock()}
+	w.latest.Store(w.snapshot())
+	w.store.signal()
+	ctx, w.stop = context.WithCancel(ctx)
+	go w.run(ctx, c)
+	return w, nil
+}
+
+// now is the present in the cluster's clock.
+func (w *Watcher) now() time.Time {
+	var offset time.Duration
+	if w.pulse != nil {
+		offset = w.pulse.read().offset
+	}
+	return w.opts.Clock().Add(offset)
+}
+
+// Next waits for something to change and returns the newest snapshot. The first
+// call returns at once. It is for one reader: with two, each misses what the
+// other was given.
+func (w *Watcher) Next(ctx context.Context) (*Snapshot, error) {
+	select {
+	case <-w.store.Dirty():
+	case <-w.done:
+		return nil, ErrStopped
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if w.opts.Window > 0 && w.first.Swap(true) {
+		timer := time.NewTimer(w.opts.Window)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			// The change is still to be told.
+			w.store.signal()
+			return nil, ctx.Err()
+		}
+	}
+	select {
+	case <-w.store.Dirty():
+	default:
+	}
+	s := w.snapshot()
+	w.latest.Store(s)
+	return s, nil
+}
+
+// Latest returns the snapshot that [Watcher.Next] returned last, or an empty
+// one.
+func (w *Watcher) Latest() *Snapshot { return w.latest.Load() }
+
+// Retry reads the credentials again and tries everything that does not work,
+// now.
+func (w *Watcher) Retry() {
+	select {
+	case w.beats.kick <- struct{}{}:
+	default:
+	}
+	w.retrySources()
+}
+
+// Stop ends the watches and waits for that.
+func (w *Watcher) Stop() {
+	w.stop()
+	<-w.done
+}
+
+// retrySources ends the pauses of the sources that are not live.
+func (w *Watcher) retrySources() {
+	for _, s := range w.sources {
+		if s.status().State != SourceLive {
+			s.retry()
+		}
+	}
+}
+
+func (w *Watcher) denied() bool {
+	return slices.ContainsFunc(w.sources, func(s *source) bool { return s.status().denied })
+}
+
+// retryMissing tries the missing kinds again once one of them has appeared:
+// Velero's CRDs are installed together.
+func (w *Watcher) retryMissing() {
+	for _, s := range w.sources {
+		if s.status().State == SourceMissing {
+			s.retry()
+		}
+	}
+}
+
+// run follows one connection after the other.
+func (w *Watcher) run(ctx context.Context, c *connection) {
+	defer close(w.done)
+	defer w.stop()
+	for c != nil && ctx.Err() == nil {
+		w.follow(ctx, c)
+		w.mu.Lock()
+		c, w.renewed = w.renewed, nil
+		w.mu.Unlock()
+	}
+}
+
+// follow watches over one connection until ctx ends or another is there.
+func (w *Watcher) follow(ctx context.Context, c *connection) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.mu.Lock()
+	w.present = c
+	w.mu.Unlock()
+	var all sync.WaitGroup
+	all.Go(func() {
+		defer cancel()
+		w.beats.run(ctx, c)
+	})
+	all.Go(func() { w.watchPlaces(ctx, c) })
+	all.Wait()
+}
+
+// watchPlaces watches the namespace that Velero is found in. It looks again
+// while the answer is only a guess, and moves if there is a better one.
+func (w *Watcher) watchPlaces(ctx context.Context, c *connection) {
+	p := w.waitForPlace(ctx, c)
+	for ctx.Err() == nil {
+		w.move(p)
+		inner, cancel := context.WithCancel(ctx)
+		var all sync.WaitGroup
+		for _, s := range w.sources {
+			all.Go(func() { s.run(inner, c.client, p.namespace) })
+		}
+		p = w.waitForBetterPlace(ctx, c, p)
+		cancel()
+		all.Wait()
+	}
+}
+
+func (w *Watcher) findPlace(ctx context.Context, c *connection) (place, error) {
+	return findPlace(ctx, c.client, asked{flag: w.opts.Namespace, env: w.opts.EnvNamespace, context: w.opts.ContextNamespace})
+}
+
+// waitForPlace tries until the API server has given an answer.
+func (w *Watcher) waitForPlace(ctx context.Context, c *connection) place {
+	for backoff := placeRetry; ; {
+		p, err := w.findPlace(ctx, c)
+		if err == nil || ctx.Err() != nil {
+			return p
+		}
+		w.mu.Lock()
+		w.wish = words(err)
+		w.mu.Unlock()
+		w.store.signal()
+		sleep(ctx, backoff.Step())
+	}
+}
+
+// waitForBetterPlace returns another namespace than the present one, if there
+// comes to be a reason for it.
+func (w *Watcher) waitForBetterPlace(ctx context.Context, c *connection, p place) place {
+	for backoff := placeRetry; p.notice != ""; {
+		sleep(ctx, backoff.Step())
+		if ctx.Err() != nil {
+			return p
+		}
+		next, err := w.findPlace(ctx, c)
+		if err != nil {
+			continue
+		}
+		if next.namespace != p.namespace {
+			return next
+		}
+		p = next
+		w.move(p)
+	}
+	<-ctx.Done()
+	return p
+}
+
+// move notes where Velero is, and forgets what was known of another place.
+func (w *Watcher) move(p place) {
+	w.mu.Lock()
+	moved := w.place.namespace != p.namespace
+	left := w.place.namespace != "" && moved
+	w.place, w.wish = p, ""
+	if moved {
+		w.complete = false
+	}
+	w.mu.Unlock()
+	if left {
+		for _, s := range w.sources {
+			s.reset()
+		}
+		w.store.Clear()
+	}
+	w.store.signal()
+}
+
+// renew looks for other credentials than the present ones, and returns true if
+// the connection shall be left for one with them.
+func (w *Watcher) renew() bool {
+	if w.opts.Reload == nil {
+		return false
+	}
+	cfg, err := w.opts.Reload()
+	if err != nil {
+		w.opts.Log.Warn("cannot read the client configuration again", "err", err)
+		return false
+	}
+	w.mu.Lock()
+	present := w.present
+	w.mu.Unlock()
+	if sameAccess(cfg, present.config) {
+		return false
+	}
+	c, err := connect(cfg, w.opts.UserAgent, w.opts.Log)
+	if err != nil {
+		w.opts.Log.Warn("cannot use the new client configuration", "err", err)
+		return false
+	}
+	w.opts.Log.Info("going on with a new client configuration", "host", cfg.Host)
+	w.mu.Lock()
+	w.renewed = c
+	w.mu.Unlock()
+	return true
+}
+
+// sleep returns when the pause is over or ctx has ended.
+func sleep(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
