@@ -5,9 +5,10 @@
 LAB_SOURCES := $(wildcard tools/velero/*.go tools/velero/labplugin/*.go \
   $(foreach m,velero velero-plugin-for-aws s3 kubernetes,tools/$(m)/go.mod tools/$(m)/go.sum))
 LAB_VELERO_VERSION := $(shell awk '$$1 == "github.com/vmware-tanzu/velero" { print $$2; exit }' tools/velero/go.mod)
-LAB_KEY     := $(LAB_VELERO_VERSION)-$(shell cat $(LAB_SOURCES) | sha256sum | cut -c1-10)
+LAB_LDFLAGS := -s -w -X github.com/vmware-tanzu/velero/pkg/buildinfo.Version=$(LAB_VELERO_VERSION)
+LAB_KEY     := $(LAB_VELERO_VERSION)-$(shell { cat $(LAB_SOURCES); echo '$(LAB_LDFLAGS)'; } | sha256sum | cut -c1-10)
 LAB         := bin/lab-$(LAB_KEY)
-LAB_BUILD    = @mkdir -p $(@D) && cd $(1) && CGO_ENABLED=0 nice $(GO) build -p $(JOBS) -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ $(2)
+LAB_BUILD    = @mkdir -p $(@D) && cd $(1) && CGO_ENABLED=0 nice $(GO) build -p $(JOBS) -trimpath -ldflags '$(LAB_LDFLAGS)' -o $(CURDIR)/$@ $(2)
 
 LAB_PROGRAMS := $(LAB)/velero $(LAB)/plugins/labplugin $(LAB)/plugins/velero-plugin-for-aws \
   $(LAB)/versitygw $(LAB)/kube-controller-manager

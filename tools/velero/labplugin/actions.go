@@ -13,7 +13,7 @@ import (
 // appliesTo is the same for both actions. Velero itself applies the selector,
 // so objects without the label cost no call to the plugin.
 func appliesTo() (velero.ResourceSelector, error) {
-	return velero.ResourceSelector{LabelSelector: "lab.veltui.io/acted=true"}, nil
+	return velero.ResourceSelector{LabelSelector: actedLabel}, nil
 }
 
 type backupAction struct{ log logrus.FieldLogger }
@@ -70,6 +70,9 @@ func carryOut(annotations map[string]string, item runtime.Unstructured) (operati
 	o, err := parseOrder(annotations)
 	if err != nil {
 		return "", err
+	}
+	if o.only != "" && object.GetLabels()[actedLabel] != o.only {
+		return "", nil
 	}
 	if err := o.delayItem(); err != nil {
 		return "", err

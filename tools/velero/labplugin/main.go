@@ -3,7 +3,7 @@
 // but take time, so that a test decides how long a job runs items, waits for
 // operations, or fails.
 //
-// It acts on objects that carry the label lab.veltui.io/acted=true, as the
+// It acts on objects that carry the label lab.veltui.io/acted, as the
 // annotations of the Backup or Restore say; see [order].
 package main
 

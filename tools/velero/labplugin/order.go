@@ -13,8 +13,13 @@ import (
 	"github.com/vmware-tanzu/velero/pkg/plugin/velero"
 )
 
+// actedLabel is carried by the objects that the plugin acts on.
+const actedLabel = "lab.veltui.io/acted"
+
 // The annotations of a Backup or Restore that order something.
 const (
+	// onlyKey: the plugin leaves objects alone whose label has another value.
+	onlyKey = "lab.veltui.io/only"
 	// paceKey: each acted item takes this long (a Go duration).
 	paceKey = "lab.veltui.io/pace"
 	// holdKey: each acted item waits until the gate of this name is open.
@@ -37,6 +42,7 @@ const gatePoll = 20 * time.Millisecond
 
 // order is what the annotations of a job ask of the plugin.
 type order struct {
+	only           string
 	pace           time.Duration
 	hold           string
 	operates       bool
@@ -47,6 +53,7 @@ type order struct {
 
 func parseOrder(annotations map[string]string) (order, error) {
 	o := order{
+		only:           annotations[onlyKey],
 		hold:           annotations[holdKey],
 		operationHold:  annotations[operationHoldKey],
 		operationError: annotations[operationErrorKey],

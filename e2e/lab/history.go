@@ -1,0 +1,137 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// History is what was recorded of one Backup or Restore, oldest first.
+type History []Event
+
+// Progress is what Velero wrote into status.progress.
+type Progress struct{ Done, Total int }
+
+// State is what one event said of a job.
+type State struct {
+	Phase string
+	// Progress is nil while Velero has written none.
+	Progress *Progress
+}
+
+// stateOf reads a job's state. A number that is not there is 0: Velero leaves
+// zeros out.
+func stateOf(object *unstructured.Unstructured) State {
+	s := State{Phase: text(object, "phase")}
+	progress, found, err := unstructured.NestedMap(object.Object, "status", "progress")
+	if err != nil || !found {
+		return s
+	}
+	done := "itemsRestored"
+	if object.GetKind() == "Backup" {
+		done = "itemsBackedUp"
+	}
+	s.Progress = &Progress{Done: number(progress, done), Total: number(progress, "totalItems")}
+	return s
+}
+
+func text(object *unstructured.Unstructured, field string) string {
+	value, _, _ := unstructured.NestedString(object.Object, "status", field)
+	return value
+}
+
+func number(from map[string]any, field string) int {
+	switch n := from[field].(type) {
+	case int64:
+		return int(n)
+	case float64:
+		return int(n)
+	}
+	return 0
+}
+
+// Last is the newest event. It panics on an empty history.
+func (h History) Last() Event { return h[len(h)-1] }
+
+// State is what the newest event said; zero for an empty history.
+func (h History) State() State {
+	if len(h) == 0 {
+		return State{}
+	}
+	return stateOf(h.Last().Object)
+}
+
+// Status is a number of the newest status, such as errors.
+func (h History) Status(field string) int {
+	status, _, _ := unstructured.NestedMap(h.Last().Object.Object, "status")
+	return number(status, field)
+}
+
+// Text is a word of the newest status, such as failureReason.
+func (h History) Text(field string) string { return text(h.Last().Object, field) }
+
+// States are the states as they changed, without repeats.
+func (h History) States() []State {
+	var states []State
+	for _, e := range h {
+		s := stateOf(e.Object)
+		if len(states) > 0 && same(states[len(states)-1], s) {
+			continue
+		}
+		states = append(states, s)
+	}
+	return states
+}
+
+func same(a, b State) bool {
+	if a.Phase != b.Phase || (a.Progress == nil) != (b.Progress == nil) {
+		return false
+	}
+	return a.Progress == nil || *a.Progress == *b.Progress
+}
+
+// Phases are the phases as they changed. A job without one yet is "".
+func (h History) Phases() []string {
+	phases := make([]string, 0, 8)
+	for _, s := range h.States() {
+		phases = append(phases, s.Phase)
+	}
+	return slices.Compact(phases)
+}
+
+// Totals are the totals that Velero showed, as they changed.
+func (h History) Totals() []int {
+	var totals []int
+	for _, s := range h.States() {
+		if s.Progress != nil {
+			totals = append(totals, s.Progress.Total)
+		}
+	}
+	return slices.Compact(totals)
+}
+
+// Summary is one line about the newest state.
+func (h History) Summary() string {
+	if len(h) == 0 {
+		return "unknown"
+	}
+	s := h.State()
+	progress := "no progress"
+	if s.Progress != nil {
+		progress = fmt.Sprintf("%d/%d", s.Progress.Done, s.Progress.Total)
+	}
+	return fmt.Sprintf("%s, %s, %d warnings, %d errors", strings.Join(h.Phases(), " > "), progress, h.Status("warnings"), h.Status("errors"))
+}
+
+// terminal are the phases that Velero itself never leaves but to delete.
+var terminal = []string{"Completed", "PartiallyFailed", "Failed", "FailedValidation"}
+
+// Ended reports whether the job has come to its end.
+func Ended(h History) bool { return slices.Contains(terminal, h.State().Phase) }
+
+// InPhase reports whether the job is in a phase.
+func InPhase(phase string) func(History) bool {
+	return func(h History) bool { return h.State().Phase == phase }
+}

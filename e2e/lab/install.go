@@ -1,0 +1,152 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Version is the version of the lab's Velero (tools/velero).
+const Version = "v1.18.3"
+
+// Location is the name of the lab's BackupStorageLocation.
+const Location = "default"
+
+// serverPod is the Pod object that stands for the velero server.
+const serverPod = "velero-lab"
+
+// serverLabels are what `velero install` puts on the server's Deployment and
+// pods, and what clients find them by.
+func serverLabels() map[string]string {
+	return map[string]string{"component": "velero", "deploy": "velero"}
+}
+
+// install creates what `velero install` would. The Deployment has no replicas,
+// because no kubelet could run them, but must be there: Velero's pod volume
+// restore action reads the server's image from it, for every restore.
+func (l *Lab) install(ctx context.Context) error {
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}},
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "cloud-credentials"},
+			StringData: map[string]string{"cloud": fmt.Sprintf("[default]\naws_access_key_id=%s\naws_secret_access_key=%s\n", accessKey, secretKey)},
+		},
+		l.location(),
+		deployment(),
+		&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: serverPod, Labels: serverLabels()},
+			Spec:       deployment().Spec.Template.Spec,
+		},
+	} {
+		if err := l.Client.Create(ctx, object); err != nil {
+			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// location is checked and synchronised every few seconds, not every minute:
+// the tests wait for both.
+func (l *Lab) location() *velerov1.BackupStorageLocation {
+	return &velerov1.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Location},
+		Spec: velerov1.BackupStorageLocationSpec{
+			Provider: "aws",
+			Default:  true,
+			StorageType: velerov1.StorageType{
+				ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: bucket},
+			},
+			Config: map[string]string{
+				"region":            "us-east-1",
+				"s3ForcePathStyle":  "true",
+				"s3Url":             l.S3URL(),
+				"checksumAlgorithm": "",
+			},
+			Credential: &corev1.SecretKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "cloud-credentials"},
+				Key:                  "cloud",
+			},
+			ValidationFrequency: &metav1.Duration{Duration: 5 * time.Second},
+			BackupSyncPeriod:    &metav1.Duration{Duration: 10 * time.Second},
+		},
+	}
+}
+
+func deployment() *appsv1.Deployment {
+	none := int32(0)
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "velero", Labels: map[string]string{"component": "velero"}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &none,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"deploy": "velero"}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: serverLabels()},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name:    "velero",
+					Image:   "velero/velero:" + Version,
+					Command: []string{"/velero"},
+					Args:    []string{"server"},
+				}}},
+			},
+		},
+	}
+}
+
+// serverRuns makes the Pod say that the server's container runs since now.
+func (l *Lab) serverRuns(ctx context.Context) error {
+	return l.patchServer(ctx, func(s *corev1.ContainerStatus) {
+		if s.State.Terminated != nil {
+			s.LastTerminationState = s.State
+			s.RestartCount++
+		}
+		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}
+		s.Ready = true
+	})
+}
+
+// serverEnded makes the Pod say that the container ended just now.
+func (l *Lab) serverEnded(ctx context.Context, code int32, reason string) error {
+	return l.patchServer(ctx, func(s *corev1.ContainerStatus) {
+		ended := &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, FinishedAt: metav1.Now()}
+		if s.State.Running != nil {
+			ended.StartedAt = s.State.Running.StartedAt
+		}
+		s.State = corev1.ContainerState{Terminated: ended}
+		s.Ready = false
+	})
+}
+
+func (l *Lab) patchServer(ctx context.Context, change func(*corev1.ContainerStatus)) error {
+	var pod corev1.Pod
+	if err := l.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: serverPod}, &pod); err != nil {
+		return fmt.Errorf("reading the server's pod: %w", err)
+	}
+	before := pod.DeepCopy()
+	if len(pod.Status.ContainerStatuses) == 0 {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "velero", Image: pod.Spec.Containers[0].Image}}
+	}
+	container := &pod.Status.ContainerStatuses[0]
+	change(container)
+	started := container.Ready
+	container.Started = &started
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{readiness(corev1.PodReady, started), readiness(corev1.ContainersReady, started)}
+	if err := l.Client.Status().Patch(ctx, &pod, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("keeping the server's pod true: %w", err)
+	}
+	return nil
+}
+
+func readiness(t corev1.PodConditionType, ready bool) corev1.PodCondition {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	return corev1.PodCondition{Type: t, Status: status, LastTransitionTime: metav1.Now()}
+}

@@ -1,0 +1,56 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The annotations that order something of the lab's plugin, which acts on
+// objects with the label seed.ActedLabel (see tools/velero/labplugin).
+const (
+	// Only names the value of the label that is acted on; all without it.
+	Only = "lab.veltui.io/only"
+	// Pace is how long each acted item takes.
+	Pace = "lab.veltui.io/pace"
+	// Hold names the gate at which each acted item waits.
+	Hold = "lab.veltui.io/hold"
+	// Operation is how long the operation takes that each acted item begins.
+	Operation = "lab.veltui.io/operation"
+	// OperationHold names the gate before which no operation ends.
+	OperationHold = "lab.veltui.io/operation-hold"
+	// OperationError is the message with which operations fail.
+	OperationError = "lab.veltui.io/operation-error"
+)
+
+// Annotations are put on a Backup or Restore when it is created.
+type Annotations map[string]string
+
+// CreateBackup creates a Backup as the velero CLI does.
+func (l *Lab) CreateBackup(ctx context.Context, name string, spec velerov1.BackupSpec, annotations Annotations) error {
+	if spec.StorageLocation == "" {
+		spec.StorageLocation = Location
+	}
+	backup := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, Annotations: annotations},
+		Spec:       spec,
+	}
+	if err := l.Client.Create(ctx, backup); err != nil {
+		return fmt.Errorf("creating backup %s: %w", name, err)
+	}
+	return nil
+}
+
+// CreateRestore creates a Restore as the velero CLI does.
+func (l *Lab) CreateRestore(ctx context.Context, name string, spec velerov1.RestoreSpec, annotations Annotations) error {
+	restore := &velerov1.Restore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, Annotations: annotations},
+		Spec:       spec,
+	}
+	if err := l.Client.Create(ctx, restore); err != nil {
+		return fmt.Errorf("creating restore %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+const (
+	bucket    = "lab"
+	accessKey = "lab-access-key"
+	secretKey = "lab-secret-key"
+)
+
+// objectStore is the S3 server. It keeps its address and its data over
+// restarts. In its folder a directory is a bucket and a file an object.
+type objectStore struct {
+	program program
+	address string
+	dir     string
+	process *process
+}
+
+func (l *Lab) startS3(ctx context.Context) error {
+	address, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	l.s3 = &objectStore{
+		address: address,
+		dir:     l.Dir(),
+		program: program{
+			name: "s3",
+			path: l.programs.s3(),
+			args: []string{"--port", address, "--health", "/health", "--quiet", "posix", "--sidecar", l.path("attributes"), l.path("s3")},
+			env:  []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey},
+		},
+	}
+	return l.StartS3(ctx)
+}
+
+// StartS3 starts the S3 server again after KillS3, and waits until it answers.
+func (l *Lab) StartS3(ctx context.Context) (err error) {
+	if l.s3.process, err = l.s3.program.start(l.Dir()); err != nil {
+		return err
+	}
+	return poll(ctx, "the S3 server to answer", func() (bool, error) {
+		if !l.s3.process.running() {
+			return false, fmt.Errorf("it ended: %w; see %s", l.s3.process.err, logFile(l.Dir(), "s3"))
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.S3URL()+"/health", nil)
+		if err != nil {
+			return false, err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false, nil //nolint:nilerr // not up yet
+		}
+		return response.StatusCode == http.StatusOK, response.Body.Close()
+	})
+}
+
+// KillS3 ends the S3 server; its data stay.
+func (l *Lab) KillS3() error { return l.s3.kill() }
+
+// PauseS3 makes the S3 server hang until ResumeS3.
+func (l *Lab) PauseS3() error { return l.s3.process.signal(syscall.SIGSTOP) }
+
+// ResumeS3 ends the hang.
+func (l *Lab) ResumeS3() error { return l.s3.process.signal(syscall.SIGCONT) }
+
+// S3URL is where the S3 server answers.
+func (l *Lab) S3URL() string { return "http://" + l.s3.address }
+
+// Stored is the path of the file in which the S3 server keeps an object.
+func (l *Lab) Stored(key string) string { return l.path("s3/" + bucket + "/" + key) }
+
+func (s *objectStore) kill() error { return s.process.kill() }
+
+// pollEvery is how often poll looks: often enough to add nothing to a test,
+// seldom enough to leave the processor to the servers.
+const pollEvery = 50 * time.Millisecond
+
+// poll looks until done says so, an error ends it, or ctx does.
+func poll(ctx context.Context, what string, done func() (bool, error)) error {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		ok, err := done()
+		if ok || err != nil {
+			if err != nil {
+				return fmt.Errorf("waiting for %s: %w", what, err)
+			}
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// server is the Velero server and how it was last started.
+type server struct {
+	process *process
+	flags   []string
+}
+
+func (s *server) kill() error { return s.process.kill() }
+
+// startVelero starts the server for the first time, and waits for it.
+func (l *Lab) startVelero(ctx context.Context, flags []string) error {
+	l.velero = &server{}
+	return l.StartVelero(ctx, flags...)
+}
+
+// StartVelero starts the server with these flags beside the usual ones, waits
+// until it answers a ServerStatusRequest (a Backup Storage Location that says
+// Available may be a word from before), and says so on its Pod.
+func (l *Lab) StartVelero(ctx context.Context, flags ...string) error {
+	l.velero.flags = flags
+	var err error
+	l.velero.process, err = program{
+		name: "velero",
+		path: l.programs.velero(),
+		args: slices.Concat([]string{
+			"server",
+			"--kubeconfig", l.Kubeconfig(),
+			"--namespace", Namespace,
+			"--plugin-dir", l.programs.plugins(),
+			"--metrics-address", "127.0.0.1:0",
+			"--profiler-address", "127.0.0.1:0",
+			"--uploader-type", "kopia",
+		}, flags),
+		env: []string{
+			"VELERO_NAMESPACE=" + Namespace,
+			"VELERO_SCRATCH_DIR=" + l.path("tmp"),
+			"AWS_EC2_METADATA_DISABLED=true",
+			"LAB_GATES=" + l.path("gates"),
+		},
+	}.start(l.Dir())
+	if err != nil {
+		return err
+	}
+	if err := l.serverRuns(ctx); err != nil {
+		return err
+	}
+	return l.awaitVelero(ctx)
+}
+
+// awaitVelero returns once the server has answered and its storage location
+// has been validated since this call.
+func (l *Lab) awaitVelero(ctx context.Context) error {
+	request := &velerov1.ServerStatusRequest{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, GenerateName: "lab-"}}
+	if err := l.Client.Create(ctx, request); err != nil {
+		return fmt.Errorf("asking velero for its status: %w", err)
+	}
+	return poll(ctx, "velero to answer", func() (bool, error) {
+		if !l.velero.process.running() {
+			return false, fmt.Errorf("it ended: %w; see %s", l.velero.process.err, logFile(l.Dir(), "velero"))
+		}
+		if err := l.Client.Get(ctx, client.ObjectKeyFromObject(request), request); err != nil {
+			return false, err
+		}
+		if request.Status.Phase != velerov1.ServerStatusRequestPhaseProcessed {
+			return false, nil
+		}
+		var location velerov1.BackupStorageLocation
+		if err := l.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: Location}, &location); err != nil {
+			return false, err
+		}
+		return location.Status.Phase != "", nil
+	})
+}
+
+// KillVelero ends the server and its plugins as a crash of the node would.
+func (l *Lab) KillVelero(ctx context.Context) error {
+	if err := l.velero.kill(); err != nil {
+		return err
+	}
+	return l.serverEnded(ctx, 137, "Error")
+}
+
+// KillVeleroUnseen is KillVelero while nobody can be told: the Pod goes on
+// saying that the server runs, as it does while the API server is away.
+func (l *Lab) KillVeleroUnseen() error { return l.velero.kill() }
+
+// TerminateVelero asks the server to end (SIGTERM) and waits until it has.
+func (l *Lab) TerminateVelero(ctx context.Context) error {
+	if err := l.velero.process.terminate(ctx); err != nil {
+		return err
+	}
+	return l.serverEnded(ctx, 0, "Completed")
+}
+
+// VeleroWith makes sure that the server runs with these flags: one that runs
+// with others, or not at all, is started again.
+func (l *Lab) VeleroWith(ctx context.Context, flags ...string) error {
+	if slices.Equal(flags, l.velero.flags) && l.velero.process.running() {
+		return nil
+	}
+	if err := l.KillVelero(ctx); err != nil {
+		return err
+	}
+	return l.StartVelero(ctx, flags...)
+}
+
+// PauseVelero makes the server hang until ResumeVelero.
+func (l *Lab) PauseVelero() error { return l.velero.process.signal(syscall.SIGSTOP) }
+
+// ResumeVelero ends the hang.
+func (l *Lab) ResumeVelero() error { return l.velero.process.signal(syscall.SIGCONT) }
+
+// VeleroRunning reports whether the server's process is there.
+func (l *Lab) VeleroRunning() bool { return l.velero.process.running() }
+
+// VeleroLog returns what all servers of this lab have logged from offset on,
+// and the offset to go on from.
+func (l *Lab) VeleroLog(offset int) (text string, next int, err error) {
+	data, err := os.ReadFile(logFile(l.Dir(), "velero"))
+	if err != nil {
+		return "", offset, fmt.Errorf("reading velero's log: %w", err)
+	}
+	return string(data[offset:]), len(data), nil
+}
+
+// AwaitLog waits until a line of velero's log after offset holds all words.
+func (l *Lab) AwaitLog(ctx context.Context, offset int, words ...string) error {
+	return poll(ctx, "velero to log "+strings.Join(words, " … "), func() (bool, error) {
+		text, _, err := l.VeleroLog(offset)
+		for line := range strings.Lines(text) {
+			if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
+				return true, nil
+			}
+		}
+		return false, err
+	})
+}
+
+// VeleroCLI runs Velero's own command against the lab and returns what it
+// printed.
+func (l *Lab) VeleroCLI(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, l.programs.velero(), append(args, "--kubeconfig", l.Kubeconfig(), "--namespace", Namespace)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.Dir(), "TMPDIR=" + l.path("tmp")}
+	cmd.WaitDelay = time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("running velero %s: %w: %s", strings.Join(args, " "), err, out.String())
+	}
+	return out.String(), nil
+}
+
+// OpenGate opens a gate of the lab's plugin: what waits at it goes on.
+func (l *Lab) OpenGate(name string) error {
+	if name != filepath.Base(name) {
+		return errors.New("opening a gate: " + name + " is no name")
+	}
+	if err := os.WriteFile(filepath.Join(l.path("gates"), name), nil, 0o600); err != nil {
+		return fmt.Errorf("opening a gate: %w", err)
+	}
+	return nil
+}

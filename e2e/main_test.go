@@ -1,0 +1,118 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/e2e/seed"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+)
+
+// seedNumber is fixed so that every run has the same objects.
+const seedNumber = 1
+
+// full is the backup of everything that most scenarios restore from.
+const full = "full"
+
+// patience bounds every wait for Velero. It is far above what any scenario
+// needs, so that a slow machine fails none.
+const patience = 8 * time.Minute
+
+// The lab and its recorder, which all tests share.
+var (
+	theLab   *lab.Lab
+	recorder *lab.Recorder
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	began := time.Now()
+	step := func(what string, took time.Duration) { fmt.Printf("lab: %-24s %5.1f s\n", what, took.Seconds()) }
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var err error
+	if theLab, err = lab.Start(ctx, lab.Options{Step: step}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() {
+		if code != 0 {
+			keepLogs(theLab.Dir())
+		}
+		stopped := time.Now()
+		if err := theLab.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping the lab:", err)
+			code = 1
+		}
+		step("stop", time.Since(stopped))
+		step("everything", time.Since(began))
+	}()
+	if err := prepare(ctx, step); err != nil {
+		fmt.Fprintln(os.Stderr, "preparing the lab:", err)
+		return 1
+	}
+	code = m.Run()
+	if err := recorder.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
+}
+
+// prepare starts the recorder and fills the cluster.
+func prepare(ctx context.Context, step func(string, time.Duration)) error {
+	out, err := os.Create(filepath.Join(theLab.Dir(), "watch.jsonl"))
+	if err != nil {
+		return err
+	}
+	if recorder, err = lab.Record(theLab.Config(), out); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := theLab.Seed(ctx, seed.New(seedNumber)); err != nil {
+		return err
+	}
+	step("seed", time.Since(began))
+	return nil
+}
+
+// keepLogs copies the servers' logs and the recording out of a lab that a test
+// failed in, to the folder that E2E_LOGS names.
+func keepLogs(dir string) {
+	target := os.Getenv("E2E_LOGS")
+	if target == "" {
+		return
+	}
+	err := os.MkdirAll(target, 0o755)
+	logs, _ := filepath.Glob(filepath.Join(dir, "logs", "*.log"))
+	for _, file := range append(logs, filepath.Join(dir, "watch.jsonl")) {
+		if err != nil {
+			break
+		}
+		var data []byte
+		if data, err = os.ReadFile(file); err == nil {
+			err = os.WriteFile(filepath.Join(target, filepath.Base(file)), data, 0o644)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "keeping the logs:", err)
+	}
+}
+
+// fullBackup returns the history of the backup of everything; the first test
+// that asks for it makes it.
+func fullBackup(t *testing.T) lab.History {
+	t.Helper()
+	if h := recorder.Job("Backup", full); len(h) > 0 {
+		return h
+	}
+	return backup(t, full, velerov1.BackupSpec{}, nil)
+}

@@ -1,0 +1,87 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/veltui/veltui/e2e/lab"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+)
+
+// patient returns the context of one scenario.
+func patient(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// must fails the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// createBackup and createRestore create a job; backup and restore also wait
+// until it has ended, and return what was recorded.
+func createBackup(t *testing.T, name string, spec velerov1.BackupSpec, a lab.Annotations) {
+	t.Helper()
+	must(t, theLab.CreateBackup(patient(t), name, spec, a))
+}
+
+func createRestore(t *testing.T, name string, spec velerov1.RestoreSpec, a lab.Annotations) {
+	t.Helper()
+	must(t, theLab.CreateRestore(patient(t), name, spec, a))
+}
+
+func backup(t *testing.T, name string, spec velerov1.BackupSpec, a lab.Annotations) lab.History {
+	t.Helper()
+	createBackup(t, name, spec, a)
+	return ended(t, "Backup", name)
+}
+
+func restore(t *testing.T, name string, spec velerov1.RestoreSpec, a lab.Annotations) lab.History {
+	t.Helper()
+	createRestore(t, name, spec, a)
+	return ended(t, "Restore", name)
+}
+
+// ended waits until a job has ended.
+func ended(t *testing.T, kind, name string) lab.History {
+	t.Helper()
+	return await(t, kind, name, "end", lab.Ended)
+}
+
+// await waits until what was recorded of a job satisfies done.
+func await(t *testing.T, kind, name, what string, done func(lab.History) bool) lab.History {
+	t.Helper()
+	h, err := recorder.Await(patient(t), kind, name, what, done)
+	must(t, err)
+	return h
+}
+
+// wantEnd checks in which phase a job ended and logs what it did.
+func wantEnd(t *testing.T, h lab.History, phase string) {
+	t.Helper()
+	t.Logf("%s %s: %s; totals %v; %.1f s", h.Last().Object.GetKind(), h.Last().Object.GetName(), h.Summary(), h.Totals(), h.Last().At.Sub(h[0].At).Seconds())
+	if got := h.State().Phase; got != phase {
+		t.Errorf("ended as %s, want %s", got, phase)
+	}
+}
+
+// wantPhases checks that a job passed exactly these phases. Phases in maybe
+// may be missing: Velero can leave them faster than a watch can show.
+func wantPhases(t *testing.T, h lab.History, want []string, maybe ...string) {
+	t.Helper()
+	drop := func(phases []string) []string {
+		return slices.DeleteFunc(slices.Clone(phases), func(p string) bool { return slices.Contains(maybe, p) })
+	}
+	if got := h.Phases(); !slices.Equal(drop(got), drop(want)) {
+		t.Errorf("phases %q, want %q", got, want)
+	}
+}
