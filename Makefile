@@ -42,3 +42,66 @@ $(TESTBED)/kube-apiserver:
 	@echo "building kube-apiserver $(KUBE_VERSION) (once; about four minutes on two cores)"
 	@mkdir -p $(TESTBED)
 	@cd tools/kubernetes && CGO_ENABLED=0 $(GO) build -p $(JOBS) -trimpath -ldflags '-s -w -X k8s.io/component-base/version.gitVersion=$(KUBE_VERSION)' -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kube-apiserver
+
+.PHONY: demo
+demo: testbed ## Run the dashboard on a local control plane with a simulated Velero
+	@$(GO) run ./demo
+
+.PHONY: test
+test: testbed lint-tools ## Run unit and integration tests (on a real kube-apiserver)
+	$(GOTESTSUM) --format pkgname -- -count=1 -p $(JOBS) $(TESTFLAGS) ./...
+
+.PHONY: race
+race: testbed lint-tools ## Run the tests with the race detector
+	CGO_ENABLED=1 $(GOTESTSUM) --format pkgname -- -race -count=1 -p $(JOBS) $(TESTFLAGS) ./...
+
+FUZZTIME ?= 10s
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (10s)
+	@for package in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "fuzzing $$package $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -parallel $(JOBS) $$package; \
+	  done; \
+	done
+
+.PHONY: bench
+bench: ## Run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./job ./watch ./ui
+
+# Linters and the test runner, pinned in tools/lint and built once.
+LINTBIN     := bin/lint-$(shell cksum tools/lint/go.mod | cut -d ' ' -f 1)
+GOTESTSUM   := $(LINTBIN)/gotestsum
+STATICCHECK := $(LINTBIN)/staticcheck
+
+.PHONY: lint-tools
+lint-tools: $(GOTESTSUM) $(STATICCHECK)
+
+$(GOTESTSUM):
+	@mkdir -p $(LINTBIN)
+	@cd tools/lint && $(GO) build -p $(JOBS) -o $(CURDIR)/$@ gotest.tools/gotestsum
+
+$(STATICCHECK):
+	@mkdir -p $(LINTBIN)
+	@cd tools/lint && $(GO) build -p $(JOBS) -o $(CURDIR)/$@ honnef.co/go/tools/cmd/staticcheck
+
+.PHONY: lint
+lint: lint-tools ## Check formatting, go vet, staticcheck and the import rules
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	  if [ -n "$$unformatted" ]; then echo "not formatted (run make fmt):"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(STATICCHECK) ./...
+	$(GO) test -count=1 -run TestImportRules .
+
+.PHONY: fmt
+fmt: ## Format the source
+	gofmt -w $$(git ls-files '*.go')
+
+.PHONY: golden
+golden: ## Write the golden frames anew (read the diff before you commit it)
+	$(GO) test ./ui -run Golden -update
+
+.PHONY: clean
+clean: ## Remove what was built, but not the test bed
+	rm -rf bin/veltui dist

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/veltui/veltui"
+
+// mayImport lists, for every package of the product, which others it may
+// import. Imports go one way; docs/architecture.md draws the picture.
+var mayImport = map[string][]string{
+	"":          {"cmd"},
+	"cmd":       {"ui", "watch", "finalize", "artifact", "collector", "job", "sanitize", "retry"},
+	"ui":        {"watch", "finalize", "artifact", "collector", "job", "assets"},
+	"watch":     {"job", "sanitize"},
+	"finalize":  {"artifact", "retry", "job", "sanitize"},
+	"artifact":  {"job", "sanitize"},
+	"collector": nil,
+	"job":       nil,
+	"retry":     nil,
+	"sanitize":  nil,
+	"assets":    nil,
+	"testbed":   nil,
+}
+
+// noClients are packages with I/O that these packages must not know.
+var noClients = map[string][]string{
+	"ui":        {"k8s.io/client-go", "net/http", "sigs.k8s.io/controller-runtime"},
+	"job":       {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime/pkg/cache"},
+	"collector": {"k8s.io/client-go", "net/http", "os"},
+	"sanitize":  {"net/http", "os"},
+}
+
+type listedPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImportRules(t *testing.T) {
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		top, _, _ := strings.Cut(name, "/")
+		if top == "demo" || top == "e2e" || top == "tools" {
+			continue // they stand outside the product and may use all of it
+		}
+		allowed, known := mayImport[top]
+		if !known {
+			t.Errorf("%s is not in the import rules: add it there and to docs/architecture.md", name)
+		}
+		for _, imported := range p.Imports {
+			other, ours := strings.CutPrefix(imported, module+"/")
+			otherTop, _, _ := strings.Cut(other, "/")
+			if ours && otherTop != top && !slices.Contains(allowed, otherTop) {
+				t.Errorf("%s imports %s, which the import rules do not allow", name, other)
+			}
+			for _, banned := range noClients[top] {
+				if imported == banned || strings.HasPrefix(imported, banned+"/") {
+					t.Errorf("%s imports %s: it must do no I/O of its own", name, imported)
+				}
+			}
+		}
+	}
+}
+
+func listPackages(t *testing.T) []listedPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("listing packages: %v", err)
+	}
+	var packages []listedPackage
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p listedPackage
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return packages
+		}
+		if err != nil {
+			t.Fatalf("reading the list of packages: %v", err)
+		}
+		packages = append(packages, p)
+	}
+}

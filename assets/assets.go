@@ -1,0 +1,10 @@
+// Package assets holds the files that are embedded into the binary.
+package assets
+
+import "embed"
+
+// Themes holds themes/NAME.yaml, one file a theme; the fields are described in
+// docs/themes.md and read by package ui.
+//
+//go:embed themes/*.yaml
+var Themes embed.FS

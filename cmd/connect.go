@@ -1,0 +1,83 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/veltui/veltui/watch"
+)
+
+// connection is what the flags and the environment say about the cluster.
+type connection struct {
+	config           *rest.Config
+	context          string // the kubeconfig context's name
+	contextNamespace string
+	namespace        string // as given with -n, else empty
+}
+
+// connect reads the kubeconfig; it does not talk to the cluster.
+func (c *cli) connect() (connection, error) {
+	config, err := c.restConfig()
+	if err != nil {
+		return connection{}, err
+	}
+	conn := connection{config: config}
+	loader := c.flags.ToRawKubeConfigLoader()
+	if raw, err := loader.RawConfig(); err == nil {
+		conn.context = raw.CurrentContext
+		if *c.flags.Context != "" {
+			conn.context = *c.flags.Context
+		}
+		if current := raw.Contexts[conn.context]; current != nil {
+			conn.contextNamespace = current.Namespace
+		}
+	}
+	if conn.context == "" {
+		conn.context = "in-cluster"
+	}
+	if c.flags.Namespace != nil {
+		conn.namespace = *c.flags.Namespace
+	}
+	return conn, nil
+}
+
+// restConfig reads the kubeconfig as it is now.
+func (c *cli) restConfig() (*rest.Config, error) {
+	config, err := c.flags.ToRESTConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("no cluster is configured: set KUBECONFIG, or give --kubeconfig FILE or --context NAME")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.UserAgent = "veltui/" + version
+	config.WarningHandler = rest.NoWarnings{}
+	return config, nil
+}
+
+// watch starts to follow Velero. journal is how many changes are kept for a
+// reader that must see every one.
+func (c *cli) watch(ctx context.Context, conn connection, journal int, log *slog.Logger) (*watch.Watcher, error) {
+	w, err := watch.New(ctx, watch.Options{
+		Config:           conn.config,
+		Reload:           c.reload,
+		Namespace:        conn.namespace,
+		EnvNamespace:     c.env("VELERO_NAMESPACE"),
+		ContextNamespace: conn.contextNamespace,
+		Journal:          journal,
+		Clock:            c.clock,
+		Log:              log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching Velero: %w", err)
+	}
+	return w, nil
+}
+
+// reload reads the kubeconfig again, for credentials that were renewed.
+func (c *cli) reload() (*rest.Config, error) { return c.restConfig() }

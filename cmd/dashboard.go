@@ -1,0 +1,136 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/veltui/veltui/ui"
+)
+
+type dashboardFlags struct {
+	readOnly    bool
+	ascii       bool
+	theme       string
+	fps         int
+	noAltScreen bool
+}
+
+func newDashboard(c *cli) *cobra.Command {
+	var f dashboardFlags
+	cmd := &cobra.Command{
+		Short: "A live dashboard for Velero's backups and restores",
+		Long: `veltui shows every Velero backup and restore of a cluster moving live: how far
+each one is, how fast it goes, when it may end, and why it is not further.
+
+Without a command it is a dashboard; press ? in it for its keys. Velero's
+namespace is taken from -n, then VELERO_NAMESPACE, then the context's namespace
+if Velero is there, and is looked for otherwise.`,
+		Example: `  # The dashboard for the current context
+  veltui
+
+  # Another context, another namespace, over a slow line
+  veltui --context prod-east -n openshift-adp --fps 4
+
+  # On a terminal without UTF-8 and colour
+  NO_COLOR=1 veltui --ascii
+
+  # What runs, for a script
+  veltui get -o json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("there is no command %q\nSee '%s --help'.", args[0], cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.dashboard(cmd.Context(), f) },
+	}
+	cmd.Flags().BoolVar(&f.readOnly, "read-only", false, "Switch off everything that changes the cluster")
+	cmd.Flags().BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
+	cmd.Flags().StringVar(&f.theme, "theme", ui.ThemeAuto, "auto, dark, light or mono")
+	cmd.Flags().IntVar(&f.fps, "fps", 0, "How often at most the screen is drawn, 1 to 60 a second (default 20, over ssh 10)")
+	cmd.Flags().BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw into the normal screen, so that the last frame stays")
+	return cmd
+}
+
+func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
+	if !isTerminal(c.stdin) || !isTerminal(c.stdout) {
+		return usagef("the dashboard needs a terminal; for scripts there is 'veltui get'")
+	}
+	term := c.terminal()
+	if term.name == "dumb" {
+		return usagef("the dashboard needs more than TERM=dumb; 'veltui get -w' works on any terminal")
+	}
+	if f.fps < 0 || f.fps > 60 {
+		return usagef("--fps %d: must be from 1 to 60", f.fps)
+	}
+	conn, err := c.connect()
+	if err != nil {
+		return err
+	}
+	if conn.config.ExecProvider != nil {
+		if err := login(ctx, conn); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	logFile, logPath := c.openLog()
+	defer func() { _ = logFile.Close() }()
+	watcher, err := c.watch(ctx, conn, 0, quiet(logFile, cancel))
+	if err != nil {
+		return err
+	}
+	restore, err := divertStderr(logFile)
+	if err != nil {
+		return err
+	}
+	err = ui.Run(ctx, c.uiOptions(watcher, conn, term, f))
+	restore()
+	cancel(nil)
+	if err != nil && logPath != "" && err != ui.ErrInterrupted {
+		return fmt.Errorf("%w (log: %s)", err, logPath)
+	}
+	return err
+}
+
+func (c *cli) uiOptions(source ui.Source, conn connection, term terminal, f dashboardFlags) ui.Options {
+	o := ui.Options{
+		Source:      source,
+		Clock:       c.clock,
+		Context:     conn.context,
+		Theme:       f.theme,
+		ASCII:       f.ascii || !term.utf8,
+		NoColor:     !term.color,
+		NoAltScreen: f.noAltScreen,
+		FPS:         f.fps,
+		Tick:        time.Second,
+		QuerySync:   term.remote && term.name != "linux",
+		Terminal:    ui.Terminal{Title: term.name != "linux", Progress: term.name != "linux"},
+		Input:       c.stdin,
+		Output:      c.stdout,
+	}
+	if o.FPS == 0 {
+		o.FPS = 20
+		if term.remote {
+			o.FPS = 10
+		}
+	}
+	return o
+}
+
+// login makes one request while the terminal is still the user's own: a
+// credential plugin may want to ask something.
+func login(ctx context.Context, conn connection) error {
+	client, err := kubernetes.NewForConfig(conn.config)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if _, err := client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx); err != nil {
+		return fmt.Errorf("logging in to context %s: %w", conn.context, err)
+	}
+	return nil
+}

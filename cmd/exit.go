@@ -1,0 +1,58 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/veltui/veltui/ui"
+)
+
+// The exit codes of every command.
+const (
+	ExitOK          = 0
+	ExitError       = 1
+	ExitUsage       = 2
+	ExitInterrupted = 130
+)
+
+// usageError is a mistake in how the command was called.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// signalError is the cause of a context that a signal ended.
+type signalError struct{ signal os.Signal }
+
+func (e signalError) Error() string { return e.signal.String() }
+
+// exitCode tells the user what went wrong, if anything did, and turns it into
+// the exit code: 128 and the signal's number for what a signal ended.
+func exitCode(err error, stderr io.Writer) int {
+	var usage usageError
+	var signal signalError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, ui.ErrInterrupted):
+		return ExitInterrupted
+	case errors.As(err, &signal):
+		if number, ok := signal.signal.(syscall.Signal); ok {
+			return 128 + int(number)
+		}
+		return ExitInterrupted
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	case errors.As(err, &usage):
+		fmt.Fprintln(stderr, "error:", err)
+		return ExitUsage
+	default:
+		fmt.Fprintln(stderr, "error:", err)
+		return ExitError
+	}
+}

@@ -1,0 +1,198 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
+)
+
+// journalSize is how many changes `get -w` may lag behind before it says that
+// it lost some.
+const journalSize = 10_000
+
+// firstAnswer is how long `get` waits for a cluster that does not answer,
+// unless --request-timeout says otherwise.
+const firstAnswer = 30 * time.Second
+
+func newGet(c *cli) *cobra.Command {
+	var output string
+	var follow bool
+	cmd := &cobra.Command{
+		Use:   "get [backups|restores] [NAME...]",
+		Short: "Print backups and restores with stage, progress, ETA and verdict",
+		Long: `Print backups and restores with stage, progress, ETA and verdict.
+
+The kind may be left out to see both, or be written in front of each name as
+KIND/NAME. Kinds have their usual other names (bak, rst, backups.velero.io).
+
+With -w every change is printed until you stop it: a line a change in a table,
+a JSON document a line with -o json.`,
+		Example: `  # All jobs
+  veltui get
+
+  # One restore, followed until interrupted
+  veltui get restore/shop-restore-2 -w
+
+  # Names of what is stuck
+  veltui get -o jsonpath='{.items[?(@.verdict.state=="stuck")].name}'
+
+  # Every change as JSON lines
+  veltui get -w -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			selected, err := parseSelection(args)
+			if err != nil {
+				return err
+			}
+			p, err := newPrinter(output, follow, c.streams.Out)
+			if err != nil {
+				return err
+			}
+			if follow {
+				return c.follow(cmd.Context(), selected, p)
+			}
+			return c.get(cmd.Context(), selected, p)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, wide, json, yaml, name or jsonpath=TEMPLATE")
+	cmd.Flags().BoolVarP(&follow, "watch", "w", false, "Print every change until interrupted")
+	return cmd
+}
+
+// get prints the selected jobs as they are now.
+func (c *cli) get(ctx context.Context, selected selection, p printer) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	_, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
+	if err != nil {
+		return err
+	}
+	if err := p.list(pick(snap.Jobs, selected), snap.Surroundings(c.clock())); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return selected.missing(snap.Jobs, snap.Namespace)
+}
+
+// follow prints the selected jobs and then every change.
+func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w, snap, err := c.firstSnapshot(ctx, cancel, selected, journalSize)
+	if err != nil {
+		return err
+	}
+	if err := p.list(pick(snap.Jobs, selected), snap.Surroundings(c.clock())); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	stale := false
+	for {
+		snap, err := w.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if isStale := snap.Health.State != watch.Live; isStale != stale {
+			stale = isStale
+			c.sayHealth(snap.Health)
+		}
+		if snap.Dropped > 0 {
+			fmt.Fprintf(c.streams.ErrOut, "warning: %d changes came faster than they could be printed and are left out\n", snap.Dropped)
+		}
+		surroundings := snap.Surroundings(c.clock())
+		for _, change := range snap.Changes {
+			if !selected.matches(change.Job) {
+				continue
+			}
+			if err := p.change(change, surroundings); err != nil {
+				return fmt.Errorf("printing: %w", err)
+			}
+		}
+	}
+}
+
+func (c *cli) sayHealth(h watch.Health) {
+	if h.State == watch.Live {
+		fmt.Fprintln(c.streams.ErrOut, "live again")
+		return
+	}
+	fmt.Fprintf(c.streams.ErrOut, "warning: what is shown may be out of date: %s\n", h.Err)
+}
+
+// firstSnapshot waits until all that is selected has been read once.
+func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc, selected selection, journal int) (*watch.Watcher, *watch.Snapshot, error) {
+	conn, err := c.connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	logFile, _ := c.openLog()
+	context.AfterFunc(ctx, func() { _ = logFile.Close() })
+	w, err := c.watch(ctx, conn, journal, quiet(logFile, cancel))
+	if err != nil {
+		return nil, nil, err
+	}
+	limit := firstAnswer
+	if conn.config.Timeout > 0 {
+		limit = conn.config.Timeout
+	}
+	waitCtx, stop := context.WithTimeoutCause(ctx, limit, errors.New("no answer in time"))
+	defer stop()
+	var last *watch.Snapshot
+	for {
+		snap, err := w.Next(waitCtx)
+		if err != nil {
+			if ctx.Err() == nil && waitCtx.Err() != nil {
+				return nil, nil, notReady(last, limit)
+			}
+			return nil, nil, err
+		}
+		last = snap
+		ready, err := complete(snap, selected)
+		if ready || err != nil {
+			return w, snap, err
+		}
+	}
+}
+
+// complete reports whether a snapshot holds all that is selected, and an error
+// if it never will without somebody's help.
+func complete(snap *watch.Snapshot, selected selection) (bool, error) {
+	if snap.Health.State == watch.Unauthorized {
+		return false, fmt.Errorf("the API server does not take your credentials: %s", snap.Health.Err)
+	}
+	// Volumes are waited for too, and pods, because verdicts stand on them.
+	for _, s := range snap.Sources {
+		wanted := s.Resource == "backups.velero.io" && selected.kind != job.Restore ||
+			s.Resource == "restores.velero.io" && selected.kind != job.Backup
+		switch {
+		case s.State == watch.SourceSyncing:
+			return false, nil
+		case wanted && s.State == watch.SourceForbidden:
+			return false, fmt.Errorf("you may not list %s in namespace %s: %s", s.Resource, snap.Namespace, s.Err)
+		case wanted && s.State == watch.SourceMissing:
+			return false, fmt.Errorf("this cluster has no %s: is Velero installed? %s", s.Resource, s.Err)
+		}
+	}
+	return len(snap.Sources) > 0 && snap.Health.State == watch.Live, nil
+}
+
+func notReady(last *watch.Snapshot, limit time.Duration) error {
+	why := "the API server did not answer"
+	if last != nil && last.Health.Err != "" {
+		why = last.Health.Err
+	}
+	return fmt.Errorf("gave up after %s (--request-timeout): %s", limit, why)
+}
+
+func pick(jobs []*job.Job, selected selection) []*job.Job {
+	var picked []*job.Job
+	for _, j := range jobs {
+		if selected.matches(j) {
+			picked = append(picked, j)
+		}
+	}
+	return picked
+}

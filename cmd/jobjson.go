@@ -1,0 +1,147 @@
+package cmd
+
+import (
+	"time"
+
+	"github.com/veltui/veltui/job"
+)
+
+// APIVersion is that of every document veltui prints.
+const apiVersion = "veltui/v1"
+
+// jobList is what `get -o json` prints. Fields are added to it, never renamed.
+type jobList struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Items      []jobItem `json:"items"`
+}
+
+// jobItem is one job. Absent numbers are not known; Velero leaves zeros out of
+// its resources, veltui does not.
+type jobItem struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	// Phase is Velero's, empty until Velero looked at the resource.
+	Phase string `json:"phase"`
+	Stage string `json:"stage"`
+	// Fraction is the present stage's, from 0 to 1; 1 only once all is done.
+	Fraction         *float64       `json:"fraction,omitempty"`
+	Items            *itemsJSON     `json:"items,omitempty"`
+	Volumes          []volumeJSON   `json:"volumes"`
+	Operations       operationsJSON `json:"operations"`
+	Queue            *queueJSON     `json:"queue,omitempty"`
+	Warnings         int            `json:"warnings"`
+	Errors           int            `json:"errors"`
+	FailureReason    string         `json:"failureReason,omitempty"`
+	ValidationErrors []string       `json:"validationErrors,omitempty"`
+	BackupName       string         `json:"backupName,omitempty"`
+	ScheduleName     string         `json:"scheduleName,omitempty"`
+	CreatedAt        *time.Time     `json:"createdAt,omitempty"`
+	StartedAt        *time.Time     `json:"startedAt,omitempty"`
+	CompletedAt      *time.Time     `json:"completedAt,omitempty"`
+	ChangedAt        *time.Time     `json:"changedAt,omitempty"`
+	RatePerSecond    *float64       `json:"ratePerSecond,omitempty"`
+	RateUnit         string         `json:"rateUnit,omitempty"`
+	ETASeconds       *int64         `json:"etaSeconds,omitempty"`
+	Verdict          *verdictJSON   `json:"verdict,omitempty"`
+	Summary          string         `json:"summary"`
+	Deleted          bool           `json:"deleted,omitempty"`
+}
+
+type itemsJSON struct {
+	Done      int  `json:"done"`
+	Total     int  `json:"total"`
+	Estimated bool `json:"estimated"`
+}
+
+type volumeJSON struct {
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	Target     string `json:"target"`
+	Phase      string `json:"phase"`
+	Node       string `json:"node,omitempty"`
+	BytesDone  int64  `json:"bytesDone"`
+	BytesTotal int64  `json:"bytesTotal"`
+	Message    string `json:"message,omitempty"`
+}
+
+type operationsJSON struct {
+	Attempted int `json:"attempted"`
+	Completed int `json:"completed"`
+	Failed    int `json:"failed"`
+}
+
+type queueJSON struct {
+	Position int    `json:"position,omitempty"`
+	Reason   string `json:"reason"`
+}
+
+type verdictJSON struct {
+	State  string     `json:"state"`
+	Facts  []factJSON `json:"facts"`
+	Advice string     `json:"advice,omitempty"`
+}
+
+type factJSON struct {
+	Text   string     `json:"text"`
+	Holds  bool       `json:"holds"`
+	Source string     `json:"source"`
+	At     *time.Time `json:"at,omitempty"`
+}
+
+// itemOf is a job as scripts see it, judged in its surroundings.
+func itemOf(j *job.Job, s job.Surroundings) jobItem {
+	item := jobItem{
+		Kind: string(j.Kind), Namespace: j.Namespace, Name: j.Name, UID: string(j.UID),
+		Phase: j.Phase, Stage: string(j.Stage),
+		Volumes:    make([]volumeJSON, 0, len(j.Volumes)),
+		Operations: operationsJSON(j.Operations),
+		Warnings:   j.Warnings, Errors: j.Errors,
+		FailureReason: j.FailureReason, ValidationErrors: j.ValidationErrors,
+		BackupName: j.BackupName, ScheduleName: j.ScheduleName,
+		CreatedAt: stamp(j.Created), StartedAt: stamp(j.Started), CompletedAt: stamp(j.Completed), ChangedAt: stamp(j.Changed),
+	}
+	if j.FractionKnown {
+		fraction := j.Fraction
+		item.Fraction = &fraction
+	}
+	if j.Items.Known {
+		item.Items = &itemsJSON{j.Items.Done, j.Items.Total, j.Items.Estimated}
+	}
+	for _, v := range j.Volumes {
+		item.Volumes = append(item.Volumes, volumeJSON{
+			Kind: string(v.Kind), Name: v.Name, Target: v.Target, Phase: v.Phase, Node: v.Node,
+			BytesDone: v.Done, BytesTotal: v.Total, Message: v.Message,
+		})
+	}
+	if position, reason, waits := j.Queue(s); waits {
+		item.Queue = &queueJSON{position, reason}
+	}
+	if perSecond, ok := j.Rate(s.Now); ok {
+		_, _, unit, _ := j.Progress()
+		item.RatePerSecond, item.RateUnit = &perSecond, string(unit)
+	}
+	if left, ok := j.ETA(s.Now); ok {
+		seconds := int64(left / time.Second)
+		item.ETASeconds = &seconds
+	}
+	v := j.Verdict(s)
+	item.Summary = v.Summary
+	if v.State != "" {
+		item.Verdict = &verdictJSON{State: string(v.State), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice}
+		for _, f := range v.Facts {
+			item.Verdict.Facts = append(item.Verdict.Facts, factJSON{f.Text, f.Holds, f.Source, stamp(f.At)})
+		}
+	}
+	return item
+}
+
+func stamp(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}

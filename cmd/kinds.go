@@ -1,0 +1,95 @@
+package cmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/veltui/veltui/job"
+)
+
+// kindWords are the words by which a kind can be named, as kubectl and the
+// velero command take them.
+var kindWords = map[string]job.Kind{
+	"backup": job.Backup, "backups": job.Backup, "backups.velero.io": job.Backup, "backup.velero.io": job.Backup, "bak": job.Backup,
+	"restore": job.Restore, "restores": job.Restore, "restores.velero.io": job.Restore, "restore.velero.io": job.Restore, "rst": job.Restore,
+}
+
+// selection says which jobs a command is about.
+type selection struct {
+	kind  job.Kind // empty for both
+	names []string // empty for all; kind/name pairs have their kind in kinds
+	kinds []job.Kind
+}
+
+// parseSelection reads [KIND] [NAME...] or KIND/NAME... .
+func parseSelection(args []string) (selection, error) {
+	var s selection
+	if len(args) > 0 && !strings.Contains(args[0], "/") {
+		kind, err := parseKind(args[0])
+		if err != nil {
+			return s, err
+		}
+		s.kind = kind
+		args = args[1:]
+	}
+	for _, arg := range args {
+		kind, name := s.kind, arg
+		if word, rest, found := strings.Cut(arg, "/"); found {
+			if s.kind != "" {
+				return s, usagef("%q: name the kind once, either in front or in every KIND/NAME", arg)
+			}
+			var err error
+			if kind, err = parseKind(word); err != nil {
+				return s, err
+			}
+			name = rest
+		} else if s.kind == "" {
+			return s, usagef("%q: expected KIND/NAME, such as restore/%s", arg, arg)
+		}
+		if name == "" {
+			return s, usagef("%q has no name", arg)
+		}
+		s.names = append(s.names, name)
+		s.kinds = append(s.kinds, kind)
+	}
+	return s, nil
+}
+
+func parseKind(word string) (job.Kind, error) {
+	if kind, ok := kindWords[strings.ToLower(word)]; ok {
+		return kind, nil
+	}
+	return "", usagef("%q is not a kind of job: expected backups or restores", word)
+}
+
+// matches reports whether a job is selected.
+func (s selection) matches(j *job.Job) bool {
+	if s.kind != "" && j.Kind != s.kind {
+		return false
+	}
+	if len(s.names) == 0 {
+		return true
+	}
+	for i, name := range s.names {
+		if j.Name == name && j.Kind == s.kinds[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// missing names what was asked for by name and is not among the jobs.
+func (s selection) missing(jobs []*job.Job, namespace string) error {
+	var lost []string
+	for i, name := range s.names {
+		found := slices.ContainsFunc(jobs, func(j *job.Job) bool { return j.Name == name && j.Kind == s.kinds[i] })
+		if !found {
+			lost = append(lost, fmt.Sprintf("%ss.velero.io %q", strings.ToLower(string(s.kinds[i])), name))
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	return fmt.Errorf("not found in namespace %s: %s", namespace, strings.Join(lost, ", "))
+}

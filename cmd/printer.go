@@ -1,0 +1,152 @@
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
+)
+
+// printer writes jobs in one of the output formats.
+type printer interface {
+	// list writes all selected jobs.
+	list(jobs []*job.Job, s job.Surroundings) error
+	// change writes one job after it changed.
+	change(c watch.Change, s job.Surroundings) error
+}
+
+func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
+	switch {
+	case output == "table" || output == "":
+		return &tablePrinter{w: w}, nil
+	case output == "wide":
+		return &tablePrinter{w: w, wide: true}, nil
+	case output == "json" || output == "yaml":
+		return &documentPrinter{w: w, yaml: output == "yaml", follow: follow}, nil
+	case output == "name":
+		return namePrinter{w}, nil
+	case strings.HasPrefix(output, "jsonpath="):
+		p, err := printers.NewJSONPathPrinter(strings.TrimPrefix(output, "jsonpath="))
+		if err != nil {
+			return nil, usagef("reading the jsonpath: %w", err)
+		}
+		return pathPrinter{w, p}, nil
+	}
+	return nil, usagef("-o %s: expected table, wide, json, yaml, name or jsonpath=TEMPLATE", output)
+}
+
+func listOf(jobs []*job.Job, s job.Surroundings) jobList {
+	list := jobList{APIVersion: apiVersion, Kind: "JobList", Items: make([]jobItem, 0, len(jobs))}
+	for _, j := range jobs {
+		list.Items = append(list.Items, itemOf(j, s))
+	}
+	return list
+}
+
+func changedItem(c watch.Change, s job.Surroundings) jobItem {
+	item := itemOf(c.Job, s)
+	item.Deleted = c.Deleted
+	return item
+}
+
+// documentPrinter writes JSON or YAML: one JobList, or when it follows one
+// document a job and change (JSON on a line of its own).
+type documentPrinter struct {
+	w      io.Writer
+	yaml   bool
+	follow bool
+}
+
+func (p *documentPrinter) list(jobs []*job.Job, s job.Surroundings) error {
+	list := listOf(jobs, s)
+	if !p.follow {
+		return p.document(list)
+	}
+	for _, item := range list.Items {
+		if err := p.document(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *documentPrinter) change(c watch.Change, s job.Surroundings) error {
+	return p.document(changedItem(c, s))
+}
+
+func (p *documentPrinter) document(v any) error {
+	if p.yaml {
+		data, err := yaml.Marshal(v)
+		if err != nil {
+			return err
+		}
+		if p.follow {
+			data = append([]byte("---\n"), data...)
+		}
+		_, err = p.w.Write(data)
+		return err
+	}
+	encoder := json.NewEncoder(p.w)
+	encoder.SetEscapeHTML(false)
+	if !p.follow {
+		encoder.SetIndent("", "  ")
+	}
+	return encoder.Encode(v)
+}
+
+// namePrinter writes kind/name as kubectl does.
+type namePrinter struct{ w io.Writer }
+
+func (p namePrinter) list(jobs []*job.Job, s job.Surroundings) error {
+	for _, j := range jobs {
+		if err := p.change(watch.Change{Job: j}, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p namePrinter) change(c watch.Change, _ job.Surroundings) error {
+	_, err := fmt.Fprintf(p.w, "%s.velero.io/%s\n", strings.ToLower(string(c.Job.Kind)), c.Job.Name)
+	return err
+}
+
+// pathPrinter writes what a JSONPath template picks out of the JobList, or of
+// one job for each change.
+type pathPrinter struct {
+	w    io.Writer
+	path *printers.JSONPathPrinter
+}
+
+func (p pathPrinter) list(jobs []*job.Job, s job.Surroundings) error {
+	return p.print(listOf(jobs, s))
+}
+
+func (p pathPrinter) change(c watch.Change, s job.Surroundings) error {
+	list := listOf(nil, s)
+	list.Items = append(list.Items, changedItem(c, s))
+	return p.print(list)
+}
+
+func (p pathPrinter) print(list jobList) error {
+	data, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	var object map[string]any
+	if err := json.Unmarshal(data, &object); err != nil {
+		return err
+	}
+	if err := p.path.PrintObj(&unstructured.Unstructured{Object: object}, p.w); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(p.w)
+	return err
+}

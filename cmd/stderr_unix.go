@@ -1,0 +1,33 @@
+//go:build unix
+
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// divertStderr sends file descriptor 2 to the log while the dashboard has the
+// screen: credential plugins and the Go runtime write there directly. The
+// function that it returns undoes that.
+func divertStderr(log io.Writer) (restore func(), err error) {
+	file, ok := log.(*os.File)
+	if !ok {
+		return func() {}, nil
+	}
+	saved, err := unix.Dup(unix.Stderr)
+	if err != nil {
+		return nil, fmt.Errorf("keeping standard error: %w", err)
+	}
+	unix.CloseOnExec(saved)
+	if err := unix.Dup2(int(file.Fd()), unix.Stderr); err != nil {
+		return nil, fmt.Errorf("diverting standard error: %w", err)
+	}
+	return func() {
+		_ = unix.Dup2(saved, unix.Stderr)
+		_ = unix.Close(saved)
+	}, nil
+}

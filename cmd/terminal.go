@@ -1,0 +1,37 @@
+package cmd
+
+import (
+	"os"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// terminal is what the environment says about the user's terminal.
+type terminal struct {
+	name   string // TERM
+	remote bool   // over ssh
+	utf8   bool
+	color  bool
+}
+
+func (c *cli) terminal() terminal {
+	t := terminal{
+		name:   c.env("TERM"),
+		remote: c.env("SSH_TTY") != "" || c.env("SSH_CONNECTION") != "",
+		color:  c.env("NO_COLOR") == "",
+	}
+	locale := c.env("LC_ALL")
+	if locale == "" {
+		locale = c.env("LC_CTYPE")
+	}
+	if locale == "" {
+		locale = c.env("LANG")
+	}
+	locale = strings.ToLower(locale)
+	t.utf8 = (strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")) && t.name != "linux"
+	return t
+}
+
+// isTerminal reports whether a file is one.
+func isTerminal(f *os.File) bool { return printers.IsTerminal(f) }

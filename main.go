@@ -1,0 +1,12 @@
+// Command veltui is a terminal dashboard for Velero.
+package main
+
+import (
+	"os"
+
+	"github.com/veltui/veltui/cmd"
+)
+
+func main() {
+	os.Exit(cmd.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
+}

@@ -1,0 +1,342 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/job"
+)
+
+// recently is how long an ended job stays on the active tab.
+const recently = time.Hour
+
+// tab is one of the dashboard's lists.
+type tab int
+
+const (
+	tabActive tab = iota
+	tabRestores
+	tabBackups
+	tabSchedules
+	tabStorage
+	tabCount
+)
+
+var tabNames = [tabCount]string{"Active", "Restores", "Backups", "Schedules", "Storage"}
+
+// dashboard is the first screen: tabs of tables with one selected row.
+type dashboard struct {
+	tab    tab
+	tables [tabCount]table
+	counts [tabCount]int
+	order  int
+	filter filter
+	// input is open while the filter is being typed.
+	input  textinput.Model
+	typing bool
+}
+
+func newDashboard() dashboard {
+	input := textinput.New()
+	input.Prompt = "/"
+	input.CharLimit = 100
+	input.SetVirtualCursor(true)
+	var d dashboard
+	d.input = input
+	for i := range d.tables {
+		d.tables[i].cursor = -1
+	}
+	return d
+}
+
+// load makes the rows of every tab out of a digest.
+func (d *dashboard) load(dg *digest) {
+	if dg == nil {
+		return
+	}
+	now := dg.surroundings.Now
+	var backups, restores, ended []*job.Job
+	for _, j := range dg.snap.Jobs {
+		if j.Kind == job.Restore {
+			restores = append(restores, j)
+		} else {
+			backups = append(backups, j)
+		}
+		if j.Terminal() && !j.Completed.IsZero() && now.Sub(j.Completed) < recently {
+			ended = append(ended, j)
+		}
+	}
+	active := byUrgency(dg.snap.Active)
+	if d.order > 0 {
+		active = orders[d.order].sorted(dg.snap.Active)
+	}
+	activeRows := d.jobRows(active)
+	d.counts = [tabCount]int{len(active), len(restores), len(backups), len(dg.snap.Schedules), len(dg.snap.Locations)}
+	if endedRows := d.jobRows(byEnd(ended)); len(endedRows) > 0 {
+		activeRows = append(activeRows, row{heading: "finished in the last hour"})
+		activeRows = append(activeRows, endedRows...)
+	}
+	d.tables[tabActive].setRows(activeRows)
+	d.tables[tabRestores].setRows(d.jobRows(orders[d.order].sorted(restores)))
+	d.tables[tabBackups].setRows(d.jobRows(orders[d.order].sorted(backups)))
+	d.tables[tabSchedules].setRows(d.scheduleRows(dg.snap.Schedules))
+	d.tables[tabStorage].setRows(d.locationRows(dg.snap.Locations))
+}
+
+func (d *dashboard) jobRows(jobs []*job.Job) []row {
+	rows := make([]row, 0, len(jobs))
+	for _, j := range jobs {
+		if d.filter.matchesJob(j) {
+			rows = append(rows, row{key: string(j.UID), item: j})
+		}
+	}
+	return rows
+}
+
+// selectedJob is the job under the cursor, or nil.
+func (d *dashboard) selectedJob() *job.Job {
+	r, ok := d.tables[d.tab].selected()
+	if !ok {
+		return nil
+	}
+	j, _ := r.item.(*job.Job)
+	return j
+}
+
+// update acts on an action; opened is the job to open, if any.
+func (d *dashboard) update(a action, k string, dg *digest) (opened types.UID, cmd tea.Cmd) {
+	t := &d.tables[d.tab]
+	switch a {
+	case actUp:
+		t.move(-1)
+	case actDown:
+		t.move(1)
+	case actPageUp:
+		t.move(-max(t.height-1, 1))
+	case actPageDown:
+		t.move(max(t.height-1, 1))
+	case actHome:
+		t.home()
+	case actEnd:
+		t.end()
+	case actNextTab:
+		d.tab = (d.tab + 1) % tabCount
+	case actPrevTab:
+		d.tab = (d.tab + tabCount - 1) % tabCount
+	case actTab:
+		if n := tab(k[0] - '1'); n < tabCount {
+			d.tab = n
+		}
+	case actSort:
+		d.order = (d.order + 1) % len(orders)
+		d.load(dg)
+	case actFilter:
+		d.typing = true
+		d.input.SetValue(d.filter.text)
+		d.input.CursorEnd()
+		return "", d.input.Focus()
+	case actBack:
+		d.setFilter("", dg)
+	case actOpen:
+		if j := d.selectedJob(); j != nil {
+			return j.UID, nil
+		}
+	}
+	return "", nil
+}
+
+func (d *dashboard) setFilter(text string, dg *digest) {
+	if text != d.filter.text {
+		d.filter = newFilter(text)
+		d.load(dg)
+	}
+}
+
+// typed handles what happens while the filter is being typed. Rows follow at
+// once; enter keeps the filter and esc takes it away.
+func (d *dashboard) typed(msg tea.Msg, dg *digest) tea.Cmd {
+	if k, ok := msg.(tea.KeyPressMsg); ok {
+		switch k.String() {
+		case "enter", "up", "down":
+			d.typing = false
+			d.input.Blur()
+			return nil
+		case "esc", "ctrl+c":
+			d.typing = false
+			d.input.Blur()
+			d.setFilter("", dg)
+			return nil
+		}
+	}
+	var cmd tea.Cmd
+	d.input, cmd = d.input.Update(msg)
+	d.setFilter(d.input.Value(), dg)
+	return cmd
+}
+
+// view draws the dashboard between the header and the footer.
+func (d *dashboard) view(c canvas, dg *digest) string {
+	about := 2
+	if c.height < 16 {
+		about = 1
+	}
+	lines := []string{d.tabsLine(c, dg), c.rule()}
+	body := c.sized(c.width, c.height-len(lines)-about-1)
+	lines = append(lines, d.body(body, dg)...)
+	lines = append(lines, c.rule())
+	return c.page(append(lines, d.explain(c, dg, about)...))
+}
+
+// compact draws one line a job for terminals that have no room for more.
+func (d *dashboard) compact(c canvas, dg *digest) string {
+	t := &d.tables[d.tab]
+	t.setHeight(c.height)
+	from, to := t.visible()
+	var lines []string
+	for i := from; i < to; i++ {
+		r := t.rows[i]
+		j, ok := r.item.(*job.Job)
+		if !ok {
+			lines = append(lines, c.theme.dim.Render(c.cut(cmp.Or(r.heading, r.key), c.width)))
+			continue
+		}
+		v := dg.verdict(j)
+		_, stage := c.stageCell(j, v, 16)
+		tail := " " + stage
+		if !j.Terminal() && j.FractionKnown {
+			tail = " " + Percent(j.Fraction)
+			if troubled(v.State) {
+				tail += " " + string(v.State)
+			}
+		}
+		mark := c.mark(j, v, i == t.cursor, 2)
+		lines = append(lines, mark+c.fit(kindLetter(j.Kind)+" "+j.Name, max(c.width-2-lipgloss.Width(tail), 4))+tail)
+	}
+	if len(t.rows) == 0 {
+		lines = append(lines, c.cut(d.emptyText(dg), c.width))
+	}
+	return c.page(lines)
+}
+
+func (d *dashboard) tabsLine(c canvas, dg *digest) string {
+	note := ""
+	switch {
+	case !d.filter.empty():
+		note = fmt.Sprintf("/%s  %d of %d ", c.cut(d.filter.text, 20), d.shown(), d.counts[d.tab])
+		note = c.theme.accent.Render(note)
+	case dg != nil:
+		note = c.theme.waiting.Render(missingSources(dg.snap))
+	}
+	tabs := d.tabs(c, true, true)
+	if lipgloss.Width(tabs)+lipgloss.Width(note) > c.width {
+		tabs = d.tabs(c, true, false)
+	}
+	if lipgloss.Width(tabs)+lipgloss.Width(note) > c.width {
+		tabs = d.tabs(c, false, false)
+	}
+	return c.split(tabs, note)
+}
+
+func (d *dashboard) tabs(c canvas, names, counts bool) string {
+	var labels []string
+	for i := range tabCount {
+		label := fmt.Sprint(int(i) + 1)
+		if names || i == d.tab {
+			label += " " + tabNames[i]
+		}
+		if counts && i != tabActive {
+			label += fmt.Sprintf(" %d", d.counts[i])
+		}
+		style := c.theme.dim
+		if i == d.tab {
+			style = c.theme.accent
+		}
+		labels = append(labels, style.Render("["+label+"]"))
+	}
+	return " " + strings.Join(labels, " ")
+}
+
+// shown counts the rows that the filter let through.
+func (d *dashboard) shown() int {
+	n := 0
+	for _, r := range d.tables[d.tab].rows {
+		j, ok := r.item.(*job.Job)
+		if r.key != "" && (!ok || d.tab != tabActive || !j.Terminal()) {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *dashboard) body(c canvas, dg *digest) []string {
+	t := &d.tables[d.tab]
+	t.setHeight(c.height - 1)
+	columns, draw := d.columns(c, dg)
+	widths := fitColumns(columns, c.width)
+	lines := []string{c.titles(columns, widths, orders[d.order].column)}
+	from, to := t.visible()
+	for i := from; i < to; i++ {
+		if r := t.rows[i]; r.key == "" {
+			lines = append(lines, c.heading(r.heading))
+		} else {
+			lines = append(lines, draw(r, widths, i == t.cursor))
+		}
+	}
+	if len(t.rows) == 0 {
+		lines = append(lines, "")
+		for _, line := range c.sized(c.width-4, 0).wrap(d.emptyText(dg), 4) {
+			lines = append(lines, "  "+c.theme.dim.Render(line))
+		}
+	}
+	return strings.Split(c.page(lines), "\n")
+}
+
+// columns are the columns of the present tab and the way to draw a row of it.
+func (d *dashboard) columns(c canvas, dg *digest) ([]column, func(r row, widths []int, selected bool) string) {
+	switch d.tab {
+	case tabSchedules:
+		return scheduleColumns, c.scheduleRow
+	case tabStorage:
+		return locationColumns, c.locationRow
+	default:
+		return jobColumns, func(r row, widths []int, selected bool) string {
+			j := r.item.(*job.Job)
+			return c.jobRow(j, dg.verdict(j), dg.surroundings, widths, selected)
+		}
+	}
+}
+
+// explain says about the selected row in words what its cells cannot.
+func (d *dashboard) explain(c canvas, dg *digest, lines int) []string {
+	r, ok := d.tables[d.tab].selected()
+	if !ok || dg == nil {
+		return nil
+	}
+	text := ""
+	style := c.theme.text
+	switch item := r.item.(type) {
+	case *job.Job:
+		v := dg.verdict(item)
+		text = v.Summary
+		if troubled(v.State) {
+			style = c.theme.strong
+			if v.Advice != "" {
+				text += ". " + v.Advice
+			}
+		}
+	default:
+		text = explainOther(item)
+	}
+	var explained []string
+	for _, line := range c.sized(c.width-2, 0).wrap(text, lines) {
+		explained = append(explained, " "+style.Render(line))
+	}
+	return explained
+}

@@ -1,0 +1,80 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/veltui/veltui/watch"
+)
+
+// emptyText says why a table has no rows: nothing is known yet, nothing may be
+// known, the filter hides all, or there really is nothing.
+func (d *dashboard) emptyText(dg *digest) string {
+	if dg == nil || dg.snap.Health.State == watch.Connecting {
+		return connectingText(dg)
+	}
+	if !d.filter.empty() {
+		return fmt.Sprintf("Nothing matches /%s. esc clears the filter.", d.filter.text)
+	}
+	resource := [tabCount]string{tabRestores: "restores.velero.io", tabBackups: "backups.velero.io",
+		tabSchedules: "schedules.velero.io", tabStorage: "backupstoragelocations.velero.io"}[d.tab]
+	for _, s := range dg.snap.Sources {
+		switch {
+		case resource != "" && s.Resource != resource:
+		case s.State == watch.SourceForbidden && resource != "":
+			return fmt.Sprintf("You may not list %s in namespace %s. The role that veltui needs is in docs/rbac.md.", s.Resource, dg.snap.Namespace)
+		case s.State == watch.SourceMissing && (resource != "" || s.Resource == "backups.velero.io"):
+			return fmt.Sprintf("This cluster has no %s: Velero's CRDs are not installed. veltui keeps looking.", s.Resource)
+		case s.State == watch.SourceSyncing && resource != "":
+			return "Reading " + s.Resource + " for the first time..."
+		}
+	}
+	switch d.tab {
+	case tabActive:
+		return "Nothing is running, queued or stuck, and nothing ended in the last hour."
+	case tabRestores:
+		return "There are no restores in namespace " + dg.snap.Namespace + "."
+	case tabBackups:
+		return "There are no backups in namespace " + dg.snap.Namespace + "."
+	case tabSchedules:
+		return "There are no schedules in namespace " + dg.snap.Namespace + "."
+	default:
+		return "There is no backup storage location in namespace " + dg.snap.Namespace + ": Velero cannot store anything."
+	}
+}
+
+func connectingText(dg *digest) string {
+	if dg == nil || dg.snap.Health.Err == "" {
+		return "Connecting to the cluster..."
+	}
+	return "Connecting to the cluster: " + dg.snap.Health.Err
+}
+
+// missingSources names what is left out of the picture, and why.
+func missingSources(snap *watch.Snapshot) string {
+	var forbidden, missing []string
+	for _, s := range snap.Sources {
+		name, _, _ := strings.Cut(s.Resource, ".")
+		switch s.State {
+		case watch.SourceForbidden:
+			forbidden = append(forbidden, name)
+		case watch.SourceMissing:
+			missing = append(missing, name)
+		}
+	}
+	var parts []string
+	if len(forbidden) > 0 {
+		parts = append(parts, "no right to see "+shortList(forbidden))
+	}
+	if len(missing) > 0 {
+		parts = append(parts, "no CRD for "+shortList(missing))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func shortList(names []string) string {
+	if len(names) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:2], ", "), len(names)-2)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,149 @@
+package ui
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/veltui/veltui/job"
+)
+
+// Duration writes d as short as it can be read: 16s, 3m12s, 42m, 1h04m, 13h, 3d.
+func Duration(d time.Duration) string {
+	d = max(d, 0)
+	s := int64(d / time.Second)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", s)
+	case d < 10*time.Minute:
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", s/60)
+	case d < 10*time.Hour:
+		return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", s/3600)
+	default:
+		return fmt.Sprintf("%dd", s/86400)
+	}
+}
+
+// since is the age of t, or nothing if t is not known.
+func since(now, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return Duration(now.Sub(t))
+}
+
+// clock writes a moment as the reader would say it: the time for the last day,
+// the date before.
+func clock(now, t time.Time) string {
+	switch {
+	case t.IsZero():
+		return ""
+	case now.Sub(t) < 20*time.Hour:
+		return t.In(now.Location()).Format("15:04")
+	case now.Sub(t) < 300*24*time.Hour:
+		return t.In(now.Location()).Format("Jan 02")
+	default:
+		return t.In(now.Location()).Format("2006-01")
+	}
+}
+
+var byteUnits = []string{"B", "K", "M", "G", "T", "P", "E"}
+
+// unitOf is the exponent of 1024 in which n is best read.
+func unitOf(n int64) int {
+	unit := 0
+	for f := float64(n); f >= 1000 && unit < len(byteUnits)-1; f /= 1024 {
+		unit++
+	}
+	return unit
+}
+
+func inUnit(n int64, unit int) string {
+	f := float64(n) / math.Pow(1024, float64(unit))
+	if unit == 0 || f >= 100 {
+		return strconv.FormatFloat(f, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(f, 'f', 1, 64)
+}
+
+// size writes bytes in binary units: 512B, 12.4G.
+func size(n int64) string {
+	unit := unitOf(n)
+	return inUnit(n, unit) + byteUnits[unit]
+}
+
+// sizes writes a part of a whole in the whole's unit: 12.4/30.1G.
+func sizes(done, total int64) string {
+	switch {
+	case total <= 0 && done <= 0:
+		return ""
+	case total <= 0:
+		return size(done)
+	}
+	unit := unitOf(total)
+	return inUnit(done, unit) + "/" + inUnit(total, unit) + byteUnits[unit]
+}
+
+// Amount writes progress in its own unit.
+func Amount(done, total int64, unit job.Unit) string {
+	switch unit {
+	case job.UnitBytes:
+		return sizes(done, total)
+	case job.UnitOperations:
+		return fmt.Sprintf("%d/%d ops", done, total)
+	case job.UnitVolumes:
+		return fmt.Sprintf("%d/%d vols", done, total)
+	default:
+		return fmt.Sprintf("%d/%d", done, total)
+	}
+}
+
+// Rate writes a speed in its own unit.
+func Rate(perSecond float64, unit job.Unit) string {
+	switch {
+	case unit == job.UnitBytes:
+		return size(int64(perSecond)) + "/s"
+	case perSecond >= 10:
+		return fmt.Sprintf("%.0f/s", perSecond)
+	default:
+		return fmt.Sprintf("%.1f/s", perSecond)
+	}
+}
+
+// Percent writes a fraction; only 1 itself is 100%.
+func Percent(fraction float64) string {
+	p := int(fraction * 100)
+	if fraction < 1 {
+		p = min(p, 99)
+	}
+	return strconv.Itoa(max(p, 0)) + "%"
+}
+
+// count writes a number with its noun, in the plural where it needs to be.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// ordinal writes 1st, 2nd, 3rd, 4th.
+func ordinal(n int) string {
+	suffix := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return strconv.Itoa(n) + suffix
+}

@@ -1,0 +1,125 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/veltui/veltui/watch"
+)
+
+// header is the first line of every screen: where we are, whether what is
+// shown can be trusted, and how many jobs there are. What matters least gives
+// way first: the server, its age, the counts of what goes well.
+func (m *Model) header(c canvas) string {
+	place := m.placeText()
+	health := m.healthText(c)
+	var left, right string
+	for _, v := range []struct {
+		server, uptime, calm, brand bool
+	}{{true, true, true, true}, {true, false, true, true}, {false, false, true, true}, {false, false, false, true}, {}} {
+		left, right = " ", strings.Join(slices.DeleteFunc([]string{health, m.countsText(c, v.calm)}, func(s string) bool { return s == "" }), "   ")+" "
+		if v.brand {
+			left += c.theme.accent.Render("veltui") + "  "
+		}
+		place := place
+		if !v.brand {
+			place = cutMiddle(place, c.width-lipgloss.Width(left+right)-1, c.glyphs.ellipsis)
+		}
+		left += c.theme.strong.Render(place)
+		if server := m.serverText(v.uptime); v.server && server != "" {
+			left += "  " + c.theme.dim.Render(server)
+		}
+		if lipgloss.Width(left)+lipgloss.Width(right)+2 <= c.width {
+			break
+		}
+	}
+	return c.split(left, right)
+}
+
+// placeText is the context and the namespace that are looked at.
+func (m *Model) placeText() string {
+	place := m.options.Context
+	if m.digest != nil && m.digest.snap.Namespace != "" {
+		place += "/" + m.digest.snap.Namespace
+		if n := len(m.digest.snap.OtherNamespaces); n > 0 {
+			place += fmt.Sprintf(" (+%d)", n)
+		}
+	}
+	return place
+}
+
+func (m *Model) serverText(uptime bool) string {
+	if m.digest == nil {
+		return ""
+	}
+	s := m.digest.snap.Server
+	switch {
+	case !s.Visible:
+		return ""
+	case !s.Running && s.Waiting != "":
+		return "velero " + s.Waiting
+	case !s.Running:
+		return "velero is not running"
+	}
+	text := strings.TrimSpace("velero " + s.Version)
+	if uptime {
+		text += " up " + since(m.clusterNow(), s.StartedAt)
+	}
+	return text
+}
+
+func (m *Model) healthText(c canvas) string {
+	if m.digest == nil {
+		return c.theme.waiting.Render("connecting")
+	}
+	h := m.digest.snap.Health
+	switch h.State {
+	case watch.Live:
+		return c.theme.good.Render("live")
+	case watch.Stale:
+		return c.theme.bad.Render("stale " + since(m.clusterNow(), h.Since))
+	case watch.Unauthorized:
+		return c.theme.bad.Render("credentials expired, press r")
+	default:
+		return c.theme.waiting.Render("connecting")
+	}
+}
+
+// countsText counts the jobs that run and wait, if calm ones are wanted, and
+// those in trouble.
+func (m *Model) countsText(c canvas, calm bool) string {
+	if m.digest == nil {
+		return ""
+	}
+	var parts []string
+	if n := m.digest.running; n > 0 && calm {
+		parts = append(parts, c.theme.running.Render(fmt.Sprintf("%d running", n)))
+	}
+	if n := m.digest.queued; n > 0 && calm {
+		parts = append(parts, c.theme.waiting.Render(fmt.Sprintf("%d queued", n)))
+	}
+	if n := m.digest.troubled; n > 0 {
+		parts = append(parts, c.theme.bad.Render(fmt.Sprintf("%d stuck", n)))
+	}
+	if len(m.digest.snap.Active) == 0 && calm && m.digest.snap.Health.State != watch.Connecting {
+		return c.theme.dim.Render("idle")
+	}
+	return strings.Join(parts, "  ")
+}
+
+// cutMiddle shortens s in its middle: cluster names differ at both ends.
+func cutMiddle(s string, width int, mark string) string {
+	runes := []rune(s)
+	if len(runes) <= width {
+		return s
+	}
+	if width <= 3 {
+		return string(runes[:max(width, 0)])
+	}
+	keep := width - 1
+	head := keep / 2
+	return string(runes[:head]) + mark + string(runes[len(runes)-(keep-head):])
+}

@@ -1,0 +1,380 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
+)
+
+// The smallest terminals: below the first, jobs are listed one a line; below
+// the second nothing can be shown.
+const (
+	minWidth, minHeight   = 40, 12
+	tinyWidth, tinyHeight = 16, 3
+)
+
+// Model is the root: it routes messages to the screens and draws the frame
+// around them. The pointer is the tea.Model.
+type Model struct {
+	options  Options
+	bindings []binding
+	// next is the command that waits for the next snapshot.
+	next   tea.Cmd
+	theme  *theme
+	glyphs *glyphs
+
+	width, height int
+	digest        *digest
+	dashboard     dashboard
+	// job is the open job's screen, nil on the dashboard.
+	job *jobScreen
+	// help is how far the help text is scrolled, -1 while it is closed.
+	help    int
+	ticking bool
+
+	// frame is the last drawn view; it is drawn again only when stale.
+	frame tea.View
+	stale bool
+
+	// err is why the program ends, if it is not the user's wish.
+	err error
+}
+
+func newModel(ctx context.Context, o Options) (*Model, error) {
+	m := &Model{options: o, bindings: keyMap(), next: awaitSnapshot(ctx, o), glyphs: &unicodeGlyphs, dashboard: newDashboard(), help: -1, stale: true}
+	if o.ASCII {
+		m.glyphs = &asciiGlyphs
+	}
+	name := o.Theme
+	switch {
+	case o.NoColor:
+		name = "mono"
+	case name == "" || name == ThemeAuto:
+		name = "dark"
+	}
+	var err error
+	m.theme, err = loadTheme(name)
+	return m, err
+}
+
+// Init asks for the first snapshot and for the terminal's background.
+func (m *Model) Init() tea.Cmd {
+	cmds := []tea.Cmd{m.next}
+	if m.autoTheme() {
+		cmds = append(cmds, tea.RequestBackgroundColor)
+	}
+	if m.options.QuerySync {
+		cmds = append(cmds, tea.Raw(ansi.RequestModeSynchronizedOutput))
+	}
+	return tea.Batch(cmds...)
+}
+
+func (m *Model) autoTheme() bool {
+	return !m.options.NoColor && (m.options.Theme == "" || m.options.Theme == ThemeAuto)
+}
+
+// awaitSnapshot makes the command that waits for news; never more than one of
+// it is outstanding.
+func awaitSnapshot(ctx context.Context, o Options) tea.Cmd {
+	return guarded(func() tea.Msg {
+		snap, err := o.Source.Next(ctx)
+		if err != nil {
+			return watchEnded{err}
+		}
+		return snapshotArrived{digestOf(snap, o.Clock())}
+	})
+}
+
+// refresh digests the last snapshot for the present moment: verdicts, rates
+// and ages change while nothing happens.
+func (m *Model) refresh() tea.Cmd {
+	snap, clock := m.digest.snap, m.options.Clock
+	return guarded(func() tea.Msg { return digestRefreshed{digestOf(snap, clock())} })
+}
+
+// guarded turns a panic in a command into a message.
+func guarded(cmd tea.Cmd) tea.Cmd {
+	return func() (msg tea.Msg) {
+		defer func() {
+			if value := recover(); value != nil {
+				msg = panicked{value, debug.Stack()}
+			}
+		}()
+		return cmd()
+	}
+}
+
+// tick arms the slow clock if anything on the screen moves with time.
+func (m *Model) tick() tea.Cmd {
+	if m.ticking || m.digest == nil {
+		return nil
+	}
+	if len(m.digest.snap.Active) == 0 && m.digest.snap.Health.State == watch.Live {
+		return nil
+	}
+	m.ticking = true
+	return tea.Tick(m.options.Tick, func(at time.Time) tea.Msg { return ticked{at} })
+}
+
+// Update routes one message.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.stale = true
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.BackgroundColorMsg:
+		if m.autoTheme() && !msg.IsDark() {
+			if light, err := loadTheme("light"); err == nil {
+				m.theme = light
+			}
+		}
+	case snapshotArrived:
+		m.take(msg.digest)
+		return m, tea.Batch(m.next, m.tick())
+	case digestRefreshed:
+		if m.digest != nil && msg.digest.snap == m.digest.snap {
+			m.digest = msg.digest
+		}
+		return m, m.tick()
+	case ticked:
+		m.ticking = false
+		if m.digest == nil {
+			return m, nil
+		}
+		return m, m.refresh()
+	case watchEnded:
+		if !errors.Is(msg.err, context.Canceled) {
+			m.err = fmt.Errorf("watching the cluster: %w", msg.err)
+		}
+		return m, tea.Quit
+	case panicked:
+		m.err = fmt.Errorf("veltui has a defect, please report it: %v\n%s", msg.value, msg.stack)
+		return m, tea.Quit
+	case tea.ResumeMsg:
+		return m, tea.ClearScreen
+	case tea.KeyPressMsg:
+		return m, m.pressed(msg)
+	default:
+		if m.dashboard.typing {
+			return m, m.dashboard.typed(msg, m.digest)
+		}
+		m.stale = false
+	}
+	return m, nil
+}
+
+// take makes a new digest the one that is shown.
+func (m *Model) take(dg *digest) {
+	m.digest = dg
+	m.dashboard.load(dg)
+	if m.job != nil {
+		m.job.load(dg)
+	}
+}
+
+// where is the screen that keys go to.
+func (m *Model) where() place {
+	switch {
+	case m.help >= 0:
+		return onHelp
+	case m.job != nil:
+		return onJob
+	default:
+		return onDashboard
+	}
+}
+
+func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
+	if m.dashboard.typing {
+		return m.dashboard.typed(msg, m.digest)
+	}
+	k := msg.String()
+	a := actionFor(m.bindings, m.where(), k)
+	switch a {
+	case actQuit:
+		if k == "ctrl+c" {
+			m.err = ErrInterrupted
+		}
+		return tea.Quit
+	case actSuspend:
+		return tea.Suspend
+	case actRedraw:
+		return tea.ClearScreen
+	case actRetry:
+		source := m.options.Source
+		return guarded(func() tea.Msg { source.Retry(); return nil })
+	case actHelp:
+		if m.help < 0 {
+			m.help = 0
+		} else {
+			m.help = -1
+		}
+		return nil
+	}
+	switch m.where() {
+	case onHelp:
+		m.scrollHelp(a)
+		return nil
+	case onJob:
+		if a == actBack {
+			m.job = nil
+			return nil
+		}
+		m.job.update(a, k)
+		return nil
+	default:
+		opened, cmd := m.dashboard.update(a, k, m.digest)
+		if opened != "" {
+			s := newJobScreen(opened, m.digest)
+			m.job = &s
+		}
+		return cmd
+	}
+}
+
+func (m *Model) scrollHelp(a action) {
+	page := max(m.height-3, 1)
+	switch a {
+	case actBack:
+		m.help = -1
+	case actUp:
+		m.help--
+	case actDown:
+		m.help++
+	case actPageUp:
+		m.help -= page
+	case actPageDown:
+		m.help += page
+	case actHome:
+		m.help = 0
+	case actEnd:
+		m.help = 1 << 20
+	default:
+		return
+	}
+	if a != actBack {
+		m.help = max(m.help, 0)
+	}
+}
+
+// clusterNow is the present in the cluster's clock.
+func (m *Model) clusterNow() time.Time {
+	now := m.options.Clock()
+	if m.digest != nil {
+		now = now.Add(m.digest.snap.ClockOffset)
+	}
+	return now
+}
+
+// View draws the frame, or returns the last one if nothing changed since.
+func (m *Model) View() tea.View {
+	if m.stale {
+		m.frame = m.render()
+		m.stale = false
+	}
+	return m.frame
+}
+
+func (m *Model) render() tea.View {
+	v := tea.NewView(m.content())
+	v.AltScreen = !m.options.NoAltScreen
+	if m.options.Terminal.Title {
+		v.WindowTitle = m.windowTitle()
+	}
+	if m.options.Terminal.Progress {
+		v.ProgressBar = m.terminalProgress()
+	}
+	return v
+}
+
+func (m *Model) content() string {
+	c := canvas{width: m.width, height: m.height, theme: m.theme, glyphs: m.glyphs, now: m.clusterNow()}
+	switch {
+	case m.width == 0 || m.height == 0:
+		return ""
+	case m.width < tinyWidth || m.height < tinyHeight:
+		return c.page([]string{c.cut("too small", m.width)})
+	}
+	if m.help >= 0 {
+		return m.withFrame(c, onHelp, func(c canvas) string {
+			lines := helpText(c, m.bindings, m.behindHelp())
+			m.help = min(m.help, max(len(lines)-c.height, 0))
+			return c.page(lines[m.help:])
+		})
+	}
+	if m.job != nil {
+		return m.withFrame(c, onJob, func(c canvas) string { return m.job.draw(c, m.digest) })
+	}
+	if m.width < minWidth || m.height < minHeight {
+		return m.withFrame(c, onDashboard, func(c canvas) string { return m.dashboard.compact(c, m.digest) })
+	}
+	return m.withFrame(c, onDashboard, func(c canvas) string { return m.dashboard.view(c, m.digest) })
+}
+
+// behindHelp is the screen that help was opened on.
+func (m *Model) behindHelp() place {
+	if m.job != nil {
+		return onJob
+	}
+	return onDashboard
+}
+
+// withFrame puts the header above and the footer below a screen.
+func (m *Model) withFrame(c canvas, where place, screen func(canvas) string) string {
+	bottom := footer(c, m.bindings, where)
+	if m.dashboard.typing {
+		m.dashboard.input.SetWidth(max(c.width-4, 1))
+		bottom = " " + m.dashboard.input.View()
+	}
+	return strings.Join([]string{m.header(c), screen(c.sized(c.width, c.height-2)), c.cut(bottom, c.width)}, "\n")
+}
+
+// watched is the job that the terminal's own title and progress show: the open
+// one, the selected one, or the only one that runs.
+func (m *Model) watched() *job.Job {
+	if m.digest == nil {
+		return nil
+	}
+	if m.job != nil {
+		return m.job.last
+	}
+	if j := m.dashboard.selectedJob(); j != nil && !j.Terminal() {
+		return j
+	}
+	if len(m.digest.snap.Active) == 1 {
+		return m.digest.snap.Active[0]
+	}
+	return nil
+}
+
+func (m *Model) windowTitle() string {
+	j := m.watched()
+	if j == nil || j.Terminal() {
+		return "veltui " + m.placeText()
+	}
+	if !j.FractionKnown {
+		return "veltui " + j.Name + " " + string(j.Stage)
+	}
+	return "veltui " + j.Name + " " + Percent(j.Fraction)
+}
+
+func (m *Model) terminalProgress() *tea.ProgressBar {
+	j := m.watched()
+	if j == nil || j.Terminal() || !j.FractionKnown {
+		return nil
+	}
+	state := tea.ProgressBarDefault
+	if troubled(m.digest.verdict(j).State) {
+		state = tea.ProgressBarError
+	}
+	return tea.NewProgressBar(state, min(int(j.Fraction*100), 99))
+}

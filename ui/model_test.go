@@ -1,0 +1,371 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
+)
+
+func show(m *Model, snap *watch.Snapshot) { m.Update(snapshotArrived{digestOf(snap, noon)}) }
+
+func selectedName(t *testing.T, m *Model) string {
+	t.Helper()
+	j := m.dashboard.selectedJob()
+	if j == nil {
+		t.Fatal("no job is selected")
+	}
+	return j.Name
+}
+
+func TestSelectionStaysOnItsRowWhenRowsComeAndGo(t *testing.T) {
+	m := screen(t, manyJobs(100), 80, 24)
+	press(t, m, "3", "down", "down", "down", "down", "down", "down")
+	want := selectedName(t, m)
+	line := lineOf(t, m, want)
+
+	snap := manyJobs(100)
+	newer := ended("brand-new", velerov1.BackupPhaseCompleted, 1, time.Second, time.Second, 0, 0)
+	snap.Jobs = append([]*job.Job{newer}, snap.Jobs...)
+	show(m, snap)
+	if got := selectedName(t, m); got != want {
+		t.Fatalf("a new row moved the selection from %s to %s", want, got)
+	}
+	if got := lineOf(t, m, want); got != line && got != line+1 {
+		t.Errorf("the selected row went from line %d to %d", line, got)
+	}
+
+	show(m, snapshotOf(newer))
+	if got := selectedName(t, m); got != "brand-new" {
+		t.Errorf("the selected row is gone; %s is selected, want its neighbour brand-new", got)
+	}
+	show(m, snapshotOf())
+	if m.dashboard.selectedJob() != nil {
+		t.Error("an empty table has a selection")
+	}
+	show(m, snap)
+	press(t, m, "down")
+	if m.dashboard.selectedJob() == nil {
+		t.Error("no row can be selected after the table was empty")
+	}
+}
+
+func lineOf(t *testing.T, m *Model, text string) int {
+	t.Helper()
+	for i, line := range strings.Split(ansi.Strip(checkFrame(t, m)), "\n") {
+		if strings.Contains(line, text) && strings.Contains(line, unicodeGlyphs.cursor) {
+			return i
+		}
+	}
+	t.Fatalf("%s is not on the screen:\n%s", text, m.View().Content)
+	return 0
+}
+
+func TestFilterKeepsWhatMatchesAndSwallowsKeys(t *testing.T) {
+	m := screen(t, stageful(), 80, 24)
+	if cmd := press(t, m, "/", "q"); cmd != nil {
+		if _, quits := cmd().(tea.QuitMsg); quits {
+			t.Fatal("q quits while a filter is typed")
+		}
+	}
+	press(t, m, "backspace", "!", "c", "r", "m", "enter")
+	frame := ansi.Strip(checkFrame(t, m))
+	if strings.Contains(frame, "crm-old") || !strings.Contains(frame, "shop-restore-2") {
+		t.Errorf("the filter !crm shows:\n%s", frame)
+	}
+	press(t, m, "esc")
+	if frame := ansi.Strip(m.View().Content); !strings.Contains(frame, "crm-old") {
+		t.Errorf("esc does not clear the filter:\n%s", frame)
+	}
+	press(t, m, "/", "n", "o", "n", "e", "enter")
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "Nothing matches /none") {
+		t.Errorf("a filter that hides all does not say so:\n%s", frame)
+	}
+}
+
+func TestSortGoesThroughItsOrdersAndBack(t *testing.T) {
+	m := screen(t, stageful(), 80, 24)
+	press(t, m, "3")
+	var firsts []string
+	for range len(orders) + 1 {
+		firsts = append(firsts, m.dashboard.tables[tabBackups].rows[0].item.(*job.Job).Name)
+		press(t, m, "s")
+	}
+	if firsts[0] != firsts[len(orders)] {
+		t.Errorf("after all orders the first row is %s, not %s again", firsts[len(orders)], firsts[0])
+	}
+	if firsts[1] != "hourly-db-0900" {
+		t.Errorf("by name the first backup is %s", firsts[1])
+	}
+}
+
+func TestEscOnlyGoesBack(t *testing.T) {
+	m := screen(t, stageful(), 80, 24)
+	press(t, m, "enter", "?")
+	for _, want := range []place{onJob, onDashboard, onDashboard} {
+		if cmd := press(t, m, "esc"); cmd != nil {
+			t.Fatalf("esc gave a command: %T", cmd())
+		}
+		if got := m.where(); got != want {
+			t.Fatalf("esc leads to %v, want %v", got, want)
+		}
+	}
+}
+
+// Pieces of escape sequences that a slow line tears apart must do nothing
+// that cannot be undone.
+func TestBareFragmentsOfEscapeSequencesOnlyMoveAbout(t *testing.T) {
+	for _, k := range strings.Split("A B C D F H M O P Q R S [ ; ~ 0 1 2 3 4 5 6 7 8 9", " ") {
+		for _, where := range []place{onDashboard, onJob, onHelp} {
+			switch a := actionFor(keyMap(), where, k); a {
+			case actNone, actTab:
+			default:
+				t.Errorf("%q means action %d on screen %d", k, a, where)
+			}
+		}
+	}
+	for _, b := range keyMap() {
+		for _, k := range b.key.Keys() {
+			if b.writes && len(k) == 1 && k >= "A" && k <= "Z" {
+				t.Errorf("%q writes and is a bare capital letter", k)
+			}
+		}
+	}
+}
+
+func TestOpenJobThatIsDeletedStaysOnTheScreen(t *testing.T) {
+	m := screen(t, stageful(), 80, 24)
+	press(t, m, "enter")
+	show(m, snapshotOf())
+	frame := ansi.Strip(checkFrame(t, m))
+	if !strings.Contains(frame, "deleted from the cluster") || !strings.Contains(frame, "crm-old") {
+		t.Errorf("the screen of a deleted job shows:\n%s", frame)
+	}
+}
+
+func TestStaleDataIsDated(t *testing.T) {
+	snap := stageful()
+	snap.Health = watch.Health{State: watch.Stale, Since: noon.Add(-37 * time.Second), Err: "connection refused"}
+	for _, width := range []int{40, 80, 120} {
+		m := screen(t, snap, width, 24)
+		if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "stale 37s") || !strings.Contains(frame, "crm-old") {
+			t.Errorf("at width %d stale data is not shown with its age:\n%s", width, frame)
+		}
+	}
+}
+
+func TestNothingTicksWhenNothingMoves(t *testing.T) {
+	m := screen(t, snapshotOf(ended("b", velerov1.BackupPhaseCompleted, 1, time.Second, time.Minute, 0, 0)), 80, 24)
+	if m.ticking {
+		t.Error("a clock runs though no job does")
+	}
+	before := m.View().Content
+	m.Update(tea.FocusMsg{})
+	if m.stale {
+		t.Error("a message that changes nothing makes the frame be drawn again")
+	}
+	if m.View().Content != before {
+		t.Error("the frame changed though nothing did")
+	}
+	show(m, stageful())
+	if !m.ticking {
+		t.Error("no clock runs though jobs do")
+	}
+}
+
+func TestLateDigestDoesNotReplaceANewerSnapshot(t *testing.T) {
+	old := stageful()
+	m := screen(t, old, 80, 24)
+	late := digestOf(old, noon)
+	newer := snapshotOf()
+	show(m, newer)
+	m.Update(digestRefreshed{late})
+	if m.digest.snap != newer {
+		t.Error("a digest of an old snapshot replaced the newer one")
+	}
+}
+
+func TestRetryReachesTheSource(t *testing.T) {
+	m := screen(t, stageful(), 80, 24)
+	cmd := press(t, m, "r")
+	if cmd == nil {
+		t.Fatal("r does nothing")
+	}
+	cmd()
+	select {
+	case <-m.options.Source.(*scripted).retries:
+	default:
+		t.Error("the source was not asked to retry")
+	}
+}
+
+func TestProgramEndsForTheRightReason(t *testing.T) {
+	m := screen(t, stageful(), 80, 24)
+	press(t, m, "ctrl+c")
+	if !errors.Is(m.err, ErrInterrupted) {
+		t.Errorf("ctrl+c: %v", m.err)
+	}
+	m = screen(t, nil, 80, 24)
+	m.Update(watchEnded{errors.New("gone")})
+	if m.err == nil || !strings.Contains(m.err.Error(), "gone") {
+		t.Errorf("the watch ended: %v", m.err)
+	}
+	m = screen(t, nil, 80, 24)
+	m.Update(watchEnded{context.Canceled})
+	if m.err != nil {
+		t.Errorf("a cancelled watch: %v", m.err)
+	}
+	msg := guarded(func() tea.Msg { panic("ouch") })()
+	m.Update(msg)
+	if m.err == nil || !strings.Contains(m.err.Error(), "ouch") {
+		t.Errorf("a panicking command: %v", m.err)
+	}
+}
+
+func TestTerminalShowsTheSelectedJob(t *testing.T) {
+	m := screen(t, stageful(), 80, 24)
+	v := m.View()
+	if v.WindowTitle != "veltui crm-old 99%" {
+		t.Errorf("window title %q", v.WindowTitle)
+	}
+	if v.ProgressBar == nil || v.ProgressBar.State != tea.ProgressBarError || v.ProgressBar.Value != 99 {
+		t.Errorf("terminal progress %+v", v.ProgressBar)
+	}
+	show(m, snapshotOf())
+	if v := m.View(); v.ProgressBar != nil {
+		t.Errorf("terminal progress %+v though nothing runs", v.ProgressBar)
+	}
+}
+
+func TestEmptyTablesSayWhy(t *testing.T) {
+	forbidden := snapshotOf()
+	forbidden.Sources = []watch.Source{{Resource: "backups.velero.io", State: watch.SourceForbidden}}
+	missing := snapshotOf()
+	missing.Sources = []watch.Source{{Resource: "backups.velero.io", State: watch.SourceMissing}}
+	connecting := snapshotOf()
+	connecting.Health = watch.Health{State: watch.Connecting, Err: "no such host"}
+	for _, c := range []struct {
+		snap *watch.Snapshot
+		keys string
+		want string
+	}{
+		{nil, "1", "Connecting to the cluster"},
+		{connecting, "1", "no such host"},
+		{forbidden, "3", "You may not list backups.velero.io"},
+		{missing, "1", "Velero's CRDs are not installed"},
+		{snapshotOf(), "1", "Nothing is running"},
+		{snapshotOf(), "2", "There are no restores in namespace velero"},
+	} {
+		m := screen(t, c.snap, 80, 24)
+		press(t, m, c.keys)
+		if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, c.want) {
+			t.Errorf("want %q in:\n%s", c.want, frame)
+		}
+	}
+}
+
+// Every size, screen and key leaves a frame that fits, and no panic.
+func TestAnyKeyOnAnySizeFits(t *testing.T) {
+	keys := strings.Split("up down pgup pgdown home end tab enter esc / ? s r g G j k h l 1 2 3 4 5 6 x backspace ctrl+l", " ")
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 60 {
+		width, height := 1+random.IntN(200), 1+random.IntN(60)
+		snaps := []*watch.Snapshot{stageful(), manyJobs(random.IntN(80)), snapshotOf()}
+		m := screen(t, snaps[random.IntN(3)], width, height)
+		var pressed []string
+		for range 40 {
+			k := keys[random.IntN(len(keys))]
+			pressed = append(pressed, k)
+			press(t, m, k)
+			if random.IntN(10) == 0 {
+				show(m, snaps[random.IntN(3)])
+			}
+			if random.IntN(10) == 0 {
+				m.Update(tea.WindowSizeMsg{Width: 1 + random.IntN(200), Height: 1 + random.IntN(60)})
+			}
+			checkFrame(t, m)
+			if t.Failed() {
+				t.Fatalf("at %dx%d after %v", m.width, m.height, pressed)
+			}
+		}
+	}
+}
+
+func TestReadmeNamesEveryKey(t *testing.T) {
+	for _, k := range KeyReference() {
+		if k.Keys == "" || k.What == "" {
+			t.Errorf("a binding without help: %+v", k)
+		}
+	}
+}
+
+func TestThemesLoad(t *testing.T) {
+	if len(Themes()) < 3 {
+		t.Fatalf("themes: %v", Themes())
+	}
+	for _, name := range Themes() {
+		if _, err := loadTheme(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := loadTheme("../x"); err == nil {
+		t.Error("a theme that is none loads")
+	}
+	if _, err := newModel(context.Background(), Options{Theme: "nope", Clock: time.Now}); err == nil || !strings.Contains(err.Error(), "dark") {
+		t.Errorf("an unknown theme: %v", err)
+	}
+}
+
+func TestLightBackgroundChoosesTheLightTheme(t *testing.T) {
+	m := screen(t, stageful(), 80, 24)
+	dark := m.View().Content
+	m.Update(tea.BackgroundColorMsg{Color: ansi.RGBColor{R: 255, G: 255, B: 255}})
+	if m.View().Content == dark {
+		t.Error("a light background changes nothing")
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Duration(16 * time.Second), "16s"}, {Duration(192 * time.Second), "3m12s"}, {Duration(42 * time.Minute), "42m"},
+		{Duration(64 * time.Minute), "1h04m"}, {Duration(13 * time.Hour), "13h"}, {Duration(75 * time.Hour), "3d"}, {Duration(-time.Hour), "0s"},
+		{sizes(13314398617, 32319684608), "12.4/30.1G"}, {sizes(0, 0), ""}, {sizes(512, 0), "512B"}, {sizes(100<<20, 1023<<20), "0.1/1.0G"},
+		{Percent(0.999), "99%"}, {Percent(1), "100%"}, {Percent(-1), "0%"},
+		{ordinal(1) + ordinal(2) + ordinal(3) + ordinal(11) + ordinal(21), "1st2nd3rd11th21st"},
+		{Amount(5, 12, job.UnitOperations), "5/12 ops"}, {Rate(34.4, job.UnitItems), "34/s"}, {Rate(0.25, job.UnitItems), "0.2/s"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+func TestBarIsFullOnlyAtTheEnd(t *testing.T) {
+	for _, g := range []*glyphs{&unicodeGlyphs, &asciiGlyphs} {
+		theme, err := loadTheme("mono")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := canvas{theme: theme, glyphs: g}
+		for width := 1; width < 40; width++ {
+			for _, fraction := range []float64{0, 1e-9, 0.5, 0.99, 0.999999, 1} {
+				bar := ansi.Strip(c.bar(fraction, width))
+				if w := ansi.StringWidth(bar); w != width {
+					t.Fatalf("%v at width %d is %d wide", fraction, width, w)
+				}
+				if full := bar == strings.Repeat(g.barFull, width); full != (fraction == 1) {
+					t.Errorf("%v at width %d draws %q", fraction, width, bar)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+
+	"github.com/veltui/veltui/watch"
+)
+
+// ErrInterrupted is returned by Run when the user left with ctrl+c.
+var ErrInterrupted = errors.New("interrupted")
+
+// Source is where snapshots come from; *watch.Watcher is one.
+type Source interface {
+	// Next waits for a snapshot newer than the last one.
+	Next(ctx context.Context) (*watch.Snapshot, error)
+	// Retry tries to reach the API server now, with fresh credentials.
+	Retry()
+}
+
+// Options say what the dashboard shows and how.
+type Options struct {
+	Source Source
+	// Clock is our own clock.
+	Clock func() time.Time
+	// Context is the name of the kubeconfig context, shown in the header.
+	Context string
+	// Theme is a theme's name; empty or ThemeAuto asks the terminal.
+	Theme string
+	// ASCII draws with ASCII only.
+	ASCII bool
+	// NoColor draws without colour.
+	NoColor bool
+	// NoAltScreen draws into the normal screen.
+	NoAltScreen bool
+	// FPS bounds how often the terminal is written to, 0 for the default.
+	FPS int
+	// Tick is how often ages and verdicts are reckoned anew while jobs run.
+	Tick time.Duration
+	// QuerySync asks the terminal whether it can hold back output until a
+	// frame is whole; Bubble Tea itself does not ask over ssh.
+	QuerySync bool
+	// Terminal says what beside the screen may be used.
+	Terminal Terminal
+
+	Input  io.Reader
+	Output *os.File
+}
+
+// Terminal are parts of a terminal beside its screen.
+type Terminal struct {
+	Title    bool // the window's title
+	Progress bool // the terminal's own progress indicator (OSC 9;4)
+}
+
+// Run shows the dashboard until the user leaves or ctx ends, and restores the
+// terminal. The error is ErrInterrupted after ctrl+c, the cause of ctx if that
+// ended the program, or why the dashboard could not go on.
+func Run(ctx context.Context, o Options) error {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Tick <= 0 {
+		o.Tick = time.Second
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	model, err := newModel(ctx, o)
+	if err != nil {
+		return err
+	}
+	options := []tea.ProgramOption{
+		tea.WithContext(ctx),
+		tea.WithoutSignalHandler(),
+		tea.WithInput(o.Input),
+		tea.WithOutput(&lossyTerminal{File: o.Output, lost: cancel}),
+	}
+	if o.NoColor {
+		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
+	}
+	if o.FPS > 0 {
+		options = append(options, tea.WithFPS(o.FPS))
+	}
+	if _, err := tea.NewProgram(model, options...).Run(); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return fmt.Errorf("running the dashboard: %w", err)
+	}
+	return model.err
+}
+
+// lossyTerminal ends the program when the terminal is gone: Bubble Tea itself
+// ignores errors of writing, and would go on drawing for nobody.
+type lossyTerminal struct {
+	*os.File
+	lost context.CancelCauseFunc
+}
+
+// Write writes to the terminal.
+func (t *lossyTerminal) Write(p []byte) (int, error) {
+	n, err := t.File.Write(p)
+	if err != nil {
+		t.lost(fmt.Errorf("writing to the terminal: %w", err))
+	}
+	return n, err
+}

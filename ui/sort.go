@@ -1,0 +1,75 @@
+package ui
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/veltui/veltui/job"
+)
+
+// order is a way to sort jobs; column is the title that shows it.
+type order struct {
+	name, column string
+	compare      func(a, b *job.Job) int
+}
+
+// orders are what the sort key goes through. The first is the tab's own order.
+var orders = []order{
+	{name: "newest first"},
+	{name: "name", column: "NAME", compare: func(a, b *job.Job) int { return strings.Compare(a.Name, b.Name) }},
+	{name: "stage", column: "STAGE", compare: func(a, b *job.Job) int {
+		return cmp.Or(cmp.Compare(stageRank(a), stageRank(b)), strings.Compare(a.Phase, b.Phase))
+	}},
+	{name: "progress", column: "PROGRESS", compare: func(a, b *job.Job) int { return cmp.Compare(b.Fraction, a.Fraction) }},
+	{name: "items", column: "DONE", compare: func(a, b *job.Job) int { return cmp.Compare(b.Items.Total, a.Items.Total) }},
+}
+
+func stageRank(j *job.Job) int {
+	ranks := []job.Stage{job.StageUnknown, job.StageItems, job.StageVolumes, job.StageOperations, job.StageFinalizing, job.StageQueued, job.StageDeleting, job.StageDone}
+	return slices.Index(ranks, j.Stage)
+}
+
+// sorted orders jobs, which come newest first, without touching the slice.
+func (o order) sorted(jobs []*job.Job) []*job.Job {
+	if o.compare == nil {
+		return jobs
+	}
+	jobs = slices.Clone(jobs)
+	slices.SortStableFunc(jobs, o.compare)
+	return jobs
+}
+
+// byUrgency is the order of the active tab: what runs, longest first, then
+// what waits for its turn in the order of the line.
+func byUrgency(jobs []*job.Job) []*job.Job {
+	jobs = slices.Clone(jobs)
+	queued := func(j *job.Job) int {
+		if j.Stage == job.StageQueued {
+			return 1
+		}
+		return 0
+	}
+	began := func(j *job.Job) int64 {
+		if !j.Started.IsZero() {
+			return j.Started.Unix()
+		}
+		return j.Created.Unix()
+	}
+	slices.SortStableFunc(jobs, func(a, b *job.Job) int {
+		return cmp.Or(
+			cmp.Compare(queued(a), queued(b)),
+			-strings.Compare(string(a.Kind), string(b.Kind)), // restores first: somebody waits for them
+			cmp.Compare(a.QueuePosition, b.QueuePosition),
+			cmp.Compare(began(a), began(b)),
+			strings.Compare(a.Name, b.Name),
+		)
+	})
+	return jobs
+}
+
+// byEnd orders ended jobs, the latest first.
+func byEnd(jobs []*job.Job) []*job.Job {
+	slices.SortStableFunc(jobs, func(a, b *job.Job) int { return b.Completed.Compare(a.Completed) })
+	return jobs
+}
