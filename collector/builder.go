@@ -1,0 +1,203 @@
+package collector
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// builder collects items in the order the archive has them.
+type builder struct {
+	strings interner
+	sets    interner
+	names   stringTable
+	bucket  []uint32 // of each item: index of places
+	setOf   []uint32
+	flags   []itemFlag
+	refs    []reference
+	kinds   []definition
+	places  []struct{ resource, namespace uint32 }
+	byPlace map[[2]uint32]uint32
+
+	// The entry before mostly lies in the same place.
+	lastResource, lastNamespace []byte
+	lastPlace                   uint32
+	lastWants                   wants
+
+	packed []byte // a label set being put together
+}
+
+func newBuilder() *builder {
+	b := &builder{strings: newInterner(), sets: newInterner(), byPlace: map[[2]uint32]uint32{}}
+	b.strings.id(nil) // id 0 is the empty string
+	b.sets.id(nil)    // id 0 is no labels
+	return b
+}
+
+// size is about what the builder holds, in bytes.
+func (b *builder) size() int64 {
+	return b.strings.size() + b.sets.size() + b.names.size() +
+		int64(4*cap(b.bucket)+4*cap(b.setOf)+cap(b.flags)+16*cap(b.refs)) +
+		int64(40*len(b.places)+200*len(b.kinds))
+}
+
+// at finds the place of an item and what its kind wants to be read.
+func (b *builder) at(p place) (uint32, wants) {
+	if len(b.places) > 0 && bytes.Equal(p.namespace, b.lastNamespace) && bytes.Equal(p.resource, b.lastResource) {
+		return b.lastPlace, b.lastWants
+	}
+	key := [2]uint32{b.strings.id(p.resource), b.strings.id(p.namespace)}
+	id, ok := b.byPlace[key]
+	if !ok {
+		id = uint32(len(b.places))
+		b.places = append(b.places, struct{ resource, namespace uint32 }{key[0], key[1]})
+		b.byPlace[key] = id
+	}
+	b.lastResource = append(b.lastResource[:0], p.resource...)
+	b.lastNamespace = append(b.lastNamespace[:0], p.namespace...)
+	b.lastPlace, b.lastWants = id, wantsOf(string(p.resource))
+	return id, b.lastWants
+}
+
+// add puts an item in. o is nil if its body was not read or cannot be.
+func (b *builder) add(p place, o *object, flags itemFlag) {
+	where, want := b.at(p)
+	item := b.names.add(p.name)
+	set := uint32(0)
+	if o != nil {
+		set = b.labelSet(o)
+		if o.completed(want) {
+			flags |= flagCompleted
+		}
+		if o.mirror {
+			flags |= flagMirror
+		}
+		b.addFacts(item, want, o)
+	}
+	b.bucket = append(b.bucket, where)
+	b.setOf = append(b.setOf, set)
+	b.flags = append(b.flags, flags)
+}
+
+func (b *builder) labelSet(o *object) uint32 {
+	if o.badLabels {
+		return 0
+	}
+	b.packed = b.packed[:0]
+	for _, label := range o.labels {
+		b.packed = binary.LittleEndian.AppendUint32(b.packed, b.strings.id(label[0]))
+		b.packed = binary.LittleEndian.AppendUint32(b.packed, b.strings.id(label[1]))
+	}
+	return b.sets.id(b.packed)
+}
+
+func (b *builder) addFacts(item uint32, want wants, o *object) {
+	ref := func(kind refKind, namespace, name []byte) {
+		if len(name) > 0 {
+			b.refs = append(b.refs, reference{item, kind, b.strings.id(namespace), b.strings.id(name)})
+		}
+	}
+	switch want {
+	case wantPod:
+		for _, claim := range o.claims {
+			ref(refClaim, nil, claim)
+		}
+		ref(refPriority, nil, o.priority)
+	case wantClaim:
+		if string(o.phase) == "Bound" {
+			ref(refVolume, nil, o.volume)
+		}
+		ref(refSnapshot, nil, o.snapshot)
+	case wantSnapshot:
+		ref(refContent, nil, o.content)
+	case wantContent, wantSnapshotClass:
+		if o.secretSpan != nil {
+			ref(refSecret, o.secretSpan, o.secret)
+		}
+	case wantCRD:
+		if len(o.plural) > 0 {
+			b.kinds = append(b.kinds, definition{item, o.resource()})
+		}
+	}
+}
+
+// resource is what discovery will say of a CRD once it is there.
+func (o *object) resource() Resource {
+	r := Resource{
+		Group: string(o.group), Name: string(o.plural), Singular: string(o.singular), Kind: string(o.kind),
+		Namespaced: string(o.scope) != "Cluster",
+	}
+	if r.Singular == "" {
+		r.Singular = strings.ToLower(r.Kind)
+	}
+	for _, short := range o.short {
+		r.ShortNames = append(r.ShortNames, string(short))
+	}
+	return r
+}
+
+// index sorts what was collected. Of items that the archive holds twice the
+// later one counts: it would overwrite the earlier when extracted.
+func (b *builder) index() *Index {
+	x := &Index{strings: b.strings.stringTable, sets: b.sets.stringTable}
+	places := make([]uint32, len(b.places))
+	for i := range places {
+		places[i] = uint32(i)
+	}
+	slices.SortFunc(places, func(i, j uint32) int {
+		p, q := b.places[i], b.places[j]
+		return cmp.Or(bytes.Compare(x.strings.bytes(p.resource), x.strings.bytes(q.resource)),
+			bytes.Compare(x.strings.bytes(p.namespace), x.strings.bytes(q.namespace)))
+	})
+	rank := make([]uint32, len(places))
+	for r, p := range places {
+		rank[p] = uint32(r)
+	}
+
+	order := make([]uint32, len(b.bucket))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(i, j uint32) int {
+		return cmp.Or(cmp.Compare(rank[b.bucket[i]], rank[b.bucket[j]]),
+			bytes.Compare(b.names.bytes(i), b.names.bytes(j)), cmp.Compare(i, j))
+	})
+
+	const gone = ^uint32(0)
+	now := make([]uint32, len(order)) // new number of each item
+	x.setOf = make([]uint32, 0, len(order))
+	x.flags = make([]itemFlag, 0, len(order))
+	x.names.data = make([]byte, 0, len(b.names.data))
+	x.names.end = make([]uint32, 0, len(order))
+	for n, i := range order {
+		where := b.bucket[i]
+		if n+1 < len(order) && b.bucket[order[n+1]] == where && bytes.Equal(b.names.bytes(order[n+1]), b.names.bytes(i)) {
+			now[i] = gone
+			continue
+		}
+		item := x.names.add(b.names.bytes(i))
+		now[i] = item
+		x.setOf = append(x.setOf, b.setOf[i])
+		x.flags = append(x.flags, b.flags[i])
+		p := b.places[where]
+		if k := len(x.buckets); k == 0 || x.buckets[k-1].resource != p.resource || x.buckets[k-1].namespace != p.namespace {
+			x.buckets = append(x.buckets, bucket{p.resource, p.namespace, item, item})
+		}
+		x.buckets[len(x.buckets)-1].end = item + 1
+	}
+	for _, r := range b.refs {
+		if r.item = now[r.item]; r.item != gone {
+			x.refs = append(x.refs, r)
+		}
+	}
+	slices.SortStableFunc(x.refs, func(a, b reference) int { return cmp.Compare(a.item, b.item) })
+	for _, k := range b.kinds {
+		if k.item = now[k.item]; k.item != gone {
+			x.kinds = append(x.kinds, k)
+		}
+	}
+	slices.SortStableFunc(x.kinds, func(a, b definition) int { return cmp.Compare(a.item, b.item) })
+	return x
+}

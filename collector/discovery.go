@@ -1,0 +1,135 @@
+package collector
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Resource is one kind of object that an API server serves.
+type Resource struct {
+	Group      string // empty for the core group
+	Name       string // plural
+	Singular   string
+	Kind       string
+	ShortNames []string
+	Namespaced bool
+}
+
+// groupResource is how Velero writes a resource: plural, then the group if
+// there is one.
+func (r Resource) groupResource() string {
+	if r.Group == "" {
+		return r.Name
+	}
+	return r.Name + "." + r.Group
+}
+
+// Discovery is what the target cluster serves: the resources in the order of
+// their groups' priority, the core group first. Its zero value means that the
+// target is not known: then Estimate takes a plain Kubernetes with Velero's
+// own kinds and the CRDs of the backup.
+type Discovery struct {
+	Resources []Resource
+	// Live says that Resources come from the target cluster. A name that it
+	// does not know is then taken literally, as Velero does, even if a CRD in
+	// the backup would explain it.
+	Live bool
+}
+
+// LiveDiscovery makes a Discovery of what client-go's ServerPreferredResources
+// returns. Like Velero (pkg/discovery/helper.go) it keeps what can be listed,
+// created, got and deleted, without subresources.
+func LiveDiscovery(lists []*metav1.APIResourceList) Discovery {
+	d := Discovery{Live: true}
+	var rest []Resource
+	for _, list := range lists {
+		if list == nil {
+			continue
+		}
+		group, _, found := strings.Cut(list.GroupVersion, "/")
+		if !found {
+			group = ""
+		}
+		for _, r := range list.APIResources {
+			if strings.Contains(r.Name, "/") || !hasVerbs(r.Verbs) {
+				continue
+			}
+			resource := Resource{
+				Group: group, Name: r.Name, Singular: r.SingularName, Kind: r.Kind,
+				ShortNames: r.ShortNames, Namespaced: r.Namespaced,
+			}
+			if resource.Singular == "" {
+				resource.Singular = strings.ToLower(r.Kind)
+			}
+			if group == "" {
+				d.Resources = append(d.Resources, resource)
+			} else {
+				rest = append(rest, resource)
+			}
+		}
+	}
+	d.Resources = append(d.Resources, rest...)
+	return d
+}
+
+func hasVerbs(verbs metav1.Verbs) bool {
+	for _, want := range []string{"list", "create", "get", "delete"} {
+		found := false
+		for _, verb := range verbs {
+			found = found || verb == want
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// resolve finds the resource that a word stands for: plural or singular, with
+// or without a group (of which a beginning is enough), or a short name. The
+// rules are those of Velero's REST mapper (pkg/discovery/helper.go and
+// client-go's restmapper): short names first, and of several the first group.
+func resolve(resources []Resource, word string) (Resource, bool) {
+	name, group, _ := strings.Cut(word, ".")
+	name = strings.ToLower(expandShort(resources, name, group))
+	for _, r := range resources {
+		if strings.HasPrefix(r.Group, group) && (r.Name == name || r.Singular == name) {
+			return r, true
+		}
+	}
+	return Resource{}, false
+}
+
+// expandShort turns a short name into the plural. Short names are matched as
+// they are written; an exact group goes before one that only begins so.
+func expandShort(resources []Resource, name, group string) string {
+	for _, exact := range []bool{true, false} {
+		for _, r := range resources {
+			if exact && group != "" && r.Group != group || !exact && !strings.HasPrefix(r.Group, group) {
+				continue
+			}
+			for _, short := range r.ShortNames {
+				if short == name {
+					return r.Name
+				}
+			}
+		}
+	}
+	return name
+}
+
+// with adds resources that are not there yet.
+func with(resources []Resource, more []definition) []Resource {
+	all := resources[:len(resources):len(resources)]
+	for _, d := range more {
+		known := false
+		for _, r := range resources {
+			known = known || r.Group == d.resource.Group && r.Name == d.resource.Name
+		}
+		if !known {
+			all = append(all, d.resource)
+		}
+	}
+	return all
+}

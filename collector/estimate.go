@@ -1,0 +1,130 @@
+package collector
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Estimate is what a restore will restore.
+type Estimate struct {
+	// Total is what status.progress.totalItems and itemsRestored of the
+	// Restore will both be when it has ended.
+	Total int
+	// Resources are the counted items by resource, in the order in which they
+	// are restored. Namespaces are those of the target, after the mapping.
+	// Namespaces that the restore makes count under "namespaces".
+	Resources []ResourceCount
+	// Steps is what the counter of restored items goes through, in order; they
+	// sum up to Total. A step's items are not all of its resource: items bring
+	// others along, and the first item of a namespace makes the namespace.
+	Steps []Step
+	// Selected is how many items the filters select. It is the total that
+	// Velero shows first.
+	Selected int
+	// Assumptions are sentences about what was taken for granted.
+	Assumptions []string
+	// Refused is why Velero would fail the Restore instead, if it would. There
+	// are no items then.
+	Refused []string
+	// Partial says that the backup could not be read wholly, or that labels
+	// were asked for which the Index does not have.
+	Partial bool
+}
+
+// Step is one resource's turn in a restore.
+type Step struct {
+	Resource string
+	Items    int
+}
+
+// Estimate works out what a restore from x restores, on the target that d
+// describes.
+func (x *Index) Estimate(spec RestoreSpec, d Discovery) Estimate {
+	e := Estimate{Partial: x.partial, Refused: refusals(spec.Restore)}
+	if e.Refused != nil {
+		return e
+	}
+	r, err := newRestore(x, spec, d)
+	if err != nil {
+		e.Refused = []string{fmt.Sprintf("The restore would end at once: %v.", err)}
+		return e
+	}
+	r.run()
+	e.Total, e.Selected, e.Steps = r.total, r.selected, r.steps
+	e.Resources = r.counts()
+	if x.namesOnly && !r.selection.all {
+		e.Partial = true
+	}
+	e.Assumptions = r.assumptions()
+	return e
+}
+
+// counts are the items by resource, in the order of the restore.
+func (r *restore) counts() []ResourceCount {
+	all := make([]ResourceCount, 0, len(r.byResource))
+	for _, count := range r.byResource {
+		all = append(all, *count)
+	}
+	rank := map[string]int{}
+	for i, resource := range slices.Backward(r.order) {
+		rank[resource] = i
+	}
+	// What is only brought along, or made, comes where its resource would.
+	slices.SortFunc(all, func(a, b ResourceCount) int {
+		i, knownA := rank[a.Resource]
+		j, knownB := rank[b.Resource]
+		switch {
+		case knownA && knownB && i != j:
+			return i - j
+		case knownA != knownB && knownA:
+			return -1
+		case knownA != knownB:
+			return 1
+		}
+		return strings.Compare(a.Resource, b.Resource)
+	})
+	return all
+}
+
+// assumptions states what Estimate could not know.
+func (r *restore) assumptions() (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	spec := r.spec.Restore
+	if !r.spec.Existing.Known && len(r.made) > 0 {
+		say("Of the target's namespaces only %s are taken as existing; %d more are counted as made by the restore: %s.",
+			strings.Join(everyCluster, ", "), len(r.made), someOf(r.made))
+	}
+	if !r.live {
+		say("The target is taken to serve the kinds of Kubernetes 1.36, Velero's own and those of the backup's CRDs.")
+	}
+	if len(r.unknownWords) > 0 {
+		say("The target does not know %s, so Velero takes it literally, though a CRD of the backup has that name.", someOf(r.unknownWords))
+	}
+	if spec.ResourcePolicy != nil {
+		say("The resource policy %q was not looked at; it may leave items out.", spec.ResourcePolicy.Name)
+	}
+	if r.usesSnapshots && r.spec.Server.CSI == nil {
+		say("Claims in the backup name their volume snapshots, so the server is taken to run with EnableCSI.")
+	}
+	if r.undecodable > 0 {
+		say("%d selected objects cannot be decoded; Velero leaves them out, with an error each.", r.undecodable)
+	}
+	if r.x.namesOnly && !r.selection.all {
+		say("The backup's labels were not read: no label selector was applied.")
+	}
+	if r.x.partial {
+		say("The backup could not be read wholly; more items may be restored.")
+	}
+	return all
+}
+
+// someOf lists a few of many.
+func someOf(words []string) string {
+	slices.Sort(words)
+	const few = 5
+	if len(words) <= few {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:few], ", "), len(words)-few)
+}

@@ -1,0 +1,158 @@
+package collector
+
+import "sort"
+
+// Index is what a backup holds: names, kinds, labels and the few facts that
+// decide what a restore restores. It does not change after Read and may be
+// used by several goroutines.
+type Index struct {
+	formatVersion string
+	partial       bool
+	namesOnly     bool
+	problems      []string
+	hasResources  bool // there is a resources/ directory
+
+	strings stringTable // resources, namespaces, label keys and values, references
+	names   stringTable // of items, in the order of items
+	sets    stringTable // label sets: pairs of string ids, four bytes each
+	buckets []bucket    // sorted by resource, then namespace
+	setOf   []uint32    // label set of each item
+	flags   []itemFlag  // of each item
+	refs    []reference // sorted by item
+	kinds   []definition
+}
+
+// bucket is all items of one resource in one namespace, sorted by name.
+type bucket struct {
+	resource, namespace uint32 // strings; the empty namespace is cluster scope
+	first, end          uint32 // items
+}
+
+type itemFlag uint8
+
+const (
+	flagCompleted   itemFlag = 1 << iota // a pod or job that has run to its end
+	flagMirror                           // a mirror pod: counted, but nothing follows from it
+	flagUndecodable                      // Velero cannot read it and leaves it out
+	flagUnread                           // its body was not looked at
+)
+
+// reference is another item that an item brings along when it is restored.
+type reference struct {
+	item      uint32
+	kind      refKind
+	namespace uint32 // string, of a secret
+	name      uint32 // string
+}
+
+type refKind uint8
+
+const (
+	refClaim    refKind = iota // pod -> persistentvolumeclaim
+	refPriority                // pod -> priorityclass
+	refVolume                  // bound claim -> persistentvolume
+	refSnapshot                // claim -> volumesnapshot
+	refContent                 // volumesnapshot -> volumesnapshotcontent
+	refSecret                  // volumesnapshotcontent or -class -> secret
+	refKinds
+)
+
+// definition is what a CustomResourceDefinition in the backup says.
+type definition struct {
+	item     uint32
+	resource Resource
+}
+
+// FormatVersion is the backup's metadata/version, such as "1.1.0"; empty if
+// it has none.
+func (x *Index) FormatVersion() string { return x.formatVersion }
+
+// Items is how many items the backup holds, each counted once.
+func (x *Index) Items() int { return len(x.flags) }
+
+// Partial says that the archive could not be read to its end, or held items
+// that could not be read. Problems says why.
+func (x *Index) Partial() bool { return x.partial }
+
+// Problems are sentences about what is wrong with the archive or odd in it.
+// They quote what comes from the archive and are safe to print.
+func (x *Index) Problems() []string { return x.problems }
+
+// ResourceCount is how many items of one resource there are.
+type ResourceCount struct {
+	Resource   string         `json:"resource"` // plural and group, as "deployments.apps"
+	Items      int            `json:"items"`
+	Namespaces map[string]int `json:"namespaces,omitempty"` // none for cluster-scoped items
+}
+
+// Contents counts what is in the backup, by resource and namespace.
+func (x *Index) Contents() []ResourceCount {
+	var all []ResourceCount
+	for _, b := range x.buckets {
+		resource := x.strings.string(b.resource)
+		if len(all) == 0 || all[len(all)-1].Resource != resource {
+			all = append(all, ResourceCount{Resource: resource})
+		}
+		count := &all[len(all)-1]
+		n := int(b.end - b.first)
+		count.Items += n
+		if namespace := x.strings.string(b.namespace); namespace != "" {
+			if count.Namespaces == nil {
+				count.Namespaces = map[string]int{}
+			}
+			count.Namespaces[namespace] += n
+		}
+	}
+	return all
+}
+
+// Namespaces are those that hold items in the backup, sorted.
+func (x *Index) Namespaces() []string {
+	seen := map[uint32]bool{}
+	var all []string
+	for _, b := range x.buckets {
+		if len(x.strings.bytes(b.namespace)) > 0 && !seen[b.namespace] {
+			seen[b.namespace] = true
+			all = append(all, x.strings.string(b.namespace))
+		}
+	}
+	sort.Strings(all)
+	return all
+}
+
+// resourceBuckets are the buckets of one resource directory.
+func (x *Index) resourceBuckets(resource string) []bucket {
+	first := sort.Search(len(x.buckets), func(i int) bool {
+		return string(x.strings.bytes(x.buckets[i].resource)) >= resource
+	})
+	end := first
+	for end < len(x.buckets) && string(x.strings.bytes(x.buckets[end].resource)) == resource {
+		end++
+	}
+	return x.buckets[first:end]
+}
+
+// find looks an item up.
+func (x *Index) find(resource, namespace, name string) (item uint32, ok bool) {
+	for _, b := range x.resourceBuckets(resource) {
+		if string(x.strings.bytes(b.namespace)) != namespace {
+			continue
+		}
+		n := sort.Search(int(b.end-b.first), func(i int) bool {
+			return string(x.names.bytes(b.first+uint32(i))) >= name
+		})
+		item = b.first + uint32(n)
+		return item, item < b.end && string(x.names.bytes(item)) == name
+	}
+	return 0, false
+}
+
+// refsOf are the references of one item.
+func (x *Index) refsOf(item uint32) []reference {
+	first := sort.Search(len(x.refs), func(i int) bool { return x.refs[i].item >= item })
+	end := first
+	for end < len(x.refs) && x.refs[end].item == item {
+		end++
+	}
+	return x.refs[first:end]
+}

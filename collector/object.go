@@ -1,0 +1,296 @@
+package collector
+
+import "bytes"
+
+// wants says which facts of a kind's objects decide what is restored. Labels
+// are wanted of all.
+type wants uint8
+
+const (
+	wantLabels wants = iota
+	wantPod
+	wantJob
+	wantClaim
+	wantCRD
+	wantSnapshot
+	wantContent
+	wantSnapshotClass
+)
+
+// Directories of the kinds that Velero's rules know by name
+// (pkg/kuberesource/kuberesource.go).
+const (
+	dirCRDs            = "customresourcedefinitions.apiextensions.k8s.io"
+	dirNamespaces      = "namespaces"
+	dirPods            = "pods"
+	dirJobs            = "jobs.batch"
+	dirClaims          = "persistentvolumeclaims"
+	dirVolumes         = "persistentvolumes"
+	dirSecrets         = "secrets"
+	dirPriorityClasses = "priorityclasses.scheduling.k8s.io"
+	dirSnapshots       = "volumesnapshots.snapshot.storage.k8s.io"
+	dirContents        = "volumesnapshotcontents.snapshot.storage.k8s.io"
+	dirSnapshotClasses = "volumesnapshotclasses.snapshot.storage.k8s.io"
+	dirDataUploads     = "datauploads.velero.io"
+)
+
+func wantsOf(resource string) wants {
+	switch resource {
+	case dirPods:
+		return wantPod
+	case dirJobs:
+		return wantJob
+	case dirClaims:
+		return wantClaim
+	case dirCRDs:
+		return wantCRD
+	case dirSnapshots:
+		return wantSnapshot
+	case dirContents:
+		return wantContent
+	case dirSnapshotClasses:
+		return wantSnapshotClass
+	default:
+		return wantLabels
+	}
+}
+
+// Annotations that Velero's actions follow (pkg/apis/velero/v1/labels_annotations.go
+// and the CSI actions in pkg/restore/actions/csi).
+const (
+	annMirrorPod      = "kubernetes.io/config.mirror"
+	annClaimSnapshot  = "velero.io/volume-snapshot-name"
+	annDeleteSecret   = "csi.storage.k8s.io/snapshotter-secret-name"
+	annDeleteSecretNS = "csi.storage.k8s.io/snapshotter-secret-namespace"
+	annListSecret     = "csi.storage.k8s.io/snapshotter-list-secret-name"
+	annListSecretNS   = "csi.storage.k8s.io/snapshotter-list-secret-namespace"
+)
+
+// object is what one body says. Its slices are part of the body.
+type object struct {
+	hasKind   bool
+	labels    [][2][]byte
+	badLabels bool // a label that is no string: Velero then sees no labels at all
+
+	phase      []byte // of pods and claims
+	finished   []byte // a job's completionTime
+	badStatus  bool   // the phase or time is there and is no string
+	mirror     bool
+	claims     [][]byte // of a pod's volumes
+	priority   []byte
+	volume     []byte // volumeName of a claim
+	snapshot   []byte // of a claim
+	content    []byte // of a snapshot
+	secret     []byte
+	secretSpan []byte // its namespace
+
+	group, plural, singular, kind []byte // of a CRD
+	short                         [][]byte
+	scope                         []byte
+}
+
+func (o *object) reset() {
+	*o = object{labels: o.labels[:0], claims: o.claims[:0], short: o.short[:0]}
+}
+
+// maxParts bounds the labels, volumes and short names of one object.
+const maxParts = 10_000
+
+func (s *scanner) atMost(n int) {
+	if n > maxParts {
+		s.fail(errTooManyParts)
+	}
+}
+
+// read fills o from body. But for errTooManyParts, an error means that Velero
+// cannot decode it either.
+// As in encoding/json the last of several equal keys counts.
+func (o *object) read(s *scanner, body []byte, want wants) error {
+	o.reset()
+	s.reset(body)
+	isObject := s.object(func(key []byte) {
+		switch string(key) {
+		case "kind":
+			kind, ok := s.text()
+			o.hasKind = ok && len(kind) > 0
+		case "metadata":
+			o.readMetadata(s, want)
+		case "spec":
+			o.readSpec(s, want)
+		case "status":
+			o.readStatus(s, want)
+		default:
+			s.skip()
+		}
+	})
+	switch {
+	case s.err != nil:
+		return s.err
+	case !isObject:
+		return errJSONSyntax
+	case len(bytes.TrimRight(s.b[s.i:], " \t\r\n")) > 0:
+		return errJSONSyntax
+	case !o.hasKind:
+		return errNoKind
+	}
+	return nil
+}
+
+func (o *object) readMetadata(s *scanner, want wants) {
+	o.labels, o.badLabels, o.mirror = o.labels[:0], false, false
+	o.snapshot, o.secret, o.secretSpan = nil, nil, nil
+	s.object(func(key []byte) {
+		switch {
+		case string(key) == "labels":
+			o.labels, o.badLabels = o.labels[:0], false
+			s.object(func(key []byte) {
+				value, ok := s.text()
+				o.badLabels = o.badLabels || !ok
+				o.labels = append(o.labels, [2][]byte{key, value})
+				s.atMost(len(o.labels))
+			})
+		case string(key) == "annotations" && want >= wantPod:
+			o.readAnnotations(s, want)
+		default:
+			s.skip()
+		}
+	})
+}
+
+func (o *object) readAnnotations(s *scanner, want wants) {
+	s.object(func(key []byte) {
+		value, ok := s.text()
+		if !ok {
+			return
+		}
+		name := string(key)
+		switch {
+		case want == wantPod && name == annMirrorPod:
+			o.mirror = len(value) > 0
+		case want == wantClaim && name == annClaimSnapshot:
+			o.snapshot = value
+		case want == wantContent && name == annDeleteSecret, want == wantSnapshotClass && name == annListSecret:
+			o.secret = value
+		case want == wantContent && name == annDeleteSecretNS, want == wantSnapshotClass && name == annListSecretNS:
+			o.secretSpan = value
+		}
+	})
+}
+
+func (o *object) readSpec(s *scanner, want wants) {
+	switch want {
+	case wantPod:
+		o.claims, o.priority = o.claims[:0], nil
+		s.object(func(key []byte) {
+			switch string(key) {
+			case "volumes":
+				s.array(func() { o.readVolume(s) })
+			case "priorityClassName":
+				o.priority, _ = s.text()
+			default:
+				s.skip()
+			}
+		})
+	case wantClaim:
+		o.volume = o.member(s, "volumeName")
+	case wantCRD:
+		o.readDefinition(s)
+	default:
+		s.skip()
+	}
+}
+
+func (o *object) readVolume(s *scanner) {
+	s.object(func(key []byte) {
+		if string(key) != "persistentVolumeClaim" {
+			s.skip()
+			return
+		}
+		if claim := o.member(s, "claimName"); len(claim) > 0 {
+			o.claims = append(o.claims, claim)
+			s.atMost(len(o.claims))
+		}
+	})
+}
+
+func (o *object) readDefinition(s *scanner) {
+	s.object(func(key []byte) {
+		switch string(key) {
+		case "group":
+			o.group, _ = s.text()
+		case "scope":
+			o.scope, _ = s.text()
+		case "names":
+			s.object(func(key []byte) {
+				switch string(key) {
+				case "plural":
+					o.plural, _ = s.text()
+				case "singular":
+					o.singular, _ = s.text()
+				case "kind":
+					o.kind, _ = s.text()
+				case "shortNames":
+					o.short = o.short[:0]
+					s.array(func() {
+						if name, ok := s.text(); ok {
+							o.short = append(o.short, name)
+							s.atMost(len(o.short))
+						}
+					})
+				default:
+					s.skip()
+				}
+			})
+		default:
+			s.skip()
+		}
+	})
+}
+
+func (o *object) readStatus(s *scanner, want wants) {
+	switch want {
+	case wantPod, wantClaim:
+		o.phase, o.badStatus = o.strictMember(s, "phase")
+	case wantJob:
+		o.finished, o.badStatus = o.strictMember(s, "completionTime")
+	case wantSnapshot:
+		o.content = o.member(s, "boundVolumeSnapshotContentName")
+	default:
+		s.skip()
+	}
+}
+
+// completed says whether a restore leaves the object out because it has run to
+// its end, or because its status cannot be read (pkg/restore/restore.go,
+// isCompleted).
+func (o *object) completed(want wants) bool {
+	switch want {
+	case wantPod:
+		return o.badStatus || string(o.phase) == "Succeeded" || string(o.phase) == "Failed"
+	case wantJob:
+		return o.badStatus || len(o.finished) > 0
+	default:
+		return false
+	}
+}
+
+// member returns the string of that name of the object at hand.
+func (o *object) member(s *scanner, name string) []byte {
+	value, _ := o.strictMember(s, name)
+	return value
+}
+
+// strictMember also says whether there is something else in its place.
+func (o *object) strictMember(s *scanner, name string) (value []byte, bad bool) {
+	null := s.peek() == 'n'
+	isObject := s.object(func(key []byte) {
+		if string(key) != name {
+			s.skip()
+			return
+		}
+		var ok bool
+		value, ok = s.text()
+		bad = !ok
+	})
+	return value, bad || !isObject && !null
+}

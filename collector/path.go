@@ -1,0 +1,118 @@
+package collector
+
+import (
+	"bytes"
+	"errors"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+var (
+	errEscapes = errors.New("path leaves the archive")
+	errOddName = errors.New("path is not printable UTF-8")
+)
+
+// place is where an item lies in a backup: resources/RESOURCE/cluster/NAME.json
+// or resources/RESOURCE/namespaces/NAMESPACE/NAME.json
+// (pkg/archive/parser.go).
+type place struct {
+	resource, namespace, name []byte
+	named                     bool // the file is called NAME.json
+}
+
+var (
+	resourcesDir  = []byte("resources")
+	clusterDir    = []byte("cluster")
+	namespacesDir = []byte("namespaces")
+	jsonSuffix    = []byte(".json")
+)
+
+// splitPath cuts the next element off p.
+func splitPath(p []byte) (first, rest []byte, ok bool) {
+	i := bytes.IndexByte(p, '/')
+	if i < 0 {
+		return p, nil, false
+	}
+	return p[:i], p[i+1:], true
+}
+
+// placeOf says which item a path stands for, if any. Paths of version
+// directories, of other depth, or outside resources/ are no items: Velero
+// does not look at them.
+func placeOf(p []byte) (at place, ok bool) {
+	top, rest, ok := splitPath(p)
+	if !ok || !bytes.Equal(top, resourcesDir) {
+		return at, false
+	}
+	if at.resource, rest, ok = splitPath(rest); !ok {
+		return at, false
+	}
+	scope, rest, ok := splitPath(rest)
+	if !ok {
+		return at, false
+	}
+	switch {
+	case bytes.Equal(scope, clusterDir):
+	case bytes.Equal(scope, namespacesDir):
+		if at.namespace, rest, ok = splitPath(rest); !ok {
+			return at, false
+		}
+	default:
+		return at, false
+	}
+	if bytes.IndexByte(rest, '/') >= 0 {
+		return at, false
+	}
+	at.name, at.named = bytes.CutSuffix(rest, jsonSuffix)
+	return at, true
+}
+
+// cleanPath makes an entry's name what it is relative to the directory that
+// Velero extracts to (pkg/archive/extractor.go).
+func cleanPath(name []byte) ([]byte, error) {
+	if !printable(name) {
+		return nil, errOddName
+	}
+	if isClean(name) {
+		return name, nil
+	}
+	relative := path.Clean(strings.TrimLeft(string(name), "/"))
+	if relative == ".." || strings.HasPrefix(relative, "../") {
+		return nil, errEscapes
+	}
+	return []byte(relative), nil
+}
+
+// isClean says whether path.Clean would change nothing, quickly.
+func isClean(name []byte) bool {
+	start := true
+	for i, c := range name {
+		if start && (c == '/' || c == '.' && (i+1 == len(name) || name[i+1] == '/' || name[i+1] == '.')) {
+			return false
+		}
+		start = c == '/'
+	}
+	return !start
+}
+
+func printable(name []byte) bool {
+	for _, c := range name {
+		if c < ' ' || c >= 0x7f {
+			return printableUTF8(name)
+		}
+	}
+	return true
+}
+
+func printableUTF8(name []byte) bool {
+	for len(name) > 0 {
+		r, n := utf8.DecodeRune(name)
+		if r == utf8.RuneError && n == 1 || !unicode.IsPrint(r) {
+			return false
+		}
+		name = name[n:]
+	}
+	return true
+}

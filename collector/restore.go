@@ -1,0 +1,315 @@
+package collector
+
+import "slices"
+
+// restore plays through what Velero's restore does to its list of restored
+// items, whose length is what it reports (pkg/restore/restore.go).
+type restore struct {
+	x         *Index
+	spec      RestoreSpec
+	version   version
+	resources *filter
+	spaces    *filter
+	selection *selection
+	mustHave  []string
+	target    []Resource // what discovery knows once the CRDs are restored
+	live      bool
+	csi       bool
+
+	done       []uint64            // a bit for each item that is in Velero's list
+	merged     map[string]bool     // targets that several namespaces are mapped to
+	byTarget   map[targetItem]bool // items in such targets
+	ensured    map[string]bool     // target namespaces known to be there
+	byResource map[string]*ResourceCount
+	order      []string
+	steps      []Step
+	total      int
+	selected   int
+
+	made          []string
+	unknownWords  []string
+	undecodable   int
+	usesSnapshots bool
+}
+
+type targetItem struct{ resource, namespace, name string }
+
+func newRestore(x *Index, spec RestoreSpec, d Discovery) (*restore, error) {
+	r := &restore{
+		x: x, spec: spec, version: parseVersion(spec.Server.Version), live: d.Live,
+		done: make([]uint64, (x.Items()+63)/64), merged: map[string]bool{}, byTarget: map[targetItem]bool{},
+		ensured: map[string]bool{}, byResource: map[string]*ResourceCount{},
+	}
+	r.mustHave = r.version.mustHave()
+	r.csi = spec.Server.CSI == nil || *spec.Server.CSI
+	r.target = d.Resources
+	if !d.Live && len(d.Resources) == 0 {
+		r.target = offline(x.kinds)
+	}
+	var err error
+	if r.selection, err = newSelection(x, spec.Restore); err != nil {
+		return nil, err
+	}
+	if r.spaces, err = namespaceFilter(r.version, spec.Restore.IncludedNamespaces, spec.Restore.ExcludedNamespaces, x.Namespaces()); err != nil {
+		return nil, err
+	}
+	// Velero resolves the words before it restores any CRD.
+	r.resources = resourceFilter(r.target, spec.Restore.IncludedResources, slices.Concat(spec.Restore.ExcludedResources, nonRestorable))
+	if d.Live {
+		r.noteUnknownWords()
+	}
+	r.findMerged()
+	return r, nil
+}
+
+// noteUnknownWords finds words that only a CRD of the backup would explain.
+func (r *restore) noteUnknownWords() {
+	later := with(r.target, r.x.kinds)
+	for _, word := range slices.Concat(r.spec.Restore.IncludedResources, r.spec.Restore.ExcludedResources) {
+		if _, now := resolve(r.target, word); now || word == "*" {
+			continue
+		}
+		if known, ok := resolve(later, word); ok && known.groupResource() != word {
+			r.unknownWords = append(r.unknownWords, word)
+		}
+	}
+}
+
+// findMerged finds target namespaces in which items of several namespaces meet.
+func (r *restore) findMerged() {
+	sources := map[string]int{}
+	for _, namespace := range r.x.Namespaces() {
+		target := r.mapped(namespace)
+		if sources[target]++; sources[target] > 1 {
+			r.merged[target] = true
+		}
+	}
+}
+
+func (r *restore) mapped(namespace string) string {
+	if target, ok := r.spec.Restore.NamespaceMapping[namespace]; ok {
+		return target
+	}
+	return namespace
+}
+
+// run restores the CRDs first, then everything in order.
+func (r *restore) run() {
+	processed := map[string]bool{}
+	r.pass([]string{"customresourcedefinitions"}, processed)
+	if r.live {
+		// Discovery is refreshed once CRDs were restored.
+		r.target = with(r.target, r.restoredKinds())
+	}
+	r.pass(r.orderedWords(), processed)
+}
+
+func (r *restore) restoredKinds() (kinds []definition) {
+	for _, d := range r.x.kinds {
+		if r.isDone(d.item) {
+			kinds = append(kinds, d)
+		}
+	}
+	return kinds
+}
+
+// orderedWords are the priorities with the backup's other resources between
+// them. A resource that a priority only names otherwise occurs twice; the
+// second time it has been processed.
+func (r *restore) orderedWords() []string {
+	p := DefaultPriorities()
+	if r.spec.Server.Priorities != nil {
+		p = *r.spec.Server.Priorities
+	}
+	var middle []string
+	for _, b := range r.x.buckets {
+		resource := r.x.strings.string(b.resource)
+		if !slices.Contains(p.High, resource) && !slices.Contains(p.Low, resource) &&
+			(len(middle) == 0 || middle[len(middle)-1] != resource) {
+			middle = append(middle, resource)
+		}
+	}
+	return slices.Concat(p.High, middle, p.Low)
+}
+
+// pass goes through resources in order.
+func (r *restore) pass(words []string, processed map[string]bool) {
+	for _, word := range words {
+		resource := word
+		if known, ok := resolve(r.target, word); ok {
+			resource = known.groupResource()
+		}
+		if processed[resource] {
+			continue
+		}
+		r.order = append(r.order, resource)
+		must := slices.Contains(r.mustHave, resource)
+		if !must && !r.resources.lets(resource) {
+			continue
+		}
+		buckets := r.x.resourceBuckets(resource)
+		if len(buckets) == 0 {
+			continue
+		}
+		processed[resource] = true
+		before := r.total
+		for _, b := range buckets {
+			if r.takes(b, must) {
+				r.restoreBucket(b, resource, must)
+			}
+		}
+		if r.total > before {
+			r.steps = append(r.steps, Step{resource, r.total - before})
+		}
+	}
+}
+
+// takes applies the rules for a whole namespace, or for cluster scope.
+func (r *restore) takes(b bucket, must bool) bool {
+	if namespace := r.x.strings.string(b.namespace); namespace != "" {
+		return must || r.spaces.lets(namespace)
+	}
+	if cluster := r.spec.Restore.IncludeClusterResources; cluster != nil {
+		return *cluster
+	}
+	return r.spaces.everything()
+}
+
+func (r *restore) restoreBucket(b bucket, resource string, must bool) {
+	namespace := r.x.strings.string(b.namespace)
+	if resource == dirNamespaces && !r.version.restoresNamespaceItems() {
+		return
+	}
+	for item := b.first; item < b.end; item++ {
+		if r.x.flags[item]&flagUndecodable != 0 {
+			r.undecodable++
+			continue
+		}
+		if !must && !r.selection.selects(item) {
+			continue
+		}
+		r.selected++
+		if resource == dirNamespaces {
+			r.ensure(r.mapped(r.x.names.string(item)))
+			continue
+		}
+		r.restoreItem(item, resource, namespace)
+	}
+}
+
+// ensure makes a namespace of the target if it is not there; then it counts.
+func (r *restore) ensure(namespace string) {
+	if r.ensured[namespace] {
+		return
+	}
+	r.ensured[namespace] = true
+	if !r.spec.Existing.has(namespace) {
+		r.made = append(r.made, namespace)
+		r.count(dirNamespaces, "", 1)
+	}
+}
+
+func (r *restore) count(resource, namespace string, n int) {
+	r.total += n
+	c := r.byResource[resource]
+	if c == nil {
+		c = &ResourceCount{Resource: resource}
+		r.byResource[resource] = c
+	}
+	c.Items += n
+	if namespace != "" {
+		if c.Namespaces == nil {
+			c.Namespaces = map[string]int{}
+		}
+		c.Namespaces[namespace] += n
+	}
+}
+
+func (r *restore) isDone(item uint32) bool { return r.done[item/64]&(1<<(item%64)) != 0 }
+
+// restoreItem restores one item that passed the filters, and what it brings
+// along.
+func (r *restore) restoreItem(item uint32, resource, namespace string) {
+	target := namespace
+	if namespace != "" {
+		target = r.mapped(namespace)
+		r.ensure(target)
+	}
+	flags := r.x.flags[item]
+	if flags&flagCompleted != 0 || r.isDone(item) {
+		return
+	}
+	r.done[item/64] |= 1 << (item % 64)
+	if r.merged[target] {
+		key := targetItem{resource, target, r.x.names.string(item)}
+		if r.byTarget[key] {
+			return
+		}
+		r.byTarget[key] = true
+	}
+	r.count(resource, target, 1)
+	if flags&flagMirror == 0 {
+		r.bringAlong(item, namespace)
+	}
+}
+
+// bringAlong restores the additional items that Velero's own restore item
+// actions name (pkg/restore/actions). Labels are not looked at.
+func (r *restore) bringAlong(item uint32, namespace string) {
+	for _, ref := range r.x.refsOf(item) {
+		name := r.x.strings.string(ref.name)
+		switch ref.kind {
+		case refClaim:
+			r.additional(dirClaims, namespace, name, false)
+		case refPriority:
+			r.additional(dirPriorityClasses, "", name, false)
+		case refVolume:
+			r.additional(dirVolumes, "", name, false)
+		case refSnapshot:
+			if r.restoresSnapshots() {
+				r.usesSnapshots = true
+				r.additional(dirSnapshots, namespace, name, r.version.forcesSnapshots())
+			}
+		case refContent:
+			if r.restoresSnapshots() {
+				r.additional(dirContents, "", name, r.version.forcesSnapshots())
+			}
+		case refSecret:
+			if r.restoresSnapshots() {
+				r.additional(dirSecrets, r.x.strings.string(ref.namespace), name, false)
+			}
+		}
+	}
+}
+
+// restoresSnapshots says whether the CSI actions do anything
+// (pkg/restore/actions/csi).
+func (r *restore) restoresSnapshots() bool {
+	restorePVs := r.spec.Restore.RestorePVs
+	return r.csi && (restorePVs == nil || *restorePVs)
+}
+
+// additional restores an item that another one names, if it is in the backup
+// and the filters let it through, or need not.
+func (r *restore) additional(resource, namespace, name string, must bool) {
+	item, ok := r.x.find(resource, namespace, name)
+	if !ok || r.x.flags[item]&flagUndecodable != 0 {
+		return
+	}
+	if !must && !r.passes(resource, namespace) {
+		return
+	}
+	r.restoreItem(item, resource, namespace)
+}
+
+func (r *restore) passes(resource, namespace string) bool {
+	must := slices.Contains(r.mustHave, resource)
+	if !must && !r.resources.lets(resource) {
+		return false
+	}
+	if namespace != "" {
+		return must || r.spaces.lets(namespace)
+	}
+	cluster := r.spec.Restore.IncludeClusterResources
+	return cluster == nil || *cluster
+}

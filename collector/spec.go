@@ -1,0 +1,163 @@
+package collector
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+)
+
+// RestoreSpec is the question that Estimate answers.
+type RestoreSpec struct {
+	Restore velerov1.RestoreSpec
+	// Existing are the namespaces of the target cluster: one that a restore
+	// has to make counts as an item.
+	Existing Namespaces
+	// Server is how the Velero server was set up. Its zero value is 1.18.3
+	// with its defaults.
+	Server Server
+}
+
+// Namespaces are those that exist in the target cluster.
+type Namespaces struct {
+	All   bool // every namespace exists
+	Known bool // Names are all there are; otherwise Estimate states what it assumes
+	Names []string
+}
+
+// everyCluster are the namespaces that each Kubernetes cluster makes itself.
+var everyCluster = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
+
+// ParseNamespaces reads what a user gives: "*" for all, or names with commas
+// between, to which the four come that every cluster has. Empty means that
+// nothing is known but those four.
+func ParseNamespaces(list string) Namespaces {
+	if strings.TrimSpace(list) == "*" {
+		return Namespaces{All: true, Known: true}
+	}
+	n := Namespaces{Names: slices.Clone(everyCluster)}
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			n.Known = true
+			n.Names = append(n.Names, name)
+		}
+	}
+	return n
+}
+
+func (n Namespaces) has(name string) bool {
+	return n.All || slices.Contains(n.Names, name) || !n.Known && slices.Contains(everyCluster, name)
+}
+
+// Server is what a Velero server does that its version and flags decide.
+type Server struct {
+	Version    string      // such as "v1.17.2"; empty or unreadable means 1.18.3
+	Priorities *Priorities // --restore-resource-priorities; nil means the default
+	// CSI says whether the feature flag EnableCSI is set. Nil means that it is
+	// deduced from the backup: claims that name their snapshot were backed up
+	// with it.
+	CSI *bool
+}
+
+// Priorities is the order in which resources are restored: High, then all
+// others by name, then Low.
+type Priorities struct{ High, Low []string }
+
+// DefaultPriorities are those of Velero 1.17 and later
+// (pkg/cmd/server/config/config.go).
+func DefaultPriorities() Priorities {
+	return Priorities{
+		High: []string{
+			"customresourcedefinitions", "namespaces", "storageclasses",
+			"volumesnapshotclass.snapshot.storage.k8s.io", "volumesnapshotcontents.snapshot.storage.k8s.io",
+			"volumesnapshots.snapshot.storage.k8s.io", "datauploads.velero.io", "persistentvolumes",
+			"persistentvolumeclaims", "clusterroles", "roles", "serviceaccounts", "clusterrolebindings",
+			"rolebindings", "secrets", "configmaps", "limitranges", "priorityclasses", "pods", "replicasets.apps",
+			"clusterclasses.cluster.x-k8s.io", "endpoints", "services",
+		},
+		Low: []string{
+			"clusterbootstraps.run.tanzu.vmware.com", "clusters.cluster.x-k8s.io",
+			"clusterresourcesets.addons.cluster.x-k8s.io", "apps.kappctrl.k14s.io",
+			"packageinstalls.packaging.carvel.dev",
+		},
+	}
+}
+
+// ParsePriorities reads the value of --restore-resource-priorities: names with
+// commas between, and a "-" before the low ones. What it leaves out keeps its
+// default, as in Velero (pkg/types/priority.go).
+func ParsePriorities(value string) (Priorities, error) {
+	p := DefaultPriorities()
+	if value == "" {
+		return p, nil
+	}
+	words := strings.Split(value, ",")
+	dash := slices.Index(words, "-")
+	if dash < 0 {
+		p.High = words
+		return p, nil
+	}
+	if slices.Contains(words[dash+1:], "-") {
+		return Priorities{}, fmt.Errorf("resource priorities %q: more than one %q", value, "-")
+	}
+	if dash > 0 {
+		p.High = words[:dash]
+	}
+	if dash+1 < len(words) {
+		p.Low = words[dash+1:]
+	}
+	return p, nil
+}
+
+// version is major, minor and patch, to be compared with slices.Compare.
+type version []int
+
+var currentVersion = version{1, 18, 3}
+
+func parseVersion(s string) version {
+	s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "-")
+	s, _, _ = strings.Cut(s, "+")
+	var v version
+	for part := range strings.SplitSeq(s, ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 {
+			return currentVersion
+		}
+		v = append(v, n)
+	}
+	if len(v) != 3 {
+		return currentVersion
+	}
+	return v
+}
+
+func (v version) before(major, minor, patch int) bool {
+	return slices.Compare(v, version{major, minor, patch}) < 0
+}
+
+// mustHave are resources that pass the resource, namespace and label filters
+// of every restore (pkg/restore/restore.go, resourceMustHave).
+func (v version) mustHave() []string {
+	switch {
+	case v.before(1, 12, 0):
+		return nil
+	case v.before(1, 16, 1) || !v.before(1, 18, 3):
+		return []string{dirDataUploads}
+	default:
+		return []string{dirDataUploads, dirContents}
+	}
+}
+
+// expandsNamespaces says whether patterns in the namespace lists are replaced
+// by the namespaces they match before anything else is done. Of the releases
+// only 1.18.0 does it in a restore (pkg/util/wildcard/expand.go).
+func (v version) expandsNamespaces() bool { return slices.Equal(v, version{1, 18, 0}) }
+
+// restoresNamespaceItems says whether Namespace objects are items of their own.
+func (v version) restoresNamespaceItems() bool { return !v.before(1, 13, 0) }
+
+// forcesSnapshots says whether the snapshot of a claim, and its content, are
+// restored even if the filters exclude them.
+func (v version) forcesSnapshots() bool { return !v.before(1, 18, 3) }

@@ -1,0 +1,46 @@
+package collector
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+)
+
+// refusals says why Velero's validation would fail a Restore, as far as the
+// spec alone shows it (pkg/controller/restore_controller.go,
+// validateAndComplete).
+func refusals(spec velerov1.RestoreSpec) (reasons []string) {
+	for _, word := range nonRestorable {
+		if slices.Contains(spec.IncludedResources, word) {
+			reasons = append(reasons, fmt.Sprintf("%s cannot be restored.", word))
+		}
+	}
+	excludes := slices.Concat(spec.ExcludedResources, nonRestorable)
+	reasons = append(reasons, listRefusals("resources", spec.IncludedResources, excludes)...)
+	reasons = append(reasons, listRefusals("namespaces", spec.IncludedNamespaces, spec.ExcludedNamespaces)...)
+	if spec.OrLabelSelectors != nil && spec.LabelSelector != nil {
+		reasons = append(reasons, "labelSelector and orLabelSelectors cannot both be given.")
+	}
+	return reasons
+}
+
+func listRefusals(what string, includes, excludes []string) (reasons []string) {
+	if slices.Contains(includes, "*") && slices.ContainsFunc(includes, func(s string) bool { return s != "*" }) {
+		reasons = append(reasons, fmt.Sprintf("The included %s hold \"*\" and something else.", what))
+	}
+	if slices.Contains(excludes, "*") {
+		reasons = append(reasons, fmt.Sprintf("The excluded %s hold \"*\".", what))
+	}
+	var both []string
+	for _, word := range slices.Compact(slices.Sorted(slices.Values(excludes))) {
+		if slices.Contains(includes, word) {
+			both = append(both, word)
+		}
+	}
+	if len(both) > 0 {
+		reasons = append(reasons, fmt.Sprintf("Both included and excluded: %s %s.", what, strings.Join(both, ", ")))
+	}
+	return reasons
+}
