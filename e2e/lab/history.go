@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -134,4 +135,14 @@ func Ended(h History) bool { return slices.Contains(terminal, h.State().Phase) }
 // InPhase reports whether the job is in a phase.
 func InPhase(phase string) func(History) bool {
 	return func(h History) bool { return h.State().Phase == phase }
+}
+
+// Since is when the job was first seen in a phase; zero if it never was.
+func (h History) Since(phase string) time.Time {
+	for _, e := range h {
+		if stateOf(e.Object).Phase == phase {
+			return e.At
+		}
+	}
+	return time.Time{}
 }
