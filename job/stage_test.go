@@ -1,0 +1,268 @@
+package job
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// step is one look at a job: its state, and what is expected of it.
+type step struct {
+	after    time.Duration
+	job      spec
+	stage    Stage
+	fraction float64
+	known    bool
+	done     int64
+	total    int64
+	unit     Unit
+}
+
+func walk(t *testing.T, steps []step) *Job {
+	t.Helper()
+	var j *Job
+	at := noon
+	for i, s := range steps {
+		at = at.Add(s.after)
+		s.job.name = "j"
+		in := s.job.input()
+		in.At = at
+		object, _ := in.object()
+		object.SetResourceVersion(strconv.Itoa(i))
+		prev := j
+		j = Next(prev, in)
+		checkStep(t, prev, j)
+		if j.Stage != s.stage || !close(j.Fraction, s.fraction) || j.FractionKnown != s.known {
+			t.Fatalf("step %d: stage %s, fraction %v (%v); want %s, %v (%v)", i, j.Stage, j.Fraction, j.FractionKnown, s.stage, s.fraction, s.known)
+		}
+		done, total, unit, _ := j.Progress()
+		if s.unit != "" && (done != s.done || total != s.total || unit != s.unit) {
+			t.Fatalf("step %d: progress %d of %d %s; want %d of %d %s", i, done, total, unit, s.done, s.total, s.unit)
+		}
+	}
+	return j
+}
+
+func close(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
+
+func TestRestoreThroughVolumes(t *testing.T) {
+	pvr := func(a, b Volume) []Volume { return []Volume{a, b} }
+	v := func(name, phase string, done, total int64) Volume {
+		return volume(PodVolumeRestore, name, phase, done, total, 9, 9)
+	}
+	running := func(done, total int, volumes []Volume) spec {
+		return spec{kind: Restore, phase: phaseInProgress, started: 1, done: done, total: total, volumes: volumes}
+	}
+	ended := spec{kind: Restore, phase: phaseCompleted, started: 1, ended: 0.1, done: 10, total: 10}
+	j := walk(t, []step{
+		{job: spec{kind: Restore, total: -1, created: 1}, stage: StageQueued},
+		{job: spec{kind: Restore, phase: phaseInProgress, started: 1, total: -1}, stage: StageItems},
+		{after: time.Second, job: running(2, 8, nil), stage: StageItems, fraction: 0.25, known: true, done: 2, total: 8, unit: UnitItems},
+		{after: time.Second, job: running(3, 20, nil), stage: StageItems, fraction: 0.25, known: true, done: 3, total: 20, unit: UnitItems},
+		{after: time.Second, job: running(10, 10, nil), stage: StageItems, fraction: almost, known: true},
+		{after: time.Second, job: running(10, 10, pvr(v("a", volumeNew, 0, 0), v("b", volumeCompleted, 5, 5))), stage: StageVolumes,
+			fraction: 0.5, known: true, done: 1, total: 2, unit: UnitVolumes},
+		{after: time.Second, job: running(10, 10, pvr(v("a", volumeInProgress, 10, 95), v("b", volumeCompleted, 5, 5))), stage: StageVolumes,
+			fraction: 0.5, known: true, done: 15, total: 100, unit: UnitBytes},
+		{after: time.Second, job: running(10, 10, pvr(v("a", volumeInProgress, 99, 95), v("b", volumeCompleted, 5, 5))), stage: StageVolumes,
+			fraction: almost, known: true, done: 100, total: 100, unit: UnitBytes},
+		{after: time.Second, job: running(10, 10, pvr(v("a", volumeCompleted, 60, 95), v("b", volumeCompleted, 5, 5))), stage: StageVolumes,
+			fraction: almost, known: true, done: 100, total: 100, unit: UnitBytes},
+		{after: time.Second, job: spec{kind: Restore, phase: phaseFinalizing, started: 1, done: 10, total: 10}, stage: StageFinalizing, fraction: almost, known: true},
+		{after: time.Second, job: running(10, 10, nil), stage: StageFinalizing, fraction: almost, known: true},
+		{after: time.Second, job: ended, stage: StageDone, fraction: 1, known: true},
+	})
+	if j.Items.RevisedFrom != 20 {
+		t.Errorf("revised from %d, want 20", j.Items.RevisedFrom)
+	}
+	volumes := j.record(StageVolumes)
+	if got := volumes.Ended.Sub(volumes.Began); got != 4*time.Second || !volumes.Exact {
+		t.Errorf("volumes took %v, exact %v", got, volumes.Exact)
+	}
+	if want := j.Started.Add(4 * time.Hour); !volumes.Bound.Equal(want) || volumes.BoundBy != "fs-backup-timeout" {
+		t.Errorf("volumes are bound by %s at %v, want %v", volumes.BoundBy, volumes.Bound, want)
+	}
+	if !j.record(StageOperations).Skipped {
+		t.Error("operations are not skipped")
+	}
+	if done := j.record(StageDone); !done.Began.Equal(j.Completed) || !done.Exact {
+		t.Errorf("done began %v, exact %v", done.Began, done.Exact)
+	}
+}
+
+// A backup's last items stay uncounted while it waits for its volumes.
+func TestBackupWaitsForVolumesBeforeLastItems(t *testing.T) {
+	pvb := func(done int64) []Volume {
+		return []Volume{volume(PodVolumeBackup, "a", volumeInProgress, done, 100, 1, 1)}
+	}
+	at := func(items int, bytes int64) spec {
+		return spec{phase: phaseInProgress, started: 1, done: items, total: 1000, volumes: pvb(bytes)}
+	}
+	walk(t, []step{
+		{job: at(900, 10), stage: StageItems, fraction: 0.9, known: true},
+		{after: 40 * time.Second, job: at(900, 20), stage: StageItems, fraction: 0.9, known: true},
+		{after: time.Second, job: at(985, 20), stage: StageItems, fraction: 0.985, known: true},
+		{after: 10 * time.Second, job: at(985, 30), stage: StageItems, fraction: 0.985, known: true},
+		{after: 30 * time.Second, job: at(985, 40), stage: StageVolumes, fraction: 0.4, known: true, done: 40, total: 100, unit: UnitBytes},
+		{after: time.Second, job: at(986, 40), stage: StageVolumes, fraction: 0.4, known: true},
+	})
+}
+
+func TestBackupThroughOperations(t *testing.T) {
+	du := func(phase string, done, total int64) []Volume {
+		return []Volume{volume(DataUpload, "a", phase, done, total, 1, 1)}
+	}
+	waiting := func(completed int, volumes []Volume) spec {
+		return spec{phase: phaseWaiting, started: 1, done: 9, total: 9, ops: [3]int{4, completed, 0}, volumes: volumes}
+	}
+	j := walk(t, []step{
+		{job: spec{phase: phaseQueued, position: 2, total: -1}, stage: StageQueued},
+		{after: time.Second, job: spec{phase: phaseReadyToStart, total: -1}, stage: StageQueued},
+		{after: time.Second, job: spec{phase: phaseInProgress, started: 1, done: 9, total: 9, volumes: du(volumeInProgress, 1, 10)}, stage: StageItems, fraction: almost, known: true},
+		{after: time.Second, job: waiting(1, nil), stage: StageOperations, fraction: 0.25, known: true, done: 1, total: 4, unit: UnitOperations},
+		{after: time.Second, job: waiting(1, du(volumeInProgress, 0, 0)), stage: StageOperations, fraction: 0.25, known: true, done: 1, total: 4, unit: UnitOperations},
+		{after: time.Second, job: waiting(1, du(volumeInProgress, 4, 10)), stage: StageOperations, fraction: 0.4, known: true, done: 4, total: 10, unit: UnitBytes},
+		{after: time.Second, job: waiting(2, du(volumeFailed, 5, 10)), stage: StageOperations, fraction: almost, known: true, done: 5, total: 5, unit: UnitBytes},
+		{after: time.Second, job: spec{phase: phaseFinalizingPartly, started: 1, done: 9, total: 9}, stage: StageFinalizing, fraction: almost, known: true},
+		{after: time.Second, job: spec{phase: phasePartiallyFailed, started: 1, ended: 0.1, done: 9, total: 9}, stage: StageDone, fraction: 1, known: true},
+		{after: time.Second, job: spec{phase: phaseDeleting, started: 1, ended: 0.1, done: 9, total: 9}, stage: StageDeleting},
+	})
+	if r := j.record(StageDeleting); r.Began.IsZero() || j.Terminal() {
+		t.Errorf("deleting began %v, terminal %v", r.Began, j.Terminal())
+	}
+}
+
+func TestHowTheBarEnds(t *testing.T) {
+	items := func(phase string, done, total int) spec {
+		return spec{phase: phase, started: 1, done: done, total: total}
+	}
+	volumes := func(phase, volumePhase string) spec {
+		return spec{phase: phase, started: 1, done: 9, total: 9, volumes: []Volume{volume(PodVolumeBackup, "v", volumePhase, 41, 100, 1, 1)}}
+	}
+	for name, steps := range map[string][]step{
+		"completed without items":    {{job: items(phaseCompleted, 0, 0), stage: StageDone, fraction: 1, known: true}},
+		"completed without progress": {{job: items(phaseCompleted, 0, -1), stage: StageDone, fraction: 1, known: true}},
+		"failed keeps its numbers":   {{job: items(phaseFailed, 117, 242), stage: StageDone, fraction: 117. / 242, known: true}},
+		"failed is not lower than drawn": {
+			{job: items(phaseInProgress, 60, 100), stage: StageItems, fraction: 0.6, known: true},
+			{after: time.Second, job: items(phaseFailed, 117, 242), stage: StageDone, fraction: 0.6, known: true}},
+		"failed while volumes moved": {
+			{job: volumes(phaseInProgress, volumeInProgress), stage: StageVolumes, fraction: 0.41, known: true},
+			{after: time.Second, job: volumes(phaseFailed, volumeInProgress), stage: StageDone, fraction: 0.41, known: true}},
+		"failed while volumes moved, seen late": {{job: volumes(phaseFailed, volumeInProgress), stage: StageDone, fraction: 0.41, known: true}},
+		"partially failed with all items": {
+			{job: items(phaseFinalizingPartly, 51, 51), stage: StageFinalizing, fraction: almost, known: true},
+			{after: time.Second, job: items(phasePartiallyFailed, 51, 51), stage: StageDone, fraction: 1, known: true}},
+		"partially failed without progress": {{job: items(phasePartiallyFailed, 0, -1), stage: StageDone}},
+		"failed validation":                 {{job: items(phaseFailedValidation, 0, -1), stage: StageDone}},
+		"failed becomes completed": { // Velero issue 7230
+			{job: items(phaseFailed, 117, 242), stage: StageDone, fraction: 117. / 242, known: true},
+			{after: time.Second, job: items(phaseCompleted, 242, 242), stage: StageDone, fraction: 1, known: true}},
+		"a forced end that did not hold": {
+			{job: items(phaseCompleted, 9, 9), stage: StageDone, fraction: 1, known: true},
+			{after: time.Second, job: items(phaseFinalizing, 9, 9), stage: StageFinalizing, fraction: almost, known: true},
+			{after: time.Second, job: items(phasePartiallyFailed, 9, 9), stage: StageDone, fraction: 1, known: true}},
+		"a phase of the future on the way": {
+			{job: items(phaseInProgress, 60, 100), stage: StageItems, fraction: 0.6, known: true},
+			{after: time.Second, job: items("Verifying", 60, 100), stage: StageUnknown, fraction: 0.6, known: true},
+			{after: time.Second, job: items(phaseInProgress, 50, 100), stage: StageItems, fraction: 0.6, known: true},
+			{after: time.Second, job: items("Verifying", 60, 100), stage: StageUnknown, fraction: 0.6, known: true},
+			{after: time.Second, job: items(phaseWaiting, 60, 100), stage: StageOperations}},
+	} {
+		t.Run(name, func(t *testing.T) { walk(t, steps) })
+	}
+}
+
+func TestAnotherJobOfTheSameName(t *testing.T) {
+	old := spec{name: "j", phase: phaseCompleted, started: 1, done: 9, total: 9}.job(t)
+	in := spec{name: "j", total: -1}.input()
+	in.Backup.UID = "another"
+	j := Next(old, in)
+	if j.Stage != StageQueued || j.Fraction != 0 || j.Items.Known {
+		t.Errorf("the new job carries over stage %s, fraction %v, items %+v", j.Stage, j.Fraction, j.Items)
+	}
+}
+
+// Who starts late knows what the cluster's own time stamps say, and no more.
+func TestSeenLate(t *testing.T) {
+	began := func(j *Job) []Stage {
+		var out []Stage
+		for _, r := range j.Stages {
+			if !r.Began.IsZero() && r.Exact {
+				out = append(out, r.Stage)
+			}
+		}
+		return out
+	}
+	waiting := spec{name: "j", phase: phaseWaiting, created: 70, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{1, 0, 0}}.job(t)
+	if got := began(waiting); !slices.Equal(got, []Stage{StageQueued, StageItems}) {
+		t.Errorf("exactly known: %v", got)
+	}
+	if r := waiting.record(StageOperations); !r.Began.Equal(minutesAgo(20)) || r.Exact {
+		t.Errorf("operations began %v, exact %v; want the last change", r.Began, r.Exact)
+	}
+	if r := waiting.record(StageQueued); r.Ended.Sub(r.Began) != 10*time.Minute {
+		t.Errorf("queued for %v, want 10m", r.Ended.Sub(r.Began))
+	}
+	if !waiting.record(StageVolumes).Skipped {
+		t.Error("volumes are not skipped, though there are none")
+	}
+	ended := spec{name: "j", phase: phaseCompleted, created: 70, started: 60, ended: 30, changed: 30, done: 9, total: 9}.job(t)
+	if got := began(ended); !slices.Equal(got, []Stage{StageQueued, StageItems, StageDone}) {
+		t.Errorf("exactly known: %v", got)
+	}
+	if got := ended.Elapsed(noon); got != 30*time.Minute {
+		t.Errorf("elapsed %v, want 30m", got)
+	}
+	failed := spec{name: "j", phase: phaseFailed, created: 70, started: 60, changed: 30, done: 9, total: 90}.job(t)
+	for _, r := range failed.Stages[2:5] {
+		if r.Skipped || !r.Began.IsZero() {
+			t.Errorf("stage %s of a job that failed before it: %+v", r.Stage, r)
+		}
+	}
+	if got := failed.Elapsed(noon); got != 30*time.Minute {
+		t.Errorf("elapsed %v without a completion time, want until the last change", got)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	annotated := func(key, value string) func(*velerov1.Restore) {
+		return func(r *velerov1.Restore) { r.Annotations = map[string]string{key: value} }
+	}
+	pvr := []Volume{volume(PodVolumeRestore, "v", volumeInProgress, 1, 2, 1, 1)}
+	four := []Volume{pvr[0], pvr[0], pvr[0], pvr[0]}
+	for _, c := range []struct {
+		name  string
+		job   spec
+		stage Stage
+		want  float64 // minutes before noon, negative: after
+		by    string
+	}{
+		{"volumes", spec{phase: phaseInProgress, started: 60, done: 9, total: 9, volumes: pvr}, StageVolumes, -180, "fs-backup-timeout"},
+		{"volumes, annotated", spec{phase: phaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
+			restore: annotated("velero.io/pod-volume-timeout", "90m")}, StageVolumes, -30, "fs-backup-timeout"},
+		{"volumes, annotated with nonsense", spec{phase: phaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
+			restore: annotated("velero.io/pod-volume-timeout", "soon")}, StageVolumes, -180, "fs-backup-timeout"},
+		{"operations", spec{phase: phaseWaiting, started: 60, changed: 30, ops: [3]int{1, 0, 0},
+			restore: func(r *velerov1.Restore) { r.Spec.ItemOperationTimeout = metav1.Duration{Duration: time.Hour} }},
+			StageOperations, -30, "itemOperationTimeout"},
+		{"finalizing", spec{phase: phaseFinalizing, started: 60, changed: 5}, StageFinalizing, -5, "resource-timeout"},
+		{"finalizing four volumes", spec{phase: phaseFinalizing, started: 60, changed: 5, volumes: four}, StageFinalizing, -15, "resource-timeout"},
+	} {
+		c.job.name, c.job.kind = "r", Restore
+		r := c.job.job(t).record(c.stage)
+		if want := minutesAgo(c.want); !r.Bound.Equal(want) || r.BoundBy != c.by {
+			t.Errorf("%s: bound %v by %q, want %v by %q", c.name, r.Bound, r.BoundBy, want, c.by)
+		}
+	}
+	hooks := spec{name: "r", kind: Restore, phase: phaseFinalizing, started: 60, changed: 5, restore: func(r *velerov1.Restore) {
+		r.Spec.Hooks.Resources = []velerov1.RestoreResourceHookSpec{{Name: "h"}}
+	}}
+	if r := hooks.job(t).record(StageFinalizing); !r.Bound.IsZero() {
+		t.Errorf("hooks are waited for without limit, yet the bound is %v", r.Bound)
+	}
+}
