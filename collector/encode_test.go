@@ -1,0 +1,96 @@
+package collector
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"reflect"
+	"testing"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestIndexSurvivesItsEncoding(t *testing.T) {
+	for _, limits := range []Limits{{}, {NamesOnly: true}} {
+		x := readCapture(t, limits)
+		data, err := x.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var y Index
+		if err := y.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+		clear(data) // the Index must not depend on the caller's bytes
+		for _, spec := range []velerov1.RestoreSpec{
+			{}, {IncludedNamespaces: []string{"shop"}},
+			{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+			{IncludedResources: []string{"widget"}},
+		} {
+			before, after := x.Estimate(RestoreSpec{Restore: spec}, Discovery{}), y.Estimate(RestoreSpec{Restore: spec}, Discovery{})
+			if !reflect.DeepEqual(before, after) || before.Total == 0 {
+				t.Errorf("before: %+v\nafter: %+v", before, after)
+			}
+		}
+		if !reflect.DeepEqual(x.Contents(), y.Contents()) {
+			t.Error("contents differ")
+		}
+	}
+}
+
+func TestDamagedIndex(t *testing.T) {
+	data, err := readCapture(t, Limits{}).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := bytes.Clone(data)
+	old[len(indexMagic)-1] = 99
+	var x Index
+	if err := x.UnmarshalBinary(old); !errors.Is(err, ErrIndexVersion) {
+		t.Errorf("old version: %v", err)
+	}
+	for _, n := range []int{0, 5, len(indexMagic), len(data) / 2, len(data) - 1} {
+		if err := x.UnmarshalBinary(data[:n]); !errors.Is(err, ErrIndexCorrupt) {
+			t.Errorf("cut at %d: %v", n, err)
+		}
+	}
+	for i := len(indexMagic); i < len(data); i += 97 {
+		broken := bytes.Clone(data)
+		broken[i] ^= 1
+		if err := x.UnmarshalBinary(broken); !errors.Is(err, ErrIndexCorrupt) {
+			t.Fatalf("byte %d: %v", i, err)
+		}
+	}
+	if x.Items() != 0 {
+		t.Error("a failed decoding changed the index")
+	}
+}
+
+// FuzzIndex damages an Index and makes the checksum fit again: what is
+// accepted must be usable without a panic.
+func FuzzIndex(f *testing.F) {
+	small := buildArchive(f, file{"metadata/version", "1.1.0\n"},
+		file{"resources/pods/namespaces/a/p.json", podJSON("Running", "c")},
+		file{"resources/persistentvolumeclaims/namespaces/a/c.json", claimJSON("v")},
+		file{"resources/persistentvolumes/cluster/v.json", `{"kind":"PersistentVolume","metadata":{"labels":{"a":"b"}}}`},
+		file{"resources/" + dirCRDs + "/cluster/w.json", crdJSON("widgets", "example.com", "wg")})
+	x := mustRead(f, small)
+	data, _ := x.MarshalBinary()
+	f.Add(data[len(indexMagic) : len(data)-4])
+	f.Fuzz(func(t *testing.T, body []byte) {
+		data := append([]byte(indexMagic), body...)
+		data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
+		var x Index
+		if x.UnmarshalBinary(data) != nil {
+			return
+		}
+		x.Contents()
+		e := x.Estimate(RestoreSpec{Restore: velerov1.RestoreSpec{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+		}}, Discovery{})
+		e.Position(e.Total / 2)
+		x.Estimate(RestoreSpec{}, Discovery{})
+	})
+}
