@@ -1,0 +1,158 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/testbed"
+)
+
+// enough is how long a test waits for what has to come; only a failure takes
+// that long.
+const enough = 2 * time.Minute
+
+// quick makes tests of a lost server short.
+var quick = timing{
+	period:   500 * time.Millisecond,
+	patience: 2 * time.Second,
+	retry:    wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 4, Cap: time.Second},
+}
+
+// All tests share one control plane, so none may run in parallel; each has
+// namespaces of its own and leaves all CRDs in place.
+var (
+	startPlane sync.Once
+	plane      *testbed.ControlPlane
+	errPlane   error
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if plane != nil {
+		if err := plane.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// cluster is the shared control plane with an administrator's client.
+type cluster struct {
+	*testbed.ControlPlane
+	client.Client
+	t *testing.T
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	startPlane.Do(func() { plane, errPlane = testbed.Start(context.Background(), testbed.Options{}) })
+	if errPlane != nil {
+		t.Fatal(errPlane)
+	}
+	k8s, err := client.New(plane.Config(), client.Options{Scheme: testbed.Scheme(), Log: logr.Discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cluster{plane, k8s, t}
+}
+
+// create makes an object; what it is made of is kept, as a status is part of
+// the object for all of Velero's kinds.
+func (c *cluster) create(objects ...client.Object) {
+	c.t.Helper()
+	for _, o := range objects {
+		if err := c.Create(c.t.Context(), o); err != nil {
+			c.t.Fatalf("creating %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+func (c *cluster) namespace(name string) string {
+	c.t.Helper()
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	return name
+}
+
+// user makes a user who may read the given resources in a namespace.
+func (c *cluster) user(name, namespace string, rules ...rbacv1.PolicyRule) *rest.Config {
+	c.t.Helper()
+	cfg, err := c.User(name)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	role, binding := roleFor(namespace, name, name, rules)
+	c.create(role, binding)
+	return cfg
+}
+
+func mayRead(group string, resources ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list", "watch"}}
+}
+
+// watch starts a watcher that the test stops.
+func (c *cluster) watch(o Options) *follower {
+	c.t.Helper()
+	if o.Config == nil {
+		o.Config = c.Config()
+	}
+	if o.timing.period == 0 {
+		o.timing = quick
+	}
+	if o.Window == 0 && o.Journal == 0 {
+		o.Window = 5 * time.Millisecond
+	}
+	w, err := New(c.t.Context(), o)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(w.Stop)
+	return &follower{w, c.t}
+}
+
+// follower is a watcher under test.
+type follower struct {
+	*Watcher
+	t *testing.T
+}
+
+// until returns the first snapshot for which ok is true.
+func (f *follower) until(what string, ok func(*Snapshot) bool) *Snapshot {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), enough)
+	defer cancel()
+	for {
+		s, err := f.Next(ctx)
+		if err != nil {
+			last := f.Latest()
+			f.t.Fatalf("waiting until %s: %v\nlast health: %+v\nnamespace %q, notice %q\nsources: %+v",
+				what, err, last.Health, last.Namespace, last.Notice, last.Sources)
+		}
+		if ok(s) {
+			return s
+		}
+	}
+}
+
+func isLive(s *Snapshot) bool { return s.Health.State == Live }
+
+func sourceState(s *Snapshot, resource string) SourceState {
+	for _, source := range s.Sources {
+		if source.Resource == resource {
+			return source.State
+		}
+	}
+	return ""
+}

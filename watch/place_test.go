@@ -1,0 +1,94 @@
+package watch
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestFindPlace(t *testing.T) {
+	c := newCluster(t)
+	c.forgetLocations()
+	reader := c.user("place-reader", c.namespace("place-none"), mayRead(velerov1.SchemeGroupVersion.Group, "*"))
+	limited := c.connect(reader)
+	admin := c.connect(c.Config())
+
+	find := func(on *connection, a asked) place {
+		t.Helper()
+		p, err := findPlace(t.Context(), on.client, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	check := func(what string, p place, namespace string, from NamespaceFrom, notice string, others ...string) {
+		t.Helper()
+		if p.namespace != namespace || p.from != from || !slices.Equal(p.others, others) {
+			t.Errorf("%s: got %s from %s, others %v; want %s from %s, others %v", what, p.namespace, p.from, p.others, namespace, from, others)
+		}
+		if (notice == "") != (p.notice == "") || !strings.Contains(p.notice, notice) {
+			t.Errorf("%s: notice %q, want %q in it", what, p.notice, notice)
+		}
+	}
+
+	check("nothing anywhere", find(admin, asked{}), "velero", FromFallback, "no namespace velero, nor is there")
+	check("a flag for nothing", find(admin, asked{flag: "x"}), "x", FromFlag, "no namespace x")
+	check("nobody may look", find(limited, asked{}), "velero", FromFallback, "name Velero's namespace with -n")
+	check("nobody may look, but a flag", find(limited, asked{flag: "velero"}), "velero", FromFlag, "")
+
+	c.namespace("openshift-adp")
+	t.Cleanup(func() { c.forget("openshift-adp") })
+	check("only the namespace of OADP", find(admin, asked{}), "openshift-adp", FromFallback, "is Velero installed?")
+
+	c.create(location(c.namespace("place-b"), "l"), location(c.namespace("place-a"), "l"), location("place-a", "l2"))
+	check("several", find(admin, asked{}), "place-a", FromSearch, "", "place-b")
+	check("the context's", find(admin, asked{context: "place-b"}), "place-b", FromContext, "", "place-a")
+	check("a context without", find(admin, asked{context: "default"}), "place-a", FromSearch, "", "place-b")
+	check("the environment over the context", find(admin, asked{env: "place-a", context: "place-b"}), "place-a", FromEnv, "", "place-b")
+	check("the flag over all", find(admin, asked{flag: "place-b", env: "place-a", context: "place-a"}), "place-b", FromFlag, "", "place-a")
+	check("the wrong flag", find(admin, asked{flag: "default"}), "default", FromFlag, "Velero is in place-a, place-b", "place-a", "place-b")
+
+	c.create(location(c.namespace("velero"), "l"))
+	t.Cleanup(func() { c.forget("velero") })
+	check("velero first", find(admin, asked{}), "velero", FromSearch, "", "place-a", "place-b")
+
+	c.create(location("place-none", "l"))
+	check("the context's, nobody may look elsewhere", find(limited, asked{context: "place-none"}), "place-none", FromContext, "")
+	c.forgetLocations()
+}
+
+func (c *cluster) connect(cfg *restConfig) *connection {
+	c.t.Helper()
+	o := Options{}.withDefaults()
+	conn, err := connect(cfg, "test", o.Log)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	conn.gate.unlock()
+	return conn
+}
+
+// forget deletes a namespace without the controller manager that would do the
+// last step.
+func (c *cluster) forget(name string) {
+	ctx := context.Background()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := c.Delete(ctx, ns); err != nil {
+		c.t.Error(err)
+		return
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(ns), ns); err != nil {
+		c.t.Error(err)
+		return
+	}
+	ns.Spec.Finalizers = nil
+	if err := c.SubResource("finalize").Update(ctx, ns); err != nil {
+		c.t.Error(err)
+	}
+}

@@ -1,0 +1,410 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/testbed"
+)
+
+func named(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
+func labelled(namespace, name string, labels ...string) metav1.ObjectMeta {
+	m := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{}}
+	for i := 0; i < len(labels); i += 2 {
+		m.Labels[labels[i]] = labels[i+1]
+	}
+	return m
+}
+
+func location(namespace, name string) *velerov1.BackupStorageLocation {
+	return &velerov1.BackupStorageLocation{ObjectMeta: named(namespace, name), Spec: velerov1.BackupStorageLocationSpec{
+		Provider:    "aws",
+		StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},
+	}}
+}
+
+func dataUpload(namespace, name string, labels ...string) *velerov2alpha1.DataUpload {
+	return &velerov2alpha1.DataUpload{ObjectMeta: labelled(namespace, name, labels...), Spec: velerov2alpha1.DataUploadSpec{
+		SnapshotType: velerov2alpha1.SnapshotTypeCSI, SourceNamespace: "shop", SourcePVC: "data",
+		BackupStorageLocation: "default", OperationTimeout: metav1.Duration{Duration: time.Hour},
+	}}
+}
+
+func podVolumeBackup(namespace, name string, labels ...string) *velerov1.PodVolumeBackup {
+	return &velerov1.PodVolumeBackup{ObjectMeta: labelled(namespace, name, labels...), Spec: velerov1.PodVolumeBackupSpec{
+		Node: "n1", Volume: "data", Pod: corev1.ObjectReference{Namespace: "shop", Name: "web-0"},
+	}}
+}
+
+func TestEveryKindIsJoinedByUID(t *testing.T) {
+	c := newCluster(t)
+	ns := c.namespace("joined")
+	w := c.watch(Options{Namespace: ns})
+	w.until("the watch is live", isLive)
+
+	backup := &velerov1.Backup{ObjectMeta: named(ns, "nightly")}
+	restore := &velerov1.Restore{ObjectMeta: named(ns, "back"), Spec: velerov1.RestoreSpec{BackupName: "nightly"}}
+	c.create(backup, restore)
+	ofBackup := []string{velerov1.BackupUIDLabel, string(backup.UID), velerov1.BackupNameLabel, "nightly"}
+	ofRestore := []string{velerov1.RestoreUIDLabel, string(restore.UID)}
+	server := &corev1.Pod{ObjectMeta: labelled(ns, "velero-1", "deploy", "velero", "component", "velero"), Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3", Args: []string{"server", "--concurrent-backups=3"}}},
+	}}
+	agent := &corev1.Pod{ObjectMeta: labelled(ns, "node-agent-x", "name", "node-agent", "component", "velero"), Spec: corev1.PodSpec{
+		NodeName: "n1", Containers: []corev1.Container{{Name: "node-agent", Image: "velero/velero:v1.18.3"}},
+	}}
+	c.create(
+		podVolumeBackup(ns, "pvb", ofBackup...),
+		podVolumeBackup(ns, "by-name-only", velerov1.BackupNameLabel, "nightly"),
+		dataUpload(ns, "du", ofBackup...),
+		&velerov1.PodVolumeRestore{ObjectMeta: labelled(ns, "pvr", ofRestore...), Spec: velerov1.PodVolumeRestoreSpec{
+			Volume: "data", Pod: corev1.ObjectReference{Namespace: "shop", Name: "web-0"}, RepoIdentifier: "r", SnapshotID: "s", SourceNamespace: "shop", BackupStorageLocation: "default",
+		}},
+		&velerov2alpha1.DataDownload{ObjectMeta: labelled(ns, "dd", ofRestore...), Spec: velerov2alpha1.DataDownloadSpec{
+			TargetVolume: velerov2alpha1.TargetVolumeSpec{PVC: "data", Namespace: "shop"}, SourceNamespace: "shop",
+			BackupStorageLocation: "default", SnapshotID: "s", OperationTimeout: metav1.Duration{Duration: time.Hour},
+		}},
+		&velerov1.Schedule{ObjectMeta: named(ns, "daily"), Spec: velerov1.ScheduleSpec{Schedule: "@daily"}},
+		location(ns, "default"),
+		&velerov1.BackupRepository{ObjectMeta: named(ns, "repo"), Spec: velerov1.BackupRepositorySpec{
+			VolumeNamespace: "shop", BackupStorageLocation: "default", RepositoryType: "kopia", MaintenanceFrequency: metav1.Duration{Duration: time.Hour},
+		}},
+		&velerov1.DeleteBackupRequest{ObjectMeta: named(ns, "delete"), Spec: velerov1.DeleteBackupRequestSpec{BackupName: "nightly"}},
+		server, agent,
+		&corev1.Pod{ObjectMeta: named(ns, "stranger"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}},
+	)
+	server.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "velero", Ready: true, Image: "i", ImageID: "i",
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Unix(1_700_000_000, 0))}}}}
+	if err := c.Status().Update(t.Context(), server); err != nil {
+		t.Fatal(err)
+	}
+
+	s := w.until("all kinds are there", func(s *Snapshot) bool {
+		return len(s.Jobs) == 2 && len(jobNamed(s, "nightly").Volumes) == 2 && len(jobNamed(s, "back").Volumes) == 2 &&
+			len(s.Schedules) == 1 && len(s.Locations) == 1 && len(s.Repositories) == 1 && len(s.Deletions) == 1 &&
+			s.Server.Running && len(s.NodeAgents) == 1 && isLive(s)
+	})
+	if v := jobNamed(s, "nightly").Volumes; v[0].Kind != job.DataUpload || v[0].Name != "du" || v[1].Name != "pvb" {
+		t.Errorf("volumes of the backup: %+v", v)
+	}
+	if v := jobNamed(s, "back").Volumes; v[0].Kind != job.DataDownload || v[1].Kind != job.PodVolumeRestore {
+		t.Errorf("volumes of the restore: %+v", v)
+	}
+	if s.Server.Version != "v1.18.3" || s.Server.ConcurrentBackups != 3 || !s.Server.Visible || s.Server.StartedAt.Unix() != 1_700_000_000 {
+		t.Errorf("server: %+v", s.Server)
+	}
+	if a := s.NodeAgents[0]; a.Node != "n1" || a.Pod != "node-agent-x" {
+		t.Errorf("agent: %+v", a)
+	}
+	if len(s.Active) != 2 || s.Namespace != ns || s.NamespaceFrom != FromFlag {
+		t.Errorf("%d active jobs in %s from %s", len(s.Active), s.Namespace, s.NamespaceFrom)
+	}
+	for _, source := range s.Sources {
+		want := 1
+		switch source.Resource {
+		case PodVolumeBackups, Pods:
+			want = 2
+		}
+		if source.State != SourceLive || source.Objects != want {
+			t.Errorf("source %+v, want %d objects", source, want)
+		}
+	}
+	if k := jobNamed(s, "nightly").Object.GetObjectKind().GroupVersionKind(); k.Kind != "Backup" || k.Version != "v1" {
+		t.Errorf("the object's kind is %v", k)
+	}
+
+	// Another backup under the same name has none of the first one's volumes.
+	if err := c.Delete(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	again := &velerov1.Backup{ObjectMeta: named(ns, "nightly")}
+	c.create(again)
+	s = w.until("the new backup has taken the place", func(s *Snapshot) bool {
+		j := jobNamed(s, "nightly")
+		return j != nil && j.UID == again.UID
+	})
+	if len(s.Jobs) != 2 || len(jobNamed(s, "nightly").Volumes) != 0 {
+		t.Errorf("%d jobs; volumes of the new backup: %+v", len(s.Jobs), jobNamed(s, "nightly").Volumes)
+	}
+}
+
+func jobNamed(s *Snapshot, name string) *job.Job {
+	for _, j := range s.Jobs {
+		if j.Name == name {
+			return j
+		}
+	}
+	return nil
+}
+
+func TestForbiddenKindsNeverStopTheOthers(t *testing.T) {
+	c := newCluster(t)
+	ns := c.namespace("restricted")
+	c.create(&velerov1.Backup{ObjectMeta: named(ns, "seen")}, &velerov1.Restore{ObjectMeta: named(ns, "hidden")})
+	cfg := c.user("restricted-reader", ns, mayRead(velerov1.SchemeGroupVersion.Group, "backups"))
+	w := c.watch(Options{Config: cfg, Namespace: ns})
+
+	s := w.until("the watch is live", isLive)
+	if len(s.Jobs) != 1 || s.Jobs[0].Name != "seen" {
+		t.Errorf("jobs: %v", s.Jobs)
+	}
+	if s.Server.Visible || s.Surroundings(time.Now()).Server.Visible {
+		t.Error("the server is called visible, though pods are forbidden")
+	}
+	for _, source := range s.Sources {
+		if source.Resource == Backups {
+			continue
+		}
+		if source.State != SourceForbidden || !strings.Contains(source.Err, "restricted-reader") {
+			t.Errorf("source %+v, want forbidden with the user's name", source)
+		}
+	}
+
+	binding := c.grant(ns, "restricted-reader", mayRead(velerov1.SchemeGroupVersion.Group, "restores"), mayRead("", "pods"))
+	s = w.until("what was granted is there by itself", func(s *Snapshot) bool {
+		return len(s.Jobs) == 2 && s.Server.Visible && isLive(s)
+	})
+
+	// A right that is taken away leaves the data, but not unnoticed.
+	if err := c.Delete(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.KillAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s = w.until("restores are forbidden again", func(s *Snapshot) bool {
+		return sourceState(s, Restores) == SourceForbidden && s.Health.State == Stale && sourceState(s, Backups) == SourceLive
+	})
+	if len(s.Jobs) != 2 || !strings.Contains(s.Health.Err, Restores) {
+		t.Errorf("%d jobs, health %+v", len(s.Jobs), s.Health)
+	}
+}
+
+func TestMissingKindsAreTakenUpLater(t *testing.T) {
+	c := newCluster(t)
+	ns := c.namespace("lacking")
+	backup := &velerov1.Backup{ObjectMeta: named(ns, "b")}
+	c.create(backup)
+	c.create(dataUpload(ns, "du", velerov1.BackupUIDLabel, string(backup.UID)))
+	w := c.watch(Options{Namespace: ns})
+	w.until("the volume is there", func(s *Snapshot) bool { return len(s.Jobs) == 1 && len(s.Jobs[0].Volumes) == 1 })
+
+	c.removeCRDs("datauploads", "datadownloads")
+	s := w.until("the kinds are missing", func(s *Snapshot) bool {
+		return sourceState(s, DataUploads) == SourceMissing && sourceState(s, DataDownloads) == SourceMissing && isLive(s)
+	})
+	if len(s.Jobs) != 1 || len(s.Jobs[0].Volumes) != 0 {
+		t.Errorf("jobs %v, want one without volumes", s.Jobs)
+	}
+
+	if err := testbed.InstallCRDs(t.Context(), c.Config(), "datauploads", "datadownloads"); err != nil {
+		t.Fatal(err)
+	}
+	c.create(dataUpload(ns, "du2", velerov1.BackupUIDLabel, string(backup.UID)))
+	w.until("the kinds are there by themselves", func(s *Snapshot) bool {
+		return sourceState(s, DataUploads) == SourceLive && sourceState(s, DataDownloads) == SourceLive &&
+			len(s.Jobs[0].Volumes) == 1 && s.Jobs[0].Volumes[0].Name == "du2" && isLive(s)
+	})
+}
+
+func TestClusterWithoutVelero(t *testing.T) {
+	c := newCluster(t)
+	c.removeCRDs()
+	w := c.watch(Options{})
+	s := w.until("all kinds are missing", func(s *Snapshot) bool { return isLive(s) && s.Notice != "" })
+	if s.Namespace != "velero" || s.NamespaceFrom != FromFallback || !strings.Contains(s.Notice, "not installed") {
+		t.Errorf("namespace %q from %q, notice %q", s.Namespace, s.NamespaceFrom, s.Notice)
+	}
+	for _, source := range s.Sources {
+		if source.Resource != Pods && (source.State != SourceMissing || !strings.Contains(source.Err, "CRD")) {
+			t.Errorf("source %+v", source)
+		}
+	}
+
+	if err := testbed.InstallCRDs(t.Context(), c.Config()); err != nil {
+		t.Fatal(err)
+	}
+	ns := c.namespace("found-later")
+	c.create(location(ns, "default"), &velerov1.Backup{ObjectMeta: named(ns, "first")})
+	s = w.until("Velero is found by itself", func(s *Snapshot) bool { return isLive(s) && s.Namespace == ns && len(s.Jobs) == 1 })
+	if s.NamespaceFrom != FromSearch || s.Notice != "" {
+		t.Errorf("from %q, notice %q", s.NamespaceFrom, s.Notice)
+	}
+	c.forgetLocations()
+}
+
+func TestCredentialsThatExpireAreRenewed(t *testing.T) {
+	c := newCluster(t)
+	ns := c.namespace("expiring")
+	backup := &velerov1.Backup{ObjectMeta: named(ns, "kept")}
+	c.create(backup)
+	bad, good := c.serviceAccount(ns, "first"), c.serviceAccount(ns, "second")
+	renewed := make(chan struct{})
+	w := c.watch(Options{Config: bad, Namespace: ns, Reload: func() (*restConfig, error) {
+		select {
+		case <-renewed:
+			return good, nil
+		default:
+			return bad, nil
+		}
+	}})
+	w.until("the watch is live", func(s *Snapshot) bool { return isLive(s) && len(s.Jobs) == 1 })
+
+	account := &corev1.ServiceAccount{ObjectMeta: named(ns, "first")}
+	if err := c.Delete(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	s := w.until("the token is refused", func(s *Snapshot) bool { return s.Health.State == Unauthorized })
+	if len(s.Jobs) != 1 || !strings.Contains(s.Health.Err, "log in again") {
+		t.Errorf("%d jobs, health %+v", len(s.Jobs), s.Health)
+	}
+
+	// The kubeconfig gets another token; nobody presses a key.
+	close(renewed)
+	backup.Status.Phase = velerov1.BackupPhaseInProgress
+	if err := c.Update(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the new token is used", func(s *Snapshot) bool {
+		return isLive(s) && len(s.Jobs) == 1 && s.Jobs[0].Phase == "InProgress"
+	})
+}
+
+func TestHostileTextComesOutTame(t *testing.T) {
+	c := newCluster(t)
+	ns := c.namespace("hostile")
+	const evil = "a\x1b]52;c;ZXZpbA==\x07\u009b2J\u202e\u200b\U000e0041\x7f"
+	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ns, Name: "b",
+		Annotations: map[string]string{"note": evil, corev1.LastAppliedConfigAnnotation: "{}"},
+	}, Spec: velerov1.BackupSpec{StorageLocation: evil}, Status: velerov1.BackupStatus{
+		Phase: velerov1.BackupPhaseFailed, FailureReason: evil + strings.Repeat("x", 10_000), ValidationErrors: []string{evil},
+	}}
+	c.create(backup)
+	pvb := podVolumeBackup(ns, "v", velerov1.BackupUIDLabel, string(backup.UID))
+	pvb.Spec.Pod.Name, pvb.Status.Message = evil, evil
+	bsl := location(ns, "l")
+	bsl.Status.Message = evil
+	c.create(pvb, bsl)
+	w := c.watch(Options{Namespace: ns})
+	s := w.until("all is there", func(s *Snapshot) bool {
+		return isLive(s) && len(s.Jobs) == 1 && len(s.Jobs[0].Volumes) == 1 && len(s.Locations) == 1
+	})
+	j := s.Jobs[0]
+	text, err := json.Marshal([]any{j.Object, j.Volumes, j.FailureReason, j.StorageLocation, j.ValidationErrors, s.Locations})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded any
+	if err := json.Unmarshal(text, &decoded); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range fmt.Sprint(decoded) {
+		if r < 0x20 || r >= 0x7f && r <= 0x9f || r == 0x202e || r == 0x200b || r == 0xe0041 {
+			t.Errorf("%U came through", r)
+		}
+	}
+	if n := utf8.RuneCountInString(j.FailureReason); n > 5000 || !strings.HasPrefix(j.FailureReason, `a\x1b]52;`) {
+		t.Errorf("failure reason of %d characters: %.40q", n, j.FailureReason)
+	}
+	if _, kept := j.Object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; kept {
+		t.Error("the last-applied annotation was kept")
+	}
+	fields := j.Object.GetManagedFields()
+	if len(fields) == 0 || fields[0].Time == nil || fields[0].FieldsV1 != nil {
+		t.Errorf("managed fields: %+v", fields)
+	}
+}
+
+func TestJournalHasEveryChange(t *testing.T) {
+	c := newCluster(t)
+	ns := c.namespace("journal")
+	restore := &velerov1.Restore{ObjectMeta: named(ns, "r")}
+	c.create(restore)
+	w := c.watch(Options{Namespace: ns, Journal: 1000})
+	w.until("the watch is live", isLive)
+
+	const patches = 100
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for i := range patches {
+			patch := fmt.Appendf(nil, `{"status":{"phase":"InProgress","progress":{"itemsRestored":%d,"totalItems":%d}}}`, i+1, patches)
+			if err := c.Patch(t.Context(), restore.DeepCopy(), client.RawPatch("application/merge-patch+json", patch)); err != nil {
+				t.Errorf("patch %d: %v", i, err)
+				return
+			}
+		}
+		if err := c.Delete(t.Context(), restore.DeepCopy()); err != nil {
+			t.Error(err)
+		}
+	})
+	defer writer.Wait()
+	var seen []int
+	deleted := false
+	w.until("the restore is gone", func(s *Snapshot) bool {
+		for _, change := range s.Changes {
+			if change.Deleted {
+				deleted = true
+				continue
+			}
+			seen = append(seen, change.Job.Items.Done)
+		}
+		return deleted
+	})
+	if len(seen) != patches {
+		t.Fatalf("%d changes were seen, want %d: %v", len(seen), patches, seen)
+	}
+	for i, done := range seen {
+		if done != i+1 {
+			t.Fatalf("change %d says %d items", i, done)
+		}
+	}
+}
+
+func TestNextEndsWithItsContextAndTheWatcher(t *testing.T) {
+	c := newCluster(t)
+	w := c.watch(Options{Namespace: "nowhere"})
+	w.until("the watch is live", isLive)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for {
+		// A change may still be waiting.
+		if _, err := w.Next(ctx); err != nil {
+			if err != context.Canceled {
+				t.Errorf("got %v", err)
+			}
+			break
+		}
+	}
+	w.Stop()
+	for {
+		if _, err := w.Next(t.Context()); err != nil {
+			if err != ErrStopped {
+				t.Errorf("got %v", err)
+			}
+			break
+		}
+	}
+	if s := w.Latest(); s.Namespace != "nowhere" || !strings.Contains(s.Notice, "no namespace nowhere") {
+		t.Errorf("namespace %q, notice %q", s.Namespace, s.Notice)
+	}
+}
