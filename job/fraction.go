@@ -27,10 +27,7 @@ func (j *Job) stageFraction(prev *Job) (fraction float64, known bool) {
 	case StageVolumes:
 		return j.track.filesystem.fraction()
 	case StageOperations:
-		if j.track.movers.sized() || j.track.movers.count > 0 && j.Operations.Attempted <= 0 {
-			return j.track.movers.fraction()
-		}
-		if j.track.movers.count > 0 && j.track.movers.count >= j.Operations.Attempted {
+		if j.operationsAreVolumes() {
 			return j.track.movers.fraction()
 		}
 		return j.operationsFraction()
@@ -54,6 +51,13 @@ func (j *Job) operationsFraction() (fraction float64, known bool) {
 		return 0, false
 	}
 	return float64(j.Operations.ended()) / float64(j.Operations.Attempted), true
+}
+
+// operationsAreVolumes reports whether the volumes tell more of the operations
+// than their counters do: their sizes are known, or there are no others.
+func (j *Job) operationsAreVolumes() bool {
+	movers := &j.track.movers
+	return movers.sized() || movers.count > 0 && movers.count >= j.Operations.Attempted
 }
 
 // ended is how many operations ended, well or not.
@@ -102,7 +106,7 @@ func (j *Job) Progress() (done, total int64, unit Unit, known bool) {
 	case StageVolumes:
 		return j.track.filesystem.progress()
 	case StageOperations:
-		if j.track.movers.sized() || j.track.movers.count > 0 && j.track.movers.count >= j.Operations.Attempted {
+		if j.operationsAreVolumes() {
 			return j.track.movers.progress()
 		}
 		done, total = j.Operations.ended(), int64(max(0, j.Operations.Attempted))

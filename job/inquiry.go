@@ -91,10 +91,12 @@ func (q *inquiry) fresh() bool {
 	if t.movedKnown && q.s.Now.Sub(t.moved) <= freshItems {
 		return true
 	}
-	if t.filesystem.active()+t.movers.active() == 0 {
-		return false
+	active := t.filesystem.active()
+	if q.job.Phase != phaseInProgress {
+		active += t.movers.active()
 	}
-	return !t.volumesMoved.IsZero() && q.s.Now.Sub(t.volumesMoved) <= freshBytes
+	moved := q.job.volumesMoved()
+	return active > 0 && !moved.IsZero() && q.s.Now.Sub(moved) <= freshBytes
 }
 
 // noteServer puts down what the pods say.
@@ -135,7 +137,7 @@ func (q *inquiry) noteCounts() {
 	}
 	if n := j.track.filesystem.count + j.track.movers.count; n > 0 {
 		ended := j.track.filesystem.ended + j.track.movers.ended
-		q.holds(sourceWatch, j.track.volumesMoved, "%d of %s ended", ended, plural(n, "volume"))
+		q.holds(sourceWatch, latest(j.track.filesystemMoved, j.track.moversMoved), "%d of %s ended", ended, plural(n, "volume"))
 	}
 	if j.Operations.Attempted > 0 {
 		q.holds(sourceWatch, j.track.moved, "%d of %s ended, %d failed",

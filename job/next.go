@@ -16,9 +16,9 @@ type track struct {
 	filesystem, movers tally
 	samples            samples
 	// moved is when the job's own resource last changed its phase or one of
-	// its counters, volumesMoved when one of its volumes did. At first sight
+	// its counters, the others when one of its volumes did. At first sight
 	// they are what the field-manager times tell, or the time of that sight.
-	moved, volumesMoved time.Time
+	moved, filesystemMoved, moversMoved time.Time
 	// movedKnown is false while moved is only the time of the first sight.
 	movedKnown bool
 	// itemsMoved is moved for the item counters alone.
@@ -159,7 +159,7 @@ func (j *Job) noteChange(prev *Job, at time.Time) {
 			j.track.moved = latest(at, j.Changed)
 		}
 		j.track.itemsMoved = j.track.moved
-		j.track.volumesMoved = j.track.newestVolume()
+		j.track.filesystemMoved, j.track.moversMoved = j.track.filesystem.newest, j.track.movers.newest
 		return
 	}
 	j.Changed = latest(j.Changed, at, written)
@@ -169,14 +169,27 @@ func (j *Job) noteChange(prev *Job, at time.Time) {
 	if j.Items.Done != prev.Items.Done || j.Items.Total != prev.Items.Total || j.Items.Known != prev.Items.Known {
 		j.track.itemsMoved = latest(prev.track.itemsMoved, at)
 	}
-	if j.track.filesystem != prev.track.filesystem || j.track.movers != prev.track.movers {
-		j.track.volumesMoved = latest(prev.track.volumesMoved, at)
+	if j.track.filesystem != prev.track.filesystem {
+		j.track.filesystemMoved = latest(prev.track.filesystemMoved, at)
+	}
+	if j.track.movers != prev.track.movers {
+		j.track.moversMoved = latest(prev.track.moversMoved, at)
 	}
 }
 
-// quietSince is when the job or one of its volumes last moved.
+// quietSince is when the job, or a volume that it works on in its phase, last
+// moved. Data movers go on by themselves while Velero is in progress with the
+// items, so they do not show that it lives.
 func (j *Job) quietSince() time.Time {
-	return latest(j.track.moved, j.track.volumesMoved)
+	return latest(j.track.moved, j.volumesMoved())
+}
+
+// volumesMoved is when a volume that counts in the present phase last moved.
+func (j *Job) volumesMoved() time.Time {
+	if j.Phase == phaseInProgress {
+		return j.track.filesystemMoved
+	}
+	return latest(j.track.filesystemMoved, j.track.moversMoved)
 }
 
 // Terminal reports whether the job has ended and will not change by itself.

@@ -19,7 +19,7 @@ type wait struct {
 	ok       bool
 	position int
 	reason   string
-	// behind are the running jobs that it waits for.
+	// behind are the running jobs that it waits for, at first or second hand.
 	behind []*Job
 	// free is true if nothing known holds it back.
 	free bool
@@ -74,6 +74,7 @@ func (j *Job) waitInQueue(s Surroundings) wait {
 	}
 	for _, e := range earlier {
 		if o := overlapping(mine, e.namespaces(), s.Namespaces); o.any {
+			w.behind = e.waitInQueue(s).behind
 			w.reason = fmt.Sprintf("waits for %s, queued before it: %s", e.Name, o)
 			return w
 		}

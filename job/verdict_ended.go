@@ -1,9 +1,6 @@
 package job
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // ended says how the job ended. It has no state, but it may have advice.
 func (q *inquiry) ended() Verdict {
@@ -22,13 +19,26 @@ func (q *inquiry) ended() Verdict {
 	}
 	failed := q.noteFailedVolumes()
 	advice := ""
+	if n := j.unended(); n > 0 {
+		// They go on, or stay for ever (Velero issues 7908, 7067, 4403).
+		q.holds(sourceWatch, at, "%s not ended, although the job is over", plural(n, "volume"))
+		advice = "What still moves can be cancelled at the volume."
+	}
 	if j.Deleting {
-		q.holds(sourceWatch, j.Object.GetDeletionTimestamp().Time, "deletion was asked for; held by %s",
-			strings.Join(j.Object.GetFinalizers(), ", "))
 		advice = "It goes when the Velero server has removed its files; that needs its storage location."
 	}
-	return q.rule("", advice, "%s", j.outcome(failed))
+	text := j.outcome(failed)
+	if n := j.unended(); n > 0 {
+		text += fmt.Sprintf("; %d of its %s not ended", n, plural(len(j.Volumes), "volume"))
+	}
+	if j.Deleting {
+		text += "; being deleted"
+	}
+	return q.rule("", advice, "%s", text)
 }
+
+// unended is how many volumes have not ended.
+func (j *Job) unended() int { return j.track.filesystem.active() + j.track.movers.active() }
 
 func (q *inquiry) noteFailedVolumes() int {
 	failed := 0
@@ -59,36 +69,32 @@ func (j *Job) outcome(failedVolumes int) string {
 		took = span(j.Elapsed(j.Completed))
 	}
 	tail := j.tail()
-	deleting := ""
-	if j.Deleting {
-		deleting = "; being deleted"
-	}
 	switch j.Phase {
 	case phaseCompleted:
 		// Velero calls a backup Completed although volumes of it failed
 		// (Velero issues 6212 and 6490).
 		if failedVolumes > 0 {
-			return fmt.Sprintf("Completed, but %d of its %s failed%s%s", failedVolumes,
-				plural(len(j.Volumes), "volume"), tail, deleting)
+			return fmt.Sprintf("Completed, but %d of its %s failed%s", failedVolumes,
+				plural(len(j.Volumes), "volume"), tail)
 		}
-		return "Completed" + prefixed(" in ", took) + tail + deleting
+		return "Completed" + prefixed(" in ", took) + tail
 	case phaseFailedValidation:
 		if len(j.ValidationErrors) > 0 {
-			return "FailedValidation: " + cut(j.ValidationErrors[0], reasonRunes) + deleting
+			return "FailedValidation: " + cut(j.ValidationErrors[0], reasonRunes)
 		}
-		return "FailedValidation" + deleting
+		return "FailedValidation"
 	case phaseFailed:
 		text := "Failed" + prefixed(" after ", took)
 		if j.Items.Known && j.Items.Total > 0 {
 			text += fmt.Sprintf(" at %d of %s", j.Items.Done, plural(j.Items.Total, "item"))
 		}
-		return text + prefixed(": ", cut(j.FailureReason, reasonRunes)) + deleting
+		return text + prefixed(": ", cut(j.FailureReason, reasonRunes))
 	}
 	text := j.Phase + prefixed(" after ", took) + tail
 	if failedVolumes > 0 {
 		text += fmt.Sprintf(", %d of its %s failed", failedVolumes, plural(len(j.Volumes), "volume"))
 	}
-	return text + prefixed(": ", cut(j.FailureReason, reasonRunes)) + deleting
+	return text + prefixed(": ", cut(j.FailureReason, reasonRunes))
 }
 
 // tail is items, errors and warnings.

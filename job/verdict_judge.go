@@ -1,11 +1,17 @@
 package job
 
+import "strings"
+
 // Verdict judges the job from its own resources and its surroundings. The
 // rules are those of velero-facts 6.2 and 6.5 as far as resources and pods
 // tell; what only the object store or a schema could tell is named among the
 // facts as not looked at.
 func (j *Job) Verdict(s Surroundings) Verdict {
 	q := &inquiry{job: j, s: s}
+	if j.Deleting {
+		q.holds(sourceWatch, j.Object.GetDeletionTimestamp().Time, "deletion was asked for; held by %s",
+			strings.Join(j.Object.GetFinalizers(), ", "))
+	}
 	switch {
 	case j.Terminal():
 		return q.ended()

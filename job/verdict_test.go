@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // with changes a healthy cluster.
@@ -101,6 +102,9 @@ func TestVerdicts(t *testing.T) {
 		{"stale and moving", spec{phase: phaseInProgress, started: 60, changed: 0.2, done: 14, total: 140}, with(noPods, staleSince), nil,
 			Unknown, "cannot tell"},
 
+		{"a data upload moves, but the items do not", spec{phase: phaseInProgress, started: 90, changed: 80, done: 9, total: 9,
+			volumes: []Volume{volume(DataUpload, "du", volumeInProgress, 1<<30, 2<<30, 85, 0.1)}}, with(), nil,
+			Stuck, "its last status patch was probably lost"},
 		{"volume moves", spec{phase: phaseInProgress, kind: Restore, started: 20, changed: 15, done: 9, total: 9,
 			volumes: pvr(volumeInProgress, 4<<30, 8<<30, 15, 0.1)}, with(), nil, Progressing, "4.0 GiB of 8.0 GiB in 1 volume"},
 		{"volume not begun", spec{phase: phaseInProgress, kind: Restore, started: 20, changed: 5, done: 9, total: 9,
@@ -166,6 +170,11 @@ func TestVerdicts(t *testing.T) {
 			[]spec{{name: "other", phase: phaseInProgress, started: 90, changed: 80, done: 9, total: 9}}, Stuck, "waits for other, which is stuck"},
 		{"queued behind an orphan", spec{phase: phaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(restarted(30)),
 			[]spec{{name: "other", phase: phaseInProgress, started: 90, changed: 80, done: 9, total: 19}}, Stuck, "waits for other, which is orphaned"},
+		{"queued behind one behind a stuck one", spec{phase: phaseQueued, position: 2, total: -1, created: 20, changed: 20, includes: []string{"x"}},
+			with(func(s *Surroundings) { s.Server.ConcurrentBackups = 3 }), []spec{
+				{name: "other", phase: phaseInProgress, started: 90, changed: 80, done: 9, total: 9, includes: []string{"y"}},
+				{name: "between", phase: phaseQueued, position: 1, total: -1, created: 20, changed: 20, includes: []string{"x", "y"}}},
+			Stuck, "waits for other, which is stuck"},
 		{"queue stalled", spec{phase: phaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(), nil,
 			Stuck, "queue stalled: free to start for 20m, but Velero starts nothing"},
 		{"queue moves in a moment", spec{phase: phaseQueued, position: 1, total: -1, created: 20, changed: 20},
@@ -197,6 +206,14 @@ func TestVerdicts(t *testing.T) {
 		{"completed, but volumes failed", spec{phase: phaseCompleted, started: 60, ended: 58, changed: 58, done: 9, total: 9, volumes: []Volume{
 			volume(PodVolumeBackup, "a", volumeFailed, 0, 9, 60, 58), volume(PodVolumeBackup, "b", volumeCompleted, 9, 9, 60, 58)}}, with(), nil,
 			"", "Completed, but 1 of its 2 volumes failed, 9 items"},
+		{"failed, but a volume goes on", spec{phase: phaseFailed, started: 60, ended: 58, changed: 58, done: 9, total: 9, reason: "no",
+			volumes: []Volume{volume(DataUpload, "a", volumeInProgress, 0, 9, 60, 58)}}, with(), nil,
+			"", "Failed after 2m at 9 of 9 items: no; 1 of its 1 volume not ended"},
+		{"completed, being deleted", spec{phase: phaseCompleted, kind: Restore, started: 60, ended: 58, changed: 58, done: 9, total: 9,
+			restore: func(r *velerov1.Restore) {
+				at := metav1.NewTime(minutesAgo(5))
+				r.DeletionTimestamp, r.Finalizers = &at, []string{"restores.velero.io/external-resources-finalizer"}
+			}}, with(), nil, "", "Completed in 2m, 9 items; being deleted"},
 		{"partially failed", spec{phase: phasePartiallyFailed, started: 60, ended: 56, changed: 56, done: 88, total: 88, errors: 2, warnings: 5}, with(), nil,
 			"", "PartiallyFailed after 4m, 88 items, 2 errors, 5 warnings"},
 		{"partially failed without progress", spec{phase: phasePartiallyFailed, kind: Restore, started: 60, ended: 60, changed: 60, total: -1, errors: 1}, with(), nil,
