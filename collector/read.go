@@ -37,6 +37,7 @@ func Read(ctx context.Context, r io.Reader, limits Limits) (*Index, error) {
 // and back.
 type pump struct {
 	done <-chan struct{}
+	why  func() error // what ended done
 	full chan *inflate.Block
 	free chan *inflate.Block
 	last *inflate.Block
@@ -48,7 +49,7 @@ type pump struct {
 const pumpBlocks = 4
 
 func startPump(ctx context.Context, r io.Reader, limits Limits) *pump {
-	p := &pump{done: ctx.Done(), full: make(chan *inflate.Block, pumpBlocks), free: make(chan *inflate.Block, pumpBlocks)}
+	p := &pump{done: ctx.Done(), why: ctx.Err, full: make(chan *inflate.Block, pumpBlocks), free: make(chan *inflate.Block, pumpBlocks)}
 	for range pumpBlocks {
 		p.free <- &inflate.Block{}
 	}
@@ -129,6 +130,6 @@ func (p *pump) next() ([]byte, error) {
 		p.last = b
 		return b.Bytes(), nil
 	case <-p.done:
-		return nil, context.Canceled
+		return nil, p.why()
 	}
 }

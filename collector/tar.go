@@ -54,7 +54,8 @@ type tarReader struct {
 	err     error // of more
 	scratch []byte
 	name    []byte
-	pad     int64 // what is left of the entry before, with padding
+	current entry
+	pad     int64 // what is left of current, with padding
 	maxName int
 }
 
@@ -70,10 +71,11 @@ func (t *tarReader) next() (entry, error) {
 	long.size = -1
 	for {
 		if err := t.skip(t.pad); err != nil {
-			return entry{}, err
+			return t.current, err // it is that one's data that is missing
 		}
 		t.pad = 0
 		e := entry{offset: t.offset()}
+		t.current = e
 		h, err := t.header()
 		if err != nil {
 			return e, err
@@ -124,6 +126,7 @@ func (t *tarReader) next() (entry, error) {
 			e.size = 0
 		}
 		t.pad = padded(e.size)
+		t.current = e
 		return e, nil
 	}
 }
