@@ -7,6 +7,7 @@ import "testing"
 func TestFullBackup(t *testing.T) {
 	h := fullBackup(t)
 	wantEnd(t, h, "Completed")
+	wantTold(t, h)
 	wantPhases(t, h, []string{"", "Queued", "ReadyToStart", "InProgress", "Finalizing", "Completed"})
 	last := h.State().Progress
 	if last == nil || last.Done != last.Total || last.Total < 1700 {

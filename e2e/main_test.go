@@ -25,10 +25,12 @@ const full = "full"
 // needs, so that a slow machine fails none.
 const patience = 8 * time.Minute
 
-// The lab and its recorder, which all tests share.
+// The lab, what a raw watch records of it and what veltui tells of it, which
+// all tests share.
 var (
-	theLab   *lab.Lab
-	recorder *lab.Recorder
+	theLab      *lab.Lab
+	recorder    *lab.Recorder
+	veltuiTells *follower
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -60,20 +62,29 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	code = m.Run()
-	if err := recorder.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
+	for _, err := range []error{veltuiTells.stop(), recorder.Stop()} {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
 	}
 	return code
 }
 
-// prepare starts the recorder and fills the cluster.
+// prepare fills the cluster and starts to watch it, raw and through veltui.
 func prepare(ctx context.Context, step func(string, time.Duration)) error {
 	out, err := os.Create(filepath.Join(theLab.Dir(), "watch.jsonl"))
 	if err != nil {
 		return err
 	}
 	if recorder, err = lab.Record(theLab.Config(), out); err != nil {
+		return err
+	}
+	home, err := os.MkdirTemp(theLab.Dir(), "home-")
+	if err != nil {
+		return err
+	}
+	if veltuiTells, err = follow(theLab.Kubeconfig(), home); err != nil {
 		return err
 	}
 	began := time.Now()

@@ -51,6 +51,7 @@ func TestRestores(t *testing.T) {
 			tt.spec.BackupName = full
 			h := restore(t, tt.name, tt.spec, nil)
 			wantEnd(t, h, "Completed")
+			wantTold(t, h)
 			wantPhases(t, h, restored)
 			wantWhole(t, h, tt.least)
 		})
@@ -92,6 +93,7 @@ func TestRestoreAgainstQuota(t *testing.T) {
 		NamespaceMapping: map[string]string{"ops": target},
 	}, nil)
 	wantEnd(t, h, "PartiallyFailed")
+	wantTold(t, h)
 	wantPhases(t, h, []string{"", "InProgress", "FinalizingPartiallyFailed", "PartiallyFailed"})
 	wantWhole(t, h, 90) // what failed counts as restored
 	if errors := h.Status("errors"); errors < 80 {
@@ -105,11 +107,13 @@ func TestFailedValidation(t *testing.T) {
 	t.Run("restore", func(t *testing.T) {
 		h := restore(t, "invalid", velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: both, ExcludedNamespaces: both}, nil)
 		wantEnd(t, h, "FailedValidation")
+		wantTold(t, h)
 		wantPhases(t, h, []string{"", "FailedValidation"})
 	})
 	t.Run("backup", func(t *testing.T) {
 		h := backup(t, "invalid", velerov1.BackupSpec{IncludedNamespaces: both, ExcludedNamespaces: both}, nil)
 		wantEnd(t, h, "FailedValidation")
+		wantTold(t, h)
 		wantPhases(t, h, []string{"", "Queued", "ReadyToStart", "FailedValidation"})
 	})
 }
@@ -133,6 +137,7 @@ func TestRestoresWaitForTheWorker(t *testing.T) {
 	first, second, third := ended(t, "Restore", "worker-1"), ended(t, "Restore", "worker-2"), ended(t, "Restore", "worker-3")
 	for _, h := range []lab.History{first, second, third} {
 		wantEnd(t, h, "Completed")
+		wantTold(t, h)
 		wantPhases(t, h, restored)
 	}
 	if began, freed := second.Since("InProgress"), first.Since("Finalizing"); began.Before(freed) {

@@ -78,7 +78,7 @@ func (h History) States() []State {
 	var states []State
 	for _, e := range h {
 		s := stateOf(e.Object)
-		if len(states) > 0 && same(states[len(states)-1], s) {
+		if len(states) > 0 && states[len(states)-1].Equal(s) {
 			continue
 		}
 		states = append(states, s)
@@ -86,11 +86,28 @@ func (h History) States() []State {
 	return states
 }
 
-func same(a, b State) bool {
-	if a.Phase != b.Phase || (a.Progress == nil) != (b.Progress == nil) {
+// Equal reports whether two states say the same.
+func (s State) Equal(o State) bool {
+	if s.Phase != o.Phase || (s.Progress == nil) != (o.Progress == nil) {
 		return false
 	}
-	return a.Progress == nil || *a.Progress == *b.Progress
+	return s.Progress == nil || *s.Progress == *o.Progress
+}
+
+func (s State) String() string {
+	if s.Progress == nil {
+		return s.Phase
+	}
+	return fmt.Sprintf("%s %d/%d", s.Phase, s.Progress.Done, s.Progress.Total)
+}
+
+// Describe puts states into one line.
+func Describe(states []State) string {
+	words := make([]string, len(states))
+	for i, s := range states {
+		words[i] = s.String()
+	}
+	return strings.Join(words, " > ")
 }
 
 // Phases are the phases as they changed. A job without one yet is "".
