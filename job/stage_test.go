@@ -178,7 +178,7 @@ func TestHowTheBarEnds(t *testing.T) {
 }
 
 func TestAnotherJobOfTheSameName(t *testing.T) {
-	old := spec{name: "j", phase: phaseCompleted, started: 1, done: 9, total: 9}.job(t)
+	old := spec{name: "j", phase: phaseInProgress, started: 1, done: 6, total: 9}.job(t)
 	in := spec{name: "j", total: -1}.input()
 	in.Backup.UID = "another"
 	j := Next(old, in)
@@ -247,6 +247,8 @@ func TestBounds(t *testing.T) {
 			restore: annotated("velero.io/pod-volume-timeout", "90m")}, StageVolumes, -30, "fs-backup-timeout"},
 		{"volumes, annotated with nonsense", spec{phase: phaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
 			restore: annotated("velero.io/pod-volume-timeout", "soon")}, StageVolumes, -180, "fs-backup-timeout"},
+		{"volumes, annotated with less than nothing", spec{phase: phaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
+			restore: annotated("velero.io/pod-volume-timeout", "-5m")}, StageVolumes, -180, "fs-backup-timeout"},
 		{"operations", spec{phase: phaseWaiting, started: 60, changed: 30, ops: [3]int{1, 0, 0},
 			restore: func(r *velerov1.Restore) { r.Spec.ItemOperationTimeout = metav1.Duration{Duration: time.Hour} }},
 			StageOperations, -30, "itemOperationTimeout"},

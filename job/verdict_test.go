@@ -130,6 +130,8 @@ func TestVerdicts(t *testing.T) {
 		{"cancelled volume, version unknown", spec{phase: phaseInProgress, started: 20, changed: 5, done: 9, total: 9,
 			volumes: []Volume{volume(PodVolumeBackup, "v", volumeCanceled, 0, 9, 9, 5)}}, with(version17("main")), nil,
 			Stuck, "may hang on a cancelled volume"},
+		{"cancelled volume, version before the bug", spec{phase: phaseInProgress, started: 20, changed: 4, done: 9, total: 9,
+			volumes: []Volume{volume(PodVolumeBackup, "v", volumeCanceled, 0, 9, 9, 4)}}, with(version17("v1.16.2")), nil, Quiet, "all 9 items backed up"},
 		{"cancelled volume, fixed version", spec{phase: phaseInProgress, started: 20, changed: 4, done: 9, total: 9,
 			volumes: []Volume{volume(PodVolumeBackup, "v", volumeCanceled, 0, 9, 9, 4)}}, with(), nil, Quiet, "all 9 items backed up"},
 
@@ -162,6 +164,11 @@ func TestVerdicts(t *testing.T) {
 		{"finalizing, store away", spec{phase: phaseFinalizingPartly, kind: Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable), nil,
 			Stuck, "waits to be finalized: storage location default is unavailable"},
 
+		{"finalizing, one store of two away", spec{phase: phaseFinalizing, kind: Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable,
+			func(s *Surroundings) { s.Locations["other"] = Location{Name: "other", Phase: "Available"} }), nil,
+			Stuck, "storage location default is unavailable, where its backup may lie"},
+		{"finalizing, another store away", spec{phase: phaseFinalizing, location: "mine", started: 60, changed: 3, done: 9, total: 9}, with(unavailable), nil,
+			Waiting, "finalizing for 3m"},
 		{"queued behind a running one", spec{phase: phaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(),
 			[]spec{{name: "other", phase: phaseInProgress, started: 30, changed: 0.1, done: 1, total: 9}}, Waiting, "waits for other: one backup at a time"},
 		{"second in line", spec{phase: phaseQueued, position: 2, total: -1, created: 20, changed: 20}, with(),
@@ -285,4 +292,28 @@ func TestVerdictNamesWhatItDidNotSee(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Only what Velero writes counts as movement: a person who touches an
+// annotation does not bring an orphan back to life.
+func TestATouchIsNoProgress(t *testing.T) {
+	in := spec{name: "crm", phase: phaseInProgress, started: 60, changed: 50, done: 14, total: 140}.input()
+	touched := metav1.NewTime(minutesAgo(1))
+	in.Backup.ManagedFields = append(in.Backup.ManagedFields, metav1.ManagedFieldsEntry{Manager: "kubectl-annotate", Time: &touched})
+	j := Next(nil, in)
+	if !j.Changed.Equal(minutesAgo(1)) {
+		t.Errorf("changed %v, want the touch", j.Changed)
+	}
+	checkVerdict(t, j, j.Verdict(with(restarted(42))), Orphaned, "nobody works on it")
+	checkVerdict(t, j, j.Verdict(with()), Stuck, "quiet for 50m")
+
+	later := in
+	later.Backup = in.Backup.DeepCopy()
+	later.Backup.ResourceVersion = "touched"
+	later.Backup.Annotations = map[string]string{"a": "b"}
+	j = Next(j, later)
+	if !j.Changed.Equal(noon) {
+		t.Errorf("changed %v, want when it was seen", j.Changed)
+	}
+	checkVerdict(t, j, j.Verdict(with()), Stuck, "quiet for 50m")
 }
