@@ -56,7 +56,12 @@ func compileGlob(word string) (g glob.Glob, err error) {
 	return g, nil
 }
 
-func (p patterns) match(s string) bool {
+func (p patterns) match(s string) (matched bool) {
+	defer func() {
+		if recover() != nil {
+			matched = false // a pattern that the library fails on matches nothing
+		}
+	}()
 	for _, g := range p.globs {
 		if g.Match(s) {
 			return true
@@ -77,7 +82,7 @@ func newFilter(includes, excludes []string) *filter {
 	return &filter{includes: newPatterns(includes), excludes: newPatterns(excludes), memo: map[string]bool{}}
 }
 
-// includes says whether s is let through. An empty include list means all.
+// lets says whether s is let through. An empty include list means all.
 func (f *filter) lets(s string) bool {
 	verdict, known := f.memo[s]
 	if !known {

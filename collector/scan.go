@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"unicode/utf8"
 )
 
 var (
@@ -98,14 +99,14 @@ func stringEnd(b []byte, i int) int {
 }
 
 // text returns the string at hand; ok is false if the value is no string, and
-// then it is skipped. The bytes are part of the input unless there are escapes.
+// then it is skipped. The bytes are part of the input unless there are escapes or bad UTF-8.
 func (s *scanner) text() (text []byte, ok bool) {
 	if s.peek() != '"' {
 		s.skip()
 		return nil, false
 	}
 	text = s.raw()
-	if bytes.IndexByte(text, '\\') < 0 {
+	if bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
 		return text, s.err == nil
 	}
 	var decoded string
