@@ -1,0 +1,81 @@
+package collector
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/veltui/veltui/testbed"
+)
+
+// TestDiscovery holds the built-in table, and the way words are resolved,
+// against a real API server with Velero's CRDs.
+func TestDiscovery(t *testing.T) {
+	plane := testbed.ForTest(t, testbed.Options{})
+	client, err := discovery.NewDiscoveryClientForConfig(plane.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists, err := client.ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := LiveDiscovery(lists)
+	t.Run("built in", func(t *testing.T) {
+		key := func(r Resource) string { return r.Group + "/" + r.Name }
+		got, want := slices.Concat(kubernetes, veleroKinds), slices.Clone(live.Resources)
+		for _, list := range [][]Resource{got, want} {
+			slices.SortFunc(list, func(a, b Resource) int { return cmp.Compare(key(a), key(b)) })
+			for i := range list {
+				list[i].ShortNames = append([]string{}, list[i].ShortNames...)
+			}
+		}
+		for i := range min(len(got), len(want)) {
+			if !reflect.DeepEqual(got[i], want[i]) {
+				t.Fatalf("built in %+v, served %+v", got[i], want[i])
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%d built in, %d served", len(got), len(want))
+		}
+	})
+	t.Run("words", func(t *testing.T) {
+		groups, err := restmapper.GetAPIGroupResources(client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mapper := restmapper.NewDiscoveryRESTMapper(groups)
+		var words []string
+		for _, r := range live.Resources {
+			for _, name := range []string{r.Name, r.Singular, strings.ToUpper(r.Name), r.Kind} {
+				words = append(words, name, name+"."+r.Group, name+"."+r.Group[:len(r.Group)/2], name+".nosuch")
+			}
+		}
+		for _, word := range words {
+			want, err := mapper.ResourceFor(schema.ParseGroupResource(word).WithVersion(""))
+			got, ok := resolve(live.Resources, word)
+			if ok != (err == nil) || ok && got.groupResource() != want.GroupResource().String() {
+				t.Errorf("%s: %q %v, the REST mapper says %q, %v", word, got.groupResource(), ok, want.GroupResource(), err)
+			}
+			offline, _ := resolve(offline(nil), word)
+			if ok && offline.groupResource() != got.groupResource() {
+				t.Errorf("%s: %q offline, %q live", word, offline.groupResource(), got.groupResource())
+			}
+		}
+	})
+	for short, want := range map[string]string{
+		"po": "pods", "cm": "configmaps", "deploy": "deployments.apps", "hpa": "horizontalpodautoscalers.autoscaling",
+		"ing": "ingresses.networking.k8s.io", "crd": dirCRDs, "sc": "storageclasses.storage.k8s.io", "ev": "events",
+		"bsl": "backupstoragelocations.velero.io", "pc": dirPriorityClasses, "ev.events.k8s.io": "events.events.k8s.io",
+	} {
+		if r, ok := resolve(live.Resources, short); !ok || r.groupResource() != want {
+			t.Errorf("%s: %q, want %q", short, r.groupResource(), want)
+		}
+	}
+}
