@@ -156,15 +156,7 @@ func (b *builder) index() *Index {
 		rank[p] = uint32(r)
 	}
 
-	order := make([]uint32, len(b.bucket))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(i, j uint32) int {
-		return cmp.Or(cmp.Compare(rank[b.bucket[i]], rank[b.bucket[j]]),
-			bytes.Compare(b.names.bytes(i), b.names.bytes(j)), cmp.Compare(i, j))
-	})
-
+	order := b.sorted(rank)
 	const gone = ^uint32(0)
 	now := make([]uint32, len(order)) // new number of each item
 	x.setOf = make([]uint32, 0, len(order))
@@ -200,4 +192,33 @@ func (b *builder) index() *Index {
 	}
 	slices.SortStableFunc(x.kinds, func(a, b definition) int { return cmp.Compare(a.item, b.item) })
 	return x
+}
+
+// sorted orders items by the rank of their place, then by name, then as they
+// came.
+func (b *builder) sorted(rank []uint32) []uint32 {
+	// A counting sort by place leaves little to compare.
+	start := make([]int, len(rank)+1)
+	for _, where := range b.bucket {
+		start[rank[where]+1]++
+	}
+	for r := range rank {
+		start[r+1] += start[r]
+	}
+	order := make([]uint32, len(b.bucket))
+	next := slices.Clone(start)
+	for item, where := range b.bucket {
+		r := rank[where]
+		order[next[r]] = uint32(item)
+		next[r]++
+	}
+	byName := func(i, j uint32) int {
+		return cmp.Or(bytes.Compare(b.names.bytes(i), b.names.bytes(j)), cmp.Compare(i, j))
+	}
+	for r := range rank {
+		if place := order[start[r]:start[r+1]]; !slices.IsSortedFunc(place, byName) {
+			slices.SortFunc(place, byName)
+		}
+	}
+	return order
 }

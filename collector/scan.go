@@ -228,12 +228,16 @@ func (s *scanner) skipNested() {
 		c := b[i]
 		switch class[c] {
 		case quote:
-			end := stringEnd(b, i+1)
-			if end < 0 {
+			// Most strings hold no backslash before a quote.
+			n := bytes.IndexByte(b[i+1:], '"')
+			if n > 0 && b[i+n] == '\\' {
+				n = stringEnd(b, i+1) - i - 1
+			}
+			if n < 0 {
 				s.fail(errJSONEnd)
 				return
 			}
-			i = end
+			i += n + 1
 		case opener:
 			if len(open)+s.depth >= maxDepth {
 				s.fail(errJSONDepth)
