@@ -2,11 +2,29 @@
 // and offers what it knows as one immutable [Snapshot] at a time.
 //
 // Its door is [New], which makes a [Watcher], and [Watcher.Next], which waits
-// for a snapshot newer than the last one. Informers write into a store and set
-// a signal of capacity one; they never wait for a reader, and however many
+// for a snapshot newer than the last one. The watches write into a [Store] and
+// set a signal of capacity one; they never wait for a reader, and however many
 // events come, a reader that is slow sees fewer snapshots, never old ones.
 //
 // A kind that cannot be watched (its CRD is missing, RBAC forbids it) is left
 // out and named in the snapshot's sources; it never stops the others. While
 // the API server is away the last data stays, with its age.
+//
+// # How it is put together
+//
+// A connection is one set of credentials. Over it, a heartbeat asks the API
+// server for its version, because an open watch cannot tell a server that hangs
+// from one that has no news; and one source for each kind lists and watches.
+// Their requests pass a gate in the transport, which is shut while the heartbeat
+// gets no answer: nobody backs off on his own then, and all list again at once
+// when the server is back. Renewed credentials make a new connection; the store
+// keeps what it has.
+//
+// A source is client-go's Reflector, with the store as its target, and not a
+// controller-runtime cache or a shared informer, which put another store and
+// unbounded queues behind the same Reflector. So a source is called live when,
+// and not some time before, all that the server has listed is in the store:
+// the first snapshot after an outage that says live is right. A change of the
+// credentials or a missing CRD replaces a kind as a whole, deletions included,
+// and each object is held once.
 package watch

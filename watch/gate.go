@@ -23,6 +23,8 @@ type gate struct {
 	passable chan struct{}
 	open     bool
 	flights  map[*flight]struct{}
+	// answers counts the pieces that were read of all answers.
+	answers atomic.Uint64
 }
 
 // flight is a request whose answer is still being read.
@@ -131,6 +133,9 @@ func (g *gate) cut() {
 // Read passes on what it reads, and reports a connection that breaks.
 func (f *flight) Read(p []byte) (int, error) {
 	n, err := f.ReadCloser.Read(p)
+	if n > 0 {
+		f.gate.answers.Add(1)
+	}
 	if err != nil && err != io.EOF && !f.closed.Load() {
 		f.gate.suspect()
 	}

@@ -56,9 +56,15 @@ type heartbeat struct {
 func (h *heartbeat) run(ctx context.Context, c *connection) {
 	backoff := h.timing.retry
 	for failures := 0; ; {
+		heard := c.gate.answers.Load()
 		offset, err := h.ask(ctx, c)
 		if ctx.Err() != nil {
 			return
+		}
+		if errors.Is(err, context.DeadlineExceeded) && c.gate.answers.Load() != heard {
+			// A busy server that still tells its watches lives, and must not
+			// be made to list everything again.
+			offset, err = h.pulse.read().offset, nil
 		}
 		if err == nil {
 			failures, backoff = 0, h.timing.retry

@@ -31,38 +31,45 @@ type asked struct{ flag, env, context string }
 // findPlace decides which namespace to watch: the one that was asked for, else
 // the context's if it holds a BackupStorageLocation, else one that does: velero
 // first, then by name. If nobody may look everywhere, or there is none, it
-// tries the usual ones. It fails only if the API server gives no answer.
+// tries the usual ones. It fails if the API server gives no usable answer and
+// no namespace was asked for.
 func findPlace(ctx context.Context, c client.Client, a asked) (place, error) {
-	found, search, err := searchLocations(ctx, c)
-	if err != nil {
-		return place{}, err
-	}
 	p := place{namespace: a.flag, from: FromFlag}
 	if p.namespace == "" {
 		p = place{namespace: a.env, from: FromEnv}
 	}
-	if p.namespace == "" && a.context != "" {
-		held, err := holdsLocation(ctx, c, a.context)
+	named := p.namespace != ""
+	found, search, err := searchLocations(ctx, c)
+	if err == nil && !named {
+		p, err = choose(ctx, c, a.context, found)
+	}
+	if err == nil {
+		p.others = slices.DeleteFunc(slices.Clone(found), func(ns string) bool { return ns == p.namespace })
+		if !slices.Contains(found, p.namespace) && p.from != FromContext {
+			p.notice, err = noticeFor(ctx, c, p, search)
+		}
+	}
+	if err != nil && named {
+		p.notice, err = words(err), nil
+	}
+	return p, err
+}
+
+// choose takes a namespace that nobody has asked for.
+func choose(ctx context.Context, c client.Client, contextNamespace string, found []string) (place, error) {
+	if contextNamespace != "" {
+		held, err := holdsLocation(ctx, c, contextNamespace)
 		if err != nil {
 			return place{}, err
 		}
 		if held == yes {
-			p = place{namespace: a.context, from: FromContext}
+			return place{namespace: contextNamespace, from: FromContext}, nil
 		}
 	}
-	if p.namespace == "" && len(found) > 0 {
-		p = place{namespace: found[0], from: FromSearch}
+	if len(found) > 0 {
+		return place{namespace: found[0], from: FromSearch}, nil
 	}
-	if p.namespace == "" {
-		if p, err = fallBack(ctx, c); err != nil {
-			return place{}, err
-		}
-	}
-	p.others = slices.DeleteFunc(slices.Clone(found), func(ns string) bool { return ns == p.namespace })
-	if !slices.Contains(found, p.namespace) && p.from != FromContext {
-		p.notice, err = noticeFor(ctx, c, p, search)
-	}
-	return p, err
+	return fallBack(ctx, c)
 }
 
 // answer is what a question to the API server led to.

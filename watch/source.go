@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -77,8 +76,7 @@ func (s *source) reset() {
 
 // run lists and watches until ctx ends.
 func (s *source) run(ctx context.Context, c client.WithWatch, namespace string) {
-	logger := logr.FromSlogHandler(s.log.Handler())
-	ctx = klog.NewContext(ctx, logger)
+	logger := klog.FromContext(ctx)
 	reflector := cache.NewReflectorWithOptions(s.listWatch(c, namespace), s.kind.example, intake{s},
 		cache.ReflectorOptions{Name: s.kind.resource, Logger: &logger, Backoff: &sourceRetry})
 	for backoff := sourceRetry; ; {

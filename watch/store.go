@@ -181,6 +181,7 @@ func (s *Store) clear() {
 	s.deletions = shelf[*velerov1.DeleteBackupRequest]{}
 	s.pods = shelf[*corev1.Pod]{}
 	s.server, s.agents = job.Server{}, nil
+	s.journal.take()
 }
 
 // count is how many objects of a kind are held.

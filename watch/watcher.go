@@ -8,7 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
 )
 
 // ErrStopped is what [Watcher.Next] returns once the Watcher has stopped.
@@ -27,9 +30,10 @@ type Watcher struct {
 	beats   *heartbeat
 
 	latest atomic.Pointer[Snapshot]
-	first  atomic.Bool
-	stop   context.CancelFunc
-	done   chan struct{}
+	// begun is true once Next has returned a snapshot.
+	begun atomic.Bool
+	stop  context.CancelFunc
+	done  chan struct{}
 
 	mu sync.Mutex
 	// place is where Velero is; its namespace is empty until that is known.
@@ -77,6 +81,8 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 	w.health = Health{State: Connecting, Since: o.Clock()}
 	w.latest.Store(w.snapshot())
 	w.store.signal()
+	// client-go logs to what it finds in the context, else to the terminal.
+	ctx = klog.NewContext(ctx, logr.FromSlogHandler(o.Log.Handler()))
 	ctx, w.stop = context.WithCancel(ctx)
 	go w.run(ctx, c)
 	return w, nil
@@ -102,7 +108,7 @@ func (w *Watcher) Next(ctx context.Context) (*Snapshot, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if w.opts.Window > 0 && w.first.Swap(true) {
+	if w.opts.Window > 0 && w.begun.Swap(true) {
 		timer := time.NewTimer(w.opts.Window)
 		defer timer.Stop()
 		select {
@@ -191,6 +197,7 @@ func (w *Watcher) follow(ctx context.Context, c *connection) {
 	})
 	all.Go(func() { w.watchPlaces(ctx, c) })
 	all.Wait()
+	utilnet.CloseIdleConnectionsFor(c.direct)
 }
 
 // watchPlaces watches the namespace that Velero is found in. It looks again

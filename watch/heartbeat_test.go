@@ -1,0 +1,367 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+)
+
+// stub is an API server that answers as the test says.
+type stub struct {
+	*httptest.Server
+	asked atomic.Int32
+}
+
+func newStub(t *testing.T, answer http.HandlerFunc) *stub {
+	t.Helper()
+	s := &stub{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.asked.Add(1)
+		answer(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *stub) connect(t *testing.T) *connection {
+	t.Helper()
+	c, err := connect(&rest.Config{Host: s.URL}, "veltui/test", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+func TestHeartbeatKnowsLifeFromDeath(t *testing.T) {
+	released := make(chan struct{})
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		want   error
+		words  string
+	}{
+		"ok":           {status(200), nil, ""},
+		"forbidden":    {status(403), nil, ""},
+		"not found":    {status(404), nil, ""},
+		"throttled":    {status(429), nil, ""},
+		"unauthorized": {status(401), errRejected, "401 Unauthorized"},
+		"starting":     {status(503), nil, "503 Service Unavailable"},
+		"silent": {func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-r.Context().Done():
+			case <-released:
+			}
+		}, context.DeadlineExceeded, "no answer within"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStub(t, c.answer)
+			h := &heartbeat{timing: timing{patience: 200 * time.Millisecond}, clock: time.Now}
+			if name != "silent" {
+				h.timing.patience = enough
+			}
+			_, err := h.ask(t.Context(), s.connect(t))
+			if (err == nil) != (c.words == "") || c.want != nil && !errors.Is(err, c.want) {
+				t.Fatalf("got %v", err)
+			}
+			if err != nil && !strings.Contains(words(err), c.words) {
+				t.Errorf("%q does not say %q", words(err), c.words)
+			}
+		})
+	}
+	close(released)
+	t.Run("refused", func(t *testing.T) {
+		s := newStub(t, status(200))
+		c := s.connect(t)
+		s.Close()
+		h := &heartbeat{timing: timing{patience: enough}, clock: time.Now}
+		if _, err := h.ask(t.Context(), c); err == nil || !strings.Contains(err.Error(), "refused") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestClockOffset(t *testing.T) {
+	now := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		date string
+		want time.Duration
+	}{
+		{now.Format(http.TimeFormat), 0},
+		{now.Add(-time.Second).Format(http.TimeFormat), 0},
+		{now.Add(time.Hour).Format(http.TimeFormat), time.Hour},
+		{now.Add(-10 * time.Minute).Format(http.TimeFormat), -10 * time.Minute},
+		{"", 0},
+		{"yesterday", 0},
+	} {
+		// The answer took a second, so the middle is half a second later: what
+		// the cut-off of the header makes up for.
+		if got := clockOffset(c.date, now, now.Add(time.Second)); got != c.want {
+			t.Errorf("clockOffset(%q) = %v, want %v", c.date, got, c.want)
+		}
+	}
+}
+
+// TestSnapshotsAreInTheClustersClock lets our own clock be an hour slow.
+func TestSnapshotsAreInTheClustersClock(t *testing.T) {
+	c := newCluster(t)
+	w := c.watch(Options{Namespace: "nowhere", Clock: func() time.Time { return time.Now().Add(-time.Hour) }})
+	s := w.until("the watch is live", func(s *Snapshot) bool { return isLive(s) && s.ClockOffset != 0 })
+	if off := (s.ClockOffset - time.Hour).Abs(); off > time.Minute {
+		t.Errorf("offset %v", s.ClockOffset)
+	}
+	if off := time.Since(s.At).Abs(); off > time.Minute {
+		t.Errorf("taken at %v, which is %v off", s.At, off)
+	}
+	if off := time.Since(s.Surroundings(time.Now().Add(-time.Hour)).Now).Abs(); off > time.Minute {
+		t.Errorf("verdicts are told a time that is %v off", off)
+	}
+}
+
+// TestGateHoldsRequestsBack checks that a server which is away costs nothing:
+// while the heartbeat waits for its next attempt, no list reaches it.
+func TestGateHoldsRequestsBack(t *testing.T) {
+	var alive atomic.Bool
+	s := newStub(t, func(w http.ResponseWriter, r *http.Request) {
+		if !alive.Load() {
+			w.WriteHeader(503)
+			return
+		}
+		io.WriteString(w, "{}")
+	})
+	c := s.connect(t)
+	changed := make(chan struct{}, 100)
+	h := &heartbeat{
+		timing:  timing{period: time.Hour, patience: enough, retry: wait.Backoff{Duration: time.Hour}},
+		clock:   time.Now,
+		pulse:   &pulse{changed: func() { changed <- struct{}{} }},
+		kick:    make(chan struct{}, 1),
+		renew:   func() bool { return false },
+		revived: func() {},
+		denied:  func() bool { return false },
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); h.run(ctx, c) }()
+	<-changed
+
+	answers := make(chan error, 20)
+	for range cap(answers) {
+		go func() {
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/apis", nil)
+			if err == nil {
+				var answer *http.Response
+				if answer, err = c.gate.RoundTrip(r); err == nil {
+					answer.Body.Close()
+				}
+			}
+			answers <- err
+		}()
+	}
+	gone, end := context.WithCancel(ctx)
+	end()
+	r, _ := http.NewRequestWithContext(gone, http.MethodGet, s.URL, nil)
+	if _, err := c.gate.RoundTrip(r); !errors.Is(err, context.Canceled) {
+		t.Errorf("a request that was given up ended with %v", err)
+	}
+	if n := s.asked.Load(); n != 1 {
+		t.Errorf("the server was asked %d times, want 1", n)
+	}
+	if p := h.pulse.read(); !p.lost || p.denied || time.Until(p.retryAt) < time.Minute {
+		t.Errorf("pulse %+v", p)
+	}
+
+	alive.Store(true)
+	h.kick <- struct{}{}
+	for range cap(answers) {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+	cancel()
+	<-done
+}
+
+// flaky fails as often as it is told.
+type flaky struct {
+	failures int
+	calls    int
+	body     io.ReadCloser
+}
+
+func (f *flaky) RoundTrip(*http.Request) (*http.Response, error) {
+	if f.calls++; f.calls <= f.failures {
+		return nil, errors.New("connection refused")
+	}
+	return &http.Response{StatusCode: 200, Body: f.body}, nil
+}
+
+func TestGateTriesReadsOnceMore(t *testing.T) {
+	for _, c := range []struct {
+		method          string
+		failures, calls int
+		ok              bool
+	}{
+		{http.MethodGet, 0, 1, true},
+		{http.MethodGet, 1, 2, true},
+		{http.MethodGet, 2, 2, false},
+		{http.MethodPost, 1, 1, false},
+	} {
+		f := &flaky{failures: c.failures, body: http.NoBody}
+		g := newGate(f)
+		g.unlock()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { // The heartbeat finds the server alive.
+			select {
+			case <-g.suspected:
+				g.unlock()
+			case <-ctx.Done():
+			}
+		}()
+		r, err := http.NewRequestWithContext(ctx, c.method, "http://x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := g.RoundTrip(r)
+		if (err == nil) != c.ok || f.calls != c.calls {
+			t.Errorf("%s after %d failures: %d calls, %v", c.method, c.failures, f.calls, err)
+		}
+		if err == nil {
+			answer.Body.Close()
+		}
+		cancel()
+		if len(g.flights) != 0 {
+			t.Errorf("%d requests are still noted", len(g.flights))
+		}
+	}
+}
+
+func TestGateCutsWhatIsOpen(t *testing.T) {
+	opened := make(chan struct{})
+	s := newStub(t, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "x")
+		w.(http.Flusher).Flush()
+		close(opened)
+		<-r.Context().Done()
+	})
+	c := s.connect(t)
+	c.gate.unlock()
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
+	answer, err := c.gate.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-opened
+	if _, err := answer.Body.Read(make([]byte, 1)); err != nil || c.gate.answers.Load() == 0 {
+		t.Errorf("%v; %d pieces were counted", err, c.gate.answers.Load())
+	}
+	c.gate.cut()
+	if _, err := answer.Body.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("an answer that was cut ends with %v", err)
+	}
+	answer.Body.Close()
+}
+
+// TestBusyServerIsNotCut has a server that never answers the heartbeat in time,
+// but goes on telling a watch.
+func TestBusyServerIsNotCut(t *testing.T) {
+	g := newGate(nil)
+	cut := make(chan struct{})
+	g.flights[&flight{gate: g, cancel: func() { close(cut) }}] = struct{}{}
+	asked := make(chan struct{})
+	busy := transport(func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		g.answers.Add(1)
+		asked <- struct{}{}
+		return nil, r.Context().Err()
+	})
+	h := &heartbeat{
+		timing:  timing{period: time.Millisecond, patience: time.Millisecond},
+		clock:   time.Now,
+		pulse:   &pulse{changed: func() {}},
+		renew:   func() bool { return false },
+		revived: func() {},
+		denied:  func() bool { return false },
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.run(ctx, &connection{gate: g, direct: busy, version: &url.URL{Scheme: "http", Host: "x"}})
+	}()
+	for range 5 {
+		<-asked
+	}
+	if p := h.pulse.read(); p.lost || !p.heard {
+		t.Errorf("pulse %+v", p)
+	}
+	select {
+	case <-cut:
+		t.Error("the watch was cut")
+	default:
+	}
+	cancel()
+	for {
+		select {
+		case <-asked:
+		case <-done:
+			return
+		}
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+func TestBrokenAnswerRaisesSuspicion(t *testing.T) {
+	f := &flaky{body: io.NopCloser(brokenReader{})}
+	g := newGate(f)
+	g.unlock()
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x", nil)
+	answer, err := g.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := answer.Body.Read(make([]byte, 1)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v", err)
+	}
+	select {
+	case <-g.suspected:
+	default:
+		t.Error("nobody was told")
+	}
+	answer.Body.Close()
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestSameAccess(t *testing.T) {
+	a := &rest.Config{Host: "https://x", BearerToken: "t", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("ca")}}
+	b := rest.CopyConfig(a)
+	b.Dial = nil
+	b.WarningHandler = rest.NoWarnings{}
+	b.WrapTransport = func(rt http.RoundTripper) http.RoundTripper { return rt }
+	if !sameAccess(a, b) {
+		t.Error("the same credentials are told apart")
+	}
+	b.BearerToken = "u"
+	if sameAccess(a, b) {
+		t.Error("another token is not noticed")
+	}
+}
