@@ -195,17 +195,15 @@ func (s *Sim) advanceBackup(ctx context.Context, run *backupRun) {
 		s.writeBackupProgress(ctx, run, len(run.found.listed), 0)
 	case storing:
 		s.storeItems(ctx, run)
-		switch {
-		case run.next == len(run.found.listed):
+		s.tickBackupProgress(ctx, run)
+		if run.next == len(run.found.listed) {
 			run.stage = awaitingVolumes
-		case run.changed && s.now.Sub(run.patched) >= progressPeriod:
-			done := len(run.record.Items)
-			s.writeBackupProgress(ctx, run, done+run.left+len(run.found.listed)-run.next, done)
 		}
 	case awaitingVolumes:
 		// The last progress is written only when the volumes have ended, so
-		// until then the bar stands just below full (pkg/backup/backup.go).
-		if s.gatherPodVolumes(run) && s.now.Sub(run.patched) >= progressPeriod {
+		// until then the bar stands at or just below full (pkg/backup/backup.go).
+		s.tickBackupProgress(ctx, run)
+		if s.gatherPodVolumes(run) {
 			storeDefinitions(run)
 			done := len(run.record.Items)
 			s.writeBackupProgress(ctx, run, done, done)
@@ -220,6 +218,15 @@ func (s *Sim) advanceBackup(ctx context.Context, run *backupRun) {
 		}
 	case leaving:
 		s.leaveBackup(ctx, run)
+	}
+}
+
+// tickBackupProgress writes the progress once a second if it has changed.
+// Items that were left out stay in the total until the last write.
+func (s *Sim) tickBackupProgress(ctx context.Context, run *backupRun) {
+	if run.changed && s.now.Sub(run.patched) >= progressPeriod {
+		done := len(run.record.Items)
+		s.writeBackupProgress(ctx, run, done+run.left+len(run.found.listed)-run.next, done)
 	}
 }
 

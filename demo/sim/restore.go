@@ -22,16 +22,14 @@ type restoreRun struct {
 	source  *BackupRecord
 	work    *restoreWork
 
-	began     time.Time
-	worked    time.Time
-	credit    time.Duration
-	patched   time.Time
-	changed   bool
-	ticking   bool // whether a first item has been handled
-	stage     restoreStage
-	until     time.Time
-	last      *lastPatch
-	hasFailed bool
+	began   time.Time
+	worked  time.Time
+	credit  time.Duration
+	patched time.Time
+	changed bool
+	stage   restoreStage
+	until   time.Time
+	last    *lastPatch
 }
 
 type restoreStage int
@@ -182,9 +180,7 @@ func (s *Sim) advanceRestore(ctx context.Context, run *restoreRun) {
 		s.restoreItems(ctx, run)
 		switch {
 		case run.work.done():
-			if s.now.Sub(run.patched) < progressPeriod {
-				return
-			}
+			// The last write does not wait for its second.
 			restored := run.work.restored()
 			s.writeRestoreProgress(ctx, run, restored, restored)
 			run.stage = awaitingPodVolumes

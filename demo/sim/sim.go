@@ -30,6 +30,9 @@ type Options struct {
 	ConcurrentBackups int
 	// Pace is how fast things go; the zero Pace is [DefaultPace].
 	Pace Pace
+	// Wrote is called after each write with the simulated instant and the API
+	// server's answer, from within Step; may be nil.
+	Wrote func(at time.Time, answer client.Object)
 	// Log gets one line for what a real server would log as a warning or an
 	// error; nil drops them.
 	Log func(format string, args ...any)
@@ -138,6 +141,9 @@ func New(ctx context.Context, o Options, stamp time.Time) (*Sim, error) {
 	o.ConcurrentBackups = max(o.ConcurrentBackups, 1)
 	if o.Pace == (Pace{}) {
 		o.Pace = DefaultPace
+	}
+	if o.Wrote == nil {
+		o.Wrote = func(time.Time, client.Object) {}
 	}
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}

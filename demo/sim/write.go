@@ -25,6 +25,7 @@ func patch[T client.Object](ctx context.Context, s *Sim, known *objects[T], obje
 		return object, err
 	}
 	known.put(updated)
+	s.Wrote(s.now, updated)
 	return updated, nil
 }
 
@@ -34,6 +35,7 @@ func create[T client.Object](ctx context.Context, s *Sim, known *objects[T], obj
 		return object, err
 	}
 	known.put(object)
+	s.Wrote(s.now, object)
 	return object, nil
 }
 
