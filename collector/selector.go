@@ -17,6 +17,7 @@ type selection struct {
 	and  labels.Selector
 	or   []labels.Selector
 	memo []int8 // 0 unknown, 1 selected, -1 not
+	set  labelSet
 }
 
 func newSelection(x *Index, spec velerov1.RestoreSpec) (*selection, error) {
@@ -36,6 +37,7 @@ func newSelection(x *Index, spec velerov1.RestoreSpec) (*selection, error) {
 	}
 	if s.all = s.and.Empty() && len(s.or) == 0; !s.all {
 		s.memo = make([]int8, x.sets.len())
+		s.set = labelSet{text: string(x.strings.data), end: x.strings.end, ids: map[string]uint32{}}
 	}
 	return s, nil
 }
@@ -48,14 +50,14 @@ func (s *selection) selects(item uint32) bool {
 	set := s.x.setOf[item]
 	if s.memo[set] == 0 {
 		s.memo[set] = -1
-		if s.matches(labelSet{s.x, s.x.sets.bytes(set)}) {
+		if s.set.packed = s.x.sets.bytes(set); s.matches(&s.set) {
 			s.memo[set] = 1
 		}
 	}
 	return s.memo[set] > 0
 }
 
-func (s *selection) matches(set labelSet) bool {
+func (s *selection) matches(set *labelSet) bool {
 	if !s.and.Matches(set) {
 		return false
 	}
@@ -67,28 +69,51 @@ func (s *selection) matches(set labelSet) bool {
 	return len(s.or) == 0
 }
 
-// labelSet is one set of an Index as labels.Labels. Of equal keys the last
-// counts, as in encoding/json.
+// labelSet is one set of an Index as labels.Labels. Keys are compared by their
+// number; each is looked up once.
 type labelSet struct {
-	x      *Index
+	text   string // all strings of the Index, so that parts of it need no copy
+	end    []uint32
+	ids    map[string]uint32
 	packed []byte
 }
 
-func (l labelSet) Lookup(key string) (string, bool) {
+func (l *labelSet) at(id uint32) string {
+	if id == 0 {
+		return l.text[:l.end[0]]
+	}
+	return l.text[l.end[id-1]:l.end[id]]
+}
+
+// id is the number of a key, or one that no key has.
+func (l *labelSet) id(key string) uint32 {
+	id, known := l.ids[key]
+	if !known {
+		for id = 0; int(id) < len(l.end) && l.at(id) != key; {
+			id++
+		}
+		l.ids[key] = id
+	}
+	return id
+}
+
+// Lookup returns the last of several equal keys, as encoding/json does.
+func (l *labelSet) Lookup(key string) (string, bool) {
+	id := l.id(key)
 	for i := len(l.packed) - 8; i >= 0; i -= 8 {
-		if string(l.x.strings.bytes(binary.LittleEndian.Uint32(l.packed[i:]))) == key {
-			return l.x.strings.string(binary.LittleEndian.Uint32(l.packed[i+4:])), true
+		if binary.LittleEndian.Uint32(l.packed[i:]) == id {
+			return l.at(binary.LittleEndian.Uint32(l.packed[i+4:])), true
 		}
 	}
 	return "", false
 }
 
-func (l labelSet) Has(key string) bool {
+func (l *labelSet) Has(key string) bool {
 	_, ok := l.Lookup(key)
 	return ok
 }
 
-func (l labelSet) Get(key string) string {
+func (l *labelSet) Get(key string) string {
 	value, _ := l.Lookup(key)
 	return value
 }
