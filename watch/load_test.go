@@ -38,7 +38,7 @@ func realistic(o client.Object) {
 	o.SetLabels(labels)
 	o.SetAnnotations(map[string]string{"velero.io/source-cluster-k8s-gitversion": "v1.36.3", "velero.io/resource-timeout": "10m0s"})
 	o.SetManagedFields([]metav1.ManagedFieldsEntry{
-		{Manager: "velero", Operation: metav1.ManagedFieldsOperationUpdate, Time: &now, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:progress":{}}}`)}},
+		{Manager: "velero", Operation: metav1.ManagedFieldsOperationUpdate, Time: &now, FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:progress":{}}}`)},
 	})
 }
 

@@ -177,7 +177,7 @@ func TestForbiddenKindsNeverStopTheOthers(t *testing.T) {
 	}
 
 	binding := c.grant(ns, "restricted-reader", mayRead(velerov1.SchemeGroupVersion.Group, "restores"), mayRead("", "pods"))
-	s = w.until("what was granted is there by itself", func(s *Snapshot) bool {
+	w.until("what was granted is there by itself", func(s *Snapshot) bool {
 		return len(s.Jobs) == 2 && s.Server.Visible && isLive(s)
 	})
 
