@@ -24,7 +24,7 @@ func (x *Index) MarshalBinary() ([]byte, error) {
 	w := encoder(make([]byte, 0, len(x.strings.data)+len(x.names.data)+len(x.sets.data)+16*len(x.flags)+4096))
 	w = append(w, indexMagic...)
 	w.text(x.formatVersion)
-	w.bools(x.partial, x.namesOnly, x.hasResources)
+	w.bools(x.partial, x.namesOnly)
 	w.number(len(x.problems))
 	for _, p := range x.problems {
 		w.text(p)
@@ -190,7 +190,7 @@ func (r *decoder) table() (t stringTable) {
 func (r *decoder) index() *Index {
 	x := &Index{}
 	x.formatVersion = r.text()
-	x.partial, x.namesOnly, x.hasResources = r.bool(), r.bool(), r.bool()
+	x.partial, x.namesOnly = r.bool(), r.bool()
 	x.problems = r.texts()
 	x.strings, x.names, x.sets = r.table(), r.table(), r.table()
 	if r.bad || !r.checkSets(x) {

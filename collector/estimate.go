@@ -53,9 +53,7 @@ func (x *Index) Estimate(spec RestoreSpec, d Discovery) Estimate {
 	r.run()
 	e.Total, e.Selected, e.Steps = r.total, r.selected, r.steps
 	e.Resources = r.counts()
-	if x.namesOnly && !r.selection.all {
-		e.Partial = true
-	}
+	e.Partial = e.Partial || r.unread > 0
 	e.Assumptions = r.assumptions()
 	return e
 }
@@ -110,8 +108,8 @@ func (r *restore) assumptions() (all []string) {
 	if r.undecodable > 0 {
 		say("%d selected objects cannot be decoded; Velero leaves them out, with an error each.", r.undecodable)
 	}
-	if r.x.namesOnly && !r.selection.all {
-		say("The backup's labels were not read: no label selector was applied.")
+	if r.unread > 0 {
+		say("The labels of %d items were not read; they are counted as if the selector selected them.", r.unread)
 	}
 	if r.x.partial {
 		say("The backup could not be read wholly; more items may be restored.")

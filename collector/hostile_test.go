@@ -315,7 +315,7 @@ func TestHostileJSON(t *testing.T) {
 		"empty":                     {``, 0, 0, false},
 		"null":                      {`null`, 0, 0, false},
 		"brackets do not match":     {`{"kind":"Pod","x":[{]}}`, 0, 0, false},
-		"too many labels":           {`{"kind":"Pod","metadata":{"labels":{` + labels + `"app":"web"}}}`, 0, 1, true},
+		"too many labels":           {`{"kind":"Pod","metadata":{"labels":{` + labels + `"app":"web"}}}`, 1, 1, true},
 		"phase is a number":         {`{"kind":"Pod","metadata":{"labels":{"app":"web"}},"status":{"phase":1}}`, 0, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {

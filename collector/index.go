@@ -10,7 +10,6 @@ type Index struct {
 	partial       bool
 	namesOnly     bool
 	problems      []string
-	hasResources  bool // there is a resources/ directory
 
 	strings stringTable // resources, namespaces, label keys and values, references
 	names   stringTable // of items, in the order of items

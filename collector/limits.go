@@ -15,7 +15,7 @@ type Limits struct {
 
 	// NamesOnly leaves out the labels: bodies are read only of the kinds whose
 	// state decides what is restored. It is faster; an Estimate with a label
-	// selector is then partial.
+	// selector is then partial, and too high.
 	NamesOnly bool
 }
 

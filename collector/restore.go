@@ -29,6 +29,7 @@ type restore struct {
 	made          []string
 	unknownWords  []string
 	undecodable   int
+	unread        int
 	usesSnapshots bool
 }
 
@@ -185,7 +186,7 @@ func (r *restore) restoreBucket(b bucket, resource string, must bool) {
 			r.undecodable++
 			continue
 		}
-		if !must && !r.selection.selects(item) {
+		if !must && !r.selects(item) {
 			continue
 		}
 		r.selected++
@@ -195,6 +196,19 @@ func (r *restore) restoreBucket(b bucket, resource string, must bool) {
 		}
 		r.restoreItem(item, resource, namespace)
 	}
+}
+
+// selects applies the label selectors. An item whose labels are not known is
+// taken as selected.
+func (r *restore) selects(item uint32) bool {
+	if r.selection.all {
+		return true
+	}
+	if r.x.flags[item]&flagUnread != 0 {
+		r.unread++
+		return true
+	}
+	return r.selection.selects(item)
 }
 
 // ensure makes a namespace of the target if it is not there; then it counts.

@@ -106,7 +106,7 @@ func (s *scanner) text() (text []byte, ok bool) {
 		return nil, false
 	}
 	text = s.raw()
-	if bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
+	if literal(text) {
 		return text, s.err == nil
 	}
 	var decoded string
@@ -116,6 +116,17 @@ func (s *scanner) text() (text []byte, ok bool) {
 		return nil, false
 	}
 	return []byte(decoded), true
+}
+
+// literal says whether a string's text stands for itself: no escapes, no bad
+// UTF-8.
+func literal(text []byte) bool {
+	for _, c := range text {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text)
+		}
+	}
+	return true
 }
 
 // object calls visit at every value of the object at hand; visit must consume

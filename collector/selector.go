@@ -42,11 +42,9 @@ func newSelection(x *Index, spec velerov1.RestoreSpec) (*selection, error) {
 	return s, nil
 }
 
-// selects says whether an item is selected by its labels.
+// selects says whether an item is selected by its labels. It must not be
+// called when all are.
 func (s *selection) selects(item uint32) bool {
-	if s.all {
-		return true
-	}
 	set := s.x.setOf[item]
 	if s.memo[set] == 0 {
 		s.memo[set] = -1

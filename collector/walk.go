@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +27,6 @@ type walker struct {
 	entries      int64
 	version      string
 	hasVersion   bool
-	hasResources bool
 	unexpected   int // links, devices and the like
 	partial      bool
 	problems     []string
@@ -86,16 +84,13 @@ func (w *walker) entry(e entry) error {
 		return err // Velero refuses such an archive as a whole
 	}
 	switch {
-	case e.flag != typeReg && e.flag != typeDir:
+	case e.flag == typeDir:
+		return nil
+	case e.flag != typeReg:
 		w.unexpected++ // Velero does not extract them
 		return nil
-	case bytes.HasPrefix(name, resourcesDir) && (len(name) == len(resourcesDir) || name[len(resourcesDir)] == '/'):
-		w.hasResources = true
-	case string(name) == "metadata/version" && e.flag == typeReg:
+	case string(name) == "metadata/version":
 		return w.readVersion(e)
-	}
-	if e.flag == typeDir {
-		return nil
 	}
 	at, ok := placeOf(name)
 	if !ok {
@@ -179,7 +174,7 @@ func (w *walker) tail() error {
 // index makes the Index of what was found until err.
 func (w *walker) index(err error) *Index {
 	x := w.builder.index()
-	x.formatVersion, x.hasResources, x.namesOnly = w.version, w.hasResources, w.limits.NamesOnly
+	x.formatVersion, x.namesOnly = w.version, w.limits.NamesOnly
 	x.partial = w.partial || err != nil
 	if !w.hasVersion && err == nil {
 		w.problem("The archive has no metadata/version; Velero writes one into every backup.")
