@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -77,6 +78,9 @@ type Sim struct {
 	Options
 	api     client.Client
 	storage *Storage
+
+	// clock is stamp for those who must not wait for a Step to end.
+	clock atomic.Int64
 
 	mu sync.Mutex // guards everything below, against informers
 	// now is the simulated instant of the present Step, stamp what is written
@@ -164,6 +168,7 @@ func New(ctx context.Context, o Options, stamp time.Time) (*Sim, error) {
 	if s.api, err = client.New(config, client.Options{Scheme: o.Scheme}); err != nil {
 		return nil, fmt.Errorf("connecting the simulated Velero: %w", err)
 	}
+	s.clock.Store(stamp.UnixNano())
 	if s.storage, err = newStorage(s.present); err != nil {
 		return nil, err
 	}
@@ -185,11 +190,7 @@ func (s *Sim) Close() error {
 // Storage is the object store, for its address.
 func (s *Sim) Storage() *Storage { return s.storage }
 
-func (s *Sim) present() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stamp
-}
+func (s *Sim) present() time.Time { return time.Unix(0, s.clock.Load()) }
 
 func (s *Sim) stampTime() *metav1.Time { return &metav1.Time{Time: s.stamp.Truncate(time.Second)} }
 
@@ -232,6 +233,7 @@ func (s *Sim) Step(ctx context.Context, now, stamp time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now, s.stamp = now, stamp
+	s.clock.Store(stamp.UnixNano())
 	if s.away != nil && !s.back(ctx) {
 		s.retryLastPatches(ctx)
 		return
