@@ -77,6 +77,10 @@ func (x *Index) Partial() bool { return x.partial }
 // They quote what comes from the archive and are safe to print.
 func (x *Index) Problems() []string { return x.problems }
 
+// HasLabels says whether labels were read; without them an Estimate with a
+// label selector is partial.
+func (x *Index) HasLabels() bool { return !x.namesOnly }
+
 // ResourceCount is how many items of one resource there are.
 type ResourceCount struct {
 	Resource   string         `json:"resource"` // plural and group, as "deployments.apps"

@@ -267,6 +267,9 @@ func TestAssumptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if names.HasLabels() || !x.HasLabels() {
+		t.Error("HasLabels is wrong")
+	}
 	if e := names.Estimate(RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != everything || e.Partial {
 		t.Errorf("names only: %d, partial %v", e.Total, e.Partial)
 	}

@@ -24,13 +24,13 @@ type walker struct {
 	scanner scanner
 	object  object
 
-	entries      int64
-	version      string
-	hasVersion   bool
-	unexpected   int // links, devices and the like
-	partial      bool
-	problems     []string
-	untold       int
+	entries    int64
+	version    string
+	hasVersion bool
+	unexpected int // links, devices and the like
+	partial    bool
+	problems   []string
+	untold     int
 }
 
 // problem notes a sentence about the archive. format must quote (%q) whatever

@@ -9,7 +9,7 @@ import (
 
 const (
 	window   = 32 << 10 // how far back a match may reach
-	blockLen = 512 << 10
+	blockLen = 1 << 20
 	maxMatch = 258
 	// outSlack is what one turn of the symbol loop may write beyond the point
 	// it was allowed to start at: two literals and one match, rounded up to
