@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,7 @@ var (
 	startPlane sync.Once
 	plane      *testbed.ControlPlane
 	errPlane   error
+	namespaces atomic.Int32
 )
 
 func TestMain(m *testing.M) {
@@ -82,8 +84,11 @@ func (c *cluster) create(objects ...client.Object) {
 	}
 }
 
-func (c *cluster) namespace(name string) string {
+// namespace makes one that no other test has, nor this one when it runs again:
+// without a controller manager what is in a namespace outlives it.
+func (c *cluster) namespace(prefix string) string {
 	c.t.Helper()
+	name := fmt.Sprintf("%s-%d", prefix, namespaces.Add(1))
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	return name
 }

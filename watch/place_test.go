@@ -15,7 +15,8 @@ import (
 func TestFindPlace(t *testing.T) {
 	c := newCluster(t)
 	c.forgetLocations()
-	reader := c.user("place-reader", c.namespace("place-none"), mayRead(velerov1.SchemeGroupVersion.Group, "*"))
+	own, a, b := c.namespace("place-none"), c.namespace("place-a"), c.namespace("place-b")
+	reader := c.user("place-reader", own, mayRead(velerov1.SchemeGroupVersion.Group, "*"))
 	limited := c.connect(reader)
 	admin := c.connect(c.Config())
 
@@ -42,24 +43,24 @@ func TestFindPlace(t *testing.T) {
 	check("nobody may look", find(limited, asked{}), "velero", FromFallback, "name Velero's namespace with -n")
 	check("nobody may look, but a flag", find(limited, asked{flag: "velero"}), "velero", FromFlag, "")
 
-	c.namespace("openshift-adp")
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-adp"}})
 	t.Cleanup(func() { c.forget("openshift-adp") })
 	check("only the namespace of OADP", find(admin, asked{}), "openshift-adp", FromFallback, "is Velero installed?")
 
-	c.create(location(c.namespace("place-b"), "l"), location(c.namespace("place-a"), "l"), location("place-a", "l2"))
-	check("several", find(admin, asked{}), "place-a", FromSearch, "", "place-b")
-	check("the context's", find(admin, asked{context: "place-b"}), "place-b", FromContext, "", "place-a")
-	check("a context without", find(admin, asked{context: "default"}), "place-a", FromSearch, "", "place-b")
-	check("the environment over the context", find(admin, asked{env: "place-a", context: "place-b"}), "place-a", FromEnv, "", "place-b")
-	check("the flag over all", find(admin, asked{flag: "place-b", env: "place-a", context: "place-a"}), "place-b", FromFlag, "", "place-a")
-	check("the wrong flag", find(admin, asked{flag: "default"}), "default", FromFlag, "Velero is in place-a, place-b", "place-a", "place-b")
+	c.create(location(b, "l"), location(a, "l"), location(a, "l2"))
+	check("several", find(admin, asked{}), a, FromSearch, "", b)
+	check("the context's", find(admin, asked{context: b}), b, FromContext, "", a)
+	check("a context without", find(admin, asked{context: "default"}), a, FromSearch, "", b)
+	check("the environment over the context", find(admin, asked{env: a, context: b}), a, FromEnv, "", b)
+	check("the flag over all", find(admin, asked{flag: b, env: a, context: a}), b, FromFlag, "", a)
+	check("the wrong flag", find(admin, asked{flag: "default"}), "default", FromFlag, "Velero is in "+a+", "+b, a, b)
 
-	c.create(location(c.namespace("velero"), "l"))
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "velero"}}, location("velero", "l"))
 	t.Cleanup(func() { c.forget("velero") })
-	check("velero first", find(admin, asked{}), "velero", FromSearch, "", "place-a", "place-b")
+	check("velero first", find(admin, asked{}), "velero", FromSearch, "", a, b)
 
-	c.create(location("place-none", "l"))
-	check("the context's, nobody may look elsewhere", find(limited, asked{context: "place-none"}), "place-none", FromContext, "")
+	c.create(location(own, "l"))
+	check("the context's, nobody may look elsewhere", find(limited, asked{context: own}), own, FromContext, "")
 	c.forgetLocations()
 }
 
