@@ -12,7 +12,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/veltui/veltui/demo/replay"
 	"github.com/veltui/veltui/demo/scene"
@@ -41,6 +43,11 @@ func play(ctx context.Context, o options, s streams, show showFunc) (err error) 
 		if recordings, err = replay.Load(o.replay, o.interval); err != nil {
 			return err
 		}
+	}
+	if o.headless {
+		// The dashboard brings a place for controller-runtime's log; without
+		// it there is none.
+		ctrllog.SetLogger(logr.Discard())
 	}
 	fmt.Fprintln(s.err, "demo: starting a control plane on loopback ...")
 	plane, err := testbed.Start(ctx, testbed.Options{})
