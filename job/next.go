@@ -177,6 +177,10 @@ func (j *Job) noteChange(prev *Job, at time.Time) {
 	}
 }
 
+// QuietSince is when the job last moved, in the cluster's clock: when its
+// phase or numbers last changed, or those of a volume that counts in its phase.
+func (j *Job) QuietSince() time.Time { return j.quietSince() }
+
 // quietSince is when the job, or a volume that it works on in its phase, last
 // moved. Data movers go on by themselves while Velero is in progress with the
 // items, so they do not show that it lives.

@@ -190,26 +190,31 @@ func (j *Job) waitForQueue(s Surroundings) wait {
 }
 
 // waitForWorker is a new restore: one worker runs all restores, one after the
-// other (velero-facts 1.4).
+// other (velero-facts 1.4). Of several in progress it has the one that began
+// last; the others are left over, because it begins none before it is done
+// with the one before.
 func (j *Job) waitForWorker(s Surroundings) wait {
 	w := wait{ok: true, position: 1}
+	var holder *Job
 	for _, o := range s.Jobs {
 		if o.UID == j.UID || o.Kind != Restore || o.Namespace != j.Namespace {
 			continue
 		}
 		switch {
 		case o.Phase == phaseInProgress:
-			w.behind = append(w.behind, o)
+			if holder == nil || cmp.Or(o.Started.Compare(holder.Started), byAge(o, holder)) > 0 {
+				holder = o
+			}
 		case o.Stage == StageQueued && byAge(o, j) < 0:
 			w.position++
 		}
 	}
-	slices.SortFunc(w.behind, byAge)
-	if len(w.behind) == 0 {
+	if holder == nil {
 		w.free = true
 		w.reason = "not yet taken up by Velero"
 		return w
 	}
-	w.reason = fmt.Sprintf("waits for %s: Velero runs one restore at a time", list(names(w.behind), 2))
+	w.behind = []*Job{holder}
+	w.reason = fmt.Sprintf("waits for %s: Velero runs one restore at a time", holder.Name)
 	return w
 }

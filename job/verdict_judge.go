@@ -83,6 +83,9 @@ func (q *inquiry) serverDown() Verdict {
 	if q.job.track.movedKnown {
 		since = latest(since, q.job.track.moved)
 	}
+	if q.fresh() && q.job.Phase == phaseInProgress {
+		return q.progressing() // some server that is not among these pods works on it
+	}
 	if !since.IsZero() && q.s.Now.Sub(since) < settleGrace {
 		return q.rule(Waiting, "", "the Velero server is not up at the moment, last seen at work %s ago", q.ago(since))
 	}

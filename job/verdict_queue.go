@@ -14,7 +14,7 @@ func (q *inquiry) queued() Verdict {
 	}
 	for _, b := range w.behind {
 		v := b.Verdict(q.s)
-		if v.State == Stuck || v.State == Orphaned {
+		if (v.State == Stuck || v.State == Orphaned) && q.s.Now.Sub(q.job.Created) >= settleGrace {
 			q.facts = append(q.facts, v.Facts...)
 			return q.rule(Stuck, "Look at "+b.Name+" first: this job begins when that one is out of the way.",
 				"waits for %s, which is %s", b.Name, v.State)
