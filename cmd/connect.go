@@ -2,11 +2,12 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/veltui/veltui/watch"
 )
@@ -45,12 +46,21 @@ func (c *cli) connect() (connection, error) {
 	return conn, nil
 }
 
+// errNoCluster is said instead of trying localhost:8080, which is what client
+// libraries do when nothing is configured.
+var errNoCluster = errors.New("no cluster is configured: set KUBECONFIG, or give --kubeconfig FILE or --server URL")
+
 // restConfig reads the kubeconfig as it is now.
 func (c *cli) restConfig() (*rest.Config, error) {
-	config, err := c.flags.ToRESTConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("no cluster is configured: set KUBECONFIG, or give --kubeconfig FILE or --context NAME")
+	raw, err := c.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
+	elsewhere := *c.flags.APIServer + c.env("KUBERNETES_SERVICE_HOST") + c.env("KUBERNETES_MASTER")
+	if clientcmdapi.IsConfigEmpty(&raw) && elsewhere == "" {
+		return nil, errNoCluster
+	}
+	config, err := c.flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}

@@ -51,7 +51,7 @@ if Velero is there, and is looked for otherwise.`,
 	cmd.Flags().BoolVar(&f.readOnly, "read-only", false, "Switch off everything that changes the cluster")
 	cmd.Flags().BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
 	cmd.Flags().StringVar(&f.theme, "theme", ui.ThemeAuto, "auto, dark, light or mono")
-	cmd.Flags().IntVar(&f.fps, "fps", 0, "How often at most the screen is drawn, 1 to 60 a second (default 20, over ssh 10)")
+	cmd.Flags().IntVar(&f.fps, "fps", 0, "How often at most the screen is drawn, 1 to 60 a second (default 30, over ssh 10)")
 	cmd.Flags().BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw into the normal screen, so that the last frame stays")
 	return cmd
 }
@@ -114,7 +114,7 @@ func (c *cli) uiOptions(source ui.Source, conn connection, term terminal, f dash
 		Output:      c.stdout,
 	}
 	if o.FPS == 0 {
-		o.FPS = 20
+		o.FPS = 30
 		if term.remote {
 			o.FPS = 10
 		}

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -46,14 +45,14 @@ func Run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	root := newRoot(&cli{
 		streams: genericiooptions.IOStreams{In: stdin, Out: stdout, ErrOut: stderr},
 		stdin:   stdin, stdout: stdout,
-		flags: genericclioptions.NewConfigFlags(true),
+		flags: genericclioptions.NewConfigFlags(false),
 		env:   os.Getenv,
 		clock: time.Now,
 	}, programName(args[0]))
 	root.SetArgs(args[1:])
 	err := root.ExecuteContext(ctx)
-	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(err, ctx.Err()) {
-		err = cause
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause // whatever failed then, failed because it was told to end
 	}
 	return exitCode(err, stderr)
 }
@@ -93,6 +92,6 @@ func newRoot(c *cli, name string) *cobra.Command {
 	})
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "The same as --context, as the velero command calls it")
-	root.AddCommand(newGet(c), newVersion(c))
+	root.AddCommand(newGet(c), newEstimate(c), newVersion(c))
 	return root
 }

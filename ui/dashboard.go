@@ -232,7 +232,7 @@ func (d *dashboard) tabsLine(c canvas, dg *digest) string {
 		note = fmt.Sprintf("/%s  %d of %d ", c.cut(d.filter.text, 20), d.shown(), d.counts[d.tab])
 		note = c.theme.accent.Render(note)
 	case dg != nil:
-		note = c.theme.waiting.Render(missingSources(dg.snap))
+		note = c.trouble(dg.snap)
 	}
 	tabs := d.tabs(c, true, true)
 	if lipgloss.Width(tabs)+lipgloss.Width(note) > c.width {
@@ -241,7 +241,7 @@ func (d *dashboard) tabsLine(c canvas, dg *digest) string {
 	if lipgloss.Width(tabs)+lipgloss.Width(note) > c.width {
 		tabs = d.tabs(c, false, false)
 	}
-	return c.split(tabs, note)
+	return c.split(tabs+" ", c.cut(note, c.width-lipgloss.Width(tabs)-2)+" ")
 }
 
 func (d *dashboard) tabs(c canvas, names, counts bool) string {

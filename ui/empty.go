@@ -13,6 +13,9 @@ func (d *dashboard) emptyText(dg *digest) string {
 	if dg == nil || dg.snap.Health.State == watch.Connecting {
 		return connectingText(dg)
 	}
+	if dg.snap.Notice != "" {
+		return dg.snap.Notice
+	}
 	if !d.filter.empty() {
 		return fmt.Sprintf("Nothing matches /%s. esc clears the filter.", d.filter.text)
 	}
@@ -48,6 +51,20 @@ func connectingText(dg *digest) string {
 		return "Connecting to the cluster..."
 	}
 	return "Connecting to the cluster: " + dg.snap.Health.Err
+}
+
+// trouble is the most important thing that is wrong with what is shown.
+func (c canvas) trouble(snap *watch.Snapshot) string {
+	h := snap.Health
+	switch {
+	case h.State == watch.Stale && h.RetryAt.After(c.now):
+		return c.theme.bad.Render(fmt.Sprintf("%s; next try in %s", h.Err, Duration(h.RetryAt.Sub(c.now))))
+	case h.State == watch.Stale:
+		return c.theme.bad.Render(h.Err)
+	case snap.Notice != "":
+		return c.theme.waiting.Render(snap.Notice)
+	}
+	return c.theme.waiting.Render(missingSources(snap))
 }
 
 // missingSources names what is left out of the picture, and why.

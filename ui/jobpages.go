@@ -74,7 +74,7 @@ func (c canvas) jobFacts(j *job.Job, s job.Surroundings) []labelled {
 		add("Elapsed", Duration(j.Elapsed(s.Now)), c.theme.text)
 	}
 	if !j.Terminal() {
-		add("Last change", since(c.now, j.Changed)+" ago", c.theme.text)
+		add("Last moved", since(c.now, j.QuietSince())+" ago", c.theme.text)
 	}
 	add("Bound", c.boundText(j), c.theme.text)
 	add("Items", c.itemsText(j), c.theme.text)

@@ -15,13 +15,13 @@ import (
 var jobColumns = []column{
 	{width: 2}, // cursor and mark
 	{width: 1}, // kind
-	{title: "NAME", width: 18, grow: 2, limit: 45},
+	{title: "NAME", width: 22, grow: 3, limit: 45},
 	{title: "STAGE", width: 16},
-	{title: "PROGRESS", width: 18, grow: 2, limit: 40},
+	{title: "PROGRESS", width: 14, grow: 1, limit: 40},
 	{title: "DONE", width: 11, priority: 2, right: true},
 	{title: "RATE", width: 8, priority: 3, right: true},
 	{title: "ETA", width: 8, priority: 1, right: true},
-	{title: "FROM", width: 24, grow: 1, limit: 40, priority: 4},
+	{title: "FROM", width: 20, grow: 1, limit: 40, priority: 4},
 }
 
 const (
@@ -141,7 +141,7 @@ func (c canvas) stageCell(j *job.Job, v job.Verdict, width int) (lipgloss.Style,
 	}
 	switch v.State {
 	case job.Quiet, job.Stuck, job.Orphaned:
-		style, quiet := c.theme.waiting, "quiet "+since(c.now, j.Changed)
+		style, quiet := c.theme.waiting, "quiet "+since(c.now, j.QuietSince())
 		if troubled(v.State) {
 			style = c.theme.bad
 		}

@@ -1,0 +1,201 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/sanitize"
+)
+
+// estimateFlags are what the user asks.
+type estimateFlags struct {
+	tarball    string
+	file       string
+	filters    restoreFilters
+	existing   string
+	version    string
+	priorities string
+	features   []string
+	output     string
+	given      func(flag string) bool
+}
+
+func newEstimate(c *cli) *cobra.Command {
+	var f estimateFlags
+	cmd := &cobra.Command{
+		Use:   "estimate [backup/NAME | restore/NAME | --tarball FILE] [-f RESTORE.yaml] [filter flags]",
+		Short: "Print what a restore of a backup would restore",
+		Long: `Print how many items a restore would restore, by resource in the order in which
+Velero restores them. The total is the totalItems that Velero ends with.
+
+What is restored is said with the filter flags of 'velero restore create', with
+a Restore in a file (-f), or with both: a flag then replaces what the file says.
+
+With --tarball no cluster is asked and no kubeconfig is needed. The target is
+then taken to serve the kinds of Kubernetes and those of the backup's CRDs;
+--existing-namespaces says which namespaces are there already, because each one
+that the restore has to make is an item too.
+
+What had to be taken for granted is printed to standard error, or is in
+"assumptions" with -o json.`,
+		Example: `  # From a downloaded backup, with no cluster at all
+  velero backup download nightly -o nightly.tar.gz
+  veltui estimate --tarball nightly.tar.gz --include-namespaces shop
+
+  # A Restore that is not created yet, into a cluster that has two namespaces
+  veltui estimate --tarball nightly.tar.gz -f restore.yaml --existing-namespaces shop,billing`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given = cmd.Flags().Changed
+			return c.estimate(cmd.Context(), args, f)
+		},
+	}
+	f.addTo(cmd.Flags())
+	return cmd
+}
+
+func (f *estimateFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&f.tarball, "tarball", "", "Tarball of a backup to read instead of asking a cluster ('-' for standard input)")
+	flags.StringVarP(&f.file, "file", "f", "", "File with the Restore to estimate, YAML or JSON ('-' for standard input)")
+	f.filters.addTo(flags)
+	flags.StringVar(&f.existing, "existing-namespaces", "", "Namespaces that the target has besides default and the kube ones, with commas between ('*' for all that are needed)")
+	flags.StringVar(&f.version, "velero-version", "", "Version of the Velero server, such as v1.17.2 (default: the cluster's, else v1.18.3)")
+	flags.StringVar(&f.priorities, "restore-resource-priorities", "", "The Velero server's flag of that name")
+	flags.StringSliceVar(&f.features, "features", nil, "The Velero server's flag of that name; EnableCSI matters (default: deduced from the backup)")
+	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json or yaml")
+}
+
+// question is what is asked of a backup's index.
+type question struct {
+	spec      collector.RestoreSpec
+	discovery collector.Discovery
+	notes     []string // what could not be learnt from the cluster
+}
+
+func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) error {
+	if !slices.Contains([]string{"", "table", "wide", "json", "yaml"}, f.output) {
+		return usagef("-o %s: expected table, wide, json or yaml", f.output)
+	}
+	if f.tarball == "-" && f.file == "-" {
+		return usagef("--tarball and -f cannot both be standard input")
+	}
+	server, err := f.server()
+	if err != nil {
+		return err
+	}
+	var restore velerov1.Restore
+	if f.file != "" {
+		read, err := c.readRestoreFile(f.file)
+		if err != nil {
+			return err
+		}
+		restore = *read
+	}
+	if err := f.filters.apply(&restore.Spec); err != nil {
+		return err
+	}
+	q := question{spec: collector.RestoreSpec{Restore: restore.Spec, Existing: f.namespaces(), Server: server}}
+	if f.tarball == "" {
+		return usagef("what to estimate? Give --tarball FILE")
+	}
+	if len(args) > 0 {
+		return usagef("%q: --tarball asks no cluster; leave one of the two out", args[0])
+	}
+	index, err := c.readTarball(ctx, f.tarball, q.spec.Restore)
+	return c.answer(index, q, f.output, err)
+}
+
+var versionForm = regexp.MustCompile(`^v?\d+\.\d+\.\d+([-+].*)?$`)
+
+// server is how the flags describe the Velero server.
+func (f *estimateFlags) server() (collector.Server, error) {
+	s := collector.Server{Version: f.version}
+	if f.version != "" && !versionForm.MatchString(f.version) {
+		return s, usagef("--velero-version %s: expected a version such as v1.18.3", f.version)
+	}
+	if f.priorities != "" {
+		p, err := collector.ParsePriorities(f.priorities)
+		if err != nil {
+			return s, usageError{err}
+		}
+		s.Priorities = &p
+	}
+	if f.given("features") {
+		csi := slices.Contains(f.features, "EnableCSI")
+		s.CSI = &csi
+	}
+	return s, nil
+}
+
+func (f *estimateFlags) namespaces() collector.Namespaces {
+	n := collector.ParseNamespaces(f.existing)
+	n.Known = f.given("existing-namespaces")
+	return n
+}
+
+// readTarball reads a backup's tarball. As [collector.Read] it may return an
+// index and an error.
+func (c *cli) readTarball(ctx context.Context, path string, spec velerov1.RestoreSpec) (*collector.Index, error) {
+	m := c.startMeter("reading " + sanitize.Cut(filepath.Base(path), 30))
+	defer m.stop()
+	in := io.Reader(c.stdin)
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		info, err := file.Stat()
+		switch {
+		case err != nil:
+			return nil, err
+		case info.IsDir():
+			return nil, fmt.Errorf("%s is a directory, not a backup's tarball", path)
+		case info.Mode().IsRegular():
+			m.total.Store(info.Size())
+		}
+		in = file
+	}
+	// Labels cost time, and only selectors ask for them.
+	limits := collector.Limits{NamesOnly: spec.LabelSelector == nil && spec.OrLabelSelectors == nil}
+	index, err := collector.Read(ctx, m.reader(in), limits)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", sanitize.String(path), err)
+	}
+	return index, err
+}
+
+// answer prints the estimate. readErr is why the index does not hold all of the
+// backup, if so: then what it holds is printed, and the error returned.
+func (c *cli) answer(index *collector.Index, q question, output string, readErr error) error {
+	if readErr != nil && (index == nil || index.Items() == 0 || errors.Is(readErr, context.Canceled)) {
+		return readErr
+	}
+	e := index.Estimate(q.spec, q.discovery)
+	if len(e.Refused) > 0 {
+		reasons := make([]string, len(e.Refused))
+		for i, reason := range e.Refused {
+			reasons[i] = sanitize.String(reason)
+		}
+		return fmt.Errorf("velero would refuse this restore:\n  %s", strings.Join(reasons, "\n  "))
+	}
+	e.Assumptions = slices.Concat(q.notes, e.Assumptions, index.Problems())
+	if err := c.printEstimate(e, output); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	if readErr != nil {
+		return fmt.Errorf("the estimate is partial: %w", readErr)
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package cmd
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestGetPrintsTheNumbersOfTheResources(t *testing.T) {
+	b := control(t)
+	started := metav1.NewTime(time.Now().Add(-time.Minute).Truncate(time.Second))
+	b.create(t, restore("numbers", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &started,
+		Progress: &velerov1.RestoreProgress{ItemsRestored: 17, TotalItems: 40}, RestoreItemOperationsAttempted: 3, RestoreItemOperationsCompleted: 1}))
+	b.create(t, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "numbers"},
+		Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed, FailureReason: "no luck", Errors: 2, Warnings: 3}})
+	b.create(t, restore("fresh", velerov1.RestoreStatus{}))
+
+	stdout, stderr, code := b.run(t, "get", "-o", "json")
+	if code != ExitOK || stderr != "" {
+		t.Fatalf("exit code %d, messages %q", code, stderr)
+	}
+	got := list(t, stdout)
+	if got.APIVersion != "veltui/v1" || got.Kind != "JobList" {
+		t.Errorf("document is %s %s", got.APIVersion, got.Kind)
+	}
+	var restores velerov1.RestoreList
+	var backups velerov1.BackupList
+	if err := b.client.List(t.Context(), &restores, client.InNamespace("velero")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.client.List(t.Context(), &backups, client.InNamespace("velero")); err != nil {
+		t.Fatal(err)
+	}
+	if want := len(restores.Items) + len(backups.Items); len(got.Items) != want {
+		t.Errorf("%d jobs, the API server has %d", len(got.Items), want)
+	}
+	items := map[string]jobItem{}
+	for _, item := range got.Items {
+		items[item.Kind+"/"+item.Name] = item
+	}
+	for _, r := range restores.Items {
+		item := items["Restore/"+r.Name]
+		if item.UID != string(r.UID) || item.Phase != string(r.Status.Phase) || item.Errors != r.Status.Errors ||
+			item.Operations.Attempted != r.Status.RestoreItemOperationsAttempted || item.Operations.Completed != r.Status.RestoreItemOperationsCompleted {
+			t.Errorf("restore %s is %+v, but in the cluster %+v", r.Name, item, r.Status)
+		}
+		switch {
+		case r.Status.Progress == nil:
+			if item.Items != nil {
+				t.Errorf("restore %s has items %+v, but no progress in the cluster", r.Name, item.Items)
+			}
+		case item.Items == nil || item.Items.Done != r.Status.Progress.ItemsRestored || item.Items.Total != r.Status.Progress.TotalItems:
+			t.Errorf("restore %s has items %+v, in the cluster %+v", r.Name, item.Items, r.Status.Progress)
+		}
+		if start := r.Status.StartTimestamp; start != nil && (item.StartedAt == nil || !item.StartedAt.Equal(start.Time)) {
+			t.Errorf("restore %s started at %v, in the cluster at %v", r.Name, item.StartedAt, start)
+		}
+	}
+	failed := items["Backup/numbers"]
+	if failed.FailureReason != "no luck" || failed.Errors != 2 || failed.Warnings != 3 || failed.Verdict != nil {
+		t.Errorf("the failed backup is %+v", failed)
+	}
+}
+
+func TestGetFormats(t *testing.T) {
+	b := control(t)
+	b.create(t, restore("formats", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+	for _, c := range []struct {
+		args []string
+		code int
+		want []string // in stdout, or in stderr if the code is not 0
+	}{
+		{[]string{"get", "restore/formats"}, 0, []string{"KIND", "NAME", "STAGE", "restore", "formats", "Completed"}},
+		{[]string{"get", "restores", "formats", "-o", "wide"}, 0, []string{"FROM", "backup/b"}},
+		{[]string{"get", "rst", "formats", "-o", "name"}, 0, []string{"restore.velero.io/formats\n"}},
+		{[]string{"get", "rst", "formats", "-o", "yaml"}, 0, []string{"apiVersion: veltui/v1", "name: formats"}},
+		{[]string{"get", "rst", "formats", "-o", "jsonpath={.items[0].phase}"}, 0, []string{"Completed"}},
+		{[]string{"get", "rst", "nope"}, 1, []string{`restores.velero.io "nope"`, "not found in namespace velero"}},
+		{[]string{"get", "pods"}, 2, []string{"backups or restores"}},
+		{[]string{"get", "-o", "xml"}, 2, []string{"-o xml", "table"}},
+		{[]string{"get", "-o", "jsonpath={"}, 2, []string{"jsonpath"}},
+		{[]string{"get", "--nope"}, 2, []string{"unknown flag", "--help"}},
+		{[]string{"nope"}, 2, []string{`"nope"`}},
+		{[]string{"version"}, 0, []string{"veltui", "velero API v1."}},
+		{[]string{"version", "x"}, 2, []string{"takes no arguments"}},
+		{[]string{}, 2, []string{"needs a terminal"}},
+		{[]string{"--context", "nope", "get"}, 1, []string{"nope"}},
+	} {
+		stdout, stderr, code := b.run(t, c.args...)
+		text := stdout
+		if c.code != 0 {
+			text = stderr
+		}
+		if code != c.code || !holdsAll(text, c.want...) {
+			t.Errorf("%v: exit code %d, stdout %q, stderr %q; want %d and %q", c.args, code, stdout, stderr, c.code, c.want)
+		}
+		if strings.Contains(stderr, "panic") || strings.Contains(stderr, "goroutine") {
+			t.Errorf("%v: %s", c.args, stderr)
+		}
+	}
+}
+
+func TestGetWithoutAClusterSaysWhatToDo(t *testing.T) {
+	b := control(t)
+	cmd := b.command(t)
+	cmd.Args = []string{cmd.Args[0], "get"}
+	cmd.Env = append(cmd.Env, "KUBECONFIG="+filepath.Join(t.TempDir(), "none"), "HOME="+t.TempDir(), "KUBERNETES_SERVICE_HOST=", "KUBERNETES_MASTER=")
+	out, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != ExitError || !holdsAll(string(out), "no cluster is configured", "--kubeconfig") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	_, stderr, code := b.run(t, "get", "--server", "https://127.0.0.1:1", "--request-timeout", "2s")
+	if code != ExitError || !holdsAll(stderr, "gave up after 2s", "refused") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// recorded is a line of a recording of a real Velero.
+type recorded struct {
+	T      float64
+	Type   string
+	Object velerov1.Restore
+}
+
+// Every total and count that Velero wrote must come out of `get -w`, however
+// close together the changes are.
+func TestGetWatchMissesNothing(t *testing.T) {
+	b := control(t)
+	events := recording(t, filepath.Join("..", "job", "testdata", "replays", "r6-cluster-true", "watch.jsonl"))
+	follower := b.command(t, "get", "restores", "-w", "-o", "json")
+	out, err := follower.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := follower.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = follower.Process.Kill() })
+	lines := make(chan jobItem, 1000)
+	go func() {
+		defer close(lines)
+		scanner := bufio.NewScanner(out)
+		scanner.Buffer(nil, 1<<20)
+		for scanner.Scan() {
+			var item jobItem
+			if json.Unmarshal(scanner.Bytes(), &item) == nil {
+				lines <- item
+			}
+		}
+	}()
+	// The follower is ready once it reports a marker.
+	b.create(t, restore("marker", velerov1.RestoreStatus{}))
+	for item := range lines {
+		if item.Name == "marker" {
+			break
+		}
+	}
+
+	live := events[0].Object.DeepCopy()
+	live.UID, live.ResourceVersion, live.Finalizers = "", "", nil
+	b.create(t, live)
+	var want []string
+	for i, e := range events {
+		if i > 0 {
+			e.Object.DeepCopyInto(live)
+			live.UID, live.ResourceVersion, live.Finalizers = "", "", nil
+			current := &velerov1.Restore{}
+			if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(live), current); err != nil {
+				t.Fatal(err)
+			}
+			live.ResourceVersion = current.ResourceVersion
+			if err := b.client.Update(t.Context(), live); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want = append(want, progressOf(string(e.Object.Status.Phase), e.Object.Status.Progress))
+	}
+	want = compact(want)
+	var got []string
+	deadline := time.After(patience)
+	for len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "Completed") {
+		select {
+		case item := <-lines:
+			if item.Name != live.Name {
+				continue
+			}
+			var p *velerov1.RestoreProgress
+			if item.Items != nil {
+				p = &velerov1.RestoreProgress{ItemsRestored: item.Items.Done, TotalItems: item.Items.Total}
+			}
+			got = compact(append(got, progressOf(item.Phase, p)))
+		case <-deadline:
+			t.Fatalf("the end never came; got %q, want %q", got, want)
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("get -w printed\n%q, Velero wrote\n%q", got, want)
+	}
+	if err := follower.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = follower.Wait()
+	if code := follower.ProcessState.ExitCode(); code != ExitInterrupted {
+		t.Errorf("interrupted with exit code %d", code)
+	}
+}
+
+func recording(t *testing.T, path string) []recorded {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []recorded
+	for line := range strings.Lines(string(data)) {
+		var e recorded
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+func progressOf(phase string, p *velerov1.RestoreProgress) string {
+	if p == nil {
+		return phase + " -"
+	}
+	return fmt.Sprintf("%s %d/%d", phase, p.ItemsRestored, p.TotalItems)
+}
+
+// compact leaves out repetitions: a change of a finalizer prints the same
+// numbers again.
+func compact(lines []string) []string {
+	var kept []string
+	for _, l := range lines {
+		if len(kept) == 0 || kept[len(kept)-1] != l {
+			kept = append(kept, l)
+		}
+	}
+	return kept
+}
+
+// hostile is text that a tenant may put into a resource.
+var hostile = "\x1b[31mred\x1b]52;c;aGk=\x07\u009b31m\u202eevil\u2066\u200b" + strings.Repeat("x", 10_000)
+
+func TestGetIsDeafToHostileText(t *testing.T) {
+	b := control(t)
+	o := restore("hostile", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: hostile, ValidationErrors: []string{hostile}})
+	o.Spec.BackupName = hostile
+	b.create(t, o)
+	for _, format := range []string{"table", "wide", "json", "yaml", "jsonpath={.items[0]}"} {
+		stdout, stderr, code := b.run(t, "get", "restore/hostile", "-o", format)
+		if code != ExitOK {
+			t.Errorf("%s: exit code %d: %s", format, code, stderr)
+		}
+		checkHarmless(t, format, stdout)
+		if len(stdout) > 60_000 {
+			t.Errorf("%s: %d bytes for one restore", format, len(stdout))
+		}
+	}
+}
+
+// checkHarmless finds what could steer a terminal.
+func checkHarmless(t *testing.T, where, text string) {
+	t.Helper()
+	if !utf8.ValidString(text) {
+		t.Errorf("%s: not UTF-8", where)
+	}
+	for _, r := range text {
+		switch {
+		case r == '\n' || r == '\t':
+		case r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r >= 0x200b && r <= 0x200f:
+			t.Errorf("%s: %U reaches the output", where, r)
+			return
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package cmd
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/veltui/veltui/job"
+)
+
+func TestParseSelection(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want selection
+		bad  bool
+	}{
+		{nil, selection{}, false},
+		{[]string{"backups"}, selection{kind: job.Backup}, false},
+		{[]string{"rst", "a", "b"}, selection{kind: job.Restore, names: []string{"a", "b"}, kinds: []job.Kind{job.Restore, job.Restore}}, false},
+		{[]string{"restore/a", "bak/b"}, selection{names: []string{"a", "b"}, kinds: []job.Kind{job.Restore, job.Backup}}, false},
+		{[]string{"Restores.velero.io"}, selection{kind: job.Restore}, false},
+		{[]string{"pods"}, selection{}, true},
+		{[]string{"restores", "backup/a"}, selection{}, true},
+		{[]string{"restore/a", "b"}, selection{}, true},
+		{[]string{"restore/"}, selection{}, true},
+		{[]string{"/a"}, selection{}, true},
+	} {
+		got, err := parseSelection(c.args)
+		var usage usageError
+		if c.bad {
+			if !errors.As(err, &usage) {
+				t.Errorf("%v: %v, want a usage error", c.args, err)
+			}
+			continue
+		}
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%v: %+v, %v; want %+v", c.args, got, err, c.want)
+		}
+	}
+}

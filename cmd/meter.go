@@ -1,0 +1,117 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui"
+)
+
+const (
+	meterDelay = time.Second            // what is done before shows no meter
+	meterPace  = 250 * time.Millisecond // between two drawings
+	meterBar   = 24                     // cells
+)
+
+// meter shows on a terminal how far a reading is that takes its time. It draws
+// one line and takes it away at the end.
+type meter struct {
+	what  string
+	total atomic.Int64 // bytes; 0 while not known
+	done  atomic.Int64
+	quit  chan struct{}
+	over  chan struct{}
+}
+
+// startMeter starts a meter on standard error; it stays silent where that is
+// no terminal. stop must be called.
+func (c *cli) startMeter(what string) *meter {
+	m := &meter{what: what, quit: make(chan struct{}), over: make(chan struct{})}
+	out, isFile := c.streams.ErrOut.(*os.File)
+	t := c.terminal()
+	if !isFile || !isTerminal(out) || t.name == "dumb" || t.name == "" {
+		close(m.over)
+		return m
+	}
+	width := func() int {
+		columns, _, err := term.GetSize(int(out.Fd()))
+		if err != nil || columns <= 0 {
+			return 80
+		}
+		return columns
+	}
+	go m.run(out, t.utf8, width, meterDelay)
+	return m
+}
+
+// reader counts what is read through it.
+func (m *meter) reader(r io.Reader) io.Reader { return meteredReader{r, m} }
+
+type meteredReader struct {
+	io.Reader
+	meter *meter
+}
+
+func (r meteredReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	r.meter.done.Add(int64(n))
+	return n, err
+}
+
+// stop ends the meter and clears its line.
+func (m *meter) stop() {
+	close(m.quit)
+	<-m.over
+}
+
+func (m *meter) run(out io.Writer, utf8 bool, width func() int, delay time.Duration) {
+	defer close(m.over)
+	next := time.NewTimer(delay)
+	defer next.Stop()
+	drawn := false
+	for {
+		select {
+		case <-m.quit:
+			if drawn {
+				fmt.Fprint(out, "\r\x1b[K")
+			}
+			return
+		case <-next.C:
+			fmt.Fprint(out, "\r"+m.line(utf8, width()-1)+"\x1b[K")
+			drawn = true
+			next.Reset(meterPace)
+		}
+	}
+}
+
+// line is the meter in at most width cells; what is narrower than its bar does
+// without.
+func (m *meter) line(utf8 bool, width int) string {
+	done, total := m.done.Load(), m.total.Load()
+	amount := ui.Amount(done, max(total, 0), job.UnitBytes)
+	if total > 0 {
+		fraction := min(float64(done)/float64(total), 1)
+		amount = fmt.Sprintf("%4s  %s", ui.Percent(fraction), amount)
+		if bar := drawBar(fraction, utf8); len(m.what)+len(amount)+meterBar+4 <= width {
+			amount = bar + " " + amount
+		}
+	}
+	line := []rune(m.what + "  " + amount)
+	return string(line[:max(0, min(len(line), width))])
+}
+
+func drawBar(fraction float64, utf8 bool) string {
+	full, empty := "#", "-"
+	if utf8 {
+		full, empty = "█", "─"
+	}
+	filled := int(fraction * meterBar)
+	return strings.Repeat(full, filled) + strings.Repeat(empty, meterBar-filled)
+}

@@ -1,0 +1,248 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/watch"
+)
+
+// The load that the dashboard must bear: 30,000 resources, 500 changes a second.
+const (
+	loadBackups   = 5_000
+	loadRestores  = 5_000
+	loadVolumes   = 20_000
+	loadPerSecond = 500
+	loadWindow    = 250 * time.Millisecond // as package watch gathers changes
+)
+
+// storeSource feeds the dashboard from a store, at the edge where informers
+// would feed it: no API server can write this fast to one namespace.
+type storeSource struct {
+	store *watch.Store
+}
+
+func (s storeSource) Next(ctx context.Context) (*watch.Snapshot, error) {
+	select {
+	case <-s.store.Dirty():
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case <-time.After(loadWindow):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	snap := s.store.Snapshot()
+	snap.Health, snap.Namespace = watch.Health{State: watch.Live}, "velero"
+	return snap, nil
+}
+
+func (storeSource) Retry() {}
+
+// fleet writes a large installation and its changes.
+type fleet struct {
+	version int
+	items   [loadRestores]int
+}
+
+func (f *fleet) meta(kind string, i int) metav1.ObjectMeta {
+	f.version++
+	return metav1.ObjectMeta{Namespace: "velero", Name: fmt.Sprintf("%s-%05d", kind, i), UID: types.UID(fmt.Sprintf("%s-%d", kind, i)),
+		ResourceVersion: fmt.Sprint(f.version), CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(i) * time.Second))}
+}
+
+func (f *fleet) backup(i int) client.Object {
+	return &velerov1.Backup{ObjectMeta: f.meta("backup", i), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress,
+		StartTimestamp: ptr(ago(time.Hour)), Progress: &velerov1.BackupProgress{TotalItems: 1 << 30, ItemsBackedUp: f.version}}}
+}
+
+func (f *fleet) restore(i int) client.Object {
+	f.items[i]++
+	return &velerov1.Restore{ObjectMeta: f.meta("restore", i), Spec: velerov1.RestoreSpec{BackupName: "b"},
+		Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(time.Hour)),
+			Progress: &velerov1.RestoreProgress{TotalItems: 1 << 30, ItemsRestored: f.items[i]}}}
+}
+
+func (f *fleet) volume(i int) client.Object {
+	v := &velerov1.PodVolumeBackup{ObjectMeta: f.meta("volume", i), Status: velerov1.PodVolumeBackupStatus{Phase: velerov1.PodVolumeBackupPhaseInProgress}}
+	v.Labels = map[string]string{velerov1.BackupUIDLabel: fmt.Sprintf("backup-%d", i%loadBackups)}
+	v.Status.Progress.TotalBytes, v.Status.Progress.BytesDone = 1<<40, int64(f.version)
+	return v
+}
+
+func (f *fleet) fill(s *watch.Store) {
+	for i := range loadBackups {
+		s.Upsert(f.backup(i))
+	}
+	for i := range loadRestores {
+		s.Upsert(f.restore(i))
+	}
+	for i := range loadVolumes {
+		s.Upsert(f.volume(i))
+	}
+}
+
+// keepChanging makes loadPerSecond changes a second, evenly, until ctx ends,
+// and returns how many it made.
+func (f *fleet) keepChanging(ctx context.Context, s *watch.Store) int {
+	random := rand.New(rand.NewPCG(7, 7))
+	start, made := time.Now(), 0
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return made
+		case <-ticker.C:
+		}
+		for due := int(time.Since(start).Seconds() * loadPerSecond); made < due; made++ {
+			switch n := random.IntN(loadBackups + loadRestores + loadVolumes); {
+			case n < loadBackups:
+				s.Upsert(f.backup(n))
+			case n < loadBackups+loadRestores:
+				s.Upsert(f.restore(n - loadBackups))
+			default:
+				s.Upsert(f.volume(n - loadBackups - loadRestores))
+			}
+		}
+	}
+}
+
+// glass reads what the dashboard writes and tells when a text comes by.
+type glass struct {
+	mu   sync.Mutex
+	seen bytes.Buffer
+	news chan struct{}
+}
+
+func (g *glass) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	g.seen.Write(p)
+	g.mu.Unlock()
+	select {
+	case g.news <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+func (g *glass) clear() {
+	g.mu.Lock()
+	g.seen.Reset()
+	g.mu.Unlock()
+}
+
+func (g *glass) await(b *testing.B, text string) {
+	b.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		g.mu.Lock()
+		found := bytes.Contains(g.seen.Bytes(), []byte(text))
+		g.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-g.news:
+		case <-deadline:
+			b.Fatalf("%q never came to the terminal", text)
+		}
+	}
+}
+
+// BenchmarkKey measures how long after a key its frame is written to the
+// terminal, in a real program on a pseudo-terminal: with nothing else going
+// on, and under load. Run it with -benchtime 1000x for a minute of load.
+func BenchmarkKey(b *testing.B) {
+	b.Run("idle", func(b *testing.B) { benchmarkKey(b, false) })
+	b.Run("load", func(b *testing.B) { benchmarkKey(b, true) })
+}
+
+func benchmarkKey(b *testing.B, load bool) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	store := watch.NewStore(time.Now, 0)
+	f := &fleet{}
+	f.fill(store)
+	master, tty, err := pty.Open()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = master.Close(); _ = tty.Close() }()
+	if err := pty.Setsize(master, &pty.Winsize{Cols: 120, Rows: 40}); err != nil {
+		b.Fatal(err)
+	}
+	g := &glass{news: make(chan struct{}, 1)}
+	go func() { _, _ = io.Copy(g, master) }()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, Options{Source: storeSource{store}, Clock: time.Now, Context: "load", Theme: "dark", FPS: 30,
+			Tick: time.Second, Terminal: Terminal{Title: true}, Input: tty, Output: tty})
+	}()
+	g.await(b, "veltui restore-")
+	press := func(key string) {
+		if _, err := io.WriteString(master, key); err != nil {
+			b.Fatal(err)
+		}
+	}
+	press("2")
+	g.await(b, "veltui restore-04999")
+	var changes sync.WaitGroup
+	made := 0
+	if load {
+		changes.Go(func() { made = f.keepChanging(ctx, store) })
+	}
+
+	var waits []time.Duration
+	keys := []struct{ key, title string }{{"j", "veltui restore-04998"}, {"k", "veltui restore-04999"}}
+	for b.Loop() {
+		time.Sleep(20*time.Millisecond + rand.N(40*time.Millisecond)) // a person types; this is the load, not a wait
+		k := keys[len(waits)%2]
+		g.clear()
+		start := time.Now()
+		press(k.key)
+		g.await(b, k.title)
+		waits = append(waits, time.Since(start))
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+
+	if load {
+		// At the end every number must be the one that was written last.
+		cancel()
+		changes.Wait()
+		if err := <-ended; err == nil {
+			b.Error("the dashboard ended without a reason")
+		}
+		lost := 0
+		for _, j := range store.Snapshot().Jobs {
+			var i int
+			if n, _ := fmt.Sscanf(j.Name, "restore-%d", &i); n == 1 && j.Items.Done != f.items[i] {
+				lost++
+			}
+		}
+		b.ReportMetric(float64(lost), "lost")
+		b.ReportMetric(float64(made), "changes")
+	}
+	slices.Sort(waits)
+	b.ReportMetric(float64(waits[len(waits)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(waits[len(waits)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(waits[len(waits)-1].Microseconds())/1000, "max-ms")
+	b.ReportMetric(float64(memory.HeapInuse)/(1<<20), "heap-MiB")
+	b.ReportMetric(float64(memory.Sys)/(1<<20), "sys-MiB")
+}
