@@ -147,7 +147,7 @@ func (d *director) startBackup(ctx context.Context, r request) error {
 	b := &velerov1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: fmt.Sprintf("%s-%d", r.name, d.asked), Labels: map[string]string{byDirector: "true"}},
 		Spec: velerov1.BackupSpec{
-			IncludedNamespaces: r.namespaces, TTL: metav1.Duration{Duration: byHandTTL},
+			IncludedNamespaces: r.namespaces, TTL: metav1.Duration{Duration: d.ttl()},
 			DefaultVolumesToFsBackup: ptr.To(r.fsBackup), SnapshotMoveData: ptr.To(r.snapshots),
 		},
 	}
@@ -155,6 +155,12 @@ func (d *director) startBackup(ctx context.Context, r request) error {
 		return fmt.Errorf("starting backup %s: %w", b.Name, err)
 	}
 	return nil
+}
+
+// ttl is shorter where things go faster, so that what piles up is bounded. The
+// garbage collection reads the clock on the wall.
+func (d *director) ttl() time.Duration {
+	return max(time.Duration(float64(byHandTTL)/d.options.Speed), 2*time.Minute).Round(time.Second)
 }
 
 // play is a restore that the director starts in turn.
