@@ -1,0 +1,143 @@
+package retry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Class says what can be done about an error.
+type Class int
+
+// The classes.
+const (
+	// Permanent: the same request gets the same answer again.
+	Permanent Class = iota
+	// Retriable: time may mend it.
+	Retriable
+	// Unauthorized: the API server does not take the credentials; new ones may
+	// help once.
+	Unauthorized
+	// Conflict: the object is not what the request took it for. The caller must
+	// look at it again before it decides.
+	Conflict
+)
+
+// Classify sorts an error of a request to the API server. It does not know
+// whether the caller's own context has ended; that is for the caller to see.
+func Classify(err error) Class {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return Permanent
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return classifyStatus(err, int(status.Status().Code))
+	}
+	if errors.Is(err, context.DeadlineExceeded) || fromTransport(err) || fromEtcd(err) {
+		return Retriable
+	}
+	return Permanent
+}
+
+func classifyStatus(err error, code int) Class {
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return Unauthorized
+	case apierrors.IsConflict(err):
+		return Conflict
+	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), fromEtcd(err):
+		return Retriable
+	case code == http.StatusNotImplemented:
+		return Permanent
+	case code >= http.StatusInternalServerError:
+		return Retriable
+	}
+	return Permanent
+}
+
+// fromTransport tells an error of the way to the server from one in our own
+// house, such as an object that cannot be encoded.
+func fromTransport(err error) bool {
+	var (
+		network     net.Error
+		operation   *net.OpError
+		record      tls.RecordHeaderError
+		alert       tls.AlertError
+		certificate *tls.CertificateVerificationError
+		authority   x509.UnknownAuthorityError
+	)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
+		errors.Is(err, net.ErrClosed), errors.As(err, &operation):
+		return true
+	case errors.As(err, &record), errors.As(err, &alert), errors.As(err, &certificate), errors.As(err, &authority):
+		// A server whose certificate is being renewed.
+		return true
+	case errors.As(err, &network) && network.Timeout():
+		return true
+	}
+	// net/http has no types for these.
+	text := err.Error()
+	for _, sign := range []string{"http2: client connection lost", "http2: server sent GOAWAY",
+		"http2: client conn not usable", "http: server closed idle connection", "TLS handshake timeout",
+		"connection refused", "connection reset by peer", "transport connection broken"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// fromEtcd tells errors of an etcd that changes its leader, which the API
+// server passes on in words.
+func fromEtcd(err error) bool {
+	text := err.Error()
+	for _, sign := range []string{"etcdserver: leader changed", "etcdserver: no leader",
+		"etcdserver: request timed out", "etcdserver: not healthy", "etcdserver: too many requests"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// Ambiguous reports whether a request that ended with err may have been
+// carried out all the same. It is false only where the request surely never
+// reached the server, or where the server said that it did nothing.
+func Ambiguous(err error) bool {
+	if err == nil || errors.Is(err, syscall.ECONNREFUSED) || apierrors.IsTooManyRequests(err) {
+		return false
+	}
+	var operation *net.OpError
+	if errors.As(err, &operation) && operation.Op == "dial" {
+		return false
+	}
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &certificate) {
+		return false
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
+		return apierrors.IsTimeout(err)
+	}
+	return true
+}
+
+// retryAfter is how long the server asks to be left alone, zero if it does not.
+func retryAfter(err error) time.Duration {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return 0
+	}
+	return time.Duration(max(0, status.Status().Details.RetryAfterSeconds)) * time.Second
+}

@@ -1,0 +1,41 @@
+package retry
+
+import "context"
+
+// Patch is one write that must not be carried out twice, nor over somebody
+// else's.
+type Patch struct {
+	// Send sends it once.
+	Send func(context.Context) error
+	// Look is called in place of the next Send after one whose outcome is in
+	// doubt (see [Ambiguous]). It reads the object and says whether the write
+	// is in it. If it is not and the object is no longer the one that the
+	// write was made for, Look returns an error that is not retriable. Nil
+	// means that Send may simply be repeated.
+	Look func(context.Context) (landed bool, err error)
+}
+
+// PatchResourceWithRetriesOnErrors sends a patch until it lands, fails with an
+// error that time does not mend, or the deadline is over. A Conflict ends it
+// too: the caller has to look at the object and decide anew.
+func PatchResourceWithRetriesOnErrors(ctx context.Context, o Options, p Patch) error {
+	return PatchResourceWithRetries(ctx, o, p, func(err error) bool { return Classify(err) == Retriable })
+}
+
+// PatchResourceWithRetries is the same with the caller's own answer to which
+// errors are worth another attempt.
+func PatchResourceWithRetries(ctx context.Context, o Options, p Patch, retriable func(error) bool) error {
+	doubt := false
+	return RetryOnRetriableMaxBackOff(ctx, o, func(ctx context.Context) error {
+		if doubt && p.Look != nil {
+			landed, err := p.Look(ctx)
+			if landed || err != nil {
+				return err
+			}
+			doubt = false
+		}
+		err := p.Send(ctx)
+		doubt = doubt || Ambiguous(err)
+		return err
+	}, retriable)
+}

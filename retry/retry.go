@@ -1,0 +1,179 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Options say how often and how long to try. The zero value is usable.
+type Options struct {
+	// Backoff is the schedule; unset fields have their defaults.
+	Backoff Backoff
+	// Deadline is how long after the first attempt the last one is made;
+	// DefaultDeadline if it is zero or less.
+	Deadline time.Duration
+	// AttemptTimeout bounds one attempt; DefaultAttempt if it is zero or less.
+	// The last attempt may end that much after the deadline.
+	AttemptTimeout time.Duration
+	// Refresh renews the credentials after the API server refused them. It is
+	// called once; nil means that nothing can be renewed.
+	Refresh func(context.Context) error
+	// Report is told of each attempt, after it and before the delay.
+	Report func(Attempt)
+	// Clock is SystemClock if nil, and Rand (from 0 to below 1) math/rand's.
+	Clock Clock
+	Rand  func() float64
+}
+
+// Attempt is what happened at one attempt.
+type Attempt struct {
+	// Number counts from 1.
+	Number int
+	// Err is nil if it succeeded.
+	Err error
+	// Next is the delay before the next attempt; Last means that there is none.
+	Next time.Duration
+	Last bool
+	// Left is how much of the deadline is left, not below zero.
+	Left time.Duration
+}
+
+// DeadlineError is returned when the deadline is over; it wraps the error of
+// the last attempt.
+type DeadlineError struct {
+	Attempts int
+	After    time.Duration
+	Err      error
+}
+
+func (e *DeadlineError) Error() string {
+	return fmt.Sprintf("gave up after %d attempts in %s: %v", e.Attempts, e.After.Round(time.Second), e.Err)
+}
+
+// Unwrap returns the error of the last attempt.
+func (e *DeadlineError) Unwrap() error { return e.Err }
+
+// RetryOnErrorMaxBackOff calls fn until it succeeds, fails with an error that
+// time does not mend (see [Classify]), or the deadline is over.
+func RetryOnErrorMaxBackOff(ctx context.Context, o Options, fn func(context.Context) error) error {
+	return RetryOnRetriableMaxBackOff(ctx, o, fn, func(err error) bool { return Classify(err) == Retriable })
+}
+
+// RetryOnRetriableMaxBackOff calls fn until it succeeds, fails with an error
+// that is not retriable, or the deadline is over: then it returns a
+// [DeadlineError]. When ctx ends it returns the context's cause, joined with
+// the last error if there was one; it starts no attempt after that.
+//
+// An Unauthorized answer is tried once more after Options.Refresh. A
+// Retry-After of the server lengthens a delay, also beyond the cap, but never
+// past the deadline.
+func RetryOnRetriableMaxBackOff(ctx context.Context, o Options, fn func(context.Context) error, retriable func(error) bool) error {
+	r := o.start()
+	for {
+		if ctx.Err() != nil {
+			return r.interrupted(ctx)
+		}
+		err := r.attempt(ctx, fn)
+		switch {
+		case err == nil:
+			r.report(Attempt{Last: true})
+			return nil
+		case ctx.Err() != nil:
+			r.report(Attempt{Err: err, Last: true})
+			return r.interrupted(ctx)
+		case Classify(err) == Unauthorized && r.refresh(ctx):
+			r.report(Attempt{Err: err})
+			continue
+		case !retriable(err):
+			r.report(Attempt{Err: err, Last: true})
+			return err
+		}
+		left := r.left()
+		if left <= 0 {
+			r.report(Attempt{Err: err, Last: true})
+			return &DeadlineError{Attempts: r.number, After: r.clock.Now().Sub(r.began), Err: err}
+		}
+		delay := min(max(r.steps.step(), retryAfter(err)), left)
+		r.report(Attempt{Err: err, Next: delay})
+		if !r.sleep(ctx, delay) {
+			return r.interrupted(ctx)
+		}
+	}
+}
+
+// run is one series of attempts.
+type run struct {
+	Options
+	steps     *steps
+	clock     Clock
+	began     time.Time
+	deadline  time.Time
+	number    int
+	last      error
+	refreshed bool
+}
+
+func (o Options) start() *run {
+	r := &run{Options: o, steps: o.Backoff.start(o.Rand), clock: o.Clock}
+	if r.clock == nil {
+		r.clock = SystemClock{}
+	}
+	if r.Deadline <= 0 {
+		r.Deadline = DefaultDeadline
+	}
+	if r.AttemptTimeout <= 0 {
+		r.AttemptTimeout = DefaultAttempt
+	}
+	r.began = r.clock.Now()
+	r.deadline = r.began.Add(r.Deadline)
+	return r
+}
+
+func (r *run) attempt(ctx context.Context, fn func(context.Context) error) error {
+	r.number++
+	ctx, cancel := context.WithTimeout(ctx, r.AttemptTimeout)
+	defer cancel()
+	r.last = fn(ctx)
+	return r.last
+}
+
+func (r *run) left() time.Duration { return max(0, r.deadline.Sub(r.clock.Now())) }
+
+// refresh renews the credentials once; false if that cannot be done (again).
+func (r *run) refresh(ctx context.Context) bool {
+	if r.Refresh == nil || r.refreshed {
+		return false
+	}
+	r.refreshed = true
+	return r.Refresh(ctx) == nil
+}
+
+func (r *run) report(a Attempt) {
+	if r.Report == nil {
+		return
+	}
+	a.Number, a.Left = r.number, r.left()
+	r.Report(a)
+}
+
+// sleep waits; false means that ctx ended first.
+func (r *run) sleep(ctx context.Context, d time.Duration) bool {
+	timer := r.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+		return ctx.Err() == nil
+	}
+}
+
+func (r *run) interrupted(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if r.last == nil || errors.Is(r.last, cause) {
+		return cause
+	}
+	return errors.Join(cause, r.last)
+}

@@ -1,0 +1,270 @@
+package retry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+var restores = schema.GroupResource{Group: "velero.io", Resource: "restores"}
+
+func TestClassify(t *testing.T) {
+	dial := &url.Error{Op: "Patch", URL: "https://api", Err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}
+	reset := &url.Error{Op: "Patch", URL: "https://api", Err: &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}}
+	status := func(code int) error {
+		return apierrors.NewGenericServerResponse(code, "PATCH", restores, "r", "words", 0, true)
+	}
+	for _, c := range []struct {
+		name      string
+		err       error
+		want      Class
+		ambiguous bool
+	}{
+		{"refused", dial, Retriable, false},
+		{"reset", reset, Retriable, true},
+		{"end of file", &url.Error{Op: "Patch", Err: io.EOF}, Retriable, true},
+		{"cut off", fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), Retriable, true},
+		{"attempt's time over", fmt.Errorf("x: %w", context.DeadlineExceeded), Retriable, true},
+		{"http2 lost", errors.New("http2: client connection lost"), Retriable, true},
+		{"no such host", &url.Error{Op: "Get", Err: &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}}, Retriable, false},
+		{"handshake", &url.Error{Op: "Get", Err: errors.New("net/http: TLS handshake timeout")}, Retriable, true},
+		{"alert", &net.OpError{Op: "remote error", Err: tls.AlertError(40)}, Retriable, true},
+		{"certificate", &url.Error{Op: "Get", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, Retriable, false},
+		{"429", apierrors.NewTooManyRequests("busy", 3), Retriable, false},
+		{"500", status(500), Retriable, true},
+		{"502", status(502), Retriable, true},
+		{"503", apierrors.NewServiceUnavailable("starting"), Retriable, true},
+		{"504", apierrors.NewTimeoutError("slow", 1), Retriable, true},
+		{"server timeout", apierrors.NewServerTimeout(restores, "patch", 1), Retriable, true},
+		{"etcd", apierrors.NewInternalError(errors.New("etcdserver: leader changed")), Retriable, true},
+		{"etcd in words", errors.New("rpc error: etcdserver: no leader"), Retriable, true},
+		{"501", status(501), Permanent, true},
+		{"404", apierrors.NewNotFound(restores, "r"), Permanent, false},
+		{"403", apierrors.NewForbidden(restores, "r", errors.New("no")), Permanent, false},
+		{"422", apierrors.NewInvalid(schema.GroupKind{}, "r", nil), Permanent, false},
+		{"405", apierrors.NewMethodNotSupported(restores, "patch"), Permanent, false},
+		{"413", apierrors.NewRequestEntityTooLargeError("big"), Permanent, false},
+		{"400", apierrors.NewBadRequest("bad"), Permanent, false},
+		{"401", apierrors.NewUnauthorized("expired"), Unauthorized, false},
+		{"409", apierrors.NewConflict(restores, "r", errors.New("changed")), Conflict, false},
+		{"our own mistake", errors.New("json: unsupported type"), Permanent, true},
+		{"cancelled", context.Canceled, Permanent, true},
+		{"nothing", nil, Permanent, false},
+	} {
+		if got := Classify(c.err); got != c.want {
+			t.Errorf("%s: class %d, want %d", c.name, got, c.want)
+		}
+		if got := Ambiguous(c.err); got != c.ambiguous {
+			t.Errorf("%s: ambiguous %v, want %v", c.name, got, c.ambiguous)
+		}
+	}
+}
+
+func TestPermanentErrorsEndAtOnce(t *testing.T) {
+	for _, err := range []error{
+		apierrors.NewForbidden(restores, "r", errors.New("no")),
+		apierrors.NewConflict(restores, "r", errors.New("changed")),
+		apierrors.NewNotFound(restores, "r"),
+		apierrors.NewUnauthorized("expired"),
+	} {
+		clock := newFakeClock()
+		calls := 0
+		got := RetryOnErrorMaxBackOff(t.Context(), Options{Clock: clock}, func(context.Context) error { calls++; return err })
+		if calls != 1 || got != err || len(clock.sleeps) != 0 {
+			t.Errorf("%v: %d calls, %d sleeps, returned %v", err, calls, len(clock.sleeps), got)
+		}
+	}
+}
+
+func TestUnauthorizedIsTriedOnceMoreAfterRefresh(t *testing.T) {
+	expired := apierrors.NewUnauthorized("expired")
+	for _, c := range []struct {
+		name        string
+		refreshErr  error
+		works       bool
+		calls, done int
+	}{
+		{"new credentials work", nil, true, 2, 1},
+		{"new credentials do not", nil, false, 2, 1},
+		{"there are none", errors.New("no"), false, 1, 1},
+	} {
+		refreshed, calls := 0, 0
+		err := RetryOnErrorMaxBackOff(t.Context(), Options{
+			Clock:   newFakeClock(),
+			Refresh: func(context.Context) error { refreshed++; return c.refreshErr },
+		}, func(context.Context) error {
+			calls++
+			if c.works && refreshed > 0 {
+				return nil
+			}
+			return expired
+		})
+		if (err == nil) != c.works || calls != c.calls || refreshed != c.done {
+			t.Errorf("%s: %v, %d calls, %d refreshes", c.name, err, calls, refreshed)
+		}
+	}
+}
+
+func TestRetryAfterBeatsTheCapButNotTheDeadline(t *testing.T) {
+	clock := newFakeClock()
+	began := clock.now
+	var at []time.Duration
+	err := RetryOnErrorMaxBackOff(t.Context(), Options{Clock: clock, Deadline: 100 * time.Second}, func(context.Context) error {
+		at = append(at, clock.now.Sub(began))
+		return apierrors.NewTooManyRequests("busy", 40)
+	})
+	var over *DeadlineError
+	if !errors.As(err, &over) {
+		t.Fatalf("ended with %v", err)
+	}
+	if want := []time.Duration{0, 40 * time.Second, 80 * time.Second, 100 * time.Second}; !slices.Equal(at, want) {
+		t.Errorf("attempts at %v, want %v", at, want)
+	}
+}
+
+func TestReportOfAttempts(t *testing.T) {
+	clock := newFakeClock()
+	server := &outage{clock: clock, back: clock.now.Add(time.Second), err: syscall.ECONNREFUSED}
+	var got []Attempt
+	o := Options{Clock: clock, Deadline: time.Minute, Rand: func() float64 { return 0 }, Report: func(a Attempt) { got = append(got, a) }}
+	if err := RetryOnErrorMaxBackOff(t.Context(), o, server.request); err != nil {
+		t.Fatal(err)
+	}
+	ms := time.Millisecond
+	want := []Attempt{
+		{Number: 1, Err: syscall.ECONNREFUSED, Next: 250 * ms, Left: time.Minute},
+		{Number: 2, Err: syscall.ECONNREFUSED, Next: 500 * ms, Left: time.Minute - 250*ms},
+		{Number: 3, Err: syscall.ECONNREFUSED, Next: 1000 * ms, Left: time.Minute - 750*ms},
+		{Number: 4, Last: true, Left: time.Minute - 1750*ms},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("reported\n%+v, want\n%+v", got, want)
+	}
+}
+
+func TestCancelledWhileWaitingStartsNothingMore(t *testing.T) {
+	cause := errors.New("ctrl-c")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	clock := newFakeClock()
+	calls := 0
+	clock.onSleep = func(time.Duration) {
+		if len(clock.sleeps) == 2 {
+			cancel(cause)
+		}
+	}
+	err := RetryOnErrorMaxBackOff(ctx, Options{Clock: clock}, func(context.Context) error { calls++; return syscall.ECONNREFUSED })
+	if !errors.Is(err, cause) || !errors.Is(err, syscall.ECONNREFUSED) || calls != 3 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+	calls = 0
+	err = RetryOnErrorMaxBackOff(ctx, Options{Clock: clock}, func(context.Context) error { calls++; return nil })
+	if !errors.Is(err, cause) || calls != 0 {
+		t.Errorf("an ended context: %v after %d calls", err, calls)
+	}
+}
+
+func TestAttemptTimeoutEndsOneAttemptOnly(t *testing.T) {
+	calls := 0
+	err := RetryOnErrorMaxBackOff(t.Context(), Options{Clock: newFakeClock(), AttemptTimeout: time.Millisecond}, func(ctx context.Context) error {
+		calls++
+		if calls == 1 {
+			<-ctx.Done() // a server that hangs
+			return ctx.Err()
+		}
+		return nil
+	})
+	if err != nil || calls != 2 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+}
+
+func TestPatchLooksBeforeItRepeatsWhatMayHaveLanded(t *testing.T) {
+	changed := errors.New("somebody changed it")
+	for _, c := range []struct {
+		name   string
+		answer error // of the first Send
+		landed bool
+		look   error
+		sends  int
+		looks  int
+		err    error
+	}{
+		{"landed unseen", io.EOF, true, nil, 1, 1, nil},
+		{"did not land", io.EOF, false, nil, 2, 1, nil},
+		{"changed by another", io.EOF, false, changed, 1, 1, changed},
+		{"never arrived", syscall.ECONNREFUSED, false, nil, 2, 0, nil},
+	} {
+		sends, looks := 0, 0
+		err := PatchResourceWithRetriesOnErrors(t.Context(), Options{Clock: newFakeClock()}, Patch{
+			Send: func(context.Context) error {
+				if sends++; sends == 1 {
+					return c.answer
+				}
+				return nil
+			},
+			Look: func(context.Context) (bool, error) { looks++; return c.landed, c.look },
+		})
+		if err != c.err || sends != c.sends || looks != c.looks {
+			t.Errorf("%s: %v, %d sends, %d looks", c.name, err, sends, looks)
+		}
+	}
+}
+
+// A look that cannot be made is itself tried again: nothing is sent blindly.
+func TestPatchKeepsLookingThroughAnOutage(t *testing.T) {
+	clock := newFakeClock()
+	back := clock.now.Add(50 * time.Second)
+	sends, looks := 0, 0
+	err := PatchResourceWithRetriesOnErrors(t.Context(), Options{Clock: clock}, Patch{
+		Send: func(context.Context) error { sends++; return io.ErrUnexpectedEOF },
+		Look: func(context.Context) (bool, error) {
+			looks++
+			if clock.now.Before(back) {
+				return false, syscall.ECONNREFUSED
+			}
+			return true, nil
+		},
+	})
+	if err != nil || sends != 1 || looks < 5 {
+		t.Errorf("%v, %d sends, %d looks", err, sends, looks)
+	}
+}
+
+// Kubernetes' client must not sit out a Retry-After by itself.
+func TestTransportShowsRetryAfter(t *testing.T) {
+	calls := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls++
+		w.Header().Set("Retry-After", "77")
+		http.Error(w, "too many requests", http.StatusTooManyRequests)
+	}))
+	t.Cleanup(server.Close)
+	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{
+		GroupVersion: &schema.GroupVersion{Version: "v1"}, NegotiatedSerializer: scheme.Codecs.WithoutConversion()}}
+	config.Wrap(Transport)
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = client.Get().AbsPath("/x").Do(t.Context()).Error()
+	if got := retryAfter(err); got != 77*time.Second || Classify(err) != Retriable || !apierrors.IsTooManyRequests(err) || calls != 1 {
+		t.Errorf("%v: retry after %s, %d calls", err, got, calls)
+	}
+}
