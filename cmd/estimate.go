@@ -170,8 +170,11 @@ func (c *cli) readTarball(ctx context.Context, path string, spec velerov1.Restor
 	// Labels cost time, and only selectors ask for them.
 	limits := collector.Limits{NamesOnly: spec.LabelSelector == nil && spec.OrLabelSelectors == nil}
 	index, err := collector.Read(ctx, m.reader(in), limits)
-	if err != nil {
+	switch {
+	case err != nil:
 		err = fmt.Errorf("%s: %w", sanitize.String(path), err)
+	case index.Items() == 0 && index.FormatVersion() == "":
+		err = fmt.Errorf("%s is not a backup: it holds neither items nor metadata/version", sanitize.String(path))
 	}
 	return index, err
 }
@@ -188,7 +191,7 @@ func (c *cli) answer(index *collector.Index, q question, output string, readErr 
 		for i, reason := range e.Refused {
 			reasons[i] = sanitize.String(reason)
 		}
-		return fmt.Errorf("velero would refuse this restore:\n  %s", strings.Join(reasons, "\n  "))
+		return fmt.Errorf("this restore would be refused by Velero:\n  %s", strings.Join(reasons, "\n  "))
 	}
 	e.Assumptions = slices.Concat(q.notes, e.Assumptions, index.Problems())
 	if err := c.printEstimate(e, output); err != nil {
