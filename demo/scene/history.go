@@ -19,6 +19,8 @@ type past struct {
 	started  time.Time
 	// turn is its number within the schedule, the newest being 0.
 	turn int
+	// torn is when the server's restart ended it; zero if it did not.
+	torn time.Time
 }
 
 // pastBackups are the schedules' finished backups, oldest first, as far as
@@ -27,7 +29,11 @@ func pastBackups(now time.Time) []past {
 	var all []past
 	for _, s := range schedules {
 		for turn := range s.past {
-			all = append(all, past{s, s.newest(now).Add(-time.Duration(turn) * s.period), turn})
+			p := past{schedule: s, started: s.newest(now).Add(-time.Duration(turn) * s.period), turn: turn}
+			if restart := now.Add(-serverStarted); p.started.Before(restart) && p.completed().After(restart) {
+				p.torn = restart.Add(3 * time.Second)
+			}
+			all = append(all, p)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b past) int { return a.started.Compare(b.started) })
@@ -38,6 +44,8 @@ func pastBackups(now time.Time) []past {
 // about one in twelve has errors, and one in forty failed as a whole.
 func (p past) phase() velerov1.BackupPhase {
 	switch n := p.turn + len(p.schedule.name); {
+	case !p.torn.IsZero():
+		return velerov1.BackupPhaseFailed
 	case p.turn == 0:
 		return velerov1.BackupPhaseCompleted
 	case n%43 == 17:
@@ -49,6 +57,10 @@ func (p past) phase() velerov1.BackupPhase {
 	default:
 		return velerov1.BackupPhaseCompleted
 	}
+}
+
+func (p past) completed() time.Time {
+	return p.started.Add(p.schedule.took + time.Duration(p.turn*37%23)*time.Second)
 }
 
 func (p past) name() string { return p.schedule.name + "-" + p.started.UTC().Format("20060102150405") }
@@ -86,7 +98,7 @@ func (p past) record(cluster *sim.Cluster) (*sim.BackupRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	completed := p.started.Add(p.schedule.took + time.Duration(p.turn*37%23)*time.Second)
+	completed := p.completed()
 	for n := range volumes {
 		volumes[n].Started, volumes[n].Completed = p.started.Add(4*time.Second), completed.Add(-2*time.Second)
 	}
@@ -123,6 +135,12 @@ func (p past) object(record *sim.BackupRecord) *velerov1.Backup {
 		b.Status.FailureReason = "error uploading backup to object storage: rpc error: code = Unknown desc = context deadline exceeded"
 		// An upload that failed leaves no completion (velero-facts 1.3).
 		b.Status.CompletionTimestamp = nil
+		if !p.torn.IsZero() {
+			b.Status.FailureReason = `found a backup with status "InProgress" during the server starting, mark it as "Failed"`
+			b.Status.CompletionTimestamp = &metav1.Time{Time: p.torn}
+			b.Status.Progress.ItemsBackedUp = items / 2
+			b.Status.HookStatus = nil
+		}
 	case velerov1.BackupPhaseFailedValidation:
 		b.Status.StartTimestamp, b.Status.CompletionTimestamp, b.Status.Progress, b.Status.HookStatus = nil, nil, nil, nil
 		b.Status.ValidationErrors = []string{"backup can't be created because BackupStorageLocation default is in Unavailable status."}

@@ -21,17 +21,25 @@ import (
 func TestPastIs200FinishedBackups(t *testing.T) {
 	for _, now := range []time.Time{
 		time.Date(2026, 11, 21, 3, 54, 0, 0, time.UTC), time.Date(2026, 12, 31, 23, 59, 59, 0, time.UTC),
-		time.Date(2027, 1, 3, 3, 0, 30, 0, time.UTC), time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(2027, 1, 3, 3, 0, 30, 0, time.UTC), time.Date(2027, 1, 3, 3, 56, 0, 0, time.UTC), time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC),
 	} {
 		names, phases := map[string]bool{}, map[velerov1.BackupPhase]int{}
 		for _, p := range pastBackups(now) {
 			names[p.name()] = true
 			phases[p.phase()]++
-			if ended := p.started.Add(p.schedule.took); ended.After(now) {
+			if restart := now.Add(-serverStarted); p.started.Before(restart) && p.completed().After(restart) && p.phase() != velerov1.BackupPhaseFailed {
+				t.Errorf("%s is %s although the server restarted while it ran", p.name(), p.phase())
+			}
+			if ended := p.completed(); ended.After(now) {
 				t.Errorf("%s ended at %s, after %s", p.name(), ended, now)
 			}
 			if expires := p.started.Add(p.schedule.ttl); expires.Before(now) {
 				t.Errorf("%s had expired by %s", p.name(), now)
+			}
+		}
+		for _, source := range []string{"crm-nightly", "ops-nightly"} {
+			if newestPast(now, source) == "" {
+				t.Errorf("at %s: nothing to restore from of %s", now, source)
 			}
 		}
 		if len(names) != 200 {

@@ -122,11 +122,11 @@ func restoreOf(name, backup string, mapping map[string]string) *velerov1.Restore
 	}
 }
 
-// newestPast is the newest of a schedule's finished backups.
+// newestPast is the newest of a schedule's backups that completed.
 func newestPast(now time.Time, schedule string) string {
 	name := ""
 	for _, p := range pastBackups(now) {
-		if p.schedule.name == schedule {
+		if p.schedule.name == schedule && p.phase() == velerov1.BackupPhaseCompleted {
 			name = p.name()
 		}
 	}
