@@ -15,18 +15,19 @@ const module = "github.com/veltui/veltui"
 // mayImport lists, for every package of the product, which others it may
 // import. Imports go one way; docs/architecture.md draws the picture.
 var mayImport = map[string][]string{
-	"":          {"cmd"},
-	"cmd":       {"ui", "watch", "finalize", "artifact", "collector", "job", "sanitize", "retry"},
-	"ui":        {"watch", "finalize", "artifact", "collector", "job", "assets"},
-	"watch":     {"job", "sanitize"},
-	"finalize":  {"artifact", "retry", "job", "sanitize"},
-	"artifact":  {"job", "sanitize"},
-	"collector": nil,
-	"job":       nil,
-	"retry":     nil,
-	"sanitize":  nil,
-	"assets":    nil,
-	"testbed":   nil,
+	"":           {"cmd"},
+	"cmd":        {"ui", "watch", "finalize", "artifact", "collector", "indexcache", "job", "sanitize", "retry"},
+	"ui":         {"watch", "finalize", "artifact", "collector", "job", "assets"},
+	"watch":      {"job", "sanitize"},
+	"finalize":   {"artifact", "retry", "job", "sanitize"},
+	"artifact":   {"job", "sanitize"},
+	"indexcache": {"collector"},
+	"collector":  nil,
+	"job":        nil,
+	"retry":      nil,
+	"sanitize":   nil,
+	"assets":     nil,
+	"testbed":    nil,
 }
 
 // noClients are packages with I/O that these packages must not know.

@@ -1,0 +1,360 @@
+package indexcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/veltui/veltui/collector"
+)
+
+// capture is the index of a real backup.
+func capture(t *testing.T) *collector.Index {
+	t.Helper()
+	f, err := os.Open("../collector/testdata/b-full.tar.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	x, err := collector.Read(t.Context(), f, collector.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// counted is a Read that gives x and counts how often it is asked.
+func counted(x *collector.Index, calls *int) Read {
+	return func(context.Context) (*collector.Index, error) {
+		*calls++
+		return x, nil
+	}
+}
+
+func ask(t *testing.T, c *Cache, uid string, read Read) *collector.Index {
+	t.Helper()
+	x, err := c.Index(t.Context(), uid, read)
+	if err != nil || x == nil {
+		t.Fatalf("%s: %v, %v", uid, x, err)
+	}
+	return x
+}
+
+func failTest(t *testing.T) func(error) {
+	return func(err error) { t.Errorf("the disk: %v", err) }
+}
+
+// names lists a folder.
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return strings.Join(all, " ")
+}
+
+func TestReadOnce(t *testing.T) {
+	x, calls := capture(t), 0
+	dir := filepath.Join(t.TempDir(), "veltui", "indexes")
+	c := Open(Options{Dir: dir, Failed: failTest(t)})
+	for range 3 {
+		if ask(t, c, "a-1", counted(x, &calls)) != x {
+			t.Error("another index")
+		}
+	}
+	if calls != 1 {
+		t.Errorf("read %d times", calls)
+	}
+	for path, want := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, "a-1.index"): 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v; want mode %o", path, info.Mode(), err, want)
+		}
+	}
+	// Another run of the program.
+	again := ask(t, Open(Options{Dir: dir, Failed: failTest(t)}), "a-1", counted(nil, &calls))
+	if calls != 1 || again.Items() != x.Items() || !again.HasLabels() {
+		t.Errorf("read %d times, %d items of %d", calls, again.Items(), x.Items())
+	}
+	if got := names(t, dir); got != "a-1.index" {
+		t.Errorf("left behind: %s", got)
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	x, calls := capture(t), 0
+	c := Open(Options{Held: 2})
+	for _, uid := range []string{"a", "b", "a", "c", "a"} { // b goes, a was used
+		ask(t, c, uid, counted(x, &calls))
+	}
+	if calls != 3 || len(c.held) != 2 {
+		t.Errorf("read %d times, %d held", calls, len(c.held))
+	}
+	if ask(t, c, "b", counted(x, &calls)); calls != 4 {
+		t.Errorf("read %d times", calls)
+	}
+}
+
+func TestDiskIsBounded(t *testing.T) {
+	x, calls := capture(t), 0
+	data, err := x.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	open := func(o Options) *Cache {
+		o.Dir, o.Failed = dir, failTest(t)
+		o.Clock = func() time.Time { now = now.Add(time.Minute); return now }
+		return Open(o)
+	}
+	for _, uid := range []string{"a", "b", "c"} {
+		ask(t, open(Options{Files: 3}), uid, counted(x, &calls))
+	}
+	ask(t, open(Options{Files: 3}), "a", counted(x, &calls)) // used again
+	ask(t, open(Options{Files: 3}), "d", counted(x, &calls))
+	if got := names(t, dir); got != "a.index c.index d.index" || calls != 4 {
+		t.Errorf("by number: %s, read %d times", got, calls)
+	}
+	ask(t, open(Options{Bytes: 2*int64(len(data)) + 1}), "e", counted(x, &calls))
+	if got := names(t, dir); got != "d.index e.index" {
+		t.Errorf("by size: %s", got)
+	}
+	ask(t, open(Options{Bytes: int64(len(data)) - 1}), "f", counted(x, &calls))
+	if strings.Contains(names(t, dir), "f.index") {
+		t.Error("an index above the bound was stored")
+	}
+}
+
+func TestUselessFilesAreReplaced(t *testing.T) {
+	x := capture(t)
+	good, err := x.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := append([]byte{}, good...)
+	flipped[len(flipped)/2] ^= 1
+	for name, content := range map[string][]byte{
+		"empty": {}, "junk": []byte("junk"), "half": good[:len(good)/2], "flipped": flipped,
+		"of another version": append([]byte("xxxxxxxx"), good[8:]...),
+		"huge":               make([]byte, len(good)+1000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, calls := t.TempDir(), 0
+			path := filepath.Join(dir, "a.index")
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			o := Options{Dir: dir, Bytes: int64(len(good)) + 500, Failed: failTest(t)}
+			if ask(t, Open(o), "a", counted(x, &calls)).Items() != x.Items() || calls != 1 {
+				t.Errorf("read %d times", calls)
+			}
+			if ask(t, Open(o), "a", counted(x, &calls)); calls != 1 {
+				t.Error("was not replaced")
+			}
+		})
+	}
+}
+
+// TestUnusableDisk goes on without the disk, and says so.
+func TestUnusableDisk(t *testing.T) {
+	x := capture(t)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	linked := t.TempDir()
+	if err := os.Symlink(file, filepath.Join(linked, "a.index")); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, filepath.Join(file, "below"), linked} {
+		calls, told := 0, 0
+		c := Open(Options{Dir: dir, Failed: func(error) { told++ }})
+		ask(t, c, "a", counted(x, &calls))
+		ask(t, c, "a", counted(x, &calls))
+		if calls != 1 || told == 0 {
+			t.Errorf("%s: read %d times, %d errors told", dir, calls, told)
+		}
+	}
+	if data, err := os.ReadFile(file); err != nil || len(data) > 0 {
+		t.Errorf("wrote through a link: %d bytes, %v", len(data), err)
+	}
+}
+
+func TestOddUIDsStayOffTheDisk(t *testing.T) {
+	x := capture(t)
+	dir := t.TempDir()
+	c := Open(Options{Dir: filepath.Join(dir, "in"), Failed: failTest(t)})
+	for _, uid := range []string{"", "..", "../a", "a/b", "a.b", "-a", strings.Repeat("a", 65), "a\x00"} {
+		calls := 0
+		ask(t, c, uid, counted(x, &calls))
+		if ask(t, c, uid, counted(x, &calls)); calls != 1 {
+			t.Errorf("%q: read %d times", uid, calls)
+		}
+	}
+	if got := names(t, dir); got != "" {
+		t.Errorf("wrote %s", got)
+	}
+}
+
+func TestLeftoversGo(t *testing.T) {
+	x, calls := capture(t), 0
+	dir := t.TempDir()
+	for name, age := range map[string]time.Duration{"old.1.tmp": 2 * leftover, "new.2.tmp": 0} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		when := time.Now().Add(-age)
+		if err := os.Chtimes(path, when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(t, Open(Options{Dir: dir, Failed: failTest(t)}), "a", counted(x, &calls))
+	if got := names(t, dir); got != "a.index new.2.tmp" {
+		t.Error(got)
+	}
+}
+
+func TestErrorsAreNotKept(t *testing.T) {
+	x := capture(t)
+	dir := t.TempDir()
+	c := Open(Options{Dir: dir, Failed: failTest(t)})
+	broken := errors.New("broken off")
+	got, err := c.Index(t.Context(), "a", func(context.Context) (*collector.Index, error) { return x, broken })
+	if got != x || !errors.Is(err, broken) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := c.Index(t.Context(), "a", func(context.Context) (*collector.Index, error) { panic("oh") }); err == nil || !strings.Contains(err.Error(), "oh") {
+		t.Errorf("a panic became %v", err)
+	}
+	calls := 0
+	if ask(t, c, "a", counted(x, &calls)); calls != 1 {
+		t.Error("was kept")
+	}
+}
+
+// TestShared has many ask at once, some of whom leave.
+func TestShared(t *testing.T) {
+	x := capture(t)
+	c := Open(Options{})
+	reading, release := make(chan struct{}), make(chan struct{})
+	calls := 0
+	read := func(ctx context.Context) (*collector.Index, error) {
+		calls++
+		close(reading)
+		select {
+		case <-release:
+			return x, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	first, leave := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() {
+		_, err := c.Index(first, "a", read)
+		gone <- err
+	}()
+	<-reading
+	var all sync.WaitGroup
+	results := make(chan error, 20)
+	for range cap(results) {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			got, err := c.Index(t.Context(), "a", read)
+			if got != x && err == nil {
+				err = fmt.Errorf("got %v", got)
+			}
+			results <- err
+		}()
+	}
+	waitFor(t, func() bool { return waiting(c, "a") == cap(results)+1 })
+	leave() // who began it may go; the others stay
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left got %v", err)
+	}
+	close(release)
+	all.Wait()
+	for range cap(results) {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	if calls != 1 {
+		t.Errorf("read %d times", calls)
+	}
+}
+
+// TestLastOneEndsTheReading has nobody wait any more: the reading is told to
+// end, the last waits until it has, and whoever comes then begins a new one.
+func TestLastOneEndsTheReading(t *testing.T) {
+	x := capture(t)
+	c := Open(Options{})
+	reading, told, cleaned := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	read := func(ctx context.Context) (*collector.Index, error) {
+		close(reading)
+		<-ctx.Done()
+		close(told)
+		<-cleaned
+		return nil, ctx.Err()
+	}
+	why := errors.New("why")
+	ctx, leave := context.WithCancelCause(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := c.Index(ctx, "a", read)
+		left <- err
+	}()
+	<-reading
+	leave(why)
+	<-told
+	calls := 0
+	if ask(t, c, "a", counted(x, &calls)); calls != 1 {
+		t.Error("joined a reading that had been given up")
+	}
+	select {
+	case err := <-left:
+		t.Errorf("left before the reading had cleaned up: %v", err)
+	default:
+	}
+	close(cleaned)
+	if err := <-left; !errors.Is(err, why) {
+		t.Errorf("the last one got %v", err)
+	}
+	if _, err := c.Index(ctx, "b", read); !errors.Is(err, context.Canceled) {
+		t.Errorf("asked after the end: %v", err)
+	}
+	if len(c.flights) != 0 {
+		t.Errorf("%d readings are still known", len(c.flights))
+	}
+}
+
+func waiting(c *Cache, uid string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.flights[uid]; f != nil {
+		return f.waiting
+	}
+	return 0
+}
+
+func waitFor(t *testing.T, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("waited a minute in vain")
+		}
+	}
+}
