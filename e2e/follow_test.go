@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -186,6 +187,62 @@ func (f *follower) await(ctx context.Context, h lab.History, what string, done f
 			return docs, fmt.Errorf("waiting for veltui to tell of %s %s that %s (it told %s): %w", object.GetKind(), object.GetName(), what, last, ctx.Err())
 		}
 	}
+}
+
+// ask runs `veltui get -o json` for one job until what it says satisfies done,
+// and returns that. Unlike the follower, which tells of changes of a job, it
+// judges the job by everything around it as it is now.
+func ask(t *testing.T, h lab.History, what string, done func(told) bool) told {
+	t.Helper()
+	path, err := veltui()
+	must(t, err)
+	object := h.Last().Object
+	ctx := patient(t)
+	for {
+		cmd := exec.CommandContext(t.Context(), path, "get", object.GetKind()+"/"+object.GetName(), "-o", "json", "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)
+		cmd.Env = veltuiTells.cmd.Env
+		out, err := cmd.Output()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w: %s", err, exit.Stderr)
+		}
+		must(t, err)
+		var list struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+			Items      []told `json:"items"`
+		}
+		must(t, json.Unmarshal(out, &list))
+		if list.APIVersion != "veltui/v1" || list.Kind != "JobList" || len(list.Items) != 1 {
+			t.Fatalf("veltui get printed %s", out)
+		}
+		if done(list.Items[0]) {
+			return list.Items[0]
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("waiting for veltui to say of %s %s that %s; it says %s", object.GetKind(), object.GetName(), what, out)
+		}
+	}
+}
+
+// wantVerdict waits until veltui tells a verdict, and returns the facts that
+// speak for it.
+func wantVerdict(t *testing.T, h lab.History, verdicts ...string) []string {
+	t.Helper()
+	d := ask(t, h, fmt.Sprintf("the verdict is one of %q", verdicts), func(d told) bool { return slices.Contains(verdicts, d.verdict()) })
+	var facts []string
+	for _, f := range d.Verdict.Facts {
+		if f.Holds {
+			facts = append(facts, f.Text)
+		}
+	}
+	t.Logf("%s is %s: %s", h.Last().Object.GetName(), d.verdict(), strings.Join(facts, "; "))
+	if d.Fraction != nil && *d.Fraction >= 1 {
+		t.Error("the bar is full although the job has not ended")
+	}
+	return facts
 }
 
 // wantTold checks all that veltui told of a job that has ended against what

@@ -22,8 +22,9 @@ const seedNumber = 1
 const full = "full"
 
 // patience bounds every wait for Velero. It is far above what any scenario
-// needs, so that a slow machine fails none.
-const patience = 8 * time.Minute
+// needs, so that a slow machine fails none; E2E_PATIENCE shortens it for who
+// mends a test.
+var patience = 8 * time.Minute
 
 // The lab, what a raw watch records of it and what veltui tells of it, which
 // all tests share.
@@ -36,12 +37,15 @@ var (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (code int) {
+	if shorter, err := time.ParseDuration(os.Getenv("E2E_PATIENCE")); err == nil {
+		patience = shorter
+	}
 	began := time.Now()
 	step := func(what string, took time.Duration) { fmt.Printf("lab: %-24s %5.1f s\n", what, took.Seconds()) }
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var err error
-	if theLab, err = lab.Start(ctx, lab.Options{Step: step}); err != nil {
+	if theLab, err = lab.Start(ctx, lab.Options{Seed: seed.New(seedNumber), Step: step}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -57,7 +61,7 @@ func run(m *testing.M) (code int) {
 		step("stop", time.Since(stopped))
 		step("everything", time.Since(began))
 	}()
-	if err := prepare(ctx, step); err != nil {
+	if err := prepare(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "preparing the lab:", err)
 		return 1
 	}
@@ -71,8 +75,8 @@ func run(m *testing.M) (code int) {
 	return code
 }
 
-// prepare fills the cluster and starts to watch it, raw and through veltui.
-func prepare(ctx context.Context, step func(string, time.Duration)) error {
+// prepare starts to watch the cluster, raw and through veltui.
+func prepare(ctx context.Context) error {
 	out, err := os.Create(filepath.Join(theLab.Dir(), "watch.jsonl"))
 	if err != nil {
 		return err
@@ -87,12 +91,22 @@ func prepare(ctx context.Context, step func(string, time.Duration)) error {
 	if veltuiTells, err = follow(theLab.Kubeconfig(), home); err != nil {
 		return err
 	}
-	began := time.Now()
-	if err := theLab.Seed(ctx, seed.New(seedNumber)); err != nil {
+	return bothWatch(ctx)
+}
+
+// bothWatch returns once the recorder and veltui both follow: from then on
+// neither has an excuse for missing anything.
+func bothWatch(ctx context.Context) error {
+	all := []string{"shop"}
+	if err := theLab.CreateBackup(ctx, "first", velerov1.BackupSpec{IncludedNamespaces: all, ExcludedNamespaces: all}, nil); err != nil {
 		return err
 	}
-	step("seed", time.Since(began))
-	return nil
+	h, err := recorder.Await(ctx, "Backup", "first", "be refused", lab.Ended)
+	if err != nil {
+		return err
+	}
+	_, err = veltuiTells.await(ctx, h, "it is refused", func(d told) bool { return d.Phase == "FailedValidation" })
+	return err
 }
 
 // keepLogs copies the servers' logs and the recording out of a lab that a test

@@ -18,9 +18,6 @@ const Version = "v1.18.3"
 // Location is the name of the lab's BackupStorageLocation.
 const Location = "default"
 
-// serverPod is the Pod object that stands for the velero server.
-const serverPod = "velero-lab"
-
 // serverLabels are what `velero install` puts on the server's Deployment and
 // pods, and what clients find them by.
 func serverLabels() map[string]string {
@@ -39,10 +36,6 @@ func (l *Lab) install(ctx context.Context) error {
 		},
 		l.location(),
 		deployment(),
-		&corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: serverPod, Labels: serverLabels()},
-			Spec:       deployment().Spec.Template.Spec,
-		},
 	} {
 		if err := l.Client.Create(ctx, object); err != nil {
 			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
@@ -96,57 +89,4 @@ func deployment() *appsv1.Deployment {
 			},
 		},
 	}
-}
-
-// serverRuns makes the Pod say that the server's container runs since now.
-func (l *Lab) serverRuns(ctx context.Context) error {
-	return l.patchServer(ctx, func(s *corev1.ContainerStatus) {
-		if s.State.Terminated != nil {
-			s.LastTerminationState = s.State
-			s.RestartCount++
-		}
-		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}
-		s.Ready = true
-	})
-}
-
-// serverEnded makes the Pod say that the container ended just now.
-func (l *Lab) serverEnded(ctx context.Context, code int32, reason string) error {
-	return l.patchServer(ctx, func(s *corev1.ContainerStatus) {
-		ended := &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, FinishedAt: metav1.Now()}
-		if s.State.Running != nil {
-			ended.StartedAt = s.State.Running.StartedAt
-		}
-		s.State = corev1.ContainerState{Terminated: ended}
-		s.Ready = false
-	})
-}
-
-func (l *Lab) patchServer(ctx context.Context, change func(*corev1.ContainerStatus)) error {
-	var pod corev1.Pod
-	if err := l.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: serverPod}, &pod); err != nil {
-		return fmt.Errorf("reading the server's pod: %w", err)
-	}
-	before := pod.DeepCopy()
-	if len(pod.Status.ContainerStatuses) == 0 {
-		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "velero", Image: pod.Spec.Containers[0].Image}}
-	}
-	container := &pod.Status.ContainerStatuses[0]
-	change(container)
-	started := container.Ready
-	container.Started = &started
-	pod.Status.Phase = corev1.PodRunning
-	pod.Status.Conditions = []corev1.PodCondition{readiness(corev1.PodReady, started), readiness(corev1.ContainersReady, started)}
-	if err := l.Client.Status().Patch(ctx, &pod, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("keeping the server's pod true: %w", err)
-	}
-	return nil
-}
-
-func readiness(t corev1.PodConditionType, ready bool) corev1.PodCondition {
-	status := corev1.ConditionFalse
-	if ready {
-		status = corev1.ConditionTrue
-	}
-	return corev1.PodCondition{Type: t, Status: status, LastTransitionTime: metav1.Now()}
 }

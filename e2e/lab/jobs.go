@@ -6,6 +6,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // The annotations that order something of the lab's plugin, which acts on
@@ -53,4 +54,22 @@ func (l *Lab) CreateRestore(ctx context.Context, name string, spec velerov1.Rest
 		return fmt.Errorf("creating restore %s: %w", name, err)
 	}
 	return nil
+}
+
+// Restore reads a Restore as it is now.
+func (l *Lab) Restore(ctx context.Context, name string) (*velerov1.Restore, error) {
+	var restore velerov1.Restore
+	if err := l.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, &restore); err != nil {
+		return nil, fmt.Errorf("reading restore %s: %w", name, err)
+	}
+	return &restore, nil
+}
+
+// AwaitLocation waits until the storage location is in a phase.
+func (l *Lab) AwaitLocation(ctx context.Context, phase velerov1.BackupStorageLocationPhase) error {
+	return poll(ctx, "the storage location to be "+string(phase), func() (bool, error) {
+		var location velerov1.BackupStorageLocation
+		err := l.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: Location}, &location)
+		return location.Status.Phase == phase, err
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/veltui/veltui/e2e/seed"
 	"github.com/veltui/veltui/testbed"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +21,9 @@ const Namespace = "velero"
 type Options struct {
 	// VeleroFlags are added to the flags of `velero server`.
 	VeleroFlags []string
+	// Seed is created before Velero starts: a server looks only every five
+	// minutes for new kinds, and a backup leaves out those it does not know.
+	Seed seed.Set
 	// Step is told each step of the start-up and how long it took; may be nil.
 	Step func(what string, took time.Duration)
 }
@@ -63,6 +67,7 @@ func (l *Lab) start(ctx context.Context, o Options) error {
 		{"kube-controller-manager", l.startControllers},
 		{"S3 server", func() error { return l.startS3(ctx) }},
 		{"Velero's objects", func() error { return l.install(ctx) }},
+		{"seed", func() error { return l.seed(ctx, o.Seed) }},
 		{"velero server", func() error { return l.startVelero(ctx, o.VeleroFlags) }},
 	}
 	for _, s := range steps {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -74,8 +76,11 @@ func (l *Lab) ResumeS3() error { return l.s3.process.signal(syscall.SIGCONT) }
 // S3URL is where the S3 server answers.
 func (l *Lab) S3URL() string { return "http://" + l.s3.address }
 
-// Stored is the path of the file in which the S3 server keeps an object.
-func (l *Lab) Stored(key string) string { return l.path("s3/" + bucket + "/" + key) }
+// StoredExists reports whether the bucket holds an object.
+func (l *Lab) StoredExists(key string) bool {
+	_, err := os.Stat(l.path(filepath.Join("s3", bucket, key)))
+	return err == nil
+}
 
 func (s *objectStore) kill() error { return s.process.kill() }
 

@@ -17,9 +17,9 @@ import (
 // seeders is how many objects are created at a time.
 const seeders = 16
 
-// Seed creates a set, and returns once kube-controller-manager has made of it
+// seed creates a set, and returns once kube-controller-manager has made of it
 // what it makes, so that a backup always finds the same.
-func (l *Lab) Seed(ctx context.Context, set seed.Set) error {
+func (l *Lab) seed(ctx context.Context, set seed.Set) error {
 	crds := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(set.Definitions))
 	for _, object := range set.Definitions {
 		crd, ok := object.(*apiextensionsv1.CustomResourceDefinition)

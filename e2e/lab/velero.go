@@ -60,7 +60,7 @@ func (l *Lab) StartVelero(ctx context.Context, flags ...string) error {
 	if err != nil {
 		return err
 	}
-	if err := l.serverRuns(ctx); err != nil {
+	if err := l.serverRuns(ctx, flags); err != nil {
 		return err
 	}
 	return l.awaitVelero(ctx)
@@ -179,3 +179,6 @@ func (l *Lab) OpenGate(name string) error {
 	}
 	return nil
 }
+
+// VeleroCLIPath is the path of Velero's own command.
+func (l *Lab) VeleroCLIPath() string { return l.programs.velero() }

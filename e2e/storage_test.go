@@ -1,0 +1,39 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"testing"
+
+	"github.com/veltui/veltui/e2e/lab"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+)
+
+// TestObjectStoreAway kills the S3 server in the middle of a restore and
+// brings it back.
+func TestObjectStoreAway(t *testing.T) {
+	must(t, theLab.VeleroWith(patient(t)))
+	heldRestore(t, "away")
+	must(t, theLab.KillS3())
+	must(t, theLab.AwaitLocation(patient(t), velerov1.BackupStorageLocationPhaseUnavailable))
+
+	t.Run("new jobs are refused", func(t *testing.T) {
+		// The one worker is busy, so this is asked of a backup.
+		h := backup(t, "away-refused", velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}, nil)
+		wantEnd(t, h, "FailedValidation")
+		wantTold(t, h)
+	})
+	must(t, theLab.OpenGate("away"))
+	// The items are restored; what cannot be stored is an error.
+	h := await(t, "Restore", "away", "leave InProgress", func(h lab.History) bool { return h.State().Phase != "InProgress" })
+	t.Logf("without the store: %s", h.Summary())
+	must(t, theLab.StartS3(patient(t)))
+	must(t, theLab.AwaitLocation(patient(t), velerov1.BackupStorageLocationPhaseAvailable))
+	h = ended(t, "Restore", "away")
+	wantEnd(t, h, "PartiallyFailed")
+	wantPhases(t, h, []string{"", "InProgress", "FinalizingPartiallyFailed", "PartiallyFailed"})
+	wantTold(t, h)
+	if theLab.StoredExists("restores/away/restore-away-results.gz") {
+		t.Error("the results are stored, although the store was away")
+	}
+}
