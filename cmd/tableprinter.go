@@ -78,7 +78,7 @@ func (p *tablePrinter) row(w io.Writer, c watch.Change, s job.Surroundings) erro
 	if verdict == "" {
 		verdict = "-"
 	}
-	cells := []string{strings.ToLower(string(j.Kind)), j.Name, stage, progress, done, eta, verdict, age(s.Now, j.Created)}
+	cells := []string{strings.ToLower(string(j.Kind)), j.Name, stage, progress, done, eta, verdict, age(s.Now, j.Began())}
 	if p.wide {
 		cells = append(cells, dash(j.Phase), speed, fmt.Sprint(len(j.Volumes)),
 			fmt.Sprintf("%d/%d", j.Operations.Completed+j.Operations.Failed, j.Operations.Attempted),

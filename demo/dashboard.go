@@ -9,8 +9,8 @@ import (
 )
 
 // dashboard runs the real dashboard in this process.
-func dashboard(_ context.Context, kubeconfig string, args []string, s streams) int {
-	return cmd.Main(append([]string{"veltui", "--kubeconfig", kubeconfig}, args...), s.in, s.out, s.err)
+func dashboard(ctx context.Context, kubeconfig string, args []string, s streams) int {
+	return cmd.Run(ctx, append([]string{"veltui", "--kubeconfig", kubeconfig}, args...), s.in, s.out, s.err)
 }
 
 // dashboardError is a dashboard that ended with an exit code of its own; it has

@@ -199,6 +199,15 @@ func (j *Job) volumesMoved() time.Time {
 // Terminal reports whether the job has ended and will not change by itself.
 func (j *Job) Terminal() bool { return terminalPhase(j.Phase) }
 
+// Began is when the job began, or was asked for while it has not. Backups that
+// Velero synced from storage were created long after they began.
+func (j *Job) Began() time.Time {
+	if !j.Started.IsZero() {
+		return j.Started
+	}
+	return j.Created
+}
+
 // Elapsed is how long the job has run: from its start (its creation while it
 // has none) to its completion or now. A job that ended without a completion
 // time (velero-facts 1.3) ends with its last change.

@@ -29,6 +29,11 @@ func Duration(d time.Duration) string {
 	}
 }
 
+// timeLeft writes an ETA, to the nearest second but never none.
+func timeLeft(left time.Duration) string {
+	return Duration(max(left.Round(time.Second), time.Second))
+}
+
 // since is the age of t, or nothing if t is not known.
 func since(now, t time.Time) string {
 	if t.IsZero() {

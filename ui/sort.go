@@ -14,9 +14,10 @@ type order struct {
 	compare      func(a, b *job.Job) int
 }
 
-// orders are what the sort key goes through. The first is the tab's own order.
+// orders are what the sort key goes through. The first is the usual one;
+// the active tab has its own instead.
 var orders = []order{
-	{name: "newest first"},
+	{name: "newest first", compare: func(a, b *job.Job) int { return b.Began().Compare(a.Began()) }},
 	{name: "name", column: "NAME", compare: func(a, b *job.Job) int { return strings.Compare(a.Name, b.Name) }},
 	{name: "stage", column: "STAGE", compare: func(a, b *job.Job) int {
 		return cmp.Or(cmp.Compare(stageRank(a), stageRank(b)), strings.Compare(a.Phase, b.Phase))
@@ -30,11 +31,8 @@ func stageRank(j *job.Job) int {
 	return slices.Index(ranks, j.Stage)
 }
 
-// sorted orders jobs, which come newest first, without touching the slice.
+// sorted orders jobs without touching the slice.
 func (o order) sorted(jobs []*job.Job) []*job.Job {
-	if o.compare == nil {
-		return jobs
-	}
 	jobs = slices.Clone(jobs)
 	slices.SortStableFunc(jobs, o.compare)
 	return jobs
@@ -50,18 +48,12 @@ func byUrgency(jobs []*job.Job) []*job.Job {
 		}
 		return 0
 	}
-	began := func(j *job.Job) int64 {
-		if !j.Started.IsZero() {
-			return j.Started.Unix()
-		}
-		return j.Created.Unix()
-	}
 	slices.SortStableFunc(jobs, func(a, b *job.Job) int {
 		return cmp.Or(
 			cmp.Compare(queued(a), queued(b)),
 			-strings.Compare(string(a.Kind), string(b.Kind)), // restores first: somebody waits for them
 			cmp.Compare(a.QueuePosition, b.QueuePosition),
-			cmp.Compare(began(a), began(b)),
+			a.Began().Compare(b.Began()),
 			strings.Compare(a.Name, b.Name),
 		)
 	})
