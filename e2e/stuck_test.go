@@ -88,8 +88,14 @@ var gaveUp = []string{"Error updating restore's status", "InProgress"}
 // TestFinalPatchLost is issue 7207 with a short --resource-timeout.
 func TestFinalPatchLost(t *testing.T) {
 	must(t, theLab.VeleroWith(patient(t), "--resource-timeout=5s"))
-	h := lost(t, "lost", func(logged int) { must(t, theLab.AwaitLog(patient(t), logged, gaveUp...)) })
+	c := openConsole(t)
+	h := lost(t, "lost", func(logged int) {
+		c.sees(t, "stale ")
+		must(t, theLab.AwaitLog(patient(t), logged, gaveUp...))
+	})
+	c.sees(t, " live ") // with no key pressed
 	wantLost(t, h)
+	c.quits(t)
 	// A new server knows nothing of the work that was done.
 	must(t, theLab.VeleroWith(patient(t)))
 	h = ended(t, "Restore", "lost")

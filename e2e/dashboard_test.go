@@ -1,0 +1,73 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/veltui/veltui/e2e/lab"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+)
+
+var counts = regexp.MustCompile(`\d+/\d+`)
+
+// TestDashboard looks at a restore on the dashboard from its first item to its
+// end: every count on the screen must be one that Velero wrote.
+func TestDashboard(t *testing.T) {
+	must(t, theLab.VeleroWith(patient(t)))
+	fullBackup(t)
+	c := openConsole(t)
+	h := heldRestore(t, "watched")
+	p := h.State().Progress
+	c.seesRow(t, "watched", "Items", fmt.Sprintf("%d/%d", p.Done, p.Total), fmt.Sprintf("%d%%", 100*p.Done/p.Total))
+
+	c.types(t, "/watched\r\r")
+	c.sees(t, "from backup full", fmt.Sprintf("%d/%d", p.Done, p.Total))
+	c.types(t, "\x1b")
+	c.seesRow(t, "watched", "Items")
+
+	must(t, theLab.OpenGate("watched"))
+	seen := map[string]bool{}
+	c.awaits(t, "watched with Completed", func() bool {
+		row := c.row("watched")
+		for _, count := range counts.FindAllString(row, -1) {
+			seen[count] = true
+		}
+		if strings.Contains(row, "100%") && !strings.Contains(row, "Completed") {
+			t.Errorf("100%% before the end: %s", row)
+		}
+		return strings.Contains(row, "Completed")
+	})
+	h = ended(t, "Restore", "watched")
+	wantEnd(t, h, "Completed")
+	wrote := map[string]bool{}
+	for _, s := range h.States() {
+		if s.Progress != nil {
+			wrote[fmt.Sprintf("%d/%d", s.Progress.Done, s.Progress.Total)] = true
+		}
+	}
+	for count := range seen {
+		if !wrote[count] {
+			t.Errorf("the dashboard showed %s, Velero wrote %s", count, lab.Describe(h.States()))
+		}
+	}
+	c.quits(t)
+}
+
+// TestDashboardShowsFailures shows how jobs ended that did not go well.
+func TestDashboardShowsFailures(t *testing.T) {
+	must(t, theLab.VeleroWith(patient(t)))
+	both := []string{"media"}
+	backup(t, "refused", velerov1.BackupSpec{IncludedNamespaces: both, ExcludedNamespaces: both}, nil)
+	h := backup(t, "half", velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}},
+		lab.Annotations{lab.Operation: "1s", lab.OperationError: "the disk is full"})
+	wantEnd(t, h, "PartiallyFailed")
+	wantTold(t, h)
+	c := openConsole(t)
+	c.seesRow(t, "refused", "FailedValidation")
+	c.seesRow(t, "half", "PartiallyFailed", fmt.Sprintf("%d error", h.Status("errors")))
+	c.quits(t)
+}
