@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -126,19 +128,50 @@ func TestGetWithoutAClusterSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// recorded is a line of a recording of a real Velero.
-type recorded struct {
-	T      float64
-	Type   string
-	Object velerov1.Restore
-}
-
 // Every total and count that Velero wrote must come out of `get -w`, however
-// close together the changes are.
+// close together the changes are: the recordings of a real Velero are written
+// as fast as the API server takes them.
 func TestGetWatchMissesNothing(t *testing.T) {
 	b := control(t)
-	events := recording(t, filepath.Join("..", "job", "testdata", "replays", "r6-cluster-true", "watch.jsonl"))
-	follower := b.command(t, "get", "restores", "-w", "-o", "json")
+	recordings, err := filepath.Glob(filepath.Join("..", "job", "testdata", "replays", "*", "watch.jsonl"))
+	if err != nil || len(recordings) < 5 {
+		t.Fatalf("%d recordings, %v", len(recordings), err)
+	}
+	follower, lines := b.follow(t, "get", "-w", "-o", "json")
+	for _, path := range recordings {
+		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
+			want := b.play(t, path)
+			var got []string
+			deadline := time.After(patience)
+			for len(got) == 0 || got[len(got)-1] != want[len(want)-1] {
+				select {
+				case item := <-lines:
+					if item.Deleted || !strings.Contains(path, string(filepath.Separator)+item.Name+string(filepath.Separator)) {
+						continue
+					}
+					got = appendNew(got, progressOf(item.Phase, item.Items))
+				case <-deadline:
+					t.Fatalf("the end never came; got %q, want %q", got, want)
+				}
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("get -w printed\n%q, Velero wrote\n%q", got, want)
+			}
+		})
+	}
+	if err := follower.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = follower.Wait()
+	if code := follower.ProcessState.ExitCode(); code != ExitInterrupted {
+		t.Errorf("interrupted with exit code %d", code)
+	}
+}
+
+// follow starts a command that prints JSON lines, and returns once it follows.
+func (b *bed) follow(t *testing.T, args ...string) (*exec.Cmd, <-chan jobItem) {
+	t.Helper()
+	follower := b.command(t, args...)
 	out, err := follower.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +180,7 @@ func TestGetWatchMissesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = follower.Process.Kill() })
-	lines := make(chan jobItem, 1000)
+	lines := make(chan jobItem, 10_000)
 	go func() {
 		defer close(lines)
 		scanner := bufio.NewScanner(out)
@@ -159,97 +192,80 @@ func TestGetWatchMissesNothing(t *testing.T) {
 			}
 		}
 	}()
-	// The follower is ready once it reports a marker.
 	b.create(t, restore("marker", velerov1.RestoreStatus{}))
 	for item := range lines {
 		if item.Name == "marker" {
 			break
 		}
 	}
-
-	live := events[0].Object.DeepCopy()
-	live.UID, live.ResourceVersion, live.Finalizers = "", "", nil
-	b.create(t, live)
-	var want []string
-	for i, e := range events {
-		if i > 0 {
-			e.Object.DeepCopyInto(live)
-			live.UID, live.ResourceVersion, live.Finalizers = "", "", nil
-			current := &velerov1.Restore{}
-			if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(live), current); err != nil {
-				t.Fatal(err)
-			}
-			live.ResourceVersion = current.ResourceVersion
-			if err := b.client.Update(t.Context(), live); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want = append(want, progressOf(string(e.Object.Status.Phase), e.Object.Status.Progress))
-	}
-	want = compact(want)
-	var got []string
-	deadline := time.After(patience)
-	for len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "Completed") {
-		select {
-		case item := <-lines:
-			if item.Name != live.Name {
-				continue
-			}
-			var p *velerov1.RestoreProgress
-			if item.Items != nil {
-				p = &velerov1.RestoreProgress{ItemsRestored: item.Items.Done, TotalItems: item.Items.Total}
-			}
-			got = compact(append(got, progressOf(item.Phase, p)))
-		case <-deadline:
-			t.Fatalf("the end never came; got %q, want %q", got, want)
-		}
-	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("get -w printed\n%q, Velero wrote\n%q", got, want)
-	}
-	if err := follower.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	_ = follower.Wait()
-	if code := follower.ProcessState.ExitCode(); code != ExitInterrupted {
-		t.Errorf("interrupted with exit code %d", code)
-	}
+	return follower, lines
 }
 
-func recording(t *testing.T, path string) []recorded {
+// play writes a recording into the API server, event by event, and returns
+// the phases and numbers that were written.
+func (b *bed) play(t *testing.T, path string) []string {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var events []recorded
+	var written []string
+	var version string
 	for line := range strings.Lines(string(data)) {
-		var e recorded
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
+		var event struct{ Object unstructured.Unstructured }
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
 			t.Fatal(err)
 		}
-		events = append(events, e)
+		o := &event.Object
+		o.SetUID("")
+		o.SetFinalizers(nil)
+		o.SetResourceVersion(version)
+		written = appendNew(written, recordedProgress(t, o))
+		if version == "" {
+			b.create(t, o)
+		} else if err := b.client.Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		version = o.GetResourceVersion()
 	}
-	return events
+	return written
 }
 
-func progressOf(phase string, p *velerov1.RestoreProgress) string {
-	if p == nil {
+func recordedProgress(t *testing.T, o *unstructured.Unstructured) string {
+	t.Helper()
+	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+	progress, known, err := unstructured.NestedMap(o.Object, "status", "progress")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !known {
+		return progressOf(phase, nil)
+	}
+	number := func(keys ...string) (n int) {
+		for _, key := range keys {
+			if v, ok := progress[key].(int64); ok {
+				n = int(v)
+			}
+		}
+		return n
+	}
+	return progressOf(phase, &itemsJSON{Done: number("itemsRestored", "itemsBackedUp"), Total: number("totalItems")})
+}
+
+func progressOf(phase string, items *itemsJSON) string {
+	if items == nil {
 		return phase + " -"
 	}
-	return fmt.Sprintf("%s %d/%d", phase, p.ItemsRestored, p.TotalItems)
+	return fmt.Sprintf("%s %d/%d", phase, items.Done, items.Total)
 }
 
-// compact leaves out repetitions: a change of a finalizer prints the same
+// appendNew leaves out repetitions: a change of something else prints the same
 // numbers again.
-func compact(lines []string) []string {
-	var kept []string
-	for _, l := range lines {
-		if len(kept) == 0 || kept[len(kept)-1] != l {
-			kept = append(kept, l)
-		}
+func appendNew(lines []string, line string) []string {
+	if len(lines) > 0 && lines[len(lines)-1] == line {
+		return lines
 	}
-	return kept
+	return append(lines, line)
 }
 
 // hostile is text that a tenant may put into a resource.
