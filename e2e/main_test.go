@@ -66,7 +66,7 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	code = m.Run()
-	for _, err := range []error{veltuiTells.stop(), recorder.Stop()} {
+	for _, err := range []error{veltuiTells.stop(), recorder.Stop(), keep()} {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
