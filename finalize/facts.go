@@ -1,0 +1,148 @@
+package finalize
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/veltui/veltui/job"
+)
+
+// Sources of facts.
+const (
+	sourceAPI     = "api"
+	sourcePod     = "pod"
+	sourceSchema  = "schema"
+	sourceStorage = "storage"
+	sourceRBAC    = "rbac"
+)
+
+// Facts are the evidence in words, each with its source and when it was so.
+// Facts that do not hold could not be found out, or speak against finalizing.
+func (p *Plan) Facts() []job.Fact {
+	l := ledger{e: &p.evidence}
+	l.progress()
+	l.volumes()
+	l.storage()
+	l.server()
+	l.api(p.To)
+	return l.facts
+}
+
+// Evidence is what the plan stands on.
+func (p *Plan) Evidence() Evidence { return p.evidence }
+
+type ledger struct {
+	e     *Evidence
+	facts []job.Fact
+}
+
+func (l *ledger) note(holds bool, source string, at time.Time, format string, args ...any) {
+	l.facts = append(l.facts, job.Fact{Holds: holds, Source: source, At: at, Text: fmt.Sprintf(format, args...)})
+}
+
+func (l *ledger) progress() {
+	e, j := l.e, l.e.Job
+	phase := j.Phase
+	if phase == "" {
+		phase = "none yet"
+	}
+	l.note(true, sourceAPI, e.At, "phase %s", phase)
+	if j.Items.Known {
+		l.note(true, sourceAPI, j.QuietSince(), "%d of %d items, nothing changed for %s", j.Items.Done, j.Items.Total, words(e.quiet()))
+	} else {
+		l.note(true, sourceAPI, j.QuietSince(), "no item count, nothing changed for %s", words(e.quiet()))
+	}
+}
+
+func (l *ledger) volumes() {
+	e := l.e
+	switch moving := e.moving(); {
+	case e.Volumes != Yes:
+		l.note(false, sourceAPI, e.At, "whether volumes are still moving could not be found out%s", because(e.VolumesWhy))
+	case len(moving) > 0:
+		l.note(false, sourceAPI, e.At, "%s still moving", count(len(moving), "volume is", "volumes are"))
+	default:
+		l.note(true, sourceAPI, e.At, "no volume is still moving")
+	}
+	if ops := e.Job.Operations; ops.Attempted > 0 {
+		l.note(true, sourceAPI, e.At, "%d of %d operations ended", ops.Completed+ops.Failed, ops.Attempted)
+	}
+	if loc := e.Location; loc != nil {
+		l.note(loc.Phase == "Available", sourceAPI, loc.LastValidated, "storage location %s is %s%s", loc.Name, loc.Phase, because(loc.Message))
+	}
+}
+
+func (l *ledger) storage() {
+	e := l.e
+	for _, a := range e.Artifacts {
+		switch {
+		case a.State == job.Absent:
+			l.note(false, sourceStorage, e.At, "%s is not stored", a.Target)
+		case a.State != job.Present:
+			l.note(false, sourceStorage, e.At, "whether %s is stored could not be found out%s", a.Target, because(a.Why))
+		case a.LastModified.After(e.began()):
+			l.note(true, sourceStorage, a.LastModified, "%s is stored, newer than the start", a.Target)
+		default:
+			l.note(false, sourceStorage, a.LastModified, "%s is stored, but not known to be newer than the start", a.Target)
+		}
+	}
+	if len(e.Artifacts) == 0 {
+		l.note(false, sourceStorage, e.At, "whether its results are stored was not looked at")
+	}
+	if e.Counts != nil {
+		l.note(true, sourceStorage, e.At, "its results tell of %s and %s", count(e.Counts.Errors, "error", "errors"), count(e.Counts.Warnings, "warning", "warnings"))
+	} else if e.CountsWhy != "" {
+		l.note(false, sourceStorage, e.At, "its results could not be read: %s", e.CountsWhy)
+	}
+}
+
+func (l *ledger) server() {
+	e := l.e
+	switch s := e.Server; {
+	case !s.Visible:
+		l.note(false, sourcePod, e.At, "whether a Velero server runs could not be found out%s", because(s.Why))
+	case len(s.Running) == 0:
+		l.note(true, sourcePod, e.At, "no Velero server runs%s", because(s.Down))
+	default:
+		for _, c := range s.Running {
+			when := "before"
+			if c.StartedAt.After(e.began()) {
+				when = "after"
+			}
+			l.note(true, sourcePod, c.StartedAt, "Velero server %s is up, running since %s the job began", c.Pod, when)
+		}
+	}
+	if e.owner() == ownerAlive && slices.ContainsFunc(e.Server.Running, func(c Container) bool { return c.StartedAt.After(e.began()) }) {
+		l.note(false, sourceAPI, e.VeleroWrote, "Velero changed the job after that")
+	}
+	if e.Server.LastTermination != "" {
+		l.note(true, sourcePod, e.Server.LastTerminationAt, "the server before it ended with %s", e.Server.LastTermination)
+	}
+}
+
+func (l *ledger) api(to string) {
+	e := l.e
+	switch {
+	case e.MayPatch == Yes:
+		l.note(true, sourceRBAC, e.At, "you may patch it%s", as(e.By))
+	case e.MayPatch == No:
+		l.note(false, sourceRBAC, e.At, "you may not patch it%s%s", as(e.By), because(e.MayPatchWhy))
+	default:
+		l.note(false, sourceRBAC, e.At, "whether you may patch it could not be found out%s", because(e.MayPatchWhy))
+	}
+	switch {
+	case e.Phases == nil:
+		l.note(false, sourceSchema, e.At, "which phases the CRD allows could not be read%s; the dry run tells", because(e.PhasesWhy))
+	case to != "":
+		l.note(slices.Contains(e.Phases, to), sourceSchema, e.At, "the CRD allows the phases %s", strings.Join(e.Phases, ", "))
+	}
+}
+
+func as(by string) string {
+	if by == "" {
+		return ""
+	}
+	return ", as " + by
+}

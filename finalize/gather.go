@@ -1,0 +1,348 @@
+package finalize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/sanitize"
+)
+
+// Prober asks the object store whether a file of a job is there. Target is the
+// kind of a DownloadRequest, such as RestoreResults. An error means the same as
+// an unknown presence.
+type Prober interface {
+	Probe(ctx context.Context, kind job.Kind, name, target string) (job.Presence, error)
+}
+
+// Counter reads the numbers of a job from its stored results and item
+// operations.
+type Counter interface {
+	Counts(ctx context.Context, kind job.Kind, name string) (job.StoredCounts, error)
+}
+
+// gathering asks one question after the other. A question that the API server
+// cannot answer now fails the whole; one that it refuses stays open.
+type gathering struct {
+	ctx       context.Context
+	client    client.Client
+	resources resourceLister
+	namespace string
+	e         *Evidence
+	// shown is the evidence of an earlier look, nil at the first.
+	shown *Evidence
+}
+
+// Gather reads all that a plan for one job stands on.
+func (f *Finalizer) Gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
+	return f.gather(ctx, kind, name, nil)
+}
+
+func (f *Finalizer) gather(ctx context.Context, kind job.Kind, name string, shown *Evidence) (Evidence, error) {
+	var e Evidence
+	c, resources := f.access.get()
+	g := gathering{ctx, c, resources, f.o.Namespace, &e, shown}
+	if err := g.object(kind, name); err != nil {
+		return e, err
+	}
+	typed, err := g.typed(kind)
+	if err != nil {
+		return e, err
+	}
+	volumes, err := g.volumes(kind)
+	if err != nil {
+		return e, err
+	}
+	e.At = f.access.cluster(f.o.Clock.Now())
+	in := job.Input{Volumes: volumes, At: e.At}
+	in.Backup, _ = typed.(*velerov1.Backup)
+	in.Restore, _ = typed.(*velerov1.Restore)
+	e.Job = job.Next(nil, in)
+	e.VeleroWrote = latestBy(e.Object.GetManagedFields(), "velero")
+	for _, ask := range []func() error{g.server, g.location, g.permission, g.phases, g.subresource, g.queue, g.identity} {
+		if err := ask(); err != nil {
+			return e, err
+		}
+	}
+	e.By = strings.TrimSpace(e.By)
+	if e.By == "" {
+		e.By = f.o.By
+	}
+	f.artifacts(ctx, &e, shown)
+	return e, nil
+}
+
+// open turns a refusal of the API server into words, and passes on an error
+// that time may mend.
+func open(what string, err error) (why string, _ error) {
+	switch {
+	case err == nil:
+		return "", nil
+	case retry.Classify(err) == retry.Permanent && !errors.Is(err, context.Canceled):
+		return sanitize.String(err.Error()), nil
+	}
+	return "", fmt.Errorf("%s: %w", what, err)
+}
+
+func (g *gathering) object(kind job.Kind, name string) error {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind(string(kind)))
+	if err := g.client.Get(g.ctx, client.ObjectKey{Namespace: g.namespace, Name: name}, o); err != nil {
+		return fmt.Errorf("reading %s %s: %w", word(kind), name, err)
+	}
+	g.e.Object = o
+	return nil
+}
+
+func (g *gathering) typed(kind job.Kind) (client.Object, error) {
+	var typed client.Object = &velerov1.Backup{}
+	if kind == job.Restore {
+		typed = &velerov1.Restore{}
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(g.e.Object.Object, typed); err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", word(kind), g.e.Object.GetName(), err)
+	}
+	sanitize.Object(typed)
+	return typed, nil
+}
+
+func (g *gathering) volumes(kind job.Kind) ([]job.Volume, error) {
+	g.e.Volumes = Yes
+	var found []job.Volume
+	uid := string(g.e.Object.GetUID())
+	lists, label := []client.ObjectList{&velerov1.PodVolumeBackupList{}, &velerov2alpha1.DataUploadList{}}, velerov1.BackupUIDLabel
+	if kind == job.Restore {
+		lists, label = []client.ObjectList{&velerov1.PodVolumeRestoreList{}, &velerov2alpha1.DataDownloadList{}}, velerov1.RestoreUIDLabel
+	}
+	for _, list := range lists {
+		err := g.client.List(g.ctx, list, client.InNamespace(g.namespace), client.MatchingLabels{label: uid})
+		if apierrors.IsNotFound(err) {
+			continue // a Velero without that kind has none of it
+		}
+		why, err := open("listing volumes", err)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			g.e.Volumes, g.e.VolumesWhy = Unknown, why
+			continue
+		}
+		sanitize.Object(list)
+		found = append(found, volumesOf(list)...)
+	}
+	slices.SortFunc(found, func(a, b job.Volume) int {
+		return strings.Compare(string(a.Kind)+"/"+a.Name, string(b.Kind)+"/"+b.Name)
+	})
+	return found, nil
+}
+
+func volumesOf(list client.ObjectList) []job.Volume {
+	var found []job.Volume
+	switch l := list.(type) {
+	case *velerov1.PodVolumeBackupList:
+		for i := range l.Items {
+			found = append(found, job.VolumeFromPodVolumeBackup(&l.Items[i]))
+		}
+	case *velerov1.PodVolumeRestoreList:
+		for i := range l.Items {
+			found = append(found, job.VolumeFromPodVolumeRestore(&l.Items[i]))
+		}
+	case *velerov2alpha1.DataUploadList:
+		for i := range l.Items {
+			found = append(found, job.VolumeFromDataUpload(&l.Items[i]))
+		}
+	case *velerov2alpha1.DataDownloadList:
+		for i := range l.Items {
+			found = append(found, job.VolumeFromDataDownload(&l.Items[i]))
+		}
+	}
+	return found
+}
+
+func (g *gathering) server() error {
+	var pods corev1.PodList
+	why, err := open("listing pods", g.client.List(g.ctx, &pods, client.InNamespace(g.namespace)))
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		g.e.Server = Server{Why: why}
+		return nil
+	}
+	sanitize.Object(&pods)
+	g.e.Server = serverOf(pods.Items)
+	return nil
+}
+
+// location reads the storage location of the backup, or of a restore's backup.
+func (g *gathering) location() error {
+	name := g.e.Job.StorageLocation
+	if g.e.Job.Kind == job.Restore && g.e.Job.BackupName != "" {
+		var b velerov1.Backup
+		why, err := open("reading the backup", g.client.Get(g.ctx, client.ObjectKey{Namespace: g.namespace, Name: g.e.Job.BackupName}, &b))
+		if err != nil || why != "" {
+			return err
+		}
+		name = b.Spec.StorageLocation
+	}
+	if name == "" {
+		return nil
+	}
+	var l velerov1.BackupStorageLocation
+	why, err := open("reading the storage location", g.client.Get(g.ctx, client.ObjectKey{Namespace: g.namespace, Name: name}, &l))
+	if err != nil || why != "" {
+		return err
+	}
+	sanitize.Object(&l)
+	g.e.Location = &job.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
+	if l.Status.LastValidationTime != nil {
+		g.e.Location.LastValidated = l.Status.LastValidationTime.Time
+	}
+	return nil
+}
+
+func (g *gathering) permission() error {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: g.namespace, Verb: "patch", Group: velerov1.SchemeGroupVersion.Group, Version: velerov1.SchemeGroupVersion.Version,
+			Resource: word(g.e.Job.Kind) + "s", Name: g.e.Job.Name,
+		}}}
+	why, err := open("asking for permission", g.client.Create(g.ctx, review))
+	switch {
+	case err != nil:
+		return err
+	case why != "":
+		g.e.MayPatchWhy = why
+	case review.Status.Allowed:
+		g.e.MayPatch = Yes
+	default:
+		g.e.MayPatch, g.e.MayPatchWhy = No, sanitize.String(review.Status.Reason)
+	}
+	return nil
+}
+
+// phases reads the enum of status.phase from the CRD.
+func (g *gathering) phases() error {
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(crdKind)
+	why, err := open("reading the CRD", g.client.Get(g.ctx, client.ObjectKey{Name: resource(g.e.Job.Kind)}, crd))
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		g.e.PhasesWhy = why
+		return nil
+	}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		if version["name"] != velerov1.SchemeGroupVersion.Version {
+			continue
+		}
+		enum, _, _ := unstructured.NestedSlice(version, "schema", "openAPIV3Schema", "properties", "status", "properties", "phase", "enum")
+		for _, value := range enum {
+			g.e.Phases = append(g.e.Phases, sanitize.String(fmt.Sprint(value)))
+		}
+	}
+	if g.e.Phases == nil {
+		g.e.PhasesWhy = "it lists none"
+	}
+	return nil
+}
+
+func (g *gathering) subresource() error {
+	list, err := g.resources.ServerResourcesForGroupVersionWithContext(g.ctx, velerov1.SchemeGroupVersion.String())
+	why, err := open("asking for Velero's resources", err)
+	if err != nil || why != "" {
+		return err
+	}
+	g.e.StatusSubresource = No
+	for i := range list.APIResources {
+		if list.APIResources[i].Name == word(g.e.Job.Kind)+"s/status" {
+			g.e.StatusSubresource = Yes
+		}
+	}
+	return nil
+}
+
+// queue lists the backups that wait for their turn.
+func (g *gathering) queue() error {
+	if g.e.Job.Kind != job.Backup {
+		return nil
+	}
+	var backups velerov1.BackupList
+	why, err := open("listing backups", g.client.List(g.ctx, &backups, client.InNamespace(g.namespace)))
+	if err != nil || why != "" {
+		return err
+	}
+	slices.SortStableFunc(backups.Items, func(a, b velerov1.Backup) int { return a.Status.QueuePosition - b.Status.QueuePosition })
+	for i := range backups.Items {
+		if b := &backups.Items[i]; b.Status.Phase == velerov1.BackupPhaseQueued && b.UID != g.e.Job.UID {
+			g.e.Queued = append(g.e.Queued, b.Name)
+		}
+	}
+	return nil
+}
+
+func (g *gathering) identity() error {
+	review := &authenticationv1.SelfSubjectReview{}
+	why, err := open("asking who we are", g.client.Create(g.ctx, review))
+	if err == nil && why == "" {
+		g.e.By = sanitize.String(review.Status.UserInfo.Username)
+	}
+	return err
+}
+
+// artifacts asks the object store, which takes a while. What an earlier look at
+// the very same state of the job has found is not asked again.
+func (f *Finalizer) artifacts(ctx context.Context, e, shown *Evidence) {
+	if shown != nil && shown.Object.GetUID() == e.Object.GetUID() && shown.Object.GetResourceVersion() == e.Object.GetResourceVersion() {
+		e.Artifacts, e.Counts, e.CountsWhy = shown.Artifacts, shown.Counts, shown.CountsWhy
+		return
+	}
+	if f.o.Prober == nil || !worthProbing(e) {
+		return
+	}
+	all := true
+	for _, target := range Targets(e.Job.Kind) {
+		p, err := f.o.Prober.Probe(ctx, e.Job.Kind, e.Job.Name, target)
+		if err != nil {
+			p = job.Presence{Why: sanitize.String(err.Error())}
+		}
+		all = all && p.State == job.Present
+		e.Artifacts = append(e.Artifacts, Artifact{target, p})
+	}
+	if !all || f.o.Counter == nil {
+		return
+	}
+	counts, err := f.o.Counter.Counts(ctx, e.Job.Kind, e.Job.Name)
+	if err != nil {
+		e.CountsWhy = sanitize.String(err.Error())
+		return
+	}
+	e.Counts = &counts
+}
+
+// worthProbing: only phases in which files may be stored, and only a server
+// that runs answers.
+func worthProbing(e *Evidence) bool {
+	switch e.Job.Phase {
+	case phaseInProgress, phaseWaiting, phaseWaitingPartly, phaseFinalizing, phaseFinalizingPartly:
+		return !e.Job.Deleting && e.MayPatch == Yes
+	}
+	return false
+}

@@ -1,0 +1,88 @@
+package finalize
+
+import (
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/veltui/veltui/job"
+)
+
+// began and now frame the jobs of the unit tests.
+var (
+	began = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	now   = began.Add(time.Hour)
+)
+
+// evidence starts from a quiet job with all in order but the server, which is
+// unknown.
+func evidence(t *testing.T, kind job.Kind, phase string, change ...func(*Evidence)) Evidence {
+	t.Helper()
+	wrote := metav1.NewTime(began.Add(10 * time.Minute))
+	meta := metav1.ObjectMeta{Namespace: "velero", Name: "x", UID: "u-1", ResourceVersion: "77",
+		CreationTimestamp: metav1.NewTime(began),
+		ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "velero-server", Operation: metav1.ManagedFieldsOperationUpdate, Time: &wrote}}}
+	start := metav1.NewTime(began)
+	var in job.Input
+	var typed any
+	if kind == job.Backup {
+		in.Backup = &velerov1.Backup{ObjectMeta: meta, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhase(phase), StartTimestamp: &start}}
+		typed = in.Backup
+	} else {
+		in.Restore = &velerov1.Restore{ObjectMeta: meta, Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhase(phase), StartTimestamp: &start}}
+		typed = in.Restore
+	}
+	in.At = now
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Evidence{At: now, Job: job.Next(nil, in), Object: &unstructured.Unstructured{Object: raw},
+		Volumes: Yes, MayPatch: Yes, StatusSubresource: No, By: "jane"}
+	for _, c := range change {
+		c(&e)
+	}
+	return e
+}
+
+func alive(e *Evidence) {
+	e.Server = Server{Visible: true, Running: []Container{{"velero-1", began.Add(-time.Hour)}}}
+}
+
+func restarted(e *Evidence) {
+	e.Server = Server{Visible: true, Running: []Container{{"velero-1", began.Add(20 * time.Minute)}}}
+}
+
+func down(e *Evidence) { e.Server = Server{Visible: true, Down: "CrashLoopBackOff"} }
+
+func stored(e *Evidence) {
+	e.Artifacts = nil
+	for _, target := range Targets(e.Job.Kind) {
+		e.Artifacts = append(e.Artifacts, Artifact{target, job.Presence{State: job.Present, LastModified: began.Add(9 * time.Minute)}})
+	}
+	e.Counts = &job.StoredCounts{}
+}
+
+// lookedAt moves the moment of the evidence; the job last changed after ten
+// minutes.
+func lookedAt(after time.Duration) func(*Evidence) {
+	return func(e *Evidence) { e.At = began.Add(after) }
+}
+
+func counts(c job.StoredCounts) func(*Evidence) { return func(e *Evidence) { e.Counts = &c } }
+
+func artifact(n int, p job.Presence) func(*Evidence) {
+	return func(e *Evidence) { e.Artifacts[n].Presence = p }
+}
+
+func volume(kind job.VolumeKind, phase string) func(*Evidence) {
+	return func(e *Evidence) {
+		j := *e.Job
+		j.Volumes = append(j.Volumes, job.Volume{Kind: kind, Name: "v-1", Phase: phase})
+		e.Job = &j
+	}
+}
