@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,6 +27,7 @@ type estimateFlags struct {
 	version    string
 	priorities string
 	features   []string
+	caFile     string
 	output     string
 	given      func(flag string) bool
 }
@@ -40,8 +40,12 @@ func newEstimate(c *cli) *cobra.Command {
 		Long: `Print how many items a restore would restore, by resource in the order in which
 Velero restores them. The total is the totalItems that Velero ends with.
 
-What is restored is said with the filter flags of 'velero restore create', with
-a Restore in a file (-f), or with both: a flag then replaces what the file says.
+For backup/NAME, what is restored is said with the filter flags of 'velero
+restore create', with a Restore in a file (-f), or with both: a flag then
+replaces what the file says. With -f alone the file names the backup too.
+restore/NAME is a restore that is there already. The backup is downloaded
+through Velero (once: what is in it is kept in the cache folder), which takes
+the right to create downloadrequests.velero.io.
 
 With --tarball no cluster is asked and no kubeconfig is needed. The target is
 then taken to serve the kinds of Kubernetes and those of the backup's CRDs;
@@ -55,7 +59,13 @@ What had to be taken for granted is printed to standard error, or is in
   veltui estimate --tarball nightly.tar.gz --include-namespaces shop
 
   # A Restore that is not created yet, into a cluster that has two namespaces
-  veltui estimate --tarball nightly.tar.gz -f restore.yaml --existing-namespaces shop,billing`,
+  veltui estimate --tarball nightly.tar.gz -f restore.yaml --existing-namespaces shop,billing
+
+  # What two namespaces of a backup would be in this cluster
+  veltui estimate backup/nightly-20261120 --include-namespaces shop,billing --namespace-mappings shop:shop-2
+
+  # How much a running restore has to do
+  veltui estimate restore/shop-restore-2`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed
 			return c.estimate(cmd.Context(), args, f)
@@ -69,18 +79,12 @@ func (f *estimateFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tarball, "tarball", "", "Tarball of a backup to read instead of asking a cluster ('-' for standard input)")
 	flags.StringVarP(&f.file, "file", "f", "", "File with the Restore to estimate, YAML or JSON ('-' for standard input)")
 	f.filters.addTo(flags)
-	flags.StringVar(&f.existing, "existing-namespaces", "", "Namespaces that the target has besides default and the kube ones, with commas between ('*' for all that are needed)")
+	flags.StringVar(&f.existing, "existing-namespaces", "", "Namespaces that the target has besides default and the kube ones, with commas between ('*' for all that are needed; default: the cluster is asked)")
 	flags.StringVar(&f.version, "velero-version", "", "Version of the Velero server, such as v1.17.2 (default: the cluster's, else v1.18.3)")
 	flags.StringVar(&f.priorities, "restore-resource-priorities", "", "The Velero server's flag of that name")
 	flags.StringSliceVar(&f.features, "features", nil, "The Velero server's flag of that name; EnableCSI matters (default: deduced from the backup)")
+	flags.StringVar(&f.caFile, "cacert", "", "File with certificates, in PEM, that the object store's may be signed by")
 	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json or yaml")
-}
-
-// question is what is asked of a backup's index.
-type question struct {
-	spec      collector.RestoreSpec
-	discovery collector.Discovery
-	notes     []string // what could not be learnt from the cluster
 }
 
 func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) error {
@@ -105,15 +109,24 @@ func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) erro
 	if err := f.filters.apply(&restore.Spec); err != nil {
 		return err
 	}
-	q := question{spec: collector.RestoreSpec{Restore: restore.Spec, Existing: f.namespaces(), Server: server}}
-	if f.tarball == "" {
-		return usagef("what to estimate? Give --tarball FILE")
-	}
-	if len(args) > 0 {
+	spec := collector.RestoreSpec{Restore: restore.Spec, Existing: f.namespaces(), Server: server}
+	switch {
+	case f.tarball != "" && len(args) > 0:
 		return usagef("%q: --tarball asks no cluster; leave one of the two out", args[0])
+	case f.tarball == "":
+		return c.estimateLive(ctx, args, f, spec)
 	}
-	index, err := c.readTarball(ctx, f.tarball, q.spec.Restore)
-	return c.answer(index, q, f.output, err)
+	index, err := c.readTarball(ctx, f.tarball, restore.Spec)
+	if err != nil && !usable(ctx, index) {
+		return err
+	}
+	return c.answer(index, index.Estimate(spec, collector.Discovery{}), f.output, err)
+}
+
+// usable reports whether a backup that could not be read to its end was read
+// far enough for a partial answer.
+func usable(ctx context.Context, index *collector.Index) bool {
+	return index != nil && index.Items() > 0 && ctx.Err() == nil
 }
 
 var versionForm = regexp.MustCompile(`^v?\d+\.\d+\.\d+([-+].*)?$`)
@@ -179,13 +192,9 @@ func (c *cli) readTarball(ctx context.Context, path string, spec velerov1.Restor
 	return index, err
 }
 
-// answer prints the estimate. readErr is why the index does not hold all of the
-// backup, if so: then what it holds is printed, and the error returned.
-func (c *cli) answer(index *collector.Index, q question, output string, readErr error) error {
-	if readErr != nil && (index == nil || index.Items() == 0 || errors.Is(readErr, context.Canceled)) {
-		return readErr
-	}
-	e := index.Estimate(q.spec, q.discovery)
+// answer prints an estimate. readErr is why the index does not hold all of the
+// backup, if so: it is returned after that.
+func (c *cli) answer(index *collector.Index, e collector.Estimate, output string, readErr error) error {
 	if len(e.Refused) > 0 {
 		reasons := make([]string, len(e.Refused))
 		for i, reason := range e.Refused {
@@ -193,7 +202,7 @@ func (c *cli) answer(index *collector.Index, q question, output string, readErr 
 		}
 		return fmt.Errorf("this restore would be refused by Velero:\n  %s", strings.Join(reasons, "\n  "))
 	}
-	e.Assumptions = slices.Concat(q.notes, e.Assumptions, index.Problems())
+	e.Assumptions = slices.Concat(e.Assumptions, index.Problems())
 	if err := c.printEstimate(e, output); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}

@@ -87,7 +87,7 @@ func newBed() (*bed, error) {
 func (b *bed) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(b.binary, append([]string{"--kubeconfig", b.Kubeconfig()}, args...)...)
-	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir(), "TERM=xterm-256color", "LANG=C.UTF-8", "NO_COLOR=",
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir(), "TERM=xterm-256color", "LANG=C.UTF-8", "NO_COLOR=",
 		"SSH_TTY=", "SSH_CONNECTION=", "VELERO_NAMESPACE=", "LC_ALL=", "LC_CTYPE=")
 	return cmd
 }

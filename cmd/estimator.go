@@ -1,0 +1,199 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/indexcache"
+	"github.com/veltui/veltui/job"
+)
+
+// estimator works out what restores restore, from the backups in object
+// storage and the target cluster. `veltui estimate` and the dashboard ask it.
+type estimator struct {
+	namespace string // Velero's
+	cluster   kubernetes.Interface
+	backups   dynamic.ResourceInterface
+	artifacts *artifact.Fetcher
+	indexes   *indexcache.Cache
+}
+
+// newEstimator makes one that talks to nobody yet. caFile holds certificates
+// of the object store, or is empty.
+func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, log *slog.Logger) (*estimator, error) {
+	cluster, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	velero, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	artifacts, err := artifact.New(artifact.Options{
+		Config: config, Namespace: namespace, CAFile: caFile,
+		UserAgent: "veltui/" + version, Clock: c.clock, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &estimator{
+		namespace: namespace,
+		cluster:   cluster,
+		backups:   velero.Resource(velerov1.SchemeGroupVersion.WithResource("backups")).Namespace(namespace),
+		artifacts: artifacts,
+		indexes: indexcache.Open(indexcache.Options{
+			Dir: c.indexDir(), Clock: c.clock,
+			Failed: func(err error) { log.Warn("the index cache cannot be used", "error", err) },
+		}),
+	}, nil
+}
+
+// indexDir is the XDG place for indexes of backups, empty if there is none.
+func (c *cli) indexDir() string {
+	if dir := c.env("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "veltui", "indexes")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".cache", "veltui", "indexes")
+}
+
+// backup reads a Backup whose contents can be downloaded.
+func (e *estimator) backup(ctx context.Context, name string) (*velerov1.Backup, error) {
+	object, err := e.backups.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("there is no backup %s in namespace %s", name, e.namespace)
+	case err != nil:
+		return nil, fmt.Errorf("reading backup %s: %w", name, err)
+	}
+	var b velerov1.Backup
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &b); err != nil {
+		return nil, fmt.Errorf("reading backup %s: %w", name, err)
+	}
+	switch b.Status.Phase {
+	case velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed, velerov1.BackupPhaseDeleting:
+		return &b, nil
+	case velerov1.BackupPhaseFailedValidation:
+		return nil, fmt.Errorf("backup %s holds nothing: it did not pass validation", name)
+	case "", velerov1.BackupPhaseNew:
+		return nil, fmt.Errorf("backup %s has not begun yet; what is in it is known when it has ended", name)
+	default:
+		return nil, fmt.Errorf("backup %s is still %s; what is in it is known when it has ended", name, b.Status.Phase)
+	}
+}
+
+// index is what a backup holds, downloaded if it never was. m shows how far the
+// download is and may be nil. As [collector.Read] it may return an index and an
+// error.
+func (e *estimator) index(ctx context.Context, b *velerov1.Backup, m *meter) (*collector.Index, error) {
+	return e.indexes.Index(ctx, string(b.UID), func(ctx context.Context) (*collector.Index, error) {
+		stream, err := e.artifacts.Open(ctx, artifact.Target{Kind: velerov1.DownloadTargetKindBackupContents, Name: b.Name})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = stream.Close() }()
+		body := io.Reader(stream)
+		if m != nil {
+			m.total.Store(max(stream.Size(), 0))
+			body = m.reader(stream)
+		}
+		// With labels, because later questions may have selectors.
+		index, err := collector.Read(ctx, body, collector.Limits{})
+		if err != nil {
+			return index, fmt.Errorf("backup %s: %w", b.Name, err)
+		}
+		return index, nil
+	})
+}
+
+// ask works out the answer to a restore's spec. began is when that restore
+// began, zero if it has not. The namespaces of the target are asked for unless
+// spec says them.
+func (e *estimator) ask(ctx context.Context, index *collector.Index, spec collector.RestoreSpec, began time.Time) (collector.Estimate, error) {
+	kinds, notes, err := e.kinds(ctx)
+	if err != nil {
+		return collector.Estimate{}, err
+	}
+	if !spec.Existing.Known {
+		spec.Existing, err = e.existing(ctx, began)
+		switch {
+		case apierrors.IsForbidden(err):
+			notes = append(notes, "You may not list the namespaces of the target.")
+		case err != nil:
+			return collector.Estimate{}, fmt.Errorf("listing the target's namespaces: %w", err)
+		}
+	}
+	estimate := index.Estimate(spec, kinds)
+	estimate.Assumptions = append(notes, estimate.Assumptions...)
+	return estimate, nil
+}
+
+// kinds are those that the target serves. Notes say what it did not tell.
+func (e *estimator) kinds(ctx context.Context) (d collector.Discovery, notes []string, err error) {
+	lists, err := discovery.ToServerResourcesInterfaceWithContext(e.cluster.Discovery()).ServerPreferredResourcesWithContext(ctx)
+	var partly *discovery.ErrGroupDiscoveryFailed
+	switch {
+	case errors.As(err, &partly):
+		for group := range partly.Groups {
+			notes = append(notes, fmt.Sprintf("The target did not say what kinds %s has.", group))
+		}
+		slices.Sort(notes)
+	case err != nil:
+		return d, nil, fmt.Errorf("asking the cluster for its kinds: %w", err)
+	}
+	return collector.LiveDiscovery(lists), notes, nil
+}
+
+// existing are the namespaces that were there before a restore began. One that
+// is not older was made by it, and Velero counts it.
+func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Namespaces, error) {
+	known := collector.Namespaces{Known: true}
+	o := metav1.ListOptions{Limit: 500}
+	for {
+		page, err := e.cluster.CoreV1().Namespaces().List(ctx, o)
+		if err != nil {
+			return collector.Namespaces{}, err
+		}
+		for _, namespace := range page.Items {
+			if began.IsZero() || namespace.CreationTimestamp.Time.Before(began) {
+				known.Names = append(known.Names, namespace.Name)
+			}
+		}
+		if o.Continue = page.Continue; o.Continue == "" {
+			return known, nil
+		}
+	}
+}
+
+// restoreSpec is the spec of a restore in the cluster.
+func restoreSpec(j *job.Job) (velerov1.RestoreSpec, error) {
+	r, ok := j.Object.(*velerov1.Restore)
+	switch {
+	case !ok:
+		return velerov1.RestoreSpec{}, fmt.Errorf("%s is not a restore", j.Name)
+	case r.Spec.BackupName == "":
+		return velerov1.RestoreSpec{}, fmt.Errorf("restore %s has not been given a backup yet", j.Name)
+	}
+	return r.Spec, nil
+}
