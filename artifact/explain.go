@@ -1,0 +1,108 @@
+package artifact
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/veltui/veltui/sanitize"
+)
+
+// explainAPI says what the API server did not allow.
+func explainAPI(doing string, err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("%w: %s: %w", ErrForbidden, doing, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// explainCreate says why a DownloadRequest could not be created.
+func (f *Fetcher) explainCreate(ctx context.Context, target Target, err error) error {
+	const doing = "creating a download request"
+	switch {
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrNoAnswer):
+		return fmt.Errorf("%w: the API server did not let a request be created within %s: %w", ErrNoAnswer, f.limits.Answer, err)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
+	case apierrors.IsInvalid(err):
+		if since := Since(target.Kind); since != "" {
+			return fmt.Errorf("%s: this cluster's Velero does not know the kind %s, which came with Velero %s: %w", doing, target.Kind, since, err)
+		}
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s: there is no namespace %s, or Velero's custom resources are not installed: %w", doing, f.namespace, err)
+	}
+	return explainAPI(doing, err)
+}
+
+// explainSilence says what is known about a request that Velero has not
+// answered, and what to check. Velero leaves a request without a URL, and only
+// sets its expiration, if the backup, the restore or the storage location
+// cannot be found or the store's plugin fails
+// (pkg/controller/download_request_controller.go).
+func (f *Fetcher) explainSilence(r *request, last error) error {
+	wait := f.limits.Answer
+	switch {
+	case !errors.Is(last, ErrNoAnswer):
+		return fmt.Errorf("%w within %s: %w", ErrNoAnswer, wait, last)
+	case r.seen.Status.Expiration != nil:
+		return fmt.Errorf("%w within %s: the server has taken the request and could not sign one; its log in namespace %s says why (is the storage location available, are its credentials valid?)",
+			ErrNoAnswer, wait, f.namespace)
+	}
+	phase := sanitize.String(string(r.seen.Status.Phase))
+	if phase == "" {
+		phase = "none"
+	}
+	return fmt.Errorf("%w within %s (phase of the request: %s): check that the velero pod in namespace %s runs and is ready; its one worker for downloads may also be held up by an object store that does not answer",
+		ErrNoAnswer, wait, phase, f.namespace)
+}
+
+// explainDial says why the object store could not be talked to.
+func (w *where) explainDial(signed signedURL, err error) error {
+	host := sanitize.String(signed.url.Host)
+	var unknown x509.UnknownAuthorityError
+	var wrong x509.HostnameError
+	var verify *tls.CertificateVerificationError
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &unknown):
+		hint := "give its CA with --cacert, or put it into the location's objectStorage.caCert"
+		if w.caHint != "" {
+			hint = w.caHint
+		}
+		return fmt.Errorf("the certificate of %s is signed by an authority that is not known here; %s: %w", host, hint, err)
+	case errors.As(err, &wrong), errors.As(err, &verify):
+		return fmt.Errorf("the certificate of %s is not accepted: %w", host, err)
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return fmt.Errorf("the host %s of the download URL is not known here; %s: %w", host, w.reachHint(), err)
+	}
+	return fmt.Errorf("talking to the object store at %s: %w", host, err)
+}
+
+// reachHint is what makes a store reachable from outside the cluster.
+func (w *where) reachHint() string {
+	if w.name == "" {
+		return "set config.publicUrl of the storage location to an address that can be reached from here"
+	}
+	return fmt.Sprintf("set config.publicUrl of storage location %s to an address that can be reached from here", w.name)
+}
+
+// since is the Velero that brought a kind of target
+// (pkg/apis/velero/v1/download_request_types.go); older CRDs refuse it.
+var since = map[velerov1.DownloadTargetKind]string{
+	velerov1.DownloadTargetKindBackupItemOperations:  "1.11",
+	velerov1.DownloadTargetKindBackupResults:         "1.11",
+	velerov1.DownloadTargetKindRestoreResourceList:   "1.11",
+	velerov1.DownloadTargetKindRestoreItemOperations: "1.11",
+	velerov1.DownloadTargetKindBackupVolumeInfos:     "1.13",
+	velerov1.DownloadTargetKindRestoreVolumeInfo:     "1.14",
+}
+
+// Since is the version of Velero that brought an artifact, or empty if it has
+// always been there.
+func Since(kind velerov1.DownloadTargetKind) string { return since[kind] }

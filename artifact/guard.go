@@ -1,0 +1,85 @@
+package artifact
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// A URL that others could write must not make this machine talk to itself or
+// to what only it can reach. What a location's configuration names is excepted,
+// but for the metadata services of clouds: no object store is behind those.
+
+// metadataAddresses answer with a machine's credentials: AWS, Google, Azure and
+// others; AWS over IPv6; Alibaba; Azure's wire server; Oracle.
+var metadataAddresses = []netip.Addr{
+	netip.MustParseAddr("169.254.169.254"),
+	netip.MustParseAddr("169.254.170.2"),
+	netip.MustParseAddr("fd00:ec2::254"),
+	netip.MustParseAddr("100.100.100.200"),
+	netip.MustParseAddr("168.63.129.16"),
+	netip.MustParseAddr("192.0.0.192"),
+}
+
+var metadataNames = []string{"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal", "metadata.azure.internal"}
+
+// translated are prefixes of IPv6 addresses that carry an IPv4 address in their
+// last four bytes (NAT64).
+var translated = netip.MustParsePrefix("64:ff9b::/96")
+
+// refuseHost says why a host is not talked to, as far as its name tells.
+// configured is true if the storage location's configuration names it.
+func refuseHost(host string, configured bool) error {
+	if slices.Contains(metadataNames, host) {
+		return fmt.Errorf("%w: %s is a metadata service", ErrUnsafe, host)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return refuseAddress(ip, configured)
+	}
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if last == "" || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
+		return fmt.Errorf("%w: its host is a number that is not an address", ErrUnsafe)
+	}
+	if !configured && (last == "localhost" || host == "localhost.localdomain" || strings.HasPrefix(host, "ip6-l")) {
+		return fmt.Errorf("%w: %s is this machine, and the storage location's configuration does not name it", ErrUnsafe, host)
+	}
+	return nil
+}
+
+// refuseAddress says why an address is not connected to.
+func refuseAddress(ip netip.Addr, configured bool) error {
+	ip = ip.Unmap().WithZone("")
+	if translated.Contains(ip) {
+		bytes := ip.As16()
+		ip = netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	what := ""
+	switch {
+	case slices.Contains(metadataAddresses, ip):
+		return fmt.Errorf("%w: %s is a metadata service", ErrUnsafe, ip)
+	case ip.IsUnspecified() || ip.IsMulticast():
+		return fmt.Errorf("%w: %s is no address of an object store", ErrUnsafe, ip)
+	case ip.IsLoopback():
+		what = "this machine"
+	case ip.IsLinkLocalUnicast():
+		what = "a link-local address"
+	}
+	if what == "" || configured {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is %s, and the storage location's configuration does not name it", ErrUnsafe, ip, what)
+}
+
+// checkAddress is a net.Dialer's Control: it sees the address that a connection
+// is really made to, after names were resolved.
+func checkAddress(configured bool) func(network, address string, _ syscall.RawConn) error {
+	return func(_, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return fmt.Errorf("%w: %s is not an address", ErrUnsafe, address)
+		}
+		return refuseAddress(to.Addr(), configured)
+	}
+}

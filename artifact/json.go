@@ -1,0 +1,96 @@
+package artifact
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/sanitize"
+)
+
+// document is what the small artifacts are read into. Everything in them was
+// written by others: fields may be missing, and every string is made harmless.
+type document interface{ clean() }
+
+// load fetches a JSON artifact of a job into a document.
+func (f *Fetcher) load(ctx context.Context, target Target, into document) error {
+	text, err := f.openText(ctx, target, f.limits.JSON)
+	if err != nil {
+		return err
+	}
+	defer text.Close()
+	if err := decode(text, into); err != nil {
+		return fmt.Errorf("reading %s of %s: %w", target.Kind, target.Name, err)
+	}
+	return nil
+}
+
+// decode reads one JSON value and nothing after it.
+func decode(r io.Reader, into document) error {
+	d := json.NewDecoder(r)
+	if err := d.Decode(into); err != nil {
+		return explainJSON(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		if err == nil || isSyntax(err) {
+			err = errors.New("it goes on after its end")
+		}
+		return err
+	}
+	into.clean()
+	return nil
+}
+
+// explainJSON keeps what a JSON error quotes from reaching a terminal.
+func explainJSON(err error) error {
+	var wrongType *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("it ends too early: %w", io.ErrUnexpectedEOF)
+	case isSyntax(err), errors.As(err, &wrongType):
+		return errors.New("it is not the JSON that Velero writes: " + sanitize.Cut(err.Error(), 200))
+	}
+	return err
+}
+
+func isSyntax(err error) bool {
+	var syntax *json.SyntaxError
+	return errors.As(err, &syntax)
+}
+
+func targetOf(kind job.Kind, name string, backup, restore velerov1.DownloadTargetKind) Target {
+	if kind == job.Restore {
+		return Target{Kind: restore, Name: name}
+	}
+	return Target{Kind: backup, Name: name}
+}
+
+// cleanAll makes every string of a list harmless, in place.
+func cleanAll(list []string) {
+	for i, s := range list {
+		list[i] = sanitize.String(s)
+	}
+}
+
+func cleanEach(texts ...*string) {
+	for _, s := range texts {
+		*s = sanitize.String(*s)
+	}
+}
+
+// moment is a time that may be missing or unreadable, which is as good.
+type moment struct{ time.Time }
+
+func (m *moment) UnmarshalJSON(text []byte) error {
+	var t time.Time
+	if t.UnmarshalJSON(text) == nil {
+		m.Time = t
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package artifact
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/job"
+)
+
+// Operation is one asynchronous item operation
+// (pkg/itemoperation/{shared,backup_operation,restore_operation}.go).
+type Operation struct {
+	ID string
+	// Action is the plugin that began it.
+	Action string
+	// Group, Resource, Namespace and Name are the item's.
+	Group, Resource, Namespace, Name string
+	// Phase is New, InProgress, Completed or Failed.
+	Phase string
+	Error string
+	// Done and Total are counted in Units; Total is 0 if the plugin does not
+	// say.
+	Done, Total        int64
+	Units, Description string
+	// Created, Started and Updated are zero if not said.
+	Created, Started, Updated time.Time
+}
+
+type operationList struct {
+	stored []storedOperation
+	list   []Operation
+}
+
+// storedOperation is an operation as stored. The item's keys are capitalised,
+// as its Go type has no names for JSON.
+type storedOperation struct {
+	Spec struct {
+		BackupItemAction   string `json:"backupItemAction"`
+		RestoreItemAction  string `json:"restoreItemAction"`
+		OperationID        string `json:"operationID"`
+		ResourceIdentifier struct {
+			Group, Resource, Namespace, Name string
+		} `json:"resourceIdentifier"`
+	} `json:"spec"`
+	Status struct {
+		Phase          string `json:"phase"`
+		Error          string `json:"error"`
+		NCompleted     int64  `json:"nCompleted"`
+		NTotal         int64  `json:"nTotal"`
+		OperationUnits string `json:"operationUnits"`
+		Description    string `json:"description"`
+		Created        moment `json:"created"`
+		Started        moment `json:"started"`
+		Updated        moment `json:"updated"`
+	} `json:"status"`
+}
+
+func (l *operationList) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &l.stored) }
+
+func (l *operationList) clean() {
+	for i := range l.stored {
+		spec, status := &l.stored[i].Spec, &l.stored[i].Status
+		o := Operation{
+			ID: spec.OperationID, Action: spec.BackupItemAction + spec.RestoreItemAction,
+			Group: spec.ResourceIdentifier.Group, Resource: spec.ResourceIdentifier.Resource,
+			Namespace: spec.ResourceIdentifier.Namespace, Name: spec.ResourceIdentifier.Name,
+			Phase: status.Phase, Error: status.Error,
+			Done: status.NCompleted, Total: status.NTotal,
+			Units: status.OperationUnits, Description: status.Description,
+			Created: status.Created.Time, Started: status.Started.Time, Updated: status.Updated.Time,
+		}
+		cleanEach(&o.ID, &o.Action, &o.Group, &o.Resource, &o.Namespace, &o.Name, &o.Phase, &o.Error, &o.Units, &o.Description)
+		l.list = append(l.list, o)
+	}
+}
+
+// ReadItemOperations reads an unpacked list of item operations.
+func ReadItemOperations(r io.Reader) ([]Operation, error) {
+	var l operationList
+	err := decode(r, &l)
+	return l.list, err
+}
+
+// ItemOperations fetches the asynchronous operations of a job. While they run,
+// asking makes Velero store what it knows of them, so the numbers are live.
+func (f *Fetcher) ItemOperations(ctx context.Context, kind job.Kind, name string) ([]Operation, error) {
+	var l operationList
+	err := f.load(ctx, targetOf(kind, name, velerov1.DownloadTargetKindBackupItemOperations, velerov1.DownloadTargetKindRestoreItemOperations), &l)
+	return l.list, err
+}
