@@ -105,3 +105,5 @@ golden: ## Write the golden frames anew (read the diff before you commit it)
 .PHONY: clean
 clean: ## Remove what was built, but not the test bed
 	rm -rf bin/veltui dist
+
+include e2e/lab.mk

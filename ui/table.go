@@ -134,17 +134,6 @@ func (t *table) setRows(rows []row) {
 	t.scroll()
 }
 
-// selectKey puts the cursor on the row with the key, if there is one.
-func (t *table) selectKey(key string) {
-	for i := range t.rows {
-		if t.rows[i].key == key && key != "" {
-			t.cursor = i
-			t.scroll()
-			return
-		}
-	}
-}
-
 // nearest is the selectable row at i, or the next one after, or before it.
 func (t *table) nearest(i int) int {
 	i = min(i, len(t.rows)-1)

@@ -205,8 +205,7 @@ func TestPlayDeletions(t *testing.T) {
 		u.SetDeletionTimestamp(&now)
 	}
 	var states []string
-	r := Recording{Name: "made up"}
-	for _, e := range []Event{
+	r := Recording{Name: "made up", Events: []Event{
 		{Type: watch.Added, Object: restore("r", "one", "InProgress", held)},
 		{Type: watch.Added, Object: restore("r", "one", "Finalizing", held)}, // the watch began again
 		{Type: watch.Modified, Object: restore("r", "one", "Finalizing", held, dying)},
@@ -215,9 +214,7 @@ func TestPlayDeletions(t *testing.T) {
 		{Type: watch.Added, Object: restore("r", "two", "", held)},
 		{Type: watch.Added, Object: restore("r", "three", "Completed", held)}, // its deletion was missed
 		{Type: watch.Deleted, Object: restore("r", "three", "Completed", held)},
-	} {
-		r.Events = append(r.Events, e)
-	}
+	}}
 	_, err = Play(t.Context(), api, []Recording{r}, Options{Written: func(Recording, int) {
 		u := restore("r", "", "")
 		if err := api.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {

@@ -85,10 +85,9 @@ func (s *Sim) startRestore(ctx context.Context, r *velerov1.Restore) {
 	}
 	backup, errs := s.validateRestore(r)
 	var source *BackupRecord
-	var filter restoreFilter
 	if len(errs) == 0 {
 		source = s.backupRecords[backup]
-		if filter, err = newRestoreFilter(s.Cluster, &r.Spec); err != nil {
+		if _, err := newRestoreFilter(s.Cluster, &r.Spec); err != nil {
 			errs = append(errs, "invalid label selector: "+err.Error())
 		}
 	}
@@ -113,7 +112,8 @@ func (s *Sim) startRestore(ctx context.Context, r *velerov1.Restore) {
 	if err != nil || len(errs) > 0 {
 		return
 	}
-	if filter, err = newRestoreFilter(s.Cluster, &started.Spec); err != nil {
+	filter, err := newRestoreFilter(s.Cluster, &started.Spec)
+	if err != nil {
 		return
 	}
 	s.restore = &restoreRun{

@@ -134,9 +134,7 @@ func (s *Sim) gatherPodVolumes(run *backupRun) bool {
 		volumes = append(volumes, moved)
 	}
 	run.record.Volumes = append(run.record.Volumes, volumes...)
-	for _, message := range failures {
-		run.record.Errors.Velero = append(run.record.Errors.Velero, message)
-	}
+	run.record.Errors.Velero = append(run.record.Errors.Velero, failures...)
 	return true
 }
 
