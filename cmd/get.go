@@ -72,8 +72,12 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 	if err != nil {
 		return err
 	}
-	if err := p.list(pick(snap.Jobs, selected), snap.Surroundings(c.clock())); err != nil {
+	jobs := pick(snap.Jobs, selected)
+	if err := p.list(jobs, snap.Surroundings(c.clock())); err != nil {
 		return fmt.Errorf("printing: %w", err)
+	}
+	if len(jobs) == 0 && len(selected.names) == 0 {
+		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s.\n", selected.what(), snap.Namespace)
 	}
 	return selected.missing(snap.Jobs, snap.Namespace)
 }

@@ -79,6 +79,14 @@ func (s selection) matches(j *job.Job) bool {
 	return false
 }
 
+// what names the kinds that are selected.
+func (s selection) what() string {
+	if s.kind == "" {
+		return "backups or restores"
+	}
+	return strings.ToLower(string(s.kind)) + "s"
+}
+
 // missing names what was asked for by name and is not among the jobs.
 func (s selection) missing(jobs []*job.Job, namespace string) error {
 	var lost []string

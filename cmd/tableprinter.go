@@ -3,56 +3,72 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/cli-runtime/pkg/printers"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/watch"
 )
 
-// tablePrinter writes one line a job, in columns as kubectl does.
+// tablePrinter writes one line a job, in columns as kubectl does. Changes keep
+// to the columns of the table that came before them.
 type tablePrinter struct {
-	w    io.Writer
-	wide bool
+	w      io.Writer
+	wide   bool
+	widths []int
 }
 
+var (
+	tableTitles = []string{"KIND", "NAME", "STAGE", "PROGRESS", "DONE", "ETA", "VERDICT", "AGE"}
+	wideTitles  = []string{"PHASE", "RATE", "VOLUMES", "OPERATIONS", "ERRORS", "WARNINGS", "FROM"}
+)
+
 func (p *tablePrinter) list(jobs []*job.Job, s job.Surroundings) error {
-	if len(jobs) == 0 {
-		return nil
+	titles := tableTitles
+	if p.wide {
+		titles = slices.Concat(tableTitles, wideTitles)
 	}
-	w := printers.GetNewTabWriter(p.w)
-	if err := p.header(w); err != nil {
-		return err
-	}
+	lines := [][]string{titles}
 	for _, j := range jobs {
-		if err := p.row(w, watch.Change{Job: j}, s); err != nil {
-			return err
-		}
+		lines = append(lines, p.cells(watch.Change{Job: j}, s))
 	}
-	return w.Flush()
+	if len(jobs) == 0 {
+		lines = nil
+	}
+	return p.print(lines)
 }
 
 func (p *tablePrinter) change(c watch.Change, s job.Surroundings) error {
-	w := printers.GetNewTabWriter(p.w)
-	if err := p.row(w, c, s); err != nil {
-		return err
-	}
-	return w.Flush()
+	return p.print([][]string{p.cells(c, s)})
 }
 
-func (p *tablePrinter) header(w io.Writer) error {
-	titles := []string{"KIND", "NAME", "STAGE", "PROGRESS", "DONE", "ETA", "VERDICT", "AGE"}
-	if p.wide {
-		titles = append(titles, "PHASE", "RATE", "VOLUMES", "OPERATIONS", "ERRORS", "WARNINGS", "FROM")
+// print aligns lines to columns that only ever get wider.
+func (p *tablePrinter) print(lines [][]string) error {
+	for _, cells := range lines {
+		for i, cell := range cells {
+			if i >= len(p.widths) {
+				p.widths = append(p.widths, 0)
+			}
+			p.widths[i] = max(p.widths[i], ansi.StringWidth(cell))
+		}
 	}
-	_, err := fmt.Fprintln(w, strings.Join(titles, "\t"))
+	var text strings.Builder
+	for _, cells := range lines {
+		var line strings.Builder
+		for i, cell := range cells {
+			line.WriteString(cell + strings.Repeat(" ", p.widths[i]-ansi.StringWidth(cell)+3))
+		}
+		text.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	_, err := io.WriteString(p.w, text.String())
 	return err
 }
 
-func (p *tablePrinter) row(w io.Writer, c watch.Change, s job.Surroundings) error {
+func (p *tablePrinter) cells(c watch.Change, s job.Surroundings) []string {
 	j := c.Job
 	progress, done, eta, speed := "-", "-", "-", "-"
 	if j.FractionKnown {
@@ -84,8 +100,7 @@ func (p *tablePrinter) row(w io.Writer, c watch.Change, s job.Surroundings) erro
 			fmt.Sprintf("%d/%d", j.Operations.Completed+j.Operations.Failed, j.Operations.Attempted),
 			fmt.Sprint(j.Errors), fmt.Sprint(j.Warnings), dash(from(j)))
 	}
-	_, err := fmt.Fprintln(w, strings.Join(cells, "\t"))
-	return err
+	return cells
 }
 
 func age(now, created time.Time) string {
