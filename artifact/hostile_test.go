@@ -1,0 +1,600 @@
+package artifact
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/job"
+)
+
+// grant lets a user do things to Velero's resources in the bed's namespace.
+func (b *bed) grant(user string, verbs []string, resources ...string) {
+	b.t.Helper()
+	b.grantIn(user, velerov1.SchemeGroupVersion.Group, verbs, resources...)
+}
+
+func (b *bed) grantIn(user, group string, verbs []string, resources ...string) {
+	b.t.Helper()
+	meta := metav1.ObjectMeta{Namespace: b.namespace, GenerateName: "may-"}
+	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: resources, Verbs: verbs}}}
+	b.create(role)
+	b.create(&rbacv1.RoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+	})
+}
+
+func TestURLsThatAreNotFollowed(t *testing.T) {
+	query := "?sig=" + secret
+	tests := []struct{ name, url, says string }{
+		{"loopback", "http://127.0.0.1:1/x" + query, "this machine"},
+		{"another port of loopback", "http://127.0.0.1:22/x" + query, "this machine"},
+		{"loopback by name", "http://localhost:1/x" + query, "this machine"},
+		{"loopback in IPv6", "http://[::1]/x" + query, "this machine"},
+		{"loopback in disguise", "http://[::ffff:127.0.0.1]/x" + query, "this machine"},
+		{"loopback through NAT64", "http://[64:ff9b::7f00:1]/x" + query, "this machine"},
+		{"loopback as a number", "http://2130706433/x" + query, "number"},
+		{"loopback in short", "http://127.1/x" + query, "number"},
+		{"loopback in hexadecimal", "http://0x7f000001/x" + query, "number"},
+		{"no address", "http://0.0.0.0/x" + query, "no address of an object store"},
+		{"link-local", "http://169.254.1.1/x" + query, "link-local"},
+		{"link-local in IPv6", "http://[fe80::1%25eth0]/x" + query, "link-local"},
+		{"metadata", "http://169.254.169.254/latest/" + query, "metadata service"},
+		{"metadata in IPv6", "http://[fd00:ec2::254]/" + query, "metadata service"},
+		{"metadata by name", "http://Metadata.Google.Internal./x" + query, "metadata service"},
+		{"file", "file:///etc/passwd" + query, `scheme is "file"`},
+		{"gopher", "gopher://host/x" + query, "gopher"},
+		{"no scheme", "//host/x" + query, "scheme"},
+		{"no host", "http:///x" + query, "no host"},
+		{"a user", "http://me:" + secret + "@host/x", "user name"},
+		{"malformed", "http://host:port/x" + query, "malformed"},
+		{"control bytes", "http://host\x1b/x" + query, "malformed"},
+		{"endless", "http://host/?sig=" + secret + strings.Repeat("x", maxURL), "bytes"},
+	}
+	b := newBed(t, false, func(http.ResponseWriter, *http.Request) { t.Error("the store was asked") })
+	urls := make(chan string, 1)
+	b.sign = func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+		b.answer(ctx, r, <-urls, time.Now().Add(10*time.Minute))
+	}
+	f := b.fetcher()
+	for _, test := range tests {
+		urls <- test.url
+		_, err := f.Open(t.Context(), contents())
+		t.Run(test.name, func(t *testing.T) { fails(t, err, ErrUnsafe, test.says) })
+	}
+	b.noneLeft()
+}
+
+// A name may lead anywhere: what counts is where the connection is made to.
+func TestNamesThatResolveToThisMachine(t *testing.T) {
+	b := newBed(t, false, func(http.ResponseWriter, *http.Request) { t.Error("the store was asked") })
+	p := &path{f: b.fetcher(), w: &where{}}
+	port := b.store.Listener.Addr().(*net.TCPAddr).Port
+	_, err := p.dial(t.Context(), "tcp", fmt.Sprintf("localhost:%d", port))
+	fails(t, err, ErrUnsafe, "this machine")
+	p.configured = true
+	conn, err := p.dial(t.Context(), "tcp", fmt.Sprintf("localhost:%d", port))
+	if err != nil {
+		t.Fatalf("what the location names is refused: %v", err)
+	}
+	conn.Close()
+}
+
+func TestRefuseAddress(t *testing.T) {
+	for address, allowed := range map[string]bool{
+		"10.0.0.1": true, "192.168.1.1": true, "203.0.113.9": true, "2001:db8::1": true, "fd12::1": true, "64:ff9b::a00:1": true,
+		"127.0.0.1": false, "127.8.8.8": false, "::1": false, "::ffff:169.254.0.9": false, "64:ff9b::a9fe:a9fe": false,
+		"0.0.0.0": false, "::": false, "224.0.0.1": false, "ff02::1": false, "100.100.100.200": false, "168.63.129.16": false,
+	} {
+		if err := refuseAddress(netip.MustParseAddr(address), false); (err == nil) != allowed {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	for _, metadata := range metadataAddresses {
+		if refuseAddress(metadata, true) == nil {
+			t.Errorf("%s is taken for a store because the location names it", metadata)
+		}
+	}
+	if err := refuseAddress(netip.MustParseAddr("127.0.0.1"), true); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	body := zip("x")
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	t.Cleanup(other.Close)
+	to := func(status int, location string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/there" {
+				serve(body)(w, r)
+				return
+			}
+			w.Header().Set("Location", location)
+			w.WriteHeader(status)
+		}
+	}
+	tests := []struct {
+		name    string
+		handler http.HandlerFunc
+		says    string
+	}{
+		{"same host", to(307, "/there?sig="+secret), ""},
+		{"another host", to(307, other.URL+"/there?sig="+secret), "redirects to another place, " + other.URL},
+		{"the metadata service", to(302, "http://169.254.169.254/there?sig="+secret), "redirects to another place"},
+		{"another scheme", to(301, "https://127.0.0.1/there"), "redirects to another place"},
+		{"nowhere", to(301, ""), "does not say where"},
+		{"round and round", to(308, "/again"), "redirected 3 times"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBed(t, false, test.handler)
+			s, err := b.fetcher().Open(t.Context(), contents())
+			if test.says == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Close()
+				return
+			}
+			fails(t, err, ErrUnsafe, test.says)
+			b.noneLeft()
+		})
+	}
+	if elsewhere.Load() > 0 {
+		t.Error("another host was asked")
+	}
+}
+
+// change patches a request as it is now in the cluster.
+func (b *bed) change(ctx context.Context, r *velerov1.DownloadRequest, change func(*velerov1.DownloadRequest)) {
+	before := r.DeepCopy()
+	change(r)
+	if err := b.api.Patch(ctx, r, client.MergeFrom(before)); err != nil && ctx.Err() == nil {
+		b.t.Errorf("changing a request: %v", err)
+	}
+}
+
+func TestTamperedRequests(t *testing.T) {
+	tests := []struct {
+		name string
+		sign func(context.Context, *bed, *velerov1.DownloadRequest)
+		says string
+		// left is how many requests stay: those of others.
+		left int
+	}{
+		{"another target", func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+			b.change(ctx, r, func(r *velerov1.DownloadRequest) {
+				r.Spec.Target.Name = "another\x1b"
+				r.Status.DownloadURL = b.urlFor(r)
+			})
+		}, "asks for BackupContents of another", 0},
+		{"another kind", func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+			b.change(ctx, r, func(r *velerov1.DownloadRequest) {
+				r.Spec.Target.Kind = velerov1.DownloadTargetKindBackupLog
+				r.Status.DownloadURL = b.urlFor(r)
+			})
+		}, "asks for BackupLog", 0},
+		{"deleted", func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+			if err := b.api.Delete(ctx, r); err != nil {
+				b.t.Error(err)
+			}
+		}, "deleted before Velero answered", 0},
+		{"replaced", func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+			if b.asked.Load() > 1 {
+				return // The one that takes its place.
+			}
+			if err := b.api.Delete(ctx, r.DeepCopy()); err != nil {
+				b.t.Error(err)
+			}
+			again := &velerov1.DownloadRequest{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name}, Spec: r.Spec}
+			again.Status.DownloadURL = b.urlFor(r)
+			b.create(again)
+		}, "deleted before Velero answered", 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBed(t, false, func(http.ResponseWriter, *http.Request) { t.Error("the URL was trusted") })
+			b.sign = test.sign
+			_, err := b.fetcher().Open(t.Context(), contents())
+			fails(t, err, ErrTampered, test.says)
+			if test.left == 0 {
+				b.noneLeft()
+			} else {
+				eventually(t, "the other request", func() bool { return len(b.requests()) == test.left })
+			}
+		})
+	}
+}
+
+// When the watch breaks off, a replaced request is seen by its uid alone.
+func TestUIDIsChecked(t *testing.T) {
+	b := newBed(t, false, serve(nil))
+	b.sign = func(context.Context, *bed, *velerov1.DownloadRequest) {}
+	f := b.fetcher()
+	r, err := f.createRequest(t.Context(), contents())
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := f.requests().Get(t.Context(), r.name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.SetUID(types.UID("another"))
+	_, err = r.take(object)
+	fails(t, err, ErrTampered, "another has taken its name")
+	f.deleteRequest(t.Context(), r.name, "another")
+	if len(b.requests()) != 1 {
+		t.Error("a request of someone else was deleted")
+	}
+	f.deleteRequest(t.Context(), r.name, r.uid)
+	b.noneLeft()
+}
+
+// The URL is read once: what is written afterwards leads nowhere.
+func TestURLChangedAfterwards(t *testing.T) {
+	body := zip("right")
+	var evil atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { evil.Add(1) }))
+	t.Cleanup(other.Close)
+	b := newBed(t, false, serve(body))
+	b.sign = func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+		b.answer(ctx, r, b.urlFor(r), time.Now().Add(time.Minute))
+		b.answer(ctx, r, other.URL+"/?sig="+secret, time.Now().Add(time.Minute))
+	}
+	s, err := b.fetcher().Open(t.Context(), contents())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, body) || evil.Load() > 0 {
+		t.Errorf("%d bytes, %v; the other server was asked %d times", len(got), err, evil.Load())
+	}
+	b.noneLeft()
+}
+
+func TestNoAnswer(t *testing.T) {
+	b := newBed(t, false, serve(nil))
+	b.sign = func(context.Context, *bed, *velerov1.DownloadRequest) {}
+	b.options.Limits.Answer = 500 * time.Millisecond
+	_, err := b.fetcher().Open(t.Context(), contents())
+	fails(t, err, ErrNoAnswer, "within 500ms")
+	b.noneLeft()
+
+	f := b.fetcher()
+	r := &request{}
+	fails(t, f.explainSilence(r, ErrNoAnswer), ErrNoAnswer, "phase of the request: none", "velero pod in namespace "+b.namespace)
+	r.seen.Status.Expiration = &metav1.Time{Time: time.Now()}
+	fails(t, f.explainSilence(r, ErrNoAnswer), ErrNoAnswer, "could not sign", "storage location")
+}
+
+func TestSilentAPIServer(t *testing.T) {
+	b := newBed(t, false, serve(nil))
+	b.options.Limits.Answer = 500 * time.Millisecond
+	f := b.fetcher()
+	if _, err := f.locate(t.Context(), contents()); err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.PauseAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	resumed := false
+	resume := func() {
+		if !resumed {
+			resumed = true
+			if err := plane.ResumeAPIServer(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Cleanup(resume)
+	_, err := f.ask(t.Context(), contents())
+	fails(t, err, ErrNoAnswer, "API server")
+	resume()
+}
+
+func TestRefusedByVelero(t *testing.T) {
+	// The CRD of 1.18 does not know this phase and the message, so that it
+	// cannot be stored; what would be read is taken as it is.
+	b := newBed(t, false, serve(nil))
+	b.sign = func(context.Context, *bed, *velerov1.DownloadRequest) {}
+	f := b.fetcher()
+	r, err := f.createRequest(t.Context(), contents())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.deleteRequest(t.Context(), r.name, r.uid)
+	object, err := f.requests().Get(t.Context(), r.name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.Object["status"] = map[string]any{"phase": "Failed", "message": "backup is Queued\x1b, see http://h/x?y=" + secret, "downloadURL": b.store.URL}
+	_, err = r.take(object)
+	fails(t, err, ErrRefused, "backup is Queued", "http://h/x?"+redacted)
+}
+
+func TestSlowAndEndless(t *testing.T) {
+	t.Run("nothing comes", func(t *testing.T) {
+		release := make(chan struct{})
+		b := newBed(t, false, func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		})
+		t.Cleanup(func() { close(release) })
+		b.options.Limits.Idle = 300 * time.Millisecond
+		_, err := b.fetcher().Open(t.Context(), contents())
+		fails(t, err, ErrStalled, "nothing arrived for 300ms")
+		b.noneLeft()
+	})
+	t.Run("it stops in mid-stream", func(t *testing.T) {
+		b := newBed(t, false, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write(make([]byte, 1000))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})
+		b.options.Limits.Idle = time.Second
+		s, err := b.fetcher().Open(t.Context(), contents())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		got, err := io.ReadAll(s)
+		fails(t, err, ErrStalled, "nothing arrived for 1s")
+		if len(got) != 1000 || s.Done() != 1000 || s.Size() != -1 {
+			t.Errorf("%d bytes, done %d, size %d", len(got), s.Done(), s.Size())
+		}
+	})
+	t.Run("it drips", func(t *testing.T) {
+		b := newBed(t, false, func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				_, _ = w.Write([]byte("x"))
+				_ = http.NewResponseController(w).Flush()
+			}
+		})
+		b.options.Limits.Total = time.Second
+		s, err := b.fetcher().Open(t.Context(), contents())
+		if err == nil {
+			defer s.Close()
+			_, err = io.Copy(io.Discard, s)
+		}
+		fails(t, err, ErrStalled, "not done after 1s")
+	})
+	t.Run("it never ends", func(t *testing.T) {
+		b := newBed(t, false, func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+					return
+				}
+			}
+		})
+		b.options.Limits.Contents = 1 << 20
+		s, err := b.fetcher().Open(t.Context(), contents())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		n, err := io.Copy(io.Discard, s)
+		fails(t, err, ErrTooLarge, "more than 1048576 bytes")
+		if n > 1<<20 {
+			t.Errorf("%d bytes came through", n)
+		}
+	})
+	t.Run("it says that it is too large", func(t *testing.T) {
+		b := newBed(t, false, serve(make([]byte, 2000)))
+		b.options.Limits.Contents = 1000
+		_, err := b.fetcher().Open(t.Context(), contents())
+		fails(t, err, ErrTooLarge, "2000 bytes")
+	})
+	t.Run("it breaks off", func(t *testing.T) {
+		b := newBed(t, false, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "5000")
+			_, _ = w.Write(make([]byte, 1000))
+		})
+		s, err := b.fetcher().Open(t.Context(), contents())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		_, err = io.ReadAll(s)
+		fails(t, err, io.ErrUnexpectedEOF, "reading from the object store")
+	})
+}
+
+func TestBombsAndDamage(t *testing.T) {
+	whole := zip(samples["BackupResults"])
+	tests := []struct {
+		name string
+		body []byte
+		want error
+		says string
+	}{
+		{"a bomb", zip(`{"errors":{"velero":["` + strings.Repeat("x", 32<<20) + `"]}}`), ErrTooLarge, "unpack to"},
+		{"cut off", whole[:len(whole)-10], io.ErrUnexpectedEOF, "too early"},
+		{"not JSON", zip("<html>"), nil, "not the JSON that Velero writes"},
+		{"an empty object", nil, io.ErrUnexpectedEOF, "too early"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBed(t, false, serve(test.body))
+			_, err := b.fetcher().Results(t.Context(), job.Backup, backupName)
+			fails(t, err, test.want, test.says)
+			b.noneLeft()
+		})
+	}
+}
+
+func TestCancel(t *testing.T) {
+	t.Run("while Velero is asked", func(t *testing.T) {
+		b := newBed(t, false, serve(nil))
+		ctx, cancel := context.WithCancel(t.Context())
+		b.sign = func(context.Context, *bed, *velerov1.DownloadRequest) { cancel() }
+		_, err := b.fetcher().Open(ctx, contents())
+		fails(t, err, context.Canceled)
+		b.noneLeft()
+	})
+	t.Run("while the store is asked", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		b := newBed(t, false, func(_ http.ResponseWriter, r *http.Request) {
+			cancel()
+			<-r.Context().Done()
+		})
+		_, err := b.fetcher().Open(ctx, contents())
+		fails(t, err, context.Canceled)
+		b.noneLeft()
+	})
+	t.Run("in mid-stream", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		b := newBed(t, false, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write(make([]byte, 100))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			close(ended)
+		})
+		s, err := b.fetcher().Open(ctx, contents())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.noneLeft() // Nothing is left even while it runs.
+		if _, err := io.ReadFull(s, make([]byte, 100)); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		_, err = s.Read(make([]byte, 1))
+		fails(t, err, context.Canceled)
+		<-ended // The connection was given up.
+		s.Close()
+	})
+	t.Run("by Close", func(t *testing.T) {
+		ended := make(chan struct{})
+		b := newBed(t, false, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write(make([]byte, 100))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			close(ended)
+		})
+		s, err := b.fetcher().Open(t.Context(), contents())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		<-ended
+		if _, err := s.Read(make([]byte, 1)); err == nil {
+			t.Error("a closed stream reads")
+		}
+	})
+}
+
+func TestUnreachableStore(t *testing.T) {
+	t.Run("refused", func(t *testing.T) {
+		b := newBed(t, false, serve(nil))
+		b.store.Close()
+		_, err := b.fetcher().Open(t.Context(), contents())
+		fails(t, err, nil, "talking to the object store at 127.0.0.1", "refused")
+		b.noneLeft()
+	})
+	t.Run("nonsense", func(t *testing.T) {
+		b := newBed(t, false, func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			fmt.Fprintf(conn, "HTTP/9 %s\r\n\r\n", secret)
+			conn.Close()
+		})
+		_, err := b.fetcher().Open(t.Context(), contents())
+		fails(t, err, nil, "talking to the object store")
+	})
+}
+
+func TestProxy(t *testing.T) {
+	body := zip("through a proxy")
+	var seen atomic.Pointer[string]
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen.Store(&r.RequestURI)
+		serve(body)(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	b := newBed(t, false, func(http.ResponseWriter, *http.Request) { t.Error("the store was asked directly") })
+	b.options.Proxy = func(*http.Request) (*url.URL, error) {
+		u, err := url.Parse(proxy.URL)
+		u.User = url.UserPassword("me", secret)
+		return u, err
+	}
+	var routes []Route
+	b.options.Announce = func(r Route) { routes = append(routes, r) }
+	b.sign = signURL("http://store.example.com/x?sig=" + secret)
+	s, err := b.fetcher().Open(t.Context(), contents())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, body) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if want := "http://store.example.com/x?sig=" + secret; seen.Load() == nil || *seen.Load() != want {
+		t.Errorf("the proxy was asked %v", seen.Load())
+	}
+	want := Route{Host: "store.example.com", Via: "proxy " + proxy.URL, Clear: true}
+	if s.Route() != want || len(routes) != 1 || routes[0] != want {
+		t.Errorf("route %+v, announced %+v", s.Route(), routes)
+	}
+
+	b.sign = signURL("http://169.254.169.254/x?sig=" + secret)
+	_, err = b.fetcher().Open(t.Context(), contents())
+	fails(t, err, ErrUnsafe, "metadata")
+}
+
+func TestRedact(t *testing.T) {
+	raw := "http://host/x?X-Amz-Credential=AKIA%2F2026%2Fhere&X-Amz-Signature=" + secret + "&v=1"
+	s, err := parseSigned(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		raw, `Get "` + raw + `": refused`, "X-Amz-Signature=" + secret, "credential AKIA/2026/here", "AKIA%2F2026%2Fhere",
+		"https://h/?a=" + secret, strings.ToUpper("x") + s.url.RawQuery,
+	} {
+		got := s.scrub(text)
+		if strings.Contains(got, secret) || strings.Contains(got, "AKIA") {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+	if got := s.scrub("version 1 of host"); got != "version 1 of host" {
+		t.Errorf("harmless words became %q", got)
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		if got := fmt.Sprintf(verb, s); strings.Contains(got, secret) {
+			t.Errorf("%s prints %s", verb, got)
+		}
+	}
+	wrapped := s.redact(fmt.Errorf("doing: %w", &url.Error{Op: "Get", URL: raw, Err: context.Canceled}))
+	fails(t, wrapped, context.Canceled, "doing")
+	plain := errors.New("plain")
+	if s.redact(plain) != plain {
+		t.Error("an error without a secret was changed")
+	}
+}

@@ -1,0 +1,264 @@
+package artifact
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/job"
+)
+
+func TestReadResults(t *testing.T) {
+	got, err := ReadResults(strings.NewReader(samples["BackupResults"]))
+	want := Results{Warnings: Messages{
+		Velero: []string{"slow"}, Cluster: []string{"a", "b"},
+		Namespaces: map[string][]string{"shop": {"c"}, "ops": {"d", "e"}},
+	}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got.Warnings.Count() != 6 || got.Errors.Count() != 0 {
+		t.Errorf("%d warnings, %d errors", got.Warnings.Count(), got.Errors.Count())
+	}
+}
+
+func TestReadResourceList(t *testing.T) {
+	got, err := ReadResourceList(strings.NewReader(samples["RestoreResourceList"]), job.Restore)
+	want := []Resources{
+		{"rbac.authorization.k8s.io/v1/ClusterRole", []Resource{{"", "odd(name)", "skipped"}, {"", "plain(name)", ""}}},
+		{"v1/Pod", []Resource{{"shop", "web-0", "created"}, {"shop", "web-1", "failed"}}},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	got, err = ReadResourceList(strings.NewReader(`{"v1/Pod":["shop/a(created)"]}`), job.Backup)
+	want = []Resources{{"v1/Pod", []Resource{{"shop", "a(created)", ""}}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestReadItemOperations(t *testing.T) {
+	got, err := ReadItemOperations(strings.NewReader(samples["BackupItemOperations"]))
+	want := []Operation{{
+		ID: "du-1.2", Action: "velero.io/csi-pvc-backupper", Resource: "persistentvolumeclaims", Namespace: "shop", Name: "data",
+		Phase: "InProgress", Done: 5, Total: 10, Units: "Bytes", Description: "Current phase: InProgress",
+		Created: time.Date(2026, 11, 21, 2, 4, 13, 0, time.UTC),
+	}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	got, err = ReadItemOperations(strings.NewReader(samples["RestoreItemOperations"]))
+	if err != nil || len(got) != 2 || got[0].Error != "it broke" || got[0].Group != "lab.example.com" || got[1] != (Operation{}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestReadVolumes(t *testing.T) {
+	got, err := ReadVolumes(strings.NewReader(samples["BackupVolumeInfos"]))
+	want := []Volume{{
+		Namespace: "shop", Claim: "data", PersistentVolume: "pv-0", Method: "CSISnapshot", DataMoved: true,
+		Result: "succeeded", Phase: "Completed", Size: 4096, Incremental: 512, Handle: "k1", Driver: "velero", Operation: "du-1.2",
+		Started: time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC), Completed: time.Date(2026, 11, 21, 1, 2, 0, 0, time.UTC),
+	}, {Namespace: "shop", Claim: "log", Skipped: true, SkippedReason: "no policy"}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	got, err = ReadVolumes(strings.NewReader(samples["RestoreVolumeInfo"]))
+	want = []Volume{{
+		Namespace: "shop", Claim: "data", PersistentVolume: "pv-0", Method: "PodVolumeRestore", Phase: "Completed",
+		Size: 77, Handle: "k2", Driver: "kopia", PodNamespace: "shop", Pod: "web-0", PodVolume: "data",
+	}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// readers read each of the documents and say nothing but whether it worked.
+var readers = map[string]func(io.Reader) error{
+	"results":    func(r io.Reader) error { _, err := ReadResults(r); return err },
+	"resources":  func(r io.Reader) error { _, err := ReadResourceList(r, job.Restore); return err },
+	"operations": func(r io.Reader) error { _, err := ReadItemOperations(r); return err },
+	"volumes":    func(r io.Reader) error { _, err := ReadVolumes(r); return err },
+}
+
+func TestReadersTolerateWhatIsMissing(t *testing.T) {
+	for name, read := range readers {
+		texts := []string{`null`, "null\n"}
+		switch name {
+		case "results":
+			texts = append(texts, `{}`, `{"warnings":null}`, `{"errors":{"namespaces":null,"cluster":null},"more":[1]}`)
+		case "resources":
+			texts = append(texts, `{}`, `{"v1/Pod":null}`)
+		default:
+			texts = append(texts, `[]`, `[{}]`, `[null]`, `[{"spec":null,"status":null,"pvbInfo":null}]`)
+		}
+		for _, text := range texts {
+			if err := read(strings.NewReader(text)); err != nil {
+				t.Errorf("%s of %s: %v", name, text, err)
+			}
+		}
+	}
+}
+
+func TestReadersRefuseWhatIsBroken(t *testing.T) {
+	for name, read := range readers {
+		for _, text := range []string{``, `{`, `[`, `"x"`, `17`, `<html>`, `{"warnings":17}x`, "null null", "null\x1b[2J", strings.Repeat("[", 20000), strings.Repeat(`{"v1/Pod":`, 20000)} {
+			err := read(strings.NewReader(text))
+			if err == nil {
+				t.Errorf("%s takes %.20q", name, text)
+			} else if strings.ContainsRune(err.Error(), 0x1b) || len(err.Error()) > 400 {
+				t.Errorf("%s of %.20q: bad words %q", name, text, err)
+			}
+		}
+	}
+}
+
+func TestReadersMakeTextHarmless(t *testing.T) {
+	bad := `\u001b]52;c;eA==\u0007\u202e`
+	harmless := func(v any) {
+		t.Helper()
+		var walk func(reflect.Value)
+		walk = func(v reflect.Value) {
+			switch v.Kind() {
+			case reflect.String:
+				if strings.ContainsAny(v.String(), "\x1b\x07\u202e") {
+					t.Errorf("%q came through", v.String())
+				}
+			case reflect.Slice:
+				for i := range v.Len() {
+					walk(v.Index(i))
+				}
+			case reflect.Map:
+				for _, k := range v.MapKeys() {
+					walk(k)
+					walk(v.MapIndex(k))
+				}
+			case reflect.Struct:
+				if _, ok := v.Interface().(time.Time); ok {
+					return
+				}
+				for i := range v.NumField() {
+					walk(v.Field(i))
+				}
+			}
+		}
+		walk(reflect.ValueOf(v))
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	list := `["` + bad + `"]`
+	results, err := ReadResults(strings.NewReader(`{"errors":{"velero":` + list + `,"cluster":` + list + `,"namespaces":{"` + bad + `":` + list + `}}}`))
+	must(err)
+	harmless(results)
+	if results.Errors.Count() != 3 {
+		t.Errorf("%d messages, want 3", results.Errors.Count())
+	}
+	resources, err := ReadResourceList(strings.NewReader(`{"`+bad+`":`+list+`}`), job.Backup)
+	must(err)
+	harmless(resources)
+	for _, kind := range []string{"BackupItemOperations", "RestoreItemOperations", "BackupVolumeInfos", "RestoreVolumeInfo"} {
+		text := samples[kind]
+		for _, word := range []string{"shop", "data", "du-1.2", "InProgress", "Bytes", "it broke", "lab", "kopia", "web-0", "pv-0", "no policy", "Completed", "succeeded", "k1", "velero"} {
+			text = strings.ReplaceAll(text, `"`+word+`"`, `"`+bad+`"`)
+		}
+		if strings.HasSuffix(kind, "Operations") {
+			operations, err := ReadItemOperations(strings.NewReader(text))
+			must(err)
+			harmless(operations)
+		} else {
+			volumes, err := ReadVolumes(strings.NewReader(text))
+			must(err)
+			harmless(volumes)
+		}
+	}
+}
+
+func TestUnpack(t *testing.T) {
+	text := strings.Repeat("line of a log\n", 1000)
+	whole := zip(text)
+	flipped := bytes.Clone(whole)
+	flipped[len(flipped)-6] ^= 0xff // the checksum
+	tests := []struct {
+		name   string
+		stored []byte
+		want   string
+		err    error
+		says   string
+	}{
+		{"gzip", whole, text, nil, ""},
+		{"packed once more on the way", zip(string(whole)), text, nil, ""},
+		{"unpacked on the way", []byte(text), text, nil, ""},
+		{"two members", append(bytes.Clone(whole), whole...), text + text, nil, ""},
+		{"nothing", nil, "", nil, ""},
+		{"one byte", []byte{0x1f}, "\x1f", nil, ""},
+		{"cut off", whole[:len(whole)-9], "", io.ErrUnexpectedEOF, "ends too early"},
+		{"cut off in the header", whole[:5], "", io.ErrUnexpectedEOF, "ends too early"},
+		{"bad checksum", flipped, "", nil, "damaged"},
+		{"bad header", []byte{0x1f, 0x8b, 9, 0, 0, 0, 0, 0, 0, 0, 0}, "", nil, "damaged"},
+		{"trailing garbage", append(bytes.Clone(whole), "garbage of some length"...), "", nil, "damaged"},
+		{"a bomb by size", zip(strings.Repeat("x", 2<<20)), "", ErrTooLarge, "more than 1048576 bytes"},
+	}
+	for _, test := range tests {
+		got, err := io.ReadAll(unpack(bytes.NewReader(test.stored), 1<<20, 400))
+		if test.says == "" {
+			if err != nil || string(got) != test.want {
+				t.Errorf("%s: %d bytes, %v", test.name, len(got), err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), test.says) || test.err != nil && !errors.Is(err, test.err) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+	got, err := io.ReadAll(unpack(bytes.NewReader(zip(strings.Repeat("\x00", 64<<20))), 1<<30, 400))
+	if !errors.Is(err, ErrTooLarge) || len(got) > ratioFrom+1<<16 {
+		t.Errorf("a bomb by ratio: %d bytes came out, %v", len(got), err)
+	}
+}
+
+func TestExpect(t *testing.T) {
+	const log, results, csi = velerov1.DownloadTargetKindBackupLog, velerov1.DownloadTargetKindRestoreResults, velerov1.DownloadTargetKindCSIBackupVolumeSnapshots
+	tests := []struct {
+		kind  velerov1.DownloadTargetKind
+		phase string
+		want  Outlook
+	}{
+		{log, "", Pointless}, {log, "New", Pointless}, {log, "Queued", Pointless}, {log, "ReadyToStart", Pointless},
+		{log, "FailedValidation", Pointless}, {results, "InProgress", Pointless}, {csi, "InProgress", Pointless},
+		{log, "Finalizing", Final}, {results, "Finalizing", Provisional}, {results, "WaitingForPluginOperationsPartiallyFailed", Provisional},
+		{results, "Completed", Final}, {log, "PartiallyFailed", Final}, {csi, "Completed", Perhaps},
+		{log, "Failed", Perhaps}, {log, "Deleting", Perhaps}, {log, "Novel", Perhaps},
+	}
+	for _, test := range tests {
+		got, reason := Expect(test.kind, test.phase)
+		if got != test.want || (reason == "") != (got == Final) {
+			t.Errorf("%s in %q: %s (%s), want %s", test.kind, test.phase, got, reason, test.want)
+		}
+	}
+}
+
+func FuzzReaders(f *testing.F) {
+	for _, text := range samples {
+		f.Add([]byte(text))
+		f.Add(zip(text))
+	}
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		for name, read := range readers {
+			err := read(unpack(bytes.NewReader(stored), 1<<20, 400))
+			if err != nil && strings.ContainsFunc(err.Error(), func(r rune) bool { return r < 0x20 || r >= 0x7f && r <= 0x9f }) {
+				t.Errorf("%s: the error %q is not harmless", name, err)
+			}
+		}
+	})
+}
