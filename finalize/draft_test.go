@@ -56,15 +56,15 @@ func TestDraft(t *testing.T) {
 
 		// InProgress on a live server, nothing stored.
 		{"alive, not looked at", b, "InProgress", []change{alive}, "", "", "not looked at"},
-		{"alive, not stored", b, "InProgress", []change{alive, stored, artifact(1, job.Presence{State: job.Absent})}, "", "", "BackupResults is not stored"},
-		{"alive, unknown", r, "InProgress", []change{alive, stored, artifact(2, job.Presence{Why: "403"})}, "", "", "RestoreVolumeInfo is stored could not be found out: 403"},
-		{"alive, undated", r, "InProgress", []change{alive, stored, artifact(0, job.Presence{State: job.Present})}, "", "", "since when is not known"},
-		{"alive, of an older one", r, "InProgress", []change{alive, stored, artifact(0, job.Presence{State: job.Present, LastModified: began})}, "", "", "older than this restore"},
+		{"alive, not stored", b, "InProgress", []change{alive, stored, file(1, job.Presence{State: job.Absent})}, "", "", "BackupResults is not stored"},
+		{"alive, unknown", r, "InProgress", []change{alive, stored, file(2, job.Presence{Why: "403"})}, "", "", "RestoreVolumeInfo is stored could not be found out: 403"},
+		{"alive, undated", r, "InProgress", []change{alive, stored, file(0, job.Presence{State: job.Present})}, "", "", "since when is not known"},
+		{"alive, of an older one", r, "InProgress", []change{alive, stored, file(0, job.Presence{State: job.Present, LastModified: began})}, "", "", "older than this restore"},
 		{"alive, asked for Failed", b, "InProgress", []change{alive}, "Failed", "", "may still work on it"},
 		{"alive, volume moves", b, "InProgress", []change{alive, stored, volume(job.PodVolumeBackup, "InProgress")}, "", "", "1 volume is still moving"},
 		{"alive, volumes hidden", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Volumes = Unknown; e.VolumesWhy = "forbidden" }}, "", "", "forbidden"},
 		{"alive, changed lately", b, "InProgress", []change{alive, stored, lookedAt(14 * time.Minute)}, "", "", "last sign was 4m ago"},
-		{"alive, stored lately", b, "InProgress", []change{alive, stored, artifact(0, job.Presence{State: job.Present, LastModified: now.Add(-time.Minute)})}, "", "", "last sign was 60s ago"},
+		{"alive, stored lately", b, "InProgress", []change{alive, stored, file(0, job.Presence{State: job.Present, LastModified: now.Add(-time.Minute)})}, "", "", "last sign was 60s ago"},
 		{"alive, still retrying for long", b, "InProgress", []change{alive, stored, resourceTimeoutOf("2h"), lookedAt(20 * time.Minute)}, "", "", "last sign was 10m ago"},
 
 		// InProgress on a live server, all stored: nudge.
@@ -106,7 +106,7 @@ func TestDraft(t *testing.T) {
 		{"finalizing, down", r, "Finalizing", []change{down}, "", "", "goes on with it by itself"},
 		{"finalizing, down for good", r, "Finalizing", []change{down}, "PartiallyFailed", "PartiallyFailed", ""},
 		{"backup finalizing, down, data mover", b, "FinalizingPartiallyFailed", []change{down, volume(job.DataUpload, "Completed")}, "PartiallyFailed", "", "would not be true"},
-		{"backup finalizing, down, files gone", b, "Finalizing", []change{down, stored, artifact(0, job.Presence{State: job.Absent})}, "PartiallyFailed", "", "would not be true"},
+		{"backup finalizing, down, files gone", b, "Finalizing", []change{down, stored, file(0, job.Presence{State: job.Absent})}, "PartiallyFailed", "", "would not be true"},
 
 		// No matter of the phase.
 		{"deleting", b, "Deleting", []change{alive}, "Failed", "", "its deletion has begun"},

@@ -77,7 +77,7 @@ func (x *execution) look(ctx context.Context) error {
 	x.enter(StepLook)
 	var e Evidence
 	err := retry.RetryOnErrorMaxBackOff(ctx, x.retrying(), func(ctx context.Context) (err error) {
-		e, err = x.f.gather(ctx, x.plan.Kind, x.plan.Name, &x.plan.evidence)
+		e, err = x.f.gather(ctx, x.plan.Kind, x.plan.Name)
 		return err
 	})
 	if apierrors.IsNotFound(err) {
@@ -86,6 +86,7 @@ func (x *execution) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	x.f.artifacts(ctx, &e, &x.plan.evidence)
 	now := Draft(e, x.plan.request)
 	x.out.Phase = now.From
 	if !now.Same(&x.plan) {
@@ -168,7 +169,7 @@ func (x *execution) judge(ctx context.Context, err error) error {
 func (x *execution) lookAgain(ctx context.Context, cause error) error {
 	var e Evidence
 	err := retry.RetryOnErrorMaxBackOff(ctx, x.retrying(), func(ctx context.Context) (err error) {
-		e, err = x.f.gather(ctx, x.plan.Kind, x.plan.Name, &x.plan.evidence)
+		e, err = x.f.gather(ctx, x.plan.Kind, x.plan.Name)
 		return err
 	})
 	switch {
@@ -182,6 +183,7 @@ func (x *execution) lookAgain(ctx context.Context, cause error) error {
 	case e.Object.GetUID() == x.plan.UID && e.Object.GetResourceVersion() == x.plan.ResourceVersion:
 		return x.stop(Refused, "the API server refused it: %v; nothing was written", cause)
 	}
+	x.f.artifacts(ctx, &e, &x.plan.evidence)
 	return x.changed(e.Object, Draft(e, x.plan.request))
 }
 

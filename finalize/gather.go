@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
@@ -43,19 +44,30 @@ type gathering struct {
 	resources resourceLister
 	namespace string
 	e         *Evidence
-	// shown is the evidence of an earlier look, nil at the first.
-	shown *Evidence
 }
+
+// gatherDeadline is how long Gather puts up with an API server that is busy or
+// away; nobody waits longer for something to be shown.
+const gatherDeadline = 30 * time.Second
 
 // Gather reads all that a plan for one job stands on.
-func (f *Finalizer) Gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
-	return f.gather(ctx, kind, name, nil)
+func (f *Finalizer) Gather(ctx context.Context, kind job.Kind, name string) (e Evidence, err error) {
+	o := retry.Options{Backoff: f.o.Backoff, Deadline: gatherDeadline, AttemptTimeout: f.o.AttemptTimeout, Refresh: f.access.refresh, Clock: f.o.Clock}
+	err = retry.RetryOnErrorMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
+		e, err = f.gather(ctx, kind, name)
+		return err
+	})
+	if err == nil {
+		f.artifacts(ctx, &e, nil)
+	}
+	return e, err
 }
 
-func (f *Finalizer) gather(ctx context.Context, kind job.Kind, name string, shown *Evidence) (Evidence, error) {
+// gather is what the API server can tell.
+func (f *Finalizer) gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
 	var e Evidence
 	c, resources := f.access.get()
-	g := gathering{ctx, c, resources, f.o.Namespace, &e, shown}
+	g := gathering{ctx, c, resources, f.o.Namespace, &e}
 	if err := g.object(kind, name); err != nil {
 		return e, err
 	}
@@ -82,7 +94,6 @@ func (f *Finalizer) gather(ctx context.Context, kind job.Kind, name string, show
 	if e.By == "" {
 		e.By = f.o.By
 	}
-	f.artifacts(ctx, &e, shown)
 	return e, nil
 }
 
@@ -307,6 +318,11 @@ func (g *gathering) identity() error {
 	return err
 }
 
+// artifactTimeout bounds all questions to the object store together. Velero
+// answers a DownloadRequest in a moment, but after an outage of the API server
+// it may take more than a minute until it sees one.
+const artifactTimeout = 2 * time.Minute
+
 // artifacts asks the object store, which takes a while. What an earlier look at
 // the very same state of the job has found is not asked again.
 func (f *Finalizer) artifacts(ctx context.Context, e, shown *Evidence) {
@@ -317,6 +333,8 @@ func (f *Finalizer) artifacts(ctx context.Context, e, shown *Evidence) {
 	if f.o.Prober == nil || !worthProbing(e) {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, artifactTimeout)
+	defer cancel()
 	all := true
 	for _, target := range Targets(e.Job.Kind) {
 		p, err := f.o.Prober.Probe(ctx, e.Job.Kind, e.Job.Name, target)

@@ -75,7 +75,7 @@ func lookedAt(after time.Duration) func(*Evidence) {
 
 func counts(c job.StoredCounts) func(*Evidence) { return func(e *Evidence) { e.Counts = &c } }
 
-func artifact(n int, p job.Presence) func(*Evidence) {
+func file(n int, p job.Presence) func(*Evidence) {
 	return func(e *Evidence) { e.Artifacts[n].Presence = p }
 }
 
