@@ -15,8 +15,8 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
@@ -36,10 +36,13 @@ type Tunnel interface {
 type apiServerTunnel struct{ config *rest.Config }
 
 func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, port int32) (net.Conn, error) {
-	dialer, err := t.dialer(namespace, pod)
+	modern, old, err := t.dialers(namespace, pod)
 	if err != nil {
 		return nil, err
 	}
+	dialer := portforward.NewFallbackDialerForStreaming(modern, old, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	})
 	// The libraries take no context: a dial that nobody waits for any more is
 	// ended when it comes back.
 	type result struct {
@@ -64,40 +67,38 @@ func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, por
 	}
 }
 
-// dialer speaks SPDY inside a websocket, or bare SPDY to an API server that
-// does not know websockets here (before Kubernetes 1.31) or to a proxy that
-// does not let them through.
-func (t apiServerTunnel) dialer(namespace, pod string) (httpstream.Dialer, error) {
+// dialers are one that speaks SPDY inside a websocket, and one that speaks bare
+// SPDY, for an API server that does not know websockets here (before Kubernetes
+// 1.31) or a proxy that does not let them through.
+func (t apiServerTunnel) dialers(namespace, pod string) (modern, old httpstream.Dialer, err error) {
 	to, err := t.portForwardURL(namespace, pod)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	transport, upgrader, err := spdy.RoundTripperFor(t.config)
 	if err != nil {
-		return nil, fmt.Errorf("preparing a port-forward: %w", err)
+		return nil, nil, fmt.Errorf("preparing a port-forward: %w", err)
 	}
-	old := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
+	old = spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
 	// Without a logger of its own the library would, at a high verbosity, write
 	// what it carries into the log.
-	modern, err := portforward.NewSPDYOverWebsocketDialerForStreamingWithLogger(logr.Discard(), to, t.config)
+	modern, err = portforward.NewSPDYOverWebsocketDialerForStreamingWithLogger(logr.Discard(), to, t.config)
 	if err != nil {
-		return nil, fmt.Errorf("preparing a port-forward: %w", err)
+		return nil, nil, fmt.Errorf("preparing a port-forward: %w", err)
 	}
-	return portforward.NewFallbackDialerForStreaming(modern, old, func(err error) bool {
-		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
-	}), nil
+	return modern, old, nil
 }
 
 func (t apiServerTunnel) portForwardURL(namespace, pod string) (*url.URL, error) {
 	config := rest.CopyConfig(t.config)
 	config.GroupVersion = &corev1.SchemeGroupVersion
 	config.APIPath = "/api"
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme.Scheme).WithoutConversion()
-	client, err := rest.UnversionedRESTClientFor(config)
+	config.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	client, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing a port-forward: %w", err)
 	}
-	return client.Post().Prefix("v1").Namespace(namespace).Resource("pods").Name(pod).SubResource("portforward").URL(), nil
+	return client.Post().Namespace(namespace).Resource("pods").Name(pod).SubResource("portforward").URL(), nil
 }
 
 // openPort dials and opens the pair of streams that make one connection.
