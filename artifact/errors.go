@@ -13,9 +13,9 @@ var (
 	// of it.
 	ErrUnknowable = errors.New("cannot tell whether it is in the object store")
 	// ErrNoAnswer: Velero did not sign a URL in time.
-	ErrNoAnswer = errors.New("Velero gave no download URL")
+	ErrNoAnswer = errors.New("no download URL from Velero")
 	// ErrRefused: Velero says that it will not sign a URL.
-	ErrRefused = errors.New("Velero refused the download")
+	ErrRefused = errors.New("refused by Velero")
 	// ErrTampered: the DownloadRequest is not what was created.
 	ErrTampered = errors.New("the download request was changed by someone else")
 	// ErrUnsafe: the URL leads where veltui does not follow.

@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,16 @@ import (
 
 // document is what the small artifacts are read into. Everything in them was
 // written by others: fields may be missing, and every string is made harmless.
-type document interface{ clean() }
+type document interface{ read(*json.Decoder) error }
+
+const (
+	// maxParts is how many commas a document may have, those in its texts
+	// included: each may stand for a value that takes far more memory than the
+	// one byte that it is.
+	maxParts = 2_000_000
+	// maxList is how many operations or volumes a list may have.
+	maxList = 100_000
+)
 
 // load fetches a JSON artifact of a job into a document.
 func (f *Fetcher) load(ctx context.Context, target Target, into document) error {
@@ -33,8 +43,8 @@ func (f *Fetcher) load(ctx context.Context, target Target, into document) error 
 
 // decode reads one JSON value and nothing after it.
 func decode(r io.Reader, into document) error {
-	d := json.NewDecoder(r)
-	if err := d.Decode(into); err != nil {
+	d := json.NewDecoder(&parts{from: r})
+	if err := into.read(d); err != nil {
 		return explainJSON(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
@@ -43,8 +53,44 @@ func decode(r io.Reader, into document) error {
 		}
 		return err
 	}
-	into.clean()
 	return nil
+}
+
+// parts ends a document that has too many.
+type parts struct {
+	from io.Reader
+	n    int
+}
+
+func (p *parts) Read(b []byte) (int, error) {
+	n, err := p.from.Read(b)
+	if p.n += bytes.Count(b[:n], []byte{','}); p.n > maxParts {
+		return 0, fmt.Errorf("%w: it has more than %d parts", ErrTooLarge, maxParts)
+	}
+	return n, err
+}
+
+// readList reads a list, or null, one element at a time.
+func readList[T any](d *json.Decoder, take func(*T)) error {
+	start, err := d.Token()
+	switch {
+	case err != nil || start == nil:
+		return err
+	case start != json.Delim('['):
+		return errors.New("it is not the JSON that Velero writes: it is no list")
+	}
+	for n := 0; d.More(); n++ {
+		if n == maxList {
+			return fmt.Errorf("%w: it has more than %d elements", ErrTooLarge, maxList)
+		}
+		var one T
+		if err := d.Decode(&one); err != nil {
+			return err
+		}
+		take(&one)
+	}
+	_, err = d.Token()
+	return err
 }
 
 // explainJSON keeps what a JSON error quotes from reaching a terminal.

@@ -120,6 +120,21 @@ func TestReadersRefuseWhatIsBroken(t *testing.T) {
 	}
 }
 
+// A list of nothings takes far more memory than it has bytes.
+func TestReadersBoundWhatTheyKeep(t *testing.T) {
+	nothings := map[string]string{
+		"results":    `{"errors":{"velero":[""` + strings.Repeat(`,""`, maxParts+1) + `]}}`,
+		"resources":  `{"v1/Pod":[""` + strings.Repeat(`,""`, maxParts+1) + `]}`,
+		"operations": `[{}` + strings.Repeat(`,{}`, maxList) + `]`,
+		"volumes":    `[{}` + strings.Repeat(`,{}`, maxList) + `]`,
+	}
+	for name, text := range nothings {
+		if err := readers[name](strings.NewReader(text)); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestReadersMakeTextHarmless(t *testing.T) {
 	bad := `\u001b]52;c;eA==\u0007\u202e`
 	harmless := func(v any) {

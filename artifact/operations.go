@@ -30,10 +30,7 @@ type Operation struct {
 	Created, Started, Updated time.Time
 }
 
-type operationList struct {
-	stored []storedOperation
-	list   []Operation
-}
+type operationList []Operation
 
 // storedOperation is an operation as stored. The item's keys are capitalised,
 // as its Go type has no names for JSON.
@@ -59,30 +56,30 @@ type storedOperation struct {
 	} `json:"status"`
 }
 
-func (l *operationList) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &l.stored) }
+func (l *operationList) read(d *json.Decoder) error {
+	return readList(d, func(s *storedOperation) { *l = append(*l, s.operation()) })
+}
 
-func (l *operationList) clean() {
-	for i := range l.stored {
-		spec, status := &l.stored[i].Spec, &l.stored[i].Status
-		o := Operation{
-			ID: spec.OperationID, Action: spec.BackupItemAction + spec.RestoreItemAction,
-			Group: spec.ResourceIdentifier.Group, Resource: spec.ResourceIdentifier.Resource,
-			Namespace: spec.ResourceIdentifier.Namespace, Name: spec.ResourceIdentifier.Name,
-			Phase: status.Phase, Error: status.Error,
-			Done: status.NCompleted, Total: status.NTotal,
-			Units: status.OperationUnits, Description: status.Description,
-			Created: status.Created.Time, Started: status.Started.Time, Updated: status.Updated.Time,
-		}
-		cleanEach(&o.ID, &o.Action, &o.Group, &o.Resource, &o.Namespace, &o.Name, &o.Phase, &o.Error, &o.Units, &o.Description)
-		l.list = append(l.list, o)
+func (s *storedOperation) operation() Operation {
+	spec, status := &s.Spec, &s.Status
+	o := Operation{
+		ID: spec.OperationID, Action: spec.BackupItemAction + spec.RestoreItemAction,
+		Group: spec.ResourceIdentifier.Group, Resource: spec.ResourceIdentifier.Resource,
+		Namespace: spec.ResourceIdentifier.Namespace, Name: spec.ResourceIdentifier.Name,
+		Phase: status.Phase, Error: status.Error,
+		Done: status.NCompleted, Total: status.NTotal,
+		Units: status.OperationUnits, Description: status.Description,
+		Created: status.Created.Time, Started: status.Started.Time, Updated: status.Updated.Time,
 	}
+	cleanEach(&o.ID, &o.Action, &o.Group, &o.Resource, &o.Namespace, &o.Name, &o.Phase, &o.Error, &o.Units, &o.Description)
+	return o
 }
 
 // ReadItemOperations reads an unpacked list of item operations.
 func ReadItemOperations(r io.Reader) ([]Operation, error) {
 	var l operationList
 	err := decode(r, &l)
-	return l.list, err
+	return l, err
 }
 
 // ItemOperations fetches the asynchronous operations of a job. While they run,
@@ -90,5 +87,5 @@ func ReadItemOperations(r io.Reader) ([]Operation, error) {
 func (f *Fetcher) ItemOperations(ctx context.Context, kind job.Kind, name string) ([]Operation, error) {
 	var l operationList
 	err := f.load(ctx, targetOf(kind, name, velerov1.DownloadTargetKindBackupItemOperations, velerov1.DownloadTargetKindRestoreItemOperations), &l)
-	return l.list, err
+	return l, err
 }

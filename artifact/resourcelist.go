@@ -34,20 +34,22 @@ type Resource struct {
 // "ns/name(created)".
 type resourceList struct {
 	restore bool
-	byKind  map[string][]string
 	sorted  []Resources
 }
 
-func (l *resourceList) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &l.byKind) }
-
-func (l *resourceList) clean() {
-	for _, kind := range slices.Sorted(maps.Keys(l.byKind)) {
-		r := Resources{Kind: sanitize.String(kind), Items: make([]Resource, 0, len(l.byKind[kind]))}
-		for _, entry := range l.byKind[kind] {
+func (l *resourceList) read(d *json.Decoder) error {
+	var byKind map[string][]string
+	if err := d.Decode(&byKind); err != nil {
+		return err
+	}
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		r := Resources{Kind: sanitize.String(kind), Items: make([]Resource, 0, len(byKind[kind]))}
+		for _, entry := range byKind[kind] {
 			r.Items = append(r.Items, parseResource(sanitize.String(entry), l.restore))
 		}
 		l.sorted = append(l.sorted, r)
 	}
+	return nil
 }
 
 // actions are what a restore may have done with an item

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -46,9 +47,13 @@ type Results struct {
 	Errors   Messages `json:"errors"`
 }
 
-func (r *Results) clean() {
+func (r *Results) read(d *json.Decoder) error {
+	if err := d.Decode(r); err != nil {
+		return err
+	}
 	r.Warnings.clean()
 	r.Errors.clean()
+	return nil
 }
 
 // ReadResults reads unpacked results.

@@ -41,10 +41,7 @@ type Volume struct {
 	Started, Completed time.Time
 }
 
-type volumeList struct {
-	stored []storedVolume
-	list   []Volume
-}
+type volumeList []Volume
 
 type storedVolume struct {
 	PVCName             string `json:"pvcName"`
@@ -83,12 +80,8 @@ type carrier struct {
 	Phase           string `json:"Phase"`
 }
 
-func (l *volumeList) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &l.stored) }
-
-func (l *volumeList) clean() {
-	for i := range l.stored {
-		l.list = append(l.list, l.stored[i].volume())
-	}
+func (l *volumeList) read(d *json.Decoder) error {
+	return readList(d, func(s *storedVolume) { *l = append(*l, s.volume()) })
 }
 
 func (s *storedVolume) volume() Volume {
@@ -120,12 +113,12 @@ func (s *storedVolume) volume() Volume {
 func ReadVolumes(r io.Reader) ([]Volume, error) {
 	var l volumeList
 	err := decode(r, &l)
-	return l.list, err
+	return l, err
 }
 
 // Volumes fetches what a job did with each volume.
 func (f *Fetcher) Volumes(ctx context.Context, kind job.Kind, name string) ([]Volume, error) {
 	var l volumeList
 	err := f.load(ctx, targetOf(kind, name, velerov1.DownloadTargetKindBackupVolumeInfos, velerov1.DownloadTargetKindRestoreVolumeInfo), &l)
-	return l.list, err
+	return l, err
 }
