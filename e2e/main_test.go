@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,7 +55,8 @@ func run(m *testing.M) (code int) {
 			keepLogs(theLab.Dir())
 		}
 		stopped := time.Now()
-		if err := theLab.Stop(); err != nil {
+		dir := theLab.Dir()
+		if err := errors.Join(theLab.Stop(), leftOver(dir)); err != nil {
 			fmt.Fprintln(os.Stderr, "stopping the lab:", err)
 			code = 1
 		}

@@ -49,11 +49,13 @@ func TestRestores(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			fullBackup(t)
 			tt.spec.BackupName = full
+			guess := estimate(t, tt.spec)
 			h := restore(t, tt.name, tt.spec, nil)
 			wantEnd(t, h, "Completed")
 			wantTold(t, h)
 			wantPhases(t, h, restored)
 			wantWhole(t, h, tt.least)
+			wantEstimate(t, guess, h)
 		})
 	}
 }

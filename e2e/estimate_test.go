@@ -1,0 +1,74 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/veltui/veltui/e2e/lab"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// estimated is what `veltui estimate -o json` prints.
+type estimated struct {
+	Kind      string `json:"kind"`
+	Items     int    `json:"items"`
+	Resources []struct {
+		Resource string `json:"resource"`
+		Items    int    `json:"items"`
+	} `json:"resources"`
+	Assumptions []string `json:"assumptions"`
+	Partial     bool     `json:"partial"`
+}
+
+// estimate asks veltui what a restore would restore. veltui gets the backup's
+// tarball out of the S3 server through a DownloadRequest.
+func estimate(t *testing.T, spec velerov1.RestoreSpec) estimated {
+	t.Helper()
+	path, err := veltui()
+	must(t, err)
+	data, err := json.Marshal(&velerov1.Restore{
+		TypeMeta:   metav1.TypeMeta{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Restore"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "planned"},
+		Spec:       spec,
+	})
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "restore.json")
+	must(t, os.WriteFile(file, data, 0o600))
+	cmd := exec.CommandContext(patient(t), path, "estimate", "-f", file, "-o", "json", "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)
+	cmd.Env = veltuiTells.cmd.Env
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("veltui estimate: %w: %s", err, exit.Stderr)
+	}
+	must(t, err)
+	var e estimated
+	must(t, json.Unmarshal(out, &e))
+	if e.Kind != "Estimate" || e.Partial {
+		t.Errorf("veltui estimate printed %s", out)
+	}
+	return e
+}
+
+// wantEstimate checks an estimate against what Velero ended with.
+func wantEstimate(t *testing.T, e estimated, h lab.History) {
+	t.Helper()
+	if total := h.State().Progress.Total; e.Items != total {
+		t.Errorf("veltui estimated %d items before the restore, Velero ended with %d (%v)", e.Items, total, e.Assumptions)
+	}
+	sum := 0
+	for _, r := range e.Resources {
+		sum += r.Items
+	}
+	if sum != e.Items {
+		t.Errorf("the estimate's resources sum up to %d, not %d", sum, e.Items)
+	}
+}
