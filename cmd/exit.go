@@ -13,10 +13,14 @@ import (
 
 // The exit codes of every command.
 const (
-	ExitOK          = 0
-	ExitError       = 1
-	ExitUsage       = 2
-	ExitInterrupted = 130
+	ExitOK              = 0
+	ExitError           = 1
+	ExitUsage           = 2
+	ExitPartiallyFailed = 3
+	ExitFailed          = 4 // Failed or FailedValidation
+	ExitTimeout         = 5
+	ExitRefused         = 6 // stuck, or refused
+	ExitInterrupted     = 130
 )
 
 // usageError is a mistake in how the command was called.
@@ -25,6 +29,22 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// exitError asks for an exit code of its own. Without an error inside, all has
+// been said.
+type exitError struct {
+	code int
+	error
+}
+
+func (e exitError) Unwrap() error { return e.error }
+
+func (e exitError) Error() string {
+	if e.error == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.error.Error()
+}
 
 // signalError is the cause of a context that a signal ended.
 type signalError struct{ signal os.Signal }
@@ -36,6 +56,7 @@ func (e signalError) Error() string { return e.signal.String() }
 func exitCode(err error, stderr io.Writer) int {
 	var usage usageError
 	var signal signalError
+	var coded exitError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -48,6 +69,11 @@ func exitCode(err error, stderr io.Writer) int {
 		return ExitInterrupted
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
+	case errors.As(err, &coded):
+		if coded.error != nil {
+			fmt.Fprintln(stderr, "error:", err)
+		}
+		return coded.code
 	case errors.As(err, &usage):
 		fmt.Fprintln(stderr, "error:", err)
 		return ExitUsage

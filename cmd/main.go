@@ -76,6 +76,8 @@ type cli struct {
 	flags         *genericclioptions.ConfigFlags
 	env           func(string) string
 	clock         func() time.Time
+	// readOnly is --read-only.
+	readOnly bool
 }
 
 func newRoot(c *cli, name string) *cobra.Command {
@@ -92,6 +94,6 @@ func newRoot(c *cli, name string) *cobra.Command {
 	})
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "The same as --context, as the velero command calls it")
-	root.AddCommand(newGet(c), newEstimate(c), newVersion(c))
+	root.AddCommand(newGet(c), newExplain(c), newEstimate(c), newFinalize(c), newVersion(c))
 	return root
 }

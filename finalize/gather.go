@@ -323,8 +323,9 @@ func (g *gathering) identity() error {
 // it may take more than a minute until it sees one.
 const artifactTimeout = 2 * time.Minute
 
-// artifacts asks the object store, which takes a while. What an earlier look at
-// the very same state of the job has found is not asked again.
+// artifacts asks the object store, by way of the server, which takes a while.
+// What an earlier look at the very same state of the job has found is not asked
+// again.
 func (f *Finalizer) artifacts(ctx context.Context, e, shown *Evidence) {
 	if shown != nil && shown.Object.GetUID() == e.Object.GetUID() && shown.Object.GetResourceVersion() == e.Object.GetResourceVersion() {
 		e.Artifacts, e.Counts, e.CountsWhy = shown.Artifacts, shown.Counts, shown.CountsWhy
@@ -333,18 +334,25 @@ func (f *Finalizer) artifacts(ctx context.Context, e, shown *Evidence) {
 	if f.o.Prober == nil || !worthProbing(e) {
 		return
 	}
+	if e.Server.Visible && len(e.Server.Running) == 0 {
+		for _, target := range Targets(e.Job.Kind) {
+			e.Artifacts = append(e.Artifacts, Artifact{target, job.Presence{Why: "no Velero server runs that could tell"}})
+		}
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, artifactTimeout)
 	defer cancel()
-	all := true
 	for _, target := range Targets(e.Job.Kind) {
 		p, err := f.o.Prober.Probe(ctx, e.Job.Kind, e.Job.Name, target)
 		if err != nil {
 			p = job.Presence{Why: sanitize.String(err.Error())}
 		}
-		all = all && p.State == job.Present
 		e.Artifacts = append(e.Artifacts, Artifact{target, p})
+		if p.State != job.Present {
+			return // one that is not proven is enough
+		}
 	}
-	if !all || f.o.Counter == nil {
+	if f.o.Counter == nil {
 		return
 	}
 	counts, err := f.o.Counter.Counts(ctx, e.Job.Kind, e.Job.Name)

@@ -15,9 +15,6 @@ import (
 func proof(e *Evidence) verdict {
 	const advice = "Look whether the storage location is available and whether you may create DownloadRequests. Without proof a live server's job is not touched."
 	began := e.began()
-	if len(e.Artifacts) < len(Targets(e.Job.Kind)) {
-		return refuse(advice, "whether its results are stored was not looked at")
-	}
 	for _, a := range e.Artifacts {
 		switch {
 		case a.State == job.Absent:
@@ -29,6 +26,9 @@ func proof(e *Evidence) verdict {
 		case !a.LastModified.After(began):
 			return refuse(restartAdvice, "the stored %s is older than this %s, so it is of an earlier one of that name", a.Target, word(e.Job.Kind))
 		}
+	}
+	if len(e.Artifacts) < len(Targets(e.Job.Kind)) {
+		return refuse(advice, "whether its results are stored was not looked at")
 	}
 	return verdict{}
 }

@@ -1,0 +1,200 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/retry"
+)
+
+type finalizeFlags struct {
+	phase   string
+	reason  string
+	dryRun  string
+	yes     bool
+	timeout time.Duration
+	observe time.Duration
+	output  string
+	caFile  string
+}
+
+func newFinalize(c *cli) *cobra.Command {
+	var f finalizeFlags
+	cmd := &cobra.Command{
+		Use:   "finalize KIND/NAME",
+		Short: "Move on a backup or restore that nobody works on, after looking at the evidence",
+		Long: `Move on a backup or restore that nobody works on, after looking at the evidence.
+
+What is done follows from what is found: where all results are stored and a
+Velero server runs, the job is moved to the phase from which Velero finalizes it
+itself; where nobody works on it, it is marked Failed as Velero does at its
+start; where a server may still work on it, nothing is done and the reason is
+said. Completed is never written.
+
+The patch is checked by the API server first (dry run), is sent only if nothing
+has changed since, is retried until --timeout, and is then observed for more than
+a minute. Who did it, when and why is written into annotations, an Event, and
+finalize.jsonl in veltui's state folder, beside a copy of the resource as it was.
+
+Exit codes: 0 done and it held, 1 error, or it was written over or deleted
+afterwards, 2 usage, 5 timed out, 6 refused or changed meanwhile, 130 interrupted.`,
+		Example: `  # Evidence and plan, then a question
+  veltui finalize restore/crm-old
+
+  # Only let the API server check it
+  veltui finalize restore/crm-old --dry-run=server
+
+  # In a runbook
+  veltui finalize backup/nightly-20261120 --yes --reason "INC-4711" -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			selected, err := parseOne(args)
+			if err != nil {
+				return err
+			}
+			if err := f.check(); err != nil {
+				return err
+			}
+			if f.dryRun == "none" && !f.yes && !isTerminal(c.stdin) {
+				return usagef("without a terminal to ask on, give --yes or --dry-run=server")
+			}
+			return c.finalize(cmd.Context(), selected, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.phase, "phase", "", "Only go on if this is the phase that the evidence allows (Failed, PartiallyFailed, Finalizing...)")
+	flags.StringVar(&f.reason, "reason", "", "Why, in one line, for the resource and the log")
+	flags.StringVar(&f.dryRun, "dry-run", "none", "none, or server: let the API server check the patch and do no more")
+	flags.Lookup("dry-run").NoOptDefVal = "server"
+	flags.BoolVarP(&f.yes, "yes", "y", false, "Do not ask")
+	flags.DurationVar(&f.timeout, "timeout", 0, "How long to try (default: the server's resource timeout as the job tells it, else 10m)")
+	flags.DurationVar(&f.observe, "observe", finalize.DefaultObserve, "How long to look whether it holds")
+	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
+	flags.StringVar(&f.caFile, "cacert", "", "File with certificates, in PEM, that the object store's may be signed by")
+	return cmd
+}
+
+func (f *finalizeFlags) check() error {
+	switch {
+	case f.dryRun != "none" && f.dryRun != "server":
+		return usagef("--dry-run=%s: expected none or server", f.dryRun)
+	case f.timeout < 0:
+		return usagef("--timeout %s: must not be negative", f.timeout)
+	case f.observe <= 0:
+		return usagef("--observe %s: must be more than 0", f.observe)
+	}
+	return checkTextOutput(f.output)
+}
+
+// isReadOnly is what --read-only and VELTUI_READ_ONLY say. Whatever is not a
+// clear no in the variable means yes.
+func (c *cli) isReadOnly() bool {
+	set := c.env("VELTUI_READ_ONLY")
+	if set == "" {
+		return c.readOnly
+	}
+	no, err := strconv.ParseBool(set)
+	return c.readOnly || err != nil || no
+}
+
+func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	_, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
+	if err != nil {
+		return err
+	}
+	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
+		return err
+	}
+	conn, err := c.connect()
+	if err != nil {
+		return err
+	}
+	finalizer, err := c.newFinalizer(conn, snap.Namespace, f)
+	if err != nil {
+		return err
+	}
+	request := finalize.Request{Phase: f.phase, Reason: f.reason, Context: conn.context}
+	evidence, err := finalizer.Gather(ctx, selected.kinds[0], selected.names[0])
+	if err != nil {
+		return err
+	}
+	plan := finalize.Draft(evidence, request)
+	show := finalizePrinter{out: c.streams.Out, messages: c.streams.ErrOut, output: f.output}
+	if err := show.plan(&plan); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	dryRun := f.dryRun == "server"
+	if plan.Action != finalize.Refuse && !f.yes && !dryRun && !c.isReadOnly() {
+		if err := c.confirm(ctx, conn.context, plan.Name); err != nil {
+			return err
+		}
+	}
+	outcome, err := finalizer.Execute(ctx, plan, dryRun, show.progress)
+	if printErr := show.outcome(&plan, &outcome, err); printErr != nil {
+		return fmt.Errorf("printing: %w", printErr)
+	}
+	return finalizeExit(&outcome, err)
+}
+
+func (c *cli) newFinalizer(conn connection, namespace string, f finalizeFlags) (*finalize.Finalizer, error) {
+	state, err := c.stateDir()
+	if err != nil {
+		return nil, err
+	}
+	o := finalize.Options{
+		Config: conn.config, Reload: c.reload, Namespace: namespace, ReadOnly: c.isReadOnly(),
+		By: userName(conn.config), Context: conn.context, Cluster: conn.config.Host,
+		AuditDir: filepath.Join(state, "finalize"), Deadline: f.timeout, Observe: f.observe,
+	}
+	if !o.ReadOnly { // to ask for a file is to create a DownloadRequest
+		artifacts, err := artifact.New(artifact.Options{
+			Config: conn.config, Namespace: namespace, CAFile: f.caFile,
+			UserAgent: "veltui/" + version, Clock: c.clock, Log: slog.Default(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		storage := finalize.Storage{Artifacts: artifacts}
+		o.Prober, o.Counter = storage, storage
+	}
+	return finalize.New(o)
+}
+
+// userName is who the kubeconfig says we are, for an API server that does not.
+func userName(config *rest.Config) string {
+	if config.Impersonate.UserName != "" {
+		return config.Impersonate.UserName
+	}
+	return config.Username
+}
+
+// finalizeExit turns the end into the exit code.
+func finalizeExit(o *finalize.Outcome, err error) error {
+	var over *retry.DeadlineError
+	switch {
+	case errors.Is(err, finalize.ErrReadOnly):
+		return exitError{ExitRefused, nil}
+	case errors.As(err, &over):
+		return exitError{ExitTimeout, nil}
+	case err != nil:
+		return err
+	}
+	switch o.State {
+	case finalize.Refused, finalize.Changed:
+		return exitError{ExitRefused, nil}
+	case finalize.Reverted, finalize.Deleted:
+		return exitError{ExitError, nil}
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package cmd
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/job"
+)
+
+// veleroPod is a server whose container started at the given time.
+func (b *bed) veleroPod(t *testing.T, started time.Time) {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "velero-0", Labels: map[string]string{"component": "velero", "deploy": "velero"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}, TerminationGracePeriodSeconds: new(int64)},
+	}
+	b.create(t, pod)
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "velero", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(started)}}}}}
+	if err := b.client.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inProgress is a restore that began that long ago.
+func inProgress(name string, ago time.Duration) *velerov1.Restore {
+	start := metav1.NewTime(time.Now().Add(-ago).Truncate(time.Second))
+	return restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &start,
+		Progress: &velerov1.RestoreProgress{ItemsRestored: 7, TotalItems: 9}})
+}
+
+func (b *bed) restorePhase(t *testing.T, name string) string {
+	t.Helper()
+	var r velerov1.Restore
+	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: name}, &r); err != nil {
+		t.Fatal(err)
+	}
+	return string(r.Status.Phase)
+}
+
+func TestExplain(t *testing.T) {
+	b := control(t)
+	b.create(t, inProgress("explained", time.Hour))
+	b.create(t, restore("partly", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 2}))
+	b.create(t, restore("failed", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: "no \x1b[2Jluck"}))
+	b.create(t, restore("done", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+	for _, c := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"explain", "restore/partly"}, ExitPartiallyFailed, []string{"phase PartiallyFailed", "2 errors"}},
+		{[]string{"explain", "restore/failed"}, ExitFailed, []string{"phase Failed", "luck"}},
+		{[]string{"explain", "restore", "done"}, ExitOK, []string{"Completed", "(watch"}},
+		{[]string{"explain", "restore/explained"}, ExitOK, []string{"no Velero server runs", "verdict: progressing", "7 of 9 items (watch"}},
+	} {
+		stdout, stderr, code := b.run(t, c.args...)
+		if code != c.code || stderr != "" || !holdsAll(stdout, c.want...) || strings.Contains(stdout, "\x1b") {
+			t.Errorf("%v: exit code %d, %q, %q", c.args, code, stdout, stderr)
+		}
+	}
+	stdout, _, code := b.run(t, "explain", "restore/explained", "-o", "json")
+	var e explanation
+	if err := json.Unmarshal([]byte(stdout), &e); err != nil || code != ExitOK {
+		t.Fatalf("exit code %d, %v: %s", code, err, stdout)
+	}
+	if e.Kind != "Explanation" || e.Job.Name != "explained" || e.Verdict.State != "progressing" || len(e.Verdict.Facts) == 0 || e.Verdict.Facts[0].Source == "" {
+		t.Errorf("%+v", e)
+	}
+	for _, args := range [][]string{{"explain"}, {"explain", "restores"}, {"explain", "restore/a", "restore/b"}, {"explain", "pod/a"}, {"explain", "restore/a", "-o", "table"}} {
+		if _, stderr, code := b.run(t, args...); code != ExitUsage || stderr == "" {
+			t.Errorf("%v: exit code %d, %q", args, code, stderr)
+		}
+	}
+	if _, stderr, code := b.run(t, "explain", "restore/nope"); code != ExitError || !holdsAll(stderr, "not found") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+func TestExplainExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		phase string
+		state job.State
+		want  int
+	}{
+		{"InProgress", job.Stuck, ExitRefused},
+		{"InProgress", job.Orphaned, ExitRefused},
+		{"InProgress", job.Progressing, ExitOK},
+		{"Queued", job.Waiting, ExitOK},
+		{"Finalizing", job.Quiet, ExitOK},
+		{"InProgress", job.Unknown, ExitOK},
+		{"Completed", "", ExitOK},
+		{"PartiallyFailed", "", ExitPartiallyFailed},
+		{"Failed", "", ExitFailed},
+		{"FailedValidation", "", ExitFailed},
+	} {
+		var said strings.Builder
+		if got := exitCode(exitFor(&job.Job{Phase: c.phase}, job.Verdict{State: c.state}), &said); got != c.want || said.Len() > 0 {
+			t.Errorf("%s, %s: exit code %d, want %d; said %q", c.phase, c.state, got, c.want, said.String())
+		}
+	}
+}
+
+func TestFinalizeOrphan(t *testing.T) {
+	b := control(t)
+	b.create(t, inProgress("orphan", time.Hour))
+	b.veleroPod(t, time.Now().Add(-10*time.Minute))
+	// The restore was written after that start, but not by Velero.
+	args := []string{"finalize", "restore/orphan", "--phase", "Failed", "--reason", "INC-1"}
+	stdout, stderr, code := b.run(t, append(args, "--dry-run=server")...)
+	if code != ExitOK || !holdsAll(stdout, "plan: InProgress -> Failed", "it will", "kubectl", "checked: ", "nothing was written") {
+		t.Fatalf("dry run: exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	if _, stderr, code = b.run(t, args...); code != ExitUsage || !holdsAll(stderr, "--yes") {
+		t.Errorf("without a terminal: exit code %d, %q", code, stderr)
+	}
+	for _, readOnly := range []func(*exec.Cmd){
+		func(cmd *exec.Cmd) { cmd.Args = append(cmd.Args, "--read-only") },
+		func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "VELTUI_READ_ONLY=1") },
+	} {
+		cmd := b.command(t, append(args, "--yes")...)
+		readOnly(cmd)
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != ExitRefused || !holdsAll(string(out), "read-only") {
+			t.Errorf("read-only: exit code %d\n%s", code, out)
+		}
+	}
+	if phase := b.restorePhase(t, "orphan"); phase != "InProgress" {
+		t.Fatalf("phase %s before anything was to be written", phase)
+	}
+	cmd := b.command(t, append(args, "--yes", "--observe", "1s", "-o", "json")...)
+	state := t.TempDir()
+	cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
+	out, err := cmd.Output()
+	var d finalizeDocument
+	if err != nil || json.Unmarshal(out, &d) != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if d.Plan.To != "Failed" || d.Outcome.State != "settled" || d.Outcome.Sent != "landed" || len(d.Facts) == 0 || b.restorePhase(t, "orphan") != "Failed" {
+		t.Errorf("%s", out)
+	}
+	if _, err := os.Stat(filepath.Join(state, "veltui", "finalize", "finalize.jsonl")); err != nil {
+		t.Error(err)
+	}
+	stdout, _, code = b.run(t, append(args, "--yes")...)
+	if code != ExitRefused || !holdsAll(stdout, "refused: it has ended") {
+		t.Errorf("again: exit code %d\n%s", code, stdout)
+	}
+}
+
+// Nobody answers DownloadRequests here, so nothing can be proven.
+func TestFinalizeRefusesWithoutProof(t *testing.T) {
+	b := control(t)
+	b.create(t, inProgress("unproven", time.Minute))
+	b.veleroPod(t, time.Now().Add(-time.Hour))
+	stdout, _, code := b.run(t, "finalize", "restore/unproven", "--phase", "Finalizing", "--yes", "--read-only")
+	if code != ExitRefused || !holdsAll(stdout, "refused: ", "not looked at, or against it:") {
+		t.Errorf("exit code %d\n%s", code, stdout)
+	}
+	if phase := b.restorePhase(t, "unproven"); phase != "InProgress" {
+		t.Errorf("phase %s", phase)
+	}
+}
+
+// On a terminal the context and the name must be typed in full.
+func TestFinalizeAsks(t *testing.T) {
+	b := control(t)
+	b.create(t, inProgress("asked", time.Hour)) // no server runs
+	contextName := currentContext(t, b)
+	for _, c := range []struct {
+		typed, says, phase string
+		code               int
+	}{
+		{"y\n", "nothing was done", "InProgress", ExitError},
+		{"asked\n", "nothing was done", "InProgress", ExitError},
+		{contextName + "/asked\n", "settled", "Failed", ExitOK},
+	} {
+		cmd := b.command(t, "finalize", "restore/asked", "--phase", "Failed", "--observe", "1s")
+		console := startConsole(t, cmd, 200, 100)
+		console.sees(t, "Type "+contextName+"/asked to go on")
+		console.types(t, c.typed)
+		console.sees(t, c.says)
+		if code := console.exits(t); code != c.code || b.restorePhase(t, "asked") != c.phase {
+			t.Errorf("typed %q: exit code %d, phase %s", c.typed, code, b.restorePhase(t, "asked"))
+		}
+	}
+}
+
+// Interrupted at the question: nothing is done, and at once.
+func TestFinalizeInterrupted(t *testing.T) {
+	b := control(t)
+	b.create(t, inProgress("interrupted", time.Hour))
+	cmd := b.command(t, "finalize", "restore/interrupted", "--phase", "Failed")
+	console := startConsole(t, cmd, 200, 100)
+	console.sees(t, "to go on")
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := console.exits(t); code != ExitInterrupted || b.restorePhase(t, "interrupted") != "InProgress" {
+		t.Errorf("exit code %d, phase %s", code, b.restorePhase(t, "interrupted"))
+	}
+}
+
+func currentContext(t *testing.T, b *bed) string {
+	t.Helper()
+	data, err := os.ReadFile(b.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(data), "\n") {
+		if name, found := strings.CutPrefix(line, "current-context: "); found {
+			return strings.TrimSpace(name)
+		}
+	}
+	t.Fatalf("no context in %s", data)
+	return ""
+}

@@ -1,0 +1,163 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/sanitize"
+)
+
+// finalizePrinter shows evidence and plan, then attempts, then the outcome.
+// With json or yaml one document at the end holds all of it.
+type finalizePrinter struct {
+	out, messages io.Writer
+	output        string
+}
+
+// finalizeDocument is what `finalize -o json` prints.
+type finalizeDocument struct {
+	APIVersion string       `json:"apiVersion"`
+	Kind       string       `json:"kind"`
+	Facts      []factJSON   `json:"facts"`
+	Plan       planJSON     `json:"plan"`
+	Outcome    *outcomeJSON `json:"outcome,omitempty"`
+}
+
+type planJSON struct {
+	Action          finalize.Action `json:"action"`
+	Kind            job.Kind        `json:"kind"`
+	Namespace       string          `json:"namespace"`
+	Name            string          `json:"name"`
+	UID             string          `json:"uid"`
+	ResourceVersion string          `json:"resourceVersion"`
+	From            string          `json:"from"`
+	To              string          `json:"to,omitempty"`
+	Set             map[string]int  `json:"set,omitempty"`
+	Reason          string          `json:"reason,omitempty"`
+	Refusal         string          `json:"refusal,omitempty"`
+	Advice          string          `json:"advice,omitempty"`
+	Will            []string        `json:"will,omitempty"`
+	WillNot         []string        `json:"willNot,omitempty"`
+	Then            []string        `json:"then,omitempty"`
+	Command         string          `json:"command,omitempty"`
+}
+
+type outcomeJSON struct {
+	State    finalize.State `json:"state"`
+	Sent     finalize.Sent  `json:"sent"`
+	Phase    string         `json:"phase"`
+	Message  string         `json:"message"`
+	Copy     string         `json:"copy,omitempty"`
+	Log      string         `json:"log,omitempty"`
+	Warnings []string       `json:"warnings,omitempty"`
+	// NewPlan is what follows from the newest evidence after a change.
+	NewPlan *planJSON `json:"newPlan,omitempty"`
+	Error   string    `json:"error,omitempty"`
+}
+
+func planOf(p *finalize.Plan) planJSON {
+	out := planJSON{
+		Action: p.Action, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), ResourceVersion: p.ResourceVersion,
+		From: p.From, To: p.To, Reason: p.Reason, Refusal: p.Refusal, Advice: p.Advice,
+		Will: p.Will, WillNot: p.WillNot, Then: p.Then, Command: p.Command,
+	}
+	for _, field := range p.Set {
+		if out.Set == nil {
+			out.Set = map[string]int{}
+		}
+		out.Set[field.Name] = field.Value
+	}
+	return out
+}
+
+func (f *finalizePrinter) plan(p *finalize.Plan) error {
+	if f.output != "text" {
+		return nil
+	}
+	l := lines{w: f.out}
+	l.add("finalize %s %s/%s", strings.ToLower(string(p.Kind)), p.Namespace, p.Name)
+	evidence := p.Evidence()
+	l.facts(p.Facts(), evidence.At)
+	if p.Action == finalize.Refuse {
+		l.add("\nrefused: %s", p.Refusal)
+		if p.Advice != "" {
+			l.add("what would help: %s", p.Advice)
+		}
+		return l.err
+	}
+	l.add("\nso: %s", p.Reason)
+	l.add("plan: %s -> %s", dash(p.From), p.To)
+	l.list("it will", p.Will)
+	l.list("it will not", p.WillNot)
+	l.list("and then", p.Then)
+	l.add("\nequivalent command:")
+	if l.err == nil {
+		// Never shortened, so that what is copied is whole.
+		_, l.err = fmt.Fprintln(l.w, sanitize.Cut(p.Command, 16*len(p.Command)+1))
+	}
+	return l.err
+}
+
+// progress tells what goes on, on standard error.
+func (f *finalizePrinter) progress(p finalize.Progress) {
+	a := p.Attempt
+	l := lines{w: f.messages}
+	switch {
+	case a != nil && a.Err != nil && a.Last:
+		l.add("%s: attempt %d: %v", p.Step, a.Number, a.Err)
+	case a != nil && a.Err != nil:
+		l.add("%s: attempt %d: %v; next in %s, %s left", p.Step, a.Number, a.Err,
+			a.Next.Round(100*time.Millisecond), a.Left.Round(time.Second))
+	case a == nil && p.Phase == "":
+		l.add("%s...", stepWords[p.Step])
+	}
+}
+
+var stepWords = map[finalize.Step]string{
+	finalize.StepLook:    "looking again",
+	finalize.StepDryRun:  "asking the API server for a dry run",
+	finalize.StepPatch:   "sending the patch",
+	finalize.StepObserve: "observing whether it holds",
+}
+
+func (f *finalizePrinter) outcome(shown *finalize.Plan, o *finalize.Outcome, err error) error {
+	if f.output != "text" {
+		return f.document(shown, o, err)
+	}
+	if shown.Action == finalize.Refuse {
+		return nil // has been said
+	}
+	l := lines{w: f.out}
+	l.add("\n%s: %s", o.State, o.Message)
+	if o.State == finalize.Changed && o.Plan.Refusal != "" {
+		l.add("now: %s", o.Plan.Refusal)
+	} else if o.State == finalize.Changed && o.Plan.To != "" {
+		l.add("now possible: %s -> %s", dash(o.Plan.From), o.Plan.To)
+	}
+	for _, w := range o.Warnings {
+		l.add("warning: %s", w)
+	}
+	if o.Copy != "" {
+		l.add("copy of it as it was: %s", o.Copy)
+		l.add("log: %s", o.Log)
+	}
+	return l.err
+}
+
+func (f *finalizePrinter) document(shown *finalize.Plan, o *finalize.Outcome, err error) error {
+	d := finalizeDocument{APIVersion: apiVersion, Kind: "Finalization", Facts: factsOf(shown.Facts()), Plan: planOf(shown),
+		Outcome: &outcomeJSON{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings}}
+	if o.State == finalize.Changed {
+		now := planOf(&o.Plan)
+		d.Outcome.NewPlan = &now
+	}
+	if err != nil {
+		d.Outcome.Error = err.Error()
+	}
+	p := documentPrinter{w: f.out, yaml: f.output == "yaml"}
+	return p.document(d)
+}
