@@ -37,6 +37,7 @@ func (f *Fetcher) follow(ctx context.Context, w *where, signed signedURL, most i
 		s.end(nil)
 		return nil, signed.redact(err)
 	}
+	s.idle.Stop()
 	return s, nil
 }
 

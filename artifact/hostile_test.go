@@ -366,6 +366,23 @@ func TestSlowAndEndless(t *testing.T) {
 			t.Errorf("%d bytes, done %d, size %d", len(got), s.Done(), s.Size())
 		}
 	})
+	t.Run("the reader takes its time", func(t *testing.T) {
+		b := newBed(t, false, serve(zip("patience")))
+		s, err := b.fetcher().Open(t.Context(), contents())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if s.idle.Stop() {
+			t.Error("the time before the first read counts as the store's")
+		}
+		if _, err := s.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if s.idle.Stop() {
+			t.Error("the time between two reads counts as the store's")
+		}
+	})
 	t.Run("it drips", func(t *testing.T) {
 		b := newBed(t, false, func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {

@@ -84,10 +84,10 @@ func (s *Stream) Read(p []byte) (int, error) {
 	if err := s.cause(); err != nil {
 		return 0, err
 	}
+	// Only waiting for the store counts, not what the reader does between.
+	s.idle.Reset(s.idleFor)
 	n, err := s.body.Read(p)
-	if n > 0 {
-		s.idle.Reset(s.idleFor)
-	}
+	s.idle.Stop()
 	if done := s.done.Add(int64(n)); done > s.most {
 		s.cancel(fmt.Errorf("%w: more than %d bytes came", ErrTooLarge, s.most))
 		return 0, s.cause()
