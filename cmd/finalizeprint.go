@@ -37,6 +37,7 @@ type planJSON struct {
 	From            string          `json:"from"`
 	To              string          `json:"to,omitempty"`
 	Set             map[string]int  `json:"set,omitempty"`
+	Why             string          `json:"why,omitempty"`
 	Reason          string          `json:"reason,omitempty"`
 	Refusal         string          `json:"refusal,omitempty"`
 	Advice          string          `json:"advice,omitempty"`
@@ -62,7 +63,7 @@ type outcomeJSON struct {
 func planOf(p *finalize.Plan) planJSON {
 	out := planJSON{
 		Action: p.Action, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), ResourceVersion: p.ResourceVersion,
-		From: p.From, To: p.To, Reason: p.Reason, Refusal: p.Refusal, Advice: p.Advice,
+		From: p.From, To: p.To, Why: p.Why, Reason: p.Reason, Refusal: p.Refusal, Advice: p.Advice,
 		Will: p.Will, WillNot: p.WillNot, Then: p.Then, Command: p.Command,
 	}
 	for _, field := range p.Set {
@@ -89,7 +90,7 @@ func (f *finalizePrinter) plan(p *finalize.Plan) error {
 		}
 		return l.err
 	}
-	l.add("\nso: %s", p.Reason)
+	l.add("\nso: %s", p.Why)
 	l.add("plan: %s -> %s", dash(p.From), p.To)
 	l.list("it will", p.Will)
 	l.list("it will not", p.WillNot)

@@ -31,7 +31,7 @@ func Draft(e Evidence, r Request) Plan {
 		p.Action, p.Refusal, p.Advice = Refuse, v.refusal, v.advice
 		return p
 	}
-	p.Action, p.To, p.Reason = End, v.to, v.why
+	p.Action, p.To, p.Why, p.Reason = End, v.to, v.why, v.why
 	if r.Reason != "" {
 		p.Reason = r.Reason
 	}

@@ -60,7 +60,7 @@ func (p *Plan) describeEnd(e *Evidence) {
 			p.WillNot = append(p.WillNot, "free the server's memory of it: a deletion of it may be refused until the server restarts")
 		}
 		if e.Job.Phase != "" && e.Job.Phase != phaseNew && e.Job.Phase != phaseQueued && e.Job.Phase != phaseReadyToStart {
-			p.WillNot = append(p.WillNot, "change the copy of it in the object store, which other clusters read")
+			p.WillNot = append(p.WillNot, "change a copy of it in the object store, which other clusters may read")
 		}
 		if e.Job.ScheduleName != "" {
 			p.Then = append(p.Then, "schedule "+e.Job.ScheduleName+" may make its next backup again")

@@ -65,7 +65,9 @@ type Plan struct {
 	To   string
 	// Set are the other status fields that are written.
 	Set []Field
-	// Reason is why, in one sentence for the resource and the log.
+	// Why is what the evidence tells, in one sentence.
+	Why string
+	// Reason is why for the resource and the log: the person's, else Why.
 	Reason string
 
 	// Refusal is the reason why nothing is done, and Advice what would help.

@@ -123,13 +123,13 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// words puts a duration into words, to the second or minute.
+// words puts a duration into words: whole seconds, minutes or hours.
 func words(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds", int(d.Round(time.Second).Seconds()))
+		return fmt.Sprintf("%ds", int(d.Seconds()))
 	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm", int(d.Round(time.Minute).Minutes()))
+		return fmt.Sprintf("%dm", int(d.Minutes()))
 	}
-	return fmt.Sprintf("%dh", int(d.Round(time.Hour).Hours()))
+	return fmt.Sprintf("%dh", int(d.Hours()))
 }
