@@ -12,11 +12,12 @@ import (
 )
 
 type dashboardFlags struct {
-	readOnly    bool
 	ascii       bool
 	theme       string
 	fps         int
 	noAltScreen bool
+	noArtifacts bool
+	caFile      string
 }
 
 func newDashboard(c *cli) *cobra.Command {
@@ -48,11 +49,13 @@ if Velero is there, and is looked for otherwise.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.dashboard(cmd.Context(), f) },
 	}
-	cmd.Flags().BoolVar(&f.readOnly, "read-only", false, "Switch off everything that changes the cluster")
+	cmd.PersistentFlags().BoolVar(&c.readOnly, "read-only", false, "Make everything that changes the cluster impossible (also VELTUI_READ_ONLY=1)")
 	cmd.Flags().BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
 	cmd.Flags().StringVar(&f.theme, "theme", ui.ThemeAuto, "auto, dark, light or mono")
 	cmd.Flags().IntVar(&f.fps, "fps", 0, "How often at most the screen is drawn, 1 to 60 a second (default 30, over ssh 10)")
 	cmd.Flags().BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw into the normal screen, so that the last frame stays")
+	cmd.Flags().BoolVar(&f.noArtifacts, "no-artifacts", false, "Download nothing that Velero has stored, such as what is in backups")
+	cmd.Flags().StringVar(&f.caFile, "cacert", "", "File with certificates, in PEM, that the object store's may be signed by")
 	return cmd
 }
 
@@ -80,7 +83,8 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	defer cancel(nil)
 	logFile, logPath := c.openLog()
 	defer func() { _ = logFile.Close() }()
-	watcher, err := c.watch(ctx, conn, 0, quiet(logFile, cancel))
+	log := quiet(logFile, cancel)
+	watcher, err := c.watch(ctx, conn, 0, log)
 	if err != nil {
 		return err
 	}
@@ -88,7 +92,11 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	if err != nil {
 		return err
 	}
-	err = ui.Run(ctx, c.uiOptions(watcher, conn, term, f))
+	o := c.uiOptions(watcher, conn, term, f)
+	if !f.noArtifacts {
+		o.Estimator = &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(log), log: log}
+	}
+	err = ui.Run(ctx, o)
 	restore()
 	cancel(nil)
 	if err != nil && logPath != "" && err != ui.ErrInterrupted {

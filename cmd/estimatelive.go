@@ -49,7 +49,8 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 	if err != nil {
 		return err
 	}
-	e, err := c.newEstimator(conn.config, snap.Namespace, f.caFile, slog.Default()) // firstSnapshot has sent it to the log file
+	log := slog.Default() // firstSnapshot has sent it to the log file
+	e, err := c.newEstimator(conn.config, snap.Namespace, f.caFile, c.openIndexes(log), log)
 	if err != nil {
 		return err
 	}

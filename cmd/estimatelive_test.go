@@ -118,6 +118,14 @@ func targetNamespaces(t *testing.T, b *bed, names ...string) {
 	}
 }
 
+// aLaterSecond waits for one: time stamps of the cluster have no parts of one.
+func aLaterSecond(t *testing.T) metav1.Time {
+	t.Helper()
+	later := metav1.NewTime(time.Now().Add(2 * time.Second).Truncate(time.Second))
+	eventually(t, "the second has come", func() bool { return !time.Now().Before(later.Time) })
+	return later
+}
+
 // estimates runs veltui estimate with one cache for several runs.
 func (b *bed) estimates(t *testing.T, cache string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
@@ -208,8 +216,7 @@ func TestEstimateOfRestore(t *testing.T) {
 	s := openStore(t, b)
 	s.stored(t, b, "b-of-restore", velerov1.BackupPhasePartiallyFailed)
 	targetNamespaces(t, b, "there-before")
-	began := metav1.NewTime(time.Now().Add(2 * time.Second).Truncate(time.Second))
-	eventually(t, "the restore can have begun", func() bool { return !time.Now().Before(began.Time) })
+	began := aLaterSecond(t)
 	targetNamespaces(t, b, "made-by-it")
 	begin := func(name, target string, phase velerov1.RestorePhase, total int) {
 		b.create(t, &velerov1.Restore{

@@ -36,9 +36,17 @@ type estimator struct {
 	indexes   *indexcache.Cache
 }
 
+// openIndexes is the cache of what is in backups.
+func (c *cli) openIndexes(log *slog.Logger) *indexcache.Cache {
+	return indexcache.Open(indexcache.Options{
+		Dir: c.indexDir(), Clock: c.clock,
+		Failed: func(err error) { log.Warn("the index cache cannot be used", "error", err) },
+	})
+}
+
 // newEstimator makes one that talks to nobody yet. caFile holds certificates
 // of the object store, or is empty.
-func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, log *slog.Logger) (*estimator, error) {
+func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexes *indexcache.Cache, log *slog.Logger) (*estimator, error) {
 	cluster, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
@@ -59,10 +67,7 @@ func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, log *s
 		cluster:   cluster,
 		backups:   velero.Resource(velerov1.SchemeGroupVersion.WithResource("backups")).Namespace(namespace),
 		artifacts: artifacts,
-		indexes: indexcache.Open(indexcache.Options{
-			Dir: c.indexDir(), Clock: c.clock,
-			Failed: func(err error) { log.Warn("the index cache cannot be used", "error", err) },
-		}),
+		indexes:   indexes,
 	}, nil
 }
 

@@ -147,7 +147,7 @@ func TestDashboardShowsAJobMove(t *testing.T) {
 	c.sees(t, "75%", "30/40")
 	c.types(t, "\r")
 	c.sees(t, "[1 Overview]", "from backup b")
-	c.types(t, "4")
+	c.types(t, "5")
 	c.sees(t, "itemsRestored: 30")
 	if err := pty.Setsize(c.tty, &pty.Winsize{Cols: 44, Rows: 14}); err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestDashboardIsDeafToHostileText(t *testing.T) {
 	c := openConsole(t, b, 80, 24)
 	c.sees(t, "hostile-screen")
 	c.types(t, "/hostile\r\r")
-	for _, page := range []string{"1", "2", "3", "4"} {
+	for _, page := range []string{"1", "2", "3", "4", "5"} {
 		c.types(t, page)
 		c.sees(t, "["+page+" ")
 		checkHarmless(t, "page "+page, c.screen())

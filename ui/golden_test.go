@@ -124,8 +124,8 @@ func TestGoldenFrames(t *testing.T) {
 		{"help", []string{"?"}},
 		{"job", []string{"enter"}},
 		{"job-stuck", []string{"down", "down", "enter"}},
-		{"job-volumes", []string{"down", "enter", "2"}},
-		{"job-yaml", []string{"enter", "4"}},
+		{"job-volumes", []string{"down", "enter", "3"}},
+		{"job-yaml", []string{"enter", "5"}},
 	}
 	sizes := [][2]int{{80, 24}, {120, 40}, {40, 12}}
 	for _, s := range screens {

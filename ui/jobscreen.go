@@ -16,13 +16,14 @@ type page int
 
 const (
 	pageOverview page = iota
+	pageResources
 	pageVolumes
 	pageOperations
 	pageYAML
 	pageCount
 )
 
-var pageNames = [pageCount]string{"Overview", "Volumes", "Operations", "YAML"}
+var pageNames = [pageCount]string{"Overview", "Resources", "Volumes", "Operations", "YAML"}
 
 // jobScreen shows one job: its stages, its bar, and pages with the rest.
 type jobScreen struct {
@@ -32,7 +33,10 @@ type jobScreen struct {
 	// when the resource is deleted.
 	last    *job.Job
 	deleted bool
-	view    viewport.Model
+	// answer is what the Estimator said, nil if it was not asked.
+	answer *answer
+	asks   bool // there is an Estimator
+	view   viewport.Model
 	// shown is what the viewport was filled for.
 	shown shownPage
 }
@@ -42,6 +46,7 @@ type jobScreen struct {
 type shownPage struct {
 	page    page
 	job     *job.Job
+	answer  *answer
 	width   int
 	seconds int64
 	seq     uint64
@@ -250,7 +255,7 @@ func (s *jobScreen) pagesLine(c canvas, j *job.Job) string {
 func (s *jobScreen) fill(c canvas, j *job.Job, v job.Verdict, dg *digest) {
 	s.view.SetWidth(c.width)
 	s.view.SetHeight(c.height)
-	want := shownPage{page: s.page, job: j, width: c.width, seq: dg.snap.Seq}
+	want := shownPage{page: s.page, job: j, answer: s.answer, width: c.width, seq: dg.snap.Seq}
 	if s.page != pageYAML {
 		want.seconds = c.now.Unix()
 	} else {
@@ -262,6 +267,8 @@ func (s *jobScreen) fill(c canvas, j *job.Job, v job.Verdict, dg *digest) {
 	s.shown = want
 	var lines []string
 	switch s.page {
+	case pageResources:
+		lines = c.resourcesPage(j, s.answer, s.asks)
 	case pageVolumes:
 		lines = c.volumesPage(j)
 	case pageOperations:

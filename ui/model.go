@@ -36,7 +36,8 @@ type Model struct {
 	digest        *digest
 	dashboard     dashboard
 	// job is the open job's screen, nil on the dashboard.
-	job *jobScreen
+	job       *jobScreen
+	estimates estimates
 	// help is how far the help text is scrolled, -1 while it is closed.
 	help    int
 	ticking bool
@@ -50,7 +51,7 @@ type Model struct {
 }
 
 func newModel(ctx context.Context, o Options) (*Model, error) {
-	m := &Model{options: o, bindings: keyMap(), next: awaitSnapshot(ctx, o), glyphs: &unicodeGlyphs, dashboard: newDashboard(), help: -1, stale: true}
+	m := &Model{options: o, bindings: keyMap(), next: awaitSnapshot(ctx, o), estimates: newEstimates(ctx, o), glyphs: &unicodeGlyphs, dashboard: newDashboard(), help: -1, stale: true}
 	if o.ASCII {
 		m.glyphs = &asciiGlyphs
 	}
@@ -139,7 +140,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case snapshotArrived:
 		m.take(msg.digest)
-		return m, tea.Batch(m.next, m.tick())
+		return m, tea.Batch(m.next, m.tick(), m.askAbout())
+	case answerArrived:
+		if m.estimates.take(msg) && m.digest != nil {
+			m.take(m.digest)
+		}
+		return m, m.askAbout()
 	case digestRefreshed:
 		if m.digest != nil && msg.digest.snap == m.digest.snap {
 			m.digest = msg.digest
@@ -174,7 +180,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // take makes a new digest the one that is shown.
 func (m *Model) take(dg *digest) {
+	dg = m.estimates.withTotals(dg)
 	m.digest = dg
+	m.dropAnswers()
 	m.dashboard.load(dg)
 	if m.job != nil {
 		m.job.load(dg)
@@ -211,7 +219,7 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		return tea.ClearScreen
 	case actRetry:
 		source := m.options.Source
-		return guarded(func() tea.Msg { source.Retry(); return nil })
+		return tea.Batch(guarded(func() tea.Msg { source.Retry(); return nil }), m.askAgain())
 	case actHelp:
 		if m.help < 0 {
 			m.help = 0
@@ -227,10 +235,11 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	case onJob:
 		if a == actBack {
 			m.job = nil
+			m.dropAnswers()
 			return nil
 		}
 		m.job.update(a, k)
-		return nil
+		return m.askAbout()
 	default:
 		opened, cmd := m.dashboard.update(a, k, m.digest)
 		if opened != "" {
@@ -312,6 +321,7 @@ func (m *Model) content() string {
 		})
 	}
 	if m.job != nil {
+		m.job.answer, m.job.asks = m.estimates.of(m.job.uid), m.estimates.ask != nil
 		return m.withFrame(c, onJob, func(c canvas) string { return m.job.draw(c, m.digest) })
 	}
 	if m.width < minWidth || m.height < minHeight {

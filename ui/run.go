@@ -28,6 +28,8 @@ type Source interface {
 // Options say what the dashboard shows and how.
 type Options struct {
 	Source Source
+	// Estimator knows what is in backups; nil if they must not be looked at.
+	Estimator Estimator
 	// Clock is our own clock.
 	Clock func() time.Time
 	// Context is the name of the kubeconfig context, shown in the header.
