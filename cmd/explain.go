@@ -4,43 +4,62 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/ui"
 )
 
 func newExplain(c *cli) *cobra.Command {
-	var output string
+	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME",
 		Short: "Say how a backup or restore fares, with every fact behind it and what would help",
 		Long: `Say how a backup or restore fares, with every fact behind it and what would help.
 
 Each fact has its source and its age. What could not be looked at, or speaks
-against the verdict, is listed as such.
+against the verdict, is listed as such. For a job that does not move it is also
+said what 'veltui finalize' would do.
+
+Nothing is changed. With --artifacts it is looked whether results are stored,
+for which DownloadRequests are made and removed again.
 
 Exit codes: 0, or 3 if it ended PartiallyFailed, 4 if it ended Failed or
 FailedValidation, 6 if it is stuck or orphaned.`,
 		Example: `  veltui explain restore/crm-old
+  veltui explain restore/crm-old --artifacts
   veltui explain backup nightly-20261120 -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			selected, err := parseOne(args)
 			if err != nil {
 				return err
 			}
-			if err := checkTextOutput(output); err != nil {
+			if err := checkTextOutput(f.output); err != nil {
 				return err
 			}
-			return c.explain(cmd.Context(), selected, output)
+			if f.artifacts && c.isReadOnly() {
+				return usagef("--artifacts makes DownloadRequests, which read-only does not allow")
+			}
+			return c.explain(cmd.Context(), selected, f)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json or yaml")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
+	cmd.Flags().BoolVar(&f.artifacts, "artifacts", false, "Also look whether results are stored")
+	cmd.Flags().StringVar(&f.caFile, "cacert", "", "File with certificates, in PEM, that the object store's may be signed by")
 	return cmd
+}
+
+type explainFlags struct {
+	output    string
+	artifacts bool
+	caFile    string
 }
 
 // parseOne reads exactly one KIND/NAME or KIND NAME.
@@ -68,12 +87,13 @@ type explanation struct {
 	Job jobItem `json:"job"`
 	// Verdict is there for ended jobs too; its state is empty then.
 	Verdict verdictJSON `json:"verdict"`
+	// Finalize is what `veltui finalize` would do, for a job that does not move.
+	Finalize *planJSON `json:"finalize,omitempty"`
 }
 
-func (c *cli) explain(ctx context.Context, selected selection, output string) error {
+func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// A job may wait for one of the other kind, so both are waited for.
 	_, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
 	if err != nil {
 		return err
@@ -84,17 +104,66 @@ func (c *cli) explain(ctx context.Context, selected selection, output string) er
 	j := pick(snap.Jobs, selected)[0]
 	surroundings := snap.Surroundings(c.clock())
 	verdict := j.Verdict(surroundings)
-	if output == "text" {
-		err = printVerdict(c.streams.Out, j, verdict, surroundings.Now)
+	plan, err := c.wayOut(ctx, j, verdict, f)
+	if err != nil {
+		fmt.Fprintln(c.streams.ErrOut, "warning: what finalize would do could not be found out:", sanitize.String(err.Error()))
+	}
+	if plan != nil {
+		verdict.Facts = withEvidence(verdict.Facts, plan.Facts())
+	}
+	if f.output == "text" {
+		err = printVerdict(c.streams.Out, j, verdict, plan, surroundings.Now)
 	} else {
-		p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
-		err = p.document(explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(j, surroundings),
-			Verdict: verdictJSON{State: string(verdict.State), Facts: factsOf(verdict.Facts), Advice: verdict.Advice}})
+		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(j, surroundings),
+			Verdict: verdictJSON{State: string(verdict.State), Facts: factsOf(verdict.Facts), Advice: verdict.Advice}}
+		if plan != nil {
+			out := planOf(plan)
+			e.Finalize = &out
+		}
+		p := documentPrinter{w: c.streams.Out, yaml: f.output == "yaml"}
+		err = p.document(e)
 	}
 	if err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
 	return exitFor(j, verdict)
+}
+
+// wayOut is what finalize would do about a job that does not move; nil for
+// others. It only reads, but for DownloadRequests if artifacts are wanted.
+func (c *cli) wayOut(ctx context.Context, j *job.Job, v job.Verdict, f explainFlags) (*finalize.Plan, error) {
+	switch v.State {
+	case job.Stuck, job.Orphaned, job.Quiet, job.Unknown:
+	default:
+		return nil, nil
+	}
+	conn, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	finalizer, err := c.newFinalizer(conn, j.Namespace, finalizeFlags{caFile: f.caFile}, !f.artifacts)
+	if err != nil {
+		return nil, err
+	}
+	evidence, err := finalizer.Gather(ctx, j.Kind, j.Name)
+	if err != nil {
+		return nil, err
+	}
+	plan := finalize.Draft(evidence, finalize.Request{Context: conn.context})
+	return &plan, nil
+}
+
+// withEvidence puts what finalize has looked at in place of what the verdict
+// says was not looked at. Other sources are the same for both.
+func withEvidence(verdict, evidence []job.Fact) []job.Fact {
+	deeper := func(f job.Fact) bool { return f.Source == "storage" || f.Source == "schema" }
+	merged := slices.DeleteFunc(slices.Clone(verdict), func(f job.Fact) bool { return !f.Holds && deeper(f) })
+	for _, f := range evidence {
+		if deeper(f) || f.Source == "rbac" {
+			merged = append(merged, f)
+		}
+	}
+	return merged
 }
 
 // exitFor is the exit code that a job's state asks for, as an error without
@@ -119,7 +188,7 @@ func factsOf(facts []job.Fact) []factJSON {
 	return out
 }
 
-func printVerdict(w io.Writer, j *job.Job, v job.Verdict, now time.Time) error {
+func printVerdict(w io.Writer, j *job.Job, v job.Verdict, plan *finalize.Plan, now time.Time) error {
 	l := lines{w: w}
 	l.add("%s %s/%s, phase %s", strings.ToLower(string(j.Kind)), j.Namespace, j.Name, dash(j.Phase))
 	l.add("%s", v.Summary)
@@ -129,6 +198,19 @@ func printVerdict(w io.Writer, j *job.Job, v job.Verdict, now time.Time) error {
 	l.facts(v.Facts, now)
 	if v.Advice != "" {
 		l.add("\nwhat would help: %s", v.Advice)
+	}
+	switch {
+	case plan == nil:
+	case plan.Action == finalize.Refuse:
+		l.add("\nfinalize would refuse: %s", plan.Refusal)
+		if plan.Advice != "" {
+			l.add("%s", plan.Advice)
+		}
+		if len(plan.Evidence().Artifacts) == 0 && plan.From == string(velerov1.BackupPhaseInProgress) {
+			l.add("With --artifacts it is looked whether its results are stored.")
+		}
+	default:
+		l.add("\nfinalize would move it from %s to %s: %s", dash(plan.From), plan.To, plan.Why)
 	}
 	return l.err
 }

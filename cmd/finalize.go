@@ -120,7 +120,7 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	if err != nil {
 		return err
 	}
-	finalizer, err := c.newFinalizer(conn, snap.Namespace, f)
+	finalizer, err := c.newFinalizer(conn, snap.Namespace, f, c.isReadOnly())
 	if err != nil {
 		return err
 	}
@@ -147,17 +147,19 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	return finalizeExit(&outcome, err)
 }
 
-func (c *cli) newFinalizer(conn connection, namespace string, f finalizeFlags) (*finalize.Finalizer, error) {
+// newFinalizer makes one for the Velero in a namespace. Read-only means also
+// that the object store is not asked: to ask is to create a DownloadRequest.
+func (c *cli) newFinalizer(conn connection, namespace string, f finalizeFlags, readOnly bool) (*finalize.Finalizer, error) {
 	state, err := c.stateDir()
 	if err != nil {
 		return nil, err
 	}
 	o := finalize.Options{
-		Config: conn.config, Reload: c.reload, Namespace: namespace, ReadOnly: c.isReadOnly(),
+		Config: conn.config, Reload: c.reload, Namespace: namespace, ReadOnly: readOnly,
 		By: userName(conn.config), Context: conn.context, Cluster: conn.config.Host,
 		AuditDir: filepath.Join(state, "finalize"), Deadline: f.timeout, Observe: f.observe,
 	}
-	if !o.ReadOnly { // to ask for a file is to create a DownloadRequest
+	if !readOnly {
 		artifacts, err := artifact.New(artifact.Options{
 			Config: conn.config, Namespace: namespace, CAFile: f.caFile,
 			UserAgent: "veltui/" + version, Clock: c.clock, Log: slog.Default(),

@@ -12,6 +12,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -84,6 +85,40 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	if _, stderr, code := b.run(t, "explain", "restore/nope"); code != ExitError || !holdsAll(stderr, "not found") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+// For a job that does not move it is also said what finalize would do, to one
+// who may not see pods too.
+func TestExplainSaysTheWayOut(t *testing.T) {
+	b := control(t)
+	b.create(t, restore("waits", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseNew}))
+	cfg, err := b.User("reader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "reader"},
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}}}})
+	b.create(t, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "reader"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "reader"},
+		Subjects: []rbacv1.Subject{{APIGroup: "rbac.authorization.k8s.io", Kind: "User", Name: "reader"}}})
+	kubeconfig, err := b.KubeconfigFor(cfg, "reader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"explain", "restore/waits", "--kubeconfig", kubeconfig, "-n", "velero"}
+	stdout, stderr, code := b.run(t, args...)
+	if code != ExitOK || stderr != "" || !holdsAll(stdout, "verdict: unknown", "finalize would refuse: ", "pods",
+		"you may not patch it, as reader", "which phases the CRD allows could not be read") {
+		t.Errorf("exit code %d, %q\n%s", code, stderr, stdout)
+	}
+	stdout, _, code = b.run(t, append(args, "-o", "json")...)
+	var e explanation
+	if err := json.Unmarshal([]byte(stdout), &e); err != nil || code != ExitOK || e.Finalize == nil || e.Finalize.Action != "refuse" {
+		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
+	}
+	if _, stderr, code := b.run(t, append(args, "--artifacts", "--read-only")...); code != ExitUsage || !holdsAll(stderr, "read-only") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
