@@ -196,6 +196,16 @@ func TestEstimateInCluster(t *testing.T) {
 	if info, err := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%s: %v, %v", files[0], info.Mode(), err)
 	}
+	// Read-only, what is known already may be asked, and nothing else.
+	if _, stderr, code := b.estimates(t, cache, "--read-only", "backup/b-full"); code != ExitOK {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if _, stderr, code := b.estimates(t, t.TempDir(), "--read-only", "backup/b-full"); code != ExitError || !strings.Contains(stderr, "read-only") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if n := s.downloads.Load(); n != 1 {
+		t.Errorf("%d downloads, though it was to be read-only", n)
+	}
 	// Flags ask another question of the same index; what was damaged meanwhile
 	// is downloaded again.
 	for _, want := range []int32{1, 2} {

@@ -34,7 +34,12 @@ type estimator struct {
 	backups   dynamic.ResourceInterface
 	artifacts *artifact.Fetcher
 	indexes   *indexcache.Cache
+	readOnly  bool
 }
+
+// errNoDownload is said where what is in a backup is not known already and must
+// not be asked for.
+var errNoDownload = errors.New("read-only: downloading a backup takes a DownloadRequest, which is created in the cluster")
 
 // openIndexes is the cache of what is in backups.
 func (c *cli) openIndexes(log *slog.Logger) *indexcache.Cache {
@@ -68,6 +73,7 @@ func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexe
 		backups:   velero.Resource(velerov1.SchemeGroupVersion.WithResource("backups")).Namespace(namespace),
 		artifacts: artifacts,
 		indexes:   indexes,
+		readOnly:  c.isReadOnly(),
 	}, nil
 }
 
@@ -113,6 +119,9 @@ func (e *estimator) backup(ctx context.Context, name string) (*velerov1.Backup, 
 // error.
 func (e *estimator) index(ctx context.Context, b *velerov1.Backup, m *meter) (*collector.Index, error) {
 	return e.indexes.Index(ctx, string(b.UID), func(ctx context.Context) (*collector.Index, error) {
+		if e.readOnly {
+			return nil, errNoDownload
+		}
 		stream, err := e.artifacts.Open(ctx, artifact.Target{Kind: velerov1.DownloadTargetKindBackupContents, Name: b.Name})
 		if err != nil {
 			return nil, err
