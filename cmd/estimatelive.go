@@ -97,9 +97,9 @@ func (f *estimateFlags) subject(args []string, spec velerov1.RestoreSpec) (selec
 }
 
 // truth compares the estimate of a restore that has ended with what Velero
-// ended with.
+// ended with. One that ended on the way has no final total.
 func truth(j *job.Job, e collector.Estimate) []string {
-	if j.Kind != job.Restore || !j.Terminal() || !j.Items.Known || j.Items.Total == e.Total {
+	if j.Kind != job.Restore || !j.Terminal() || !j.Items.Known || j.Items.Done != j.Items.Total || j.Items.Total == e.Total {
 		return nil
 	}
 	return []string{fmt.Sprintf("Velero ended this restore with %d items (the estimate is for the target's kinds and namespaces of now).", j.Items.Total)}

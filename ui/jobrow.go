@@ -179,7 +179,7 @@ func (c canvas) progressCell(j *job.Job, width int) string {
 
 // estimated is the mark in front of figures that are veltui's own estimate.
 func (c canvas) estimated(j *job.Job, unit job.Unit) string {
-	if unit == job.UnitItems && j.Stage == job.StageItems && j.Items.Estimated {
+	if unit == job.UnitItems && j.Items.Estimated && (j.Stage == job.StageItems || j.Stage == job.StageQueued) {
 		return c.glyphs.approx
 	}
 	return ""

@@ -204,6 +204,18 @@ func TestEstimatedTotal(t *testing.T) {
 	}
 }
 
+// TestNothingIsRestoredYet marks all as to come, and the total as estimated.
+func TestNothingIsRestoredYet(t *testing.T) {
+	m := screen(t, snapshotOf(restoreJob("new", "b", time.Second, velerov1.RestoreStatus{}, time.Second)), 80, 24, withOracle(&oracle{}))
+	obey(t, m, m.askAgainAll())
+	press(t, m, "enter", "2")
+	frame := plain(checkFrame(t, m))
+	page := frame[strings.Index(frame, "RESOURCE"):]
+	if strings.Contains(page, "▶") || strings.Contains(page, "✓") || !strings.Contains(frame, "≈0/1402") {
+		t.Errorf("a restore that has not begun:\n%s", frame)
+	}
+}
+
 // TestLateAnswer belongs to a screen that is closed: it is told to end, and
 // what it says is dropped.
 func TestLateAnswer(t *testing.T) {

@@ -58,6 +58,9 @@ var stepColumns = []column{
 // restoredPage lists the steps of a restore: done, now and to come.
 func (c canvas) restoredPage(j *job.Job, e collector.Estimate) []string {
 	at := e.Position(j.Items.Done)
+	if j.Stage == job.StageQueued {
+		at = collector.Position{Step: -1} // all is to come
+	}
 	itemsDone := j.Stage != job.StageQueued && j.Stage != job.StageItems
 	if itemsDone && !j.Terminal() || j.Phase == "Completed" {
 		// Whatever the estimate says, no item is to come.
@@ -120,7 +123,7 @@ func (c canvas) stepLine(step collector.Step, i int, at collector.Position, over
 // what Velero counted in the end.
 func (c canvas) caveats(j *job.Job, e collector.Estimate) []string {
 	var texts []string
-	if j.Terminal() && j.Items.Known && j.Items.Total != e.Total {
+	if j.Terminal() && j.Items.Known && j.Items.Done == j.Items.Total && j.Items.Total != e.Total {
 		texts = append(texts, fmt.Sprintf("Velero counted %s in the end, the estimate was %d.", count(j.Items.Total, "item"), e.Total))
 	} else if !j.Terminal() && j.Items.Known && !j.Items.Estimated && j.Items.Total > e.Total {
 		texts = append(texts, fmt.Sprintf("Velero counts %s already, the estimate is %d.", count(j.Items.Total, "item"), e.Total))
