@@ -34,6 +34,12 @@ func (c canvas) overviewPage(j *job.Job, v job.Verdict, s job.Surroundings) []st
 	for _, line := range text.wrap(v.Advice, 4) {
 		lines = append(lines, " "+c.theme.accent.Render(line))
 	}
+	if troubled(v.State) {
+		what := strings.ToLower(string(j.Kind)) + "/" + j.Name
+		for _, line := range text.wrap("From a shell: veltui explain "+what+" (looks closer), veltui finalize "+what, 3) {
+			lines = append(lines, " "+c.theme.dim.Render(line))
+		}
+	}
 	lines = append(lines, "")
 	for _, fact := range c.jobFacts(j, s) {
 		lines = append(lines, fact.lines(c)...)
