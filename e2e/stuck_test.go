@@ -107,7 +107,8 @@ func TestFinalPatchLost(t *testing.T) {
 // attempt is made 39 to 43 s after the first.
 const outage = 75 * time.Second
 
-// TestFinalPatchLostToALongOutage is the same with all defaults.
+// TestFinalPatchLostToALongOutage is the same with all defaults, and how veltui
+// ends it.
 func TestFinalPatchLostToALongOutage(t *testing.T) {
 	must(t, theLab.VeleroWith(patient(t)))
 	ctx := patient(t)
@@ -122,10 +123,7 @@ func TestFinalPatchLostToALongOutage(t *testing.T) {
 	})
 	must(t, theLab.AwaitLog(ctx, mark, gaveUp...))
 	wantLost(t, h)
-	must(t, theLab.VeleroWith(ctx, "--resource-timeout=9m"))
-	h = ended(t, "Restore", "outage")
-	wantEnd(t, h, "Failed")
-	wantTold(t, h)
+	finalizeLost(t, "outage")
 }
 
 // wantLost checks that a restore still says InProgress although all its items
