@@ -45,7 +45,7 @@ e2e: build lab-programs ## Hold veltui against a real Velero server (about 12 mi
 	LAB_PROGRAMS=$(CURDIR)/$(LAB) VELTUI=$(CURDIR)/bin/veltui $(GO) test -tags e2e -count 1 -timeout $(E2E_TIMEOUT) -run '$(E2E_RUN)' -v ./e2e/...
 
 .PHONY: lab
-lab: lab-programs ## Start a real Velero on loopback and leave it running
+lab: build lab-programs ## Start a real Velero on loopback and leave it running
 	@LAB_PROGRAMS=$(CURDIR)/$(LAB) $(GO) run ./e2e/labctl up
 
 .PHONY: lab-down

@@ -24,6 +24,7 @@ var kept = []struct{ kind, name string }{
 	{"Restore", "killed"},
 	{"Restore", "lost"},
 	{"Restore", "away"},
+	{"Restore", "outage"},
 }
 
 // keep writes what was recorded of those jobs into the folder that E2E_RECORD
