@@ -32,7 +32,8 @@ The kind may be left out to see both, or be written in front of each name as
 KIND/NAME. Kinds have their usual other names (bak, rst, backups.velero.io).
 
 With -w every change is printed until you stop it: a line a change in a table,
-a JSON document a line with -o json.`,
+a JSON document a line with -o json. A change is one of the job's own resources;
+that time passes, or that Velero's server ends, is none.`,
 		Example: `  # All jobs
   veltui get
 

@@ -12,6 +12,9 @@ const (
 	// freshItems and freshBytes are how long a movement is fresh.
 	freshItems = time.Minute
 	freshBytes = 2 * time.Minute
+	// justNow is a movement that proves that something works on the job at this
+	// moment: Velero writes progress once a second.
+	justNow = 10 * time.Second
 	// settleGrace is what a server gets after its start, and a job after its
 	// creation, before anything is said against them.
 	settleGrace = 2 * time.Minute

@@ -83,7 +83,8 @@ func (q *inquiry) serverDown() Verdict {
 	if q.job.track.movedKnown {
 		since = latest(since, q.job.track.moved)
 	}
-	if q.fresh() && q.job.Phase == phaseInProgress {
+	if q.job.Phase == phaseInProgress && q.job.track.movedKnown &&
+		q.s.Now.Sub(q.job.track.moved) <= justNow && q.job.track.moved.After(v.LastTerminationAt) {
 		return q.progressing() // some server that is not among these pods works on it
 	}
 	if !since.IsZero() && q.s.Now.Sub(since) < settleGrace {

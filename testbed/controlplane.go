@@ -81,7 +81,10 @@ func (c *ControlPlane) start(ctx context.Context, assets string, o Options) erro
 		ControlPlaneStartTimeout: startTimeout,
 		ControlPlaneStopTimeout:  30 * time.Second,
 	}
-	if err := c.wrapPrograms(assets); err != nil {
+	// envtest makes this folder even where nothing uses it; inside ours it goes
+	// away with the rest.
+	c.env.WebhookInstallOptions.LocalServingCertDir = filepath.Join(c.dir, "serving-certs")
+	if err := errors.Join(c.wrapPrograms(assets), os.Mkdir(c.env.WebhookInstallOptions.LocalServingCertDir, 0o700)); err != nil {
 		return err
 	}
 	apiServer := c.env.ControlPlane.GetAPIServer()

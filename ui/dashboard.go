@@ -69,7 +69,7 @@ func (d *dashboard) load(dg *digest) {
 		} else {
 			backups = append(backups, j)
 		}
-		if j.Terminal() && !j.Completed.IsZero() && now.Sub(j.Completed) < recently {
+		if j.Terminal() && now.Sub(endedAt(j)) < recently {
 			ended = append(ended, j)
 		}
 	}

@@ -195,13 +195,18 @@ func (c canvas) etaCell(j *job.Job, v job.Verdict, s job.Surroundings, width int
 	return c.fit("", width)
 }
 
+// endedAt is when an ended job ended. Velero gives no time to one that failed
+// validation; its last change then is the end.
+func endedAt(j *job.Job) time.Time {
+	if j.Completed.IsZero() {
+		return j.Changed
+	}
+	return j.Completed
+}
+
 // outcome tells in fixed places how a job ended: when, how long it took, how
 // many items, and what went wrong.
 func (c canvas) outcome(j *job.Job) string {
-	ended := j.Completed
-	if ended.IsZero() {
-		ended = j.Changed
-	}
 	took := ""
 	if !j.Started.IsZero() && !j.Completed.IsZero() {
 		took = Duration(j.Completed.Sub(j.Started))
@@ -213,7 +218,7 @@ func (c canvas) outcome(j *job.Job) string {
 			items = fmt.Sprintf("%d/%d", j.Items.Done, j.Items.Total)
 		}
 	}
-	text := c.theme.dim.Render(fmt.Sprintf("%-6s %-6s %-10s ", clock(c.now, ended), took, items))
+	text := c.theme.dim.Render(fmt.Sprintf("%-6s %-6s %-10s ", clock(c.now, endedAt(j)), took, items))
 	if j.Errors > 0 {
 		text += c.theme.bad.Render(fmt.Sprintf("%d err", j.Errors)) + " "
 	}

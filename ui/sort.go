@@ -62,6 +62,6 @@ func byUrgency(jobs []*job.Job) []*job.Job {
 
 // byEnd orders ended jobs, the latest first.
 func byEnd(jobs []*job.Job) []*job.Job {
-	slices.SortStableFunc(jobs, func(a, b *job.Job) int { return b.Completed.Compare(a.Completed) })
+	slices.SortStableFunc(jobs, func(a, b *job.Job) int { return endedAt(b).Compare(endedAt(a)) })
 	return jobs
 }
