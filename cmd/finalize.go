@@ -186,7 +186,7 @@ func finalizeExit(o *finalize.Outcome, err error) error {
 	var over *retry.DeadlineError
 	switch {
 	case errors.Is(err, finalize.ErrReadOnly):
-		return exitError{ExitRefused, nil}
+		return exitError{ExitRefused, err}
 	case errors.As(err, &over):
 		return exitError{ExitTimeout, nil}
 	case err != nil:

@@ -262,6 +262,32 @@ func TestConcurrentChange(t *testing.T) {
 	}
 }
 
+// A change that leaves the phase as it is counts as well: a restore that still
+// makes progress is not one that nobody works on.
+func TestConcurrentProgress(t *testing.T) {
+	for step, want := range map[Step]State{StepLook: Changed, StepDryRun: Changed, StepPatch: Changed, StepObserve: Settled} {
+		in := install(t)
+		in.restore("r")
+		in.server(time.Now().Add(time.Minute))
+		f := in.finalizer()
+		out, err := f.Execute(t.Context(), in.plan(f, job.Restore, "r", Request{}), false, func(now Progress) {
+			if now.Step != step || now.Attempt != nil || now.Phase != "" {
+				return
+			}
+			progress := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"progress":{"itemsRestored":8}}}`))
+			if err := in.Patch(t.Context(), bare(job.Restore, in.namespace, "r"), progress, client.FieldOwner("velero-server")); err != nil {
+				t.Error(err)
+			}
+		})
+		if err != nil || out.State != want || (want == Changed) != (out.Sent == NotSent) {
+			t.Errorf("at %s: %v, %+v", step, err, out)
+		}
+		if phase := phaseOf(in.read(job.Restore, "r")); (phase == "InProgress") != (want == Changed) {
+			t.Errorf("at %s: phase %s", step, phase)
+		}
+	}
+}
+
 func TestTwoOperators(t *testing.T) {
 	in := install(t)
 	in.restore("r")
