@@ -37,6 +37,7 @@ func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
 		if err != nil {
 			return nil, usagef("reading the jsonpath: %w", err)
 		}
+		p.AllowMissingKeys(true) // ended jobs have no verdict, waiting ones no items
 		return pathPrinter{w, p}, nil
 	}
 	return nil, usagef("-o %s: expected table, wide, json, yaml, name or jsonpath=TEMPLATE", output)
