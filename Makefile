@@ -49,11 +49,11 @@ demo: testbed ## Run the dashboard on a local control plane with a simulated Vel
 
 .PHONY: test
 test: testbed lint-tools ## Run unit and integration tests (on a real kube-apiserver)
-	$(GOTESTSUM) --format pkgname -- -count=1 -p $(JOBS) $(TESTFLAGS) ./...
+	$(GOTESTSUM) --format pkgname -- -count=1 -timeout 30m -p $(JOBS) $(TESTFLAGS) ./...
 
 .PHONY: race
 race: testbed lint-tools ## Run the tests with the race detector
-	CGO_ENABLED=1 $(GOTESTSUM) --format pkgname -- -race -count=1 -p $(JOBS) $(TESTFLAGS) ./...
+	CGO_ENABLED=1 $(GOTESTSUM) --format pkgname -- -race -count=1 -timeout 40m -p $(JOBS) $(TESTFLAGS) ./...
 
 FUZZTIME ?= 10s
 

@@ -141,13 +141,13 @@ func TestGetWatchMissesNothing(t *testing.T) {
 	follower, lines := b.follow(t, "get", "-w", "-o", "json")
 	for _, path := range recordings {
 		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
-			want := b.play(t, path)
+			name, want := b.play(t, path)
 			var got []string
 			deadline := time.After(patience)
 			for len(got) == 0 || got[len(got)-1] != want[len(want)-1] {
 				select {
 				case item := <-lines:
-					if item.Deleted || !strings.Contains(path, string(filepath.Separator)+item.Name+string(filepath.Separator)) {
+					if item.Deleted || item.Name != name {
 						continue
 					}
 					got = appendNew(got, progressOf(item.Phase, item.Items))
@@ -202,15 +202,14 @@ func (b *bed) follow(t *testing.T, args ...string) (*exec.Cmd, <-chan jobItem) {
 	return follower, lines
 }
 
-// play writes a recording into the API server, event by event, and returns
-// the phases and numbers that were written.
-func (b *bed) play(t *testing.T, path string) []string {
+// play writes a recording of one object into the API server, event by event,
+// and returns its name and the phases and numbers that were written.
+func (b *bed) play(t *testing.T, path string) (name string, written []string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var written []string
 	var version string
 	for line := range strings.Lines(string(data)) {
 		var event struct{ Object unstructured.Unstructured }
@@ -227,9 +226,9 @@ func (b *bed) play(t *testing.T, path string) []string {
 		} else if err := b.client.Update(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		version = o.GetResourceVersion()
+		name, version = o.GetName(), o.GetResourceVersion()
 	}
-	return written
+	return name, written
 }
 
 func recordedProgress(t *testing.T, o *unstructured.Unstructured) string {
