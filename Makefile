@@ -68,7 +68,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 
 .PHONY: bench
 bench: ## Run the benchmarks
-	$(GO) test -run '^$$' -bench . -benchmem ./job ./watch ./ui
+	$(GO) test -run '^$$' -bench . -benchmem ./job ./watch ./ui ./collector
 
 # Linters and the test runner, pinned in tools/lint and built once.
 LINTBIN     := bin/lint-$(shell cksum tools/lint/go.mod | cut -d ' ' -f 1)

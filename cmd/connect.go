@@ -66,7 +66,6 @@ func (c *cli) restConfig() (*rest.Config, error) {
 	}
 	config = rest.CopyConfig(config)
 	config.UserAgent = "veltui/" + version
-	config.WarningHandler = rest.NoWarnings{}
 	return config, nil
 }
 

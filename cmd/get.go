@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 	for {
 		snap, err := w.Next(ctx)
 		if err != nil {
-			return err
+			return cmp.Or(context.Cause(ctx), err)
 		}
 		if isStale := snap.Health.State != watch.Live; isStale != stale {
 			stale = isStale
@@ -152,7 +153,7 @@ func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc,
 			if ctx.Err() == nil && waitCtx.Err() != nil {
 				return nil, nil, notReady(last, limit)
 			}
-			return nil, nil, err
+			return nil, nil, cmp.Or(context.Cause(ctx), err)
 		}
 		last = snap
 		ready, err := complete(snap, selected)
@@ -189,7 +190,7 @@ func notReady(last *watch.Snapshot, limit time.Duration) error {
 	if last != nil && last.Health.Err != "" {
 		why = last.Health.Err
 	}
-	return fmt.Errorf("gave up after %s (--request-timeout): %s", limit, why)
+	return fmt.Errorf("gave up after %s: %s (--request-timeout changes how long it tries)", limit, why)
 }
 
 func pick(jobs []*job.Job, selected selection) []*job.Job {

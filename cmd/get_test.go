@@ -124,7 +124,7 @@ func TestGetWithoutAClusterSaysWhatToDo(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	_, stderr, code := b.run(t, "get", "--server", "https://127.0.0.1:1", "--request-timeout", "2s")
-	if code != ExitError || !holdsAll(stderr, "gave up after 2s", "refused") {
+	if code != ExitError || !holdsAll(stderr, "gave up after 2s", "refused", "--request-timeout") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

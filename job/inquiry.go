@@ -151,8 +151,8 @@ func (q *inquiry) noteCounts() {
 // noteUnlooked names what only the API server's schema and the object store
 // could tell.
 func (q *inquiry) noteUnlooked() {
-	q.open(sourceStorage, q.s.Now, "whether its results are stored was not looked at")
-	q.open(sourceSchema, q.s.Now, "whether the CRDs take the next phase was not looked at")
+	q.open(sourceStorage, time.Time{}, "whether its results are stored was not looked at")
+	q.open(sourceSchema, time.Time{}, "whether the CRDs take the next phase was not looked at")
 }
 
 // down is what the job's storage location says, if it is not available.

@@ -158,7 +158,7 @@ func (j *Job) Rate(now time.Time) (perSecond float64, ok bool) {
 }
 
 // ETA is the time left in the present stage. ok is false while any number
-// would be a guess.
+// would be a guess. It is never less than a second: what is not done takes time.
 func (j *Job) ETA(now time.Time) (left time.Duration, ok bool) {
 	rate, ok := j.Rate(now)
 	if !ok || rate <= 0 || !j.totalSettled(now) {
@@ -176,7 +176,7 @@ func (j *Job) ETA(now time.Time) (left time.Duration, ok bool) {
 	if seconds > longest.Seconds() {
 		return 0, false
 	}
-	return max(0, time.Duration(seconds*float64(time.Second))), true
+	return max(time.Second, time.Duration(seconds*float64(time.Second))), true
 }
 
 // totalSettled reports whether the total has been the same for long enough.

@@ -32,7 +32,7 @@ func (j *Job) itemsStanding() string {
 	case !j.Items.Known:
 		return "collecting what to back up, no count yet"
 	case j.Items.Done >= j.Items.Total:
-		return fmt.Sprintf("all %s done, logs and results are being stored", plural(j.Items.Total, "item"))
+		return fmt.Sprintf("all %s done", plural(j.Items.Total, "item"))
 	}
 	return fmt.Sprintf("%d of %s", j.Items.Done, plural(j.Items.Total, "item"))
 }

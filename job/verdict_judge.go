@@ -128,6 +128,10 @@ func (q *inquiry) progressing() Verdict {
 	j := q.job
 	q.holds(sourceWatch, j.quietSince(), "last movement %s ago", q.ago(j.quietSince()))
 	text := j.standing()
+	done, total, _, known := j.Progress()
+	if j.Stage == StageItems && known && done >= total {
+		return q.rule(Progressing, "", "%s, logs and results are being stored", text)
+	}
 	if rate, ok := j.Rate(q.s.Now); ok {
 		if _, _, unit, _ := j.Progress(); unit == UnitBytes {
 			text += ", " + size(int64(rate)) + "/s"

@@ -73,7 +73,7 @@ func (d *dashboard) load(dg *digest) {
 			ended = append(ended, j)
 		}
 	}
-	active := byUrgency(dg.snap.Active)
+	active := dg.byUrgency()
 	if d.order > 0 {
 		active = orders[d.order].sorted(dg.snap.Active)
 	}
@@ -233,6 +233,9 @@ func (d *dashboard) tabsLine(c canvas, dg *digest) string {
 		note = c.theme.accent.Render(note)
 	case dg != nil:
 		note = c.trouble(dg.snap)
+	}
+	if note == "" && d.order > 0 {
+		note = c.theme.dim.Render("sorted by " + orders[d.order].name)
 	}
 	tabs := d.tabs(c, true, true)
 	if lipgloss.Width(tabs)+lipgloss.Width(note) > c.width {

@@ -29,9 +29,17 @@ func digestOf(snap *watch.Snapshot, now time.Time) *digest {
 		surroundings: snap.Surroundings(now),
 		verdicts:     make(map[types.UID]job.Verdict, len(snap.Active)),
 	}
+	// Stale data makes every verdict unknown; the counts stay what they were.
+	asOf := d.surroundings
+	if !asOf.StaleSince.IsZero() {
+		asOf.Now, asOf.StaleSince = asOf.StaleSince, time.Time{}
+	}
 	for _, j := range snap.Active {
 		v := j.Verdict(d.surroundings)
 		d.verdicts[j.UID] = v
+		if !d.surroundings.StaleSince.IsZero() {
+			v = j.Verdict(asOf)
+		}
 		switch {
 		case troubled(v.State):
 			d.troubled++

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/veltui/veltui/watch"
@@ -13,24 +14,14 @@ func (d *dashboard) emptyText(dg *digest) string {
 	if dg == nil || dg.snap.Health.State == watch.Connecting {
 		return connectingText(dg)
 	}
+	if why := d.unseen(dg.snap); why != "" {
+		return strings.TrimSpace(why + " " + dg.snap.Notice)
+	}
 	if dg.snap.Notice != "" {
 		return dg.snap.Notice
 	}
 	if !d.filter.empty() {
 		return fmt.Sprintf("Nothing matches /%s. esc clears the filter.", d.filter.text)
-	}
-	resource := [tabCount]string{tabRestores: "restores.velero.io", tabBackups: "backups.velero.io",
-		tabSchedules: "schedules.velero.io", tabStorage: "backupstoragelocations.velero.io"}[d.tab]
-	for _, s := range dg.snap.Sources {
-		switch {
-		case resource != "" && s.Resource != resource:
-		case s.State == watch.SourceForbidden && resource != "":
-			return fmt.Sprintf("You may not list %s in namespace %s. The role that veltui needs is in docs/rbac.md.", s.Resource, dg.snap.Namespace)
-		case s.State == watch.SourceMissing && (resource != "" || s.Resource == "backups.velero.io"):
-			return fmt.Sprintf("This cluster has no %s: Velero's CRDs are not installed. veltui keeps looking.", s.Resource)
-		case s.State == watch.SourceSyncing && resource != "":
-			return "Reading " + s.Resource + " for the first time..."
-		}
 	}
 	switch d.tab {
 	case tabActive:
@@ -44,6 +35,43 @@ func (d *dashboard) emptyText(dg *digest) string {
 	default:
 		return "There is no backup storage location in namespace " + dg.snap.Namespace + ": Velero cannot store anything."
 	}
+}
+
+// shownKinds are the kinds that a tab shows.
+var shownKinds = [tabCount][]string{
+	tabActive:    {watch.Backups, watch.Restores},
+	tabRestores:  {watch.Restores},
+	tabBackups:   {watch.Backups},
+	tabSchedules: {watch.Schedules},
+	tabStorage:   {watch.Locations},
+}
+
+// unseen says why the kinds that the present tab shows are not known.
+func (d *dashboard) unseen(snap *watch.Snapshot) string {
+	for _, s := range snap.Sources {
+		if !slices.Contains(shownKinds[d.tab], s.Resource) {
+			continue
+		}
+		switch s.State {
+		case watch.SourceForbidden:
+			return fmt.Sprintf("You may not list %s in namespace %s. The role that veltui needs is in docs/rbac.md.", s.Resource, snap.Namespace)
+		case watch.SourceMissing:
+			return fmt.Sprintf("This cluster has no %s: Velero's CRDs are not installed. veltui keeps looking.", s.Resource)
+		case watch.SourceSyncing:
+			return "Reading " + s.Resource + " for the first time..."
+		}
+	}
+	return ""
+}
+
+// seesJobs reports whether both kinds of job are known.
+func seesJobs(snap *watch.Snapshot) bool {
+	for _, s := range snap.Sources {
+		if slices.Contains(shownKinds[tabActive], s.Resource) && (s.State == watch.SourceForbidden || s.State == watch.SourceMissing || s.State == watch.SourceSyncing) {
+			return false
+		}
+	}
+	return true
 }
 
 func connectingText(dg *digest) string {

@@ -6,6 +6,7 @@ type glyphs struct {
 	cursor, attention         string
 	done, failed, partly      string
 	now, ahead, skipped       string
+	fact, open                string
 	barFull, barEmpty         string
 	barParts                  []string // growing parts of a cell, without empty and full
 	rule, corner, side, stage string
@@ -16,6 +17,7 @@ var unicodeGlyphs = glyphs{
 	cursor: "▸", attention: "!",
 	done: "✓", failed: "✗", partly: "!",
 	now: "▶", ahead: "·", skipped: "-",
+	fact: "•", open: "?",
 	barFull: "█", barEmpty: "─",
 	barParts: []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"},
 	rule:     "─", corner: "+", side: "│", stage: "─",
@@ -26,6 +28,7 @@ var asciiGlyphs = glyphs{
 	cursor: ">", attention: "!",
 	done: "+", failed: "x", partly: "!",
 	now: ">", ahead: ".", skipped: "-",
+	fact: "*", open: "?",
 	barFull: "#", barEmpty: "-",
 	rule: "-", corner: "+", side: "|", stage: "-",
 	approx: "~", ellipsis: "~", arrow: "v",

@@ -104,7 +104,7 @@ func (m *Model) countsText(c canvas, calm bool) string {
 	if n := m.digest.troubled; n > 0 {
 		parts = append(parts, c.theme.bad.Render(fmt.Sprintf("%d stuck", n)))
 	}
-	if len(m.digest.snap.Active) == 0 && calm && m.digest.snap.Health.State != watch.Connecting {
+	if len(m.digest.snap.Active) == 0 && calm && m.digest.snap.Health.State != watch.Connecting && seesJobs(m.digest.snap) {
 		return c.theme.dim.Render("idle")
 	}
 	return strings.Join(parts, "  ")

@@ -21,9 +21,9 @@ func (c canvas) overviewPage(j *job.Job, v job.Verdict, s job.Surroundings) []st
 		lines = append(lines, " "+c.theme.strong.Render(line))
 	}
 	for _, f := range v.Facts {
-		glyph, style := c.glyphs.done, c.theme.good
+		glyph, style := c.glyphs.fact, c.theme.text
 		if !f.Holds {
-			glyph, style = c.glyphs.ahead, c.theme.waiting
+			glyph, style = c.glyphs.open, c.theme.waiting
 		}
 		seen := f.Source
 		if !f.At.IsZero() {
@@ -73,7 +73,9 @@ func (c canvas) jobFacts(j *job.Job, s job.Surroundings) []labelled {
 		}
 	}
 	add("Phase", cmpPhase(j.Phase), c.theme.text)
-	add("Created", c.moment(j.Created), c.theme.text)
+	if !j.Created.After(j.Began()) { // a backup that was synced is older than its resource
+		add("Created", c.moment(j.Created), c.theme.text)
+	}
 	add("Started", c.moment(j.Started), c.theme.text)
 	add("Completed", c.moment(j.Completed), c.theme.text)
 	if !j.Started.IsZero() {

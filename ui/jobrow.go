@@ -196,10 +196,10 @@ func (c canvas) etaCell(j *job.Job, v job.Verdict, s job.Surroundings, width int
 }
 
 // endedAt is when an ended job ended. Velero gives no time to one that failed
-// validation; its last change then is the end.
+// validation; its last move then is the end.
 func endedAt(j *job.Job) time.Time {
 	if j.Completed.IsZero() {
-		return j.Changed
+		return j.QuietSince()
 	}
 	return j.Completed
 }

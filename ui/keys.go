@@ -49,8 +49,6 @@ type binding struct {
 	places place
 	// short bindings are named in the footer.
 	short bool
-	// writes is true for what changes something in the cluster.
-	writes bool
 }
 
 // The groups of the help screen.

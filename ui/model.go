@@ -22,6 +22,9 @@ const (
 	tinyWidth, tinyHeight = 16, 3
 )
 
+// idleTick is the slow clock's pace while nothing runs.
+const idleTick = time.Minute
+
 // Model is the root: it routes messages to the screens and draws the frame
 // around them. The pointer is the tea.Model.
 type Model struct {
@@ -39,8 +42,10 @@ type Model struct {
 	job       *jobScreen
 	estimates estimates
 	// help is how far the help text is scrolled, -1 while it is closed.
-	help    int
+	help int
+	// ticking is true while the slow clock is armed, at pace.
 	ticking bool
+	pace    time.Duration
 
 	// frame is the last drawn view; it is drawn again only when stale.
 	frame tea.View
@@ -114,16 +119,17 @@ func guarded(cmd tea.Cmd) tea.Cmd {
 	}
 }
 
-// tick arms the slow clock if anything on the screen moves with time.
+// tick arms the slow clock: while jobs move for their ages and verdicts, else
+// only for what ages by the minute.
 func (m *Model) tick() tea.Cmd {
 	if m.ticking || m.digest == nil {
 		return nil
 	}
+	m.ticking, m.pace = true, m.options.Tick
 	if len(m.digest.snap.Active) == 0 && m.digest.snap.Health.State == watch.Live {
-		return nil
+		m.pace = idleTick
 	}
-	m.ticking = true
-	return tea.Tick(m.options.Tick, func(at time.Time) tea.Msg { return ticked{at} })
+	return tea.Tick(m.pace, func(at time.Time) tea.Msg { return ticked{at} })
 }
 
 // Update routes one message.
@@ -148,7 +154,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.askAbout()
 	case digestRefreshed:
 		if m.digest != nil && msg.digest.snap == m.digest.snap {
-			m.digest = msg.digest
+			m.take(msg.digest)
 		}
 		return m, m.tick()
 	case ticked:
@@ -207,6 +213,11 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	k := msg.String()
 	a := actionFor(m.bindings, m.where(), k)
+	if a == actNone && msg.Mod == tea.ModAlt {
+		// On a slow line esc and the next key arrive as one: two were meant.
+		second := tea.KeyPressMsg{Code: msg.Code, Text: string(msg.Code)}
+		return tea.Sequence(m.pressed(tea.KeyPressMsg{Code: tea.KeyEscape}), m.pressed(second))
+	}
 	switch a {
 	case actQuit:
 		if k == "ctrl+c" {

@@ -133,12 +133,46 @@ func TestBareFragmentsOfEscapeSequencesOnlyMoveAbout(t *testing.T) {
 			}
 		}
 	}
-	for _, b := range keyMap() {
-		for _, k := range b.key.Keys() {
-			if b.writes && len(k) == 1 && k >= "A" && k <= "Z" {
-				t.Errorf("%q writes and is a bare capital letter", k)
-			}
-		}
+}
+
+// Over a slow line esc and the key after it arrive as one key with alt.
+func TestEscAndAKeyInOnePacketAreBoth(t *testing.T) {
+	m := screen(t, stageful(), 80, 24)
+	press(t, m, "enter")
+	m.Update(tea.KeyPressMsg{Code: '3', Mod: tea.ModAlt})
+	if m.where() != onDashboard || m.dashboard.tab != tabBackups {
+		t.Errorf("esc 3 leads to screen %v, tab %v", m.where(), m.dashboard.tab)
+	}
+}
+
+// Whoever may not look is not told that nothing runs.
+func TestNoRightsAreNotCalm(t *testing.T) {
+	snap := snapshotOf()
+	snap.Sources = []watch.Source{{Resource: watch.Backups, State: watch.SourceForbidden}, {Resource: watch.Restores, State: watch.SourceForbidden}}
+	snap.Notice = "this is a guess: velero"
+	frame := ansi.Strip(checkFrame(t, screen(t, snap, 80, 24)))
+	if strings.Contains(frame, "idle") || strings.Contains(frame, "Nothing is running") || !strings.Contains(frame, "You may not list") {
+		t.Errorf("without rights the dashboard shows:\n%s", frame)
+	}
+}
+
+// A backup that failed validation has no time of its own, and has ended.
+func TestWhatFailedValidationIsAmongTheEnded(t *testing.T) {
+	snap := snapshotOf(
+		backupJob("wrong", time.Minute, velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation, ValidationErrors: []string{"no such location"}}, time.Minute),
+		backupJob("wrong-last-week", 150*time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed, StartTimestamp: ptr(ago(150 * time.Hour))}, 150*time.Hour))
+	frame := ansi.Strip(checkFrame(t, screen(t, snap, 80, 24)))
+	if !strings.Contains(frame, "wrong ") || strings.Contains(frame, "wrong-last-week") {
+		t.Errorf("the active tab shows:\n%s", frame)
+	}
+}
+
+// While nothing can be heard, what was in trouble is still counted so.
+func TestStaleDataKeepsItsAlarms(t *testing.T) {
+	snap := stageful()
+	snap.Health = watch.Health{State: watch.Stale, Since: noon.Add(-10 * time.Second), Err: "connection refused"}
+	if frame := ansi.Strip(checkFrame(t, screen(t, snap, 120, 24))); !strings.Contains(frame, "1 stuck") {
+		t.Errorf("the stale dashboard shows:\n%s", frame)
 	}
 }
 
@@ -165,8 +199,8 @@ func TestStaleDataIsDated(t *testing.T) {
 
 func TestNothingTicksWhenNothingMoves(t *testing.T) {
 	m := screen(t, snapshotOf(ended("b", velerov1.BackupPhaseCompleted, 1, time.Second, time.Minute, 0, 0)), 80, 24)
-	if m.ticking {
-		t.Error("a clock runs though no job does")
+	if m.pace != idleTick {
+		t.Errorf("the clock runs every %s though no job does", m.pace)
 	}
 	before := m.View().Content
 	m.Update(tea.FocusMsg{})
@@ -176,9 +210,10 @@ func TestNothingTicksWhenNothingMoves(t *testing.T) {
 	if m.View().Content != before {
 		t.Error("the frame changed though nothing did")
 	}
+	m.Update(ticked{noon})
 	show(m, stageful())
-	if !m.ticking {
-		t.Error("no clock runs though jobs do")
+	if m.pace != time.Second {
+		t.Errorf("the clock runs every %s though jobs do", m.pace)
 	}
 }
 

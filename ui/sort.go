@@ -38,10 +38,16 @@ func (o order) sorted(jobs []*job.Job) []*job.Job {
 	return jobs
 }
 
-// byUrgency is the order of the active tab: what runs, longest first, then
-// what waits for its turn in the order of the line.
-func byUrgency(jobs []*job.Job) []*job.Job {
-	jobs = slices.Clone(jobs)
+// byUrgency is the order of the active tab: what is in trouble, what runs,
+// longest first, then what waits for its turn in the order of the line.
+func (d *digest) byUrgency() []*job.Job {
+	jobs := slices.Clone(d.snap.Active)
+	calm := func(j *job.Job) int {
+		if troubled(d.verdicts[j.UID].State) {
+			return 0
+		}
+		return 1
+	}
 	queued := func(j *job.Job) int {
 		if j.Stage == job.StageQueued {
 			return 1
@@ -50,6 +56,7 @@ func byUrgency(jobs []*job.Job) []*job.Job {
 	}
 	slices.SortStableFunc(jobs, func(a, b *job.Job) int {
 		return cmp.Or(
+			cmp.Compare(calm(a), calm(b)),
 			cmp.Compare(queued(a), queued(b)),
 			-strings.Compare(string(a.Kind), string(b.Kind)), // restores first: somebody waits for them
 			cmp.Compare(a.QueuePosition, b.QueuePosition),

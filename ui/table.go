@@ -109,8 +109,8 @@ func (t *table) selected() (row, bool) {
 	return t.rows[t.cursor], true
 }
 
-// setRows replaces the rows. The selected row stays selected, and at the same
-// line of the screen, wherever it went; if it is gone, its neighbour is.
+// setRows replaces the rows. The selected row stays selected, and where
+// the table is scrolled at the same line of the screen, wherever it went; if it is gone, its neighbour is.
 func (t *table) setRows(rows []row) {
 	before, had := t.selected()
 	line := t.cursor - t.top
@@ -127,7 +127,9 @@ func (t *table) setRows(rows []row) {
 	switch {
 	case found >= 0:
 		t.cursor = found
-		t.top = found - line
+		if t.top > 0 { // at the top, what is new shall be seen
+			t.top = found - line
+		}
 	default:
 		t.cursor = t.nearest(max(t.cursor, 0))
 	}

@@ -80,6 +80,12 @@ func writeHistory(ctx context.Context, api client.Client, velero *sim.Sim, clust
 			return fmt.Errorf("creating the finished backup %s: %w", b.Name, err)
 		}
 		record.UID = b.UID
+		if b.Status.CompletionTimestamp == nil {
+			// Only its last change tells when it ended.
+			if err := backdate(ctx, api, b, p.completed()); err != nil {
+				return err
+			}
+		}
 		if stored(b.Status.Phase) {
 			velero.StoreBackup(record)
 		}
