@@ -3,9 +3,12 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/veltui/veltui/ui"
@@ -47,13 +50,21 @@ if Velero is there, and is looked for otherwise.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.dashboard(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.fps < 0 || f.fps > 60 || f.fps == 0 && cmd.Flags().Changed("fps") {
+				return usagef("--fps %d: must be from 1 to 60", f.fps)
+			}
+			if known := append(ui.Themes(), ui.ThemeAuto); !slices.Contains(known, f.theme) {
+				return usagef("--theme %s: must be one of %s", f.theme, strings.Join(known, ", "))
+			}
+			return c.dashboard(cmd.Context(), f)
+		},
 	}
 	cmd.PersistentFlags().BoolVar(&c.readOnly, "read-only", false, "Make everything that changes the cluster impossible (also VELTUI_READ_ONLY=1)")
 	cmd.Flags().BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
 	cmd.Flags().StringVar(&f.theme, "theme", ui.ThemeAuto, "auto, dark, light or mono")
 	cmd.Flags().IntVar(&f.fps, "fps", 0, "How often at most the screen is drawn, 1 to 60 a second (default 30, over ssh 10)")
-	cmd.Flags().BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw into the normal screen, so that the last frame stays")
+	cmd.Flags().BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw into the normal screen instead of the alternate one")
 	cmd.Flags().BoolVar(&f.noArtifacts, "no-artifacts", false, "Download nothing that Velero has stored, such as what is in backups")
 	cmd.Flags().StringVar(&f.caFile, "cacert", "", "File with certificates, in PEM, that the object store's may be signed by")
 	return cmd
@@ -66,9 +77,6 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	term := c.terminal()
 	if term.name == "dumb" {
 		return usagef("the dashboard needs more than TERM=dumb; 'veltui get -w' works on any terminal")
-	}
-	if f.fps < 0 || f.fps > 60 {
-		return usagef("--fps %d: must be from 1 to 60", f.fps)
 	}
 	conn, err := c.connect()
 	if err != nil {
@@ -130,6 +138,10 @@ func (c *cli) uiOptions(source ui.Source, conn connection, term terminal, f dash
 	return o
 }
 
+// loginPatience is how long the first request may take before the dashboard
+// comes up without an answer.
+const loginPatience = 30 * time.Second
+
 // login makes one request while the terminal is still the user's own: a
 // credential plugin may want to ask something.
 func login(ctx context.Context, conn connection) error {
@@ -137,8 +149,11 @@ func login(ctx context.Context, conn connection) error {
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	if _, err := client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, loginPatience)
+	defer cancel()
+	_, err = client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	if apierrors.IsUnauthorized(err) || err != nil && strings.Contains(err.Error(), "getting credentials") {
 		return fmt.Errorf("logging in to context %s: %w", conn.context, err)
 	}
-	return nil
+	return nil // anything else the dashboard shows, and tries again
 }

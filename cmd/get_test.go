@@ -98,6 +98,8 @@ func TestGetFormats(t *testing.T) {
 		{[]string{"version"}, 0, []string{"veltui", "velero API v1."}},
 		{[]string{"version", "x"}, 2, []string{"takes no arguments"}},
 		{[]string{}, 2, []string{"needs a terminal"}},
+		{[]string{"--fps", "0"}, 2, []string{"from 1 to 60"}},
+		{[]string{"--theme", "pink"}, 2, []string{"dark", "light", "mono"}},
 		{[]string{"--context", "nope", "get"}, 1, []string{"nope"}},
 	} {
 		stdout, stderr, code := b.run(t, c.args...)

@@ -50,6 +50,15 @@ func (j *Job) waitInQueue(s Surroundings) wait {
 		w.position = len(earlier) + 1
 	}
 	mine := j.namespaces()
+	for _, r := range running {
+		// Nothing ends what the server has forgotten, so this comes before all
+		// that passes by itself.
+		if o := overlapping(mine, r.namespaces(), s.Namespaces); o.any && r.forgotten(s.Server) {
+			w.behind = []*Job{r}
+			w.reason = fmt.Sprintf("waits for %s, which Velero has forgotten: %s", r.Name, o)
+			return w
+		}
+	}
 	limit := s.Server.ConcurrentBackups
 	if busy := remembered(running, s.Server); limit > 0 && len(busy) >= limit {
 		w.behind = busy

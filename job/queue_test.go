@@ -73,7 +73,7 @@ func TestQueueRule(t *testing.T) {
 		{"limit not known", queued("a", 1, "x"), []spec{running("r", "y")}, 0, nil, "waits for its turn; r runs", 1},
 		{"forgotten by a restart, still overlapping", queued("a", 1, "x"), []spec{
 			{name: "r", phase: phaseInProgress, started: 60 * 72, changed: 60 * 71, includes: []string{"x"}}}, 1, nil,
-			"waits for r: both take namespace x", 1},
+			"waits for r, which Velero has forgotten: both take namespace x", 1},
 		{"forgotten by a restart, not counted", queued("a", 1, "x"), []spec{
 			{name: "r", phase: phaseInProgress, started: 60 * 72, changed: 60 * 71, includes: []string{"y"}}}, 1, nil,
 			"free to start", 1},
