@@ -1,6 +1,9 @@
 package job
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // standing is how far the job is, in words.
 func (j *Job) standing() string {
@@ -18,6 +21,9 @@ func (j *Job) standing() string {
 		return fmt.Sprintf("items done; %d of %s ended", j.Operations.ended(),
 			plural(j.Operations.Attempted, "operation"))
 	case StageFinalizing:
+		if strings.HasSuffix(j.Phase, "PartiallyFailed") {
+			return "all work done, with errors; Velero finalizes"
+		}
 		return "all work done, Velero finalizes"
 	case StageDeleting:
 		return "being deleted"

@@ -190,8 +190,19 @@ func (d *dashboard) view(c canvas, dg *digest) string {
 	lines := []string{d.tabsLine(c, dg), c.rule()}
 	body := c.sized(c.width, c.height-len(lines)-about-1)
 	lines = append(lines, d.body(body, dg)...)
-	lines = append(lines, c.rule())
+	lines = append(lines, d.bottomRule(c))
 	return c.page(append(lines, d.explain(c, dg, about)...))
+}
+
+// bottomRule says where in a table that is longer than the screen we are.
+func (d *dashboard) bottomRule(c canvas) string {
+	t := &d.tables[d.tab]
+	if len(t.rows) <= t.height || t.cursor < 0 {
+		return c.rule()
+	}
+	place := fmt.Sprintf(" %d/%d ", t.cursor+1, len(t.rows))
+	end := strings.Repeat(c.glyphs.rule, 2)
+	return c.split(c.rule(), c.theme.dim.Render(place+end))
 }
 
 // compact draws one line a job for terminals that have no room for more.
