@@ -201,8 +201,8 @@ func (d *dashboard) bottomRule(c canvas) string {
 		return c.rule()
 	}
 	place := fmt.Sprintf(" %d/%d ", t.cursor+1, len(t.rows))
-	end := strings.Repeat(c.glyphs.rule, 2)
-	return c.split(c.rule(), c.theme.dim.Render(place+end))
+	line := strings.Repeat(c.glyphs.rule, max(c.width-len(place)-2, 0))
+	return c.theme.dim.Render(line + place + strings.Repeat(c.glyphs.rule, 2))
 }
 
 // compact draws one line a job for terminals that have no room for more.
