@@ -81,10 +81,7 @@ func (c *ControlPlane) start(ctx context.Context, assets string, o Options) erro
 		ControlPlaneStartTimeout: startTimeout,
 		ControlPlaneStopTimeout:  30 * time.Second,
 	}
-	// envtest makes this folder even where nothing uses it; inside ours it goes
-	// away with the rest.
-	c.env.WebhookInstallOptions.LocalServingCertDir = filepath.Join(c.dir, "serving-certs")
-	if err := errors.Join(c.wrapPrograms(assets), os.Mkdir(c.env.WebhookInstallOptions.LocalServingCertDir, 0o700)); err != nil {
+	if err := c.wrapPrograms(assets); err != nil {
 		return err
 	}
 	apiServer := c.env.ControlPlane.GetAPIServer()
@@ -94,6 +91,11 @@ func (c *ControlPlane) start(ctx context.Context, assets string, o Options) erro
 	}
 	if c.config, err = c.env.Start(); err != nil {
 		return err
+	}
+	// envtest makes one folder outside ours; the watchdog must know of it.
+	outside := []byte(c.env.WebhookInstallOptions.LocalServingCertDir + "\n")
+	if err := os.WriteFile(filepath.Join(c.dir, outsideFile), outside, 0o600); err != nil {
+		return fmt.Errorf("noting what envtest made: %w", err)
 	}
 	c.config.QPS, c.config.Burst = -1, 0
 	if _, err := c.KubeconfigFor(c.config, "kubeconfig"); err != nil {

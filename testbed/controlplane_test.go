@@ -97,6 +97,10 @@ func TestWatchdogEndsServersOfADeadParent(t *testing.T) {
 		}
 		pids = append(pids, strings.TrimSpace(string(pid)))
 	}
+	outside, err := os.ReadFile(filepath.Join(dir, outsideFile))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := parent.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -109,8 +113,12 @@ func TestWatchdogEndsServersOfADeadParent(t *testing.T) {
 				return false
 			}
 		}
-		_, err := os.Stat(dir)
-		return os.IsNotExist(err)
+		for _, folder := range []string{dir, strings.TrimSpace(string(outside))} {
+			if _, err := os.Stat(folder); !os.IsNotExist(err) {
+				return false
+			}
+		}
+		return true
 	}
 	for !gone() {
 		if time.Now().After(deadline) {

@@ -18,6 +18,9 @@ type watchdog struct {
 	cmd   *exec.Cmd
 }
 
+// outsideFile names the one folder that is not inside the test bed's own.
+const outsideFile = "outside"
+
 const watchdogScript = `
 read -r line && exit 0
 for f in "$1"/*.pid; do
@@ -26,6 +29,10 @@ for f in "$1"/*.pid; do
 	kill -CONT "$pid" 2>/dev/null
 	kill -KILL "$pid" 2>/dev/null
 done
+outside=$(cat "$1/outside" 2>/dev/null)
+case "$outside" in
+*/envtest-serving-certs-*) rm -rf "$outside" ;;
+esac
 rm -rf "$1"
 `
 
