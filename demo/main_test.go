@@ -118,7 +118,8 @@ func start(t *testing.T, args ...string) *demo {
 	d.out = bufio.NewReader(out)
 	line, err := d.out.ReadString('\n')
 	if err != nil {
-		t.Fatalf("the demo said nothing: %v\n%s", err, d.err.String())
+		_ = d.cmd.Wait() // only then is all in d.err
+		t.Fatalf("the demo said nothing: %v, %v\n%s", err, d.cmd.ProcessState, d.err.String())
 	}
 	d.kubeconfig = strings.TrimSpace(line)
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(d.kubeconfig), "*.pid"))

@@ -36,6 +36,10 @@ type ControlPlane struct {
 	dog    *watchdog
 }
 
+// starts is how often a start is tried: between choosing a port and listening
+// on it, another process may have taken it.
+const starts = 3
+
 // Start starts etcd and kube-apiserver on random loopback ports with their
 // data in a new temporary folder. Stop must be called when it is done with.
 func Start(ctx context.Context, o Options) (*ControlPlane, error) {
@@ -43,13 +47,28 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
+	var errs []error
+	for range starts {
+		c, err := startOnce(ctx, assets, o)
+		if err == nil {
+			return c, nil
+		}
+		errs = append(errs, fmt.Errorf("starting the control plane: %w", err))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+func startOnce(ctx context.Context, assets string, o Options) (*ControlPlane, error) {
 	dir, err := os.MkdirTemp("", "veltui-testbed-")
 	if err != nil {
 		return nil, fmt.Errorf("making the test bed's folder: %w", err)
 	}
 	c := &ControlPlane{dir: dir}
 	if err := c.start(ctx, assets, o); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the control plane: %w", err), c.Stop())
+		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
 }
@@ -84,13 +103,17 @@ func (c *ControlPlane) start(ctx context.Context, assets string, o Options) erro
 	if err := c.wrapPrograms(assets); err != nil {
 		return err
 	}
+	// Port 0: nobody needs to know where etcd waits for peers that never come.
+	c.env.ControlPlane.Etcd.Configure().Set("listen-peer-urls", "http://127.0.0.1:0")
 	apiServer := c.env.ControlPlane.GetAPIServer()
-	apiServer.Out, apiServer.Err = o.APIServerLog, o.APIServerLog
+	etcdSaid, apiServerSaid := &tail{}, &tail{next: o.APIServerLog}
+	c.env.ControlPlane.Etcd.Out, c.env.ControlPlane.Etcd.Err = etcdSaid, etcdSaid
+	apiServer.Out, apiServer.Err = apiServerSaid, apiServerSaid
 	for name, value := range o.APIServerFlags {
 		apiServer.Configure().Set(name, value)
 	}
 	if c.config, err = c.env.Start(); err != nil {
-		return err
+		return fmt.Errorf("%w\netcd said last:\n%s\nkube-apiserver said last:\n%s", err, etcdSaid, apiServerSaid)
 	}
 	// envtest makes one folder outside ours; the watchdog must know of it.
 	outside := []byte(c.env.WebhookInstallOptions.LocalServingCertDir + "\n")

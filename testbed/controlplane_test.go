@@ -127,3 +127,15 @@ func TestWatchdogEndsServersOfADeadParent(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 }
+
+func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	_, err := Start(t.Context(), Options{APIServerFlags: map[string]string{"nonsense": "1"}})
+	if err == nil || !strings.Contains(err.Error(), "unknown flag: --nonsense") {
+		t.Errorf("Start with a wrong flag: %v, want kube-apiserver's own words", err)
+	}
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -38,7 +40,17 @@ func (c *ControlPlane) wrapPrograms(assets string) error {
 	apiServer.Path = apiServerPath
 	apiServer.CertDir = filepath.Join(c.dir, "certs")
 	apiServer.StartTimeout = startTimeout
+	apiServerPort, err := FreePort()
+	if err != nil {
+		return err
+	}
+	apiServer.SecureServing.Address, apiServer.SecureServing.Port = "127.0.0.1", strconv.Itoa(apiServerPort)
+	etcdPort, err := FreePort()
+	if err != nil {
+		return err
+	}
 	c.env.ControlPlane.Etcd = &envtest.Etcd{
+		URL:          &url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(etcdPort))},
 		Path:         etcdPath,
 		DataDir:      filepath.Join(c.dir, "data"),
 		StartTimeout: startTimeout,
