@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
@@ -13,8 +14,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
@@ -43,6 +47,31 @@ func InstallCRDs(ctx context.Context, cfg *rest.Config, only ...string) error {
 	_, err := envtest.InstallCRDs(cfg, envtest.CRDInstallOptions{Scheme: Scheme(), CRDs: crds, MaxTime: startTimeout})
 	if err != nil {
 		return fmt.Errorf("installing Velero's CRDs: %w", err)
+	}
+	return served(ctx, cfg, crds)
+}
+
+// served waits until every resource answers. Discovery names one when its
+// definition is established, but its own address may still say 404 for a moment.
+func served(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
+	api, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("connecting to the API server: %w", err)
+	}
+	for _, crd := range crds {
+		for _, version := range crd.Spec.Versions {
+			if !version.Served {
+				continue
+			}
+			path := fmt.Sprintf("/apis/%s/%s/%s", crd.Spec.Group, version.Name, crd.Spec.Names.Plural)
+			err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
+				err := api.RESTClient().Get().AbsPath(path).Param("limit", "1").Do(ctx).Error()
+				return err == nil, client.IgnoreNotFound(err)
+			})
+			if err != nil {
+				return fmt.Errorf("waiting for %s: %w", path, err)
+			}
+		}
 	}
 	return nil
 }
