@@ -33,6 +33,7 @@ const (
 	directorPeriod   = 4 * time.Second
 	waitingRestores  = 2
 	backupsByHand    = 3
+	queuedMax        = 6
 	endedRestoresMax = 15
 	byHandTTL        = 30 * time.Minute
 )
@@ -87,13 +88,16 @@ func (d *director) step(ctx context.Context) error {
 			return err
 		}
 	}
-	byHand := 0
+	byHand, queued := 0, 0
 	for _, b := range backups.Items {
+		if b.Status.Phase == velerov1.BackupPhaseQueued {
+			queued++
+		}
 		if b.Labels[byDirector] != "" && b.Status.CompletionTimestamp == nil && b.Status.Phase != velerov1.BackupPhaseFailedValidation {
 			byHand++
 		}
 	}
-	if byHand >= backupsByHand+len(openingBackups) {
+	if byHand >= backupsByHand+len(openingBackups) || queued >= queuedMax {
 		return nil
 	}
 	return d.startBackup(ctx, askedFor[d.random.IntN(len(askedFor))])

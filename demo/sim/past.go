@@ -56,6 +56,8 @@ func (s *Sim) PastRestore(r *velerov1.Restore, completed time.Time) (*RestoreRec
 		Started: timeOf(r.Status.StartTimestamp), Completed: completed,
 	}
 	work := s.planRestore(source, filter, r.Spec.NamespaceMapping)
+	// Every namespace here is younger than the past, so the restore made it.
+	clear(work.exists)
 	work.definitionsPass()
 	for !work.done() {
 		work.handle(&record.Warnings, &record.Errors)
