@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 )
 
@@ -22,6 +24,7 @@ type Entry struct {
 	Attempt   string          `json:"attempt"`
 	Context   string          `json:"context,omitempty"`
 	Cluster   string          `json:"cluster,omitempty"`
+	Action    string          `json:"action,omitempty"`
 	Kind      string          `json:"kind"`
 	Namespace string          `json:"namespace"`
 	Name      string          `json:"name"`
@@ -30,6 +33,7 @@ type Entry struct {
 	From      string          `json:"from"`
 	To        string          `json:"to"`
 	Reason    string          `json:"reason"`
+	Target    string          `json:"target,omitempty"` // what is patched, if not the job
 	Patch     json.RawMessage `json:"patch,omitempty"`
 	Copy      string          `json:"copy,omitempty"`
 	State     State           `json:"state,omitempty"`
@@ -54,15 +58,22 @@ func openAudit(o Options, attempt string) (*audit, error) {
 	return &audit{dir: o.AuditDir, path: filepath.Join(o.AuditDir, LogFile), attempt: attempt}, nil
 }
 
-// save keeps the object as it was before.
-func (a *audit) save(p *Plan) (string, error) {
-	data, err := yaml.Marshal(p.evidence.Object.Object)
-	if err != nil {
-		return "", fmt.Errorf("saving a copy: %w", err)
+// save keeps the resources as they were before, in one file.
+func (a *audit) save(of *Entry, seen ...*unstructured.Unstructured) (string, error) {
+	var all []byte
+	for _, o := range seen {
+		data, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return "", fmt.Errorf("saving a copy: %w", err)
+		}
+		if all != nil {
+			all = append(all, "---\n"...)
+		}
+		all = append(all, data...)
 	}
-	name := fmt.Sprintf("%s-%s-%s-%s.yaml", word(p.Kind), p.Namespace, p.Name, a.attempt)
+	name := fmt.Sprintf("%s-%s-%s-%s.yaml", strings.ToLower(of.Kind), of.Namespace, of.Name, a.attempt)
 	path := filepath.Join(a.dir, "copies", filepath.Base(name))
-	if err := writeSynced(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, data); err != nil {
+	if err := writeSynced(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, all); err != nil {
 		return "", fmt.Errorf("saving a copy: %w", err)
 	}
 	return path, nil
@@ -89,19 +100,39 @@ func writeSynced(path string, flags int, data []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// entry describes the execution as it is now.
-func (x *execution) entry(event string) Entry {
-	p, o := &x.plan, x.f.o
-	e := Entry{
-		Time: o.Clock.Now().UTC(), Event: event, Attempt: x.stamp.attempt, Context: o.Context, Cluster: o.Cluster,
-		Kind: string(p.Kind), Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), By: strings.ToValidUTF8(x.stamp.by, "?"),
-		From: p.From, To: p.To, Reason: p.Reason, Copy: x.out.Copy,
+// note writes one line about what goes on; e is the patch it is about, if any.
+func (s *sending) note(event string, e *edit) error {
+	return s.audit.write(s.entry(event, e))
+}
+
+func (s *sending) entry(event string, e *edit) Entry {
+	o, entry := s.f.o, s.record
+	entry.Time, entry.Event, entry.Attempt = o.Clock.Now().UTC(), event, s.stamp.attempt
+	entry.Context, entry.Cluster, entry.Copy = o.Context, o.Cluster, s.out.Copy
+	entry.By = strings.ToValidUTF8(s.stamp.by, "?")
+	if e != nil && e.seen.GetUID() != types.UID(entry.UID) {
+		entry.Target = strings.ToLower(e.seen.GetKind()) + "/" + e.seen.GetName()
 	}
 	switch event {
 	case "send":
-		e.Patch, _ = p.patch(x.stamp)
+		entry.Patch = e.data
 	case "end":
-		e.State, e.Sent, e.Phase, e.Message = x.out.State, x.out.Sent, x.out.Phase, x.out.Message
+		entry.State, entry.Sent, entry.Phase, entry.Message = s.out.State, s.out.Sent, s.out.Phase, s.out.Message
 	}
-	return e
+	return entry
+}
+
+// finish writes the end into the local log.
+func (s *sending) finish(err error) Outcome {
+	if s.audit == nil {
+		return s.out
+	}
+	entry := s.entry("end", nil)
+	if err != nil {
+		entry.Error = err.Error()
+	}
+	if err := s.audit.write(entry); err != nil {
+		s.warn("the local log could not be written: %v", err)
+	}
+	return s.out
 }

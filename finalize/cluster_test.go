@@ -143,7 +143,7 @@ func (in *installation) restore(name string) *velerov1.Restore {
 func (in *installation) veleroWrites(kind job.Kind, name, phase string) {
 	in.t.Helper()
 	patch := fmt.Sprintf(`{"status":{"phase":%q}}`, phase)
-	err := in.Patch(in.t.Context(), bare(kind, in.namespace, name), client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("velero-server"))
+	err := in.Patch(in.t.Context(), bare(jobKind(kind), in.namespace, name), client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("velero-server"))
 	if err != nil {
 		in.t.Errorf("Velero's own write: %v", err)
 	}
@@ -151,7 +151,7 @@ func (in *installation) veleroWrites(kind job.Kind, name, phase string) {
 
 func (in *installation) read(kind job.Kind, name string) *unstructured.Unstructured {
 	in.t.Helper()
-	o := bare(kind, in.namespace, name)
+	o := bare(jobKind(kind), in.namespace, name)
 	if err := in.Get(in.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		in.t.Fatal(err)
 	}

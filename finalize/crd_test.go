@@ -110,7 +110,10 @@ func TestCRDWithStatusSubresource(t *testing.T) {
 		return p.Action == Refuse && strings.Contains(p.Refusal, "status subresource")
 	})
 	// Where discovery is behind, the dry run tells.
-	x := &execution{f: f, plan: before, dryRun: true, report: func(Progress) {}, until: f.o.Clock.Now().Add(time.Minute)}
+	x := &execution{sending: f.sending(&before.evidence, true, nil), plan: before}
+	if err := x.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if err := x.check(t.Context()); err != errStop || x.out.State != Refused || !strings.Contains(x.out.Message, "status subresource") {
 		t.Errorf("%v, %+v", err, x.out)
 	}

@@ -266,13 +266,10 @@ func cancelAdvice(e *Evidence) string {
 
 // guard holds a phase against what the API server allows.
 func guard(e *Evidence, v verdict) verdict {
-	j := e.Job
+	right := mayPatch(e)
 	switch {
-	case e.MayPatch == No:
-		return refuse(fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", resource(j.Kind), j.Namespace),
-			"you may not patch %s in namespace %s%s", resource(j.Kind), j.Namespace, because(e.MayPatchWhy))
-	case e.MayPatch == Unknown:
-		return refuse("", "whether you may patch it could not be found out%s", because(e.MayPatchWhy))
+	case right.refusal != "":
+		return right
 	case e.StatusSubresource == Yes:
 		return refuse("Velero's own CRDs have no status subresource; a patch that this veltui sends would be ignored.",
 			"the CRD of this cluster has a status subresource")
@@ -281,6 +278,19 @@ func guard(e *Evidence, v verdict) verdict {
 			"the CRD of this cluster does not know phase %s: it is older than the Velero server, which may be why the job is stuck (Velero issue 6170)", v.to)
 	}
 	return v
+}
+
+// mayPatch refuses unless we may patch the job.
+func mayPatch(e *Evidence) verdict {
+	j := e.Job
+	switch e.MayPatch {
+	case No:
+		return refuse(fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", resource(j.Kind), j.Namespace),
+			"you may not patch %s in namespace %s%s", resource(j.Kind), j.Namespace, because(e.MayPatchWhy))
+	case Unknown:
+		return refuse("", "whether you may patch it could not be found out%s", because(e.MayPatchWhy))
+	}
+	return verdict{}
 }
 
 func because(why string) string {

@@ -54,6 +54,20 @@ type Evidence struct {
 
 	// Queued are the backups that wait in Velero's queue, next one first.
 	Queued []string
+	// Others are the other jobs of this Velero that have not ended, backups
+	// first. OthersWhy is set if not all could be listed.
+	Others    []Other
+	OthersWhy string
+
+	// MayCancel is, for each kind among the volumes that have not ended, the
+	// API server's answer to whether we may patch it.
+	MayCancel map[job.VolumeKind]Answer
+	// NodeAgents are the nodes with a node-agent that is ready; they are known
+	// if Server.Visible is.
+	NodeAgents []string
+	// volumes are the resources of Job.Volumes as the API server sent them.
+	volumes map[volumeKey]*unstructured.Unstructured
+
 	// By is who we are to the API server, empty if it did not say.
 	By string
 }
@@ -67,9 +81,28 @@ type Server struct {
 	Running []Container
 	// Down says why none runs, such as CrashLoopBackOff.
 	Down string
+	// Restarts is how often the containers were started again, all together.
+	Restarts int
 	// LastTermination is the reason of the newest end of a container.
 	LastTermination   string
 	LastTerminationAt time.Time
+	// Version is the tag of the newest server's image, empty if it has none.
+	Version string
+	// Deployment is the name of the servers' Deployment, empty if the pods do
+	// not tell it.
+	Deployment string
+}
+
+// Other is a job beside the one that is looked at.
+type Other struct {
+	Kind  job.Kind
+	Name  string
+	Phase string
+}
+
+type volumeKey struct {
+	kind job.VolumeKind
+	name string
 }
 
 // Container is a running server.

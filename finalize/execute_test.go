@@ -156,7 +156,7 @@ func TestOrphanIsFailed(t *testing.T) {
 func TestJobWithoutStatusIsGivenUp(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	o := bare(job.Backup, in.namespace, "fresh")
+	o := bare(jobKind(job.Backup), in.namespace, "fresh")
 	o.Object["spec"] = map[string]any{}
 	in.create(o)
 	f := in.finalizer()
@@ -238,7 +238,7 @@ func TestConcurrentChange(t *testing.T) {
 				}
 				if !deleted {
 					in.veleroWrites(job.Restore, "r", "Completed")
-				} else if err := in.Delete(t.Context(), bare(job.Restore, in.namespace, "r")); err != nil {
+				} else if err := in.Delete(t.Context(), bare(jobKind(job.Restore), in.namespace, "r")); err != nil {
 					t.Error(err)
 				}
 			})
@@ -275,7 +275,7 @@ func TestConcurrentProgress(t *testing.T) {
 				return
 			}
 			progress := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"progress":{"itemsRestored":8}}}`))
-			if err := in.Patch(t.Context(), bare(job.Restore, in.namespace, "r"), progress, client.FieldOwner("velero-server")); err != nil {
+			if err := in.Patch(t.Context(), bare(jobKind(job.Restore), in.namespace, "r"), progress, client.FieldOwner("velero-server")); err != nil {
 				t.Error(err)
 			}
 		})

@@ -3,7 +3,6 @@ package finalize
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -125,6 +124,8 @@ type Sent string
 const (
 	NotSent Sent = "not sent"
 	Landed  Sent = "landed"
+	// Partly: some of several volumes were patched.
+	Partly Sent = "partly landed"
 	// Doubtful: it was sent, no answer came, and it could not be seen whether
 	// it landed.
 	Doubtful Sent = "in doubt"
@@ -151,6 +152,8 @@ const (
 	Reverted State = "reverted"
 	// Deleted: the resource is gone.
 	Deleted State = "deleted"
+	// NoEffect: the patch holds, but what it was to bring about did not come.
+	NoEffect State = "no effect"
 	// Unfinished: an error or an interruption came first.
 	Unfinished State = "unfinished"
 )
@@ -165,6 +168,9 @@ type Outcome struct {
 	Message string
 	// Plan is the plan that was carried out; after Changed, the new one.
 	Plan Plan
+	// Way is the way that was taken; after Changed, what it is now, with an
+	// empty Action if it is none any more.
+	Way Way
 	// Copy is the file with the object as it was before, Log the audit log.
 	Copy string
 	Log  string
@@ -185,25 +191,7 @@ func (f *Finalizer) Execute(ctx context.Context, shown Plan, dryRun bool, report
 	if shown.Action == Refuse {
 		return Outcome{State: Refused, Sent: NotSent, Plan: shown, Phase: shown.From, Message: shown.Refusal}, nil
 	}
-	if report == nil {
-		report = func(Progress) {}
-	}
-	deadline := f.o.Deadline
-	if deadline <= 0 {
-		deadline = resourceTimeout(shown.evidence.Job.Object)
-	}
-	x := &execution{f: f, plan: shown, dryRun: dryRun, report: report, until: f.o.Clock.Now().Add(deadline),
-		stamp: stamp{by: shown.evidence.By, attempt: f.o.NewID()}}
+	x := &execution{sending: f.sending(&shown.evidence, dryRun, report), plan: shown}
 	x.out = Outcome{State: Unfinished, Sent: NotSent, Plan: shown, Phase: shown.From}
-	err := x.run(ctx)
-	if err != nil {
-		x.out.Message = fmt.Sprintf("%s: %v; the patch %s", x.step, err, sentWords[x.out.Sent])
-	}
-	return x.finish(err), err
-}
-
-var sentWords = map[Sent]string{
-	NotSent:  "was not carried out",
-	Landed:   "was carried out",
-	Doubtful: "was sent, and whether it was carried out is not known",
+	return x.run(ctx, x.look, x.prepare, x.check, x.send, x.observe)
 }

@@ -4,18 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
@@ -85,7 +83,7 @@ func (f *Finalizer) gather(ctx context.Context, kind job.Kind, name string) (Evi
 	in.Restore, _ = typed.(*velerov1.Restore)
 	e.Job = job.Next(nil, in)
 	e.VeleroWrote = latestBy(e.Object.GetManagedFields(), "velero")
-	for _, ask := range []func() error{g.server, g.location, g.permission, g.phases, g.subresource, g.queue, g.identity} {
+	for _, ask := range []func() error{g.server, g.location, g.permissions, g.phases, g.subresource, g.others, g.identity} {
 		if err := ask(); err != nil {
 			return e, err
 		}
@@ -110,9 +108,8 @@ func open(what string, err error) (why string, _ error) {
 }
 
 func (g *gathering) object(kind job.Kind, name string) error {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind(string(kind)))
-	if err := g.client.Get(g.ctx, client.ObjectKey{Namespace: g.namespace, Name: name}, o); err != nil {
+	o := bare(jobKind(kind), g.namespace, name)
+	if err := g.client.Get(g.ctx, client.ObjectKeyFromObject(o), o); err != nil {
 		return fmt.Errorf("reading %s %s: %w", word(kind), name, err)
 	}
 	g.e.Object = o
@@ -131,59 +128,6 @@ func (g *gathering) typed(kind job.Kind) (client.Object, error) {
 	return typed, nil
 }
 
-func (g *gathering) volumes(kind job.Kind) ([]job.Volume, error) {
-	g.e.Volumes = Yes
-	var found []job.Volume
-	uid := string(g.e.Object.GetUID())
-	lists, label := []client.ObjectList{&velerov1.PodVolumeBackupList{}, &velerov2alpha1.DataUploadList{}}, velerov1.BackupUIDLabel
-	if kind == job.Restore {
-		lists, label = []client.ObjectList{&velerov1.PodVolumeRestoreList{}, &velerov2alpha1.DataDownloadList{}}, velerov1.RestoreUIDLabel
-	}
-	for _, list := range lists {
-		err := g.client.List(g.ctx, list, client.InNamespace(g.namespace), client.MatchingLabels{label: uid})
-		if apierrors.IsNotFound(err) {
-			continue // a Velero without that kind has none of it
-		}
-		why, err := open("listing volumes", err)
-		if err != nil {
-			return nil, err
-		}
-		if why != "" {
-			g.e.Volumes, g.e.VolumesWhy = Unknown, why
-			continue
-		}
-		sanitize.Object(list)
-		found = append(found, volumesOf(list)...)
-	}
-	slices.SortFunc(found, func(a, b job.Volume) int {
-		return strings.Compare(string(a.Kind)+"/"+a.Name, string(b.Kind)+"/"+b.Name)
-	})
-	return found, nil
-}
-
-func volumesOf(list client.ObjectList) []job.Volume {
-	var found []job.Volume
-	switch l := list.(type) {
-	case *velerov1.PodVolumeBackupList:
-		for i := range l.Items {
-			found = append(found, job.VolumeFromPodVolumeBackup(&l.Items[i]))
-		}
-	case *velerov1.PodVolumeRestoreList:
-		for i := range l.Items {
-			found = append(found, job.VolumeFromPodVolumeRestore(&l.Items[i]))
-		}
-	case *velerov2alpha1.DataUploadList:
-		for i := range l.Items {
-			found = append(found, job.VolumeFromDataUpload(&l.Items[i]))
-		}
-	case *velerov2alpha1.DataDownloadList:
-		for i := range l.Items {
-			found = append(found, job.VolumeFromDataDownload(&l.Items[i]))
-		}
-	}
-	return found
-}
-
 func (g *gathering) server() error {
 	var pods corev1.PodList
 	why, err := open("listing pods", g.client.List(g.ctx, &pods, client.InNamespace(g.namespace)))
@@ -195,7 +139,7 @@ func (g *gathering) server() error {
 		return nil
 	}
 	sanitize.Object(&pods)
-	g.e.Server = serverOf(pods.Items)
+	g.e.Server, g.e.NodeAgents = serverOf(pods.Items), nodeAgents(pods.Items)
 	return nil
 }
 
@@ -226,24 +170,35 @@ func (g *gathering) location() error {
 	return nil
 }
 
-func (g *gathering) permission() error {
+// permissions asks whether we may patch the job, and the volumes that have not
+// ended.
+func (g *gathering) permissions() (err error) {
+	g.e.MayPatch, g.e.MayPatchWhy, err = g.mayPatch(velerov1.SchemeGroupVersion, word(g.e.Job.Kind)+"s", g.e.Job.Name)
+	g.e.MayCancel = map[job.VolumeKind]Answer{}
+	for _, v := range g.e.moving() {
+		if _, asked := g.e.MayCancel[v.Kind]; asked || err != nil {
+			continue
+		}
+		gvk := volumeKind(v.Kind)
+		g.e.MayCancel[v.Kind], _, err = g.mayPatch(gvk.GroupVersion(), plural(v.Kind), "")
+	}
+	return err
+}
+
+// mayPatch asks about one object, or about all of a resource if name is empty.
+func (g *gathering) mayPatch(group schema.GroupVersion, resource, name string) (Answer, string, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: g.namespace, Verb: "patch", Group: velerov1.SchemeGroupVersion.Group, Version: velerov1.SchemeGroupVersion.Version,
-			Resource: word(g.e.Job.Kind) + "s", Name: g.e.Job.Name,
+			Namespace: g.namespace, Verb: "patch", Group: group.Group, Version: group.Version, Resource: resource, Name: name,
 		}}}
 	why, err := open("asking for permission", g.client.Create(g.ctx, review))
 	switch {
-	case err != nil:
-		return err
-	case why != "":
-		g.e.MayPatchWhy = why
+	case err != nil || why != "":
+		return Unknown, why, err
 	case review.Status.Allowed:
-		g.e.MayPatch = Yes
-	default:
-		g.e.MayPatch, g.e.MayPatchWhy = No, sanitize.String(review.Status.Reason)
+		return Yes, "", nil
 	}
-	return nil
+	return No, sanitize.String(review.Status.Reason), nil
 }
 
 // phases reads the enum of status.phase from the CRD.
@@ -285,25 +240,6 @@ func (g *gathering) subresource() error {
 	for i := range list.APIResources {
 		if list.APIResources[i].Name == word(g.e.Job.Kind)+"s/status" {
 			g.e.StatusSubresource = Yes
-		}
-	}
-	return nil
-}
-
-// queue lists the backups that wait for their turn.
-func (g *gathering) queue() error {
-	if g.e.Job.Kind != job.Backup {
-		return nil
-	}
-	var backups velerov1.BackupList
-	why, err := open("listing backups", g.client.List(g.ctx, &backups, client.InNamespace(g.namespace)))
-	if err != nil || why != "" {
-		return err
-	}
-	slices.SortStableFunc(backups.Items, func(a, b velerov1.Backup) int { return a.Status.QueuePosition - b.Status.QueuePosition })
-	for i := range backups.Items {
-		if b := &backups.Items[i]; b.Status.Phase == velerov1.BackupPhaseQueued && b.UID != g.e.Job.UID {
-			g.e.Queued = append(g.e.Queued, b.Name)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package finalize
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -16,52 +17,66 @@ import (
 // that is not in the object store.
 func (x *execution) observe(ctx context.Context) error {
 	x.enter(StepObserve)
-	clock := x.f.o.Clock
-	end := clock.Now().Add(x.f.o.Observe)
-	last := end.Add(patience)
-	for {
-		o, err := x.once(ctx)
-		now := clock.Now()
+	end := x.f.o.Clock.Now().Add(x.f.o.Observe)
+	return x.poll(ctx, x.f.o.Observe+patience, func(ctx context.Context, late bool) error {
+		o, err := x.once(ctx, x.plan.evidence.Object)
+		if apierrors.IsNotFound(err) {
+			return x.stop(Deleted, "the %s is gone", word(x.plan.Kind))
+		}
+		if err != nil {
+			return err
+		}
+		x.out.Phase = phaseOf(o)
+		x.report(Progress{Step: StepObserve, Phase: x.out.Phase})
+		if o.GetUID() != x.plan.UID {
+			return x.stop(Deleted, "the %s is gone; another one has its name", word(x.plan.Kind))
+		}
+		held, over := x.plan.holds(phaseOf(o))
 		switch {
+		case !held:
+			return x.stop(Reverted, "somebody wrote %s over it: a Velero server still worked on it", phaseOf(o))
+		case over && !x.f.o.Clock.Now().Before(end):
+			return x.stop(Settled, "it is %s and stayed so for %s", phaseOf(o), words(x.f.o.Observe))
+		case !over && late:
+			return x.stop(Moving, "it is %s; Velero has not ended it within %s", phaseOf(o), words(x.f.o.Observe+patience))
+		}
+		return nil
+	})
+}
+
+// poll calls look again and again until it ends the matter. Late tells it that
+// the time is over, after which an API server that is away ends it too.
+func (s *sending) poll(ctx context.Context, limit time.Duration, look func(ctx context.Context, late bool) error) error {
+	clock := s.f.o.Clock
+	end := clock.Now().Add(limit)
+	for {
+		late := clock.Now().After(end)
+		err := look(ctx, late)
+		switch {
+		case errors.Is(err, errStop):
+			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case apierrors.IsNotFound(err):
-			return x.stop(Deleted, "the %s is gone", word(x.plan.Kind))
-		case err != nil && (retry.Classify(err) != retry.Retriable || now.After(last)):
+		case err != nil && (late || retry.Classify(err) != retry.Retriable):
 			return err
-		case err == nil:
-			x.out.Phase = phaseOf(o)
-			x.report(Progress{Step: StepObserve, Phase: x.out.Phase})
-			if o.GetUID() != x.plan.UID {
-				return x.stop(Deleted, "the %s is gone; another one has its name", word(x.plan.Kind))
-			}
-			held, over := x.plan.holds(phaseOf(o))
-			switch {
-			case !held:
-				return x.stop(Reverted, "somebody wrote %s over it: a Velero server still worked on it", phaseOf(o))
-			case over && !now.Before(end):
-				return x.stop(Settled, "it is %s and stayed so for %s", phaseOf(o), words(x.f.o.Observe))
-			case !over && now.After(last):
-				return x.stop(Moving, "it is %s; Velero has not ended it within %s", phaseOf(o), words(last.Sub(end)+x.f.o.Observe))
-			}
 		}
-		if !wait(ctx, clock, x.f.o.Poll) {
+		if !wait(ctx, clock, s.f.o.Poll) {
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// once reads the object in one attempt.
-func (x *execution) once(ctx context.Context) (*unstructured.Unstructured, error) {
-	limit := x.f.o.AttemptTimeout
+// once reads a resource in one attempt.
+func (s *sending) once(ctx context.Context, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	limit := s.f.o.AttemptTimeout
 	if limit <= 0 {
 		limit = retry.DefaultAttempt
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	o, err := x.f.read(ctx, &x.plan)
-	if retry.Classify(err) == retry.Unauthorized && x.f.access.refresh(ctx) == nil {
-		o, err = x.f.read(ctx, &x.plan)
+	o, err := s.f.read(ctx, seen)
+	if retry.Classify(err) == retry.Unauthorized && s.f.access.refresh(ctx) == nil {
+		o, err = s.f.read(ctx, seen)
 	}
 	return o, err
 }

@@ -34,19 +34,55 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// patch is the JSON patch for the main resource (Velero's CRDs have no status
-// subresource): tests that nothing has changed, then the changes.
-func (p *Plan) patch(s stamp) ([]byte, error) {
+// edit is one JSON patch of one resource: tests that it is as it was seen, then
+// the changes. Velero's CRDs have no status subresource, so all of it goes to
+// the main resource.
+type edit struct {
+	seen *unstructured.Unstructured
+	data []byte
+	// mark is the annotation that holds the attempt.
+	mark string
+}
+
+func newEdit(seen *unstructured.Unstructured, mark string, changes []operation) (edit, error) {
+	data, err := json.Marshal(append(guards(seen), changes...))
+	if err != nil {
+		return edit{}, fmt.Errorf("writing the patch: %w", err)
+	}
+	return edit{seen, data, mark}, nil
+}
+
+// guards test that a resource is the one that was seen, and unchanged.
+func guards(seen *unstructured.Unstructured) []operation {
+	tests := []operation{
+		{"test", "/metadata/uid", seen.GetUID()},
+		{"test", "/metadata/resourceVersion", seen.GetResourceVersion()},
+	}
+	if phase, there, _ := unstructured.NestedString(seen.Object, "status", "phase"); there {
+		tests = append(tests, operation{"test", "/status/phase", phase})
+	}
+	return tests
+}
+
+// annotate sets annotations, in their order; those without a value are left out.
+func annotate(seen *unstructured.Unstructured, notes [][2]string) []operation {
+	var ops []operation
+	if seen.GetAnnotations() == nil {
+		ops = append(ops, operation{"add", "/metadata/annotations", map[string]string{}})
+	}
+	for _, n := range notes {
+		if n[1] != "" {
+			ops = append(ops, operation{"add", "/metadata/annotations/" + strings.ReplaceAll(n[0], "/", "~1"), n[1]})
+		}
+	}
+	return ops
+}
+
+// edit is the plan's patch.
+func (p *Plan) edit(s stamp) (edit, error) {
 	object := p.evidence.Object
-	ops := []operation{
-		{"test", "/metadata/uid", p.UID},
-		{"test", "/metadata/resourceVersion", p.ResourceVersion},
-	}
-	status, _, _ := unstructured.NestedMap(object.Object, "status")
-	if _, there := status["phase"]; there {
-		ops = append(ops, operation{"test", "/status/phase", p.From})
-	}
-	if status == nil {
+	var ops []operation
+	if status, _, _ := unstructured.NestedMap(object.Object, "status"); status == nil {
 		ops = append(ops, operation{"add", "/status", map[string]any{}})
 	}
 	ops = append(ops, operation{"add", "/status/phase", p.To})
@@ -59,22 +95,10 @@ func (p *Plan) patch(s stamp) ([]byte, error) {
 			operation{"add", "/status/completionTimestamp", at},
 			operation{"add", "/status/failureReason", failureReason(p.Reason, s.by, at)})
 	}
-	if object.GetAnnotations() == nil {
-		ops = append(ops, operation{"add", "/metadata/annotations", map[string]string{}})
-	}
-	for _, a := range [][2]string{
+	return newEdit(object, AnnotationAttempt, append(ops, annotate(object, [][2]string{
 		{AnnotationBy, s.by}, {AnnotationAt, at}, {AnnotationFrom, p.From}, {AnnotationTo, p.To},
 		{AnnotationReason, p.Reason}, {AnnotationAttempt, s.attempt},
-	} {
-		if a[1] != "" {
-			ops = append(ops, operation{"add", "/metadata/annotations/" + strings.ReplaceAll(a[0], "/", "~1"), a[1]})
-		}
-	}
-	data, err := json.Marshal(ops)
-	if err != nil {
-		return nil, fmt.Errorf("writing the patch: %w", err)
-	}
-	return data, nil
+	})...))
 }
 
 func failureReason(reason, by, at string) string {
@@ -86,15 +110,23 @@ func failureReason(reason, by, at string) string {
 
 // command is the kubectl command that sends the same patch.
 func (p *Plan) command(at time.Time) string {
-	data, err := p.patch(stamp{at: at, by: p.evidence.By})
+	e, err := p.edit(stamp{at: at, by: p.evidence.By})
 	if err != nil {
 		return ""
 	}
+	return kubectl(p.request.Context, p.Namespace, "patch", resource(p.Kind), p.Name, "--type=json", "-p", string(e.data))
+}
+
+// kubectl is a command, each of whose words is quoted for a POSIX shell.
+func kubectl(context, namespace string, args ...string) string {
 	words := []string{"kubectl"}
-	if p.request.Context != "" {
-		words = append(words, "--context", quote(p.request.Context))
+	if context != "" {
+		words = append(words, "--context", quote(context))
 	}
-	words = append(words, "-n", quote(p.Namespace), "patch", resource(p.Kind), quote(p.Name), "--type=json", "-p", quote(string(data)))
+	words = append(words, "-n", quote(namespace))
+	for _, a := range args {
+		words = append(words, quote(a))
+	}
 	return strings.Join(words, " ")
 }
 

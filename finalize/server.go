@@ -43,9 +43,15 @@ func runsServer(c corev1.Container) bool {
 // serverOf reads all servers: during a roll-out the old one may still work.
 func serverOf(pods []corev1.Pod) Server {
 	s := Server{Visible: true}
+	newest := time.Time{}
 	for i := range pods {
-		if p := &pods[i]; isServer(p) {
-			s.add(p)
+		p := &pods[i]
+		if !isServer(p) {
+			continue
+		}
+		s.add(p)
+		if created := p.CreationTimestamp.Time; !created.Before(newest) {
+			newest, s.Version, s.Deployment = created, versionOf(p), deploymentOf(p)
 		}
 	}
 	slices.SortFunc(s.Running, func(a, b Container) int {
@@ -60,6 +66,7 @@ func (s *Server) add(p *corev1.Pod) {
 		s.Down = cmp.Or(p.Status.Reason, string(p.Status.Phase))
 		return
 	}
+	s.Restarts += int(status.RestartCount)
 	s.noteEnd(status.LastTerminationState.Terminated)
 	switch {
 	case status.State.Running != nil:
@@ -86,6 +93,45 @@ func statusOf(p *corev1.Pod) *corev1.ContainerStatus {
 		}
 	}
 	return nil
+}
+
+// versionOf is the tag of the server's image.
+func versionOf(p *corev1.Pod) string {
+	for _, c := range p.Spec.Containers {
+		if c.Name == serverContainer || len(p.Spec.Containers) == 1 {
+			image, _, _ := strings.Cut(c.Image, "@")
+			_, tag, _ := strings.Cut(path.Base(image), ":")
+			return tag
+		}
+	}
+	return ""
+}
+
+// deploymentOf is the pod's Deployment: its ReplicaSet is named after it and
+// after the hash of the pod template.
+func deploymentOf(p *corev1.Pod) string {
+	for _, o := range p.OwnerReferences {
+		hash := p.Labels["pod-template-hash"]
+		if name, ok := strings.CutSuffix(o.Name, "-"+hash); ok && o.Kind == "ReplicaSet" && hash != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// nodeAgents are the nodes with a node-agent that is ready.
+func nodeAgents(pods []corev1.Pod) []string {
+	var nodes []string
+	for i := range pods {
+		p := &pods[i]
+		agent := p.Labels["role"] == "node-agent" || strings.HasPrefix(p.Labels["name"], "node-agent")
+		ready := slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Ready })
+		if agent && ready {
+			nodes = append(nodes, p.Spec.NodeName)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
 }
 
 // latestBy is when a field manager whose name begins with prefix last wrote.

@@ -189,7 +189,7 @@ func names(jobs []*Job) []string {
 // older ones run one backup at a time without a queue.
 func (j *Job) waitForQueue(s Surroundings) wait {
 	running, _ := j.ahead(s)
-	if before(s.Server.Version, 1, 18) && len(running) > 0 {
+	if before(s.Server.Version, 1, 18, 0) && len(running) > 0 {
 		return wait{
 			ok: true, behind: running,
 			reason: fmt.Sprintf("waits for %s: this Velero runs one backup at a time", list(names(running), 2)),

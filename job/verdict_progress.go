@@ -55,8 +55,8 @@ func (q *inquiry) orphaned() (Verdict, bool) {
 // ever (Velero issue 9464, from 1.17.0 until 1.18.3).
 func (q *inquiry) cancelledVolume() (Verdict, bool) {
 	j, tag := q.job, q.s.Server.Version
-	v, known := version(tag)
-	fixed := known && (before(tag, 1, 17, 0) || !before(tag, 1, 18, 3))
+	v, known := ParseVersion(tag)
+	fixed := known && !v.HangsOnCancelledVolume()
 	if j.Kind != Backup || fixed || j.track.filesystem.active() > 0 || q.fresh() {
 		return Verdict{}, false
 	}
@@ -69,7 +69,7 @@ func (q *inquiry) cancelledVolume() (Verdict, bool) {
 		q.noteQuiet()
 		what := "hangs on a cancelled volume"
 		if known {
-			q.holds(sourcePod, q.s.Server.SeenAt, "Velero %d.%d.%d has the bug of issue 9464", v[0], v[1], v[2])
+			q.holds(sourcePod, q.s.Server.SeenAt, "Velero %s has the bug of issue 9464", v)
 		} else {
 			q.open(sourcePod, q.s.Server.SeenAt, "the server's version is not known")
 			what = "may hang on a cancelled volume"

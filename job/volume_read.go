@@ -110,3 +110,15 @@ func (v *Volume) waiting() bool {
 
 // quiet is how long the volume has not changed.
 func (v *Volume) quiet(now time.Time) time.Duration { return max(0, now.Sub(v.Changed)) }
+
+// StandsStill reports whether a volume that has not ended has been silent for
+// longer than preparing or uploading it can explain.
+func (v *Volume) StandsStill(now time.Time) bool {
+	switch {
+	case v.Ended():
+		return false
+	case v.waiting():
+		return v.quiet(now) >= prepareTimeout+waitMargin
+	}
+	return v.quiet(now) >= volumeStuck
+}

@@ -1,0 +1,236 @@
+package finalize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/retry"
+)
+
+// sending is what carrying out a Plan and taking a Way have in common: one
+// deadline, one local record, and patches that land once or not at all.
+type sending struct {
+	f      *Finalizer
+	dryRun bool
+	report func(Progress)
+	until  time.Time // the one deadline
+	stamp  stamp
+	step   Step
+	audit  *audit
+	record Entry // what all entries of the audit log say
+	out    Outcome
+}
+
+// errStop ends an execution whose outcome is complete.
+var errStop = errors.New("stop")
+
+// errChanged means that a resource is not the one the patch was made for.
+var errChanged = errors.New("the resource was changed by somebody else")
+
+func (f *Finalizer) sending(shown *Evidence, dryRun bool, report func(Progress)) sending {
+	if report == nil {
+		report = func(Progress) {}
+	}
+	deadline := f.o.Deadline
+	if deadline <= 0 {
+		deadline = resourceTimeout(shown.Job.Object)
+	}
+	return sending{f: f, dryRun: dryRun, report: report, until: f.o.Clock.Now().Add(deadline),
+		stamp: stamp{by: shown.By, attempt: f.o.NewID()}}
+}
+
+// run takes one step after the other until one ends it.
+func (s *sending) run(ctx context.Context, steps ...func(context.Context) error) (Outcome, error) {
+	for _, step := range steps {
+		err := step(ctx)
+		if errors.Is(err, errStop) {
+			break
+		}
+		if err != nil {
+			s.out.Message = fmt.Sprintf("%s: %v; the patch %s", s.step, err, sentWords[s.out.Sent])
+			return s.finish(err), err
+		}
+	}
+	return s.finish(nil), nil
+}
+
+var sentWords = map[Sent]string{
+	NotSent:  "was not carried out",
+	Landed:   "was carried out",
+	Partly:   "was carried out on some of the volumes",
+	Doubtful: "was sent, and whether it was carried out is not known",
+}
+
+// stop completes the outcome.
+func (s *sending) stop(state State, format string, args ...any) error {
+	s.out.State, s.out.Message = state, fmt.Sprintf(format, args...)
+	return errStop
+}
+
+func (s *sending) enter(step Step) {
+	s.step = step
+	s.report(Progress{Step: step})
+}
+
+func (s *sending) warn(format string, args ...any) {
+	s.out.Warnings = append(s.out.Warnings, fmt.Sprintf(format, args...))
+}
+
+// retrying are the options of one series of attempts within the one deadline.
+func (s *sending) retrying() retry.Options {
+	step := s.step
+	return retry.Options{
+		Backoff:        s.f.o.Backoff,
+		Deadline:       max(1, s.until.Sub(s.f.o.Clock.Now())),
+		AttemptTimeout: s.f.o.AttemptTimeout,
+		Refresh:        s.f.access.refresh,
+		Clock:          s.f.o.Clock,
+		Report:         func(a retry.Attempt) { s.report(Progress{Step: step, Attempt: &a}) },
+	}
+}
+
+// gather looks at everything again but the object store.
+func (s *sending) gather(ctx context.Context, shown *Evidence) (e Evidence, err error) {
+	err = retry.RetryOnErrorMaxBackOff(ctx, s.retrying(), func(ctx context.Context) (err error) {
+		e, err = s.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
+		return err
+	})
+	return e, err
+}
+
+// begin puts down what is going to be done, before anything is sent.
+func (s *sending) begin(seen ...*unstructured.Unstructured) error {
+	s.stamp.at = s.f.access.cluster(s.f.o.Clock.Now())
+	if s.dryRun {
+		return nil
+	}
+	a, err := openAudit(s.f.o, s.stamp.attempt)
+	if err != nil {
+		return err
+	}
+	s.audit, s.out.Log = a, a.path
+	if s.out.Copy, err = a.save(&s.record, seen...); err != nil {
+		return err
+	}
+	return s.note("begin", nil)
+}
+
+// judged lets the API server judge a patch without carrying it out.
+func (s *sending) judged(ctx context.Context, e *edit) (after *unstructured.Unstructured, err error) {
+	err = retry.RetryOnErrorMaxBackOff(ctx, s.retrying(), func(ctx context.Context) (err error) {
+		after, err = s.f.writer.patch(ctx, e, true)
+		return err
+	})
+	return after, err
+}
+
+// judge sorts an answer to a patch that did not succeed: somebody was faster,
+// and again says what follows; the server does not want it; or it could not be
+// reached.
+func (s *sending) judge(err error, again func(cause error) error) error {
+	switch {
+	case errors.Is(err, errChanged), apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInvalid(err):
+		return again(err)
+	case apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsRequestEntityTooLargeError(err):
+		return s.stop(Refused, "the API server refused it: %v; %s", err, s.nothing())
+	}
+	return err
+}
+
+// nothing says that nothing, or nothing more, was written.
+func (s *sending) nothing() string {
+	if s.out.Sent == NotSent {
+		return "nothing was written"
+	}
+	return "nothing more was written"
+}
+
+// delivery is what became of one patch.
+type delivery struct {
+	sent  Sent
+	after *unstructured.Unstructured
+}
+
+// deliver sends a patch until it lands. With an error the delivery still says,
+// as well as can be found out, what became of it.
+func (s *sending) deliver(ctx context.Context, e *edit) (delivery, error) {
+	d := delivery{sent: NotSent}
+	if err := s.note("send", e); err != nil {
+		return d, err
+	}
+	err := retry.PatchResourceWithRetriesOnErrors(ctx, s.retrying(), retry.Patch{
+		Send: func(ctx context.Context) error {
+			after, err := s.f.writer.patch(ctx, e, false)
+			switch {
+			case err == nil:
+				d = delivery{Landed, after}
+			case retry.Ambiguous(err):
+				d.sent = Doubtful
+			}
+			return err
+		},
+		Look: func(ctx context.Context) (bool, error) { return s.landed(ctx, e, &d) },
+	})
+	if err != nil && d.sent == Doubtful {
+		err = s.lastLook(ctx, e, &d, err)
+	}
+	if err != nil {
+		return d, err
+	}
+	if err := s.note("landed", e); err != nil {
+		s.warn("the local log could not be written: %v", err)
+	}
+	return d, nil
+}
+
+// landed looks whether our patch is in the resource.
+func (s *sending) landed(ctx context.Context, e *edit, d *delivery) (bool, error) {
+	o, err := s.f.read(ctx, e.seen)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, errChanged
+	case err != nil:
+		return false, err
+	case s.isOurs(e, o):
+		*d = delivery{Landed, o}
+		return true, nil
+	}
+	d.sent = NotSent
+	if o.GetUID() != e.seen.GetUID() || o.GetResourceVersion() != e.seen.GetResourceVersion() {
+		return false, errChanged
+	}
+	return false, nil
+}
+
+func (s *sending) isOurs(e *edit, o *unstructured.Unstructured) bool {
+	return o.GetUID() == e.seen.GetUID() && o.GetAnnotations()[e.mark] == s.stamp.attempt
+}
+
+// lastLook finds out, as well as it can, what became of a patch whose sending
+// ended in doubt; nil means that it landed after all.
+func (s *sending) lastLook(ctx context.Context, e *edit, d *delivery, err error) error {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
+	defer cancel()
+	landed, lookErr := s.landed(last, e, d)
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case landed:
+		return nil
+	case errors.Is(lookErr, errChanged):
+		return errChanged
+	}
+	return err
+}
+
+// event notes in the cluster what was done.
+func (s *sending) event(ctx context.Context, subject *unstructured.Unstructured, action, reason, message string) {
+	if err := s.f.writer.event(ctx, subject, s.stamp, action, reason, message); err != nil {
+		s.warn("no Event was written: %v", err)
+	}
+}
