@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/ui"
 )
 
@@ -104,9 +105,15 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	if !f.noArtifacts {
 		o.Estimator = &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(log), log: log}
 	}
-	err = ui.Run(ctx, o)
+	if o.ReadOnly = c.isReadOnly(); !o.ReadOnly {
+		o.Finalizer = &jobFinalizer{cli: c, noStore: f.noArtifacts, caFile: f.caFile, log: log}
+	}
+	said, err := ui.Run(ctx, o)
 	restore()
 	cancel(nil)
+	for _, line := range said {
+		fmt.Fprintln(c.streams.ErrOut, sanitize.Cut(line, 16*len(line)+1)) // never shortened
+	}
 	if err != nil && logPath != "" && err != ui.ErrInterrupted {
 		return fmt.Errorf("%w (log: %s)", err, logPath)
 	}

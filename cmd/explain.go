@@ -141,7 +141,7 @@ func (c *cli) wayOut(ctx context.Context, j *job.Job, v job.Verdict, f explainFl
 	if err != nil {
 		return nil, err
 	}
-	finalizer, err := c.newFinalizer(conn, j.Namespace, finalizeFlags{caFile: f.caFile}, !f.artifacts)
+	finalizer, err := c.newFinalizer(conn, j.Namespace, finalizerOptions{readOnly: true, noStore: !f.artifacts, caFile: f.caFile})
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,9 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	if err != nil {
 		return err
 	}
-	finalizer, err := c.newFinalizer(conn, snap.Namespace, f, c.isReadOnly())
+	finalizer, err := c.newFinalizer(conn, snap.Namespace, finalizerOptions{
+		readOnly: c.isReadOnly(), noStore: c.isReadOnly(), caFile: f.caFile, timeout: f.timeout, observe: f.observe,
+	})
 	if err != nil {
 		return err
 	}
@@ -147,19 +149,28 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	return finalizeExit(&outcome, err)
 }
 
-// newFinalizer makes one for the Velero in a namespace. Read-only means also
-// that the object store is not asked: to ask is to create a DownloadRequest.
-func (c *cli) newFinalizer(conn connection, namespace string, f finalizeFlags, readOnly bool) (*finalize.Finalizer, error) {
+// finalizerOptions are what differs between those who make a Finalizer.
+type finalizerOptions struct {
+	readOnly bool
+	// noStore leaves the object store alone: to ask it is to create a
+	// DownloadRequest.
+	noStore          bool
+	caFile           string
+	timeout, observe time.Duration // 0 for the defaults
+}
+
+// newFinalizer makes one for the Velero in a namespace.
+func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions) (*finalize.Finalizer, error) {
 	state, err := c.stateDir()
 	if err != nil {
 		return nil, err
 	}
 	o := finalize.Options{
-		Config: conn.config, Reload: c.reload, Namespace: namespace, ReadOnly: readOnly,
+		Config: conn.config, Reload: c.reload, Namespace: namespace, ReadOnly: f.readOnly,
 		By: userName(conn.config), Context: conn.context, Cluster: conn.config.Host,
 		AuditDir: filepath.Join(state, "finalize"), Deadline: f.timeout, Observe: f.observe,
 	}
-	if !readOnly {
+	if !f.noStore {
 		artifacts, err := artifact.New(artifact.Options{
 			Config: conn.config, Namespace: namespace, CAFile: f.caFile,
 			UserAgent: "veltui/" + version, Clock: c.clock, Log: slog.Default(),

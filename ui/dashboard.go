@@ -41,6 +41,8 @@ type dashboard struct {
 	// input is open while the filter is being typed.
 	input  textinput.Model
 	typing bool
+	// marked are the jobs to finalize after one another.
+	marked marks
 }
 
 func newDashboard() dashboard {
@@ -48,8 +50,7 @@ func newDashboard() dashboard {
 	input.Prompt = "/"
 	input.CharLimit = 100
 	input.SetVirtualCursor(true)
-	var d dashboard
-	d.input = input
+	d := dashboard{input: input, marked: marks{}}
 	for i := range d.tables {
 		d.tables[i].cursor = -1
 	}
@@ -61,6 +62,7 @@ func (d *dashboard) load(dg *digest) {
 	if dg == nil {
 		return
 	}
+	d.marked.prune(dg)
 	now := dg.surroundings.Now
 	var backups, restores, ended []*job.Job
 	for _, j := range dg.snap.Jobs {
@@ -142,7 +144,12 @@ func (d *dashboard) update(a action, k string, dg *digest) (opened types.UID, cm
 		d.input.SetValue(d.filter.text)
 		d.input.CursorEnd()
 		return "", d.input.Focus()
+	case actMark:
+		d.marked.toggle(d.selectedJob().UID)
 	case actBack:
+		if d.filter.empty() {
+			clear(d.marked)
+		}
 		d.setFilter("", dg)
 	case actOpen:
 		if j := d.selectedJob(); j != nil {
@@ -228,7 +235,9 @@ func (d *dashboard) compact(c canvas, dg *digest) string {
 			}
 		}
 		mark := c.mark(j, v, i == t.cursor, 2)
-		lines = append(lines, mark+c.fit(kindLetter(j.Kind)+" "+j.Name, max(c.width-2-lipgloss.Width(tail), 4))+tail)
+		sign := d.marked.sign(c, r)
+		width := c.width - 2 - lipgloss.Width(sign) - lipgloss.Width(tail)
+		lines = append(lines, sign+mark+c.fit(kindLetter(j.Kind)+" "+j.Name, max(width, 4))+tail)
 	}
 	if len(t.rows) == 0 {
 		lines = append(lines, c.cut(d.emptyText(dg), c.width))
@@ -244,6 +253,9 @@ func (d *dashboard) tabsLine(c canvas, dg *digest) string {
 		note = c.theme.accent.Render(note)
 	case dg != nil:
 		note = c.trouble(dg.snap)
+	}
+	if note == "" && len(d.marked) > 0 {
+		note = c.theme.accent.Render(fmt.Sprintf("%d marked", len(d.marked)))
 	}
 	if note == "" && d.order > 0 {
 		note = c.theme.dim.Render("sorted by " + orders[d.order].name)
@@ -293,14 +305,15 @@ func (d *dashboard) body(c canvas, dg *digest) []string {
 	t := &d.tables[d.tab]
 	t.setHeight(c.height - 1)
 	columns, draw := d.columns(c, dg)
-	widths := fitColumns(columns, c.width)
-	lines := []string{c.titles(columns, widths, orders[d.order].column)}
+	margin := d.marked.sign(c, row{})
+	widths := fitColumns(columns, c.width-len(margin))
+	lines := []string{margin + c.titles(columns, widths, orders[d.order].column)}
 	from, to := t.visible()
 	for i := from; i < to; i++ {
 		if r := t.rows[i]; r.key == "" {
 			lines = append(lines, c.heading(r.heading))
 		} else {
-			lines = append(lines, draw(r, widths, i == t.cursor))
+			lines = append(lines, d.marked.sign(c, r)+draw(r, widths, i == t.cursor))
 		}
 	}
 	if len(t.rows) == 0 {

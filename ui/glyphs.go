@@ -11,6 +11,8 @@ type glyphs struct {
 	barParts                  []string // growing parts of a cell, without empty and full
 	rule, corner, side, stage string
 	approx, ellipsis, arrow   string
+	marked                    string
+	corners                   [4]string // of a box: above left and right, below left and right
 }
 
 var unicodeGlyphs = glyphs{
@@ -22,6 +24,7 @@ var unicodeGlyphs = glyphs{
 	barParts: []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"},
 	rule:     "─", corner: "+", side: "│", stage: "─",
 	approx: "≈", ellipsis: "…", arrow: "▾",
+	marked: "*", corners: [4]string{"╭", "╮", "╰", "╯"},
 }
 
 var asciiGlyphs = glyphs{
@@ -32,4 +35,5 @@ var asciiGlyphs = glyphs{
 	barFull: "#", barEmpty: "-",
 	rule: "-", corner: "+", side: "|", stage: "-",
 	approx: "~", ellipsis: "~", arrow: "v",
+	marked: "*", corners: [4]string{"+", "+", "+", "+"},
 }

@@ -191,8 +191,9 @@ func benchmarkKey(b *testing.B, load bool) {
 	go func() { _, _ = io.Copy(g, master) }()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Options{Source: storeSource{store}, Clock: time.Now, Context: "load", Theme: "dark", FPS: 30,
+		_, err := Run(ctx, Options{Source: storeSource{store}, Clock: time.Now, Context: "load", Theme: "dark", FPS: 30,
 			Tick: time.Second, Terminal: Terminal{Title: true}, Input: tty, Output: tty})
+		ended <- err
 	}()
 	g.await(b, "veltui restore-")
 	press := func(key string) {

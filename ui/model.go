@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )
@@ -41,6 +43,14 @@ type Model struct {
 	// job is the open job's screen, nil on the dashboard.
 	job       *jobScreen
 	estimates estimates
+	// dialog is the finalize dialog over the screen, nil while there is none.
+	dialog     *finalizeDialog
+	finalizing *finalizing
+	rights     rights
+	// notice answers a key that could do nothing; it goes with the next key.
+	notice string
+	// said are lines for the user's own terminal when the program has ended.
+	said []string
 	// help is how far the help text is scrolled, -1 while it is closed.
 	help int
 	// ticking is true while the slow clock is armed, at pace.
@@ -56,7 +66,7 @@ type Model struct {
 }
 
 func newModel(ctx context.Context, o Options) (*Model, error) {
-	m := &Model{options: o, bindings: keyMap(), next: awaitSnapshot(ctx, o), estimates: newEstimates(ctx, o), glyphs: &unicodeGlyphs, dashboard: newDashboard(), help: -1, stale: true}
+	m := &Model{options: o, bindings: keyMap(), next: awaitSnapshot(ctx, o), estimates: newEstimates(ctx, o), finalizing: newFinalizing(ctx, o), glyphs: &unicodeGlyphs, dashboard: newDashboard(), help: -1, stale: true}
 	if o.ASCII {
 		m.glyphs = &asciiGlyphs
 	}
@@ -146,7 +156,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case snapshotArrived:
 		m.take(msg.digest)
-		return m, tea.Batch(m.next, m.tick(), m.askAbout())
+		return m, tea.Batch(m.next, m.tick(), m.askAbout(), m.askRights())
 	case answerArrived:
 		if m.estimates.take(msg) && m.digest != nil {
 			m.take(m.digest)
@@ -173,8 +183,22 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.Quit
 	case tea.ResumeMsg:
 		return m, tea.ClearScreen
+	case rightsAnswered:
+		m.takeRights(msg)
+	case evidenceGathered, runProgressed, runEnded, graceEnded, dialogTicked:
+		if m.dialog == nil {
+			return m, nil
+		}
+		return m, m.dialog.take(msg)
 	case tea.KeyPressMsg:
 		return m, m.pressed(msg)
+	case tea.PasteMsg:
+		switch {
+		case m.dialog != nil && m.help < 0:
+			return m, m.dialog.pasted(msg)
+		case m.dashboard.typing:
+			return m, m.dashboard.typed(msg, m.digest)
+		}
 	default:
 		if m.dashboard.typing {
 			return m, m.dashboard.typed(msg, m.digest)
@@ -200,10 +224,8 @@ func (m *Model) where() place {
 	switch {
 	case m.help >= 0:
 		return onHelp
-	case m.job != nil:
-		return onJob
 	default:
-		return onDashboard
+		return m.behindHelp()
 	}
 }
 
@@ -211,19 +233,25 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	if m.dashboard.typing {
 		return m.dashboard.typed(msg, m.digest)
 	}
+	m.notice = ""
 	k := msg.String()
-	a := actionFor(m.bindings, m.where(), k)
+	b := bindingFor(m.bindingsNow(), m.where(), k)
+	a := b.action
 	if a == actNone && msg.Mod == tea.ModAlt {
 		// On a slow line esc and the next key arrive as one: two were meant.
 		second := tea.KeyPressMsg{Code: msg.Code, Text: string(msg.Code)}
 		return tea.Sequence(m.pressed(tea.KeyPressMsg{Code: tea.KeyEscape}), m.pressed(second))
 	}
+	if b.why != "" {
+		m.notice = k + ": " + b.why
+		return m.askRightsAgain()
+	}
+	if m.dialog != nil && m.help < 0 && k != "ctrl+c" {
+		return m.pressedInDialog(a, msg)
+	}
 	switch a {
 	case actQuit:
-		if k == "ctrl+c" {
-			m.err = ErrInterrupted
-		}
-		return tea.Quit
+		return m.leave(k)
 	case actSuspend:
 		return tea.Suspend
 	case actRedraw:
@@ -238,6 +266,9 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 			m.help = -1
 		}
 		return nil
+	}
+	if a == actFinalize {
+		return m.openFinalize()
 	}
 	switch m.where() {
 	case onHelp:
@@ -259,6 +290,93 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		}
 		return cmd
 	}
+}
+
+// leave ends the program, after what is under way.
+func (m *Model) leave(k string) tea.Cmd {
+	if k == "ctrl+c" {
+		m.err = ErrInterrupted
+	}
+	if m.dialog != nil {
+		return m.dialog.leave(k == "ctrl+c")
+	}
+	return tea.Quit
+}
+
+// pressedInDialog gives the dialog a key, unless it is one of the program's.
+func (m *Model) pressedInDialog(a action, msg tea.KeyPressMsg) tea.Cmd {
+	switch a {
+	case actRedraw:
+		return tea.ClearScreen
+	case actSuspend:
+		return tea.Suspend
+	case actQuit, actHelp:
+		if m.dialog.grace.swallow(m.options.Clock()) {
+			return nil
+		}
+		if a == actQuit {
+			return m.leave(msg.String())
+		}
+		m.help = 0
+		return nil
+	}
+	closed, cmd := m.dialog.pressed(a, msg)
+	if closed {
+		m.closeDialog()
+	}
+	return cmd
+}
+
+// openFinalize opens the dialog for the marked jobs, or for the one that is
+// open or under the cursor.
+func (m *Model) openFinalize() tea.Cmd {
+	jobs := m.dashboard.marked.jobs(m.digest)
+	if m.job != nil || len(jobs) == 0 {
+		jobs = []*job.Job{m.finalizable()}
+	}
+	dialog, cmd := openFinalizeDialog(m.finalizing, jobs)
+	m.dialog = dialog
+	return cmd
+}
+
+func (m *Model) closeDialog() {
+	for _, uid := range m.dialog.settled {
+		delete(m.dashboard.marked, uid)
+	}
+	m.said = append(m.said, m.dialog.said...)
+	m.dialog = nil
+}
+
+// bindingsNow are the bindings with why those cannot be used that cannot.
+func (m *Model) bindingsNow() []binding {
+	now := slices.Clone(m.bindings)
+	for i := range now {
+		now[i].why = m.whyNot(now[i])
+	}
+	return now
+}
+
+func (m *Model) whyNot(b binding) string {
+	d := m.dialog
+	switch {
+	case b.action == actMark:
+		return m.whyNotFinalize(m.dashboard.selectedJob())
+	case b.action == actFinalize && m.job == nil && len(m.dashboard.marked) > 0:
+		return ""
+	case b.action == actFinalize:
+		return m.whyNotFinalize(m.finalizable())
+	case d == nil:
+		return ""
+	case b.action == actWay && len(d.ways) < 2:
+		return "the evidence leaves no other way"
+	case b.action == actNext && len(d.targets) < 2:
+		return "no other job is marked"
+	case (b.action == actDryRun || b.action == actConfirm && b.places == onPlan) && d.stage == stagePlan && d.plan().Action == finalize.Refuse:
+		return "it is refused, for the reason above"
+	case b.action == actConfirm && b.places == onField && (m.width < minWidth || m.height < minHeight):
+		return "the terminal is too small to see what would be done"
+	}
+	return ""
 }
 
 func (m *Model) scrollHelp(a action) {
@@ -326,24 +444,38 @@ func (m *Model) content() string {
 	}
 	if m.help >= 0 {
 		return m.withFrame(c, onHelp, func(c canvas) string {
-			lines := helpText(c, m.bindings, m.behindHelp())
+			lines := helpText(c, m.bindingsNow(), m.behindHelp())
 			m.help = min(m.help, max(len(lines)-c.height, 0))
 			return c.page(lines[m.help:])
 		})
 	}
-	if m.job != nil {
+	return m.withFrame(c, m.where(), func(c canvas) string {
+		behind := m.screen(c)
+		if m.dialog != nil {
+			return m.dialog.draw(c, behind)
+		}
+		return behind
+	})
+}
+
+// screen is what is drawn between the header and the footer.
+func (m *Model) screen(c canvas) string {
+	switch {
+	case m.job != nil:
 		m.job.answer, m.job.asks = m.estimates.of(m.job.uid), m.estimates.ask != nil
-		return m.withFrame(c, onJob, func(c canvas) string { return m.job.draw(c, m.digest) })
+		return m.job.draw(c, m.digest)
+	case m.width < minWidth || m.height < minHeight:
+		return m.dashboard.compact(c, m.digest)
 	}
-	if m.width < minWidth || m.height < minHeight {
-		return m.withFrame(c, onDashboard, func(c canvas) string { return m.dashboard.compact(c, m.digest) })
-	}
-	return m.withFrame(c, onDashboard, func(c canvas) string { return m.dashboard.view(c, m.digest) })
+	return m.dashboard.view(c, m.digest)
 }
 
 // behindHelp is the screen that help was opened on.
 func (m *Model) behindHelp() place {
-	if m.job != nil {
+	switch {
+	case m.dialog != nil:
+		return m.dialog.place()
+	case m.job != nil:
 		return onJob
 	}
 	return onDashboard
@@ -351,12 +483,28 @@ func (m *Model) behindHelp() place {
 
 // withFrame puts the header above and the footer below a screen.
 func (m *Model) withFrame(c canvas, where place, screen func(canvas) string) string {
-	bottom := footer(c, m.bindings, where)
-	if m.dashboard.typing {
-		m.dashboard.input.SetWidth(max(c.width-4, 1))
-		bottom = " " + m.dashboard.input.View()
+	bottom := []string{c.cut(m.bottomLine(c, where), c.width)}
+	if m.notice != "" {
+		bottom = nil
+		for _, line := range c.sized(c.width-1, 0).wrap(m.notice, 3) {
+			bottom = append(bottom, " "+c.theme.waiting.Render(line))
+		}
 	}
-	return strings.Join([]string{m.header(c), screen(c.sized(c.width, c.height-2)), c.cut(bottom, c.width)}, "\n")
+	bottom = bottom[:min(len(bottom), max(c.height-2, 1))]
+	return strings.Join([]string{m.header(c), screen(c.sized(c.width, c.height-1-len(bottom))), strings.Join(bottom, "\n")}, "\n")
+}
+
+// bottomLine names the keys, or is where a filter is typed. A dialog that does
+// not listen yet names none.
+func (m *Model) bottomLine(c canvas, where place) string {
+	switch {
+	case m.dashboard.typing:
+		m.dashboard.input.SetWidth(max(c.width-4, 1))
+		return " " + m.dashboard.input.View()
+	case m.dialog != nil && m.help < 0 && !m.dialog.grace.over:
+		return c.theme.dim.Render(" " + c.glyphs.ellipsis)
+	}
+	return footer(c, m.bindingsNow(), where)
 }
 
 // watched is the job that the terminal's own title and progress show: the open

@@ -30,6 +30,10 @@ type Options struct {
 	Source Source
 	// Estimator knows what is in backups; nil if they must not be looked at.
 	Estimator Estimator
+	// Finalizer finalizes jobs; nil if nothing may be changed.
+	Finalizer Finalizer
+	// ReadOnly says that nothing may be changed because the user said so.
+	ReadOnly bool
 	// Clock is our own clock.
 	Clock func() time.Time
 	// Context is the name of the kubeconfig context, shown in the header.
@@ -63,9 +67,11 @@ type Terminal struct {
 }
 
 // Run shows the dashboard until the user leaves or ctx ends, and restores the
-// terminal. The error is ErrInterrupted after ctrl+c, the cause of ctx if that
-// ended the program, or why the dashboard could not go on.
-func Run(ctx context.Context, o Options) error {
+// terminal. What it said is for the user's own terminal: one line about each
+// job that was finalized, or was to be when the end came. The error is
+// ErrInterrupted after ctrl+c, the cause of ctx if that ended the program, or
+// why the dashboard could not go on.
+func Run(ctx context.Context, o Options) (said []string, err error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -76,7 +82,7 @@ func Run(ctx context.Context, o Options) error {
 	defer cancel(nil)
 	model, err := newModel(ctx, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	options := []tea.ProgramOption{
 		tea.WithContext(ctx),
@@ -90,13 +96,43 @@ func Run(ctx context.Context, o Options) error {
 	if o.FPS > 0 {
 		options = append(options, tea.WithFPS(o.FPS))
 	}
-	if _, err := tea.NewProgram(model, options...).Run(); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		return fmt.Errorf("running the dashboard: %w", err)
+	_, err = tea.NewProgram(model, options...).Run()
+	cause := context.Cause(ctx)
+	cancel(nil)
+	said = model.partingWords()
+	switch {
+	case err == nil:
+		return said, model.err
+	case cause != nil:
+		return said, cause
 	}
-	return model.err
+	return said, fmt.Errorf("running the dashboard: %w", err)
+}
+
+// lastWord is how long the end of the program waits for an execution to say
+// what it has sent. It needs two seconds for a last look; a signal leaves three.
+const lastWord = 2800 * time.Millisecond
+
+// partingWords are what is to be said when the program has ended. An execution
+// that is still under way, and has been told to stop, is waited for.
+func (m *Model) partingWords() []string {
+	d := m.dialog
+	if d == nil {
+		return m.said
+	}
+	said := append(m.said, d.said...)
+	if d.run == nil || d.run.forsake() {
+		return said
+	}
+	select {
+	case <-d.run.done:
+		if !d.run.dryRun {
+			said = append(said, parting(&d.run.plan, &d.run.end.outcome))
+		}
+	case <-time.After(lastWord):
+		said = append(said, fmt.Sprintf("%s: it is not known what was sent; look at the log of finalize", d.target()))
+	}
+	return said
 }
 
 // lossyTerminal ends the program when the terminal is gone: Bubble Tea itself

@@ -1,0 +1,114 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/ui"
+)
+
+// jobFinalizer is the dashboard's way to package finalize: for each question a
+// Finalizer like that of `veltui finalize`, because credentials are renewed
+// while the dashboard runs. Everything that it answers is safe to draw.
+type jobFinalizer struct {
+	cli     *cli
+	noStore bool
+	caFile  string
+	log     *slog.Logger
+}
+
+var _ ui.Finalizer = (*jobFinalizer)(nil)
+
+// Allowed asks for the right to patch jobs of a kind.
+func (f *jobFinalizer) Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error) {
+	config, err := f.cli.restConfig()
+	if err != nil {
+		return "", err
+	}
+	cluster, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	resource := map[job.Kind]string{job.Backup: "backups", job.Restore: "restores"}[kind]
+	ctx, cancel := context.WithTimeout(ctx, loginPatience)
+	defer cancel()
+	answer, err := cluster.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: "patch", Group: velerov1.SchemeGroupVersion.Group, Resource: resource,
+		}}}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("asking for permission: %w", err)
+	}
+	if !answer.Status.Allowed {
+		return fmt.Sprintf("you may not patch %s.velero.io in namespace %s; docs/rbac.md names the role that may", resource, namespace), nil
+	}
+	return "", nil
+}
+
+// Gather reads all that a plan for one job stands on.
+func (f *jobFinalizer) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (finalize.Evidence, error) {
+	finalizer, err := f.connect(namespace)
+	if err != nil {
+		return finalize.Evidence{}, clean(err)
+	}
+	e, err := finalizer.Gather(ctx, kind, name)
+	if err != nil && ctx.Err() == nil {
+		f.log.Warn("gathering evidence", "kind", kind, "name", name, "error", err)
+	}
+	return e, clean(err)
+}
+
+// Execute carries out a plan.
+func (f *jobFinalizer) Execute(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
+	finalizer, err := f.connect(plan.Namespace)
+	if err != nil {
+		return finalize.Outcome{State: finalize.Unfinished, Sent: finalize.NotSent, Plan: plan, Phase: plan.From,
+			Message: sanitize.String(err.Error()) + "; the patch was not carried out"}, clean(err)
+	}
+	outcome, err := finalizer.Execute(ctx, plan, dryRun, func(p finalize.Progress) {
+		if p.Attempt != nil {
+			attempt := *p.Attempt
+			attempt.Err = clean(attempt.Err)
+			p.Attempt = &attempt
+		}
+		p.Phase = sanitize.String(p.Phase)
+		report(p)
+	})
+	f.log.Info("finalizing", "kind", plan.Kind, "name", plan.Name, "dryRun", dryRun, "state", outcome.State, "sent", outcome.Sent, "message", outcome.Message)
+	outcome.Phase, outcome.Message = sanitize.String(outcome.Phase), sanitize.String(outcome.Message)
+	for i, warning := range outcome.Warnings {
+		outcome.Warnings[i] = sanitize.String(warning)
+	}
+	return outcome, clean(err)
+}
+
+func (f *jobFinalizer) connect(namespace string) (*finalize.Finalizer, error) {
+	conn, err := f.cli.connect()
+	if err != nil {
+		return nil, err
+	}
+	return f.cli.newFinalizer(conn, namespace, finalizerOptions{noStore: f.noStore, caFile: f.caFile})
+}
+
+// clean makes an error fit for the screen.
+func clean(err error) error {
+	var over *retry.DeadlineError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &over):
+		return errors.New(sanitize.String(fmt.Sprintf("gave up after %d attempts: %v", over.Attempts, over.Err)))
+	}
+	return errors.New(sanitize.String(err.Error()))
+}

@@ -1,0 +1,266 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/veltui/veltui/finalize"
+)
+
+// run is one execution of a plan. It goes on whether or not anybody looks: the
+// screen takes the newest state when it can, and is never waited for.
+type run struct {
+	number int
+	plan   finalize.Plan
+	dryRun bool
+	began  time.Time
+	cancel context.CancelFunc
+	told   chan struct{} // there is news
+	done   chan struct{} // closed when end is set
+
+	mu    sync.Mutex
+	state runState
+	// begun and forsaken exclude each other: a run that the program's end
+	// overtook is never begun.
+	begun, forsaken bool
+	end             runEnded
+}
+
+// runState is what an execution has told so far. It is not changed once read.
+type runState struct{ steps []stepState }
+
+// stepState is what was told about one step.
+type stepState struct {
+	step     finalize.Step
+	began    time.Time
+	ended    time.Time
+	attempts int
+	// failure is what the last attempt met; next and left are counted from at.
+	failure    string
+	last       bool
+	next, left time.Duration
+	at         time.Time
+	phase      string
+}
+
+func newRun(number int, plan finalize.Plan, dryRun bool, cancel context.CancelFunc, now time.Time) *run {
+	return &run{number: number, plan: plan, dryRun: dryRun, cancel: cancel, began: now, told: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+// execute carries the plan out. It runs in a command.
+func (r *run) execute(ctx context.Context, f Finalizer, clock func() time.Time) tea.Msg {
+	r.mu.Lock()
+	if r.forsaken {
+		r.mu.Unlock()
+		return nil
+	}
+	r.begun = true
+	// Stands if Execute panics.
+	r.end = runEnded{number: r.number, err: errors.New("veltui has a defect"), outcome: finalize.Outcome{
+		State: finalize.Unfinished, Sent: finalize.Doubtful, Plan: r.plan, Message: "veltui has a defect; whether the patch was sent is not known",
+	}}
+	r.mu.Unlock()
+	defer close(r.done)
+	defer r.cancel()
+	outcome, err := f.Execute(ctx, r.plan, r.dryRun, func(p finalize.Progress) { r.tell(p, clock()) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.end.outcome, r.end.err = outcome, err
+	return r.end
+}
+
+// forsake makes sure that a run which has not begun never does, and reports
+// whether it had not.
+func (r *run) forsake() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forsaken = !r.begun
+	return r.forsaken
+}
+
+// news waits for the next word of the execution.
+func (r *run) news() tea.Cmd {
+	return guarded(func() tea.Msg {
+		select {
+		case <-r.told:
+			return runProgressed{r.number, r.read()}
+		case <-r.done:
+			return nil
+		}
+	})
+}
+
+func (r *run) read() runState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return runState{slices.Clone(r.state.steps)}
+}
+
+// tell takes what the execution reports; it does not wait.
+func (r *run) tell(p finalize.Progress, now time.Time) {
+	r.mu.Lock()
+	r.state.take(p, now)
+	r.mu.Unlock()
+	select {
+	case r.told <- struct{}{}:
+	default:
+	}
+}
+
+func (s *runState) take(p finalize.Progress, now time.Time) {
+	last := len(s.steps) - 1
+	if last < 0 || s.steps[last].step != p.Step {
+		if last >= 0 {
+			s.steps[last].ended = now
+		}
+		s.steps = append(s.steps, stepState{step: p.Step, began: now, at: now})
+		last++
+	}
+	step := &s.steps[last]
+	if p.Phase != "" {
+		step.phase = p.Phase
+	}
+	if a := p.Attempt; a != nil {
+		step.attempts, step.at, step.failure, step.last, step.next, step.left = a.Number, now, "", a.Last, a.Next, a.Left
+		if a.Err != nil {
+			step.failure = a.Err.Error()
+		}
+	}
+}
+
+// of is what is known of a step, false if it has not begun.
+func (s *runState) of(step finalize.Step) (stepState, bool) {
+	for _, known := range s.steps {
+		if known.step == step {
+			return known, true
+		}
+	}
+	return stepState{}, false
+}
+
+// left is how much of the deadline is left.
+func (s *runState) left(now time.Time) (time.Duration, bool) {
+	for _, step := range slices.Backward(s.steps) {
+		if step.attempts > 0 {
+			return max(step.left-now.Sub(step.at), 0), true
+		}
+	}
+	return 0, false
+}
+
+// runSteps are the steps in their order, and what each does.
+var runSteps = []struct {
+	step finalize.Step
+	what string
+}{
+	{finalize.StepLook, "look again at the evidence"},
+	{finalize.StepDryRun, "let the API server check it (dry run)"},
+	{finalize.StepPatch, "send the patch"},
+	{finalize.StepObserve, "observe whether it holds"},
+}
+
+// runLines draw an execution under way. now is our own clock's.
+func (c canvas) runLines(r *run, s runState, now time.Time) []string {
+	what := "dry run: "
+	if !r.dryRun {
+		what = ""
+	}
+	lines := c.para(c.theme.strong, what+planWords(&r.plan), 3)
+	lines = append(lines, "")
+	for _, known := range runSteps {
+		if r.dryRun && known.step != finalize.StepLook && known.step != finalize.StepDryRun {
+			continue
+		}
+		lines = append(lines, c.stepLines(known.what, s, known.step, now)...)
+	}
+	lines = append(lines, "")
+	if left, known := s.left(now); known {
+		if _, observes := s.of(finalize.StepObserve); !observes {
+			lines = append(lines, c.para(c.theme.text, Duration(left)+" left of the deadline.", 2)...)
+		}
+	}
+	return append(lines, c.para(c.theme.text, writtenSoFar(r, s), 3)...)
+}
+
+// stepLines draw one step: its sign, how long it took or takes, and what its
+// attempts met.
+func (c canvas) stepLines(what string, s runState, step finalize.Step, now time.Time) []string {
+	known, begun := s.of(step)
+	if !begun {
+		return []string{c.theme.dim.Render(c.glyphs.ahead + " " + what)}
+	}
+	if !known.ended.IsZero() {
+		return []string{c.split(c.theme.good.Render(c.glyphs.done)+" "+what, c.theme.dim.Render(Duration(known.ended.Sub(known.began))))}
+	}
+	lines := []string{c.split(c.theme.running.Render(c.glyphs.now)+" "+c.theme.strong.Render(what), c.theme.dim.Render(Duration(now.Sub(known.began))))}
+	inner := c.sized(c.width-4, 0)
+	add := func(style func(...string) string, text string, most int) {
+		for _, line := range inner.wrap(text, most) {
+			lines = append(lines, "    "+style(line))
+		}
+	}
+	if step == finalize.StepObserve {
+		text := "looked at until it has ended, and for " + Duration(finalize.DefaultObserve) + " at least"
+		if known.phase != "" {
+			text = "it is " + known.phase + "; " + text
+		}
+		add(c.theme.text.Render, text, 2)
+		return lines
+	}
+	if known.failure != "" {
+		add(c.theme.bad.Render, fmt.Sprintf("attempt %d: %s", known.attempts, known.failure), 4)
+		if next := known.next - now.Sub(known.at); next > 0 && !known.last {
+			add(c.theme.text.Render, fmt.Sprintf("attempt %d in %s", known.attempts+1, Duration(next+time.Second-1)), 1)
+		} else if !known.last {
+			add(c.theme.text.Render, fmt.Sprintf("attempt %d is under way", known.attempts+1), 1)
+		}
+	}
+	return lines
+}
+
+// writtenSoFar says how far a run has come in what matters.
+func writtenSoFar(r *run, s runState) string {
+	_, patching := s.of(finalize.StepPatch)
+	_, observing := s.of(finalize.StepObserve)
+	switch {
+	case r.dryRun:
+		return "A dry run writes nothing."
+	case observing:
+		return "The patch was carried out."
+	case patching:
+		return "The patch is being sent; before it is sent again, the job is read."
+	}
+	return "Nothing has been written so far."
+}
+
+// planWords is a plan in one line.
+func planWords(p *finalize.Plan) string {
+	if p.Action == finalize.Refuse {
+		return "refused"
+	}
+	from := p.From
+	if from == "" {
+		from = "no phase"
+	}
+	text := from + " -> " + p.To
+	for _, f := range p.Set {
+		text += fmt.Sprintf(", %s %d", f.Name, f.Value)
+	}
+	return text
+}
+
+// parting is one line for the user's own terminal about what was done.
+func parting(p *finalize.Plan, o *finalize.Outcome) string {
+	text := fmt.Sprintf("%s/%s %s: %s: %s", strings.ToLower(string(p.Kind)), p.Name, planWords(p), o.State, o.Message)
+	if o.Log != "" {
+		text += " (log: " + o.Log + ")"
+	}
+	return text
+}

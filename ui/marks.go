@@ -1,0 +1,53 @@
+package ui
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/job"
+)
+
+// marks are the jobs that are to be finalized one after the other.
+type marks map[types.UID]bool
+
+// toggle marks a job, or takes its mark away.
+func (s marks) toggle(uid types.UID) {
+	if s[uid] {
+		delete(s, uid)
+	} else {
+		s[uid] = true
+	}
+}
+
+// prune forgets jobs that are gone or have ended.
+func (s marks) prune(dg *digest) {
+	for uid := range s {
+		if j := dg.find(uid); j == nil || j.Terminal() {
+			delete(s, uid)
+		}
+	}
+}
+
+// jobs are the marked ones, the most urgent first.
+func (s marks) jobs(dg *digest) []*job.Job {
+	if len(s) == 0 || dg == nil {
+		return nil
+	}
+	var marked []*job.Job
+	for _, j := range dg.byUrgency() {
+		if s[j.UID] {
+			marked = append(marked, j)
+		}
+	}
+	return marked
+}
+
+// sign is what stands before a row while anything is marked.
+func (s marks) sign(c canvas, r row) string {
+	switch {
+	case len(s) == 0:
+		return ""
+	case s[types.UID(r.key)]:
+		return c.theme.accent.Render(c.glyphs.marked)
+	}
+	return " "
+}
