@@ -12,14 +12,13 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// changeCRD changes version v1 of the restores' CRD and undoes that when the
-// test ends.
-func (in *installation) changeCRD(change func(version map[string]any)) {
+// changeCRD changes the version of a CRD and undoes that when the test ends.
+func (in *installation) changeCRD(name string, change func(version map[string]any)) {
 	in.t.Helper()
 	apply := func(ctx context.Context, change func(map[string]any)) {
 		crd := &unstructured.Unstructured{}
 		crd.SetGroupVersionKind(crdKind)
-		if err := in.Get(ctx, client.ObjectKey{Name: "restores.velero.io"}, crd); err != nil {
+		if err := in.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 			in.t.Fatal(err)
 		}
 		versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
@@ -67,7 +66,7 @@ func TestCRDWithoutThePhase(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
 	in.restore("r")
-	in.changeCRD(func(v map[string]any) {
+	in.changeCRD("restores.velero.io", func(v map[string]any) {
 		path := []string{"schema", "openAPIV3Schema", "properties", "status", "properties", "phase", "enum"}
 		err := unstructured.SetNestedSlice(v, []any{"New", "FailedValidation", "InProgress", "Completed", "PartiallyFailed", "Failed"}, path...)
 		if err != nil {
@@ -101,7 +100,7 @@ func TestCRDWithStatusSubresource(t *testing.T) {
 	in.server(time.Now().Add(time.Minute))
 	in.restore("r")
 	before := in.plan(in.finalizer(), job.Restore, "r", Request{})
-	in.changeCRD(func(v map[string]any) {
+	in.changeCRD("restores.velero.io", func(v map[string]any) {
 		v["subresources"] = map[string]any{"status": map[string]any{}}
 	})
 	f := in.finalizer()
