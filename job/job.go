@@ -76,6 +76,9 @@ type Job struct {
 	// Object is the Backup or Restore itself, shared and read-only.
 	Object Object
 
+	// foreseen is what was said about the time left; see WithTimeLeft.
+	foreseen *TimeLeft
+
 	track track
 }
 

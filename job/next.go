@@ -52,6 +52,7 @@ func Next(prev *Job, in Input) *Job {
 	j := &Job{}
 	if prev != nil {
 		*j = *prev
+		j.foreseen = nil
 	}
 	if !sameObject {
 		j.read(in)

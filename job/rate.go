@@ -159,7 +159,11 @@ func (j *Job) Rate(now time.Time) (perSecond float64, ok bool) {
 
 // ETA is the time left in the present stage. ok is false while any number
 // would be a guess. It is never less than a second: what is not done takes time.
+// A restore with a word about its mix goes by that (see [Job.WithTimeLeft]).
 func (j *Job) ETA(now time.Time) (left time.Duration, ok bool) {
+	if f, found := j.timeLeft(); found {
+		return f.at(now)
+	}
 	rate, ok := j.Rate(now)
 	if !ok || rate <= 0 || !j.totalSettled(now) {
 		return 0, false
@@ -172,12 +176,14 @@ func (j *Job) ETA(now time.Time) (left time.Duration, ok bool) {
 	if last := j.track.samples.last(); last != nil {
 		seconds -= max(0, now.Sub(last.at).Seconds()) // it went on since it was counted
 	}
-	const longest = 365 * 24 * time.Hour
-	if seconds > longest.Seconds() {
+	if seconds > longestETA.Seconds() {
 		return 0, false
 	}
 	return max(time.Second, time.Duration(seconds*float64(time.Second))), true
 }
+
+// longestETA is where an ETA says nothing any more.
+const longestETA = 365 * 24 * time.Hour
 
 // totalSettled reports whether the total has been the same for long enough.
 func (j *Job) totalSettled(now time.Time) bool {
