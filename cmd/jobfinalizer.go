@@ -73,10 +73,31 @@ func (f *jobFinalizer) Gather(ctx context.Context, namespace string, kind job.Ki
 func (f *jobFinalizer) Execute(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
 	finalizer, err := f.connect(plan.Namespace)
 	if err != nil {
-		return finalize.Outcome{State: finalize.Unfinished, Sent: finalize.NotSent, Plan: plan, Phase: plan.From,
-			Message: sanitize.String(err.Error()) + "; the patch was not carried out"}, clean(err)
+		return unsent(err)
 	}
-	outcome, err := finalizer.Execute(ctx, plan, dryRun, func(p finalize.Progress) {
+	outcome, err := finalizer.Execute(ctx, plan, dryRun, cleaned(report))
+	return f.told(plan.Kind, plan.Name, dryRun, outcome, err)
+}
+
+// Take goes another way out.
+func (f *jobFinalizer) Take(ctx context.Context, way finalize.Way, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
+	finalizer, err := f.connect(way.Namespace)
+	if err != nil {
+		return unsent(err)
+	}
+	outcome, err := finalizer.Take(ctx, way, dryRun, cleaned(report))
+	return f.told(way.Kind, way.Name, dryRun, outcome, err)
+}
+
+// unsent is the outcome of what could not even be begun.
+func unsent(err error) (finalize.Outcome, error) {
+	err = clean(err)
+	return finalize.Outcome{State: finalize.Unfinished, Sent: finalize.NotSent, Message: err.Error() + "; nothing was sent"}, err
+}
+
+// cleaned passes on what is reported, fit for the screen.
+func cleaned(report func(finalize.Progress)) func(finalize.Progress) {
+	return func(p finalize.Progress) {
 		if p.Attempt != nil {
 			attempt := *p.Attempt
 			attempt.Err = clean(attempt.Err)
@@ -84,13 +105,17 @@ func (f *jobFinalizer) Execute(ctx context.Context, plan finalize.Plan, dryRun b
 		}
 		p.Phase = sanitize.String(p.Phase)
 		report(p)
-	})
-	f.log.Info("finalizing", "kind", plan.Kind, "name", plan.Name, "dryRun", dryRun, "state", outcome.State, "sent", outcome.Sent, "message", outcome.Message)
-	outcome.Phase, outcome.Message = sanitize.String(outcome.Phase), sanitize.String(outcome.Message)
-	for i, warning := range outcome.Warnings {
-		outcome.Warnings[i] = sanitize.String(warning)
 	}
-	return outcome, clean(err)
+}
+
+// told logs how an execution ended, and makes it fit for the screen.
+func (f *jobFinalizer) told(kind job.Kind, name string, dryRun bool, o finalize.Outcome, err error) (finalize.Outcome, error) {
+	f.log.Info("finalizing", "kind", kind, "name", name, "dryRun", dryRun, "state", o.State, "sent", o.Sent, "message", o.Message)
+	o.Phase, o.Message = sanitize.String(o.Phase), sanitize.String(o.Message)
+	for i := range o.Warnings {
+		o.Warnings[i] = sanitize.String(o.Warnings[i])
+	}
+	return o, clean(err)
 }
 
 func (f *jobFinalizer) connect(namespace string) (*finalize.Finalizer, error) {

@@ -235,9 +235,8 @@ func (d *dashboard) compact(c canvas, dg *digest) string {
 			}
 		}
 		mark := c.mark(j, v, i == t.cursor, 2)
-		sign := d.marked.sign(c, r)
-		width := c.width - 2 - lipgloss.Width(sign) - lipgloss.Width(tail)
-		lines = append(lines, sign+mark+c.fit(kindLetter(j.Kind)+" "+j.Name, max(width, 4))+tail)
+		line := mark + " " + c.fit(kindLetter(j.Kind)+" "+j.Name, max(c.width-3-lipgloss.Width(tail), 4)) + tail
+		lines = append(lines, d.marked.on(c, r, line))
 	}
 	if len(t.rows) == 0 {
 		lines = append(lines, c.cut(d.emptyText(dg), c.width))
@@ -305,15 +304,14 @@ func (d *dashboard) body(c canvas, dg *digest) []string {
 	t := &d.tables[d.tab]
 	t.setHeight(c.height - 1)
 	columns, draw := d.columns(c, dg)
-	margin := d.marked.sign(c, row{})
-	widths := fitColumns(columns, c.width-len(margin))
-	lines := []string{margin + c.titles(columns, widths, orders[d.order].column)}
+	widths := fitColumns(columns, c.width)
+	lines := []string{c.titles(columns, widths, orders[d.order].column)}
 	from, to := t.visible()
 	for i := from; i < to; i++ {
 		if r := t.rows[i]; r.key == "" {
 			lines = append(lines, c.heading(r.heading))
 		} else {
-			lines = append(lines, d.marked.sign(c, r)+draw(r, widths, i == t.cursor))
+			lines = append(lines, d.marked.on(c, r, draw(r, widths, i == t.cursor)))
 		}
 	}
 	if len(t.rows) == 0 {

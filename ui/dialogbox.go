@@ -6,8 +6,6 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
-
-	"github.com/veltui/veltui/finalize"
 )
 
 // boxLimit is how wide a dialog gets: longer lines are hard to read.
@@ -42,7 +40,7 @@ func (d *finalizeDialog) box(c canvas) []string {
 	inner := c.sized(c.width-4, 0)
 	pinned := d.pinned(inner)
 	if len(pinned) > 0 {
-		pinned = append([]string{""}, pinned...)
+		pinned = append([]string{inner.rule()}, pinned...)
 	}
 	room := c.height - 2
 	pinned = pinned[:min(len(pinned), max(room-1, 0))]
@@ -106,11 +104,11 @@ func (d *finalizeDialog) text(c canvas) []string {
 	case stageRunning:
 		return c.runLines(d.run, d.state, now)
 	case stageEnded:
-		return c.outcomeLines(&d.outcome, d.err)
+		return c.outcomeLines(&d.outcome, d.ran, d.err)
 	case stageSummary:
 		return c.summaryLines(d.targets, d.ends)
 	}
-	return c.planLines(d.ways, d.way, now.Sub(d.seen))
+	return c.choiceLines(d.choices, d.chosen, now.Sub(d.seen))
 }
 
 // pinned is what stays below the text: what to do next, and the answer to the
@@ -126,7 +124,7 @@ func (d *finalizeDialog) pinned(c canvas) []string {
 	}
 	switch d.stage {
 	case stagePlan:
-		if d.plan().Action == finalize.Refuse {
+		if !d.choice().possible() {
 			return note
 		}
 		return append(note, c.para(c.theme.strong, "To go on, press enter, then type "+d.wanted(), 3)...)

@@ -53,9 +53,9 @@ type finalizeDialog struct {
 	since  time.Time // of the stage
 	cancel func()    // ends what is awaited
 
-	// ways are what may be done, the evidence's own choice first.
-	ways []finalize.Plan
-	way  int
+	// choices are what may be done, the evidence's own plan first.
+	choices []choice
+	chosen  int
 	// seen is when the evidence was gathered, in our own clock.
 	seen time.Time
 	err  error
@@ -72,7 +72,9 @@ type finalizeDialog struct {
 	stopping bool
 	// leaving: the program is to end with the execution.
 	leaving bool
+	// outcome is how ran ended.
 	outcome finalize.Outcome
+	ran     choice
 	// said are lines for the user's own terminal when the program ends.
 	said []string
 	// settled are the jobs that are done with.
@@ -94,13 +96,8 @@ func openFinalizeDialog(with *finalizing, jobs []*job.Job) (*finalizeDialog, tea
 
 func (d *finalizeDialog) target() target { return d.targets[d.at] }
 
-// plan is the way that is chosen, nil before there is any.
-func (d *finalizeDialog) plan() *finalize.Plan {
-	if d.way >= len(d.ways) {
-		return nil
-	}
-	return &d.ways[d.way]
-}
+// choice is the one that is chosen.
+func (d *finalizeDialog) choice() choice { return d.choices[d.chosen] }
 
 // wanted is what must be typed.
 func (d *finalizeDialog) wanted() string { return d.with.contextName + "/" + d.target().name }
@@ -140,7 +137,7 @@ func (d *finalizeDialog) look() tea.Cmd {
 	d.stop()
 	cmd, cancel := d.with.gather(d.await(), d.target())
 	d.cancel = cancel
-	d.ways, d.way, d.err = nil, 0, nil
+	d.choices, d.chosen, d.err = nil, 0, nil
 	d.say("")
 	d.input.Reset()
 	return tea.Batch(cmd, d.enter(stageLooking), d.tick())
@@ -192,33 +189,17 @@ func (d *finalizeDialog) takeEvidence(msg evidenceGathered) tea.Cmd {
 		return d.enter(stageUnseen)
 	}
 	d.seen = d.with.clock()
-	d.ways = waysOut(msg.evidence, d.with.contextName)
+	d.choices = choices(msg.evidence, d.with.contextName)
 	return d.enter(stagePlan)
-}
-
-// waysOut are the plan that the evidence asks for and, where that is a refusal,
-// what else a person may choose.
-func waysOut(e finalize.Evidence, contextName string) []finalize.Plan {
-	ways := []finalize.Plan{finalize.Draft(e, finalize.Request{Context: contextName})}
-	if ways[0].Action != finalize.Refuse {
-		return ways
-	}
-	for _, phase := range []string{"PartiallyFailed", "Failed"} {
-		other := finalize.Draft(e, finalize.Request{Phase: phase, Context: contextName})
-		if other.Action != finalize.Refuse {
-			ways = append(ways, other)
-		}
-	}
-	return ways
 }
 
 func (d *finalizeDialog) takeEnd(msg runEnded) tea.Cmd {
 	r := d.run
 	d.run, d.cancel = nil, nil
-	d.outcome, d.err = msg.outcome, msg.err
+	d.outcome, d.ran, d.err = msg.outcome, r.choice, msg.err
 	if !r.dryRun {
-		d.ends[d.at] = planWords(&r.plan) + ": " + string(msg.outcome.State) + ": " + msg.outcome.Message
-		d.said = append(d.said, parting(&r.plan, &msg.outcome))
+		d.ends[d.at] = r.choice.words() + ": " + string(msg.outcome.State) + ": " + msg.outcome.Message
+		d.said = append(d.said, parting(r.target, r.choice, &msg.outcome))
 		if msg.outcome.Sent == finalize.Landed {
 			d.settled = append(d.settled, d.target().uid)
 		}
@@ -272,8 +253,8 @@ func (d *finalizeDialog) pressed(a action, msg tea.KeyPressMsg) (closed bool, cm
 	case actCopy:
 		return false, d.copyCommand()
 	case actWay:
-		if len(d.ways) > 1 {
-			d.way = (d.way + 1) % len(d.ways)
+		if len(d.choices) > 1 {
+			d.chosen = (d.chosen + 1) % len(d.choices)
 			d.top = 0
 			d.input.Reset()
 		}
@@ -296,8 +277,8 @@ func (d *finalizeDialog) back() (closed bool, cmd tea.Cmd) {
 func (d *finalizeDialog) next() (closed bool, cmd tea.Cmd) {
 	if d.ends[d.at] == "" {
 		d.ends[d.at] = "skipped"
-		if p := d.plan(); p != nil && p.Action == finalize.Refuse {
-			d.ends[d.at] = "refused: " + p.Refusal
+		if len(d.choices) > 0 && !d.choices[0].possible() {
+			d.ends[d.at] = "refused: " + d.choices[0].plan.Refusal
 		}
 	}
 	if d.at == len(d.targets)-1 {
@@ -311,17 +292,13 @@ func (d *finalizeDialog) next() (closed bool, cmd tea.Cmd) {
 func (d *finalizeDialog) goOn() (closed bool, cmd tea.Cmd) {
 	switch d.stage {
 	case stagePlan:
-		if d.plan().Action == finalize.Refuse {
-			d.warn("Nothing can be done here: it is refused. esc goes back.")
-			return false, nil
-		}
 		cmd := d.input.Focus()
 		return false, tea.Batch(cmd, d.enter(stageTyping))
 	case stageUnseen:
 		return false, d.look()
 	case stageEnded:
-		if d.outcome.State == finalize.Changed && d.outcome.Plan.Action != finalize.Refuse && d.outcome.Plan.To != "" {
-			d.ways, d.way, d.seen = []finalize.Plan{d.outcome.Plan}, 0, d.with.clock()
+		if d.replanned() {
+			d.choices, d.chosen, d.seen = []choice{*afterChange(&d.outcome, d.ran)}, 0, d.with.clock()
 			d.input.Reset()
 			d.await()
 			d.say("This is the new plan, after what was changed. Read it afresh.")
@@ -335,6 +312,28 @@ func (d *finalizeDialog) goOn() (closed bool, cmd tea.Cmd) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// replanned reports whether a change was met that leaves a new plan.
+func (d *finalizeDialog) replanned() bool {
+	if d.stage != stageEnded {
+		return false
+	}
+	next := afterChange(&d.outcome, d.ran)
+	return next != nil && next.possible()
+}
+
+// onward says where enter leads from an outcome.
+func (d *finalizeDialog) onward() string {
+	switch {
+	case d.replanned():
+		return "see the new plan"
+	case d.stage == stageEnded && d.at < len(d.targets)-1:
+		return "next job"
+	case d.stage == stageEnded && len(d.targets) > 1:
+		return "summary"
+	}
+	return "close"
 }
 
 // typed handles a key while the name is being typed.
@@ -383,16 +382,11 @@ func (d *finalizeDialog) pasted(msg tea.PasteMsg) tea.Cmd {
 
 // begin carries the plan out, or has it checked.
 func (d *finalizeDialog) begin(dryRun bool) tea.Cmd {
-	p := d.plan()
-	if p == nil || p.Action == finalize.Refuse {
-		d.warn("There is nothing to try: it is refused.")
-		return nil
-	}
 	d.input.Blur()
 	d.input.Reset()
 	d.say("")
-	r, cmd := d.with.start(d.await(), *p, dryRun)
-	d.run, d.state, d.cancel = r, runState{}, r.cancel
+	r, cmd := d.with.start(d.await(), d.target(), d.choice(), dryRun)
+	d.run, d.state, d.cancel = r, runState{}, nil
 	return tea.Batch(cmd, d.enter(stageRunning), d.tick())
 }
 
@@ -411,7 +405,7 @@ func (d *finalizeDialog) pressedInRun(a action) {
 
 func (d *finalizeDialog) stopRun() {
 	d.asked, d.stopping = false, true
-	d.run.cancel()
+	d.run.cancel(errStopped)
 }
 
 // leave is asked for with q, twice while something is written, or at once with
@@ -434,16 +428,12 @@ func (d *finalizeDialog) leave(atOnce bool) tea.Cmd {
 }
 
 func (d *finalizeDialog) copyCommand() tea.Cmd {
-	p := d.plan()
-	if p == nil || p.Command == "" {
-		d.warn("There is no command to copy: it is refused.")
-		return nil
-	}
-	if !slices.Contains(d.said, p.Command) {
-		d.said = append(d.said, p.Command)
+	text := d.choice().commandText()
+	if !slices.Contains(d.said, text) {
+		d.said = append(d.said, text)
 	}
 	d.say("The command is in the clipboard, if your terminal allows that (OSC 52). veltui also prints it when it ends.")
-	return tea.SetClipboard(p.Command)
+	return tea.SetClipboard(text)
 }
 
 const dialogPage = 8
@@ -464,6 +454,19 @@ func (d *finalizeDialog) scroll(a action) {
 		d.top = 1 << 20
 	}
 	d.top = max(d.top, 0)
+}
+
+// whyNot says why a key of the plan can do nothing.
+func (d *finalizeDialog) whyNot(a action) string {
+	switch {
+	case a == actWay && len(d.choices) < 2:
+		return "the evidence leaves no other way"
+	case (a == actDryRun || a == actConfirm) && !d.choice().possible():
+		return "this cannot be done from here, for the reason above"
+	case a == actCopy && len(d.choice().commands()) == 0:
+		return "there is no command for it"
+	}
+	return ""
 }
 
 // place is the set of keys that work at the present stage.

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,37 +11,51 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// planLines draw what is to be done and why, or why nothing is, then all
+// choiceLines draw what is to be done and why, or why nothing is, then all
 // evidence, then what follows, then the command.
-func (c canvas) planLines(ways []finalize.Plan, way int, age time.Duration) []string {
-	p := &ways[way]
+func (c canvas) choiceLines(choices []choice, chosen int, age time.Duration) []string {
+	now := choices[chosen]
+	will, willNot, then := now.effects()
 	var lines []string
-	if p.Action == finalize.Refuse {
-		lines = append(lines, c.termed("Refused", p.Refusal+".", c.theme.bad)...)
-		lines = append(lines, c.termed("Helps", p.Advice, c.theme.text)...)
+	title := "Why it looks stuck"
+	if why, advice := now.refusal(); why != "" {
+		title = "What was found"
+		lines = append(lines, c.termed("Refused", sentence(why), c.theme.bad)...)
+		lines = append(lines, c.termed("Helps", advice, c.theme.text)...)
 	} else {
-		lines = append(lines, c.termed("Plan", planWords(p), c.theme.strong)...)
-		lines = append(lines, c.termed("Why", p.Why+".", c.theme.text)...)
-		lines = append(lines, c.termed("Sure?", certainty(p), c.theme.text)...)
-		for _, then := range p.Then {
-			lines = append(lines, c.termed("Then", then+".", c.theme.text)...)
-		}
+		lines = append(lines, c.termed("Plan", now.words(), c.theme.strong)...)
 	}
-	lines = append(lines, c.waysLines(ways, way)...)
-	holds, open := dividedFacts(p.Facts())
-	lines = append(lines, "", c.theme.strong.Render("What was found")+c.theme.dim.Render(" (looked at "+Duration(age)+" ago; r looks again)"))
-	for _, f := range holds {
-		lines = append(lines, c.factLines(f)...)
+	lines = append(lines, c.termed("Why", sentence(now.why()), c.theme.text)...)
+	if now.possible() {
+		lines = append(lines, c.termed("Sure?", now.certainty(), c.theme.text)...)
 	}
+	word := "Then"
+	for _, text := range then {
+		lines = append(lines, c.termed(word, sentence(text), c.theme.text)...)
+		word = ""
+	}
+	lines = append(lines, c.choicesList(choices, chosen)...)
+	lines = append(lines, c.evidenceLines(title, now.facts(), age)...)
+	lines = append(lines, c.listLines("It will", will)...)
+	lines = append(lines, c.listLines("It will not", willNot)...)
+	return append(lines, c.commandLines(now.commands())...)
+}
+
+// evidenceLines draw all facts, doubts first.
+func (c canvas) evidenceLines(title string, facts []job.Fact, age time.Duration) []string {
+	var lines []string
+	holds, open := dividedFacts(facts)
 	if len(open) > 0 {
 		lines = append(lines, "", c.theme.strong.Render("Not known, or against it"))
 		for _, f := range open {
 			lines = append(lines, c.factLines(f)...)
 		}
 	}
-	lines = append(lines, c.listLines("It will", p.Will)...)
-	lines = append(lines, c.listLines("It will not", p.WillNot)...)
-	return append(lines, c.commandLines(p)...)
+	lines = append(lines, "", c.theme.strong.Render(title)+c.theme.dim.Render(" (looked at "+Duration(age)+" ago; r looks again)"))
+	for _, f := range holds {
+		lines = append(lines, c.factLines(f)...)
+	}
+	return lines
 }
 
 // dividedFacts are what holds, and what could not be found out or speaks
@@ -58,52 +71,20 @@ func dividedFacts(facts []job.Fact) (holds, open []job.Fact) {
 	return holds, open
 }
 
-// certainty says in words how sure a plan is.
-func certainty(p *finalize.Plan) string {
-	e := p.Evidence()
-	text := ""
-	switch {
-	case p.Action == finalize.Nudge:
-		text = "As good as certain: all that Velero does for it is proven to be stored, and Velero itself ends it."
-	case len(e.Server.Running) == 0:
-		text = "Certain that nobody works on it now. A server that comes back would look at it itself."
-	case p.From == "InProgress":
-		text = "Certain that nobody works on it: the server that did is gone."
-	default:
-		text = "Nobody has begun with it; this is your decision, not what the evidence asks for."
-	}
-	if _, open := dividedFacts(p.Facts()); len(open) > 0 {
-		text += " " + strings.ToUpper(count(len(open), "thing")[:1]) + count(len(open), "thing")[1:] + " could not be found out, or speaks against it: see below."
-	}
-	return text
-}
-
-// waysLines list what may be chosen, if there is more than one way.
-func (c canvas) waysLines(ways []finalize.Plan, way int) []string {
-	if len(ways) < 2 {
+// choicesList names what may be chosen, if there is more than one thing.
+func (c canvas) choicesList(choices []choice, chosen int) []string {
+	if len(choices) < 2 {
 		return nil
 	}
 	lines := []string{"", c.theme.strong.Render("Ways out") + c.theme.dim.Render(" (w takes the next one)")}
-	for i := range ways {
+	for i, choice := range choices {
 		sign, style := " ", c.theme.text
-		if i == way {
+		if i == chosen {
 			sign, style = c.glyphs.cursor, c.theme.selected
 		}
-		lines = append(lines, " "+c.theme.accent.Render(sign)+" "+style.Render(c.cut(wayWords(&ways[i]), c.width-3)))
+		lines = append(lines, " "+c.theme.accent.Render(sign)+" "+style.Render(c.cut(choice.title(), c.width-3)))
 	}
 	return lines
-}
-
-func wayWords(p *finalize.Plan) string {
-	switch {
-	case p.Action == finalize.Refuse:
-		return "leave it as it is"
-	case p.Action == finalize.Nudge:
-		return "move it on to " + p.To
-	case p.From == "InProgress":
-		return "end it as " + p.To
-	}
-	return "give it up: write " + p.To
 }
 
 // factLines are a fact with its source and age at the right.
@@ -117,9 +98,9 @@ func (c canvas) factLines(f job.Fact) []string {
 		seen += ", " + since(c.now, f.At)
 	}
 	seen = " (" + seen + ")"
-	wrapped := c.sized(c.width-3-lipgloss.Width(seen), 0).wrap(f.Text, 4)
+	wrapped := c.sized(c.width-3-lipgloss.Width(seen), 0).wrap(f.Text, 3)
 	if c.width < 50 {
-		wrapped = c.sized(c.width-3, 0).wrap(f.Text+seen, 5)
+		wrapped = c.sized(c.width-3, 0).wrap(f.Text+seen, 4)
 		seen = ""
 	}
 	var lines []string
@@ -135,7 +116,7 @@ func (c canvas) factLines(f job.Fact) []string {
 
 // termed is a word at the left and what belongs to it.
 func (c canvas) termed(word, text string, style lipgloss.Style) []string {
-	const width = 9
+	const width = 8
 	if strings.Trim(text, ".") == "" {
 		return nil
 	}
@@ -162,13 +143,16 @@ func (c canvas) listLines(title string, items []string) []string {
 	return lines
 }
 
-// commandLines show the command in whole, broken anywhere.
-func (c canvas) commandLines(p *finalize.Plan) []string {
-	if p.Command == "" {
+// commandLines show the commands in whole, broken anywhere.
+func (c canvas) commandLines(commands []string) []string {
+	if len(commands) == 0 {
 		return nil
 	}
 	lines := []string{"", c.theme.strong.Render("The same with kubectl") + c.theme.dim.Render(" (y copies it)")}
-	return append(lines, strings.Split(ansi.Hardwrap(p.Command, max(c.width, 1), true), "\n")...)
+	for _, command := range commands {
+		lines = append(lines, strings.Split(ansi.Hardwrap(command, max(c.width, 1), true), "\n")...)
+	}
+	return lines
 }
 
 // para is wrapped text in one style.
@@ -200,17 +184,17 @@ func (c canvas) lookingLines(t target, took time.Duration) []string {
 }
 
 // outcomeLines say how an execution ended, and what remains to be done.
-func (c canvas) outcomeLines(o *finalize.Outcome, err error) []string {
-	head, style := outcomeWords(c, o)
+func (c canvas) outcomeLines(o *finalize.Outcome, ran choice, err error) []string {
+	head, style := outcomeWords(c, o, ran)
 	lines := c.para(style, head, 2)
 	lines = append(lines, c.para(c.theme.text, sentence(o.Message), 6)...)
-	if o.State == finalize.Changed {
+	if next := afterChange(o, ran); next != nil {
 		lines = append(lines, "")
-		if o.Plan.Action == finalize.Refuse {
-			lines = append(lines, c.termed("Now", "refused: "+o.Plan.Refusal, c.theme.text)...)
-			lines = append(lines, c.termed("Helps", o.Plan.Advice, c.theme.text)...)
-		} else if o.Plan.To != "" {
-			lines = append(lines, c.termed("Now", planWords(&o.Plan)+" (enter looks at this new plan)", c.theme.strong)...)
+		if why, advice := next.refusal(); why != "" {
+			lines = append(lines, c.termed("Now", "refused: "+why, c.theme.text)...)
+			lines = append(lines, c.termed("Helps", advice, c.theme.text)...)
+		} else {
+			lines = append(lines, c.termed("Now", next.words()+" (enter looks at this new plan)", c.theme.strong)...)
 		}
 	}
 	for _, w := range o.Warnings {
@@ -220,8 +204,8 @@ func (c canvas) outcomeLines(o *finalize.Outcome, err error) []string {
 		lines = append(lines, "", c.theme.strong.Render("What remains to be done"))
 		lines = append(lines, c.para(c.theme.text, remains, 8)...)
 	}
-	if o.Sent == finalize.Landed {
-		lines = append(lines, c.listLines("It did not", o.Plan.WillNot)...)
+	if _, willNot, _ := ran.effects(); o.Sent == finalize.Landed {
+		lines = append(lines, c.listLines("It did not", willNot)...)
 	}
 	if o.Log != "" {
 		lines = append(lines, "", c.theme.strong.Render("On this machine"))
@@ -240,13 +224,21 @@ func sentence(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-func outcomeWords(c canvas, o *finalize.Outcome) (string, lipgloss.Style) {
+func outcomeWords(c canvas, o *finalize.Outcome, ran choice) (string, lipgloss.Style) {
 	switch o.State {
 	case finalize.Settled:
+		if ran.way != nil {
+			return "Done.", c.theme.good
+		}
 		return "Done: it is " + o.Phase + ".", c.theme.good
+	case finalize.NoEffect:
+		return "Done, but nothing came of it.", c.theme.waiting
 	case finalize.Checked:
 		return "Checked: nothing was written.", c.theme.good
 	case finalize.Moving:
+		if ran.way != nil {
+			return "Asked for, and under way.", c.theme.running
+		}
 		return "Under way: it is " + o.Phase + ".", c.theme.running
 	case finalize.Reverted:
 		return "Written over: it is " + o.Phase + ".", c.theme.bad
@@ -258,6 +250,8 @@ func outcomeWords(c canvas, o *finalize.Outcome) (string, lipgloss.Style) {
 		return "Refused: nothing was written.", c.theme.bad
 	}
 	switch o.Sent {
+	case finalize.Partly:
+		return "Stopped halfway: some of the patches were carried out.", c.theme.bad
 	case finalize.Landed:
 		return "Stopped after the patch was carried out.", c.theme.waiting
 	case finalize.Doubtful:
@@ -273,6 +267,8 @@ func remainsToDo(o *finalize.Outcome, err error) string {
 		return "Nothing."
 	case finalize.Moving:
 		return "Look at it again in a while: Velero has not ended it yet. If it stays so, a restart of the server goes on with it."
+	case finalize.NoEffect:
+		return "Velero did not look at it. See the server's log; a restart of the server may be what helps (f, then w, shows what it fails)."
 	case finalize.Reverted:
 		return "Leave it alone for now: a Velero server works on it. If it stays as it is, restart the server; at its start it marks it Failed, with everything else that is in progress."
 	case finalize.Deleted:
@@ -283,10 +279,12 @@ func remainsToDo(o *finalize.Outcome, err error) string {
 		return "See why above. Nothing has changed, so it may be tried again."
 	}
 	switch o.Sent {
+	case finalize.Partly:
+		return "Look at its volumes: some were asked to end. f looks at what is left."
 	case finalize.Landed:
 		return "Look at its phase in a minute or two: whether it holds was not observed to the end."
 	case finalize.Doubtful:
-		return fmt.Sprintf("Look at it: if it has the annotation %s, the patch was carried out. If not, f tries again.", finalize.AnnotationAttempt)
+		return "Look at it: if it has an annotation veltui.io/...-attempt that is as the log says, the patch was carried out. If not, f tries again."
 	}
 	if err != nil {
 		return "f tries again; nothing is half done."

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -21,6 +22,8 @@ type Finalizer interface {
 	Gather(ctx context.Context, namespace string, kind job.Kind, name string) (finalize.Evidence, error)
 	// Execute carries out a plan, as [finalize.Finalizer.Execute] does.
 	Execute(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error)
+	// Take goes another way out, as [finalize.Finalizer.Take] does.
+	Take(ctx context.Context, way finalize.Way, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error)
 }
 
 // finalizing is what the dialog works with: the ways to the Finalizer, as
@@ -33,7 +36,7 @@ type finalizing struct {
 	// allowed, gather and start are nil where nothing may be changed.
 	allowed func(namespace string) tea.Cmd
 	gather  func(number int, t target) (tea.Cmd, context.CancelFunc)
-	start   func(number int, plan finalize.Plan, dryRun bool) (*run, tea.Cmd)
+	start   func(number int, t target, c choice, dryRun bool) (*run, tea.Cmd)
 }
 
 func newFinalizing(ctx context.Context, o Options) *finalizing {
@@ -60,9 +63,9 @@ func newFinalizing(ctx context.Context, o Options) *finalizing {
 			return evidenceGathered{number, evidence, err}
 		}), cancel
 	}
-	f.start = func(number int, plan finalize.Plan, dryRun bool) (*run, tea.Cmd) {
-		ctx, cancel := context.WithCancel(ctx)
-		r := newRun(number, plan, dryRun, cancel, o.Clock())
+	f.start = func(number int, t target, c choice, dryRun bool) (*run, tea.Cmd) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		r := newRun(number, t, c, dryRun, cancel, o.Clock())
 		return r, tea.Batch(r.news(), guarded(func() tea.Msg { return r.execute(ctx, o.Finalizer, o.Clock) }))
 	}
 	return f
@@ -116,7 +119,7 @@ func (m *Model) whyNotFinalize(j *job.Job) string {
 		return j.Name + " is deleted from the cluster"
 	case j.Deleting:
 		return j.Name + " is being deleted, which is no matter of its phase"
-	case j.Terminal():
+	case j.Terminal() && !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }):
 		return fmt.Sprintf("%s has ended: %s is a final phase, which Velero never leaves", j.Name, j.Phase)
 	case m.rights.why[j.Kind] != "":
 		return m.rights.why[j.Kind]

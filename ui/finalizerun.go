@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,10 +17,11 @@ import (
 // screen takes the newest state when it can, and is never waited for.
 type run struct {
 	number int
-	plan   finalize.Plan
+	choice choice
+	target target
 	dryRun bool
 	began  time.Time
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	told   chan struct{} // there is news
 	done   chan struct{} // closed when end is set
 
@@ -32,6 +32,9 @@ type run struct {
 	begun, forsaken bool
 	end             runEnded
 }
+
+// errStopped is why an execution ends that a person has stopped.
+var errStopped = errors.New("you stopped it")
 
 // runState is what an execution has told so far. It is not changed once read.
 type runState struct{ steps []stepState }
@@ -50,8 +53,8 @@ type stepState struct {
 	phase      string
 }
 
-func newRun(number int, plan finalize.Plan, dryRun bool, cancel context.CancelFunc, now time.Time) *run {
-	return &run{number: number, plan: plan, dryRun: dryRun, cancel: cancel, began: now, told: make(chan struct{}, 1), done: make(chan struct{})}
+func newRun(number int, t target, c choice, dryRun bool, cancel context.CancelCauseFunc, now time.Time) *run {
+	return &run{number: number, target: t, choice: c, dryRun: dryRun, cancel: cancel, began: now, told: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // execute carries the plan out. It runs in a command.
@@ -64,16 +67,23 @@ func (r *run) execute(ctx context.Context, f Finalizer, clock func() time.Time) 
 	r.begun = true
 	// Stands if Execute panics.
 	r.end = runEnded{number: r.number, err: errors.New("veltui has a defect"), outcome: finalize.Outcome{
-		State: finalize.Unfinished, Sent: finalize.Doubtful, Plan: r.plan, Message: "veltui has a defect; whether the patch was sent is not known",
+		State: finalize.Unfinished, Sent: finalize.Doubtful, Message: "veltui has a defect; whether the patch was sent is not known",
 	}}
 	r.mu.Unlock()
 	defer close(r.done)
-	defer r.cancel()
-	outcome, err := f.Execute(ctx, r.plan, r.dryRun, func(p finalize.Progress) { r.tell(p, clock()) })
+	defer r.cancel(nil)
+	outcome, err := r.choice.carryOut(ctx, f, r.dryRun, func(p finalize.Progress) { r.tell(p, clock()) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.end.outcome, r.end.err = outcome, err
 	return r.end
+}
+
+func (c choice) carryOut(ctx context.Context, f Finalizer, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
+	if c.way != nil {
+		return f.Take(ctx, *c.way, dryRun, report)
+	}
+	return f.Execute(ctx, *c.plan, dryRun, report)
 }
 
 // forsake makes sure that a run which has not begun never does, and reports
@@ -162,23 +172,23 @@ var runSteps = []struct {
 }{
 	{finalize.StepLook, "look again at the evidence"},
 	{finalize.StepDryRun, "let the API server check it (dry run)"},
-	{finalize.StepPatch, "send the patch"},
-	{finalize.StepObserve, "observe whether it holds"},
+	{finalize.StepPatch, "send it"},
+	{finalize.StepObserve, "observe what comes of it"},
 }
 
 // runLines draw an execution under way. now is our own clock's.
 func (c canvas) runLines(r *run, s runState, now time.Time) []string {
-	what := "dry run: "
-	if !r.dryRun {
-		what = ""
+	what := r.choice.words()
+	if r.dryRun {
+		what = "dry run: " + what
 	}
-	lines := c.para(c.theme.strong, what+planWords(&r.plan), 3)
+	lines := c.para(c.theme.strong, what, 3)
 	lines = append(lines, "")
 	for _, known := range runSteps {
 		if r.dryRun && known.step != finalize.StepLook && known.step != finalize.StepDryRun {
 			continue
 		}
-		lines = append(lines, c.stepLines(known.what, s, known.step, now)...)
+		lines = append(lines, c.stepLines(known.what, r, s, known.step, now)...)
 	}
 	lines = append(lines, "")
 	if left, known := s.left(now); known {
@@ -191,7 +201,7 @@ func (c canvas) runLines(r *run, s runState, now time.Time) []string {
 
 // stepLines draw one step: its sign, how long it took or takes, and what its
 // attempts met.
-func (c canvas) stepLines(what string, s runState, step finalize.Step, now time.Time) []string {
+func (c canvas) stepLines(what string, r *run, s runState, step finalize.Step, now time.Time) []string {
 	known, begun := s.of(step)
 	if !begun {
 		return []string{c.theme.dim.Render(c.glyphs.ahead + " " + what)}
@@ -207,11 +217,12 @@ func (c canvas) stepLines(what string, s runState, step finalize.Step, now time.
 		}
 	}
 	if step == finalize.StepObserve {
-		text := "looked at until it has ended, and for " + Duration(finalize.DefaultObserve) + " at least"
 		if known.phase != "" {
-			text = "it is " + known.phase + "; " + text
+			add(c.theme.text.Render, "so far: "+known.phase, 2)
 		}
-		add(c.theme.text.Render, text, 2)
+		if r.choice.plan != nil {
+			add(c.theme.text.Render, "watched until it has ended, and for "+Duration(finalize.DefaultObserve)+" at least", 2)
+		}
 		return lines
 	}
 	if known.failure != "" {
@@ -233,34 +244,9 @@ func writtenSoFar(r *run, s runState) string {
 	case r.dryRun:
 		return "A dry run writes nothing."
 	case observing:
-		return "The patch was carried out."
+		return "The patch was carried out. What is left is only to see what comes of it; esc, twice, ends that."
 	case patching:
 		return "The patch is being sent; before it is sent again, the job is read."
 	}
 	return "Nothing has been written so far."
-}
-
-// planWords is a plan in one line.
-func planWords(p *finalize.Plan) string {
-	if p.Action == finalize.Refuse {
-		return "refused"
-	}
-	from := p.From
-	if from == "" {
-		from = "no phase"
-	}
-	text := from + " -> " + p.To
-	for _, f := range p.Set {
-		text += fmt.Sprintf(", %s %d", f.Name, f.Value)
-	}
-	return text
-}
-
-// parting is one line for the user's own terminal about what was done.
-func parting(p *finalize.Plan, o *finalize.Outcome) string {
-	text := fmt.Sprintf("%s/%s %s: %s: %s", strings.ToLower(string(p.Kind)), p.Name, planWords(p), o.State, o.Message)
-	if o.Log != "" {
-		text += " (log: " + o.Log + ")"
-	}
-	return text
 }

@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/job"
@@ -41,13 +43,13 @@ func (s marks) jobs(dg *digest) []*job.Job {
 	return marked
 }
 
-// sign is what stands before a row while anything is marked.
-func (s marks) sign(c canvas, r row) string {
-	switch {
-	case len(s) == 0:
-		return ""
-	case s[types.UID(r.key)]:
-		return c.theme.accent.Render(c.glyphs.marked)
+// markCell is where a row has its mark: the gap behind cursor and sign.
+const markCell = 2
+
+// on puts the mark onto a drawn row.
+func (s marks) on(c canvas, r row, line string) string {
+	if !s[types.UID(r.key)] {
+		return line
 	}
-	return " "
+	return ansi.Cut(line, 0, markCell) + c.theme.accent.Render(c.glyphs.marked) + ansi.Cut(line, markCell+1, lipgloss.Width(line))
 }

@@ -12,7 +12,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )
@@ -352,6 +351,9 @@ func (m *Model) bindingsNow() []binding {
 	now := slices.Clone(m.bindings)
 	for i := range now {
 		now[i].why = m.whyNot(now[i])
+		if now[i].action == actConfirm && now[i].places == onOutcome && m.dialog != nil {
+			now[i].key.SetHelp("enter", m.dialog.onward())
+		}
 	}
 	return now
 }
@@ -367,12 +369,12 @@ func (m *Model) whyNot(b binding) string {
 		return m.whyNotFinalize(m.finalizable())
 	case d == nil:
 		return ""
-	case b.action == actWay && len(d.ways) < 2:
-		return "the evidence leaves no other way"
 	case b.action == actNext && len(d.targets) < 2:
 		return "no other job is marked"
-	case (b.action == actDryRun || b.action == actConfirm && b.places == onPlan) && d.stage == stagePlan && d.plan().Action == finalize.Refuse:
-		return "it is refused, for the reason above"
+	case b.action == actNext && d.stage == stageEnded && !d.replanned():
+		return "enter goes there"
+	case d.stage == stagePlan && b.places == onPlan:
+		return d.whyNot(b.action)
 	case b.action == actConfirm && b.places == onField && (m.width < minWidth || m.height < minHeight):
 		return "the terminal is too small to see what would be done"
 	}

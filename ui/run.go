@@ -127,7 +127,7 @@ func (m *Model) partingWords() []string {
 	select {
 	case <-d.run.done:
 		if !d.run.dryRun {
-			said = append(said, parting(&d.run.plan, &d.run.end.outcome))
+			said = append(said, parting(d.run.target, d.run.choice, &d.run.end.outcome))
 		}
 	case <-time.After(lastWord):
 		said = append(said, fmt.Sprintf("%s: it is not known what was sent; look at the log of finalize", d.target()))
