@@ -26,7 +26,8 @@ func newExplain(c *cli) *cobra.Command {
 
 Each fact has its source and its age. What could not be looked at, or speaks
 against the verdict, is listed as such. For a job that does not move it is also
-said what 'veltui finalize' would do.
+said what 'veltui finalize' would do, and which other ways out there are, each
+with its commands.
 
 Nothing is changed. With --artifacts it is looked whether results are stored,
 for which DownloadRequests are made and removed again.
@@ -89,6 +90,8 @@ type explanation struct {
 	Verdict verdictJSON `json:"verdict"`
 	// Finalize is what `veltui finalize` would do, for a job that does not move.
 	Finalize *planJSON `json:"finalize,omitempty"`
+	// Ways are ways out other than what finalize would do.
+	Ways []wayJSON `json:"ways,omitempty"`
 }
 
 func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) error {
@@ -104,7 +107,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	j := pick(snap.Jobs, selected)[0]
 	surroundings := snap.Surroundings(c.clock())
 	verdict := j.Verdict(surroundings)
-	plan, err := c.wayOut(ctx, j, verdict, f)
+	plan, ways, err := c.waysOut(ctx, j, verdict, f)
 	if err != nil {
 		fmt.Fprintln(c.streams.ErrOut, "warning: what finalize would do could not be found out:", sanitize.String(err.Error()))
 	}
@@ -112,7 +115,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		verdict.Facts = withEvidence(verdict.Facts, plan.Facts())
 	}
 	if f.output == "text" {
-		err = printVerdict(c.streams.Out, j, verdict, plan, surroundings.Now)
+		err = printVerdict(c.streams.Out, j, verdict, plan, ways, surroundings.Now)
 	} else {
 		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(j, surroundings),
 			Verdict: verdictJSON{State: string(verdict.State), Facts: factsOf(verdict.Facts), Advice: verdict.Advice}}
@@ -120,6 +123,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 			out := planOf(plan)
 			e.Finalize = &out
 		}
+		e.Ways = waysOf(ways)
 		p := documentPrinter{w: c.streams.Out, yaml: f.output == "yaml"}
 		err = p.document(e)
 	}
@@ -129,28 +133,38 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	return exitFor(j, verdict)
 }
 
-// wayOut is what finalize would do about a job that does not move; nil for
-// others. It only reads, but for DownloadRequests if artifacts are wanted.
-func (c *cli) wayOut(ctx context.Context, j *job.Job, v job.Verdict, f explainFlags) (*finalize.Plan, error) {
+// waysOut is what finalize would do about a job that does not move, and the
+// other ways out; nil for others. It only reads, but for DownloadRequests if
+// artifacts are wanted.
+func (c *cli) waysOut(ctx context.Context, j *job.Job, v job.Verdict, f explainFlags) (*finalize.Plan, []finalize.Way, error) {
 	switch v.State {
 	case job.Stuck, job.Orphaned, job.Quiet, job.Unknown:
+	case "":
+		if !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }) {
+			return nil, nil, nil
+		}
 	default:
-		return nil, nil
+		return nil, nil, nil
 	}
 	conn, err := c.connect()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	finalizer, err := c.newFinalizer(conn, j.Namespace, finalizerOptions{readOnly: true, noStore: !f.artifacts, caFile: f.caFile})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	evidence, err := finalizer.Gather(ctx, j.Kind, j.Name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	plan := finalize.Draft(evidence, finalize.Request{Context: conn.context})
-	return &plan, nil
+	request := finalize.Request{Context: conn.context}
+	ways := finalize.Ways(evidence, request)
+	if j.Terminal() {
+		return nil, ways, nil
+	}
+	plan := finalize.Draft(evidence, request)
+	return &plan, ways, nil
 }
 
 // withEvidence puts what finalize has looked at in place of what the verdict
@@ -188,7 +202,7 @@ func factsOf(facts []job.Fact) []factJSON {
 	return out
 }
 
-func printVerdict(w io.Writer, j *job.Job, v job.Verdict, plan *finalize.Plan, now time.Time) error {
+func printVerdict(w io.Writer, j *job.Job, v job.Verdict, plan *finalize.Plan, ways []finalize.Way, now time.Time) error {
 	l := lines{w: w}
 	l.add("%s %s/%s, phase %s", strings.ToLower(string(j.Kind)), j.Namespace, j.Name, dash(j.Phase))
 	l.add("%s", v.Summary)
@@ -212,6 +226,7 @@ func printVerdict(w io.Writer, j *job.Job, v job.Verdict, plan *finalize.Plan, n
 	default:
 		l.add("\nfinalize would move it from %s to %s: %s", dash(plan.From), plan.To, plan.Why)
 	}
+	l.ways(ways)
 	return l.err
 }
 

@@ -19,6 +19,8 @@ import (
 
 type finalizeFlags struct {
 	phase   string
+	wake    bool
+	cancel  bool
 	reason  string
 	dryRun  string
 	yes     bool
@@ -41,18 +43,27 @@ itself; where nobody works on it, it is marked Failed as Velero does at its
 start; where a server may still work on it, nothing is done and the reason is
 said. Completed is never written.
 
+Where the evidence speaks for another way out, it is said with its commands. Two
+of them are taken with --wake (touch the job, so that Velero looks at it again)
+and --cancel-volumes (cancel data movement that stands still); a restart of the
+Velero server is never done, only said with what it would fail.
+
 The patch is checked by the API server first (dry run), is sent only if nothing
 has changed since, is retried until --timeout, and is then observed for more than
 a minute. Who did it, when and why is written into annotations, an Event, and
 finalize.jsonl in veltui's state folder, beside a copy of the resource as it was.
 
 Exit codes: 0 done and it held, 1 error, or it was written over or deleted
-afterwards, 2 usage, 5 timed out, 6 refused or changed meanwhile, 130 interrupted.`,
+afterwards, 2 usage, 5 timed out, or woken without effect, 6 refused or changed
+meanwhile, 130 interrupted.`,
 		Example: `  # Evidence and plan, then a question
   veltui finalize restore/crm-old
 
   # Only let the API server check it
   veltui finalize restore/crm-old --dry-run=server
+
+  # A backup that is ready to start, but was forgotten by a restarted server
+  veltui finalize backup/nightly-20261120 --wake
 
   # In a runbook
   veltui finalize backup/nightly-20261120 --yes --reason "INC-4711" -o json`,
@@ -72,6 +83,8 @@ afterwards, 2 usage, 5 timed out, 6 refused or changed meanwhile, 130 interrupte
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.phase, "phase", "", "Only go on if this is the phase that the evidence allows (Failed, PartiallyFailed, Finalizing...)")
+	flags.BoolVar(&f.wake, "wake", false, "Do not write a phase, but touch the job, so that Velero looks at it again")
+	flags.BoolVar(&f.cancel, "cancel-volumes", false, "Do not write a phase, but cancel data movement that stands still")
 	flags.StringVar(&f.reason, "reason", "", "Why, in one line, for the resource and the log")
 	flags.StringVar(&f.dryRun, "dry-run", "none", "none, or server: let the API server check the patch and do no more")
 	flags.Lookup("dry-run").NoOptDefVal = "server"
@@ -87,12 +100,25 @@ func (f *finalizeFlags) check() error {
 	switch {
 	case f.dryRun != "none" && f.dryRun != "server":
 		return usagef("--dry-run=%s: expected none or server", f.dryRun)
+	case f.wake && f.cancel, f.phase != "" && f.way() != "":
+		return usagef("--phase, --wake and --cancel-volumes: give at most one")
 	case f.timeout < 0:
 		return usagef("--timeout %s: must not be negative", f.timeout)
 	case f.observe <= 0:
 		return usagef("--observe %s: must be more than 0", f.observe)
 	}
 	return checkTextOutput(f.output)
+}
+
+// way is the way out that is asked for in place of a phase, empty for none.
+func (f *finalizeFlags) way() finalize.WayAction {
+	switch {
+	case f.wake:
+		return finalize.Wake
+	case f.cancel:
+		return finalize.CancelVolumes
+	}
+	return ""
 }
 
 // isReadOnly is what --read-only and VELTUI_READ_ONLY say. Whatever is not a
@@ -132,7 +158,10 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 		return err
 	}
 	plan := finalize.Draft(evidence, request)
-	show := finalizePrinter{out: c.streams.Out, messages: c.streams.ErrOut, output: f.output}
+	show := finalizePrinter{out: c.streams.Out, messages: c.streams.ErrOut, output: f.output, ways: finalize.Ways(evidence, request)}
+	if wanted := f.way(); wanted != "" {
+		return c.takeWay(ctx, finalizer, &plan, wanted, f, conn.context, show)
+	}
 	if err := show.plan(&plan); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
@@ -144,6 +173,32 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	}
 	outcome, err := finalizer.Execute(ctx, plan, dryRun, show.progress)
 	if printErr := show.outcome(&plan, &outcome, err); printErr != nil {
+		return fmt.Errorf("printing: %w", printErr)
+	}
+	return finalizeExit(&outcome, err)
+}
+
+// takeWay does what was asked for in place of a phase.
+func (c *cli) takeWay(ctx context.Context, finalizer *finalize.Finalizer, plan *finalize.Plan, wanted finalize.WayAction, f finalizeFlags, contextName string, show finalizePrinter) error {
+	way := finalize.Way{Action: wanted, Kind: plan.Kind, Namespace: plan.Namespace, Name: plan.Name,
+		Refusal: "the evidence does not speak for it", Advice: plan.Advice}
+	for _, w := range show.ways {
+		if w.Action == wanted {
+			way = w
+		}
+	}
+	show.taken = wanted
+	if err := show.way(plan, &way); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	dryRun := f.dryRun == "server"
+	if way.CanTake() && !f.yes && !dryRun && !c.isReadOnly() {
+		if err := c.confirm(ctx, contextName, plan.Name); err != nil {
+			return err
+		}
+	}
+	outcome, err := finalizer.Take(ctx, way, dryRun, show.progress)
+	if printErr := show.wayOutcome(plan, &way, &outcome, err); printErr != nil {
 		return fmt.Errorf("printing: %w", printErr)
 	}
 	return finalizeExit(&outcome, err)
@@ -206,6 +261,8 @@ func finalizeExit(o *finalize.Outcome, err error) error {
 	switch o.State {
 	case finalize.Refused, finalize.Changed:
 		return exitError{ExitRefused, nil}
+	case finalize.NoEffect:
+		return exitError{ExitTimeout, nil}
 	case finalize.Reverted, finalize.Deleted:
 		return exitError{ExitError, nil}
 	}

@@ -1,14 +1,12 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/sanitize"
 )
 
 // finalizePrinter shows evidence and plan, then attempts, then the outcome.
@@ -16,15 +14,22 @@ import (
 type finalizePrinter struct {
 	out, messages io.Writer
 	output        string
+	// ways are the other ways out, and taken is the one that was asked for.
+	ways  []finalize.Way
+	taken finalize.WayAction
 }
 
 // finalizeDocument is what `finalize -o json` prints.
 type finalizeDocument struct {
-	APIVersion string       `json:"apiVersion"`
-	Kind       string       `json:"kind"`
-	Facts      []factJSON   `json:"facts"`
-	Plan       planJSON     `json:"plan"`
-	Outcome    *outcomeJSON `json:"outcome,omitempty"`
+	APIVersion string     `json:"apiVersion"`
+	Kind       string     `json:"kind"`
+	Facts      []factJSON `json:"facts"`
+	Plan       planJSON   `json:"plan"`
+	// Ways are other ways out, and Taken is the one that was asked for in place
+	// of the plan.
+	Ways    []wayJSON          `json:"ways,omitempty"`
+	Taken   finalize.WayAction `json:"taken,omitempty"`
+	Outcome *outcomeJSON       `json:"outcome,omitempty"`
 }
 
 type planJSON struct {
@@ -88,6 +93,7 @@ func (f *finalizePrinter) plan(p *finalize.Plan) error {
 		if p.Advice != "" {
 			l.add("what would help: %s", p.Advice)
 		}
+		l.ways(f.ways)
 		return l.err
 	}
 	l.add("\nso: %s", p.Why)
@@ -96,10 +102,7 @@ func (f *finalizePrinter) plan(p *finalize.Plan) error {
 	l.list("it will not", p.WillNot)
 	l.list("and then", p.Then)
 	l.add("\nequivalent command:")
-	if l.err == nil {
-		// Never shortened, so that what is copied is whole.
-		_, l.err = fmt.Fprintln(l.w, sanitize.Cut(p.Command, 16*len(p.Command)+1))
-	}
+	l.command("", p.Command)
 	return l.err
 }
 
@@ -139,6 +142,12 @@ func (f *finalizePrinter) outcome(shown *finalize.Plan, o *finalize.Outcome, err
 	} else if o.State == finalize.Changed && o.Plan.To != "" {
 		l.add("now possible: %s -> %s", dash(o.Plan.From), o.Plan.To)
 	}
+	l.records(o)
+	return l.err
+}
+
+// records are what an outcome leaves behind on this machine.
+func (l *lines) records(o *finalize.Outcome) {
 	for _, w := range o.Warnings {
 		l.add("warning: %s", w)
 	}
@@ -146,13 +155,12 @@ func (f *finalizePrinter) outcome(shown *finalize.Plan, o *finalize.Outcome, err
 		l.add("copy of it as it was: %s", o.Copy)
 		l.add("log: %s", o.Log)
 	}
-	return l.err
 }
 
 func (f *finalizePrinter) document(shown *finalize.Plan, o *finalize.Outcome, err error) error {
-	d := finalizeDocument{APIVersion: apiVersion, Kind: "Finalization", Facts: factsOf(shown.Facts()), Plan: planOf(shown),
+	d := finalizeDocument{APIVersion: apiVersion, Kind: "Finalization", Facts: factsOf(shown.Facts()), Plan: planOf(shown), Ways: waysOf(f.ways), Taken: f.taken,
 		Outcome: &outcomeJSON{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings}}
-	if o.State == finalize.Changed {
+	if o.State == finalize.Changed && f.taken == "" {
 		now := planOf(&o.Plan)
 		d.Outcome.NewPlan = &now
 	}

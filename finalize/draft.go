@@ -132,8 +132,7 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 	case r.Phase != "":
 		return refuse("It can be given up with --phase Failed.", "nothing has been done for it yet, so %s would not be true", r.Phase)
 	case j.Phase == phaseReadyToStart && o.live():
-		return refuse(fmt.Sprintf("Wake it: kubectl -n %s annotate %s %s veltui.io/woken=%s --overwrite. If that does not help, give it up with --phase Failed.",
-			quote(j.Namespace), resource(j.Kind), quote(j.Name), e.At.UTC().Format("20060102T150405Z")),
+		return refuse("Wake it (--wake) when it has been so for two minutes. If that does not help, give it up with --phase Failed.",
 			"it is ready to start and may only need to be looked at again: a restarted server forgets such backups")
 	case !o.live():
 		return refuse("Get the Velero server to run again, or give the job up with --phase Failed.",
@@ -232,8 +231,7 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 	case o.live() && waiting:
 		return refuse(cancelAdvice(e), "a Velero server runs and ends it by itself when its operations end or their time is over")
 	case o.live() && j.Kind == job.Backup:
-		return refuse(fmt.Sprintf("Make Velero look again: kubectl -n %s annotate %s %s veltui.io/woken=%s --overwrite. A restart of the server also goes on with finalizing.",
-			quote(j.Namespace), resource(j.Kind), quote(j.Name), e.At.UTC().Format("20060102T150405Z")),
+		return refuse("If it goes on for more than five minutes, wake it (--wake). A restart of the server also goes on with finalizing.",
 			"a Velero server runs and finalizes it; a phase written now would be overwritten")
 	case o.live():
 		return refuse("If an exec hook never ended (Velero issues 9744, 9749) a restart of the server helps: it goes on with finalizing.",
@@ -259,9 +257,7 @@ func cancelAdvice(e *Evidence) string {
 	if len(movers) == 0 {
 		return "Wait for its operations; Velero gives up on them at their time-out."
 	}
-	v := movers[0]
-	return fmt.Sprintf("Wait, or cancel what still moves: kubectl -n %s patch %ss.velero.io %s --type=merge -p '{\"spec\":{\"cancel\":true}}' (%s).",
-		quote(e.Job.Namespace), strings.ToLower(string(v.Kind)), quote(v.Name), count(len(movers), "volume", "volumes"))
+	return fmt.Sprintf("Wait for %s; what stands still can be cancelled (--cancel-volumes).", count(len(movers), "volume", "volumes"))
 }
 
 // guard holds a phase against what the API server allows.

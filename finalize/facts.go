@@ -88,7 +88,7 @@ func (l *ledger) storage() {
 			l.note(false, sourceStorage, a.LastModified, "%s is stored, but not known to be newer than the start", a.Target)
 		}
 	}
-	if len(e.Artifacts) == 0 {
+	if len(e.Artifacts) == 0 && !e.Job.Terminal() && e.Job.Stage != job.StageQueued {
 		l.note(false, sourceStorage, e.At, "whether its results are stored was not looked at")
 	}
 	if e.Counts != nil {

@@ -133,9 +133,9 @@ func kubectl(context, namespace string, args ...string) string {
 // quote makes one word of s for a POSIX shell.
 func quote(s string) string {
 	plain := func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:@%+,", r))
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:@%+,=", r))
 	}
-	if s != "" && !strings.ContainsFunc(s, plain) {
+	if s != "" && s[0] != '=' && !strings.ContainsFunc(s, plain) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

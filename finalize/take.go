@@ -41,7 +41,7 @@ type taking struct {
 // ended; NoEffect when Velero did not look at a woken job while it was
 // observed; Moving when volumes have not ended yet. For errors see Execute.
 func (f *Finalizer) Take(ctx context.Context, shown Way, dryRun bool, report func(Progress)) (Outcome, error) {
-	out := Outcome{State: Refused, Sent: NotSent, Way: shown, Phase: phaseOf(shown.evidence.Object), Message: shown.Refusal}
+	out := Outcome{State: Refused, Sent: NotSent, Way: shown, Phase: shown.Phase, Message: shown.Refusal}
 	switch {
 	case f.writer == nil:
 		out.Message = ErrReadOnly.Error()
@@ -92,8 +92,8 @@ func (t *taking) different(o *unstructured.Unstructured, now *Way) string {
 	switch by := o.GetAnnotations()[AnnotationWokenBy]; {
 	case o.GetUID() != t.way.UID:
 		return "it was deleted, and there is another one of that name"
-	case phaseOf(o) != phaseOf(seen):
-		return fmt.Sprintf("its phase went from %s to %s", phaseOf(seen), phaseOf(o))
+	case phaseOf(o) != t.way.Phase:
+		return fmt.Sprintf("its phase went from %s to %s", orNone(t.way.Phase), phaseOf(o))
 	case t.way.Action == Wake && by != "" && o.GetAnnotations()[AnnotationWokenAttempt] != seen.GetAnnotations()[AnnotationWokenAttempt]:
 		return fmt.Sprintf("%s woke it at %s", by, o.GetAnnotations()[AnnotationWokenAt])
 	case now.Refusal != "":
@@ -107,7 +107,7 @@ func (t *taking) different(o *unstructured.Unstructured, now *Way) string {
 func (t *taking) prepare(context.Context) error {
 	w := &t.way
 	t.record = Entry{Action: string(w.Action), Kind: string(w.Kind), Namespace: w.Namespace, Name: w.Name,
-		UID: string(w.UID), From: phaseOf(w.evidence.Object), To: phaseOf(w.evidence.Object), Reason: w.reason()}
+		UID: string(w.UID), From: w.Phase, To: w.Phase, Reason: w.reason()}
 	if err := t.begin(w.targets...); err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (t *taking) observe(ctx context.Context) error {
 
 // woken reports whether Velero went on with the job.
 func (t *taking) woken(ctx context.Context, over bool) error {
-	from := phaseOf(t.way.evidence.Object)
+	from := t.way.Phase
 	o, err := t.once(ctx, t.way.evidence.Object)
 	if apierrors.IsNotFound(err) {
 		return t.stop(Deleted, "the %s is gone", word(t.way.Kind))

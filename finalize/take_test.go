@@ -346,6 +346,18 @@ func TestRestartIsNeverTaken(t *testing.T) {
 	}
 }
 
+// A way that nobody found is refused, whatever it says of itself.
+func TestWayOfNobody(t *testing.T) {
+	in := install(t)
+	in.backup("b", velerov1.BackupPhaseReadyToStart)
+	f := in.finalizer()
+	for _, w := range []Way{{}, {Action: Wake, Kind: job.Backup, Namespace: in.namespace, Name: "b"}} {
+		if out, err := f.Take(t.Context(), w, false, nil); err != nil || out.State != Refused || out.Sent != NotSent || len(in.requests.writes) != 0 {
+			t.Errorf("%v, %+v", err, out)
+		}
+	}
+}
+
 // The answer to the first of two patches gets lost, but it has landed.
 func TestCancelAnswerLost(t *testing.T) {
 	in := install(t)

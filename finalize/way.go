@@ -32,6 +32,8 @@ type Way struct {
 	Namespace string
 	Name      string
 	UID       types.UID
+	// Phase is the job's phase as it was seen.
+	Phase string
 
 	// Title is what it does, in a few words.
 	Title string

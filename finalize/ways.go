@@ -30,7 +30,8 @@ const (
 func Ways(e Evidence, r Request) []Way {
 	var found []Way
 	for _, find := range []func(*Evidence, *Way) bool{wake, cancelVolumes, restart} {
-		w := Way{Kind: e.Job.Kind, Namespace: e.Job.Namespace, Name: e.Job.Name, UID: e.Job.UID, request: r, evidence: e}
+		w := Way{Kind: e.Job.Kind, Namespace: e.Job.Namespace, Name: e.Job.Name, UID: e.Job.UID, Phase: phaseOf(e.Object),
+			request: r, evidence: e}
 		if find(&e, &w) {
 			found = append(found, w)
 		}
