@@ -16,12 +16,14 @@ const module = "github.com/veltui/veltui"
 // import. Imports go one way; docs/architecture.md draws the picture.
 var mayImport = map[string][]string{
 	"":           {"cmd"},
-	"cmd":        {"ui", "watch", "finalize", "artifact", "collector", "indexcache", "job", "sanitize", "retry"},
-	"ui":         {"watch", "finalize", "artifact", "collector", "job", "assets"},
+	"cmd":        {"ui", "watch", "finalize", "artifact", "collector", "indexcache", "ratebook", "forecast", "job", "sanitize", "retry"},
+	"ui":         {"watch", "finalize", "artifact", "collector", "forecast", "job", "assets"},
 	"watch":      {"job", "sanitize"},
 	"finalize":   {"artifact", "retry", "job", "sanitize"},
 	"artifact":   {"job", "sanitize"},
 	"indexcache": {"collector"},
+	"ratebook":   {"forecast"},
+	"forecast":   nil,
 	"collector":  nil,
 	"job":        nil,
 	"retry":      nil,
@@ -35,6 +37,7 @@ var noClients = map[string][]string{
 	"ui":        {"k8s.io/client-go", "net/http", "sigs.k8s.io/controller-runtime"},
 	"job":       {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime/pkg/cache"},
 	"collector": {"k8s.io/client-go", "net/http", "os"},
+	"forecast":  {"k8s.io", "net/http", "os"},
 	"sanitize":  {"net/http", "os"},
 }
 

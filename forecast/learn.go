@@ -1,0 +1,192 @@
+package forecast
+
+import (
+	"math"
+	"time"
+)
+
+// cost is what an item of one resource costs, as far as is known.
+type cost struct {
+	class class
+	mixed bool // its items are not all of one resource
+	// base is what it is taken to cost before this restore, and trust how many
+	// seconds of evidence that counts for.
+	base, trust float64
+	learned     bool // base stems from earlier restores
+	// seen and items are the newest seconds and items of this restore;
+	// allSeen and allItems are all of them.
+	seen, items       float64
+	allSeen, allItems float64
+}
+
+const (
+	// Evidence of the prior and of what was learned, in seconds.
+	priorTrust, learnedTrust = 0.5, 2.0
+	// classTrust is what one class is taken to go as before.
+	classTrust = 1.5
+	// mostWeight is what one resource counts for at most in its class.
+	mostWeight = 2.0
+	// recent is how many seconds of a cost's own evidence are kept.
+	recent = 20.0
+)
+
+func newCost(prior float64, known Cost) *cost {
+	if known.Valid() {
+		// base is prior and learned, weighed.
+		trust := min(known.Seen, learnedTrust)
+		base := blend(known.Seen, known.Seen/known.Seconds, prior, priorTrust)
+		return &cost{base: base, trust: priorTrust + trust, learned: true}
+	}
+	return &cost{base: prior, trust: priorTrust}
+}
+
+// blend is the cost of an item if items took seconds, and before that one was
+// taken to cost base with the given trust in seconds.
+func blend(seconds, items, base, trust float64) float64 {
+	if items <= 0 || seconds <= 0 {
+		return base
+	}
+	before := trust / max(base, seconds/items)
+	return (seconds + before*base) / (items + before)
+}
+
+// seconds is what an item costs now.
+func (c *Course) seconds(k *cost) float64 {
+	return blend(k.seen, k.items, k.base*c.factor[k.class], k.trust)
+}
+
+// compare reckons for each class how much slower than taken it goes in this
+// restore, which counts for the resources to come.
+func (c *Course) compare() {
+	var ratio [classes]mean
+	c.seen = [classes]float64{}
+	for _, k := range c.resources {
+		if k.seen > 0 && k.items > 0 {
+			c.seen[k.class] += k.seen
+			if !k.mixed {
+				ratio[k.class].add(k.seen/k.items/k.base, k.seen)
+			}
+		}
+	}
+	for class := range c.factor {
+		c.factor[class] = ratio[class].factor(classTrust)
+	}
+}
+
+// mean is a geometric mean of ratios, in which none outweighs all the others:
+// one resource with a slow webhook says little about the rest of its class.
+type mean struct{ sum, weight float64 }
+
+func (m *mean) add(ratio, seconds float64) {
+	weight := min(seconds, mostWeight)
+	m.sum, m.weight = m.sum+weight*math.Log(ratio), m.weight+weight
+}
+
+// factor is the mean, the nearer to 1 the less is known.
+func (m mean) factor(trust float64) float64 { return math.Exp(m.sum / (m.weight + trust)) }
+
+// learn shares the time that parts took out among them: each gets what it was
+// reckoned to take, and the less is known of it the more of the difference.
+func (c *Course) learn(parts []part, took float64) {
+	var reckoned, doubt float64
+	doubts := make([]float64, len(parts))
+	for i, p := range parts {
+		reckoned += p.seconds
+		doubts[i] = p.seconds / (p.cost.trust + p.cost.seen)
+		doubt += doubts[i]
+	}
+	if reckoned <= 0 {
+		return
+	}
+	// A pause is no cost of an item. What was reckoned far too low comes near
+	// with the next ones.
+	whole := took
+	took = min(took, max(longPause, 4*reckoned))
+	for i := range parts {
+		p := &parts[i]
+		p.took = max(p.seconds+(took-reckoned)*doubts[i]/doubt, p.seconds/10)
+		k := p.cost
+		if k == c.throttle && p.took > beyond*p.seconds {
+			// The limit is the same for all; it is this resource that is slow.
+			k = p.own
+		}
+		k.seen, k.items = k.seen+p.took, k.items+p.items
+		if took == whole {
+			k.allSeen, k.allItems = k.allSeen+p.took, k.allItems+p.items
+		}
+		if k.seen > recent {
+			k.items *= recent / k.seen
+			k.seen = recent
+		}
+	}
+	c.whole += took
+	c.compare()
+}
+
+// Learned is what this restore tells about the cluster.
+func (c *Course) Learned() Rates {
+	r := Rates{Resources: map[string]Cost{}, Throttle: c.throttle.learnt()}
+	for i, k := range c.resources {
+		if l := k.learnt(); l.Valid() {
+			r.Resources[c.names[i]] = l
+		}
+	}
+	return r
+}
+
+func (k *cost) learnt() Cost {
+	if k.allItems < 1 || k.allSeen <= 0 {
+		return Cost{}
+	}
+	return Cost{Seconds: k.allSeen / k.allItems, Seen: k.allSeen}
+}
+
+// Left is the time that the items left take from a moment on, which is that of
+// the last observation or later. ok is false while too much of it would be a
+// guess, and where the steps cannot be right: then more was restored than they
+// have.
+func (c *Course) Left(at time.Time) (left time.Duration, ok bool) {
+	if !c.begun || c.last.done >= c.total {
+		return 0, false
+	}
+	parts := c.walk(c.anchor.done, c.last.done-c.anchor.done, c.anchor.credit)
+	for i := range parts {
+		parts[i].took = parts[i].seconds
+	}
+	credit := c.creditAfter(parts, c.anchor.credit)
+	var seconds, guessed float64
+	for _, p := range c.walk(c.last.done, c.total-c.last.done, credit) {
+		seconds += p.seconds
+		if !c.founded(p.cost) {
+			guessed += p.seconds
+		}
+	}
+	if c.whole < begun && !c.throttle.learned || guessed > mostGuessed*seconds {
+		return 0, false
+	}
+	left = time.Duration(seconds * float64(time.Second))
+	return max(left-max(at.Sub(c.last.at), 0), 0), true
+}
+
+// Exceeded reports whether more items were restored than the steps have.
+func (c *Course) Exceeded() bool { return c.begun && c.last.done > c.total }
+
+// founded reports whether a cost stands on more than what is known of Velero in
+// general: on itself, or on others of its class in this restore.
+func (c *Course) founded(k *cost) bool {
+	return k.learned || k.seen >= enough || k != c.throttle && c.seen[k.class] >= enough
+}
+
+// mostGuessed is the share of the time left that may stand on nothing but what
+// is known of Velero in general.
+const mostGuessed = 0.5
+
+// enough are the seconds of a cost that must have been seen, and begun those of
+// the whole restore where nothing was learned before.
+const enough, begun = 1.0, 2.0
+
+// beyond is how much more than the limit items may take that wait for it.
+const beyond = 1.25
+
+// longPause is what a pause lasts, in seconds, that is no part of an item.
+const longPause = 5.0
