@@ -36,8 +36,8 @@ func choices(e finalize.Evidence, contextName string) []choice {
 			}
 		}
 	}
-	for i := range ways { // the roughest comes last
-		if ways[i].Action == finalize.Restart {
+	for i := range ways { // the roughest comes last, and only where nothing better is
+		if ways[i].Action == finalize.Restart && own.Action == finalize.Refuse {
 			found = append(found, choice{way: &ways[i]})
 		}
 	}

@@ -253,10 +253,10 @@ func (d *dashboard) tabsLine(c canvas, dg *digest) string {
 	case dg != nil:
 		note = c.trouble(dg.snap)
 	}
-	if note == "" && len(d.marked) > 0 {
+	if lipgloss.Width(note) == 0 && len(d.marked) > 0 {
 		note = c.theme.accent.Render(fmt.Sprintf("%d marked", len(d.marked)))
 	}
-	if note == "" && d.order > 0 {
+	if lipgloss.Width(note) == 0 && d.order > 0 {
 		note = c.theme.dim.Render("sorted by " + orders[d.order].name)
 	}
 	tabs := d.tabs(c, true, true)

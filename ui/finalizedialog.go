@@ -332,6 +332,8 @@ func (d *finalizeDialog) onward() string {
 		return "next job"
 	case d.stage == stageEnded && len(d.targets) > 1:
 		return "summary"
+	case d.stage == stageUnseen:
+		return "look again"
 	}
 	return "close"
 }
@@ -418,7 +420,7 @@ func (d *finalizeDialog) leave(atOnce bool) tea.Cmd {
 	if d.leaving && atOnce {
 		return tea.Quit
 	}
-	if d.asked || atOnce || d.run.dryRun {
+	if d.asked || d.stopping || atOnce || d.run.dryRun {
 		d.leaving = true
 		d.stopRun()
 		return nil
@@ -476,7 +478,7 @@ func (d *finalizeDialog) place() place {
 		return onField
 	case stageRunning:
 		return onRun
-	case stageEnded, stageSummary:
+	case stageUnseen, stageEnded, stageSummary:
 		return onOutcome
 	case stageLooking:
 		return onLooking

@@ -35,9 +35,12 @@ func (c canvas) choiceLines(choices []choice, chosen int, age time.Duration) []s
 		word = ""
 	}
 	lines = append(lines, c.choicesList(choices, chosen)...)
-	lines = append(lines, c.evidenceLines(title, now.facts(), age)...)
-	lines = append(lines, c.listLines("It will", will)...)
-	lines = append(lines, c.listLines("It will not", willNot)...)
+	effects := append(c.listLines("It will", will), c.listLines("It will not", willNot)...)
+	evidence := c.evidenceLines(title, now.facts(), age)
+	if now.way != nil { // what a restart fails matters more than what was found
+		effects, evidence = evidence, effects
+	}
+	lines = append(append(lines, evidence...), effects...)
 	return append(lines, c.commandLines(now.commands())...)
 }
 
@@ -284,7 +287,7 @@ func remainsToDo(o *finalize.Outcome, err error) string {
 	case finalize.Landed:
 		return "Look at its phase in a minute or two: whether it holds was not observed to the end."
 	case finalize.Doubtful:
-		return "Look at it: if it has an annotation veltui.io/...-attempt that is as the log says, the patch was carried out. If not, f tries again."
+		return "Press f again: it looks afresh. If the job's annotations name the attempt that is in the log, the patch was carried out."
 	}
 	if err != nil {
 		return "f tries again; nothing is half done."

@@ -182,15 +182,20 @@ func (c canvas) runLines(r *run, s runState, now time.Time) []string {
 	if r.dryRun {
 		what = "dry run: " + what
 	}
-	lines := c.para(c.theme.strong, what, 3)
-	lines = append(lines, "")
+	var lines []string
+	roomy := c.width >= 50
+	if roomy {
+		lines = append(c.para(c.theme.strong, what, 3), "")
+	}
 	for _, known := range runSteps {
 		if r.dryRun && known.step != finalize.StepLook && known.step != finalize.StepDryRun {
 			continue
 		}
 		lines = append(lines, c.stepLines(known.what, r, s, known.step, now)...)
 	}
-	lines = append(lines, "")
+	if roomy {
+		lines = append(lines, "")
+	}
 	if left, known := s.left(now); known {
 		if _, observes := s.of(finalize.StepObserve); !observes {
 			lines = append(lines, c.para(c.theme.text, Duration(left)+" left of the deadline.", 2)...)

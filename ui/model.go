@@ -371,8 +371,12 @@ func (m *Model) whyNot(b binding) string {
 		return ""
 	case b.action == actNext && len(d.targets) < 2:
 		return "no other job is marked"
-	case b.action == actNext && d.stage == stageEnded && !d.replanned():
-		return "enter goes there"
+	case b.action == actLook && d.stage == stageSummary:
+		return "all that was to be looked at has been"
+	case b.action == actNext && (d.stage == stageSummary || d.stage == stageEnded && !d.replanned()):
+		return "enter goes on"
+	case b.action == actBack && d.stage == stageRunning && d.stopping:
+		return "it is being stopped"
 	case d.stage == stagePlan && b.places == onPlan:
 		return d.whyNot(b.action)
 	case b.action == actConfirm && b.places == onField && (m.width < minWidth || m.height < minHeight):
