@@ -173,7 +173,7 @@ func withEvidence(verdict, evidence []job.Fact) []job.Fact {
 	deeper := func(f job.Fact) bool { return f.Source == "storage" || f.Source == "schema" }
 	merged := slices.DeleteFunc(slices.Clone(verdict), func(f job.Fact) bool { return !f.Holds && deeper(f) })
 	for _, f := range evidence {
-		if deeper(f) || f.Source == "rbac" {
+		if deeper(f) || f.Source == "rbac" || f.Source == "namespaces" {
 			merged = append(merged, f)
 		}
 	}

@@ -34,8 +34,16 @@ type Evidence struct {
 	// Volumes is No with VolumesWhy if not all volumes could be listed.
 	Volumes    Answer
 	VolumesWhy string
-	// Location is the backup's storage location, nil if it could not be read.
-	Location *job.Location
+	// Location is the backup's storage location, nil with LocationWhy if it
+	// could not be read.
+	Location    *job.Location
+	LocationWhy string
+	// Namespaces says for a restore whether the cluster's namespaces could be
+	// listed; Terminating are those that it may restore into and that are
+	// being deleted: Velero waits up to 10 minutes for each item in them.
+	Namespaces    Answer
+	NamespacesWhy string
+	Terminating   []string
 
 	// MayPatch is the API server's answer to whether we may.
 	MayPatch    Answer

@@ -11,11 +11,12 @@ import (
 
 // Sources of facts.
 const (
-	sourceAPI     = "api"
-	sourcePod     = "pod"
-	sourceSchema  = "schema"
-	sourceStorage = "storage"
-	sourceRBAC    = "rbac"
+	sourceAPI        = "api"
+	sourceNamespaces = "namespaces"
+	sourcePod        = "pod"
+	sourceSchema     = "schema"
+	sourceStorage    = "storage"
+	sourceRBAC       = "rbac"
 )
 
 // Facts are the evidence in words, each with its source and when it was so.
@@ -24,9 +25,10 @@ func (p *Plan) Facts() []job.Fact {
 	l := ledger{e: &p.evidence}
 	l.progress()
 	l.volumes()
+	l.namespaces()
 	l.storage()
 	l.server()
-	l.api(p.To)
+	l.api()
 	return l.facts
 }
 
@@ -71,6 +73,22 @@ func (l *ledger) volumes() {
 	}
 	if loc := e.Location; loc != nil {
 		l.note(loc.Phase == "Available", sourceAPI, loc.LastValidated, "storage location %s is %s%s", loc.Name, loc.Phase, because(loc.Message))
+	} else if e.LocationWhy != "" {
+		l.note(false, sourceAPI, e.At, "whether the storage location is available could not be found out%s", because(e.LocationWhy))
+	}
+}
+
+func (l *ledger) namespaces() {
+	e := l.e
+	switch {
+	case e.Job.Kind != job.Restore || e.Job.Terminal():
+	case e.Namespaces != Yes:
+		l.note(false, sourceNamespaces, e.At, "whether it restores into a namespace that is being deleted could not be found out%s", because(e.NamespacesWhy))
+	case len(e.Terminating) > 0:
+		l.note(false, sourceNamespaces, e.At, "%s: Velero waits up to 10 minutes for each item in there (Velero issues 5697, 8234)",
+			count(len(e.Terminating), "namespace that it restores into is being deleted", "namespaces that it restores into are being deleted")+" ("+some(e.Terminating, 5)+")")
+	default:
+		l.note(true, sourceNamespaces, e.At, "no namespace that it restores into is being deleted")
 	}
 }
 
@@ -117,12 +135,12 @@ func (l *ledger) server() {
 	if e.owner() == ownerAlive && slices.ContainsFunc(e.Server.Running, func(c Container) bool { return c.StartedAt.After(e.began()) }) {
 		l.note(false, sourceAPI, e.VeleroWrote, "Velero changed the job after that")
 	}
-	if e.Server.LastTermination != "" {
-		l.note(true, sourcePod, e.Server.LastTerminationAt, "the server before it ended with %s", e.Server.LastTermination)
+	if s := e.Server; s.LastTermination != "" {
+		l.note(true, sourcePod, s.LastTerminationAt, "the server was started again %s; it last ended with %s", count(s.Restarts, "time", "times"), s.LastTermination)
 	}
 }
 
-func (l *ledger) api(to string) {
+func (l *ledger) api() {
 	e := l.e
 	switch {
 	case e.MayPatch == Yes:
@@ -135,9 +153,22 @@ func (l *ledger) api(to string) {
 	switch {
 	case e.Phases == nil:
 		l.note(false, sourceSchema, e.At, "which phases the CRD allows could not be read%s; the dry run tells", because(e.PhasesWhy))
-	case to != "":
-		l.note(slices.Contains(e.Phases, to), sourceSchema, e.At, "the CRD allows the phases %s", strings.Join(e.Phases, ", "))
+	default:
+		l.schema()
 	}
+}
+
+// schema names the phases still to come that the CRD does not allow. A Velero
+// that is older too does not use them, so that only the plan can tell whether
+// it matters.
+func (l *ledger) schema() {
+	e := l.e
+	missing := slices.DeleteFunc(slices.Clone(onward), func(phase string) bool { return slices.Contains(e.Phases, phase) })
+	if len(missing) == 0 {
+		l.note(true, sourceSchema, e.At, "the CRD allows all phases that may follow")
+		return
+	}
+	l.note(false, sourceSchema, e.At, "the CRD does not allow %s: if the server is newer than it, its last patch was refused (Velero issue 6170)", strings.Join(missing, ", "))
 }
 
 func as(by string) string {

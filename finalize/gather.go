@@ -11,6 +11,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,6 +43,8 @@ type gathering struct {
 	resources resourceLister
 	namespace string
 	e         *Evidence
+	// backup is a restore's backup, nil if it could not be read.
+	backup *velerov1.Backup
 }
 
 // gatherDeadline is how long Gather puts up with an API server that is busy or
@@ -65,7 +68,7 @@ func (f *Finalizer) Gather(ctx context.Context, kind job.Kind, name string) (e E
 func (f *Finalizer) gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
 	var e Evidence
 	c, resources := f.access.get()
-	g := gathering{ctx, c, resources, f.o.Namespace, &e}
+	g := gathering{ctx: ctx, client: c, resources: resources, namespace: f.o.Namespace, e: &e}
 	if err := g.object(kind, name); err != nil {
 		return e, err
 	}
@@ -83,7 +86,7 @@ func (f *Finalizer) gather(ctx context.Context, kind job.Kind, name string) (Evi
 	in.Restore, _ = typed.(*velerov1.Restore)
 	e.Job = job.Next(nil, in)
 	e.VeleroWrote = latestBy(e.Object.GetManagedFields(), "velero")
-	for _, ask := range []func() error{g.server, g.location, g.permissions, g.phases, g.subresource, g.others, g.identity} {
+	for _, ask := range []func() error{g.server, g.location, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
 		if err := ask(); err != nil {
 			return e, err
 		}
@@ -150,9 +153,11 @@ func (g *gathering) location() error {
 		var b velerov1.Backup
 		why, err := open("reading the backup", g.client.Get(g.ctx, client.ObjectKey{Namespace: g.namespace, Name: g.e.Job.BackupName}, &b))
 		if err != nil || why != "" {
+			g.e.LocationWhy = why
 			return err
 		}
-		name = b.Spec.StorageLocation
+		sanitize.Object(&b)
+		g.backup, name = &b, b.Spec.StorageLocation
 	}
 	if name == "" {
 		return nil
@@ -160,12 +165,36 @@ func (g *gathering) location() error {
 	var l velerov1.BackupStorageLocation
 	why, err := open("reading the storage location", g.client.Get(g.ctx, client.ObjectKey{Namespace: g.namespace, Name: name}, &l))
 	if err != nil || why != "" {
+		g.e.LocationWhy = why
 		return err
 	}
 	sanitize.Object(&l)
 	g.e.Location = &job.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
 	if l.Status.LastValidationTime != nil {
 		g.e.Location.LastValidated = l.Status.LastValidationTime.Time
+	}
+	return nil
+}
+
+// targets looks for namespaces that are being deleted among those that a
+// restore restores into (Velero issues 5697, 7516 and 8234).
+func (g *gathering) targets() error {
+	restore, ok := g.e.Job.Object.(*velerov1.Restore)
+	if !ok || g.e.Job.Terminal() {
+		return nil
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	why, err := open("listing namespaces", g.client.List(g.ctx, list))
+	if err != nil || why != "" {
+		g.e.NamespacesWhy = why
+		return err
+	}
+	g.e.Namespaces = Yes
+	for i := range list.Items {
+		if n := &list.Items[i]; n.DeletionTimestamp != nil && job.RestoresInto(restore, g.backup, n.Name) {
+			g.e.Terminating = append(g.e.Terminating, n.Name)
+		}
 	}
 	return nil
 }

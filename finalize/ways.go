@@ -17,6 +17,9 @@ const (
 	wakeStart = 2 * time.Minute
 	// wakeFinalizer: finalizing takes seconds as a rule, but needs the store.
 	wakeFinalizer = 5 * time.Minute
+	// terminatingWait is how long Velero waits for one item of a namespace that
+	// is being deleted (--terminating-resource-timeout, 10 minutes), and a margin.
+	terminatingWait = 15 * time.Minute
 	// leftBehind is how long a volume may go on after its job has ended.
 	leftBehind = 2 * time.Minute
 )
@@ -237,8 +240,11 @@ func restart(e *Evidence, w *Way) bool {
 	case j.Deleting || e.quiet() < wakeFinalizer || !e.owner().live() || e.owner() == ownerRestarting:
 		return false
 	case j.Phase == phaseInProgress && e.owner() == ownerAlive:
-		if e.quiet() < patchWindow(j.Object) {
+		if e.quiet() < patchWindow(j.Object) || len(e.Terminating) > 0 && e.quiet() < terminatingWait {
 			return false
+		}
+		if len(e.Terminating) > 0 {
+			w.WillNot = append(w.WillNot, "end the deletion of "+some(e.Terminating, 5)+", which a restore into it waits for")
 		}
 		w.Why = fmt.Sprintf("a server that may work on it runs, but nothing has changed for %s", words(e.quiet()))
 		w.Then = append(w.Then, "Velero marks it Failed at its start")

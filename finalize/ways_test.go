@@ -78,6 +78,8 @@ func TestWays(t *testing.T) {
 		{"quiet on a live server", r, "InProgress", []change{alive}, "!restart", "nothing has changed for 50m"},
 		{"still moving", r, "InProgress", []change{alive, lookedAt(14 * time.Minute)}, "", ""},
 		{"Velero may still be writing", b, "InProgress", []change{alive, resourceTimeoutOf("2h"), lookedAt(20 * time.Minute)}, "", ""},
+		{"it may wait for a namespace", r, "InProgress", []change{alive, lookedAt(22 * time.Minute), func(e *Evidence) { e.Terminating = []string{"shop"} }}, "", ""},
+		{"too long for that", r, "InProgress", []change{alive, func(e *Evidence) { e.Terminating = []string{"shop"} }}, "!restart", ""},
 		{"orphaned: finalize it", b, "InProgress", []change{restarted}, "", ""},
 		{"no server", b, "InProgress", []change{down}, "", ""},
 		{"pods hidden", b, "InProgress", []change{hidden}, "", ""},
