@@ -23,17 +23,42 @@ type estimated struct {
 	Resources []struct {
 		Resource string `json:"resource"`
 		Items    int    `json:"items"`
+		// Namespaces are those of the target.
+		Namespaces map[string]int `json:"namespaces"`
 	} `json:"resources"`
 	Assumptions []string `json:"assumptions"`
 	Partial     bool     `json:"partial"`
 }
 
-// estimate asks veltui what a restore would restore. veltui gets the backup's
-// tarball out of the S3 server through a DownloadRequest.
-func estimate(t *testing.T, spec velerov1.RestoreSpec) estimated {
-	t.Helper()
+// estimate runs `veltui estimate`. veltui gets the backup's tarball out of the
+// S3 server through a DownloadRequest.
+func estimate(t *testing.T, args ...string) (e estimated, err error) {
 	path, err := veltui()
-	must(t, err)
+	if err != nil {
+		return e, err
+	}
+	cmd := exec.CommandContext(patient(t), path, append([]string{"estimate", "-o", "json", "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace}, args...)...)
+	cmd.Env = veltuiTells.cmd.Env
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return e, fmt.Errorf("veltui estimate %q: %w: %s", args, err, exit.Stderr)
+	}
+	if err != nil {
+		return e, err
+	}
+	if err := json.Unmarshal(out, &e); err != nil {
+		return e, fmt.Errorf("veltui estimate %q: %w", args, err)
+	}
+	if e.Kind != "Estimate" || e.Partial {
+		return e, fmt.Errorf("veltui estimate %q printed %s", args, out)
+	}
+	return e, nil
+}
+
+// estimateSpec asks veltui what a restore in a file would restore.
+func estimateSpec(t *testing.T, spec velerov1.RestoreSpec) (estimated, error) {
+	t.Helper()
 	data, err := json.Marshal(&velerov1.Restore{
 		TypeMeta:   metav1.TypeMeta{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Restore"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "planned"},
@@ -42,20 +67,7 @@ func estimate(t *testing.T, spec velerov1.RestoreSpec) estimated {
 	must(t, err)
 	file := filepath.Join(t.TempDir(), "restore.json")
 	must(t, os.WriteFile(file, data, 0o600))
-	cmd := exec.CommandContext(patient(t), path, "estimate", "-f", file, "-o", "json", "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)
-	cmd.Env = veltuiTells.cmd.Env
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		err = fmt.Errorf("veltui estimate: %w: %s", err, exit.Stderr)
-	}
-	must(t, err)
-	var e estimated
-	must(t, json.Unmarshal(out, &e))
-	if e.Kind != "Estimate" || e.Partial {
-		t.Errorf("veltui estimate printed %s", out)
-	}
-	return e
+	return estimate(t, "-f", file)
 }
 
 // wantEstimate checks an estimate against what Velero ended with.

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
@@ -49,7 +50,8 @@ func TestRestores(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			fullBackup(t)
 			tt.spec.BackupName = full
-			guess := estimate(t, tt.spec)
+			guess, err := estimateSpec(t, tt.spec)
+			must(t, err)
 			h := restore(t, tt.name, tt.spec, nil)
 			wantEnd(t, h, "Completed")
 			wantTold(t, h)
@@ -103,15 +105,35 @@ func TestRestoreAgainstQuota(t *testing.T) {
 	}
 }
 
+// TestFailedValidation makes jobs that Velero refuses. What veltui is asked to
+// estimate of such a restore it must refuse too.
 func TestFailedValidation(t *testing.T) {
 	fullBackup(t)
 	both := []string{"shop"}
-	t.Run("restore", func(t *testing.T) {
-		h := restore(t, "invalid", velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: both, ExcludedNamespaces: both}, nil)
-		wantEnd(t, h, "FailedValidation")
-		wantTold(t, h)
-		wantPhases(t, h, []string{"", "FailedValidation"})
-	})
+	web := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	for _, tt := range []struct {
+		name string
+		spec velerov1.RestoreSpec
+	}{
+		{"invalid", velerov1.RestoreSpec{IncludedNamespaces: both, ExcludedNamespaces: both}},
+		{"invalid-nodes", velerov1.RestoreSpec{IncludedResources: []string{"configmaps", "nodes"}}},
+		{"invalid-resources", velerov1.RestoreSpec{IncludedResources: []string{"pods"}, ExcludedResources: []string{"pods"}}},
+		{"invalid-stars", velerov1.RestoreSpec{IncludedResources: []string{"*", "pods"}}},
+		{"invalid-exclude", velerov1.RestoreSpec{ExcludedNamespaces: []string{"*"}}},
+		{"invalid-selectors", velerov1.RestoreSpec{LabelSelector: web, OrLabelSelectors: []*metav1.LabelSelector{web}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.spec.BackupName = full
+			_, err := estimateSpec(t, tt.spec)
+			if err == nil || !strings.Contains(err.Error(), "would be refused by Velero") {
+				t.Errorf("veltui estimate said %v, want that Velero would refuse it", err)
+			}
+			h := restore(t, tt.name, tt.spec, nil)
+			wantEnd(t, h, "FailedValidation")
+			wantTold(t, h)
+			wantPhases(t, h, []string{"", "FailedValidation"})
+		})
+	}
 	t.Run("backup", func(t *testing.T) {
 		h := backup(t, "invalid", velerov1.BackupSpec{IncludedNamespaces: both, ExcludedNamespaces: both}, nil)
 		wantEnd(t, h, "FailedValidation")

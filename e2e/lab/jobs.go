@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -71,5 +72,16 @@ func (l *Lab) AwaitLocation(ctx context.Context, phase velerov1.BackupStorageLoc
 		var location velerov1.BackupStorageLocation
 		err := l.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: Location}, &location)
 		return location.Status.Phase == phase, err
+	})
+}
+
+// Remove deletes an object and waits until it is gone.
+func (l *Lab) Remove(ctx context.Context, object client.Object) error {
+	if err := l.Client.Delete(ctx, object); err != nil {
+		return fmt.Errorf("removing %s: %w", object.GetName(), err)
+	}
+	return poll(ctx, object.GetName()+" to go", func() (bool, error) {
+		err := l.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,13 +107,4 @@ func (s *process) signal(sig syscall.Signal) error {
 		return fmt.Errorf("sending %s to %s: %w", sig, s.name, err)
 	}
 	return nil
-}
-
-// freeAddress returns a loopback address whose port was free a moment ago.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("looking for a free port: %w", err)
-	}
-	return l.Addr().String(), l.Close()
 }

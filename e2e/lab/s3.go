@@ -3,11 +3,15 @@ package lab
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/veltui/veltui/testbed"
 )
 
 const (
@@ -26,10 +30,11 @@ type objectStore struct {
 }
 
 func (l *Lab) startS3(ctx context.Context) error {
-	address, err := freeAddress()
+	port, err := testbed.FreePort()
 	if err != nil {
 		return err
 	}
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	l.s3 = &objectStore{
 		address: address,
 		dir:     l.Dir(),
@@ -76,9 +81,12 @@ func (l *Lab) ResumeS3() error { return l.s3.process.signal(syscall.SIGCONT) }
 // S3URL is where the S3 server answers.
 func (l *Lab) S3URL() string { return "http://" + l.s3.address }
 
+// StoredPath is the file in which the S3 server keeps an object.
+func (l *Lab) StoredPath(key string) string { return l.path(filepath.Join("s3", bucket, key)) }
+
 // StoredExists reports whether the bucket holds an object.
 func (l *Lab) StoredExists(key string) bool {
-	_, err := os.Stat(l.path(filepath.Join("s3", bucket, key)))
+	_, err := os.Stat(l.StoredPath(key))
 	return err == nil
 }
 

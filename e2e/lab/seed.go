@@ -41,7 +41,7 @@ func (l *Lab) seed(ctx context.Context, set seed.Set) error {
 	if err := inParallel(set.Ended, func(object client.Object) error { return l.createEnded(ctx, object) }); err != nil {
 		return err
 	}
-	return poll(ctx, "the controllers to settle", func() (bool, error) { return l.settled(ctx) })
+	return poll(ctx, "the controllers to settle", func() (bool, error) { return l.settled(ctx, set) })
 }
 
 // createEnded creates a pod or job and then writes the status that it has.
@@ -64,10 +64,14 @@ func (l *Lab) createEnded(ctx context.Context, object client.Object) error {
 	return l.Client.Status().Update(ctx, object)
 }
 
-// settled reports whether every claim is bound, every deployment of the seed
-// has its pods, and every namespace its default account.
-func (l *Lab) settled(ctx context.Context) (bool, error) {
-	for _, namespace := range seed.Namespaces() {
+// settled reports whether every claim that names its volume is bound, every
+// deployment has its pods, and every namespace of the set its default account.
+func (l *Lab) settled(ctx context.Context, set seed.Set) (bool, error) {
+	for _, object := range set.Bases {
+		if _, ok := object.(*corev1.Namespace); !ok {
+			continue
+		}
+		namespace := object.GetName()
 		in := client.InNamespace(namespace)
 		var claims corev1.PersistentVolumeClaimList
 		var deployments appsv1.DeploymentList
@@ -84,7 +88,7 @@ func (l *Lab) settled(ctx context.Context) (bool, error) {
 			return false, nil
 		}
 		for _, c := range claims.Items {
-			if c.Status.Phase != corev1.ClaimBound {
+			if c.Spec.VolumeName != "" && c.Status.Phase != corev1.ClaimBound {
 				return false, nil
 			}
 		}

@@ -16,7 +16,10 @@ import (
 // group is the API group of the custom resources.
 const group = "lab.veltui.io"
 
-const storageClass = "lab-standard"
+const (
+	storageClass  = "lab-standard"
+	priorityClass = "lab-high"
+)
 
 // cluster makes what belongs to no namespace.
 func (m *maker) cluster() {
@@ -31,7 +34,7 @@ func (m *maker) cluster() {
 	binding := storagev1.VolumeBindingImmediate
 	m.base(
 		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: storageClass}, Provisioner: "lab.veltui.io/none", VolumeBindingMode: &binding},
-		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "lab-high"}, Value: 1000},
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: priorityClass}, Value: 1000},
 	)
 	for i := range 6 {
 		name := fmt.Sprintf("lab-role-%d", i)

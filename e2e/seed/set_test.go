@@ -8,7 +8,7 @@ import (
 )
 
 func TestNewIsTheSameForTheSameSeed(t *testing.T) {
-	if !reflect.DeepEqual(New(1), New(1)) {
+	if !reflect.DeepEqual(New(1), New(1)) || !reflect.DeepEqual(Rules(), Rules()) {
 		t.Error("two sets of one seed differ")
 	}
 	if reflect.DeepEqual(New(1), New(2)) {
@@ -22,7 +22,7 @@ func TestNewRepeatsNoName(t *testing.T) {
 		gvk  string
 		name client.ObjectKey
 	}
-	set := New(1)
+	set := Join(New(1), Rules())
 	seen := map[key]bool{}
 	count := 0
 	for _, list := range [][]client.Object{set.Definitions, set.Bases, set.Objects, set.Ended} {

@@ -68,6 +68,10 @@ func (m *maker) endedJob(ns string, i int) {
 	})
 }
 
+var oneGibibyte = corev1.VolumeResourceRequirements{
+	Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+}
+
 // pod is a pod of its own; every third has succeeded or failed.
 func (m *maker) pod(ns string, i int) {
 	pod := &corev1.Pod{ObjectMeta: m.named(ns, "pod", i), Spec: podSpec()}
