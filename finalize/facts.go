@@ -28,7 +28,7 @@ func (p *Plan) Facts() []job.Fact {
 	l.namespaces()
 	l.storage()
 	l.server()
-	l.api()
+	l.api(p.To)
 	return l.facts
 }
 
@@ -82,6 +82,7 @@ func (l *ledger) namespaces() {
 	e := l.e
 	switch {
 	case e.Job.Kind != job.Restore || e.Job.Terminal():
+	case e.Namespaces != Yes && proof(e).refusal == "": // all is restored, so that it waits for none
 	case e.Namespaces != Yes:
 		l.note(false, sourceNamespaces, e.At, "whether it restores into a namespace that is being deleted could not be found out%s", because(e.NamespacesWhy))
 	case len(e.Terminating) > 0:
@@ -140,7 +141,7 @@ func (l *ledger) server() {
 	}
 }
 
-func (l *ledger) api() {
+func (l *ledger) api(to string) {
 	e := l.e
 	switch {
 	case e.MayPatch == Yes:
@@ -153,14 +154,15 @@ func (l *ledger) api() {
 	switch {
 	case e.Phases == nil:
 		l.note(false, sourceSchema, e.At, "which phases the CRD allows could not be read%s; the dry run tells", because(e.PhasesWhy))
+	case slices.Contains(e.Phases, to):
+		l.note(true, sourceSchema, e.At, "the CRD allows %s", to)
 	default:
 		l.schema()
 	}
 }
 
 // schema names the phases still to come that the CRD does not allow. A Velero
-// that is older too does not use them, so that only the plan can tell whether
-// it matters.
+// that is older too does not use them.
 func (l *ledger) schema() {
 	e := l.e
 	missing := slices.DeleteFunc(slices.Clone(onward), func(phase string) bool { return slices.Contains(e.Phases, phase) })
