@@ -107,15 +107,11 @@ func TestExplain(t *testing.T) {
 func TestExplainSaysTheWayOut(t *testing.T) {
 	b := control(t)
 	b.create(t, restore("waits", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseNew}))
-	cfg, err := b.User("reader")
+	cfg, err := b.UserWith(t.Context(), "reader", "velero", rbacv1.PolicyRule{
+		APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "reader"},
-		Rules: []rbacv1.PolicyRule{{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}}}})
-	b.create(t, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "reader"},
-		RoleRef:  rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "reader"},
-		Subjects: []rbacv1.Subject{{APIGroup: "rbac.authorization.k8s.io", Kind: "User", Name: "reader"}}})
 	kubeconfig, err := b.KubeconfigFor(cfg, "reader")
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,9 @@ func install(t *testing.T) *installation {
 		t.Fatal(err)
 	}
 	in := &installation{plane, k8s, t, fmt.Sprintf("velero-%d", namespaces.Add(1)), &requests{}}
-	in.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.namespace}})
+	if err := in.Namespace(t.Context(), in.namespace); err != nil {
+		t.Fatal(err)
+	}
 	return in
 }
 
@@ -161,15 +163,10 @@ func (in *installation) read(kind job.Kind, name string) *unstructured.Unstructu
 // user has the given rights in the namespace.
 func (in *installation) user(name string, rules ...rbacv1.PolicyRule) *rest.Config {
 	in.t.Helper()
-	cfg, err := in.User(name)
+	cfg, err := in.UserWith(in.t.Context(), name, in.namespace, rules...)
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	in.create(
-		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name}, Rules: rules},
-		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name},
-			RoleRef:  rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: name},
-			Subjects: []rbacv1.Subject{{APIGroup: "rbac.authorization.k8s.io", Kind: "User", Name: name}}})
 	return cfg
 }
 
@@ -244,6 +241,7 @@ func (in *installation) plan(f *Finalizer, kind job.Kind, name string, r Request
 type requests struct {
 	mu     sync.Mutex
 	writes []string // method and path of what changes the cluster
+	landed int      // patches that were answered with OK
 	// meddle may answer in place of the server; nil, nil passes it on.
 	meddle func(next http.RoundTripper, r *http.Request) (*http.Response, error)
 }
@@ -261,7 +259,13 @@ func (q *requests) wrap(next http.RoundTripper) http.RoundTripper {
 				return response, err
 			}
 		}
-		return next.RoundTrip(r)
+		response, err := next.RoundTrip(r)
+		if err == nil && isPatch(r) && response.StatusCode == http.StatusOK {
+			q.mu.Lock()
+			q.landed++
+			q.mu.Unlock()
+		}
+		return response, err
 	})
 }
 

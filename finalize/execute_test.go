@@ -349,26 +349,32 @@ func TestAnswerLost(t *testing.T) {
 	}
 }
 
-// The patch got lost, and Velero wrote before the next attempt.
+// The patch got lost, on its way or before it, and Velero wrote before the next
+// attempt.
 func TestPatchLostAndChanged(t *testing.T) {
-	in := install(t)
-	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
-	f := in.finalizer()
-	p := in.plan(f, job.Restore, "r", Request{})
-	in.requests.set(func(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
-		if !isPatch(r) {
-			return nil, nil
+	for _, lost := range []error{io.ErrUnexpectedEOF, &lostConnection{}} {
+		in := install(t)
+		in.restore("r")
+		in.server(time.Now().Add(time.Minute))
+		f := in.finalizer()
+		p := in.plan(f, job.Restore, "r", Request{})
+		var once sync.Once
+		in.requests.set(func(_ http.RoundTripper, r *http.Request) (_ *http.Response, err error) {
+			if isPatch(r) {
+				once.Do(func() {
+					in.veleroWrites(job.Restore, "r", "Finalizing")
+					err = lost
+				})
+			}
+			return nil, err
+		})
+		out, err := f.Execute(t.Context(), p, false, nil)
+		if err != nil || out.State != Changed || out.Sent != NotSent || in.requests.landed != 0 {
+			t.Errorf("%v: %v, %+v, %d patches landed", lost, err, out, in.requests.landed)
 		}
-		in.veleroWrites(job.Restore, "r", "Finalizing")
-		return nil, io.ErrUnexpectedEOF
-	})
-	out, err := f.Execute(t.Context(), p, false, nil)
-	if err != nil || out.State != Changed || out.Sent != NotSent || in.requests.patches() != 1 {
-		t.Errorf("%v, %+v, %d patches", err, out, in.requests.patches())
-	}
-	if phase := phaseOf(in.read(job.Restore, "r")); phase != "Finalizing" {
-		t.Errorf("phase %s", phase)
+		if phase := phaseOf(in.read(job.Restore, "r")); phase != "Finalizing" {
+			t.Errorf("%v: phase %s", lost, phase)
+		}
 	}
 }
 
