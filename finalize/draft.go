@@ -35,7 +35,7 @@ func Draft(e Evidence, r Request) Plan {
 	if r.Reason != "" {
 		p.Reason = r.Reason
 	}
-	if !terminal(v.to) {
+	if !job.TerminalPhase(v.to) {
 		p.Action = Nudge
 	}
 	p.Set = fields(&e, v.to)
@@ -66,12 +66,12 @@ func ruleFor(e *Evidence, r Request) verdict {
 	case j.Deleting:
 		return refuse("It goes when a Velero server has removed its files; that needs a server and the storage location.",
 			"it is being deleted")
-	case j.Phase == phaseDeleting:
+	case j.Phase == job.PhaseDeleting:
 		return refuse("Look at the errors of its DeleteBackupRequest, mend them, and delete it again: velero backup delete "+j.Name,
 			"its deletion has begun, which is no matter of the phase")
 	case j.Terminal():
 		return refuse("", "it has ended: %s is a final phase, which Velero never leaves", j.Phase)
-	case !known(j.Phase):
+	case j.Stage == job.StageUnknown:
 		return refuse("A newer veltui may know it.", "phase %q is not known to this veltui", j.Phase)
 	}
 	o := e.owner()
@@ -80,9 +80,9 @@ func ruleFor(e *Evidence, r Request) verdict {
 			"whether a Velero server still works on it could not be found out: %s", unseen(e))
 	}
 	switch j.Phase {
-	case "", phaseNew, phaseQueued, phaseReadyToStart:
+	case "", job.PhaseNew, job.PhaseQueued, job.PhaseReadyToStart:
 		return notBegun(e, r, o)
-	case phaseInProgress:
+	case job.PhaseInProgress:
 		return inProgress(e, r, o)
 	}
 	return afterUpload(e, r, o)
@@ -101,16 +101,16 @@ func unseen(e *Evidence) string {
 // checkRequest refuses what is never right, whatever the evidence.
 func checkRequest(e *Evidence, r Request) verdict {
 	switch {
-	case r.Phase == phaseCompleted && e.Job.Kind == job.Backup:
+	case r.Phase == job.PhaseCompleted && e.Job.Kind == job.Backup:
 		return refuse("Without --phase the evidence decides.",
 			"Completed is never written on a backup: only Velero's finalizer knows whether it is complete, and a backup that is not stored would be removed within a minute")
-	case r.Phase == phaseCompleted:
+	case r.Phase == job.PhaseCompleted:
 		return refuse("Without --phase the evidence decides.",
 			"Completed is never written on a restore: only Velero's finalizer knows whether volumes and hooks are done")
-	case r.Phase == phaseFailedValidation:
+	case r.Phase == job.PhaseFailedValidation:
 		return refuse("Failed says that it ended without success.", "FailedValidation means that the spec is wrong, which is not so")
-	case r.Phase != "" && !slices.Contains([]string{phaseFailed, phasePartiallyFailed, phaseFinalizing,
-		phaseFinalizingPartly, phaseWaiting, phaseWaitingPartly}, r.Phase):
+	case r.Phase != "" && !slices.Contains([]string{job.PhaseFailed, job.PhasePartiallyFailed, job.PhaseFinalizing,
+		job.PhaseFinalizingPartly, job.PhaseWaiting, job.PhaseWaitingPartly}, r.Phase):
 		return refuse("Possible are Failed, PartiallyFailed, and the Finalizing and WaitingForPluginOperations phases.",
 			"%q is not a phase to finalize with", r.Phase)
 	case utf8.RuneCountInString(r.Reason) > maxReason || !utf8.ValidString(r.Reason) || strings.ContainsFunc(r.Reason, unicode.IsControl):
@@ -124,14 +124,14 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 	j := e.Job
 	shown := j.Phase
 	if shown == "" {
-		shown = phaseNew
+		shown = job.PhaseNew
 	}
 	switch {
-	case r.Phase == phaseFailed:
-		return goTo(phaseFailed, "given up in phase "+shown+", before Velero began with it")
+	case r.Phase == job.PhaseFailed:
+		return goTo(job.PhaseFailed, "given up in phase "+shown+", before Velero began with it")
 	case r.Phase != "":
 		return refuse("It can be given up with --phase Failed.", "nothing has been done for it yet, so %s would not be true", r.Phase)
-	case j.Phase == phaseReadyToStart && o.live():
+	case j.Phase == job.PhaseReadyToStart && o.live():
 		return refuse("Wake it (--wake) when it has been so for two minutes. If that does not help, give it up with --phase Failed.",
 			"it is ready to start and may only need to be looked at again: a restarted server forgets such backups")
 	case !o.live():
@@ -160,10 +160,10 @@ func inProgress(e *Evidence, r Request, o owner) verdict {
 	switch {
 	case missing.refusal == "" && (r.Phase == "" || r.Phase == to):
 		return goTo(to, why)
-	case o == ownerRestarted && r.Phase == phaseFailed,
+	case o == ownerRestarted && r.Phase == job.PhaseFailed,
 		o == ownerRestarted && r.Phase == "" && missing.refusal != "":
-		return goTo(phaseFailed, "the Velero server restarted while it was in progress, and nobody works on it")
-	case missing.refusal != "" && (r.Phase == "" || !terminal(r.Phase)):
+		return goTo(job.PhaseFailed, "the Velero server restarted while it was in progress, and nobody works on it")
+	case missing.refusal != "" && (r.Phase == "" || !job.TerminalPhase(r.Phase)):
 		return missing
 	case missing.refusal == "":
 		return refuse("Leave --phase out, or give --phase "+to+".",
@@ -203,14 +203,14 @@ func stillWorking(e *Evidence) verdict {
 func abandoned(e *Evidence, r Request) verdict {
 	complete := proof(e)
 	switch {
-	case r.Phase != "" && !terminal(r.Phase):
+	case r.Phase != "" && !job.TerminalPhase(r.Phase):
 		return refuse("Get the Velero server to run again.", "no Velero server runs that could go on from %s", r.Phase)
-	case r.Phase == phaseFailed:
-		return goTo(phaseFailed, "no Velero server runs, and nobody works on it")
+	case r.Phase == job.PhaseFailed:
+		return goTo(job.PhaseFailed, "no Velero server runs, and nobody works on it")
 	case complete.refusal == "" && !e.dataMover():
-		return goTo(phasePartiallyFailed, "no Velero server runs; what it stored is complete, but it was not finalized")
+		return goTo(job.PhasePartiallyFailed, "no Velero server runs; what it stored is complete, but it was not finalized")
 	case r.Phase == "":
-		return goTo(phaseFailed, "no Velero server runs, and nobody works on it")
+		return goTo(job.PhaseFailed, "no Velero server runs, and nobody works on it")
 	case complete.refusal == "":
 		return refuse("--phase Failed is possible.",
 			"PartiallyFailed would not be true: volumes moved by a data mover can only be restored after Velero's finalizer has run")
@@ -222,10 +222,10 @@ func abandoned(e *Evidence, r Request) verdict {
 // too, as long as there is a server.
 func afterUpload(e *Evidence, r Request, o owner) verdict {
 	j := e.Job
-	waiting := j.Phase == phaseWaiting || j.Phase == phaseWaitingPartly
-	target := phasePartiallyFailed
+	waiting := j.Phase == job.PhaseWaiting || j.Phase == job.PhaseWaitingPartly
+	target := job.PhasePartiallyFailed
 	if j.Kind == job.Backup && (e.dataMover() || missingFile(e)) {
-		target = phaseFailed
+		target = job.PhaseFailed
 	}
 	switch {
 	case o.live() && waiting:
@@ -239,7 +239,7 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 	case r.Phase == "":
 		return refuse("Get the Velero server to run again. If it never comes back: --phase "+target+".",
 			"no Velero server runs; one that comes back goes on with it by itself")
-	case r.Phase != target && r.Phase != phaseFailed:
+	case r.Phase != target && r.Phase != job.PhaseFailed:
 		return refuse("Without a server --phase "+target+" is possible.", "%s would not be true", r.Phase)
 	case waiting && j.Kind == job.Restore && len(e.moving(job.DataDownload)) > 0:
 		return refuse(cancelAdvice(e), "%s still moving", count(len(e.moving(job.DataDownload)), "data download is", "data downloads are"))
@@ -294,21 +294,4 @@ func because(why string) string {
 		return ""
 	}
 	return ": " + why
-}
-
-func terminal(phase string) bool {
-	switch phase {
-	case phaseCompleted, phasePartiallyFailed, phaseFailed, phaseFailedValidation:
-		return true
-	}
-	return false
-}
-
-func known(phase string) bool {
-	switch phase {
-	case "", phaseNew, phaseQueued, phaseReadyToStart, phaseInProgress, phaseWaiting, phaseWaitingPartly,
-		phaseFinalizing, phaseFinalizingPartly, phaseDeleting:
-		return true
-	}
-	return terminal(phase)
 }

@@ -150,7 +150,7 @@ func checkPlan(t *testing.T, p *Plan) {
 		t.Errorf("action %s, to %q, refusal %q", p.Action, p.To, p.Refusal)
 	case p.To == "Completed" || p.To == "FailedValidation":
 		t.Errorf("writes %s", p.To)
-	case (p.Action == End) != terminal(p.To) && p.Action != Refuse:
+	case (p.Action == End) != job.TerminalPhase(p.To) && p.Action != Refuse:
 		t.Errorf("action %s to %s", p.Action, p.To)
 	case p.Action != Refuse && (len(p.Will) == 0 || len(p.WillNot) == 0 || p.Command == "" || p.Reason == ""):
 		t.Errorf("a plan without words: %+v", p)
@@ -190,7 +190,7 @@ func TestDraftNeverBreaksTheRules(t *testing.T) {
 							switch {
 							case si == 3:
 								t.Errorf("%s %q with an unknown server: %s", kind, phase, p.To)
-							case terminal(phase) || phase == "Deleting" || phase == "Odd":
+							case job.TerminalPhase(phase) || phase == "Deleting" || phase == "Odd":
 								t.Errorf("%s %q: %s", kind, phase, p.To)
 							case p.Action == Nudge && (sj != 1 || si == 2 || phase != "InProgress"):
 								t.Errorf("%s %q nudged to %s without proof or server", kind, phase, p.To)

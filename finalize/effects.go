@@ -32,13 +32,13 @@ func (p *Plan) describe(e *Evidence) {
 }
 
 func (p *Plan) describeNudge(e *Evidence) {
-	if p.To == phaseWaiting || p.To == phaseWaitingPartly {
+	if p.To == job.PhaseWaiting || p.To == job.PhaseWaitingPartly {
 		open := e.Counts.Operations.Attempted - e.Counts.Operations.Completed - e.Counts.Operations.Failed
 		p.Then = append(p.Then, fmt.Sprintf("Velero waits for %s, then finalizes it", count(open, "operation", "operations")))
 	}
-	end := phaseCompleted
-	if p.To == phaseFinalizingPartly || p.To == phaseWaitingPartly {
-		end = phasePartiallyFailed
+	end := job.PhaseCompleted
+	if p.To == job.PhaseFinalizingPartly || p.To == job.PhaseWaitingPartly {
+		end = job.PhasePartiallyFailed
 	}
 	p.Then = append(p.Then, "Velero's own finalizer does what is left and ends it as "+end+", in a minute as a rule")
 	p.WillNot = append(p.WillNot, "bring back the item and hook counts that the lost patch carried")
@@ -59,7 +59,7 @@ func (p *Plan) describeEnd(e *Evidence) {
 		if e.owner() == ownerAlive {
 			p.WillNot = append(p.WillNot, "free the server's memory of it: a deletion of it may be refused until the server restarts")
 		}
-		if e.Job.Phase != "" && e.Job.Phase != phaseNew && e.Job.Phase != phaseQueued && e.Job.Phase != phaseReadyToStart {
+		if e.Job.Phase != "" && e.Job.Phase != job.PhaseNew && e.Job.Phase != job.PhaseQueued && e.Job.Phase != job.PhaseReadyToStart {
 			p.WillNot = append(p.WillNot, "change a copy of it in the object store, which other clusters may read")
 		}
 		if e.Job.ScheduleName != "" {
@@ -68,7 +68,7 @@ func (p *Plan) describeEnd(e *Evidence) {
 	} else {
 		p.WillNot = append(p.WillNot, "take back what was restored so far")
 	}
-	if len(e.Server.Running) == 0 && p.From == phaseInProgress && p.To == phasePartiallyFailed {
+	if len(e.Server.Running) == 0 && p.From == job.PhaseInProgress && p.To == job.PhasePartiallyFailed {
 		p.Then = append(p.Then, "a server that comes back leaves it as it is (it would have marked it Failed)")
 	}
 }

@@ -332,7 +332,7 @@ func (f *Finalizer) artifacts(ctx context.Context, e, shown *Evidence) {
 // that runs answers.
 func worthProbing(e *Evidence) bool {
 	switch e.Job.Phase {
-	case phaseInProgress, phaseWaiting, phaseWaitingPartly, phaseFinalizing, phaseFinalizingPartly:
+	case job.PhaseInProgress, job.PhaseWaiting, job.PhaseWaitingPartly, job.PhaseFinalizing, job.PhaseFinalizingPartly:
 		return !e.Job.Deleting && e.MayPatch == Yes
 	}
 	return false

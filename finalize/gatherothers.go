@@ -49,7 +49,7 @@ func (g *gathering) list(what string, list client.ObjectList) (bool, error) {
 }
 
 func (g *gathering) other(kind job.Kind, o client.Object, phase string) {
-	if o.GetUID() != g.e.Job.UID && !terminal(phase) {
+	if o.GetUID() != g.e.Job.UID && !job.TerminalPhase(phase) {
 		g.e.Others = append(g.e.Others, Other{kind, o.GetName(), phase})
 	}
 }

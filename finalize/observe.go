@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
 )
 
@@ -94,7 +95,7 @@ func wait(ctx context.Context, clock retry.Clock, d time.Duration) bool {
 
 // onward are the phases that Velero goes through after each of its own, up to
 // the end.
-var onward = []string{phaseWaiting, phaseWaitingPartly, phaseFinalizing, phaseFinalizingPartly, phaseCompleted, phasePartiallyFailed, phaseFailed}
+var onward = []string{job.PhaseWaiting, job.PhaseWaitingPartly, job.PhaseFinalizing, job.PhaseFinalizingPartly, job.PhaseCompleted, job.PhasePartiallyFailed, job.PhaseFailed}
 
 // holds reports whether a phase is what follows from the plan, and whether it
 // is the end.
@@ -105,5 +106,5 @@ func (p *Plan) holds(phase string) (held, over bool) {
 	from := slices.Index(onward, p.To)
 	// The partly failed form of a phase may follow the plain one, but not the
 	// other way round.
-	return from >= 0 && slices.Index(onward, phase) >= from, terminal(phase)
+	return from >= 0 && slices.Index(onward, phase) >= from, job.TerminalPhase(phase)
 }

@@ -8,23 +8,6 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// Phases of Velero (pkg/apis/velero/v1).
-const (
-	phaseNew              = "New"
-	phaseQueued           = "Queued"
-	phaseReadyToStart     = "ReadyToStart"
-	phaseFailedValidation = "FailedValidation"
-	phaseInProgress       = "InProgress"
-	phaseWaiting          = "WaitingForPluginOperations"
-	phaseWaitingPartly    = "WaitingForPluginOperationsPartiallyFailed"
-	phaseFinalizing       = "Finalizing"
-	phaseFinalizingPartly = "FinalizingPartiallyFailed"
-	phaseCompleted        = "Completed"
-	phasePartiallyFailed  = "PartiallyFailed"
-	phaseFailed           = "Failed"
-	phaseDeleting         = "Deleting"
-)
-
 // Request is what a person asks for.
 type Request struct {
 	// Phase is the phase asked for; empty leaves the choice to the evidence.

@@ -53,13 +53,13 @@ func nextPhase(e *Evidence) (phase, why string, missing verdict) {
 	partly := e.Counts.Errors > 0 || ops.Failed > 0
 	switch {
 	case open && partly:
-		phase = phaseWaitingPartly
+		phase = job.PhaseWaitingPartly
 	case open:
-		phase = phaseWaiting
+		phase = job.PhaseWaiting
 	case partly:
-		phase = phaseFinalizingPartly
+		phase = job.PhaseFinalizingPartly
 	default:
-		phase = phaseFinalizing
+		phase = job.PhaseFinalizing
 	}
 	return phase, why, verdict{}
 }
@@ -77,7 +77,7 @@ func fields(e *Evidence, to string) []Field {
 	if e.Counts != nil {
 		counts = *e.Counts
 	}
-	if to == phasePartiallyFailed {
+	if to == job.PhasePartiallyFailed {
 		counts.Errors = max(counts.Errors, 1)
 	}
 	add("warnings", counts.Warnings, e.Job.Warnings)

@@ -47,8 +47,8 @@ func Ways(e Evidence, r Request) []Way {
 // after errors in ever longer intervals.
 func wake(e *Evidence, w *Way) bool {
 	j := e.Job
-	finalizing := j.Phase == phaseFinalizing || j.Phase == phaseFinalizingPartly
-	starting := j.Phase == phaseReadyToStart && j.Kind == job.Backup
+	finalizing := j.Phase == job.PhaseFinalizing || j.Phase == job.PhaseFinalizingPartly
+	starting := j.Phase == job.PhaseReadyToStart && j.Kind == job.Backup
 	switch {
 	case j.Deleting, !starting && !finalizing, e.Server.Visible && !e.owner().live():
 		return false
@@ -239,7 +239,7 @@ func restart(e *Evidence, w *Way) bool {
 	switch {
 	case j.Deleting || e.quiet() < wakeFinalizer || !e.owner().live() || e.owner() == ownerRestarting:
 		return false
-	case j.Phase == phaseInProgress && e.owner() == ownerAlive:
+	case j.Phase == job.PhaseInProgress && e.owner() == ownerAlive:
 		if e.quiet() < patchWindow(j.Object) || len(e.Terminating) > 0 && e.quiet() < terminatingWait {
 			return false
 		}
@@ -248,10 +248,10 @@ func restart(e *Evidence, w *Way) bool {
 		}
 		w.Why = fmt.Sprintf("a server that may work on it runs, but nothing has changed for %s", words(e.quiet()))
 		w.Then = append(w.Then, "Velero marks it Failed at its start")
-	case j.Phase == phaseFinalizing || j.Phase == phaseFinalizingPartly:
+	case j.Phase == job.PhaseFinalizing || j.Phase == job.PhaseFinalizingPartly:
 		w.Why = fmt.Sprintf("it has been %s for %s; the finalizer may hang, on a hook of this or another restore (Velero issues 9744, 9749) or on a patch without end", j.Phase, words(e.quiet()))
 		w.Then = append(w.Then, "Velero goes on with finalizing it after its start")
-	case j.Phase == "" || j.Phase == phaseNew || j.Phase == phaseQueued:
+	case j.Phase == "" || j.Phase == job.PhaseNew || j.Phase == job.PhaseQueued:
 		if busy := e.busy(); busy != "" || e.OthersWhy != "" {
 			return false
 		}
@@ -268,7 +268,7 @@ func restart(e *Evidence, w *Way) bool {
 func (e *Evidence) busy() string {
 	for _, o := range e.Others {
 		switch o.Phase {
-		case phaseInProgress, phaseReadyToStart:
+		case job.PhaseInProgress, job.PhaseReadyToStart:
 			return o.ref()
 		}
 	}
@@ -280,11 +280,11 @@ func (o Other) ref() string { return word(o.Kind) + "/" + o.Name }
 func describeRestart(e *Evidence, w *Way) {
 	j := e.Job
 	w.Action, w.Title = Restart, "restart Velero's server"
-	if j.Phase == phaseInProgress {
+	if j.Phase == job.PhaseInProgress {
 		w.Fails = append(w.Fails, word(j.Kind)+"/"+j.Name)
 	}
 	for _, o := range e.Others {
-		if o.Phase == phaseInProgress {
+		if o.Phase == job.PhaseInProgress {
 			w.Fails = append(w.Fails, o.ref())
 		}
 	}

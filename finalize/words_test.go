@@ -53,8 +53,8 @@ func TestWordsOfAPlan(t *testing.T) {
 }
 
 func TestHolds(t *testing.T) {
-	nudge := Plan{Action: Nudge, To: phaseFinalizing}
-	end := Plan{Action: End, To: phaseFailed}
+	nudge := Plan{Action: Nudge, To: job.PhaseFinalizing}
+	end := Plan{Action: End, To: job.PhaseFailed}
 	for _, c := range []struct {
 		plan       Plan
 		phase      string
@@ -65,7 +65,7 @@ func TestHolds(t *testing.T) {
 		{nudge, "InProgress", false, false},
 		{nudge, "WaitingForPluginOperations", false, false},
 		{nudge, "", false, false},
-		{Plan{Action: Nudge, To: phaseWaiting}, "FinalizingPartiallyFailed", true, false},
+		{Plan{Action: Nudge, To: job.PhaseWaiting}, "FinalizingPartiallyFailed", true, false},
 		{end, "Failed", true, true},
 		{end, "Completed", false, false},
 		{end, "InProgress", false, false},

@@ -18,7 +18,7 @@ func manyVolumes(n int) []Volume {
 
 // BenchmarkNextItems is one progress patch of a job without volumes.
 func BenchmarkNextItems(b *testing.B) {
-	in := spec{name: "b", phase: phaseInProgress, started: 9, total: 1 << 30}.input()
+	in := spec{name: "b", phase: PhaseInProgress, started: 9, total: 1 << 30}.input()
 	j := Next(nil, in)
 	for i := 0; b.Loop(); i++ {
 		in.Backup = in.Backup.DeepCopy()
@@ -37,7 +37,7 @@ func BenchmarkNextItems(b *testing.B) {
 func BenchmarkNextVolume(b *testing.B) {
 	for _, n := range []int{2, 50, 1500} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			in := spec{name: "b", phase: phaseWaiting, started: 9, done: 9, total: 9, volumes: manyVolumes(n)}.input()
+			in := spec{name: "b", phase: PhaseWaiting, started: 9, done: 9, total: 9, volumes: manyVolumes(n)}.input()
 			j := Next(nil, in)
 			for i := 0; b.Loop(); i++ {
 				in.Volumes = slices.Clone(in.Volumes)
@@ -51,7 +51,7 @@ func BenchmarkNextVolume(b *testing.B) {
 
 // BenchmarkNextUnchanged is what a relist costs for each job.
 func BenchmarkNextUnchanged(b *testing.B) {
-	in := spec{name: "b", phase: phaseWaiting, started: 9, done: 9, total: 9, volumes: manyVolumes(20)}.input()
+	in := spec{name: "b", phase: PhaseWaiting, started: 9, done: 9, total: 9, volumes: manyVolumes(20)}.input()
 	j := Next(nil, in)
 	again := in
 	again.Backup, again.Volumes = in.Backup.DeepCopy(), slices.Clone(in.Volumes)
@@ -66,9 +66,9 @@ func BenchmarkNextUnchanged(b *testing.B) {
 func BenchmarkVerdictQueued(b *testing.B) {
 	s := healthy()
 	s.Server.ConcurrentBackups = 4
-	s.Jobs = jobs(b, spec{name: "runs", phase: phaseInProgress, started: 9, changed: 0.1, done: 1, total: 9, includes: []string{"*"}})
+	s.Jobs = jobs(b, spec{name: "runs", phase: PhaseInProgress, started: 9, changed: 0.1, done: 1, total: 9, includes: []string{"*"}})
 	for i := range 250 {
-		s.Jobs = append(s.Jobs, spec{name: "q" + strconv.Itoa(i), phase: phaseQueued, position: i + 1, total: -1, includes: []string{"ns-" + strconv.Itoa(i)}}.job(b))
+		s.Jobs = append(s.Jobs, spec{name: "q" + strconv.Itoa(i), phase: PhaseQueued, position: i + 1, total: -1, includes: []string{"ns-" + strconv.Itoa(i)}}.job(b))
 	}
 	last := s.Jobs[len(s.Jobs)-1]
 	for b.Loop() {

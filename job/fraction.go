@@ -69,14 +69,14 @@ func (o Operations) ended() int64 {
 // by definition. A job that failed on the way keeps what was drawn of the stage
 // in which it failed.
 func (j *Job) finalFraction(prev *Job) (fraction float64, known bool) {
-	if j.Phase == phaseCompleted {
+	if j.Phase == PhaseCompleted {
 		return 1, true
 	}
-	if j.Phase == phaseFailedValidation {
+	if j.Phase == PhaseFailedValidation {
 		return 0, false
 	}
 	fraction, known = j.itemsFraction()
-	if j.Phase != phaseFailed {
+	if j.Phase != PhaseFailed {
 		return fraction, known
 	}
 	if fraction >= 1 && j.track.filesystem.active()+j.track.filesystem.failed > 0 {

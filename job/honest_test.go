@@ -13,9 +13,9 @@ import (
 )
 
 var anyPhase = []string{
-	"", phaseNew, phaseQueued, phaseReadyToStart, phaseInProgress, phaseInProgress, phaseInProgress, phaseInProgress,
-	phaseWaiting, phaseWaitingPartial, phaseFinalizing, phaseFinalizingPartly, phaseCompleted, phasePartiallyFailed,
-	phaseFailed, phaseFailedValidation, phaseDeleting, "Verifying",
+	"", PhaseNew, PhaseQueued, PhaseReadyToStart, PhaseInProgress, PhaseInProgress, PhaseInProgress, PhaseInProgress,
+	PhaseWaiting, PhaseWaitingPartly, PhaseFinalizing, PhaseFinalizingPartly, PhaseCompleted, PhasePartiallyFailed,
+	PhaseFailed, PhaseFailedValidation, PhaseDeleting, "Verifying",
 }
 
 var anyVolumePhase = []string{

@@ -95,7 +95,7 @@ func (q *inquiry) fresh() bool {
 		return true
 	}
 	active := t.filesystem.active()
-	if q.job.Phase != phaseInProgress {
+	if q.job.Phase != PhaseInProgress {
 		active += t.movers.active()
 	}
 	moved := q.job.volumesMoved()

@@ -191,14 +191,14 @@ func (j *Job) quietSince() time.Time {
 
 // volumesMoved is when a volume that counts in the present phase last moved.
 func (j *Job) volumesMoved() time.Time {
-	if j.Phase == phaseInProgress {
+	if j.Phase == PhaseInProgress {
 		return j.track.filesystemMoved
 	}
 	return latest(j.track.filesystemMoved, j.track.moversMoved)
 }
 
 // Terminal reports whether the job has ended and will not change by itself.
-func (j *Job) Terminal() bool { return terminalPhase(j.Phase) }
+func (j *Job) Terminal() bool { return TerminalPhase(j.Phase) }
 
 // Began is when the job began, or was asked for while it has not. Backups that
 // Velero synced from storage were created long after they began.

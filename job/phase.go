@@ -3,26 +3,26 @@ package job
 // Phases of Backups and Restores (velero-facts 1.3 and 1.4). A phase that is
 // not here belongs to a newer Velero and is shown as it is.
 const (
-	phaseNew              = "New"
-	phaseQueued           = "Queued"
-	phaseReadyToStart     = "ReadyToStart"
-	phaseFailedValidation = "FailedValidation"
-	phaseInProgress       = "InProgress"
-	phaseWaiting          = "WaitingForPluginOperations"
-	phaseWaitingPartial   = "WaitingForPluginOperationsPartiallyFailed"
-	phaseFinalizing       = "Finalizing"
-	phaseFinalizingPartly = "FinalizingPartiallyFailed"
-	phaseCompleted        = "Completed"
-	phasePartiallyFailed  = "PartiallyFailed"
-	phaseFailed           = "Failed"
-	phaseDeleting         = "Deleting"
+	PhaseNew              = "New"
+	PhaseQueued           = "Queued"
+	PhaseReadyToStart     = "ReadyToStart"
+	PhaseFailedValidation = "FailedValidation"
+	PhaseInProgress       = "InProgress"
+	PhaseWaiting          = "WaitingForPluginOperations"
+	PhaseWaitingPartly    = "WaitingForPluginOperationsPartiallyFailed"
+	PhaseFinalizing       = "Finalizing"
+	PhaseFinalizingPartly = "FinalizingPartiallyFailed"
+	PhaseCompleted        = "Completed"
+	PhasePartiallyFailed  = "PartiallyFailed"
+	PhaseFailed           = "Failed"
+	PhaseDeleting         = "Deleting"
 )
 
-// terminalPhase reports whether Velero never works on a job in that phase
+// TerminalPhase reports whether Velero never works on a job in that phase
 // again. Deleting is not among them: the job is on its way out.
-func terminalPhase(phase string) bool {
+func TerminalPhase(phase string) bool {
 	switch phase {
-	case phaseCompleted, phasePartiallyFailed, phaseFailed, phaseFailedValidation:
+	case PhaseCompleted, PhasePartiallyFailed, PhaseFailed, PhaseFailedValidation:
 		return true
 	}
 	return false
@@ -32,18 +32,18 @@ func terminalPhase(phase string) bool {
 // items, and the volumes that are waited for after them.
 func phaseStage(phase string) Stage {
 	switch phase {
-	case "", phaseNew, phaseQueued, phaseReadyToStart:
+	case "", PhaseNew, PhaseQueued, PhaseReadyToStart:
 		return StageQueued
-	case phaseInProgress:
+	case PhaseInProgress:
 		return StageItems
-	case phaseWaiting, phaseWaitingPartial:
+	case PhaseWaiting, PhaseWaitingPartly:
 		return StageOperations
-	case phaseFinalizing, phaseFinalizingPartly:
+	case PhaseFinalizing, PhaseFinalizingPartly:
 		return StageFinalizing
-	case phaseDeleting:
+	case PhaseDeleting:
 		return StageDeleting
 	}
-	if terminalPhase(phase) {
+	if TerminalPhase(phase) {
 		return StageDone
 	}
 	return StageUnknown

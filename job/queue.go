@@ -31,9 +31,9 @@ func (j *Job) wait(s Surroundings) wait {
 		return wait{}
 	case j.Kind == Restore:
 		return j.waitForWorker(s)
-	case j.Phase == phaseQueued:
+	case j.Phase == PhaseQueued:
 		return j.waitInQueue(s)
-	case j.Phase == phaseReadyToStart:
+	case j.Phase == PhaseReadyToStart:
 		return wait{ok: true, reason: "ready to start", free: true}
 	}
 	return j.waitForQueue(s)
@@ -121,7 +121,7 @@ func remembered(running []*Job, server Server) []*Job {
 // took up the job.
 func (j *Job) forgotten(server Server) bool {
 	since := j.Started
-	if j.Phase == phaseReadyToStart && j.track.movedKnown {
+	if j.Phase == PhaseReadyToStart && j.track.movedKnown {
 		since = j.track.moved
 	}
 	if since.IsZero() || !server.StartedAt.After(since) {
@@ -160,9 +160,9 @@ func (j *Job) ahead(s Surroundings) (running, earlier []*Job) {
 			continue
 		}
 		switch {
-		case o.Phase == phaseInProgress || o.Phase == phaseReadyToStart:
+		case o.Phase == PhaseInProgress || o.Phase == PhaseReadyToStart:
 			running = append(running, o)
-		case o.Phase == phaseQueued && o.QueuePosition < j.QueuePosition:
+		case o.Phase == PhaseQueued && o.QueuePosition < j.QueuePosition:
 			earlier = append(earlier, o)
 		}
 	}
@@ -210,7 +210,7 @@ func (j *Job) waitForWorker(s Surroundings) wait {
 			continue
 		}
 		switch {
-		case o.Phase == phaseInProgress:
+		case o.Phase == PhaseInProgress:
 			if holder == nil || cmp.Or(o.Started.Compare(holder.Started), byAge(o, holder)) > 0 {
 				holder = o
 			}

@@ -7,17 +7,17 @@ import (
 
 func TestQueueRule(t *testing.T) {
 	queued := func(name string, position int, includes ...string) spec {
-		return spec{name: name, phase: phaseQueued, position: position, total: -1, changed: 5, includes: includes}
+		return spec{name: name, phase: PhaseQueued, position: position, total: -1, changed: 5, includes: includes}
 	}
 	running := func(name string, includes ...string) spec {
-		return spec{name: name, phase: phaseInProgress, started: 10, total: -1, includes: includes}
+		return spec{name: name, phase: PhaseInProgress, started: 10, total: -1, includes: includes}
 	}
 	ready := func(name string, includes ...string) spec {
-		return spec{name: name, phase: phaseReadyToStart, total: -1, includes: includes}
+		return spec{name: name, phase: PhaseReadyToStart, total: -1, includes: includes}
 	}
 	excluding := func(s spec, excludes ...string) spec { s.excludes = excludes; return s }
 	finalizing := func(name string) spec {
-		return spec{name: name, phase: phaseFinalizing, started: 10}
+		return spec{name: name, phase: PhaseFinalizing, started: 10}
 	}
 	for _, c := range []struct {
 		name   string
@@ -72,12 +72,12 @@ func TestQueueRule(t *testing.T) {
 			"free to start", 2},
 		{"limit not known", queued("a", 1, "x"), []spec{running("r", "y")}, 0, nil, "waits for its turn; r runs", 1},
 		{"forgotten by a restart, still overlapping", queued("a", 1, "x"), []spec{
-			{name: "r", phase: phaseInProgress, started: 60 * 72, changed: 60 * 71, includes: []string{"x"}}}, 1, nil,
+			{name: "r", phase: PhaseInProgress, started: 60 * 72, changed: 60 * 71, includes: []string{"x"}}}, 1, nil,
 			"waits for r, which Velero has forgotten: both take namespace x", 1},
 		{"forgotten by a restart, not counted", queued("a", 1, "x"), []spec{
-			{name: "r", phase: phaseInProgress, started: 60 * 72, changed: 60 * 71, includes: []string{"y"}}}, 1, nil,
+			{name: "r", phase: PhaseInProgress, started: 60 * 72, changed: 60 * 71, includes: []string{"y"}}}, 1, nil,
 			"free to start", 1},
-		{"other kind does not count", queued("a", 1), []spec{{name: "r", kind: Restore, phase: phaseInProgress, started: 3}}, 1, nil,
+		{"other kind does not count", queued("a", 1), []spec{{name: "r", kind: Restore, phase: PhaseInProgress, started: 3}}, 1, nil,
 			"free to start", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,8 +95,8 @@ func TestQueueRule(t *testing.T) {
 func TestQueueOfNewJobs(t *testing.T) {
 	s := healthy()
 	first := spec{name: "first", kind: Restore, total: -1, created: 9}
-	second := spec{name: "second", kind: Restore, phase: phaseNew, total: -1, created: 8}
-	runs := spec{name: "runs", kind: Restore, phase: phaseInProgress, started: 10, done: 3, total: 9}
+	second := spec{name: "second", kind: Restore, phase: PhaseNew, total: -1, created: 8}
+	runs := spec{name: "runs", kind: Restore, phase: PhaseInProgress, started: 10, done: 3, total: 9}
 	s.Jobs = jobs(t, second, runs, first)
 	position, reason, ok := second.job(t).Queue(s)
 	if want := "waits for runs: Velero runs one restore at a time"; !ok || position != 2 || reason != want {
@@ -104,7 +104,7 @@ func TestQueueOfNewJobs(t *testing.T) {
 	}
 
 	backup := spec{name: "b", total: -1, created: 9}
-	busy := spec{name: "busy", phase: phaseInProgress, started: 9}
+	busy := spec{name: "busy", phase: PhaseInProgress, started: 9}
 	s.Jobs = jobs(t, backup, busy)
 	if _, reason, ok := backup.job(t).Queue(s); !ok || reason != "not yet taken up by Velero" {
 		t.Errorf("backup on 1.18: %q, %v", reason, ok)

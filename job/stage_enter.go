@@ -98,7 +98,7 @@ func (j *Job) firstRecords() []StageRecord {
 		records[1].Began, records[1].Exact = j.Started, true
 		records[0].Ended = j.Started
 	}
-	failed := j.Phase == phaseFailed || j.Phase == phaseFailedValidation
+	failed := j.Phase == PhaseFailed || j.Phase == PhaseFailedValidation
 	if !failed {
 		j.passVolumes(records, present)
 	}
@@ -124,7 +124,7 @@ func (j *Job) passVolumes(records []StageRecord, present int) {
 			r.Began = latest(j.lastVolume(true), j.Started)
 		case r.Stage == StageOperations && (j.track.movers.count > 0 || j.Operations.Attempted > 0):
 			r.Began = latest(j.lastVolume(false), j.Started)
-		case r.Stage == StageFinalizing && (j.Phase == phaseCompleted || j.Phase == phasePartiallyFailed):
+		case r.Stage == StageFinalizing && (j.Phase == PhaseCompleted || j.Phase == PhasePartiallyFailed):
 			r.Began = latest(j.Completed, j.Started)
 		default:
 			r.Skipped = true
@@ -199,7 +199,7 @@ func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
 		items.Began, items.Exact, items.Ended = j.Started, true, latest(began, j.Started)
 		records[0].Ended = j.Started
 	}
-	failed := j.Phase == phaseFailed || j.Phase == phaseFailedValidation
+	failed := j.Phase == PhaseFailed || j.Phase == PhaseFailedValidation
 	for i := from + 1; i < to && i < len(records); i++ {
 		if records[i].Began.IsZero() && !failed {
 			records[i].Skipped = true

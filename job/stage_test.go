@@ -55,12 +55,12 @@ func TestRestoreThroughVolumes(t *testing.T) {
 		return volume(PodVolumeRestore, name, phase, done, total, 9, 9)
 	}
 	running := func(done, total int, volumes []Volume) spec {
-		return spec{kind: Restore, phase: phaseInProgress, started: 1, done: done, total: total, volumes: volumes}
+		return spec{kind: Restore, phase: PhaseInProgress, started: 1, done: done, total: total, volumes: volumes}
 	}
-	ended := spec{kind: Restore, phase: phaseCompleted, started: 1, ended: 0.1, done: 10, total: 10}
+	ended := spec{kind: Restore, phase: PhaseCompleted, started: 1, ended: 0.1, done: 10, total: 10}
 	j := walk(t, []step{
 		{job: spec{kind: Restore, total: -1, created: 1}, stage: StageQueued},
-		{job: spec{kind: Restore, phase: phaseInProgress, started: 1, total: -1}, stage: StageItems},
+		{job: spec{kind: Restore, phase: PhaseInProgress, started: 1, total: -1}, stage: StageItems},
 		{after: time.Second, job: running(2, 8, nil), stage: StageItems, fraction: 0.25, known: true, done: 2, total: 8, unit: UnitItems},
 		{after: time.Second, job: running(3, 20, nil), stage: StageItems, fraction: 0.25, known: true, done: 3, total: 20, unit: UnitItems},
 		{after: time.Second, job: running(10, 10, nil), stage: StageItems, fraction: almost, known: true},
@@ -72,7 +72,7 @@ func TestRestoreThroughVolumes(t *testing.T) {
 			fraction: almost, known: true, done: 100, total: 100, unit: UnitBytes},
 		{after: time.Second, job: running(10, 10, pvr(v("a", volumeCompleted, 60, 95), v("b", volumeCompleted, 5, 5))), stage: StageVolumes,
 			fraction: almost, known: true, done: 100, total: 100, unit: UnitBytes},
-		{after: time.Second, job: spec{kind: Restore, phase: phaseFinalizing, started: 1, done: 10, total: 10}, stage: StageFinalizing, fraction: almost, known: true},
+		{after: time.Second, job: spec{kind: Restore, phase: PhaseFinalizing, started: 1, done: 10, total: 10}, stage: StageFinalizing, fraction: almost, known: true},
 		{after: time.Second, job: running(10, 10, nil), stage: StageFinalizing, fraction: almost, known: true},
 		{after: time.Second, job: ended, stage: StageDone, fraction: 1, known: true},
 	})
@@ -100,7 +100,7 @@ func TestBackupWaitsForVolumesBeforeLastItems(t *testing.T) {
 		return []Volume{volume(PodVolumeBackup, "a", volumeInProgress, done, 100, 1, 1)}
 	}
 	at := func(items int, bytes int64) spec {
-		return spec{phase: phaseInProgress, started: 1, done: items, total: 1000, volumes: pvb(bytes)}
+		return spec{phase: PhaseInProgress, started: 1, done: items, total: 1000, volumes: pvb(bytes)}
 	}
 	walk(t, []step{
 		{job: at(900, 10), stage: StageItems, fraction: 0.9, known: true},
@@ -117,19 +117,19 @@ func TestBackupThroughOperations(t *testing.T) {
 		return []Volume{volume(DataUpload, "a", phase, done, total, 1, 1)}
 	}
 	waiting := func(completed int, volumes []Volume) spec {
-		return spec{phase: phaseWaiting, started: 1, done: 9, total: 9, ops: [3]int{4, completed, 0}, volumes: volumes}
+		return spec{phase: PhaseWaiting, started: 1, done: 9, total: 9, ops: [3]int{4, completed, 0}, volumes: volumes}
 	}
 	j := walk(t, []step{
-		{job: spec{phase: phaseQueued, position: 2, total: -1}, stage: StageQueued},
-		{after: time.Second, job: spec{phase: phaseReadyToStart, total: -1}, stage: StageQueued},
-		{after: time.Second, job: spec{phase: phaseInProgress, started: 1, done: 9, total: 9, volumes: du(volumeInProgress, 1, 10)}, stage: StageItems, fraction: almost, known: true},
+		{job: spec{phase: PhaseQueued, position: 2, total: -1}, stage: StageQueued},
+		{after: time.Second, job: spec{phase: PhaseReadyToStart, total: -1}, stage: StageQueued},
+		{after: time.Second, job: spec{phase: PhaseInProgress, started: 1, done: 9, total: 9, volumes: du(volumeInProgress, 1, 10)}, stage: StageItems, fraction: almost, known: true},
 		{after: time.Second, job: waiting(1, nil), stage: StageOperations, fraction: 0.25, known: true, done: 1, total: 4, unit: UnitOperations},
 		{after: time.Second, job: waiting(1, du(volumeInProgress, 0, 0)), stage: StageOperations, fraction: 0.25, known: true, done: 1, total: 4, unit: UnitOperations},
 		{after: time.Second, job: waiting(1, du(volumeInProgress, 4, 10)), stage: StageOperations, fraction: 0.4, known: true, done: 4, total: 10, unit: UnitBytes},
 		{after: time.Second, job: waiting(2, du(volumeFailed, 5, 10)), stage: StageOperations, fraction: almost, known: true, done: 5, total: 5, unit: UnitBytes},
-		{after: time.Second, job: spec{phase: phaseFinalizingPartly, started: 1, done: 9, total: 9}, stage: StageFinalizing, fraction: almost, known: true},
-		{after: time.Second, job: spec{phase: phasePartiallyFailed, started: 1, ended: 0.1, done: 9, total: 9}, stage: StageDone, fraction: 1, known: true},
-		{after: time.Second, job: spec{phase: phaseDeleting, started: 1, ended: 0.1, done: 9, total: 9}, stage: StageDeleting},
+		{after: time.Second, job: spec{phase: PhaseFinalizingPartly, started: 1, done: 9, total: 9}, stage: StageFinalizing, fraction: almost, known: true},
+		{after: time.Second, job: spec{phase: PhasePartiallyFailed, started: 1, ended: 0.1, done: 9, total: 9}, stage: StageDone, fraction: 1, known: true},
+		{after: time.Second, job: spec{phase: PhaseDeleting, started: 1, ended: 0.1, done: 9, total: 9}, stage: StageDeleting},
 	})
 	if r := j.record(StageDeleting); r.Began.IsZero() || j.Terminal() {
 		t.Errorf("deleting began %v, terminal %v", r.Began, j.Terminal())
@@ -144,41 +144,41 @@ func TestHowTheBarEnds(t *testing.T) {
 		return spec{phase: phase, started: 1, done: 9, total: 9, volumes: []Volume{volume(PodVolumeBackup, "v", volumePhase, 41, 100, 1, 1)}}
 	}
 	for name, steps := range map[string][]step{
-		"completed without items":    {{job: items(phaseCompleted, 0, 0), stage: StageDone, fraction: 1, known: true}},
-		"completed without progress": {{job: items(phaseCompleted, 0, -1), stage: StageDone, fraction: 1, known: true}},
-		"failed keeps its numbers":   {{job: items(phaseFailed, 117, 242), stage: StageDone, fraction: 117. / 242, known: true}},
+		"completed without items":    {{job: items(PhaseCompleted, 0, 0), stage: StageDone, fraction: 1, known: true}},
+		"completed without progress": {{job: items(PhaseCompleted, 0, -1), stage: StageDone, fraction: 1, known: true}},
+		"failed keeps its numbers":   {{job: items(PhaseFailed, 117, 242), stage: StageDone, fraction: 117. / 242, known: true}},
 		"failed is not lower than drawn": {
-			{job: items(phaseInProgress, 60, 100), stage: StageItems, fraction: 0.6, known: true},
-			{after: time.Second, job: items(phaseFailed, 117, 242), stage: StageDone, fraction: 0.6, known: true}},
+			{job: items(PhaseInProgress, 60, 100), stage: StageItems, fraction: 0.6, known: true},
+			{after: time.Second, job: items(PhaseFailed, 117, 242), stage: StageDone, fraction: 0.6, known: true}},
 		"failed while volumes moved": {
-			{job: volumes(phaseInProgress, volumeInProgress), stage: StageVolumes, fraction: 0.41, known: true},
-			{after: time.Second, job: volumes(phaseFailed, volumeInProgress), stage: StageDone, fraction: 0.41, known: true}},
-		"failed while volumes moved, seen late": {{job: volumes(phaseFailed, volumeInProgress), stage: StageDone, fraction: 0.41, known: true}},
+			{job: volumes(PhaseInProgress, volumeInProgress), stage: StageVolumes, fraction: 0.41, known: true},
+			{after: time.Second, job: volumes(PhaseFailed, volumeInProgress), stage: StageDone, fraction: 0.41, known: true}},
+		"failed while volumes moved, seen late": {{job: volumes(PhaseFailed, volumeInProgress), stage: StageDone, fraction: 0.41, known: true}},
 		"partially failed with all items": {
-			{job: items(phaseFinalizingPartly, 51, 51), stage: StageFinalizing, fraction: almost, known: true},
-			{after: time.Second, job: items(phasePartiallyFailed, 51, 51), stage: StageDone, fraction: 1, known: true}},
-		"partially failed without progress": {{job: items(phasePartiallyFailed, 0, -1), stage: StageDone}},
-		"failed validation":                 {{job: items(phaseFailedValidation, 0, -1), stage: StageDone}},
+			{job: items(PhaseFinalizingPartly, 51, 51), stage: StageFinalizing, fraction: almost, known: true},
+			{after: time.Second, job: items(PhasePartiallyFailed, 51, 51), stage: StageDone, fraction: 1, known: true}},
+		"partially failed without progress": {{job: items(PhasePartiallyFailed, 0, -1), stage: StageDone}},
+		"failed validation":                 {{job: items(PhaseFailedValidation, 0, -1), stage: StageDone}},
 		"failed becomes completed": { // Velero issue 7230
-			{job: items(phaseFailed, 117, 242), stage: StageDone, fraction: 117. / 242, known: true},
-			{after: time.Second, job: items(phaseCompleted, 242, 242), stage: StageDone, fraction: 1, known: true}},
+			{job: items(PhaseFailed, 117, 242), stage: StageDone, fraction: 117. / 242, known: true},
+			{after: time.Second, job: items(PhaseCompleted, 242, 242), stage: StageDone, fraction: 1, known: true}},
 		"a forced end that did not hold": {
-			{job: items(phaseCompleted, 9, 9), stage: StageDone, fraction: 1, known: true},
-			{after: time.Second, job: items(phaseFinalizing, 9, 9), stage: StageFinalizing, fraction: almost, known: true},
-			{after: time.Second, job: items(phasePartiallyFailed, 9, 9), stage: StageDone, fraction: 1, known: true}},
+			{job: items(PhaseCompleted, 9, 9), stage: StageDone, fraction: 1, known: true},
+			{after: time.Second, job: items(PhaseFinalizing, 9, 9), stage: StageFinalizing, fraction: almost, known: true},
+			{after: time.Second, job: items(PhasePartiallyFailed, 9, 9), stage: StageDone, fraction: 1, known: true}},
 		"a phase of the future on the way": {
-			{job: items(phaseInProgress, 60, 100), stage: StageItems, fraction: 0.6, known: true},
+			{job: items(PhaseInProgress, 60, 100), stage: StageItems, fraction: 0.6, known: true},
 			{after: time.Second, job: items("Verifying", 60, 100), stage: StageUnknown, fraction: 0.6, known: true},
-			{after: time.Second, job: items(phaseInProgress, 50, 100), stage: StageItems, fraction: 0.6, known: true},
+			{after: time.Second, job: items(PhaseInProgress, 50, 100), stage: StageItems, fraction: 0.6, known: true},
 			{after: time.Second, job: items("Verifying", 60, 100), stage: StageUnknown, fraction: 0.6, known: true},
-			{after: time.Second, job: items(phaseWaiting, 60, 100), stage: StageOperations}},
+			{after: time.Second, job: items(PhaseWaiting, 60, 100), stage: StageOperations}},
 	} {
 		t.Run(name, func(t *testing.T) { walk(t, steps) })
 	}
 }
 
 func TestAnotherJobOfTheSameName(t *testing.T) {
-	old := spec{name: "j", phase: phaseInProgress, started: 1, done: 6, total: 9}.job(t)
+	old := spec{name: "j", phase: PhaseInProgress, started: 1, done: 6, total: 9}.job(t)
 	in := spec{name: "j", total: -1}.input()
 	in.Backup.UID = "another"
 	j := Next(old, in)
@@ -198,7 +198,7 @@ func TestSeenLate(t *testing.T) {
 		}
 		return out
 	}
-	waiting := spec{name: "j", phase: phaseWaiting, created: 70, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{1, 0, 0}}.job(t)
+	waiting := spec{name: "j", phase: PhaseWaiting, created: 70, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{1, 0, 0}}.job(t)
 	if got := began(waiting); !slices.Equal(got, []Stage{StageQueued, StageItems}) {
 		t.Errorf("exactly known: %v", got)
 	}
@@ -211,14 +211,14 @@ func TestSeenLate(t *testing.T) {
 	if !waiting.record(StageVolumes).Skipped {
 		t.Error("volumes are not skipped, though there are none")
 	}
-	ended := spec{name: "j", phase: phaseCompleted, created: 70, started: 60, ended: 30, changed: 30, done: 9, total: 9}.job(t)
+	ended := spec{name: "j", phase: PhaseCompleted, created: 70, started: 60, ended: 30, changed: 30, done: 9, total: 9}.job(t)
 	if got := began(ended); !slices.Equal(got, []Stage{StageQueued, StageItems, StageDone}) {
 		t.Errorf("exactly known: %v", got)
 	}
 	if got := ended.Elapsed(noon); got != 30*time.Minute {
 		t.Errorf("elapsed %v, want 30m", got)
 	}
-	failed := spec{name: "j", phase: phaseFailed, created: 70, started: 60, changed: 30, done: 9, total: 90}.job(t)
+	failed := spec{name: "j", phase: PhaseFailed, created: 70, started: 60, changed: 30, done: 9, total: 90}.job(t)
 	for _, r := range failed.Stages[2:5] {
 		if r.Skipped || !r.Began.IsZero() {
 			t.Errorf("stage %s of a job that failed before it: %+v", r.Stage, r)
@@ -242,18 +242,18 @@ func TestBounds(t *testing.T) {
 		want  float64 // minutes before noon, negative: after
 		by    string
 	}{
-		{"volumes", spec{phase: phaseInProgress, started: 60, done: 9, total: 9, volumes: pvr}, StageVolumes, -180, "fs-backup-timeout"},
-		{"volumes, annotated", spec{phase: phaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
+		{"volumes", spec{phase: PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr}, StageVolumes, -180, "fs-backup-timeout"},
+		{"volumes, annotated", spec{phase: PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
 			restore: annotated("velero.io/pod-volume-timeout", "90m")}, StageVolumes, -30, "fs-backup-timeout"},
-		{"volumes, annotated with nonsense", spec{phase: phaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
+		{"volumes, annotated with nonsense", spec{phase: PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
 			restore: annotated("velero.io/pod-volume-timeout", "soon")}, StageVolumes, -180, "fs-backup-timeout"},
-		{"volumes, annotated with less than nothing", spec{phase: phaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
+		{"volumes, annotated with less than nothing", spec{phase: PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
 			restore: annotated("velero.io/pod-volume-timeout", "-5m")}, StageVolumes, -180, "fs-backup-timeout"},
-		{"operations", spec{phase: phaseWaiting, started: 60, changed: 30, ops: [3]int{1, 0, 0},
+		{"operations", spec{phase: PhaseWaiting, started: 60, changed: 30, ops: [3]int{1, 0, 0},
 			restore: func(r *velerov1.Restore) { r.Spec.ItemOperationTimeout = metav1.Duration{Duration: time.Hour} }},
 			StageOperations, -30, "itemOperationTimeout"},
-		{"finalizing", spec{phase: phaseFinalizing, started: 60, changed: 5}, StageFinalizing, -5, "resource-timeout"},
-		{"finalizing four volumes", spec{phase: phaseFinalizing, started: 60, changed: 5, volumes: four}, StageFinalizing, -15, "resource-timeout"},
+		{"finalizing", spec{phase: PhaseFinalizing, started: 60, changed: 5}, StageFinalizing, -5, "resource-timeout"},
+		{"finalizing four volumes", spec{phase: PhaseFinalizing, started: 60, changed: 5, volumes: four}, StageFinalizing, -15, "resource-timeout"},
 	} {
 		c.job.name, c.job.kind = "r", Restore
 		r := c.job.job(t).record(c.stage)
@@ -261,7 +261,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: bound %v by %q, want %v by %q", c.name, r.Bound, r.BoundBy, want, c.by)
 		}
 	}
-	hooks := spec{name: "r", kind: Restore, phase: phaseFinalizing, started: 60, changed: 5, restore: func(r *velerov1.Restore) {
+	hooks := spec{name: "r", kind: Restore, phase: PhaseFinalizing, started: 60, changed: 5, restore: func(r *velerov1.Restore) {
 		r.Spec.Hooks.Resources = []velerov1.RestoreResourceHookSpec{{Name: "h"}}
 	}}
 	if r := hooks.job(t).record(StageFinalizing); !r.Bound.IsZero() {

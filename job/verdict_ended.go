@@ -70,7 +70,7 @@ func (j *Job) outcome(failedVolumes int) string {
 	}
 	tail := j.tail()
 	switch j.Phase {
-	case phaseCompleted:
+	case PhaseCompleted:
 		// Velero calls a backup Completed although volumes of it failed
 		// (Velero issues 6212 and 6490).
 		if failedVolumes > 0 {
@@ -78,12 +78,12 @@ func (j *Job) outcome(failedVolumes int) string {
 				plural(len(j.Volumes), "volume"), tail)
 		}
 		return "Completed" + prefixed(" in ", took) + tail
-	case phaseFailedValidation:
+	case PhaseFailedValidation:
 		if len(j.ValidationErrors) > 0 {
 			return "FailedValidation: " + cut(j.ValidationErrors[0], reasonRunes)
 		}
 		return "FailedValidation"
-	case phaseFailed:
+	case PhaseFailed:
 		text := "Failed" + prefixed(" after ", took)
 		if j.Items.Known && j.Items.Total > 0 {
 			text += fmt.Sprintf(" at %d of %s", j.Items.Done, plural(j.Items.Total, "item"))

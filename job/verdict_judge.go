@@ -83,7 +83,7 @@ func (q *inquiry) serverDown() Verdict {
 	if q.job.track.movedKnown {
 		since = latest(since, q.job.track.moved)
 	}
-	if q.job.Phase == phaseInProgress && q.job.track.movedKnown &&
+	if q.job.Phase == PhaseInProgress && q.job.track.movedKnown &&
 		q.s.Now.Sub(q.job.track.moved) <= justNow && q.job.track.moved.After(v.LastTerminationAt) {
 		return q.progressing() // some server that is not among these pods works on it
 	}
@@ -100,10 +100,10 @@ func (q *inquiry) serverDown() Verdict {
 	advice := "Get the Velero server to run again; the job then goes on by itself."
 	after := "nothing moves until it is back"
 	switch {
-	case q.job.Phase == phaseInProgress:
+	case q.job.Phase == PhaseInProgress:
 		advice = "Get the Velero server to run again; at its start it marks this job Failed."
 		after = "when it is back it marks this Failed"
-	case q.job.Phase == phaseReadyToStart:
+	case q.job.Phase == PhaseReadyToStart:
 		advice = "Get the Velero server to run again, then touch an annotation of this backup: Velero forgets those that were ready to start."
 		after = "it will not start by itself afterwards"
 	}

@@ -9,7 +9,7 @@ func (q *inquiry) queued() Verdict {
 	}
 	q.noteServer()
 	q.holds(sourceWatch, q.s.Now, "%s", w.reason)
-	if q.job.Phase == phaseReadyToStart {
+	if q.job.Phase == PhaseReadyToStart {
 		return q.readyToStart()
 	}
 	for _, b := range w.behind {
@@ -42,7 +42,7 @@ func (q *inquiry) untaken(w wait) Verdict {
 	}
 	q.noteQuiet()
 	switch {
-	case j.Phase == phaseQueued:
+	case j.Phase == PhaseQueued:
 		// Velero issue 10519: the queue lost count of what runs.
 		return q.rule(Stuck, "A restart of the Velero server gets the queue going; it fails what is in progress.",
 			"queue stalled: free to start for %s, but Velero starts nothing", span(idle))
