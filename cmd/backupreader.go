@@ -25,18 +25,20 @@ type backupReader struct {
 	caFile  string
 	indexes *indexcache.Cache
 	log     *slog.Logger
+
+	downloads downloads
 }
 
 var _ ui.Estimator = (*backupReader)(nil)
 
 // Estimate works out what a restore of the cluster restores.
-func (r *backupReader) Estimate(ctx context.Context, j *job.Job, server string) (estimate collector.Estimate, err error) {
+func (r *backupReader) Estimate(ctx context.Context, j *job.Job, server string, progress ui.Progress) (estimate collector.Estimate, err error) {
 	defer func() { err = r.explain(j, err) }()
 	spec, err := restoreSpec(j)
 	if err != nil {
 		return estimate, err
 	}
-	e, index, err := r.read(ctx, j.Namespace, spec.BackupName)
+	e, index, err := r.read(ctx, j.Namespace, spec.BackupName, progress)
 	if err != nil {
 		return estimate, err
 	}
@@ -50,9 +52,9 @@ func (r *backupReader) Estimate(ctx context.Context, j *job.Job, server string) 
 }
 
 // Contents counts what a backup of the cluster holds.
-func (r *backupReader) Contents(ctx context.Context, j *job.Job) (contents []collector.ResourceCount, err error) {
+func (r *backupReader) Contents(ctx context.Context, j *job.Job, progress ui.Progress) (contents []collector.ResourceCount, err error) {
 	defer func() { err = r.explain(j, err) }()
-	_, index, err := r.read(ctx, j.Namespace, j.Name)
+	_, index, err := r.read(ctx, j.Namespace, j.Name, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func (r *backupReader) Contents(ctx context.Context, j *job.Job) (contents []col
 
 // read gets a backup's index. The kubeconfig is read anew each time, because
 // credentials are renewed while the dashboard runs.
-func (r *backupReader) read(ctx context.Context, namespace, backupName string) (*estimator, *collector.Index, error) {
+func (r *backupReader) read(ctx context.Context, namespace, backupName string, progress ui.Progress) (*estimator, *collector.Index, error) {
 	config, err := r.cli.restConfig()
 	if err != nil {
 		return nil, nil, err
@@ -79,7 +81,9 @@ func (r *backupReader) read(ctx context.Context, namespace, backupName string) (
 	if err := e.mayDownload(ctx); err != nil {
 		return nil, nil, err
 	}
-	index, err := e.index(ctx, backup, nil)
+	uid := string(backup.UID)
+	defer r.downloads.join(uid, progress)()
+	index, err := e.index(ctx, backup, func(done, total int64) { r.downloads.tell(uid, done, total) })
 	if err != nil {
 		return nil, nil, err // a partial answer on a screen would be taken for a whole one
 	}

@@ -59,7 +59,7 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 		return err
 	}
 	m := c.startMeter("downloading " + backup.Name)
-	index, readErr := e.index(ctx, backup, m)
+	index, readErr := e.index(ctx, backup, m.show)
 	m.stop()
 	if readErr != nil && !usable(ctx, index) {
 		return readErr

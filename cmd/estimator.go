@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -24,6 +23,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/indexcache"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui"
 )
 
 // estimator works out what restores restore, from the backups in object
@@ -114,10 +114,9 @@ func (e *estimator) backup(ctx context.Context, name string) (*velerov1.Backup, 
 	}
 }
 
-// index is what a backup holds, downloaded if it never was. m shows how far the
-// download is and may be nil. As [collector.Read] it may return an index and an
-// error.
-func (e *estimator) index(ctx context.Context, b *velerov1.Backup, m *meter) (*collector.Index, error) {
+// index is what a backup holds, downloaded if it never was; progress is told how
+// far that is. As [collector.Read] it may return an index and an error.
+func (e *estimator) index(ctx context.Context, b *velerov1.Backup, progress ui.Progress) (*collector.Index, error) {
 	return e.indexes.Index(ctx, string(b.UID), func(ctx context.Context) (*collector.Index, error) {
 		if e.readOnly {
 			return nil, errNoDownload
@@ -127,11 +126,7 @@ func (e *estimator) index(ctx context.Context, b *velerov1.Backup, m *meter) (*c
 			return nil, err
 		}
 		defer func() { _ = stream.Close() }()
-		body := io.Reader(stream)
-		if m != nil {
-			m.total.Store(max(stream.Size(), 0))
-			body = m.reader(stream)
-		}
+		body := &counted{Reader: stream, total: max(stream.Size(), 0), progress: progress}
 		// With labels, because later questions may have selectors.
 		index, err := collector.Read(ctx, body, collector.Limits{})
 		if err != nil {

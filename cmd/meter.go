@@ -54,6 +54,12 @@ func (c *cli) startMeter(what string) *meter {
 // reader counts what is read through it.
 func (m *meter) reader(r io.Reader) io.Reader { return meteredReader{r, m} }
 
+// show is a [ui.Progress] for what counts itself.
+func (m *meter) show(done, total int64) {
+	m.done.Store(done)
+	m.total.Store(total)
+}
+
 type meteredReader struct {
 	io.Reader
 	meter *meter

@@ -9,7 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
 )
 
 // Estimator knows what is in backups. Its methods take as long as downloading
@@ -17,20 +19,28 @@ import (
 type Estimator interface {
 	// Estimate works out what a restore of the cluster restores. server is the
 	// version of Velero's server, empty if it is not known.
-	Estimate(ctx context.Context, restore *job.Job, server string) (collector.Estimate, error)
+	Estimate(ctx context.Context, restore *job.Job, server string, progress Progress) (collector.Estimate, error)
 	// Contents counts what a backup holds.
-	Contents(ctx context.Context, backup *job.Job) ([]collector.ResourceCount, error)
+	Contents(ctx context.Context, backup *job.Job, progress Progress) ([]collector.ResourceCount, error)
 }
+
+// Progress is told how many bytes of a backup have come, of how many; total is
+// 0 while that is not known. It may be called from any goroutine, and never
+// blocks. While nothing is downloaded it is not called.
+type Progress func(done, total int64)
 
 // answerRetry is how long an answer that is an error stands.
 const answerRetry = time.Minute
 
 // answer is what the Estimator said about one job. It does not change.
 type answer struct {
-	// pending is true until there is one.
-	pending  bool
+	// pending is true until there is one; done of total bytes have come then.
+	pending     bool
+	done, total int64
+
 	estimate collector.Estimate        // of a restore
 	contents []collector.ResourceCount // of a backup
+	known    forecast.Rates            // of the cluster, when a restore was asked about
 	err      error
 	at       time.Time
 }
@@ -46,37 +56,48 @@ type answerArrived struct {
 type question struct {
 	number int
 	// unasked is true if no screen is open that wants to know.
-	unasked bool
-	cancel  context.CancelFunc
-	answer  *answer
+	unasked  bool
+	ctx      context.Context // ends with the question
+	cancel   context.CancelFunc
+	answer   *answer
+	download *download
+	// course is how a restore goes, nil while that cannot be foreseen.
+	course *course
 }
 
 // estimates are the questions of this run and their answers. There is never
 // more than one about a job, nor more than one that nobody asked for.
 type estimates struct {
 	// ask makes the command that asks; nil if nobody can be asked.
-	ask       func(j *job.Job, server string, number int) (tea.Cmd, context.CancelFunc)
+	ask       func(j *job.Job, server string, number int, q *question) tea.Cmd
 	questions map[types.UID]*question
 	asked     int
+	rates     Rates // nil if nothing is remembered
+	told      []forecast.Rates
 }
 
 func newEstimates(ctx context.Context, o Options) estimates {
-	e := estimates{questions: map[types.UID]*question{}}
+	e := estimates{questions: map[types.UID]*question{}, rates: o.Rates}
 	if o.Estimator == nil {
 		return e
 	}
-	e.ask = func(j *job.Job, server string, number int) (tea.Cmd, context.CancelFunc) {
+	e.ask = func(j *job.Job, server string, number int, q *question) tea.Cmd {
 		ctx, cancel := context.WithCancel(ctx)
+		q.ctx, q.cancel, q.download = ctx, cancel, newDownload()
+		progress := q.download.report
 		return guarded(func() tea.Msg {
 			a := &answer{}
 			if j.Kind == job.Restore {
-				a.estimate, a.err = o.Estimator.Estimate(ctx, j, server)
+				a.estimate, a.err = o.Estimator.Estimate(ctx, j, server, progress)
+				if o.Rates != nil && a.err == nil {
+					a.known = o.Rates.Known()
+				}
 			} else {
-				a.contents, a.err = o.Estimator.Contents(ctx, j)
+				a.contents, a.err = o.Estimator.Contents(ctx, j, progress)
 			}
 			a.at = o.Clock()
 			return answerArrived{j.UID, number, a}
-		}), cancel
+		})
 	}
 	return e
 }
@@ -97,6 +118,7 @@ func (e *estimates) take(m answerArrived) bool {
 	}
 	q.cancel()
 	q.answer, q.unasked = m.answer, false
+	q.course = newCourse(m.answer)
 	return true
 }
 
@@ -116,9 +138,9 @@ func (e *estimates) want(j *job.Job, server string, now time.Time, unasked bool)
 		return nil
 	}
 	e.asked++
-	cmd, cancel := e.ask(j, server, e.asked)
-	e.questions[j.UID] = &question{number: e.asked, unasked: unasked, cancel: cancel, answer: &answer{pending: true}}
-	return cmd
+	q := &question{number: e.asked, unasked: unasked, answer: &answer{pending: true}}
+	e.questions[j.UID] = q
+	return tea.Batch(e.ask(j, server, e.asked, q), q.follow(j.UID, 0))
 }
 
 func (e *estimates) busy() bool {
@@ -162,7 +184,7 @@ func (m *Model) askAbout() tea.Cmd {
 			cmds = append(cmds, m.estimates.want(j, server, now, true))
 		}
 	}
-	return tea.Batch(cmds...)
+	return tea.Batch(append(cmds, m.estimates.remember())...)
 }
 
 // dropAnswers keeps what is known of the open job and of restores that begin.
@@ -188,12 +210,14 @@ func (m *Model) askAgain() tea.Cmd {
 }
 
 // withTotals is a digest in which restores that have no total of Velero's yet
-// have the estimated one.
+// have the estimated one, and those that restore items know how long that takes.
 func (e *estimates) withTotals(dg *digest) *digest {
+	e.learn(dg)
 	better := map[types.UID]*job.Job{}
 	for _, j := range dg.snap.Active {
-		if a := e.of(j.UID); a != nil && !a.pending && a.err == nil {
-			if k := j.WithTotal(a.estimate.Total); k != j {
+		if q := e.questions[j.UID]; q != nil && !q.answer.pending && q.answer.err == nil {
+			k := j.WithTotal(q.answer.estimate.Total)
+			if k = q.course.foresee(k, dg.snap.Health.State == watch.Live); k != j {
 				better[j.UID] = k
 			}
 		}

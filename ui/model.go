@@ -161,6 +161,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.take(m.digest)
 		}
 		return m, m.askAbout()
+	case downloadMoved:
+		m.stale = m.job != nil && m.job.uid == msg.uid
+		return m, m.estimates.advance(msg)
 	case digestRefreshed:
 		if m.digest != nil && msg.digest.snap == m.digest.snap {
 			m.take(msg.digest)

@@ -14,25 +14,42 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/job"
 )
 
 // oracle is an Estimator that notes what it is asked.
 type oracle struct {
 	asked  []string
+	rates  memory
 	answer func(ctx context.Context, j *job.Job) (collector.Estimate, error)
 }
 
-func (o *oracle) Estimate(ctx context.Context, j *job.Job, server string) (collector.Estimate, error) {
+func (o *oracle) Estimate(ctx context.Context, j *job.Job, server string, _ Progress) (collector.Estimate, error) {
 	o.asked = append(o.asked, j.Name+" "+server)
 	return o.answer(ctx, j)
 }
 
-func (o *oracle) Contents(ctx context.Context, j *job.Job) ([]collector.ResourceCount, error) {
+func (o *oracle) Contents(ctx context.Context, j *job.Job, _ Progress) ([]collector.ResourceCount, error) {
 	o.asked = append(o.asked, j.Name)
 	e, err := o.answer(ctx, j)
 	return e.Resources, err
 }
+
+// memory is what is remembered of earlier restores.
+type memory struct{ rates forecast.Rates }
+
+func (m *memory) Known() forecast.Rates { return m.rates }
+
+func (m *memory) Learn(told forecast.Rates) { m.rates = m.rates.With(told) }
+
+// lab is how fast restores go in the lab.
+var lab = memory{forecast.Rates{
+	Throttle: forecast.Cost{Seconds: 0.02, Seen: 30},
+	Resources: map[string]forecast.Cost{
+		"persistentvolumeclaims": {Seconds: 0.05, Seen: 5}, "pods": {Seconds: 0.1, Seen: 20}, "deployments.apps": {Seconds: 0.1, Seen: 20},
+	},
+}}
 
 // shopEstimate is that of the restore that screens.md draws.
 func shopEstimate(context.Context, *job.Job) (collector.Estimate, error) {
@@ -56,7 +73,7 @@ func withOracle(o *oracle) func(*Options) {
 	if o.answer == nil {
 		o.answer = shopEstimate
 	}
-	return func(options *Options) { options.Estimator = o }
+	return func(options *Options) { options.Estimator, options.Rates = o, &o.rates }
 }
 
 // obey runs the commands that ask the oracle, and those that follow.
@@ -102,7 +119,7 @@ func TestResourcesFrames(t *testing.T) {
 		oracle *oracle
 		keys   []string
 	}{
-		{"job-resources", &oracle{}, []string{"down", "down", "enter", "2"}},
+		{"job-resources", &oracle{rates: lab}, []string{"down", "down", "enter", "2"}},
 		{"job-resources-unknown", &oracle{answer: broken}, []string{"enter", "2"}},
 		{"job-contents", &oracle{}, []string{"3", "down", "down", "enter", "2"}},
 	} {
@@ -228,7 +245,7 @@ func TestLateAnswer(t *testing.T) {
 	m := screen(t, snapshotOf(backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour)), 80, 24, withOracle(o))
 	cmd := press(t, m, "3", "enter", "2")
 	answered := make(chan tea.Msg, 1)
-	go func() { answered <- cmd() }()
+	go func() { answered <- cmd().(tea.BatchMsg)[0]() }()
 	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "Reading what is in the backup") {
 		t.Errorf("the page does not say that it waits:\n%s", frame)
 	}
@@ -273,11 +290,7 @@ func TestErrorsAreAskedAgain(t *testing.T) {
 		t.Errorf("asked %d times, though a minute is over", len(o.asked))
 	}
 	o.answer = shopEstimate
-	for _, c := range press(t, m, "r")().(tea.BatchMsg) {
-		if msg, ok := c().(answerArrived); ok {
-			m.Update(msg)
-		}
-	}
+	obey(t, m, press(t, m, "r"))
 	if frame := plain(checkFrame(t, m)); len(o.asked) != 3 || !strings.Contains(frame, "1402 items") {
 		t.Errorf("asked %d times:\n%s", len(o.asked), frame)
 	}

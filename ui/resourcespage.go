@@ -17,6 +17,9 @@ func (c canvas) resourcesPage(j *job.Job, a *answer, asks bool) []string {
 		for _, line := range c.sized(c.width-4, 0).wrap(quiet, 6) {
 			lines = append(lines, "  "+c.theme.dim.Render(line))
 		}
+		if a != nil && a.pending && a.done > 0 {
+			lines = append(lines, "", "  "+c.downloadLine(a.done, a.total))
+		}
 		return lines
 	}
 	if j.Kind == job.Backup {
@@ -44,6 +47,17 @@ func noAnswer(j *job.Job, a *answer, asks bool) string {
 		return "Velero refuses this restore: " + strings.Join(a.estimate.Refused, " ")
 	}
 	return ""
+}
+
+// downloadLine is how much of a backup has come, with a bar if it is known how
+// much there is.
+func (c canvas) downloadLine(done, total int64) string {
+	if total <= 0 {
+		return c.theme.text.Render(size(done) + " so far")
+	}
+	fraction := min(float64(done)/float64(total), 1)
+	text := fmt.Sprintf(" %4s  %s", Percent(fraction), sizes(min(done, total), total))
+	return c.bar(fraction, min(max(c.width-4-len(text), 4), 40)) + c.theme.text.Render(text)
 }
 
 var stepColumns = []column{

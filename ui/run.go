@@ -30,6 +30,8 @@ type Options struct {
 	Source Source
 	// Estimator knows what is in backups; nil if they must not be looked at.
 	Estimator Estimator
+	// Rates remembers how fast restores went; nil if that is not remembered.
+	Rates Rates
 	// Finalizer finalizes jobs; nil if nothing may be changed.
 	Finalizer Finalizer
 	// ReadOnly says that nothing may be changed because the user said so.
