@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"artifact":   {"job", "sanitize"},
 	"indexcache": {"collector"},
 	"ratebook":   {"forecast"},
-	"forecast":   nil,
+	"forecast":   {"job"},
 	"collector":  nil,
 	"job":        nil,
 	"retry":      nil,

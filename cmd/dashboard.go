@@ -104,6 +104,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	o := c.uiOptions(watcher, conn, term, f)
 	if !f.noArtifacts {
 		o.Estimator = &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(log), log: log}
+		o.Rates = c.openRates(conn, log)
 	}
 	if o.ReadOnly = c.isReadOnly(); !o.ReadOnly {
 		o.Finalizer = &jobFinalizer{cli: c, noStore: f.noArtifacts, caFile: f.caFile, log: log}

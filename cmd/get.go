@@ -75,6 +75,13 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 		return err
 	}
 	jobs := pick(snap.Jobs, selected)
+	eta, err := c.newForesight(true)
+	if err != nil {
+		return err
+	}
+	for i, j := range jobs {
+		jobs[i] = eta.see(ctx, snap, j)
+	}
 	if err := p.list(jobs, snap.Surroundings(c.clock())); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
@@ -92,7 +99,15 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 	if err != nil {
 		return err
 	}
-	if err := p.list(pick(snap.Jobs, selected), snap.Surroundings(c.clock())); err != nil {
+	jobs := pick(snap.Jobs, selected)
+	eta, err := c.newForesight(false)
+	if err != nil {
+		return err
+	}
+	for i, j := range jobs {
+		jobs[i] = eta.see(ctx, snap, j)
+	}
+	if err := p.list(jobs, snap.Surroundings(c.clock())); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
 	stale := false
@@ -113,6 +128,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 			if !selected.matches(change.Job) {
 				continue
 			}
+			change.Job = eta.see(ctx, snap, change.Job)
 			if err := p.change(change, surroundings); err != nil {
 				return fmt.Errorf("printing: %w", err)
 			}

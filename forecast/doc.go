@@ -10,6 +10,6 @@
 //
 // A [Course] follows one restore. It begins with what is known of Velero and
 // with the [Rates] learned from earlier restores of the cluster, holds both
-// against what it sees, and says nothing while it would be a guess. The package
-// is pure: no clock, no I/O, and it imports nothing of ours.
+// against what it sees, and says nothing while it would be a guess. [Restore]
+// is a Course with package job's eyes. The package is pure: no clock, no I/O.
 package forecast

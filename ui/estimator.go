@@ -62,7 +62,7 @@ type question struct {
 	answer   *answer
 	download *download
 	// course is how a restore goes, nil while that cannot be foreseen.
-	course *course
+	course *forecast.Restore
 }
 
 // estimates are the questions of this run and their answers. There is never
@@ -118,7 +118,7 @@ func (e *estimates) take(m answerArrived) bool {
 	}
 	q.cancel()
 	q.answer, q.unasked = m.answer, false
-	q.course = newCourse(m.answer)
+	q.course = courseOf(m.answer)
 	return true
 }
 
@@ -217,7 +217,7 @@ func (e *estimates) withTotals(dg *digest) *digest {
 	for _, j := range dg.snap.Active {
 		if q := e.questions[j.UID]; q != nil && !q.answer.pending && q.answer.err == nil {
 			k := j.WithTotal(q.answer.estimate.Total)
-			if k = q.course.foresee(k, dg.snap.Health.State == watch.Live); k != j {
+			if k = q.course.See(k, dg.snap.Health.State == watch.Live); k != j {
 				better[j.UID] = k
 			}
 		}

@@ -1,0 +1,78 @@
+package forecast
+
+import (
+	"time"
+
+	"github.com/veltui/veltui/job"
+)
+
+// Restore follows a restore as package job sees it. It may be used by one
+// goroutine at a time.
+type Restore struct {
+	course *Course
+	seen   time.Time // of the last items that course was shown
+	told   bool      // what was learned of it was taken
+	// from and made are the last answer and what it was made from, so that a
+	// job that did not change stays the same.
+	from, made *job.Job
+	left       job.TimeLeft
+}
+
+// Follow follows a restore with these steps in a cluster where known was
+// learned before. It is nil, which says nothing, without steps.
+func Follow(steps []Step, known Rates) *Restore {
+	if c := NewCourse(steps, known); c.total > 0 {
+		return &Restore{course: c}
+	}
+	return nil
+}
+
+// See takes in what is new of j and gives the restore with the time that its
+// items take; j itself where nothing can be said of that. live is false while
+// news may be missed.
+func (r *Restore) See(j *job.Job, live bool) *job.Job {
+	if r == nil || j.Stage != job.StageItems {
+		return j
+	}
+	if !live {
+		r.course.Break()
+	}
+	for _, s := range j.ItemsSince(r.seen) {
+		r.course.Observe(s.At, s.Done)
+		r.seen = s.At
+	}
+	if r.seen.IsZero() || !r.fits(j) {
+		return j
+	}
+	left, known := r.course.Left(r.seen)
+	said := job.TimeLeft{Seen: r.seen, Left: left, Known: known}
+	if r.from != j || r.left != said {
+		r.from, r.left, r.made = j, said, j.WithTimeLeft(said)
+	}
+	return r.made
+}
+
+// fits reports whether the steps can be right. Velero's own total is off while
+// the restore runs: it counts what it will skip, and not what comes along.
+func (r *Restore) fits(j *job.Job) bool {
+	if j.Items.Estimated {
+		return true
+	}
+	off := max(j.Items.Total-r.course.total, r.course.total-j.Items.Total)
+	return !r.course.Exceeded() && off <= max(50, r.course.total/4)
+}
+
+// Told is what a restore tells about the cluster whose items are done; it tells
+// it once. ok is false while they are not, and where it tells nothing: the
+// steps were not right, or many items failed, which takes another time than to
+// restore them.
+func (r *Restore) Told(j *job.Job) (told Rates, ok bool) {
+	if r == nil || r.told || j.Stage == job.StageQueued || j.Stage == job.StageItems || j.Stage == job.StageUnknown {
+		return Rates{}, false
+	}
+	r.told = true
+	if !r.fits(j) || j.Errors*20 > j.Items.Done {
+		return Rates{}, false
+	}
+	return r.course.Learned(), true
+}
