@@ -48,7 +48,7 @@ func (t tally) standing(prefix string) string {
 		return prefix + plural(t.count, "volume") + " ended"
 	}
 	if t.sized() {
-		return prefix + fmt.Sprintf("%s of %s in %s", size(t.done), size(t.total), plural(t.count, "volume"))
+		return prefix + fmt.Sprintf("%s of %s in %s", Size(t.done), Size(t.total), plural(t.count, "volume"))
 	}
 	return prefix + fmt.Sprintf("%d of %s ended", t.ended, plural(t.count, "volume"))
 }

@@ -134,7 +134,7 @@ func (q *inquiry) progressing() Verdict {
 	}
 	if rate, ok := j.Rate(q.s.Now); ok {
 		if _, _, unit, _ := j.Progress(); unit == UnitBytes {
-			text += ", " + size(int64(rate)) + "/s"
+			text += ", " + Size(int64(rate)) + "/s"
 		} else {
 			text += ", " + perSecond(rate)
 		}

@@ -90,7 +90,7 @@ func (q *inquiry) movingVolumes(moving []*Volume, until string) Verdict {
 		}
 	}
 	q.holds(sourceWatch, slowest.Changed, "%s %s is %s at %s of %s, unchanged for %s", slowest.Kind, slowest.Target,
-		slowest.Phase, size(max(0, slowest.Done)), size(max(0, slowest.Total)), span(slowest.quiet(q.s.Now)))
+		slowest.Phase, Size(max(0, slowest.Done)), Size(max(0, slowest.Total)), span(slowest.quiet(q.s.Now)))
 	q.noteAgents()
 	for _, a := range q.s.NodeAgents {
 		if a.Node != "" && a.Node == slowest.Node && !slowest.Started.IsZero() && a.StartedAt.After(slowest.Started) {

@@ -22,13 +22,14 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours())/24)
 }
 
-// clock is a time of day for a reader who knows the day.
+// clock is a time of day for a reader who knows the day, in the time zone of
+// now, which is the reader's, as in the columns of a table; it is named because
+// the sentence may be read elsewhere.
 func clock(t, now time.Time) string {
-	t = t.UTC()
-	if t.Sub(now).Abs() < 12*time.Hour {
-		return t.Format("15:04 UTC")
+	if t = t.In(now.Location()); t.Sub(now).Abs() < 12*time.Hour {
+		return t.Format("15:04 MST")
 	}
-	return t.Format("Jan 2 15:04 UTC")
+	return t.Format("Jan 2 15:04 MST")
 }
 
 func plural[N int | int64](n N, one string) string {
@@ -36,20 +37,6 @@ func plural[N int | int64](n N, one string) string {
 		return fmt.Sprintf("%d %s", n, one)
 	}
 	return fmt.Sprintf("%d %ss", n, one)
-}
-
-// size puts bytes into words: 12.4 GiB.
-func size(n int64) string {
-	const units = "KMGTPE"
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, i := float64(n)/1024, 0
-	for f >= 1024 && i < len(units)-1 {
-		f /= 1024
-		i++
-	}
-	return fmt.Sprintf("%.1f %ciB", f, units[i])
 }
 
 // list names the first few of many.

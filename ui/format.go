@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -57,42 +56,9 @@ func clock(now, t time.Time) string {
 	}
 }
 
-var byteUnits = []string{"B", "K", "M", "G", "T", "P", "E"}
-
-// unitOf is the exponent of 1024 in which n is best read.
-func unitOf(n int64) int {
-	unit := 0
-	for f := float64(n); f >= 1000 && unit < len(byteUnits)-1; f /= 1024 {
-		unit++
-	}
-	return unit
-}
-
-func inUnit(n int64, unit int) string {
-	f := float64(n) / math.Pow(1024, float64(unit))
-	if unit == 0 || f >= 100 {
-		return strconv.FormatFloat(f, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(f, 'f', 1, 64)
-}
-
-// size writes bytes in binary units: 512B, 12.4G.
-func size(n int64) string {
-	unit := unitOf(n)
-	return inUnit(n, unit) + byteUnits[unit]
-}
-
-// sizes writes a part of a whole in the whole's unit: 12.4/30.1G.
-func sizes(done, total int64) string {
-	switch {
-	case total <= 0 && done <= 0:
-		return ""
-	case total <= 0:
-		return size(done)
-	}
-	unit := unitOf(total)
-	return inUnit(done, unit) + "/" + inUnit(total, unit) + byteUnits[unit]
-}
+// size and sizes write bytes as sentences about jobs do: 12.4G, 12.4/30.1G.
+func size(n int64) string            { return job.Size(n) }
+func sizes(done, total int64) string { return job.Sizes(done, total) }
 
 // Amount writes progress in its own unit.
 func Amount(done, total int64, unit job.Unit) string {
