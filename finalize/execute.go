@@ -49,7 +49,7 @@ func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 	case o.GetUID() != x.plan.UID:
 		what = "it was deleted, and there is another one of that name"
 	case by != "" && o.GetAnnotations()[AnnotationAttempt] != x.plan.evidence.Object.GetAnnotations()[AnnotationAttempt]:
-		what = fmt.Sprintf("%s has finalized it to %s at %s", by, o.GetAnnotations()[AnnotationTo], o.GetAnnotations()[AnnotationAt])
+		what = fmt.Sprintf("%s has finalized it to %s at %s", by, o.GetAnnotations()[AnnotationTo], x.moment(o.GetAnnotations()[AnnotationAt]))
 	case phaseOf(o) != x.plan.From:
 		what = fmt.Sprintf("its phase went from %s to %s", x.plan.From, phaseOf(o))
 	case o.GetResourceVersion() == x.plan.ResourceVersion && now.Action == Refuse:

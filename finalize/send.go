@@ -77,6 +77,15 @@ func (s *sending) enter(step Step) {
 	s.report(Progress{Step: step})
 }
 
+// moment is the time of an annotation in the reader's time zone.
+func (s *sending) moment(annotation string) string {
+	at, err := time.Parse(time.RFC3339, annotation)
+	if err != nil {
+		return annotation
+	}
+	return at.In(s.f.o.Clock.Now().Location()).Format("2006-01-02 15:04:05 MST")
+}
+
 func (s *sending) warn(format string, args ...any) {
 	s.out.Warnings = append(s.out.Warnings, fmt.Sprintf(format, args...))
 }

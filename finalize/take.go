@@ -95,7 +95,7 @@ func (t *taking) different(o *unstructured.Unstructured, now *Way) string {
 	case phaseOf(o) != t.way.Phase:
 		return fmt.Sprintf("its phase went from %s to %s", orNone(t.way.Phase), phaseOf(o))
 	case t.way.Action == Wake && by != "" && o.GetAnnotations()[AnnotationWokenAttempt] != seen.GetAnnotations()[AnnotationWokenAttempt]:
-		return fmt.Sprintf("%s woke it at %s", by, o.GetAnnotations()[AnnotationWokenAt])
+		return fmt.Sprintf("%s woke it at %s", by, t.moment(o.GetAnnotations()[AnnotationWokenAt]))
 	case now.Refusal != "":
 		return "what is known of it has changed: " + now.Refusal
 	case t.way.Action == CancelVolumes:
