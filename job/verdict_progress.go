@@ -47,7 +47,7 @@ func (q *inquiry) orphaned() (Verdict, bool) {
 	q.noteQuiet()
 	q.noteUnlooked()
 	return q.rule(Orphaned,
-		"Nobody works on it: finalize it as Failed, as Velero itself does at its start, or restart Velero once more.",
+		"Finalize it as Failed, as Velero itself does at its start, or restart Velero once more.",
 		"Velero restarted %s ago%s, after this job began; nobody works on it", q.ago(v.StartedAt), why), true
 }
 
