@@ -113,7 +113,13 @@ func checkRequest(e *Evidence, r Request) verdict {
 		job.PhaseFinalizingPartly, job.PhaseWaiting, job.PhaseWaitingPartly}, r.Phase):
 		return refuse("Possible are Failed, PartiallyFailed, and the Finalizing and WaitingForPluginOperations phases.",
 			"%q is not a phase to finalize with", r.Phase)
-	case utf8.RuneCountInString(r.Reason) > maxReason || !utf8.ValidString(r.Reason) || strings.ContainsFunc(r.Reason, unicode.IsControl):
+	}
+	return checkReason(r)
+}
+
+// checkReason refuses a reason that is not fit for a resource and a log.
+func checkReason(r Request) verdict {
+	if utf8.RuneCountInString(r.Reason) > maxReason || !utf8.ValidString(r.Reason) || strings.ContainsFunc(r.Reason, unicode.IsControl) {
 		return refuse("", "the reason must be one line of at most %d characters", maxReason)
 	}
 	return verdict{}

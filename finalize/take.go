@@ -17,9 +17,11 @@ import (
 const (
 	AnnotationWokenBy          = "veltui.io/woken-by"
 	AnnotationWokenAt          = "veltui.io/woken-at"
+	AnnotationWokenReason      = "veltui.io/woken-reason"
 	AnnotationWokenAttempt     = "veltui.io/woken-attempt"
 	AnnotationCancelledBy      = "veltui.io/cancelled-by"
 	AnnotationCancelledAt      = "veltui.io/cancelled-at"
+	AnnotationCancelledReason  = "veltui.io/cancelled-reason"
 	AnnotationCancelledAttempt = "veltui.io/cancelled-attempt"
 )
 
@@ -133,10 +135,10 @@ func (w *Way) edit(o *unstructured.Unstructured, s stamp) (edit, error) {
 	at := s.at.UTC().Format(time.RFC3339)
 	if w.Action == Wake {
 		return newEdit(o, AnnotationWokenAttempt, annotate(o, [][2]string{
-			{AnnotationWokenBy, s.by}, {AnnotationWokenAt, at}, {AnnotationWokenAttempt, s.attempt}}))
+			{AnnotationWokenBy, s.by}, {AnnotationWokenAt, at}, {AnnotationWokenReason, w.reason()}, {AnnotationWokenAttempt, s.attempt}}))
 	}
 	return newEdit(o, AnnotationCancelledAttempt, append([]operation{{"add", "/spec/cancel", true}}, annotate(o, [][2]string{
-		{AnnotationCancelledBy, s.by}, {AnnotationCancelledAt, at}, {AnnotationCancelledAttempt, s.attempt}})...))
+		{AnnotationCancelledBy, s.by}, {AnnotationCancelledAt, at}, {AnnotationCancelledReason, w.reason()}, {AnnotationCancelledAttempt, s.attempt}})...))
 }
 
 // check lets the API server judge every patch before the first is sent.

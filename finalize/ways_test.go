@@ -198,6 +198,15 @@ func TestRestartNamesWhatItFails(t *testing.T) {
 	}
 }
 
+func TestWaysWantAReasonOfOneLine(t *testing.T) {
+	e := evidence(t, job.Backup, "ReadyToStart", alive)
+	for reason, want := range map[string]bool{"INC-1": true, "": true, "a\nb": false, "\x1b[2J": false, strings.Repeat("x", 501): false, "\xff": false} {
+		if w := wayOf(Wake, Ways(e, Request{Reason: reason})); w.CanTake() != want {
+			t.Errorf("reason %q: refusal %q", reason, w.Refusal)
+		}
+	}
+}
+
 // Whatever the combination, a way that veltui takes leaves a job alone that may
 // be at work.
 func TestWaysNeverTouchWhatMoves(t *testing.T) {
