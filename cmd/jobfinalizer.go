@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -100,7 +102,7 @@ func cleaned(report func(finalize.Progress)) func(finalize.Progress) {
 	return func(p finalize.Progress) {
 		if p.Attempt != nil {
 			attempt := *p.Attempt
-			attempt.Err = clean(attempt.Err)
+			attempt.Err = clean(withoutURL(attempt.Err))
 			p.Attempt = &attempt
 		}
 		p.Phase = sanitize.String(p.Phase)
@@ -108,10 +110,21 @@ func cleaned(report func(finalize.Progress)) func(finalize.Progress) {
 	}
 }
 
+// withoutURL is what a request met, without the request: the screen says which
+// it was.
+func withoutURL(err error) error {
+	var request *url.Error
+	if errors.As(err, &request) {
+		return request.Err
+	}
+	return err
+}
+
 // told logs how an execution ended, and makes it fit for the screen.
 func (f *jobFinalizer) told(kind job.Kind, name string, dryRun bool, o finalize.Outcome, err error) (finalize.Outcome, error) {
 	f.log.Info("finalizing", "kind", kind, "name", name, "dryRun", dryRun, "state", o.State, "sent", o.Sent, "message", o.Message)
-	o.Phase, o.Message = sanitize.String(o.Phase), sanitize.String(o.Message)
+	// Errors that were joined stand on lines of their own.
+	o.Phase, o.Message = sanitize.String(o.Phase), sanitize.String(strings.ReplaceAll(o.Message, "\n", ": "))
 	for i := range o.Warnings {
 		o.Warnings[i] = sanitize.String(o.Warnings[i])
 	}

@@ -398,6 +398,7 @@ func TestLeavingInMidRetry(t *testing.T) {
 		}
 		b.keys(keys[1:]...)
 		b.until("the program ends", func() bool { return b.quit })
+		b.shows("Stopped: nothing was written.") // it is drawn once more
 		if said := b.partingWords(); len(said) != 1 || !strings.Contains(said[0], "unfinished") || !strings.Contains(said[0], "not carried out") {
 			t.Errorf("%q: said %q", keys, said)
 		}
@@ -411,14 +412,11 @@ func TestLeavingInMidRetry(t *testing.T) {
 func TestPartingWordsWaitForTheExecution(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	plan := finalize.Draft(evidenceOf(t, stageful().Jobs[2]), finalize.Request{})
-	fake := &fakeFinalizer{t: t, execute: interrupted(make(chan struct{}))}
+	begun := make(chan struct{})
+	fake := &fakeFinalizer{t: t, execute: interrupted(begun)}
 	r := newRun(1, target{job.Restore, "velero", "crm-old", ""}, choice{plan: &plan}, false, cancel, noon)
 	go r.execute(ctx, fake, func() time.Time { return noon })
-	for r.forsake() { // until it has begun
-		r.mu.Lock()
-		r.forsaken = false
-		r.mu.Unlock()
-	}
+	<-begun
 	b := newBench(t, 80, 24)
 	b.dialog = &finalizeDialog{with: b.finalizing, targets: []target{r.target}, run: r}
 	cancel(errors.New("hangup"))

@@ -204,10 +204,11 @@ func (d *finalizeDialog) takeEnd(msg runEnded) tea.Cmd {
 			d.settled = append(d.settled, d.target().uid)
 		}
 	}
+	d.stopping = false
 	if d.leaving {
+		d.enter(stageEnded)
 		return tea.Quit
 	}
-	d.stopping = false
 	if r.dryRun && (msg.outcome.State == finalize.Checked || msg.outcome.State == finalize.Unfinished) {
 		cmd := d.enter(stagePlan)
 		if msg.outcome.State == finalize.Checked {
