@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -49,11 +50,13 @@ func openStore(t *testing.T, b *bed) *store {
 			_, _ = w.Write(tarball)
 			return
 		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(tarball)))
 		_, _ = w.Write(tarball[:len(tarball)/2])
 		_ = http.NewResponseController(w).Flush()
 		close(s.held)
 		select {
 		case <-s.hold:
+			_, _ = w.Write(tarball[len(tarball)/2:])
 		case <-r.Context().Done():
 		}
 	}))

@@ -18,7 +18,10 @@ type Course struct {
 	names     []string
 	// factor is how much slower than taken each class goes, seen over how many
 	// seconds.
-	factor, seen [classes]float64
+	factor [classes]factors
+	seen   [classes]float64
+	// known is how many seconds each class was seen in earlier restores.
+	known [classes]float64
 
 	begun        bool
 	anchor, last moment
@@ -46,6 +49,11 @@ func NewCourse(steps []Step, known Rates) *Course {
 	c := &Course{throttle: newCost(throttled, known.Throttle)}
 	number := map[string]int{}
 	mean := known.means()
+	for resource, cost := range known.Resources {
+		if cost.Valid() {
+			c.known[classOf(resource)] += cost.Seen
+		}
+	}
 	for _, s := range steps {
 		if s.Items <= 0 {
 			continue
@@ -69,13 +77,16 @@ func NewCourse(steps []Step, known Rates) *Course {
 // found to cost.
 func (r Rates) means() (factor [classes]float64) {
 	var mean [classes]mean
+	if r.Throttle.Valid() {
+		mean[classPlain].add(1, r.Throttle.Seen)
+	}
 	for resource, known := range r.Resources {
 		if known.Valid() && resource != claims {
 			mean[classOf(resource)].add(known.Seconds/priorOf(resource), known.Seen)
 		}
 	}
 	for class := range factor {
-		factor[class] = mean[class].factor(classTrust)
+		factor[class] = mean[class].factor(freshTrust)
 	}
 	return factor
 }

@@ -7,8 +7,8 @@ import (
 
 // cost is what an item of one resource costs, as far as is known.
 type cost struct {
-	class class
-	mixed bool // its items are not all of one resource
+	class class // classPlain of the limit
+	mixed bool  // its items are not all of one resource
 	// base is what it is taken to cost before this restore, and trust how many
 	// seconds of evidence that counts for.
 	base, trust float64
@@ -16,6 +16,7 @@ type cost struct {
 	// seen and items are the newest seconds and items of this restore;
 	// allSeen and allItems are all of them.
 	seen, items       float64
+	held              float64 // seconds in which its items waited for the limit
 	allSeen, allItems float64
 }
 
@@ -24,6 +25,8 @@ const (
 	priorTrust, learnedTrust = 0.5, 2.0
 	// classTrust is what one class is taken to go as before.
 	classTrust = 1.5
+	// freshTrust is the same for resources of which only the prior is known.
+	freshTrust = 0.3
 	// mostWeight is what one resource counts for at most in its class.
 	mostWeight = 2.0
 	// recent is how many seconds of a cost's own evidence are kept.
@@ -52,25 +55,53 @@ func blend(seconds, items, base, trust float64) float64 {
 
 // seconds is what an item costs now.
 func (c *Course) seconds(k *cost) float64 {
-	return blend(k.seen, k.items, k.base*c.factor[k.class], k.trust)
+	base := k.base
+	if k != c.throttle {
+		base = (base + c.farther(k)) * c.factor[k.class].of(k)
+	}
+	return blend(k.seen, k.items, base, k.trust)
+}
+
+// farther is what an item of a listed resource costs more than its prior
+// because the API server is farther away than taken: it is created too.
+func (c *Course) farther(k *cost) float64 {
+	if k.learned || k.class != classListed {
+		return 0
+	}
+	return max(0, plain*(c.factor[classPlain].fresh-1))
 }
 
 // compare reckons for each class how much slower than taken it goes in this
 // restore, which counts for the resources to come.
 func (c *Course) compare() {
-	var ratio [classes]mean
-	c.seen = [classes]float64{}
-	for _, k := range c.resources {
-		if k.seen > 0 && k.items > 0 {
-			c.seen[k.class] += k.seen
-			if !k.mixed {
-				ratio[k.class].add(k.seen/k.items/k.base, k.seen)
+	for class := range c.factor { // listed after plain, which it builds upon
+		var ratio mean
+		c.seen[class] = 0
+		for _, k := range c.resources {
+			if int(k.class) != class {
+				continue
+			}
+			c.seen[class] += k.seen
+			if k.held > 0 {
+				ratio.add(1, k.held)
+			}
+			if k.seen > 0 && k.items > 0 && !k.mixed {
+				ratio.add(k.seen/k.items/(k.base+c.farther(k)), k.seen)
 			}
 		}
+		c.factor[class] = factors{fresh: ratio.factor(freshTrust), learned: ratio.factor(classTrust)}
 	}
-	for class := range c.factor {
-		c.factor[class] = ratio[class].factor(classTrust)
+}
+
+// factors are how much slower than taken a class goes: resources of which
+// nothing was known before, and those that were learned.
+type factors struct{ fresh, learned float64 }
+
+func (f factors) of(k *cost) float64 {
+	if k.learned {
+		return f.learned
 	}
+	return f.fresh
 }
 
 // mean is a geometric mean of ratios, in which none outweighs all the others:
@@ -109,6 +140,9 @@ func (c *Course) learn(parts []part, took float64) {
 		if k == c.throttle && p.took > beyond*p.seconds {
 			// The limit is the same for all; it is this resource that is slow.
 			k = p.own
+		}
+		if k == c.throttle {
+			p.own.held += p.took
 		}
 		k.seen, k.items = k.seen+p.took, k.items+p.items
 		if took == whole {
@@ -161,7 +195,7 @@ func (c *Course) Left(at time.Time) (left time.Duration, ok bool) {
 			guessed += p.seconds
 		}
 	}
-	if c.whole < begun && !c.throttle.learned || guessed > mostGuessed*seconds {
+	if c.whole < begun && !c.experienced() || guessed > mostGuessed*seconds {
 		return 0, false
 	}
 	left = time.Duration(seconds * float64(time.Second))
@@ -171,10 +205,16 @@ func (c *Course) Left(at time.Time) (left time.Duration, ok bool) {
 // Exceeded reports whether more items were restored than the steps have.
 func (c *Course) Exceeded() bool { return c.begun && c.last.done > c.total }
 
+// experienced reports whether anything was learned before.
+func (c *Course) experienced() bool {
+	return c.throttle.learned || c.known != [classes]float64{}
+}
+
 // founded reports whether a cost stands on more than what is known of Velero in
-// general: on itself, or on others of its class in this restore.
+// general: on itself, or on others of its class, in this restore or before.
+// The limit's own class is that of the items which may have to wait for it.
 func (c *Course) founded(k *cost) bool {
-	return k.learned || k.seen >= enough || k != c.throttle && c.seen[k.class] >= enough
+	return k.learned || k.seen >= enough || c.seen[k.class]+c.known[k.class] >= enough
 }
 
 // mostGuessed is the share of the time left that may stand on nothing but what
