@@ -34,12 +34,12 @@ func (r *Restore) See(j *job.Job, live bool) *job.Job {
 	if r == nil || j.Stage != job.StageItems {
 		return j
 	}
-	if !live {
-		r.course.Break()
-	}
 	for _, s := range j.ItemsSince(r.seen) {
 		r.course.Observe(s.At, s.Done)
 		r.seen = s.At
+	}
+	if !live {
+		r.course.Break()
 	}
 	if r.seen.IsZero() || !r.fits(j) {
 		return j
