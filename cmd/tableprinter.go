@@ -79,7 +79,7 @@ func (p *tablePrinter) cells(c watch.Change, s job.Surroundings) []string {
 		done = ui.Amount(amount, total, unit)
 	}
 	if left, ok := j.ETA(s.Now); ok {
-		eta = ui.Duration(left)
+		eta = ui.TimeLeft(left)
 	}
 	if perSecond, ok := j.Rate(s.Now); ok {
 		speed = ui.Rate(perSecond, unit)

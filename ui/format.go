@@ -28,9 +28,19 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// timeLeft writes an ETA, to the nearest second but never none.
-func timeLeft(left time.Duration) string {
-	return Duration(max(left.Round(time.Second), time.Second))
+// TimeLeft writes an ETA, no finer than one is known: to the second in the last
+// half minute, then to a twelfth or so of itself. It is never none.
+func TimeLeft(left time.Duration) string {
+	step := time.Second
+	switch {
+	case left >= 10*time.Minute:
+		step = time.Minute
+	case left >= 2*time.Minute:
+		step = 10 * time.Second
+	case left >= 30*time.Second:
+		step = 5 * time.Second
+	}
+	return Duration(max(left.Round(step), time.Second))
 }
 
 // since is the age of t, or nothing if t is not known.

@@ -190,7 +190,7 @@ func (c canvas) etaCell(j *job.Job, v job.Verdict, s job.Surroundings, width int
 		return c.cell(c.theme.bad, string(v.State), width, true)
 	}
 	if left, ok := j.ETA(s.Now); ok {
-		return c.cell(c.theme.text, timeLeft(left), width, true)
+		return c.cell(c.theme.text, TimeLeft(left), width, true)
 	}
 	return c.fit("", width)
 }

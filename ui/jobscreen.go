@@ -201,7 +201,7 @@ func (c canvas) progressLine(j *job.Job, v job.Verdict, s job.Surroundings) stri
 		words = append(words, Rate(perSecond, unit))
 	}
 	if left, ok := j.ETA(s.Now); ok {
-		words = append(words, "ETA "+timeLeft(left))
+		words = append(words, "ETA "+TimeLeft(left))
 	}
 	if troubled(v.State) || v.State == job.Quiet || v.State == job.Unknown {
 		style := c.theme.waiting
