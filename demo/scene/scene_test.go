@@ -54,11 +54,14 @@ func TestPastIs200FinishedBackups(t *testing.T) {
 }
 
 // stage is a scene that plays, fast, until its test ends.
-func stage(t *testing.T, speed float64) (client.Client, time.Time) {
+func stage(t *testing.T, o Options) (client.Client, time.Time) {
 	t.Helper()
-	plane := testbed.ForTest(t, testbed.Options{})
+	if o.Config == nil {
+		o.Config = testbed.ForTest(t, testbed.Options{}).Config()
+	}
+	o.Scheme, o.Seed = testbed.Scheme(), 1
 	before := time.Now()
-	scene, err := Build(t.Context(), Options{Config: plane.Config(), Scheme: testbed.Scheme(), Speed: speed, Seed: 1})
+	scene, err := Build(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +74,7 @@ func stage(t *testing.T, speed float64) (client.Client, time.Time) {
 	var group sync.WaitGroup
 	group.Go(func() { scene.Run(ctx) })
 	t.Cleanup(func() { stop(); group.Wait() })
-	api, err := client.New(plane.Config(), client.Options{Scheme: testbed.Scheme()})
+	api, err := client.New(o.Config, client.Options{Scheme: testbed.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +83,7 @@ func stage(t *testing.T, speed float64) (client.Client, time.Time) {
 
 // TestStage looks for what issue 2 wants on stage, by evidence only.
 func TestStage(t *testing.T) {
-	api, before := stage(t, 5)
+	api, before := stage(t, Options{Speed: 5})
 	restores := func() []velerov1.Restore {
 		var list velerov1.RestoreList
 		if err := api.List(t.Context(), &list, client.InNamespace(Namespace)); err != nil {
