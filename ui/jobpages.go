@@ -36,7 +36,7 @@ func (c canvas) overviewPage(j *job.Job, v job.Verdict, s job.Surroundings) []st
 	}
 	if troubled(v.State) {
 		what := strings.ToLower(string(j.Kind)) + "/" + j.Name
-		for _, line := range text.wrap("From a shell: veltui explain "+what+" (looks closer), veltui finalize "+what, 3) {
+		for _, line := range text.wrap("f looks closer and says what can be done. From a shell: veltui explain "+what+", veltui finalize "+what, 3) {
 			lines = append(lines, " "+c.theme.dim.Render(line))
 		}
 	}

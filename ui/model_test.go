@@ -125,7 +125,7 @@ func TestEscOnlyGoesBack(t *testing.T) {
 // that cannot be undone.
 func TestBareFragmentsOfEscapeSequencesOnlyMoveAbout(t *testing.T) {
 	for _, k := range strings.Split("A B C D F H M O P Q R S [ ; ~ 0 1 2 3 4 5 6 7 8 9", " ") {
-		for _, where := range []place{onDashboard, onJob, onHelp} {
+		for _, where := range []place{onDashboard, onJob, onHelp, onLooking, onPlan, onRun, onOutcome} {
 			switch a := actionFor(keyMap(), where, k); a {
 			case actNone, actTab:
 			default:
