@@ -119,6 +119,7 @@ func (m mean) factor(trust float64) float64 { return math.Exp(m.sum / (m.weight 
 // learn shares the time that parts took out among them: each gets what it was
 // reckoned to take, and the less is known of it the more of the difference.
 func (c *Course) learn(parts []part, took float64) {
+	wait := c.seconds(c.throttle)
 	var reckoned, doubt float64
 	doubts := make([]float64, len(parts))
 	for i, p := range parts {
@@ -136,11 +137,7 @@ func (c *Course) learn(parts []part, took float64) {
 	for i := range parts {
 		p := &parts[i]
 		p.took = max(p.seconds+(took-reckoned)*doubts[i]/doubt, p.seconds/10)
-		k := p.cost
-		if k == c.throttle && p.took > beyond*p.seconds {
-			// The limit is the same for all; it is this resource that is slow.
-			k = p.own
-		}
+		k := c.blamed(p, wait)
 		if k == c.throttle {
 			p.own.held += p.took
 		}
@@ -155,6 +152,20 @@ func (c *Course) learn(parts []part, took float64) {
 	}
 	c.whole += took
 	c.compare()
+}
+
+// blamed is the cost that a part tells of, while an item under the limit costs
+// wait: the limit is the same for all, so a resource that takes longer is slow
+// itself, and one that takes just that long had nothing saved up.
+func (c *Course) blamed(p *part, wait float64) *cost {
+	each := p.took / p.items
+	switch {
+	case p.cost == c.throttle && each > beyond*wait:
+		return p.own
+	case p.cost == p.own && p.seconds < p.items*wait && each > wait/beyond && each < beyond*wait:
+		return c.throttle
+	}
+	return p.cost
 }
 
 // Learned is what this restore tells about the cluster.
