@@ -102,7 +102,7 @@ func cleaned(report func(finalize.Progress)) func(finalize.Progress) {
 	return func(p finalize.Progress) {
 		if p.Attempt != nil {
 			attempt := *p.Attempt
-			attempt.Err = clean(withoutURL(attempt.Err))
+			attempt.Err = clean(met(attempt.Err))
 			p.Attempt = &attempt
 		}
 		p.Phase = sanitize.String(p.Phase)
@@ -110,11 +110,14 @@ func cleaned(report func(finalize.Progress)) func(finalize.Progress) {
 	}
 }
 
-// withoutURL is what a request met, without the request: the screen says which
-// it was.
-func withoutURL(err error) error {
+// met is what an attempt met, without the request: the screen says which it
+// was.
+func met(err error) error {
 	var request *url.Error
-	if errors.As(err, &request) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return errors.New("no answer in time")
+	case errors.As(err, &request):
 		return request.Err
 	}
 	return err

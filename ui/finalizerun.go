@@ -176,6 +176,9 @@ var runSteps = []struct {
 	{finalize.StepObserve, "observe what comes of it"},
 }
 
+// slowAnswer is how long an attempt may take before that is worth a word.
+const slowAnswer = 3 * time.Second
+
 // runLines draw an execution under way. now is our own clock's.
 func (c canvas) runLines(r *run, s runState, now time.Time) []string {
 	what := r.choice.words()
@@ -229,6 +232,9 @@ func (c canvas) stepLines(what string, r *run, s runState, step finalize.Step, n
 			add(c.theme.text.Render, "watched until it has ended, and for "+Duration(finalize.DefaultObserve)+" at least", 2)
 		}
 		return lines
+	}
+	if took := now.Sub(known.began); known.attempts == 0 && took >= slowAnswer {
+		add(c.theme.waiting.Render, "attempt 1 is under way; no answer yet", 1)
 	}
 	if known.failure != "" {
 		add(c.theme.bad.Render, fmt.Sprintf("attempt %d: %s", known.attempts, known.failure), 4)
