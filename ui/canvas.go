@@ -61,13 +61,18 @@ func (c canvas) heading(title string) string {
 	return c.theme.dim.Render(left + strings.Repeat(c.glyphs.rule, max(c.width-lipgloss.Width(left), 0)))
 }
 
+// standIn is a rune of one cell that no text holds.
+const standIn = "\uE000"
+
 // wrap breaks plain text at words into at most lines lines of the canvas's
 // width; what does not fit is cut with a mark.
 func (c canvas) wrap(text string, lines int) []string {
 	if c.width <= 0 || lines <= 0 {
 		return nil
 	}
-	wrapped := strings.Split(ansi.Wrap(text, c.width, " "), "\n")
+	// Wrap would break at hyphens, but names shall stay whole.
+	whole := strings.ReplaceAll(text, "-", standIn)
+	wrapped := strings.Split(strings.ReplaceAll(ansi.Wrap(whole, c.width, " "), standIn, "-"), "\n")
 	if len(wrapped) > lines {
 		rest := strings.Join(wrapped[lines-1:], " ")
 		wrapped = append(wrapped[:lines-1], c.cut(rest, c.width))

@@ -3,225 +3,16 @@ package ui
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/job"
 )
-
-// fakeFinalizer plays the cluster's part.
-type fakeFinalizer struct {
-	t        *testing.T
-	mu       sync.Mutex
-	why      map[job.Kind]string
-	jobs     map[string]*job.Job
-	change   []func(*finalize.Evidence)
-	gathered int
-	// execute plays an execution; without it every plan settles.
-	execute  func(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error)
-	executed []string
-}
-
-func (f *fakeFinalizer) Allowed(_ context.Context, _ string, kind job.Kind) (string, error) {
-	return f.why[kind], nil
-}
-
-func (f *fakeFinalizer) Gather(_ context.Context, _ string, _ job.Kind, name string) (finalize.Evidence, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.gathered++
-	return evidenceOf(f.t, f.jobs[name], f.change...), nil
-}
-
-func (f *fakeFinalizer) Execute(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
-	f.mu.Lock()
-	f.executed = append(f.executed, fmt.Sprintf("%s to %s dry=%v", plan.Name, plan.To, dryRun))
-	f.mu.Unlock()
-	if f.execute != nil {
-		return f.execute(ctx, plan, dryRun, report)
-	}
-	if dryRun {
-		return finalize.Outcome{State: finalize.Checked, Sent: finalize.NotSent, Plan: plan, Message: "the API server would take it; nothing was written"}, nil
-	}
-	return settled(plan), nil
-}
-
-func (f *fakeFinalizer) Take(_ context.Context, way finalize.Way, dryRun bool, _ func(finalize.Progress)) (finalize.Outcome, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.executed = append(f.executed, fmt.Sprintf("%s %s dry=%v", way.Name, way.Action, dryRun))
-	return finalize.Outcome{State: finalize.Settled, Sent: finalize.Landed, Way: way, Message: "Velero went on with it: it is Completed now"}, nil
-}
-
-func (f *fakeFinalizer) done() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return strings.Join(f.executed, "; ")
-}
-
-func settled(plan finalize.Plan) finalize.Outcome {
-	return finalize.Outcome{State: finalize.Settled, Sent: finalize.Landed, Plan: plan, Phase: "PartiallyFailed",
-		Message: "it is PartiallyFailed and stayed so for 70s", Log: "/home/jane/.local/state/veltui/finalize/finalize.jsonl",
-		Copy: "/home/jane/.local/state/veltui/finalize/copies/restore-velero-crm-old-abc.yaml"}
-}
-
-var allPhases = []string{"New", "InProgress", "WaitingForPluginOperations", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"}
-
-// evidenceOf is what Gather would bring about a job whose last patch was lost
-// on a server that still runs.
-func evidenceOf(t *testing.T, j *job.Job, change ...func(*finalize.Evidence)) finalize.Evidence {
-	t.Helper()
-	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(j.Object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := finalize.Evidence{
-		At: noon, Job: j, Object: &unstructured.Unstructured{Object: raw},
-		Server:  finalize.Server{Visible: true, Running: []finalize.Container{{Pod: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour)}}, Version: "v1.18.3", Deployment: "velero"},
-		Volumes: finalize.Yes, MayPatch: finalize.Yes, Phases: allPhases, StatusSubresource: finalize.No, By: "jane",
-		Location: &job.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
-		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1},
-	}
-	for _, target := range finalize.Targets(j.Kind) {
-		e.Artifacts = append(e.Artifacts, finalize.Artifact{Target: target, Presence: job.Presence{State: job.Present, LastModified: noon.Add(-42 * time.Minute)}})
-	}
-	for _, c := range change {
-		c(&e)
-	}
-	return e
-}
-
-// bench is a dashboard with a fake cluster behind it, whose clock and commands
-// the test holds in its hands.
-type bench struct {
-	*Model
-	t    *testing.T
-	fake *fakeFinalizer
-	now  time.Time
-	msgs chan tea.Msg
-	quit bool
-	clip string
-}
-
-func newBench(t *testing.T, width, height int, change ...func(*Options)) *bench {
-	t.Helper()
-	snap := stageful()
-	b := &bench{t: t, now: noon, msgs: make(chan tea.Msg, 64), fake: &fakeFinalizer{t: t, jobs: map[string]*job.Job{}}}
-	for _, j := range snap.Jobs {
-		b.fake.jobs[j.Name] = j
-	}
-	b.Model = screen(t, snap, width, height, append([]func(*Options){func(o *Options) {
-		o.Finalizer, o.Clock = b.fake, func() time.Time { return b.now }
-	}}, change...)...)
-	return b
-}
-
-// send gives the model a message and runs the command that it answers with.
-func (b *bench) send(msg tea.Msg) {
-	_, cmd := b.Update(msg)
-	b.begin(cmd)
-}
-
-func (b *bench) begin(cmd tea.Cmd) {
-	if cmd == nil {
-		return
-	}
-	go func() {
-		switch msg := cmd().(type) {
-		case nil:
-		case tea.BatchMsg:
-			for _, c := range msg {
-				b.begin(c)
-			}
-		default:
-			b.msgs <- msg
-		}
-	}()
-}
-
-// until runs the program until a condition holds.
-func (b *bench) until(what string, holds func() bool) {
-	b.t.Helper()
-	timeout := time.After(30 * time.Second)
-	for !holds() {
-		select {
-		case msg := <-b.msgs:
-			switch {
-			case msg == tea.Quit():
-				b.quit = true
-			case fmt.Sprintf("%T", msg) == "tea.setClipboardMsg":
-				b.clip = fmt.Sprint(msg)
-			default:
-				b.send(msg)
-			}
-		case <-timeout:
-			b.t.Fatalf("waited in vain until %s; the screen:\n%s", what, b.frame())
-		}
-	}
-}
-
-func (b *bench) at(s stage) {
-	b.t.Helper()
-	b.until(fmt.Sprintf("stage %d", s), func() bool { return b.dialog != nil && b.dialog.stage == s })
-}
-
-func (b *bench) keys(names ...string) {
-	b.t.Helper()
-	for _, name := range names {
-		b.send(keyPress(b.t, name))
-	}
-}
-
-func (b *bench) write(text string) {
-	b.t.Helper()
-	for _, r := range text {
-		b.keys(string(r))
-	}
-}
-
-// listen lets the deaf moment pass.
-func (b *bench) listen() {
-	b.t.Helper()
-	b.now = b.now.Add(graceLimit)
-	b.send(graceEnded{b.dialog.number})
-}
-
-// open opens the dialog on crm-old and waits for its plan.
-func (b *bench) open() {
-	b.t.Helper()
-	b.keys("f")
-	b.at(stagePlan)
-	b.listen()
-}
-
-func (b *bench) confirm() {
-	b.t.Helper()
-	b.keys("enter")
-	b.write("prod-east/crm-old")
-	b.keys("enter")
-}
-
-func (b *bench) frame() string { return ansi.Strip(checkFrame(b.t, b.Model)) }
-
-func (b *bench) shows(words ...string) {
-	b.t.Helper()
-	flat := strings.Join(strings.Fields(strings.ReplaceAll(b.frame(), "│", " ")), " ")
-	for _, w := range words {
-		if !strings.Contains(flat, w) {
-			b.t.Errorf("%q is not on the screen:\n%s", w, b.frame())
-		}
-	}
-}
 
 func TestFinalizeByATypedName(t *testing.T) {
 	b := newBench(t, 80, 24)
@@ -515,6 +306,30 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	}
 }
 
+// What veltui does not do itself is shown with its cost, and its command can be
+// copied.
+func TestARestartIsOnlyACommand(t *testing.T) {
+	b := newBench(t, 80, 24)
+	b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) {
+		e.Artifacts, e.Counts = nil, nil
+		e.Others = []finalize.Other{{Kind: job.Restore, Name: "shop-restore-2", Phase: "InProgress"}}
+	}}
+	b.open()
+	b.shows("Refused", "leave it as it is", "restart Velero's server (veltui only shows the command)")
+	b.keys("w", "enter")
+	b.shows("this cannot be done from here")
+	if b.dialog.stage != stagePlan {
+		t.Error("a restart can be confirmed")
+	}
+	b.keys("d")
+	b.shows("Veltui restarts nothing itself", "mark Failed 2 jobs in progress, and cancel their volumes: restore/crm-old, restore/shop-restore-2")
+	b.keys("y")
+	b.until("it is copied", func() bool { return b.clip != "" })
+	if b.clip != "kubectl --context prod-east -n velero rollout restart deployment/velero" || b.fake.done() != "" {
+		t.Errorf("copied %q, executed %q", b.clip, b.fake.done())
+	}
+}
+
 func TestMarkedJobsAreFinalizedOneByOne(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) { // a server that began after both
@@ -647,185 +462,4 @@ func TestFinalizeOfAnEndedJobWithMovingVolumes(t *testing.T) {
 	if why := b.whyNotFinalize(j); why != "" {
 		t.Errorf("volumes that go on cannot be looked at: %s", why)
 	}
-}
-
-// Every stage on every size fits, and where nothing can be read nothing can be
-// confirmed.
-func TestDialogFitsEverywhere(t *testing.T) {
-	for _, frame := range dialogFrames {
-		b := newBench(t, 80, 24)
-		frame.show(t, b)
-		for width := 10; width < 140; width += 7 {
-			for _, height := range []int{2, 3, 5, 8, 12, 17, 24, 50} {
-				b.Update(tea.WindowSizeMsg{Width: width, Height: height})
-				checkFrame(t, b.Model)
-				for _, k := range []string{"down", "end", "pgup", "home"} {
-					press(t, b.Model, k)
-					checkFrame(t, b.Model)
-				}
-				if t.Failed() {
-					t.Fatalf("%s at %dx%d:\n%s", frame.name, width, height, b.frame())
-				}
-			}
-		}
-	}
-	b := newBench(t, 39, 11)
-	b.open()
-	b.confirm()
-	if b.fake.done() != "" {
-		t.Error("confirmed on a terminal that cannot show what would be done")
-	}
-	b.shows("too small")
-}
-
-var lostConnection = errors.New("dial tcp 10.0.0.1:6443: connect: connection refused")
-
-// dialogFrames are the dialog's states.
-var dialogFrames = []struct {
-	name string
-	show func(t *testing.T, b *bench)
-}{
-	{"looking", func(t *testing.T, b *bench) { press(t, b.Model, "f"); b.now = b.now.Add(12 * time.Second); b.listen() }},
-	{"unseen", func(t *testing.T, b *bench) {
-		press(t, b.Model, "f")
-		b.Update(evidenceGathered{number: b.dialog.number, err: errors.New("gave up after 6 attempts: reading restore crm-old: " + lostConnection.Error())})
-		b.listen()
-	}},
-	{"plan", func(t *testing.T, b *bench) { b.planOf("crm-old") }},
-	{"plan-end", func(t *testing.T, b *bench) { b.planOf("crm-old"); press(t, b.Model, "end") }},
-	{"orphan", func(t *testing.T, b *bench) {
-		press(t, b.Model, "down", "down", "down")
-		b.planOf("nightly-crm", func(e *finalize.Evidence) {
-			e.Server.Running[0].StartedAt = noon.Add(-30 * time.Second)
-			e.At = noon.Add(3 * time.Minute)
-			e.Artifacts, e.Counts, e.Queued = e.Artifacts[:1], nil, []string{"nightly-erp", "nightly-web"}
-			e.Artifacts[0].Presence = job.Presence{State: job.Absent}
-		})
-	}},
-	{"refused", func(t *testing.T, b *bench) {
-		b.planOf("crm-old", func(e *finalize.Evidence) {
-			e.Artifacts, e.Counts = e.Artifacts[:1], nil
-			e.Artifacts[0].Presence = job.Presence{Why: "the storage location is not reachable"}
-		})
-	}},
-	{"typing", func(t *testing.T, b *bench) {
-		b.planOf("crm-old")
-		press(t, b.Model, "enter")
-		for _, r := range "prod-east/crm-o" {
-			press(t, b.Model, string(r))
-		}
-	}},
-	{"wrong", func(t *testing.T, b *bench) {
-		b.planOf("crm-old")
-		press(t, b.Model, "enter", "c", "r", "m", "enter")
-	}},
-	{"retrying", func(t *testing.T, b *bench) { b.retrying() }},
-	{"asked", func(t *testing.T, b *bench) { b.retrying(); press(t, b.Model, "esc") }},
-	{"stopping", func(t *testing.T, b *bench) { b.retrying(); press(t, b.Model, "esc", "esc") }},
-	{"observing", func(t *testing.T, b *bench) {
-		b.retrying()
-		b.dialog.run.tell(finalize.Progress{Step: finalize.StepObserve}, b.now)
-		b.dialog.run.tell(finalize.Progress{Step: finalize.StepObserve, Phase: "FinalizingPartiallyFailed"}, b.now)
-		b.now = b.now.Add(9 * time.Second)
-		b.Update(runProgressed{b.dialog.number, b.dialog.run.read()})
-	}},
-	{"settled", func(t *testing.T, b *bench) {
-		b.retrying()
-		b.end(settled(*b.dialog.choice().plan), nil)
-	}},
-	{"reverted", func(t *testing.T, b *bench) {
-		b.retrying()
-		b.end(finalize.Outcome{State: finalize.Reverted, Sent: finalize.Landed, Plan: *b.dialog.choice().plan, Phase: "InProgress",
-			Message: "somebody wrote InProgress over it: a Velero server still worked on it"}, nil)
-	}},
-	{"doubtful", func(t *testing.T, b *bench) {
-		b.retrying()
-		b.end(finalize.Outcome{State: finalize.Unfinished, Sent: finalize.Doubtful, Plan: *b.dialog.choice().plan, Phase: "InProgress",
-			Message: "patch: you stopped it; the patch was sent, and whether it was carried out is not known"}, errStopped)
-	}},
-	{"changed", func(t *testing.T, b *bench) {
-		b.retrying()
-		now := finalize.Draft(evidenceOf(t, b.fake.jobs["crm-old"], func(e *finalize.Evidence) { e.MayPatch, e.MayPatchWhy = finalize.No, "no rule" }), finalize.Request{})
-		b.end(finalize.Outcome{State: finalize.Changed, Sent: finalize.NotSent, Plan: now, Phase: "InProgress",
-			Message: "it was changed since the plan was shown; nothing was written"}, nil)
-	}},
-	{"summary", func(t *testing.T, b *bench) {
-		press(t, b.Model, "m", "down", "m", "down", "m", "f")
-		b.dialog.ends = []string{"InProgress -> Failed: settled: it is Failed and stayed so for 70s", "skipped", ""}
-		b.dialog.enter(stageSummary)
-		b.listen()
-	}},
-}
-
-// planOf shows the plan for a job.
-func (b *bench) planOf(name string, change ...func(*finalize.Evidence)) {
-	b.t.Helper()
-	press(b.t, b.Model, "f")
-	b.Update(evidenceGathered{number: b.dialog.number, evidence: evidenceOf(b.t, b.fake.jobs[name], change...)})
-	b.listen()
-}
-
-// retrying shows an execution whose patch meets an API server that is away.
-func (b *bench) retrying() {
-	b.t.Helper()
-	b.planOf("crm-old")
-	press(b.t, b.Model, "enter")
-	b.Update(tea.PasteMsg{Content: "prod-east/crm-old"})
-	press(b.t, b.Model, "enter")
-	r, at := b.dialog.run, b.now
-	tell := func(p finalize.Progress) { r.tell(p, at) }
-	tell(finalize.Progress{Step: finalize.StepLook})
-	at = at.Add(2 * time.Second)
-	tell(finalize.Progress{Step: finalize.StepDryRun})
-	at = at.Add(time.Second)
-	tell(finalize.Progress{Step: finalize.StepPatch})
-	at = at.Add(20 * time.Second)
-	r.mu.Lock()
-	step := &r.state.steps[2]
-	step.attempts, step.failure, step.next, step.left, step.at = 4, lostConnection.Error(), 10*time.Second, 9*time.Minute+12*time.Second, at
-	r.mu.Unlock()
-	b.now = at.Add(3 * time.Second)
-	b.Update(runProgressed{b.dialog.number, r.read()})
-}
-
-func (b *bench) end(o finalize.Outcome, err error) {
-	b.t.Helper()
-	b.Update(runEnded{b.dialog.number, o, err})
-	b.listen()
-}
-
-func TestGoldenDialogFrames(t *testing.T) {
-	for _, frame := range dialogFrames {
-		for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 12}} {
-			name := fmt.Sprintf("finalize-%s-%dx%d", frame.name, size[0], size[1])
-			t.Run(name, func(t *testing.T) {
-				b := newBench(t, size[0], size[1])
-				frame.show(t, b)
-				golden(t, name, plain(checkFrame(t, b.Model)))
-			})
-		}
-	}
-	t.Run("ascii", func(t *testing.T) {
-		for _, frame := range dialogFrames {
-			b := newBench(t, 80, 24, func(o *Options) { o.ASCII, o.NoColor = true, true })
-			frame.show(t, b)
-			if i := strings.IndexFunc(b.frame(), func(r rune) bool { return r > 126 }); i >= 0 {
-				t.Errorf("%s: an ASCII frame holds %q", frame.name, b.frame()[i:i+4])
-			}
-		}
-		b := newBench(t, 80, 24, func(o *Options) { o.ASCII, o.NoColor = true, true })
-		b.planOf("crm-old")
-		golden(t, "finalize-plan-ascii-80x24", plain(checkFrame(t, b.Model)))
-	})
-	t.Run("marked", func(t *testing.T) {
-		b := newBench(t, 80, 24)
-		press(t, b.Model, "m", "down", "m")
-		golden(t, "marked-80x24", plain(checkFrame(t, b.Model)))
-	})
-	t.Run("help", func(t *testing.T) {
-		b := newBench(t, 80, 60)
-		b.planOf("crm-old")
-		press(t, b.Model, "?")
-		golden(t, "finalize-help-80x60", plain(checkFrame(t, b.Model)))
-	})
 }
