@@ -30,10 +30,18 @@ type console struct {
 // openConsole starts the dashboard on a terminal of 120 by 40.
 func openConsole(t *testing.T) *console {
 	t.Helper()
+	c := startConsole(t)
+	c.sees(t, "live")
+	return c
+}
+
+// startConsole starts veltui on a terminal of 120 by 40.
+func startConsole(t *testing.T, args ...string) *console {
+	t.Helper()
 	path, err := veltui()
 	must(t, err)
 	c := &console{term: vt10x.New(vt10x.WithSize(120, 40))}
-	c.cmd = exec.Command(path, "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)
+	c.cmd = exec.Command(path, append(args, "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)...)
 	c.cmd.Env = append(slices.Clone(veltuiTells.cmd.Env), "TERM=xterm-256color", "LANG=C.UTF-8")
 	tty, err := pty.StartWithSize(c.cmd, &pty.Winsize{Cols: 120, Rows: 40})
 	must(t, err)
@@ -41,7 +49,6 @@ func openConsole(t *testing.T) *console {
 	t.Cleanup(func() { _ = c.cmd.Process.Kill() })
 	c.tty = tty
 	go c.read()
-	c.sees(t, "live")
 	return c
 }
 
@@ -113,15 +120,21 @@ func holdsAll(text string, words []string) bool {
 func (c *console) quits(t *testing.T) {
 	t.Helper()
 	c.types(t, "q")
+	c.ends(t)
+}
+
+// ends waits until the program has ended, and checks that it did so well.
+func (c *console) ends(t *testing.T) {
+	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- c.cmd.Wait() }()
 	select {
 	case err := <-done:
 		if err != nil {
-			t.Errorf("the dashboard ended with %v", err)
+			t.Errorf("veltui ended with %v; its screen:\n%s", err, c.screen())
 		}
 	case <-patient(t).Done():
 		_ = c.cmd.Process.Signal(syscall.SIGKILL)
-		t.Fatalf("the dashboard does not end; its screen:\n%s", c.screen())
+		t.Fatalf("veltui does not end; its screen:\n%s", c.screen())
 	}
 }

@@ -11,16 +11,16 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/testbed"
 )
 
-// finalize runs `veltui finalize` on a restore without asking, and returns its
-// exit code and what it printed.
-func finalize(t *testing.T, name string, args ...string) (code int, printed string) {
+// runVeltui runs a command of veltui to its end, and returns its exit code and
+// what it printed.
+func runVeltui(t *testing.T, args ...string) (code int, printed string) {
 	t.Helper()
 	path, err := veltui()
 	must(t, err)
-	args = append([]string{"finalize", "restore/" + name, "--yes", "--reason", "end-to-end test", "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace}, args...)
-	cmd := exec.CommandContext(patient(t), path, args...)
+	cmd := exec.CommandContext(patient(t), path, append(args, "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)...)
 	cmd.Env = veltuiTells.cmd.Env
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -32,19 +32,23 @@ func finalize(t *testing.T, name string, args ...string) (code int, printed stri
 	return cmd.ProcessState.ExitCode(), out.String()
 }
 
+// The exit codes of veltui that are checked here.
+const (
+	exitPartiallyFailed = 3
+	exitRefused         = 6
+)
+
 // TestFinalizeLeavesWorkAlone asks to finalize a restore that a live server
 // works on: it must be refused, and nothing be written.
 func TestFinalizeLeavesWorkAlone(t *testing.T) {
 	must(t, theLab.VeleroWith(patient(t)))
 	before := heldRestore(t, "at-work")
-	code, printed := finalize(t, "at-work")
-	if code != 6 {
-		t.Errorf("veltui finalize ended with %d, want 6 (refused):\n%s", code, printed)
+	code, printed := runVeltui(t, "finalize", "restore/at-work", "--yes", "--reason", "end-to-end test")
+	if code != exitRefused {
+		t.Errorf("veltui finalize ended with %d, want %d (refused):\n%s", code, exitRefused, printed)
 	}
-	live, err := theLab.Restore(patient(t), "at-work")
-	must(t, err)
-	if was := before.Last().Object.GetResourceVersion(); live.ResourceVersion != was {
-		t.Errorf("the restore was written to: version %s, was %s", live.ResourceVersion, was)
+	if now, was := live(t, "Restore", "at-work").Last().Object.GetResourceVersion(), before.Last().Object.GetResourceVersion(); now != was {
+		t.Errorf("the restore was written to: version %s, was %s", now, was)
 	}
 	must(t, theLab.OpenGate("at-work"))
 	h := ended(t, "Restore", "at-work")
@@ -52,30 +56,113 @@ func TestFinalizeLeavesWorkAlone(t *testing.T) {
 	wantTold(t, h)
 }
 
-// finalizeLost moves a restore on whose last patch was lost (see lost): Velero
-// itself must then end it, and it must stay so. veltui refuses for as long as
-// the server may still be trying to write that patch.
-func finalizeLost(t *testing.T, name string) {
+// awaitFinalizable waits until veltui would finalize a job: it refuses for as
+// long as the server may still be trying to write the lost patch, or to mark
+// the job. It fails on any other refusal.
+func awaitFinalizable(t *testing.T, job string) {
 	t.Helper()
 	ctx := patient(t)
-	code, printed := finalize(t, name, "--observe", "20s")
-	for code == 6 && strings.Contains(printed, "it tries to write its last status") {
+	for {
+		code, printed := runVeltui(t, "finalize", job, "--dry-run=server")
+		switch {
+		case code == 0:
+			return
+		case code != exitRefused || !strings.Contains(printed, "tries to write its last status") && !strings.Contains(printed, "has just restarted"):
+			t.Fatalf("veltui finalize --dry-run=server ended with %d:\n%s", code, printed)
+		}
 		select {
 		case <-time.After(5 * time.Second):
 		case <-ctx.Done():
 			t.Fatalf("veltui refuses for ever:\n%s", printed)
 		}
-		code, printed = finalize(t, name, "--observe", "20s")
 	}
+}
+
+// finalizeByCommand lets `veltui finalize` move a job on, as a runbook would.
+func finalizeByCommand(t *testing.T, job string) {
+	t.Helper()
+	awaitFinalizable(t, job)
+	code, printed := runVeltui(t, "finalize", job, "--yes", "--reason", "end-to-end test", "--observe", "20s")
 	t.Logf("veltui finalize:\n%s", printed)
 	if code != 0 {
 		t.Fatalf("veltui finalize ended with %d", code)
 	}
-	h := ended(t, "Restore", name)
-	wantEnd(t, h, "Completed")
-	wantPhases(t, h, restored)
+}
+
+// finalizeThroughOutage answers the question of `veltui finalize` on a terminal
+// when the API server has just died, and brings that back once veltui has met
+// it: the patch must land then.
+func finalizeThroughOutage(t *testing.T, kind, name string) {
+	t.Helper()
+	c := startConsole(t, "finalize", kind+"/"+name, "--observe", "20s")
+	want := testbed.ContextName + "/" + name
+	c.sees(t, "Type "+want+" to go on:")
+	must(t, theLab.KillAPIServer())
+	c.types(t, want+"\r")
+	c.sees(t, "looking again", "attempt 2")
+	must(t, theLab.StartAPIServer(patient(t)))
+	c.sees(t, "settled: it is ")
+	c.ends(t)
+}
+
+// finalizeByKeyboard moves a job on in the dashboard, as far as to where it
+// observes what comes of it.
+func finalizeByKeyboard(t *testing.T, name string, plan ...string) *console {
+	t.Helper()
+	c := openConsole(t)
+	c.types(t, "/"+name+"\r")
+	c.seesRow(t, name, "quiet")
+	c.types(t, "f")
+	c.sees(t, append([]string{"Force finalize", "As good as certain", "is stored, newer than the start", "enter type the name"}, plan...)...)
+	c.types(t, "\r")
+	want := testbed.ContextName + "/" + name
+	c.sees(t, "Type "+want+" and press enter:")
+	c.types(t, name+"\r")
+	c.sees(t, "That is not "+want+", so nothing is done.")
+	c.types(t, strings.Repeat("\x7f", len(name))+want+"\r")
+	c.sees(t, "The patch was carried out.", "observe what comes of it")
+	return c
+}
+
+// settles waits until the dashboard has observed that a job stays as it is.
+func (c *console) settles(t *testing.T, phase string) {
+	t.Helper()
+	c.sees(t, "Done: it is "+phase+".", "stayed so for", "enter close")
+	c.types(t, "\r")
+	c.sees(t, "Active")
+	c.quits(t)
+}
+
+// wantFinalized checks that Velero itself ended a job that veltui moved on, in
+// the phase in which it would have ended, and that veltui wrote once.
+func wantFinalized(t *testing.T, kind, name, phase string) {
+	t.Helper()
+	h := ended(t, kind, name)
+	wantEnd(t, h, phase)
+	before := []string{"", "InProgress"}
+	if kind == "Backup" {
+		before = []string{"", "Queued", "ReadyToStart", "InProgress"}
+	}
+	finalizing := map[string]string{"Completed": "Finalizing", "PartiallyFailed": "FinalizingPartiallyFailed"}[phase]
+	wantPhases(t, h, append(before, finalizing, phase))
 	wantTold(t, h)
 	if h.Text("completionTimestamp") == "" {
-		t.Error("the restore has no completion time: it was not Velero that ended it")
+		t.Error("it has no completion time: it was not Velero that ended it")
+	}
+	attempts := map[string]bool{}
+	for _, e := range h {
+		if attempt, ok := e.Object.GetAnnotations()["veltui.io/finalized-attempt"]; ok {
+			attempts[attempt] = true
+		}
+	}
+	if len(attempts) != 1 {
+		t.Errorf("veltui wrote %d times: %v", len(attempts), attempts)
+	}
+	if phase == "PartiallyFailed" && h.Status("errors") == 0 {
+		t.Error("the errors that the lost patch carried are gone")
+	}
+	code, printed := runVeltui(t, "explain", kind+"/"+name)
+	if want := map[string]int{"Completed": 0, "PartiallyFailed": exitPartiallyFailed}[phase]; code != want || !strings.Contains(printed, "phase "+phase) {
+		t.Errorf("veltui explain ended with %d, want %d:\n%s", code, want, printed)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/veltui/veltui/e2e/lab"
 )
@@ -53,6 +54,9 @@ func write(dir string, h lab.History) error {
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)
 	encoder.SetEscapeHTML(false)
+	if end := slices.IndexFunc(h, func(e lab.Event) bool { return lab.Ended(lab.History{e}) }); end >= 0 {
+		h = h[:end+1] // and not that it was deleted
+	}
 	for _, e := range h {
 		if err := encoder.Encode(e); err != nil {
 			return err

@@ -85,3 +85,11 @@ func wantPhases(t *testing.T, h lab.History, want []string, maybe ...string) {
 		t.Errorf("phases %q, want %q", got, want)
 	}
 }
+
+// live reads a job as it is now.
+func live(t *testing.T, kind, name string) lab.History {
+	t.Helper()
+	h, err := theLab.Live(patient(t), kind, name)
+	must(t, err)
+	return h
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // History is what was recorded of one Backup or Restore, oldest first.
@@ -163,3 +164,6 @@ func (h History) Since(phase string) time.Time {
 	}
 	return time.Time{}
 }
+
+// Deleted reports whether the job is gone.
+func Deleted(h History) bool { return len(h) > 0 && h.Last().Type == watch.Deleted }

@@ -3,10 +3,13 @@ package lab
 import (
 	"context"
 	"fmt"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -57,13 +60,28 @@ func (l *Lab) CreateRestore(ctx context.Context, name string, spec velerov1.Rest
 	return nil
 }
 
-// Restore reads a Restore as it is now.
-func (l *Lab) Restore(ctx context.Context, name string) (*velerov1.Restore, error) {
-	var restore velerov1.Restore
-	if err := l.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, &restore); err != nil {
-		return nil, fmt.Errorf("reading restore %s: %w", name, err)
+// Live reads a Backup or Restore as it is now: a history of one event.
+func (l *Lab) Live(ctx context.Context, kind, name string) (History, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind(kind))
+	if err := l.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, object); err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", kind, name, err)
 	}
-	return &restore, nil
+	return History{{At: time.Now(), Type: watch.Modified, Object: object}}, nil
+}
+
+// AwaitSync waits until Velero has twice compared its Backups with what is
+// stored, the second time wholly after this call.
+func (l *Lab) AwaitSync(ctx context.Context) error {
+	seen := map[time.Time]bool{}
+	return poll(ctx, "velero to synchronise its backups", func() (bool, error) {
+		var location velerov1.BackupStorageLocation
+		err := l.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: Location}, &location)
+		if last := location.Status.LastSyncedTime; last != nil {
+			seen[last.Time] = true
+		}
+		return len(seen) > 2, err
+	})
 }
 
 // AwaitLocation waits until the storage location is in a phase.

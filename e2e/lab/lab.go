@@ -39,6 +39,7 @@ type Lab struct {
 	controllers *process
 	s3          *objectStore
 	velero      *server
+	holds       []*UploadHold
 }
 
 // Start starts a lab and returns once Velero answers. [Lab.Stop] must be
@@ -115,6 +116,9 @@ func (l *Lab) Stop() error {
 	var errs []error
 	if l.velero != nil {
 		errs = append(errs, l.velero.kill())
+	}
+	for _, h := range l.holds {
+		errs = append(errs, h.close())
 	}
 	if l.s3 != nil {
 		errs = append(errs, l.s3.kill())

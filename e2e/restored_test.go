@@ -1,0 +1,97 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// wantOrder checks that Velero's log of a restore meets the resources in the
+// order in which veltui lists them. Those that others only bring along are not
+// in it.
+func (e estimated) wantOrder(t *testing.T, restore string) {
+	t.Helper()
+	var met []string
+	for line := range strings.Lines(stored(t, restore, "logs")) {
+		if _, fields, ok := strings.Cut(line, "progress= resource="); ok {
+			if resource, _, _ := strings.Cut(fields, " "); !slices.Contains(met, resource) {
+				met = append(met, resource)
+			}
+		}
+	}
+	var listed []string
+	for _, r := range e.Resources {
+		if slices.Contains(met, r.Resource) {
+			listed = append(listed, r.Resource)
+		}
+	}
+	if !slices.Equal(listed, met) || len(met) < 20 {
+		t.Errorf("veltui lists %q, Velero restored %q", listed, met)
+	}
+}
+
+// stored is the text of a file that Velero stored of a restore.
+func stored(t *testing.T, restore, what string) string {
+	t.Helper()
+	file, err := os.Open(theLab.StoredPath("restores/" + restore + "/restore-" + restore + "-" + what + ".gz"))
+	must(t, err)
+	defer func() { _ = file.Close() }()
+	unzipped, err := gzip.NewReader(file)
+	must(t, err)
+	text, err := io.ReadAll(unzipped)
+	must(t, err)
+	return string(text)
+}
+
+func merged(a, b map[string]int) map[string]int {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// counts are the items by resource, and by resource and namespace.
+func (e estimated) counts() map[string]int {
+	counts := map[string]int{}
+	for _, r := range e.Resources {
+		counts[r.Resource] = r.Items
+		for namespace, n := range r.Namespaces {
+			counts[r.Resource+" in "+namespace] = n
+		}
+	}
+	return counts
+}
+
+// restoredCounts are the same by the list that Velero stored of a restore.
+func restoredCounts(t *testing.T, restore string) map[string]int {
+	t.Helper()
+	var list map[string][]string
+	must(t, json.Unmarshal([]byte(stored(t, restore, "resource-list.json")), &list))
+	counts := map[string]int{}
+	for kind, items := range list {
+		gv, name := "v1", kind
+		if i := strings.LastIndex(kind, "/"); i >= 0 {
+			gv, name = kind[:i], kind[i+1:]
+		}
+		parsed, err := schema.ParseGroupVersion(gv)
+		must(t, err)
+		plural, _ := meta.UnsafeGuessKindToResource(parsed.WithKind(name))
+		resource := plural.GroupResource().String()
+		counts[resource] += len(items)
+		for _, item := range items {
+			if namespace, _, ok := strings.Cut(item, "/"); ok {
+				counts[resource+" in "+namespace]++
+			}
+		}
+	}
+	return counts
+}
