@@ -401,6 +401,46 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 	}
 }
 
+// A patch that hangs is in doubt: the program still ends in time, and says so.
+func TestFinalizeEndsWhileTheAPIServerHangs(t *testing.T) {
+	b := control(t)
+	b.create(t, inProgress("hung", time.Hour))
+	g := openGate(t, b)
+	var once sync.Once
+	g.onPatch = func(http.ResponseWriter, *http.Request) bool {
+		once.Do(func() {
+			if err := b.PauseAPIServer(); err != nil {
+				t.Error(err)
+			}
+		})
+		return true
+	}
+	defer func() {
+		if err := b.ResumeAPIServer(); err != nil {
+			t.Error(err)
+		}
+	}()
+	o := b.operate(t, g.through(t, b))
+	o.opens(t, "hung")
+	o.confirms(t, "hung")
+	o.sees(t, "send it", "attempt 1 is under way; no answer yet")
+	if err := o.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := o.exits(t); code != 143 {
+		t.Errorf("exit code %d", code)
+	}
+	o.checkRestored(t)
+	after := o.written()[strings.LastIndex(o.written(), "\x1b[?1049l"):]
+	if !holdsAll(after, "restore/hung: InProgress -> Failed: unfinished", "whether it was carried out is not known") {
+		t.Errorf("on the user's own terminal: %q", after)
+	}
+	entries := o.log(t)
+	if len(entries) != 3 || entries[2].Sent != finalize.Doubtful {
+		t.Errorf("the log has %s: %+v", eventsOf(entries), entries)
+	}
+}
+
 // refuse answers as an API server that is too busy: nothing was carried out.
 func refuse(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")

@@ -222,7 +222,7 @@ func (b *bench) shows(words ...string) {
 	}
 }
 
-var lostConnection = errors.New("dial tcp 10.0.0.1:6443: connect: connection refused")
+var errLost = errors.New("dial tcp 10.0.0.1:6443: connect: connection refused")
 
 // planOf shows the plan for a job.
 func (b *bench) planOf(name string, change ...func(*finalize.Evidence)) {
@@ -249,7 +249,7 @@ func (b *bench) retrying() {
 	at = at.Add(20 * time.Second)
 	r.mu.Lock()
 	step := &r.state.steps[2]
-	step.attempts, step.failure, step.next, step.left, step.at = 4, lostConnection.Error(), 10*time.Second, 9*time.Minute+12*time.Second, at
+	step.attempts, step.failure, step.next, step.left, step.at = 4, errLost.Error(), 10*time.Second, 9*time.Minute+12*time.Second, at
 	r.mu.Unlock()
 	b.now = at.Add(3 * time.Second)
 	b.Update(runProgressed{b.dialog.number, r.read()})

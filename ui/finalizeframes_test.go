@@ -50,7 +50,7 @@ var dialogFrames = []struct {
 	{"looking", func(t *testing.T, b *bench) { press(t, b.Model, "f"); b.now = b.now.Add(12 * time.Second); b.listen() }},
 	{"unseen", func(t *testing.T, b *bench) {
 		press(t, b.Model, "f")
-		b.Update(evidenceGathered{number: b.dialog.number, err: errors.New("gave up after 6 attempts: reading restore crm-old: " + lostConnection.Error())})
+		b.Update(evidenceGathered{number: b.dialog.number, err: errors.New("gave up after 6 attempts: reading restore crm-old: " + errLost.Error())})
 		b.listen()
 	}},
 	{"plan", func(t *testing.T, b *bench) { b.planOf("crm-old") }},
