@@ -126,11 +126,11 @@ func TestAccuracy(t *testing.T) {
 func BenchmarkETA(b *testing.B) {
 	sets := map[string]places{}
 	for _, dir := range filepath.SplitList(os.Getenv("VELTUI_CAPTURES")) {
-		if path := dir; filepath.IsAbs(path) {
-			sets[dir] = capturesIn(path)
-		} else {
-			sets[dir] = capturesIn(filepath.Join("..", path))
+		path := dir
+		if !filepath.IsAbs(path) {
+			path = filepath.Join("..", path)
 		}
+		sets[dir] = capturesIn(path)
 	}
 	if len(sets) == 0 {
 		sets["the repository's recordings (VELTUI_CAPTURES is not set)"] = ours

@@ -71,17 +71,24 @@ func recordings(t testing.TB, p places) (all []recording) {
 		name := filepath.Base(filepath.Dir(file))
 		var restore velerov1.Restore
 		read(t, file, func(data []byte) error { return yaml.Unmarshal(data, &restore) })
-		backup := restore.Spec.BackupName
+		watched := in(p.watch, "NAME", name)
+		if _, err := os.Stat(watched); err != nil {
+			t.Logf("%s is left out: %v", name, err)
+			continue
+		}
+		r := follow(t, watched)
+		if r.total == 0 {
+			continue // it was refused, or there was nothing to restore
+		}
+		// Of a schedule's restore the server says which backup it took.
+		backup := r.jobs[len(r.jobs)-1].BackupName
+		restore.Spec.BackupName = backup
 		if _, seen := indexes[backup]; !seen {
 			indexes[backup] = index(t, in(p.backup, "BACKUP", backup))
 		}
 		if indexes[backup] == nil {
 			t.Logf("%s is left out: its backup %s is not among the recordings", name, backup)
 			continue
-		}
-		r := follow(t, in(p.watch, "NAME", name))
-		if r.total == 0 {
-			continue // it was refused, or there was nothing to restore
 		}
 		namespaces := os.Getenv("VELTUI_CAPTURES_NAMESPACES")
 		if namespaces == "" {
@@ -133,7 +140,7 @@ func follow(t testing.TB, path string) (r recording) {
 	t.Helper()
 	read(t, path, func(data []byte) error {
 		lines := bufio.NewScanner(bytes.NewReader(data))
-		lines.Buffer(nil, 1<<20)
+		lines.Buffer(nil, 16<<20)
 		var j *job.Job
 		for lines.Scan() {
 			var event struct {

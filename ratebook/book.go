@@ -106,7 +106,10 @@ func (b *Book) save() error {
 	if err != nil {
 		return err
 	}
-	return b.write(data)
+	if err := b.write(data); err != nil {
+		return err
+	}
+	return prune(filepath.Dir(b.path), filepath.Base(b.path), b.clock())
 }
 
 // read reads the file; one that is not there holds nothing, and one that is no

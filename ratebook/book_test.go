@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -242,6 +243,34 @@ func TestBookIsBounded(t *testing.T) {
 	}
 	if info, err := os.Stat(path); err != nil || info.Size() > maxBytes {
 		t.Errorf("%v, %v", info.Size(), err)
+	}
+}
+
+// Clusters that are gone do not fill the folder, nor do programs that were
+// killed while they wrote; files of others stay.
+func TestFolderIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	b, path := in(dir, failTest(t))
+	old := time.Now().Add(-48 * time.Hour)
+	for i := range maxBooks + 20 {
+		name := filepath.Join(dir, fmt.Sprintf("%03d.json", i))
+		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, old, old.Add(time.Duration(i)*time.Minute))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	half, notes := path+".123.tmp", filepath.Join(dir, "notes.txt")
+	for _, name := range []string{half, notes} {
+		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Learn(told(0.1, "pods"))
+	left := names(t, dir)
+	if len(left) != maxBooks+1 || left[0] != "021.json" && left[1] != "021.json" {
+		t.Errorf("%d files are left: %q", len(left), left)
+	}
+	if !slices.Contains(left, filepath.Base(path)) || !slices.Contains(left, "notes.txt") {
+		t.Errorf("%q", left)
 	}
 }
 
