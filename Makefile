@@ -18,7 +18,7 @@ TESTBED      := bin/testbed-$(KUBE_VERSION)-$(ETCD_VERSION)
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-12s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
 
 .PHONY: build
 build: ## Build bin/veltui, one static binary
@@ -75,9 +75,17 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	  done; \
 	done
 
-.PHONY: bench
-bench: ## Run the benchmarks
-	$(GO) test -run '^$$' -bench . -benchmem ./job ./watch ./ui ./collector
+.PHONY: bench bench-go bench-collector bench-outages
+bench: bench-go bench-collector bench-outages ## Run all benchmarks (about twenty minutes)
+
+bench-go: ## Benchmark packages: job, watch, ui, collector, and the ETA on recordings (VELTUI_CAPTURES=DIR: yours)
+	$(GO) test -run '^$$' -bench . -benchmem ./job ./watch ./ui ./collector ./forecast
+
+bench-collector: ## Read a 1 GB backup beside tar, gzip, igzip and Velero's own reader
+	cd collector/bench && $(GO) run .
+
+bench-outages: testbed ## Land a patch through outages of 5 s to 4 min, beside Velero's own helper (about twelve minutes)
+	cd finalize/bench && $(GO) run .
 
 # Linters and the test runner, pinned in tools/lint and built once.
 LINTBIN     := bin/lint-$(shell cksum tools/lint/go.mod | cut -d ' ' -f 1)
