@@ -43,7 +43,7 @@ func (d *finalizeDialog) box(c canvas) []string {
 		pinned = append([]string{inner.rule()}, pinned...)
 	}
 	room := c.height - 2
-	pinned = pinned[:min(len(pinned), max(room-1, 0))]
+	pinned = pinned[len(pinned)-min(len(pinned), max(room-1, 0)):] // the field is last
 	text := d.text(inner)
 	shown := min(len(text), max(room-len(pinned), 0))
 	d.top = max(min(d.top, len(text)-shown), 0)
@@ -127,9 +127,9 @@ func (d *finalizeDialog) pinned(c canvas) []string {
 		if !d.choice().possible() {
 			return note
 		}
-		return append(note, c.para(c.theme.strong, "To go on, press enter, then type "+d.wanted(), 3)...)
+		return append(note, c.para(c.theme.strong, "To go on, press enter, then type "+d.wanted(), 6)...)
 	case stageTyping:
-		lines := append(note, c.para(c.theme.text, "Type "+d.wanted()+" and press enter:", 3)...)
+		lines := append(note, c.para(c.theme.text, "Type "+d.wanted()+" and press enter:", 6)...)
 		d.input.SetWidth(max(c.width-4, 1))
 		return append(lines, c.theme.accent.Render(c.glyphs.cursor)+" "+d.input.View())
 	case stageRunning:

@@ -455,11 +455,48 @@ func TestRightsAreAskedAgain(t *testing.T) {
 	}
 }
 
+func TestFinalizeFromAnOpenJob(t *testing.T) {
+	b := newBench(t, 80, 24)
+	press(t, b.Model, "enter")
+	b.shows("f looks closer and says what can be done", "f finalize")
+	b.open()
+	b.shows("Force finalize restore velero/crm-old")
+	b.keys("esc")
+	if b.where() != onJob {
+		t.Errorf("the dialog leads back to screen %v", b.where())
+	}
+}
+
+// What must be typed is shown whole, however long a cluster's name is, and the
+// field is always seen.
+func TestLongContextNames(t *testing.T) {
+	long := "arn:aws:eks:eu-central-1:123456789012:cluster/customer-facing-production-blue"
+	for _, size := range [][2]int{{80, 24}, {40, 12}} {
+		b := newBench(t, size[0], size[1], func(o *Options) { o.Context = long })
+		b.open()
+		b.keys("enter")
+		flat := strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(b.frame(), "│", ""), " ", ""), "\n", "")
+		if !strings.Contains(flat, strings.ReplaceAll(long, " ", "")+"/crm-old") {
+			t.Errorf("at %v what must be typed is not on the screen:\n%s", size, b.frame())
+		}
+		b.write("arn")
+		if !strings.Contains(b.frame(), unicodeGlyphs.cursor+" arn") {
+			t.Errorf("at %v the field is not on the screen:\n%s", size, b.frame())
+		}
+	}
+}
+
 func TestFinalizeOfAnEndedJobWithMovingVolumes(t *testing.T) {
 	b := newBench(t, 80, 24)
 	j := ended("left-behind", velerov1.BackupPhaseFailed, 3, time.Minute, 10*time.Minute, 1, 0)
 	j.Volumes = []job.Volume{{Kind: job.DataUpload, Name: "du-1", Phase: "InProgress"}}
 	if why := b.whyNotFinalize(j); why != "" {
 		t.Errorf("volumes that go on cannot be looked at: %s", why)
+	}
+	show(b.Model, snapshotOf(j))
+	press(t, b.Model, "3", "m")
+	b.shows("m: left-behind has ended")
+	if len(b.dashboard.marked) != 0 {
+		t.Error("a job that has ended was marked")
 	}
 }

@@ -19,7 +19,7 @@ func TestDialogFitsEverywhere(t *testing.T) {
 	for _, frame := range dialogFrames {
 		b := newBench(t, 80, 24)
 		frame.show(t, b)
-		for width := 10; width < 140; width += 7 {
+		for width := 10; width < 140; width += 13 {
 			for _, height := range []int{2, 3, 5, 8, 12, 17, 24, 50} {
 				b.Update(tea.WindowSizeMsg{Width: width, Height: height})
 				checkFrame(t, b.Model)

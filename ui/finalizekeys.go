@@ -80,8 +80,10 @@ func (d *finalizeDialog) next() (closed bool, cmd tea.Cmd) {
 func (d *finalizeDialog) goOn() (closed bool, cmd tea.Cmd) {
 	switch d.stage {
 	case stagePlan:
-		cmd := d.input.Focus()
-		return false, tea.Batch(cmd, d.enter(stageTyping))
+		top := d.top
+		cmd := tea.Batch(d.input.Focus(), d.enter(stageTyping))
+		d.top = top
+		return false, cmd
 	case stageUnseen:
 		return false, d.look()
 	case stageEnded:

@@ -79,7 +79,11 @@ func (m *Model) whyNot(b binding) string {
 	d := m.dialog
 	switch {
 	case b.action == actMark:
-		return m.whyNotFinalize(m.dashboard.selectedJob())
+		j := m.dashboard.selectedJob()
+		if why := m.whyNotFinalize(j); why != "" || !j.Terminal() {
+			return why
+		}
+		return j.Name + " has ended; its volumes are looked at one job at a time, with f"
 	case b.action == actFinalize && m.job == nil && len(m.dashboard.marked) > 0:
 		return ""
 	case b.action == actFinalize:
