@@ -230,7 +230,7 @@ func (c *Course) founded(k *cost) bool {
 
 // mostGuessed is the share of the time left that may stand on nothing but what
 // is known of Velero in general.
-const mostGuessed = 0.5
+const mostGuessed = 2.0 / 3
 
 // enough are the seconds of a cost that must have been seen, and begun those of
 // the whole restore where nothing was learned before.
