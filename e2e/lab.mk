@@ -41,7 +41,7 @@ $(LAB)/kube-controller-manager:
 	$(call LAB_BUILD,tools/kubernetes,k8s.io/kubernetes/cmd/kube-controller-manager)
 
 .PHONY: e2e
-e2e: build lab-programs lint-tools ## Hold veltui against a real Velero server (about 12 minutes; the first time also builds it)
+e2e: build lab-programs lint-tools ## Hold veltui against a real Velero server (about 15 minutes; the first time also builds it)
 	LAB_PROGRAMS=$(CURDIR)/$(LAB) VELTUI=$(CURDIR)/bin/veltui $(GOTESTSUM) --format testname $(RERUN) --packages ./e2e/... -- -tags e2e -count 1 -timeout $(E2E_TIMEOUT) -run '$(E2E_RUN)'
 
 .PHONY: lab

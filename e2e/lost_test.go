@@ -142,18 +142,18 @@ func TestFinalPatchLost(t *testing.T) {
 		}
 	}, away, brownout, unsaved)
 	// Meanwhile Velero waits before it gives up on these.
-	finalizeByCommand(t, lost.String())
+	finalizeByCommand(t, lost.String(), "Finalizing")
 	wantFinalized(t, "Restore", lost.name, "Completed")
+	wantRestoreBehaves(t, lost.name, "Completed")
 	for _, d := range []doomed{away, brownout, unsaved} {
 		must(t, awaitGivingUp(patient(t), mark, d))
 		wantUnsaid(t, d)
 		wantVerdict(t, live(t, d.kind, d.name), "quiet", "stuck")
 	}
-	for _, d := range []doomed{away, brownout, unsaved} {
-		awaitFinalizable(t, d.String())
+	for d, phase := range map[*doomed]string{&away: "Finalizing", &brownout: "Finalizing", &unsaved: "FinalizingPartiallyFailed"} {
+		awaitFinalizable(t, d.String(), phase)
+		wantExplained(t, *d, phase)
 	}
-	wantExplained(t, brownout, "Finalizing")
-	wantExplained(t, unsaved, "FinalizingPartiallyFailed")
 
 	first := finalizeByKeyboard(t, away.name, "InProgress -> Finalizing")
 	second := finalizeByKeyboard(t, unsaved.name, "InProgress -> FinalizingPartiallyFailed")
@@ -165,7 +165,6 @@ func TestFinalPatchLost(t *testing.T) {
 	second.settles(t, "PartiallyFailed")
 
 	must(t, theLab.AwaitSync(patient(t)))
-	wantRestoreBehaves(t, lost.name, "Completed")
 	wantRestoreBehaves(t, away.name, "Completed")
 	wantBackupBehaves(t, brownout.name, "Completed")
 	wantBackupBehaves(t, unsaved.name, "PartiallyFailed")

@@ -153,13 +153,17 @@ func createPolicy(t *testing.T) {
 
 // restoreByRules creates all restores while another one, held, has Velero's
 // only worker, and estimates them. Then it lets them run and compares.
-func restoreByRules(t *testing.T, holder string, rules []rule) {
+func restoreByRules(t *testing.T, holder string, wave []rule) {
 	t.Helper()
+	rules := slices.Clone(wave)
 	createRestore(t, holder, velerov1.RestoreSpec{
 		BackupName: "rules", IncludedNamespaces: []string{seed.Orders}, IncludedResources: []string{"configmaps"},
 		NamespaceMapping: map[string]string{seed.Orders: "orders-held"},
 	}, lab.Annotations{lab.Hold: holder})
 	await(t, "Restore", holder, "have the worker", lab.InPhase("InProgress"))
+	for i := range rules {
+		rules[i].name = "rule-" + rules[i].name
+	}
 	for _, r := range rules {
 		_, err := theLab.VeleroCLI(patient(t), slices.Concat([]string{"restore", "create", r.name, "--from-backup=rules"}, r.named(), r.only)...)
 		must(t, err)
