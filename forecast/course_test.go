@@ -204,6 +204,24 @@ func mustLeft(c *Course, at time.Time) time.Duration {
 	return left
 }
 
+// A leap, of which some of the time was missed, is not learned either.
+func TestLeap(t *testing.T) {
+	all, _ := usual.restore(mixed)
+	c := NewCourse(mixed, Rates{})
+	for i, s := range all {
+		at := s.at
+		if i >= 20 {
+			at = at.Add(-9 * time.Second)
+		}
+		if i < 10 || i >= 20 {
+			c.Observe(at, s.done)
+		}
+	}
+	if got := c.Learned().Throttle.Seconds; got < 0.8*throttled || got > 1.2*throttled {
+		t.Errorf("the throttle was learned as %v s, it is %v s", got, throttled)
+	}
+}
+
 // Events that come in bunches tell no speed of their own.
 func TestBunches(t *testing.T) {
 	all, end := usual.restore(mixed)

@@ -130,10 +130,11 @@ func (c *Course) learn(parts []part, took float64) {
 	if reckoned <= 0 {
 		return
 	}
-	// A pause is no cost of an item. What was reckoned far too low comes near
-	// with the next ones.
+	// A pause is no cost of an item, nor is a leap, of which some of the time
+	// was missed. What was reckoned far off comes near with the next ones.
 	whole := took
-	took = min(took, max(longPause, 4*reckoned))
+	took = max(min(took, max(longPause, odd*reckoned)), reckoned/odd)
+	usual := took == whole
 	for i := range parts {
 		p := &parts[i]
 		p.took = max(p.seconds+(took-reckoned)*doubts[i]/doubt, p.seconds/10)
@@ -142,7 +143,7 @@ func (c *Course) learn(parts []part, took float64) {
 			p.own.held += p.took
 		}
 		k.seen, k.items = k.seen+p.took, k.items+p.items
-		if took == whole {
+		if usual {
 			k.allSeen, k.allItems = k.allSeen+p.took, k.allItems+p.items
 		}
 		if k.seen > recent {
@@ -238,6 +239,9 @@ const enough, begun = 1.0, 2.0
 
 // beyond is how much more than the limit items may take that wait for it.
 const beyond = 1.25
+
+// odd is how many times longer or shorter than reckoned is not learned from.
+const odd = 4.0
 
 // longPause is what a pause lasts, in seconds, that is no part of an item.
 const longPause = 5.0
