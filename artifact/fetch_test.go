@@ -378,7 +378,7 @@ func TestRights(t *testing.T) {
 	body := zip("{}")
 	b := newBed(t, false, serve(body))
 	user := fmt.Sprintf("reader-%s", b.namespace)
-	config, err := plane.User(user)
+	config, err := shared.For(t).User(user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +390,10 @@ func TestRights(t *testing.T) {
 	// These four are all it takes if the store needs nothing special; it is on
 	// loopback here, so its location must be readable too.
 	b.grant(user, []string{"create", "get", "watch", "delete"}, "downloadrequests")
-	_, err = f.Open(t.Context(), contents())
+	eventually(t, "the right to create download requests", func() bool {
+		_, err = f.Open(t.Context(), contents())
+		return !errors.Is(err, ErrForbidden)
+	})
 	fails(t, err, ErrUnsafe, "this machine")
 	b.grant(user, []string{"get"}, "backups", "backupstoragelocations")
 	eventually(t, "the rights", func() bool {

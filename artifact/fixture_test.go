@@ -40,23 +40,11 @@ const secret = "c0ffee5ecre7c0ffee5ecre7"
 const backupName, restoreName = "daily-1", "back-1"
 
 // All tests share one control plane; each has a namespace of its own.
-var (
-	startPlane sync.Once
-	plane      *testbed.ControlPlane
-	errPlane   error
-	namespaces atomic.Int32
-)
+var shared testbed.Shared
 
 func TestMain(m *testing.M) {
 	ctrllog.SetLogger(logr.Discard()) // For envtest.
-	code := m.Run()
-	if plane != nil {
-		if err := plane.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	os.Exit(shared.Main(m))
 }
 
 // bed is a namespace with a backup, a restore and a storage location, an object
@@ -79,15 +67,12 @@ type bed struct {
 // signer that signs URLs of it.
 func newBed(t *testing.T, overTLS bool, handler http.HandlerFunc) *bed {
 	t.Helper()
-	startPlane.Do(func() { plane, errPlane = testbed.Start(context.Background(), testbed.Options{}) })
-	if errPlane != nil {
-		t.Fatal(errPlane)
-	}
+	plane := shared.For(t)
 	api, err := client.NewWithWatch(plane.Config(), client.Options{Scheme: testbed.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bed{t: t, api: api, namespace: fmt.Sprintf("artifact-%d-%d", os.Getpid(), namespaces.Add(1)), sign: signStore}
+	b := &bed{t: t, api: api, namespace: shared.Name("artifact"), sign: signStore}
 	b.store = httptest.NewUnstartedServer(handler)
 	b.store.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	if overTLS {

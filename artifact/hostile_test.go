@@ -295,14 +295,14 @@ func TestSilentAPIServer(t *testing.T) {
 	if _, err := f.locate(t.Context(), contents()); err != nil {
 		t.Fatal(err)
 	}
-	if err := plane.PauseAPIServer(); err != nil {
+	if err := shared.For(t).PauseAPIServer(); err != nil {
 		t.Fatal(err)
 	}
 	resumed := false
 	resume := func() {
 		if !resumed {
 			resumed = true
-			if err := plane.ResumeAPIServer(); err != nil {
+			if err := shared.For(t).ResumeAPIServer(); err != nil {
 				t.Error(err)
 			}
 		}

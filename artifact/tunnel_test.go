@@ -518,7 +518,7 @@ func TestPortForwardNeedsRights(t *testing.T) {
 	b.expose("minio", onPort(80, intstr.FromString("s3")), aPod("minio-0", true))
 	b.configure("http://minio."+b.namespace+".svc", nil)
 	user := "forwarder-" + b.namespace
-	config, err := plane.User(user)
+	config, err := shared.For(t).User(user)
 	if err != nil {
 		t.Fatal(err)
 	}

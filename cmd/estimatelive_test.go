@@ -305,10 +305,7 @@ func TestEstimateWithFewRights(t *testing.T) {
 		for resource, can := range verbs {
 			rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{"velero.io", ""}, Resources: []string{resource}, Verbs: can})
 		}
-		b.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: user}, Rules: rules})
-		b.create(t, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: user},
-			Subjects: []rbacv1.Subject{{Kind: "User", Name: user}}, RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: user}})
-		config, err := b.User(user)
+		config, err := b.UserWith(t.Context(), user, "velero", rules...)
 		if err != nil {
 			t.Fatal(err)
 		}

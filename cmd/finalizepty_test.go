@@ -24,7 +24,6 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -282,17 +281,12 @@ func TestReadOnlyDashboardFinalizesNothing(t *testing.T) {
 func TestDashboardWithoutTheRightToPatch(t *testing.T) {
 	b := control(t)
 	b.create(t, inProgress("withheld", time.Hour))
-	cfg, err := b.User("looker")
+	cfg, err := b.UserWith(t.Context(), "looker", "velero",
+		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "looker"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
-		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}},
-	}})
-	b.create(t, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "looker"},
-		RoleRef:  rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "looker"},
-		Subjects: []rbacv1.Subject{{APIGroup: "rbac.authorization.k8s.io", Kind: "User", Name: "looker"}}})
 	kubeconfig, err := b.KubeconfigFor(cfg, "looker")
 	if err != nil {
 		t.Fatal(err)

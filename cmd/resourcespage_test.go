@@ -6,7 +6,6 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestDashboardReadsBackups opens jobs in the dashboard and looks at what the
@@ -49,11 +48,8 @@ func TestDashboardReadsBackups(t *testing.T) {
 	c.exits(t)
 
 	const viewer = "resources-viewer"
-	b.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: viewer}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}}}})
-	b.create(t, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: viewer},
-		Subjects: []rbacv1.Subject{{Kind: "User", Name: viewer}}, RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: viewer}})
-	config, err := b.User(viewer)
+	config, err := b.UserWith(t.Context(), viewer, "velero", rbacv1.PolicyRule{
+		APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,23 +30,11 @@ import (
 
 // All tests share one control plane, so none may run in parallel; each has a
 // namespace of its own.
-var (
-	startPlane sync.Once
-	plane      *testbed.ControlPlane
-	errPlane   error
-	namespaces atomic.Int32
-)
+var shared testbed.Shared
 
 func TestMain(m *testing.M) {
 	ctrllog.SetLogger(logr.Discard())
-	code := m.Run()
-	if plane != nil {
-		if err := plane.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	os.Exit(shared.Main(m))
 }
 
 // installation is a namespace with a Velero whose pods say what the test wants.
@@ -61,15 +48,12 @@ type installation struct {
 
 func install(t *testing.T) *installation {
 	t.Helper()
-	startPlane.Do(func() { plane, errPlane = testbed.Start(context.Background(), testbed.Options{}) })
-	if errPlane != nil {
-		t.Fatal(errPlane)
-	}
+	plane := shared.For(t)
 	k8s, err := client.New(plane.Config(), client.Options{Scheme: testbed.Scheme(), Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := &installation{plane, k8s, t, fmt.Sprintf("velero-%d", namespaces.Add(1)), &requests{}}
+	in := &installation{plane, k8s, t, shared.Name("velero"), &requests{}}
 	if err := in.Namespace(t.Context(), in.namespace); err != nil {
 		t.Fatal(err)
 	}

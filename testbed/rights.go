@@ -3,11 +3,15 @@ package testbed
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -27,6 +31,8 @@ func (c *ControlPlane) Namespace(ctx context.Context, name string) error {
 
 // UserWith is [ControlPlane.User] with rights in one namespace, by a Role and a
 // RoleBinding that are named after the user. Called again it replaces the rights.
+// It waits until the API server grants them: RBAC hears of a binding a moment
+// after it was made.
 func (c *ControlPlane) UserWith(ctx context.Context, user, namespace string, rules ...rbacv1.PolicyRule) (*rest.Config, error) {
 	k8s, err := kubernetes.NewForConfig(c.config)
 	if err != nil {
@@ -49,5 +55,29 @@ func (c *ControlPlane) UserWith(ctx context.Context, user, namespace string, rul
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("binding the role of %s: %w", user, err)
 	}
+	for _, rule := range rules {
+		if err := granted(ctx, k8s, user, namespace, rule); err != nil {
+			return nil, err
+		}
+	}
 	return c.User(user)
+}
+
+// granted waits until a user has the first right that a rule gives.
+func granted(ctx context.Context, k8s kubernetes.Interface, user, namespace string, rule rbacv1.PolicyRule) error {
+	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+	attributes := &authorizationv1.ResourceAttributes{
+		Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource}
+	if len(rule.ResourceNames) > 0 {
+		attributes.Name = rule.ResourceNames[0]
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: attributes}}
+	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
+		answer, err := k8s.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed, err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until %s may %s %s: %w", user, rule.Verbs[0], rule.Resources[0], err)
+	}
+	return nil
 }

@@ -2,17 +2,12 @@ package watch
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,23 +29,11 @@ var quick = timing{
 
 // All tests share one control plane, so none may run in parallel; each has
 // namespaces of its own and leaves all CRDs in place.
-var (
-	startPlane sync.Once
-	plane      *testbed.ControlPlane
-	errPlane   error
-	namespaces atomic.Int32
-)
+var shared testbed.Shared
 
 func TestMain(m *testing.M) {
 	ctrllog.SetLogger(logr.Discard()) // For envtest.
-	code := m.Run()
-	if plane != nil {
-		if err := plane.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	os.Exit(shared.Main(m))
 }
 
 // cluster is the shared control plane with an administrator's client.
@@ -62,10 +45,7 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	startPlane.Do(func() { plane, errPlane = testbed.Start(context.Background(), testbed.Options{}) })
-	if errPlane != nil {
-		t.Fatal(errPlane)
-	}
+	plane := shared.For(t)
 	k8s, err := client.New(plane.Config(), client.Options{Scheme: testbed.Scheme(), Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
@@ -84,24 +64,23 @@ func (c *cluster) create(objects ...client.Object) {
 	}
 }
 
-// namespace makes one that no other test has, nor this one when it runs again:
-// without a controller manager what is in a namespace outlives it.
+// namespace makes one that no other test has, nor this one when it runs again.
 func (c *cluster) namespace(prefix string) string {
 	c.t.Helper()
-	name := fmt.Sprintf("%s-%d", prefix, namespaces.Add(1))
-	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	name := shared.Name(prefix)
+	if err := c.Namespace(c.t.Context(), name); err != nil {
+		c.t.Fatal(err)
+	}
 	return name
 }
 
 // user makes a user who may read the given resources in a namespace.
 func (c *cluster) user(name, namespace string, rules ...rbacv1.PolicyRule) *rest.Config {
 	c.t.Helper()
-	cfg, err := c.User(name)
+	cfg, err := c.UserWith(c.t.Context(), name, namespace, rules...)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	role, binding := roleFor(namespace, name, name, rules)
-	c.create(role, binding)
 	return cfg
 }
 
