@@ -14,6 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// maxCopyName is what a copy's name has of its resource's, which may be longer
+// than file systems take.
+const maxCopyName = 200
+
 // LogFile is the name of the audit log: one JSON document a line, appended.
 const LogFile = "finalize.jsonl"
 
@@ -71,7 +75,8 @@ func (a *audit) save(of *Entry, seen ...*unstructured.Unstructured) (string, err
 		}
 		all = append(all, data...)
 	}
-	name := fmt.Sprintf("%s-%s-%s-%s.yaml", strings.ToLower(of.Kind), of.Namespace, of.Name, a.attempt)
+	name := fmt.Sprintf("%s-%s-%s", strings.ToLower(of.Kind), of.Namespace, of.Name)
+	name = name[:min(len(name), maxCopyName)] + "-" + a.attempt + ".yaml"
 	path := filepath.Join(a.dir, "copies", filepath.Base(name))
 	if err := writeSynced(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, all); err != nil {
 		return "", fmt.Errorf("saving a copy: %w", err)

@@ -97,23 +97,29 @@ func fields(e *Evidence, to string) []Field {
 func patchWindow(o metav1.Object) time.Duration {
 	limit := resourceTimeout(o)
 	total, delay := time.Duration(0), 10*time.Millisecond
-	for delay*5 <= limit {
+	for delay*5 <= limit { // ends, as the limit is far from the largest number
 		total += delay
 		delay *= 5
 	}
 	return min(max(total+total/10, 5*time.Minute), 20*time.Minute)
 }
 
-// defaultResourceTimeout is the server's --resource-timeout if not given.
-const defaultResourceTimeout = 10 * time.Minute
+const (
+	// defaultResourceTimeout is the server's --resource-timeout if not given.
+	defaultResourceTimeout = 10 * time.Minute
+	// maxResourceTimeout bounds what is believed: whoever may create a job
+	// writes its annotations.
+	maxResourceTimeout = 24 * time.Hour
+)
 
-// resourceTimeout is the server's --resource-timeout as the object tells it.
+// resourceTimeout is the server's --resource-timeout as the object tells it, a
+// day at most.
 func resourceTimeout(o metav1.Object) time.Duration {
 	d, err := time.ParseDuration(o.GetAnnotations()[velerov1.ResourceTimeoutAnnotation])
 	if err != nil || d <= 0 {
 		return defaultResourceTimeout
 	}
-	return d
+	return min(d, maxResourceTimeout)
 }
 
 func count(n int, one, many string) string {

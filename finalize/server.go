@@ -62,7 +62,12 @@ func serverOf(pods []corev1.Pod) Server {
 
 func (s *Server) add(p *corev1.Pod) {
 	status := statusOf(p)
-	if status == nil {
+	switch {
+	case status == nil && p.Status.Phase == corev1.PodRunning:
+		// It may be any of its containers; a start of zero is an unknown one.
+		s.Running = append(s.Running, Container{Pod: p.Name})
+		return
+	case status == nil:
 		s.Down = cmp.Or(p.Status.Reason, string(p.Status.Phase))
 		return
 	}
@@ -85,11 +90,28 @@ func (s *Server) noteEnd(t *corev1.ContainerStateTerminated) {
 	}
 }
 
+// statusOf is the status of the server's container, nil if there is none yet or
+// it cannot be told from its neighbours.
 func statusOf(p *corev1.Pod) *corev1.ContainerStatus {
+	of := containerOf(p)
 	for i := range p.Status.ContainerStatuses {
-		c := &p.Status.ContainerStatuses[i]
-		if c.Name == serverContainer || len(p.Status.ContainerStatuses) == 1 {
+		if c := &p.Status.ContainerStatuses[i]; of != nil && c.Name == of.Name {
 			return c
+		}
+	}
+	return nil
+}
+
+// containerOf is the container in which the server runs, nil if that is not
+// clear.
+func containerOf(p *corev1.Pod) *corev1.Container {
+	for _, is := range []func(corev1.Container) bool{
+		func(c corev1.Container) bool { return c.Name == serverContainer },
+		runsServer,
+		func(corev1.Container) bool { return len(p.Spec.Containers) == 1 },
+	} {
+		if i := slices.IndexFunc(p.Spec.Containers, is); i >= 0 {
+			return &p.Spec.Containers[i]
 		}
 	}
 	return nil
@@ -97,14 +119,13 @@ func statusOf(p *corev1.Pod) *corev1.ContainerStatus {
 
 // versionOf is the tag of the server's image.
 func versionOf(p *corev1.Pod) string {
-	for _, c := range p.Spec.Containers {
-		if c.Name == serverContainer || len(p.Spec.Containers) == 1 {
-			image, _, _ := strings.Cut(c.Image, "@")
-			_, tag, _ := strings.Cut(path.Base(image), ":")
-			return tag
-		}
+	c := containerOf(p)
+	if c == nil {
+		return ""
 	}
-	return ""
+	image, _, _ := strings.Cut(c.Image, "@")
+	_, tag, _ := strings.Cut(path.Base(image), ":")
+	return tag
 }
 
 // deploymentOf is the pod's Deployment: its ReplicaSet is named after it and

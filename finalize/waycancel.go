@@ -11,7 +11,7 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// leftBehind is how long a volume may go on after its job has ended.
+// leftBehind is how long a volume may go on after its job has failed.
 const leftBehind = 2 * time.Minute
 
 // cancelVolumes: data movement that has stood still for longer than anything
@@ -47,9 +47,11 @@ func cancelVolumes(e *Evidence, w *Way) bool {
 	return true
 }
 
-// idle reports whether a volume may be cancelled.
+// idle reports whether a volume may be cancelled: nobody wants what it moves,
+// or it stands still. Of a job that ended otherwise its data may still be wanted
+// (Velero issue 9365).
 func idle(e *Evidence, v *job.Volume) bool {
-	if e.Job.Terminal() {
+	if e.Job.Phase == job.PhaseFailed {
 		return e.At.Sub(latest(e.Job.Completed, v.Created)) >= leftBehind
 	}
 	return v.StandsStill(e.At)
