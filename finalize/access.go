@@ -28,6 +28,8 @@ import (
 // credentials are no longer taken.
 type access struct {
 	reload func() (*rest.Config, error)
+	// timeout bounds one request.
+	timeout time.Duration
 
 	mu        sync.Mutex
 	client    client.Client
@@ -41,14 +43,15 @@ type resourceLister interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 }
 
-func connect(config *rest.Config, reload func() (*rest.Config, error)) (*access, error) {
-	a := &access{reload: reload}
+func connect(config *rest.Config, reload func() (*rest.Config, error), timeout time.Duration) (*access, error) {
+	a := &access{reload: reload, timeout: timeout}
 	return a, a.open(config)
 }
 
 func (a *access) open(config *rest.Config) error {
 	config = rest.CopyConfig(config)
 	config.WarningHandler = rest.NoWarnings{}
+	config.Timeout = a.timeout
 	config.QPS, config.Burst = 50, 100 // a look is a dozen requests; the client's own limit would stretch it
 	config.Wrap(retry.Transport)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return clockReader{next, a} })

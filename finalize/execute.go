@@ -55,7 +55,7 @@ func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 	case o.GetResourceVersion() == x.plan.ResourceVersion && now.Action == Refuse:
 		what = "what is known of it has changed: " + now.Refusal
 	}
-	return x.stop(Changed, "%s; nothing was written", what)
+	return x.stop(Changed, "%s; %s", what, x.nothing())
 }
 
 func (x *execution) prepare(context.Context) error {
@@ -92,14 +92,14 @@ func (x *execution) lookAgain(ctx context.Context, cause error) error {
 	e, err := x.gather(ctx, &x.plan.evidence)
 	switch {
 	case apierrors.IsNotFound(err):
-		return x.stop(Changed, "there is no %s %s any more; nothing was written", word(x.plan.Kind), x.plan.Name)
+		return x.stop(Changed, "there is no %s %s any more; %s", word(x.plan.Kind), x.plan.Name, x.nothing())
 	case err != nil:
 		return errors.Join(cause, err)
 	case x.isOurs(&x.edit, e.Object):
 		x.out.Sent = Landed
 		return nil
 	case e.Object.GetUID() == x.plan.UID && e.Object.GetResourceVersion() == x.plan.ResourceVersion:
-		return x.stop(Refused, "the API server refused it: %v; nothing was written", cause)
+		return x.stop(Refused, "the API server refused it: %v; %s", cause, x.nothing())
 	}
 	x.f.artifacts(ctx, &e, &x.plan.evidence)
 	return x.changed(e.Object, Draft(e, x.plan.request))

@@ -86,7 +86,7 @@ func New(o Options) (*Finalizer, error) {
 	if o.NewID == nil {
 		o.NewID = newID
 	}
-	a, err := connect(o.Config, o.Reload)
+	a, err := connect(o.Config, o.Reload, attemptTimeout(o))
 	if err != nil {
 		return nil, err
 	}

@@ -38,9 +38,21 @@ type gathering struct {
 // away; nobody waits longer for something to be shown.
 const gatherDeadline = 30 * time.Second
 
+// gatherAttempt bounds one look, which is a dozen requests one after the other:
+// each has the time of an attempt of its own, and an API server that takes a
+// second for each is still answering.
+func gatherAttempt(o Options) time.Duration { return 4 * attemptTimeout(o) }
+
+func attemptTimeout(o Options) time.Duration {
+	if o.AttemptTimeout <= 0 {
+		return retry.DefaultAttempt
+	}
+	return o.AttemptTimeout
+}
+
 // Gather reads all that a plan for one job stands on.
 func (f *Finalizer) Gather(ctx context.Context, kind job.Kind, name string) (e Evidence, err error) {
-	o := retry.Options{Backoff: f.o.Backoff, Deadline: gatherDeadline, AttemptTimeout: f.o.AttemptTimeout, Refresh: f.access.refresh, Clock: f.o.Clock}
+	o := retry.Options{Backoff: f.o.Backoff, Deadline: gatherDeadline, AttemptTimeout: gatherAttempt(f.o), Refresh: f.access.refresh, Clock: f.o.Clock}
 	err = retry.RetryOnErrorMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
 		e, err = f.gather(ctx, kind, name)
 		return err

@@ -26,11 +26,16 @@ type Counter interface {
 // it may take more than a minute until it sees one.
 const artifactTimeout = 2 * time.Minute
 
+// storedAgain is after how long the object store is asked again: what is stored
+// may be removed while nothing changes the job.
+const storedAgain = 5 * time.Minute
+
 // artifacts asks the object store, by way of the server, which takes a while.
-// What an earlier look at the very same state of the job has found is not asked
-// again.
+// What a look at the very same state of the job has found a moment ago is not
+// asked again.
 func (f *Finalizer) artifacts(ctx context.Context, e, shown *Evidence) {
-	if shown != nil && shown.Object.GetUID() == e.Object.GetUID() && shown.Object.GetResourceVersion() == e.Object.GetResourceVersion() {
+	if shown != nil && shown.Object.GetUID() == e.Object.GetUID() && shown.Object.GetResourceVersion() == e.Object.GetResourceVersion() &&
+		e.At.Sub(shown.At) < storedAgain {
 		e.Artifacts, e.Counts, e.CountsWhy = shown.Artifacts, shown.Counts, shown.CountsWhy
 		return
 	}

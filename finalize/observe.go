@@ -69,11 +69,7 @@ func (s *sending) poll(ctx context.Context, limit time.Duration, look func(ctx c
 
 // once reads a resource in one attempt.
 func (s *sending) once(ctx context.Context, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	limit := s.f.o.AttemptTimeout
-	if limit <= 0 {
-		limit = retry.DefaultAttempt
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout(s.f.o))
 	defer cancel()
 	o, err := s.f.read(ctx, seen)
 	if retry.Classify(err) == retry.Unauthorized && s.f.access.refresh(ctx) == nil {

@@ -19,6 +19,7 @@ type sending struct {
 	dryRun bool
 	report func(Progress)
 	until  time.Time // the one deadline
+	away   time.Time // when an attempt last met no API server, or one that could not answer
 	stamp  stamp
 	step   Step
 	audit  *audit
@@ -103,13 +104,44 @@ func (s *sending) retrying() retry.Options {
 	}
 }
 
+// startUp is how long an API server that has just come back may refuse what it
+// will allow: it answers before it has read all roles.
+const startUp = 30 * time.Second
+
+// retriable tells errors that time may mend, among them refusals of an API
+// server that was away a moment ago.
+func (s *sending) retriable(err error) bool {
+	now := s.f.o.Clock.Now()
+	if retry.Classify(err) == retry.Retriable {
+		s.away = now
+		return true
+	}
+	refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || errors.Is(err, errRefusing)
+	return refused && !s.away.IsZero() && now.Sub(s.away) < startUp
+}
+
+// errRefusing: the API server refuses what it allowed when the evidence was
+// shown.
+var errRefusing = errors.New("the API server refuses what it has allowed before")
+
 // gather looks at everything again but the object store.
-func (s *sending) gather(ctx context.Context, shown *Evidence) (e Evidence, err error) {
-	err = retry.RetryOnErrorMaxBackOff(ctx, s.retrying(), func(ctx context.Context) (err error) {
+func (s *sending) gather(ctx context.Context, shown *Evidence) (Evidence, error) {
+	var e Evidence
+	o := s.retrying()
+	o.AttemptTimeout = gatherAttempt(s.f.o)
+	err := retry.RetryOnRetriableMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
 		e, err = s.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
+		if err == nil && e.refusedMore(shown) && s.retriable(errRefusing) {
+			err = errRefusing
+		}
 		return err
-	})
+	}, s.retriable)
 	return e, err
+}
+
+// refusedMore reports whether less could be seen than for an earlier look.
+func (e *Evidence) refusedMore(shown *Evidence) bool {
+	return shown.Server.Visible && !e.Server.Visible || shown.Volumes == Yes && e.Volumes != Yes || shown.MayPatch == Yes && e.MayPatch != Yes
 }
 
 // begin puts down what is going to be done, before anything is sent.
@@ -131,10 +163,10 @@ func (s *sending) begin(seen ...*unstructured.Unstructured) error {
 
 // judged lets the API server judge a patch without carrying it out.
 func (s *sending) judged(ctx context.Context, e *edit) (after *unstructured.Unstructured, err error) {
-	err = retry.RetryOnErrorMaxBackOff(ctx, s.retrying(), func(ctx context.Context) (err error) {
+	err = retry.RetryOnRetriableMaxBackOff(ctx, s.retrying(), func(ctx context.Context) (err error) {
 		after, err = s.f.writer.patch(ctx, e, true)
 		return err
-	})
+	}, s.retriable)
 	return after, err
 }
 
@@ -151,10 +183,13 @@ func (s *sending) judge(err error, again func(cause error) error) error {
 	return err
 }
 
-// nothing says that nothing, or nothing more, was written.
+// nothing says that nothing, or nothing more, was written, as far as is known.
 func (s *sending) nothing() string {
-	if s.out.Sent == NotSent {
+	switch s.out.Sent {
+	case NotSent:
 		return "nothing was written"
+	case Doubtful:
+		return "the patch was sent before, and whether it was carried out is not known"
 	}
 	return "nothing more was written"
 }
@@ -172,7 +207,7 @@ func (s *sending) deliver(ctx context.Context, e *edit) (delivery, error) {
 	if err := s.note("send", e); err != nil {
 		return d, err
 	}
-	err := retry.PatchResourceWithRetriesOnErrors(ctx, s.retrying(), retry.Patch{
+	err := retry.PatchResourceWithRetries(ctx, s.retrying(), retry.Patch{
 		Send: func(ctx context.Context) error {
 			after, err := s.f.writer.patch(ctx, e, false)
 			switch {
@@ -184,7 +219,7 @@ func (s *sending) deliver(ctx context.Context, e *edit) (delivery, error) {
 			return err
 		},
 		Look: func(ctx context.Context) (bool, error) { return s.landed(ctx, e, &d) },
-	})
+	}, s.retriable)
 	if err != nil && d.sent == Doubtful {
 		err = s.lastLook(ctx, e, &d, err)
 	}
@@ -209,8 +244,11 @@ func (s *sending) landed(ctx context.Context, e *edit, d *delivery) (bool, error
 		*d = delivery{Landed, o}
 		return true, nil
 	}
+	if o.GetUID() != e.seen.GetUID() {
+		return false, errChanged // what became of the one before it is not to be seen
+	}
 	d.sent = NotSent
-	if o.GetUID() != e.seen.GetUID() || o.GetResourceVersion() != e.seen.GetResourceVersion() {
+	if o.GetResourceVersion() != e.seen.GetResourceVersion() {
 		return false, errChanged
 	}
 	return false, nil
