@@ -17,8 +17,8 @@ import (
 
 // lastGrace is how long an ended program may take to leave before it is made
 // to: a terminal that nobody reads can block it for ever. A finalize that was
-// interrupted needs two seconds to find out what it has sent.
-const lastGrace = 5 * time.Second
+// interrupted needs two seconds to find out what it has sent, on a fast machine.
+const lastGrace = 10 * time.Second
 
 // Main runs veltui as a program and returns its exit code. SIGINT, SIGTERM and
 // SIGHUP end it in order; a second one, or lastGrace, ends it at once.

@@ -18,7 +18,7 @@ const (
 	// patience is how much longer a nudged job is observed until it has ended.
 	patience = 4 * time.Minute
 	// parting is what is left for a last look after an interruption; a program
-	// that was told to end has five seconds.
+	// that was told to end has ten seconds.
 	parting = 2 * time.Second
 )
 

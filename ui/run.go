@@ -112,8 +112,8 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 }
 
 // lastWord is how long the end of the program waits for an execution to say
-// what it has sent. It needs two seconds for a last look; a signal leaves five.
-const lastWord = 4 * time.Second
+// what it has sent. It needs two seconds for a last look; a signal leaves ten, for slow machines.
+const lastWord = 8 * time.Second
 
 // partingWords are what is to be said when the program has ended. An execution
 // that is still under way, and has been told to stop, is waited for.
