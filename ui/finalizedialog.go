@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -184,6 +185,10 @@ func (d *finalizeDialog) takeEvidence(msg evidenceGathered) tea.Cmd {
 	d.stop()
 	if msg.err != nil {
 		d.err = msg.err
+		return d.enter(stageUnseen)
+	}
+	if now := msg.evidence.Job.UID; now != d.target().uid {
+		d.err = fmt.Errorf("it was deleted, and there is another %s; close this, and look at that one first", d.target())
 		return d.enter(stageUnseen)
 	}
 	d.seen = d.with.clock()

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -47,11 +48,22 @@ func sentence(text string) string {
 	if text == "" {
 		return ""
 	}
-	return strings.ToUpper(text[:1]) + text[1:] + "."
+	_, size := utf8.DecodeRuneInString(text)
+	return strings.ToUpper(text[:size]) + text[size:] + "."
+}
+
+// stateToTell is the state, but that of an execution that was refused or
+// overtaken after something was sent: that it was stopped then, and how far it
+// came, is what matters.
+func stateToTell(o *finalize.Outcome) finalize.State {
+	if o.Sent != finalize.NotSent && (o.State == finalize.Refused || o.State == finalize.Changed) {
+		return finalize.Unfinished
+	}
+	return o.State
 }
 
 func outcomeWords(c canvas, o *finalize.Outcome, ran choice) (string, lipgloss.Style) {
-	switch o.State {
+	switch stateToTell(o) {
 	case finalize.Settled:
 		if ran.way != nil {
 			return "Done.", c.theme.good
@@ -88,7 +100,7 @@ func outcomeWords(c canvas, o *finalize.Outcome, ran choice) (string, lipgloss.S
 
 // remainsToDo is what a person should do next.
 func remainsToDo(o *finalize.Outcome, err error) string {
-	switch o.State {
+	switch stateToTell(o) {
 	case finalize.Settled, finalize.Checked:
 		return "Nothing."
 	case finalize.Moving:
