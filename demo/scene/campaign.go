@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -72,9 +73,12 @@ func (b *builder) campaign(ctx context.Context, a app, n int) error {
 		"metadata": map[string]any{"namespace": a.namespace, "name": fmt.Sprintf("campaign-%02d", n), "labels": map[string]any{"app": a.namespace, "team": a.team}},
 		"spec":     map[string]any{"audience": int64(1000 * (n + 1)), "channel": "mail"},
 	}}
-	// An established CRD may still answer 404 for a moment.
+	// An established CRD may still answer 404, or not be discovered, for a moment.
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		err := b.api.Create(ctx, u)
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
 		return err == nil, client.IgnoreNotFound(err)
 	})
 	if err != nil {
