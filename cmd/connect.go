@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -18,9 +19,12 @@ type connection struct {
 	context          string // the kubeconfig context's name
 	contextNamespace string
 	namespace        string // as given with -n, else empty
+	// request is how kubectl gets to the same cluster.
+	request finalize.Request
 }
 
-// connect reads the kubeconfig; it does not talk to the cluster.
+// connect reads the kubeconfig; it does not talk to the cluster. From then on
+// the context stays what it was, whichever becomes the current one.
 func (c *cli) connect() (connection, error) {
 	config, err := c.restConfig()
 	if err != nil {
@@ -35,8 +39,11 @@ func (c *cli) connect() (connection, error) {
 		}
 		if current := raw.Contexts[conn.context]; current != nil {
 			conn.contextNamespace = current.Namespace
+			*c.flags.Context = conn.context
+			conn.request.Context = conn.context
 		}
 	}
+	conn.request.Flags = c.kubectlFlags()
 	if conn.context == "" {
 		conn.context = "in-cluster"
 	}
@@ -44,6 +51,37 @@ func (c *cli) connect() (connection, error) {
 		conn.namespace = *c.flags.Namespace
 	}
 	return conn, nil
+}
+
+// kubectlFlags are the flags, other than the context's, with which kubectl
+// reaches the cluster as we do. Secrets are left out.
+func (c *cli) kubectlFlags() []string {
+	var given []string
+	add := func(name string, value *string) {
+		if value != nil && *value != "" {
+			given = append(given, "--"+name+"="+*value)
+		}
+	}
+	f := c.flags
+	add("kubeconfig", f.KubeConfig)
+	add("cluster", f.ClusterName)
+	add("user", f.AuthInfoName)
+	add("server", f.APIServer)
+	add("tls-server-name", f.TLSServerName)
+	add("certificate-authority", f.CAFile)
+	add("client-certificate", f.CertFile)
+	add("client-key", f.KeyFile)
+	add("as", f.Impersonate)
+	add("as-uid", f.ImpersonateUID)
+	if f.ImpersonateGroup != nil {
+		for _, group := range *f.ImpersonateGroup {
+			add("as-group", &group)
+		}
+	}
+	if f.Insecure != nil && *f.Insecure {
+		given = append(given, "--insecure-skip-tls-verify=true")
+	}
+	return given
 }
 
 // errNoCluster is said instead of trying localhost:8080, which is what client

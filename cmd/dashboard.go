@@ -126,6 +126,7 @@ func (c *cli) uiOptions(source ui.Source, conn connection, term terminal, f dash
 		Source:      source,
 		Clock:       c.clock,
 		Context:     conn.context,
+		Request:     conn.request,
 		Theme:       f.theme,
 		ASCII:       f.ascii || !term.utf8,
 		NoColor:     !term.color,

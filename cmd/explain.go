@@ -158,7 +158,7 @@ func (c *cli) waysOut(ctx context.Context, j *job.Job, v job.Verdict, f explainF
 	if err != nil {
 		return nil, nil, err
 	}
-	request := finalize.Request{Context: conn.context}
+	request := conn.request
 	ways := finalize.Ways(evidence, request)
 	if j.Terminal() {
 		return nil, ways, nil

@@ -152,7 +152,8 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	if err != nil {
 		return err
 	}
-	request := finalize.Request{Phase: f.phase, Reason: f.reason, Context: conn.context}
+	request := conn.request
+	request.Phase, request.Reason = f.phase, f.reason
 	evidence, err := finalizer.Gather(ctx, selected.kinds[0], selected.names[0])
 	if err != nil {
 		return err

@@ -94,3 +94,26 @@ func TestVolumesThatMoveAfterTheEndAreLeftAlone(t *testing.T) {
 		}
 	}
 }
+
+// The commands go where veltui went, wherever that is: a restart is guarded by
+// nothing else.
+func TestCommandsCarryTheFlagsOfTheConnection(t *testing.T) {
+	r := Request{Context: "prod", Flags: []string{"--kubeconfig=/home/jane doe/prod", "--as=root"}}
+	const want = "kubectl --context prod '--kubeconfig=/home/jane doe/prod' --as=root -n velero "
+	commands := []string{Draft(evidence(t, job.Restore, "InProgress", restarted), r).Command}
+	for _, c := range [][]change{{alive, others(Other{job.Backup, "b", "InProgress"})}, {alive, agents("n1"), mover(job.DataDownload, "dd", "InProgress", time.Hour)}} {
+		for _, phase := range []string{"InProgress", "Finalizing"} {
+			for _, w := range Ways(evidence(t, job.Restore, phase, c...), r) {
+				commands = append(commands, w.Commands...)
+			}
+		}
+	}
+	if len(commands) < 6 {
+		t.Errorf("only %d commands: %q", len(commands), commands)
+	}
+	for _, c := range commands {
+		if !strings.HasPrefix(c, want) {
+			t.Errorf("%s", c)
+		}
+	}
+}

@@ -114,14 +114,17 @@ func (p *Plan) command(at time.Time) string {
 	if err != nil {
 		return ""
 	}
-	return kubectl(p.request.Context, p.Namespace, "patch", resource(p.Kind), p.Name, "--type=json", "-p", string(e.data))
+	return kubectl(p.request, p.Namespace, "patch", resource(p.Kind), p.Name, "--type=json", "-p", string(e.data))
 }
 
 // kubectl is a command, each of whose words is quoted for a POSIX shell.
-func kubectl(context, namespace string, args ...string) string {
+func kubectl(r Request, namespace string, args ...string) string {
 	words := []string{"kubectl"}
-	if context != "" {
-		words = append(words, "--context", quote(context))
+	if r.Context != "" {
+		words = append(words, "--context", quote(r.Context))
+	}
+	for _, f := range r.Flags {
+		words = append(words, quote(f))
 	}
 	words = append(words, "-n", quote(namespace))
 	for _, a := range args {

@@ -15,8 +15,11 @@ type Request struct {
 	// Reason is written into the resource and the log; empty stands for the
 	// reason that the evidence gives.
 	Reason string
-	// Context is the kubeconfig context that the kubectl command names.
+	// Context is the kubeconfig context that the kubectl command names, and
+	// Flags are kubectl's other flags that lead to the cluster as we went, such
+	// as --kubeconfig and --as.
 	Context string
+	Flags   []string
 }
 
 // Action is what a plan does.

@@ -136,7 +136,7 @@ func cancelCommand(w *Way, o *unstructured.Unstructured) string {
 	if err != nil {
 		return ""
 	}
-	return kubectl(w.request.Context, o.GetNamespace(), "patch", strings.ToLower(o.GetKind())+"s.velero.io", o.GetName(), "--type=json", "-p", string(e.data))
+	return kubectl(w.request, o.GetNamespace(), "patch", strings.ToLower(o.GetKind())+"s.velero.io", o.GetName(), "--type=json", "-p", string(e.data))
 }
 
 // volumesTitle counts volumes by kind.

@@ -18,8 +18,7 @@ type choice struct {
 // choices are what the evidence leaves to choose from, its own plan first.
 // Where that is a refusal there may be other phases that a person can decide
 // for.
-func choices(e finalize.Evidence, contextName string) []choice {
-	r := finalize.Request{Context: contextName}
+func choices(e finalize.Evidence, r finalize.Request) []choice {
 	own := finalize.Draft(e, r)
 	found := []choice{{plan: &own}}
 	ways := finalize.Ways(e, r)
@@ -30,7 +29,9 @@ func choices(e finalize.Evidence, contextName string) []choice {
 	}
 	if own.Action == finalize.Refuse {
 		for _, phase := range []string{"PartiallyFailed", "Failed"} {
-			other := finalize.Draft(e, finalize.Request{Phase: phase, Context: contextName})
+			asked := r
+			asked.Phase = phase
+			other := finalize.Draft(e, asked)
 			if other.Action != finalize.Refuse {
 				found = append(found, choice{plan: &other})
 			}

@@ -192,7 +192,7 @@ func (d *finalizeDialog) takeEvidence(msg evidenceGathered) tea.Cmd {
 		return d.enter(stageUnseen)
 	}
 	d.seen = d.with.clock()
-	d.choices = choices(msg.evidence, d.with.contextName)
+	d.choices = choices(msg.evidence, d.with.request)
 	return d.enter(stagePlan)
 }
 

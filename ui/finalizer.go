@@ -32,6 +32,7 @@ type Finalizer interface {
 type finalizing struct {
 	clock       func() time.Time
 	contextName string
+	request     finalize.Request
 	number      int
 	// allowed, gather and start are nil where nothing may be changed.
 	allowed func(namespace string) tea.Cmd
@@ -40,7 +41,7 @@ type finalizing struct {
 }
 
 func newFinalizing(ctx context.Context, o Options) *finalizing {
-	f := &finalizing{clock: o.Clock, contextName: o.Context}
+	f := &finalizing{clock: o.Clock, contextName: o.Context, request: o.Request}
 	if o.ReadOnly || o.Finalizer == nil {
 		return f
 	}

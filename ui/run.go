@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -40,6 +41,8 @@ type Options struct {
 	Clock func() time.Time
 	// Context is the name of the kubeconfig context, shown in the header.
 	Context string
+	// Request is how the kubectl commands shown get to the same cluster.
+	Request finalize.Request
 	// Theme is a theme's name; empty or ThemeAuto asks the terminal.
 	Theme string
 	// ASCII draws with ASCII only.

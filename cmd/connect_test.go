@@ -1,0 +1,82 @@
+package cmd
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// twoClusters is a kubeconfig with the contexts east and west.
+func twoClusters(t *testing.T, path, current string) {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	for _, name := range []string{"east", "west"} {
+		config.Clusters[name] = &clientcmdapi.Cluster{Server: "https://" + name + ".example:6443"}
+		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: "secret-" + name}
+		config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	}
+	config.CurrentContext = current
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func withFlags(t *testing.T, args ...string) *cli {
+	t.Helper()
+	c := &cli{flags: genericclioptions.NewConfigFlags(false), env: func(string) string { return "" }}
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	c.flags.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Another shell that switches the current context must not lead a dashboard,
+// whose header says east, to another cluster.
+func TestContextStaysWhatItWas(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	twoClusters(t, path, "east")
+	c := withFlags(t, "--kubeconfig", path)
+	first, err := c.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	twoClusters(t, path, "west")
+	again, err := c.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reloaded, err := c.reload()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.context != "east" || again.config.Host != first.config.Host || reloaded.Host != first.config.Host {
+		t.Errorf("led from %s to %s (%s) and %s", first.config.Host, again.config.Host, again.context, reloaded.Host)
+	}
+}
+
+// The commands that are shown lead to the cluster that was looked at, without
+// telling secrets.
+func TestCommandsLeadToTheSameCluster(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	twoClusters(t, path, "east")
+	conn, err := withFlags(t, "--kubeconfig", path, "--context", "west", "--as", "jane", "--as-group", "a", "--as-group", "b", "--token", "secret").connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"--kubeconfig=" + path, "--as=jane", "--as-group=a", "--as-group=b"}
+	if conn.request.Context != "west" || !slices.Equal(conn.request.Flags, want) {
+		t.Errorf("%+v, want %q", conn.request, want)
+	}
+	// Without a kubeconfig there is no context that kubectl would know.
+	conn, err = withFlags(t, "--kubeconfig", filepath.Join(t.TempDir(), "none"), "--server", "https://east.example").connect()
+	if err == nil && (conn.request.Context != "" || conn.context != "in-cluster") {
+		t.Errorf("%+v", conn)
+	}
+}
