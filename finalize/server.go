@@ -31,7 +31,8 @@ func isServer(p *corev1.Pod) bool {
 
 // runsServer recognises `velero server` in a chart that has labels of its own.
 func runsServer(c corev1.Container) bool {
-	words := slices.Concat(c.Command, c.Args)
+	// What a shell runs is one word of several.
+	words := strings.Fields(strings.Join(slices.Concat(c.Command, c.Args), " "))
 	for i, w := range words {
 		if w == "server" && (i > 0 && path.Base(words[i-1]) == "velero" || i == 0 && strings.Contains(c.Image, "velero")) {
 			return true
