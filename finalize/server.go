@@ -9,37 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/job"
 )
-
-// serverContainer is the name in every installation (Velero's pkg/install, OADP).
-const serverContainer = "velero"
-
-// isServer tells a pod of Velero's server by the labels that installers set, or
-// by its command. A node agent also carries component=velero.
-func isServer(p *corev1.Pod) bool {
-	l := p.Labels
-	switch {
-	case l["role"] == "node-agent", strings.HasPrefix(l["name"], "node-agent"):
-		return false
-	case l["deploy"] == "velero":
-		return true
-	}
-	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool {
-		return c.Name == serverContainer && l["component"] == "velero" || runsServer(c)
-	})
-}
-
-// runsServer recognises `velero server` in a chart that has labels of its own.
-func runsServer(c corev1.Container) bool {
-	// What a shell runs is one word of several.
-	words := strings.Fields(strings.Join(slices.Concat(c.Command, c.Args), " "))
-	for i, w := range words {
-		if w == "server" && (i > 0 && path.Base(words[i-1]) == "velero" || i == 0 && strings.Contains(c.Image, "velero")) {
-			return true
-		}
-	}
-	return false
-}
 
 // serverOf reads all servers: during a roll-out the old one may still work.
 func serverOf(pods []corev1.Pod) Server {
@@ -47,7 +19,7 @@ func serverOf(pods []corev1.Pod) Server {
 	newest := time.Time{}
 	for i := range pods {
 		p := &pods[i]
-		if !isServer(p) {
+		if !job.IsServer(p) {
 			continue
 		}
 		s.add(p)
@@ -62,7 +34,7 @@ func serverOf(pods []corev1.Pod) Server {
 }
 
 func (s *Server) add(p *corev1.Pod) {
-	status := statusOf(p)
+	status := job.ServerStatus(p)
 	switch {
 	case status == nil && p.Status.Phase == corev1.PodRunning:
 		// It may be any of its containers; a start of zero is an unknown one.
@@ -91,36 +63,9 @@ func (s *Server) noteEnd(t *corev1.ContainerStateTerminated) {
 	}
 }
 
-// statusOf is the status of the server's container, nil if there is none yet or
-// it cannot be told from its neighbours.
-func statusOf(p *corev1.Pod) *corev1.ContainerStatus {
-	of := containerOf(p)
-	for i := range p.Status.ContainerStatuses {
-		if c := &p.Status.ContainerStatuses[i]; of != nil && c.Name == of.Name {
-			return c
-		}
-	}
-	return nil
-}
-
-// containerOf is the container in which the server runs, nil if that is not
-// clear.
-func containerOf(p *corev1.Pod) *corev1.Container {
-	for _, is := range []func(corev1.Container) bool{
-		func(c corev1.Container) bool { return c.Name == serverContainer },
-		runsServer,
-		func(corev1.Container) bool { return len(p.Spec.Containers) == 1 },
-	} {
-		if i := slices.IndexFunc(p.Spec.Containers, is); i >= 0 {
-			return &p.Spec.Containers[i]
-		}
-	}
-	return nil
-}
-
 // versionOf is the tag of the server's image.
 func versionOf(p *corev1.Pod) string {
-	c := containerOf(p)
+	c := job.ServerContainer(p)
 	if c == nil {
 		return ""
 	}
@@ -146,9 +91,8 @@ func nodeAgents(pods []corev1.Pod) []string {
 	var nodes []string
 	for i := range pods {
 		p := &pods[i]
-		agent := p.Labels["role"] == "node-agent" || strings.HasPrefix(p.Labels["name"], "node-agent")
 		ready := slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Ready })
-		if agent && ready {
+		if job.IsNodeAgent(p) && ready {
 			nodes = append(nodes, p.Spec.NodeName)
 		}
 	}

@@ -21,28 +21,18 @@ const (
 	roleAgent
 )
 
-// serverContainer and agentContainer are the containers' names in every
-// installation (Velero's pkg/install, OADP).
-const (
-	serverContainer = "velero"
-	agentContainer  = "node-agent"
-)
+// agentContainer is the container's name in every installation (Velero's
+// pkg/install, OADP).
+const agentContainer = "node-agent"
 
-// roleOf tells by the labels that Velero's installers set (velero-facts 6.5).
-// A node-agent also carries component=velero, so it is looked for first.
 func roleOf(p *corev1.Pod) role {
-	l := p.Labels
 	switch {
-	case l["role"] == "node-agent" || strings.HasPrefix(l["name"], "node-agent"):
+	case job.IsNodeAgent(p):
 		return roleAgent
-	case l["deploy"] == "velero", l["component"] == "velero" && hasContainer(p, serverContainer):
+	case job.IsServer(p):
 		return roleServer
 	}
 	return roleNone
-}
-
-func hasContainer(p *corev1.Pod, name string) bool {
-	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
 }
 
 // serverOf reads the Velero server from its pods. Of several (a rolling update
@@ -63,13 +53,15 @@ func serverOf(pods []*corev1.Pod, seen time.Time) job.Server {
 		return found
 	}
 	found.Pod = newest.Name
-	if c := container(newest, serverContainer); c != nil {
+	if c := job.ServerContainer(newest); c != nil {
 		found.Version = tag(c.Image)
 		found.ConcurrentBackups = concurrentBackups(c.Args)
 	}
-	status := containerStatus(newest, serverContainer)
+	status := job.ServerStatus(newest)
 	if status == nil {
-		found.Waiting = cmp.Or(newest.Status.Reason, string(newest.Status.Phase))
+		if _, found.Running = serverStart(newest); !found.Running {
+			found.Waiting = cmp.Or(newest.Status.Reason, string(newest.Status.Phase))
+		}
 		return found
 	}
 	found.Ready = status.Ready
@@ -90,8 +82,8 @@ func serverOf(pods []*corev1.Pod, seen time.Time) job.Server {
 
 // compareServers is positive if a tells more about the present server than b.
 func compareServers(a, b *corev1.Pod) int {
-	startA, runsA := started(a, serverContainer)
-	startB, runsB := started(b, serverContainer)
+	startA, runsA := serverStart(a)
+	startB, runsB := serverStart(b)
 	if runsA != runsB {
 		if runsA {
 			return 1
@@ -105,6 +97,15 @@ func compareServers(a, b *corev1.Pod) int {
 	)
 }
 
+// serverStart is when a pod's server started and whether it runs. Where it may
+// be any of several containers, since when is not known.
+func serverStart(p *corev1.Pod) (at time.Time, running bool) {
+	if s := job.ServerStatus(p); s != nil {
+		return started(s)
+	}
+	return time.Time{}, p.Status.Phase == corev1.PodRunning
+}
+
 // agentsOf reads the node-agents, sorted by node and pod.
 func agentsOf(pods []*corev1.Pod) []job.Agent {
 	var found []job.Agent
@@ -113,8 +114,9 @@ func agentsOf(pods []*corev1.Pod) []job.Agent {
 			continue
 		}
 		a := job.Agent{Pod: p.Name, Node: p.Spec.NodeName}
-		a.StartedAt, _ = started(p, agentContainer)
-		if s := containerStatus(p, agentContainer); s != nil {
+		s := agentStatus(p)
+		a.StartedAt, _ = started(s)
+		if s != nil {
 			a.Ready, a.Restarts = s.Ready, int(s.RestartCount)
 		}
 		found = append(found, a)
@@ -125,23 +127,11 @@ func agentsOf(pods []*corev1.Pod) []job.Agent {
 	return found
 }
 
-// container returns the named container, else the only one there is: the name
-// is Velero's own, but a chart may change it.
-func container(p *corev1.Pod, name string) *corev1.Container {
-	for i := range p.Spec.Containers {
-		if p.Spec.Containers[i].Name == name {
-			return &p.Spec.Containers[i]
-		}
-	}
-	if len(p.Spec.Containers) == 1 {
-		return &p.Spec.Containers[0]
-	}
-	return nil
-}
-
-func containerStatus(p *corev1.Pod, name string) *corev1.ContainerStatus {
+// agentStatus is the status of the node-agent's container: that of its name,
+// else the only one there is.
+func agentStatus(p *corev1.Pod) *corev1.ContainerStatus {
 	for i := range p.Status.ContainerStatuses {
-		if p.Status.ContainerStatuses[i].Name == name {
+		if p.Status.ContainerStatuses[i].Name == agentContainer {
 			return &p.Status.ContainerStatuses[i]
 		}
 	}
@@ -151,8 +141,7 @@ func containerStatus(p *corev1.Pod, name string) *corev1.ContainerStatus {
 	return nil
 }
 
-func started(p *corev1.Pod, name string) (at time.Time, running bool) {
-	s := containerStatus(p, name)
+func started(s *corev1.ContainerStatus) (at time.Time, running bool) {
 	if s == nil || s.State.Running == nil {
 		return time.Time{}, false
 	}

@@ -63,6 +63,32 @@ func TestServerOf(t *testing.T) {
 	}
 }
 
+// A server is told from its sidecars by its name or its command; where neither
+// helps, one runs, and nobody knows since when.
+func TestServerBesideSidecars(t *testing.T) {
+	for what, c := range map[string]struct {
+		server corev1.Container
+		since  int64 // 0: not known
+	}{
+		"by its name":    {corev1.Container{Name: "velero"}, 50},
+		"by its command": {corev1.Container{Name: "main", Command: []string{"sh", "-c", "exec /velero server"}}, 50},
+		"not clear":      {corev1.Container{Name: "main"}, 0},
+	} {
+		p := &corev1.Pod{ObjectMeta: labelled("velero", "p", "deploy", "velero")}
+		p.Spec.Containers = []corev1.Container{{Name: "proxy"}, c.server}
+		p.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "proxy", State: runs(10)}, {Name: c.server.Name, State: runs(50)}}}
+		s := serverOf([]*corev1.Pod{p}, time.Unix(99, 0))
+		want := time.Time{}
+		if c.since > 0 {
+			want = time.Unix(c.since, 0)
+		}
+		if !s.Running || s.Waiting != "" || !s.StartedAt.Equal(want) {
+			t.Errorf("%s: %+v", what, s)
+		}
+	}
+}
+
 func TestRoleOf(t *testing.T) {
 	pod := func(container string, labels ...string) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: labelled("velero", "p", labels...)}
