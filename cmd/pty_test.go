@@ -26,6 +26,8 @@ type console struct {
 
 	mu  sync.Mutex
 	raw strings.Builder // everything that was written to the terminal
+	// heard is closed when nobody can write to it any more and all was read.
+	heard chan struct{}
 }
 
 func openConsole(t *testing.T, b *bed, width, height uint16, args ...string) *console {
@@ -35,7 +37,7 @@ func openConsole(t *testing.T, b *bed, width, height uint16, args ...string) *co
 
 func startConsole(t *testing.T, cmd *exec.Cmd, width, height uint16) *console {
 	t.Helper()
-	c := &console{cmd: cmd, term: vt10x.New(vt10x.WithSize(int(width), int(height)))}
+	c := &console{cmd: cmd, heard: make(chan struct{}), term: vt10x.New(vt10x.WithSize(int(width), int(height)))}
 	tty, err := pty.StartWithSize(c.cmd, &pty.Winsize{Cols: width, Rows: height})
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +62,7 @@ func startConsole(t *testing.T, cmd *exec.Cmd, width, height uint16) *console {
 }
 
 func (c *console) read() {
+	defer close(c.heard)
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := c.tty.Read(buffer)
@@ -107,13 +110,14 @@ func (c *console) sees(t *testing.T, words ...string) {
 	}
 }
 
-// exits waits for the end and returns the exit code.
+// exits waits for the end and the program's last word, and returns the exit code.
 func (c *console) exits(t *testing.T) int {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- c.cmd.Wait() }()
 	select {
 	case <-done:
+		<-c.heard
 		return c.cmd.ProcessState.ExitCode()
 	case <-time.After(patience):
 		t.Fatalf("the dashboard does not end; its screen:\n%s", c.screen())
