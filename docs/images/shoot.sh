@@ -30,4 +30,8 @@ shoot dashboard
 $tmux send-keys -t shoot Enter
 wait_for "Overview"
 shoot job
+$tmux send-keys -t shoot f
+wait_for "enter type the name" # the dialog listens
+shoot finalize
+$tmux send-keys -t shoot Escape
 $tmux send-keys -t shoot q
