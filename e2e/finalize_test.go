@@ -104,6 +104,7 @@ func finalizeThroughOutage(t *testing.T, kind, name string) {
 	must(t, theLab.StartAPIServer(patient(t)))
 	c.sees(t, "settled: it is ")
 	c.ends(t)
+	must(t, bothFollow(patient(t), "after-"+name))
 }
 
 // finalizeByKeyboard moves a job on in the dashboard, as far as to where it
@@ -134,19 +135,32 @@ func (c *console) settles(t *testing.T, phase string) {
 	c.quits(t)
 }
 
+// finalizing is the phase from which Velero's finalizers end a job in another.
+var finalizing = map[string]string{"Completed": "Finalizing", "PartiallyFailed": "FinalizingPartiallyFailed"}
+
+// wantFinalizedAsSeen is wantFinalized for a job that was finalized while
+// everybody could watch: no phase may be missing.
+func wantFinalizedAsSeen(t *testing.T, kind, name, phase string) {
+	t.Helper()
+	wantFinalized(t, kind, name, phase)
+	h := recorder.Job(kind, name)
+	before := []string{"", "InProgress"}
+	if kind == "Backup" {
+		before = []string{"", "Queued", "ReadyToStart", "InProgress"}
+	}
+	wantPhases(t, h, append(before, finalizing[phase], phase))
+	wantTold(t, h)
+}
+
 // wantFinalized checks that Velero itself ended a job that veltui moved on, in
 // the phase in which it would have ended, and that veltui wrote once.
 func wantFinalized(t *testing.T, kind, name, phase string) {
 	t.Helper()
 	h := ended(t, kind, name)
 	wantEnd(t, h, phase)
-	before := []string{"", "InProgress"}
-	if kind == "Backup" {
-		before = []string{"", "Queued", "ReadyToStart", "InProgress"}
+	if to := h.Last().Object.GetAnnotations()["veltui.io/finalized-to"]; to != finalizing[phase] {
+		t.Errorf("veltui moved it to %q, want %q", to, finalizing[phase])
 	}
-	finalizing := map[string]string{"Completed": "Finalizing", "PartiallyFailed": "FinalizingPartiallyFailed"}[phase]
-	wantPhases(t, h, append(before, finalizing, phase))
-	wantTold(t, h)
 	if h.Text("completionTimestamp") == "" {
 		t.Error("it has no completion time: it was not Velero that ended it")
 	}

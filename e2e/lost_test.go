@@ -84,6 +84,7 @@ func lose(t *testing.T, absence func(logged int), jobs ...doomed) {
 	absence(logged)
 	must(t, theLab.StartAPIServer(ctx))
 	must(t, hold.Remove(ctx))
+	must(t, bothFollow(ctx, "after-"+jobs[0].name))
 }
 
 // awaitGivingUp waits until Velero has logged that it gives up on the patch
@@ -143,7 +144,7 @@ func TestFinalPatchLost(t *testing.T) {
 	}, away, brownout, unsaved)
 	// Meanwhile Velero waits before it gives up on these.
 	finalizeByCommand(t, lost.String(), "Finalizing")
-	wantFinalized(t, "Restore", lost.name, "Completed")
+	wantFinalizedAsSeen(t, "Restore", lost.name, "Completed")
 	wantRestoreBehaves(t, lost.name, "Completed")
 	for _, d := range []doomed{away, brownout, unsaved} {
 		must(t, awaitGivingUp(patient(t), mark, d))
@@ -157,8 +158,8 @@ func TestFinalPatchLost(t *testing.T) {
 
 	first := finalizeByKeyboard(t, away.name, "InProgress -> Finalizing")
 	second := finalizeByKeyboard(t, unsaved.name, "InProgress -> FinalizingPartiallyFailed")
-	wantFinalized(t, "Restore", away.name, "Completed")
-	wantFinalized(t, "Backup", unsaved.name, "PartiallyFailed")
+	wantFinalizedAsSeen(t, "Restore", away.name, "Completed")
+	wantFinalizedAsSeen(t, "Backup", unsaved.name, "PartiallyFailed")
 	finalizeThroughOutage(t, "backup", brownout.name)
 	wantFinalized(t, "Backup", brownout.name, "Completed")
 	first.settles(t, "Completed")

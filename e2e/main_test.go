@@ -93,22 +93,31 @@ func prepare(ctx context.Context) error {
 	if veltuiTells, err = follow(theLab.Kubeconfig(), home); err != nil {
 		return err
 	}
-	return bothWatch(ctx)
+	return bothFollow(ctx, "first")
 }
 
-// bothWatch returns once the recorder and veltui both follow: from then on
-// neither has an excuse for missing anything.
-func bothWatch(ctx context.Context) error {
-	all := []string{"shop"}
-	if err := theLab.CreateBackup(ctx, "first", velerov1.BackupSpec{IncludedNamespaces: all, ExcludedNamespaces: all}, nil); err != nil {
+// bothFollow returns once the recorder and veltui have both met a new Backup
+// and a new Restore, which Velero will refuse: from then on neither has an
+// excuse for missing anything. After the API server was away it takes clients
+// a few seconds to follow again.
+func bothFollow(ctx context.Context, name string) error {
+	both := []string{"shop"}
+	if err := theLab.CreateBackup(ctx, name, velerov1.BackupSpec{IncludedNamespaces: both, ExcludedNamespaces: both}, nil); err != nil {
 		return err
 	}
-	h, err := recorder.Await(ctx, "Backup", "first", "be refused", lab.Ended)
-	if err != nil {
+	if err := theLab.CreateRestore(ctx, name, velerov1.RestoreSpec{BackupName: name, IncludedNamespaces: both, ExcludedNamespaces: both}, nil); err != nil {
 		return err
 	}
-	_, err = veltuiTells.await(ctx, h, "it is refused", func(d told) bool { return d.Phase == "FailedValidation" })
-	return err
+	for _, kind := range []string{"Backup", "Restore"} {
+		h, err := recorder.Await(ctx, kind, name, "be seen", func(h lab.History) bool { return len(h) > 0 })
+		if err != nil {
+			return err
+		}
+		if _, err := veltuiTells.await(ctx, h, "it is there", func(told) bool { return true }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keepLogs copies the servers' logs and the recording out of a lab that a test
