@@ -32,7 +32,7 @@ func (l *Lab) install(ctx context.Context) error {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}},
 		&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "cloud-credentials"},
-			StringData: map[string]string{"cloud": fmt.Sprintf("[default]\naws_access_key_id=%s\naws_secret_access_key=%s\n", accessKey, secretKey)},
+			StringData: map[string]string{"cloud": credentials},
 		},
 		l.location(),
 		deployment(),
@@ -44,7 +44,12 @@ func (l *Lab) install(ctx context.Context) error {
 	return nil
 }
 
-// location is checked and synchronised every few seconds, not every minute:
+// location has no credential of its own: the server has the file, as after
+// `velero install`. Velero would write such a credential into a file anew for
+// every use, and a plugin that reads the file at that moment finds it empty:
+// the location is then Unavailable until it is validated again.
+//
+// It is checked and synchronised every few seconds, not every minute:
 // the tests wait for both.
 func (l *Lab) location() *velerov1.BackupStorageLocation {
 	return &velerov1.BackupStorageLocation{
@@ -60,10 +65,6 @@ func (l *Lab) location() *velerov1.BackupStorageLocation {
 				"s3ForcePathStyle":  "true",
 				"s3Url":             l.S3URL(),
 				"checksumAlgorithm": "",
-			},
-			Credential: &corev1.SecretKeySelector{
-				LocalObjectReference: corev1.LocalObjectReference{Name: "cloud-credentials"},
-				Key:                  "cloud",
 			},
 			ValidationFrequency: &metav1.Duration{Duration: 5 * time.Second},
 			BackupSyncPeriod:    &metav1.Duration{Duration: 10 * time.Second},

@@ -17,6 +17,8 @@ const (
 	bucket    = "lab"
 	accessKey = "lab-access-key"
 	secretKey = "lab-secret-key"
+
+	credentials = "[default]\naws_access_key_id=" + accessKey + "\naws_secret_access_key=" + secretKey + "\n"
 )
 
 // objectStore is the S3 server. It keeps its address and its data over

@@ -29,6 +29,9 @@ func (s *server) kill() error { return s.process.kill() }
 // startVelero starts the server for the first time, and waits for it.
 func (l *Lab) startVelero(ctx context.Context, flags []string) error {
 	l.velero = &server{}
+	if err := os.WriteFile(l.path("s3-credentials"), []byte(credentials), 0o600); err != nil {
+		return err
+	}
 	return l.StartVelero(ctx, flags...)
 }
 
@@ -54,6 +57,7 @@ func (l *Lab) StartVelero(ctx context.Context, flags ...string) error {
 			"VELERO_NAMESPACE=" + Namespace,
 			"VELERO_SCRATCH_DIR=" + l.path("tmp"),
 			"AWS_EC2_METADATA_DISABLED=true",
+			"AWS_SHARED_CREDENTIALS_FILE=" + l.path("s3-credentials"),
 			"LAB_GATES=" + l.path("gates"),
 		},
 	}.start(l.Dir())
