@@ -48,12 +48,20 @@ func Draft(e Evidence, r Request) Plan {
 type verdict struct {
 	to, why         string
 	refusal, advice string
+	// doubt is true for a refusal because something could not be found out.
+	doubt bool
 }
 
 func goTo(phase, why string) verdict { return verdict{to: phase, why: why} }
 
 func refuse(advice, format string, args ...any) verdict {
 	return verdict{refusal: fmt.Sprintf(format, args...), advice: advice}
+}
+
+// inDoubt is a refusal because something could not be found out.
+func (v verdict) inDoubt() verdict {
+	v.doubt = true
+	return v
 }
 
 // ruleFor finds the rule for the job's phase.
@@ -166,6 +174,9 @@ func inProgress(e *Evidence, r Request, o owner) verdict {
 	switch {
 	case missing.refusal == "" && (r.Phase == "" || r.Phase == to):
 		return goTo(to, why)
+	case o == ownerRestarted && r.Phase == "" && missing.doubt:
+		return refuse("Look again in a minute: after an outage it takes Velero a while to answer. It can be given up with --phase Failed.",
+			"the Velero server restarted while it was in progress, and nobody works on it, but it may be complete: %s", missing.refusal)
 	case o == ownerRestarted && r.Phase == job.PhaseFailed,
 		o == ownerRestarted && r.Phase == "" && missing.refusal != "":
 		return goTo(job.PhaseFailed, "the Velero server restarted while it was in progress, and nobody works on it")

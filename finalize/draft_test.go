@@ -45,6 +45,13 @@ func TestDraft(t *testing.T) {
 		{"orphaned, asked for", b, "InProgress", []change{restarted}, "Failed", "Failed", ""},
 		{"orphaned, no proof for more", b, "InProgress", []change{restarted}, "PartiallyFailed", "", "needs proof"},
 		{"orphaned, no proof for a nudge", b, "InProgress", []change{restarted}, "Finalizing", "", "not looked at"},
+		{"orphaned, not stored", r, "InProgress", []change{restarted, stored, file(1, job.Presence{State: job.Absent})}, "", "Failed", ""},
+		{"orphaned, of an older one", r, "InProgress", []change{restarted, stored, file(0, job.Presence{State: job.Present, LastModified: began})}, "", "Failed", ""},
+		{"orphaned, the store did not answer", r, "InProgress", []change{restarted, stored, file(1, job.Presence{Why: "no answer"})}, "", "", "it may be complete: whether RestoreResourceList is stored could not be found out: no answer"},
+		{"the same, given up", r, "InProgress", []change{restarted, stored, file(1, job.Presence{Why: "no answer"})}, "Failed", "Failed", ""},
+		{"orphaned, undated", b, "InProgress", []change{restarted, stored, file(0, job.Presence{State: job.Present})}, "", "", "it may be complete"},
+		{"orphaned, results unreadable", b, "InProgress", []change{restarted, stored, func(e *Evidence) { e.Counts = nil }}, "", "", "it may be complete"},
+		{"orphaned, location gone", b, "InProgress", []change{restarted, stored, func(e *Evidence) { e.Location = &job.Location{Name: "s3", Phase: "Unavailable"} }}, "", "", "it may be complete"},
 		{"just restarted", r, "InProgress", []change{func(e *Evidence) {
 			e.Server = Server{Visible: true, Running: []Container{{"v", now.Add(-time.Minute)}}}
 		}}, "", "", "just restarted"},

@@ -20,9 +20,9 @@ func proof(e *Evidence) verdict {
 		case a.State == job.Absent:
 			return refuse(restartAdvice, "%s is not stored, so Velero has not done all its work", a.Target)
 		case a.State != job.Present:
-			return refuse(advice, "whether %s is stored could not be found out%s", a.Target, because(a.Why))
+			return refuse(advice, "whether %s is stored could not be found out%s", a.Target, because(a.Why)).inDoubt()
 		case a.LastModified.IsZero():
-			return refuse(advice, "%s is stored, but since when is not known: it may be of an earlier %s of that name", a.Target, word(e.Job.Kind))
+			return refuse(advice, "%s is stored, but since when is not known: it may be of an earlier %s of that name", a.Target, word(e.Job.Kind)).inDoubt()
 		case !a.LastModified.After(began):
 			return refuse(restartAdvice, "the stored %s is older than this %s, so it is of an earlier one of that name", a.Target, word(e.Job.Kind))
 		}
@@ -41,11 +41,11 @@ func nextPhase(e *Evidence) (phase, why string, missing verdict) {
 	}
 	if e.Counts == nil {
 		return "", "", refuse("Look whether its results can be downloaded: velero "+word(e.Job.Kind)+" describe "+e.Job.Name,
-			"how many errors and operations it had could not be read from its stored results%s", because(e.CountsWhy))
+			"how many errors and operations it had could not be read from its stored results%s", because(e.CountsWhy)).inDoubt()
 	}
 	if e.Location != nil && e.Location.Phase == string(velerov1.BackupStorageLocationPhaseUnavailable) {
 		return "", "", refuse("Get the storage location back.",
-			"storage location %s is unavailable, so Velero could not finalize it", e.Location.Name)
+			"storage location %s is unavailable, so Velero could not finalize it", e.Location.Name).inDoubt()
 	}
 	why = "all its results are stored, newer than its start, but its last status patch was lost (as in Velero issue 7207)"
 	ops := e.Counts.Operations
