@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/statedir"
 )
 
 // Options say where indexes are kept and how many. A zero field means its
@@ -49,17 +50,17 @@ type entry struct {
 // Open makes a Cache. It touches nothing yet.
 func Open(o Options) *Cache {
 	c := &Cache{
-		disk: disk{dir: o.Dir, files: o.Files, bytes: o.Bytes, clock: o.Clock},
+		disk: disk{statedir.Dir{Path: o.Dir, Suffix: suffix, Files: o.Files, Bytes: o.Bytes, Clock: o.Clock}},
 		most: o.Held, failed: o.Failed, flights: map[string]*flight{},
 	}
-	if c.disk.files <= 0 {
-		c.disk.files = 64
+	if c.disk.Files <= 0 {
+		c.disk.Files = 64
 	}
-	if c.disk.bytes <= 0 {
-		c.disk.bytes = 256 << 20
+	if c.disk.Bytes <= 0 {
+		c.disk.Bytes = 256 << 20
 	}
-	if c.disk.clock == nil {
-		c.disk.clock = time.Now
+	if c.disk.Clock == nil {
+		c.disk.Clock = time.Now
 	}
 	if c.most <= 0 {
 		c.most = 4

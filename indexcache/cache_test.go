@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/statedir"
 )
 
 // capture is the index of a real backup.
@@ -210,7 +211,7 @@ func TestOddUIDsStayOffTheDisk(t *testing.T) {
 func TestLeftoversGo(t *testing.T) {
 	x, calls := capture(t), 0
 	dir := t.TempDir()
-	for name, age := range map[string]time.Duration{"old.1.tmp": 2 * leftover, "new.2.tmp": 0} {
+	for name, age := range map[string]time.Duration{"old.1.tmp": 2 * statedir.Leftover, "new.2.tmp": 0} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)

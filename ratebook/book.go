@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/forecast"
+	"github.com/veltui/veltui/statedir"
 )
 
 // Options say where a book is and whose it is.
@@ -106,10 +106,14 @@ func (b *Book) save() error {
 	if err != nil {
 		return err
 	}
-	if err := b.write(data); err != nil {
-		return err
-	}
-	return prune(filepath.Dir(b.path), filepath.Base(b.path), b.clock())
+	return b.dir().Write(filepath.Base(b.path), data)
+}
+
+// maxBooks is how many clusters are remembered.
+const maxBooks = 100
+
+func (b *Book) dir() statedir.Dir {
+	return statedir.Dir{Path: filepath.Dir(b.path), Suffix: ".json", Files: maxBooks, Clock: b.clock}
 }
 
 // read reads the file; one that is not there holds nothing, and one that is no
@@ -118,10 +122,12 @@ func (b *Book) read() (forecast.Rates, error) {
 	if b.path == "" {
 		return forecast.Rates{}, nil
 	}
-	data, err := readRegular(b.path)
+	data, err := b.dir().Read(filepath.Base(b.path), maxBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return forecast.Rates{}, nil
+	case errors.Is(err, statedir.ErrTooLarge):
+		return forecast.Rates{}, fmt.Errorf("%w: %w", errNotBook, err)
 	case err != nil:
 		return forecast.Rates{}, fmt.Errorf("reading how fast restores went: %w", err)
 	}
@@ -130,43 +136,4 @@ func (b *Book) read() (forecast.Rates, error) {
 		return forecast.Rates{}, fmt.Errorf("%w: %s: %w", errNotBook, b.path, err)
 	}
 	return rates, nil
-}
-
-// readRegular reads a file that is one. Of one that is too large for a book it
-// reads as much as shows that.
-func readRegular(path string) ([]byte, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, maxBytes+1))
-}
-
-// write replaces the file, whole or not at all.
-func (b *Book) write(data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(b.path), filepath.Base(b.path)+".*.tmp") // made with mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), b.path)
 }
