@@ -12,7 +12,7 @@ import (
 
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/indexcache"
+	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/ui"
@@ -23,7 +23,7 @@ import (
 type backupReader struct {
 	cli     *cli
 	caFile  string
-	indexes *indexcache.Cache
+	indexes *cache.Cache
 	log     *slog.Logger
 
 	downloads downloads

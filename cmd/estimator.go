@@ -21,7 +21,7 @@ import (
 
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/indexcache"
+	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui"
 )
@@ -33,7 +33,7 @@ type estimator struct {
 	cluster   kubernetes.Interface
 	backups   dynamic.ResourceInterface
 	artifacts *artifact.Fetcher
-	indexes   *indexcache.Cache
+	indexes   *cache.Cache
 	readOnly  bool
 }
 
@@ -42,8 +42,8 @@ type estimator struct {
 var errNoDownload = errors.New("read-only: downloading a backup takes a DownloadRequest, which is created in the cluster")
 
 // openIndexes is the cache of what is in backups.
-func (c *cli) openIndexes(log *slog.Logger) *indexcache.Cache {
-	return indexcache.Open(indexcache.Options{
+func (c *cli) openIndexes(log *slog.Logger) *cache.Cache {
+	return cache.Open(cache.Options{
 		Dir: c.indexDir(), Clock: c.clock,
 		Failed: func(err error) { log.Warn("the index cache cannot be used", "error", err) },
 	})
@@ -51,7 +51,7 @@ func (c *cli) openIndexes(log *slog.Logger) *indexcache.Cache {
 
 // newEstimator makes one that talks to nobody yet. caFile holds certificates
 // of the object store, or is empty.
-func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexes *indexcache.Cache, log *slog.Logger) (*estimator, error) {
+func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexes *cache.Cache, log *slog.Logger) (*estimator, error) {
 	cluster, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)

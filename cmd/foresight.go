@@ -11,22 +11,22 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/forecast"
-	"github.com/veltui/veltui/indexcache"
+	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/ratebook"
+	"github.com/veltui/veltui/forecast/history"
 	"github.com/veltui/veltui/watch"
 )
 
 // openRates is what is remembered of how fast restores of a cluster went.
-func (c *cli) openRates(conn connection, log *slog.Logger) *ratebook.Book {
-	o := ratebook.Options{
+func (c *cli) openRates(conn connection, log *slog.Logger) *history.Book {
+	o := history.Options{
 		Context: conn.context, Server: conn.config.Host, Clock: c.clock,
 		Failed: func(err error) { log.Warn("how fast restores go", "error", err) },
 	}
 	if dir, err := c.stateDir(); err == nil {
 		o.Dir = filepath.Join(dir, "rates")
 	}
-	return ratebook.Open(o)
+	return history.Open(o)
 }
 
 // foresightPatience is how long `get` waits for what an ETA needs.
@@ -38,8 +38,8 @@ type foresight struct {
 	cli      *cli
 	conn     connection
 	log      *slog.Logger
-	indexes  *indexcache.Cache
-	rates    *ratebook.Book
+	indexes  *cache.Cache
+	rates    *history.Book
 	known    forecast.Rates
 	alone    bool
 	restores map[types.UID]*forecast.Restore

@@ -1,4 +1,4 @@
-package ratebook
+package history
 
 import (
 	"errors"

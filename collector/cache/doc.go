@@ -1,4 +1,4 @@
-// Package indexcache keeps what was read from backups' tarballs, so that one
+// Package cache keeps what was read from backups' tarballs, so that one
 // backup is downloaded once: by all who ask at the same time, and by later runs
 // of the program.
 //
@@ -7,4 +7,4 @@
 // kinds and labels, never an object's body), one file a backup, named after the
 // backup's uid and readable by its owner only. A file that is damaged, or was
 // written by another version, is as good as none and is replaced.
-package indexcache
+package cache

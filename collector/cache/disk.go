@@ -1,4 +1,4 @@
-package indexcache
+package cache
 
 import (
 	"errors"
