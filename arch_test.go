@@ -16,21 +16,22 @@ const module = "github.com/veltui/veltui"
 // import. Imports go one way; docs/architecture.md draws the picture.
 var mayImport = map[string][]string{
 	"":                 {"cmd"},
-	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "sanitize", "retry"},
-	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "assets"},
+	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "sanitize", "retry", "human"},
+	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "assets", "human"},
 	"watch":            {"diagnosis", "job", "velero", "sanitize"},
-	"finalize":         {"diagnosis", "artifact", "retry", "job", "velero", "sanitize"},
+	"finalize":         {"diagnosis", "artifact", "retry", "job", "velero", "sanitize", "human"},
 	"artifact":         {"job", "sanitize"},
 	"statedir":         nil,
 	"forecast":         {"job"},
 	"collector/cache":  {"collector", "statedir"},
 	"forecast/history": {"forecast", "statedir"},
 	"collector":        nil,
-	"diagnosis":        {"job", "velero"},
-	"job":              {"velero"},
+	"diagnosis":        {"job", "velero", "human"},
+	"job":              {"velero", "human"},
 	"velero":           nil,
 	"retry":            nil,
 	"sanitize":         nil,
+	"human":            nil,
 	"assets":           nil,
 	"testbed":          nil,
 }
@@ -44,6 +45,7 @@ var noClients = map[string][]string{
 	"collector": {"k8s.io/client-go", "net/http", "os"},
 	"forecast":  {"k8s.io", "net/http", "os"},
 	"sanitize":  {"net/http", "os"},
+	"human":     {"k8s.io", "net/http", "os"},
 
 	// They keep files for packages that do no I/O.
 	"collector/cache":  {"k8s.io/client-go", "net/http"},
