@@ -1,11 +1,13 @@
 package finalize
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/diagnosis"
@@ -16,9 +18,69 @@ import (
 // leftBehind is how long a volume may go on after its job has failed.
 const leftBehind = 2 * time.Minute
 
+// The annotations that say who cancelled a volume.
+const (
+	AnnotationCancelledBy      = "veltui.io/cancelled-by"
+	AnnotationCancelledAt      = "veltui.io/cancelled-at"
+	AnnotationCancelledReason  = "veltui.io/cancelled-reason"
+	AnnotationCancelledAttempt = "veltui.io/cancelled-attempt"
+)
+
+var cancelMarks = marks{AnnotationCancelledBy, AnnotationCancelledAt, AnnotationCancelledReason, AnnotationCancelledAttempt}
+
+func cancelling() definition {
+	return definition{
+		name: CancelVolumes, draft: planned(CancelVolumes, cancelVolumes), marks: cancelMarks, patience: patience, observe: observeCancel,
+		edit: func(p *Plan, o *unstructured.Unstructured, s stamp) (edit, error) {
+			return newEdit(o, AnnotationCancelledAttempt, append([]operation{{"add", "/spec/cancel", true}}, cancelMarks.annotate(o, s, p.Reason)...))
+		},
+		did: func(*unstructured.Unstructured) string { return "cancelled volumes of it" },
+		lost: func(_ *Plan, after *unstructured.Unstructured) string {
+			if cancelled, _, _ := unstructured.NestedBool(after.Object, "spec", "cancel"); !cancelled {
+				return "not keep it: its CRD may have no spec.cancel, or a webhook changes it"
+			}
+			return ""
+		},
+		event: func(p *Plan) (reason, message string) {
+			return "VolumesCancelled", "asked to cancel " + volumesTitle(p.Volumes) + ": " + p.Reason
+		},
+	}
+}
+
+// observeCancel checks whether all volumes have ended.
+func observeCancel(x *execution, ctx context.Context, late bool) error {
+	open := 0
+	for i := range x.edits {
+		o, err := x.once(ctx, x.edits[i].seen)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		v, err := volumeOf(velero.VolumeKind(o.GetKind()), o)
+		if err != nil {
+			return err
+		}
+		if !v.Ended() {
+			open++
+		}
+	}
+	all := volumesTitle(x.plan.Volumes)
+	x.report(Progress{Step: StepObserve, Phase: fmt.Sprintf("%d of %d ended", len(x.edits)-open, len(x.edits))})
+	switch {
+	case open == 0:
+		return x.stop(Settled, "%s: all have ended", all)
+	case late:
+		return x.stop(Moving, "%s: %d of %d have not ended within %s; Velero marks them Canceled at the latest an hour after they were asked",
+			all, open, len(x.edits), words(x.f.o.Observe+patience))
+	}
+	return nil
+}
+
 // cancelVolumes: data movement that has stood still for longer than anything
 // explains, or that goes on although its job has ended.
-func cancelVolumes(e *Evidence, w *Way) bool {
+func cancelVolumes(e *Evidence, w *Plan) bool {
 	var dead, forbidden []job.Volume
 	for _, v := range e.moving() {
 		switch {
@@ -38,7 +100,7 @@ func cancelVolumes(e *Evidence, w *Way) bool {
 		return false
 	}
 	named := slices.Concat(dead, forbidden)
-	w.Action, w.Title = CancelVolumes, "cancel "+volumesTitle(named)
+	w.Title = "cancel " + volumesTitle(named)
 	w.Why = fmt.Sprintf("%s: no change for %s", volumesTitle(named), words(silence(e, named)))
 	if e.Job.Terminal() {
 		w.Why = fmt.Sprintf("the %s has ended, but %s not", word(e.Job.Kind), count(len(named), "volume of it has", "volumes of it have"))
@@ -92,7 +154,7 @@ func podVolumeRisk(e *Evidence) string {
 	return ""
 }
 
-func describeCancel(e *Evidence, w *Way, volumes []job.Volume) {
+func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	w.Volumes = volumes
 	for _, v := range volumes {
 		o := e.volumes[volumeKey{v.Kind, v.Name}]
@@ -133,7 +195,7 @@ func foreignMover(o *unstructured.Unstructured) bool {
 	return mover != "" && mover != "velero"
 }
 
-func cancelCommand(w *Way, o *unstructured.Unstructured) string {
+func cancelCommand(w *Plan, o *unstructured.Unstructured) string {
 	e, err := newEdit(o, "", []operation{{"add", "/spec/cancel", true}})
 	if err != nil {
 		return ""

@@ -1,6 +1,7 @@
 package finalize
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -18,32 +19,46 @@ const (
 	wakeFinalizer = 5 * time.Minute
 )
 
-// Ways finds the ways out that the evidence speaks for, the gentlest first;
-// none for a job that moves. Of the request the phase does not count. The rules
-// are those of velero's controllers: what makes them look again
-// (pkg/controller/*_controller.go, SetupWithManager), who hears spec.cancel
-// (pkg/controller/data_upload_controller.go), and what a restart marks Failed
-// (pkg/cmd/server/server.go).
-func Ways(e Evidence, r Request) []Way {
-	var found []Way
-	for _, find := range []func(*Evidence, *Way) bool{wake, cancelVolumes, restart} {
-		w := Way{Kind: e.Job.Kind, Namespace: e.Job.Namespace, Name: e.Job.Name, UID: e.Job.UID, Phase: phaseOf(e.Object),
-			request: r, evidence: e}
-		if !find(&e, &w) {
-			continue
-		}
-		if v := checkReason(r); v.refusal != "" {
-			w.Refusal, w.Advice = v.refusal, v.advice
-		}
-		found = append(found, w)
+// The annotations that say who woke a job.
+const (
+	AnnotationWokenBy      = "veltui.io/woken-by"
+	AnnotationWokenAt      = "veltui.io/woken-at"
+	AnnotationWokenReason  = "veltui.io/woken-reason"
+	AnnotationWokenAttempt = "veltui.io/woken-attempt"
+)
+
+var wakeMarks = marks{AnnotationWokenBy, AnnotationWokenAt, AnnotationWokenReason, AnnotationWokenAttempt}
+
+func waking() definition {
+	return definition{
+		name: Wake, draft: planned(Wake, wake), marks: wakeMarks, observe: observeWake,
+		edit: func(p *Plan, o *unstructured.Unstructured, s stamp) (edit, error) {
+			return newEdit(o, AnnotationWokenAttempt, wakeMarks.annotate(o, s, p.Reason))
+		},
+		did:   func(*unstructured.Unstructured) string { return "woke it" },
+		lost:  func(*Plan, *unstructured.Unstructured) string { return "" },
+		event: func(p *Plan) (reason, message string) { return "Woken", "woke it: " + p.Reason },
 	}
-	return found
+}
+
+// observeWake checks whether Velero goes on with the job.
+func observeWake(x *execution, ctx context.Context, late bool) error {
+	if err := x.readJob(ctx); err != nil {
+		return err
+	}
+	switch from := x.plan.From; {
+	case x.out.Phase != from:
+		return x.stop(Settled, "Velero went on with it: it is %s now", x.out.Phase)
+	case late:
+		return x.stop(NoEffect, "it is still %s after %s: Velero did not go on with it", from, words(x.f.o.Observe))
+	}
+	return nil
 }
 
 // wake: the controllers look at a backup that is ready to start only when it is
 // changed, and not at their start; the finalizers look at every change, and
 // after errors in ever longer intervals.
-func wake(e *Evidence, w *Way) bool {
+func wake(e *Evidence, w *Plan) bool {
 	j := e.Job
 	finalizing := j.Phase == velero.PhaseFinalizing || j.Phase == velero.PhaseFinalizingPartly
 	starting := j.Phase == velero.PhaseReadyToStart && j.Kind == job.Backup
@@ -53,7 +68,7 @@ func wake(e *Evidence, w *Way) bool {
 	case starting && e.quiet() < wakeStart, finalizing && e.quiet() < wakeFinalizer:
 		return false
 	}
-	w.Action, w.Title = Wake, "wake it"
+	w.Title = "wake it"
 	w.targets = []*unstructured.Unstructured{e.Object}
 	w.Why = fmt.Sprintf("it has been %s for %s; Velero looks at it again when it is changed", j.Phase, words(e.quiet()))
 	w.Will = []string{"write annotations that say who woke it and when, only if nothing has changed it since; the phase stays as it is"}

@@ -142,7 +142,7 @@ func TestDraft(t *testing.T) {
 		{"CRD unknown", b, "InProgress", []change{restarted, func(e *Evidence) { e.PhasesWhy = "forbidden" }}, "", "Failed", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := Draft(evidence(t, c.kind, c.phase, c.changes...), Request{Phase: c.ask})
+			p := draft(evidence(t, c.kind, c.phase, c.changes...), Request{Phase: c.ask})
 			checkPlan(t, &p)
 			if p.To != c.want || !strings.Contains(p.Refusal, c.refusal) {
 				t.Errorf("%s -> %q, refusal %q; want %q, %q", c.phase, p.To, p.Refusal, c.want, c.refusal)
@@ -155,15 +155,15 @@ func TestDraft(t *testing.T) {
 func checkPlan(t *testing.T, p *Plan) {
 	t.Helper()
 	switch {
-	case (p.Action == Refuse) != (p.Refusal != "") || (p.Action == Refuse) != (p.To == ""):
+	case (p.Effect() == Refuse) != (p.Refusal != "") || (p.Effect() == Refuse) != (p.To == ""):
 		t.Errorf("action %s, to %q, refusal %q", p.Action, p.To, p.Refusal)
 	case p.To == "Completed" || p.To == "FailedValidation":
 		t.Errorf("writes %s", p.To)
-	case (p.Action == End) != velero.TerminalPhase(p.To) && p.Action != Refuse:
+	case (p.Effect() == End) != velero.TerminalPhase(p.To) && p.Effect() != Refuse:
 		t.Errorf("action %s to %s", p.Action, p.To)
-	case p.Action != Refuse && (len(p.Will) == 0 || len(p.WillNot) == 0 || p.Command == "" || p.Reason == ""):
+	case p.Effect() != Refuse && (len(p.Will) == 0 || len(p.WillNot) == 0 || len(p.Commands) == 0 || p.Reason == ""):
 		t.Errorf("a plan without words: %+v", p)
-	case p.Action == Refuse && (len(p.Will) > 0 || p.Command != ""):
+	case p.Effect() == Refuse && (len(p.Will) > 0 || len(p.Commands) != 0):
 		t.Errorf("a refusal with a plan: %+v", p)
 	case len(p.Facts()) == 0:
 		t.Error("no facts")
@@ -190,9 +190,9 @@ func TestDraftNeverBreaksTheRules(t *testing.T) {
 					for sj, store := range storage {
 						for _, volumes := range volumes {
 							e := evidence(t, kind, phase, server, store, volumes)
-							p := Draft(e, Request{Phase: ask})
+							p := draft(e, Request{Phase: ask})
 							checkPlan(t, &p)
-							if p.Action == Refuse {
+							if p.Effect() == Refuse {
 								continue
 							}
 							plans++
@@ -201,9 +201,9 @@ func TestDraftNeverBreaksTheRules(t *testing.T) {
 								t.Errorf("%s %q with an unknown server: %s", kind, phase, p.To)
 							case velero.TerminalPhase(phase) || phase == "Deleting" || phase == "Odd":
 								t.Errorf("%s %q: %s", kind, phase, p.To)
-							case p.Action == Nudge && (sj != 1 || si == 2 || phase != "InProgress"):
+							case p.Effect() == Nudge && (sj != 1 || si == 2 || phase != "InProgress"):
 								t.Errorf("%s %q nudged to %s without proof or server", kind, phase, p.To)
-							case p.Action == End && si == 0 && !slices.Contains(phases[:4], phase):
+							case p.Effect() == End && si == 0 && !slices.Contains(phases[:4], phase):
 								t.Errorf("%s %q ended as %s under a live server", kind, phase, p.To)
 							case ask != "" && p.To != ask:
 								t.Errorf("asked for %s, got %s", ask, p.To)
@@ -223,8 +223,8 @@ func TestDraftNeverBreaksTheRules(t *testing.T) {
 
 func TestReasonMustBeOneLine(t *testing.T) {
 	for _, reason := range []string{"a\nb", "esc \x1b[2J", strings.Repeat("x", 501), "\xff"} {
-		p := Draft(evidence(t, job.Restore, "InProgress", restarted), Request{Reason: reason})
-		if p.Action != Refuse || !strings.Contains(p.Refusal, "one line") {
+		p := draft(evidence(t, job.Restore, "InProgress", restarted), Request{Reason: reason})
+		if p.Effect() != Refuse || !strings.Contains(p.Refusal, "one line") {
 			t.Errorf("reason %q: %s", reason, p.Action)
 		}
 	}

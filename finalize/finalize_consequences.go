@@ -18,11 +18,11 @@ func (p *Plan) describe(e *Evidence) {
 	for _, f := range p.Set {
 		p.Will = append(p.Will, fmt.Sprintf("write %s %d", f.Name, f.Value))
 	}
-	if p.Action == End {
+	if p.Effect() == End {
 		p.Will = append(p.Will, "write completionTimestamp (now) and failureReason ("+p.Reason+")")
 	}
 	p.Will = append(p.Will, "note in annotations and an Event who did it, when, from and to which phase, and why")
-	if p.Action == Nudge {
+	if p.Effect() == Nudge {
 		p.describeNudge(e)
 	} else {
 		p.describeEnd(e)

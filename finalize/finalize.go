@@ -7,42 +7,78 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
 
+// The annotations that say who finalized a job. Attempt tells our own patch
+// from anybody else's after an answer that never came.
+const (
+	AnnotationBy      = "veltui.io/finalized-by"
+	AnnotationAt      = "veltui.io/finalized-at"
+	AnnotationFrom    = "veltui.io/finalized-from"
+	AnnotationTo      = "veltui.io/finalized-to"
+	AnnotationReason  = "veltui.io/finalized-reason"
+	AnnotationAttempt = "veltui.io/finalized-attempt"
+)
+
+var finalizeMarks = marks{AnnotationBy, AnnotationAt, AnnotationReason, AnnotationAttempt}
+
+func finalizing() definition {
+	return definition{
+		name: Finalize, draft: draftFinalize, edit: finalizeEdit, marks: finalizeMarks, patience: patience, observe: observeFinalize,
+		did: func(now *unstructured.Unstructured) string {
+			return "has finalized it to " + now.GetAnnotations()[AnnotationTo]
+		},
+		lost: func(p *Plan, after *unstructured.Unstructured) string {
+			if phaseOf(after) == p.To {
+				return ""
+			}
+			return "keep phase " + orNone(phaseOf(after)) + ": its CRD may have a status subresource, or a webhook changes it"
+		},
+		event: func(p *Plan) (reason, message string) {
+			return "Finalized", fmt.Sprintf("moved it from %s to %s: %s", orNone(p.From), p.To, p.Reason)
+		},
+	}
+}
+
 // maxReason is how many runes a person's reason may have.
 const maxReason = 500
 
-// Draft makes the plan that follows from the evidence, or a refusal with a
+// draftFinalize makes the plan that follows from the evidence, or a refusal with a
 // reason that a person can act on. It writes Completed on nothing: that is for
 // Velero's finalizer, which knows what is left to do; nor FailedValidation,
 // which means something else.
-func Draft(e Evidence, r Request) Plan {
-	p := Plan{
-		Kind: e.Job.Kind, Namespace: e.Job.Namespace, Name: e.Job.Name, UID: e.Job.UID,
-		ResourceVersion: e.Object.GetResourceVersion(), From: phaseOf(e.Object),
-		request: r, evidence: e,
-	}
-	v := ruleFor(&e, r)
+func draftFinalize(e *Evidence, r Request) (Plan, bool) {
+	p := newPlan(Finalize, e, r)
+	v := ruleFor(e, r)
 	if v.refusal == "" {
-		v = guard(&e, v)
+		v = guard(e, v)
 	}
 	if v.refusal != "" {
-		p.Action, p.Refusal, p.Advice = Refuse, v.refusal, v.advice
-		return p
+		p.Title, p.Refusal, p.Advice = "leave it as it is", v.refusal, v.advice
+		return p, true
 	}
-	p.Action, p.To, p.Why, p.Reason = End, v.to, v.why, v.why
+	p.To, p.Why, p.Reason = v.to, v.why, v.why
 	if r.Reason != "" {
 		p.Reason = r.Reason
 	}
-	if !velero.TerminalPhase(v.to) {
-		p.Action = Nudge
+	p.targets, p.Set = []*unstructured.Unstructured{e.Object}, fields(e, v.to)
+	switch {
+	case p.Effect() == Nudge:
+		p.Title = "move it on to " + p.To
+	case p.From == velero.PhaseInProgress:
+		p.Title = "end it as " + p.To
+	default:
+		p.Title = "give it up: write " + p.To
 	}
-	p.Set = fields(&e, v.to)
-	p.describe(&e)
-	p.Command = p.command(e.At)
-	return p
+	p.describe(e)
+	if patch, err := finalizeEdit(&p, e.Object, stamp{at: e.At, by: e.By}); err == nil {
+		p.Commands = []string{kubectl(r, p.Namespace, "patch", resource(p.Kind), p.Name, "--type=json", "-p", string(patch.data))}
+	}
+	return p, true
 }
 
 // verdict is what the rules say: a phase with the reason for it, or a refusal.

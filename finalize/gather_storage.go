@@ -34,7 +34,7 @@ const storedAgain = 5 * time.Minute
 // artifacts asks the object store, by way of the server, which takes a while.
 // What a look at the very same state of the job has found a moment ago is not
 // asked again.
-func (f *Finalizer) artifacts(ctx context.Context, e, shown *Evidence) {
+func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 	if shown != nil && shown.Object.GetUID() == e.Object.GetUID() && shown.Object.GetResourceVersion() == e.Object.GetResourceVersion() &&
 		e.At.Sub(shown.At) < storedAgain {
 		e.Artifacts, e.Counts, e.CountsWhy = shown.Artifacts, shown.Counts, shown.CountsWhy

@@ -11,9 +11,11 @@ import (
 // being deleted (--terminating-resource-timeout, 10 minutes), and a margin.
 const terminatingWait = 15 * time.Minute
 
+func restarting() definition { return definition{name: Restart, draft: planned(Restart, restart)} }
+
 // restart is what gets a hung server going again, at the cost of all that it
 // works on.
-func restart(e *Evidence, w *Way) bool {
+func restart(e *Evidence, w *Plan) bool {
 	j := e.Job
 	switch {
 	case j.Deleting || e.quiet() < wakeFinalizer || !e.owner().live() || e.owner() == ownerRestarting:
@@ -56,9 +58,9 @@ func (e *Evidence) busy() string {
 
 func (o Other) ref() string { return word(o.Kind) + "/" + o.Name }
 
-func describeRestart(e *Evidence, w *Way) {
+func describeRestart(e *Evidence, w *Plan) {
 	j := e.Job
-	w.Action, w.Title = Restart, "restart Velero's server"
+	w.Title = "restart Velero's server"
 	if j.Phase == velero.PhaseInProgress {
 		w.Fails = append(w.Fails, word(j.Kind)+"/"+j.Name)
 	}
