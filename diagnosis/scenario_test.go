@@ -15,7 +15,6 @@ import (
 
 	"github.com/veltui/veltui/demo/scene"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
@@ -102,6 +101,9 @@ func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect
 	}
 	snap := store.Snapshot()
 	snap.Health = watch.Health{State: watch.Live}
+	for _, kind := range []string{watch.PodVolumeBackups, watch.PodVolumeRestores, watch.DataUploads, watch.DataDownloads} {
+		snap.Sources = append(snap.Sources, watch.Source{Resource: kind, State: watch.SourceLive})
+	}
 	kind, name := want.Target()
 	for _, j := range snap.Jobs {
 		if strings.EqualFold(string(j.Kind), kind) && j.Name == name {
@@ -128,5 +130,3 @@ func typed(t *testing.T, known *runtime.Scheme, o *unstructured.Unstructured) (c
 	object, ok := made.(client.Object)
 	return object, ok
 }
-
-var _ = job.Backup

@@ -45,6 +45,7 @@ type Store struct {
 	pods         shelf[*corev1.Pod]
 	server       velero.Server
 	agents       []velero.Agent
+	movers       map[velero.VolumeRef]velero.MoverPhase
 }
 
 // entry is one Backup or Restore.
@@ -181,7 +182,7 @@ func (s *Store) clear() {
 	s.repositories = shelf[*velerov1.BackupRepository]{}
 	s.deletions = shelf[*velerov1.DeleteBackupRequest]{}
 	s.pods = shelf[*corev1.Pod]{}
-	s.server, s.agents = velero.Server{}, nil
+	s.server, s.agents, s.movers = velero.Server{}, nil, nil
 	s.journal.take()
 }
 
