@@ -25,7 +25,8 @@ var mayImport = map[string][]string{
 	"forecast":         {"job"},
 	"collector/cache":  {"collector", "statedir"},
 	"forecast/history": {"forecast", "statedir"},
-	"collector":        nil,
+	"collector":        {"glob"},
+	"glob":             nil,
 	"job":              nil,
 	"retry":            nil,
 	"sanitize":         nil,
@@ -39,6 +40,7 @@ var noClients = map[string][]string{
 	"job":       {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime/pkg/cache"},
 	"collector": {"k8s.io/client-go", "net/http", "os"},
 	"forecast":  {"k8s.io", "net/http", "os"},
+	"glob":      {"k8s.io", "net/http", "os"},
 	"sanitize":  {"net/http", "os"},
 
 	// They keep files for packages that do no I/O.

@@ -164,10 +164,9 @@ func TestSet(t *testing.T) {
 func TestSetBeyondItsBudget(t *testing.T) {
 	hostile := strings.Repeat("*a", 20) + "*b*" + strings.Repeat("a*", 20)
 	endless := strings.Repeat("*a", 500)
-	name := strings.Repeat("a", 60)
 	budget := &Budget{Left: 1_000_000}
 	s := NewSet([]string{hostile, endless, "plain", "a*a", "c*"}, budget)
-	for _, cheap := range []string{"plain", "aa", "cd", name} {
+	for _, cheap := range []string{"plain", "aa", "cd"} {
 		if matched, known := s.Match(cheap, budget); !matched || !known {
 			t.Errorf("%q: %v, %v", cheap, matched, known)
 		}
@@ -178,7 +177,7 @@ func TestSetBeyondItsBudget(t *testing.T) {
 	if beyond := s.Beyond(); !slices.Contains(beyond, endless) || !slices.Contains(beyond, hostile) {
 		t.Errorf("%q", beyond)
 	}
-	if budget.Left < -perName {
+	if budget.Left < 0 {
 		t.Errorf("%d steps left", budget.Left)
 	}
 }

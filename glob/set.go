@@ -7,19 +7,39 @@ import (
 
 // Budget is how many steps may be taken. It is used by one goroutine.
 type Budget struct {
-	// Left is how many steps are left; less than one is none.
+	// Left is how many steps are left.
 	Left int
 	// Spent, if not nil, is told of steps as they are taken.
 	Spent func(steps int)
 }
 
-// Spend takes steps, and reports whether there were that many.
+// Spend takes steps, and reports whether there were that many; otherwise none
+// are left.
 func (b *Budget) Spend(steps int) bool {
+	enough := steps <= b.Left
+	steps = max(0, min(steps, b.Left))
 	b.Left -= steps
-	if b.Spent != nil {
+	if b.Spent != nil && steps > 0 {
 		b.Spent(steps)
 	}
-	return b.Left >= 0
+	return enough
+}
+
+// Compile is [Compile], or ErrSteps where that takes more than is left.
+func (b *Budget) Compile(pattern string) (*Pattern, error) {
+	steps := compileSteps(pattern)
+	if steps > b.Left {
+		return nil, ErrSteps
+	}
+	b.Spend(steps)
+	return Compile(pattern)
+}
+
+// Match is [Pattern.Match] within the budget.
+func (b *Budget) Match(p *Pattern, name string) (bool, error) {
+	matched, steps, err := p.Match(name, min(b.Left, perName))
+	b.Spend(1 + steps)
+	return matched, err
 }
 
 // perName is the most steps that one pattern gets for one name, so that one
@@ -51,7 +71,7 @@ func NewSet(words []string, b *Budget) *Set {
 			s.names[word] = true
 			continue
 		}
-		p, err := compileWithin(word, b)
+		p, err := b.Compile(word)
 		switch {
 		case errors.Is(err, ErrTooComplex), errors.Is(err, ErrSteps):
 			s.uncompiled = true
@@ -63,16 +83,6 @@ func NewSet(words []string, b *Budget) *Set {
 		}
 	}
 	return s
-}
-
-// compileWithin compiles a pattern unless that takes more than is left.
-func compileWithin(word string, b *Budget) (*Pattern, error) {
-	steps := compileSteps(word)
-	if steps > b.Left {
-		return nil, ErrSteps
-	}
-	b.Spend(steps)
-	return Compile(word)
 }
 
 // Len is how many different words the list has.
@@ -95,8 +105,11 @@ func (s *Set) Match(name string, b *Budget) (matched, known bool) {
 	}
 	known = !s.uncompiled
 	for _, p := range s.patterns {
-		matched, steps, err := p.Match(name, min(b.Left, perName))
-		b.Spend(1 + steps)
+		if b.Left <= 0 {
+			s.giveUp(p.text)
+			return false, false
+		}
+		matched, err := b.Match(p, name)
 		if matched {
 			return true, true
 		}
