@@ -16,10 +16,10 @@ const module = "github.com/veltui/veltui"
 // import. Imports go one way; docs/architecture.md draws the picture.
 var mayImport = map[string][]string{
 	"":                 {"cmd"},
-	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "job", "sanitize", "retry"},
-	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "job", "assets"},
+	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "job", "sanitize", "retry", "human"},
+	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "job", "assets", "human"},
 	"watch":            {"job", "sanitize"},
-	"finalize":         {"artifact", "retry", "job", "sanitize"},
+	"finalize":         {"artifact", "retry", "job", "sanitize", "human"},
 	"artifact":         {"job", "sanitize"},
 	"statedir":         nil,
 	"forecast":         {"job"},
@@ -27,9 +27,10 @@ var mayImport = map[string][]string{
 	"forecast/history": {"forecast", "statedir"},
 	"collector":        {"glob"},
 	"glob":             nil,
-	"job":              nil,
+	"job":              {"human"},
 	"retry":            nil,
 	"sanitize":         nil,
+	"human":            nil,
 	"assets":           nil,
 	"testbed":          nil,
 }
@@ -42,6 +43,7 @@ var noClients = map[string][]string{
 	"forecast":  {"k8s.io", "net/http", "os"},
 	"glob":      {"k8s.io", "net/http", "os"},
 	"sanitize":  {"net/http", "os"},
+	"human":     {"k8s.io", "net/http", "os"},
 
 	// They keep files for packages that do no I/O.
 	"collector/cache":  {"k8s.io/client-go", "net/http"},
