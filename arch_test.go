@@ -16,17 +16,18 @@ const module = "github.com/veltui/veltui"
 // import. Imports go one way; docs/architecture.md draws the picture.
 var mayImport = map[string][]string{
 	"":                 {"cmd"},
-	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "job", "sanitize", "retry"},
-	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "job", "assets"},
-	"watch":            {"job", "sanitize"},
-	"finalize":         {"artifact", "retry", "job", "sanitize"},
-	"artifact":         {"job", "sanitize"},
+	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "job", "velero", "sanitize", "retry"},
+	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "job", "velero", "assets"},
+	"watch":            {"job", "velero", "sanitize"},
+	"finalize":         {"artifact", "retry", "job", "velero", "sanitize"},
+	"artifact":         {"job", "velero", "sanitize"},
 	"statedir":         nil,
 	"forecast":         {"job"},
 	"collector/cache":  {"collector", "statedir"},
 	"forecast/history": {"forecast", "statedir"},
 	"collector":        nil,
-	"job":              nil,
+	"job":              {"velero"},
+	"velero/decode":    {"sanitize"},
 	"retry":            nil,
 	"sanitize":         nil,
 	"assets":           nil,
@@ -40,6 +41,7 @@ var noClients = map[string][]string{
 	"collector": {"k8s.io/client-go", "net/http", "os"},
 	"forecast":  {"k8s.io", "net/http", "os"},
 	"sanitize":  {"net/http", "os"},
+	"velero":    {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 
 	// They keep files for packages that do no I/O.
 	"collector/cache":  {"k8s.io/client-go", "net/http"},

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // VolumeKind is the custom resource that moves a volume's data.
@@ -43,6 +45,9 @@ type Volume struct {
 	Message string
 	// CancelAsked is true if spec.cancel is set.
 	CancelAsked bool
+	// Malformed is the first field whose value Velero's type cannot hold; the
+	// zero value stands for none.
+	Malformed decode.Malformed
 }
 
 // Fraction is how much of the volume is moved, from 0 to 1, and 1 only once it
