@@ -16,20 +16,21 @@ const module = "github.com/veltui/veltui"
 // import. Imports go one way; docs/architecture.md draws the picture.
 var mayImport = map[string][]string{
 	"":                 {"cmd"},
-	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "job", "velero", "sanitize", "retry"},
-	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "job", "velero", "assets"},
+	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "job", "velero", "sanitize", "retry", "human"},
+	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "job", "velero", "assets", "human"},
 	"watch":            {"job", "velero", "sanitize"},
-	"finalize":         {"artifact", "retry", "job", "velero", "sanitize"},
+	"finalize":         {"artifact", "retry", "job", "velero", "sanitize", "human"},
 	"artifact":         {"job", "velero", "sanitize"},
 	"statedir":         nil,
 	"forecast":         {"job"},
 	"collector/cache":  {"collector", "statedir"},
 	"forecast/history": {"forecast", "statedir"},
 	"collector":        nil,
-	"job":              {"velero"},
+	"job":              {"velero", "human"},
 	"velero/decode":    {"sanitize"},
 	"retry":            nil,
 	"sanitize":         nil,
+	"human":            nil,
 	"assets":           nil,
 	"testbed":          nil,
 }
@@ -42,6 +43,7 @@ var noClients = map[string][]string{
 	"forecast":  {"k8s.io", "net/http", "os"},
 	"sanitize":  {"net/http", "os"},
 	"velero":    {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
+	"human":     {"k8s.io", "net/http", "os"},
 
 	// They keep files for packages that do no I/O.
 	"collector/cache":  {"k8s.io/client-go", "net/http"},

@@ -1,4 +1,4 @@
-package scene
+package oldscene
 
 // app is a made-up application: one namespace and what is in it.
 type app struct {
