@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // others lists the jobs beside this one that have not ended, and the queue.
@@ -49,7 +50,7 @@ func othersOf[T any](g *gathering, what string, kind job.Kind) ([]T, error) {
 }
 
 func (g *gathering) other(kind job.Kind, o client.Object, phase string) {
-	if o.GetUID() != g.e.Job.UID && !job.TerminalPhase(phase) {
+	if o.GetUID() != g.e.Job.UID && !velero.TerminalPhase(phase) {
 		g.e.Others = append(g.e.Others, Other{kind, o.GetName(), phase})
 	}
 }

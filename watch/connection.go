@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // qps and burst are the client-side limits if the configuration has none. Ten
@@ -63,7 +65,7 @@ func connect(cfg *rest.Config, userAgent string, log *slog.Logger) (*connection,
 	c.client, err = client.New(cfg, client.Options{
 		HTTPClient: gated,
 		Scheme:     runtime.NewScheme(),
-		Mapper:     newMapper(),
+		Mapper:     velero.Mapper(),
 		Log:        logr.FromSlogHandler(log.Handler()),
 	})
 	if err != nil {

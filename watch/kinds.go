@@ -4,7 +4,6 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -95,13 +94,4 @@ func kindNamed(resource string) (k *kind, ok bool) {
 		}
 	}
 	return nil, false
-}
-
-// newMapper maps the kinds that the search for Velero asks for to their
-// resources, without asking the API server.
-func newMapper() meta.RESTMapper {
-	m := meta.NewDefaultRESTMapper(nil)
-	m.Add(locationKind, meta.RESTScopeNamespace)
-	m.Add(namespaceKind, meta.RESTScopeRoot)
-	return m
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
 )
 
@@ -44,8 +45,8 @@ type Store struct {
 	deletions    shelf[*velerov1.DeleteBackupRequest]
 	pods         shelf[*corev1.Pod]
 	malformed    malformedList
-	server       job.Server
-	agents       []job.Agent
+	server       velero.Server
+	agents       []velero.Agent
 }
 
 // entry is one Backup or Restore.
@@ -186,7 +187,7 @@ func (s *Store) clear() {
 	s.deletions = shelf[*velerov1.DeleteBackupRequest]{}
 	s.pods = shelf[*corev1.Pod]{}
 	s.malformed = malformedList{}
-	s.server, s.agents = job.Server{}, nil
+	s.server, s.agents = velero.Server{}, nil
 	s.journal.take()
 }
 
