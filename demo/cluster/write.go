@@ -51,8 +51,10 @@ func (c *Cluster) create(k *kind, o *Object, by Author, dryRun bool) (*Object, e
 	return o, c.store(k, nil, o, by)
 }
 
-// errUnchanged: what was to be changed is not there any more, or is another.
 var errUnchanged = errors.New("nothing was changed")
+
+// IsUnchanged reports whether an Edit was given up by its function.
+func IsUnchanged(err error) bool { return errors.Is(err, errUnchanged) }
 
 // Edit changes an object by f, which gets a copy, and returns it as it is
 // served then. f returns false to leave it alone.
