@@ -16,19 +16,20 @@ const module = "github.com/veltui/veltui"
 // import. Imports go one way; docs/architecture.md draws the picture.
 var mayImport = map[string][]string{
 	"":                 {"cmd"},
-	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "job", "sanitize", "retry", "demo"},
-	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "job", "assets"},
+	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "job", "sanitize", "retry", "human", "demo"},
+	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "job", "assets", "human"},
 	"watch":            {"job", "sanitize"},
-	"finalize":         {"artifact", "retry", "job", "sanitize"},
+	"finalize":         {"artifact", "retry", "job", "sanitize", "human"},
 	"artifact":         {"job", "sanitize"},
 	"statedir":         nil,
 	"forecast":         {"job"},
 	"collector/cache":  {"collector", "statedir"},
 	"forecast/history": {"forecast", "statedir"},
 	"collector":        nil,
-	"job":              nil,
+	"job":              {"human"},
 	"retry":            nil,
 	"sanitize":         nil,
+	"human":            nil,
 	"assets":           nil,
 	"demo":             nil,
 	"testbed":          nil,
@@ -41,6 +42,7 @@ var noClients = map[string][]string{
 	"collector": {"k8s.io/client-go", "net/http", "os"},
 	"forecast":  {"k8s.io", "net/http", "os"},
 	"sanitize":  {"net/http", "os"},
+	"human":     {"k8s.io", "net/http", "os"},
 
 	// They keep files for packages that do no I/O.
 	"collector/cache":  {"k8s.io/client-go", "net/http"},
