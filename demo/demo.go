@@ -58,37 +58,40 @@ type Demo struct {
 const pace = 2 * time.Second
 
 // Start serves a cluster until Close. Bad input costs nothing: it is read
-// before anything starts.
-func Start(o Options) (d *Demo, err error) {
+// before anything is served.
+func Start(o Options) (*Demo, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	d = &Demo{options: o, cluster: cluster.New(o.Clock), store: store.New(o.Scene == nil)}
-	defer func() {
-		if err != nil {
-			d.discard()
-		}
-	}()
-	if err := d.listen(); err != nil {
+	d := &Demo{options: o, cluster: cluster.New(o.Clock), store: store.New(o.Scene == nil)}
+	if err := d.start(); err != nil {
+		d.discard()
 		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Demo) start() error {
+	if err := d.listen(); err != nil {
+		return err
 	}
 	play, err := d.load()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	token := rand.Text()
 	if err := d.secure(token); err != nil {
-		return nil, err
+		return err
 	}
 	d.responder = responder.Start(responder.Options{
-		Cluster: d.cluster, Store: d.store, StoreURL: d.storeURL(), Pace: pace, Clock: o.Clock,
+		Cluster: d.cluster, Store: d.store, StoreURL: d.storeURL(), Pace: pace, Clock: d.options.Clock,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	d.stop = stop
 	d.serve(ctx, d.api, d.cluster.API(token))
 	d.serve(ctx, d.files, d.store)
 	d.group.Go(func() { d.note(play(ctx)) })
-	return d, nil
+	return nil
 }
 
 // discard gives back what a demo took that did not start.

@@ -52,7 +52,7 @@ func (d *Demo) story(r replay.Recording) func(context.Context) error {
 				},
 			})
 			if err == nil {
-				err = replay.Sleep(ctx, storyPause)
+				err = replay.Sleep(ctx, time.Duration(float64(storyPause)/max(1, d.options.Speed)))
 			}
 			if err != nil {
 				return err

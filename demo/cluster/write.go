@@ -57,7 +57,7 @@ var errUnchanged = errors.New("nothing was changed")
 func IsUnchanged(err error) bool { return errors.Is(err, errUnchanged) }
 
 // Edit changes an object by f, which gets a copy, and returns it as it is
-// served then. f returns false to leave it alone.
+// served then. f returns false to leave it alone, and must not use the cluster.
 func (c *Cluster) Edit(g schema.GroupVersionKind, namespace, name string, by Author, f func(*Object) bool) (*Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,6 +2,7 @@ package responder
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,6 +46,7 @@ func (t *task) step() bool {
 }
 
 func (t *task) begin() bool {
+	total := t.total()
 	return t.edit(server, func(o *cluster.Object) bool {
 		if o.GetKind() == "Backup" {
 			if location, _, _ := unstructured.NestedString(o.Object, "spec", "storageLocation"); location == "" {
@@ -55,7 +57,7 @@ func (t *task) begin() bool {
 		}
 		unstructured.RemoveNestedField(o.Object, "status", "queuePosition")
 		setStatus(o, map[string]any{
-			"phase": "InProgress", "startTimestamp": t.now(), "progress": map[string]any{"totalItems": t.total()},
+			"phase": "InProgress", "startTimestamp": t.now(), "progress": map[string]any{"totalItems": total},
 		})
 		return true
 	})
@@ -153,7 +155,7 @@ func (t *task) sign() {
 	kind, _, _ := unstructured.NestedString(t.object.Object, "spec", "target", "kind")
 	name, _, _ := unstructured.NestedString(t.object.Object, "spec", "target", "name")
 	job := "Backup"
-	if len(kind) > 7 && kind[:7] == "Restore" {
+	if strings.HasPrefix(kind, "Restore") {
 		job = "Restore"
 	}
 	t.set(server, map[string]any{
