@@ -97,6 +97,6 @@ func newRoot(c *cli, name string) *cobra.Command {
 	})
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "The same as --context, as the velero command calls it")
-	root.AddCommand(newGet(c), newExplain(c), newEstimate(c), newFinalize(c), newVersion(c))
+	root.AddCommand(newGet(c), newExplain(c), newEstimate(c), newFinalize(c), newDemo(c), newVersion(c))
 	return root
 }
