@@ -85,6 +85,14 @@ func (l *Lab) RunPod(ctx context.Context, namespace, name string) error {
 	})
 }
 
+// AwaitPod waits until a pod has been made.
+func (l *Lab) AwaitPod(ctx context.Context, namespace, name string) error {
+	return poll(ctx, "pod "+name, func() (bool, error) {
+		err := l.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &corev1.Pod{})
+		return err == nil, client.IgnoreNotFound(err)
+	})
+}
+
 // EndPod says that a pod's containers have ended with a code and a message.
 func (l *Lab) EndPod(ctx context.Context, namespace, name string, code int32, message string) error {
 	return l.patchPod(ctx, namespace, name, func(pod *corev1.Pod) {

@@ -62,6 +62,7 @@ func (l *Lab) StartVelero(ctx context.Context, flags ...string) error {
 			"AWS_EC2_METADATA_DISABLED=true",
 			"AWS_SHARED_CREDENTIALS_FILE=" + l.path("s3-credentials"),
 			"LAB_GATES=" + l.path("gates"),
+			"CSI_SNAPSHOT_EARLY_FREQUENT_POLLING=true",
 		},
 	}.start(l.Dir())
 	if err != nil {

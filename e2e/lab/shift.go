@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -17,20 +18,27 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Age is how much longer ago everything about an object is to be.
-type Age func(kind, name string) time.Duration
+// Shift is another time to look at the cluster.
+type Shift struct {
+	// Later is how much later it is: the API server's clock is so much ahead.
+	Later time.Duration
+	// Age is how much longer ago everything about an object is to be; nil for
+	// none. With a negative one a thing stays as young as it is, though it is
+	// later.
+	Age func(kind, name string) time.Duration
+}
 
-// Past is the cluster as it would be had some of its objects been as they are
-// for longer: a proxy in front of the API server that moves every time in these
-// objects back. What is written through it is written as it is.
-type Past struct {
+// Shifted is the real cluster at another time: a proxy in front of the API
+// server that moves its clock, and every time in some of its objects. What is
+// written through it is written as it is.
+type Shifted struct {
 	// Kubeconfig leads to the proxy.
 	Kubeconfig string
 	server     *httptest.Server
 }
 
-// StartPast starts such a proxy; [Past.Close] ends it.
-func (l *Lab) StartPast(name string, age Age) (*Past, error) {
+// StartShifted starts such a proxy; [Shifted.Close] ends it.
+func (l *Lab) StartShifted(name string, s Shift) (*Shifted, error) {
 	transport, err := rest.TransportFor(l.Config())
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server: %w", err)
@@ -39,7 +47,7 @@ func (l *Lab) StartPast(name string, age Age) (*Past, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the API server's address: %w", err)
 	}
-	p := &Past{server: httptest.NewServer(&httputil.ReverseProxy{
+	p := &Shifted{server: httptest.NewServer(&httputil.ReverseProxy{
 		Transport:     transport,
 		FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -49,32 +57,40 @@ func (l *Lab) StartPast(name string, age Age) (*Past, error) {
 				r.Out.Header.Set("Accept", "application/json")
 			}
 		},
-		ModifyResponse: func(r *http.Response) error {
-			if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") || r.StatusCode >= http.StatusMultipleChoices {
-				return nil
-			}
-			if r.Request.URL.Query().Get("watch") != "" {
-				r.Body = ageEvents(r.Body, age)
-				return nil
-			}
-			return ageAnswer(r, age)
-		},
+		ModifyResponse: s.shift,
+		ErrorLog:       log.New(io.Discard, "", 0), // clients end watches at any time
 	})}
 	p.Kubeconfig, err = l.plane.KubeconfigFor(&rest.Config{Host: p.server.URL}, name+".kubeconfig")
 	if err != nil {
-		return nil, errors.Join(err, p.Close())
+		p.Close()
+		return nil, err
 	}
 	return p, nil
 }
 
 // Close ends the proxy and what is open through it.
-func (p *Past) Close() error {
+func (p *Shifted) Close() {
 	p.server.CloseClientConnections()
 	p.server.Close()
-	return nil
 }
 
-func ageAnswer(r *http.Response, age Age) error {
+func (s Shift) shift(r *http.Response) error {
+	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
+		r.Header.Set("Date", date.Add(s.Later).Format(http.TimeFormat))
+	}
+	switch {
+	case s.Age == nil || r.StatusCode >= http.StatusMultipleChoices || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json"):
+		return nil
+	case r.Request.URL.Query().Get("watch") != "":
+		r.Body = ageEvents(r.Body, s.Age)
+		return nil
+	}
+	return ageAnswer(r, s.Age)
+}
+
+type age = func(kind, name string) time.Duration
+
+func ageAnswer(r *http.Response, age age) error {
 	data, err := io.ReadAll(r.Body)
 	if err := errors.Join(err, r.Body.Close()); err != nil {
 		return err
@@ -92,7 +108,7 @@ func ageAnswer(r *http.Response, age Age) error {
 }
 
 // ageEvents passes a watch on, event by event.
-func ageEvents(body io.ReadCloser, age Age) io.ReadCloser {
+func ageEvents(body io.ReadCloser, age age) io.ReadCloser {
 	out, in := io.Pipe()
 	go func() {
 		decoder, encoder := json.NewDecoder(body), json.NewEncoder(in)
@@ -116,7 +132,7 @@ func ageEvents(body io.ReadCloser, age Age) io.ReadCloser {
 
 // ageDocument is an object or a list of them. The kind of a list's objects is
 // the list's.
-func ageDocument(document map[string]any, age Age) any {
+func ageDocument(document map[string]any, age age) any {
 	kind, _ := document["kind"].(string)
 	items, isList := document["items"].([]any)
 	if !isList {
@@ -130,7 +146,7 @@ func ageDocument(document map[string]any, age Age) any {
 	return document
 }
 
-func ageObject(object map[string]any, kind string, age Age) any {
+func ageObject(object map[string]any, kind string, age age) any {
 	meta, _ := object["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
 	if by := age(kind, name); by != 0 {
