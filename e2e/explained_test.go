@@ -64,10 +64,8 @@ func (e explained) wantAlive(t *testing.T, words ...string) {
 // wantWords checks that the explanation names something.
 func (e explained) wantWords(t *testing.T, words ...string) {
 	t.Helper()
-	for _, w := range words {
-		if !strings.Contains(e.printed, w) {
-			t.Errorf("the explanation does not say %q:\n%s", w, e.printed)
-		}
+	if missing := slices.DeleteFunc(words, func(w string) bool { return strings.Contains(e.printed, w) }); len(missing) > 0 {
+		t.Errorf("the explanation does not say %q:\n%s", missing, e.printed)
 	}
 }
 
@@ -107,6 +105,16 @@ func wantRefused(t *testing.T, kubeconfig, kind, name string, flags ...string) (
 	if after := live(t, kind, name).Last().Object.GetResourceVersion(); after != before {
 		t.Errorf("%s was written to: version %s, was %s", job, after, before)
 	}
-	t.Logf("refused: %s", printed)
+	t.Logf("%s %q: %s", job, flags, refusal(printed))
 	return printed
+}
+
+// refusal is the line in which veltui says why it refuses, empty if it does not.
+func refusal(printed string) string {
+	for line := range strings.Lines(printed) {
+		if strings.HasPrefix(line, "refused:") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
 }

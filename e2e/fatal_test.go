@@ -16,13 +16,16 @@ import (
 
 // muchLater is an hour from now, with a location that is as fresh then as it is
 // now: everything of a job has long been quiet, and nothing else is wrong. The
-// jobs began a minute before, so that no file is of the second of their start.
+// jobs began a minute before, so that no file is of the second of their start,
+// and the server before them.
 var muchLater = lab.Shift{Later: time.Hour, Age: func(kind, _ string) time.Duration {
 	switch kind {
 	case "BackupStorageLocation", "DownloadRequest":
 		return -time.Hour
 	case "Backup":
 		return time.Minute
+	case "Pod":
+		return 10 * time.Minute
 	}
 	return 0
 }}
@@ -34,7 +37,9 @@ var muchLater = lab.Shift{Later: time.Hour, Age: func(kind, _ string) time.Durat
 func TestLostPatchOfAFailedBackup(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.VeleroWith(ctx, "--resource-timeout=5s"))
-	of := func(namespace string) velerov1.BackupSpec { return velerov1.BackupSpec{IncludedNamespaces: []string{namespace}} }
+	of := func(namespace string) velerov1.BackupSpec {
+		return velerov1.BackupSpec{IncludedNamespaces: []string{namespace}}
+	}
 	badHook := of("ops") // a lost backup holds back all others of its namespaces
 	badHook.Hooks = velerov1.BackupHooks{Resources: []velerov1.BackupResourceHookSpec{{
 		Name:          "bad",
@@ -92,9 +97,9 @@ func wantNotCompleted(t *testing.T, kubeconfig, name string) {
 	for _, flags := range [][]string{nil, {"--phase", "Finalizing"}, {"--phase", "FinalizingPartiallyFailed"}} {
 		code, printed := runVeltuiAt(t, kubeconfig, append([]string{"finalize", "backup/" + name, "--yes", "--reason", "end-to-end test", "--observe", "10s"}, flags...)...)
 		phase := live(t, "Backup", name).State().Phase
-		t.Logf("veltui finalize %q ended with %d; it is %s:\n%s", flags, code, phase, printed)
+		t.Logf("veltui finalize %q ended with %d; it is %s: %s", flags, code, phase, refusal(printed))
 		if refused := code == exitRefused && phase == "InProgress"; !refused && phase != "Failed" {
-			t.Errorf("veltui finalize %q ended with %d, and it is %s", flags, code, phase)
+			t.Errorf("veltui finalize %q ended with %d, and it is %s:\n%s", flags, code, phase, printed)
 		}
 	}
 	if phases := recorder.Job("Backup", name).Phases(); slices.ContainsFunc(phases, func(p string) bool { return strings.HasPrefix(p, "Finalizing") || p == "Completed" }) {

@@ -68,6 +68,18 @@ func (n *node) stop() {
 	}
 }
 
+// CreatePod creates a pod, for which the account of its namespace must have been
+// made.
+func (l *Lab) CreatePod(ctx context.Context, pod *corev1.Pod) error {
+	return poll(ctx, "the API server to take pod "+pod.Name, func() (bool, error) {
+		err := l.Client.Create(ctx, pod)
+		if apierrors.IsForbidden(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
 // RunPod does what a scheduler and a kubelet do: it binds a pod to the lab's
 // node and then says that its containers run.
 func (l *Lab) RunPod(ctx context.Context, namespace, name string) error {
