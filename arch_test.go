@@ -16,19 +16,22 @@ const module = "github.com/veltui/veltui"
 // import. Imports go one way; docs/architecture.md draws the picture.
 var mayImport = map[string][]string{
 	"":                 {"cmd"},
-	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "job", "sanitize", "retry"},
-	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "job", "assets"},
-	"watch":            {"job", "sanitize"},
-	"finalize":         {"artifact", "retry", "job", "sanitize"},
+	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "sanitize", "retry", "human"},
+	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "assets", "human"},
+	"watch":            {"diagnosis", "job", "velero", "sanitize"},
+	"finalize":         {"diagnosis", "artifact", "retry", "job", "velero", "sanitize", "human"},
 	"artifact":         {"job", "sanitize"},
 	"statedir":         nil,
 	"forecast":         {"job"},
 	"collector/cache":  {"collector", "statedir"},
 	"forecast/history": {"forecast", "statedir"},
 	"collector":        nil,
-	"job":              nil,
+	"diagnosis":        {"job", "velero", "human"},
+	"job":              {"velero", "human"},
+	"velero":           nil,
 	"retry":            nil,
 	"sanitize":         nil,
+	"human":            nil,
 	"assets":           nil,
 	"testbed":          nil,
 }
@@ -36,10 +39,13 @@ var mayImport = map[string][]string{
 // noClients are packages with I/O that these packages must not know.
 var noClients = map[string][]string{
 	"ui":        {"k8s.io/client-go", "net/http", "sigs.k8s.io/controller-runtime"},
-	"job":       {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime/pkg/cache"},
+	"velero":    {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
+	"job":       {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
+	"diagnosis": {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"collector": {"k8s.io/client-go", "net/http", "os"},
 	"forecast":  {"k8s.io", "net/http", "os"},
 	"sanitize":  {"net/http", "os"},
+	"human":     {"k8s.io", "net/http", "os"},
 
 	// They keep files for packages that do no I/O.
 	"collector/cache":  {"k8s.io/client-go", "net/http"},

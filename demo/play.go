@@ -17,7 +17,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/veltui/veltui/demo/replay"
-	"github.com/veltui/veltui/demo/scene"
+	scene "github.com/veltui/veltui/demo/oldscene"
 	"github.com/veltui/veltui/testbed"
 )
 

@@ -17,9 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
 )
 
 // gathering asks one question after the other. A question that the API server
@@ -168,7 +170,7 @@ func (g *gathering) location() error {
 		return err
 	}
 	sanitize.Object(&l)
-	g.e.Location = &job.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
+	g.e.Location = &diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
 	if l.Status.LastValidationTime != nil {
 		g.e.Location.LastValidated = l.Status.LastValidationTime.Time
 	}
@@ -191,7 +193,7 @@ func (g *gathering) targets() error {
 	}
 	g.e.Namespaces = Yes
 	for i := range list.Items {
-		if n := &list.Items[i]; n.DeletionTimestamp != nil && job.RestoresInto(restore, g.backup, n.Name) {
+		if n := &list.Items[i]; n.DeletionTimestamp != nil && velero.RestoresInto(restore, g.backup, n.Name) {
 			g.e.Terminating = append(g.e.Terminating, n.Name)
 		}
 	}
@@ -202,13 +204,13 @@ func (g *gathering) targets() error {
 // ended.
 func (g *gathering) permissions() (err error) {
 	g.e.MayPatch, g.e.MayPatchWhy, err = g.mayPatch(velerov1.SchemeGroupVersion, word(g.e.Job.Kind)+"s", g.e.Job.Name)
-	g.e.MayCancel = map[job.VolumeKind]Answer{}
+	g.e.MayCancel = map[velero.VolumeKind]Answer{}
 	for _, v := range g.e.moving() {
 		if _, asked := g.e.MayCancel[v.Kind]; asked || err != nil {
 			continue
 		}
-		gvk := volumeKind(v.Kind)
-		g.e.MayCancel[v.Kind], _, err = g.mayPatch(gvk.GroupVersion(), plural(v.Kind), "")
+		gvk := v.Kind.GroupVersionKind()
+		g.e.MayCancel[v.Kind], _, err = g.mayPatch(gvk.GroupVersion(), v.Kind.Resource(), "")
 	}
 	return err
 }
@@ -232,7 +234,7 @@ func (g *gathering) mayPatch(group schema.GroupVersion, resource, name string) (
 // phases reads the enum of status.phase from the CRD.
 func (g *gathering) phases() error {
 	crd := &unstructured.Unstructured{}
-	crd.SetGroupVersionKind(crdKind)
+	crd.SetGroupVersionKind(velero.CustomResourceDefinition)
 	why, err := open("reading the CRD", g.client.Get(g.ctx, client.ObjectKey{Name: resource(g.e.Job.Kind)}, crd))
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
 )
 
 // others lists the jobs beside this one that have not ended, and the queue.
@@ -49,7 +50,7 @@ func (g *gathering) list(what string, list client.ObjectList) (bool, error) {
 }
 
 func (g *gathering) other(kind job.Kind, o client.Object, phase string) {
-	if o.GetUID() != g.e.Job.UID && !job.TerminalPhase(phase) {
+	if o.GetUID() != g.e.Job.UID && !velero.TerminalPhase(phase) {
 		g.e.Others = append(g.e.Others, Other{kind, o.GetName(), phase})
 	}
 }

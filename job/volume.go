@@ -4,22 +4,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-)
 
-// VolumeKind is the custom resource that moves a volume's data.
-type VolumeKind string
-
-// The four kinds.
-const (
-	PodVolumeBackup  VolumeKind = "PodVolumeBackup"
-	PodVolumeRestore VolumeKind = "PodVolumeRestore"
-	DataUpload       VolumeKind = "DataUpload"
-	DataDownload     VolumeKind = "DataDownload"
+	"github.com/veltui/veltui/velero"
 )
 
 // Volume is one volume of a job whose data is being moved.
 type Volume struct {
-	Kind  VolumeKind
+	Kind  velero.VolumeKind
 	Name  string
 	UID   types.UID
 	Phase string
@@ -49,7 +40,7 @@ type Volume struct {
 // completed. known is false while its size is not.
 func (v *Volume) Fraction() (fraction float64, known bool) {
 	switch {
-	case v.Phase == volumeCompleted:
+	case v.Phase == velero.VolumeCompleted:
 		return 1, true
 	case v.Total <= 0:
 		return 0, false

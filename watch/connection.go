@@ -10,6 +10,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // qps and burst are the client-side limits if the configuration has none. Ten
@@ -55,8 +57,8 @@ func connect(cfg *rest.Config, userAgent string, log *slog.Logger) (*connection,
 	c.gate = newGate(c.direct)
 	c.client, err = client.NewWithWatch(cfg, client.Options{
 		HTTPClient: &http.Client{Transport: c.gate},
-		Scheme:     newScheme(),
-		Mapper:     newMapper(),
+		Scheme:     velero.Scheme(),
+		Mapper:     velero.Mapper(),
 		Log:        logr.FromSlogHandler(log.Handler()),
 	})
 	if err != nil {

@@ -4,10 +4,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -97,27 +94,4 @@ func kindNamed(resource string) (k *kind, ok bool) {
 		}
 	}
 	return nil, false
-}
-
-// newScheme knows the watched kinds and Namespace.
-func newScheme() *runtime.Scheme {
-	s := runtime.NewScheme()
-	utilruntime.Must(corev1.AddToScheme(s))
-	utilruntime.Must(velerov1.AddToScheme(s))
-	utilruntime.Must(velerov2alpha1.AddToScheme(s))
-	return s
-}
-
-// newMapper maps the watched kinds to their resources without asking the API
-// server, so that a kind which the server does not have is just a 404 on that
-// kind's own list.
-func newMapper() meta.RESTMapper {
-	m := meta.NewDefaultRESTMapper(nil)
-	for i := range kinds {
-		k := &kinds[i]
-		plural := k.gvk.GroupVersion().WithResource(schema.ParseGroupResource(k.resource).Resource)
-		m.AddSpecific(k.gvk, plural, plural, meta.RESTScopeNamespace)
-	}
-	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
-	return m
 }

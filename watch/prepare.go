@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
 )
 
 // prepare makes an object fit to be kept, in place: it drops what nobody looks
@@ -13,7 +14,7 @@ import (
 // out. It returns false for an object that is of no interest.
 func prepare(o client.Object, k *kind) bool {
 	if pod, ok := o.(*corev1.Pod); ok {
-		if roleOf(pod) == roleNone {
+		if !velero.IsServer(pod) && !velero.IsNodeAgent(pod) {
 			return false
 		}
 		stripPod(pod)
@@ -34,7 +35,7 @@ func prepare(o client.Object, k *kind) bool {
 	return true
 }
 
-// stripPod keeps what [job.Server] and [job.Agent] are made from.
+// stripPod keeps what [velero.Server] and [velero.Agent] are made from.
 func stripPod(p *corev1.Pod) {
 	p.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName, Containers: stripContainers(p.Spec.Containers)}
 	p.Status = corev1.PodStatus{

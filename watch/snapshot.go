@@ -5,7 +5,9 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Snapshot is all that is known of one Velero installation at one moment. It
@@ -41,8 +43,8 @@ type Snapshot struct {
 	Repositories []*velerov1.BackupRepository
 	Deletions    []*velerov1.DeleteBackupRequest
 
-	Server     job.Server
-	NodeAgents []job.Agent
+	Server     velero.Server
+	NodeAgents []velero.Agent
 
 	// Changes are the jobs as they were after each change since the last
 	// snapshot that Next returned, oldest first; only kept with
@@ -121,14 +123,14 @@ type Source struct {
 	Objects int
 }
 
-// Surroundings is what job verdicts need to know, at the given moment of our
+// Environment is what verdicts need to know, at the given moment of our
 // own clock.
-func (s *Snapshot) Surroundings(now time.Time) job.Surroundings {
-	a := job.Surroundings{
+func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
+	a := diagnosis.Environment{
 		Now:        now.Add(s.ClockOffset),
 		Server:     s.Server,
 		NodeAgents: s.NodeAgents,
-		Locations:  make(map[string]job.Location, len(s.Locations)),
+		Locations:  make(map[string]diagnosis.Location, len(s.Locations)),
 		Jobs:       s.Active,
 		LastEnded:  s.lastEnded(),
 	}
@@ -139,7 +141,7 @@ func (s *Snapshot) Surroundings(now time.Time) job.Surroundings {
 		a.StaleSince = s.Health.Since
 	}
 	for _, l := range s.Locations {
-		known := job.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
+		known := diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
 		if l.Status.LastValidationTime != nil {
 			known.LastValidated = l.Status.LastValidationTime.Time
 		}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Store holds what the watches have told and makes snapshots of it. Writers
@@ -42,8 +43,8 @@ type Store struct {
 	repositories shelf[*velerov1.BackupRepository]
 	deletions    shelf[*velerov1.DeleteBackupRequest]
 	pods         shelf[*corev1.Pod]
-	server       job.Server
-	agents       []job.Agent
+	server       velero.Server
+	agents       []velero.Agent
 }
 
 // entry is one Backup or Restore.
@@ -180,7 +181,7 @@ func (s *Store) clear() {
 	s.repositories = shelf[*velerov1.BackupRepository]{}
 	s.deletions = shelf[*velerov1.DeleteBackupRequest]{}
 	s.pods = shelf[*corev1.Pod]{}
-	s.server, s.agents = job.Server{}, nil
+	s.server, s.agents = velero.Server{}, nil
 	s.journal.take()
 }
 
