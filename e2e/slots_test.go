@@ -54,6 +54,8 @@ func TestVolumesWaitForASlot(t *testing.T) {
 		}
 		wantNotCancelled(t, waiter)
 	})
+	t.Run("pod volumes", func(t *testing.T) { podVolumeWaits(t) })
+	t.Run("without a node-agent", func(t *testing.T) { withoutAgent(t) })
 	ends(t, in(t, holder, "InProgress"))
 	wantEnd(t, ended(t, "Backup", holder), "Completed")
 	awaitUploads(t, waiter, "", "InProgress")
@@ -73,6 +75,56 @@ func TestVolumesWaitForASlot(t *testing.T) {
 		wantNotCancelled(t, waiter)
 	})
 	t.Run("cancelled", func(t *testing.T) { cancelSilent(t) })
+}
+
+// podVolumeWaits makes a PodVolumeBackup that waits in New for its turn to be
+// prepared, for which DataUploads count too, and cancels it as Velero does at its
+// time-out.
+func podVolumeWaits(t *testing.T) {
+	ctx := patient(t)
+	const name = "slot-pod"
+	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	must(t, theLab.CreatePod(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "files"},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{
+				Name: "main", Image: "registry.example.com/lab/files:1", VolumeMounts: []corev1.VolumeMount{{Name: "files", MountPath: "/files"}},
+			}},
+			Volumes: []corev1.Volume{{Name: "files", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+		},
+	}))
+	must(t, theLab.RunPod(ctx, name, "files"))
+	yes := true
+	createBackup(t, name, velerov1.BackupSpec{IncludedNamespaces: []string{name}, DefaultVolumesToFsBackup: &yes}, nil)
+	var list velerov1.PodVolumeBackupList
+	for len(list.Items) == 0 {
+		must(t, theLab.Client.List(ctx, &list, client.InNamespace(lab.Namespace), client.MatchingLabels{velerov1.BackupNameLabel: name}))
+		time.Sleep(50 * time.Millisecond)
+	}
+	volume := &list.Items[0]
+	for _, by := range []time.Duration{40 * time.Minute, 3 * time.Hour} {
+		at := shifted(t, "pod-volume-"+by.String(), older(by, func(_, n string) bool { return n == name || n == volume.Name }))
+		wantWaitsForSlot(t, explain(t, at, "backup/"+name))
+		wantRefused(t, at, "Backup", name, "--cancel-volumes")
+	}
+	must(t, theLab.Client.Get(ctx, client.ObjectKeyFromObject(volume), volume))
+	if volume.Spec.Cancel || volume.Status.Phase != "" && volume.Status.Phase != velerov1.PodVolumeBackupPhaseNew {
+		t.Errorf("the pod volume backup is %q, cancel %v; want it new", volume.Status.Phase, volume.Spec.Cancel)
+	}
+	must(t, theLab.Client.Patch(ctx, volume, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"cancel":true}}`))))
+	wantEnd(t, ended(t, "Backup", name), "PartiallyFailed")
+}
+
+// withoutAgent lets the node-agent crash over and over, and brings it back: it
+// goes on with what it moved.
+func withoutAgent(t *testing.T) {
+	ctx := patient(t)
+	must(t, theLab.CrashNodeAgent(ctx))
+	at := shifted(t, "no-agent", older(40*time.Minute, ofJob(t, waiter)))
+	explain(t, at, "backup/"+waiter).wantWords(t, "NodeAgentMissing", "CrashLoopBackOff")
+	must(t, theLab.RunNodeAgent(ctx))
+	awaitUploads(t, holder, "InProgress")
+	awaitUploads(t, waiter, "", "Prepared")
 }
 
 // cancelSilent cancels a volume that has moved nothing for hours, which the

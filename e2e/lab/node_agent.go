@@ -45,12 +45,24 @@ func (l *Lab) StartNodeAgent(ctx context.Context, config string) error {
 			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
 		}
 	}
-	var err error
+	return l.RunNodeAgent(ctx)
+}
+
+// RunNodeAgent runs the node-agent that StartNodeAgent has installed, and waits
+// until its DaemonSet is ready.
+func (l *Lab) RunNodeAgent(ctx context.Context) error {
+	log := logFile(l.Dir(), "node-agent")
+	from, err := fileSize(log)
+	if err != nil {
+		return err
+	}
 	if l.agent, err = (program{
 		name: "node-agent",
 		path: l.programs.velero(),
-		args: []string{"node-agent", "server", "--kubeconfig", l.Kubeconfig(), "--namespace", Namespace,
-			"--metrics-address", "127.0.0.1:0", "--node-agent-configmap=" + agentConfig},
+		args: []string{
+			"node-agent", "server", "--kubeconfig", l.Kubeconfig(), "--namespace", Namespace,
+			"--metrics-address", "127.0.0.1:0", "--node-agent-configmap=" + agentConfig,
+		},
 		env: []string{"NODE_NAME=" + NodeName, "VELERO_NAMESPACE=" + Namespace, "VELERO_SCRATCH_DIR=" + l.path("tmp")},
 	}).start(l.Dir()); err != nil {
 		return err
@@ -59,16 +71,38 @@ func (l *Lab) StartNodeAgent(ctx context.Context, config string) error {
 	if err != nil {
 		return err
 	}
-	l.node.logs.begin(Namespace, pod, containerLog{logFile(l.Dir(), "node-agent"), 0})
+	l.node.logs.begin(Namespace, pod, containerLog{log, from})
 	if err := l.RunPod(ctx, Namespace, pod); err != nil {
 		return err
 	}
 	return poll(ctx, "the node-agent to be ready", func() (bool, error) {
 		if !l.agent.running() {
-			return false, fmt.Errorf("it ended: %w; see %s", l.agent.err, logFile(l.Dir(), "node-agent"))
+			return false, fmt.Errorf("it ended: %w; see %s", l.agent.err, log)
 		}
-		err := l.Client.Get(ctx, client.ObjectKeyFromObject(daemons), daemons)
+		var daemons appsv1.DaemonSet
+		err := l.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: "node-agent"}, &daemons)
 		return daemons.Status.NumberReady == 1, err
+	})
+}
+
+// CrashNodeAgent ends the node-agent, and says that it does so at each start.
+func (l *Lab) CrashNodeAgent(ctx context.Context) error {
+	if err := l.agent.kill(); err != nil {
+		return err
+	}
+	pod, err := l.agentPod(ctx)
+	if err != nil {
+		return err
+	}
+	// Its phase stays Running, else the DaemonSet's controller removes the pod.
+	return l.patchPod(ctx, Namespace, pod, func(pod *corev1.Pod) {
+		setReady(pod, false)
+		for _, state := range []corev1.ContainerState{
+			{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: metav1.Now()}},
+			{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+		} {
+			setContainer(pod, pod.Spec.Containers[0], false, state)
+		}
 	})
 }
 
