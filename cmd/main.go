@@ -44,8 +44,9 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 // until it is done or ctx ends, and returns the exit code.
 func Run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int {
 	root := newRoot(&cli{
-		streams: genericiooptions.IOStreams{In: stdin, Out: stdout, ErrOut: stderr},
-		stdin:   stdin, stdout: stdout,
+		warnings: &warnings{},
+		streams:  genericiooptions.IOStreams{In: stdin, Out: stdout, ErrOut: stderr},
+		stdin:    stdin, stdout: stdout,
 		flags: genericclioptions.NewConfigFlags(false),
 		env:   os.Getenv,
 		clock: time.Now,
@@ -80,7 +81,7 @@ type cli struct {
 	// readOnly is --read-only.
 	readOnly bool
 	// warnings are those of the API server.
-	warnings warnings
+	warnings *warnings
 }
 
 func newRoot(c *cli, name string) *cobra.Command {
