@@ -123,24 +123,6 @@ func admits(before int, r rune) bool {
 	return before <= maxMarks && unicode.In(r, unicode.Mn, unicode.Me)
 }
 
-// joiners are characters, other than marks, that become one with what stands
-// before or after them, even where two texts meet: terminals that add up runes
-// give them cells that those that know clusters do not. TestNothingJoins finds
-// those that a newer Unicode adds.
-var joiners = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{0x0d4e, 0x0d4e, 1},                      // Malayalam dot reph
-		{0x0e33, 0x0e33, 1}, {0x0eb3, 0x0eb3, 1}, // Thai and Lao sara am
-		{0x1100, 0x11ff, 1}, {0xa960, 0xa97f, 1}, {0xd7b0, 0xd7ff, 1}, // jamo
-		{0xff9e, 0xff9f, 1}, // half-width voicing
-	},
-	R32: []unicode.Range32{
-		{0x110bd, 0x110bd, 1}, {0x111c2, 0x111c3, 1}, {0x1193f, 0x1193f, 1}, {0x11941, 0x11941, 1},
-		{0x11a3a, 0x11a3a, 1}, {0x11a84, 0x11a89, 1}, {0x11d46, 0x11d46, 1}, {0x11f02, 0x11f02, 1}, // prefixed letters
-		{0x1f3fb, 0x1f3ff, 1}, // skin tones
-	},
-}
-
 // harmful reports whether r is anything but a visible character, a space or a
 // mark: controls (C0, DEL, C1), format characters (bidi controls, zero width,
 // tags), line and paragraph separators, variation selectors, the code points
@@ -155,7 +137,7 @@ func harmful(r rune) bool {
 		return false // most of what there is
 	}
 	return !unicode.IsGraphic(r) || unicode.In(r, unicode.Variation_Selector,
-		unicode.Other_Default_Ignorable_Code_Point, unicode.Regional_Indicator, joiners)
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Regional_Indicator, joiners, disputed)
 }
 
 // writer builds a text.
