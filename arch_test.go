@@ -17,7 +17,7 @@ const module = "github.com/veltui/veltui"
 var mayImport = map[string][]string{
 	"":                 {"cmd"},
 	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "job", "sanitize", "retry"},
-	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "job", "assets"},
+	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "job", "assets", "sanitize"},
 	"watch":            {"job", "sanitize"},
 	"finalize":         {"artifact", "retry", "job", "sanitize"},
 	"artifact":         {"job", "sanitize"},

@@ -2,13 +2,17 @@ package sanitize
 
 import (
 	"io"
+	"sync"
 	"unicode/utf8"
 )
 
 // Writer passes on harmless text. It stands before a terminal, a pipe or a
 // file, so that nothing reaches it that was not cleaned where it came from.
+//
+// It may be used by several goroutines.
 type Writer struct {
 	next io.Writer
+	mu   sync.Mutex
 	// begun is the beginning of a character that the last write ended in.
 	begun []byte
 }
@@ -19,6 +23,8 @@ func NewWriter(next io.Writer) *Writer { return &Writer{next: next} }
 
 // Write passes on p, cleaned. It returns len(p) or an error.
 func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	text := append(w.begun, p...)
 	whole := wholeRunes(text)
 	w.begun = append([]byte(nil), text[whole:]...)
