@@ -84,8 +84,8 @@ func (f *Finalizer) gather(ctx context.Context, kind job.Kind, name string) (Evi
 	in.Backup, _ = typed.(*velerov1.Backup)
 	in.Restore, _ = typed.(*velerov1.Restore)
 	e.Job = job.Next(nil, in)
-	e.VeleroWrote = latestBy(e.Object.GetManagedFields(), "velero")
-	for _, ask := range []func() error{g.server, g.location, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
+	e.VeleroWrote = veleroWrote(e.Object.GetManagedFields())
+	for _, ask := range []func() error{g.server, g.location, g.locations, g.hooks, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
 		if err := ask(); err != nil {
 			return e, err
 		}
@@ -142,6 +142,7 @@ func (g *gathering) server() error {
 	}
 	sanitize.Object(&pods)
 	g.e.Server, g.e.NodeAgents = serverOf(pods.Items), nodeAgents(pods.Items)
+	g.e.Movers, g.e.PrepareTimeout = movers(pods.Items)
 	return nil
 }
 
@@ -168,7 +169,7 @@ func (g *gathering) location() error {
 		return err
 	}
 	sanitize.Object(&l)
-	g.e.Location = &job.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
+	g.e.Location = &job.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
 	if l.Status.LastValidationTime != nil {
 		g.e.Location.LastValidated = l.Status.LastValidationTime.Time
 	}

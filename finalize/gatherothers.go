@@ -2,54 +2,66 @@ package finalize
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
 )
 
-// others lists the jobs beside this one that have not ended, and the queue.
+// others lists the jobs beside this one that have not ended, or run on although
+// somebody wrote a final phase on them, and the queue.
 func (g *gathering) others() error {
-	if g.e.Job.Terminal() {
-		return nil // nothing about an ended job depends on the others
-	}
-	var backups velerov1.BackupList
-	if listed, err := g.list("listing backups", &backups); err != nil {
-		return err
-	} else if listed {
-		slices.SortStableFunc(backups.Items, func(a, b velerov1.Backup) int { return cmp.Compare(a.Status.QueuePosition, b.Status.QueuePosition) })
-	}
-	for i := range backups.Items {
-		b := &backups.Items[i]
-		g.other(job.Backup, b, string(b.Status.Phase))
-		if b.Status.Phase == velerov1.BackupPhaseQueued && b.UID != g.e.Job.UID && g.e.Job.Kind == job.Backup {
-			g.e.Queued = append(g.e.Queued, b.Name)
+	for _, kind := range []job.Kind{job.Backup, job.Restore} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(jobKind(kind))
+		why, err := open("listing "+word(kind)+"s", g.client.List(g.ctx, list, client.InNamespace(g.namespace)))
+		if err != nil {
+			return err
 		}
-	}
-	var restores velerov1.RestoreList
-	if _, err := g.list("listing restores", &restores); err != nil {
-		return err
-	}
-	for i := range restores.Items {
-		g.other(job.Restore, &restores.Items[i], string(restores.Items[i].Status.Phase))
+		if why != "" {
+			g.e.OthersWhy = why
+		}
+		slices.SortStableFunc(list.Items, func(a, b unstructured.Unstructured) int { return cmp.Compare(queuePosition(&a), queuePosition(&b)) })
+		for i := range list.Items {
+			g.other(kind, &list.Items[i])
+		}
 	}
 	return nil
 }
 
-func (g *gathering) list(what string, list client.ObjectList) (bool, error) {
-	why, err := open(what, g.client.List(g.ctx, list, client.InNamespace(g.namespace)))
-	if why != "" {
-		g.e.OthersWhy = why
-	}
-	sanitize.Object(list)
-	return err == nil && why == "", err
+func queuePosition(o *unstructured.Unstructured) int64 {
+	n, _, _ := unstructured.NestedInt64(o.Object, "status", "queuePosition")
+	return n
 }
 
-func (g *gathering) other(kind job.Kind, o client.Object, phase string) {
-	if o.GetUID() != g.e.Job.UID && !job.TerminalPhase(phase) {
-		g.e.Others = append(g.e.Others, Other{kind, o.GetName(), phase})
+func (g *gathering) other(kind job.Kind, o *unstructured.Unstructured) {
+	name, phase := sanitize.String(o.GetName()), sanitize.String(phaseOf(o))
+	if err := decodes(kind, o); err != nil {
+		g.e.Malformed = append(g.e.Malformed, fmt.Sprintf("%s/%s (%s)", word(kind), name, sanitize.String(err.Error())))
 	}
+	if o.GetUID() == g.e.Job.UID {
+		return
+	}
+	running := runsOn(o, g.e.At)
+	if running || !job.TerminalPhase(phase) {
+		g.e.Others = append(g.e.Others, Other{Kind: kind, Name: name, Phase: phase, Running: running})
+	}
+	if phase == job.PhaseQueued && kind == job.Backup && g.e.Job.Kind == job.Backup {
+		g.e.Queued = append(g.e.Queued, name)
+	}
+}
+
+// decodes says why a server's client cannot read a job, nil if it can.
+func decodes(kind job.Kind, o *unstructured.Unstructured) error {
+	var typed any = &velerov1.Backup{}
+	if kind == job.Restore {
+		typed = &velerov1.Restore{}
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed)
 }

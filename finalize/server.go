@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/job"
 )
@@ -38,7 +37,7 @@ func (s *Server) add(p *corev1.Pod) {
 	switch {
 	case status == nil && p.Status.Phase == corev1.PodRunning:
 		// It may be any of its containers; a start of zero is an unknown one.
-		s.Running = append(s.Running, Container{Pod: p.Name})
+		s.Running = append(s.Running, Container{Pod: p.Name, Created: p.CreationTimestamp.Time})
 		return
 	case status == nil:
 		s.Down = cmp.Or(p.Status.Reason, string(p.Status.Phase))
@@ -48,7 +47,7 @@ func (s *Server) add(p *corev1.Pod) {
 	s.noteEnd(status.LastTerminationState.Terminated)
 	switch {
 	case status.State.Running != nil:
-		s.Running = append(s.Running, Container{p.Name, status.State.Running.StartedAt.Time})
+		s.Running = append(s.Running, Container{Pod: p.Name, StartedAt: status.State.Running.StartedAt.Time, Created: p.CreationTimestamp.Time})
 	case status.State.Terminated != nil:
 		s.noteEnd(status.State.Terminated)
 		s.Down = status.State.Terminated.Reason
@@ -86,27 +85,39 @@ func deploymentOf(p *corev1.Pod) string {
 	return ""
 }
 
-// nodeAgents are the nodes with a node-agent that is ready.
-func nodeAgents(pods []corev1.Pod) []string {
-	var nodes []string
+// nodeAgents are the nodes with a node-agent that is ready, and since when it
+// runs.
+func nodeAgents(pods []corev1.Pod) map[string]time.Time {
+	nodes := map[string]time.Time{}
 	for i := range pods {
 		p := &pods[i]
-		ready := slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Ready })
-		if job.IsNodeAgent(p) && ready {
-			nodes = append(nodes, p.Spec.NodeName)
+		if !job.IsNodeAgent(p) {
+			continue
+		}
+		for _, c := range p.Status.ContainerStatuses {
+			switch {
+			case c.Ready && c.State.Running != nil:
+				nodes[p.Spec.NodeName] = c.State.Running.StartedAt.Time
+			case c.Ready:
+				nodes[p.Spec.NodeName] = time.Time{}
+			}
 		}
 	}
-	slices.Sort(nodes)
 	return nodes
 }
 
-// latestBy is when a field manager whose name begins with prefix last wrote.
-func latestBy(managers []metav1.ManagedFieldsEntry, prefix string) time.Time {
-	var newest time.Time
-	for _, m := range managers {
-		if strings.HasPrefix(m.Manager, prefix) && m.Time != nil && m.Time.After(newest) {
-			newest = m.Time.Time
+// movers are the phases of the pods that move volumes, and the longest time
+// that a node-agent lets preparing one take.
+func movers(pods []corev1.Pod) (found map[job.VolumeRef]job.MoverPhase, prepare time.Duration) {
+	found = map[job.VolumeRef]job.MoverPhase{}
+	for i := range pods {
+		p := &pods[i]
+		if of, moves := job.MoverOf(p); moves {
+			found[of] = job.MoverPhase(p.Status.Phase)
+		}
+		if job.IsNodeAgent(p) {
+			prepare = max(prepare, job.PrepareTimeout(p))
 		}
 	}
-	return newest
+	return found, prepare
 }

@@ -29,8 +29,6 @@ const (
 	// collectingQuiet is how long a job may be without any number: listing or
 	// downloading can take very long on big clusters.
 	collectingQuiet = time.Hour
-	// prepareTimeout is the node agent's --data-mover-prepare-timeout.
-	prepareTimeout = 30 * time.Minute
 	// volumeStall is the silence of a volume in progress that is worth a word.
 	volumeStall = 10 * time.Minute
 	// volumeStuck is the silence that no upload shows, however big its files.

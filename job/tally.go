@@ -83,3 +83,6 @@ func (t tally) fraction() (fraction float64, known bool) {
 }
 
 func (t *track) newestVolume() time.Time { return latest(t.filesystem.newest, t.movers.newest) }
+
+// VolumesActive reports whether any of the job's volumes has not ended.
+func (j *Job) VolumesActive() bool { return j.track.filesystem.active()+j.track.movers.active() > 0 }

@@ -56,6 +56,14 @@ type Surroundings struct {
 	// LastEnded is when a job last ended, zero if that is not known. It keeps
 	// a queue that is about to move from being called stalled.
 	LastEnded time.Time
+	// Volumes are the volumes of every job that have not ended, those of jobs
+	// that have ended too; VolumesKnown is false if not all could be listed.
+	Volumes      []Volume
+	VolumesKnown bool
+	// Movers are the pods that move volumes, and PrepareTimeout is the
+	// node-agents' limit for Accepted, zero for the default.
+	Movers         map[VolumeRef]MoverPhase
+	PrepareTimeout time.Duration
 	// Namespaces are the cluster's namespaces, nil if they are not known; with
 	// them it is certain which backups overlap.
 	Namespaces []string
@@ -100,8 +108,11 @@ type Agent struct {
 
 // Location is a BackupStorageLocation's state.
 type Location struct {
-	Name          string
-	Phase         string
-	Message       string
+	Name    string
+	Phase   string
+	Message string
+	// AccessMode is ReadWrite or ReadOnly; empty stands for ReadWrite.
+	AccessMode    string
 	LastValidated time.Time
+	LastSynced    time.Time
 }

@@ -79,7 +79,9 @@ func (q *inquiry) cancelledVolume() (Verdict, bool) {
 		if bound.After(q.s.Now) {
 			until = "; Velero gives up at " + clock(bound, q.s.Now)
 		}
-		return q.rule(Stuck, "Wait for the time-out, or restart the Velero server, which fails all that is in progress.",
+		// From 1.16 to 1.18.2 the time-out stores an empty list of pod volume
+		// backups (fixed by Velero pull request 9999), so waiting saves nothing.
+		return q.rule(Stuck, "Do not wait for the time-out: this version then loses the list of the volumes that did end. A restart of the Velero server fails all that is in progress.",
 			"%s (Velero issue 9464)%s", what, until), true
 	}
 	return Verdict{}, false

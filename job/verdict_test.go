@@ -26,6 +26,18 @@ func restarted(minutes float64) func(*Surroundings) {
 	}
 }
 
+func allVolumes(s *Surroundings) { s.VolumesKnown = true }
+
+func other(v Volume) func(*Surroundings) {
+	return func(s *Surroundings) { s.Volumes = append(s.Volumes, v) }
+}
+
+func moverOf(v Volume, phase MoverPhase) func(*Surroundings) {
+	return func(s *Surroundings) { s.Movers = map[VolumeRef]MoverPhase{v.Ref(): phase} }
+}
+
+func foreign(v Volume) Volume { v.DataMover = "storvault"; return v }
+
 func serverDown(minutes float64) func(*Surroundings) {
 	return func(s *Surroundings) {
 		s.Server.Running, s.Server.Ready, s.Server.Waiting = false, false, "CrashLoopBackOff"
@@ -118,8 +130,26 @@ func TestVerdicts(t *testing.T) {
 			with(), nil, Stuck, "volume shop/db:data is on node b, where no node-agent runs"},
 		{"volume stands still", spec{phase: PhaseInProgress, kind: Restore, started: 60, changed: 50, done: 9, total: 9,
 			volumes: pvr(volumeInProgress, 4<<30, 8<<30, 50, 20)}, with(), nil, Quiet, "1 volume in progress, no new bytes for 20m"},
-		{"volume stands still for too long", spec{phase: PhaseInProgress, kind: Restore, started: 90, changed: 80, done: 9, total: 9,
-			volumes: pvr(volumeInProgress, 4<<30, 8<<30, 80, 70)}, with(), nil, Stuck, "no new bytes for 1h10m"},
+		{"volume silent for long, its pods not looked at", spec{phase: PhaseInProgress, kind: Restore, started: 90, changed: 80, done: 9, total: 9,
+			volumes: pvr(volumeInProgress, 4<<30, 8<<30, 80, 70)}, with(), nil, Quiet, "no new bytes for 1h10m"},
+		{"volume silent for long, its mover runs", spec{phase: PhaseInProgress, kind: Restore, started: 90, changed: 80, done: 9, total: 9,
+			volumes: pvr(volumeInProgress, 4<<30, 8<<30, 80, 70)}, with(allVolumes, moverOf(pvr(volumeInProgress, 4<<30, 8<<30, 80, 70)[0], MoverRunning)), nil, Quiet, "no new bytes for 1h10m"},
+		{"volume silent for long, its mover is gone", spec{phase: PhaseInProgress, kind: Restore, started: 90, changed: 80, done: 9, total: 9,
+			volumes: pvr(volumeInProgress, 4<<30, 8<<30, 80, 70)}, with(allVolumes), nil, Stuck, "no pod moves it any more"},
+		{"volume that its node-agent lost track of", spec{phase: PhaseInProgress, kind: Restore, started: 90, changed: 80, done: 9, total: 9,
+			volumes: pvr(volumeInProgress, 4<<30, 8<<30, 80, 70)}, with(allVolumes, moverOf(pvr(volumeInProgress, 4<<30, 8<<30, 80, 70)[0], MoverSucceeded)), nil, Stuck, "lost track of it"},
+		{"upload waits for a slot that another backup has", spec{phase: PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []Volume{volume(DataUpload, "du", volumePrepared, 0, 0, 50, 45)}},
+			with(allVolumes, other(volume(DataUpload, "of-another-backup", volumeInProgress, 1, 9, 90, 1))), nil, Waiting, "may hold the slot"},
+		{"upload waits in New while others are prepared", spec{phase: PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []Volume{volume(DataUpload, "du", volumeNew, 0, 0, 50, 50)}},
+			with(allVolumes, other(volume(DataDownload, "of-a-restore", volumePrepared, 1, 9, 90, 60))), nil, Waiting, "may hold the slot"},
+		{"upload waits, and not all volumes are known", spec{phase: PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []Volume{volume(DataUpload, "du", volumePrepared, 0, 0, 50, 45)}}, with(), nil, Quiet, "it may wait for a slot"},
+		{"upload that nobody takes up", spec{phase: PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []Volume{volume(DataUpload, "du", volumeNew, 0, 0, 50, 50)}}, with(allVolumes), nil, Stuck, "its slot is free"},
+		{"upload of a third-party mover, without node-agents", spec{phase: PhaseWaiting, started: 75, changed: 69, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []Volume{foreign(volume(DataUpload, "du", volumeNew, 0, 0, 70, 70))}}, with(allVolumes, noAgents), nil, Quiet, "1 volume not begun"},
 		{"volumes past Velero's limit", spec{phase: PhaseInProgress, kind: Restore, started: 60, changed: 50, done: 9, total: 9,
 			volumes: pvr(volumeInProgress, 4<<30, 8<<30, 50, 20),
 			restore: func(r *velerov1.Restore) { r.Annotations = map[string]string{"velero.io/pod-volume-timeout": "30m"} }}, with(), nil,

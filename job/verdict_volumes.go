@@ -1,6 +1,10 @@
 package job
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // volumes: all items are done, and pod volumes are waited for.
 func (q *inquiry) volumes() Verdict {
@@ -24,13 +28,25 @@ func (q *inquiry) movers(bound time.Time, filesystem bool) Verdict {
 	until := ""
 	if !bound.IsZero() {
 		until = "; Velero gives up at " + clock(bound, q.s.Now)
+		if filesystem && q.cancelsAtLimit() {
+			// Since 1.18.3 the backup then waits for them without limit
+			// (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed).
+			until = "; Velero cancels them at " + clock(bound, q.s.Now)
+		}
 		if q.s.Now.Sub(bound) > waitMargin {
 			q.holds(sourceWatch, bound, "Velero's limit passed %s ago", q.ago(bound))
-			return q.rule(Stuck, "Look into the log of the Velero server: it should have given up by itself.",
+			advice := "Look into the log of the Velero server: it should have given up by itself."
+			if filesystem && q.cancelsAtLimit() {
+				advice = "Get the node-agents on their nodes to run: Velero has cancelled them and waits for the node-agents to end them."
+			}
+			return q.rule(Stuck, advice,
 				"%s not ended %s after Velero's own limit", plural(len(waiting)+len(moving), "volume"), q.ago(bound))
 		}
 	}
 	if v, ok := q.agentless(waiting, until); ok {
+		return v
+	}
+	if v, ok := q.stalledVolume(slices.Concat(waiting, moving), until); ok {
 		return v
 	}
 	if len(moving) == 0 {
@@ -39,11 +55,49 @@ func (q *inquiry) movers(bound time.Time, filesystem bool) Verdict {
 	return q.movingVolumes(moving, until)
 }
 
+// cancelsAtLimit reports whether the server cancels pod volume backups at the
+// fs-backup time-out (since 1.18.3) in place of giving up on them.
+func (q *inquiry) cancelsAtLimit() bool {
+	return q.job.Kind == Backup && !before(q.s.Server.Version, 1, 18, 3)
+}
+
+// volumeContext is what the surroundings tell about volumes.
+func (q *inquiry) volumeContext() *VolumeContext {
+	c := &VolumeContext{Now: q.s.Now, Volumes: q.s.Volumes, Complete: q.s.VolumesKnown, PodsSeen: q.s.Server.Visible,
+		Movers: q.s.Movers, PrepareTimeout: q.s.PrepareTimeout, Version: q.s.Server.Version, Agents: map[string]time.Time{}}
+	for _, a := range q.s.NodeAgents {
+		if a.Ready {
+			c.Agents[a.Node] = a.StartedAt
+		}
+	}
+	return c
+}
+
+// stalledVolume finds a volume that cannot move any more, for a cause.
+func (q *inquiry) stalledVolume(volumes []*Volume, until string) (Verdict, bool) {
+	c := q.volumeContext()
+	for _, v := range volumes {
+		switch cause := c.Stalled(v); {
+		case cause != "":
+			q.holds(sourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, v.Phase, span(v.quiet(q.s.Now)), cause)
+			q.noteAgents()
+			return q.rule(Stuck, "Look at the node-agent's log and at the data mover pods in Velero's namespace.",
+				"%s cannot move: %s%s", v.Target, cause, until), true
+		case c.LostTrack(v):
+			q.holds(sourcePod, v.Changed, "the pod that moved %s has succeeded", v.Target)
+			q.noteAgents()
+			return q.rule(Stuck, "Restart the node-agent on node "+orNode(v.Node, "(not named)")+". Do not cancel the volume: its data are complete.",
+				"volume %s is moved, but the node-agent lost track of it%s", v.Target, until), true
+		}
+	}
+	return Verdict{}, false
+}
+
 // agentless finds volumes that no node agent will ever take up
 // (velero-facts 1.6).
 func (q *inquiry) agentless(waiting []*Volume, until string) (Verdict, bool) {
 	for _, v := range waiting {
-		if v.Phase != "" && v.Phase != volumeNew || q.s.Now.Sub(v.Created) < settleGrace {
+		if v.Phase != "" && v.Phase != volumeNew || !v.BuiltIn() || q.s.Now.Sub(v.Created) < settleGrace {
 			continue
 		}
 		ready, there := 0, false
@@ -67,18 +121,23 @@ func (q *inquiry) agentless(waiting []*Volume, until string) (Verdict, bool) {
 	return Verdict{}, false
 }
 
-// waitingVolumes: none is being moved.
+// waitingVolumes: none is being moved. They may wait for a slot as long as
+// another volume of any job has it.
 func (q *inquiry) waitingVolumes(waiting []*Volume, until string) Verdict {
-	q.noteAgents()
 	what := plural(len(waiting), "volume") + " not begun"
-	switch {
-	case q.quiet() < volumeStall:
-		return q.rule(Waiting, "", "items done; %s for %s%s", what, q.quietWords(), until)
-	case q.quiet() < prepareTimeout+waitMargin:
-		return q.rule(Quiet, "", "items done; %s for %s; preparing may take %s%s", what, q.quietWords(), span(prepareTimeout), until)
+	c := q.volumeContext()
+	for _, v := range waiting {
+		if holder := c.SlotHolder(v); holder != nil {
+			q.holds(sourceWatch, holder.Changed, "%s %s of %s is %s and may hold its slot", holder.Kind, holder.Target, orNode(holder.Node, "an unknown node"), holder.Phase)
+			return q.rule(Waiting, "", "%s; %s may hold the slot%s", what, holder.Target, until)
+		}
 	}
-	return q.rule(Stuck, "Look at the node-agent's log and at the data mover pods in Velero's namespace.",
-		"items done; %s for %s, longer than preparing may take%s", what, q.quietWords(), until)
+	q.noteAgents()
+	if q.quiet() < volumeStall {
+		return q.rule(Waiting, "", "items done; %s for %s%s", what, q.quietWords(), until)
+	}
+	q.open(sourceWatch, q.s.Now, "preparing a volume may take %s, and volumes of other jobs may hold the slots", span(cmp.Or(q.s.PrepareTimeout, DefaultPrepareTimeout)))
+	return q.rule(Quiet, "", "%s for %s; it may wait for a slot%s", what, q.quietWords(), until)
 }
 
 // movingVolumes: some are in progress, but their bytes stand still.
@@ -101,10 +160,8 @@ func (q *inquiry) movingVolumes(moving []*Volume, until string) Verdict {
 	switch {
 	case q.quiet() < volumeStall:
 		return q.rule(Waiting, "", "%s, no new bytes for %s%s", what, q.quietWords(), until)
-	case q.quiet() < volumeStuck:
-		return q.rule(Quiet, "Look at the node-agent's log if this goes on.", "%s, no new bytes for %s%s", what, q.quietWords(), until)
 	}
-	return q.rule(Stuck, "Look at the node-agent's log on node "+orNode(slowest.Node, "(not named)")+" and at its data mover pod.",
+	return q.rule(Quiet, "Look at the node-agent's log on node "+orNode(slowest.Node, "(not named)")+" and at its data mover pod if this goes on.",
 		"%s, no new bytes for %s%s", what, q.quietWords(), until)
 }
 

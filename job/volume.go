@@ -43,6 +43,8 @@ type Volume struct {
 	Message string
 	// CancelAsked is true if spec.cancel is set.
 	CancelAsked bool
+	// DataMover is spec.datamover; empty for Velero's own and for pod volumes.
+	DataMover string
 }
 
 // Fraction is how much of the volume is moved, from 0 to 1, and 1 only once it

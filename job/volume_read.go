@@ -39,7 +39,7 @@ func VolumeFromDataUpload(o *velerov2alpha1.DataUpload) Volume {
 	v.Target = o.Spec.SourceNamespace + "/" + o.Spec.SourcePVC
 	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
 	v.Done, v.Total = o.Status.Progress.BytesDone, o.Status.Progress.TotalBytes
-	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
+	v.Message, v.CancelAsked, v.DataMover = o.Status.Message, o.Spec.Cancel, o.Spec.DataMover
 	return v
 }
 
@@ -51,7 +51,7 @@ func VolumeFromDataDownload(o *velerov2alpha1.DataDownload) Volume {
 	v.Target = o.Spec.TargetVolume.Namespace + "/" + o.Spec.TargetVolume.PVC
 	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
 	v.Done, v.Total = o.Status.Progress.BytesDone, orSize(o.Status.Progress.TotalBytes, o.Spec.SnapshotSize)
-	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
+	v.Message, v.CancelAsked, v.DataMover = o.Status.Message, o.Spec.Cancel, o.Spec.DataMover
 	return v
 }
 
@@ -111,14 +111,13 @@ func (v *Volume) waiting() bool {
 // quiet is how long the volume has not changed.
 func (v *Volume) quiet(now time.Time) time.Duration { return max(0, now.Sub(v.Changed)) }
 
-// StandsStill reports whether a volume that has not ended has been silent for
-// longer than preparing or uploading it can explain.
-func (v *Volume) StandsStill(now time.Time) bool {
-	switch {
-	case v.Ended():
-		return false
-	case v.waiting():
-		return v.quiet(now) >= prepareTimeout+waitMargin
+// BuiltIn reports whether Velero's own node-agents move the volume
+// (pkg/datamover/util.go IsBuiltInUploader; velero-io main adds velero-fs and
+// velero-block). Any other data mover has rules of its own.
+func (v *Volume) BuiltIn() bool {
+	switch v.DataMover {
+	case "", "velero", "velero-fs", "velero-block":
+		return true
 	}
-	return v.quiet(now) >= volumeStuck
+	return false
 }

@@ -117,6 +117,7 @@ func (s *Store) Snapshot() *Snapshot {
 	if s.pods.stale {
 		pods := s.pods.sorted()
 		s.server, s.agents = serverOf(pods, s.now()), agentsOf(pods)
+		s.movers, s.prepare = moversOf(pods)
 	}
 	s.seq++
 	n := &Snapshot{
@@ -130,6 +131,9 @@ func (s *Store) Snapshot() *Snapshot {
 		Deletions:    s.deletions.sorted(),
 		Server:       s.server,
 		NodeAgents:   s.agents,
+
+		movers:         s.movers,
+		prepareTimeout: s.prepare,
 	}
 	n.Changes, n.Dropped = s.journal.take()
 	return n

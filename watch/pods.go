@@ -19,6 +19,7 @@ const (
 	roleNone role = iota
 	roleServer
 	roleAgent
+	roleMover
 )
 
 // agentContainer is the container's name in every installation (Velero's
@@ -31,6 +32,9 @@ func roleOf(p *corev1.Pod) role {
 		return roleAgent
 	case job.IsServer(p):
 		return roleServer
+	}
+	if _, moves := job.MoverOf(p); moves {
+		return roleMover
 	}
 	return roleNone
 }
@@ -125,6 +129,24 @@ func agentsOf(pods []*corev1.Pod) []job.Agent {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod))
 	})
 	return found
+}
+
+// moversOf reads the pods that move volumes, and how long the node-agents let
+// preparing one take.
+func moversOf(pods []*corev1.Pod) (movers map[job.VolumeRef]job.MoverPhase, prepare time.Duration) {
+	for _, p := range pods {
+		switch roleOf(p) {
+		case roleAgent:
+			prepare = max(prepare, job.PrepareTimeout(p))
+		case roleMover:
+			if movers == nil {
+				movers = map[job.VolumeRef]job.MoverPhase{}
+			}
+			of, _ := job.MoverOf(p)
+			movers[of] = job.MoverPhase(p.Status.Phase)
+		}
+	}
+	return movers, prepare
 }
 
 // agentStatus is the status of the node-agent's container: that of its name,

@@ -105,7 +105,7 @@ func TestRoleOf(t *testing.T) {
 		{"agent", pod("node-agent", "name", "node-agent", "component", "velero"), roleAgent},
 		{"Windows agent", pod("node-agent", "name", "node-agent-windows", "role", "node-agent"), roleAgent},
 		{"agent by role", pod("node-agent", "role", "node-agent"), roleAgent},
-		{"data mover", pod("x", "velero.io/data-upload", "du", "component", "velero"), roleNone},
+		{"data mover", pod("x", "velero.io/data-upload", "du", "component", "velero"), roleMover},
 		{"stranger", pod("velero"), roleNone},
 	} {
 		if got := roleOf(c.pod); got != c.want {

@@ -43,6 +43,10 @@ type Snapshot struct {
 
 	Server     job.Server
 	NodeAgents []job.Agent
+	// movers are the pods that move volumes, prepareTimeout the node-agents'
+	// limit for preparing one.
+	movers         map[job.VolumeRef]job.MoverPhase
+	prepareTimeout time.Duration
 
 	// Changes are the jobs as they were after each change since the last
 	// snapshot that Next returned, oldest first; only kept with
@@ -131,6 +135,11 @@ func (s *Snapshot) Surroundings(now time.Time) job.Surroundings {
 		Locations:  make(map[string]job.Location, len(s.Locations)),
 		Jobs:       s.Active,
 		LastEnded:  s.lastEnded(),
+
+		Volumes:        s.volumes(),
+		VolumesKnown:   s.volumesKnown(),
+		Movers:         s.movers,
+		PrepareTimeout: s.prepareTimeout,
 	}
 	if s.Health.State == Live {
 		// A live watch says at every moment that the pods are still so.
@@ -139,13 +148,45 @@ func (s *Snapshot) Surroundings(now time.Time) job.Surroundings {
 		a.StaleSince = s.Health.Since
 	}
 	for _, l := range s.Locations {
-		known := job.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
+		known := job.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
 		if l.Status.LastValidationTime != nil {
 			known.LastValidated = l.Status.LastValidationTime.Time
 		}
 		a.Locations[l.Name] = known
 	}
 	return a
+}
+
+// volumes are those of all jobs that have not ended: they share the slots of
+// the nodes, and those of a job that has ended may still run.
+func (s *Snapshot) volumes() []job.Volume {
+	var found []job.Volume
+	for _, j := range s.Jobs {
+		if !j.VolumesActive() {
+			continue
+		}
+		for i := range j.Volumes {
+			if !j.Volumes[i].Ended() {
+				found = append(found, j.Volumes[i])
+			}
+		}
+	}
+	return found
+}
+
+// volumesKnown reports whether all volumes could be listed. A Velero that does
+// not have a kind has none of it.
+func (s *Snapshot) volumesKnown() bool {
+	known := 0
+	for _, source := range s.Sources {
+		switch source.Resource {
+		case PodVolumeBackups, PodVolumeRestores, DataUploads, DataDownloads:
+			if source.State == SourceLive || source.State == SourceMissing {
+				known++
+			}
+		}
+	}
+	return known == 4
 }
 
 // lastEnded is when a job last ended.

@@ -44,6 +44,8 @@ type Store struct {
 	pods         shelf[*corev1.Pod]
 	server       job.Server
 	agents       []job.Agent
+	movers       map[job.VolumeRef]job.MoverPhase
+	prepare      time.Duration
 }
 
 // entry is one Backup or Restore.
@@ -180,7 +182,7 @@ func (s *Store) clear() {
 	s.repositories = shelf[*velerov1.BackupRepository]{}
 	s.deletions = shelf[*velerov1.DeleteBackupRequest]{}
 	s.pods = shelf[*corev1.Pod]{}
-	s.server, s.agents = job.Server{}, nil
+	s.server, s.agents, s.movers, s.prepare = job.Server{}, nil, nil, 0
 	s.journal.take()
 }
 
