@@ -83,8 +83,8 @@ func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Eviden
 	e.At = f.access.cluster(f.o.Clock.Now())
 	in.Volumes, in.At = volumes, e.At
 	e.Job = job.Next(nil, in)
-	e.VeleroWrote = latestBy(e.Object.GetManagedFields(), "velero")
-	for _, ask := range []func() error{g.server, g.location, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
+	e.VeleroWrote = veleroWrote(e.Object.GetManagedFields())
+	for _, ask := range []func() error{g.server, g.location, g.locations, g.hooks, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
 		if err := ask(); err != nil {
 			return e, err
 		}
@@ -140,6 +140,7 @@ func (g *gathering) server() error {
 		return nil
 	}
 	g.e.Server, g.e.NodeAgents = serverOf(pods), nodeAgents(pods)
+	g.e.Movers, g.e.PrepareTimeout = movers(pods)
 	return nil
 }
 
@@ -164,7 +165,7 @@ func (g *gathering) location() error {
 		g.e.LocationWhy = why
 		return err
 	}
-	g.e.Location = &diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
+	g.e.Location = &diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
 	if l.Status.LastValidationTime != nil {
 		g.e.Location.LastValidated = l.Status.LastValidationTime.Time
 	}

@@ -102,9 +102,10 @@ func TestCommandsCarryTheFlagsOfTheConnection(t *testing.T) {
 	r := Request{Context: "prod", Flags: []string{"--kubeconfig=/home/jane doe/prod", "--as=root"}}
 	const want = "kubectl --context prod '--kubeconfig=/home/jane doe/prod' --as=root -n velero "
 	commands := []string{draft(evidence(t, job.Restore, "InProgress", restarted), r).Commands[0]}
-	for _, c := range [][]change{{alive, others(Other{job.Backup, "b", "InProgress"})}, {alive, agents("n1"), mover(velero.DataDownload, "dd", "InProgress", time.Hour)}} {
-		for _, phase := range []string{"InProgress", "Finalizing"} {
-			for _, w := range remedies(evidence(t, job.Restore, phase, c...), r) {
+	for _, c := range [][]change{{alive, stored, nothingBackedUp, others(Other{Kind: job.Restore, Name: "r", Phase: "InProgress"})},
+		{alive, veleroVersion("v1.18.3"), agents("n1"), mover(velero.DataUpload, "du", "InProgress", time.Hour)}} {
+		for _, phase := range []string{"InProgress", "Finalizing", "ReadyToStart"} {
+			for _, w := range remedies(evidence(t, job.Backup, phase, c...), r) {
 				commands = append(commands, w.Commands...)
 			}
 		}

@@ -18,6 +18,9 @@ const (
 	CancelVolumes Action = "cancel-volumes"
 	// Restart is a restart of Velero's server, which veltui never does itself.
 	Restart Action = "restart"
+	// RestartNodeAgent is a restart of one node's node-agent, which veltui never
+	// does itself.
+	RestartNodeAgent Action = "restart-node-agent"
 )
 
 // definition is what an action has of its own. The engine does all the rest:
@@ -49,7 +52,7 @@ type definition struct {
 // definitions are all actions, in the order in which they are offered. A new
 // action is a new file and a line here.
 func definitions() []definition {
-	return []definition{finalizing(), waking(), cancelling(), restarting()}
+	return []definition{finalizing(), waking(), restartingNodeAgent(), cancelling(), restarting()}
 }
 
 func definitionOf(name Action) (definition, error) {
