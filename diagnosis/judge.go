@@ -3,6 +3,8 @@ package diagnosis
 import (
 	"strings"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -110,6 +112,9 @@ func (a *assessment) serverDown() Verdict {
 	switch {
 	case a.j.Phase == velero.PhaseInProgress:
 		advice = "Get the Velero server to run again; at its start it marks this job Failed."
+		if a.j.Kind == job.Backup {
+			advice += " Newer Velero versions do not restore from a Failed backup."
+		}
 		after = "when it is back it marks this Failed"
 	case a.j.Phase == velero.PhaseReadyToStart:
 		advice = "Get the Velero server to run again, then touch an annotation of this backup: Velero forgets those that were ready to start."
@@ -118,17 +123,31 @@ func (a *assessment) serverDown() Verdict {
 	return a.conclude(Stuck, reason, advice, "no Velero server runs%s; %s", why, after)
 }
 
-// deleting is a backup whose deletion has begun.
+// deleting is a backup whose deletion has begun. Nothing is written until all is
+// removed, which takes seconds for each snapshot (pkg/controller/
+// backup_deletion_controller.go); a request that ended with errors is not tried
+// again, but for an expired backup, of which the garbage collector makes a new one.
 func (a *assessment) deleting() Verdict {
 	a.noteQuiet()
 	a.noteServer()
-	a.doubts(sourceWatch, a.env.Now, "the errors of its DeleteBackupRequest were not looked at")
-	if a.quiet() < longestWait {
+	for _, d := range a.env.Deletions {
+		if d.Backup != a.j.Name {
+			continue
+		}
+		a.supports(sourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, orNew(d.Phase))
+		if d.Phase != string(velerov1.DeleteBackupRequestPhaseProcessed) && a.quiet() < unboundedQuiet {
+			return a.conclude(Waiting, Deleting, "", "being deleted for %s", span(a.quiet()))
+		}
+		for _, e := range d.Errors {
+			a.supports(sourceWatch, d.Created, "%s", cut(e, 400))
+		}
+	}
+	if a.quiet() < deletionQuiet {
 		return a.conclude(Waiting, Deleting, "", "being deleted for %s", span(a.quiet()))
 	}
 	return a.conclude(Stuck, DeletionFailed,
-		"Look at the errors of its DeleteBackupRequest, mend them (often the storage location), and make a new request.",
-		"deletion began %s ago and did not end; Velero does not try again by itself", span(a.quiet()))
+		"Fix what its DeleteBackupRequest reports (often the storage location), then delete the backup again: velero backup delete "+a.j.Name,
+		"deletion began %s ago and did not end", span(a.quiet()))
 }
 
 // progressing says how far the job is and how fast it goes.

@@ -196,7 +196,14 @@ func names(jobs []*job.Job) []string {
 // older ones run one backup at a time without a queue.
 func waitForQueue(j *job.Job, env *Environment) wait {
 	running, _ := ahead(j, env)
-	if startsOneByOne(env.Server.Version) && len(running) > 0 {
+	version, known := velero.ParseVersion(env.Server.Version)
+	if !known && env.Server.Visible && len(running) > 0 {
+		return wait{
+			ok: true, behind: running, why: VersionUnknown,
+			reason: fmt.Sprintf("%s; up to v1.17 Velero runs one backup at a time, and its version is not known", runs(running)),
+		}
+	}
+	if known && !version.QueuesBackups() && len(running) > 0 {
 		return wait{
 			ok: true, behind: running, why: ConcurrencyLimit,
 			reason: fmt.Sprintf("waits for %s: this Velero runs one backup at a time", list(names(running), 2)),
@@ -233,13 +240,6 @@ func waitForWorker(j *job.Job, env *Environment) wait {
 	w.behind, w.why = []*job.Job{holder}, RestoreWorkerBusy
 	w.reason = fmt.Sprintf("waits for %s: Velero runs one restore at a time", holder.Name)
 	return w
-}
-
-// startsOneByOne reports whether a server of that version has no queue and runs
-// one backup at a time; false if the version is not known.
-func startsOneByOne(tag string) bool {
-	v, known := velero.ParseVersion(tag)
-	return known && !v.QueuesBackups()
 }
 
 // overlapText says in words what two backups share.

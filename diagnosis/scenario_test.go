@@ -8,6 +8,11 @@ import (
 	"testing"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/job"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -107,7 +112,9 @@ func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect
 	kind, name := want.Target()
 	for _, j := range snap.Jobs {
 		if strings.EqualFold(string(j.Kind), kind) && j.Name == name {
-			return diagnosis.Judge(j, snap.Environment(now))
+			env := snap.Environment(now)
+			env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: closerLook(t, objects, j)}
+			return diagnosis.Judge(j, env)
 		}
 	}
 	t.Fatalf("there is no %s among %d jobs", want.Job, len(snap.Jobs))
@@ -129,4 +136,28 @@ func typed(t *testing.T, known *runtime.Scheme, o *unstructured.Unstructured) (c
 	}
 	object, ok := made.(client.Object)
 	return object, ok
+}
+
+// closerLook is what explain's look at one job finds: the namespaces that it
+// restores into and that are being deleted, and the phases that its CRD allows.
+func closerLook(t *testing.T, objects []*unstructured.Unstructured, j *job.Job) diagnosis.Evidence {
+	t.Helper()
+	e := diagnosis.Evidence{NamespacesSeen: true}
+	restore, _ := j.Object.(*velerov1.Restore)
+	for _, o := range objects {
+		switch {
+		case o.GetKind() == "Namespace" && o.GetDeletionTimestamp() != nil:
+			if restore != nil && velero.RestoresInto(restore, nil, o.GetName()) {
+				e.Terminating = append(e.Terminating, o.GetName())
+			}
+		case o.GetKind() == "CustomResourceDefinition" && o.GetName() == strings.ToLower(string(j.Kind))+"s.velero.io":
+			versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+			for _, v := range versions {
+				version, _ := v.(map[string]any)
+				phases, _, _ := unstructured.NestedStringSlice(version, "schema", "openAPIV3Schema", "properties", "status", "properties", "phase", "enum")
+				e.Phases = append(e.Phases, phases...)
+			}
+		}
+	}
+	return e
 }
