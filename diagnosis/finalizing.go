@@ -7,7 +7,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// finalizing: all work is done, Velero ends the job (velero-facts 3.9, 6.3).
+// finalizing: all work is done, Velero ends the job (docs/velero.md#finalizing).
 func (a *assessment) finalizing() Verdict {
 	j := a.j
 	a.noteServer()

@@ -35,7 +35,7 @@ func (a *assessment) inProgress() Verdict {
 }
 
 // orphaned: the server that worked on the job is gone. Velero marks such jobs
-// Failed when it starts, unless it cannot (velero-facts 6.1 and 6.5).
+// Failed when it starts, unless it cannot (docs/velero.md#restart).
 func (a *assessment) orphaned() (Verdict, bool) {
 	j, v := a.j, a.env.Server
 	if !forgotten(j, v) {

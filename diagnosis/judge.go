@@ -123,7 +123,7 @@ func (a *assessment) serverDown() Verdict {
 	return a.conclude(Stuck, reason, advice, "no Velero server runs%s; %s", why, after)
 }
 
-// deleting is a backup whose deletion has begun. Nothing is written until all is
+// deleting is a backup whose deletion has begun (docs/velero.md#deletion). Nothing is written until all is
 // removed, which takes seconds for each snapshot (pkg/controller/
 // backup_deletion_controller.go); a request that ended with errors is not tried
 // again, but for an expired backup, of which the garbage collector makes a new one.
@@ -135,6 +135,11 @@ func (a *assessment) deleting() Verdict {
 			continue
 		}
 		a.supports(sourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, orNew(d.Phase))
+		if d.Phase == string(velerov1.DeleteBackupRequestPhaseInProgress) && a.env.Server.StartedAt.After(a.j.QuietSince()) {
+			a.supports(sourcePod, a.env.Server.StartedAt, "the Velero server restarted %s ago, after it began with the deletion", a.ago(a.env.Server.StartedAt))
+			return a.conclude(Stuck, DeletionFailed, "Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day old.",
+				"its deletion was cut off when Velero restarted %s ago", a.ago(a.env.Server.StartedAt))
+		}
 		if d.Phase != string(velerov1.DeleteBackupRequestPhaseProcessed) && a.quiet() < unboundedQuiet {
 			return a.conclude(Waiting, Deleting, "", "being deleted for %s", span(a.quiet()))
 		}

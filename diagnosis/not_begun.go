@@ -62,7 +62,7 @@ func (a *assessment) untaken(w wait) Verdict {
 
 // readyToStart is a backup that Velero let out of its queue. It starts within
 // seconds, or never: after a restart the server does not look at it again
-// (velero-facts 6.1).
+// (docs/velero.md#restart).
 func (a *assessment) readyToStart() Verdict {
 	j, v := a.j, a.env.Server
 	if forgotten(j, v) {

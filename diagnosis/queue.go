@@ -44,7 +44,7 @@ func waitOf(j *job.Job, env *Environment) wait {
 	return waitForQueue(j, env)
 }
 
-// waitInQueue applies the rule of Velero's queue (velero-facts 1.3): a queued
+// waitInQueue applies the rule of Velero's queue (docs/velero.md#queue): a queued
 // backup starts if fewer than --concurrent-backups run, none of the running
 // or of those queued before it takes a namespace of its own, and none queued
 // before it could start instead.
@@ -111,7 +111,7 @@ func waitInQueue(j *job.Job, env *Environment) wait {
 }
 
 // remembered are those of the running backups that the server counts: it does
-// so in memory, and a restart makes it forget them (velero-facts 6.4), while
+// so in memory, and a restart makes it forget them (docs/velero.md#queue), while
 // their namespaces still keep others back.
 func remembered(running []*job.Job, server velero.Server) []*job.Job {
 	var out []*job.Job
@@ -213,7 +213,7 @@ func waitForQueue(j *job.Job, env *Environment) wait {
 }
 
 // waitForWorker is a new restore: one worker runs all restores, one after the
-// other (velero-facts 1.4). Of several in progress it has the one that began
+// other (docs/velero.md#restore-worker). Of several in progress it has the one that began
 // last; the others are left over, because it begins none before it is done
 // with the one before.
 func waitForWorker(j *job.Job, env *Environment) wait {

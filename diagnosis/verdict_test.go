@@ -252,6 +252,7 @@ func TestVerdicts(t *testing.T) {
 		{"new backup that nobody takes up", spec{total: -1, created: 12, changed: 12}, with(), nil, Stuck, NotPickedUp},
 
 		{"deleting for long, its request in progress", spec{phase: velero.PhaseDeleting, started: 90, changed: 30, done: 9, total: 9}, with(deletion("InProgress")), nil, Waiting, Deleting},
+		{"deletion cut off by a restart", spec{phase: velero.PhaseDeleting, started: 90, changed: 30, done: 9, total: 9}, with(deletion("InProgress"), restarted(20)), nil, Stuck, DeletionFailed},
 		{"deletion ended with errors", spec{phase: velero.PhaseDeleting, started: 90, changed: 30, done: 9, total: 9}, with(deletion("Processed", "no such bucket")), nil, Stuck, DeletionFailed},
 		{"queued, the server's version not known", spec{total: -1, created: 12, changed: 12}, with(version17("")),
 			[]spec{{name: "other", phase: velero.PhaseInProgress, started: 20, changed: 0.1, done: 1, total: 9}}, Waiting, VersionUnknown},
