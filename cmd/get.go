@@ -152,7 +152,7 @@ func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc,
 	}
 	logFile, _ := c.openLog()
 	context.AfterFunc(ctx, func() { _ = logFile.Close() })
-	w, err := c.watch(ctx, conn, journal, quiet(logFile, cancel))
+	w, err := c.watch(ctx, conn, journal, c.logTo(logFile, cancel))
 	if err != nil {
 		return nil, nil, err
 	}

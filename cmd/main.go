@@ -44,8 +44,9 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 // until it is done or ctx ends, and returns the exit code.
 func Run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int {
 	root := newRoot(&cli{
-		streams: genericiooptions.IOStreams{In: stdin, Out: stdout, ErrOut: stderr},
-		stdin:   stdin, stdout: stdout,
+		warnings: &warnings{},
+		streams:  genericiooptions.IOStreams{In: stdin, Out: stdout, ErrOut: stderr},
+		stdin:    stdin, stdout: stdout,
 		flags: genericclioptions.NewConfigFlags(false),
 		env:   os.Getenv,
 		clock: time.Now,
@@ -79,6 +80,8 @@ type cli struct {
 	clock         func() time.Time
 	// readOnly is --read-only.
 	readOnly bool
+	// warnings are those of the API server.
+	warnings *warnings
 }
 
 func newRoot(c *cli, name string) *cobra.Command {
@@ -95,6 +98,6 @@ func newRoot(c *cli, name string) *cobra.Command {
 	})
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "The same as --context, as the velero command calls it")
-	root.AddCommand(newGet(c), newExplain(c), newEstimate(c), newFinalize(c), newVersion(c))
+	root.AddCommand(newGet(c), newExplain(c), newEstimate(c), newFinalize(c), newDemo(c), newVersion(c))
 	return root
 }

@@ -94,6 +94,7 @@ func (j *Job) read(in Input) {
 	} else {
 		j.readRestore(in.Restore)
 	}
+	j.Malformed = in.Malformed
 	j.Namespace = j.Object.GetNamespace()
 	j.Name = j.Object.GetName()
 	j.UID = j.Object.GetUID()

@@ -130,6 +130,7 @@ func (s *Store) Snapshot() *Snapshot {
 		Locations:    s.locations.sorted(),
 		Repositories: s.repositories.sorted(),
 		Deletions:    s.deletions.sorted(),
+		Malformed:    s.malformed.sorted(),
 		Server:       s.server,
 		NodeAgents:   s.agents,
 

@@ -44,6 +44,10 @@ type Snapshot struct {
 	Repositories []*velerov1.BackupRepository
 	Deletions    []*velerov1.DeleteBackupRequest
 
+	// Malformed are those of all the resources that have fields which Velero's
+	// types cannot hold, by resource and name.
+	Malformed []Malformed
+
 	Server     velero.Server
 	NodeAgents []velero.Agent
 	// movers are the phases of the pods that move volumes.
