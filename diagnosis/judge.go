@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"slices"
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -15,6 +16,15 @@ import (
 // the object store or a schema could tell is named among the facts as not seen.
 func Judge(j *job.Job, env Environment) Verdict {
 	a := &assessment{j: j, env: &env}
+	v := a.judge()
+	if m, ok := a.blinding(v); ok {
+		return a.blindServer(m)
+	}
+	return v
+}
+
+func (a *assessment) judge() Verdict {
+	j, env := a.j, a.env
 	if j.Deleting {
 		a.supports(sourceWatch, j.Object.GetDeletionTimestamp().Time, "deletion was asked for; held by %s",
 			strings.Join(j.Object.GetFinalizers(), ", "))
@@ -42,6 +52,31 @@ func Judge(j *job.Job, env Environment) Verdict {
 		return a.finalizing()
 	}
 	return a.inProgress()
+}
+
+// blinding is a malformed resource that explains why the server does not look at
+// the job: with one of them no client can list or watch the kind, so that no
+// change reaches its controllers (docs/velero.md#malformed-resources).
+func (a *assessment) blinding(v Verdict) (Malformed, bool) {
+	switch v.Reason {
+	case NotPickedUp, Starting, QueueStalled, WorkerHung, FinalizerStalled:
+	default:
+		return Malformed{}, false
+	}
+	i := slices.IndexFunc(a.env.Malformed, func(m Malformed) bool { return m.Kind == a.j.Kind && len(m.Fields) > 0 })
+	if v.State != Stuck || i < 0 {
+		return Malformed{}, false
+	}
+	return a.env.Malformed[i], true
+}
+
+func (a *assessment) blindServer(m Malformed) Verdict {
+	which := strings.ToLower(string(m.Kind)) + " " + m.Namespace + "/" + m.Name
+	for _, field := range m.Fields {
+		a.supports(sourceWatch, a.env.Now, "%s: %s", which, cut(field, 400))
+	}
+	return a.conclude(Stuck, MalformedSpec, "Correct or delete "+which+" with kubectl. Do not restart the Velero server before: it may not come up again.",
+		"nothing for %s; Velero cannot read %s", a.quietWords(), cut(m.Name, 40))
 }
 
 // stale: what is shown may be out of date, so nothing can be said.

@@ -112,6 +112,9 @@ const (
 	// ServerElsewhere: no pod was recognised as the server, but something writes
 	// as one.
 	ServerElsewhere Reason = "ServerElsewhere"
+	// MalformedSpec: a resource that Velero cannot read keeps it from seeing others
+	// of its kind.
+	MalformedSpec Reason = "MalformedSpec"
 	// ServerDown: no server runs.
 	ServerDown Reason = "ServerDown"
 	// ServerCrashLooping: the server ends again and again.

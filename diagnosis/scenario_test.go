@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero/decode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -99,12 +100,19 @@ func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect
 	t.Helper()
 	store := watch.NewStore(func() time.Time { return now }, 0)
 	known := velero.Scheme()
+	var malformed []watch.Malformed
 	for _, o := range objects {
-		if typed, ok := typed(t, known, o); ok {
+		typed, fields := typed(t, known, o)
+		if typed != nil {
 			store.Upsert(typed)
+		}
+		if len(fields) > 0 {
+			malformed = append(malformed, watch.Malformed{Resource: strings.ToLower(o.GetKind()) + "s.velero.io",
+				Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Fields: fields})
 		}
 	}
 	snap := store.Snapshot()
+	snap.Malformed = malformed
 	snap.Health = watch.Health{State: watch.Live}
 	for _, kind := range []string{watch.PodVolumeBackups, watch.PodVolumeRestores, watch.DataUploads, watch.DataDownloads} {
 		snap.Sources = append(snap.Sources, watch.Source{Resource: kind, State: watch.SourceLive})
@@ -121,21 +129,20 @@ func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect
 	return diagnosis.Verdict{}
 }
 
-// typed is an object as a reflector decodes it; ok is false for a kind that no
-// reflector reads, or that does not fit its type.
-func typed(t *testing.T, known *runtime.Scheme, o *unstructured.Unstructured) (client.Object, bool) {
+// typed is an object as a reflector decodes it, with what it could not hold; nil
+// for a kind that no reflector reads.
+func typed(t *testing.T, known *runtime.Scheme, o *unstructured.Unstructured) (client.Object, []decode.Malformed) {
 	t.Helper()
-	gvk := schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind())
-	made, err := known.New(gvk)
+	made, err := known.New(schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()))
 	if err != nil {
-		return nil, false
+		return nil, nil
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, made); err != nil {
-		t.Logf("%s %s: %v", o.GetKind(), o.GetName(), err)
-		return nil, false
+	malformed, err := decode.Unstructured(o.DeepCopy(), made)
+	if err != nil {
+		t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
 	}
-	object, ok := made.(client.Object)
-	return object, ok
+	object, _ := made.(client.Object)
+	return object, malformed
 }
 
 // closerLook is what explain's look at one job finds: the namespaces that it

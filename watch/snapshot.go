@@ -151,6 +151,20 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 	} else {
 		a.StaleSince = s.Health.Since
 	}
+	for _, m := range s.Malformed {
+		bad := diagnosis.Malformed{Kind: job.Backup, Namespace: m.Namespace, Name: m.Name}
+		switch m.Resource {
+		case Backups:
+		case Restores:
+			bad.Kind = job.Restore
+		default:
+			continue
+		}
+		for _, f := range m.Fields {
+			bad.Fields = append(bad.Fields, f.String())
+		}
+		a.Malformed = append(a.Malformed, bad)
+	}
 	for _, r := range s.Repositories {
 		a.Repositories = append(a.Repositories, diagnosis.Repository{Name: r.Name, Namespace: r.Spec.VolumeNamespace,
 			Ready: r.Status.Phase == velerov1.BackupRepositoryPhaseReady, Changed: changed(r)})
