@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/finalize"
@@ -113,6 +114,8 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		fmt.Fprintln(c.streams.ErrOut, "warning: what finalize would do could not be found out:", sanitize.String(err.Error()))
 	}
 	if plan != nil {
+		surroundings.Evidence = map[types.UID]diagnosis.Evidence{j.UID: seenBy(plan.Evidence())}
+		verdict = diagnosis.Judge(j, surroundings)
 		verdict.Facts = withEvidence(verdict.Facts, plan.Facts())
 	}
 	if f.output == "text" {
@@ -166,6 +169,11 @@ func (c *cli) waysOut(ctx context.Context, j *job.Job, v diagnosis.Verdict, f ex
 	}
 	plan := finalize.Draft(evidence, request)
 	return &plan, ways, nil
+}
+
+// seenBy is what finalize's closer look tells for a verdict.
+func seenBy(e finalize.Evidence) diagnosis.Evidence {
+	return diagnosis.Evidence{NamespacesSeen: e.Namespaces == finalize.Yes, Terminating: e.Terminating, Phases: e.Phases}
 }
 
 // withEvidence puts what finalize has looked at in place of what the verdict

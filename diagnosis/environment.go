@@ -3,6 +3,8 @@ package diagnosis
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -30,6 +32,15 @@ type Environment struct {
 	VolumesKnown bool
 	// Movers are the pods that move volumes; a volume without an entry has none.
 	Movers map[velero.VolumeRef]velero.MoverPhase
+	// Repositories and Deletions are the BackupRepositories and the
+	// DeleteBackupRequests.
+	Repositories []Repository
+	Deletions    []Deletion
+	// Malformed are the Backups and Restores with fields that Velero's types
+	// cannot hold, which blind every client of their kind.
+	Malformed []Malformed
+	// Evidence is what a closer look found, by the uid of the job.
+	Evidence map[types.UID]Evidence
 	// Namespaces are the cluster's namespaces, nil if they are not known; with
 	// them it is certain which backups overlap.
 	Namespaces []string
@@ -44,4 +55,13 @@ type Location struct {
 	AccessMode    string
 	LastValidated time.Time
 	LastSynced    time.Time
+}
+
+// Malformed is a Backup or Restore that Velero cannot read.
+type Malformed struct {
+	Kind      job.Kind
+	Namespace string
+	Name      string
+	// Fields say what is wrong, one a field.
+	Fields []string
 }

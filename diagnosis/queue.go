@@ -44,7 +44,7 @@ func waitOf(j *job.Job, env *Environment) wait {
 	return waitForQueue(j, env)
 }
 
-// waitInQueue applies the rule of Velero's queue (velero-facts 1.3): a queued
+// waitInQueue applies the rule of Velero's queue (docs/velero.md#queue): a queued
 // backup starts if fewer than --concurrent-backups run, none of the running
 // or of those queued before it takes a namespace of its own, and none queued
 // before it could start instead.
@@ -111,7 +111,7 @@ func waitInQueue(j *job.Job, env *Environment) wait {
 }
 
 // remembered are those of the running backups that the server counts: it does
-// so in memory, and a restart makes it forget them (velero-facts 6.4), while
+// so in memory, and a restart makes it forget them (docs/velero.md#queue), while
 // their namespaces still keep others back.
 func remembered(running []*job.Job, server velero.Server) []*job.Job {
 	var out []*job.Job
@@ -196,7 +196,14 @@ func names(jobs []*job.Job) []string {
 // older ones run one backup at a time without a queue.
 func waitForQueue(j *job.Job, env *Environment) wait {
 	running, _ := ahead(j, env)
-	if startsOneByOne(env.Server.Version) && len(running) > 0 {
+	version, known := velero.ParseVersion(env.Server.Version)
+	if !known && env.Server.Visible && len(running) > 0 {
+		return wait{
+			ok: true, behind: running, why: VersionUnknown,
+			reason: fmt.Sprintf("%s; up to v1.17 Velero runs one backup at a time, and its version is not known", runs(running)),
+		}
+	}
+	if known && !version.QueuesBackups() && len(running) > 0 {
 		return wait{
 			ok: true, behind: running, why: ConcurrencyLimit,
 			reason: fmt.Sprintf("waits for %s: this Velero runs one backup at a time", list(names(running), 2)),
@@ -206,7 +213,7 @@ func waitForQueue(j *job.Job, env *Environment) wait {
 }
 
 // waitForWorker is a new restore: one worker runs all restores, one after the
-// other (velero-facts 1.4). Of several in progress it has the one that began
+// other (docs/velero.md#restore-worker). Of several in progress it has the one that began
 // last; the others are left over, because it begins none before it is done
 // with the one before.
 func waitForWorker(j *job.Job, env *Environment) wait {
@@ -233,13 +240,6 @@ func waitForWorker(j *job.Job, env *Environment) wait {
 	w.behind, w.why = []*job.Job{holder}, RestoreWorkerBusy
 	w.reason = fmt.Sprintf("waits for %s: Velero runs one restore at a time", holder.Name)
 	return w
-}
-
-// startsOneByOne reports whether a server of that version has no queue and runs
-// one backup at a time; false if the version is not known.
-func startsOneByOne(tag string) bool {
-	v, known := velero.ParseVersion(tag)
-	return known && !v.QueuesBackups()
 }
 
 // overlapText says in words what two backups share.

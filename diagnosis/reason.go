@@ -43,10 +43,22 @@ const (
 	CollectingItems Reason = "CollectingItems"
 	// SlowItem: Velero waits for one item, for no longer than it may.
 	SlowItem Reason = "SlowItem"
+	// RunningHook: it waits for a hook that was asked for.
+	RunningHook Reason = "RunningHook"
+	// NamespaceTerminating: it waits for a namespace to be gone.
+	NamespaceTerminating Reason = "NamespaceTerminating"
+	// PreparingRepository: a backup repository is being created or connected.
+	PreparingRepository Reason = "PreparingRepository"
+	// RepositoryLocked: it waits for the server's lock on a backup repository.
+	RepositoryLocked Reason = "RepositoryLocked"
 	// UploadingArtifacts: all items are done and Velero stores its files.
 	UploadingArtifacts Reason = "UploadingArtifacts"
 	// LostPatch: all work is done, but the status patch that says so never landed.
 	LostPatch Reason = "LostPatch"
+	// SchemaTooOld: the CRD does not allow the phase that comes next.
+	SchemaTooOld Reason = "SchemaTooOld"
+	// LocationReadOnly: its storage location is read-only, so Velero cannot end it.
+	LocationReadOnly Reason = "LocationReadOnly"
 	// LimitPassed: every limit that Velero puts on it has passed.
 	LimitPassed Reason = "LimitPassed"
 	// CancelledVolumeHang: Velero waits for a volume that was cancelled (issue 9464).
@@ -100,6 +112,9 @@ const (
 	// ServerElsewhere: no pod was recognised as the server, but something writes
 	// as one.
 	ServerElsewhere Reason = "ServerElsewhere"
+	// MalformedSpec: a resource that Velero cannot read keeps it from seeing others
+	// of its kind.
+	MalformedSpec Reason = "MalformedSpec"
 	// ServerDown: no server runs.
 	ServerDown Reason = "ServerDown"
 	// ServerCrashLooping: the server ends again and again.
@@ -110,6 +125,9 @@ const (
 const (
 	// PodsHidden: pods may not be listed.
 	PodsHidden Reason = "PodsHidden"
+	// VersionUnknown: what holds it up depends on the server's version, which is
+	// not known.
+	VersionUnknown Reason = "VersionUnknown"
 	// UnknownPhase: the phase is not known to this veltui.
 	UnknownPhase Reason = "UnknownPhase"
 	// StaleData: the API server does not answer.

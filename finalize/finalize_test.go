@@ -15,7 +15,7 @@ import (
 
 type change = func(*Evidence)
 
-// The table of velero-facts 6.7, and what else may keep a plan from being made.
+// The table of docs/finalize.md, and what else may keep a plan from being made.
 func TestDraft(t *testing.T) {
 	const b, r = job.Backup, job.Restore
 	errs := counts(job.StoredCounts{Errors: 3, Warnings: 1})
