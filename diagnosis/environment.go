@@ -27,6 +27,9 @@ type Environment struct {
 	// Namespaces are the cluster's namespaces, nil if they are not known; with
 	// them it is certain which backups overlap.
 	Namespaces []string
+	// Malformed are the resources of the job's namespace with fields that
+	// Velero's types cannot hold.
+	Malformed []Malformed
 }
 
 // Location is a BackupStorageLocation's state.

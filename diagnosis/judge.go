@@ -17,6 +17,7 @@ func Judge(j *job.Job, env Environment) Verdict {
 		a.supports(sourceWatch, j.Object.GetDeletionTimestamp().Time, "deletion was asked for; held by %s",
 			strings.Join(j.Object.GetFinalizers(), ", "))
 	}
+	a.noteMalformed()
 	switch {
 	case j.Terminal():
 		return a.ended()
@@ -24,6 +25,8 @@ func Judge(j *job.Job, env Environment) Verdict {
 		return a.stale()
 	case j.Stage == job.StageDeleting:
 		return a.deleting()
+	case len(j.Malformed) > 0:
+		return a.malformed()
 	case job.StageOf(j.Phase) == job.StageUnknown:
 		return a.unknownPhase()
 	case !env.Server.Visible:

@@ -96,6 +96,13 @@ const (
 	ServerCrashLooping Reason = "ServerCrashLooping"
 )
 
+// Velero cannot work with the job as it is written.
+const (
+	// MalformedSpec: a field has a value that the API server accepts and Velero
+	// cannot read.
+	MalformedSpec Reason = "MalformedSpec"
+)
+
 // The job cannot be judged further.
 const (
 	// PodsHidden: pods may not be listed.

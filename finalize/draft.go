@@ -80,6 +80,8 @@ func ruleFor(e *Evidence, r Request) verdict {
 			"its deletion has begun, which is no matter of the phase")
 	case j.Terminal():
 		return refuse("", "it has ended: %s is a final phase, which Velero never leaves", j.Phase)
+	case e.isMalformed():
+		return unreadable(e, r)
 	case j.Stage == job.StageUnknown:
 		return refuse("A newer veltui may know it.", "phase %q is not known to this veltui", j.Phase)
 	}

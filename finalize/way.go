@@ -20,6 +20,9 @@ const (
 	CancelVolumes WayAction = "cancel-volumes"
 	// Restart is a restart of Velero's server, which veltui never does itself.
 	Restart WayAction = "restart"
+	// Mend corrects a field that Velero cannot read, which veltui never does
+	// itself.
+	Mend WayAction = "mend"
 )
 
 // Way is a way out for a job that does not move other than writing its phase:

@@ -26,7 +26,11 @@ const (
 // (pkg/cmd/server/server.go).
 func Ways(e Evidence, r Request) []Way {
 	var found []Way
-	for _, find := range []func(*Evidence, *Way) bool{wake, cancelVolumes, restart} {
+	rules := []func(*Evidence, *Way) bool{wake, cancelVolumes, restart}
+	if e.isMalformed() {
+		rules = []func(*Evidence, *Way) bool{mend} // until then Velero hears of nothing else
+	}
+	for _, find := range rules {
 		w := Way{Kind: e.Job.Kind, Namespace: e.Job.Namespace, Name: e.Job.Name, UID: e.Job.UID, Phase: phaseOf(e.Object),
 			request: r, evidence: e}
 		if !find(&e, &w) {

@@ -138,6 +138,9 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 		Jobs:       s.Active,
 		LastEnded:  s.lastEnded(),
 	}
+	for _, m := range s.Malformed {
+		a.Malformed = append(a.Malformed, diagnosis.Malformed{Ref: m.Ref(), Field: m.Fields[0]})
+	}
 	if s.Health.State == Live {
 		// A live watch says at every moment that the pods are still so.
 		a.Server.SeenAt = a.Now
