@@ -8,12 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -24,6 +24,7 @@ import (
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // estimator works out what restores restore, from the backups in object
@@ -99,8 +100,12 @@ func (e *estimator) backup(ctx context.Context, name string) (*velerov1.Backup, 
 		return nil, fmt.Errorf("reading backup %s: %w", name, err)
 	}
 	var b velerov1.Backup
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &b); err != nil {
+	malformed, err := decode.Unstructured(object, &b)
+	if err != nil {
 		return nil, fmt.Errorf("reading backup %s: %w", name, err)
+	}
+	if b.Status.Phase == "" && len(malformed) > 0 {
+		return nil, fmt.Errorf("backup %s: %s; %s", name, malformed[0], decode.ServerWarning)
 	}
 	switch b.Status.Phase {
 	case velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed, velerov1.BackupPhaseDeleting:
@@ -196,6 +201,15 @@ func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Na
 			return known, nil
 		}
 	}
+}
+
+// unreadable says what an estimate leaves out of a job's spec.
+func unreadable(j *job.Job) []string {
+	var notes []string
+	for _, m := range j.Malformed {
+		notes = append(notes, fmt.Sprintf("%s %s: %s. It counts as not set; %s.", strings.ToLower(string(j.Kind)), j.Name, m, decode.ServerWarning))
+	}
+	return notes
 }
 
 // restoreSpec is the spec of a restore in the cluster.

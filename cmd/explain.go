@@ -144,11 +144,13 @@ func (c *cli) waysOut(ctx context.Context, j *job.Job, v diagnosis.Verdict, f ex
 	switch v.State {
 	case diagnosis.Stuck, diagnosis.Orphaned, diagnosis.Quiet, diagnosis.Unknown:
 	case "":
-		if !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }) {
+		if len(j.Malformed) == 0 && !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }) {
 			return nil, nil, nil
 		}
 	default:
-		return nil, nil, nil
+		if len(j.Malformed) == 0 {
+			return nil, nil, nil
+		}
 	}
 	conn, err := c.connect()
 	if err != nil {

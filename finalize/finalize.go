@@ -122,6 +122,8 @@ func ruleFor(e *Evidence, r Request) verdict {
 	case j.Terminal():
 		return refuse("Nothing is left to finalize. To remove it: velero "+word(j.Kind)+" delete "+j.Name,
 			"it has ended: %s is a final phase, which Velero never leaves", j.Phase)
+	case e.isMalformed():
+		return unreadable(e, r)
 	case j.Stage == job.StageUnknown:
 		return refuse("A newer veltui may know it.", "phase %q is not known to this veltui", j.Phase)
 	}

@@ -21,6 +21,9 @@ const (
 	// RestartNodeAgent is a restart of one node's node-agent, which veltui never
 	// does itself.
 	RestartNodeAgent Action = "restart-node-agent"
+	// FixField corrects a field that Velero cannot read, which veltui never does
+	// itself.
+	FixField Action = "fix-field"
 )
 
 // definition is what an action has of its own. The engine does all the rest:
@@ -52,7 +55,7 @@ type definition struct {
 // definitions are all actions, in the order in which they are offered. A new
 // action is a new file and a line here.
 func definitions() []definition {
-	return []definition{finalizing(), waking(), restartingNodeAgent(), cancelling(), restarting()}
+	return []definition{finalizing(), fixingField(), waking(), restartingNodeAgent(), cancelling(), restarting()}
 }
 
 func definitionOf(name Action) (definition, error) {
@@ -96,6 +99,9 @@ func planned(of Action, fill func(*Evidence, *Plan) bool) func(*Evidence, Reques
 }
 
 func (d definition) planned(e *Evidence, r Request) (Plan, bool) {
+	if e.isMalformed() && d.name != Finalize && d.name != FixField {
+		return Plan{}, false // until the field is fixed Velero hears of nothing else
+	}
 	p, ok := d.draft(e, r)
 	if !ok {
 		return Plan{}, false
