@@ -62,6 +62,7 @@ if Velero is there, and is looked for otherwise.`,
 		},
 	}
 	cmd.PersistentFlags().BoolVar(&c.readOnly, "read-only", false, "Make everything that changes the cluster impossible (also VELTUI_READ_ONLY=1)")
+	cmd.PersistentFlags().BoolVar(&c.plainHTTP.allowed, "allow-plain-http", false, "Download from an object store without TLS on another machine; what is stored holds Secrets (also VELTUI_ALLOW_PLAIN_HTTP=1)")
 	cmd.Flags().BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
 	cmd.Flags().StringVar(&f.theme, "theme", ui.ThemeAuto, "auto, dark, light or mono")
 	cmd.Flags().IntVar(&f.fps, "fps", 0, "How often at most the screen is drawn, 1 to 60 a second (default 30, over ssh 10)")
@@ -93,6 +94,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	logFile, logPath := c.openLog()
 	defer func() { _ = logFile.Close() }()
 	log := c.logTo(logFile, cancel)
+	c.plainHTTP.silent = true
 	watcher, err := c.watch(ctx, conn, 0, log)
 	if err != nil {
 		return err
@@ -103,7 +105,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	}
 	o := c.uiOptions(watcher, conn, term, f)
 	if !f.noArtifacts {
-		o.Estimator = &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(log), log: log}
+		o.Estimator = &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(conn.config, log), log: log}
 		o.Rates = c.openRates(conn, log)
 	}
 	if o.ReadOnly = c.isReadOnly(); !o.ReadOnly {

@@ -17,9 +17,11 @@ type Request struct {
 	Reason string
 	// Context is the kubeconfig context that the kubectl command names, and
 	// Flags are kubectl's other flags that lead to the cluster as we went, such
-	// as --kubeconfig and --as.
-	Context string
-	Flags   []string
+	// as --kubeconfig and --as. Environment are variables, as NAME=value, that
+	// it needs for that.
+	Context     string
+	Flags       []string
+	Environment []string
 }
 
 // Action is what a plan does.

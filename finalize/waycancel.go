@@ -138,7 +138,7 @@ func cancelCommand(w *Way, o *unstructured.Unstructured) string {
 	if err != nil {
 		return ""
 	}
-	return kubectl(w.request, o.GetNamespace(), "patch", strings.ToLower(o.GetKind())+"s.velero.io", o.GetName(), "--type=json", "-p", string(e.data))
+	return kubectlCommand(w.request, o.GetNamespace(), "patch", strings.ToLower(o.GetKind())+"s.velero.io", o.GetName(), "--type=json", "-p", string(e.data))
 }
 
 // volumesTitle counts volumes by kind.

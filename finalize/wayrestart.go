@@ -78,10 +78,10 @@ func describeRestart(e *Evidence, w *Way) {
 	w.Will = append(w.Will, "empty the server's memory, so that deletions it refused are accepted")
 	w.WillNot = append(w.WillNot, "remove snapshots or objects that failed jobs leave behind", "touch jobs that wait for operations or are finalized: they go on")
 	if e.Server.Deployment != "" {
-		w.Commands = []string{kubectl(w.request, j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment)}
+		w.Commands = []string{kubectlCommand(w.request, j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment)}
 	} else {
 		for _, c := range e.Server.Running {
-			w.Commands = append(w.Commands, kubectl(w.request, j.Namespace, "delete", "pod", c.Pod))
+			w.Commands = append(w.Commands, kubectlCommand(w.request, j.Namespace, "delete", "pod", c.Pod))
 		}
 	}
 	w.Refusal = "veltui restarts nothing itself"
