@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero"
 )
 
 // finalizing: all work is done, Velero ends the job (velero-facts 3.9, 6.3).
@@ -59,8 +58,7 @@ func (a *assessment) finalizingLimit() time.Duration {
 	if a.j.Kind == job.Backup {
 		return lostPatchQuiet
 	}
-	rounds := (max(1, len(a.j.Volumes)) + 2) / 3
-	return time.Duration(rounds)*velero.ResourceTimeout(a.j.Object, a.env.Server.Flags) + settleGrace
+	return bindingLimit(a.j, a.env.Server.Flags) + settleGrace
 }
 
 // finalizesFirst is a job of the same kind that has been finalizing for longer.
