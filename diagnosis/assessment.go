@@ -32,12 +32,8 @@ const (
 	// collectingQuiet is how long a job may be without any number: listing or
 	// downloading can take very long on big clusters.
 	collectingQuiet = time.Hour
-	// prepareTimeout is the node agent's --data-mover-prepare-timeout.
-	prepareTimeout = 30 * time.Minute
 	// volumeStall is the silence of a volume in progress that is worth a word.
 	volumeStall = 10 * time.Minute
-	// volumeStuck is the silence that no upload shows, however big its files.
-	volumeStuck = 45 * time.Minute
 )
 
 // Sources of facts.
@@ -74,6 +70,14 @@ func (a *assessment) conclude(state State, reason Reason, advice, format string,
 		Facts:   a.facts,
 		Advice:  advice,
 	}
+}
+
+// version is the server's, or the current one if that is not known.
+func (a *assessment) version() velero.Version {
+	if v, known := velero.ParseVersion(a.env.Server.Version); known {
+		return v
+	}
+	return velero.Current
 }
 
 // ago is how long ago something was, in words.

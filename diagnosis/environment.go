@@ -24,6 +24,12 @@ type Environment struct {
 	// LastEnded is when a job last ended, zero if that is not known. It keeps
 	// a queue that is about to move from being called stalled.
 	LastEnded time.Time
+	// Volumes are the volumes of every job that have not ended, those of jobs
+	// that have ended too; VolumesKnown is false if not all could be listed.
+	Volumes      []job.Volume
+	VolumesKnown bool
+	// Movers are the pods that move volumes; a volume without an entry has none.
+	Movers map[velero.VolumeRef]velero.MoverPhase
 	// Namespaces are the cluster's namespaces, nil if they are not known; with
 	// them it is certain which backups overlap.
 	Namespaces []string
@@ -31,8 +37,11 @@ type Environment struct {
 
 // Location is a BackupStorageLocation's state.
 type Location struct {
-	Name          string
-	Phase         string
-	Message       string
+	Name    string
+	Phase   string
+	Message string
+	// AccessMode is ReadWrite or ReadOnly; empty stands for ReadWrite.
+	AccessMode    string
 	LastValidated time.Time
+	LastSynced    time.Time
 }

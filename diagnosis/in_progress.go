@@ -84,7 +84,7 @@ func (a *assessment) cancelledVolume() (Verdict, bool) {
 		if bound.After(a.env.Now) {
 			until = "; Velero gives up at " + clock(bound, a.env.Now)
 		}
-		return a.conclude(Stuck, CancelledVolumeHang, "Wait for the time-out, or restart the Velero server, which fails all that is in progress.",
+		return a.conclude(Stuck, CancelledVolumeHang, "Do not wait for the time-out: this version then loses the list of the volumes that did end. A restart of the Velero server fails all that is in progress.",
 			"%s (Velero issue 9464)%s", what, until), true
 	}
 	return Verdict{}, false
@@ -130,7 +130,7 @@ func (a *assessment) quietItems() Verdict {
 	a.noteQuiet()
 	limit := max(longestWait, velero.SnapshotTimeout(j.Object), velero.ResourceTimeout(j.Object, a.env.Server.Flags)) + waitMargin
 	if j.PodVolumes().Active() > 0 || j.DataMovements().Active() > 0 {
-		limit = max(limit, volumeStuck)
+		limit = max(limit, carrierQuiet)
 	}
 	if a.quiet() < limit {
 		return a.conclude(Quiet, SlowItem, "", "%d of %s, quiet for %s; one slow item can take %s",

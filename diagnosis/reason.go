@@ -51,12 +51,22 @@ const (
 	LimitPassed Reason = "LimitPassed"
 	// CancelledVolumeHang: Velero waits for a volume that was cancelled (issue 9464).
 	CancelledVolumeHang Reason = "CancelledVolumeHang"
+	// WaitingForSlot: its volumes wait for a slot on a node, or in the queue of
+	// the node-agents.
+	WaitingForSlot Reason = "WaitingForSlot"
 	// PreparingVolume: a volume's snapshot, claim or pod is being made.
 	PreparingVolume Reason = "PreparingVolume"
-	// VolumeSilent: a volume in progress shows no new bytes, which big files do.
+	// VolumeSilent: a volume in progress shows no new bytes, which is no proof
+	// that nothing moves.
 	VolumeSilent Reason = "VolumeSilent"
-	// VolumeStalled: a volume shows no new bytes for longer than any upload.
+	// VolumeStalled: nobody starts a volume that may begin, or prepares it on.
 	VolumeStalled Reason = "VolumeStalled"
+	// MoverUnschedulable: no node can take the pod that moves a volume.
+	MoverUnschedulable Reason = "MoverUnschedulable"
+	// MoverGone: the pod that moved a volume is gone or has failed.
+	MoverGone Reason = "MoverGone"
+	// MoverForgotten: the pod has moved a volume, but the node-agent lost track.
+	MoverForgotten Reason = "MoverForgotten"
 	// NodeAgentMissing: no node-agent runs where a volume needs one.
 	NodeAgentMissing Reason = "NodeAgentMissing"
 	// WaitingForOperations: asynchronous operations have not ended.

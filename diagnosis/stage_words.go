@@ -62,3 +62,5 @@ func verb(j *job.Job) string {
 	}
 	return "backed up"
 }
+
+func word(k job.Kind) string { return strings.ToLower(string(k)) }

@@ -29,6 +29,18 @@ func restarted(minutes float64) func(*Environment) {
 	}
 }
 
+func allVolumes(s *Environment) { s.VolumesKnown = true }
+
+func another(v job.Volume) func(*Environment) {
+	return func(s *Environment) { s.Volumes = append(s.Volumes, v) }
+}
+
+func moverOf(v job.Volume, phase velero.MoverPhase) func(*Environment) {
+	return func(s *Environment) { s.Movers = map[velero.VolumeRef]velero.MoverPhase{v.Ref(): phase} }
+}
+
+func foreign(v job.Volume) job.Volume { v.DataMover = "storvault"; return v }
+
 func serverDown(minutes float64) func(*Environment) {
 	return func(s *Environment) {
 		s.Server.Running, s.Server.Ready, s.Server.Waiting = false, false, "CrashLoopBackOff"
@@ -121,8 +133,29 @@ func TestVerdicts(t *testing.T) {
 			with(), nil, Stuck, NodeAgentMissing},
 		{"volume stands still", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 60, changed: 50, done: 9, total: 9,
 			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 50, 20)}, with(), nil, Quiet, VolumeSilent},
-		{"volume stands still for too long", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 80, done: 9, total: 9,
-			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}, with(), nil, Stuck, VolumeStalled},
+		{"volume silent for long, not all volumes seen", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 80, done: 9, total: 9,
+			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}, with(), nil, Quiet, VolumeSilent},
+		{"volume silent for long, its mover runs", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 80, done: 9, total: 9,
+			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}, with(allVolumes, moverOf(pvr("", 0, 0, 0, 0)[0], velero.MoverRunning)), nil, Quiet, WaitingForOperations},
+		{"volume silent for long, its mover is gone", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 80, done: 9, total: 9,
+			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}, with(allVolumes), nil, Stuck, MoverGone},
+		{"volume that its node-agent lost track of", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 80, done: 9, total: 9,
+			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}, with(allVolumes, moverOf(pvr("", 0, 0, 0, 0)[0], velero.MoverSucceeded)), nil, Stuck, MoverForgotten},
+		{"upload waits for a slot that another backup has", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumePrepared, 0, 0, 50, 45)}},
+			with(allVolumes, another(volume(velero.DataUpload, "of-another-backup", velero.VolumeInProgress, 1, 9, 90, 1))), nil, Waiting, WaitingForSlot},
+		{"upload waits in New while others are prepared", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeNew, 0, 0, 50, 50)}},
+			with(allVolumes, another(volume(velero.DataDownload, "of-a-restore", velero.VolumePrepared, 1, 9, 90, 60))), nil, Waiting, WaitingForSlot},
+		{"upload waits, and not all volumes are known", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumePrepared, 0, 0, 50, 45)}}, with(), nil, Quiet, WaitingForSlot},
+		{"upload that nobody begins", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeNew, 0, 0, 50, 50)}}, with(allVolumes), nil, Stuck, VolumeStalled},
+		{"upload whose pod no node can take", spec{phase: velero.PhaseWaiting, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeAccepted, 0, 0, 20, 20)}},
+			with(allVolumes, moverOf(volume(velero.DataUpload, "du", "", 0, 0, 0, 0), velero.MoverUnschedulable)), nil, Waiting, MoverUnschedulable},
+		{"upload of a third-party mover, without node-agents", spec{phase: velero.PhaseWaiting, started: 75, changed: 69, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []job.Volume{foreign(volume(velero.DataUpload, "du", velero.VolumeNew, 0, 0, 70, 70))}}, with(allVolumes, noAgents), nil, Quiet, WaitingForOperations},
 		{"volumes past Velero's limit", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 60, changed: 50, done: 9, total: 9,
 			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 50, 20),
 			restore: func(r *velerov1.Restore) { r.Annotations = map[string]string{"velero.io/pod-volume-timeout": "30m"} }}, with(), nil,

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -56,7 +55,19 @@ func idle(e *Evidence, v *job.Volume) bool {
 	if e.Job.Phase == velero.PhaseFailed {
 		return e.At.Sub(latest(e.Job.Completed, v.Created)) >= leftBehind
 	}
-	return diagnosis.StandsStill(v, e.At)
+	return standsStill(v, e.At)
+}
+
+// standsStill reports whether a volume that has not ended has been silent for
+// longer than preparing (35 minutes) or uploading it (45) can explain.
+func standsStill(v *job.Volume, now time.Time) bool {
+	switch {
+	case v.Ended():
+		return false
+	case v.Waiting():
+		return v.Quiet(now) >= 35*time.Minute
+	}
+	return v.Quiet(now) >= 45*time.Minute
 }
 
 func latest(a, b time.Time) time.Time {

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // Volume is one volume of a job whose data is being moved.
@@ -34,6 +35,11 @@ type Volume struct {
 	Message string
 	// CancelAsked is true if spec.cancel is set.
 	CancelAsked bool
+	// DataMover is spec.datamover; empty for Velero's own and for pod volumes.
+	DataMover string
+	// Malformed is the first field whose value Velero's type cannot hold; the
+	// zero value stands for none.
+	Malformed decode.Malformed
 }
 
 // Fraction is how much of the volume is moved, from 0 to 1, and 1 only once it

@@ -118,6 +118,7 @@ func (s *Store) Snapshot() *Snapshot {
 	if s.pods.stale {
 		pods := s.pods.sorted()
 		s.server, s.agents = velero.ServerOf(pods, s.now()), velero.AgentsOf(pods)
+		s.movers = velero.MoversOf(pods)
 	}
 	s.seq++
 	n := &Snapshot{
@@ -129,8 +130,11 @@ func (s *Store) Snapshot() *Snapshot {
 		Locations:    s.locations.sorted(),
 		Repositories: s.repositories.sorted(),
 		Deletions:    s.deletions.sorted(),
+		Malformed:    s.malformed.sorted(),
 		Server:       s.server,
 		NodeAgents:   s.agents,
+
+		movers: s.movers,
 	}
 	n.Changes, n.Dropped = s.journal.take()
 	return n
