@@ -28,6 +28,7 @@ type backupReader struct {
 	log     *slog.Logger
 
 	downloads downloads
+	failures  failures
 }
 
 var _ ui.Estimator = (*backupReader)(nil)
@@ -83,8 +84,14 @@ func (r *backupReader) read(ctx context.Context, namespace, backupName string, p
 		return nil, nil, err
 	}
 	uid := string(backup.UID)
+	if err := r.failures.recent(uid, r.cli.clock()); err != nil {
+		return nil, nil, err
+	}
 	defer r.downloads.join(uid, progress)()
 	index, err := e.index(ctx, backup, func(done, total int64) { r.downloads.tell(uid, done, total) })
+	if ctx.Err() == nil {
+		r.failures.note(uid, err, r.cli.clock())
+	}
 	if err != nil {
 		return nil, nil, err // a partial answer on a screen would be taken for a whole one
 	}

@@ -52,7 +52,7 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 		return err
 	}
 	log := slog.Default() // firstSnapshot has sent it to the log file
-	e, err := c.newEstimator(conn.config, snap.Namespace, f.caFile, c.openIndexes(log), log)
+	e, err := c.newEstimator(conn.config, snap.Namespace, f.caFile, c.openIndexes(conn.config, log), log)
 	if err != nil {
 		return err
 	}

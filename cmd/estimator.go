@@ -42,10 +42,10 @@ type estimator struct {
 // not be asked for.
 var errNoDownload = errors.New("read-only: downloading a backup takes a DownloadRequest, which is created in the cluster")
 
-// openIndexes is the cache of what is in backups.
-func (c *cli) openIndexes(log *slog.Logger) *cache.Cache {
+// openIndexes is the cache of what is in a cluster's backups.
+func (c *cli) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
 	return cache.Open(cache.Options{
-		Dir: c.indexDir(), Clock: c.clock,
+		Dir: c.indexDir(), Cluster: clusterIdentity(config), Clock: c.clock,
 		Failed: func(err error) { log.Warn("the index cache cannot be used", "error", err) },
 	})
 }
@@ -63,6 +63,7 @@ func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexe
 	}
 	artifacts, err := artifact.New(artifact.Options{
 		Config: config, Namespace: namespace, CAFile: caFile,
+		AllowClear: c.allowsPlainHTTP(), Announce: c.announcer(log),
 		UserAgent: "veltui/" + version, Clock: c.clock, Log: log,
 	})
 	if err != nil {

@@ -58,7 +58,8 @@ func (l *lines) ways(ways []finalize.Way) {
 		if w.Refusal != "" {
 			l.add("  %s. %s", w.Refusal, w.Advice)
 		} else {
-			l.add("  veltui finalize %s/%s %s, or:", strings.ToLower(string(w.Kind)), w.Name, wayFlags[w.Action])
+			l.command("  ", w.Veltui("finalize", strings.ToLower(string(w.Kind))+"/"+w.Name, wayFlags[w.Action]))
+			l.add("  or:")
 		}
 		for _, c := range w.Commands {
 			l.command("  ", c)

@@ -259,7 +259,7 @@ func cancelCommand(w *Plan, o *unstructured.Unstructured) string {
 	if err != nil {
 		return ""
 	}
-	return kubectl(w.request, o.GetNamespace(), "patch", strings.ToLower(o.GetKind())+"s.velero.io", o.GetName(), "--type=json", "-p", string(e.data))
+	return kubectlCommand(w.request, o.GetNamespace(), "patch", strings.ToLower(o.GetKind())+"s.velero.io", o.GetName(), "--type=json", "-p", string(e.data))
 }
 
 // volumesTitle counts volumes by kind.

@@ -81,7 +81,7 @@ func draftFinalize(e *Evidence, r Request) (Plan, bool) {
 	}
 	p.describe(e)
 	if patch, err := finalizeEdit(&p, e.Object, stamp{at: e.At, by: e.By}); err == nil {
-		p.Commands = []string{kubectl(r, p.Namespace, "patch", resource(p.Kind), p.Name, "--type=json", "-p", string(patch.data))}
+		p.Commands = []string{kubectlCommand(r, p.Namespace, "patch", resource(p.Kind), p.Name, "--type=json", "-p", string(patch.data))}
 	}
 	return p, true
 }
@@ -242,7 +242,7 @@ func undeletable(e *Evidence) bool {
 // deleteCommand removes the resource alone; nothing is stored of a backup that
 // has not begun.
 func deleteCommand(e *Evidence, r Request) string {
-	return kubectl(r, e.Job.Namespace, "delete", resource(e.Job.Kind), e.Job.Name)
+	return kubectlCommand(r, e.Job.Namespace, "delete", resource(e.Job.Kind), e.Job.Name)
 }
 
 // inProgress follows what Velero itself does with such jobs when it starts, but

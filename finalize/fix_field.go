@@ -62,9 +62,9 @@ func fixField(e *Evidence, w *Plan) bool {
 		fields, resource, name = []decode.Malformed{v.Malformed}, v.Kind.Resource()+"."+velerov1.SchemeGroupVersion.Group, v.Name
 	}
 	if patch := decode.Patch(fields); patch != "" {
-		w.Commands = []string{kubectl(w.request, e.Job.Namespace, "patch", resource, name, "--type=json", "-p", patch)}
+		w.Commands = []string{kubectlCommand(w.request, e.Job.Namespace, "patch", resource, name, "--type=json", "-p", patch)}
 	} else {
-		w.Commands = []string{kubectl(w.request, e.Job.Namespace, "edit", resource, name)}
+		w.Commands = []string{kubectlCommand(w.request, e.Job.Namespace, "edit", resource, name)}
 	}
 	w.Refusal, w.Advice = "veltui does not change it itself", "Check what the value is to be, and run the command."
 	return true

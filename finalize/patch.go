@@ -67,31 +67,6 @@ func annotate(seen *unstructured.Unstructured, notes [][2]string) []operation {
 	return ops
 }
 
-// kubectl is a command, each of whose words is quoted for a POSIX shell.
-func kubectl(r Request, namespace string, args ...string) string {
-	words := []string{"kubectl"}
-	if r.Context != "" {
-		words = append(words, "--context", quote(r.Context))
-	}
-	for _, f := range r.Flags {
-		words = append(words, quote(f))
-	}
-	words = append(words, "-n", quote(namespace))
-	for _, a := range args {
-		words = append(words, quote(a))
-	}
-	return strings.Join(words, " ")
-}
-
-// quote makes one word of s for a POSIX shell.
-func quote(s string) string {
-	plain := func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:@%+,=", r))
-	}
-	if s != "" && s[0] != '=' && !strings.ContainsFunc(s, plain) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // phaseOf is the phase as the API server sent it.

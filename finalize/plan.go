@@ -19,9 +19,11 @@ type Request struct {
 	Reason string
 	// Context is the kubeconfig context that the kubectl command names, and
 	// Flags are kubectl's other flags that lead to the same cluster, such as
-	// --kubeconfig and --as.
-	Context string
-	Flags   []string
+	// --kubeconfig and --as. Environment are variables, as NAME=value, that it
+	// needs for that.
+	Context     string
+	Flags       []string
+	Environment []string
 }
 
 // Action is the name of an action. Names are API: flags, JSON and the audit log

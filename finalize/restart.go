@@ -220,10 +220,10 @@ func describeRestart(e *Evidence, w *Plan) {
 	w.WillNot = append(w.WillNot, "remove snapshots or objects that failed jobs leave behind",
 		"touch jobs that wait for operations or are finalized: they go on, but hooks of restores that have not run never will")
 	if e.Server.Deployment != "" {
-		w.Commands = []string{kubectl(w.request, j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment)}
+		w.Commands = []string{kubectlCommand(w.request, j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment)}
 	} else {
 		for _, c := range e.Server.Running {
-			w.Commands = append(w.Commands, kubectl(w.request, j.Namespace, "delete", "pod", c.Pod))
+			w.Commands = append(w.Commands, kubectlCommand(w.request, j.Namespace, "delete", "pod", c.Pod))
 		}
 	}
 	w.Refusal = "veltui restarts nothing itself"

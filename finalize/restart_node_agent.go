@@ -47,7 +47,7 @@ func restartNodeAgent(e *Evidence, w *Plan) bool {
 	}
 	w.Then = []string{"Velero goes on with the " + word(e.Job.Kind)}
 	for _, node := range nodes {
-		w.Commands = append(w.Commands, kubectl(w.request, w.Namespace, "delete", "pod", "-l", "role=node-agent", "--field-selector", "spec.nodeName="+node))
+		w.Commands = append(w.Commands, kubectlCommand(w.request, w.Namespace, "delete", "pod", "-l", "role=node-agent", "--field-selector", "spec.nodeName="+node))
 	}
 	w.Refusal, w.Advice = "veltui restarts nothing itself", "Run the command."
 	return true

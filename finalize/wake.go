@@ -88,7 +88,7 @@ func wake(e *Evidence, w *Plan) bool {
 	if o := e.owner(); o == ownerUnknown {
 		w.WillNot = append(w.WillNot, "help if no Velero server runs, which could not be found out: "+unseen(e))
 	}
-	w.Commands = []string{kubectl(w.request, j.Namespace, "annotate", resource(j.Kind), j.Name,
+	w.Commands = []string{kubectlCommand(w.request, j.Namespace, "annotate", resource(j.Kind), j.Name,
 		AnnotationWokenAt+"="+e.At.UTC().Format(time.RFC3339), "--overwrite", "--resource-version="+e.Object.GetResourceVersion())}
 	if v := mayPatch(e); v.refusal != "" {
 		w.Refusal, w.Advice = v.refusal, v.advice
