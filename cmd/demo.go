@@ -47,7 +47,7 @@ in docs/demo.md.`,
 
   # What was recorded, ten times as fast
   veltui demo replay recordings/ --speed 10`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.demo(cmd, f, nil)
 		},
@@ -63,7 +63,12 @@ in docs/demo.md.`,
 		Long: `replay plays all recordings below a folder, side by side and once, with their own
 timing. A recording is a file watch.jsonl, or watch.jsonl.gz, with a line for
 each event of a watch: {"t":SECONDS,"type":"ADDED","object":{...}}.`,
-		Args: cobra.ExactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("replay takes one folder\nSee '%s --help'.", cmd.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.demo(cmd, f, os.DirFS(args[0]))
 		},
