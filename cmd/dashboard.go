@@ -104,7 +104,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	defer cancel(nil)
 	logFile, logPath := c.openLog()
 	defer func() { _ = logFile.Close() }()
-	log := quiet(logFile, cancel)
+	log := c.logTo(logFile, cancel)
 	watcher, err := c.watch(ctx, conn, 0, log)
 	if err != nil {
 		return err

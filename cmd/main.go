@@ -79,6 +79,8 @@ type cli struct {
 	clock         func() time.Time
 	// readOnly is --read-only.
 	readOnly bool
+	// warnings are those of the API server.
+	warnings warnings
 }
 
 func newRoot(c *cli, name string) *cobra.Command {
