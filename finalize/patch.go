@@ -67,8 +67,6 @@ func annotate(seen *unstructured.Unstructured, notes [][2]string) []operation {
 	return ops
 }
 
-}
-
 // phaseOf is the phase as the API server sent it.
 func phaseOf(o *unstructured.Unstructured) string {
 	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
