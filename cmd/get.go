@@ -85,7 +85,7 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
 		return printError{err}
 	}
-	var warn warnings
+	var warn malformedWarnings
 	warn.tell(c, snap)
 	if len(jobs) == 0 && len(selected.names) == 0 {
 		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s.\n", selected.what(), snap.Namespace)
@@ -112,7 +112,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
 		return printError{err}
 	}
-	var warn warnings
+	var warn malformedWarnings
 	warn.tell(c, snap)
 	stale := false
 	for {
