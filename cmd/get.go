@@ -82,7 +82,7 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 	for i, j := range jobs {
 		jobs[i] = eta.see(ctx, snap, j)
 	}
-	if err := p.list(jobs, snap.Surroundings(c.clock())); err != nil {
+	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
 		return printError{err}
 	}
 	if len(jobs) == 0 && len(selected.names) == 0 {
@@ -107,7 +107,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 	for i, j := range jobs {
 		jobs[i] = eta.see(ctx, snap, j)
 	}
-	if err := p.list(jobs, snap.Surroundings(c.clock())); err != nil {
+	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
 		return printError{err}
 	}
 	stale := false
@@ -123,7 +123,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 		if snap.Dropped > 0 {
 			fmt.Fprintf(c.streams.ErrOut, "warning: %d changes came faster than they could be printed and are left out\n", snap.Dropped)
 		}
-		surroundings := snap.Surroundings(c.clock())
+		surroundings := snap.Environment(c.clock())
 		for _, change := range snap.Changes {
 			if !selected.matches(change.Job) {
 				continue
@@ -152,7 +152,7 @@ func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc,
 	}
 	logFile, _ := c.openLog()
 	context.AfterFunc(ctx, func() { _ = logFile.Close() })
-	w, err := c.watch(ctx, conn, journal, quiet(logFile, cancel))
+	w, err := c.watch(ctx, conn, journal, c.logTo(logFile, cancel))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,6 +3,7 @@ package cmd
 import (
 	"time"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 )
 
@@ -79,7 +80,9 @@ type queueJSON struct {
 }
 
 type verdictJSON struct {
-	State  string     `json:"state"`
+	State string `json:"state"`
+	// Reason is one of those in docs/reasons.md.
+	Reason string     `json:"reason"`
 	Facts  []factJSON `json:"facts"`
 	Advice string     `json:"advice,omitempty"`
 }
@@ -92,7 +95,7 @@ type factJSON struct {
 }
 
 // itemOf is a job as scripts see it, judged in its surroundings.
-func itemOf(j *job.Job, s job.Surroundings) jobItem {
+func itemOf(j *job.Job, s diagnosis.Environment) jobItem {
 	item := jobItem{
 		Kind: string(j.Kind), Namespace: j.Namespace, Name: j.Name, UID: string(j.UID),
 		Phase: j.Phase, Stage: string(j.Stage),
@@ -116,7 +119,7 @@ func itemOf(j *job.Job, s job.Surroundings) jobItem {
 			BytesDone: v.Done, BytesTotal: v.Total, Message: v.Message,
 		})
 	}
-	if position, reason, waits := j.Queue(s); waits {
+	if position, reason, waits := diagnosis.Queue(j, s); waits {
 		item.Queue = &queueJSON{position, reason}
 	}
 	if perSecond, ok := j.Rate(s.Now); ok {
@@ -128,10 +131,10 @@ func itemOf(j *job.Job, s job.Surroundings) jobItem {
 		seconds := int64(left / time.Second)
 		item.ETASeconds = &seconds
 	}
-	v := j.Verdict(s)
+	v := diagnosis.Judge(j, s)
 	item.Summary = v.Summary
 	if v.State != "" {
-		item.Verdict = &verdictJSON{State: string(v.State), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice}
+		item.Verdict = &verdictJSON{State: string(v.State), Reason: string(v.Reason), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice}
 		for _, f := range v.Facts {
 			item.Verdict.Facts = append(item.Verdict.Facts, factJSON{f.Text, f.Holds, f.Source, stamp(f.At)})
 		}

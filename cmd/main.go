@@ -69,12 +69,15 @@ type cli struct {
 	clock                 func() time.Time
 	// readOnly is --read-only.
 	readOnly bool
+	// warnings are those of the API server.
+	warnings *warnings
 }
 
 func newCLI(stdin, stdout, stderr *os.File) *cli {
 	return &cli{
-		streams: genericiooptions.IOStreams{In: stdin, Out: sanitize.NewWriter(stdout), ErrOut: sanitize.NewWriter(stderr)},
-		stdin:   stdin, stdout: stdout, stderr: stderr,
+		warnings: &warnings{},
+		streams:  genericiooptions.IOStreams{In: stdin, Out: sanitize.NewWriter(stdout), ErrOut: sanitize.NewWriter(stderr)},
+		stdin:    stdin, stdout: stdout, stderr: stderr,
 		screen: newScreen(stdin, stdout, os.Getenv("TERM")),
 		flags:  genericclioptions.NewConfigFlags(false),
 		env:    os.Getenv,
@@ -96,6 +99,6 @@ func newRoot(c *cli, name string) *cobra.Command {
 	})
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "The same as --context, as the velero command calls it")
-	root.AddCommand(newGet(c), newExplain(c), newEstimate(c), newFinalize(c), newVersion(c))
+	root.AddCommand(newGet(c), newExplain(c), newEstimate(c), newFinalize(c), newDemo(c), newVersion(c))
 	return root
 }

@@ -9,6 +9,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/watch"
@@ -17,9 +18,9 @@ import (
 // printer writes jobs in one of the output formats.
 type printer interface {
 	// list writes all selected jobs.
-	list(jobs []*job.Job, s job.Surroundings) error
+	list(jobs []*job.Job, s diagnosis.Environment) error
 	// change writes one job after it changed.
-	change(c watch.Change, s job.Surroundings) error
+	change(c watch.Change, s diagnosis.Environment) error
 }
 
 func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
@@ -43,7 +44,7 @@ func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
 	return nil, usagef("-o %s: expected table, wide, json, yaml, name or jsonpath=TEMPLATE", output)
 }
 
-func listOf(jobs []*job.Job, s job.Surroundings) jobList {
+func listOf(jobs []*job.Job, s diagnosis.Environment) jobList {
 	list := jobList{APIVersion: apiVersion, Kind: "JobList", Items: make([]jobItem, 0, len(jobs))}
 	for _, j := range jobs {
 		list.Items = append(list.Items, itemOf(j, s))
@@ -51,7 +52,7 @@ func listOf(jobs []*job.Job, s job.Surroundings) jobList {
 	return list
 }
 
-func changedItem(c watch.Change, s job.Surroundings) jobItem {
+func changedItem(c watch.Change, s diagnosis.Environment) jobItem {
 	item := itemOf(c.Job, s)
 	item.Deleted = c.Deleted
 	return item
@@ -65,7 +66,7 @@ type documentPrinter struct {
 	follow bool
 }
 
-func (p *documentPrinter) list(jobs []*job.Job, s job.Surroundings) error {
+func (p *documentPrinter) list(jobs []*job.Job, s diagnosis.Environment) error {
 	list := listOf(jobs, s)
 	if !p.follow {
 		return p.document(list)
@@ -78,7 +79,7 @@ func (p *documentPrinter) list(jobs []*job.Job, s job.Surroundings) error {
 	return nil
 }
 
-func (p *documentPrinter) change(c watch.Change, s job.Surroundings) error {
+func (p *documentPrinter) change(c watch.Change, s diagnosis.Environment) error {
 	return p.document(changedItem(c, s))
 }
 
@@ -104,7 +105,7 @@ func (p *documentPrinter) document(v any) error {
 // namePrinter writes kind/name as kubectl does.
 type namePrinter struct{ w io.Writer }
 
-func (p namePrinter) list(jobs []*job.Job, s job.Surroundings) error {
+func (p namePrinter) list(jobs []*job.Job, s diagnosis.Environment) error {
 	for _, j := range jobs {
 		if err := p.change(watch.Change{Job: j}, s); err != nil {
 			return err
@@ -113,7 +114,7 @@ func (p namePrinter) list(jobs []*job.Job, s job.Surroundings) error {
 	return nil
 }
 
-func (p namePrinter) change(c watch.Change, _ job.Surroundings) error {
+func (p namePrinter) change(c watch.Change, _ diagnosis.Environment) error {
 	_, err := fmt.Fprintf(p.w, "%s.velero.io/%s\n", strings.ToLower(string(c.Job.Kind)), c.Job.Name)
 	return err
 }
@@ -125,11 +126,11 @@ type pathPrinter struct {
 	path *printers.JSONPathPrinter
 }
 
-func (p pathPrinter) list(jobs []*job.Job, s job.Surroundings) error {
+func (p pathPrinter) list(jobs []*job.Job, s diagnosis.Environment) error {
 	return p.print(listOf(jobs, s))
 }
 
-func (p pathPrinter) change(c watch.Change, s job.Surroundings) error {
+func (p pathPrinter) change(c watch.Change, s diagnosis.Environment) error {
 	list := listOf(nil, s)
 	list.Items = append(list.Items, changedItem(c, s))
 	return p.print(list)
