@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/collector/cache"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/forecast/history"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )
 

@@ -82,8 +82,8 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 	for i, j := range jobs {
 		jobs[i] = eta.see(ctx, snap, j)
 	}
-	if err := p.list(jobs, snap.Surroundings(c.clock())); err != nil {
-		return fmt.Errorf("printing: %w", err)
+	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
+		return printError{err}
 	}
 	if len(jobs) == 0 && len(selected.names) == 0 {
 		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s.\n", selected.what(), snap.Namespace)
@@ -107,8 +107,8 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 	for i, j := range jobs {
 		jobs[i] = eta.see(ctx, snap, j)
 	}
-	if err := p.list(jobs, snap.Surroundings(c.clock())); err != nil {
-		return fmt.Errorf("printing: %w", err)
+	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
+		return printError{err}
 	}
 	stale := false
 	for {
@@ -123,14 +123,14 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 		if snap.Dropped > 0 {
 			fmt.Fprintf(c.streams.ErrOut, "warning: %d changes came faster than they could be printed and are left out\n", snap.Dropped)
 		}
-		surroundings := snap.Surroundings(c.clock())
+		surroundings := snap.Environment(c.clock())
 		for _, change := range snap.Changes {
 			if !selected.matches(change.Job) {
 				continue
 			}
 			change.Job = eta.see(ctx, snap, change.Job)
 			if err := p.change(change, surroundings); err != nil {
-				return fmt.Errorf("printing: %w", err)
+				return printError{err}
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc,
 	}
 	logFile, _ := c.openLog()
 	context.AfterFunc(ctx, func() { _ = logFile.Close() })
-	w, err := c.watch(ctx, conn, journal, quiet(logFile, cancel))
+	w, err := c.watch(ctx, conn, journal, c.logTo(logFile, cancel))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,6 +3,7 @@ package cmd
 import (
 	"time"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 )
 
@@ -27,7 +28,7 @@ type jobItem struct {
 	Phase string `json:"phase"`
 	Stage string `json:"stage"`
 	// Fraction is the present stage's, from 0 to 1; 1 only once all is done.
-	Fraction         *float64       `json:"fraction,omitempty"`
+	Fraction         *number        `json:"fraction,omitempty"`
 	Items            *itemsJSON     `json:"items,omitempty"`
 	Volumes          []volumeJSON   `json:"volumes"`
 	Operations       operationsJSON `json:"operations"`
@@ -38,11 +39,11 @@ type jobItem struct {
 	ValidationErrors []string       `json:"validationErrors,omitempty"`
 	BackupName       string         `json:"backupName,omitempty"`
 	ScheduleName     string         `json:"scheduleName,omitempty"`
-	CreatedAt        *time.Time     `json:"createdAt,omitempty"`
-	StartedAt        *time.Time     `json:"startedAt,omitempty"`
-	CompletedAt      *time.Time     `json:"completedAt,omitempty"`
-	ChangedAt        *time.Time     `json:"changedAt,omitempty"`
-	RatePerSecond    *float64       `json:"ratePerSecond,omitempty"`
+	CreatedAt        *moment        `json:"createdAt,omitempty"`
+	StartedAt        *moment        `json:"startedAt,omitempty"`
+	CompletedAt      *moment        `json:"completedAt,omitempty"`
+	ChangedAt        *moment        `json:"changedAt,omitempty"`
+	RatePerSecond    *number        `json:"ratePerSecond,omitempty"`
 	RateUnit         string         `json:"rateUnit,omitempty"`
 	ETASeconds       *int64         `json:"etaSeconds,omitempty"`
 	Verdict          *verdictJSON   `json:"verdict,omitempty"`
@@ -79,20 +80,22 @@ type queueJSON struct {
 }
 
 type verdictJSON struct {
-	State  string     `json:"state"`
+	State string `json:"state"`
+	// Reason is one of those in docs/reasons.md.
+	Reason string     `json:"reason"`
 	Facts  []factJSON `json:"facts"`
 	Advice string     `json:"advice,omitempty"`
 }
 
 type factJSON struct {
-	Text   string     `json:"text"`
-	Holds  bool       `json:"holds"`
-	Source string     `json:"source"`
-	At     *time.Time `json:"at,omitempty"`
+	Text   string  `json:"text"`
+	Holds  bool    `json:"holds"`
+	Source string  `json:"source"`
+	At     *moment `json:"at,omitempty"`
 }
 
 // itemOf is a job as scripts see it, judged in its surroundings.
-func itemOf(j *job.Job, s job.Surroundings) jobItem {
+func itemOf(j *job.Job, s diagnosis.Environment) jobItem {
 	item := jobItem{
 		Kind: string(j.Kind), Namespace: j.Namespace, Name: j.Name, UID: string(j.UID),
 		Phase: j.Phase, Stage: string(j.Stage),
@@ -104,7 +107,7 @@ func itemOf(j *job.Job, s job.Surroundings) jobItem {
 		CreatedAt: stamp(j.Created), StartedAt: stamp(j.Started), CompletedAt: stamp(j.Completed), ChangedAt: stamp(j.Changed),
 	}
 	if j.FractionKnown {
-		fraction := j.Fraction
+		fraction := number(j.Fraction)
 		item.Fraction = &fraction
 	}
 	if j.Items.Known {
@@ -116,32 +119,25 @@ func itemOf(j *job.Job, s job.Surroundings) jobItem {
 			BytesDone: v.Done, BytesTotal: v.Total, Message: v.Message,
 		})
 	}
-	if position, reason, waits := j.Queue(s); waits {
+	if position, reason, waits := diagnosis.Queue(j, s); waits {
 		item.Queue = &queueJSON{position, reason}
 	}
 	if perSecond, ok := j.Rate(s.Now); ok {
 		_, _, unit, _ := j.Progress()
-		item.RatePerSecond, item.RateUnit = &perSecond, string(unit)
+		rate := number(perSecond)
+		item.RatePerSecond, item.RateUnit = &rate, string(unit)
 	}
 	if left, ok := j.ETA(s.Now); ok {
 		seconds := int64(left / time.Second)
 		item.ETASeconds = &seconds
 	}
-	v := j.Verdict(s)
+	v := diagnosis.Judge(j, s)
 	item.Summary = v.Summary
 	if v.State != "" {
-		item.Verdict = &verdictJSON{State: string(v.State), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice}
+		item.Verdict = &verdictJSON{State: string(v.State), Reason: string(v.Reason), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice}
 		for _, f := range v.Facts {
 			item.Verdict.Facts = append(item.Verdict.Facts, factJSON{f.Text, f.Holds, f.Source, stamp(f.At)})
 		}
 	}
 	return item
-}
-
-func stamp(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }

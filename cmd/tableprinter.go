@@ -9,6 +9,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/watch"
@@ -27,7 +28,7 @@ var (
 	wideTitles  = []string{"PHASE", "RATE", "VOLUMES", "OPERATIONS", "ERRORS", "WARNINGS", "FROM"}
 )
 
-func (p *tablePrinter) list(jobs []*job.Job, s job.Surroundings) error {
+func (p *tablePrinter) list(jobs []*job.Job, s diagnosis.Environment) error {
 	titles := tableTitles
 	if p.wide {
 		titles = slices.Concat(tableTitles, wideTitles)
@@ -42,7 +43,7 @@ func (p *tablePrinter) list(jobs []*job.Job, s job.Surroundings) error {
 	return p.print(lines)
 }
 
-func (p *tablePrinter) change(c watch.Change, s job.Surroundings) error {
+func (p *tablePrinter) change(c watch.Change, s diagnosis.Environment) error {
 	return p.print([][]string{p.cells(c, s)})
 }
 
@@ -68,7 +69,7 @@ func (p *tablePrinter) print(lines [][]string) error {
 	return err
 }
 
-func (p *tablePrinter) cells(c watch.Change, s job.Surroundings) []string {
+func (p *tablePrinter) cells(c watch.Change, s diagnosis.Environment) []string {
 	j := c.Job
 	progress, done, eta, speed := "-", "-", "-", "-"
 	if j.FractionKnown {
@@ -84,7 +85,7 @@ func (p *tablePrinter) cells(c watch.Change, s job.Surroundings) []string {
 	if perSecond, ok := j.Rate(s.Now); ok {
 		speed = ui.Rate(perSecond, unit)
 	}
-	stage, verdict := string(j.Stage), string(j.Verdict(s).State)
+	stage, verdict := string(j.Stage), string(diagnosis.Judge(j, s).State)
 	switch {
 	case c.Deleted:
 		stage = "Deleted"

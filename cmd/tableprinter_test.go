@@ -8,6 +8,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )
@@ -21,7 +22,7 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 	}
 	var out strings.Builder
 	p := &tablePrinter{w: &out, wide: true}
-	s := job.Surroundings{Now: now}
+	s := diagnosis.Environment{Now: now}
 	if err := p.list([]*job.Job{one("a-long-name", "PartiallyFailed")}, s); err != nil {
 		t.Fatal(err)
 	}

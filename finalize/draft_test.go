@@ -8,7 +8,9 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 type change = func(*Evidence)
@@ -53,14 +55,14 @@ func TestDraft(t *testing.T) {
 		{"down, but a location was validated", b, "InProgress", []change{down, validatedAgo(time.Minute)}, "", "", "a storage location was validated or synced 60s ago"},
 		{"down, a location validated in the future of our clock", b, "InProgress", []change{down, validatedAgo(-time.Minute)}, "", "", "validated or synced 0s ago"},
 		{"a crash loop validates at each start", r, "Finalizing", []change{crashing, validatedAgo(3 * time.Minute), endedAgo(2 * time.Minute)}, "PartiallyFailed", "PartiallyFailed", ""},
-		{"down, but a volume was written", b, "InProgress", []change{down, mover(job.PodVolumeBackup, "pvb", "InProgress", time.Minute)}, "", "", "PodVolumeBackup pvb was written 60s ago"},
-		{"down, but a volume ended a moment ago", r, "WaitingForPluginOperations", []change{down, mover(job.DataDownload, "dd", "Completed", time.Minute)}, "PartiallyFailed", "", "DataDownload dd was written"},
+		{"down, but a volume was written", b, "InProgress", []change{down, mover(velero.PodVolumeBackup, "pvb", "InProgress", time.Minute)}, "", "", "PodVolumeBackup pvb was written 60s ago"},
+		{"down, but a volume ended a moment ago", r, "WaitingForPluginOperations", []change{down, mover(velero.DataDownload, "dd", "Completed", time.Minute)}, "PartiallyFailed", "", "DataDownload dd was written"},
 		{"down, but a file was stored a moment ago", r, "InProgress", []change{down, stored, file("Results", job.Presence{State: job.Present, LastModified: now.Add(-time.Minute)})}, "", "", "RestoreResults was stored"},
 		{"down, the server ended a moment ago", b, "InProgress", []change{down, endedAgo(time.Minute)}, "", "", "another may be starting"},
 		{"down, locations hidden", b, "InProgress", []change{down, func(e *Evidence) { e.Locations = Unknown }}, "", "", "whether one writes to a storage location could not be found out"},
 		{"down, who wrote is not noted", b, "InProgress", []change{down, func(e *Evidence) { e.Object.SetManagedFields(nil); e.At = began.Add(11 * time.Minute) }}, "", "", "something works on it"},
 		{"restarted, a recognised server explains the location", b, "InProgress", []change{restarted, validatedAgo(time.Second)}, "", "Failed", ""},
-		{"restarted, but a volume of it moves", b, "InProgress", []change{restarted, mover(job.DataUpload, "du", "InProgress", 10*time.Second)}, "Failed", "", "DataUpload du was written"},
+		{"restarted, but a volume of it moves", b, "InProgress", []change{restarted, mover(velero.DataUpload, "du", "InProgress", 10*time.Second)}, "Failed", "", "DataUpload du was written"},
 		{"by the clocks the server may have been there before", b, "InProgress", []change{startedAfter(time.Minute)}, "", "", "their clocks may differ"},
 		{"the same, but its pod is younger", b, "InProgress", []change{startedAfter(time.Minute), podCreatedAfter(30 * time.Second)}, "", "Failed", ""},
 
@@ -75,8 +77,8 @@ func TestDraft(t *testing.T) {
 		{"the same, then a restart", b, "InProgress", []change{restarted, stored, file("ItemOperations", job.Presence{State: job.Absent})}, "", "", "it may be complete"},
 		{"a restore's operations are not stored", r, "InProgress", []change{alive, stored, file("ItemOperations", job.Presence{State: job.Absent})}, "", "", "which operations it had is not known"},
 		{"native snapshots are not stored", b, "InProgress", []change{alive, stored, file("VolumeSnapshots", job.Presence{State: job.Absent})}, "", "", "BackupVolumeSnapshots is not stored"},
-		{"uploads without operations", b, "InProgress", []change{alive, stored, volume(job.DataUpload, "Completed")}, "", "", "1 volume that a data mover moves, but its stored list of operations names 0"},
-		{"the same, then a restart", b, "InProgress", []change{restarted, stored, volume(job.DataUpload, "Completed")}, "", "", "it may be complete"},
+		{"uploads without operations", b, "InProgress", []change{alive, stored, volume(velero.DataUpload, "Completed")}, "", "", "1 volume that a data mover moves, but its stored list of operations names 0"},
+		{"the same, then a restart", b, "InProgress", []change{restarted, stored, volume(velero.DataUpload, "Completed")}, "", "", "it may be complete"},
 		{"volumes hidden, then a restart", b, "InProgress", []change{restarted, stored, func(e *Evidence) { e.Volumes = Unknown }}, "", "", "which volumes it has could not be found out"},
 
 		// Where the location stands.
@@ -85,8 +87,8 @@ func TestDraft(t *testing.T) {
 		{"the same, given up", b, "InProgress", []change{restarted, stored, readOnly}, "Failed", "Failed", ""},
 		{"a restore from a read-only location", r, "InProgress", []change{alive, stored, readOnly}, "", "Finalizing", ""},
 		{"location not known", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Location = nil }}, "", "", "the state of its storage location could not be found out"},
-		{"location not validated yet", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Location = &job.Location{Name: "s3"} }}, "", "", "not validated yet"},
-		{"access mode not given", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Location = &job.Location{Name: "s3", Phase: "Available"} }}, "", "Finalizing", ""},
+		{"location not validated yet", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Location = &diagnosis.Location{Name: "s3"} }}, "", "", "not validated yet"},
+		{"access mode not given", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Location = &diagnosis.Location{Name: "s3", Phase: "Available"} }}, "", "Finalizing", ""},
 		{"the server is blind", b, "InProgress", []change{alive, stored, malformedSpec}, "", "", "cannot read backup/tenant-x"},
 		{"the server is blind while it finalizes", b, "Finalizing", []change{alive, malformedSpec}, "", "", "cannot read backup/tenant-x"},
 
@@ -101,7 +103,7 @@ func TestDraft(t *testing.T) {
 		{"the same, given up", r, "InProgress", []change{restarted, stored, file("ResourceList", job.Presence{Why: "no answer"})}, "Failed", "Failed", ""},
 		{"orphaned, undated", b, "InProgress", []change{restarted, stored, file("Results", job.Presence{State: job.Present})}, "", "", "it may be complete"},
 		{"orphaned, results unreadable", b, "InProgress", []change{restarted, stored, func(e *Evidence) { e.Counts = nil }}, "", "", "it may be complete"},
-		{"orphaned, location gone", b, "InProgress", []change{restarted, stored, func(e *Evidence) { e.Location = &job.Location{Name: "s3", Phase: "Unavailable"} }}, "", "", "it may be complete"},
+		{"orphaned, location gone", b, "InProgress", []change{restarted, stored, func(e *Evidence) { e.Location = &diagnosis.Location{Name: "s3", Phase: "Unavailable"} }}, "", "", "it may be complete"},
 		{"just restarted", r, "InProgress", []change{func(e *Evidence) {
 			e.Server = Server{Visible: true, Running: []Container{{Pod: "v", StartedAt: now.Add(-time.Minute)}}}
 		}}, "", "", "just restarted"},
@@ -118,7 +120,7 @@ func TestDraft(t *testing.T) {
 		{"alive, undated", r, "InProgress", []change{alive, stored, file("Results", job.Presence{State: job.Present})}, "", "", "since when is not known"},
 		{"alive, of an older one", r, "InProgress", []change{alive, stored, file("Results", job.Presence{State: job.Present, LastModified: began})}, "", "", "older than this restore"},
 		{"alive, asked for Failed", b, "InProgress", []change{alive}, "Failed", "", "may still work on it"},
-		{"alive, volume moves", b, "InProgress", []change{alive, stored, volume(job.PodVolumeBackup, "InProgress")}, "", "", "1 volume is still moving"},
+		{"alive, volume moves", b, "InProgress", []change{alive, stored, volume(velero.PodVolumeBackup, "InProgress")}, "", "", "1 volume is still moving"},
 		{"alive, volumes hidden", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Volumes = Unknown; e.VolumesWhy = "forbidden" }}, "", "", "forbidden"},
 		{"alive, changed lately", b, "InProgress", []change{alive, stored, lookedAt(14 * time.Minute)}, "", "", "last sign was 4m ago"},
 		{"alive, stored lately", b, "InProgress", []change{alive, stored, file("Results", job.Presence{State: job.Present, LastModified: now.Add(-time.Minute)})}, "", "", "last sign was 60s ago"},
@@ -130,19 +132,19 @@ func TestDraft(t *testing.T) {
 		{"with errors", r, "InProgress", []change{alive, stored, errs}, "", "FinalizingPartiallyFailed", ""},
 		{"with open operations", b, "InProgress", []change{alive, stored, openOps}, "", "WaitingForPluginOperations", ""},
 		{"with failed operations", b, "InProgress", []change{alive, stored, badOps}, "", "WaitingForPluginOperationsPartiallyFailed", ""},
-		{"data movers go on in Waiting", b, "InProgress", []change{alive, stored, openOps, volume(job.DataUpload, "InProgress")}, "", "WaitingForPluginOperations", ""},
+		{"data movers go on in Waiting", b, "InProgress", []change{alive, stored, openOps, volume(velero.DataUpload, "InProgress")}, "", "WaitingForPluginOperations", ""},
 		{"lost patch, then a restart", b, "InProgress", []change{restarted, stored}, "", "Finalizing", ""},
 		{"the same, given up", b, "InProgress", []change{restarted, stored}, "Failed", "Failed", ""},
 		{"lost patch, Failed would lie", b, "InProgress", []change{alive, stored}, "Failed", "", "moved on to Finalizing"},
 		{"lost patch, wrong nudge", b, "InProgress", []change{alive, stored, errs}, "Finalizing", "", "FinalizingPartiallyFailed"},
 		{"results unreadable", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Counts = nil; e.CountsWhy = "broken gzip" }}, "", "", "broken gzip"},
-		{"location gone", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Location = &job.Location{Name: "s3", Phase: "Unavailable"} }}, "", "", "s3 is unavailable"},
+		{"location gone", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Location = &diagnosis.Location{Name: "s3", Phase: "Unavailable"} }}, "", "", "s3 is unavailable"},
 
 		// InProgress, dead for good, all stored.
 		{"down, stored", b, "InProgress", []change{down, stored}, "", "PartiallyFailed", ""},
 		{"down, stored, restore", r, "InProgress", []change{down, stored}, "PartiallyFailed", "PartiallyFailed", ""},
-		{"down, stored, data mover", b, "InProgress", []change{down, stored, volume(job.DataUpload, "Completed")}, "", "Failed", ""},
-		{"down, data mover, asked for more", b, "InProgress", []change{down, stored, volume(job.DataUpload, "Completed")}, "PartiallyFailed", "", "data mover"},
+		{"down, stored, data mover", b, "InProgress", []change{down, stored, volume(velero.DataUpload, "Completed")}, "", "Failed", ""},
+		{"down, data mover, asked for more", b, "InProgress", []change{down, stored, volume(velero.DataUpload, "Completed")}, "PartiallyFailed", "", "data mover"},
 		{"down, volumes hidden count as data mover", b, "InProgress", []change{down, stored, func(e *Evidence) { e.Volumes = Unknown }}, "", "", "whether its volumes move could not be found out"},
 		{"down, no proof for more", b, "InProgress", []change{down}, "PartiallyFailed", "", "needs proof"},
 		{"down, nudge", b, "InProgress", []change{down, stored}, "Finalizing", "", "could go on from Finalizing"},
@@ -152,17 +154,17 @@ func TestDraft(t *testing.T) {
 		{"waiting, restarted", r, "WaitingForPluginOperations", []change{restarted}, "Failed", "", "ends it by itself"},
 		{"waiting, down", b, "WaitingForPluginOperations", []change{down}, "", "", "goes on with it by itself"},
 		{"waiting, down for good", b, "WaitingForPluginOperations", []change{down}, "PartiallyFailed", "PartiallyFailed", ""},
-		{"waiting, down for good, data mover", b, "WaitingForPluginOperations", []change{down, volume(job.DataUpload, "InProgress")}, "PartiallyFailed", "", "would not be true"},
-		{"the same as Failed", b, "WaitingForPluginOperations", []change{down, volume(job.DataUpload, "InProgress")}, "Failed", "Failed", ""},
-		{"restore waiting, down, download moves", r, "WaitingForPluginOperationsPartiallyFailed", []change{down, volume(job.DataDownload, "InProgress")}, "PartiallyFailed", "", "data download is still moving"},
-		{"restore waiting, down, cancelled", r, "WaitingForPluginOperationsPartiallyFailed", []change{down, volume(job.DataDownload, "Canceled")}, "PartiallyFailed", "PartiallyFailed", ""},
+		{"waiting, down for good, data mover", b, "WaitingForPluginOperations", []change{down, volume(velero.DataUpload, "InProgress")}, "PartiallyFailed", "", "would not be true"},
+		{"the same as Failed", b, "WaitingForPluginOperations", []change{down, volume(velero.DataUpload, "InProgress")}, "Failed", "Failed", ""},
+		{"restore waiting, down, download moves", r, "WaitingForPluginOperationsPartiallyFailed", []change{down, volume(velero.DataDownload, "InProgress")}, "PartiallyFailed", "", "data download is still moving"},
+		{"restore waiting, down, cancelled", r, "WaitingForPluginOperationsPartiallyFailed", []change{down, volume(velero.DataDownload, "Canceled")}, "PartiallyFailed", "PartiallyFailed", ""},
 
 		// Finalizing*.
 		{"finalizing, alive", r, "Finalizing", []change{alive}, "PartiallyFailed", "", "would be overwritten"},
 		{"backup finalizing, restarted", b, "FinalizingPartiallyFailed", []change{restarted}, "Failed", "", "would be overwritten"},
 		{"finalizing, down", r, "Finalizing", []change{down}, "", "", "goes on with it by itself"},
 		{"finalizing, down for good", r, "Finalizing", []change{down}, "PartiallyFailed", "PartiallyFailed", ""},
-		{"backup finalizing, down, data mover", b, "FinalizingPartiallyFailed", []change{down, volume(job.DataUpload, "Completed")}, "PartiallyFailed", "", "would not be true"},
+		{"backup finalizing, down, data mover", b, "FinalizingPartiallyFailed", []change{down, volume(velero.DataUpload, "Completed")}, "PartiallyFailed", "", "would not be true"},
 		{"backup finalizing, down, files gone", b, "Finalizing", []change{down, stored, file("Results", job.Presence{State: job.Absent})}, "PartiallyFailed", "", "would not be true"},
 
 		// No matter of the phase.
@@ -209,7 +211,7 @@ func checkPlan(t *testing.T, p *Plan) {
 		t.Errorf("action %s, to %q, refusal %q", p.Action, p.To, p.Refusal)
 	case p.To == "Completed" || p.To == "FailedValidation":
 		t.Errorf("writes %s", p.To)
-	case (p.Action == End) != job.TerminalPhase(p.To) && p.Action != Refuse:
+	case (p.Action == End) != velero.TerminalPhase(p.To) && p.Action != Refuse:
 		t.Errorf("action %s to %s", p.Action, p.To)
 	case p.Action != Refuse && (len(p.Will) == 0 || len(p.WillNot) == 0 || p.Command == "" || p.Reason == ""):
 		t.Errorf("a plan without words: %+v", p)
@@ -231,7 +233,7 @@ func TestDraftNeverBreaksTheRules(t *testing.T) {
 	phases := append([]string{"", "New", "Queued", "ReadyToStart", "InProgress", "Deleting", "Completed", "FailedValidation", "Odd"}, onward...)
 	servers := []change{alive, restarted, down, func(*Evidence) {}}
 	storage := []change{func(*Evidence) {}, stored, func(e *Evidence) { stored(e); e.Artifacts[0].State = job.Absent }}
-	volumes := []change{func(*Evidence) {}, volume(job.DataUpload, "InProgress"), volume(job.DataDownload, "Completed"), volume(job.PodVolumeBackup, "InProgress")}
+	volumes := []change{func(*Evidence) {}, volume(velero.DataUpload, "InProgress"), volume(velero.DataDownload, "Completed"), volume(velero.PodVolumeBackup, "InProgress")}
 	plans := 0
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		for _, phase := range phases {
@@ -249,7 +251,7 @@ func TestDraftNeverBreaksTheRules(t *testing.T) {
 							switch {
 							case si == 3:
 								t.Errorf("%s %q with an unknown server: %s", kind, phase, p.To)
-							case job.TerminalPhase(phase) || phase == "Deleting" || phase == "Odd":
+							case velero.TerminalPhase(phase) || phase == "Deleting" || phase == "Odd":
 								t.Errorf("%s %q: %s", kind, phase, p.To)
 							case p.Action == Nudge && (sj != 1 || si == 2 || phase != "InProgress"):
 								t.Errorf("%s %q nudged to %s without proof or server", kind, phase, p.To)
@@ -283,12 +285,12 @@ func TestReasonMustBeOneLine(t *testing.T) {
 func TestPatchWindowFollowsVelerosHelper(t *testing.T) {
 	for timeout, want := range map[string]time.Duration{"": 5 * time.Minute, "5s": 5 * time.Minute, "10m": 5 * time.Minute, "1h": 5 * time.Minute, "nonsense": 5 * time.Minute} {
 		e := evidence(t, job.Backup, "InProgress", resourceTimeoutOf(timeout))
-		if got := patchWindow(e.Job.Object); got != want {
+		if got := patchWindow(&e); got != want {
 			t.Errorf("resource timeout %q: %s, want %s", timeout, got, want)
 		}
 	}
 	e := evidence(t, job.Backup, "InProgress", resourceTimeoutOf("2h"))
-	if got := patchWindow(e.Job.Object); got < 976*time.Second || got > 1080*time.Second {
+	if got := patchWindow(&e); got < 976*time.Second || got > 1080*time.Second {
 		t.Errorf("resource timeout 2h: %s, want the 976 s of its last attempt and jitter", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // describe puts into plain words what the plan does, does not, and leads to.
@@ -32,13 +33,13 @@ func (p *Plan) describe(e *Evidence) {
 }
 
 func (p *Plan) describeNudge(e *Evidence) {
-	if p.To == job.PhaseWaiting || p.To == job.PhaseWaitingPartly {
+	if p.To == velero.PhaseWaiting || p.To == velero.PhaseWaitingPartly {
 		open := e.Counts.Operations.Attempted - e.Counts.Operations.Completed - e.Counts.Operations.Failed
 		p.Then = append(p.Then, fmt.Sprintf("Velero waits for %s, then finalizes it", count(open, "operation", "operations")))
 	}
-	end := job.PhaseCompleted
-	if p.To == job.PhaseFinalizingPartly || p.To == job.PhaseWaitingPartly {
-		end = job.PhasePartiallyFailed
+	end := velero.PhaseCompleted
+	if p.To == velero.PhaseFinalizingPartly || p.To == velero.PhaseWaitingPartly {
+		end = velero.PhasePartiallyFailed
 	}
 	p.Then = append(p.Then, "Velero's own finalizer does what is left and ends it as "+end+", normally within a minute")
 	p.WillNot = append(p.WillNot, "bring back the item and hook counts that the lost patch carried")
@@ -65,7 +66,7 @@ func (p *Plan) describeEnd(e *Evidence) {
 	} else {
 		p.describeEndedRestore(e)
 	}
-	if len(e.Server.Running) == 0 && p.From == job.PhaseInProgress && p.To == job.PhasePartiallyFailed {
+	if len(e.Server.Running) == 0 && p.From == velero.PhaseInProgress && p.To == velero.PhasePartiallyFailed {
 		p.Then = append(p.Then, "a server that comes back leaves it as it is (it would have marked it Failed)")
 	}
 }
@@ -83,7 +84,7 @@ func (p *Plan) describeEndedBackup(e *Evidence) {
 	if undeletable(e) {
 		p.Then = append(p.Then, "Velero cannot delete it, because it names no storage location, and never expires it: remove it with "+deleteCommand(e, p.request))
 	}
-	if begun && p.To == job.PhaseFailed {
+	if begun && p.To == velero.PhaseFailed {
 		// velero-io main, restore_controller.go fetchBackupInfo; up to 1.18.3 a
 		// named backup may have any phase.
 		p.Then = append(p.Then, "it cannot be used for a restore with Velero versions after 1.18, which restore only from Completed and PartiallyFailed backups; what is stored of it may be incomplete in any version")

@@ -8,6 +8,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 func named(location string) change {
@@ -90,7 +91,7 @@ func TestCancelTiming(t *testing.T) {
 		"Canceled within 5 minutes, most of them at once":  {node("n1"), agents("n1")},
 		"on a node without a node-agent end after an hour": {node("n3"), agents("n1")},
 	} {
-		e := evidence(t, job.Backup, "WaitingForPluginOperations", append([]change{alive, veleroVersion("v1.18.3"), mover(job.DataUpload, "du", "InProgress", time.Hour)}, changes...)...)
+		e := evidence(t, job.Backup, "WaitingForPluginOperations", append([]change{alive, veleroVersion("v1.18.3"), mover(velero.DataUpload, "du", "InProgress", time.Hour)}, changes...)...)
 		if w := wayOf(CancelVolumes, Ways(e, Request{})); !strings.Contains(strings.Join(w.Then, "\n"), says) {
 			t.Errorf("%q, want %q", w.Then, says)
 		}

@@ -5,7 +5,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Answer is a yes, a no, or that it could not be found out.
@@ -42,7 +44,7 @@ type Evidence struct {
 	MovingKnown Answer
 	// Location is the backup's storage location, nil with LocationWhy if it
 	// could not be read.
-	Location    *job.Location
+	Location    *diagnosis.Location
 	LocationWhy string
 	// Locations is Yes if all locations of the namespace could be read, and
 	// LocationsWrote then when a server last wrote to any: it looks at each
@@ -88,16 +90,16 @@ type Evidence struct {
 
 	// MayCancel is, for each kind among the volumes that have not ended, the
 	// API server's answer to whether we may patch it.
-	MayCancel map[job.VolumeKind]Answer
+	MayCancel map[velero.VolumeKind]Answer
 	// NodeAgents are the nodes with a node-agent that is ready, and since when
 	// it runs; Movers are the pods that move volumes; PrepareTimeout is the
 	// node-agents' limit for preparing one, zero for the default. All are known
 	// if Server.Visible is.
 	NodeAgents     map[string]time.Time
-	Movers         map[job.VolumeRef]job.MoverPhase
+	Movers         map[velero.VolumeRef]velero.MoverPhase
 	PrepareTimeout time.Duration
 	// volumes are the resources of Job.Volumes as the API server sent them.
-	volumes map[job.VolumeRef]*unstructured.Unstructured
+	volumes map[velero.VolumeRef]*unstructured.Unstructured
 
 	// By is who we are to the API server, empty if it did not say.
 	By string
@@ -119,6 +121,8 @@ type Server struct {
 	LastTerminationAt time.Time
 	// Version is the tag of the newest server's image, empty if it has none.
 	Version string
+	// Flags are those of the newest server.
+	Flags velero.ServerFlags
 	// Deployment is the name of the servers' Deployment, empty if the pods do
 	// not tell it.
 	Deployment string

@@ -8,7 +8,9 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Sources of facts.
@@ -23,7 +25,7 @@ const (
 
 // Facts are the evidence in words, each with its source and when it was so.
 // Facts that do not hold could not be found out, or speak against finalizing.
-func (p *Plan) Facts() []job.Fact {
+func (p *Plan) Facts() []diagnosis.Fact {
 	l := ledger{e: &p.evidence}
 	l.progress()
 	l.volumes()
@@ -39,11 +41,11 @@ func (p *Plan) Evidence() Evidence { return p.evidence }
 
 type ledger struct {
 	e     *Evidence
-	facts []job.Fact
+	facts []diagnosis.Fact
 }
 
 func (l *ledger) note(holds bool, source string, at time.Time, format string, args ...any) {
-	l.facts = append(l.facts, job.Fact{Holds: holds, Source: source, At: at, Text: fmt.Sprintf(format, args...)})
+	l.facts = append(l.facts, diagnosis.Fact{Holds: holds, Source: source, At: at, Text: fmt.Sprintf(format, args...)})
 }
 
 func (l *ledger) progress() {
@@ -58,7 +60,7 @@ func (l *ledger) progress() {
 	} else {
 		// Velero writes it before the first item, so that a backup without it may
 		// have failed before.
-		l.note(j.Kind != job.Backup || j.Phase != job.PhaseInProgress, sourceAPI, j.QuietSince(), "no item count, nothing changed for %s", words(e.quiet()))
+		l.note(j.Kind != job.Backup || j.Phase != velero.PhaseInProgress, sourceAPI, j.QuietSince(), "no item count, nothing changed for %s", words(e.quiet()))
 	}
 }
 

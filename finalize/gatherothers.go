@@ -7,29 +7,28 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // others lists the jobs beside this one that have not ended, or run on although
 // somebody wrote a final phase on them, and the queue.
 func (g *gathering) others() error {
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(jobKind(kind))
-		why, err := open("listing "+word(kind)+"s", g.client.List(g.ctx, list, client.InNamespace(g.namespace)))
+		found, err := g.listRaw(jobKind(kind))
+		why, err := open("listing "+word(kind)+"s", err)
 		if err != nil {
 			return err
 		}
 		if why != "" {
 			g.e.OthersWhy = why
 		}
-		slices.SortStableFunc(list.Items, func(a, b unstructured.Unstructured) int { return cmp.Compare(queuePosition(&a), queuePosition(&b)) })
-		for i := range list.Items {
-			g.other(kind, &list.Items[i])
+		slices.SortStableFunc(found, func(a, b unstructured.Unstructured) int { return cmp.Compare(queuePosition(&a), queuePosition(&b)) })
+		for i := range found {
+			g.other(kind, &found[i])
 		}
 	}
 	return nil
@@ -42,26 +41,27 @@ func queuePosition(o *unstructured.Unstructured) int64 {
 
 func (g *gathering) other(kind job.Kind, o *unstructured.Unstructured) {
 	name, phase := sanitize.String(o.GetName()), sanitize.String(phaseOf(o))
-	if err := decodes(kind, o); err != nil {
+	if malformed, err := decodes(kind, o); err != nil {
 		g.e.Malformed = append(g.e.Malformed, fmt.Sprintf("%s/%s (%s)", word(kind), name, sanitize.String(err.Error())))
+	} else if len(malformed) > 0 {
+		g.e.Malformed = append(g.e.Malformed, fmt.Sprintf("%s/%s (%s)", word(kind), name, malformed[0]))
 	}
 	if o.GetUID() == g.e.Job.UID {
 		return
 	}
 	running := runsOn(o, g.e.At)
-	if running || !job.TerminalPhase(phase) {
+	if running || !velero.TerminalPhase(phase) {
 		g.e.Others = append(g.e.Others, Other{Kind: kind, Name: name, Phase: phase, Running: running})
 	}
-	if phase == job.PhaseQueued && kind == job.Backup && g.e.Job.Kind == job.Backup {
+	if phase == velero.PhaseQueued && kind == job.Backup && g.e.Job.Kind == job.Backup {
 		g.e.Queued = append(g.e.Queued, name)
 	}
 }
 
-// decodes says why a server's client cannot read a job, nil if it can.
-func decodes(kind job.Kind, o *unstructured.Unstructured) error {
-	var typed any = &velerov1.Backup{}
-	if kind == job.Restore {
-		typed = &velerov1.Restore{}
+// decodes names the fields of a job that a server's client cannot read.
+func decodes(kind job.Kind, o *unstructured.Unstructured) ([]decode.Malformed, error) {
+	if kind == job.Backup {
+		return decode.Unstructured(o, &velerov1.Backup{})
 	}
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed)
+	return decode.Unstructured(o, &velerov1.Restore{})
 }

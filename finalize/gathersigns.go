@@ -14,6 +14,7 @@ import (
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
 )
 
 // veleroWrote is when a server last wrote to an object, as the API server noted
@@ -69,7 +70,7 @@ func phaseOwner(managers []metav1.ManagedFieldsEntry) string {
 func runsOn(o *unstructured.Unstructured, at time.Time) bool {
 	managers := o.GetManagedFields()
 	by := phaseOwner(managers)
-	if by == "" || strings.HasSuffix(by, "-server") || !job.TerminalPhase(phaseOf(o)) {
+	if by == "" || strings.HasSuffix(by, "-server") || !velero.TerminalPhase(phaseOf(o)) {
 		return false
 	}
 	var written time.Time

@@ -1,42 +1,26 @@
 package finalize
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
 )
-
-// volumeKind is the kind of a volume's resource.
-func volumeKind(kind job.VolumeKind) schema.GroupVersionKind {
-	switch kind {
-	case job.DataUpload, job.DataDownload:
-		return velerov2alpha1.SchemeGroupVersion.WithKind(string(kind))
-	}
-	return velerov1.SchemeGroupVersion.WithKind(string(kind))
-}
-
-// plural is the name of a volume's resource.
-func plural(kind job.VolumeKind) string { return strings.ToLower(string(kind)) + "s" }
 
 // volumes returns the volumes that carry the job's uid. Only where one of them
 // has not ended the others are listed too: they share the slots of the nodes.
 func (g *gathering) volumes(kind job.Kind) ([]job.Volume, error) {
-	kinds, label := []job.VolumeKind{job.PodVolumeBackup, job.DataUpload}, velerov1.BackupUIDLabel
+	kinds, label := []velero.VolumeKind{velero.PodVolumeBackup, velero.DataUpload}, velerov1.BackupUIDLabel
 	if kind == job.Restore {
-		kinds, label = []job.VolumeKind{job.PodVolumeRestore, job.DataDownload}, velerov1.RestoreUIDLabel
+		kinds, label = []velero.VolumeKind{velero.PodVolumeRestore, velero.DataDownload}, velerov1.RestoreUIDLabel
 	}
-	g.e.Volumes, g.e.volumes = Yes, map[job.VolumeRef]*unstructured.Unstructured{}
+	g.e.Volumes, g.e.volumes = Yes, map[velero.VolumeRef]*unstructured.Unstructured{}
 	var own []job.Volume
 	moves := false
 	for _, k := range kinds {
@@ -63,7 +47,7 @@ func (g *gathering) volumes(kind job.Kind) ([]job.Volume, error) {
 // moving lists the volumes of all jobs that have not ended.
 func (g *gathering) moving() error {
 	g.e.MovingKnown = Yes
-	for _, k := range []job.VolumeKind{job.PodVolumeBackup, job.PodVolumeRestore, job.DataUpload, job.DataDownload} {
+	for _, k := range []velero.VolumeKind{velero.PodVolumeBackup, velero.PodVolumeRestore, velero.DataUpload, velero.DataDownload} {
 		why, err := g.listVolumes(k, func(v job.Volume, _ *unstructured.Unstructured) {
 			if !v.Ended() {
 				g.e.Moving = append(g.e.Moving, v)
@@ -80,43 +64,46 @@ func (g *gathering) moving() error {
 }
 
 // listVolumes lists volumes of one kind; why is the API server's refusal.
-func (g *gathering) listVolumes(kind job.VolumeKind, each func(job.Volume, *unstructured.Unstructured), options ...client.ListOption) (why string, _ error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(volumeKind(kind))
-	err := g.client.List(g.ctx, list, append(options, client.InNamespace(g.namespace))...)
+func (g *gathering) listVolumes(kind velero.VolumeKind, each func(job.Volume, *unstructured.Unstructured), options ...client.ListOption) (why string, _ error) {
+	resources, err := g.listRaw(kind.GroupVersionKind(), options...)
 	if apierrors.IsNotFound(err) {
 		return "", nil // a Velero without that kind has none of it
 	}
 	if why, err = open("listing volumes", err); err != nil || why != "" {
 		return why, err
 	}
-	for i := range list.Items {
-		v, err := volumeOf(kind, &list.Items[i])
+	for i := range resources {
+		v, err := volumeOf(kind, &resources[i])
 		if err != nil {
 			return "", err
 		}
-		each(v, &list.Items[i])
+		each(v, &resources[i])
 	}
 	return "", nil
 }
 
-func volumeOf(kind job.VolumeKind, o *unstructured.Unstructured) (job.Volume, error) {
+// volumeOf reads a volume as far as its type can hold it.
+func volumeOf(kind velero.VolumeKind, o *unstructured.Unstructured) (job.Volume, error) {
 	switch kind {
-	case job.PodVolumeBackup:
-		return convert(kind, o, job.VolumeFromPodVolumeBackup)
-	case job.PodVolumeRestore:
-		return convert(kind, o, job.VolumeFromPodVolumeRestore)
-	case job.DataUpload:
-		return convert(kind, o, job.VolumeFromDataUpload)
+	case velero.PodVolumeBackup:
+		return volumeFrom(o, job.VolumeFromPodVolumeBackup)
+	case velero.PodVolumeRestore:
+		return volumeFrom(o, job.VolumeFromPodVolumeRestore)
+	case velero.DataUpload:
+		return volumeFrom(o, job.VolumeFromDataUpload)
 	}
-	return convert(kind, o, job.VolumeFromDataDownload)
+	return volumeFrom(o, job.VolumeFromDataDownload)
 }
 
-func convert[T any](kind job.VolumeKind, o *unstructured.Unstructured, read func(*T) job.Volume) (job.Volume, error) {
+func volumeFrom[T any](o *unstructured.Unstructured, read func(*T) job.Volume) (job.Volume, error) {
 	typed := new(T)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
-		return job.Volume{}, fmt.Errorf("reading %s %s: %w", kind, o.GetName(), err)
+	malformed, err := convert(o, typed)
+	if err != nil {
+		return job.Volume{}, err
 	}
-	sanitize.Object(typed)
-	return read(typed), nil
+	v := read(typed)
+	if len(malformed) > 0 {
+		v.Malformed = malformed[0]
+	}
+	return v, nil
 }

@@ -5,7 +5,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Hook is a pod that asks a restore to run a command in it.
@@ -31,7 +31,7 @@ const hookBlocked = 30 * time.Minute
 // WaitRestoreExecHook, Velero issues 9744 and 9749).
 func (e *Evidence) hungHook() *Hook {
 	v, known := e.version()
-	if !known || v.Before(job.Version{1, 14, 0}) || !v.Before(job.Version{1, 18, 3}) || e.HooksSeen != Yes {
+	if !known || v.Before(velero.Version{1, 14, 0}) || !v.Before(velero.Version{1, 18, 3}) || e.HooksSeen != Yes {
 		return nil
 	}
 	for i := range e.Hooks {
@@ -56,7 +56,7 @@ func hookAdvice(e *Evidence) string {
 	}
 	v, known := e.version()
 	switch {
-	case known && !v.Before(job.Version{1, 18, 3}):
+	case known && !v.Before(velero.Version{1, 18, 3}):
 		return "Wait: it waits for volume claims to be bound, and for hooks up to the server's --resource-timeout."
 	case e.hungHook() != nil:
 		return "The hook of pod " + e.hungHook().Pod + " cannot run (" + e.hungHook().Blocked + ") and is waited for without limit: get the pod to start. A restart of the server ends the wait too, but then its hooks never run."

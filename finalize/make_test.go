@@ -9,7 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // began and now frame the jobs of the unit tests.
@@ -43,7 +45,7 @@ func evidence(t *testing.T, kind job.Kind, phase string, change ...func(*Evidenc
 	}
 	e := Evidence{At: now, Job: job.Next(nil, in), Object: &unstructured.Unstructured{Object: raw},
 		VeleroWrote: wrote.Time, Volumes: Yes, MovingKnown: Yes, HooksSeen: Yes, MayPatch: Yes, StatusSubresource: No, By: "jane",
-		Location:  &job.Location{Name: "s3", Phase: "Available", AccessMode: "ReadWrite"},
+		Location:  &diagnosis.Location{Name: "s3", Phase: "Available", AccessMode: "ReadWrite"},
 		Locations: Yes, LocationsWrote: wrote.Time}
 	for _, c := range change {
 		c(&e)
@@ -91,7 +93,7 @@ func file(target string, p job.Presence) func(*Evidence) {
 	}
 }
 
-func volume(kind job.VolumeKind, phase string) func(*Evidence) {
+func volume(kind velero.VolumeKind, phase string) func(*Evidence) {
 	return func(e *Evidence) {
 		j := *e.Job
 		j.Volumes = append(j.Volumes, job.Volume{Kind: kind, Name: "v-1", Phase: phase})

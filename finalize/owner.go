@@ -3,7 +3,9 @@ package finalize
 import (
 	"time"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // owner says whether anybody may still work on a job.
@@ -92,7 +94,7 @@ func (e *Evidence) crashLoops() bool {
 }
 
 // moving are the job's volumes that have not ended.
-func (e *Evidence) moving(kinds ...job.VolumeKind) []job.Volume {
+func (e *Evidence) moving(kinds ...velero.VolumeKind) []job.Volume {
 	var found []job.Volume
 	for _, v := range e.Job.Volumes {
 		wanted := len(kinds) == 0
@@ -110,7 +112,7 @@ func (e *Evidence) moving(kinds ...job.VolumeKind) []job.Volume {
 func (e *Evidence) uploads() int {
 	n := 0
 	for _, v := range e.Job.Volumes {
-		if v.Kind == job.DataUpload || v.Kind == job.DataDownload {
+		if v.Kind == velero.DataUpload || v.Kind == velero.DataDownload {
 			n++
 		}
 	}
@@ -125,8 +127,8 @@ func (e *Evidence) dataMover() bool {
 }
 
 // volumeContext is what is known of all volumes.
-func (e *Evidence) volumeContext() *job.VolumeContext {
-	return &job.VolumeContext{Now: e.At, Volumes: e.Moving, Complete: e.Volumes == Yes && e.MovingKnown == Yes, PodsSeen: e.Server.Visible,
+func (e *Evidence) volumeContext() *diagnosis.VolumeContext {
+	return &diagnosis.VolumeContext{Now: e.At, Volumes: e.Moving, Complete: e.Volumes == Yes && e.MovingKnown == Yes, PodsSeen: e.Server.Visible,
 		Agents: e.NodeAgents, Movers: e.Movers, PrepareTimeout: e.PrepareTimeout, Version: e.Server.Version}
 }
 
@@ -134,4 +136,4 @@ func (e *Evidence) volumeContext() *job.VolumeContext {
 func (e *Evidence) quiet() time.Duration { return max(0, e.At.Sub(e.Job.QuietSince())) }
 
 // version is the server's, if its image's tag tells it.
-func (e *Evidence) version() (job.Version, bool) { return job.ParseVersion(e.Server.Version) }
+func (e *Evidence) version() (velero.Version, bool) { return velero.ParseVersion(e.Server.Version) }

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // proof refuses unless all files are stored and newer than the job's start: an
@@ -102,10 +102,10 @@ func workDone(e *Evidence) verdict {
 	case e.Volumes != Yes:
 		return refuse("Ask for the right to list Velero's volume resources in namespace "+e.Job.Namespace+".",
 			"which volumes it has could not be found out%s", because(e.VolumesWhy)).inDoubt()
-	case len(e.moving(job.PodVolumeBackup, job.PodVolumeRestore)) > 0:
+	case len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)) > 0:
 		return refuse("Wait for them: Velero stores its results after that.",
 			"%s still moving, although Velero waits for those before it stores its results",
-			count(len(e.moving(job.PodVolumeBackup, job.PodVolumeRestore)), "pod volume is", "pod volumes are")).inDoubt()
+			count(len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)), "pod volume is", "pod volumes are")).inDoubt()
 	case e.Counts.Operations.Attempted < e.uploads():
 		// Each DataUpload and DataDownload comes with an operation
 		// (pkg/backup/actions/csi/pvc_action.go, pkg/restore/actions/csi/pvc_action.go);
@@ -160,13 +160,13 @@ func nextPhase(e *Evidence) (phase, why string, missing verdict) {
 	partly := e.Counts.Errors > 0 || ops.Failed > 0
 	switch {
 	case open && partly:
-		phase = job.PhaseWaitingPartly
+		phase = velero.PhaseWaitingPartly
 	case open:
-		phase = job.PhaseWaiting
+		phase = velero.PhaseWaiting
 	case partly:
-		phase = job.PhaseFinalizingPartly
+		phase = velero.PhaseFinalizingPartly
 	default:
-		phase = job.PhaseFinalizing
+		phase = velero.PhaseFinalizing
 	}
 	return phase, why, verdict{}
 }
@@ -184,7 +184,7 @@ func fields(e *Evidence, to string) []Field {
 	if e.Counts != nil {
 		counts = *e.Counts
 	}
-	if to == job.PhasePartiallyFailed {
+	if to == velero.PhasePartiallyFailed {
 		counts.Errors = max(counts.Errors, 1)
 	}
 	add("warnings", counts.Warnings, e.Job.Warnings)
@@ -201,32 +201,14 @@ func fields(e *Evidence, to string) []Field {
 // and once the next one would pass the resource timeout there is no further
 // attempt (pkg/client/retry.go with apimachinery's wait.Backoff). It is never
 // taken for less than five minutes, nor for more than twenty.
-func patchWindow(o metav1.Object) time.Duration {
-	limit := resourceTimeout(o)
+func patchWindow(e *Evidence) time.Duration {
+	limit := velero.ResourceTimeout(e.Job.Object, e.Server.Flags)
 	total, delay := time.Duration(0), 10*time.Millisecond
 	for delay*5 <= limit { // ends, as the limit is far from the largest number
 		total += delay
 		delay *= 5
 	}
 	return min(max(total+total/10, 5*time.Minute), 20*time.Minute)
-}
-
-const (
-	// defaultResourceTimeout is the server's --resource-timeout if not given.
-	defaultResourceTimeout = 10 * time.Minute
-	// maxResourceTimeout bounds what is believed: whoever may create a job
-	// writes its annotations.
-	maxResourceTimeout = 24 * time.Hour
-)
-
-// resourceTimeout is the server's --resource-timeout as the object tells it, a
-// day at most.
-func resourceTimeout(o metav1.Object) time.Duration {
-	d, err := time.ParseDuration(o.GetAnnotations()[velerov1.ResourceTimeoutAnnotation])
-	if err != nil || d <= 0 {
-		return defaultResourceTimeout
-	}
-	return min(d, maxResourceTimeout)
 }
 
 func count(n int, one, many string) string {

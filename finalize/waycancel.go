@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // leftBehind is how long a volume may go on after its job has failed.
@@ -63,7 +64,7 @@ func cancelVolumes(e *Evidence, w *Way) bool {
 // otherwise may still be wanted (Velero issue 9365).
 func (e *Evidence) unwanted() bool {
 	j := e.Job
-	if j.Phase != job.PhaseFailed || e.At.Sub(latest(j.Completed, j.Created)) < leftBehind || e.Object == nil {
+	if j.Phase != velero.PhaseFailed || e.At.Sub(latest(j.Completed, j.Created)) < leftBehind || e.Object == nil {
 		return false
 	}
 	o := e.owner()
@@ -99,13 +100,13 @@ func silence(e *Evidence, volumes []job.Volume) time.Duration {
 	return max(0, e.At.Sub(newest))
 }
 
-func isPodVolume(kind job.VolumeKind) bool {
-	return kind == job.PodVolumeBackup || kind == job.PodVolumeRestore
+func isPodVolume(kind velero.VolumeKind) bool {
+	return kind == velero.PodVolumeBackup || kind == velero.PodVolumeRestore
 }
 
 // podVolumeRisk is why pod volumes of a kind are not cancelled, empty if they
 // may be. Only backups wait for a cancelled one (issue 9464).
-func podVolumeRisk(e *Evidence, kind job.VolumeKind) string {
+func podVolumeRisk(e *Evidence, kind velero.VolumeKind) string {
 	if !isPodVolume(kind) {
 		return ""
 	}
@@ -115,7 +116,7 @@ func podVolumeRisk(e *Evidence, kind job.VolumeKind) string {
 		return "pod volumes are only cancelled where the server's version is known: some cannot cancel them, some wait for hours for a cancelled one (Velero issue 9464)"
 	case !v.CancelsPodVolumes():
 		return "Velero " + v.String() + " cannot cancel pod volumes"
-	case kind == job.PodVolumeBackup && !e.Job.Terminal() && v.HangsOnCancelledVolume():
+	case kind == velero.PodVolumeBackup && !e.Job.Terminal() && v.HangsOnCancelledVolume():
 		return "Velero " + v.String() + " waits for hours for a cancelled pod volume backup (Velero issue 9464)"
 	}
 	return ""
@@ -124,9 +125,9 @@ func podVolumeRisk(e *Evidence, kind job.VolumeKind) string {
 // podVolumeAdvice: from 1.16 to 1.18.2 the fs-backup time-out stores an empty
 // list of pod volume backups, so that those that did end are lost too
 // (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed; pull request 9999).
-func podVolumeAdvice(e *Evidence, kind job.VolumeKind) string {
+func podVolumeAdvice(e *Evidence, kind velero.VolumeKind) string {
 	v, known := e.version()
-	if kind == job.PodVolumeBackup && known && !v.Before(job.Version{1, 16, 0}) && v.Before(job.Version{1, 18, 3}) {
+	if kind == velero.PodVolumeBackup && known && !v.Before(velero.Version{1, 16, 0}) && v.Before(velero.Version{1, 18, 3}) {
 		return "Get the node-agent that should move them to run. Do not wait for Velero's time-out: Velero " + v.String() + " then loses the list of the volumes that did end."
 	}
 	return "Get the node-agent that should move them to run, or wait for Velero's time-out."
@@ -163,10 +164,10 @@ func describeCancel(e *Evidence, w *Way, volumes []job.Volume) {
 			break
 		}
 		if e.MayCancel[v.Kind] == No {
-			w.Refusal = fmt.Sprintf("you may not patch %s in namespace %s", plural(v.Kind), w.Namespace)
-			w.Advice = fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", plural(v.Kind), w.Namespace)
+			w.Refusal = fmt.Sprintf("you may not patch %s in namespace %s", v.Kind.Resource(), w.Namespace)
+			w.Advice = fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", v.Kind.Resource(), w.Namespace)
 		} else if e.MayCancel[v.Kind] == Unknown {
-			w.Refusal = "whether you may patch " + plural(v.Kind) + " could not be found out"
+			w.Refusal = "whether you may patch " + v.Kind.Resource() + " could not be found out"
 			w.Advice = "Try again; without an answer nothing is written."
 		}
 	}
@@ -203,11 +204,11 @@ func cancelCommand(w *Way, o *unstructured.Unstructured) string {
 func volumesTitle(volumes []job.Volume) string {
 	var parts []string
 	for _, k := range []struct {
-		kind      job.VolumeKind
+		kind      velero.VolumeKind
 		one, many string
 	}{
-		{job.DataUpload, "data upload", "data uploads"}, {job.DataDownload, "data download", "data downloads"},
-		{job.PodVolumeBackup, "pod volume backup", "pod volume backups"}, {job.PodVolumeRestore, "pod volume restore", "pod volume restores"},
+		{velero.DataUpload, "data upload", "data uploads"}, {velero.DataDownload, "data download", "data downloads"},
+		{velero.PodVolumeBackup, "pod volume backup", "pod volume backups"}, {velero.PodVolumeRestore, "pod volume restore", "pod volume restores"},
 	} {
 		n := 0
 		for _, v := range volumes {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // restartNodeAgent: the pod that moved a volume has succeeded, but the
@@ -37,7 +38,7 @@ func restartNodeAgent(e *Evidence, w *Way) bool {
 	w.Why = fmt.Sprintf("the pods of %s have succeeded, but the node-agent does not know: %s", volumesTitle(lost), someVolumes(lost))
 	w.Will = []string{"let the node-agent pick up the finished work"}
 	w.WillNot = []string{"cancel anything: other volumes in progress on the node are taken over by the new node-agent"}
-	if !v.MovesInPods(job.PodVolumeBackup) {
+	if !v.MovesInPods(velero.PodVolumeBackup) {
 		w.WillNot = []string{"spare pod volumes in progress on the node: Velero " + v.String() + " marks those Failed"}
 	}
 	w.Then = []string{"Velero goes on with the " + word(e.Job.Kind)}

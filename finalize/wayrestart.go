@@ -8,6 +8,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 const (
@@ -19,8 +20,6 @@ const (
 	finalizerHangs = time.Hour
 	// limitMargin is how long past their own limit operations are looked at.
 	limitMargin = 30 * time.Minute
-	// defaultOperationTimeout is the server's --item-operation-timeout.
-	defaultOperationTimeout = 4 * time.Hour
 )
 
 // restart is what gets a hung server going again, at the cost of all that it
@@ -37,15 +36,15 @@ func restart(e *Evidence, w *Way) bool {
 	}
 	found := false
 	switch j.Phase {
-	case job.PhaseInProgress:
+	case velero.PhaseInProgress:
 		found = o == ownerAlive && restartOver(e, w)
-	case job.PhaseFinalizing, job.PhaseFinalizingPartly:
+	case velero.PhaseFinalizing, velero.PhaseFinalizingPartly:
 		found = restartFinalizer(e, w)
-	case job.PhaseWaiting, job.PhaseWaitingPartly:
+	case velero.PhaseWaiting, velero.PhaseWaitingPartly:
 		found = restartOperations(e, w)
-	case job.PhaseReadyToStart:
+	case velero.PhaseReadyToStart:
 		found = o == ownerAlive && restartQueue(e, w)
-	case "", job.PhaseNew, job.PhaseQueued:
+	case "", velero.PhaseNew, velero.PhaseQueued:
 		found = restartWorker(e, w)
 	}
 	if found {
@@ -62,11 +61,11 @@ func (e *Evidence) schemaTooOld() bool {
 	}
 	needed := onward
 	if e.Job.Kind == job.Backup {
-		if v, known := e.version(); !known || !v.Before(job.Version{1, 18, 0}) {
-			needed = slices.Concat([]string{job.PhaseQueued, job.PhaseReadyToStart}, onward)
+		if v, known := e.version(); !known || !v.Before(velero.Version{1, 18, 0}) {
+			needed = slices.Concat([]string{velero.PhaseQueued, velero.PhaseReadyToStart}, onward)
 		}
-	} else if v, known := e.version(); known && v.Before(job.Version{1, 14, 0}) {
-		needed = []string{job.PhaseCompleted, job.PhasePartiallyFailed, job.PhaseFailed}
+	} else if v, known := e.version(); known && v.Before(velero.Version{1, 14, 0}) {
+		needed = []string{velero.PhaseCompleted, velero.PhasePartiallyFailed, velero.PhaseFailed}
 	}
 	return slices.ContainsFunc(needed, func(phase string) bool { return !slices.Contains(e.Phases, phase) })
 }
@@ -76,7 +75,7 @@ func (e *Evidence) schemaTooOld() bool {
 // them; where it could be finalized as soon as its location is back, a restart
 // would make a complete job a failed one.
 func restartOver(e *Evidence, w *Way) bool {
-	if e.quiet() < patchWindow(e.Job.Object) || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
+	if e.quiet() < patchWindow(e) || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
 		return false
 	}
 	if _, _, missing := nextPhase(e); missing.refusal == "" {
@@ -102,7 +101,7 @@ func restartOver(e *Evidence, w *Way) bool {
 // uploaded when all work is done.
 func (e *Evidence) resultsStored() bool {
 	return len(e.Artifacts) > 0 && e.Artifacts[0].Target == Targets(e.Job.Kind)[0] && e.Artifacts[0].State == job.Present &&
-		e.Artifacts[0].LastModified.After(e.began()) && e.At.Sub(e.Artifacts[0].LastModified) >= patchWindow(e.Job.Object)
+		e.Artifacts[0].LastModified.After(e.began()) && e.At.Sub(e.Artifacts[0].LastModified) >= patchWindow(e)
 }
 
 // restartFinalizer: the finalizer hangs on a hook that cannot run, or, of a
@@ -121,7 +120,7 @@ func restartFinalizer(e *Evidence, w *Way) bool {
 	}
 	l := e.Location
 	busy := slices.ContainsFunc(e.Others, func(o Other) bool {
-		return o.Kind == job.Backup && (o.Phase == job.PhaseFinalizing || o.Phase == job.PhaseFinalizingPartly)
+		return o.Kind == job.Backup && (o.Phase == velero.PhaseFinalizing || o.Phase == velero.PhaseFinalizingPartly)
 	})
 	if e.quiet() < finalizerHangs || busy || e.OthersWhy != "" || l == nil || l.Phase != string(velerov1.BackupStorageLocationPhaseAvailable) {
 		return false
@@ -135,27 +134,13 @@ func restartFinalizer(e *Evidence, w *Way) bool {
 // it only after the plugin has answered, and with one worker for all
 // (backup_operations_controller.go getBackupItemOperationProgress).
 func restartOperations(e *Evidence, w *Way) bool {
-	limit := operationTimeout(e.Job)
+	limit := velero.ItemOperationTimeout(e.Job.Object, e.Server.Flags)
 	if e.quiet() < limit+limitMargin || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
 		return false
 	}
 	w.Why = fmt.Sprintf("its operations are %s past their limit of %s, at which Velero would have given up: a plugin may hang", words(e.quiet()-limit), words(limit))
 	w.Then = append(w.Then, "Velero reads its operations again and goes on with it")
 	return true
-}
-
-func operationTimeout(j *job.Job) time.Duration {
-	var d time.Duration
-	switch o := j.Object.(type) {
-	case *velerov1.Backup:
-		d = o.Spec.ItemOperationTimeout.Duration
-	case *velerov1.Restore:
-		d = o.Spec.ItemOperationTimeout.Duration
-	}
-	if d <= 0 {
-		return defaultOperationTimeout
-	}
-	return d
 }
 
 // restartQueue: the server that let a backup out of its queue cannot start it,
@@ -183,7 +168,7 @@ func restartWorker(e *Evidence, w *Way) bool {
 // busy is another job that may keep this one waiting.
 func (e *Evidence) busy() string {
 	for _, o := range e.Others {
-		if o.Running || o.Phase == job.PhaseInProgress || o.Phase == job.PhaseReadyToStart {
+		if o.Running || o.Phase == velero.PhaseInProgress || o.Phase == velero.PhaseReadyToStart {
 			return o.ref()
 		}
 	}
@@ -195,11 +180,11 @@ func (o Other) ref() string { return word(o.Kind) + "/" + o.Name }
 func describeRestart(e *Evidence, w *Way) {
 	j := e.Job
 	w.Action, w.Title = Restart, "restart Velero's server"
-	if j.Phase == job.PhaseInProgress {
+	if j.Phase == velero.PhaseInProgress {
 		w.Fails = append(w.Fails, word(j.Kind)+"/"+j.Name)
 	}
 	for _, o := range e.Others {
-		if o.Phase == job.PhaseInProgress {
+		if o.Phase == velero.PhaseInProgress {
 			w.Fails = append(w.Fails, o.ref())
 		}
 	}
@@ -234,7 +219,7 @@ func describeRestart(e *Evidence, w *Way) {
 func (e *Evidence) forgotten() []string {
 	var names []string
 	for _, o := range e.Others {
-		if o.Phase == job.PhaseReadyToStart {
+		if o.Phase == velero.PhaseReadyToStart {
 			names = append(names, o.ref())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // How long nothing must have changed before another look of Velero's could help.
@@ -48,8 +49,8 @@ func Ways(e Evidence, r Request) []Way {
 // does nothing, so a restore is never woken.
 func wake(e *Evidence, w *Way) bool {
 	j := e.Job
-	finalizing := j.Phase == job.PhaseFinalizing || j.Phase == job.PhaseFinalizingPartly
-	starting := j.Phase == job.PhaseReadyToStart
+	finalizing := j.Phase == velero.PhaseFinalizing || j.Phase == velero.PhaseFinalizingPartly
+	starting := j.Phase == velero.PhaseReadyToStart
 	patience := wakeFinalizer
 	if j.Operations.Attempted > 0 || e.uploads() > 0 {
 		patience = wakeFinalizerOperations

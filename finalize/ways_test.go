@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // mover is a volume that last changed that long before now, with its resource.
-func mover(kind job.VolumeKind, name, phase string, silent time.Duration) change {
+func mover(kind velero.VolumeKind, name, phase string, silent time.Duration) change {
 	return func(e *Evidence) {
 		j := *e.Job
 		j.Volumes = append(slices.Clone(j.Volumes), job.Volume{Kind: kind, Name: name, UID: types.UID("uid-" + name), Phase: phase,
@@ -25,13 +27,13 @@ func mover(kind job.VolumeKind, name, phase string, silent time.Duration) change
 		if v := j.Volumes[len(j.Volumes)-1]; !v.Ended() {
 			e.Moving = append(e.Moving, v)
 		}
-		o := bare(volumeKind(kind), "velero", name)
+		o := bare(kind.GroupVersionKind(), "velero", name)
 		o.SetUID(types.UID("uid-" + name))
 		o.SetResourceVersion("9")
 		if e.volumes == nil {
-			e.volumes, e.MayCancel = map[job.VolumeRef]*unstructured.Unstructured{}, map[job.VolumeKind]Answer{}
+			e.volumes, e.MayCancel = map[velero.VolumeRef]*unstructured.Unstructured{}, map[velero.VolumeKind]Answer{}
 		}
-		e.volumes[job.VolumeRef{Kind: kind, Name: name}] = o
+		e.volumes[velero.VolumeRef{Kind: kind, Name: name}] = o
 		e.MayCancel[kind] = Yes
 	}
 }
@@ -72,7 +74,7 @@ func hook(h Hook) change {
 
 func nothingBackedUp(e *Evidence) { e.Counts = &job.StoredCounts{ItemsKnown: true} }
 func readOnly(e *Evidence) {
-	e.Location = &job.Location{Name: "s3", Phase: "Available", AccessMode: "ReadOnly"}
+	e.Location = &diagnosis.Location{Name: "s3", Phase: "Available", AccessMode: "ReadOnly"}
 }
 
 func olderFiles(e *Evidence) {
@@ -88,9 +90,9 @@ func itemsKnown(e *Evidence) {
 }
 
 // pod is the pod that moves an upload.
-func pod(name string, phase job.MoverPhase) change {
+func pod(name string, phase velero.MoverPhase) change {
 	return func(e *Evidence) {
-		e.Movers = map[job.VolumeRef]job.MoverPhase{{Kind: job.DataUpload, Name: name}: phase}
+		e.Movers = map[velero.VolumeRef]velero.MoverPhase{{Kind: velero.DataUpload, Name: name}: phase}
 	}
 }
 
@@ -109,7 +111,7 @@ func node(name string) change {
 func prepares(limit time.Duration) change { return func(e *Evidence) { e.PrepareTimeout = limit } }
 
 // elsewhere is a volume of another job.
-func elsewhere(kind job.VolumeKind, phase string) change {
+func elsewhere(kind velero.VolumeKind, phase string) change {
 	return func(e *Evidence) {
 		e.Moving = append(e.Moving, job.Volume{Kind: kind, Name: "of-another-job", Phase: phase, Node: "n1", Changed: now})
 	}
@@ -138,7 +140,7 @@ func TestWays(t *testing.T) {
 	const b, r = job.Backup, job.Restore
 	const hour = time.Hour
 	const waits = "WaitingForPluginOperations"
-	du := func(silent time.Duration) change { return mover(job.DataUpload, "du", "InProgress", silent) }
+	du := func(silent time.Duration) change { return mover(velero.DataUpload, "du", "InProgress", silent) }
 	v1183 := veleroVersion("v1.18.3")
 	for _, c := range []struct {
 		name    string
@@ -159,7 +161,7 @@ func TestWays(t *testing.T) {
 		{"no restore is ever ready to start", r, "ReadyToStart", []change{restarted}, "", ""},
 
 		{"backup finalizing for long", b, "Finalizing", []change{alive}, "wake", "Finalizing for 50m"},
-		{"backup finalizing with operations", b, "Finalizing", []change{alive, lookedAt(30 * time.Minute), volume(job.DataUpload, "Completed")}, "", ""},
+		{"backup finalizing with operations", b, "Finalizing", []change{alive, lookedAt(30 * time.Minute), volume(velero.DataUpload, "Completed")}, "", ""},
 		{"backup finalizing for very long", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour)}, "wake !restart", "without end"},
 		{"the same behind another one", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), others(Other{Kind: b, Name: "x2", Phase: "Finalizing"})}, "wake", ""},
 		{"the same, the server is blind", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), malformedSpec}, "", ""},
@@ -178,7 +180,7 @@ func TestWays(t *testing.T) {
 		{"complete: finalize it", r, "InProgress", []change{alive, stored}, "", ""},
 		{"stored, but nothing was backed up", b, "InProgress", []change{alive, stored, nothingBackedUp}, "!restart", "its results are stored"},
 		{"stored, but no operations", b, "InProgress", []change{alive, stored, file("ItemOperations", job.Presence{State: job.Absent})}, "!restart", ""},
-		{"the same, and uploads still move", b, "InProgress", []change{alive, stored, file("ItemOperations", job.Presence{State: job.Absent}), mover(job.DataUpload, "du", "InProgress", 0)}, "", ""},
+		{"the same, and uploads still move", b, "InProgress", []change{alive, stored, file("ItemOperations", job.Presence{State: job.Absent}), mover(velero.DataUpload, "du", "InProgress", 0)}, "", ""},
 		{"the same, the location is read-only", b, "InProgress", []change{alive, stored, nothingBackedUp, readOnly}, "", ""},
 		{"the same, the location is not known", b, "InProgress", []change{alive, stored, nothingBackedUp, func(e *Evidence) { e.Location = nil }}, "", ""},
 		{"the same, the CRD is too old", b, "InProgress", []change{alive, stored, nothingBackedUp, func(e *Evidence) { e.Phases = []string{"InProgress", "Failed"} }}, "", ""},
@@ -203,31 +205,31 @@ func TestWays(t *testing.T) {
 		{"queued, others hidden", b, "Queued", []change{alive, func(e *Evidence) { e.OthersWhy = "forbidden" }}, "", ""},
 
 		{"an upload that nothing carries", b, waits, []change{alive, agents("n1"), v1183, du(hour)}, "cancel-volumes", "1 data upload: no change for 60m; no pod moves it any more"},
-		{"its mover runs", b, waits, []change{alive, agents("n1"), v1183, du(hour), pod("du", job.MoverRunning)}, "", ""},
-		{"its mover has failed", b, waits, []change{alive, agents("n1"), v1183, du(hour), pod("du", job.MoverFailed)}, "cancel-volumes", "has failed"},
-		{"its mover has succeeded", b, waits, []change{alive, agents("n1"), v1183, du(hour), pod("du", job.MoverSucceeded), node("n1")}, "!restart-node-agent", "the pods of 1 data upload have succeeded"},
-		{"the same, its node-agent is away", b, waits, []change{alive, agents("n2"), v1183, du(hour), pod("du", job.MoverSucceeded), node("n1")}, "", ""},
+		{"its mover runs", b, waits, []change{alive, agents("n1"), v1183, du(hour), pod("du", velero.MoverRunning)}, "", ""},
+		{"its mover has failed", b, waits, []change{alive, agents("n1"), v1183, du(hour), pod("du", velero.MoverFailed)}, "cancel-volumes", "has failed"},
+		{"its mover has succeeded", b, waits, []change{alive, agents("n1"), v1183, du(hour), pod("du", velero.MoverSucceeded), node("n1")}, "!restart-node-agent", "the pods of 1 data upload have succeeded"},
+		{"the same, its node-agent is away", b, waits, []change{alive, agents("n2"), v1183, du(hour), pod("du", velero.MoverSucceeded), node("n1")}, "", ""},
 		{"an old Velero, its node-agent runs since before", b, waits, []change{alive, agents("n1"), veleroVersion("v1.14.1"), du(hour), node("n1")}, "", ""},
 		{"an old Velero, its node-agent is away", b, waits, []change{alive, agents("n2"), veleroVersion("v1.14.1"), du(hour), node("n1")}, "cancel-volumes", "no node-agent runs on its node"},
 		{"an upload moves", b, waits, []change{alive, agents("n1"), v1183, du(40 * time.Minute)}, "", ""},
-		{"an upload that is not prepared", b, waits, []change{alive, agents("n1"), v1183, mover(job.DataUpload, "du", "Accepted", 40*time.Minute)}, "cancel-volumes", "being prepared for 40m"},
-		{"the same, the node-agents allow an hour", b, waits, []change{alive, agents("n1"), v1183, mover(job.DataUpload, "du", "Accepted", 40*time.Minute), prepares(time.Hour)}, "", ""},
-		{"an upload that is being prepared", b, waits, []change{alive, agents("n1"), v1183, mover(job.DataUpload, "du", "Accepted", 30*time.Minute)}, "", ""},
-		{"prepared, another backup's upload has the slot", b, waits, []change{alive, agents("n1"), v1183, mover(job.DataUpload, "du", "Prepared", 2*hour), elsewhere(job.DataUpload, "InProgress")}, "", ""},
-		{"prepared, a restore's download has the slot", b, waits, []change{alive, agents("n1"), v1183, mover(job.DataUpload, "du", "Prepared", 2*hour), node("n1"), elsewhere(job.DataDownload, "InProgress")}, "", ""},
-		{"prepared, the slot is free", b, waits, []change{alive, agents("n1"), v1183, mover(job.DataUpload, "du", "Prepared", 2*hour), node("n1")}, "cancel-volumes", "its slot is free"},
-		{"new, others are being prepared", b, waits, []change{alive, agents("n1"), v1183, mover(job.DataUpload, "du", "New", 2*hour), elsewhere(job.PodVolumeBackup, "Prepared")}, "", ""},
-		{"no phase, others are being prepared", b, waits, []change{alive, agents("n1"), v1183, mover(job.DataUpload, "du", "", 2*hour), elsewhere(job.PodVolumeBackup, "Accepted")}, "", ""},
-		{"new, not all volumes are known", b, waits, []change{alive, agents("n1"), v1183, mover(job.DataUpload, "du", "New", 2*hour), func(e *Evidence) { e.MovingKnown = Unknown }}, "", ""},
-		{"a pod volume without node-agent on its node", b, "InProgress", []change{alive, agents("n1"), v1183, mover(job.PodVolumeBackup, "pvb", "New", 50*time.Minute), node("n3")}, "cancel-volumes", "no node-agent runs on its node n3"},
+		{"an upload that is not prepared", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Accepted", 40*time.Minute)}, "cancel-volumes", "being prepared for 40m"},
+		{"the same, the node-agents allow an hour", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Accepted", 40*time.Minute), prepares(time.Hour)}, "", ""},
+		{"an upload that is being prepared", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Accepted", 30*time.Minute)}, "", ""},
+		{"prepared, another backup's upload has the slot", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Prepared", 2*hour), elsewhere(velero.DataUpload, "InProgress")}, "", ""},
+		{"prepared, a restore's download has the slot", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Prepared", 2*hour), node("n1"), elsewhere(velero.DataDownload, "InProgress")}, "", ""},
+		{"prepared, the slot is free", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Prepared", 2*hour), node("n1")}, "cancel-volumes", "its slot is free"},
+		{"new, others are being prepared", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "New", 2*hour), elsewhere(velero.PodVolumeBackup, "Prepared")}, "", ""},
+		{"no phase, others are being prepared", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "", 2*hour), elsewhere(velero.PodVolumeBackup, "Accepted")}, "", ""},
+		{"new, not all volumes are known", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "New", 2*hour), func(e *Evidence) { e.MovingKnown = Unknown }}, "", ""},
+		{"a pod volume without node-agent on its node", b, "InProgress", []change{alive, agents("n1"), v1183, mover(velero.PodVolumeBackup, "pvb", "New", 50*time.Minute), node("n3")}, "cancel-volumes", "no node-agent runs on its node n3"},
 		{"asked already", b, waits, []change{alive, agents("n1"), v1183, du(hour), asked("du")}, "", ""},
-		{"ended already", b, waits, []change{alive, agents("n1"), v1183, mover(job.DataUpload, "du", "Failed", hour)}, "", ""},
+		{"ended already", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Failed", hour)}, "", ""},
 		{"nobody to hear it", b, waits, []change{alive, v1183, du(hour)}, "!cancel-volumes", "no node-agent"},
 		{"a third-party data mover is not judged", b, waits, []change{alive, v1183, du(2 * hour), thirdParty}, "", ""},
 		{"pods hidden, an upload is silent", b, waits, []change{hidden, v1183, du(hour)}, "", ""},
-		{"no right to cancel", b, waits, []change{alive, agents("n1"), v1183, du(hour), func(e *Evidence) { e.MayCancel[job.DataUpload] = No }},
+		{"no right to cancel", b, waits, []change{alive, agents("n1"), v1183, du(hour), func(e *Evidence) { e.MayCancel[velero.DataUpload] = No }},
 			"!cancel-volumes", "you may not patch datauploads"},
-		{"no server, a download goes nowhere", r, waits, []change{down, agents("n1"), mover(job.DataDownload, "dd", "New", hour)}, "cancel-volumes", ""},
+		{"no server, a download goes nowhere", r, waits, []change{down, agents("n1"), mover(velero.DataDownload, "dd", "New", hour)}, "cancel-volumes", ""},
 
 		{"failed, but an upload goes on", b, "Failed", []change{restarted, agents("n1"), du(0)}, "cancel-volumes", "the backup has ended, but 1 volume"},
 		{"failed by hand, and Velero goes on", b, "Failed", []change{alive, agents("n1"), du(0), byHand(now.Add(-20*time.Minute), now.Add(-time.Minute))}, "", ""},
@@ -235,13 +237,13 @@ func TestWays(t *testing.T) {
 		{"failed by hand, that server is gone", b, "Failed", []change{restarted, agents("n1"), du(0), byHand(now.Add(-20*time.Minute), now.Add(-55*time.Minute))}, "cancel-volumes", ""},
 		{"failed", b, "Failed", []change{alive}, "", ""},
 
-		{"pod volume backup, 1.18.3", b, "InProgress", []change{alive, agents("n1"), v1183, mover(job.PodVolumeBackup, "pvb", "InProgress", hour)}, "cancel-volumes", ""},
-		{"pod volume backup, 1.18.2", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.2"), mover(job.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes", "Do not wait for Velero's time-out"},
-		{"pod volume backup, 1.17.0", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.17.0"), mover(job.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes", "v1.17.0 waits for hours"},
-		{"pod volume restore, 1.17.0", r, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.17.0"), mover(job.PodVolumeRestore, "pvr", "InProgress", hour)}, "cancel-volumes", ""},
-		{"pod volume backup, 1.16.2", b, "InProgress", []change{alive, agents("n2"), veleroVersion("v1.16.2"), mover(job.PodVolumeBackup, "pvb", "InProgress", hour), node("n1")}, "!cancel-volumes", "cannot cancel"},
-		{"pod volume, version unknown", r, "InProgress", []change{alive, agents("n2"), veleroVersion("main"), mover(job.PodVolumeRestore, "pvr", "InProgress", hour), node("n1")}, "!cancel-volumes", "version is known"},
-		{"both kinds, 1.18.1", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.1"), du(hour), mover(job.PodVolumeBackup, "pvb", "InProgress", hour)}, "cancel-volumes", ""},
+		{"pod volume backup, 1.18.3", b, "InProgress", []change{alive, agents("n1"), v1183, mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "cancel-volumes", ""},
+		{"pod volume backup, 1.18.2", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.2"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes", "Do not wait for Velero's time-out"},
+		{"pod volume backup, 1.17.0", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.17.0"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes", "v1.17.0 waits for hours"},
+		{"pod volume restore, 1.17.0", r, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.17.0"), mover(velero.PodVolumeRestore, "pvr", "InProgress", hour)}, "cancel-volumes", ""},
+		{"pod volume backup, 1.16.2", b, "InProgress", []change{alive, agents("n2"), veleroVersion("v1.16.2"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour), node("n1")}, "!cancel-volumes", "cannot cancel"},
+		{"pod volume, version unknown", r, "InProgress", []change{alive, agents("n2"), veleroVersion("main"), mover(velero.PodVolumeRestore, "pvr", "InProgress", hour), node("n1")}, "!cancel-volumes", "version is known"},
+		{"both kinds, 1.18.1", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.1"), du(hour), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "cancel-volumes", ""},
 
 		{"completed", b, "Completed", []change{alive}, "", ""},
 		{"deleting", b, "Deleting", []change{alive}, "", ""},
@@ -298,8 +300,8 @@ func checkWay(t *testing.T, w *Way) {
 
 func TestCancelLeavesDangerousVolumesAlone(t *testing.T) {
 	e := evidence(t, job.Backup, "InProgress", alive, agents("n1"), veleroVersion("v1.18.1"),
-		mover(job.DataUpload, "du-1", "InProgress", time.Hour), mover(job.DataUpload, "du-2", "InProgress", time.Minute),
-		mover(job.PodVolumeBackup, "pvb", "InProgress", time.Hour))
+		mover(velero.DataUpload, "du-1", "InProgress", time.Hour), mover(velero.DataUpload, "du-2", "InProgress", time.Minute),
+		mover(velero.PodVolumeBackup, "pvb", "InProgress", time.Hour))
 	w := wayOf(CancelVolumes, Ways(e, Request{}))
 	if len(w.targets) != 1 || w.targets[0].GetName() != "du-1" || len(w.Commands) != 1 || !strings.Contains(w.Commands[0], "patch datauploads.velero.io du-1") {
 		t.Fatalf("targets %v, commands %v", w.targets, w.Commands)
@@ -339,7 +341,7 @@ func TestWaysWantAReasonOfOneLine(t *testing.T) {
 func TestWaysNeverTouchWhatMoves(t *testing.T) {
 	phases := append([]string{"", "New", "Queued", "ReadyToStart", "InProgress", "Deleting", "FailedValidation", "Odd"}, onward...)
 	servers := []change{alive, restarted, down, hidden}
-	kinds := []job.VolumeKind{job.DataUpload, job.DataDownload, job.PodVolumeBackup, job.PodVolumeRestore}
+	kinds := []velero.VolumeKind{velero.DataUpload, velero.DataDownload, velero.PodVolumeBackup, velero.PodVolumeRestore}
 	taken := 0
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		for _, phase := range phases {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/finalize"
-	"github.com/veltui/veltui/job"
 )
 
 // choice is one thing that may be done about a job: a plan for its phase, or
@@ -146,7 +146,7 @@ func (c choice) evidence() finalize.Evidence {
 }
 
 // facts are what it stands on.
-func (c choice) facts() []job.Fact {
+func (c choice) facts() []diagnosis.Fact {
 	if c.way == nil {
 		return c.plan.Facts()
 	}

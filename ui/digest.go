@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )
@@ -16,8 +17,8 @@ type digest struct {
 	// at is the moment it was made for, in our own clock.
 	at time.Time
 	// surroundings are those of at; verdicts are of the active jobs.
-	surroundings job.Surroundings
-	verdicts     map[types.UID]job.Verdict
+	surroundings diagnosis.Environment
+	verdicts     map[types.UID]diagnosis.Verdict
 
 	running, queued, troubled int
 }
@@ -26,8 +27,8 @@ func digestOf(snap *watch.Snapshot, now time.Time) *digest {
 	d := &digest{
 		snap:         snap,
 		at:           now,
-		surroundings: snap.Surroundings(now),
-		verdicts:     make(map[types.UID]job.Verdict, len(snap.Active)),
+		surroundings: snap.Environment(now),
+		verdicts:     make(map[types.UID]diagnosis.Verdict, len(snap.Active)),
 	}
 	// Stale data makes every verdict unknown; the counts stay what they were.
 	asOf := d.surroundings
@@ -35,10 +36,10 @@ func digestOf(snap *watch.Snapshot, now time.Time) *digest {
 		asOf.Now, asOf.StaleSince = asOf.StaleSince, time.Time{}
 	}
 	for _, j := range snap.Active {
-		v := j.Verdict(d.surroundings)
+		v := diagnosis.Judge(j, d.surroundings)
 		d.verdicts[j.UID] = v
 		if !d.surroundings.StaleSince.IsZero() {
-			v = j.Verdict(asOf)
+			v = diagnosis.Judge(j, asOf)
 		}
 		switch {
 		case troubled(v.State):
@@ -53,15 +54,15 @@ func digestOf(snap *watch.Snapshot, now time.Time) *digest {
 }
 
 // verdict of any job of the snapshot.
-func (d *digest) verdict(j *job.Job) job.Verdict {
+func (d *digest) verdict(j *job.Job) diagnosis.Verdict {
 	if v, ok := d.verdicts[j.UID]; ok {
 		return v
 	}
-	return j.Verdict(d.surroundings)
+	return diagnosis.Judge(j, d.surroundings)
 }
 
 // troubled is true for the verdicts that want a person's attention.
-func troubled(s job.State) bool { return s == job.Stuck || s == job.Orphaned }
+func troubled(s diagnosis.State) bool { return s == diagnosis.Stuck || s == diagnosis.Orphaned }
 
 // find is the job with the uid, or nil.
 func (d *digest) find(uid types.UID) *job.Job {

@@ -7,7 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/diagnosis"
 )
 
 // choiceLines draw what is to be done and why, or why nothing is, then all
@@ -46,7 +46,7 @@ func (c canvas) choiceLines(choices []choice, chosen int, age time.Duration) []s
 }
 
 // evidenceLines draw all facts, doubts first.
-func (c canvas) evidenceLines(title string, facts []job.Fact, age time.Duration) []string {
+func (c canvas) evidenceLines(title string, facts []diagnosis.Fact, age time.Duration) []string {
 	var lines []string
 	holds, open := dividedFacts(facts)
 	if len(open) > 0 {
@@ -64,7 +64,7 @@ func (c canvas) evidenceLines(title string, facts []job.Fact, age time.Duration)
 
 // dividedFacts are what holds, and what could not be found out or speaks
 // against it.
-func dividedFacts(facts []job.Fact) (holds, open []job.Fact) {
+func dividedFacts(facts []diagnosis.Fact) (holds, open []diagnosis.Fact) {
 	for _, f := range facts {
 		if f.Holds {
 			holds = append(holds, f)
@@ -92,7 +92,7 @@ func (c canvas) choicesList(choices []choice, chosen int) []string {
 }
 
 // factLines are a fact with its source and age at the right.
-func (c canvas) factLines(f job.Fact) []string {
+func (c canvas) factLines(f diagnosis.Fact) []string {
 	sign, style := c.glyphs.done, c.theme.good
 	if !f.Holds {
 		sign, style = c.glyphs.open, c.theme.waiting

@@ -9,12 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 )
 
 // overviewPage tells how the job fares and why veltui thinks so, and the facts
 // about the job itself.
-func (c canvas) overviewPage(j *job.Job, v job.Verdict, s job.Surroundings) []string {
+func (c canvas) overviewPage(j *job.Job, v diagnosis.Verdict, s diagnosis.Environment) []string {
 	var lines []string
 	text := c.sized(c.width-2, 0)
 	for _, line := range text.wrap(v.Summary, 4) {
@@ -65,7 +66,7 @@ func (l labelled) lines(c canvas) []string {
 	return lines
 }
 
-func (c canvas) jobFacts(j *job.Job, s job.Surroundings) []labelled {
+func (c canvas) jobFacts(j *job.Job, s diagnosis.Environment) []labelled {
 	var facts []labelled
 	add := func(label, text string, style lipgloss.Style) {
 		if text != "" {
@@ -84,7 +85,7 @@ func (c canvas) jobFacts(j *job.Job, s job.Surroundings) []labelled {
 	if !j.Terminal() {
 		add("Last moved", since(c.now, j.QuietSince())+" ago", c.theme.text)
 	}
-	add("Bound", c.boundText(j), c.theme.text)
+	add("Bound", c.boundText(j, s), c.theme.text)
 	add("Items", c.itemsText(j), c.theme.text)
 	if j.Warnings > 0 {
 		add("Warnings", fmt.Sprint(j.Warnings), c.theme.waiting)
@@ -117,17 +118,15 @@ func (c canvas) moment(t time.Time) string {
 }
 
 // boundText says when Velero itself gives up on the present stage.
-func (c canvas) boundText(j *job.Job) string {
-	for _, record := range j.Stages {
-		if record.Stage != j.Stage || record.Bound.IsZero() {
-			continue
-		}
-		if record.Bound.Before(c.now) {
-			return fmt.Sprintf("was to end %s ago (%s)", since(c.now, record.Bound), record.BoundBy)
-		}
-		return fmt.Sprintf("Velero gives up in %s (%s)", Duration(record.Bound.Sub(c.now)), record.BoundBy)
+func (c canvas) boundText(j *job.Job, s diagnosis.Environment) string {
+	switch at, setting := diagnosis.Deadline(j, s); {
+	case at.IsZero():
+		return ""
+	case at.Before(c.now):
+		return fmt.Sprintf("was to end %s ago (%s)", since(c.now, at), setting)
+	default:
+		return fmt.Sprintf("Velero gives up in %s (%s)", Duration(at.Sub(c.now)), setting)
 	}
-	return ""
 }
 
 func (c canvas) itemsText(j *job.Job) string {

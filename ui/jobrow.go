@@ -7,6 +7,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 )
 
@@ -37,7 +38,7 @@ const (
 )
 
 // jobRow draws one job into the columns.
-func (c canvas) jobRow(j *job.Job, v job.Verdict, s job.Surroundings, widths []int, selected bool) string {
+func (c canvas) jobRow(j *job.Job, v diagnosis.Verdict, s diagnosis.Environment, widths []int, selected bool) string {
 	cells := make([]string, len(jobColumns))
 	name := c.theme.text
 	if selected {
@@ -53,7 +54,7 @@ func (c canvas) jobRow(j *job.Job, v job.Verdict, s job.Surroundings, widths []i
 	if j.Terminal() {
 		return c.spanned(cells, widths, colProgress, colETA, c.outcome(j))
 	}
-	if position, reason, waits := j.Queue(s); waits {
+	if position, reason, waits := diagnosis.Queue(j, s); waits {
 		if position > 0 {
 			cells[colStage] = c.cell(style, string(j.Stage)+" "+ordinal(position), widths[colStage], false)
 		}
@@ -87,7 +88,7 @@ func (c canvas) spanned(cells []string, widths []int, first, last int, text stri
 	return joinCells(append(merged, cells[last+1:]...), append(mergedWidths, widths[last+1:]...))
 }
 
-func (c canvas) mark(j *job.Job, v job.Verdict, selected bool, width int) string {
+func (c canvas) mark(j *job.Job, v diagnosis.Verdict, selected bool, width int) string {
 	cursor := " "
 	if selected {
 		cursor = c.glyphs.cursor
@@ -130,7 +131,7 @@ func origin(j *job.Job) string {
 }
 
 // stageCell is the stage and how long it lasts, or how long nothing moved.
-func (c canvas) stageCell(j *job.Job, v job.Verdict, width int) (lipgloss.Style, string) {
+func (c canvas) stageCell(j *job.Job, v diagnosis.Verdict, width int) (lipgloss.Style, string) {
 	if j.Terminal() {
 		_, style := c.ending(j)
 		return style, j.Phase
@@ -140,7 +141,7 @@ func (c canvas) stageCell(j *job.Job, v job.Verdict, width int) (lipgloss.Style,
 		stage = j.Phase
 	}
 	switch v.State {
-	case job.Quiet, job.Stuck, job.Orphaned:
+	case diagnosis.Quiet, diagnosis.Stuck, diagnosis.Orphaned:
 		style, quiet := c.theme.waiting, "quiet "+since(c.now, j.QuietSince())
 		if troubled(v.State) {
 			style = c.theme.bad
@@ -149,7 +150,7 @@ func (c canvas) stageCell(j *job.Job, v job.Verdict, width int) (lipgloss.Style,
 			return style, text
 		}
 		return style, quiet
-	case job.Waiting:
+	case diagnosis.Waiting:
 		return c.theme.waiting, strings.TrimSpace(stage + " " + since(c.now, stageBegan(j)))
 	}
 	return c.theme.running, strings.TrimSpace(stage + " " + since(c.now, stageBegan(j)))
@@ -185,7 +186,7 @@ func (c canvas) estimated(j *job.Job, unit job.Unit) string {
 	return ""
 }
 
-func (c canvas) etaCell(j *job.Job, v job.Verdict, s job.Surroundings, width int) string {
+func (c canvas) etaCell(j *job.Job, v diagnosis.Verdict, s diagnosis.Environment, width int) string {
 	if troubled(v.State) {
 		return c.cell(c.theme.bad, string(v.State), width, true)
 	}

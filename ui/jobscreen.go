@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 )
 
@@ -188,7 +189,7 @@ func (c canvas) stageLineBrief(j *job.Job, brief int) string {
 	return " " + strings.Join(parts, c.theme.dim.Render(" "+c.glyphs.stage+" "))
 }
 
-func (c canvas) progressLine(j *job.Job, v job.Verdict, s job.Surroundings) string {
+func (c canvas) progressLine(j *job.Job, v diagnosis.Verdict, s diagnosis.Environment) string {
 	var words []string
 	if j.FractionKnown || j.Terminal() {
 		words = append(words, c.theme.strong.Render(c.estimated(j, job.UnitItems)+Percent(j.Fraction)))
@@ -203,7 +204,7 @@ func (c canvas) progressLine(j *job.Job, v job.Verdict, s job.Surroundings) stri
 	if left, ok := j.ETA(s.Now); ok {
 		words = append(words, "ETA "+TimeLeft(left))
 	}
-	if troubled(v.State) || v.State == job.Quiet || v.State == job.Unknown {
+	if troubled(v.State) || v.State == diagnosis.Quiet || v.State == diagnosis.Unknown {
 		style := c.theme.waiting
 		if troubled(v.State) {
 			style = c.theme.bad
@@ -252,7 +253,7 @@ func (s *jobScreen) pagesLine(c canvas, j *job.Job) string {
 }
 
 // fill puts the page's text into the viewport if anything that it shows changed.
-func (s *jobScreen) fill(c canvas, j *job.Job, v job.Verdict, dg *digest) {
+func (s *jobScreen) fill(c canvas, j *job.Job, v diagnosis.Verdict, dg *digest) {
 	s.view.SetWidth(c.width)
 	s.view.SetHeight(c.height)
 	want := shownPage{page: s.page, job: j, answer: s.answer, width: c.width, seq: dg.snap.Seq}

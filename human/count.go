@@ -1,0 +1,84 @@
+package human
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Count writes a number with its noun: 1 item, 3 items, 2 entries, 0 classes.
+func Count[N int | int64](n N, noun string) string {
+	return Plural(n, noun, plural(noun))
+}
+
+// Plural is Count for what has a form of its own for many, such as a noun with
+// its verb: Plural(n, "volume is", "volumes are").
+func Plural[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// All writes the whole of some things: "the only item", "both items", "all 12
+// items". Of none it writes "no items".
+func All[N int | int64](n N, noun string) string {
+	switch n {
+	case 0:
+		return "no " + plural(noun)
+	case 1:
+		return "the only " + noun
+	case 2:
+		return "both " + plural(noun)
+	}
+	return fmt.Sprintf("all %d %s", n, plural(noun))
+}
+
+// PartOf writes how many of its things something has to do with: "its only
+// volume", "both its volumes", "all its 3 volumes", "1 of its 3 volumes".
+func PartOf[N int | int64](n, total N, noun string) string {
+	switch {
+	case n != total || n == 0:
+		return fmt.Sprintf("%d of its %s", n, Count(total, noun))
+	case n == 1:
+		return "its only " + noun
+	case n == 2:
+		return "both its " + plural(noun)
+	}
+	return fmt.Sprintf("all its %s", Count(n, noun))
+}
+
+// plural is the regular plural of an English noun.
+func plural(noun string) string {
+	switch {
+	case strings.HasSuffix(noun, "y") && !strings.ContainsAny(noun[max(len(noun)-2, 0):len(noun)-1], "aeiou"):
+		return noun[:len(noun)-1] + "ies"
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"), strings.HasSuffix(noun, "ch"), strings.HasSuffix(noun, "sh"):
+		return noun + "es"
+	}
+	return noun + "s"
+}
+
+// List names the first few of many: "a", "a and b", "a, b and c", "a, b and 7
+// more". It never says "and 1 more" where the name would fit in its place.
+func List(names []string, most int) string {
+	if len(names) > most+1 {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// Shorten cuts s to at most most runes, the last three of them dots where
+// something was cut off.
+func Shorten(s string, most int) string {
+	runes := []rune(s)
+	if len(runes) <= most {
+		return s
+	}
+	return string(runes[:max(most-3, 0)]) + "..."[:min(3, max(most, 0))]
+}

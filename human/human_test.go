@@ -1,0 +1,115 @@
+package human
+
+import (
+	"testing"
+	"time"
+)
+
+func TestDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Hour:                           "0s",
+		999 * time.Millisecond:               "0s",
+		16 * time.Second:                     "16s",
+		time.Minute:                          "1m",
+		3*time.Minute + 12*time.Second:       "3m12s",
+		3*time.Minute + 2*time.Second:        "3m02s",
+		10*time.Minute + 59*time.Second:      "10m",
+		59*time.Minute + 59*time.Second:      "59m",
+		time.Hour:                            "1h",
+		75 * time.Minute:                     "1h15m",
+		64 * time.Minute:                     "1h04m",
+		13 * time.Hour:                       "13h",
+		47*time.Hour + 59*time.Minute:        "47h59m",
+		75 * time.Hour:                       "3d",
+		time.Duration(1<<63 - 1):             "106751d",
+		time.Minute + 59500*time.Millisecond: "1m59s",
+	} {
+		if got := Duration(d); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+}
+
+// An ETA is no finer than it is known, and what has not ended takes some time.
+func TestTimeLeft(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Minute:                    "1s",
+		0:                               "1s",
+		29 * time.Second:                "29s",
+		33 * time.Second:                "35s",
+		3*time.Minute + 14*time.Second:  "3m10s",
+		41*time.Minute + 31*time.Second: "42m",
+		75*time.Minute + 3*time.Second:  "1h15m",
+	} {
+		if got := TimeLeft(d); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+}
+
+// Times are the reader's own. One of another day says so, however few hours
+// ago it was.
+func TestClock(t *testing.T) {
+	now := time.Date(2026, 11, 21, 0, 30, 0, 0, time.FixedZone("CET", 3600))
+	for _, c := range []struct {
+		at                 time.Time
+		clock, zone, short string
+	}{
+		{time.Time{}, "", "", ""},
+		{time.Date(2026, 11, 20, 23, 10, 0, 0, time.UTC), "00:10", "00:10 CET", "00:10"},
+		{time.Date(2026, 11, 20, 22, 55, 0, 0, time.UTC), "Nov 20 23:55", "Nov 20 23:55 CET", "Nov 20"},
+		{time.Date(2026, 11, 22, 23, 10, 0, 0, time.UTC), "Nov 23 00:10", "Nov 23 00:10 CET", "Nov 23"},
+		{time.Date(2025, 11, 21, 12, 0, 0, 0, time.UTC), "2025-11-21 13:00", "2025-11-21 13:00 CET", "2025-11"},
+	} {
+		if got := Clock(c.at, now); got != c.clock {
+			t.Errorf("%s: %q, want %q", c.at, got, c.clock)
+		}
+		if got := ClockZone(c.at, now); got != c.zone {
+			t.Errorf("%s: %q, want %q", c.at, got, c.zone)
+		}
+		if got := Day(c.at, now); got != c.short {
+			t.Errorf("%s: %q, want %q", c.at, got, c.short)
+		}
+	}
+	if got := Age(now.Add(-75*time.Minute), now); got != "1h15m" {
+		t.Errorf("age %q", got)
+	}
+	if got := Ago(now.Add(-75*time.Minute), now); got != "1h15m ago" {
+		t.Errorf("ago %q", got)
+	}
+	if got := Age(time.Time{}, now) + Ago(time.Time{}, now); got != "" {
+		t.Errorf("of an unknown moment: %q", got)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Bytes(0), "0B"}, {Bytes(999), "999B"}, {Bytes(1000), "1.0K"}, {Bytes(13314398617), "12.4G"}, {Bytes(512 << 30), "512G"}, {Bytes(1 << 62), "4.0E"},
+		{BytesOf(0, 0), ""}, {BytesOf(2048, 0), "2.0K"}, {BytesOf(512<<20, 4<<30), "0.5/4.0G"},
+		{PerSecond(34.4), "34/s"}, {PerSecond(0.25), "0.2/s"}, {BytesPerSecond(13 << 20), "13.0M/s"},
+		{Percent(0.999), "99%"}, {Percent(1), "100%"}, {Percent(-1), "0%"}, {Percent(0.29), "29%"},
+		{Ordinal(1), "1st"}, {Ordinal(2), "2nd"}, {Ordinal(3), "3rd"}, {Ordinal(4), "4th"}, {Ordinal(11), "11th"}, {Ordinal(112), "112th"}, {Ordinal(121), "121st"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
+
+func TestCounts(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Count(1, "item"), "1 item"}, {Count(0, "item"), "0 items"}, {Count(int64(3), "item"), "3 items"},
+		{Count(2, "entry"), "2 entries"}, {Count(2, "day"), "2 days"}, {Count(2, "class"), "2 classes"}, {Count(2, "storage class"), "2 storage classes"},
+		{Plural(1, "volume is", "volumes are"), "1 volume is"}, {Plural(2, "volume is", "volumes are"), "2 volumes are"},
+		{All(0, "item"), "no items"}, {All(1, "item"), "the only item"}, {All(2, "item"), "both items"}, {All(12, "item"), "all 12 items"},
+		{PartOf(1, 1, "volume"), "its only volume"}, {PartOf(2, 2, "volume"), "both its volumes"}, {PartOf(3, 3, "volume"), "all its 3 volumes"},
+		{PartOf(1, 3, "volume"), "1 of its 3 volumes"}, {PartOf(0, 1, "volume"), "0 of its 1 volume"},
+		{List(nil, 3), ""}, {List([]string{"a"}, 3), "a"}, {List([]string{"a", "b"}, 3), "a and b"}, {List([]string{"a", "b", "c"}, 3), "a, b and c"},
+		{List([]string{"a", "b", "c", "d"}, 3), "a, b, c and d"}, {List([]string{"a", "b", "c", "d", "e"}, 3), "a, b, c and 2 more"},
+		{Shorten("crème", 5), "crème"}, {Shorten("crème brûlée", 8), "crème..."}, {Shorten("abcdef", 2), ".."},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package human
+
+import (
+	"fmt"
+	"time"
+)
+
+// Duration writes d in at most two units, cut off and not rounded, so that a
+// moment never looks further away than it is: 16s, 3m, 3m12s, 42m, 1h05m, 13h,
+// 3d. What is negative is 0s.
+func Duration(d time.Duration) string {
+	s := int64(max(d, 0) / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 600 && s%60 != 0:
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	case s < 3600:
+		return fmt.Sprintf("%dm", s/60)
+	case s < 48*3600 && s/60%60 != 0:
+		return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
+	case s < 48*3600:
+		return fmt.Sprintf("%dh", s/3600)
+	default:
+		return fmt.Sprintf("%dd", s/86400)
+	}
+}
+
+// TimeLeft writes an ETA, no finer than one is known: to the second in the last
+// half minute, then to a twelfth or so of itself. It is never none.
+func TimeLeft(left time.Duration) string {
+	step := time.Second
+	switch {
+	case left >= 10*time.Minute:
+		step = time.Minute
+	case left >= 2*time.Minute:
+		step = 10 * time.Second
+	case left >= 30*time.Second:
+		step = 5 * time.Second
+	}
+	return Duration(max(left.Round(step), time.Second))
+}
+
+// Age is how long ago t was, and empty if t is not known.
+func Age(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return Duration(now.Sub(t))
+}
+
+// Ago is Age in a sentence: "3m12s ago", and empty if t is not known.
+func Ago(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return Age(t, now) + " ago"
+}
+
+// farAway is from when on a moment needs its year.
+const farAway = 300 * 24 * time.Hour
+
+// Clock writes a moment in now's time zone, which is the reader's: the time on
+// now's own day, with the date on others and the year where it is far away. It
+// is empty if t is not known.
+func Clock(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(now.Location()).Format(day(t, now) + "15:04")
+}
+
+// ClockZone is Clock with the name of the time zone, for a sentence that may be
+// read elsewhere.
+func ClockZone(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(now.Location()).Format(day(t, now) + "15:04 MST")
+}
+
+// Day is Clock where there is only room for six cells: 15:04, Nov 21, 2025-11.
+func Day(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	t = t.In(now.Location())
+	switch day(t, now) {
+	case "":
+		return t.Format("15:04")
+	case sameYear:
+		return t.Format("Jan 02")
+	}
+	return t.Format("2006-01")
+}
+
+// The layouts of a date before a time of day.
+const (
+	sameYear  = "Jan 2 "
+	otherYear = "2006-01-02 "
+)
+
+func day(t, now time.Time) string {
+	t = t.In(now.Location())
+	switch {
+	case t.Year() == now.Year() && t.YearDay() == now.YearDay():
+		return ""
+	case t.Sub(now).Abs() < farAway:
+		return sameYear
+	}
+	return otherYear
+}
