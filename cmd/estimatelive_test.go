@@ -333,7 +333,8 @@ func TestEstimateWithFewRights(t *testing.T) {
 		t.Errorf("assuming %q", assumed)
 	}
 	stdout, _, _ = b.estimates(t, cache, "--kubeconfig", reader, "backup/b-rights", "-o", "json", "--existing-namespaces", "*")
-	if assumed := parseEstimate(t, stdout).Assumptions; len(assumed) > 0 {
+	// The pods, which tell the server's version, may not be listed either.
+	if assumed := parseEstimate(t, stdout).Assumptions; len(assumed) != 1 || !strings.Contains(assumed[0], "version of the Velero server is not known") {
 		t.Errorf("with the namespaces given it assumes %q", assumed)
 	}
 }
