@@ -17,7 +17,7 @@ const module = "github.com/veltui/veltui"
 var mayImport = map[string][]string{
 	"":                 {"cmd"},
 	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "sanitize", "retry", "human", "demo"},
-	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "assets", "human"},
+	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "assets", "human", "sanitize"},
 	"watch":            {"diagnosis", "job", "velero", "sanitize"},
 	"finalize":         {"diagnosis", "artifact", "retry", "job", "velero", "sanitize", "human"},
 	"artifact":         {"job", "velero", "sanitize"},

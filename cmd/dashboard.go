@@ -121,11 +121,13 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	if o.ReadOnly = c.isReadOnly(); !o.ReadOnly {
 		o.Finalizer = &jobFinalizer{cli: c, noStore: f.noArtifacts, caFile: f.caFile, log: log}
 	}
+	c.screen.undivert.Store(&restore)
 	said, err := ui.Run(ctx, o)
-	restore()
+	c.screen.release()
+	c.screen.restore()
 	cancel(nil)
 	for _, line := range said {
-		fmt.Fprintln(c.streams.ErrOut, sanitize.Cut(line, 16*len(line)+1)) // never shortened
+		fmt.Fprintln(c.streams.ErrOut, sanitize.Whole(line))
 	}
 	if err != nil && logPath != "" && err != ui.ErrInterrupted {
 		return fmt.Errorf("%w (log: %s)", err, logPath)
@@ -148,7 +150,7 @@ func (c *cli) uiOptions(source ui.Source, conn connection, term terminal, f dash
 		QuerySync:   term.remote && term.name != "linux",
 		Terminal:    ui.Terminal{Title: term.name != "linux", Progress: term.name != "linux"},
 		Input:       c.stdin,
-		Output:      c.stdout,
+		Output:      c.screen,
 	}
 	if o.FPS == 0 {
 		o.FPS = 30

@@ -212,7 +212,7 @@ func (c *cli) answer(index *collector.Index, e collector.Estimate, output string
 	}
 	e.Assumptions = slices.Concat(e.Assumptions, index.Problems())
 	if err := c.printEstimate(e, output); err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return printError{err}
 	}
 	if readErr != nil {
 		return fmt.Errorf("the estimate is partial: %w", readErr)

@@ -132,7 +132,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		err = p.document(e)
 	}
 	if err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return printError{err}
 	}
 	return exitFor(j, verdict)
 }

@@ -83,7 +83,7 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 		jobs[i] = eta.see(ctx, snap, j)
 	}
 	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return printError{err}
 	}
 	if len(jobs) == 0 && len(selected.names) == 0 {
 		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s.\n", selected.what(), snap.Namespace)
@@ -108,7 +108,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 		jobs[i] = eta.see(ctx, snap, j)
 	}
 	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return printError{err}
 	}
 	stale := false
 	for {
@@ -130,7 +130,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 			}
 			change.Job = eta.see(ctx, snap, change.Job)
 			if err := p.change(change, surroundings); err != nil {
-				return fmt.Errorf("printing: %w", err)
+				return printError{err}
 			}
 		}
 	}

@@ -28,7 +28,7 @@ type jobItem struct {
 	Phase string `json:"phase"`
 	Stage string `json:"stage"`
 	// Fraction is the present stage's, from 0 to 1; 1 only once all is done.
-	Fraction         *float64       `json:"fraction,omitempty"`
+	Fraction         *number        `json:"fraction,omitempty"`
 	Items            *itemsJSON     `json:"items,omitempty"`
 	Volumes          []volumeJSON   `json:"volumes"`
 	Operations       operationsJSON `json:"operations"`
@@ -39,11 +39,11 @@ type jobItem struct {
 	ValidationErrors []string       `json:"validationErrors,omitempty"`
 	BackupName       string         `json:"backupName,omitempty"`
 	ScheduleName     string         `json:"scheduleName,omitempty"`
-	CreatedAt        *time.Time     `json:"createdAt,omitempty"`
-	StartedAt        *time.Time     `json:"startedAt,omitempty"`
-	CompletedAt      *time.Time     `json:"completedAt,omitempty"`
-	ChangedAt        *time.Time     `json:"changedAt,omitempty"`
-	RatePerSecond    *float64       `json:"ratePerSecond,omitempty"`
+	CreatedAt        *moment        `json:"createdAt,omitempty"`
+	StartedAt        *moment        `json:"startedAt,omitempty"`
+	CompletedAt      *moment        `json:"completedAt,omitempty"`
+	ChangedAt        *moment        `json:"changedAt,omitempty"`
+	RatePerSecond    *number        `json:"ratePerSecond,omitempty"`
 	RateUnit         string         `json:"rateUnit,omitempty"`
 	ETASeconds       *int64         `json:"etaSeconds,omitempty"`
 	Verdict          *verdictJSON   `json:"verdict,omitempty"`
@@ -88,10 +88,10 @@ type verdictJSON struct {
 }
 
 type factJSON struct {
-	Text   string     `json:"text"`
-	Holds  bool       `json:"holds"`
-	Source string     `json:"source"`
-	At     *time.Time `json:"at,omitempty"`
+	Text   string  `json:"text"`
+	Holds  bool    `json:"holds"`
+	Source string  `json:"source"`
+	At     *moment `json:"at,omitempty"`
 }
 
 // itemOf is a job as scripts see it, judged in its surroundings.
@@ -107,7 +107,7 @@ func itemOf(j *job.Job, s diagnosis.Environment) jobItem {
 		CreatedAt: stamp(j.Created), StartedAt: stamp(j.Started), CompletedAt: stamp(j.Completed), ChangedAt: stamp(j.Changed),
 	}
 	if j.FractionKnown {
-		fraction := j.Fraction
+		fraction := number(j.Fraction)
 		item.Fraction = &fraction
 	}
 	if j.Items.Known {
@@ -124,7 +124,8 @@ func itemOf(j *job.Job, s diagnosis.Environment) jobItem {
 	}
 	if perSecond, ok := j.Rate(s.Now); ok {
 		_, _, unit, _ := j.Progress()
-		item.RatePerSecond, item.RateUnit = &perSecond, string(unit)
+		rate := number(perSecond)
+		item.RatePerSecond, item.RateUnit = &rate, string(unit)
 	}
 	if left, ok := j.ETA(s.Now); ok {
 		seconds := int64(left / time.Second)
@@ -139,12 +140,4 @@ func itemOf(j *job.Job, s diagnosis.Environment) jobItem {
 		}
 	}
 	return item
-}
-
-func stamp(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }
