@@ -136,8 +136,12 @@ func cancelGone(t *testing.T) {
 	must(t, theLab.Client.Delete(ctx, pod, client.GracePeriodSeconds(0)))
 	at := shifted(t, "gone", older(6*time.Hour, ofJob(t, waiter)))
 	explain(t, at, "backup/"+waiter).wantWords(t, "MoverGone", "cancel-volumes")
-	code, printed := runVeltuiAt(t, at, "finalize", "backup/"+waiter, "--cancel-volumes", "--yes", "--reason", "end-to-end test", "--observe", "3s")
-	t.Logf("ended with %d: %s", code, printed)
+	settled := make(chan int)
+	go func() { // it observes until the volume has ended
+		code, printed := runVeltuiAt(t, at, "finalize", "backup/"+waiter, "--cancel-volumes", "--yes", "--reason", "end-to-end test")
+		t.Logf("ended with %d: %s", code, printed)
+		settled <- code
+	}()
 	awaitUploads(t, waiter, "Canceling", "Prepared")
 	for _, u := range uploads(t, waiter) {
 		if u.Spec.Cancel != (u.Name == moving.Name) {
@@ -149,6 +153,9 @@ func cancelGone(t *testing.T) {
 		must(t, theLab.Client.Patch(ctx, &u, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"phase":"Canceled"}}`))))
 	}
 	wantEnd(t, ended(t, "Backup", waiter), "PartiallyFailed")
+	if code := <-settled; code != 0 {
+		t.Errorf("veltui finalize --cancel-volumes ended with %d", code)
+	}
 }
 
 // wantWaitsForSlot checks that a backup is said to live, and that nothing offers
