@@ -98,7 +98,7 @@ func TestCRDWithoutThePhase(t *testing.T) {
 
 func TestCRDWithStatusSubresource(t *testing.T) {
 	in := install(t)
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	in.restore("r")
 	before := in.plan(in.finalizer(), job.Restore, "r", Request{})
 	in.changeCRD("restores.velero.io", func(v map[string]any) {

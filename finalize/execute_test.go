@@ -119,7 +119,7 @@ func checkRecords(t *testing.T, in *installation, p *Plan, out *Outcome, before,
 func TestOrphanIsFailed(t *testing.T) {
 	in := install(t)
 	in.restore("orphan")
-	in.server(time.Now().Add(2 * time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer()
 	p := in.plan(f, job.Restore, "orphan", Request{Reason: "the node died"})
 	if p.To != "Failed" {
@@ -169,7 +169,7 @@ func TestJobWithoutStatusIsGivenUp(t *testing.T) {
 func TestReadOnlySendsNothing(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer(func(o *Options) { o.ReadOnly = true })
 	p := in.plan(f, job.Restore, "r", Request{})
 	for _, dryRun := range []bool{false, true} {
@@ -186,7 +186,7 @@ func TestReadOnlySendsNothing(t *testing.T) {
 func TestRights(t *testing.T) {
 	in := install(t)
 	before := in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	as := func(cfg *rest.Config) *Finalizer { return in.finalizer(func(o *Options) { o.Config = cfg }) }
 
 	f := as(in.user("viewer-"+in.namespace, viewer...))
@@ -229,7 +229,7 @@ func TestConcurrentChange(t *testing.T) {
 		for _, deleted := range []bool{false, true} {
 			in := install(t)
 			in.restore("r")
-			in.server(time.Now().Add(time.Minute))
+			in.server(time.Now().Add(10 * time.Minute))
 			f := in.finalizer()
 			p := in.plan(f, job.Restore, "r", Request{})
 			out, err := f.Execute(t.Context(), p, false, func(now Progress) {
@@ -268,7 +268,7 @@ func TestConcurrentProgress(t *testing.T) {
 	for step, want := range map[Step]State{StepLook: Changed, StepDryRun: Changed, StepPatch: Changed, StepObserve: Settled} {
 		in := install(t)
 		in.restore("r")
-		in.server(time.Now().Add(time.Minute))
+		in.server(time.Now().Add(10 * time.Minute))
 		f := in.finalizer()
 		out, err := f.Execute(t.Context(), in.plan(f, job.Restore, "r", Request{}), false, func(now Progress) {
 			if now.Step != step || now.Attempt != nil || now.Phase != "" {
@@ -291,7 +291,7 @@ func TestConcurrentProgress(t *testing.T) {
 func TestTwoOperators(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	ready := make(chan struct{}, 2)
 	start := make(chan struct{})
 	outs, errs := make([]Outcome, 2), make([]error, 2)
@@ -330,7 +330,7 @@ func TestTwoOperators(t *testing.T) {
 func TestAnswerLost(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer()
 	p := in.plan(f, job.Restore, "r", Request{})
 	in.requests.set(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
@@ -355,7 +355,7 @@ func TestPatchLostAndChanged(t *testing.T) {
 	for _, lost := range []error{io.ErrUnexpectedEOF, &lostConnection{}} {
 		in := install(t)
 		in.restore("r")
-		in.server(time.Now().Add(time.Minute))
+		in.server(time.Now().Add(10 * time.Minute))
 		f := in.finalizer()
 		p := in.plan(f, job.Restore, "r", Request{})
 		var once sync.Once
@@ -394,7 +394,7 @@ func TestCancelledInMidRetry(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			in := install(t)
 			in.restore("r")
-			in.server(time.Now().Add(time.Minute))
+			in.server(time.Now().Add(10 * time.Minute))
 			f := in.finalizer()
 			p := in.plan(f, job.Restore, "r", Request{})
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -445,7 +445,7 @@ func (*lostConnection) Unwrap() error { return errRefused }
 func TestDeadlineIsOver(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer()
 	p := in.plan(f, job.Restore, "r", Request{})
 	f.o.Deadline = time.Second
@@ -465,7 +465,7 @@ func TestDeadlineIsOver(t *testing.T) {
 func TestNothingIsSentWithoutAnAuditLog(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -483,7 +483,7 @@ func TestNothingIsSentWithoutAnAuditLog(t *testing.T) {
 func TestExpiredCredentialsAreRenewed(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	p := in.plan(in.finalizer(), job.Restore, "r", Request{})
 	expired := rest.AnonymousClientConfig(in.Config())
 	expired.BearerToken = "expired"

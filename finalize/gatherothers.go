@@ -2,55 +2,66 @@ package finalize
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
-// others lists the jobs beside this one that have not ended, and the queue.
+// others lists the jobs beside this one that have not ended, or run on although
+// somebody wrote a final phase on them, and the queue.
 func (g *gathering) others() error {
-	if g.e.Job.Terminal() {
-		return nil // nothing about an ended job depends on the others
-	}
-	backups, err := othersOf[velerov1.Backup](g, "listing backups", job.Backup)
-	if err != nil {
-		return err
-	}
-	slices.SortStableFunc(backups, func(a, b velerov1.Backup) int { return cmp.Compare(a.Status.QueuePosition, b.Status.QueuePosition) })
-	for i := range backups {
-		b := &backups[i]
-		g.other(job.Backup, b, string(b.Status.Phase))
-		if b.Status.Phase == velerov1.BackupPhaseQueued && b.UID != g.e.Job.UID && g.e.Job.Kind == job.Backup {
-			g.e.Queued = append(g.e.Queued, b.Name)
+	for _, kind := range []job.Kind{job.Backup, job.Restore} {
+		found, err := g.listRaw(jobKind(kind))
+		why, err := open("listing "+word(kind)+"s", err)
+		if err != nil {
+			return err
 		}
-	}
-	restores, err := othersOf[velerov1.Restore](g, "listing restores", job.Restore)
-	if err != nil {
-		return err
-	}
-	for i := range restores {
-		g.other(job.Restore, &restores[i], string(restores[i].Status.Phase))
+		if why != "" {
+			g.e.OthersWhy = why
+		}
+		slices.SortStableFunc(found, func(a, b unstructured.Unstructured) int { return cmp.Compare(queuePosition(&a), queuePosition(&b)) })
+		for i := range found {
+			g.other(kind, &found[i])
+		}
 	}
 	return nil
 }
 
-// othersOf lists all jobs of a kind; none, with the reason in the evidence, if
-// they may not be listed.
-func othersOf[T any](g *gathering, what string, kind job.Kind) ([]T, error) {
-	found, err := list[T](g, jobKind(kind))
-	why, err := open(what, err)
-	if why != "" {
-		g.e.OthersWhy = why
-	}
-	return found, err
+func queuePosition(o *unstructured.Unstructured) int64 {
+	n, _, _ := unstructured.NestedInt64(o.Object, "status", "queuePosition")
+	return n
 }
 
-func (g *gathering) other(kind job.Kind, o client.Object, phase string) {
-	if o.GetUID() != g.e.Job.UID && !velero.TerminalPhase(phase) {
-		g.e.Others = append(g.e.Others, Other{kind, o.GetName(), phase})
+func (g *gathering) other(kind job.Kind, o *unstructured.Unstructured) {
+	name, phase := sanitize.String(o.GetName()), sanitize.String(phaseOf(o))
+	if malformed, err := decodes(kind, o); err != nil {
+		g.e.Malformed = append(g.e.Malformed, fmt.Sprintf("%s/%s (%s)", word(kind), name, sanitize.String(err.Error())))
+	} else if len(malformed) > 0 {
+		g.e.Malformed = append(g.e.Malformed, fmt.Sprintf("%s/%s (%s)", word(kind), name, malformed[0]))
 	}
+	if o.GetUID() == g.e.Job.UID {
+		return
+	}
+	running := runsOn(o, g.e.At)
+	if running || !velero.TerminalPhase(phase) {
+		g.e.Others = append(g.e.Others, Other{Kind: kind, Name: name, Phase: phase, Running: running})
+	}
+	if phase == velero.PhaseQueued && kind == job.Backup && g.e.Job.Kind == job.Backup {
+		g.e.Queued = append(g.e.Queued, name)
+	}
+}
+
+// decodes names the fields of a job that a server's client cannot read.
+func decodes(kind job.Kind, o *unstructured.Unstructured) ([]decode.Malformed, error) {
+	if kind == job.Backup {
+		return decode.Unstructured(o, &velerov1.Backup{})
+	}
+	return decode.Unstructured(o, &velerov1.Restore{})
 }

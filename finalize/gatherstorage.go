@@ -57,11 +57,11 @@ func (f *Finalizer) artifacts(ctx context.Context, e, shown *Evidence) {
 			p = job.Presence{Why: sanitize.String(err.Error())}
 		}
 		e.Artifacts = append(e.Artifacts, Artifact{target, p})
-		if p.State != job.Present {
-			return // one that is not proven is enough
+		if p.State == job.PresenceUnknown || p.State == job.Absent && len(e.Artifacts) == 1 {
+			return // nobody answers, or nothing is stored yet
 		}
 	}
-	if f.o.Counter == nil {
+	if f.o.Counter == nil || proof(e).refusal != "" {
 		return
 	}
 	counts, err := f.o.Counter.Counts(ctx, e.Job.Kind, e.Job.Name)

@@ -13,40 +13,73 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// volumes lists the volumes that carry the job's uid.
+// volumes returns the volumes that carry the job's uid. Only where one of them
+// has not ended the others are listed too: they share the slots of the nodes.
 func (g *gathering) volumes(kind job.Kind) ([]job.Volume, error) {
 	kinds, label := []velero.VolumeKind{velero.PodVolumeBackup, velero.DataUpload}, velerov1.BackupUIDLabel
 	if kind == job.Restore {
 		kinds, label = []velero.VolumeKind{velero.PodVolumeRestore, velero.DataDownload}, velerov1.RestoreUIDLabel
 	}
-	g.e.Volumes, g.e.volumes = Yes, map[volumeKey]*unstructured.Unstructured{}
-	var found []job.Volume
+	g.e.Volumes, g.e.volumes = Yes, map[velero.VolumeRef]*unstructured.Unstructured{}
+	var own []job.Volume
+	moves := false
 	for _, k := range kinds {
-		resources, err := g.listRaw(k.GroupVersionKind(), client.MatchingLabels{label: string(g.e.Object.GetUID())})
-		if apierrors.IsNotFound(err) {
-			continue // a Velero without that kind has none of it
-		}
-		why, err := open("listing volumes", err)
+		why, err := g.listVolumes(k, func(v job.Volume, o *unstructured.Unstructured) {
+			g.e.volumes[v.Ref()] = o
+			own, moves = append(own, v), moves || !v.Ended()
+		}, client.MatchingLabels{label: string(g.e.Object.GetUID())})
 		if err != nil {
 			return nil, err
 		}
 		if why != "" {
 			g.e.Volumes, g.e.VolumesWhy = Unknown, why
-			continue
-		}
-		for i := range resources {
-			v, err := volumeOf(k, &resources[i])
-			if err != nil {
-				return nil, err
-			}
-			g.e.volumes[volumeKey{k, v.Name}] = &resources[i]
-			found = append(found, v)
 		}
 	}
-	slices.SortFunc(found, func(a, b job.Volume) int {
+	slices.SortFunc(own, func(a, b job.Volume) int {
 		return strings.Compare(string(a.Kind)+"/"+a.Name, string(b.Kind)+"/"+b.Name)
 	})
-	return found, nil
+	if moves {
+		return own, g.moving()
+	}
+	return own, nil
+}
+
+// moving lists the volumes of all jobs that have not ended.
+func (g *gathering) moving() error {
+	g.e.MovingKnown = Yes
+	for _, k := range []velero.VolumeKind{velero.PodVolumeBackup, velero.PodVolumeRestore, velero.DataUpload, velero.DataDownload} {
+		why, err := g.listVolumes(k, func(v job.Volume, _ *unstructured.Unstructured) {
+			if !v.Ended() {
+				g.e.Moving = append(g.e.Moving, v)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			g.e.MovingKnown = Unknown
+		}
+	}
+	return nil
+}
+
+// listVolumes lists volumes of one kind; why is the API server's refusal.
+func (g *gathering) listVolumes(kind velero.VolumeKind, each func(job.Volume, *unstructured.Unstructured), options ...client.ListOption) (why string, _ error) {
+	resources, err := g.listRaw(kind.GroupVersionKind(), options...)
+	if apierrors.IsNotFound(err) {
+		return "", nil // a Velero without that kind has none of it
+	}
+	if why, err = open("listing volumes", err); err != nil || why != "" {
+		return why, err
+	}
+	for i := range resources {
+		v, err := volumeOf(kind, &resources[i])
+		if err != nil {
+			return "", err
+		}
+		each(v, &resources[i])
+	}
+	return "", nil
 }
 
 // volumeOf reads a volume as far as its type can hold it.

@@ -19,7 +19,7 @@ func TestAnnotatedResourceTimeoutIsBounded(t *testing.T) {
 	for _, value := range []string{"2562047h47m16.854775807s", "2500000h", "9999h", "-1h", "1e3", "∞"} {
 		e := evidence(t, job.Backup, "InProgress", alive, stored, resourceTimeoutOf(value))
 		made := make(chan time.Duration, 1)
-		go func() { made <- patchWindow(e.Job.Object) }()
+		go func() { made <- patchWindow(&e) }()
 		select {
 		case got := <-made:
 			if got < 5*time.Minute || got > 20*time.Minute {
@@ -102,9 +102,10 @@ func TestCommandsCarryTheFlagsOfTheConnection(t *testing.T) {
 	r := Request{Context: "prod", Flags: []string{"--kubeconfig=/home/jane doe/prod", "--as=root"}}
 	const want = "kubectl --context prod '--kubeconfig=/home/jane doe/prod' --as=root -n velero "
 	commands := []string{Draft(evidence(t, job.Restore, "InProgress", restarted), r).Command}
-	for _, c := range [][]change{{alive, others(Other{job.Backup, "b", "InProgress"})}, {alive, agents("n1"), mover(velero.DataDownload, "dd", "InProgress", time.Hour)}} {
-		for _, phase := range []string{"InProgress", "Finalizing"} {
-			for _, w := range Ways(evidence(t, job.Restore, phase, c...), r) {
+	for _, c := range [][]change{{alive, stored, nothingBackedUp, others(Other{Kind: job.Restore, Name: "r", Phase: "InProgress"})},
+		{alive, veleroVersion("v1.18.3"), agents("n1"), mover(velero.DataUpload, "du", "InProgress", time.Hour)}} {
+		for _, phase := range []string{"InProgress", "Finalizing", "ReadyToStart"} {
+			for _, w := range Ways(evidence(t, job.Backup, phase, c...), r) {
 				commands = append(commands, w.Commands...)
 			}
 		}

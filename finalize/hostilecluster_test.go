@@ -31,7 +31,7 @@ func TestRefusalsOfAnAPIServerThatHasJustComeBack(t *testing.T) {
 	for _, outage := range []bool{true, false} {
 		in := install(t)
 		in.restore("r")
-		in.server(time.Now().Add(time.Minute))
+		in.server(time.Now().Add(10 * time.Minute))
 		f := in.finalizer(func(o *Options) { o.Config = in.user("operator", operator...) })
 		p := in.plan(f, job.Restore, "r", Request{})
 		tries := 0
@@ -62,7 +62,7 @@ func TestRefusalsOfAnAPIServerThatHasJustComeBack(t *testing.T) {
 func TestOperatorSurvivesTheAPIServersStart(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	refused := 0
 	f := in.finalizer(func(o *Options) {
 		o.Config = rest.CopyConfig(in.user("operator", operator...))
@@ -121,7 +121,7 @@ func TestDoubtIsNotToldAsNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			in := install(t)
 			in.restore("r")
-			in.server(time.Now().Add(time.Minute))
+			in.server(time.Now().Add(10 * time.Minute))
 			f := in.finalizer(func(o *Options) { o.Deadline = 3 * time.Second })
 			p := in.plan(f, job.Restore, "r", Request{})
 			var answer func(*http.Request) *http.Response
@@ -184,7 +184,7 @@ func (m *movable) Now() time.Time { return m.later.Now().Add(time.Duration(m.ahe
 func TestGatherOnASlowLine(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	const attempt = time.Second
 	f := in.finalizer(func(o *Options) { o.AttemptTimeout = attempt })
 	in.requests.set(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {

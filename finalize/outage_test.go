@@ -23,7 +23,7 @@ var errRefused error = syscall.ECONNREFUSED
 func TestAPIServerKilledInMidRetry(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer(func(o *Options) { o.Backoff = retry.CapBackoff(2 * time.Second) })
 	p := in.plan(f, job.Restore, "r", Request{})
 	back := make(chan time.Time, 1)
@@ -75,7 +75,7 @@ func TestAPIServerKilledInMidRetry(t *testing.T) {
 func TestAPIServerHangsInMidRetry(t *testing.T) {
 	in := install(t)
 	before := in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer(func(o *Options) { o.AttemptTimeout = time.Second })
 	p := in.plan(f, job.Restore, "r", Request{})
 	t.Cleanup(func() { _ = in.ResumeAPIServer() })

@@ -339,7 +339,7 @@ func TestReadOnlyTakesNoWay(t *testing.T) {
 func TestRestartIsNeverTaken(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	in.backup("b", velerov1.BackupPhaseInProgress)
+	in.backup("b", velerov1.BackupPhaseReadyToStart)
 	f := in.finalizer()
 	out, err := f.Take(t.Context(), in.way(f, "b", Restart), false, nil)
 	if err != nil || out.State != Refused || out.Message != "veltui restarts nothing itself" || len(in.requests.writes) != 0 {

@@ -20,10 +20,13 @@ const (
 	CancelVolumes WayAction = "cancel-volumes"
 	// Restart is a restart of Velero's server, which veltui never does itself.
 	Restart WayAction = "restart"
+	// RestartNodeAgent is a restart of one node's node-agent, which veltui never
+	// does itself.
+	RestartNodeAgent WayAction = "restart-node-agent"
 )
 
 // Way is a way out for a job that does not move other than writing its phase:
-// safer as a rule, because Velero itself then does what is left. [Ways] finds
+// safer than that, because Velero itself then does what is left. [Ways] finds
 // them and [Finalizer.Take] takes them.
 type Way struct {
 	Action WayAction

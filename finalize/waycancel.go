@@ -15,59 +15,74 @@ import (
 // leftBehind is how long a volume may go on after its job has failed.
 const leftBehind = 2 * time.Minute
 
-// cancelVolumes: data movement that has stood still for longer than anything
-// explains, or that goes on although its job has ended.
+// cancelVolumes: data movement that cannot go on any more, for a cause, or that
+// goes on although its job has failed.
 func cancelVolumes(e *Evidence, w *Way) bool {
 	var dead, forbidden []job.Volume
+	cause, unwanted := "", e.unwanted()
+	c := e.volumeContext()
 	for _, v := range e.moving() {
+		why := c.Stalled(&v)
+		if unwanted && e.At.Sub(v.Created) >= leftBehind && !c.LostTrack(&v) {
+			why = "its " + word(e.Job.Kind) + " has failed"
+		}
 		switch {
-		case v.CancelAsked || !idle(e, &v):
-		case isPodVolume(v.Kind) && podVolumeRisk(e) != "":
+		case v.CancelAsked || why == "" || e.volumes[v.Ref()] == nil:
+			continue
+		case podVolumeRisk(e, v.Kind) != "":
 			forbidden = append(forbidden, v)
-		case e.volumes[volumeKey{v.Kind, v.Name}] != nil:
+		default:
 			dead = append(dead, v)
+		}
+		if cause == "" {
+			cause = why
 		}
 	}
 	switch {
 	case len(dead) > 0:
 		describeCancel(e, w, dead)
 	case len(forbidden) > 0:
-		w.Refusal, w.Advice = podVolumeRisk(e), "Wait for Velero's time-out, or see to the node-agent that should move them."
+		w.Refusal, w.Advice = podVolumeRisk(e, forbidden[0].Kind), podVolumeAdvice(e, forbidden[0].Kind)
 	default:
 		return false
 	}
 	named := slices.Concat(dead, forbidden)
 	w.Action, w.Title = CancelVolumes, "cancel "+volumesTitle(named)
-	w.Why = fmt.Sprintf("%s: no change for %s", volumesTitle(named), words(silence(e, named)))
+	w.Why = fmt.Sprintf("%s: no change for %s; %s", volumesTitle(named), words(silence(e, named)), cause)
 	if e.Job.Terminal() {
 		w.Why = fmt.Sprintf("the %s has ended, but %s not", word(e.Job.Kind), count(len(named), "volume of it has", "volumes of it have"))
 	}
 	if len(dead) > 0 && len(forbidden) > 0 {
-		w.WillNot = append(w.WillNot, fmt.Sprintf("cancel %s: %s", volumesTitle(forbidden), podVolumeRisk(e)))
+		w.WillNot = append(w.WillNot, fmt.Sprintf("cancel %s: %s", volumesTitle(forbidden), podVolumeRisk(e, forbidden[0].Kind)))
 	}
 	return true
 }
 
-// idle reports whether a volume may be cancelled: nobody wants what it moves,
-// or it stands still. Of a job that ended otherwise its data may still be wanted
-// (Velero issue 9365).
-func idle(e *Evidence, v *job.Volume) bool {
-	if e.Job.Phase == velero.PhaseFailed {
-		return e.At.Sub(latest(e.Job.Completed, v.Created)) >= leftBehind
+// unwanted reports whether nobody wants what the job's volumes move: it has
+// failed, as Velero itself says. One that a person set to Failed may still be
+// worked on by a server that was there when it began; data of a job that ended
+// otherwise may still be wanted (Velero issue 9365).
+func (e *Evidence) unwanted() bool {
+	j := e.Job
+	if j.Phase != velero.PhaseFailed || e.At.Sub(latest(j.Completed, j.Created)) < leftBehind || e.Object == nil {
+		return false
 	}
-	return standsStill(v, e.At)
+	o := e.owner()
+	byHand := j.Object.GetAnnotations()[AnnotationTo] != "" || !e.failedByVelero()
+	switch {
+	case o == ownerUnknown, runsOn(e.Object, e.At):
+		return false
+	case byHand && o == ownerAlive:
+		return false
+	}
+	return true
 }
 
-// standsStill reports whether a volume that has not ended has been silent for
-// longer than preparing (35 minutes) or uploading it (45) can explain.
-func standsStill(v *job.Volume, now time.Time) bool {
-	switch {
-	case v.Ended():
-		return false
-	case v.Waiting():
-		return v.Quiet(now) >= 35*time.Minute
-	}
-	return v.Quiet(now) >= 45*time.Minute
+// failedByVelero reports whether a server wrote the phase, as far as the API
+// server noted that.
+func (e *Evidence) failedByVelero() bool {
+	by := phaseOwner(e.Object.GetManagedFields())
+	return by == "" || strings.HasSuffix(by, "-server")
 }
 
 func latest(a, b time.Time) time.Time {
@@ -89,24 +104,39 @@ func isPodVolume(kind velero.VolumeKind) bool {
 	return kind == velero.PodVolumeBackup || kind == velero.PodVolumeRestore
 }
 
-// podVolumeRisk is why pod volumes are not cancelled, empty if they may be.
-func podVolumeRisk(e *Evidence) string {
-	v, known := velero.ParseVersion(e.Server.Version)
+// podVolumeRisk is why pod volumes of a kind are not cancelled, empty if they
+// may be. Only backups wait for a cancelled one (issue 9464).
+func podVolumeRisk(e *Evidence, kind velero.VolumeKind) string {
+	if !isPodVolume(kind) {
+		return ""
+	}
+	v, known := e.version()
 	switch {
 	case !known:
-		return "pod volumes are only cancelled where the server's version is known: some wait for hours for a cancelled one (Velero issue 9464)"
+		return "pod volumes are only cancelled where the server's version is known: some cannot cancel them, some wait for hours for a cancelled one (Velero issue 9464)"
 	case !v.CancelsPodVolumes():
 		return "Velero " + v.String() + " cannot cancel pod volumes"
-	case v.HangsOnCancelledVolume():
-		return "Velero " + v.String() + " waits for hours for a cancelled pod volume (Velero issue 9464)"
+	case kind == velero.PodVolumeBackup && !e.Job.Terminal() && v.HangsOnCancelledVolume():
+		return "Velero " + v.String() + " waits for hours for a cancelled pod volume backup (Velero issue 9464)"
 	}
 	return ""
+}
+
+// podVolumeAdvice: from 1.16 to 1.18.2 the fs-backup time-out stores an empty
+// list of pod volume backups, so that those that did end are lost too
+// (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed; pull request 9999).
+func podVolumeAdvice(e *Evidence, kind velero.VolumeKind) string {
+	v, known := e.version()
+	if kind == velero.PodVolumeBackup && known && !v.Before(velero.Version{1, 16, 0}) && v.Before(velero.Version{1, 18, 3}) {
+		return "Get the node-agent that should move them to run. Do not wait for Velero's time-out: Velero " + v.String() + " then loses the list of the volumes that did end."
+	}
+	return "Get the node-agent that should move them to run, or wait for Velero's time-out."
 }
 
 func describeCancel(e *Evidence, w *Way, volumes []job.Volume) {
 	w.Volumes = volumes
 	for _, v := range volumes {
-		o := e.volumes[volumeKey{v.Kind, v.Name}]
+		o := e.volumes[v.Ref()]
 		w.targets = append(w.targets, o)
 		w.Commands = append(w.Commands, cancelCommand(w, o))
 	}
@@ -121,27 +151,45 @@ func describeCancel(e *Evidence, w *Way, volumes []job.Volume) {
 	default:
 		w.Then = append(w.Then, "Velero counts them as failed and goes on; the restore ends PartiallyFailed at best, and their claims stay without data")
 	}
-	w.Then = append(w.Then, "the node-agent marks them Canceled in seconds; if it does not answer, after 5 minutes (1 hour for those in progress)")
+	w.Then = append(w.Then, cancelTiming(e, volumes))
+	foreign := slices.ContainsFunc(volumes, func(v job.Volume) bool { return !v.BuiltIn() })
 	switch {
 	case !e.Server.Visible:
 		w.WillNot = append(w.WillNot, "help if no node-agent runs that hears it, which could not be found out: "+unseen(e))
-	case len(e.NodeAgents) == 0 && !slices.ContainsFunc(w.targets, foreignMover):
+	case len(e.NodeAgents) == 0 && !foreign:
 		w.Refusal, w.Advice = "no node-agent runs that would hear it", "Get the node-agent DaemonSet to run. Without it Velero gives up on them at the item operation time-out."
 	}
 	for _, v := range volumes {
+		if w.Refusal != "" {
+			break
+		}
 		if e.MayCancel[v.Kind] == No {
 			w.Refusal = fmt.Sprintf("you may not patch %s in namespace %s", v.Kind.Resource(), w.Namespace)
 			w.Advice = fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", v.Kind.Resource(), w.Namespace)
 		} else if e.MayCancel[v.Kind] == Unknown {
 			w.Refusal = "whether you may patch " + v.Kind.Resource() + " could not be found out"
+			w.Advice = "Try again; without an answer nothing is written."
 		}
 	}
 }
 
-// foreignMover tells a volume that another data mover than Velero's moves.
-func foreignMover(o *unstructured.Unstructured) bool {
-	mover, _, _ := unstructured.NestedString(o.Object, "spec", "datamover")
-	return mover != "" && mover != "velero"
+// cancelTiming says when cancelled volumes end. In New any node-agent ends them
+// at once. The one on a volume's node makes one in progress Canceling at once,
+// any may force that after 5 minutes; where none runs there, one in progress is
+// forced after an hour (cancelDelayOthers and cancelDelayInProgress in
+// data_upload_controller.go; the same for the other kinds).
+func cancelTiming(e *Evidence, volumes []job.Volume) string {
+	alone := slices.ContainsFunc(volumes, func(v job.Volume) bool {
+		_, agent := e.NodeAgents[v.Node]
+		return v.Phase == "InProgress" && !agent
+	})
+	switch {
+	case slices.ContainsFunc(volumes, func(v job.Volume) bool { return !v.BuiltIn() }):
+		return "their data mover ends them, if it hears it"
+	case alone:
+		return "those in progress on a node without a node-agent end after an hour, the others within 5 minutes"
+	}
+	return "they are Canceled within 5 minutes, most of them at once"
 }
 
 func cancelCommand(w *Way, o *unstructured.Unstructured) string {

@@ -14,8 +14,10 @@ import (
 const (
 	// wakeStart: a backup that left the queue starts within seconds.
 	wakeStart = 2 * time.Minute
-	// wakeFinalizer: finalizing takes seconds as a rule, but needs the store.
-	wakeFinalizer = 5 * time.Minute
+	// wakeFinalizer: without operations a backup is finalized within seconds;
+	// with them its contents are downloaded and stored again.
+	wakeFinalizer           = 5 * time.Minute
+	wakeFinalizerOperations = 30 * time.Minute
 )
 
 // Ways finds the ways out that the evidence speaks for, the gentlest first;
@@ -26,7 +28,7 @@ const (
 // (pkg/cmd/server/server.go).
 func Ways(e Evidence, r Request) []Way {
 	var found []Way
-	for _, find := range []func(*Evidence, *Way) bool{wake, cancelVolumes, restart} {
+	for _, find := range []func(*Evidence, *Way) bool{wake, restartNodeAgent, cancelVolumes, restart} {
 		w := Way{Kind: e.Job.Kind, Namespace: e.Job.Namespace, Name: e.Job.Name, UID: e.Job.UID, Phase: phaseOf(e.Object),
 			request: r, evidence: e}
 		if !find(&e, &w) {
@@ -41,16 +43,22 @@ func Ways(e Evidence, r Request) []Way {
 }
 
 // wake: the controllers look at a backup that is ready to start only when it is
-// changed, and not at their start; the finalizers look at every change, and
-// after errors in ever longer intervals.
+// changed, and not at their start (backup_controller.go SetupWithManager); the
+// backup finalizer looks at every change, and after errors in ever longer
+// intervals. A restore's finalizer waits, for claims and for hooks, where waking
+// does nothing, so a restore is never woken.
 func wake(e *Evidence, w *Way) bool {
 	j := e.Job
 	finalizing := j.Phase == velero.PhaseFinalizing || j.Phase == velero.PhaseFinalizingPartly
-	starting := j.Phase == velero.PhaseReadyToStart && j.Kind == job.Backup
+	starting := j.Phase == velero.PhaseReadyToStart
+	patience := wakeFinalizer
+	if j.Operations.Attempted > 0 || e.uploads() > 0 {
+		patience = wakeFinalizerOperations
+	}
 	switch {
-	case j.Deleting, !starting && !finalizing, e.Server.Visible && !e.owner().live():
+	case j.Deleting, j.Kind != job.Backup, !starting && !finalizing, e.Server.Visible && len(e.Server.Running) == 0, len(e.Malformed) > 0:
 		return false
-	case starting && e.quiet() < wakeStart, finalizing && e.quiet() < wakeFinalizer:
+	case starting && e.quiet() < wakeStart, finalizing && e.quiet() < patience:
 		return false
 	}
 	w.Action, w.Title = Wake, "wake it"
@@ -61,9 +69,6 @@ func wake(e *Evidence, w *Way) bool {
 		w.Then = append(w.Then, "Velero's server starts the backup within seconds, if it is able to")
 	} else {
 		w.Then = append(w.Then, "Velero's finalizer tries again at once, instead of after its growing delay of up to 17 minutes")
-		if j.Kind == job.Restore {
-			w.WillNot = append(w.WillNot, "help if the finalizer waits for a hook that never ends (Velero issues 9744, 9749): only a restart of the server does")
-		}
 	}
 	if o := e.owner(); o == ownerUnknown {
 		w.WillNot = append(w.WillNot, "help if no Velero server runs, which could not be found out: "+unseen(e))

@@ -161,11 +161,11 @@ func (c choice) certainty() string {
 	case c.way != nil:
 		return "It writes no phase: Velero itself does the rest."
 	case c.plan.Action == finalize.Nudge:
-		text = "As good as certain: all that Velero does for it is proven to be stored, and Velero itself ends it."
+		text = "Very high: all artifacts are stored; Velero will finish it."
 	case len(e.Server.Running) == 0:
-		text = "Certain that nobody works on it now. A server that comes back would look at it itself."
+		text = "No pod was recognised as a Velero server, and nothing that works on it wrote in the last five minutes. A server that nobody recognised may still come back to it."
 	case c.plan.From == "InProgress":
-		text = "Certain that nobody works on it: the server that did is gone."
+		text = "High: the server that worked on it is gone."
 	default:
 		text = "Velero has not begun with it, and will not then. This is your decision, not what the evidence asks for."
 	}

@@ -75,7 +75,7 @@ func settled(plan finalize.Plan) finalize.Outcome {
 		Copy: "/home/jane/.local/state/veltui/finalize/copies/restore-velero-crm-old-abc.yaml"}
 }
 
-var allPhases = []string{"New", "InProgress", "WaitingForPluginOperations", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"}
+var allPhases = []string{"New", "InProgress", "WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"}
 
 // evidenceOf is what Gather would bring about a job whose last patch was lost
 // on a server that still runs.
@@ -88,9 +88,9 @@ func evidenceOf(t *testing.T, j *job.Job, change ...func(*finalize.Evidence)) fi
 	e := finalize.Evidence{
 		At: noon, Job: j, Object: &unstructured.Unstructured{Object: raw},
 		Server:  finalize.Server{Visible: true, Running: []finalize.Container{{Pod: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour)}}, Version: "v1.18.3", Deployment: "velero"},
-		Volumes: finalize.Yes, MayPatch: finalize.Yes, Phases: allPhases, StatusSubresource: finalize.No, By: "jane",
+		Volumes: finalize.Yes, MovingKnown: finalize.Yes, Locations: finalize.Yes, HooksSeen: finalize.Yes, MayPatch: finalize.Yes, Phases: allPhases, StatusSubresource: finalize.No, By: "jane",
 		Location: &diagnosis.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
-		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1},
+		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
 	}
 	for _, target := range finalize.Targets(j.Kind) {
 		e.Artifacts = append(e.Artifacts, finalize.Artifact{Target: target, Presence: job.Presence{State: job.Present, LastModified: noon.Add(-42 * time.Minute)}})
