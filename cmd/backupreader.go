@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -43,11 +44,11 @@ func (r *backupReader) Estimate(ctx context.Context, j *job.Job, server string, 
 	if err != nil {
 		return estimate, err
 	}
-	question := collector.RestoreSpec{Restore: spec, Server: collector.Server{Version: server}}
+	question := collector.RestoreSpec{Restore: spec, Server: serverOf(server)}
 	if estimate, err = e.ask(ctx, index, question, j.Started); err != nil {
 		return estimate, err
 	}
-	estimate.Assumptions = append(estimate.Assumptions, index.Problems()...)
+	estimate.Assumptions = slices.Concat(estimate.Assumptions, index.Problems(), unreadable(j))
 	sanitize.Object(&estimate)
 	return estimate, nil
 }

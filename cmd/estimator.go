@@ -8,12 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -24,6 +24,7 @@ import (
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // estimator works out what restores restore, from the backups in object
@@ -102,8 +103,12 @@ func (e *estimator) backup(ctx context.Context, name string) (*velerov1.Backup, 
 		return nil, fmt.Errorf("reading backup %s: %w", name, err)
 	}
 	var b velerov1.Backup
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &b); err != nil {
+	malformed, err := decode.Unstructured(object, &b)
+	if err != nil {
 		return nil, fmt.Errorf("reading backup %s: %w", name, err)
+	}
+	if b.Status.Phase == "" && len(malformed) > 0 {
+		return nil, fmt.Errorf("backup %s: %s; %s", name, malformed[0], decode.ServerWarning)
 	}
 	switch b.Status.Phase {
 	case velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed, velerov1.BackupPhaseDeleting:
@@ -185,7 +190,7 @@ func (e *estimator) kinds(ctx context.Context) (d collector.Discovery, notes []s
 func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Namespaces, error) {
 	known := collector.Namespaces{Known: true}
 	o := metav1.ListOptions{Limit: 500}
-	for {
+	for pages := 0; ; {
 		page, err := e.cluster.CoreV1().Namespaces().List(ctx, o)
 		if err != nil {
 			return collector.Namespaces{}, err
@@ -198,14 +203,23 @@ func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Na
 		if o.Continue = page.Continue; o.Continue == "" {
 			return known, nil
 		}
-		if len(known.Names) > maxNamespaces || len(page.Items) == 0 {
-			return collector.Namespaces{}, fmt.Errorf("the list does not end after %d namespaces", len(known.Names))
+		if pages++; pages == maxPages {
+			return collector.Namespaces{}, fmt.Errorf("the list does not end after %d pages", pages)
 		}
 	}
 }
 
-// maxNamespaces is more than a cluster can hold.
-const maxNamespaces = 200_000
+// maxPages of namespaces are more than a cluster can hold.
+const maxPages = 1000
+
+// unreadable says what an estimate leaves out of a job's spec.
+func unreadable(j *job.Job) []string {
+	var notes []string
+	for _, m := range j.Malformed {
+		notes = append(notes, fmt.Sprintf("%s %s: %s. It counts as not set; %s.", strings.ToLower(string(j.Kind)), j.Name, m, decode.ServerWarning))
+	}
+	return notes
+}
 
 // restoreSpec is the spec of a restore in the cluster.
 func restoreSpec(j *job.Job) (velerov1.RestoreSpec, error) {

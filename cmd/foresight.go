@@ -100,7 +100,7 @@ func (f *foresight) follow(ctx context.Context, snap *watch.Snapshot, j *job.Job
 	if err != nil {
 		return nil, err
 	}
-	estimate, err := e.ask(ctx, index, collector.RestoreSpec{Restore: spec, Server: collector.Server{Version: snap.Server.Version}}, j.Started)
+	estimate, err := e.ask(ctx, index, collector.RestoreSpec{Restore: spec, Server: serverOf(snap.Server.Version)}, j.Started)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -44,7 +45,7 @@ func waitOf(j *job.Job, env *Environment) wait {
 	return waitForQueue(j, env)
 }
 
-// waitInQueue applies the rule of Velero's queue (velero-facts 1.3): a queued
+// waitInQueue applies the rule of Velero's queue (docs/velero.md#queue): a queued
 // backup starts if fewer than --concurrent-backups run, none of the running
 // or of those queued before it takes a namespace of its own, and none queued
 // before it could start instead.
@@ -66,7 +67,7 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) wait {
 	limit := env.Server.Flags.ConcurrentBackups
 	if busy := remembered(running, env.Server); limit > 0 && len(busy) >= limit {
 		w.behind, w.why = busy, ConcurrencyLimit
-		w.reason = fmt.Sprintf("waits for %s: %s", list(names(busy), 2), limitWords(limit))
+		w.reason = fmt.Sprintf("waits for %s: %s", human.List(names(busy), 2), limitWords(limit))
 		for _, r := range running {
 			if o := c.overlap(j, r); o.Any {
 				w.reason += "; " + overlapText(o)
@@ -120,7 +121,7 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) wait {
 }
 
 // remembered are those of the running backups that the server counts: it does
-// so in memory, and a restart makes it forget them (velero-facts 6.4), while
+// so in memory, and a restart makes it forget them (docs/velero.md#queue), while
 // their namespaces still keep others back.
 func remembered(running []*job.Job, server velero.Server) []*job.Job {
 	var out []*job.Job
@@ -158,7 +159,7 @@ func runs(jobs []*job.Job) string {
 	if len(jobs) == 1 {
 		return jobs[0].Name + " runs"
 	}
-	return list(names(jobs), 2) + " run"
+	return human.List(names(jobs), 2) + " run"
 }
 
 // maxComparisons is how many pairs of backups are compared for one verdict.
@@ -223,17 +224,24 @@ func names(jobs []*job.Job) []string {
 // older ones run one backup at a time without a queue.
 func waitForQueue(j *job.Job, env *Environment) wait {
 	running, _ := ahead(j, env)
-	if startsOneByOne(env.Server.Version) && len(running) > 0 {
+	version, known := velero.ParseVersion(env.Server.Version)
+	if !known && env.Server.Visible && len(running) > 0 {
+		return wait{
+			ok: true, behind: running, why: VersionUnknown,
+			reason: fmt.Sprintf("%s; up to v1.17 Velero runs one backup at a time, and its version is not known", runs(running)),
+		}
+	}
+	if known && !version.QueuesBackups() && len(running) > 0 {
 		return wait{
 			ok: true, behind: running, why: ConcurrencyLimit,
-			reason: fmt.Sprintf("waits for %s: this Velero runs one backup at a time", list(names(running), 2)),
+			reason: fmt.Sprintf("waits for %s: this Velero runs one backup at a time", human.List(names(running), 2)),
 		}
 	}
 	return wait{ok: true, free: true, why: NotPickedUp, reason: "not yet taken up by Velero"}
 }
 
 // waitForWorker is a new restore: one worker runs all restores, one after the
-// other (velero-facts 1.4). Of several in progress it has the one that began
+// other (docs/velero.md#restore-worker). Of several in progress it has the one that began
 // last; the others are left over, because it begins none before it is done
 // with the one before.
 func waitForWorker(j *job.Job, env *Environment) wait {
@@ -262,13 +270,6 @@ func waitForWorker(j *job.Job, env *Environment) wait {
 	return w
 }
 
-// startsOneByOne reports whether a server of that version has no queue and runs
-// one backup at a time; false if the version is not known.
-func startsOneByOne(tag string) bool {
-	v, known := velero.ParseVersion(tag)
-	return known && !v.QueuesBackups()
-}
-
 // overlapText says in words what two backups share.
 func overlapText(o velero.Overlap) string {
 	may := ""
@@ -279,9 +280,9 @@ func overlapText(o velero.Overlap) string {
 	case len(o.Names) == 0:
 		return "both " + may + "take all namespaces"
 	case !o.Certain:
-		return "both may take namespaces like " + list(o.Names, 2)
+		return "both may take namespaces like " + human.List(o.Names, 2)
 	case len(o.Names) == 1:
 		return "both take namespace " + o.Names[0]
 	}
-	return "both take namespaces " + list(o.Names, 3)
+	return "both take namespaces " + human.List(o.Names, 3)
 }
