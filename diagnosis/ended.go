@@ -6,6 +6,7 @@ import (
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // ended says how the job ended. It has no state, but it may have advice.
@@ -39,6 +40,9 @@ func (a *assessment) ended() Verdict {
 	}
 	if j.Deleting {
 		text += "; being deleted"
+	}
+	if len(j.Malformed) > 0 {
+		text += fmt.Sprintf("; %s. %s", j.Malformed[0], decode.ServerWarning)
 	}
 	return a.conclude("", Reason(j.Phase), advice, "%s", text)
 }

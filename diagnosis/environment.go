@@ -36,14 +36,14 @@ type Environment struct {
 	// DeleteBackupRequests.
 	Repositories []Repository
 	Deletions    []Deletion
-	// Malformed are the Backups and Restores with fields that Velero's types
-	// cannot hold, which blind every client of their kind.
-	Malformed []Malformed
 	// Evidence is what a closer look found, by the uid of the job.
 	Evidence map[types.UID]Evidence
 	// Namespaces are the cluster's namespaces, nil if they are not known; with
 	// them it is certain which backups overlap.
 	Namespaces []string
+	// Malformed are the resources of the job's namespace with fields that
+	// Velero's types cannot hold.
+	Malformed []Malformed
 }
 
 // Location is a BackupStorageLocation's state.
@@ -55,13 +55,4 @@ type Location struct {
 	AccessMode    string
 	LastValidated time.Time
 	LastSynced    time.Time
-}
-
-// Malformed is a Backup or Restore that Velero cannot read.
-type Malformed struct {
-	Kind      job.Kind
-	Namespace string
-	Name      string
-	// Fields say what is wrong, one a field.
-	Fields []string
 }

@@ -76,9 +76,8 @@ func (a *assessment) finalizingLimit() time.Duration {
 	if a.j.Kind == job.Backup {
 		return lostPatchQuiet
 	}
-	timeout := velero.ResourceTimeout(a.j.Object, a.env.Server.Flags)
-	rounds := (max(1, len(a.j.Volumes)) + 2) / 3
-	return max(time.Duration(rounds+1)*timeout+settleGrace, unseenQuiet)
+	flags := a.env.Server.Flags
+	return max(bindingLimit(a.j, flags)+velero.ResourceTimeout(a.j.Object, flags)+settleGrace, unseenQuiet)
 }
 
 // finalizesFirst is a job of the same kind that has been finalizing for longer.

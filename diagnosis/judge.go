@@ -30,6 +30,7 @@ func (a *assessment) judge() Verdict {
 		a.supports(sourceWatch, j.Object.GetDeletionTimestamp().Time, "deletion was asked for; held by %s",
 			strings.Join(j.Object.GetFinalizers(), ", "))
 	}
+	a.noteMalformed()
 	switch {
 	case j.Terminal():
 		return a.ended()
@@ -37,6 +38,8 @@ func (a *assessment) judge() Verdict {
 		return a.stale()
 	case j.Stage == job.StageDeleting:
 		return a.deleting()
+	case len(j.Malformed) > 0:
+		return a.malformed()
 	case job.StageOf(j.Phase) == job.StageUnknown:
 		return a.unknownPhase()
 	case !env.Server.Visible:
@@ -64,7 +67,7 @@ func (a *assessment) blinding(v Verdict) (Malformed, bool) {
 	default:
 		return Malformed{}, false
 	}
-	i := slices.IndexFunc(a.env.Malformed, func(m Malformed) bool { return m.Kind == a.j.Kind && len(m.Fields) > 0 })
+	i := slices.IndexFunc(a.env.Malformed, func(m Malformed) bool { return strings.HasPrefix(m.Ref, strings.ToLower(string(a.j.Kind))+"/") })
 	if v.State != Stuck || i < 0 {
 		return Malformed{}, false
 	}
@@ -72,12 +75,8 @@ func (a *assessment) blinding(v Verdict) (Malformed, bool) {
 }
 
 func (a *assessment) blindServer(m Malformed) Verdict {
-	which := strings.ToLower(string(m.Kind)) + " " + m.Namespace + "/" + m.Name
-	for _, field := range m.Fields {
-		a.supports(sourceWatch, a.env.Now, "%s: %s", which, human.Shorten(field, 400))
-	}
-	return a.conclude(Stuck, MalformedSpec, "Correct or delete "+which+" with kubectl. Do not restart the Velero server before: it may not come up again.",
-		"nothing for %s; Velero cannot read %s", a.quietWords(), human.Shorten(m.Name, 40))
+	return a.conclude(Stuck, MalformedSpec, "Correct or delete "+m.Ref+" with kubectl. Do not restart the Velero server before: it may not come up again.",
+		"nothing for %s; Velero cannot read %s", a.quietWords(), human.Shorten(m.Ref, 60))
 }
 
 // stale: what is shown may be out of date, so nothing can be said.

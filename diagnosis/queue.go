@@ -38,7 +38,7 @@ func waitOf(j *job.Job, env *Environment) wait {
 	case j.Kind == job.Restore:
 		return waitForWorker(j, env)
 	case j.Phase == velero.PhaseQueued:
-		return waitInQueue(j, env)
+		return waitInQueue(j, env, &comparing{known: env.Namespaces, left: maxComparisons})
 	case j.Phase == velero.PhaseReadyToStart:
 		return wait{ok: true, reason: "ready to start", why: Starting, free: true}
 	}
@@ -49,17 +49,16 @@ func waitOf(j *job.Job, env *Environment) wait {
 // backup starts if fewer than --concurrent-backups run, none of the running
 // or of those queued before it takes a namespace of its own, and none queued
 // before it could start instead.
-func waitInQueue(j *job.Job, env *Environment) wait {
+func waitInQueue(j *job.Job, env *Environment, c *comparing) wait {
 	running, earlier := ahead(j, env)
 	w := wait{ok: true, position: j.QueuePosition}
 	if w.position <= 0 {
 		w.position = len(earlier) + 1
 	}
-	mine := velero.NamespacesOf(j.Object)
 	for _, r := range running {
 		// Nothing ends what the server has forgotten, so this comes before all
 		// that passes by itself.
-		if o := mine.Overlap(velero.NamespacesOf(r.Object), env.Namespaces); o.Any && forgotten(r, env.Server) {
+		if o := c.overlap(j, r); o.Any && forgotten(r, env.Server) {
 			w.behind, w.why = []*job.Job{r}, QueueBlocked
 			w.reason = fmt.Sprintf("waits for %s, which Velero has forgotten: %s", r.Name, overlapText(o))
 			return w
@@ -70,7 +69,7 @@ func waitInQueue(j *job.Job, env *Environment) wait {
 		w.behind, w.why = busy, ConcurrencyLimit
 		w.reason = fmt.Sprintf("waits for %s: %s", human.List(names(busy), 2), limitWords(limit))
 		for _, r := range running {
-			if o := mine.Overlap(velero.NamespacesOf(r.Object), env.Namespaces); o.Any {
+			if o := c.overlap(j, r); o.Any {
 				w.reason += "; " + overlapText(o)
 				if len(running) > 1 {
 					w.reason += " (with " + r.Name + ")"
@@ -81,25 +80,35 @@ func waitInQueue(j *job.Job, env *Environment) wait {
 		return w
 	}
 	for _, r := range running {
-		if o := mine.Overlap(velero.NamespacesOf(r.Object), env.Namespaces); o.Any {
+		if o := c.overlap(j, r); o.Any {
 			w.behind, w.why = []*job.Job{r}, NamespaceOverlap
 			w.reason = fmt.Sprintf("waits for %s: %s", r.Name, overlapText(o))
 			return w
 		}
 	}
 	for _, e := range earlier {
-		if o := mine.Overlap(velero.NamespacesOf(e.Object), env.Namespaces); o.Any {
-			w.behind, w.why = waitInQueue(e, env).behind, QueuedBehind
+		if o := c.overlap(j, e); o.Any {
+			w.behind, w.why = waitInQueue(e, env, c).behind, QueuedBehind
 			w.reason = fmt.Sprintf("waits for %s, queued before it: %s", e.Name, overlapText(o))
 			return w
 		}
 	}
 	for i, e := range earlier {
-		if runnable(e, running, earlier[:i], env.Namespaces) {
+		free := c.runnable(e, running, earlier[:i])
+		if c.left == 0 {
+			w.why = QueuedBehind
+			w.reason = fmt.Sprintf("waits for its turn; %d backups run and %d are queued before it, too many to compare with", len(running), len(earlier))
+			return w
+		}
+		if free {
 			w.why = QueuedBehind
 			w.reason = fmt.Sprintf("waits for %s, queued before it and free to start", e.Name)
 			return w
 		}
+	}
+	if c.left == 0 {
+		w.why, w.reason = QueuedBehind, fmt.Sprintf("waits for its turn; %d backups run, too many to compare with", len(running))
+		return w
 	}
 	if limit <= 0 && len(running) > 0 {
 		w.behind, w.why = running, ConcurrencyLimit
@@ -153,11 +162,29 @@ func runs(jobs []*job.Job) string {
 	return human.List(names(jobs), 2) + " run"
 }
 
+// maxComparisons is how many pairs of backups are compared for one verdict.
+// Velero's own queue is a few dozen backups long where nothing is wrong.
+const maxComparisons = 300
+
+// comparing compares the namespaces of backups, a bounded number of times.
+type comparing struct {
+	known []string // the cluster's namespaces, nil if they are not known
+	left  int
+}
+
+// overlap is what two backups both take. When left is 0 it is nothing.
+func (c *comparing) overlap(a, b *job.Job) velero.Overlap {
+	if c.left == 0 {
+		return velero.Overlap{}
+	}
+	c.left--
+	return velero.NamespacesOf(a.Object).Overlap(velero.NamespacesOf(b.Object), c.known)
+}
+
 // runnable reports whether nothing ahead of a queued backup takes one of its
 // namespaces.
-func runnable(j *job.Job, running, earlier []*job.Job, known []string) bool {
-	mine := velero.NamespacesOf(j.Object)
-	conflicts := func(other *job.Job) bool { return mine.Overlap(velero.NamespacesOf(other.Object), known).Any }
+func (c *comparing) runnable(j *job.Job, running, earlier []*job.Job) bool {
+	conflicts := func(other *job.Job) bool { return c.overlap(j, other).Any }
 	return !slices.ContainsFunc(running, conflicts) && !slices.ContainsFunc(earlier, conflicts)
 }
 

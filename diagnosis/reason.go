@@ -112,13 +112,18 @@ const (
 	// ServerElsewhere: no pod was recognised as the server, but something writes
 	// as one.
 	ServerElsewhere Reason = "ServerElsewhere"
-	// MalformedSpec: a resource that Velero cannot read keeps it from seeing others
-	// of its kind.
-	MalformedSpec Reason = "MalformedSpec"
 	// ServerDown: no server runs.
 	ServerDown Reason = "ServerDown"
 	// ServerCrashLooping: the server ends again and again.
 	ServerCrashLooping Reason = "ServerCrashLooping"
+)
+
+// Velero cannot work with the job as it is written.
+const (
+	// MalformedSpec: a field has a value that the API server accepts and Velero
+	// cannot read. It may be another resource's, of the job's own kind, which keeps
+	// the server from seeing any of them.
+	MalformedSpec Reason = "MalformedSpec"
 )
 
 // The job cannot be judged further.

@@ -60,7 +60,7 @@ func TestLostPatchOfAFailedBackup(t *testing.T) {
 		setAccess(t, velerov1.BackupStorageLocationAccessModeReadOnly)
 		defer setAccess(t, velerov1.BackupStorageLocationAccessModeReadWrite)
 		wantRefused(t, at, "Backup", "lost-whole")
-		explain(t, at, "backup/lost-whole", "--artifacts").wantWords(t, "ReadOnly")
+		explain(t, at, "backup/lost-whole", "--artifacts").wantWords(t, "storage location "+lab.Location, "read-only")
 	})
 	code, printed := runVeltuiAt(t, at, "finalize", "backup/lost-whole", "--yes", "--reason", "end-to-end test", "--observe", "20s")
 	if code != 0 {
@@ -94,7 +94,7 @@ func wantNotCompleted(t *testing.T, kubeconfig, name string) {
 	if strings.HasPrefix(e.Finalize.To, "Finalizing") || strings.HasPrefix(e.Finalize.To, "Waiting") {
 		t.Errorf("it would be moved on to %s", e.Finalize.To)
 	}
-	for _, flags := range [][]string{nil, {"--phase", "Finalizing"}, {"--phase", "FinalizingPartiallyFailed"}} {
+	for _, flags := range [][]string{nil, {"--phase", "Finalizing"}} {
 		code, printed := runVeltuiAt(t, kubeconfig, append([]string{"finalize", "backup/" + name, "--yes", "--reason", "end-to-end test", "--observe", "10s"}, flags...)...)
 		phase := live(t, "Backup", name).State().Phase
 		t.Logf("veltui finalize %q ended with %d; it is %s: %s", flags, code, phase, refusal(printed))

@@ -126,7 +126,7 @@ func TestTheCommandIsCopiedWhole(t *testing.T) {
 	b.open()
 	b.keys("y")
 	b.until("it is copied", func() bool { return b.clip != "" })
-	want := b.dialog.choice().plan.Command
+	want := b.dialog.choice().plan.Commands[0]
 	if b.clip != want || !strings.HasPrefix(want, "kubectl --context prod-east -n velero patch restores.velero.io crm-old") {
 		t.Errorf("copied %q", b.clip)
 	}
@@ -203,7 +203,7 @@ func TestLeavingInMidRetry(t *testing.T) {
 // The program's end waits for the execution's last word.
 func TestPartingWordsWaitForTheExecution(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	plan := finalize.Draft(evidenceOf(t, stageful().Jobs[2]), finalize.Request{})
+	plan := draftOf(evidenceOf(t, stageful().Jobs[2]), finalize.Request{})
 	begun := make(chan struct{})
 	fake := &fakeFinalizer{t: t, execute: interrupted(begun)}
 	r := newRun(1, target{job.Restore, "velero", "crm-old", ""}, choice{plan: &plan}, false, cancel, noon)
@@ -257,7 +257,7 @@ func TestAChangeMakesANewPlanThatIsTypedAgain(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.execute = func(_ context.Context, shown finalize.Plan, _ bool, _ func(finalize.Progress)) (finalize.Outcome, error) {
 		if len(shown.Set) == 2 { // the first plan, with warnings
-			now := finalize.Draft(evidenceOf(t, b.fake.jobs["crm-old"], func(e *finalize.Evidence) { e.Counts = &job.StoredCounts{Errors: 1} }), finalize.Request{})
+			now := draftOf(evidenceOf(t, b.fake.jobs["crm-old"], func(e *finalize.Evidence) { e.Counts = &job.StoredCounts{Errors: 1} }), finalize.Request{})
 			return finalize.Outcome{State: finalize.Changed, Sent: finalize.NotSent, Plan: now, Message: "it was changed since the plan was shown; nothing was written"}, nil
 		}
 		return settled(shown), nil
@@ -285,6 +285,9 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	snap.Jobs, snap.Active = append(snap.Jobs, waits), []*job.Job{waits}
 	b := newBench(t, 80, 24)
 	b.fake.jobs["waits"] = waits
+	b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) { // the server has forgotten it
+		e.Server.Running[0].StartedAt, e.Artifacts = noon.Add(-20*time.Minute), nil
+	}}
 	show(b.Model, snap)
 	b.keys("f")
 	b.at(stagePlan)
@@ -312,7 +315,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 func TestARestartIsOnlyACommand(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) {
-		e.Artifacts, e.Counts = nil, nil
+		e.Artifacts[1].Presence = job.Presence{State: job.Absent} // its operations
 		e.Others = []finalize.Other{{Kind: job.Restore, Name: "shop-restore-2", Phase: "InProgress"}}
 	}}
 	b.open()
@@ -323,7 +326,7 @@ func TestARestartIsOnlyACommand(t *testing.T) {
 		t.Error("a restart can be confirmed")
 	}
 	b.keys("d")
-	b.shows("Veltui restarts nothing itself", "mark Failed 2 jobs in progress, and cancel their volumes: restore/crm-old, restore/shop-restore-2")
+	b.shows("Veltui restarts nothing itself", "mark Failed 2 jobs in progress, and cancel their data movement: restore/crm-old, restore/shop-restore-2")
 	b.keys("y")
 	b.until("it is copied", func() bool { return b.clip != "" })
 	if b.clip != "kubectl --context prod-east -n velero rollout restart deployment/velero" || b.fake.done() != "" {
@@ -334,7 +337,8 @@ func TestARestartIsOnlyACommand(t *testing.T) {
 func TestMarkedJobsAreFinalizedOneByOne(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) { // a server that began after both
-		e.Server.Running[0].StartedAt, e.At = noon.Add(-10*time.Second), noon.Add(3*time.Minute)
+		e.Server.Running[0].StartedAt, e.Server.Running[0].Created = noon.Add(-10*time.Second), noon.Add(-12*time.Second)
+		e.At = noon.Add(10 * time.Minute)
 	}}
 	b.keys("m", "down", "down", "m")
 	b.shows("2 marked")

@@ -145,25 +145,14 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 		VolumesKnown: s.volumesKnown(),
 		Movers:       s.movers,
 	}
+	for _, m := range s.Malformed {
+		a.Malformed = append(a.Malformed, diagnosis.Malformed{Ref: m.Ref(), Field: m.Fields[0]})
+	}
 	if s.Health.State == Live {
 		// A live watch says at every moment that the pods are still so.
 		a.Server.SeenAt = a.Now
 	} else {
 		a.StaleSince = s.Health.Since
-	}
-	for _, m := range s.Malformed {
-		bad := diagnosis.Malformed{Kind: job.Backup, Namespace: m.Namespace, Name: m.Name}
-		switch m.Resource {
-		case Backups:
-		case Restores:
-			bad.Kind = job.Restore
-		default:
-			continue
-		}
-		for _, f := range m.Fields {
-			bad.Fields = append(bad.Fields, f.String())
-		}
-		a.Malformed = append(a.Malformed, bad)
 	}
 	for _, r := range s.Repositories {
 		a.Repositories = append(a.Repositories, diagnosis.Repository{Name: r.Name, Namespace: r.Spec.VolumeNamespace,

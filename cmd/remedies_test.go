@@ -87,7 +87,7 @@ func TestFinalizeWakes(t *testing.T) {
 
 	stdout, err := through(kubeconfig, b.command(t, "explain", "backup/forgotten", "-o", "json")).Output()
 	var e explanation
-	if json.Unmarshal(stdout, &e) != nil || len(e.Ways) != 1 || e.Ways[0].Action != "wake" || !e.Ways[0].CanTake {
+	if json.Unmarshal(stdout, &e) != nil || len(e.Remedies) != 1 || e.Remedies[0].Action != "wake" || !e.Remedies[0].CanTake {
 		t.Fatalf("%v\n%s", err, stdout)
 	}
 	stdout, _ = through(kubeconfig, b.command(t, "explain", "backup/forgotten")).Output()
@@ -104,7 +104,7 @@ func TestFinalizeWakes(t *testing.T) {
 	}
 	stdout, err = through(kubeconfig, b.command(t, "finalize", "backup/forgotten", "--wake", "--dry-run=server", "-o", "json")).Output()
 	var d finalizeDocument
-	if err != nil || json.Unmarshal(stdout, &d) != nil || d.Taken != "wake" || d.Outcome.State != "checked" || len(d.Ways) != 1 {
+	if err != nil || json.Unmarshal(stdout, &d) != nil || d.Taken != "wake" || d.Outcome.State != "checked" || len(d.Remedies) != 1 {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	stdout, err = through(kubeconfig, b.command(t, "finalize", "backup/forgotten", "--wake", "--yes", "--observe", "1s")).Output()
@@ -158,7 +158,7 @@ func TestExplainEndedButMoving(t *testing.T) {
 	}
 	stdout, err = through(kubeconfig, b.command(t, "explain", "backup/ended", "-o", "json")).Output()
 	var e explanation
-	if json.Unmarshal(stdout, &e) != nil || e.Finalize != nil || len(e.Ways) != 1 || e.Ways[0].CanTake || strings.Join(e.Ways[0].Volumes, " ") != "dataupload/goes-on" {
+	if json.Unmarshal(stdout, &e) != nil || e.Finalize != nil || len(e.Remedies) != 1 || e.Remedies[0].CanTake || strings.Join(e.Remedies[0].Volumes, " ") != "dataupload/goes-on" {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 }

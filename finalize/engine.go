@@ -1,7 +1,6 @@
 package finalize
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -25,7 +24,7 @@ const (
 // ErrReadOnly is returned for every attempt to write in read-only mode.
 var ErrReadOnly = errors.New("read-only: nothing may be changed")
 
-// Options are what a Finalizer needs.
+// Options are what an Engine needs.
 type Options struct {
 	Config *rest.Config
 	// Reload reads the kubeconfig again when the credentials are refused.
@@ -61,16 +60,17 @@ type Options struct {
 	Clock retry.Clock
 }
 
-// Finalizer finalizes jobs of one Velero.
-type Finalizer struct {
+// Engine makes and applies plans for the jobs of one Velero. It is the only thing
+// that changes a cluster.
+type Engine struct {
 	o      Options
 	access *access
 	// writer is nil in read-only mode.
 	writer *writer
 }
 
-// New prepares a Finalizer; it does not talk to the cluster.
-func New(o Options) (*Finalizer, error) {
+// New prepares an Engine; it does not talk to the cluster.
+func New(o Options) (*Engine, error) {
 	if o.Clock == nil {
 		o.Clock = retry.SystemClock{}
 	}
@@ -90,7 +90,7 @@ func New(o Options) (*Finalizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Finalizer{o: o, access: a}
+	f := &Engine{o: o, access: a}
 	if !o.ReadOnly {
 		f.writer = &writer{access: a}
 	}
@@ -166,32 +166,12 @@ type Outcome struct {
 	Phase string
 	// Message says in one sentence what happened.
 	Message string
-	// Plan is the plan that was carried out; after Changed, the new one.
+	// Plan is the plan that was applied; after Changed, the new one, with an
+	// empty Action if the evidence no longer calls for it.
 	Plan Plan
-	// Way is the way that was taken; after Changed, what it is now, with an
-	// empty Action if it is none any more.
-	Way Way
 	// Copy is the file with the object as it was before, Log the audit log.
 	Copy string
 	Log  string
 	// Warnings are things that went wrong beside the matter.
 	Warnings []string
-}
-
-// Execute carries out a plan that was shown to a person and agreed to. Report
-// may be nil. With dryRun it stops after the API server has checked the patch.
-//
-// An error means that it did not come to its end: the deadline is over
-// ([retry.DeadlineError]), the context ended, or the API server gave an answer
-// that time does not mend. The outcome then still says what was sent.
-func (f *Finalizer) Execute(ctx context.Context, shown Plan, dryRun bool, report func(Progress)) (Outcome, error) {
-	if f.writer == nil {
-		return Outcome{State: Refused, Sent: NotSent, Plan: shown, Message: ErrReadOnly.Error()}, ErrReadOnly
-	}
-	if shown.Action == Refuse {
-		return Outcome{State: Refused, Sent: NotSent, Plan: shown, Phase: shown.From, Message: shown.Refusal}, nil
-	}
-	x := &execution{sending: f.sending(&shown.evidence, dryRun, report), plan: shown}
-	x.out = Outcome{State: Unfinished, Sent: NotSent, Plan: shown, Phase: shown.From}
-	return x.run(ctx, x.look, x.prepare, x.check, x.send, x.observe)
 }

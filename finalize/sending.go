@@ -13,10 +13,10 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// sending is what carrying out a Plan and taking a Way have in common: one
-// deadline, one local record, and patches that land once or not at all.
+// sending is one deadline, one local record, and patches that land once or not
+// at all.
 type sending struct {
-	f      *Finalizer
+	f      *Engine
 	dryRun bool
 	report func(Progress)
 	until  time.Time // the one deadline
@@ -34,7 +34,7 @@ var errStop = errors.New("stop")
 // errChanged means that a resource is not the one the patch was made for.
 var errChanged = errors.New("the resource was changed by somebody else")
 
-func (f *Finalizer) sending(shown *Evidence, dryRun bool, report func(Progress)) sending {
+func (f *Engine) sending(shown *Evidence, dryRun bool, report func(Progress)) sending {
 	if report == nil {
 		report = func(Progress) {}
 	}
@@ -162,8 +162,8 @@ func (s *sending) begin(seen ...*unstructured.Unstructured) error {
 	return s.note("begin", nil)
 }
 
-// judged lets the API server judge a patch without carrying it out.
-func (s *sending) judged(ctx context.Context, e *edit) (after *unstructured.Unstructured, err error) {
+// tried has the API server check a patch without applying it.
+func (s *sending) tried(ctx context.Context, e *edit) (after *unstructured.Unstructured, err error) {
 	err = retry.RetryOnRetriableMaxBackOff(ctx, s.retrying(), func(ctx context.Context) (err error) {
 		after, err = s.f.writer.patch(ctx, e, true)
 		return err
@@ -171,10 +171,10 @@ func (s *sending) judged(ctx context.Context, e *edit) (after *unstructured.Unst
 	return after, err
 }
 
-// judge sorts an answer to a patch that did not succeed: somebody was faster,
+// sort sorts an answer to a patch that did not succeed: somebody was faster,
 // and again says what follows; the server does not want it; or it could not be
 // reached.
-func (s *sending) judge(err error, again func(cause error) error) error {
+func (s *sending) sort(err error, again func(cause error) error) error {
 	switch {
 	case errors.Is(err, errChanged), apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInvalid(err):
 		return again(err)
@@ -276,8 +276,8 @@ func (s *sending) lastLook(ctx context.Context, e *edit, d *delivery, err error)
 	return err
 }
 
-// event notes in the cluster what was done.
-func (s *sending) event(ctx context.Context, subject *unstructured.Unstructured, action, reason, message string) {
+// announce notes in the cluster what was done.
+func (s *sending) announce(ctx context.Context, subject *unstructured.Unstructured, action, reason, message string) {
 	if err := s.f.writer.event(ctx, subject, s.stamp, action, reason, message); err != nil {
 		s.warn("no Event was written: %v", err)
 	}

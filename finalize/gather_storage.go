@@ -34,7 +34,7 @@ const storedAgain = 5 * time.Minute
 // artifacts asks the object store, by way of the server, which takes a while.
 // What a look at the very same state of the job has found a moment ago is not
 // asked again.
-func (f *Finalizer) artifacts(ctx context.Context, e, shown *Evidence) {
+func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 	if shown != nil && shown.Object.GetUID() == e.Object.GetUID() && shown.Object.GetResourceVersion() == e.Object.GetResourceVersion() &&
 		e.At.Sub(shown.At) < storedAgain {
 		e.Artifacts, e.Counts, e.CountsWhy = shown.Artifacts, shown.Counts, shown.CountsWhy
@@ -57,11 +57,11 @@ func (f *Finalizer) artifacts(ctx context.Context, e, shown *Evidence) {
 			p = job.Presence{Why: sanitize.String(err.Error())}
 		}
 		e.Artifacts = append(e.Artifacts, Artifact{target, p})
-		if p.State != job.Present {
-			return // one that is not proven is enough
+		if p.State == job.PresenceUnknown || p.State == job.Absent && len(e.Artifacts) == 1 {
+			return // nobody answers, or nothing is stored yet
 		}
 	}
-	if f.o.Counter == nil {
+	if f.o.Counter == nil || proof(e).refusal != "" {
 		return
 	}
 	counts, err := f.o.Counter.Counts(ctx, e.Job.Kind, e.Job.Name)
