@@ -19,7 +19,7 @@ var mayImport = map[string][]string{
 	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "sanitize", "retry", "human", "demo"},
 	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "assets", "human", "sanitize"},
 	"watch":            {"diagnosis", "job", "velero", "sanitize"},
-	"finalize":         {"diagnosis", "artifact", "retry", "job", "velero", "sanitize", "human"},
+	"finalize":         {"kubectl", "diagnosis", "artifact", "retry", "job", "velero", "sanitize", "human"},
 	"artifact":         {"job", "velero", "sanitize"},
 	"statedir":         nil,
 	"forecast":         {"job"},
@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"diagnosis":        {"job", "velero", "human"},
 	"glob":             nil,
 	"job":              {"velero", "human"},
+	"kubectl":          nil,
 	"velero":           {"glob"},
 	"velero/decode":    {"sanitize"},
 	"retry":            nil,
@@ -50,6 +51,7 @@ var noClients = map[string][]string{
 	"glob":      {"k8s.io", "net/http", "os"},
 	"sanitize":  {"net/http", "os"},
 	"human":     {"k8s.io", "net/http", "os"},
+	"kubectl":   {"k8s.io", "net/http", "os"},
 
 	// They keep files for packages that do no I/O.
 	"collector/cache":  {"k8s.io/client-go", "net/http"},

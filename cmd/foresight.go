@@ -20,7 +20,7 @@ import (
 // openRates is what is remembered of how fast restores of a cluster went.
 func (c *cli) openRates(conn connection, log *slog.Logger) *history.Book {
 	o := history.Options{
-		Context: conn.context, Server: conn.config.Host, Clock: c.clock,
+		Context: conn.context, Server: clusterIdentity(conn.config), Clock: c.clock,
 		Failed: func(err error) { log.Warn("how fast restores go", "error", err) },
 	}
 	if dir, err := c.stateDir(); err == nil {
@@ -55,7 +55,7 @@ func (c *cli) newForesight(alone bool) (*foresight, error) {
 	log := slog.Default() // firstSnapshot has sent it to the log file
 	f := &foresight{
 		cli: c, conn: conn, log: log, alone: alone,
-		indexes: c.openIndexes(log), rates: c.openRates(conn, log),
+		indexes: c.openIndexes(conn.config, log), rates: c.openRates(conn, log),
 		restores: map[types.UID]*forecast.Restore{},
 	}
 	f.known = f.rates.Known()
@@ -100,7 +100,7 @@ func (f *foresight) follow(ctx context.Context, snap *watch.Snapshot, j *job.Job
 	if err != nil {
 		return nil, err
 	}
-	estimate, err := e.ask(ctx, index, collector.RestoreSpec{Restore: spec, Server: collector.Server{Version: snap.Server.Version}}, j.Started)
+	estimate, err := e.ask(ctx, index, collector.RestoreSpec{Restore: spec, Server: serverOf(snap.Server.Version)}, j.Started)
 	if err != nil {
 		return nil, err
 	}

@@ -85,6 +85,8 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
 		return printError{err}
 	}
+	var warn malformedWarnings
+	warn.tell(c, snap)
 	if len(jobs) == 0 && len(selected.names) == 0 {
 		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s.\n", selected.what(), snap.Namespace)
 	}
@@ -110,6 +112,8 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
 		return printError{err}
 	}
+	var warn malformedWarnings
+	warn.tell(c, snap)
 	stale := false
 	for {
 		snap, err := w.Next(ctx)
@@ -123,6 +127,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 		if snap.Dropped > 0 {
 			fmt.Fprintf(c.streams.ErrOut, "warning: %d changes came faster than they could be printed and are left out\n", snap.Dropped)
 		}
+		warn.tell(c, snap)
 		surroundings := snap.Environment(c.clock())
 		for _, change := range snap.Changes {
 			if !selected.matches(change.Job) {

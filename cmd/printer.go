@@ -49,6 +49,7 @@ func listOf(jobs []*job.Job, s diagnosis.Environment) jobList {
 	for _, j := range jobs {
 		list.Items = append(list.Items, itemOf(j, s))
 	}
+	list.Malformed = malformedResources(s.Malformed)
 	return list
 }
 

@@ -92,7 +92,10 @@ func (p *tablePrinter) cells(c watch.Change, s diagnosis.Environment) []string {
 	case j.Terminal() || j.Stage == job.StageUnknown:
 		stage = j.Phase
 	}
-	if verdict == "" {
+	switch {
+	case len(j.Malformed) > 0:
+		verdict = fmt.Sprintf("malformed: %s %s", j.Malformed[0].Field, j.Malformed[0].Value)
+	case verdict == "":
 		verdict = "-"
 	}
 	cells := []string{strings.ToLower(string(j.Kind)), j.Name, stage, progress, done, eta, verdict, age(s.Now, j.Began())}

@@ -205,7 +205,7 @@ func holding(c job.StoredCounts) *store {
 }
 
 // finalizer is one with quick retries and a short look afterwards.
-func (in *installation) finalizer(change ...func(*Options)) *Finalizer {
+func (in *installation) finalizer(change ...func(*Options)) *Engine {
 	in.t.Helper()
 	o := Options{
 		Config: in.Config(), Namespace: in.namespace, By: "nobody", Context: "prod-east", AuditDir: filepath.Join(in.t.TempDir(), "audit"),
@@ -224,13 +224,13 @@ func (in *installation) finalizer(change ...func(*Options)) *Finalizer {
 	return f
 }
 
-func (in *installation) plan(f *Finalizer, kind job.Kind, name string, r Request) Plan {
+func (in *installation) plan(f *Engine, kind job.Kind, name string, r Request) Plan {
 	in.t.Helper()
 	e, err := f.Gather(in.t.Context(), kind, name)
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	return Draft(e, r)
+	return draft(e, r)
 }
 
 // requests sees each request on its way, and may change what becomes of it.

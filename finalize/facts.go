@@ -36,9 +36,6 @@ func (p *Plan) Facts() []diagnosis.Fact {
 	return l.facts
 }
 
-// Evidence is what the plan stands on.
-func (p *Plan) Evidence() Evidence { return p.evidence }
-
 type ledger struct {
 	e     *Evidence
 	facts []diagnosis.Fact

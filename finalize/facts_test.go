@@ -53,7 +53,7 @@ func TestFacts(t *testing.T) {
 		{"a target is deleted", r, "InProgress", []change{namespaces("shop")}, false, "1 namespace that it restores into is being deleted (shop): Velero waits up to 10 minutes"},
 		{"targets hidden", r, "InProgress", []change{func(e *Evidence) { e.NamespacesWhy = "forbidden" }}, false, "whether it restores into a namespace that is being deleted could not be found out: forbidden"},
 	} {
-		p := Draft(evidence(t, c.kind, c.phase, c.changes...), Request{})
+		p := draft(evidence(t, c.kind, c.phase, c.changes...), Request{})
 		if !slices.ContainsFunc(p.Facts(), func(f diagnosis.Fact) bool {
 			return f.Holds == c.holds && strings.Contains(f.Text, c.want) && f.Source != ""
 		}) {

@@ -52,7 +52,7 @@ func attemptTimeout(o Options) time.Duration {
 }
 
 // Gather reads all that a plan for one job stands on.
-func (f *Finalizer) Gather(ctx context.Context, kind job.Kind, name string) (e Evidence, err error) {
+func (f *Engine) Gather(ctx context.Context, kind job.Kind, name string) (e Evidence, err error) {
 	o := retry.Options{Backoff: f.o.Backoff, Deadline: gatherDeadline, AttemptTimeout: gatherAttempt(f.o), Refresh: f.access.refresh, Clock: f.o.Clock}
 	err = retry.RetryOnErrorMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
 		e, err = f.gather(ctx, kind, name)
@@ -65,7 +65,7 @@ func (f *Finalizer) Gather(ctx context.Context, kind job.Kind, name string) (e E
 }
 
 // gather is what the API server can tell.
-func (f *Finalizer) gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
+func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
 	var e Evidence
 	c, resources := f.access.get()
 	g := gathering{ctx: ctx, client: c, resources: resources, namespace: f.o.Namespace, e: &e}

@@ -29,7 +29,7 @@ func TestAPIServerKilledInMidRetry(t *testing.T) {
 	back := make(chan time.Time, 1)
 	var failed []time.Time
 	var landed time.Time
-	out, err := f.Execute(t.Context(), p, false, func(now Progress) {
+	out, err := f.Apply(t.Context(), p, false, func(now Progress) {
 		switch {
 		case now.Step != StepPatch:
 		case now.Attempt == nil:
@@ -80,7 +80,7 @@ func TestAPIServerHangsInMidRetry(t *testing.T) {
 	p := in.plan(f, job.Restore, "r", Request{})
 	t.Cleanup(func() { _ = in.ResumeAPIServer() })
 	failed := 0
-	out, err := f.Execute(t.Context(), p, false, func(now Progress) {
+	out, err := f.Apply(t.Context(), p, false, func(now Progress) {
 		switch {
 		case now.Step != StepPatch:
 		case now.Attempt == nil:

@@ -251,10 +251,10 @@ func TestWays(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got, said []string
-			for _, w := range Ways(evidence(t, c.kind, c.phase, c.changes...), Request{Context: "prod east"}) {
+			for _, w := range remedies(evidence(t, c.kind, c.phase, c.changes...), Request{Context: "prod east"}) {
 				checkWay(t, &w)
 				mark := "!"
-				if w.CanTake() {
+				if w.Possible() {
 					mark = ""
 				}
 				got, said = append(got, mark+string(w.Action)), append(said, w.Why, w.Refusal, w.Advice)
@@ -269,16 +269,16 @@ func TestWays(t *testing.T) {
 func deleting(e *Evidence) { j := *e.Job; j.Deleting = true; e.Job = &j }
 
 // checkWay holds for every way, whatever its evidence.
-func checkWay(t *testing.T, w *Way) {
+func checkWay(t *testing.T, w *Plan) {
 	t.Helper()
 	switch {
 	case w.Title == "" || w.Why == "":
 		t.Errorf("a way without words: %+v", w)
-	case w.CanTake() == (w.Refusal != ""):
+	case w.Possible() == (w.Refusal != ""):
 		t.Errorf("refusal %q, targets %d", w.Refusal, len(w.targets))
-	case w.CanTake() && (len(w.Will) == 0 || len(w.WillNot)+len(w.Then) == 0 || len(w.Commands) != len(w.targets)):
+	case w.Possible() && (len(w.Will) == 0 || len(w.WillNot)+len(w.Then) == 0 || len(w.Commands) != len(w.targets)):
 		t.Errorf("says too little: %+v", w)
-	case w.Action == Restart && (w.CanTake() || len(w.Commands) == 0):
+	case w.Action == Restart && (w.Possible() || len(w.Commands) == 0):
 		t.Errorf("a restart that veltui would do, or without a command: %+v", w)
 	case !w.Same(w):
 		t.Error("a way is not the same as itself")
@@ -302,7 +302,7 @@ func TestCancelLeavesDangerousVolumesAlone(t *testing.T) {
 	e := evidence(t, job.Backup, "InProgress", alive, agents("n1"), veleroVersion("v1.18.1"),
 		mover(velero.DataUpload, "du-1", "InProgress", time.Hour), mover(velero.DataUpload, "du-2", "InProgress", time.Minute),
 		mover(velero.PodVolumeBackup, "pvb", "InProgress", time.Hour))
-	w := wayOf(CancelVolumes, Ways(e, Request{}))
+	w := planOf(CancelVolumes, remedies(e, Request{}))
 	if len(w.targets) != 1 || w.targets[0].GetName() != "du-1" || len(w.Commands) != 1 || !strings.Contains(w.Commands[0], "patch datauploads.velero.io du-1") {
 		t.Fatalf("targets %v, commands %v", w.targets, w.Commands)
 	}
@@ -316,12 +316,12 @@ func TestRestartNamesWhatItFails(t *testing.T) {
 	e := evidence(t, job.Backup, "InProgress", alive, stored, nothingBackedUp, others(
 		Other{Kind: job.Backup, Name: "night", Phase: "InProgress"}, Other{Kind: job.Backup, Name: "waits", Phase: "WaitingForPluginOperations"}, Other{Kind: job.Backup, Name: "q", Phase: "Queued"},
 		Other{Kind: job.Restore, Name: "n", Phase: "New"}), func(e *Evidence) { e.Server.Deployment = "velero" })
-	w := wayOf(Restart, Ways(e, Request{Context: "prod"}))
+	w := planOf(Restart, remedies(e, Request{Context: "prod"}))
 	if fmt.Sprint(w.Fails) != "[backup/x backup/night]" || fmt.Sprint(w.Commands) != "[kubectl --context prod -n velero rollout restart deployment/velero]" {
 		t.Errorf("fails %v, commands %v", w.Fails, w.Commands)
 	}
 	e.Server.Deployment, e.OthersWhy = "", "backups is forbidden"
-	w = wayOf(Restart, Ways(e, Request{}))
+	w = planOf(Restart, remedies(e, Request{}))
 	if fmt.Sprint(w.Commands) != "[kubectl -n velero delete pod velero-1]" || !strings.Contains(w.Will[0], "could not all be listed") {
 		t.Errorf("will %v, commands %v", w.Will, w.Commands)
 	}
@@ -330,7 +330,7 @@ func TestRestartNamesWhatItFails(t *testing.T) {
 func TestWaysWantAReasonOfOneLine(t *testing.T) {
 	e := evidence(t, job.Backup, "ReadyToStart", restarted)
 	for reason, want := range map[string]bool{"INC-1": true, "": true, "a\nb": false, "\x1b[2J": false, strings.Repeat("x", 501): false, "\xff": false} {
-		if w := wayOf(Wake, Ways(e, Request{Reason: reason})); w.CanTake() != want {
+		if w := planOf(Wake, remedies(e, Request{Reason: reason})); w.Possible() != want {
 			t.Errorf("reason %q: refusal %q", reason, w.Refusal)
 		}
 	}
@@ -352,9 +352,9 @@ func TestWaysNeverTouchWhatMoves(t *testing.T) {
 							for _, silent := range []time.Duration{0, 10 * time.Minute, 2 * time.Hour} {
 								e := evidence(t, kind, phase, server, agents("n"), veleroVersion(tag), mover(volume, "v", volumePhase, silent), lookedAt(20*time.Minute))
 								e.At = now
-								for _, w := range Ways(e, Request{Context: "prod east"}) {
+								for _, w := range remedies(e, Request{Context: "prod east"}) {
 									switch {
-									case !w.CanTake():
+									case !w.Possible():
 									case w.Action == CancelVolumes && !e.Job.Terminal() && silent < time.Hour:
 										t.Errorf("%s %q: cancels a volume that is %s for %s", kind, phase, volumePhase, silent)
 									case w.Action == Wake && !slices.Contains([]string{"ReadyToStart", "Finalizing", "FinalizingPartiallyFailed"}, phase):

@@ -8,87 +8,63 @@ import (
 	"github.com/veltui/veltui/finalize"
 )
 
-// choice is one thing that may be done about a job: a plan for its phase, or
-// another way out. Exactly one of the two is set.
-type choice struct {
-	plan *finalize.Plan
-	way  *finalize.Way
-}
+// choice is one thing that may be done about a job.
+type choice struct{ plan *finalize.Plan }
 
-// choices are what the evidence leaves to choose from, its own plan first.
-// Where that is a refusal there may be other phases that a person can decide
-// for.
+// choices are what the evidence leaves to choose from, finalizing first. Where
+// that is a refusal there may be other phases that a person can decide for. What
+// veltui only advises comes last, and a restart only where nothing better is.
 func choices(e finalize.Evidence, r finalize.Request) []choice {
-	own := finalize.Draft(e, r)
-	found := []choice{{plan: &own}}
-	ways := finalize.Ways(e, r)
-	for i := range ways {
-		if ways[i].Action != finalize.Restart {
-			found = append(found, choice{way: &ways[i]})
+	plans := finalize.Plans(e, r)
+	found, refused := []choice{{&plans[0]}}, plans[0].Effect() == finalize.Refuse
+	for i := range plans[1:] {
+		if p := &plans[1+i]; p.Action != finalize.Restart {
+			found = append(found, choice{p})
 		}
 	}
-	if own.Action == finalize.Refuse {
+	if refused {
 		for _, phase := range []string{"PartiallyFailed", "Failed"} {
 			asked := r
 			asked.Phase = phase
-			other := finalize.Draft(e, asked)
-			if other.Action != finalize.Refuse {
-				found = append(found, choice{plan: &other})
+			if p, _ := finalize.For(finalize.Finalize, e, asked); p.Effect() != finalize.Refuse {
+				found = append(found, choice{&p})
 			}
 		}
 	}
-	for i := range ways { // the roughest comes last, and only where nothing better is
-		if ways[i].Action == finalize.Restart && own.Action == finalize.Refuse {
-			found = append(found, choice{way: &ways[i]})
+	for i := range plans[1:] {
+		if p := &plans[1+i]; p.Action == finalize.Restart && refused {
+			found = append(found, choice{p})
 		}
 	}
 	return found
 }
 
+// other reports whether it is another action than finalizing.
+func (c choice) other() bool { return c.plan.Action != finalize.Finalize }
+
 // refusal says why it cannot be done from here, empty if it can, and what would
 // help then.
-func (c choice) refusal() (why, advice string) {
-	switch {
-	case c.way == nil && c.plan.Action == finalize.Refuse:
-		return c.plan.Refusal, c.plan.Advice
-	case c.way != nil && !c.way.CanTake():
-		return c.way.Refusal, c.way.Advice
-	}
-	return "", ""
-}
+func (c choice) refusal() (why, advice string) { return c.plan.Refusal, c.plan.Advice }
 
-func (c choice) possible() bool {
-	if c.way != nil {
-		return c.way.CanTake()
-	}
-	return c.plan.Action != finalize.Refuse
-}
+func (c choice) possible() bool { return c.plan.Possible() }
 
 // title is what it does, for a list.
 func (c choice) title() string {
 	switch {
-	case c.way != nil && !c.way.CanTake() && len(c.way.Commands) > 0:
-		return c.way.Title + " (veltui only shows the command)"
-	case c.way != nil && !c.way.CanTake():
-		return c.way.Title + " (not possible)"
-	case c.way != nil:
-		return c.way.Title
-	case c.plan.Action == finalize.Refuse:
-		return "leave it as it is"
-	case c.plan.Action == finalize.Nudge:
-		return "move it on to " + c.plan.To
-	case c.plan.From == "InProgress":
-		return "end it as " + c.plan.To
+	case c.possible() || !c.other():
+		return c.plan.Title
+	case len(c.plan.Commands) > 0:
+		return c.plan.Title + " (veltui only shows the command)"
 	}
-	return "give it up: write " + c.plan.To
+	return c.plan.Title + " (not possible)"
 }
 
 // words are all that it changes, in one line.
 func (c choice) words() string {
 	switch {
-	case c.way != nil:
-		return c.way.Title
-	case c.plan.Action == finalize.Refuse:
+	case c.other():
+		return c.plan.Title
+	case c.plan.Effect() == finalize.Refuse:
 		return "nothing"
 	}
 	from := c.plan.From
@@ -112,55 +88,28 @@ func fieldWords(f finalize.Field) string {
 	return fmt.Sprintf("%s %d", f.Name, f.Value)
 }
 
-func (c choice) why() string {
-	if c.way != nil {
-		return c.way.Why
-	}
-	return c.plan.Why
-}
+func (c choice) why() string { return c.plan.Why }
 
 // effects are what it does, does not, and leads to.
 func (c choice) effects() (will, willNot, then []string) {
-	if c.way != nil {
-		return c.way.Will, c.way.WillNot, c.way.Then
-	}
 	return c.plan.Will, c.plan.WillNot, c.plan.Then
 }
 
 // commands are the equivalent kubectl commands.
-func (c choice) commands() []string {
-	switch {
-	case c.way != nil:
-		return c.way.Commands
-	case c.plan.Command == "":
-		return nil
-	}
-	return []string{c.plan.Command}
-}
+func (c choice) commands() []string { return c.plan.Commands }
 
-func (c choice) evidence() finalize.Evidence {
-	if c.way != nil {
-		return c.way.Evidence()
-	}
-	return c.plan.Evidence()
-}
+func (c choice) evidence() finalize.Evidence { return c.plan.Evidence() }
 
 // facts are what it stands on.
-func (c choice) facts() []diagnosis.Fact {
-	if c.way == nil {
-		return c.plan.Facts()
-	}
-	plan := finalize.Draft(c.way.Evidence(), finalize.Request{})
-	return plan.Facts()
-}
+func (c choice) facts() []diagnosis.Fact { return c.plan.Facts() }
 
 // certainty says in words how sure it is.
 func (c choice) certainty() string {
 	text := ""
 	switch e := c.evidence(); {
-	case c.way != nil:
+	case c.other():
 		return "It writes no phase: Velero itself does the rest."
-	case c.plan.Action == finalize.Nudge:
+	case c.plan.Effect() == finalize.Nudge:
 		text = "Very high: all artifacts are stored; Velero will finish it."
 	case len(e.Server.Running) == 0:
 		text = "No pod was recognised as a Velero server, and nothing that works on it wrote in the last five minutes. A server that nobody recognised may still come back to it."
@@ -178,16 +127,11 @@ func (c choice) certainty() string {
 // afterChange is what a change left to choose, as the outcome tells it; nil if
 // that is nothing.
 func afterChange(o *finalize.Outcome, ran choice) *choice {
-	switch {
-	case o.State != finalize.Changed:
-	case ran.way != nil && o.Way.Action != "" && !o.Way.Same(ran.way):
-		next := o.Way
-		return &choice{way: &next}
-	case ran.plan != nil && o.Plan.Action != "" && !o.Plan.Same(ran.plan):
-		next := o.Plan
-		return &choice{plan: &next}
+	if o.State != finalize.Changed || o.Plan.Action == "" || o.Plan.Same(ran.plan) {
+		return nil
 	}
-	return nil
+	next := o.Plan
+	return &choice{&next}
 }
 
 // parting is one line for the user's own terminal about what was done.

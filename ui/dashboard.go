@@ -80,6 +80,7 @@ func (d *dashboard) load(dg *digest) {
 		active = orders[d.order].sorted(dg.snap.Active)
 	}
 	activeRows := d.jobRows(active)
+	malformed := malformedByUID(dg.snap.Malformed)
 	d.counts = [tabCount]int{len(active), len(restores), len(backups), len(dg.snap.Schedules), len(dg.snap.Locations)}
 	if endedRows := d.jobRows(byEnd(ended)); len(endedRows) > 0 {
 		activeRows = append(activeRows, row{heading: "finished in the last hour"})
@@ -88,8 +89,8 @@ func (d *dashboard) load(dg *digest) {
 	d.tables[tabActive].setRows(activeRows)
 	d.tables[tabRestores].setRows(d.jobRows(orders[d.order].sorted(restores)))
 	d.tables[tabBackups].setRows(d.jobRows(orders[d.order].sorted(backups)))
-	d.tables[tabSchedules].setRows(d.scheduleRows(dg.snap.Schedules))
-	d.tables[tabStorage].setRows(d.locationRows(dg.snap.Locations))
+	d.tables[tabSchedules].setRows(d.scheduleRows(dg.snap.Schedules, malformed))
+	d.tables[tabStorage].setRows(append(d.locationRows(dg.snap.Locations, malformed), d.malformedRows(dg.snap.Malformed)...))
 }
 
 func (d *dashboard) jobRows(jobs []*job.Job) []row {
@@ -228,7 +229,9 @@ func (d *dashboard) compact(c canvas, dg *digest) string {
 		v := dg.verdict(j)
 		_, stage := c.stageCell(j, v, 16)
 		tail := " " + stage
-		if !j.Terminal() && j.FractionKnown {
+		if len(j.Malformed) > 0 {
+			tail = " " + c.malformedText(j.Malformed[0], 22)
+		} else if !j.Terminal() && j.FractionKnown {
 			tail = " " + Percent(j.Fraction)
 			if troubled(v.State) {
 				tail += " " + string(v.State)
@@ -350,14 +353,14 @@ func (d *dashboard) explain(c canvas, dg *digest, lines int) []string {
 	case *job.Job:
 		v := dg.verdict(item)
 		text = v.Summary
-		if troubled(v.State) {
+		if troubled(v.State) || len(item.Malformed) > 0 {
 			style = c.theme.strong
 			if v.Advice != "" {
 				text += ". " + v.Advice
 			}
 		}
 	default:
-		text = explainOther(item)
+		text = explainOther(r)
 	}
 	var explained []string
 	for _, line := range c.sized(c.width-2, 0).wrap(text, lines) {

@@ -92,7 +92,11 @@ func (c canvas) trouble(snap *watch.Snapshot) string {
 	case snap.Notice != "":
 		return c.theme.waiting.Render(snap.Notice)
 	}
-	return c.theme.waiting.Render(missingSources(snap))
+	left := c.theme.waiting.Render(missingSources(snap))
+	if n := len(snap.Malformed); n > 0 {
+		return strings.TrimSpace(c.theme.bad.Render(count(n, "malformed resource")) + " " + left)
+	}
+	return left
 }
 
 // missingSources names what is left out of the picture, and why.

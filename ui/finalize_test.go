@@ -126,7 +126,7 @@ func TestTheCommandIsCopiedWhole(t *testing.T) {
 	b.open()
 	b.keys("y")
 	b.until("it is copied", func() bool { return b.clip != "" })
-	want := b.dialog.choice().plan.Command
+	want := b.dialog.choice().plan.Commands[0]
 	if b.clip != want || !strings.HasPrefix(want, "kubectl --context prod-east -n velero patch restores.velero.io crm-old") {
 		t.Errorf("copied %q", b.clip)
 	}
@@ -203,7 +203,7 @@ func TestLeavingInMidRetry(t *testing.T) {
 // The program's end waits for the execution's last word.
 func TestPartingWordsWaitForTheExecution(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	plan := finalize.Draft(evidenceOf(t, stageful().Jobs[2]), finalize.Request{})
+	plan := draftOf(evidenceOf(t, stageful().Jobs[2]), finalize.Request{})
 	begun := make(chan struct{})
 	fake := &fakeFinalizer{t: t, execute: interrupted(begun)}
 	r := newRun(1, target{job.Restore, "velero", "crm-old", ""}, choice{plan: &plan}, false, cancel, noon)
@@ -257,7 +257,7 @@ func TestAChangeMakesANewPlanThatIsTypedAgain(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.execute = func(_ context.Context, shown finalize.Plan, _ bool, _ func(finalize.Progress)) (finalize.Outcome, error) {
 		if len(shown.Set) == 2 { // the first plan, with warnings
-			now := finalize.Draft(evidenceOf(t, b.fake.jobs["crm-old"], func(e *finalize.Evidence) { e.Counts = &job.StoredCounts{Errors: 1} }), finalize.Request{})
+			now := draftOf(evidenceOf(t, b.fake.jobs["crm-old"], func(e *finalize.Evidence) { e.Counts = &job.StoredCounts{Errors: 1} }), finalize.Request{})
 			return finalize.Outcome{State: finalize.Changed, Sent: finalize.NotSent, Plan: now, Message: "it was changed since the plan was shown; nothing was written"}, nil
 		}
 		return settled(shown), nil

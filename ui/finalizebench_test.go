@@ -43,9 +43,13 @@ func (f *fakeFinalizer) Gather(_ context.Context, _ string, _ job.Kind, name str
 	return evidenceOf(f.t, f.jobs[name], f.change...), nil
 }
 
-func (f *fakeFinalizer) Execute(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
+func (f *fakeFinalizer) Apply(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
+	what := "to " + plan.To
+	if plan.To == "" {
+		what = string(plan.Action)
+	}
 	f.mu.Lock()
-	f.executed = append(f.executed, fmt.Sprintf("%s to %s dry=%v", plan.Name, plan.To, dryRun))
+	f.executed = append(f.executed, fmt.Sprintf("%s %s dry=%v", plan.Name, what, dryRun))
 	f.mu.Unlock()
 	if f.execute != nil {
 		return f.execute(ctx, plan, dryRun, report)
@@ -53,14 +57,10 @@ func (f *fakeFinalizer) Execute(ctx context.Context, plan finalize.Plan, dryRun 
 	if dryRun {
 		return finalize.Outcome{State: finalize.Checked, Sent: finalize.NotSent, Plan: plan, Message: "the API server would take it; nothing was written"}, nil
 	}
+	if plan.To == "" {
+		return finalize.Outcome{State: finalize.Settled, Sent: finalize.Landed, Plan: plan, Message: "Velero went on with it: it is Completed now"}, nil
+	}
 	return settled(plan), nil
-}
-
-func (f *fakeFinalizer) Take(_ context.Context, way finalize.Way, dryRun bool, _ func(finalize.Progress)) (finalize.Outcome, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.executed = append(f.executed, fmt.Sprintf("%s %s dry=%v", way.Name, way.Action, dryRun))
-	return finalize.Outcome{State: finalize.Settled, Sent: finalize.Landed, Way: way, Message: "Velero went on with it: it is Completed now"}, nil
 }
 
 func (f *fakeFinalizer) done() string {
@@ -260,4 +260,9 @@ func (b *bench) end(o finalize.Outcome, err error) {
 	b.t.Helper()
 	b.Update(runEnded{b.dialog.number, o, err})
 	b.listen()
+}
+
+func draftOf(e finalize.Evidence, r finalize.Request) finalize.Plan {
+	p, _ := finalize.For(finalize.Finalize, e, r)
+	return p
 }

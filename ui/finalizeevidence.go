@@ -38,7 +38,7 @@ func (c canvas) choiceLines(choices []choice, chosen int, age time.Duration) []s
 	lines = append(lines, c.choicesList(choices, chosen)...)
 	effects := append(c.listLines("It will", will), c.listLines("It will not", willNot)...)
 	evidence := c.evidenceLines(title, now.facts(), age)
-	if now.way != nil { // what a restart fails matters more than what was found
+	if now.other() { // what a restart fails matters more than what was found
 		effects, evidence = evidence, effects
 	}
 	lines = append(append(lines, evidence...), effects...)

@@ -107,7 +107,7 @@ var dialogFrames = []struct {
 	}},
 	{"changed", func(t *testing.T, b *bench) {
 		b.retrying()
-		now := finalize.Draft(evidenceOf(t, b.fake.jobs["crm-old"], func(e *finalize.Evidence) { e.MayPatch, e.MayPatchWhy = finalize.No, "no rule" }), finalize.Request{})
+		now := draftOf(evidenceOf(t, b.fake.jobs["crm-old"], func(e *finalize.Evidence) { e.MayPatch, e.MayPatchWhy = finalize.No, "no rule" }), finalize.Request{})
 		b.end(finalize.Outcome{State: finalize.Changed, Sent: finalize.NotSent, Plan: now, Phase: "InProgress",
 			Message: "it was changed since the plan was shown; nothing was written"}, nil)
 	}},

@@ -65,7 +65,7 @@ func stateToTell(o *finalize.Outcome) finalize.State {
 func outcomeWords(c canvas, o *finalize.Outcome, ran choice) (string, lipgloss.Style) {
 	switch stateToTell(o) {
 	case finalize.Settled:
-		if ran.way != nil {
+		if ran.other() {
 			return "Done.", c.theme.good
 		}
 		return "Done: it is " + o.Phase + ".", c.theme.good
@@ -74,7 +74,7 @@ func outcomeWords(c canvas, o *finalize.Outcome, ran choice) (string, lipgloss.S
 	case finalize.Checked:
 		return "Checked: nothing was written.", c.theme.good
 	case finalize.Moving:
-		if ran.way != nil {
+		if ran.other() {
 			return "Asked for, and under way.", c.theme.running
 		}
 		return "Under way: it is " + o.Phase + ".", c.theme.running

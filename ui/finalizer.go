@@ -20,10 +20,8 @@ type Finalizer interface {
 	Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error)
 	// Gather reads all that a plan for one job stands on. It may take minutes.
 	Gather(ctx context.Context, namespace string, kind job.Kind, name string) (finalize.Evidence, error)
-	// Execute carries out a plan, as [finalize.Finalizer.Execute] does.
-	Execute(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error)
-	// Take goes another way out, as [finalize.Finalizer.Take] does.
-	Take(ctx context.Context, way finalize.Way, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error)
+	// Apply applies a plan, as [finalize.Engine.Apply] does.
+	Apply(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error)
 }
 
 // finalizing is what the dialog works with: the ways to the Finalizer, as

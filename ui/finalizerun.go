@@ -79,10 +79,7 @@ func (r *run) execute(ctx context.Context, f Finalizer, clock func() time.Time) 
 }
 
 func (c choice) carryOut(ctx context.Context, f Finalizer, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
-	if c.way != nil {
-		return f.Take(ctx, *c.way, dryRun, report)
-	}
-	return f.Execute(ctx, *c.plan, dryRun, report)
+	return f.Apply(ctx, *c.plan, dryRun, report)
 }
 
 // forsake makes sure that a run which has not begun never does, and reports

@@ -11,6 +11,7 @@ import (
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // overviewPage tells how the job fares and why veltui thinks so, and the facts
@@ -93,6 +94,9 @@ func (c canvas) jobFacts(j *job.Job, s diagnosis.Environment) []labelled {
 	if j.Errors > 0 {
 		add("Errors", fmt.Sprint(j.Errors), c.theme.bad)
 	}
+	for _, m := range j.Malformed {
+		add("Malformed", m.String(), c.theme.bad)
+	}
 	add("Failed because", j.FailureReason, c.theme.bad)
 	add("Not valid", strings.Join(j.ValidationErrors, "; "), c.theme.bad)
 	if origin(j) != "" {
@@ -173,6 +177,9 @@ func (c canvas) volumesPage(j *job.Job) []string {
 			c.cell(c.theme.dim, v.Node, widths[6], false),
 			c.cell(c.theme.dim, string(v.Kind), widths[7], false),
 		}, widths))
+		if v.Malformed != (decode.Malformed{}) {
+			lines = append(lines, "    "+c.theme.bad.Render(v.Name+" is malformed: "+v.Malformed.String()))
+		}
 		if v.Message != "" {
 			lines = append(lines, "    "+style.Render(v.Message))
 		}
@@ -226,7 +233,11 @@ func (c canvas) yamlPage(j *job.Job) []string {
 	if err != nil {
 		return []string{"", "  The resource cannot be shown: " + err.Error()}
 	}
-	lines := []string{"apiVersion: velero.io/v1", "kind: " + string(j.Kind)}
+	var lines []string
+	for _, m := range j.Malformed {
+		lines = append(lines, "# left out: "+m.String())
+	}
+	lines = append(lines, "apiVersion: velero.io/v1", "kind: "+string(j.Kind))
 	for _, line := range strings.Split(strings.TrimRight(string(text), "\n"), "\n") {
 		if !strings.HasPrefix(line, "apiVersion:") && !strings.HasPrefix(line, "kind:") {
 			lines = append(lines, line)

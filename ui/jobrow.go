@@ -51,6 +51,9 @@ func (c canvas) jobRow(j *job.Job, v diagnosis.Verdict, s diagnosis.Environment,
 	style, stage := c.stageCell(j, v, widths[colStage])
 	cells[colStage] = c.cell(style, stage, widths[colStage], false)
 
+	if len(j.Malformed) > 0 {
+		return c.spanned(cells, widths, colProgress, colETA, c.malformedText(j.Malformed[0], spanWidth(widths, colProgress, colETA)))
+	}
 	if j.Terminal() {
 		return c.spanned(cells, widths, colProgress, colETA, c.outcome(j))
 	}
@@ -77,15 +80,21 @@ func (c canvas) jobRow(j *job.Job, v diagnosis.Verdict, s diagnosis.Environment,
 
 // spanned joins the cells with one text in the place of those from first to last.
 func (c canvas) spanned(cells []string, widths []int, first, last int, text string) string {
-	width := -1
-	for i := first; i <= last; i++ {
-		if widths[i] > 0 {
-			width += widths[i] + 1
-		}
-	}
+	width := spanWidth(widths, first, last)
 	merged := append(append([]string{}, cells[:first]...), c.fit(text, width))
 	mergedWidths := append(append([]int{}, widths[:first]...), width)
 	return joinCells(append(merged, cells[last+1:]...), append(mergedWidths, widths[last+1:]...))
+}
+
+// spanWidth is the width of the columns from first to last as one.
+func spanWidth(widths []int, first, last int) int {
+	width := -1
+	for _, w := range widths[first : last+1] {
+		if w > 0 {
+			width += w + 1
+		}
+	}
+	return width
 }
 
 func (c canvas) mark(j *job.Job, v diagnosis.Verdict, selected bool, width int) string {
@@ -95,7 +104,7 @@ func (c canvas) mark(j *job.Job, v diagnosis.Verdict, selected bool, width int) 
 	}
 	glyph, style := " ", c.theme.text
 	switch {
-	case troubled(v.State):
+	case troubled(v.State), len(j.Malformed) > 0:
 		glyph, style = c.glyphs.attention, c.theme.bad
 	case j.Terminal():
 		glyph, style = c.ending(j)

@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/watch"
 )
 
 var scheduleColumns = []column{
@@ -17,13 +20,13 @@ var scheduleColumns = []column{
 	{title: "KEPT", width: 6, priority: 2, right: true},
 }
 
-func (d *dashboard) scheduleRows(schedules []*velerov1.Schedule) []row {
+func (d *dashboard) scheduleRows(schedules []*velerov1.Schedule, malformed map[types.UID]*watch.Malformed) []row {
 	schedules = slices.Clone(schedules)
 	slices.SortFunc(schedules, func(a, b *velerov1.Schedule) int { return strings.Compare(a.Name, b.Name) })
 	var rows []row
 	for _, s := range schedules {
 		if d.filter.matches(s.Name, s.Spec.Schedule, string(s.Status.Phase)) {
-			rows = append(rows, row{key: string(s.UID), item: s})
+			rows = append(rows, row{key: string(s.UID), item: s, malformed: malformed[s.UID]})
 		}
 	}
 	return rows
@@ -31,6 +34,9 @@ func (d *dashboard) scheduleRows(schedules []*velerov1.Schedule) []row {
 
 func (c canvas) scheduleRow(r row, widths []int, selected bool) string {
 	s := r.item.(*velerov1.Schedule)
+	if r.malformed != nil {
+		return c.malformedRow(s.Name, r.malformed, widths, selected)
+	}
 	state, style := string(s.Status.Phase), c.theme.good
 	switch {
 	case s.Spec.Paused:
@@ -65,13 +71,13 @@ var locationColumns = []column{
 	{title: "CHECKED", width: 12, priority: 2, right: true},
 }
 
-func (d *dashboard) locationRows(locations []*velerov1.BackupStorageLocation) []row {
+func (d *dashboard) locationRows(locations []*velerov1.BackupStorageLocation, malformed map[types.UID]*watch.Malformed) []row {
 	locations = slices.Clone(locations)
 	slices.SortFunc(locations, func(a, b *velerov1.BackupStorageLocation) int { return strings.Compare(a.Name, b.Name) })
 	var rows []row
 	for _, l := range locations {
 		if d.filter.matches(l.Name, bucket(l), string(l.Status.Phase)) {
-			rows = append(rows, row{key: string(l.UID), item: l})
+			rows = append(rows, row{key: string(l.UID), item: l, malformed: malformed[l.UID]})
 		}
 	}
 	return rows
@@ -85,7 +91,13 @@ func bucket(l *velerov1.BackupStorageLocation) string {
 }
 
 func (c canvas) locationRow(r row, widths []int, selected bool) string {
+	if m, ok := r.item.(*watch.Malformed); ok {
+		return c.malformedRow(m.Ref(), m, widths, selected)
+	}
 	l := r.item.(*velerov1.BackupStorageLocation)
+	if r.malformed != nil {
+		return c.malformedRow(l.Name, r.malformed, widths, selected)
+	}
 	style := c.theme.good
 	if l.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable {
 		style = c.theme.bad
@@ -109,8 +121,11 @@ func (c canvas) locationRow(r row, widths []int, selected bool) string {
 }
 
 // explainOther is the line about a selected row that is not a job.
-func explainOther(item any) string {
-	switch o := item.(type) {
+func explainOther(r row) string {
+	if r.malformed != nil {
+		return explainMalformed(r.malformed)
+	}
+	switch o := r.item.(type) {
 	case *velerov1.Schedule:
 		if len(o.Status.ValidationErrors) > 0 {
 			return o.Name + ": " + strings.Join(o.Status.ValidationErrors, "; ")

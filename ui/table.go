@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+
+	"github.com/veltui/veltui/watch"
 )
 
 // column is one column of a table. Columns are dropped from the highest
@@ -90,6 +92,8 @@ type row struct {
 	key     string
 	heading string
 	item    any
+	// malformed is what is malformed of the thing, nil if nothing is.
+	malformed *watch.Malformed
 }
 
 // table keeps a selection by key over rows that come and go, and a window of
