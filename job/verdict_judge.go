@@ -1,6 +1,10 @@
 package job
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/veltui/veltui/human"
+)
 
 // Verdict judges the job from its own resources and its surroundings. The
 // rules are those of velero-facts 6.2 and 6.5 as far as resources and pods
@@ -140,7 +144,7 @@ func (q *inquiry) progressing() Verdict {
 		}
 	}
 	if left, ok := j.ETA(q.s.Now); ok {
-		text += ", about " + span(left) + " left"
+		text += ", about " + human.TimeLeft(left) + " left"
 	}
 	return q.rule(Progressing, "", "%s", text)
 }
