@@ -16,8 +16,9 @@ const module = "github.com/veltui/veltui"
 // import. Imports go one way; docs/architecture.md draws the picture.
 var mayImport = map[string][]string{
 	"":                 {"cmd"},
-	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "job", "sanitize", "retry", "human"},
-	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "job", "assets", "human"},
+	"cmd":              {"ui", "assess", "watch", "finalize", "artifact", "collector", "forecast", "job", "sanitize", "retry", "human"},
+	"ui":               {"assess", "watch", "finalize", "artifact", "collector", "forecast", "job", "assets", "human"},
+	"assess":           {"watch", "forecast", "job", "human"},
 	"watch":            {"job", "sanitize"},
 	"finalize":         {"artifact", "retry", "job", "sanitize", "human"},
 	"artifact":         {"job", "sanitize"},
@@ -39,6 +40,7 @@ var noClients = map[string][]string{
 	"ui":        {"k8s.io/client-go", "net/http", "sigs.k8s.io/controller-runtime"},
 	"job":       {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime/pkg/cache"},
 	"collector": {"k8s.io/client-go", "net/http", "os"},
+	"assess":    {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"forecast":  {"k8s.io", "net/http", "os"},
 	"sanitize":  {"net/http", "os"},
 	"human":     {"k8s.io", "net/http", "os"},

@@ -12,9 +12,9 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
-	"github.com/veltui/veltui/ui"
 )
 
 func newExplain(c *cli) *cobra.Command {
@@ -104,9 +104,12 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
 		return err
 	}
-	j := pick(snap.Jobs, selected)[0]
-	surroundings := snap.Surroundings(c.clock())
-	verdict := j.Verdict(surroundings)
+	assessed, err := c.assess(ctx, snap, selected)
+	if err != nil {
+		return err
+	}
+	judged := assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0])
+	j, verdict := judged.Job, judged.Verdict
 	plan, ways, err := c.waysOut(ctx, j, verdict, f)
 	if err != nil {
 		fmt.Fprintln(c.streams.ErrOut, "warning: what finalize would do could not be found out:", sanitize.String(err.Error()))
@@ -115,9 +118,9 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		verdict.Facts = withEvidence(verdict.Facts, plan.Facts())
 	}
 	if f.output == "text" {
-		err = printVerdict(c.streams.Out, j, verdict, plan, ways, surroundings.Now)
+		err = printVerdict(c.streams.Out, j, verdict, plan, ways, assessed.Surroundings.Now)
 	} else {
-		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(j, surroundings),
+		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(judged),
 			Verdict: verdictJSON{State: string(verdict.State), Facts: factsOf(verdict.Facts), Advice: verdict.Advice}}
 		if plan != nil {
 			out := planOf(plan)
@@ -284,5 +287,5 @@ func factAge(at, now time.Time) string {
 	case now.Sub(at) < time.Second:
 		return ", now"
 	}
-	return ", " + ui.Duration(now.Sub(at)) + " ago"
+	return ", " + human.Ago(at, now)
 }

@@ -3,7 +3,7 @@ package cmd
 import (
 	"time"
 
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/assess"
 )
 
 // APIVersion is that of every document veltui prints.
@@ -45,9 +45,12 @@ type jobItem struct {
 	RatePerSecond    *float64       `json:"ratePerSecond,omitempty"`
 	RateUnit         string         `json:"rateUnit,omitempty"`
 	ETASeconds       *int64         `json:"etaSeconds,omitempty"`
-	Verdict          *verdictJSON   `json:"verdict,omitempty"`
-	Summary          string         `json:"summary"`
-	Deleted          bool           `json:"deleted,omitempty"`
+	// Stuck is true for a job in trouble: its verdict is stuck or orphaned, or
+	// was when the API server was last heard.
+	Stuck   bool         `json:"stuck"`
+	Verdict *verdictJSON `json:"verdict,omitempty"`
+	Summary string       `json:"summary"`
+	Deleted bool         `json:"deleted,omitempty"`
 }
 
 type itemsJSON struct {
@@ -91,8 +94,8 @@ type factJSON struct {
 	At     *time.Time `json:"at,omitempty"`
 }
 
-// itemOf is a job as scripts see it, judged in its surroundings.
-func itemOf(j *job.Job, s job.Surroundings) jobItem {
+// itemOf is a job as scripts see it.
+func itemOf(j assess.Judged) jobItem {
 	item := jobItem{
 		Kind: string(j.Kind), Namespace: j.Namespace, Name: j.Name, UID: string(j.UID),
 		Phase: j.Phase, Stage: string(j.Stage),
@@ -116,18 +119,19 @@ func itemOf(j *job.Job, s job.Surroundings) jobItem {
 			BytesDone: v.Done, BytesTotal: v.Total, Message: v.Message,
 		})
 	}
-	if position, reason, waits := j.Queue(s); waits {
-		item.Queue = &queueJSON{position, reason}
+	if q := j.Queue; q.Waits {
+		item.Queue = &queueJSON{q.Position, q.Reason}
 	}
-	if perSecond, ok := j.Rate(s.Now); ok {
-		_, _, unit, _ := j.Progress()
-		item.RatePerSecond, item.RateUnit = &perSecond, string(unit)
+	if j.Rate.Known {
+		perSecond := j.Rate.PerSecond
+		item.RatePerSecond, item.RateUnit = &perSecond, string(j.Rate.Unit)
 	}
-	if left, ok := j.ETA(s.Now); ok {
-		seconds := int64(left / time.Second)
+	if j.ETA.Known {
+		seconds := int64(j.ETA.Left / time.Second)
 		item.ETASeconds = &seconds
 	}
-	v := j.Verdict(s)
+	v := j.Verdict
+	item.Stuck = j.Troubled()
 	item.Summary = v.Summary
 	if v.State != "" {
 		item.Verdict = &verdictJSON{State: string(v.State), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice}

@@ -5,12 +5,12 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -27,14 +27,14 @@ var (
 	wideTitles  = []string{"PHASE", "RATE", "VOLUMES", "OPERATIONS", "ERRORS", "WARNINGS", "FROM"}
 )
 
-func (p *tablePrinter) list(jobs []*job.Job, s job.Surroundings) error {
+func (p *tablePrinter) list(jobs []*job.Job, a *assess.Assessment) error {
 	titles := tableTitles
 	if p.wide {
 		titles = slices.Concat(tableTitles, wideTitles)
 	}
 	lines := [][]string{titles}
 	for _, j := range jobs {
-		lines = append(lines, p.cells(watch.Change{Job: j}, s))
+		lines = append(lines, p.cells(watch.Change{Job: j}, a))
 	}
 	if len(jobs) == 0 {
 		lines = nil
@@ -42,8 +42,8 @@ func (p *tablePrinter) list(jobs []*job.Job, s job.Surroundings) error {
 	return p.print(lines)
 }
 
-func (p *tablePrinter) change(c watch.Change, s job.Surroundings) error {
-	return p.print([][]string{p.cells(c, s)})
+func (p *tablePrinter) change(c watch.Change, a *assess.Assessment) error {
+	return p.print([][]string{p.cells(c, a)})
 }
 
 // print aligns lines to columns that only ever get wider.
@@ -68,46 +68,27 @@ func (p *tablePrinter) print(lines [][]string) error {
 	return err
 }
 
-func (p *tablePrinter) cells(c watch.Change, s job.Surroundings) []string {
-	j := c.Job
-	progress, done, eta, speed := "-", "-", "-", "-"
+func (p *tablePrinter) cells(c watch.Change, a *assess.Assessment) []string {
+	j := a.Of(c.Job)
+	progress := ""
 	if j.FractionKnown {
-		progress = ui.Percent(j.Fraction)
+		progress = human.Percent(j.Fraction)
 	}
-	amount, total, unit, known := j.Progress()
-	if known {
-		done = ui.Amount(amount, total, unit)
-	}
-	if left, ok := j.ETA(s.Now); ok {
-		eta = ui.TimeLeft(left)
-	}
-	if perSecond, ok := j.Rate(s.Now); ok {
-		speed = ui.Rate(perSecond, unit)
-	}
-	stage, verdict := string(j.Stage), string(j.Verdict(s).State)
+	stage := string(j.Stage)
 	switch {
 	case c.Deleted:
 		stage = "Deleted"
 	case j.Terminal() || j.Stage == job.StageUnknown:
 		stage = j.Phase
 	}
-	if verdict == "" {
-		verdict = "-"
-	}
-	cells := []string{strings.ToLower(string(j.Kind)), j.Name, stage, progress, done, eta, verdict, age(s.Now, j.Began())}
+	cells := []string{strings.ToLower(string(j.Kind)), j.Name, stage, dash(progress), dash(j.Amount()), dash(j.TimeLeft()),
+		dash(string(j.Verdict.State)), dash(human.Age(j.Began(), a.Surroundings.Now))}
 	if p.wide {
-		cells = append(cells, dash(j.Phase), speed, fmt.Sprint(len(j.Volumes)),
+		cells = append(cells, dash(j.Phase), dash(j.Speed()), fmt.Sprint(len(j.Volumes)),
 			fmt.Sprintf("%d/%d", j.Operations.Completed+j.Operations.Failed, j.Operations.Attempted),
-			fmt.Sprint(j.Errors), fmt.Sprint(j.Warnings), dash(from(j)))
+			fmt.Sprint(j.Errors), fmt.Sprint(j.Warnings), dash(from(j.Job)))
 	}
 	return cells
-}
-
-func age(now, created time.Time) string {
-	if created.IsZero() {
-		return "-"
-	}
-	return ui.Duration(now.Sub(created))
 }
 
 func from(j *job.Job) string {

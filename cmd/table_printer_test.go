@@ -8,6 +8,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )
@@ -21,11 +22,11 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 	}
 	var out strings.Builder
 	p := &tablePrinter{w: &out, wide: true}
-	s := job.Surroundings{Now: now}
-	if err := p.list([]*job.Job{one("a-long-name", "PartiallyFailed")}, s); err != nil {
+	a := new(assess.Estimates).Assess(&watch.Snapshot{At: now}, now)
+	if err := p.list([]*job.Job{one("a-long-name", "PartiallyFailed")}, a); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.change(watch.Change{Job: one("a", "Failed")}, s); err != nil {
+	if err := p.change(watch.Change{Job: one("a", "Failed")}, a); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -38,7 +39,7 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := (&tablePrinter{w: &out}).list(nil, s); err != nil || out.Len() > 0 {
+	if err := (&tablePrinter{w: &out}).list(nil, a); err != nil || out.Len() > 0 {
 		t.Errorf("no jobs print %q, %v", out.String(), err)
 	}
 }
