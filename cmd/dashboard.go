@@ -13,6 +13,7 @@ import (
 
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/ui"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 type dashboardFlags struct {
@@ -55,7 +56,7 @@ if Velero is there, and is looked for otherwise.`,
 			if f.fps < 0 || f.fps > 60 || f.fps == 0 && cmd.Flags().Changed("fps") {
 				return usagef("--fps %d: must be from 1 to 60", f.fps)
 			}
-			if known := append(ui.Themes(), ui.ThemeAuto); !slices.Contains(known, f.theme) {
+			if known := append(draw.Themes(), draw.ThemeAuto); !slices.Contains(known, f.theme) {
 				return usagef("--theme %s: must be one of %s", f.theme, strings.Join(known, ", "))
 			}
 			return c.dashboard(cmd.Context(), f)
@@ -63,7 +64,7 @@ if Velero is there, and is looked for otherwise.`,
 	}
 	cmd.PersistentFlags().BoolVar(&c.readOnly, "read-only", false, "Make everything that changes the cluster impossible (also VELTUI_READ_ONLY=1)")
 	cmd.Flags().BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
-	cmd.Flags().StringVar(&f.theme, "theme", ui.ThemeAuto, "auto, dark, light or mono")
+	cmd.Flags().StringVar(&f.theme, "theme", draw.ThemeAuto, "auto, dark, light or mono")
 	cmd.Flags().IntVar(&f.fps, "fps", 0, "How often at most the screen is drawn, 1 to 60 a second (default 30, over ssh 10)")
 	cmd.Flags().BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw into the normal screen instead of the alternate one")
 	cmd.Flags().BoolVar(&f.noArtifacts, "no-artifacts", false, "Download nothing that Velero has stored, such as what is in backups")

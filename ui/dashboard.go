@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // recently is how long an ended job stays on the active tab.
@@ -189,44 +190,44 @@ func (d *dashboard) typed(msg tea.Msg, dg *digest) tea.Cmd {
 }
 
 // view draws the dashboard between the header and the footer.
-func (d *dashboard) view(c canvas, dg *digest) string {
+func (d *dashboard) view(c draw.Canvas, dg *digest) string {
 	about := 2
-	if c.height < 16 {
+	if c.Height < 16 {
 		about = 1
 	}
-	lines := []string{d.tabsLine(c, dg), c.rule()}
-	body := c.sized(c.width, c.height-len(lines)-about-1)
+	lines := []string{d.tabsLine(c, dg), c.Rule()}
+	body := c.Sized(c.Width, c.Height-len(lines)-about-1)
 	lines = append(lines, d.body(body, dg)...)
 	lines = append(lines, d.bottomRule(c))
-	return c.page(append(lines, d.explain(c, dg, about)...))
+	return c.Page(append(lines, d.explain(c, dg, about)...))
 }
 
 // bottomRule says where in a table that is longer than the screen we are.
-func (d *dashboard) bottomRule(c canvas) string {
+func (d *dashboard) bottomRule(c draw.Canvas) string {
 	t := &d.tables[d.tab]
 	if len(t.rows) <= t.height || t.cursor < 0 {
-		return c.rule()
+		return c.Rule()
 	}
 	place := fmt.Sprintf(" %d/%d ", t.cursor+1, len(t.rows))
-	line := strings.Repeat(c.glyphs.rule, max(c.width-len(place)-2, 0))
-	return c.theme.dim.Render(line + place + strings.Repeat(c.glyphs.rule, 2))
+	line := strings.Repeat(c.Glyphs.Rule, max(c.Width-len(place)-2, 0))
+	return c.Theme.Dim.Render(line + place + strings.Repeat(c.Glyphs.Rule, 2))
 }
 
 // compact draws one line a job for terminals that have no room for more.
-func (d *dashboard) compact(c canvas, dg *digest) string {
+func (d *dashboard) compact(c draw.Canvas, dg *digest) string {
 	t := &d.tables[d.tab]
-	t.setHeight(c.height)
+	t.setHeight(c.Height)
 	from, to := t.visible()
 	var lines []string
 	for i := from; i < to; i++ {
 		r := t.rows[i]
 		j, ok := r.item.(*job.Job)
 		if !ok {
-			lines = append(lines, c.theme.dim.Render(c.cut(cmp.Or(r.heading, r.key), c.width)))
+			lines = append(lines, c.Theme.Dim.Render(c.Cut(cmp.Or(r.heading, r.key), c.Width)))
 			continue
 		}
 		v := dg.verdict(j)
-		_, stage := c.stageCell(j, v, 16)
+		_, stage := stageCell(c, j, v, 16)
 		tail := " " + stage
 		if !j.Terminal() && j.FractionKnown {
 			tail = " " + Percent(j.Fraction)
@@ -234,42 +235,42 @@ func (d *dashboard) compact(c canvas, dg *digest) string {
 				tail += " " + string(v.State)
 			}
 		}
-		mark := c.mark(j, v, i == t.cursor, 2)
-		line := mark + " " + c.fit(kindLetter(j.Kind)+" "+j.Name, max(c.width-3-lipgloss.Width(tail), 4)) + tail
+		mark := mark(c, j, v, i == t.cursor, 2)
+		line := mark + " " + c.Fit(kindLetter(j.Kind)+" "+j.Name, max(c.Width-3-lipgloss.Width(tail), 4)) + tail
 		lines = append(lines, d.marked.on(c, r, line))
 	}
 	if len(t.rows) == 0 {
-		lines = append(lines, c.cut(d.emptyText(dg), c.width))
+		lines = append(lines, c.Cut(d.emptyText(dg), c.Width))
 	}
-	return c.page(lines)
+	return c.Page(lines)
 }
 
-func (d *dashboard) tabsLine(c canvas, dg *digest) string {
+func (d *dashboard) tabsLine(c draw.Canvas, dg *digest) string {
 	note := ""
 	switch {
 	case !d.filter.empty():
-		note = fmt.Sprintf("/%s  %d of %d ", c.cut(d.filter.text, 20), d.shown(), d.counts[d.tab])
-		note = c.theme.accent.Render(note)
+		note = fmt.Sprintf("/%s  %d of %d ", c.Cut(d.filter.text, 20), d.shown(), d.counts[d.tab])
+		note = c.Theme.Accent.Render(note)
 	case dg != nil:
-		note = c.trouble(dg.snap)
+		note = trouble(c, dg.snap)
 	}
 	if lipgloss.Width(note) == 0 && len(d.marked) > 0 {
-		note = c.theme.accent.Render(fmt.Sprintf("%d marked", len(d.marked)))
+		note = c.Theme.Accent.Render(fmt.Sprintf("%d marked", len(d.marked)))
 	}
 	if lipgloss.Width(note) == 0 && d.order > 0 {
-		note = c.theme.dim.Render("sorted by " + orders[d.order].name)
+		note = c.Theme.Dim.Render("sorted by " + orders[d.order].name)
 	}
 	tabs := d.tabs(c, true, true)
-	if lipgloss.Width(tabs)+lipgloss.Width(note) > c.width {
+	if lipgloss.Width(tabs)+lipgloss.Width(note) > c.Width {
 		tabs = d.tabs(c, true, false)
 	}
-	if lipgloss.Width(tabs)+lipgloss.Width(note) > c.width {
+	if lipgloss.Width(tabs)+lipgloss.Width(note) > c.Width {
 		tabs = d.tabs(c, false, false)
 	}
-	return c.split(tabs+" ", c.cut(note, c.width-lipgloss.Width(tabs)-2)+" ")
+	return c.Split(tabs+" ", c.Cut(note, c.Width-lipgloss.Width(tabs)-2)+" ")
 }
 
-func (d *dashboard) tabs(c canvas, names, counts bool) string {
+func (d *dashboard) tabs(c draw.Canvas, names, counts bool) string {
 	var labels []string
 	for i := range tabCount {
 		label := fmt.Sprint(int(i) + 1)
@@ -279,9 +280,9 @@ func (d *dashboard) tabs(c canvas, names, counts bool) string {
 		if counts && i != tabActive {
 			label += fmt.Sprintf(" %d", d.counts[i])
 		}
-		style := c.theme.dim
+		style := c.Theme.Dim
 		if i == d.tab {
-			style = c.theme.accent
+			style = c.Theme.Accent
 		}
 		labels = append(labels, style.Render("["+label+"]"))
 	}
@@ -300,58 +301,58 @@ func (d *dashboard) shown() int {
 	return n
 }
 
-func (d *dashboard) body(c canvas, dg *digest) []string {
+func (d *dashboard) body(c draw.Canvas, dg *digest) []string {
 	t := &d.tables[d.tab]
-	t.setHeight(c.height - 1)
-	columns, draw := d.columns(c, dg)
-	widths := fitColumns(columns, c.width)
-	lines := []string{c.titles(columns, widths, orders[d.order].column)}
+	t.setHeight(c.Height - 1)
+	columns, drawRow := d.columns(c, dg)
+	widths := draw.FitColumns(columns, c.Width)
+	lines := []string{c.Titles(columns, widths, orders[d.order].column)}
 	from, to := t.visible()
 	for i := from; i < to; i++ {
 		if r := t.rows[i]; r.key == "" {
-			lines = append(lines, c.heading(r.heading))
+			lines = append(lines, c.Heading(r.heading))
 		} else {
-			lines = append(lines, d.marked.on(c, r, draw(r, widths, i == t.cursor)))
+			lines = append(lines, d.marked.on(c, r, drawRow(c, r, widths, i == t.cursor)))
 		}
 	}
 	if len(t.rows) == 0 {
 		lines = append(lines, "")
-		for _, line := range c.sized(c.width-4, 0).wrap(d.emptyText(dg), 4) {
-			lines = append(lines, "  "+c.theme.dim.Render(line))
+		for _, line := range c.Sized(c.Width-4, 0).Wrap(d.emptyText(dg), 4) {
+			lines = append(lines, "  "+c.Theme.Dim.Render(line))
 		}
 	}
-	return strings.Split(c.page(lines), "\n")
+	return strings.Split(c.Page(lines), "\n")
 }
 
 // columns are the columns of the present tab and the way to draw a row of it.
-func (d *dashboard) columns(c canvas, dg *digest) ([]column, func(r row, widths []int, selected bool) string) {
+func (d *dashboard) columns(c draw.Canvas, dg *digest) ([]draw.Column, func(c draw.Canvas, r row, widths []int, selected bool) string) {
 	switch d.tab {
 	case tabSchedules:
-		return scheduleColumns, c.scheduleRow
+		return scheduleColumns, scheduleRow
 	case tabStorage:
-		return locationColumns, c.locationRow
+		return locationColumns, locationRow
 	default:
-		return jobColumns, func(r row, widths []int, selected bool) string {
+		return jobColumns, func(c draw.Canvas, r row, widths []int, selected bool) string {
 			j := r.item.(*job.Job)
-			return c.jobRow(j, dg.verdict(j), dg.surroundings, widths, selected)
+			return jobRow(c, j, dg.verdict(j), dg.surroundings, widths, selected)
 		}
 	}
 }
 
 // explain says about the selected row in words what its cells cannot.
-func (d *dashboard) explain(c canvas, dg *digest, lines int) []string {
+func (d *dashboard) explain(c draw.Canvas, dg *digest, lines int) []string {
 	r, ok := d.tables[d.tab].selected()
 	if !ok || dg == nil {
 		return nil
 	}
 	text := ""
-	style := c.theme.text
+	style := c.Theme.Text
 	switch item := r.item.(type) {
 	case *job.Job:
 		v := dg.verdict(item)
 		text = v.Summary
 		if troubled(v.State) {
-			style = c.theme.strong
+			style = c.Theme.Strong
 			if v.Advice != "" {
 				text += ". " + v.Advice
 			}
@@ -360,7 +361,7 @@ func (d *dashboard) explain(c canvas, dg *digest, lines int) []string {
 		text = explainOther(item)
 	}
 	var explained []string
-	for _, line := range c.sized(c.width-2, 0).wrap(text, lines) {
+	for _, line := range c.Sized(c.Width-2, 0).Wrap(text, lines) {
 		explained = append(explained, " "+style.Render(line))
 	}
 	return explained

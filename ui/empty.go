@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/watch"
+
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // emptyText says why a table has no rows: nothing is known yet, nothing may be
@@ -82,17 +84,17 @@ func connectingText(dg *digest) string {
 }
 
 // trouble is the most important thing that is wrong with what is shown.
-func (c canvas) trouble(snap *watch.Snapshot) string {
+func trouble(c draw.Canvas, snap *watch.Snapshot) string {
 	h := snap.Health
 	switch {
-	case h.State == watch.Stale && h.RetryAt.After(c.now):
-		return c.theme.bad.Render(fmt.Sprintf("%s; next try in %s", h.Err, Duration(h.RetryAt.Sub(c.now))))
+	case h.State == watch.Stale && h.RetryAt.After(c.Now):
+		return c.Theme.Bad.Render(fmt.Sprintf("%s; next try in %s", h.Err, Duration(h.RetryAt.Sub(c.Now))))
 	case h.State == watch.Stale:
-		return c.theme.bad.Render(h.Err)
+		return c.Theme.Bad.Render(h.Err)
 	case snap.Notice != "":
-		return c.theme.waiting.Render(snap.Notice)
+		return c.Theme.Waiting.Render(snap.Notice)
 	}
-	return c.theme.waiting.Render(missingSources(snap))
+	return c.Theme.Waiting.Render(missingSources(snap))
 }
 
 // missingSources names what is left out of the picture, and why.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 func TestFinalizeByATypedName(t *testing.T) {
@@ -480,7 +481,7 @@ func TestLongContextNames(t *testing.T) {
 			t.Errorf("at %v what must be typed is not on the screen:\n%s", size, b.frame())
 		}
 		b.write("arn")
-		if !strings.Contains(b.frame(), unicodeGlyphs.cursor+" arn") {
+		if !strings.Contains(b.frame(), draw.Unicode.Cursor+" arn") {
 			t.Errorf("at %v the field is not on the screen:\n%s", size, b.frame())
 		}
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // choiceLines draw what is to be done and why, or why nothing is, then all
 // evidence, then what follows, then the command.
-func (c canvas) choiceLines(choices []choice, chosen int, age time.Duration) []string {
+func choiceLines(c draw.Canvas, choices []choice, chosen int, age time.Duration) []string {
 	now := choices[chosen]
 	will, willNot, then := now.effects()
 	var lines []string
@@ -21,43 +22,43 @@ func (c canvas) choiceLines(choices []choice, chosen int, age time.Duration) []s
 		title = "What was found"
 	}
 	if why, advice := now.refusal(); why != "" {
-		lines = append(lines, c.termed("Refused", sentence(why), c.theme.bad)...)
-		lines = append(lines, c.termed("Helps", advice, c.theme.text)...)
+		lines = append(lines, termed(c, "Refused", sentence(why), c.Theme.Bad)...)
+		lines = append(lines, termed(c, "Helps", advice, c.Theme.Text)...)
 	} else {
-		lines = append(lines, c.termed("Plan", now.words(), c.theme.strong)...)
+		lines = append(lines, termed(c, "Plan", now.words(), c.Theme.Strong)...)
 	}
-	lines = append(lines, c.termed("Why", sentence(now.why()), c.theme.text)...)
+	lines = append(lines, termed(c, "Why", sentence(now.why()), c.Theme.Text)...)
 	if now.possible() {
-		lines = append(lines, c.termed("Sure?", now.certainty(), c.theme.text)...)
+		lines = append(lines, termed(c, "Sure?", now.certainty(), c.Theme.Text)...)
 	}
 	word := "Then"
 	for _, text := range then {
-		lines = append(lines, c.termed(word, sentence(text), c.theme.text)...)
+		lines = append(lines, termed(c, word, sentence(text), c.Theme.Text)...)
 		word = ""
 	}
-	lines = append(lines, c.choicesList(choices, chosen)...)
-	effects := append(c.listLines("It will", will), c.listLines("It will not", willNot)...)
-	evidence := c.evidenceLines(title, now.facts(), age)
+	lines = append(lines, choicesList(c, choices, chosen)...)
+	effects := append(listLines(c, "It will", will), listLines(c, "It will not", willNot)...)
+	evidence := evidenceLines(c, title, now.facts(), age)
 	if now.way != nil { // what a restart fails matters more than what was found
 		effects, evidence = evidence, effects
 	}
 	lines = append(append(lines, evidence...), effects...)
-	return append(lines, c.commandLines(now.commands())...)
+	return append(lines, commandLines(c, now.commands())...)
 }
 
 // evidenceLines draw all facts, doubts first.
-func (c canvas) evidenceLines(title string, facts []job.Fact, age time.Duration) []string {
+func evidenceLines(c draw.Canvas, title string, facts []job.Fact, age time.Duration) []string {
 	var lines []string
 	holds, open := dividedFacts(facts)
 	if len(open) > 0 {
-		lines = append(lines, "", c.theme.strong.Render("Not known, or against it"))
+		lines = append(lines, "", c.Theme.Strong.Render("Not known, or against it"))
 		for _, f := range open {
-			lines = append(lines, c.factLines(f)...)
+			lines = append(lines, factLines(c, f)...)
 		}
 	}
-	lines = append(lines, "", c.theme.strong.Render(title)+c.theme.dim.Render(" (looked at "+Duration(age)+" ago; r looks again)"))
+	lines = append(lines, "", c.Theme.Strong.Render(title)+c.Theme.Dim.Render(" (looked at "+Duration(age)+" ago; r looks again)"))
 	for _, f := range holds {
-		lines = append(lines, c.factLines(f)...)
+		lines = append(lines, factLines(c, f)...)
 	}
 	return lines
 }
@@ -76,35 +77,35 @@ func dividedFacts(facts []job.Fact) (holds, open []job.Fact) {
 }
 
 // choicesList names what may be chosen, if there is more than one thing.
-func (c canvas) choicesList(choices []choice, chosen int) []string {
+func choicesList(c draw.Canvas, choices []choice, chosen int) []string {
 	if len(choices) < 2 {
 		return nil
 	}
-	lines := []string{"", c.theme.strong.Render("Ways out") + c.theme.dim.Render(" (w takes the next one)")}
+	lines := []string{"", c.Theme.Strong.Render("Ways out") + c.Theme.Dim.Render(" (w takes the next one)")}
 	for i, choice := range choices {
-		sign, style := " ", c.theme.text
+		sign, style := " ", c.Theme.Text
 		if i == chosen {
-			sign, style = c.glyphs.cursor, c.theme.selected
+			sign, style = c.Glyphs.Cursor, c.Theme.Selected
 		}
-		lines = append(lines, " "+c.theme.accent.Render(sign)+" "+style.Render(c.cut(choice.title(), c.width-3)))
+		lines = append(lines, " "+c.Theme.Accent.Render(sign)+" "+style.Render(c.Cut(choice.title(), c.Width-3)))
 	}
 	return lines
 }
 
 // factLines are a fact with its source and age at the right.
-func (c canvas) factLines(f job.Fact) []string {
-	sign, style := c.glyphs.done, c.theme.good
+func factLines(c draw.Canvas, f job.Fact) []string {
+	sign, style := c.Glyphs.Done, c.Theme.Good
 	if !f.Holds {
-		sign, style = c.glyphs.open, c.theme.waiting
+		sign, style = c.Glyphs.Open, c.Theme.Waiting
 	}
 	seen := f.Source
 	if !f.At.IsZero() {
-		seen += ", " + since(c.now, f.At)
+		seen += ", " + since(c.Now, f.At)
 	}
 	seen = " (" + seen + ")"
-	wrapped := c.sized(c.width-3-lipgloss.Width(seen), 0).wrap(f.Text, 3)
-	if c.width < 50 {
-		wrapped = c.sized(c.width-3, 0).wrap(f.Text+seen, 4)
+	wrapped := c.Sized(c.Width-3-lipgloss.Width(seen), 0).Wrap(f.Text, 3)
+	if c.Width < 50 {
+		wrapped = c.Sized(c.Width-3, 0).Wrap(f.Text+seen, 4)
 		seen = ""
 	}
 	var lines []string
@@ -113,33 +114,33 @@ func (c canvas) factLines(f job.Fact) []string {
 			lines = append(lines, "   "+text)
 			continue
 		}
-		lines = append(lines, c.split(" "+style.Render(sign)+" "+text, c.theme.dim.Render(seen)))
+		lines = append(lines, c.Split(" "+style.Render(sign)+" "+text, c.Theme.Dim.Render(seen)))
 	}
 	return lines
 }
 
 // termed is a word at the left and what belongs to it.
-func (c canvas) termed(word, text string, style lipgloss.Style) []string {
+func termed(c draw.Canvas, word, text string, style lipgloss.Style) []string {
 	const width = 8
 	if strings.Trim(text, ".") == "" {
 		return nil
 	}
 	var lines []string
-	for _, part := range c.sized(c.width-width, 0).wrap(text, 8) {
-		lines = append(lines, c.cell(c.theme.dim, word, width, false)+style.Render(part))
+	for _, part := range c.Sized(c.Width-width, 0).Wrap(text, 8) {
+		lines = append(lines, c.Cell(c.Theme.Dim, word, width, false)+style.Render(part))
 		word = ""
 	}
 	return lines
 }
 
-func (c canvas) listLines(title string, items []string) []string {
+func listLines(c draw.Canvas, title string, items []string) []string {
 	if len(items) == 0 {
 		return nil
 	}
-	lines := []string{"", c.theme.strong.Render(title)}
+	lines := []string{"", c.Theme.Strong.Render(title)}
 	for _, item := range items {
 		sign := " - "
-		for _, part := range c.sized(c.width-3, 0).wrap(item, 6) {
+		for _, part := range c.Sized(c.Width-3, 0).Wrap(item, 6) {
 			lines = append(lines, sign+part)
 			sign = "   "
 		}
@@ -148,20 +149,20 @@ func (c canvas) listLines(title string, items []string) []string {
 }
 
 // commandLines show the commands in whole, broken anywhere.
-func (c canvas) commandLines(commands []string) []string {
+func commandLines(c draw.Canvas, commands []string) []string {
 	if len(commands) == 0 {
 		return nil
 	}
-	lines := []string{"", c.theme.strong.Render("The same with kubectl") + c.theme.dim.Render(" (y copies it)")}
+	lines := []string{"", c.Theme.Strong.Render("The same with kubectl") + c.Theme.Dim.Render(" (y copies it)")}
 	for _, command := range commands {
-		lines = append(lines, strings.Split(ansi.Hardwrap(command, max(c.width, 1), true), "\n")...)
+		lines = append(lines, strings.Split(ansi.Hardwrap(command, max(c.Width, 1), true), "\n")...)
 	}
 	return lines
 }
 
 // para is wrapped text in one style.
-func (c canvas) para(style lipgloss.Style, text string, most int) []string {
-	lines := c.wrap(text, most)
+func para(c draw.Canvas, style lipgloss.Style, text string, most int) []string {
+	lines := c.Wrap(text, most)
 	for i := range lines {
 		lines[i] = style.Render(lines[i])
 	}
@@ -169,8 +170,8 @@ func (c canvas) para(style lipgloss.Style, text string, most int) []string {
 }
 
 // lookingLines say what is being looked at.
-func (c canvas) lookingLines(t target, took time.Duration) []string {
-	lines := c.para(c.theme.strong, "Looking at "+t.String()+" ... "+Duration(took), 2)
+func lookingLines(c draw.Canvas, t target, took time.Duration) []string {
+	lines := para(c, c.Theme.Strong, "Looking at "+t.String()+" ... "+Duration(took), 2)
 	lines = append(lines, "")
 	for _, what := range []string{
 		"the resource itself, afresh, and its volumes",
@@ -178,9 +179,9 @@ func (c canvas) lookingLines(t target, took time.Duration) []string {
 		"what is stored: results, resource list, volume information (by DownloadRequest; this may take a minute)",
 		"your right to patch it, and the phases that the CRD allows",
 	} {
-		sign := " " + c.glyphs.ahead + " "
-		for _, part := range c.sized(c.width-3, 0).wrap(what, 3) {
-			lines = append(lines, c.theme.dim.Render(sign)+part)
+		sign := " " + c.Glyphs.Ahead + " "
+		for _, part := range c.Sized(c.Width-3, 0).Wrap(what, 3) {
+			lines = append(lines, c.Theme.Dim.Render(sign)+part)
 			sign = "   "
 		}
 	}

@@ -8,37 +8,39 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/finalize"
+
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // outcomeLines say how an execution ended, and what remains to be done.
-func (c canvas) outcomeLines(o *finalize.Outcome, ran choice, err error) []string {
+func outcomeLines(c draw.Canvas, o *finalize.Outcome, ran choice, err error) []string {
 	head, style := outcomeWords(c, o, ran)
-	lines := c.para(style, head, 2)
-	lines = append(lines, c.para(c.theme.text, sentence(o.Message), 6)...)
+	lines := para(c, style, head, 2)
+	lines = append(lines, para(c, c.Theme.Text, sentence(o.Message), 6)...)
 	if next := afterChange(o, ran); next != nil {
 		lines = append(lines, "")
 		if why, advice := next.refusal(); why != "" {
-			lines = append(lines, c.termed("Now", "refused: "+why, c.theme.text)...)
-			lines = append(lines, c.termed("Helps", advice, c.theme.text)...)
+			lines = append(lines, termed(c, "Now", "refused: "+why, c.Theme.Text)...)
+			lines = append(lines, termed(c, "Helps", advice, c.Theme.Text)...)
 		} else {
-			lines = append(lines, c.termed("Now", next.words()+" (enter looks at this new plan)", c.theme.strong)...)
+			lines = append(lines, termed(c, "Now", next.words()+" (enter looks at this new plan)", c.Theme.Strong)...)
 		}
 	}
 	for _, w := range o.Warnings {
-		lines = append(lines, c.para(c.theme.waiting, "Warning: "+w+".", 4)...)
+		lines = append(lines, para(c, c.Theme.Waiting, "Warning: "+w+".", 4)...)
 	}
 	if remains := remainsToDo(o, err); remains != "" {
-		lines = append(lines, "", c.theme.strong.Render("What remains to be done"))
-		lines = append(lines, c.para(c.theme.text, remains, 8)...)
+		lines = append(lines, "", c.Theme.Strong.Render("What remains to be done"))
+		lines = append(lines, para(c, c.Theme.Text, remains, 8)...)
 	}
 	if _, willNot, _ := ran.effects(); o.Sent == finalize.Landed {
-		lines = append(lines, c.listLines("It did not", willNot)...)
+		lines = append(lines, listLines(c, "It did not", willNot)...)
 	}
 	if o.Log != "" {
-		lines = append(lines, "", c.theme.strong.Render("On this machine"))
+		lines = append(lines, "", c.Theme.Strong.Render("On this machine"))
 		for _, place := range []struct{ what, path string }{{"the log", o.Log}, {"the resource as it was", o.Copy}} {
 			lines = append(lines, place.what+":")
-			lines = append(lines, strings.Split(ansi.Hardwrap("  "+place.path, max(c.width, 1), true), "\n")...)
+			lines = append(lines, strings.Split(ansi.Hardwrap("  "+place.path, max(c.Width, 1), true), "\n")...)
 		}
 	}
 	return lines
@@ -62,40 +64,40 @@ func stateToTell(o *finalize.Outcome) finalize.State {
 	return o.State
 }
 
-func outcomeWords(c canvas, o *finalize.Outcome, ran choice) (string, lipgloss.Style) {
+func outcomeWords(c draw.Canvas, o *finalize.Outcome, ran choice) (string, lipgloss.Style) {
 	switch stateToTell(o) {
 	case finalize.Settled:
 		if ran.way != nil {
-			return "Done.", c.theme.good
+			return "Done.", c.Theme.Good
 		}
-		return "Done: it is " + o.Phase + ".", c.theme.good
+		return "Done: it is " + o.Phase + ".", c.Theme.Good
 	case finalize.NoEffect:
-		return "Done, but nothing came of it.", c.theme.waiting
+		return "Done, but nothing came of it.", c.Theme.Waiting
 	case finalize.Checked:
-		return "Checked: nothing was written.", c.theme.good
+		return "Checked: nothing was written.", c.Theme.Good
 	case finalize.Moving:
 		if ran.way != nil {
-			return "Asked for, and under way.", c.theme.running
+			return "Asked for, and under way.", c.Theme.Running
 		}
-		return "Under way: it is " + o.Phase + ".", c.theme.running
+		return "Under way: it is " + o.Phase + ".", c.Theme.Running
 	case finalize.Reverted:
-		return "Written over: it is " + o.Phase + ".", c.theme.bad
+		return "Written over: it is " + o.Phase + ".", c.Theme.Bad
 	case finalize.Deleted:
-		return "Gone: it was deleted.", c.theme.bad
+		return "Gone: it was deleted.", c.Theme.Bad
 	case finalize.Changed:
-		return "Changed meanwhile: nothing was written.", c.theme.waiting
+		return "Changed meanwhile: nothing was written.", c.Theme.Waiting
 	case finalize.Refused:
-		return "Refused: nothing was written.", c.theme.bad
+		return "Refused: nothing was written.", c.Theme.Bad
 	}
 	switch o.Sent {
 	case finalize.Partly:
-		return "Stopped halfway: some of the patches were carried out.", c.theme.bad
+		return "Stopped halfway: some of the patches were carried out.", c.Theme.Bad
 	case finalize.Landed:
-		return "Stopped after the patch was carried out.", c.theme.waiting
+		return "Stopped after the patch was carried out.", c.Theme.Waiting
 	case finalize.Doubtful:
-		return "Stopped, and in doubt: the patch was sent.", c.theme.bad
+		return "Stopped, and in doubt: the patch was sent.", c.Theme.Bad
 	}
-	return "Stopped: nothing was written.", c.theme.waiting
+	return "Stopped: nothing was written.", c.Theme.Waiting
 }
 
 // remainsToDo is what a person should do next.
@@ -131,15 +133,15 @@ func remainsToDo(o *finalize.Outcome, err error) string {
 }
 
 // summaryLines say what became of several jobs.
-func (c canvas) summaryLines(targets []target, ends []string) []string {
-	lines := []string{c.theme.strong.Render("What became of the " + count(len(targets), "marked job")), ""}
+func summaryLines(c draw.Canvas, targets []target, ends []string) []string {
+	lines := []string{c.Theme.Strong.Render("What became of the " + count(len(targets), "marked job")), ""}
 	for i, t := range targets {
 		end := ends[i]
 		if end == "" {
 			end = "not looked at"
 		}
-		lines = append(lines, c.theme.strong.Render(t.String()))
-		for _, part := range c.sized(c.width-3, 0).wrap(end, 5) {
+		lines = append(lines, c.Theme.Strong.Render(t.String()))
+		for _, part := range c.Sized(c.Width-3, 0).Wrap(end, 5) {
 			lines = append(lines, "   "+part)
 		}
 	}

@@ -8,12 +8,14 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/watch"
+
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // header is the first line of every screen: where we are, whether what is
 // shown can be trusted, and how many jobs there are. What matters least gives
 // way first: the server, its age, the counts of what goes well.
-func (m *Model) header(c canvas) string {
+func (m *Model) header(c draw.Canvas) string {
 	place := m.placeText()
 	health := m.healthText(c)
 	var left, right string
@@ -22,21 +24,21 @@ func (m *Model) header(c canvas) string {
 	}{{true, true, true, true}, {true, false, true, true}, {false, false, true, true}, {false, false, false, true}, {}} {
 		left, right = " ", strings.Join(slices.DeleteFunc([]string{health, m.countsText(c, v.calm)}, func(s string) bool { return s == "" }), "   ")+" "
 		if v.brand {
-			left += c.theme.accent.Render("veltui") + "  "
+			left += c.Theme.Accent.Render("veltui") + "  "
 		}
 		place := place
 		if !v.brand {
-			place = cutMiddle(place, c.width-lipgloss.Width(left+right)-1, c.glyphs.ellipsis)
+			place = cutMiddle(place, c.Width-lipgloss.Width(left+right)-1, c.Glyphs.Ellipsis)
 		}
-		left += c.theme.strong.Render(place)
+		left += c.Theme.Strong.Render(place)
 		if server := m.serverText(v.uptime); v.server && server != "" {
-			left += "  " + c.theme.dim.Render(server)
+			left += "  " + c.Theme.Dim.Render(server)
 		}
-		if lipgloss.Width(left)+lipgloss.Width(right)+2 <= c.width {
+		if lipgloss.Width(left)+lipgloss.Width(right)+2 <= c.Width {
 			break
 		}
 	}
-	return c.split(left, right)
+	return c.Split(left, right)
 }
 
 // placeText is the context and the namespace that are looked at.
@@ -71,41 +73,41 @@ func (m *Model) serverText(uptime bool) string {
 	return text
 }
 
-func (m *Model) healthText(c canvas) string {
+func (m *Model) healthText(c draw.Canvas) string {
 	if m.digest == nil {
-		return c.theme.waiting.Render("connecting")
+		return c.Theme.Waiting.Render("connecting")
 	}
 	h := m.digest.snap.Health
 	switch h.State {
 	case watch.Live:
-		return c.theme.good.Render("live")
+		return c.Theme.Good.Render("live")
 	case watch.Stale:
-		return c.theme.bad.Render("stale " + since(m.clusterNow(), h.Since))
+		return c.Theme.Bad.Render("stale " + since(m.clusterNow(), h.Since))
 	case watch.Unauthorized:
-		return c.theme.bad.Render("credentials expired, press r")
+		return c.Theme.Bad.Render("credentials expired, press r")
 	default:
-		return c.theme.waiting.Render("connecting")
+		return c.Theme.Waiting.Render("connecting")
 	}
 }
 
 // countsText counts the jobs that run and wait, if calm ones are wanted, and
 // those in trouble.
-func (m *Model) countsText(c canvas, calm bool) string {
+func (m *Model) countsText(c draw.Canvas, calm bool) string {
 	if m.digest == nil {
 		return ""
 	}
 	var parts []string
 	if n := m.digest.running; n > 0 && calm {
-		parts = append(parts, c.theme.running.Render(fmt.Sprintf("%d running", n)))
+		parts = append(parts, c.Theme.Running.Render(fmt.Sprintf("%d running", n)))
 	}
 	if n := m.digest.queued; n > 0 && calm {
-		parts = append(parts, c.theme.waiting.Render(fmt.Sprintf("%d queued", n)))
+		parts = append(parts, c.Theme.Waiting.Render(fmt.Sprintf("%d queued", n)))
 	}
 	if n := m.digest.troubled; n > 0 {
-		parts = append(parts, c.theme.bad.Render(fmt.Sprintf("%d stuck", n)))
+		parts = append(parts, c.Theme.Bad.Render(fmt.Sprintf("%d stuck", n)))
 	}
 	if len(m.digest.snap.Active) == 0 && calm && m.digest.snap.Health.State != watch.Connecting && seesJobs(m.digest.snap) {
-		return c.theme.dim.Render("idle")
+		return c.Theme.Dim.Render("idle")
 	}
 	return strings.Join(parts, "  ")
 }

@@ -10,38 +10,39 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // overviewPage tells how the job fares and why veltui thinks so, and the facts
 // about the job itself.
-func (c canvas) overviewPage(j *job.Job, v job.Verdict, s job.Surroundings) []string {
+func overviewPage(c draw.Canvas, j *job.Job, v job.Verdict, s job.Surroundings) []string {
 	var lines []string
-	text := c.sized(c.width-2, 0)
-	for _, line := range text.wrap(v.Summary, 4) {
-		lines = append(lines, " "+c.theme.strong.Render(line))
+	text := c.Sized(c.Width-2, 0)
+	for _, line := range text.Wrap(v.Summary, 4) {
+		lines = append(lines, " "+c.Theme.Strong.Render(line))
 	}
 	for _, f := range v.Facts {
-		glyph, style := c.glyphs.fact, c.theme.text
+		glyph, style := c.Glyphs.Fact, c.Theme.Text
 		if !f.Holds {
-			glyph, style = c.glyphs.open, c.theme.waiting
+			glyph, style = c.Glyphs.Open, c.Theme.Waiting
 		}
 		seen := f.Source
 		if !f.At.IsZero() {
-			seen += ", " + since(c.now, f.At)
+			seen += ", " + since(c.Now, f.At)
 		}
-		lines = append(lines, c.sized(c.width-1, 0).split("  "+style.Render(glyph)+" "+f.Text, c.theme.dim.Render(" ("+seen+")")))
+		lines = append(lines, c.Sized(c.Width-1, 0).Split("  "+style.Render(glyph)+" "+f.Text, c.Theme.Dim.Render(" ("+seen+")")))
 	}
-	for _, line := range text.wrap(v.Advice, 4) {
-		lines = append(lines, " "+c.theme.accent.Render(line))
+	for _, line := range text.Wrap(v.Advice, 4) {
+		lines = append(lines, " "+c.Theme.Accent.Render(line))
 	}
 	if troubled(v.State) {
 		what := strings.ToLower(string(j.Kind)) + "/" + j.Name
-		for _, line := range text.wrap("f looks closer and says what can be done. From a shell: veltui explain "+what+", veltui finalize "+what, 3) {
-			lines = append(lines, " "+c.theme.dim.Render(line))
+		for _, line := range text.Wrap("f looks closer and says what can be done. From a shell: veltui explain "+what+", veltui finalize "+what, 3) {
+			lines = append(lines, " "+c.Theme.Dim.Render(line))
 		}
 	}
 	lines = append(lines, "")
-	for _, fact := range c.jobFacts(j, s) {
+	for _, fact := range jobFacts(c, j, s) {
 		lines = append(lines, fact.lines(c)...)
 	}
 	return lines
@@ -55,49 +56,49 @@ type labelled struct {
 
 const labelWidth = 14
 
-func (l labelled) lines(c canvas) []string {
+func (l labelled) lines(c draw.Canvas) []string {
 	var lines []string
 	label := l.label
-	for _, part := range c.sized(c.width-labelWidth-2, 0).wrap(l.text, 6) {
-		lines = append(lines, " "+c.cell(c.theme.dim, label, labelWidth, false)+l.style.Render(part))
+	for _, part := range c.Sized(c.Width-labelWidth-2, 0).Wrap(l.text, 6) {
+		lines = append(lines, " "+c.Cell(c.Theme.Dim, label, labelWidth, false)+l.style.Render(part))
 		label = ""
 	}
 	return lines
 }
 
-func (c canvas) jobFacts(j *job.Job, s job.Surroundings) []labelled {
+func jobFacts(c draw.Canvas, j *job.Job, s job.Surroundings) []labelled {
 	var facts []labelled
 	add := func(label, text string, style lipgloss.Style) {
 		if text != "" {
 			facts = append(facts, labelled{label, text, style})
 		}
 	}
-	add("Phase", cmpPhase(j.Phase), c.theme.text)
+	add("Phase", cmpPhase(j.Phase), c.Theme.Text)
 	if !j.Created.After(j.Began()) { // a backup that was synced is older than its resource
-		add("Created", c.moment(j.Created), c.theme.text)
+		add("Created", moment(c, j.Created), c.Theme.Text)
 	}
-	add("Started", c.moment(j.Started), c.theme.text)
-	add("Completed", c.moment(j.Completed), c.theme.text)
+	add("Started", moment(c, j.Started), c.Theme.Text)
+	add("Completed", moment(c, j.Completed), c.Theme.Text)
 	if !j.Started.IsZero() {
-		add("Elapsed", Duration(j.Elapsed(s.Now)), c.theme.text)
+		add("Elapsed", Duration(j.Elapsed(s.Now)), c.Theme.Text)
 	}
 	if !j.Terminal() {
-		add("Last moved", since(c.now, j.QuietSince())+" ago", c.theme.text)
+		add("Last moved", since(c.Now, j.QuietSince())+" ago", c.Theme.Text)
 	}
-	add("Bound", c.boundText(j), c.theme.text)
-	add("Items", c.itemsText(j), c.theme.text)
+	add("Bound", boundText(c, j), c.Theme.Text)
+	add("Items", itemsText(c, j), c.Theme.Text)
 	if j.Warnings > 0 {
-		add("Warnings", fmt.Sprint(j.Warnings), c.theme.waiting)
+		add("Warnings", fmt.Sprint(j.Warnings), c.Theme.Waiting)
 	}
 	if j.Errors > 0 {
-		add("Errors", fmt.Sprint(j.Errors), c.theme.bad)
+		add("Errors", fmt.Sprint(j.Errors), c.Theme.Bad)
 	}
-	add("Failed because", j.FailureReason, c.theme.bad)
-	add("Not valid", strings.Join(j.ValidationErrors, "; "), c.theme.bad)
+	add("Failed because", j.FailureReason, c.Theme.Bad)
+	add("Not valid", strings.Join(j.ValidationErrors, "; "), c.Theme.Bad)
 	if origin(j) != "" {
-		add("From", originKind(j)+" "+origin(j), c.theme.text)
+		add("From", originKind(j)+" "+origin(j), c.Theme.Text)
 	}
-	add("Stored in", j.StorageLocation, c.theme.text)
+	add("Stored in", j.StorageLocation, c.Theme.Text)
 	return facts
 }
 
@@ -109,70 +110,70 @@ func cmpPhase(phase string) string {
 }
 
 // moment is a time stamp with its age.
-func (c canvas) moment(t time.Time) string {
+func moment(c draw.Canvas, t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.In(c.now.Location()).Format("2006-01-02 15:04:05") + "  " + since(c.now, t) + " ago"
+	return t.In(c.Now.Location()).Format("2006-01-02 15:04:05") + "  " + since(c.Now, t) + " ago"
 }
 
 // boundText says when Velero itself gives up on the present stage.
-func (c canvas) boundText(j *job.Job) string {
+func boundText(c draw.Canvas, j *job.Job) string {
 	for _, record := range j.Stages {
 		if record.Stage != j.Stage || record.Bound.IsZero() {
 			continue
 		}
-		if record.Bound.Before(c.now) {
-			return fmt.Sprintf("was to end %s ago (%s)", since(c.now, record.Bound), record.BoundBy)
+		if record.Bound.Before(c.Now) {
+			return fmt.Sprintf("was to end %s ago (%s)", since(c.Now, record.Bound), record.BoundBy)
 		}
-		return fmt.Sprintf("Velero gives up in %s (%s)", Duration(record.Bound.Sub(c.now)), record.BoundBy)
+		return fmt.Sprintf("Velero gives up in %s (%s)", Duration(record.Bound.Sub(c.Now)), record.BoundBy)
 	}
 	return ""
 }
 
-func (c canvas) itemsText(j *job.Job) string {
+func itemsText(c draw.Canvas, j *job.Job) string {
 	if !j.Items.Known {
 		return ""
 	}
-	text := fmt.Sprintf("%d of %s%d", j.Items.Done, c.estimated(j, job.UnitItems), j.Items.Total)
+	text := fmt.Sprintf("%d of %s%d", j.Items.Done, estimated(c, j, job.UnitItems), j.Items.Total)
 	if from := j.Items.RevisedFrom; from > 0 && from != j.Items.Total {
 		text += fmt.Sprintf(" (Velero revised the total from %d)", from)
 	}
 	return text
 }
 
-var volumeColumns = []column{
-	{width: 1},
-	{title: "VOLUME", width: 22, grow: 2, limit: 60},
-	{title: "PHASE", width: 10},
-	{title: "PROGRESS", width: 16, grow: 1, limit: 30},
-	{title: "DONE", width: 11, right: true},
-	{title: "CHANGED", width: 8, priority: 1, right: true},
-	{title: "NODE", width: 14, grow: 1, limit: 30, priority: 3},
-	{title: "KIND", width: 16, priority: 2},
+var volumeColumns = []draw.Column{
+	{Width: 1},
+	{Title: "VOLUME", Width: 22, Grow: 2, Limit: 60},
+	{Title: "PHASE", Width: 10},
+	{Title: "PROGRESS", Width: 16, Grow: 1, Limit: 30},
+	{Title: "DONE", Width: 11, Right: true},
+	{Title: "CHANGED", Width: 8, Priority: 1, Right: true},
+	{Title: "NODE", Width: 14, Grow: 1, Limit: 30, Priority: 3},
+	{Title: "KIND", Width: 16, Priority: 2},
 }
 
-func (c canvas) volumesPage(j *job.Job) []string {
+func volumesPage(c draw.Canvas, j *job.Job) []string {
 	if len(j.Volumes) == 0 {
 		return []string{"", "  No volume data is moved for this job (so far)."}
 	}
-	widths := fitColumns(volumeColumns, c.width)
-	lines := []string{c.titles(volumeColumns, widths, "")}
+	widths := draw.FitColumns(volumeColumns, c.Width)
+	lines := []string{c.Titles(volumeColumns, widths, "")}
 	for _, v := range j.Volumes {
-		style := c.volumeStyle(v)
-		progress := c.noBar(widths[3])
+		style := volumeStyle(c, v)
+		progress := c.NoBar(widths[3])
 		if fraction, known := v.Fraction(); known {
-			progress = c.bar(fraction, widths[3]-5) + c.fitRight(Percent(fraction), 5)
+			progress = c.Bar(fraction, widths[3]-5) + c.FitRight(Percent(fraction), 5)
 		}
-		lines = append(lines, joinCells([]string{
+		lines = append(lines, draw.JoinCells([]string{
 			" ",
-			c.cell(c.theme.text, v.Target, widths[1], false),
-			c.cell(style, v.Phase, widths[2], false),
+			c.Cell(c.Theme.Text, v.Target, widths[1], false),
+			c.Cell(style, v.Phase, widths[2], false),
 			progress,
-			c.cell(c.theme.text, sizes(v.Done, v.Total), widths[4], true),
-			c.cell(c.theme.dim, since(c.now, v.Changed), widths[5], true),
-			c.cell(c.theme.dim, v.Node, widths[6], false),
-			c.cell(c.theme.dim, string(v.Kind), widths[7], false),
+			c.Cell(c.Theme.Text, sizes(v.Done, v.Total), widths[4], true),
+			c.Cell(c.Theme.Dim, since(c.Now, v.Changed), widths[5], true),
+			c.Cell(c.Theme.Dim, v.Node, widths[6], false),
+			c.Cell(c.Theme.Dim, string(v.Kind), widths[7], false),
 		}, widths))
 		if v.Message != "" {
 			lines = append(lines, "    "+style.Render(v.Message))
@@ -181,41 +182,41 @@ func (c canvas) volumesPage(j *job.Job) []string {
 	return lines
 }
 
-func (c canvas) volumeStyle(v job.Volume) lipgloss.Style {
+func volumeStyle(c draw.Canvas, v job.Volume) lipgloss.Style {
 	switch v.Phase {
 	case "Completed":
-		return c.theme.good
+		return c.Theme.Good
 	case "Failed", "Canceled", "Canceling":
-		return c.theme.bad
+		return c.Theme.Bad
 	case "InProgress":
-		return c.theme.running
+		return c.Theme.Running
 	default:
-		return c.theme.waiting
+		return c.Theme.Waiting
 	}
 }
 
-func (c canvas) operationsPage(j *job.Job) []string {
+func operationsPage(c draw.Canvas, j *job.Job) []string {
 	o := j.Operations
 	if o.Attempted == 0 {
 		return []string{"", "  No asynchronous operation was started for this job (so far)."}
 	}
 	left := o.Attempted - o.Completed - o.Failed
 	lines := []string{"",
-		labelled{"Started", fmt.Sprint(o.Attempted), c.theme.text}.lines(c)[0],
-		labelled{"Completed", fmt.Sprint(o.Completed), c.theme.good}.lines(c)[0],
-		labelled{"Failed", fmt.Sprint(o.Failed), c.theme.bad}.lines(c)[0],
-		labelled{"Still going", fmt.Sprint(max(left, 0)), c.theme.running}.lines(c)[0],
+		labelled{"Started", fmt.Sprint(o.Attempted), c.Theme.Text}.lines(c)[0],
+		labelled{"Completed", fmt.Sprint(o.Completed), c.Theme.Good}.lines(c)[0],
+		labelled{"Failed", fmt.Sprint(o.Failed), c.Theme.Bad}.lines(c)[0],
+		labelled{"Still going", fmt.Sprint(max(left, 0)), c.Theme.Running}.lines(c)[0],
 		"",
 	}
 	note := "Velero counts operations every 10 s. The bytes that its own data mover moves are on the Volumes page."
-	for _, line := range c.sized(c.width-2, 0).wrap(note, 3) {
-		lines = append(lines, " "+c.theme.dim.Render(line))
+	for _, line := range c.Sized(c.Width-2, 0).Wrap(note, 3) {
+		lines = append(lines, " "+c.Theme.Dim.Render(line))
 	}
 	return lines
 }
 
 // yamlPage is the resource as it is in the cluster, without managed fields.
-func (c canvas) yamlPage(j *job.Job) []string {
+func yamlPage(c draw.Canvas, j *job.Job) []string {
 	if j.Object == nil {
 		return []string{"", "  The resource is not at hand."}
 	}
@@ -234,16 +235,16 @@ func (c canvas) yamlPage(j *job.Job) []string {
 		}
 	}
 	for i, line := range lines {
-		lines[i] = " " + c.yamlLine(line)
+		lines[i] = " " + yamlLine(c, line)
 	}
 	return lines
 }
 
 // yamlLine sets the key of a line off from its value.
-func (c canvas) yamlLine(line string) string {
+func yamlLine(c draw.Canvas, line string) string {
 	key, value, found := strings.Cut(line, ":")
 	if !found || strings.ContainsAny(strings.TrimLeft(key, " -"), " '\"") {
 		return line
 	}
-	return c.theme.accent.UnsetBold().Render(key+":") + value
+	return c.Theme.Accent.UnsetBold().Render(key+":") + value
 }

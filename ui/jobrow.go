@@ -8,20 +8,21 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // The columns of a table of jobs. At 80 cells all but RATE and FROM fit;
 // below, they go by priority: name, stage and bar are never dropped.
-var jobColumns = []column{
-	{width: 2}, // cursor and mark
-	{width: 1}, // kind
-	{title: "NAME", width: 22, grow: 3, limit: 45},
-	{title: "STAGE", width: 16},
-	{title: "PROGRESS", width: 14, grow: 1, limit: 40},
-	{title: "DONE", width: 11, priority: 2, right: true},
-	{title: "RATE", width: 8, priority: 3, right: true},
-	{title: "ETA", width: 8, priority: 1, right: true},
-	{title: "FROM", width: 20, grow: 1, limit: 40, priority: 4},
+var jobColumns = []draw.Column{
+	{Width: 2}, // cursor and mark
+	{Width: 1}, // kind
+	{Title: "NAME", Width: 22, Grow: 3, Limit: 45},
+	{Title: "STAGE", Width: 16},
+	{Title: "PROGRESS", Width: 14, Grow: 1, Limit: 40},
+	{Title: "DONE", Width: 11, Priority: 2, Right: true},
+	{Title: "RATE", Width: 8, Priority: 3, Right: true},
+	{Title: "ETA", Width: 8, Priority: 1, Right: true},
+	{Title: "FROM", Width: 20, Grow: 1, Limit: 40, Priority: 4},
 }
 
 const (
@@ -37,80 +38,80 @@ const (
 )
 
 // jobRow draws one job into the columns.
-func (c canvas) jobRow(j *job.Job, v job.Verdict, s job.Surroundings, widths []int, selected bool) string {
+func jobRow(c draw.Canvas, j *job.Job, v job.Verdict, s job.Surroundings, widths []int, selected bool) string {
 	cells := make([]string, len(jobColumns))
-	name := c.theme.text
+	name := c.Theme.Text
 	if selected {
-		name = c.theme.selected
+		name = c.Theme.Selected
 	}
-	cells[colMark] = c.mark(j, v, selected, widths[colMark])
-	cells[colKind] = c.theme.dim.Render(kindLetter(j.Kind))
-	cells[colName] = c.cell(name, j.Name, widths[colName], false)
-	cells[colFrom] = c.cell(c.theme.dim, origin(j), widths[colFrom], false)
-	style, stage := c.stageCell(j, v, widths[colStage])
-	cells[colStage] = c.cell(style, stage, widths[colStage], false)
+	cells[colMark] = mark(c, j, v, selected, widths[colMark])
+	cells[colKind] = c.Theme.Dim.Render(kindLetter(j.Kind))
+	cells[colName] = c.Cell(name, j.Name, widths[colName], false)
+	cells[colFrom] = c.Cell(c.Theme.Dim, origin(j), widths[colFrom], false)
+	style, stage := stageCell(c, j, v, widths[colStage])
+	cells[colStage] = c.Cell(style, stage, widths[colStage], false)
 
 	if j.Terminal() {
-		return c.spanned(cells, widths, colProgress, colETA, c.outcome(j))
+		return spanned(c, cells, widths, colProgress, colETA, outcome(c, j))
 	}
 	if position, reason, waits := j.Queue(s); waits {
 		if position > 0 {
-			cells[colStage] = c.cell(style, string(j.Stage)+" "+ordinal(position), widths[colStage], false)
+			cells[colStage] = c.Cell(style, string(j.Stage)+" "+ordinal(position), widths[colStage], false)
 		}
-		return c.spanned(cells, widths, colProgress, colETA, c.theme.waiting.Render(reason))
+		return spanned(c, cells, widths, colProgress, colETA, c.Theme.Waiting.Render(reason))
 	}
-	cells[colProgress] = c.progressCell(j, widths[colProgress])
+	cells[colProgress] = progressCell(c, j, widths[colProgress])
 	if done, total, unit, known := j.Progress(); known {
-		cells[colDone] = c.cell(c.theme.text, c.estimated(j, unit)+Amount(done, total, unit), widths[colDone], true)
+		cells[colDone] = c.Cell(c.Theme.Text, estimated(c, j, unit)+Amount(done, total, unit), widths[colDone], true)
 	} else {
-		cells[colDone] = c.fit("", widths[colDone])
+		cells[colDone] = c.Fit("", widths[colDone])
 	}
-	cells[colRate] = c.fit("", widths[colRate])
+	cells[colRate] = c.Fit("", widths[colRate])
 	if perSecond, ok := j.Rate(s.Now); ok {
 		_, _, unit, _ := j.Progress()
-		cells[colRate] = c.cell(c.theme.dim, Rate(perSecond, unit), widths[colRate], true)
+		cells[colRate] = c.Cell(c.Theme.Dim, Rate(perSecond, unit), widths[colRate], true)
 	}
-	cells[colETA] = c.etaCell(j, v, s, widths[colETA])
-	return joinCells(cells, widths)
+	cells[colETA] = etaCell(c, j, v, s, widths[colETA])
+	return draw.JoinCells(cells, widths)
 }
 
 // spanned joins the cells with one text in the place of those from first to last.
-func (c canvas) spanned(cells []string, widths []int, first, last int, text string) string {
+func spanned(c draw.Canvas, cells []string, widths []int, first, last int, text string) string {
 	width := -1
 	for i := first; i <= last; i++ {
 		if widths[i] > 0 {
 			width += widths[i] + 1
 		}
 	}
-	merged := append(append([]string{}, cells[:first]...), c.fit(text, width))
+	merged := append(append([]string{}, cells[:first]...), c.Fit(text, width))
 	mergedWidths := append(append([]int{}, widths[:first]...), width)
-	return joinCells(append(merged, cells[last+1:]...), append(mergedWidths, widths[last+1:]...))
+	return draw.JoinCells(append(merged, cells[last+1:]...), append(mergedWidths, widths[last+1:]...))
 }
 
-func (c canvas) mark(j *job.Job, v job.Verdict, selected bool, width int) string {
+func mark(c draw.Canvas, j *job.Job, v job.Verdict, selected bool, width int) string {
 	cursor := " "
 	if selected {
-		cursor = c.glyphs.cursor
+		cursor = c.Glyphs.Cursor
 	}
-	glyph, style := " ", c.theme.text
+	glyph, style := " ", c.Theme.Text
 	switch {
 	case troubled(v.State):
-		glyph, style = c.glyphs.attention, c.theme.bad
+		glyph, style = c.Glyphs.Attention, c.Theme.Bad
 	case j.Terminal():
-		glyph, style = c.ending(j)
+		glyph, style = ending(c, j)
 	}
-	return c.fit(c.theme.accent.Render(cursor)+style.Render(glyph), width)
+	return c.Fit(c.Theme.Accent.Render(cursor)+style.Render(glyph), width)
 }
 
 // ending is the sign and the style of how a job ended.
-func (c canvas) ending(j *job.Job) (string, lipgloss.Style) {
+func ending(c draw.Canvas, j *job.Job) (string, lipgloss.Style) {
 	switch j.Phase {
 	case "Completed":
-		return c.glyphs.done, c.theme.good
+		return c.Glyphs.Done, c.Theme.Good
 	case "PartiallyFailed":
-		return c.glyphs.partly, c.theme.waiting
+		return c.Glyphs.Partly, c.Theme.Waiting
 	default:
-		return c.glyphs.failed, c.theme.bad
+		return c.Glyphs.Failed, c.Theme.Bad
 	}
 }
 
@@ -130,9 +131,9 @@ func origin(j *job.Job) string {
 }
 
 // stageCell is the stage and how long it lasts, or how long nothing moved.
-func (c canvas) stageCell(j *job.Job, v job.Verdict, width int) (lipgloss.Style, string) {
+func stageCell(c draw.Canvas, j *job.Job, v job.Verdict, width int) (lipgloss.Style, string) {
 	if j.Terminal() {
-		_, style := c.ending(j)
+		_, style := ending(c, j)
 		return style, j.Phase
 	}
 	stage := string(j.Stage)
@@ -141,18 +142,18 @@ func (c canvas) stageCell(j *job.Job, v job.Verdict, width int) (lipgloss.Style,
 	}
 	switch v.State {
 	case job.Quiet, job.Stuck, job.Orphaned:
-		style, quiet := c.theme.waiting, "quiet "+since(c.now, j.QuietSince())
+		style, quiet := c.Theme.Waiting, "quiet "+since(c.Now, j.QuietSince())
 		if troubled(v.State) {
-			style = c.theme.bad
+			style = c.Theme.Bad
 		}
 		if text := stage + " " + quiet; len(text) <= width {
 			return style, text
 		}
 		return style, quiet
 	case job.Waiting:
-		return c.theme.waiting, strings.TrimSpace(stage + " " + since(c.now, stageBegan(j)))
+		return c.Theme.Waiting, strings.TrimSpace(stage + " " + since(c.Now, stageBegan(j)))
 	}
-	return c.theme.running, strings.TrimSpace(stage + " " + since(c.now, stageBegan(j)))
+	return c.Theme.Running, strings.TrimSpace(stage + " " + since(c.Now, stageBegan(j)))
 }
 
 // stageBegan is when the present stage began, zero if that is not known.
@@ -166,33 +167,33 @@ func stageBegan(j *job.Job) (began time.Time) {
 }
 
 // progressCell is a bar with its percentage.
-func (c canvas) progressCell(j *job.Job, width int) string {
+func progressCell(c draw.Canvas, j *job.Job, width int) string {
 	if !j.FractionKnown {
-		return c.noBar(width)
+		return c.NoBar(width)
 	}
-	label := c.fitRight(c.estimated(j, job.UnitItems)+Percent(j.Fraction), 5)
+	label := c.FitRight(estimated(c, j, job.UnitItems)+Percent(j.Fraction), 5)
 	if width < 8 {
-		return c.fitRight(label, width)
+		return c.FitRight(label, width)
 	}
-	return c.bar(j.Fraction, width-5) + label
+	return c.Bar(j.Fraction, width-5) + label
 }
 
 // estimated is the mark in front of figures that are veltui's own estimate.
-func (c canvas) estimated(j *job.Job, unit job.Unit) string {
+func estimated(c draw.Canvas, j *job.Job, unit job.Unit) string {
 	if unit == job.UnitItems && j.Items.Estimated && (j.Stage == job.StageItems || j.Stage == job.StageQueued) {
-		return c.glyphs.approx
+		return c.Glyphs.Approx
 	}
 	return ""
 }
 
-func (c canvas) etaCell(j *job.Job, v job.Verdict, s job.Surroundings, width int) string {
+func etaCell(c draw.Canvas, j *job.Job, v job.Verdict, s job.Surroundings, width int) string {
 	if troubled(v.State) {
-		return c.cell(c.theme.bad, string(v.State), width, true)
+		return c.Cell(c.Theme.Bad, string(v.State), width, true)
 	}
 	if left, ok := j.ETA(s.Now); ok {
-		return c.cell(c.theme.text, TimeLeft(left), width, true)
+		return c.Cell(c.Theme.Text, TimeLeft(left), width, true)
 	}
-	return c.fit("", width)
+	return c.Fit("", width)
 }
 
 // endedAt is when an ended job ended. Velero gives no time to one that failed
@@ -206,7 +207,7 @@ func endedAt(j *job.Job) time.Time {
 
 // outcome tells in fixed places how a job ended: when, how long it took, how
 // many items, and what went wrong.
-func (c canvas) outcome(j *job.Job) string {
+func outcome(c draw.Canvas, j *job.Job) string {
 	took := ""
 	if !j.Started.IsZero() && !j.Completed.IsZero() {
 		took = Duration(j.Completed.Sub(j.Started))
@@ -218,15 +219,15 @@ func (c canvas) outcome(j *job.Job) string {
 			items = fmt.Sprintf("%d/%d", j.Items.Done, j.Items.Total)
 		}
 	}
-	text := c.theme.dim.Render(fmt.Sprintf("%-6s %-6s %-10s ", clock(c.now, endedAt(j)), took, items))
+	text := c.Theme.Dim.Render(fmt.Sprintf("%-6s %-6s %-10s ", clock(c.Now, endedAt(j)), took, items))
 	if j.Errors > 0 {
-		text += c.theme.bad.Render(fmt.Sprintf("%d err", j.Errors)) + " "
+		text += c.Theme.Bad.Render(fmt.Sprintf("%d err", j.Errors)) + " "
 	}
 	if j.Warnings > 0 {
-		text += c.theme.waiting.Render(fmt.Sprintf("%d warn", j.Warnings)) + " "
+		text += c.Theme.Waiting.Render(fmt.Sprintf("%d warn", j.Warnings)) + " "
 	}
 	if len(j.ValidationErrors) > 0 && j.Errors == 0 {
-		text += c.theme.bad.Render("not valid")
+		text += c.Theme.Bad.Render("not valid")
 	}
 	return text
 }

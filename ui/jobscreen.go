@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // page is one tab of the screen of one job.
@@ -100,38 +101,38 @@ func (s *jobScreen) turn(p page) {
 	s.view.GotoTop()
 }
 
-func (s *jobScreen) draw(c canvas, dg *digest) string {
+func (s *jobScreen) draw(c draw.Canvas, dg *digest) string {
 	j := s.last
 	if j == nil || dg == nil {
-		return c.page([]string{"", "  This job is not known any more."})
+		return c.Page([]string{"", "  This job is not known any more."})
 	}
 	v := dg.verdict(j)
 	var lines []string
-	if c.height >= 8 {
+	if c.Height >= 8 {
 		lines = append(lines, s.title(c, j))
-		lines = append(lines, c.stageLine(j))
+		lines = append(lines, stageLine(c, j))
 	}
-	lines = append(lines, c.progressLine(j, v, dg.surroundings), s.pagesLine(c, j))
-	s.fill(c.sized(c.width, max(c.height-len(lines), 0)), j, v, dg)
-	return c.page(append(lines, strings.Split(s.view.View(), "\n")...))
+	lines = append(lines, progressLine(c, j, v, dg.surroundings), s.pagesLine(c, j))
+	s.fill(c.Sized(c.Width, max(c.Height-len(lines), 0)), j, v, dg)
+	return c.Page(append(lines, strings.Split(s.view.View(), "\n")...))
 }
 
-func (s *jobScreen) title(c canvas, j *job.Job) string {
-	left := " " + c.theme.dim.Render(kindLetter(j.Kind)) + " " + c.theme.strong.Render(j.Name)
+func (s *jobScreen) title(c draw.Canvas, j *job.Job) string {
+	left := " " + c.Theme.Dim.Render(kindLetter(j.Kind)) + " " + c.Theme.Strong.Render(j.Name)
 	right := origin(j)
 	if right != "" {
 		right = "from " + originKind(j) + " " + right
 	}
-	right = c.theme.dim.Render(right)
+	right = c.Theme.Dim.Render(right)
 	switch {
 	case s.deleted:
-		right = c.theme.bad.Render("deleted from the cluster")
+		right = c.Theme.Bad.Render("deleted from the cluster")
 	case j.Deleting:
-		right = c.theme.waiting.Render("being deleted")
-	case lipgloss.Width(left)+lipgloss.Width(right)+2 > c.width:
+		right = c.Theme.Waiting.Render("being deleted")
+	case lipgloss.Width(left)+lipgloss.Width(right)+2 > c.Width:
 		right = ""
 	}
-	return c.split(left, right+" ")
+	return c.Split(left, right+" ")
 }
 
 func originKind(j *job.Job) string {
@@ -143,17 +144,17 @@ func originKind(j *job.Job) string {
 
 // stageLine shows the stages in their order: what is behind, where the job is,
 // what is still to come. The names of passed stages give way on narrow screens.
-func (c canvas) stageLine(j *job.Job) string {
+func stageLine(c draw.Canvas, j *job.Job) string {
 	for _, brief := range []int{0, 1, 2} {
-		line := c.stageLineBrief(j, brief)
-		if lipgloss.Width(line) <= c.width || brief == 2 {
-			return c.cut(line, c.width)
+		line := stageLineBrief(c, j, brief)
+		if lipgloss.Width(line) <= c.Width || brief == 2 {
+			return c.Cut(line, c.Width)
 		}
 	}
 	return ""
 }
 
-func (c canvas) stageLineBrief(j *job.Job, brief int) string {
+func stageLineBrief(c draw.Canvas, j *job.Job, brief int) string {
 	var parts []string
 	for _, record := range j.Stages {
 		name := string(record.Stage)
@@ -163,39 +164,39 @@ func (c canvas) stageLineBrief(j *job.Job, brief int) string {
 		here := record.Stage == j.Stage
 		switch {
 		case here && !j.Terminal():
-			text := name + " " + c.glyphs.now
+			text := name + " " + c.Glyphs.Now
 			if !record.Began.IsZero() {
-				text += " " + since(c.now, record.Began)
+				text += " " + since(c.Now, record.Began)
 			}
-			parts = append(parts, c.theme.running.Render(text))
+			parts = append(parts, c.Theme.Running.Render(text))
 		case here:
-			glyph, style := c.ending(j)
+			glyph, style := ending(c, j)
 			parts = append(parts, style.Render(j.Phase+" "+glyph))
 		case record.Skipped && record.Ended.IsZero() && record.Began.IsZero():
 			if brief < 1 {
-				parts = append(parts, c.theme.dim.Render(name+" "+c.glyphs.skipped))
+				parts = append(parts, c.Theme.Dim.Render(name+" "+c.Glyphs.Skipped))
 			}
 		case !record.Ended.IsZero():
-			text := name + " " + c.glyphs.done
+			text := name + " " + c.Glyphs.Done
 			if brief < 2 && !record.Began.IsZero() {
 				text += " " + Duration(record.Ended.Sub(record.Began))
 			}
-			parts = append(parts, c.theme.good.Render(text))
+			parts = append(parts, c.Theme.Good.Render(text))
 		default:
-			parts = append(parts, c.theme.dim.Render(name+" "+c.glyphs.ahead))
+			parts = append(parts, c.Theme.Dim.Render(name+" "+c.Glyphs.Ahead))
 		}
 	}
-	return " " + strings.Join(parts, c.theme.dim.Render(" "+c.glyphs.stage+" "))
+	return " " + strings.Join(parts, c.Theme.Dim.Render(" "+c.Glyphs.Stage+" "))
 }
 
-func (c canvas) progressLine(j *job.Job, v job.Verdict, s job.Surroundings) string {
+func progressLine(c draw.Canvas, j *job.Job, v job.Verdict, s job.Surroundings) string {
 	var words []string
 	if j.FractionKnown || j.Terminal() {
-		words = append(words, c.theme.strong.Render(c.estimated(j, job.UnitItems)+Percent(j.Fraction)))
+		words = append(words, c.Theme.Strong.Render(estimated(c, j, job.UnitItems)+Percent(j.Fraction)))
 	}
 	done, total, unit, known := j.Progress()
 	if known {
-		words = append(words, c.estimated(j, unit)+Amount(done, total, unit))
+		words = append(words, estimated(c, j, unit)+Amount(done, total, unit))
 	}
 	if perSecond, ok := j.Rate(s.Now); ok {
 		words = append(words, Rate(perSecond, unit))
@@ -204,25 +205,25 @@ func (c canvas) progressLine(j *job.Job, v job.Verdict, s job.Surroundings) stri
 		words = append(words, "ETA "+TimeLeft(left))
 	}
 	if troubled(v.State) || v.State == job.Quiet || v.State == job.Unknown {
-		style := c.theme.waiting
+		style := c.Theme.Waiting
 		if troubled(v.State) {
-			style = c.theme.bad
+			style = c.Theme.Bad
 		}
 		words = append(words, style.Render(string(v.State)))
 	}
 	text := strings.Join(words, "  ")
-	width := c.width - lipgloss.Width(text) - 4
+	width := c.Width - lipgloss.Width(text) - 4
 	if width < 8 {
-		return " " + c.cut(text, c.width-1)
+		return " " + c.Cut(text, c.Width-1)
 	}
-	bar := c.noBar(width)
+	bar := c.NoBar(width)
 	if j.FractionKnown || j.Terminal() {
-		bar = c.bar(j.Fraction, width)
+		bar = c.Bar(j.Fraction, width)
 	}
 	return " " + bar + "  " + text
 }
 
-func (s *jobScreen) pagesLine(c canvas, j *job.Job) string {
+func (s *jobScreen) pagesLine(c draw.Canvas, j *job.Job) string {
 	counts := [pageCount]int{pageVolumes: len(j.Volumes), pageOperations: j.Operations.Attempted}
 	label := func(p page, full bool) string {
 		text := fmt.Sprint(int(p) + 1)
@@ -232,9 +233,9 @@ func (s *jobScreen) pagesLine(c canvas, j *job.Job) string {
 		if counts[p] > 0 {
 			text += fmt.Sprintf(" %d", counts[p])
 		}
-		style := c.theme.dim
+		style := c.Theme.Dim
 		if p == s.page {
-			style = c.theme.accent
+			style = c.Theme.Accent
 		}
 		return style.Render("[" + text + "]")
 	}
@@ -244,20 +245,20 @@ func (s *jobScreen) pagesLine(c canvas, j *job.Job) string {
 			labels = append(labels, label(p, full))
 		}
 		line := " " + strings.Join(labels, " ")
-		if lipgloss.Width(line) <= c.width || !full {
-			return c.cut(line, c.width)
+		if lipgloss.Width(line) <= c.Width || !full {
+			return c.Cut(line, c.Width)
 		}
 	}
 	return ""
 }
 
 // fill puts the page's text into the viewport if anything that it shows changed.
-func (s *jobScreen) fill(c canvas, j *job.Job, v job.Verdict, dg *digest) {
-	s.view.SetWidth(c.width)
-	s.view.SetHeight(c.height)
-	want := shownPage{page: s.page, job: j, answer: s.answer, width: c.width, seq: dg.snap.Seq}
+func (s *jobScreen) fill(c draw.Canvas, j *job.Job, v job.Verdict, dg *digest) {
+	s.view.SetWidth(c.Width)
+	s.view.SetHeight(c.Height)
+	want := shownPage{page: s.page, job: j, answer: s.answer, width: c.Width, seq: dg.snap.Seq}
 	if s.page != pageYAML {
-		want.seconds = c.now.Unix()
+		want.seconds = c.Now.Unix()
 	} else {
 		want.seq = 0
 	}
@@ -268,18 +269,18 @@ func (s *jobScreen) fill(c canvas, j *job.Job, v job.Verdict, dg *digest) {
 	var lines []string
 	switch s.page {
 	case pageResources:
-		lines = c.resourcesPage(j, s.answer, s.asks)
+		lines = resourcesPage(c, j, s.answer, s.asks)
 	case pageVolumes:
-		lines = c.volumesPage(j)
+		lines = volumesPage(c, j)
 	case pageOperations:
-		lines = c.operationsPage(j)
+		lines = operationsPage(c, j)
 	case pageYAML:
-		lines = c.yamlPage(j)
+		lines = yamlPage(c, j)
 	default:
-		lines = c.overviewPage(j, v, dg.surroundings)
+		lines = overviewPage(c, j, v, dg.surroundings)
 	}
 	for i := range lines {
-		lines[i] = c.cut(lines[i], c.width)
+		lines[i] = c.Cut(lines[i], c.Width)
 	}
 	s.view.SetContentLines(lines)
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // marks are the jobs that are to be finalized one after the other.
@@ -47,9 +48,9 @@ func (s marks) jobs(dg *digest) []*job.Job {
 const markCell = 2
 
 // on puts the mark onto a drawn row.
-func (s marks) on(c canvas, r row, line string) string {
+func (s marks) on(c draw.Canvas, r row, line string) string {
 	if !s[types.UID(r.key)] {
 		return line
 	}
-	return ansi.Cut(line, 0, markCell) + c.theme.accent.Render(c.glyphs.marked) + ansi.Cut(line, markCell+1, lipgloss.Width(line))
+	return ansi.Cut(line, 0, markCell) + c.Theme.Accent.Render(c.Glyphs.Marked) + ansi.Cut(line, markCell+1, lipgloss.Width(line))
 }

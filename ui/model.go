@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -32,8 +33,8 @@ type Model struct {
 	bindings []binding
 	// next is the command that waits for the next snapshot.
 	next   tea.Cmd
-	theme  *theme
-	glyphs *glyphs
+	theme  *draw.Theme
+	glyphs *draw.Glyphs
 
 	width, height int
 	digest        *digest
@@ -64,19 +65,19 @@ type Model struct {
 }
 
 func newModel(ctx context.Context, o Options) (*Model, error) {
-	m := &Model{options: o, bindings: keyMap(), next: awaitSnapshot(ctx, o), estimates: newEstimates(ctx, o), finalizing: newFinalizing(ctx, o), glyphs: &unicodeGlyphs, dashboard: newDashboard(), help: -1, stale: true}
+	m := &Model{options: o, bindings: keyMap(), next: awaitSnapshot(ctx, o), estimates: newEstimates(ctx, o), finalizing: newFinalizing(ctx, o), glyphs: &draw.Unicode, dashboard: newDashboard(), help: -1, stale: true}
 	if o.ASCII {
-		m.glyphs = &asciiGlyphs
+		m.glyphs = &draw.ASCII
 	}
 	name := o.Theme
 	switch {
 	case o.NoColor:
 		name = "mono"
-	case name == "" || name == ThemeAuto:
+	case name == "" || name == draw.ThemeAuto:
 		name = "dark"
 	}
 	var err error
-	m.theme, err = loadTheme(name)
+	m.theme, err = draw.LoadTheme(name)
 	return m, err
 }
 
@@ -93,7 +94,7 @@ func (m *Model) Init() tea.Cmd {
 }
 
 func (m *Model) autoTheme() bool {
-	return !m.options.NoColor && (m.options.Theme == "" || m.options.Theme == ThemeAuto)
+	return !m.options.NoColor && (m.options.Theme == "" || m.options.Theme == draw.ThemeAuto)
 }
 
 // awaitSnapshot makes the command that waits for news; never more than one of
@@ -148,7 +149,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = msg.Width, msg.Height
 	case tea.BackgroundColorMsg:
 		if m.autoTheme() && !msg.IsDark() {
-			if light, err := loadTheme("light"); err == nil {
+			if light, err := draw.LoadTheme("light"); err == nil {
 				m.theme = light
 			}
 		}
@@ -349,21 +350,21 @@ func (m *Model) render() tea.View {
 }
 
 func (m *Model) content() string {
-	c := canvas{width: m.width, height: m.height, theme: m.theme, glyphs: m.glyphs, now: m.clusterNow()}
+	c := draw.Canvas{Width: m.width, Height: m.height, Theme: m.theme, Glyphs: m.glyphs, Now: m.clusterNow()}
 	switch {
 	case m.width == 0 || m.height == 0:
 		return ""
 	case m.width < tinyWidth || m.height < tinyHeight:
-		return c.page([]string{c.cut("too small", m.width)})
+		return c.Page([]string{c.Cut("too small", m.width)})
 	}
 	if m.help >= 0 {
-		return m.withFrame(c, onHelp, func(c canvas) string {
+		return m.withFrame(c, onHelp, func(c draw.Canvas) string {
 			lines := helpText(c, m.bindingsNow(), m.behindHelp())
-			m.help = min(m.help, max(len(lines)-c.height, 0))
-			return c.page(lines[m.help:])
+			m.help = min(m.help, max(len(lines)-c.Height, 0))
+			return c.Page(lines[m.help:])
 		})
 	}
-	return m.withFrame(c, m.where(), func(c canvas) string {
+	return m.withFrame(c, m.where(), func(c draw.Canvas) string {
 		behind := m.screen(c)
 		if m.dialog != nil {
 			return m.dialog.draw(c, behind)
@@ -373,7 +374,7 @@ func (m *Model) content() string {
 }
 
 // screen is what is drawn between the header and the footer.
-func (m *Model) screen(c canvas) string {
+func (m *Model) screen(c draw.Canvas) string {
 	switch {
 	case m.job != nil:
 		m.job.answer, m.job.asks = m.estimates.of(m.job.uid), m.estimates.ask != nil
@@ -396,27 +397,27 @@ func (m *Model) behindHelp() place {
 }
 
 // withFrame puts the header above and the footer below a screen.
-func (m *Model) withFrame(c canvas, where place, screen func(canvas) string) string {
-	bottom := []string{c.cut(m.bottomLine(c, where), c.width)}
+func (m *Model) withFrame(c draw.Canvas, where place, screen func(draw.Canvas) string) string {
+	bottom := []string{c.Cut(m.bottomLine(c, where), c.Width)}
 	if m.notice != "" {
 		bottom = nil
-		for _, line := range c.sized(c.width-1, 0).wrap(m.notice, 3) {
-			bottom = append(bottom, " "+c.theme.waiting.Render(line))
+		for _, line := range c.Sized(c.Width-1, 0).Wrap(m.notice, 3) {
+			bottom = append(bottom, " "+c.Theme.Waiting.Render(line))
 		}
 	}
-	bottom = bottom[:min(len(bottom), max(c.height-2, 1))]
-	return strings.Join([]string{m.header(c), screen(c.sized(c.width, c.height-1-len(bottom))), strings.Join(bottom, "\n")}, "\n")
+	bottom = bottom[:min(len(bottom), max(c.Height-2, 1))]
+	return strings.Join([]string{m.header(c), screen(c.Sized(c.Width, c.Height-1-len(bottom))), strings.Join(bottom, "\n")}, "\n")
 }
 
 // bottomLine names the keys, or is where a filter is typed. A dialog that does
 // not listen yet names none.
-func (m *Model) bottomLine(c canvas, where place) string {
+func (m *Model) bottomLine(c draw.Canvas, where place) string {
 	switch {
 	case m.dashboard.typing:
-		m.dashboard.input.SetWidth(max(c.width-4, 1))
+		m.dashboard.input.SetWidth(max(c.Width-4, 1))
 		return " " + m.dashboard.input.View()
 	case m.dialog != nil && m.help < 0 && !m.dialog.grace.over:
-		return c.theme.dim.Render(" " + c.glyphs.ellipsis)
+		return c.Theme.Dim.Render(" " + c.Glyphs.Ellipsis)
 	}
 	return footer(c, m.bindingsNow(), where)
 }

@@ -13,6 +13,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -62,7 +63,7 @@ func TestSelectionStaysOnItsRowWhenRowsComeAndGo(t *testing.T) {
 func lineOf(t *testing.T, m *Model, text string) int {
 	t.Helper()
 	for i, line := range strings.Split(ansi.Strip(checkFrame(t, m)), "\n") {
-		if strings.Contains(line, text) && strings.Contains(line, unicodeGlyphs.cursor) {
+		if strings.Contains(line, text) && strings.Contains(line, draw.Unicode.Cursor) {
 			return i
 		}
 	}
@@ -344,15 +345,15 @@ func TestReadmeNamesEveryKey(t *testing.T) {
 }
 
 func TestThemesLoad(t *testing.T) {
-	if len(Themes()) < 3 {
-		t.Fatalf("themes: %v", Themes())
+	if len(draw.Themes()) < 3 {
+		t.Fatalf("themes: %v", draw.Themes())
 	}
-	for _, name := range Themes() {
-		if _, err := loadTheme(name); err != nil {
+	for _, name := range draw.Themes() {
+		if _, err := draw.LoadTheme(name); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := loadTheme("../x"); err == nil {
+	if _, err := draw.LoadTheme("../x"); err == nil {
 		t.Error("a theme that is none loads")
 	}
 	if _, err := newModel(context.Background(), Options{Theme: "nope", Clock: time.Now}); err == nil || !strings.Contains(err.Error(), "dark") {
@@ -385,19 +386,19 @@ func TestFormats(t *testing.T) {
 }
 
 func TestBarIsFullOnlyAtTheEnd(t *testing.T) {
-	for _, g := range []*glyphs{&unicodeGlyphs, &asciiGlyphs} {
-		theme, err := loadTheme("mono")
+	for _, g := range []*draw.Glyphs{&draw.Unicode, &draw.ASCII} {
+		theme, err := draw.LoadTheme("mono")
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := canvas{theme: theme, glyphs: g}
+		c := draw.Canvas{Theme: theme, Glyphs: g}
 		for width := 1; width < 40; width++ {
 			for _, fraction := range []float64{0, 1e-9, 0.5, 0.99, 0.999999, 1} {
-				bar := ansi.Strip(c.bar(fraction, width))
+				bar := ansi.Strip(c.Bar(fraction, width))
 				if w := ansi.StringWidth(bar); w != width {
 					t.Fatalf("%v at width %d is %d wide", fraction, width, w)
 				}
-				if full := bar == strings.Repeat(g.barFull, width); full != (fraction == 1) {
+				if full := bar == strings.Repeat(g.BarFull, width); full != (fraction == 1) {
 					t.Errorf("%v at width %d draws %q", fraction, width, bar)
 				}
 			}

@@ -6,15 +6,17 @@ import (
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/ui/draw"
 )
 
-var scheduleColumns = []column{
-	{width: 2},
-	{title: "SCHEDULE", width: 22, grow: 2, limit: 45},
-	{title: "CRON", width: 18},
-	{title: "STATE", width: 10},
-	{title: "LAST BACKUP", width: 12, priority: 1, right: true},
-	{title: "KEPT", width: 6, priority: 2, right: true},
+var scheduleColumns = []draw.Column{
+	{Width: 2},
+	{Title: "SCHEDULE", Width: 22, Grow: 2, Limit: 45},
+	{Title: "CRON", Width: 18},
+	{Title: "STATE", Width: 10},
+	{Title: "LAST BACKUP", Width: 12, Priority: 1, Right: true},
+	{Title: "KEPT", Width: 6, Priority: 2, Right: true},
 }
 
 func (d *dashboard) scheduleRows(schedules []*velerov1.Schedule) []row {
@@ -29,40 +31,40 @@ func (d *dashboard) scheduleRows(schedules []*velerov1.Schedule) []row {
 	return rows
 }
 
-func (c canvas) scheduleRow(r row, widths []int, selected bool) string {
+func scheduleRow(c draw.Canvas, r row, widths []int, selected bool) string {
 	s := r.item.(*velerov1.Schedule)
-	state, style := string(s.Status.Phase), c.theme.good
+	state, style := string(s.Status.Phase), c.Theme.Good
 	switch {
 	case s.Spec.Paused:
-		state, style = "paused", c.theme.waiting
+		state, style = "paused", c.Theme.Waiting
 	case s.Status.Phase == velerov1.SchedulePhaseFailedValidation:
-		state, style = "not valid", c.theme.bad
+		state, style = "not valid", c.Theme.Bad
 	}
 	last := "never"
 	if s.Status.LastBackup != nil {
-		last = since(c.now, s.Status.LastBackup.Time) + " ago"
+		last = since(c.Now, s.Status.LastBackup.Time) + " ago"
 	}
 	kept := ""
 	if ttl := s.Spec.Template.TTL.Duration; ttl > 0 {
 		kept = Duration(ttl)
 	}
-	return joinCells([]string{
-		c.pointer(selected, widths[0]),
-		c.named(s.Name, widths[1], selected),
-		c.cell(c.theme.text, s.Spec.Schedule, widths[2], false),
-		c.cell(style, state, widths[3], false),
-		c.cell(c.theme.text, last, widths[4], true),
-		c.cell(c.theme.dim, kept, widths[5], true),
+	return draw.JoinCells([]string{
+		pointer(c, selected, widths[0]),
+		named(c, s.Name, widths[1], selected),
+		c.Cell(c.Theme.Text, s.Spec.Schedule, widths[2], false),
+		c.Cell(style, state, widths[3], false),
+		c.Cell(c.Theme.Text, last, widths[4], true),
+		c.Cell(c.Theme.Dim, kept, widths[5], true),
 	}, widths)
 }
 
-var locationColumns = []column{
-	{width: 2},
-	{title: "LOCATION", width: 18, grow: 1, limit: 40},
-	{title: "STATE", width: 12},
-	{title: "BUCKET", width: 20, grow: 1, limit: 50, priority: 1},
-	{title: "MODE", width: 10, priority: 3},
-	{title: "CHECKED", width: 12, priority: 2, right: true},
+var locationColumns = []draw.Column{
+	{Width: 2},
+	{Title: "LOCATION", Width: 18, Grow: 1, Limit: 40},
+	{Title: "STATE", Width: 12},
+	{Title: "BUCKET", Width: 20, Grow: 1, Limit: 50, Priority: 1},
+	{Title: "MODE", Width: 10, Priority: 3},
+	{Title: "CHECKED", Width: 12, Priority: 2, Right: true},
 }
 
 func (d *dashboard) locationRows(locations []*velerov1.BackupStorageLocation) []row {
@@ -84,27 +86,27 @@ func bucket(l *velerov1.BackupStorageLocation) string {
 	return strings.TrimSuffix(l.Spec.Provider+"/"+l.Spec.ObjectStorage.Bucket+"/"+l.Spec.ObjectStorage.Prefix, "/")
 }
 
-func (c canvas) locationRow(r row, widths []int, selected bool) string {
+func locationRow(c draw.Canvas, r row, widths []int, selected bool) string {
 	l := r.item.(*velerov1.BackupStorageLocation)
-	style := c.theme.good
+	style := c.Theme.Good
 	if l.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable {
-		style = c.theme.bad
+		style = c.Theme.Bad
 	}
 	checked := "never"
 	if l.Status.LastValidationTime != nil {
-		checked = since(c.now, l.Status.LastValidationTime.Time) + " ago"
+		checked = since(c.Now, l.Status.LastValidationTime.Time) + " ago"
 	}
 	name := l.Name
 	if l.Spec.Default {
 		name += " (default)"
 	}
-	return joinCells([]string{
-		c.pointer(selected, widths[0]),
-		c.named(name, widths[1], selected),
-		c.cell(style, cmp.Or(string(l.Status.Phase), "unknown"), widths[2], false),
-		c.cell(c.theme.text, bucket(l), widths[3], false),
-		c.cell(c.theme.dim, cmp.Or(string(l.Spec.AccessMode), "ReadWrite"), widths[4], false),
-		c.cell(c.theme.text, checked, widths[5], true),
+	return draw.JoinCells([]string{
+		pointer(c, selected, widths[0]),
+		named(c, name, widths[1], selected),
+		c.Cell(style, cmp.Or(string(l.Status.Phase), "unknown"), widths[2], false),
+		c.Cell(c.Theme.Text, bucket(l), widths[3], false),
+		c.Cell(c.Theme.Dim, cmp.Or(string(l.Spec.AccessMode), "ReadWrite"), widths[4], false),
+		c.Cell(c.Theme.Text, checked, widths[5], true),
 	}, widths)
 }
 
@@ -136,16 +138,16 @@ func namespacesText(included, excluded []string) string {
 	return text
 }
 
-func (c canvas) pointer(selected bool, width int) string {
+func pointer(c draw.Canvas, selected bool, width int) string {
 	if selected {
-		return c.fit(c.theme.accent.Render(c.glyphs.cursor), width)
+		return c.Fit(c.Theme.Accent.Render(c.Glyphs.Cursor), width)
 	}
-	return c.fit("", width)
+	return c.Fit("", width)
 }
 
-func (c canvas) named(name string, width int, selected bool) string {
+func named(c draw.Canvas, name string, width int, selected bool) string {
 	if selected {
-		return c.cell(c.theme.selected, name, width, false)
+		return c.Cell(c.Theme.Selected, name, width, false)
 	}
-	return c.cell(c.theme.text, name, width, false)
+	return c.Cell(c.Theme.Text, name, width, false)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // oracle is an Estimator that notes what it is asked.
@@ -308,17 +309,17 @@ func TestResourcesPageSaysWhyNot(t *testing.T) {
 			t.Errorf("%s: no %q:\n%s", name, want, frame)
 		}
 	}
-	c := canvas{width: 80, glyphs: &unicodeGlyphs, theme: screen(t, nil, 80, 24).theme, now: noon}
+	c := draw.Canvas{Width: 80, Glyphs: &draw.Unicode, Theme: screen(t, nil, 80, 24).theme, Now: noon}
 	for want, j := range map[string]*job.Job{
 		"when it has ended":  backupJob("b", time.Minute, velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}, time.Second),
 		"not been given a b": restoreJob("r", "", time.Minute, velerov1.RestoreStatus{}, time.Second),
 	} {
-		if got := strings.Join(c.resourcesPage(j, nil, true), "\n"); !strings.Contains(got, want) {
+		if got := strings.Join(resourcesPage(c, j, nil, true), "\n"); !strings.Contains(got, want) {
 			t.Errorf("no %q: %s", want, got)
 		}
 	}
 	refused := &answer{estimate: collector.Estimate{Refused: []string{"Both included and excluded: namespaces ops."}}}
-	if got := strings.Join(c.resourcesPage(restoreJob("r", "b", time.Minute, velerov1.RestoreStatus{}, time.Second), refused, true), "\n"); !strings.Contains(got, "refuses this restore: Both") {
+	if got := strings.Join(resourcesPage(c, restoreJob("r", "b", time.Minute, velerov1.RestoreStatus{}, time.Second), refused, true), "\n"); !strings.Contains(got, "refuses this restore: Both") {
 		t.Error(got)
 	}
 }

@@ -7,25 +7,26 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // resourcesPage shows what a restore restores, kind by kind and where it is in
 // that, or what a backup holds.
-func (c canvas) resourcesPage(j *job.Job, a *answer, asks bool) []string {
+func resourcesPage(c draw.Canvas, j *job.Job, a *answer, asks bool) []string {
 	if quiet := noAnswer(j, a, asks); quiet != "" {
 		lines := []string{""}
-		for _, line := range c.sized(c.width-4, 0).wrap(quiet, 6) {
-			lines = append(lines, "  "+c.theme.dim.Render(line))
+		for _, line := range c.Sized(c.Width-4, 0).Wrap(quiet, 6) {
+			lines = append(lines, "  "+c.Theme.Dim.Render(line))
 		}
 		if a != nil && a.pending && a.done > 0 {
-			lines = append(lines, "", "  "+c.downloadLine(a.done, a.total))
+			lines = append(lines, "", "  "+downloadLine(c, a.done, a.total))
 		}
 		return lines
 	}
 	if j.Kind == job.Backup {
-		return c.contentsPage(a.contents)
+		return contentsPage(c, a.contents)
 	}
-	return c.restoredPage(j, a.estimate)
+	return restoredPage(c, j, a.estimate)
 }
 
 // noAnswer says why there is nothing to show, and what would help.
@@ -51,26 +52,26 @@ func noAnswer(j *job.Job, a *answer, asks bool) string {
 
 // downloadLine is how much of a backup has come, with a bar if it is known how
 // much there is.
-func (c canvas) downloadLine(done, total int64) string {
+func downloadLine(c draw.Canvas, done, total int64) string {
 	if total <= 0 {
-		return c.theme.text.Render(size(done) + " so far")
+		return c.Theme.Text.Render(size(done) + " so far")
 	}
 	fraction := min(float64(done)/float64(total), 1)
 	text := fmt.Sprintf(" %4s  %s", Percent(fraction), sizes(min(done, total), total))
-	return c.bar(fraction, min(max(c.width-4-len(text), 4), 40)) + c.theme.text.Render(text)
+	return c.Bar(fraction, min(max(c.Width-4-len(text), 4), 40)) + c.Theme.Text.Render(text)
 }
 
-var stepColumns = []column{
-	{width: 1},
-	{title: "RESOURCE (restore order)", width: 18, grow: 2, limit: 50},
-	{width: 1},
-	{title: "RESTORED", width: 8, right: true},
-	{title: "OF", width: 7, right: true},
-	{width: 20, grow: 1, limit: 40, priority: 1},
+var stepColumns = []draw.Column{
+	{Width: 1},
+	{Title: "RESOURCE (restore order)", Width: 18, Grow: 2, Limit: 50},
+	{Width: 1},
+	{Title: "RESTORED", Width: 8, Right: true},
+	{Title: "OF", Width: 7, Right: true},
+	{Width: 20, Grow: 1, Limit: 40, Priority: 1},
 }
 
 // restoredPage lists the steps of a restore: done, now and to come.
-func (c canvas) restoredPage(j *job.Job, e collector.Estimate) []string {
+func restoredPage(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 	at := e.Position(j.Items.Done)
 	if j.Stage == job.StageQueued {
 		at = collector.Position{Step: -1} // all is to come
@@ -81,61 +82,61 @@ func (c canvas) restoredPage(j *job.Job, e collector.Estimate) []string {
 		at = collector.Position{Step: len(e.Steps)}
 	}
 	columns := slices.Clone(stepColumns)
-	widths := fitColumns(columns, c.width)
-	if columns[5].title = "from the tarball, " + c.glyphs.approx; widths[5] == 0 {
-		columns[4].title = c.glyphs.approx + columns[4].title
+	widths := draw.FitColumns(columns, c.Width)
+	if columns[5].Title = "from the tarball, " + c.Glyphs.Approx; widths[5] == 0 {
+		columns[4].Title = c.Glyphs.Approx + columns[4].Title
 	}
 	var lines []string
-	if now := c.stepsLine(j, e, at); now != "" {
+	if now := stepsLine(c, j, e, at); now != "" {
 		lines = append(lines, now)
 	}
-	lines = append(lines, c.titles(columns, widths, ""))
+	lines = append(lines, c.Titles(columns, widths, ""))
 	for i, step := range e.Steps {
-		lines = append(lines, c.stepLine(step, i, at, j.Terminal(), widths))
+		lines = append(lines, stepLine(c, step, i, at, j.Terminal(), widths))
 	}
-	return append(lines, c.caveats(j, e)...)
+	return append(lines, caveats(c, j, e)...)
 }
 
 // stepsLine says in words where the restore is.
-func (c canvas) stepsLine(j *job.Job, e collector.Estimate, at collector.Position) string {
+func stepsLine(c draw.Canvas, j *job.Job, e collector.Estimate, at collector.Position) string {
 	if j.Terminal() || j.Stage != job.StageItems || at.Resource == "" {
 		return ""
 	}
-	text := fmt.Sprintf(" Now %s, %d of %s%d", at.Resource, at.Done, c.glyphs.approx, at.Of)
-	if c.width >= 60 {
+	text := fmt.Sprintf(" Now %s, %d of %s%d", at.Resource, at.Done, c.Glyphs.Approx, at.Of)
+	if c.Width >= 60 {
 		text += fmt.Sprintf(", the %s of %d kinds", ordinal(at.Step+1), len(e.Steps))
 	}
-	return c.theme.strong.Render(text)
+	return c.Theme.Strong.Render(text)
 }
 
-func (c canvas) stepLine(step collector.Step, i int, at collector.Position, over bool, widths []int) string {
-	glyph, style, done, bar := c.glyphs.ahead, c.theme.dim, 0, ""
+func stepLine(c draw.Canvas, step collector.Step, i int, at collector.Position, over bool, widths []int) string {
+	glyph, style, done, bar := c.Glyphs.Ahead, c.Theme.Dim, 0, ""
 	switch {
 	case i < at.Step:
-		glyph, style, done = c.glyphs.done, c.theme.good, step.Items
+		glyph, style, done = c.Glyphs.Done, c.Theme.Good, step.Items
 	case i == at.Step && over:
-		glyph, style, done = c.glyphs.partly, c.theme.waiting, at.Done
+		glyph, style, done = c.Glyphs.Partly, c.Theme.Waiting, at.Done
 	case i == at.Step:
-		glyph, style, done = c.glyphs.now, c.theme.running, at.Done
-		bar = c.bar(float64(at.Done)/float64(max(at.Of, 1)), widths[5]-1)
+		glyph, style, done = c.Glyphs.Now, c.Theme.Running, at.Done
+		bar = c.Bar(float64(at.Done)/float64(max(at.Of, 1)), widths[5]-1)
 	}
-	name := c.theme.text
+	name := c.Theme.Text
 	if i > at.Step {
-		name = c.theme.dim
+		name = c.Theme.Dim
 	}
-	return joinCells([]string{
+	return draw.JoinCells([]string{
 		" ",
-		c.cell(name, step.Resource, widths[1], false),
-		c.cell(style, glyph, widths[2], false),
-		c.cell(c.theme.text, fmt.Sprint(done), widths[3], true),
-		c.cell(c.theme.dim, fmt.Sprint(step.Items), widths[4], true),
+		c.Cell(name, step.Resource, widths[1], false),
+		c.Cell(style, glyph, widths[2], false),
+		c.Cell(c.Theme.Text, fmt.Sprint(done), widths[3], true),
+		c.Cell(c.Theme.Dim, fmt.Sprint(step.Items), widths[4], true),
 		bar,
 	}, widths)
 }
 
 // caveats are what was taken for granted, and how the estimate compares with
 // what Velero counted in the end.
-func (c canvas) caveats(j *job.Job, e collector.Estimate) []string {
+func caveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 	var texts []string
 	if j.Terminal() && j.Items.Known && j.Items.Done == j.Items.Total && j.Items.Total != e.Total {
 		texts = append(texts, fmt.Sprintf("Velero counted %s in the end, the estimate was %d.", count(j.Items.Total, "item"), e.Total))
@@ -148,38 +149,38 @@ func (c canvas) caveats(j *job.Job, e collector.Estimate) []string {
 	}
 	lines := []string{""}
 	for _, text := range texts {
-		for _, line := range c.sized(c.width-2, 0).wrap(text, 3) {
-			lines = append(lines, " "+c.theme.dim.Render(line))
+		for _, line := range c.Sized(c.Width-2, 0).Wrap(text, 3) {
+			lines = append(lines, " "+c.Theme.Dim.Render(line))
 		}
 	}
 	return lines
 }
 
-var contentColumns = []column{
-	{width: 1},
-	{title: "IN THE BACKUP", width: 18, grow: 1, limit: 50},
-	{title: "ITEMS", width: 8, right: true},
-	{title: "NAMESPACES", width: 24, grow: 2, priority: 1},
+var contentColumns = []draw.Column{
+	{Width: 1},
+	{Title: "IN THE BACKUP", Width: 18, Grow: 1, Limit: 50},
+	{Title: "ITEMS", Width: 8, Right: true},
+	{Title: "NAMESPACES", Width: 24, Grow: 2, Priority: 1},
 }
 
 // contentsPage lists what a backup holds by kind, and the namespaces that hold
 // most of it.
-func (c canvas) contentsPage(contents []collector.ResourceCount) []string {
-	widths := fitColumns(contentColumns, c.width)
+func contentsPage(c draw.Canvas, contents []collector.ResourceCount) []string {
+	widths := draw.FitColumns(contentColumns, c.Width)
 	total := 0
 	for _, r := range contents {
 		total += r.Items
 	}
 	lines := []string{
-		c.theme.strong.Render(fmt.Sprintf(" %s of %s", count(total, "item"), count(len(contents), "kind"))),
-		c.titles(contentColumns, widths, ""),
+		c.Theme.Strong.Render(fmt.Sprintf(" %s of %s", count(total, "item"), count(len(contents), "kind"))),
+		c.Titles(contentColumns, widths, ""),
 	}
 	for _, r := range contents {
-		lines = append(lines, joinCells([]string{
+		lines = append(lines, draw.JoinCells([]string{
 			" ",
-			c.cell(c.theme.text, r.Resource, widths[1], false),
-			c.cell(c.theme.text, fmt.Sprint(r.Items), widths[2], true),
-			c.cell(c.theme.dim, largest(r.Namespaces), widths[3], false),
+			c.Cell(c.Theme.Text, r.Resource, widths[1], false),
+			c.Cell(c.Theme.Text, fmt.Sprint(r.Items), widths[2], true),
+			c.Cell(c.Theme.Dim, largest(r.Namespaces), widths[3], false),
 		}, widths))
 	}
 	return lines

@@ -43,7 +43,7 @@ type Options struct {
 	Context string
 	// Request is how the kubectl commands shown get to the same cluster.
 	Request finalize.Request
-	// Theme is a theme's name; empty or ThemeAuto asks the terminal.
+	// Theme is a theme's name; empty or draw.ThemeAuto asks the terminal.
 	Theme string
 	// ASCII draws with ASCII only.
 	ASCII bool

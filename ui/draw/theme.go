@@ -1,4 +1,4 @@
-package ui
+package draw
 
 import (
 	"fmt"
@@ -14,12 +14,12 @@ import (
 // ThemeAuto picks dark or light by the terminal's background.
 const ThemeAuto = "auto"
 
-// theme is everything that is a matter of taste in how a frame looks: a style
+// Theme is everything that is a matter of taste in how a frame looks: a style
 // for each meaning. Styles are used nowhere else.
-type theme struct {
-	text, strong, dim, accent, selected lipgloss.Style
-	good, running, waiting, bad         lipgloss.Style
-	barFull, barEmpty                   lipgloss.Style
+type Theme struct {
+	Text, Strong, Dim, Accent, Selected lipgloss.Style
+	Good, Running, Waiting, Bad         lipgloss.Style
+	BarFull, BarEmpty                   lipgloss.Style
 }
 
 // token is one entry of a theme file.
@@ -52,7 +52,8 @@ func Themes() []string {
 	return names
 }
 
-func loadTheme(name string) (*theme, error) {
+// LoadTheme reads a built-in theme by its name.
+func LoadTheme(name string) (*Theme, error) {
 	data, err := assets.Themes.ReadFile("themes/" + name + ".yaml")
 	if err != nil {
 		return nil, fmt.Errorf("there is no theme %q; choose one of %s, %s", name, ThemeAuto, strings.Join(Themes(), ", "))
@@ -73,11 +74,11 @@ func loadTheme(name string) (*theme, error) {
 	if err := yaml.UnmarshalStrict(data, &file); err != nil {
 		return nil, fmt.Errorf("reading theme %s: %w", name, err)
 	}
-	return &theme{
-		text: file.Text.style(), strong: file.Strong.style(), dim: file.Dim.style(),
-		accent: file.Accent.style(), selected: file.Selected.style(),
-		good: file.Good.style(), running: file.Running.style(),
-		waiting: file.Waiting.style(), bad: file.Bad.style(),
-		barFull: file.BarFull.style(), barEmpty: file.BarEmpty.style(),
+	return &Theme{
+		Text: file.Text.style(), Strong: file.Strong.style(), Dim: file.Dim.style(),
+		Accent: file.Accent.style(), Selected: file.Selected.style(),
+		Good: file.Good.style(), Running: file.Running.style(),
+		Waiting: file.Waiting.style(), Bad: file.Bad.style(),
+		BarFull: file.BarFull.style(), BarEmpty: file.BarEmpty.style(),
 	}, nil
 }
