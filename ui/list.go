@@ -1,5 +1,7 @@
 package ui
 
+import "github.com/veltui/veltui/ui/keys"
+
 // row is one line of a table: a thing with an identity, or a heading.
 type row struct {
 	// key is the identity by which a row stays selected; empty for headings,
@@ -9,29 +11,38 @@ type row struct {
 	item    any
 }
 
-// table keeps a selection by key over rows that come and go, and a window of
-// the rows that are visible. It does not know how rows are drawn.
-type table struct {
+// list keeps a selection by key over rows that come and go, and a window of the
+// rows that are visible. It does not know how rows are drawn.
+type list struct {
 	rows   []row
 	cursor int // index of the selected row, -1 if there is none
 	top    int // index of the first visible row
 	height int
+	// settled is true once the selection stays on its row: when all rows were
+	// there, or when somebody moved it. Before, the first row is selected.
+	settled bool
 }
 
 // selected is the row under the cursor.
-func (t *table) selected() (row, bool) {
+func (t *list) selected() (row, bool) {
 	if t.cursor < 0 || t.cursor >= len(t.rows) {
 		return row{}, false
 	}
 	return t.rows[t.cursor], true
 }
 
-// setRows replaces the rows. The selected row stays selected, and where
-// the table is scrolled at the same line of the screen, wherever it went; if it is gone, its neighbour is.
-func (t *table) setRows(rows []row) {
+// setRows replaces the rows. The selected row stays selected, and at the same
+// line of the screen where the list is scrolled; if it is gone, its neighbour
+// is selected.
+func (t *list) setRows(rows []row) {
 	before, had := t.selected()
 	line := t.cursor - t.top
 	t.rows = rows
+	if !t.settled {
+		t.cursor, t.top = t.nearest(0), 0
+		t.scroll()
+		return
+	}
 	found := -1
 	if had {
 		for i := range rows {
@@ -54,7 +65,7 @@ func (t *table) setRows(rows []row) {
 }
 
 // nearest is the selectable row at i, or the next one after, or before it.
-func (t *table) nearest(i int) int {
+func (t *list) nearest(i int) int {
 	i = min(i, len(t.rows)-1)
 	for j := max(i, 0); j < len(t.rows); j++ {
 		if t.rows[j].key != "" {
@@ -69,9 +80,30 @@ func (t *table) nearest(i int) int {
 	return -1
 }
 
+// moved moves the selection by a key.
+func (t *list) moved(m keys.Motion) {
+	t.settled = true
+	switch m {
+	case keys.Up:
+		t.move(-1)
+	case keys.Down:
+		t.move(1)
+	case keys.PageUp:
+		t.move(-max(t.height-1, 1))
+	case keys.PageDown:
+		t.move(max(t.height-1, 1))
+	case keys.Top:
+		t.cursor = t.nearest(0)
+		t.scroll()
+	case keys.Bottom:
+		t.cursor = t.nearest(len(t.rows) - 1)
+		t.scroll()
+	}
+}
+
 // move goes n selectable rows down, or up if n is negative, and stops at the
 // ends.
-func (t *table) move(n int) {
+func (t *list) move(n int) {
 	step := 1
 	if n < 0 {
 		step, n = -1, -n
@@ -85,17 +117,14 @@ func (t *table) move(n int) {
 	t.scroll()
 }
 
-func (t *table) home() { t.cursor = t.nearest(0); t.scroll() }
-func (t *table) end()  { t.cursor = t.nearest(len(t.rows) - 1); t.scroll() }
-
-func (t *table) setHeight(height int) {
+func (t *list) setHeight(height int) {
 	t.height = max(height, 0)
 	t.scroll()
 }
 
 // scroll moves the window as little as needed to show the cursor, and shows
 // the heading above the first row.
-func (t *table) scroll() {
+func (t *list) scroll() {
 	if t.cursor >= 0 {
 		t.top = min(t.top, t.cursor)
 		if t.height > 0 {
@@ -109,6 +138,6 @@ func (t *table) scroll() {
 }
 
 // visible is the range of rows to draw.
-func (t *table) visible() (from, to int) {
+func (t *list) visible() (from, to int) {
 	return t.top, min(t.top+t.height, len(t.rows))
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
 )
@@ -22,21 +23,21 @@ func (s marks) toggle(uid types.UID) {
 }
 
 // prune forgets jobs that are gone or have ended.
-func (s marks) prune(dg *digest) {
+func (s marks) prune(a *assess.Assessment) {
 	for uid := range s {
-		if j := dg.find(uid); j == nil || j.Terminal() {
+		if j := a.Find(uid); j == nil || j.Terminal() {
 			delete(s, uid)
 		}
 	}
 }
 
 // jobs are the marked ones, the most urgent first.
-func (s marks) jobs(dg *digest) []*job.Job {
-	if len(s) == 0 || dg == nil {
+func (s marks) jobs(a *assess.Assessment) []*job.Job {
+	if len(s) == 0 || a == nil {
 		return nil
 	}
 	var marked []*job.Job
-	for _, j := range dg.byUrgency() {
+	for _, j := range byUrgency(a) {
 		if s[j.UID] {
 			marked = append(marked, j)
 		}

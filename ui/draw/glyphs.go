@@ -10,7 +10,8 @@ type Glyphs struct {
 	BarFull, BarEmpty         string
 	BarParts                  []string // growing parts of a cell, without empty and full
 	Rule, Corner, Side, Stage string
-	Approx, Ellipsis, Arrow   string
+	Approx, Ellipsis          string
+	Ascending, Descending     string
 	Marked                    string
 	Corners                   [4]string // of a box: above left and right, below left and right
 }
@@ -18,24 +19,24 @@ type Glyphs struct {
 // Unicode are the signs for terminals with UTF-8.
 var Unicode = Glyphs{
 	Cursor: "▸", Attention: "!",
-	Done: "✓", Failed: "✗", Partly: "!",
+	Done: "✓", Failed: "✗", Partly: "◑",
 	Now: "▶", Ahead: "·", Skipped: "-",
 	Fact: "•", Open: "?",
 	BarFull: "█", BarEmpty: "─",
 	BarParts: []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"},
 	Rule:     "─", Corner: "+", Side: "│", Stage: "─",
-	Approx: "≈", Ellipsis: "…", Arrow: "▾",
+	Approx: "≈", Ellipsis: "…", Ascending: "▴", Descending: "▾",
 	Marked: "*", Corners: [4]string{"╭", "╮", "╰", "╯"},
 }
 
 // ASCII are the signs for all others.
 var ASCII = Glyphs{
 	Cursor: ">", Attention: "!",
-	Done: "+", Failed: "x", Partly: "!",
+	Done: "+", Failed: "x", Partly: "%",
 	Now: ">", Ahead: ".", Skipped: "-",
 	Fact: "*", Open: "?",
 	BarFull: "#", BarEmpty: "-",
 	Rule: "-", Corner: "+", Side: "|", Stage: "-",
-	Approx: "~", Ellipsis: "~", Arrow: "v",
+	Approx: "~", Ellipsis: "~", Ascending: "^", Descending: "v",
 	Marked: "*", Corners: [4]string{"+", "+", "+", "+"},
 }

@@ -95,13 +95,23 @@ func JoinCells(cells []string, widths []int) string {
 	return strings.Join(kept, " ")
 }
 
+// Sorting says by which column a table is sorted, by none if it has no title.
+type Sorting struct {
+	Column    string
+	Ascending bool
+}
+
 // Titles is the header line of a table.
-func (c Canvas) Titles(columns []Column, widths []int, sorted string) string {
+func (c Canvas) Titles(columns []Column, widths []int, sorted Sorting) string {
 	cells := make([]string, len(columns))
 	for i, col := range columns {
 		title := col.Title
-		if sorted != "" && title == sorted {
-			title += c.Glyphs.Arrow
+		switch {
+		case title == "" || title != sorted.Column:
+		case sorted.Ascending:
+			title += c.Glyphs.Ascending
+		default:
+			title += c.Glyphs.Descending
 		}
 		cells[i] = c.Cell(c.Theme.Dim, title, widths[i], col.Right)
 	}
