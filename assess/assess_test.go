@@ -9,9 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -37,7 +39,7 @@ func restore(phase velerov1.RestorePhase, total int, done ...int) *job.Job {
 
 func snapshotOf(at time.Time, jobs ...*job.Job) *watch.Snapshot {
 	snap := &watch.Snapshot{At: at, Namespace: "velero", Jobs: jobs, Health: watch.Health{State: watch.Live},
-		Server: job.Server{Visible: true, Running: true, Ready: true, Version: "v1.18.3", StartedAt: noon.Add(-time.Hour)}}
+		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Running: true, Ready: true, Version: "v1.18.3", StartedAt: noon.Add(-time.Hour), Flags: velero.DefaultServerFlags()}}}
 	for _, j := range jobs {
 		if !j.Terminal() {
 			snap.Active = append(snap.Active, j)
@@ -103,7 +105,7 @@ func TestEnrichedBeforeJudged(t *testing.T) {
 	if !judged.Items.Estimated || judged.Items.Total != 900 || !strings.Contains(judged.Verdict.Summary, "900 items") {
 		t.Errorf("items %+v, judged %q", judged.Items, judged.Verdict.Summary)
 	}
-	if j.Items.Known || snap.Active[0] != j || a.Source != snap || a.Surroundings.Jobs[0] != judged.Job {
+	if j.Items.Known || snap.Active[0] != j || a.Source != snap || a.Environment.Jobs[0] != judged.Job {
 		t.Error("the snapshot itself was changed, or others see another job")
 	}
 	e.Keep(func(types.UID) bool { return false })
@@ -139,7 +141,7 @@ func TestStale(t *testing.T) {
 		if judged.Troubled() {
 			troubled++
 		}
-		if judged.Verdict.State != job.Unknown || judged.ETA.Known || judged.Rate.Known {
+		if judged.Verdict.State != diagnosis.Unknown || judged.ETA.Known || judged.Rate.Known {
 			t.Errorf("%s: %s, ETA %v, rate %v", j.Name, judged.Verdict.State, judged.ETA, judged.Rate)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )
@@ -17,9 +18,9 @@ type Assessment struct {
 	Snapshot *watch.Snapshot
 	// Source is the snapshot that it was made of.
 	Source *watch.Snapshot
-	// Surroundings are those of the moment; Surroundings.Now is that moment in
-	// the cluster's clock.
-	Surroundings job.Surroundings
+	// Environment is that of the moment; Environment.Now is that moment in the
+	// cluster's clock.
+	Environment diagnosis.Environment
 	// Running, Queued and Troubled count the jobs that have not ended: each is
 	// counted once, and Troubled are those that [Judged.Troubled] says.
 	Running, Queued, Troubled int
@@ -31,14 +32,16 @@ type Assessment struct {
 // the methods of the same names of [job.Job], which would reckon anew.
 type Judged struct {
 	*job.Job
-	Verdict job.Verdict
+	Verdict diagnosis.Verdict
 	// State is that of Verdict, or, while what is known may be out of date, the
 	// one that the job had when it was last known to be right. Empty for a job
 	// that has ended.
-	State job.State
+	State diagnosis.State
 	ETA   TimeLeft
 	Rate  Rate
 	Queue Queue
+	// Deadline is when Velero itself gives up on the present stage.
+	Deadline Deadline
 }
 
 // TimeLeft is how long a job still takes, if that is known.
@@ -62,16 +65,23 @@ type Queue struct {
 	Waits    bool
 }
 
+// Deadline is a moment in the cluster's clock, zero if nothing bounds the stage,
+// and the setting that says so.
+type Deadline struct {
+	At      time.Time
+	Setting string
+}
+
 // Troubled is true for what wants a person's attention: stuck or orphaned, now
 // or when it was last seen.
-func (j Judged) Troubled() bool { return j.State == job.Stuck || j.State == job.Orphaned }
+func (j Judged) Troubled() bool { return j.State == diagnosis.Stuck || j.State == diagnosis.Orphaned }
 
 // Of is the judged form of a job of the snapshot, or of one of its changes.
 func (a *Assessment) Of(j *job.Job) Judged {
 	if known, ok := a.judged[j.UID]; ok && known.Job == j {
 		return known
 	}
-	return judge(j, a.Surroundings)
+	return judge(j, a.Environment)
 }
 
 // Find is the job with the uid, or nil.
@@ -86,17 +96,17 @@ func (a *Assessment) Find(uid types.UID) *job.Job {
 }
 
 // Stale is true while what is shown may be out of date.
-func (a *Assessment) Stale() bool { return !a.Surroundings.StaleSince.IsZero() }
+func (a *Assessment) Stale() bool { return !a.Environment.StaleSince.IsZero() }
 
 // assess judges a snapshot whose jobs are enriched.
 func assess(enriched, source *watch.Snapshot, now time.Time) *Assessment {
 	a := &Assessment{
 		Snapshot: enriched, Source: source,
-		Surroundings: enriched.Surroundings(now),
-		judged:       make(map[types.UID]Judged, len(enriched.Active)),
+		Environment: enriched.Environment(now),
+		judged:      make(map[types.UID]Judged, len(enriched.Active)),
 	}
 	for _, j := range enriched.Active {
-		judged := judge(j, a.Surroundings)
+		judged := judge(j, a.Environment)
 		a.judged[j.UID] = judged
 		switch {
 		case judged.Troubled():
@@ -110,19 +120,20 @@ func assess(enriched, source *watch.Snapshot, now time.Time) *Assessment {
 	return a
 }
 
-func judge(j *job.Job, s job.Surroundings) Judged {
-	judged := Judged{Job: j, Verdict: j.Verdict(s)}
+func judge(j *job.Job, env diagnosis.Environment) Judged {
+	judged := Judged{Job: j, Verdict: diagnosis.Judge(j, env)}
 	judged.State = judged.Verdict.State
-	judged.Queue.Position, judged.Queue.Reason, judged.Queue.Waits = j.Queue(s)
-	if !s.StaleSince.IsZero() {
+	judged.Queue.Position, judged.Queue.Reason, judged.Queue.Waits = diagnosis.Queue(j, env)
+	judged.Deadline.At, judged.Deadline.Setting = diagnosis.Deadline(j, env)
+	if !env.StaleSince.IsZero() {
 		// Rates and ETAs would go on from numbers that nobody confirms.
-		lastKnown := s
-		lastKnown.Now, lastKnown.StaleSince = s.StaleSince, time.Time{}
-		judged.State = j.Verdict(lastKnown).State
+		lastKnown := env
+		lastKnown.Now, lastKnown.StaleSince = env.StaleSince, time.Time{}
+		judged.State = diagnosis.Judge(j, lastKnown).State
 		return judged
 	}
-	judged.ETA.Left, judged.ETA.Known = j.ETA(s.Now)
-	judged.Rate.PerSecond, judged.Rate.Known = j.Rate(s.Now)
+	judged.ETA.Left, judged.ETA.Known = j.ETA(env.Now)
+	judged.Rate.PerSecond, judged.Rate.Known = j.Rate(env.Now)
 	_, _, judged.Rate.Unit, _ = j.Progress()
 	return judged
 }

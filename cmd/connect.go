@@ -104,6 +104,7 @@ func (c *cli) restConfig() (*rest.Config, error) {
 	}
 	config = rest.CopyConfig(config)
 	config.UserAgent = "veltui/" + version
+	config.WarningHandler = c.warnings
 	return config, nil
 }
 

@@ -28,7 +28,7 @@ func twoClusters(t *testing.T, path, current string) {
 
 func withFlags(t *testing.T, args ...string) *cli {
 	t.Helper()
-	c := &cli{flags: genericclioptions.NewConfigFlags(false), env: func(string) string { return "" }}
+	c := &cli{warnings: &warnings{}, flags: genericclioptions.NewConfigFlags(false), env: func(string) string { return "" }}
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	c.flags.AddFlags(flags)
 	if err := flags.Parse(args); err != nil {

@@ -120,7 +120,11 @@ func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) erro
 	if err != nil && !usable(ctx, index) {
 		return err
 	}
-	return c.answer(index, index.Estimate(spec, collector.Discovery{}), f.output, err)
+	estimate, ended := index.Estimate(ctx, spec, collector.Discovery{})
+	if ended != nil {
+		return ended
+	}
+	return c.answer(index, estimate, f.output, err)
 }
 
 // usable reports whether a backup that could not be read to its end was read
@@ -204,7 +208,7 @@ func (c *cli) answer(index *collector.Index, e collector.Estimate, output string
 	}
 	e.Assumptions = slices.Concat(e.Assumptions, index.Problems())
 	if err := c.printEstimate(e, output); err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return printError{err}
 	}
 	if readErr != nil {
 		return fmt.Errorf("the estimate is partial: %w", readErr)

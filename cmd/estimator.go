@@ -153,7 +153,10 @@ func (e *estimator) ask(ctx context.Context, index *collector.Index, spec collec
 			return collector.Estimate{}, fmt.Errorf("listing the target's namespaces: %w", err)
 		}
 	}
-	estimate := index.Estimate(spec, kinds)
+	estimate, err := index.Estimate(ctx, spec, kinds)
+	if err != nil {
+		return collector.Estimate{}, err
+	}
 	estimate.Assumptions = append(notes, estimate.Assumptions...)
 	return estimate, nil
 }

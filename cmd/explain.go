@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
@@ -118,10 +119,10 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		verdict.Facts = withEvidence(verdict.Facts, plan.Facts())
 	}
 	if f.output == "text" {
-		err = printVerdict(c.streams.Out, j, verdict, plan, ways, assessed.Surroundings.Now)
+		err = printVerdict(c.streams.Out, j, verdict, plan, ways, assessed.Environment.Now)
 	} else {
 		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(judged),
-			Verdict: verdictJSON{State: string(verdict.State), Facts: factsOf(verdict.Facts), Advice: verdict.Advice}}
+			Verdict: verdictJSON{State: string(verdict.State), Reason: string(verdict.Reason), Facts: factsOf(verdict.Facts), Advice: verdict.Advice}}
 		if plan != nil {
 			out := planOf(plan)
 			e.Finalize = &out
@@ -131,7 +132,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		err = p.document(e)
 	}
 	if err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return printError{err}
 	}
 	return exitFor(j, verdict)
 }
@@ -139,9 +140,9 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 // waysOut is what finalize would do about a job that does not move, and the
 // other ways out; nil for others. It only reads, but for DownloadRequests if
 // artifacts are wanted.
-func (c *cli) waysOut(ctx context.Context, j *job.Job, v job.Verdict, f explainFlags) (*finalize.Plan, []finalize.Way, error) {
+func (c *cli) waysOut(ctx context.Context, j *job.Job, v diagnosis.Verdict, f explainFlags) (*finalize.Plan, []finalize.Way, error) {
 	switch v.State {
-	case job.Stuck, job.Orphaned, job.Quiet, job.Unknown:
+	case diagnosis.Stuck, diagnosis.Orphaned, diagnosis.Quiet, diagnosis.Unknown:
 	case "":
 		if !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }) {
 			return nil, nil, nil
@@ -172,9 +173,9 @@ func (c *cli) waysOut(ctx context.Context, j *job.Job, v job.Verdict, f explainF
 
 // withEvidence puts what finalize has looked at in place of what the verdict
 // says was not looked at. Other sources are the same for both.
-func withEvidence(verdict, evidence []job.Fact) []job.Fact {
-	deeper := func(f job.Fact) bool { return f.Source == "storage" || f.Source == "schema" }
-	merged := slices.DeleteFunc(slices.Clone(verdict), func(f job.Fact) bool { return !f.Holds && deeper(f) })
+func withEvidence(verdict, evidence []diagnosis.Fact) []diagnosis.Fact {
+	deeper := func(f diagnosis.Fact) bool { return f.Source == "storage" || f.Source == "schema" }
+	merged := slices.DeleteFunc(slices.Clone(verdict), func(f diagnosis.Fact) bool { return !f.Holds && deeper(f) })
 	for _, f := range evidence {
 		if deeper(f) || f.Source == "rbac" || f.Source == "namespaces" {
 			merged = append(merged, f)
@@ -185,9 +186,9 @@ func withEvidence(verdict, evidence []job.Fact) []job.Fact {
 
 // exitFor is the exit code that a job's state asks for, as an error without
 // words: all has been said.
-func exitFor(j *job.Job, v job.Verdict) error {
+func exitFor(j *job.Job, v diagnosis.Verdict) error {
 	switch {
-	case v.State == job.Stuck || v.State == job.Orphaned:
+	case v.State == diagnosis.Stuck || v.State == diagnosis.Orphaned:
 		return exitError{ExitRefused, nil}
 	case j.Phase == "PartiallyFailed":
 		return exitError{ExitPartiallyFailed, nil}
@@ -197,7 +198,7 @@ func exitFor(j *job.Job, v job.Verdict) error {
 	return nil
 }
 
-func factsOf(facts []job.Fact) []factJSON {
+func factsOf(facts []diagnosis.Fact) []factJSON {
 	out := make([]factJSON, 0, len(facts))
 	for _, f := range facts {
 		out = append(out, factJSON{f.Text, f.Holds, f.Source, stamp(f.At)})
@@ -205,12 +206,12 @@ func factsOf(facts []job.Fact) []factJSON {
 	return out
 }
 
-func printVerdict(w io.Writer, j *job.Job, v job.Verdict, plan *finalize.Plan, ways []finalize.Way, now time.Time) error {
+func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, plan *finalize.Plan, ways []finalize.Way, now time.Time) error {
 	l := lines{w: w}
 	l.add("%s %s/%s, phase %s", strings.ToLower(string(j.Kind)), j.Namespace, j.Name, dash(j.Phase))
 	l.add("%s", v.Summary)
 	if v.State != "" {
-		l.add("verdict: %s", v.State)
+		l.add("verdict: %s (%s)", v.State, v.Reason)
 	}
 	l.facts(v.Facts, now)
 	if v.Advice != "" {
@@ -261,7 +262,7 @@ func (l *lines) list(title string, items []string) {
 	}
 }
 
-func (l *lines) facts(facts []job.Fact, now time.Time) {
+func (l *lines) facts(facts []diagnosis.Fact, now time.Time) {
 	for _, holds := range []bool{true, false} {
 		title := "\nfacts:"
 		if !holds {

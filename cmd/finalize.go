@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,9 +76,6 @@ meanwhile, 130 interrupted.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			if f.dryRun == "none" && !f.yes && !isTerminal(c.stdin) {
-				return usagef("without a terminal to ask on, give --yes or --dry-run=server")
-			}
 			return c.finalize(cmd.Context(), selected, f)
 		},
 	}
@@ -142,6 +140,13 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
 		return err
 	}
+	asks := f.dryRun == "none" && !f.yes && !c.isReadOnly()
+	if err := c.mayAsk(); asks && err != nil {
+		if j := pick(snap.Jobs, selected)[0]; j.Terminal() && f.way() == "" {
+			err = exitError{ExitRefused, fmt.Errorf("%s %s/%s has ended: it is %s", strings.ToLower(string(j.Kind)), j.Namespace, j.Name, j.Phase)}
+		}
+		return err
+	}
 	conn, err := c.connect()
 	if err != nil {
 		return err
@@ -159,28 +164,25 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 		return err
 	}
 	plan := finalize.Draft(evidence, request)
-	show := finalizePrinter{out: c.streams.Out, messages: c.streams.ErrOut, output: f.output, ways: finalize.Ways(evidence, request)}
+	show := c.finalizePrinter(f.output, asks)
+	show.ways = finalize.Ways(evidence, request)
 	if wanted := f.way(); wanted != "" {
-		return c.takeWay(ctx, finalizer, &plan, wanted, f, conn.context, show)
+		return c.takeWay(ctx, finalizer, &plan, wanted, f, asks, conn.context, show)
 	}
 	if err := show.plan(&plan); err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return printError{err}
 	}
-	dryRun := f.dryRun == "server"
-	if plan.Action != finalize.Refuse && !f.yes && !dryRun && !c.isReadOnly() {
+	if plan.Action != finalize.Refuse && asks {
 		if err := c.confirm(ctx, conn.context, plan.Name); err != nil {
 			return err
 		}
 	}
-	outcome, err := finalizer.Execute(ctx, plan, dryRun, show.progress)
-	if printErr := show.outcome(&plan, &outcome, err); printErr != nil {
-		return fmt.Errorf("printing: %w", printErr)
-	}
-	return finalizeExit(&outcome, err)
+	outcome, err := finalizer.Execute(ctx, plan, f.dryRun == "server", show.progress)
+	return show.end(show.outcome(&plan, &outcome, err), &outcome, err)
 }
 
 // takeWay does what was asked for in place of a phase.
-func (c *cli) takeWay(ctx context.Context, finalizer *finalize.Finalizer, plan *finalize.Plan, wanted finalize.WayAction, f finalizeFlags, contextName string, show finalizePrinter) error {
+func (c *cli) takeWay(ctx context.Context, finalizer *finalize.Finalizer, plan *finalize.Plan, wanted finalize.WayAction, f finalizeFlags, asks bool, contextName string, show finalizePrinter) error {
 	way := finalize.Way{Action: wanted, Kind: plan.Kind, Namespace: plan.Namespace, Name: plan.Name,
 		Refusal: "the evidence does not speak for it", Advice: plan.Advice}
 	for _, w := range show.ways {
@@ -190,19 +192,15 @@ func (c *cli) takeWay(ctx context.Context, finalizer *finalize.Finalizer, plan *
 	}
 	show.taken = wanted
 	if err := show.way(plan, &way); err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return printError{err}
 	}
-	dryRun := f.dryRun == "server"
-	if way.CanTake() && !f.yes && !dryRun && !c.isReadOnly() {
+	if way.CanTake() && asks {
 		if err := c.confirm(ctx, contextName, plan.Name); err != nil {
 			return err
 		}
 	}
-	outcome, err := finalizer.Take(ctx, way, dryRun, show.progress)
-	if printErr := show.wayOutcome(plan, &way, &outcome, err); printErr != nil {
-		return fmt.Errorf("printing: %w", printErr)
-	}
-	return finalizeExit(&outcome, err)
+	outcome, err := finalizer.Take(ctx, way, f.dryRun == "server", show.progress)
+	return show.end(show.wayOutcome(plan, &way, &outcome, err), &outcome, err)
 }
 
 // finalizerOptions are what differs between those who make a Finalizer.

@@ -14,9 +14,27 @@ import (
 type finalizePrinter struct {
 	out, messages io.Writer
 	output        string
+	// preview is where evidence and plan are shown before anything is done, nil
+	// for nowhere.
+	preview io.Writer
 	// ways are the other ways out, and taken is the one that was asked for.
 	ways  []finalize.Way
 	taken finalize.WayAction
+}
+
+// finalizePrinter prints in a format. Before a question, evidence and plan are
+// on the terminal, wherever the data goes.
+func (c *cli) finalizePrinter(output string, asks bool) finalizePrinter {
+	f := finalizePrinter{out: c.streams.Out, messages: c.streams.ErrOut, output: output}
+	switch {
+	case output == "text" && asks && !isTerminal(c.stdout):
+		f.preview = io.MultiWriter(f.out, f.messages)
+	case output == "text":
+		f.preview = f.out
+	case asks:
+		f.preview = f.messages
+	}
+	return f
 }
 
 // finalizeDocument is what `finalize -o json` prints.
@@ -81,10 +99,10 @@ func planOf(p *finalize.Plan) planJSON {
 }
 
 func (f *finalizePrinter) plan(p *finalize.Plan) error {
-	if f.output != "text" {
+	if f.preview == nil {
 		return nil
 	}
-	l := lines{w: f.out}
+	l := lines{w: f.preview}
 	l.add("finalize %s %s/%s", strings.ToLower(string(p.Kind)), p.Namespace, p.Name)
 	evidence := p.Evidence()
 	l.facts(p.Facts(), evidence.At)
@@ -144,6 +162,24 @@ func (f *finalizePrinter) outcome(shown *finalize.Plan, o *finalize.Outcome, err
 	}
 	l.records(o)
 	return l.err
+}
+
+// end is the last word on an execution: its error, with the exit code. Where the
+// outcome could not be printed it is told on standard error; what was sent
+// decides about the exit code, not who could read it.
+func (f *finalizePrinter) end(printErr error, o *finalize.Outcome, err error) error {
+	exit := finalizeExit(o, err)
+	if printErr == nil {
+		return exit
+	}
+	if o.Sent == finalize.NotSent && exit == nil {
+		exit = exitError{ExitError, nil}
+	}
+	l := lines{w: f.messages}
+	l.add("error: the outcome could not be printed: %v", printErr)
+	l.add("%s, %s: %s", o.State, o.Sent, o.Message)
+	l.records(o)
+	return exit
 }
 
 // records are what an outcome leaves behind on this machine.

@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 )
 
@@ -128,22 +129,22 @@ func TestExplainSaysTheWayOut(t *testing.T) {
 func TestExplainExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		phase string
-		state job.State
+		state diagnosis.State
 		want  int
 	}{
-		{"InProgress", job.Stuck, ExitRefused},
-		{"InProgress", job.Orphaned, ExitRefused},
-		{"InProgress", job.Progressing, ExitOK},
-		{"Queued", job.Waiting, ExitOK},
-		{"Finalizing", job.Quiet, ExitOK},
-		{"InProgress", job.Unknown, ExitOK},
+		{"InProgress", diagnosis.Stuck, ExitRefused},
+		{"InProgress", diagnosis.Orphaned, ExitRefused},
+		{"InProgress", diagnosis.Progressing, ExitOK},
+		{"Queued", diagnosis.Waiting, ExitOK},
+		{"Finalizing", diagnosis.Quiet, ExitOK},
+		{"InProgress", diagnosis.Unknown, ExitOK},
 		{"Completed", "", ExitOK},
 		{"PartiallyFailed", "", ExitPartiallyFailed},
 		{"Failed", "", ExitFailed},
 		{"FailedValidation", "", ExitFailed},
 	} {
 		var said strings.Builder
-		if got := exitCode(exitFor(&job.Job{Phase: c.phase}, job.Verdict{State: c.state}), &said); got != c.want || said.Len() > 0 {
+		if got := exitCode(exitFor(&job.Job{Phase: c.phase}, diagnosis.Verdict{State: c.state}), &said); got != c.want || said.Len() > 0 {
 			t.Errorf("%s, %s: exit code %d, want %d; said %q", c.phase, c.state, got, c.want, said.String())
 		}
 	}

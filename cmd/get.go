@@ -80,7 +80,7 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 	}
 	jobs := pick(assessed.Snapshot.Jobs, selected)
 	if err := p.list(jobs, assessed); err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return printError{err}
 	}
 	if len(jobs) == 0 && len(selected.names) == 0 {
 		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s.\n", selected.what(), snap.Namespace)
@@ -102,7 +102,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 	}
 	assessed := known.assess(ctx, snap, selected.matches)
 	if err := p.list(pick(assessed.Snapshot.Jobs, selected), assessed); err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return printError{err}
 	}
 	stale := false
 	for {
@@ -123,7 +123,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 				continue
 			}
 			if err := p.change(change, assessed); err != nil {
-				return fmt.Errorf("printing: %w", err)
+				return printError{err}
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc,
 	}
 	logFile, _ := c.openLog()
 	context.AfterFunc(ctx, func() { _ = logFile.Close() })
-	w, err := c.watch(ctx, conn, journal, quiet(logFile, cancel))
+	w, err := c.watch(ctx, conn, journal, c.logTo(logFile, cancel))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -27,7 +27,7 @@ type jobItem struct {
 	Phase string `json:"phase"`
 	Stage string `json:"stage"`
 	// Fraction is the present stage's, from 0 to 1; 1 only once all is done.
-	Fraction         *float64       `json:"fraction,omitempty"`
+	Fraction         *number        `json:"fraction,omitempty"`
 	Items            *itemsJSON     `json:"items,omitempty"`
 	Volumes          []volumeJSON   `json:"volumes"`
 	Operations       operationsJSON `json:"operations"`
@@ -38,11 +38,11 @@ type jobItem struct {
 	ValidationErrors []string       `json:"validationErrors,omitempty"`
 	BackupName       string         `json:"backupName,omitempty"`
 	ScheduleName     string         `json:"scheduleName,omitempty"`
-	CreatedAt        *time.Time     `json:"createdAt,omitempty"`
-	StartedAt        *time.Time     `json:"startedAt,omitempty"`
-	CompletedAt      *time.Time     `json:"completedAt,omitempty"`
-	ChangedAt        *time.Time     `json:"changedAt,omitempty"`
-	RatePerSecond    *float64       `json:"ratePerSecond,omitempty"`
+	CreatedAt        *moment        `json:"createdAt,omitempty"`
+	StartedAt        *moment        `json:"startedAt,omitempty"`
+	CompletedAt      *moment        `json:"completedAt,omitempty"`
+	ChangedAt        *moment        `json:"changedAt,omitempty"`
+	RatePerSecond    *number        `json:"ratePerSecond,omitempty"`
 	RateUnit         string         `json:"rateUnit,omitempty"`
 	ETASeconds       *int64         `json:"etaSeconds,omitempty"`
 	// Stuck is true for a job in trouble: its verdict is stuck or orphaned, or
@@ -82,16 +82,18 @@ type queueJSON struct {
 }
 
 type verdictJSON struct {
-	State  string     `json:"state"`
+	State string `json:"state"`
+	// Reason is one of those in docs/reasons.md.
+	Reason string     `json:"reason"`
 	Facts  []factJSON `json:"facts"`
 	Advice string     `json:"advice,omitempty"`
 }
 
 type factJSON struct {
-	Text   string     `json:"text"`
-	Holds  bool       `json:"holds"`
-	Source string     `json:"source"`
-	At     *time.Time `json:"at,omitempty"`
+	Text   string  `json:"text"`
+	Holds  bool    `json:"holds"`
+	Source string  `json:"source"`
+	At     *moment `json:"at,omitempty"`
 }
 
 // itemOf is a job as scripts see it.
@@ -107,7 +109,7 @@ func itemOf(j assess.Judged) jobItem {
 		CreatedAt: stamp(j.Created), StartedAt: stamp(j.Started), CompletedAt: stamp(j.Completed), ChangedAt: stamp(j.Changed),
 	}
 	if j.FractionKnown {
-		fraction := j.Fraction
+		fraction := number(j.Fraction)
 		item.Fraction = &fraction
 	}
 	if j.Items.Known {
@@ -123,8 +125,8 @@ func itemOf(j assess.Judged) jobItem {
 		item.Queue = &queueJSON{q.Position, q.Reason}
 	}
 	if j.Rate.Known {
-		perSecond := j.Rate.PerSecond
-		item.RatePerSecond, item.RateUnit = &perSecond, string(j.Rate.Unit)
+		rate := number(j.Rate.PerSecond)
+		item.RatePerSecond, item.RateUnit = &rate, string(j.Rate.Unit)
 	}
 	if j.ETA.Known {
 		seconds := int64(j.ETA.Left / time.Second)
@@ -134,18 +136,10 @@ func itemOf(j assess.Judged) jobItem {
 	item.Stuck = j.Troubled()
 	item.Summary = v.Summary
 	if v.State != "" {
-		item.Verdict = &verdictJSON{State: string(v.State), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice}
+		item.Verdict = &verdictJSON{State: string(v.State), Reason: string(v.Reason), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice}
 		for _, f := range v.Facts {
 			item.Verdict.Facts = append(item.Verdict.Facts, factJSON{f.Text, f.Holds, f.Source, stamp(f.At)})
 		}
 	}
 	return item
-}
-
-func stamp(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }

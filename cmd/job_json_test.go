@@ -10,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -26,9 +28,9 @@ func TestStuckExampleNamesWhatIsCounted(t *testing.T) {
 	}
 	orphaned, ended := one("orphaned", velerov1.RestorePhaseInProgress), one("ended", velerov1.RestorePhaseCompleted)
 	snap := &watch.Snapshot{At: now, Jobs: []*job.Job{orphaned, ended}, Active: []*job.Job{orphaned}, Health: watch.Health{State: watch.Live},
-		Server: job.Server{Visible: true, Running: true, Ready: true, StartedAt: now.Add(-10 * time.Minute)}}
+		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Running: true, Ready: true, StartedAt: now.Add(-10 * time.Minute), Flags: velero.DefaultServerFlags()}}}
 	a := new(assess.Estimates).Assess(snap, now)
-	if a.Troubled != 1 || a.Of(orphaned).Verdict.State != job.Orphaned {
+	if a.Troubled != 1 || a.Of(orphaned).Verdict.State != diagnosis.Orphaned {
 		t.Fatalf("%d in trouble, %s", a.Troubled, a.Of(orphaned).Verdict.State)
 	}
 	example := newGet(&cli{}).Example

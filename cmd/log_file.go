@@ -15,9 +15,6 @@ import (
 	crlog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// maxLogSize is where the log file is turned over: the old one is kept once.
-const maxLogSize = 5 << 20
-
 // stateDir is the XDG place for logs and the like.
 func (c *cli) stateDir() (string, error) {
 	if dir := c.env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
@@ -41,10 +38,7 @@ func (c *cli) openLog() (io.WriteCloser, string) {
 		return discard{}, ""
 	}
 	path := filepath.Join(dir, "veltui.log")
-	if info, err := os.Stat(path); err == nil && info.Size() > maxLogSize {
-		_ = os.Rename(path, path+".old")
-	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := openBoundedLog(path, c.clock)
 	if err != nil {
 		return discard{}, ""
 	}
@@ -55,6 +49,13 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) Close() error                { return nil }
+
+// logTo is quiet, and sends the API server's warnings there too.
+func (c *cli) logTo(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
+	logger := quiet(w, cancel)
+	c.warnings.log.Store(logger)
+	return logger
+}
 
 // quiet sends everything that libraries log to w, because whatever reaches the
 // terminal garbles the screen or the output of a command. A panic in one of

@@ -3,7 +3,6 @@ package cmd
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/sanitize"
 )
 
 const (
@@ -32,10 +32,10 @@ type meter struct {
 // startMeter starts a meter on standard error; it stays silent where that is
 // no terminal. stop must be called.
 func (c *cli) startMeter(what string) *meter {
-	m := &meter{what: what, quit: make(chan struct{}), over: make(chan struct{})}
-	out, isFile := c.streams.ErrOut.(*os.File)
+	m := &meter{what: sanitize.String(what), quit: make(chan struct{}), over: make(chan struct{})}
+	out := c.stderr
 	t := c.terminal()
-	if !isFile || !isTerminal(out) || t.name == "dumb" || t.name == "" {
+	if !isTerminal(out) || t.name == "dumb" || t.name == "" {
 		close(m.over)
 		return m
 	}

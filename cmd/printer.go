@@ -1,17 +1,17 @@
 package cmd
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
-	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -84,23 +84,22 @@ func (p *documentPrinter) change(c watch.Change, a *assess.Assessment) error {
 }
 
 func (p *documentPrinter) document(v any) error {
+	indent := "  "
+	if p.follow && !p.yaml {
+		indent = ""
+	}
+	data, err := machineJSON(v, indent)
+	if err != nil {
+		return err
+	}
 	if p.yaml {
-		data, err := yaml.Marshal(v)
-		if err != nil {
-			return err
-		}
+		data = sanitize.YAML(data)
 		if p.follow {
 			data = append([]byte("---\n"), data...)
 		}
-		_, err = p.w.Write(data)
-		return err
 	}
-	encoder := json.NewEncoder(p.w)
-	encoder.SetEscapeHTML(false)
-	if !p.follow {
-		encoder.SetIndent("", "  ")
-	}
-	return encoder.Encode(v)
+	_, err = p.w.Write(data)
+	return err
 }
 
 // namePrinter writes kind/name as kubectl does.
@@ -138,12 +137,12 @@ func (p pathPrinter) change(c watch.Change, a *assess.Assessment) error {
 }
 
 func (p pathPrinter) print(list jobList) error {
-	data, err := json.Marshal(list)
+	data, err := machineJSON(list, "")
 	if err != nil {
 		return err
 	}
 	var object map[string]any
-	if err := json.Unmarshal(data, &object); err != nil {
+	if err := utiljson.Unmarshal(data, &object); err != nil { // keeps whole numbers whole
 		return err
 	}
 	if err := p.path.PrintObj(&unstructured.Unstructured{Object: object}, p.w); err != nil {

@@ -82,7 +82,7 @@ func (p *tablePrinter) cells(c watch.Change, a *assess.Assessment) []string {
 		stage = j.Phase
 	}
 	cells := []string{strings.ToLower(string(j.Kind)), j.Name, stage, dash(progress), dash(j.Amount()), dash(j.TimeLeft()),
-		dash(string(j.Verdict.State)), dash(human.Age(j.Began(), a.Surroundings.Now))}
+		dash(string(j.Verdict.State)), dash(human.Age(j.Began(), a.Environment.Now))}
 	if p.wide {
 		cells = append(cells, dash(j.Phase), dash(j.Speed()), fmt.Sprint(len(j.Volumes)),
 			fmt.Sprintf("%d/%d", j.Operations.Completed+j.Operations.Failed, j.Operations.Attempted),

@@ -80,16 +80,16 @@ func (l *lines) consequences(w *finalize.Way, indent string) {
 // command writes a command that can be copied whole: it is never shortened.
 func (l *lines) command(indent, command string) {
 	if l.err == nil {
-		_, l.err = fmt.Fprintln(l.w, indent+sanitize.Cut(command, 16*len(command)+1))
+		_, l.err = fmt.Fprintln(l.w, indent+sanitize.Whole(command))
 	}
 }
 
 // way shows evidence and what is going to be done.
 func (f *finalizePrinter) way(p *finalize.Plan, w *finalize.Way) error {
-	if f.output != "text" {
+	if f.preview == nil {
 		return nil
 	}
-	l := lines{w: f.out}
+	l := lines{w: f.preview}
 	l.add("%s for %s %s/%s", w.Action, strings.ToLower(string(p.Kind)), p.Namespace, p.Name)
 	evidence := p.Evidence()
 	l.facts(p.Facts(), evidence.At)

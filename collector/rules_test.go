@@ -133,7 +133,7 @@ func TestRules(t *testing.T) {
 		"custom priorities":               {spec{}, "*", Server{Priorities: &Priorities{High: []string{"po", "deploy"}, Low: []string{"configmaps"}}}, everything},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := x.Estimate(RestoreSpec{Restore: c.spec, Existing: ParseNamespaces(c.existing), Server: c.server}, Discovery{})
+			e := estimate(t, x, RestoreSpec{Restore: c.spec, Existing: ParseNamespaces(c.existing), Server: c.server}, Discovery{})
 			if len(e.Refused) > 0 || e.Partial {
 				t.Fatalf("refused %q, partial %v", e.Refused, e.Partial)
 			}
@@ -157,7 +157,7 @@ func TestRefusals(t *testing.T) {
 		"bad operator":        {LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}},
 		"bad label":           {OrLabelSelectors: []*metav1.LabelSelector{{MatchLabels: map[string]string{"a b": "c"}}}},
 	} {
-		if e := x.Estimate(RestoreSpec{Restore: spec}, Discovery{}); len(e.Refused) == 0 || e.Total != 0 {
+		if e := estimate(t, x, RestoreSpec{Restore: spec}, Discovery{}); len(e.Refused) == 0 || e.Total != 0 {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
@@ -166,7 +166,7 @@ func TestRefusals(t *testing.T) {
 func TestOrder(t *testing.T) {
 	x := mustRead(t, buildArchive(t, cluster()...))
 	resources := func(server Server) (names []string) {
-		for _, r := range x.Estimate(RestoreSpec{Existing: ParseNamespaces("b"), Server: server}, Discovery{}).Resources {
+		for _, r := range estimate(t, x, RestoreSpec{Existing: ParseNamespaces("b"), Server: server}, Discovery{}).Resources {
 			names = append(names, r.Resource)
 		}
 		return names
@@ -219,7 +219,7 @@ func TestCSI(t *testing.T) {
 		"1.17 keeps cluster scope":  {spec{IncludedResources: claims, IncludedNamespaces: []string{"a"}}, Server{Version: "v1.17.1"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if e := x.Estimate(RestoreSpec{Restore: c.spec, Server: c.server, Existing: ParseNamespaces("*")}, Discovery{}); e.Total != c.want {
+			if e := estimate(t, x, RestoreSpec{Restore: c.spec, Server: c.server, Existing: ParseNamespaces("*")}, Discovery{}); e.Total != c.want {
 				t.Errorf("total %d, want %d: %+v", e.Total, c.want, e.Resources)
 			}
 		})
@@ -235,14 +235,14 @@ func TestOldFormat(t *testing.T) {
 		}
 	}
 	x := mustRead(t, buildArchive(t, append(old, file{"metadata/version", "1"})...))
-	if e := x.Estimate(RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != everything {
+	if e := estimate(t, x, RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != everything {
 		t.Errorf("total %d", e.Total)
 	}
 }
 
 func TestEmptyBackup(t *testing.T) {
 	x := mustRead(t, buildArchive(t, file{"metadata/version", "1.1.0"}))
-	if e := x.Estimate(RestoreSpec{}, Discovery{}); e.Total != 0 || len(e.Resources) != 0 || e.Position(0).Resource != "" {
+	if e := estimate(t, x, RestoreSpec{}, Discovery{}); e.Total != 0 || len(e.Resources) != 0 || e.Position(0).Resource != "" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -250,17 +250,23 @@ func TestEmptyBackup(t *testing.T) {
 func TestAssumptions(t *testing.T) {
 	x := mustRead(t, buildArchive(t, cluster()...))
 	has := func(e Estimate, want string) bool { return strings.Contains(strings.Join(e.Assumptions, "\n"), want) }
-	e := x.Estimate(RestoreSpec{}, Discovery{})
+	e := estimate(t, x, RestoreSpec{}, Discovery{})
 	if !has(e, "5 more are counted as made by the restore: a, b, team-1, team-2, velero") || !has(e, "Kubernetes 1.36") {
 		t.Errorf("nothing known: %q", e.Assumptions)
 	}
+	for version, want := range map[string]string{"": "version of the Velero server is not known", "v1.16": `"v1.16"`, "1.5.0-oadp": "", "v1.17.1": "", "v1.14.1_vmware.3": "taken for 1.18.3"} {
+		e := estimate(t, x, RestoreSpec{Server: Server{Version: version}}, Discovery{})
+		if has(e, "taken for 1.18.3") != (want != "") || !has(e, want) {
+			t.Errorf("version %q: %q", version, e.Assumptions)
+		}
+	}
 	live := Discovery{Resources: kubernetes, Live: true}
 	wg := RestoreSpec{Restore: velerov1.RestoreSpec{IncludedResources: []string{"wg"}}, Existing: Namespaces{Known: true}}
-	if e := x.Estimate(wg, live); e.Total != 2 || !has(e, "does not know wg") {
+	if e := estimate(t, x, wg, live); e.Total != 2 || !has(e, "does not know wg") {
 		t.Errorf("unknown to a live target: %d, %q", e.Total, e.Assumptions)
 	}
 	policy := RestoreSpec{Restore: velerov1.RestoreSpec{}}
-	if e := x.Estimate(policy, live); has(e, "Kubernetes 1.36") {
+	if e := estimate(t, x, policy, live); has(e, "Kubernetes 1.36") {
 		t.Errorf("live: %q", e.Assumptions)
 	}
 	names, err := Read(t.Context(), strings.NewReader(string(buildArchive(t, cluster()...))), Limits{NamesOnly: true})
@@ -270,10 +276,10 @@ func TestAssumptions(t *testing.T) {
 	if names.HasLabels() || !x.HasLabels() {
 		t.Error("HasLabels is wrong")
 	}
-	if e := names.Estimate(RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != everything || e.Partial {
+	if e := estimate(t, names, RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != everything || e.Partial {
 		t.Errorf("names only: %d, partial %v", e.Total, e.Partial)
 	}
-	if e := names.Estimate(RestoreSpec{Restore: velerov1.RestoreSpec{LabelSelector: appWeb}}, Discovery{}); !e.Partial || !has(e, "were not read; they are counted") {
+	if e := estimate(t, names, RestoreSpec{Restore: velerov1.RestoreSpec{LabelSelector: appWeb}}, Discovery{}); !e.Partial || !has(e, "were not read; they are counted") {
 		t.Errorf("names only with a selector: partial %v, %q", e.Partial, e.Assumptions)
 	}
 }

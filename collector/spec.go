@@ -47,13 +47,24 @@ func ParseNamespaces(list string) Namespaces {
 	return n
 }
 
-func (n Namespaces) has(name string) bool {
-	return n.All || slices.Contains(n.Names, name) || !n.Known && slices.Contains(everyCluster, name)
+// set is the names that are known to exist.
+func (n Namespaces) set() map[string]bool {
+	names := n.Names
+	if !n.Known {
+		names = slices.Concat(names, everyCluster)
+	}
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
 }
 
 // Server is what a Velero server does that its version and flags decide.
 type Server struct {
-	Version    string      // such as "v1.17.2"; empty or unreadable means 1.18.3
+	// Version is such as "v1.17.2". What cannot be read is taken for 1.18.3, and
+	// Estimate says so.
+	Version    string
 	Priorities *Priorities // --restore-resource-priorities; nil means the default
 	// CSI says whether the feature flag EnableCSI is set. Nil means that it is
 	// deduced from the backup: claims that name their snapshot were backed up
@@ -116,21 +127,24 @@ type version []int
 
 var currentVersion = version{1, 18, 3}
 
-func parseVersion(s string) version {
+func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
+
+// parseVersion reads a version; ok is false, and it is the current one, where
+// there is none to read.
+func parseVersion(s string) (v version, ok bool) {
 	s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "-")
 	s, _, _ = strings.Cut(s, "+")
-	var v version
 	for part := range strings.SplitSeq(s, ".") {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 0 {
-			return currentVersion
+			return currentVersion, false
 		}
 		v = append(v, n)
 	}
 	if len(v) != 3 {
-		return currentVersion
+		return currentVersion, false
 	}
-	return v
+	return v, true
 }
 
 func (v version) before(major, minor, patch int) bool {

@@ -7,21 +7,13 @@ import (
 	"sync"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/velero"
 )
 
 // access is the way to the API server, which can be opened anew when the
@@ -55,7 +47,7 @@ func (a *access) open(config *rest.Config) error {
 	config.QPS, config.Burst = 50, 100 // a look is a dozen requests; the client's own limit would stretch it
 	config.Wrap(retry.Transport)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return clockReader{next, a} })
-	c, err := client.New(config, client.Options{Scheme: scheme(), Mapper: mapper()})
+	c, err := client.New(config, client.Options{Scheme: velero.Scheme(), Mapper: velero.Mapper()})
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
@@ -115,35 +107,4 @@ func (r clockReader) RoundTrip(request *http.Request) (*http.Response, error) {
 		r.access.mu.Unlock()
 	}
 	return response, nil
-}
-
-var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-
-func scheme() *runtime.Scheme {
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, authorizationv1.AddToScheme, authenticationv1.AddToScheme,
-		velerov1.AddToScheme, velerov2alpha1.AddToScheme,
-	} {
-		utilruntime.Must(add(s))
-	}
-	return s
-}
-
-// mapper knows the resources that are used without asking the API server.
-func mapper() meta.RESTMapper {
-	m := meta.NewDefaultRESTMapper(nil)
-	for _, kind := range []string{"Backup", "Restore", "PodVolumeBackup", "PodVolumeRestore", "BackupStorageLocation"} {
-		m.Add(velerov1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
-	}
-	for _, kind := range []string{"DataUpload", "DataDownload"} {
-		m.Add(velerov2alpha1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
-	}
-	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
-	m.Add(corev1.SchemeGroupVersion.WithKind("Event"), meta.RESTScopeNamespace)
-	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
-	m.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
-	m.Add(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), meta.RESTScopeRoot)
-	m.Add(crdKind, meta.RESTScopeRoot)
-	return m
 }

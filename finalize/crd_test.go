@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // changeCRD changes the version of a CRD and undoes that when the test ends.
@@ -17,7 +18,7 @@ func (in *installation) changeCRD(name string, change func(version map[string]an
 	in.t.Helper()
 	apply := func(ctx context.Context, change func(map[string]any)) {
 		crd := &unstructured.Unstructured{}
-		crd.SetGroupVersionKind(crdKind)
+		crd.SetGroupVersionKind(velero.CustomResourceDefinition)
 		if err := in.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 			in.t.Fatal(err)
 		}

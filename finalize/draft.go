@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // maxReason is how many runes a person's reason may have.
@@ -35,7 +36,7 @@ func Draft(e Evidence, r Request) Plan {
 	if r.Reason != "" {
 		p.Reason = r.Reason
 	}
-	if !job.TerminalPhase(v.to) {
+	if !velero.TerminalPhase(v.to) {
 		p.Action = Nudge
 	}
 	p.Set = fields(&e, v.to)
@@ -74,7 +75,7 @@ func ruleFor(e *Evidence, r Request) verdict {
 	case j.Deleting:
 		return refuse("It goes when a Velero server has removed its files; that needs a server and the storage location.",
 			"it is being deleted")
-	case j.Phase == job.PhaseDeleting:
+	case j.Phase == velero.PhaseDeleting:
 		return refuse("Look at the errors of its DeleteBackupRequest, mend them, and delete it again: velero backup delete "+j.Name,
 			"its deletion has begun, which is no matter of the phase")
 	case j.Terminal():
@@ -88,9 +89,9 @@ func ruleFor(e *Evidence, r Request) verdict {
 			"whether a Velero server still works on it could not be found out: %s", unseen(e))
 	}
 	switch j.Phase {
-	case "", job.PhaseNew, job.PhaseQueued, job.PhaseReadyToStart:
+	case "", velero.PhaseNew, velero.PhaseQueued, velero.PhaseReadyToStart:
 		return notBegun(e, r, o)
-	case job.PhaseInProgress:
+	case velero.PhaseInProgress:
 		return inProgress(e, r, o)
 	}
 	return afterUpload(e, r, o)
@@ -109,16 +110,16 @@ func unseen(e *Evidence) string {
 // checkRequest refuses what is never right, whatever the evidence.
 func checkRequest(e *Evidence, r Request) verdict {
 	switch {
-	case r.Phase == job.PhaseCompleted && e.Job.Kind == job.Backup:
+	case r.Phase == velero.PhaseCompleted && e.Job.Kind == job.Backup:
 		return refuse("Without --phase the evidence decides.",
 			"Completed is never written on a backup: only Velero's finalizer knows whether it is complete, and a backup that is not stored would be removed within a minute")
-	case r.Phase == job.PhaseCompleted:
+	case r.Phase == velero.PhaseCompleted:
 		return refuse("Without --phase the evidence decides.",
 			"Completed is never written on a restore: only Velero's finalizer knows whether volumes and hooks are done")
-	case r.Phase == job.PhaseFailedValidation:
+	case r.Phase == velero.PhaseFailedValidation:
 		return refuse("Failed says that it ended without success.", "FailedValidation means that the spec is wrong, which is not so")
-	case r.Phase != "" && !slices.Contains([]string{job.PhaseFailed, job.PhasePartiallyFailed, job.PhaseFinalizing,
-		job.PhaseFinalizingPartly, job.PhaseWaiting, job.PhaseWaitingPartly}, r.Phase):
+	case r.Phase != "" && !slices.Contains([]string{velero.PhaseFailed, velero.PhasePartiallyFailed, velero.PhaseFinalizing,
+		velero.PhaseFinalizingPartly, velero.PhaseWaiting, velero.PhaseWaitingPartly}, r.Phase):
 		return refuse("Possible are Failed, PartiallyFailed, and the Finalizing and WaitingForPluginOperations phases.",
 			"%q is not a phase to finalize with", r.Phase)
 	}
@@ -138,14 +139,14 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 	j := e.Job
 	shown := j.Phase
 	if shown == "" {
-		shown = job.PhaseNew
+		shown = velero.PhaseNew
 	}
 	switch {
-	case r.Phase == job.PhaseFailed:
-		return goTo(job.PhaseFailed, "given up in phase "+shown+", before Velero began with it")
+	case r.Phase == velero.PhaseFailed:
+		return goTo(velero.PhaseFailed, "given up in phase "+shown+", before Velero began with it")
 	case r.Phase != "":
 		return refuse("It can be given up with --phase Failed.", "nothing has been done for it yet, so %s would not be true", r.Phase)
-	case j.Phase == job.PhaseReadyToStart && o.live():
+	case j.Phase == velero.PhaseReadyToStart && o.live():
 		return refuse("Wake it (--wake) when it has been so for two minutes. If that does not help, give it up with --phase Failed.",
 			"it is ready to start and may only need to be looked at again: a restarted server forgets such backups")
 	case !o.live():
@@ -177,10 +178,10 @@ func inProgress(e *Evidence, r Request, o owner) verdict {
 	case o == ownerRestarted && r.Phase == "" && missing.doubt:
 		return refuse("Look again in a minute: after an outage it takes Velero a while to answer. It can be given up with --phase Failed.",
 			"the Velero server restarted while it was in progress, and nobody works on it, but it may be complete: %s", missing.refusal)
-	case o == ownerRestarted && r.Phase == job.PhaseFailed,
+	case o == ownerRestarted && r.Phase == velero.PhaseFailed,
 		o == ownerRestarted && r.Phase == "" && missing.refusal != "":
-		return goTo(job.PhaseFailed, "the Velero server restarted while it was in progress, and nobody works on it")
-	case missing.refusal != "" && (r.Phase == "" || !job.TerminalPhase(r.Phase)):
+		return goTo(velero.PhaseFailed, "the Velero server restarted while it was in progress, and nobody works on it")
+	case missing.refusal != "" && (r.Phase == "" || !velero.TerminalPhase(r.Phase)):
 		return missing
 	case missing.refusal == "":
 		return refuse("Leave --phase out, or give --phase "+to+".",
@@ -195,7 +196,7 @@ const restartAdvice = "Wait, or restart the Velero server: at its start it marks
 
 // stillWorking refuses while a server that may own the job shows signs of it.
 func stillWorking(e *Evidence) verdict {
-	if moving := e.moving(job.PodVolumeBackup, job.PodVolumeRestore); len(moving) > 0 {
+	if moving := e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore); len(moving) > 0 {
 		return refuse("Wait for them. Do not cancel pod volume backups: some versions of Velero then wait for hours (Velero issue 9464).",
 			"a Velero server works on it: %s still moving", count(len(moving), "volume is", "volumes are"))
 	}
@@ -220,14 +221,14 @@ func stillWorking(e *Evidence) verdict {
 func abandoned(e *Evidence, r Request) verdict {
 	complete := proof(e)
 	switch {
-	case r.Phase != "" && !job.TerminalPhase(r.Phase):
+	case r.Phase != "" && !velero.TerminalPhase(r.Phase):
 		return refuse("Get the Velero server to run again.", "no Velero server runs that could go on from %s", r.Phase)
-	case r.Phase == job.PhaseFailed:
-		return goTo(job.PhaseFailed, "no Velero server runs, and nobody works on it")
+	case r.Phase == velero.PhaseFailed:
+		return goTo(velero.PhaseFailed, "no Velero server runs, and nobody works on it")
 	case complete.refusal == "" && !e.dataMover():
-		return goTo(job.PhasePartiallyFailed, "no Velero server runs; what it stored is complete, but it was not finalized")
+		return goTo(velero.PhasePartiallyFailed, "no Velero server runs; what it stored is complete, but it was not finalized")
 	case r.Phase == "":
-		return goTo(job.PhaseFailed, "no Velero server runs, and nobody works on it")
+		return goTo(velero.PhaseFailed, "no Velero server runs, and nobody works on it")
 	case complete.refusal == "":
 		return refuse("--phase Failed is possible.",
 			"PartiallyFailed would not be true: volumes moved by a data mover can only be restored after Velero's finalizer has run")
@@ -239,10 +240,10 @@ func abandoned(e *Evidence, r Request) verdict {
 // too, as long as there is a server.
 func afterUpload(e *Evidence, r Request, o owner) verdict {
 	j := e.Job
-	waiting := j.Phase == job.PhaseWaiting || j.Phase == job.PhaseWaitingPartly
-	target := job.PhasePartiallyFailed
+	waiting := j.Phase == velero.PhaseWaiting || j.Phase == velero.PhaseWaitingPartly
+	target := velero.PhasePartiallyFailed
 	if j.Kind == job.Backup && (e.dataMover() || missingFile(e)) {
-		target = job.PhaseFailed
+		target = velero.PhaseFailed
 	}
 	switch {
 	case o.live() && waiting:
@@ -256,10 +257,10 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 	case r.Phase == "":
 		return refuse("Get the Velero server to run again. If it never comes back: --phase "+target+".",
 			"no Velero server runs; one that comes back goes on with it by itself")
-	case r.Phase != target && r.Phase != job.PhaseFailed:
+	case r.Phase != target && r.Phase != velero.PhaseFailed:
 		return refuse("Without a server --phase "+target+" is possible.", "%s would not be true", r.Phase)
-	case waiting && j.Kind == job.Restore && len(e.moving(job.DataDownload)) > 0:
-		return refuse(cancelAdvice(e), "%s still moving", count(len(e.moving(job.DataDownload)), "data download is", "data downloads are"))
+	case waiting && j.Kind == job.Restore && len(e.moving(velero.DataDownload)) > 0:
+		return refuse(cancelAdvice(e), "%s still moving", count(len(e.moving(velero.DataDownload)), "data download is", "data downloads are"))
 	}
 	return goTo(r.Phase, "no Velero server runs that could finalize it")
 }
@@ -270,7 +271,7 @@ func missingFile(e *Evidence) bool {
 }
 
 func cancelAdvice(e *Evidence) string {
-	movers := e.moving(job.DataUpload, job.DataDownload)
+	movers := e.moving(velero.DataUpload, velero.DataDownload)
 	if len(movers) == 0 {
 		return "Wait for its operations; Velero gives up on them at their time-out."
 	}

@@ -8,7 +8,9 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 type change = func(*Evidence)
@@ -51,7 +53,7 @@ func TestDraft(t *testing.T) {
 		{"the same, given up", r, "InProgress", []change{restarted, stored, file(1, job.Presence{Why: "no answer"})}, "Failed", "Failed", ""},
 		{"orphaned, undated", b, "InProgress", []change{restarted, stored, file(0, job.Presence{State: job.Present})}, "", "", "it may be complete"},
 		{"orphaned, results unreadable", b, "InProgress", []change{restarted, stored, func(e *Evidence) { e.Counts = nil }}, "", "", "it may be complete"},
-		{"orphaned, location gone", b, "InProgress", []change{restarted, stored, func(e *Evidence) { e.Location = &job.Location{Name: "s3", Phase: "Unavailable"} }}, "", "", "it may be complete"},
+		{"orphaned, location gone", b, "InProgress", []change{restarted, stored, func(e *Evidence) { e.Location = &diagnosis.Location{Name: "s3", Phase: "Unavailable"} }}, "", "", "it may be complete"},
 		{"just restarted", r, "InProgress", []change{func(e *Evidence) {
 			e.Server = Server{Visible: true, Running: []Container{{"v", now.Add(-time.Minute)}}}
 		}}, "", "", "just restarted"},
@@ -68,7 +70,7 @@ func TestDraft(t *testing.T) {
 		{"alive, undated", r, "InProgress", []change{alive, stored, file(0, job.Presence{State: job.Present})}, "", "", "since when is not known"},
 		{"alive, of an older one", r, "InProgress", []change{alive, stored, file(0, job.Presence{State: job.Present, LastModified: began})}, "", "", "older than this restore"},
 		{"alive, asked for Failed", b, "InProgress", []change{alive}, "Failed", "", "may still work on it"},
-		{"alive, volume moves", b, "InProgress", []change{alive, stored, volume(job.PodVolumeBackup, "InProgress")}, "", "", "1 volume is still moving"},
+		{"alive, volume moves", b, "InProgress", []change{alive, stored, volume(velero.PodVolumeBackup, "InProgress")}, "", "", "1 volume is still moving"},
 		{"alive, volumes hidden", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Volumes = Unknown; e.VolumesWhy = "forbidden" }}, "", "", "forbidden"},
 		{"alive, changed lately", b, "InProgress", []change{alive, stored, lookedAt(14 * time.Minute)}, "", "", "last sign was 4m ago"},
 		{"alive, stored lately", b, "InProgress", []change{alive, stored, file(0, job.Presence{State: job.Present, LastModified: now.Add(-time.Minute)})}, "", "", "last sign was 60s ago"},
@@ -80,19 +82,19 @@ func TestDraft(t *testing.T) {
 		{"with errors", r, "InProgress", []change{alive, stored, errs}, "", "FinalizingPartiallyFailed", ""},
 		{"with open operations", b, "InProgress", []change{alive, stored, openOps}, "", "WaitingForPluginOperations", ""},
 		{"with failed operations", b, "InProgress", []change{alive, stored, badOps}, "", "WaitingForPluginOperationsPartiallyFailed", ""},
-		{"data movers go on in Waiting", b, "InProgress", []change{alive, stored, openOps, volume(job.DataUpload, "InProgress")}, "", "WaitingForPluginOperations", ""},
+		{"data movers go on in Waiting", b, "InProgress", []change{alive, stored, openOps, volume(velero.DataUpload, "InProgress")}, "", "WaitingForPluginOperations", ""},
 		{"lost patch, then a restart", b, "InProgress", []change{restarted, stored}, "", "Finalizing", ""},
 		{"the same, given up", b, "InProgress", []change{restarted, stored}, "Failed", "Failed", ""},
 		{"lost patch, Failed would lie", b, "InProgress", []change{alive, stored}, "Failed", "", "moved on to Finalizing"},
 		{"lost patch, wrong nudge", b, "InProgress", []change{alive, stored, errs}, "Finalizing", "", "FinalizingPartiallyFailed"},
 		{"results unreadable", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Counts = nil; e.CountsWhy = "broken gzip" }}, "", "", "broken gzip"},
-		{"location gone", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Location = &job.Location{Name: "s3", Phase: "Unavailable"} }}, "", "", "s3 is unavailable"},
+		{"location gone", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Location = &diagnosis.Location{Name: "s3", Phase: "Unavailable"} }}, "", "", "s3 is unavailable"},
 
 		// InProgress, dead for good, all stored.
 		{"down, stored", b, "InProgress", []change{down, stored}, "", "PartiallyFailed", ""},
 		{"down, stored, restore", r, "InProgress", []change{down, stored}, "PartiallyFailed", "PartiallyFailed", ""},
-		{"down, stored, data mover", b, "InProgress", []change{down, stored, volume(job.DataUpload, "Completed")}, "", "Failed", ""},
-		{"down, data mover, asked for more", b, "InProgress", []change{down, stored, volume(job.DataUpload, "Completed")}, "PartiallyFailed", "", "data mover"},
+		{"down, stored, data mover", b, "InProgress", []change{down, stored, volume(velero.DataUpload, "Completed")}, "", "Failed", ""},
+		{"down, data mover, asked for more", b, "InProgress", []change{down, stored, volume(velero.DataUpload, "Completed")}, "PartiallyFailed", "", "data mover"},
 		{"down, volumes hidden count as data mover", b, "InProgress", []change{down, stored, func(e *Evidence) { e.Volumes = Unknown }}, "", "Failed", ""},
 		{"down, no proof for more", b, "InProgress", []change{down}, "PartiallyFailed", "", "needs proof"},
 		{"down, nudge", b, "InProgress", []change{down, stored}, "Finalizing", "", "no Velero server runs"},
@@ -102,17 +104,17 @@ func TestDraft(t *testing.T) {
 		{"waiting, restarted", r, "WaitingForPluginOperations", []change{restarted}, "Failed", "", "ends it by itself"},
 		{"waiting, down", b, "WaitingForPluginOperations", []change{down}, "", "", "goes on with it by itself"},
 		{"waiting, down for good", b, "WaitingForPluginOperations", []change{down}, "PartiallyFailed", "PartiallyFailed", ""},
-		{"waiting, down for good, data mover", b, "WaitingForPluginOperations", []change{down, volume(job.DataUpload, "InProgress")}, "PartiallyFailed", "", "would not be true"},
-		{"the same as Failed", b, "WaitingForPluginOperations", []change{down, volume(job.DataUpload, "InProgress")}, "Failed", "Failed", ""},
-		{"restore waiting, down, download moves", r, "WaitingForPluginOperationsPartiallyFailed", []change{down, volume(job.DataDownload, "InProgress")}, "PartiallyFailed", "", "data download is still moving"},
-		{"restore waiting, down, cancelled", r, "WaitingForPluginOperationsPartiallyFailed", []change{down, volume(job.DataDownload, "Canceled")}, "PartiallyFailed", "PartiallyFailed", ""},
+		{"waiting, down for good, data mover", b, "WaitingForPluginOperations", []change{down, volume(velero.DataUpload, "InProgress")}, "PartiallyFailed", "", "would not be true"},
+		{"the same as Failed", b, "WaitingForPluginOperations", []change{down, volume(velero.DataUpload, "InProgress")}, "Failed", "Failed", ""},
+		{"restore waiting, down, download moves", r, "WaitingForPluginOperationsPartiallyFailed", []change{down, volume(velero.DataDownload, "InProgress")}, "PartiallyFailed", "", "data download is still moving"},
+		{"restore waiting, down, cancelled", r, "WaitingForPluginOperationsPartiallyFailed", []change{down, volume(velero.DataDownload, "Canceled")}, "PartiallyFailed", "PartiallyFailed", ""},
 
 		// Finalizing*.
 		{"finalizing, alive", r, "Finalizing", []change{alive}, "PartiallyFailed", "", "would be overwritten"},
 		{"backup finalizing, restarted", b, "FinalizingPartiallyFailed", []change{restarted}, "Failed", "", "would be overwritten"},
 		{"finalizing, down", r, "Finalizing", []change{down}, "", "", "goes on with it by itself"},
 		{"finalizing, down for good", r, "Finalizing", []change{down}, "PartiallyFailed", "PartiallyFailed", ""},
-		{"backup finalizing, down, data mover", b, "FinalizingPartiallyFailed", []change{down, volume(job.DataUpload, "Completed")}, "PartiallyFailed", "", "would not be true"},
+		{"backup finalizing, down, data mover", b, "FinalizingPartiallyFailed", []change{down, volume(velero.DataUpload, "Completed")}, "PartiallyFailed", "", "would not be true"},
 		{"backup finalizing, down, files gone", b, "Finalizing", []change{down, stored, file(0, job.Presence{State: job.Absent})}, "PartiallyFailed", "", "would not be true"},
 
 		// No matter of the phase.
@@ -157,7 +159,7 @@ func checkPlan(t *testing.T, p *Plan) {
 		t.Errorf("action %s, to %q, refusal %q", p.Action, p.To, p.Refusal)
 	case p.To == "Completed" || p.To == "FailedValidation":
 		t.Errorf("writes %s", p.To)
-	case (p.Action == End) != job.TerminalPhase(p.To) && p.Action != Refuse:
+	case (p.Action == End) != velero.TerminalPhase(p.To) && p.Action != Refuse:
 		t.Errorf("action %s to %s", p.Action, p.To)
 	case p.Action != Refuse && (len(p.Will) == 0 || len(p.WillNot) == 0 || p.Command == "" || p.Reason == ""):
 		t.Errorf("a plan without words: %+v", p)
@@ -179,7 +181,7 @@ func TestDraftNeverBreaksTheRules(t *testing.T) {
 	phases := append([]string{"", "New", "Queued", "ReadyToStart", "InProgress", "Deleting", "Completed", "FailedValidation", "Odd"}, onward...)
 	servers := []change{alive, restarted, down, func(*Evidence) {}}
 	storage := []change{func(*Evidence) {}, stored, func(e *Evidence) { stored(e); e.Artifacts[0].State = job.Absent }}
-	volumes := []change{func(*Evidence) {}, volume(job.DataUpload, "InProgress"), volume(job.DataDownload, "Completed"), volume(job.PodVolumeBackup, "InProgress")}
+	volumes := []change{func(*Evidence) {}, volume(velero.DataUpload, "InProgress"), volume(velero.DataDownload, "Completed"), volume(velero.PodVolumeBackup, "InProgress")}
 	plans := 0
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		for _, phase := range phases {
@@ -197,7 +199,7 @@ func TestDraftNeverBreaksTheRules(t *testing.T) {
 							switch {
 							case si == 3:
 								t.Errorf("%s %q with an unknown server: %s", kind, phase, p.To)
-							case job.TerminalPhase(phase) || phase == "Deleting" || phase == "Odd":
+							case velero.TerminalPhase(phase) || phase == "Deleting" || phase == "Odd":
 								t.Errorf("%s %q: %s", kind, phase, p.To)
 							case p.Action == Nudge && (sj != 1 || si == 2 || phase != "InProgress"):
 								t.Errorf("%s %q nudged to %s without proof or server", kind, phase, p.To)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // describe puts into plain words what the plan does, does not, and leads to.
@@ -32,13 +33,13 @@ func (p *Plan) describe(e *Evidence) {
 }
 
 func (p *Plan) describeNudge(e *Evidence) {
-	if p.To == job.PhaseWaiting || p.To == job.PhaseWaitingPartly {
+	if p.To == velero.PhaseWaiting || p.To == velero.PhaseWaitingPartly {
 		open := e.Counts.Operations.Attempted - e.Counts.Operations.Completed - e.Counts.Operations.Failed
 		p.Then = append(p.Then, fmt.Sprintf("Velero waits for %s, then finalizes it", count(open, "operation", "operations")))
 	}
-	end := job.PhaseCompleted
-	if p.To == job.PhaseFinalizingPartly || p.To == job.PhaseWaitingPartly {
-		end = job.PhasePartiallyFailed
+	end := velero.PhaseCompleted
+	if p.To == velero.PhaseFinalizingPartly || p.To == velero.PhaseWaitingPartly {
+		end = velero.PhasePartiallyFailed
 	}
 	p.Then = append(p.Then, "Velero's own finalizer does what is left and ends it as "+end+", in a minute as a rule")
 	p.WillNot = append(p.WillNot, "bring back the item and hook counts that the lost patch carried")
@@ -59,7 +60,7 @@ func (p *Plan) describeEnd(e *Evidence) {
 		if e.owner() == ownerAlive {
 			p.WillNot = append(p.WillNot, "free the server's memory of it: a deletion of it may be refused until the server restarts")
 		}
-		if e.Job.Phase != "" && e.Job.Phase != job.PhaseNew && e.Job.Phase != job.PhaseQueued && e.Job.Phase != job.PhaseReadyToStart {
+		if e.Job.Phase != "" && e.Job.Phase != velero.PhaseNew && e.Job.Phase != velero.PhaseQueued && e.Job.Phase != velero.PhaseReadyToStart {
 			p.WillNot = append(p.WillNot, "change a copy of it in the object store, which other clusters may read")
 		}
 		if e.Job.ScheduleName != "" {
@@ -68,7 +69,7 @@ func (p *Plan) describeEnd(e *Evidence) {
 	} else {
 		p.WillNot = append(p.WillNot, "take back what was restored so far")
 	}
-	if len(e.Server.Running) == 0 && p.From == job.PhaseInProgress && p.To == job.PhasePartiallyFailed {
+	if len(e.Server.Running) == 0 && p.From == velero.PhaseInProgress && p.To == velero.PhasePartiallyFailed {
 		p.Then = append(p.Then, "a server that comes back leaves it as it is (it would have marked it Failed)")
 	}
 }

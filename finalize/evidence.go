@@ -5,7 +5,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Answer is a yes, a no, or that it could not be found out.
@@ -36,7 +38,7 @@ type Evidence struct {
 	VolumesWhy string
 	// Location is the backup's storage location, nil with LocationWhy if it
 	// could not be read.
-	Location    *job.Location
+	Location    *diagnosis.Location
 	LocationWhy string
 	// Namespaces says for a restore whether the cluster's namespaces could be
 	// listed; Terminating are those that it may restore into and that are
@@ -69,7 +71,7 @@ type Evidence struct {
 
 	// MayCancel is, for each kind among the volumes that have not ended, the
 	// API server's answer to whether we may patch it.
-	MayCancel map[job.VolumeKind]Answer
+	MayCancel map[velero.VolumeKind]Answer
 	// NodeAgents are the nodes with a node-agent that is ready; they are known
 	// if Server.Visible is.
 	NodeAgents []string
@@ -109,7 +111,7 @@ type Other struct {
 }
 
 type volumeKey struct {
-	kind job.VolumeKind
+	kind velero.VolumeKind
 	name string
 }
 
@@ -189,7 +191,7 @@ func (e *Evidence) owner() owner {
 func (o owner) live() bool { return o == ownerAlive || o == ownerRestarted || o == ownerRestarting }
 
 // moving are the volumes that have not ended.
-func (e *Evidence) moving(kinds ...job.VolumeKind) []job.Volume {
+func (e *Evidence) moving(kinds ...velero.VolumeKind) []job.Volume {
 	var found []job.Volume
 	for _, v := range e.Job.Volumes {
 		wanted := len(kinds) == 0
@@ -213,7 +215,7 @@ func (e *Evidence) dataMover() bool {
 		return true
 	}
 	for _, v := range e.Job.Volumes {
-		if v.Kind == job.DataUpload || v.Kind == job.DataDownload {
+		if v.Kind == velero.DataUpload || v.Kind == velero.DataDownload {
 			return true
 		}
 	}

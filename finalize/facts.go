@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 )
 
@@ -21,7 +22,7 @@ const (
 
 // Facts are the evidence in words, each with its source and when it was so.
 // Facts that do not hold could not be found out, or speak against finalizing.
-func (p *Plan) Facts() []job.Fact {
+func (p *Plan) Facts() []diagnosis.Fact {
 	l := ledger{e: &p.evidence}
 	l.progress()
 	l.volumes()
@@ -37,11 +38,11 @@ func (p *Plan) Evidence() Evidence { return p.evidence }
 
 type ledger struct {
 	e     *Evidence
-	facts []job.Fact
+	facts []diagnosis.Fact
 }
 
 func (l *ledger) note(holds bool, source string, at time.Time, format string, args ...any) {
-	l.facts = append(l.facts, job.Fact{Holds: holds, Source: source, At: at, Text: fmt.Sprintf(format, args...)})
+	l.facts = append(l.facts, diagnosis.Fact{Holds: holds, Source: source, At: at, Text: fmt.Sprintf(format, args...)})
 }
 
 func (l *ledger) progress() {

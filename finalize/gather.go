@@ -13,13 +13,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
 )
 
 // gathering asks one question after the other. A question that the API server
@@ -71,7 +72,7 @@ func (f *Finalizer) gather(ctx context.Context, kind job.Kind, name string) (Evi
 	if err := g.object(kind, name); err != nil {
 		return e, err
 	}
-	typed, err := g.typed(kind)
+	in, err := g.typed(kind)
 	if err != nil {
 		return e, err
 	}
@@ -80,9 +81,7 @@ func (f *Finalizer) gather(ctx context.Context, kind job.Kind, name string) (Evi
 		return e, err
 	}
 	e.At = f.access.cluster(f.o.Clock.Now())
-	in := job.Input{Volumes: volumes, At: e.At}
-	in.Backup, _ = typed.(*velerov1.Backup)
-	in.Restore, _ = typed.(*velerov1.Restore)
+	in.Volumes, in.At = volumes, e.At
 	e.Job = job.Next(nil, in)
 	e.VeleroWrote = latestBy(e.Object.GetManagedFields(), "velero")
 	for _, ask := range []func() error{g.server, g.location, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
@@ -118,21 +117,21 @@ func (g *gathering) object(kind job.Kind, name string) error {
 	return nil
 }
 
-func (g *gathering) typed(kind job.Kind) (client.Object, error) {
-	var typed client.Object = &velerov1.Backup{}
+// typed is the job's resource as Velero's types hold it.
+func (g *gathering) typed(kind job.Kind) (in job.Input, err error) {
 	if kind == job.Restore {
-		typed = &velerov1.Restore{}
+		in.Restore = &velerov1.Restore{}
+		in.Malformed, err = convert(g.e.Object, in.Restore)
+		return in, err
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(g.e.Object.Object, typed); err != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", word(kind), g.e.Object.GetName(), err)
-	}
-	sanitize.Object(typed)
-	return typed, nil
+	in.Backup = &velerov1.Backup{}
+	in.Malformed, err = convert(g.e.Object, in.Backup)
+	return in, err
 }
 
 func (g *gathering) server() error {
-	var pods corev1.PodList
-	why, err := open("listing pods", g.client.List(g.ctx, &pods, client.InNamespace(g.namespace)))
+	pods, err := list[corev1.Pod](g, corev1.SchemeGroupVersion.WithKind("Pod"))
+	why, err := open("listing pods", err)
 	if err != nil {
 		return err
 	}
@@ -140,8 +139,7 @@ func (g *gathering) server() error {
 		g.e.Server = Server{Why: why}
 		return nil
 	}
-	sanitize.Object(&pods)
-	g.e.Server, g.e.NodeAgents = serverOf(pods.Items), nodeAgents(pods.Items)
+	g.e.Server, g.e.NodeAgents = serverOf(pods), nodeAgents(pods)
 	return nil
 }
 
@@ -150,25 +148,23 @@ func (g *gathering) location() error {
 	name := g.e.Job.StorageLocation
 	if g.e.Job.Kind == job.Restore && g.e.Job.BackupName != "" {
 		var b velerov1.Backup
-		why, err := open("reading the backup", g.client.Get(g.ctx, client.ObjectKey{Namespace: g.namespace, Name: g.e.Job.BackupName}, &b))
+		why, err := open("reading the backup", g.read(jobKind(job.Backup), g.e.Job.BackupName, &b))
 		if err != nil || why != "" {
 			g.e.LocationWhy = why
 			return err
 		}
-		sanitize.Object(&b)
 		g.backup, name = &b, b.Spec.StorageLocation
 	}
 	if name == "" {
 		return nil
 	}
 	var l velerov1.BackupStorageLocation
-	why, err := open("reading the storage location", g.client.Get(g.ctx, client.ObjectKey{Namespace: g.namespace, Name: name}, &l))
+	why, err := open("reading the storage location", g.read(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation"), name, &l))
 	if err != nil || why != "" {
 		g.e.LocationWhy = why
 		return err
 	}
-	sanitize.Object(&l)
-	g.e.Location = &job.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
+	g.e.Location = &diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
 	if l.Status.LastValidationTime != nil {
 		g.e.Location.LastValidated = l.Status.LastValidationTime.Time
 	}
@@ -191,7 +187,7 @@ func (g *gathering) targets() error {
 	}
 	g.e.Namespaces = Yes
 	for i := range list.Items {
-		if n := &list.Items[i]; n.DeletionTimestamp != nil && job.RestoresInto(restore, g.backup, n.Name) {
+		if n := &list.Items[i]; n.DeletionTimestamp != nil && velero.RestoresInto(restore, g.backup, n.Name) {
 			g.e.Terminating = append(g.e.Terminating, n.Name)
 		}
 	}
@@ -202,13 +198,13 @@ func (g *gathering) targets() error {
 // ended.
 func (g *gathering) permissions() (err error) {
 	g.e.MayPatch, g.e.MayPatchWhy, err = g.mayPatch(velerov1.SchemeGroupVersion, word(g.e.Job.Kind)+"s", g.e.Job.Name)
-	g.e.MayCancel = map[job.VolumeKind]Answer{}
+	g.e.MayCancel = map[velero.VolumeKind]Answer{}
 	for _, v := range g.e.moving() {
 		if _, asked := g.e.MayCancel[v.Kind]; asked || err != nil {
 			continue
 		}
-		gvk := volumeKind(v.Kind)
-		g.e.MayCancel[v.Kind], _, err = g.mayPatch(gvk.GroupVersion(), plural(v.Kind), "")
+		gvk := v.Kind.GroupVersionKind()
+		g.e.MayCancel[v.Kind], _, err = g.mayPatch(gvk.GroupVersion(), v.Kind.Resource(), "")
 	}
 	return err
 }
@@ -232,7 +228,7 @@ func (g *gathering) mayPatch(group schema.GroupVersion, resource, name string) (
 // phases reads the enum of status.phase from the CRD.
 func (g *gathering) phases() error {
 	crd := &unstructured.Unstructured{}
-	crd.SetGroupVersionKind(crdKind)
+	crd.SetGroupVersionKind(velero.CustomResourceDefinition)
 	why, err := open("reading the CRD", g.client.Get(g.ctx, client.ObjectKey{Name: resource(g.e.Job.Kind)}, crd))
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
 )
 
 // Prober asks the object store whether a file of a job is there. Target is the
@@ -75,7 +76,7 @@ func (f *Finalizer) artifacts(ctx context.Context, e, shown *Evidence) {
 // that runs answers.
 func worthProbing(e *Evidence) bool {
 	switch e.Job.Phase {
-	case job.PhaseInProgress, job.PhaseWaiting, job.PhaseWaitingPartly, job.PhaseFinalizing, job.PhaseFinalizingPartly:
+	case velero.PhaseInProgress, velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly:
 		return !e.Job.Deleting && e.MayPatch == Yes
 	}
 	return false

@@ -1,46 +1,28 @@
 package finalize
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
 )
-
-// volumeKind is the kind of a volume's resource.
-func volumeKind(kind job.VolumeKind) schema.GroupVersionKind {
-	switch kind {
-	case job.DataUpload, job.DataDownload:
-		return velerov2alpha1.SchemeGroupVersion.WithKind(string(kind))
-	}
-	return velerov1.SchemeGroupVersion.WithKind(string(kind))
-}
-
-// plural is the name of a volume's resource.
-func plural(kind job.VolumeKind) string { return strings.ToLower(string(kind)) + "s" }
 
 // volumes lists the volumes that carry the job's uid.
 func (g *gathering) volumes(kind job.Kind) ([]job.Volume, error) {
-	kinds, label := []job.VolumeKind{job.PodVolumeBackup, job.DataUpload}, velerov1.BackupUIDLabel
+	kinds, label := []velero.VolumeKind{velero.PodVolumeBackup, velero.DataUpload}, velerov1.BackupUIDLabel
 	if kind == job.Restore {
-		kinds, label = []job.VolumeKind{job.PodVolumeRestore, job.DataDownload}, velerov1.RestoreUIDLabel
+		kinds, label = []velero.VolumeKind{velero.PodVolumeRestore, velero.DataDownload}, velerov1.RestoreUIDLabel
 	}
 	g.e.Volumes, g.e.volumes = Yes, map[volumeKey]*unstructured.Unstructured{}
 	var found []job.Volume
 	for _, k := range kinds {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(volumeKind(k))
-		err := g.client.List(g.ctx, list, client.InNamespace(g.namespace), client.MatchingLabels{label: string(g.e.Object.GetUID())})
+		resources, err := g.listRaw(k.GroupVersionKind(), client.MatchingLabels{label: string(g.e.Object.GetUID())})
 		if apierrors.IsNotFound(err) {
 			continue // a Velero without that kind has none of it
 		}
@@ -52,12 +34,12 @@ func (g *gathering) volumes(kind job.Kind) ([]job.Volume, error) {
 			g.e.Volumes, g.e.VolumesWhy = Unknown, why
 			continue
 		}
-		for i := range list.Items {
-			v, err := volumeOf(k, &list.Items[i])
+		for i := range resources {
+			v, err := volumeOf(k, &resources[i])
 			if err != nil {
 				return nil, err
 			}
-			g.e.volumes[volumeKey{k, v.Name}] = &list.Items[i]
+			g.e.volumes[volumeKey{k, v.Name}] = &resources[i]
 			found = append(found, v)
 		}
 	}
@@ -67,23 +49,28 @@ func (g *gathering) volumes(kind job.Kind) ([]job.Volume, error) {
 	return found, nil
 }
 
-func volumeOf(kind job.VolumeKind, o *unstructured.Unstructured) (job.Volume, error) {
+// volumeOf reads a volume as far as its type can hold it.
+func volumeOf(kind velero.VolumeKind, o *unstructured.Unstructured) (job.Volume, error) {
 	switch kind {
-	case job.PodVolumeBackup:
-		return convert(kind, o, job.VolumeFromPodVolumeBackup)
-	case job.PodVolumeRestore:
-		return convert(kind, o, job.VolumeFromPodVolumeRestore)
-	case job.DataUpload:
-		return convert(kind, o, job.VolumeFromDataUpload)
+	case velero.PodVolumeBackup:
+		return volumeFrom(o, job.VolumeFromPodVolumeBackup)
+	case velero.PodVolumeRestore:
+		return volumeFrom(o, job.VolumeFromPodVolumeRestore)
+	case velero.DataUpload:
+		return volumeFrom(o, job.VolumeFromDataUpload)
 	}
-	return convert(kind, o, job.VolumeFromDataDownload)
+	return volumeFrom(o, job.VolumeFromDataDownload)
 }
 
-func convert[T any](kind job.VolumeKind, o *unstructured.Unstructured, read func(*T) job.Volume) (job.Volume, error) {
+func volumeFrom[T any](o *unstructured.Unstructured, read func(*T) job.Volume) (job.Volume, error) {
 	typed := new(T)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
-		return job.Volume{}, fmt.Errorf("reading %s %s: %w", kind, o.GetName(), err)
+	malformed, err := convert(o, typed)
+	if err != nil {
+		return job.Volume{}, err
 	}
-	sanitize.Object(typed)
-	return read(typed), nil
+	v := read(typed)
+	if len(malformed) > 0 {
+		v.Malformed = malformed[0]
+	}
+	return v, nil
 }

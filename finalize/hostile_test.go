@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Whoever may create a Backup writes its annotations: none of them may keep a
@@ -27,7 +28,7 @@ func TestAnnotatedResourceTimeoutIsBounded(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatalf("%s: no window was found within a minute", value)
 		}
-		if got := resourceTimeout(e.Job.Object); got <= 0 || got > maxResourceTimeout {
+		if got := velero.ResourceTimeout(e.Job.Object, velero.ServerFlags{}); got <= 0 || got > 24*time.Hour {
 			t.Errorf("%s: a deadline of %s", value, got)
 		}
 	}
@@ -88,7 +89,7 @@ func TestVolumesThatMoveAfterTheEndAreLeftAlone(t *testing.T) {
 		{"Completed", 50 * time.Minute, 1},
 		{"Failed", time.Second, 1},
 	} {
-		ways := Ways(evidence(t, job.Restore, c.phase, alive, veleroVersion("v1.18.3"), agents("n1"), mover(job.PodVolumeRestore, "pvr", "InProgress", c.silent)), Request{})
+		ways := Ways(evidence(t, job.Restore, c.phase, alive, veleroVersion("v1.18.3"), agents("n1"), mover(velero.PodVolumeRestore, "pvr", "InProgress", c.silent)), Request{})
 		if len(ways) != c.want {
 			t.Errorf("%s, silent for %s: %+v", c.phase, c.silent, ways)
 		}
@@ -101,7 +102,7 @@ func TestCommandsCarryTheFlagsOfTheConnection(t *testing.T) {
 	r := Request{Context: "prod", Flags: []string{"--kubeconfig=/home/jane doe/prod", "--as=root"}}
 	const want = "kubectl --context prod '--kubeconfig=/home/jane doe/prod' --as=root -n velero "
 	commands := []string{Draft(evidence(t, job.Restore, "InProgress", restarted), r).Command}
-	for _, c := range [][]change{{alive, others(Other{job.Backup, "b", "InProgress"})}, {alive, agents("n1"), mover(job.DataDownload, "dd", "InProgress", time.Hour)}} {
+	for _, c := range [][]change{{alive, others(Other{job.Backup, "b", "InProgress"})}, {alive, agents("n1"), mover(velero.DataDownload, "dd", "InProgress", time.Hour)}} {
 		for _, phase := range []string{"InProgress", "Finalizing"} {
 			for _, w := range Ways(evidence(t, job.Restore, phase, c...), r) {
 				commands = append(commands, w.Commands...)

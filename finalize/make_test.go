@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // began and now frame the jobs of the unit tests.
@@ -79,7 +80,7 @@ func file(n int, p job.Presence) func(*Evidence) {
 	return func(e *Evidence) { e.Artifacts[n].Presence = p }
 }
 
-func volume(kind job.VolumeKind, phase string) func(*Evidence) {
+func volume(kind velero.VolumeKind, phase string) func(*Evidence) {
 	return func(e *Evidence) {
 		j := *e.Job
 		j.Volumes = append(j.Volumes, job.Volume{Kind: kind, Name: "v-1", Phase: phase})

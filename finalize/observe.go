@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/velero"
 )
 
 // observe looks for at least one sync period whether the phase holds: Velero's
@@ -91,7 +91,7 @@ func wait(ctx context.Context, clock retry.Clock, d time.Duration) bool {
 
 // onward are the phases that Velero goes through after each of its own, up to
 // the end.
-var onward = []string{job.PhaseWaiting, job.PhaseWaitingPartly, job.PhaseFinalizing, job.PhaseFinalizingPartly, job.PhaseCompleted, job.PhasePartiallyFailed, job.PhaseFailed}
+var onward = []string{velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly, velero.PhaseCompleted, velero.PhasePartiallyFailed, velero.PhaseFailed}
 
 // holds reports whether a phase is what follows from the plan, and whether it
 // is the end.
@@ -102,5 +102,5 @@ func (p *Plan) holds(phase string) (held, over bool) {
 	from := slices.Index(onward, p.To)
 	// The partly failed form of a phase may follow the plain one, but not the
 	// other way round.
-	return from >= 0 && slices.Index(onward, phase) >= from, job.TerminalPhase(phase)
+	return from >= 0 && slices.Index(onward, phase) >= from, velero.TerminalPhase(phase)
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // proof refuses unless all files are stored and newer than the job's start: an
@@ -53,13 +54,13 @@ func nextPhase(e *Evidence) (phase, why string, missing verdict) {
 	partly := e.Counts.Errors > 0 || ops.Failed > 0
 	switch {
 	case open && partly:
-		phase = job.PhaseWaitingPartly
+		phase = velero.PhaseWaitingPartly
 	case open:
-		phase = job.PhaseWaiting
+		phase = velero.PhaseWaiting
 	case partly:
-		phase = job.PhaseFinalizingPartly
+		phase = velero.PhaseFinalizingPartly
 	default:
-		phase = job.PhaseFinalizing
+		phase = velero.PhaseFinalizing
 	}
 	return phase, why, verdict{}
 }
@@ -77,7 +78,7 @@ func fields(e *Evidence, to string) []Field {
 	if e.Counts != nil {
 		counts = *e.Counts
 	}
-	if to == job.PhasePartiallyFailed {
+	if to == velero.PhasePartiallyFailed {
 		counts.Errors = max(counts.Errors, 1)
 	}
 	add("warnings", counts.Warnings, e.Job.Warnings)
@@ -95,31 +96,13 @@ func fields(e *Evidence, to string) []Field {
 // attempt (pkg/client/retry.go with apimachinery's wait.Backoff). It is never
 // taken for less than five minutes, nor for more than twenty.
 func patchWindow(o metav1.Object) time.Duration {
-	limit := resourceTimeout(o)
+	limit := velero.ResourceTimeout(o, velero.ServerFlags{})
 	total, delay := time.Duration(0), 10*time.Millisecond
 	for delay*5 <= limit { // ends, as the limit is far from the largest number
 		total += delay
 		delay *= 5
 	}
 	return min(max(total+total/10, 5*time.Minute), 20*time.Minute)
-}
-
-const (
-	// defaultResourceTimeout is the server's --resource-timeout if not given.
-	defaultResourceTimeout = 10 * time.Minute
-	// maxResourceTimeout bounds what is believed: whoever may create a job
-	// writes its annotations.
-	maxResourceTimeout = 24 * time.Hour
-)
-
-// resourceTimeout is the server's --resource-timeout as the object tells it, a
-// day at most.
-func resourceTimeout(o metav1.Object) time.Duration {
-	d, err := time.ParseDuration(o.GetAnnotations()[velerov1.ResourceTimeoutAnnotation])
-	if err != nil || d <= 0 {
-		return defaultResourceTimeout
-	}
-	return min(d, maxResourceTimeout)
 }
 
 func count(n int, one, many string) string {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/velero"
 )
 
 // sending is what carrying out a Plan and taking a Way have in common: one
@@ -39,7 +40,7 @@ func (f *Finalizer) sending(shown *Evidence, dryRun bool, report func(Progress))
 	}
 	deadline := f.o.Deadline
 	if deadline <= 0 {
-		deadline = resourceTimeout(shown.Job.Object)
+		deadline = velero.ResourceTimeout(shown.Job.Object, velero.ServerFlags{})
 	}
 	return sending{f: f, dryRun: dryRun, report: report, until: f.o.Clock.Now().Add(deadline),
 		stamp: stamp{by: shown.By, attempt: f.o.NewID()}}

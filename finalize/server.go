@@ -2,7 +2,6 @@ package finalize
 
 import (
 	"cmp"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -10,21 +9,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // serverOf reads all servers: during a roll-out the old one may still work.
 func serverOf(pods []corev1.Pod) Server {
 	s := Server{Visible: true}
 	newest := time.Time{}
-	for i := range pods {
-		p := &pods[i]
-		if !job.IsServer(p) {
-			continue
-		}
+	for _, p := range velero.ServerPods(pointers(pods)) {
 		s.add(p)
-		if created := p.CreationTimestamp.Time; !created.Before(newest) {
-			newest, s.Version, s.Deployment = created, versionOf(p), deploymentOf(p)
+		if !p.Created.Before(newest) {
+			newest, s.Version, s.Deployment = p.Created, p.Version, p.Deployment
 		}
 	}
 	slices.SortFunc(s.Running, func(a, b Container) int {
@@ -33,71 +28,35 @@ func serverOf(pods []corev1.Pod) Server {
 	return s
 }
 
-func (s *Server) add(p *corev1.Pod) {
-	status := job.ServerStatus(p)
-	switch {
-	case status == nil && p.Status.Phase == corev1.PodRunning:
-		// It may be any of its containers; a start of zero is an unknown one.
-		s.Running = append(s.Running, Container{Pod: p.Name})
-		return
-	case status == nil:
-		s.Down = cmp.Or(p.Status.Reason, string(p.Status.Phase))
-		return
+func (s *Server) add(p velero.ServerPod) {
+	s.Restarts += p.Restarts
+	if p.LastTermination != "" && (s.LastTermination == "" || p.LastTerminationAt.After(s.LastTerminationAt)) {
+		s.LastTermination, s.LastTerminationAt = p.LastTermination, p.LastTerminationAt
 	}
-	s.Restarts += int(status.RestartCount)
-	s.noteEnd(status.LastTerminationState.Terminated)
-	switch {
-	case status.State.Running != nil:
-		s.Running = append(s.Running, Container{p.Name, status.State.Running.StartedAt.Time})
-	case status.State.Terminated != nil:
-		s.noteEnd(status.State.Terminated)
-		s.Down = status.State.Terminated.Reason
-	case status.State.Waiting != nil:
-		s.Down = status.State.Waiting.Reason
+	if p.Running {
+		s.Running = append(s.Running, Container{p.Name, p.StartedAt})
+	} else {
+		s.Down = p.Waiting
 	}
-}
-
-func (s *Server) noteEnd(t *corev1.ContainerStateTerminated) {
-	if t != nil && (s.LastTermination == "" || t.FinishedAt.After(s.LastTerminationAt)) {
-		s.LastTermination, s.LastTerminationAt = cmp.Or(t.Reason, "no reason given"), t.FinishedAt.Time
-	}
-}
-
-// versionOf is the tag of the server's image.
-func versionOf(p *corev1.Pod) string {
-	c := job.ServerContainer(p)
-	if c == nil {
-		return ""
-	}
-	image, _, _ := strings.Cut(c.Image, "@")
-	_, tag, _ := strings.Cut(path.Base(image), ":")
-	return tag
-}
-
-// deploymentOf is the pod's Deployment: its ReplicaSet is named after it and
-// after the hash of the pod template.
-func deploymentOf(p *corev1.Pod) string {
-	for _, o := range p.OwnerReferences {
-		hash := p.Labels["pod-template-hash"]
-		if name, ok := strings.CutSuffix(o.Name, "-"+hash); ok && o.Kind == "ReplicaSet" && hash != "" {
-			return name
-		}
-	}
-	return ""
 }
 
 // nodeAgents are the nodes with a node-agent that is ready.
 func nodeAgents(pods []corev1.Pod) []string {
 	var nodes []string
-	for i := range pods {
-		p := &pods[i]
-		ready := slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Ready })
-		if job.IsNodeAgent(p) && ready {
-			nodes = append(nodes, p.Spec.NodeName)
+	for _, a := range velero.AgentsOf(pointers(pods)) {
+		if a.Ready {
+			nodes = append(nodes, a.Node)
 		}
 	}
-	slices.Sort(nodes)
 	return nodes
+}
+
+func pointers(pods []corev1.Pod) []*corev1.Pod {
+	out := make([]*corev1.Pod, len(pods))
+	for i := range pods {
+		out[i] = &pods[i]
+	}
+	return out
 }
 
 // latestBy is when a field manager whose name begins with prefix last wrote.

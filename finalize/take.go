@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/velero"
 )
 
 // The annotations that say who woke a job or cancelled a volume.
@@ -274,7 +274,7 @@ func (t *taking) cancelled(ctx context.Context, over bool) error {
 		if err != nil {
 			return err
 		}
-		v, err := volumeOf(job.VolumeKind(o.GetKind()), o)
+		v, err := volumeOf(velero.VolumeKind(o.GetKind()), o)
 		if err != nil {
 			return err
 		}

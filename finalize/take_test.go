@@ -22,6 +22,7 @@ import (
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/velero"
 )
 
 // backup makes a backup in that phase.
@@ -60,14 +61,14 @@ func (in *installation) uploads(of *velerov1.Backup, names ...string) {
 func (in *installation) uploadMoves(name, status string) {
 	in.t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"status":%s}`, status))
-	if err := in.Patch(in.t.Context(), bare(volumeKind(job.DataUpload), in.namespace, name), patch, client.FieldOwner("node-agent-server")); err != nil {
+	if err := in.Patch(in.t.Context(), bare(velero.DataUpload.GroupVersionKind(), in.namespace, name), patch, client.FieldOwner("node-agent-server")); err != nil {
 		in.t.Errorf("the node-agent's own write: %v", err)
 	}
 }
 
 func (in *installation) upload(name string) *unstructured.Unstructured {
 	in.t.Helper()
-	o := bare(volumeKind(job.DataUpload), in.namespace, name)
+	o := bare(velero.DataUpload.GroupVersionKind(), in.namespace, name)
 	if err := in.Get(in.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		in.t.Fatal(err)
 	}

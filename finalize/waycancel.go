@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // leftBehind is how long a volume may go on after its job has failed.
@@ -51,10 +52,22 @@ func cancelVolumes(e *Evidence, w *Way) bool {
 // or it stands still. Of a job that ended otherwise its data may still be wanted
 // (Velero issue 9365).
 func idle(e *Evidence, v *job.Volume) bool {
-	if e.Job.Phase == job.PhaseFailed {
+	if e.Job.Phase == velero.PhaseFailed {
 		return e.At.Sub(latest(e.Job.Completed, v.Created)) >= leftBehind
 	}
-	return v.StandsStill(e.At)
+	return standsStill(v, e.At)
+}
+
+// standsStill reports whether a volume that has not ended has been silent for
+// longer than preparing (35 minutes) or uploading it (45) can explain.
+func standsStill(v *job.Volume, now time.Time) bool {
+	switch {
+	case v.Ended():
+		return false
+	case v.Waiting():
+		return v.Quiet(now) >= 35*time.Minute
+	}
+	return v.Quiet(now) >= 45*time.Minute
 }
 
 func latest(a, b time.Time) time.Time {
@@ -72,13 +85,13 @@ func silence(e *Evidence, volumes []job.Volume) time.Duration {
 	return max(0, e.At.Sub(newest))
 }
 
-func isPodVolume(kind job.VolumeKind) bool {
-	return kind == job.PodVolumeBackup || kind == job.PodVolumeRestore
+func isPodVolume(kind velero.VolumeKind) bool {
+	return kind == velero.PodVolumeBackup || kind == velero.PodVolumeRestore
 }
 
 // podVolumeRisk is why pod volumes are not cancelled, empty if they may be.
 func podVolumeRisk(e *Evidence) string {
-	v, known := job.ParseVersion(e.Server.Version)
+	v, known := velero.ParseVersion(e.Server.Version)
 	switch {
 	case !known:
 		return "pod volumes are only cancelled where the server's version is known: some wait for hours for a cancelled one (Velero issue 9464)"
@@ -117,10 +130,10 @@ func describeCancel(e *Evidence, w *Way, volumes []job.Volume) {
 	}
 	for _, v := range volumes {
 		if e.MayCancel[v.Kind] == No {
-			w.Refusal = fmt.Sprintf("you may not patch %s in namespace %s", plural(v.Kind), w.Namespace)
-			w.Advice = fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", plural(v.Kind), w.Namespace)
+			w.Refusal = fmt.Sprintf("you may not patch %s in namespace %s", v.Kind.Resource(), w.Namespace)
+			w.Advice = fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", v.Kind.Resource(), w.Namespace)
 		} else if e.MayCancel[v.Kind] == Unknown {
-			w.Refusal = "whether you may patch " + plural(v.Kind) + " could not be found out"
+			w.Refusal = "whether you may patch " + v.Kind.Resource() + " could not be found out"
 		}
 	}
 }
@@ -143,11 +156,11 @@ func cancelCommand(w *Way, o *unstructured.Unstructured) string {
 func volumesTitle(volumes []job.Volume) string {
 	var parts []string
 	for _, k := range []struct {
-		kind      job.VolumeKind
+		kind      velero.VolumeKind
 		one, many string
 	}{
-		{job.DataUpload, "data upload", "data uploads"}, {job.DataDownload, "data download", "data downloads"},
-		{job.PodVolumeBackup, "pod volume backup", "pod volume backups"}, {job.PodVolumeRestore, "pod volume restore", "pod volume restores"},
+		{velero.DataUpload, "data upload", "data uploads"}, {velero.DataDownload, "data download", "data downloads"},
+		{velero.PodVolumeBackup, "pod volume backup", "pod volume backups"}, {velero.PodVolumeRestore, "pod volume restore", "pod volume restores"},
 	} {
 		n := 0
 		for _, v := range volumes {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // terminatingWait is how long Velero waits for one item of a namespace that is
@@ -18,7 +18,7 @@ func restart(e *Evidence, w *Way) bool {
 	switch {
 	case j.Deleting || e.quiet() < wakeFinalizer || !e.owner().live() || e.owner() == ownerRestarting:
 		return false
-	case j.Phase == job.PhaseInProgress && e.owner() == ownerAlive:
+	case j.Phase == velero.PhaseInProgress && e.owner() == ownerAlive:
 		if e.quiet() < patchWindow(j.Object) || len(e.Terminating) > 0 && e.quiet() < terminatingWait {
 			return false
 		}
@@ -27,10 +27,10 @@ func restart(e *Evidence, w *Way) bool {
 		}
 		w.Why = fmt.Sprintf("a server that may work on it runs, but nothing has changed for %s", words(e.quiet()))
 		w.Then = append(w.Then, "Velero marks it Failed at its start")
-	case j.Phase == job.PhaseFinalizing || j.Phase == job.PhaseFinalizingPartly:
+	case j.Phase == velero.PhaseFinalizing || j.Phase == velero.PhaseFinalizingPartly:
 		w.Why = fmt.Sprintf("it has been %s for %s; the finalizer may hang, on a hook of this or another restore (Velero issues 9744, 9749) or on a patch without end", j.Phase, words(e.quiet()))
 		w.Then = append(w.Then, "Velero goes on with finalizing it after its start")
-	case j.Phase == "" || j.Phase == job.PhaseNew || j.Phase == job.PhaseQueued:
+	case j.Phase == "" || j.Phase == velero.PhaseNew || j.Phase == velero.PhaseQueued:
 		if busy := e.busy(); busy != "" || e.OthersWhy != "" {
 			return false
 		}
@@ -47,7 +47,7 @@ func restart(e *Evidence, w *Way) bool {
 func (e *Evidence) busy() string {
 	for _, o := range e.Others {
 		switch o.Phase {
-		case job.PhaseInProgress, job.PhaseReadyToStart:
+		case velero.PhaseInProgress, velero.PhaseReadyToStart:
 			return o.ref()
 		}
 	}
@@ -59,11 +59,11 @@ func (o Other) ref() string { return word(o.Kind) + "/" + o.Name }
 func describeRestart(e *Evidence, w *Way) {
 	j := e.Job
 	w.Action, w.Title = Restart, "restart Velero's server"
-	if j.Phase == job.PhaseInProgress {
+	if j.Phase == velero.PhaseInProgress {
 		w.Fails = append(w.Fails, word(j.Kind)+"/"+j.Name)
 	}
 	for _, o := range e.Others {
-		if o.Phase == job.PhaseInProgress {
+		if o.Phase == velero.PhaseInProgress {
 			w.Fails = append(w.Fails, o.ref())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // How long nothing must have changed before another look of Velero's could help.
@@ -44,8 +45,8 @@ func Ways(e Evidence, r Request) []Way {
 // after errors in ever longer intervals.
 func wake(e *Evidence, w *Way) bool {
 	j := e.Job
-	finalizing := j.Phase == job.PhaseFinalizing || j.Phase == job.PhaseFinalizingPartly
-	starting := j.Phase == job.PhaseReadyToStart && j.Kind == job.Backup
+	finalizing := j.Phase == velero.PhaseFinalizing || j.Phase == velero.PhaseFinalizingPartly
+	starting := j.Phase == velero.PhaseReadyToStart && j.Kind == job.Backup
 	switch {
 	case j.Deleting, !starting && !finalizing, e.Server.Visible && !e.owner().live():
 		return false

@@ -12,20 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // mover is a volume that last changed that long before now, with its resource.
-func mover(kind job.VolumeKind, name, phase string, silent time.Duration) change {
+func mover(kind velero.VolumeKind, name, phase string, silent time.Duration) change {
 	return func(e *Evidence) {
 		j := *e.Job
 		j.Volumes = append(slices.Clone(j.Volumes), job.Volume{Kind: kind, Name: name, UID: types.UID("uid-" + name), Phase: phase,
 			Target: "shop/" + name, Created: began, Changed: now.Add(-silent)})
 		e.Job = &j
-		o := bare(volumeKind(kind), "velero", name)
+		o := bare(kind.GroupVersionKind(), "velero", name)
 		o.SetUID(types.UID("uid-" + name))
 		o.SetResourceVersion("9")
 		if e.volumes == nil {
-			e.volumes, e.MayCancel = map[volumeKey]*unstructured.Unstructured{}, map[job.VolumeKind]Answer{}
+			e.volumes, e.MayCancel = map[volumeKey]*unstructured.Unstructured{}, map[velero.VolumeKind]Answer{}
 		}
 		e.volumes[volumeKey{kind, name}] = o
 		e.MayCancel[kind] = Yes
@@ -52,7 +53,7 @@ func hidden(e *Evidence)              { e.Server = Server{Why: "pods is forbidde
 func TestWays(t *testing.T) {
 	const b, r = job.Backup, job.Restore
 	const hour = time.Hour
-	du := func(silent time.Duration) change { return mover(job.DataUpload, "du", "InProgress", silent) }
+	du := func(silent time.Duration) change { return mover(velero.DataUpload, "du", "InProgress", silent) }
 	for _, c := range []struct {
 		name    string
 		kind    job.Kind
@@ -92,29 +93,29 @@ func TestWays(t *testing.T) {
 
 		{"an upload stands still", b, "WaitingForPluginOperations", []change{alive, agents("n1"), du(hour)}, "cancel-volumes", "1 data upload: no change for 60m"},
 		{"an upload moves", b, "WaitingForPluginOperations", []change{alive, agents("n1"), du(40 * time.Minute)}, "", ""},
-		{"an upload that is not prepared", b, "WaitingForPluginOperations", []change{alive, agents("n1"), mover(job.DataUpload, "du", "Accepted", 40*time.Minute)}, "cancel-volumes", ""},
-		{"an upload that is being prepared", b, "WaitingForPluginOperations", []change{alive, agents("n1"), mover(job.DataUpload, "du", "Accepted", 30*time.Minute)}, "", ""},
+		{"an upload that is not prepared", b, "WaitingForPluginOperations", []change{alive, agents("n1"), mover(velero.DataUpload, "du", "Accepted", 40*time.Minute)}, "cancel-volumes", ""},
+		{"an upload that is being prepared", b, "WaitingForPluginOperations", []change{alive, agents("n1"), mover(velero.DataUpload, "du", "Accepted", 30*time.Minute)}, "", ""},
 		{"asked already", b, "WaitingForPluginOperations", []change{alive, agents("n1"), du(hour), asked("du")}, "", ""},
-		{"ended already", b, "WaitingForPluginOperations", []change{alive, agents("n1"), mover(job.DataUpload, "du", "Failed", hour)}, "", ""},
+		{"ended already", b, "WaitingForPluginOperations", []change{alive, agents("n1"), mover(velero.DataUpload, "du", "Failed", hour)}, "", ""},
 		{"nobody to hear it", b, "WaitingForPluginOperations", []change{alive, du(hour)}, "!cancel-volumes", "no node-agent"},
 		{"somebody else's data mover hears it", b, "WaitingForPluginOperations", []change{alive, du(hour), func(e *Evidence) {
-			o := e.volumes[volumeKey{job.DataUpload, "du"}]
+			o := e.volumes[volumeKey{velero.DataUpload, "du"}]
 			o.Object["spec"] = map[string]any{"datamover": "other.io/mover"}
 		}}, "cancel-volumes", ""},
 		{"pods hidden, upload stands still", b, "WaitingForPluginOperations", []change{hidden, du(hour)}, "cancel-volumes", ""},
-		{"no right to cancel", b, "WaitingForPluginOperations", []change{alive, agents("n1"), du(hour), func(e *Evidence) { e.MayCancel[job.DataUpload] = No }},
+		{"no right to cancel", b, "WaitingForPluginOperations", []change{alive, agents("n1"), du(hour), func(e *Evidence) { e.MayCancel[velero.DataUpload] = No }},
 			"!cancel-volumes", "you may not patch datauploads"},
-		{"no server, a download goes nowhere", r, "WaitingForPluginOperations", []change{down, agents("n1"), mover(job.DataDownload, "dd", "New", hour)}, "cancel-volumes", ""},
+		{"no server, a download goes nowhere", r, "WaitingForPluginOperations", []change{down, agents("n1"), mover(velero.DataDownload, "dd", "New", hour)}, "cancel-volumes", ""},
 
 		{"ended, but an upload goes on", b, "Failed", []change{alive, agents("n1"), du(0)}, "cancel-volumes", "the backup has ended, but 1 volume"},
 		{"ended", b, "Failed", []change{alive}, "", ""},
 
-		{"pod volume, 1.18.3", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.3"), mover(job.PodVolumeBackup, "pvb", "InProgress", hour)}, "cancel-volumes !restart", ""},
-		{"pod volume, 1.18.2", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.2"), mover(job.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes !restart", "9464"},
-		{"pod volume, 1.17.0", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.17.0"), mover(job.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes !restart", "v1.17.0 waits for hours"},
-		{"pod volume, 1.16.2", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.16.2"), mover(job.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes !restart", "cannot cancel"},
-		{"pod volume, version unknown", r, "InProgress", []change{alive, agents("n1"), veleroVersion("main"), mover(job.PodVolumeRestore, "pvr", "InProgress", hour)}, "!cancel-volumes !restart", "version is known"},
-		{"both kinds, 1.18.1", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.1"), du(hour), mover(job.PodVolumeBackup, "pvb", "InProgress", hour)}, "cancel-volumes !restart", ""},
+		{"pod volume, 1.18.3", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.3"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "cancel-volumes !restart", ""},
+		{"pod volume, 1.18.2", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.2"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes !restart", "9464"},
+		{"pod volume, 1.17.0", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.17.0"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes !restart", "v1.17.0 waits for hours"},
+		{"pod volume, 1.16.2", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.16.2"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes !restart", "cannot cancel"},
+		{"pod volume, version unknown", r, "InProgress", []change{alive, agents("n1"), veleroVersion("main"), mover(velero.PodVolumeRestore, "pvr", "InProgress", hour)}, "!cancel-volumes !restart", "version is known"},
+		{"both kinds, 1.18.1", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.1"), du(hour), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "cancel-volumes !restart", ""},
 
 		{"completed", b, "Completed", []change{alive}, "", ""},
 		{"deleting", b, "Deleting", []change{alive}, "", ""},
@@ -171,8 +172,8 @@ func checkWay(t *testing.T, w *Way) {
 
 func TestCancelLeavesDangerousVolumesAlone(t *testing.T) {
 	e := evidence(t, job.Backup, "InProgress", alive, agents("n1"), veleroVersion("v1.18.1"),
-		mover(job.DataUpload, "du-1", "InProgress", time.Hour), mover(job.DataUpload, "du-2", "InProgress", time.Minute),
-		mover(job.PodVolumeBackup, "pvb", "InProgress", time.Hour))
+		mover(velero.DataUpload, "du-1", "InProgress", time.Hour), mover(velero.DataUpload, "du-2", "InProgress", time.Minute),
+		mover(velero.PodVolumeBackup, "pvb", "InProgress", time.Hour))
 	w := wayOf(CancelVolumes, Ways(e, Request{}))
 	if len(w.targets) != 1 || w.targets[0].GetName() != "du-1" || len(w.Commands) != 1 || !strings.Contains(w.Commands[0], "patch datauploads.velero.io du-1") {
 		t.Fatalf("targets %v, commands %v", w.targets, w.Commands)
@@ -212,7 +213,7 @@ func TestWaysWantAReasonOfOneLine(t *testing.T) {
 func TestWaysNeverTouchWhatMoves(t *testing.T) {
 	phases := append([]string{"", "New", "Queued", "ReadyToStart", "InProgress", "Deleting", "FailedValidation", "Odd"}, onward...)
 	servers := []change{alive, restarted, down, hidden}
-	kinds := []job.VolumeKind{job.DataUpload, job.DataDownload, job.PodVolumeBackup, job.PodVolumeRestore}
+	kinds := []velero.VolumeKind{velero.DataUpload, velero.DataDownload, velero.PodVolumeBackup, velero.PodVolumeRestore}
 	taken := 0
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		for _, phase := range phases {

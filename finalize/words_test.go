@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // The kubectl command must survive a shell, whatever is in it.
@@ -53,8 +54,8 @@ func TestWordsOfAPlan(t *testing.T) {
 }
 
 func TestHolds(t *testing.T) {
-	nudge := Plan{Action: Nudge, To: job.PhaseFinalizing}
-	end := Plan{Action: End, To: job.PhaseFailed}
+	nudge := Plan{Action: Nudge, To: velero.PhaseFinalizing}
+	end := Plan{Action: End, To: velero.PhaseFailed}
 	for _, c := range []struct {
 		plan       Plan
 		phase      string
@@ -65,7 +66,7 @@ func TestHolds(t *testing.T) {
 		{nudge, "InProgress", false, false},
 		{nudge, "WaitingForPluginOperations", false, false},
 		{nudge, "", false, false},
-		{Plan{Action: Nudge, To: job.PhaseWaiting}, "FinalizingPartiallyFailed", true, false},
+		{Plan{Action: Nudge, To: velero.PhaseWaiting}, "FinalizingPartiallyFailed", true, false},
 		{end, "Failed", true, true},
 		{end, "Completed", false, false},
 		{end, "InProgress", false, false},

@@ -6,19 +6,21 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/veltui/veltui/velero"
 )
 
 func manyVolumes(n int) []Volume {
 	volumes := make([]Volume, n)
 	for i := range volumes {
-		volumes[i] = volume(DataUpload, fmt.Sprintf("du-%05d", i), volumeInProgress, int64(i), 1<<20, 9, 1)
+		volumes[i] = volume(velero.DataUpload, fmt.Sprintf("du-%05d", i), velero.VolumeInProgress, int64(i), 1<<20, 9, 1)
 	}
 	return volumes
 }
 
 // BenchmarkNextItems is one progress patch of a job without volumes.
 func BenchmarkNextItems(b *testing.B) {
-	in := spec{name: "b", phase: PhaseInProgress, started: 9, total: 1 << 30}.input()
+	in := spec{name: "b", phase: velero.PhaseInProgress, started: 9, total: 1 << 30}.input()
 	j := Next(nil, in)
 	for i := 0; b.Loop(); i++ {
 		in.Backup = in.Backup.DeepCopy()
@@ -37,7 +39,7 @@ func BenchmarkNextItems(b *testing.B) {
 func BenchmarkNextVolume(b *testing.B) {
 	for _, n := range []int{2, 50, 1500} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			in := spec{name: "b", phase: PhaseWaiting, started: 9, done: 9, total: 9, volumes: manyVolumes(n)}.input()
+			in := spec{name: "b", phase: velero.PhaseWaiting, started: 9, done: 9, total: 9, volumes: manyVolumes(n)}.input()
 			j := Next(nil, in)
 			for i := 0; b.Loop(); i++ {
 				in.Volumes = slices.Clone(in.Volumes)
@@ -51,41 +53,13 @@ func BenchmarkNextVolume(b *testing.B) {
 
 // BenchmarkNextUnchanged is what a relist costs for each job.
 func BenchmarkNextUnchanged(b *testing.B) {
-	in := spec{name: "b", phase: PhaseWaiting, started: 9, done: 9, total: 9, volumes: manyVolumes(20)}.input()
+	in := spec{name: "b", phase: velero.PhaseWaiting, started: 9, done: 9, total: 9, volumes: manyVolumes(20)}.input()
 	j := Next(nil, in)
 	again := in
 	again.Backup, again.Volumes = in.Backup.DeepCopy(), slices.Clone(in.Volumes)
 	for b.Loop() {
 		if Next(j, again) != j {
 			b.Fatal("a job that did not change is another one")
-		}
-	}
-}
-
-// BenchmarkVerdictQueued is the dearest verdict: the last of a long queue.
-func BenchmarkVerdictQueued(b *testing.B) {
-	s := healthy()
-	s.Server.ConcurrentBackups = 4
-	s.Jobs = jobs(b, spec{name: "runs", phase: PhaseInProgress, started: 9, changed: 0.1, done: 1, total: 9, includes: []string{"*"}})
-	for i := range 250 {
-		s.Jobs = append(s.Jobs, spec{name: "q" + strconv.Itoa(i), phase: PhaseQueued, position: i + 1, total: -1, includes: []string{"ns-" + strconv.Itoa(i)}}.job(b))
-	}
-	last := s.Jobs[len(s.Jobs)-1]
-	for b.Loop() {
-		if last.Verdict(s).State != Waiting {
-			b.Fatal("it does not wait")
-		}
-	}
-}
-
-// BenchmarkVerdictRunning is the verdict and the numbers of a running job.
-func BenchmarkVerdictRunning(b *testing.B) {
-	s := healthy()
-	j, at := moving(&testing.T{}, time.Second, 10000, steady(0, 20, 100)...)
-	s.Now, s.Jobs = at, []*Job{j}
-	for b.Loop() {
-		if j.Verdict(s).State != Progressing {
-			b.Fatal("it does not move")
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package job
 
+import "github.com/veltui/veltui/velero"
+
 // almost is the most that is drawn of a job that has not ended: 100 % of
 // anything is not done (velero-facts 3.9).
 const almost = 0.99
@@ -50,18 +52,18 @@ func (j *Job) operationsFraction() (fraction float64, known bool) {
 	if j.Operations.Attempted <= 0 {
 		return 0, false
 	}
-	return float64(j.Operations.ended()) / float64(j.Operations.Attempted), true
+	return float64(j.Operations.Ended()) / float64(j.Operations.Attempted), true
 }
 
 // operationsAreVolumes reports whether the volumes tell more of the operations
 // than their counters do: their sizes are known, or there are no others.
 func (j *Job) operationsAreVolumes() bool {
 	movers := &j.track.movers
-	return movers.sized() || movers.count > 0 && movers.count >= j.Operations.Attempted
+	return movers.Sized() || movers.Count > 0 && movers.Count >= j.Operations.Attempted
 }
 
-// ended is how many operations ended, well or not.
-func (o Operations) ended() int64 {
+// Ended is how many operations ended, well or not.
+func (o Operations) Ended() int64 {
 	return addUp(int64(max(0, o.Completed)), int64(max(0, o.Failed)))
 }
 
@@ -69,17 +71,17 @@ func (o Operations) ended() int64 {
 // by definition. A job that failed on the way keeps what was drawn of the stage
 // in which it failed.
 func (j *Job) finalFraction(prev *Job) (fraction float64, known bool) {
-	if j.Phase == PhaseCompleted {
+	if j.Phase == velero.PhaseCompleted {
 		return 1, true
 	}
-	if j.Phase == PhaseFailedValidation {
+	if j.Phase == velero.PhaseFailedValidation {
 		return 0, false
 	}
 	fraction, known = j.itemsFraction()
-	if j.Phase != PhaseFailed {
+	if j.Phase != velero.PhaseFailed {
 		return fraction, known
 	}
-	if fraction >= 1 && j.track.filesystem.active()+j.track.filesystem.failed > 0 {
+	if fraction >= 1 && j.track.filesystem.Active()+j.track.filesystem.Failed > 0 {
 		fraction, known = j.track.filesystem.fraction()
 	}
 	if prev != nil && (prev.Stage == StageItems || prev.Stage == StageVolumes) && prev.FractionKnown {
@@ -109,16 +111,16 @@ func (j *Job) Progress() (done, total int64, unit Unit, known bool) {
 		if j.operationsAreVolumes() {
 			return j.track.movers.progress()
 		}
-		done, total = j.Operations.ended(), int64(max(0, j.Operations.Attempted))
+		done, total = j.Operations.Ended(), int64(max(0, j.Operations.Attempted))
 		return done, total, UnitOperations, total > 0
 	}
 	done, total = int64(max(0, j.Items.Done)), int64(max(0, j.Items.Total))
 	return done, total, UnitItems, j.Items.Known && (total > 0 || j.Terminal())
 }
 
-func (t tally) progress() (done, total int64, unit Unit, known bool) {
-	if t.sized() {
-		return t.done, t.total, UnitBytes, true
+func (t Tally) progress() (done, total int64, unit Unit, known bool) {
+	if t.Sized() {
+		return t.Done, t.Total, UnitBytes, true
 	}
-	return int64(t.ended), int64(t.count), UnitVolumes, t.count > 0
+	return int64(t.Ended), int64(t.Count), UnitVolumes, t.Count > 0
 }

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // Kind says which of Velero's two kinds of job a Job is.
@@ -73,6 +75,10 @@ type Job struct {
 	// seen by this process, in the cluster's clock.
 	Changed time.Time
 
+	// Malformed are the fields whose values Velero's types cannot hold; they
+	// count as not set here. Velero itself may fail on such an object.
+	Malformed []decode.Malformed
+
 	// Object is the Backup or Restore itself, shared and read-only.
 	Object Object
 
@@ -93,6 +99,8 @@ type Object interface {
 type Input struct {
 	Backup  *velerov1.Backup
 	Restore *velerov1.Restore
+	// Malformed is what could not be read of it.
+	Malformed []decode.Malformed
 	// Volumes are the job's volume resources, sorted by kind and name.
 	Volumes []Volume
 	// At is when this was seen, in the cluster's clock.

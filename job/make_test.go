@@ -8,6 +8,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // noon is when the jobs of these tests are looked at.
@@ -127,22 +129,9 @@ func jobs(t testing.TB, specs ...spec) []*Job {
 }
 
 // volume makes one; times are minutes before noon.
-func volume(kind VolumeKind, name, phase string, done, total int64, created, changed float64) Volume {
+func volume(kind velero.VolumeKind, name, phase string, done, total int64, created, changed float64) Volume {
 	return Volume{
 		Kind: kind, Name: name, UID: types.UID(name), Phase: phase, Target: "shop/" + name, Done: done, Total: total,
 		Created: minutesAgo(created), Started: minutesAgo(created), Changed: minutesAgo(changed),
-	}
-}
-
-// healthy is a cluster where Velero has run for two days.
-func healthy() Surroundings {
-	return Surroundings{
-		Now: noon,
-		Server: Server{
-			Visible: true, Running: true, Ready: true, Pod: "velero-0", Version: "v1.18.3",
-			StartedAt: noon.Add(-48 * time.Hour), ConcurrentBackups: 1, SeenAt: noon,
-		},
-		NodeAgents: []Agent{{Pod: "node-agent-a", Node: "a", Ready: true, StartedAt: noon.Add(-48 * time.Hour)}},
-		Locations:  map[string]Location{"default": {Name: "default", Phase: "Available", LastValidated: minutesAgo(0.5)}},
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // track is what a Job remembers of its past, and what it has worked out of the
@@ -13,7 +14,7 @@ import (
 type track struct {
 	// filesystem sums up pod volume backups and restores, movers data uploads
 	// and data downloads.
-	filesystem, movers tally
+	filesystem, movers Tally
 	samples            samples
 	// moved is when the job's own resource last changed its phase or one of
 	// its counters, the others when one of its volumes did. At first sight
@@ -68,7 +69,7 @@ func Next(prev *Job, in Input) *Job {
 	return j
 }
 
-func (in Input) object() (client.Object, bool) {
+func (in Input) object() (Object, bool) {
 	switch {
 	case in.Backup != nil:
 		return in.Backup, true
@@ -78,7 +79,7 @@ func (in Input) object() (client.Object, bool) {
 	return nil, false
 }
 
-func sameVersion(a, b client.Object) bool {
+func sameVersion(a, b Object) bool {
 	if a == b {
 		return true
 	}
@@ -93,6 +94,7 @@ func (j *Job) read(in Input) {
 	} else {
 		j.readRestore(in.Restore)
 	}
+	j.Malformed = in.Malformed
 	j.Namespace = j.Object.GetNamespace()
 	j.Name = j.Object.GetName()
 	j.UID = j.Object.GetUID()
@@ -160,45 +162,38 @@ func (j *Job) noteChange(prev *Job, at time.Time) {
 			j.track.moved = latest(at, j.Changed)
 		}
 		j.track.itemsMoved = j.track.moved
-		j.track.filesystemMoved, j.track.moversMoved = j.track.filesystem.newest, j.track.movers.newest
+		j.track.filesystemMoved, j.track.moversMoved = j.track.filesystem.Newest, j.track.movers.Newest
 		return
 	}
-	j.Changed = latest(j.Changed, at, written)
+	j.Changed = latest(j.Changed, written, j.track.newestVolume())
+	if !sameVersion(prev.Object, j.Object) {
+		j.Changed = latest(j.Changed, at)
+	}
 	if j.Phase != prev.Phase || j.Items != prev.Items || j.Operations != prev.Operations {
 		j.track.moved, j.track.movedKnown = latest(prev.track.moved, at), true
 	}
 	if j.Items.Done != prev.Items.Done || j.Items.Total != prev.Items.Total || j.Items.Known != prev.Items.Known {
 		j.track.itemsMoved = latest(prev.track.itemsMoved, at)
 	}
-	if j.track.filesystem != prev.track.filesystem {
-		j.track.filesystemMoved = latest(prev.track.filesystemMoved, at)
-	}
-	if j.track.movers != prev.track.movers {
-		j.track.moversMoved = latest(prev.track.moversMoved, at)
-	}
+	j.track.filesystemMoved = volumesMoved(prev.track.filesystemMoved, &prev.track.filesystem, &j.track.filesystem, at)
+	j.track.moversMoved = volumesMoved(prev.track.moversMoved, &prev.track.movers, &j.track.movers, at)
 }
 
-// QuietSince is when the job last moved, in the cluster's clock: when its
-// phase or numbers last changed, or those of a volume that counts in its phase.
-func (j *Job) QuietSince() time.Time { return j.quietSince() }
-
-// quietSince is when the job, or a volume that it works on in its phase, last
-// moved. Data movers go on by themselves while Velero is in progress with the
-// items, so they do not show that it lives.
-func (j *Job) quietSince() time.Time {
-	return latest(j.track.moved, j.volumesMoved())
-}
-
-// volumesMoved is when a volume that counts in the present phase last moved.
-func (j *Job) volumesMoved() time.Time {
-	if j.Phase == PhaseInProgress {
-		return j.track.filesystemMoved
+// volumesMoved is when volumes last moved, as they themselves tell it: those that
+// are seen after their job, as happens at the start, have not moved just now.
+// Only where a change left no trace on them it was when it was seen.
+func volumesMoved(before time.Time, was, is *Tally, at time.Time) time.Time {
+	switch {
+	case *is == *was:
+		return before
+	case is.Count != was.Count || is.Newest.After(was.Newest):
+		return latest(before, is.Newest)
 	}
-	return latest(j.track.filesystemMoved, j.track.moversMoved)
+	return latest(before, at)
 }
 
 // Terminal reports whether the job has ended and will not change by itself.
-func (j *Job) Terminal() bool { return TerminalPhase(j.Phase) }
+func (j *Job) Terminal() bool { return velero.TerminalPhase(j.Phase) }
 
 // Began is when the job began, or was asked for while it has not. Backups that
 // Velero synced from storage were created long after they began.

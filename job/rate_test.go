@@ -6,6 +6,8 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // moving feeds a restore's item counts, one event each step, and returns the
@@ -16,7 +18,7 @@ func moving(t *testing.T, step time.Duration, total int, counts ...int) (*Job, t
 	at := noon
 	for i, n := range counts {
 		at = noon.Add(time.Duration(i) * step)
-		in := spec{name: "r", kind: Restore, phase: PhaseInProgress, started: 1, done: n, total: total}.input()
+		in := spec{name: "r", kind: Restore, phase: velero.PhaseInProgress, started: 1, done: n, total: total}.input()
 		in.At = at
 		j = Next(j, in)
 	}
@@ -99,7 +101,7 @@ func TestClockGoesBackOrStandsStill(t *testing.T) {
 	var j *Job
 	at := noon
 	for i := range 20 {
-		in := spec{name: "r", kind: Restore, phase: PhaseInProgress, started: 1, done: 100 + 20*i, total: 1000}.input()
+		in := spec{name: "r", kind: Restore, phase: velero.PhaseInProgress, started: 1, done: 100 + 20*i, total: 1000}.input()
 		switch {
 		case i == 10:
 			at = at.Add(-time.Hour)
@@ -138,9 +140,9 @@ func uploading(t *testing.T, phase string, volumes ...Volume) (*Job, time.Time) 
 func TestByteRate(t *testing.T) {
 	const mib = 1 << 20
 	v := func(done, total int64) Volume {
-		return volume(DataUpload, "v", volumeInProgress, done*mib, total*mib, 0, 0)
+		return volume(velero.DataUpload, "v", velero.VolumeInProgress, done*mib, total*mib, 0, 0)
 	}
-	j, at := uploading(t, PhaseWaiting, v(0, 1000), v(100, 1000), v(200, 1000), v(300, 1000), v(400, 1000))
+	j, at := uploading(t, velero.PhaseWaiting, v(0, 1000), v(100, 1000), v(200, 1000), v(300, 1000), v(400, 1000))
 	if _, _, unit, known := j.Progress(); unit != UnitBytes || !known {
 		t.Fatalf("progress in %s, known %v", unit, known)
 	}
@@ -153,18 +155,18 @@ func TestByteRate(t *testing.T) {
 	if _, ok := j.ETA(at.Add(time.Minute)); ok {
 		t.Error("an ETA although no byte came for a minute")
 	}
-	j, at = uploading(t, PhaseWaiting, v(0, 100), v(100, 500), v(200, 900), v(300, 1100), v(400, 1500))
+	j, at = uploading(t, velero.PhaseWaiting, v(0, 100), v(100, 500), v(200, 900), v(300, 1100), v(400, 1500))
 	if _, ok := j.Rate(at); !ok {
 		t.Error("no rate while the total grows")
 	}
 	if left, ok := j.ETA(at); ok {
 		t.Errorf("ETA %v while the total grows", left)
 	}
-	j, at = uploading(t, PhaseWaiting, v(0, 1000), v(100, 1000))
+	j, at = uploading(t, velero.PhaseWaiting, v(0, 1000), v(100, 1000))
 	if _, ok := j.Rate(at); ok {
 		t.Error("a rate from two looks")
 	}
-	j, at = uploading(t, PhaseFinalizing, v(0, 1000), v(100, 1000), v(200, 1000), v(300, 1000))
+	j, at = uploading(t, velero.PhaseFinalizing, v(0, 1000), v(100, 1000), v(200, 1000), v(300, 1000))
 	if _, ok := j.ETA(at); ok {
 		t.Error("an ETA while finalizing")
 	}
@@ -176,7 +178,7 @@ func TestSamplesAreBoundedAndShared(t *testing.T) {
 	var early *Job
 	var earlyRate float64
 	for i := range 5 * samplesPerList {
-		in := spec{name: "r", kind: Restore, phase: PhaseInProgress, started: 1, done: 10 * i, total: 1 << 30}.input()
+		in := spec{name: "r", kind: Restore, phase: velero.PhaseInProgress, started: 1, done: 10 * i, total: 1 << 30}.input()
 		in.At = noon.Add(time.Duration(i) * time.Second)
 		j = Next(j, in)
 		if i == 100 {

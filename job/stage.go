@@ -1,6 +1,10 @@
 package job
 
-import "time"
+import (
+	"time"
+
+	"github.com/veltui/veltui/velero"
+)
 
 // Stage is a part of a job's life as the screens name it.
 type Stage string
@@ -20,7 +24,7 @@ const (
 	StageUnknown Stage = "Unknown"
 )
 
-// StageRecord says when a stage began and ended, and what bounds it.
+// StageRecord says when a stage began and ended.
 type StageRecord struct {
 	Stage Stage
 	// Began and Ended are zero if the stage has not begun or ended.
@@ -31,8 +35,25 @@ type StageRecord struct {
 	Exact bool
 	// Skipped is true for a stage that the job passed without needing it.
 	Skipped bool
-	// Bound is the time at which Velero itself gives up on the stage, zero if
-	// there is none; BoundBy names the setting that says so.
-	Bound   time.Time
-	BoundBy string
+}
+
+// StageOf is the stage that a phase alone tells. InProgress covers two: items,
+// and the volumes that are waited for after them.
+func StageOf(phase string) Stage {
+	switch phase {
+	case "", velero.PhaseNew, velero.PhaseQueued, velero.PhaseReadyToStart:
+		return StageQueued
+	case velero.PhaseInProgress:
+		return StageItems
+	case velero.PhaseWaiting, velero.PhaseWaitingPartly:
+		return StageOperations
+	case velero.PhaseFinalizing, velero.PhaseFinalizingPartly:
+		return StageFinalizing
+	case velero.PhaseDeleting:
+		return StageDeleting
+	}
+	if velero.TerminalPhase(phase) {
+		return StageDone
+	}
+	return StageUnknown
 }

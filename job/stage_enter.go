@@ -3,6 +3,8 @@ package job
 import (
 	"slices"
 	"time"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // order is the life of every job. StageDeleting follows it for backups that
@@ -44,7 +46,7 @@ func (j *Job) enterStage(prev *Job, at time.Time) {
 		j.Stages = j.advance(prev, at)
 		return
 	}
-	j.Stages = j.rebound(prev.Stages)
+	j.Stages = prev.Stages
 }
 
 // reached is the furthest stage that the job was known to be in.
@@ -64,8 +66,8 @@ const (
 )
 
 func (j *Job) presentStage(at time.Time) Stage {
-	stage := phaseStage(j.Phase)
-	if stage != StageItems || j.track.filesystem.active() == 0 || !j.Items.Known || j.Items.Total <= 0 {
+	stage := StageOf(j.Phase)
+	if stage != StageItems || j.track.filesystem.Active() == 0 || !j.Items.Known || j.Items.Total <= 0 {
 		return stage
 	}
 	if j.Items.Done >= j.Items.Total {
@@ -98,7 +100,7 @@ func (j *Job) firstRecords() []StageRecord {
 		records[1].Began, records[1].Exact = j.Started, true
 		records[0].Ended = j.Started
 	}
-	failed := j.Phase == PhaseFailed || j.Phase == PhaseFailedValidation
+	failed := j.Phase == velero.PhaseFailed || j.Phase == velero.PhaseFailedValidation
 	if !failed {
 		j.passVolumes(records, present)
 	}
@@ -112,7 +114,7 @@ func (j *Job) firstRecords() []StageRecord {
 		}
 	}
 	closeBefore(records, present)
-	return j.rebound(records)
+	return records
 }
 
 // passVolumes dates or skips the stages between the items and the present one.
@@ -120,11 +122,11 @@ func (j *Job) passVolumes(records []StageRecord, present int) {
 	for i := rank(StageVolumes); i < min(present, rank(StageDone)); i++ {
 		r := &records[i]
 		switch {
-		case r.Stage == StageVolumes && j.track.filesystem.count > 0:
+		case r.Stage == StageVolumes && j.track.filesystem.Count > 0:
 			r.Began = latest(j.lastVolume(true), j.Started)
-		case r.Stage == StageOperations && (j.track.movers.count > 0 || j.Operations.Attempted > 0):
+		case r.Stage == StageOperations && (j.track.movers.Count > 0 || j.Operations.Attempted > 0):
 			r.Began = latest(j.lastVolume(false), j.Started)
-		case r.Stage == StageFinalizing && (j.Phase == PhaseCompleted || j.Phase == PhasePartiallyFailed):
+		case r.Stage == StageFinalizing && (j.Phase == velero.PhaseCompleted || j.Phase == velero.PhasePartiallyFailed):
 			r.Began = latest(j.Completed, j.Started)
 		default:
 			r.Skipped = true
@@ -135,10 +137,10 @@ func (j *Job) passVolumes(records []StageRecord, present int) {
 }
 
 // lastVolume is when the last volume of a sort ended.
-func (j *Job) lastVolume(filesystem bool) time.Time {
+func (j *Job) lastVolume(podVolumes bool) time.Time {
 	var last time.Time
 	for i := range j.Volumes {
-		if j.Volumes[i].filesystem() == filesystem {
+		if j.Volumes[i].Kind.IsPodVolume() == podVolumes {
 			last = latest(last, j.Volumes[i].Completed)
 		}
 	}
@@ -180,7 +182,7 @@ func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
 	}
 	from, to := rank(prev.reached()), rank(j.Stage)
 	if to <= from {
-		return j.rebound(prev.Stages) // back from a phase that is not known
+		return prev.Stages // back from a phase that is not known
 	}
 	began := latest(at, records[from].Began)
 	switch j.Stage {
@@ -199,7 +201,7 @@ func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
 		items.Began, items.Exact, items.Ended = j.Started, true, latest(began, j.Started)
 		records[0].Ended = j.Started
 	}
-	failed := j.Phase == PhaseFailed || j.Phase == PhaseFailedValidation
+	failed := j.Phase == velero.PhaseFailed || j.Phase == velero.PhaseFailedValidation
 	for i := from + 1; i < to && i < len(records); i++ {
 		if records[i].Began.IsZero() && !failed {
 			records[i].Skipped = true
@@ -209,11 +211,11 @@ func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
 		records[from].Ended = latest(began, records[from].Began)
 	}
 	records[to].Began, records[to].Exact, records[to].Skipped = began, true, false
-	return j.rebound(records)
+	return records
 }
 
-// record is what is known of a stage.
-func (j *Job) record(s Stage) StageRecord {
+// Record is what is known of a stage.
+func (j *Job) Record(s Stage) StageRecord {
 	for _, r := range j.Stages {
 		if r.Stage == s {
 			return r

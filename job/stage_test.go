@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/veltui/veltui/velero"
 )
 
 // step is one look at a job: its state, and what is expected of it.
@@ -52,44 +51,41 @@ func close(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 func TestRestoreThroughVolumes(t *testing.T) {
 	pvr := func(a, b Volume) []Volume { return []Volume{a, b} }
 	v := func(name, phase string, done, total int64) Volume {
-		return volume(PodVolumeRestore, name, phase, done, total, 9, 9)
+		return volume(velero.PodVolumeRestore, name, phase, done, total, 9, 9)
 	}
 	running := func(done, total int, volumes []Volume) spec {
-		return spec{kind: Restore, phase: PhaseInProgress, started: 1, done: done, total: total, volumes: volumes}
+		return spec{kind: Restore, phase: velero.PhaseInProgress, started: 1, done: done, total: total, volumes: volumes}
 	}
-	ended := spec{kind: Restore, phase: PhaseCompleted, started: 1, ended: 0.1, done: 10, total: 10}
+	ended := spec{kind: Restore, phase: velero.PhaseCompleted, started: 1, ended: 0.1, done: 10, total: 10}
 	j := walk(t, []step{
 		{job: spec{kind: Restore, total: -1, created: 1}, stage: StageQueued},
-		{job: spec{kind: Restore, phase: PhaseInProgress, started: 1, total: -1}, stage: StageItems},
+		{job: spec{kind: Restore, phase: velero.PhaseInProgress, started: 1, total: -1}, stage: StageItems},
 		{after: time.Second, job: running(2, 8, nil), stage: StageItems, fraction: 0.25, known: true, done: 2, total: 8, unit: UnitItems},
 		{after: time.Second, job: running(3, 20, nil), stage: StageItems, fraction: 0.25, known: true, done: 3, total: 20, unit: UnitItems},
 		{after: time.Second, job: running(10, 10, nil), stage: StageItems, fraction: almost, known: true},
-		{after: time.Second, job: running(10, 10, pvr(v("a", volumeNew, 0, 0), v("b", volumeCompleted, 5, 5))), stage: StageVolumes,
+		{after: time.Second, job: running(10, 10, pvr(v("a", velero.VolumeNew, 0, 0), v("b", velero.VolumeCompleted, 5, 5))), stage: StageVolumes,
 			fraction: 0.5, known: true, done: 1, total: 2, unit: UnitVolumes},
-		{after: time.Second, job: running(10, 10, pvr(v("a", volumeInProgress, 10, 95), v("b", volumeCompleted, 5, 5))), stage: StageVolumes,
+		{after: time.Second, job: running(10, 10, pvr(v("a", velero.VolumeInProgress, 10, 95), v("b", velero.VolumeCompleted, 5, 5))), stage: StageVolumes,
 			fraction: 0.5, known: true, done: 15, total: 100, unit: UnitBytes},
-		{after: time.Second, job: running(10, 10, pvr(v("a", volumeInProgress, 99, 95), v("b", volumeCompleted, 5, 5))), stage: StageVolumes,
+		{after: time.Second, job: running(10, 10, pvr(v("a", velero.VolumeInProgress, 99, 95), v("b", velero.VolumeCompleted, 5, 5))), stage: StageVolumes,
 			fraction: almost, known: true, done: 100, total: 100, unit: UnitBytes},
-		{after: time.Second, job: running(10, 10, pvr(v("a", volumeCompleted, 60, 95), v("b", volumeCompleted, 5, 5))), stage: StageVolumes,
+		{after: time.Second, job: running(10, 10, pvr(v("a", velero.VolumeCompleted, 60, 95), v("b", velero.VolumeCompleted, 5, 5))), stage: StageVolumes,
 			fraction: almost, known: true, done: 100, total: 100, unit: UnitBytes},
-		{after: time.Second, job: spec{kind: Restore, phase: PhaseFinalizing, started: 1, done: 10, total: 10}, stage: StageFinalizing, fraction: almost, known: true},
+		{after: time.Second, job: spec{kind: Restore, phase: velero.PhaseFinalizing, started: 1, done: 10, total: 10}, stage: StageFinalizing, fraction: almost, known: true},
 		{after: time.Second, job: running(10, 10, nil), stage: StageFinalizing, fraction: almost, known: true},
 		{after: time.Second, job: ended, stage: StageDone, fraction: 1, known: true},
 	})
 	if j.Items.RevisedFrom != 20 {
 		t.Errorf("revised from %d, want 20", j.Items.RevisedFrom)
 	}
-	volumes := j.record(StageVolumes)
+	volumes := j.Record(StageVolumes)
 	if got := volumes.Ended.Sub(volumes.Began); got != 4*time.Second || !volumes.Exact {
 		t.Errorf("volumes took %v, exact %v", got, volumes.Exact)
 	}
-	if want := j.Started.Add(4 * time.Hour); !volumes.Bound.Equal(want) || volumes.BoundBy != "fs-backup-timeout" {
-		t.Errorf("volumes are bound by %s at %v, want %v", volumes.BoundBy, volumes.Bound, want)
-	}
-	if !j.record(StageOperations).Skipped {
+	if !j.Record(StageOperations).Skipped {
 		t.Error("operations are not skipped")
 	}
-	if done := j.record(StageDone); !done.Began.Equal(j.Completed) || !done.Exact {
+	if done := j.Record(StageDone); !done.Began.Equal(j.Completed) || !done.Exact {
 		t.Errorf("done began %v, exact %v", done.Began, done.Exact)
 	}
 }
@@ -97,10 +93,10 @@ func TestRestoreThroughVolumes(t *testing.T) {
 // A backup's last items stay uncounted while it waits for its volumes.
 func TestBackupWaitsForVolumesBeforeLastItems(t *testing.T) {
 	pvb := func(done int64) []Volume {
-		return []Volume{volume(PodVolumeBackup, "a", volumeInProgress, done, 100, 1, 1)}
+		return []Volume{volume(velero.PodVolumeBackup, "a", velero.VolumeInProgress, done, 100, 1, 1)}
 	}
 	at := func(items int, bytes int64) spec {
-		return spec{phase: PhaseInProgress, started: 1, done: items, total: 1000, volumes: pvb(bytes)}
+		return spec{phase: velero.PhaseInProgress, started: 1, done: items, total: 1000, volumes: pvb(bytes)}
 	}
 	walk(t, []step{
 		{job: at(900, 10), stage: StageItems, fraction: 0.9, known: true},
@@ -114,24 +110,24 @@ func TestBackupWaitsForVolumesBeforeLastItems(t *testing.T) {
 
 func TestBackupThroughOperations(t *testing.T) {
 	du := func(phase string, done, total int64) []Volume {
-		return []Volume{volume(DataUpload, "a", phase, done, total, 1, 1)}
+		return []Volume{volume(velero.DataUpload, "a", phase, done, total, 1, 1)}
 	}
 	waiting := func(completed int, volumes []Volume) spec {
-		return spec{phase: PhaseWaiting, started: 1, done: 9, total: 9, ops: [3]int{4, completed, 0}, volumes: volumes}
+		return spec{phase: velero.PhaseWaiting, started: 1, done: 9, total: 9, ops: [3]int{4, completed, 0}, volumes: volumes}
 	}
 	j := walk(t, []step{
-		{job: spec{phase: PhaseQueued, position: 2, total: -1}, stage: StageQueued},
-		{after: time.Second, job: spec{phase: PhaseReadyToStart, total: -1}, stage: StageQueued},
-		{after: time.Second, job: spec{phase: PhaseInProgress, started: 1, done: 9, total: 9, volumes: du(volumeInProgress, 1, 10)}, stage: StageItems, fraction: almost, known: true},
+		{job: spec{phase: velero.PhaseQueued, position: 2, total: -1}, stage: StageQueued},
+		{after: time.Second, job: spec{phase: velero.PhaseReadyToStart, total: -1}, stage: StageQueued},
+		{after: time.Second, job: spec{phase: velero.PhaseInProgress, started: 1, done: 9, total: 9, volumes: du(velero.VolumeInProgress, 1, 10)}, stage: StageItems, fraction: almost, known: true},
 		{after: time.Second, job: waiting(1, nil), stage: StageOperations, fraction: 0.25, known: true, done: 1, total: 4, unit: UnitOperations},
-		{after: time.Second, job: waiting(1, du(volumeInProgress, 0, 0)), stage: StageOperations, fraction: 0.25, known: true, done: 1, total: 4, unit: UnitOperations},
-		{after: time.Second, job: waiting(1, du(volumeInProgress, 4, 10)), stage: StageOperations, fraction: 0.4, known: true, done: 4, total: 10, unit: UnitBytes},
-		{after: time.Second, job: waiting(2, du(volumeFailed, 5, 10)), stage: StageOperations, fraction: almost, known: true, done: 5, total: 5, unit: UnitBytes},
-		{after: time.Second, job: spec{phase: PhaseFinalizingPartly, started: 1, done: 9, total: 9}, stage: StageFinalizing, fraction: almost, known: true},
-		{after: time.Second, job: spec{phase: PhasePartiallyFailed, started: 1, ended: 0.1, done: 9, total: 9}, stage: StageDone, fraction: 1, known: true},
-		{after: time.Second, job: spec{phase: PhaseDeleting, started: 1, ended: 0.1, done: 9, total: 9}, stage: StageDeleting},
+		{after: time.Second, job: waiting(1, du(velero.VolumeInProgress, 0, 0)), stage: StageOperations, fraction: 0.25, known: true, done: 1, total: 4, unit: UnitOperations},
+		{after: time.Second, job: waiting(1, du(velero.VolumeInProgress, 4, 10)), stage: StageOperations, fraction: 0.4, known: true, done: 4, total: 10, unit: UnitBytes},
+		{after: time.Second, job: waiting(2, du(velero.VolumeFailed, 5, 10)), stage: StageOperations, fraction: almost, known: true, done: 5, total: 5, unit: UnitBytes},
+		{after: time.Second, job: spec{phase: velero.PhaseFinalizingPartly, started: 1, done: 9, total: 9}, stage: StageFinalizing, fraction: almost, known: true},
+		{after: time.Second, job: spec{phase: velero.PhasePartiallyFailed, started: 1, ended: 0.1, done: 9, total: 9}, stage: StageDone, fraction: 1, known: true},
+		{after: time.Second, job: spec{phase: velero.PhaseDeleting, started: 1, ended: 0.1, done: 9, total: 9}, stage: StageDeleting},
 	})
-	if r := j.record(StageDeleting); r.Began.IsZero() || j.Terminal() {
+	if r := j.Record(StageDeleting); r.Began.IsZero() || j.Terminal() {
 		t.Errorf("deleting began %v, terminal %v", r.Began, j.Terminal())
 	}
 }
@@ -141,44 +137,44 @@ func TestHowTheBarEnds(t *testing.T) {
 		return spec{phase: phase, started: 1, done: done, total: total}
 	}
 	volumes := func(phase, volumePhase string) spec {
-		return spec{phase: phase, started: 1, done: 9, total: 9, volumes: []Volume{volume(PodVolumeBackup, "v", volumePhase, 41, 100, 1, 1)}}
+		return spec{phase: phase, started: 1, done: 9, total: 9, volumes: []Volume{volume(velero.PodVolumeBackup, "v", volumePhase, 41, 100, 1, 1)}}
 	}
 	for name, steps := range map[string][]step{
-		"completed without items":    {{job: items(PhaseCompleted, 0, 0), stage: StageDone, fraction: 1, known: true}},
-		"completed without progress": {{job: items(PhaseCompleted, 0, -1), stage: StageDone, fraction: 1, known: true}},
-		"failed keeps its numbers":   {{job: items(PhaseFailed, 117, 242), stage: StageDone, fraction: 117. / 242, known: true}},
+		"completed without items":    {{job: items(velero.PhaseCompleted, 0, 0), stage: StageDone, fraction: 1, known: true}},
+		"completed without progress": {{job: items(velero.PhaseCompleted, 0, -1), stage: StageDone, fraction: 1, known: true}},
+		"failed keeps its numbers":   {{job: items(velero.PhaseFailed, 117, 242), stage: StageDone, fraction: 117. / 242, known: true}},
 		"failed is not lower than drawn": {
-			{job: items(PhaseInProgress, 60, 100), stage: StageItems, fraction: 0.6, known: true},
-			{after: time.Second, job: items(PhaseFailed, 117, 242), stage: StageDone, fraction: 0.6, known: true}},
+			{job: items(velero.PhaseInProgress, 60, 100), stage: StageItems, fraction: 0.6, known: true},
+			{after: time.Second, job: items(velero.PhaseFailed, 117, 242), stage: StageDone, fraction: 0.6, known: true}},
 		"failed while volumes moved": {
-			{job: volumes(PhaseInProgress, volumeInProgress), stage: StageVolumes, fraction: 0.41, known: true},
-			{after: time.Second, job: volumes(PhaseFailed, volumeInProgress), stage: StageDone, fraction: 0.41, known: true}},
-		"failed while volumes moved, seen late": {{job: volumes(PhaseFailed, volumeInProgress), stage: StageDone, fraction: 0.41, known: true}},
+			{job: volumes(velero.PhaseInProgress, velero.VolumeInProgress), stage: StageVolumes, fraction: 0.41, known: true},
+			{after: time.Second, job: volumes(velero.PhaseFailed, velero.VolumeInProgress), stage: StageDone, fraction: 0.41, known: true}},
+		"failed while volumes moved, seen late": {{job: volumes(velero.PhaseFailed, velero.VolumeInProgress), stage: StageDone, fraction: 0.41, known: true}},
 		"partially failed with all items": {
-			{job: items(PhaseFinalizingPartly, 51, 51), stage: StageFinalizing, fraction: almost, known: true},
-			{after: time.Second, job: items(PhasePartiallyFailed, 51, 51), stage: StageDone, fraction: 1, known: true}},
-		"partially failed without progress": {{job: items(PhasePartiallyFailed, 0, -1), stage: StageDone}},
-		"failed validation":                 {{job: items(PhaseFailedValidation, 0, -1), stage: StageDone}},
+			{job: items(velero.PhaseFinalizingPartly, 51, 51), stage: StageFinalizing, fraction: almost, known: true},
+			{after: time.Second, job: items(velero.PhasePartiallyFailed, 51, 51), stage: StageDone, fraction: 1, known: true}},
+		"partially failed without progress": {{job: items(velero.PhasePartiallyFailed, 0, -1), stage: StageDone}},
+		"failed validation":                 {{job: items(velero.PhaseFailedValidation, 0, -1), stage: StageDone}},
 		"failed becomes completed": { // Velero issue 7230
-			{job: items(PhaseFailed, 117, 242), stage: StageDone, fraction: 117. / 242, known: true},
-			{after: time.Second, job: items(PhaseCompleted, 242, 242), stage: StageDone, fraction: 1, known: true}},
+			{job: items(velero.PhaseFailed, 117, 242), stage: StageDone, fraction: 117. / 242, known: true},
+			{after: time.Second, job: items(velero.PhaseCompleted, 242, 242), stage: StageDone, fraction: 1, known: true}},
 		"a forced end that did not hold": {
-			{job: items(PhaseCompleted, 9, 9), stage: StageDone, fraction: 1, known: true},
-			{after: time.Second, job: items(PhaseFinalizing, 9, 9), stage: StageFinalizing, fraction: almost, known: true},
-			{after: time.Second, job: items(PhasePartiallyFailed, 9, 9), stage: StageDone, fraction: 1, known: true}},
+			{job: items(velero.PhaseCompleted, 9, 9), stage: StageDone, fraction: 1, known: true},
+			{after: time.Second, job: items(velero.PhaseFinalizing, 9, 9), stage: StageFinalizing, fraction: almost, known: true},
+			{after: time.Second, job: items(velero.PhasePartiallyFailed, 9, 9), stage: StageDone, fraction: 1, known: true}},
 		"a phase of the future on the way": {
-			{job: items(PhaseInProgress, 60, 100), stage: StageItems, fraction: 0.6, known: true},
+			{job: items(velero.PhaseInProgress, 60, 100), stage: StageItems, fraction: 0.6, known: true},
 			{after: time.Second, job: items("Verifying", 60, 100), stage: StageUnknown, fraction: 0.6, known: true},
-			{after: time.Second, job: items(PhaseInProgress, 50, 100), stage: StageItems, fraction: 0.6, known: true},
+			{after: time.Second, job: items(velero.PhaseInProgress, 50, 100), stage: StageItems, fraction: 0.6, known: true},
 			{after: time.Second, job: items("Verifying", 60, 100), stage: StageUnknown, fraction: 0.6, known: true},
-			{after: time.Second, job: items(PhaseWaiting, 60, 100), stage: StageOperations}},
+			{after: time.Second, job: items(velero.PhaseWaiting, 60, 100), stage: StageOperations}},
 	} {
 		t.Run(name, func(t *testing.T) { walk(t, steps) })
 	}
 }
 
 func TestAnotherJobOfTheSameName(t *testing.T) {
-	old := spec{name: "j", phase: PhaseInProgress, started: 1, done: 6, total: 9}.job(t)
+	old := spec{name: "j", phase: velero.PhaseInProgress, started: 1, done: 6, total: 9}.job(t)
 	in := spec{name: "j", total: -1}.input()
 	in.Backup.UID = "another"
 	j := Next(old, in)
@@ -198,27 +194,27 @@ func TestSeenLate(t *testing.T) {
 		}
 		return out
 	}
-	waiting := spec{name: "j", phase: PhaseWaiting, created: 70, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{1, 0, 0}}.job(t)
+	waiting := spec{name: "j", phase: velero.PhaseWaiting, created: 70, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{1, 0, 0}}.job(t)
 	if got := began(waiting); !slices.Equal(got, []Stage{StageQueued, StageItems}) {
 		t.Errorf("exactly known: %v", got)
 	}
-	if r := waiting.record(StageOperations); !r.Began.Equal(minutesAgo(20)) || r.Exact {
+	if r := waiting.Record(StageOperations); !r.Began.Equal(minutesAgo(20)) || r.Exact {
 		t.Errorf("operations began %v, exact %v; want the last change", r.Began, r.Exact)
 	}
-	if r := waiting.record(StageQueued); r.Ended.Sub(r.Began) != 10*time.Minute {
+	if r := waiting.Record(StageQueued); r.Ended.Sub(r.Began) != 10*time.Minute {
 		t.Errorf("queued for %v, want 10m", r.Ended.Sub(r.Began))
 	}
-	if !waiting.record(StageVolumes).Skipped {
+	if !waiting.Record(StageVolumes).Skipped {
 		t.Error("volumes are not skipped, though there are none")
 	}
-	ended := spec{name: "j", phase: PhaseCompleted, created: 70, started: 60, ended: 30, changed: 30, done: 9, total: 9}.job(t)
+	ended := spec{name: "j", phase: velero.PhaseCompleted, created: 70, started: 60, ended: 30, changed: 30, done: 9, total: 9}.job(t)
 	if got := began(ended); !slices.Equal(got, []Stage{StageQueued, StageItems, StageDone}) {
 		t.Errorf("exactly known: %v", got)
 	}
 	if got := ended.Elapsed(noon); got != 30*time.Minute {
 		t.Errorf("elapsed %v, want 30m", got)
 	}
-	failed := spec{name: "j", phase: PhaseFailed, created: 70, started: 60, changed: 30, done: 9, total: 90}.job(t)
+	failed := spec{name: "j", phase: velero.PhaseFailed, created: 70, started: 60, changed: 30, done: 9, total: 90}.job(t)
 	for _, r := range failed.Stages[2:5] {
 		if r.Skipped || !r.Began.IsZero() {
 			t.Errorf("stage %s of a job that failed before it: %+v", r.Stage, r)
@@ -226,45 +222,5 @@ func TestSeenLate(t *testing.T) {
 	}
 	if got := failed.Elapsed(noon); got != 30*time.Minute {
 		t.Errorf("elapsed %v without a completion time, want until the last change", got)
-	}
-}
-
-func TestBounds(t *testing.T) {
-	annotated := func(key, value string) func(*velerov1.Restore) {
-		return func(r *velerov1.Restore) { r.Annotations = map[string]string{key: value} }
-	}
-	pvr := []Volume{volume(PodVolumeRestore, "v", volumeInProgress, 1, 2, 1, 1)}
-	four := []Volume{pvr[0], pvr[0], pvr[0], pvr[0]}
-	for _, c := range []struct {
-		name  string
-		job   spec
-		stage Stage
-		want  float64 // minutes before noon, negative: after
-		by    string
-	}{
-		{"volumes", spec{phase: PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr}, StageVolumes, -180, "fs-backup-timeout"},
-		{"volumes, annotated", spec{phase: PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
-			restore: annotated("velero.io/pod-volume-timeout", "90m")}, StageVolumes, -30, "fs-backup-timeout"},
-		{"volumes, annotated with nonsense", spec{phase: PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
-			restore: annotated("velero.io/pod-volume-timeout", "soon")}, StageVolumes, -180, "fs-backup-timeout"},
-		{"volumes, annotated with less than nothing", spec{phase: PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
-			restore: annotated("velero.io/pod-volume-timeout", "-5m")}, StageVolumes, -180, "fs-backup-timeout"},
-		{"operations", spec{phase: PhaseWaiting, started: 60, changed: 30, ops: [3]int{1, 0, 0},
-			restore: func(r *velerov1.Restore) { r.Spec.ItemOperationTimeout = metav1.Duration{Duration: time.Hour} }},
-			StageOperations, -30, "itemOperationTimeout"},
-		{"finalizing", spec{phase: PhaseFinalizing, started: 60, changed: 5}, StageFinalizing, -5, "resource-timeout"},
-		{"finalizing four volumes", spec{phase: PhaseFinalizing, started: 60, changed: 5, volumes: four}, StageFinalizing, -15, "resource-timeout"},
-	} {
-		c.job.name, c.job.kind = "r", Restore
-		r := c.job.job(t).record(c.stage)
-		if want := minutesAgo(c.want); !r.Bound.Equal(want) || r.BoundBy != c.by {
-			t.Errorf("%s: bound %v by %q, want %v by %q", c.name, r.Bound, r.BoundBy, want, c.by)
-		}
-	}
-	hooks := spec{name: "r", kind: Restore, phase: PhaseFinalizing, started: 60, changed: 5, restore: func(r *velerov1.Restore) {
-		r.Spec.Hooks.Resources = []velerov1.RestoreResourceHookSpec{{Name: "h"}}
-	}}
-	if r := hooks.job(t).record(StageFinalizing); !r.Bound.IsZero() {
-		t.Errorf("hooks are waited for without limit, yet the bound is %v", r.Bound)
 	}
 }

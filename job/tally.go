@@ -1,25 +1,32 @@
 package job
 
-import "time"
+import (
+	"time"
 
-// tally sums up volumes of one sort. It is comparable: two tallies that differ
+	"github.com/veltui/veltui/velero"
+)
+
+// Tally sums up volumes of one sort. It is comparable: two tallies that differ
 // mean that a volume moved.
-type tally struct {
-	count, ended, failed, started int
-	// unsized counts volumes that have not ended and whose total is unknown.
-	unsized int
-	// done and total are bytes, done never more than total. A volume that
+type Tally struct {
+	// Ended, Failed and Started are how many of the Count volumes ended, did so
+	// without all of their data, and were begun with.
+	Count, Ended, Failed, Started int
+	// Unsized counts volumes that have not ended and whose total is unknown.
+	Unsized int
+	// Done and Total are bytes, Done never more than Total. A volume that
 	// completed counts as full (Velero issue 8497); of one that failed, only
 	// what was moved counts, because the rest never will be.
-	done, total int64
+	Done, Total int64
 	// shares is the sum of the finished shares of the volumes, each from 0 to 1.
 	shares float64
-	newest time.Time
+	// Newest is when one of them last changed.
+	Newest time.Time
 }
 
-func tallies(volumes []Volume) (filesystem, movers tally) {
+func tallies(volumes []Volume) (filesystem, movers Tally) {
 	for i := range volumes {
-		if volumes[i].filesystem() {
+		if volumes[i].Kind.IsPodVolume() {
 			filesystem.add(&volumes[i])
 		} else {
 			movers.add(&volumes[i])
@@ -28,31 +35,31 @@ func tallies(volumes []Volume) (filesystem, movers tally) {
 	return filesystem, movers
 }
 
-func (t *tally) add(v *Volume) {
-	t.count++
-	t.newest = latest(t.newest, v.Changed)
+func (t *Tally) add(v *Volume) {
+	t.Count++
+	t.Newest = latest(t.Newest, v.Changed)
 	total := max(0, v.Total)
 	done := min(max(0, v.Done), total)
 	switch {
-	case v.Phase == volumeCompleted:
+	case v.Phase == velero.VolumeCompleted:
 		done = total
 	case v.Failed():
-		t.failed++
+		t.Failed++
 		total = done
 	case total == 0:
-		t.unsized++
+		t.Unsized++
 	}
 	if v.Ended() {
-		t.ended++
+		t.Ended++
 		t.shares++
 	} else if total > 0 {
 		t.shares += float64(done) / float64(total)
 	}
-	if !v.waiting() {
-		t.started++
+	if !v.Waiting() {
+		t.Started++
 	}
-	t.done = addUp(t.done, done)
-	t.total = addUp(t.total, total)
+	t.Done = addUp(t.Done, done)
+	t.Total = addUp(t.Total, total)
 }
 
 // addUp adds two numbers that are not negative, without overflow: the numbers come from outside.
@@ -64,22 +71,23 @@ func addUp(a, b int64) int64 {
 	return a + b
 }
 
-func (t tally) active() int { return t.count - t.ended }
+// Active is how many have not ended.
+func (t Tally) Active() int { return t.Count - t.Ended }
 
-// sized reports whether bytes can be summed up: every volume that still moves
+// Sized reports whether bytes can be summed up: every volume that still moves
 // has a total.
-func (t tally) sized() bool { return t.total > 0 && t.unsized == 0 }
+func (t Tally) Sized() bool { return t.Total > 0 && t.Unsized == 0 }
 
 // fraction is how much of the volumes is done: by bytes, or, while some totals
 // are unknown, by volumes, each counting the same.
-func (t tally) fraction() (fraction float64, known bool) {
+func (t Tally) fraction() (fraction float64, known bool) {
 	switch {
-	case t.count == 0:
+	case t.Count == 0:
 		return 0, false
-	case t.sized():
-		return float64(t.done) / float64(t.total), true
+	case t.Sized():
+		return float64(t.Done) / float64(t.Total), true
 	}
-	return t.shares / float64(t.count), true
+	return t.shares / float64(t.Count), true
 }
 
-func (t *track) newestVolume() time.Time { return latest(t.filesystem.newest, t.movers.newest) }
+func (t *track) newestVolume() time.Time { return latest(t.filesystem.Newest, t.movers.Newest) }

@@ -3,6 +3,8 @@ package job
 import (
 	"testing"
 	"time"
+
+	"github.com/veltui/veltui/velero"
 )
 
 func TestTimeLeftReplacesTheWindow(t *testing.T) {
@@ -47,13 +49,13 @@ func TestTimeLeftIsOfTheItemsSeen(t *testing.T) {
 	if left, ok := old.ETA(at); !ok || left != window {
 		t.Errorf("%v, %v; want the window's %v", left, ok, window)
 	}
-	in := spec{name: "r", kind: Restore, phase: PhaseInProgress, started: 1, done: 320, total: 1000}.input()
+	in := spec{name: "r", kind: Restore, phase: velero.PhaseInProgress, started: 1, done: 320, total: 1000}.input()
 	in.At = at.Add(time.Second)
 	said := j.WithTimeLeft(TimeLeft{Seen: at, Left: time.Hour, Known: true})
 	if next := Next(said, in); next.foreseen != nil {
 		t.Error("passed on to the next items")
 	}
-	in = spec{name: "r", kind: Restore, phase: PhaseCompleted, started: 1, done: 1000, total: 1000}.input()
+	in = spec{name: "r", kind: Restore, phase: velero.PhaseCompleted, started: 1, done: 1000, total: 1000}.input()
 	in.At = at.Add(time.Second)
 	ended := Next(j, in)
 	if k := ended.WithTimeLeft(TimeLeft{Seen: at, Left: time.Hour, Known: true}); k != ended {
@@ -73,7 +75,7 @@ func TestItemsSince(t *testing.T) {
 	if none := j.ItemsSince(at); none != nil {
 		t.Errorf("%v", none)
 	}
-	u, _ := uploading(t, PhaseWaiting, volume(DataUpload, "v", volumeInProgress, 1<<20, 9<<20, 0, 0))
+	u, _ := uploading(t, velero.PhaseWaiting, volume(velero.DataUpload, "v", velero.VolumeInProgress, 1<<20, 9<<20, 0, 0))
 	if none := u.ItemsSince(time.Time{}); none != nil {
 		t.Errorf("bytes are counted as items: %v", none)
 	}

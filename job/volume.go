@@ -4,22 +4,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-)
 
-// VolumeKind is the custom resource that moves a volume's data.
-type VolumeKind string
-
-// The four kinds.
-const (
-	PodVolumeBackup  VolumeKind = "PodVolumeBackup"
-	PodVolumeRestore VolumeKind = "PodVolumeRestore"
-	DataUpload       VolumeKind = "DataUpload"
-	DataDownload     VolumeKind = "DataDownload"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // Volume is one volume of a job whose data is being moved.
 type Volume struct {
-	Kind  VolumeKind
+	Kind  velero.VolumeKind
 	Name  string
 	UID   types.UID
 	Phase string
@@ -43,13 +35,18 @@ type Volume struct {
 	Message string
 	// CancelAsked is true if spec.cancel is set.
 	CancelAsked bool
+	// DataMover is spec.datamover; empty for Velero's own and for pod volumes.
+	DataMover string
+	// Malformed is the first field whose value Velero's type cannot hold; the
+	// zero value stands for none.
+	Malformed decode.Malformed
 }
 
 // Fraction is how much of the volume is moved, from 0 to 1, and 1 only once it
 // completed. known is false while its size is not.
 func (v *Volume) Fraction() (fraction float64, known bool) {
 	switch {
-	case v.Phase == volumeCompleted:
+	case v.Phase == velero.VolumeCompleted:
 		return 1, true
 	case v.Total <= 0:
 		return 0, false

@@ -6,12 +6,14 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // VolumeFromPodVolumeBackup reads a PodVolumeBackup. Its node is in the spec
 // (velero-facts 1.2).
 func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
-	v := volumeOf(PodVolumeBackup, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
+	v := volumeOf(velero.PodVolumeBackup, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
 	v.Phase = string(o.Status.Phase)
 	v.Target = o.Spec.Pod.Namespace + "/" + o.Spec.Pod.Name + ":" + o.Spec.Volume
 	v.Node = o.Spec.Node
@@ -23,7 +25,7 @@ func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
 // VolumeFromPodVolumeRestore reads a PodVolumeRestore. Before the uploader
 // tells a total, the size of the snapshot stands in for it (Velero 1.18).
 func VolumeFromPodVolumeRestore(o *velerov1.PodVolumeRestore) Volume {
-	v := volumeOf(PodVolumeRestore, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
+	v := volumeOf(velero.PodVolumeRestore, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
 	v.Phase = string(o.Status.Phase)
 	v.Target = o.Spec.Pod.Namespace + "/" + o.Spec.Pod.Name + ":" + o.Spec.Volume
 	v.Node = o.Status.Node
@@ -34,28 +36,28 @@ func VolumeFromPodVolumeRestore(o *velerov1.PodVolumeRestore) Volume {
 
 // VolumeFromDataUpload reads a DataUpload.
 func VolumeFromDataUpload(o *velerov2alpha1.DataUpload) Volume {
-	v := volumeOf(DataUpload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
+	v := volumeOf(velero.DataUpload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
 	v.Phase = string(o.Status.Phase)
 	v.Target = o.Spec.SourceNamespace + "/" + o.Spec.SourcePVC
 	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
 	v.Done, v.Total = o.Status.Progress.BytesDone, o.Status.Progress.TotalBytes
-	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
+	v.Message, v.CancelAsked, v.DataMover = o.Status.Message, o.Spec.Cancel, o.Spec.DataMover
 	return v
 }
 
 // VolumeFromDataDownload reads a DataDownload. Before the uploader tells a
 // total, the size of the snapshot stands in for it (Velero 1.18).
 func VolumeFromDataDownload(o *velerov2alpha1.DataDownload) Volume {
-	v := volumeOf(DataDownload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
+	v := volumeOf(velero.DataDownload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
 	v.Phase = string(o.Status.Phase)
 	v.Target = o.Spec.TargetVolume.Namespace + "/" + o.Spec.TargetVolume.PVC
 	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
 	v.Done, v.Total = o.Status.Progress.BytesDone, orSize(o.Status.Progress.TotalBytes, o.Spec.SnapshotSize)
-	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
+	v.Message, v.CancelAsked, v.DataMover = o.Status.Message, o.Spec.Cancel, o.Spec.DataMover
 	return v
 }
 
-func volumeOf(kind VolumeKind, o metav1.Object, started, completed, accepted *metav1.Time) Volume {
+func volumeOf(kind velero.VolumeKind, o metav1.Object, started, completed, accepted *metav1.Time) Volume {
 	v := Volume{
 		Kind:      kind,
 		Name:      o.GetName(),
@@ -83,42 +85,39 @@ func orNode(node, accepted string) string {
 	return accepted
 }
 
-// filesystem reports whether the volume is moved while the job's phase is
-// InProgress (pod volumes) and not as an asynchronous operation.
-func (v *Volume) filesystem() bool {
-	return v.Kind == PodVolumeBackup || v.Kind == PodVolumeRestore
-}
-
 // Ended reports whether nothing more of the volume will be moved.
 func (v *Volume) Ended() bool {
-	return v.Phase == volumeCompleted || v.Failed()
+	return v.Phase == velero.VolumeCompleted || v.Failed()
 }
 
 // Failed reports whether the volume ended without all of its data.
 func (v *Volume) Failed() bool {
-	return v.Phase == volumeFailed || v.Phase == volumeCanceled
+	return v.Phase == velero.VolumeFailed || v.Phase == velero.VolumeCanceled
 }
 
-// waiting reports whether no node works on the volume yet.
-func (v *Volume) waiting() bool {
+// Waiting reports whether no bytes of the volume are moved yet: it is queued for
+// a slot or being prepared.
+func (v *Volume) Waiting() bool {
 	switch v.Phase {
-	case "", volumeNew, volumeAccepted, volumePrepared:
+	case "", velero.VolumeNew, velero.VolumeAccepted, velero.VolumePrepared:
 		return true
 	}
 	return false
 }
 
-// quiet is how long the volume has not changed.
-func (v *Volume) quiet(now time.Time) time.Duration { return max(0, now.Sub(v.Changed)) }
+// Quiet is how long the volume has not changed.
+func (v *Volume) Quiet(now time.Time) time.Duration { return max(0, now.Sub(v.Changed)) }
 
-// StandsStill reports whether a volume that has not ended has been silent for
-// longer than preparing or uploading it can explain.
-func (v *Volume) StandsStill(now time.Time) bool {
-	switch {
-	case v.Ended():
-		return false
-	case v.waiting():
-		return v.quiet(now) >= prepareTimeout+waitMargin
+// Ref names the volume's resource.
+func (v *Volume) Ref() velero.VolumeRef { return velero.VolumeRef{Kind: v.Kind, Name: v.Name} }
+
+// BuiltIn reports whether Velero's own node-agents move the volume
+// (pkg/datamover/util.go IsBuiltInUploader; velero-io main adds velero-fs and
+// velero-block). Any other data mover has rules of its own.
+func (v *Volume) BuiltIn() bool {
+	switch v.DataMover {
+	case "", "velero", "velero-fs", "velero-block":
+		return true
 	}
-	return v.quiet(now) >= volumeStuck
+	return false
 }

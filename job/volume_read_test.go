@@ -8,6 +8,8 @@ import (
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/velero"
 )
 
 func TestVolumesFromResources(t *testing.T) {
@@ -20,10 +22,10 @@ func TestVolumesFromResources(t *testing.T) {
 	moved := shared.DataMoveOperationProgress{BytesDone: 3, TotalBytes: 7}
 
 	want := Volume{
-		Name: "v", UID: "u", Phase: volumeInProgress, Target: "shop/db-0:data", Node: "a", Done: 3, Total: 7,
+		Name: "v", UID: "u", Phase: velero.VolumeInProgress, Target: "shop/db-0:data", Node: "a", Done: 3, Total: 7,
 		Created: minutesAgo(9), Accepted: minutesAgo(8), Started: minutesAgo(7), Changed: minutesAgo(1), Message: "m", CancelAsked: true,
 	}
-	check := func(kind VolumeKind, target string, got Volume) {
+	check := func(kind velero.VolumeKind, target string, got Volume) {
 		t.Helper()
 		want := want
 		want.Kind, want.Target = kind, target
@@ -37,28 +39,28 @@ func TestVolumesFromResources(t *testing.T) {
 	pvb.Status = velerov1.PodVolumeBackupStatus{
 		Phase: velerov1.PodVolumeBackupPhaseInProgress, Progress: moved, Message: "m", StartTimestamp: stamp(7), AcceptedTimestamp: stamp(8),
 	}
-	check(PodVolumeBackup, "shop/db-0:data", VolumeFromPodVolumeBackup(pvb))
+	check(velero.PodVolumeBackup, "shop/db-0:data", VolumeFromPodVolumeBackup(pvb))
 
 	pvr := &velerov1.PodVolumeRestore{ObjectMeta: meta}
 	pvr.Spec = velerov1.PodVolumeRestoreSpec{Pod: pod, Volume: "data", Cancel: true, SnapshotSize: 99}
 	pvr.Status = velerov1.PodVolumeRestoreStatus{
 		Phase: velerov1.PodVolumeRestorePhaseInProgress, Progress: moved, Node: "a", Message: "m", StartTimestamp: stamp(7), AcceptedTimestamp: stamp(8),
 	}
-	check(PodVolumeRestore, "shop/db-0:data", VolumeFromPodVolumeRestore(pvr))
+	check(velero.PodVolumeRestore, "shop/db-0:data", VolumeFromPodVolumeRestore(pvr))
 
 	du := &velerov2alpha1.DataUpload{ObjectMeta: meta}
 	du.Spec = velerov2alpha1.DataUploadSpec{SourceNamespace: "shop", SourcePVC: "db", Cancel: true}
 	du.Status = velerov2alpha1.DataUploadStatus{
 		Phase: velerov2alpha1.DataUploadPhaseInProgress, Progress: moved, Node: "a", Message: "m", StartTimestamp: stamp(7), AcceptedTimestamp: stamp(8),
 	}
-	check(DataUpload, "shop/db", VolumeFromDataUpload(du))
+	check(velero.DataUpload, "shop/db", VolumeFromDataUpload(du))
 
 	dd := &velerov2alpha1.DataDownload{ObjectMeta: meta}
 	dd.Spec = velerov2alpha1.DataDownloadSpec{TargetVolume: velerov2alpha1.TargetVolumeSpec{Namespace: "shop", PVC: "db"}, Cancel: true, SnapshotSize: 99}
 	dd.Status = velerov2alpha1.DataDownloadStatus{
 		Phase: velerov2alpha1.DataDownloadPhaseInProgress, Progress: moved, AcceptedByNode: "a", Message: "m", StartTimestamp: stamp(7), AcceptedTimestamp: stamp(8),
 	}
-	check(DataDownload, "shop/db", VolumeFromDataDownload(dd))
+	check(velero.DataDownload, "shop/db", VolumeFromDataDownload(dd))
 
 	dd.Status.Progress = shared.DataMoveOperationProgress{}
 	if v := VolumeFromDataDownload(dd); v.Total != 99 {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
@@ -113,7 +114,7 @@ func gatheredFor(t *testing.T, j *job.Job, change ...func(*finalize.Evidence)) f
 		At: noon, Job: j, Object: &unstructured.Unstructured{Object: raw},
 		Server:  finalize.Server{Visible: true, Running: []finalize.Container{{Pod: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour)}}, Version: "v1.18.3", Deployment: "velero"},
 		Volumes: finalize.Yes, MayPatch: finalize.Yes, Phases: allPhases, StatusSubresource: finalize.No, By: "jane",
-		Location: &job.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
+		Location: &diagnosis.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
 		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1},
 	}
 	for _, target := range finalize.Targets(j.Kind) {

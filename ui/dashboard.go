@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/watch"
@@ -95,7 +96,7 @@ func (d *dashboard) load(a *assess.Assessment) {
 		} else {
 			backups = append(backups, j)
 		}
-		if j.Terminal() && a.Surroundings.Now.Sub(endedAt(j)) < recently {
+		if j.Terminal() && a.Environment.Now.Sub(endedAt(j)) < recently {
 			ended = append(ended, j)
 		}
 	}
@@ -144,7 +145,7 @@ func jobFields(a *assess.Assessment, j *job.Job) []string {
 	}
 	judged := a.Of(j)
 	if judged.Troubled() {
-		fields = append(fields, string(job.Stuck)) // as the header counts it
+		fields = append(fields, string(diagnosis.Stuck)) // as the header counts it
 	}
 	return append(fields, string(judged.State))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
@@ -149,7 +150,7 @@ func finalizeSteps(note string) []dialog.Step {
 	}
 }
 
-func evidenceOf(facts []job.Fact) []dialog.Evidence {
+func evidenceOf(facts []diagnosis.Fact) []dialog.Evidence {
 	shown := make([]dialog.Evidence, len(facts))
 	for i, f := range facts {
 		shown[i] = dialog.Evidence{Holds: f.Holds, Text: f.Text, Source: f.Source, At: f.At}

@@ -10,6 +10,7 @@ import (
 	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/dialog"
+	"github.com/veltui/veltui/velero"
 )
 
 func TestFinalizeByATypedName(t *testing.T) {
@@ -272,7 +273,7 @@ func TestFinalizeFromAnOpenJob(t *testing.T) {
 func TestFinalizeOfAnEndedJobWithMovingVolumes(t *testing.T) {
 	b := newBench(t, 80, 24)
 	j := ended("left-behind", velerov1.BackupPhaseFailed, 3, time.Minute, 10*time.Minute, 1, 0)
-	j.Volumes = []job.Volume{{Kind: job.DataUpload, Name: "du-1", Phase: "InProgress"}}
+	j.Volumes = []job.Volume{{Kind: velero.DataUpload, Name: "du-1", Phase: "InProgress"}}
 	if why := b.whyNotChange(j); why != "" {
 		t.Errorf("volumes that go on cannot be looked at: %s", why)
 	}

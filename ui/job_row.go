@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
@@ -111,7 +112,7 @@ func stageCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, strin
 	}
 	style := c.Mood(j.State)
 	switch j.State {
-	case job.Quiet, job.Stuck, job.Orphaned:
+	case diagnosis.Quiet, diagnosis.Stuck, diagnosis.Orphaned:
 		quiet := "quiet " + human.Age(j.QuietSince(), c.Now)
 		if text := stage + " " + quiet; len(text) <= width {
 			return style, text

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -62,7 +61,13 @@ type Options struct {
 	Terminal Terminal
 
 	Input  io.Reader
-	Output *os.File
+	Output Screen
+}
+
+// Screen is what the dashboard draws on; a terminal's *os.File is one.
+type Screen interface {
+	io.ReadWriteCloser
+	Fd() uintptr
 }
 
 // Terminal are parts of a terminal beside its screen.
@@ -93,7 +98,7 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 		tea.WithContext(ctx),
 		tea.WithoutSignalHandler(),
 		tea.WithInput(o.Input),
-		tea.WithOutput(&lossyTerminal{File: o.Output, lost: cancel}),
+		tea.WithOutput(&lossyTerminal{Screen: o.Output, lost: cancel}),
 	}
 	if o.NoColor {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
@@ -101,7 +106,10 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	if o.FPS > 0 {
 		options = append(options, tea.WithFPS(o.FPS))
 	}
-	_, err = tea.NewProgram(model, options...).Run()
+	stops := &stops{}
+	program := tea.NewProgram(framed{model}, append(options, tea.WithFilter(stops.filter))...)
+	stops.watch(ctx, program.Send)
+	_, err = program.Run()
 	cause := context.Cause(ctx)
 	cancel(nil)
 	said = model.partingWords()
@@ -125,13 +133,13 @@ func (m *Model) partingWords() []string {
 // lossyTerminal ends the program when the terminal is gone: Bubble Tea itself
 // ignores errors of writing, and would go on drawing for nobody.
 type lossyTerminal struct {
-	*os.File
+	Screen
 	lost context.CancelCauseFunc
 }
 
 // Write writes to the terminal.
 func (t *lossyTerminal) Write(p []byte) (int, error) {
-	n, err := t.File.Write(p)
+	n, err := t.Screen.Write(p)
 	if err != nil {
 		t.lost(fmt.Errorf("writing to the terminal: %w", err))
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -69,11 +70,11 @@ func stageful() *watch.Snapshot {
 			Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(14 * time.Minute)),
 			Progress: &velerov1.RestoreProgress{ItemsRestored: 42, TotalItems: 42},
 		}, 12*time.Minute,
-			job.Volume{Kind: job.PodVolumeRestore, Name: "db-restore-1", UID: "v1", Phase: "InProgress", Target: "db/postgres-0:data", Node: "node-a",
+			job.Volume{Kind: velero.PodVolumeRestore, Name: "db-restore-1", UID: "v1", Phase: "InProgress", Target: "db/postgres-0:data", Node: "node-a",
 				Done: 9 << 30, Total: 20 << 30, Created: noon.Add(-13 * time.Minute), Changed: noon.Add(-6 * time.Second)},
-			job.Volume{Kind: job.PodVolumeRestore, Name: "db-restore-2", UID: "v2", Phase: "Completed", Target: "db/postgres-0:wal", Node: "node-a",
+			job.Volume{Kind: velero.PodVolumeRestore, Name: "db-restore-2", UID: "v2", Phase: "Completed", Target: "db/postgres-0:wal", Node: "node-a",
 				Done: 4 << 30, Total: 4 << 30, Created: noon.Add(-13 * time.Minute), Completed: noon.Add(-5 * time.Minute), Changed: noon.Add(-5 * time.Minute)},
-			job.Volume{Kind: job.PodVolumeRestore, Name: "db-restore-3", UID: "v3", Phase: "New", Target: "db/postgres-1:data",
+			job.Volume{Kind: velero.PodVolumeRestore, Name: "db-restore-3", UID: "v3", Phase: "New", Target: "db/postgres-1:data",
 				Created: noon.Add(-13 * time.Minute), Changed: noon.Add(-13 * time.Minute)}),
 		restoreJob("crm-old", "nightly-crm-20261119", 50*time.Minute, velerov1.RestoreStatus{
 			Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(50 * time.Minute)),
@@ -95,9 +96,9 @@ func snapshotOf(jobs ...*job.Job) *watch.Snapshot {
 		Health:  watch.Health{State: watch.Live, Since: noon.Add(-time.Hour)},
 		Sources: []watch.Source{{Resource: "backups.velero.io", State: watch.SourceLive}, {Resource: "restores.velero.io", State: watch.SourceLive}},
 		Jobs:    jobs,
-		Server: job.Server{Visible: true, Running: true, Ready: true, Pod: "velero-7d4", Version: "v1.18.3",
-			StartedAt: noon.Add(-80 * time.Hour), ConcurrentBackups: 1, SeenAt: noon},
-		NodeAgents: []job.Agent{{Pod: "node-agent-a", Node: "node-a", Ready: true, StartedAt: noon.Add(-80 * time.Hour)}},
+		Server: velero.Server{Visible: true, SeenAt: noon, ServerPod: velero.ServerPod{Running: true, Ready: true, Name: "velero-7d4", Version: "v1.18.3",
+			StartedAt: noon.Add(-80 * time.Hour), Flags: velero.DefaultServerFlags()}},
+		NodeAgents: []velero.Agent{{Pod: "node-agent-a", Node: "node-a", Ready: true, StartedAt: noon.Add(-80 * time.Hour)}},
 		Schedules: []*velerov1.Schedule{{ObjectMeta: meta("nightly-crm", 24*time.Hour),
 			Spec:   velerov1.ScheduleSpec{Schedule: "0 2 * * *", Template: velerov1.BackupSpec{TTL: metav1.Duration{Duration: 720 * time.Hour}, IncludedNamespaces: []string{"crm"}}},
 			Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: ptr(ago(10 * time.Hour))}}},

@@ -8,8 +8,14 @@ import (
 	"reflect"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // qps and burst are the client-side limits if the configuration has none. Ten
@@ -23,7 +29,9 @@ const (
 // connection is a way to the API server with one set of credentials.
 type connection struct {
 	config *rest.Config
-	client client.WithWatch
+	// client asks where Velero is, rest reads what is there.
+	client client.Client
+	rest   rest.Interface
 	gate   *gate
 	// direct goes past the gate, for the heartbeat.
 	direct http.RoundTripper
@@ -53,13 +61,17 @@ func connect(cfg *rest.Config, userAgent string, log *slog.Logger) (*connection,
 		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
 	}
 	c.gate = newGate(c.direct)
-	c.client, err = client.NewWithWatch(cfg, client.Options{
-		HTTPClient: &http.Client{Transport: c.gate},
-		Scheme:     newScheme(),
-		Mapper:     newMapper(),
+	gated := &http.Client{Transport: c.gate}
+	c.client, err = client.New(cfg, client.Options{
+		HTTPClient: gated,
+		Scheme:     runtime.NewScheme(),
+		Mapper:     velero.Mapper(),
 		Log:        logr.FromSlogHandler(log.Handler()),
 	})
 	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	if c.rest, err = newREST(cfg, gated); err != nil {
 		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
 	}
 	base, _, err := rest.DefaultServerUrlFor(cfg)
@@ -68,6 +80,18 @@ func connect(cfg *rest.Config, userAgent string, log *slog.Logger) (*connection,
 	}
 	c.version = base.JoinPath("version")
 	return c, nil
+}
+
+// newREST makes a client for requests with whole paths. All that it decodes
+// itself is the API server's errors.
+func newREST(cfg *rest.Config, over *http.Client) (rest.Interface, error) {
+	cfg = rest.CopyConfig(cfg)
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	cfg.GroupVersion = &schema.GroupVersion{Version: "v1"}
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	cfg.AcceptContentTypes, cfg.ContentType = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	return rest.RESTClientForConfigAndClient(cfg, over)
 }
 
 // warnings sends the API server's warnings to the log instead of the terminal.

@@ -118,7 +118,7 @@ func TestPanicBecomesAnError(t *testing.T) {
 		ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { panic("boom") },
 		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) { panic("boom") },
 	}
-	r := cache.NewReflector(broken, s.kind.example, intake{s}, 0)
+	r := cache.NewReflector(broken, nil, intake{s}, 0)
 	if err := s.listAndWatch(t.Context(), r); err == nil || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("got %v", err)
 	}

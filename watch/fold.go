@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // putJob folds a Backup or Restore at once, so that no number is lost between
@@ -116,7 +117,8 @@ func (s *Store) Snapshot() *Snapshot {
 	s.order()
 	if s.pods.stale {
 		pods := s.pods.sorted()
-		s.server, s.agents = serverOf(pods, s.now()), agentsOf(pods)
+		s.server, s.agents = velero.ServerOf(pods, s.now()), velero.AgentsOf(pods)
+		s.movers = velero.MoversOf(pods)
 	}
 	s.seq++
 	n := &Snapshot{
@@ -128,8 +130,11 @@ func (s *Store) Snapshot() *Snapshot {
 		Locations:    s.locations.sorted(),
 		Repositories: s.repositories.sorted(),
 		Deletions:    s.deletions.sorted(),
+		Malformed:    s.malformed.sorted(),
 		Server:       s.server,
 		NodeAgents:   s.agents,
+
+		movers: s.movers,
 	}
 	n.Changes, n.Dropped = s.journal.take()
 	return n

@@ -126,7 +126,7 @@ func TestSnapshotsAreInTheClustersClock(t *testing.T) {
 	if off := time.Since(s.At).Abs(); off > time.Minute {
 		t.Errorf("taken at %v, which is %v off", s.At, off)
 	}
-	if off := time.Since(s.Surroundings(time.Now().Add(-time.Hour)).Now).Abs(); off > time.Minute {
+	if off := time.Since(s.Environment(time.Now().Add(-time.Hour)).Now).Abs(); off > time.Minute {
 		t.Errorf("verdicts are told a time that is %v off", off)
 	}
 }

@@ -4,10 +4,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -16,8 +13,8 @@ type kind struct {
 	// resource is the plural with its group, as [Source] shows it.
 	resource string
 	gvk      schema.GroupVersionKind
-	example  client.Object
-	newList  func() client.ObjectList
+	// newObject makes an empty one.
+	newObject func() client.Object
 }
 
 // The plurals, with their group, of the kinds that are watched.
@@ -37,25 +34,25 @@ const (
 
 // kinds are all that is watched, in the order in which a reader looks for them.
 var kinds = []kind{
-	veleroKind(Backups, "Backup", &velerov1.Backup{}, func() client.ObjectList { return &velerov1.BackupList{} }),
-	veleroKind(Restores, "Restore", &velerov1.Restore{}, func() client.ObjectList { return &velerov1.RestoreList{} }),
-	veleroKind(PodVolumeBackups, "PodVolumeBackup", &velerov1.PodVolumeBackup{}, func() client.ObjectList { return &velerov1.PodVolumeBackupList{} }),
-	veleroKind(PodVolumeRestores, "PodVolumeRestore", &velerov1.PodVolumeRestore{}, func() client.ObjectList { return &velerov1.PodVolumeRestoreList{} }),
-	moverKind(DataUploads, "DataUpload", &velerov2alpha1.DataUpload{}, func() client.ObjectList { return &velerov2alpha1.DataUploadList{} }),
-	moverKind(DataDownloads, "DataDownload", &velerov2alpha1.DataDownload{}, func() client.ObjectList { return &velerov2alpha1.DataDownloadList{} }),
-	veleroKind(Schedules, "Schedule", &velerov1.Schedule{}, func() client.ObjectList { return &velerov1.ScheduleList{} }),
-	veleroKind(Locations, "BackupStorageLocation", &velerov1.BackupStorageLocation{}, func() client.ObjectList { return &velerov1.BackupStorageLocationList{} }),
-	veleroKind(Repositories, "BackupRepository", &velerov1.BackupRepository{}, func() client.ObjectList { return &velerov1.BackupRepositoryList{} }),
-	veleroKind(Deletions, "DeleteBackupRequest", &velerov1.DeleteBackupRequest{}, func() client.ObjectList { return &velerov1.DeleteBackupRequestList{} }),
-	{Pods, corev1.SchemeGroupVersion.WithKind("Pod"), &corev1.Pod{}, func() client.ObjectList { return &corev1.PodList{} }},
+	veleroKind(Backups, "Backup", func() client.Object { return &velerov1.Backup{} }),
+	veleroKind(Restores, "Restore", func() client.Object { return &velerov1.Restore{} }),
+	veleroKind(PodVolumeBackups, "PodVolumeBackup", func() client.Object { return &velerov1.PodVolumeBackup{} }),
+	veleroKind(PodVolumeRestores, "PodVolumeRestore", func() client.Object { return &velerov1.PodVolumeRestore{} }),
+	moverKind(DataUploads, "DataUpload", func() client.Object { return &velerov2alpha1.DataUpload{} }),
+	moverKind(DataDownloads, "DataDownload", func() client.Object { return &velerov2alpha1.DataDownload{} }),
+	veleroKind(Schedules, "Schedule", func() client.Object { return &velerov1.Schedule{} }),
+	veleroKind(Locations, "BackupStorageLocation", func() client.Object { return &velerov1.BackupStorageLocation{} }),
+	veleroKind(Repositories, "BackupRepository", func() client.Object { return &velerov1.BackupRepository{} }),
+	veleroKind(Deletions, "DeleteBackupRequest", func() client.Object { return &velerov1.DeleteBackupRequest{} }),
+	{Pods, corev1.SchemeGroupVersion.WithKind("Pod"), func() client.Object { return &corev1.Pod{} }},
 }
 
-func veleroKind(resource, name string, example client.Object, newList func() client.ObjectList) kind {
-	return kind{resource, velerov1.SchemeGroupVersion.WithKind(name), example, newList}
+func veleroKind(resource, name string, newObject func() client.Object) kind {
+	return kind{resource, velerov1.SchemeGroupVersion.WithKind(name), newObject}
 }
 
-func moverKind(resource, name string, example client.Object, newList func() client.ObjectList) kind {
-	return kind{resource, velerov2alpha1.SchemeGroupVersion.WithKind(name), example, newList}
+func moverKind(resource, name string, newObject func() client.Object) kind {
+	return kind{resource, velerov2alpha1.SchemeGroupVersion.WithKind(name), newObject}
 }
 
 // kindOf returns the kind that an object is of; ok is false for others.
@@ -97,27 +94,4 @@ func kindNamed(resource string) (k *kind, ok bool) {
 		}
 	}
 	return nil, false
-}
-
-// newScheme knows the watched kinds and Namespace.
-func newScheme() *runtime.Scheme {
-	s := runtime.NewScheme()
-	utilruntime.Must(corev1.AddToScheme(s))
-	utilruntime.Must(velerov1.AddToScheme(s))
-	utilruntime.Must(velerov2alpha1.AddToScheme(s))
-	return s
-}
-
-// newMapper maps the watched kinds to their resources without asking the API
-// server, so that a kind which the server does not have is just a 404 on that
-// kind's own list.
-func newMapper() meta.RESTMapper {
-	m := meta.NewDefaultRESTMapper(nil)
-	for i := range kinds {
-		k := &kinds[i]
-		plural := k.gvk.GroupVersion().WithResource(schema.ParseGroupResource(k.resource).Resource)
-		m.AddSpecific(k.gvk, plural, plural, meta.RESTScopeNamespace)
-	}
-	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
-	return m
 }

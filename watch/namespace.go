@@ -9,8 +9,23 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// Of what the search asks for only the metadata is read: what else is in a
+// tenant's resources is none of our business, and may be malformed.
+var (
+	locationKind  = velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation")
+	namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
+)
+
+// locations is an empty list of BackupStorageLocations.
+func locations() *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(locationKind.GroupVersion().WithKind("BackupStorageLocationList"))
+	return list
+}
 
 // usualNamespaces are where Velero and OADP are installed by default.
 var usualNamespaces = []string{"velero", "openshift-adp"}
@@ -98,8 +113,8 @@ func answerOf(err error) (answer, error) {
 // searchLocations returns the namespaces that hold a BackupStorageLocation,
 // velero first, then by name.
 func searchLocations(ctx context.Context, c client.Client) (found []string, a answer, err error) {
-	var list velerov1.BackupStorageLocationList
-	if a, err = answerOf(c.List(ctx, &list)); err != nil {
+	list := locations()
+	if a, err = answerOf(c.List(ctx, list)); err != nil {
 		return nil, no, fmt.Errorf("looking for Velero in all namespaces: %w", err)
 	}
 	for i := range list.Items {
@@ -118,8 +133,8 @@ func searchLocations(ctx context.Context, c client.Client) (found []string, a an
 }
 
 func holdsLocation(ctx context.Context, c client.Client, namespace string) (answer, error) {
-	var list velerov1.BackupStorageLocationList
-	a, err := answerOf(c.List(ctx, &list, client.InNamespace(namespace), client.Limit(1)))
+	list := locations()
+	a, err := answerOf(c.List(ctx, list, client.InNamespace(namespace), client.Limit(1)))
 	if err != nil {
 		return no, fmt.Errorf("looking for Velero in namespace %s: %w", namespace, err)
 	}
@@ -162,7 +177,9 @@ func fallBack(ctx context.Context, c client.Client) (place, error) {
 }
 
 func namespaceThere(ctx context.Context, c client.Client, namespace string) (answer, error) {
-	a, err := answerOf(c.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}))
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(namespaceKind)
+	a, err := answerOf(c.Get(ctx, client.ObjectKey{Name: namespace}, found))
 	if err != nil {
 		return no, fmt.Errorf("looking for namespace %s: %w", namespace, err)
 	}

@@ -38,7 +38,7 @@ func TestServerKilledAndBack(t *testing.T) {
 			t.Errorf("%s is called live", source.Resource)
 		}
 	}
-	if a := s.Surroundings(time.Now()); !a.StaleSince.Equal(s.Health.Since) {
+	if a := s.Environment(time.Now()); !a.StaleSince.Equal(s.Health.Since) {
 		t.Errorf("verdicts are told %v, want %v", a.StaleSince, s.Health.Since)
 	}
 	// A second attempt has to fail, too, before the server comes back.

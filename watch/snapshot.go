@@ -5,7 +5,9 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Snapshot is all that is known of one Velero installation at one moment. It
@@ -41,8 +43,14 @@ type Snapshot struct {
 	Repositories []*velerov1.BackupRepository
 	Deletions    []*velerov1.DeleteBackupRequest
 
-	Server     job.Server
-	NodeAgents []job.Agent
+	// Malformed are those of all the resources that have fields which Velero's
+	// types cannot hold, by resource and name.
+	Malformed []Malformed
+
+	Server     velero.Server
+	NodeAgents []velero.Agent
+	// movers are the phases of the pods that move volumes.
+	movers map[velero.VolumeRef]velero.MoverPhase
 
 	// Changes are the jobs as they were after each change since the last
 	// snapshot that Next returned, oldest first; only kept with
@@ -121,16 +129,20 @@ type Source struct {
 	Objects int
 }
 
-// Surroundings is what job verdicts need to know, at the given moment of our
+// Environment is what verdicts need to know, at the given moment of our
 // own clock.
-func (s *Snapshot) Surroundings(now time.Time) job.Surroundings {
-	a := job.Surroundings{
+func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
+	a := diagnosis.Environment{
 		Now:        now.Add(s.ClockOffset),
 		Server:     s.Server,
 		NodeAgents: s.NodeAgents,
-		Locations:  make(map[string]job.Location, len(s.Locations)),
+		Locations:  make(map[string]diagnosis.Location, len(s.Locations)),
 		Jobs:       s.Active,
 		LastEnded:  s.lastEnded(),
+
+		Volumes:      s.volumes(),
+		VolumesKnown: s.volumesKnown(),
+		Movers:       s.movers,
 	}
 	if s.Health.State == Live {
 		// A live watch says at every moment that the pods are still so.
@@ -139,13 +151,45 @@ func (s *Snapshot) Surroundings(now time.Time) job.Surroundings {
 		a.StaleSince = s.Health.Since
 	}
 	for _, l := range s.Locations {
-		known := job.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
+		known := diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
 		if l.Status.LastValidationTime != nil {
 			known.LastValidated = l.Status.LastValidationTime.Time
 		}
 		a.Locations[l.Name] = known
 	}
 	return a
+}
+
+// volumes are those of all jobs that have not ended: they share the slots of
+// the nodes, and those of a job that has ended may still run.
+func (s *Snapshot) volumes() []job.Volume {
+	var found []job.Volume
+	for _, j := range s.Jobs {
+		if j.ActiveVolumes() == 0 {
+			continue
+		}
+		for i := range j.Volumes {
+			if !j.Volumes[i].Ended() {
+				found = append(found, j.Volumes[i])
+			}
+		}
+	}
+	return found
+}
+
+// volumesKnown reports whether all volumes could be listed. A Velero that does
+// not have a kind has none of it.
+func (s *Snapshot) volumesKnown() bool {
+	known := 0
+	for _, source := range s.Sources {
+		switch source.Resource {
+		case PodVolumeBackups, PodVolumeRestores, DataUploads, DataDownloads:
+			if source.State == SourceLive || source.State == SourceMissing {
+				known++
+			}
+		}
+	}
+	return known == 4
 }
 
 // lastEnded is when a job last ended.

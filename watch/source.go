@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,10 +76,10 @@ func (s *source) reset() {
 }
 
 // run lists and watches until ctx ends.
-func (s *source) run(ctx context.Context, c client.WithWatch, namespace string) {
+func (s *source) run(ctx context.Context, c rest.Interface, namespace string) {
 	logger := klog.FromContext(ctx)
-	reflector := cache.NewReflectorWithOptions(s.listWatch(c, namespace), s.kind.example, intake{s},
-		cache.ReflectorOptions{Name: s.kind.resource, Logger: &logger, Backoff: &sourceRetry})
+	reflector := cache.NewReflectorWithOptions(s.listWatch(newReader(s.kind, c, namespace)), nil, intake{s},
+		cache.ReflectorOptions{Name: s.kind.resource, TypeDescription: s.kind.resource, Logger: &logger, Backoff: &sourceRetry})
 	for backoff := sourceRetry; ; {
 		began := s.now()
 		err := s.listAndWatch(ctx, reflector)
@@ -127,16 +128,15 @@ func (s *source) retry() {
 	}
 }
 
-func (s *source) listWatch(c client.WithWatch, namespace string) *cache.ListWatch {
+func (s *source) listWatch(r reader) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list := s.kind.newList()
-			err := c.List(ctx, list, &client.ListOptions{Namespace: namespace, Limit: o.Limit, Continue: o.Continue, Raw: &o})
+			list, err := r.list(ctx, o)
 			s.failed(ctx, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			w, err := c.Watch(ctx, s.kind.newList(), &client.ListOptions{Namespace: namespace, Raw: &o})
+			w, err := r.watch(ctx, o)
 			if err != nil {
 				s.failed(ctx, err)
 				return nil, err

@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // Store holds what the watches have told and makes snapshots of it. Writers
@@ -42,8 +44,10 @@ type Store struct {
 	repositories shelf[*velerov1.BackupRepository]
 	deletions    shelf[*velerov1.DeleteBackupRequest]
 	pods         shelf[*corev1.Pod]
-	server       job.Server
-	agents       []job.Agent
+	malformed    malformedList
+	server       velero.Server
+	agents       []velero.Agent
+	movers       map[velero.VolumeRef]velero.MoverPhase
 }
 
 // entry is one Backup or Restore.
@@ -92,6 +96,7 @@ func (s *Store) signal() {
 // Upsert takes in an object that is new or has changed. Objects of kinds that
 // are not watched, and pods that are not Velero's, are ignored.
 func (s *Store) Upsert(o client.Object) {
+	o, malformed := unwrap(o)
 	k, ok := kindOf(o)
 	if !ok {
 		return
@@ -100,7 +105,7 @@ func (s *Store) Upsert(o client.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if wanted {
-		s.put(k.resource, o, true)
+		s.put(k.resource, o, malformed, true)
 	} else {
 		s.drop(k.resource, uidOf(o))
 	}
@@ -117,6 +122,7 @@ func (s *Store) Delete(o any) {
 	if !ok {
 		return
 	}
+	object, _ = unwrap(object)
 	k, ok := kindOf(object)
 	if !ok {
 		return
@@ -134,11 +140,12 @@ func (s *Store) Replace(resource string, objects []client.Object) {
 	if !ok {
 		return
 	}
-	wanted := make([]client.Object, 0, len(objects))
+	wanted := make([]received, 0, len(objects))
 	present := make(map[types.UID]bool, len(objects))
 	for _, o := range objects {
+		o, malformed := unwrap(o)
 		if prepare(o, k) {
-			wanted = append(wanted, o)
+			wanted = append(wanted, received{o, malformed})
 			present[uidOf(o)] = true
 		}
 	}
@@ -151,7 +158,7 @@ func (s *Store) Replace(resource string, objects []client.Object) {
 		}
 	}
 	for _, o := range wanted {
-		s.put(resource, o, h.listed)
+		s.put(resource, o.Object, o.malformed, h.listed)
 	}
 	h.listed = true
 	s.signal()
@@ -180,7 +187,9 @@ func (s *Store) clear() {
 	s.repositories = shelf[*velerov1.BackupRepository]{}
 	s.deletions = shelf[*velerov1.DeleteBackupRequest]{}
 	s.pods = shelf[*corev1.Pod]{}
-	s.server, s.agents = job.Server{}, nil
+	s.server, s.agents, s.movers = velero.Server{}, nil, nil
+	s.malformed = malformedList{}
+
 	s.journal.take()
 }
 
@@ -192,7 +201,7 @@ func (s *Store) count(resource string) int {
 }
 
 // put takes in a prepared object. The caller holds the lock.
-func (s *Store) put(resource string, o client.Object, journaled bool) {
+func (s *Store) put(resource string, o client.Object, malformed []decode.Malformed, journaled bool) {
 	uid, h := uidOf(o), s.held[resource]
 	old, known := h.versions[uid]
 	now := version{name: o.GetNamespace() + "/" + o.GetName(), resource: o.GetResourceVersion()}
@@ -205,6 +214,9 @@ func (s *Store) put(resource string, o client.Object, journaled bool) {
 	}
 	if v, owner, ok := volumeOf(o); ok {
 		v.UID, now.owner = uid, owner
+		if len(malformed) > 0 {
+			v.Malformed = malformed[0]
+		}
 		grow := 1
 		if known && old.owner == owner {
 			grow = 0
@@ -214,11 +226,12 @@ func (s *Store) put(resource string, o client.Object, journaled bool) {
 		s.putVolume(owner, uid, &v, grow)
 	}
 	h.versions[uid], h.named[now.name] = now, uid
+	s.malformed.put(resource, o, malformed)
 	switch o := o.(type) {
 	case *velerov1.Backup:
-		s.putJob(uid, job.Input{Backup: o}, journaled)
+		s.putJob(uid, job.Input{Backup: o, Malformed: malformed}, journaled)
 	case *velerov1.Restore:
-		s.putJob(uid, job.Input{Restore: o}, journaled)
+		s.putJob(uid, job.Input{Restore: o, Malformed: malformed}, journaled)
 	case *velerov1.Schedule:
 		s.schedules.put(o)
 	case *velerov1.BackupStorageLocation:
@@ -241,6 +254,7 @@ func (s *Store) drop(resource string, uid types.UID) {
 		return
 	}
 	delete(h.versions, uid)
+	s.malformed.drop(uid)
 	if h.named[old.name] == uid {
 		delete(h.named, old.name)
 	}

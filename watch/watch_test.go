@@ -18,6 +18,7 @@ import (
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/velero"
 )
 
 func named(namespace, name string) metav1.ObjectMeta {
@@ -100,13 +101,13 @@ func TestEveryKindIsJoinedByUID(t *testing.T) {
 			len(s.Schedules) == 1 && len(s.Locations) == 1 && len(s.Repositories) == 1 && len(s.Deletions) == 1 &&
 			s.Server.Running && len(s.NodeAgents) == 1 && isLive(s)
 	})
-	if v := jobNamed(s, "nightly").Volumes; v[0].Kind != job.DataUpload || v[0].Name != "du" || v[1].Name != "pvb" {
+	if v := jobNamed(s, "nightly").Volumes; v[0].Kind != velero.DataUpload || v[0].Name != "du" || v[1].Name != "pvb" {
 		t.Errorf("volumes of the backup: %+v", v)
 	}
-	if v := jobNamed(s, "back").Volumes; v[0].Kind != job.DataDownload || v[1].Kind != job.PodVolumeRestore {
+	if v := jobNamed(s, "back").Volumes; v[0].Kind != velero.DataDownload || v[1].Kind != velero.PodVolumeRestore {
 		t.Errorf("volumes of the restore: %+v", v)
 	}
-	if s.Server.Version != "v1.18.3" || s.Server.ConcurrentBackups != 3 || !s.Server.Visible || s.Server.StartedAt.Unix() != 1_700_000_000 {
+	if s.Server.Version != "v1.18.3" || s.Server.Flags.ConcurrentBackups != 3 || !s.Server.Visible || s.Server.StartedAt.Unix() != 1_700_000_000 {
 		t.Errorf("server: %+v", s.Server)
 	}
 	if a := s.NodeAgents[0]; a.Node != "n1" || a.Pod != "node-agent-x" {
@@ -164,7 +165,7 @@ func TestForbiddenKindsNeverStopTheOthers(t *testing.T) {
 	if len(s.Jobs) != 1 || s.Jobs[0].Name != "seen" {
 		t.Errorf("jobs: %v", s.Jobs)
 	}
-	if s.Server.Visible || s.Surroundings(time.Now()).Server.Visible {
+	if s.Server.Visible || s.Environment(time.Now()).Server.Visible {
 		t.Error("the server is called visible, though pods are forbidden")
 	}
 	for _, source := range s.Sources {

@@ -209,7 +209,7 @@ func (w *Watcher) watchPlaces(ctx context.Context, c *connection) {
 		inner, cancel := context.WithCancel(ctx)
 		var all sync.WaitGroup
 		for _, s := range w.sources {
-			all.Go(func() { s.run(inner, c.client, p.namespace) })
+			all.Go(func() { s.run(inner, c.rest, p.namespace) })
 		}
 		p = w.waitForBetterPlace(ctx, c, p)
 		cancel()

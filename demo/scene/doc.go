@@ -1,8 +1,19 @@
-// Package scene sets the demo's stage on an empty control plane: a cluster of
-// made-up applications, a Velero namespace with its pods, days of finished
-// backups, a few jobs in trouble, and a director that starts new jobs so that
-// something always moves.
+// Package scene reads scenes: files in YAML that show a cluster at one moment,
+// with all times relative to now. The demo serves them, and tests of verdicts
+// judge them. Its door is [Load].
 //
-// Its door is [Build]. Nothing here tells a job's fate by its name: what is in
-// trouble can be known by the evidence that a real cluster would show.
+// A scene has the objects as the API server shows them, what the object store
+// holds for one job, and the last lines of the server's log:
+//
+//	name: the last patch of a restore was lost
+//	source: where it is written that this is so
+//	expect: {job: restore/shop, state: [stuck], never: [progressing], remedies: [finalize]}
+//	objects:
+//	  - {apiVersion: velero.io/v1, kind: Restore, metadata: {name: shop, namespace: velero, creationTimestamp: "-44m"}}
+//	stored:
+//	  RestoreLog: {modified: "-40m"}
+//	logs: ['[-41m] time=... level=info msg="restore completed"']
+//
+// A string that is a signed duration ("-40m", "+2h") is a time relative to now.
+// Durations without a sign stay as they are.
 package scene

@@ -1,102 +1,147 @@
 package scene
 
 import (
-	"context"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
+	"io"
+	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/veltui/veltui/demo/sim"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
-// Options say what a scene is built on.
-type Options struct {
-	// Config reaches an empty control plane, with Velero's CRDs, as its
-	// administrator; Scheme knows Kubernetes' kinds, Velero's and CRDs.
-	Config *rest.Config
-	Scheme *runtime.Scheme
-	// Speed is how many times as fast as the clock things go; 1 if zero.
-	Speed float64
-	// Seed decides which jobs the director starts; the same seed, the same
-	// order.
-	Seed uint64
-	// Log gets what the simulated server warns of; nil drops it.
-	Log func(format string, args ...any)
-	// Quiet leaves the director out: nothing starts but what schedules start.
-	Quiet bool
-}
-
-// Scene is a stage with its simulated Velero.
+// Scene is a cluster at one moment, and what is right to say about one job in it.
 type Scene struct {
-	options Options
-	api     client.Client
-	velero  *sim.Sim
+	// Name is the situation in plain English.
+	Name string
+	// Source says why it is so: file and function of Velero.
+	Source string
+	// Expect is what is right and wrong to say.
+	Expect Expect
+	// Objects are the cluster's objects in the order of the file, as an API
+	// server would show them; each has apiVersion, kind and name.
+	Objects []*unstructured.Unstructured
+	// Stored is what the object store holds for the job of Expect.
+	Stored Stored
+	// Logs are the last lines of the server's log, oldest first. Nil: no log can
+	// be read.
+	Logs []Line
 }
 
-// Build sets the stage. Close must be called when it is done with.
-func Build(ctx context.Context, o Options) (*Scene, error) {
-	if o.Speed == 0 {
-		o.Speed = 1
-	}
-	config := rest.CopyConfig(o.Config)
-	config.QPS = -1
-	o.Config = config
-	api, err := client.New(config, client.Options{Scheme: o.Scheme})
-	if err != nil {
-		return nil, fmt.Errorf("setting the stage: %w", err)
-	}
-	cluster, err := buildCluster(ctx, api, o.Scheme)
-	if err != nil {
-		return nil, fmt.Errorf("setting the stage: %w", err)
-	}
-	now := time.Now()
-	velero, err := sim.New(ctx, sim.Options{
-		Config: config, Scheme: o.Scheme, Namespace: Namespace, Cluster: cluster,
-		ConcurrentBackups: concurrentBackups, Log: o.Log,
-	}, now)
-	if err != nil {
-		return nil, fmt.Errorf("setting the stage: %w", err)
-	}
-	err = firstError(
-		func() error {
-			return install(ctx, api, o.Scheme, velero.Storage().URL(), now, now.Add(-serverStarted), true)
-		},
-		func() error { return writeHistory(ctx, api, velero, cluster, now) },
-		func() error { return writeTrouble(ctx, api, velero, cluster, now) },
-	)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("setting the stage: %w", err), velero.Close())
-	}
-	return &Scene{options: o, api: api, velero: velero}, nil
+// Expect is the judgement of one job. An empty field says nothing, but for
+// Remedies: there, none named means that none may be offered.
+type Expect struct {
+	// Job is "backup/NAME" or "restore/NAME".
+	Job string `json:"job"`
+	// State holds the states of which any is right; "" is that of an ended job.
+	State []string `json:"state"`
+	// Never holds states of which each is wrong.
+	Never []string `json:"never"`
+	// Reason holds the reasons of which any is right.
+	Reason []string `json:"reason"`
+	// Remedies are the actions that may be offered.
+	Remedies []string `json:"remedies"`
+	// Finalize is "refuse", or the phase that finalizing may write.
+	Finalize string `json:"finalize"`
+	// Says holds words that an explanation has to contain.
+	Says []string `json:"says"`
 }
 
-// Velero is the simulated server.
-func (s *Scene) Velero() *sim.Sim { return s.velero }
-
-// Run plays until ctx ends.
-func (s *Scene) Run(ctx context.Context) {
-	var group sync.WaitGroup
-	if !s.options.Quiet {
-		group.Go(func() { newDirector(s.api, s.options).run(ctx) })
-	}
-	s.velero.Run(ctx, s.options.Speed)
-	group.Wait()
+// Target is the kind ("backup", "restore") and name of the job; both are empty
+// where the scene judges none.
+func (e Expect) Target() (kind, name string) {
+	kind, name, _ = strings.Cut(e.Job, "/")
+	return kind, name
 }
 
-// Close ends the simulated server.
-func (s *Scene) Close() error { return s.velero.Close() }
+// Line is one line of the server's log.
+type Line struct {
+	Time time.Time
+	Text string
+}
 
-// BuildServer creates only what stands around jobs: Velero's namespace with a
-// server and node agents that have run for an hour, and a storage location. No
-// simulated server runs, so nothing acts on jobs that others write.
-func BuildServer(ctx context.Context, api client.Client, scheme *runtime.Scheme, now time.Time) error {
-	if err := install(ctx, api, scheme, "http://127.0.0.1:9", now, now.Add(-time.Hour), false); err != nil {
-		return fmt.Errorf("setting the stage: %w", err)
+// file is a scene as it is written.
+type file struct {
+	Name    string            `json:"name"`
+	Source  string            `json:"source"`
+	Expect  Expect            `json:"expect"`
+	Objects []json.RawMessage `json:"objects"`
+	Stored  json.RawMessage   `json:"stored"`
+	Logs    []string          `json:"logs"`
+}
+
+// maxBytes bounds what is read of a scene.
+const maxBytes = 16 << 20
+
+// Load reads one scene and turns its relative times into those that they are
+// at now. An unknown key, an object without a name, an object that is there
+// twice and a time that cannot be read are errors.
+func Load(r io.Reader, now time.Time) (*Scene, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the scene: %w", err)
 	}
-	return nil
+	if len(text) > maxBytes {
+		return nil, fmt.Errorf("reading the scene: it is larger than %d MB", maxBytes>>20)
+	}
+	asJSON, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading the scene: %w", err)
+	}
+	var f file
+	decoder := json.NewDecoder(bytes.NewReader(asJSON))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&f); err != nil {
+		return nil, fmt.Errorf("reading the scene: %w", err)
+	}
+	return f.scene(clock{now})
+}
+
+func (f file) scene(c clock) (*Scene, error) {
+	s := &Scene{Name: f.Name, Source: f.Source, Expect: f.Expect}
+	var err error
+	if s.Objects, err = readObjects(f.Objects, c); err != nil {
+		return nil, err
+	}
+	if s.Stored, err = readStored(f.Stored, c); err != nil {
+		return nil, err
+	}
+	if s.Logs, err = readLogs(f.Logs, c); err != nil {
+		return nil, err
+	}
+	if kind, name := f.Expect.Target(); f.Expect.Job != "" && (kind != "backup" && kind != "restore" || name == "") {
+		return nil, fmt.Errorf("expect.job %q is neither backup/NAME nor restore/NAME", f.Expect.Job)
+	}
+	if len(s.Stored.Files) > 0 && f.Expect.Job == "" {
+		return nil, errors.New("stored needs expect.job: it is what the object store holds for that job")
+	}
+	return s, nil
+}
+
+func readObjects(raw []json.RawMessage, c clock) ([]*unstructured.Unstructured, error) {
+	if len(raw) == 0 {
+		return nil, errors.New("the scene has no objects")
+	}
+	seen := map[string]bool{}
+	objects := make([]*unstructured.Unstructured, 0, len(raw))
+	for n, text := range raw {
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(text); err != nil {
+			return nil, fmt.Errorf("object %d: %w", n+1, err)
+		}
+		key := u.GetAPIVersion() + " " + u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
+		switch {
+		case u.GetAPIVersion() == "" || u.GetName() == "":
+			return nil, fmt.Errorf("object %d: it has no apiVersion or no name", n+1)
+		case seen[key]:
+			return nil, fmt.Errorf("object %d: %s is there twice", n+1, key)
+		}
+		seen[key] = true
+		c.resolve(u.Object)
+		objects = append(objects, u)
+	}
+	return objects, nil
 }

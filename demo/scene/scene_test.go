@@ -1,238 +1,117 @@
-package scene
+package scene_test
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"net/http"
-	"slices"
-	"sync"
+	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/demo/scene"
 )
 
-func TestPastIs200FinishedBackups(t *testing.T) {
-	for _, now := range []time.Time{
-		time.Date(2026, 11, 21, 3, 54, 0, 0, time.UTC), time.Date(2026, 12, 31, 23, 59, 59, 0, time.UTC),
-		time.Date(2027, 1, 3, 3, 0, 30, 0, time.UTC), time.Date(2027, 1, 3, 3, 56, 0, 0, time.UTC), time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC),
-	} {
-		names, phases := map[string]bool{}, map[velerov1.BackupPhase]int{}
-		for _, p := range pastBackups(now) {
-			names[p.name()] = true
-			phases[p.phase()]++
-			if restart := now.Add(-serverStarted); p.started.Before(restart) && p.completed().After(restart) && p.phase() != velerov1.BackupPhaseFailed {
-				t.Errorf("%s is %s although the server restarted while it ran", p.name(), p.phase())
-			}
-			if ended := p.completed(); ended.After(now) {
-				t.Errorf("%s ended at %s, after %s", p.name(), ended, now)
-			}
-			if expires := p.started.Add(p.schedule.ttl); expires.Before(now) {
-				t.Errorf("%s had expired by %s", p.name(), now)
-			}
-		}
-		for _, source := range []string{"crm-nightly", "ops-nightly"} {
-			if newestPast(now, source) == "" {
-				t.Errorf("at %s: nothing to restore from of %s", now, source)
-			}
-		}
-		if len(names) != 200 {
-			t.Errorf("at %s: %d backups, want 200", now, len(names))
-		}
-		for _, phase := range []velerov1.BackupPhase{velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed, velerov1.BackupPhaseFailedValidation} {
-			if phases[phase] == 0 {
-				t.Errorf("at %s: no backup that is %s in %v", now, phase, phases)
-			}
-		}
-	}
-}
+var now = time.Date(2026, 11, 22, 12, 0, 0, 700_000_000, time.FixedZone("", 3600))
 
-// stage is a scene that plays, fast, until its test ends.
-func stage(t *testing.T, o Options) (client.Client, time.Time) {
+const lost = `
+name: a patch was lost
+source: somewhere
+expect: {job: restore/shop, state: [stuck, ""], never: [progressing], remedies: [finalize], finalize: Finalizing}
+objects:
+  - apiVersion: velero.io/v1
+    kind: Restore
+    metadata:
+      name: shop
+      namespace: velero
+      creationTimestamp: "-44m"
+      managedFields: [{manager: velero-server, time: "-40m3s"}]
+    spec: {itemOperationTimeout: "4h0m0s"}
+    status: {phase: InProgress, expiration: "+2h", progress: {itemsRestored: 3}}
+stored:
+  RestoreLog: {modified: "-39m52s"}
+  RestoreResults: {modified: "-39m", body: '{"a":"-5m"}'}
+logs:
+  - '[-40m] time=... level=info msg="restore completed"'
+  - '[-3m12s] panic: [-1m] time=... nil'
+`
+
+func load(t *testing.T, text string) *scene.Scene {
 	t.Helper()
-	if o.Config == nil {
-		o.Config = testbed.ForTest(t, testbed.Options{}).Config()
-	}
-	o.Scheme, o.Seed = testbed.Scheme(), 1
-	before := time.Now()
-	scene, err := Build(t.Context(), o)
+	s, err := scene.Load(strings.NewReader(text), now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := scene.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	ctx, stop := context.WithCancel(context.Background())
-	var group sync.WaitGroup
-	group.Go(func() { scene.Run(ctx) })
-	t.Cleanup(func() { stop(); group.Wait() })
-	api, err := client.New(o.Config, client.Options{Scheme: testbed.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return api, before
+	return s
 }
 
-// TestStage looks for what issue 2 wants on stage, by evidence only.
-func TestStage(t *testing.T) {
-	api, before := stage(t, Options{Speed: 5})
-	restores := func() []velerov1.Restore {
-		var list velerov1.RestoreList
-		if err := api.List(t.Context(), &list, client.InNamespace(Namespace)); err != nil {
-			t.Fatal(err)
-		}
-		return list.Items
-	}
-	backups := func() []velerov1.Backup {
-		var list velerov1.BackupList
-		if err := api.List(t.Context(), &list, client.InNamespace(Namespace)); err != nil {
-			t.Fatal(err)
-		}
-		return list.Items
-	}
-	var pod corev1.Pod
-	if err := api.Get(t.Context(), client.ObjectKey{Namespace: Namespace, Name: "velero-7d9c6b5f84-x2kqp"}, &pod); err != nil {
-		t.Fatal(err)
-	}
-	serverStart := pod.Status.ContainerStatuses[0].State.Running.StartedAt
-
-	ended := 0
-	for _, b := range backups() {
-		if b.Status.Phase != velerov1.BackupPhaseInProgress && b.CreationTimestamp.Time.Before(before.Add(time.Minute)) && b.Labels[velerov1.ScheduleNameLabel] != "" {
-			ended++
-		}
-	}
-	if ended < 200 {
-		t.Errorf("%d finished backups, want 200", ended)
-	}
-
-	var lost *velerov1.Restore
-	for _, r := range restores() {
-		if r.Status.Phase == velerov1.RestorePhaseInProgress && before.Sub(changed(&r)) > 40*time.Minute && r.Status.StartTimestamp.After(serverStart.Time) {
-			lost = &r
-		}
-	}
-	if lost == nil {
-		t.Error("no restore that is quiet since 40 minutes and was begun by the running server")
-	} else {
-		if p := lost.Status.Progress; p.ItemsRestored != p.TotalItems || p.TotalItems == 0 {
-			t.Errorf("the restore whose last patch was lost stands at %+v", p)
-		}
-		answer := fetch(t, api, velerov1.DownloadTargetKindRestoreResults, lost.Name)
-		modified, err := http.ParseTime(answer.Header.Get("Last-Modified"))
-		if answer.StatusCode != http.StatusOK || err != nil || modified.Before(lost.Status.StartTimestamp.Time) {
-			t.Errorf("its results: %s of %s (%v), want them newer than its start", answer.Status, modified, err)
-		}
-	}
-	orphans := 0
-	for _, b := range backups() {
-		if b.Status.Phase == velerov1.BackupPhaseInProgress && b.Status.StartTimestamp.Before(&serverStart) {
-			orphans++
-			if answer := fetch(t, api, velerov1.DownloadTargetKindBackupLog, b.Name); answer.StatusCode != http.StatusNotFound {
-				t.Errorf("the log of the orphan %s: %s, want 404", b.Name, answer.Status)
-			}
-		}
-	}
-	if orphans != 1 {
-		t.Errorf("%d backups were begun by a server that is gone, want 1", orphans)
-	}
-
-	for what, met := range map[string]func() bool{
-		"ten jobs under way": func() bool {
-			n := 0
-			for _, r := range restores() {
-				if r.Status.CompletionTimestamp == nil && r.Status.Phase != velerov1.RestorePhaseFailedValidation {
-					n++
-				}
-			}
-			for _, b := range backups() {
-				switch b.Status.Phase {
-				case velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed, velerov1.BackupPhaseFailedValidation:
-				default:
-					n++
-				}
-			}
-			return n >= 10
-		},
-		"a restore that waits for its volumes": func() bool {
-			var volumes velerov1.PodVolumeRestoreList
-			if err := api.List(t.Context(), &volumes); err != nil {
-				t.Fatal(err)
-			}
-			return slices.ContainsFunc(restores(), func(r velerov1.Restore) bool {
-				return r.Status.Phase == velerov1.RestorePhaseInProgress && r.Status.Progress != nil && r.Status.Progress.ItemsRestored == r.Status.Progress.TotalItems &&
-					slices.ContainsFunc(volumes.Items, func(v velerov1.PodVolumeRestore) bool {
-						return v.Labels[velerov1.RestoreUIDLabel] == string(r.UID) && v.Status.CompletionTimestamp == nil
-					})
-			})
-		},
-		"a PartiallyFailed restore": func() bool {
-			return slices.ContainsFunc(restores(), func(r velerov1.Restore) bool {
-				return r.Status.Phase == velerov1.RestorePhasePartiallyFailed && r.Status.Errors > 0
-			})
-		},
-		"a restore that failed its validation": func() bool {
-			return slices.ContainsFunc(restores(), func(r velerov1.Restore) bool {
-				return r.Status.Phase == velerov1.RestorePhaseFailedValidation && len(r.Status.ValidationErrors) > 0
-			})
-		},
-		"a backup with operations": func() bool {
-			return slices.ContainsFunc(backups(), func(b velerov1.Backup) bool { return b.Status.Phase == velerov1.BackupPhaseWaitingForPluginOperations })
-		},
+func TestTimesAreRelativeToNow(t *testing.T) {
+	s := load(t, lost)
+	object := s.Objects[0].Object
+	for _, c := range []struct {
+		want any
+		path []string
+	}{
+		{"2026-11-22T10:16:00Z", []string{"metadata", "creationTimestamp"}},
+		{"2026-11-22T13:00:00Z", []string{"status", "expiration"}},
+		{"4h0m0s", []string{"spec", "itemOperationTimeout"}},
+		{int64(3), []string{"status", "progress", "itemsRestored"}},
 	} {
-		t.Run(what, func(t *testing.T) {
-			for end := time.Now().Add(5 * time.Minute); !met(); time.Sleep(100 * time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatal("not within five minutes")
-				}
-			}
-		})
+		if got, _, _ := unstructured.NestedFieldNoCopy(object, c.path...); got != c.want {
+			t.Errorf("%s is %v, want %v", strings.Join(c.path, "."), got, c.want)
+		}
+	}
+	if got := s.Objects[0].GetManagedFields()[0].Time.UTC().Format(time.RFC3339); got != "2026-11-22T10:19:57Z" {
+		t.Errorf("managedFields say %s", got)
+	}
+	file := s.Stored.Files["RestoreResults"]
+	if got := file.Modified.Format(time.RFC3339); got != "2026-11-22T10:21:00Z" || file.Body != `{"a":"-5m"}` {
+		t.Errorf("stored: %s %s", got, file.Body)
+	}
+	if got := s.Logs[0].Text; got != `time="2026-11-22T10:20:00Z" level=info msg="restore completed"` {
+		t.Errorf("log: %s", got)
+	}
+	if got := s.Logs[1]; got.Text != "panic: [-1m] time=... nil" || got.Time.Format(time.RFC3339) != "2026-11-22T10:56:48Z" {
+		t.Errorf("log: %+v", got)
+	}
+	if kind, name := s.Expect.Target(); kind != "restore" || name != "shop" || s.Expect.State[1] != "" {
+		t.Errorf("expect: %+v", s.Expect)
 	}
 }
 
-// changed is when an object last changed, as its field managers say.
-func changed(o client.Object) time.Time {
-	var newest time.Time
-	for _, entry := range o.GetManagedFields() {
-		if entry.Time != nil && entry.Time.After(newest) {
-			newest = entry.Time.Time
-		}
+func TestWhatIsLeftOutIsNotKnown(t *testing.T) {
+	object := "\nobjects: [{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: b}}]\n"
+	s := load(t, object)
+	if s.Stored.Known || s.Logs != nil {
+		t.Errorf("stored %+v, logs %v", s.Stored, s.Logs)
 	}
-	return newest
+	s = load(t, object+"stored: {}\nlogs: []")
+	if !s.Stored.Known || s.Stored.Unreachable || len(s.Stored.Files) != 0 || s.Logs == nil {
+		t.Errorf("stored %+v, logs %v", s.Stored, s.Logs)
+	}
+	if s = load(t, object+"stored: unreachable"); !s.Stored.Unreachable || !s.Stored.Known {
+		t.Errorf("stored %+v", s.Stored)
+	}
 }
 
-func fetch(t *testing.T, api client.Client, kind velerov1.DownloadTargetKind, name string) *http.Response {
-	t.Helper()
-	d := &velerov1.DownloadRequest{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, GenerateName: "test-"},
-		Spec:       velerov1.DownloadRequestSpec{Target: velerov1.DownloadTarget{Kind: kind, Name: name}},
-	}
-	if err := api.Create(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(time.Minute); d.Status.DownloadURL == ""; time.Sleep(20 * time.Millisecond) {
-		if err := api.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
-			t.Fatal(err)
+func TestBadScenesSayWhatIsWrong(t *testing.T) {
+	pod := "objects: [{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: b}}]\n"
+	for text, want := range map[string]string{
+		"":                        "no objects",
+		"objects: []":             "no objects",
+		"\tobjects":               "reading the scene",
+		pod + "things: 1":         `unknown field "things"`,
+		pod + "name: a\nname: b":  "already set",
+		pod + "expect: {job: x}":  "neither backup/NAME nor restore/NAME",
+		pod + "stored: gone":      `stored: "gone"`,
+		pod + "logs: ['no time']": "line 1 of logs",
+		pod + "logs: ['[4m] a']":  "line 1 of logs",
+		pod + "stored: {A: {}}":   `stored: A: modified ""`,
+		"objects: [{kind: Pod}]":  "object 1",
+		pod[:len(pod)-2] + ", {apiVersion: v1, kind: Pod, metadata: {name: a, namespace: b}}]": "object 2: v1 Pod b/a is there twice",
+		pod + "stored: {RestoreLog: {modified: '-1m'}}":                                        "stored needs expect.job",
+	} {
+		_, err := scene.Load(strings.NewReader(text), now)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
-		if time.Now().After(end) {
-			t.Fatal(fmt.Errorf("no URL for %s of %s within a minute", kind, name))
-		}
 	}
-	answer, err := http.Get(d.Status.DownloadURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, answer.Body)
-	if err := answer.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return answer
 }

@@ -6,6 +6,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 )
@@ -31,11 +32,11 @@ func (c Canvas) Estimated(j *job.Job, unit job.Unit) string {
 }
 
 // Mood is the style of a verdict's state.
-func (c Canvas) Mood(s job.State) lipgloss.Style {
+func (c Canvas) Mood(s diagnosis.State) lipgloss.Style {
 	switch s {
-	case job.Stuck, job.Orphaned:
+	case diagnosis.Stuck, diagnosis.Orphaned:
 		return c.Theme.Bad
-	case job.Waiting, job.Quiet, job.Unknown:
+	case diagnosis.Waiting, diagnosis.Quiet, diagnosis.Unknown:
 		return c.Theme.Waiting
 	}
 	return c.Theme.Running

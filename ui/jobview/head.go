@@ -6,6 +6,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
@@ -95,7 +96,7 @@ func progressLine(c draw.Canvas, j assess.Judged) string {
 		words = append(words, "ETA "+left)
 	}
 	switch j.State {
-	case job.Stuck, job.Orphaned, job.Quiet, job.Unknown:
+	case diagnosis.Stuck, diagnosis.Orphaned, diagnosis.Quiet, diagnosis.Unknown:
 		words = append(words, c.Mood(j.State).Render(string(j.State)))
 	}
 	text := strings.Join(words, "  ")

@@ -68,7 +68,7 @@ func fields(c draw.Canvas, j assess.Judged) []field {
 	if !j.Terminal() {
 		add("Last moved", human.Ago(j.QuietSince(), c.Now), t.Text)
 	}
-	add("Timeout", timeoutText(c, j.Job), t.Text)
+	add("Timeout", timeoutText(c, j.Deadline), t.Text)
 	add("Items", itemsText(c, j.Job), t.Text)
 	if j.Warnings > 0 {
 		add("Warnings", fmt.Sprint(j.Warnings), t.Waiting)
@@ -101,17 +101,14 @@ func moment(c draw.Canvas, t time.Time) string {
 }
 
 // timeoutText says when Velero itself gives up on the present stage.
-func timeoutText(c draw.Canvas, j *job.Job) string {
-	for _, record := range j.Stages {
-		if record.Stage != j.Stage || record.Bound.IsZero() {
-			continue
-		}
-		if record.Bound.Before(c.Now) {
-			return fmt.Sprintf("passed %s (%s)", human.Ago(record.Bound, c.Now), record.BoundBy)
-		}
-		return fmt.Sprintf("Velero gives up in %s (%s)", human.Duration(record.Bound.Sub(c.Now)), record.BoundBy)
+func timeoutText(c draw.Canvas, d assess.Deadline) string {
+	switch {
+	case d.At.IsZero():
+		return ""
+	case d.At.Before(c.Now):
+		return fmt.Sprintf("passed %s (%s)", human.Ago(d.At, c.Now), d.Setting)
 	}
-	return ""
+	return fmt.Sprintf("Velero gives up in %s (%s)", human.Duration(d.At.Sub(c.Now)), d.Setting)
 }
 
 func itemsText(c draw.Canvas, j *job.Job) string {

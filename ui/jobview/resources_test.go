@@ -12,6 +12,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -74,7 +75,7 @@ func TestADeletedJobIsNotStuck(t *testing.T) {
 	r := &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &started}}
 	j := job.Next(nil, job.Input{Restore: r, At: noon})
 	snap := &watch.Snapshot{At: noon, Jobs: []*job.Job{j}, Active: []*job.Job{j}, Health: watch.Health{State: watch.Live},
-		Server: job.Server{Visible: true, Running: true, Ready: true, StartedAt: noon.Add(-10 * time.Minute)}}
+		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Running: true, Ready: true, StartedAt: noon.Add(-10 * time.Minute), Flags: velero.DefaultServerFlags()}}}
 	s, c := shown(t, job.Input{Restore: r})
 	s.Load(new(assess.Estimates).Assess(snap, noon))
 	if !strings.Contains(s.View(c), "orphaned") {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
@@ -94,7 +95,7 @@ func (s *Screen) Load(a *assess.Assessment) {
 	} else if s.job.Job != nil {
 		// It stays as it was, but nothing is judged of it any more.
 		s.deleted = true
-		s.job = assess.Judged{Job: s.job.Job, Verdict: job.Verdict{Summary: "It was deleted from the cluster; this is how it was last seen."}}
+		s.job = assess.Judged{Job: s.job.Job, Verdict: diagnosis.Verdict{Summary: "It was deleted from the cluster; this is how it was last seen."}}
 	}
 }
 

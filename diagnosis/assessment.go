@@ -1,0 +1,204 @@
+package diagnosis
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// How long silence lasts before it means something. Velero writes no
+// heartbeat: nothing comes while it lists, downloads, uploads, or waits for one
+// slow item (velero-facts 2.4).
+const (
+	// freshItems and freshBytes are how long a movement is fresh.
+	freshItems = time.Minute
+	freshBytes = 2 * time.Minute
+	// justNow is a movement that proves that something works on the job at this
+	// moment: Velero writes progress once a second.
+	justNow = 10 * time.Second
+	// settleGrace is what a server gets after its start, and a job after its
+	// creation, before anything is said against them.
+	settleGrace = 2 * time.Minute
+	// lostPatchQuiet is the silence after the last item that speaks for a lost
+	// status patch: Velero gives up retrying after 195 s (velero-facts 5.3).
+	lostPatchQuiet = 5 * time.Minute
+	// longestWait is the longest that Velero waits for any one item by default:
+	// a terminating namespace, a snapshot, a volume (velero-facts 9.3).
+	longestWait = 10 * time.Minute
+	// waitMargin is added to a limit of Velero's before it counts as passed.
+	waitMargin = 5 * time.Minute
+	// collectingQuiet is how long a job may be without any number: listing or
+	// downloading can take very long on big clusters.
+	collectingQuiet = time.Hour
+	// volumeStall is the silence of a volume in progress that is worth a word.
+	volumeStall = 10 * time.Minute
+)
+
+// Sources of facts.
+const (
+	sourceWatch   = "watch"
+	sourcePod     = "pod"
+	sourceSchema  = "schema"
+	sourceStorage = "storage"
+)
+
+// assessment gathers the facts for one verdict.
+type assessment struct {
+	j     *job.Job
+	env   *Environment
+	facts []Fact
+}
+
+// supports notes what speaks for the verdict.
+func (a *assessment) supports(source string, at time.Time, format string, args ...any) {
+	a.facts = append(a.facts, Fact{Holds: true, Text: fmt.Sprintf(format, args...), Source: source, At: at})
+}
+
+// doubts notes what speaks against the verdict or could not be seen.
+func (a *assessment) doubts(source string, at time.Time, format string, args ...any) {
+	a.facts = append(a.facts, Fact{Text: fmt.Sprintf(format, args...), Source: source, At: at})
+}
+
+// conclude makes the verdict. The summary begins with the job's name.
+func (a *assessment) conclude(state State, reason Reason, advice, format string, args ...any) Verdict {
+	return Verdict{
+		State:   state,
+		Reason:  reason,
+		Summary: a.j.Name + ": " + fmt.Sprintf(format, args...),
+		Facts:   a.facts,
+		Advice:  advice,
+	}
+}
+
+// version is the server's, or the current one if that is not known.
+func (a *assessment) version() velero.Version {
+	if v, known := velero.ParseVersion(a.env.Server.Version); known {
+		return v
+	}
+	return velero.Current
+}
+
+// ago is how long ago something was, in words.
+func (a *assessment) ago(t time.Time) string { return span(a.env.Now.Sub(t)) }
+
+// deadline is when Velero gives up on a stage, zero if nothing bounds it.
+func (a *assessment) deadline(stage job.Stage) time.Time {
+	at, _ := deadline(a.j, stage, a.env.Server.Flags)
+	return at
+}
+
+// quiet is how long neither the job nor its volumes moved.
+func (a *assessment) quiet() time.Duration { return max(0, a.env.Now.Sub(a.j.QuietSince())) }
+
+// quietWords says since when nothing moved, and whether that is known or only
+// how long veltui has looked.
+func (a *assessment) quietWords() string {
+	words := span(a.quiet())
+	if moved, known := a.j.Moved(); !known && a.j.QuietSince().Equal(moved) {
+		words = "at least " + words
+	}
+	return words
+}
+
+// fresh reports direct evidence that the job moves.
+func (a *assessment) fresh() bool {
+	if moved, known := a.j.Moved(); known && a.env.Now.Sub(moved) <= freshItems {
+		return true
+	}
+	active := a.j.PodVolumes().Active()
+	if a.j.Phase != velero.PhaseInProgress {
+		active = a.j.ActiveVolumes()
+	}
+	moved := a.j.VolumesMoved()
+	return active > 0 && !moved.IsZero() && a.env.Now.Sub(moved) <= freshBytes
+}
+
+// noteServer puts down what the pods say.
+func (a *assessment) noteServer() {
+	v := a.env.Server
+	switch {
+	case !v.Visible:
+		a.doubts(sourcePod, a.env.Now, "whether a Velero server runs was not seen: its pods may not be listed")
+	case !v.Running && v.Waiting != "":
+		a.supports(sourcePod, v.SeenAt, "no Velero server runs: %s", v.Waiting)
+	case !v.Running:
+		a.supports(sourcePod, v.SeenAt, "no Velero server runs")
+	case v.StartedAt.IsZero():
+		a.supports(sourcePod, v.SeenAt, "the Velero server is up")
+		a.doubts(sourcePod, v.SeenAt, "since when the server runs is not known")
+	default:
+		a.supports(sourcePod, v.SeenAt, "the Velero server is up, running for %s", a.ago(v.StartedAt))
+	}
+	if v.LastTermination != "" {
+		a.supports(sourcePod, v.LastTerminationAt, "it was started %s before and last ended with %s",
+			plural(v.Restarts, "time"), v.LastTermination)
+	}
+}
+
+// noteQuiet puts down since when nothing moved.
+func (a *assessment) noteQuiet() {
+	a.supports(sourceWatch, a.j.QuietSince(), "nothing changed for %s", a.quietWords())
+}
+
+// noteCounts puts down the job's own numbers.
+func (a *assessment) noteCounts() {
+	j := a.j
+	moved, _ := j.Moved()
+	switch {
+	case !j.Items.Known:
+		a.supports(sourceWatch, moved, "Velero has written no item count yet")
+	default:
+		a.supports(sourceWatch, j.ItemsMoved(), "%d of %s", j.Items.Done, plural(j.Items.Total, "item"))
+	}
+	if n := len(j.Volumes); n > 0 {
+		a.supports(sourceWatch, j.AnyVolumeMoved(), "%d of %s ended", n-j.ActiveVolumes(), plural(n, "volume"))
+	}
+	if j.Operations.Attempted > 0 {
+		a.supports(sourceWatch, moved, "%d of %s ended, %d failed",
+			j.Operations.Ended(), plural(j.Operations.Attempted, "operation"), j.Operations.Failed)
+	}
+}
+
+// noteUnlooked names what only the API server's schema and the object store
+// could tell.
+func (a *assessment) noteUnlooked() {
+	a.doubts(sourceStorage, time.Time{}, "whether its results are stored was not looked at")
+	a.doubts(sourceSchema, time.Time{}, "whether the CRDs take the next phase was not looked at")
+}
+
+// down is what the job's storage location says, if it is not available.
+func (a *assessment) down() (words string, certain bool) {
+	if l, ok := a.env.Locations[a.j.StorageLocation]; ok && a.j.Kind == job.Backup {
+		if l.Phase != "Unavailable" {
+			return "", false
+		}
+		a.noteLocation(l)
+		return "storage location " + l.Name + " is unavailable", true
+	}
+	if a.j.Kind == job.Backup {
+		return "", false
+	}
+	// A restore does not name the location of its backup.
+	unavailable := 0
+	for _, l := range a.env.Locations {
+		if l.Phase == "Unavailable" {
+			unavailable++
+			a.noteLocation(l)
+			words = "storage location " + l.Name + " is unavailable"
+		}
+	}
+	return words, unavailable > 0 && unavailable == len(a.env.Locations)
+}
+
+func (a *assessment) noteLocation(l Location) {
+	a.supports(sourceWatch, l.LastValidated, "storage location %s is Unavailable%s", l.Name, because(l.Message))
+}
+
+func because(message string) string {
+	if message == "" {
+		return ""
+	}
+	return ": " + cut(message, 160)
+}

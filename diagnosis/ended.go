@@ -1,0 +1,125 @@
+package diagnosis
+
+import (
+	"fmt"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// ended says how the job ended. It has no state, but it may have advice.
+func (a *assessment) ended() Verdict {
+	j := a.j
+	a.noteCounts()
+	at := latest(j.Completed, j.Changed)
+	a.supports(sourceWatch, at, "phase %s", j.Phase)
+	if j.FailureReason != "" {
+		a.supports(sourceWatch, at, "%s", cut(j.FailureReason, 400))
+	}
+	for _, e := range j.ValidationErrors {
+		a.supports(sourceWatch, at, "%s", cut(e, 400))
+	}
+	if j.Revived() {
+		a.supports(sourceWatch, at, "it had ended before, and went on: its phase was written over")
+	}
+	failed := a.noteFailedVolumes()
+	advice := ""
+	if n := j.ActiveVolumes(); n > 0 {
+		// They go on, or stay for ever (Velero issues 7908, 7067, 4403).
+		a.supports(sourceWatch, at, "%s not ended, although the job is over", plural(n, "volume"))
+		advice = "What still moves can be cancelled at the volume."
+	}
+	if j.Deleting {
+		advice = "It goes when the Velero server has removed its files; that needs its storage location."
+	}
+	text := outcome(j, failed)
+	if n := j.ActiveVolumes(); n > 0 {
+		text += fmt.Sprintf("; %d of its %s not ended", n, plural(len(j.Volumes), "volume"))
+	}
+	if j.Deleting {
+		text += "; being deleted"
+	}
+	return a.conclude("", Reason(j.Phase), advice, "%s", text)
+}
+
+func (a *assessment) noteFailedVolumes() int {
+	failed := 0
+	for i := range a.j.Volumes {
+		v := &a.j.Volumes[i]
+		if !v.Failed() {
+			continue
+		}
+		failed++
+		if failed <= 5 {
+			a.supports(sourceWatch, v.Changed, "%s %s is %s%s", v.Kind, v.Target, v.Phase, because(v.Message))
+		}
+	}
+	if failed > 5 {
+		a.supports(sourceWatch, a.j.Changed, "and %s more failed", plural(failed-5, "volume"))
+	}
+	return failed
+}
+
+// reasonRunes is how much of a foreign reason fits into a summary; the facts
+// hold all of it.
+const reasonRunes = 60
+
+// outcome is the end of a job in one sentence.
+func outcome(j *job.Job, failedVolumes int) string {
+	took := ""
+	if !j.Completed.IsZero() && !j.Started.IsZero() {
+		took = span(j.Elapsed(j.Completed))
+	}
+	tail := tail(j)
+	switch j.Phase {
+	case velero.PhaseCompleted:
+		// Velero calls a backup Completed although volumes of it failed
+		// (Velero issues 6212 and 6490).
+		if failedVolumes > 0 {
+			return fmt.Sprintf("Completed, but %d of its %s failed%s", failedVolumes,
+				plural(len(j.Volumes), "volume"), tail)
+		}
+		return "Completed" + prefixed(" in ", took) + tail
+	case velero.PhaseFailedValidation:
+		if len(j.ValidationErrors) > 0 {
+			return "FailedValidation: " + cut(j.ValidationErrors[0], reasonRunes)
+		}
+		return "FailedValidation"
+	case velero.PhaseFailed:
+		text := "Failed" + prefixed(" after ", took)
+		if j.Items.Known && j.Items.Total > 0 {
+			text += fmt.Sprintf(" at %d of %s", j.Items.Done, plural(j.Items.Total, "item"))
+		}
+		return text + prefixed(": ", cut(j.FailureReason, reasonRunes))
+	}
+	text := j.Phase + prefixed(" after ", took) + tail
+	if failedVolumes > 0 {
+		text += fmt.Sprintf(", %d of its %s failed", failedVolumes, plural(len(j.Volumes), "volume"))
+	}
+	return text + prefixed(": ", cut(j.FailureReason, reasonRunes))
+}
+
+// tail is items, errors and warnings.
+func tail(j *job.Job) string {
+	text := ""
+	switch {
+	case j.Items.Known && j.Items.Done < j.Items.Total:
+		text += fmt.Sprintf(", %d of %s counted", j.Items.Done, plural(j.Items.Total, "item"))
+	case j.Items.Known:
+		text += ", " + plural(j.Items.Total, "item")
+	}
+	if j.Errors > 0 {
+		text += ", " + plural(j.Errors, "error")
+	}
+	if j.Warnings > 0 {
+		text += ", " + plural(j.Warnings, "warning")
+	}
+	return text
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}

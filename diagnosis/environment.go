@@ -1,0 +1,47 @@
+package diagnosis
+
+import (
+	"time"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// Environment is the evidence that a verdict needs beside the job itself.
+type Environment struct {
+	// Now is the present in the cluster's clock.
+	Now time.Time
+	// StaleSince is set while what we know may be out of date.
+	StaleSince time.Time
+	// Server is the Velero server as its pods show it.
+	Server velero.Server
+	// NodeAgents are the node-agent pods.
+	NodeAgents []velero.Agent
+	// Locations are the backup storage locations by name.
+	Locations map[string]Location
+	// Jobs are the jobs that have not ended, in any order.
+	Jobs []*job.Job
+	// LastEnded is when a job last ended, zero if that is not known. It keeps
+	// a queue that is about to move from being called stalled.
+	LastEnded time.Time
+	// Volumes are the volumes of every job that have not ended, those of jobs
+	// that have ended too; VolumesKnown is false if not all could be listed.
+	Volumes      []job.Volume
+	VolumesKnown bool
+	// Movers are the pods that move volumes; a volume without an entry has none.
+	Movers map[velero.VolumeRef]velero.MoverPhase
+	// Namespaces are the cluster's namespaces, nil if they are not known; with
+	// them it is certain which backups overlap.
+	Namespaces []string
+}
+
+// Location is a BackupStorageLocation's state.
+type Location struct {
+	Name    string
+	Phase   string
+	Message string
+	// AccessMode is ReadWrite or ReadOnly; empty stands for ReadWrite.
+	AccessMode    string
+	LastValidated time.Time
+	LastSynced    time.Time
+}

@@ -1,0 +1,87 @@
+package diagnosis
+
+import (
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// queued is a job that waits for its turn.
+func (a *assessment) queued() Verdict {
+	w := waitOf(a.j, a.env)
+	if !w.ok { // asked to be deleted before it began
+		a.noteQuiet()
+		return a.conclude(Waiting, Deleting, "", "has not begun and is being deleted")
+	}
+	a.noteServer()
+	a.supports(sourceWatch, a.env.Now, "%s", w.reason)
+	if a.j.Phase == velero.PhaseReadyToStart {
+		return a.readyToStart()
+	}
+	for _, b := range w.behind {
+		v := Judge(b, *a.env)
+		if (v.State == Stuck || v.State == Orphaned) && a.env.Now.Sub(a.j.Created) >= settleGrace {
+			a.facts = append(a.facts, v.Facts...)
+			return a.conclude(Stuck, QueueBlocked, "Look at "+b.Name+" first: this job begins when that one is out of the way.",
+				"waits for %s, which is %s", b.Name, v.State)
+		}
+	}
+	if !w.free {
+		return a.conclude(Waiting, w.why, "", "%s", a.place(w))
+	}
+	return a.untaken(w)
+}
+
+func (a *assessment) place(w wait) string {
+	if w.position > 1 {
+		return ordinal(w.position) + " in line; " + w.reason
+	}
+	return w.reason
+}
+
+// untaken is a job that nothing known holds back.
+func (a *assessment) untaken(w wait) Verdict {
+	j := a.j
+	idle := a.env.Now.Sub(latest(j.Changed, j.Created, a.env.Server.StartedAt, a.env.LastEnded))
+	if idle < settleGrace {
+		return a.conclude(Waiting, w.why, "", "%s", a.place(w))
+	}
+	a.noteQuiet()
+	switch {
+	case j.Phase == velero.PhaseQueued:
+		// Velero issue 10519: the queue lost count of what runs.
+		return a.conclude(Stuck, QueueStalled, "A restart of the Velero server gets the queue going; it fails what is in progress.",
+			"queue stalled: free to start for %s, but Velero starts nothing", span(idle))
+	case j.Kind == job.Restore:
+		// Velero issues 4128 and 4556: its one worker can hang on a deleted restore.
+		return a.conclude(Stuck, WorkerHung, "A restart of the Velero server frees its worker; it fails what is in progress.",
+			"new for %s and no restore runs; Velero's only restore worker may hang", a.ago(j.Created))
+	}
+	return a.conclude(Stuck, NotPickedUp, "Look into the log of the Velero server; a restart makes it look at all backups again.",
+		"new for %s, and Velero has not taken it up", a.ago(j.Created))
+}
+
+// readyToStart is a backup that Velero let out of its queue. It starts within
+// seconds, or never: after a restart the server does not look at it again
+// (velero-facts 6.1).
+func (a *assessment) readyToStart() Verdict {
+	j, v := a.j, a.env.Server
+	if forgotten(j, v) {
+		if a.env.Now.Sub(v.StartedAt) < settleGrace {
+			return a.conclude(Waiting, ServerRestarted, "", "ready to start; Velero restarted %s ago", a.ago(v.StartedAt))
+		}
+		moved, _ := j.Moved()
+		a.supports(sourceWatch, moved, "ready to start since before the server's start")
+		return a.conclude(Orphaned, ForgottenReady,
+			"Touch an annotation of this backup, or delete it; it keeps back queued backups of the same namespaces.",
+			"was about to start when Velero restarted %s ago; Velero has forgotten it", a.ago(v.StartedAt))
+	}
+	if a.quiet() < settleGrace {
+		return a.conclude(Waiting, Starting, "", "about to start")
+	}
+	a.noteQuiet()
+	if a.quiet() < lostPatchQuiet {
+		return a.conclude(Quiet, Starting, "", "ready to start for %s; that takes seconds as a rule", a.quietWords())
+	}
+	return a.conclude(Stuck, Starting, "Touch an annotation of this backup, then look into the log of the Velero server.",
+		"ready to start for %s, but Velero does not start it", a.quietWords())
+}

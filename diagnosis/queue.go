@@ -1,0 +1,260 @@
+package diagnosis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// Queue says why a job that has not begun waits: its place in the line (1 is
+// next), and the reason in words. ok is false for a job that does not wait for
+// its turn.
+func Queue(j *job.Job, env Environment) (position int, reason string, ok bool) {
+	w := waitOf(j, &env)
+	return w.position, w.reason, w.ok
+}
+
+// wait is why a job has not begun.
+type wait struct {
+	ok       bool
+	position int
+	reason   string
+	// why is the same for a machine.
+	why Reason
+	// behind are the running jobs that it waits for, at first or second hand.
+	behind []*job.Job
+	// free is true if nothing known holds it back.
+	free bool
+}
+
+func waitOf(j *job.Job, env *Environment) wait {
+	switch {
+	case j.Stage != job.StageQueued || j.Deleting:
+		return wait{}
+	case j.Kind == job.Restore:
+		return waitForWorker(j, env)
+	case j.Phase == velero.PhaseQueued:
+		return waitInQueue(j, env)
+	case j.Phase == velero.PhaseReadyToStart:
+		return wait{ok: true, reason: "ready to start", why: Starting, free: true}
+	}
+	return waitForQueue(j, env)
+}
+
+// waitInQueue applies the rule of Velero's queue (velero-facts 1.3): a queued
+// backup starts if fewer than --concurrent-backups run, none of the running
+// or of those queued before it takes a namespace of its own, and none queued
+// before it could start instead.
+func waitInQueue(j *job.Job, env *Environment) wait {
+	running, earlier := ahead(j, env)
+	w := wait{ok: true, position: j.QueuePosition}
+	if w.position <= 0 {
+		w.position = len(earlier) + 1
+	}
+	mine := velero.NamespacesOf(j.Object)
+	for _, r := range running {
+		// Nothing ends what the server has forgotten, so this comes before all
+		// that passes by itself.
+		if o := mine.Overlap(velero.NamespacesOf(r.Object), env.Namespaces); o.Any && forgotten(r, env.Server) {
+			w.behind, w.why = []*job.Job{r}, QueueBlocked
+			w.reason = fmt.Sprintf("waits for %s, which Velero has forgotten: %s", r.Name, overlapText(o))
+			return w
+		}
+	}
+	limit := env.Server.Flags.ConcurrentBackups
+	if busy := remembered(running, env.Server); limit > 0 && len(busy) >= limit {
+		w.behind, w.why = busy, ConcurrencyLimit
+		w.reason = fmt.Sprintf("waits for %s: %s", list(names(busy), 2), limitWords(limit))
+		for _, r := range running {
+			if o := mine.Overlap(velero.NamespacesOf(r.Object), env.Namespaces); o.Any {
+				w.reason += "; " + overlapText(o)
+				if len(running) > 1 {
+					w.reason += " (with " + r.Name + ")"
+				}
+				break
+			}
+		}
+		return w
+	}
+	for _, r := range running {
+		if o := mine.Overlap(velero.NamespacesOf(r.Object), env.Namespaces); o.Any {
+			w.behind, w.why = []*job.Job{r}, NamespaceOverlap
+			w.reason = fmt.Sprintf("waits for %s: %s", r.Name, overlapText(o))
+			return w
+		}
+	}
+	for _, e := range earlier {
+		if o := mine.Overlap(velero.NamespacesOf(e.Object), env.Namespaces); o.Any {
+			w.behind, w.why = waitInQueue(e, env).behind, QueuedBehind
+			w.reason = fmt.Sprintf("waits for %s, queued before it: %s", e.Name, overlapText(o))
+			return w
+		}
+	}
+	for i, e := range earlier {
+		if runnable(e, running, earlier[:i], env.Namespaces) {
+			w.why = QueuedBehind
+			w.reason = fmt.Sprintf("waits for %s, queued before it and free to start", e.Name)
+			return w
+		}
+	}
+	if limit <= 0 && len(running) > 0 {
+		w.behind, w.why = running, ConcurrencyLimit
+		w.reason = fmt.Sprintf("waits for its turn; %s, and how many may run at once is not known", runs(running))
+		return w
+	}
+	w.free, w.why = true, NotPickedUp
+	w.reason = "free to start; Velero looks at its queue every minute"
+	return w
+}
+
+// remembered are those of the running backups that the server counts: it does
+// so in memory, and a restart makes it forget them (velero-facts 6.4), while
+// their namespaces still keep others back.
+func remembered(running []*job.Job, server velero.Server) []*job.Job {
+	var out []*job.Job
+	for _, r := range running {
+		if !forgotten(r, server) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// forgotten reports whether the server started after it, or one before it,
+// took up the job.
+func forgotten(j *job.Job, server velero.Server) bool {
+	since := j.Started
+	moved, known := j.Moved()
+	if j.Phase == velero.PhaseReadyToStart && known {
+		since = moved
+	}
+	if since.IsZero() || !server.StartedAt.After(since) {
+		return false
+	}
+	// During a rolling update two servers run, and the old one works on.
+	return !(known && moved.After(server.StartedAt))
+}
+
+func limitWords(limit int) string {
+	if limit == 1 {
+		return "one backup at a time (--concurrent-backups=1)"
+	}
+	return fmt.Sprintf("%d backups at a time (--concurrent-backups=%d)", limit, limit)
+}
+
+func runs(jobs []*job.Job) string {
+	if len(jobs) == 1 {
+		return jobs[0].Name + " runs"
+	}
+	return list(names(jobs), 2) + " run"
+}
+
+// runnable reports whether nothing ahead of a queued backup takes one of its
+// namespaces.
+func runnable(j *job.Job, running, earlier []*job.Job, known []string) bool {
+	mine := velero.NamespacesOf(j.Object)
+	conflicts := func(other *job.Job) bool { return mine.Overlap(velero.NamespacesOf(other.Object), known).Any }
+	return !slices.ContainsFunc(running, conflicts) && !slices.ContainsFunc(earlier, conflicts)
+}
+
+// ahead are the backups that run and those queued before j, in their order.
+func ahead(j *job.Job, env *Environment) (running, earlier []*job.Job) {
+	for _, o := range env.Jobs {
+		if o.UID == j.UID || o.Kind != job.Backup || o.Namespace != j.Namespace {
+			continue
+		}
+		switch {
+		case o.Phase == velero.PhaseInProgress || o.Phase == velero.PhaseReadyToStart:
+			running = append(running, o)
+		case o.Phase == velero.PhaseQueued && o.QueuePosition < j.QueuePosition:
+			earlier = append(earlier, o)
+		}
+	}
+	slices.SortFunc(running, byAge)
+	slices.SortFunc(earlier, func(a, b *job.Job) int {
+		return cmp.Or(cmp.Compare(a.QueuePosition, b.QueuePosition), byAge(a, b))
+	})
+	return running, earlier
+}
+
+func byAge(a, b *job.Job) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+}
+
+func names(jobs []*job.Job) []string {
+	out := make([]string, len(jobs))
+	for i, o := range jobs {
+		out[i] = o.Name
+	}
+	return out
+}
+
+// waitForQueue is a new backup: Velero from 1.18 on queues it at once, and
+// older ones run one backup at a time without a queue.
+func waitForQueue(j *job.Job, env *Environment) wait {
+	running, _ := ahead(j, env)
+	if startsOneByOne(env.Server.Version) && len(running) > 0 {
+		return wait{
+			ok: true, behind: running, why: ConcurrencyLimit,
+			reason: fmt.Sprintf("waits for %s: this Velero runs one backup at a time", list(names(running), 2)),
+		}
+	}
+	return wait{ok: true, free: true, why: NotPickedUp, reason: "not yet taken up by Velero"}
+}
+
+// waitForWorker is a new restore: one worker runs all restores, one after the
+// other (velero-facts 1.4). Of several in progress it has the one that began
+// last; the others are left over, because it begins none before it is done
+// with the one before.
+func waitForWorker(j *job.Job, env *Environment) wait {
+	w := wait{ok: true, position: 1}
+	var holder *job.Job
+	for _, o := range env.Jobs {
+		if o.UID == j.UID || o.Kind != job.Restore || o.Namespace != j.Namespace {
+			continue
+		}
+		switch {
+		case o.Phase == velero.PhaseInProgress:
+			if holder == nil || cmp.Or(o.Started.Compare(holder.Started), byAge(o, holder)) > 0 {
+				holder = o
+			}
+		case o.Stage == job.StageQueued && byAge(o, j) < 0:
+			w.position++
+		}
+	}
+	if holder == nil {
+		w.free, w.why = true, NotPickedUp
+		w.reason = "not yet taken up by Velero"
+		return w
+	}
+	w.behind, w.why = []*job.Job{holder}, RestoreWorkerBusy
+	w.reason = fmt.Sprintf("waits for %s: Velero runs one restore at a time", holder.Name)
+	return w
+}
+
+// startsOneByOne reports whether a server of that version has no queue and runs
+// one backup at a time; false if the version is not known.
+func startsOneByOne(tag string) bool {
+	v, known := velero.ParseVersion(tag)
+	return known && !v.QueuesBackups()
+}
+
+// overlapText says in words what two backups share.
+func overlapText(o velero.Overlap) string {
+	may := ""
+	if !o.Certain {
+		may = "may "
+	}
+	switch {
+	case len(o.Names) == 0:
+		return "both " + may + "take all namespaces"
+	case !o.Certain:
+		return "both may take namespaces like " + list(o.Names, 2)
+	case len(o.Names) == 1:
+		return "both take namespace " + o.Names[0]
+	}
+	return "both take namespaces " + list(o.Names, 3)
+}

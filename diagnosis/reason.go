@@ -1,0 +1,125 @@
+package diagnosis
+
+// Reason says why a job is as it is, in one CamelCase word. Reasons are API:
+// they are never renamed, and docs/reasons.md lists them all.
+type Reason string
+
+// The job moves.
+const (
+	// ItemsMoving: its items are counted up.
+	ItemsMoving Reason = "ItemsMoving"
+	// BytesMoving: the bytes of its volumes are counted up.
+	BytesMoving Reason = "BytesMoving"
+)
+
+// The job has not begun.
+const (
+	// NotPickedUp: nothing known holds it back, but Velero has not looked at it.
+	NotPickedUp Reason = "NotPickedUp"
+	// Starting: Velero let it out of the queue and is about to begin.
+	Starting Reason = "Starting"
+	// QueuedBehind: another one is before it in the queue.
+	QueuedBehind Reason = "QueuedBehind"
+	// ConcurrencyLimit: as many as may run at once do.
+	ConcurrencyLimit Reason = "ConcurrencyLimit"
+	// NamespaceOverlap: one that runs takes a namespace of its own.
+	NamespaceOverlap Reason = "NamespaceOverlap"
+	// RestoreWorkerBusy: the only restore worker is taken.
+	RestoreWorkerBusy Reason = "RestoreWorkerBusy"
+	// QueueBlocked: what it waits for is stuck or forgotten itself.
+	QueueBlocked Reason = "QueueBlocked"
+	// QueueStalled: it is free to start, but the server starts nothing.
+	QueueStalled Reason = "QueueStalled"
+	// WorkerHung: no restore runs, but the only restore worker takes none.
+	WorkerHung Reason = "WorkerHung"
+	// ForgottenReady: it was ready to start when the server restarted, which
+	// makes Velero forget it.
+	ForgottenReady Reason = "ForgottenReady"
+)
+
+// The job is in progress.
+const (
+	// CollectingItems: Velero lists the cluster or reads the backup; no count yet.
+	CollectingItems Reason = "CollectingItems"
+	// SlowItem: Velero waits for one item, for no longer than it may.
+	SlowItem Reason = "SlowItem"
+	// UploadingArtifacts: all items are done and Velero stores its files.
+	UploadingArtifacts Reason = "UploadingArtifacts"
+	// LostPatch: all work is done, but the status patch that says so never landed.
+	LostPatch Reason = "LostPatch"
+	// LimitPassed: every limit that Velero puts on it has passed.
+	LimitPassed Reason = "LimitPassed"
+	// CancelledVolumeHang: Velero waits for a volume that was cancelled (issue 9464).
+	CancelledVolumeHang Reason = "CancelledVolumeHang"
+	// WaitingForSlot: its volumes wait for a slot on a node, or in the queue of
+	// the node-agents.
+	WaitingForSlot Reason = "WaitingForSlot"
+	// PreparingVolume: a volume's snapshot, claim or pod is being made.
+	PreparingVolume Reason = "PreparingVolume"
+	// VolumeSilent: a volume in progress shows no new bytes, which is no proof
+	// that nothing moves.
+	VolumeSilent Reason = "VolumeSilent"
+	// VolumeStalled: nobody starts a volume that may begin, or prepares it on.
+	VolumeStalled Reason = "VolumeStalled"
+	// MoverUnschedulable: no node can take the pod that moves a volume.
+	MoverUnschedulable Reason = "MoverUnschedulable"
+	// MoverGone: the pod that moved a volume is gone or has failed.
+	MoverGone Reason = "MoverGone"
+	// MoverForgotten: the pod has moved a volume, but the node-agent lost track.
+	MoverForgotten Reason = "MoverForgotten"
+	// NodeAgentMissing: no node-agent runs where a volume needs one.
+	NodeAgentMissing Reason = "NodeAgentMissing"
+	// WaitingForOperations: asynchronous operations have not ended.
+	WaitingForOperations Reason = "WaitingForOperations"
+	// Finalizing: the job is in its last steps.
+	Finalizing Reason = "Finalizing"
+	// FinalizingBehind: another job is being finalized before it.
+	FinalizingBehind Reason = "FinalizingBehind"
+	// FinalizerStalled: finalizing lasts longer than anything explains.
+	FinalizerStalled Reason = "FinalizerStalled"
+	// HookHung: finalizing waits for a hook that does not end.
+	HookHung Reason = "HookHung"
+	// LocationUnavailable: the storage location that it needs cannot be reached.
+	LocationUnavailable Reason = "LocationUnavailable"
+)
+
+// The job is being deleted.
+const (
+	// Deleting: Velero removes it.
+	Deleting Reason = "Deleting"
+	// DeletionFailed: its deletion began and did not end.
+	DeletionFailed Reason = "DeletionFailed"
+)
+
+// The server decides.
+const (
+	// ServerStarting: no server runs at the moment, but one did just now.
+	ServerStarting Reason = "ServerStarting"
+	// ServerRestarted: the server started after the job began.
+	ServerRestarted Reason = "ServerRestarted"
+	// ServerElsewhere: no pod was recognised as the server, but something writes
+	// as one.
+	ServerElsewhere Reason = "ServerElsewhere"
+	// ServerDown: no server runs.
+	ServerDown Reason = "ServerDown"
+	// ServerCrashLooping: the server ends again and again.
+	ServerCrashLooping Reason = "ServerCrashLooping"
+)
+
+// The job cannot be judged further.
+const (
+	// PodsHidden: pods may not be listed.
+	PodsHidden Reason = "PodsHidden"
+	// UnknownPhase: the phase is not known to this veltui.
+	UnknownPhase Reason = "UnknownPhase"
+	// StaleData: the API server does not answer.
+	StaleData Reason = "StaleData"
+)
+
+// The job has ended: the reason is its phase.
+const (
+	Completed        Reason = "Completed"
+	PartiallyFailed  Reason = "PartiallyFailed"
+	Failed           Reason = "Failed"
+	FailedValidation Reason = "FailedValidation"
+)

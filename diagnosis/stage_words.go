@@ -1,0 +1,66 @@
+package diagnosis
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/veltui/veltui/job"
+)
+
+// progressText says how far the job is.
+func progressText(j *job.Job) string {
+	switch j.Stage {
+	case job.StageQueued:
+		return "has not begun"
+	case job.StageItems:
+		return itemsText(j)
+	case job.StageVolumes:
+		return volumesText(j.PodVolumes())
+	case job.StageOperations:
+		if j.DataMovements().Count > 0 {
+			return volumesText(j.DataMovements())
+		}
+		return fmt.Sprintf("items done; %d of %s ended", j.Operations.Ended(),
+			plural(j.Operations.Attempted, "operation"))
+	case job.StageFinalizing:
+		if strings.HasSuffix(j.Phase, "PartiallyFailed") {
+			return "all work done, with errors; Velero finalizes"
+		}
+		return "all work done, Velero finalizes"
+	case job.StageDeleting:
+		return "being deleted"
+	}
+	return "phase " + cut(j.Phase, 40)
+}
+
+func itemsText(j *job.Job) string {
+	switch {
+	case !j.Items.Known && j.Kind == job.Restore:
+		return "reading the backup, no count yet"
+	case !j.Items.Known:
+		return "collecting what to back up, no count yet"
+	case j.Items.Done >= j.Items.Total:
+		return fmt.Sprintf("all %s done", plural(j.Items.Total, "item"))
+	}
+	return fmt.Sprintf("%d of %s", j.Items.Done, plural(j.Items.Total, "item"))
+}
+
+func volumesText(t job.Tally) string {
+	switch {
+	case t.Active() == 0:
+		return fmt.Sprintf("items done; %s ended", plural(t.Count, "volume"))
+	case t.Sized():
+		return fmt.Sprintf("items done; %s of %s in %s", job.Size(t.Done), job.Size(t.Total), plural(t.Count, "volume"))
+	}
+	return fmt.Sprintf("items done; %d of %s ended", t.Ended, plural(t.Count, "volume"))
+}
+
+// verb is what the job does to its items.
+func verb(j *job.Job) string {
+	if j.Kind == job.Restore {
+		return "restored"
+	}
+	return "backed up"
+}
+
+func word(k job.Kind) string { return strings.ToLower(string(k)) }

@@ -1,0 +1,74 @@
+package decode
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/veltui/veltui/sanitize"
+)
+
+// maxPatch is how long a patch may be, in bytes, that a person is to copy.
+const maxPatch = 500
+
+// someDuration is put into a duration that must not be left out.
+const someDuration = "1h0m0s"
+
+// step is one operation of a JSON patch (RFC 6902).
+type step struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// patchFor mends one field. It begins with a test, so that it never changes a
+// value that somebody has mended meanwhile. There is none for the object as a
+// whole, nor one that is long or holds what a terminal must not print.
+func patchFor(at path, value any, t target) string {
+	if len(at) == 0 {
+		return ""
+	}
+	where := at.pointer()
+	mend := any(struct {
+		Op   string `json:"op"`
+		Path string `json:"path"`
+	}{"remove", where})
+	if t.isDuration() {
+		switch text, _ := value.(string); {
+		case durationFrom(text) != "":
+			mend = step{"replace", where, durationFrom(text)}
+		case t.required:
+			mend = step{"replace", where, someDuration}
+		}
+	}
+	data, err := json.Marshal([]any{step{"test", where, value}, mend})
+	if err != nil || len(data) > maxPatch || sanitize.String(string(data)) != string(data) {
+		return ""
+	}
+	return string(data)
+}
+
+var days = regexp.MustCompile(`^([0-9]{1,5})([dw])$`)
+
+// durationFrom writes days and weeks in the way that Velero reads, and returns
+// nothing for what is no such duration.
+func durationFrom(text string) string {
+	found := days.FindStringSubmatch(text)
+	if found == nil {
+		return ""
+	}
+	n, err := strconv.Atoi(found[1])
+	if err != nil {
+		return ""
+	}
+	hours := 24 * n
+	if found[2] == "w" {
+		hours *= 7
+	}
+	const most = int(1<<63-1) / int(time.Hour)
+	if hours > most {
+		return ""
+	}
+	return (time.Duration(hours) * time.Hour).String()
+}

@@ -1,0 +1,142 @@
+package velero
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ServerFlags are the flags of `velero server` that bound how long Velero waits
+// and decide what runs at once (pkg/cmd/server/config/config.go, BindFlags;
+// docs/velero.md#flags). The zero value is that of a server whose arguments
+// could not be read.
+type ServerFlags struct {
+	// ConcurrentBackups is --concurrent-backups (since 1.18).
+	ConcurrentBackups int
+	// ResourceTimeout is --resource-timeout: how long Velero waits for what no
+	// other flag bounds, and tries to write a status.
+	ResourceTimeout time.Duration
+	// PodVolumeTimeout is --fs-backup-timeout: how long all pod volumes of one
+	// job may take together.
+	PodVolumeTimeout time.Duration
+	// ItemOperationTimeout is --default-item-operation-timeout, for jobs that
+	// set none of their own.
+	ItemOperationTimeout time.Duration
+	// TerminatingTimeout is --terminating-resource-timeout: how long a restore
+	// waits for each object that is being deleted.
+	TerminatingTimeout time.Duration
+	// ItemOperationSync is --item-operation-sync-frequency: how often the server
+	// asks how operations are.
+	ItemOperationSync time.Duration
+	// ClientQPS is --client-qps, in requests a second; below 0 for no limit.
+	ClientQPS float64
+	// RestorePriorities is --restore-resource-priorities as given, empty for the
+	// default.
+	RestorePriorities string
+	// Features are those that --features turns on, such as EnableCSI.
+	Features []string
+}
+
+// DefaultServerFlags are the defaults (pkg/cmd/server/config/config.go,
+// GetDefaultConfig; the sync frequency is defaultBackupOperationsFrequency in
+// pkg/controller/backup_operations_controller.go).
+func DefaultServerFlags() ServerFlags {
+	return ServerFlags{
+		ConcurrentBackups:    1,
+		ResourceTimeout:      10 * time.Minute,
+		PodVolumeTimeout:     4 * time.Hour,
+		ItemOperationTimeout: 4 * time.Hour,
+		TerminatingTimeout:   10 * time.Minute,
+		ItemOperationSync:    10 * time.Second,
+		ClientQPS:            100,
+	}
+}
+
+// ParseServerFlags reads the words that start a server; a word may be a shell's
+// whole command line. What is not given, or not valid, has its default.
+func ParseServerFlags(args []string) ServerFlags {
+	f := DefaultServerFlags()
+	eachFlag(args, func(name, value string) {
+		switch name {
+		case "concurrent-backups":
+			setCount(&f.ConcurrentBackups, value)
+		case "resource-timeout":
+			setDuration(&f.ResourceTimeout, value)
+		case "fs-backup-timeout", "restic-timeout": // the second until 1.9
+			setDuration(&f.PodVolumeTimeout, value)
+		case "default-item-operation-timeout":
+			setDuration(&f.ItemOperationTimeout, value)
+		case "terminating-resource-timeout":
+			setDuration(&f.TerminatingTimeout, value)
+		case "item-operation-sync-frequency":
+			setDuration(&f.ItemOperationSync, value)
+		case "client-qps":
+			if n, err := strconv.ParseFloat(value, 32); err == nil && n != 0 {
+				f.ClientQPS = n
+			}
+		case "restore-resource-priorities":
+			f.RestorePriorities = value
+		case "features":
+			f.Features = append(f.Features, strings.FieldsFunc(value, func(r rune) bool { return r == ',' })...)
+		}
+	})
+	return f
+}
+
+// AgentFlags are the flags of `velero node-agent server` that bound a wait
+// (pkg/cmd/cli/nodeagent/server.go).
+type AgentFlags struct {
+	// PrepareTimeout is --data-mover-prepare-timeout: how long a volume may be
+	// Accepted. There is no such limit on New and Prepared.
+	PrepareTimeout time.Duration
+	// ConfigMap is --node-agent-configmap, which holds the slots of each node;
+	// empty if none is named (since 1.15; "node-agent-config" before).
+	ConfigMap string
+}
+
+// DefaultAgentFlags are the defaults.
+func DefaultAgentFlags() AgentFlags { return AgentFlags{PrepareTimeout: 30 * time.Minute} }
+
+// ParseAgentFlags reads the words that start a node-agent.
+func ParseAgentFlags(args []string) AgentFlags {
+	f := DefaultAgentFlags()
+	eachFlag(args, func(name, value string) {
+		switch name {
+		case "data-mover-prepare-timeout":
+			setDuration(&f.PrepareTimeout, value)
+		case "node-agent-configmap", "node-agent-config":
+			f.ConfigMap = value
+		}
+	})
+	return f
+}
+
+// eachFlag calls set for each --name=value and --name value; of several of one
+// name the last counts.
+func eachFlag(args []string, set func(name, value string)) {
+	words := strings.Fields(strings.Join(args, " "))
+	for i, w := range words {
+		if !strings.HasPrefix(w, "--") {
+			continue
+		}
+		name, value, given := strings.Cut(w[2:], "=")
+		if !given && i+1 < len(words) && !strings.HasPrefix(words[i+1], "--") {
+			value = words[i+1]
+		}
+		if value = strings.Trim(value, `"'`); value != "" {
+			set(name, value)
+		}
+	}
+}
+
+func setDuration(d *time.Duration, value string) {
+	if parsed, err := time.ParseDuration(value); err == nil && parsed > 0 {
+		*d = parsed
+	}
+}
+
+func setCount(n *int, value string) {
+	if parsed, err := strconv.Atoi(value); err == nil && parsed > 0 {
+		*n = parsed
+	}
+}

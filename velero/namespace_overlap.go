@@ -1,0 +1,153 @@
+package velero
+
+import (
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Namespaces is a namespace filter, as a Backup or Restore has it
+// (pkg/util/collections/includes_excludes.go). No Includes stand for all.
+type Namespaces struct {
+	Includes []string
+	Excludes []string
+}
+
+// NamespacesOf is the namespace filter of a Backup or Restore.
+func NamespacesOf(o metav1.Object) Namespaces {
+	switch o := o.(type) {
+	case *velerov1.Backup:
+		return Namespaces{o.Spec.IncludedNamespaces, o.Spec.ExcludedNamespaces}
+	case *velerov1.Restore:
+		return Namespaces{o.Spec.IncludedNamespaces, o.Spec.ExcludedNamespaces}
+	}
+	return Namespaces{}
+}
+
+// Takes reports whether the filter may take a namespace of that name.
+func (n Namespaces) Takes(name string) bool {
+	return newNamespaceFilter(n, newFilterBudget()).takes(name)
+}
+
+// Overlap is which namespaces two filters both take.
+type Overlap struct {
+	// Any is false if they have no namespace in common; the rest is not set then.
+	Any bool
+	// Certain is false where only patterns meet, so that it depends on
+	// namespaces that are not known here.
+	Certain bool
+	// Names are the namespaces or patterns; empty means all namespaces.
+	Names []string
+}
+
+// Overlap compares two filters as Velero's queue does, which holds a backup back
+// while another takes one of its namespaces (pkg/controller/
+// backup_queue_controller.go, namespacesOverlap, since 1.18.0). known are the
+// cluster's namespaces, nil if they are not known; without them the filters are
+// compared with each other, and what may overlap counts as overlapping.
+func (n Namespaces) Overlap(b Namespaces, known []string) Overlap {
+	budget := newFilterBudget()
+	return overlapOf(newNamespaceFilter(n, budget), newNamespaceFilter(b, budget), known)
+}
+
+func overlapOf(a, b *namespaceFilter, known []string) Overlap {
+	if !a.valid() || !b.valid() {
+		return Overlap{}
+	}
+	if known != nil {
+		var both []string
+		for _, name := range known {
+			if a.takes(name) && b.takes(name) {
+				both = append(both, name)
+			}
+		}
+		if len(both) == 0 {
+			return Overlap{}
+		}
+		if a.all && b.all {
+			both = nil
+		}
+		return Overlap{Any: true, Certain: a.certain() && b.certain(), Names: both}
+	}
+	switch {
+	case a.all && b.all:
+		// Nobody excludes every namespace of a cluster by name.
+		return Overlap{Any: !a.excludes.Has("*") && !b.excludes.Has("*"), Certain: true}
+	case a.all:
+		return overlapWithAll(a, b)
+	case b.all:
+		return overlapWithAll(b, a)
+	}
+	return overlapOfLists(a, b)
+}
+
+// overlapWithAll compares a filter that takes everything with one that lists.
+func overlapWithAll(all, listed *namespaceFilter) Overlap {
+	var names, perhaps []string
+	for _, p := range listed.Includes {
+		switch {
+		case all.excludes.Has(p) || listed.excludes.Has(p):
+		case isPattern(p):
+			perhaps = append(perhaps, p)
+		case all.takes(p) && listed.takes(p):
+			names = append(names, p)
+		}
+	}
+	return meeting(names, perhaps, all, listed)
+}
+
+func overlapOfLists(a, b *namespaceFilter) Overlap {
+	var names, perhaps, patterns []string
+	seen := map[string]bool{}
+	add := func(list []string, s string) []string {
+		if seen[s] {
+			return list
+		}
+		seen[s] = true
+		return append(list, s)
+	}
+	for _, p := range slices.Concat(a.Includes, b.Includes) {
+		if !isPattern(p) && a.takes(p) && b.takes(p) {
+			names = add(names, p)
+		}
+	}
+	for _, q := range b.Includes {
+		if isPattern(q) && !a.excludes.Has(q) {
+			patterns = append(patterns, q)
+		}
+	}
+	for _, p := range a.Includes {
+		if !isPattern(p) || b.excludes.Has(p) {
+			continue
+		}
+		// Beyond the budget everything may meet.
+		if !a.budget.Spend(len(patterns)) || slices.ContainsFunc(patterns, func(q string) bool { return mayMeet(p, q) }) {
+			perhaps = add(perhaps, p)
+		}
+	}
+	return meeting(names, perhaps, a, b)
+}
+
+func meeting(names, perhaps []string, a, b *namespaceFilter) Overlap {
+	if len(names) > 0 {
+		return Overlap{Any: true, Certain: a.certain() && b.certain(), Names: names}
+	}
+	return Overlap{Any: len(perhaps) > 0, Names: perhaps}
+}
+
+// mayMeet reports whether one name could match both patterns, as far as their
+// fixed beginnings and ends tell. It errs on the side of yes.
+func mayMeet(p, q string) bool {
+	pHead, pTail := fixedEnds(p)
+	qHead, qTail := fixedEnds(q)
+	return (strings.HasPrefix(pHead, qHead) || strings.HasPrefix(qHead, pHead)) &&
+		(strings.HasSuffix(pTail, qTail) || strings.HasSuffix(qTail, pTail))
+}
+
+func fixedEnds(p string) (head, tail string) {
+	head = p[:strings.IndexAny(p, "*?[")]
+	tail = p[strings.LastIndexAny(p, "*?]")+1:]
+	return head, tail
+}

@@ -1,0 +1,44 @@
+package velero
+
+// Phases of Backups and Restores (pkg/apis/velero/v1/backup_types.go and
+// restore_types.go; docs/velero.md#phases). A phase that is not here belongs to
+// a newer Velero.
+const (
+	PhaseNew              = "New"
+	PhaseQueued           = "Queued"       // backups, since 1.18
+	PhaseReadyToStart     = "ReadyToStart" // backups, since 1.18
+	PhaseFailedValidation = "FailedValidation"
+	PhaseInProgress       = "InProgress"
+	PhaseWaiting          = "WaitingForPluginOperations"
+	PhaseWaitingPartly    = "WaitingForPluginOperationsPartiallyFailed"
+	PhaseFinalizing       = "Finalizing"
+	PhaseFinalizingPartly = "FinalizingPartiallyFailed"
+	PhaseCompleted        = "Completed"
+	PhasePartiallyFailed  = "PartiallyFailed"
+	PhaseFailed           = "Failed"
+	PhaseDeleting         = "Deleting" // backups
+)
+
+// TerminalPhase reports whether Velero never works on a job in that phase
+// again. Deleting is not among them: the job is on its way out.
+func TerminalPhase(phase string) bool {
+	switch phase {
+	case PhaseCompleted, PhasePartiallyFailed, PhaseFailed, PhaseFailedValidation:
+		return true
+	}
+	return false
+}
+
+// Phases of the four volume kinds (pkg/apis/velero/v1/pod_volume_backup_types.go,
+// pkg/apis/velero/v2alpha1/data_upload_types.go; docs/velero.md#volumes). Pod
+// volumes have Accepted, Prepared, Canceling and Canceled since 1.17.
+const (
+	VolumeNew        = "New"
+	VolumeAccepted   = "Accepted"
+	VolumePrepared   = "Prepared"
+	VolumeInProgress = "InProgress"
+	VolumeCanceling  = "Canceling"
+	VolumeCanceled   = "Canceled"
+	VolumeCompleted  = "Completed"
+	VolumeFailed     = "Failed"
+)

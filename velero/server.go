@@ -1,0 +1,169 @@
+package velero
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ServerPod is one pod of Velero's server. During a roll-out there are several.
+type ServerPod struct {
+	Name    string
+	Created time.Time
+	// Running is true if the server's container runs, Ready if it also is ready.
+	Running bool
+	Ready   bool
+	// StartedAt is when the container started, zero if it does not run or it
+	// cannot be told from its neighbours.
+	StartedAt time.Time
+	// Restarts is how often the container was started again.
+	Restarts int
+	// Waiting is why the container does not run, such as CrashLoopBackOff.
+	Waiting string
+	// LastTermination is the reason why the container last ended, such as
+	// OOMKilled, empty if it never did; LastTerminationAt is when.
+	LastTermination   string
+	LastTerminationAt time.Time
+	// Version is the tag of the image, empty if it has none.
+	Version string
+	// Flags are the server's, as the container's arguments give them.
+	Flags ServerFlags
+	// Deployment is the name of the pod's Deployment, empty if it has none.
+	Deployment string
+}
+
+// ServerPods reads those of the pods that run Velero's server.
+func ServerPods(pods []*corev1.Pod) []ServerPod {
+	var found []ServerPod
+	for _, p := range pods {
+		if IsServer(p) {
+			found = append(found, readServer(p))
+		}
+	}
+	return found
+}
+
+func readServer(p *corev1.Pod) ServerPod {
+	s := ServerPod{Name: p.Name, Created: p.CreationTimestamp.Time, Deployment: deploymentOf(p), Flags: DefaultServerFlags()}
+	if c := serverIn(p); c != nil {
+		s.Version, s.Flags = imageTag(c.Image), ParseServerFlags(slices.Concat(c.Command, c.Args))
+	}
+	status := serverStatus(p)
+	if status == nil {
+		// It may be any of the pod's containers, so since when is not known.
+		if s.Running = p.Status.Phase == corev1.PodRunning; !s.Running {
+			s.Waiting = cmp.Or(p.Status.Reason, string(p.Status.Phase))
+		}
+		return s
+	}
+	s.Ready, s.Restarts = status.Ready, int(status.RestartCount)
+	s.noteEnd(status.LastTerminationState.Terminated)
+	switch {
+	case status.State.Running != nil:
+		s.Running, s.StartedAt = true, status.State.Running.StartedAt.Time
+	case status.State.Waiting != nil:
+		s.Waiting = status.State.Waiting.Reason
+	case status.State.Terminated != nil:
+		s.Waiting = status.State.Terminated.Reason
+		s.noteEnd(status.State.Terminated)
+	}
+	return s
+}
+
+func (s *ServerPod) noteEnd(t *corev1.ContainerStateTerminated) {
+	if t != nil && (s.LastTermination == "" || t.FinishedAt.After(s.LastTerminationAt)) {
+		s.LastTermination, s.LastTerminationAt = cmp.Or(t.Reason, "no reason given"), t.FinishedAt.Time
+	}
+}
+
+// deploymentOf is the pod's Deployment: its ReplicaSet is named after it and
+// after the hash of the pod template.
+func deploymentOf(p *corev1.Pod) string {
+	for _, o := range p.OwnerReferences {
+		hash := p.Labels["pod-template-hash"]
+		if name, ok := strings.CutSuffix(o.Name, "-"+hash); ok && o.Kind == "ReplicaSet" && hash != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// Server is what all server pods together tell about the present server.
+type Server struct {
+	// Visible is false if the pods could not be listed, so that nothing can be
+	// said about the server.
+	Visible bool
+	// ServerPod is the pod whose container started last, or the newest pod if
+	// none runs. It has no name if no pod was recognised as a server.
+	ServerPod
+	// SeenAt is when the pods were last known to be so.
+	SeenAt time.Time
+}
+
+// ServerOf reads the present server from Velero's pods, seen at a moment in the
+// cluster's clock.
+func ServerOf(pods []*corev1.Pod, seen time.Time) Server {
+	s := Server{Visible: true, SeenAt: seen}
+	if all := ServerPods(pods); len(all) > 0 {
+		s.ServerPod = slices.MaxFunc(all, compareServers)
+	} else {
+		s.Flags = DefaultServerFlags()
+	}
+	return s
+}
+
+// compareServers is positive if a tells more about the present server than b.
+func compareServers(a, b ServerPod) int {
+	if a.Running != b.Running {
+		if a.Running {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+}
+
+// Agent is one node-agent pod.
+type Agent struct {
+	Pod       string
+	Node      string
+	Ready     bool
+	StartedAt time.Time
+	Restarts  int
+	// Flags are the node-agent's, as the container's arguments give them.
+	Flags AgentFlags
+}
+
+// AgentsOf reads the node-agents among Velero's pods, sorted by node and pod.
+func AgentsOf(pods []*corev1.Pod) []Agent {
+	var found []Agent
+	for _, p := range pods {
+		if !IsNodeAgent(p) {
+			continue
+		}
+		a := Agent{Pod: p.Name, Node: p.Spec.NodeName, Flags: agentFlagsOf(p)}
+		if s := agentStatus(p); s != nil {
+			a.Ready, a.Restarts = s.Ready, int(s.RestartCount)
+			if s.State.Running != nil {
+				a.StartedAt = s.State.Running.StartedAt.Time
+			}
+		}
+		found = append(found, a)
+	}
+	slices.SortFunc(found, func(a, b Agent) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod))
+	})
+	return found
+}
+
+func agentFlagsOf(p *corev1.Pod) AgentFlags {
+	for i := range p.Spec.Containers {
+		if c := &p.Spec.Containers[i]; c.Name == agentContainer || len(p.Spec.Containers) == 1 {
+			return ParseAgentFlags(slices.Concat(c.Command, c.Args))
+		}
+	}
+	return DefaultAgentFlags()
+}

@@ -1,0 +1,85 @@
+package velero
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// Version is a version of Velero: major, minor, patch.
+type Version [3]int
+
+// Current is the version whose source veltui's rules were read in. It stands in
+// for a version that is not known, which is then said.
+var Current = Version{1, 18, 3}
+
+// versionTag is a tag as Velero's own images carry it, with the suffixes that
+// vendors append: v1.18.3, v1.14.1_vmware.3, v1.16, 1.17.0-rc.1.
+var versionTag = regexp.MustCompile(`^v?(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?(?:[-_+][0-9A-Za-z._+-]*)?$`)
+
+// Versions that a tag is taken for. OADP counts releases of its own, from 1.0 to
+// 1.6 by now, and others use dates: a tag outside of the range tells nothing.
+var (
+	oldest = Version{1, 10, 0}
+	beyond = Version{3, 0, 0}
+)
+
+// ParseVersion reads an image's tag. ok is false for tags that tell no version
+// of Velero, such as main, a digest, or OADP's 1.5.0.
+func ParseVersion(tag string) (v Version, ok bool) {
+	parts := versionTag.FindStringSubmatch(tag)
+	if parts == nil {
+		return Version{}, false
+	}
+	for i, s := range parts[1:] {
+		v[i], _ = strconv.Atoi(s) // at most three digits, or none, which is 0
+	}
+	if v.Before(oldest) || !v.Before(beyond) {
+		return Version{}, false
+	}
+	return v, true
+}
+
+// Before reports whether v is older than w.
+func (v Version) Before(w Version) bool { return slices.Compare(v[:], w[:]) < 0 }
+
+func (v Version) String() string { return fmt.Sprintf("v%d.%d.%d", v[0], v[1], v[2]) }
+
+// QueuesBackups reports whether backups wait in a queue and --concurrent-backups
+// of them run at once. Older servers run one backup at a time, in no order that
+// can be seen (pkg/controller/backup_queue_controller.go, since 1.18.0).
+func (v Version) QueuesBackups() bool { return !v.Before(Version{1, 18, 0}) }
+
+// CancelsPodVolumes reports whether pod volume backups and restores can be
+// cancelled: they have spec.cancel since 1.17
+// (pkg/apis/velero/v1/pod_volume_backup_types.go).
+func (v Version) CancelsPodVolumes() bool { return !v.Before(Version{1, 17, 0}) }
+
+// HangsOnCancelledVolume reports whether a backup waits for a cancelled pod
+// volume backup up to its time-out (Velero issue 9464, from 1.17.0 until
+// 1.18.3; pkg/podvolume/backupper.go).
+func (v Version) HangsOnCancelledVolume() bool {
+	return v.CancelsPodVolumes() && v.Before(Version{1, 18, 3})
+}
+
+// MovesInPods reports whether this version moves a volume in a pod of its own:
+// data uploads and downloads since 1.15 (pkg/datapath/micro_service_watcher.go),
+// pod volumes since 1.17 (pkg/exposer/pod_volume.go).
+func (v Version) MovesInPods(kind VolumeKind) bool {
+	if kind.IsPodVolume() {
+		return !v.Before(Version{1, 17, 0})
+	}
+	return !v.Before(Version{1, 15, 0})
+}
+
+// CancelsAtVolumeTimeout reports whether a backup cancels its pod volumes when
+// their time-out is over, and then waits for them without a limit, in place of
+// giving up on them (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed,
+// since 1.18.3).
+func (v Version) CancelsAtVolumeTimeout() bool { return !v.Before(Version{1, 18, 3}) }
+
+// BoundsRestoreHooks reports whether a restore's finalizer waits for hooks no
+// longer than --resource-timeout (pkg/controller/restore_finalizer_controller.go
+// WaitRestoreExecHook, since 1.18.3).
+func (v Version) BoundsRestoreHooks() bool { return !v.Before(Version{1, 18, 3}) }

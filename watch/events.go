@@ -1,0 +1,111 @@
+package watch
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+)
+
+// maxEvent is how long one event may be, in bytes; client-go's own decoder has
+// the same bound (k8s.io/apimachinery/pkg/runtime/serializer/streaming).
+const maxEvent = 16 << 20
+
+// eventDecoder reads the events of a watch: a JSON document a line, as the API
+// server writes them (k8s.io/apiserver/pkg/endpoints/handlers/watch.go).
+// Finding the line's end costs next to nothing, where a JSON decoder reads
+// everything twice to find it.
+type eventDecoder struct {
+	body   io.ReadCloser
+	lines  *bufio.Reader
+	object func(raw []byte) (*received, error)
+	// line is used again for each event.
+	line []byte
+}
+
+func newEventDecoder(body io.ReadCloser, object func(raw []byte) (*received, error)) *eventDecoder {
+	return &eventDecoder{body: body, lines: bufio.NewReaderSize(body, 64<<10), object: object}
+}
+
+// Close ends a Decode that waits.
+func (d *eventDecoder) Close() { _ = d.body.Close() }
+
+// Decode returns the next event. An event without an object is left out.
+func (d *eventDecoder) Decode() (apiwatch.EventType, runtime.Object, error) {
+	for {
+		if err := d.next(); err != nil {
+			return "", nil, err
+		}
+		kind, raw, plain := split(d.line)
+		if plain {
+			if o, err := d.decode(kind, raw); err == nil {
+				return kind, o, nil
+			}
+		}
+		// Whatever is odd about the line, JSON has the last word.
+		var event struct {
+			Type   apiwatch.EventType `json:"type"`
+			Object json.RawMessage    `json:"object"`
+		}
+		if err := json.Unmarshal(d.line, &event); err != nil {
+			return "", nil, fmt.Errorf("reading an event: %w", err)
+		}
+		if o, err := d.decode(event.Type, event.Object); err == nil {
+			return event.Type, o, nil
+		}
+	}
+}
+
+func (d *eventDecoder) decode(kind apiwatch.EventType, raw []byte) (runtime.Object, error) {
+	if kind != apiwatch.Error {
+		return d.object(raw)
+	}
+	status := &metav1.Status{}
+	return status, json.Unmarshal(raw, status)
+}
+
+// next reads the next line that is not blank.
+func (d *eventDecoder) next() error {
+	d.line = d.line[:0]
+	for {
+		part, err := d.lines.ReadSlice('\n')
+		d.line = append(d.line, part...)
+		switch {
+		case len(d.line) > maxEvent:
+			return fmt.Errorf("reading an event: it is longer than %d bytes", maxEvent)
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err == io.EOF && len(bytes.TrimSpace(d.line)) > 0:
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		}
+		if d.line = bytes.TrimSpace(d.line); len(d.line) > 0 {
+			return nil
+		}
+	}
+}
+
+var (
+	beforeType   = []byte(`{"type":"`)
+	beforeObject = []byte(`","object":`)
+)
+
+// split takes an event apart where it is written as the API server writes it.
+func split(line []byte) (kind apiwatch.EventType, raw []byte, ok bool) {
+	rest, ok := bytes.CutPrefix(line, beforeType)
+	if !ok || line[len(line)-1] != '}' {
+		return "", nil, false
+	}
+	name, raw, ok := bytes.Cut(rest[:len(rest)-1], beforeObject)
+	if !ok || bytes.ContainsAny(name, `"\`) {
+		return "", nil, false
+	}
+	return apiwatch.EventType(name), raw, true
+}

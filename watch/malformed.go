@@ -1,0 +1,67 @@
+package watch
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/velero/decode"
+)
+
+// Malformed is a resource with fields that Velero's types cannot hold. It is in
+// the snapshot like any other, with these fields left empty.
+type Malformed struct {
+	// Resource is the plural with its group, such as [Schedules].
+	Resource  string
+	Namespace string
+	Name      string
+	UID       types.UID
+	// Fields are never empty.
+	Fields []decode.Malformed
+}
+
+// malformedList keeps the malformed resources of all kinds.
+type malformedList struct {
+	held  map[types.UID]Malformed
+	list  []Malformed
+	stale bool
+}
+
+// put notes what is malformed of a resource, or that nothing is any more.
+func (l *malformedList) put(resource string, o client.Object, fields []decode.Malformed) {
+	uid := uidOf(o)
+	if len(fields) == 0 {
+		l.drop(uid)
+		return
+	}
+	if l.held == nil {
+		l.held = map[types.UID]Malformed{}
+	}
+	l.held[uid], l.stale = Malformed{resource, o.GetNamespace(), o.GetName(), uid, fields}, true
+}
+
+func (l *malformedList) drop(uid types.UID) {
+	if _, known := l.held[uid]; known {
+		delete(l.held, uid)
+		l.stale = true
+	}
+}
+
+// sorted returns them by resource and name. A list that it returned stays as it
+// was.
+func (l *malformedList) sorted() []Malformed {
+	if !l.stale {
+		return l.list
+	}
+	list := make([]Malformed, 0, len(l.held))
+	for _, m := range l.held {
+		list = append(list, m)
+	}
+	slices.SortFunc(list, func(a, b Malformed) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
+	l.list, l.stale = list, false
+	return list
+}
