@@ -20,7 +20,7 @@ var mayImport = map[string][]string{
 	"ui":               {"assess", "watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "assets", "human", "sanitize"},
 	"assess":           {"watch", "forecast", "diagnosis", "job", "human"},
 	"watch":            {"diagnosis", "job", "velero", "sanitize"},
-	"finalize":         {"diagnosis", "artifact", "retry", "job", "velero", "sanitize", "human"},
+	"finalize":         {"kubectl", "diagnosis", "artifact", "retry", "job", "velero", "sanitize", "human"},
 	"artifact":         {"job", "velero", "sanitize"},
 	"statedir":         nil,
 	"forecast":         {"job"},
@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"diagnosis":        {"job", "velero", "human"},
 	"glob":             nil,
 	"job":              {"velero", "human"},
+	"kubectl":          nil,
 	"velero":           {"glob"},
 	"velero/decode":    {"sanitize"},
 	"retry":            nil,
@@ -52,6 +53,7 @@ var noClients = map[string][]string{
 	"glob":      {"k8s.io", "net/http", "os"},
 	"sanitize":  {"net/http", "os"},
 	"human":     {"k8s.io", "net/http", "os"},
+	"kubectl":   {"k8s.io", "net/http", "os"},
 
 	// They keep files for packages that do no I/O.
 	"collector/cache":  {"k8s.io/client-go", "net/http"},

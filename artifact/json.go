@@ -35,14 +35,14 @@ func (f *Fetcher) load(ctx context.Context, target Target, into document) error 
 		return err
 	}
 	defer text.Close()
-	if err := decode(text, into); err != nil {
+	if err := readJSON(text, into); err != nil {
 		return fmt.Errorf("reading %s of %s: %w", target.Kind, target.Name, err)
 	}
 	return nil
 }
 
-// decode reads one JSON value and nothing after it.
-func decode(r io.Reader, into document) error {
+// readJSON reads one JSON value and nothing after it.
+func readJSON(r io.Reader, into document) error {
 	d := json.NewDecoder(&parts{from: r})
 	if err := into.read(d); err != nil {
 		return explainJSON(err)

@@ -78,7 +78,7 @@ func (s *storedOperation) operation() Operation {
 // ReadItemOperations reads an unpacked list of item operations.
 func ReadItemOperations(r io.Reader) ([]Operation, error) {
 	var l operationList
-	err := decode(r, &l)
+	err := readJSON(r, &l)
 	return l, err
 }
 

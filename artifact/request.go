@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // phaseFailed is what a newer Velero writes, with a message, when it will not
@@ -185,7 +185,7 @@ func (r *request) take(object *unstructured.Unstructured) (answered bool, err er
 		return false, fmt.Errorf("%w: another has taken its name", ErrTampered)
 	}
 	var now velerov1.DownloadRequest
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &now); err != nil {
+	if _, err := decode.Unstructured(object, &now); err != nil {
 		return false, errors.New("the download request cannot be read")
 	}
 	if now.Spec.Target != r.target {
@@ -221,11 +221,13 @@ func lasting(err error) bool {
 	return false
 }
 
-// get reads one object of the cluster into a typed one.
+// get reads one object of the cluster into a typed one, as far as its type can
+// hold it.
 func (f *Fetcher) get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, into any) error {
 	object, err := f.cluster.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into)
+	_, err = decode.Unstructured(object, into)
+	return err
 }

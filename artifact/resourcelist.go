@@ -74,7 +74,7 @@ func parseResource(entry string, restore bool) Resource {
 // ReadResourceList reads an unpacked resource list, sorted by kind.
 func ReadResourceList(r io.Reader, kind job.Kind) ([]Resources, error) {
 	list := resourceList{restore: kind == job.Restore}
-	err := decode(r, &list)
+	err := readJSON(r, &list)
 	return list.sorted, err
 }
 

@@ -59,7 +59,7 @@ func (r *Results) read(d *json.Decoder) error {
 // ReadResults reads unpacked results.
 func ReadResults(r io.Reader) (Results, error) {
 	var results Results
-	err := decode(r, &results)
+	err := readJSON(r, &results)
 	return results, err
 }
 

@@ -112,7 +112,7 @@ func (s *storedVolume) volume() Volume {
 // ReadVolumes reads unpacked volume infos of a backup or a restore.
 func ReadVolumes(r io.Reader) ([]Volume, error) {
 	var l volumeList
-	err := decode(r, &l)
+	err := readJSON(r, &l)
 	return l, err
 }
 

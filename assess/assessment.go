@@ -84,6 +84,13 @@ func (a *Assessment) Of(j *job.Job) Judged {
 	return judge(j, a.Environment)
 }
 
+// Closer is a job judged with what a closer look at it has seen.
+func (a *Assessment) Closer(j *job.Job, seen diagnosis.Evidence) Judged {
+	env := a.Environment
+	env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: seen}
+	return judge(j, env)
+}
+
 // Find is the job with the uid, or nil.
 func (a *Assessment) Find(uid types.UID) *job.Job {
 	if known, ok := a.judged[uid]; ok {

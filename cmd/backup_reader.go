@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -27,6 +28,7 @@ type backupReader struct {
 	log     *slog.Logger
 
 	downloads downloads
+	failures  failures
 }
 
 var _ ui.Estimator = (*backupReader)(nil)
@@ -46,7 +48,7 @@ func (r *backupReader) Estimate(ctx context.Context, j *job.Job, server string, 
 	if estimate, err = e.ask(ctx, index, question, j.Started); err != nil {
 		return estimate, err
 	}
-	estimate.Assumptions = append(estimate.Assumptions, index.Problems()...)
+	estimate.Assumptions = slices.Concat(estimate.Assumptions, index.Problems(), unreadable(j))
 	sanitize.Object(&estimate)
 	return estimate, nil
 }
@@ -82,8 +84,14 @@ func (r *backupReader) read(ctx context.Context, namespace, backupName string, p
 		return nil, nil, err
 	}
 	uid := string(backup.UID)
+	if err := r.failures.recent(uid, r.cli.clock()); err != nil {
+		return nil, nil, err
+	}
 	defer r.downloads.join(uid, progress)()
 	index, err := e.index(ctx, backup, func(done, total int64) { r.downloads.tell(uid, done, total) })
+	if ctx.Err() == nil {
+		r.failures.note(uid, err, r.cli.clock())
+	}
 	if err != nil {
 		return nil, nil, err // a partial answer on a screen would be taken for a whole one
 	}

@@ -61,6 +61,7 @@ if Velero is there, and is looked for otherwise.`,
 		},
 	}
 	cmd.PersistentFlags().BoolVar(&c.readOnly, "read-only", false, "Make everything that changes the cluster impossible (also VELTUI_READ_ONLY=1)")
+	cmd.PersistentFlags().BoolVar(&c.plainHTTP.allowed, "allow-plain-http", false, "Download from an object store without TLS on another machine; what is stored holds Secrets (also VELTUI_ALLOW_PLAIN_HTTP=1)")
 	f.register(cmd.Flags())
 	return cmd
 }
@@ -106,6 +107,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	logFile, logPath := c.openLog()
 	defer func() { _ = logFile.Close() }()
 	log := c.logTo(logFile, cancel)
+	c.plainHTTP.silent = true
 	watcher, err := c.watch(ctx, conn, 0, log)
 	if err != nil {
 		return err
@@ -116,7 +118,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	}
 	o := c.uiOptions(watcher, conn, term, f)
 	if !f.noArtifacts {
-		o.Estimator = &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(log), log: log}
+		o.Estimator = &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(conn.config, log), log: log}
 		o.Rates = c.openRates(conn, log)
 	}
 	if o.ReadOnly = c.isReadOnly(); !o.ReadOnly {

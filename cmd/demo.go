@@ -47,7 +47,7 @@ in docs/demo.md.`,
 
   # What was recorded, ten times as fast
   veltui demo replay recordings/ --speed 10`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.demo(cmd, f, nil)
 		},
@@ -63,7 +63,12 @@ in docs/demo.md.`,
 		Long: `replay plays all recordings below a folder, side by side and once, with their own
 timing. A recording is a file watch.jsonl, or watch.jsonl.gz, with a line for
 each event of a watch: {"t":SECONDS,"type":"ADDED","object":{...}}.`,
-		Args: cobra.ExactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("replay takes one folder\nSee '%s --help'.", cmd.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.demo(cmd, f, os.DirFS(args[0]))
 		},
@@ -93,7 +98,8 @@ func (c *cli) demo(cmd *cobra.Command, f demoFlags, recordings fs.FS) (err error
 	if f.headless {
 		return c.serveDemo(cmd.Context(), d)
 	}
-	return c.onDemo(d).dashboard(cmd.Context(), f.dashboardFlags)
+	c.lead(d)
+	return c.dashboard(cmd.Context(), f.dashboardFlags)
 }
 
 // check refuses flags that the demo cannot heed.
@@ -125,21 +131,19 @@ func (c *cli) serveDemo(ctx context.Context, d *demo.Demo) error {
 	return nil
 }
 
-// onDemo is the command line as if it had been called for the demo's cluster.
-// What it keeps goes with the demo's folder.
-func (c *cli) onDemo(d *demo.Demo) *cli {
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.KubeConfig = &d.Kubeconfig
-	on := *c
-	on.flags = flags
-	on.env = func(name string) string {
+// lead has the dashboard find the demo's cluster and no other. What it keeps
+// goes with the demo's folder.
+func (c *cli) lead(d *demo.Demo) {
+	c.flags = genericclioptions.NewConfigFlags(false)
+	c.flags.KubeConfig = &d.Kubeconfig
+	env := c.env
+	c.env = func(name string) string {
 		switch name {
 		case "XDG_STATE_HOME", "XDG_CACHE_HOME":
 			return filepath.Join(d.Dir, "state")
 		case "VELERO_NAMESPACE":
 			return ""
 		}
-		return c.env(name)
+		return env(name)
 	}
-	return &on
 }

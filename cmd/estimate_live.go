@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // estimateLive answers for a backup or restore of the cluster.
@@ -50,7 +52,7 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 		return err
 	}
 	log := slog.Default() // firstSnapshot has sent it to the log file
-	e, err := c.newEstimator(conn.config, snap.Namespace, f.caFile, c.openIndexes(log), log)
+	e, err := c.newEstimator(conn.config, snap.Namespace, f.caFile, c.openIndexes(conn.config, log), log)
 	if err != nil {
 		return err
 	}
@@ -61,6 +63,10 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 	m := c.startMeter("downloading " + backup.Name)
 	index, readErr := e.index(ctx, backup, m.show)
 	m.stop()
+	if readErr != nil && len(snap.Malformed) > 0 {
+		blind := snap.Malformed[0]
+		readErr = fmt.Errorf("%w (%s: %s; %s)", readErr, blind.Ref(), blind.Fields[0], decode.ServerWarning)
+	}
 	if readErr != nil && !usable(ctx, index) {
 		return readErr
 	}
@@ -68,7 +74,7 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 	if err != nil {
 		return err
 	}
-	estimate.Assumptions = append(estimate.Assumptions, truth(subject, estimate)...)
+	estimate.Assumptions = slices.Concat(estimate.Assumptions, unreadable(subject), truth(subject, estimate))
 	return c.answer(index, estimate, f.output, readErr)
 }
 

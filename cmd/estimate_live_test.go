@@ -166,7 +166,7 @@ func TestEstimateInCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stdout, stderr, code := b.estimates(t, cache, "-f", filepath.Join(dir, "restore.yaml"), "-o", "json")
+		stdout, stderr, code := b.estimates(t, cache, "-f", filepath.Join(dir, "restore.yaml"), "-o", "json", "--velero-version", "v1.18.3")
 		if strings.Contains(stdout+stderr, "secret-signature") {
 			t.Errorf("the signed URL is told: %s%s", stdout, stderr)
 		}
@@ -332,7 +332,7 @@ func TestEstimateWithFewRights(t *testing.T) {
 	if !strings.Contains(assumed, "may not list the namespaces") || !strings.Contains(assumed, "counted as made") {
 		t.Errorf("assuming %q", assumed)
 	}
-	stdout, _, _ = b.estimates(t, cache, "--kubeconfig", reader, "backup/b-rights", "-o", "json", "--existing-namespaces", "*")
+	stdout, _, _ = b.estimates(t, cache, "--kubeconfig", reader, "backup/b-rights", "-o", "json", "--existing-namespaces", "*", "--velero-version", "v1.18.3")
 	if assumed := parseEstimate(t, stdout).Assumptions; len(assumed) > 0 {
 		t.Errorf("with the namespaces given it assumes %q", assumed)
 	}

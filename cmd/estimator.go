@@ -8,12 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -24,6 +24,7 @@ import (
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // estimator works out what restores restore, from the backups in object
@@ -41,10 +42,10 @@ type estimator struct {
 // not be asked for.
 var errNoDownload = errors.New("read-only: downloading a backup takes a DownloadRequest, which is created in the cluster")
 
-// openIndexes is the cache of what is in backups.
-func (c *cli) openIndexes(log *slog.Logger) *cache.Cache {
+// openIndexes is the cache of what is in a cluster's backups.
+func (c *cli) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
 	return cache.Open(cache.Options{
-		Dir: c.indexDir(), Clock: c.clock,
+		Dir: c.indexDir(), Cluster: clusterIdentity(config), Clock: c.clock,
 		Failed: func(err error) { log.Warn("the index cache cannot be used", "error", err) },
 	})
 }
@@ -62,6 +63,7 @@ func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexe
 	}
 	artifacts, err := artifact.New(artifact.Options{
 		Config: config, Namespace: namespace, CAFile: caFile,
+		AllowClear: c.allowsPlainHTTP(), Announce: c.announcer(log),
 		UserAgent: "veltui/" + version, Clock: c.clock, Log: log,
 	})
 	if err != nil {
@@ -99,8 +101,12 @@ func (e *estimator) backup(ctx context.Context, name string) (*velerov1.Backup, 
 		return nil, fmt.Errorf("reading backup %s: %w", name, err)
 	}
 	var b velerov1.Backup
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &b); err != nil {
+	malformed, err := decode.Unstructured(object, &b)
+	if err != nil {
 		return nil, fmt.Errorf("reading backup %s: %w", name, err)
+	}
+	if b.Status.Phase == "" && len(malformed) > 0 {
+		return nil, fmt.Errorf("backup %s: %s; %s", name, malformed[0], decode.ServerWarning)
 	}
 	switch b.Status.Phase {
 	case velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed, velerov1.BackupPhaseDeleting:
@@ -196,6 +202,15 @@ func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Na
 			return known, nil
 		}
 	}
+}
+
+// unreadable says what an estimate leaves out of a job's spec.
+func unreadable(j *job.Job) []string {
+	var notes []string
+	for _, m := range j.Malformed {
+		notes = append(notes, fmt.Sprintf("%s %s: %s. It counts as not set; %s.", strings.ToLower(string(j.Kind)), j.Name, m, decode.ServerWarning))
+	}
+	return notes
 }
 
 // restoreSpec is the spec of a restore in the cluster.

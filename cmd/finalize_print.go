@@ -17,9 +17,10 @@ type finalizePrinter struct {
 	// preview is where evidence and plan are shown before anything is done, nil
 	// for nowhere.
 	preview io.Writer
-	// ways are the other ways out, and taken is the one that was asked for.
-	ways  []finalize.Way
-	taken finalize.WayAction
+	// finalize is the plan, or the refusal, of finalizing; remedies are the other
+	// plans that the evidence calls for.
+	finalize *finalize.Plan
+	remedies []finalize.Plan
 }
 
 // finalizePrinter prints in a format. Before a question, evidence and plan are
@@ -43,15 +44,15 @@ type finalizeDocument struct {
 	Kind       string     `json:"kind"`
 	Facts      []factJSON `json:"facts"`
 	Plan       planJSON   `json:"plan"`
-	// Ways are other ways out, and Taken is the one that was asked for in place
-	// of the plan.
-	Ways    []wayJSON          `json:"ways,omitempty"`
-	Taken   finalize.WayAction `json:"taken,omitempty"`
-	Outcome *outcomeJSON       `json:"outcome,omitempty"`
+	// Remedies are what else the evidence calls for, and Taken is the one that was
+	// asked for in place of the plan.
+	Remedies []remedyJSON    `json:"remedies,omitempty"`
+	Taken    finalize.Action `json:"taken,omitempty"`
+	Outcome  *outcomeJSON    `json:"outcome,omitempty"`
 }
 
 type planJSON struct {
-	Action          finalize.Action `json:"action"`
+	Action          finalize.Effect `json:"action"`
 	Kind            job.Kind        `json:"kind"`
 	Namespace       string          `json:"namespace"`
 	Name            string          `json:"name"`
@@ -85,9 +86,12 @@ type outcomeJSON struct {
 
 func planOf(p *finalize.Plan) planJSON {
 	out := planJSON{
-		Action: p.Action, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), ResourceVersion: p.ResourceVersion,
+		Action: p.Effect(), Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), ResourceVersion: p.ResourceVersion,
 		From: p.From, To: p.To, Why: p.Why, Reason: p.Reason, Refusal: p.Refusal, Advice: p.Advice,
-		Will: p.Will, WillNot: p.WillNot, Then: p.Then, Command: p.Command,
+		Will: p.Will, WillNot: p.WillNot, Then: p.Then,
+	}
+	if len(p.Commands) > 0 {
+		out.Command = p.Commands[0]
 	}
 	for _, field := range p.Set {
 		if out.Set == nil {
@@ -103,24 +107,28 @@ func (f *finalizePrinter) plan(p *finalize.Plan) error {
 		return nil
 	}
 	l := lines{w: f.preview}
-	l.add("finalize %s %s/%s", strings.ToLower(string(p.Kind)), p.Namespace, p.Name)
-	evidence := p.Evidence()
-	l.facts(p.Facts(), evidence.At)
-	if p.Action == finalize.Refuse {
+	l.add("%s %s %s/%s", p.Action, strings.ToLower(string(p.Kind)), p.Namespace, p.Name)
+	evidence := f.finalize.Evidence()
+	l.facts(f.finalize.Facts(), evidence.At)
+	if !p.Possible() {
 		l.add("\nrefused: %s", p.Refusal)
 		if p.Advice != "" {
 			l.add("what would help: %s", p.Advice)
 		}
-		l.ways(f.ways)
+		l.remedies(f.remedies, p.Action)
 		return l.err
 	}
 	l.add("\nso: %s", p.Why)
-	l.add("plan: %s -> %s", dash(p.From), p.To)
+	if p.To != "" {
+		l.add("plan: %s -> %s", dash(p.From), p.To)
+	}
 	l.list("it will", p.Will)
 	l.list("it will not", p.WillNot)
 	l.list("and then", p.Then)
-	l.add("\nequivalent command:")
-	l.command("", p.Command)
+	l.add("\nto do the same with kubectl:")
+	for _, c := range p.Commands {
+		l.command("", c)
+	}
 	return l.err
 }
 
@@ -150,7 +158,7 @@ func (f *finalizePrinter) outcome(shown *finalize.Plan, o *finalize.Outcome, err
 	if f.output != "text" {
 		return f.document(shown, o, err)
 	}
-	if shown.Action == finalize.Refuse {
+	if !shown.Possible() {
 		return nil // has been said
 	}
 	l := lines{w: f.out}
@@ -194,9 +202,11 @@ func (l *lines) records(o *finalize.Outcome) {
 }
 
 func (f *finalizePrinter) document(shown *finalize.Plan, o *finalize.Outcome, err error) error {
-	d := finalizeDocument{APIVersion: apiVersion, Kind: "Finalization", Facts: factsOf(shown.Facts()), Plan: planOf(shown), Ways: waysOf(f.ways), Taken: f.taken,
+	d := finalizeDocument{APIVersion: apiVersion, Kind: "Finalization", Facts: factsOf(f.finalize.Facts()), Plan: planOf(f.finalize), Remedies: remediesOf(f.remedies),
 		Outcome: &outcomeJSON{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings}}
-	if o.State == finalize.Changed && f.taken == "" {
+	if shown.Action != finalize.Finalize {
+		d.Taken = shown.Action
+	} else if o.State == finalize.Changed {
 		now := planOf(&o.Plan)
 		d.Outcome.NewPlan = &now
 	}

@@ -82,6 +82,8 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 	if err := p.list(jobs, assessed); err != nil {
 		return printError{err}
 	}
+	var warn malformedWarnings
+	warn.tell(c, snap)
 	if len(jobs) == 0 && len(selected.names) == 0 {
 		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s.\n", selected.what(), snap.Namespace)
 	}
@@ -104,6 +106,8 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 	if err := p.list(pick(assessed.Snapshot.Jobs, selected), assessed); err != nil {
 		return printError{err}
 	}
+	var warn malformedWarnings
+	warn.tell(c, snap)
 	stale := false
 	for {
 		snap, err := w.Next(ctx)
@@ -117,6 +121,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 		if snap.Dropped > 0 {
 			fmt.Fprintf(c.streams.ErrOut, "warning: %d changes came faster than they could be printed and are left out\n", snap.Dropped)
 		}
+		warn.tell(c, snap)
 		assessed := known.assess(ctx, snap, selected.matches)
 		for _, change := range assessed.Snapshot.Changes {
 			if !selected.matches(change.Job) {

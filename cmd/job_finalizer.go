@@ -71,24 +71,14 @@ func (f *jobFinalizer) Gather(ctx context.Context, namespace string, kind job.Ki
 	return e, clean(err)
 }
 
-// Execute carries out a plan.
-func (f *jobFinalizer) Execute(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
+// Apply applies a plan.
+func (f *jobFinalizer) Apply(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
 	finalizer, err := f.connect(plan.Namespace)
 	if err != nil {
 		return unsent(err)
 	}
-	outcome, err := finalizer.Execute(ctx, plan, dryRun, cleaned(report))
+	outcome, err := finalizer.Apply(ctx, plan, dryRun, cleaned(report))
 	return f.told(plan.Kind, plan.Name, dryRun, outcome, err)
-}
-
-// Take goes another way out.
-func (f *jobFinalizer) Take(ctx context.Context, way finalize.Way, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
-	finalizer, err := f.connect(way.Namespace)
-	if err != nil {
-		return unsent(err)
-	}
-	outcome, err := finalizer.Take(ctx, way, dryRun, cleaned(report))
-	return f.told(way.Kind, way.Name, dryRun, outcome, err)
 }
 
 // unsent is the outcome of what could not even be begun.
@@ -134,7 +124,7 @@ func (f *jobFinalizer) told(kind job.Kind, name string, dryRun bool, o finalize.
 	return o, clean(err)
 }
 
-func (f *jobFinalizer) connect(namespace string) (*finalize.Finalizer, error) {
+func (f *jobFinalizer) connect(namespace string) (*finalize.Engine, error) {
 	conn, err := f.cli.connect()
 	if err != nil {
 		return nil, err

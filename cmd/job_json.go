@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // APIVersion is that of every document veltui prints.
@@ -14,6 +15,9 @@ type jobList struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
 	Items      []jobItem `json:"items"`
+	// Malformed are all resources in Velero's namespace with a field that
+	// Velero cannot read, each with its first.
+	Malformed []malformedJSON `json:"malformed,omitempty"`
 }
 
 // jobItem is one job. Absent numbers are not known; Velero leaves zeros out of
@@ -51,6 +55,8 @@ type jobItem struct {
 	Verdict *verdictJSON `json:"verdict,omitempty"`
 	Summary string       `json:"summary"`
 	Deleted bool         `json:"deleted,omitempty"`
+	// Malformed are fields that Velero cannot read; they count as not set.
+	Malformed []malformedJSON `json:"malformed,omitempty"`
 }
 
 type itemsJSON struct {
@@ -68,6 +74,8 @@ type volumeJSON struct {
 	BytesDone  int64  `json:"bytesDone"`
 	BytesTotal int64  `json:"bytesTotal"`
 	Message    string `json:"message,omitempty"`
+	// Malformed is a field that Velero cannot read.
+	Malformed []malformedJSON `json:"malformed,omitempty"`
 }
 
 type operationsJSON struct {
@@ -105,6 +113,7 @@ func itemOf(j assess.Judged) jobItem {
 		Operations: operationsJSON(j.Operations),
 		Warnings:   j.Warnings, Errors: j.Errors,
 		FailureReason: j.FailureReason, ValidationErrors: j.ValidationErrors,
+		Malformed:  malformedOf(j.Malformed),
 		BackupName: j.BackupName, ScheduleName: j.ScheduleName,
 		CreatedAt: stamp(j.Created), StartedAt: stamp(j.Started), CompletedAt: stamp(j.Completed), ChangedAt: stamp(j.Changed),
 	}
@@ -116,10 +125,14 @@ func itemOf(j assess.Judged) jobItem {
 		item.Items = &itemsJSON{j.Items.Done, j.Items.Total, j.Items.Estimated}
 	}
 	for _, v := range j.Volumes {
-		item.Volumes = append(item.Volumes, volumeJSON{
+		volume := volumeJSON{
 			Kind: string(v.Kind), Name: v.Name, Target: v.Target, Phase: v.Phase, Node: v.Node,
 			BytesDone: v.Done, BytesTotal: v.Total, Message: v.Message,
-		})
+		}
+		if v.Malformed != (decode.Malformed{}) {
+			volume.Malformed = malformedOf([]decode.Malformed{v.Malformed})
+		}
+		item.Volumes = append(item.Volumes, volume)
 	}
 	if q := j.Queue; q.Waits {
 		item.Queue = &queueJSON{q.Position, q.Reason}

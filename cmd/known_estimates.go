@@ -21,7 +21,7 @@ import (
 // openRates is what is remembered of how fast restores of a cluster went.
 func (c *cli) openRates(conn connection, log *slog.Logger) *history.Book {
 	o := history.Options{
-		Context: conn.context, Server: conn.config.Host, Clock: c.clock,
+		Context: conn.context, Server: clusterIdentity(conn.config), Clock: c.clock,
 		Failed: func(err error) { log.Warn("how fast restores go", "error", err) },
 	}
 	if dir, err := c.stateDir(); err == nil {
@@ -55,7 +55,7 @@ func (c *cli) newKnownEstimates() (*knownEstimates, error) {
 	log := slog.Default() // firstSnapshot has sent it to the log file
 	k := &knownEstimates{
 		cli: c, conn: conn, log: log,
-		indexes: c.openIndexes(log), book: c.openRates(conn, log), asked: map[types.UID]bool{},
+		indexes: c.openIndexes(conn.config, log), book: c.openRates(conn, log), asked: map[types.UID]bool{},
 	}
 	k.rates = k.book.Known()
 	return k, nil

@@ -68,7 +68,8 @@ type cli struct {
 	env                   func(string) string
 	clock                 func() time.Time
 	// readOnly is --read-only.
-	readOnly bool
+	readOnly  bool
+	plainHTTP plainHTTP
 	// warnings are those of the API server.
 	warnings *warnings
 }

@@ -49,6 +49,7 @@ func listOf(jobs []*job.Job, a *assess.Assessment) jobList {
 	for _, j := range jobs {
 		list.Items = append(list.Items, itemOf(a.Of(j)))
 	}
+	list.Malformed = malformedResources(a.Environment.Malformed)
 	return list
 }
 

@@ -81,8 +81,12 @@ func (p *tablePrinter) cells(c watch.Change, a *assess.Assessment) []string {
 	case j.Terminal() || j.Stage == job.StageUnknown:
 		stage = j.Phase
 	}
+	verdict := dash(string(j.Verdict.State))
+	if len(j.Malformed) > 0 {
+		verdict = fmt.Sprintf("malformed: %s %s", j.Malformed[0].Field, j.Malformed[0].Value)
+	}
 	cells := []string{strings.ToLower(string(j.Kind)), j.Name, stage, dash(progress), dash(j.Amount()), dash(j.TimeLeft()),
-		dash(string(j.Verdict.State)), dash(human.Age(j.Began(), a.Environment.Now))}
+		verdict, dash(human.Age(j.Began(), a.Environment.Now))}
 	if p.wide {
 		cells = append(cells, dash(j.Phase), dash(j.Speed()), fmt.Sprint(len(j.Volumes)),
 			fmt.Sprintf("%d/%d", j.Operations.Completed+j.Operations.Failed, j.Operations.Attempted),

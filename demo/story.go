@@ -15,7 +15,7 @@ import (
 
 const (
 	// storySkip is how far the story is when the demo starts.
-	storySkip = 45 * time.Second
+	storySkip = 40 * time.Second
 	// storyPause lies between its end and its next beginning.
 	storyPause = 10 * time.Second
 	// storyKept is how many tellings stay to be seen.

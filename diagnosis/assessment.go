@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
 
 // How long silence lasts before it means something. Velero writes no
 // heartbeat: nothing comes while it lists, downloads, uploads, or waits for one
-// slow item (velero-facts 2.4).
+// slow item (docs/velero.md#progress).
 const (
 	// freshItems and freshBytes are how long a movement is fresh.
 	freshItems = time.Minute
@@ -22,16 +24,19 @@ const (
 	// creation, before anything is said against them.
 	settleGrace = 2 * time.Minute
 	// lostPatchQuiet is the silence after the last item that speaks for a lost
-	// status patch: Velero gives up retrying after 195 s (velero-facts 5.3).
+	// status patch: Velero gives up retrying after 195 s (docs/velero.md#lost-patch).
 	lostPatchQuiet = 5 * time.Minute
-	// longestWait is the longest that Velero waits for any one item by default:
-	// a terminating namespace, a snapshot, a volume (velero-facts 9.3).
-	longestWait = 10 * time.Minute
 	// waitMargin is added to a limit of Velero's before it counts as passed.
 	waitMargin = 5 * time.Minute
-	// collectingQuiet is how long a job may be without any number: listing or
-	// downloading can take very long on big clusters.
-	collectingQuiet = time.Hour
+	// unboundedQuiet is how long a job may be silent in what Velero puts no limit
+	// on: listing a big cluster, reading a big backup, hooks that pods ask for.
+	unboundedQuiet = 4 * time.Hour
+	// unseenQuiet is the same where a limit may apply that was not looked at.
+	unseenQuiet = time.Hour
+	// itemsPerMinute is how fast Velero at least stores the files of a job.
+	itemsPerMinute = 10_000
+	// deletionQuiet is how long a deletion may take whose request is not seen.
+	deletionQuiet = 10 * time.Minute
 	// volumeStall is the silence of a volume in progress that is worth a word.
 	volumeStall = 10 * time.Minute
 )
@@ -42,6 +47,9 @@ const (
 	sourcePod     = "pod"
 	sourceSchema  = "schema"
 	sourceStorage = "storage"
+	sourceLog     = "log"
+	// sourceNamespaces is that of finalize's evidence too.
+	sourceNamespaces = "namespaces"
 )
 
 // assessment gathers the facts for one verdict.
@@ -49,6 +57,8 @@ type assessment struct {
 	j     *job.Job
 	env   *Environment
 	facts []Fact
+	// versionNoted is true once the facts say that the version is not known.
+	versionNoted bool
 }
 
 // supports notes what speaks for the verdict.
@@ -72,12 +82,27 @@ func (a *assessment) conclude(state State, reason Reason, advice, format string,
 	}
 }
 
-// version is the server's, or the current one if that is not known.
+// version is the server's, or the current one if that is not known, which is
+// then said.
 func (a *assessment) version() velero.Version {
-	if v, known := velero.ParseVersion(a.env.Server.Version); known {
+	v, known := velero.ParseVersion(a.env.Server.Version)
+	if known {
 		return v
 	}
+	if !a.versionNoted {
+		a.doubts(sourcePod, a.env.Server.SeenAt, "the server's version is not known; the rules are those of %s", velero.Current)
+		a.versionNoted = true
+	}
 	return velero.Current
+}
+
+// namespaces tells whether the job, or for a restore its backup's copy, may have
+// to do with a namespace.
+func (a *assessment) namespaces() func(string) bool {
+	if r, ok := a.j.Object.(*velerov1.Restore); ok {
+		return func(name string) bool { return velero.RestoresInto(r, nil, name) || velero.NamespacesOf(r).Takes(name) }
+	}
+	return velero.NamespacesOf(a.j.Object).Takes
 }
 
 // ago is how long ago something was, in words.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // ended says how the job ended. It has no state, but it may have advice.
@@ -38,6 +39,9 @@ func (a *assessment) ended() Verdict {
 	}
 	if j.Deleting {
 		text += "; being deleted"
+	}
+	if len(j.Malformed) > 0 {
+		text += fmt.Sprintf("; %s. %s", j.Malformed[0], decode.ServerWarning)
 	}
 	return a.conclude("", Reason(j.Phase), advice, "%s", text)
 }

@@ -3,6 +3,8 @@ package diagnosis
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -30,9 +32,18 @@ type Environment struct {
 	VolumesKnown bool
 	// Movers are the pods that move volumes; a volume without an entry has none.
 	Movers map[velero.VolumeRef]velero.MoverPhase
+	// Repositories and Deletions are the BackupRepositories and the
+	// DeleteBackupRequests.
+	Repositories []Repository
+	Deletions    []Deletion
+	// Evidence is what a closer look found, by the uid of the job.
+	Evidence map[types.UID]Evidence
 	// Namespaces are the cluster's namespaces, nil if they are not known; with
 	// them it is certain which backups overlap.
 	Namespaces []string
+	// Malformed are the resources of the job's namespace with fields that
+	// Velero's types cannot hold.
+	Malformed []Malformed
 }
 
 // Location is a BackupStorageLocation's state.

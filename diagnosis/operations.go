@@ -3,7 +3,7 @@ package diagnosis
 import "github.com/veltui/veltui/job"
 
 // operations: asynchronous operations are waited for. The server goes on with
-// them after a restart (velero-facts 6.1).
+// them after a restart (docs/velero.md#operations).
 func (a *assessment) operations() Verdict {
 	j := a.j
 	a.noteCounts()

@@ -43,10 +43,22 @@ const (
 	CollectingItems Reason = "CollectingItems"
 	// SlowItem: Velero waits for one item, for no longer than it may.
 	SlowItem Reason = "SlowItem"
+	// RunningHook: it waits for a hook that was asked for.
+	RunningHook Reason = "RunningHook"
+	// NamespaceTerminating: it waits for a namespace to be gone.
+	NamespaceTerminating Reason = "NamespaceTerminating"
+	// PreparingRepository: a backup repository is being created or connected.
+	PreparingRepository Reason = "PreparingRepository"
+	// RepositoryLocked: it waits for the server's lock on a backup repository.
+	RepositoryLocked Reason = "RepositoryLocked"
 	// UploadingArtifacts: all items are done and Velero stores its files.
 	UploadingArtifacts Reason = "UploadingArtifacts"
 	// LostPatch: all work is done, but the status patch that says so never landed.
 	LostPatch Reason = "LostPatch"
+	// SchemaTooOld: the CRD does not allow the phase that comes next.
+	SchemaTooOld Reason = "SchemaTooOld"
+	// LocationReadOnly: its storage location is read-only, so Velero cannot end it.
+	LocationReadOnly Reason = "LocationReadOnly"
 	// LimitPassed: every limit that Velero puts on it has passed.
 	LimitPassed Reason = "LimitPassed"
 	// CancelledVolumeHang: Velero waits for a volume that was cancelled (issue 9464).
@@ -106,10 +118,21 @@ const (
 	ServerCrashLooping Reason = "ServerCrashLooping"
 )
 
+// Velero cannot work with the job as it is written.
+const (
+	// MalformedSpec: a field has a value that the API server accepts and Velero
+	// cannot read. It may be another resource's, of the job's own kind, which keeps
+	// the server from seeing any of them.
+	MalformedSpec Reason = "MalformedSpec"
+)
+
 // The job cannot be judged further.
 const (
 	// PodsHidden: pods may not be listed.
 	PodsHidden Reason = "PodsHidden"
+	// VersionUnknown: what holds it up depends on the server's version, which is
+	// not known.
+	VersionUnknown Reason = "VersionUnknown"
 	// UnknownPhase: the phase is not known to this veltui.
 	UnknownPhase Reason = "UnknownPhase"
 	// StaleData: the API server does not answer.

@@ -8,6 +8,12 @@ import (
 	"testing"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero/decode"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -94,12 +100,19 @@ func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect
 	t.Helper()
 	store := watch.NewStore(func() time.Time { return now }, 0)
 	known := velero.Scheme()
+	var malformed []watch.Malformed
 	for _, o := range objects {
-		if typed, ok := typed(t, known, o); ok {
+		typed, fields := typed(t, known, o)
+		if typed != nil {
 			store.Upsert(typed)
+		}
+		if len(fields) > 0 {
+			malformed = append(malformed, watch.Malformed{Resource: strings.ToLower(o.GetKind()) + "s.velero.io",
+				Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Fields: fields})
 		}
 	}
 	snap := store.Snapshot()
+	snap.Malformed = malformed
 	snap.Health = watch.Health{State: watch.Live}
 	for _, kind := range []string{watch.PodVolumeBackups, watch.PodVolumeRestores, watch.DataUploads, watch.DataDownloads} {
 		snap.Sources = append(snap.Sources, watch.Source{Resource: kind, State: watch.SourceLive})
@@ -107,26 +120,51 @@ func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect
 	kind, name := want.Target()
 	for _, j := range snap.Jobs {
 		if strings.EqualFold(string(j.Kind), kind) && j.Name == name {
-			return diagnosis.Judge(j, snap.Environment(now))
+			env := snap.Environment(now)
+			env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: closerLook(t, objects, j)}
+			return diagnosis.Judge(j, env)
 		}
 	}
 	t.Fatalf("there is no %s among %d jobs", want.Job, len(snap.Jobs))
 	return diagnosis.Verdict{}
 }
 
-// typed is an object as a reflector decodes it; ok is false for a kind that no
-// reflector reads, or that does not fit its type.
-func typed(t *testing.T, known *runtime.Scheme, o *unstructured.Unstructured) (client.Object, bool) {
+// typed is an object as a reflector decodes it, with what it could not hold; nil
+// for a kind that no reflector reads.
+func typed(t *testing.T, known *runtime.Scheme, o *unstructured.Unstructured) (client.Object, []decode.Malformed) {
 	t.Helper()
-	gvk := schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind())
-	made, err := known.New(gvk)
+	made, err := known.New(schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()))
 	if err != nil {
-		return nil, false
+		return nil, nil
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, made); err != nil {
-		t.Logf("%s %s: %v", o.GetKind(), o.GetName(), err)
-		return nil, false
+	malformed, err := decode.Unstructured(o.DeepCopy(), made)
+	if err != nil {
+		t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
 	}
-	object, ok := made.(client.Object)
-	return object, ok
+	object, _ := made.(client.Object)
+	return object, malformed
+}
+
+// closerLook is what explain's look at one job finds: the namespaces that it
+// restores into and that are being deleted, and the phases that its CRD allows.
+func closerLook(t *testing.T, objects []*unstructured.Unstructured, j *job.Job) diagnosis.Evidence {
+	t.Helper()
+	e := diagnosis.Evidence{NamespacesSeen: true}
+	restore, _ := j.Object.(*velerov1.Restore)
+	for _, o := range objects {
+		switch {
+		case o.GetKind() == "Namespace" && o.GetDeletionTimestamp() != nil:
+			if restore != nil && velero.RestoresInto(restore, nil, o.GetName()) {
+				e.Terminating = append(e.Terminating, o.GetName())
+			}
+		case o.GetKind() == "CustomResourceDefinition" && o.GetName() == strings.ToLower(string(j.Kind))+"s.velero.io":
+			versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+			for _, v := range versions {
+				version, _ := v.(map[string]any)
+				phases, _, _ := unstructured.NestedStringSlice(version, "schema", "openAPIV3Schema", "properties", "status", "properties", "phase", "enum")
+				e.Phases = append(e.Phases, phases...)
+			}
+		}
+	}
+	return e
 }

@@ -145,8 +145,7 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 	for _, v := range waiting {
 		if !v.BuiltIn() {
 			a.supports(sourceWatch, v.Changed, "%s is moved by the data mover %s, not by Velero's own", v.Target, cut(v.DataMover, 40))
-			return a.conclude(Quiet, WaitingForOperations, "", "%s for %s; data mover %s need not write phases%s",
-				what, a.quietWords(), cut(v.DataMover, 40), until)
+			return a.conclude(Quiet, WaitingForOperations, "", "%s for %s; moved by %s%s", what, a.quietWords(), cut(v.DataMover, 25), until)
 		}
 		if holder := c.SlotHolder(v); holder != nil {
 			a.supports(sourceWatch, holder.Changed, "%s %s of %s is %s and may hold its slot", holder.Kind, holder.Target, orUnknownNode(holder.Node), holder.Phase)

@@ -60,7 +60,7 @@ func TestLostPatchOfAFailedBackup(t *testing.T) {
 		setAccess(t, velerov1.BackupStorageLocationAccessModeReadOnly)
 		defer setAccess(t, velerov1.BackupStorageLocationAccessModeReadWrite)
 		wantRefused(t, at, "Backup", "lost-whole")
-		explain(t, at, "backup/lost-whole", "--artifacts").wantWords(t, "ReadOnly")
+		explain(t, at, "backup/lost-whole", "--artifacts").wantWords(t, "storage location "+lab.Location, "read-only")
 	})
 	code, printed := runVeltuiAt(t, at, "finalize", "backup/lost-whole", "--yes", "--reason", "end-to-end test", "--observe", "20s")
 	if code != 0 {

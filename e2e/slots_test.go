@@ -58,7 +58,6 @@ func TestVolumesWaitForASlot(t *testing.T) {
 	t.Run("without a node-agent", func(t *testing.T) { withoutAgent(t) })
 	ends(t, in(t, holder, "InProgress"))
 	wantEnd(t, ended(t, "Backup", holder), "Completed")
-	awaitUploads(t, waiter, "", "InProgress")
 	awaitUploads(t, waiter, "Accepted", "InProgress")
 	runMover(t, in(t, waiter, "Accepted"))
 	awaitUploads(t, waiter, "InProgress", "Prepared")

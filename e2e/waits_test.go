@@ -89,7 +89,7 @@ func TestLocationBecomesReadOnly(t *testing.T) {
 	must(t, theLab.PauseVelero())
 	setAccess(t, velerov1.BackupStorageLocationAccessModeReadOnly)
 	at := shifted(t, name, older(10*time.Minute, func(kind, n string) bool { return n == name }))
-	explain(t, at, "backup/"+name).wantWords(t, "storage location "+lab.Location, "ReadOnly")
+	explain(t, at, "backup/"+name).wantWords(t, "storage location "+lab.Location, "read-only")
 	must(t, theLab.ResumeVelero())
 	h := ended(t, "Backup", name)
 	setAccess(t, velerov1.BackupStorageLocationAccessModeReadWrite)

@@ -20,7 +20,7 @@ type Volume struct {
 	Target string
 	Node   string
 	// Done and Total are bytes as the uploader counts them (processed, not
-	// sent); Total is 0 until it is known and may grow (velero-facts 2.3).
+	// sent); Total is 0 until it is known and may grow (docs/velero.md#byte-progress).
 	Done  int64
 	Total int64
 

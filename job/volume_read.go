@@ -11,7 +11,7 @@ import (
 )
 
 // VolumeFromPodVolumeBackup reads a PodVolumeBackup. Its node is in the spec
-// (velero-facts 1.2).
+// (docs/velero.md#labels).
 func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
 	v := volumeOf(velero.PodVolumeBackup, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
 	v.Phase = string(o.Status.Phase)

@@ -3,9 +3,12 @@ package sanitize
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
 )
 
 func TestJSONCleansStringsAndKeys(t *testing.T) {
@@ -51,6 +54,32 @@ func TestFrameLetsColoursPassAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestYAMLReadsBack(t *testing.T) {
+	for name, value := range map[string]any{
+		"plain":       map[string]any{"a": "b", "n": 1e300, "null": nil, "y": "n", "t": "2026-11-21", "d": "1e3"},
+		"controls":    map[string]any{"a": "\x7f\u0085\u009b\u2028\ufffe\U000e0041\x00\x1b\r\n"},
+		"merge":       map[string]any{"<<": "x", "a": map[string]any{"<<": map[string]any{"k": "v"}}},
+		"a long key":  map[string]any{strings.Repeat("k", 2000): "x"},
+		"indicators":  map[string]any{"!!binary": "&a", "*a": "- x", "? k": "|", "#": ": #", "": "~"},
+		"white space": map[string]any{" a ": " \n\n", "\t": "\t\n x"},
+	} {
+		data, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := YAML(data)
+		var back any
+		if text[0] == '{' {
+			err = json.Unmarshal(text, &back)
+		} else {
+			err = yaml.Unmarshal(text, &back)
+		}
+		if err != nil || !reflect.DeepEqual(back, value) {
+			t.Errorf("%s: %v\n%q was read back as\n%q from\n%s", name, err, value, back, text)
+		}
+	}
+}
+
 func FuzzOutput(f *testing.F) {
 	for _, p := range payloads {
 		f.Add(p.in, 3)
@@ -67,6 +96,9 @@ func FuzzOutput(f *testing.F) {
 		}
 		for k, v := range got {
 			assertHarmless(t, k+v, 25*len(s), layout)
+		}
+		if !sameDocument(document, YAML(document)) && YAML(document)[0] != '{' {
+			t.Fatalf("%q became %q", document, YAML(document))
 		}
 		var b bytes.Buffer
 		w := NewWriter(&b)

@@ -55,14 +55,15 @@ func (f *fakeFinalizer) Gather(ctx context.Context, _ string, _ job.Kind, name s
 	return gatheredFor(f.t, f.jobs[name], f.change...), errors.Join(f.unseen, ctx.Err())
 }
 
-func (f *fakeFinalizer) Execute(_ context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
+func (f *fakeFinalizer) Apply(_ context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
+	what := "to " + plan.To
+	if plan.To == "" {
+		what = string(plan.Action)
+	}
 	f.mu.Lock()
-	f.executed = append(f.executed, fmt.Sprintf("%s to %s dry=%v", plan.Name, plan.To, dryRun))
+	f.executed = append(f.executed, fmt.Sprintf("%s %s dry=%v", plan.Name, what, dryRun))
 	script := f.script
 	f.mu.Unlock()
-	if script == nil && dryRun {
-		return finalize.Outcome{State: finalize.Checked, Sent: finalize.NotSent, Plan: plan, Message: "the API server would take it; nothing was written"}, nil
-	}
 	for script != nil {
 		word, more := <-script
 		if !more {
@@ -78,14 +79,13 @@ func (f *fakeFinalizer) Execute(_ context.Context, plan finalize.Plan, dryRun bo
 				Message: "patch: " + word.Error() + "; the patch was sent, and whether it was carried out is not known"}, word
 		}
 	}
+	switch {
+	case dryRun:
+		return finalize.Outcome{State: finalize.Checked, Sent: finalize.NotSent, Plan: plan, Message: "the API server would take it; nothing was written"}, nil
+	case plan.To == "":
+		return finalize.Outcome{State: finalize.Settled, Sent: finalize.Landed, Plan: plan, Message: "Velero went on with it: it is Completed now"}, nil
+	}
 	return settled(plan), nil
-}
-
-func (f *fakeFinalizer) Take(_ context.Context, way finalize.Way, dryRun bool, _ func(finalize.Progress)) (finalize.Outcome, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.executed = append(f.executed, fmt.Sprintf("%s %s dry=%v", way.Name, way.Action, dryRun))
-	return finalize.Outcome{State: finalize.Settled, Sent: finalize.Landed, Way: way, Message: "Velero went on with it: it is Completed now"}, nil
 }
 
 func (f *fakeFinalizer) done() string {
@@ -100,7 +100,7 @@ func settled(plan finalize.Plan) finalize.Outcome {
 		Copy: "/home/jane/.local/state/veltui/finalize/copies/restore-velero-crm-old-abc.yaml"}
 }
 
-var allPhases = []string{"New", "InProgress", "WaitingForPluginOperations", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"}
+var allPhases = []string{"New", "InProgress", "WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"}
 
 // gatheredFor is what Gather would bring about a job whose last patch was lost
 // on a server that still runs.
@@ -113,9 +113,9 @@ func gatheredFor(t *testing.T, j *job.Job, change ...func(*finalize.Evidence)) f
 	e := finalize.Evidence{
 		At: noon, Job: j, Object: &unstructured.Unstructured{Object: raw},
 		Server:  finalize.Server{Visible: true, Running: []finalize.Container{{Pod: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour)}}, Version: "v1.18.3", Deployment: "velero"},
-		Volumes: finalize.Yes, MayPatch: finalize.Yes, Phases: allPhases, StatusSubresource: finalize.No, By: "jane",
+		Volumes: finalize.Yes, MovingKnown: finalize.Yes, Locations: finalize.Yes, HooksSeen: finalize.Yes, MayPatch: finalize.Yes, Phases: allPhases, StatusSubresource: finalize.No, By: "jane",
 		Location: &diagnosis.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
-		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1},
+		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
 	}
 	for _, target := range finalize.Targets(j.Kind) {
 		e.Artifacts = append(e.Artifacts, finalize.Artifact{Target: target, Presence: job.Presence{State: job.Present, LastModified: noon.Add(-42 * time.Minute)}})
@@ -297,4 +297,9 @@ func (b *bench) ends(how any) {
 	b.t.Helper()
 	b.fake.script <- how
 	b.at(dialog.Ended)
+}
+
+func draftOf(e finalize.Evidence, r finalize.Request) finalize.Plan {
+	p, _ := finalize.For(finalize.Finalize, e, r)
+	return p
 }

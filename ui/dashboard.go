@@ -112,8 +112,9 @@ func (d *dashboard) load(a *assess.Assessment) {
 	d.lists[tabActive].setRows(activeRows)
 	d.lists[tabRestores].setRows(d.jobRows(orders[d.order].sorted(restores)))
 	d.lists[tabBackups].setRows(d.jobRows(orders[d.order].sorted(backups)))
-	d.lists[tabSchedules].setRows(otherRows(d.filter, snap.Schedules, scheduleFields))
-	d.lists[tabStorage].setRows(otherRows(d.filter, snap.Locations, locationFields))
+	malformed := malformedByUID(snap.Malformed)
+	d.lists[tabSchedules].setRows(otherRows(d.filter, snap.Schedules, malformed, scheduleFields))
+	d.lists[tabStorage].setRows(append(otherRows(d.filter, snap.Locations, malformed, locationFields), malformedRows(d.filter, snap.Malformed)...))
 	if allRead(snap) {
 		for i := range d.lists {
 			d.lists[i].settled = true

@@ -61,7 +61,9 @@ func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
 	judged := d.assessed.Of(j)
 	_, stage := stageCell(c, judged, 16)
 	tail := " " + stage
-	if !j.Terminal() && j.FractionKnown {
+	if len(j.Malformed) > 0 {
+		tail = " " + malformedText(c, j.Malformed[0], 22)
+	} else if !j.Terminal() && j.FractionKnown {
 		tail = " " + human.Percent(j.Fraction)
 		if judged.Troubled() {
 			tail += " " + string(judged.State)
@@ -189,11 +191,11 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 	if !ok || d.assessed == nil {
 		return nil
 	}
-	text, style := aboutOther(r.item), c.Theme.Text
+	text, style := aboutOther(r), c.Theme.Text
 	if j, isJob := r.item.(*job.Job); isJob {
 		judged := d.assessed.Of(j)
 		text = judged.Verdict.Summary
-		if judged.Troubled() {
+		if judged.Troubled() || len(j.Malformed) > 0 {
 			style = c.Theme.Strong
 			if judged.Verdict.Advice != "" {
 				text += ". " + judged.Verdict.Advice

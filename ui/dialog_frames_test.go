@@ -105,7 +105,7 @@ var dialogFrames = []struct {
 
 // plan is what the evidence about crm-old asks for.
 func (b *bench) plan(t *testing.T, change ...func(*finalize.Evidence)) finalize.Plan {
-	return finalize.Draft(gatheredFor(t, b.fake.jobs["crm-old"], change...), finalize.Request{Context: "prod-east"})
+	return draftOf(gatheredFor(t, b.fake.jobs["crm-old"], change...), finalize.Request{Context: "prod-east"})
 }
 
 func TestGoldenDialogFrames(t *testing.T) {

@@ -99,7 +99,11 @@ func trouble(c draw.Canvas, snap *watch.Snapshot) string {
 	case snap.Notice != "":
 		return c.Theme.Waiting.Render(snap.Notice)
 	}
-	return c.Theme.Waiting.Render(missingSources(snap))
+	left := c.Theme.Waiting.Render(missingSources(snap))
+	if n := len(snap.Malformed); n > 0 {
+		return strings.TrimSpace(c.Theme.Bad.Render(human.Count(n, "malformed resource")) + " " + left)
+	}
+	return left
 }
 
 // missingSources names what is left out of the picture, and why.

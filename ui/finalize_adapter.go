@@ -19,14 +19,12 @@ type Finalizer interface {
 	Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error)
 	// Gather reads all that a plan for one job rests on. It may take minutes.
 	Gather(ctx context.Context, namespace string, kind job.Kind, name string) (finalize.Evidence, error)
-	// Execute carries out a plan, as [finalize.Finalizer.Execute] does.
-	Execute(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error)
-	// Take does something else than writing a phase, as [finalize.Finalizer.Take] does.
-	Take(ctx context.Context, way finalize.Way, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error)
+	// Apply applies a plan, as [finalize.Engine.Apply] does.
+	Apply(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error)
 }
 
-// finalizeEngine shows package finalize to the dialog: its plans, and the ways
-// that write no phase. This file is all that package ui knows of it.
+// finalizeEngine shows package finalize's plans to the dialog. This file is all
+// that package ui knows of them.
 type finalizeEngine struct {
 	Finalizer
 	request finalize.Request
@@ -54,21 +52,22 @@ func (f finalizeEngine) Plans(ctx context.Context, about dialog.Subject) ([]dial
 	return finalizePlans(e, f.request), nil
 }
 
-// finalizePlans are what the evidence leaves to choose from, its own plan first.
+// finalizePlans are what the evidence leaves to choose from, finalizing first.
 // Where that is a refusal there may be other phases that a person can decide
-// for; a restart, the roughest, comes last, and only where nothing better is.
+// for. A restart, the roughest, comes last, and only where nothing better is.
 func finalizePlans(e finalize.Evidence, r finalize.Request) []dialog.Plan {
-	own := finalize.Draft(e, r)
-	refused := own.Action == finalize.Refuse
-	found := []dialog.Plan{planOf(own)}
-	found[0].EvidenceTitle = "Why it looks stuck"
-	if refused {
-		found[0].EvidenceTitle = "What was found"
+	plans := finalize.Plans(e, r)
+	refused := plans[0].Effect() == finalize.Refuse
+	first := planOf(plans[0])
+	if !refused {
+		first.EvidenceTitle = "Why it looks stuck"
 	}
-	ways := finalize.Ways(e, r)
-	for _, w := range ways {
-		if w.Action != finalize.Restart {
-			found = append(found, wayOf(w, own))
+	found, restarts := []dialog.Plan{first}, []dialog.Plan(nil)
+	for _, p := range plans[1:] {
+		if p.Action == finalize.Restart {
+			restarts = append(restarts, planOf(p))
+		} else {
+			found = append(found, planOf(p))
 		}
 	}
 	if !refused {
@@ -77,29 +76,35 @@ func finalizePlans(e finalize.Evidence, r finalize.Request) []dialog.Plan {
 	for _, phase := range []string{"PartiallyFailed", "Failed"} {
 		asked := r
 		asked.Phase = phase
-		if other := finalize.Draft(e, asked); other.Action != finalize.Refuse {
-			found = append(found, planOf(other))
+		if p, _ := finalize.For(finalize.Finalize, e, asked); p.Effect() != finalize.Refuse {
+			found = append(found, planOf(p))
 		}
 	}
-	for _, w := range ways {
-		if w.Action == finalize.Restart {
-			found = append(found, wayOf(w, own))
-		}
-	}
-	return found
+	return append(found, restarts...)
 }
 
 func planOf(p finalize.Plan) dialog.Plan {
 	shown := dialog.Plan{
-		Change: "nothing", Title: "leave it as it is", Why: p.Why, Refusal: p.Refusal, Advice: p.Advice,
+		Title: p.Title, Change: p.Title, Why: p.Why, Refusal: p.Refusal, Advice: p.Advice,
 		Evidence: evidenceOf(p.Facts()), EvidenceTitle: "What was found",
-		Will: p.Will, WillNot: p.WillNot, Then: p.Then, Engine: p,
-		Steps: finalizeSteps("watched until it has ended, and for " + human.Duration(finalize.DefaultObserve) + " at least"),
+		Will: p.Will, WillNot: p.WillNot, Then: p.Then, Commands: p.Commands, Engine: p, Steps: finalizeSteps(""),
 	}
-	if p.Command != "" {
-		shown.Commands = []string{p.Command}
-	}
-	if p.Action == finalize.Refuse {
+	switch {
+	case p.Action != finalize.Finalize:
+		shown.EffectsFirst = true // what a restart fails matters more than what was found
+		shown.Certainty = "It writes no phase: Velero itself does the rest."
+		if p.Possible() {
+			return shown
+		}
+		if shown.Refusal == "" {
+			shown.Refusal = "veltui does not do this itself"
+		}
+		if shown.Title += " (not possible)"; len(p.Commands) > 0 {
+			shown.Title = p.Title + " (veltui only shows the command)"
+		}
+		return shown
+	case p.Effect() == finalize.Refuse:
+		shown.Change = "nothing"
 		return shown
 	}
 	from := p.From
@@ -110,34 +115,8 @@ func planOf(p finalize.Plan) dialog.Plan {
 	for _, f := range p.Set {
 		shown.Change += ", " + fieldText(f)
 	}
-	switch {
-	case p.Action == finalize.Nudge:
-		shown.Title = "move it on to " + p.To
-	case p.From == "InProgress":
-		shown.Title = "end it as " + p.To
-	default:
-		shown.Title = "give it up: write " + p.To
-	}
 	shown.Certainty = certainty(&p, shown.Evidence)
-	return shown
-}
-
-func wayOf(w finalize.Way, own finalize.Plan) dialog.Plan {
-	shown := dialog.Plan{
-		Title: w.Title, Change: w.Title, Why: w.Why, Refusal: w.Refusal, Advice: w.Advice,
-		Certainty: "It writes no phase: Velero itself does the rest.",
-		Evidence:  evidenceOf(own.Facts()), EvidenceTitle: "What was found", EffectsFirst: true, // what a restart fails matters more
-		Will: w.Will, WillNot: w.WillNot, Then: w.Then, Commands: w.Commands, Engine: w, Steps: finalizeSteps(""),
-	}
-	if w.CanTake() {
-		return shown
-	}
-	if shown.Refusal == "" {
-		shown.Refusal = "veltui does not do this itself"
-	}
-	if shown.Title += " (not possible)"; len(w.Commands) > 0 {
-		shown.Title = w.Title + " (veltui only shows the command)"
-	}
+	shown.Steps = finalizeSteps("watched until it has ended, and for " + human.Duration(finalize.DefaultObserve) + " at least")
 	return shown
 }
 
@@ -173,12 +152,12 @@ func certainty(p *finalize.Plan, evidence []dialog.Evidence) string {
 	e := p.Evidence()
 	text := "Velero has not begun with it, and will not then. This is your decision, not what the evidence asks for."
 	switch {
-	case p.Action == finalize.Nudge:
+	case p.Effect() == finalize.Nudge:
 		text = "Very high: all artifacts are stored; Velero will finish it."
 	case len(e.Server.Running) == 0:
-		text = "Nobody works on it now. A server that comes back would look at it itself."
+		text = "No pod was recognised as a Velero server, and nothing that works on it wrote in the last five minutes. A server that nobody recognised may still come back to it."
 	case p.From == "InProgress":
-		text = "Nobody works on it: the server that did is gone."
+		text = "High: the server that worked on it is gone."
 	}
 	for _, e := range evidence {
 		if !e.Holds {
@@ -188,32 +167,116 @@ func certainty(p *finalize.Plan, evidence []dialog.Evidence) string {
 	return text
 }
 
-// Apply carries out a plan, and says in words what came of it.
+// Apply applies a plan, and says in words what came of it.
 func (f finalizeEngine) Apply(ctx context.Context, plan dialog.Plan, dryRun bool, report func(dialog.Progress)) dialog.Outcome {
-	told := func(p finalize.Progress) {
+	p, ok := plan.Engine.(finalize.Plan)
+	if !ok {
+		return dialog.Outcome{State: string(finalize.Refused), Headline: "Refused: nothing was written.", Tone: dialog.Bad, Message: "this is no plan of finalize"}
+	}
+	o, err := f.Finalizer.Apply(ctx, p, dryRun, func(p finalize.Progress) {
 		progress := dialog.Progress{Step: string(p.Step), Seen: p.Phase}
 		if a := p.Attempt; a != nil {
 			progress.Attempt = &dialog.Attempt{Number: a.Number, Err: a.Err, Last: a.Last, Next: a.Next, Left: a.Left}
 		}
 		report(progress)
+	})
+	shown := outcomeOf(&o, err, p.Action != finalize.Finalize)
+	if o.State == finalize.Changed && o.Plan.Action != "" && !o.Plan.Same(&p) {
+		next := planOf(o.Plan)
+		shown.Next = &next
 	}
-	switch p := plan.Engine.(type) {
-	case finalize.Way:
-		o, err := f.Take(ctx, p, dryRun, told)
-		shown := outcomeOf(&o, err, true)
-		if o.State == finalize.Changed && o.Way.Action != "" && !o.Way.Same(&p) {
-			next := wayOf(o.Way, finalize.Draft(o.Way.Evidence(), f.request))
-			shown.Next = &next
-		}
-		return shown
-	case finalize.Plan:
-		o, err := f.Execute(ctx, p, dryRun, told)
-		shown := outcomeOf(&o, err, false)
-		if o.State == finalize.Changed && o.Plan.Action != "" && !o.Plan.Same(&p) {
-			next := planOf(o.Plan)
-			shown.Next = &next
-		}
-		return shown
+	return shown
+}
+
+// outcomeOf puts an outcome of finalize into words. byVelero is true where
+// Velero does the rest, so that no phase was written.
+func outcomeOf(o *finalize.Outcome, err error, byVelero bool) dialog.Outcome {
+	shown := dialog.Outcome{
+		State: string(o.State), Message: o.Message, Warnings: o.Warnings,
+		Checked: o.State == finalize.Checked, Sent: o.Sent == finalize.Landed, Unfinished: o.State == finalize.Unfinished,
 	}
-	return dialog.Outcome{State: string(finalize.Refused), Headline: "Refused: nothing was written.", Tone: dialog.Bad, Message: "this is no plan of finalize"}
+	shown.Headline, shown.Tone = headline(o, byVelero)
+	shown.Remains = remains(o, err)
+	if o.Log != "" {
+		shown.Files = []dialog.File{{What: "the log", Path: o.Log}, {What: "the resource as it was", Path: o.Copy}}
+	}
+	return shown
+}
+
+// stateToTell is the state, but that of what was refused or overtaken after
+// something was sent: that it was stopped then, and how far it came, is what
+// matters.
+func stateToTell(o *finalize.Outcome) finalize.State {
+	if o.Sent != finalize.NotSent && (o.State == finalize.Refused || o.State == finalize.Changed) {
+		return finalize.Unfinished
+	}
+	return o.State
+}
+
+func headline(o *finalize.Outcome, byVelero bool) (string, dialog.Tone) {
+	switch stateToTell(o) {
+	case finalize.Settled:
+		if byVelero {
+			return "Done.", dialog.Good
+		}
+		return "Done: it is " + o.Phase + ".", dialog.Good
+	case finalize.NoEffect:
+		return "Done, but nothing came of it.", dialog.Mixed
+	case finalize.Checked:
+		return "Checked: nothing was written.", dialog.Good
+	case finalize.Moving:
+		if byVelero {
+			return "Asked for, and under way.", dialog.UnderWay
+		}
+		return "Under way: it is " + o.Phase + ".", dialog.UnderWay
+	case finalize.Reverted:
+		return "Written over: it is " + o.Phase + ".", dialog.Bad
+	case finalize.Deleted:
+		return "Gone: it was deleted.", dialog.Bad
+	case finalize.Changed:
+		return "Changed meanwhile: nothing was written.", dialog.Mixed
+	case finalize.Refused:
+		return "Refused: nothing was written.", dialog.Bad
+	}
+	switch o.Sent {
+	case finalize.Partly:
+		return "Stopped halfway: some of the patches were carried out.", dialog.Bad
+	case finalize.Landed:
+		return "Stopped after the patch was carried out.", dialog.Mixed
+	case finalize.Doubtful:
+		return "Stopped, and in doubt: the patch was sent.", dialog.Bad
+	}
+	return "Stopped: nothing was written.", dialog.Mixed
+}
+
+// remains is what a person should do next.
+func remains(o *finalize.Outcome, err error) string {
+	switch stateToTell(o) {
+	case finalize.Settled, finalize.Checked:
+		return "Nothing."
+	case finalize.Moving:
+		return "Look at it again in a while: Velero has not ended it yet. If it stays so, a restart of the server continues it."
+	case finalize.NoEffect:
+		return "Velero has not picked it up. See the server's log; a restart of the server may help (f, then w, shows what it fails)."
+	case finalize.Reverted:
+		return "Leave it alone for now: a Velero server works on it. If it stays as it is, restart the server; at its start it marks it Failed, with everything else that is in progress."
+	case finalize.Deleted:
+		return "Find out who deleted it: a person, its expiry, or Velero's sync, which removes backups that are not in the object store."
+	case finalize.Changed:
+		return "Review it again before you decide."
+	case finalize.Refused:
+		return "See why above. Nothing has changed, so you may try again."
+	}
+	switch o.Sent {
+	case finalize.Partly:
+		return "Look at its volumes: some were asked to end. f looks at what is left."
+	case finalize.Landed:
+		return "Look at its phase in a minute or two: whether it holds was not observed to the end."
+	case finalize.Doubtful:
+		return "Press f to look again. If the job's annotations name the attempt that is in the log, the patch was carried out."
+	}
+	if err != nil {
+		return "f tries again; nothing is half done."
+	}
+	return ""
 }

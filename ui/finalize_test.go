@@ -51,7 +51,7 @@ func TestTheCommandIsCopiedWhole(t *testing.T) {
 	b.open()
 	b.keys("y")
 	b.until("it is copied", func() bool { return b.clip != "" })
-	want := finalize.Draft(gatheredFor(t, b.fake.jobs["crm-old"]), finalize.Request{Context: "prod-east"}).Command
+	want := draftOf(gatheredFor(t, b.fake.jobs["crm-old"]), finalize.Request{Context: "prod-east"}).Commands[0]
 	if b.clip != want || !strings.HasPrefix(want, "kubectl --context prod-east -n velero patch restores.velero.io crm-old") {
 		t.Errorf("copied %q", b.clip)
 	}
@@ -64,7 +64,7 @@ func TestTheCommandIsCopiedWhole(t *testing.T) {
 
 func TestAChangeMakesANewPlanThatIsTypedAgain(t *testing.T) {
 	b := newBench(t, 80, 24)
-	now := finalize.Draft(gatheredFor(t, b.fake.jobs["crm-old"], func(e *finalize.Evidence) { e.Counts = &job.StoredCounts{Errors: 1} }), finalize.Request{})
+	now := draftOf(gatheredFor(t, b.fake.jobs["crm-old"], func(e *finalize.Evidence) { e.Counts = &job.StoredCounts{Errors: 1} }), finalize.Request{})
 	b.fake.script = make(chan any, 1)
 	b.open()
 	b.confirm()
@@ -88,6 +88,9 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	snap.Jobs, snap.Active = append(snap.Jobs, waits), []*job.Job{waits}
 	b := newBench(t, 80, 24)
 	b.fake.jobs["waits"] = waits
+	b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) { // the server has forgotten it
+		e.Server.Running[0].StartedAt, e.Artifacts = noon.Add(-20*time.Minute), nil
+	}}
 	show(b.Model, snap)
 	b.keys("f")
 	b.at(dialog.Choosing)
@@ -114,7 +117,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 func TestARestartIsOnlyACommand(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) {
-		e.Artifacts, e.Counts = nil, nil
+		e.Artifacts[1].Presence = job.Presence{State: job.Absent} // its operations
 		e.Others = []finalize.Other{{Kind: job.Restore, Name: "shop-restore-2", Phase: "InProgress"}}
 	}}
 	b.open()
@@ -125,7 +128,7 @@ func TestARestartIsOnlyACommand(t *testing.T) {
 		t.Error("a restart can be confirmed")
 	}
 	b.keys("d")
-	b.shows("Veltui restarts nothing itself", "mark Failed 2 jobs in progress, and cancel their volumes: restore/crm-old, restore/shop-restore-2")
+	b.shows("Veltui restarts nothing itself", "mark Failed 2 jobs in progress, and cancel their data movement: restore/crm-old, restore/shop-restore-2")
 	b.keys("y")
 	b.until("it is copied", func() bool { return b.clip != "" })
 	if b.clip != "kubectl --context prod-east -n velero rollout restart deployment/velero" || b.fake.done() != "" {
@@ -136,7 +139,8 @@ func TestARestartIsOnlyACommand(t *testing.T) {
 func TestMarkedJobsAreFinalizedOneByOne(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) { // a server that began after both
-		e.Server.Running[0].StartedAt, e.At = noon.Add(-10*time.Second), noon.Add(3*time.Minute)
+		e.Server.Running[0].StartedAt, e.Server.Running[0].Created = noon.Add(-10*time.Second), noon.Add(-12*time.Second)
+		e.At = noon.Add(10 * time.Minute)
 	}}
 	b.keys("m", "down", "down", "m")
 	b.shows("2 marked")

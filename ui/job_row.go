@@ -54,6 +54,8 @@ func jobRow(c draw.Canvas, j assess.Judged, widths []int, selected bool) string 
 	}
 	cells[colStage] = c.Cell(style, stage, widths[colStage], false)
 	switch {
+	case len(j.Malformed) > 0:
+		return spanned(c, cells, widths, colProgress, colETA, malformedText(c, j.Malformed[0], spanWidth(widths, colProgress, colETA)))
 	case j.Terminal():
 		return spanned(c, cells, widths, colProgress, colETA, outcome(c, j.Job))
 	case j.Queue.Waits:
@@ -76,22 +78,28 @@ func jobRow(c draw.Canvas, j assess.Judged, widths []int, selected bool) string 
 
 // spanned joins the cells with one text in the place of those from first to last.
 func spanned(c draw.Canvas, cells []string, widths []int, first, last int, text string) string {
-	width := -1
-	for i := first; i <= last; i++ {
-		if widths[i] > 0 {
-			width += widths[i] + 1
-		}
-	}
+	width := spanWidth(widths, first, last)
 	merged := append(append([]string{}, cells[:first]...), c.Fit(text, width))
 	mergedWidths := append(append([]int{}, widths[:first]...), width)
 	return draw.JoinCells(append(merged, cells[last+1:]...), append(mergedWidths, widths[last+1:]...))
+}
+
+// spanWidth is the width of the columns from first to last as one.
+func spanWidth(widths []int, first, last int) int {
+	width := -1
+	for _, w := range widths[first : last+1] {
+		if w > 0 {
+			width += w + 1
+		}
+	}
+	return width
 }
 
 // mark is the sign of the selected row, and the one that a job has.
 func mark(c draw.Canvas, j assess.Judged, selected bool, width int) string {
 	sign := " "
 	switch {
-	case j.Troubled():
+	case j.Troubled(), len(j.Malformed) > 0:
 		sign = c.Theme.Bad.Render(c.Glyphs.Attention)
 	case j.Terminal():
 		glyph, style := c.Ending(j.Phase)

@@ -1,6 +1,9 @@
 package ui
 
-import "github.com/veltui/veltui/ui/keys"
+import (
+	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/watch"
+)
 
 // row is one line of a table: a thing with an identity, or a heading.
 type row struct {
@@ -9,6 +12,8 @@ type row struct {
 	key     string
 	heading string
 	item    any
+	// malformed is what is malformed of the thing, nil if nothing is.
+	malformed *watch.Malformed
 }
 
 // list keeps a selection by key over rows that come and go, and a window of the

@@ -7,20 +7,22 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/watch"
 )
 
 // otherRows are the rows of what is no job, by name. fields are what a filter
 // looks at.
-func otherRows[T metav1.Object](f filter, objects []T, fields func(T) []string) []row {
+func otherRows[T metav1.Object](f filter, objects []T, malformed map[types.UID]*watch.Malformed, fields func(T) []string) []row {
 	objects = slices.Clone(objects)
 	slices.SortFunc(objects, func(a, b T) int { return strings.Compare(a.GetName(), b.GetName()) })
 	var rows []row
 	for _, o := range objects {
 		if f.matches(fields(o)...) {
-			rows = append(rows, row{key: string(o.GetUID()), item: o})
+			rows = append(rows, row{key: string(o.GetUID()), item: o, malformed: malformed[o.GetUID()]})
 		}
 	}
 	return rows
@@ -51,6 +53,9 @@ func scheduleState(s *velerov1.Schedule) string {
 
 func scheduleRow(c draw.Canvas, r row, widths []int, selected bool) string {
 	s := r.item.(*velerov1.Schedule)
+	if r.malformed != nil {
+		return malformedRow(c, s.Name, r.malformed, widths, selected)
+	}
 	style := c.Theme.Good
 	switch {
 	case s.Spec.Paused:
@@ -97,7 +102,13 @@ func bucket(l *velerov1.BackupStorageLocation) string {
 }
 
 func locationRow(c draw.Canvas, r row, widths []int, selected bool) string {
+	if m, ok := r.item.(*watch.Malformed); ok {
+		return malformedRow(c, m.Ref(), m, widths, selected)
+	}
 	l := r.item.(*velerov1.BackupStorageLocation)
+	if r.malformed != nil {
+		return malformedRow(c, l.Name, r.malformed, widths, selected)
+	}
 	style := c.Theme.Good
 	if l.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable {
 		style = c.Theme.Bad
@@ -121,8 +132,11 @@ func locationRow(c draw.Canvas, r row, widths []int, selected bool) string {
 }
 
 // aboutOther is the line about a selected row that is not a job.
-func aboutOther(item any) string {
-	switch o := item.(type) {
+func aboutOther(r row) string {
+	if r.malformed != nil {
+		return aboutMalformed(r.malformed)
+	}
+	switch o := r.item.(type) {
 	case *velerov1.Schedule:
 		if len(o.Status.ValidationErrors) > 0 {
 			return o.Name + ": " + strings.Join(o.Status.ValidationErrors, "; ")

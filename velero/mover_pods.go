@@ -2,6 +2,7 @@ package velero
 
 import (
 	"slices"
+	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -62,8 +63,10 @@ func MoversOf(pods []*corev1.Pod) map[VolumeRef]MoverPhase {
 }
 
 func moverPhase(p *corev1.Pod) MoverPhase {
+	// A claim whose volume is still being made makes a pod unschedulable too.
 	unschedulable := func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
+			!strings.Contains(c.Message, "unbound immediate PersistentVolumeClaims")
 	}
 	if p.Status.Phase == corev1.PodPending && slices.ContainsFunc(p.Status.Conditions, unschedulable) {
 		return MoverUnschedulable

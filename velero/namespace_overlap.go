@@ -44,7 +44,7 @@ type Overlap struct {
 
 // Overlap compares two filters as Velero's queue does, which holds a backup back
 // while another takes one of its namespaces (pkg/controller/
-// backup_queue_controller.go, namespacesOverlap, since 1.18.0). known are the
+// backup_queue_controller.go, detectNSConflictsInternal, since 1.18.0). known are the
 // cluster's namespaces, nil if they are not known; without them the filters are
 // compared with each other, and what may overlap counts as overlapping.
 func (n Namespaces) Overlap(b Namespaces, known []string) Overlap {

@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,13 +15,18 @@ import (
 // the snapshot like any other, with these fields left empty.
 type Malformed struct {
 	// Resource is the plural with its group, such as [Schedules].
-	Resource  string
+	Resource string
+	// Kind is the resource's kind, such as Schedule.
+	Kind      string
 	Namespace string
 	Name      string
 	UID       types.UID
 	// Fields are never empty.
 	Fields []decode.Malformed
 }
+
+// Ref names the resource as KIND/NAME, in lower case.
+func (m Malformed) Ref() string { return strings.ToLower(m.Kind) + "/" + m.Name }
 
 // malformedList keeps the malformed resources of all kinds.
 type malformedList struct {
@@ -39,7 +45,7 @@ func (l *malformedList) put(resource string, o client.Object, fields []decode.Ma
 	if l.held == nil {
 		l.held = map[types.UID]Malformed{}
 	}
-	l.held[uid], l.stale = Malformed{resource, o.GetNamespace(), o.GetName(), uid, fields}, true
+	l.held[uid], l.stale = Malformed{resource, o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName(), uid, fields}, true
 }
 
 func (l *malformedList) drop(uid types.UID) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
@@ -144,16 +145,30 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 		VolumesKnown: s.volumesKnown(),
 		Movers:       s.movers,
 	}
+	for _, m := range s.Malformed {
+		a.Malformed = append(a.Malformed, diagnosis.Malformed{Ref: m.Ref(), Field: m.Fields[0]})
+	}
 	if s.Health.State == Live {
 		// A live watch says at every moment that the pods are still so.
 		a.Server.SeenAt = a.Now
 	} else {
 		a.StaleSince = s.Health.Since
 	}
+	for _, r := range s.Repositories {
+		a.Repositories = append(a.Repositories, diagnosis.Repository{Name: r.Name, Namespace: r.Spec.VolumeNamespace,
+			Ready: r.Status.Phase == velerov1.BackupRepositoryPhaseReady, Changed: changed(r)})
+	}
+	for _, d := range s.Deletions {
+		a.Deletions = append(a.Deletions, diagnosis.Deletion{Name: d.Name, Backup: d.Spec.BackupName,
+			Phase: string(d.Status.Phase), Errors: d.Status.Errors, Created: d.CreationTimestamp.Time})
+	}
 	for _, l := range s.Locations {
 		known := diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
 		if l.Status.LastValidationTime != nil {
 			known.LastValidated = l.Status.LastValidationTime.Time
+		}
+		if l.Status.LastSyncedTime != nil {
+			known.LastSynced = l.Status.LastSyncedTime.Time
 		}
 		a.Locations[l.Name] = known
 	}
@@ -190,6 +205,17 @@ func (s *Snapshot) volumesKnown() bool {
 		}
 	}
 	return known == 4
+}
+
+// changed is when an object last changed, as the API server noted it.
+func changed(o metav1.Object) time.Time {
+	newest := o.GetCreationTimestamp().Time
+	for _, m := range o.GetManagedFields() {
+		if m.Time != nil && m.Time.After(newest) {
+			newest = m.Time.Time
+		}
+	}
+	return newest
 }
 
 // lastEnded is when a job last ended.

@@ -76,6 +76,9 @@ func fields(c draw.Canvas, j assess.Judged) []field {
 	if j.Errors > 0 {
 		add("Errors", fmt.Sprint(j.Errors), t.Bad)
 	}
+	for _, m := range j.Malformed {
+		add("Malformed", m.String(), t.Bad)
+	}
 	add("Failed because", j.FailureReason, t.Bad)
 	add("Not valid", strings.Join(j.ValidationErrors, "; "), t.Bad)
 	if kind, name := draw.Origin(j.Job); name != "" {

@@ -6,6 +6,7 @@ import (
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 var volumeColumns = []draw.Column{
@@ -43,6 +44,9 @@ func volumesPage(c draw.Canvas, s *Screen) []string {
 			c.Cell(c.Theme.Dim, v.Node, widths[6], false),
 			c.Cell(c.Theme.Dim, string(v.Kind), widths[7], false),
 		}, widths))
+		if v.Malformed != (decode.Malformed{}) {
+			lines = append(lines, "    "+c.Theme.Bad.Render(v.Name+" is malformed: "+v.Malformed.String()))
+		}
 		if v.Message != "" {
 			lines = append(lines, "    "+style.Render(v.Message))
 		}

@@ -22,7 +22,11 @@ func yamlPage(c draw.Canvas, s *Screen) []string {
 	if err != nil {
 		return []string{"", "  The resource cannot be shown: " + err.Error()}
 	}
-	lines := []string{"apiVersion: velero.io/v1", "kind: " + string(s.job.Kind)}
+	var lines []string
+	for _, m := range s.job.Malformed {
+		lines = append(lines, "# left out: "+m.String())
+	}
+	lines = append(lines, "apiVersion: velero.io/v1", "kind: "+string(s.job.Kind))
 	for _, line := range strings.Split(strings.TrimRight(string(text), "\n"), "\n") {
 		if !strings.HasPrefix(line, "apiVersion:") && !strings.HasPrefix(line, "kind:") {
 			lines = append(lines, line)

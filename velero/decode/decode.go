@@ -1,6 +1,9 @@
 package decode
 
 import (
+	"bytes"
+	gojson "encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -16,14 +19,28 @@ import (
 // no object at all. The texts of into are as they were sent.
 func Object(raw []byte, into any) ([]Malformed, error) {
 	err := json.Unmarshal(raw, into)
-	if err == nil {
+	switch {
+	case err == nil && !bytes.Equal(bytes.TrimSpace(raw), []byte("null")):
 		return nil, nil
+	case err == nil:
+		err = errors.New("it is null")
 	}
-	var tree map[string]any
-	if treeErr := json.Unmarshal(raw, &tree); treeErr != nil || tree == nil {
+	tree, treeErr := treeOf(raw)
+	if treeErr != nil || tree == nil {
 		return nil, fmt.Errorf("reading a resource: %w", err)
 	}
 	return prune(tree, into, err)
+}
+
+// treeOf reads JSON with its numbers as they are written.
+func treeOf(raw []byte) (tree map[string]any, err error) {
+	if !gojson.Valid(raw) {
+		return nil, errors.New("it is no JSON")
+	}
+	d := gojson.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err = d.Decode(&tree)
+	return tree, err
 }
 
 // Unstructured is [Object] for an object that was read without a type.

@@ -25,7 +25,8 @@ type Malformed struct {
 	// Error says what was expected instead.
 	Error string
 
-	// patch is the JSON patch that mends the field, empty if there is none.
+	// patch is the JSON patch that mends the field, empty if there is none; see
+	// [Patch].
 	patch string
 }
 
@@ -36,11 +37,6 @@ func (m Malformed) String() string {
 	}
 	return fmt.Sprintf("%s is %s: %s", m.Field, m.Value, m.Error)
 }
-
-// Patch is a JSON patch (RFC 6902) that mends the field: it replaces a value
-// whose meaning is plain, such as 30d, and takes any other away. It applies
-// only while the value is as it was read. Empty if no patch can be given.
-func (m Malformed) Patch() string { return m.patch }
 
 // ServerWarning is what every malformed object means for Velero itself: its
 // caches are typed informers, whose List fails as a whole

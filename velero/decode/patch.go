@@ -3,7 +3,9 @@ package decode
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/veltui/veltui/sanitize"
@@ -20,6 +22,24 @@ type step struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
+}
+
+// Patch is a JSON patch (RFC 6902) that mends the fields of one object, empty if
+// it cannot mend them all. It replaces a value whose meaning is plain, such as
+// 30d, takes any other away, and applies only while each is as it was read. The
+// last field comes first: taking an element out of a list moves those behind it.
+func Patch(fields []Malformed) string {
+	var steps []string
+	for _, m := range slices.Backward(fields) {
+		if m.patch == "" {
+			return ""
+		}
+		steps = append(steps, strings.TrimSuffix(strings.TrimPrefix(m.patch, "["), "]"))
+	}
+	if steps == nil {
+		return ""
+	}
+	return "[" + strings.Join(steps, ",") + "]"
 }
 
 // patchFor mends one field. It begins with a test, so that it never changes a

@@ -1,0 +1,65 @@
+package cmd
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero/decode"
+	"github.com/veltui/veltui/watch"
+)
+
+// malformedJSON is a field that Velero's types cannot hold.
+type malformedJSON struct {
+	// Resource is KIND/NAME; it is left out where the field's owner is at hand.
+	Resource string `json:"resource,omitempty"`
+	Field    string `json:"field"`
+	// Value is the value in JSON, shortened.
+	Value string `json:"value"`
+	Error string `json:"error"`
+}
+
+func malformedOf(fields []decode.Malformed) []malformedJSON {
+	var out []malformedJSON
+	for _, m := range fields {
+		out = append(out, malformedJSON{Field: m.Field, Value: m.Value, Error: m.Error})
+	}
+	return out
+}
+
+// malformedResources are all in Velero's namespace, of whatever kind.
+func malformedResources(found []diagnosis.Malformed) []malformedJSON {
+	var out []malformedJSON
+	for _, m := range found {
+		out = append(out, malformedJSON{Resource: m.Ref, Field: m.Field.Field, Value: m.Field.Value, Error: m.Field.Error})
+	}
+	return out
+}
+
+// maxMalformedWarnings is how many malformed resources are named at a time.
+const maxMalformedWarnings = 10
+
+// malformedWarnings tells of malformed resources, each once: they are no rows of a list
+// of jobs unless they are jobs, and may still be why nothing moves.
+type malformedWarnings struct{ told map[types.UID]bool }
+
+func (w *malformedWarnings) tell(c *cli, snap *watch.Snapshot) {
+	if w.told == nil {
+		w.told = map[types.UID]bool{}
+	}
+	fresh := 0
+	for _, m := range snap.Malformed {
+		if w.told[m.UID] {
+			continue
+		}
+		w.told[m.UID] = true
+		if fresh++; fresh <= maxMalformedWarnings {
+			fmt.Fprintf(c.streams.ErrOut, "warning: %s\n", sanitize.String(fmt.Sprintf("%s: %s; %s", m.Ref(), m.Fields[0], decode.ServerWarning)))
+		}
+	}
+	if fresh > maxMalformedWarnings {
+		fmt.Fprintf(c.streams.ErrOut, "warning: %d more resources are malformed; -o json lists them\n", fresh-maxMalformedWarnings)
+	}
+}

@@ -1,0 +1,69 @@
+package diagnosis
+
+import (
+	"strings"
+
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
+)
+
+// maxMalformed is how many malformed resources are named beside the job's own.
+const maxMalformed = 3
+
+// Malformed is a resource with a field that Velero's types cannot hold.
+type Malformed struct {
+	// Ref names it as KIND/NAME.
+	Ref   string
+	Field decode.Malformed
+}
+
+// noteMalformed names what Velero cannot read: of the job, of its volumes, and,
+// for a job that has not ended, of everything else in its namespace. Velero's
+// caches are typed informers: one such resource hides all of its kind.
+func (a *assessment) noteMalformed() {
+	for _, m := range a.j.Malformed {
+		a.supports(sourceWatch, a.env.Now, "%s; %s", m, decode.ServerWarning)
+	}
+	own := map[string]bool{strings.ToLower(string(a.j.Kind)) + "/" + a.j.Name: true}
+	named := 0
+	for _, v := range a.j.Volumes {
+		if v.Malformed == (decode.Malformed{}) {
+			continue
+		}
+		ref := strings.ToLower(string(v.Kind)) + "/" + v.Name
+		own[ref] = true
+		if named++; named <= maxMalformed {
+			a.supports(sourceWatch, a.env.Now, "%s: %s; %s", ref, v.Malformed, decode.ServerWarning)
+		}
+	}
+	if a.j.Terminal() {
+		return
+	}
+	for _, m := range a.env.Malformed {
+		if own[m.Ref] {
+			continue
+		}
+		if named++; named > maxMalformed {
+			return
+		}
+		a.supports(sourceWatch, a.env.Now, "%s: %s; %s, and then sees nothing of that kind", m.Ref, m.Field, decode.ServerWarning)
+	}
+}
+
+// malformed: Velero cannot read the job, so that nothing will move it. A newer
+// Velero than the one whose types we know may.
+func (a *assessment) malformed() Verdict {
+	a.noteServer()
+	a.noteCounts()
+	if a.fresh() {
+		return a.progressing()
+	}
+	state := Stuck
+	if v, known := velero.ParseVersion(a.env.Server.Version); known && velero.Current.Before(v) {
+		state = Unknown
+		a.doubts(sourceSchema, a.env.Now, "Velero %s may read what %s cannot", v, velero.Current)
+	}
+	return a.conclude(state, MalformedSpec,
+		"Correct the field; finalize and explain show the kubectl command. A restart of the Velero server does not help: it fails on the resource again.",
+		"%s. %s", a.j.Malformed[0], decode.ServerWarning)
+}
