@@ -45,12 +45,10 @@ var dialogFrames = []struct {
 	{"plan-end", func(_ *testing.T, b *bench) { b.open(); b.keys("end") }},
 	{"orphan", func(_ *testing.T, b *bench) {
 		b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) {
-			e.Server.Running[0].StartedAt = noon.Add(-30 * time.Second)
-			e.At = noon.Add(3 * time.Minute)
+			e.Server.Running[0].StartedAt, e.Server.Running[0].Created = noon.Add(-10*time.Minute), noon.Add(-10*time.Minute)
 			e.Artifacts, e.Counts, e.Queued = e.Artifacts[:1], nil, []string{"nightly-erp", "nightly-web"}
 			e.Artifacts[0].Presence = job.Presence{State: job.Absent}
 		}}
-		b.keys("down", "down", "down")
 		b.open()
 	}},
 	{"refused", func(_ *testing.T, b *bench) {
