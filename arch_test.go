@@ -16,8 +16,9 @@ const module = "github.com/veltui/veltui"
 // import. Imports go one way; docs/architecture.md draws the picture.
 var mayImport = map[string][]string{
 	"":                 {"cmd"},
-	"cmd":              {"ui", "watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "sanitize", "retry", "human", "demo"},
-	"ui":               {"watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "assets", "human", "sanitize"},
+	"cmd":              {"ui", "assess", "watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "sanitize", "retry", "human", "demo"},
+	"ui":               {"assess", "watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "assets", "human", "sanitize"},
+	"assess":           {"watch", "forecast", "diagnosis", "job", "human"},
 	"watch":            {"diagnosis", "job", "velero", "sanitize"},
 	"finalize":         {"kubectl", "diagnosis", "artifact", "retry", "job", "velero", "sanitize", "human"},
 	"artifact":         {"job", "velero", "sanitize"},
@@ -47,6 +48,7 @@ var noClients = map[string][]string{
 	"job":       {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"diagnosis": {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"collector": {"k8s.io/client-go", "net/http", "os"},
+	"assess":    {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"forecast":  {"k8s.io", "net/http", "os"},
 	"glob":      {"k8s.io", "net/http", "os"},
 	"sanitize":  {"net/http", "os"},

@@ -42,7 +42,7 @@ type Options struct {
 	Context string
 	// Request is how the kubectl commands shown get to the same cluster.
 	Request finalize.Request
-	// Theme is a theme's name; empty or ThemeAuto asks the terminal.
+	// Theme is a theme's name; empty or draw.ThemeAuto asks the terminal.
 	Theme string
 	// ASCII draws with ASCII only.
 	ASCII bool
@@ -122,30 +122,12 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	return said, fmt.Errorf("running the dashboard: %w", err)
 }
 
-// lastWord is how long the end of the program waits for an execution to say
-// what it has sent. It needs two seconds for a last look; a signal leaves ten, for slow machines.
-const lastWord = 8 * time.Second
-
-// partingWords are what is to be said when the program has ended. An execution
-// that is still under way, and has been told to stop, is waited for.
+// partingWords are what is to be said when the program has ended.
 func (m *Model) partingWords() []string {
-	d := m.dialog
-	if d == nil {
-		return m.said
+	if m.dialog == nil {
+		return m.parting
 	}
-	said := append(m.said, d.said...)
-	if d.run == nil || d.run.forsake() {
-		return said
-	}
-	select {
-	case <-d.run.done:
-		if !d.run.dryRun {
-			said = append(said, parting(d.run.target, d.run.choice, &d.run.end.outcome))
-		}
-	case <-time.After(lastWord):
-		said = append(said, fmt.Sprintf("%s: it is not known what was sent; look at the log of finalize", d.target()))
-	}
-	return said
+	return append(m.parting, m.dialog.Parting()...)
 }
 
 // lossyTerminal ends the program when the terminal is gone: Bubble Tea itself
