@@ -44,8 +44,8 @@ $(TESTBED)/kube-apiserver:
 	@cd tools/kubernetes && CGO_ENABLED=0 $(GO) build -p $(JOBS) -trimpath -ldflags '-s -w -X k8s.io/component-base/version.gitVersion=$(KUBE_VERSION)' -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kube-apiserver
 
 .PHONY: demo
-demo: testbed ## Run the dashboard on a local control plane with a simulated Velero
-	@$(GO) run ./demo
+demo: build ## Run the dashboard on a cluster in memory that plays recordings of a real Velero
+	@bin/veltui demo
 
 # How often a failed test gets another try. None, but where a machine that is
 # busy with other things decides about landing: .ci/run sets 1 and names what

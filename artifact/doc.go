@@ -20,8 +20,10 @@
 // inside this package: no error, log line or value that leaves it holds the
 // query, whatever the object store or a library put into an error. It is
 // followed with no credentials or cookies, to no other host than its own, to
-// no loopback, link-local or metadata address unless it is the storage
-// location's own, with TLS always verified, and within [Limits].
+// no loopback, link-local or metadata address nor any other of this machine's
+// own unless it is the storage location's, with TLS always verified, and within
+// [Limits]. A store without TLS on another machine is asked only where
+// [Options].AllowClear agrees to that.
 //
 // A store that only the cluster can reach is reached through the API server, by
 // a port-forward to a ready pod of the Service that the URL names. Only the

@@ -20,6 +20,9 @@ var (
 	ErrTampered = errors.New("the download request was changed by someone else")
 	// ErrUnsafe: the URL leads where veltui does not follow.
 	ErrUnsafe = errors.New("the download URL is not followed")
+	// ErrClear: the bytes, which may hold Secrets, would travel unencrypted, and
+	// nobody agreed to that (Options.AllowClear).
+	ErrClear = errors.New("the object store is not encrypted")
 	// ErrTooLarge: more came than the limits allow.
 	ErrTooLarge = errors.New("larger than the limit")
 	// ErrStalled: nothing came for too long, or all of it took too long.

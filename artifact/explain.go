@@ -70,6 +70,8 @@ func (w *where) explainDial(signed signedURL, err error) error {
 	var verify *tls.CertificateVerificationError
 	var dns *net.DNSError
 	switch {
+	case errors.Is(err, ErrClear):
+		return fmt.Errorf("%w: what is stored, Secrets too, would come from %s over plain http, which everybody on the way can read; --allow-plain-http agrees to that", ErrClear, host)
 	case errors.As(err, &unknown):
 		hint := "give its CA with --cacert, or put it into the location's objectStorage.caCert"
 		if w.caHint != "" {

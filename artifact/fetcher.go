@@ -38,6 +38,10 @@ type Options struct {
 	// NoTunnel never reaches into the cluster.
 	NoTunnel bool
 
+	// AllowClear lets downloads come over plain http from another machine. They
+	// hold Secrets that everybody on the way can then read. Without it only
+	// this machine itself, and pods by way of the API server, are asked so.
+	AllowClear bool
 	// Announce is told, before the first byte of a download goes out, where it
 	// goes; nil if nobody needs to know. It is called from other goroutines.
 	Announce func(Route)
@@ -69,8 +73,13 @@ type Fetcher struct {
 	clock     func() time.Time
 	log       *slog.Logger
 
-	// lookup resolves a host name; a test replaces it.
-	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	allowClear bool
+
+	// lookup resolves a host name, own are this machine's addresses, and loopback
+	// those that never leave it; a test replaces them.
+	lookup   func(ctx context.Context, host string) ([]netip.Addr, error)
+	own      func() ([]netip.Addr, error)
+	loopback func(netip.Addr) bool
 }
 
 // New makes a Fetcher. It talks to nobody; it fails if the configuration or the
@@ -89,6 +98,10 @@ func New(o Options) (*Fetcher, error) {
 		clock:     o.Clock,
 		log:       o.Log,
 		lookup:    resolve,
+		own:       ownAddresses,
+		loopback:  netip.Addr.IsLoopback,
+
+		allowClear: o.AllowClear,
 	}
 	if f.agent == "" {
 		f.agent = "veltui"

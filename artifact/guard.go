@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -29,57 +30,103 @@ var metadataNames = []string{"metadata", "metadata.google.internal", "metadata.g
 // last four bytes (NAT64).
 var translated = netip.MustParsePrefix("64:ff9b::/96")
 
-// refuseHost says why a host is not talked to, as far as its name tells.
-// configured is true if the storage location's configuration names it.
-func refuseHost(host string, configured bool) error {
+// guard judges where a download may go.
+type guard struct {
+	// configured is true if the storage location's configuration names the host.
+	configured bool
+	// clear is true if the bytes would travel unencrypted and nobody agreed to
+	// that: then only this machine itself is talked to.
+	clear bool
+	// own are this machine's addresses, and loopback those that never leave it.
+	own      func() ([]netip.Addr, error)
+	loopback func(netip.Addr) bool
+}
+
+// ownAddresses are those of this machine's network interfaces.
+func ownAddresses() ([]netip.Addr, error) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	var own []netip.Addr
+	for _, a := range all {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			own = append(own, prefix.Addr())
+		}
+	}
+	return own, nil
+}
+
+// host says why a host is not talked to, as far as its name tells.
+func (g guard) host(host string) error {
 	if slices.Contains(metadataNames, host) {
 		return fmt.Errorf("%w: %s is a metadata service", ErrUnsafe, host)
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
-		return refuseAddress(ip, configured)
+		return g.address(ip)
 	}
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if last == "" || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
 		return fmt.Errorf("%w: its host is a number that is not an address", ErrUnsafe)
 	}
-	if !configured && (last == "localhost" || host == "localhost.localdomain" || strings.HasPrefix(host, "ip6-l")) {
+	if !g.configured && (last == "localhost" || host == "localhost.localdomain" || strings.HasPrefix(host, "ip6-l")) {
 		return fmt.Errorf("%w: %s is this machine, and the storage location's configuration does not name it", ErrUnsafe, host)
 	}
 	return nil
 }
 
-// refuseAddress says why an address is not connected to.
-func refuseAddress(ip netip.Addr, configured bool) error {
+// plainAddress is an address without what disguises it.
+func plainAddress(ip netip.Addr) netip.Addr {
 	ip = ip.Unmap().WithZone("")
 	if translated.Contains(ip) {
 		bytes := ip.As16()
-		ip = netip.AddrFrom4([4]byte(bytes[12:]))
+		return netip.AddrFrom4([4]byte(bytes[12:]))
 	}
+	return ip
+}
+
+// address says why an address is not connected to.
+func (g guard) address(ip netip.Addr) error {
+	ip = plainAddress(ip)
+	own, err := g.isOwn(ip)
 	what := ""
 	switch {
 	case slices.Contains(metadataAddresses, ip):
 		return fmt.Errorf("%w: %s is a metadata service", ErrUnsafe, ip)
 	case ip.IsUnspecified() || ip.IsMulticast():
 		return fmt.Errorf("%w: %s is no address of an object store", ErrUnsafe, ip)
-	case ip.IsLoopback():
+	case g.clear && !own:
+		return ErrClear
+	case g.configured:
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: whether %s is this machine cannot be found out: %w", ErrUnsafe, ip, err)
+	case own:
 		what = "this machine"
 	case ip.IsLinkLocalUnicast():
 		what = "a link-local address"
 	}
-	if what == "" || configured {
+	if what == "" {
 		return nil
 	}
 	return fmt.Errorf("%w: %s is %s, and the storage location's configuration does not name it", ErrUnsafe, ip, what)
 }
 
-// checkAddress is a net.Dialer's Control: it sees the address that a connection
-// is really made to, after names were resolved.
-func checkAddress(configured bool) func(network, address string, _ syscall.RawConn) error {
-	return func(_, address string, _ syscall.RawConn) error {
-		to, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return fmt.Errorf("%w: %s is not an address", ErrUnsafe, address)
-		}
-		return refuseAddress(to.Addr(), configured)
+// isOwn reports whether an address is this machine's.
+func (g guard) isOwn(ip netip.Addr) (bool, error) {
+	if g.loopback(ip) {
+		return true, nil
 	}
+	all, err := g.own()
+	return slices.ContainsFunc(all, func(own netip.Addr) bool { return plainAddress(own) == ip }), err
+}
+
+// control is a net.Dialer's Control: it sees the address that a connection is
+// really made to, after names were resolved.
+func (g guard) control(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: %s is not an address", ErrUnsafe, address)
+	}
+	return g.address(to.Addr())
 }

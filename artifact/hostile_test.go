@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -87,11 +88,11 @@ func TestURLsThatAreNotFollowed(t *testing.T) {
 // A name may lead anywhere: what counts is where the connection is made to.
 func TestNamesThatResolveToThisMachine(t *testing.T) {
 	b := newBed(t, false, func(http.ResponseWriter, *http.Request) { t.Error("the store was asked") })
-	p := &path{f: b.fetcher(), w: &where{}}
+	p := &path{f: b.fetcher(), w: &where{}, guard: guard{own: ownAddresses, loopback: netip.Addr.IsLoopback}}
 	port := b.store.Listener.Addr().(*net.TCPAddr).Port
 	_, err := p.dial(t.Context(), "tcp", fmt.Sprintf("localhost:%d", port))
 	fails(t, err, ErrUnsafe, "this machine")
-	p.configured = true
+	p.guard.configured = true
 	conn, err := p.dial(t.Context(), "tcp", fmt.Sprintf("localhost:%d", port))
 	if err != nil {
 		t.Fatalf("what the location names is refused: %v", err)
@@ -100,23 +101,122 @@ func TestNamesThatResolveToThisMachine(t *testing.T) {
 }
 
 func TestRefuseAddress(t *testing.T) {
+	own := func() ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr("10.1.2.3"), netip.MustParseAddr("2001:db8::77"), netip.MustParseAddr("fe80::7%eth0")}, nil
+	}
+	outside := guard{own: own, loopback: netip.Addr.IsLoopback}
+	configured := outside
+	configured.configured = true
 	for address, allowed := range map[string]bool{
 		"10.0.0.1": true, "192.168.1.1": true, "203.0.113.9": true, "2001:db8::1": true, "fd12::1": true, "64:ff9b::a00:1": true,
 		"127.0.0.1": false, "127.8.8.8": false, "::1": false, "::ffff:169.254.0.9": false, "64:ff9b::a9fe:a9fe": false,
 		"0.0.0.0": false, "::": false, "224.0.0.1": false, "ff02::1": false, "100.100.100.200": false, "168.63.129.16": false,
+		// This machine's own, in every form.
+		"10.1.2.3": false, "::ffff:10.1.2.3": false, "64:ff9b::a01:203": false, "2001:db8::77": false, "fe80::7%eth1": false, "10.1.2.4": true,
 	} {
-		if err := refuseAddress(netip.MustParseAddr(address), false); (err == nil) != allowed {
+		if err := outside.address(netip.MustParseAddr(address)); (err == nil) != allowed {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
 	for _, metadata := range metadataAddresses {
-		if refuseAddress(metadata, true) == nil {
+		if configured.address(metadata) == nil {
 			t.Errorf("%s is taken for a store because the location names it", metadata)
 		}
 	}
-	if err := refuseAddress(netip.MustParseAddr("127.0.0.1"), true); err != nil {
-		t.Error(err)
+	for _, address := range []string{"127.0.0.1", "10.1.2.3"} {
+		if err := configured.address(netip.MustParseAddr(address)); err != nil {
+			t.Error(err)
+		}
 	}
+	blind := outside
+	blind.own = func() ([]netip.Addr, error) { return nil, errors.New("no interfaces") }
+	fails(t, blind.address(netip.MustParseAddr("10.0.0.1")), ErrUnsafe, "no interfaces")
+	clear := configured
+	clear.clear = true
+	for address, allowed := range map[string]bool{"127.0.0.1": true, "10.1.2.3": true, "10.0.0.1": false, "2001:db8::1": false} {
+		err := clear.address(netip.MustParseAddr(address))
+		if errors.Is(err, ErrClear) == allowed {
+			t.Errorf("plain http to %s: %v", address, err)
+		}
+	}
+}
+
+// TestOwnAddresses: a store that listens on this machine's own address is not
+// asked, whatever name leads there.
+func TestOwnAddresses(t *testing.T) {
+	addresses, err := ownAddresses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(addresses, func(a netip.Addr) bool { return !a.IsLoopback() && !a.IsLinkLocalUnicast() })
+	if at < 0 {
+		t.Skip("this machine has no address but loopback")
+	}
+	b := newBed(t, false, func(http.ResponseWriter, *http.Request) { t.Error("the store was asked") })
+	listener, err := net.Listen("tcp", net.JoinHostPort(addresses[at].String(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	var connections atomic.Int32
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			connections.Add(1)
+			_ = conn.Close()
+		}
+	}()
+	b.options.AllowClear = true
+	b.sign = signURL("http://" + listener.Addr().String() + "/x?sig=" + secret)
+	_, err = b.fetcher().Open(t.Context(), contents())
+	fails(t, err, ErrUnsafe, "this machine")
+	p := &path{f: b.fetcher(), w: &where{}, guard: guard{own: ownAddresses, loopback: netip.Addr.IsLoopback}}
+	_, err = p.dial(t.Context(), "tcp", listener.Addr().String())
+	fails(t, err, ErrUnsafe, "this machine")
+	if connections.Load() > 0 {
+		t.Error("a connection was made")
+	}
+	b.noneLeft()
+}
+
+// TestPlainHTTPNeedsConsent: what would leave this machine unencrypted is not
+// asked for unless somebody agreed, and then it is announced.
+func TestPlainHTTPNeedsConsent(t *testing.T) {
+	body := zip("for everybody to read")
+	asked := atomic.Int32{}
+	b := newBed(t, false, func(w http.ResponseWriter, r *http.Request) { asked.Add(1); serve(body)(w, r) })
+	var routes []Route
+	b.options.Announce = func(r Route) { routes = append(routes, r) }
+	open := func(elsewhere bool) error {
+		f := b.fetcher()
+		if elsewhere { // to us, the store's address is another machine's
+			f.own = func() ([]netip.Addr, error) { return nil, nil }
+			f.loopback = func(netip.Addr) bool { return false }
+		}
+		s, err := f.Open(t.Context(), contents())
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	}
+	host := b.store.Listener.Addr().String()
+	fails(t, open(true), ErrClear, host, "--allow-plain-http", "Secrets")
+	if asked.Load() > 0 || len(routes) > 0 {
+		t.Errorf("asked %d times, announced %v", asked.Load(), routes)
+	}
+	if err := open(false); err != nil || len(routes) != 1 || routes[0].Clear {
+		t.Errorf("on this machine: %v, announced %+v", err, routes)
+	}
+	b.options.AllowClear = true
+	if err := open(true); err != nil || len(routes) != 2 || routes[1] != (Route{Host: host, Clear: true}) {
+		t.Errorf("agreed: %v, announced %+v", err, routes)
+	}
+	b.options.AllowClear = false
+	b.options.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse("http://127.0.0.1:1") }
+	fails(t, open(false), ErrClear, host)
 }
 
 func TestRedirects(t *testing.T) {
@@ -563,6 +663,7 @@ func TestProxy(t *testing.T) {
 	}
 	var routes []Route
 	b.options.Announce = func(r Route) { routes = append(routes, r) }
+	b.options.AllowClear = true
 	b.sign = signURL("http://store.example.com/x?sig=" + secret)
 	s, err := b.fetcher().Open(t.Context(), contents())
 	if err != nil {

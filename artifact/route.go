@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"time"
@@ -28,7 +29,7 @@ type Route struct {
 	// Via is what stands between: empty for nothing, else a proxy or a pod.
 	Via string
 	// Clear is true if the bytes, which may hold Secrets, travel unencrypted
-	// beyond the proxy or the API server (http).
+	// (http) between this machine and the store or the proxy.
 	Clear bool
 }
 
@@ -38,9 +39,9 @@ type path struct {
 	w       *where
 	route   Route
 	address string // host:port to connect to
-	// configured is true if the location's configuration names the address.
-	configured bool
-	proxy      *url.URL
+	http    bool   // without TLS
+	guard   guard
+	proxy   *url.URL
 	// inside is the Service that the host looks like, if it may be tunnelled
 	// to; first is true if the tunnel is the only way.
 	inside *clusterHost
@@ -52,14 +53,12 @@ type path struct {
 // resolved here is reached by a tunnel; one that can, but does not answer, too.
 func (f *Fetcher) plan(ctx context.Context, w *where, signed signedURL) (*path, error) {
 	host := plainHost(signed.url.Hostname())
-	p := &path{f: f, w: w, address: signed.address(), route: Route{
-		Host:  sanitize.String(signed.url.Host),
-		Clear: signed.url.Scheme == "http",
-	}}
-	p.configured = w.names(p.address)
-	if err := refuseHost(host, p.configured); err != nil {
+	p := &path{f: f, w: w, address: signed.address(), http: signed.url.Scheme == "http", route: Route{Host: sanitize.String(signed.url.Host)}}
+	p.guard = guard{configured: w.names(p.address), own: f.own, loopback: f.loopback}
+	if err := p.guard.host(host); err != nil {
 		return nil, err
 	}
+	p.guard.clear = p.http && !f.allowClear
 	if err := p.planTunnel(ctx, host); err != nil {
 		return nil, err
 	}
@@ -72,6 +71,9 @@ func (f *Fetcher) plan(ctx context.Context, w *where, signed signedURL) (*path, 
 	}
 	if p.proxy = proxy; proxy != nil {
 		p.route.Via = sanitize.String("proxy " + proxy.Scheme + "://" + proxy.Host)
+		if p.guard.clear {
+			return nil, w.explainDial(signed, ErrClear)
+		}
 	}
 	return p, nil
 }
@@ -86,10 +88,10 @@ func (p *path) planTunnel(ctx context.Context, host string) error {
 	addresses, err := p.f.lookup(resolving, host)
 	known := err == nil && len(addresses) > 0
 	switch {
-	case !p.configured && !known && inside.certain:
+	case !p.guard.configured && !known && inside.certain:
 		return fmt.Errorf("%w: %s is inside the cluster, and no storage location that you may read names it in its configuration, so no port-forward is made; %s",
 			ErrUnsafe, p.route.Host, p.w.reachHint())
-	case !p.configured:
+	case !p.guard.configured:
 		return nil
 	case known:
 		p.inside = &inside
@@ -118,15 +120,16 @@ func (p *path) dial(ctx context.Context, network, address string) (net.Conn, err
 		return p.tunnel(ctx)
 	}
 	plain := net.Dialer{Timeout: dialTimeout}
-	if p.proxy != nil {
-		// The address is the proxy's, which the environment names; what lies
-		// behind it is for the proxy to judge.
-		p.f.announce(p.route)
-		return plain.DialContext(ctx, network, address)
+	if p.proxy == nil {
+		// Where there is a proxy, the address is the proxy's, which the
+		// environment names; what lies behind it is for the proxy to judge.
+		plain.Control = p.guard.control
 	}
-	plain.Control = checkAddress(p.configured)
-	p.f.announce(p.route)
 	conn, err := plain.DialContext(ctx, network, address)
+	if err == nil {
+		p.route.Clear = p.http && (p.proxy != nil || !p.staysHere(conn))
+		p.f.announce(p.route)
+	}
 	if err == nil || p.inside == nil || errors.Is(err, ErrUnsafe) || ctx.Err() != nil {
 		return conn, err
 	}
@@ -143,14 +146,24 @@ func (p *path) dial(ctx context.Context, network, address string) (net.Conn, err
 	return through, nil
 }
 
+// staysHere reports whether a connection does not leave this machine.
+func (p *path) staysHere(conn net.Conn) bool {
+	to, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return false
+	}
+	own, err := p.guard.isOwn(plainAddress(to.Addr()))
+	return own && err == nil
+}
+
 // tunnel connects to the first pod that takes the connection.
 func (p *path) tunnel(ctx context.Context) (net.Conn, error) {
 	var failed error
 	for _, pod := range p.pods {
-		p.route.Via = "port-forward to " + pod.String()
-		p.f.announce(p.route)
 		conn, err := p.f.tunnel.DialPod(ctx, pod.namespace, pod.name, pod.port)
 		if err == nil {
+			p.route.Via = "port-forward to " + pod.String()
+			p.f.announce(p.route)
 			return conn, nil
 		}
 		err = fmt.Errorf("forwarding to %s through the API server: %w", pod, err)

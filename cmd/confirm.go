@@ -3,34 +3,65 @@ package cmd
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/veltui/veltui/sanitize"
 )
 
-// confirm asks for the context and the name, typed in full.
+// mayAsk is an error where nobody could answer a question or read it.
+func (c *cli) mayAsk() error {
+	switch {
+	case !isTerminal(c.stdin):
+		return usagef("without a terminal to ask on, give --yes or --dry-run=server")
+	case !isTerminal(c.stderr):
+		return usagef("standard error is not a terminal, so you would not see the question: give --yes or --dry-run=server")
+	}
+	return nil
+}
+
+// confirm asks for the context and the name, typed in full, when all that they
+// are about has been shown. What was typed before the question is thrown away,
+// and the question waits until nobody types.
 func (c *cli) confirm(ctx context.Context, contextName, name string) error {
-	want := contextName + "/" + name
-	fmt.Fprintf(c.streams.ErrOut, "\nType %s to go on: ", sanitize.String(want))
-	type answer struct {
+	want := sanitize.Whole(contextName + "/" + name)
+	if err := awaitQuiet(ctx, c.stdin); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.streams.ErrOut, "\nType %s to go on: ", want)
+	answer, err := c.readLine(ctx)
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(c.streams.ErrOut)
+		return context.Cause(ctx)
+	case err != nil:
+		fmt.Fprintln(c.streams.ErrOut)
+		return errors.New("there was no answer: nothing was done")
+	case strings.TrimSpace(answer) != want:
+		return fmt.Errorf("that is not %s: nothing was done", want)
+	case moreInput(c.stdin):
+		return errors.New("more than one line came at once, as from a paste: nothing was done")
+	}
+	return nil
+}
+
+// readLine reads one whole line. A read cannot be interrupted: after the end of
+// ctx it goes on until the program ends.
+func (c *cli) readLine(ctx context.Context) (string, error) {
+	type line struct {
 		text string
 		err  error
 	}
-	// A read cannot be interrupted; the goroutine ends with the program.
-	answers := make(chan answer, 1)
+	lines := make(chan line, 1)
 	go func() {
 		text, err := bufio.NewReader(c.stdin).ReadString('\n')
-		answers <- answer{text, err}
+		lines <- line{text, err}
 	}()
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(c.streams.ErrOut)
-		return context.Cause(ctx)
-	case a := <-answers:
-		if strings.TrimSpace(a.text) != want {
-			return fmt.Errorf("that is not %s: nothing was done", want)
-		}
+		return "", ctx.Err()
+	case l := <-lines:
+		return l.text, l.err
 	}
-	return nil
 }

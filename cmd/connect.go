@@ -43,7 +43,7 @@ func (c *cli) connect() (connection, error) {
 			conn.request.Context = conn.context
 		}
 	}
-	conn.request.Flags = c.kubectlFlags()
+	conn.request.Flags, conn.request.Environment = c.reach()
 	if conn.context == "" {
 		conn.context = "in-cluster"
 	}
@@ -51,37 +51,6 @@ func (c *cli) connect() (connection, error) {
 		conn.namespace = *c.flags.Namespace
 	}
 	return conn, nil
-}
-
-// kubectlFlags are the flags, other than the context's, with which kubectl
-// reaches the cluster as we do. Secrets are left out.
-func (c *cli) kubectlFlags() []string {
-	var given []string
-	add := func(name string, value *string) {
-		if value != nil && *value != "" {
-			given = append(given, "--"+name+"="+*value)
-		}
-	}
-	f := c.flags
-	add("kubeconfig", f.KubeConfig)
-	add("cluster", f.ClusterName)
-	add("user", f.AuthInfoName)
-	add("server", f.APIServer)
-	add("tls-server-name", f.TLSServerName)
-	add("certificate-authority", f.CAFile)
-	add("client-certificate", f.CertFile)
-	add("client-key", f.KeyFile)
-	add("as", f.Impersonate)
-	add("as-uid", f.ImpersonateUID)
-	if f.ImpersonateGroup != nil {
-		for _, group := range *f.ImpersonateGroup {
-			add("as-group", &group)
-		}
-	}
-	if f.Insecure != nil && *f.Insecure {
-		given = append(given, "--insecure-skip-tls-verify=true")
-	}
-	return given
 }
 
 // errNoCluster is said instead of trying localhost:8080, which is what client
@@ -104,6 +73,7 @@ func (c *cli) restConfig() (*rest.Config, error) {
 	}
 	config = rest.CopyConfig(config)
 	config.UserAgent = "veltui/" + version
+	config.WarningHandler = c.warnings
 	return config, nil
 }
 

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -28,7 +29,7 @@ func twoClusters(t *testing.T, path, current string) {
 
 func withFlags(t *testing.T, args ...string) *cli {
 	t.Helper()
-	c := &cli{flags: genericclioptions.NewConfigFlags(false), env: func(string) string { return "" }}
+	c := &cli{warnings: &warnings{}, flags: genericclioptions.NewConfigFlags(false), env: func(string) string { return "" }}
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	c.flags.AddFlags(flags)
 	if err := flags.Parse(args); err != nil {
@@ -73,6 +74,25 @@ func TestCommandsLeadToTheSameCluster(t *testing.T) {
 	want := []string{"--kubeconfig=" + path, "--as=jane", "--as-group=a", "--as-group=b"}
 	if conn.request.Context != "west" || !slices.Equal(conn.request.Flags, want) {
 		t.Errorf("%+v, want %q", conn.request, want)
+	}
+	// What the environment says is said too: a file by the flag, several by the
+	// variable, and relative ones in full.
+	other := filepath.Join(filepath.Dir(path), "other config")
+	twoClusters(t, other, "west")
+	t.Chdir(filepath.Dir(path))
+	for list, want := range map[string][]string{
+		path:                  {"--kubeconfig=" + path},
+		"config":              {"--kubeconfig=" + path},
+		":" + other:           {"--kubeconfig=" + other},
+		"other config:config": {"KUBECONFIG=" + other + ":" + path},
+	} {
+		t.Setenv("KUBECONFIG", list)
+		c := withFlags(t, "--context", "west")
+		c.env = os.Getenv
+		conn, err := c.connect()
+		if err != nil || !slices.Equal(append(conn.request.Flags, conn.request.Environment...), want) {
+			t.Errorf("KUBECONFIG=%s: %v, %+v, want %q", list, err, conn.request, want)
+		}
 	}
 	// Without a kubeconfig there is no context that kubectl would know.
 	conn, err = withFlags(t, "--kubeconfig", filepath.Join(t.TempDir(), "none"), "--server", "https://east.example").connect()

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/ui"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 type dashboardFlags struct {
@@ -52,23 +54,35 @@ if Velero is there, and is looked for otherwise.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.fps < 0 || f.fps > 60 || f.fps == 0 && cmd.Flags().Changed("fps") {
-				return usagef("--fps %d: must be from 1 to 60", f.fps)
-			}
-			if known := append(ui.Themes(), ui.ThemeAuto); !slices.Contains(known, f.theme) {
-				return usagef("--theme %s: must be one of %s", f.theme, strings.Join(known, ", "))
+			if err := f.check(cmd); err != nil {
+				return err
 			}
 			return c.dashboard(cmd.Context(), f)
 		},
 	}
 	cmd.PersistentFlags().BoolVar(&c.readOnly, "read-only", false, "Make everything that changes the cluster impossible (also VELTUI_READ_ONLY=1)")
-	cmd.Flags().BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
-	cmd.Flags().StringVar(&f.theme, "theme", ui.ThemeAuto, "auto, dark, light or mono")
-	cmd.Flags().IntVar(&f.fps, "fps", 0, "How often at most the screen is drawn, 1 to 60 a second (default 30, over ssh 10)")
-	cmd.Flags().BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw into the normal screen instead of the alternate one")
-	cmd.Flags().BoolVar(&f.noArtifacts, "no-artifacts", false, "Download nothing that Velero has stored, such as what is in backups")
-	cmd.Flags().StringVar(&f.caFile, "cacert", "", "File with certificates, in PEM, that the object store's may be signed by")
+	cmd.PersistentFlags().BoolVar(&c.plainHTTP.allowed, "allow-plain-http", false, "Download from an object store without TLS on another machine; what is stored holds Secrets (also VELTUI_ALLOW_PLAIN_HTTP=1)")
+	f.register(cmd.Flags())
 	return cmd
+}
+
+func (f *dashboardFlags) register(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
+	flags.StringVar(&f.theme, "theme", draw.ThemeAuto, "auto, dark, light or mono")
+	flags.IntVar(&f.fps, "fps", 0, "How often at most the screen is drawn, 1 to 60 a second (default 30, over ssh 10)")
+	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw into the normal screen instead of the alternate one")
+	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Download nothing that Velero has stored, such as what is in backups")
+	flags.StringVar(&f.caFile, "cacert", "", "File with certificates, in PEM, that the object store's may be signed by")
+}
+
+func (f dashboardFlags) check(cmd *cobra.Command) error {
+	if f.fps < 0 || f.fps > 60 || f.fps == 0 && cmd.Flags().Changed("fps") {
+		return usagef("--fps %d: must be from 1 to 60", f.fps)
+	}
+	if known := append(draw.Themes(), draw.ThemeAuto); !slices.Contains(known, f.theme) {
+		return usagef("--theme %s: must be one of %s", f.theme, strings.Join(known, ", "))
+	}
+	return nil
 }
 
 func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
@@ -92,7 +106,8 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	defer cancel(nil)
 	logFile, logPath := c.openLog()
 	defer func() { _ = logFile.Close() }()
-	log := quiet(logFile, cancel)
+	log := c.logTo(logFile, cancel)
+	c.plainHTTP.silent = true
 	watcher, err := c.watch(ctx, conn, 0, log)
 	if err != nil {
 		return err
@@ -103,17 +118,19 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	}
 	o := c.uiOptions(watcher, conn, term, f)
 	if !f.noArtifacts {
-		o.Estimator = &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(log), log: log}
+		o.Estimator = &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(conn.config, log), log: log}
 		o.Rates = c.openRates(conn, log)
 	}
 	if o.ReadOnly = c.isReadOnly(); !o.ReadOnly {
 		o.Finalizer = &jobFinalizer{cli: c, noStore: f.noArtifacts, caFile: f.caFile, log: log}
 	}
+	c.screen.undivert.Store(&restore)
 	said, err := ui.Run(ctx, o)
-	restore()
+	c.screen.release()
+	c.screen.restore()
 	cancel(nil)
 	for _, line := range said {
-		fmt.Fprintln(c.streams.ErrOut, sanitize.Cut(line, 16*len(line)+1)) // never shortened
+		fmt.Fprintln(c.streams.ErrOut, sanitize.Whole(line))
 	}
 	if err != nil && logPath != "" && err != ui.ErrInterrupted {
 		return fmt.Errorf("%w (log: %s)", err, logPath)
@@ -136,7 +153,7 @@ func (c *cli) uiOptions(source ui.Source, conn connection, term terminal, f dash
 		QuerySync:   term.remote && term.name != "linux",
 		Terminal:    ui.Terminal{Title: term.name != "linux", Progress: term.name != "linux"},
 		Input:       c.stdin,
-		Output:      c.stdout,
+		Output:      c.screen,
 	}
 	if o.FPS == 0 {
 		o.FPS = 30

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
 )
 
 // estimateFlags are what the user asks.
@@ -120,7 +120,11 @@ func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) erro
 	if err != nil && !usable(ctx, index) {
 		return err
 	}
-	return c.answer(index, index.Estimate(spec, collector.Discovery{}), f.output, err)
+	estimate, ended := index.Estimate(ctx, spec, collector.Discovery{})
+	if ended != nil {
+		return ended
+	}
+	return c.answer(index, estimate, f.output, err)
 }
 
 // usable reports whether a backup that could not be read to its end was read
@@ -129,12 +133,16 @@ func usable(ctx context.Context, index *collector.Index) bool {
 	return index != nil && index.Items() > 0 && ctx.Err() == nil
 }
 
-var versionForm = regexp.MustCompile(`^v?\d+\.\d+\.\d+([-+].*)?$`)
+// serverOf is a Velero server with that image tag.
+func serverOf(tag string) collector.Server {
+	v, _ := velero.ParseVersion(tag) // else zero: Estimate says that it is not known
+	return collector.Server{Version: v, Tag: tag}
+}
 
 // server is how the flags describe the Velero server.
 func (f *estimateFlags) server() (collector.Server, error) {
-	s := collector.Server{Version: f.version}
-	if f.version != "" && !versionForm.MatchString(f.version) {
+	s := serverOf(f.version)
+	if f.version != "" && s.Version == [3]int{} {
 		return s, usagef("--velero-version %s: expected a version such as v1.18.3", f.version)
 	}
 	if f.priorities != "" {
@@ -204,7 +212,7 @@ func (c *cli) answer(index *collector.Index, e collector.Estimate, output string
 	}
 	e.Assumptions = slices.Concat(e.Assumptions, index.Problems())
 	if err := c.printEstimate(e, output); err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return printError{err}
 	}
 	if readErr != nil {
 		return fmt.Errorf("the estimate is partial: %w", readErr)

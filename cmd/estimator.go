@@ -42,10 +42,10 @@ type estimator struct {
 // not be asked for.
 var errNoDownload = errors.New("read-only: downloading a backup takes a DownloadRequest, which is created in the cluster")
 
-// openIndexes is the cache of what is in backups.
-func (c *cli) openIndexes(log *slog.Logger) *cache.Cache {
+// openIndexes is the cache of what is in a cluster's backups.
+func (c *cli) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
 	return cache.Open(cache.Options{
-		Dir: c.indexDir(), Clock: c.clock,
+		Dir: c.indexDir(), Cluster: clusterIdentity(config), Clock: c.clock,
 		Failed: func(err error) { log.Warn("the index cache cannot be used", "error", err) },
 	})
 }
@@ -53,6 +53,8 @@ func (c *cli) openIndexes(log *slog.Logger) *cache.Cache {
 // newEstimator makes one that talks to nobody yet. caFile holds certificates
 // of the object store, or is empty.
 func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexes *cache.Cache, log *slog.Logger) (*estimator, error) {
+	config = rest.CopyConfig(config)
+	config.Wrap(impatient)
 	cluster, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
@@ -63,6 +65,7 @@ func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexe
 	}
 	artifacts, err := artifact.New(artifact.Options{
 		Config: config, Namespace: namespace, CAFile: caFile,
+		AllowClear: c.allowsPlainHTTP(), Announce: c.announcer(log),
 		UserAgent: "veltui/" + version, Clock: c.clock, Log: log,
 	})
 	if err != nil {
@@ -158,7 +161,10 @@ func (e *estimator) ask(ctx context.Context, index *collector.Index, spec collec
 			return collector.Estimate{}, fmt.Errorf("listing the target's namespaces: %w", err)
 		}
 	}
-	estimate := index.Estimate(spec, kinds)
+	estimate, err := index.Estimate(ctx, spec, kinds)
+	if err != nil {
+		return collector.Estimate{}, err
+	}
 	estimate.Assumptions = append(notes, estimate.Assumptions...)
 	return estimate, nil
 }
@@ -184,7 +190,7 @@ func (e *estimator) kinds(ctx context.Context) (d collector.Discovery, notes []s
 func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Namespaces, error) {
 	known := collector.Namespaces{Known: true}
 	o := metav1.ListOptions{Limit: 500}
-	for {
+	for pages := 0; ; {
 		page, err := e.cluster.CoreV1().Namespaces().List(ctx, o)
 		if err != nil {
 			return collector.Namespaces{}, err
@@ -197,8 +203,14 @@ func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Na
 		if o.Continue = page.Continue; o.Continue == "" {
 			return known, nil
 		}
+		if pages++; pages == maxPages {
+			return collector.Namespaces{}, fmt.Errorf("the list does not end after %d pages", pages)
+		}
 	}
 }
+
+// maxPages of namespaces are more than a cluster can hold.
+const maxPages = 1000
 
 // unreadable says what an estimate leaves out of a job's spec.
 func unreadable(j *job.Job) []string {

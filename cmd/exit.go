@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/veltui/veltui/ui"
@@ -57,6 +58,7 @@ func exitCode(err error, stderr io.Writer) int {
 	var usage usageError
 	var signal signalError
 	var coded exitError
+	var printing printError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -71,14 +73,44 @@ func exitCode(err error, stderr io.Writer) int {
 		return ExitInterrupted
 	case errors.As(err, &coded):
 		if coded.error != nil {
-			fmt.Fprintln(stderr, "error:", err)
+			sayError(stderr, err)
 		}
 		return coded.code
 	case errors.As(err, &usage):
 		fmt.Fprintln(stderr, "error:", err)
 		return ExitUsage
+	case errors.As(err, &printing) && errors.Is(err, syscall.EPIPE):
+		return 128 + int(syscall.SIGPIPE) // as for others that feed head
 	default:
-		fmt.Fprintln(stderr, "error:", err)
+		sayError(stderr, err)
 		return ExitError
 	}
 }
+
+// maxErrorLines is how many lines an error may have.
+const maxErrorLines = 40
+
+// sayError prints an error that may hold words of others. Each line is cleaned
+// and bounded, and those after the first are indented, so that none looks like
+// ours.
+func sayError(stderr io.Writer, err error) {
+	l := lines{w: stderr}
+	for i, line := range strings.Split(err.Error(), "\n") {
+		switch i {
+		case 0:
+			l.add("error: %s", line)
+		case maxErrorLines:
+			l.add("  ...")
+			return
+		default:
+			l.add("  %s", line)
+		}
+	}
+}
+
+// printError says that what a command found out could not be written.
+type printError struct{ error }
+
+func (e printError) Error() string { return "printing: " + e.error.Error() }
+
+func (e printError) Unwrap() error { return e.error }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
-	"github.com/veltui/veltui/ui"
 )
 
 func newExplain(c *cli) *cobra.Command {
@@ -91,8 +91,8 @@ type explanation struct {
 	Verdict verdictJSON `json:"verdict"`
 	// Finalize is what `veltui finalize` would do, for a job that does not move.
 	Finalize *planJSON `json:"finalize,omitempty"`
-	// Ways are ways out other than what finalize would do.
-	Ways []wayJSON `json:"ways,omitempty"`
+	// Remedies are what else the evidence calls for.
+	Remedies []remedyJSON `json:"remedies,omitempty"`
 }
 
 func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) error {
@@ -105,39 +105,44 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
 		return err
 	}
-	j := pick(snap.Jobs, selected)[0]
-	surroundings := snap.Environment(c.clock())
-	verdict := diagnosis.Judge(j, surroundings)
-	plan, ways, err := c.waysOut(ctx, j, verdict, f)
+	assessed, err := c.assess(ctx, snap, selected)
+	if err != nil {
+		return err
+	}
+	judged := assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0])
+	j, verdict := judged.Job, judged.Verdict
+	plan, remedies, err := c.remedies(ctx, j, verdict, f)
 	if err != nil {
 		fmt.Fprintln(c.streams.ErrOut, "warning: what finalize would do could not be found out:", sanitize.String(err.Error()))
 	}
 	if plan != nil {
+		judged = assessed.Closer(j, seenBy(plan.Evidence()))
+		verdict = judged.Verdict
 		verdict.Facts = withEvidence(verdict.Facts, plan.Facts())
 	}
 	if f.output == "text" {
-		err = printVerdict(c.streams.Out, j, verdict, plan, ways, surroundings.Now)
+		err = printVerdict(c.streams.Out, j, verdict, plan, remedies, assessed.Environment.Now)
 	} else {
-		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(j, surroundings),
+		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(judged),
 			Verdict: verdictJSON{State: string(verdict.State), Reason: string(verdict.Reason), Facts: factsOf(verdict.Facts), Advice: verdict.Advice}}
 		if plan != nil {
 			out := planOf(plan)
 			e.Finalize = &out
 		}
-		e.Ways = waysOf(ways)
+		e.Remedies = remediesOf(remedies)
 		p := documentPrinter{w: c.streams.Out, yaml: f.output == "yaml"}
 		err = p.document(e)
 	}
 	if err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return printError{err}
 	}
 	return exitFor(j, verdict)
 }
 
-// waysOut is what finalize would do about a job that does not move, and the
+// remedies is what finalize would do about a job that does not move, and the
 // other ways out; nil for others. It only reads, but for DownloadRequests if
 // artifacts are wanted.
-func (c *cli) waysOut(ctx context.Context, j *job.Job, v diagnosis.Verdict, f explainFlags) (*finalize.Plan, []finalize.Way, error) {
+func (c *cli) remedies(ctx context.Context, j *job.Job, v diagnosis.Verdict, f explainFlags) (*finalize.Plan, []finalize.Plan, error) {
 	switch v.State {
 	case diagnosis.Stuck, diagnosis.Orphaned, diagnosis.Quiet, diagnosis.Unknown:
 	case "":
@@ -162,12 +167,16 @@ func (c *cli) waysOut(ctx context.Context, j *job.Job, v diagnosis.Verdict, f ex
 		return nil, nil, err
 	}
 	request := conn.request
-	ways := finalize.Ways(evidence, request)
+	plans := finalize.Plans(evidence, request)
 	if j.Terminal() {
-		return nil, ways, nil
+		return nil, plans[1:], nil
 	}
-	plan := finalize.Draft(evidence, request)
-	return &plan, ways, nil
+	return &plans[0], plans[1:], nil
+}
+
+// seenBy is what finalize's closer look tells for a verdict.
+func seenBy(e finalize.Evidence) diagnosis.Evidence {
+	return diagnosis.Evidence{NamespacesSeen: e.Namespaces == finalize.Yes, Terminating: e.Terminating, Phases: e.Phases}
 }
 
 // withEvidence puts what finalize has looked at in place of what the verdict
@@ -205,7 +214,7 @@ func factsOf(facts []diagnosis.Fact) []factJSON {
 	return out
 }
 
-func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, plan *finalize.Plan, ways []finalize.Way, now time.Time) error {
+func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, plan *finalize.Plan, remedies []finalize.Plan, now time.Time) error {
 	l := lines{w: w}
 	l.add("%s %s/%s, phase %s", strings.ToLower(string(j.Kind)), j.Namespace, j.Name, dash(j.Phase))
 	l.add("%s", v.Summary)
@@ -218,7 +227,7 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, plan *finalize.P
 	}
 	switch {
 	case plan == nil:
-	case plan.Action == finalize.Refuse:
+	case plan.Effect() == finalize.Refuse:
 		l.add("\nfinalize would refuse: %s", plan.Refusal)
 		if plan.Advice != "" {
 			l.add("%s", plan.Advice)
@@ -229,7 +238,7 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, plan *finalize.P
 	default:
 		l.add("\nfinalize would move it from %s to %s: %s", dash(plan.From), plan.To, plan.Why)
 	}
-	l.ways(ways)
+	l.remedies(remedies, finalize.Finalize)
 	return l.err
 }
 
@@ -287,5 +296,5 @@ func factAge(at, now time.Time) string {
 	case now.Sub(at) < time.Second:
 		return ", now"
 	}
-	return ", " + ui.Duration(now.Sub(at)) + " ago"
+	return ", " + human.Ago(at, now)
 }

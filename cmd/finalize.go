@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,9 +76,6 @@ meanwhile, 130 interrupted.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			if f.dryRun == "none" && !f.yes && !isTerminal(c.stdin) {
-				return usagef("without a terminal to ask on, give --yes or --dry-run=server")
-			}
 			return c.finalize(cmd.Context(), selected, f)
 		},
 	}
@@ -100,7 +98,7 @@ func (f *finalizeFlags) check() error {
 	switch {
 	case f.dryRun != "none" && f.dryRun != "server":
 		return usagef("--dry-run=%s: expected none or server", f.dryRun)
-	case f.wake && f.cancel, f.phase != "" && f.way() != "":
+	case f.wake && f.cancel, f.phase != "" && f.action() != finalize.Finalize:
 		return usagef("--phase, --wake and --cancel-volumes: give at most one")
 	case f.timeout < 0:
 		return usagef("--timeout %s: must not be negative", f.timeout)
@@ -110,15 +108,15 @@ func (f *finalizeFlags) check() error {
 	return checkTextOutput(f.output)
 }
 
-// way is the way out that is asked for in place of a phase, empty for none.
-func (f *finalizeFlags) way() finalize.WayAction {
+// action is the one that is asked for.
+func (f *finalizeFlags) action() finalize.Action {
 	switch {
 	case f.wake:
 		return finalize.Wake
 	case f.cancel:
 		return finalize.CancelVolumes
 	}
-	return ""
+	return finalize.Finalize
 }
 
 // isReadOnly is what --read-only and VELTUI_READ_ONLY say. Whatever is not a
@@ -142,6 +140,13 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
 		return err
 	}
+	asks := f.dryRun == "none" && !f.yes && !c.isReadOnly()
+	if err := c.mayAsk(); asks && err != nil {
+		if j := pick(snap.Jobs, selected)[0]; j.Terminal() && f.action() == finalize.Finalize {
+			err = exitError{ExitRefused, fmt.Errorf("%s %s/%s has ended: it is %s", strings.ToLower(string(j.Kind)), j.Namespace, j.Name, j.Phase)}
+		}
+		return err
+	}
 	conn, err := c.connect()
 	if err != nil {
 		return err
@@ -158,51 +163,34 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	if err != nil {
 		return err
 	}
-	plan := finalize.Draft(evidence, request)
-	show := finalizePrinter{out: c.streams.Out, messages: c.streams.ErrOut, output: f.output, ways: finalize.Ways(evidence, request)}
-	if wanted := f.way(); wanted != "" {
-		return c.takeWay(ctx, finalizer, &plan, wanted, f, conn.context, show)
-	}
+	plans := finalize.Plans(evidence, request)
+	show := c.finalizePrinter(f.output, asks)
+	show.finalize, show.remedies = &plans[0], plans[1:]
+	plan := f.wanted(plans)
 	if err := show.plan(&plan); err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return printError{err}
 	}
-	dryRun := f.dryRun == "server"
-	if plan.Action != finalize.Refuse && !f.yes && !dryRun && !c.isReadOnly() {
+	if plan.Possible() && asks {
 		if err := c.confirm(ctx, conn.context, plan.Name); err != nil {
 			return err
 		}
 	}
-	outcome, err := finalizer.Execute(ctx, plan, dryRun, show.progress)
-	if printErr := show.outcome(&plan, &outcome, err); printErr != nil {
-		return fmt.Errorf("printing: %w", printErr)
-	}
-	return finalizeExit(&outcome, err)
+	outcome, err := finalizer.Apply(ctx, plan, f.dryRun == "server", show.progress)
+	return show.end(show.outcome(&plan, &outcome, err), &outcome, err)
 }
 
-// takeWay does what was asked for in place of a phase.
-func (c *cli) takeWay(ctx context.Context, finalizer *finalize.Finalizer, plan *finalize.Plan, wanted finalize.WayAction, f finalizeFlags, contextName string, show finalizePrinter) error {
-	way := finalize.Way{Action: wanted, Kind: plan.Kind, Namespace: plan.Namespace, Name: plan.Name,
-		Refusal: "the evidence does not speak for it", Advice: plan.Advice}
-	for _, w := range show.ways {
-		if w.Action == wanted {
-			way = w
+// wanted is the plan of the action that is asked for, a refusal if the evidence
+// does not call for it.
+func (f *finalizeFlags) wanted(plans []finalize.Plan) finalize.Plan {
+	action := f.action()
+	for _, p := range plans {
+		if p.Action == action {
+			return p
 		}
 	}
-	show.taken = wanted
-	if err := show.way(plan, &way); err != nil {
-		return fmt.Errorf("printing: %w", err)
-	}
-	dryRun := f.dryRun == "server"
-	if way.CanTake() && !f.yes && !dryRun && !c.isReadOnly() {
-		if err := c.confirm(ctx, contextName, plan.Name); err != nil {
-			return err
-		}
-	}
-	outcome, err := finalizer.Take(ctx, way, dryRun, show.progress)
-	if printErr := show.wayOutcome(plan, &way, &outcome, err); printErr != nil {
-		return fmt.Errorf("printing: %w", printErr)
-	}
-	return finalizeExit(&outcome, err)
+	p := plans[0]
+	return finalize.Plan{Action: action, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, From: p.From,
+		Refusal: "the evidence does not call for it", Advice: p.Advice}
 }
 
 // finalizerOptions are what differs between those who make a Finalizer.
@@ -216,7 +204,7 @@ type finalizerOptions struct {
 }
 
 // newFinalizer makes one for the Velero in a namespace.
-func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions) (*finalize.Finalizer, error) {
+func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions) (*finalize.Engine, error) {
 	state, err := c.stateDir()
 	if err != nil {
 		return nil, err
@@ -229,6 +217,7 @@ func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions
 	if !f.noStore {
 		artifacts, err := artifact.New(artifact.Options{
 			Config: conn.config, Namespace: namespace, CAFile: f.caFile,
+			AllowClear: c.allowsPlainHTTP(), Announce: c.announcer(slog.Default()),
 			UserAgent: "veltui/" + version, Clock: c.clock, Log: slog.Default(),
 		})
 		if err != nil {

@@ -41,8 +41,8 @@ that time passes, or that Velero's server ends, is none.`,
   # One restore, followed until interrupted
   veltui get restore/shop-restore-2 -w
 
-  # Names of what is stuck
-  veltui get -o jsonpath='{.items[?(@.verdict.state=="stuck")].name}'
+  # Names of what is stuck or orphaned
+  veltui get -o jsonpath='{.items[?(@.stuck==true)].name}'
 
   # Every change as JSON lines
   veltui get -w -o json`,
@@ -74,18 +74,15 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 	if err != nil {
 		return err
 	}
-	jobs := pick(snap.Jobs, selected)
-	eta, err := c.newForesight(true)
+	assessed, err := c.assess(ctx, snap, selected)
 	if err != nil {
 		return err
 	}
-	for i, j := range jobs {
-		jobs[i] = eta.see(ctx, snap, j)
+	jobs := pick(assessed.Snapshot.Jobs, selected)
+	if err := p.list(jobs, assessed); err != nil {
+		return printError{err}
 	}
-	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
-		return fmt.Errorf("printing: %w", err)
-	}
-	var warn warnings
+	var warn malformedWarnings
 	warn.tell(c, snap)
 	if len(jobs) == 0 && len(selected.names) == 0 {
 		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s.\n", selected.what(), snap.Namespace)
@@ -101,18 +98,15 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 	if err != nil {
 		return err
 	}
-	jobs := pick(snap.Jobs, selected)
-	eta, err := c.newForesight(false)
+	known, err := c.newKnownEstimates()
 	if err != nil {
 		return err
 	}
-	for i, j := range jobs {
-		jobs[i] = eta.see(ctx, snap, j)
+	assessed := known.assess(ctx, snap, selected.matches)
+	if err := p.list(pick(assessed.Snapshot.Jobs, selected), assessed); err != nil {
+		return printError{err}
 	}
-	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
-		return fmt.Errorf("printing: %w", err)
-	}
-	var warn warnings
+	var warn malformedWarnings
 	warn.tell(c, snap)
 	stale := false
 	for {
@@ -128,14 +122,13 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 			fmt.Fprintf(c.streams.ErrOut, "warning: %d changes came faster than they could be printed and are left out\n", snap.Dropped)
 		}
 		warn.tell(c, snap)
-		surroundings := snap.Environment(c.clock())
-		for _, change := range snap.Changes {
+		assessed := known.assess(ctx, snap, selected.matches)
+		for _, change := range assessed.Snapshot.Changes {
 			if !selected.matches(change.Job) {
 				continue
 			}
-			change.Job = eta.see(ctx, snap, change.Job)
-			if err := p.change(change, surroundings); err != nil {
-				return fmt.Errorf("printing: %w", err)
+			if err := p.change(change, assessed); err != nil {
+				return printError{err}
 			}
 		}
 	}
@@ -157,7 +150,7 @@ func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc,
 	}
 	logFile, _ := c.openLog()
 	context.AfterFunc(ctx, func() { _ = logFile.Close() })
-	w, err := c.watch(ctx, conn, journal, quiet(logFile, cancel))
+	w, err := c.watch(ctx, conn, journal, c.logTo(logFile, cancel))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -38,14 +38,14 @@ func malformedResources(found []diagnosis.Malformed) []malformedJSON {
 	return out
 }
 
-// maxWarnings is how many malformed resources are named at a time.
-const maxWarnings = 10
+// maxMalformedWarnings is how many malformed resources are named at a time.
+const maxMalformedWarnings = 10
 
-// warnings tells of malformed resources, each once: they are no rows of a list
+// malformedWarnings tells of malformed resources, each once: they are no rows of a list
 // of jobs unless they are jobs, and may still be why nothing moves.
-type warnings struct{ told map[types.UID]bool }
+type malformedWarnings struct{ told map[types.UID]bool }
 
-func (w *warnings) tell(c *cli, snap *watch.Snapshot) {
+func (w *malformedWarnings) tell(c *cli, snap *watch.Snapshot) {
 	if w.told == nil {
 		w.told = map[types.UID]bool{}
 	}
@@ -55,11 +55,11 @@ func (w *warnings) tell(c *cli, snap *watch.Snapshot) {
 			continue
 		}
 		w.told[m.UID] = true
-		if fresh++; fresh <= maxWarnings {
+		if fresh++; fresh <= maxMalformedWarnings {
 			fmt.Fprintf(c.streams.ErrOut, "warning: %s\n", sanitize.String(fmt.Sprintf("%s: %s; %s", m.Ref(), m.Fields[0], decode.ServerWarning)))
 		}
 	}
-	if fresh > maxWarnings {
-		fmt.Fprintf(c.streams.ErrOut, "warning: %d more resources are malformed; -o json lists them\n", fresh-maxWarnings)
+	if fresh > maxMalformedWarnings {
+		fmt.Fprintf(c.streams.ErrOut, "warning: %d more resources are malformed; -o json lists them\n", fresh-maxMalformedWarnings)
 	}
 }

@@ -1,26 +1,26 @@
 package cmd
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
-	"sigs.k8s.io/yaml"
 
-	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/watch"
 )
 
 // printer writes jobs in one of the output formats.
 type printer interface {
 	// list writes all selected jobs.
-	list(jobs []*job.Job, s diagnosis.Environment) error
+	list(jobs []*job.Job, a *assess.Assessment) error
 	// change writes one job after it changed.
-	change(c watch.Change, s diagnosis.Environment) error
+	change(c watch.Change, a *assess.Assessment) error
 }
 
 func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
@@ -44,17 +44,17 @@ func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
 	return nil, usagef("-o %s: expected table, wide, json, yaml, name or jsonpath=TEMPLATE", output)
 }
 
-func listOf(jobs []*job.Job, s diagnosis.Environment) jobList {
+func listOf(jobs []*job.Job, a *assess.Assessment) jobList {
 	list := jobList{APIVersion: apiVersion, Kind: "JobList", Items: make([]jobItem, 0, len(jobs))}
 	for _, j := range jobs {
-		list.Items = append(list.Items, itemOf(j, s))
+		list.Items = append(list.Items, itemOf(a.Of(j)))
 	}
-	list.Malformed = malformedResources(s.Malformed)
+	list.Malformed = malformedResources(a.Environment.Malformed)
 	return list
 }
 
-func changedItem(c watch.Change, s diagnosis.Environment) jobItem {
-	item := itemOf(c.Job, s)
+func changedItem(c watch.Change, a *assess.Assessment) jobItem {
+	item := itemOf(a.Of(c.Job))
 	item.Deleted = c.Deleted
 	return item
 }
@@ -67,8 +67,8 @@ type documentPrinter struct {
 	follow bool
 }
 
-func (p *documentPrinter) list(jobs []*job.Job, s diagnosis.Environment) error {
-	list := listOf(jobs, s)
+func (p *documentPrinter) list(jobs []*job.Job, a *assess.Assessment) error {
+	list := listOf(jobs, a)
 	if !p.follow {
 		return p.document(list)
 	}
@@ -80,43 +80,42 @@ func (p *documentPrinter) list(jobs []*job.Job, s diagnosis.Environment) error {
 	return nil
 }
 
-func (p *documentPrinter) change(c watch.Change, s diagnosis.Environment) error {
-	return p.document(changedItem(c, s))
+func (p *documentPrinter) change(c watch.Change, a *assess.Assessment) error {
+	return p.document(changedItem(c, a))
 }
 
 func (p *documentPrinter) document(v any) error {
+	indent := "  "
+	if p.follow && !p.yaml {
+		indent = ""
+	}
+	data, err := machineJSON(v, indent)
+	if err != nil {
+		return err
+	}
 	if p.yaml {
-		data, err := yaml.Marshal(v)
-		if err != nil {
-			return err
-		}
+		data = sanitize.YAML(data)
 		if p.follow {
 			data = append([]byte("---\n"), data...)
 		}
-		_, err = p.w.Write(data)
-		return err
 	}
-	encoder := json.NewEncoder(p.w)
-	encoder.SetEscapeHTML(false)
-	if !p.follow {
-		encoder.SetIndent("", "  ")
-	}
-	return encoder.Encode(v)
+	_, err = p.w.Write(data)
+	return err
 }
 
 // namePrinter writes kind/name as kubectl does.
 type namePrinter struct{ w io.Writer }
 
-func (p namePrinter) list(jobs []*job.Job, s diagnosis.Environment) error {
+func (p namePrinter) list(jobs []*job.Job, a *assess.Assessment) error {
 	for _, j := range jobs {
-		if err := p.change(watch.Change{Job: j}, s); err != nil {
+		if err := p.change(watch.Change{Job: j}, a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p namePrinter) change(c watch.Change, _ diagnosis.Environment) error {
+func (p namePrinter) change(c watch.Change, _ *assess.Assessment) error {
 	_, err := fmt.Fprintf(p.w, "%s.velero.io/%s\n", strings.ToLower(string(c.Job.Kind)), c.Job.Name)
 	return err
 }
@@ -128,23 +127,23 @@ type pathPrinter struct {
 	path *printers.JSONPathPrinter
 }
 
-func (p pathPrinter) list(jobs []*job.Job, s diagnosis.Environment) error {
-	return p.print(listOf(jobs, s))
+func (p pathPrinter) list(jobs []*job.Job, a *assess.Assessment) error {
+	return p.print(listOf(jobs, a))
 }
 
-func (p pathPrinter) change(c watch.Change, s diagnosis.Environment) error {
-	list := listOf(nil, s)
-	list.Items = append(list.Items, changedItem(c, s))
+func (p pathPrinter) change(c watch.Change, a *assess.Assessment) error {
+	list := listOf(nil, a)
+	list.Items = append(list.Items, changedItem(c, a))
 	return p.print(list)
 }
 
 func (p pathPrinter) print(list jobList) error {
-	data, err := json.Marshal(list)
+	data, err := machineJSON(list, "")
 	if err != nil {
 		return err
 	}
 	var object map[string]any
-	if err := json.Unmarshal(data, &object); err != nil {
+	if err := utiljson.Unmarshal(data, &object); err != nil { // keeps whole numbers whole
 		return err
 	}
 	if err := p.path.PrintObj(&unstructured.Unstructured{Object: object}, p.w); err != nil {

@@ -5,7 +5,6 @@ package cmd
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,7 +13,7 @@ import (
 // screen: credential plugins and the Go runtime write there directly. The
 // function that it returns undoes that.
 func divertStderr(log io.Writer) (restore func(), err error) {
-	file, ok := log.(*os.File)
+	to, ok := log.(*boundedLog)
 	if !ok {
 		return func() {}, nil
 	}
@@ -23,7 +22,7 @@ func divertStderr(log io.Writer) (restore func(), err error) {
 		return nil, fmt.Errorf("keeping standard error: %w", err)
 	}
 	unix.CloseOnExec(saved)
-	if err := unix.Dup2(int(file.Fd()), unix.Stderr); err != nil {
+	if err := unix.Dup2(int(to.file.Fd()), unix.Stderr); err != nil {
 		return nil, fmt.Errorf("diverting standard error: %w", err)
 	}
 	return func() {

@@ -73,7 +73,7 @@ func BenchmarkEstimate(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if e := x.Estimate(RestoreSpec{Restore: spec}, Discovery{}); e.Total == 0 {
+				if e := estimate(b, x, RestoreSpec{Restore: spec}, Discovery{}); e.Total == 0 {
 					b.Fatal("nothing to restore")
 				}
 			}

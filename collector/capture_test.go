@@ -53,7 +53,7 @@ func TestCaptures(t *testing.T) {
 			if filepath.Base(dir) == "r17-errors-quota" {
 				existing += ",quota-r17"
 			}
-			e := x.Estimate(RestoreSpec{Restore: restore.Spec, Existing: ParseNamespaces(existing)}, Discovery{})
+			e := estimate(t, x, RestoreSpec{Restore: restore.Spec, Existing: ParseNamespaces(existing)}, Discovery{})
 			if refused := expected.Phase == "FailedValidation"; refused != (len(e.Refused) > 0) {
 				t.Fatalf("ended %s, estimated to be refused: %q", expected.Phase, e.Refused)
 			}

@@ -86,16 +86,40 @@ func hasVerbs(verbs metav1.Verbs) bool {
 	return true
 }
 
+// resolver finds resources by what people call them.
+type resolver struct {
+	resources []Resource
+	named     map[string][]int // plural and singular -> resources, in their order
+	short     map[string][]int
+}
+
+func newResolver(resources []Resource) *resolver {
+	r := &resolver{resources: resources, named: map[string][]int{}, short: map[string][]int{}}
+	for i, resource := range resources {
+		r.named[resource.Name] = append(r.named[resource.Name], i)
+		if resource.Singular != resource.Name {
+			r.named[resource.Singular] = append(r.named[resource.Singular], i)
+		}
+		for _, short := range resource.ShortNames {
+			r.short[short] = append(r.short[short], i)
+		}
+	}
+	return r
+}
+
 // resolve finds the resource that a word stands for: plural or singular, with
 // or without a group (of which a beginning is enough), or a short name. The
 // rules are those of Velero's REST mapper (pkg/discovery/helper.go and
 // client-go's restmapper): short names first, and of several the first group.
-func resolve(resources []Resource, word string) (Resource, bool) {
+func (r *resolver) resolve(word string, w *work) (Resource, bool) {
 	name, group, _ := strings.Cut(word, ".")
-	name = strings.ToLower(expandShort(resources, name, group))
-	for _, r := range resources {
-		if strings.HasPrefix(r.Group, group) && (r.Name == name || r.Singular == name) {
-			return r, true
+	name = strings.ToLower(r.expandShort(name, group, w))
+	for _, i := range r.named[name] {
+		if !w.filters.Spend(1) {
+			break
+		}
+		if strings.HasPrefix(r.resources[i].Group, group) {
+			return r.resources[i], true
 		}
 	}
 	return Resource{}, false
@@ -103,16 +127,15 @@ func resolve(resources []Resource, word string) (Resource, bool) {
 
 // expandShort turns a short name into the plural. Short names are matched as
 // they are written; an exact group goes before one that only begins so.
-func expandShort(resources []Resource, name, group string) string {
+func (r *resolver) expandShort(name, group string, w *work) string {
 	for _, exact := range []bool{true, false} {
-		for _, r := range resources {
-			if exact && group != "" && r.Group != group || !exact && !strings.HasPrefix(r.Group, group) {
-				continue
+		for _, i := range r.short[name] {
+			if !w.filters.Spend(1) {
+				return name
 			}
-			for _, short := range r.ShortNames {
-				if short == name {
-					return r.Name
-				}
+			of := r.resources[i].Group
+			if exact && (group == "" || of == group) || !exact && strings.HasPrefix(of, group) {
+				return r.resources[i].Name
 			}
 		}
 	}
@@ -122,12 +145,12 @@ func expandShort(resources []Resource, name, group string) string {
 // with adds resources that are not there yet.
 func with(resources []Resource, more []definition) []Resource {
 	all := resources[:len(resources):len(resources)]
+	known := make(map[[2]string]bool, len(resources))
+	for _, r := range resources {
+		known[[2]string{r.Group, r.Name}] = true
+	}
 	for _, d := range more {
-		known := false
-		for _, r := range resources {
-			known = known || r.Group == d.resource.Group && r.Name == d.resource.Name
-		}
-		if !known {
+		if !known[[2]string{d.resource.Group, d.resource.Name}] {
 			all = append(all, d.resource)
 		}
 	}

@@ -59,11 +59,11 @@ func TestDiscovery(t *testing.T) {
 		}
 		for _, word := range words {
 			want, err := mapper.ResourceFor(schema.ParseGroupResource(word).WithVersion(""))
-			got, ok := resolve(live.Resources, word)
+			got, ok := newResolver(live.Resources).resolve(word, newWork(t.Context()))
 			if ok != (err == nil) || ok && got.groupResource() != want.GroupResource().String() {
 				t.Errorf("%s: %q %v, the REST mapper says %q, %v", word, got.groupResource(), ok, want.GroupResource(), err)
 			}
-			offline, _ := resolve(offline(nil), word)
+			offline, _ := newResolver(offline(nil)).resolve(word, newWork(t.Context()))
 			if ok && offline.groupResource() != got.groupResource() {
 				t.Errorf("%s: %q offline, %q live", word, offline.groupResource(), got.groupResource())
 			}
@@ -74,7 +74,7 @@ func TestDiscovery(t *testing.T) {
 		"ing": "ingresses.networking.k8s.io", "crd": dirCRDs, "sc": "storageclasses.storage.k8s.io", "ev": "events",
 		"bsl": "backupstoragelocations.velero.io", "pc": dirPriorityClasses, "ev.events.k8s.io": "events.events.k8s.io",
 	} {
-		if r, ok := resolve(live.Resources, short); !ok || r.groupResource() != want {
+		if r, ok := newResolver(live.Resources).resolve(short, newWork(t.Context())); !ok || r.groupResource() != want {
 			t.Errorf("%s: %q, want %q", short, r.groupResource(), want)
 		}
 	}

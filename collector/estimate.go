@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,8 +28,9 @@ type Estimate struct {
 	// Refused is why Velero would fail the Restore instead, if it would. There
 	// are no items then.
 	Refused []string
-	// Partial says that the backup could not be read wholly, or that labels
-	// were asked for which the Index does not have.
+	// Partial says that the backup could not be read wholly, that labels were
+	// asked for which the Index does not have, or that a filter takes too many
+	// steps to be worked out.
 	Partial bool
 }
 
@@ -39,21 +41,37 @@ type Step struct {
 }
 
 // Estimate works out what a restore from x restores, on the target that d
-// describes.
-func (x *Index) Estimate(spec RestoreSpec, d Discovery) Estimate {
+// describes. Its only error is the cause of ctx, when that ends before.
+//
+// The work is bounded whatever spec says: with the size of the index and of
+// spec, and by a number of steps for the patterns and selectors. What those do
+// not suffice for counts as restored, and is an assumption.
+func (x *Index) Estimate(ctx context.Context, spec RestoreSpec, d Discovery) (Estimate, error) {
+	w := newWork(ctx)
+	e := x.estimate(w, spec, d)
+	if w.err != nil {
+		return Estimate{}, fmt.Errorf("estimating a restore: %w", w.err)
+	}
+	return e, nil
+}
+
+func (x *Index) estimate(w *work, spec RestoreSpec, d Discovery) Estimate {
 	e := Estimate{Partial: x.partial, Refused: refusals(spec.Restore)}
-	if e.Refused != nil {
+	if e.Refused != nil || w.err != nil {
 		return e
 	}
-	r, err := newRestore(x, spec, d)
+	r, err := newRestore(w, x, spec, d)
 	if err != nil {
 		e.Refused = []string{fmt.Sprintf("The restore would end at once: %v.", err)}
 		return e
 	}
 	r.run()
+	if w.err != nil {
+		return e
+	}
 	e.Total, e.Selected, e.Steps = r.total, r.selected, r.steps
 	e.Resources = r.counts()
-	e.Partial = e.Partial || r.unread > 0
+	e.Partial = e.Partial || r.unread > 0 || r.unjudged > 0 || len(r.beyond()) > 0
 	e.Assumptions = r.assumptions()
 	return e
 }
@@ -111,10 +129,36 @@ func (r *restore) assumptions() (all []string) {
 	if r.unread > 0 {
 		say("The labels of %d items were not read; they are counted as if the selector selected them.", r.unread)
 	}
+	if patterns := r.beyond(); len(patterns) > 0 {
+		say("These patterns take too many steps to match and are taken to leave nothing out: %s. Velero itself may hang on them.", quoted(patterns))
+	}
+	if r.unjudged > 0 {
+		say("The label selectors take too many steps; %d items are counted as if they selected them.", r.unjudged)
+	}
+	switch server := r.spec.Server; {
+	case server.Version != [3]int{}:
+	case server.Tag == "":
+		say("The version of the Velero server is not known; it is taken for %s.", currentVersion)
+	default:
+		say("The version %.60q of the Velero server is none of Velero's own; it is taken for %s.", server.Tag, currentVersion)
+	}
 	if r.x.partial {
 		say("The backup could not be read wholly; more items may be restored.")
 	}
 	return all
+}
+
+// beyond are the patterns that take too long.
+func (r *restore) beyond() []string {
+	return slices.Concat(r.resources.beyond(), r.spaces.beyond())
+}
+
+func quoted(words []string) string {
+	short := make([]string, len(words))
+	for i, word := range words {
+		short[i] = fmt.Sprintf("%.40q", word)
+	}
+	return someOf(short)
 }
 
 // someOf lists a few of many.

@@ -1,11 +1,13 @@
 package collector
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/gobwas/glob"
+	"github.com/veltui/veltui/glob"
 )
 
 // nonRestorable are never restored, whatever a Restore says
@@ -16,100 +18,65 @@ var nonRestorable = []string{
 	"backuprepositories.velero.io",
 }
 
-// patterns is a list of words that may hold wildcards. Matching is that of
-// the library Velero uses, and of its order: sorted, and nothing after a word
-// that is no valid pattern is looked at (pkg/util/collections/includes_excludes.go).
-type patterns struct {
-	words []string
-	globs []glob.Glob
-}
-
-func newPatterns(words []string) patterns {
-	p := patterns{words: slices.Compact(slices.Sorted(slices.Values(words)))}
-	for _, word := range p.words {
-		g, err := compileGlob(word)
-		if err != nil {
-			break
-		}
-		p.globs = append(p.globs, g)
-	}
-	return p
-}
-
-// maxPattern is longer than any name can be.
-const maxPattern = 1024
-
-// compileGlob guards against what the library does not.
-func compileGlob(word string) (g glob.Glob, err error) {
-	if len(word) > maxPattern {
-		return nil, fmt.Errorf("pattern of %d bytes is too long", len(word))
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			g, err = nil, fmt.Errorf("pattern %q: %v", word, p)
-		}
-	}()
-	g, err = glob.Compile(word)
-	if err != nil {
-		return nil, fmt.Errorf("pattern %q: %w", word, err)
-	}
-	return g, nil
-}
-
-func (p patterns) match(s string) (matched bool) {
-	defer func() {
-		if recover() != nil {
-			matched = false // a pattern that the library fails on matches nothing
-		}
-	}()
-	for _, g := range p.globs {
-		if g.Match(s) {
-			return true
-		}
-	}
-	return false
-}
-
-func (p patterns) has(word string) bool { return slices.Contains(p.words, word) }
-
 // filter is an include list and an exclude list.
 type filter struct {
-	includes, excludes patterns
+	includes, excludes *glob.Set
+	budget             *glob.Budget
 	memo               map[string]bool
 }
 
-func newFilter(includes, excludes []string) *filter {
-	return &filter{includes: newPatterns(includes), excludes: newPatterns(excludes), memo: map[string]bool{}}
+func newFilter(includes, excludes []string, budget *glob.Budget) *filter {
+	return &filter{
+		includes: glob.NewSet(includes, budget), excludes: glob.NewSet(excludes, budget),
+		budget: budget, memo: map[string]bool{},
+	}
 }
 
-// lets says whether s is let through. An empty include list means all.
+// lets says whether s is let through. An empty include list means all. What
+// cannot be found out in time counts as let through; beyond says so.
 func (f *filter) lets(s string) bool {
 	verdict, known := f.memo[s]
 	if !known {
-		verdict = !f.excludes.match(s) &&
-			(len(f.includes.words) == 0 || f.includes.has("*") || f.includes.match(s))
+		excluded, _ := f.excludes.Match(s, f.budget)
+		verdict = !excluded && f.includesItem(s)
 		f.memo[s] = verdict
 	}
 	return verdict
 }
 
+func (f *filter) includesItem(s string) bool {
+	if f.includes.Len() == 0 || f.includes.Has("*") {
+		return true
+	}
+	included, known := f.includes.Match(s, f.budget)
+	return included || !known
+}
+
+// beyond are patterns that took too long.
+func (f *filter) beyond() []string {
+	return slices.Concat(f.includes.Beyond(), f.excludes.Beyond())
+}
+
 // everything says whether the lists leave nothing out.
 func (f *filter) everything() bool {
-	return len(f.excludes.words) == 0 && (len(f.includes.words) == 0 || slices.Equal(f.includes.words, []string{"*"}))
+	return f.excludes.Len() == 0 && (f.includes.Len() == 0 || f.includes.Len() == 1 && f.includes.Has("*"))
 }
 
 // resourceFilter resolves the words of a Restore to group-resources first.
 // What cannot be resolved is taken literally (Velero issue 2461).
-func resourceFilter(resources []Resource, includes, excludes []string) *filter {
+func resourceFilter(resources *resolver, includes, excludes []string, w *work) *filter {
 	canonical := func(words []string, keepStar bool) (out []string) {
 		for _, word := range words {
+			if !w.goOn(1) {
+				return nil
+			}
 			if word == "*" {
 				if keepStar {
 					out = append(out, word)
 				}
 				continue
 			}
-			if r, ok := resolve(resources, word); ok {
+			if r, ok := resources.resolve(word, w); ok {
 				word = r.groupResource()
 			}
 			if word != "" {
@@ -118,28 +85,29 @@ func resourceFilter(resources []Resource, includes, excludes []string) *filter {
 		}
 		return out
 	}
-	return newFilter(canonical(includes, true), canonical(excludes, false))
+	return newFilter(canonical(includes, true), canonical(excludes, false), w.filters)
 }
 
 // namespaceFilter makes the filter of source namespaces. present are the
 // namespaces of the backup; they matter only where patterns are expanded.
-func namespaceFilter(v version, includes, excludes, present []string) (*filter, error) {
+func namespaceFilter(v version, includes, excludes, present []string, w *work) (*filter, error) {
 	if !v.expandsNamespaces() || !expandable(includes, excludes) {
-		return newFilter(includes, excludes), nil
+		return newFilter(includes, excludes, w.filters), nil
 	}
 	if slices.Contains(excludes, "*") {
 		return nil, fmt.Errorf("wildcard \"*\" is not allowed in excluded namespaces")
 	}
-	in, err := expand(includes, present)
+	in, beyondIn, err := expand(includes, present, w.filters)
 	if err != nil {
 		return nil, err
 	}
-	out, err := expand(excludes, present)
+	out, beyondOut, err := expand(excludes, present, w.filters)
 	if err != nil {
 		return nil, err
 	}
-	// A pattern that matches nothing leaves an empty list, which means all.
-	return newFilter(in, out), nil
+	// A pattern that matches nothing leaves an empty list, which means all; one
+	// that takes too long is kept as it is, to be told of.
+	return newFilter(slices.Concat(in, beyondIn), slices.Concat(out, beyondOut), w.filters), nil
 }
 
 const wildcards = "*?[{"
@@ -153,24 +121,36 @@ func expandable(includes, excludes []string) bool {
 	})
 }
 
-func expand(words, present []string) (out []string, err error) {
+// expand replaces patterns by the namespaces that they match (pkg/util/wildcard/
+// expand.go of 1.18.0). beyond are those for which the budget does not suffice.
+func expand(words, present []string, b *glob.Budget) (out, beyond []string, err error) {
+	matched := map[string]bool{}
 	for _, word := range words {
 		if !strings.ContainsAny(word, wildcards) {
-			out = append(out, word)
+			matched[word] = true
 			continue
 		}
 		if strings.Contains(word, "**") {
-			return nil, fmt.Errorf("namespace pattern %q: consecutive asterisks", word)
+			return nil, nil, fmt.Errorf("namespace pattern %.60q: consecutive asterisks", word)
 		}
-		g, err := compileGlob(word)
+		p, err := b.Compile(word)
+		if errors.Is(err, glob.ErrTooComplex) || errors.Is(err, glob.ErrSteps) {
+			beyond = append(beyond, word)
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, namespace := range present {
-			if g.Match(namespace) {
-				out = append(out, namespace)
+			yes, err := b.Match(p, namespace)
+			if err != nil {
+				beyond = append(beyond, word)
+				break
+			}
+			if yes {
+				matched[namespace] = true
 			}
 		}
 	}
-	return out, nil
+	return slices.Collect(maps.Keys(matched)), beyond, nil
 }

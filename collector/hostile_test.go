@@ -31,7 +31,7 @@ func wantPartial(t *testing.T, archive []byte, limits Limits, items int, is erro
 	if x == nil || !x.Partial() || x.Items() < items || len(x.Problems()) == 0 {
 		t.Fatalf("want a partial index of at least %d items and a problem, got %+v", items, x)
 	}
-	if e := x.Estimate(RestoreSpec{}, Discovery{}); !e.Partial {
+	if e := estimate(t, x, RestoreSpec{}, Discovery{}); !e.Partial {
 		t.Fatal("the estimate does not say that it is partial")
 	}
 }
@@ -280,7 +280,7 @@ func TestOddPaths(t *testing.T) {
 	if x.Items() != 3 || x.Partial() {
 		t.Fatalf("%d items, %q", x.Items(), x.Problems())
 	}
-	if e := x.Estimate(RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != 3 {
+	if e := estimate(t, x, RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != 3 {
 		t.Errorf("total %d: the later entry of two must win", e.Total)
 	}
 }
@@ -324,11 +324,11 @@ func TestHostileJSON(t *testing.T) {
 				t.Fatalf("%d items, partial %v", x.Items(), x.Partial())
 			}
 			spec := RestoreSpec{Existing: ParseNamespaces("*")}
-			if e := x.Estimate(spec, Discovery{}); e.Total != c.total {
+			if e := estimate(t, x, spec, Discovery{}); e.Total != c.total {
 				t.Errorf("total %d, want %d; %q", e.Total, c.total, x.Problems())
 			}
 			spec.Restore.LabelSelector = appWeb
-			if e := x.Estimate(spec, Discovery{}); e.Total != c.selected {
+			if e := estimate(t, x, spec, Discovery{}); e.Total != c.selected {
 				t.Errorf("selected %d, want %d", e.Total, c.selected)
 			}
 		})

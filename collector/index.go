@@ -1,6 +1,10 @@
 package collector
 
-import "sort"
+import (
+	"cmp"
+	"sort"
+	"strings"
+)
 
 // Index is what a backup holds: names, kinds, labels and the few facts that
 // decide what a restore restores. It does not change after Read and may be
@@ -137,17 +141,19 @@ func (x *Index) resourceBuckets(resource string) []bucket {
 
 // find looks an item up.
 func (x *Index) find(resource, namespace, name string) (item uint32, ok bool) {
-	for _, b := range x.resourceBuckets(resource) {
-		if string(x.strings.bytes(b.namespace)) != namespace {
-			continue
-		}
-		n := sort.Search(int(b.end-b.first), func(i int) bool {
-			return string(x.names.bytes(b.first+uint32(i))) >= name
-		})
-		item = b.first + uint32(n)
-		return item, item < b.end && string(x.names.bytes(item)) == name
+	i, found := sort.Find(len(x.buckets), func(i int) int {
+		b := x.buckets[i]
+		return cmp.Or(strings.Compare(resource, string(x.strings.bytes(b.resource))),
+			strings.Compare(namespace, string(x.strings.bytes(b.namespace))))
+	})
+	if !found {
+		return 0, false
 	}
-	return 0, false
+	b := x.buckets[i]
+	n, found := sort.Find(int(b.end-b.first), func(i int) int {
+		return strings.Compare(name, string(x.names.bytes(b.first+uint32(i))))
+	})
+	return b.first + uint32(n), found
 }
 
 // refsOf are the references of one item.

@@ -5,6 +5,7 @@ import "slices"
 // restore plays through what Velero's restore does to its list of restored
 // items, whose length is what it reports (pkg/restore/restore.go).
 type restore struct {
+	work      *work
 	x         *Index
 	spec      RestoreSpec
 	version   version
@@ -13,6 +14,7 @@ type restore struct {
 	selection *selection
 	mustHave  []string
 	target    []Resource // what discovery knows once the CRDs are restored
+	existing  map[string]bool
 	live      bool
 	csi       bool
 
@@ -30,16 +32,20 @@ type restore struct {
 	unknownWords  []string
 	undecodable   int
 	unread        int
+	unjudged      int // items whose labels the selectors take too long for
 	usesSnapshots bool
 }
 
 type targetItem struct{ resource, namespace, name string }
 
-func newRestore(x *Index, spec RestoreSpec, d Discovery) (*restore, error) {
+func newRestore(w *work, x *Index, spec RestoreSpec, d Discovery) (*restore, error) {
 	r := &restore{
-		x: x, spec: spec, version: parseVersion(spec.Server.Version), live: d.Live,
+		work: w, x: x, spec: spec, existing: spec.Existing.set(), live: d.Live,
 		done: make([]uint64, (x.Items()+63)/64), merged: map[string]bool{}, byTarget: map[targetItem]bool{},
 		ensured: map[string]bool{}, byResource: map[string]*ResourceCount{},
+	}
+	if r.version = version(spec.Server.Version); r.version == (version{}) {
+		r.version = currentVersion
 	}
 	r.mustHave = r.version.mustHave()
 	r.csi = spec.Server.CSI == nil || *spec.Server.CSI
@@ -48,29 +54,33 @@ func newRestore(x *Index, spec RestoreSpec, d Discovery) (*restore, error) {
 		r.target = offline(x.kinds)
 	}
 	var err error
-	if r.selection, err = newSelection(x, spec.Restore); err != nil {
+	if r.selection, err = newSelection(w, x, spec.Restore); err != nil {
 		return nil, err
 	}
-	if r.spaces, err = namespaceFilter(r.version, spec.Restore.IncludedNamespaces, spec.Restore.ExcludedNamespaces, x.Namespaces()); err != nil {
+	if r.spaces, err = namespaceFilter(r.version, spec.Restore.IncludedNamespaces, spec.Restore.ExcludedNamespaces, x.Namespaces(), w); err != nil {
 		return nil, err
 	}
 	// Velero resolves the words before it restores any CRD.
-	r.resources = resourceFilter(r.target, spec.Restore.IncludedResources, slices.Concat(spec.Restore.ExcludedResources, nonRestorable))
+	known := newResolver(r.target)
+	r.resources = resourceFilter(known, spec.Restore.IncludedResources, slices.Concat(spec.Restore.ExcludedResources, nonRestorable), w)
 	if d.Live {
-		r.noteUnknownWords()
+		r.noteUnknownWords(known)
 	}
 	r.findMerged()
 	return r, nil
 }
 
 // noteUnknownWords finds words that only a CRD of the backup would explain.
-func (r *restore) noteUnknownWords() {
-	later := with(r.target, r.x.kinds)
+func (r *restore) noteUnknownWords(known *resolver) {
+	later := newResolver(with(r.target, r.x.kinds))
 	for _, word := range slices.Concat(r.spec.Restore.IncludedResources, r.spec.Restore.ExcludedResources) {
-		if _, now := resolve(r.target, word); now || word == "*" {
+		if !r.work.goOn(1) {
+			return
+		}
+		if _, now := known.resolve(word, r.work); now || word == "*" {
 			continue
 		}
-		if known, ok := resolve(later, word); ok && known.groupResource() != word {
+		if known, ok := later.resolve(word, r.work); ok && known.groupResource() != word {
 			r.unknownWords = append(r.unknownWords, word)
 		}
 	}
@@ -80,6 +90,9 @@ func (r *restore) noteUnknownWords() {
 func (r *restore) findMerged() {
 	sources := map[string]int{}
 	for _, namespace := range r.x.Namespaces() {
+		if !r.work.goOn(1) {
+			return
+		}
 		target := r.mapped(namespace)
 		if sources[target]++; sources[target] > 1 {
 			r.merged[target] = true
@@ -122,10 +135,14 @@ func (r *restore) orderedWords() []string {
 	if r.spec.Server.Priorities != nil {
 		p = *r.spec.Server.Priorities
 	}
+	named := map[string]bool{}
+	for _, resource := range slices.Concat(p.High, p.Low) {
+		named[resource] = true
+	}
 	var middle []string
 	for _, b := range r.x.buckets {
 		resource := r.x.strings.string(b.resource)
-		if !slices.Contains(p.High, resource) && !slices.Contains(p.Low, resource) &&
+		if r.work.goOn(1) && !named[resource] &&
 			(len(middle) == 0 || middle[len(middle)-1] != resource) {
 			middle = append(middle, resource)
 		}
@@ -135,9 +152,13 @@ func (r *restore) orderedWords() []string {
 
 // pass goes through resources in order.
 func (r *restore) pass(words []string, processed map[string]bool) {
+	target := newResolver(r.target)
 	for _, word := range words {
+		if !r.work.goOn(1) {
+			return
+		}
 		resource := word
-		if known, ok := resolve(r.target, word); ok {
+		if known, ok := target.resolve(word, r.work); ok {
 			resource = known.groupResource()
 		}
 		if processed[resource] {
@@ -155,7 +176,7 @@ func (r *restore) pass(words []string, processed map[string]bool) {
 		processed[resource] = true
 		before := r.total
 		for _, b := range buckets {
-			if r.takes(b, must) {
+			if r.work.goOn(1) && r.takes(b, must) {
 				r.restoreBucket(b, resource, must)
 			}
 		}
@@ -181,7 +202,7 @@ func (r *restore) restoreBucket(b bucket, resource string, must bool) {
 	if resource == dirNamespaces && !r.version.restoresNamespaceItems() {
 		return
 	}
-	for item := b.first; item < b.end; item++ {
+	for item := b.first; item < b.end && r.work.goOn(1); item++ {
 		if r.x.flags[item]&flagUndecodable != 0 {
 			r.undecodable++
 			continue
@@ -208,7 +229,11 @@ func (r *restore) selects(item uint32) bool {
 		r.unread++
 		return true
 	}
-	return r.selection.selects(item)
+	selected, known := r.selection.selects(item)
+	if !known {
+		r.unjudged++
+	}
+	return selected || !known
 }
 
 // ensure makes a namespace of the target if it is not there; then it counts.
@@ -217,7 +242,7 @@ func (r *restore) ensure(namespace string) {
 		return
 	}
 	r.ensured[namespace] = true
-	if !r.spec.Existing.has(namespace) {
+	if !r.spec.Existing.All && !r.existing[namespace] {
 		r.made = append(r.made, namespace)
 		r.count(dirNamespaces, "", 1)
 	}
@@ -271,6 +296,9 @@ func (r *restore) restoreItem(item uint32, resource, namespace string) {
 // actions name (pkg/restore/actions). Labels are not looked at.
 func (r *restore) bringAlong(item uint32, namespace string) {
 	for _, ref := range r.x.refsOf(item) {
+		if !r.work.goOn(1) {
+			return
+		}
 		name := r.x.strings.string(ref.name)
 		switch ref.kind {
 		case refClaim:

@@ -87,10 +87,10 @@ func TestRules(t *testing.T) {
 		"cluster scope refused":           {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(false)}, "*", Server{}, 3 + 1 + 1 + 1},
 		"cluster scope wanted":            {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "*", Server{}, 3 + 1 + 2 + 2 + 1 + 1 + 1},
 		"cluster scope makes namespaces":  {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "velero", Server{}, 3 + 1 + 2 + 2 + 1 + 1 + 1 + 2},
-		"namespaces 1.12":                 {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "velero", Server{Version: "v1.12.4"}, 3 + 1 + 2 + 2 + 1 + 1 + 1 + 1},
+		"namespaces 1.12":                 {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "velero", Server{Version: [3]int{1, 12, 4}}, 3 + 1 + 2 + 2 + 1 + 1 + 1 + 1},
 		"no cluster scope at all":         {spec{IncludeClusterResources: ptr(false)}, "*", Server{}, everything - 2 - 2 - 1},
 		"excluding a namespace":           {spec{ExcludedNamespaces: []string{"b", "velero"}}, "*", Server{}, 3 + 1 + 1 + 1 + 1 + 2}, // no cluster scope but the claim's volume
-		"no data uploads before 1.12":     {spec{IncludedNamespaces: []string{"a"}}, "*", Server{Version: "1.11.1"}, 6},
+		"no data uploads before 1.12":     {spec{IncludedNamespaces: []string{"a"}}, "*", Server{Version: [3]int{1, 11, 1}}, 6},
 		"must-have passes labels":         {spec{LabelSelector: expression("nosuch", "Exists")}, "*", Server{}, 1},
 		"must-have passes resources":      {spec{IncludedResources: []string{"secrets"}}, "*", Server{}, 1},
 		"must-have makes its namespace":   {spec{IncludedResources: []string{"secrets"}}, "", Server{}, 2},
@@ -126,14 +126,14 @@ func TestRules(t *testing.T) {
 		"namespace class":                 {spec{IncludedNamespaces: []string{"team-[1]"}}, "*", Server{}, 1 + 1},
 		"namespace question mark":         {spec{IncludedNamespaces: []string{"team-?"}, ExcludedNamespaces: []string{"*-2"}}, "*", Server{}, 1 + 1},
 		"glob matches nothing":            {spec{IncludedNamespaces: []string{"x*"}}, "*", Server{}, 1},
-		"glob matches nothing in 1.18.0":  {spec{IncludedNamespaces: []string{"x*"}}, "*", Server{Version: "v1.18.0"}, everything},
-		"glob in 1.18.0":                  {spec{IncludedNamespaces: []string{"team-*"}}, "*", Server{Version: "v1.18.0"}, 2 + 1},
+		"glob matches nothing in 1.18.0":  {spec{IncludedNamespaces: []string{"x*"}}, "*", Server{Version: [3]int{1, 18, 0}}, everything},
+		"glob in 1.18.0":                  {spec{IncludedNamespaces: []string{"team-*"}}, "*", Server{Version: [3]int{1, 18, 0}}, 2 + 1},
 		"no such namespace":               {spec{IncludedNamespaces: []string{"x"}, ExcludedResources: []string{"datauploads"}}, "*", Server{}, 1},
 		"two namespaces into one":         {spec{IncludedResources: []string{"cm"}, NamespaceMapping: map[string]string{"team-1": "t", "team-2": "t"}}, "velero", Server{}, 1 + 1 + 1},
 		"custom priorities":               {spec{}, "*", Server{Priorities: &Priorities{High: []string{"po", "deploy"}, Low: []string{"configmaps"}}}, everything},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := x.Estimate(RestoreSpec{Restore: c.spec, Existing: ParseNamespaces(c.existing), Server: c.server}, Discovery{})
+			e := estimate(t, x, RestoreSpec{Restore: c.spec, Existing: ParseNamespaces(c.existing), Server: c.server}, Discovery{})
 			if len(e.Refused) > 0 || e.Partial {
 				t.Fatalf("refused %q, partial %v", e.Refused, e.Partial)
 			}
@@ -157,7 +157,7 @@ func TestRefusals(t *testing.T) {
 		"bad operator":        {LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}},
 		"bad label":           {OrLabelSelectors: []*metav1.LabelSelector{{MatchLabels: map[string]string{"a b": "c"}}}},
 	} {
-		if e := x.Estimate(RestoreSpec{Restore: spec}, Discovery{}); len(e.Refused) == 0 || e.Total != 0 {
+		if e := estimate(t, x, RestoreSpec{Restore: spec}, Discovery{}); len(e.Refused) == 0 || e.Total != 0 {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
@@ -166,7 +166,7 @@ func TestRefusals(t *testing.T) {
 func TestOrder(t *testing.T) {
 	x := mustRead(t, buildArchive(t, cluster()...))
 	resources := func(server Server) (names []string) {
-		for _, r := range x.Estimate(RestoreSpec{Existing: ParseNamespaces("b"), Server: server}, Discovery{}).Resources {
+		for _, r := range estimate(t, x, RestoreSpec{Existing: ParseNamespaces("b"), Server: server}, Discovery{}).Resources {
 			names = append(names, r.Resource)
 		}
 		return names
@@ -215,11 +215,11 @@ func TestCSI(t *testing.T) {
 		"secret comes along":        {spec{IncludedResources: []string{"pvc", "secrets"}}, Server{}, 4},
 		"without the feature":       {spec{IncludedResources: claims}, Server{CSI: ptr(false)}, 1},
 		"volumes not wanted":        {spec{IncludedResources: claims, RestorePVs: ptr(false)}, Server{}, 1},
-		"1.17 filters snapshots":    {spec{IncludedResources: claims}, Server{Version: "v1.17.1"}, 2 /* contents are must-have */},
-		"1.17 keeps cluster scope":  {spec{IncludedResources: claims, IncludedNamespaces: []string{"a"}}, Server{Version: "v1.17.1"}, 1},
+		"1.17 filters snapshots":    {spec{IncludedResources: claims}, Server{Version: [3]int{1, 17, 1}}, 2 /* contents are must-have */},
+		"1.17 keeps cluster scope":  {spec{IncludedResources: claims, IncludedNamespaces: []string{"a"}}, Server{Version: [3]int{1, 17, 1}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if e := x.Estimate(RestoreSpec{Restore: c.spec, Server: c.server, Existing: ParseNamespaces("*")}, Discovery{}); e.Total != c.want {
+			if e := estimate(t, x, RestoreSpec{Restore: c.spec, Server: c.server, Existing: ParseNamespaces("*")}, Discovery{}); e.Total != c.want {
 				t.Errorf("total %d, want %d: %+v", e.Total, c.want, e.Resources)
 			}
 		})
@@ -235,14 +235,14 @@ func TestOldFormat(t *testing.T) {
 		}
 	}
 	x := mustRead(t, buildArchive(t, append(old, file{"metadata/version", "1"})...))
-	if e := x.Estimate(RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != everything {
+	if e := estimate(t, x, RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != everything {
 		t.Errorf("total %d", e.Total)
 	}
 }
 
 func TestEmptyBackup(t *testing.T) {
 	x := mustRead(t, buildArchive(t, file{"metadata/version", "1.1.0"}))
-	if e := x.Estimate(RestoreSpec{}, Discovery{}); e.Total != 0 || len(e.Resources) != 0 || e.Position(0).Resource != "" {
+	if e := estimate(t, x, RestoreSpec{}, Discovery{}); e.Total != 0 || len(e.Resources) != 0 || e.Position(0).Resource != "" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -250,17 +250,30 @@ func TestEmptyBackup(t *testing.T) {
 func TestAssumptions(t *testing.T) {
 	x := mustRead(t, buildArchive(t, cluster()...))
 	has := func(e Estimate, want string) bool { return strings.Contains(strings.Join(e.Assumptions, "\n"), want) }
-	e := x.Estimate(RestoreSpec{}, Discovery{})
+	e := estimate(t, x, RestoreSpec{}, Discovery{})
 	if !has(e, "5 more are counted as made by the restore: a, b, team-1, team-2, velero") || !has(e, "Kubernetes 1.36") {
 		t.Errorf("nothing known: %q", e.Assumptions)
 	}
+	for _, c := range []struct {
+		server Server
+		want   string
+	}{
+		{Server{}, "version of the Velero server is not known; it is taken for 1.18.3"},
+		{Server{Tag: "1.5.0"}, `"1.5.0" of the Velero server is none of Velero's own; it is taken for 1.18.3`},
+		{Server{Version: [3]int{1, 16, 0}, Tag: "v1.16"}, ""},
+	} {
+		e := estimate(t, x, RestoreSpec{Server: c.server}, Discovery{})
+		if has(e, "taken for 1.18.3") != (c.want != "") || !has(e, c.want) {
+			t.Errorf("%+v: %q", c.server, e.Assumptions)
+		}
+	}
 	live := Discovery{Resources: kubernetes, Live: true}
 	wg := RestoreSpec{Restore: velerov1.RestoreSpec{IncludedResources: []string{"wg"}}, Existing: Namespaces{Known: true}}
-	if e := x.Estimate(wg, live); e.Total != 2 || !has(e, "does not know wg") {
+	if e := estimate(t, x, wg, live); e.Total != 2 || !has(e, "does not know wg") {
 		t.Errorf("unknown to a live target: %d, %q", e.Total, e.Assumptions)
 	}
 	policy := RestoreSpec{Restore: velerov1.RestoreSpec{}}
-	if e := x.Estimate(policy, live); has(e, "Kubernetes 1.36") {
+	if e := estimate(t, x, policy, live); has(e, "Kubernetes 1.36") {
 		t.Errorf("live: %q", e.Assumptions)
 	}
 	names, err := Read(t.Context(), strings.NewReader(string(buildArchive(t, cluster()...))), Limits{NamesOnly: true})
@@ -270,10 +283,10 @@ func TestAssumptions(t *testing.T) {
 	if names.HasLabels() || !x.HasLabels() {
 		t.Error("HasLabels is wrong")
 	}
-	if e := names.Estimate(RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != everything || e.Partial {
+	if e := estimate(t, names, RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != everything || e.Partial {
 		t.Errorf("names only: %d, partial %v", e.Total, e.Partial)
 	}
-	if e := names.Estimate(RestoreSpec{Restore: velerov1.RestoreSpec{LabelSelector: appWeb}}, Discovery{}); !e.Partial || !has(e, "were not read; they are counted") {
+	if e := estimate(t, names, RestoreSpec{Restore: velerov1.RestoreSpec{LabelSelector: appWeb}}, Discovery{}); !e.Partial || !has(e, "were not read; they are counted") {
 		t.Errorf("names only with a selector: partial %v, %q", e.Partial, e.Assumptions)
 	}
 }

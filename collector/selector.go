@@ -7,64 +7,118 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/veltui/veltui/glob"
 )
 
 // selection says which label sets of an Index a Restore selects. Every set is
 // looked at once, however many items carry it.
 type selection struct {
-	x    *Index
-	all  bool
-	and  labels.Selector
-	or   []labels.Selector
-	memo []int8 // 0 unknown, 1 selected, -1 not
-	set  labelSet
+	x      *Index
+	all    bool
+	and    []requirement
+	or     [][]requirement // any of them, where anyOf is true
+	anyOf  bool
+	memo   []verdict
+	set    labelSet
+	budget *glob.Budget
 }
 
-func newSelection(x *Index, spec velerov1.RestoreSpec) (*selection, error) {
-	s := &selection{x: x, and: labels.Everything()}
+// requirement is one condition on labels. Its values are looked at one after
+// the other.
+type requirement struct {
+	labels.Requirement
+	values int
+}
+
+type verdict int8
+
+const (
+	unseen verdict = iota
+	selected
+	notSelected
+	unjudged // beyond the budget
+)
+
+func newSelection(w *work, x *Index, spec velerov1.RestoreSpec) (*selection, error) {
+	s := &selection{x: x, budget: w.filters, anyOf: len(spec.OrLabelSelectors) > 0}
+	keys := map[string]uint32{}
+	read := func(from *metav1.LabelSelector) (all []requirement, selectable bool, err error) {
+		selector, err := metav1.LabelSelectorAsSelector(from)
+		if err != nil {
+			return nil, false, err
+		}
+		requirements, selectable := selector.Requirements()
+		for _, r := range requirements {
+			keys[r.Key()] = noLabel
+			all = append(all, requirement{r, len(r.ValuesUnsorted())})
+		}
+		return all, selectable, nil
+	}
 	var err error
 	if spec.LabelSelector != nil {
-		if s.and, err = metav1.LabelSelectorAsSelector(spec.LabelSelector); err != nil {
+		if s.and, _, err = read(spec.LabelSelector); err != nil {
 			return nil, fmt.Errorf("label selector: %w", err)
 		}
 	}
 	for _, one := range spec.OrLabelSelectors {
-		selector, err := metav1.LabelSelectorAsSelector(one)
+		if !w.goOn(1) {
+			return s, nil
+		}
+		requirements, selectable, err := read(one)
 		if err != nil {
 			return nil, fmt.Errorf("or-label selector: %w", err)
 		}
-		s.or = append(s.or, selector)
+		if selectable { // null selects nothing
+			s.or = append(s.or, requirements)
+		}
 	}
-	if s.all = s.and.Empty() && len(s.or) == 0; !s.all {
-		s.memo = make([]int8, x.sets.len())
-		s.set = labelSet{text: string(x.strings.data), end: x.strings.end, ids: map[string]uint32{}}
+	if s.all = len(s.and) == 0 && !s.anyOf; !s.all {
+		s.memo = make([]verdict, x.sets.len())
+		s.set = labelSet{text: string(x.strings.data), end: x.strings.end, ids: keys}
+		s.set.findKeys(w)
 	}
 	return s, nil
 }
 
-// selects says whether an item is selected by its labels. It must not be
-// called when all are.
-func (s *selection) selects(item uint32) bool {
+// selects says whether an item is selected by its labels; known is false where
+// that takes too long. It must not be called when all are.
+func (s *selection) selects(item uint32) (yes, known bool) {
 	set := s.x.setOf[item]
-	if s.memo[set] == 0 {
-		s.memo[set] = -1
-		if s.set.packed = s.x.sets.bytes(set); s.matches(&s.set) {
-			s.memo[set] = 1
-		}
+	if s.memo[set] == unseen {
+		s.set.packed = s.x.sets.bytes(set)
+		s.memo[set] = s.judge()
 	}
-	return s.memo[set] > 0
+	return s.memo[set] == selected, s.memo[set] != unjudged
 }
 
-func (s *selection) matches(set *labelSet) bool {
-	if !s.and.Matches(set) {
-		return false
+func (s *selection) judge() verdict {
+	if v := s.meets(s.and); v != selected {
+		return v
 	}
-	for _, selector := range s.or {
-		if selector.Matches(set) {
-			return true
+	for _, requirements := range s.or {
+		if v := s.meets(requirements); v != notSelected {
+			return v
 		}
 	}
-	return len(s.or) == 0
+	if s.anyOf {
+		return notSelected
+	}
+	return selected
+}
+
+// meets says whether the set at hand meets all requirements.
+func (s *selection) meets(requirements []requirement) verdict {
+	for i := range requirements {
+		r := &requirements[i]
+		if !s.budget.Spend(1 + len(s.set.packed)/4 + r.values) { // its key is looked for twice
+			return unjudged
+		}
+		if !r.Matches(&s.set) {
+			return notSelected
+		}
+	}
+	return selected
 }
 
 // labelSet is one set of an Index as labels.Labels. Keys are compared by their
@@ -83,21 +137,27 @@ func (l *labelSet) at(id uint32) string {
 	return l.text[l.end[id-1]:l.end[id]]
 }
 
-// id is the number of a key, or one that no key has.
-func (l *labelSet) id(key string) uint32 {
-	id, known := l.ids[key]
-	if !known {
-		for id = 0; int(id) < len(l.end) && l.at(id) != key; {
-			id++
+// noLabel is the number of a key that no item has.
+const noLabel = ^uint32(0)
+
+// findKeys looks the numbers of the keys up, all at once.
+func (l *labelSet) findKeys(w *work) {
+	for id := range uint32(len(l.end)) {
+		if !w.goOn(1) {
+			return
 		}
-		l.ids[key] = id
+		if _, wanted := l.ids[l.at(id)]; wanted {
+			l.ids[l.at(id)] = id
+		}
 	}
-	return id
 }
 
 // Lookup returns the last of several equal keys, as encoding/json does.
 func (l *labelSet) Lookup(key string) (string, bool) {
-	id := l.id(key)
+	id, known := l.ids[key]
+	if !known || id == noLabel {
+		return "", false
+	}
 	for i := len(l.packed) - 8; i >= 0; i -= 8 {
 		if binary.LittleEndian.Uint32(l.packed[i:]) == id {
 			return l.at(binary.LittleEndian.Uint32(l.packed[i+4:])), true

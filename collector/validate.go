@@ -3,7 +3,6 @@ package collector
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 )
@@ -12,8 +11,9 @@ import (
 // spec alone shows it (pkg/controller/restore_controller.go,
 // validateAndComplete).
 func refusals(spec velerov1.RestoreSpec) (reasons []string) {
+	included := setOf(spec.IncludedResources)
 	for _, word := range nonRestorable {
-		if slices.Contains(spec.IncludedResources, word) {
+		if included[word] {
 			reasons = append(reasons, fmt.Sprintf("%s cannot be restored.", word))
 		}
 	}
@@ -33,14 +33,23 @@ func listRefusals(what string, includes, excludes []string) (reasons []string) {
 	if slices.Contains(excludes, "*") {
 		reasons = append(reasons, fmt.Sprintf("The excluded %s hold \"*\".", what))
 	}
+	included := setOf(includes)
 	var both []string
 	for _, word := range slices.Compact(slices.Sorted(slices.Values(excludes))) {
-		if slices.Contains(includes, word) {
+		if included[word] {
 			both = append(both, word)
 		}
 	}
 	if len(both) > 0 {
-		reasons = append(reasons, fmt.Sprintf("Both included and excluded: %s %s.", what, strings.Join(both, ", ")))
+		reasons = append(reasons, fmt.Sprintf("Both included and excluded: %s %s.", what, someOf(both)))
 	}
 	return reasons
+}
+
+func setOf(words []string) map[string]bool {
+	set := make(map[string]bool, len(words))
+	for _, word := range words {
+		set[word] = true
+	}
+	return set
 }

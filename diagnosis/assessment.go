@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
 
 // How long silence lasts before it means something. Velero writes no
 // heartbeat: nothing comes while it lists, downloads, uploads, or waits for one
-// slow item (velero-facts 2.4).
+// slow item (docs/velero.md#progress).
 const (
 	// freshItems and freshBytes are how long a movement is fresh.
 	freshItems = time.Minute
@@ -22,22 +25,22 @@ const (
 	// creation, before anything is said against them.
 	settleGrace = 2 * time.Minute
 	// lostPatchQuiet is the silence after the last item that speaks for a lost
-	// status patch: Velero gives up retrying after 195 s (velero-facts 5.3).
+	// status patch: Velero gives up retrying after 195 s (docs/velero.md#lost-patch).
 	lostPatchQuiet = 5 * time.Minute
-	// longestWait is the longest that Velero waits for any one item by default:
-	// a terminating namespace, a snapshot, a volume (velero-facts 9.3).
-	longestWait = 10 * time.Minute
 	// waitMargin is added to a limit of Velero's before it counts as passed.
 	waitMargin = 5 * time.Minute
-	// collectingQuiet is how long a job may be without any number: listing or
-	// downloading can take very long on big clusters.
-	collectingQuiet = time.Hour
-	// prepareTimeout is the node agent's --data-mover-prepare-timeout.
-	prepareTimeout = 30 * time.Minute
+	// unboundedQuiet is how long a job may be silent in what Velero puts no limit
+	// on: listing a big cluster, reading a big backup, hooks that pods ask for.
+	unboundedQuiet = 4 * time.Hour
+	// unseenQuiet is the same of a restore that is finalized, whose volumes and
+	// hooks may not all be seen.
+	unseenQuiet = time.Hour
+	// itemsPerMinute is how fast Velero at least stores the files of a job.
+	itemsPerMinute = 10_000
+	// deletionQuiet is how long a deletion may take whose request is not seen.
+	deletionQuiet = 10 * time.Minute
 	// volumeStall is the silence of a volume in progress that is worth a word.
 	volumeStall = 10 * time.Minute
-	// volumeStuck is the silence that no upload shows, however big its files.
-	volumeStuck = 45 * time.Minute
 )
 
 // Sources of facts.
@@ -46,6 +49,9 @@ const (
 	sourcePod     = "pod"
 	sourceSchema  = "schema"
 	sourceStorage = "storage"
+	sourceLog     = "log"
+	// sourceNamespaces is that of finalize's evidence too.
+	sourceNamespaces = "namespaces"
 )
 
 // assessment gathers the facts for one verdict.
@@ -53,6 +59,8 @@ type assessment struct {
 	j     *job.Job
 	env   *Environment
 	facts []Fact
+	// versionNoted is true once the facts say that the version is not known.
+	versionNoted bool
 }
 
 // supports notes what speaks for the verdict.
@@ -76,8 +84,31 @@ func (a *assessment) conclude(state State, reason Reason, advice, format string,
 	}
 }
 
+// version is the server's, or the current one if that is not known, which is
+// then said.
+func (a *assessment) version() velero.Version {
+	v, known := velero.ParseVersion(a.env.Server.Version)
+	if known {
+		return v
+	}
+	if !a.versionNoted {
+		a.doubts(sourcePod, a.env.Server.SeenAt, "the server's version is not known; the rules are those of %s", velero.Current)
+		a.versionNoted = true
+	}
+	return velero.Current
+}
+
+// namespaces tells whether the job, or for a restore its backup's copy, may have
+// to do with a namespace.
+func (a *assessment) namespaces() func(string) bool {
+	if r, ok := a.j.Object.(*velerov1.Restore); ok {
+		return func(name string) bool { return velero.RestoresInto(r, nil, name) || velero.NamespacesOf(r).Takes(name) }
+	}
+	return velero.NamespacesOf(a.j.Object).Takes
+}
+
 // ago is how long ago something was, in words.
-func (a *assessment) ago(t time.Time) string { return span(a.env.Now.Sub(t)) }
+func (a *assessment) ago(t time.Time) string { return human.Duration(a.env.Now.Sub(t)) }
 
 // deadline is when Velero gives up on a stage, zero if nothing bounds it.
 func (a *assessment) deadline(stage job.Stage) time.Time {
@@ -91,7 +122,7 @@ func (a *assessment) quiet() time.Duration { return max(0, a.env.Now.Sub(a.j.Qui
 // quietWords says since when nothing moved, and whether that is known or only
 // how long veltui has looked.
 func (a *assessment) quietWords() string {
-	words := span(a.quiet())
+	words := human.Duration(a.quiet())
 	if moved, known := a.j.Moved(); !known && a.j.QuietSince().Equal(moved) {
 		words = "at least " + words
 	}
@@ -129,7 +160,7 @@ func (a *assessment) noteServer() {
 	}
 	if v.LastTermination != "" {
 		a.supports(sourcePod, v.LastTerminationAt, "it was started %s before and last ended with %s",
-			plural(v.Restarts, "time"), v.LastTermination)
+			human.Count(v.Restarts, "time"), v.LastTermination)
 	}
 }
 
@@ -146,14 +177,14 @@ func (a *assessment) noteCounts() {
 	case !j.Items.Known:
 		a.supports(sourceWatch, moved, "Velero has written no item count yet")
 	default:
-		a.supports(sourceWatch, j.ItemsMoved(), "%d of %s", j.Items.Done, plural(j.Items.Total, "item"))
+		a.supports(sourceWatch, j.ItemsMoved(), "%d of %s", j.Items.Done, human.Count(j.Items.Total, "item"))
 	}
 	if n := len(j.Volumes); n > 0 {
-		a.supports(sourceWatch, j.AnyVolumeMoved(), "%d of %s ended", n-j.ActiveVolumes(), plural(n, "volume"))
+		a.supports(sourceWatch, j.AnyVolumeMoved(), "%d of %s ended", n-j.ActiveVolumes(), human.Count(n, "volume"))
 	}
 	if j.Operations.Attempted > 0 {
 		a.supports(sourceWatch, moved, "%d of %s ended, %d failed",
-			j.Operations.Ended(), plural(j.Operations.Attempted, "operation"), j.Operations.Failed)
+			j.Operations.Ended(), human.Count(j.Operations.Attempted, "operation"), j.Operations.Failed)
 	}
 }
 
@@ -196,5 +227,5 @@ func because(message string) string {
 	if message == "" {
 		return ""
 	}
-	return ": " + cut(message, 160)
+	return ": " + human.Shorten(message, 160)
 }

@@ -35,11 +35,21 @@ func deadline(j *job.Job, stage job.Stage, flags velero.ServerFlags) (at time.Ti
 		// Three workers bind volumes, each waits up to the time-out for one.
 		// Hooks are waited for without limit.
 		if j.Kind == job.Restore && !hasHooks(j) {
-			rounds := (max(1, len(j.Volumes)) + 2) / 3
-			return began.Add(time.Duration(rounds) * velero.ResourceTimeout(j.Object, flags)), "resource-timeout"
+			return began.Add(bindingLimit(j, flags)), "resource-timeout"
 		}
 	}
 	return time.Time{}, ""
+}
+
+// maxRounds bounds what is multiplied: a limit of years says nothing.
+const maxRounds = 1000
+
+// bindingLimit is how long finalizing a restore may take to bind its volumes:
+// three workers do, and each waits up to the time-out for one
+// (pkg/controller/restore_finalizer_controller.go).
+func bindingLimit(j *job.Job, flags velero.ServerFlags) time.Duration {
+	rounds := min((max(1, len(j.Volumes))+2)/3, maxRounds)
+	return time.Duration(rounds) * velero.ResourceTimeout(j.Object, flags)
 }
 
 // hasHooks reports whether the resource itself asks for hooks; annotations of

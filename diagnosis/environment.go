@@ -3,6 +3,8 @@ package diagnosis
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -24,6 +26,18 @@ type Environment struct {
 	// LastEnded is when a job last ended, zero if that is not known. It keeps
 	// a queue that is about to move from being called stalled.
 	LastEnded time.Time
+	// Volumes are the volumes of every job that have not ended, those of jobs
+	// that have ended too; VolumesKnown is false if not all could be listed.
+	Volumes      []job.Volume
+	VolumesKnown bool
+	// Movers are the pods that move volumes; a volume without an entry has none.
+	Movers map[velero.VolumeRef]velero.MoverPhase
+	// Repositories and Deletions are the BackupRepositories and the
+	// DeleteBackupRequests.
+	Repositories []Repository
+	Deletions    []Deletion
+	// Evidence is what a closer look found, by the uid of the job.
+	Evidence map[types.UID]Evidence
 	// Namespaces are the cluster's namespaces, nil if they are not known; with
 	// them it is certain which backups overlap.
 	Namespaces []string
@@ -34,8 +48,11 @@ type Environment struct {
 
 // Location is a BackupStorageLocation's state.
 type Location struct {
-	Name          string
-	Phase         string
-	Message       string
+	Name    string
+	Phase   string
+	Message string
+	// AccessMode is ReadWrite or ReadOnly; empty stands for ReadWrite.
+	AccessMode    string
 	LastValidated time.Time
+	LastSynced    time.Time
 }

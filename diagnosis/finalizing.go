@@ -7,7 +7,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// finalizing: all work is done, Velero ends the job (velero-facts 3.9, 6.3).
+// finalizing: all work is done, Velero ends the job (docs/velero.md#finalizing).
 func (a *assessment) finalizing() Verdict {
 	j := a.j
 	a.noteServer()
@@ -43,24 +43,41 @@ func (a *assessment) finalizing() Verdict {
 		return a.conclude(Stuck, FinalizerStalled, "Touch an annotation of it to make Velero look again. If that does not help, restart the server: it goes on with finalizing.",
 			"finalizing for %s, which takes seconds as a rule", a.quietWords())
 	}
-	hooks, reason := "hooks in annotations of pods were not looked at", FinalizerStalled
-	if hasHooks(j) {
-		a.supports(sourceWatch, a.env.Now, "the restore asks for hooks, which Velero waits for without limit")
-		hooks, reason = "its hooks may never end", HookHung
+	return a.restoreFinalizing()
+}
+
+// restoreFinalizing: a restore's finalizer is silent for longer than binding its
+// volumes explains.
+func (a *assessment) restoreFinalizing() Verdict {
+	asked := hasHooks(a.j)
+	if asked {
+		a.supports(sourceWatch, a.env.Now, "the restore asks for hooks")
 	} else {
 		a.doubts(sourceWatch, a.env.Now, "whether pods ask for hooks by annotation was not looked at")
 	}
-	return a.conclude(Stuck, reason, "If an exec hook never ended (Velero issues 9744, 9749), only a restart of the server helps; it goes on with finalizing.",
-		"finalizing for %s; %s", a.quietWords(), hooks)
+	const lost = " A restart of the server ends the restore with its hooks never run."
+	if a.version().BoundsRestoreHooks() {
+		return a.conclude(Stuck, FinalizerStalled, "Look into the log of the Velero server for what it waits for."+lost,
+			"finalizing for %s, longer than Velero waits for volumes and hooks", a.quietWords())
+	}
+	if asked || a.quiet() >= unboundedQuiet {
+		return a.conclude(Stuck, HookHung, "If an exec hook never ended (Velero issues 9744, 9749), end it in its pod."+lost,
+			"finalizing for %s; its hooks may never end, and this Velero waits without limit", a.quietWords())
+	}
+	return a.conclude(Quiet, Finalizing, "Look whether a hook still runs in one of the restored pods."+lost,
+		"finalizing for %s; this Velero waits for hooks without limit", a.quietWords())
 }
 
-// finalizingLimit is how long finalizing may be quiet.
+// finalizingLimit is how long finalizing may be quiet: three volumes are bound at
+// a time, each for up to --resource-timeout, and then hooks are waited for
+// (pkg/controller/restore_finalizer_controller.go). How many volumes there are is
+// not known where a CSI snapshot or the storage itself restores them.
 func (a *assessment) finalizingLimit() time.Duration {
 	if a.j.Kind == job.Backup {
 		return lostPatchQuiet
 	}
-	rounds := (max(1, len(a.j.Volumes)) + 2) / 3
-	return time.Duration(rounds)*velero.ResourceTimeout(a.j.Object, a.env.Server.Flags) + settleGrace
+	flags := a.env.Server.Flags
+	return max(bindingLimit(a.j, flags)+velero.ResourceTimeout(a.j.Object, flags)+settleGrace, unseenQuiet)
 }
 
 // finalizesFirst is a job of the same kind that has been finalizing for longer.

@@ -1,6 +1,12 @@
 package diagnosis
 
 import (
+	"fmt"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -30,7 +36,7 @@ func (a *assessment) inProgress() Verdict {
 }
 
 // orphaned: the server that worked on the job is gone. Velero marks such jobs
-// Failed when it starts, unless it cannot (velero-facts 6.1 and 6.5).
+// Failed when it starts, unless it cannot (docs/velero.md#restart).
 func (a *assessment) orphaned() (Verdict, bool) {
 	j, v := a.j, a.env.Server
 	if !forgotten(j, v) {
@@ -82,22 +88,23 @@ func (a *assessment) cancelledVolume() (Verdict, bool) {
 		until := ""
 		bound := j.Started.Add(velero.PodVolumeTimeout(j.Object, a.env.Server.Flags))
 		if bound.After(a.env.Now) {
-			until = "; Velero gives up at " + clock(bound, a.env.Now)
+			until = "; Velero gives up at " + human.Clock(bound, a.env.Now)
 		}
-		return a.conclude(Stuck, CancelledVolumeHang, "Wait for the time-out, or restart the Velero server, which fails all that is in progress.",
+		return a.conclude(Stuck, CancelledVolumeHang, "Do not wait for the time-out: this version then loses the list of the volumes that did end. A restart of the Velero server fails all that is in progress.",
 			"%s (Velero issue 9464)%s", what, until), true
 	}
 	return Verdict{}, false
 }
 
-// collecting: no number has been written yet.
+// collecting: no number has been written yet. Velero puts no limit on it.
 func (a *assessment) collecting() Verdict {
 	a.noteQuiet()
 	doing := "Velero lists the cluster"
 	if a.j.Kind == job.Restore {
 		doing = "Velero downloads and reads the backup"
 	}
-	if a.quiet() < collectingQuiet {
+	if a.quiet() < unboundedQuiet {
+		a.doubts(sourceLog, a.env.Now, "whether the server's log still speaks of it was not looked at")
 		return a.conclude(Quiet, CollectingItems, "", "no count after %s; %s, which takes long when there is much", a.quietWords(), doing)
 	}
 	return a.conclude(Stuck, LimitPassed, "Look into the log of the Velero server for the last thing it did for this job.",
@@ -105,22 +112,39 @@ func (a *assessment) collecting() Verdict {
 }
 
 // afterItems: all items are done and no volume moves, so only the upload of
-// results and one status patch are left (velero-facts 3.9).
+// results and one status patch are left (docs/velero.md#after-the-last-item).
 func (a *assessment) afterItems() Verdict {
 	j := a.j
 	a.noteQuiet()
 	a.supports(sourceWatch, a.env.Now, "no volume is still moving")
-	all := "all " + plural(j.Items.Total, "item") + " " + verb(j)
-	if a.quiet() < lostPatchQuiet {
+	all := "all " + human.Count(j.Items.Total, "item") + " " + verb(j)
+	if r, ok := a.preparedRepository(); ok && a.quiet() < velero.ResourceTimeout(j.Object, a.env.Server.Flags)+waitMargin {
+		a.supports(sourceWatch, r.Changed, "backup repository %s is not ready", r.Name)
+		return a.conclude(Waiting, PreparingRepository, "", "%s; Velero prepares repository %s for %s", all, r.Name, a.quietWords())
+	}
+	if a.quiet() < lostPatchQuiet+time.Duration(j.Items.Total/itemsPerMinute)*time.Minute {
 		return a.conclude(Quiet, UploadingArtifacts, "", "%s, quiet for %s; Velero stores logs and results now", all, a.quietWords())
 	}
 	a.noteUnlooked()
+	if n := j.DataMovements().Active(); n > 0 {
+		a.supports(sourceWatch, j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
+	}
 	if where, _ := a.down(); where != "" {
 		return a.conclude(Stuck, LocationUnavailable, "Get the storage location back; Velero cannot store the results without it.",
 			"%s, but %s; quiet for %s", all, where, a.quietWords())
 	}
-	return a.conclude(Stuck, LostPatch,
-		"If its results are stored, finalize moves it on. A restart of Velero marks it Failed, with all else in progress.",
+	if refused := a.refusedPhases(); len(refused) > 0 {
+		a.supports(sourceSchema, a.env.Now, "the CRD does not allow %s", human.List(refused, 3))
+		return a.conclude(Stuck, SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
+			"%s, but the CRD refuses the phase that comes next (Velero issue 6170)", all)
+	}
+	advice := "If its results are stored, finalize moves it on. A restart of Velero marks it Failed, with all else in progress."
+	if l, ok := a.env.Locations[j.StorageLocation]; ok && j.Kind == job.Backup && l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly) {
+		a.supports(sourceWatch, l.LastValidated, "storage location %s is read-only", l.Name)
+		return a.conclude(Stuck, LocationReadOnly, "Make the storage location "+l.Name+" writable first: Velero cannot finalize a backup in a read-only one.",
+			"%s, phase never moved on for %s; storage location %s is read-only", all, a.quietWords(), l.Name)
+	}
+	return a.conclude(Stuck, LostPatch, advice,
 		"%s, phase never moved on for %s; its last status patch was probably lost", all, a.quietWords())
 }
 
@@ -128,16 +152,62 @@ func (a *assessment) afterItems() Verdict {
 func (a *assessment) quietItems() Verdict {
 	j := a.j
 	a.noteQuiet()
-	limit := max(longestWait, velero.SnapshotTimeout(j.Object), velero.ResourceTimeout(j.Object, a.env.Server.Flags)) + waitMargin
-	if j.PodVolumes().Active() > 0 || j.DataMovements().Active() > 0 {
-		limit = max(limit, volumeStuck)
+	items := fmt.Sprintf("%d of %s", j.Items.Done, human.Count(j.Items.Total, "item"))
+	if v, ok := a.knownWait(items); ok {
+		return v
 	}
+	wait, limit := a.itemLimit()
 	if a.quiet() < limit {
-		return a.conclude(Quiet, SlowItem, "", "%d of %s, quiet for %s; one slow item can take %s",
-			j.Items.Done, plural(j.Items.Total, "item"), a.quietWords(), span(longestWait))
+		return a.conclude(Quiet, SlowItem, "", "%s, quiet for %s; one slow item can take %s", items, a.quietWords(), human.Duration(wait))
 	}
 	a.noteUnlooked()
 	return a.conclude(Stuck, LimitPassed,
 		"Look whether the Velero log still speaks of it. If results are stored, its last status patches were lost and finalize moves it on.",
-		"%d of %s, quiet for %s, longer than Velero waits for any item", j.Items.Done, plural(j.Items.Total, "item"), a.quietWords())
+		"%s, quiet for %s, longer than Velero waits for any item", items, a.quietWords())
+}
+
+// knownWait is what one item waits for, where that can be named.
+func (a *assessment) knownWait(items string) (Verdict, bool) {
+	j, flags := a.j, a.env.Server.Flags
+	if names := a.terminating(); len(names) > 0 && a.quiet() < flags.TerminatingTimeout+waitMargin {
+		a.supports(sourceNamespaces, a.env.Now, "namespace %s is being deleted", human.List(names, 3))
+		return a.conclude(Waiting, NamespaceTerminating, "Look what keeps the namespace: its status names the finalizers that remain.",
+			"%s, quiet for %s; waits until namespace %s is gone", items, a.quietWords(), human.List(names, 1)), true
+	}
+	if hook := backupHookTimeout(j); hook > defaultHookTimeout && a.quiet() < hook+waitMargin {
+		a.supports(sourceWatch, a.env.Now, "its spec asks for a hook that may take %s", human.Duration(hook))
+		return a.conclude(Waiting, RunningHook, "", "%s, quiet for %s; a hook may take %s", items, a.quietWords(), human.Duration(hook)), true
+	}
+	if r, ok := a.preparedRepository(); ok && a.quiet() < velero.ResourceTimeout(j.Object, flags)+waitMargin {
+		a.supports(sourceWatch, r.Changed, "backup repository %s is not ready", r.Name)
+		return a.conclude(Waiting, PreparingRepository, "", "%s, quiet for %s; Velero prepares repository %s", items, a.quietWords(), r.Name), true
+	}
+	if d, ok := a.lockingDeletion(); ok {
+		a.supports(sourceWatch, d.Created, "deletion %s of backup %s is in progress and locks backup repositories", d.Name, d.Backup)
+		return a.conclude(Waiting, RepositoryLocked, "", "%s, quiet for %s; the deletion of %s may hold the lock on a repository",
+			items, a.quietWords(), human.Shorten(d.Backup, 30)), true
+	}
+	return Verdict{}, false
+}
+
+// itemLimit is how long Velero waits for one item, as far as that is known, and
+// how long silence is taken for that.
+func (a *assessment) itemLimit() (wait, limit time.Duration) {
+	j, flags := a.j, a.env.Server.Flags
+	wait = max(velero.SnapshotTimeout(j.Object), velero.ResourceTimeout(j.Object, flags))
+	if j.Kind == job.Restore {
+		wait = max(wait, flags.TerminatingTimeout)
+	}
+	limit = wait + waitMargin
+	if j.ActiveVolumes() > 0 {
+		limit = max(limit, carrierQuiet)
+	}
+	switch {
+	case j.Kind == job.Backup:
+		a.doubts(sourceWatch, a.env.Now, "whether a pod asks for a hook by annotation was not looked at")
+		limit = max(limit, unboundedQuiet)
+	case !a.evidence().NamespacesSeen:
+		a.doubts(sourceNamespaces, a.env.Now, "whether a namespace that it restores into is being deleted was not looked at")
+	}
+	return wait, limit
 }

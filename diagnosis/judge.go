@@ -1,8 +1,12 @@
 package diagnosis
 
 import (
+	"slices"
 	"strings"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -13,6 +17,15 @@ import (
 // the object store or a schema could tell is named among the facts as not seen.
 func Judge(j *job.Job, env Environment) Verdict {
 	a := &assessment{j: j, env: &env}
+	v := a.judge()
+	if m, ok := a.blinding(v); ok {
+		return a.blindServer(m)
+	}
+	return v
+}
+
+func (a *assessment) judge() Verdict {
+	j, env := a.j, a.env
 	if j.Deleting {
 		a.supports(sourceWatch, j.Object.GetDeletionTimestamp().Time, "deletion was asked for; held by %s",
 			strings.Join(j.Object.GetFinalizers(), ", "))
@@ -45,6 +58,27 @@ func Judge(j *job.Job, env Environment) Verdict {
 	return a.inProgress()
 }
 
+// blinding is a malformed resource that explains why the server does not look at
+// the job: with one of them no client can list or watch the kind, so that no
+// change reaches its controllers (docs/velero.md#malformed-resources).
+func (a *assessment) blinding(v Verdict) (Malformed, bool) {
+	switch v.Reason {
+	case NotPickedUp, Starting, QueueStalled, WorkerHung, FinalizerStalled:
+	default:
+		return Malformed{}, false
+	}
+	i := slices.IndexFunc(a.env.Malformed, func(m Malformed) bool { return strings.HasPrefix(m.Ref, strings.ToLower(string(a.j.Kind))+"/") })
+	if v.State != Stuck || i < 0 {
+		return Malformed{}, false
+	}
+	return a.env.Malformed[i], true
+}
+
+func (a *assessment) blindServer(m Malformed) Verdict {
+	return a.conclude(Stuck, MalformedSpec, "Correct or delete "+m.Ref+" with kubectl. Do not restart the Velero server before: it may not come up again.",
+		"nothing for %s; Velero cannot read %s", a.quietWords(), human.Shorten(m.Ref, 60))
+}
+
 // stale: what is shown may be out of date, so nothing can be said.
 func (a *assessment) stale() Verdict {
 	a.doubts(sourceWatch, a.env.StaleSince, "the cluster has not been heard for %s", a.ago(a.env.StaleSince))
@@ -58,7 +92,7 @@ func (a *assessment) unknownPhase() Verdict {
 	a.noteServer()
 	a.doubts(sourceSchema, a.env.Now, "phase %q is not known to this veltui", a.j.Phase)
 	return a.conclude(Unknown, UnknownPhase, "A newer veltui may know this phase.",
-		"phase %s is not known to this veltui; last change %s ago", cut(a.j.Phase, 40), span(a.quiet()))
+		"phase %s is not known to this veltui; last change %s ago", human.Shorten(a.j.Phase, 40), human.Duration(a.quiet()))
 }
 
 // blind: the pods are not visible. Only what moves before our eyes is sure.
@@ -113,6 +147,9 @@ func (a *assessment) serverDown() Verdict {
 	switch {
 	case a.j.Phase == velero.PhaseInProgress:
 		advice = "Get the Velero server to run again; at its start it marks this job Failed."
+		if a.j.Kind == job.Backup {
+			advice += " Newer Velero versions do not restore from a Failed backup."
+		}
 		after = "when it is back it marks this Failed"
 	case a.j.Phase == velero.PhaseReadyToStart:
 		advice = "Get the Velero server to run again, then touch an annotation of this backup: Velero forgets those that were ready to start."
@@ -121,17 +158,36 @@ func (a *assessment) serverDown() Verdict {
 	return a.conclude(Stuck, reason, advice, "no Velero server runs%s; %s", why, after)
 }
 
-// deleting is a backup whose deletion has begun.
+// deleting is a backup whose deletion has begun (docs/velero.md#deletion). Nothing is written until all is
+// removed, which takes seconds for each snapshot (pkg/controller/
+// backup_deletion_controller.go); a request that ended with errors is not tried
+// again, but for an expired backup, of which the garbage collector makes a new one.
 func (a *assessment) deleting() Verdict {
 	a.noteQuiet()
 	a.noteServer()
-	a.doubts(sourceWatch, a.env.Now, "the errors of its DeleteBackupRequest were not looked at")
-	if a.quiet() < longestWait {
-		return a.conclude(Waiting, Deleting, "", "being deleted for %s", span(a.quiet()))
+	for _, d := range a.env.Deletions {
+		if d.Backup != a.j.Name {
+			continue
+		}
+		a.supports(sourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, orNew(d.Phase))
+		if d.Phase == string(velerov1.DeleteBackupRequestPhaseInProgress) && a.env.Server.StartedAt.After(a.j.QuietSince()) {
+			a.supports(sourcePod, a.env.Server.StartedAt, "the Velero server restarted %s ago, after it began with the deletion", a.ago(a.env.Server.StartedAt))
+			return a.conclude(Stuck, DeletionFailed, "Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day old.",
+				"its deletion was cut off when Velero restarted %s ago", a.ago(a.env.Server.StartedAt))
+		}
+		if d.Phase != string(velerov1.DeleteBackupRequestPhaseProcessed) && a.quiet() < unboundedQuiet {
+			return a.conclude(Waiting, Deleting, "", "being deleted for %s", human.Duration(a.quiet()))
+		}
+		for _, e := range d.Errors {
+			a.supports(sourceWatch, d.Created, "%s", human.Shorten(e, 400))
+		}
+	}
+	if a.quiet() < deletionQuiet {
+		return a.conclude(Waiting, Deleting, "", "being deleted for %s", human.Duration(a.quiet()))
 	}
 	return a.conclude(Stuck, DeletionFailed,
-		"Look at the errors of its DeleteBackupRequest, mend them (often the storage location), and make a new request.",
-		"deletion began %s ago and did not end; Velero does not try again by itself", span(a.quiet()))
+		"Fix what its DeleteBackupRequest reports (often the storage location), then delete the backup again: velero backup delete "+a.j.Name,
+		"deletion began %s ago and did not end", human.Duration(a.quiet()))
 }
 
 // progressing says how far the job is and how fast it goes.
@@ -156,13 +212,13 @@ func (a *assessment) progressing() Verdict {
 	}
 	if rate, ok := j.Rate(a.env.Now); ok {
 		if _, _, unit, _ := j.Progress(); unit == job.UnitBytes {
-			text += ", " + job.Size(int64(rate)) + "/s"
+			text += ", " + human.Bytes(int64(rate)) + "/s"
 		} else {
-			text += ", " + perSecond(rate)
+			text += ", " + human.PerSecond(rate)
 		}
 	}
 	if left, ok := j.ETA(a.env.Now); ok {
-		text += ", about " + span(left) + " left"
+		text += ", about " + human.TimeLeft(left) + " left"
 	}
 	return a.conclude(Progressing, reason, "", "%s", text)
 }

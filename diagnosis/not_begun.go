@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -20,7 +21,7 @@ func (a *assessment) queued() Verdict {
 	for _, b := range w.behind {
 		v := Judge(b, *a.env)
 		if (v.State == Stuck || v.State == Orphaned) && a.env.Now.Sub(a.j.Created) >= settleGrace {
-			a.facts = append(a.facts, v.Facts...)
+			a.supports(sourceWatch, b.QuietSince(), "%s is %s (%s)", b.Name, v.State, v.Reason)
 			return a.conclude(Stuck, QueueBlocked, "Look at "+b.Name+" first: this job begins when that one is out of the way.",
 				"waits for %s, which is %s", b.Name, v.State)
 		}
@@ -33,7 +34,7 @@ func (a *assessment) queued() Verdict {
 
 func (a *assessment) place(w wait) string {
 	if w.position > 1 {
-		return ordinal(w.position) + " in line; " + w.reason
+		return human.Ordinal(w.position) + " in line; " + w.reason
 	}
 	return w.reason
 }
@@ -50,7 +51,7 @@ func (a *assessment) untaken(w wait) Verdict {
 	case j.Phase == velero.PhaseQueued:
 		// Velero issue 10519: the queue lost count of what runs.
 		return a.conclude(Stuck, QueueStalled, "A restart of the Velero server gets the queue going; it fails what is in progress.",
-			"queue stalled: free to start for %s, but Velero starts nothing", span(idle))
+			"queue stalled: free to start for %s, but Velero starts nothing", human.Duration(idle))
 	case j.Kind == job.Restore:
 		// Velero issues 4128 and 4556: its one worker can hang on a deleted restore.
 		return a.conclude(Stuck, WorkerHung, "A restart of the Velero server frees its worker; it fails what is in progress.",
@@ -62,7 +63,7 @@ func (a *assessment) untaken(w wait) Verdict {
 
 // readyToStart is a backup that Velero let out of its queue. It starts within
 // seconds, or never: after a restart the server does not look at it again
-// (velero-facts 6.1).
+// (docs/velero.md#restart).
 func (a *assessment) readyToStart() Verdict {
 	j, v := a.j, a.env.Server
 	if forgotten(j, v) {
@@ -72,7 +73,7 @@ func (a *assessment) readyToStart() Verdict {
 		moved, _ := j.Moved()
 		a.supports(sourceWatch, moved, "ready to start since before the server's start")
 		return a.conclude(Orphaned, ForgottenReady,
-			"Touch an annotation of this backup, or delete it; it keeps back queued backups of the same namespaces.",
+			"Touch an annotation of this backup; it keeps back queued backups of the same namespaces."+a.undeletable(),
 			"was about to start when Velero restarted %s ago; Velero has forgotten it", a.ago(v.StartedAt))
 	}
 	if a.quiet() < settleGrace {
@@ -82,6 +83,16 @@ func (a *assessment) readyToStart() Verdict {
 	if a.quiet() < lostPatchQuiet {
 		return a.conclude(Quiet, Starting, "", "ready to start for %s; that takes seconds as a rule", a.quietWords())
 	}
-	return a.conclude(Stuck, Starting, "Touch an annotation of this backup, then look into the log of the Velero server.",
+	return a.conclude(Stuck, Starting, "Touch an annotation of this backup, then look into the log of the Velero server. It keeps its place in the queue: others may not start."+a.undeletable(),
 		"ready to start for %s, but Velero does not start it", a.quietWords())
+}
+
+// undeletable says how to get rid of a backup that Velero itself cannot delete: it
+// looks for its storage location, which a backup that never began may not name
+// (pkg/controller/backup_deletion_controller.go).
+func (a *assessment) undeletable() string {
+	if a.j.Kind != job.Backup || a.j.StorageLocation != "" {
+		return ""
+	}
+	return " Velero cannot delete it, as it names no storage location; kubectl delete can."
 }

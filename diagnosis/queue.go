@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -37,28 +38,27 @@ func waitOf(j *job.Job, env *Environment) wait {
 	case j.Kind == job.Restore:
 		return waitForWorker(j, env)
 	case j.Phase == velero.PhaseQueued:
-		return waitInQueue(j, env)
+		return waitInQueue(j, env, &comparing{known: env.Namespaces, left: maxComparisons})
 	case j.Phase == velero.PhaseReadyToStart:
 		return wait{ok: true, reason: "ready to start", why: Starting, free: true}
 	}
 	return waitForQueue(j, env)
 }
 
-// waitInQueue applies the rule of Velero's queue (velero-facts 1.3): a queued
+// waitInQueue applies the rule of Velero's queue (docs/velero.md#queue): a queued
 // backup starts if fewer than --concurrent-backups run, none of the running
 // or of those queued before it takes a namespace of its own, and none queued
 // before it could start instead.
-func waitInQueue(j *job.Job, env *Environment) wait {
+func waitInQueue(j *job.Job, env *Environment, c *comparing) wait {
 	running, earlier := ahead(j, env)
 	w := wait{ok: true, position: j.QueuePosition}
 	if w.position <= 0 {
 		w.position = len(earlier) + 1
 	}
-	mine := velero.NamespacesOf(j.Object)
 	for _, r := range running {
 		// Nothing ends what the server has forgotten, so this comes before all
 		// that passes by itself.
-		if o := mine.Overlap(velero.NamespacesOf(r.Object), env.Namespaces); o.Any && forgotten(r, env.Server) {
+		if o := c.overlap(j, r); o.Any && forgotten(r, env.Server) {
 			w.behind, w.why = []*job.Job{r}, QueueBlocked
 			w.reason = fmt.Sprintf("waits for %s, which Velero has forgotten: %s", r.Name, overlapText(o))
 			return w
@@ -67,9 +67,9 @@ func waitInQueue(j *job.Job, env *Environment) wait {
 	limit := env.Server.Flags.ConcurrentBackups
 	if busy := remembered(running, env.Server); limit > 0 && len(busy) >= limit {
 		w.behind, w.why = busy, ConcurrencyLimit
-		w.reason = fmt.Sprintf("waits for %s: %s", list(names(busy), 2), limitWords(limit))
+		w.reason = fmt.Sprintf("waits for %s: %s", human.List(names(busy), 2), limitWords(limit))
 		for _, r := range running {
-			if o := mine.Overlap(velero.NamespacesOf(r.Object), env.Namespaces); o.Any {
+			if o := c.overlap(j, r); o.Any {
 				w.reason += "; " + overlapText(o)
 				if len(running) > 1 {
 					w.reason += " (with " + r.Name + ")"
@@ -80,25 +80,35 @@ func waitInQueue(j *job.Job, env *Environment) wait {
 		return w
 	}
 	for _, r := range running {
-		if o := mine.Overlap(velero.NamespacesOf(r.Object), env.Namespaces); o.Any {
+		if o := c.overlap(j, r); o.Any {
 			w.behind, w.why = []*job.Job{r}, NamespaceOverlap
 			w.reason = fmt.Sprintf("waits for %s: %s", r.Name, overlapText(o))
 			return w
 		}
 	}
 	for _, e := range earlier {
-		if o := mine.Overlap(velero.NamespacesOf(e.Object), env.Namespaces); o.Any {
-			w.behind, w.why = waitInQueue(e, env).behind, QueuedBehind
+		if o := c.overlap(j, e); o.Any {
+			w.behind, w.why = waitInQueue(e, env, c).behind, QueuedBehind
 			w.reason = fmt.Sprintf("waits for %s, queued before it: %s", e.Name, overlapText(o))
 			return w
 		}
 	}
 	for i, e := range earlier {
-		if runnable(e, running, earlier[:i], env.Namespaces) {
+		free := c.runnable(e, running, earlier[:i])
+		if c.left == 0 {
+			w.why = QueuedBehind
+			w.reason = fmt.Sprintf("waits for its turn; %d backups run and %d are queued before it, too many to compare with", len(running), len(earlier))
+			return w
+		}
+		if free {
 			w.why = QueuedBehind
 			w.reason = fmt.Sprintf("waits for %s, queued before it and free to start", e.Name)
 			return w
 		}
+	}
+	if c.left == 0 {
+		w.why, w.reason = QueuedBehind, fmt.Sprintf("waits for its turn; %d backups run, too many to compare with", len(running))
+		return w
 	}
 	if limit <= 0 && len(running) > 0 {
 		w.behind, w.why = running, ConcurrencyLimit
@@ -111,7 +121,7 @@ func waitInQueue(j *job.Job, env *Environment) wait {
 }
 
 // remembered are those of the running backups that the server counts: it does
-// so in memory, and a restart makes it forget them (velero-facts 6.4), while
+// so in memory, and a restart makes it forget them (docs/velero.md#queue), while
 // their namespaces still keep others back.
 func remembered(running []*job.Job, server velero.Server) []*job.Job {
 	var out []*job.Job
@@ -149,14 +159,32 @@ func runs(jobs []*job.Job) string {
 	if len(jobs) == 1 {
 		return jobs[0].Name + " runs"
 	}
-	return list(names(jobs), 2) + " run"
+	return human.List(names(jobs), 2) + " run"
+}
+
+// maxComparisons is how many pairs of backups are compared for one verdict.
+// Velero's own queue is a few dozen backups long where nothing is wrong.
+const maxComparisons = 300
+
+// comparing compares the namespaces of backups, a bounded number of times.
+type comparing struct {
+	known []string // the cluster's namespaces, nil if they are not known
+	left  int
+}
+
+// overlap is what two backups both take. When left is 0 it is nothing.
+func (c *comparing) overlap(a, b *job.Job) velero.Overlap {
+	if c.left == 0 {
+		return velero.Overlap{}
+	}
+	c.left--
+	return velero.NamespacesOf(a.Object).Overlap(velero.NamespacesOf(b.Object), c.known)
 }
 
 // runnable reports whether nothing ahead of a queued backup takes one of its
 // namespaces.
-func runnable(j *job.Job, running, earlier []*job.Job, known []string) bool {
-	mine := velero.NamespacesOf(j.Object)
-	conflicts := func(other *job.Job) bool { return mine.Overlap(velero.NamespacesOf(other.Object), known).Any }
+func (c *comparing) runnable(j *job.Job, running, earlier []*job.Job) bool {
+	conflicts := func(other *job.Job) bool { return c.overlap(j, other).Any }
 	return !slices.ContainsFunc(running, conflicts) && !slices.ContainsFunc(earlier, conflicts)
 }
 
@@ -196,17 +224,24 @@ func names(jobs []*job.Job) []string {
 // older ones run one backup at a time without a queue.
 func waitForQueue(j *job.Job, env *Environment) wait {
 	running, _ := ahead(j, env)
-	if startsOneByOne(env.Server.Version) && len(running) > 0 {
+	version, known := velero.ParseVersion(env.Server.Version)
+	if !known && env.Server.Visible && len(running) > 0 {
+		return wait{
+			ok: true, behind: running, why: VersionUnknown,
+			reason: fmt.Sprintf("%s; up to v1.17 Velero runs one backup at a time, and its version is not known", runs(running)),
+		}
+	}
+	if known && !version.QueuesBackups() && len(running) > 0 {
 		return wait{
 			ok: true, behind: running, why: ConcurrencyLimit,
-			reason: fmt.Sprintf("waits for %s: this Velero runs one backup at a time", list(names(running), 2)),
+			reason: fmt.Sprintf("waits for %s: this Velero runs one backup at a time", human.List(names(running), 2)),
 		}
 	}
 	return wait{ok: true, free: true, why: NotPickedUp, reason: "not yet taken up by Velero"}
 }
 
 // waitForWorker is a new restore: one worker runs all restores, one after the
-// other (velero-facts 1.4). Of several in progress it has the one that began
+// other (docs/velero.md#restore-worker). Of several in progress it has the one that began
 // last; the others are left over, because it begins none before it is done
 // with the one before.
 func waitForWorker(j *job.Job, env *Environment) wait {
@@ -235,13 +270,6 @@ func waitForWorker(j *job.Job, env *Environment) wait {
 	return w
 }
 
-// startsOneByOne reports whether a server of that version has no queue and runs
-// one backup at a time; false if the version is not known.
-func startsOneByOne(tag string) bool {
-	v, known := velero.ParseVersion(tag)
-	return known && !v.QueuesBackups()
-}
-
 // overlapText says in words what two backups share.
 func overlapText(o velero.Overlap) string {
 	may := ""
@@ -252,9 +280,9 @@ func overlapText(o velero.Overlap) string {
 	case len(o.Names) == 0:
 		return "both " + may + "take all namespaces"
 	case !o.Certain:
-		return "both may take namespaces like " + list(o.Names, 2)
+		return "both may take namespaces like " + human.List(o.Names, 2)
 	case len(o.Names) == 1:
 		return "both take namespace " + o.Names[0]
 	}
-	return "both take namespaces " + list(o.Names, 3)
+	return "both take namespaces " + human.List(o.Names, 3)
 }

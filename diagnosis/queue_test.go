@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -118,5 +119,28 @@ func TestQueueOfNewJobs(t *testing.T) {
 	}
 	if _, _, ok := Queue(busy.job(t), s); ok {
 		t.Error("a running backup waits for its turn")
+	}
+}
+
+// TestLongQueue: however long the queue, few pairs are compared for a verdict,
+// and nothing is called free that was not compared.
+func TestLongQueue(t *testing.T) {
+	const queue = 3000
+	specs := make([]spec, queue)
+	for i := range specs {
+		// Each overlaps only with its neighbours, so one waits for another all
+		// the way down.
+		specs[i] = spec{name: fmt.Sprintf("q-%04d", i), phase: velero.PhaseQueued, position: i + 1, total: -1, changed: 5,
+			includes: []string{fmt.Sprint("n-", i), fmt.Sprint("n-", i+1)}}
+	}
+	env := healthy()
+	env.Jobs = jobs(t, specs...)
+	env.Server.Flags.ConcurrentBackups = 10
+	for _, i := range []int{0, 1, 100, queue - 1} {
+		c := &comparing{left: maxComparisons}
+		w := waitInQueue(env.Jobs[i], &env, c)
+		if w.free != (i == 0) || w.reason == "" || c.left < 0 {
+			t.Errorf("%d: %+v, %d comparisons left", i, w, c.left)
+		}
 	}
 }

@@ -43,20 +43,42 @@ const (
 	CollectingItems Reason = "CollectingItems"
 	// SlowItem: Velero waits for one item, for no longer than it may.
 	SlowItem Reason = "SlowItem"
+	// RunningHook: it waits for a hook that was asked for.
+	RunningHook Reason = "RunningHook"
+	// NamespaceTerminating: it waits for a namespace to be gone.
+	NamespaceTerminating Reason = "NamespaceTerminating"
+	// PreparingRepository: a backup repository is being created or connected.
+	PreparingRepository Reason = "PreparingRepository"
+	// RepositoryLocked: it waits for the server's lock on a backup repository.
+	RepositoryLocked Reason = "RepositoryLocked"
 	// UploadingArtifacts: all items are done and Velero stores its files.
 	UploadingArtifacts Reason = "UploadingArtifacts"
 	// LostPatch: all work is done, but the status patch that says so never landed.
 	LostPatch Reason = "LostPatch"
+	// SchemaTooOld: the CRD does not allow the phase that comes next.
+	SchemaTooOld Reason = "SchemaTooOld"
+	// LocationReadOnly: its storage location is read-only, so Velero cannot end it.
+	LocationReadOnly Reason = "LocationReadOnly"
 	// LimitPassed: every limit that Velero puts on it has passed.
 	LimitPassed Reason = "LimitPassed"
 	// CancelledVolumeHang: Velero waits for a volume that was cancelled (issue 9464).
 	CancelledVolumeHang Reason = "CancelledVolumeHang"
+	// WaitingForSlot: its volumes wait for a slot on a node, or in the queue of
+	// the node-agents.
+	WaitingForSlot Reason = "WaitingForSlot"
 	// PreparingVolume: a volume's snapshot, claim or pod is being made.
 	PreparingVolume Reason = "PreparingVolume"
-	// VolumeSilent: a volume in progress shows no new bytes, which big files do.
+	// VolumeSilent: a volume in progress shows no new bytes, which is no proof
+	// that nothing moves.
 	VolumeSilent Reason = "VolumeSilent"
-	// VolumeStalled: a volume shows no new bytes for longer than any upload.
+	// VolumeStalled: nobody starts a volume that may begin, or prepares it on.
 	VolumeStalled Reason = "VolumeStalled"
+	// MoverUnschedulable: no node can take the pod that moves a volume.
+	MoverUnschedulable Reason = "MoverUnschedulable"
+	// MoverGone: the pod that moved a volume is gone or has failed.
+	MoverGone Reason = "MoverGone"
+	// MoverForgotten: the pod has moved a volume, but the node-agent lost track.
+	MoverForgotten Reason = "MoverForgotten"
 	// NodeAgentMissing: no node-agent runs where a volume needs one.
 	NodeAgentMissing Reason = "NodeAgentMissing"
 	// WaitingForOperations: asynchronous operations have not ended.
@@ -99,7 +121,8 @@ const (
 // Velero cannot work with the job as it is written.
 const (
 	// MalformedSpec: a field has a value that the API server accepts and Velero
-	// cannot read.
+	// cannot read. It may be another resource's, of the job's own kind, which keeps
+	// the server from seeing any of them.
 	MalformedSpec Reason = "MalformedSpec"
 )
 
@@ -107,6 +130,9 @@ const (
 const (
 	// PodsHidden: pods may not be listed.
 	PodsHidden Reason = "PodsHidden"
+	// VersionUnknown: what holds it up depends on the server's version, which is
+	// not known.
+	VersionUnknown Reason = "VersionUnknown"
 	// UnknownPhase: the phase is not known to this veltui.
 	UnknownPhase Reason = "UnknownPhase"
 	// StaleData: the API server does not answer.

@@ -29,6 +29,24 @@ func restarted(minutes float64) func(*Environment) {
 	}
 }
 
+func allVolumes(s *Environment) { s.VolumesKnown = true }
+
+func another(v job.Volume) func(*Environment) {
+	return func(s *Environment) { s.Volumes = append(s.Volumes, v) }
+}
+
+func moverOf(v job.Volume, phase velero.MoverPhase) func(*Environment) {
+	return func(s *Environment) { s.Movers = map[velero.VolumeRef]velero.MoverPhase{v.Ref(): phase} }
+}
+
+func deletion(phase string, errors ...string) func(*Environment) {
+	return func(s *Environment) {
+		s.Deletions = []Deletion{{Name: "request", Backup: "crm-old", Phase: phase, Errors: errors, Created: minutesAgo(30)}}
+	}
+}
+
+func foreign(v job.Volume) job.Volume { v.DataMover = "storvault"; return v }
+
 func serverDown(minutes float64) func(*Environment) {
 	return func(s *Environment) {
 		s.Server.Running, s.Server.Ready, s.Server.Waiting = false, false, "CrashLoopBackOff"
@@ -66,12 +84,16 @@ func TestVerdicts(t *testing.T) {
 			Progressing, ItemsMoving},
 		{"items quiet for a while", spec{phase: velero.PhaseInProgress, started: 9, changed: 4, done: 40, total: 100}, with(), nil,
 			Quiet, SlowItem},
-		{"items quiet for too long", spec{phase: velero.PhaseInProgress, started: 90, changed: 70, done: 40, total: 100}, with(), nil,
+		{"items quiet for too long", spec{phase: velero.PhaseInProgress, started: 290, changed: 270, done: 40, total: 100}, with(), nil,
 			Stuck, LimitPassed},
 		{"a longer snapshot time-out is no reason to cry", spec{phase: velero.PhaseInProgress, started: 90, changed: 70, done: 40, total: 100,
 			backup: func(b *velerov1.Backup) { b.Spec.CSISnapshotTimeout.Duration = 2 * time.Hour }}, with(), nil, Quiet, SlowItem},
 		{"collecting", spec{phase: velero.PhaseInProgress, started: 20, changed: 20, total: -1}, with(), nil, Quiet, CollectingItems},
-		{"collecting for ever", spec{phase: velero.PhaseInProgress, started: 80, changed: 80, total: -1}, with(), nil, Stuck, LimitPassed},
+		{"a hook that no spec shows may take hours", spec{phase: velero.PhaseInProgress, started: 90, changed: 70, done: 40, total: 100}, with(), nil, Quiet, SlowItem},
+		{"restore quiet for too long", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 70, done: 40, total: 100}, with(), nil, Stuck, LimitPassed},
+		{"a server with a longer limit", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 70, done: 40, total: 100},
+			with(func(s *Environment) { s.Server.Flags.TerminatingTimeout = 2 * time.Hour }), nil, Quiet, SlowItem},
+		{"collecting for ever", spec{phase: velero.PhaseInProgress, started: 280, changed: 280, total: -1}, with(), nil, Stuck, LimitPassed},
 		{"results are being stored", spec{phase: velero.PhaseInProgress, started: 9, changed: 3, done: 140, total: 140}, with(), nil,
 			Quiet, UploadingArtifacts},
 		{"lost final patch", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 60, changed: 41, done: 140, total: 140}, with(), nil,
@@ -121,8 +143,29 @@ func TestVerdicts(t *testing.T) {
 			with(), nil, Stuck, NodeAgentMissing},
 		{"volume stands still", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 60, changed: 50, done: 9, total: 9,
 			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 50, 20)}, with(), nil, Quiet, VolumeSilent},
-		{"volume stands still for too long", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 80, done: 9, total: 9,
-			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}, with(), nil, Stuck, VolumeStalled},
+		{"volume silent for long, not all volumes seen", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 80, done: 9, total: 9,
+			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}, with(), nil, Quiet, VolumeSilent},
+		{"volume silent for long, its mover runs", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 80, done: 9, total: 9,
+			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}, with(allVolumes, moverOf(pvr("", 0, 0, 0, 0)[0], velero.MoverRunning)), nil, Quiet, WaitingForOperations},
+		{"volume silent for long, its mover is gone", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 80, done: 9, total: 9,
+			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}, with(allVolumes), nil, Stuck, MoverGone},
+		{"volume that its node-agent lost track of", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 80, done: 9, total: 9,
+			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}, with(allVolumes, moverOf(pvr("", 0, 0, 0, 0)[0], velero.MoverSucceeded)), nil, Stuck, MoverForgotten},
+		{"upload waits for a slot that another backup has", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumePrepared, 0, 0, 50, 45)}},
+			with(allVolumes, another(volume(velero.DataUpload, "of-another-backup", velero.VolumeInProgress, 1, 9, 90, 1))), nil, Waiting, WaitingForSlot},
+		{"upload waits in New while others are prepared", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeNew, 0, 0, 50, 50)}},
+			with(allVolumes, another(volume(velero.DataDownload, "of-a-restore", velero.VolumePrepared, 1, 9, 90, 60))), nil, Waiting, WaitingForSlot},
+		{"upload waits, and not all volumes are known", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumePrepared, 0, 0, 50, 45)}}, with(), nil, Quiet, WaitingForSlot},
+		{"upload that nobody begins", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeNew, 0, 0, 50, 50)}}, with(allVolumes), nil, Stuck, VolumeStalled},
+		{"upload whose pod no node can take", spec{phase: velero.PhaseWaiting, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeAccepted, 0, 0, 20, 20)}},
+			with(allVolumes, moverOf(volume(velero.DataUpload, "du", "", 0, 0, 0, 0), velero.MoverUnschedulable)), nil, Waiting, MoverUnschedulable},
+		{"upload of a third-party mover, without node-agents", spec{phase: velero.PhaseWaiting, started: 75, changed: 69, done: 9, total: 9, ops: [3]int{1, 0, 0},
+			volumes: []job.Volume{foreign(volume(velero.DataUpload, "du", velero.VolumeNew, 0, 0, 70, 70))}}, with(allVolumes, noAgents), nil, Quiet, WaitingForOperations},
 		{"volumes past Velero's limit", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 60, changed: 50, done: 9, total: 9,
 			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 50, 20),
 			restore: func(r *velerov1.Restore) { r.Annotations = map[string]string{"velero.io/pod-volume-timeout": "30m"} }}, with(), nil,
@@ -156,10 +199,12 @@ func TestVerdicts(t *testing.T) {
 		{"finalizing", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 0.2, done: 9, total: 9}, with(), nil, Progressing, Finalizing},
 		{"finalizing for a while", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(), nil,
 			Waiting, Finalizing},
-		{"finalizing with hooks for too long", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 90, changed: 40, done: 9, total: 9, restore: hooks}, with(), nil,
+		{"finalizing with hooks for too long", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 90, changed: 70, done: 9, total: 9, restore: hooks}, with(version17("v1.18.2")), nil,
 			Stuck, HookHung},
-		{"finalizing for too long", spec{phase: velero.PhaseFinalizingPartly, kind: job.Restore, started: 90, changed: 40, done: 9, total: 9}, with(), nil,
+		{"finalizing for too long", spec{phase: velero.PhaseFinalizingPartly, kind: job.Restore, started: 90, changed: 70, done: 9, total: 9}, with(), nil,
 			Stuck, FinalizerStalled},
+		{"finalizing before 1.18.3, hooks not seen", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 90, changed: 70, done: 9, total: 9},
+			with(version17("v1.18.2")), nil, Quiet, Finalizing},
 		{"backup finalizing for too long", spec{phase: velero.PhaseFinalizing, started: 90, changed: 40, done: 9, total: 9}, with(), nil,
 			Stuck, FinalizerStalled},
 		{"finalizing behind another", spec{phase: velero.PhaseFinalizing, started: 90, changed: 40, done: 9, total: 9}, with(),
@@ -206,6 +251,21 @@ func TestVerdicts(t *testing.T) {
 			Stuck, WorkerHung},
 		{"new backup that nobody takes up", spec{total: -1, created: 12, changed: 12}, with(), nil, Stuck, NotPickedUp},
 
+		{"deleting for long, its request in progress", spec{phase: velero.PhaseDeleting, started: 90, changed: 30, done: 9, total: 9}, with(deletion("InProgress")), nil, Waiting, Deleting},
+		{"deletion cut off by a restart", spec{phase: velero.PhaseDeleting, started: 90, changed: 30, done: 9, total: 9}, with(deletion("InProgress"), restarted(20)), nil, Stuck, DeletionFailed},
+		{"deletion ended with errors", spec{phase: velero.PhaseDeleting, started: 90, changed: 30, done: 9, total: 9}, with(deletion("Processed", "no such bucket")), nil, Stuck, DeletionFailed},
+		{"queued, the server's version not known", spec{total: -1, created: 12, changed: 12}, with(version17("")),
+			[]spec{{name: "other", phase: velero.PhaseInProgress, started: 20, changed: 0.1, done: 1, total: 9}}, Waiting, VersionUnknown},
+		{"a hook of its spec", spec{phase: velero.PhaseInProgress, started: 90, changed: 70, done: 40, total: 100, backup: func(b *velerov1.Backup) {
+			b.Spec.Hooks.Resources = []velerov1.BackupResourceHookSpec{{PostHooks: []velerov1.BackupResourceHook{{Exec: &velerov1.ExecHook{Timeout: metav1.Duration{Duration: 90 * time.Minute}}}}}}
+		}}, with(), nil, Waiting, RunningHook},
+		{"a repository is being prepared", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 20, changed: 12, done: 100, total: 100},
+			with(func(s *Environment) { s.Repositories = []Repository{{Name: "shop-default-kopia", Namespace: "shop"}} }), nil, Waiting, PreparingRepository},
+		{"a big backup stores its files", spec{phase: velero.PhaseInProgress, started: 90, changed: 26, done: 480_000, total: 480_000}, with(), nil, Quiet, UploadingArtifacts},
+		{"a read-only location", spec{phase: velero.PhaseInProgress, started: 90, changed: 26, done: 9, total: 9, location: "default"},
+			with(func(s *Environment) {
+				s.Locations = map[string]Location{"default": {Name: "default", Phase: "Available", AccessMode: "ReadOnly"}}
+			}), nil, Stuck, LocationReadOnly},
 		{"deleting", spec{phase: velero.PhaseDeleting, started: 90, changed: 3, done: 9, total: 9}, with(), nil, Waiting, Deleting},
 		{"deletion failed", spec{phase: velero.PhaseDeleting, started: 90, changed: 30, done: 9, total: 9}, with(), nil, Stuck, DeletionFailed},
 		{"a phase of the future", spec{phase: "Verifying", started: 90, changed: 3, done: 9, total: 9}, with(), nil, Unknown, UnknownPhase},
@@ -312,7 +372,7 @@ func TestVerdictNamesWhatItDidNotSee(t *testing.T) {
 // Only what Velero writes counts as movement: a person who touches an
 // annotation does not bring an orphan back to life.
 func TestATouchIsNoProgress(t *testing.T) {
-	in := spec{name: "crm", phase: velero.PhaseInProgress, started: 60, changed: 50, done: 14, total: 140}.input()
+	in := spec{name: "crm", phase: velero.PhaseInProgress, started: 310, changed: 300, done: 14, total: 140}.input()
 	touched := metav1.NewTime(minutesAgo(1))
 	in.Backup.ManagedFields = append(in.Backup.ManagedFields, metav1.ManagedFieldsEntry{Manager: "kubectl-annotate", Time: &touched})
 	j := job.Next(nil, in)

@@ -1,8 +1,11 @@
 package diagnosis
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -13,12 +16,12 @@ func (a *assessment) volumes() Verdict {
 }
 
 // movers judges volumes that have not ended and did not move lately.
-func (a *assessment) movers(bound time.Time, filesystem bool) Verdict {
+func (a *assessment) movers(bound time.Time, podVolumes bool) Verdict {
 	var waiting, moving []*job.Volume
 	for i := range a.j.Volumes {
 		v := &a.j.Volumes[i]
 		switch {
-		case v.Kind.IsPodVolume() != filesystem || v.Ended():
+		case v.Kind.IsPodVolume() != podVolumes || v.Ended():
 		case v.Waiting():
 			waiting = append(waiting, v)
 		default:
@@ -28,14 +31,19 @@ func (a *assessment) movers(bound time.Time, filesystem bool) Verdict {
 	a.noteQuiet()
 	until := ""
 	if !bound.IsZero() {
-		until = "; Velero gives up at " + clock(bound, a.env.Now)
+		gives := "gives up"
+		if podVolumes && a.cancelsAtLimit() {
+			gives = "cancels them"
+		}
+		until = "; Velero " + gives + " at " + human.Clock(bound, a.env.Now)
 		if a.env.Now.Sub(bound) > waitMargin {
-			a.supports(sourceWatch, bound, "Velero's limit passed %s ago", a.ago(bound))
-			return a.conclude(Stuck, LimitPassed, "Look into the log of the Velero server: it should have given up by itself.",
-				"%s not ended %s after Velero's own limit", plural(len(waiting)+len(moving), "volume"), a.ago(bound))
+			return a.volumesOverdue(len(waiting)+len(moving), bound, podVolumes)
 		}
 	}
 	if v, ok := a.agentless(waiting, until); ok {
+		return v
+	}
+	if v, ok := a.stalledVolume(slices.Concat(waiting, moving), until); ok {
 		return v
 	}
 	if len(moving) == 0 {
@@ -44,11 +52,67 @@ func (a *assessment) movers(bound time.Time, filesystem bool) Verdict {
 	return a.movingVolumes(moving, until)
 }
 
-// agentless finds volumes that no node agent will ever take up
-// (velero-facts 1.6).
+// volumesOverdue: the time-out is over and they have not ended.
+func (a *assessment) volumesOverdue(open int, bound time.Time, podVolumes bool) Verdict {
+	a.supports(sourceWatch, bound, "Velero's limit passed %s ago", a.ago(bound))
+	advice := "Look into the log of the Velero server: it should have given up by itself."
+	if podVolumes && a.cancelsAtLimit() {
+		advice = "Get the node-agents on their nodes to run: Velero has cancelled them and waits for the node-agents to end them."
+	}
+	return a.conclude(Stuck, LimitPassed, advice, "%s not ended %s after Velero's own limit", human.Count(open, "volume"), a.ago(bound))
+}
+
+// cancelsAtLimit reports whether the server cancels pod volume backups at their
+// time-out in place of giving up on them.
+func (a *assessment) cancelsAtLimit() bool {
+	return a.j.Kind == job.Backup && a.version().CancelsAtVolumeTimeout()
+}
+
+// volumeContext is what the environment tells about volumes.
+func (a *assessment) volumeContext() *VolumeContext {
+	c := &VolumeContext{Now: a.env.Now, Volumes: a.env.Volumes, Complete: a.env.VolumesKnown, PodsSeen: a.env.Server.Visible,
+		Movers: a.env.Movers, Version: a.env.Server.Version, Agents: map[string]time.Time{}}
+	for _, agent := range a.env.NodeAgents {
+		c.PrepareTimeout = max(c.PrepareTimeout, agent.Flags.PrepareTimeout)
+		if agent.Ready {
+			c.Agents[agent.Node] = agent.StartedAt
+		}
+	}
+	return c
+}
+
+// stalledVolume finds a volume that cannot move any more, for a cause.
+func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict, bool) {
+	c := a.volumeContext()
+	for _, v := range volumes {
+		switch reason, cause := c.stalled(v); {
+		case c.Movers[v.Ref()] == velero.MoverUnschedulable && v.Quiet(c.Now) >= settleGrace:
+			a.supports(sourcePod, v.Changed, "the pod that is to move %s cannot be scheduled", v.Target)
+			return a.conclude(Waiting, MoverUnschedulable,
+				"Look at the events of pod "+v.Name+" in namespace "+a.j.Namespace+". The node-agent gives the volume up after "+human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout))+".",
+				"no node can take the pod that is to move %s%s", v.Target, until), true
+		case cause != "":
+			a.supports(sourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)), cause)
+			a.noteAgents()
+			return a.conclude(Stuck, reason,
+				"Look at the node-agent's log and at the data mover pods in Velero's namespace. A volume that is cancelled is lost to the "+word(a.j.Kind)+", which then ends PartiallyFailed.",
+				"%s cannot move: %s%s", v.Target, cause, until), true
+		case c.LostTrack(v):
+			a.supports(sourcePod, v.Changed, "the pod that moved %s has succeeded", v.Target)
+			a.noteAgents()
+			return a.conclude(Stuck, MoverForgotten,
+				"Restart the node-agent on node "+orNotNamed(v.Node)+". Do not cancel the volume: its data are complete.",
+				"volume %s is moved, but the node-agent lost track of it%s", v.Target, until), true
+		}
+	}
+	return Verdict{}, false
+}
+
+// agentless finds volumes that no node-agent will ever begin with
+// (docs/velero.md#volumes).
 func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bool) {
 	for _, v := range waiting {
-		if v.Phase != "" && v.Phase != velero.VolumeNew || a.env.Now.Sub(v.Created) < settleGrace {
+		if v.Phase != "" && v.Phase != velero.VolumeNew || !v.BuiltIn() || a.env.Now.Sub(v.Created) < settleGrace {
 			continue
 		}
 		ready, there := 0, false
@@ -58,32 +122,44 @@ func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bo
 			}
 			there = there || agent.Ready && agent.Node == v.Node
 		}
+		const lost = " If it cannot, cancel the volume: the job then ends PartiallyFailed."
 		switch {
 		case ready == 0:
 			a.supports(sourcePod, a.env.Server.SeenAt, "no node-agent pod is ready (%d in all)", len(a.env.NodeAgents))
-			return a.conclude(Stuck, NodeAgentMissing, "Get the node-agent DaemonSet to run.",
-				"%s to be moved, and no node-agent runs%s", plural(len(waiting), "volume"), until), true
+			return a.conclude(Stuck, NodeAgentMissing, "Get the node-agent DaemonSet to run."+lost,
+				"%s to be moved, and no node-agent runs%s", human.Count(len(waiting), "volume"), until), true
 		case v.Node != "" && !there:
 			a.supports(sourcePod, a.env.Server.SeenAt, "no node-agent pod is ready on node %s", v.Node)
-			return a.conclude(Stuck, NodeAgentMissing, "Get the node-agent on node "+v.Node+" to run.",
+			return a.conclude(Stuck, NodeAgentMissing, "Get the node-agent on node "+v.Node+" to run."+lost,
 				"volume %s is on node %s, where no node-agent runs%s", v.Target, v.Node, until), true
 		}
 	}
 	return Verdict{}, false
 }
 
-// waitingVolumes: none is being moved.
+// waitingVolumes: none is being moved. They may wait for a slot as long as
+// another volume of any job has it.
 func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict {
-	a.noteAgents()
-	what := plural(len(waiting), "volume") + " not begun"
-	switch {
-	case a.quiet() < volumeStall:
-		return a.conclude(Waiting, PreparingVolume, "", "items done; %s for %s%s", what, a.quietWords(), until)
-	case a.quiet() < prepareTimeout+waitMargin:
-		return a.conclude(Quiet, PreparingVolume, "", "items done; %s for %s; preparing may take %s%s", what, a.quietWords(), span(prepareTimeout), until)
+	what := human.Count(len(waiting), "volume") + " not begun"
+	c := a.volumeContext()
+	preparing := false
+	for _, v := range waiting {
+		if !v.BuiltIn() {
+			a.supports(sourceWatch, v.Changed, "%s is moved by the data mover %s, not by Velero's own", v.Target, human.Shorten(v.DataMover, 40))
+			return a.conclude(Quiet, WaitingForOperations, "", "%s for %s; moved by %s%s", what, a.quietWords(), human.Shorten(v.DataMover, 25), until)
+		}
+		if holder := c.SlotHolder(v); holder != nil {
+			a.supports(sourceWatch, holder.Changed, "%s %s of %s is %s and may hold its slot", holder.Kind, holder.Target, orUnknownNode(holder.Node), holder.Phase)
+			return a.conclude(Waiting, WaitingForSlot, "", "%s; %s may hold the slot%s", what, holder.Target, until)
+		}
+		preparing = preparing || v.Phase == velero.VolumeAccepted
 	}
-	return a.conclude(Stuck, VolumeStalled, "Look at the node-agent's log and at the data mover pods in Velero's namespace.",
-		"items done; %s for %s, longer than preparing may take%s", what, a.quietWords(), until)
+	a.noteAgents()
+	if preparing || a.quiet() < volumeStall {
+		return a.conclude(Waiting, PreparingVolume, "", "items done; %s for %s%s", what, a.quietWords(), until)
+	}
+	a.doubts(sourceWatch, a.env.Now, "preparing a volume may take %s, and volumes of other jobs may hold the slots", human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)))
+	return a.conclude(Quiet, WaitingForSlot, "", "%s for %s; it may wait for a slot%s", what, a.quietWords(), until)
 }
 
 // movingVolumes: some are in progress, but their bytes stand still.
@@ -95,21 +171,23 @@ func (a *assessment) movingVolumes(moving []*job.Volume, until string) Verdict {
 		}
 	}
 	a.supports(sourceWatch, slowest.Changed, "%s %s is %s at %s of %s, unchanged for %s", slowest.Kind, slowest.Target,
-		slowest.Phase, job.Size(max(0, slowest.Done)), job.Size(max(0, slowest.Total)), span(slowest.Quiet(a.env.Now)))
+		slowest.Phase, human.Bytes(max(0, slowest.Done)), human.Bytes(max(0, slowest.Total)), human.Duration(slowest.Quiet(a.env.Now)))
 	a.noteAgents()
+	reason := VolumeSilent
+	if a.env.Movers[slowest.Ref()] == velero.MoverRunning {
+		a.supports(sourcePod, a.env.Server.SeenAt, "the pod that moves it runs")
+		reason = WaitingForOperations
+	}
 	for _, agent := range a.env.NodeAgents {
 		if agent.Node != "" && agent.Node == slowest.Node && !slowest.Started.IsZero() && agent.StartedAt.After(slowest.Started) {
 			a.supports(sourcePod, agent.StartedAt, "the node-agent on %s started after this volume did", agent.Node)
 		}
 	}
-	what := plural(len(moving), "volume") + " in progress"
-	switch {
-	case a.quiet() < volumeStall:
-		return a.conclude(Waiting, VolumeSilent, "", "%s, no new bytes for %s%s", what, a.quietWords(), until)
-	case a.quiet() < volumeStuck:
-		return a.conclude(Quiet, VolumeSilent, "Look at the node-agent's log if this goes on.", "%s, no new bytes for %s%s", what, a.quietWords(), until)
+	what := human.Count(len(moving), "volume") + " in progress"
+	if a.quiet() < volumeStall {
+		return a.conclude(Waiting, reason, "", "%s, no new bytes for %s%s", what, a.quietWords(), until)
 	}
-	return a.conclude(Stuck, VolumeStalled, "Look at the node-agent's log on node "+orNotNamed(slowest.Node)+" and at its data mover pod.",
+	return a.conclude(Quiet, reason, "Look at the node-agent's log on node "+orNotNamed(slowest.Node)+" and at its data mover pod if this goes on.",
 		"%s, no new bytes for %s%s", what, a.quietWords(), until)
 }
 
@@ -120,7 +198,7 @@ func (a *assessment) noteAgents() {
 			ready++
 		}
 	}
-	a.supports(sourcePod, a.env.Server.SeenAt, "%d of %s ready", ready, plural(len(a.env.NodeAgents), "node-agent"))
+	a.supports(sourcePod, a.env.Server.SeenAt, "%d of %s ready", ready, human.Count(len(a.env.NodeAgents), "node-agent"))
 }
 
 func orNotNamed(node string) string {
@@ -130,14 +208,16 @@ func orNotNamed(node string) string {
 	return node
 }
 
-// StandsStill reports whether a volume that has not ended has been silent for
-// longer than preparing or uploading it can explain.
-func StandsStill(v *job.Volume, now time.Time) bool {
-	switch {
-	case v.Ended():
-		return false
-	case v.Waiting():
-		return v.Quiet(now) >= prepareTimeout+waitMargin
+func orUnknownNode(node string) string {
+	if node == "" {
+		return "an unknown node"
 	}
-	return v.Quiet(now) >= volumeStuck
+	return node
+}
+
+func orNew(phase string) string {
+	if phase == "" {
+		return velero.VolumeNew
+	}
+	return phase
 }

@@ -18,9 +18,15 @@ import (
 // what it printed.
 func runVeltui(t *testing.T, args ...string) (code int, printed string) {
 	t.Helper()
+	return runVeltuiAt(t, theLab.Kubeconfig(), args...)
+}
+
+// runVeltuiAt is runVeltui for the cluster of a kubeconfig.
+func runVeltuiAt(t *testing.T, kubeconfig string, args ...string) (code int, printed string) {
+	t.Helper()
 	path, err := veltui()
 	must(t, err)
-	cmd := exec.CommandContext(patient(t), path, append(args, "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)...)
+	cmd := exec.CommandContext(patient(t), path, append(args, "--kubeconfig", kubeconfig, "-n", lab.Namespace)...)
 	cmd.Env = veltuiTells.cmd.Env
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -11,10 +11,6 @@ import (
 
 	"github.com/veltui/veltui/e2e/lab"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // doomed is a job whose last patch is going to be lost (Velero issue 7207).
@@ -177,41 +173,13 @@ func TestFinalPatchLost(t *testing.T) {
 func restartWithoutMark(t *testing.T, d doomed) {
 	t.Helper()
 	ctx := patient(t)
-	deny, binding := denyFailed(d.name)
-	must(t, theLab.Client.Create(ctx, deny))
-	must(t, theLab.Client.Create(ctx, binding))
-	h := live(t, d.kind, d.name)
-	failed := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"phase":"Failed"}}`))
-	for { // a policy takes effect a moment after it was made
-		err := theLab.Client.Patch(ctx, h.Last().Object.DeepCopy(), failed, client.DryRunAll)
-		if apierrors.IsInvalid(err) {
-			break
-		}
-		must(t, err)
-		must(t, ctx.Err())
-	}
+	lift := deny(t, "restores", d.name, "Failed")
 	_, logged, err := theLab.VeleroLog(0)
 	must(t, err)
 	must(t, theLab.VeleroWith(ctx, "--concurrent-backups=2"))
 	must(t, theLab.AwaitLog(ctx, logged, "failed to patch restore", d.name))
-	must(t, theLab.Client.Delete(ctx, binding))
-	must(t, theLab.Client.Delete(ctx, deny))
+	lift()
 	wantUnsaid(t, d)
-}
-
-// denyFailed makes the API server refuse phase Failed on one restore.
-func denyFailed(name string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
-	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
-		Operations: []admissionv1.OperationType{admissionv1.Update},
-		Rule:       admissionv1.Rule{APIGroups: []string{"velero.io"}, APIVersions: []string{"*"}, Resources: []string{"restores"}},
-	}}
-	meta := metav1.ObjectMeta{Name: "deny-failed"}
-	return &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{rule}},
-			Validations:      []admissionv1.Validation{{Expression: `object.metadata.name != "` + name + `" || object.status.phase != "Failed"`}},
-		}}, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		}}
 }
 
 // wantExplained checks what `veltui explain` says of a lost job: that its

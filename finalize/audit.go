@@ -11,7 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
+
+	"github.com/veltui/veltui/sanitize"
 )
 
 // maxCopyName is what a copy's name has of its resource's, which may be longer
@@ -66,10 +67,11 @@ func openAudit(o Options, attempt string) (*audit, error) {
 func (a *audit) save(of *Entry, seen ...*unstructured.Unstructured) (string, error) {
 	var all []byte
 	for _, o := range seen {
-		data, err := yaml.Marshal(o.Object)
+		object, err := json.Marshal(o.Object)
 		if err != nil {
 			return "", fmt.Errorf("saving a copy: %w", err)
 		}
+		data := sanitize.YAML(object)
 		if all != nil {
 			all = append(all, "---\n"...)
 		}

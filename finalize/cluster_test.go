@@ -57,6 +57,12 @@ func install(t *testing.T) *installation {
 	if err := in.Namespace(t.Context(), in.namespace); err != nil {
 		t.Fatal(err)
 	}
+	in.create(&velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "default"},
+		Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", AccessMode: velerov1.BackupStorageLocationAccessModeReadWrite,
+			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}},
+		Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable}},
+		&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "source"},
+			Spec: velerov1.BackupSpec{StorageLocation: "default"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}})
 	return in
 }
 
@@ -100,6 +106,11 @@ func (in *installation) recorded(file string) *unstructured.Unstructured {
 		unstructured.RemoveNestedField(o.Object, "metadata", field)
 	}
 	o.SetNamespace(in.namespace)
+	if o.GetKind() == string(job.Restore) {
+		if err := unstructured.SetNestedField(o.Object, "source", "spec", "backupName"); err != nil {
+			in.t.Fatal(err)
+		}
+	}
 	if err := unstructured.SetNestedField(o.Object, time.Now().UTC().Format(time.RFC3339), "status", "startTimestamp"); err != nil {
 		in.t.Fatal(err)
 	}
@@ -115,7 +126,7 @@ func (in *installation) restore(name string) *velerov1.Restore {
 	start := metav1.NewTime(time.Now().Truncate(time.Second))
 	r := &velerov1.Restore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name},
-		Spec:       velerov1.RestoreSpec{BackupName: "b"},
+		Spec:       velerov1.RestoreSpec{BackupName: "source"},
 		Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &start,
 			Progress: &velerov1.RestoreProgress{ItemsRestored: 7, TotalItems: 9}},
 	}
@@ -189,11 +200,12 @@ func (s *store) Counts(context.Context, job.Kind, string) (job.StoredCounts, err
 
 // holding is a store with everything, written after the job began.
 func holding(c job.StoredCounts) *store {
+	c.Items, c.ItemsKnown = 9, true
 	return &store{presence: job.Presence{State: job.Present, LastModified: time.Now().Add(time.Minute)}, counts: c}
 }
 
 // finalizer is one with quick retries and a short look afterwards.
-func (in *installation) finalizer(change ...func(*Options)) *Finalizer {
+func (in *installation) finalizer(change ...func(*Options)) *Engine {
 	in.t.Helper()
 	o := Options{
 		Config: in.Config(), Namespace: in.namespace, By: "nobody", Context: "prod-east", AuditDir: filepath.Join(in.t.TempDir(), "audit"),
@@ -212,13 +224,13 @@ func (in *installation) finalizer(change ...func(*Options)) *Finalizer {
 	return f
 }
 
-func (in *installation) plan(f *Finalizer, kind job.Kind, name string, r Request) Plan {
+func (in *installation) plan(f *Engine, kind job.Kind, name string, r Request) Plan {
 	in.t.Helper()
 	e, err := f.Gather(in.t.Context(), kind, name)
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	return Draft(e, r)
+	return draft(e, r)
 }
 
 // requests sees each request on its way, and may change what becomes of it.

@@ -77,7 +77,7 @@ func TestCRDWithoutThePhase(t *testing.T) {
 	withStore := func(o *Options) { s := holding(job.StoredCounts{}); o.Prober, o.Counter = s, s }
 
 	p := in.plan(in.finalizer(withStore), job.Restore, "r", Request{})
-	if p.Action != Refuse || !strings.Contains(p.Refusal, "does not know phase Finalizing") || !strings.Contains(p.Advice, "crds-only") {
+	if p.Effect() != Refuse || !strings.Contains(p.Refusal, "does not know phase Finalizing") || !strings.Contains(p.Advice, "crds-only") {
 		t.Errorf("%s: %q, %q", p.Action, p.Refusal, p.Advice)
 	}
 
@@ -87,10 +87,10 @@ func TestCRDWithoutThePhase(t *testing.T) {
 		t.Fatalf("%s: %q", p.Action, p.Refusal)
 	}
 	eventually(t, "the API server uses the old CRD", func() bool {
-		out, err := f.Execute(t.Context(), p, true, nil)
+		out, err := f.Apply(t.Context(), p, true, nil)
 		return err == nil && out.State == Refused && strings.Contains(out.Message, "Unsupported value")
 	})
-	out, err := f.Execute(t.Context(), p, false, nil)
+	out, err := f.Apply(t.Context(), p, false, nil)
 	if err != nil || out.State != Refused || out.Sent != NotSent || in.requests.patches() != 0 {
 		t.Errorf("%v, %+v", err, out)
 	}
@@ -98,7 +98,7 @@ func TestCRDWithoutThePhase(t *testing.T) {
 
 func TestCRDWithStatusSubresource(t *testing.T) {
 	in := install(t)
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	in.restore("r")
 	before := in.plan(in.finalizer(), job.Restore, "r", Request{})
 	in.changeCRD("restores.velero.io", func(v map[string]any) {
@@ -107,10 +107,10 @@ func TestCRDWithStatusSubresource(t *testing.T) {
 	f := in.finalizer()
 	eventually(t, "discovery knows of the subresource", func() bool {
 		p := in.plan(f, job.Restore, "r", Request{})
-		return p.Action == Refuse && strings.Contains(p.Refusal, "status subresource")
+		return p.Effect() == Refuse && strings.Contains(p.Refusal, "status subresource")
 	})
 	// Where discovery is behind, the dry run tells.
-	x := &execution{sending: f.sending(&before.evidence, true, nil), plan: before}
+	x := &execution{sending: f.sending(&before.evidence, true, nil), definition: finalizing(), plan: before}
 	if err := x.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -33,16 +33,35 @@ type Evidence struct {
 	VeleroWrote time.Time
 
 	Server Server
-	// Volumes is No with VolumesWhy if not all volumes could be listed.
+	// Volumes is Yes if all of the job's volumes could be listed, else
+	// VolumesWhy is why not.
 	Volumes    Answer
 	VolumesWhy string
+	// Moving are the volumes of every job that have not ended: they share the
+	// slots of the nodes. MovingKnown is Yes if all could be listed; they are
+	// only asked for where a volume of this job has not ended.
+	Moving      []job.Volume
+	MovingKnown Answer
 	// Location is the backup's storage location, nil with LocationWhy if it
 	// could not be read.
 	Location    *diagnosis.Location
 	LocationWhy string
+	// Locations is Yes if all locations of the namespace could be read, and
+	// LocationsWrote then when a server last wrote to any: it looks at each
+	// once a minute by default.
+	Locations      Answer
+	LocationsWhy   string
+	LocationsWrote time.Time
+	// Hooks are the pods that a restore waits for to run their hooks; HooksSeen
+	// is Yes if they could be listed.
+	Hooks     []Hook
+	HooksSeen Answer
+	// Malformed are the objects that a server's client cannot decode, as
+	// KIND/NAME: FIELD. A single one blinds the server to all of that kind.
+	Malformed []string
 	// Namespaces says for a restore whether the cluster's namespaces could be
 	// listed; Terminating are those that it may restore into and that are
-	// being deleted: Velero waits up to 10 minutes for each item in them.
+	// being deleted: Velero waits up to 10 minutes for each.
 	Namespaces    Answer
 	NamespacesWhy string
 	Terminating   []string
@@ -72,11 +91,15 @@ type Evidence struct {
 	// MayCancel is, for each kind among the volumes that have not ended, the
 	// API server's answer to whether we may patch it.
 	MayCancel map[velero.VolumeKind]Answer
-	// NodeAgents are the nodes with a node-agent that is ready; they are known
+	// NodeAgents are the nodes with a node-agent that is ready, and since when
+	// it runs; Movers are the pods that move volumes; PrepareTimeout is the
+	// node-agents' limit for preparing one, zero for the default. All are known
 	// if Server.Visible is.
-	NodeAgents []string
+	NodeAgents     map[string]time.Time
+	Movers         map[velero.VolumeRef]velero.MoverPhase
+	PrepareTimeout time.Duration
 	// volumes are the resources of Job.Volumes as the API server sent them.
-	volumes map[volumeKey]*unstructured.Unstructured
+	volumes map[velero.VolumeRef]*unstructured.Unstructured
 
 	// By is who we are to the API server, empty if it did not say.
 	By string
@@ -98,6 +121,8 @@ type Server struct {
 	LastTerminationAt time.Time
 	// Version is the tag of the newest server's image, empty if it has none.
 	Version string
+	// Flags are those of the newest server.
+	Flags velero.ServerFlags
 	// Deployment is the name of the servers' Deployment, empty if the pods do
 	// not tell it.
 	Deployment string
@@ -108,17 +133,19 @@ type Other struct {
 	Kind  job.Kind
 	Name  string
 	Phase string
-}
-
-type volumeKey struct {
-	kind velero.VolumeKind
-	name string
+	// Running is true for a job with a final phase that a person wrote while
+	// Velero goes on with it: its slot and its worker are still taken.
+	Running bool
 }
 
 // Container is a running server.
 type Container struct {
-	Pod       string
+	Pod string
+	// StartedAt is in the clock of the pod's node.
 	StartedAt time.Time
+	// Created is when the pod was made, in the API server's clock; zero if not
+	// known.
+	Created time.Time
 }
 
 // Artifact is one file of a job in the object store.
@@ -129,98 +156,13 @@ type Artifact struct {
 }
 
 // Targets are the files that together prove that Velero stored all that a job
-// yields. A backup's other files are uploaded with these or not at all, in any
-// order; a restore's volume information is uploaded last.
+// yields. Of a backup the results and the others but the contents are uploaded
+// in any order, after the contents, and each of them always, an empty list too
+// (pkg/persistence/object_store.go PutBackup); a restore's volume information is
+// uploaded last (pkg/controller/restore_controller.go runValidatedRestore).
 func Targets(kind job.Kind) []string {
 	if kind == job.Backup {
-		return []string{"BackupContents", "BackupResults", "BackupResourceList", "BackupVolumeInfos"}
+		return []string{"BackupResults", "BackupContents", "BackupItemOperations", "BackupResourceList", "BackupVolumeSnapshots", "BackupVolumeInfos"}
 	}
-	return []string{"RestoreResults", "RestoreResourceList", "RestoreVolumeInfo"}
+	return []string{"RestoreResults", "RestoreItemOperations", "RestoreResourceList", "RestoreVolumeInfo"}
 }
-
-// owner says whether anybody may still work on a job.
-type owner int
-
-const (
-	ownerUnknown    owner = iota
-	ownerAlive            // a server that was there when the job began
-	ownerRestarted        // all servers began after the job did
-	ownerRestarting       // the same, but so lately that they may still be at it
-	ownerDown             // no server runs
-)
-
-// restartGrace is what a server gets after its start: it marks what was in
-// progress as Failed itself, but only after it has looked at plugins and
-// storage locations.
-const restartGrace = 2 * time.Minute
-
-func (e *Evidence) began() time.Time {
-	if e.Job.Started.IsZero() {
-		return e.Job.Created
-	}
-	return e.Job.Started
-}
-
-func (e *Evidence) owner() owner {
-	switch {
-	case !e.Server.Visible:
-		return ownerUnknown
-	case len(e.Server.Running) == 0:
-		return ownerDown
-	}
-	began, newest := e.began(), time.Time{}
-	for _, c := range e.Server.Running {
-		switch {
-		case c.StartedAt.IsZero() || began.IsZero():
-			return ownerUnknown
-		case !c.StartedAt.After(began), e.VeleroWrote.After(c.StartedAt):
-			// The second: somebody older than this one worked on, or it did.
-			return ownerAlive
-		}
-		if c.StartedAt.After(newest) {
-			newest = c.StartedAt
-		}
-	}
-	if e.At.Sub(newest) < restartGrace {
-		return ownerRestarting
-	}
-	return ownerRestarted
-}
-
-// live reports whether a server runs that can finalize the job.
-func (o owner) live() bool { return o == ownerAlive || o == ownerRestarted || o == ownerRestarting }
-
-// moving are the volumes that have not ended.
-func (e *Evidence) moving(kinds ...velero.VolumeKind) []job.Volume {
-	var found []job.Volume
-	for _, v := range e.Job.Volumes {
-		wanted := len(kinds) == 0
-		for _, k := range kinds {
-			wanted = wanted || v.Kind == k
-		}
-		if wanted && !v.Ended() {
-			found = append(found, v)
-		}
-	}
-	return found
-}
-
-// dataMover reports whether the job may have volumes that a data mover moves:
-// their data are found only through what Velero's finalizer writes.
-func (e *Evidence) dataMover() bool {
-	if e.Volumes != Yes || e.Job.Operations.Attempted > 0 {
-		return true
-	}
-	if e.Counts != nil && e.Counts.Operations.Attempted > 0 {
-		return true
-	}
-	for _, v := range e.Job.Volumes {
-		if v.Kind == velero.DataUpload || v.Kind == velero.DataDownload {
-			return true
-		}
-	}
-	return false
-}
-
-// quiet is how long nothing has changed.
-func (e *Evidence) quiet() time.Duration { return max(0, e.At.Sub(e.Job.QuietSince())) }

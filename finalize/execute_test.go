@@ -42,11 +42,11 @@ func TestLostFinalPatchIsNudged(t *testing.T) {
 			before := in.recorded(c.file)
 			f := in.finalizer(func(o *Options) { s := holding(c.counts); o.Prober, o.Counter = s, s })
 			p := in.plan(f, c.kind, c.name, Request{})
-			if p.Action != Nudge || p.To != c.to {
+			if p.Effect() != Nudge || p.To != c.to {
 				t.Fatalf("%s to %q, %s", p.Action, p.To, p.Refusal)
 			}
 			finished := false
-			out, err := f.Execute(t.Context(), p, false, func(now Progress) {
+			out, err := f.Apply(t.Context(), p, false, func(now Progress) {
 				if now.Step == StepObserve && now.Phase == c.to && !finished {
 					finished = true
 					in.veleroWrites(c.kind, c.name, c.end)
@@ -119,17 +119,17 @@ func checkRecords(t *testing.T, in *installation, p *Plan, out *Outcome, before,
 func TestOrphanIsFailed(t *testing.T) {
 	in := install(t)
 	in.restore("orphan")
-	in.server(time.Now().Add(2 * time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer()
 	p := in.plan(f, job.Restore, "orphan", Request{Reason: "the node died"})
 	if p.To != "Failed" {
 		t.Fatalf("to %q, %s", p.To, p.Refusal)
 	}
-	dry, err := f.Execute(t.Context(), p, true, nil)
+	dry, err := f.Apply(t.Context(), p, true, nil)
 	if err != nil || dry.State != Checked || dry.Sent != NotSent || in.requests.patches() != 0 {
 		t.Fatalf("dry run: %v, %+v", err, dry)
 	}
-	out, err := f.Execute(t.Context(), p, false, nil)
+	out, err := f.Apply(t.Context(), p, false, nil)
 	if err != nil || out.State != Settled || out.Phase != "Failed" {
 		t.Fatalf("%v, %+v", err, out)
 	}
@@ -144,10 +144,10 @@ func TestOrphanIsFailed(t *testing.T) {
 		t.Errorf("progress or start were changed: %+v", r.Status)
 	}
 	// It has ended now: once more is refused, and the old plan is of no use.
-	if again := in.plan(f, job.Restore, "orphan", Request{}); again.Action != Refuse {
+	if again := in.plan(f, job.Restore, "orphan", Request{}); again.Effect() != Refuse {
 		t.Error("an ended restore can be finalized again")
 	}
-	if out, err := f.Execute(t.Context(), p, false, nil); err != nil || out.State != Changed {
+	if out, err := f.Apply(t.Context(), p, false, nil); err != nil || out.State != Changed {
 		t.Errorf("the old plan: %v, %+v", err, out)
 	}
 }
@@ -160,7 +160,7 @@ func TestJobWithoutStatusIsGivenUp(t *testing.T) {
 	o.Object["spec"] = map[string]any{}
 	in.create(o)
 	f := in.finalizer()
-	out, err := f.Execute(t.Context(), in.plan(f, job.Backup, "fresh", Request{Phase: "Failed"}), false, nil)
+	out, err := f.Apply(t.Context(), in.plan(f, job.Backup, "fresh", Request{Phase: "Failed"}), false, nil)
 	if err != nil || out.State != Settled || phaseOf(in.read(job.Backup, "fresh")) != "Failed" {
 		t.Errorf("%v, %+v", err, out)
 	}
@@ -169,11 +169,11 @@ func TestJobWithoutStatusIsGivenUp(t *testing.T) {
 func TestReadOnlySendsNothing(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer(func(o *Options) { o.ReadOnly = true })
 	p := in.plan(f, job.Restore, "r", Request{})
 	for _, dryRun := range []bool{false, true} {
-		out, err := f.Execute(t.Context(), p, dryRun, nil)
+		out, err := f.Apply(t.Context(), p, dryRun, nil)
 		if !errors.Is(err, ErrReadOnly) || out.State != Refused || out.Sent != NotSent {
 			t.Errorf("%v, %+v", err, out)
 		}
@@ -186,22 +186,22 @@ func TestReadOnlySendsNothing(t *testing.T) {
 func TestRights(t *testing.T) {
 	in := install(t)
 	before := in.restore("r")
-	in.server(time.Now().Add(time.Minute))
-	as := func(cfg *rest.Config) *Finalizer { return in.finalizer(func(o *Options) { o.Config = cfg }) }
+	in.server(time.Now().Add(10 * time.Minute))
+	as := func(cfg *rest.Config) *Engine { return in.finalizer(func(o *Options) { o.Config = cfg }) }
 
 	f := as(in.user("viewer-"+in.namespace, viewer...))
 	p := in.plan(f, job.Restore, "r", Request{})
-	if p.Action != Refuse || !strings.Contains(p.Refusal, "you may not patch restores.velero.io") {
+	if p.Effect() != Refuse || !strings.Contains(p.Refusal, "you may not patch restores.velero.io") {
 		t.Errorf("viewer: %s, %q", p.Action, p.Refusal)
 	}
 	// Even with somebody else's plan nothing is sent.
-	out, err := f.Execute(t.Context(), in.plan(in.finalizer(), job.Restore, "r", Request{}), false, nil)
+	out, err := f.Apply(t.Context(), in.plan(in.finalizer(), job.Restore, "r", Request{}), false, nil)
 	if err != nil || out.State != Changed || in.requests.patches() != 0 || !strings.Contains(out.Message, "you may not patch") {
 		t.Errorf("viewer with a plan: %v, %+v", err, out)
 	}
 
 	f = as(in.user("blind-"+in.namespace, operator[0], viewer[0]))
-	if p := in.plan(f, job.Restore, "r", Request{}); p.Action != Refuse || !strings.Contains(p.Refusal, "pods") {
+	if p := in.plan(f, job.Restore, "r", Request{}); p.Effect() != Refuse || !strings.Contains(p.Refusal, "pods") {
 		t.Errorf("without pods: %s, %q", p.Action, p.Refusal)
 	}
 
@@ -215,7 +215,7 @@ func TestRights(t *testing.T) {
 	if now := in.read(job.Restore, "r"); now.GetResourceVersion() != before.ResourceVersion {
 		t.Error("somebody without the right changed it")
 	}
-	if out, err := f.Execute(t.Context(), p, false, nil); err != nil || out.State != Settled || len(out.Warnings) > 0 {
+	if out, err := f.Apply(t.Context(), p, false, nil); err != nil || out.State != Settled || len(out.Warnings) > 0 {
 		t.Errorf("operator: %v, %+v", err, out)
 	}
 }
@@ -229,10 +229,10 @@ func TestConcurrentChange(t *testing.T) {
 		for _, deleted := range []bool{false, true} {
 			in := install(t)
 			in.restore("r")
-			in.server(time.Now().Add(time.Minute))
+			in.server(time.Now().Add(10 * time.Minute))
 			f := in.finalizer()
 			p := in.plan(f, job.Restore, "r", Request{})
-			out, err := f.Execute(t.Context(), p, false, func(now Progress) {
+			out, err := f.Apply(t.Context(), p, false, func(now Progress) {
 				if now.Step != c.at || now.Attempt != nil || now.Phase != "" {
 					return
 				}
@@ -268,9 +268,9 @@ func TestConcurrentProgress(t *testing.T) {
 	for step, want := range map[Step]State{StepLook: Changed, StepDryRun: Changed, StepPatch: Changed, StepObserve: Settled} {
 		in := install(t)
 		in.restore("r")
-		in.server(time.Now().Add(time.Minute))
+		in.server(time.Now().Add(10 * time.Minute))
 		f := in.finalizer()
-		out, err := f.Execute(t.Context(), in.plan(f, job.Restore, "r", Request{}), false, func(now Progress) {
+		out, err := f.Apply(t.Context(), in.plan(f, job.Restore, "r", Request{}), false, func(now Progress) {
 			if now.Step != step || now.Attempt != nil || now.Phase != "" {
 				return
 			}
@@ -291,7 +291,7 @@ func TestConcurrentProgress(t *testing.T) {
 func TestTwoOperators(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	ready := make(chan struct{}, 2)
 	start := make(chan struct{})
 	outs, errs := make([]Outcome, 2), make([]error, 2)
@@ -301,7 +301,7 @@ func TestTwoOperators(t *testing.T) {
 		f := in.finalizer(func(o *Options) { o.Config = in.user(name, operator...) })
 		p := in.plan(f, job.Restore, "r", Request{})
 		both.Go(func() {
-			outs[i], errs[i] = f.Execute(t.Context(), p, false, func(now Progress) {
+			outs[i], errs[i] = f.Apply(t.Context(), p, false, func(now Progress) {
 				if now.Step == StepPatch && now.Attempt == nil {
 					ready <- struct{}{}
 					<-start
@@ -330,7 +330,7 @@ func TestTwoOperators(t *testing.T) {
 func TestAnswerLost(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer()
 	p := in.plan(f, job.Restore, "r", Request{})
 	in.requests.set(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
@@ -343,7 +343,7 @@ func TestAnswerLost(t *testing.T) {
 		}
 		return nil, io.ErrUnexpectedEOF
 	})
-	out, err := f.Execute(t.Context(), p, false, nil)
+	out, err := f.Apply(t.Context(), p, false, nil)
 	if err != nil || out.State != Settled || out.Sent != Landed || in.requests.patches() != 1 {
 		t.Errorf("%v, %+v, %d patches", err, out, in.requests.patches())
 	}
@@ -355,7 +355,7 @@ func TestPatchLostAndChanged(t *testing.T) {
 	for _, lost := range []error{io.ErrUnexpectedEOF, &lostConnection{}} {
 		in := install(t)
 		in.restore("r")
-		in.server(time.Now().Add(time.Minute))
+		in.server(time.Now().Add(10 * time.Minute))
 		f := in.finalizer()
 		p := in.plan(f, job.Restore, "r", Request{})
 		var once sync.Once
@@ -368,7 +368,7 @@ func TestPatchLostAndChanged(t *testing.T) {
 			}
 			return nil, err
 		})
-		out, err := f.Execute(t.Context(), p, false, nil)
+		out, err := f.Apply(t.Context(), p, false, nil)
 		if err != nil || out.State != Changed || out.Sent != NotSent || in.requests.landed != 0 {
 			t.Errorf("%v: %v, %+v, %d patches landed", lost, err, out, in.requests.landed)
 		}
@@ -394,7 +394,7 @@ func TestCancelledInMidRetry(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			in := install(t)
 			in.restore("r")
-			in.server(time.Now().Add(time.Minute))
+			in.server(time.Now().Add(10 * time.Minute))
 			f := in.finalizer()
 			p := in.plan(f, job.Restore, "r", Request{})
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -416,7 +416,7 @@ func TestCancelledInMidRetry(t *testing.T) {
 				}
 				return nil, nil
 			})
-			out, err := f.Execute(ctx, p, false, func(now Progress) {
+			out, err := f.Apply(ctx, p, false, func(now Progress) {
 				if now.Step == StepPatch && now.Attempt != nil && now.Attempt.Number == 3 {
 					cancel(stop)
 				}
@@ -445,7 +445,7 @@ func (*lostConnection) Unwrap() error { return errRefused }
 func TestDeadlineIsOver(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer()
 	p := in.plan(f, job.Restore, "r", Request{})
 	f.o.Deadline = time.Second
@@ -455,7 +455,7 @@ func TestDeadlineIsOver(t *testing.T) {
 		}
 		return nil, nil
 	})
-	out, err := f.Execute(t.Context(), p, false, nil)
+	out, err := f.Apply(t.Context(), p, false, nil)
 	var over *retry.DeadlineError
 	if !errors.As(err, &over) || out.State != Unfinished || out.Sent != NotSent {
 		t.Errorf("%v, %+v", err, out)
@@ -465,14 +465,14 @@ func TestDeadlineIsOver(t *testing.T) {
 func TestNothingIsSentWithoutAnAuditLog(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{"", filepath.Join(file, "under")} {
 		f := in.finalizer(func(o *Options) { o.AuditDir = dir })
-		out, err := f.Execute(t.Context(), in.plan(f, job.Restore, "r", Request{}), false, nil)
+		out, err := f.Apply(t.Context(), in.plan(f, job.Restore, "r", Request{}), false, nil)
 		if err == nil || out.Sent != NotSent || in.requests.patches() != 0 {
 			t.Errorf("%q: %v, %+v", dir, err, out)
 		}
@@ -483,7 +483,7 @@ func TestNothingIsSentWithoutAnAuditLog(t *testing.T) {
 func TestExpiredCredentialsAreRenewed(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	p := in.plan(in.finalizer(), job.Restore, "r", Request{})
 	expired := rest.AnonymousClientConfig(in.Config())
 	expired.BearerToken = "expired"
@@ -492,7 +492,7 @@ func TestExpiredCredentialsAreRenewed(t *testing.T) {
 		o.Config = expired
 		o.Reload = func() (*rest.Config, error) { renewed++; return in.Config(), nil }
 	})
-	out, err := f.Execute(t.Context(), p, false, nil)
+	out, err := f.Apply(t.Context(), p, false, nil)
 	if err != nil || out.State != Settled || renewed != 1 {
 		t.Errorf("%v, %+v, renewed %d times", err, out, renewed)
 	}

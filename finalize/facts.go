@@ -6,8 +6,11 @@ import (
 	"strings"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Sources of facts.
@@ -33,9 +36,6 @@ func (p *Plan) Facts() []diagnosis.Fact {
 	return l.facts
 }
 
-// Evidence is what the plan stands on.
-func (p *Plan) Evidence() Evidence { return p.evidence }
-
 type ledger struct {
 	e     *Evidence
 	facts []diagnosis.Fact
@@ -55,7 +55,9 @@ func (l *ledger) progress() {
 	if j.Items.Known {
 		l.note(true, sourceAPI, j.QuietSince(), "%d of %d items, nothing changed for %s", j.Items.Done, j.Items.Total, words(e.quiet()))
 	} else {
-		l.note(true, sourceAPI, j.QuietSince(), "no item count, nothing changed for %s", words(e.quiet()))
+		// Velero writes it before the first item, so that a backup without it may
+		// have failed before.
+		l.note(j.Kind != job.Backup || j.Phase != velero.PhaseInProgress, sourceAPI, j.QuietSince(), "no item count, nothing changed for %s", words(e.quiet()))
 	}
 }
 
@@ -73,7 +75,12 @@ func (l *ledger) volumes() {
 		l.note(true, sourceAPI, e.At, "%d of %d operations ended", ops.Completed+ops.Failed, ops.Attempted)
 	}
 	if loc := e.Location; loc != nil {
-		l.note(loc.Phase == "Available", sourceAPI, loc.LastValidated, "storage location %s is %s%s", loc.Name, loc.Phase, because(loc.Message))
+		readOnly := ""
+		if loc.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly) {
+			readOnly = " and read-only"
+		}
+		l.note(loc.Phase == "Available" && (readOnly == "" || e.Job.Kind == job.Restore), sourceAPI, loc.LastValidated,
+			"storage location %s is %s%s%s", loc.Name, loc.Phase, readOnly, because(loc.Message))
 	} else if e.LocationWhy != "" {
 		l.note(false, sourceAPI, e.At, "whether the storage location is available could not be found out%s", because(e.LocationWhy))
 	}
@@ -111,8 +118,11 @@ func (l *ledger) storage() {
 	if len(e.Artifacts) == 0 && !e.Job.Terminal() && e.Job.Stage != job.StageQueued {
 		l.note(false, sourceStorage, e.At, "whether its results are stored was not looked at")
 	}
+	if e.Counts != nil && e.Counts.ItemsKnown {
+		l.note(e.Counts.Items > 0 || e.Job.Kind == job.Restore, sourceStorage, e.At, "its stored resource list names %s", count(e.Counts.Items, "item", "items"))
+	}
 	if e.Counts != nil {
-		l.note(true, sourceStorage, e.At, "its results tell of %s and %s", count(e.Counts.Errors, "error", "errors"), count(e.Counts.Warnings, "warning", "warnings"))
+		l.note(true, sourceStorage, e.At, "its results report %s and %s", count(e.Counts.Errors, "error", "errors"), count(e.Counts.Warnings, "warning", "warnings"))
 	} else if e.CountsWhy != "" {
 		l.note(false, sourceStorage, e.At, "its results could not be read: %s", e.CountsWhy)
 	}
@@ -124,7 +134,7 @@ func (l *ledger) server() {
 	case !s.Visible:
 		l.note(false, sourcePod, e.At, "whether a Velero server runs could not be found out%s", because(s.Why))
 	case len(s.Running) == 0:
-		l.note(true, sourcePod, e.At, "no Velero server runs%s", because(s.Down))
+		l.note(true, sourcePod, e.At, "no pod was recognised as a running Velero server%s", because(s.Down))
 	default:
 		for _, c := range s.Running {
 			when := "before"
@@ -138,7 +148,13 @@ func (l *ledger) server() {
 		l.note(false, sourceAPI, e.VeleroWrote, "Velero changed the job after that")
 	}
 	if s := e.Server; s.LastTermination != "" {
-		l.note(true, sourcePod, s.LastTerminationAt, "the server was started again %s; it last ended with %s", count(s.Restarts, "time", "times"), s.LastTermination)
+		l.note(true, sourcePod, s.LastTerminationAt, "the server restarted %s; it last ended with %s", count(s.Restarts, "time", "times"), s.LastTermination)
+	}
+	if s, fresh := e.lifeSign(); fresh && !e.Job.Terminal() {
+		l.note(false, sourceAPI, s.at, "%s %s ago", s.what, words(max(0, e.At.Sub(s.at))))
+	}
+	for _, m := range e.Malformed {
+		l.note(false, sourceAPI, e.At, "a Velero server cannot read %s", m)
 	}
 }
 

@@ -31,20 +31,20 @@ func TestFacts(t *testing.T) {
 		want    string
 	}{
 		{"phase", r, "InProgress", nil, true, "phase InProgress"},
-		{"no server", r, "InProgress", []change{down}, true, "no Velero server runs: CrashLoopBackOff"},
+		{"no server", r, "InProgress", []change{down}, true, "no pod was recognised as a running Velero server: CrashLoopBackOff"},
 		{"server before", r, "InProgress", []change{alive}, true, "running since before the job began"},
 		{"server after", r, "InProgress", []change{restarted}, true, "running since after the job began"},
 		{"pods hidden", r, "InProgress", []change{hidden}, false, "whether a Velero server runs could not be found out: pods is forbidden"},
-		{"restarts", b, "InProgress", []change{alive, func(e *Evidence) { e.Server.Restarts, e.Server.LastTermination = 3, "OOMKilled" }}, true, "started again 3 times; it last ended with OOMKilled"},
+		{"restarts", b, "InProgress", []change{alive, func(e *Evidence) { e.Server.Restarts, e.Server.LastTermination = 3, "OOMKilled" }}, true, "the server restarted 3 times; it last ended with OOMKilled"},
 		{"volumes at rest", b, "InProgress", nil, true, "no volume is still moving"},
 		{"volumes move", b, "InProgress", []change{volume(velero.PodVolumeBackup, "InProgress")}, false, "1 volume is still moving"},
 		{"volumes hidden", b, "InProgress", []change{func(e *Evidence) { e.Volumes, e.VolumesWhy = Unknown, "forbidden" }}, false, "whether volumes are still moving could not be found out: forbidden"},
 		{"stored", b, "InProgress", []change{stored}, true, "BackupVolumeInfos is stored, newer than the start"},
-		{"not stored", b, "InProgress", []change{stored, file(0, job.Presence{State: job.Absent})}, false, "BackupContents is not stored"},
+		{"not stored", b, "InProgress", []change{stored, file("Contents", job.Presence{State: job.Absent})}, false, "BackupContents is not stored"},
 		{"storage not looked at", b, "InProgress", nil, false, "whether its results are stored was not looked at"},
 		{"location", b, "InProgress", []change{func(e *Evidence) { e.Location = &diagnosis.Location{Name: "s3", Phase: "Available"} }}, true, "storage location s3 is Available"},
 		{"location gone", b, "InProgress", []change{func(e *Evidence) { e.Location = &diagnosis.Location{Name: "s3", Phase: "Unavailable", Message: "403"} }}, false, "storage location s3 is Unavailable: 403"},
-		{"location hidden", b, "InProgress", []change{func(e *Evidence) { e.LocationWhy = "forbidden" }}, false, "whether the storage location is available could not be found out: forbidden"},
+		{"location hidden", b, "InProgress", []change{func(e *Evidence) { e.Location, e.LocationWhy = nil, "forbidden" }}, false, "whether the storage location is available could not be found out: forbidden"},
 		{"CRD allows the plan's phase", r, "InProgress", []change{restarted, func(e *Evidence) { e.Phases = onward }}, true, "the CRD allows Failed"},
 		{"CRD of today", b, "InProgress", []change{func(e *Evidence) { e.Phases = append([]string{"New"}, onward...) }}, true, "the CRD allows all phases that may follow"},
 		{"CRD too old", b, "InProgress", []change{func(e *Evidence) { e.Phases = []string{"InProgress", "Completed", "PartiallyFailed", "Failed"} }}, false, "Finalizing, FinalizingPartiallyFailed: if the server is newer"},
@@ -53,7 +53,7 @@ func TestFacts(t *testing.T) {
 		{"a target is deleted", r, "InProgress", []change{namespaces("shop")}, false, "1 namespace that it restores into is being deleted (shop): Velero waits up to 10 minutes"},
 		{"targets hidden", r, "InProgress", []change{func(e *Evidence) { e.NamespacesWhy = "forbidden" }}, false, "whether it restores into a namespace that is being deleted could not be found out: forbidden"},
 	} {
-		p := Draft(evidence(t, c.kind, c.phase, c.changes...), Request{})
+		p := draft(evidence(t, c.kind, c.phase, c.changes...), Request{})
 		if !slices.ContainsFunc(p.Facts(), func(f diagnosis.Fact) bool {
 			return f.Holds == c.holds && strings.Contains(f.Text, c.want) && f.Source != ""
 		}) {

@@ -52,7 +52,7 @@ func attemptTimeout(o Options) time.Duration {
 }
 
 // Gather reads all that a plan for one job stands on.
-func (f *Finalizer) Gather(ctx context.Context, kind job.Kind, name string) (e Evidence, err error) {
+func (f *Engine) Gather(ctx context.Context, kind job.Kind, name string) (e Evidence, err error) {
 	o := retry.Options{Backoff: f.o.Backoff, Deadline: gatherDeadline, AttemptTimeout: gatherAttempt(f.o), Refresh: f.access.refresh, Clock: f.o.Clock}
 	err = retry.RetryOnErrorMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
 		e, err = f.gather(ctx, kind, name)
@@ -65,7 +65,7 @@ func (f *Finalizer) Gather(ctx context.Context, kind job.Kind, name string) (e E
 }
 
 // gather is what the API server can tell.
-func (f *Finalizer) gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
+func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
 	var e Evidence
 	c, resources := f.access.get()
 	g := gathering{ctx: ctx, client: c, resources: resources, namespace: f.o.Namespace, e: &e}
@@ -83,8 +83,8 @@ func (f *Finalizer) gather(ctx context.Context, kind job.Kind, name string) (Evi
 	e.At = f.access.cluster(f.o.Clock.Now())
 	in.Volumes, in.At = volumes, e.At
 	e.Job = job.Next(nil, in)
-	e.VeleroWrote = latestBy(e.Object.GetManagedFields(), "velero")
-	for _, ask := range []func() error{g.server, g.location, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
+	e.VeleroWrote = veleroWrote(e.Object.GetManagedFields())
+	for _, ask := range []func() error{g.server, g.location, g.locations, g.hooks, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
 		if err := ask(); err != nil {
 			return e, err
 		}
@@ -139,7 +139,9 @@ func (g *gathering) server() error {
 		g.e.Server = Server{Why: why}
 		return nil
 	}
-	g.e.Server, g.e.NodeAgents = serverOf(pods), nodeAgents(pods)
+	g.e.Server = serverOf(pods)
+	g.e.NodeAgents, g.e.PrepareTimeout = nodeAgents(pods)
+	g.e.Movers = velero.MoversOf(pointers(pods))
 	return nil
 }
 
@@ -164,7 +166,7 @@ func (g *gathering) location() error {
 		g.e.LocationWhy = why
 		return err
 	}
-	g.e.Location = &diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
+	g.e.Location = &diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
 	if l.Status.LastValidationTime != nil {
 		g.e.Location.LastValidated = l.Status.LastValidationTime.Time
 	}

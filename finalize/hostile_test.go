@@ -19,7 +19,7 @@ func TestAnnotatedResourceTimeoutIsBounded(t *testing.T) {
 	for _, value := range []string{"2562047h47m16.854775807s", "2500000h", "9999h", "-1h", "1e3", "∞"} {
 		e := evidence(t, job.Backup, "InProgress", alive, stored, resourceTimeoutOf(value))
 		made := make(chan time.Duration, 1)
-		go func() { made <- patchWindow(e.Job.Object) }()
+		go func() { made <- patchWindow(&e) }()
 		select {
 		case got := <-made:
 			if got < 5*time.Minute || got > 20*time.Minute {
@@ -57,7 +57,7 @@ func TestServerBesideASidecarRuns(t *testing.T) {
 		if len(e.Server.Running) != c.want {
 			t.Errorf("%s: %d servers run, want %d", c.name, len(e.Server.Running), c.want)
 		}
-		if p := Draft(e, Request{}); p.Action != Refuse {
+		if p := draft(e, Request{}); p.Effect() != Refuse {
 			t.Errorf("%s: %s to %s: %s", c.name, p.Action, p.To, p.Why)
 		}
 	}
@@ -89,7 +89,7 @@ func TestVolumesThatMoveAfterTheEndAreLeftAlone(t *testing.T) {
 		{"Completed", 50 * time.Minute, 1},
 		{"Failed", time.Second, 1},
 	} {
-		ways := Ways(evidence(t, job.Restore, c.phase, alive, veleroVersion("v1.18.3"), agents("n1"), mover(velero.PodVolumeRestore, "pvr", "InProgress", c.silent)), Request{})
+		ways := remedies(evidence(t, job.Restore, c.phase, alive, veleroVersion("v1.18.3"), agents("n1"), mover(velero.PodVolumeRestore, "pvr", "InProgress", c.silent)), Request{})
 		if len(ways) != c.want {
 			t.Errorf("%s, silent for %s: %+v", c.phase, c.silent, ways)
 		}
@@ -101,10 +101,11 @@ func TestVolumesThatMoveAfterTheEndAreLeftAlone(t *testing.T) {
 func TestCommandsCarryTheFlagsOfTheConnection(t *testing.T) {
 	r := Request{Context: "prod", Flags: []string{"--kubeconfig=/home/jane doe/prod", "--as=root"}}
 	const want = "kubectl --context prod '--kubeconfig=/home/jane doe/prod' --as=root -n velero "
-	commands := []string{Draft(evidence(t, job.Restore, "InProgress", restarted), r).Command}
-	for _, c := range [][]change{{alive, others(Other{job.Backup, "b", "InProgress"})}, {alive, agents("n1"), mover(velero.DataDownload, "dd", "InProgress", time.Hour)}} {
-		for _, phase := range []string{"InProgress", "Finalizing"} {
-			for _, w := range Ways(evidence(t, job.Restore, phase, c...), r) {
+	commands := []string{draft(evidence(t, job.Restore, "InProgress", restarted), r).Commands[0]}
+	for _, c := range [][]change{{alive, stored, nothingBackedUp, others(Other{Kind: job.Restore, Name: "r", Phase: "InProgress"})},
+		{alive, veleroVersion("v1.18.3"), agents("n1"), mover(velero.DataUpload, "du", "InProgress", time.Hour)}} {
+		for _, phase := range []string{"InProgress", "Finalizing", "ReadyToStart"} {
+			for _, w := range remedies(evidence(t, job.Backup, phase, c...), r) {
 				commands = append(commands, w.Commands...)
 			}
 		}

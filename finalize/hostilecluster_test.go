@@ -31,7 +31,7 @@ func TestRefusalsOfAnAPIServerThatHasJustComeBack(t *testing.T) {
 	for _, outage := range []bool{true, false} {
 		in := install(t)
 		in.restore("r")
-		in.server(time.Now().Add(time.Minute))
+		in.server(time.Now().Add(10 * time.Minute))
 		f := in.finalizer(func(o *Options) { o.Config = in.user("operator", operator...) })
 		p := in.plan(f, job.Restore, "r", Request{})
 		tries := 0
@@ -47,7 +47,7 @@ func TestRefusalsOfAnAPIServerThatHasJustComeBack(t *testing.T) {
 			}
 			return nil, nil
 		})
-		out, err := f.Execute(t.Context(), p, false, nil)
+		out, err := f.Apply(t.Context(), p, false, nil)
 		if outage && (err != nil || out.State != Settled || out.Sent != Landed || tries != 5) {
 			t.Errorf("after an outage: %v, %+v, %d tries", err, out, tries)
 		}
@@ -62,7 +62,7 @@ func TestRefusalsOfAnAPIServerThatHasJustComeBack(t *testing.T) {
 func TestOperatorSurvivesTheAPIServersStart(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	refused := 0
 	f := in.finalizer(func(o *Options) {
 		o.Config = rest.CopyConfig(in.user("operator", operator...))
@@ -70,7 +70,7 @@ func TestOperatorSurvivesTheAPIServersStart(t *testing.T) {
 	})
 	p := in.plan(f, job.Restore, "r", Request{})
 	failed := 0
-	out, err := f.Execute(t.Context(), p, false, func(now Progress) {
+	out, err := f.Apply(t.Context(), p, false, func(now Progress) {
 		switch {
 		case now.Step != StepPatch:
 		case now.Attempt == nil:
@@ -101,27 +101,27 @@ func TestOperatorSurvivesTheAPIServersStart(t *testing.T) {
 func TestDoubtIsNotToldAsNothing(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		after func(in *installation, f *Finalizer) func(r *http.Request) *http.Response
+		after func(in *installation, f *Engine) func(r *http.Request) *http.Response
 	}{
-		{"gone", func(in *installation, _ *Finalizer) func(*http.Request) *http.Response {
+		{"gone", func(in *installation, _ *Engine) func(*http.Request) *http.Response {
 			if err := in.Delete(in.t.Context(), bare(jobKind(job.Restore), in.namespace, "r"), &client.DeleteOptions{}); err != nil {
 				in.t.Error(err)
 			}
 			return nil
 		}},
-		{"another one of that name", func(in *installation, _ *Finalizer) func(*http.Request) *http.Response {
+		{"another one of that name", func(in *installation, _ *Engine) func(*http.Request) *http.Response {
 			if err := in.Delete(in.t.Context(), bare(jobKind(job.Restore), in.namespace, "r")); err != nil {
 				in.t.Error(err)
 			}
 			in.restore("r")
 			return nil
 		}},
-		{"refused", func(*installation, *Finalizer) func(*http.Request) *http.Response { return forbidden }},
+		{"refused", func(*installation, *Engine) func(*http.Request) *http.Response { return forbidden }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := install(t)
 			in.restore("r")
-			in.server(time.Now().Add(time.Minute))
+			in.server(time.Now().Add(10 * time.Minute))
 			f := in.finalizer(func(o *Options) { o.Deadline = 3 * time.Second })
 			p := in.plan(f, job.Restore, "r", Request{})
 			var answer func(*http.Request) *http.Response
@@ -142,7 +142,7 @@ func TestDoubtIsNotToldAsNothing(t *testing.T) {
 				}
 				return nil, nil
 			})
-			out, _ := f.Execute(t.Context(), p, false, nil)
+			out, _ := f.Apply(t.Context(), p, false, nil)
 			if out.Sent != Doubtful || strings.Contains(out.Message, "nothing") || !strings.Contains(out.Message, "not known") {
 				t.Errorf("%s, %s: %s", out.State, out.Sent, out.Message)
 			}
@@ -160,12 +160,12 @@ func TestStoredFilesAreLookedAtAgain(t *testing.T) {
 	clock := &movable{}
 	f := in.finalizer(func(o *Options) { o.Prober, o.Counter, o.Clock = s, s, clock })
 	p := in.plan(f, job.Restore, "s14-nudge", Request{})
-	if p.Action != Nudge {
+	if p.Effect() != Nudge {
 		t.Fatalf("%s: %s", p.Action, p.Refusal)
 	}
 	s.presence = job.Presence{State: job.Absent}
 	clock.ahead.Store(int64(storedAgain))
-	out, err := f.Execute(t.Context(), p, false, nil)
+	out, err := f.Apply(t.Context(), p, false, nil)
 	if err != nil || out.State != Changed || out.Sent != NotSent || in.requests.patches() != 0 {
 		t.Errorf("%v, %s, %s: %s", err, out.State, out.Sent, out.Message)
 	}
@@ -184,7 +184,7 @@ func (m *movable) Now() time.Time { return m.later.Now().Add(time.Duration(m.ahe
 func TestGatherOnASlowLine(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	const attempt = time.Second
 	f := in.finalizer(func(o *Options) { o.AttemptTimeout = attempt })
 	in.requests.set(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {

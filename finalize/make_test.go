@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -43,7 +44,9 @@ func evidence(t *testing.T, kind job.Kind, phase string, change ...func(*Evidenc
 		t.Fatal(err)
 	}
 	e := Evidence{At: now, Job: job.Next(nil, in), Object: &unstructured.Unstructured{Object: raw},
-		Volumes: Yes, MayPatch: Yes, StatusSubresource: No, By: "jane"}
+		VeleroWrote: wrote.Time, Volumes: Yes, MovingKnown: Yes, HooksSeen: Yes, MayPatch: Yes, StatusSubresource: No, By: "jane",
+		Location:  &diagnosis.Location{Name: "s3", Phase: "Available", AccessMode: "ReadWrite"},
+		Locations: Yes, LocationsWrote: wrote.Time}
 	for _, c := range change {
 		c(&e)
 	}
@@ -51,11 +54,11 @@ func evidence(t *testing.T, kind job.Kind, phase string, change ...func(*Evidenc
 }
 
 func alive(e *Evidence) {
-	e.Server = Server{Visible: true, Running: []Container{{"velero-1", began.Add(-time.Hour)}}}
+	e.Server = Server{Visible: true, Running: []Container{{Pod: "velero-1", StartedAt: began.Add(-time.Hour)}}}
 }
 
 func restarted(e *Evidence) {
-	e.Server = Server{Visible: true, Running: []Container{{"velero-1", began.Add(20 * time.Minute)}}}
+	e.Server = Server{Visible: true, Running: []Container{{Pod: "velero-1", StartedAt: began.Add(20 * time.Minute)}}}
 }
 
 func down(e *Evidence) { e.Server = Server{Visible: true, Down: "CrashLoopBackOff"} }
@@ -65,7 +68,7 @@ func stored(e *Evidence) {
 	for _, target := range Targets(e.Job.Kind) {
 		e.Artifacts = append(e.Artifacts, Artifact{target, job.Presence{State: job.Present, LastModified: began.Add(9 * time.Minute)}})
 	}
-	e.Counts = &job.StoredCounts{}
+	e.Counts = &job.StoredCounts{Items: 9, ItemsKnown: true}
 }
 
 // lookedAt moves the moment of the evidence; the job last changed after ten
@@ -74,10 +77,20 @@ func lookedAt(after time.Duration) func(*Evidence) {
 	return func(e *Evidence) { e.At = began.Add(after) }
 }
 
-func counts(c job.StoredCounts) func(*Evidence) { return func(e *Evidence) { e.Counts = &c } }
+func counts(c job.StoredCounts) func(*Evidence) {
+	c.Items, c.ItemsKnown = 9, true
+	return func(e *Evidence) { e.Counts = &c }
+}
 
-func file(n int, p job.Presence) func(*Evidence) {
-	return func(e *Evidence) { e.Artifacts[n].Presence = p }
+// file is what became of one artifact, named without the kind of its job.
+func file(target string, p job.Presence) func(*Evidence) {
+	return func(e *Evidence) {
+		for i := range e.Artifacts {
+			if e.Artifacts[i].Target == string(e.Job.Kind)+target {
+				e.Artifacts[i].Presence = p
+			}
+		}
+	}
 }
 
 func volume(kind velero.VolumeKind, phase string) func(*Evidence) {

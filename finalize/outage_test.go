@@ -23,13 +23,13 @@ var errRefused error = syscall.ECONNREFUSED
 func TestAPIServerKilledInMidRetry(t *testing.T) {
 	in := install(t)
 	in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer(func(o *Options) { o.Backoff = retry.CapBackoff(2 * time.Second) })
 	p := in.plan(f, job.Restore, "r", Request{})
 	back := make(chan time.Time, 1)
 	var failed []time.Time
 	var landed time.Time
-	out, err := f.Execute(t.Context(), p, false, func(now Progress) {
+	out, err := f.Apply(t.Context(), p, false, func(now Progress) {
 		switch {
 		case now.Step != StepPatch:
 		case now.Attempt == nil:
@@ -75,12 +75,12 @@ func TestAPIServerKilledInMidRetry(t *testing.T) {
 func TestAPIServerHangsInMidRetry(t *testing.T) {
 	in := install(t)
 	before := in.restore("r")
-	in.server(time.Now().Add(time.Minute))
+	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer(func(o *Options) { o.AttemptTimeout = time.Second })
 	p := in.plan(f, job.Restore, "r", Request{})
 	t.Cleanup(func() { _ = in.ResumeAPIServer() })
 	failed := 0
-	out, err := f.Execute(t.Context(), p, false, func(now Progress) {
+	out, err := f.Apply(t.Context(), p, false, func(now Progress) {
 		switch {
 		case now.Step != StepPatch:
 		case now.Attempt == nil:

@@ -9,17 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The annotations that say who finalized a job. Attempt tells our own patch
-// from anybody else's after an answer that never came.
-const (
-	AnnotationBy      = "veltui.io/finalized-by"
-	AnnotationAt      = "veltui.io/finalized-at"
-	AnnotationFrom    = "veltui.io/finalized-from"
-	AnnotationTo      = "veltui.io/finalized-to"
-	AnnotationReason  = "veltui.io/finalized-reason"
-	AnnotationAttempt = "veltui.io/finalized-attempt"
-)
-
 // stamp is what a patch says of the moment at which it is made.
 type stamp struct {
 	at      time.Time
@@ -76,72 +65,6 @@ func annotate(seen *unstructured.Unstructured, notes [][2]string) []operation {
 		}
 	}
 	return ops
-}
-
-// edit is the plan's patch.
-func (p *Plan) edit(s stamp) (edit, error) {
-	object := p.evidence.Object
-	var ops []operation
-	if status, _, _ := unstructured.NestedMap(object.Object, "status"); status == nil {
-		ops = append(ops, operation{"add", "/status", map[string]any{}})
-	}
-	ops = append(ops, operation{"add", "/status/phase", p.To})
-	for _, f := range p.Set {
-		ops = append(ops, operation{"add", "/status/" + f.Name, f.Value})
-	}
-	at := s.at.UTC().Format(time.RFC3339)
-	if p.Action == End {
-		ops = append(ops,
-			operation{"add", "/status/completionTimestamp", at},
-			operation{"add", "/status/failureReason", failureReason(p.Reason, s.by, at)})
-	}
-	return newEdit(object, AnnotationAttempt, append(ops, annotate(object, [][2]string{
-		{AnnotationBy, s.by}, {AnnotationAt, at}, {AnnotationFrom, p.From}, {AnnotationTo, p.To},
-		{AnnotationReason, p.Reason}, {AnnotationAttempt, s.attempt},
-	})...))
-}
-
-func failureReason(reason, by, at string) string {
-	if by == "" {
-		by = "an unknown user"
-	}
-	return fmt.Sprintf("%s (finalized by %s with veltui at %s)", reason, by, at)
-}
-
-// command is the kubectl command that sends the same patch.
-func (p *Plan) command(at time.Time) string {
-	e, err := p.edit(stamp{at: at, by: p.evidence.By})
-	if err != nil {
-		return ""
-	}
-	return kubectl(p.request, p.Namespace, "patch", resource(p.Kind), p.Name, "--type=json", "-p", string(e.data))
-}
-
-// kubectl is a command, each of whose words is quoted for a POSIX shell.
-func kubectl(r Request, namespace string, args ...string) string {
-	words := []string{"kubectl"}
-	if r.Context != "" {
-		words = append(words, "--context", quote(r.Context))
-	}
-	for _, f := range r.Flags {
-		words = append(words, quote(f))
-	}
-	words = append(words, "-n", quote(namespace))
-	for _, a := range args {
-		words = append(words, quote(a))
-	}
-	return strings.Join(words, " ")
-}
-
-// quote makes one word of s for a POSIX shell.
-func quote(s string) string {
-	plain := func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:@%+,=", r))
-	}
-	if s != "" && s[0] != '=' && !strings.ContainsFunc(s, plain) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // phaseOf is the phase as the API server sent it.

@@ -3,11 +3,9 @@ package finalize
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/velero"
 )
@@ -19,7 +17,7 @@ func serverOf(pods []corev1.Pod) Server {
 	for _, p := range velero.ServerPods(pointers(pods)) {
 		s.add(p)
 		if !p.Created.Before(newest) {
-			newest, s.Version, s.Deployment = p.Created, p.Version, p.Deployment
+			newest, s.Version, s.Deployment, s.Flags = p.Created, p.Version, p.Deployment, p.Flags
 		}
 	}
 	slices.SortFunc(s.Running, func(a, b Container) int {
@@ -34,21 +32,23 @@ func (s *Server) add(p velero.ServerPod) {
 		s.LastTermination, s.LastTerminationAt = p.LastTermination, p.LastTerminationAt
 	}
 	if p.Running {
-		s.Running = append(s.Running, Container{p.Name, p.StartedAt})
+		s.Running = append(s.Running, Container{Pod: p.Name, StartedAt: p.StartedAt, Created: p.Created})
 	} else {
 		s.Down = p.Waiting
 	}
 }
 
-// nodeAgents are the nodes with a node-agent that is ready.
-func nodeAgents(pods []corev1.Pod) []string {
-	var nodes []string
+// nodeAgents are the nodes with a node-agent that is ready, and since when it
+// runs; prepare is the longest time that one lets preparing a volume take.
+func nodeAgents(pods []corev1.Pod) (nodes map[string]time.Time, prepare time.Duration) {
+	nodes = map[string]time.Time{}
 	for _, a := range velero.AgentsOf(pointers(pods)) {
 		if a.Ready {
-			nodes = append(nodes, a.Node)
+			nodes[a.Node] = a.StartedAt
 		}
+		prepare = max(prepare, a.Flags.PrepareTimeout)
 	}
-	return nodes
+	return nodes, prepare
 }
 
 func pointers(pods []corev1.Pod) []*corev1.Pod {
@@ -57,15 +57,4 @@ func pointers(pods []corev1.Pod) []*corev1.Pod {
 		out[i] = &pods[i]
 	}
 	return out
-}
-
-// latestBy is when a field manager whose name begins with prefix last wrote.
-func latestBy(managers []metav1.ManagedFieldsEntry, prefix string) time.Time {
-	var newest time.Time
-	for _, m := range managers {
-		if strings.HasPrefix(m.Manager, prefix) && m.Time != nil && m.Time.After(newest) {
-			newest = m.Time.Time
-		}
-	}
-	return newest
 }

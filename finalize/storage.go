@@ -2,7 +2,6 @@ package finalize
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -30,18 +29,27 @@ func (s Storage) Probe(ctx context.Context, _ job.Kind, name, target string) (jo
 	return job.Presence{Why: p.Reason}, nil
 }
 
-// Counts reads results and item operations. A job without operations may have
-// no file of them, which Velero too takes for none.
+// Counts reads results, item operations and, of a backup, how many items it
+// has. Velero always stores a list of operations, so an absent one is an error.
 func (s Storage) Counts(ctx context.Context, kind job.Kind, name string) (job.StoredCounts, error) {
 	results, err := s.Artifacts.Results(ctx, kind, name)
 	if err != nil {
 		return job.StoredCounts{}, fmt.Errorf("reading the stored results: %w", err)
 	}
 	operations, err := s.Artifacts.ItemOperations(ctx, kind, name)
-	if err != nil && !errors.Is(err, artifact.ErrAbsent) {
+	if err != nil {
 		return job.StoredCounts{}, fmt.Errorf("reading the stored operations: %w", err)
 	}
-	return countStored(results, operations), nil
+	resources, err := s.Artifacts.ResourceList(ctx, kind, name)
+	if err != nil {
+		return job.StoredCounts{}, fmt.Errorf("reading the stored resource list: %w", err)
+	}
+	counts := countStored(results, operations)
+	counts.ItemsKnown = true
+	for _, r := range resources {
+		counts.Items += len(r.Items)
+	}
+	return counts, nil
 }
 
 func countStored(r artifact.Results, operations []artifact.Operation) job.StoredCounts {

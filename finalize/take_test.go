@@ -81,15 +81,15 @@ func cancelAsked(o *unstructured.Unstructured) bool {
 }
 
 // way is the way with that action out of a backup.
-func (in *installation) way(f *Finalizer, name string, action WayAction) Way {
+func (in *installation) way(f *Engine, name string, action Action) Plan {
 	in.t.Helper()
 	e, err := f.Gather(in.t.Context(), job.Backup, name)
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	w := wayOf(action, Ways(e, Request{}))
+	w := planOf(action, remedies(e, Request{}))
 	if w.Action != action {
-		in.t.Fatalf("no way to %s: %+v", action, Ways(e, Request{}))
+		in.t.Fatalf("no way to %s: %+v", action, remedies(e, Request{}))
 	}
 	return w
 }
@@ -110,12 +110,12 @@ func TestWake(t *testing.T) {
 	f := in.finalizer()
 	w := in.way(f, "b", Wake)
 
-	dry, err := f.Take(t.Context(), w, true, nil)
+	dry, err := f.Apply(t.Context(), w, true, nil)
 	if err != nil || dry.State != Checked || dry.Sent != NotSent || in.requests.patches() != 0 {
 		t.Fatalf("dry run: %v, %+v", err, dry)
 	}
 	woken := in.read(job.Backup, "b")
-	out, err := f.Take(t.Context(), w, false, at(StepObserve, func() {
+	out, err := f.Apply(t.Context(), w, false, at(StepObserve, func() {
 		woken = in.read(job.Backup, "b")
 		in.veleroWrites(job.Backup, "b", "InProgress")
 	}))
@@ -159,7 +159,7 @@ func TestWakeWithoutEffect(t *testing.T) {
 	in.server(time.Now().Add(-time.Hour))
 	in.backup("b", velerov1.BackupPhaseFinalizing)
 	f := in.finalizer()
-	out, err := f.Take(t.Context(), in.way(f, "b", Wake), false, nil)
+	out, err := f.Apply(t.Context(), in.way(f, "b", Wake), false, nil)
 	if err != nil || out.State != NoEffect || out.Sent != Landed || out.Phase != "Finalizing" {
 		t.Errorf("%v, %+v", err, out)
 	}
@@ -173,7 +173,7 @@ func TestWakeConcurrentChange(t *testing.T) {
 			in.server(time.Now().Add(-time.Hour))
 			in.backup("b", velerov1.BackupPhaseReadyToStart)
 			f := in.finalizer()
-			out, err := f.Take(t.Context(), in.way(f, "b", Wake), false, at(step, func() {
+			out, err := f.Apply(t.Context(), in.way(f, "b", Wake), false, at(step, func() {
 				o := bare(jobKind(job.Backup), in.namespace, "b")
 				switch change {
 				case "phase":
@@ -207,10 +207,10 @@ func TestTwoOperatorsWake(t *testing.T) {
 	ready, start := make(chan struct{}, 2), make(chan struct{})
 	var outs [2]Outcome
 	var both sync.WaitGroup
-	for i, w := range []Way{first, second} {
+	for i, w := range []Plan{first, second} {
 		both.Go(func() {
 			var err error
-			if outs[i], err = f.Take(t.Context(), w, false, at(StepPatch, func() { ready <- struct{}{}; <-start })); err != nil {
+			if outs[i], err = f.Apply(t.Context(), w, false, at(StepPatch, func() { ready <- struct{}{}; <-start })); err != nil {
 				t.Error(err)
 			}
 		})
@@ -237,7 +237,7 @@ func TestCancelVolumes(t *testing.T) {
 	if len(w.Volumes) != 2 {
 		t.Fatalf("%+v", w.Volumes)
 	}
-	out, err := f.Take(t.Context(), w, false, at(StepObserve, func() {
+	out, err := f.Apply(t.Context(), w, false, at(StepObserve, func() {
 		for _, name := range []string{"du-1", "du-2"} {
 			if o := in.upload(name); !cancelAsked(o) || o.GetAnnotations()[AnnotationCancelledBy] == "" {
 				t.Errorf("%s was not asked: %v", name, o.Object["spec"])
@@ -271,7 +271,7 @@ func TestCancelVolumesThatMoveAgain(t *testing.T) {
 		in.server(time.Now().Add(-time.Hour))
 		in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
 		f := in.finalizer()
-		out, err := f.Take(t.Context(), in.way(f, "b", CancelVolumes), false, at(c.at, func() {
+		out, err := f.Apply(t.Context(), in.way(f, "b", CancelVolumes), false, at(c.at, func() {
 			in.uploadMoves(c.moves, `{"progress":{"bytesDone":5}}`)
 		}))
 		if err != nil || out.State != Changed || out.Sent != c.sent {
@@ -293,14 +293,14 @@ func TestWaysAndRights(t *testing.T) {
 	in.server(time.Now().Add(-time.Hour))
 	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du")
 	in.backup("r", velerov1.BackupPhaseReadyToStart)
-	as := func(cfg *rest.Config) *Finalizer { return in.finalizer(func(o *Options) { o.Config = cfg }) }
+	as := func(cfg *rest.Config) *Engine { return in.finalizer(func(o *Options) { o.Config = cfg }) }
 	f := as(in.user("operator-"+in.namespace, operator...))
-	if w := in.way(f, "b", CancelVolumes); w.CanTake() || !strings.Contains(w.Refusal, "may not patch datauploads") || len(w.Commands) != 1 {
+	if w := in.way(f, "b", CancelVolumes); w.Possible() || !strings.Contains(w.Refusal, "may not patch datauploads") || len(w.Commands) != 1 {
 		t.Errorf("%+v", w)
 	}
 	// Even with somebody else's way nothing is sent.
-	for name, action := range map[string]WayAction{"b": CancelVolumes, "r": Wake} {
-		out, err := as(in.user("viewer-"+name+in.namespace, viewer...)).Take(t.Context(), in.way(in.finalizer(), name, action), false, nil)
+	for name, action := range map[string]Action{"b": CancelVolumes, "r": Wake} {
+		out, err := as(in.user("viewer-"+name+in.namespace, viewer...)).Apply(t.Context(), in.way(in.finalizer(), name, action), false, nil)
 		if err != nil || out.State != Changed || out.Sent != NotSent || !strings.Contains(out.Message, "you may not patch") {
 			t.Errorf("viewer, %s: %v, %+v", action, err, out)
 		}
@@ -308,12 +308,12 @@ func TestWaysAndRights(t *testing.T) {
 	if in.requests.patches() != 0 {
 		t.Errorf("sent %v", in.requests.writes)
 	}
-	if out, err := f.Take(t.Context(), in.way(f, "r", Wake), false, nil); err != nil || out.Sent != Landed {
+	if out, err := f.Apply(t.Context(), in.way(f, "r", Wake), false, nil); err != nil || out.Sent != Landed {
 		t.Errorf("operator wakes: %v, %+v", err, out)
 	}
 	canceller := append([]rbacv1.PolicyRule{{APIGroups: []string{"velero.io"}, Resources: []string{"datauploads"}, Verbs: []string{"patch"}}}, viewer...)
 	f = as(in.user("canceller-"+in.namespace, canceller...))
-	out, err := f.Take(t.Context(), in.way(f, "b", CancelVolumes), false, at(StepObserve, func() { in.uploadMoves("du", `{"phase":"Canceled"}`) }))
+	out, err := f.Apply(t.Context(), in.way(f, "b", CancelVolumes), false, at(StepObserve, func() { in.uploadMoves("du", `{"phase":"Canceled"}`) }))
 	if err != nil || out.State != Settled || len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "Event") {
 		t.Errorf("canceller, who may write no events: %v, %+v", err, out)
 	}
@@ -325,7 +325,7 @@ func TestReadOnlyTakesNoWay(t *testing.T) {
 	in.backup("b", velerov1.BackupPhaseReadyToStart)
 	f := in.finalizer(func(o *Options) { o.ReadOnly = true })
 	for _, dryRun := range []bool{false, true} {
-		out, err := f.Take(t.Context(), in.way(f, "b", Wake), dryRun, nil)
+		out, err := f.Apply(t.Context(), in.way(f, "b", Wake), dryRun, nil)
 		if !errors.Is(err, ErrReadOnly) || out.State != Refused || out.Sent != NotSent {
 			t.Errorf("%v, %+v", err, out)
 		}
@@ -339,9 +339,9 @@ func TestReadOnlyTakesNoWay(t *testing.T) {
 func TestRestartIsNeverTaken(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	in.backup("b", velerov1.BackupPhaseInProgress)
+	in.backup("b", velerov1.BackupPhaseReadyToStart)
 	f := in.finalizer()
-	out, err := f.Take(t.Context(), in.way(f, "b", Restart), false, nil)
+	out, err := f.Apply(t.Context(), in.way(f, "b", Restart), false, nil)
 	if err != nil || out.State != Refused || out.Message != "veltui restarts nothing itself" || len(in.requests.writes) != 0 {
 		t.Errorf("%v, %+v, sent %v", err, out, in.requests.writes)
 	}
@@ -352,8 +352,8 @@ func TestWayOfNobody(t *testing.T) {
 	in := install(t)
 	in.backup("b", velerov1.BackupPhaseReadyToStart)
 	f := in.finalizer()
-	for _, w := range []Way{{}, {Action: Wake, Kind: job.Backup, Namespace: in.namespace, Name: "b"}} {
-		if out, err := f.Take(t.Context(), w, false, nil); err != nil || out.State != Refused || out.Sent != NotSent || len(in.requests.writes) != 0 {
+	for _, w := range []Plan{{}, {Action: Wake, Kind: job.Backup, Namespace: in.namespace, Name: "b"}} {
+		if out, err := f.Apply(t.Context(), w, false, nil); err != nil || out.State != Refused || out.Sent != NotSent || len(in.requests.writes) != 0 {
 			t.Errorf("%v, %+v", err, out)
 		}
 	}
@@ -376,7 +376,7 @@ func TestCancelAnswerLost(t *testing.T) {
 		}
 		return nil, io.ErrUnexpectedEOF
 	})
-	out, err := f.Take(t.Context(), w, false, at(StepObserve, func() {
+	out, err := f.Apply(t.Context(), w, false, at(StepObserve, func() {
 		in.requests.set(nil)
 		in.uploadMoves("du-1", `{"phase":"Canceled"}`)
 		in.uploadMoves("du-2", `{"phase":"Completed"}`)
@@ -400,7 +400,7 @@ func TestCancelDeadlineIsOver(t *testing.T) {
 		}
 		return nil, nil
 	})
-	out, err := f.Take(t.Context(), w, false, nil)
+	out, err := f.Apply(t.Context(), w, false, nil)
 	var over *retry.DeadlineError
 	if !errors.As(err, &over) || out.State != Unfinished || out.Sent != Partly || !strings.Contains(out.Message, "on some of the volumes") {
 		t.Errorf("%v, %+v", err, out)
@@ -421,10 +421,10 @@ func TestCancelWithoutTheField(t *testing.T) {
 		unstructured.RemoveNestedField(v, "schema", "openAPIV3Schema", "properties", "spec", "properties", "cancel")
 	})
 	eventually(t, "the API server uses the old CRD", func() bool {
-		out, err := f.Take(t.Context(), w, true, nil)
-		return err == nil && out.State == Refused && strings.Contains(out.Message, "the CRD has no spec.cancel")
+		out, err := f.Apply(t.Context(), w, true, nil)
+		return err == nil && out.State == Refused && strings.Contains(out.Message, "no spec.cancel")
 	})
-	if out, err := f.Take(t.Context(), w, false, nil); err != nil || out.State != Refused || out.Sent != NotSent || in.requests.patches() != 0 {
+	if out, err := f.Apply(t.Context(), w, false, nil); err != nil || out.State != Refused || out.Sent != NotSent || in.requests.patches() != 0 {
 		t.Errorf("%v, %+v", err, out)
 	}
 }

@@ -13,15 +13,15 @@ import (
 // The kubectl command must survive a shell, whatever is in it.
 func TestCommandSurvivesAShell(t *testing.T) {
 	for _, reason := range []string{"plain", "it's `dead` $(reboot) \"quoted\" \\ !", "ünïcödé; rm -rf ~"} {
-		p := Draft(evidence(t, job.Restore, "InProgress", restarted), Request{Reason: reason, Context: "prod east's"})
-		out, err := exec.Command("sh", "-c", `kubectl() { for a in "$@"; do printf '%s\0' "$a"; done; }; `+p.Command).Output()
+		p := draft(evidence(t, job.Restore, "InProgress", restarted), Request{Reason: reason, Context: "prod east's"})
+		out, err := exec.Command("sh", "-c", `kubectl() { for a in "$@"; do printf '%s\0' "$a"; done; }; `+p.Commands[0]).Output()
 		if err != nil {
-			t.Fatalf("%s: %v", p.Command, err)
+			t.Fatalf("%s: %v", p.Commands[0], err)
 		}
 		args := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 		want := []string{"--context", "prod east's", "-n", "velero", "patch", "restores.velero.io", "x", "--type=json", "-p"}
 		if len(args) != len(want)+1 || strings.Join(args[:len(want)], "|") != strings.Join(want, "|") {
-			t.Fatalf("the shell made %q of %s", args, p.Command)
+			t.Fatalf("the shell made %q of %s", args, p.Commands[0])
 		}
 		var ops []operation
 		if err := json.Unmarshal([]byte(args[len(want)]), &ops); err != nil {
@@ -43,7 +43,7 @@ func TestCommandSurvivesAShell(t *testing.T) {
 
 func TestWordsOfAPlan(t *testing.T) {
 	queued := func(e *Evidence) { e.Queued = []string{"night-1", "night-2"} }
-	p := Draft(evidence(t, job.Backup, "InProgress", alive, stored, counts(job.StoredCounts{Errors: 3}), queued), Request{})
+	p := draft(evidence(t, job.Backup, "InProgress", alive, stored, counts(job.StoredCounts{Errors: 3}), queued), Request{})
 	text := strings.Join(append(append(p.Will, p.WillNot...), p.Then...), "\n")
 	for _, want := range []string{"FinalizingPartiallyFailed over InProgress", "errors 3", "ends it as PartiallyFailed",
 		"a deletion of it is refused", "night-1, night-2"} {
@@ -54,8 +54,8 @@ func TestWordsOfAPlan(t *testing.T) {
 }
 
 func TestHolds(t *testing.T) {
-	nudge := Plan{Action: Nudge, To: velero.PhaseFinalizing}
-	end := Plan{Action: End, To: velero.PhaseFailed}
+	nudge := Plan{To: velero.PhaseFinalizing}
+	end := Plan{To: velero.PhaseFailed}
 	for _, c := range []struct {
 		plan       Plan
 		phase      string
@@ -66,7 +66,7 @@ func TestHolds(t *testing.T) {
 		{nudge, "InProgress", false, false},
 		{nudge, "WaitingForPluginOperations", false, false},
 		{nudge, "", false, false},
-		{Plan{Action: Nudge, To: velero.PhaseWaiting}, "FinalizingPartiallyFailed", true, false},
+		{Plan{To: velero.PhaseWaiting}, "FinalizingPartiallyFailed", true, false},
 		{end, "Failed", true, true},
 		{end, "Completed", false, false},
 		{end, "InProgress", false, false},

@@ -53,7 +53,7 @@ func jobKind(kind job.Kind) schema.GroupVersionKind {
 }
 
 // read reads a resource afresh.
-func (f *Finalizer) read(ctx context.Context, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (f *Engine) read(ctx context.Context, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	o := bare(seen.GroupVersionKind(), seen.GetNamespace(), seen.GetName())
 	c, _ := f.access.get()
 	if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {

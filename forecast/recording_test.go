@@ -94,7 +94,10 @@ func recordings(t testing.TB, p places) (all []recording) {
 		if namespaces == "" {
 			namespaces = existed
 		}
-		e := indexes[backup].Estimate(collector.RestoreSpec{Restore: restore.Spec, Existing: collector.ParseNamespaces(namespaces)}, collector.Discovery{})
+		e, err := indexes[backup].Estimate(t.Context(), collector.RestoreSpec{Restore: restore.Spec, Existing: collector.ParseNamespaces(namespaces)}, collector.Discovery{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, s := range e.Steps {
 			r.steps = append(r.steps, forecast.Step(s))
 		}

@@ -165,19 +165,31 @@ func (j *Job) noteChange(prev *Job, at time.Time) {
 		j.track.filesystemMoved, j.track.moversMoved = j.track.filesystem.Newest, j.track.movers.Newest
 		return
 	}
-	j.Changed = latest(j.Changed, at, written)
+	j.Changed = latest(j.Changed, written, j.track.newestVolume())
+	if !sameVersion(prev.Object, j.Object) {
+		j.Changed = latest(j.Changed, at)
+	}
 	if j.Phase != prev.Phase || j.Items != prev.Items || j.Operations != prev.Operations {
 		j.track.moved, j.track.movedKnown = latest(prev.track.moved, at), true
 	}
 	if j.Items.Done != prev.Items.Done || j.Items.Total != prev.Items.Total || j.Items.Known != prev.Items.Known {
 		j.track.itemsMoved = latest(prev.track.itemsMoved, at)
 	}
-	if j.track.filesystem != prev.track.filesystem {
-		j.track.filesystemMoved = latest(prev.track.filesystemMoved, at)
+	j.track.filesystemMoved = volumesMoved(prev.track.filesystemMoved, &prev.track.filesystem, &j.track.filesystem, at)
+	j.track.moversMoved = volumesMoved(prev.track.moversMoved, &prev.track.movers, &j.track.movers, at)
+}
+
+// volumesMoved is when volumes last moved, as they themselves tell it: those that
+// are seen after their job, as happens at the start, have not moved just now.
+// Only where a change left no trace on them it was when it was seen.
+func volumesMoved(before time.Time, was, is *Tally, at time.Time) time.Time {
+	switch {
+	case *is == *was:
+		return before
+	case is.Count != was.Count || is.Newest.After(was.Newest):
+		return latest(before, is.Newest)
 	}
-	if j.track.movers != prev.track.movers {
-		j.track.moversMoved = latest(prev.track.moversMoved, at)
-	}
+	return latest(before, at)
 }
 
 // Terminal reports whether the job has ended and will not change by itself.
@@ -194,7 +206,7 @@ func (j *Job) Began() time.Time {
 
 // Elapsed is how long the job has run: from its start (its creation while it
 // has none) to its completion or now. A job that ended without a completion
-// time (velero-facts 1.3) ends with its last change.
+// time (docs/velero.md#phases) ends with its last change.
 func (j *Job) Elapsed(now time.Time) time.Duration {
 	from, to := j.Started, now
 	if from.IsZero() {

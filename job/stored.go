@@ -29,4 +29,8 @@ type StoredCounts struct {
 	Warnings   int
 	Errors     int
 	Operations Operations
+	// Items is how many items the stored resource list names; ItemsKnown is
+	// false where nobody read it.
+	Items      int
+	ItemsKnown bool
 }

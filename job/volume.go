@@ -20,7 +20,7 @@ type Volume struct {
 	Target string
 	Node   string
 	// Done and Total are bytes as the uploader counts them (processed, not
-	// sent); Total is 0 until it is known and may grow (velero-facts 2.3).
+	// sent); Total is 0 until it is known and may grow (docs/velero.md#byte-progress).
 	Done  int64
 	Total int64
 
@@ -35,6 +35,8 @@ type Volume struct {
 	Message string
 	// CancelAsked is true if spec.cancel is set.
 	CancelAsked bool
+	// DataMover is spec.datamover; empty for Velero's own and for pod volumes.
+	DataMover string
 	// Malformed is the first field whose value Velero's type cannot hold; the
 	// zero value stands for none.
 	Malformed decode.Malformed

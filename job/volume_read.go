@@ -11,7 +11,7 @@ import (
 )
 
 // VolumeFromPodVolumeBackup reads a PodVolumeBackup. Its node is in the spec
-// (velero-facts 1.2).
+// (docs/velero.md#labels).
 func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
 	v := volumeOf(velero.PodVolumeBackup, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
 	v.Phase = string(o.Status.Phase)
@@ -41,7 +41,7 @@ func VolumeFromDataUpload(o *velerov2alpha1.DataUpload) Volume {
 	v.Target = o.Spec.SourceNamespace + "/" + o.Spec.SourcePVC
 	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
 	v.Done, v.Total = o.Status.Progress.BytesDone, o.Status.Progress.TotalBytes
-	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
+	v.Message, v.CancelAsked, v.DataMover = o.Status.Message, o.Spec.Cancel, o.Spec.DataMover
 	return v
 }
 
@@ -53,7 +53,7 @@ func VolumeFromDataDownload(o *velerov2alpha1.DataDownload) Volume {
 	v.Target = o.Spec.TargetVolume.Namespace + "/" + o.Spec.TargetVolume.PVC
 	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
 	v.Done, v.Total = o.Status.Progress.BytesDone, orSize(o.Status.Progress.TotalBytes, o.Spec.SnapshotSize)
-	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
+	v.Message, v.CancelAsked, v.DataMover = o.Status.Message, o.Spec.Cancel, o.Spec.DataMover
 	return v
 }
 
@@ -107,3 +107,17 @@ func (v *Volume) Waiting() bool {
 
 // Quiet is how long the volume has not changed.
 func (v *Volume) Quiet(now time.Time) time.Duration { return max(0, now.Sub(v.Changed)) }
+
+// Ref names the volume's resource.
+func (v *Volume) Ref() velero.VolumeRef { return velero.VolumeRef{Kind: v.Kind, Name: v.Name} }
+
+// BuiltIn reports whether Velero's own node-agents move the volume
+// (pkg/datamover/util.go IsBuiltInUploader; velero-io main adds velero-fs and
+// velero-block). Any other data mover has rules of its own.
+func (v *Volume) BuiltIn() bool {
+	switch v.DataMover {
+	case "", "velero", "velero-fs", "velero-block":
+		return true
+	}
+	return false
+}

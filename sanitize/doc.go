@@ -1,14 +1,21 @@
 // Package sanitize makes text that others wrote safe to draw on a terminal.
 //
-// Everything that comes from a cluster or from storage passes through it once,
-// where it enters the program: [String] for one line, [Lines] for text of
-// several, [Object] for a whole typed resource. What a terminal could take for
-// a command, what reorders or hides other text, and what is not UTF-8 comes out
-// as a visible escape such as \x1b or \u202e, so that a reader sees that
-// something was there and two different names never look the same.
+// Text from a cluster, from storage, from a kubeconfig or from an error is
+// cleaned where it enters the program: [String] for one line, [Object] for a
+// whole typed resource. What leaves the program is cleaned once more, so that
+// nothing depends on a caller who remembers: [Writer] stands before standard
+// output and standard error, [JSON] behind the encoder of machine output, and
+// [Frame] before the screen of the dashboard.
 //
-// The kubectl fix for CVE-2021-25743 rewrites ESC and CR only; this package
-// also covers C1, the other C0 bytes, bidirectional controls and characters
-// without width. It does not measure: the width of a clean string is the
-// drawer's business.
+// What a terminal could take for a command, what reorders or hides other text,
+// and what is not UTF-8 comes out as a visible escape such as \x1b or \u202e, so
+// that a reader sees that something was there and two different names never
+// look the same. Machine output holds the same escapes, as text: what jq prints
+// raw is harmless too.
+//
+// A clean string is as wide as the sum of its runes, and as the sum of its
+// grapheme clusters: what terminals disagree on is escaped as well. A cluster
+// is one character and up to four combining marks.
+//
+// The kubectl fix for CVE-2021-25743 rewrites ESC and CR only.
 package sanitize

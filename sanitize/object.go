@@ -138,16 +138,11 @@ func holdsText(k reflect.Kind) bool {
 	return false
 }
 
-// cleanJSON cleans JSON as one line. What is not JSON any more afterwards
-// becomes a JSON string.
+// cleanJSON cleans the strings of JSON; what is no JSON becomes one of its
+// strings.
 func cleanJSON(raw []byte) []byte {
-	s := Cut(string(raw), MaxText)
-	if json.Valid([]byte(s)) {
-		return []byte(s)
+	if json.Valid(raw) {
+		return JSON(raw)
 	}
-	quoted, err := json.Marshal(String(s))
-	if err != nil {
-		return []byte("null")
-	}
-	return quoted
+	return quoted(String(string(raw)))
 }

@@ -82,7 +82,7 @@ func TestObjectCleansRawJSONAndInterfaces(t *testing.T) {
 	Object(b)
 	want := &box{
 		Any:   map[string]any{"x": []any{tamed}},
-		Raw:   runtime.RawExtension{Raw: []byte("{ \"a\":\"\\u009b\"}")},
+		Raw:   runtime.RawExtension{Raw: []byte("{\n\"a\":\"\\\\u009b\"}")},
 		Bad:   runtime.RawExtension{Raw: []byte(`"{\\x1b"`)},
 		Bytes: []byte("pem\r\n\x1b"),
 		Keys:  map[velerov1.BackupPhase][]string{velerov1.BackupPhase(tamed): {tamed}},

@@ -2,25 +2,23 @@ package sanitize
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 const (
-	// MaxLine is how many runes [String], and [Lines] in each line, let
-	// through.
+	// MaxLine is how many runes [String] lets through.
 	MaxLine = 4096
-	// MaxText is how many runes [Lines] lets through in all.
-	MaxText = 1 << 20
 
 	// ellipsis ends a string that was cut; it counts as one of its runes.
 	ellipsis = '…'
-	// maxMarks is how many combining marks may follow each other. Living
+	// maxMarks is how many combining marks may follow a character. Living
 	// scripts need three; more only paint over the neighbouring lines.
 	maxMarks = 4
-	// tabStop is what a tab becomes in a text of several lines.
-	tabStop = "    "
 )
 
 // String returns s as one harmless line of at most [MaxLine] runes. Line
@@ -28,13 +26,17 @@ const (
 // an allocation.
 func String(s string) string { return Cut(s, MaxLine) }
 
+// Whole is [String] without a limit, for what is of no use when it is cut, such
+// as a command to copy.
+func Whole(s string) string { return Cut(s, math.MaxInt) }
+
 // Cut is [String] with another limit, in runes. A string that is cut ends in an
 // ellipsis, which is one of them. A limit below one gives the empty string.
 func Cut(s string, limit int) string {
 	if limit < 1 {
 		return ""
 	}
-	if isClean(s) && (len(s) <= limit || utf8.RuneCountInString(s) <= limit) {
+	if isClean(s, "") && (len(s) <= limit || utf8.RuneCountInString(s) <= limit) {
 		return s
 	}
 	w := writer{limit: limit}
@@ -42,33 +44,27 @@ func Cut(s string, limit int) string {
 	return string(w.b)
 }
 
-// Lines returns s as harmless text that keeps its line feeds and is indented
-// with spaces. Each line is cut at [MaxLine] runes and the whole at [MaxText].
-func Lines(s string) string {
-	w := writer{b: make([]byte, 0, len(s))}
-	for left := MaxText; ; {
-		line, rest, more := strings.Cut(s, "\n")
-		line = strings.TrimSuffix(line, "\r")
-		w.limit, w.count, w.marks = min(MaxLine, left), 0, 0
-		if w.limit < 1 {
-			return string(w.b)
-		}
-		w.line(strings.ReplaceAll(line, "\t", tabStop))
-		left -= w.count + 1
-		if !more || left < 1 {
-			return string(w.b)
-		}
-		w.b = append(w.b, '\n')
-		s = rest
+// layout are the characters that lay out a text of several lines.
+const layout = "\n\t"
+
+// Text returns s as harmless text of any length that keeps its line feeds and
+// tabs. A carriage return before a line feed is dropped.
+func Text(s string) string {
+	if isClean(s, layout) {
+		return s
 	}
+	w := writer{limit: math.MaxInt, keep: layout}
+	w.line(s)
+	return string(w.b)
 }
 
-// isClean reports whether s can stay as it is, whatever its length.
-func isClean(s string) bool {
+// isClean reports whether s can stay as it is, whatever its length. Characters
+// of keep are clean.
+func isClean(s, keep string) bool {
 	ascii := true
 	for i := range len(s) {
 		c := s[i]
-		if c < 0x20 || c == 0x7f {
+		if (c < 0x20 || c == 0x7f) && strings.IndexByte(keep, c) < 0 {
 			return false
 		}
 		ascii = ascii && c < utf8.RuneSelf
@@ -76,92 +72,138 @@ func isClean(s string) bool {
 	if ascii {
 		return true
 	}
-	marks := 0
-	for i, r := range s {
-		switch {
-		case r == utf8.RuneError:
-			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
-				return false
-			}
-			marks = 0
-		case harmful(r):
+	for len(s) > 0 {
+		cluster := firstCluster(s)
+		if !isCleanCluster(cluster, keep) {
 			return false
-		case unicode.In(r, unicode.Mn, unicode.Me):
-			if marks++; marks > maxMarks {
-				return false
-			}
-		default:
-			marks = 0
 		}
+		s = s[len(cluster):]
 	}
 	return true
 }
 
+// firstCluster is what a terminal that knows Unicode draws as one character
+// (UAX #29), at least one byte of s, which is not empty.
+func firstCluster(s string) string {
+	if s[0] < utf8.RuneSelf && (len(s) == 1 || s[1] < utf8.RuneSelf) {
+		return s[:1]
+	}
+	cluster, _ := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
+	return s[:max(len(cluster), 1)]
+}
+
+func isCleanCluster(cluster, keep string) bool {
+	before := 0
+	for i, r := range cluster {
+		if !isEncoded(r, cluster[i:]) || !admits(before, r) && !(before == 0 && strings.ContainsRune(keep, r)) {
+			return false
+		}
+		before++
+	}
+	return true
+}
+
+// isEncoded reports whether r, the first rune of s, is in there as UTF-8.
+func isEncoded(r rune, s string) bool {
+	return r != utf8.RuneError || strings.HasPrefix(s, string(utf8.RuneError))
+}
+
+// admits reports whether r may be the next rune of a cluster that has so many:
+// the first is a character, the others are marks that take no cell of their
+// own. Whatever else joins the one before it (spacing marks, the second half of
+// a conjunct) counts nothing for a program that measures clusters, and a cell or
+// two for a terminal that adds up runes.
+func admits(before int, r rune) bool {
+	switch {
+	case harmful(r):
+		return false
+	case before == 0:
+		return !unicode.Is(unicode.M, r)
+	}
+	return before <= maxMarks && unicode.In(r, unicode.Mn, unicode.Me)
+}
+
 // harmful reports whether r is anything but a visible character, a space or a
-// combining mark: controls (C0, DEL, C1), format characters (bidi controls,
-// zero width, tags), line and paragraph separators, variation selectors and
-// the code points that Unicode tells renderers to ignore.
+// mark: controls (C0, DEL, C1), format characters (bidi controls, zero width,
+// tags), line and paragraph separators, variation selectors, the code points
+// that Unicode tells renderers to ignore, those that are private or not
+// assigned, and those on whose width terminals disagree.
 func harmful(r rune) bool {
 	if r < 0x20 || r >= 0x7f && r <= 0x9f {
 		return true
 	}
-	if r < 0xad {
-		return false
+	switch {
+	case r < 0xad, r > 0xad && r < 0x300, r >= 0x2500 && r < 0x2600, r >= 0x4e00 && r <= 0x9fff, r >= 0xac00 && r <= 0xd7a3:
+		return false // most of what there is
 	}
-	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp,
-		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	return !unicode.IsGraphic(r) || unicode.In(r, unicode.Variation_Selector,
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Regional_Indicator, joiners, disputed)
 }
 
-// writer builds one line after the other.
+// writer builds a text.
 type writer struct {
 	b []byte
-	// limit is how many runes the line may have, count how many it has, and
-	// marks how many combining marks it ends in.
-	limit, count, marks int
-	// last is where the line's last rune begins, for the ellipsis.
+	// keep are characters to let through that are not clean otherwise.
+	keep string
+	// limit is how many runes the text may have, and count how many it has.
+	limit, count int
+	// last is where the text's last rune begins, for the ellipsis.
 	last int
 }
 
 // line writes s up to the limit.
 func (w *writer) line(s string) {
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		ok := true
-		switch {
-		case r == utf8.RuneError && size == 1:
-			ok = w.escape("x", 2, rune(s[i]))
-		case r == '\r' && strings.HasPrefix(s[i+1:], "\n"):
-			// The line feed that follows becomes the space.
-		case r == '\t' || r == '\n' || r == '\r':
-			ok = w.rune(' ')
-		case !harmful(r):
-			ok = w.visible(r)
-		case r <= 0x7f:
-			ok = w.escape("x", 2, r)
-		case r <= 0xffff:
-			ok = w.escape("u", 4, r)
-		default:
-			ok = w.escape("U", 8, r)
+	for len(s) > 0 {
+		cluster := firstCluster(s)
+		s = s[len(cluster):]
+		if cluster == "\r\n" || cluster == "\r" && strings.HasPrefix(s, "\n") {
+			cluster = "\n"
+			s = strings.TrimPrefix(s, "\n")
 		}
-		if !ok {
+		if !w.cluster(cluster) {
 			return
 		}
-		i += size
 	}
 }
 
-// visible writes a rune that can be shown, unless too many marks precede it.
-func (w *writer) visible(r rune) bool {
-	if !unicode.In(r, unicode.Mn, unicode.Me) {
-		return w.rune(r)
+// cluster writes a character with its marks. From the first rune on that does
+// not belong there all others are escaped: they would join the escape before
+// them.
+func (w *writer) cluster(cluster string) bool {
+	escaping := false
+	before := 0
+	for i, r := range cluster {
+		ok := true
+		switch {
+		case before == 0 && strings.ContainsRune(w.keep, r):
+			ok = w.rune(r)
+		case r == '\t' || r == '\n' || r == '\r':
+			ok = w.rune(' ')
+		case !isEncoded(r, cluster[i:]):
+			escaping = true
+			ok = w.escape("x", 2, rune(cluster[i]))
+		case !escaping && admits(before, r):
+			ok = w.rune(r)
+		default:
+			escaping = true
+			ok = w.escapeRune(r)
+		}
+		if !ok {
+			return false
+		}
+		before++
 	}
-	if w.marks == maxMarks {
-		return true
+	return true
+}
+
+func (w *writer) escapeRune(r rune) bool {
+	switch {
+	case r <= 0x7f:
+		return w.escape("x", 2, r)
+	case r <= 0xffff:
+		return w.escape("u", 4, r)
 	}
-	marks := w.marks
-	ok := w.rune(r)
-	w.marks = marks + 1
-	return ok
+	return w.escape("U", 8, r)
 }
 
 // escape writes r as a backslash, a letter and hexadecimal digits.
@@ -184,6 +226,5 @@ func (w *writer) rune(r rune) bool {
 	w.last = len(w.b)
 	w.b = utf8.AppendRune(w.b, r)
 	w.count++
-	w.marks = 0
 	return true
 }

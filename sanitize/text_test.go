@@ -5,6 +5,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // payloads are the ways to attack a terminal through text that we know of.
@@ -37,7 +39,17 @@ var payloads = map[string]struct{ in, want string }{
 	"hangul filler":        {"a\u3164b", `a\u3164b`},
 	"invalid UTF-8":        {"a\xff\xc3(\xed\xa0\x80", `a\xff\xc3(\xed\xa0\x80`},
 	"replacement rune":     {"a\ufffdb", "a\ufffdb"},
-	"stacked marks":        {"e" + strings.Repeat("\u0301", 50), "e" + strings.Repeat("\u0301", maxMarks)},
+	"stacked marks":        {"e" + strings.Repeat("\u0301", 6), "e" + strings.Repeat("\u0301", maxMarks) + `\u0301\u0301`},
+	"mark on nothing":      {"\u0301a\u200b\u0301", `\u0301a\u200b\u0301`},
+	"half-width voicing":   {"ｶ\uff9e\uff9e", `ｶ\uff9e\uff9e`},
+	"sara am":              {"\u0e19\u0e33\u0eb3", "\u0e19" + `\u0e33\u0eb3`},
+	"skin tones":           {"👍\U0001f3fb\U0001f3ff", `👍\U0001f3fb\U0001f3ff`},
+	"jamo":                 {"\u1100\u1100\u1161\u11a8", `\u1100\u1100\u1161\u11a8`},
+	"spacing marks":        {"\u0915\u093e\u0903", "\u0915" + `\u093e\u0903`},
+	"virama pairs":         {"\u0915\u094d\u0937\u094d\u0937", "\u0915\u094d" + `\u0937\u094d\u0937`},
+	"flags":                {"🇩🇪", `\U0001f1e9\U0001f1ea`},
+	"joined emoji":         {"👩\u200d👩", `👩\u200d\U0001f469`},
+	"private and unknown":  {"a\ue000\U0010fffd\u0378\ufffe", `a\ue000\U0010fffd\u0378\ufffe`},
 	"empty":                {"", ""},
 }
 
@@ -51,22 +63,76 @@ func TestStringMakesPayloadsVisible(t *testing.T) {
 	}
 }
 
-func TestLinesKeepsOnlyLineFeeds(t *testing.T) {
+func TestTextKeepsItsLines(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"a\nb\n", "a\nb\n"},
 		{"a\r\nb\rc", "a\nb c"},
-		{"\tx\x1b[0m", `    x\x1b[0m`},
+		{"\tx\x1b[0m", "\tx" + `\x1b[0m`},
 		{"", ""},
-		{"\n\n", "\n\n"},
-		{strings.Repeat("x", MaxLine+1) + "\ny", strings.Repeat("x", MaxLine-1) + "…\ny"},
+		{"\n\n\u0301", "\n\n" + `\u0301`},
+		{"é\r\né", "é\né"},
 	} {
-		if got := Lines(c.in); got != c.want {
-			t.Errorf("Lines(%.40q) = %.40q, want %.40q", c.in, got, c.want)
+		if got := Text(c.in); got != c.want {
+			t.Errorf("Text(%q) = %q, want %q", c.in, got, c.want)
 		}
 	}
-	long := Lines(strings.Repeat("abc\n", MaxText))
-	if n := utf8.RuneCountInString(long); n > MaxText {
-		t.Errorf("Lines let %d runes through", n)
+	if n := len(Text(strings.Repeat("abc\n", 1<<20))); n != 4<<20 {
+		t.Errorf("Text cut a text to %d bytes", n)
+	}
+	if n := len(Whole(strings.Repeat("x\n", MaxLine))); n != 2*MaxLine {
+		t.Errorf("Whole cut a line to %d bytes", n)
+	}
+}
+
+// TestWidthIsAgreed holds clean text to one width: as clusters, which is how
+// we lay out, and as runes, which is how terminals without Unicode's clusters
+// add up. It tries every code point alone, behind each kind of character, and
+// by the hundred.
+func TestWidthIsAgreed(t *testing.T) {
+	before := []string{"", "\u0915\u094d", "👍"}
+	for r := rune(0x20); r <= unicode.MaxRune; r++ {
+		if r >= 0x3400 && r < 0x9f00 || r >= 0xac80 && r < 0xd700 || r >= 0xd800 && r <= 0xdfff || r >= 0x12000 && r < 0x1b000 && r != 0x16ff0 || r >= 0x20100 && r < 0x2f000 || r >= 0xe1000 {
+			continue // more of the same
+		}
+		for _, b := range before {
+			checkWidth(t, b+string(r))
+		}
+		if unicode.IsGraphic(r) && r < 0x3400 {
+			checkWidth(t, "a"+strings.Repeat(string(r), 20))
+		}
+	}
+}
+
+// TestNothingJoins holds clean texts to staying what they are beside others.
+func TestNothingJoins(t *testing.T) {
+	for r := rune(0x20); r <= unicode.MaxRune; r++ {
+		if harmful(r) {
+			continue
+		}
+		clean := String(string(r))
+		for _, other := range []string{"a", " ", "─", "가", "👍"} {
+			for _, pair := range [][2]string{{other, clean}, {clean, other}} {
+				if cluster, _ := ansi.FirstGraphemeCluster(pair[0]+pair[1], ansi.GraphemeWidth); len(cluster) > len(pair[0]) {
+					t.Errorf("%U: %+q joins %+q", r, pair[1], pair[0])
+				}
+			}
+		}
+	}
+}
+
+func checkWidth(t *testing.T, s string) {
+	t.Helper()
+	clean := String(s)
+	clusters, runes := ansi.StringWidth(clean), ansi.StringWidthWc(clean)
+	if clusters != runes {
+		t.Fatalf("%+q: %d cells as clusters, %d as runes", clean, clusters, runes)
+	}
+	for rest := clean; rest != ""; {
+		cluster, cells := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
+		if utf8.RuneCountInString(cluster) > 1+maxMarks || cells < 1 || cells > 2 {
+			t.Fatalf("%+q: a character of %d runes and %d cells", clean, utf8.RuneCountInString(cluster), cells)
+		}
+		rest = rest[len(cluster):]
 	}
 }
 
@@ -138,10 +204,13 @@ func FuzzString(f *testing.F) {
 		if again := Cut(one, limit); again != one {
 			t.Fatalf("not idempotent: %q became %q", one, again)
 		}
-		text := Lines(s)
-		assertHarmless(t, text, MaxText, "\n")
-		if again := Lines(text); again != text {
+		text := Text(s)
+		assertHarmless(t, text, 10*len(s), layout)
+		if again := Text(text); again != text {
 			t.Fatalf("not idempotent: %q became %q", text, again)
+		}
+		if a, b := ansi.StringWidth(one), ansi.StringWidthWc(one); a != b {
+			t.Fatalf("%+q has %d or %d cells", one, a, b)
 		}
 	})
 }

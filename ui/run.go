@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -43,7 +42,7 @@ type Options struct {
 	Context string
 	// Request is how the kubectl commands shown get to the same cluster.
 	Request finalize.Request
-	// Theme is a theme's name; empty or ThemeAuto asks the terminal.
+	// Theme is a theme's name; empty or draw.ThemeAuto asks the terminal.
 	Theme string
 	// ASCII draws with ASCII only.
 	ASCII bool
@@ -62,7 +61,13 @@ type Options struct {
 	Terminal Terminal
 
 	Input  io.Reader
-	Output *os.File
+	Output Screen
+}
+
+// Screen is what the dashboard draws on; a terminal's *os.File is one.
+type Screen interface {
+	io.ReadWriteCloser
+	Fd() uintptr
 }
 
 // Terminal are parts of a terminal beside its screen.
@@ -93,7 +98,7 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 		tea.WithContext(ctx),
 		tea.WithoutSignalHandler(),
 		tea.WithInput(o.Input),
-		tea.WithOutput(&lossyTerminal{File: o.Output, lost: cancel}),
+		tea.WithOutput(&lossyTerminal{Screen: o.Output, lost: cancel}),
 	}
 	if o.NoColor {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
@@ -101,7 +106,10 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	if o.FPS > 0 {
 		options = append(options, tea.WithFPS(o.FPS))
 	}
-	_, err = tea.NewProgram(model, options...).Run()
+	stops := &stops{}
+	program := tea.NewProgram(framed{model}, append(options, tea.WithFilter(stops.filter))...)
+	stops.watch(ctx, program.Send)
+	_, err = program.Run()
 	cause := context.Cause(ctx)
 	cancel(nil)
 	said = model.partingWords()
@@ -114,42 +122,24 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	return said, fmt.Errorf("running the dashboard: %w", err)
 }
 
-// lastWord is how long the end of the program waits for an execution to say
-// what it has sent. It needs two seconds for a last look; a signal leaves ten, for slow machines.
-const lastWord = 8 * time.Second
-
-// partingWords are what is to be said when the program has ended. An execution
-// that is still under way, and has been told to stop, is waited for.
+// partingWords are what is to be said when the program has ended.
 func (m *Model) partingWords() []string {
-	d := m.dialog
-	if d == nil {
-		return m.said
+	if m.dialog == nil {
+		return m.parting
 	}
-	said := append(m.said, d.said...)
-	if d.run == nil || d.run.forsake() {
-		return said
-	}
-	select {
-	case <-d.run.done:
-		if !d.run.dryRun {
-			said = append(said, parting(d.run.target, d.run.choice, &d.run.end.outcome))
-		}
-	case <-time.After(lastWord):
-		said = append(said, fmt.Sprintf("%s: it is not known what was sent; look at the log of finalize", d.target()))
-	}
-	return said
+	return append(m.parting, m.dialog.Parting()...)
 }
 
 // lossyTerminal ends the program when the terminal is gone: Bubble Tea itself
 // ignores errors of writing, and would go on drawing for nobody.
 type lossyTerminal struct {
-	*os.File
+	Screen
 	lost context.CancelCauseFunc
 }
 
 // Write writes to the terminal.
 func (t *lossyTerminal) Write(p []byte) (int, error) {
-	n, err := t.File.Write(p)
+	n, err := t.Screen.Write(p)
 	if err != nil {
 		t.lost(fmt.Errorf("writing to the terminal: %w", err))
 	}

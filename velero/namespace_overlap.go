@@ -1,7 +1,6 @@
 package velero
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -27,42 +26,9 @@ func NamespacesOf(o metav1.Object) Namespaces {
 	return Namespaces{}
 }
 
-// all reports whether every namespace that is not excluded is taken.
-func (n Namespaces) all() bool {
-	return len(n.Includes) == 0 || slices.Contains(n.Includes, "*")
-}
-
-// valid is false for patterns that Velero refuses: such a backup takes no
-// namespace, and fails its validation when its turn comes.
-func (n Namespaces) valid() bool {
-	if n.all() {
-		return true // patterns are not expanded then, and so not checked here
-	}
-	if !slices.ContainsFunc(n.Includes, isPattern) && !slices.ContainsFunc(n.Excludes, isPattern) {
-		return true
-	}
-	bad := func(p string) bool {
-		_, err := path.Match(p, "")
-		return err != nil || strings.Contains(p, "**") || strings.ContainsAny(p, "|()!{},")
-	}
-	return !slices.ContainsFunc(n.Includes, bad) && !slices.ContainsFunc(n.Excludes, bad)
-}
-
-// Takes reports whether the filter takes a namespace of that name.
+// Takes reports whether the filter may take a namespace of that name.
 func (n Namespaces) Takes(name string) bool {
-	return !matchesAny(n.Excludes, name) && (n.all() || matchesAny(n.Includes, name))
-}
-
-func isPattern(s string) bool { return strings.ContainsAny(s, "*?[") }
-
-func matchesAny(patterns []string, name string) bool {
-	for _, p := range patterns {
-		// Velero's globs know no negated class by "^", path.Match does.
-		if ok, err := path.Match(strings.ReplaceAll(p, "[^", `[\^`), name); ok && err == nil {
-			return true
-		}
-	}
-	return false
+	return newNamespaceFilter(n, newFilterBudget()).takes(name)
 }
 
 // Overlap is which namespaces two filters both take.
@@ -78,87 +44,97 @@ type Overlap struct {
 
 // Overlap compares two filters as Velero's queue does, which holds a backup back
 // while another takes one of its namespaces (pkg/controller/
-// backup_queue_controller.go, namespacesOverlap, since 1.18.0). known are the
+// backup_queue_controller.go, detectNSConflictsInternal, since 1.18.0). known are the
 // cluster's namespaces, nil if they are not known; without them the filters are
 // compared with each other, and what may overlap counts as overlapping.
 func (n Namespaces) Overlap(b Namespaces, known []string) Overlap {
-	a := n
+	budget := newFilterBudget()
+	return overlapOf(newNamespaceFilter(n, budget), newNamespaceFilter(b, budget), known)
+}
+
+func overlapOf(a, b *namespaceFilter, known []string) Overlap {
 	if !a.valid() || !b.valid() {
 		return Overlap{}
 	}
 	if known != nil {
 		var both []string
 		for _, name := range known {
-			if a.Takes(name) && b.Takes(name) {
+			if a.takes(name) && b.takes(name) {
 				both = append(both, name)
 			}
 		}
 		if len(both) == 0 {
 			return Overlap{}
 		}
-		if a.all() && b.all() {
+		if a.all && b.all {
 			both = nil
 		}
-		return Overlap{Any: true, Certain: true, Names: both}
+		return Overlap{Any: true, Certain: a.certain() && b.certain(), Names: both}
 	}
 	switch {
-	case a.all() && b.all():
+	case a.all && b.all:
 		// Nobody excludes every namespace of a cluster by name.
-		excluded := slices.Contains(a.Excludes, "*") || slices.Contains(b.Excludes, "*")
-		return Overlap{Any: !excluded, Certain: true}
-	case a.all():
+		return Overlap{Any: !a.excludes.Has("*") && !b.excludes.Has("*"), Certain: true}
+	case a.all:
 		return overlapWithAll(a, b)
-	case b.all():
+	case b.all:
 		return overlapWithAll(b, a)
 	}
 	return overlapOfLists(a, b)
 }
 
 // overlapWithAll compares a filter that takes everything with one that lists.
-func overlapWithAll(all, listed Namespaces) Overlap {
+func overlapWithAll(all, listed *namespaceFilter) Overlap {
 	var names, perhaps []string
 	for _, p := range listed.Includes {
 		switch {
-		case slices.Contains(all.Excludes, p) || slices.Contains(listed.Excludes, p):
+		case all.excludes.Has(p) || listed.excludes.Has(p):
 		case isPattern(p):
 			perhaps = append(perhaps, p)
-		case all.Takes(p) && listed.Takes(p):
+		case all.takes(p) && listed.takes(p):
 			names = append(names, p)
 		}
 	}
-	return overlapOf(names, perhaps)
+	return meeting(names, perhaps, all, listed)
 }
 
-func overlapOfLists(a, b Namespaces) Overlap {
-	var names, perhaps []string
-	for _, p := range a.Includes {
-		for _, q := range b.Includes {
-			switch {
-			case !isPattern(p) && b.Takes(p) && a.Takes(p):
-				names = appendNew(names, p)
-			case !isPattern(q) && a.Takes(q) && b.Takes(q):
-				names = appendNew(names, q)
-			case isPattern(p) && isPattern(q) && mayMeet(p, q) &&
-				!slices.Contains(a.Excludes, q) && !slices.Contains(b.Excludes, p):
-				perhaps = appendNew(perhaps, p)
-			}
+func overlapOfLists(a, b *namespaceFilter) Overlap {
+	var names, perhaps, patterns []string
+	seen := map[string]bool{}
+	add := func(list []string, s string) []string {
+		if seen[s] {
+			return list
+		}
+		seen[s] = true
+		return append(list, s)
+	}
+	for _, p := range slices.Concat(a.Includes, b.Includes) {
+		if !isPattern(p) && a.takes(p) && b.takes(p) {
+			names = add(names, p)
 		}
 	}
-	return overlapOf(names, perhaps)
+	for _, q := range b.Includes {
+		if isPattern(q) && !a.excludes.Has(q) {
+			patterns = append(patterns, q)
+		}
+	}
+	for _, p := range a.Includes {
+		if !isPattern(p) || b.excludes.Has(p) {
+			continue
+		}
+		// Beyond the budget everything may meet.
+		if !a.budget.Spend(len(patterns)) || slices.ContainsFunc(patterns, func(q string) bool { return mayMeet(p, q) }) {
+			perhaps = add(perhaps, p)
+		}
+	}
+	return meeting(names, perhaps, a, b)
 }
 
-func overlapOf(names, perhaps []string) Overlap {
+func meeting(names, perhaps []string, a, b *namespaceFilter) Overlap {
 	if len(names) > 0 {
-		return Overlap{Any: true, Certain: true, Names: names}
+		return Overlap{Any: true, Certain: a.certain() && b.certain(), Names: names}
 	}
 	return Overlap{Any: len(perhaps) > 0, Names: perhaps}
-}
-
-func appendNew(list []string, s string) []string {
-	if slices.Contains(list, s) {
-		return list
-	}
-	return append(list, s)
 }
 
 // mayMeet reports whether one name could match both patterns, as far as their

@@ -5,13 +5,14 @@ import velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 // RestoresInto reports whether a restore may write into a namespace, as far as
 // its own filter and mapping and its backup's filter tell. Backup may be nil.
 func RestoresInto(r *velerov1.Restore, backup *velerov1.Backup, namespace string) bool {
-	filters := []Namespaces{NamespacesOf(r)}
+	budget := newFilterBudget()
+	filters := []*namespaceFilter{newNamespaceFilter(NamespacesOf(r), budget)}
 	if backup != nil {
-		filters = append(filters, NamespacesOf(backup))
+		filters = append(filters, newNamespaceFilter(NamespacesOf(backup), budget))
 	}
 	takes := func(source string) bool {
 		for _, f := range filters {
-			if !f.Takes(source) {
+			if !f.takes(source) {
 				return false
 			}
 		}

@@ -62,3 +62,24 @@ func (v Version) CancelsPodVolumes() bool { return !v.Before(Version{1, 17, 0}) 
 func (v Version) HangsOnCancelledVolume() bool {
 	return v.CancelsPodVolumes() && v.Before(Version{1, 18, 3})
 }
+
+// MovesInPods reports whether this version moves a volume in a pod of its own:
+// data uploads and downloads since 1.15 (pkg/datapath/micro_service_watcher.go),
+// pod volumes since 1.17 (pkg/exposer/pod_volume.go).
+func (v Version) MovesInPods(kind VolumeKind) bool {
+	if kind.IsPodVolume() {
+		return !v.Before(Version{1, 17, 0})
+	}
+	return !v.Before(Version{1, 15, 0})
+}
+
+// CancelsAtVolumeTimeout reports whether a backup cancels its pod volumes when
+// their time-out is over, and then waits for them without a limit, in place of
+// giving up on them (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed,
+// since 1.18.3).
+func (v Version) CancelsAtVolumeTimeout() bool { return !v.Before(Version{1, 18, 3}) }
+
+// BoundsRestoreHooks reports whether a restore's finalizer waits for hooks no
+// longer than --resource-timeout (pkg/controller/restore_finalizer_controller.go
+// WaitRestoreExecHook, since 1.18.3).
+func (v Version) BoundsRestoreHooks() bool { return !v.Before(Version{1, 18, 3}) }

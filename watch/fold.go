@@ -118,6 +118,7 @@ func (s *Store) Snapshot() *Snapshot {
 	if s.pods.stale {
 		pods := s.pods.sorted()
 		s.server, s.agents = velero.ServerOf(pods, s.now()), velero.AgentsOf(pods)
+		s.movers = velero.MoversOf(pods)
 	}
 	s.seq++
 	n := &Snapshot{
@@ -132,6 +133,8 @@ func (s *Store) Snapshot() *Snapshot {
 		Malformed:    s.malformed.sorted(),
 		Server:       s.server,
 		NodeAgents:   s.agents,
+
+		movers: s.movers,
 	}
 	n.Changes, n.Dropped = s.journal.take()
 	return n

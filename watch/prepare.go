@@ -14,7 +14,7 @@ import (
 // out. It returns false for an object that is of no interest.
 func prepare(o client.Object, k *kind) bool {
 	if pod, ok := o.(*corev1.Pod); ok {
-		if !velero.IsServer(pod) && !velero.IsNodeAgent(pod) {
+		if _, moves := velero.MoverOf(pod); !moves && !velero.IsServer(pod) && !velero.IsNodeAgent(pod) {
 			return false
 		}
 		stripPod(pod)
@@ -35,13 +35,14 @@ func prepare(o client.Object, k *kind) bool {
 	return true
 }
 
-// stripPod keeps what [velero.Server] and [velero.Agent] are made from.
+// stripPod keeps what [velero.Server], [velero.Agent] and [velero.MoverPhase] are made from.
 func stripPod(p *corev1.Pod) {
 	p.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName, Containers: stripContainers(p.Spec.Containers)}
 	p.Status = corev1.PodStatus{
 		Phase:             p.Status.Phase,
 		Reason:            p.Status.Reason,
 		Message:           p.Status.Message,
+		Conditions:        p.Status.Conditions,
 		ContainerStatuses: p.Status.ContainerStatuses,
 	}
 	p.Annotations = nil

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
@@ -49,6 +50,8 @@ type Snapshot struct {
 
 	Server     velero.Server
 	NodeAgents []velero.Agent
+	// movers are the phases of the pods that move volumes.
+	movers map[velero.VolumeRef]velero.MoverPhase
 
 	// Changes are the jobs as they were after each change since the last
 	// snapshot that Next returned, oldest first; only kept with
@@ -137,6 +140,10 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 		Locations:  make(map[string]diagnosis.Location, len(s.Locations)),
 		Jobs:       s.Active,
 		LastEnded:  s.lastEnded(),
+
+		Volumes:      s.volumes(),
+		VolumesKnown: s.volumesKnown(),
+		Movers:       s.movers,
 	}
 	for _, m := range s.Malformed {
 		a.Malformed = append(a.Malformed, diagnosis.Malformed{Ref: m.Ref(), Field: m.Fields[0]})
@@ -147,14 +154,68 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 	} else {
 		a.StaleSince = s.Health.Since
 	}
+	for _, r := range s.Repositories {
+		a.Repositories = append(a.Repositories, diagnosis.Repository{Name: r.Name, Namespace: r.Spec.VolumeNamespace,
+			Ready: r.Status.Phase == velerov1.BackupRepositoryPhaseReady, Changed: changed(r)})
+	}
+	for _, d := range s.Deletions {
+		a.Deletions = append(a.Deletions, diagnosis.Deletion{Name: d.Name, Backup: d.Spec.BackupName,
+			Phase: string(d.Status.Phase), Errors: d.Status.Errors, Created: d.CreationTimestamp.Time})
+	}
 	for _, l := range s.Locations {
-		known := diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message}
+		known := diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
 		if l.Status.LastValidationTime != nil {
 			known.LastValidated = l.Status.LastValidationTime.Time
+		}
+		if l.Status.LastSyncedTime != nil {
+			known.LastSynced = l.Status.LastSyncedTime.Time
 		}
 		a.Locations[l.Name] = known
 	}
 	return a
+}
+
+// volumes are those of all jobs that have not ended: they share the slots of
+// the nodes, and those of a job that has ended may still run.
+func (s *Snapshot) volumes() []job.Volume {
+	var found []job.Volume
+	for _, j := range s.Jobs {
+		if j.ActiveVolumes() == 0 {
+			continue
+		}
+		for i := range j.Volumes {
+			if !j.Volumes[i].Ended() {
+				found = append(found, j.Volumes[i])
+			}
+		}
+	}
+	return found
+}
+
+// volumesKnown reports whether all volumes could be listed. A Velero that does
+// not have a kind has none of it.
+func (s *Snapshot) volumesKnown() bool {
+	known := 0
+	for _, source := range s.Sources {
+		switch source.Resource {
+		case PodVolumeBackups, PodVolumeRestores, DataUploads, DataDownloads:
+			if source.State == SourceLive || source.State == SourceMissing {
+				known++
+			}
+		}
+	}
+	return known == 4
+}
+
+// changed is when an object last changed, as the API server noted it.
+func changed(o metav1.Object) time.Time {
+	newest := o.GetCreationTimestamp().Time
+	for _, m := range o.GetManagedFields() {
+		if m.Time != nil && m.Time.After(newest) {
+			newest = m.Time.Time
+		}
+	}
+	return newest
 }
 
 // lastEnded is when a job last ended.

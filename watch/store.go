@@ -47,6 +47,7 @@ type Store struct {
 	malformed    malformedList
 	server       velero.Server
 	agents       []velero.Agent
+	movers       map[velero.VolumeRef]velero.MoverPhase
 }
 
 // entry is one Backup or Restore.
@@ -186,8 +187,9 @@ func (s *Store) clear() {
 	s.repositories = shelf[*velerov1.BackupRepository]{}
 	s.deletions = shelf[*velerov1.DeleteBackupRequest]{}
 	s.pods = shelf[*corev1.Pod]{}
+	s.server, s.agents, s.movers = velero.Server{}, nil, nil
 	s.malformed = malformedList{}
-	s.server, s.agents = velero.Server{}, nil
+
 	s.journal.take()
 }
 

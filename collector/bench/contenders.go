@@ -123,7 +123,11 @@ func askAgain(f *os.File) error {
 		total := 0
 		start := time.Now()
 		for range times {
-			total = x.Estimate(collector.RestoreSpec{Restore: spec}, collector.Discovery{}).Total
+			e, err := x.Estimate(context.Background(), collector.RestoreSpec{Restore: spec}, collector.Discovery{})
+			if err != nil {
+				return err
+			}
+			total = e.Total
 		}
 		fmt.Printf("ask %d: %d items in %.1f ms; ", i+1, total, float64(time.Since(start).Microseconds())/1000/times)
 	}

@@ -18,6 +18,9 @@ type Options struct {
 	// Dir is the folder of the files; it is made when it is needed. Empty means
 	// that indexes are kept in memory only.
 	Dir string
+	// Cluster says whose backups these are, in any words: a cluster that was
+	// restored from another's etcd has backups of the same uids.
+	Cluster string
 	// Files and Bytes bound what is on disk; default 64 files, 256 MiB. What
 	// was not used for longest goes first.
 	Files int
@@ -30,7 +33,7 @@ type Options struct {
 	Failed func(error)
 }
 
-// Cache holds indexes of backups by the backups' uids. It may be used by
+// Cache holds indexes of one cluster's backups by the backups' uids. It may be used by
 // several goroutines, and its folder by several programs.
 type Cache struct {
 	disk   disk
@@ -50,7 +53,7 @@ type entry struct {
 // Open makes a Cache. It touches nothing yet.
 func Open(o Options) *Cache {
 	c := &Cache{
-		disk: disk{statedir.Dir{Path: o.Dir, Suffix: suffix, Files: o.Files, Bytes: o.Bytes, Clock: o.Clock}},
+		disk: disk{cluster: fingerprint(o.Cluster), Dir: statedir.Dir{Path: o.Dir, Suffix: suffix, Files: o.Files, Bytes: o.Bytes, Clock: o.Clock}},
 		most: o.Held, failed: o.Failed, flights: map[string]*flight{},
 	}
 	if c.disk.Files <= 0 {

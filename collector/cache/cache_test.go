@@ -18,7 +18,7 @@ import (
 // capture is the index of a real backup.
 func capture(t *testing.T) *collector.Index {
 	t.Helper()
-	f, err := os.Open("../collector/testdata/b-full.tar.gz")
+	f, err := os.Open("../testdata/b-full.tar.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,10 @@ func failTest(t *testing.T) func(error) {
 	return func(err error) { t.Errorf("the disk: %v", err) }
 }
 
-// names lists a folder.
+// fileOf is the name of a backup's file where no cluster is given.
+func fileOf(uid string) string { return fingerprint("") + "-" + uid + suffix }
+
+// names lists a folder, without what stands for the cluster.
 func names(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -60,7 +63,7 @@ func names(t *testing.T, dir string) string {
 	}
 	var all []string
 	for _, e := range entries {
-		all = append(all, e.Name())
+		all = append(all, strings.TrimPrefix(e.Name(), fingerprint("")+"-"))
 	}
 	return strings.Join(all, " ")
 }
@@ -77,7 +80,7 @@ func TestReadOnce(t *testing.T) {
 	if calls != 1 {
 		t.Errorf("read %d times", calls)
 	}
-	for path, want := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, "a-1.index"): 0o600} {
+	for path, want := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, fileOf("a-1")): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v; want mode %o", path, info.Mode(), err, want)
 		}
@@ -152,7 +155,7 @@ func TestUselessFilesAreReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, calls := t.TempDir(), 0
-			path := filepath.Join(dir, "a.index")
+			path := filepath.Join(dir, fileOf("a"))
 			if err := os.WriteFile(path, content, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +178,7 @@ func TestUnusableDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	linked := t.TempDir()
-	if err := os.Symlink(file, filepath.Join(linked, "a.index")); err != nil {
+	if err := os.Symlink(file, filepath.Join(linked, fileOf("a"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{file, filepath.Join(file, "below"), linked} {
@@ -357,5 +360,21 @@ func waitFor(t *testing.T, holds func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatal("waited a minute in vain")
 		}
+	}
+}
+
+// TestClustersDoNotMix: a backup of the same uid in another cluster is another.
+func TestClustersDoNotMix(t *testing.T) {
+	dir, calls := t.TempDir(), 0
+	x := ask(t, Open(Options{Dir: dir, Cluster: "east", Failed: failTest(t)}), "a-1", counted(capture(t), &calls))
+	for _, cluster := range []string{"west", ""} {
+		ask(t, Open(Options{Dir: dir, Cluster: cluster, Failed: failTest(t)}), "a-1", counted(x, &calls))
+	}
+	if calls != 3 {
+		t.Errorf("read %d times for three clusters", calls)
+	}
+	ask(t, Open(Options{Dir: dir, Cluster: "east", Failed: failTest(t)}), "a-1", counted(x, &calls))
+	if calls != 3 {
+		t.Errorf("read %d times: the cluster's own is not found again", calls)
 	}
 }

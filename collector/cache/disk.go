@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +18,19 @@ const suffix = ".index"
 var plainUID = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z-]{0,63}$`)
 
 // disk is the part of the cache that outlives the program.
-type disk struct{ statedir.Dir }
+type disk struct {
+	statedir.Dir
+	cluster string
+}
+
+// fingerprint is a file name's part for any words.
+func fingerprint(words string) string {
+	sum := sha256.Sum256([]byte(words))
+	return hex.EncodeToString(sum[:8])
+}
+
+// file is the name of a backup's index.
+func (d disk) file(uid string) string { return d.cluster + "-" + uid + suffix }
 
 func (d disk) keeps(uid string) bool { return d.Path != "" && plainUID.MatchString(uid) }
 
@@ -26,7 +40,7 @@ func (d disk) load(uid string) (*collector.Index, error) {
 	if !d.keeps(uid) {
 		return nil, nil
 	}
-	data, err := d.Read(uid+suffix, d.Bytes)
+	data, err := d.Read(d.file(uid), d.Bytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, statedir.ErrTooLarge):
 		return nil, nil
@@ -37,7 +51,7 @@ func (d disk) load(uid string) (*collector.Index, error) {
 	if err := x.UnmarshalBinary(data); err != nil {
 		return nil, nil // store replaces it
 	}
-	_ = d.Touch(uid + suffix) // only says that it was used
+	_ = d.Touch(d.file(uid)) // only says that it was used
 	return x, nil
 }
 
@@ -53,7 +67,7 @@ func (d disk) store(uid string, x *collector.Index) error {
 	if int64(len(data)) > d.Bytes {
 		return nil
 	}
-	if err := d.Write(uid+suffix, data); err != nil {
+	if err := d.Write(d.file(uid), data); err != nil {
 		return fmt.Errorf("caching an index: %w", err)
 	}
 	return nil

@@ -1,8 +1,7 @@
-// Package replay plays recordings of a real Velero into an API server, event
-// by event and with the recorded timing.
+// Package replay plays recordings of what a watch of a real cluster saw, with
+// their own timing, on a cluster in memory. Its doors are [Load] and [Play].
 //
-// [Load] reads recordings and [Play] writes them. Nothing is coalesced: each
-// recorded event is one write. Names, labels, annotations, finalizers, spec and
-// status are written as recorded; uids and resource versions are the API
-// server's own, and uids that labels and owner references name are translated.
+// A recording is a file watch.jsonl, or watch.jsonl.gz, of lines
+// {"t":SECONDS,"type":"ADDED|MODIFIED|DELETED","object":{...}}; its name is that
+// of the folder it lies in.
 package replay

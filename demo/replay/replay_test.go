@@ -1,61 +1,79 @@
 package replay
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
-	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/demo/cluster"
 )
 
+var restoreKind = schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "Restore"}
+
 func TestLoad(t *testing.T) {
-	recordings, err := Load("testdata", time.Second)
+	recordings, err := Load(os.DirFS("testdata"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]int{}
 	for _, r := range recordings {
-		got[filepath.Base(r.Name)] = len(r.Events)
+		got[path.Base(r.Name)] = len(r.Events)
 	}
-	// s1 has three snapshots, two of which are the same state.
-	want := map[string]int{"a2-async": 10, "r17-errors-quota": 7, "s1": 2, "s3": 2}
-	if !reflect.DeepEqual(got, want) {
+	if want := map[string]int{"a2-async": 10, "r17-errors-quota": 7}; !reflect.DeepEqual(got, want) {
 		t.Errorf("read %v, want %v", got, want)
 	}
-	if _, err := Load("testdata/nowhere", time.Second); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing folder gives %v", err)
+	for _, dir := range []string{"testdata/nowhere", t.TempDir()} {
+		if _, err := Load(os.DirFS(dir)); err == nil {
+			t.Errorf("%s holds no recording, and gives no error", dir)
+		}
 	}
-	if _, err := Load(t.TempDir(), time.Second); err == nil {
-		t.Error("an empty folder gives no error")
+}
+
+const goodLine = `{"t":1.5,"type":"ADDED","object":{"apiVersion":"velero.io/v1","kind":"Restore","metadata":{"name":"r","namespace":"velero"}}}`
+
+func TestLoadReadsCompressedRecordings(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte(goodLine)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tree := fstest.MapFS{"a/watch.jsonl.gz": {Data: packed.Bytes()}, "a/other.jsonl": {Data: []byte("no recording")}}
+	recordings, err := Load(tree)
+	if err != nil || len(recordings) != 1 || recordings[0].Events[0].At.UnixMilli() != 1500 {
+		t.Errorf("%+v, %v", recordings, err)
+	}
+	tree["a/watch.jsonl.gz"].Data = []byte("not compressed")
+	if _, err := Load(tree); err == nil || !strings.Contains(err.Error(), "a/watch.jsonl.gz") {
+		t.Errorf("%v does not name the file", err)
 	}
 }
 
 func TestLoadNamesTheBadLine(t *testing.T) {
-	good := `{"t":1.5,"type":"ADDED","object":{"apiVersion":"velero.io/v1","kind":"Restore","metadata":{"name":"r","namespace":"velero"}}}`
 	for name, bad := range map[string]string{
 		"no JSON":   `{"t":1,"type"`,
 		"no type":   `{"t":1,"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}}`,
-		"no time":   strings.Replace(good, "1.5", `"x"`, 1),
-		"no name":   strings.Replace(good, `"name":"r",`, "", 1),
+		"no time":   strings.Replace(goodLine, "1.5", `"x"`, 1),
+		"no name":   strings.Replace(goodLine, `"name":"r",`, "", 1),
+		"no kind":   strings.Replace(goodLine, `"kind":"Restore",`, "", 1),
 		"no object": `{"t":1,"type":"ADDED"}`,
 	} {
-		file := filepath.Join(t.TempDir(), recordingFile)
-		if err := os.WriteFile(file, []byte(good+"\n\n"+bad+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Load(filepath.Dir(file), time.Second); err == nil || !strings.Contains(err.Error(), "line 3") {
+		tree := fstest.MapFS{"watch.jsonl": {Data: []byte(goodLine + "\n\n" + bad + "\n")}}
+		if _, err := Load(tree); err == nil || !strings.Contains(err.Error(), "line 3") {
 			t.Errorf("%s: %v, want an error that names line 3", name, err)
 		}
 	}
@@ -64,7 +82,7 @@ func TestLoadNamesTheBadLine(t *testing.T) {
 func TestTimeline(t *testing.T) {
 	from := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	began := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-	l := timeline{from: from, to: from.Add(time.Minute), began: began, speed: 10}
+	l := timeline{from: from, to: from.Add(time.Minute), began: began, speed: 10, names: true}
 	for after, want := range map[time.Duration]time.Duration{
 		0: 0, 30 * time.Second: 3 * time.Second, time.Minute: 6 * time.Second,
 		-time.Hour:                  -time.Hour,
@@ -74,196 +92,160 @@ func TestTimeline(t *testing.T) {
 			t.Errorf("%s after the start comes %s after it, want %s", after, got, want)
 		}
 	}
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": "2026-11-20T00:00:30Z"},
-		"status": map[string]any{
-			"startTimestamp": "2026-11-20T00:00:30Z", "failureReason": "no time", "progress": map[string]any{"totalItems": int64(3)},
-			"list": []any{map[string]any{"at": "2026-11-20T00:01:00Z"}},
-		},
-	}}
-	l.shift(u)
-	want := map[string]any{
-		"metadata": map[string]any{"name": "2026-11-20T00:00:30Z"},
-		"status": map[string]any{
-			"startTimestamp": "2027-01-01T00:00:03Z", "failureReason": "no time", "progress": map[string]any{"totalItems": int64(3)},
-			"list": []any{map[string]any{"at": "2027-01-01T00:00:06Z"}},
-		},
+	for text, want := range map[string]string{
+		"2026-11-20T00:00:30Z":             "2027-01-01T00:00:03Z",
+		"nightly-20261120000030":           "nightly-20270101000003",
+		"nightly-20261120000030-7kx2p":     "nightly-20270101000003-7kx2p",
+		"a20261120000030 12345678901234":   "a20261120000030 12345678901234",
+		"20269920000030 is no time at all": "20269920000030 is no time at all",
+	} {
+		if got := l.text(text); got != want {
+			t.Errorf("%s becomes %s, want %s", text, got, want)
+		}
 	}
-	if !reflect.DeepEqual(u.Object, want) {
-		t.Errorf("shifted to %v, want %v", u.Object, want)
+	l.names = false
+	if got := l.text("nightly-20261120000030"); got != "nightly-20261120000030" {
+		t.Errorf("a name that is to be kept becomes %s", got)
 	}
 }
 
-// TestPlay holds what a watch of the API server sees against the recordings,
-// event by event.
+// TestPlay holds what the cluster goes through against a recording, event by
+// event.
 func TestPlay(t *testing.T) {
-	plane := testbed.ForTest(t, testbed.Options{})
-	api, err := client.NewWithWatch(plane.Config(), client.Options{Scheme: testbed.Scheme()})
+	recordings, err := Load(os.DirFS("testdata"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	recordings, err := Load("testdata", time.Second)
-	if err != nil {
+	c := cluster.New(time.Now)
+	var seen []cluster.Change
+	c.Observe(func(change cluster.Change) { seen = append(seen, change) })
+	r := recordings[0]
+	began := time.Now()
+	if err := Play(t.Context(), c, r, Options{Speed: 1000}); err != nil {
 		t.Fatal(err)
 	}
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion("velero.io/v1")
-	list.SetKind("RestoreList")
-	watcher, err := api.Watch(t.Context(), list, client.InNamespace("velero"))
-	if err != nil {
-		t.Fatal(err)
+	if len(seen) != len(r.Events) {
+		t.Fatalf("the cluster went through %d changes, want %d", len(seen), len(r.Events))
 	}
-	t.Cleanup(watcher.Stop)
-	events := 0
-	for _, r := range recordings {
-		events += len(r.Events)
-	}
-	written, err := Play(t.Context(), api, recordings, Options{Speed: 100, KeepTimes: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if written != events {
-		t.Errorf("wrote %d events, want %d", written, events)
-	}
-	got := collect(t, watcher.ResultChan(), events)
-	for _, r := range recordings {
-		name := r.Events[0].Object.GetName()
-		if len(got[name]) != len(r.Events) {
-			t.Errorf("%s: the watch saw %d events, want %d", name, len(got[name]), len(r.Events))
-			continue
-		}
-		for n, event := range r.Events {
-			if seen := got[name][n]; seen.Type != event.Type {
-				t.Errorf("%s, event %d: %s, want %s", name, n+1, seen.Type, event.Type)
-			} else if a, b := essence(t, seen.Object.(*unstructured.Unstructured)), essence(t, event.Object); a != b {
-				t.Errorf("%s, event %d:\n%s\nwant\n%s", name, n+1, a, b)
+	for n, e := range r.Events {
+		got, want := seen[n].New, e.Object
+		for _, field := range [][]string{{"spec"}, {"status", "phase"}, {"status", "progress"}, {"metadata", "finalizers"}, {"metadata", "name"}} {
+			a, _, _ := unstructured.NestedFieldNoCopy(got.Object, field...)
+			b, _, _ := unstructured.NestedFieldNoCopy(want.Object, field...)
+			if !reflect.DeepEqual(a, b) {
+				t.Errorf("event %d: %v is %v, want %v", n+1, field, a, b)
 			}
 		}
-	}
-}
-
-// collect reads events until there are as many as expected, by object.
-func collect(t *testing.T, events <-chan watch.Event, n int) map[string][]watch.Event {
-	t.Helper()
-	got := map[string][]watch.Event{}
-	limit := time.After(time.Minute)
-	for range n {
-		select {
-		case event := <-events:
-			name := event.Object.(*unstructured.Unstructured).GetName()
-			got[name] = append(got[name], event)
-		case <-limit:
-			t.Fatalf("waited a minute for %d events", n)
+		if got.GetUID() == want.GetUID() || got.GetUID() != seen[0].New.GetUID() {
+			t.Errorf("event %d: the uid is %s", n+1, got.GetUID())
 		}
 	}
-	return got
-}
-
-// essence is what a replay promises to keep. Of a deletion time stamp only
-// that there is one.
-func essence(t *testing.T, u *unstructured.Unstructured) string {
-	t.Helper()
-	text, err := json.Marshal(map[string]any{
-		"name": u.GetName(), "labels": u.GetLabels(), "annotations": u.GetAnnotations(), "finalizers": u.GetFinalizers(),
-		"spec": u.Object["spec"], "status": u.Object["status"], "deleting": u.GetDeletionTimestamp() != nil,
-	})
-	if err != nil {
-		t.Fatal(err)
+	last := seen[len(seen)-1].New
+	text, _, _ := unstructured.NestedString(last.Object, "status", "startTimestamp")
+	if started, err := time.Parse(time.RFC3339, text); err != nil || began.Sub(started).Abs() > time.Minute {
+		t.Errorf("it started at %s, and was played at %s", text, began)
 	}
-	return string(text)
+	for _, f := range last.GetManagedFields() {
+		if f.Manager == "velero-server" && time.Since(f.Time.Time).Abs() < time.Minute {
+			return
+		}
+	}
+	t.Errorf("nobody is said to have written it just now: %v", last.GetManagedFields())
 }
 
 // restore is a recorded state of a Restore.
-func restore(name, uid, phase string, change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+func restore(uid, phase string, change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "velero.io/v1", "kind": "Restore",
-		"metadata": map[string]any{"namespace": "velero", "name": name, "uid": uid, "resourceVersion": "7"},
+		"metadata": map[string]any{"namespace": "velero", "name": "r", "uid": uid, "resourceVersion": "7"},
 		"spec":     map[string]any{"backupName": "b"},
+		"status":   map[string]any{"phase": phase},
 	}}
-	if phase != "" {
-		u.Object["status"] = map[string]any{"phase": phase}
-	}
 	for _, c := range change {
 		c(u)
 	}
 	return u
 }
 
+func held(u *unstructured.Unstructured) {
+	u.SetFinalizers([]string{"restores.velero.io/external-resources-finalizer"})
+}
+
+func dying(u *unstructured.Unstructured) {
+	now := metav1.Now()
+	u.SetDeletionTimestamp(&now)
+}
+
 // TestPlayDeletions plays what an interrupted watch, deletions and a name that
 // is used again look like.
 func TestPlayDeletions(t *testing.T) {
-	plane := testbed.ForTest(t, testbed.Options{})
-	api, err := client.New(plane.Config(), client.Options{Scheme: testbed.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	held := func(u *unstructured.Unstructured) {
-		u.SetFinalizers([]string{"restores.velero.io/external-resources-finalizer"})
-	}
-	dying := func(u *unstructured.Unstructured) {
-		now := metav1.Now()
-		u.SetDeletionTimestamp(&now)
-	}
-	var states []string
-	r := Recording{Name: "made up", Events: []Event{
-		{Type: watch.Added, Object: restore("r", "one", "InProgress", held)},
-		{Type: watch.Added, Object: restore("r", "one", "Finalizing", held)}, // the watch began again
-		{Type: watch.Modified, Object: restore("r", "one", "Finalizing", held, dying)},
-		{Type: watch.Modified, Object: restore("r", "one", "Finalizing", dying)},
-		{Type: watch.Deleted, Object: restore("r", "one", "Finalizing", dying)},
-		{Type: watch.Added, Object: restore("r", "two", "", held)},
-		{Type: watch.Added, Object: restore("r", "three", "Completed", held)}, // its deletion was missed
-		{Type: watch.Deleted, Object: restore("r", "three", "Completed", held)},
-	}}
-	_, err = Play(t.Context(), api, []Recording{r}, Options{Written: func(Recording, int) {
-		u := restore("r", "", "")
-		if err := api.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
-			states = append(states, "gone")
-			return
+	c := cluster.New(time.Now)
+	for n, step := range []struct {
+		events []Event
+		want   string
+	}{
+		{[]Event{{Type: watch.Added, Object: restore("one", "InProgress", held)}}, "InProgress"},
+		{[]Event{{Type: watch.Added, Object: restore("one", "InProgress", held)}, {Type: watch.Added, Object: restore("one", "Finalizing", held)}}, "Finalizing"},
+		{[]Event{{Type: watch.Added, Object: restore("one", "", held)}, {Type: watch.Modified, Object: restore("one", "Finalizing", held, dying)}}, "Finalizing deleting"},
+		{[]Event{{Type: watch.Added, Object: restore("one", "", held)}, {Type: watch.Modified, Object: restore("one", "", held, dying)}, {Type: watch.Modified, Object: restore("one", "", dying)}}, "gone"},
+		{[]Event{{Type: watch.Added, Object: restore("two", "", held)}, {Type: watch.Added, Object: restore("three", "Completed", held)}}, "Completed"},
+		{[]Event{{Type: watch.Added, Object: restore("three", "", held)}, {Type: watch.Deleted, Object: restore("three", "", held)}}, "gone"},
+	} {
+		if err := Play(t.Context(), c, Recording{Name: "made up", Events: step.events}, Options{}); err != nil {
+			t.Fatal(err)
 		}
-		phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
-		if u.GetDeletionTimestamp() != nil {
-			phase += " deleting"
+		got := "gone"
+		for _, u := range c.List(restoreKind, "velero") {
+			if got, _, _ = unstructured.NestedString(u.Object, "status", "phase"); u.GetDeletionTimestamp() != nil {
+				got += " deleting"
+			}
 		}
-		states = append(states, phase)
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"InProgress", "Finalizing", "Finalizing deleting", "gone", "gone", "", "Completed", "gone"}
-	if !reflect.DeepEqual(states, want) {
-		t.Errorf("the restore went through %q, want %q", states, want)
+		if got != step.want {
+			t.Errorf("step %d: the restore is %q, want %q", n+1, got, step.want)
+		}
 	}
 }
 
-// TestPlayOutlivesTheAPIServer kills the API server in the middle of a replay.
-func TestPlayOutlivesTheAPIServer(t *testing.T) {
-	plane := testbed.ForTest(t, testbed.Options{})
-	api, err := client.New(plane.Config(), client.Options{Scheme: testbed.Scheme()})
-	if err != nil {
+// TestPlayTranslatesUIDs: labels and owners name the new uids.
+func TestPlayTranslatesUIDs(t *testing.T) {
+	c := cluster.New(time.Now)
+	pvr := restore("volume", "", func(u *unstructured.Unstructured) {
+		u.SetKind("PodVolumeRestore")
+		u.SetLabels(map[string]string{"velero.io/restore-uid": "recorded-uid-1"})
+	})
+	events := []Event{{Type: watch.Added, Object: restore("recorded-uid-1", "")}, {Type: watch.Added, Object: pvr}}
+	if err := Play(t.Context(), c, Recording{Events: events}, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	recordings, err := Load("testdata/restores/a2-async", time.Second)
-	if err != nil {
+	want := string(c.List(restoreKind, "")[0].GetUID())
+	got := c.List(schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "PodVolumeRestore"}, "")[0].GetLabels()
+	if got["velero.io/restore-uid"] != want || want == "recorded-uid-1" {
+		t.Errorf("the volume is labelled %v, and the restore's uid is %s", got, want)
+	}
+}
+
+func TestPlayEndsWithItsContext(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	events := []Event{{Type: watch.Added, Object: restore("one", "")}}
+	if err := Play(ctx, cluster.New(time.Now), Recording{Events: events}, Options{}); err == nil {
+		t.Error("it went on")
+	}
+}
+
+// TestPlaySkips: what lies before the start is there at once, with its times.
+func TestPlaySkips(t *testing.T) {
+	c := cluster.New(time.Now)
+	at := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	events := []Event{
+		{At: at, Type: watch.Added, Object: restore("one", "InProgress")},
+		{At: at.Add(time.Hour), Type: watch.Modified, Object: restore("one", "Completed")},
+	}
+	if err := Play(t.Context(), c, Recording{Events: events}, Options{Skip: 2 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	back := make(chan error, 1)
-	_, err = Play(t.Context(), api, recordings, Options{Speed: 100, Written: func(_ Recording, n int) {
-		if n == 4 {
-			if err := plane.KillAPIServer(); err != nil {
-				t.Error(err)
-			}
-			go func() { back <- plane.StartAPIServer(context.WithoutCancel(t.Context())) }()
-		}
-	}})
-	if err := errors.Join(err, <-back); err != nil {
-		t.Fatal(err)
-	}
-	u := restore("a2-async", "", "")
-	if err := api.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
-		t.Fatal(err)
-	}
-	if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase != "Completed" {
-		t.Errorf("ended as %q, want Completed", phase)
+	r := c.List(restoreKind, "")[0]
+	if age := time.Since(r.GetCreationTimestamp().Time).Round(time.Minute); age != 2*time.Hour {
+		t.Errorf("it is %s old, want 2 hours", age)
 	}
 }

@@ -1,9 +1,8 @@
 package replay
 
 import (
+	"regexp"
 	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // timeline maps the times of a recording to those of its replay.
@@ -11,6 +10,9 @@ type timeline struct {
 	from, to time.Time // of the recording
 	began    time.Time // of the replay
 	speed    float64
+	// names: times in names move as well, such as those that a schedule gives
+	// to its backups.
+	names bool
 }
 
 // at is when a recorded moment comes in the replay. Within the recording time
@@ -26,29 +28,26 @@ func (l timeline) at(t time.Time) time.Time {
 	return l.began.Add(time.Duration(float64(t.Sub(l.from)) / l.speed))
 }
 
-// shift moves every time stamp in an object's status. They are whole seconds,
-// as the API's are: one that a recording holds lies up to a second before the
-// event that brought it, and so it does in the replay.
-func (l timeline) shift(u *unstructured.Unstructured) {
-	if status, ok := u.Object["status"]; ok {
-		u.Object["status"] = l.shifted(status)
-	}
-}
+// nameTime is how Velero writes a time into a name (Schedule.TimestampedName).
+var nameTime = regexp.MustCompile(`\b20\d{12}\b`)
 
-func (l timeline) shifted(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		for key, v := range value {
-			value[key] = l.shifted(v)
-		}
-	case []any:
-		for n, v := range value {
-			value[n] = l.shifted(v)
-		}
-	case string:
-		if t, err := time.Parse(time.RFC3339, value); err == nil {
-			return l.at(t).UTC().Format(time.RFC3339)
-		}
+const nameLayout = "20060102150405"
+
+// text moves a text that is a time, and the times in a name. Times are whole
+// seconds, as the API's are: one that a recording holds lies up to a second
+// before the event that brought it, and so it does in the replay.
+func (l timeline) text(s string) string {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return l.at(t).UTC().Format(time.RFC3339)
 	}
-	return value
+	if !l.names {
+		return s
+	}
+	return nameTime.ReplaceAllStringFunc(s, func(digits string) string {
+		t, err := time.Parse(nameLayout, digits)
+		if err != nil {
+			return digits
+		}
+		return l.at(t).UTC().Format(nameLayout)
+	})
 }

@@ -22,8 +22,8 @@ print(json.dumps([1.0, "o", ""]))' 96 26 >"$out/$1.cast"
 wait_for() { until $tmux capture-pane -t shoot -p | grep -q -- "$1"; do sleep 0.2; done; }
 
 trap '$tmux kill-server 2>/dev/null || true' EXIT
-$tmux new-session -d -s shoot -x 96 -y 26 "make demo"
-wait_for "crm-old"
+$tmux new-session -d -s shoot -x 96 -y 26 "bin/veltui demo"
+wait_for "crm-rollback"
 wait_for "Volumes" # until the stage is well filled
 sleep 20
 shoot dashboard

@@ -30,6 +30,10 @@ const (
 	OperationError = "lab.veltui.io/operation-error"
 )
 
+// NoSelector is the gate that, open, makes the lab's plugin fail when Velero
+// asks which resources it applies to, which fails every backup.
+const NoSelector = "no-selector"
+
 // Annotations are put on a Backup or Restore when it is created.
 type Annotations map[string]string
 

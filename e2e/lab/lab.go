@@ -40,6 +40,9 @@ type Lab struct {
 	s3          *objectStore
 	velero      *server
 	holds       []*UploadHold
+	node        *node
+	agent       *process
+	snapshots   *snapshots
 }
 
 // Start starts a lab and returns once Velero answers. [Lab.Stop] must be
@@ -66,6 +69,7 @@ func (l *Lab) start(ctx context.Context, o Options) error {
 	}{
 		{"control plane", func() error { return l.startPlane(ctx) }},
 		{"kube-controller-manager", l.startControllers},
+		{"node", func() error { return l.startNode(ctx) }},
 		{"S3 server", func() error { return l.startS3(ctx) }},
 		{"Velero's objects", func() error { return l.install(ctx) }},
 		{"seed", func() error { return l.seed(ctx, o.Seed) }},
@@ -96,7 +100,8 @@ func (l *Lab) startPlane(ctx context.Context) error {
 }
 
 // startControllers runs kube-controller-manager: it makes pods of deployments,
-// binds volumes, deletes namespaces. It serves nothing, so it has no port.
+// binds volumes, deletes namespaces. It serves nothing, so it has no port. The
+// lab's node sends no heartbeats, and none are missed.
 func (l *Lab) startControllers() error {
 	ca := l.path("ca.crt")
 	if err := os.WriteFile(ca, l.Config().CAData, 0o600); err != nil {
@@ -106,7 +111,8 @@ func (l *Lab) startControllers() error {
 	l.controllers, err = program{
 		name: "kube-controller-manager",
 		path: l.programs.controllerManager(),
-		args: []string{"--kubeconfig=" + l.Kubeconfig(), "--root-ca-file=" + ca, "--leader-elect=false", "--secure-port=0"},
+		args: []string{"--kubeconfig=" + l.Kubeconfig(), "--root-ca-file=" + ca, "--leader-elect=false", "--secure-port=0",
+			"--node-monitor-grace-period=24h"},
 	}.start(l.Dir())
 	return err
 }
@@ -117,6 +123,8 @@ func (l *Lab) Stop() error {
 	if l.velero != nil {
 		errs = append(errs, l.velero.kill())
 	}
+	errs = append(errs, l.agent.kill())
+	l.snapshots.stop()
 	for _, h := range l.holds {
 		errs = append(errs, h.close())
 	}
@@ -124,6 +132,7 @@ func (l *Lab) Stop() error {
 		errs = append(errs, l.s3.kill())
 	}
 	errs = append(errs, l.controllers.kill())
+	l.node.stop()
 	if l.plane != nil {
 		errs = append(errs, l.plane.Stop())
 	}

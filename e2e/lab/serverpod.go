@@ -14,9 +14,10 @@ import (
 func serverArgs(flags []string) []string { return append([]string{"server"}, flags...) }
 
 // serverRuns makes the Pod that stands for the server say that its container
-// runs since now. As in a real cluster, other flags mean another Pod, and the
-// same flags another start of the container.
-func (l *Lab) serverRuns(ctx context.Context, flags []string) error {
+// runs since now, and that its log begins at from in the server's. As in a real
+// cluster, other flags mean another Pod, and the same flags another start of the
+// container.
+func (l *Lab) serverRuns(ctx context.Context, flags []string, from int64) error {
 	pod, err := l.serverPod(ctx)
 	if err != nil {
 		return err
@@ -37,30 +38,31 @@ func (l *Lab) serverRuns(ctx context.Context, flags []string) error {
 			return fmt.Errorf("creating the server's pod: %w", err)
 		}
 	}
-	return l.patchServer(ctx, pod, func(s *corev1.ContainerStatus) {
-		if s.State.Terminated != nil {
-			s.LastTerminationState = s.State
-			s.RestartCount++
-		}
-		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}
-		s.Ready = true
-	})
+	l.node.logs.begin(Namespace, pod.Name, containerLog{logFile(l.Dir(), "velero"), from})
+	return l.RunPod(ctx, Namespace, pod.Name)
 }
 
-// serverEnded makes the Pod say that the container ended just now.
+// serverEnded makes the Pod say that the container ended just now; the Pod
+// itself goes on.
 func (l *Lab) serverEnded(ctx context.Context, code int32, reason string) error {
 	pod, err := l.serverPod(ctx)
 	if err != nil || pod == nil {
 		return err
 	}
-	return l.patchServer(ctx, pod, func(s *corev1.ContainerStatus) {
-		ended := &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, FinishedAt: metav1.Now()}
-		if s.State.Running != nil {
-			ended.StartedAt = s.State.Running.StartedAt
-		}
-		s.State = corev1.ContainerState{Terminated: ended}
-		s.Ready = false
+	return l.patchPod(ctx, Namespace, pod.Name, func(pod *corev1.Pod) {
+		setReady(pod, false)
+		setContainer(pod, pod.Spec.Containers[0], false, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: code, Reason: reason, StartedAt: runningSince(pod), FinishedAt: metav1.Now(),
+		}})
 	})
+}
+
+// runningSince is when a pod's only container started, zero if it does not run.
+func runningSince(pod *corev1.Pod) metav1.Time {
+	if statuses := pod.Status.ContainerStatuses; len(statuses) == 1 && statuses[0].State.Running != nil {
+		return statuses[0].State.Running.StartedAt
+	}
+	return metav1.Time{}
 }
 
 // serverPod returns the Pod that stands for the server, nil if there is none.
@@ -73,23 +75,6 @@ func (l *Lab) serverPod(ctx context.Context) (*corev1.Pod, error) {
 		return nil, nil
 	}
 	return &pods.Items[0], nil
-}
-
-func (l *Lab) patchServer(ctx context.Context, pod *corev1.Pod, change func(*corev1.ContainerStatus)) error {
-	before := pod.DeepCopy()
-	if len(pod.Status.ContainerStatuses) == 0 {
-		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "velero", Image: pod.Spec.Containers[0].Image}}
-	}
-	container := &pod.Status.ContainerStatuses[0]
-	change(container)
-	started := container.Ready
-	container.Started = &started
-	pod.Status.Phase = corev1.PodRunning
-	pod.Status.Conditions = []corev1.PodCondition{readiness(corev1.PodReady, started), readiness(corev1.ContainersReady, started)}
-	if err := l.Client.Status().Patch(ctx, pod, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("keeping the server's pod true: %w", err)
-	}
-	return nil
 }
 
 func readiness(t corev1.PodConditionType, ready bool) corev1.PodCondition {

@@ -40,7 +40,10 @@ func (l *Lab) startVelero(ctx context.Context, flags []string) error {
 // Available may be a word from before), and says so on its Pod.
 func (l *Lab) StartVelero(ctx context.Context, flags ...string) error {
 	l.velero.flags = flags
-	var err error
+	from, err := fileSize(logFile(l.Dir(), "velero"))
+	if err != nil {
+		return err
+	}
 	l.velero.process, err = program{
 		name: "velero",
 		path: l.programs.velero(),
@@ -59,12 +62,13 @@ func (l *Lab) StartVelero(ctx context.Context, flags ...string) error {
 			"AWS_EC2_METADATA_DISABLED=true",
 			"AWS_SHARED_CREDENTIALS_FILE=" + l.path("s3-credentials"),
 			"LAB_GATES=" + l.path("gates"),
+			"CSI_SNAPSHOT_EARLY_FREQUENT_POLLING=true",
 		},
 	}.start(l.Dir())
 	if err != nil {
 		return err
 	}
-	if err := l.serverRuns(ctx, flags); err != nil {
+	if err := l.serverRuns(ctx, flags, from); err != nil {
 		return err
 	}
 	return l.awaitVelero(ctx)
@@ -180,6 +184,14 @@ func (l *Lab) OpenGate(name string) error {
 	}
 	if err := os.WriteFile(filepath.Join(l.path("gates"), name), nil, 0o600); err != nil {
 		return fmt.Errorf("opening a gate: %w", err)
+	}
+	return nil
+}
+
+// CloseGate closes a gate again.
+func (l *Lab) CloseGate(name string) error {
+	if err := os.Remove(filepath.Join(l.path("gates"), filepath.Base(name))); err != nil {
+		return fmt.Errorf("closing a gate: %w", err)
 	}
 	return nil
 }

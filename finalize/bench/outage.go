@@ -45,7 +45,7 @@ func run(ctx context.Context, outage, deadline time.Duration) (r *result, err er
 	var at time.Time
 	var both sync.WaitGroup
 	both.Go(func() {
-		out, err := ours.Execute(ctx, plan, false, func(now finalize.Progress) {
+		out, err := ours.Apply(ctx, plan, false, func(now finalize.Progress) {
 			if now.Step == finalize.StepPatch && now.Attempt == nil {
 				err := plane.KillAPIServer()
 				at = time.Now()
@@ -124,7 +124,7 @@ func veleroSide(ctx context.Context, plane *testbed.ControlPlane, seen *sender) 
 
 // ourSide is a finalizer with its defaults, and the plan for a restore that
 // nobody works on. Remove takes its audit log away.
-func ourSide(ctx context.Context, plane *testbed.ControlPlane, seen *sender, deadline time.Duration) (_ *finalize.Finalizer, _ finalize.Plan, remove func(), _ error) {
+func ourSide(ctx context.Context, plane *testbed.ControlPlane, seen *sender, deadline time.Duration) (_ *finalize.Engine, _ finalize.Plan, remove func(), _ error) {
 	var plan finalize.Plan
 	admin, err := client.New(plane.Config(), client.Options{Scheme: testbed.Scheme()})
 	if err != nil {
@@ -149,7 +149,7 @@ func ourSide(ctx context.Context, plane *testbed.ControlPlane, seen *sender, dea
 		return nil, plan, remove, err
 	}
 	plan = finalize.Draft(evidence, finalize.Request{})
-	if plan.Action == finalize.Refuse {
+	if plan.Effect() == finalize.Refuse {
 		err = fmt.Errorf("refused: %s", plan.Refusal)
 	}
 	return f, plan, remove, err

@@ -19,9 +19,9 @@ type Options struct {
 	// Dir is the folder of the books; it is made when there is something to
 	// write. Empty means that the book is kept in memory only.
 	Dir string
-	// Context and Server are the cluster's: its kubeconfig context and the
-	// address of its API server. Another server of the same name is another
-	// cluster.
+	// Context and Server are the cluster's: its kubeconfig context, and what
+	// tells its API server from others. Another server of the same name is
+	// another cluster.
 	Context, Server string
 	// Clock is our own clock; default time.Now.
 	Clock func() time.Time

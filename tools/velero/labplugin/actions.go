@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -20,7 +21,15 @@ type backupAction struct{ log logrus.FieldLogger }
 
 func (a *backupAction) Name() string { return "lab.veltui.io/backup" }
 
-func (a *backupAction) AppliesTo() (velero.ResourceSelector, error) { return appliesTo() }
+// AppliesTo fails while the gate noSelectorGate is open. Velero asks every action
+// before it collects anything, and a backup then fails as a whole, with no error
+// in its log.
+func (a *backupAction) AppliesTo() (velero.ResourceSelector, error) {
+	if open, err := gateOpen(noSelectorGate); open || err != nil {
+		return velero.ResourceSelector{}, errors.Join(errors.New("the plugin of the lab does not know what it applies to"), err)
+	}
+	return appliesTo()
+}
 
 func (a *backupAction) Execute(item runtime.Unstructured, backup *velerov1.Backup) (runtime.Unstructured, []velero.ResourceIdentifier, string, []velero.ResourceIdentifier, error) {
 	switch backup.Status.Phase {

@@ -37,6 +37,10 @@ const (
 // once the file exists.
 const gatesVar = "LAB_GATES"
 
+// noSelectorGate is the gate that, open, makes the backup action fail to say
+// which resources it applies to.
+const noSelectorGate = "no-selector"
+
 // gatePoll is how often a closed gate is looked at.
 const gatePoll = 20 * time.Millisecond
 

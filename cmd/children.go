@@ -1,0 +1,40 @@
+package cmd
+
+import (
+	"io"
+	"log"
+	"os"
+	"time"
+
+	"github.com/veltui/veltui/sanitize"
+)
+
+// childPatience is how long the end waits for what was written last.
+const childPatience = 300 * time.Millisecond
+
+// cleanChildren lets what others write to standard error, credential plugins
+// and libraries, pass through the same cleaning as our own messages. Both take
+// it from [os.Stderr]. A plugin still asks its questions there; only standard
+// input is the terminal for it. The function that it returns undoes that.
+func (c *cli) cleanChildren() (undo func()) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return func() {}
+	}
+	before := os.Stderr
+	os.Stderr = w
+	log.SetOutput(w)
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(sanitize.NewWriter(c.stderr), r)
+	}()
+	return func() {
+		os.Stderr = before
+		_ = w.Close()
+		select {
+		case <-copied:
+		case <-time.After(childPatience): // a child of a child may live on
+		}
+	}
+}

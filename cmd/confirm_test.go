@@ -1,0 +1,208 @@
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// What was typed before the question does not answer it, whenever it came: at
+// the start, while evidence was gathered, or without a pause until after the
+// plan was shown.
+func TestConfirmThrowsAwayTypeAhead(t *testing.T) {
+	b := control(t)
+	b.quiet(t, inProgress("typed-ahead", time.Hour)) // no server runs
+	answer := currentContext(t, b) + "/typed-ahead\n"
+	for _, output := range []string{"text", "json"} {
+		t.Run(output, func(t *testing.T) {
+			c := startConsole(t, b.command(t, "finalize", "restore/typed-ahead", "--phase", "Failed", "-o", output), 200, 100)
+			c.types(t, answer+answer)
+			c.sees(t, "plan: InProgress -> Failed")
+			for range 20 {
+				c.types(t, answer)
+				time.Sleep(50 * time.Millisecond) // a key that is held, not a wait
+			}
+			if strings.Contains(c.screen(), "to go on") {
+				t.Error("the question comes while somebody types")
+			}
+			c.sees(t, "Type "+strings.TrimSpace(answer)+" to go on")
+			if code := c.answers(t, "no\n"); code != ExitError || b.restorePhase(t, "typed-ahead") != "InProgress" {
+				t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "typed-ahead"), c.screen())
+			}
+		})
+	}
+}
+
+// A wake is asked for in the same way.
+func TestConfirmOfAWakeThrowsAwayTypeAhead(t *testing.T) {
+	b := control(t)
+	b.readyToStart(t, "typed-wake")
+	b.veleroPod(t, time.Now().Add(10*time.Minute))
+	kubeconfig := b.proxied(t, 40*time.Minute, nil)
+	c := startConsole(t, through(kubeconfig, b.command(t, "finalize", "backup/typed-wake", "--wake", "-o", "yaml")), 200, 100)
+	c.types(t, "local/typed-wake\n")
+	c.sees(t, "wake for backup velero/typed-wake", "it will", "Type local/typed-wake to go on")
+	code := c.answers(t, "\n")
+	var backup velerov1.Backup
+	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: "typed-wake"}, &backup); err != nil {
+		t.Fatal(err)
+	}
+	if code != ExitError || len(backup.Annotations) > 0 {
+		t.Errorf("exit code %d, annotations %v", code, backup.Annotations)
+	}
+}
+
+// answers waits until nothing more is drawn after the question, types and
+// returns the exit code.
+func (c *console) answers(t *testing.T, text string) int {
+	t.Helper()
+	c.sees(t, "to go on: ")
+	c.types(t, text)
+	return c.exits(t)
+}
+
+func TestConfirmTakesOneWholeLine(t *testing.T) {
+	b := control(t)
+	context := currentContext(t, b)
+	right := context + "/answered"
+	for _, a := range []struct {
+		name, typed, says string
+		code              int
+	}{
+		{"nothing", "\n", "nothing was done", ExitError},
+		{"end of file", "\x04", "there was no answer: nothing was done", ExitError},
+		{"end of file behind the name", right + "\x04\x04", "there was no answer: nothing was done", ExitError},
+		{"ctrl+c", "\x03", "", ExitInterrupted},
+		{"ctrl+c behind the name", right + "\x03", "", ExitInterrupted},
+		{"another context", "prod/answered\n", "that is not " + right, ExitError},
+		{"the name alone", "answered\n", "that is not " + right, ExitError},
+		{"too much", right + "x\n", "that is not " + right, ExitError},
+		{"another case", strings.ToUpper(right) + "\n", "that is not " + right, ExitError},
+		{"a paste of several lines", right + "\nveltui get\nrm x\n", "more than one line came at once", ExitError},
+		{"a paste of two answers", right + "\n" + right + "\n", "more than one line came at once", ExitError},
+		{"a paste that begins with a line feed", "\n" + right + "\n", "nothing was done", ExitError},
+		{"spaces behind it", right + "  \n", "settled", ExitOK},
+	} {
+		t.Run(a.name, func(t *testing.T) {
+			r := inProgress("answered", time.Hour)
+			b.quiet(t, r)
+			c := startConsole(t, b.command(t, "finalize", "restore/answered", "--phase", "Failed", "--observe", "1s"), 200, 100)
+			before := termiosOf(t, c.tty)
+			code := c.answers(t, a.typed)
+			want := map[bool]string{true: "Failed", false: "InProgress"}[a.code == ExitOK]
+			if phase := b.restorePhase(t, "answered"); code != a.code || phase != want || !strings.Contains(c.screen(), a.says) {
+				t.Errorf("exit code %d, phase %s\n%s", code, phase, c.screen())
+			}
+			if after := termiosOf(t, c.tty); after != before {
+				t.Errorf("the terminal's modes were %+v and are %+v", before, after)
+			}
+			if err := b.client.Delete(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// Evidence and plan are on the terminal before the question, wherever the data
+// goes, and the data is not mixed with them.
+func TestConfirmShowsWhatItAsksAbout(t *testing.T) {
+	b := control(t)
+	for _, output := range []string{"text", "json", "yaml"} {
+		t.Run(output, func(t *testing.T) {
+			name := "shown-" + output
+			b.quiet(t, inProgress(name, time.Hour))
+			path := filepath.Join(t.TempDir(), "out")
+			cmd := b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--observe", "1s", "-o", output)
+			file, err := os.Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			cmd.Stdout = file
+			c := startConsole(t, cmd, 200, 100)
+			c.sees(t, "facts:", "plan: InProgress -> Failed", "it will", "to go on")
+			if code := c.answers(t, currentContext(t, b)+"/"+name+"\n"); code != ExitOK {
+				t.Errorf("exit code %d\n%s", code, c.screen())
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var d finalizeDocument
+			switch {
+			case output == "text" && !holdsAll(string(data), "plan: InProgress -> Failed", "settled"),
+				output == "json" && (json.Unmarshal(data, &d) != nil || d.Outcome.State != "settled"),
+				output == "yaml" && !strings.HasPrefix(string(data), "apiVersion: "):
+				t.Errorf("the data is\n%s", data)
+			}
+		})
+	}
+}
+
+func TestFinalizeWithoutATerminal(t *testing.T) {
+	b := control(t)
+	b.quiet(t, inProgress("unasked", time.Hour))
+	now := time.Now()
+	b.create(t, restore("over", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, CompletionTimestamp: metaTime(now)}))
+	for _, c := range []struct {
+		name string
+		code int
+		says string
+	}{
+		{"unasked", ExitUsage, "without a terminal to ask on, give --yes or --dry-run=server"},
+		{"over", ExitRefused, "restore velero/over has ended: it is Completed"},
+		{"nobody", ExitError, "not found"},
+	} {
+		for _, output := range []string{"text", "json"} {
+			stdout, stderr, code := b.run(t, "finalize", "restore/"+c.name, "-o", output)
+			if code != c.code || !strings.Contains(stderr, c.says) || stdout != "" {
+				t.Errorf("%s: exit code %d, %q, %q", c.name, code, stdout, stderr)
+			}
+		}
+	}
+	// The question would go into a file.
+	cmd := b.command(t, "finalize", "restore/unasked")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	c := startConsole(t, cmd, 80, 24)
+	if code := c.exits(t); code != ExitUsage || !strings.Contains(stderr.String(), "standard error is not a terminal") {
+		t.Errorf("exit code %d, %q", code, stderr.String())
+	}
+	if phase := b.restorePhase(t, "unasked"); phase != "InProgress" {
+		t.Errorf("phase %s", phase)
+	}
+}
+
+// Somebody who does not stop typing is not asked.
+func TestConfirmGivesUpOnEndlessInput(t *testing.T) {
+	b := control(t)
+	b.quiet(t, inProgress("endless", time.Hour))
+	c := startConsole(t, b.command(t, "finalize", "restore/endless", "--phase", "Failed"), 200, 100)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			if _, err := c.tty.WriteString("local/endless\n"); err != nil {
+				return
+			}
+			select {
+			case <-c.heard:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	code := c.exits(t)
+	_ = c.tty.Close()
+	<-done
+	if code != ExitError || !strings.Contains(c.screen(), "input keeps coming") || b.restorePhase(t, "endless") != "InProgress" {
+		t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "endless"), c.screen())
+	}
+}

@@ -1,0 +1,210 @@
+package cmd
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// demoCommand is the built binary, in an environment that names no cluster.
+func demoCommand(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(control(t).binary, append([]string{"demo"}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "TERM=xterm-256color", "LANG=C.UTF-8"}
+	return cmd
+}
+
+// firstFrame is how long the demo may take to its first frame. It takes a third
+// of a second on a machine that has nothing else to do.
+const firstFrame = 10 * time.Second
+
+func TestDemoFinalizesByKeyboard(t *testing.T) {
+	cmd := demoCommand(t)
+	began := time.Now()
+	c := startConsole(t, cmd, 120, 40)
+	c.sees(t, "live", "crm-rollback", "everything-to-dr", "media-nightly")
+	took := time.Since(began)
+	t.Logf("the first frame with jobs came after %s", took)
+	if took > firstFrame {
+		t.Errorf("the first frame with jobs came after %s", took)
+	}
+	c.types(t, "/crm-rollback\r")
+	c.sees(t, "1 of ", "stuck")
+	c.types(t, "f")
+	c.sees(t, "InProgress -> Finalizing", "enter type the name")
+	c.types(t, "\r")
+	c.sees(t, "and press enter:")
+	c.types(t, "demo/crm-rollback\r")
+	c.sees(t, "The patch was carried out.", "so far: Completed")
+	c.types(t, "\x1b")
+	c.sees(t, "Stop? esc again stops it")
+	c.types(t, "\x1b")
+	c.sees(t, "Stopped after the patch was carried out.", "enter close")
+	c.types(t, "\r")
+	c.types(t, "q")
+	if code := c.exits(t); code != ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+	checkNothingLeft(t, cmd)
+}
+
+// checkNothingLeft looks for what the demo may have written.
+func checkNothingLeft(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	for _, entry := range cmd.Env {
+		name, dir, _ := strings.Cut(entry, "=")
+		if name != "HOME" && name != "TMPDIR" {
+			continue
+		}
+		left, err := filepath.Glob(filepath.Join(dir, "*"))
+		hidden, _ := filepath.Glob(filepath.Join(dir, ".[a-z]*"))
+		if left = append(left, hidden...); err != nil || len(left) > 0 {
+			t.Errorf("%s holds %v, %v", name, left, err)
+		}
+	}
+}
+
+// headless is a demo that serves only.
+type headless struct {
+	cmd        *exec.Cmd
+	out        *bufio.Reader
+	kubeconfig string
+}
+
+func startHeadless(t *testing.T, args ...string) *headless {
+	t.Helper()
+	h := &headless{cmd: demoCommand(t, append([]string{"--headless"}, args...)...)}
+	out, err := h.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.cmd.Process.Kill() })
+	h.out = bufio.NewReader(out)
+	line, err := h.out.ReadString('\n')
+	if err != nil {
+		t.Fatalf("it does not name its kubeconfig: %v", err)
+	}
+	h.kubeconfig = strings.TrimSpace(line)
+	return h
+}
+
+func (h *headless) run(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.Command(h.cmd.Path, append([]string{"--kubeconfig", h.kubeconfig}, args...)...)
+	cmd.Env = h.cmd.Env
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
+}
+
+// ends sends a signal and waits for the end.
+func (h *headless) ends(t *testing.T, signal os.Signal) {
+	t.Helper()
+	if err := h.cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(h.out)
+	if err != nil || len(rest) > 0 {
+		t.Errorf("it goes on with %q, %v", rest, err)
+	}
+	if err := h.cmd.Wait(); err != nil {
+		t.Errorf("%s: %v", signal, err)
+	}
+	if _, err := os.Stat(h.kubeconfig); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its kubeconfig stays: %v", err)
+	}
+}
+
+const scenes = "../demo/scenes/"
+
+func TestDemoServesAScene(t *testing.T) {
+	h := startHeadless(t, "--scene", scenes+"restore-patch-lost.yaml")
+	out, errOut, code := h.run(t, "get", "-o", "json")
+	if code != ExitOK || !json.Valid([]byte(out)) || !strings.Contains(out, `"crm-rollback"`) {
+		t.Errorf("get: %d %s %s", code, out, errOut)
+	}
+	out, errOut, code = h.run(t, "explain", "restore/crm-rollback", "-o", "json")
+	if code != ExitRefused || !json.Valid([]byte(out)) || !strings.Contains(out, `"stuck"`) {
+		t.Errorf("explain: %d %s %s", code, out, errOut)
+	}
+	out, errOut, code = h.run(t, "finalize", "restore/crm-rollback", "--dry-run=server", "--yes")
+	if code != ExitOK || !strings.Contains(out, "InProgress -> Finalizing") || !strings.Contains(out, "nothing was written") {
+		t.Errorf("finalize: %d %s %s", code, out, errOut)
+	}
+	h.ends(t, os.Interrupt)
+}
+
+func TestDemoSceneWithoutAServer(t *testing.T) {
+	h := startHeadless(t, "--scene", scenes+"server-gone.yaml")
+	out, errOut, code := h.run(t, "finalize", "backup/web-release", "--dry-run=server", "--yes")
+	if code != ExitOK || !strings.Contains(out, "InProgress -> Failed") {
+		t.Errorf("finalize: %d %s %s", code, out, errOut)
+	}
+	h.ends(t, syscall.SIGTERM)
+}
+
+func TestDemoSceneThatIsWell(t *testing.T) {
+	h := startHeadless(t, "--scene", scenes+"uploads-wait-for-slot.yaml")
+	out, errOut, code := h.run(t, "finalize", "backup/mail-nightly", "--dry-run=server", "--yes")
+	if code != ExitRefused {
+		t.Errorf("finalize: %d %s %s", code, out, errOut)
+	}
+	h.ends(t, syscall.SIGTERM)
+}
+
+func TestDemoReplays(t *testing.T) {
+	cmd := demoCommand(t, "replay", "../demo/replay/testdata", "--speed", "100")
+	c := startConsole(t, cmd, 100, 30)
+	c.sees(t, "a2-async", "95 items", "r17-errors-quota", "43 err")
+	c.types(t, "q")
+	if code := c.exits(t); code != ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestDemoRefusesWhatItCannotHeed(t *testing.T) {
+	dir := t.TempDir()
+	bad := filepath.Join(dir, "bad.yaml")
+	if err := os.WriteFile(bad, []byte("things: []"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"--context prod", ExitUsage, "--context: the demo has a cluster of its own"},
+		{"-n velero", ExitUsage, "--namespace: the demo has a cluster of its own"},
+		{"--speed 0", ExitUsage, "--speed 0: must be from 0.1 to 1000"},
+		{"--headless --theme pink", ExitUsage, "--theme pink: must be one of"},
+		{"--headless --scene " + dir + "/none.yaml", ExitUsage, "no such file"},
+		{"--headless --scene " + bad, ExitError, `unknown field "things"`},
+		{"--headless replay " + dir, ExitError, "there is no watch.jsonl"},
+		{"replay", ExitUsage, "replay takes one folder"},
+		{"play", ExitUsage, "play"},
+		{"", ExitUsage, "the dashboard needs a terminal"},
+	} {
+		out, err := demoCommand(t, strings.Fields(c.args)...).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != c.code || !strings.Contains(string(out), c.says) {
+			t.Errorf("veltui demo %s: %v, %s; want %d and %q", c.args, err, out, c.code, c.says)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/collector/cache"
+	"github.com/veltui/veltui/job"
+)
+
+func TestFailuresBackOff(t *testing.T) {
+	var f failures
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	broken := errors.New("the store is broken")
+	var waits []string
+	for range 9 {
+		f.note("a", broken, now)
+		f.note("a", errors.New("the second who waited"), now)
+		begin := now
+		for f.recent("a", now) != nil {
+			if err := f.recent("a", now); !errors.Is(err, broken) || !strings.Contains(err.Error(), begin.Format(time.TimeOnly)) {
+				t.Fatal(err)
+			}
+			now = now.Add(time.Minute)
+		}
+		waits = append(waits, now.Sub(begin).String())
+	}
+	if got := strings.Join(waits, " "); got != "1m0s 2m0s 4m0s 8m0s 16m0s 32m0s 1h0m0s 1h0m0s 1h0m0s" {
+		t.Errorf("waits %s", got)
+	}
+	if err := f.recent("b", now); err != nil {
+		t.Error(err)
+	}
+	f.note("a", nil, now)
+	f.note("a", fmt.Errorf("ended: %w", context.Canceled), now)
+	f.note("a", errNoDownload, now)
+	if err := f.recent("a", now); err != nil {
+		t.Errorf("after a success: %v", err)
+	}
+	for i := range 2 * maxFailures {
+		f.note(fmt.Sprint(i), broken, now)
+	}
+	if len(f.of) != maxFailures {
+		t.Errorf("%d are remembered", len(f.of))
+	}
+}
+
+// TestFailedDownloadIsNotRepeated: ten restores of a backup that cannot be
+// downloaded ask for it once, and all say why.
+func TestFailedDownloadIsNotRepeated(t *testing.T) {
+	b := control(t)
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		http.Error(w, "out of order", http.StatusInternalServerError)
+	}))
+	t.Cleanup(server.Close)
+	s := &store{url: server.URL}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.sign(ctx, b)
+	}()
+	t.Cleanup(func() { stop(); <-ended })
+	s.stored(t, b, "b-broken", velerov1.BackupPhaseCompleted)
+
+	c := withFlags(t, "--kubeconfig", b.Kubeconfig())
+	now := time.Now()
+	c.clock = func() time.Time { return now }
+	r := &backupReader{cli: c, indexes: cache.Open(cache.Options{}), log: slog.New(slog.DiscardHandler)}
+	ask := func() {
+		t.Helper()
+		_, err := r.Estimate(t.Context(), &job.Job{Kind: job.Restore, Namespace: "velero", Name: "r",
+			Object: &velerov1.Restore{Spec: velerov1.RestoreSpec{BackupName: "b-broken"}}}, "v1.18.3", func(int64, int64) {})
+		if err == nil || !strings.Contains(err.Error(), "500") {
+			t.Errorf("%v", err)
+		}
+	}
+	for range 10 {
+		ask()
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the store was asked %d times", n)
+	}
+	now = now.Add(firstRetry)
+	ask()
+	ask()
+	if n := asked.Load(); n != 2 {
+		t.Errorf("after a minute the store was asked %d times", n)
+	}
+}
+
+// TestClusterIdentity: what is kept of a cluster is not taken for another's.
+func TestClusterIdentity(t *testing.T) {
+	dir := t.TempDir()
+	first, second := dir+"/first", dir+"/second"
+	twoClusters(t, first, "east")
+	twoClusters(t, second, "west")
+	identity := func(path string) string {
+		config, err := withFlags(t, "--kubeconfig", path).restConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return clusterIdentity(config)
+	}
+	if again := identity(first); again != identity(first) || again == identity(second) {
+		t.Errorf("%q and %q", identity(first), identity(second))
+	}
+	config, err := withFlags(t, "--kubeconfig", first).restConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := clusterIdentity(config)
+	config.CAData = []byte("made anew")
+	if clusterIdentity(config) == before {
+		t.Error("a cluster with another authority is taken for the same")
+	}
+}

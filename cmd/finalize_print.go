@@ -1,0 +1,218 @@
+package cmd
+
+import (
+	"io"
+	"strings"
+	"time"
+
+	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/job"
+)
+
+// finalizePrinter shows evidence and plan, then attempts, then the outcome.
+// With json or yaml one document at the end holds all of it.
+type finalizePrinter struct {
+	out, messages io.Writer
+	output        string
+	// preview is where evidence and plan are shown before anything is done, nil
+	// for nowhere.
+	preview io.Writer
+	// finalize is the plan, or the refusal, of finalizing; remedies are the other
+	// plans that the evidence calls for.
+	finalize *finalize.Plan
+	remedies []finalize.Plan
+}
+
+// finalizePrinter prints in a format. Before a question, evidence and plan are
+// on the terminal, wherever the data goes.
+func (c *cli) finalizePrinter(output string, asks bool) finalizePrinter {
+	f := finalizePrinter{out: c.streams.Out, messages: c.streams.ErrOut, output: output}
+	switch {
+	case output == "text" && asks && !isTerminal(c.stdout):
+		f.preview = io.MultiWriter(f.out, f.messages)
+	case output == "text":
+		f.preview = f.out
+	case asks:
+		f.preview = f.messages
+	}
+	return f
+}
+
+// finalizeDocument is what `finalize -o json` prints.
+type finalizeDocument struct {
+	APIVersion string     `json:"apiVersion"`
+	Kind       string     `json:"kind"`
+	Facts      []factJSON `json:"facts"`
+	Plan       planJSON   `json:"plan"`
+	// Remedies are what else the evidence calls for, and Taken is the one that was
+	// asked for in place of the plan.
+	Remedies []remedyJSON    `json:"remedies,omitempty"`
+	Taken    finalize.Action `json:"taken,omitempty"`
+	Outcome  *outcomeJSON    `json:"outcome,omitempty"`
+}
+
+type planJSON struct {
+	Action          finalize.Effect `json:"action"`
+	Kind            job.Kind        `json:"kind"`
+	Namespace       string          `json:"namespace"`
+	Name            string          `json:"name"`
+	UID             string          `json:"uid"`
+	ResourceVersion string          `json:"resourceVersion"`
+	From            string          `json:"from"`
+	To              string          `json:"to,omitempty"`
+	Set             map[string]int  `json:"set,omitempty"`
+	Why             string          `json:"why,omitempty"`
+	Reason          string          `json:"reason,omitempty"`
+	Refusal         string          `json:"refusal,omitempty"`
+	Advice          string          `json:"advice,omitempty"`
+	Will            []string        `json:"will,omitempty"`
+	WillNot         []string        `json:"willNot,omitempty"`
+	Then            []string        `json:"then,omitempty"`
+	Command         string          `json:"command,omitempty"`
+}
+
+type outcomeJSON struct {
+	State    finalize.State `json:"state"`
+	Sent     finalize.Sent  `json:"sent"`
+	Phase    string         `json:"phase"`
+	Message  string         `json:"message"`
+	Copy     string         `json:"copy,omitempty"`
+	Log      string         `json:"log,omitempty"`
+	Warnings []string       `json:"warnings,omitempty"`
+	// NewPlan is what follows from the newest evidence after a change.
+	NewPlan *planJSON `json:"newPlan,omitempty"`
+	Error   string    `json:"error,omitempty"`
+}
+
+func planOf(p *finalize.Plan) planJSON {
+	out := planJSON{
+		Action: p.Effect(), Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), ResourceVersion: p.ResourceVersion,
+		From: p.From, To: p.To, Why: p.Why, Reason: p.Reason, Refusal: p.Refusal, Advice: p.Advice,
+		Will: p.Will, WillNot: p.WillNot, Then: p.Then,
+	}
+	if len(p.Commands) > 0 {
+		out.Command = p.Commands[0]
+	}
+	for _, field := range p.Set {
+		if out.Set == nil {
+			out.Set = map[string]int{}
+		}
+		out.Set[field.Name] = field.Value
+	}
+	return out
+}
+
+func (f *finalizePrinter) plan(p *finalize.Plan) error {
+	if f.preview == nil {
+		return nil
+	}
+	l := lines{w: f.preview}
+	l.add("%s %s %s/%s", p.Action, strings.ToLower(string(p.Kind)), p.Namespace, p.Name)
+	evidence := f.finalize.Evidence()
+	l.facts(f.finalize.Facts(), evidence.At)
+	if !p.Possible() {
+		l.add("\nrefused: %s", p.Refusal)
+		if p.Advice != "" {
+			l.add("what would help: %s", p.Advice)
+		}
+		l.remedies(f.remedies, p.Action)
+		return l.err
+	}
+	l.add("\nso: %s", p.Why)
+	if p.To != "" {
+		l.add("plan: %s -> %s", dash(p.From), p.To)
+	}
+	l.list("it will", p.Will)
+	l.list("it will not", p.WillNot)
+	l.list("and then", p.Then)
+	l.add("\nto do the same with kubectl:")
+	for _, c := range p.Commands {
+		l.command("", c)
+	}
+	return l.err
+}
+
+// progress tells what goes on, on standard error.
+func (f *finalizePrinter) progress(p finalize.Progress) {
+	a := p.Attempt
+	l := lines{w: f.messages}
+	switch {
+	case a != nil && a.Err != nil && a.Last:
+		l.add("%s: attempt %d: %v", p.Step, a.Number, a.Err)
+	case a != nil && a.Err != nil:
+		l.add("%s: attempt %d: %v; next in %s, %s left", p.Step, a.Number, a.Err,
+			a.Next.Round(100*time.Millisecond), a.Left.Round(time.Second))
+	case a == nil && p.Phase == "":
+		l.add("%s...", stepWords[p.Step])
+	}
+}
+
+var stepWords = map[finalize.Step]string{
+	finalize.StepLook:    "looking again",
+	finalize.StepDryRun:  "asking the API server for a dry run",
+	finalize.StepPatch:   "sending the patch",
+	finalize.StepObserve: "observing whether it holds",
+}
+
+func (f *finalizePrinter) outcome(shown *finalize.Plan, o *finalize.Outcome, err error) error {
+	if f.output != "text" {
+		return f.document(shown, o, err)
+	}
+	if !shown.Possible() {
+		return nil // has been said
+	}
+	l := lines{w: f.out}
+	l.add("\n%s: %s", o.State, o.Message)
+	if o.State == finalize.Changed && o.Plan.Refusal != "" {
+		l.add("now: %s", o.Plan.Refusal)
+	} else if o.State == finalize.Changed && o.Plan.To != "" {
+		l.add("now possible: %s -> %s", dash(o.Plan.From), o.Plan.To)
+	}
+	l.records(o)
+	return l.err
+}
+
+// end is the last word on an execution: its error, with the exit code. Where the
+// outcome could not be printed it is told on standard error; what was sent
+// decides about the exit code, not who could read it.
+func (f *finalizePrinter) end(printErr error, o *finalize.Outcome, err error) error {
+	exit := finalizeExit(o, err)
+	if printErr == nil {
+		return exit
+	}
+	if o.Sent == finalize.NotSent && exit == nil {
+		exit = exitError{ExitError, nil}
+	}
+	l := lines{w: f.messages}
+	l.add("error: the outcome could not be printed: %v", printErr)
+	l.add("%s, %s: %s", o.State, o.Sent, o.Message)
+	l.records(o)
+	return exit
+}
+
+// records are what an outcome leaves behind on this machine.
+func (l *lines) records(o *finalize.Outcome) {
+	for _, w := range o.Warnings {
+		l.add("warning: %s", w)
+	}
+	if o.Copy != "" {
+		l.add("copy of it as it was: %s", o.Copy)
+		l.add("log: %s", o.Log)
+	}
+}
+
+func (f *finalizePrinter) document(shown *finalize.Plan, o *finalize.Outcome, err error) error {
+	d := finalizeDocument{APIVersion: apiVersion, Kind: "Finalization", Facts: factsOf(f.finalize.Facts()), Plan: planOf(f.finalize), Remedies: remediesOf(f.remedies),
+		Outcome: &outcomeJSON{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings}}
+	if shown.Action != finalize.Finalize {
+		d.Taken = shown.Action
+	} else if o.State == finalize.Changed {
+		now := planOf(&o.Plan)
+		d.Outcome.NewPlan = &now
+	}
+	if err != nil {
+		d.Outcome.Error = err.Error()
+	}
+	p := documentPrinter{w: f.out, yaml: f.output == "yaml"}
+	return p.document(d)
+}

@@ -1,0 +1,76 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+	crlog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// stateDir is the XDG place for logs and the like.
+func (c *cli) stateDir() (string, error) {
+	if dir := c.env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "veltui"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("finding a place for the log: %w", err)
+	}
+	return filepath.Join(home, ".local", "state", "veltui"), nil
+}
+
+// openLog opens veltui's log file (0600) for appending. Where there is no
+// place for one, the log is thrown away rather than shown on the screen.
+func (c *cli) openLog() (io.WriteCloser, string) {
+	dir, err := c.stateDir()
+	if err != nil {
+		return discard{}, ""
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return discard{}, ""
+	}
+	path := filepath.Join(dir, "veltui.log")
+	file, err := openBoundedLog(path, c.clock)
+	if err != nil {
+		return discard{}, ""
+	}
+	return file, path
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) Close() error                { return nil }
+
+// logTo is quiet, and sends the API server's warnings there too.
+func (c *cli) logTo(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
+	logger := quiet(w, cancel)
+	c.warnings.log.Store(logger)
+	return logger
+}
+
+// quiet sends everything that libraries log to w, because whatever reaches the
+// terminal garbles the screen or the output of a command. A panic in one of
+// their goroutines is logged and ends the program through cancel.
+func quiet(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
+	logger := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	slog.SetDefault(logger)
+	log.SetOutput(w)
+	klog.SetLogger(logr.FromSlogHandler(logger.Handler()))
+	klog.LogToStderr(false)
+	klog.SetOutput(w)
+	crlog.SetLogger(logr.FromSlogHandler(logger.Handler()))
+	utilruntime.ReallyCrash = false
+	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, value any) {
+		cancel(fmt.Errorf("veltui has a defect, please report it with its log: %v", value))
+	})
+	return logger
+}

@@ -1,0 +1,13 @@
+//go:build darwin || dragonfly || freebsd || netbsd || openbsd
+
+package cmd
+
+import "golang.org/x/sys/unix"
+
+// The requests that read a terminal's modes, and set them, also with all input
+// thrown away that was not read.
+const (
+	getTermios      = unix.TIOCGETA
+	setTermios      = unix.TIOCSETA
+	setTermiosFlush = unix.TIOCSETAF
+)

@@ -1,0 +1,91 @@
+package cmd
+
+import (
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
+)
+
+// screen is the terminal while the dashboard draws on it. It can be given back
+// at any moment, whatever the dashboard is doing: from then on nothing is drawn.
+type screen struct {
+	*os.File // standard output
+	in       *os.File
+	name     string // TERM
+	before   *term.State
+
+	drawn  atomic.Bool // something was drawn
+	closed atomic.Bool
+	// writing is held while something is drawn.
+	writing sync.Mutex
+	// undivert gives standard error back.
+	undivert atomic.Pointer[func()]
+}
+
+// newScreen notes how the terminal is now.
+func newScreen(in, out *os.File, name string) *screen {
+	s := &screen{File: out, in: in, name: name}
+	if state, err := term.GetState(int(in.Fd())); err == nil {
+		s.before = state
+	}
+	return s
+}
+
+// Write draws.
+func (s *screen) Write(p []byte) (int, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.closed.Load() {
+		return 0, os.ErrClosed
+	}
+	s.drawn.Store(true)
+	return s.File.Write(p)
+}
+
+// release is called when the dashboard has left the screen by itself.
+func (s *screen) release() { s.drawn.Store(false) }
+
+// drawPatience is how long a terminal that nobody reads is waited for.
+const drawPatience = 500 * time.Millisecond
+
+// restore takes the terminal away from the dashboard and makes it what it was.
+func (s *screen) restore() {
+	s.closed.Store(true)
+	if s.drawn.Load() {
+		s.leave()
+	}
+	if s.before != nil {
+		_ = term.Restore(int(s.in.Fd()), s.before)
+	}
+	if undivert := s.undivert.Swap(nil); undivert != nil {
+		(*undivert)()
+	}
+}
+
+// leave turns off all that the dashboard may have turned on, as Bubble Tea's
+// renderer does at its end.
+func (s *screen) leave() {
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		s.writing.Lock() // nothing is cut in two
+		defer s.writing.Unlock()
+		sequence := ansi.ResetModeSynchronizedOutput + ansi.ResetModifyOtherKeys + ansi.PopKittyKeyboard(1) +
+			ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseAnyEvent + ansi.ResetModeMouseExtSgr +
+			ansi.ResetModeFocusEvent + ansi.ResetModeBracketedPaste + ansi.ResetModeUnicodeCore + ansi.ResetStyle +
+			ansi.ResetModeAltScreenSaveCursor + ansi.ShowCursor
+		if s.name != "linux" {
+			sequence += ansi.SetWindowTitle("") + ansi.ResetProgressBar
+		}
+		_, _ = io.WriteString(s.File, sequence)
+	}()
+	select {
+	case <-left:
+	case <-time.After(drawPatience):
+	}
+}

@@ -1,0 +1,312 @@
+package demo
+
+import (
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/veltui/veltui/demo/scene"
+)
+
+// patience is how long a test waits for what must come.
+const patience = time.Minute
+
+// running is a demo and a client for it.
+type running struct {
+	*Demo
+	config *rest.Config
+	client dynamic.Interface
+}
+
+func start(t *testing.T, o Options) *running {
+	t.Helper()
+	d, err := Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Errorf("closing the demo: %v", err)
+		}
+		if _, err := os.Stat(d.Dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("its folder stays: %v", err)
+		}
+	})
+	config, err := clientcmd.BuildConfigFromFlags("", d.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &running{d, config, client}
+}
+
+func ownScene(t *testing.T, name string) *strings.Reader {
+	t.Helper()
+	text, err := scenes.ReadFile("scenes/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.NewReader(string(text))
+}
+
+func (r *running) velero(resource string) dynamic.ResourceInterface {
+	version := "v1"
+	if strings.HasPrefix(resource, "data") {
+		version = "v2alpha1"
+	}
+	return r.client.Resource(schema.GroupVersionResource{Group: "velero.io", Version: version, Resource: resource}).Namespace("velero")
+}
+
+func (r *running) phase(t *testing.T, resource, name string) string {
+	t.Helper()
+	o, err := r.velero(resource).Get(t.Context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "gone"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+	return phase
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %s in vain until %s", patience, what)
+		}
+	}
+}
+
+// TestScenesAreServedAsTheyAreWritten asks the API for every object of every
+// scene.
+func TestScenesAreServedAsTheyAreWritten(t *testing.T) {
+	files, err := scenes.ReadDir("scenes")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d scenes, %v", len(files), err)
+	}
+	now := time.Now()
+	for _, f := range files {
+		t.Run(f.Name(), func(t *testing.T) {
+			want, err := scene.Load(ownScene(t, f.Name()), now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := start(t, Options{Scene: ownScene(t, f.Name()), Clock: func() time.Time { return now }})
+			for _, o := range want.Objects {
+				resource := schema.GroupVersionResource{Group: o.GroupVersionKind().Group, Version: o.GroupVersionKind().Version, Resource: strings.ToLower(o.GetKind()) + "s"}
+				resource.Resource = strings.Replace(resource.Resource, "ys", "ies", 1)
+				got, err := r.client.Resource(resource).Namespace(o.GetNamespace()).Get(t.Context(), o.GetName(), metav1.GetOptions{})
+				if err != nil {
+					t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
+					continue
+				}
+				unstructured.RemoveNestedField(got.Object, "spec", "config", "publicUrl")
+				if o.GetResourceVersion() == "" {
+					got.SetResourceVersion("")
+				}
+				if !reflect.DeepEqual(got.Object, o.Object) {
+					t.Errorf("%s %s is\n%v\nwant\n%v", o.GetKind(), o.GetName(), got.Object, o.Object)
+				}
+			}
+		})
+	}
+}
+
+func TestBadInputStartsNothing(t *testing.T) {
+	before, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{Scene: strings.NewReader("objects: 1")}, {Recordings: os.DirFS(t.TempDir())}} {
+		if d, err := Start(o); err == nil {
+			t.Errorf("it started: %v", d.Close())
+		}
+	}
+	after, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := len(demoDirs(after)) - len(demoDirs(before)); left > 0 {
+		t.Errorf("%d folders were left behind", left)
+	}
+}
+
+func demoDirs(entries []os.DirEntry) (names []string) {
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "veltui-demo-") {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// download has the responder sign a URL and follows it.
+func (r *running) download(t *testing.T, kind, name string) (status int, body string, err error) {
+	t.Helper()
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "velero.io/v1", "kind": "DownloadRequest",
+		"metadata": map[string]any{"generateName": "test-"},
+		"spec":     map[string]any{"target": map[string]any{"kind": kind, "name": name}},
+	}}
+	created, err := r.velero("downloadrequests").Create(t.Context(), o, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := ""
+	eventually(t, "a URL is signed", func() bool {
+		o, err := r.velero("downloadrequests").Get(t.Context(), created.GetName(), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		url, _, _ = unstructured.NestedString(o.Object, "status", "downloadURL")
+		return url != ""
+	})
+	answer, err := http.Get(url)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		text, err := io.ReadAll(answer.Body)
+		return answer.StatusCode, string(text), err
+	}
+	if _, err := http.ParseTime(answer.Header.Get("Last-Modified")); err != nil {
+		t.Errorf("Last-Modified: %v", err)
+	}
+	unpacked, err := gzip.NewReader(answer.Body)
+	if err != nil {
+		return answer.StatusCode, "", err
+	}
+	text, err := io.ReadAll(unpacked)
+	return answer.StatusCode, string(text), err
+}
+
+func TestWhatIsStoredCanBeFetched(t *testing.T) {
+	r := start(t, Options{Scene: ownScene(t, "restore-patch-lost.yaml")})
+	if status, body, err := r.download(t, "RestoreLog", "crm-rollback"); err != nil || status != 200 || !strings.Contains(body, "restore completed") {
+		t.Errorf("RestoreLog: %d %q %v", status, body, err)
+	}
+	if status, body, err := r.download(t, "RestoreTypo", "crm-rollback"); err != nil || status != 404 || !strings.Contains(body, "NoSuchKey") {
+		t.Errorf("a file that is not stored: %d %q %v", status, body, err)
+	}
+	if status, _, err := r.download(t, "BackupLog", "crm-nightly-5"); err == nil {
+		t.Errorf("what is stored for another job is not known, and its answer is %d", status)
+	}
+	r = start(t, Options{Scene: ownScene(t, "uploads-wait-for-slot.yaml")})
+	if status, _, err := r.download(t, "BackupLog", "mail-nightly"); err == nil {
+		t.Errorf("a store that nobody reaches answers %d", status)
+	}
+}
+
+func TestLogsAreThoseOfTheServer(t *testing.T) {
+	r := start(t, Options{Scene: ownScene(t, "restore-patch-lost.yaml")})
+	api, err := rest.RESTClientFor(coreConfig(r.config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := api.Get().Namespace("velero").Resource("pods").Name("velero-7d9c6b5f84-x2kqp").SubResource("log")
+	text, err := pod.Param("tailLines", "1").Param("timestamps", "true").DoRaw(t.Context())
+	if err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), "from InProgress to Finalizing") {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, _, found := strings.Cut(string(text), "Z time="); !found {
+		t.Errorf("%q has no time stamp", text)
+	}
+	r = start(t, Options{Scene: ownScene(t, "uploads-wait-for-slot.yaml")})
+	if api, err = rest.RESTClientFor(coreConfig(r.config)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = api.Get().Namespace("velero").Resource("pods").Name("velero-7d9c6b5f84-x2kqp").SubResource("log").DoRaw(t.Context())
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("a scene without logs: %v", err)
+	}
+}
+
+// TestStory: several jobs move at once, one is stuck, one waits, and time goes
+// on.
+func TestStory(t *testing.T) {
+	r := start(t, Options{})
+	phases := map[string]int{}
+	total := func() (items int64) {
+		clear(phases)
+		for _, resource := range []string{"backups", "restores"} {
+			list, err := r.velero(resource).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range list.Items {
+				phase, _, _ := unstructured.NestedString(list.Items[i].Object, "status", "phase")
+				phases[phase]++
+				for _, field := range []string{"itemsBackedUp", "itemsRestored"} {
+					n, _, _ := unstructured.NestedInt64(list.Items[i].Object, "status", "progress", field)
+					items += n
+				}
+			}
+		}
+		return items
+	}
+	eventually(t, "the story has begun", func() bool { return total() > 0 && phases["WaitingForPluginOperations"] > 0 })
+	if phases["InProgress"] < 3 || phases["Queued"] < 1 || phases["PartiallyFailed"] < 1 || phases["Completed"] < 10 {
+		t.Errorf("it begins with %v", phases)
+	}
+	before := total()
+	eventually(t, "something moves", func() bool { return total() > before })
+	if status, body, err := r.download(t, "BackupResourceList", "before-upgrade"); err != nil || status != 200 || !strings.Contains(body, "apps/v1/Deployment") {
+		t.Errorf("what is stored for the recorded backup: %d, %d bytes, %v", status, len(body), err)
+	}
+}
+
+// TestStoryGoesOn tells it many times as fast: it begins again, and forgets
+// what lies behind.
+func TestStoryGoesOn(t *testing.T) {
+	r := start(t, Options{Speed: 1000})
+	seen := map[string]bool{}
+	eventually(t, "it was told more often than is kept", func() bool {
+		for _, o := range r.cluster.List(toldKinds[1], "velero") {
+			if strings.HasPrefix(o.GetName(), "everything-to-dr-") {
+				seen[o.GetName()] = true
+			}
+		}
+		return len(seen) > storyKept
+	})
+	list := r.cluster.List(toldKinds[0], "velero")
+	if len(list) > 60 {
+		t.Errorf("there are %d backups", len(list))
+	}
+}
+
+func TestReplay(t *testing.T) {
+	r := start(t, Options{Recordings: os.DirFS("replay/testdata"), Speed: 100})
+	eventually(t, "both recordings have ended", func() bool {
+		return r.phase(t, "restores", "a2-async") == "Completed" && r.phase(t, "restores", "r17-errors-quota") == "PartiallyFailed"
+	})
+	if got := r.phase(t, "backupstoragelocations", "default"); got != "Available" {
+		t.Errorf("the location is %s", got)
+	}
+}
+
+func coreConfig(config *rest.Config) *rest.Config {
+	c := rest.CopyConfig(config)
+	c.APIPath, c.GroupVersion = "/api", &schema.GroupVersion{Version: "v1"}
+	c.NegotiatedSerializer = serializer
+	return c
+}

@@ -1,0 +1,103 @@
+package demo
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// contextName is the name of the kubeconfig's only context.
+const contextName = "demo"
+
+// listen takes two ports on loopback: the API's, where clients send their token
+// and therefore want TLS, and the object store's, whose URLs are signed.
+func (d *Demo) listen() error {
+	for _, l := range []*net.Listener{&d.api, &d.files} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return fmt.Errorf("listening on loopback: %w", err)
+		}
+		*l = listener
+	}
+	return nil
+}
+
+// serve answers on a listener until the demo is closed.
+func (d *Demo) serve(ctx context.Context, l net.Listener, h http.Handler) {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second,
+		// Watches end with the demo.
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		// A client that goes in the middle of something is no news.
+		ErrorLog: log.New(discard{}, "", 0),
+	}
+	d.servers = append(d.servers, server)
+	d.group.Go(func() { d.note(server.Serve(l)) })
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// certificate makes a key and a certificate that signs itself, for as long as a
+// demo may run.
+func certificate(now time.Time) (tls.Certificate, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "veltui demo"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(30 * 24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return tls.Certificate{}, nil, err
+	}
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, authority, nil
+}
+
+// secure puts TLS before the API and writes a kubeconfig that leads to it.
+func (d *Demo) secure(token string) error {
+	own, authority, err := certificate(d.options.Clock())
+	if err != nil {
+		return fmt.Errorf("making a certificate: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "veltui-demo-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the kubeconfig: %w", err)
+	}
+	d.Dir, d.Kubeconfig = dir, filepath.Join(dir, "kubeconfig")
+	config := clientcmdapi.NewConfig()
+	config.Clusters[contextName] = &clientcmdapi.Cluster{
+		Server: "https://" + d.api.Addr().String(), CertificateAuthorityData: authority,
+	}
+	config.AuthInfos[contextName] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts[contextName] = &clientcmdapi.Context{Cluster: contextName, AuthInfo: contextName}
+	config.CurrentContext = contextName
+	if err := clientcmd.WriteToFile(*config, d.Kubeconfig); err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	d.api = tls.NewListener(d.api, &tls.Config{
+		Certificates: []tls.Certificate{own}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12,
+	})
+	return nil
+}

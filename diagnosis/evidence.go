@@ -1,0 +1,90 @@
+package diagnosis
+
+import (
+	"slices"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+)
+
+// Evidence is what a closer look at one job found, beyond what the watch tells of
+// all jobs. Its zero value means that nobody looked.
+type Evidence struct {
+	// NamespacesSeen is true if the cluster's namespaces could be listed;
+	// Terminating are those that a restore may write into and that are being
+	// deleted.
+	NamespacesSeen bool
+	Terminating    []string
+	// Phases are those that the CRD of the job's kind allows, nil if that could
+	// not be read.
+	Phases []string
+}
+
+// Repository is a BackupRepository's state.
+type Repository struct {
+	Name string
+	// Namespace is the one whose volumes it holds.
+	Namespace string
+	Ready     bool
+	// Changed is when it last changed, in the cluster's clock.
+	Changed time.Time
+}
+
+// Deletion is a DeleteBackupRequest.
+type Deletion struct {
+	Name   string
+	Backup string
+	// Phase is New, InProgress or Processed; empty stands for New.
+	Phase   string
+	Errors  []string
+	Created time.Time
+}
+
+// evidence is what a closer look at the job found.
+func (a *assessment) evidence() Evidence { return a.env.Evidence[a.j.UID] }
+
+// terminating are the namespaces that the job waits for to be gone.
+func (a *assessment) terminating() []string { return a.evidence().Terminating }
+
+// refusedPhases are the phases still to come that the CRD does not allow, so that
+// Velero's patch to them is refused (Velero issue 6170).
+func (a *assessment) refusedPhases() []string {
+	allowed := a.evidence().Phases
+	if allowed == nil {
+		return nil
+	}
+	var refused []string
+	for _, phase := range []string{string(velerov1.RestorePhaseWaitingForPluginOperations), string(velerov1.RestorePhaseFinalizing), string(velerov1.RestorePhaseFinalizingPartiallyFailed)} {
+		if !slices.Contains(allowed, phase) {
+			refused = append(refused, phase)
+		}
+	}
+	return refused
+}
+
+// preparedRepository is a repository that is not ready and that the job may wait
+// for: its namespace is one that the job takes.
+func (a *assessment) preparedRepository() (Repository, bool) {
+	takes := a.namespaces()
+	for _, r := range a.env.Repositories {
+		if !r.Ready && takes(r.Namespace) {
+			return r, true
+		}
+	}
+	return Repository{}, false
+}
+
+// lockingDeletion is a deletion that may hold a repository's lock against the
+// job: it asks for the lock alone, waits for those who read, and keeps out all
+// who come later (pkg/repository/locker.go, a read-write lock without a limit).
+func (a *assessment) lockingDeletion() (Deletion, bool) {
+	if len(a.env.Repositories) == 0 {
+		return Deletion{}, false
+	}
+	for _, d := range a.env.Deletions {
+		if d.Phase == string(velerov1.DeleteBackupRequestPhaseInProgress) {
+			return d, true
+		}
+	}
+	return Deletion{}, false
+}

@@ -1,0 +1,170 @@
+package diagnosis_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero/decode"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/demo/scene"
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/watch"
+)
+
+// scenarios are the files of a folder, or of the one that VELTUI_SCENARIOS names.
+func scenarios(t *testing.T) []string {
+	t.Helper()
+	dir := os.Getenv("VELTUI_SCENARIOS")
+	if dir == "" {
+		dir = filepath.Join("testdata", "scenarios")
+	}
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".yaml") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 12 {
+		t.Fatalf("%s holds only %d scenarios", dir, len(files))
+	}
+	return files
+}
+
+// TestScenarios folds the objects of each scenario as the watch does, in more
+// than one order, and holds the verdict against what the scenario says is right.
+func TestScenarios(t *testing.T) {
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	for _, path := range scenarios(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".yaml"), func(t *testing.T) {
+			file, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close() //nolint:errcheck // it was only read
+			s, err := scene.Load(file, now)
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			v := judge(t, s.Objects, s.Expect, now)
+			compare(t, v, s.Expect)
+
+			backwards := slices.Clone(s.Objects)
+			slices.Reverse(backwards)
+			if w := judge(t, backwards, s.Expect, now); w.State != v.State || w.Reason != v.Reason {
+				t.Errorf("in the other order it is %s, %s (%s)", w.State, w.Reason, w.Summary)
+			}
+		})
+	}
+}
+
+func compare(t *testing.T, v diagnosis.Verdict, want scene.Expect) {
+	t.Helper()
+	state := string(v.State)
+	if len(want.State) > 0 && !slices.Contains(want.State, state) || slices.Contains(want.Never, state) {
+		t.Errorf("state %s, want one of %q: %s", state, want.State, v.Summary)
+	}
+	if len(want.Reason) > 0 && !slices.Contains(want.Reason, string(v.Reason)) {
+		t.Errorf("reason %s (%s), want one of %q: %s", v.Reason, state, want.Reason, v.Summary)
+	}
+	text := v.Summary + "\n" + v.Advice
+	for _, f := range v.Facts {
+		text += "\n" + f.Text
+	}
+	for _, word := range want.Says {
+		if !strings.Contains(strings.ToLower(text), strings.ToLower(word)) {
+			t.Errorf("nothing says %q:\n%s", word, text)
+		}
+	}
+}
+
+// judge takes the objects in through a store and judges the job that is asked for.
+func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect, now time.Time) diagnosis.Verdict {
+	t.Helper()
+	store := watch.NewStore(func() time.Time { return now }, 0)
+	known := velero.Scheme()
+	var malformed []watch.Malformed
+	for _, o := range objects {
+		typed, fields := typed(t, known, o)
+		if typed != nil {
+			store.Upsert(typed)
+		}
+		if len(fields) > 0 {
+			malformed = append(malformed, watch.Malformed{Resource: strings.ToLower(o.GetKind()) + "s.velero.io",
+				Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Fields: fields})
+		}
+	}
+	snap := store.Snapshot()
+	snap.Malformed = malformed
+	snap.Health = watch.Health{State: watch.Live}
+	for _, kind := range []string{watch.PodVolumeBackups, watch.PodVolumeRestores, watch.DataUploads, watch.DataDownloads} {
+		snap.Sources = append(snap.Sources, watch.Source{Resource: kind, State: watch.SourceLive})
+	}
+	kind, name := want.Target()
+	for _, j := range snap.Jobs {
+		if strings.EqualFold(string(j.Kind), kind) && j.Name == name {
+			env := snap.Environment(now)
+			env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: closerLook(t, objects, j)}
+			return diagnosis.Judge(j, env)
+		}
+	}
+	t.Fatalf("there is no %s among %d jobs", want.Job, len(snap.Jobs))
+	return diagnosis.Verdict{}
+}
+
+// typed is an object as a reflector decodes it, with what it could not hold; nil
+// for a kind that no reflector reads.
+func typed(t *testing.T, known *runtime.Scheme, o *unstructured.Unstructured) (client.Object, []decode.Malformed) {
+	t.Helper()
+	made, err := known.New(schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()))
+	if err != nil {
+		return nil, nil
+	}
+	malformed, err := decode.Unstructured(o.DeepCopy(), made)
+	if err != nil {
+		t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
+	}
+	object, _ := made.(client.Object)
+	return object, malformed
+}
+
+// closerLook is what explain's look at one job finds: the namespaces that it
+// restores into and that are being deleted, and the phases that its CRD allows.
+func closerLook(t *testing.T, objects []*unstructured.Unstructured, j *job.Job) diagnosis.Evidence {
+	t.Helper()
+	e := diagnosis.Evidence{NamespacesSeen: true}
+	restore, _ := j.Object.(*velerov1.Restore)
+	for _, o := range objects {
+		switch {
+		case o.GetKind() == "Namespace" && o.GetDeletionTimestamp() != nil:
+			if restore != nil && velero.RestoresInto(restore, nil, o.GetName()) {
+				e.Terminating = append(e.Terminating, o.GetName())
+			}
+		case o.GetKind() == "CustomResourceDefinition" && o.GetName() == strings.ToLower(string(j.Kind))+"s.velero.io":
+			versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+			for _, v := range versions {
+				version, _ := v.(map[string]any)
+				phases, _, _ := unstructured.NestedStringSlice(version, "schema", "openAPIV3Schema", "properties", "status", "properties", "phase", "enum")
+				e.Phases = append(e.Phases, phases...)
+			}
+		}
+	}
+	return e
+}

@@ -1,0 +1,162 @@
+package diagnosis
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// Limits for volumes. Velero has no time-out in New, Prepared and InProgress;
+// only Accepted has one (data_upload_controller.go Reconcile, onPrepareTimeout;
+// the other three controllers do the same).
+const (
+	// DefaultPrepareTimeout is the node-agent's --data-mover-prepare-timeout
+	// where its arguments do not say otherwise (pkg/cmd/cli/nodeagent/server.go).
+	DefaultPrepareTimeout = 30 * time.Minute
+	// prepareMargin is added to the prepare time-out: node-agents look once a
+	// minute (preparingMonitorFrequency), and clocks differ.
+	prepareMargin = 5 * time.Minute
+	// untakenQuiet is how long a volume that may begin may be silent. A
+	// node-agent takes it up within seconds.
+	untakenQuiet = 35 * time.Minute
+	// carrierQuiet is how long a volume in progress may be silent before it is
+	// asked who carries it. Its silence alone means nothing: walking through
+	// millions of directories changes no byte (pkg/uploader/kopia/progress.go
+	// FinishedDirectory), and equal values are not written.
+	carrierQuiet = 45 * time.Minute
+	// lostTrackQuiet is how long a node-agent may take to note that a mover pod
+	// has ended: a minute for the last event, and the time to copy its log
+	// (pkg/datapath/micro_service_watcher.go startWatch).
+	lostTrackQuiet = 10 * time.Minute
+)
+
+// VolumeContext is what it takes, beside a volume itself, to say whether it can
+// still move.
+type VolumeContext struct {
+	// Now is the moment of judgement in the cluster's clock.
+	Now time.Time
+	// Volumes are the volumes of every job of this Velero that have not ended:
+	// slots are shared. Complete is false if not all could be listed.
+	Volumes  []job.Volume
+	Complete bool
+	// PodsSeen is false if the pods of Velero's namespace could not be listed;
+	// Agents and Movers are then empty.
+	PodsSeen bool
+	// Agents are the nodes with a node-agent that is ready, and since when it
+	// runs.
+	Agents map[string]time.Time
+	// Movers are the phases of the mover pods.
+	Movers map[velero.VolumeRef]velero.MoverPhase
+	// PrepareTimeout is the node-agents' own, zero for the default.
+	PrepareTimeout time.Duration
+	// Version is the tag of the server's image.
+	Version string
+}
+
+// SlotHolder is a volume of any job that may hold the slot for which v waits,
+// nil if there is none, or if v is past waiting. In New a volume waits for
+// prepareQueueLength, which counts all that are being prepared in the whole
+// namespace (pkg/exposer/vgdp_counter.go IsConstrained, since 1.17; before, a
+// pod volume in New waited for its node); in Prepared for loadConcurrency of
+// its node, by default one (pkg/datapath/manager.go, ConcurrentLimitExceed).
+// Either way the controller asks again every 5 seconds and writes nothing.
+func (c *VolumeContext) SlotHolder(v *job.Volume) *job.Volume {
+	for i := range c.Volumes {
+		if o := &c.Volumes[i]; o.Ref() != v.Ref() && !o.Ended() && o.BuiltIn() && holdsSlotFor(o, v) {
+			return o
+		}
+	}
+	return nil
+}
+
+func holdsSlotFor(o, v *job.Volume) bool {
+	switch v.Phase {
+	case "", velero.VolumeNew:
+		return o.Phase != "" && o.Phase != velero.VolumeNew
+	case velero.VolumePrepared:
+		sameNode := v.Node == "" || o.Node == "" || v.Node == o.Node
+		return sameNode && !o.Waiting()
+	}
+	return false
+}
+
+// Stalled says why a volume that has not ended cannot move any more, empty if
+// it may. It needs a cause, never silence alone; what could not be seen is no
+// cause. A third-party data mover's volumes are never judged: Velero's
+// node-agent does not touch them, and the vendor need not write phases
+// (data_upload_controller.go Reconcile, datamover.IsBuiltInUploader).
+func (c *VolumeContext) Stalled(v *job.Volume) string {
+	_, cause := c.stalled(v)
+	return cause
+}
+
+func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
+	if v.Ended() || !v.BuiltIn() || !c.PodsSeen || !c.Complete || c.SlotHolder(v) != nil {
+		return "", ""
+	}
+	switch v.Phase {
+	case "", velero.VolumeNew, velero.VolumePrepared:
+		return c.notTaken(v)
+	case velero.VolumeAccepted:
+		limit := cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)
+		if silent := c.Now.Sub(latest(v.Changed, v.Accepted)); silent >= limit+prepareMargin {
+			return VolumeStalled, fmt.Sprintf("it is being prepared for %s, and no node-agent ended that after %s", human.Duration(silent), human.Duration(limit))
+		}
+	case velero.VolumeInProgress:
+		return c.notCarried(v)
+	}
+	return "", ""
+}
+
+// notTaken: no other volume holds its slot.
+func (c *VolumeContext) notTaken(v *job.Volume) (Reason, string) {
+	silent := v.Quiet(c.Now)
+	_, agent := c.Agents[v.Node]
+	switch {
+	case silent < prepareMargin, silent < untakenQuiet && (v.Node == "" || agent):
+		return "", ""
+	case v.Node != "" && !agent:
+		return NodeAgentMissing, "no node-agent runs on its node " + v.Node
+	}
+	return VolumeStalled, fmt.Sprintf("its slot is free, but nobody starts it for %s", human.Duration(silent))
+}
+
+// notCarried: since 1.15 (data uploads and downloads) and 1.17 (pod volumes) a
+// pod of its own moves the volume; before, the node-agent itself did.
+func (c *VolumeContext) notCarried(v *job.Volume) (Reason, string) {
+	if v.Quiet(c.Now) < carrierQuiet {
+		return "", ""
+	}
+	switch c.Movers[v.Ref()] {
+	case "":
+	case velero.MoverFailed:
+		return MoverGone, "its mover pod has failed, and the node-agent did not note it"
+	default:
+		return "", ""
+	}
+	version, known := velero.ParseVersion(c.Version)
+	if known && version.MovesInPods(v.Kind) {
+		return MoverGone, "no pod moves it any more"
+	}
+	since, agent := c.Agents[v.Node]
+	switch {
+	case v.Node == "", agent && (v.Started.IsZero() || !since.After(v.Started)):
+		return "", ""
+	case !agent:
+		return NodeAgentMissing, "no node-agent runs on its node " + v.Node
+	}
+	return MoverGone, "the node-agent on " + v.Node + " started after it did"
+}
+
+// LostTrack reports whether the pod that moved a volume has succeeded, but the
+// node-agent does not know: restarting that node-agent completes the volume
+// (AttemptDataUploadResume and its siblings, reEnsureThisPod), cancelling it
+// throws the finished work away.
+func (c *VolumeContext) LostTrack(v *job.Volume) bool {
+	return c.PodsSeen && v.BuiltIn() && v.Phase == velero.VolumeInProgress &&
+		c.Movers[v.Ref()] == velero.MoverSucceeded && v.Quiet(c.Now) >= lostTrackQuiet
+}

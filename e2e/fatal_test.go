@@ -1,0 +1,111 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/veltui/veltui/e2e/lab"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// muchLater is an hour from now, with a location that is as fresh then as it is
+// now: everything of a job has long been quiet, and nothing else is wrong. The
+// jobs began a minute before, so that no file is of the second of their start,
+// and the server before them.
+var muchLater = lab.Shift{Later: time.Hour, Age: func(kind, _ string) time.Duration {
+	switch kind {
+	case "BackupStorageLocation", "DownloadRequest":
+		return -time.Hour
+	case "Backup":
+		return time.Minute
+	case "Pod":
+		return 10 * time.Minute
+	}
+	return 0
+}}
+
+// TestLostPatchOfAFailedBackup makes backups whose last patch is lost. Two of
+// them have failed as a whole, before anything was backed up, and yet all their
+// files are stored and tell of no error: moved on, they would be Completed and
+// empty. The third is whole, and is moved on once its location can be written.
+func TestLostPatchOfAFailedBackup(t *testing.T) {
+	ctx := patient(t)
+	must(t, theLab.VeleroWith(ctx, "--resource-timeout=5s"))
+	of := func(namespace string) velerov1.BackupSpec {
+		return velerov1.BackupSpec{IncludedNamespaces: []string{namespace}}
+	}
+	badHook := of("ops") // a lost backup holds back all others of its namespaces
+	badHook.Hooks = velerov1.BackupHooks{Resources: []velerov1.BackupResourceHookSpec{{
+		Name:          "bad",
+		LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Exist"}}},
+	}}}
+
+	loseByPolicy(t, "fatal-hooks", "Failed", badHook)
+	must(t, theLab.OpenGate(lab.NoSelector))
+	loseByPolicy(t, "fatal-actions", "Failed", of("media"))
+	must(t, theLab.CloseGate(lab.NoSelector))
+	loseByPolicy(t, "lost-whole", "Finalizing", of("billing"))
+
+	at := shifted(t, "fatal", muchLater)
+	for _, name := range []string{"fatal-hooks", "fatal-actions"} {
+		t.Run(name, func(t *testing.T) { wantNotCompleted(t, at, name) })
+	}
+	t.Run("a location that is only read", func(t *testing.T) {
+		setAccess(t, velerov1.BackupStorageLocationAccessModeReadOnly)
+		defer setAccess(t, velerov1.BackupStorageLocationAccessModeReadWrite)
+		wantRefused(t, at, "Backup", "lost-whole")
+		explain(t, at, "backup/lost-whole", "--artifacts").wantWords(t, "storage location "+lab.Location, "read-only")
+	})
+	code, printed := runVeltuiAt(t, at, "finalize", "backup/lost-whole", "--yes", "--reason", "end-to-end test", "--observe", "20s")
+	if code != 0 {
+		t.Fatalf("veltui finalize ended with %d:\n%s", code, printed)
+	}
+	wantFinalizedAsSeen(t, "Backup", "lost-whole", "Completed")
+}
+
+// loseByPolicy makes a backup whose last patch, to a phase, the API server
+// refuses until Velero has given up on it.
+func loseByPolicy(t *testing.T, name, phase string, spec velerov1.BackupSpec) {
+	t.Helper()
+	lift := deny(t, "backups", name, phase)
+	_, logged, err := theLab.VeleroLog(0)
+	must(t, err)
+	createBackup(t, name, spec, nil)
+	must(t, theLab.AwaitLog(patient(t), logged, "rror updating backup's status from InProgress to "+phase, lab.Namespace+"/"+name))
+	lift()
+	d := doomed{kind: "Backup", name: name}
+	now := live(t, d.kind, name).State()
+	if now.Phase != "InProgress" || !theLab.StoredExists(d.results()) || !theLab.StoredExists(d.heldUp()) {
+		t.Fatalf("%s is %s, want InProgress with all files stored", d, now)
+	}
+}
+
+// wantNotCompleted checks that a backup that failed as a whole is not made to
+// look like one that did not: veltui refuses, or says Failed.
+func wantNotCompleted(t *testing.T, kubeconfig, name string) {
+	t.Helper()
+	for _, flags := range [][]string{nil, {"--phase", "Finalizing"}} {
+		code, printed := runVeltuiAt(t, kubeconfig, append([]string{"finalize", "backup/" + name, "--yes", "--reason", "end-to-end test", "--observe", "10s"}, flags...)...)
+		phase := live(t, "Backup", name).State().Phase
+		t.Logf("veltui finalize %q ended with %d; it is %s: %s", flags, code, phase, refusal(printed))
+		if refused := code == exitRefused && phase == "InProgress"; !refused && phase != "Failed" {
+			t.Errorf("veltui finalize %q ended with %d, and it is %s:\n%s", flags, code, phase, printed)
+		}
+	}
+	if phases := recorder.Job("Backup", name).Phases(); slices.ContainsFunc(phases, func(p string) bool { return strings.HasPrefix(p, "Finalizing") || p == "Completed" }) {
+		t.Errorf("phases %q", phases)
+	}
+}
+
+// setAccess sets the access mode of the storage location.
+func setAccess(t *testing.T, mode velerov1.BackupStorageLocationAccessMode) {
+	t.Helper()
+	location := &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: lab.Location}}
+	must(t, theLab.Client.Patch(patient(t), location, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"accessMode":"`+string(mode)+`"}}`))))
+}

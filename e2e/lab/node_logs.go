@@ -1,0 +1,111 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// containerLog is where a container's output begins in a file.
+type containerLog struct {
+	path string
+	from int64
+}
+
+// containerLogs are the logs that the lab's node has, by namespace/pod.
+type containerLogs struct {
+	mu   sync.Mutex
+	logs map[string]containerLog
+}
+
+// begin says where the newest container of a pod writes to.
+func (c *containerLogs) begin(namespace, pod string, log containerLog) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.logs == nil {
+		c.logs = map[string]containerLog{}
+	}
+	c.logs[namespace+"/"+pod] = log
+}
+
+// fileSize is 0 for a file that is not there yet.
+func fileSize(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("looking at a log: %w", err)
+	}
+	return info.Size(), nil
+}
+
+func (c *containerLogs) read(namespace, pod string) (string, error) {
+	c.mu.Lock()
+	log, ok := c.logs[namespace+"/"+pod]
+	c.mu.Unlock()
+	if !ok {
+		return "", nil // it wrote nothing
+	}
+	data, err := os.ReadFile(log.path)
+	if err != nil {
+		return "", err
+	}
+	return string(data[min(log.from, int64(len(data))):]), nil
+}
+
+// serveLog answers as a kubelet does for a log that is not followed. A line's
+// time is the one that Velero itself writes.
+func (n *node) serveLog(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	if q.Get("previous") == "true" || q.Get("follow") == "true" {
+		http.Error(w, "the lab's node keeps no earlier logs and lets nobody follow", http.StatusBadRequest)
+		return
+	}
+	text, err := n.logs.read(r.PathValue("namespace"), r.PathValue("pod"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	lines := strings.SplitAfter(text, "\n")
+	lines = lines[:len(lines)-1] // the rest of a line that is being written
+	since := time.Time{}
+	if seconds, err := strconv.Atoi(q.Get("sinceSeconds")); err == nil {
+		since = time.Now().Add(-time.Duration(seconds) * time.Second)
+	}
+	if at, err := time.Parse(time.RFC3339, q.Get("sinceTime")); err == nil {
+		since = at
+	}
+	for len(lines) > 0 && !lineTime(lines[0]).IsZero() && lineTime(lines[0]).Before(since) {
+		lines = lines[1:]
+	}
+	if tail, err := strconv.Atoi(q.Get("tailLines")); err == nil {
+		lines = lines[max(0, len(lines)-tail):]
+	}
+	var out strings.Builder
+	for _, line := range lines {
+		if q.Get("timestamps") == "true" {
+			out.WriteString(lineTime(line).UTC().Format(time.RFC3339Nano) + " ")
+		}
+		out.WriteString(line)
+	}
+	body := out.String()
+	if limit, err := strconv.Atoi(q.Get("limitBytes")); err == nil {
+		body = body[:min(limit, len(body))]
+	}
+	_, _ = w.Write([]byte(body))
+}
+
+// lineTime is the time in a line as logrus writes it, zero if there is none.
+func lineTime(line string) time.Time {
+	_, rest, _ := strings.Cut(line, `time="`)
+	text, _, _ := strings.Cut(rest, `"`)
+	at, _ := time.Parse(time.RFC3339, text)
+	return at
+}

@@ -1,0 +1,175 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Shift is another time to look at the cluster.
+type Shift struct {
+	// Later is how much later it is: the API server's clock is so much ahead.
+	Later time.Duration
+	// Age is how much longer ago everything about an object is to be; nil for
+	// none. With a negative one a thing stays as young as it is, though it is
+	// later.
+	Age func(kind, name string) time.Duration
+}
+
+// Shifted is the real cluster at another time: a proxy in front of the API
+// server that moves its clock, and every time in some of its objects. What is
+// written through it is written as it is.
+type Shifted struct {
+	// Kubeconfig leads to the proxy.
+	Kubeconfig string
+	server     *httptest.Server
+}
+
+// StartShifted starts such a proxy; [Shifted.Close] ends it.
+func (l *Lab) StartShifted(name string, s Shift) (*Shifted, error) {
+	transport, err := rest.TransportFor(l.Config())
+	if err != nil {
+		return nil, fmt.Errorf("reaching the API server: %w", err)
+	}
+	target, err := url.Parse(l.Config().Host)
+	if err != nil {
+		return nil, fmt.Errorf("the API server's address: %w", err)
+	}
+	p := &Shifted{server: httptest.NewServer(&httputil.ReverseProxy{
+		Transport:     transport,
+		FlushInterval: -1,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Header.Del("Accept-Encoding")
+			if strings.Contains(r.Out.Header.Get("Accept"), "protobuf") {
+				r.Out.Header.Set("Accept", "application/json")
+			}
+		},
+		ModifyResponse: s.shift,
+		ErrorLog:       log.New(io.Discard, "", 0), // clients end watches at any time
+	})}
+	p.Kubeconfig, err = l.plane.KubeconfigFor(&rest.Config{Host: p.server.URL}, name+".kubeconfig")
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close ends the proxy and what is open through it.
+func (p *Shifted) Close() {
+	p.server.CloseClientConnections()
+	p.server.Close()
+}
+
+func (s Shift) shift(r *http.Response) error {
+	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
+		r.Header.Set("Date", date.Add(s.Later).Format(http.TimeFormat))
+	}
+	switch {
+	case s.Age == nil || r.StatusCode >= http.StatusMultipleChoices || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json"):
+		return nil
+	case r.Request.URL.Query().Get("watch") != "":
+		r.Body = ageEvents(r.Body, s.Age)
+		return nil
+	}
+	return ageAnswer(r, s.Age)
+}
+
+type age = func(kind, name string) time.Duration
+
+func ageAnswer(r *http.Response, age age) error {
+	data, err := io.ReadAll(r.Body)
+	if err := errors.Join(err, r.Body.Close()); err != nil {
+		return err
+	}
+	var document map[string]any
+	if json.Unmarshal(data, &document) == nil {
+		if data, err = json.Marshal(ageDocument(document, age)); err != nil {
+			return err
+		}
+	}
+	r.Body = io.NopCloser(bytes.NewReader(data))
+	r.ContentLength = int64(len(data))
+	r.Header.Set("Content-Length", strconv.Itoa(len(data)))
+	return nil
+}
+
+// ageEvents passes a watch on, event by event.
+func ageEvents(body io.ReadCloser, age age) io.ReadCloser {
+	out, in := io.Pipe()
+	go func() {
+		decoder, encoder := json.NewDecoder(body), json.NewEncoder(in)
+		for {
+			var event map[string]any
+			err := decoder.Decode(&event)
+			if err == nil {
+				if object, ok := event["object"].(map[string]any); ok {
+					event["object"] = ageDocument(object, age)
+				}
+				err = encoder.Encode(event)
+			}
+			if err != nil {
+				_ = in.CloseWithError(errors.Join(err, body.Close()))
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// ageDocument is an object or a list of them. The kind of a list's objects is
+// the list's.
+func ageDocument(document map[string]any, age age) any {
+	kind, _ := document["kind"].(string)
+	items, isList := document["items"].([]any)
+	if !isList {
+		return ageObject(document, kind, age)
+	}
+	for i, item := range items {
+		if object, ok := item.(map[string]any); ok {
+			items[i] = ageObject(object, strings.TrimSuffix(kind, "List"), age)
+		}
+	}
+	return document
+}
+
+func ageObject(object map[string]any, kind string, age age) any {
+	meta, _ := object["metadata"].(map[string]any)
+	name, _ := meta["name"].(string)
+	if by := age(kind, name); by != 0 {
+		return moveBack(object, by)
+	}
+	return object
+}
+
+// moveBack moves every time in a value back.
+func moveBack(value any, by time.Duration) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = moveBack(v[key], by)
+		}
+	case []any:
+		for i := range v {
+			v[i] = moveBack(v[i], by)
+		}
+	case string:
+		if at, err := time.Parse(time.RFC3339, v); err == nil {
+			return at.Add(-by).UTC().Format(time.RFC3339)
+		}
+	}
+	return value
+}

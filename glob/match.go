@@ -1,0 +1,183 @@
+package glob
+
+import (
+	"unicode/utf8"
+
+	"github.com/gobwas/glob/match"
+)
+
+// matching is one name being matched. Its methods follow those of the library's
+// package match (v0.2.3), which has the last word on what a pattern means.
+type matching struct {
+	name         string
+	steps, limit int
+	known        map[question]bool
+}
+
+// question is whether a tree matches name[start:end]. The library asks the same
+// ones again and again.
+type question struct{ node, start, end int }
+
+// spend counts steps, and reports whether there are any left.
+func (m *matching) spend(steps int) bool {
+	m.steps += steps
+	return m.steps <= m.limit
+}
+
+// match reports whether a node matches name[start:end].
+func (m *matching) match(n *node, start, end int) bool {
+	if n == nil {
+		return start == end
+	}
+	switch n.kind {
+	case isTree:
+		q := question{n.id, start, end}
+		matched, known := m.known[q]
+		if !known {
+			matched = m.tree(n, start, end)
+			if m.known == nil {
+				m.known = map[question]bool{}
+			}
+			m.known[q] = matched
+		}
+		return matched
+	case isRow:
+		return m.spend(1+end-start) && utf8.RuneCountInString(m.name[start:end]) == n.runes && m.row(n, start, end)
+	case isAnyOf:
+		for _, part := range n.parts {
+			if !m.spend(1) {
+				return false
+			}
+			if m.match(part, start, end) {
+				return true
+			}
+		}
+		return false
+	}
+	return m.spend(n.weight*(1+end-start)) && n.leaf.Match(m.name[start:end])
+}
+
+// tree looks for n.value with left before and right behind it. As in the
+// library, it looks for nothing in the bytes that left and right need at least,
+// nor in an empty string.
+func (m *matching) tree(n *node, start, end int) bool {
+	size := end - start
+	if n.runes > size {
+		return false
+	}
+	from, to := max(n.leftRunes, 0), size
+	if n.rightRunes >= 0 {
+		to -= n.rightRunes
+	}
+	for from < to {
+		at, lengths := m.index(n.value, start+from, start+to)
+		if at < 0 {
+			return false
+		}
+		from += at
+		if m.match(n.left, start, start+from) {
+			for i := len(lengths) - 1; i >= 0; i-- {
+				if !m.spend(1) {
+					return false
+				}
+				if m.match(n.right, start+min(from+lengths[i], size), end) {
+					return true
+				}
+			}
+		}
+		_, step := utf8.DecodeRuneInString(m.name[start+from : end])
+		from += step
+	}
+	return false
+}
+
+// index finds the first place in name[start:end] where a node matches, counted
+// from start, and how many bytes long the matches there are. It is -1 where
+// there is none, and where no steps are left.
+func (m *matching) index(n *node, start, end int) (at int, lengths []int) {
+	switch n.kind {
+	case isTree:
+		return -1, nil // the library does not look
+	case isRow:
+		for i := range m.name[start:end] {
+			if end-start-i < n.runes || !m.spend(1) {
+				break
+			}
+			if m.row(n, start+i, end) {
+				return i, []int{n.runes}
+			}
+		}
+		return -1, nil
+	case isAnyOf:
+		return m.indexAny(n, start, end)
+	}
+	steps := n.weight * (1 + end - start)
+	if _, all := n.leaf.(match.EveryOf); all {
+		steps *= 1 + end - start // it compares all ends with all ends
+	}
+	if !m.spend(steps) {
+		return -1, nil
+	}
+	return n.leaf.Index(m.name[start:end])
+}
+
+func (m *matching) indexAny(n *node, start, end int) (at int, lengths []int) {
+	at = -1
+	for _, part := range n.parts {
+		if !m.spend(1) {
+			return -1, nil
+		}
+		i, found := m.index(part, start, end)
+		switch {
+		case i < 0 || at >= 0 && i > at:
+		case at < 0 || i < at:
+			at, lengths = i, found
+		default:
+			m.spend(len(lengths) + len(found))
+			lengths = merge(lengths, found)
+		}
+	}
+	return at, lengths
+}
+
+// merge merges two sorted lists of different numbers.
+func merge(a, b []int) []int {
+	both := make([]int, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] < b[0]:
+			both, a = append(both, a[0]), a[1:]
+		case a[0] > b[0]:
+			both, b = append(both, b[0]), b[1:]
+		default:
+			both, a, b = append(both, a[0]), a[1:], b[1:]
+		}
+	}
+	return append(append(both, a...), b...)
+}
+
+// row matches parts of fixed lengths one after the other. What comes behind the
+// last one is for the caller to judge.
+func (m *matching) row(n *node, start, end int) bool {
+	for _, part := range n.parts {
+		if !m.spend(1) {
+			return false
+		}
+		text := m.name[start:end]
+		last, runes := 0, 0
+		for last = range text {
+			if runes++; runes == part.runes {
+				break
+			}
+		}
+		if !m.spend(runes) || runes < part.runes {
+			return false
+		}
+		_ = text[:last+1] // panics where the library does
+		if !m.match(part, start, start+last+1) {
+			return false
+		}
+		start += last + 1
+	}
+	return true
+}

@@ -1,0 +1,75 @@
+package sanitize
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// JSON cleans every string in valid JSON, keys included, as [Text] does, and
+// keeps the rest as it is: a reader that decodes it gets the same harmless text
+// that a terminal would be shown, and no control, C1 or bidi character is in
+// it, escaped or not, but line feeds and tabs.
+func JSON(data []byte) []byte {
+	if isCleanJSON(data) {
+		return data
+	}
+	out := make([]byte, 0, len(data)+len(data)/8)
+	for {
+		start := bytes.IndexByte(data, '"')
+		if start < 0 {
+			return append(out, data...)
+		}
+		out = append(out, data[:start]...)
+		size := literalSize(data[start:])
+		out = append(out, cleanLiteral(data[start:start+size])...)
+		data = data[start+size:]
+	}
+}
+
+// isCleanJSON is the quick answer for ASCII without escapes of controls.
+func isCleanJSON(data []byte) bool {
+	for i, c := range data {
+		switch {
+		case c >= 0x7f, c < 0x20 && c != '\n' && c != '\t':
+			return false
+		case c == '\\' && i+1 < len(data) && bytes.IndexByte([]byte("ubfr"), data[i+1]) >= 0:
+			return false
+		}
+	}
+	return true
+}
+
+// literalSize is the length of the string literal that data begins with.
+func literalSize(data []byte) int {
+	for i := 1; i < len(data); i++ {
+		switch data[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(data)
+}
+
+func cleanLiteral(literal []byte) []byte {
+	var s string
+	if err := json.Unmarshal(literal, &s); err != nil {
+		return quoted(Text(string(literal)))
+	}
+	if clean := Text(s); clean != s || !utf8.Valid(literal) {
+		return quoted(clean)
+	}
+	return literal
+}
+
+func quoted(s string) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(s); err != nil {
+		return []byte("null") // strings can always be encoded
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
