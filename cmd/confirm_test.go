@@ -206,4 +206,3 @@ func TestConfirmGivesUpOnEndlessInput(t *testing.T) {
 		t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "endless"), c.screen())
 	}
 }
-

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/veltui/veltui/sanitize"
 )
 
 // pressed acts on a key; closed says that the dialog is done with.
@@ -210,7 +212,7 @@ func (d *finalizeDialog) leave(atOnce bool) tea.Cmd {
 }
 
 func (d *finalizeDialog) copyCommand() tea.Cmd {
-	text := d.choice().commandText()
+	text := sanitize.Text(d.choice().commandText()) // a terminal may act on what is pasted
 	if !slices.Contains(d.said, text) {
 		d.said = append(d.said, text)
 	}
