@@ -25,6 +25,7 @@ const (
 func restarting() definition { return definition{name: Restart, draft: planned(Restart, restart)} }
 
 // restart is what gets a hung server going again, at the cost of all that it
+// works on. It is only offered where the evidence names what hangs, or that the
 // work is over, and where it helps: a restart marks what is in progress Failed
 // and cancels its data movement (pkg/cmd/server/server.go
 // markInProgressCRsFailed, markDataUploadsCancel), forgets hooks and backups
