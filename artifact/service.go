@@ -56,8 +56,11 @@ type podPort struct {
 
 func (p podPort) String() string { return fmt.Sprintf("pod %s/%s:%d", p.namespace, p.name, p.port) }
 
-// maxPods is how many pods are tried before giving up.
-const maxPods = 3
+const (
+	// maxPods is how many pods are tried before giving up, of maxListed.
+	maxPods   = 3
+	maxListed = 500
+)
 
 var errNoService = errors.New("there is no such Service")
 
@@ -79,7 +82,7 @@ func (f *Fetcher) podsBehind(ctx context.Context, h clusterHost, port int32) ([]
 		return nil, fmt.Errorf("%s selects no pods", what)
 	}
 	listed, err := f.cluster.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(h.namespace).
-		List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String()})
+		List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String(), Limit: maxListed})
 	if err != nil {
 		return nil, explainAPI("listing the pods of "+what, err)
 	}

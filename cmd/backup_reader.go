@@ -44,7 +44,7 @@ func (r *backupReader) Estimate(ctx context.Context, j *job.Job, server string, 
 	if err != nil {
 		return estimate, err
 	}
-	question := collector.RestoreSpec{Restore: spec, Server: collector.Server{Version: server}}
+	question := collector.RestoreSpec{Restore: spec, Server: serverOf(server)}
 	if estimate, err = e.ask(ctx, index, question, j.Started); err != nil {
 		return estimate, err
 	}

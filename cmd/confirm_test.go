@@ -18,7 +18,7 @@ import (
 // plan was shown.
 func TestConfirmThrowsAwayTypeAhead(t *testing.T) {
 	b := control(t)
-	b.create(t, inProgress("typed-ahead", time.Hour)) // no server runs
+	b.quiet(t, inProgress("typed-ahead", time.Hour)) // no server runs
 	answer := currentContext(t, b) + "/typed-ahead\n"
 	for _, output := range []string{"text", "json"} {
 		t.Run(output, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestConfirmTakesOneWholeLine(t *testing.T) {
 	} {
 		t.Run(a.name, func(t *testing.T) {
 			r := inProgress("answered", time.Hour)
-			b.create(t, r)
+			b.quiet(t, r)
 			c := startConsole(t, b.command(t, "finalize", "restore/answered", "--phase", "Failed", "--observe", "1s"), 200, 100)
 			before := termiosOf(t, c.tty)
 			code := c.answers(t, a.typed)
@@ -117,7 +117,7 @@ func TestConfirmShowsWhatItAsksAbout(t *testing.T) {
 	for _, output := range []string{"text", "json", "yaml"} {
 		t.Run(output, func(t *testing.T) {
 			name := "shown-" + output
-			b.create(t, inProgress(name, time.Hour))
+			b.quiet(t, inProgress(name, time.Hour))
 			path := filepath.Join(t.TempDir(), "out")
 			cmd := b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--observe", "1s", "-o", output)
 			file, err := os.Create(path)
@@ -148,7 +148,7 @@ func TestConfirmShowsWhatItAsksAbout(t *testing.T) {
 
 func TestFinalizeWithoutATerminal(t *testing.T) {
 	b := control(t)
-	b.create(t, inProgress("unasked", time.Hour))
+	b.quiet(t, inProgress("unasked", time.Hour))
 	now := time.Now()
 	b.create(t, restore("over", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, CompletionTimestamp: metaTime(now)}))
 	for _, c := range []struct {
@@ -183,7 +183,7 @@ func TestFinalizeWithoutATerminal(t *testing.T) {
 // Somebody who does not stop typing is not asked.
 func TestConfirmGivesUpOnEndlessInput(t *testing.T) {
 	b := control(t)
-	b.create(t, inProgress("endless", time.Hour))
+	b.quiet(t, inProgress("endless", time.Hour))
 	c := startConsole(t, b.command(t, "finalize", "restore/endless", "--phase", "Failed"), 200, 100)
 	done := make(chan struct{})
 	go func() {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
 )
 
 // estimateFlags are what the user asks.
@@ -133,12 +133,16 @@ func usable(ctx context.Context, index *collector.Index) bool {
 	return index != nil && index.Items() > 0 && ctx.Err() == nil
 }
 
-var versionForm = regexp.MustCompile(`^v?\d+\.\d+\.\d+([-+].*)?$`)
+// serverOf is a Velero server with that image tag.
+func serverOf(tag string) collector.Server {
+	v, _ := velero.ParseVersion(tag) // else zero: Estimate says that it is not known
+	return collector.Server{Version: v, Tag: tag}
+}
 
 // server is how the flags describe the Velero server.
 func (f *estimateFlags) server() (collector.Server, error) {
-	s := collector.Server{Version: f.version}
-	if f.version != "" && !versionForm.MatchString(f.version) {
+	s := serverOf(f.version)
+	if f.version != "" && s.Version == [3]int{} {
 		return s, usagef("--velero-version %s: expected a version such as v1.18.3", f.version)
 	}
 	if f.priorities != "" {

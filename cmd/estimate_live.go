@@ -43,8 +43,9 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 		}
 		backupName, began = spec.Restore.BackupName, subject.Started
 	}
-	if spec.Server.Version == "" {
-		spec.Server.Version = snap.Server.Version
+	if spec.Server.Tag == "" {
+		seen := serverOf(snap.Server.Version)
+		spec.Server.Version, spec.Server.Tag = seen.Version, seen.Tag
 	}
 
 	conn, err := c.connect()

@@ -53,6 +53,8 @@ func (c *cli) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
 // newEstimator makes one that talks to nobody yet. caFile holds certificates
 // of the object store, or is empty.
 func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexes *cache.Cache, log *slog.Logger) (*estimator, error) {
+	config = rest.CopyConfig(config)
+	config.Wrap(impatient)
 	cluster, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
@@ -201,6 +203,9 @@ func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Na
 		if o.Continue = page.Continue; o.Continue == "" {
 			return known, nil
 		}
+		if len(known.Names) > maxNamespaces || len(page.Items) == 0 {
+			return collector.Namespaces{}, fmt.Errorf("the list does not end after %d namespaces", len(known.Names))
+		}
 	}
 }
 
@@ -212,6 +217,9 @@ func unreadable(j *job.Job) []string {
 	}
 	return notes
 }
+
+// maxNamespaces is more than a cluster can hold.
+const maxNamespaces = 200_000
 
 // restoreSpec is the spec of a restore in the cluster.
 func restoreSpec(j *job.Job) (velerov1.RestoreSpec, error) {

@@ -187,7 +187,7 @@ func eventsOf(entries []finalize.Entry) string {
 func TestFinalizeByKeyboard(t *testing.T) {
 	b := control(t)
 	r := inProgress("keyed", time.Hour) // no server runs
-	b.create(t, r)
+	b.quiet(t, r)
 	g := openGate(t, b)
 	o := b.operate(t, g.through(t, b))
 	o.opens(t, "keyed")
@@ -238,7 +238,7 @@ func TestFinalizeByKeyboard(t *testing.T) {
 func TestFinalizeByKeyboardMeetsAChange(t *testing.T) {
 	b := control(t)
 	r := inProgress("contended", time.Hour)
-	b.create(t, r)
+	b.quiet(t, r)
 	g := openGate(t, b)
 	o := b.operate(t, g.through(t, b))
 	o.opens(t, "contended")
@@ -263,7 +263,7 @@ func TestFinalizeByKeyboardMeetsAChange(t *testing.T) {
 
 func TestReadOnlyDashboardFinalizesNothing(t *testing.T) {
 	b := control(t)
-	b.create(t, inProgress("guarded", time.Hour))
+	b.quiet(t, inProgress("guarded", time.Hour))
 	g := openGate(t, b)
 	o := b.operate(t, g.through(t, b), "--read-only")
 	o.sees(t, "live", "guarded")
@@ -280,7 +280,7 @@ func TestReadOnlyDashboardFinalizesNothing(t *testing.T) {
 
 func TestDashboardWithoutTheRightToPatch(t *testing.T) {
 	b := control(t)
-	b.create(t, inProgress("withheld", time.Hour))
+	b.quiet(t, inProgress("withheld", time.Hour))
 	cfg, err := b.UserWith(t.Context(), "looker", "velero",
 		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}})
@@ -333,7 +333,7 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 		t.Run(end.name, func(t *testing.T) {
 			name := "torn-" + strings.ReplaceAll(strings.ToLower(end.name), "+", "-")
 			r := inProgress(name, time.Hour)
-			b.create(t, r)
+			b.quiet(t, r)
 			g := openGate(t, b)
 			var once sync.Once
 			g.onPatch = func(w http.ResponseWriter, r *http.Request) bool {
@@ -398,7 +398,7 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 // A patch that hangs is in doubt: the program still ends in time, and says so.
 func TestFinalizeEndsWhileTheAPIServerHangs(t *testing.T) {
 	b := control(t)
-	b.create(t, inProgress("hung", time.Hour))
+	b.quiet(t, inProgress("hung", time.Hour))
 	g := openGate(t, b)
 	var once sync.Once
 	g.onPatch = func(http.ResponseWriter, *http.Request) bool {

@@ -110,7 +110,7 @@ func (k *knownEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j *
 	if err != nil {
 		return err
 	}
-	estimate, err := e.ask(ctx, index, collector.RestoreSpec{Restore: spec, Server: collector.Server{Version: snap.Server.Version}}, j.Started)
+	estimate, err := e.ask(ctx, index, collector.RestoreSpec{Restore: spec, Server: serverOf(snap.Server.Version)}, j.Started)
 	if err != nil {
 		return err
 	}

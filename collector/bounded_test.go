@@ -107,8 +107,8 @@ func TestHostileSpecsComeToAnEnd(t *testing.T) {
 		"all namespaces become one":  {velerov1.RestoreSpec{NamespaceMapping: mapping}, ""},
 		"a namespace mapped in ring": {velerov1.RestoreSpec{NamespaceMapping: map[string]string{x.Namespaces()[0]: x.Namespaces()[1], x.Namespaces()[1]: x.Namespaces()[0]}}, ""},
 	} {
-		for _, version := range []string{"v1.18.3", "v1.18.0"} {
-			t.Run(name+" "+version, func(t *testing.T) {
+		for _, version := range [][3]int{{1, 18, 3}, {1, 18, 0}} {
+			t.Run(fmt.Sprint(name, version), func(t *testing.T) {
 				spec := RestoreSpec{Restore: c.spec, Server: Server{Version: version}, Existing: Namespaces{Known: true, Names: many(50_000, "there-%d")}}
 				e, steps := stepsOf(t, x, spec, Discovery{})
 				t.Logf("%d steps, %d items", steps, e.Total)
@@ -211,9 +211,9 @@ func TestManyReferences(t *testing.T) {
 // within the bound.
 func FuzzSteps(f *testing.F) {
 	x := crowd(f, 300, 100)
-	f.Add("a*,*b", hostilePattern, "deploy,po*", "app", "x,y", uint8(20), "v1.18.0")
-	f.Add("*", "{a,b}*", "*.apps", "tier", "web", uint8(3), "")
-	f.Fuzz(func(t *testing.T, in, out, resources, key, values string, times uint8, version string) {
+	f.Add("a*,*b", hostilePattern, "deploy,po*", "app", "x,y", uint8(20), uint8(0))
+	f.Add("*", "{a,b}*", "*.apps", "tier", "web", uint8(3), uint8(3))
+	f.Fuzz(func(t *testing.T, in, out, resources, key, values string, times, patch uint8) {
 		repeat := func(list string) (words []string) {
 			for i := range times {
 				for word := range strings.SplitSeq(list, ",") {
@@ -229,6 +229,6 @@ func FuzzSteps(f *testing.F) {
 		for _, value := range repeat(values) {
 			spec.OrLabelSelectors = append(spec.OrLabelSelectors, &metav1.LabelSelector{MatchLabels: map[string]string{key: value}})
 		}
-		stepsWithin(t, 1<<16, x, RestoreSpec{Restore: spec, Server: Server{Version: version}}, Discovery{})
+		stepsWithin(t, 1<<16, x, RestoreSpec{Restore: spec, Server: Server{Version: [3]int{1, 18, int(patch)}}}, Discovery{})
 	})
 }

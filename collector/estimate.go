@@ -135,10 +135,12 @@ func (r *restore) assumptions() (all []string) {
 	if r.unjudged > 0 {
 		say("The label selectors take too many steps; %d items are counted as if they selected them.", r.unjudged)
 	}
-	if version := r.spec.Server.Version; version == "" {
+	switch server := r.spec.Server; {
+	case server.Version != [3]int{}:
+	case server.Tag == "":
 		say("The version of the Velero server is not known; it is taken for %s.", currentVersion)
-	} else if _, ok := parseVersion(version); !ok {
-		say("The version %.60q of the Velero server is none of Velero's own; it is taken for %s.", version, currentVersion)
+	default:
+		say("The version %.60q of the Velero server is none of Velero's own; it is taken for %s.", server.Tag, currentVersion)
 	}
 	if r.x.partial {
 		say("The backup could not be read wholly; more items may be restored.")

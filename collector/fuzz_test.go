@@ -144,7 +144,7 @@ func FuzzSpec(f *testing.F) {
 	}
 	x := mustRead(f, buildArchive(f, file{podA + "p.json", podJSON("Running")}, file{"resources/deployments.apps/namespaces/b/d.json", labelled("Deployment", "app=x")}))
 	f.Fuzz(func(t *testing.T, in, out, nsIn, nsOut, key, op string) {
-		for _, v := range []string{"", "v1.18.0", "v1.9.0"} {
+		for _, v := range [][3]int{{}, {1, 18, 0}, {1, 9, 0}} {
 			e := estimate(t, x, RestoreSpec{Server: Server{Version: v}, Restore: velerov1.RestoreSpec{
 				IncludedResources: []string{in}, ExcludedResources: []string{out},
 				IncludedNamespaces: []string{nsIn}, ExcludedNamespaces: []string{nsOut},

@@ -44,7 +44,9 @@ func newRestore(w *work, x *Index, spec RestoreSpec, d Discovery) (*restore, err
 		done: make([]uint64, (x.Items()+63)/64), merged: map[string]bool{}, byTarget: map[targetItem]bool{},
 		ensured: map[string]bool{}, byResource: map[string]*ResourceCount{},
 	}
-	r.version, _ = parseVersion(spec.Server.Version)
+	if r.version = version(spec.Server.Version); r.version == (version{}) {
+		r.version = currentVersion
+	}
 	r.mustHave = r.version.mustHave()
 	r.csi = spec.Server.CSI == nil || *spec.Server.CSI
 	r.target = d.Resources

@@ -87,10 +87,10 @@ func TestRules(t *testing.T) {
 		"cluster scope refused":           {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(false)}, "*", Server{}, 3 + 1 + 1 + 1},
 		"cluster scope wanted":            {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "*", Server{}, 3 + 1 + 2 + 2 + 1 + 1 + 1},
 		"cluster scope makes namespaces":  {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "velero", Server{}, 3 + 1 + 2 + 2 + 1 + 1 + 1 + 2},
-		"namespaces 1.12":                 {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "velero", Server{Version: "v1.12.4"}, 3 + 1 + 2 + 2 + 1 + 1 + 1 + 1},
+		"namespaces 1.12":                 {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "velero", Server{Version: [3]int{1, 12, 4}}, 3 + 1 + 2 + 2 + 1 + 1 + 1 + 1},
 		"no cluster scope at all":         {spec{IncludeClusterResources: ptr(false)}, "*", Server{}, everything - 2 - 2 - 1},
 		"excluding a namespace":           {spec{ExcludedNamespaces: []string{"b", "velero"}}, "*", Server{}, 3 + 1 + 1 + 1 + 1 + 2}, // no cluster scope but the claim's volume
-		"no data uploads before 1.12":     {spec{IncludedNamespaces: []string{"a"}}, "*", Server{Version: "1.11.1"}, 6},
+		"no data uploads before 1.12":     {spec{IncludedNamespaces: []string{"a"}}, "*", Server{Version: [3]int{1, 11, 1}}, 6},
 		"must-have passes labels":         {spec{LabelSelector: expression("nosuch", "Exists")}, "*", Server{}, 1},
 		"must-have passes resources":      {spec{IncludedResources: []string{"secrets"}}, "*", Server{}, 1},
 		"must-have makes its namespace":   {spec{IncludedResources: []string{"secrets"}}, "", Server{}, 2},
@@ -126,8 +126,8 @@ func TestRules(t *testing.T) {
 		"namespace class":                 {spec{IncludedNamespaces: []string{"team-[1]"}}, "*", Server{}, 1 + 1},
 		"namespace question mark":         {spec{IncludedNamespaces: []string{"team-?"}, ExcludedNamespaces: []string{"*-2"}}, "*", Server{}, 1 + 1},
 		"glob matches nothing":            {spec{IncludedNamespaces: []string{"x*"}}, "*", Server{}, 1},
-		"glob matches nothing in 1.18.0":  {spec{IncludedNamespaces: []string{"x*"}}, "*", Server{Version: "v1.18.0"}, everything},
-		"glob in 1.18.0":                  {spec{IncludedNamespaces: []string{"team-*"}}, "*", Server{Version: "v1.18.0"}, 2 + 1},
+		"glob matches nothing in 1.18.0":  {spec{IncludedNamespaces: []string{"x*"}}, "*", Server{Version: [3]int{1, 18, 0}}, everything},
+		"glob in 1.18.0":                  {spec{IncludedNamespaces: []string{"team-*"}}, "*", Server{Version: [3]int{1, 18, 0}}, 2 + 1},
 		"no such namespace":               {spec{IncludedNamespaces: []string{"x"}, ExcludedResources: []string{"datauploads"}}, "*", Server{}, 1},
 		"two namespaces into one":         {spec{IncludedResources: []string{"cm"}, NamespaceMapping: map[string]string{"team-1": "t", "team-2": "t"}}, "velero", Server{}, 1 + 1 + 1},
 		"custom priorities":               {spec{}, "*", Server{Priorities: &Priorities{High: []string{"po", "deploy"}, Low: []string{"configmaps"}}}, everything},
@@ -215,8 +215,8 @@ func TestCSI(t *testing.T) {
 		"secret comes along":        {spec{IncludedResources: []string{"pvc", "secrets"}}, Server{}, 4},
 		"without the feature":       {spec{IncludedResources: claims}, Server{CSI: ptr(false)}, 1},
 		"volumes not wanted":        {spec{IncludedResources: claims, RestorePVs: ptr(false)}, Server{}, 1},
-		"1.17 filters snapshots":    {spec{IncludedResources: claims}, Server{Version: "v1.17.1"}, 2 /* contents are must-have */},
-		"1.17 keeps cluster scope":  {spec{IncludedResources: claims, IncludedNamespaces: []string{"a"}}, Server{Version: "v1.17.1"}, 1},
+		"1.17 filters snapshots":    {spec{IncludedResources: claims}, Server{Version: [3]int{1, 17, 1}}, 2 /* contents are must-have */},
+		"1.17 keeps cluster scope":  {spec{IncludedResources: claims, IncludedNamespaces: []string{"a"}}, Server{Version: [3]int{1, 17, 1}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if e := estimate(t, x, RestoreSpec{Restore: c.spec, Server: c.server, Existing: ParseNamespaces("*")}, Discovery{}); e.Total != c.want {
@@ -254,10 +254,17 @@ func TestAssumptions(t *testing.T) {
 	if !has(e, "5 more are counted as made by the restore: a, b, team-1, team-2, velero") || !has(e, "Kubernetes 1.36") {
 		t.Errorf("nothing known: %q", e.Assumptions)
 	}
-	for version, want := range map[string]string{"": "version of the Velero server is not known", "v1.16": `"v1.16"`, "1.5.0-oadp": "", "v1.17.1": "", "v1.14.1_vmware.3": "taken for 1.18.3"} {
-		e := estimate(t, x, RestoreSpec{Server: Server{Version: version}}, Discovery{})
-		if has(e, "taken for 1.18.3") != (want != "") || !has(e, want) {
-			t.Errorf("version %q: %q", version, e.Assumptions)
+	for _, c := range []struct {
+		server Server
+		want   string
+	}{
+		{Server{}, "version of the Velero server is not known; it is taken for 1.18.3"},
+		{Server{Tag: "1.5.0"}, `"1.5.0" of the Velero server is none of Velero's own; it is taken for 1.18.3`},
+		{Server{Version: [3]int{1, 16, 0}, Tag: "v1.16"}, ""},
+	} {
+		e := estimate(t, x, RestoreSpec{Server: c.server}, Discovery{})
+		if has(e, "taken for 1.18.3") != (c.want != "") || !has(e, c.want) {
+			t.Errorf("%+v: %q", c.server, e.Assumptions)
 		}
 	}
 	live := Discovery{Resources: kubernetes, Live: true}

@@ -3,7 +3,6 @@ package collector
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -62,9 +61,12 @@ func (n Namespaces) set() map[string]bool {
 
 // Server is what a Velero server does that its version and flags decide.
 type Server struct {
-	// Version is such as "v1.17.2". What cannot be read is taken for 1.18.3, and
-	// Estimate says so.
-	Version    string
+	// Version is major, minor and patch. All zero, it is not known and taken for
+	// 1.18.3, and Estimate says so.
+	Version [3]int
+	// Tag is what was given as the version, for what Estimate says of one that is
+	// not known.
+	Tag        string
 	Priorities *Priorities // --restore-resource-priorities; nil means the default
 	// CSI says whether the feature flag EnableCSI is set. Nil means that it is
 	// deduced from the backup: claims that name their snapshot were backed up
@@ -122,33 +124,16 @@ func ParsePriorities(value string) (Priorities, error) {
 	return p, nil
 }
 
-// version is major, minor and patch, to be compared with slices.Compare.
-type version []int
+// version is major, minor and patch.
+type version [3]int
 
+// currentVersion stands in for a version that is not known.
 var currentVersion = version{1, 18, 3}
 
 func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
 
-// parseVersion reads a version; ok is false, and it is the current one, where
-// there is none to read.
-func parseVersion(s string) (v version, ok bool) {
-	s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "-")
-	s, _, _ = strings.Cut(s, "+")
-	for part := range strings.SplitSeq(s, ".") {
-		n, err := strconv.Atoi(part)
-		if err != nil || n < 0 {
-			return currentVersion, false
-		}
-		v = append(v, n)
-	}
-	if len(v) != 3 {
-		return currentVersion, false
-	}
-	return v, true
-}
-
 func (v version) before(major, minor, patch int) bool {
-	return slices.Compare(v, version{major, minor, patch}) < 0
+	return slices.Compare(v[:], []int{major, minor, patch}) < 0
 }
 
 // mustHave are resources that pass the resource, namespace and label filters
@@ -167,7 +152,7 @@ func (v version) mustHave() []string {
 // expandsNamespaces says whether patterns in the namespace lists are replaced
 // by the namespaces they match before anything else is done. Of the releases
 // only 1.18.0 does it in a restore (pkg/util/wildcard/expand.go).
-func (v version) expandsNamespaces() bool { return slices.Equal(v, version{1, 18, 0}) }
+func (v version) expandsNamespaces() bool { return v == version{1, 18, 0} }
 
 // restoresNamespaceItems says whether Namespace objects are items of their own.
 func (v version) restoresNamespaceItems() bool { return !v.before(1, 13, 0) }

@@ -6,6 +6,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -106,7 +107,7 @@ func (a *assessment) namespaces() func(string) bool {
 }
 
 // ago is how long ago something was, in words.
-func (a *assessment) ago(t time.Time) string { return span(a.env.Now.Sub(t)) }
+func (a *assessment) ago(t time.Time) string { return human.Duration(a.env.Now.Sub(t)) }
 
 // deadline is when Velero gives up on a stage, zero if nothing bounds it.
 func (a *assessment) deadline(stage job.Stage) time.Time {
@@ -120,7 +121,7 @@ func (a *assessment) quiet() time.Duration { return max(0, a.env.Now.Sub(a.j.Qui
 // quietWords says since when nothing moved, and whether that is known or only
 // how long veltui has looked.
 func (a *assessment) quietWords() string {
-	words := span(a.quiet())
+	words := human.Duration(a.quiet())
 	if moved, known := a.j.Moved(); !known && a.j.QuietSince().Equal(moved) {
 		words = "at least " + words
 	}
@@ -158,7 +159,7 @@ func (a *assessment) noteServer() {
 	}
 	if v.LastTermination != "" {
 		a.supports(sourcePod, v.LastTerminationAt, "it was started %s before and last ended with %s",
-			plural(v.Restarts, "time"), v.LastTermination)
+			human.Count(v.Restarts, "time"), v.LastTermination)
 	}
 }
 
@@ -175,14 +176,14 @@ func (a *assessment) noteCounts() {
 	case !j.Items.Known:
 		a.supports(sourceWatch, moved, "Velero has written no item count yet")
 	default:
-		a.supports(sourceWatch, j.ItemsMoved(), "%d of %s", j.Items.Done, plural(j.Items.Total, "item"))
+		a.supports(sourceWatch, j.ItemsMoved(), "%d of %s", j.Items.Done, human.Count(j.Items.Total, "item"))
 	}
 	if n := len(j.Volumes); n > 0 {
-		a.supports(sourceWatch, j.AnyVolumeMoved(), "%d of %s ended", n-j.ActiveVolumes(), plural(n, "volume"))
+		a.supports(sourceWatch, j.AnyVolumeMoved(), "%d of %s ended", n-j.ActiveVolumes(), human.Count(n, "volume"))
 	}
 	if j.Operations.Attempted > 0 {
 		a.supports(sourceWatch, moved, "%d of %s ended, %d failed",
-			j.Operations.Ended(), plural(j.Operations.Attempted, "operation"), j.Operations.Failed)
+			j.Operations.Ended(), human.Count(j.Operations.Attempted, "operation"), j.Operations.Failed)
 	}
 }
 
@@ -225,5 +226,5 @@ func because(message string) string {
 	if message == "" {
 		return ""
 	}
-	return ": " + cut(message, 160)
+	return ": " + human.Shorten(message, 160)
 }

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"fmt"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
@@ -15,10 +16,10 @@ func (a *assessment) ended() Verdict {
 	at := latest(j.Completed, j.Changed)
 	a.supports(sourceWatch, at, "phase %s", j.Phase)
 	if j.FailureReason != "" {
-		a.supports(sourceWatch, at, "%s", cut(j.FailureReason, 400))
+		a.supports(sourceWatch, at, "%s", human.Shorten(j.FailureReason, 400))
 	}
 	for _, e := range j.ValidationErrors {
-		a.supports(sourceWatch, at, "%s", cut(e, 400))
+		a.supports(sourceWatch, at, "%s", human.Shorten(e, 400))
 	}
 	if j.Revived() {
 		a.supports(sourceWatch, at, "it had ended before, and went on: its phase was written over")
@@ -27,7 +28,7 @@ func (a *assessment) ended() Verdict {
 	advice := ""
 	if n := j.ActiveVolumes(); n > 0 {
 		// They go on, or stay for ever (Velero issues 7908, 7067, 4403).
-		a.supports(sourceWatch, at, "%s not ended, although the job is over", plural(n, "volume"))
+		a.supports(sourceWatch, at, "%s not ended, although the job is over", human.Count(n, "volume"))
 		advice = "What still moves can be cancelled at the volume."
 	}
 	if j.Deleting {
@@ -35,7 +36,7 @@ func (a *assessment) ended() Verdict {
 	}
 	text := outcome(j, failed)
 	if n := j.ActiveVolumes(); n > 0 {
-		text += fmt.Sprintf("; %d of its %s not ended", n, plural(len(j.Volumes), "volume"))
+		text += fmt.Sprintf("; %d of its %s not ended", n, human.Count(len(j.Volumes), "volume"))
 	}
 	if j.Deleting {
 		text += "; being deleted"
@@ -59,7 +60,7 @@ func (a *assessment) noteFailedVolumes() int {
 		}
 	}
 	if failed > 5 {
-		a.supports(sourceWatch, a.j.Changed, "and %s more failed", plural(failed-5, "volume"))
+		a.supports(sourceWatch, a.j.Changed, "and %s more failed", human.Count(failed-5, "volume"))
 	}
 	return failed
 }
@@ -72,7 +73,7 @@ const reasonRunes = 60
 func outcome(j *job.Job, failedVolumes int) string {
 	took := ""
 	if !j.Completed.IsZero() && !j.Started.IsZero() {
-		took = span(j.Elapsed(j.Completed))
+		took = human.Duration(j.Elapsed(j.Completed))
 	}
 	tail := tail(j)
 	switch j.Phase {
@@ -81,26 +82,26 @@ func outcome(j *job.Job, failedVolumes int) string {
 		// (Velero issues 6212 and 6490).
 		if failedVolumes > 0 {
 			return fmt.Sprintf("Completed, but %d of its %s failed%s", failedVolumes,
-				plural(len(j.Volumes), "volume"), tail)
+				human.Count(len(j.Volumes), "volume"), tail)
 		}
 		return "Completed" + prefixed(" in ", took) + tail
 	case velero.PhaseFailedValidation:
 		if len(j.ValidationErrors) > 0 {
-			return "FailedValidation: " + cut(j.ValidationErrors[0], reasonRunes)
+			return "FailedValidation: " + human.Shorten(j.ValidationErrors[0], reasonRunes)
 		}
 		return "FailedValidation"
 	case velero.PhaseFailed:
 		text := "Failed" + prefixed(" after ", took)
 		if j.Items.Known && j.Items.Total > 0 {
-			text += fmt.Sprintf(" at %d of %s", j.Items.Done, plural(j.Items.Total, "item"))
+			text += fmt.Sprintf(" at %d of %s", j.Items.Done, human.Count(j.Items.Total, "item"))
 		}
-		return text + prefixed(": ", cut(j.FailureReason, reasonRunes))
+		return text + prefixed(": ", human.Shorten(j.FailureReason, reasonRunes))
 	}
 	text := j.Phase + prefixed(" after ", took) + tail
 	if failedVolumes > 0 {
-		text += fmt.Sprintf(", %d of its %s failed", failedVolumes, plural(len(j.Volumes), "volume"))
+		text += fmt.Sprintf(", %d of its %s failed", failedVolumes, human.Count(len(j.Volumes), "volume"))
 	}
-	return text + prefixed(": ", cut(j.FailureReason, reasonRunes))
+	return text + prefixed(": ", human.Shorten(j.FailureReason, reasonRunes))
 }
 
 // tail is items, errors and warnings.
@@ -108,15 +109,15 @@ func tail(j *job.Job) string {
 	text := ""
 	switch {
 	case j.Items.Known && j.Items.Done < j.Items.Total:
-		text += fmt.Sprintf(", %d of %s counted", j.Items.Done, plural(j.Items.Total, "item"))
+		text += fmt.Sprintf(", %d of %s counted", j.Items.Done, human.Count(j.Items.Total, "item"))
 	case j.Items.Known:
-		text += ", " + plural(j.Items.Total, "item")
+		text += ", " + human.Count(j.Items.Total, "item")
 	}
 	if j.Errors > 0 {
-		text += ", " + plural(j.Errors, "error")
+		text += ", " + human.Count(j.Errors, "error")
 	}
 	if j.Warnings > 0 {
-		text += ", " + plural(j.Warnings, "warning")
+		text += ", " + human.Count(j.Warnings, "warning")
 	}
 	return text
 }

@@ -6,6 +6,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -87,7 +88,7 @@ func (a *assessment) cancelledVolume() (Verdict, bool) {
 		until := ""
 		bound := j.Started.Add(velero.PodVolumeTimeout(j.Object, a.env.Server.Flags))
 		if bound.After(a.env.Now) {
-			until = "; Velero gives up at " + clock(bound, a.env.Now)
+			until = "; Velero gives up at " + human.Clock(bound, a.env.Now)
 		}
 		return a.conclude(Stuck, CancelledVolumeHang, "Do not wait for the time-out: this version then loses the list of the volumes that did end. A restart of the Velero server fails all that is in progress.",
 			"%s (Velero issue 9464)%s", what, until), true
@@ -116,7 +117,7 @@ func (a *assessment) afterItems() Verdict {
 	j := a.j
 	a.noteQuiet()
 	a.supports(sourceWatch, a.env.Now, "no volume is still moving")
-	all := "all " + plural(j.Items.Total, "item") + " " + verb(j)
+	all := "all " + human.Count(j.Items.Total, "item") + " " + verb(j)
 	if r, ok := a.preparedRepository(); ok && a.quiet() < velero.ResourceTimeout(j.Object, a.env.Server.Flags)+waitMargin {
 		a.supports(sourceWatch, r.Changed, "backup repository %s is not ready", r.Name)
 		return a.conclude(Waiting, PreparingRepository, "", "%s; Velero prepares repository %s for %s", all, r.Name, a.quietWords())
@@ -126,14 +127,14 @@ func (a *assessment) afterItems() Verdict {
 	}
 	a.noteUnlooked()
 	if n := j.DataMovements().Active(); n > 0 {
-		a.supports(sourceWatch, j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", plural(n, "data movement"))
+		a.supports(sourceWatch, j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
 	}
 	if where, _ := a.down(); where != "" {
 		return a.conclude(Stuck, LocationUnavailable, "Get the storage location back; Velero cannot store the results without it.",
 			"%s, but %s; quiet for %s", all, where, a.quietWords())
 	}
 	if refused := a.refusedPhases(); len(refused) > 0 {
-		a.supports(sourceSchema, a.env.Now, "the CRD does not allow %s", list(refused, 3))
+		a.supports(sourceSchema, a.env.Now, "the CRD does not allow %s", human.List(refused, 3))
 		return a.conclude(Stuck, SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
 			"%s, but the CRD refuses the phase that comes next (Velero issue 6170)", all)
 	}
@@ -151,13 +152,13 @@ func (a *assessment) afterItems() Verdict {
 func (a *assessment) quietItems() Verdict {
 	j := a.j
 	a.noteQuiet()
-	items := fmt.Sprintf("%d of %s", j.Items.Done, plural(j.Items.Total, "item"))
+	items := fmt.Sprintf("%d of %s", j.Items.Done, human.Count(j.Items.Total, "item"))
 	if v, ok := a.knownWait(items); ok {
 		return v
 	}
 	wait, limit := a.itemLimit()
 	if a.quiet() < limit {
-		return a.conclude(Quiet, SlowItem, "", "%s, quiet for %s; one slow item can take %s", items, a.quietWords(), span(wait))
+		return a.conclude(Quiet, SlowItem, "", "%s, quiet for %s; one slow item can take %s", items, a.quietWords(), human.Duration(wait))
 	}
 	a.noteUnlooked()
 	return a.conclude(Stuck, LimitPassed,
@@ -169,13 +170,13 @@ func (a *assessment) quietItems() Verdict {
 func (a *assessment) knownWait(items string) (Verdict, bool) {
 	j, flags := a.j, a.env.Server.Flags
 	if names := a.terminating(); len(names) > 0 && a.quiet() < flags.TerminatingTimeout+waitMargin {
-		a.supports(sourceNamespaces, a.env.Now, "namespace %s is being deleted", list(names, 3))
+		a.supports(sourceNamespaces, a.env.Now, "namespace %s is being deleted", human.List(names, 3))
 		return a.conclude(Waiting, NamespaceTerminating, "Look what keeps the namespace: its status names the finalizers that remain.",
-			"%s, quiet for %s; waits until namespace %s is gone", items, a.quietWords(), list(names, 1)), true
+			"%s, quiet for %s; waits until namespace %s is gone", items, a.quietWords(), human.List(names, 1)), true
 	}
 	if hook := backupHookTimeout(j); hook > defaultHookTimeout && a.quiet() < hook+waitMargin {
-		a.supports(sourceWatch, a.env.Now, "its spec asks for a hook that may take %s", span(hook))
-		return a.conclude(Waiting, RunningHook, "", "%s, quiet for %s; a hook may take %s", items, a.quietWords(), span(hook)), true
+		a.supports(sourceWatch, a.env.Now, "its spec asks for a hook that may take %s", human.Duration(hook))
+		return a.conclude(Waiting, RunningHook, "", "%s, quiet for %s; a hook may take %s", items, a.quietWords(), human.Duration(hook)), true
 	}
 	if r, ok := a.preparedRepository(); ok && a.quiet() < velero.ResourceTimeout(j.Object, flags)+waitMargin {
 		a.supports(sourceWatch, r.Changed, "backup repository %s is not ready", r.Name)
@@ -184,7 +185,7 @@ func (a *assessment) knownWait(items string) (Verdict, bool) {
 	if d, ok := a.lockingDeletion(); ok {
 		a.supports(sourceWatch, d.Created, "deletion %s of backup %s is in progress and locks backup repositories", d.Name, d.Backup)
 		return a.conclude(Waiting, RepositoryLocked, "", "%s, quiet for %s; the deletion of %s may hold the lock on a repository",
-			items, a.quietWords(), cut(d.Backup, 30)), true
+			items, a.quietWords(), human.Shorten(d.Backup, 30)), true
 	}
 	return Verdict{}, false
 }

@@ -7,7 +7,6 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/human"
-
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -77,7 +76,7 @@ func (a *assessment) blinding(v Verdict) (Malformed, bool) {
 
 func (a *assessment) blindServer(m Malformed) Verdict {
 	return a.conclude(Stuck, MalformedSpec, "Correct or delete "+m.Ref+" with kubectl. Do not restart the Velero server before: it may not come up again.",
-		"nothing for %s; Velero cannot read %s", a.quietWords(), cut(m.Ref, 60))
+		"nothing for %s; Velero cannot read %s", a.quietWords(), human.Shorten(m.Ref, 60))
 }
 
 // stale: what is shown may be out of date, so nothing can be said.
@@ -93,7 +92,7 @@ func (a *assessment) unknownPhase() Verdict {
 	a.noteServer()
 	a.doubts(sourceSchema, a.env.Now, "phase %q is not known to this veltui", a.j.Phase)
 	return a.conclude(Unknown, UnknownPhase, "A newer veltui may know this phase.",
-		"phase %s is not known to this veltui; last change %s ago", cut(a.j.Phase, 40), span(a.quiet()))
+		"phase %s is not known to this veltui; last change %s ago", human.Shorten(a.j.Phase, 40), human.Duration(a.quiet()))
 }
 
 // blind: the pods are not visible. Only what moves before our eyes is sure.
@@ -177,18 +176,18 @@ func (a *assessment) deleting() Verdict {
 				"its deletion was cut off when Velero restarted %s ago", a.ago(a.env.Server.StartedAt))
 		}
 		if d.Phase != string(velerov1.DeleteBackupRequestPhaseProcessed) && a.quiet() < unboundedQuiet {
-			return a.conclude(Waiting, Deleting, "", "being deleted for %s", span(a.quiet()))
+			return a.conclude(Waiting, Deleting, "", "being deleted for %s", human.Duration(a.quiet()))
 		}
 		for _, e := range d.Errors {
-			a.supports(sourceWatch, d.Created, "%s", cut(e, 400))
+			a.supports(sourceWatch, d.Created, "%s", human.Shorten(e, 400))
 		}
 	}
 	if a.quiet() < deletionQuiet {
-		return a.conclude(Waiting, Deleting, "", "being deleted for %s", span(a.quiet()))
+		return a.conclude(Waiting, Deleting, "", "being deleted for %s", human.Duration(a.quiet()))
 	}
 	return a.conclude(Stuck, DeletionFailed,
 		"Fix what its DeleteBackupRequest reports (often the storage location), then delete the backup again: velero backup delete "+a.j.Name,
-		"deletion began %s ago and did not end", span(a.quiet()))
+		"deletion began %s ago and did not end", human.Duration(a.quiet()))
 }
 
 // progressing says how far the job is and how fast it goes.
@@ -213,9 +212,9 @@ func (a *assessment) progressing() Verdict {
 	}
 	if rate, ok := j.Rate(a.env.Now); ok {
 		if _, _, unit, _ := j.Progress(); unit == job.UnitBytes {
-			text += ", " + job.Size(int64(rate)) + "/s"
+			text += ", " + human.Bytes(int64(rate)) + "/s"
 		} else {
-			text += ", " + perSecond(rate)
+			text += ", " + human.PerSecond(rate)
 		}
 	}
 	if left, ok := j.ETA(a.env.Now); ok {

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -33,7 +34,7 @@ func (a *assessment) queued() Verdict {
 
 func (a *assessment) place(w wait) string {
 	if w.position > 1 {
-		return ordinal(w.position) + " in line; " + w.reason
+		return human.Ordinal(w.position) + " in line; " + w.reason
 	}
 	return w.reason
 }
@@ -50,7 +51,7 @@ func (a *assessment) untaken(w wait) Verdict {
 	case j.Phase == velero.PhaseQueued:
 		// Velero issue 10519: the queue lost count of what runs.
 		return a.conclude(Stuck, QueueStalled, "A restart of the Velero server gets the queue going; it fails what is in progress.",
-			"queue stalled: free to start for %s, but Velero starts nothing", span(idle))
+			"queue stalled: free to start for %s, but Velero starts nothing", human.Duration(idle))
 	case j.Kind == job.Restore:
 		// Velero issues 4128 and 4556: its one worker can hang on a deleted restore.
 		return a.conclude(Stuck, WorkerHung, "A restart of the Velero server frees its worker; it fails what is in progress.",

@@ -1,6 +1,9 @@
 package diagnosis
 
-import "github.com/veltui/veltui/job"
+import (
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+)
 
 // operations: asynchronous operations are waited for. The server goes on with
 // them after a restart (docs/velero.md#operations).
@@ -25,14 +28,14 @@ func (a *assessment) operations() Verdict {
 	ended := j.Operations.Ended()
 	if j.Operations.Attempted > 0 && ended >= int64(j.Operations.Attempted) && a.quiet() > lostPatchQuiet {
 		return a.conclude(Stuck, LostPatch, "Look into the log of the Velero server: it looks at ended operations every 10 seconds.",
-			"all %s ended, phase never moved on for %s", plural(j.Operations.Attempted, "operation"), a.quietWords())
+			"all %s ended, phase never moved on for %s", human.Count(j.Operations.Attempted, "operation"), a.quietWords())
 	}
 	open := max(0, int64(j.Operations.Attempted)-ended)
 	if a.env.Now.Sub(bound) > waitMargin && !bound.IsZero() {
 		a.supports(sourceWatch, bound, "Velero's limit passed %s ago", a.ago(bound))
 		return a.conclude(Stuck, LimitPassed, "Look into the log of the Velero server: it should have given up by itself.",
-			"%s not ended %s after Velero's own limit", plural(open, "operation"), a.ago(bound))
+			"%s not ended %s after Velero's own limit", human.Count(open, "operation"), a.ago(bound))
 	}
 	return a.conclude(Waiting, WaitingForOperations, "", "waits for %d of %s; Velero gives up at %s (itemOperationTimeout)",
-		open, plural(j.Operations.Attempted, "operation"), clock(bound, a.env.Now))
+		open, human.Count(j.Operations.Attempted, "operation"), human.Clock(bound, a.env.Now))
 }

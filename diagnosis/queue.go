@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -66,7 +67,7 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) wait {
 	limit := env.Server.Flags.ConcurrentBackups
 	if busy := remembered(running, env.Server); limit > 0 && len(busy) >= limit {
 		w.behind, w.why = busy, ConcurrencyLimit
-		w.reason = fmt.Sprintf("waits for %s: %s", list(names(busy), 2), limitWords(limit))
+		w.reason = fmt.Sprintf("waits for %s: %s", human.List(names(busy), 2), limitWords(limit))
 		for _, r := range running {
 			if o := c.overlap(j, r); o.Any {
 				w.reason += "; " + overlapText(o)
@@ -158,7 +159,7 @@ func runs(jobs []*job.Job) string {
 	if len(jobs) == 1 {
 		return jobs[0].Name + " runs"
 	}
-	return list(names(jobs), 2) + " run"
+	return human.List(names(jobs), 2) + " run"
 }
 
 // maxComparisons is how many pairs of backups are compared for one verdict.
@@ -233,7 +234,7 @@ func waitForQueue(j *job.Job, env *Environment) wait {
 	if known && !version.QueuesBackups() && len(running) > 0 {
 		return wait{
 			ok: true, behind: running, why: ConcurrencyLimit,
-			reason: fmt.Sprintf("waits for %s: this Velero runs one backup at a time", list(names(running), 2)),
+			reason: fmt.Sprintf("waits for %s: this Velero runs one backup at a time", human.List(names(running), 2)),
 		}
 	}
 	return wait{ok: true, free: true, why: NotPickedUp, reason: "not yet taken up by Velero"}
@@ -279,9 +280,9 @@ func overlapText(o velero.Overlap) string {
 	case len(o.Names) == 0:
 		return "both " + may + "take all namespaces"
 	case !o.Certain:
-		return "both may take namespaces like " + list(o.Names, 2)
+		return "both may take namespaces like " + human.List(o.Names, 2)
 	case len(o.Names) == 1:
 		return "both take namespace " + o.Names[0]
 	}
-	return "both take namespaces " + list(o.Names, 3)
+	return "both take namespaces " + human.List(o.Names, 3)
 }

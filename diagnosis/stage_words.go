@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 )
 
@@ -21,7 +22,7 @@ func progressText(j *job.Job) string {
 			return volumesText(j.DataMovements())
 		}
 		return fmt.Sprintf("items done; %d of %s ended", j.Operations.Ended(),
-			plural(j.Operations.Attempted, "operation"))
+			human.Count(j.Operations.Attempted, "operation"))
 	case job.StageFinalizing:
 		if strings.HasSuffix(j.Phase, "PartiallyFailed") {
 			return "all work done, with errors; Velero finalizes"
@@ -30,7 +31,7 @@ func progressText(j *job.Job) string {
 	case job.StageDeleting:
 		return "being deleted"
 	}
-	return "phase " + cut(j.Phase, 40)
+	return "phase " + human.Shorten(j.Phase, 40)
 }
 
 func itemsText(j *job.Job) string {
@@ -40,19 +41,19 @@ func itemsText(j *job.Job) string {
 	case !j.Items.Known:
 		return "collecting what to back up, no count yet"
 	case j.Items.Done >= j.Items.Total:
-		return fmt.Sprintf("all %s done", plural(j.Items.Total, "item"))
+		return fmt.Sprintf("all %s done", human.Count(j.Items.Total, "item"))
 	}
-	return fmt.Sprintf("%d of %s", j.Items.Done, plural(j.Items.Total, "item"))
+	return fmt.Sprintf("%d of %s", j.Items.Done, human.Count(j.Items.Total, "item"))
 }
 
 func volumesText(t job.Tally) string {
 	switch {
 	case t.Active() == 0:
-		return fmt.Sprintf("items done; %s ended", plural(t.Count, "volume"))
+		return fmt.Sprintf("items done; %s ended", human.Count(t.Count, "volume"))
 	case t.Sized():
-		return fmt.Sprintf("items done; %s of %s in %s", job.Size(t.Done), job.Size(t.Total), plural(t.Count, "volume"))
+		return fmt.Sprintf("items done; %s of %s in %s", human.Bytes(t.Done), human.Bytes(t.Total), human.Count(t.Count, "volume"))
 	}
-	return fmt.Sprintf("items done; %d of %s ended", t.Ended, plural(t.Count, "volume"))
+	return fmt.Sprintf("items done; %d of %s ended", t.Ended, human.Count(t.Count, "volume"))
 }
 
 // verb is what the job does to its items.
@@ -62,5 +63,3 @@ func verb(j *job.Job) string {
 	}
 	return "backed up"
 }
-
-func word(k job.Kind) string { return strings.ToLower(string(k)) }

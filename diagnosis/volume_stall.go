@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -103,7 +104,7 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 	case velero.VolumeAccepted:
 		limit := cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)
 		if silent := c.Now.Sub(latest(v.Changed, v.Accepted)); silent >= limit+prepareMargin {
-			return VolumeStalled, fmt.Sprintf("it is being prepared for %s, and no node-agent ended that after %s", span(silent), span(limit))
+			return VolumeStalled, fmt.Sprintf("it is being prepared for %s, and no node-agent ended that after %s", human.Duration(silent), human.Duration(limit))
 		}
 	case velero.VolumeInProgress:
 		return c.notCarried(v)
@@ -121,7 +122,7 @@ func (c *VolumeContext) notTaken(v *job.Volume) (Reason, string) {
 	case v.Node != "" && !agent:
 		return NodeAgentMissing, "no node-agent runs on its node " + v.Node
 	}
-	return VolumeStalled, fmt.Sprintf("its slot is free, but nobody starts it for %s", span(silent))
+	return VolumeStalled, fmt.Sprintf("its slot is free, but nobody starts it for %s", human.Duration(silent))
 }
 
 // notCarried: since 1.15 (data uploads and downloads) and 1.17 (pod volumes) a

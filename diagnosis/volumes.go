@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -34,7 +35,7 @@ func (a *assessment) movers(bound time.Time, podVolumes bool) Verdict {
 		if podVolumes && a.cancelsAtLimit() {
 			gives = "cancels them"
 		}
-		until = "; Velero " + gives + " at " + clock(bound, a.env.Now)
+		until = "; Velero " + gives + " at " + human.Clock(bound, a.env.Now)
 		if a.env.Now.Sub(bound) > waitMargin {
 			return a.volumesOverdue(len(waiting)+len(moving), bound, podVolumes)
 		}
@@ -58,7 +59,7 @@ func (a *assessment) volumesOverdue(open int, bound time.Time, podVolumes bool) 
 	if podVolumes && a.cancelsAtLimit() {
 		advice = "Get the node-agents on their nodes to run: Velero has cancelled them and waits for the node-agents to end them."
 	}
-	return a.conclude(Stuck, LimitPassed, advice, "%s not ended %s after Velero's own limit", plural(open, "volume"), a.ago(bound))
+	return a.conclude(Stuck, LimitPassed, advice, "%s not ended %s after Velero's own limit", human.Count(open, "volume"), a.ago(bound))
 }
 
 // cancelsAtLimit reports whether the server cancels pod volume backups at their
@@ -88,10 +89,10 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 		case c.Movers[v.Ref()] == velero.MoverUnschedulable && v.Quiet(c.Now) >= settleGrace:
 			a.supports(sourcePod, v.Changed, "the pod that is to move %s cannot be scheduled", v.Target)
 			return a.conclude(Waiting, MoverUnschedulable,
-				"Look at the events of pod "+v.Name+" in namespace "+a.j.Namespace+". The node-agent gives the volume up after "+span(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout))+".",
+				"Look at the events of pod "+v.Name+" in namespace "+a.j.Namespace+". The node-agent gives the volume up after "+human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout))+".",
 				"no node can take the pod that is to move %s%s", v.Target, until), true
 		case cause != "":
-			a.supports(sourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, orNew(v.Phase), span(v.Quiet(a.env.Now)), cause)
+			a.supports(sourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)), cause)
 			a.noteAgents()
 			return a.conclude(Stuck, reason,
 				"Look at the node-agent's log and at the data mover pods in Velero's namespace. A volume that is cancelled is lost to the "+word(a.j.Kind)+", which then ends PartiallyFailed.",
@@ -126,7 +127,7 @@ func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bo
 		case ready == 0:
 			a.supports(sourcePod, a.env.Server.SeenAt, "no node-agent pod is ready (%d in all)", len(a.env.NodeAgents))
 			return a.conclude(Stuck, NodeAgentMissing, "Get the node-agent DaemonSet to run."+lost,
-				"%s to be moved, and no node-agent runs%s", plural(len(waiting), "volume"), until), true
+				"%s to be moved, and no node-agent runs%s", human.Count(len(waiting), "volume"), until), true
 		case v.Node != "" && !there:
 			a.supports(sourcePod, a.env.Server.SeenAt, "no node-agent pod is ready on node %s", v.Node)
 			return a.conclude(Stuck, NodeAgentMissing, "Get the node-agent on node "+v.Node+" to run."+lost,
@@ -139,13 +140,13 @@ func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bo
 // waitingVolumes: none is being moved. They may wait for a slot as long as
 // another volume of any job has it.
 func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict {
-	what := plural(len(waiting), "volume") + " not begun"
+	what := human.Count(len(waiting), "volume") + " not begun"
 	c := a.volumeContext()
 	preparing := false
 	for _, v := range waiting {
 		if !v.BuiltIn() {
-			a.supports(sourceWatch, v.Changed, "%s is moved by the data mover %s, not by Velero's own", v.Target, cut(v.DataMover, 40))
-			return a.conclude(Quiet, WaitingForOperations, "", "%s for %s; moved by %s%s", what, a.quietWords(), cut(v.DataMover, 25), until)
+			a.supports(sourceWatch, v.Changed, "%s is moved by the data mover %s, not by Velero's own", v.Target, human.Shorten(v.DataMover, 40))
+			return a.conclude(Quiet, WaitingForOperations, "", "%s for %s; moved by %s%s", what, a.quietWords(), human.Shorten(v.DataMover, 25), until)
 		}
 		if holder := c.SlotHolder(v); holder != nil {
 			a.supports(sourceWatch, holder.Changed, "%s %s of %s is %s and may hold its slot", holder.Kind, holder.Target, orUnknownNode(holder.Node), holder.Phase)
@@ -157,7 +158,7 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 	if preparing || a.quiet() < volumeStall {
 		return a.conclude(Waiting, PreparingVolume, "", "items done; %s for %s%s", what, a.quietWords(), until)
 	}
-	a.doubts(sourceWatch, a.env.Now, "preparing a volume may take %s, and volumes of other jobs may hold the slots", span(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)))
+	a.doubts(sourceWatch, a.env.Now, "preparing a volume may take %s, and volumes of other jobs may hold the slots", human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)))
 	return a.conclude(Quiet, WaitingForSlot, "", "%s for %s; it may wait for a slot%s", what, a.quietWords(), until)
 }
 
@@ -170,7 +171,7 @@ func (a *assessment) movingVolumes(moving []*job.Volume, until string) Verdict {
 		}
 	}
 	a.supports(sourceWatch, slowest.Changed, "%s %s is %s at %s of %s, unchanged for %s", slowest.Kind, slowest.Target,
-		slowest.Phase, job.Size(max(0, slowest.Done)), job.Size(max(0, slowest.Total)), span(slowest.Quiet(a.env.Now)))
+		slowest.Phase, human.Bytes(max(0, slowest.Done)), human.Bytes(max(0, slowest.Total)), human.Duration(slowest.Quiet(a.env.Now)))
 	a.noteAgents()
 	reason := VolumeSilent
 	if a.env.Movers[slowest.Ref()] == velero.MoverRunning {
@@ -182,7 +183,7 @@ func (a *assessment) movingVolumes(moving []*job.Volume, until string) Verdict {
 			a.supports(sourcePod, agent.StartedAt, "the node-agent on %s started after this volume did", agent.Node)
 		}
 	}
-	what := plural(len(moving), "volume") + " in progress"
+	what := human.Count(len(moving), "volume") + " in progress"
 	if a.quiet() < volumeStall {
 		return a.conclude(Waiting, reason, "", "%s, no new bytes for %s%s", what, a.quietWords(), until)
 	}
@@ -197,7 +198,7 @@ func (a *assessment) noteAgents() {
 			ready++
 		}
 	}
-	a.supports(sourcePod, a.env.Server.SeenAt, "%d of %s ready", ready, plural(len(a.env.NodeAgents), "node-agent"))
+	a.supports(sourcePod, a.env.Server.SeenAt, "%d of %s ready", ready, human.Count(len(a.env.NodeAgents), "node-agent"))
 }
 
 func orNotNamed(node string) string {

@@ -94,7 +94,7 @@ func wantNotCompleted(t *testing.T, kubeconfig, name string) {
 	if strings.HasPrefix(e.Finalize.To, "Finalizing") || strings.HasPrefix(e.Finalize.To, "Waiting") {
 		t.Errorf("it would be moved on to %s", e.Finalize.To)
 	}
-	for _, flags := range [][]string{nil, {"--phase", "Finalizing"}, {"--phase", "FinalizingPartiallyFailed"}} {
+	for _, flags := range [][]string{nil, {"--phase", "Finalizing"}} {
 		code, printed := runVeltuiAt(t, kubeconfig, append([]string{"finalize", "backup/" + name, "--yes", "--reason", "end-to-end test", "--observe", "10s"}, flags...)...)
 		phase := live(t, "Backup", name).State().Phase
 		t.Logf("veltui finalize %q ended with %d; it is %s: %s", flags, code, phase, refusal(printed))

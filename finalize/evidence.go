@@ -121,6 +121,8 @@ type Server struct {
 	LastTerminationAt time.Time
 	// Version is the tag of the newest server's image, empty if it has none.
 	Version string
+	// Flags are those of the newest server.
+	Flags velero.ServerFlags
 	// Deployment is the name of the servers' Deployment, empty if the pods do
 	// not tell it.
 	Deployment string

@@ -296,7 +296,7 @@ func stillWorking(e *Evidence) verdict {
 		return refuse("Ask for the right to list Velero's volume resources in namespace "+e.Job.Namespace+".",
 			"whether a volume is still moving could not be found out: %s", e.VolumesWhy)
 	}
-	quiet, needed := e.quiet(), patchWindow(e.Job.Object)
+	quiet, needed := e.quiet(), patchWindow(e)
 	for _, a := range e.Artifacts {
 		if a.State == job.Present && !a.LastModified.IsZero() {
 			quiet = min(quiet, max(0, e.At.Sub(a.LastModified)))

@@ -285,12 +285,12 @@ func TestReasonMustBeOneLine(t *testing.T) {
 func TestPatchWindowFollowsVelerosHelper(t *testing.T) {
 	for timeout, want := range map[string]time.Duration{"": 5 * time.Minute, "5s": 5 * time.Minute, "10m": 5 * time.Minute, "1h": 5 * time.Minute, "nonsense": 5 * time.Minute} {
 		e := evidence(t, job.Backup, "InProgress", resourceTimeoutOf(timeout))
-		if got := patchWindow(e.Job.Object); got != want {
+		if got := patchWindow(&e); got != want {
 			t.Errorf("resource timeout %q: %s, want %s", timeout, got, want)
 		}
 	}
 	e := evidence(t, job.Backup, "InProgress", resourceTimeoutOf("2h"))
-	if got := patchWindow(e.Job.Object); got < 976*time.Second || got > 1080*time.Second {
+	if got := patchWindow(&e); got < 976*time.Second || got > 1080*time.Second {
 		t.Errorf("resource timeout 2h: %s, want the 976 s of its last attempt and jitter", got)
 	}
 }

@@ -139,8 +139,9 @@ func (g *gathering) server() error {
 		g.e.Server = Server{Why: why}
 		return nil
 	}
-	g.e.Server, g.e.NodeAgents = serverOf(pods), nodeAgents(pods)
-	g.e.Movers, g.e.PrepareTimeout = movers(pods)
+	g.e.Server = serverOf(pods)
+	g.e.NodeAgents, g.e.PrepareTimeout = nodeAgents(pods)
+	g.e.Movers = velero.MoversOf(pointers(pods))
 	return nil
 }
 

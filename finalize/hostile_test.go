@@ -19,7 +19,7 @@ func TestAnnotatedResourceTimeoutIsBounded(t *testing.T) {
 	for _, value := range []string{"2562047h47m16.854775807s", "2500000h", "9999h", "-1h", "1e3", "∞"} {
 		e := evidence(t, job.Backup, "InProgress", alive, stored, resourceTimeoutOf(value))
 		made := make(chan time.Duration, 1)
-		go func() { made <- patchWindow(e.Job.Object) }()
+		go func() { made <- patchWindow(&e) }()
 		select {
 		case got := <-made:
 			if got < 5*time.Minute || got > 20*time.Minute {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -202,8 +201,8 @@ func fields(e *Evidence, to string) []Field {
 // and once the next one would pass the resource timeout there is no further
 // attempt (pkg/client/retry.go with apimachinery's wait.Backoff). It is never
 // taken for less than five minutes, nor for more than twenty.
-func patchWindow(o metav1.Object) time.Duration {
-	limit := velero.ResourceTimeout(o, velero.ServerFlags{})
+func patchWindow(e *Evidence) time.Duration {
+	limit := velero.ResourceTimeout(e.Job.Object, e.Server.Flags)
 	total, delay := time.Duration(0), 10*time.Millisecond
 	for delay*5 <= limit { // ends, as the limit is far from the largest number
 		total += delay

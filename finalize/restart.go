@@ -20,8 +20,6 @@ const (
 	finalizerHangs = time.Hour
 	// limitMargin is how long past their own limit operations are looked at.
 	limitMargin = 30 * time.Minute
-	// defaultOperationTimeout is the server's --item-operation-timeout.
-	defaultOperationTimeout = 4 * time.Hour
 )
 
 func restarting() definition { return definition{name: Restart, draft: planned(Restart, restart)} }
@@ -78,7 +76,7 @@ func (e *Evidence) schemaTooOld() bool {
 // them; where it could be finalized as soon as its location is back, a restart
 // would make a complete job a failed one.
 func restartOver(e *Evidence, w *Plan) bool {
-	if e.quiet() < patchWindow(e.Job.Object) || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
+	if e.quiet() < patchWindow(e) || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
 		return false
 	}
 	if _, _, missing := nextPhase(e); missing.refusal == "" {
@@ -104,7 +102,7 @@ func restartOver(e *Evidence, w *Plan) bool {
 // uploaded when all work is done.
 func (e *Evidence) resultsStored() bool {
 	return len(e.Artifacts) > 0 && e.Artifacts[0].Target == Targets(e.Job.Kind)[0] && e.Artifacts[0].State == job.Present &&
-		e.Artifacts[0].LastModified.After(e.began()) && e.At.Sub(e.Artifacts[0].LastModified) >= patchWindow(e.Job.Object)
+		e.Artifacts[0].LastModified.After(e.began()) && e.At.Sub(e.Artifacts[0].LastModified) >= patchWindow(e)
 }
 
 // restartFinalizer: the finalizer hangs on a hook that cannot run, or, of a
@@ -137,27 +135,13 @@ func restartFinalizer(e *Evidence, w *Plan) bool {
 // it only after the plugin has answered, and with one worker for all
 // (backup_operations_controller.go getBackupItemOperationProgress).
 func restartOperations(e *Evidence, w *Plan) bool {
-	limit := operationTimeout(e.Job)
+	limit := velero.ItemOperationTimeout(e.Job.Object, e.Server.Flags)
 	if e.quiet() < limit+limitMargin || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
 		return false
 	}
 	w.Why = fmt.Sprintf("its operations are %s past their limit of %s, at which Velero would have given up: a plugin may hang", words(e.quiet()-limit), words(limit))
 	w.Then = append(w.Then, "Velero reads its operations again and goes on with it")
 	return true
-}
-
-func operationTimeout(j *job.Job) time.Duration {
-	var d time.Duration
-	switch o := j.Object.(type) {
-	case *velerov1.Backup:
-		d = o.Spec.ItemOperationTimeout.Duration
-	case *velerov1.Restore:
-		d = o.Spec.ItemOperationTimeout.Duration
-	}
-	if d <= 0 {
-		return defaultOperationTimeout
-	}
-	return d
 }
 
 // restartQueue: the server that let a backup out of its queue cannot start it,

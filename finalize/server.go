@@ -17,7 +17,7 @@ func serverOf(pods []corev1.Pod) Server {
 	for _, p := range velero.ServerPods(pointers(pods)) {
 		s.add(p)
 		if !p.Created.Before(newest) {
-			newest, s.Version, s.Deployment = p.Created, p.Version, p.Deployment
+			newest, s.Version, s.Deployment, s.Flags = p.Created, p.Version, p.Deployment, p.Flags
 		}
 	}
 	slices.SortFunc(s.Running, func(a, b Container) int {
@@ -39,25 +39,16 @@ func (s *Server) add(p velero.ServerPod) {
 }
 
 // nodeAgents are the nodes with a node-agent that is ready, and since when it
-// runs.
-func nodeAgents(pods []corev1.Pod) map[string]time.Time {
-	nodes := map[string]time.Time{}
+// runs; prepare is the longest time that one lets preparing a volume take.
+func nodeAgents(pods []corev1.Pod) (nodes map[string]time.Time, prepare time.Duration) {
+	nodes = map[string]time.Time{}
 	for _, a := range velero.AgentsOf(pointers(pods)) {
 		if a.Ready {
 			nodes[a.Node] = a.StartedAt
 		}
-	}
-	return nodes
-}
-
-// movers are the phases of the pods that move volumes, and the longest time
-// that a node-agent lets preparing one take.
-func movers(pods []corev1.Pod) (found map[velero.VolumeRef]velero.MoverPhase, prepare time.Duration) {
-	all := pointers(pods)
-	for _, a := range velero.AgentsOf(all) {
 		prepare = max(prepare, a.Flags.PrepareTimeout)
 	}
-	return velero.MoversOf(all), prepare
+	return nodes, prepare
 }
 
 func pointers(pods []corev1.Pod) []*corev1.Pod {

@@ -216,7 +216,7 @@ func (c *Cluster) claim(o, old *Object, by Author) {
 	at := metav1.NewTime(c.at(by))
 	entry := metav1.ManagedFieldsEntry{
 		Manager: by.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: o.GetAPIVersion(),
-		Time: &at, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: raw},
+		Time: &at, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(raw)),
 	}
 	var entries []metav1.ManagedFieldsEntry
 	for _, e := range o.GetManagedFields() {
