@@ -61,15 +61,16 @@ func (b *bed) quiet(t *testing.T, r *velerov1.Restore) {
 	for i := range noted.ManagedFields {
 		noted.ManagedFields[i].Time = r.Status.StartTimestamp
 	}
-	noted.Annotations = map[string]string{"example.org/touched": "yes"}
-	if err := b.client.Update(t.Context(), &noted, client.FieldOwner("kubectl-annotate")); err != nil {
+	noted.Labels = map[string]string{"example.org/touched": "yes"}
+	if err := b.client.Update(t.Context(), &noted, client.FieldOwner("kubectl-label")); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range noted.ManagedFields {
-		if f.Manager != "kubectl-annotate" && !f.Time.Equal(r.Status.StartTimestamp) {
+		if f.Manager != "kubectl-label" && !f.Time.Equal(r.Status.StartTimestamp) {
 			t.Fatalf("noted are %+v", noted.ManagedFields)
 		}
 	}
+	*r = noted
 }
 
 func (b *bed) restorePhase(t *testing.T, name string) string {

@@ -208,7 +208,6 @@ func (a *assessment) itemLimit() (wait, limit time.Duration) {
 		limit = max(limit, unboundedQuiet)
 	case !a.evidence().NamespacesSeen:
 		a.doubts(sourceNamespaces, a.env.Now, "whether a namespace that it restores into is being deleted was not looked at")
-		limit = max(limit, unseenQuiet)
 	}
 	return wait, limit
 }

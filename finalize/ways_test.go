@@ -129,8 +129,8 @@ func byHand(set, velero time.Time) change {
 		at, wrote := metav1.NewTime(set), metav1.NewTime(velero)
 		e.VeleroWrote = velero
 		e.Object.SetManagedFields([]metav1.ManagedFieldsEntry{
-			{Manager: "veltui", Time: &at, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:phase":{}}}`)}},
-			{Manager: "velero-server", Time: &wrote, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:progress":{}}}`)}}})
+			{Manager: "veltui", Time: &at, FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:phase":{}}}`)},
+			{Manager: "velero-server", Time: &wrote, FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:progress":{}}}`)}})
 	}
 }
 
