@@ -92,7 +92,7 @@ type explanation struct {
 	// Finalize is what `veltui finalize` would do, for a job that does not move.
 	Finalize *planJSON `json:"finalize,omitempty"`
 	// Remedies are what else the evidence calls for.
-	Remedies []remedyJSON `json:"remedies,omitempty"`
+	Remedies []remedyJSON `json:"ways,omitempty"`
 }
 
 func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) error {

@@ -46,7 +46,7 @@ type finalizeDocument struct {
 	Plan       planJSON   `json:"plan"`
 	// Remedies are what else the evidence calls for, and Taken is the one that was
 	// asked for in place of the plan.
-	Remedies []remedyJSON    `json:"remedies,omitempty"`
+	Remedies []remedyJSON    `json:"ways,omitempty"`
 	Taken    finalize.Action `json:"taken,omitempty"`
 	Outcome  *outcomeJSON    `json:"outcome,omitempty"`
 }

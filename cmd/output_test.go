@@ -227,7 +227,7 @@ func TestOutcomeIsToldWhereItCannotBePrinted(t *testing.T) {
 				cmd.Stdout = w
 				defer w.Close()
 				if c.to == "late" {
-					go readUntil(r, "equivalent command:")
+					go readUntil(r, "to do the same with kubectl:")
 				} else {
 					_ = r.Close()
 				}

@@ -91,11 +91,11 @@ func TestFinalizeWakes(t *testing.T) {
 		t.Fatalf("%v\n%s", err, stdout)
 	}
 	stdout, _ = through(kubeconfig, b.command(t, "explain", "backup/forgotten")).Output()
-	if !holdsAll(string(stdout), "another way out: wake it", "veltui finalize backup/forgotten --wake", " annotate backups.velero.io forgotten veltui.io/woken-at=") {
+	if !holdsAll(string(stdout), "what may help: wake it", "veltui finalize backup/forgotten --wake", " annotate backups.velero.io forgotten veltui.io/woken-at=") {
 		t.Errorf("explain says\n%s", stdout)
 	}
 	stdout, err = through(kubeconfig, b.command(t, "finalize", "backup/forgotten", "--yes")).Output()
-	if exitOf(err) != ExitRefused || !holdsAll(string(stdout), "refused: it is ready to start", "another way out: wake it") {
+	if exitOf(err) != ExitRefused || !holdsAll(string(stdout), "refused: it is ready to start", "what may help: wake it") {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	stdout, err = through(kubeconfig, b.command(t, "finalize", "backup/forgotten", "--wake", "--yes", "--read-only")).CombinedOutput()
@@ -108,7 +108,7 @@ func TestFinalizeWakes(t *testing.T) {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	stdout, err = through(kubeconfig, b.command(t, "finalize", "backup/forgotten", "--wake", "--yes", "--observe", "1s")).Output()
-	if exitOf(err) != ExitTimeout || !holdsAll(string(stdout), "no effect: it is still ReadyToStart", "equivalent commands:", "log: ") {
+	if exitOf(err) != ExitTimeout || !holdsAll(string(stdout), "no effect: it is still ReadyToStart", "to do the same with kubectl:", "log: ") {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	var forgotten velerov1.Backup
@@ -126,7 +126,7 @@ func TestFinalizeRefusesWays(t *testing.T) {
 	b.readyToStart(t, "starting")
 	b.veleroPod(t, time.Now().Add(-10*time.Minute))
 	stdout, stderr, code := b.run(t, "finalize", "backup/starting", "--wake", "--yes")
-	if code != ExitRefused || stderr != "" || !holdsAll(stdout, "wake for backup velero/starting", "refused: the evidence does not speak for it", "phase ReadyToStart") {
+	if code != ExitRefused || stderr != "" || !holdsAll(stdout, "wake backup velero/starting", "refused: the evidence does not call for it", "phase ReadyToStart") {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, stdout)
 	}
 	stdout, _, code = b.run(t, "finalize", "backup/starting", "--cancel-volumes", "--yes", "-o", "json")
@@ -152,7 +152,7 @@ func TestExplainEndedButMoving(t *testing.T) {
 		Status:     velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress}})
 	kubeconfig := b.proxied(t, 40*time.Minute, nil)
 	stdout, err := through(kubeconfig, b.command(t, "explain", "backup/ended")).Output()
-	if exitOf(err) != ExitFailed || !holdsAll(string(stdout), "another way out: cancel 1 data upload", "the backup has ended, but 1 volume of it has not",
+	if exitOf(err) != ExitFailed || !holdsAll(string(stdout), "what may help: cancel 1 data upload", "the backup has ended, but 1 volume of it has not",
 		"no node-agent runs that would hear it", "patch datauploads.velero.io goes-on --type=json") || strings.Contains(string(stdout), "--cancel-volumes") {
 		t.Errorf("%v\n%s", err, stdout)
 	}
