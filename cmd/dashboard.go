@@ -14,6 +14,7 @@ import (
 
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/ui"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 type dashboardFlags struct {
@@ -67,7 +68,7 @@ if Velero is there, and is looked for otherwise.`,
 
 func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
-	flags.StringVar(&f.theme, "theme", ui.ThemeAuto, "auto, dark, light or mono")
+	flags.StringVar(&f.theme, "theme", draw.ThemeAuto, "auto, dark, light or mono")
 	flags.IntVar(&f.fps, "fps", 0, "How often at most the screen is drawn, 1 to 60 a second (default 30, over ssh 10)")
 	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw into the normal screen instead of the alternate one")
 	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Download nothing that Velero has stored, such as what is in backups")
@@ -78,7 +79,7 @@ func (f dashboardFlags) check(cmd *cobra.Command) error {
 	if f.fps < 0 || f.fps > 60 || f.fps == 0 && cmd.Flags().Changed("fps") {
 		return usagef("--fps %d: must be from 1 to 60", f.fps)
 	}
-	if known := append(ui.Themes(), ui.ThemeAuto); !slices.Contains(known, f.theme) {
+	if known := append(draw.Themes(), draw.ThemeAuto); !slices.Contains(known, f.theme) {
 		return usagef("--theme %s: must be one of %s", f.theme, strings.Join(known, ", "))
 	}
 	return nil
@@ -141,7 +142,7 @@ func (c *cli) uiOptions(source ui.Source, conn connection, term terminal, f dash
 	o := ui.Options{
 		Source:      source,
 		Clock:       c.clock,
-		Context:     conn.context,
+		Context:     sanitize.Whole(conn.context),
 		Request:     conn.request,
 		Theme:       f.theme,
 		ASCII:       f.ascii || !term.utf8,

@@ -114,7 +114,7 @@ func TestClusterIdentity(t *testing.T) {
 		}
 		return clusterIdentity(config)
 	}
-	if identity(first) != identity(first) || identity(first) == identity(second) {
+	if again := identity(first); again != identity(first) || again == identity(second) {
 		t.Errorf("%q and %q", identity(first), identity(second))
 	}
 	config, err := withFlags(t, "--kubeconfig", first).restConfig()

@@ -190,7 +190,7 @@ func (e *estimator) kinds(ctx context.Context) (d collector.Discovery, notes []s
 func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Namespaces, error) {
 	known := collector.Namespaces{Known: true}
 	o := metav1.ListOptions{Limit: 500}
-	for {
+	for pages := 0; ; {
 		page, err := e.cluster.CoreV1().Namespaces().List(ctx, o)
 		if err != nil {
 			return collector.Namespaces{}, err
@@ -203,11 +203,14 @@ func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Na
 		if o.Continue = page.Continue; o.Continue == "" {
 			return known, nil
 		}
-		if len(known.Names) > maxNamespaces || len(page.Items) == 0 {
-			return collector.Namespaces{}, fmt.Errorf("the list does not end after %d namespaces", len(known.Names))
+		if pages++; pages == maxPages {
+			return collector.Namespaces{}, fmt.Errorf("the list does not end after %d pages", pages)
 		}
 	}
 }
+
+// maxPages of namespaces are more than a cluster can hold.
+const maxPages = 1000
 
 // unreadable says what an estimate leaves out of a job's spec.
 func unreadable(j *job.Job) []string {
@@ -217,9 +220,6 @@ func unreadable(j *job.Job) []string {
 	}
 	return notes
 }
-
-// maxNamespaces is more than a cluster can hold.
-const maxNamespaces = 200_000
 
 // restoreSpec is the spec of a restore in the cluster.
 func restoreSpec(j *job.Job) (velerov1.RestoreSpec, error) {

@@ -10,13 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
-	"github.com/veltui/veltui/ui"
 )
 
 func newExplain(c *cli) *cobra.Command {
@@ -106,22 +105,25 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
 		return err
 	}
-	j := pick(snap.Jobs, selected)[0]
-	surroundings := snap.Environment(c.clock())
-	verdict := diagnosis.Judge(j, surroundings)
+	assessed, err := c.assess(ctx, snap, selected)
+	if err != nil {
+		return err
+	}
+	judged := assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0])
+	j, verdict := judged.Job, judged.Verdict
 	plan, remedies, err := c.remedies(ctx, j, verdict, f)
 	if err != nil {
 		fmt.Fprintln(c.streams.ErrOut, "warning: what finalize would do could not be found out:", sanitize.String(err.Error()))
 	}
 	if plan != nil {
-		surroundings.Evidence = map[types.UID]diagnosis.Evidence{j.UID: seenBy(plan.Evidence())}
-		verdict = diagnosis.Judge(j, surroundings)
+		judged = assessed.Closer(j, seenBy(plan.Evidence()))
+		verdict = judged.Verdict
 		verdict.Facts = withEvidence(verdict.Facts, plan.Facts())
 	}
 	if f.output == "text" {
-		err = printVerdict(c.streams.Out, j, verdict, plan, remedies, surroundings.Now)
+		err = printVerdict(c.streams.Out, j, verdict, plan, remedies, assessed.Environment.Now)
 	} else {
-		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(j, surroundings),
+		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(judged),
 			Verdict: verdictJSON{State: string(verdict.State), Reason: string(verdict.Reason), Facts: factsOf(verdict.Facts), Advice: verdict.Advice}}
 		if plan != nil {
 			out := planOf(plan)
@@ -294,5 +296,5 @@ func factAge(at, now time.Time) string {
 	case now.Sub(at) < time.Second:
 		return ", now"
 	}
-	return ", " + ui.Duration(now.Sub(at)) + " ago"
+	return ", " + human.Ago(at, now)
 }

@@ -41,8 +41,8 @@ that time passes, or that Velero's server ends, is none.`,
   # One restore, followed until interrupted
   veltui get restore/shop-restore-2 -w
 
-  # Names of what is stuck
-  veltui get -o jsonpath='{.items[?(@.verdict.state=="stuck")].name}'
+  # Names of what is stuck or orphaned
+  veltui get -o jsonpath='{.items[?(@.stuck==true)].name}'
 
   # Every change as JSON lines
   veltui get -w -o json`,
@@ -74,15 +74,12 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 	if err != nil {
 		return err
 	}
-	jobs := pick(snap.Jobs, selected)
-	eta, err := c.newForesight(true)
+	assessed, err := c.assess(ctx, snap, selected)
 	if err != nil {
 		return err
 	}
-	for i, j := range jobs {
-		jobs[i] = eta.see(ctx, snap, j)
-	}
-	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
+	jobs := pick(assessed.Snapshot.Jobs, selected)
+	if err := p.list(jobs, assessed); err != nil {
 		return printError{err}
 	}
 	var warn malformedWarnings
@@ -101,15 +98,12 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 	if err != nil {
 		return err
 	}
-	jobs := pick(snap.Jobs, selected)
-	eta, err := c.newForesight(false)
+	known, err := c.newKnownEstimates()
 	if err != nil {
 		return err
 	}
-	for i, j := range jobs {
-		jobs[i] = eta.see(ctx, snap, j)
-	}
-	if err := p.list(jobs, snap.Environment(c.clock())); err != nil {
+	assessed := known.assess(ctx, snap, selected.matches)
+	if err := p.list(pick(assessed.Snapshot.Jobs, selected), assessed); err != nil {
 		return printError{err}
 	}
 	var warn malformedWarnings
@@ -128,13 +122,12 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 			fmt.Fprintf(c.streams.ErrOut, "warning: %d changes came faster than they could be printed and are left out\n", snap.Dropped)
 		}
 		warn.tell(c, snap)
-		surroundings := snap.Environment(c.clock())
-		for _, change := range snap.Changes {
+		assessed := known.assess(ctx, snap, selected.matches)
+		for _, change := range assessed.Snapshot.Changes {
 			if !selected.matches(change.Job) {
 				continue
 			}
-			change.Job = eta.see(ctx, snap, change.Job)
-			if err := p.change(change, surroundings); err != nil {
+			if err := p.change(change, assessed); err != nil {
 				return printError{err}
 			}
 		}

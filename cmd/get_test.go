@@ -174,6 +174,19 @@ func TestGetWatchMissesNothing(t *testing.T) {
 // follow starts a command that prints JSON lines, and returns once it follows.
 func (b *bed) follow(t *testing.T, args ...string) (*exec.Cmd, <-chan jobItem) {
 	t.Helper()
+	follower, lines := b.followIn(t, args...)
+	b.create(t, restore("marker", velerov1.RestoreStatus{}))
+	for item := range lines {
+		if item.Name == "marker" {
+			break
+		}
+	}
+	return follower, lines
+}
+
+// followIn starts veltui and reads its JSON lines.
+func (b *bed) followIn(t *testing.T, args ...string) (*exec.Cmd, <-chan jobItem) {
+	t.Helper()
 	follower := b.command(t, args...)
 	out, err := follower.StdoutPipe()
 	if err != nil {
@@ -195,12 +208,6 @@ func (b *bed) follow(t *testing.T, args ...string) (*exec.Cmd, <-chan jobItem) {
 			}
 		}
 	}()
-	b.create(t, restore("marker", velerov1.RestoreStatus{}))
-	for item := range lines {
-		if item.Name == "marker" {
-			break
-		}
-	}
 	return follower, lines
 }
 

@@ -9,9 +9,8 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/sanitize"
-	"github.com/veltui/veltui/ui"
 )
 
 const (
@@ -54,7 +53,7 @@ func (c *cli) startMeter(what string) *meter {
 // reader counts what is read through it.
 func (m *meter) reader(r io.Reader) io.Reader { return meteredReader{r, m} }
 
-// show is a [ui.Progress] for what counts itself.
+// show is a progress function for what counts itself.
 func (m *meter) show(done, total int64) {
 	m.done.Store(done)
 	m.total.Store(total)
@@ -101,10 +100,10 @@ func (m *meter) run(out io.Writer, utf8 bool, width func() int, delay time.Durat
 // without.
 func (m *meter) line(utf8 bool, width int) string {
 	done, total := m.done.Load(), m.total.Load()
-	amount := ui.Amount(done, max(total, 0), job.UnitBytes)
+	amount := human.BytesOf(done, max(total, 0))
 	if total > 0 {
 		fraction := min(float64(done)/float64(total), 1)
-		amount = fmt.Sprintf("%4s  %s", ui.Percent(fraction), amount)
+		amount = fmt.Sprintf("%4s  %s", human.Percent(fraction), amount)
 		if bar := drawBar(fraction, utf8); len(m.what)+len(amount)+meterBar+4 <= width {
 			amount = bar + " " + amount
 		}

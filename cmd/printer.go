@@ -9,7 +9,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/watch"
@@ -18,9 +18,9 @@ import (
 // printer writes jobs in one of the output formats.
 type printer interface {
 	// list writes all selected jobs.
-	list(jobs []*job.Job, s diagnosis.Environment) error
+	list(jobs []*job.Job, a *assess.Assessment) error
 	// change writes one job after it changed.
-	change(c watch.Change, s diagnosis.Environment) error
+	change(c watch.Change, a *assess.Assessment) error
 }
 
 func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
@@ -44,17 +44,17 @@ func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
 	return nil, usagef("-o %s: expected table, wide, json, yaml, name or jsonpath=TEMPLATE", output)
 }
 
-func listOf(jobs []*job.Job, s diagnosis.Environment) jobList {
+func listOf(jobs []*job.Job, a *assess.Assessment) jobList {
 	list := jobList{APIVersion: apiVersion, Kind: "JobList", Items: make([]jobItem, 0, len(jobs))}
 	for _, j := range jobs {
-		list.Items = append(list.Items, itemOf(j, s))
+		list.Items = append(list.Items, itemOf(a.Of(j)))
 	}
-	list.Malformed = malformedResources(s.Malformed)
+	list.Malformed = malformedResources(a.Environment.Malformed)
 	return list
 }
 
-func changedItem(c watch.Change, s diagnosis.Environment) jobItem {
-	item := itemOf(c.Job, s)
+func changedItem(c watch.Change, a *assess.Assessment) jobItem {
+	item := itemOf(a.Of(c.Job))
 	item.Deleted = c.Deleted
 	return item
 }
@@ -67,8 +67,8 @@ type documentPrinter struct {
 	follow bool
 }
 
-func (p *documentPrinter) list(jobs []*job.Job, s diagnosis.Environment) error {
-	list := listOf(jobs, s)
+func (p *documentPrinter) list(jobs []*job.Job, a *assess.Assessment) error {
+	list := listOf(jobs, a)
 	if !p.follow {
 		return p.document(list)
 	}
@@ -80,8 +80,8 @@ func (p *documentPrinter) list(jobs []*job.Job, s diagnosis.Environment) error {
 	return nil
 }
 
-func (p *documentPrinter) change(c watch.Change, s diagnosis.Environment) error {
-	return p.document(changedItem(c, s))
+func (p *documentPrinter) change(c watch.Change, a *assess.Assessment) error {
+	return p.document(changedItem(c, a))
 }
 
 func (p *documentPrinter) document(v any) error {
@@ -106,16 +106,16 @@ func (p *documentPrinter) document(v any) error {
 // namePrinter writes kind/name as kubectl does.
 type namePrinter struct{ w io.Writer }
 
-func (p namePrinter) list(jobs []*job.Job, s diagnosis.Environment) error {
+func (p namePrinter) list(jobs []*job.Job, a *assess.Assessment) error {
 	for _, j := range jobs {
-		if err := p.change(watch.Change{Job: j}, s); err != nil {
+		if err := p.change(watch.Change{Job: j}, a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p namePrinter) change(c watch.Change, _ diagnosis.Environment) error {
+func (p namePrinter) change(c watch.Change, _ *assess.Assessment) error {
 	_, err := fmt.Fprintf(p.w, "%s.velero.io/%s\n", strings.ToLower(string(c.Job.Kind)), c.Job.Name)
 	return err
 }
@@ -127,13 +127,13 @@ type pathPrinter struct {
 	path *printers.JSONPathPrinter
 }
 
-func (p pathPrinter) list(jobs []*job.Job, s diagnosis.Environment) error {
-	return p.print(listOf(jobs, s))
+func (p pathPrinter) list(jobs []*job.Job, a *assess.Assessment) error {
+	return p.print(listOf(jobs, a))
 }
 
-func (p pathPrinter) change(c watch.Change, s diagnosis.Environment) error {
-	list := listOf(nil, s)
-	list.Items = append(list.Items, changedItem(c, s))
+func (p pathPrinter) change(c watch.Change, a *assess.Assessment) error {
+	list := listOf(nil, a)
+	list.Items = append(list.Items, changedItem(c, a))
 	return p.print(list)
 }
 

@@ -32,7 +32,8 @@ const (
 	// unboundedQuiet is how long a job may be silent in what Velero puts no limit
 	// on: listing a big cluster, reading a big backup, hooks that pods ask for.
 	unboundedQuiet = 4 * time.Hour
-	// unseenQuiet is the same where a limit may apply that was not looked at.
+	// unseenQuiet is the same of a restore that is finalized, whose volumes and
+	// hooks may not all be seen.
 	unseenQuiet = time.Hour
 	// itemsPerMinute is how fast Velero at least stores the files of a job.
 	itemsPerMinute = 10_000

@@ -1,8 +1,10 @@
 package diagnosis
 
 import (
+	"fmt"
 	"strings"
 
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
 )
@@ -50,13 +52,15 @@ func (a *assessment) noteMalformed() {
 	}
 }
 
-// malformed: Velero cannot read the job, so that nothing will move it. A newer
-// Velero than the one whose types we know may.
+// malformed: Velero cannot read the job, so that nothing will move it, unless it
+// had read it before. A newer Velero than the one whose types we know may.
 func (a *assessment) malformed() Verdict {
 	a.noteServer()
 	a.noteCounts()
-	if a.fresh() {
-		return a.progressing()
+	if a.fresh() && job.StageOf(a.j.Phase) != job.StageQueued {
+		v := a.progressing()
+		v.Summary += fmt.Sprintf("; %s. %s", a.j.Malformed[0], decode.ServerWarning)
+		return v
 	}
 	state := Stuck
 	if v, known := velero.ParseVersion(a.env.Server.Version); known && velero.Current.Before(v) {

@@ -46,16 +46,16 @@ func TestDraft(t *testing.T) {
 		{"the same, given up", b, "ReadyToStart", []change{alive}, "Failed", "", "it would keep its slot"},
 		{"ready to start, the server has just restarted", b, "ReadyToStart", []change{startedAgo(time.Minute)}, "Failed", "", "just restarted"},
 		{"ready to start, no server", b, "ReadyToStart", []change{down}, "Failed", "Failed", ""},
-		{"given up, but Velero wrote a moment ago", b, "Queued", []change{alive, wroteAgo(time.Minute)}, "Failed", "", "Velero wrote to it 60s ago"},
+		{"given up, but Velero wrote a moment ago", b, "Queued", []change{alive, wroteAgo(time.Minute)}, "Failed", "", "Velero wrote to it 1m ago"},
 
 		// Signs of life, whatever the pods look like.
 		{"down, but Velero wrote a moment ago", b, "InProgress", []change{down, wroteAgo(time.Second)}, "", "", "no pod was recognised as a Velero server, but something works on it: Velero wrote to it 1s ago"},
 		{"down, asked for Failed", r, "InProgress", []change{down, wroteAgo(4 * time.Minute)}, "Failed", "", "something works on it"},
 		{"down for five minutes", r, "InProgress", []change{down, wroteAgo(5 * time.Minute)}, "Failed", "Failed", ""},
-		{"down, but a location was validated", b, "InProgress", []change{down, validatedAgo(time.Minute)}, "", "", "a storage location was validated or synced 60s ago"},
+		{"down, but a location was validated", b, "InProgress", []change{down, validatedAgo(time.Minute)}, "", "", "a storage location was validated or synced 1m ago"},
 		{"down, a location validated in the future of our clock", b, "InProgress", []change{down, validatedAgo(-time.Minute)}, "", "", "validated or synced 0s ago"},
 		{"a crash loop validates at each start", r, "Finalizing", []change{crashing, validatedAgo(3 * time.Minute), endedAgo(2 * time.Minute)}, "PartiallyFailed", "PartiallyFailed", ""},
-		{"down, but a volume was written", b, "InProgress", []change{down, mover(velero.PodVolumeBackup, "pvb", "InProgress", time.Minute)}, "", "", "PodVolumeBackup pvb was written 60s ago"},
+		{"down, but a volume was written", b, "InProgress", []change{down, mover(velero.PodVolumeBackup, "pvb", "InProgress", time.Minute)}, "", "", "PodVolumeBackup pvb was written 1m ago"},
 		{"down, but a volume ended a moment ago", r, "WaitingForPluginOperations", []change{down, mover(velero.DataDownload, "dd", "Completed", time.Minute)}, "PartiallyFailed", "", "DataDownload dd was written"},
 		{"down, but a file was stored a moment ago", r, "InProgress", []change{down, stored, file("Results", job.Presence{State: job.Present, LastModified: now.Add(-time.Minute)})}, "", "", "RestoreResults was stored"},
 		{"down, the server ended a moment ago", b, "InProgress", []change{down, endedAgo(time.Minute)}, "", "", "another may be starting"},
@@ -124,7 +124,7 @@ func TestDraft(t *testing.T) {
 		{"alive, volume moves", b, "InProgress", []change{alive, stored, volume(velero.PodVolumeBackup, "InProgress")}, "", "", "1 volume is still moving"},
 		{"alive, volumes hidden", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Volumes = Unknown; e.VolumesWhy = "forbidden" }}, "", "", "forbidden"},
 		{"alive, changed lately", b, "InProgress", []change{alive, stored, lookedAt(14 * time.Minute)}, "", "", "last sign was 4m ago"},
-		{"alive, stored lately", b, "InProgress", []change{alive, stored, file("Results", job.Presence{State: job.Present, LastModified: now.Add(-time.Minute)})}, "", "", "last sign was 60s ago"},
+		{"alive, stored lately", b, "InProgress", []change{alive, stored, file("Results", job.Presence{State: job.Present, LastModified: now.Add(-time.Minute)})}, "", "", "last sign was 1m ago"},
 		{"alive, still retrying for long", b, "InProgress", []change{alive, stored, resourceTimeoutOf("2h"), lookedAt(20 * time.Minute)}, "", "", "last sign was 10m ago"},
 
 		// InProgress on a live server, all stored: nudge.

@@ -42,7 +42,7 @@ func ownsStatus(fields *metav1.FieldsV1) bool {
 	var owned struct {
 		Status map[string]any `json:"f:status"`
 	}
-	return json.Unmarshal(fields.Raw, &owned) == nil && len(owned.Status) > 0
+	return json.Unmarshal(fields.GetRawBytes(), &owned) == nil && len(owned.Status) > 0
 }
 
 // phaseOwner is who last wrote the phase, empty if that was not noted.
@@ -55,7 +55,7 @@ func phaseOwner(managers []metav1.ManagedFieldsEntry) string {
 		var owned struct {
 			Status map[string]any `json:"f:status"`
 		}
-		if json.Unmarshal(m.FieldsV1.Raw, &owned) != nil {
+		if json.Unmarshal(m.FieldsV1.GetRawBytes(), &owned) != nil {
 			continue
 		}
 		if _, owns := owned.Status["f:phase"]; owns {

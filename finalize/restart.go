@@ -33,7 +33,7 @@ func restarting() definition { return definition{name: Restart, draft: planned(R
 func restart(e *Evidence, w *Plan) bool {
 	j, o := e.Job, e.owner()
 	switch {
-	case j.Deleting || !o.live() || o == ownerRestarting || len(e.Malformed) > 0 || e.StatusSubresource == Yes || e.schemaTooOld():
+	case j.Deleting || !o.live() || e.justStarted() || len(e.Malformed) > 0 || e.StatusSubresource == Yes || e.schemaTooOld():
 		return false
 	}
 	found := false
@@ -53,6 +53,12 @@ func restart(e *Evidence, w *Plan) bool {
 		describeRestart(e, w)
 	}
 	return found
+}
+
+// justStarted reports whether a server is still looking at what it found at its
+// start.
+func (e *Evidence) justStarted() bool {
+	return slices.ContainsFunc(e.Server.Running, func(c Container) bool { return e.At.Sub(c.StartedAt) < restartGrace })
 }
 
 // schemaTooOld reports whether the CRD lacks phases that the server may write,

@@ -119,15 +119,6 @@ func (s spec) job(t testing.TB) *Job {
 	return j
 }
 
-func jobs(t testing.TB, specs ...spec) []*Job {
-	t.Helper()
-	out := make([]*Job, len(specs))
-	for i, s := range specs {
-		out[i] = s.job(t)
-	}
-	return out
-}
-
 // volume makes one; times are minutes before noon.
 func volume(kind velero.VolumeKind, name, phase string, done, total int64, created, changed float64) Volume {
 	return Volume{

@@ -35,14 +35,34 @@ func Scheme() *runtime.Scheme {
 // InstallCRDs creates the CRDs that ship in the Velero module, or only those
 // named by their plurals (such as "backups"), and waits until they are served.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, only ...string) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	return install(ctx, cfg, crdsOf(only...))
+}
+
+// InstallOpenCRDs is [InstallCRDs] with schemas that let every object through.
+func InstallOpenCRDs(ctx context.Context, cfg *rest.Config, only ...string) error {
+	crds := crdsOf(only...)
+	yes := true
+	for _, crd := range crds {
+		for i := range crd.Spec.Versions {
+			crd.Spec.Versions[i].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}
+		}
 	}
+	return install(ctx, cfg, crds)
+}
+
+func crdsOf(only ...string) []*apiextensionsv1.CustomResourceDefinition {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	for _, crd := range slices.Concat(crdsv1.CRDs, crdsv2alpha1.CRDs) {
 		if len(only) == 0 || slices.Contains(only, crd.Spec.Names.Plural) {
 			crds = append(crds, crd.DeepCopy())
 		}
+	}
+	return crds
+}
+
+func install(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	_, err := envtest.InstallCRDs(cfg, envtest.CRDInstallOptions{Scheme: Scheme(), CRDs: crds, MaxTime: startTimeout})
 	if err != nil {

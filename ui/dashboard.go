@@ -1,17 +1,18 @@
 package ui
 
 import (
-	"cmp"
-	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/watch"
 )
 
 // recently is how long an ended job stays on the active tab.
@@ -31,81 +32,128 @@ const (
 
 var tabNames = [tabCount]string{"Active", "Restores", "Backups", "Schedules", "Storage"}
 
-// dashboard is the first screen: tabs of tables with one selected row.
+// dashboard is the first screen: tabs of lists with one selected row.
 type dashboard struct {
+	keys []keys.Binding
+	// open opens a job's screen.
+	open func(types.UID) tea.Cmd
+	// assessed is what the rows were made of, nil before the first snapshot.
+	assessed *assess.Assessment
+
 	tab    tab
-	tables [tabCount]table
+	lists  [tabCount]list
 	counts [tabCount]int
 	order  int
 	filter filter
 	// input is open while the filter is being typed.
 	input  textinput.Model
 	typing bool
-	// marked are the jobs to finalize after one another.
+	// marked are the jobs to finalize one after another.
 	marked marks
 }
 
-func newDashboard() dashboard {
+func newDashboard() *dashboard {
 	input := textinput.New()
 	input.Prompt = "/"
 	input.CharLimit = 100
 	input.SetVirtualCursor(true)
-	d := dashboard{input: input, marked: marks{}}
-	for i := range d.tables {
-		d.tables[i].cursor = -1
+	d := &dashboard{input: input, marked: marks{}}
+	for i := range d.lists {
+		d.lists[i].cursor = -1
 	}
+	turn := func(by tab) func(string) tea.Cmd {
+		return keys.Run(func() { d.tab = (d.tab + by + tabCount) % tabCount })
+	}
+	d.keys = append([]keys.Binding{
+		{Keys: []string{"enter", "right", "l"}, Label: "enter", What: "open", Group: keys.Look, Short: true, On: d.showsJobs, Do: d.openSelected},
+		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..9", What: "go to a tab", Group: keys.Move, Do: d.turnTo},
+		{Keys: []string{"tab"}, Label: "tab", What: "next tab", Group: keys.Move, Short: true, Do: turn(1)},
+		{Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous tab", Group: keys.Move, Do: turn(-1)},
+		{Keys: []string{"/"}, Label: "/", What: "filter", Group: keys.Look, Short: true, Do: d.startFilter},
+		{Keys: []string{"esc"}, Label: "esc", What: "clear the filter, then the marks", Group: keys.Look, Do: keys.Run(d.clear)},
+		{Keys: []string{"s"}, Label: "s", What: "sort", Group: keys.Look, Short: true, On: d.showsJobs, Do: keys.Run(d.nextOrder)},
+	}, keys.Moving(func(m keys.Motion) { d.list().moved(m) })...)
 	return d
 }
 
-// load makes the rows of every tab out of a digest.
-func (d *dashboard) load(dg *digest) {
-	if dg == nil {
+func (d *dashboard) list() *list { return &d.lists[d.tab] }
+
+// showsJobs reports whether the present tab lists jobs.
+func (d *dashboard) showsJobs() bool { return d.tab <= tabBackups }
+
+// load makes the rows of every tab.
+func (d *dashboard) load(a *assess.Assessment) {
+	d.assessed = a
+	if a == nil {
 		return
 	}
-	d.marked.prune(dg)
-	now := dg.surroundings.Now
+	d.marked.prune(a)
+	snap := a.Snapshot
 	var backups, restores, ended []*job.Job
-	for _, j := range dg.snap.Jobs {
+	for _, j := range snap.Jobs {
 		if j.Kind == job.Restore {
 			restores = append(restores, j)
 		} else {
 			backups = append(backups, j)
 		}
-		if j.Terminal() && now.Sub(endedAt(j)) < recently {
+		if j.Terminal() && a.Environment.Now.Sub(endedAt(j)) < recently {
 			ended = append(ended, j)
 		}
 	}
-	active := dg.byUrgency()
+	active := byUrgency(a)
 	if d.order > 0 {
-		active = orders[d.order].sorted(dg.snap.Active)
+		active = orders[d.order].sorted(snap.Active)
 	}
 	activeRows := d.jobRows(active)
-	malformed := malformedByUID(dg.snap.Malformed)
-	d.counts = [tabCount]int{len(active), len(restores), len(backups), len(dg.snap.Schedules), len(dg.snap.Locations)}
 	if endedRows := d.jobRows(byEnd(ended)); len(endedRows) > 0 {
-		activeRows = append(activeRows, row{heading: "finished in the last hour"})
-		activeRows = append(activeRows, endedRows...)
+		activeRows = append(append(activeRows, row{heading: "finished in the last hour"}), endedRows...)
 	}
-	d.tables[tabActive].setRows(activeRows)
-	d.tables[tabRestores].setRows(d.jobRows(orders[d.order].sorted(restores)))
-	d.tables[tabBackups].setRows(d.jobRows(orders[d.order].sorted(backups)))
-	d.tables[tabSchedules].setRows(d.scheduleRows(dg.snap.Schedules, malformed))
-	d.tables[tabStorage].setRows(append(d.locationRows(dg.snap.Locations, malformed), d.malformedRows(dg.snap.Malformed)...))
+	d.counts = [tabCount]int{len(active) + len(ended), len(restores), len(backups), len(snap.Schedules), len(snap.Locations)}
+	d.lists[tabActive].setRows(activeRows)
+	d.lists[tabRestores].setRows(d.jobRows(orders[d.order].sorted(restores)))
+	d.lists[tabBackups].setRows(d.jobRows(orders[d.order].sorted(backups)))
+	malformed := malformedByUID(snap.Malformed)
+	d.lists[tabSchedules].setRows(otherRows(d.filter, snap.Schedules, malformed, scheduleFields))
+	d.lists[tabStorage].setRows(append(otherRows(d.filter, snap.Locations, malformed, locationFields), malformedRows(d.filter, snap.Malformed)...))
+	if allRead(snap) {
+		for i := range d.lists {
+			d.lists[i].settled = true
+		}
+	}
+}
+
+// allRead reports whether every kind has told what there is.
+func allRead(snap *watch.Snapshot) bool {
+	return snap.Health.State != watch.Connecting &&
+		!slices.ContainsFunc(snap.Sources, func(s watch.Source) bool { return s.State == watch.SourceSyncing })
 }
 
 func (d *dashboard) jobRows(jobs []*job.Job) []row {
 	rows := make([]row, 0, len(jobs))
 	for _, j := range jobs {
-		if d.filter.matchesJob(j) {
+		if d.filter.empty() || d.filter.matches(jobFields(d.assessed, j)...) {
 			rows = append(rows, row{key: string(j.UID), item: j})
 		}
 	}
 	return rows
 }
 
+// jobFields are what a filter looks at: what can be read in a row.
+func jobFields(a *assess.Assessment, j *job.Job) []string {
+	fields := []string{j.Name, j.Phase, string(j.Stage), string(j.Kind), j.BackupName, j.ScheduleName, j.StorageLocation}
+	if j.Terminal() {
+		return fields
+	}
+	judged := a.Of(j)
+	if judged.Troubled() {
+		fields = append(fields, string(diagnosis.Stuck)) // as the header counts it
+	}
+	return append(fields, string(judged.State))
+}
+
 // selectedJob is the job under the cursor, or nil.
 func (d *dashboard) selectedJob() *job.Job {
-	r, ok := d.tables[d.tab].selected()
+	r, ok := d.list().selected()
 	if !ok {
 		return nil
 	}
@@ -113,63 +161,52 @@ func (d *dashboard) selectedJob() *job.Job {
 	return j
 }
 
-// update acts on an action; opened is the job to open, if any.
-func (d *dashboard) update(a action, k string, dg *digest) (opened types.UID, cmd tea.Cmd) {
-	t := &d.tables[d.tab]
-	switch a {
-	case actUp:
-		t.move(-1)
-	case actDown:
-		t.move(1)
-	case actPageUp:
-		t.move(-max(t.height-1, 1))
-	case actPageDown:
-		t.move(max(t.height-1, 1))
-	case actHome:
-		t.home()
-	case actEnd:
-		t.end()
-	case actNextTab:
-		d.tab = (d.tab + 1) % tabCount
-	case actPrevTab:
-		d.tab = (d.tab + tabCount - 1) % tabCount
-	case actTab:
-		if n := tab(k[0] - '1'); n < tabCount {
-			d.tab = n
-		}
-	case actSort:
-		d.order = (d.order + 1) % len(orders)
-		d.load(dg)
-	case actFilter:
-		d.typing = true
-		d.input.SetValue(d.filter.text)
-		d.input.CursorEnd()
-		return "", d.input.Focus()
-	case actMark:
-		d.marked.toggle(d.selectedJob().UID)
-	case actBack:
-		if d.filter.empty() {
-			clear(d.marked)
-		}
-		d.setFilter("", dg)
-	case actOpen:
-		if j := d.selectedJob(); j != nil {
-			return j.UID, nil
-		}
+func (d *dashboard) openSelected(string) tea.Cmd {
+	if j := d.selectedJob(); j != nil {
+		return d.open(j.UID)
 	}
-	return "", nil
+	return nil
 }
 
-func (d *dashboard) setFilter(text string, dg *digest) {
+func (d *dashboard) turnTo(key string) tea.Cmd {
+	if n := tab(key[0] - '1'); n < tabCount {
+		d.tab = n
+	}
+	return nil
+}
+
+func (d *dashboard) nextOrder() {
+	d.order = (d.order + 1) % len(orders)
+	d.load(d.assessed)
+}
+
+func (d *dashboard) toggleMark() { d.marked.toggle(d.selectedJob().UID) }
+
+// clear takes the filter away, or the marks if there is none.
+func (d *dashboard) clear() {
+	if d.filter.empty() {
+		clear(d.marked)
+	}
+	d.setFilter("")
+}
+
+func (d *dashboard) startFilter(string) tea.Cmd {
+	d.typing = true
+	d.input.SetValue(d.filter.text)
+	d.input.CursorEnd()
+	return d.input.Focus()
+}
+
+func (d *dashboard) setFilter(text string) {
 	if text != d.filter.text {
 		d.filter = newFilter(text)
-		d.load(dg)
+		d.load(d.assessed)
 	}
 }
 
 // typed handles what happens while the filter is being typed. Rows follow at
 // once; enter keeps the filter and esc takes it away.
-func (d *dashboard) typed(msg tea.Msg, dg *digest) tea.Cmd {
+func (d *dashboard) typed(msg tea.Msg) tea.Cmd {
 	if k, ok := msg.(tea.KeyPressMsg); ok {
 		switch k.String() {
 		case "enter", "up", "down":
@@ -179,192 +216,12 @@ func (d *dashboard) typed(msg tea.Msg, dg *digest) tea.Cmd {
 		case "esc", "ctrl+c":
 			d.typing = false
 			d.input.Blur()
-			d.setFilter("", dg)
+			d.setFilter("")
 			return nil
 		}
 	}
 	var cmd tea.Cmd
 	d.input, cmd = d.input.Update(msg)
-	d.setFilter(d.input.Value(), dg)
+	d.setFilter(d.input.Value())
 	return cmd
-}
-
-// view draws the dashboard between the header and the footer.
-func (d *dashboard) view(c canvas, dg *digest) string {
-	about := 2
-	if c.height < 16 {
-		about = 1
-	}
-	lines := []string{d.tabsLine(c, dg), c.rule()}
-	body := c.sized(c.width, c.height-len(lines)-about-1)
-	lines = append(lines, d.body(body, dg)...)
-	lines = append(lines, d.bottomRule(c))
-	return c.page(append(lines, d.explain(c, dg, about)...))
-}
-
-// bottomRule says where in a table that is longer than the screen we are.
-func (d *dashboard) bottomRule(c canvas) string {
-	t := &d.tables[d.tab]
-	if len(t.rows) <= t.height || t.cursor < 0 {
-		return c.rule()
-	}
-	place := fmt.Sprintf(" %d/%d ", t.cursor+1, len(t.rows))
-	line := strings.Repeat(c.glyphs.rule, max(c.width-len(place)-2, 0))
-	return c.theme.dim.Render(line + place + strings.Repeat(c.glyphs.rule, 2))
-}
-
-// compact draws one line a job for terminals that have no room for more.
-func (d *dashboard) compact(c canvas, dg *digest) string {
-	t := &d.tables[d.tab]
-	t.setHeight(c.height)
-	from, to := t.visible()
-	var lines []string
-	for i := from; i < to; i++ {
-		r := t.rows[i]
-		j, ok := r.item.(*job.Job)
-		if !ok {
-			lines = append(lines, c.theme.dim.Render(c.cut(cmp.Or(r.heading, r.key), c.width)))
-			continue
-		}
-		v := dg.verdict(j)
-		_, stage := c.stageCell(j, v, 16)
-		tail := " " + stage
-		if len(j.Malformed) > 0 {
-			tail = " " + c.malformedText(j.Malformed[0], 22)
-		} else if !j.Terminal() && j.FractionKnown {
-			tail = " " + Percent(j.Fraction)
-			if troubled(v.State) {
-				tail += " " + string(v.State)
-			}
-		}
-		mark := c.mark(j, v, i == t.cursor, 2)
-		line := mark + " " + c.fit(kindLetter(j.Kind)+" "+j.Name, max(c.width-3-lipgloss.Width(tail), 4)) + tail
-		lines = append(lines, d.marked.on(c, r, line))
-	}
-	if len(t.rows) == 0 {
-		lines = append(lines, c.cut(d.emptyText(dg), c.width))
-	}
-	return c.page(lines)
-}
-
-func (d *dashboard) tabsLine(c canvas, dg *digest) string {
-	note := ""
-	switch {
-	case !d.filter.empty():
-		note = fmt.Sprintf("/%s  %d of %d ", c.cut(d.filter.text, 20), d.shown(), d.counts[d.tab])
-		note = c.theme.accent.Render(note)
-	case dg != nil:
-		note = c.trouble(dg.snap)
-	}
-	if lipgloss.Width(note) == 0 && len(d.marked) > 0 {
-		note = c.theme.accent.Render(fmt.Sprintf("%d marked", len(d.marked)))
-	}
-	if lipgloss.Width(note) == 0 && d.order > 0 {
-		note = c.theme.dim.Render("sorted by " + orders[d.order].name)
-	}
-	tabs := d.tabs(c, true, true)
-	if lipgloss.Width(tabs)+lipgloss.Width(note) > c.width {
-		tabs = d.tabs(c, true, false)
-	}
-	if lipgloss.Width(tabs)+lipgloss.Width(note) > c.width {
-		tabs = d.tabs(c, false, false)
-	}
-	return c.split(tabs+" ", c.cut(note, c.width-lipgloss.Width(tabs)-2)+" ")
-}
-
-func (d *dashboard) tabs(c canvas, names, counts bool) string {
-	var labels []string
-	for i := range tabCount {
-		label := fmt.Sprint(int(i) + 1)
-		if names || i == d.tab {
-			label += " " + tabNames[i]
-		}
-		if counts && i != tabActive {
-			label += fmt.Sprintf(" %d", d.counts[i])
-		}
-		style := c.theme.dim
-		if i == d.tab {
-			style = c.theme.accent
-		}
-		labels = append(labels, style.Render("["+label+"]"))
-	}
-	return " " + strings.Join(labels, " ")
-}
-
-// shown counts the rows that the filter let through.
-func (d *dashboard) shown() int {
-	n := 0
-	for _, r := range d.tables[d.tab].rows {
-		j, ok := r.item.(*job.Job)
-		if r.key != "" && (!ok || d.tab != tabActive || !j.Terminal()) {
-			n++
-		}
-	}
-	return n
-}
-
-func (d *dashboard) body(c canvas, dg *digest) []string {
-	t := &d.tables[d.tab]
-	t.setHeight(c.height - 1)
-	columns, draw := d.columns(c, dg)
-	widths := fitColumns(columns, c.width)
-	lines := []string{c.titles(columns, widths, orders[d.order].column)}
-	from, to := t.visible()
-	for i := from; i < to; i++ {
-		if r := t.rows[i]; r.key == "" {
-			lines = append(lines, c.heading(r.heading))
-		} else {
-			lines = append(lines, d.marked.on(c, r, draw(r, widths, i == t.cursor)))
-		}
-	}
-	if len(t.rows) == 0 {
-		lines = append(lines, "")
-		for _, line := range c.sized(c.width-4, 0).wrap(d.emptyText(dg), 4) {
-			lines = append(lines, "  "+c.theme.dim.Render(line))
-		}
-	}
-	return strings.Split(c.page(lines), "\n")
-}
-
-// columns are the columns of the present tab and the way to draw a row of it.
-func (d *dashboard) columns(c canvas, dg *digest) ([]column, func(r row, widths []int, selected bool) string) {
-	switch d.tab {
-	case tabSchedules:
-		return scheduleColumns, c.scheduleRow
-	case tabStorage:
-		return locationColumns, c.locationRow
-	default:
-		return jobColumns, func(r row, widths []int, selected bool) string {
-			j := r.item.(*job.Job)
-			return c.jobRow(j, dg.verdict(j), dg.surroundings, widths, selected)
-		}
-	}
-}
-
-// explain says about the selected row in words what its cells cannot.
-func (d *dashboard) explain(c canvas, dg *digest, lines int) []string {
-	r, ok := d.tables[d.tab].selected()
-	if !ok || dg == nil {
-		return nil
-	}
-	text := ""
-	style := c.theme.text
-	switch item := r.item.(type) {
-	case *job.Job:
-		v := dg.verdict(item)
-		text = v.Summary
-		if troubled(v.State) || len(item.Malformed) > 0 {
-			style = c.theme.strong
-			if v.Advice != "" {
-				text += ". " + v.Advice
-			}
-		}
-	default:
-		text = explainOther(r)
-	}
-	var explained []string
-	for _, line := range c.sized(c.width-2, 0).wrap(text, lines) {
-		explained = append(explained, " "+style.Render(line))
-	}
-	return explained
 }

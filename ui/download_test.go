@@ -11,6 +11,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/jobview"
 )
 
 func storedBackup() *job.Job {
@@ -23,7 +24,7 @@ func waits(t *testing.T, width, height int, change ...func(*Options)) (*Model, *
 	t.Helper()
 	m := screen(t, snapshotOf(storedBackup()), width, height, append(change, withOracle(&oracle{}))...)
 	cmd := press(t, m, "3", "enter", "2")
-	q := m.estimates.questions["uid-stored"]
+	q := m.questions.byUID["uid-stored"]
 	if q == nil {
 		t.Fatal("nothing was asked")
 	}
@@ -34,14 +35,14 @@ func waits(t *testing.T, width, height int, change ...func(*Options)) (*Model, *
 func TestDownloadFrames(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 12}} {
 		m, q, more := waits(t, size[0], size[1])
-		q.download.report(13_300_000, 31_600_000)
+		q.report(13_300_000, 31_600_000)
 		if _, cmd := m.Update(more()); cmd == nil {
 			t.Error("nothing waits for more")
 		}
 		golden(t, fmt.Sprintf("job-download-%dx%d", size[0], size[1]), plain(checkFrame(t, m)))
 	}
 	m, q, more := waits(t, 80, 24, func(o *Options) { o.ASCII, o.NoColor = true, true })
-	q.download.report(13_300_000, 0)
+	q.report(13_300_000, 0)
 	m.Update(more())
 	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "12.7M so far") {
 		t.Errorf("without a total:\n%s", frame)
@@ -60,27 +61,27 @@ func TestDownloadIsDrawnAtItsPace(t *testing.T) {
 	default:
 	}
 	for i := range int64(1000) {
-		q.download.report(i, 1000)
+		q.report(i, 1000)
 	}
 	began := time.Now()
 	_, cmd := m.Update(<-arrived)
 	for i := range int64(1000) {
-		q.download.report(i, 1000)
+		q.report(i, 1000)
 	}
 	go func() { arrived <- cmd() }()
 	_, cmd = m.Update(<-arrived)
 	if took := time.Since(began); took < downloadPace {
 		t.Errorf("drawn again after %v", took)
 	}
-	if a := m.estimates.of("uid-stored"); !a.pending || a.done != 999 || a.total != 1000 {
+	if a := m.questions.contents("uid-stored"); !a.Pending || a.Done != 999 || a.Total != 1000 {
 		t.Errorf("%+v", a)
 	}
 
-	m.Update(answerArrived{"uid-stored", q.number, &answer{}})
+	m.Update(contentsRead{uid: "uid-stored", question: q, contents: &jobview.Contents{}})
 	if msg := cmd(); msg != nil {
 		t.Errorf("%T after the answer", msg)
 	}
-	if _, cmd := m.Update(downloadMoved{"uid-stored", q.number}); cmd != nil {
+	if _, cmd := m.Update(downloadMoved{"uid-stored", q}); cmd != nil {
 		t.Error("goes on after the answer")
 	}
 }
@@ -88,16 +89,16 @@ func TestDownloadIsDrawnAtItsPace(t *testing.T) {
 // TestHiddenDownloadDrawsNothing: the dashboard is not drawn again for it.
 func TestHiddenDownloadDrawsNothing(t *testing.T) {
 	m := screen(t, snapshotOf(running("items", "b", 10, 100, 5)), 80, 24, withOracle(&oracle{}))
-	q := m.estimates.questions["uid-items"]
+	q := m.questions.byUID["uid-items"]
 	t.Cleanup(q.cancel)
 	checkFrame(t, m)
-	q.download.report(1, 2)
-	if m.Update(downloadMoved{"uid-items", q.number}); m.stale {
+	q.report(1, 2)
+	if m.Update(downloadMoved{"uid-items", q}); m.stale {
 		t.Error("the dashboard is drawn again")
 	}
 	press(t, m, "enter", "2")
 	checkFrame(t, m)
-	if m.Update(downloadMoved{"uid-items", q.number}); !m.stale {
+	if m.Update(downloadMoved{"uid-items", q}); !m.stale {
 		t.Error("the page is not drawn again")
 	}
 }
@@ -105,8 +106,8 @@ func TestHiddenDownloadDrawsNothing(t *testing.T) {
 // TestForeignMovesAreDropped of questions that are not, or not any more.
 func TestForeignMovesAreDropped(t *testing.T) {
 	m, q, _ := waits(t, 80, 24)
-	for _, msg := range []downloadMoved{{"uid-nobody", 1}, {"uid-stored", q.number + 1}} {
-		if _, cmd := m.Update(msg); cmd != nil || m.estimates.of("uid-stored").done != 0 {
+	for _, msg := range []downloadMoved{{"uid-nobody", q}, {"uid-stored", &question{}}} {
+		if _, cmd := m.Update(msg); cmd != nil || m.questions.contents("uid-stored").Done != 0 {
 			t.Errorf("%+v was taken", msg)
 		}
 	}

@@ -6,19 +6,26 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/watch"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // emptyText says why a table has no rows: nothing is known yet, nothing may be
 // known, the filter hides all, or there really is nothing.
-func (d *dashboard) emptyText(dg *digest) string {
-	if dg == nil || dg.snap.Health.State == watch.Connecting {
-		return connectingText(dg)
+func (d *dashboard) emptyText() string {
+	if d.assessed == nil {
+		return connectingText("")
 	}
-	if why := d.unseen(dg.snap); why != "" {
-		return strings.TrimSpace(why + " " + dg.snap.Notice)
+	snap := d.assessed.Snapshot
+	if snap.Health.State == watch.Connecting {
+		return connectingText(snap.Health.Err)
 	}
-	if dg.snap.Notice != "" {
-		return dg.snap.Notice
+	if why := d.unseen(snap); why != "" {
+		return strings.TrimSpace(why + " " + snap.Notice)
+	}
+	if snap.Notice != "" {
+		return snap.Notice
 	}
 	if !d.filter.empty() {
 		return fmt.Sprintf("Nothing matches /%s. esc clears the filter.", d.filter.text)
@@ -27,13 +34,13 @@ func (d *dashboard) emptyText(dg *digest) string {
 	case tabActive:
 		return "Nothing is running, queued or stuck, and nothing ended in the last hour."
 	case tabRestores:
-		return "There are no restores in namespace " + dg.snap.Namespace + "."
+		return "There are no restores in namespace " + snap.Namespace + "."
 	case tabBackups:
-		return "There are no backups in namespace " + dg.snap.Namespace + "."
+		return "There are no backups in namespace " + snap.Namespace + "."
 	case tabSchedules:
-		return "There are no schedules in namespace " + dg.snap.Namespace + "."
+		return "There are no schedules in namespace " + snap.Namespace + "."
 	default:
-		return "There is no backup storage location in namespace " + dg.snap.Namespace + ": Velero cannot store anything."
+		return "There is no backup storage location in namespace " + snap.Namespace + ": Velero cannot store anything."
 	}
 }
 
@@ -74,27 +81,27 @@ func seesJobs(snap *watch.Snapshot) bool {
 	return true
 }
 
-func connectingText(dg *digest) string {
-	if dg == nil || dg.snap.Health.Err == "" {
+func connectingText(err string) string {
+	if err == "" {
 		return "Connecting to the cluster..."
 	}
-	return "Connecting to the cluster: " + dg.snap.Health.Err
+	return "Connecting to the cluster: " + err
 }
 
 // trouble is the most important thing that is wrong with what is shown.
-func (c canvas) trouble(snap *watch.Snapshot) string {
+func trouble(c draw.Canvas, snap *watch.Snapshot) string {
 	h := snap.Health
 	switch {
-	case h.State == watch.Stale && h.RetryAt.After(c.now):
-		return c.theme.bad.Render(fmt.Sprintf("%s; next try in %s", h.Err, Duration(h.RetryAt.Sub(c.now))))
+	case h.State == watch.Stale && h.RetryAt.After(c.Now):
+		return c.Theme.Bad.Render(fmt.Sprintf("%s; next try in %s", h.Err, human.Duration(h.RetryAt.Sub(c.Now))))
 	case h.State == watch.Stale:
-		return c.theme.bad.Render(h.Err)
+		return c.Theme.Bad.Render(h.Err)
 	case snap.Notice != "":
-		return c.theme.waiting.Render(snap.Notice)
+		return c.Theme.Waiting.Render(snap.Notice)
 	}
-	left := c.theme.waiting.Render(missingSources(snap))
+	left := c.Theme.Waiting.Render(missingSources(snap))
 	if n := len(snap.Malformed); n > 0 {
-		return strings.TrimSpace(c.theme.bad.Render(count(n, "malformed resource")) + " " + left)
+		return strings.TrimSpace(c.Theme.Bad.Render(human.Count(n, "malformed resource")) + " " + left)
 	}
 	return left
 }
@@ -113,17 +120,10 @@ func missingSources(snap *watch.Snapshot) string {
 	}
 	var parts []string
 	if len(forbidden) > 0 {
-		parts = append(parts, "no right to see "+shortList(forbidden))
+		parts = append(parts, "no right to see "+human.List(forbidden, 2))
 	}
 	if len(missing) > 0 {
-		parts = append(parts, "no CRD for "+shortList(missing))
+		parts = append(parts, "no CRD for "+human.List(missing, 2))
 	}
 	return strings.Join(parts, "; ")
-}
-
-func shortList(names []string) string {
-	if len(names) > 3 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:2], ", "), len(names)-2)
-	}
-	return strings.Join(names, ", ")
 }

@@ -1,10 +1,6 @@
 package ui
 
-import (
-	"strings"
-
-	"github.com/veltui/veltui/job"
-)
+import "strings"
 
 // filter selects rows by words: all words must be found, without regard to
 // case; a word that begins with ! must not be found.
@@ -34,8 +30,4 @@ func (f filter) matches(fields ...string) bool {
 		}
 	}
 	return true
-}
-
-func (f filter) matchesJob(j *job.Job) bool {
-	return f.empty() || f.matches(j.Name, j.Phase, string(j.Stage), string(j.Kind), j.BackupName, j.ScheduleName, j.StorageLocation)
 }

@@ -37,7 +37,7 @@ func screen(t testing.TB, snap *watch.Snapshot, width, height int, change ...fun
 	}
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
 	if snap != nil {
-		m.Update(snapshotArrived{digestOf(snap, noon)})
+		show(m, snap)
 	}
 	return m
 }

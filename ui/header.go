@@ -7,13 +7,15 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
 )
 
 // header is the first line of every screen: where we are, whether what is
 // shown can be trusted, and how many jobs there are. What matters least gives
 // way first: the server, its age, the counts of what goes well.
-func (m *Model) header(c canvas) string {
+func (m *Model) header(c draw.Canvas) string {
 	place := m.placeText()
 	health := m.healthText(c)
 	var left, right string
@@ -22,29 +24,32 @@ func (m *Model) header(c canvas) string {
 	}{{true, true, true, true}, {true, false, true, true}, {false, false, true, true}, {false, false, false, true}, {}} {
 		left, right = " ", strings.Join(slices.DeleteFunc([]string{health, m.countsText(c, v.calm)}, func(s string) bool { return s == "" }), "   ")+" "
 		if v.brand {
-			left += c.theme.accent.Render("veltui") + "  "
+			left += c.Theme.Accent.Render("veltui") + "  "
 		}
 		place := place
 		if !v.brand {
-			place = cutMiddle(place, c.width-lipgloss.Width(left+right)-1, c.glyphs.ellipsis)
+			place = c.CutMiddle(place, c.Width-lipgloss.Width(left+right)-1)
 		}
-		left += c.theme.strong.Render(place)
+		left += c.Theme.Strong.Render(place)
+		if m.options.ReadOnly {
+			left += "  " + c.Theme.Waiting.Render("read-only")
+		}
 		if server := m.serverText(v.uptime); v.server && server != "" {
-			left += "  " + c.theme.dim.Render(server)
+			left += "  " + c.Theme.Dim.Render(server)
 		}
-		if lipgloss.Width(left)+lipgloss.Width(right)+2 <= c.width {
+		if lipgloss.Width(left)+lipgloss.Width(right)+2 <= c.Width {
 			break
 		}
 	}
-	return c.split(left, right)
+	return c.Split(left, right)
 }
 
 // placeText is the context and the namespace that are looked at.
 func (m *Model) placeText() string {
 	place := m.options.Context
-	if m.digest != nil && m.digest.snap.Namespace != "" {
-		place += "/" + m.digest.snap.Namespace
-		if n := len(m.digest.snap.OtherNamespaces); n > 0 {
+	if m.assessed != nil && m.assessed.Snapshot.Namespace != "" {
+		place += "/" + m.assessed.Snapshot.Namespace
+		if n := len(m.assessed.Snapshot.OtherNamespaces); n > 0 {
 			place += fmt.Sprintf(" (+%d)", n)
 		}
 	}
@@ -52,10 +57,10 @@ func (m *Model) placeText() string {
 }
 
 func (m *Model) serverText(uptime bool) string {
-	if m.digest == nil {
+	if m.assessed == nil {
 		return ""
 	}
-	s := m.digest.snap.Server
+	s := m.assessed.Snapshot.Server
 	switch {
 	case !s.Visible:
 		return ""
@@ -66,60 +71,46 @@ func (m *Model) serverText(uptime bool) string {
 	}
 	text := strings.TrimSpace("velero " + s.Version)
 	if uptime {
-		text += " up " + since(m.clusterNow(), s.StartedAt)
+		text += " up " + human.Age(s.StartedAt, m.clusterNow())
 	}
 	return text
 }
 
-func (m *Model) healthText(c canvas) string {
-	if m.digest == nil {
-		return c.theme.waiting.Render("connecting")
+func (m *Model) healthText(c draw.Canvas) string {
+	if m.assessed == nil {
+		return c.Theme.Waiting.Render("connecting")
 	}
-	h := m.digest.snap.Health
+	h := m.assessed.Snapshot.Health
 	switch h.State {
 	case watch.Live:
-		return c.theme.good.Render("live")
+		return c.Theme.Good.Render("live")
 	case watch.Stale:
-		return c.theme.bad.Render("stale " + since(m.clusterNow(), h.Since))
+		return c.Theme.Bad.Render("stale " + human.Age(h.Since, m.clusterNow()))
 	case watch.Unauthorized:
-		return c.theme.bad.Render("credentials expired, press r")
+		return c.Theme.Bad.Render("credentials expired, press r")
 	default:
-		return c.theme.waiting.Render("connecting")
+		return c.Theme.Waiting.Render("connecting")
 	}
 }
 
 // countsText counts the jobs that run and wait, if calm ones are wanted, and
 // those in trouble.
-func (m *Model) countsText(c canvas, calm bool) string {
-	if m.digest == nil {
+func (m *Model) countsText(c draw.Canvas, calm bool) string {
+	if m.assessed == nil {
 		return ""
 	}
 	var parts []string
-	if n := m.digest.running; n > 0 && calm {
-		parts = append(parts, c.theme.running.Render(fmt.Sprintf("%d running", n)))
+	if n := m.assessed.Running; n > 0 && calm {
+		parts = append(parts, c.Theme.Running.Render(fmt.Sprintf("%d running", n)))
 	}
-	if n := m.digest.queued; n > 0 && calm {
-		parts = append(parts, c.theme.waiting.Render(fmt.Sprintf("%d queued", n)))
+	if n := m.assessed.Queued; n > 0 && calm {
+		parts = append(parts, c.Theme.Waiting.Render(fmt.Sprintf("%d queued", n)))
 	}
-	if n := m.digest.troubled; n > 0 {
-		parts = append(parts, c.theme.bad.Render(fmt.Sprintf("%d stuck", n)))
+	if n := m.assessed.Troubled; n > 0 {
+		parts = append(parts, c.Theme.Bad.Render(fmt.Sprintf("%d stuck", n)))
 	}
-	if len(m.digest.snap.Active) == 0 && calm && m.digest.snap.Health.State != watch.Connecting && seesJobs(m.digest.snap) {
-		return c.theme.dim.Render("idle")
+	if len(m.assessed.Snapshot.Active) == 0 && calm && m.assessed.Snapshot.Health.State != watch.Connecting && seesJobs(m.assessed.Snapshot) {
+		return c.Theme.Dim.Render("idle")
 	}
 	return strings.Join(parts, "  ")
-}
-
-// cutMiddle shortens s in its middle: cluster names differ at both ends.
-func cutMiddle(s string, width int, mark string) string {
-	runes := []rune(s)
-	if len(runes) <= width {
-		return s
-	}
-	if width <= 3 {
-		return string(runes[:max(width, 0)])
-	}
-	keep := width - 1
-	head := keep / 2
-	return string(runes[:head]) + mark + string(runes[len(runes)-(keep-head):])
 }

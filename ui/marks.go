@@ -5,7 +5,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // marks are the jobs that are to be finalized one after the other.
@@ -21,21 +23,21 @@ func (s marks) toggle(uid types.UID) {
 }
 
 // prune forgets jobs that are gone or have ended.
-func (s marks) prune(dg *digest) {
+func (s marks) prune(a *assess.Assessment) {
 	for uid := range s {
-		if j := dg.find(uid); j == nil || j.Terminal() {
+		if j := a.Find(uid); j == nil || j.Terminal() {
 			delete(s, uid)
 		}
 	}
 }
 
 // jobs are the marked ones, the most urgent first.
-func (s marks) jobs(dg *digest) []*job.Job {
-	if len(s) == 0 || dg == nil {
+func (s marks) jobs(a *assess.Assessment) []*job.Job {
+	if len(s) == 0 || a == nil {
 		return nil
 	}
 	var marked []*job.Job
-	for _, j := range dg.byUrgency() {
+	for _, j := range byUrgency(a) {
 		if s[j.UID] {
 			marked = append(marked, j)
 		}
@@ -47,9 +49,9 @@ func (s marks) jobs(dg *digest) []*job.Job {
 const markCell = 2
 
 // on puts the mark onto a drawn row.
-func (s marks) on(c canvas, r row, line string) string {
+func (s marks) on(c draw.Canvas, r row, line string) string {
 	if !s[types.UID(r.key)] {
 		return line
 	}
-	return ansi.Cut(line, 0, markCell) + c.theme.accent.Render(c.glyphs.marked) + ansi.Cut(line, markCell+1, lipgloss.Width(line))
+	return ansi.Cut(line, 0, markCell) + c.Theme.Accent.Render(c.Glyphs.Marked) + ansi.Cut(line, markCell+1, lipgloss.Width(line))
 }

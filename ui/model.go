@@ -5,21 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"time"
 
+	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/ui/dialog"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/jobview"
+	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/watch"
-)
-
-// The smallest terminals: below the first, jobs are listed one a line; below
-// the second nothing can be shown.
-const (
-	minWidth, minHeight   = 40, 12
-	tinyWidth, tinyHeight = 16, 3
 )
 
 // idleTick is the slow clock's pace while nothing runs.
@@ -28,29 +25,34 @@ const idleTick = time.Minute
 // Model is the root: it routes messages to the screens and draws the frame
 // around them. The pointer is the tea.Model.
 type Model struct {
-	options  Options
-	bindings []binding
-	// next is the command that waits for the next snapshot.
-	next   tea.Cmd
-	theme  *theme
-	glyphs *glyphs
+	options Options
+	// keys are the program's own, and changes those that lead to an action.
+	keys, changes []keys.Binding
+	// next is the command that waits for the next snapshot, and assessAgain
+	// makes one that judges a snapshot for the present moment.
+	next        tea.Cmd
+	assessAgain func(*watch.Snapshot) tea.Cmd
+	theme       *draw.Theme
+	glyphs      *draw.Glyphs
 
 	width, height int
-	digest        *digest
-	dashboard     dashboard
+	// assessed is what is shown, nil before the first snapshot.
+	assessed  *assess.Assessment
+	dashboard *dashboard
 	// job is the open job's screen, nil on the dashboard.
-	job       *jobScreen
-	estimates estimates
-	// dialog is the finalize dialog over the screen, nil while there is none.
-	dialog     *finalizeDialog
-	finalizing *finalizing
-	rights     rights
+	job       *jobview.Screen
+	questions questions
+	// dialog is over the screen, nil while there is none.
+	dialog  *dialog.Dialog
+	actions actions
 	// notice answers a key that could do nothing; it goes with the next key.
 	notice string
-	// said are lines for the user's own terminal when the program has ended.
-	said []string
-	// help is how far the help text is scrolled, -1 while it is closed.
-	help int
+	// parting are lines for the user's own terminal when the program has ended.
+	parting []string
+	// helping is true while help is open, which helpView scrolls.
+	helping  bool
+	helpView viewport.Model
+	helpKeys []keys.Binding
 	// ticking is true while the slow clock is armed, at pace.
 	ticking bool
 	pace    time.Duration
@@ -59,60 +61,68 @@ type Model struct {
 	frame tea.View
 	stale bool
 
-	// err is why the program ends, if it is not the user's wish.
+	// err is why the program ends, if the user did not want it.
 	err error
 }
 
+// snapshotAssessed brings a new snapshot, enriched and judged.
+type snapshotAssessed struct{ *assess.Assessment }
+
+// assessedAgain brings the last snapshot, judged for a later moment.
+type assessedAgain struct{ *assess.Assessment }
+
+// watchEnded tells that there will be no more snapshots.
+type watchEnded struct{ err error }
+
+// ticked is the slow clock that runs only while something on the screen
+// depends on the time.
+type ticked struct{}
+
+// panicked brings a panic out of a command, so that the program can leave
+// in order.
+type panicked struct {
+	value any
+	stack []byte
+}
+
 func newModel(ctx context.Context, o Options) (*Model, error) {
-	m := &Model{options: o, bindings: keyMap(), next: awaitSnapshot(ctx, o), estimates: newEstimates(ctx, o), finalizing: newFinalizing(ctx, o), glyphs: &unicodeGlyphs, dashboard: newDashboard(), help: -1, stale: true}
+	estimates := &assess.Estimates{}
+	m := &Model{
+		options: o, questions: newQuestions(ctx, o, estimates), actions: newActions(ctx, o),
+		dashboard: newDashboard(), helpView: viewport.New(), glyphs: &draw.Unicode, stale: true,
+	}
+	m.next, m.assessAgain = assessments(ctx, o, estimates)
+	m.keys, m.changes, m.helpKeys = m.programKeys(), m.changeKeys(), m.keysOfHelp()
+	m.dashboard.open = m.openJob
 	if o.ASCII {
-		m.glyphs = &asciiGlyphs
+		m.glyphs = &draw.ASCII
 	}
 	name := o.Theme
 	switch {
 	case o.NoColor:
 		name = "mono"
-	case name == "" || name == ThemeAuto:
+	case name == "" || name == draw.ThemeAuto:
 		name = "dark"
 	}
 	var err error
-	m.theme, err = loadTheme(name)
+	m.theme, err = draw.LoadTheme(name)
 	return m, err
 }
 
-// Init asks for the first snapshot and for the terminal's background.
-func (m *Model) Init() tea.Cmd {
-	cmds := []tea.Cmd{m.next}
-	if m.autoTheme() {
-		cmds = append(cmds, tea.RequestBackgroundColor)
-	}
-	if m.options.QuerySync {
-		cmds = append(cmds, tea.Raw(ansi.RequestModeSynchronizedOutput))
-	}
-	return tea.Batch(cmds...)
-}
-
-func (m *Model) autoTheme() bool {
-	return !m.options.NoColor && (m.options.Theme == "" || m.options.Theme == ThemeAuto)
-}
-
-// awaitSnapshot makes the command that waits for news; never more than one of
-// it is outstanding.
-func awaitSnapshot(ctx context.Context, o Options) tea.Cmd {
-	return guarded(func() tea.Msg {
+// assessments makes the commands that judge: one waits for the next snapshot,
+// of which never more than one is outstanding, the other judges a snapshot
+// again, because verdicts, rates and ages change while nothing happens.
+func assessments(ctx context.Context, o Options, estimates *assess.Estimates) (next tea.Cmd, again func(*watch.Snapshot) tea.Cmd) {
+	next = guarded(func() tea.Msg {
 		snap, err := o.Source.Next(ctx)
 		if err != nil {
 			return watchEnded{err}
 		}
-		return snapshotArrived{digestOf(snap, o.Clock())}
+		return snapshotAssessed{estimates.Assess(snap, o.Clock())}
 	})
-}
-
-// refresh digests the last snapshot for the present moment: verdicts, rates
-// and ages change while nothing happens.
-func (m *Model) refresh() tea.Cmd {
-	snap, clock := m.digest.snap, m.options.Clock
-	return guarded(func() tea.Msg { return digestRefreshed{digestOf(snap, clock())} })
+	return next, func(snap *watch.Snapshot) tea.Cmd {
+		return guarded(func() tea.Msg { return assessedAgain{estimates.Assess(snap, o.Clock())} })
+	}
 }
 
 // guarded turns a panic in a command into a message.
@@ -127,17 +137,16 @@ func guarded(cmd tea.Cmd) tea.Cmd {
 	}
 }
 
-// tick arms the slow clock: while jobs move for their ages and verdicts, else
-// only for what ages by the minute.
-func (m *Model) tick() tea.Cmd {
-	if m.ticking || m.digest == nil {
-		return nil
+// Init asks for the first snapshot and for the terminal's background.
+func (m *Model) Init() tea.Cmd {
+	cmds := []tea.Cmd{m.next}
+	if m.autoTheme() {
+		cmds = append(cmds, tea.RequestBackgroundColor)
 	}
-	m.ticking, m.pace = true, m.options.Tick
-	if len(m.digest.snap.Active) == 0 && m.digest.snap.Health.State == watch.Live {
-		m.pace = idleTick
+	if m.options.QuerySync {
+		cmds = append(cmds, tea.Raw(ansi.RequestModeSynchronizedOutput))
 	}
-	return tea.Tick(m.pace, func(at time.Time) tea.Msg { return ticked{at} })
+	return tea.Batch(cmds...)
 }
 
 // Update routes one message.
@@ -147,317 +156,113 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.BackgroundColorMsg:
-		if m.autoTheme() && !msg.IsDark() {
-			if light, err := loadTheme("light"); err == nil {
-				m.theme = light
-			}
-		}
-	case snapshotArrived:
-		m.take(msg.digest)
-		return m, tea.Batch(m.next, m.tick(), m.askAbout(), m.askRights())
-	case answerArrived:
-		if m.estimates.take(msg) && m.digest != nil {
-			m.take(m.digest)
-		}
-		return m, m.askAbout()
-	case downloadMoved:
-		m.stale = m.job != nil && m.job.uid == msg.uid
-		return m, m.estimates.advance(msg)
-	case digestRefreshed:
-		if m.digest != nil && msg.digest.snap == m.digest.snap {
-			m.take(msg.digest)
-		}
-		return m, m.tick()
-	case ticked:
-		m.ticking = false
-		if m.digest == nil {
-			return m, nil
-		}
-		return m, m.refresh()
-	case watchEnded:
-		if !errors.Is(msg.err, context.Canceled) {
-			m.err = fmt.Errorf("watching the cluster: %w", msg.err)
-		}
-		return m, tea.Quit
-	case panicked:
-		m.err = fmt.Errorf("veltui has a defect, please report it: %v\n%s", msg.value, msg.stack)
-		return m, tea.Quit
-	case tea.ResumeMsg:
-		return m, tea.ClearScreen
-	case rightsAnswered:
-		m.takeRights(msg)
-	case evidenceGathered, runProgressed, runEnded, graceEnded, dialogTicked:
-		if m.dialog == nil {
-			return m, nil
-		}
-		return m, m.dialog.take(msg)
+		m.setBackground(msg)
 	case tea.KeyPressMsg:
 		return m, m.pressed(msg)
 	case tea.PasteMsg:
-		switch {
-		case m.dialog != nil && m.help < 0:
-			return m, m.dialog.pasted(msg)
-		case m.dashboard.typing:
-			return m, m.dashboard.typed(msg, m.digest)
+		return m, m.pasted(msg)
+	case tea.ResumeMsg:
+		return m, tea.ClearScreen
+	case snapshotAssessed:
+		m.show(msg.Assessment)
+		return m, tea.Batch(m.next, m.tick(), m.ask(), m.askRights())
+	case assessedAgain:
+		if m.assessed != nil && msg.Source == m.assessed.Source {
+			m.show(msg.Assessment)
 		}
+		return m, tea.Batch(m.tick(), m.ask())
+	case ticked:
+		m.ticking = false
+		return m, m.judgeAgain()
+	case contentsRead:
+		return m, m.takeContents(msg)
+	case downloadMoved:
+		m.stale = m.job != nil && m.job.UID() == msg.uid
+		return m, m.questions.advance(msg)
+	case rightsAnswered:
+		m.actions.takeRights(msg)
+	case watchEnded:
+		return m, m.end(msg.err, "watching the cluster: %w")
+	case panicked:
+		return m, m.end(fmt.Errorf("%v\n%s", msg.value, msg.stack), "veltui has a defect, please report it: %w")
 	default:
-		if m.dashboard.typing {
-			return m, m.dashboard.typed(msg, m.digest)
-		}
-		m.stale = false
+		return m, m.passOn(msg)
 	}
 	return m, nil
 }
 
-// take makes a new digest the one that is shown.
-func (m *Model) take(dg *digest) {
-	dg = m.estimates.withTotals(dg)
-	m.digest = dg
-	m.dropAnswers()
-	m.dashboard.load(dg)
-	if m.job != nil {
-		m.job.load(dg)
-	}
-}
-
-// where is the screen that keys go to.
-func (m *Model) where() place {
+// passOn gives a message to the screen that it is for.
+func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 	switch {
-	case m.help >= 0:
-		return onHelp
-	default:
-		return m.behindHelp()
-	}
-}
-
-func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
-	if m.dashboard.typing {
-		return m.dashboard.typed(msg, m.digest)
-	}
-	m.notice = ""
-	k := msg.String()
-	b := bindingFor(m.bindingsNow(), m.where(), k)
-	a := b.action
-	if a == actNone && msg.Mod == tea.ModAlt {
-		// On a slow line esc and the next key arrive as one: two were meant.
-		second := tea.KeyPressMsg{Code: msg.Code, Text: string(msg.Code)}
-		return tea.Sequence(m.pressed(tea.KeyPressMsg{Code: tea.KeyEscape}), m.pressed(second))
-	}
-	if b.why != "" {
-		m.notice = k + ": " + b.why
-		return m.askRightsAgain()
-	}
-	if m.dialog != nil && m.help < 0 && k != "ctrl+c" {
-		return m.pressedInDialog(a, msg)
-	}
-	switch a {
-	case actQuit:
-		return m.leave(k)
-	case actSuspend:
-		return tea.Suspend
-	case actRedraw:
-		return tea.ClearScreen
-	case actRetry:
-		source := m.options.Source
-		return tea.Batch(guarded(func() tea.Msg { source.Retry(); return nil }), m.askAgain())
-	case actHelp:
-		if m.help < 0 {
-			m.help = 0
-		} else {
-			m.help = -1
-		}
-		return nil
-	}
-	if a == actFinalize {
-		return m.openFinalize()
-	}
-	switch m.where() {
-	case onHelp:
-		m.scrollHelp(a)
-		return nil
-	case onJob:
-		if a == actBack {
-			m.job = nil
-			m.dropAnswers()
+	case dialog.Handles(msg):
+		if m.dialog == nil {
 			return nil
 		}
-		m.job.update(a, k)
-		return m.askAbout()
-	default:
-		opened, cmd := m.dashboard.update(a, k, m.digest)
-		if opened != "" {
-			s := newJobScreen(opened, m.digest)
-			m.job = &s
-		}
-		return cmd
+		return m.dialog.Update(msg)
+	case m.dashboard.typing:
+		return m.dashboard.typed(msg)
+	}
+	m.stale = false
+	return nil
+}
+
+// show makes a new assessment the one that is shown.
+func (m *Model) show(a *assess.Assessment) {
+	m.assessed = a
+	m.dropQuestions()
+	m.dashboard.load(a)
+	if m.job != nil {
+		m.job.Load(a)
 	}
 }
 
-func (m *Model) scrollHelp(a action) {
-	page := max(m.height-3, 1)
-	switch a {
-	case actBack:
-		m.help = -1
-	case actUp:
-		m.help--
-	case actDown:
-		m.help++
-	case actPageUp:
-		m.help -= page
-	case actPageDown:
-		m.help += page
-	case actHome:
-		m.help = 0
-	case actEnd:
-		m.help = 1 << 20
-	default:
+// judgeAgain judges the last snapshot for the present moment.
+func (m *Model) judgeAgain() tea.Cmd {
+	if m.assessed == nil {
+		return nil
+	}
+	return m.assessAgain(m.assessed.Source)
+}
+
+// tick arms the slow clock: while jobs move for their ages and verdicts, else
+// only for what ages by the minute.
+func (m *Model) tick() tea.Cmd {
+	if m.ticking || m.assessed == nil {
+		return nil
+	}
+	m.ticking, m.pace = true, m.options.Tick
+	if snap := m.assessed.Snapshot; len(snap.Active) == 0 && snap.Health.State == watch.Live {
+		m.pace = idleTick
+	}
+	return tea.Tick(m.pace, func(time.Time) tea.Msg { return ticked{} })
+}
+
+// end ends the program. That it was cancelled is no reason of its own.
+func (m *Model) end(err error, format string) tea.Cmd {
+	if !errors.Is(err, context.Canceled) {
+		m.err = fmt.Errorf(format, err)
+	}
+	return tea.Quit
+}
+
+func (m *Model) autoTheme() bool {
+	return !m.options.NoColor && (m.options.Theme == "" || m.options.Theme == draw.ThemeAuto)
+}
+
+func (m *Model) setBackground(msg tea.BackgroundColorMsg) {
+	if !m.autoTheme() || msg.IsDark() {
 		return
 	}
-	if a != actBack {
-		m.help = max(m.help, 0)
+	if light, err := draw.LoadTheme("light"); err == nil {
+		m.theme = light
 	}
 }
 
 // clusterNow is the present in the cluster's clock.
 func (m *Model) clusterNow() time.Time {
 	now := m.options.Clock()
-	if m.digest != nil {
-		now = now.Add(m.digest.snap.ClockOffset)
+	if m.assessed != nil {
+		now = now.Add(m.assessed.Snapshot.ClockOffset)
 	}
 	return now
-}
-
-// View draws the frame, or returns the last one if nothing changed since.
-func (m *Model) View() tea.View {
-	if m.stale {
-		m.frame = m.render()
-		m.stale = false
-	}
-	return m.frame
-}
-
-func (m *Model) render() tea.View {
-	v := tea.NewView(m.content())
-	v.AltScreen = !m.options.NoAltScreen
-	if m.options.Terminal.Title {
-		v.WindowTitle = m.windowTitle()
-	}
-	if m.options.Terminal.Progress {
-		v.ProgressBar = m.terminalProgress()
-	}
-	return v
-}
-
-func (m *Model) content() string {
-	c := canvas{width: m.width, height: m.height, theme: m.theme, glyphs: m.glyphs, now: m.clusterNow()}
-	switch {
-	case m.width == 0 || m.height == 0:
-		return ""
-	case m.width < tinyWidth || m.height < tinyHeight:
-		return c.page([]string{c.cut("too small", m.width)})
-	}
-	if m.help >= 0 {
-		return m.withFrame(c, onHelp, func(c canvas) string {
-			lines := helpText(c, m.bindingsNow(), m.behindHelp())
-			m.help = min(m.help, max(len(lines)-c.height, 0))
-			return c.page(lines[m.help:])
-		})
-	}
-	return m.withFrame(c, m.where(), func(c canvas) string {
-		behind := m.screen(c)
-		if m.dialog != nil {
-			return m.dialog.draw(c, behind)
-		}
-		return behind
-	})
-}
-
-// screen is what is drawn between the header and the footer.
-func (m *Model) screen(c canvas) string {
-	switch {
-	case m.job != nil:
-		m.job.answer, m.job.asks = m.estimates.of(m.job.uid), m.estimates.ask != nil
-		return m.job.draw(c, m.digest)
-	case m.width < minWidth || m.height < minHeight:
-		return m.dashboard.compact(c, m.digest)
-	}
-	return m.dashboard.view(c, m.digest)
-}
-
-// behindHelp is the screen that help was opened on.
-func (m *Model) behindHelp() place {
-	switch {
-	case m.dialog != nil:
-		return m.dialog.place()
-	case m.job != nil:
-		return onJob
-	}
-	return onDashboard
-}
-
-// withFrame puts the header above and the footer below a screen.
-func (m *Model) withFrame(c canvas, where place, screen func(canvas) string) string {
-	bottom := []string{c.cut(m.bottomLine(c, where), c.width)}
-	if m.notice != "" {
-		bottom = nil
-		for _, line := range c.sized(c.width-1, 0).wrap(m.notice, 3) {
-			bottom = append(bottom, " "+c.theme.waiting.Render(line))
-		}
-	}
-	bottom = bottom[:min(len(bottom), max(c.height-2, 1))]
-	return strings.Join([]string{m.header(c), screen(c.sized(c.width, c.height-1-len(bottom))), strings.Join(bottom, "\n")}, "\n")
-}
-
-// bottomLine names the keys, or is where a filter is typed. A dialog that does
-// not listen yet names none.
-func (m *Model) bottomLine(c canvas, where place) string {
-	switch {
-	case m.dashboard.typing:
-		m.dashboard.input.SetWidth(max(c.width-4, 1))
-		return " " + m.dashboard.input.View()
-	case m.dialog != nil && m.help < 0 && !m.dialog.grace.over:
-		return c.theme.dim.Render(" " + c.glyphs.ellipsis)
-	}
-	return footer(c, m.bindingsNow(), where)
-}
-
-// watched is the job that the terminal's own title and progress show: the open
-// one, the selected one, or the only one that runs.
-func (m *Model) watched() *job.Job {
-	if m.digest == nil {
-		return nil
-	}
-	if m.job != nil {
-		return m.job.last
-	}
-	if j := m.dashboard.selectedJob(); j != nil && !j.Terminal() {
-		return j
-	}
-	if len(m.digest.snap.Active) == 1 {
-		return m.digest.snap.Active[0]
-	}
-	return nil
-}
-
-func (m *Model) windowTitle() string {
-	j := m.watched()
-	if j == nil || j.Terminal() {
-		return "veltui " + m.placeText()
-	}
-	if !j.FractionKnown {
-		return "veltui " + j.Name + " " + string(j.Stage)
-	}
-	return "veltui " + j.Name + " " + Percent(j.Fraction)
-}
-
-func (m *Model) terminalProgress() *tea.ProgressBar {
-	j := m.watched()
-	if j == nil || j.Terminal() || !j.FractionKnown {
-		return nil
-	}
-	state := tea.ProgressBarDefault
-	if troubled(m.digest.verdict(j).State) {
-		state = tea.ProgressBarError
-	}
-	return tea.NewProgressBar(state, min(int(j.Fraction*100), 99))
 }

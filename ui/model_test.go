@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,10 +15,17 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/watch"
 )
 
-func show(m *Model, snap *watch.Snapshot) { m.Update(snapshotArrived{digestOf(snap, noon)}) }
+// show brings a snapshot; showAt judges it for another moment than noon.
+func show(m *Model, snap *watch.Snapshot) { showAt(m, snap, noon) }
+
+func showAt(m *Model, snap *watch.Snapshot, at time.Time) {
+	m.Update(snapshotAssessed{m.questions.estimates.Assess(snap, at)})
+}
 
 func selectedName(t *testing.T, m *Model) string {
 	t.Helper()
@@ -62,7 +71,7 @@ func TestSelectionStaysOnItsRowWhenRowsComeAndGo(t *testing.T) {
 func lineOf(t *testing.T, m *Model, text string) int {
 	t.Helper()
 	for i, line := range strings.Split(ansi.Strip(checkFrame(t, m)), "\n") {
-		if strings.Contains(line, text) && strings.Contains(line, unicodeGlyphs.cursor) {
+		if strings.Contains(line, text) && strings.Contains(line, draw.Unicode.Cursor) {
 			return i
 		}
 	}
@@ -97,7 +106,7 @@ func TestSortGoesThroughItsOrdersAndBack(t *testing.T) {
 	press(t, m, "3")
 	var firsts []string
 	for range len(orders) + 1 {
-		firsts = append(firsts, m.dashboard.tables[tabBackups].rows[0].item.(*job.Job).Name)
+		firsts = append(firsts, m.dashboard.lists[tabBackups].rows[0].item.(*job.Job).Name)
 		press(t, m, "s")
 	}
 	if firsts[0] != firsts[len(orders)] {
@@ -111,12 +120,12 @@ func TestSortGoesThroughItsOrdersAndBack(t *testing.T) {
 func TestEscOnlyGoesBack(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	press(t, m, "enter", "?")
-	for _, want := range []place{onJob, onDashboard, onDashboard} {
+	for _, want := range []string{"job", "dashboard", "dashboard"} {
 		if cmd := press(t, m, "esc"); cmd != nil {
 			t.Fatalf("esc gave a command: %T", cmd())
 		}
-		if got := m.where(); got != want {
-			t.Fatalf("esc leads to %v, want %v", got, want)
+		if got := onTop(m); got != want {
+			t.Fatalf("esc leads to %s, want %s", got, want)
 		}
 	}
 }
@@ -124,12 +133,11 @@ func TestEscOnlyGoesBack(t *testing.T) {
 // Pieces of escape sequences that a slow line tears apart must do nothing
 // that cannot be undone.
 func TestBareFragmentsOfEscapeSequencesOnlyMoveAbout(t *testing.T) {
+	screens := everyScreen(t)
 	for _, k := range strings.Split("A B C D F H M O P Q R S [ ; ~ 0 1 2 3 4 5 6 7 8 9", " ") {
-		for _, where := range []place{onDashboard, onJob, onHelp, onLooking, onPlan, onRun, onOutcome} {
-			switch a := actionFor(keyMap(), where, k); a {
-			case actNone, actTab:
-			default:
-				t.Errorf("%q means action %d on screen %d", k, a, where)
+		for name, screen := range screens {
+			if b := keys.Find(screen.keysNow(), k); b != nil && b.Group != keys.Move {
+				t.Errorf("%q means %s on screen %s", k, b.Says(), name)
 			}
 		}
 	}
@@ -140,8 +148,8 @@ func TestEscAndAKeyInOnePacketAreBoth(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	press(t, m, "enter")
 	m.Update(tea.KeyPressMsg{Code: '3', Mod: tea.ModAlt})
-	if m.where() != onDashboard || m.dashboard.tab != tabBackups {
-		t.Errorf("esc 3 leads to screen %v, tab %v", m.where(), m.dashboard.tab)
+	if onTop(m) != "dashboard" || m.dashboard.tab != tabBackups {
+		t.Errorf("esc 3 leads to screen %s, tab %v", onTop(m), m.dashboard.tab)
 	}
 }
 
@@ -210,7 +218,7 @@ func TestNothingTicksWhenNothingMoves(t *testing.T) {
 	if m.View().Content != before {
 		t.Error("the frame changed though nothing did")
 	}
-	m.Update(ticked{noon})
+	m.Update(ticked{})
 	show(m, stageful())
 	if m.pace != time.Second {
 		t.Errorf("the clock runs every %s though jobs do", m.pace)
@@ -220,11 +228,11 @@ func TestNothingTicksWhenNothingMoves(t *testing.T) {
 func TestLateDigestDoesNotReplaceANewerSnapshot(t *testing.T) {
 	old := stageful()
 	m := screen(t, old, 80, 24)
-	late := digestOf(old, noon)
+	late := m.assessed
 	newer := snapshotOf()
 	show(m, newer)
-	m.Update(digestRefreshed{late})
-	if m.digest.snap != newer {
+	m.Update(assessedAgain{late})
+	if m.assessed.Source != newer {
 		t.Error("a digest of an old snapshot replaced the newer one")
 	}
 }
@@ -310,7 +318,7 @@ func TestEmptyTablesSayWhy(t *testing.T) {
 
 // Every size, screen and key leaves a frame that fits, and no panic.
 func TestAnyKeyOnAnySizeFits(t *testing.T) {
-	keys := strings.Split("up down pgup pgdown home end tab enter esc / ? s r g G j k h l 1 2 3 4 5 6 x backspace ctrl+l", " ")
+	names := strings.Split("up down pgup pgdown home end tab enter esc / ? s r g G j k h l 1 2 3 4 5 6 x backspace ctrl+l", " ")
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
 		width, height := 1+random.IntN(200), 1+random.IntN(60)
@@ -318,7 +326,7 @@ func TestAnyKeyOnAnySizeFits(t *testing.T) {
 		m := screen(t, snaps[random.IntN(3)], width, height)
 		var pressed []string
 		for range 40 {
-			k := keys[random.IntN(len(keys))]
+			k := names[random.IntN(len(names))]
 			pressed = append(pressed, k)
 			press(t, m, k)
 			if random.IntN(10) == 0 {
@@ -335,26 +343,69 @@ func TestAnyKeyOnAnySizeFits(t *testing.T) {
 	}
 }
 
+// The README's table names every key that help names, as help names it.
 func TestReadmeNamesEveryKey(t *testing.T) {
-	for _, k := range KeyReference() {
-		if k.Keys == "" || k.What == "" {
-			t.Errorf("a binding without help: %+v", k)
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(readme), "\n## Keys\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var named []string
+	for _, line := range strings.Split(section, "\n") {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			named = append(named, strings.FieldsFunc(cells[1], func(r rune) bool { return r == ' ' || r == ',' })...)
+		}
+	}
+	for name, m := range everyScreen(t) {
+		for _, b := range m.keysNow() {
+			if b.Label == "" || b.Says() == "" {
+				t.Errorf("a binding without help on screen %s: %q", name, b.Keys)
+			}
+			for _, label := range strings.Fields(b.Label) {
+				// That ctrl+c ends a program goes without saying.
+				if label != "ctrl+c" && !slices.Contains(named, label) {
+					t.Errorf("%s (%s, on screen %s) is not in the README's table", label, b.Says(), name)
+				}
+			}
 		}
 	}
 }
 
-func TestThemesLoad(t *testing.T) {
-	if len(Themes()) < 3 {
-		t.Fatalf("themes: %v", Themes())
+// everyScreen is a model on each screen, in each stage of the dialog.
+func everyScreen(t *testing.T) map[string]*Model {
+	t.Helper()
+	all := map[string]*Model{}
+	for name, pressed := range map[string][]string{"dashboard": nil, "schedules": {"4"}, "job": {"enter"}, "help": {"?"}} {
+		m := screen(t, stageful(), 80, 24)
+		press(t, m, pressed...)
+		all[name] = m
 	}
-	for _, name := range Themes() {
-		if _, err := loadTheme(name); err != nil {
-			t.Error(err)
+	for _, frame := range dialogFrames {
+		if !slices.Contains([]string{"looking", "unseen", "plan", "refused", "typing", "retrying", "changed", "summary"}, frame.name) {
+			continue
 		}
+		b := newBench(t, 80, 24)
+		frame.show(t, b)
+		all["dialog "+frame.name] = b.Model
 	}
-	if _, err := loadTheme("../x"); err == nil {
-		t.Error("a theme that is none loads")
+	return all
+}
+
+// onTop names the screen that keys go to.
+func onTop(m *Model) string {
+	switch {
+	case m.helping:
+		return "help"
+	case m.dialog != nil:
+		return "dialog"
+	case m.job != nil:
+		return "job"
 	}
+	return "dashboard"
+}
+
+func TestUnknownThemeIsAnError(t *testing.T) {
 	if _, err := newModel(context.Background(), Options{Theme: "nope", Clock: time.Now}); err == nil || !strings.Contains(err.Error(), "dark") {
 		t.Errorf("an unknown theme: %v", err)
 	}
@@ -366,41 +417,5 @@ func TestLightBackgroundChoosesTheLightTheme(t *testing.T) {
 	m.Update(tea.BackgroundColorMsg{Color: ansi.RGBColor{R: 255, G: 255, B: 255}})
 	if m.View().Content == dark {
 		t.Error("a light background changes nothing")
-	}
-}
-
-func TestFormats(t *testing.T) {
-	for _, c := range []struct{ got, want string }{
-		{Duration(16 * time.Second), "16s"}, {Duration(192 * time.Second), "3m12s"}, {Duration(42 * time.Minute), "42m"},
-		{Duration(64 * time.Minute), "1h04m"}, {Duration(13 * time.Hour), "13h"}, {Duration(75 * time.Hour), "3d"}, {Duration(-time.Hour), "0s"},
-		{sizes(13314398617, 32319684608), "12.4/30.1G"}, {sizes(0, 0), ""}, {sizes(512, 0), "512B"}, {sizes(100<<20, 1023<<20), "0.1/1.0G"},
-		{Percent(0.999), "99%"}, {Percent(1), "100%"}, {Percent(-1), "0%"},
-		{ordinal(1) + ordinal(2) + ordinal(3) + ordinal(11) + ordinal(21), "1st2nd3rd11th21st"},
-		{Amount(5, 12, job.UnitOperations), "5/12 ops"}, {Rate(34.4, job.UnitItems), "34/s"}, {Rate(0.25, job.UnitItems), "0.2/s"},
-	} {
-		if c.got != c.want {
-			t.Errorf("got %q, want %q", c.got, c.want)
-		}
-	}
-}
-
-func TestBarIsFullOnlyAtTheEnd(t *testing.T) {
-	for _, g := range []*glyphs{&unicodeGlyphs, &asciiGlyphs} {
-		theme, err := loadTheme("mono")
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := canvas{theme: theme, glyphs: g}
-		for width := 1; width < 40; width++ {
-			for _, fraction := range []float64{0, 1e-9, 0.5, 0.99, 0.999999, 1} {
-				bar := ansi.Strip(c.bar(fraction, width))
-				if w := ansi.StringWidth(bar); w != width {
-					t.Fatalf("%v at width %d is %d wide", fraction, width, w)
-				}
-				if full := bar == strings.Repeat(g.barFull, width); full != (fraction == 1) {
-					t.Errorf("%v at width %d draws %q", fraction, width, bar)
-				}
-			}
-		}
 	}
 }

@@ -7,10 +7,8 @@ import (
 	"io"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/colorprofile"
-
 	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/ui/terminal"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -42,7 +40,7 @@ type Options struct {
 	Context string
 	// Request is how the kubectl commands shown get to the same cluster.
 	Request finalize.Request
-	// Theme is a theme's name; empty or ThemeAuto asks the terminal.
+	// Theme is a theme's name; empty or draw.ThemeAuto asks the terminal.
 	Theme string
 	// ASCII draws with ASCII only.
 	ASCII bool
@@ -61,13 +59,7 @@ type Options struct {
 	Terminal Terminal
 
 	Input  io.Reader
-	Output Screen
-}
-
-// Screen is what the dashboard draws on; a terminal's *os.File is one.
-type Screen interface {
-	io.ReadWriteCloser
-	Fd() uintptr
+	Output terminal.Screen
 }
 
 // Terminal are parts of a terminal beside its screen.
@@ -94,22 +86,7 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []tea.ProgramOption{
-		tea.WithContext(ctx),
-		tea.WithoutSignalHandler(),
-		tea.WithInput(o.Input),
-		tea.WithOutput(&lossyTerminal{Screen: o.Output, lost: cancel}),
-	}
-	if o.NoColor {
-		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
-	}
-	if o.FPS > 0 {
-		options = append(options, tea.WithFPS(o.FPS))
-	}
-	stops := &stops{}
-	program := tea.NewProgram(framed{model}, append(options, tea.WithFilter(stops.filter))...)
-	stops.watch(ctx, program.Send)
-	_, err = program.Run()
+	err = terminal.Run(ctx, cancel, model, terminal.Options{Input: o.Input, Output: o.Output, NoColor: o.NoColor, FPS: o.FPS})
 	cause := context.Cause(ctx)
 	cancel(nil)
 	said = model.partingWords()
@@ -122,44 +99,10 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	return said, fmt.Errorf("running the dashboard: %w", err)
 }
 
-// lastWord is how long the end of the program waits for an execution to say
-// what it has sent. It needs two seconds for a last look; a signal leaves ten, for slow machines.
-const lastWord = 8 * time.Second
-
-// partingWords are what is to be said when the program has ended. An execution
-// that is still under way, and has been told to stop, is waited for.
+// partingWords are what is to be said when the program has ended.
 func (m *Model) partingWords() []string {
-	d := m.dialog
-	if d == nil {
-		return m.said
+	if m.dialog == nil {
+		return m.parting
 	}
-	said := append(m.said, d.said...)
-	if d.run == nil || d.run.forsake() {
-		return said
-	}
-	select {
-	case <-d.run.done:
-		if !d.run.dryRun {
-			said = append(said, parting(d.run.target, d.run.choice, &d.run.end.outcome))
-		}
-	case <-time.After(lastWord):
-		said = append(said, fmt.Sprintf("%s: it is not known what was sent; look at the log of finalize", d.target()))
-	}
-	return said
-}
-
-// lossyTerminal ends the program when the terminal is gone: Bubble Tea itself
-// ignores errors of writing, and would go on drawing for nobody.
-type lossyTerminal struct {
-	Screen
-	lost context.CancelCauseFunc
-}
-
-// Write writes to the terminal.
-func (t *lossyTerminal) Write(p []byte) (int, error) {
-	n, err := t.Screen.Write(p)
-	if err != nil {
-		t.lost(fmt.Errorf("writing to the terminal: %w", err))
-	}
-	return n, err
+	return append(m.parting, m.dialog.Parting()...)
 }

@@ -1,0 +1,146 @@
+package assess
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
+)
+
+// Assessment is a snapshot at one moment, enriched and judged. It does not
+// change.
+type Assessment struct {
+	// Snapshot holds the enriched jobs; it is otherwise what the watch told.
+	Snapshot *watch.Snapshot
+	// Source is the snapshot that it was made of.
+	Source *watch.Snapshot
+	// Environment is that of the moment; Environment.Now is that moment in the
+	// cluster's clock.
+	Environment diagnosis.Environment
+	// Running, Queued and Troubled count the jobs that have not ended: each is
+	// counted once, and Troubled are those that [Judged.Troubled] says.
+	Running, Queued, Troubled int
+
+	judged map[types.UID]Judged
+}
+
+// Judged is a job with all that depends on the moment. Its fields stand before
+// the methods of the same names of [job.Job], which would reckon anew.
+type Judged struct {
+	*job.Job
+	Verdict diagnosis.Verdict
+	// State is that of Verdict, or, while what is known may be out of date, the
+	// one that the job had when it was last known to be right. Empty for a job
+	// that has ended.
+	State diagnosis.State
+	ETA   TimeLeft
+	Rate  Rate
+	Queue Queue
+	// Deadline is when Velero itself gives up on the present stage.
+	Deadline Deadline
+}
+
+// TimeLeft is how long a job still takes, if that is known.
+type TimeLeft struct {
+	Left  time.Duration
+	Known bool
+}
+
+// Rate is how fast a job goes, in its unit a second, if that is known.
+type Rate struct {
+	PerSecond float64
+	Unit      job.Unit
+	Known     bool
+}
+
+// Queue is where a job waits for its turn, if it does. Position is 0 if it has
+// none.
+type Queue struct {
+	Position int
+	Reason   string
+	Waits    bool
+}
+
+// Deadline is a moment in the cluster's clock, zero if nothing bounds the stage,
+// and the setting that says so.
+type Deadline struct {
+	At      time.Time
+	Setting string
+}
+
+// Troubled is true for what wants a person's attention: stuck or orphaned, now
+// or when it was last seen.
+func (j Judged) Troubled() bool { return j.State == diagnosis.Stuck || j.State == diagnosis.Orphaned }
+
+// Of is the judged form of a job of the snapshot, or of one of its changes.
+func (a *Assessment) Of(j *job.Job) Judged {
+	if known, ok := a.judged[j.UID]; ok && known.Job == j {
+		return known
+	}
+	return judge(j, a.Environment)
+}
+
+// Closer is a job judged with what a closer look at it has seen.
+func (a *Assessment) Closer(j *job.Job, seen diagnosis.Evidence) Judged {
+	env := a.Environment
+	env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: seen}
+	return judge(j, env)
+}
+
+// Find is the job with the uid, or nil.
+func (a *Assessment) Find(uid types.UID) *job.Job {
+	if known, ok := a.judged[uid]; ok {
+		return known.Job
+	}
+	if i := slices.IndexFunc(a.Snapshot.Jobs, func(j *job.Job) bool { return j.UID == uid }); i >= 0 {
+		return a.Snapshot.Jobs[i]
+	}
+	return nil
+}
+
+// Stale is true while what is shown may be out of date.
+func (a *Assessment) Stale() bool { return !a.Environment.StaleSince.IsZero() }
+
+// assess judges a snapshot whose jobs are enriched.
+func assess(enriched, source *watch.Snapshot, now time.Time) *Assessment {
+	a := &Assessment{
+		Snapshot: enriched, Source: source,
+		Environment: enriched.Environment(now),
+		judged:      make(map[types.UID]Judged, len(enriched.Active)),
+	}
+	for _, j := range enriched.Active {
+		judged := judge(j, a.Environment)
+		a.judged[j.UID] = judged
+		switch {
+		case judged.Troubled():
+			a.Troubled++
+		case j.Stage == job.StageQueued:
+			a.Queued++
+		default:
+			a.Running++
+		}
+	}
+	return a
+}
+
+func judge(j *job.Job, env diagnosis.Environment) Judged {
+	judged := Judged{Job: j, Verdict: diagnosis.Judge(j, env)}
+	judged.State = judged.Verdict.State
+	judged.Queue.Position, judged.Queue.Reason, judged.Queue.Waits = diagnosis.Queue(j, env)
+	judged.Deadline.At, judged.Deadline.Setting = diagnosis.Deadline(j, env)
+	if !env.StaleSince.IsZero() {
+		// Rates and ETAs would go on from numbers that nobody confirms.
+		lastKnown := env
+		lastKnown.Now, lastKnown.StaleSince = env.StaleSince, time.Time{}
+		judged.State = diagnosis.Judge(j, lastKnown).State
+		return judged
+	}
+	judged.ETA.Left, judged.ETA.Known = j.ETA(env.Now)
+	judged.Rate.PerSecond, judged.Rate.Known = j.Rate(env.Now)
+	_, _, judged.Rate.Unit, _ = j.Progress()
+	return judged
+}

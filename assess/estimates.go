@@ -1,0 +1,118 @@
+package assess
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/forecast"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
+)
+
+// Estimates are what veltui knows about restores beyond the cluster: how many
+// items each restores, and how it goes. The zero value knows nothing. They may
+// be used by several goroutines.
+type Estimates struct {
+	mu       sync.Mutex
+	restores map[types.UID]estimate
+	learned  []forecast.Rates
+}
+
+// estimate is what is known of one restore.
+type estimate struct {
+	total  int
+	course *forecast.Restore // nil where nothing can be foreseen
+}
+
+// Set notes what a restore restores: its total, and its items by kind in their
+// order. known is what earlier restores of the cluster told.
+func (e *Estimates) Set(uid types.UID, total int, steps []forecast.Step, known forecast.Rates) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.restores == nil {
+		e.restores = map[types.UID]estimate{}
+	}
+	e.restores[uid] = estimate{total, forecast.Follow(steps, known)}
+}
+
+// Keep drops what is known of restores that keep does not name.
+func (e *Estimates) Keep(keep func(types.UID) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for uid := range e.restores {
+		if !keep(uid) {
+			delete(e.restores, uid)
+		}
+	}
+}
+
+// Learned takes out what restores whose items are done have told about the
+// cluster since it was last called.
+func (e *Estimates) Learned() []forecast.Rates {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	learned := e.learned
+	e.learned = nil
+	return learned
+}
+
+// Assess enriches the jobs of a snapshot and judges them for a moment of our
+// own clock. The snapshot and its jobs stay as they are.
+func (e *Estimates) Assess(snap *watch.Snapshot, now time.Time) *Assessment {
+	return assess(e.enrich(snap), snap, now)
+}
+
+// enrich gives restores their estimates; it is the snapshot itself where there
+// is nothing to add.
+func (e *Estimates) enrich(snap *watch.Snapshot) *watch.Snapshot {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.restores) == 0 {
+		return snap
+	}
+	live := snap.Health.State == watch.Live
+	copied := *snap
+	copied.Changes = slices.Clone(snap.Changes)
+	for i, c := range copied.Changes {
+		copied.Changes[i].Job = e.better(c.Job, live)
+	}
+	better := map[types.UID]*job.Job{}
+	for _, j := range snap.Jobs {
+		if _, known := e.restores[j.UID]; !known {
+			continue
+		}
+		if k := e.better(j, live); k != j {
+			better[j.UID] = k
+		}
+	}
+	copied.Jobs, copied.Active = replaced(snap.Jobs, better), replaced(snap.Active, better)
+	return &copied
+}
+
+// better is j with what is known of it, and learns from it.
+func (e *Estimates) better(j *job.Job, live bool) *job.Job {
+	known, ok := e.restores[j.UID]
+	if !ok {
+		return j
+	}
+	if told, ok := known.course.Told(j); ok {
+		e.learned = append(e.learned, told)
+	}
+	return known.course.See(j.WithTotal(known.total), live)
+}
+
+func replaced(jobs []*job.Job, better map[types.UID]*job.Job) []*job.Job {
+	if len(better) == 0 {
+		return jobs
+	}
+	jobs = slices.Clone(jobs)
+	for i, j := range jobs {
+		if k := better[j.UID]; k != nil {
+			jobs[i] = k
+		}
+	}
+	return jobs
+}

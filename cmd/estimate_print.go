@@ -1,0 +1,67 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/sanitize"
+)
+
+// estimateDocument is what `estimate -o json` prints.
+type estimateDocument struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Items is the totalItems that Velero will end with.
+	Items int `json:"items"`
+	// Resources are in the order in which they are restored.
+	Resources   []collector.ResourceCount `json:"resources"`
+	Assumptions []string                  `json:"assumptions"`
+	Partial     bool                      `json:"partial"`
+}
+
+func (c *cli) printEstimate(e collector.Estimate, output string) error {
+	if output == "json" || output == "yaml" {
+		document := estimateDocument{
+			APIVersion: apiVersion, Kind: "Estimate", Items: e.Total, Partial: e.Partial,
+			Resources:   append([]collector.ResourceCount{}, e.Resources...),
+			Assumptions: append([]string{}, e.Assumptions...),
+		}
+		p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
+		return p.document(document)
+	}
+	if err := printCounts(c.streams.Out, e, output == "wide"); err != nil {
+		return err
+	}
+	for _, assumption := range e.Assumptions {
+		fmt.Fprintln(c.streams.ErrOut, "note:", sanitize.String(assumption))
+	}
+	return nil
+}
+
+// printCounts writes the table, with the total below it.
+func printCounts(out io.Writer, e collector.Estimate, wide bool) error {
+	w := printers.GetNewTabWriter(out)
+	if len(e.Resources) > 0 {
+		if _, err := fmt.Fprintln(w, "RESOURCE\tITEMS\tNAMESPACES"); err != nil {
+			return err
+		}
+	}
+	for _, r := range e.Resources {
+		most := 3
+		if wide {
+			most = -1
+		}
+		if _, err := fmt.Fprintf(w, "%s\t%d\t%s\n", sanitize.String(r.Resource), r.Items, dash(sanitize.Whole(human.Largest(r.Namespaces, most)))); err != nil {
+			return err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "Total: %d items\n", e.Total)
+	return err
+}

@@ -1,0 +1,163 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/ui"
+)
+
+// jobFinalizer is the dashboard's way to package finalize, with engines like
+// that of `veltui finalize`. Everything that it answers is safe to draw.
+type jobFinalizer struct {
+	cli     *cli
+	noStore bool
+	caFile  string
+	log     *slog.Logger
+
+	engines sync.Map // of *finalize.Engine, by namespace
+}
+
+var _ ui.Finalizer = (*jobFinalizer)(nil)
+
+// Allowed asks for the right to patch jobs of a kind.
+func (f *jobFinalizer) Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error) {
+	config, err := f.cli.restConfig()
+	if err != nil {
+		return "", err
+	}
+	cluster, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	resource := map[job.Kind]string{job.Backup: "backups", job.Restore: "restores"}[kind]
+	ctx, cancel := context.WithTimeout(ctx, loginPatience)
+	defer cancel()
+	answer, err := cluster.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: "patch", Group: velerov1.SchemeGroupVersion.Group, Resource: resource,
+		}}}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("asking for permission: %w", err)
+	}
+	if !answer.Status.Allowed {
+		return fmt.Sprintf("you may not patch %s.velero.io in namespace %s; docs/rbac.md names the role that may", resource, namespace), nil
+	}
+	return "", nil
+}
+
+// Gather reads all that a plan for one job stands on.
+func (f *jobFinalizer) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (finalize.Evidence, error) {
+	engine, err := f.connect(namespace)
+	if err != nil {
+		return finalize.Evidence{}, clean(err)
+	}
+	e, err := engine.Gather(ctx, kind, name)
+	if err != nil && ctx.Err() == nil {
+		f.log.Warn("gathering evidence", "kind", kind, "name", name, "error", err)
+	}
+	return e, clean(err)
+}
+
+// Apply applies a plan.
+func (f *jobFinalizer) Apply(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
+	engine, err := f.engine(plan.Namespace)
+	if err != nil {
+		return unsent(err)
+	}
+	outcome, err := engine.Apply(ctx, plan, dryRun, cleaned(report))
+	return f.told(plan.Kind, plan.Name, dryRun, outcome, err)
+}
+
+// unsent is the outcome of what could not even be begun.
+func unsent(err error) (finalize.Outcome, error) {
+	err = clean(err)
+	return finalize.Outcome{State: finalize.Unfinished, Sent: finalize.NotSent, Message: err.Error() + "; nothing was sent"}, err
+}
+
+// cleaned passes on what is reported, fit for the screen.
+func cleaned(report func(finalize.Progress)) func(finalize.Progress) {
+	return func(p finalize.Progress) {
+		if p.Attempt != nil {
+			attempt := *p.Attempt
+			attempt.Err = clean(met(attempt.Err))
+			p.Attempt = &attempt
+		}
+		p.Phase = sanitize.String(p.Phase)
+		report(p)
+	}
+}
+
+// met is what an attempt met, without the request: the screen says which it
+// was.
+func met(err error) error {
+	var request *url.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return errors.New("no answer in time")
+	case errors.As(err, &request):
+		return request.Err
+	}
+	return err
+}
+
+// told logs how an execution ended, and makes it fit for the screen.
+func (f *jobFinalizer) told(kind job.Kind, name string, dryRun bool, o finalize.Outcome, err error) (finalize.Outcome, error) {
+	f.log.Info("finalizing", "kind", kind, "name", name, "dryRun", dryRun, "state", o.State, "sent", o.Sent, "message", o.Message)
+	// Errors that were joined stand on lines of their own.
+	o.Phase, o.Message = sanitize.String(o.Phase), sanitize.String(strings.ReplaceAll(o.Message, "\n", ": "))
+	for i := range o.Warnings {
+		o.Warnings[i] = sanitize.String(o.Warnings[i])
+	}
+	return o, clean(err)
+}
+
+// connect makes the engine for the Velero in a namespace, with the kubeconfig as
+// it is now.
+func (f *jobFinalizer) connect(namespace string) (*finalize.Engine, error) {
+	conn, err := f.cli.connect()
+	if err != nil {
+		return nil, err
+	}
+	engine, err := f.cli.newFinalizer(conn, namespace, finalizerOptions{noStore: f.noStore, caFile: f.caFile})
+	if err != nil {
+		return nil, err
+	}
+	f.engines.Store(namespace, engine)
+	return engine, nil
+}
+
+// engine is the one that gathered the evidence: what is applied goes to the same
+// cluster, whatever the kubeconfig says by now.
+func (f *jobFinalizer) engine(namespace string) (*finalize.Engine, error) {
+	if made, ok := f.engines.Load(namespace); ok {
+		return made.(*finalize.Engine), nil
+	}
+	return f.connect(namespace)
+}
+
+// clean makes an error fit for the screen.
+func clean(err error) error {
+	var over *retry.DeadlineError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &over):
+		return errors.New(sanitize.String(fmt.Sprintf("gave up after %d attempts: %v", over.Attempts, over.Err)))
+	}
+	return errors.New(sanitize.String(err.Error()))
+}

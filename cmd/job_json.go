@@ -1,0 +1,158 @@
+package cmd
+
+import (
+	"time"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/velero/decode"
+)
+
+// APIVersion is that of every document veltui prints.
+const apiVersion = "veltui/v1"
+
+// jobList is what `get -o json` prints. Fields are added to it, never renamed.
+type jobList struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Items      []jobItem `json:"items"`
+	// Malformed are all resources in Velero's namespace with a field that
+	// Velero cannot read, each with its first.
+	Malformed []malformedJSON `json:"malformed,omitempty"`
+}
+
+// jobItem is one job. Absent numbers are not known; Velero leaves zeros out of
+// its resources, veltui does not.
+type jobItem struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	// Phase is Velero's, empty until Velero looked at the resource.
+	Phase string `json:"phase"`
+	Stage string `json:"stage"`
+	// Fraction is the present stage's, from 0 to 1; 1 only once all is done.
+	Fraction         *number        `json:"fraction,omitempty"`
+	Items            *itemsJSON     `json:"items,omitempty"`
+	Volumes          []volumeJSON   `json:"volumes"`
+	Operations       operationsJSON `json:"operations"`
+	Queue            *queueJSON     `json:"queue,omitempty"`
+	Warnings         int            `json:"warnings"`
+	Errors           int            `json:"errors"`
+	FailureReason    string         `json:"failureReason,omitempty"`
+	ValidationErrors []string       `json:"validationErrors,omitempty"`
+	BackupName       string         `json:"backupName,omitempty"`
+	ScheduleName     string         `json:"scheduleName,omitempty"`
+	CreatedAt        *moment        `json:"createdAt,omitempty"`
+	StartedAt        *moment        `json:"startedAt,omitempty"`
+	CompletedAt      *moment        `json:"completedAt,omitempty"`
+	ChangedAt        *moment        `json:"changedAt,omitempty"`
+	RatePerSecond    *number        `json:"ratePerSecond,omitempty"`
+	RateUnit         string         `json:"rateUnit,omitempty"`
+	ETASeconds       *int64         `json:"etaSeconds,omitempty"`
+	// Stuck is true for a job in trouble: its verdict is stuck or orphaned, or
+	// was when the API server was last heard.
+	Stuck   bool         `json:"stuck"`
+	Verdict *verdictJSON `json:"verdict,omitempty"`
+	Summary string       `json:"summary"`
+	Deleted bool         `json:"deleted,omitempty"`
+	// Malformed are fields that Velero cannot read; they count as not set.
+	Malformed []malformedJSON `json:"malformed,omitempty"`
+}
+
+type itemsJSON struct {
+	Done      int  `json:"done"`
+	Total     int  `json:"total"`
+	Estimated bool `json:"estimated"`
+}
+
+type volumeJSON struct {
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	Target     string `json:"target"`
+	Phase      string `json:"phase"`
+	Node       string `json:"node,omitempty"`
+	BytesDone  int64  `json:"bytesDone"`
+	BytesTotal int64  `json:"bytesTotal"`
+	Message    string `json:"message,omitempty"`
+	// Malformed is a field that Velero cannot read.
+	Malformed []malformedJSON `json:"malformed,omitempty"`
+}
+
+type operationsJSON struct {
+	Attempted int `json:"attempted"`
+	Completed int `json:"completed"`
+	Failed    int `json:"failed"`
+}
+
+type queueJSON struct {
+	Position int    `json:"position,omitempty"`
+	Reason   string `json:"reason"`
+}
+
+type verdictJSON struct {
+	State string `json:"state"`
+	// Reason is one of those in docs/reasons.md.
+	Reason string     `json:"reason"`
+	Facts  []factJSON `json:"facts"`
+	Advice string     `json:"advice,omitempty"`
+}
+
+type factJSON struct {
+	Text   string  `json:"text"`
+	Holds  bool    `json:"holds"`
+	Source string  `json:"source"`
+	At     *moment `json:"at,omitempty"`
+}
+
+// itemOf is a job as scripts see it.
+func itemOf(j assess.Judged) jobItem {
+	item := jobItem{
+		Kind: string(j.Kind), Namespace: j.Namespace, Name: j.Name, UID: string(j.UID),
+		Phase: j.Phase, Stage: string(j.Stage),
+		Volumes:    make([]volumeJSON, 0, len(j.Volumes)),
+		Operations: operationsJSON(j.Operations),
+		Warnings:   j.Warnings, Errors: j.Errors,
+		FailureReason: j.FailureReason, ValidationErrors: j.ValidationErrors,
+		Malformed:  malformedOf(j.Malformed),
+		BackupName: j.BackupName, ScheduleName: j.ScheduleName,
+		CreatedAt: stamp(j.Created), StartedAt: stamp(j.Started), CompletedAt: stamp(j.Completed), ChangedAt: stamp(j.Changed),
+	}
+	if j.FractionKnown {
+		fraction := number(j.Fraction)
+		item.Fraction = &fraction
+	}
+	if j.Items.Known {
+		item.Items = &itemsJSON{j.Items.Done, j.Items.Total, j.Items.Estimated}
+	}
+	for _, v := range j.Volumes {
+		volume := volumeJSON{
+			Kind: string(v.Kind), Name: v.Name, Target: v.Target, Phase: v.Phase, Node: v.Node,
+			BytesDone: v.Done, BytesTotal: v.Total, Message: v.Message,
+		}
+		if v.Malformed != (decode.Malformed{}) {
+			volume.Malformed = malformedOf([]decode.Malformed{v.Malformed})
+		}
+		item.Volumes = append(item.Volumes, volume)
+	}
+	if q := j.Queue; q.Waits {
+		item.Queue = &queueJSON{q.Position, q.Reason}
+	}
+	if j.Rate.Known {
+		rate := number(j.Rate.PerSecond)
+		item.RatePerSecond, item.RateUnit = &rate, string(j.Rate.Unit)
+	}
+	if j.ETA.Known {
+		seconds := int64(j.ETA.Left / time.Second)
+		item.ETASeconds = &seconds
+	}
+	v := j.Verdict
+	item.Stuck = j.Troubled()
+	item.Summary = v.Summary
+	if v.State != "" {
+		item.Verdict = &verdictJSON{State: string(v.State), Reason: string(v.Reason), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice}
+		for _, f := range v.Facts {
+			item.Verdict.Facts = append(item.Verdict.Facts, factJSON{f.Text, f.Holds, f.Source, stamp(f.At)})
+		}
+	}
+	return item
+}

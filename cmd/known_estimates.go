@@ -1,0 +1,135 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/collector/cache"
+	"github.com/veltui/veltui/forecast"
+	"github.com/veltui/veltui/forecast/history"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
+)
+
+// openRates is what is remembered of how fast restores of a cluster went.
+func (c *cli) openRates(conn connection, log *slog.Logger) *history.Book {
+	o := history.Options{
+		Context: conn.context, Server: clusterIdentity(conn.config), Clock: c.clock,
+		Failed: func(err error) { log.Warn("how fast restores go", "error", err) },
+	}
+	if dir, err := c.stateDir(); err == nil {
+		o.Dir = filepath.Join(dir, "rates")
+	}
+	return history.Open(o)
+}
+
+// estimatePatience is how long a command waits for what an estimate needs.
+const estimatePatience = 5 * time.Second
+
+// knownEstimates gives running restores a total and an ETA that knows their
+// mix, for commands. It downloads nothing: it is silent about backups whose
+// index is not on disk.
+type knownEstimates struct {
+	cli       *cli
+	conn      connection
+	log       *slog.Logger
+	indexes   *cache.Cache
+	book      *history.Book
+	rates     forecast.Rates
+	estimates assess.Estimates
+	asked     map[types.UID]bool
+}
+
+func (c *cli) newKnownEstimates() (*knownEstimates, error) {
+	conn, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	log := slog.Default() // firstSnapshot has sent it to the log file
+	k := &knownEstimates{
+		cli: c, conn: conn, log: log,
+		indexes: c.openIndexes(conn.config, log), book: c.openRates(conn, log), asked: map[types.UID]bool{},
+	}
+	k.rates = k.book.Known()
+	return k, nil
+}
+
+// assess judges one snapshot for a command that looks once. One look shows no
+// speed, so that estimates are of use only where rates were learned before.
+func (c *cli) assess(ctx context.Context, snap *watch.Snapshot, selected selection) (*assess.Assessment, error) {
+	k, err := c.newKnownEstimates()
+	if err != nil {
+		return nil, err
+	}
+	wanted := selected.matches
+	if !k.rates.Throttle.Valid() && len(k.rates.Resources) == 0 {
+		wanted = func(*job.Job) bool { return false }
+	}
+	return k.assess(ctx, snap, wanted), nil
+}
+
+// assess judges a snapshot, with estimates of the wanted restores that are in
+// their items, and writes down what others tell that are done with them.
+func (k *knownEstimates) assess(ctx context.Context, snap *watch.Snapshot, wanted func(*job.Job) bool) *assess.Assessment {
+	for _, j := range snap.Active {
+		if j.Kind != job.Restore || j.Stage != job.StageItems || !wanted(j) || k.asked[j.UID] {
+			continue
+		}
+		k.asked[j.UID] = true
+		if err := k.estimate(ctx, snap, j); err != nil {
+			k.log.Info("no ETA by kind", "restore", j.Name, "error", err)
+		}
+	}
+	assessed := k.estimates.Assess(snap, k.cli.clock())
+	for _, told := range k.estimates.Learned() {
+		k.book.Learn(told)
+	}
+	return assessed
+}
+
+// estimate works out what a restore restores.
+func (k *knownEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j *job.Job) error {
+	ctx, cancel := context.WithTimeout(ctx, estimatePatience)
+	defer cancel()
+	spec, err := restoreSpec(j)
+	if err != nil {
+		return err
+	}
+	index, err := k.index(ctx, snap, spec.BackupName)
+	if err != nil {
+		return err
+	}
+	e, err := k.cli.newEstimator(k.conn.config, snap.Namespace, "", k.indexes, k.log)
+	if err != nil {
+		return err
+	}
+	estimate, err := e.ask(ctx, index, collector.RestoreSpec{Restore: spec, Server: serverOf(snap.Server.Version)}, j.Started)
+	if err != nil {
+		return err
+	}
+	steps := make([]forecast.Step, len(estimate.Steps))
+	for i, s := range estimate.Steps {
+		steps[i] = forecast.Step(s)
+	}
+	k.estimates.Set(j.UID, estimate.Total, steps, k.rates)
+	return nil
+}
+
+// index is that of a backup, if it is on disk.
+func (k *knownEstimates) index(ctx context.Context, snap *watch.Snapshot, backup string) (*collector.Index, error) {
+	for _, j := range snap.Jobs {
+		if j.Kind == job.Backup && j.Name == backup && j.Namespace == snap.Namespace {
+			return k.indexes.Index(ctx, string(j.UID), func(context.Context) (*collector.Index, error) {
+				return nil, fmt.Errorf("what is in backup %s was not read before", backup)
+			})
+		}
+	}
+	return nil, fmt.Errorf("there is no backup %s", backup)
+}

@@ -1,0 +1,45 @@
+package cmd
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
+)
+
+func TestTableChangesKeepToTheColumns(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	one := func(name string, phase velerov1.RestorePhase) *job.Job {
+		return job.Next(nil, job.Input{At: now, Restore: &velerov1.Restore{
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", CreationTimestamp: metav1.NewTime(now)},
+			Status:     velerov1.RestoreStatus{Phase: phase}}})
+	}
+	var out strings.Builder
+	p := &tablePrinter{w: &out, wide: true}
+	a := new(assess.Estimates).Assess(&watch.Snapshot{At: now}, now)
+	if err := p.list([]*job.Job{one("a-long-name", "PartiallyFailed")}, a); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.change(watch.Change{Job: one("a", "Failed")}, a); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%d lines:\n%s", len(lines), out.String())
+	}
+	for i, word := range []string{"STAGE", "PartiallyFailed", "Failed"} {
+		if at := strings.Index(lines[i], word); at != strings.Index(lines[0], "STAGE") {
+			t.Errorf("%s is at column %d:\n%s", word, at, out.String())
+		}
+	}
+	out.Reset()
+	if err := (&tablePrinter{w: &out}).list(nil, a); err != nil || out.Len() > 0 {
+		t.Errorf("no jobs print %q, %v", out.String(), err)
+	}
+}

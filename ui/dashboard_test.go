@@ -1,0 +1,244 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/watch"
+)
+
+// orphans is a snapshot with a job that its server's restart has orphaned, one
+// that is stuck, one that moves, and one that ended a while ago.
+func orphans() *watch.Snapshot {
+	snap := stageful()
+	snap.Server.StartedAt = noon.Add(-3 * time.Minute)
+	return snap
+}
+
+// What a person reads on the screen can be looked for: each state, in the word
+// of its row, and all that the header counts as stuck.
+func TestFilterFindsWhatTheScreenSays(t *testing.T) {
+	for _, snap := range []*watch.Snapshot{stageful(), orphans()} {
+		m := screen(t, snap, 120, 40)
+		for _, j := range snap.Active {
+			judged := m.assessed.Of(j)
+			filterBy(m, string(judged.State))
+			if !strings.Contains(ansi.Strip(checkFrame(t, m)), j.Name) {
+				t.Errorf("/%s does not find %s, which is %s", judged.State, j.Name, judged.State)
+			}
+		}
+		filterBy(m, "stuck")
+		if n := m.dashboard.shown(); n != m.assessed.Troubled || n == 0 {
+			t.Errorf("/stuck finds %d, the header counts %d", n, m.assessed.Troubled)
+		}
+	}
+}
+
+func filterBy(m *Model, text string) {
+	m.dashboard.setFilter(text)
+	m.stale = true
+}
+
+// A filter counts every row that it could show, ended ones too, and its count is
+// seen however long it is.
+func TestFilterCounts(t *testing.T) {
+	for _, width := range []int{80, 120} {
+		m := screen(t, stageful(), width, 24)
+		filterBy(m, "hourly")
+		if line := frameLine(t, m, 1); !strings.Contains(line, "/hourly  2 of 7") {
+			t.Errorf("at %d: %q", width, line)
+		}
+		filterBy(m, "no-backup-of-this-name-was-ever-made-in-this-cluster-before")
+		if line := frameLine(t, m, 1); !strings.Contains(line, "  0 of 7") || !strings.Contains(line, "[2 Restores") || !strings.Contains(line, "/no-") {
+			t.Errorf("at %d: %q", width, line)
+		}
+	}
+}
+
+func frameLine(t *testing.T, m *Model, n int) string {
+	t.Helper()
+	return strings.Split(ansi.Strip(checkFrame(t, m)), "\n")[n]
+}
+
+// However the kinds arrive, the first row is selected once all are there.
+func TestStartsOnTheFirstRow(t *testing.T) {
+	full := stageful()
+	half := *full
+	half.Jobs, half.Active = nil, nil
+	for _, j := range full.Jobs {
+		if j.Kind == job.Backup {
+			half.Jobs = append(half.Jobs, j)
+			if !j.Terminal() {
+				half.Active = append(half.Active, j)
+			}
+		}
+	}
+	half.Sources = []watch.Source{{Resource: watch.Backups, State: watch.SourceLive}, {Resource: watch.Restores, State: watch.SourceSyncing}}
+	m := screen(t, &half, 80, 24)
+	show(m, full)
+	if got := selectedName(t, m); got != "crm-old" {
+		t.Errorf("%s is selected", got)
+	}
+	// What somebody has moved stays, even before all is there.
+	m = screen(t, &half, 80, 24)
+	press(t, m, "down")
+	want := selectedName(t, m)
+	show(m, full)
+	if got := selectedName(t, m); got != want {
+		t.Errorf("%s is selected, %s was", got, want)
+	}
+}
+
+// While the API server is away nothing jumps about: the same rows in the same
+// order are marked as the header counts.
+func TestStaleDataStaysAsItWas(t *testing.T) {
+	live := screen(t, orphans(), 120, 40)
+	away := orphans()
+	away.Health = watch.Health{State: watch.Stale, Since: noon, Err: "connection refused"}
+	stale := screen(t, away, 120, 40)
+	marks := func(m *Model) (names []string, troubled int) {
+		checkFrame(t, m)
+		for _, r := range m.dashboard.list().rows {
+			if j, ok := r.item.(*job.Job); ok {
+				names = append(names, j.Name)
+				if m.assessed.Of(j).Troubled() {
+					troubled++
+				}
+			}
+		}
+		return names, troubled
+	}
+	before, troubled := marks(live)
+	after, still := marks(stale)
+	if strings.Join(before, " ") != strings.Join(after, " ") {
+		t.Errorf("rows were %v, are %v", before, after)
+	}
+	if troubled == 0 || still != troubled || stale.assessed.Troubled != troubled {
+		t.Errorf("%d were marked, %d are, the header counts %d", troubled, still, stale.assessed.Troubled)
+	}
+	if frame := ansi.Strip(checkFrame(t, stale)); strings.Contains(frame, " 16s") {
+		t.Errorf("an ETA stands still on the screen:\n%s", frame)
+	}
+}
+
+// No key is named that does nothing.
+func TestNoDeadKeys(t *testing.T) {
+	for _, tab := range []string{"4", "5"} {
+		m := screen(t, stageful(), 80, 24)
+		press(t, m, tab)
+		order := m.dashboard.order
+		for _, key := range []string{"enter", "s"} {
+			if b := keys.Find(m.keysNow(), key); b != nil {
+				t.Errorf("tab %s: %s means %s", tab, key, b.Says())
+			}
+			press(t, m, key)
+		}
+		if m.job != nil || m.dashboard.order != order {
+			t.Errorf("tab %s: something happened", tab)
+		}
+	}
+}
+
+// Behind help nothing is done to the screen that is not seen.
+func TestHelpHidesTheKeysBehindIt(t *testing.T) {
+	b := newBench(t, 80, 24)
+	b.keys("?", "f", "m", "s")
+	if b.dialog != nil || len(b.dashboard.marked) > 0 || b.dashboard.order != 0 || !b.helping {
+		t.Errorf("dialog %v, marks %v, order %d", b.dialog, b.dashboard.marked, b.dashboard.order)
+	}
+	b.keys("q")
+	if b.helping || b.quit {
+		t.Error("q in help does not lead back")
+	}
+}
+
+func TestSortByStageKeepsTheQueuesOrder(t *testing.T) {
+	queued := func(name string, position int) *job.Job {
+		return backupJob(name, time.Minute, velerov1.BackupStatus{Phase: velerov1.BackupPhaseQueued, QueuePosition: position}, time.Minute)
+	}
+	m := screen(t, snapshotOf(queued("second", 2), queued("third", 3), queued("first", 1)), 80, 24)
+	press(t, m, "s", "s")
+	var names []string
+	for _, r := range m.dashboard.list().rows {
+		names = append(names, r.item.(*job.Job).Name)
+	}
+	if got := strings.Join(names, " "); orders[m.dashboard.order].name != "stage" || got != "first second third" {
+		t.Errorf("by %s: %s", orders[m.dashboard.order].name, got)
+	}
+	if title := frameLine(t, m, 3); !strings.Contains(title, "STAGE▴") {
+		t.Errorf("titles %q", title)
+	}
+}
+
+// The selected row is reversed from edge to edge.
+func TestTheWholeSelectedRowIsReversed(t *testing.T) {
+	m := screen(t, stageful(), 80, 24)
+	line := strings.Split(checkFrame(t, m), "\n")[4]
+	if want := m.theme.Selected.Render(ansi.Strip(line)); line != want || ansi.StringWidth(line) != 80 {
+		t.Errorf("the selected row is %q", line)
+	}
+}
+
+// What is said about the selected row is never cut where there is room for it.
+func TestTheLineAboutTheSelectedRowIsWhole(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
+		m := screen(t, stageful(), size[0], size[1])
+		judged := m.assessed.Of(m.dashboard.selectedJob())
+		flat := strings.Join(strings.Fields(ansi.Strip(checkFrame(t, m))), " ")
+		if want := judged.Verdict.Summary + ". " + judged.Verdict.Advice; !strings.Contains(flat, want) {
+			t.Errorf("at %v %q is not whole:\n%s", size, want, ansi.Strip(m.View().Content))
+		}
+	}
+}
+
+func TestReadOnlyIsInTheHeader(t *testing.T) {
+	m := screen(t, stageful(), 80, 24, func(o *Options) { o.ReadOnly = true })
+	if line := frameLine(t, m, 0); !strings.Contains(line, "read-only") {
+		t.Errorf("header %q", line)
+	}
+}
+
+// A job has one ETA in one frame, on every screen, at every moment.
+func TestOneETAInAFrame(t *testing.T) {
+	o := &oracle{answer: secretsThenPods, rates: lab}
+	j := running("mixed", "b", 400, 900, 50)
+	clock := noon
+	m := screen(t, snapshotOf(j), 120, 40, withOracle(o), func(o *Options) { o.Clock = func() time.Time { return clock } })
+	compared := 0
+	for range 40 {
+		clock = clock.Add(700 * time.Millisecond)
+		m.show(m.questions.estimates.Assess(snapshotOf(j), clock))
+		m.stale = true
+		judged := m.assessed.Of(m.assessed.Snapshot.Active[0])
+		for _, open := range []bool{false, true} {
+			m.job = nil
+			if open {
+				m.openJob(j.UID)
+			}
+			m.stale = true
+			frame := ansi.Strip(checkFrame(t, m))
+			_, said, tells := strings.Cut(strings.Join(strings.Fields(frame), " "), "about ")
+			if !tells {
+				continue
+			}
+			said, _, _ = strings.Cut(said, " left")
+			if want := human.TimeLeft(judged.ETA.Left); said != want || !strings.Contains(frame, " "+want) {
+				t.Fatalf("the sentence says %s, the ETA is %s:\n%s", said, want, frame)
+			}
+			compared++
+		}
+		if clock.Sub(noon) == 7*time.Second { // in the middle the estimate arrives
+			obey(t, m, m.askAgainAll())
+		}
+	}
+	if compared < 20 {
+		t.Errorf("only %d frames had an ETA", compared)
+	}
+}

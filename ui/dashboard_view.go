@@ -1,0 +1,210 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
+)
+
+// view draws the dashboard between the header and the keys. What is said about
+// the selected row has the room that it needs, up to a quarter of the screen.
+func (d *dashboard) view(c draw.Canvas) string {
+	about := d.about(c, max(c.Height/4, 1))
+	for len(about) < min(2, c.Height/8) {
+		about = append(about, "")
+	}
+	lines := []string{d.tabsLine(c), c.Rule()}
+	body := c.Sized(c.Width, c.Height-len(lines)-len(about)-1)
+	lines = append(lines, d.body(body)...)
+	lines = append(lines, d.bottomRule(c))
+	return c.Page(append(lines, about...))
+}
+
+// bottomRule says where in a list that is longer than the screen we are.
+func (d *dashboard) bottomRule(c draw.Canvas) string {
+	t := d.list()
+	if len(t.rows) <= t.height || t.cursor < 0 {
+		return c.Rule()
+	}
+	place := fmt.Sprintf(" %d/%d ", t.cursor+1, len(t.rows))
+	line := strings.Repeat(c.Glyphs.Rule, max(c.Width-len(place)-2, 0))
+	return c.Theme.Dim.Render(line + place + strings.Repeat(c.Glyphs.Rule, 2))
+}
+
+// compact draws one line a job for terminals that have no room for more.
+func (d *dashboard) compact(c draw.Canvas) string {
+	t := d.list()
+	t.setHeight(c.Height)
+	from, to := t.visible()
+	var lines []string
+	for i := from; i < to; i++ {
+		lines = append(lines, d.highlighted(c, i, d.compactRow(c, t.rows[i], i == t.cursor)))
+	}
+	if len(t.rows) == 0 {
+		lines = append(lines, c.Cut(d.emptyText(), c.Width))
+	}
+	return c.Page(lines)
+}
+
+func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
+	j, ok := r.item.(*job.Job)
+	if !ok {
+		return c.Theme.Dim.Render(c.Cut(cmp.Or(r.heading, r.key), c.Width))
+	}
+	judged := d.assessed.Of(j)
+	_, stage := stageCell(c, judged, 16)
+	tail := " " + stage
+	if len(j.Malformed) > 0 {
+		tail = " " + malformedText(c, j.Malformed[0], 22)
+	} else if !j.Terminal() && j.FractionKnown {
+		tail = " " + human.Percent(j.Fraction)
+		if judged.Troubled() {
+			tail += " " + string(judged.State)
+		}
+	}
+	return mark(c, judged, selected, 2) + " " + c.Fit(draw.KindLetter(j.Kind)+" "+j.Name, max(c.Width-3-lipgloss.Width(tail), 4)) + tail
+}
+
+// tabsLine names the tabs, and at the right what is worth a word. The tabs keep
+// at least their numbers with the present one's name, and what the filter hides
+// is always counted in full.
+func (d *dashboard) tabsLine(c draw.Canvas) string {
+	for _, full := range [][2]bool{{true, true}, {true, false}, {false, false}} {
+		tabs := d.tabs(c, full[0], full[1])
+		room := c.Width - lipgloss.Width(tabs) - 2
+		note := d.note(c, room)
+		if lipgloss.Width(note) <= room || !full[0] {
+			return c.Split(tabs+" ", c.Cut(note, room)+" ")
+		}
+	}
+	return ""
+}
+
+// note is what stands beside the tabs, in room cells if that is possible.
+func (d *dashboard) note(c draw.Canvas, room int) string {
+	switch {
+	case !d.filter.empty():
+		count := fmt.Sprintf("  %d of %d", d.shown(), d.counts[d.tab])
+		return c.Theme.Accent.Render("/" + c.Cut(d.filter.text, max(min(room-len(count)-1, 40), 6)) + count)
+	case d.assessed != nil && lipgloss.Width(trouble(c, d.assessed.Snapshot)) > 0:
+		return trouble(c, d.assessed.Snapshot)
+	case len(d.marked) > 0:
+		return c.Theme.Accent.Render(fmt.Sprintf("%d marked", len(d.marked)))
+	case d.order > 0 && d.showsJobs():
+		return c.Theme.Dim.Render("sorted by " + orders[d.order].name)
+	}
+	return ""
+}
+
+func (d *dashboard) tabs(c draw.Canvas, names, counts bool) string {
+	var labels []string
+	for i := range tabCount {
+		label := fmt.Sprint(int(i) + 1)
+		if names || i == d.tab {
+			label += " " + tabNames[i]
+		}
+		if counts && i != tabActive {
+			label += fmt.Sprintf(" %d", d.counts[i])
+		}
+		style := c.Theme.Dim
+		if i == d.tab {
+			style = c.Theme.Accent
+		}
+		labels = append(labels, style.Render("["+label+"]"))
+	}
+	return " " + strings.Join(labels, " ")
+}
+
+// shown counts the rows that the filter let through.
+func (d *dashboard) shown() int {
+	n := 0
+	for _, r := range d.list().rows {
+		if r.key != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *dashboard) body(c draw.Canvas) []string {
+	t := d.list()
+	t.setHeight(c.Height - 1)
+	columns, drawRow := d.columns()
+	widths := draw.FitColumns(columns, c.Width)
+	var sorting draw.Sorting
+	if d.showsJobs() {
+		sorting = orders[d.order].Sorting
+	}
+	lines := []string{c.Titles(columns, widths, sorting)}
+	from, to := t.visible()
+	for i := from; i < to; i++ {
+		if r := t.rows[i]; r.key == "" {
+			lines = append(lines, c.Heading(r.heading))
+		} else {
+			lines = append(lines, d.highlighted(c, i, drawRow(c, r, widths, i == t.cursor)))
+		}
+	}
+	if len(t.rows) == 0 {
+		lines = append(lines, "")
+		for _, line := range c.Sized(c.Width-4, 0).Para(c.Theme.Dim, d.emptyText(), 4) {
+			lines = append(lines, "  "+line)
+		}
+	}
+	return strings.Split(c.Page(lines), "\n")
+}
+
+// highlighted is a drawn row with its mark, reversed as a whole if it is the
+// selected one: colours of its own would not show there.
+func (d *dashboard) highlighted(c draw.Canvas, i int, line string) string {
+	t := d.list()
+	line = d.marked.on(c, t.rows[i], line)
+	if i != t.cursor {
+		return line
+	}
+	return c.Theme.Selected.Render(c.Fit(ansi.Strip(line), c.Width))
+}
+
+// columns are the columns of the present tab and the way to draw a row of it.
+func (d *dashboard) columns() ([]draw.Column, func(c draw.Canvas, r row, widths []int, selected bool) string) {
+	switch d.tab {
+	case tabSchedules:
+		return scheduleColumns, scheduleRow
+	case tabStorage:
+		return locationColumns, locationRow
+	default:
+		return jobColumns, func(c draw.Canvas, r row, widths []int, selected bool) string {
+			return jobRow(c, d.assessed.Of(r.item.(*job.Job)), widths, selected)
+		}
+	}
+}
+
+// about tells of the selected row in words what its cells cannot.
+func (d *dashboard) about(c draw.Canvas, lines int) []string {
+	r, ok := d.list().selected()
+	if !ok || d.assessed == nil {
+		return nil
+	}
+	text, style := aboutOther(r), c.Theme.Text
+	if j, isJob := r.item.(*job.Job); isJob {
+		judged := d.assessed.Of(j)
+		text = judged.Verdict.Summary
+		if judged.Troubled() || len(j.Malformed) > 0 {
+			style = c.Theme.Strong
+			if judged.Verdict.Advice != "" {
+				text += ". " + judged.Verdict.Advice
+			}
+		}
+	}
+	about := c.Sized(c.Width-2, 0).Para(style, text, lines)
+	for i := range about {
+		about[i] = " " + about[i]
+	}
+	return about
+}

@@ -1,0 +1,315 @@
+package dialog
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
+)
+
+// Whatever was typed before the dialog was seen answers nothing.
+func TestDeafAtFirst(t *testing.T) {
+	b := newBench(t, []Plan{planOf("finish it")})
+	b.write("yd")
+	b.keys("enter")
+	b.at(Choosing)
+	b.keys("enter")
+	b.write("prod-east/crm-old")
+	b.keys("enter", "d", "y", "q", "esc")
+	if b.stage != Choosing || b.closed || b.fake.done() != "" || len(b.parting) != 0 || b.quit {
+		t.Fatalf("a deaf dialog did something: %q", b.fake.done())
+	}
+	// Keys make the moment longer, up to its limit.
+	b.pass(graceQuiet - time.Millisecond)
+	b.keys("d")
+	b.pass(2 * time.Millisecond)
+	b.Update(graceEnded{b.awaited})
+	if !b.Deaf() {
+		t.Error("a key did not make the deaf moment longer")
+	}
+	b.pass(graceQuiet)
+	b.Update(graceEnded{b.awaited})
+	b.keys("d")
+	if b.stage != Applying {
+		t.Errorf("the dialog is deaf for ever:\n%s", b.frame())
+	}
+}
+
+func TestWrongNamesDoNothingAndSaySo(t *testing.T) {
+	for _, typed := range []string{"", "y", "yes", "crm-old", "prod-east", "prod-east/crm-ol", "prod-east/crm-oldd", "PROD-EAST/crm-old", "prod-east/ crm-old", "dev/crm-old"} {
+		b := newBench(t, []Plan{planOf("finish it")})
+		b.open()
+		b.keys("enter")
+		b.write(typed)
+		b.keys("enter")
+		if b.stage != Typing || b.fake.done() != "" {
+			t.Errorf("%q: stage %d, applied %q", typed, b.stage, b.fake.done())
+		}
+		b.shows("so nothing is done")
+	}
+}
+
+// Letters that are keys elsewhere are letters in the field.
+func TestTheFieldTakesEveryLetter(t *testing.T) {
+	b := newBench(t, []Plan{planOf("finish it")})
+	b.open()
+	b.keys("enter")
+	b.write("dyqwnr?fm/jkgG")
+	if got := b.input.Value(); got != "dyqwnr?fm/jkgG" || b.fake.done() != "" || b.quit || b.fake.looked != 1 {
+		t.Errorf("the field holds %q; applied %q", got, b.fake.done())
+	}
+	b.keys("esc")
+	if b.stage != Choosing {
+		t.Error("esc does not leave the field")
+	}
+}
+
+// A paste fills the field, but confirms nothing, even with a line break in it.
+func TestPasteDoesNotConfirm(t *testing.T) {
+	b := newBench(t, []Plan{planOf("finish it")})
+	b.open()
+	b.Paste(tea.PasteMsg{Content: "prod-east/crm-old\n"})
+	b.shows("Press enter first, then paste.")
+	b.keys("enter")
+	b.Paste(tea.PasteMsg{Content: "prod-east/crm-old\n"})
+	if b.stage != Typing || b.fake.done() != "" || b.input.Value() != "prod-east/crm-old" {
+		t.Fatalf("stage %d, field %q", b.stage, b.input.Value())
+	}
+	b.keys("enter")
+	b.at(Ended)
+}
+
+// After a terminal was made narrow and wide again the whole name is seen.
+func TestFieldAfterAResize(t *testing.T) {
+	b := newBench(t, []Plan{planOf("finish it")})
+	b.open()
+	b.keys("enter")
+	b.draw(20, 12)
+	b.write("prod-east/crm-old")
+	b.draw(20, 12)
+	b.shows(draw.Unicode.Cursor + " prod-east/crm-old")
+}
+
+func TestEscTwiceStops(t *testing.T) {
+	b := newBench(t, []Plan{planOf("finish it")})
+	begun := make(chan struct{})
+	b.fake.apply = interrupted(begun)
+	b.open()
+	b.confirm()
+	<-begun
+	b.until("it is being sent", func() bool { _, sending := b.state.of("send"); return sending })
+	// An arrow key that a slow line tears apart.
+	b.keys("esc", "[", "A")
+	if b.stopping || b.asked {
+		t.Fatal("a torn arrow key stops it")
+	}
+	b.keys("esc")
+	b.shows("Stop? esc again stops it, q again stops it and quits; any other key goes on.")
+	b.keys("esc")
+	b.at(Ended)
+	b.shows("Stopped: nothing was written.", "You stopped it")
+	if b.quit {
+		t.Error("esc left the program")
+	}
+}
+
+// q leaves only when it is known what was sent; ctrl+c asks for it at once.
+func TestLeavingInMidRetry(t *testing.T) {
+	for _, pressed := range [][]string{{"q", "q"}, {"esc", "q"}, {"ctrl+c"}} {
+		b := newBench(t, []Plan{planOf("finish it")})
+		begun := make(chan struct{})
+		b.fake.apply = interrupted(begun)
+		b.open()
+		b.confirm()
+		<-begun
+		b.keys(pressed[0])
+		if b.quit {
+			t.Fatalf("%q leaves before anything is known", pressed[0])
+		}
+		if len(pressed) > 1 {
+			b.shows("Stop?")
+		}
+		b.keys(pressed[1:]...)
+		b.until("the program ends", func() bool { return b.quit })
+		b.shows("Stopped: nothing was written.") // it is drawn once more
+		if said := b.Parting(); len(said) != 1 || !strings.Contains(said[0], "unfinished") || !strings.Contains(said[0], "not carried out") {
+			t.Errorf("%q: said %q", pressed, said)
+		}
+	}
+}
+
+// The program's end waits for the application's last word.
+func TestPartingWaitsForTheApplication(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	b := newBench(t, []Plan{planOf("finish it")})
+	begun := make(chan struct{})
+	b.fake.apply = interrupted(begun)
+	b.run = newRun(b.awaited, b.subject(), planOf("finish it"), false, cancel, b.options)
+	go b.run.execute(ctx)
+	<-begun
+	cancel(errors.New("hangup"))
+	if said := b.Parting(); len(said) != 1 || !strings.Contains(said[0], "hangup") || !strings.Contains(said[0], "not carried out") {
+		t.Errorf("said %q", said)
+	}
+	// One that the end overtook is never begun.
+	late := newRun(b.awaited, b.subject(), planOf("finish it"), false, cancel, b.options)
+	b.run = late
+	before := b.fake.done()
+	if said := b.Parting(); len(said) != 0 {
+		t.Errorf("said %q", said)
+	}
+	if late.execute(t.Context()); b.fake.done() != before {
+		t.Error("an application began after the program's end")
+	}
+}
+
+func TestLateAnswersAreDropped(t *testing.T) {
+	b := newBench(t, nil)
+	late := b.awaited
+	b.look()
+	made := []Plan{planOf("finish it")}
+	b.Update(plansMade{late, made, nil})
+	if b.stage != Looking {
+		t.Error("a late answer was taken for the present one")
+	}
+	b.Update(runEnded{b.awaited, Outcome{State: "settled"}})
+	b.Update(runProgressed{late, runState{}})
+	if b.stage != Looking {
+		t.Error("the end of another application was taken")
+	}
+	b.Update(plansMade{b.awaited, made, nil})
+	if b.stage != Choosing {
+		t.Error("the present answer was not taken")
+	}
+}
+
+// What cannot be done can only be read, whatever the key.
+func TestARefusalCannotBeApplied(t *testing.T) {
+	b := newBench(t, []Plan{refusalOf("leave it"), planOf("wake it")})
+	b.open()
+	b.shows("Refused Somebody works on it.", "Helps Wait.", "Options (w cycles)", "wake it")
+	for _, key := range []string{"enter", "d", "y"} {
+		b.notice = ""
+		b.keys(key)
+		if b.notice == "" || b.stage != Choosing || b.fake.done() != "" {
+			t.Fatalf("%s: notice %q, stage %d, applied %q", key, b.notice, b.stage, b.fake.done())
+		}
+	}
+	b.keys("w")
+	b.shows("Plan wake it -> done", "To apply it, press enter, then type prod-east/crm-old")
+	b.confirm()
+	b.at(Ended)
+	if got := b.fake.done(); got != "wake it dry=false" {
+		t.Errorf("applied %q", got)
+	}
+}
+
+// A change leads to a new plan, whose name is typed anew.
+func TestAChangeMakesANewPlan(t *testing.T) {
+	b := newBench(t, []Plan{planOf("finish it")})
+	b.fake.apply = func(_ context.Context, p Plan, _ bool, _ func(Progress)) Outcome {
+		if p.Title != "finish it" {
+			return Outcome{State: "settled", Sent: true, Headline: "Done.", Message: "it is so now"}
+		}
+		next := planOf("finish it otherwise")
+		return Outcome{State: "changed", Headline: "Changed meanwhile: nothing was written.", Message: "it was changed", Next: &next}
+	}
+	b.open()
+	b.confirm()
+	b.at(Ended)
+	b.listen()
+	b.shows("Now finish it otherwise -> done (enter looks at this new plan)")
+	b.keys("enter")
+	b.listen()
+	b.shows("This is the new plan, after what was changed. Review it again.")
+	b.keys("enter", "enter")
+	b.shows("Nothing is typed, so nothing is done.")
+	b.write("prod-east/crm-old")
+	b.keys("enter")
+	b.at(Ended)
+	if got := b.fake.done(); got != "finish it dry=false; finish it otherwise dry=false" {
+		t.Errorf("applied %q", got)
+	}
+}
+
+func TestAnApplicationIsShownAsItGoes(t *testing.T) {
+	b := newBench(t, []Plan{planOf("finish it")})
+	b.retrying()
+	b.shows("finish it -> done", "▶ send it", "attempt 4: connect: connection refused", "attempt 5 in 7s", "9m09s left of the deadline.",
+		"The change is being sent; before it is sent again, the job is read.", "· observe what comes of it")
+	b.pass(8 * time.Second)
+	b.shows("attempt 5 is under way")
+	b.run.tell(Progress{Step: "observe"}, b.now())
+	b.run.tell(Progress{Step: "observe", Seen: "Finalizing"}, b.now())
+	b.Update(runProgressed{b.awaited, b.run.read()})
+	b.shows("so far: Finalizing", "watched for 1m10s at least", "What is left is only to see what comes of it")
+	if strings.Contains(b.frame(), "deadline") {
+		t.Error("observing has no deadline")
+	}
+	b.keys("esc", "esc")
+	b.shows("Stopping. Finding out what was sent ...")
+	b.at(Ended)
+}
+
+// Every stage on every size fits.
+func TestEveryStageFits(t *testing.T) {
+	for name, show := range map[string]func(b *bench){
+		"looking": func(*bench) {},
+		"unseen": func(b *bench) {
+			b.fake.err = errors.New("gave up after 6 attempts: connection refused")
+			b.begin(b.look())
+			b.at(Unseen)
+		},
+		"plan": func(b *bench) { b.open() },
+		"refusal": func(b *bench) {
+			b.fake.plans = []Plan{refusalOf("leave it"), planOf("wake it")}
+			b.begin(b.look())
+			b.at(Choosing)
+		},
+		"typing":  func(b *bench) { b.open(); b.keys("enter"); b.write("prod-east/wrong"); b.keys("enter") },
+		"running": func(b *bench) { b.retrying() },
+		"asked":   func(b *bench) { b.retrying(); b.keys("esc") },
+		"ended":   func(b *bench) { b.open(); b.confirm(); b.at(Ended) },
+		"summary": func(b *bench) { b.enter(Summary) },
+	} {
+		b := newBench(t, []Plan{planOf("finish it")}, "crm-old", "db-restore")
+		show(b)
+		for width := 10; width < 140; width += 13 {
+			for _, height := range []int{1, 2, 3, 5, 8, 12, 17, 24, 50} {
+				b.draw(width, height)
+				for _, m := range []keys.Motion{keys.Down, keys.Bottom, keys.PageUp, keys.Top} {
+					b.scroll(m)
+					b.draw(width, height)
+				}
+				if t.Failed() {
+					t.Fatalf("%s at %dx%d", name, width, height)
+				}
+			}
+		}
+	}
+}
+
+// What must be typed is shown whole, however long a cluster's name is, and the
+// field is always seen.
+func TestLongContextNames(t *testing.T) {
+	long := "arn:aws:eks:eu-central-1:123456789012:cluster/customer-facing-production-blue"
+	for _, size := range [][2]int{{80, 22}, {40, 10}} {
+		b := newBench(t, []Plan{planOf("finish it")})
+		b.options.Context = long
+		b.open()
+		b.keys("enter")
+		b.write("arn")
+		frame := ansi.Strip(strings.Join(b.draw(size[0], size[1]), "\n"))
+		flat := strings.NewReplacer("│", "", " ", "", "\n", "").Replace(frame)
+		if !strings.Contains(flat, long+"/crm-old") || !strings.Contains(frame, draw.Unicode.Cursor+" arn") {
+			t.Errorf("at %v:\n%s", size, frame)
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package dialog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/ui/keys"
+)
+
+// Keys are the dialog's own keys; which of them there are depends on the stage.
+func (d *Dialog) Keys() []keys.Binding { return d.keys }
+
+// HasHelp reports whether help may be opened over the stage.
+func (d *Dialog) HasHelp() bool {
+	return d.stage == Choosing || d.stage == Unseen || d.stage == Ended || d.stage == Summary
+}
+
+// Swallows reports whether a key must not be acted on because the stage is still
+// deaf, and counts as one that was pressed meanwhile.
+func (d *Dialog) Swallows() bool { return d.grace.swallow(d.options.Clock()) }
+
+// Deaf reports whether the stage takes no keys yet.
+func (d *Dialog) Deaf() bool { return !d.grace.over }
+
+func (d *Dialog) bindings() []keys.Binding {
+	on := func(stages ...Stage) func() bool { return func() bool { return slices.Contains(stages, d.stage) } }
+	act := func(do func() tea.Cmd) func(string) tea.Cmd {
+		return func(string) tea.Cmd {
+			d.say("")
+			return do()
+		}
+	}
+	plan, ended := on(Choosing), on(Unseen, Ended, Summary)
+	// Whether another job comes next is asked before a key, or after a change.
+	between := func() bool { return d.stage == Choosing || d.stage == Unseen || d.next() != nil }
+	all := []keys.Binding{
+		{Keys: []string{"enter", "tab"}, Label: "enter", What: "type the name", Short: true, On: plan, WhyNot: d.whyImpossible, Do: act(d.startTyping)},
+		{Keys: []string{"enter"}, Label: "enter", What: "confirm", Short: true, Writes: true, On: on(Typing), WhyNot: d.whyUnreadable, Do: act(d.confirm)},
+		{Keys: []string{"enter"}, Label: "enter", WhatNow: d.onward, Short: true, On: ended, Do: act(d.goOn)},
+		{Keys: []string{"esc"}, Label: "esc", What: "back", Short: true, On: on(Looking, Choosing, Unseen, Ended, Summary), Do: act(d.back)},
+		{Keys: []string{"d"}, Label: "d", What: "dry run", Short: true, On: plan, WhyNot: d.whyImpossible, Do: act(func() tea.Cmd { return d.begin(true) })},
+		{Keys: []string{"w"}, Label: "w", What: "next option", Short: true, On: plan, WhyNot: d.whyNoOption, Do: act(d.nextOption)},
+		{Keys: []string{"n"}, Label: "n", What: "next job", Short: true, On: between, WhyNot: d.whyNoJob, Do: act(d.nextJob)},
+		{Keys: []string{"y"}, Label: "y", What: "copy command", Short: true, On: plan, WhyNot: d.whyNoCommand, Do: act(d.copyCommand)},
+		{Keys: []string{"r"}, Label: "r", What: "look again", On: on(Choosing, Unseen, Ended), Do: act(d.look)},
+		{Keys: []string{"esc"}, Label: "esc", What: "back to the plan", Short: true, On: on(Typing), Do: act(d.stopTyping)},
+		{Keys: []string{"esc"}, Label: "esc", What: "stop", Short: true, On: on(Applying), WhyNot: d.whyNotStop, Do: act(d.askToStop)},
+	}
+	for i := range all {
+		all[i].Group = keys.Change
+	}
+	all = append(all, keys.Where(on(Typing), keys.Scrolling(d.scroll)...)...)
+	return append(all, keys.Where(func() bool { return d.stage != Typing }, keys.Moving(d.scroll)...)...)
+}
+
+func (d *Dialog) whyImpossible() string {
+	if d.plan().Possible() {
+		return ""
+	}
+	return "this cannot be done from here, for the reason above"
+}
+
+func (d *Dialog) whyUnreadable() string {
+	if d.options.Readable() {
+		return ""
+	}
+	return "the terminal is too small to see what would be done"
+}
+
+func (d *Dialog) whyNoOption() string {
+	if len(d.choices) > 1 {
+		return ""
+	}
+	return "the evidence supports no other option"
+}
+
+func (d *Dialog) whyNoJob() string {
+	if len(d.options.Subjects) > 1 {
+		return ""
+	}
+	return "no other job is marked"
+}
+
+func (d *Dialog) whyNoCommand() string {
+	if len(d.plan().Commands) > 0 {
+		return ""
+	}
+	return "there is no command for it"
+}
+
+func (d *Dialog) whyNotStop() string {
+	if d.stopping {
+		return "it is being stopped"
+	}
+	return ""
+}
+
+func (d *Dialog) scroll(m keys.Motion) {
+	keys.Scroll(&d.view, m)
+	d.asked = false
+}
+
+// Type takes a key that is no binding: a letter for the field. Any key tells
+// that an application shall go on.
+func (d *Dialog) Type(msg tea.Msg) tea.Cmd {
+	d.asked = false
+	if d.stage != Typing {
+		return nil
+	}
+	d.say("")
+	var cmd tea.Cmd
+	d.input, cmd = d.input.Update(msg)
+	return cmd
+}
+
+// Paste takes pasted text into the field. It never confirms.
+func (d *Dialog) Paste(msg tea.PasteMsg) tea.Cmd {
+	if d.stage == Choosing {
+		d.warn("Press enter first, then paste.")
+		return nil
+	}
+	msg.Content = strings.TrimSpace(msg.Content)
+	return d.Type(msg)
+}
+
+func (d *Dialog) close() tea.Cmd {
+	d.closed = true
+	return nil
+}
+
+// back leaves the dialog; after several jobs what became of each is said.
+func (d *Dialog) back() tea.Cmd {
+	d.stop()
+	worked := slices.ContainsFunc(d.results, func(result string) bool { return result != "" })
+	if d.stage == Summary || len(d.options.Subjects) == 1 || !worked {
+		return d.close()
+	}
+	d.await()
+	return d.enter(Summary)
+}
+
+// nextJob goes to the next of several jobs.
+func (d *Dialog) nextJob() tea.Cmd {
+	if d.results[d.at] == "" {
+		d.results[d.at] = "skipped"
+		if len(d.choices) > 0 && !d.choices[0].Possible() {
+			d.results[d.at] = "refused: " + d.choices[0].Refusal
+		}
+	}
+	if d.at == len(d.options.Subjects)-1 {
+		return d.back()
+	}
+	d.at++
+	return d.look()
+}
+
+func (d *Dialog) nextOption() tea.Cmd {
+	d.chosen = (d.chosen + 1) % len(d.choices)
+	d.view.GotoTop()
+	d.input.Reset()
+	return nil
+}
+
+// startTyping and stopTyping leave what is read where it is.
+func (d *Dialog) startTyping() tea.Cmd {
+	top := d.view.YOffset()
+	cmd := tea.Batch(d.input.Focus(), d.enter(Typing))
+	d.view.SetYOffset(top)
+	return cmd
+}
+
+func (d *Dialog) stopTyping() tea.Cmd {
+	d.input.Blur()
+	top := d.view.YOffset()
+	cmd := d.enter(Choosing)
+	d.view.SetYOffset(top)
+	return cmd
+}
+
+func (d *Dialog) confirm() tea.Cmd {
+	switch text := strings.TrimSpace(d.input.Value()); text {
+	case "":
+		d.warn("Nothing is typed, so nothing is done.")
+	case d.wanted():
+		return d.begin(false)
+	default:
+		d.warn(fmt.Sprintf("That is not %s, so nothing is done.", d.wanted()))
+	}
+	return nil
+}
+
+// goOn is what enter does after an end: the next thing that is due, never more
+// than that.
+func (d *Dialog) goOn() tea.Cmd {
+	switch next := d.next(); {
+	case d.stage == Unseen:
+		return d.look()
+	case next != nil:
+		d.await()
+		cmd := d.choose([]Plan{*next})
+		d.say("This is the new plan, after what was changed. Review it again.")
+		return cmd
+	case d.stage == Ended && len(d.options.Subjects) > 1:
+		return d.nextJob()
+	}
+	return d.close()
+}
+
+// onward says where goOn leads.
+func (d *Dialog) onward() string {
+	switch {
+	case d.stage == Unseen:
+		return "look again"
+	case d.next() != nil:
+		return "see the new plan"
+	case d.stage == Ended && d.at < len(d.options.Subjects)-1:
+		return "next job"
+	case d.stage == Ended && len(d.options.Subjects) > 1:
+		return "summary"
+	}
+	return "close"
+}
+
+// askToStop stops an application, on the second esc: an arrow key that a slow
+// line tears apart begins with one. What writes nothing is stopped at once.
+func (d *Dialog) askToStop() tea.Cmd {
+	if !d.asked && !d.run.dryRun {
+		d.asked = true
+		return nil
+	}
+	d.stopRun()
+	return nil
+}
+
+func (d *Dialog) stopRun() {
+	d.asked, d.stopping = false, true
+	d.run.cancel(ErrStopped)
+}
+
+// Leave is asked for with q, twice while something is written, or at once. The
+// program ends when the application has.
+func (d *Dialog) Leave(atOnce bool) tea.Cmd {
+	switch {
+	case d.run == nil:
+		d.stop()
+		return tea.Quit
+	case d.leaving && atOnce:
+		return tea.Quit
+	case d.asked, d.stopping, atOnce, d.run.dryRun:
+		d.leaving = true
+		d.stopRun()
+	default:
+		d.asked = true
+	}
+	return nil
+}
+
+func (d *Dialog) copyCommand() tea.Cmd {
+	text := sanitize.Text(strings.Join(d.plan().Commands, "\n")) // a terminal may act on what is pasted
+	if !slices.Contains(d.parting, text) {
+		d.parting = append(d.parting, text)
+	}
+	d.say("The command is in the clipboard, if your terminal allows that (OSC 52). veltui also prints it when it ends.")
+	return tea.SetClipboard(text)
+}

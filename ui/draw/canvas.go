@@ -1,0 +1,103 @@
+package draw
+
+import (
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Canvas is what a screen is drawn on and with. It is a value: a smaller one is
+// made with [Canvas.Sized].
+type Canvas struct {
+	Width, Height int // in cells
+	Theme         *Theme
+	Glyphs        *Glyphs
+	// Now is the present in the cluster's clock.
+	Now time.Time
+}
+
+// Sized is the canvas with another size.
+func (c Canvas) Sized(width, height int) Canvas {
+	c.Width, c.Height = width, height
+	return c
+}
+
+// Cut shortens s to at most width cells, marking that it did.
+func (c Canvas) Cut(s string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	return ansi.Truncate(s, width, c.Glyphs.Ellipsis)
+}
+
+// Fit makes s exactly width cells wide.
+func (c Canvas) Fit(s string, width int) string {
+	s = c.Cut(s, width)
+	return s + strings.Repeat(" ", max(width-lipgloss.Width(s), 0))
+}
+
+// FitRight is Fit with the text at the right.
+func (c Canvas) FitRight(s string, width int) string {
+	s = c.Cut(s, width)
+	return strings.Repeat(" ", max(width-lipgloss.Width(s), 0)) + s
+}
+
+// Split puts left and right at the two ends of a line; left gives way.
+func (c Canvas) Split(left, right string) string {
+	room := c.Width - lipgloss.Width(right)
+	if room < 1 {
+		return c.Fit(right, c.Width)
+	}
+	return c.Fit(left, room) + right
+}
+
+// Rule is a line across the canvas.
+func (c Canvas) Rule() string {
+	return c.Theme.Dim.Render(strings.Repeat(c.Glyphs.Rule, max(c.Width, 0)))
+}
+
+// Heading is a rule with a title in it.
+func (c Canvas) Heading(title string) string {
+	left := strings.Repeat(c.Glyphs.Rule, 2) + " " + title + " "
+	return c.Theme.Dim.Render(left + strings.Repeat(c.Glyphs.Rule, max(c.Width-lipgloss.Width(left), 0)))
+}
+
+// standIn is a rune of one cell that no text holds.
+const standIn = "\uE000"
+
+// Wrap breaks plain text at words into at most lines lines of the Canvas's
+// width; what does not fit is cut with a mark.
+func (c Canvas) Wrap(text string, lines int) []string {
+	if c.Width <= 0 || lines <= 0 {
+		return nil
+	}
+	// Wrap would break at hyphens, but names shall stay whole.
+	whole := strings.ReplaceAll(text, "-", standIn)
+	wrapped := strings.Split(strings.ReplaceAll(ansi.Wrap(whole, c.Width, " "), standIn, "-"), "\n")
+	if len(wrapped) > lines {
+		rest := strings.Join(wrapped[lines-1:], " ")
+		wrapped = append(wrapped[:lines-1], c.Cut(rest, c.Width))
+	}
+	for i, line := range wrapped {
+		wrapped[i] = c.Cut(strings.TrimRight(line, " "), c.Width)
+	}
+	return wrapped
+}
+
+// Page makes exactly height lines of at most width cells of some lines.
+func (c Canvas) Page(lines []string) string {
+	for i := range lines {
+		if lipgloss.Width(lines[i]) > c.Width {
+			lines[i] = c.Cut(lines[i], c.Width)
+		}
+	}
+	if len(lines) > c.Height {
+		lines = lines[:c.Height]
+	}
+	for len(lines) < c.Height {
+		lines = append(lines, "")
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,103 @@
+package draw
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+func TestThemesLoad(t *testing.T) {
+	if len(Themes()) < 3 {
+		t.Fatalf("themes: %v", Themes())
+	}
+	for _, name := range Themes() {
+		theme, err := LoadTheme(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Colour 8 is the background itself in a palette in wide use, Solarized
+		// Dark; and a selected row must be seen without colour.
+		if drawn := theme.Dim.Render("x") + theme.BarEmpty.Render("x"); strings.Contains(drawn, "[90m") {
+			t.Errorf("theme %s: dim text is drawn in colour 8: %q", name, drawn)
+		}
+		if drawn := theme.Selected.Render("x"); !strings.Contains(drawn, "7") {
+			t.Errorf("theme %s: the selected row is not reversed: %q", name, drawn)
+		}
+	}
+	if _, err := LoadTheme("../x"); err == nil {
+		t.Error("a theme that is none loads")
+	}
+}
+
+func TestBarIsFullOnlyAtTheEnd(t *testing.T) {
+	for _, g := range []*Glyphs{&Unicode, &ASCII} {
+		c := canvas(t, 0, 0)
+		c.Glyphs = g
+		for width := 1; width < 40; width++ {
+			for _, fraction := range []float64{0, 1e-9, 0.5, 0.99, 0.999999, 1} {
+				bar := ansi.Strip(c.Bar(fraction, width))
+				if w := ansi.StringWidth(bar); w != width {
+					t.Fatalf("%v at width %d is %d wide", fraction, width, w)
+				}
+				if full := bar == strings.Repeat(g.BarFull, width); full != (fraction == 1) {
+					t.Errorf("%v at width %d draws %q", fraction, width, bar)
+				}
+			}
+		}
+	}
+}
+
+// What asks for help and what ended badly never look alike, and every sign has
+// an ASCII twin of its width.
+func TestSigns(t *testing.T) {
+	for _, g := range []*Glyphs{&Unicode, &ASCII} {
+		seen := map[string]bool{}
+		for _, sign := range []string{g.Attention, g.Done, g.Partly, g.Failed} {
+			if seen[sign] || ansi.StringWidth(sign) != 1 {
+				t.Errorf("%q stands for two things, or is not one cell wide", sign)
+			}
+			seen[sign] = true
+		}
+	}
+}
+
+func TestSentence(t *testing.T) {
+	for words, want := range map[string]string{"": "", "émile woke it": "Émile woke it.", "it is": "It is.", "\xff": "\uFFFD."} {
+		if got := Sentence(words); got != want {
+			t.Errorf("%q: %q, want %q", words, got, want)
+		}
+	}
+}
+
+// A box that is as wide as the terminal has nothing around it; a smaller one has
+// whole lines of what is behind above and below, and no torn pieces beside it.
+func TestOverLeavesNoTornText(t *testing.T) {
+	behind := strings.TrimSuffix(strings.Repeat("a line of the screen behind it that is long\n", 9), "\n")
+	for width, want := range map[int]int{40: 0, 30: 6} {
+		c := canvas(t, 40, 9)
+		box := []string{strings.Repeat("+", width), strings.Repeat("x", width), strings.Repeat("+", width)}
+		lines := strings.Split(ansi.Strip(c.Over(box, behind)), "\n")
+		whole := 0
+		for _, line := range lines {
+			switch {
+			case strings.HasPrefix(line, "a line of the screen behind it that is"):
+				whole++
+			case strings.ContainsAny(line, "abcdefghijklmnopqrstuvw"):
+				t.Errorf("torn text: %q", line)
+			}
+		}
+		if whole != want || len(lines) != 9 {
+			t.Errorf("box of %d: %d whole lines of %d", width, whole, len(lines))
+		}
+	}
+}
+
+func canvas(t *testing.T, width, height int) Canvas {
+	t.Helper()
+	theme, err := LoadTheme("dark")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Canvas{Width: width, Height: height, Theme: theme, Glyphs: &Unicode}
+}

@@ -1,0 +1,73 @@
+package draw
+
+import (
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+)
+
+// Ending is the sign and the style of how a job ended.
+func (c Canvas) Ending(phase string) (string, lipgloss.Style) {
+	switch phase {
+	case "Completed":
+		return c.Glyphs.Done, c.Theme.Good
+	case "PartiallyFailed":
+		return c.Glyphs.Partly, c.Theme.Waiting
+	default:
+		return c.Glyphs.Failed, c.Theme.Bad
+	}
+}
+
+// Estimated is the mark in front of figures that are veltui's own estimate.
+func (c Canvas) Estimated(j *job.Job, unit job.Unit) string {
+	if unit == job.UnitItems && j.Items.Estimated && (j.Stage == job.StageItems || j.Stage == job.StageQueued) {
+		return c.Glyphs.Approx
+	}
+	return ""
+}
+
+// Mood is the style of a verdict's state.
+func (c Canvas) Mood(s diagnosis.State) lipgloss.Style {
+	switch s {
+	case diagnosis.Stuck, diagnosis.Orphaned:
+		return c.Theme.Bad
+	case diagnosis.Waiting, diagnosis.Quiet, diagnosis.Unknown:
+		return c.Theme.Waiting
+	}
+	return c.Theme.Running
+}
+
+// KindLetter is R for restores and B for backups.
+func KindLetter(k job.Kind) string {
+	if k == job.Restore {
+		return "R"
+	}
+	return "B"
+}
+
+// Origin is what a job was made from, and what kind of thing that is: a
+// restore's backup, a backup's schedule. The name is empty if there is none.
+func Origin(j *job.Job) (kind, name string) {
+	if j.Kind == job.Restore && j.BackupName != "" {
+		return "backup", j.BackupName
+	}
+	return "schedule", j.ScheduleName
+}
+
+// StageAge is how long the present stage lasts, empty if that is not known.
+func StageAge(j *job.Job, now time.Time) string {
+	for _, record := range j.Stages {
+		if record.Stage == j.Stage {
+			return human.Age(record.Began, now)
+		}
+	}
+	return ""
+}
+
+// Subject names a job as commands do: restore/crm-old.
+func Subject(kind job.Kind, name string) string { return strings.ToLower(string(kind)) + "/" + name }

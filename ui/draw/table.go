@@ -1,0 +1,127 @@
+package draw
+
+import (
+	"strings"
+
+	"charm.land/lipgloss/v2"
+)
+
+// Column is one column of a table. Columns are dropped from the highest
+// priority number down when the table is too narrow; what is left over goes to
+// the columns that grow.
+type Column struct {
+	Title    string
+	Width    int
+	Grow     int // share of what is left over, up to limit
+	Limit    int
+	Priority int // 0 is never dropped
+	Right    bool
+}
+
+// FitColumns gives each column its width, 0 for those that are dropped, with
+// one cell between columns.
+func FitColumns(columns []Column, width int) []int {
+	widths := make([]int, len(columns))
+	kept := make([]bool, len(columns))
+	used, shown := 0, 0
+	for i, c := range columns {
+		widths[i], kept[i] = c.Width, true
+		used += c.Width
+		shown++
+	}
+	for used+shown-1 > width {
+		last := -1
+		for i, c := range columns {
+			if kept[i] && c.Priority > 0 && (last < 0 || c.Priority >= columns[last].Priority) {
+				last = i
+			}
+		}
+		if last < 0 {
+			break
+		}
+		used -= widths[last]
+		widths[last], kept[last] = 0, false
+		shown--
+	}
+	if over := used + shown - 1 - width; over > 0 {
+		shrinkWidest(widths, over)
+		return widths
+	}
+	growColumns(columns, widths, width-used-shown+1)
+	return widths
+}
+
+// shrinkWidest takes cells from the widest columns when even those that are
+// never dropped do not fit.
+func shrinkWidest(widths []int, over int) {
+	for ; over > 0; over-- {
+		widest := 0
+		for i := range widths {
+			if widths[i] > widths[widest] {
+				widest = i
+			}
+		}
+		if widths[widest] <= 1 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+func growColumns(columns []Column, widths []int, spare int) {
+	for grown := true; spare > 0 && grown; {
+		grown = false
+		for i, c := range columns {
+			for range c.Grow {
+				if spare > 0 && widths[i] > 0 && (c.Limit == 0 || widths[i] < c.Limit) {
+					widths[i]++
+					spare--
+					grown = true
+				}
+			}
+		}
+	}
+}
+
+// JoinCells puts cells that are already fitted next to each other, leaving out
+// dropped columns.
+func JoinCells(cells []string, widths []int) string {
+	var kept []string
+	for i, cell := range cells {
+		if widths[i] > 0 {
+			kept = append(kept, cell)
+		}
+	}
+	return strings.Join(kept, " ")
+}
+
+// Sorting says by which column a table is sorted, by none if it has no title.
+type Sorting struct {
+	Column    string
+	Ascending bool
+}
+
+// Titles is the header line of a table.
+func (c Canvas) Titles(columns []Column, widths []int, sorted Sorting) string {
+	cells := make([]string, len(columns))
+	for i, col := range columns {
+		title := col.Title
+		switch {
+		case title == "" || title != sorted.Column:
+		case sorted.Ascending:
+			title += c.Glyphs.Ascending
+		default:
+			title += c.Glyphs.Descending
+		}
+		cells[i] = c.Cell(c.Theme.Dim, title, widths[i], col.Right)
+	}
+	return JoinCells(cells, widths)
+}
+
+// Cell is one fitted and styled cell.
+func (c Canvas) Cell(style lipgloss.Style, text string, width int, right bool) string {
+	if right {
+		return style.Render(c.FitRight(text, width))
+	}
+	return style.Render(c.Fit(text, width))
+}

@@ -1,0 +1,103 @@
+package draw
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Para is plain text in one style, wrapped into at most most lines.
+func (c Canvas) Para(style lipgloss.Style, text string, most int) []string {
+	lines := c.Wrap(text, most)
+	for i := range lines {
+		lines[i] = style.Render(lines[i])
+	}
+	return lines
+}
+
+// Labelled is a word in width cells at the left, and the text that belongs to it
+// beside it; nothing without a text.
+func (c Canvas) Labelled(label string, width int, style lipgloss.Style, text string, most int) []string {
+	if strings.Trim(text, ".") == "" {
+		return nil
+	}
+	var lines []string
+	for _, part := range c.Sized(c.Width-width, 0).Para(style, text, most) {
+		lines = append(lines, c.Cell(c.Theme.Dim, label, width, false)+part)
+		label = ""
+	}
+	return lines
+}
+
+// Item is a text behind a sign, wrapped into at most most lines.
+func (c Canvas) Item(sign, text string, most int) []string {
+	width := lipgloss.Width(sign)
+	var lines []string
+	for _, part := range c.Sized(c.Width-width, 0).Wrap(text, most) {
+		lines = append(lines, sign+part)
+		sign = strings.Repeat(" ", width)
+	}
+	return lines
+}
+
+// Titled is a title with items below it; nothing without items.
+func (c Canvas) Titled(title string, items []string) []string {
+	if len(items) == 0 {
+		return nil
+	}
+	lines := []string{"", c.Theme.Strong.Render(title)}
+	for _, item := range items {
+		lines = append(lines, c.Item(" - ", item, 6)...)
+	}
+	return lines
+}
+
+// Whole is a text in all its length, broken anywhere: it can be copied.
+func (c Canvas) Whole(text string) []string {
+	return strings.Split(ansi.Hardwrap(text, max(c.Width, 1), true), "\n")
+}
+
+// Observed is one observation: a sign that says whether it speaks for what is
+// said, the text, and at the right where and when it was seen.
+func (c Canvas) Observed(holds bool, text, seen string) []string {
+	sign, style := c.Glyphs.Fact, c.Theme.Text
+	if !holds {
+		sign, style = c.Glyphs.Open, c.Theme.Waiting
+	}
+	seen = " (" + seen + ")"
+	lead := " " + style.Render(sign) + " "
+	if c.Width < 50 {
+		return c.Item(lead, text+seen, 4)
+	}
+	lines := c.Sized(c.Width-lipgloss.Width(seen), 0).Item(lead, text, 3)
+	if len(lines) > 0 {
+		lines[0] = c.Split(lines[0], c.Theme.Dim.Render(seen))
+	}
+	return lines
+}
+
+// Sentence makes a sentence of words: a capital at the front, a full stop behind.
+func Sentence(words string) string {
+	if words == "" {
+		return ""
+	}
+	_, size := utf8.DecodeRuneInString(words)
+	return strings.ToUpper(words[:size]) + words[size:] + "."
+}
+
+// CutMiddle shortens s to width cells in its middle: names of clusters and of
+// scheduled jobs differ at both ends.
+func (c Canvas) CutMiddle(s string, width int) string {
+	runes := []rune(s)
+	switch {
+	case len(runes) <= width:
+		return s
+	case width <= 3:
+		return string(runes[:max(width, 0)])
+	}
+	keep := width - 1
+	head := keep / 2
+	return string(runes[:head]) + c.Glyphs.Ellipsis + string(runes[len(runes)-(keep-head):])
+}

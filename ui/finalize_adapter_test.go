@@ -1,0 +1,41 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/ui/dialog"
+)
+
+// Nobody is told that nothing was written where something was, or may have been.
+func TestOutcomeNeverCallsSomethingNothing(t *testing.T) {
+	for _, state := range []finalize.State{finalize.Refused, finalize.Changed, finalize.Unfinished} {
+		for _, sent := range []finalize.Sent{finalize.Partly, finalize.Doubtful, finalize.NotSent} {
+			o := outcomeOf(&finalize.Outcome{State: state, Sent: sent, Message: "the API server refused it"}, nil, false)
+			text := strings.ToLower(o.Headline + " " + o.Remains)
+			denied := strings.Contains(text, "nothing was written") || strings.Contains(text, "nothing has changed")
+			if denied != (sent == finalize.NotSent) {
+				t.Errorf("%s, %s: %s %s", state, sent, o.Headline, o.Remains)
+			}
+		}
+	}
+}
+
+// A job that was made anew under its name is another one: the dialog does not
+// go on with it as if it were the one that was chosen.
+func TestFinalizeIsNotLedToAnotherJobOfThatName(t *testing.T) {
+	b := newBench(t, 80, 24)
+	b.fake.change = append(b.fake.change, func(e *finalize.Evidence) {
+		j := *e.Job
+		j.UID = "another"
+		e.Job = &j
+	})
+	b.keys("f")
+	b.at(dialog.Unseen)
+	b.shows("there is another restore/crm-old")
+	b.confirm()
+	if b.fake.done() != "" {
+		t.Errorf("executed: %s", b.fake.done())
+	}
+}

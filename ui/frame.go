@@ -1,0 +1,157 @@
+package ui
+
+import (
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
+)
+
+// The smallest terminals: below the first, jobs are listed one a line; below
+// the second nothing can be shown.
+const (
+	minWidth, minHeight   = 40, 12
+	tinyWidth, tinyHeight = 16, 3
+)
+
+func (m *Model) readable() bool { return m.width >= minWidth && m.height >= minHeight }
+
+// View draws the frame, or returns the last one if nothing changed since.
+func (m *Model) View() tea.View {
+	if m.stale {
+		m.frame = m.render()
+		m.stale = false
+	}
+	return m.frame
+}
+
+func (m *Model) render() tea.View {
+	v := tea.NewView(m.content())
+	v.AltScreen = !m.options.NoAltScreen
+	if m.options.Terminal.Title {
+		v.WindowTitle = m.windowTitle()
+	}
+	if m.options.Terminal.Progress {
+		v.ProgressBar = m.terminalProgress()
+	}
+	return v
+}
+
+// content is a screen with the header above and the keys below.
+func (m *Model) content() string {
+	c := draw.Canvas{Width: m.width, Height: m.height, Theme: m.theme, Glyphs: m.glyphs, Now: m.clusterNow()}
+	switch {
+	case m.width == 0 || m.height == 0:
+		return ""
+	case m.width < tinyWidth || m.height < tinyHeight:
+		return c.Page([]string{c.Cut("too small", m.width)})
+	}
+	bottom := []string{c.Cut(m.bottomLine(c), c.Width)}
+	if m.notice != "" {
+		bottom = c.Sized(c.Width-1, 0).Para(c.Theme.Waiting, m.notice, 3)
+		for i := range bottom {
+			bottom[i] = " " + bottom[i]
+		}
+	}
+	bottom = bottom[:min(len(bottom), max(c.Height-2, 1))]
+	screen := m.screen(c.Sized(c.Width, c.Height-1-len(bottom)))
+	return strings.Join([]string{m.header(c), screen, strings.Join(bottom, "\n")}, "\n")
+}
+
+// screen is what is drawn between the header and the keys.
+func (m *Model) screen(c draw.Canvas) string {
+	switch {
+	case m.helping:
+		return m.help(c)
+	case m.dialog != nil:
+		return m.dialog.View(c, m.behind(c))
+	}
+	return m.behind(c)
+}
+
+// behind is the screen that a dialog is over.
+func (m *Model) behind(c draw.Canvas) string {
+	switch {
+	case m.job != nil:
+		m.job.Read(m.questions.contents(m.job.UID()))
+		return m.job.View(c)
+	case !m.readable():
+		return m.dashboard.compact(c)
+	}
+	return m.dashboard.view(c)
+}
+
+func (m *Model) help(c draw.Canvas) string {
+	lines := keys.Help(c, m.screenKeys())
+	for i := range lines {
+		lines[i] = c.Cut(lines[i], c.Width)
+	}
+	m.helpView.SetWidth(c.Width)
+	m.helpView.SetHeight(c.Height)
+	m.helpView.SetContentLines(lines)
+	top := m.helpView.YOffset()
+	return c.Page(slices.Clone(lines[top:]))
+}
+
+// bottomLine names the keys, or is where a filter is typed. A dialog that does
+// not listen yet names none.
+func (m *Model) bottomLine(c draw.Canvas) string {
+	switch {
+	case m.dashboard.typing:
+		m.dashboard.input.SetWidth(max(c.Width-4, 1))
+		return " " + m.dashboard.input.View()
+	case m.dialog != nil && !m.helping && m.dialog.Deaf():
+		return c.Theme.Dim.Render(" " + c.Glyphs.Ellipsis)
+	}
+	return keys.Footer(c, m.keysNow())
+}
+
+// watched is the job that the terminal's own title and progress show: the open
+// one, the selected one, or the only one that runs. It has not ended.
+func (m *Model) watched() (assess.Judged, bool) {
+	if m.assessed == nil {
+		return assess.Judged{}, false
+	}
+	var j *job.Job
+	switch active := m.assessed.Snapshot.Active; {
+	case m.job != nil:
+		j = m.job.Job()
+	case m.dashboard.selectedJob() != nil && !m.dashboard.selectedJob().Terminal():
+		j = m.dashboard.selectedJob()
+	case len(active) == 1:
+		j = active[0]
+	}
+	if j == nil || j.Terminal() {
+		return assess.Judged{}, false
+	}
+	return m.assessed.Of(j), true
+}
+
+func (m *Model) windowTitle() string {
+	j, ok := m.watched()
+	switch {
+	case !ok:
+		return "veltui " + m.placeText()
+	case !j.FractionKnown:
+		return "veltui " + j.Name + " " + string(j.Stage)
+	}
+	return "veltui " + j.Name + " " + human.Percent(j.Fraction)
+}
+
+func (m *Model) terminalProgress() *tea.ProgressBar {
+	j, ok := m.watched()
+	if !ok || !j.FractionKnown {
+		return nil
+	}
+	state := tea.ProgressBarDefault
+	if j.Troubled() {
+		state = tea.ProgressBarError
+	}
+	return tea.NewProgressBar(state, min(int(j.Fraction*100), 99))
+}

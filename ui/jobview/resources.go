@@ -1,0 +1,204 @@
+package jobview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
+)
+
+// Contents is what was read from the backup of a job. It does not change.
+type Contents struct {
+	// Pending is true until it was; Done of Total bytes have come then. Total is
+	// 0 while it is not known.
+	Pending     bool
+	Done, Total int64
+
+	Estimate  collector.Estimate        // of what a restore restores
+	Resources []collector.ResourceCount // that a backup holds
+	Err       error
+}
+
+// NoArtifacts stands for the contents where none may be read.
+var NoArtifacts = &Contents{}
+
+// resourcesPage shows what a restore restores, kind by kind and where it is in
+// that, or what a backup holds.
+func resourcesPage(c draw.Canvas, s *Screen) []string {
+	contents := s.contents
+	if why := whyNoContents(s.job.Job, contents); why != "" {
+		lines := append([]string{""}, c.Sized(c.Width-4, 0).Para(c.Theme.Dim, why, 6)...)
+		if contents != nil && contents.Pending && contents.Done > 0 {
+			lines = append(lines, "", downloadLine(c, contents.Done, contents.Total))
+		}
+		for i := range lines {
+			lines[i] = "  " + lines[i]
+		}
+		return lines
+	}
+	if s.job.Kind == job.Backup {
+		return contentsPage(c, contents.Resources)
+	}
+	return restoredPage(c, s.job.Job, contents.Estimate)
+}
+
+// whyNoContents says why there is nothing to show, and what would help.
+func whyNoContents(j *job.Job, contents *Contents) string {
+	switch {
+	case contents == NoArtifacts:
+		return "With --no-artifacts the dashboard does not look at what is in backups."
+	case contents == nil && j.Kind == job.Backup && !j.Terminal():
+		return "What is in a backup is known when it has ended."
+	case contents == nil && j.Kind == job.Restore && j.BackupName == "":
+		return "The restore has not been given a backup yet."
+	case contents == nil:
+		return "What is in the backup was not asked for."
+	case contents.Pending:
+		return "Reading what is in the backup (it is downloaded once)..."
+	case contents.Err != nil:
+		return "What is in the backup is not known: " + contents.Err.Error()
+	case len(contents.Estimate.Refused) > 0:
+		return "Velero refuses this restore: " + strings.Join(contents.Estimate.Refused, " ")
+	}
+	return ""
+}
+
+// downloadLine is how much of a backup has come, with a bar if it is known how
+// much there is.
+func downloadLine(c draw.Canvas, done, total int64) string {
+	if total <= 0 {
+		return c.Theme.Text.Render(human.Bytes(done) + " so far")
+	}
+	fraction := min(float64(done)/float64(total), 1)
+	text := fmt.Sprintf(" %4s  %s", human.Percent(fraction), human.BytesOf(min(done, total), total))
+	return c.Bar(fraction, min(max(c.Width-4-len(text), 4), 40)) + c.Theme.Text.Render(text)
+}
+
+var stepColumns = []draw.Column{
+	{Width: 1},
+	{Title: "RESOURCE (restore order)", Width: 18, Grow: 2, Limit: 50},
+	{Width: 1},
+	{Title: "RESTORED", Width: 8, Right: true},
+	{Title: "OF", Width: 7, Right: true},
+	{Width: 20, Grow: 1, Limit: 40, Priority: 1},
+}
+
+// restoredPage lists the steps of a restore: done, now and to come.
+func restoredPage(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
+	at := e.Position(j.Items.Done)
+	if j.Stage == job.StageQueued {
+		at = collector.Position{Step: -1} // all is to come
+	}
+	itemsDone := j.Stage != job.StageQueued && j.Stage != job.StageItems
+	if itemsDone && !j.Terminal() || j.Phase == "Completed" {
+		// Whatever the estimate says, no item is to come.
+		at = collector.Position{Step: len(e.Steps)}
+	}
+	columns := slices.Clone(stepColumns)
+	widths := draw.FitColumns(columns, c.Width)
+	if columns[5].Title = "from the tarball, " + c.Glyphs.Approx; widths[5] == 0 {
+		columns[4].Title = c.Glyphs.Approx + columns[4].Title
+	}
+	var lines []string
+	if now := stepsLine(c, j, e, at); now != "" {
+		lines = append(lines, now)
+	}
+	lines = append(lines, c.Titles(columns, widths, draw.Sorting{}))
+	for i, step := range e.Steps {
+		lines = append(lines, stepLine(c, step, i, at, j.Terminal(), widths))
+	}
+	return append(lines, caveats(c, j, e)...)
+}
+
+// stepsLine says in words where the restore is.
+func stepsLine(c draw.Canvas, j *job.Job, e collector.Estimate, at collector.Position) string {
+	if j.Terminal() || j.Stage != job.StageItems || at.Resource == "" {
+		return ""
+	}
+	text := fmt.Sprintf(" Now %s, %d of %s%d", at.Resource, at.Done, c.Glyphs.Approx, at.Of)
+	if c.Width >= 60 {
+		text += fmt.Sprintf(", the %s of %d kinds", human.Ordinal(at.Step+1), len(e.Steps))
+	}
+	return c.Theme.Strong.Render(text)
+}
+
+func stepLine(c draw.Canvas, step collector.Step, i int, at collector.Position, over bool, widths []int) string {
+	glyph, style, done, bar := c.Glyphs.Ahead, c.Theme.Dim, 0, ""
+	switch {
+	case i < at.Step:
+		glyph, style, done = c.Glyphs.Done, c.Theme.Good, step.Items
+	case i == at.Step && over:
+		glyph, style, done = c.Glyphs.Partly, c.Theme.Waiting, at.Done
+	case i == at.Step:
+		glyph, style, done = c.Glyphs.Now, c.Theme.Running, at.Done
+		bar = c.Bar(float64(at.Done)/float64(max(at.Of, 1)), widths[5]-1)
+	}
+	name := c.Theme.Text
+	if i > at.Step {
+		name = c.Theme.Dim
+	}
+	return draw.JoinCells([]string{
+		" ",
+		c.Cell(name, step.Resource, widths[1], false),
+		c.Cell(style, glyph, widths[2], false),
+		c.Cell(c.Theme.Text, fmt.Sprint(done), widths[3], true),
+		c.Cell(c.Theme.Dim, fmt.Sprint(step.Items), widths[4], true),
+		bar,
+	}, widths)
+}
+
+// caveats are what was taken for granted, and how the estimate compares with
+// what Velero counted in the end.
+func caveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
+	var texts []string
+	if j.Terminal() && j.Items.Known && j.Items.Done == j.Items.Total && j.Items.Total != e.Total {
+		texts = append(texts, fmt.Sprintf("Velero counted %s in the end, the estimate was %d.", human.Count(j.Items.Total, "item"), e.Total))
+	} else if !j.Terminal() && j.Items.Known && !j.Items.Estimated && j.Items.Total > e.Total {
+		texts = append(texts, fmt.Sprintf("Velero counts %s already, the estimate is %d.", human.Count(j.Items.Total, "item"), e.Total))
+	}
+	texts = append(texts, e.Assumptions...)
+	if len(texts) == 0 {
+		return nil
+	}
+	lines := []string{""}
+	for _, text := range texts {
+		for _, line := range c.Sized(c.Width-2, 0).Wrap(text, 3) {
+			lines = append(lines, " "+c.Theme.Dim.Render(line))
+		}
+	}
+	return lines
+}
+
+var contentColumns = []draw.Column{
+	{Width: 1},
+	{Title: "IN THE BACKUP", Width: 18, Grow: 1, Limit: 50},
+	{Title: "ITEMS", Width: 8, Right: true},
+	{Title: "NAMESPACES", Width: 24, Grow: 2, Priority: 1},
+}
+
+// contentsPage lists what a backup holds by kind, and the namespaces that hold
+// most of it.
+func contentsPage(c draw.Canvas, contents []collector.ResourceCount) []string {
+	widths := draw.FitColumns(contentColumns, c.Width)
+	total := 0
+	for _, r := range contents {
+		total += r.Items
+	}
+	lines := []string{
+		c.Theme.Strong.Render(fmt.Sprintf(" %s of %s", human.Count(total, "item"), human.Count(len(contents), "kind"))),
+		c.Titles(contentColumns, widths, draw.Sorting{}),
+	}
+	for _, r := range contents {
+		lines = append(lines, draw.JoinCells([]string{
+			" ",
+			c.Cell(c.Theme.Text, r.Resource, widths[1], false),
+			c.Cell(c.Theme.Text, fmt.Sprint(r.Items), widths[2], true),
+			c.Cell(c.Theme.Dim, human.Largest(r.Namespaces, -1), widths[3], false),
+		}, widths))
+	}
+	return lines
+}

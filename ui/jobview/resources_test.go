@@ -1,0 +1,89 @@
+package jobview
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/watch"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// shown is the screen of a job, and what to draw it on.
+func shown(t *testing.T, input job.Input) (*Screen, draw.Canvas) {
+	t.Helper()
+	theme, err := draw.LoadTheme("mono")
+	if err != nil {
+		t.Fatal(err)
+	}
+	input.At = noon
+	j := job.Next(nil, input)
+	snap := &watch.Snapshot{At: noon, Jobs: []*job.Job{j}}
+	if !j.Terminal() {
+		snap.Active = snap.Jobs
+	}
+	return New(j.UID, new(assess.Estimates).Assess(snap, noon), nil), draw.Canvas{Width: 80, Height: 22, Glyphs: &draw.Unicode, Theme: theme, Now: noon}
+}
+
+func meta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: "velero", Name: "x", UID: "u", CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))}
+}
+
+func TestResourcesPageSaysWhyNot(t *testing.T) {
+	running := job.Input{Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}}}
+	unnamed := job.Input{Restore: &velerov1.Restore{ObjectMeta: meta()}}
+	for _, c := range []struct {
+		of       job.Input
+		contents *Contents
+		want     string
+	}{
+		{running, NoArtifacts, "--no-artifacts"},
+		{running, nil, "when it has ended"},
+		{unnamed, nil, "not been given a backup"},
+		{unnamed, &Contents{Pending: true}, "Reading what is in the backup"},
+		{unnamed, &Contents{Estimate: collector.Estimate{Refused: []string{"Both included and excluded: namespaces ops."}}}, "refuses this restore: Both"},
+	} {
+		s, canvas := shown(t, c.of)
+		s.Read(c.contents)
+		if got := strings.Join(resourcesPage(canvas, s), "\n"); !strings.Contains(got, c.want) {
+			t.Errorf("no %q: %s", c.want, got)
+		}
+	}
+}
+
+// To a job that has ended nothing comes any more, and nothing is ahead of it.
+func TestEndedJobsHaveNothingAhead(t *testing.T) {
+	s, c := shown(t, job.Input{Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation}}})
+	text := strings.Join(append(append(volumesPage(c, s), operationsPage(c, s)...), stageLine(c, s.Job())), "\n")
+	if strings.Contains(text, "so far") || strings.Contains(text, c.Glyphs.Ahead) {
+		t.Errorf("an ended job: %s", text)
+	}
+}
+
+// A job that is gone is shown as it was, but nothing is judged of it any more.
+func TestADeletedJobIsNotStuck(t *testing.T) {
+	started := metav1.NewTime(noon.Add(-time.Hour))
+	r := &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &started}}
+	j := job.Next(nil, job.Input{Restore: r, At: noon})
+	snap := &watch.Snapshot{At: noon, Jobs: []*job.Job{j}, Active: []*job.Job{j}, Health: watch.Health{State: watch.Live},
+		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Running: true, Ready: true, StartedAt: noon.Add(-10 * time.Minute), Flags: velero.DefaultServerFlags()}}}
+	s, c := shown(t, job.Input{Restore: r})
+	s.Load(new(assess.Estimates).Assess(snap, noon))
+	if !strings.Contains(s.View(c), "orphaned") {
+		t.Fatalf("not orphaned before:\n%s", s.View(c))
+	}
+	s.Load(new(assess.Estimates).Assess(&watch.Snapshot{At: noon}, noon))
+	frame := s.View(c)
+	if !s.Deleted() || strings.Contains(frame, "orphaned") || !strings.Contains(frame, "deleted from the cluster") || !strings.Contains(frame, "x") {
+		t.Errorf("the screen of a deleted job:\n%s", frame)
+	}
+}

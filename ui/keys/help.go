@@ -1,0 +1,84 @@
+package keys
+
+import (
+	"slices"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/veltui/veltui/ui/draw"
+)
+
+// The columns of the help text.
+const (
+	labelAt = 4
+	whatAt  = labelAt + 14
+)
+
+// Help lists the bindings that there are now by their groups, with the reason
+// why those cannot be used that cannot, and the signs that the tables use.
+func Help(c draw.Canvas, bindings []Binding) []string {
+	lines := []string{""}
+	for _, group := range groups {
+		var listed []string
+		for i := range bindings {
+			if b := &bindings[i]; b.Group == group && b.on() {
+				listed = append(listed, b.help(c)...)
+			}
+		}
+		if len(listed) > 0 {
+			lines = append(append(append(lines, "  "+c.Theme.Strong.Render(group)), listed...), "")
+		}
+	}
+	return append(lines, signs(c)...)
+}
+
+func (b *Binding) help(c draw.Canvas) []string {
+	lines := []string{strings.Repeat(" ", labelAt) + c.Cell(c.Theme.Accent, b.Label, whatAt-labelAt, false) + b.Says()}
+	if why := b.Why(); why != "" {
+		for _, line := range c.Sized(c.Width-whatAt, 0).Para(c.Theme.Waiting, "not now: "+why, 4) {
+			lines = append(lines, strings.Repeat(" ", whatAt)+line)
+		}
+	}
+	return lines
+}
+
+// signs explains the signs of the tables.
+func signs(c draw.Canvas) []string {
+	g, t := c.Glyphs, c.Theme
+	lines := []string{"  " + t.Strong.Render("Signs")}
+	for _, sign := range [][2]string{
+		{t.Bad.Render(g.Attention), "stuck or orphaned: the line under the table says why"},
+		{t.Good.Render(g.Done) + " " + t.Waiting.Render(g.Partly) + " " + t.Bad.Render(g.Failed), "ended: Completed, PartiallyFailed, Failed"},
+		{t.Text.Render(g.Approx), "veltui's own estimate, not yet Velero's number"},
+		{"R B", "restore, backup"},
+		{t.Accent.Render(g.Marked), "marked, to finalize several one after another"},
+	} {
+		lines = append(lines, strings.Repeat(" ", labelAt)+c.Fit(sign[0], whatAt-labelAt)+sign[1])
+	}
+	return lines
+}
+
+// Footer names the bindings worth knowing in one line. What writes is named,
+// faintly, even when it cannot be used. On narrow screens the least important
+// go; help and quit, which come last, stay.
+func Footer(c draw.Canvas, bindings []Binding) string {
+	var parts []string
+	for i := range bindings {
+		b := &bindings[i]
+		if !b.Short || !b.on() {
+			continue
+		}
+		switch usable := b.Why() == ""; {
+		case usable:
+			parts = append(parts, c.Theme.Accent.Render(b.Label)+" "+b.Says())
+		case b.Writes:
+			parts = append(parts, c.Theme.Dim.Render(b.Label+" "+b.Says()))
+		}
+	}
+	line := func() string { return " " + strings.Join(parts, "  ") }
+	for len(parts) > 2 && lipgloss.Width(line()) > c.Width {
+		parts = slices.Delete(parts, len(parts)-3, len(parts)-2)
+	}
+	return c.Cut(line(), c.Width)
+}

@@ -1,0 +1,139 @@
+package keys
+
+import (
+	"slices"
+
+	"charm.land/bubbles/v2/viewport"
+	tea "charm.land/bubbletea/v2"
+)
+
+// Binding is one key binding as data. A screen makes its bindings once; what
+// depends on its state is asked for when it is needed.
+type Binding struct {
+	// Keys are the names that Bubble Tea gives the keys.
+	Keys []string
+	// Label and What are what help says: the key, and what it does.
+	Label, What string
+	Group       string
+	// Short bindings are named in the footer.
+	Short bool
+	// Writes is true for what leads to a change of the cluster.
+	Writes bool
+	// Always bindings work even while a dialog is deaf.
+	Always bool
+	// Do acts on the key.
+	Do func(key string) tea.Cmd
+	// On says whether there is such a binding now; nil is always.
+	On func() bool
+	// WhyNot says why it cannot be used now, empty if it can; nil is always.
+	WhyNot func() string
+	// WhatNow stands for What where that changes.
+	WhatNow func() string
+}
+
+// The groups of the help screen, in their order.
+const (
+	Move   = "Moving"
+	Look   = "Looking"
+	Change = "Changing"
+	App    = "veltui"
+)
+
+var groups = []string{Move, Look, Change, App}
+
+// Why says why a binding cannot be used now, empty if it can.
+func (b *Binding) Why() string {
+	if b.WhyNot == nil {
+		return ""
+	}
+	return b.WhyNot()
+}
+
+// Says is what a binding does, in a word or two.
+func (b *Binding) Says() string {
+	if b.WhatNow == nil {
+		return b.What
+	}
+	return b.WhatNow()
+}
+
+func (b *Binding) on() bool { return b.On == nil || b.On() }
+
+// Find is the binding of a key that there is now, or nil. The first one wins.
+func Find(bindings []Binding, key string) *Binding {
+	for i := range bindings {
+		if b := &bindings[i]; slices.Contains(b.Keys, key) && b.on() {
+			return b
+		}
+	}
+	return nil
+}
+
+// Run makes a Do of something that needs neither the key nor a command.
+func Run(do func()) func(string) tea.Cmd {
+	return func(string) tea.Cmd {
+		do()
+		return nil
+	}
+}
+
+// Motion is a way to move through what a screen shows.
+type Motion int
+
+// The motions.
+const (
+	Up Motion = iota
+	Down
+	PageUp
+	PageDown
+	Top
+	Bottom
+)
+
+// Moving are the bindings that move through a screen, the same for all of them.
+func Moving(move func(Motion)) []Binding {
+	return motions(move, [][]string{{"up", "k"}, {"down", "j"}, {"pgup", "ctrl+b"}, {"pgdown", "ctrl+f", "space"}, {"home", "g"}, {"end", "G"}},
+		[]string{"up k", "down j", "pgup ctrl+b", "pgdn ctrl+f", "g home", "G end"},
+		[]string{"up", "down", "a page up", "a page down", "to the top", "to the end"})
+}
+
+// Scrolling are the bindings that scroll what is above a text field, which
+// takes all letters.
+func Scrolling(move func(Motion)) []Binding {
+	return motions(move, [][]string{{"up"}, {"down"}, {"pgup"}, {"pgdown"}}, []string{"up", "down", "pgup", "pgdn"},
+		[]string{"scroll up", "scroll down", "scroll a page up", "scroll a page down"})
+}
+
+func motions(move func(Motion), names [][]string, labels, what []string) []Binding {
+	bindings := make([]Binding, len(names))
+	for i := range names {
+		bindings[i] = Binding{Keys: names[i], Label: labels[i], What: what[i], Group: Move, Do: Run(func() { move(Motion(i)) })}
+	}
+	return bindings
+}
+
+// Scroll moves what a viewport shows.
+func Scroll(v *viewport.Model, m Motion) {
+	switch m {
+	case Up:
+		v.ScrollUp(1)
+	case Down:
+		v.ScrollDown(1)
+	case PageUp:
+		v.PageUp()
+	case PageDown:
+		v.PageDown()
+	case Top:
+		v.GotoTop()
+	case Bottom:
+		v.GotoBottom()
+	}
+}
+
+// Where gives bindings a condition on which they are there.
+func Where(on func() bool, bindings ...Binding) []Binding {
+	for i := range bindings {
+		bindings[i].On = on
+	}
+	return bindings
+}

@@ -1,0 +1,148 @@
+package ui
+
+import (
+	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/watch"
+)
+
+// row is one line of a table: a thing with an identity, or a heading.
+type row struct {
+	// key is the identity by which a row stays selected; empty for headings,
+	// which cannot be selected.
+	key     string
+	heading string
+	item    any
+	// malformed is what is malformed of the thing, nil if nothing is.
+	malformed *watch.Malformed
+}
+
+// list keeps a selection by key over rows that come and go, and a window of the
+// rows that are visible. It does not know how rows are drawn.
+type list struct {
+	rows   []row
+	cursor int // index of the selected row, -1 if there is none
+	top    int // index of the first visible row
+	height int
+	// settled is true once the selection stays on its row: when all rows were
+	// there, or when somebody moved it. Before, the first row is selected.
+	settled bool
+}
+
+// selected is the row under the cursor.
+func (t *list) selected() (row, bool) {
+	if t.cursor < 0 || t.cursor >= len(t.rows) {
+		return row{}, false
+	}
+	return t.rows[t.cursor], true
+}
+
+// setRows replaces the rows. The selected row stays selected, and at the same
+// line of the screen where the list is scrolled; if it is gone, its neighbour
+// is selected.
+func (t *list) setRows(rows []row) {
+	before, had := t.selected()
+	line := t.cursor - t.top
+	t.rows = rows
+	if !t.settled {
+		t.cursor, t.top = t.nearest(0), 0
+		t.scroll()
+		return
+	}
+	found := -1
+	if had {
+		for i := range rows {
+			if rows[i].key == before.key && rows[i].key != "" {
+				found = i
+				break
+			}
+		}
+	}
+	switch {
+	case found >= 0:
+		t.cursor = found
+		if t.top > 0 { // at the top, what is new shall be seen
+			t.top = found - line
+		}
+	default:
+		t.cursor = t.nearest(max(t.cursor, 0))
+	}
+	t.scroll()
+}
+
+// nearest is the selectable row at i, or the next one after, or before it.
+func (t *list) nearest(i int) int {
+	i = min(i, len(t.rows)-1)
+	for j := max(i, 0); j < len(t.rows); j++ {
+		if t.rows[j].key != "" {
+			return j
+		}
+	}
+	for j := i; j >= 0; j-- {
+		if t.rows[j].key != "" {
+			return j
+		}
+	}
+	return -1
+}
+
+// moved moves the selection by a key.
+func (t *list) moved(m keys.Motion) {
+	t.settled = true
+	switch m {
+	case keys.Up:
+		t.move(-1)
+	case keys.Down:
+		t.move(1)
+	case keys.PageUp:
+		t.move(-max(t.height-1, 1))
+	case keys.PageDown:
+		t.move(max(t.height-1, 1))
+	case keys.Top:
+		t.cursor = t.nearest(0)
+		t.scroll()
+	case keys.Bottom:
+		t.cursor = t.nearest(len(t.rows) - 1)
+		t.scroll()
+	}
+}
+
+// move goes n selectable rows down, or up if n is negative, and stops at the
+// ends.
+func (t *list) move(n int) {
+	step := 1
+	if n < 0 {
+		step, n = -1, -n
+	}
+	for i := t.cursor + step; n > 0 && i >= 0 && i < len(t.rows); i += step {
+		if t.rows[i].key != "" {
+			t.cursor = i
+			n--
+		}
+	}
+	t.scroll()
+}
+
+func (t *list) setHeight(height int) {
+	t.height = max(height, 0)
+	t.scroll()
+}
+
+// scroll moves the window as little as needed to show the cursor, and shows
+// the heading above the first row.
+func (t *list) scroll() {
+	if t.cursor >= 0 {
+		t.top = min(t.top, t.cursor)
+		if t.height > 0 {
+			t.top = max(t.top, t.cursor-t.height+1)
+		}
+		for t.top > 0 && t.rows[t.top-1].key == "" && t.cursor-t.top+1 < t.height {
+			t.top--
+		}
+	}
+	t.top = max(min(t.top, len(t.rows)-t.height), 0)
+}
+
+// visible is the range of rows to draw.
+func (t *list) visible() (from, to int) {
+	return t.top, min(t.top+t.height, len(t.rows))
+}
