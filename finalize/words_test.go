@@ -13,7 +13,7 @@ import (
 // The kubectl command must survive a shell, whatever is in it.
 func TestCommandSurvivesAShell(t *testing.T) {
 	for _, reason := range []string{"plain", "it's `dead` $(reboot) \"quoted\" \\ !", "ünïcödé; rm -rf ~"} {
-		p := draft(evidence(t, job.Restore, "InProgress", restarted), Request{Reason: reason, Context: "prod east's"})
+		p := draft(evidence(t, job.Restore, "InProgress", restarted, notStored), Request{Reason: reason, Context: "prod east's"})
 		out, err := exec.Command("sh", "-c", `kubectl() { for a in "$@"; do printf '%s\0' "$a"; done; }; `+p.Commands[0]).Output()
 		if err != nil {
 			t.Fatalf("%s: %v", p.Commands[0], err)
