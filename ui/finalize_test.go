@@ -128,7 +128,7 @@ func TestARestartIsOnlyACommand(t *testing.T) {
 		t.Error("a restart can be confirmed")
 	}
 	b.keys("d")
-	b.shows("Veltui restarts nothing itself", "mark Failed 2 jobs in progress, and cancel their data movement: restore/crm-old, restore/shop-restore-2")
+	b.shows("Veltui restarts nothing itself", "mark Failed 2 jobs in progress, and cancel their data movement: restore/crm-old and restore/shop-restore-2")
 	b.keys("y")
 	b.until("it is copied", func() bool { return b.clip != "" })
 	if b.clip != "kubectl --context prod-east -n velero rollout restart deployment/velero" || b.fake.done() != "" {
