@@ -52,10 +52,11 @@ func TestLongHook(t *testing.T) {
 }
 
 // TestTerminatingNamespace restores into a namespace that is being deleted and
-// does not go. Velero waits for it in silence.
+// does not go. Velero waits for it in silence, and this server for longer than
+// others do.
 func TestTerminatingNamespace(t *testing.T) {
 	ctx := patient(t)
-	must(t, theLab.VeleroWith(ctx))
+	must(t, theLab.VeleroWith(ctx, "--resource-timeout=2m", "--terminating-resource-timeout=40m"))
 	fullBackup(t)
 	const name = "terminating"
 	keeper := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "keeper", Finalizers: []string{"lab.veltui.io/keep"}}}
@@ -70,9 +71,11 @@ func TestTerminatingNamespace(t *testing.T) {
 	}, nil)
 	must(t, theLab.AwaitLog(ctx, logged, "will be restored into namespace", name))
 
-	at := shifted(t, name, older(8*time.Minute, func(kind, n string) bool { return n == name }))
-	explain(t, at, "restore/"+name).wantAlive(t, "namespace "+name)
-	wantRefused(t, at, "Restore", name)
+	for _, by := range []time.Duration{8 * time.Minute, 30 * time.Minute} {
+		at := shifted(t, name+by.String(), older(by, func(_, n string) bool { return n == name }))
+		explain(t, at, "restore/"+name).wantAlive(t, "namespace "+name)
+		wantRefused(t, at, "Restore", name)
+	}
 	must(t, theLab.Client.Patch(ctx, keeper, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
 	wantEnd(t, ended(t, "Restore", name), "Completed")
 }
@@ -96,24 +99,4 @@ func TestLocationBecomesReadOnly(t *testing.T) {
 	wantEnd(t, h, "PartiallyFailed")
 	wantPhases(t, h, []string{"", "Queued", "ReadyToStart", "InProgress", waiting, "PartiallyFailed"})
 	wantTold(t, h)
-}
-
-// TestLimitsOfThisServer starts a server with flags that bound its waits
-// otherwise than by default.
-func TestLimitsOfThisServer(t *testing.T) {
-	flags := map[string]string{
-		"--resource-timeout": "2m", "--fs-backup-timeout": "1h", "--default-item-operation-timeout": "3h", "--terminating-resource-timeout": "7m",
-	}
-	var args []string
-	for flag, value := range flags {
-		args = append(args, flag+"="+value)
-	}
-	must(t, theLab.VeleroWith(patient(t), args...))
-	heldRestore(t, "limits")
-	e := explain(t, theLab.Kubeconfig(), "restore/limits")
-	for flag, value := range flags {
-		e.wantWords(t, flag, value)
-	}
-	must(t, theLab.OpenGate("limits"))
-	wantEnd(t, ended(t, "Restore", "limits"), "Completed")
 }
