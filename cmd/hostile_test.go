@@ -243,7 +243,11 @@ func TestHostileServerAndEveryScreen(t *testing.T) {
 			cmd := through(kubeconfig, b.command(t, "-n", "velero"))
 			c := startConsole(t, cmd, 100, 30)
 			c.sees(t, "veltui", "quit")
-			for _, keys := range []string{
+			answers := h.Refuse == nil && !h.Everything || strings.HasPrefix(name, "refusing") || strings.HasPrefix(name, "forbidding")
+			if answers {
+				c.sees(t, "prey", "live")
+			}
+			for i, keys := range []string{
 				"\r", "1", "2", "3", "4", "5", "\x1b", // a job and its pages
 				"f", "w", "d", "w", "\r", "x", "\x1b", "\x1b", // force finalize
 				"m", "j", "m", "f", "\x1b", "\x1b",
@@ -252,10 +256,16 @@ func TestHostileServerAndEveryScreen(t *testing.T) {
 			} {
 				c.types(t, keys)
 				c.settles(t)
+				if answers && i == 5 {
+					c.sees(t, "[5 ")
+				}
 			}
-			c.types(t, "\x1b")
-			c.settles(t)
+			if answers && !strings.Contains(c.written(), "orce finalize restore") {
+				t.Errorf("the dialog never came:\n%s", c.screen())
+			}
 			c.types(t, "\x03")
+			c.settles(t)
+			_, _ = c.tty.WriteString("\x03") // the first may have joined an escape before it
 			c.exits(t)
 			checkTerminal(t, name, c.written())
 		})

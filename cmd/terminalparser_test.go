@@ -19,6 +19,7 @@ var (
 		`\?(2026|2027)\$p`,
 		`>4(;\d)?m`, `[<>=]\d*(;\d+)?u`, `\?u`, // keyboards
 		`\d? q`, // the cursor's shape
+		`\?5W`,  // a tab stop each eight columns
 	}, "|") + `)$`)
 	// ownOSC are the title, the progress indicator, and questions for colours.
 	ownOSC = regexp.MustCompile(`^(0|1|2|9;4|10;\?|11;\?|12;\?|110|111|112)(;|$)`)
@@ -69,7 +70,7 @@ func ownSequence(s string) (size int, why string) {
 			return 0, "an OSC that is not clean: " + why
 		}
 		return size, ""
-	case strings.HasPrefix(s, "\x1b7"), strings.HasPrefix(s, "\x1b8"):
+	case strings.HasPrefix(s, "\x1b7"), strings.HasPrefix(s, "\x1b8"), strings.HasPrefix(s, "\x1bM"): // cursor kept, back, and up
 		return 2, ""
 	case s[0] == '\x1b':
 		return 0, "not our escape"
