@@ -11,8 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // clusterHost is a host name that the cluster's own DNS would resolve to a
@@ -89,7 +90,7 @@ func (f *Fetcher) podsBehind(ctx context.Context, h clusterHost, port int32) ([]
 	var found []podPort
 	for i := range listed.Items {
 		var pod corev1.Pod
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(listed.Items[i].Object, &pod); err != nil {
+		if _, err := decode.Unstructured(&listed.Items[i], &pod); err != nil {
 			return nil, fmt.Errorf("reading the pods of %s: %w", what, err)
 		}
 		if !ready(&pod) {

@@ -61,10 +61,10 @@ func TestDraft(t *testing.T) {
 		{"down, the server ended a moment ago", b, "InProgress", []change{down, endedAgo(time.Minute)}, "", "", "another may be starting"},
 		{"down, locations hidden", b, "InProgress", []change{down, func(e *Evidence) { e.Locations = Unknown }}, "", "", "whether one writes to a storage location could not be found out"},
 		{"down, who wrote is not noted", b, "InProgress", []change{down, func(e *Evidence) { e.Object.SetManagedFields(nil); e.At = began.Add(11 * time.Minute) }}, "", "", "something works on it"},
-		{"restarted, a recognised server explains the location", b, "InProgress", []change{restarted, validatedAgo(time.Second)}, "", "Failed", ""},
+		{"restarted, a recognised server explains the location", b, "InProgress", []change{restarted, notStored, validatedAgo(time.Second)}, "", "Failed", ""},
 		{"restarted, but a volume of it moves", b, "InProgress", []change{restarted, mover(velero.DataUpload, "du", "InProgress", 10*time.Second)}, "Failed", "", "DataUpload du was written"},
 		{"by the clocks the server may have been there before", b, "InProgress", []change{startedAfter(time.Minute)}, "", "", "their clocks may differ"},
-		{"the same, but its pod is younger", b, "InProgress", []change{startedAfter(time.Minute), podCreatedAfter(30 * time.Second)}, "", "Failed", ""},
+		{"the same, but its pod is younger", b, "InProgress", []change{startedAfter(time.Minute), notStored, podCreatedAfter(30 * time.Second)}, "", "Failed", ""},
 
 		// What is stored is not enough.
 		{"nothing was backed up", b, "InProgress", []change{alive, stored, nothingBackedUp}, "", "", "nothing was backed up"},
@@ -93,7 +93,8 @@ func TestDraft(t *testing.T) {
 		{"the server is blind while it finalizes", b, "Finalizing", []change{alive, malformedSpec}, "", "", "cannot read backup/tenant-x"},
 
 		// InProgress, nobody works on it, nothing stored.
-		{"orphaned", r, "InProgress", []change{restarted}, "", "Failed", ""},
+		{"orphaned", r, "InProgress", []change{restarted, notStored}, "", "Failed", ""},
+		{"orphaned, nobody looked at what is stored", r, "InProgress", []change{restarted}, "", "", "it may be complete"},
 		{"orphaned, asked for", b, "InProgress", []change{restarted}, "Failed", "Failed", ""},
 		{"orphaned, no proof for more", b, "InProgress", []change{restarted}, "PartiallyFailed", "", "needs proof"},
 		{"orphaned, no proof for a nudge", b, "InProgress", []change{restarted}, "Finalizing", "", "not looked at"},
@@ -189,9 +190,9 @@ func TestDraft(t *testing.T) {
 		}}, "", "", "since when is not known"},
 		{"no right", r, "InProgress", []change{restarted, func(e *Evidence) { e.MayPatch = No }}, "", "", "you may not patch restores.velero.io"},
 		{"right unknown", r, "InProgress", []change{restarted, func(e *Evidence) { e.MayPatch = Unknown }}, "", "", "whether you may patch"},
-		{"status subresource", r, "InProgress", []change{restarted, func(e *Evidence) { e.StatusSubresource = Yes }}, "", "", "status subresource"},
+		{"status subresource", r, "InProgress", []change{restarted, notStored, func(e *Evidence) { e.StatusSubresource = Yes }}, "", "", "status subresource"},
 		{"old CRD", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Phases = []string{"InProgress", "Completed", "Failed"} }}, "", "", "does not know phase Finalizing"},
-		{"CRD unknown", b, "InProgress", []change{restarted, func(e *Evidence) { e.PhasesWhy = "forbidden" }}, "", "Failed", ""},
+		{"CRD unknown", b, "InProgress", []change{restarted, notStored, func(e *Evidence) { e.PhasesWhy = "forbidden" }}, "", "Failed", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := draft(evidence(t, c.kind, c.phase, c.changes...), Request{Phase: c.ask})

@@ -7,11 +7,11 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // others lists the jobs beside this one that have not ended, or run on although
@@ -41,8 +41,8 @@ func queuePosition(o *unstructured.Unstructured) int64 {
 
 func (g *gathering) other(kind job.Kind, o *unstructured.Unstructured) {
 	name, phase := sanitize.String(o.GetName()), sanitize.String(phaseOf(o))
-	if err := decodes(kind, o); err != nil {
-		g.e.Malformed = append(g.e.Malformed, fmt.Sprintf("%s/%s (%s)", word(kind), name, sanitize.String(err.Error())))
+	if malformed := malformedJob(kind, o); len(malformed) > 0 {
+		g.e.Malformed = append(g.e.Malformed, fmt.Sprintf("%s/%s (%s)", word(kind), name, malformed[0]))
 	}
 	if o.GetUID() == g.e.Job.UID {
 		return
@@ -56,11 +56,12 @@ func (g *gathering) other(kind job.Kind, o *unstructured.Unstructured) {
 	}
 }
 
-// decodes says why a server's client cannot read a job, nil if it can.
-func decodes(kind job.Kind, o *unstructured.Unstructured) error {
+// malformedJob is what a server's client cannot read of a job.
+func malformedJob(kind job.Kind, o *unstructured.Unstructured) []decode.Malformed {
 	var typed any = &velerov1.Backup{}
 	if kind == job.Restore {
 		typed = &velerov1.Restore{}
 	}
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed)
+	malformed, _ := decode.Unstructured(o, typed) // an object that was read as one is one
+	return malformed
 }

@@ -37,7 +37,7 @@ func proof(e *Evidence) verdict {
 	}
 	for _, target := range Targets(e.Job.Kind) {
 		if !slices.ContainsFunc(e.Artifacts, func(a Artifact) bool { return a.Target == target }) {
-			return refuse(advice, "whether its results are stored was not looked at")
+			return refuse(advice, "whether its results are stored was not looked at").inDoubt()
 		}
 	}
 	return verdict{}
@@ -119,7 +119,7 @@ func workDone(e *Evidence) verdict {
 // canFinalize refuses unless Velero's own finalizer can do the rest.
 func canFinalize(e *Evidence) verdict {
 	l := e.Location
-	if len(e.Malformed) > 0 {
+	if len(e.blinding()) > 0 {
 		return malformed(e)
 	}
 	switch {
@@ -137,6 +137,15 @@ func canFinalize(e *Evidence) verdict {
 			"storage location %s is read-only: Velero would end it without finalizing it", l.Name).inDoubt()
 	}
 	return verdict{}
+}
+
+// blinding are the malformed objects that keep a running server from working on
+// the job: its controllers read backups for a backup, and both for a restore.
+func (e *Evidence) blinding() []string {
+	if e.Job.Kind == job.Restore {
+		return e.Malformed
+	}
+	return slices.DeleteFunc(slices.Clone(e.Malformed), func(what string) bool { return !strings.HasPrefix(what, word(job.Backup)+"/") })
 }
 
 // malformed: a typed list fails as a whole on one object that does not decode,

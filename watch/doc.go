@@ -20,6 +20,10 @@
 // when the server is back. Renewed credentials make a new connection; the store
 // keeps what it has.
 //
+// A source reads the API server's JSON object by object, so that one which
+// Velero's types cannot hold is kept as far as they can, named in
+// [Snapshot.Malformed], and takes nothing from the others.
+//
 // A source is client-go's Reflector, with the store as its target, and not a
 // controller-runtime cache or a shared informer, which put another store and
 // unbounded queues behind the same Reflector. So a source is called live when,
