@@ -31,11 +31,11 @@ func newDashboard(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Short: "A live dashboard for Velero's backups and restores",
 		Long: `veltui shows every Velero backup and restore of a cluster moving live: how far
-each one is, how fast it goes, when it may end, and why it is not further.
+each one is, how fast it goes, when it may end, and what is holding it up.
 
 Without a command it is a dashboard; press ? in it for its keys. Velero's
 namespace is taken from -n, then VELERO_NAMESPACE, then the context's namespace
-if Velero is there, and is looked for otherwise.`,
+if Velero is there; otherwise veltui searches for it.`,
 		Example: `  # The dashboard for the current context
   veltui
 
@@ -72,7 +72,7 @@ func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.fps, "fps", 0, "How often at most the screen is drawn, 1 to 60 a second (default 30, over ssh 10)")
 	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw into the normal screen instead of the alternate one")
 	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Download nothing that Velero has stored, such as what is in backups")
-	flags.StringVar(&f.caFile, "cacert", "", "File with certificates, in PEM, that the object store's may be signed by")
+	flags.StringVar(&f.caFile, "cacert", "", "File with PEM certificates to verify the object store with")
 }
 
 func (f dashboardFlags) check(cmd *cobra.Command) error {

@@ -40,20 +40,20 @@ func newEstimate(c *cli) *cobra.Command {
 		Long: `Print how many items a restore would restore, by resource in the order in which
 Velero restores them. The total is the totalItems that Velero ends with.
 
-For backup/NAME, what is restored is said with the filter flags of 'velero
-restore create', with a Restore in a file (-f), or with both: a flag then
-replaces what the file says. With -f alone the file names the backup too.
-restore/NAME is a restore that is there already. The backup is downloaded
-through Velero (once: what is in it is kept in the cache folder), which takes
-the right to create downloadrequests.velero.io.
+For backup/NAME, choose what to restore with the filter flags of 'velero restore
+create', with a Restore in a file (-f), or with both; a flag replaces what the file
+says. With -f alone the file names the backup too. restore/NAME is a restore that
+exists already. veltui downloads the backup through Velero, for which you need the
+right to create downloadrequests.velero.io. It does so once, and keeps the contents
+in its cache folder.
 
-With --tarball no cluster is asked and no kubeconfig is needed. The target is
-then taken to serve the kinds of Kubernetes and those of the backup's CRDs;
---existing-namespaces says which namespaces are there already, because each one
-that the restore has to make is an item too.
+With --tarball veltui needs no cluster and no kubeconfig. It then assumes that the
+target serves the kinds of Kubernetes and those of the backup's CRDs. Name the
+namespaces that exist already with --existing-namespaces: each namespace that the
+restore has to create is an item too.
 
-What had to be taken for granted is printed to standard error, or is in
-"assumptions" with -o json.`,
+veltui prints its assumptions to standard error; with -o json they are in
+"assumptions".`,
 		Example: `  # From a downloaded backup, with no cluster at all
   velero backup download nightly -o nightly.tar.gz
   veltui estimate --tarball nightly.tar.gz --include-namespaces shop
@@ -83,7 +83,7 @@ func (f *estimateFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.version, "velero-version", "", "Version of the Velero server, such as v1.17.2 (default: the cluster's, else v1.18.3)")
 	flags.StringVar(&f.priorities, "restore-resource-priorities", "", "The Velero server's flag of that name")
 	flags.StringSliceVar(&f.features, "features", nil, "The Velero server's flag of that name; EnableCSI matters (default: deduced from the backup)")
-	flags.StringVar(&f.caFile, "cacert", "", "File with certificates, in PEM, that the object store's may be signed by")
+	flags.StringVar(&f.caFile, "cacert", "", "File with PEM certificates to verify the object store with")
 	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json or yaml")
 }
 

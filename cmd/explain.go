@@ -22,16 +22,15 @@ func newExplain(c *cli) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME",
-		Short: "Say how a backup or restore fares, with every fact behind it and what would help",
-		Long: `Say how a backup or restore fares, with every fact behind it and what would help.
+		Short: "Explain the state of a backup or restore, with the evidence",
+		Long: `Explain the state of a backup or restore, with the evidence and what would help.
 
-Each fact has its source and its age. What could not be looked at, or speaks
-against the verdict, is listed as such. For a job that does not move it is also
-said what 'veltui finalize' would do, and which other ways out there are, each
-with its commands.
+Each fact has its source and its age. Facts that are unknown or contradict the
+verdict are listed apart. For a job that does not move, explain also prints what
+'veltui finalize' would do, and the other options, each with its commands.
 
-Nothing is changed. With --artifacts it is looked whether results are stored,
-for which DownloadRequests are made and removed again.
+explain changes nothing. With --artifacts it checks whether results are stored; for
+that it makes DownloadRequests, and removes them again.
 
 Exit codes: 0, or 3 if it ended PartiallyFailed, 4 if it ended Failed or
 FailedValidation, 6 if it is stuck or orphaned.`,
@@ -53,8 +52,8 @@ FailedValidation, 6 if it is stuck or orphaned.`,
 		},
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
-	cmd.Flags().BoolVar(&f.artifacts, "artifacts", false, "Also look whether results are stored")
-	cmd.Flags().StringVar(&f.caFile, "cacert", "", "File with certificates, in PEM, that the object store's may be signed by")
+	cmd.Flags().BoolVar(&f.artifacts, "artifacts", false, "Also check whether results are stored")
+	cmd.Flags().StringVar(&f.caFile, "cacert", "", "File with PEM certificates to verify the object store with")
 	return cmd
 }
 
@@ -233,7 +232,7 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, plan *finalize.P
 			l.add("%s", plan.Advice)
 		}
 		if len(plan.Evidence().Artifacts) == 0 && plan.From == string(velerov1.BackupPhaseInProgress) {
-			l.add("With --artifacts it is looked whether its results are stored.")
+			l.add("With --artifacts explain checks whether its results are stored.")
 		}
 	default:
 		l.add("\nfinalize would move it from %s to %s: %s", dash(plan.From), plan.To, plan.Why)
@@ -274,7 +273,7 @@ func (l *lines) facts(facts []diagnosis.Fact, now time.Time) {
 	for _, holds := range []bool{true, false} {
 		title := "\nfacts:"
 		if !holds {
-			title = "\nnot looked at, or against it:"
+			title = "\nunknown or contradicting:"
 		}
 		for _, f := range facts {
 			if f.Holds != holds {

@@ -35,26 +35,27 @@ func newFinalize(c *cli) *cobra.Command {
 	var f finalizeFlags
 	cmd := &cobra.Command{
 		Use:   "finalize KIND/NAME",
-		Short: "Move on a backup or restore that nobody works on, after looking at the evidence",
-		Long: `Move on a backup or restore that nobody works on, after looking at the evidence.
+		Short: "Finish a backup or restore that Velero has abandoned",
+		Long: `Finish a backup or restore that Velero has abandoned.
 
-What is done follows from what is found: where all results are stored and a
-Velero server runs, the job is moved to the phase from which Velero finalizes it
-itself; where nobody works on it, it is marked Failed as Velero does at its
-start; where a server may still work on it, nothing is done and the reason is
-said. Completed is never written.
+veltui gathers the evidence first, and decides by it. If all results are stored
+and a Velero server runs, it writes the phase from which Velero finalizes the job
+itself. If nobody works on the job, it marks the job Failed, as Velero does at its
+start. If a server may still work on it, veltui refuses and says why. It never
+writes Completed.
 
-Where the evidence speaks for another way out, it is said with its commands. Two
-of them are taken with --wake (touch the job, so that Velero looks at it again)
-and --cancel-volumes (cancel data movement that stands still); a restart of the
-Velero server is never done, only said with what it would fail.
+If another fix fits better, veltui prints it with its commands. It does two of them
+itself: --wake touches the job so that Velero looks at it again, and
+--cancel-volumes cancels stalled data movement. It never restarts the Velero
+server, but lists the jobs that a restart would fail.
 
-The patch is checked by the API server first (dry run), is sent only if nothing
-has changed since, is retried until --timeout, and is then observed for more than
-a minute. Who did it, when and why is written into annotations, an Event, and
-finalize.jsonl in veltui's state folder, beside a copy of the resource as it was.
+The API server checks the patch first (dry run). veltui sends it only if nothing
+has changed since, retries it until --timeout, and then watches for more than a
+minute whether it is reverted. Annotations, an Event, and finalize.jsonl in
+veltui's state folder record who did it, when and why; a copy of the resource as
+it was is kept there too.
 
-Exit codes: 0 done and it held, 1 error, or it was written over or deleted
+Exit codes: 0 done and not reverted, 1 error, or it was written over or deleted
 afterwards, 2 usage, 5 timed out, or woken without effect, 6 refused or changed
 meanwhile, 130 interrupted.`,
 		Example: `  # Evidence and plan, then a question
@@ -80,17 +81,17 @@ meanwhile, 130 interrupted.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.phase, "phase", "", "Only go on if this is the phase that the evidence allows (Failed, PartiallyFailed, Finalizing...)")
+	flags.StringVar(&f.phase, "phase", "", "Refuse unless the evidence allows this phase (Failed, PartiallyFailed, Finalizing...)")
 	flags.BoolVar(&f.wake, "wake", false, "Do not write a phase, but touch the job, so that Velero looks at it again")
-	flags.BoolVar(&f.cancel, "cancel-volumes", false, "Do not write a phase, but cancel data movement that stands still")
+	flags.BoolVar(&f.cancel, "cancel-volumes", false, "Do not write a phase, but cancel stalled data movement")
 	flags.StringVar(&f.reason, "reason", "", "Why, in one line, for the resource and the log")
 	flags.StringVar(&f.dryRun, "dry-run", "none", "none, or server: let the API server check the patch and do no more")
 	flags.Lookup("dry-run").NoOptDefVal = "server"
 	flags.BoolVarP(&f.yes, "yes", "y", false, "Do not ask")
-	flags.DurationVar(&f.timeout, "timeout", 0, "How long to try (default: the server's resource timeout as the job tells it, else 10m)")
-	flags.DurationVar(&f.observe, "observe", finalize.DefaultObserve, "How long to look whether it holds")
+	flags.DurationVar(&f.timeout, "timeout", 0, "How long to try (default: the server's resource timeout as recorded on the job, else 10m)")
+	flags.DurationVar(&f.observe, "observe", finalize.DefaultObserve, "How long to watch for it to be reverted")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
-	flags.StringVar(&f.caFile, "cacert", "", "File with certificates, in PEM, that the object store's may be signed by")
+	flags.StringVar(&f.caFile, "cacert", "", "File with PEM certificates to verify the object store with")
 	return cmd
 }
 

@@ -228,7 +228,7 @@ func TestFinalizeRefusesWithoutProof(t *testing.T) {
 	b.create(t, inProgress("unproven", time.Minute))
 	b.veleroPod(t, time.Now().Add(-time.Hour))
 	stdout, _, code := b.run(t, "finalize", "restore/unproven", "--phase", "Finalizing", "--yes", "--read-only")
-	if code != ExitRefused || !holdsAll(stdout, "refused: ", "not looked at, or against it:") {
+	if code != ExitRefused || !holdsAll(stdout, "refused: ", "unknown or contradicting:") {
 		t.Errorf("exit code %d\n%s", code, stdout)
 	}
 	if phase := b.restorePhase(t, "unproven"); phase != "InProgress" {

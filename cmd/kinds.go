@@ -26,7 +26,7 @@ type selection struct {
 func parseSelection(args []string) (selection, error) {
 	var s selection
 	if len(args) > 0 && !strings.Contains(args[0], "/") {
-		kind, err := parseKind(args[0])
+		kind, err := parseKind(args[0], "restore/"+args[0])
 		if err != nil {
 			return s, err
 		}
@@ -40,7 +40,7 @@ func parseSelection(args []string) (selection, error) {
 				return s, usagef("%q: name the kind once, either in front or in every KIND/NAME", arg)
 			}
 			var err error
-			if kind, err = parseKind(word); err != nil {
+			if kind, err = parseKind(word, "restore/"+rest); err != nil {
 				return s, err
 			}
 			name = rest
@@ -56,11 +56,12 @@ func parseSelection(args []string) (selection, error) {
 	return s, nil
 }
 
-func parseKind(word string) (job.Kind, error) {
+// parseKind reads a kind; meant is what may have been meant by anything else.
+func parseKind(word, meant string) (job.Kind, error) {
 	if kind, ok := kindWords[strings.ToLower(word)]; ok {
 		return kind, nil
 	}
-	return "", usagef("%q is not a kind of job: expected backups or restores", word)
+	return "", usagef("unknown kind %q: did you mean %s?", word, meant)
 }
 
 // matches reports whether a job is selected.

@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/veltui/veltui/job"
@@ -35,6 +36,16 @@ func TestParseSelection(t *testing.T) {
 		}
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%v: %+v, %v; want %+v", c.args, got, err, c.want)
+		}
+	}
+}
+
+// A name without its kind is answered with what was probably meant.
+func TestUnknownKindsSuggestWhatWasMeant(t *testing.T) {
+	for arg, want := range map[string]string{"crm-old": "did you mean restore/crm-old?", "resotre/crm-old": "did you mean restore/crm-old?"} {
+		_, err := parseSelection([]string{arg})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", arg, err)
 		}
 	}
 }
