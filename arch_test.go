@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,53 @@ var noClients = map[string][]string{
 	// They keep files for packages that do no I/O.
 	"collector/cache":  {"k8s.io/client-go", "net/http"},
 	"forecast/history": {"k8s.io", "net/http"},
+}
+
+// rooms are the packages below ui, with what they may import of their own house.
+// The root imports all of them; none imports the root, or a room beside it.
+var rooms = map[string][]string{
+	"ui/draw":     nil,
+	"ui/keys":     {"ui/draw"},
+	"ui/terminal": nil,
+	"ui/jobview":  {"ui/draw", "ui/keys"},
+	"ui/dialog":   {"ui/draw", "ui/keys"},
+}
+
+// notToKnow are packages of ours that these must not know: the dialog shows any
+// action, and a command's tables are no screens.
+var notToKnow = map[string][]string{
+	"ui/dialog":  {module + "/finalize", module + "/watch", module + "/diagnosis"},
+	"ui/jobview": {module + "/finalize"},
+	"ui/draw":    {module + "/finalize", module + "/watch"},
+	"cmd":        {"charm.land"},
+}
+
+func TestRooms(t *testing.T) {
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		allowed, known := rooms[name]
+		if strings.HasPrefix(name, "ui/") && !known {
+			t.Errorf("%s is not among the rooms: add it there and to docs/architecture.md", name)
+		}
+		for _, imported := range p.Imports {
+			if other, ours := strings.CutPrefix(imported, module+"/"); known && ours && (other == "ui" || strings.HasPrefix(other, "ui/")) && !slices.Contains(allowed, other) {
+				t.Errorf("%s imports %s: rooms import only what is below them", name, other)
+			}
+			for _, banned := range notToKnow[name] {
+				if imported == banned || strings.HasPrefix(imported, banned+"/") {
+					t.Errorf("%s imports %s, of which it must not know", name, imported)
+				}
+			}
+		}
+	}
+	files, err := filepath.Glob("ui/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") })
+	if len(files) == 0 || len(files) >= 20 {
+		t.Errorf("%d files at the root of ui: what belongs together gets a room", len(files))
+	}
 }
 
 type listedPackage struct {

@@ -142,7 +142,7 @@ func (c *cli) uiOptions(source ui.Source, conn connection, term terminal, f dash
 	o := ui.Options{
 		Source:      source,
 		Clock:       c.clock,
-		Context:     conn.context,
+		Context:     sanitize.Whole(conn.context),
 		Request:     conn.request,
 		Theme:       f.theme,
 		ASCII:       f.ascii || !term.utf8,

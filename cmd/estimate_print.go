@@ -3,12 +3,11 @@ package cmd
 import (
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/sanitize"
 )
 
@@ -54,9 +53,9 @@ func printCounts(out io.Writer, e collector.Estimate, wide bool) error {
 	for _, r := range e.Resources {
 		most := 3
 		if wide {
-			most = len(r.Namespaces)
+			most = -1
 		}
-		if _, err := fmt.Fprintf(w, "%s\t%d\t%s\n", sanitize.String(r.Resource), r.Items, dash(largest(r.Namespaces, most))); err != nil {
+		if _, err := fmt.Fprintf(w, "%s\t%d\t%s\n", sanitize.String(r.Resource), r.Items, dash(sanitize.Whole(human.Largest(r.Namespaces, most)))); err != nil {
 			return err
 		}
 	}
@@ -65,27 +64,4 @@ func printCounts(out io.Writer, e collector.Estimate, wide bool) error {
 	}
 	_, err := fmt.Fprintf(out, "Total: %d items\n", e.Total)
 	return err
-}
-
-// largest lists the namespaces that hold most, with their counts.
-func largest(counts map[string]int, most int) string {
-	names := make([]string, 0, len(counts))
-	for name := range counts {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if counts[a] != counts[b] {
-			return counts[b] - counts[a]
-		}
-		return strings.Compare(a, b)
-	})
-	words := make([]string, 0, most+1)
-	for i, name := range names {
-		if i == most {
-			words = append(words, fmt.Sprintf("+%d more", len(names)-most))
-			break
-		}
-		words = append(words, fmt.Sprintf("%s %d", sanitize.String(name), counts[name]))
-	}
-	return strings.Join(words, ", ")
 }

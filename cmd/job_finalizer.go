@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -20,14 +21,15 @@ import (
 	"github.com/veltui/veltui/ui"
 )
 
-// jobFinalizer is the dashboard's way to package finalize: for each question a
-// Finalizer like that of `veltui finalize`, because credentials are renewed
-// while the dashboard runs. Everything that it answers is safe to draw.
+// jobFinalizer is the dashboard's way to package finalize, with engines like
+// that of `veltui finalize`. Everything that it answers is safe to draw.
 type jobFinalizer struct {
 	cli     *cli
 	noStore bool
 	caFile  string
 	log     *slog.Logger
+
+	engines sync.Map // of *finalize.Engine, by namespace
 }
 
 var _ ui.Finalizer = (*jobFinalizer)(nil)
@@ -60,11 +62,11 @@ func (f *jobFinalizer) Allowed(ctx context.Context, namespace string, kind job.K
 
 // Gather reads all that a plan for one job stands on.
 func (f *jobFinalizer) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (finalize.Evidence, error) {
-	finalizer, err := f.connect(namespace)
+	engine, err := f.connect(namespace)
 	if err != nil {
 		return finalize.Evidence{}, clean(err)
 	}
-	e, err := finalizer.Gather(ctx, kind, name)
+	e, err := engine.Gather(ctx, kind, name)
 	if err != nil && ctx.Err() == nil {
 		f.log.Warn("gathering evidence", "kind", kind, "name", name, "error", err)
 	}
@@ -73,11 +75,11 @@ func (f *jobFinalizer) Gather(ctx context.Context, namespace string, kind job.Ki
 
 // Apply applies a plan.
 func (f *jobFinalizer) Apply(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
-	finalizer, err := f.connect(plan.Namespace)
+	engine, err := f.engine(plan.Namespace)
 	if err != nil {
 		return unsent(err)
 	}
-	outcome, err := finalizer.Apply(ctx, plan, dryRun, cleaned(report))
+	outcome, err := engine.Apply(ctx, plan, dryRun, cleaned(report))
 	return f.told(plan.Kind, plan.Name, dryRun, outcome, err)
 }
 
@@ -124,12 +126,28 @@ func (f *jobFinalizer) told(kind job.Kind, name string, dryRun bool, o finalize.
 	return o, clean(err)
 }
 
+// connect makes the engine for the Velero in a namespace, with the kubeconfig as
+// it is now.
 func (f *jobFinalizer) connect(namespace string) (*finalize.Engine, error) {
 	conn, err := f.cli.connect()
 	if err != nil {
 		return nil, err
 	}
-	return f.cli.newFinalizer(conn, namespace, finalizerOptions{noStore: f.noStore, caFile: f.caFile})
+	engine, err := f.cli.newFinalizer(conn, namespace, finalizerOptions{noStore: f.noStore, caFile: f.caFile})
+	if err != nil {
+		return nil, err
+	}
+	f.engines.Store(namespace, engine)
+	return engine, nil
+}
+
+// engine is the one that gathered the evidence: what is applied goes to the same
+// cluster, whatever the kubeconfig says by now.
+func (f *jobFinalizer) engine(namespace string) (*finalize.Engine, error) {
+	if made, ok := f.engines.Load(namespace); ok {
+		return made.(*finalize.Engine), nil
+	}
+	return f.connect(namespace)
 }
 
 // clean makes an error fit for the screen.

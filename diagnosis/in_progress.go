@@ -99,6 +99,9 @@ func (a *assessment) cancelledVolume() (Verdict, bool) {
 // collecting: no number has been written yet. Velero puts no limit on it.
 func (a *assessment) collecting() Verdict {
 	a.noteQuiet()
+	if v, ok := a.knownWait("no count yet"); ok { // before the first item too
+		return v
+	}
 	doing := "Velero lists the cluster"
 	if a.j.Kind == job.Restore {
 		doing = "Velero downloads and reads the backup"
@@ -139,8 +142,7 @@ func (a *assessment) afterItems() Verdict {
 			"%s, but the CRD refuses the phase that comes next (Velero issue 6170)", all)
 	}
 	advice := "If its results are stored, finalize moves it on. A restart of Velero marks it Failed, with all else in progress."
-	if l, ok := a.env.Locations[j.StorageLocation]; ok && j.Kind == job.Backup && l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly) {
-		a.supports(sourceWatch, l.LastValidated, "storage location %s is read-only", l.Name)
+	if l, ok := a.readOnlyLocation(); ok {
 		return a.conclude(Stuck, LocationReadOnly, "Make the storage location "+l.Name+" writable first: Velero cannot finalize a backup in a read-only one.",
 			"%s, phase never moved on for %s; storage location %s is read-only", all, a.quietWords(), l.Name)
 	}
@@ -164,6 +166,17 @@ func (a *assessment) quietItems() Verdict {
 	return a.conclude(Stuck, LimitPassed,
 		"Look whether the Velero log still speaks of it. If results are stored, its last status patches were lost and finalize moves it on.",
 		"%s, quiet for %s, longer than Velero waits for any item", items, a.quietWords())
+}
+
+// readOnlyLocation is the location of a backup, if it may only be read. Restores
+// do not care (docs/velero.md#operations).
+func (a *assessment) readOnlyLocation() (Location, bool) {
+	l, ok := a.env.Locations[a.j.StorageLocation]
+	if !ok || a.j.Kind != job.Backup || l.AccessMode != string(velerov1.BackupStorageLocationAccessModeReadOnly) {
+		return Location{}, false
+	}
+	a.supports(sourceWatch, l.LastValidated, "storage location %s is read-only", l.Name)
+	return l, true
 }
 
 // knownWait is what one item waits for, where that can be named.

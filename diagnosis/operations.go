@@ -21,6 +21,11 @@ func (a *assessment) operations() Verdict {
 		return a.conclude(Stuck, LocationUnavailable, "Get the storage location back; Velero reads and writes its operations there.",
 			"waits for operations, but %s", where)
 	}
+	if l, ok := a.readOnlyLocation(); ok && a.quiet() > settleGrace {
+		a.noteQuiet()
+		return a.conclude(Stuck, LocationReadOnly, "Make the storage location "+l.Name+" writable: Velero ends the backup PartiallyFailed, without finalizing it, when it next looks.",
+			"waits for operations, but storage location %s is read-only", l.Name)
+	}
 	if j.DataMovements().Active() > 0 {
 		return a.movers(bound, false)
 	}

@@ -107,7 +107,7 @@ func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect
 			store.Upsert(typed)
 		}
 		if len(fields) > 0 {
-			malformed = append(malformed, watch.Malformed{Resource: strings.ToLower(o.GetKind()) + "s.velero.io",
+			malformed = append(malformed, watch.Malformed{Resource: strings.ToLower(o.GetKind()) + "s.velero.io", Kind: o.GetKind(),
 				Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Fields: fields})
 		}
 	}

@@ -126,15 +126,28 @@ func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bo
 		switch {
 		case ready == 0:
 			a.supports(sourcePod, a.env.Server.SeenAt, "no node-agent pod is ready (%d in all)", len(a.env.NodeAgents))
+			a.noteDownAgent("")
 			return a.conclude(Stuck, NodeAgentMissing, "Get the node-agent DaemonSet to run."+lost,
 				"%s to be moved, and no node-agent runs%s", human.Count(len(waiting), "volume"), until), true
 		case v.Node != "" && !there:
 			a.supports(sourcePod, a.env.Server.SeenAt, "no node-agent pod is ready on node %s", v.Node)
+			a.noteDownAgent(v.Node)
 			return a.conclude(Stuck, NodeAgentMissing, "Get the node-agent on node "+v.Node+" to run."+lost,
 				"volume %s is on node %s, where no node-agent runs%s", v.Target, v.Node, until), true
 		}
 	}
 	return Verdict{}, false
+}
+
+// noteDownAgent says why a node-agent does not run, on a node or, without one, the
+// first of all that say so.
+func (a *assessment) noteDownAgent(node string) {
+	for _, agent := range a.env.NodeAgents {
+		if agent.Waiting != "" && (node == "" || agent.Node == node) {
+			a.supports(sourcePod, a.env.Server.SeenAt, "node-agent pod %s: %s, restarted %s", agent.Pod, agent.Waiting, human.Count(agent.Restarts, "time"))
+			return
+		}
+	}
 }
 
 // waitingVolumes: none is being moved. They may wait for a slot as long as

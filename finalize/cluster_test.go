@@ -211,6 +211,7 @@ func (in *installation) finalizer(change ...func(*Options)) *Engine {
 		Config: in.Config(), Namespace: in.namespace, By: "nobody", Context: "prod-east", AuditDir: filepath.Join(in.t.TempDir(), "audit"),
 		Deadline: 5 * time.Minute, Backoff: retry.Backoff{First: 50 * time.Millisecond, Cap: time.Second},
 		Observe: time.Second, Poll: 50 * time.Millisecond, Clock: later{},
+		Prober: &store{presence: job.Presence{State: job.Absent}},
 	}
 	for _, c := range change {
 		c(&o)

@@ -45,7 +45,7 @@ func TestFacts(t *testing.T) {
 		{"location", b, "InProgress", []change{func(e *Evidence) { e.Location = &diagnosis.Location{Name: "s3", Phase: "Available"} }}, true, "storage location s3 is Available"},
 		{"location gone", b, "InProgress", []change{func(e *Evidence) { e.Location = &diagnosis.Location{Name: "s3", Phase: "Unavailable", Message: "403"} }}, false, "storage location s3 is Unavailable: 403"},
 		{"location hidden", b, "InProgress", []change{func(e *Evidence) { e.Location, e.LocationWhy = nil, "forbidden" }}, false, "whether the storage location is available could not be found out: forbidden"},
-		{"CRD allows the plan's phase", r, "InProgress", []change{restarted, func(e *Evidence) { e.Phases = onward }}, true, "the CRD allows Failed"},
+		{"CRD allows the plan's phase", r, "InProgress", []change{restarted, notStored, func(e *Evidence) { e.Phases = onward }}, true, "the CRD allows Failed"},
 		{"CRD of today", b, "InProgress", []change{func(e *Evidence) { e.Phases = append([]string{"New"}, onward...) }}, true, "the CRD allows all phases that may follow"},
 		{"CRD too old", b, "InProgress", []change{func(e *Evidence) { e.Phases = []string{"InProgress", "Completed", "PartiallyFailed", "Failed"} }}, false, "Finalizing, FinalizingPartiallyFailed: if the server is newer"},
 		{"CRD hidden", b, "InProgress", []change{func(e *Evidence) { e.PhasesWhy = "forbidden" }}, false, "which phases the CRD allows could not be read: forbidden"},

@@ -248,6 +248,9 @@ func deleteCommand(e *Evidence, r Request) string {
 // inProgress follows what Velero itself does with such jobs when it starts, but
 // saves what was stored.
 func inProgress(e *Evidence, r Request, o owner) verdict {
+	if right := mayPatch(e); right.refusal != "" {
+		return right // without the right nobody asks what is stored
+	}
 	switch o {
 	case ownerRestarting:
 		return refuse("Look again in two minutes.", "Velero has just restarted and marks such jobs Failed itself in a moment")
@@ -344,7 +347,7 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 		target = velero.PhaseFailed
 	}
 	switch {
-	case o.live() && len(e.Malformed) > 0:
+	case o.live() && len(e.blinding()) > 0:
 		return malformed(e)
 	case o.live() && waiting:
 		return refuse(cancelAdvice(e), "a Velero server runs and ends it by itself when its operations end or their time is over")

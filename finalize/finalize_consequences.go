@@ -2,8 +2,8 @@ package finalize
 
 import (
 	"fmt"
-	"strings"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -107,9 +107,4 @@ func (p *Plan) describeEndedRestore(e *Evidence) {
 	}
 }
 
-func some(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
+func some(names []string, most int) string { return human.List(names, most) }

@@ -41,7 +41,7 @@ func TestConsequences(t *testing.T) {
 	}{
 		{"a backup given up before it began", b, "New", []change{alive}, "Failed", "Velero cannot delete it, because it names no storage location, and never expires it: remove it with kubectl -n velero delete backups.velero.io x", "cannot be used for a restore"},
 		{"one that names a location", b, "New", []change{alive, named("s3")}, "Failed", "a final phase is never left again", "Velero cannot delete it"},
-		{"a backup that failed", b, "InProgress", []change{restarted, named("s3")}, "", "it cannot be used for a restore with Velero versions after 1.18", "Velero cannot delete it"},
+		{"a backup that failed", b, "InProgress", []change{restarted, notStored, named("s3")}, "", "it cannot be used for a restore with Velero versions after 1.18", "Velero cannot delete it"},
 		{"a backup whose name is taken", b, "InProgress", []change{restarted, named("s3"), stored, olderFiles}, "", "deletes the older one's files", ""},
 		{"a restore whose name was used", r, "InProgress", []change{restarted, stored, olderFiles}, "", "results of an older restore of this name", "cannot be used for a restore"},
 		{"a restore that is nudged after a restart", r, "InProgress", []change{restarted, stored, hooksAsked}, "", "run hooks that had not run", ""},

@@ -46,25 +46,25 @@ func TestDraft(t *testing.T) {
 		{"the same, given up", b, "ReadyToStart", []change{alive}, "Failed", "", "it would keep its slot"},
 		{"ready to start, the server has just restarted", b, "ReadyToStart", []change{startedAgo(time.Minute)}, "Failed", "", "just restarted"},
 		{"ready to start, no server", b, "ReadyToStart", []change{down}, "Failed", "Failed", ""},
-		{"given up, but Velero wrote a moment ago", b, "Queued", []change{alive, wroteAgo(time.Minute)}, "Failed", "", "Velero wrote to it 60s ago"},
+		{"given up, but Velero wrote a moment ago", b, "Queued", []change{alive, wroteAgo(time.Minute)}, "Failed", "", "Velero wrote to it 1m ago"},
 
 		// Signs of life, whatever the pods look like.
 		{"down, but Velero wrote a moment ago", b, "InProgress", []change{down, wroteAgo(time.Second)}, "", "", "no pod was recognised as a Velero server, but something works on it: Velero wrote to it 1s ago"},
 		{"down, asked for Failed", r, "InProgress", []change{down, wroteAgo(4 * time.Minute)}, "Failed", "", "something works on it"},
 		{"down for five minutes", r, "InProgress", []change{down, wroteAgo(5 * time.Minute)}, "Failed", "Failed", ""},
-		{"down, but a location was validated", b, "InProgress", []change{down, validatedAgo(time.Minute)}, "", "", "a storage location was validated or synced 60s ago"},
+		{"down, but a location was validated", b, "InProgress", []change{down, validatedAgo(time.Minute)}, "", "", "a storage location was validated or synced 1m ago"},
 		{"down, a location validated in the future of our clock", b, "InProgress", []change{down, validatedAgo(-time.Minute)}, "", "", "validated or synced 0s ago"},
 		{"a crash loop validates at each start", r, "Finalizing", []change{crashing, validatedAgo(3 * time.Minute), endedAgo(2 * time.Minute)}, "PartiallyFailed", "PartiallyFailed", ""},
-		{"down, but a volume was written", b, "InProgress", []change{down, mover(velero.PodVolumeBackup, "pvb", "InProgress", time.Minute)}, "", "", "PodVolumeBackup pvb was written 60s ago"},
+		{"down, but a volume was written", b, "InProgress", []change{down, mover(velero.PodVolumeBackup, "pvb", "InProgress", time.Minute)}, "", "", "PodVolumeBackup pvb was written 1m ago"},
 		{"down, but a volume ended a moment ago", r, "WaitingForPluginOperations", []change{down, mover(velero.DataDownload, "dd", "Completed", time.Minute)}, "PartiallyFailed", "", "DataDownload dd was written"},
 		{"down, but a file was stored a moment ago", r, "InProgress", []change{down, stored, file("Results", job.Presence{State: job.Present, LastModified: now.Add(-time.Minute)})}, "", "", "RestoreResults was stored"},
 		{"down, the server ended a moment ago", b, "InProgress", []change{down, endedAgo(time.Minute)}, "", "", "another may be starting"},
 		{"down, locations hidden", b, "InProgress", []change{down, func(e *Evidence) { e.Locations = Unknown }}, "", "", "whether one writes to a storage location could not be found out"},
 		{"down, who wrote is not noted", b, "InProgress", []change{down, func(e *Evidence) { e.Object.SetManagedFields(nil); e.At = began.Add(11 * time.Minute) }}, "", "", "something works on it"},
-		{"restarted, a recognised server explains the location", b, "InProgress", []change{restarted, validatedAgo(time.Second)}, "", "Failed", ""},
+		{"restarted, a recognised server explains the location", b, "InProgress", []change{restarted, notStored, validatedAgo(time.Second)}, "", "Failed", ""},
 		{"restarted, but a volume of it moves", b, "InProgress", []change{restarted, mover(velero.DataUpload, "du", "InProgress", 10*time.Second)}, "Failed", "", "DataUpload du was written"},
 		{"by the clocks the server may have been there before", b, "InProgress", []change{startedAfter(time.Minute)}, "", "", "their clocks may differ"},
-		{"the same, but its pod is younger", b, "InProgress", []change{startedAfter(time.Minute), podCreatedAfter(30 * time.Second)}, "", "Failed", ""},
+		{"the same, but its pod is younger", b, "InProgress", []change{startedAfter(time.Minute), notStored, podCreatedAfter(30 * time.Second)}, "", "Failed", ""},
 
 		// What is stored is not enough.
 		{"nothing was backed up", b, "InProgress", []change{alive, stored, nothingBackedUp}, "", "", "nothing was backed up"},
@@ -93,7 +93,8 @@ func TestDraft(t *testing.T) {
 		{"the server is blind while it finalizes", b, "Finalizing", []change{alive, malformedSpec}, "", "", "cannot read backup/tenant-x"},
 
 		// InProgress, nobody works on it, nothing stored.
-		{"orphaned", r, "InProgress", []change{restarted}, "", "Failed", ""},
+		{"orphaned", r, "InProgress", []change{restarted, notStored}, "", "Failed", ""},
+		{"orphaned, nobody looked at what is stored", r, "InProgress", []change{restarted}, "", "", "it may be complete"},
 		{"orphaned, asked for", b, "InProgress", []change{restarted}, "Failed", "Failed", ""},
 		{"orphaned, no proof for more", b, "InProgress", []change{restarted}, "PartiallyFailed", "", "needs proof"},
 		{"orphaned, no proof for a nudge", b, "InProgress", []change{restarted}, "Finalizing", "", "not looked at"},
@@ -123,7 +124,7 @@ func TestDraft(t *testing.T) {
 		{"alive, volume moves", b, "InProgress", []change{alive, stored, volume(velero.PodVolumeBackup, "InProgress")}, "", "", "1 volume is still moving"},
 		{"alive, volumes hidden", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Volumes = Unknown; e.VolumesWhy = "forbidden" }}, "", "", "forbidden"},
 		{"alive, changed lately", b, "InProgress", []change{alive, stored, lookedAt(14 * time.Minute)}, "", "", "last sign was 4m ago"},
-		{"alive, stored lately", b, "InProgress", []change{alive, stored, file("Results", job.Presence{State: job.Present, LastModified: now.Add(-time.Minute)})}, "", "", "last sign was 60s ago"},
+		{"alive, stored lately", b, "InProgress", []change{alive, stored, file("Results", job.Presence{State: job.Present, LastModified: now.Add(-time.Minute)})}, "", "", "last sign was 1m ago"},
 		{"alive, still retrying for long", b, "InProgress", []change{alive, stored, resourceTimeoutOf("2h"), lookedAt(20 * time.Minute)}, "", "", "last sign was 10m ago"},
 
 		// InProgress on a live server, all stored: nudge.
@@ -189,9 +190,9 @@ func TestDraft(t *testing.T) {
 		}}, "", "", "since when is not known"},
 		{"no right", r, "InProgress", []change{restarted, func(e *Evidence) { e.MayPatch = No }}, "", "", "you may not patch restores.velero.io"},
 		{"right unknown", r, "InProgress", []change{restarted, func(e *Evidence) { e.MayPatch = Unknown }}, "", "", "whether you may patch"},
-		{"status subresource", r, "InProgress", []change{restarted, func(e *Evidence) { e.StatusSubresource = Yes }}, "", "", "status subresource"},
+		{"status subresource", r, "InProgress", []change{restarted, notStored, func(e *Evidence) { e.StatusSubresource = Yes }}, "", "", "status subresource"},
 		{"old CRD", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Phases = []string{"InProgress", "Completed", "Failed"} }}, "", "", "does not know phase Finalizing"},
-		{"CRD unknown", b, "InProgress", []change{restarted, func(e *Evidence) { e.PhasesWhy = "forbidden" }}, "", "Failed", ""},
+		{"CRD unknown", b, "InProgress", []change{restarted, notStored, func(e *Evidence) { e.PhasesWhy = "forbidden" }}, "", "Failed", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := draft(evidence(t, c.kind, c.phase, c.changes...), Request{Phase: c.ask})

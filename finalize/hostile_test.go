@@ -101,7 +101,7 @@ func TestVolumesThatMoveAfterTheEndAreLeftAlone(t *testing.T) {
 func TestCommandsCarryTheFlagsOfTheConnection(t *testing.T) {
 	r := Request{Context: "prod", Flags: []string{"--kubeconfig=/home/jane doe/prod", "--as=root"}}
 	const want = "kubectl --context prod '--kubeconfig=/home/jane doe/prod' --as=root -n velero "
-	commands := []string{draft(evidence(t, job.Restore, "InProgress", restarted), r).Commands[0]}
+	commands := []string{draft(evidence(t, job.Restore, "InProgress", restarted, notStored), r).Commands[0]}
 	for _, c := range [][]change{{alive, stored, nothingBackedUp, others(Other{Kind: job.Restore, Name: "r", Phase: "InProgress"})},
 		{alive, veleroVersion("v1.18.3"), agents("n1"), mover(velero.DataUpload, "du", "InProgress", time.Hour)}} {
 		for _, phase := range []string{"InProgress", "Finalizing", "ReadyToStart"} {

@@ -100,3 +100,8 @@ func volume(kind velero.VolumeKind, phase string) func(*Evidence) {
 		e.Job = &j
 	}
 }
+
+// notStored: the object store was asked, and has nothing of the job.
+func notStored(e *Evidence) {
+	e.Artifacts = []Artifact{{Targets(e.Job.Kind)[0], job.Presence{State: job.Absent}}}
+}

@@ -2,13 +2,13 @@ package finalize
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -37,7 +37,7 @@ func proof(e *Evidence) verdict {
 	}
 	for _, target := range Targets(e.Job.Kind) {
 		if !slices.ContainsFunc(e.Artifacts, func(a Artifact) bool { return a.Target == target }) {
-			return refuse(advice, "whether its results are stored was not looked at")
+			return refuse(advice, "whether its results are stored was not looked at").inDoubt()
 		}
 	}
 	return verdict{}
@@ -119,7 +119,7 @@ func workDone(e *Evidence) verdict {
 // canFinalize refuses unless Velero's own finalizer can do the rest.
 func canFinalize(e *Evidence) verdict {
 	l := e.Location
-	if len(e.Malformed) > 0 {
+	if len(e.blinding()) > 0 {
 		return malformed(e)
 	}
 	switch {
@@ -137,6 +137,15 @@ func canFinalize(e *Evidence) verdict {
 			"storage location %s is read-only: Velero would end it without finalizing it", l.Name).inDoubt()
 	}
 	return verdict{}
+}
+
+// blinding are the malformed objects that keep a running server from working on
+// the job: its controllers read backups for a backup, and both for a restore.
+func (e *Evidence) blinding() []string {
+	if e.Job.Kind == job.Restore {
+		return e.Malformed
+	}
+	return slices.DeleteFunc(slices.Clone(e.Malformed), func(what string) bool { return !strings.HasPrefix(what, word(job.Backup)+"/") })
 }
 
 // malformed: a typed list fails as a whole on one object that does not decode,
@@ -211,20 +220,6 @@ func patchWindow(e *Evidence) time.Duration {
 	return min(max(total+total/10, 5*time.Minute), 20*time.Minute)
 }
 
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
+func count(n int, one, many string) string { return human.Plural(n, one, many) }
 
-// words puts a duration into words: whole seconds, minutes or hours.
-func words(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	}
-	return fmt.Sprintf("%dh", int(d.Hours()))
-}
+func words(d time.Duration) string { return human.Duration(d) }

@@ -25,6 +25,7 @@ const (
 func restarting() definition { return definition{name: Restart, draft: planned(Restart, restart)} }
 
 // restart is what gets a hung server going again, at the cost of all that it
+// works on. It is only offered where the evidence names what hangs, or that the
 // work is over, and where it helps: a restart marks what is in progress Failed
 // and cancels its data movement (pkg/cmd/server/server.go
 // markInProgressCRsFailed, markDataUploadsCancel), forgets hooks and backups
@@ -32,7 +33,7 @@ func restarting() definition { return definition{name: Restart, draft: planned(R
 func restart(e *Evidence, w *Plan) bool {
 	j, o := e.Job, e.owner()
 	switch {
-	case j.Deleting || !o.live() || o == ownerRestarting || len(e.Malformed) > 0 || e.StatusSubresource == Yes || e.schemaTooOld():
+	case j.Deleting || !o.live() || e.justStarted() || len(e.Malformed) > 0 || e.StatusSubresource == Yes || e.schemaTooOld():
 		return false
 	}
 	found := false
@@ -52,6 +53,12 @@ func restart(e *Evidence, w *Plan) bool {
 		describeRestart(e, w)
 	}
 	return found
+}
+
+// justStarted reports whether a server is still looking at what it found at its
+// start.
+func (e *Evidence) justStarted() bool {
+	return slices.ContainsFunc(e.Server.Running, func(c Container) bool { return e.At.Sub(c.StartedAt) < restartGrace })
 }
 
 // schemaTooOld reports whether the CRD lacks phases that the server may write,

@@ -71,7 +71,7 @@ func wake(e *Evidence, w *Plan) bool {
 		patience = wakeFinalizerOperations
 	}
 	switch {
-	case j.Deleting, j.Kind != job.Backup, !starting && !finalizing, e.Server.Visible && len(e.Server.Running) == 0, len(e.Malformed) > 0:
+	case j.Deleting, j.Kind != job.Backup, !starting && !finalizing, e.Server.Visible && len(e.Server.Running) == 0, len(e.blinding()) > 0:
 		return false
 	case starting && e.quiet() < wakeStart, finalizing && e.quiet() < patience:
 		return false

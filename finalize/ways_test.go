@@ -204,7 +204,7 @@ func TestWays(t *testing.T) {
 		{"queued, only others that wait", b, "Queued", []change{alive, others(Other{Kind: b, Name: "x2", Phase: "Queued"}, Other{Kind: b, Name: "x3", Phase: "Finalizing"})}, "!restart", ""},
 		{"queued, others hidden", b, "Queued", []change{alive, func(e *Evidence) { e.OthersWhy = "forbidden" }}, "", ""},
 
-		{"an upload that nothing carries", b, waits, []change{alive, agents("n1"), v1183, du(hour)}, "cancel-volumes", "1 data upload: no change for 60m; no pod moves it any more"},
+		{"an upload that nothing carries", b, waits, []change{alive, agents("n1"), v1183, du(hour)}, "cancel-volumes", "1 data upload: no change for 1h; no pod moves it any more"},
 		{"its mover runs", b, waits, []change{alive, agents("n1"), v1183, du(hour), pod("du", velero.MoverRunning)}, "", ""},
 		{"its mover has failed", b, waits, []change{alive, agents("n1"), v1183, du(hour), pod("du", velero.MoverFailed)}, "cancel-volumes", "has failed"},
 		{"its mover has succeeded", b, waits, []change{alive, agents("n1"), v1183, du(hour), pod("du", velero.MoverSucceeded), node("n1")}, "!restart-node-agent", "the pods of 1 data upload have succeeded"},

@@ -46,7 +46,7 @@ func TestWordsOfAPlan(t *testing.T) {
 	p := draft(evidence(t, job.Backup, "InProgress", alive, stored, counts(job.StoredCounts{Errors: 3}), queued), Request{})
 	text := strings.Join(append(append(p.Will, p.WillNot...), p.Then...), "\n")
 	for _, want := range []string{"FinalizingPartiallyFailed over InProgress", "errors 3", "ends it as PartiallyFailed",
-		"a deletion of it is refused", "night-1, night-2"} {
+		"a deletion of it is refused", "night-1 and night-2"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not said in\n%s", want, text)
 		}

@@ -1,7 +1,10 @@
 package human
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -71,6 +74,25 @@ func List(names []string, most int) string {
 		return names[0]
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// Largest names what has most, with its count, as "a 5, b 3, +2 more"; all of it
+// if most is negative. What has the same count is in the order of its name.
+func Largest(counts map[string]int, most int) string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
+	})
+	if most < 0 {
+		most = len(names)
+	}
+	words := make([]string, 0, len(names))
+	for _, name := range names[:min(most, len(names))] {
+		words = append(words, fmt.Sprintf("%s %d", name, counts[name]))
+	}
+	if left := len(names) - most; left > 0 {
+		words = append(words, fmt.Sprintf("+%d more", left))
+	}
+	return strings.Join(words, ", ")
 }
 
 // Shorten cuts s to at most most runes, the last three of them dots where

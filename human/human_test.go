@@ -106,6 +106,7 @@ func TestCounts(t *testing.T) {
 		{PartOf(1, 3, "volume"), "1 of its 3 volumes"}, {PartOf(0, 1, "volume"), "0 of its 1 volume"},
 		{List(nil, 3), ""}, {List([]string{"a"}, 3), "a"}, {List([]string{"a", "b"}, 3), "a and b"}, {List([]string{"a", "b", "c"}, 3), "a, b and c"},
 		{List([]string{"a", "b", "c", "d"}, 3), "a, b, c and d"}, {List([]string{"a", "b", "c", "d", "e"}, 3), "a, b, c and 2 more"},
+		{Largest(nil, 3), ""}, {Largest(map[string]int{"b": 3, "a": 3, "c": 5}, -1), "c 5, a 3, b 3"}, {Largest(map[string]int{"b": 3, "a": 3, "c": 5}, 2), "c 5, a 3, +1 more"},
 		{Shorten("crème", 5), "crème"}, {Shorten("crème brûlée", 8), "crème..."}, {Shorten("abcdef", 2), ".."},
 	} {
 		if c.got != c.want {

@@ -187,7 +187,7 @@ func withRawBytes(s string) string { return strings.ReplaceAll(s, rawBytes, "\x9
 
 var (
 	// always says of which kind a document is, and what a watch event means.
-	always = []string{"apiVersion", "kind", "type", "resourceVersion", "groupVersion", "continue"}
+	always = []string{"apiVersion", "kind", "type", "resourceVersion", "groupVersion", "continue", "k8s.io/initial-events-end"}
 	// structure is what clients find their way by.
 	structure = []string{"uid", "phase", "status", "preferredVersion", "version", "versions", "singularName", "shortNames",
 		"verbs", "group", "groups", "resource", "resources", "plural", "singular", "scope", "labels", "matchLabels", "ownerReferences",

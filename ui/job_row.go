@@ -45,9 +45,9 @@ func jobRow(c draw.Canvas, j assess.Judged, widths []int, selected bool) string 
 	cells := make([]string, len(jobColumns))
 	cells[colMark] = mark(c, j, selected, widths[colMark])
 	cells[colKind] = c.Theme.Dim.Render(draw.KindLetter(j.Kind))
-	cells[colName] = c.Cell(c.Theme.Text, j.Name, widths[colName], false)
+	cells[colName] = c.Cell(c.Theme.Text, c.CutMiddle(j.Name, widths[colName]), widths[colName], false)
 	_, from := draw.Origin(j.Job)
-	cells[colFrom] = c.Cell(c.Theme.Dim, from, widths[colFrom], false)
+	cells[colFrom] = c.Cell(c.Theme.Dim, c.CutMiddle(from, widths[colFrom]), widths[colFrom], false)
 	style, stage := stageCell(c, j, widths[colStage])
 	if j.Queue.Waits && j.Queue.Position > 0 {
 		stage = string(j.Stage) + " " + human.Ordinal(j.Queue.Position)

@@ -7,10 +7,8 @@ import (
 	"io"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/colorprofile"
-
 	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/ui/terminal"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -61,13 +59,7 @@ type Options struct {
 	Terminal Terminal
 
 	Input  io.Reader
-	Output Screen
-}
-
-// Screen is what the dashboard draws on; a terminal's *os.File is one.
-type Screen interface {
-	io.ReadWriteCloser
-	Fd() uintptr
+	Output terminal.Screen
 }
 
 // Terminal are parts of a terminal beside its screen.
@@ -94,22 +86,7 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []tea.ProgramOption{
-		tea.WithContext(ctx),
-		tea.WithoutSignalHandler(),
-		tea.WithInput(o.Input),
-		tea.WithOutput(&lossyTerminal{Screen: o.Output, lost: cancel}),
-	}
-	if o.NoColor {
-		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
-	}
-	if o.FPS > 0 {
-		options = append(options, tea.WithFPS(o.FPS))
-	}
-	stops := &stops{}
-	program := tea.NewProgram(framed{model}, append(options, tea.WithFilter(stops.filter))...)
-	stops.watch(ctx, program.Send)
-	_, err = program.Run()
+	err = terminal.Run(ctx, cancel, model, terminal.Options{Input: o.Input, Output: o.Output, NoColor: o.NoColor, FPS: o.FPS})
 	cause := context.Cause(ctx)
 	cancel(nil)
 	said = model.partingWords()
@@ -128,20 +105,4 @@ func (m *Model) partingWords() []string {
 		return m.parting
 	}
 	return append(m.parting, m.dialog.Parting()...)
-}
-
-// lossyTerminal ends the program when the terminal is gone: Bubble Tea itself
-// ignores errors of writing, and would go on drawing for nobody.
-type lossyTerminal struct {
-	Screen
-	lost context.CancelCauseFunc
-}
-
-// Write writes to the terminal.
-func (t *lossyTerminal) Write(p []byte) (int, error) {
-	n, err := t.Screen.Write(p)
-	if err != nil {
-		t.lost(fmt.Errorf("writing to the terminal: %w", err))
-	}
-	return n, err
 }

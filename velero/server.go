@@ -133,6 +133,9 @@ type Agent struct {
 	Ready     bool
 	StartedAt time.Time
 	Restarts  int
+	// Waiting is why its container does not run, such as CrashLoopBackOff; empty
+	// if it runs or nothing is said.
+	Waiting string
 	// Flags are the node-agent's, as the container's arguments give them.
 	Flags AgentFlags
 }
@@ -147,8 +150,11 @@ func AgentsOf(pods []*corev1.Pod) []Agent {
 		a := Agent{Pod: p.Name, Node: p.Spec.NodeName, Flags: agentFlagsOf(p)}
 		if s := agentStatus(p); s != nil {
 			a.Ready, a.Restarts = s.Ready, int(s.RestartCount)
-			if s.State.Running != nil {
+			switch {
+			case s.State.Running != nil:
 				a.StartedAt = s.State.Running.StartedAt.Time
+			case s.State.Waiting != nil:
+				a.Waiting = s.State.Waiting.Reason
 			}
 		}
 		found = append(found, a)

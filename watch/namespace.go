@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -118,7 +119,10 @@ func searchLocations(ctx context.Context, c client.Client) (found []string, a an
 		return nil, no, fmt.Errorf("looking for Velero in all namespaces: %w", err)
 	}
 	for i := range list.Items {
-		found = append(found, list.Items[i].Namespace)
+		// What is no name of a namespace leads nowhere, and would be drawn.
+		if ns := list.Items[i].Namespace; len(validation.IsDNS1123Label(ns)) == 0 {
+			found = append(found, ns)
+		}
 	}
 	slices.SortFunc(found, func(x, y string) int {
 		if (x == usualNamespaces[0]) != (y == usualNamespaces[0]) {

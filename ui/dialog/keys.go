@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/ui/keys"
 )
 
@@ -259,7 +260,7 @@ func (d *Dialog) Leave(atOnce bool) tea.Cmd {
 }
 
 func (d *Dialog) copyCommand() tea.Cmd {
-	text := strings.Join(d.plan().Commands, "\n")
+	text := sanitize.Text(strings.Join(d.plan().Commands, "\n")) // a terminal may act on what is pasted
 	if !slices.Contains(d.parting, text) {
 		d.parting = append(d.parting, text)
 	}

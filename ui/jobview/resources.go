@@ -197,26 +197,8 @@ func contentsPage(c draw.Canvas, contents []collector.ResourceCount) []string {
 			" ",
 			c.Cell(c.Theme.Text, r.Resource, widths[1], false),
 			c.Cell(c.Theme.Text, fmt.Sprint(r.Items), widths[2], true),
-			c.Cell(c.Theme.Dim, largest(r.Namespaces), widths[3], false),
+			c.Cell(c.Theme.Dim, human.Largest(r.Namespaces, -1), widths[3], false),
 		}, widths))
 	}
 	return lines
-}
-
-// largest names namespaces with their counts, the fullest first.
-func largest(counts map[string]int) string {
-	names := make([]string, 0, len(counts))
-	for name := range counts {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if counts[a] != counts[b] {
-			return counts[b] - counts[a]
-		}
-		return strings.Compare(a, b)
-	})
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s %d", name, counts[name])
-	}
-	return strings.Join(names, ", ")
 }

@@ -1,0 +1,5 @@
+//go:build race
+
+package finalize
+
+const raceEnabled = true
