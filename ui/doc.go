@@ -1,15 +1,18 @@
-// Package ui is the dashboard: a Bubble Tea program that draws snapshots of
-// package watch and turns keys into actions. It knows no Kubernetes client.
+// Package ui is the dashboard: a Bubble Tea program that draws what package
+// assess makes of snapshots, and turns keys into actions. It knows no Kubernetes
+// client.
 //
-// Its door is [Run]. One root [Model] routes messages; the screens (dashboard,
-// one job, help) are plain structs with an update and a view of their own.
-// I/O and heavy reckoning happen in commands: a single outstanding command
-// waits for the next snapshot, digests it, and is armed again by Update, so
-// that nothing ever sends into the program from outside and a key never waits
-// behind a flood of events.
+// Its door is [Run]. The root [Model] routes messages and draws the frame; the
+// screens are the dashboard in this package, one job (jobview) and an action
+// under way (dialog). They are drawn with draw, and their keys are data (keys).
+// The root imports these rooms; none of them imports the root.
 //
-// Over a screen there may be the finalize dialog (finalizedialog.go), which
-// reaches package finalize through the [Finalizer]. An execution runs in a
-// command of its own and never waits for the screen; when the program ends, its
-// last word is waited for and printed (partingWords in run.go).
+// I/O and heavy reckoning happen in commands: a single outstanding command waits
+// for the next snapshot, enriches and judges it, and is armed again by Update, so
+// that a key never waits behind a flood of events.
+//
+// Package finalize comes to the dialog through one adapter (finalize_adapter.go).
+// An application runs in a command of its own and never waits for the screen;
+// when the program ends, its last word is waited for and printed (partingWords in
+// run.go).
 package ui

@@ -21,14 +21,12 @@ func spoiled() *watch.Snapshot {
 	snap := snapshotOf(job.Next(nil, job.Input{Backup: b, Malformed: []decode.Malformed{hook}, At: noon}),
 		job.Next(nil, job.Input{Restore: r, Malformed: []decode.Malformed{hook}, At: noon}),
 		running("good", "b", 871, 1402, 34))
-	for _, m := range []watch.Malformed{
-		{Resource: watch.Backups, Kind: "Backup", Name: b.Name, UID: b.UID, Fields: []decode.Malformed{hook}},
-		{Resource: watch.Locations, Kind: "BackupStorageLocation", Name: snap.Locations[0].Name, UID: snap.Locations[0].UID, Fields: []decode.Malformed{ttl}},
-		{Resource: watch.Repositories, Kind: "BackupRepository", Name: "repo", UID: "repo", Fields: []decode.Malformed{ttl}},
-		{Resource: watch.Schedules, Kind: "Schedule", Name: snap.Schedules[0].Name, UID: snap.Schedules[0].UID, Fields: []decode.Malformed{ttl}},
-	} {
-		snap.Malformed = append(snap.Malformed, m)
-	}
+	snap.Malformed = append(snap.Malformed,
+		watch.Malformed{Resource: watch.Backups, Kind: "Backup", Name: b.Name, UID: b.UID, Fields: []decode.Malformed{hook}},
+		watch.Malformed{Resource: watch.Locations, Kind: "BackupStorageLocation", Name: snap.Locations[0].Name, UID: snap.Locations[0].UID, Fields: []decode.Malformed{ttl}},
+		watch.Malformed{Resource: watch.Repositories, Kind: "BackupRepository", Name: "repo", UID: "repo", Fields: []decode.Malformed{ttl}},
+		watch.Malformed{Resource: watch.Schedules, Kind: "Schedule", Name: snap.Schedules[0].Name, UID: snap.Schedules[0].UID, Fields: []decode.Malformed{ttl}},
+	)
 	return snap
 }
 
