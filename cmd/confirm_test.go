@@ -48,7 +48,7 @@ func TestConfirmOfAWakeThrowsAwayTypeAhead(t *testing.T) {
 	kubeconfig := b.proxied(t, 40*time.Minute, nil)
 	c := startConsole(t, through(kubeconfig, b.command(t, "finalize", "backup/typed-wake", "--wake", "-o", "yaml")), 200, 100)
 	c.types(t, "local/typed-wake\n")
-	c.sees(t, "wake for backup velero/typed-wake", "it will", "Type local/typed-wake to go on")
+	c.sees(t, "wake backup velero/typed-wake", "it will", "Type local/typed-wake to go on")
 	code := c.answers(t, "\n")
 	var backup velerov1.Backup
 	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: "typed-wake"}, &backup); err != nil {

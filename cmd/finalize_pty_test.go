@@ -143,9 +143,9 @@ func (o *operator) opens(t *testing.T, name string) {
 	t.Helper()
 	o.sees(t, "live")
 	o.types(t, "/"+name+"\r")
-	o.sees(t, "/"+name, "1 of ")
+	o.sees(t, "/"+name[:min(5, len(name))], "1 of ")
 	o.types(t, "f")
-	o.sees(t, "Force finalize restore velero/"+name, "To go on, press enter, then type local/"+name, "enter type the name")
+	o.sees(t, "Force finalize restore velero/"+name, "To apply it, press enter, then type local/"+name, "enter type the name")
 }
 
 func (o *operator) confirms(t *testing.T, name string) {
@@ -203,7 +203,7 @@ func TestFinalizeByKeyboard(t *testing.T) {
 		t.Fatalf("before it was confirmed: %q", writes)
 	}
 	o.types(t, "local/keyed\r")
-	o.sees(t, "observe what comes of it", "so far: Failed", "The patch was carried out.")
+	o.sees(t, "observe what comes of it", "so far: Failed", "The change was carried out.")
 	if phase := b.restorePhase(t, "keyed"); phase != "Failed" {
 		t.Errorf("phase %s", phase)
 	}
@@ -272,6 +272,8 @@ func TestReadOnlyDashboardFinalizesNothing(t *testing.T) {
 	o.sees(t, "f: read-only: nothing may be changed")
 	o.types(t, "?")
 	o.sees(t, "not now: read-only: nothing may be changed")
+	o.types(t, "q") // q in help goes back
+	eventually(t, "help is closed", func() bool { return !strings.Contains(o.screen(), "not now: read-only") })
 	o.types(t, "q")
 	o.exits(t)
 	if writes, _ := g.seen(); len(writes) > 0 || b.restorePhase(t, "guarded") != "InProgress" {
@@ -326,7 +328,7 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 		{"ctrl+c", func(t *testing.T, o *operator) error { o.types(t, "\x03"); return nil }, ExitInterrupted, true, finalize.Doubtful},
 		{"q", func(t *testing.T, o *operator) error {
 			o.types(t, "q")
-			o.sees(t, "q again stops it and leaves")
+			o.sees(t, "q again stops it and quits")
 			o.types(t, "q")
 			return nil
 		}, ExitOK, false, finalize.NotSent},

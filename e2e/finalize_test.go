@@ -121,14 +121,14 @@ func finalizeByKeyboard(t *testing.T, name string, plan ...string) *console {
 	c.types(t, "/"+name+"\r")
 	c.seesRow(t, name, "quiet")
 	c.types(t, "f")
-	c.sees(t, append([]string{"Force finalize", "As good as certain", "is stored, newer than the start", "enter type the name"}, plan...)...)
+	c.sees(t, append([]string{"Force finalize", "Very high", "is stored, newer than the start", "enter type the name"}, plan...)...)
 	c.types(t, "\r")
 	want := testbed.ContextName + "/" + name
 	c.sees(t, "Type "+want+" and press enter:")
 	c.types(t, name+"\r")
 	c.sees(t, "That is not "+want+", so nothing is done.")
 	c.types(t, strings.Repeat("\x7f", len(name))+want+"\r")
-	c.sees(t, "The patch was carried out.", "observe what comes of it")
+	c.sees(t, "The change was carried out.", "observe what comes of it")
 	return c
 }
 
