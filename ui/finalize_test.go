@@ -30,6 +30,29 @@ func TestFinalizeByATypedName(t *testing.T) {
 	}
 }
 
+// Whatever is typed before the plan was seen answers nothing, by any key of the
+// program: neither the dialog's keys nor help nor quit.
+func TestTheProgramIsDeafWhileTheDialogIs(t *testing.T) {
+	b := newBench(t, 80, 24)
+	b.keys("f")
+	typed := func() {
+		b.keys("d", "y", "w", "n", "r", "enter")
+		b.write("prod-east/crm-old")
+		b.keys("enter", "?", "q", "esc")
+	}
+	typed()
+	b.until("a plan", func() bool { return b.dialog != nil && b.dialog.Stage() == dialog.Choosing })
+	typed()
+	if b.dialog == nil || b.dialog.Stage() != dialog.Choosing || b.helping || b.quit || b.clip != "" || b.fake.done() != "" || b.notice != "" {
+		t.Fatalf("a deaf dialog did something: executed %q, copied %q, notice %q:\n%s", b.fake.done(), b.clip, b.notice, b.frame())
+	}
+	b.listen()
+	b.keys("enter")
+	if b.dialog.Stage() != dialog.Typing {
+		t.Error("the dialog stays deaf")
+	}
+}
+
 func TestDryRunWritesNothingAndGoesBackToThePlan(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.open()

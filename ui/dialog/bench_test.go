@@ -52,6 +52,13 @@ func (f *fakeEngine) Apply(ctx context.Context, p Plan, dryRun bool, report func
 	return Outcome{State: "settled", Sent: true, Headline: "Done.", Message: "it is so now", Remains: "Nothing."}
 }
 
+// set changes what the engine plays, while its commands may run.
+func (f *fakeEngine) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
 func (f *fakeEngine) done() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -253,7 +260,7 @@ func interrupted(begun chan<- struct{}) func(context.Context, Plan, bool, func(P
 func (b *bench) retrying() {
 	b.open()
 	begun := make(chan struct{})
-	b.fake.apply = interrupted(begun)
+	b.fake.set(func() { b.fake.apply = interrupted(begun) })
 	b.confirm()
 	<-begun
 	b.until("it is being sent", func() bool { _, sending := b.state.of("send"); return sending })

@@ -100,7 +100,7 @@ func TestFieldAfterAResize(t *testing.T) {
 func TestEscTwiceStops(t *testing.T) {
 	b := newBench(t, []Plan{planOf("finish it")})
 	begun := make(chan struct{})
-	b.fake.apply = interrupted(begun)
+	b.fake.set(func() { b.fake.apply = interrupted(begun) })
 	b.open()
 	b.confirm()
 	<-begun
@@ -125,7 +125,7 @@ func TestLeavingInMidRetry(t *testing.T) {
 	for _, pressed := range [][]string{{"q", "q"}, {"esc", "q"}, {"ctrl+c"}} {
 		b := newBench(t, []Plan{planOf("finish it")})
 		begun := make(chan struct{})
-		b.fake.apply = interrupted(begun)
+		b.fake.set(func() { b.fake.apply = interrupted(begun) })
 		b.open()
 		b.confirm()
 		<-begun
@@ -150,7 +150,7 @@ func TestPartingWaitsForTheApplication(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	b := newBench(t, []Plan{planOf("finish it")})
 	begun := make(chan struct{})
-	b.fake.apply = interrupted(begun)
+	b.fake.set(func() { b.fake.apply = interrupted(begun) })
 	b.run = newRun(b.awaited, b.subject(), planOf("finish it"), false, cancel, b.options)
 	go b.run.execute(ctx)
 	<-begun
@@ -214,13 +214,14 @@ func TestARefusalCannotBeApplied(t *testing.T) {
 // A change leads to a new plan, whose name is typed anew.
 func TestAChangeMakesANewPlan(t *testing.T) {
 	b := newBench(t, []Plan{planOf("finish it")})
-	b.fake.apply = func(_ context.Context, p Plan, _ bool, _ func(Progress)) Outcome {
+	apply := func(_ context.Context, p Plan, _ bool, _ func(Progress)) Outcome {
 		if p.Title != "finish it" {
 			return Outcome{State: "settled", Sent: true, Headline: "Done.", Message: "it is so now"}
 		}
 		next := planOf("finish it otherwise")
 		return Outcome{State: "changed", Headline: "Changed meanwhile: nothing was written.", Message: "it was changed", Next: &next}
 	}
+	b.fake.set(func() { b.fake.apply = apply })
 	b.open()
 	b.confirm()
 	b.at(Ended)
@@ -263,13 +264,13 @@ func TestEveryStageFits(t *testing.T) {
 	for name, show := range map[string]func(b *bench){
 		"looking": func(*bench) {},
 		"unseen": func(b *bench) {
-			b.fake.err = errors.New("gave up after 6 attempts: connection refused")
+			b.fake.set(func() { b.fake.err = errors.New("gave up after 6 attempts: connection refused") })
 			b.begin(b.look())
 			b.at(Unseen)
 		},
 		"plan": func(b *bench) { b.open() },
 		"refusal": func(b *bench) {
-			b.fake.plans = []Plan{refusalOf("leave it"), planOf("wake it")}
+			b.fake.set(func() { b.fake.plans = []Plan{refusalOf("leave it"), planOf("wake it")} })
 			b.begin(b.look())
 			b.at(Choosing)
 		},
