@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"sync"
@@ -23,6 +24,8 @@ type screen struct {
 	closed atomic.Bool
 	// writing is held while something is drawn.
 	writing sync.Mutex
+	// keyboard says that keys were last asked for in more detail, not less.
+	keyboard bool
 	// undivert gives standard error back.
 	undivert atomic.Pointer[func()]
 }
@@ -44,11 +47,23 @@ func (s *screen) Write(p []byte) (int, error) {
 		return 0, os.ErrClosed
 	}
 	s.drawn.Store(true)
+	asked := bytes.LastIndex(p, []byte(ansi.SetModifyOtherKeys2))
+	if given := bytes.LastIndex(p, []byte(ansi.ResetModifyOtherKeys)); asked != given {
+		s.keyboard = asked > given
+	}
 	return s.File.Write(p)
 }
 
-// release is called when the dashboard has left the screen by itself.
-func (s *screen) release() { s.drawn.Store(false) }
+// release is called when the dashboard has left the screen by itself. Bubble
+// Tea forgets the keyboard where its end comes right behind a stop.
+func (s *screen) release() {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.keyboard && !s.closed.Load() {
+		_, _ = io.WriteString(s.File, ansi.ResetModifyOtherKeys+ansi.PopKittyKeyboard(1))
+	}
+	s.drawn.Store(false)
+}
 
 // drawPatience is how long a terminal that nobody reads is waited for.
 const drawPatience = 500 * time.Millisecond

@@ -52,7 +52,7 @@ func (s *stops) answer(got os.Signal, send func(tea.Msg)) {
 	default:
 		// The shell may have made the terminal its own. A program that does
 		// nothing is run in our place, so that it is taken anew.
-		send(tea.Exec(nothing{}, nil)())
+		send(tea.Exec(nothing{}, func(error) tea.Msg { return tea.ClearScreen() })())
 	}
 }
 
