@@ -48,29 +48,30 @@ func inProgress(name string, ago time.Duration) *velerov1.Restore {
 		Progress: &velerov1.RestoreProgress{ItemsRestored: 7, TotalItems: 9}})
 }
 
-// quiet makes a job that nobody who works on it has written to since long. The
+// quiet makes a job that nobody who works on it has written to for an hour. The
 // API server notes the time of each write itself, but takes back what it has
 // noted where something else changes too.
-func (b *bed) quiet(t *testing.T, r *velerov1.Restore) {
+func (b *bed) quiet(t *testing.T, o client.Object) {
 	t.Helper()
-	b.create(t, r)
-	var noted velerov1.Restore
-	if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(r), &noted); err != nil {
+	b.create(t, o)
+	if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		t.Fatal(err)
 	}
-	for i := range noted.ManagedFields {
-		noted.ManagedFields[i].Time = r.Status.StartTimestamp
+	ago := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+	noted := o.GetManagedFields()
+	for i := range noted {
+		noted[i].Time = &ago
 	}
-	noted.Labels = map[string]string{"example.org/touched": "yes"}
-	if err := b.client.Update(t.Context(), &noted, client.FieldOwner("kubectl-label")); err != nil {
+	o.SetManagedFields(noted)
+	o.SetLabels(map[string]string{"example.org/touched": "yes"})
+	if err := b.client.Update(t.Context(), o, client.FieldOwner("kubectl-label")); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range noted.ManagedFields {
-		if f.Manager != "kubectl-label" && !f.Time.Equal(r.Status.StartTimestamp) {
-			t.Fatalf("noted are %+v", noted.ManagedFields)
+	for _, f := range o.GetManagedFields() {
+		if f.Manager != "kubectl-label" && !f.Time.Equal(&ago) {
+			t.Fatalf("noted are %+v", o.GetManagedFields())
 		}
 	}
-	*r = noted
 }
 
 func (b *bed) restorePhase(t *testing.T, name string) string {

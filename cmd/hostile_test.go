@@ -224,7 +224,7 @@ func TestHostileServerAndAFollower(t *testing.T) {
 // The question and its evidence are drawn on a terminal.
 func TestHostileServerAndTheQuestion(t *testing.T) {
 	b := control(t)
-	b.create(t, inProgress("asked-prey", time.Hour))
+	b.quiet(t, inProgress("asked-prey", time.Hour))
 	kubeconfig := b.hostileTo(t, testbed.Hostility{})
 	c := startConsole(t, through(kubeconfig, b.command(t, "finalize", "restore/asked-prey", "--phase", "Failed", "-n", "velero")), 200, 100)
 	if code := c.answers(t, "no\n"); code != ExitError {

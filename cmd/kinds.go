@@ -61,7 +61,7 @@ func parseKind(word, meant string) (job.Kind, error) {
 	if kind, ok := kindWords[strings.ToLower(word)]; ok {
 		return kind, nil
 	}
-	return "", usagef("unknown kind %q: did you mean %s?", word, meant)
+	return "", usagef("unknown kind %q: veltui knows backups or restores; did you mean %s?", word, meant)
 }
 
 // matches reports whether a job is selected.

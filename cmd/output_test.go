@@ -171,7 +171,7 @@ func TestFinalizeOfAnyValueIsPrinted(t *testing.T) {
 		format := []string{"json", "yaml"}[i%2]
 		name := fmt.Sprintf("extreme-end-%d", i)
 		o := extreme(name, x.at, x.n)
-		b.create(t, o)
+		b.quiet(t, o.DeepCopy())
 		cmd := b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--yes", "--observe", "1s", "-o", format)
 		state := t.TempDir()
 		cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
@@ -214,7 +214,7 @@ func TestOutcomeIsToldWhereItCannotBePrinted(t *testing.T) {
 		{"disk-full", "json", "full"}, {"disk-full-yaml", "yaml", "full"}, {"pipe-broken", "json", "pipe"}, {"pipe-broken-late", "text", "late"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b.create(t, inProgress(c.name, time.Hour))
+			b.quiet(t, inProgress(c.name, time.Hour))
 			cmd := b.command(t, "finalize", "restore/"+c.name, "--phase", "Failed", "--yes", "--observe", "1s", "-o", c.output)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
@@ -242,7 +242,7 @@ func TestOutcomeIsToldWhereItCannotBePrinted(t *testing.T) {
 		})
 	}
 	// Before anything is sent, it is not sent.
-	b.create(t, inProgress("unseen", time.Hour))
+	b.quiet(t, inProgress("unseen", time.Hour))
 	cmd := b.command(t, "finalize", "restore/unseen", "--phase", "Failed", "--yes")
 	cmd.Stdout = full
 	if err := cmd.Run(); exitOf(err) != ExitError || b.restorePhase(t, "unseen") != "InProgress" {
