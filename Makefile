@@ -85,7 +85,7 @@ bench-collector: ## Read a 1 GB backup beside tar, gzip, igzip and Velero's own 
 	cd collector/bench && $(GO) run .
 
 bench-outages: testbed ## Land a patch through outages of 5 s to 4 min, beside Velero's own helper (about twelve minutes)
-	cd finalize/bench && $(GO) run .
+	cd action/bench && $(GO) run .
 
 # Linters and the test runner, pinned in tools/lint and built once.
 LINTBIN     := bin/lint-$(shell cksum tools/lint/go.mod | cut -d ' ' -f 1)

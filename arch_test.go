@@ -17,11 +17,11 @@ const module = "github.com/veltui/veltui"
 // import. Imports go one way; docs/architecture.md draws the picture.
 var mayImport = map[string][]string{
 	"":                 {"cmd"},
-	"cmd":              {"ui", "assess", "watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "sanitize", "retry", "human", "demo"},
-	"ui":               {"assess", "watch", "finalize", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "assets", "human", "sanitize"},
+	"cmd":              {"ui", "assess", "watch", "action", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "sanitize", "retry", "human", "demo"},
+	"ui":               {"assess", "watch", "action", "artifact", "collector", "forecast", "diagnosis", "job", "velero", "assets", "human", "sanitize"},
 	"assess":           {"watch", "forecast", "diagnosis", "job", "human"},
 	"watch":            {"diagnosis", "job", "velero", "sanitize"},
-	"finalize":         {"kubectl", "diagnosis", "artifact", "retry", "job", "velero", "sanitize", "human"},
+	"action":           {"kubectl", "diagnosis", "artifact", "retry", "job", "velero", "sanitize", "human"},
 	"artifact":         {"job", "velero", "sanitize"},
 	"statedir":         nil,
 	"forecast":         {"job"},

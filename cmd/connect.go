@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -20,7 +20,7 @@ type connection struct {
 	contextNamespace string
 	namespace        string // as given with -n, else empty
 	// request is how kubectl gets to the same cluster.
-	request finalize.Request
+	request action.Request
 }
 
 // connect reads the kubeconfig; it does not talk to the cluster. From then on

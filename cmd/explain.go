@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
@@ -141,7 +141,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 // remedies is what finalize would do about a job that does not move, and the
 // other ways out; nil for others. It only reads, but for DownloadRequests if
 // artifacts are wanted.
-func (c *cli) remedies(ctx context.Context, j *job.Job, v diagnosis.Verdict, f explainFlags) (*finalize.Plan, []finalize.Plan, error) {
+func (c *cli) remedies(ctx context.Context, j *job.Job, v diagnosis.Verdict, f explainFlags) (*action.Plan, []action.Plan, error) {
 	switch v.State {
 	case diagnosis.Stuck, diagnosis.Orphaned, diagnosis.Quiet, diagnosis.Unknown:
 	case "":
@@ -166,7 +166,7 @@ func (c *cli) remedies(ctx context.Context, j *job.Job, v diagnosis.Verdict, f e
 		return nil, nil, err
 	}
 	request := conn.request
-	plans := finalize.Plans(evidence, request)
+	plans := action.Plans(evidence, request)
 	if j.Terminal() {
 		return nil, plans[1:], nil
 	}
@@ -174,8 +174,8 @@ func (c *cli) remedies(ctx context.Context, j *job.Job, v diagnosis.Verdict, f e
 }
 
 // seenBy is what finalize's closer look tells for a verdict.
-func seenBy(e finalize.Evidence) diagnosis.Evidence {
-	return diagnosis.Evidence{NamespacesSeen: e.Namespaces == finalize.Yes, Terminating: e.Terminating, Phases: e.Phases}
+func seenBy(e action.Evidence) diagnosis.Evidence {
+	return diagnosis.Evidence{NamespacesSeen: e.Namespaces == action.Yes, Terminating: e.Terminating, Phases: e.Phases}
 }
 
 // withEvidence puts what finalize has looked at in place of what the verdict
@@ -213,7 +213,7 @@ func factsOf(facts []diagnosis.Fact) []factJSON {
 	return out
 }
 
-func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, plan *finalize.Plan, remedies []finalize.Plan, now time.Time) error {
+func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, plan *action.Plan, remedies []action.Plan, now time.Time) error {
 	l := lines{w: w}
 	l.add("%s %s/%s, phase %s", strings.ToLower(string(j.Kind)), j.Namespace, j.Name, dash(j.Phase))
 	l.add("%s", v.Summary)
@@ -226,7 +226,7 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, plan *finalize.P
 	}
 	switch {
 	case plan == nil:
-	case plan.Effect() == finalize.Refuse:
+	case plan.Effect() == action.Refuse:
 		l.add("\nfinalize would refuse: %s", plan.Refusal)
 		if plan.Advice != "" {
 			l.add("%s", plan.Advice)
@@ -237,7 +237,7 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, plan *finalize.P
 	default:
 		l.add("\nfinalize would move it from %s to %s: %s", dash(plan.From), plan.To, plan.Why)
 	}
-	l.remedies(remedies, finalize.Finalize)
+	l.remedies(remedies, action.Finalize)
 	return l.err
 }
 

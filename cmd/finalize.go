@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/artifact"
-	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/retry"
 )
 
@@ -89,7 +89,7 @@ meanwhile, 130 interrupted.`,
 	flags.Lookup("dry-run").NoOptDefVal = "server"
 	flags.BoolVarP(&f.yes, "yes", "y", false, "Do not ask")
 	flags.DurationVar(&f.timeout, "timeout", 0, "How long to try (default: the server's resource timeout as recorded on the job, else 10m)")
-	flags.DurationVar(&f.observe, "observe", finalize.DefaultObserve, "How long to watch for it to be reverted")
+	flags.DurationVar(&f.observe, "observe", action.DefaultObserve, "How long to watch for it to be reverted")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	flags.StringVar(&f.caFile, "cacert", "", "File with PEM certificates to verify the object store with")
 	return cmd
@@ -99,7 +99,7 @@ func (f *finalizeFlags) check() error {
 	switch {
 	case f.dryRun != "none" && f.dryRun != "server":
 		return usagef("--dry-run=%s: expected none or server", f.dryRun)
-	case f.wake && f.cancel, f.phase != "" && f.action() != finalize.Finalize:
+	case f.wake && f.cancel, f.phase != "" && f.action() != action.Finalize:
 		return usagef("--phase, --wake and --cancel-volumes: give at most one")
 	case f.timeout < 0:
 		return usagef("--timeout %s: must not be negative", f.timeout)
@@ -110,14 +110,14 @@ func (f *finalizeFlags) check() error {
 }
 
 // action is the one that is asked for.
-func (f *finalizeFlags) action() finalize.Action {
+func (f *finalizeFlags) action() action.Name {
 	switch {
 	case f.wake:
-		return finalize.Wake
+		return action.Wake
 	case f.cancel:
-		return finalize.CancelVolumes
+		return action.CancelVolumes
 	}
-	return finalize.Finalize
+	return action.Finalize
 }
 
 // isReadOnly is what --read-only and VELTUI_READ_ONLY say. Whatever is not a
@@ -143,7 +143,7 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	}
 	asks := f.dryRun == "none" && !f.yes && !c.isReadOnly()
 	if err := c.mayAsk(); asks && err != nil {
-		if j := pick(snap.Jobs, selected)[0]; j.Terminal() && f.action() == finalize.Finalize {
+		if j := pick(snap.Jobs, selected)[0]; j.Terminal() && f.action() == action.Finalize {
 			err = exitError{ExitRefused, fmt.Errorf("%s %s/%s has ended: it is %s", strings.ToLower(string(j.Kind)), j.Namespace, j.Name, j.Phase)}
 		}
 		return err
@@ -164,7 +164,7 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	if err != nil {
 		return err
 	}
-	plans := finalize.Plans(evidence, request)
+	plans := action.Plans(evidence, request)
 	show := c.finalizePrinter(f.output, asks)
 	show.finalize, show.remedies = &plans[0], plans[1:]
 	plan := f.wanted(plans)
@@ -182,15 +182,15 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 
 // wanted is the plan of the action that is asked for, a refusal if the evidence
 // does not call for it.
-func (f *finalizeFlags) wanted(plans []finalize.Plan) finalize.Plan {
-	action := f.action()
+func (f *finalizeFlags) wanted(plans []action.Plan) action.Plan {
+	name := f.action()
 	for _, p := range plans {
-		if p.Action == action {
+		if p.Action == name {
 			return p
 		}
 	}
 	p := plans[0]
-	return finalize.Plan{Action: action, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, From: p.From,
+	return action.Plan{Action: name, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, From: p.From,
 		Refusal: "the evidence does not call for it", Advice: p.Advice}
 }
 
@@ -205,12 +205,12 @@ type finalizerOptions struct {
 }
 
 // newFinalizer makes one for the Velero in a namespace.
-func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions) (*finalize.Engine, error) {
+func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions) (*action.Engine, error) {
 	state, err := c.stateDir()
 	if err != nil {
 		return nil, err
 	}
-	o := finalize.Options{
+	o := action.Options{
 		Config: conn.config, Reload: c.reload, Namespace: namespace, ReadOnly: f.readOnly,
 		By: userName(conn.config), Context: conn.context, Cluster: conn.config.Host,
 		AuditDir: filepath.Join(state, "finalize"), Deadline: f.timeout, Observe: f.observe,
@@ -224,10 +224,10 @@ func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions
 		if err != nil {
 			return nil, err
 		}
-		storage := finalize.Storage{Artifacts: artifacts}
+		storage := action.Storage{Artifacts: artifacts}
 		o.Prober, o.Counter = storage, storage
 	}
-	return finalize.New(o)
+	return action.New(o)
 }
 
 // userName is who the kubeconfig says we are, for an API server that does not.
@@ -239,10 +239,10 @@ func userName(config *rest.Config) string {
 }
 
 // finalizeExit turns the end into the exit code.
-func finalizeExit(o *finalize.Outcome, err error) error {
+func finalizeExit(o *action.Outcome, err error) error {
 	var over *retry.DeadlineError
 	switch {
-	case errors.Is(err, finalize.ErrReadOnly):
+	case errors.Is(err, action.ErrReadOnly):
 		return exitError{ExitRefused, err}
 	case errors.As(err, &over):
 		return exitError{ExitTimeout, nil}
@@ -250,11 +250,11 @@ func finalizeExit(o *finalize.Outcome, err error) error {
 		return err
 	}
 	switch o.State {
-	case finalize.Refused, finalize.Changed:
+	case action.Refused, action.Changed:
 		return exitError{ExitRefused, nil}
-	case finalize.NoEffect:
+	case action.NoEffect:
 		return exitError{ExitTimeout, nil}
-	case finalize.Reverted, finalize.Deleted:
+	case action.Reverted, action.Deleted:
 		return exitError{ExitError, nil}
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
 )
 
@@ -19,8 +19,8 @@ type finalizePrinter struct {
 	preview io.Writer
 	// finalize is the plan, or the refusal, of finalizing; remedies are the other
 	// plans that the evidence calls for.
-	finalize *finalize.Plan
-	remedies []finalize.Plan
+	finalize *action.Plan
+	remedies []action.Plan
 }
 
 // finalizePrinter prints in a format. Before a question, evidence and plan are
@@ -46,45 +46,45 @@ type finalizeDocument struct {
 	Plan       planJSON   `json:"plan"`
 	// Remedies are what else the evidence calls for, and Taken is the one that was
 	// asked for in place of the plan.
-	Remedies []remedyJSON    `json:"ways,omitempty"`
-	Taken    finalize.Action `json:"taken,omitempty"`
-	Outcome  *outcomeJSON    `json:"outcome,omitempty"`
+	Remedies []remedyJSON `json:"ways,omitempty"`
+	Taken    action.Name  `json:"taken,omitempty"`
+	Outcome  *outcomeJSON `json:"outcome,omitempty"`
 }
 
 type planJSON struct {
-	Action          finalize.Effect `json:"action"`
-	Kind            job.Kind        `json:"kind"`
-	Namespace       string          `json:"namespace"`
-	Name            string          `json:"name"`
-	UID             string          `json:"uid"`
-	ResourceVersion string          `json:"resourceVersion"`
-	From            string          `json:"from"`
-	To              string          `json:"to,omitempty"`
-	Set             map[string]int  `json:"set,omitempty"`
-	Why             string          `json:"why,omitempty"`
-	Reason          string          `json:"reason,omitempty"`
-	Refusal         string          `json:"refusal,omitempty"`
-	Advice          string          `json:"advice,omitempty"`
-	Will            []string        `json:"will,omitempty"`
-	WillNot         []string        `json:"willNot,omitempty"`
-	Then            []string        `json:"then,omitempty"`
-	Command         string          `json:"command,omitempty"`
+	Action          action.Effect  `json:"action"`
+	Kind            job.Kind       `json:"kind"`
+	Namespace       string         `json:"namespace"`
+	Name            string         `json:"name"`
+	UID             string         `json:"uid"`
+	ResourceVersion string         `json:"resourceVersion"`
+	From            string         `json:"from"`
+	To              string         `json:"to,omitempty"`
+	Set             map[string]int `json:"set,omitempty"`
+	Why             string         `json:"why,omitempty"`
+	Reason          string         `json:"reason,omitempty"`
+	Refusal         string         `json:"refusal,omitempty"`
+	Advice          string         `json:"advice,omitempty"`
+	Will            []string       `json:"will,omitempty"`
+	WillNot         []string       `json:"willNot,omitempty"`
+	Then            []string       `json:"then,omitempty"`
+	Command         string         `json:"command,omitempty"`
 }
 
 type outcomeJSON struct {
-	State    finalize.State `json:"state"`
-	Sent     finalize.Sent  `json:"sent"`
-	Phase    string         `json:"phase"`
-	Message  string         `json:"message"`
-	Copy     string         `json:"copy,omitempty"`
-	Log      string         `json:"log,omitempty"`
-	Warnings []string       `json:"warnings,omitempty"`
+	State    action.State `json:"state"`
+	Sent     action.Sent  `json:"sent"`
+	Phase    string       `json:"phase"`
+	Message  string       `json:"message"`
+	Copy     string       `json:"copy,omitempty"`
+	Log      string       `json:"log,omitempty"`
+	Warnings []string     `json:"warnings,omitempty"`
 	// NewPlan is what follows from the newest evidence after a change.
 	NewPlan *planJSON `json:"newPlan,omitempty"`
 	Error   string    `json:"error,omitempty"`
 }
 
-func planOf(p *finalize.Plan) planJSON {
+func planOf(p *action.Plan) planJSON {
 	out := planJSON{
 		Action: p.Effect(), Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), ResourceVersion: p.ResourceVersion,
 		From: p.From, To: p.To, Why: p.Why, Reason: p.Reason, Refusal: p.Refusal, Advice: p.Advice,
@@ -102,7 +102,7 @@ func planOf(p *finalize.Plan) planJSON {
 	return out
 }
 
-func (f *finalizePrinter) plan(p *finalize.Plan) error {
+func (f *finalizePrinter) plan(p *action.Plan) error {
 	if f.preview == nil {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (f *finalizePrinter) plan(p *finalize.Plan) error {
 }
 
 // progress tells what goes on, on standard error.
-func (f *finalizePrinter) progress(p finalize.Progress) {
+func (f *finalizePrinter) progress(p action.Progress) {
 	a := p.Attempt
 	l := lines{w: f.messages}
 	switch {
@@ -147,14 +147,14 @@ func (f *finalizePrinter) progress(p finalize.Progress) {
 	}
 }
 
-var stepWords = map[finalize.Step]string{
-	finalize.StepLook:    "looking again",
-	finalize.StepDryRun:  "asking the API server for a dry run",
-	finalize.StepPatch:   "sending the patch",
-	finalize.StepObserve: "observing whether it holds",
+var stepWords = map[action.Step]string{
+	action.StepLook:    "looking again",
+	action.StepDryRun:  "asking the API server for a dry run",
+	action.StepPatch:   "sending the patch",
+	action.StepObserve: "observing whether it holds",
 }
 
-func (f *finalizePrinter) outcome(shown *finalize.Plan, o *finalize.Outcome, err error) error {
+func (f *finalizePrinter) outcome(shown *action.Plan, o *action.Outcome, err error) error {
 	if f.output != "text" {
 		return f.document(shown, o, err)
 	}
@@ -163,9 +163,9 @@ func (f *finalizePrinter) outcome(shown *finalize.Plan, o *finalize.Outcome, err
 	}
 	l := lines{w: f.out}
 	l.add("\n%s: %s", o.State, o.Message)
-	if o.State == finalize.Changed && o.Plan.Refusal != "" {
+	if o.State == action.Changed && o.Plan.Refusal != "" {
 		l.add("now: %s", o.Plan.Refusal)
-	} else if o.State == finalize.Changed && o.Plan.To != "" {
+	} else if o.State == action.Changed && o.Plan.To != "" {
 		l.add("now possible: %s -> %s", dash(o.Plan.From), o.Plan.To)
 	}
 	l.records(o)
@@ -175,12 +175,12 @@ func (f *finalizePrinter) outcome(shown *finalize.Plan, o *finalize.Outcome, err
 // end is the last word on an execution: its error, with the exit code. Where the
 // outcome could not be printed it is told on standard error; what was sent
 // decides about the exit code, not who could read it.
-func (f *finalizePrinter) end(printErr error, o *finalize.Outcome, err error) error {
+func (f *finalizePrinter) end(printErr error, o *action.Outcome, err error) error {
 	exit := finalizeExit(o, err)
 	if printErr == nil {
 		return exit
 	}
-	if o.Sent == finalize.NotSent && exit == nil {
+	if o.Sent == action.NotSent && exit == nil {
 		exit = exitError{ExitError, nil}
 	}
 	l := lines{w: f.messages}
@@ -191,7 +191,7 @@ func (f *finalizePrinter) end(printErr error, o *finalize.Outcome, err error) er
 }
 
 // records are what an outcome leaves behind on this machine.
-func (l *lines) records(o *finalize.Outcome) {
+func (l *lines) records(o *action.Outcome) {
 	for _, w := range o.Warnings {
 		l.add("warning: %s", w)
 	}
@@ -201,12 +201,12 @@ func (l *lines) records(o *finalize.Outcome) {
 	}
 }
 
-func (f *finalizePrinter) document(shown *finalize.Plan, o *finalize.Outcome, err error) error {
+func (f *finalizePrinter) document(shown *action.Plan, o *action.Outcome, err error) error {
 	d := finalizeDocument{APIVersion: apiVersion, Kind: "Finalization", Facts: factsOf(f.finalize.Facts()), Plan: planOf(f.finalize), Remedies: remediesOf(f.remedies),
 		Outcome: &outcomeJSON{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings}}
-	if shown.Action != finalize.Finalize {
+	if shown.Action != action.Finalize {
 		d.Taken = shown.Action
-	} else if o.State == finalize.Changed {
+	} else if o.State == action.Changed {
 		now := planOf(&o.Plan)
 		d.Outcome.NewPlan = &now
 	}

@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/action"
 )
 
 // gate stands between the dashboard and the API server: it sees every write,
@@ -156,18 +156,18 @@ func (o *operator) confirms(t *testing.T, name string) {
 }
 
 // log reads the audit log; nil if there is none.
-func (o *operator) log(t *testing.T) []finalize.Entry {
+func (o *operator) log(t *testing.T) []action.Entry {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(o.state, "veltui", "finalize", finalize.LogFile))
+	data, err := os.ReadFile(filepath.Join(o.state, "veltui", "finalize", action.LogFile))
 	if os.IsNotExist(err) {
 		return nil
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	var entries []finalize.Entry
+	var entries []action.Entry
 	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
-		var e finalize.Entry
+		var e action.Entry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%v in %s", err, line)
 		}
@@ -176,7 +176,7 @@ func (o *operator) log(t *testing.T) []finalize.Entry {
 	return entries
 }
 
-func eventsOf(entries []finalize.Entry) string {
+func eventsOf(entries []action.Entry) string {
 	var words []string
 	for _, e := range entries {
 		words = append(words, e.Event)
@@ -320,18 +320,18 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 		code int
 		// lost is true if the patch's answer is lost, not refused.
 		lost bool
-		sent finalize.Sent
+		sent action.Sent
 	}{
-		{"SIGHUP", func(_ *testing.T, o *operator) error { return o.cmd.Process.Signal(syscall.SIGHUP) }, 129, false, finalize.NotSent},
-		{"SIGTERM", func(_ *testing.T, o *operator) error { return o.cmd.Process.Signal(syscall.SIGTERM) }, 143, true, finalize.Doubtful},
-		{"terminal", func(_ *testing.T, o *operator) error { return o.tty.Close() }, -1, false, finalize.NotSent},
-		{"ctrl+c", func(t *testing.T, o *operator) error { o.types(t, "\x03"); return nil }, ExitInterrupted, true, finalize.Doubtful},
+		{"SIGHUP", func(_ *testing.T, o *operator) error { return o.cmd.Process.Signal(syscall.SIGHUP) }, 129, false, action.NotSent},
+		{"SIGTERM", func(_ *testing.T, o *operator) error { return o.cmd.Process.Signal(syscall.SIGTERM) }, 143, true, action.Doubtful},
+		{"terminal", func(_ *testing.T, o *operator) error { return o.tty.Close() }, -1, false, action.NotSent},
+		{"ctrl+c", func(t *testing.T, o *operator) error { o.types(t, "\x03"); return nil }, ExitInterrupted, true, action.Doubtful},
 		{"q", func(t *testing.T, o *operator) error {
 			o.types(t, "q")
 			o.sees(t, "q again stops it and quits")
 			o.types(t, "q")
 			return nil
-		}, ExitOK, false, finalize.NotSent},
+		}, ExitOK, false, action.NotSent},
 	} {
 		t.Run(end.name, func(t *testing.T) {
 			name := "torn-" + strings.ReplaceAll(strings.ToLower(end.name), "+", "-")
@@ -383,7 +383,7 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 			if got := eventsOf(entries); got != "begin send end" {
 				t.Fatalf("the log has %s", got)
 			}
-			if last := entries[2]; last.Sent != end.sent || last.State != finalize.Unfinished || last.Error == "" {
+			if last := entries[2]; last.Sent != end.sent || last.State != action.Unfinished || last.Error == "" {
 				t.Errorf("the log ends with %+v", last)
 			}
 			revive()
@@ -433,7 +433,7 @@ func TestFinalizeEndsWhileTheAPIServerHangs(t *testing.T) {
 		t.Errorf("on the user's own terminal: %q", after)
 	}
 	entries := o.log(t)
-	if len(entries) != 3 || entries[2].Sent != finalize.Doubtful {
+	if len(entries) != 3 || entries[2].Sent != action.Doubtful {
 		t.Errorf("the log has %s: %+v", eventsOf(entries), entries)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/sanitize"
@@ -29,7 +29,7 @@ type jobFinalizer struct {
 	caFile  string
 	log     *slog.Logger
 
-	engines sync.Map // of *finalize.Engine, by namespace
+	engines sync.Map // of *action.Engine, by namespace
 }
 
 var _ ui.Finalizer = (*jobFinalizer)(nil)
@@ -61,10 +61,10 @@ func (f *jobFinalizer) Allowed(ctx context.Context, namespace string, kind job.K
 }
 
 // Gather reads all that a plan for one job stands on.
-func (f *jobFinalizer) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (finalize.Evidence, error) {
+func (f *jobFinalizer) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error) {
 	engine, err := f.connect(namespace)
 	if err != nil {
-		return finalize.Evidence{}, clean(err)
+		return action.Evidence{}, clean(err)
 	}
 	e, err := engine.Gather(ctx, kind, name)
 	if err != nil && ctx.Err() == nil {
@@ -74,7 +74,7 @@ func (f *jobFinalizer) Gather(ctx context.Context, namespace string, kind job.Ki
 }
 
 // Apply applies a plan.
-func (f *jobFinalizer) Apply(ctx context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
+func (f *jobFinalizer) Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error) {
 	engine, err := f.engine(plan.Namespace)
 	if err != nil {
 		return unsent(err)
@@ -84,14 +84,14 @@ func (f *jobFinalizer) Apply(ctx context.Context, plan finalize.Plan, dryRun boo
 }
 
 // unsent is the outcome of what could not even be begun.
-func unsent(err error) (finalize.Outcome, error) {
+func unsent(err error) (action.Outcome, error) {
 	err = clean(err)
-	return finalize.Outcome{State: finalize.Unfinished, Sent: finalize.NotSent, Message: err.Error() + "; nothing was sent"}, err
+	return action.Outcome{State: action.Unfinished, Sent: action.NotSent, Message: err.Error() + "; nothing was sent"}, err
 }
 
 // cleaned passes on what is reported, fit for the screen.
-func cleaned(report func(finalize.Progress)) func(finalize.Progress) {
-	return func(p finalize.Progress) {
+func cleaned(report func(action.Progress)) func(action.Progress) {
+	return func(p action.Progress) {
 		if p.Attempt != nil {
 			attempt := *p.Attempt
 			attempt.Err = clean(met(attempt.Err))
@@ -116,7 +116,7 @@ func met(err error) error {
 }
 
 // told logs how an execution ended, and makes it fit for the screen.
-func (f *jobFinalizer) told(kind job.Kind, name string, dryRun bool, o finalize.Outcome, err error) (finalize.Outcome, error) {
+func (f *jobFinalizer) told(kind job.Kind, name string, dryRun bool, o action.Outcome, err error) (action.Outcome, error) {
 	f.log.Info("finalizing", "kind", kind, "name", name, "dryRun", dryRun, "state", o.State, "sent", o.Sent, "message", o.Message)
 	// Errors that were joined stand on lines of their own.
 	o.Phase, o.Message = sanitize.String(o.Phase), sanitize.String(strings.ReplaceAll(o.Message, "\n", ": "))
@@ -128,7 +128,7 @@ func (f *jobFinalizer) told(kind job.Kind, name string, dryRun bool, o finalize.
 
 // connect makes the engine for the Velero in a namespace, with the kubeconfig as
 // it is now.
-func (f *jobFinalizer) connect(namespace string) (*finalize.Engine, error) {
+func (f *jobFinalizer) connect(namespace string) (*action.Engine, error) {
 	conn, err := f.cli.connect()
 	if err != nil {
 		return nil, err
@@ -143,9 +143,9 @@ func (f *jobFinalizer) connect(namespace string) (*finalize.Engine, error) {
 
 // engine is the one that gathered the evidence: what is applied goes to the same
 // cluster, whatever the kubeconfig says by now.
-func (f *jobFinalizer) engine(namespace string) (*finalize.Engine, error) {
+func (f *jobFinalizer) engine(namespace string) (*action.Engine, error) {
 	if made, ok := f.engines.Load(namespace); ok {
-		return made.(*finalize.Engine), nil
+		return made.(*action.Engine), nil
 	}
 	return f.connect(namespace)
 }

@@ -4,18 +4,18 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/sanitize"
 )
 
 // remedyJSON is a plan other than that of finalizing.
 type remedyJSON struct {
-	Action  finalize.Action `json:"action"`
-	Title   string          `json:"title"`
-	Why     string          `json:"why"`
-	Will    []string        `json:"will,omitempty"`
-	WillNot []string        `json:"willNot,omitempty"`
-	Then    []string        `json:"then,omitempty"`
+	Action  action.Name `json:"action"`
+	Title   string      `json:"title"`
+	Why     string      `json:"why"`
+	Will    []string    `json:"will,omitempty"`
+	WillNot []string    `json:"willNot,omitempty"`
+	Then    []string    `json:"then,omitempty"`
 	// Commands are the kubectl commands that do the same.
 	Commands []string `json:"commands,omitempty"`
 	// Volumes are cancelled, and Fails would be marked Failed, as KIND/NAME.
@@ -27,7 +27,7 @@ type remedyJSON struct {
 	Advice  string `json:"advice,omitempty"`
 }
 
-func remediesOf(plans []finalize.Plan) []remedyJSON {
+func remediesOf(plans []action.Plan) []remedyJSON {
 	var out []remedyJSON
 	for i := range plans {
 		w := &plans[i]
@@ -42,11 +42,11 @@ func remediesOf(plans []finalize.Plan) []remedyJSON {
 }
 
 // actionFlags are the flags of finalize that ask for another action.
-var actionFlags = map[finalize.Action]string{finalize.Wake: "--wake", finalize.CancelVolumes: "--cancel-volumes"}
+var actionFlags = map[action.Name]string{action.Wake: "--wake", action.CancelVolumes: "--cancel-volumes"}
 
 // remedies lists what else the evidence calls for, each with its commands, but
 // for the action that was asked for.
-func (l *lines) remedies(plans []finalize.Plan, asked finalize.Action) {
+func (l *lines) remedies(plans []action.Plan, asked action.Name) {
 	title := "\nwhat may help: %s"
 	for i := range plans {
 		w := &plans[i]
@@ -69,7 +69,7 @@ func (l *lines) remedies(plans []finalize.Plan, asked finalize.Action) {
 	}
 }
 
-func (l *lines) consequences(w *finalize.Plan, indent string) {
+func (l *lines) consequences(w *action.Plan, indent string) {
 	for _, part := range []struct {
 		title string
 		items []string

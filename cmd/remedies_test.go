@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/action"
 )
 
 // readyToStart is a backup that left Velero's queue that long ago.
@@ -115,7 +115,7 @@ func TestFinalizeWakes(t *testing.T) {
 	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: "forgotten"}, &forgotten); err != nil {
 		t.Fatal(err)
 	}
-	if forgotten.Annotations[finalize.AnnotationWokenBy] == "" || forgotten.Status.Phase != velerov1.BackupPhaseReadyToStart {
+	if forgotten.Annotations[action.AnnotationWokenBy] == "" || forgotten.Status.Phase != velerov1.BackupPhaseReadyToStart {
 		t.Errorf("annotations %v, phase %s", forgotten.Annotations, forgotten.Status.Phase)
 	}
 }

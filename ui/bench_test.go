@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/finalize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/ui/dialog"
@@ -27,7 +27,7 @@ type fakeFinalizer struct {
 	mu       sync.Mutex
 	why      map[job.Kind]string
 	jobs     map[string]*job.Job
-	change   []func(*finalize.Evidence)
+	change   []func(*action.Evidence)
 	gathered int
 	// unseen is why gathering fails, and slow makes it last until it is stopped.
 	unseen error
@@ -44,7 +44,7 @@ func (f *fakeFinalizer) Allowed(_ context.Context, _ string, kind job.Kind) (str
 	return f.why[kind], nil
 }
 
-func (f *fakeFinalizer) Gather(ctx context.Context, _ string, _ job.Kind, name string) (finalize.Evidence, error) {
+func (f *fakeFinalizer) Gather(ctx context.Context, _ string, _ job.Kind, name string) (action.Evidence, error) {
 	f.mu.Lock()
 	f.gathered++
 	slow := f.slow
@@ -55,7 +55,7 @@ func (f *fakeFinalizer) Gather(ctx context.Context, _ string, _ job.Kind, name s
 	return gatheredFor(f.t, f.jobs[name], f.change...), errors.Join(f.unseen, ctx.Err())
 }
 
-func (f *fakeFinalizer) Apply(_ context.Context, plan finalize.Plan, dryRun bool, report func(finalize.Progress)) (finalize.Outcome, error) {
+func (f *fakeFinalizer) Apply(_ context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error) {
 	what := "to " + plan.To
 	if plan.To == "" {
 		what = string(plan.Action)
@@ -70,20 +70,20 @@ func (f *fakeFinalizer) Apply(_ context.Context, plan finalize.Plan, dryRun bool
 			break
 		}
 		switch word := word.(type) {
-		case finalize.Progress:
+		case action.Progress:
 			report(word)
-		case finalize.Outcome:
+		case action.Outcome:
 			return word, nil
 		case error:
-			return finalize.Outcome{State: finalize.Unfinished, Sent: finalize.Doubtful, Plan: plan, Phase: "InProgress",
+			return action.Outcome{State: action.Unfinished, Sent: action.Doubtful, Plan: plan, Phase: "InProgress",
 				Message: "patch: " + word.Error() + "; the patch was sent, and whether it was carried out is not known"}, word
 		}
 	}
 	switch {
 	case dryRun:
-		return finalize.Outcome{State: finalize.Checked, Sent: finalize.NotSent, Plan: plan, Message: "the API server would take it; nothing was written"}, nil
+		return action.Outcome{State: action.Checked, Sent: action.NotSent, Plan: plan, Message: "the API server would take it; nothing was written"}, nil
 	case plan.To == "":
-		return finalize.Outcome{State: finalize.Settled, Sent: finalize.Landed, Plan: plan, Message: "Velero went on with it: it is Completed now"}, nil
+		return action.Outcome{State: action.Settled, Sent: action.Landed, Plan: plan, Message: "Velero went on with it: it is Completed now"}, nil
 	}
 	return settled(plan), nil
 }
@@ -94,8 +94,8 @@ func (f *fakeFinalizer) done() string {
 	return strings.Join(f.executed, "; ")
 }
 
-func settled(plan finalize.Plan) finalize.Outcome {
-	return finalize.Outcome{State: finalize.Settled, Sent: finalize.Landed, Plan: plan, Phase: "PartiallyFailed",
+func settled(plan action.Plan) action.Outcome {
+	return action.Outcome{State: action.Settled, Sent: action.Landed, Plan: plan, Phase: "PartiallyFailed",
 		Message: "it is PartiallyFailed and stayed so for 70s", Log: "/home/jane/.local/state/veltui/finalize/finalize.jsonl",
 		Copy: "/home/jane/.local/state/veltui/finalize/copies/restore-velero-crm-old-abc.yaml"}
 }
@@ -104,21 +104,21 @@ var allPhases = []string{"New", "InProgress", "WaitingForPluginOperations", "Wai
 
 // gatheredFor is what Gather would bring about a job whose last patch was lost
 // on a server that still runs.
-func gatheredFor(t *testing.T, j *job.Job, change ...func(*finalize.Evidence)) finalize.Evidence {
+func gatheredFor(t *testing.T, j *job.Job, change ...func(*action.Evidence)) action.Evidence {
 	t.Helper()
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(j.Object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := finalize.Evidence{
+	e := action.Evidence{
 		At: noon, Job: j, Object: &unstructured.Unstructured{Object: raw},
-		Server:  finalize.Server{Visible: true, Running: []finalize.Container{{Pod: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour)}}, Version: "v1.18.3", Deployment: "velero"},
-		Volumes: finalize.Yes, MovingKnown: finalize.Yes, Locations: finalize.Yes, HooksSeen: finalize.Yes, MayPatch: finalize.Yes, Phases: allPhases, StatusSubresource: finalize.No, By: "jane",
+		Server:  action.Server{Visible: true, Running: []action.Container{{Pod: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour)}}, Version: "v1.18.3", Deployment: "velero"},
+		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, HooksSeen: action.Yes, MayPatch: action.Yes, Phases: allPhases, StatusSubresource: action.No, By: "jane",
 		Location: &diagnosis.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
 		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
 	}
-	for _, target := range finalize.Targets(j.Kind) {
-		e.Artifacts = append(e.Artifacts, finalize.Artifact{Target: target, Presence: job.Presence{State: job.Present, LastModified: noon.Add(-42 * time.Minute)}})
+	for _, target := range action.Targets(j.Kind) {
+		e.Artifacts = append(e.Artifacts, action.Artifact{Target: target, Presence: job.Presence{State: job.Present, LastModified: noon.Add(-42 * time.Minute)}})
 	}
 	for _, c := range change {
 		c(&e)
@@ -269,7 +269,7 @@ func (b *bench) shows(words ...string) {
 var errLost = errors.New("dial tcp 10.0.0.1:6443: connect: connection refused")
 
 // tells makes an execution report something, after some time.
-func (b *bench) tells(after time.Duration, p finalize.Progress) {
+func (b *bench) tells(after time.Duration, p action.Progress) {
 	b.pass(after)
 	b.fake.script <- p
 }
@@ -281,13 +281,13 @@ func (b *bench) retrying() {
 	b.fake.script = make(chan any)
 	b.t.Cleanup(func() { close(b.fake.script) })
 	b.confirm()
-	b.tells(0, finalize.Progress{Step: finalize.StepLook})
+	b.tells(0, action.Progress{Step: action.StepLook})
 	b.sees("▶ look again")
-	b.tells(2*time.Second, finalize.Progress{Step: finalize.StepDryRun})
+	b.tells(2*time.Second, action.Progress{Step: action.StepDryRun})
 	b.sees("▶ let the API server")
-	b.tells(time.Second, finalize.Progress{Step: finalize.StepPatch})
+	b.tells(time.Second, action.Progress{Step: action.StepPatch})
 	b.sees("▶ send it")
-	b.tells(20*time.Second, finalize.Progress{Step: finalize.StepPatch, Attempt: &retry.Attempt{Number: 4, Err: errLost, Next: 10 * time.Second, Left: 9*time.Minute + 12*time.Second}})
+	b.tells(20*time.Second, action.Progress{Step: action.StepPatch, Attempt: &retry.Attempt{Number: 4, Err: errLost, Next: 10 * time.Second, Left: 9*time.Minute + 12*time.Second}})
 	b.sees("attempt 4")
 	b.pass(3 * time.Second)
 }
@@ -299,7 +299,7 @@ func (b *bench) ends(how any) {
 	b.at(dialog.Ended)
 }
 
-func draftOf(e finalize.Evidence, r finalize.Request) finalize.Plan {
-	p, _ := finalize.For(finalize.Finalize, e, r)
+func draftOf(e action.Evidence, r action.Request) action.Plan {
+	p, _ := action.For(action.Finalize, e, r)
 	return p
 }

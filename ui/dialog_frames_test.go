@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/dialog"
 )
@@ -44,7 +44,7 @@ var dialogFrames = []struct {
 	{"plan", func(_ *testing.T, b *bench) { b.open() }},
 	{"plan-end", func(_ *testing.T, b *bench) { b.open(); b.keys("end") }},
 	{"orphan", func(_ *testing.T, b *bench) {
-		b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) {
+		b.fake.change = []func(*action.Evidence){func(e *action.Evidence) {
 			e.Server.Running[0].StartedAt, e.Server.Running[0].Created = noon.Add(-10*time.Minute), noon.Add(-10*time.Minute)
 			e.Artifacts, e.Counts, e.Queued = e.Artifacts[:1], nil, []string{"nightly-erp", "nightly-web"}
 			e.Artifacts[0].Presence = job.Presence{State: job.Absent}
@@ -52,7 +52,7 @@ var dialogFrames = []struct {
 		b.open()
 	}},
 	{"refused", func(_ *testing.T, b *bench) {
-		b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) {
+		b.fake.change = []func(*action.Evidence){func(e *action.Evidence) {
 			e.Artifacts, e.Counts = e.Artifacts[:1], nil
 			e.Artifacts[0].Presence = job.Presence{Why: "the storage location is not reachable"}
 		}}
@@ -65,8 +65,8 @@ var dialogFrames = []struct {
 	{"stopping", func(_ *testing.T, b *bench) { b.retrying(); b.keys("esc", "esc") }},
 	{"observing", func(_ *testing.T, b *bench) {
 		b.retrying()
-		b.tells(0, finalize.Progress{Step: finalize.StepObserve})
-		b.tells(0, finalize.Progress{Step: finalize.StepObserve, Phase: "FinalizingPartiallyFailed"})
+		b.tells(0, action.Progress{Step: action.StepObserve})
+		b.tells(0, action.Progress{Step: action.StepObserve, Phase: "FinalizingPartiallyFailed"})
 		b.sees("so far: ")
 		b.pass(9 * time.Second)
 	}},
@@ -76,14 +76,14 @@ var dialogFrames = []struct {
 	}},
 	{"reverted", func(t *testing.T, b *bench) {
 		b.retrying()
-		b.ends(finalize.Outcome{State: finalize.Reverted, Sent: finalize.Landed, Plan: b.plan(t), Phase: "InProgress",
+		b.ends(action.Outcome{State: action.Reverted, Sent: action.Landed, Plan: b.plan(t), Phase: "InProgress",
 			Message: "somebody wrote InProgress over it: a Velero server still worked on it"})
 	}},
 	{"doubtful", func(_ *testing.T, b *bench) { b.retrying(); b.ends(dialog.ErrStopped) }},
 	{"changed", func(t *testing.T, b *bench) {
 		b.retrying()
-		b.ends(finalize.Outcome{State: finalize.Changed, Sent: finalize.NotSent, Phase: "InProgress", Message: "it was changed since the plan was shown; nothing was written",
-			Plan: b.plan(t, func(e *finalize.Evidence) { e.MayPatch, e.MayPatchWhy = finalize.No, "no rule" })})
+		b.ends(action.Outcome{State: action.Changed, Sent: action.NotSent, Phase: "InProgress", Message: "it was changed since the plan was shown; nothing was written",
+			Plan: b.plan(t, func(e *action.Evidence) { e.MayPatch, e.MayPatchWhy = action.No, "no rule" })})
 	}},
 	{"summary", func(_ *testing.T, b *bench) {
 		b.keys("m", "down", "m", "down", "m", "f")
@@ -102,8 +102,8 @@ var dialogFrames = []struct {
 }
 
 // plan is what the evidence about crm-old asks for.
-func (b *bench) plan(t *testing.T, change ...func(*finalize.Evidence)) finalize.Plan {
-	return draftOf(gatheredFor(t, b.fake.jobs["crm-old"], change...), finalize.Request{Context: "prod-east"})
+func (b *bench) plan(t *testing.T, change ...func(*action.Evidence)) action.Plan {
+	return draftOf(gatheredFor(t, b.fake.jobs["crm-old"], change...), action.Request{Context: "prod-east"})
 }
 
 func TestGoldenDialogFrames(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/velero"
@@ -74,7 +74,7 @@ func TestTheCommandIsCopiedWhole(t *testing.T) {
 	b.open()
 	b.keys("y")
 	b.until("it is copied", func() bool { return b.clip != "" })
-	want := draftOf(gatheredFor(t, b.fake.jobs["crm-old"]), finalize.Request{Context: "prod-east"}).Commands[0]
+	want := draftOf(gatheredFor(t, b.fake.jobs["crm-old"]), action.Request{Context: "prod-east"}).Commands[0]
 	if b.clip != want || !strings.HasPrefix(want, "kubectl --context prod-east -n velero patch restores.velero.io crm-old") {
 		t.Errorf("copied %q", b.clip)
 	}
@@ -87,11 +87,11 @@ func TestTheCommandIsCopiedWhole(t *testing.T) {
 
 func TestAChangeMakesANewPlanThatIsTypedAgain(t *testing.T) {
 	b := newBench(t, 80, 24)
-	now := draftOf(gatheredFor(t, b.fake.jobs["crm-old"], func(e *finalize.Evidence) { e.Counts = &job.StoredCounts{Errors: 1} }), finalize.Request{})
+	now := draftOf(gatheredFor(t, b.fake.jobs["crm-old"], func(e *action.Evidence) { e.Counts = &job.StoredCounts{Errors: 1} }), action.Request{})
 	b.fake.script = make(chan any, 1)
 	b.open()
 	b.confirm()
-	b.ends(finalize.Outcome{State: finalize.Changed, Sent: finalize.NotSent, Plan: now, Message: "it was changed since the plan was shown; nothing was written"})
+	b.ends(action.Outcome{State: action.Changed, Sent: action.NotSent, Plan: now, Message: "it was changed since the plan was shown; nothing was written"})
 	b.shows("Changed meanwhile: nothing was written.", "Now InProgress -> FinalizingPartiallyFailed, 1 error (enter looks at this new plan)", "enter see the new plan")
 	b.keys("enter")
 	b.listen()
@@ -111,7 +111,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	snap.Jobs, snap.Active = append(snap.Jobs, waits), []*job.Job{waits}
 	b := newBench(t, 80, 24)
 	b.fake.jobs["waits"] = waits
-	b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) { // the server has forgotten it
+	b.fake.change = []func(*action.Evidence){func(e *action.Evidence) { // the server has forgotten it
 		e.Server.Running[0].StartedAt, e.Artifacts = noon.Add(-20*time.Minute), nil
 	}}
 	show(b.Model, snap)
@@ -139,9 +139,9 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 // copied.
 func TestARestartIsOnlyACommand(t *testing.T) {
 	b := newBench(t, 80, 24)
-	b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) {
+	b.fake.change = []func(*action.Evidence){func(e *action.Evidence) {
 		e.Artifacts[1].Presence = job.Presence{State: job.Absent} // its operations
-		e.Others = []finalize.Other{{Kind: job.Restore, Name: "shop-restore-2", Phase: "InProgress"}}
+		e.Others = []action.Other{{Kind: job.Restore, Name: "shop-restore-2", Phase: "InProgress"}}
 	}}
 	b.open()
 	b.shows("Refused", "leave it as it is", "restart Velero's server (veltui only shows the command)")
@@ -161,7 +161,7 @@ func TestARestartIsOnlyACommand(t *testing.T) {
 
 func TestMarkedJobsAreFinalizedOneByOne(t *testing.T) {
 	b := newBench(t, 80, 24)
-	b.fake.change = []func(*finalize.Evidence){func(e *finalize.Evidence) { // a server that began after both
+	b.fake.change = []func(*action.Evidence){func(e *action.Evidence) { // a server that began after both
 		e.Server.Running[0].StartedAt, e.Server.Running[0].Created = noon.Add(-10*time.Second), noon.Add(-12*time.Second)
 		e.At = noon.Add(10 * time.Minute)
 	}}

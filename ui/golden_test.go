@@ -14,7 +14,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -25,7 +25,7 @@ func screen(t testing.TB, snap *watch.Snapshot, width, height int, change ...fun
 	t.Helper()
 	o := Options{
 		Source: &scripted{snapshots: make(chan *watch.Snapshot, 1), retries: make(chan struct{}, 1)},
-		Clock:  func() time.Time { return noon }, Context: "prod-east", Request: finalize.Request{Context: "prod-east"}, Tick: time.Second,
+		Clock:  func() time.Time { return noon }, Context: "prod-east", Request: action.Request{Context: "prod-east"}, Tick: time.Second,
 		Terminal: Terminal{Title: true, Progress: true},
 	}
 	for _, c := range change {

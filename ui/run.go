@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/veltui/veltui/finalize"
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/ui/terminal"
 	"github.com/veltui/veltui/watch"
 )
@@ -39,7 +39,7 @@ type Options struct {
 	// Context is the name of the kubeconfig context, shown in the header.
 	Context string
 	// Request is how the kubectl commands shown get to the same cluster.
-	Request finalize.Request
+	Request action.Request
 	// Theme is a theme's name; empty or draw.ThemeAuto asks the terminal.
 	Theme string
 	// ASCII draws with ASCII only.

@@ -1,0 +1,110 @@
+package action
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/velero"
+)
+
+// access is the way to the API server, which can be opened anew when the
+// credentials are no longer taken.
+type access struct {
+	reload func() (*rest.Config, error)
+	// timeout bounds one request.
+	timeout time.Duration
+
+	mu        sync.Mutex
+	client    client.Client
+	resources resourceLister
+	// offset is the API server's clock minus ours, as its last answer tells.
+	offset time.Duration
+}
+
+// resourceLister is the part of discovery that is needed.
+type resourceLister interface {
+	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+}
+
+func connect(config *rest.Config, reload func() (*rest.Config, error), timeout time.Duration) (*access, error) {
+	a := &access{reload: reload, timeout: timeout}
+	return a, a.open(config)
+}
+
+func (a *access) open(config *rest.Config) error {
+	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{}
+	config.Timeout = a.timeout
+	config.QPS, config.Burst = 50, 100 // a look is a dozen requests; the client's own limit would stretch it
+	config.Wrap(retry.Transport)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return clockReader{next, a} })
+	c, err := client.New(config, client.Options{Scheme: velero.Scheme(), Mapper: velero.Mapper()})
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a discovery client: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.client, a.resources = c, d
+	return nil
+}
+
+// refresh reads the credentials anew.
+func (a *access) refresh(context.Context) error {
+	config, err := a.reload()
+	if err != nil {
+		return fmt.Errorf("renewing the credentials: %w", err)
+	}
+	return a.open(config)
+}
+
+func (a *access) get() (client.Client, resourceLister) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.client, a.resources
+}
+
+// minOffset is what two clocks may differ by before it is called a difference:
+// the Date header has whole seconds, and answers take time.
+const minOffset = 2 * time.Second
+
+// cluster turns our time into the cluster's.
+func (a *access) cluster(now time.Time) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.offset.Abs() < minOffset {
+		return now
+	}
+	return now.Add(a.offset)
+}
+
+// clockReader reads the API server's clock from its answers.
+type clockReader struct {
+	next   http.RoundTripper
+	access *access
+}
+
+func (r clockReader) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.next.RoundTrip(request)
+	if err != nil {
+		return response, err
+	}
+	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+		r.access.mu.Lock()
+		r.access.offset = time.Until(date)
+		r.access.mu.Unlock()
+	}
+	return response, nil
+}

@@ -1,0 +1,145 @@
+package action
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/sanitize"
+)
+
+// maxCopyName is what a copy's name has of its resource's, which may be longer
+// than file systems take.
+const maxCopyName = 200
+
+// LogFile is the name of the audit log: one JSON document a line, appended.
+const LogFile = "finalize.jsonl"
+
+// Entry is one line of the audit log.
+type Entry struct {
+	Time      time.Time       `json:"time"`
+	Event     string          `json:"event"` // begin, send, landed, end
+	Attempt   string          `json:"attempt"`
+	Context   string          `json:"context,omitempty"`
+	Cluster   string          `json:"cluster,omitempty"`
+	Action    string          `json:"action,omitempty"`
+	Kind      string          `json:"kind"`
+	Namespace string          `json:"namespace"`
+	Name      string          `json:"name"`
+	UID       string          `json:"uid"`
+	By        string          `json:"by"`
+	From      string          `json:"from"`
+	To        string          `json:"to"`
+	Reason    string          `json:"reason"`
+	Target    string          `json:"target,omitempty"` // what is patched, if not the job
+	Patch     json.RawMessage `json:"patch,omitempty"`
+	Copy      string          `json:"copy,omitempty"`
+	State     State           `json:"state,omitempty"`
+	Sent      Sent            `json:"sent,omitempty"`
+	Phase     string          `json:"phase,omitempty"`
+	Message   string          `json:"message,omitempty"`
+	Error     string          `json:"error,omitempty"`
+}
+
+// audit is the local record of one execution.
+type audit struct {
+	dir, path, attempt string
+}
+
+func openAudit(o Options, attempt string) (*audit, error) {
+	if o.AuditDir == "" {
+		return nil, errors.New("there is no place for the audit log, so nothing is done")
+	}
+	if err := os.MkdirAll(filepath.Join(o.AuditDir, "copies"), 0o700); err != nil {
+		return nil, fmt.Errorf("making the audit log's folder: %w", err)
+	}
+	return &audit{dir: o.AuditDir, path: filepath.Join(o.AuditDir, LogFile), attempt: attempt}, nil
+}
+
+// save keeps the resources as they were before, in one file.
+func (a *audit) save(of *Entry, seen ...*unstructured.Unstructured) (string, error) {
+	var all []byte
+	for _, o := range seen {
+		object, err := json.Marshal(o.Object)
+		if err != nil {
+			return "", fmt.Errorf("saving a copy: %w", err)
+		}
+		data := sanitize.YAML(object)
+		if all != nil {
+			all = append(all, "---\n"...)
+		}
+		all = append(all, data...)
+	}
+	name := fmt.Sprintf("%s-%s-%s", strings.ToLower(of.Kind), of.Namespace, of.Name)
+	name = name[:min(len(name), maxCopyName)] + "-" + a.attempt + ".yaml"
+	path := filepath.Join(a.dir, "copies", filepath.Base(name))
+	if err := writeSynced(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, all); err != nil {
+		return "", fmt.Errorf("saving a copy: %w", err)
+	}
+	return path, nil
+}
+
+// write appends one line, which is on the disk when it returns.
+func (a *audit) write(e Entry) error {
+	data, err := json.Marshal(e)
+	if err == nil {
+		err = writeSynced(a.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, append(data, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the audit log: %w", err)
+	}
+	return nil
+}
+
+func writeSynced(path string, flags int, data []byte) error {
+	file, err := os.OpenFile(path, flags, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// note writes one line about what goes on; e is the patch it is about, if any.
+func (s *sending) note(event string, e *edit) error {
+	return s.audit.write(s.entry(event, e))
+}
+
+func (s *sending) entry(event string, e *edit) Entry {
+	o, entry := s.f.o, s.record
+	entry.Time, entry.Event, entry.Attempt = o.Clock.Now().UTC(), event, s.stamp.attempt
+	entry.Context, entry.Cluster, entry.Copy = o.Context, o.Cluster, s.out.Copy
+	entry.By = strings.ToValidUTF8(s.stamp.by, "?")
+	if e != nil && e.seen.GetUID() != types.UID(entry.UID) {
+		entry.Target = strings.ToLower(e.seen.GetKind()) + "/" + e.seen.GetName()
+	}
+	switch event {
+	case "send":
+		entry.Patch = e.data
+	case "end":
+		entry.State, entry.Sent, entry.Phase, entry.Message = s.out.State, s.out.Sent, s.out.Phase, s.out.Message
+	}
+	return entry
+}
+
+// finish writes the end into the local log.
+func (s *sending) finish(err error) Outcome {
+	if s.audit == nil {
+		return s.out
+	}
+	entry := s.entry("end", nil)
+	if err != nil {
+		entry.Error = err.Error()
+	}
+	if err := s.audit.write(entry); err != nil {
+		s.warn("the local log could not be written: %v", err)
+	}
+	return s.out
+}

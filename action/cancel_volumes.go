@@ -1,0 +1,294 @@
+package action
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// leftBehind is how long a volume may go on after its job has failed.
+const leftBehind = 2 * time.Minute
+
+// The annotations that say who cancelled a volume.
+const (
+	AnnotationCancelledBy      = "veltui.io/cancelled-by"
+	AnnotationCancelledAt      = "veltui.io/cancelled-at"
+	AnnotationCancelledReason  = "veltui.io/cancelled-reason"
+	AnnotationCancelledAttempt = "veltui.io/cancelled-attempt"
+)
+
+var cancelMarks = marks{AnnotationCancelledBy, AnnotationCancelledAt, AnnotationCancelledReason, AnnotationCancelledAttempt}
+
+func cancelling() definition {
+	return definition{
+		name: CancelVolumes, draft: planned(CancelVolumes, cancelVolumes), marks: cancelMarks, patience: patience, observe: observeCancel,
+		edit: func(p *Plan, o *unstructured.Unstructured, s stamp) (edit, error) {
+			return newEdit(o, AnnotationCancelledAttempt, append([]operation{{"add", "/spec/cancel", true}}, cancelMarks.annotate(o, s, p.Reason)...))
+		},
+		did: func(*unstructured.Unstructured) string { return "cancelled volumes of it" },
+		lost: func(_ *Plan, after *unstructured.Unstructured) string {
+			if cancelled, _, _ := unstructured.NestedBool(after.Object, "spec", "cancel"); !cancelled {
+				return "not keep it: its CRD may have no spec.cancel, or a webhook changes it"
+			}
+			return ""
+		},
+		event: func(p *Plan) (reason, message string) {
+			return "VolumesCancelled", "asked to cancel " + volumesTitle(p.Volumes) + ": " + p.Reason
+		},
+	}
+}
+
+// observeCancel checks whether all volumes have ended.
+func observeCancel(x *execution, ctx context.Context, late bool) error {
+	open := 0
+	for i := range x.edits {
+		o, err := x.once(ctx, x.edits[i].seen)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		v, err := volumeOf(velero.VolumeKind(o.GetKind()), o)
+		if err != nil {
+			return err
+		}
+		if !v.Ended() {
+			open++
+		}
+	}
+	all := volumesTitle(x.plan.Volumes)
+	x.report(Progress{Step: StepObserve, Phase: fmt.Sprintf("%d of %d ended", len(x.edits)-open, len(x.edits))})
+	switch {
+	case open == 0:
+		return x.stop(Settled, "%s: all have ended", all)
+	case late:
+		return x.stop(Moving, "%s: %d of %d have not ended within %s; Velero marks them Canceled at the latest an hour after they were asked",
+			all, open, len(x.edits), words(x.f.o.Observe+patience))
+	}
+	return nil
+}
+
+// cancelVolumes: data movement that cannot go on any more, for a cause, or that
+// goes on although its job has failed.
+func cancelVolumes(e *Evidence, w *Plan) bool {
+	var dead, forbidden []job.Volume
+	cause, unwanted := "", e.unwanted()
+	c := e.volumeContext()
+	for _, v := range e.moving() {
+		why := c.Stalled(&v)
+		if unwanted && e.At.Sub(v.Created) >= leftBehind && !c.LostTrack(&v) {
+			why = "its " + word(e.Job.Kind) + " has failed"
+		}
+		switch {
+		case v.CancelAsked || why == "" || e.volumes[v.Ref()] == nil:
+			continue
+		case podVolumeRisk(e, v.Kind) != "":
+			forbidden = append(forbidden, v)
+		default:
+			dead = append(dead, v)
+		}
+		if cause == "" {
+			cause = why
+		}
+	}
+	switch {
+	case len(dead) > 0:
+		describeCancel(e, w, dead)
+	case len(forbidden) > 0:
+		w.Refusal, w.Advice = podVolumeRisk(e, forbidden[0].Kind), podVolumeAdvice(e, forbidden[0].Kind)
+	default:
+		return false
+	}
+	named := slices.Concat(dead, forbidden)
+	w.Title = "cancel " + volumesTitle(named)
+	w.Why = fmt.Sprintf("%s: no change for %s; %s", volumesTitle(named), words(silence(e, named)), cause)
+	if e.Job.Terminal() {
+		w.Why = fmt.Sprintf("the %s has ended, but %s not", word(e.Job.Kind), count(len(named), "volume of it has", "volumes of it have"))
+	}
+	if len(dead) > 0 && len(forbidden) > 0 {
+		w.WillNot = append(w.WillNot, fmt.Sprintf("cancel %s: %s", volumesTitle(forbidden), podVolumeRisk(e, forbidden[0].Kind)))
+	}
+	return true
+}
+
+// unwanted reports whether nobody wants what the job's volumes move: it has
+// failed, as Velero itself says. One that a person set to Failed may still be
+// worked on by a server that was there when it began; data of a job that ended
+// otherwise may still be wanted (Velero issue 9365).
+func (e *Evidence) unwanted() bool {
+	j := e.Job
+	if j.Phase != velero.PhaseFailed || e.At.Sub(latest(j.Completed, j.Created)) < leftBehind || e.Object == nil {
+		return false
+	}
+	o := e.owner()
+	byHand := j.Object.GetAnnotations()[AnnotationTo] != "" || !e.failedByVelero()
+	switch {
+	case o == ownerUnknown, runsOn(e.Object, e.At):
+		return false
+	case byHand && o == ownerAlive:
+		return false
+	}
+	return true
+}
+
+// failedByVelero reports whether a server wrote the phase, as far as the API
+// server noted that.
+func (e *Evidence) failedByVelero() bool {
+	by := phaseOwner(e.Object.GetManagedFields())
+	return by == "" || strings.HasSuffix(by, "-server")
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func silence(e *Evidence, volumes []job.Volume) time.Duration {
+	newest := time.Time{}
+	for _, v := range volumes {
+		newest = latest(newest, v.Changed)
+	}
+	return max(0, e.At.Sub(newest))
+}
+
+func isPodVolume(kind velero.VolumeKind) bool {
+	return kind == velero.PodVolumeBackup || kind == velero.PodVolumeRestore
+}
+
+// podVolumeRisk is why pod volumes of a kind are not cancelled, empty if they
+// may be. Only backups wait for a cancelled one (issue 9464).
+func podVolumeRisk(e *Evidence, kind velero.VolumeKind) string {
+	if !isPodVolume(kind) {
+		return ""
+	}
+	v, known := e.version()
+	switch {
+	case !known:
+		return "pod volumes are only cancelled where the server's version is known: some cannot cancel them, some wait for hours for a cancelled one (Velero issue 9464)"
+	case !v.CancelsPodVolumes():
+		return "Velero " + v.String() + " cannot cancel pod volumes"
+	case kind == velero.PodVolumeBackup && !e.Job.Terminal() && v.HangsOnCancelledVolume():
+		return "Velero " + v.String() + " waits for hours for a cancelled pod volume backup (Velero issue 9464)"
+	}
+	return ""
+}
+
+// podVolumeAdvice: from 1.16 to 1.18.2 the fs-backup time-out stores an empty
+// list of pod volume backups, so that those that did end are lost too
+// (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed; pull request 9999).
+func podVolumeAdvice(e *Evidence, kind velero.VolumeKind) string {
+	v, known := e.version()
+	if kind == velero.PodVolumeBackup && known && !v.Before(velero.Version{1, 16, 0}) && v.Before(velero.Version{1, 18, 3}) {
+		return "Get the node-agent that should move them to run. Do not wait for Velero's time-out: Velero " + v.String() + " then loses the list of the volumes that did end."
+	}
+	return "Get the node-agent that should move them to run, or wait for Velero's time-out."
+}
+
+func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
+	w.Volumes = volumes
+	for _, v := range volumes {
+		o := e.volumes[v.Ref()]
+		w.targets = append(w.targets, o)
+		w.Commands = append(w.Commands, cancelCommand(w, o))
+	}
+	w.Will = []string{fmt.Sprintf("write spec.cancel on %s, each only if nothing has changed it since: %s", volumesTitle(volumes), someVolumes(volumes)),
+		"note in their annotations who did it and when"}
+	w.WillNot = []string{"bring back the data of these volumes, nor remove what was moved so far"}
+	switch {
+	case e.Job.Terminal():
+		w.WillNot = append(w.WillNot, "change the "+word(e.Job.Kind)+", which has ended")
+	case e.Job.Kind == job.Backup:
+		w.Then = append(w.Then, "Velero counts them as failed and goes on; the backup ends PartiallyFailed at best")
+	default:
+		w.Then = append(w.Then, "Velero counts them as failed and goes on; the restore ends PartiallyFailed at best, and their claims stay without data")
+	}
+	w.Then = append(w.Then, cancelTiming(e, volumes))
+	foreign := slices.ContainsFunc(volumes, func(v job.Volume) bool { return !v.BuiltIn() })
+	switch {
+	case !e.Server.Visible:
+		w.WillNot = append(w.WillNot, "help if no node-agent runs that hears it, which could not be found out: "+unseen(e))
+	case len(e.NodeAgents) == 0 && !foreign:
+		w.Refusal, w.Advice = "no node-agent runs that would hear it", "Get the node-agent DaemonSet to run. Without it Velero gives up on them at the item operation time-out."
+	}
+	for _, v := range volumes {
+		if w.Refusal != "" {
+			break
+		}
+		if e.MayCancel[v.Kind] == No {
+			w.Refusal = fmt.Sprintf("you may not patch %s in namespace %s", v.Kind.Resource(), w.Namespace)
+			w.Advice = fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", v.Kind.Resource(), w.Namespace)
+		} else if e.MayCancel[v.Kind] == Unknown {
+			w.Refusal = "whether you may patch " + v.Kind.Resource() + " could not be found out"
+			w.Advice = "Try again; without an answer nothing is written."
+		}
+	}
+}
+
+// cancelTiming says when cancelled volumes end. In New any node-agent ends them
+// at once. The one on a volume's node makes one in progress Canceling at once,
+// any may force that after 5 minutes; where none runs there, one in progress is
+// forced after an hour (cancelDelayOthers and cancelDelayInProgress in
+// data_upload_controller.go; the same for the other kinds).
+func cancelTiming(e *Evidence, volumes []job.Volume) string {
+	alone := slices.ContainsFunc(volumes, func(v job.Volume) bool {
+		_, agent := e.NodeAgents[v.Node]
+		return v.Phase == "InProgress" && !agent
+	})
+	switch {
+	case slices.ContainsFunc(volumes, func(v job.Volume) bool { return !v.BuiltIn() }):
+		return "their data mover ends them, if it hears it"
+	case alone:
+		return "those in progress on a node without a node-agent end after an hour, the others within 5 minutes"
+	}
+	return "they are Canceled within 5 minutes, most of them at once"
+}
+
+func cancelCommand(w *Plan, o *unstructured.Unstructured) string {
+	e, err := newEdit(o, "", []operation{{"add", "/spec/cancel", true}})
+	if err != nil {
+		return ""
+	}
+	return kubectlCommand(w.request, o.GetNamespace(), "patch", strings.ToLower(o.GetKind())+"s.velero.io", o.GetName(), "--type=json", "-p", string(e.data))
+}
+
+// volumesTitle counts volumes by kind.
+func volumesTitle(volumes []job.Volume) string {
+	var parts []string
+	for _, k := range []struct {
+		kind      velero.VolumeKind
+		one, many string
+	}{
+		{velero.DataUpload, "data upload", "data uploads"}, {velero.DataDownload, "data download", "data downloads"},
+		{velero.PodVolumeBackup, "pod volume backup", "pod volume backups"}, {velero.PodVolumeRestore, "pod volume restore", "pod volume restores"},
+	} {
+		n := 0
+		for _, v := range volumes {
+			if v.Kind == k.kind {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, count(n, k.one, k.many))
+		}
+	}
+	return strings.Join(parts, " and ")
+}
+
+func someVolumes(volumes []job.Volume) string {
+	var names []string
+	for _, v := range volumes {
+		names = append(names, fmt.Sprintf("%s (%s)", v.Name, v.Target))
+	}
+	return some(names, 5)
+}

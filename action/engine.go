@@ -1,0 +1,177 @@
+package action
+
+import (
+	"errors"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/retry"
+)
+
+// The defaults of Options.
+const (
+	// DefaultObserve is a sync period of Velero's (one minute) and a little.
+	DefaultObserve = 70 * time.Second
+	defaultPoll    = 2 * time.Second
+	// patience is how much longer a nudged job is observed until it has ended.
+	patience = 4 * time.Minute
+	// parting is what is left for a last look after an interruption; a program
+	// that was told to end has ten seconds.
+	parting = 2 * time.Second
+)
+
+// ErrReadOnly is returned for every attempt to write in read-only mode.
+var ErrReadOnly = errors.New("read-only: nothing may be changed")
+
+// Options are what an Engine needs.
+type Options struct {
+	Config *rest.Config
+	// Reload reads the kubeconfig again when the credentials are refused.
+	Reload func() (*rest.Config, error)
+	// Namespace is Velero's.
+	Namespace string
+	// ReadOnly makes every write impossible: there is no code path to one.
+	ReadOnly bool
+	// Prober and Counter look into the object store; without them what is
+	// stored is unknown.
+	Prober  Prober
+	Counter Counter
+	// By is who does it, for the case that the API server does not say.
+	By string
+	// Context and Cluster name the cluster in the local log.
+	Context string
+	Cluster string
+	// AuditDir is where the log and the copies are kept. Nothing is written to
+	// the cluster if nothing can be written there.
+	AuditDir string
+	// Deadline bounds all that comes before observing. Zero stands for the
+	// resource timeout that the job's annotation tells, else 10 minutes.
+	Deadline time.Duration
+	// Backoff and AttemptTimeout are those of every request.
+	Backoff        retry.Backoff
+	AttemptTimeout time.Duration
+	// Observe is how long to look whether a written phase holds.
+	Observe time.Duration
+	// Poll is how often to look.
+	Poll time.Duration
+	// NewID returns a new unique word for each execution.
+	NewID func() string
+	Clock retry.Clock
+}
+
+// Engine makes and applies plans for the jobs of one Velero. It is the only thing
+// that changes a cluster.
+type Engine struct {
+	o      Options
+	access *access
+	// writer is nil in read-only mode.
+	writer *writer
+}
+
+// New prepares an Engine; it does not talk to the cluster.
+func New(o Options) (*Engine, error) {
+	if o.Clock == nil {
+		o.Clock = retry.SystemClock{}
+	}
+	if o.Observe <= 0 {
+		o.Observe = DefaultObserve
+	}
+	if o.Poll <= 0 {
+		o.Poll = defaultPoll
+	}
+	if o.Reload == nil {
+		o.Reload = func() (*rest.Config, error) { return o.Config, nil }
+	}
+	if o.NewID == nil {
+		o.NewID = newID
+	}
+	a, err := connect(o.Config, o.Reload, attemptTimeout(o))
+	if err != nil {
+		return nil, err
+	}
+	f := &Engine{o: o, access: a}
+	if !o.ReadOnly {
+		f.writer = &writer{access: a}
+	}
+	return f, nil
+}
+
+// Step is a part of an execution.
+type Step string
+
+// The steps, in their order.
+const (
+	StepLook    Step = "look"    // read all evidence again
+	StepDryRun  Step = "dry-run" // let the API server check the patch
+	StepPatch   Step = "patch"   // send it
+	StepObserve Step = "observe" // see whether it holds
+)
+
+// Progress is told while an execution runs, from the goroutine that runs it.
+type Progress struct {
+	Step Step
+	// Attempt is set after each attempt; without it the step has just begun.
+	Attempt *retry.Attempt
+	// Phase is what was last seen while observing.
+	Phase string
+}
+
+// Sent says how far the patch came.
+type Sent string
+
+// The answers.
+const (
+	NotSent Sent = "not sent"
+	Landed  Sent = "landed"
+	// Partly: some of several volumes were patched.
+	Partly Sent = "partly landed"
+	// Doubtful: it was sent, no answer came, and it could not be seen whether
+	// it landed.
+	Doubtful Sent = "in doubt"
+)
+
+// State is how an execution ended.
+type State string
+
+// The ends.
+const (
+	// Refused: the evidence, or the API server, does not allow it.
+	Refused State = "refused"
+	// Changed: the job, or what was known of it, is no longer what was shown.
+	// Outcome.Plan is what follows from the new evidence.
+	Changed State = "changed"
+	// Checked: the dry run succeeded, and no more was wanted.
+	Checked State = "checked"
+	// Settled: the phase held for the time of observing, or the job ended as
+	// Velero ends it.
+	Settled State = "settled"
+	// Moving: the patch holds, but Velero has not ended the job yet.
+	Moving State = "moving"
+	// Reverted: somebody wrote another phase over it.
+	Reverted State = "reverted"
+	// Deleted: the resource is gone.
+	Deleted State = "deleted"
+	// NoEffect: the patch holds, but what it was to bring about did not come.
+	NoEffect State = "no effect"
+	// Unfinished: an error or an interruption came first.
+	Unfinished State = "unfinished"
+)
+
+// Outcome is the end of an execution.
+type Outcome struct {
+	State State
+	Sent  Sent
+	// Phase is the last that was seen.
+	Phase string
+	// Message says in one sentence what happened.
+	Message string
+	// Plan is the plan that was applied; after Changed, the new one, with an
+	// empty Action if the evidence no longer calls for it.
+	Plan Plan
+	// Copy is the file with the object as it was before, Log the audit log.
+	Copy string
+	Log  string
+	// Warnings are things that went wrong beside the matter.
+	Warnings []string
+}

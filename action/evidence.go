@@ -1,0 +1,168 @@
+package action
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// Answer is a yes, a no, or that it could not be found out.
+type Answer int
+
+// The answers.
+const (
+	Unknown Answer = iota
+	Yes
+	No
+)
+
+// Evidence is all that a plan stands on, as it was at one moment.
+type Evidence struct {
+	// At is that moment, in the cluster's clock.
+	At time.Time
+	// Job is the job as a fresh read of it and its volumes tells it.
+	Job *job.Job
+	// Object is the resource as the API server sent it.
+	Object *unstructured.Unstructured
+	// VeleroWrote is when Velero itself last changed the resource, zero if the
+	// API server did not note that.
+	VeleroWrote time.Time
+
+	Server Server
+	// Volumes is Yes if all of the job's volumes could be listed, else
+	// VolumesWhy is why not.
+	Volumes    Answer
+	VolumesWhy string
+	// Moving are the volumes of every job that have not ended: they share the
+	// slots of the nodes. MovingKnown is Yes if all could be listed; they are
+	// only asked for where a volume of this job has not ended.
+	Moving      []job.Volume
+	MovingKnown Answer
+	// Location is the backup's storage location, nil with LocationWhy if it
+	// could not be read.
+	Location    *diagnosis.Location
+	LocationWhy string
+	// Locations is Yes if all locations of the namespace could be read, and
+	// LocationsWrote then when a server last wrote to any: it looks at each
+	// once a minute by default.
+	Locations      Answer
+	LocationsWhy   string
+	LocationsWrote time.Time
+	// Hooks are the pods that a restore waits for to run their hooks; HooksSeen
+	// is Yes if they could be listed.
+	Hooks     []Hook
+	HooksSeen Answer
+	// Malformed are the objects that a server's client cannot decode, as
+	// KIND/NAME: FIELD. A single one blinds the server to all of that kind.
+	Malformed []string
+	// Namespaces says for a restore whether the cluster's namespaces could be
+	// listed; Terminating are those that it may restore into and that are
+	// being deleted: Velero waits up to 10 minutes for each.
+	Namespaces    Answer
+	NamespacesWhy string
+	Terminating   []string
+
+	// MayPatch is the API server's answer to whether we may.
+	MayPatch    Answer
+	MayPatchWhy string
+	// Phases are those that the CRD allows, nil if that could not be read.
+	Phases    []string
+	PhasesWhy string
+	// StatusSubresource is Yes on a cluster whose CRD splits the status off.
+	StatusSubresource Answer
+
+	// Artifacts are the files that prove that Velero did all its work.
+	Artifacts []Artifact
+	// Counts are from the stored results, nil with CountsWhy if not known.
+	Counts    *job.StoredCounts
+	CountsWhy string
+
+	// Queued are the backups that wait in Velero's queue, next one first.
+	Queued []string
+	// Others are the other jobs of this Velero that have not ended, backups
+	// first. OthersWhy is set if not all could be listed.
+	Others    []Other
+	OthersWhy string
+
+	// MayCancel is, for each kind among the volumes that have not ended, the
+	// API server's answer to whether we may patch it.
+	MayCancel map[velero.VolumeKind]Answer
+	// NodeAgents are the nodes with a node-agent that is ready, and since when
+	// it runs; Movers are the pods that move volumes; PrepareTimeout is the
+	// node-agents' limit for preparing one, zero for the default. All are known
+	// if Server.Visible is.
+	NodeAgents     map[string]time.Time
+	Movers         map[velero.VolumeRef]velero.MoverPhase
+	PrepareTimeout time.Duration
+	// volumes are the resources of Job.Volumes as the API server sent them.
+	volumes map[velero.VolumeRef]*unstructured.Unstructured
+
+	// By is who we are to the API server, empty if it did not say.
+	By string
+}
+
+// Server is what the pods tell about Velero's servers.
+type Server struct {
+	// Visible is false with Why if the pods could not be listed.
+	Visible bool
+	Why     string
+	// Running are the containers that run: more than one during a roll-out.
+	Running []Container
+	// Down says why none runs, such as CrashLoopBackOff.
+	Down string
+	// Restarts is how often the containers were started again, all together.
+	Restarts int
+	// LastTermination is the reason of the newest end of a container.
+	LastTermination   string
+	LastTerminationAt time.Time
+	// Version is the tag of the newest server's image, empty if it has none.
+	Version string
+	// Flags are those of the newest server.
+	Flags velero.ServerFlags
+	// Deployment is the name of the servers' Deployment, empty if the pods do
+	// not tell it.
+	Deployment string
+}
+
+// Other is a job beside the one that is looked at.
+type Other struct {
+	Kind  job.Kind
+	Name  string
+	Phase string
+	// Running is true for a job with a final phase that a person wrote while
+	// Velero goes on with it: its slot and its worker are still taken.
+	Running bool
+}
+
+// Container is a running server.
+type Container struct {
+	Pod string
+	// StartedAt is in the clock of the pod's node.
+	StartedAt time.Time
+	// Created is when the pod was made, in the API server's clock; zero if not
+	// known.
+	Created time.Time
+}
+
+// Artifact is one file of a job in the object store.
+type Artifact struct {
+	// Target is the kind of DownloadRequest that asks for it.
+	Target string
+	job.Presence
+}
+
+// Targets are the files that together prove that Velero stored all that a job
+// yields. Of a backup the results and the others but the contents are uploaded
+// in any order, after the contents, and each of them always, an empty list too
+// (pkg/persistence/object_store.go PutBackup); a restore's volume information is
+// uploaded last (pkg/controller/restore_controller.go runValidatedRestore).
+func Targets(kind job.Kind) []string {
+	if kind == job.Backup {
+		return []string{"BackupResults", "BackupContents", "BackupItemOperations", "BackupResourceList", "BackupVolumeSnapshots", "BackupVolumeInfos"}
+	}
+	return []string{"RestoreResults", "RestoreItemOperations", "RestoreResourceList", "RestoreVolumeInfo"}
+}

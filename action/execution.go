@@ -1,0 +1,256 @@
+package action
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/retry"
+)
+
+// execution is one run of Apply.
+type execution struct {
+	sending
+	definition
+	plan         Plan
+	edits        []edit
+	observeUntil time.Time
+}
+
+func newID() string { return strings.ToLower(rand.Text()) }
+
+// Apply applies a plan that was shown to a person and agreed to. It gathers all
+// evidence again, which must lead to the same plan over the same resources; has
+// the API server check every patch without applying it; sends each patch until
+// it lands or the one deadline is over, never twice; and observes what follows.
+// Report may be nil. With dryRun it stops after the check.
+//
+// An error means that it did not come to its end: the deadline is over
+// ([retry.DeadlineError]), the context ended, or the API server gave an answer
+// that time does not mend. The outcome then still says what was sent.
+func (f *Engine) Apply(ctx context.Context, shown Plan, dryRun bool, report func(Progress)) (Outcome, error) {
+	out := Outcome{State: Refused, Sent: NotSent, Plan: shown, Phase: shown.From, Message: shown.Refusal}
+	switch {
+	case f.writer == nil:
+		out.Message = ErrReadOnly.Error()
+		return out, ErrReadOnly
+	case !shown.Possible():
+		return out, nil
+	}
+	d, err := definitionOf(shown.Action)
+	if err != nil {
+		out.Message = err.Error()
+		return out, err
+	}
+	x := &execution{sending: f.sending(&shown.evidence, dryRun, report), definition: d, plan: shown}
+	x.out = out
+	x.out.State, x.out.Message = Unfinished, ""
+	return x.run(ctx, x.look, x.prepare, x.check, x.send, x.watch)
+}
+
+// look gathers all evidence again: what was shown may be minutes old.
+func (x *execution) look(ctx context.Context) error {
+	x.enter(StepLook)
+	now, e, err := x.replan(ctx)
+	if apierrors.IsNotFound(err) {
+		return x.stop(Changed, "there is no %s %s any more; %s", word(x.plan.Kind), x.plan.Name, x.nothing())
+	}
+	if err != nil {
+		return err
+	}
+	x.out.Phase = phaseOf(e.Object)
+	if !now.Same(&x.plan) {
+		return x.changed(e.Object, now)
+	}
+	x.plan, x.stamp.by = now, e.By
+	return nil
+}
+
+// replan is what the action's plan is now; its Action is empty if the evidence
+// no longer calls for it.
+func (x *execution) replan(ctx context.Context) (Plan, *Evidence, error) {
+	e, err := x.gather(ctx, &x.plan.evidence)
+	if err != nil {
+		return Plan{}, nil, err
+	}
+	x.f.artifacts(ctx, &e, &x.plan.evidence)
+	now, _ := x.planned(&e, x.plan.request)
+	return now, &e, nil
+}
+
+// changed says what is different now.
+func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
+	x.out.Plan, x.out.Phase = now, phaseOf(o)
+	seen, what := x.plan.evidence.Object, "it was changed since the plan was shown"
+	by, at := x.marks.others(seen, o)
+	switch {
+	case o.GetUID() != x.plan.UID:
+		what = "it was deleted, and there is another one of that name"
+	case by != "":
+		what = fmt.Sprintf("%s %s at %s", by, x.did(o), x.moment(at))
+	case phaseOf(o) != x.plan.From:
+		what = fmt.Sprintf("its phase went from %s to %s", orNone(x.plan.From), phaseOf(o))
+	case now.Action == "":
+		what = "the evidence no longer calls for it"
+	case now.Refusal != "":
+		what = "what is known of it has changed: " + now.Refusal
+	case len(x.plan.Volumes) > 0:
+		what = "the volumes concerned are not those that were shown"
+	}
+	return x.stop(Changed, "%s; %s", what, x.nothing())
+}
+
+func (x *execution) prepare(context.Context) error {
+	p := &x.plan
+	x.record = Entry{Action: string(p.Action), Kind: string(p.Kind), Namespace: p.Namespace, Name: p.Name,
+		UID: string(p.UID), From: p.From, To: p.To, Reason: p.Reason}
+	if p.To == "" {
+		x.record.To = p.From
+	}
+	if err := x.begin(p.targets...); err != nil {
+		return err
+	}
+	for _, o := range p.targets {
+		e, err := x.edit(p, o, x.stamp)
+		if err != nil {
+			return err
+		}
+		x.edits = append(x.edits, e)
+	}
+	return nil
+}
+
+// check lets the API server judge every patch before the first is sent.
+func (x *execution) check(ctx context.Context) error {
+	x.enter(StepDryRun)
+	for i := range x.edits {
+		e := &x.edits[i]
+		after, err := x.tried(ctx, e)
+		if err != nil {
+			return x.sort(err, func(cause error) error { return x.lookAgain(ctx, e, cause) })
+		}
+		lost := x.lost(&x.plan, after)
+		if lost == "" && !x.isOurs(e, after) {
+			lost = "without the annotations that say who did it: a webhook may change it"
+		}
+		if lost != "" {
+			return x.stop(Refused, "the API server would take the patch but %s; %s", lost, x.nothing())
+		}
+	}
+	if x.dryRun {
+		return x.stop(Checked, "the API server would take it; nothing was written")
+	}
+	return nil
+}
+
+// lookAgain reads a target after a patch's test failed. A patch is never
+// repeated over a change; nil means that the change was our own.
+func (x *execution) lookAgain(ctx context.Context, e *edit, cause error) error {
+	var o *unstructured.Unstructured
+	err := retry.RetryOnErrorMaxBackOff(ctx, x.retrying(), func(ctx context.Context) (err error) {
+		o, err = x.f.read(ctx, e.seen)
+		return err
+	})
+	what := "the " + word(x.plan.Kind)
+	if !x.isJob(e) {
+		what = e.seen.GetKind() + " " + e.seen.GetName()
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return x.stop(Changed, "%s is gone; %s", what, x.nothing())
+	case err != nil:
+		return errors.Join(cause, err)
+	case x.isOurs(e, o):
+		return nil
+	case o.GetUID() == e.seen.GetUID() && o.GetResourceVersion() == e.seen.GetResourceVersion():
+		return x.stop(Refused, "the API server refused it: %v; %s", cause, x.nothing())
+	}
+	now, evidence, err := x.replan(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return x.stop(Changed, "%s is gone; %s", what, x.nothing())
+	case err != nil:
+		return errors.Join(cause, err)
+	case x.isJob(e):
+		return x.changed(evidence.Object, now)
+	}
+	x.out.Plan = now
+	did := "was changed"
+	if by, _ := x.marks.others(e.seen, o); by != "" {
+		did = "was patched by " + by
+	}
+	return x.stop(Changed, "%s %s since it was shown; %s", what, did, x.nothing())
+}
+
+// isJob reports whether a patch is one of the job itself.
+func (x *execution) isJob(e *edit) bool { return e.seen.GetUID() == x.plan.UID }
+
+// send sends every patch until it lands; the first that does not ends it.
+func (x *execution) send(ctx context.Context) error {
+	x.enter(StepPatch)
+	for i := range x.edits {
+		e, last, before := &x.edits[i], i == len(x.edits)-1, x.out.Sent
+		d, err := x.deliver(ctx, e)
+		x.out.Sent = soFar(before, d.sent, last)
+		if d.after != nil && x.isJob(e) {
+			x.out.Phase = phaseOf(d.after)
+		}
+		if err != nil {
+			err = x.sort(err, func(cause error) error { return x.lookAgain(ctx, e, cause) })
+		}
+		if err != nil {
+			return err
+		}
+		x.out.Sent = soFar(before, Landed, last)
+	}
+	reason, message := x.event(&x.plan)
+	x.announce(ctx, x.plan.evidence.Object, string(x.plan.Action), reason, message)
+	return nil
+}
+
+// soFar is how far all patches came, with what became of one more.
+func soFar(before, one Sent, last bool) Sent {
+	switch {
+	case one == Landed && last:
+		return Landed
+	case one == Landed:
+		return Partly
+	case one == Doubtful:
+		return Doubtful
+	}
+	return before
+}
+
+// watch observes whether the plan brings about what it was to.
+func (x *execution) watch(ctx context.Context) error {
+	x.enter(StepObserve)
+	x.observeUntil = x.f.o.Clock.Now().Add(x.f.o.Observe)
+	return x.poll(ctx, x.f.o.Observe+x.patience, func(ctx context.Context, late bool) error { return x.observe(x, ctx, late) })
+}
+
+// observed reports whether it was observed for as long as Options.Observe says.
+func (x *execution) observed() bool { return !x.f.o.Clock.Now().Before(x.observeUntil) }
+
+// readJob reads the job once while observing; it ends the execution if the job
+// is gone.
+func (x *execution) readJob(ctx context.Context) error {
+	o, err := x.once(ctx, x.plan.evidence.Object)
+	switch {
+	case apierrors.IsNotFound(err):
+		return x.stop(Deleted, "the %s is gone", word(x.plan.Kind))
+	case err != nil:
+		return err
+	}
+	x.out.Phase = phaseOf(o)
+	x.report(Progress{Step: StepObserve, Phase: x.out.Phase})
+	if o.GetUID() != x.plan.UID {
+		return x.stop(Deleted, "the %s is gone; another one has its name", word(x.plan.Kind))
+	}
+	return nil
+}

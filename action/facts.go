@@ -1,0 +1,198 @@
+package action
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// Sources of facts.
+const (
+	sourceAPI        = "api"
+	sourceNamespaces = "namespaces"
+	sourcePod        = "pod"
+	sourceSchema     = "schema"
+	sourceStorage    = "storage"
+	sourceRBAC       = "rbac"
+)
+
+// Facts are the evidence in words, each with its source and when it was so.
+// Facts that do not hold could not be found out, or speak against finalizing.
+func (p *Plan) Facts() []diagnosis.Fact {
+	l := ledger{e: &p.evidence}
+	l.progress()
+	l.volumes()
+	l.namespaces()
+	l.storage()
+	l.server()
+	l.api(p.To)
+	return l.facts
+}
+
+type ledger struct {
+	e     *Evidence
+	facts []diagnosis.Fact
+}
+
+func (l *ledger) note(holds bool, source string, at time.Time, format string, args ...any) {
+	l.facts = append(l.facts, diagnosis.Fact{Holds: holds, Source: source, At: at, Text: fmt.Sprintf(format, args...)})
+}
+
+func (l *ledger) progress() {
+	e, j := l.e, l.e.Job
+	phase := j.Phase
+	if phase == "" {
+		phase = "none yet"
+	}
+	l.note(true, sourceAPI, e.At, "phase %s", phase)
+	if j.Items.Known {
+		l.note(true, sourceAPI, j.QuietSince(), "%d of %d items, nothing changed for %s", j.Items.Done, j.Items.Total, words(e.quiet()))
+	} else {
+		// Velero writes it before the first item, so that a backup without it may
+		// have failed before.
+		l.note(j.Kind != job.Backup || j.Phase != velero.PhaseInProgress, sourceAPI, j.QuietSince(), "no item count, nothing changed for %s", words(e.quiet()))
+	}
+}
+
+func (l *ledger) volumes() {
+	e := l.e
+	switch moving := e.moving(); {
+	case e.Volumes != Yes:
+		l.note(false, sourceAPI, e.At, "whether volumes are still moving could not be found out%s", because(e.VolumesWhy))
+	case len(moving) > 0:
+		l.note(false, sourceAPI, e.At, "%s still moving", count(len(moving), "volume is", "volumes are"))
+	default:
+		l.note(true, sourceAPI, e.At, "no volume is still moving")
+	}
+	if ops := e.Job.Operations; ops.Attempted > 0 {
+		l.note(true, sourceAPI, e.At, "%d of %d operations ended", ops.Completed+ops.Failed, ops.Attempted)
+	}
+	if loc := e.Location; loc != nil {
+		readOnly := ""
+		if loc.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly) {
+			readOnly = " and read-only"
+		}
+		l.note(loc.Phase == "Available" && (readOnly == "" || e.Job.Kind == job.Restore), sourceAPI, loc.LastValidated,
+			"storage location %s is %s%s%s", loc.Name, loc.Phase, readOnly, because(loc.Message))
+	} else if e.LocationWhy != "" {
+		l.note(false, sourceAPI, e.At, "whether the storage location is available could not be found out%s", because(e.LocationWhy))
+	}
+}
+
+func (l *ledger) namespaces() {
+	e := l.e
+	switch {
+	case e.Job.Kind != job.Restore || e.Job.Terminal():
+	case e.Namespaces != Yes && proof(e).refusal == "": // all is restored, so that it waits for none
+	case e.Namespaces != Yes:
+		l.note(false, sourceNamespaces, e.At, "whether it restores into a namespace that is being deleted could not be found out%s", because(e.NamespacesWhy))
+	case len(e.Terminating) > 0:
+		l.note(false, sourceNamespaces, e.At, "%s: Velero waits up to 10 minutes for each item in there (Velero issues 5697, 8234)",
+			count(len(e.Terminating), "namespace that it restores into is being deleted", "namespaces that it restores into are being deleted")+" ("+some(e.Terminating, 5)+")")
+	default:
+		l.note(true, sourceNamespaces, e.At, "no namespace that it restores into is being deleted")
+	}
+}
+
+func (l *ledger) storage() {
+	e := l.e
+	for _, a := range e.Artifacts {
+		switch {
+		case a.State == job.Absent:
+			l.note(false, sourceStorage, e.At, "%s is not stored", a.Target)
+		case a.State != job.Present:
+			l.note(false, sourceStorage, e.At, "whether %s is stored could not be found out%s", a.Target, because(a.Why))
+		case a.LastModified.After(e.began()):
+			l.note(true, sourceStorage, a.LastModified, "%s is stored, newer than the start", a.Target)
+		default:
+			l.note(false, sourceStorage, a.LastModified, "%s is stored, but not known to be newer than the start", a.Target)
+		}
+	}
+	if len(e.Artifacts) == 0 && !e.Job.Terminal() && e.Job.Stage != job.StageQueued {
+		l.note(false, sourceStorage, e.At, "whether its results are stored was not looked at")
+	}
+	if e.Counts != nil && e.Counts.ItemsKnown {
+		l.note(e.Counts.Items > 0 || e.Job.Kind == job.Restore, sourceStorage, e.At, "its stored resource list names %s", count(e.Counts.Items, "item", "items"))
+	}
+	if e.Counts != nil {
+		l.note(true, sourceStorage, e.At, "its results report %s and %s", count(e.Counts.Errors, "error", "errors"), count(e.Counts.Warnings, "warning", "warnings"))
+	} else if e.CountsWhy != "" {
+		l.note(false, sourceStorage, e.At, "its results could not be read: %s", e.CountsWhy)
+	}
+}
+
+func (l *ledger) server() {
+	e := l.e
+	switch s := e.Server; {
+	case !s.Visible:
+		l.note(false, sourcePod, e.At, "whether a Velero server runs could not be found out%s", because(s.Why))
+	case len(s.Running) == 0:
+		l.note(true, sourcePod, e.At, "no pod was recognised as a running Velero server%s", because(s.Down))
+	default:
+		for _, c := range s.Running {
+			when := "before"
+			if c.StartedAt.After(e.began()) {
+				when = "after"
+			}
+			l.note(true, sourcePod, c.StartedAt, "Velero server %s is up, running since %s the job began", c.Pod, when)
+		}
+	}
+	if e.owner() == ownerAlive && slices.ContainsFunc(e.Server.Running, func(c Container) bool { return c.StartedAt.After(e.began()) }) {
+		l.note(false, sourceAPI, e.VeleroWrote, "Velero changed the job after that")
+	}
+	if s := e.Server; s.LastTermination != "" {
+		l.note(true, sourcePod, s.LastTerminationAt, "the server restarted %s; it last ended with %s", count(s.Restarts, "time", "times"), s.LastTermination)
+	}
+	if s, fresh := e.lifeSign(); fresh && !e.Job.Terminal() {
+		l.note(false, sourceAPI, s.at, "%s %s ago", s.what, words(max(0, e.At.Sub(s.at))))
+	}
+	for _, m := range e.Malformed {
+		l.note(false, sourceAPI, e.At, "a Velero server cannot read %s", m)
+	}
+}
+
+func (l *ledger) api(to string) {
+	e := l.e
+	switch {
+	case e.MayPatch == Yes:
+		l.note(true, sourceRBAC, e.At, "you may patch it%s", as(e.By))
+	case e.MayPatch == No:
+		l.note(false, sourceRBAC, e.At, "you may not patch it%s%s", as(e.By), because(e.MayPatchWhy))
+	default:
+		l.note(false, sourceRBAC, e.At, "whether you may patch it could not be found out%s", because(e.MayPatchWhy))
+	}
+	switch {
+	case e.Phases == nil:
+		l.note(false, sourceSchema, e.At, "which phases the CRD allows could not be read%s; the dry run tells", because(e.PhasesWhy))
+	case slices.Contains(e.Phases, to):
+		l.note(true, sourceSchema, e.At, "the CRD allows %s", to)
+	default:
+		l.schema()
+	}
+}
+
+// schema names the phases still to come that the CRD does not allow. A Velero
+// that is older too does not use them.
+func (l *ledger) schema() {
+	e := l.e
+	missing := slices.DeleteFunc(slices.Clone(onward), func(phase string) bool { return slices.Contains(e.Phases, phase) })
+	if len(missing) == 0 {
+		l.note(true, sourceSchema, e.At, "the CRD allows all phases that may follow")
+		return
+	}
+	l.note(false, sourceSchema, e.At, "the CRD does not allow %s: if the server is newer than it, its last patch was refused (Velero issue 6170)", strings.Join(missing, ", "))
+}
+
+func as(by string) string {
+	if by == "" {
+		return ""
+	}
+	return ", as " + by
+}

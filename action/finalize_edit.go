@@ -1,0 +1,74 @@
+package action
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/velero"
+)
+
+// finalizeEdit is the patch that writes a plan's phase.
+func finalizeEdit(p *Plan, o *unstructured.Unstructured, s stamp) (edit, error) {
+	var ops []operation
+	if status, _, _ := unstructured.NestedMap(o.Object, "status"); status == nil {
+		ops = append(ops, operation{"add", "/status", map[string]any{}})
+	}
+	ops = append(ops, operation{"add", "/status/phase", p.To})
+	for _, f := range p.Set {
+		ops = append(ops, operation{"add", "/status/" + f.Name, f.Value})
+	}
+	if p.Effect() == End {
+		at := s.at.UTC().Format(time.RFC3339)
+		ops = append(ops,
+			operation{"add", "/status/completionTimestamp", at},
+			operation{"add", "/status/failureReason", failureReason(p.Reason, s.by, at)})
+	}
+	return newEdit(o, AnnotationAttempt, append(ops,
+		finalizeMarks.annotate(o, s, p.Reason, [2]string{AnnotationFrom, p.From}, [2]string{AnnotationTo, p.To})...))
+}
+
+func failureReason(reason, by, at string) string {
+	if by == "" {
+		by = "an unknown user"
+	}
+	return fmt.Sprintf("%s (finalized by %s with veltui at %s)", reason, by, at)
+}
+
+// observeFinalize checks for at least one sync period whether the phase holds:
+// Velero's server may write its own over it, and its backup sync may remove a
+// backup that is not in the object store.
+func observeFinalize(x *execution, ctx context.Context, late bool) error {
+	if err := x.readJob(ctx); err != nil {
+		return err
+	}
+	held, over := x.plan.holds(x.out.Phase)
+	switch {
+	case !held:
+		return x.stop(Reverted, "somebody wrote %s over it: a Velero server still worked on it", x.out.Phase)
+	case over && x.observed():
+		return x.stop(Settled, "it is %s and stayed so for %s", x.out.Phase, words(x.f.o.Observe))
+	case !over && late:
+		return x.stop(Moving, "it is %s; Velero has not ended it within %s", x.out.Phase, words(x.f.o.Observe+patience))
+	}
+	return nil
+}
+
+// onward are the phases that Velero goes through after each of its own, up to
+// the end.
+var onward = []string{velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly, velero.PhaseCompleted, velero.PhasePartiallyFailed, velero.PhaseFailed}
+
+// holds reports whether a phase is what follows from the plan, and whether it
+// is the end.
+func (p *Plan) holds(phase string) (held, over bool) {
+	if p.Effect() == End {
+		return phase == p.To, phase == p.To
+	}
+	from := slices.Index(onward, p.To)
+	// The partly failed form of a phase may follow the plain one, but not the
+	// other way round.
+	return from >= 0 && slices.Index(onward, phase) >= from, velero.TerminalPhase(phase)
+}

@@ -1,0 +1,71 @@
+package action
+
+import (
+	"fmt"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/velero/decode"
+)
+
+// unreadable refuses a job that Velero's types cannot hold, or a volume of which
+// they cannot: what its fields say is not known here, and Velero reads neither
+// it nor, as its lists fail as a whole, any other of its kind.
+func unreadable(e *Evidence, r Request) verdict {
+	what, _ := e.malformed()
+	advice := "Correct it by hand (kubectl edit), then look again."
+	if p, ok := planned(FixField, fixField)(e, r); ok && len(p.Commands) > 0 {
+		advice = "Correct it with: " + p.Commands[0]
+	}
+	return refuse(advice+" A restart of the Velero server does not help: it fails on it again.",
+		"%s: %s; %s", diagnosis.MalformedSpec, what, decode.ServerWarning)
+}
+
+func (e *Evidence) isMalformed() bool {
+	what, _ := e.malformed()
+	return what != ""
+}
+
+// malformed says what is malformed of the job, or else of the first of its
+// volumes, and returns that volume.
+func (e *Evidence) malformed() (what string, volume int) {
+	if len(e.Job.Malformed) > 0 {
+		return e.Job.Malformed[0].String(), -1
+	}
+	for i, v := range e.Job.Volumes {
+		if v.Malformed != (decode.Malformed{}) {
+			return fmt.Sprintf("%s %s: %s", v.Kind, v.Name, v.Malformed), i
+		}
+	}
+	return "", -1
+}
+
+func fixingField() definition {
+	return definition{name: FixField, draft: planned(FixField, fixField)}
+}
+
+// fixField is to correct what Velero cannot read, which veltui never does itself:
+// what the field was meant to say only a person knows.
+func fixField(e *Evidence, w *Plan) bool {
+	what, volume := e.malformed()
+	if what == "" {
+		return false
+	}
+	w.Title, w.Why = "correct the malformed field", what
+	w.Will = []string{"replace a value whose meaning is plain, and take away any other, only if it is still as it was read"}
+	w.WillNot = []string{"be needed where a later version of Velero reads the value"}
+	w.Then = []string{"Velero's server can read its resources again, all of this kind"}
+	fields, resource, name := e.Job.Malformed, resource(e.Job.Kind), e.Job.Name
+	if volume >= 0 {
+		v := e.Job.Volumes[volume]
+		fields, resource, name = []decode.Malformed{v.Malformed}, v.Kind.Resource()+"."+velerov1.SchemeGroupVersion.Group, v.Name
+	}
+	if patch := decode.Patch(fields); patch != "" {
+		w.Commands = []string{kubectlCommand(w.request, e.Job.Namespace, "patch", resource, name, "--type=json", "-p", patch)}
+	} else {
+		w.Commands = []string{kubectlCommand(w.request, e.Job.Namespace, "edit", resource, name)}
+	}
+	w.Refusal, w.Advice = "veltui does not change it itself", "Check what the value is to be, and run the command."
+	return true
+}

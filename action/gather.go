@@ -1,0 +1,281 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
+)
+
+// gathering asks one question after the other. A question that the API server
+// cannot answer now fails the whole; one that it refuses stays open.
+type gathering struct {
+	ctx       context.Context
+	client    client.Client
+	resources resourceLister
+	namespace string
+	e         *Evidence
+	// backup is a restore's backup, nil if it could not be read.
+	backup *velerov1.Backup
+}
+
+// gatherDeadline is how long Gather puts up with an API server that is busy or
+// away; nobody waits longer for something to be shown.
+const gatherDeadline = 30 * time.Second
+
+// gatherAttempt bounds one look, which is a dozen requests one after the other:
+// each has the time of an attempt of its own, and an API server that takes a
+// second for each is still answering.
+func gatherAttempt(o Options) time.Duration { return 4 * attemptTimeout(o) }
+
+func attemptTimeout(o Options) time.Duration {
+	if o.AttemptTimeout <= 0 {
+		return retry.DefaultAttempt
+	}
+	return o.AttemptTimeout
+}
+
+// Gather reads all that a plan for one job stands on.
+func (f *Engine) Gather(ctx context.Context, kind job.Kind, name string) (e Evidence, err error) {
+	o := retry.Options{Backoff: f.o.Backoff, Deadline: gatherDeadline, AttemptTimeout: gatherAttempt(f.o), Refresh: f.access.refresh, Clock: f.o.Clock}
+	err = retry.RetryOnErrorMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
+		e, err = f.gather(ctx, kind, name)
+		return err
+	})
+	if err == nil {
+		f.artifacts(ctx, &e, nil)
+	}
+	return e, err
+}
+
+// gather is what the API server can tell.
+func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
+	var e Evidence
+	c, resources := f.access.get()
+	g := gathering{ctx: ctx, client: c, resources: resources, namespace: f.o.Namespace, e: &e}
+	if err := g.object(kind, name); err != nil {
+		return e, err
+	}
+	in, err := g.typed(kind)
+	if err != nil {
+		return e, err
+	}
+	volumes, err := g.volumes(kind)
+	if err != nil {
+		return e, err
+	}
+	e.At = f.access.cluster(f.o.Clock.Now())
+	in.Volumes, in.At = volumes, e.At
+	e.Job = job.Next(nil, in)
+	e.VeleroWrote = veleroWrote(e.Object.GetManagedFields())
+	for _, ask := range []func() error{g.server, g.location, g.locations, g.hooks, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
+		if err := ask(); err != nil {
+			return e, err
+		}
+	}
+	e.By = strings.TrimSpace(e.By)
+	if e.By == "" {
+		e.By = f.o.By
+	}
+	return e, nil
+}
+
+// open turns a refusal of the API server into words, and passes on an error
+// that time may mend.
+func open(what string, err error) (why string, _ error) {
+	switch {
+	case err == nil:
+		return "", nil
+	case retry.Classify(err) == retry.Permanent && !errors.Is(err, context.Canceled):
+		return sanitize.String(err.Error()), nil
+	}
+	return "", fmt.Errorf("%s: %w", what, err)
+}
+
+func (g *gathering) object(kind job.Kind, name string) error {
+	o := bare(jobKind(kind), g.namespace, name)
+	if err := g.client.Get(g.ctx, client.ObjectKeyFromObject(o), o); err != nil {
+		return fmt.Errorf("reading %s %s: %w", word(kind), name, err)
+	}
+	g.e.Object = o
+	return nil
+}
+
+// typed is the job's resource as Velero's types hold it.
+func (g *gathering) typed(kind job.Kind) (in job.Input, err error) {
+	if kind == job.Restore {
+		in.Restore = &velerov1.Restore{}
+		in.Malformed, err = convert(g.e.Object, in.Restore)
+		return in, err
+	}
+	in.Backup = &velerov1.Backup{}
+	in.Malformed, err = convert(g.e.Object, in.Backup)
+	return in, err
+}
+
+func (g *gathering) server() error {
+	pods, err := list[corev1.Pod](g, corev1.SchemeGroupVersion.WithKind("Pod"))
+	why, err := open("listing pods", err)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		g.e.Server = Server{Why: why}
+		return nil
+	}
+	g.e.Server = serverOf(pods)
+	g.e.NodeAgents, g.e.PrepareTimeout = nodeAgents(pods)
+	g.e.Movers = velero.MoversOf(pointers(pods))
+	return nil
+}
+
+// location reads the storage location of the backup, or of a restore's backup.
+func (g *gathering) location() error {
+	name := g.e.Job.StorageLocation
+	if g.e.Job.Kind == job.Restore && g.e.Job.BackupName != "" {
+		var b velerov1.Backup
+		why, err := open("reading the backup", g.read(jobKind(job.Backup), g.e.Job.BackupName, &b))
+		if err != nil || why != "" {
+			g.e.LocationWhy = why
+			return err
+		}
+		g.backup, name = &b, b.Spec.StorageLocation
+	}
+	if name == "" {
+		return nil
+	}
+	var l velerov1.BackupStorageLocation
+	why, err := open("reading the storage location", g.read(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation"), name, &l))
+	if err != nil || why != "" {
+		g.e.LocationWhy = why
+		return err
+	}
+	g.e.Location = &diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
+	if l.Status.LastValidationTime != nil {
+		g.e.Location.LastValidated = l.Status.LastValidationTime.Time
+	}
+	return nil
+}
+
+// targets looks for namespaces that are being deleted among those that a
+// restore restores into (Velero issues 5697, 7516 and 8234).
+func (g *gathering) targets() error {
+	restore, ok := g.e.Job.Object.(*velerov1.Restore)
+	if !ok || g.e.Job.Terminal() {
+		return nil
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	why, err := open("listing namespaces", g.client.List(g.ctx, list))
+	if err != nil || why != "" {
+		g.e.NamespacesWhy = why
+		return err
+	}
+	g.e.Namespaces = Yes
+	for i := range list.Items {
+		if n := &list.Items[i]; n.DeletionTimestamp != nil && velero.RestoresInto(restore, g.backup, n.Name) {
+			g.e.Terminating = append(g.e.Terminating, n.Name)
+		}
+	}
+	return nil
+}
+
+// permissions asks whether we may patch the job, and the volumes that have not
+// ended.
+func (g *gathering) permissions() (err error) {
+	g.e.MayPatch, g.e.MayPatchWhy, err = g.mayPatch(velerov1.SchemeGroupVersion, word(g.e.Job.Kind)+"s", g.e.Job.Name)
+	g.e.MayCancel = map[velero.VolumeKind]Answer{}
+	for _, v := range g.e.moving() {
+		if _, asked := g.e.MayCancel[v.Kind]; asked || err != nil {
+			continue
+		}
+		gvk := v.Kind.GroupVersionKind()
+		g.e.MayCancel[v.Kind], _, err = g.mayPatch(gvk.GroupVersion(), v.Kind.Resource(), "")
+	}
+	return err
+}
+
+// mayPatch asks about one object, or about all of a resource if name is empty.
+func (g *gathering) mayPatch(group schema.GroupVersion, resource, name string) (Answer, string, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: g.namespace, Verb: "patch", Group: group.Group, Version: group.Version, Resource: resource, Name: name,
+		}}}
+	why, err := open("asking for permission", g.client.Create(g.ctx, review))
+	switch {
+	case err != nil || why != "":
+		return Unknown, why, err
+	case review.Status.Allowed:
+		return Yes, "", nil
+	}
+	return No, sanitize.String(review.Status.Reason), nil
+}
+
+// phases reads the enum of status.phase from the CRD.
+func (g *gathering) phases() error {
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(velero.CustomResourceDefinition)
+	why, err := open("reading the CRD", g.client.Get(g.ctx, client.ObjectKey{Name: resource(g.e.Job.Kind)}, crd))
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		g.e.PhasesWhy = why
+		return nil
+	}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		if version["name"] != velerov1.SchemeGroupVersion.Version {
+			continue
+		}
+		enum, _, _ := unstructured.NestedSlice(version, "schema", "openAPIV3Schema", "properties", "status", "properties", "phase", "enum")
+		for _, value := range enum {
+			g.e.Phases = append(g.e.Phases, sanitize.String(fmt.Sprint(value)))
+		}
+	}
+	if g.e.Phases == nil {
+		g.e.PhasesWhy = "it lists none"
+	}
+	return nil
+}
+
+func (g *gathering) subresource() error {
+	list, err := g.resources.ServerResourcesForGroupVersionWithContext(g.ctx, velerov1.SchemeGroupVersion.String())
+	why, err := open("asking for Velero's resources", err)
+	if err != nil || why != "" {
+		return err
+	}
+	g.e.StatusSubresource = No
+	for i := range list.APIResources {
+		if list.APIResources[i].Name == word(g.e.Job.Kind)+"s/status" {
+			g.e.StatusSubresource = Yes
+		}
+	}
+	return nil
+}
+
+func (g *gathering) identity() error {
+	review := &authenticationv1.SelfSubjectReview{}
+	why, err := open("asking who we are", g.client.Create(g.ctx, review))
+	if err == nil && why == "" {
+		g.e.By = sanitize.String(review.Status.UserInfo.Username)
+	}
+	return err
+}

@@ -1,0 +1,162 @@
+package action
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/vmware-tanzu/velero/pkg/label"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
+)
+
+// veleroWrote is when a server last wrote to an object, as the API server noted
+// it. A server's field manager is its command and its word "server"
+// (pkg/cmd/server/server.go SetBasename), velero-server in all but rebranded
+// builds; the command line is velero. Whoever else writes a status, but a person
+// with kubectl or veltui, may be one too.
+func veleroWrote(managers []metav1.ManagedFieldsEntry) time.Time {
+	var newest time.Time
+	for _, m := range managers {
+		server := strings.HasSuffix(m.Manager, "-server") ||
+			m.Manager != fieldManager && !strings.HasPrefix(m.Manager, "kubectl") && ownsStatus(m.FieldsV1)
+		if server && m.Time != nil && m.Time.After(newest) {
+			newest = m.Time.Time
+		}
+	}
+	return newest
+}
+
+// ownsStatus reports whether the fields are, among others, of the status.
+func ownsStatus(fields *metav1.FieldsV1) bool {
+	if fields == nil {
+		return false
+	}
+	var owned struct {
+		Status map[string]any `json:"f:status"`
+	}
+	return json.Unmarshal(fields.GetRawBytes(), &owned) == nil && len(owned.Status) > 0
+}
+
+// phaseOwner is who last wrote the phase, empty if that was not noted.
+func phaseOwner(managers []metav1.ManagedFieldsEntry) string {
+	owner, newest := "", time.Time{}
+	for _, m := range managers {
+		if m.FieldsV1 == nil || m.Time == nil || m.Time.Time.Before(newest) {
+			continue
+		}
+		var owned struct {
+			Status map[string]any `json:"f:status"`
+		}
+		if json.Unmarshal(m.FieldsV1.GetRawBytes(), &owned) != nil {
+			continue
+		}
+		if _, owns := owned.Status["f:phase"]; owns {
+			owner, newest = m.Manager, m.Time.Time
+		}
+	}
+	return owner
+}
+
+// runsOn reports whether a job has a final phase that a person wrote, while
+// Velero wrote to it after that, or a moment ago.
+func runsOn(o *unstructured.Unstructured, at time.Time) bool {
+	managers := o.GetManagedFields()
+	by := phaseOwner(managers)
+	if by == "" || strings.HasSuffix(by, "-server") || !velero.TerminalPhase(phaseOf(o)) {
+		return false
+	}
+	var written time.Time
+	for _, m := range managers {
+		if m.Manager == by && m.Time != nil && m.Time.After(written) {
+			written = m.Time.Time
+		}
+	}
+	wrote := veleroWrote(managers)
+	return wrote.After(written) || !wrote.IsZero() && at.Sub(wrote) < lifeless
+}
+
+// locations finds out when a server last wrote to any storage location: it
+// validates and syncs each, by default once a minute
+// (backup_storage_location_controller.go, backup_sync_controller.go).
+func (g *gathering) locations() error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocationList"))
+	why, err := open("listing storage locations", g.client.List(g.ctx, list, client.InNamespace(g.namespace)))
+	if err != nil || why != "" {
+		g.e.LocationsWhy = why
+		return err
+	}
+	g.e.Locations = Yes
+	for i := range list.Items {
+		o := &list.Items[i]
+		newest := veleroWrote(o.GetManagedFields())
+		for _, field := range []string{"lastValidationTime", "lastSyncedTime"} {
+			text, _, _ := unstructured.NestedString(o.Object, "status", field)
+			if at, err := time.Parse(time.RFC3339, text); err == nil {
+				newest = latest(newest, at)
+			}
+		}
+		g.e.LocationsWrote = latest(g.e.LocationsWrote, newest)
+	}
+	return nil
+}
+
+// The annotations by which a pod asks a restore to run a command in it
+// (internal/hook/item_hook_handler.go).
+const (
+	hookCommand   = "post.hook.restore.velero.io/command"
+	hookContainer = "post.hook.restore.velero.io/container"
+	hookWait      = "post.hook.restore.velero.io/wait-timeout"
+)
+
+// hooks looks at the pods that a restore has made, once all else is restored.
+func (g *gathering) hooks() error {
+	j := g.e.Job
+	if j.Kind != job.Restore || j.Terminal() || j.Stage == job.StageQueued {
+		return nil
+	}
+	var pods corev1.PodList
+	why, err := open("listing restored pods", g.client.List(g.ctx, &pods, client.MatchingLabels{velerov1.RestoreNameLabel: label.GetValidName(j.Name)}))
+	if err != nil || why != "" {
+		return err
+	}
+	g.e.HooksSeen = Yes
+	for i := range pods.Items {
+		if h, asked := hookOf(&pods.Items[i]); asked {
+			g.e.Hooks = append(g.e.Hooks, h)
+		}
+	}
+	return nil
+}
+
+func hookOf(p *corev1.Pod) (Hook, bool) {
+	if p.Annotations[hookCommand] == "" {
+		return Hook{}, false
+	}
+	h := Hook{Pod: sanitize.String(p.Namespace + "/" + p.Name), Container: sanitize.String(p.Annotations[hookContainer]), Created: p.CreationTimestamp.Time}
+	if d, err := time.ParseDuration(p.Annotations[hookWait]); err == nil {
+		h.Waits = max(0, d)
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		first := p.Annotations[hookContainer] == "" && len(p.Spec.Containers) > 0 && c.Name == p.Spec.Containers[0].Name
+		if w := c.State.Waiting; w != nil && (first || c.Name == p.Annotations[hookContainer]) && cannotStart[w.Reason] {
+			h.Blocked = w.Reason
+		}
+	}
+	return h, true
+}
+
+// cannotStart are the kubelet's reasons for a container that will not start by
+// itself.
+var cannotStart = map[string]bool{
+	"ImagePullBackOff": true, "ErrImagePull": true, "ErrImageNeverPull": true, "InvalidImageName": true,
+	"CreateContainerConfigError": true, "CreateContainerError": true, "CrashLoopBackOff": true,
+}

@@ -1,0 +1,83 @@
+package action
+
+import (
+	"context"
+	"time"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
+)
+
+// Prober asks the object store whether a file of a job is there. Target is the
+// kind of a DownloadRequest, such as RestoreResults. An error means the same as
+// an unknown presence.
+type Prober interface {
+	Probe(ctx context.Context, kind job.Kind, name, target string) (job.Presence, error)
+}
+
+// Counter reads the numbers of a job from its stored results and item
+// operations.
+type Counter interface {
+	Counts(ctx context.Context, kind job.Kind, name string) (job.StoredCounts, error)
+}
+
+// artifactTimeout bounds all questions to the object store together. Velero
+// answers a DownloadRequest in a moment, but after an outage of the API server
+// it may take more than a minute until it sees one.
+const artifactTimeout = 2 * time.Minute
+
+// storedAgain is after how long the object store is asked again: what is stored
+// may be removed while nothing changes the job.
+const storedAgain = 5 * time.Minute
+
+// artifacts asks the object store, by way of the server, which takes a while.
+// What a look at the very same state of the job has found a moment ago is not
+// asked again.
+func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
+	if shown != nil && shown.Object.GetUID() == e.Object.GetUID() && shown.Object.GetResourceVersion() == e.Object.GetResourceVersion() &&
+		e.At.Sub(shown.At) < storedAgain {
+		e.Artifacts, e.Counts, e.CountsWhy = shown.Artifacts, shown.Counts, shown.CountsWhy
+		return
+	}
+	if f.o.Prober == nil || !worthProbing(e) {
+		return
+	}
+	if e.Server.Visible && len(e.Server.Running) == 0 {
+		for _, target := range Targets(e.Job.Kind) {
+			e.Artifacts = append(e.Artifacts, Artifact{target, job.Presence{Why: "no Velero server runs that could tell"}})
+		}
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, artifactTimeout)
+	defer cancel()
+	for _, target := range Targets(e.Job.Kind) {
+		p, err := f.o.Prober.Probe(ctx, e.Job.Kind, e.Job.Name, target)
+		if err != nil {
+			p = job.Presence{Why: sanitize.String(err.Error())}
+		}
+		e.Artifacts = append(e.Artifacts, Artifact{target, p})
+		if p.State == job.PresenceUnknown || p.State == job.Absent && len(e.Artifacts) == 1 {
+			return // nobody answers, or nothing is stored yet
+		}
+	}
+	if f.o.Counter == nil || proof(e).refusal != "" {
+		return
+	}
+	counts, err := f.o.Counter.Counts(ctx, e.Job.Kind, e.Job.Name)
+	if err != nil {
+		e.CountsWhy = sanitize.String(err.Error())
+		return
+	}
+	e.Counts = &counts
+}
+
+// worthProbing: only phases in which files may be stored, and only a server
+// that runs answers.
+func worthProbing(e *Evidence) bool {
+	switch e.Job.Phase {
+	case velero.PhaseInProgress, velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly:
+		return !e.Job.Deleting && e.MayPatch == Yes
+	}
+	return false
+}

@@ -1,0 +1,109 @@
+package action
+
+import (
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// volumes returns the volumes that carry the job's uid. Only where one of them
+// has not ended the others are listed too: they share the slots of the nodes.
+func (g *gathering) volumes(kind job.Kind) ([]job.Volume, error) {
+	kinds, label := []velero.VolumeKind{velero.PodVolumeBackup, velero.DataUpload}, velerov1.BackupUIDLabel
+	if kind == job.Restore {
+		kinds, label = []velero.VolumeKind{velero.PodVolumeRestore, velero.DataDownload}, velerov1.RestoreUIDLabel
+	}
+	g.e.Volumes, g.e.volumes = Yes, map[velero.VolumeRef]*unstructured.Unstructured{}
+	var own []job.Volume
+	moves := false
+	for _, k := range kinds {
+		why, err := g.listVolumes(k, func(v job.Volume, o *unstructured.Unstructured) {
+			g.e.volumes[v.Ref()] = o
+			own, moves = append(own, v), moves || !v.Ended()
+		}, client.MatchingLabels{label: string(g.e.Object.GetUID())})
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			g.e.Volumes, g.e.VolumesWhy = Unknown, why
+		}
+	}
+	slices.SortFunc(own, func(a, b job.Volume) int {
+		return strings.Compare(string(a.Kind)+"/"+a.Name, string(b.Kind)+"/"+b.Name)
+	})
+	if moves {
+		return own, g.moving()
+	}
+	return own, nil
+}
+
+// moving lists the volumes of all jobs that have not ended.
+func (g *gathering) moving() error {
+	g.e.MovingKnown = Yes
+	for _, k := range []velero.VolumeKind{velero.PodVolumeBackup, velero.PodVolumeRestore, velero.DataUpload, velero.DataDownload} {
+		why, err := g.listVolumes(k, func(v job.Volume, _ *unstructured.Unstructured) {
+			if !v.Ended() {
+				g.e.Moving = append(g.e.Moving, v)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			g.e.MovingKnown = Unknown
+		}
+	}
+	return nil
+}
+
+// listVolumes lists volumes of one kind; why is the API server's refusal.
+func (g *gathering) listVolumes(kind velero.VolumeKind, each func(job.Volume, *unstructured.Unstructured), options ...client.ListOption) (why string, _ error) {
+	found, err := g.listRaw(kind.GroupVersionKind(), options...)
+	if apierrors.IsNotFound(err) {
+		return "", nil // a Velero without that kind has none of it
+	}
+	if why, err = open("listing volumes", err); err != nil || why != "" {
+		return why, err
+	}
+	for i := range found {
+		v, err := volumeOf(kind, &found[i])
+		if err != nil {
+			return "", err
+		}
+		each(v, &found[i])
+	}
+	return "", nil
+}
+
+// volumeOf reads a volume as far as its type can hold it.
+func volumeOf(kind velero.VolumeKind, o *unstructured.Unstructured) (job.Volume, error) {
+	switch kind {
+	case velero.PodVolumeBackup:
+		return volumeFrom(o, job.VolumeFromPodVolumeBackup)
+	case velero.PodVolumeRestore:
+		return volumeFrom(o, job.VolumeFromPodVolumeRestore)
+	case velero.DataUpload:
+		return volumeFrom(o, job.VolumeFromDataUpload)
+	}
+	return volumeFrom(o, job.VolumeFromDataDownload)
+}
+
+func volumeFrom[T any](o *unstructured.Unstructured, read func(*T) job.Volume) (job.Volume, error) {
+	typed := new(T)
+	malformed, err := convert(o, typed)
+	if err != nil {
+		return job.Volume{}, err
+	}
+	v := read(typed)
+	if len(malformed) > 0 {
+		v.Malformed = malformed[0]
+	}
+	return v, nil
+}

@@ -1,0 +1,55 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/retry"
+)
+
+// poll calls look again and again until it ends the matter. Late tells it that
+// the time is over, after which an API server that is away ends it too.
+func (s *sending) poll(ctx context.Context, limit time.Duration, look func(ctx context.Context, late bool) error) error {
+	clock := s.f.o.Clock
+	end := clock.Now().Add(limit)
+	for {
+		late := clock.Now().After(end)
+		err := look(ctx, late)
+		switch {
+		case errors.Is(err, errStop):
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && (late || retry.Classify(err) != retry.Retriable):
+			return err
+		}
+		if !wait(ctx, clock, s.f.o.Poll) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// once reads a resource in one attempt.
+func (s *sending) once(ctx context.Context, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout(s.f.o))
+	defer cancel()
+	o, err := s.f.read(ctx, seen)
+	if retry.Classify(err) == retry.Unauthorized && s.f.access.refresh(ctx) == nil {
+		o, err = s.f.read(ctx, seen)
+	}
+	return o, err
+}
+
+func wait(ctx context.Context, clock retry.Clock, d time.Duration) bool {
+	timer := clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+		return true
+	}
+}

@@ -1,0 +1,137 @@
+package action
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/retry"
+)
+
+var errRefused error = syscall.ECONNREFUSED
+
+// The API server is killed before the patch and comes back: the patch lands with
+// the first attempt that begins after its return.
+func TestAPIServerKilledInMidRetry(t *testing.T) {
+	in := install(t)
+	in.restore("r")
+	in.server(time.Now().Add(10 * time.Minute))
+	f := in.finalizer(func(o *Options) { o.Backoff = retry.CapBackoff(2 * time.Second) })
+	p := in.plan(f, job.Restore, "r", Request{})
+	back := make(chan time.Time, 1)
+	var failed []time.Time
+	var landed time.Time
+	out, err := f.Apply(t.Context(), p, false, func(now Progress) {
+		switch {
+		case now.Step != StepPatch:
+		case now.Attempt == nil:
+			if err := in.KillAPIServer(); err != nil {
+				t.Error(err)
+			}
+		case now.Attempt.Err != nil:
+			failed = append(failed, time.Now())
+			if len(failed) == 4 {
+				go func() {
+					if err := in.StartAPIServer(t.Context()); err != nil {
+						t.Error(err)
+					}
+					back <- time.Now()
+				}()
+			}
+		default:
+			landed = time.Now()
+		}
+	})
+	if err != nil || out.State != Settled || out.Phase != "Failed" {
+		t.Fatalf("%v, %+v", err, out)
+	}
+	ready := <-back
+	late := 0
+	for _, at := range failed {
+		if at.After(ready) {
+			late++
+		}
+	}
+	if len(failed) < 4 || late > 1 {
+		t.Errorf("%d attempts failed, %d of them after the API server's return", len(failed), late)
+	}
+	if in.requests.landed != 1 {
+		t.Errorf("the API server carried out %d patches", in.requests.landed)
+	}
+	t.Logf("%d failed attempts, landed %s after the API server was ready", len(failed), landed.Sub(ready).Round(time.Millisecond))
+}
+
+// The API server hangs while the patch is sent: connections stand, nothing is
+// answered, and what was sent may still be carried out when it goes on. The
+// patch lands once all the same.
+func TestAPIServerHangsInMidRetry(t *testing.T) {
+	in := install(t)
+	before := in.restore("r")
+	in.server(time.Now().Add(10 * time.Minute))
+	f := in.finalizer(func(o *Options) { o.AttemptTimeout = time.Second })
+	p := in.plan(f, job.Restore, "r", Request{})
+	t.Cleanup(func() { _ = in.ResumeAPIServer() })
+	failed := 0
+	out, err := f.Apply(t.Context(), p, false, func(now Progress) {
+		switch {
+		case now.Step != StepPatch:
+		case now.Attempt == nil:
+			if err := in.PauseAPIServer(); err != nil {
+				t.Error(err)
+			}
+		case now.Attempt.Err != nil:
+			if failed++; failed == 3 {
+				if err := in.ResumeAPIServer(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	if err != nil || out.State != Settled || out.Sent != Landed || out.Phase != "Failed" || failed < 3 {
+		t.Fatalf("%v, %+v, %d failed attempts", err, out, failed)
+	}
+	if changes := in.changes(before); len(changes) != 1 || phaseOf(changes[0]) != "Failed" {
+		t.Errorf("changed %d times", len(changes))
+	}
+}
+
+// changes are all changes of a resource since it was read, the last of which
+// is one that this function makes itself and leaves out.
+func (in *installation) changes(since client.Object) []*unstructured.Unstructured {
+	in.t.Helper()
+	c, err := dynamic.NewForConfig(in.Config())
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	restores := c.Resource(velerov1.SchemeGroupVersion.WithResource("restores")).Namespace(in.namespace)
+	patch := []byte(`{"metadata":{"annotations":{"test/last":"yes"}}}`)
+	if _, err := restores.Patch(in.t.Context(), since.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		in.t.Fatal(err)
+	}
+	w, err := restores.Watch(in.t.Context(), metav1.ListOptions{
+		ResourceVersion: since.GetResourceVersion(), FieldSelector: "metadata.name=" + since.GetName()})
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	defer w.Stop()
+	var changes []*unstructured.Unstructured
+	for event := range w.ResultChan() {
+		o, ok := event.Object.(*unstructured.Unstructured)
+		if !ok {
+			in.t.Fatalf("watching: %v", event.Object)
+		}
+		if o.GetAnnotations()["test/last"] != "" {
+			break
+		}
+		changes = append(changes, o)
+	}
+	return changes
+}

@@ -1,0 +1,225 @@
+package action
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// proof refuses unless all files are stored and newer than the job's start: an
+// older job of the same name may have left its own.
+func proof(e *Evidence) verdict {
+	const advice = "Look whether the storage location is available and whether you may create DownloadRequests. Without proof a live server's job is not touched."
+	began := e.began()
+	for _, a := range e.Artifacts {
+		switch {
+		case a.State == job.Absent && isOperations(a.Target):
+			// Velero reads an absent list as no operations, and would end the
+			// job without the data of its volumes (pkg/persistence/object_store.go
+			// GetBackupItemOperations, tryGet).
+			return refuse(overAdvice(e), "%s is not stored, although Velero always stores it: which operations it had is not known", a.Target).inDoubt()
+		case a.State == job.Absent:
+			return refuse(waitAdvice, "%s is not stored, so Velero has not done all its work", a.Target)
+		case a.State != job.Present:
+			return refuse(advice, "whether %s is stored could not be found out%s", a.Target, because(a.Why)).inDoubt()
+		case a.LastModified.IsZero():
+			return refuse(advice, "%s is stored, but since when is not known: it may be of an earlier %s of that name", a.Target, word(e.Job.Kind)).inDoubt()
+		case !a.LastModified.After(began):
+			return refuse(olderAdvice(e), "the stored %s is older than this %s, so it is of an earlier one of that name", a.Target, word(e.Job.Kind))
+		}
+	}
+	for _, target := range Targets(e.Job.Kind) {
+		if !slices.ContainsFunc(e.Artifacts, func(a Artifact) bool { return a.Target == target }) {
+			return refuse(advice, "whether its results are stored was not looked at").inDoubt()
+		}
+	}
+	return verdict{}
+}
+
+// overAdvice is for a job whose work is over but cannot be proven to be
+// complete: a restart marks it Failed, where that works and costs nothing of it.
+func overAdvice(e *Evidence) string {
+	switch l := e.Location; {
+	case e.schemaTooOld(), e.StatusSubresource == Yes:
+		return "Apply the CRDs of the server's own version first; until then a restart of the server does not help."
+	case len(e.Malformed) > 0:
+		return malformed(e).advice
+	case len(e.moving()) > 0, e.Volumes != Yes:
+		return "Do not restart the Velero server while volumes of it move: that cancels them. " + waitAdvice
+	case l == nil, l.Phase != string(velerov1.BackupStorageLocationPhaseAvailable),
+		e.Job.Kind == job.Backup && l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):
+		return "See to the storage location first, then look again."
+	}
+	return restartAdvice
+}
+
+func isOperations(target string) bool {
+	return target == "BackupItemOperations" || target == "RestoreItemOperations"
+}
+
+// olderFiles reports whether the object store holds files of an older job of
+// the same name.
+func (e *Evidence) olderFiles() bool {
+	return slices.ContainsFunc(e.Artifacts, func(a Artifact) bool {
+		return a.State == job.Present && !a.LastModified.IsZero() && !a.LastModified.After(e.began())
+	})
+}
+
+// olderAdvice: a backup whose name is taken in the object store fails at once
+// (backup_controller.go runBackup, BackupExists), and deleting it removes the
+// files by name (pkg/persistence/object_store.go DeleteBackup).
+func olderAdvice(e *Evidence) string {
+	if e.Job.Kind == job.Restore {
+		return overAdvice(e)
+	}
+	return "Do not delete it through Velero: that deletes the older backup of this name from the object store. " + overAdvice(e)
+}
+
+// workDone refuses unless the stored files tell that the job's work succeeded so
+// far that Velero would have moved it on.
+func workDone(e *Evidence) verdict {
+	if e.Counts == nil {
+		return refuse("Look whether its results can be downloaded: velero "+word(e.Job.Kind)+" describe "+e.Job.Name,
+			"how many errors and operations it had could not be read from its stored results%s", because(e.CountsWhy)).inDoubt()
+	}
+	backup := e.Job.Kind == job.Backup
+	switch {
+	case backup && !e.Counts.ItemsKnown:
+		return refuse("Look whether its resource list can be downloaded: velero backup describe --details "+e.Job.Name,
+			"whether anything was backed up could not be read from its stored resource list").inDoubt()
+	case backup && e.Counts.Items == 0:
+		// BackupWithResolvers may fail before the first item without an error in
+		// the results, and its files are stored nevertheless (pkg/backup/backup.go,
+		// backup_controller.go runBackup, persistBackup).
+		return refuse(overAdvice(e), "nothing was backed up: its stored resource list is empty, so Velero meant to end it as Failed")
+	case e.Volumes != Yes:
+		return refuse("Ask for the right to list Velero's volume resources in namespace "+e.Job.Namespace+".",
+			"which volumes it has could not be found out%s", because(e.VolumesWhy)).inDoubt()
+	case len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)) > 0:
+		return refuse("Wait for them: Velero stores its results after that.",
+			"%s still moving, although Velero waits for those before it stores its results",
+			count(len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)), "pod volume is", "pod volumes are")).inDoubt()
+	case e.Counts.Operations.Attempted < e.uploads():
+		// Each DataUpload and DataDownload comes with an operation
+		// (pkg/backup/actions/csi/pvc_action.go, pkg/restore/actions/csi/pvc_action.go);
+		// the finalizer looks only at those.
+		return refuse(overAdvice(e), "it has %s, but its stored list of operations names %d: Velero would lose their data",
+			count(e.uploads(), "volume that a data mover moves", "volumes that a data mover moves"), e.Counts.Operations.Attempted).inDoubt()
+	}
+	return verdict{}
+}
+
+// canFinalize refuses unless Velero's own finalizer can do the rest.
+func canFinalize(e *Evidence) verdict {
+	l := e.Location
+	if len(e.blinding()) > 0 {
+		return malformed(e)
+	}
+	switch {
+	case l == nil:
+		return refuse("Ask for the right to read backupstoragelocations in namespace "+e.Job.Namespace+".",
+			"the state of its storage location could not be found out%s", because(e.LocationWhy)).inDoubt()
+	case l.Phase != string(velerov1.BackupStorageLocationPhaseAvailable):
+		return refuse("Get the storage location back.",
+			"storage location %s is %s, so Velero could not finalize it", l.Name, cmp.Or(strings.ToLower(l.Phase), "not validated yet")).inDoubt()
+	case e.Job.Kind == job.Backup && l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):
+		// backup_operations_controller.go Reconcile ends Waiting* as
+		// PartiallyFailed at once and never finalizes it. Restores do not look
+		// at the access mode.
+		return refuse("Make the storage location ReadWrite again; then finalize it. A restart of the server would mark a complete backup Failed.",
+			"storage location %s is read-only: Velero would end it without finalizing it", l.Name).inDoubt()
+	}
+	return verdict{}
+}
+
+// blinding are the malformed objects that keep a running server from working on
+// the job: its controllers read backups for a backup, and both for a restore.
+func (e *Evidence) blinding() []string {
+	if e.Job.Kind == job.Restore {
+		return e.Malformed
+	}
+	return slices.DeleteFunc(slices.Clone(e.Malformed), func(what string) bool { return !strings.HasPrefix(what, word(job.Backup)+"/") })
+}
+
+// malformed: a typed list fails as a whole on one object that does not decode,
+// so the server's controllers see nothing of that kind.
+func malformed(e *Evidence) verdict {
+	return refuse("Correct or delete "+some(e.Malformed, 3)+". A restart does not help: a server that starts cannot read it either.",
+		"Velero's server cannot read %s, and so sees nothing of that kind", some(e.Malformed, 3)).inDoubt()
+}
+
+// nextPhase is where Velero would have taken a job in progress with its last
+// patch, and why we are sure; missing says what keeps us from being sure.
+func nextPhase(e *Evidence) (phase, why string, missing verdict) {
+	for _, check := range []func(*Evidence) verdict{proof, workDone, canFinalize} {
+		if missing = check(e); missing.refusal != "" {
+			return "", "", missing
+		}
+	}
+	why = "all its results are stored, newer than its start, but its last status patch was lost (as in Velero issue 7207)"
+	ops := e.Counts.Operations
+	open := ops.Attempted > ops.Completed+ops.Failed
+	partly := e.Counts.Errors > 0 || ops.Failed > 0
+	switch {
+	case open && partly:
+		phase = velero.PhaseWaitingPartly
+	case open:
+		phase = velero.PhaseWaiting
+	case partly:
+		phase = velero.PhaseFinalizingPartly
+	default:
+		phase = velero.PhaseFinalizing
+	}
+	return phase, why, verdict{}
+}
+
+// fields are the numbers that the lost patch carried. Zeros are not written:
+// Velero leaves them out.
+func fields(e *Evidence, to string) []Field {
+	var set []Field
+	add := func(name string, value, present int) {
+		if value > present {
+			set = append(set, Field{name, value})
+		}
+	}
+	counts := job.StoredCounts{Warnings: e.Job.Warnings, Errors: e.Job.Errors, Operations: e.Job.Operations}
+	if e.Counts != nil {
+		counts = *e.Counts
+	}
+	if to == velero.PhasePartiallyFailed {
+		counts.Errors = max(counts.Errors, 1)
+	}
+	add("warnings", counts.Warnings, e.Job.Warnings)
+	add("errors", counts.Errors, e.Job.Errors)
+	prefix := word(e.Job.Kind) + "ItemOperations"
+	add(prefix+"Attempted", counts.Operations.Attempted, e.Job.Operations.Attempted)
+	add(prefix+"Completed", counts.Operations.Completed, e.Job.Operations.Completed)
+	add(prefix+"Failed", counts.Operations.Failed, e.Job.Operations.Failed)
+	return set
+}
+
+// patchWindow is how long after its work Velero may still try to write its last
+// status: the delays of its helper grow fivefold from 10 ms with 10 % of jitter,
+// and once the next one would pass the resource timeout there is no further
+// attempt (pkg/client/retry.go with apimachinery's wait.Backoff). It is never
+// taken for less than five minutes, nor for more than twenty.
+func patchWindow(e *Evidence) time.Duration {
+	limit := velero.ResourceTimeout(e.Job.Object, e.Server.Flags)
+	total, delay := time.Duration(0), 10*time.Millisecond
+	for delay*5 <= limit { // ends, as the limit is far from the largest number
+		total += delay
+		delay *= 5
+	}
+	return min(max(total+total/10, 5*time.Minute), 20*time.Minute)
+}
+
+func count(n int, one, many string) string { return human.Plural(n, one, many) }
+
+func words(d time.Duration) string { return human.Duration(d) }

@@ -1,0 +1,235 @@
+package action
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+const (
+	// untakenQuiet is how long a job that nothing holds back may wait; after an
+	// outage that is up to a minute and a half.
+	untakenQuiet = 5 * time.Minute
+	// finalizerHangs is how long the finalizer may work on one backup: with
+	// operations it downloads and stores the contents again.
+	finalizerHangs = time.Hour
+	// limitMargin is how long past their own limit operations are looked at.
+	limitMargin = 30 * time.Minute
+)
+
+func restarting() definition { return definition{name: Restart, draft: planned(Restart, restart)} }
+
+// restart is what gets a hung server going again, at the cost of all that it
+// works on. It is only offered where the evidence names what hangs, or that the
+// work is over, and where it helps: a restart marks what is in progress Failed
+// and cancels its data movement (pkg/cmd/server/server.go
+// markInProgressCRsFailed, markDataUploadsCancel), forgets hooks and backups
+// that are ready to start, and reads the same objects and CRDs as before.
+func restart(e *Evidence, w *Plan) bool {
+	j, o := e.Job, e.owner()
+	switch {
+	case j.Deleting || !o.live() || e.justStarted() || len(e.Malformed) > 0 || e.StatusSubresource == Yes || e.schemaTooOld():
+		return false
+	}
+	found := false
+	switch j.Phase {
+	case velero.PhaseInProgress:
+		found = o == ownerAlive && restartOver(e, w)
+	case velero.PhaseFinalizing, velero.PhaseFinalizingPartly:
+		found = restartFinalizer(e, w)
+	case velero.PhaseWaiting, velero.PhaseWaitingPartly:
+		found = restartOperations(e, w)
+	case velero.PhaseReadyToStart:
+		found = o == ownerAlive && restartQueue(e, w)
+	case "", velero.PhaseNew, velero.PhaseQueued:
+		found = restartWorker(e, w)
+	}
+	if found {
+		describeRestart(e, w)
+	}
+	return found
+}
+
+// justStarted reports whether a server is still looking at what it found at its
+// start.
+func (e *Evidence) justStarted() bool {
+	return slices.ContainsFunc(e.Server.Running, func(c Container) bool { return e.At.Sub(c.StartedAt) < restartGrace })
+}
+
+// schemaTooOld reports whether the CRD lacks phases that the server may write,
+// or may lack them: the server of an older version needs fewer.
+func (e *Evidence) schemaTooOld() bool {
+	if e.Phases == nil {
+		return false
+	}
+	needed := onward
+	if e.Job.Kind == job.Backup {
+		if v, known := e.version(); !known || !v.Before(velero.Version{1, 18, 0}) {
+			needed = slices.Concat([]string{velero.PhaseQueued, velero.PhaseReadyToStart}, onward)
+		}
+	} else if v, known := e.version(); known && v.Before(velero.Version{1, 14, 0}) {
+		needed = []string{velero.PhaseCompleted, velero.PhasePartiallyFailed, velero.PhaseFailed}
+	}
+	return slices.ContainsFunc(needed, func(phase string) bool { return !slices.Contains(e.Phases, phase) })
+}
+
+// restartOver: the work is over, but cannot be proven to be complete, so that
+// the job cannot be moved on. Where volumes still move only finalizing saves
+// them; where it could be finalized as soon as its location is back, a restart
+// would make a complete job a failed one.
+func restartOver(e *Evidence, w *Plan) bool {
+	if e.quiet() < patchWindow(e) || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
+		return false
+	}
+	if _, _, missing := nextPhase(e); missing.refusal == "" {
+		return false
+	}
+	if c := e.Counts; c != nil && c.Operations.Attempted > c.Operations.Completed+c.Operations.Failed {
+		return false
+	}
+	switch {
+	case e.Job.Kind == job.Backup && e.olderFiles() && !e.Job.Items.Known:
+		w.Why = "its name is taken in the object store, so Velero meant to end it as Failed (backup already exists in object storage)"
+		w.WillNot = append(w.WillNot, "touch the older backup of that name; deleting this one through Velero would delete its files")
+	case e.resultsStored():
+		w.Why = fmt.Sprintf("its results are stored, so Velero's work on it is over, but nothing has changed for %s", words(e.quiet()))
+	default:
+		return false
+	}
+	w.Then = append(w.Then, "Velero marks it Failed at its start")
+	return true
+}
+
+// resultsStored reports whether the job's own results are stored: they are
+// uploaded when all work is done.
+func (e *Evidence) resultsStored() bool {
+	return len(e.Artifacts) > 0 && e.Artifacts[0].Target == Targets(e.Job.Kind)[0] && e.Artifacts[0].State == job.Present &&
+		e.Artifacts[0].LastModified.After(e.began()) && e.At.Sub(e.Artifacts[0].LastModified) >= patchWindow(e)
+}
+
+// restartFinalizer: the finalizer hangs on a hook that cannot run, or, of a
+// backup, on a patch without end (NewBackupFinalizerReconciler does not store
+// its time-out up to 1.18.3, so it retries without limit).
+func restartFinalizer(e *Evidence, w *Plan) bool {
+	if e.Job.Kind == job.Restore {
+		h := e.hungHook()
+		if h == nil || e.quiet() < hookBlocked {
+			return false
+		}
+		w.Why = fmt.Sprintf("it waits without limit for the hook of pod %s, whose container cannot start: %s (Velero issues 9744, 9749)", h.Pod, h.Blocked)
+		w.WillNot = append(w.WillNot, "run its hooks: the restarted server forgets them and ends the restore as if they had run")
+		w.Then = append(w.Then, "Velero goes on with finalizing it after its start")
+		return true
+	}
+	l := e.Location
+	busy := slices.ContainsFunc(e.Others, func(o Other) bool {
+		return o.Kind == job.Backup && (o.Phase == velero.PhaseFinalizing || o.Phase == velero.PhaseFinalizingPartly)
+	})
+	if e.quiet() < finalizerHangs || busy || e.OthersWhy != "" || l == nil || l.Phase != string(velerov1.BackupStorageLocationPhaseAvailable) {
+		return false
+	}
+	w.Why = fmt.Sprintf("it has been %s for %s; the finalizer may hang on a patch that it repeats without end", e.Job.Phase, words(e.quiet()))
+	w.Then = append(w.Then, "Velero goes on with finalizing it after its start")
+	return true
+}
+
+// restartOperations: Velero gives up on operations at their limit, but looks at
+// it only after the plugin has answered, and with one worker for all
+// (backup_operations_controller.go getBackupItemOperationProgress).
+func restartOperations(e *Evidence, w *Plan) bool {
+	limit := velero.ItemOperationTimeout(e.Job.Object, e.Server.Flags)
+	if e.quiet() < limit+limitMargin || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
+		return false
+	}
+	w.Why = fmt.Sprintf("its operations are %s past their limit of %s, at which Velero would have given up: a plugin may hang", words(e.quiet()-limit), words(limit))
+	w.Then = append(w.Then, "Velero reads its operations again and goes on with it")
+	return true
+}
+
+// restartQueue: the server that let a backup out of its queue cannot start it,
+// and counts it as running until then.
+func restartQueue(e *Evidence, w *Plan) bool {
+	if e.Job.Kind != job.Backup || e.quiet() < untakenQuiet {
+		return false
+	}
+	w.Why = fmt.Sprintf("it has been ReadyToStart for %s and takes a slot of the queue; the server that queued it does not start it", words(e.quiet()))
+	w.Then = append(w.Then, "the slot is free, and other backups may start",
+		"Velero forgets this backup: wake it then (--wake), or give it up")
+	return true
+}
+
+// restartWorker: a job waits, and nothing is in progress that it could wait for.
+func restartWorker(e *Evidence, w *Plan) bool {
+	if e.quiet() < untakenQuiet || e.busy() != "" || e.OthersWhy != "" {
+		return false
+	}
+	w.Why = fmt.Sprintf("it has waited for %s although nothing else is in progress; the server's worker or queue may hang (Velero issues 4128, 10519)", words(e.quiet()))
+	w.Then = append(w.Then, "Velero picks it up after its start")
+	return true
+}
+
+// busy is another job that may keep this one waiting.
+func (e *Evidence) busy() string {
+	for _, o := range e.Others {
+		if o.Running || o.Phase == velero.PhaseInProgress || o.Phase == velero.PhaseReadyToStart {
+			return o.ref()
+		}
+	}
+	return ""
+}
+
+func (o Other) ref() string { return word(o.Kind) + "/" + o.Name }
+
+func describeRestart(e *Evidence, w *Plan) {
+	j := e.Job
+	w.Title = "restart Velero's server"
+	if j.Phase == velero.PhaseInProgress {
+		w.Fails = append(w.Fails, word(j.Kind)+"/"+j.Name)
+	}
+	for _, o := range e.Others {
+		if o.Phase == velero.PhaseInProgress {
+			w.Fails = append(w.Fails, o.ref())
+		}
+	}
+	switch {
+	case e.OthersWhy != "":
+		w.Will = append(w.Will, "mark Failed every job in progress, and cancel its data movement; they could not all be listed: "+e.OthersWhy)
+	case len(w.Fails) > 0:
+		w.Will = append(w.Will, fmt.Sprintf("mark Failed %s in progress, and cancel their data movement: %s", count(len(w.Fails), "job", "jobs"), some(w.Fails, 10)))
+	default:
+		w.Will = append(w.Will, "fail nothing: no job is in progress")
+	}
+	w.Will = append(w.Will, "empty the server's memory, so that deletions it refused are accepted")
+	if forgets := e.forgotten(); len(forgets) > 0 {
+		w.Will = append(w.Will, "forget backups that are ready to start, which then need to be woken: "+some(forgets, 10))
+	}
+	w.WillNot = append(w.WillNot, "remove snapshots or objects that failed jobs leave behind",
+		"touch jobs that wait for operations or are finalized: they go on, but hooks of restores that have not run never will")
+	if e.Server.Deployment != "" {
+		w.Commands = []string{kubectlCommand(w.request, j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment)}
+	} else {
+		for _, c := range e.Server.Running {
+			w.Commands = append(w.Commands, kubectlCommand(w.request, j.Namespace, "delete", "pod", c.Pod))
+		}
+	}
+	w.Refusal = "veltui restarts nothing itself"
+	w.Advice = "Run the command when what it fails can be spared."
+}
+
+// forgotten are the backups that a restart leaves ready to start: the backup
+// controller looks at them only when they change (backup_controller.go
+// SetupWithManager).
+func (e *Evidence) forgotten() []string {
+	var names []string
+	for _, o := range e.Others {
+		if o.Phase == velero.PhaseReadyToStart {
+			names = append(names, o.ref())
+		}
+	}
+	return names
+}

@@ -1,0 +1,54 @@
+package action
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+func restartingNodeAgent() definition {
+	return definition{name: RestartNodeAgent, draft: planned(RestartNodeAgent, restartNodeAgent)}
+}
+
+// restartNodeAgent: the pod that moved a volume has succeeded, but the
+// node-agent did not note it. At its start the node-agent looks at each volume
+// in progress on its node and picks up what its pod has done (since 1.15 for
+// data uploads and downloads, since 1.17 for pod volumes; AttemptDataUploadResume
+// in data_upload_controller.go and its siblings).
+func restartNodeAgent(e *Evidence, w *Plan) bool {
+	v, known := e.version()
+	if !known || e.Job.Deleting {
+		return false
+	}
+	c := e.volumeContext()
+	var lost []job.Volume
+	var nodes []string
+	for _, m := range e.moving() {
+		_, agent := e.NodeAgents[m.Node]
+		if !m.CancelAsked && agent && v.MovesInPods(m.Kind) && c.LostTrack(&m) {
+			lost = append(lost, m)
+			if !slices.Contains(nodes, m.Node) {
+				nodes = append(nodes, m.Node)
+			}
+		}
+	}
+	if len(lost) == 0 {
+		return false
+	}
+	slices.Sort(nodes)
+	w.Title = "restart the node-agent on " + some(nodes, 3)
+	w.Why = fmt.Sprintf("the pods of %s have succeeded, but the node-agent does not know: %s", volumesTitle(lost), someVolumes(lost))
+	w.Will = []string{"let the node-agent pick up the finished work"}
+	w.WillNot = []string{"cancel anything: other volumes in progress on the node are taken over by the new node-agent"}
+	if !v.MovesInPods(velero.PodVolumeBackup) {
+		w.WillNot = []string{"spare pod volumes in progress on the node: Velero " + v.String() + " marks those Failed"}
+	}
+	w.Then = []string{"Velero goes on with the " + word(e.Job.Kind)}
+	for _, node := range nodes {
+		w.Commands = append(w.Commands, kubectlCommand(w.request, w.Namespace, "delete", "pod", "-l", "role=node-agent", "--field-selector", "spec.nodeName="+node))
+	}
+	w.Refusal, w.Advice = "veltui restarts nothing itself", "Run the command."
+	return true
+}

@@ -1,0 +1,284 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/velero"
+)
+
+// sending is one deadline, one local record, and patches that land once or not
+// at all.
+type sending struct {
+	f      *Engine
+	dryRun bool
+	report func(Progress)
+	until  time.Time // the one deadline
+	away   time.Time // when an attempt last met no API server, or one that could not answer
+	stamp  stamp
+	step   Step
+	audit  *audit
+	record Entry // what all entries of the audit log say
+	out    Outcome
+}
+
+// errStop ends an execution whose outcome is complete.
+var errStop = errors.New("stop")
+
+// errChanged means that a resource is not the one the patch was made for.
+var errChanged = errors.New("the resource was changed by somebody else")
+
+func (f *Engine) sending(shown *Evidence, dryRun bool, report func(Progress)) sending {
+	if report == nil {
+		report = func(Progress) {}
+	}
+	deadline := f.o.Deadline
+	if deadline <= 0 {
+		deadline = velero.ResourceTimeout(shown.Job.Object, velero.ServerFlags{})
+	}
+	return sending{f: f, dryRun: dryRun, report: report, until: f.o.Clock.Now().Add(deadline),
+		stamp: stamp{by: shown.By, attempt: f.o.NewID()}}
+}
+
+// run takes one step after the other until one ends it.
+func (s *sending) run(ctx context.Context, steps ...func(context.Context) error) (Outcome, error) {
+	for _, step := range steps {
+		err := step(ctx)
+		if errors.Is(err, errStop) {
+			break
+		}
+		if err != nil {
+			s.out.Message = fmt.Sprintf("%s: %v; the patch %s", s.step, err, sentWords[s.out.Sent])
+			return s.finish(err), err
+		}
+	}
+	return s.finish(nil), nil
+}
+
+var sentWords = map[Sent]string{
+	NotSent:  "was not carried out",
+	Landed:   "was carried out",
+	Partly:   "was carried out on some of the volumes",
+	Doubtful: "was sent, and whether it was carried out is not known",
+}
+
+// stop completes the outcome.
+func (s *sending) stop(state State, format string, args ...any) error {
+	s.out.State, s.out.Message = state, fmt.Sprintf(format, args...)
+	return errStop
+}
+
+func (s *sending) enter(step Step) {
+	s.step = step
+	s.report(Progress{Step: step})
+}
+
+// moment is the time of an annotation in the reader's time zone.
+func (s *sending) moment(annotation string) string {
+	at, err := time.Parse(time.RFC3339, annotation)
+	if err != nil {
+		return annotation
+	}
+	return at.In(s.f.o.Clock.Now().Location()).Format("2006-01-02 15:04:05 MST")
+}
+
+func (s *sending) warn(format string, args ...any) {
+	s.out.Warnings = append(s.out.Warnings, fmt.Sprintf(format, args...))
+}
+
+// retrying are the options of one series of attempts within the one deadline.
+func (s *sending) retrying() retry.Options {
+	step := s.step
+	return retry.Options{
+		Backoff:        s.f.o.Backoff,
+		Deadline:       max(1, s.until.Sub(s.f.o.Clock.Now())),
+		AttemptTimeout: s.f.o.AttemptTimeout,
+		Refresh:        s.f.access.refresh,
+		Clock:          s.f.o.Clock,
+		Report:         func(a retry.Attempt) { s.report(Progress{Step: step, Attempt: &a}) },
+	}
+}
+
+// startUp is how long an API server that has just come back may refuse what it
+// will allow: it answers before it has read all roles.
+const startUp = 30 * time.Second
+
+// retriable tells errors that time may mend, among them refusals of an API
+// server that was away a moment ago.
+func (s *sending) retriable(err error) bool {
+	now := s.f.o.Clock.Now()
+	if retry.Classify(err) == retry.Retriable {
+		s.away = now
+		return true
+	}
+	refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || errors.Is(err, errRefusing)
+	return refused && !s.away.IsZero() && now.Sub(s.away) < startUp
+}
+
+// errRefusing: the API server refuses what it allowed when the evidence was
+// shown.
+var errRefusing = errors.New("the API server refuses what it has allowed before")
+
+// gather looks at everything again but the object store.
+func (s *sending) gather(ctx context.Context, shown *Evidence) (Evidence, error) {
+	var e Evidence
+	o := s.retrying()
+	o.AttemptTimeout = gatherAttempt(s.f.o)
+	err := retry.RetryOnRetriableMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
+		e, err = s.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
+		if err == nil && e.refusedMore(shown) && s.retriable(errRefusing) {
+			err = errRefusing
+		}
+		return err
+	}, s.retriable)
+	return e, err
+}
+
+// refusedMore reports whether less could be seen than for an earlier look.
+func (e *Evidence) refusedMore(shown *Evidence) bool {
+	return shown.Server.Visible && !e.Server.Visible || shown.Volumes == Yes && e.Volumes != Yes || shown.MayPatch == Yes && e.MayPatch != Yes
+}
+
+// begin puts down what is going to be done, before anything is sent.
+func (s *sending) begin(seen ...*unstructured.Unstructured) error {
+	s.stamp.at = s.f.access.cluster(s.f.o.Clock.Now())
+	if s.dryRun {
+		return nil
+	}
+	a, err := openAudit(s.f.o, s.stamp.attempt)
+	if err != nil {
+		return err
+	}
+	s.audit, s.out.Log = a, a.path
+	if s.out.Copy, err = a.save(&s.record, seen...); err != nil {
+		return err
+	}
+	return s.note("begin", nil)
+}
+
+// tried has the API server check a patch without applying it.
+func (s *sending) tried(ctx context.Context, e *edit) (after *unstructured.Unstructured, err error) {
+	err = retry.RetryOnRetriableMaxBackOff(ctx, s.retrying(), func(ctx context.Context) (err error) {
+		after, err = s.f.writer.patch(ctx, e, true)
+		return err
+	}, s.retriable)
+	return after, err
+}
+
+// sort sorts an answer to a patch that did not succeed: somebody was faster,
+// and again says what follows; the server does not want it; or it could not be
+// reached.
+func (s *sending) sort(err error, again func(cause error) error) error {
+	switch {
+	case errors.Is(err, errChanged), apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInvalid(err):
+		return again(err)
+	case apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsRequestEntityTooLargeError(err):
+		return s.stop(Refused, "the API server refused it: %v; %s", err, s.nothing())
+	}
+	return err
+}
+
+// nothing says that nothing, or nothing more, was written, as far as is known.
+func (s *sending) nothing() string {
+	switch s.out.Sent {
+	case NotSent:
+		return "nothing was written"
+	case Doubtful:
+		return "the patch was sent before, and whether it was carried out is not known"
+	}
+	return "nothing more was written"
+}
+
+// delivery is what became of one patch.
+type delivery struct {
+	sent  Sent
+	after *unstructured.Unstructured
+}
+
+// deliver sends a patch until it lands. With an error the delivery still says,
+// as well as can be found out, what became of it.
+func (s *sending) deliver(ctx context.Context, e *edit) (delivery, error) {
+	d := delivery{sent: NotSent}
+	if err := s.note("send", e); err != nil {
+		return d, err
+	}
+	err := retry.PatchResourceWithRetries(ctx, s.retrying(), retry.Patch{
+		Send: func(ctx context.Context) error {
+			after, err := s.f.writer.patch(ctx, e, false)
+			switch {
+			case err == nil:
+				d = delivery{Landed, after}
+			case retry.Ambiguous(err):
+				d.sent = Doubtful
+			}
+			return err
+		},
+		Look: func(ctx context.Context) (bool, error) { return s.landed(ctx, e, &d) },
+	}, s.retriable)
+	if err != nil && d.sent == Doubtful {
+		err = s.lastLook(ctx, e, &d, err)
+	}
+	if err != nil {
+		return d, err
+	}
+	if err := s.note("landed", e); err != nil {
+		s.warn("the local log could not be written: %v", err)
+	}
+	return d, nil
+}
+
+// landed looks whether our patch is in the resource.
+func (s *sending) landed(ctx context.Context, e *edit, d *delivery) (bool, error) {
+	o, err := s.f.read(ctx, e.seen)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, errChanged
+	case err != nil:
+		return false, err
+	case s.isOurs(e, o):
+		*d = delivery{Landed, o}
+		return true, nil
+	}
+	if o.GetUID() != e.seen.GetUID() {
+		return false, errChanged // what became of the one before it is not to be seen
+	}
+	d.sent = NotSent
+	if o.GetResourceVersion() != e.seen.GetResourceVersion() {
+		return false, errChanged
+	}
+	return false, nil
+}
+
+func (s *sending) isOurs(e *edit, o *unstructured.Unstructured) bool {
+	return o.GetUID() == e.seen.GetUID() && o.GetAnnotations()[e.mark] == s.stamp.attempt
+}
+
+// lastLook finds out, as well as it can, what became of a patch whose sending
+// ended in doubt; nil means that it landed after all.
+func (s *sending) lastLook(ctx context.Context, e *edit, d *delivery, err error) error {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
+	defer cancel()
+	landed, lookErr := s.landed(last, e, d)
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case landed:
+		return nil
+	case errors.Is(lookErr, errChanged):
+		return errChanged
+	}
+	return err
+}
+
+// announce notes in the cluster what was done.
+func (s *sending) announce(ctx context.Context, subject *unstructured.Unstructured, action, reason, message string) {
+	if err := s.f.writer.event(ctx, subject, s.stamp, action, reason, message); err != nil {
+		s.warn("no Event was written: %v", err)
+	}
+}

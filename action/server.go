@@ -1,0 +1,60 @@
+package action
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/veltui/veltui/velero"
+)
+
+// serverOf reads all servers: during a roll-out the old one may still work.
+func serverOf(pods []corev1.Pod) Server {
+	s := Server{Visible: true}
+	newest := time.Time{}
+	for _, p := range velero.ServerPods(pointers(pods)) {
+		s.add(p)
+		if !p.Created.Before(newest) {
+			newest, s.Version, s.Deployment, s.Flags = p.Created, p.Version, p.Deployment, p.Flags
+		}
+	}
+	slices.SortFunc(s.Running, func(a, b Container) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Pod, b.Pod))
+	})
+	return s
+}
+
+func (s *Server) add(p velero.ServerPod) {
+	s.Restarts += p.Restarts
+	if p.LastTermination != "" && (s.LastTermination == "" || p.LastTerminationAt.After(s.LastTerminationAt)) {
+		s.LastTermination, s.LastTerminationAt = p.LastTermination, p.LastTerminationAt
+	}
+	if p.Running {
+		s.Running = append(s.Running, Container{Pod: p.Name, StartedAt: p.StartedAt, Created: p.Created})
+	} else {
+		s.Down = p.Waiting
+	}
+}
+
+// nodeAgents are the nodes with a node-agent that is ready, and since when it
+// runs; prepare is the longest time that one lets preparing a volume take.
+func nodeAgents(pods []corev1.Pod) (nodes map[string]time.Time, prepare time.Duration) {
+	nodes = map[string]time.Time{}
+	for _, a := range velero.AgentsOf(pointers(pods)) {
+		if a.Ready {
+			nodes[a.Node] = a.StartedAt
+		}
+		prepare = max(prepare, a.Flags.PrepareTimeout)
+	}
+	return nodes, prepare
+}
+
+func pointers(pods []corev1.Pod) []*corev1.Pod {
+	out := make([]*corev1.Pod, len(pods))
+	for i := range pods {
+		out[i] = &pods[i]
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+package action
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/veltui/veltui/job"
+)
+
+// lifeless is how long nothing that works on a job, its volumes or its location
+// must have been written before a final phase is, whatever the pods look like:
+// a server may run from an image, or in a namespace, in which nobody recognises
+// it, and a roll-out has gaps.
+const lifeless = 5 * time.Minute
+
+// sign is something that only somebody at work writes.
+type sign struct {
+	what string
+	at   time.Time
+}
+
+// signs are the newest writes by anybody who may work on the job.
+func (e *Evidence) signs() []sign {
+	found := []sign{{"Velero wrote to it", e.VeleroWrote}}
+	if len(e.Object.GetManagedFields()) == 0 {
+		found = append(found, sign{"it was changed, by whom is not known,", e.Job.QuietSince()})
+	}
+	for _, v := range e.Job.Volumes {
+		found = append(found, sign{fmt.Sprintf("%s %s was written", v.Kind, v.Name), v.Changed})
+	}
+	for _, a := range e.Artifacts {
+		if a.State == job.Present && a.LastModified.After(e.began()) {
+			found = append(found, sign{a.Target + " was stored", a.LastModified})
+		}
+	}
+	if at, counts := e.locationSign(); counts {
+		found = append(found, sign{"a storage location was validated or synced", at})
+	}
+	return found
+}
+
+// locationSign is when a server last wrote to a storage location. Every server
+// does, so it is a sign of one that nobody recognised only where no pod explains
+// it: none runs, and none has ended since.
+func (e *Evidence) locationSign() (at time.Time, counts bool) {
+	at = e.LocationsWrote
+	return at, e.owner() == ownerDown && at.After(e.Server.LastTerminationAt)
+}
+
+// lifeSign is the newest sign of life if it is fresh; one from the future is.
+func (e *Evidence) lifeSign() (sign, bool) {
+	var newest sign
+	for _, s := range e.signs() {
+		if s.at.After(newest.at) {
+			newest = s
+		}
+	}
+	return newest, !newest.at.IsZero() && e.At.Sub(newest.at) < lifeless
+}
+
+// alive refuses a final phase while anything may be at work.
+func stillAlive(e *Evidence) verdict {
+	if s, fresh := e.lifeSign(); fresh {
+		who := ""
+		if e.owner() == ownerDown {
+			who = "no pod was recognised as a Velero server, but "
+		}
+		ago := max(0, e.At.Sub(s.at))
+		return refuse(fmt.Sprintf("Look again in %s.", words(lifeless-ago+time.Second)), "%ssomething works on it: %s %s ago", who, s.what, words(ago)).inDoubt()
+	}
+	if e.owner() != ownerDown {
+		return verdict{}
+	}
+	switch {
+	case e.Locations != Yes:
+		return refuse("Ask for the right to list backupstoragelocations in namespace "+e.Job.Namespace+".",
+			"no pod was recognised as a Velero server, and whether one writes to a storage location could not be found out%s", because(e.LocationsWhy)).inDoubt()
+	case e.Volumes != Yes:
+		return refuse("Ask for the right to list Velero's volume resources in namespace "+e.Job.Namespace+".",
+			"no pod was recognised as a Velero server, and whether its volumes move could not be found out%s", because(e.VolumesWhy)).inDoubt()
+	case !e.crashLoops() && !e.Server.LastTerminationAt.IsZero() && e.At.Sub(e.Server.LastTerminationAt) < lifeless:
+		return refuse("Look again in five minutes.", "a Velero server ended %s ago, and another may be starting", words(max(0, e.At.Sub(e.Server.LastTerminationAt)))).inDoubt()
+	}
+	return verdict{}
+}

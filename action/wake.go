@@ -1,0 +1,97 @@
+package action
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// How long nothing must have changed before another look of Velero's could help.
+const (
+	// wakeStart: a backup that left the queue starts within seconds.
+	wakeStart = 2 * time.Minute
+	// wakeFinalizer: without operations a backup is finalized within seconds;
+	// with them its contents are downloaded and stored again.
+	wakeFinalizer           = 5 * time.Minute
+	wakeFinalizerOperations = 30 * time.Minute
+)
+
+// The annotations that say who woke a job.
+const (
+	AnnotationWokenBy      = "veltui.io/woken-by"
+	AnnotationWokenAt      = "veltui.io/woken-at"
+	AnnotationWokenReason  = "veltui.io/woken-reason"
+	AnnotationWokenAttempt = "veltui.io/woken-attempt"
+)
+
+var wakeMarks = marks{AnnotationWokenBy, AnnotationWokenAt, AnnotationWokenReason, AnnotationWokenAttempt}
+
+func waking() definition {
+	return definition{
+		name: Wake, draft: planned(Wake, wake), marks: wakeMarks, observe: observeWake,
+		edit: func(p *Plan, o *unstructured.Unstructured, s stamp) (edit, error) {
+			return newEdit(o, AnnotationWokenAttempt, wakeMarks.annotate(o, s, p.Reason))
+		},
+		did:   func(*unstructured.Unstructured) string { return "woke it" },
+		lost:  func(*Plan, *unstructured.Unstructured) string { return "" },
+		event: func(p *Plan) (reason, message string) { return "Woken", "woke it: " + p.Reason },
+	}
+}
+
+// observeWake checks whether Velero goes on with the job.
+func observeWake(x *execution, ctx context.Context, late bool) error {
+	if err := x.readJob(ctx); err != nil {
+		return err
+	}
+	switch from := x.plan.From; {
+	case x.out.Phase != from:
+		return x.stop(Settled, "Velero went on with it: it is %s now", x.out.Phase)
+	case late:
+		return x.stop(NoEffect, "it is still %s after %s: Velero did not go on with it", from, words(x.f.o.Observe))
+	}
+	return nil
+}
+
+// wake: the controllers look at a backup that is ready to start only when it is
+// changed, and not at their start (backup_controller.go SetupWithManager); the
+// backup finalizer looks at every change, and after errors in ever longer
+// intervals. A restore's finalizer waits, for claims and for hooks, where waking
+// does nothing, so a restore is never woken.
+func wake(e *Evidence, w *Plan) bool {
+	j := e.Job
+	finalizing := j.Phase == velero.PhaseFinalizing || j.Phase == velero.PhaseFinalizingPartly
+	starting := j.Phase == velero.PhaseReadyToStart
+	patience := wakeFinalizer
+	if j.Operations.Attempted > 0 || e.uploads() > 0 {
+		patience = wakeFinalizerOperations
+	}
+	switch {
+	case j.Deleting, j.Kind != job.Backup, !starting && !finalizing, e.Server.Visible && len(e.Server.Running) == 0, len(e.blinding()) > 0:
+		return false
+	case starting && e.quiet() < wakeStart, finalizing && e.quiet() < patience:
+		return false
+	}
+	w.Title = "wake it"
+	w.targets = []*unstructured.Unstructured{e.Object}
+	w.Why = fmt.Sprintf("it has been %s for %s; Velero looks at it again when it is changed", j.Phase, words(e.quiet()))
+	w.Will = []string{"write annotations that say who woke it and when, only if nothing has changed it since; the phase stays as it is"}
+	if starting {
+		w.Then = append(w.Then, "Velero's server starts the backup within seconds, if it is able to")
+	} else {
+		w.Then = append(w.Then, "Velero's finalizer tries again at once, instead of after its growing delay of up to 17 minutes")
+	}
+	if o := e.owner(); o == ownerUnknown {
+		w.WillNot = append(w.WillNot, "help if no Velero server runs, which could not be found out: "+unseen(e))
+	}
+	w.Commands = []string{kubectlCommand(w.request, j.Namespace, "annotate", resource(j.Kind), j.Name,
+		AnnotationWokenAt+"="+e.At.UTC().Format(time.RFC3339), "--overwrite", "--resource-version="+e.Object.GetResourceVersion())}
+	if v := mayPatch(e); v.refusal != "" {
+		w.Refusal, w.Advice = v.refusal, v.advice
+	}
+	return true
+}

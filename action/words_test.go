@@ -1,0 +1,78 @@
+package action
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// The kubectl command must survive a shell, whatever is in it.
+func TestCommandSurvivesAShell(t *testing.T) {
+	for _, reason := range []string{"plain", "it's `dead` $(reboot) \"quoted\" \\ !", "ünïcödé; rm -rf ~"} {
+		p := draft(evidence(t, job.Restore, "InProgress", restarted, notStored), Request{Reason: reason, Context: "prod east's"})
+		out, err := exec.Command("sh", "-c", `kubectl() { for a in "$@"; do printf '%s\0' "$a"; done; }; `+p.Commands[0]).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", p.Commands[0], err)
+		}
+		args := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+		want := []string{"--context", "prod east's", "-n", "velero", "patch", "restores.velero.io", "x", "--type=json", "-p"}
+		if len(args) != len(want)+1 || strings.Join(args[:len(want)], "|") != strings.Join(want, "|") {
+			t.Fatalf("the shell made %q of %s", args, p.Commands[0])
+		}
+		var ops []operation
+		if err := json.Unmarshal([]byte(args[len(want)]), &ops); err != nil {
+			t.Fatalf("%s: %v", args[len(want)], err)
+		}
+		got := map[string]any{}
+		for _, o := range ops {
+			got[o.Op+" "+o.Path] = o.Value
+		}
+		if got["test /metadata/uid"] != "u-1" || got["test /metadata/resourceVersion"] != "77" ||
+			got["test /status/phase"] != "InProgress" || got["add /status/phase"] != "Failed" {
+			t.Errorf("patch %v", got)
+		}
+		if why, _ := got["add /status/failureReason"].(string); !strings.Contains(why, reason) {
+			t.Errorf("failure reason %q", why)
+		}
+	}
+}
+
+func TestWordsOfAPlan(t *testing.T) {
+	queued := func(e *Evidence) { e.Queued = []string{"night-1", "night-2"} }
+	p := draft(evidence(t, job.Backup, "InProgress", alive, stored, counts(job.StoredCounts{Errors: 3}), queued), Request{})
+	text := strings.Join(append(append(p.Will, p.WillNot...), p.Then...), "\n")
+	for _, want := range []string{"FinalizingPartiallyFailed over InProgress", "errors 3", "ends it as PartiallyFailed",
+		"a deletion of it is refused", "night-1 and night-2"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not said in\n%s", want, text)
+		}
+	}
+}
+
+func TestHolds(t *testing.T) {
+	nudge := Plan{To: velero.PhaseFinalizing}
+	end := Plan{To: velero.PhaseFailed}
+	for _, c := range []struct {
+		plan       Plan
+		phase      string
+		held, over bool
+	}{
+		{nudge, "Finalizing", true, false},
+		{nudge, "Completed", true, true},
+		{nudge, "InProgress", false, false},
+		{nudge, "WaitingForPluginOperations", false, false},
+		{nudge, "", false, false},
+		{Plan{To: velero.PhaseWaiting}, "FinalizingPartiallyFailed", true, false},
+		{end, "Failed", true, true},
+		{end, "Completed", false, false},
+		{end, "InProgress", false, false},
+	} {
+		if held, over := c.plan.holds(c.phase); held != c.held || over != c.over {
+			t.Errorf("%s after %s: held %v, over %v", c.phase, c.plan.To, held, over)
+		}
+	}
+}

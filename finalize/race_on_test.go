@@ -1,5 +1,0 @@
-//go:build race
-
-package finalize
-
-const raceEnabled = true
