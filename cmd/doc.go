@@ -3,5 +3,5 @@
 // [Run], which does the same under a context of the caller's.
 //
 // Data goes to standard output and messages to standard error. Exit codes are
-// listed in exit.go.
+// listed in exit_codes.go.
 package cmd
