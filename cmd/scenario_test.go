@@ -1,0 +1,180 @@
+package cmd
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/demo/scene"
+)
+
+// TestScenarios serves each scenario of diagnosis/testdata/scenarios, or of the
+// folder that VELTUI_SCENARIOS names, with the demo, and holds what the built
+// binary says about it against what the scenario says is right.
+func TestScenarios(t *testing.T) {
+	control(t)
+	dir := os.Getenv("VELTUI_SCENARIOS")
+	if dir == "" {
+		dir = filepath.Join("..", "diagnosis", "testdata", "scenarios")
+	}
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".yaml") {
+			return err
+		}
+		files++
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".yaml"), func(t *testing.T) {
+			t.Parallel()
+			checkScenario(t, path)
+		})
+		return nil
+	})
+	if err != nil || files < 12 {
+		t.Fatalf("%s holds %d scenarios: %v", dir, files, err)
+	}
+}
+
+func checkScenario(t *testing.T, path string) {
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	s, err := scene.Load(file, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &scenarioCheck{T: t, headless: startHeadless(t, "--scene", path), want: s.Expect}
+	c.explain()
+	c.get()
+	c.finalize()
+}
+
+// scenarioCheck is one scenario that is served.
+type scenarioCheck struct {
+	*testing.T
+	*headless
+	want scene.Expect
+	// state and reason are what explain says.
+	state, reason string
+}
+
+// document runs a command and reads what it prints.
+func (c *scenarioCheck) document(into any, args ...string) (text string, code int) {
+	c.Helper()
+	out, errOut, code := c.run(c.T, args...)
+	if err := json.Unmarshal([]byte(out), into); err != nil {
+		c.Fatalf("%s: %v: exit code %d\n%s\n%s", strings.Join(args, " "), err, code, out, errOut)
+	}
+	if code == ExitError || code == ExitUsage {
+		c.Errorf("%s: exit code %d: %s", strings.Join(args, " "), code, errOut)
+	}
+	return out, code
+}
+
+func (c *scenarioCheck) explain() {
+	var e explanation
+	text, code := c.document(&e, "explain", c.want.Job, "-o", "json")
+	c.state, c.reason = e.Verdict.State, e.Verdict.Reason
+	summary := e.Job.Summary
+	if len(c.want.State) > 0 && !slices.Contains(c.want.State, c.state) || slices.Contains(c.want.Never, c.state) {
+		c.Errorf("explain: state %q, want one of %q: %s", c.state, c.want.State, summary)
+	}
+	if len(c.want.Reason) > 0 && !slices.Contains(c.want.Reason, c.reason) {
+		c.Errorf("explain: reason %s (%s), want one of %q: %s", c.reason, c.state, c.want.Reason, summary)
+	}
+	for _, word := range c.want.Says {
+		if !strings.Contains(strings.ToLower(text), strings.ToLower(word)) {
+			c.Errorf("explain does not say %q: %s. %s", word, summary, e.Verdict.Advice)
+		}
+	}
+	if e.Finalize != nil {
+		c.checkPlan("explain", *e.Finalize)
+	}
+	c.checkRemedies("explain", e.Remedies)
+	trouble := c.state == "stuck" || c.state == "orphaned"
+	if phase := e.Job.Phase; trouble != (code == ExitRefused) || !trouble && c.state != "" && code != ExitOK {
+		c.Errorf("explain: exit code %d of a job that is %q in phase %s", code, c.state, phase)
+	}
+}
+
+func (c *scenarioCheck) get() {
+	var list jobList
+	_, code := c.document(&list, "get", "-o", "json")
+	if code != ExitOK {
+		c.Errorf("get: exit code %d", code)
+	}
+	kind, name := c.want.Target()
+	for _, item := range list.Items {
+		if !strings.EqualFold(item.Kind, kind) || item.Name != name {
+			continue
+		}
+		var state, reason string
+		if item.Verdict != nil {
+			state, reason = item.Verdict.State, item.Verdict.Reason
+		}
+		trouble := state == "stuck" || state == "orphaned"
+		switch {
+		case slices.Contains(c.want.Never, state):
+			c.Errorf("get: state %s (%s), which is wrong: %s", state, reason, item.Summary)
+		case trouble && state != c.state: // a closer look may change the reason
+			c.Errorf("get: %s (%s), but explain: %s (%s)", state, reason, c.state, c.reason)
+		case trouble != item.Stuck:
+			c.Errorf("get: stuck is %v of a job that is %s", item.Stuck, state)
+		}
+		return
+	}
+	c.Errorf("get does not list %s", c.want.Job)
+}
+
+func (c *scenarioCheck) finalize() {
+	var f finalizeDocument
+	_, code := c.document(&f, "finalize", c.want.Job, "--dry-run=server", "--yes", "-o", "json")
+	c.checkPlan("finalize", f.Plan)
+	if c.want.Finalize != "" && c.want.Finalize != "refuse" && f.Plan.To != c.want.Finalize {
+		c.Errorf("finalize: %q, want %s: %s. %s", f.Plan.To, c.want.Finalize, f.Plan.Refusal, f.Plan.Advice)
+	}
+	c.checkRemedies("finalize", f.Remedies)
+	want := ExitOK
+	if f.Plan.Action == action.Refuse {
+		want = ExitRefused
+	}
+	if code != want {
+		c.Errorf("finalize: exit code %d, want %d: %+v", code, want, f.Outcome)
+	}
+}
+
+// checkPlan holds what finalizing would do against what it may do.
+func (c *scenarioCheck) checkPlan(who string, p planJSON) {
+	c.Helper()
+	if p.Action == action.Refuse {
+		return
+	}
+	switch {
+	case c.want.Finalize == "refuse", c.want.Finalize != "" && p.To != c.want.Finalize:
+		c.Errorf("%s: finalizing writes %s, want %s: %s", who, p.To, c.want.Finalize, p.Why)
+	case !slices.Contains(c.want.Remedies, "finalize"):
+		c.Errorf("%s offers to finalize to %s: %s", who, p.To, p.Why)
+	}
+}
+
+// checkRemedies holds what is offered, by veltui itself or as a command, against
+// what may be.
+func (c *scenarioCheck) checkRemedies(who string, remedies []remedyJSON) {
+	c.Helper()
+	for _, r := range remedies {
+		name := string(r.Action)
+		if r.Action == action.RestartNodeAgent {
+			name = "restart"
+		}
+		offered := r.CanTake || len(r.Commands) > 0
+		if offered && r.Action != action.FixField && !slices.Contains(c.want.Remedies, name) {
+			c.Errorf("%s offers %s, want at most %q: %s", who, r.Action, c.want.Remedies, r.Why)
+		}
+	}
+}
