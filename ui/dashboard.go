@@ -65,8 +65,8 @@ func newDashboard() *dashboard {
 		return keys.Run(func() { d.tab = (d.tab + by + tabCount) % tabCount })
 	}
 	d.keys = append([]keys.Binding{
-		{Keys: []string{"enter", "right", "l"}, Label: "enter", What: "open", Group: keys.Look, Short: true, On: d.showsJobs, Do: d.openSelected},
-		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..9", What: "go to a tab", Group: keys.Move, Do: d.turnTo},
+		{Keys: []string{"enter", "right", "l"}, Label: "enter", What: "open", Group: keys.Look, Short: true, On: d.showsJobs, WhyNot: d.whyNotOpen, Do: d.openSelected},
+		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..5", What: "go to a tab", Group: keys.Move, Do: d.turnTo},
 		{Keys: []string{"tab"}, Label: "tab", What: "next tab", Group: keys.Move, Short: true, Do: turn(1)},
 		{Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous tab", Group: keys.Move, Do: turn(-1)},
 		{Keys: []string{"/"}, Label: "/", What: "filter", Group: keys.Look, Short: true, Do: d.startFilter},
@@ -166,6 +166,13 @@ func (d *dashboard) openSelected(string) tea.Cmd {
 		return d.open(j.UID)
 	}
 	return nil
+}
+
+func (d *dashboard) whyNotOpen() string {
+	if d.selectedJob() == nil {
+		return "no backup or restore is selected"
+	}
+	return ""
 }
 
 func (d *dashboard) turnTo(key string) tea.Cmd {

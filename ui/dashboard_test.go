@@ -7,6 +7,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
@@ -143,6 +144,46 @@ func TestNoDeadKeys(t *testing.T) {
 		if m.job != nil || m.dashboard.order != order {
 			t.Errorf("tab %s: something happened", tab)
 		}
+	}
+}
+
+// The footer names no key that does nothing: none of what help is over, and
+// nothing that needs a row where there is none.
+func TestFooterNamesOnlyWhatActs(t *testing.T) {
+	m := screen(t, stageful(), 80, 24)
+	footer := func() string { return frameLine(t, m, 23) }
+	press(t, m, "?")
+	if got := footer(); strings.Contains(got, "quit") || !strings.Contains(got, "esc back") {
+		t.Errorf("in help: %q", got)
+	}
+	press(t, m, "esc")
+	filterBy(m, "no-such-job")
+	if got := footer(); strings.Contains(got, "open") {
+		t.Errorf("without a row: %q", got)
+	}
+}
+
+// A wide terminal shows more, and cuts less.
+func TestWideTables(t *testing.T) {
+	long := strings.Repeat("a-long-name-", 5) + "end"
+	bad := ended("bad", velerov1.BackupPhasePartiallyFailed, 88, time.Minute, time.Minute, 12, 345)
+	bad.Object.(*velerov1.Backup).Status.Expiration = ptr(metav1.NewTime(noon.Add(29*24*time.Hour + time.Minute)))
+	bad.StorageLocation = "default"
+	for width, titles := range map[int][]string{120: {"AGE", "ERR", "WARN"}, 160: {"AGE", "ERR", "WARN", "EXPIRES", "LOCATION", "FROM"}} {
+		frame := ansi.Strip(checkFrame(t, screen(t, snapshotOf(running(long, "some-backup", 3, 10, 1), bad), width, 24)))
+		for _, title := range titles {
+			if !strings.Contains(frame, title) {
+				t.Errorf("no %s at %d cells:\n%s", title, width, frame)
+			}
+		}
+	}
+	m := screen(t, snapshotOf(running(long, "some-backup", 3, 10, 1), bad), 200, 24)
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, long) || !hasLine(frame, "bad", "12", "345", "29d", "default") || strings.Contains(frame, " err") {
+		t.Error(frame)
+	}
+	// What does not fit whole is left out.
+	if line := frameLine(t, screen(t, snapshotOf(bad), 80, 24), 5); !strings.Contains(line, "12 err") || strings.Contains(line, "345") {
+		t.Error(line)
 	}
 }
 

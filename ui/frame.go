@@ -109,7 +109,10 @@ func (m *Model) bottomLine(c draw.Canvas) string {
 	case m.dialog != nil && !m.helping && m.dialog.Deaf():
 		return c.Theme.Dim.Render(" " + c.Glyphs.Ellipsis)
 	}
-	return keys.Footer(c, m.keysNow())
+	if m.helping {
+		return keys.Footer(c, m.helpKeys)
+	}
+	return keys.Footer(c, m.screenKeys())
 }
 
 // watched is the job that the terminal's own title and progress show: the open

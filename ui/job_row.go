@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"charm.land/lipgloss/v2"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
@@ -14,18 +15,24 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// The columns of a table of jobs. At 80 cells all but RATE and FROM fit;
-// below, they go by priority: name, stage and bar are never dropped.
+// The columns of a table of jobs. At 80 cells they fit up to ETA, without RATE;
+// at 120 up to AGE, at 160 all do. They go by priority: name, stage and bar are
+// never dropped.
 var jobColumns = []draw.Column{
-	{Width: 2}, // cursor and mark
-	{Width: 1}, // kind
-	{Title: "NAME", Width: 22, Grow: 3, Limit: 45},
-	{Title: "STAGE", Width: 16},
-	{Title: "PROGRESS", Width: 14, Grow: 1, Limit: 40},
-	{Title: "DONE", Width: 11, Priority: 2, Right: true},
-	{Title: "RATE", Width: 8, Priority: 3, Right: true},
-	{Title: "ETA", Width: 8, Priority: 1, Right: true},
-	{Title: "FROM", Width: 20, Grow: 1, Limit: 40, Priority: 4},
+	colMark:     {Width: 2}, // cursor and mark
+	colKind:     {Width: 1},
+	colName:     {Title: "NAME", Width: 22, Grow: 3, Limit: 63},
+	colStage:    {Title: "STAGE", Width: 16, Grow: 1, Limit: 26},
+	colProgress: {Title: "PROGRESS", Width: 14, Grow: 1, Limit: 35},
+	colDone:     {Title: "DONE", Width: 11, Priority: 2, Right: true},
+	colRate:     {Title: "RATE", Width: 8, Priority: 3, Right: true},
+	colETA:      {Title: "ETA", Width: 8, Priority: 1, Right: true},
+	colErrors:   {Title: "ERR", Width: 5, Priority: 5, Right: true},
+	colWarnings: {Title: "WARN", Width: 5, Priority: 6, Right: true},
+	colAge:      {Title: "AGE", Width: 6, Priority: 4, Right: true},
+	colExpires:  {Title: "EXPIRES", Width: 7, Priority: 8, Right: true},
+	colLocation: {Title: "LOCATION", Width: 10, Grow: 1, Limit: 24, Priority: 9},
+	colFrom:     {Title: "FROM", Width: 20, Grow: 1, Limit: 63, Priority: 7},
 }
 
 const (
@@ -37,29 +44,41 @@ const (
 	colDone
 	colRate
 	colETA
+	colErrors
+	colWarnings
+	colAge
+	colExpires
+	colLocation
 	colFrom
 )
 
 // jobRow draws one job into the columns.
 func jobRow(c draw.Canvas, j assess.Judged, widths []int, selected bool) string {
 	cells := make([]string, len(jobColumns))
-	cells[colMark] = mark(c, j, selected, widths[colMark])
-	cells[colKind] = c.Theme.Dim.Render(draw.KindLetter(j.Kind))
-	cells[colName] = c.Cell(c.Theme.Text, c.CutMiddle(j.Name, widths[colName]), widths[colName], false)
-	_, from := draw.Origin(j.Job)
-	cells[colFrom] = c.Cell(c.Theme.Dim, c.CutMiddle(from, widths[colFrom]), widths[colFrom], false)
-	style, stage := stageCell(c, j, widths[colStage])
-	if j.Queue.Waits && j.Queue.Position > 0 {
-		stage = string(j.Stage) + " " + human.Ordinal(j.Queue.Position)
+	set := func(column int, style lipgloss.Style, text string) {
+		cells[column] = c.Cell(style, c.CutMiddle(text, widths[column]), widths[column], jobColumns[column].Right)
 	}
-	cells[colStage] = c.Cell(style, stage, widths[colStage], false)
+	t := c.Theme
+	_, from := draw.Origin(j.Job)
+	style, stage := stageCell(c, j, widths[colStage])
+	cells[colMark] = mark(c, j, selected, widths[colMark])
+	set(colKind, t.Dim, draw.KindLetter(j.Kind))
+	set(colName, t.Text, j.Name)
+	set(colStage, style, stage)
+	set(colErrors, t.Bad, countCell(j.Errors))
+	set(colWarnings, t.Waiting, countCell(j.Warnings))
+	set(colAge, t.Dim, human.Age(j.Began(), c.Now))
+	set(colExpires, t.Dim, expires(j.Job, c.Now))
+	set(colLocation, t.Dim, j.StorageLocation)
+	set(colFrom, t.Dim, from)
+	span := func(last int, text string) string { return spanned(c, cells, widths, colProgress, last, text) }
 	switch {
 	case len(j.Malformed) > 0:
-		return spanned(c, cells, widths, colProgress, colETA, malformedText(c, j.Malformed[0], spanWidth(widths, colProgress, colETA)))
+		return span(colWarnings, malformedText(c, j.Malformed[0], spanWidth(widths, colProgress, colWarnings)))
 	case j.Terminal():
-		return spanned(c, cells, widths, colProgress, colETA, outcome(c, j.Job))
+		return span(colETA, outcome(c, j.Job, spanWidth(widths, colProgress, colETA), widths[colErrors] == 0))
 	case j.Queue.Waits:
-		return spanned(c, cells, widths, colProgress, colETA, c.Theme.Waiting.Render(j.Queue.Reason))
+		return span(colWarnings, t.Waiting.Render(j.Queue.Reason))
 	}
 	amount := j.Amount()
 	if amount != "" {
@@ -67,13 +86,33 @@ func jobRow(c draw.Canvas, j assess.Judged, widths []int, selected bool) string 
 		amount = c.Estimated(j.Job, unit) + amount
 	}
 	cells[colProgress] = progressCell(c, j.Job, widths[colProgress])
-	cells[colDone] = c.Cell(c.Theme.Text, amount, widths[colDone], true)
-	cells[colRate] = c.Cell(c.Theme.Dim, j.Speed(), widths[colRate], true)
-	cells[colETA] = c.Cell(c.Theme.Text, j.TimeLeft(), widths[colETA], true)
+	set(colDone, t.Text, amount)
+	set(colRate, t.Dim, j.Speed())
+	set(colETA, t.Text, j.TimeLeft())
 	if j.Troubled() {
-		cells[colETA] = c.Cell(c.Theme.Bad, string(j.State), widths[colETA], true)
+		set(colETA, t.Bad, string(j.State))
 	}
 	return draw.JoinCells(cells, widths)
+}
+
+// countCell is a count of what went wrong, empty for none.
+func countCell(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// expires is how long a backup is still kept.
+func expires(j *job.Job, now time.Time) string {
+	b, ok := j.Object.(*velerov1.Backup)
+	switch {
+	case !ok || b.Status.Expiration == nil:
+		return ""
+	case !b.Status.Expiration.After(now):
+		return "expired"
+	}
+	return human.Duration(b.Status.Expiration.Sub(now))
 }
 
 // spanned joins the cells with one text in the place of those from first to last.
@@ -114,11 +153,13 @@ func stageCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, strin
 		_, style := c.Ending(j.Phase)
 		return style, j.Phase
 	}
-	stage := string(j.Stage)
-	if j.Stage == job.StageUnknown {
+	stage, style := string(j.Stage), c.Mood(j.State)
+	switch {
+	case j.Queue.Waits && j.Queue.Position > 0:
+		return style, stage + " " + human.Ordinal(j.Queue.Position)
+	case j.Stage == job.StageUnknown:
 		stage = j.Phase
 	}
-	style := c.Mood(j.State)
 	switch j.State {
 	case diagnosis.Quiet, diagnosis.Stuck, diagnosis.Orphaned:
 		quiet := "quiet " + human.Age(j.QuietSince(), c.Now)
@@ -152,28 +193,32 @@ func endedAt(j *job.Job) time.Time {
 }
 
 // outcome tells in fixed places how a job ended: when, how long it took, how
-// many items, and what went wrong.
-func outcome(c draw.Canvas, j *job.Job) string {
-	took := ""
+// many items, and, if wrong is set, what went wrong. What does not fit whole is
+// left out.
+func outcome(c draw.Canvas, j *job.Job, width int, wrong bool) string {
+	took, items := "", ""
 	if !j.Started.IsZero() && !j.Completed.IsZero() {
 		took = human.Duration(j.Completed.Sub(j.Started))
 	}
-	items := ""
 	if j.Items.Known {
 		items = human.Count(j.Items.Done, "item")
 		if j.Items.Done < j.Items.Total {
 			items = fmt.Sprintf("%d/%d", j.Items.Done, j.Items.Total)
 		}
 	}
-	text := c.Theme.Dim.Render(fmt.Sprintf("%-6s %-6s %-10s ", human.Day(endedAt(j), c.Now), took, items))
-	if j.Errors > 0 {
-		text += c.Theme.Bad.Render(fmt.Sprintf("%d err", j.Errors)) + " "
-	}
-	if j.Warnings > 0 {
-		text += c.Theme.Waiting.Render(fmt.Sprintf("%d warn", j.Warnings)) + " "
-	}
-	if len(j.ValidationErrors) > 0 && j.Errors == 0 {
-		text += c.Theme.Bad.Render("not valid")
+	text := c.Theme.Dim.Render(fmt.Sprintf("%-6s %-6s %-10s", human.Day(endedAt(j), c.Now), took, items))
+	for _, part := range []struct {
+		holds bool
+		style lipgloss.Style
+		text  string
+	}{
+		{wrong && j.Errors > 0, c.Theme.Bad, fmt.Sprintf(" %d err", j.Errors)},
+		{wrong && j.Warnings > 0, c.Theme.Waiting, fmt.Sprintf(" %d warn", j.Warnings)},
+		{len(j.ValidationErrors) > 0 && j.Errors == 0, c.Theme.Bad, " not valid"},
+	} {
+		if part.holds && lipgloss.Width(text+part.text) <= width {
+			text += part.style.Render(part.text)
+		}
 	}
 	return text
 }

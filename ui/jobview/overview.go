@@ -17,14 +17,14 @@ import (
 // about the job itself.
 func overviewPage(c draw.Canvas, s *Screen) []string {
 	v := s.job.Verdict
-	text := c.Sized(c.Width-2, 0)
+	text := c.Sized(min(c.Width-2, widest), 0)
 	lines := text.Para(c.Theme.Strong, v.Summary, 4)
 	for _, f := range v.Facts {
 		seen := f.Source
 		if !f.At.IsZero() {
 			seen += ", " + human.Age(f.At, c.Now)
 		}
-		lines = append(lines, c.Sized(c.Width-2, 0).Observed(f.Holds, f.Text, seen)...)
+		lines = append(lines, text.Observed(f.Holds, f.Text, seen)...)
 	}
 	lines = append(lines, text.Para(c.Theme.Accent, v.Advice, 4)...)
 	if s.job.Troubled() {
@@ -41,13 +41,17 @@ func overviewPage(c draw.Canvas, s *Screen) []string {
 	return lines
 }
 
+// widest is how wide text gets: longer lines are hard to read.
+const widest = 110
+
 // field is one thing known of the job, with its label.
 type field struct {
 	label, text string
 	style       lipgloss.Style
 }
 
-const labelWidth = 14
+// labelWidth is that of the longest label and a gap.
+const labelWidth = 15
 
 func fields(c draw.Canvas, j assess.Judged) []field {
 	t := c.Theme

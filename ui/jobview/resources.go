@@ -100,6 +100,9 @@ func restoredPage(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 	}
 	columns := slices.Clone(stepColumns)
 	widths := draw.FitColumns(columns, c.Width)
+	if j.Errors > 0 { // which items they are about, the counts do not tell
+		columns[3].Title = "TRIED"
+	}
 	if columns[5].Title = "from the tarball, " + c.Glyphs.Approx; widths[5] == 0 {
 		columns[4].Title = c.Glyphs.Approx + columns[4].Title
 	}
@@ -155,6 +158,9 @@ func stepLine(c draw.Canvas, step collector.Step, i int, at collector.Position, 
 // what Velero counted in the end.
 func caveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 	var texts []string
+	if j.Errors > 0 {
+		texts = append(texts, "Velero reports "+human.Count(j.Errors, "error")+": it tried to restore these items, and not all of them are restored.")
+	}
 	if j.Terminal() && j.Items.Known && j.Items.Done == j.Items.Total && j.Items.Total != e.Total {
 		texts = append(texts, fmt.Sprintf("Velero counted %s in the end, the estimate was %d.", human.Count(j.Items.Total, "item"), e.Total))
 	} else if !j.Terminal() && j.Items.Known && !j.Items.Estimated && j.Items.Total > e.Total {

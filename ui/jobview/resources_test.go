@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"charm.land/lipgloss/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -85,5 +86,35 @@ func TestADeletedJobIsNotStuck(t *testing.T) {
 	frame := s.View(c)
 	if !s.Deleted() || strings.Contains(frame, "orphaned") || !strings.Contains(frame, "deleted from the cluster") || !strings.Contains(frame, "x") {
 		t.Errorf("the screen of a deleted job:\n%s", frame)
+	}
+}
+
+// Which items failed the counts do not tell, so a restore with errors does not
+// claim that all of them are restored.
+func TestErrorsAreNotCalledRestored(t *testing.T) {
+	r := &velerov1.Restore{ObjectMeta: meta(), Spec: velerov1.RestoreSpec{BackupName: "b"}, Status: velerov1.RestoreStatus{
+		Phase: velerov1.RestorePhasePartiallyFailed, Errors: 3, Progress: &velerov1.RestoreProgress{TotalItems: 7, ItemsRestored: 7}}}
+	s, c := shown(t, job.Input{Restore: r})
+	s.Read(&Contents{Estimate: collector.Estimate{Total: 7, Steps: []collector.Step{{Resource: "pods", Items: 7}}}})
+	text := strings.Join(resourcesPage(c, s), "\n")
+	if strings.Contains(text, "RESTORED") || !strings.Contains(text, "3 errors") {
+		t.Error(text)
+	}
+}
+
+// No label runs into its text, and no text gets too wide to be read.
+func TestOverviewIsReadable(t *testing.T) {
+	reason := strings.Repeat("the server was restarted while it ran and ", 8)
+	r := &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: reason}}
+	s, c := shown(t, job.Input{Restore: r})
+	for _, f := range fields(c, s.job) {
+		if len(f.label) >= labelWidth {
+			t.Errorf("%q touches its text", f.label)
+		}
+	}
+	for _, line := range overviewPage(c.Sized(200, 50), s) {
+		if lipgloss.Width(line) > widest+1 {
+			t.Errorf("%d cells: %q", lipgloss.Width(line), line)
+		}
 	}
 }

@@ -75,7 +75,7 @@ func New(uid types.UID, a *assess.Assessment, back func() tea.Cmd) *Screen {
 	turn := func(to func() page) func(string) tea.Cmd { return keys.Run(func() { s.turn(to()) }) }
 	s.keys = append([]keys.Binding{
 		{Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: func(string) tea.Cmd { return back() }},
-		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..9", What: "go to a page", Group: keys.Move,
+		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..5", What: "go to a page", Group: keys.Move,
 			Do: func(key string) tea.Cmd { s.turn(page(key[0] - '1')); return nil }},
 		{Keys: []string{"tab"}, Label: "tab", What: "next page", Group: keys.Move, Short: true, Do: turn(func() page { return (s.page + 1) % pageCount })},
 		{Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous page", Group: keys.Move, Do: turn(func() page { return (s.page + pageCount - 1) % pageCount })},
