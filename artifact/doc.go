@@ -23,7 +23,7 @@
 // no loopback, link-local or metadata address nor any other of this machine's
 // own unless it is the storage location's, with TLS always verified, and within
 // [Limits]. A store without TLS on another machine is asked only where
-// [Options].AllowClear agrees to that.
+// [Options].AllowPlainHTTP agrees to that.
 //
 // A store that only the cluster can reach is reached through the API server, by
 // a port-forward to a ready pod of the Service that the URL names. Only the

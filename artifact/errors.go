@@ -21,7 +21,7 @@ var (
 	// ErrUnsafe: the URL leads where veltui does not follow.
 	ErrUnsafe = errors.New("the download URL is not followed")
 	// ErrClear: the bytes, which may hold Secrets, would travel unencrypted, and
-	// nobody agreed to that (Options.AllowClear).
+	// nobody agreed to that (Options.AllowPlainHTTP).
 	ErrClear = errors.New("the object store is not encrypted")
 	// ErrTooLarge: more came than the limits allow.
 	ErrTooLarge = errors.New("larger than the limit")

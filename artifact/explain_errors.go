@@ -63,7 +63,7 @@ func (f *Fetcher) explainSilence(r *request, last error) error {
 }
 
 // explainDial says why the object store could not be talked to.
-func (w *where) explainDial(signed signedURL, err error) error {
+func (w *storeLocation) explainDial(signed signedURL, err error) error {
 	host := sanitize.String(signed.url.Host)
 	var unknown x509.UnknownAuthorityError
 	var wrong x509.HostnameError
@@ -87,7 +87,7 @@ func (w *where) explainDial(signed signedURL, err error) error {
 }
 
 // reachHint is what makes a store reachable from outside the cluster.
-func (w *where) reachHint() string {
+func (w *storeLocation) reachHint() string {
 	if w.name == "" {
 		return "set config.publicUrl of the storage location to an address that can be reached from here"
 	}

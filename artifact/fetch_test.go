@@ -71,7 +71,7 @@ func TestOpenStreamsEveryKindAsStored(t *testing.T) {
 		if s.Size() != int64(len(body)) || s.Done() != s.Size() || !s.Modified().Equal(modified) {
 			t.Errorf("%s: size %d, done %d, modified %s", kind, s.Size(), s.Done(), s.Modified())
 		}
-		if r := s.Route(); r.Clear || r.Via != "" || "http://"+r.Host != b.store.URL {
+		if r := s.Route(); r.PlainHTTP || r.Via != "" || "http://"+r.Host != b.store.URL {
 			t.Errorf("%s: route %+v", kind, r)
 		}
 		if err := s.Close(); err != nil {
@@ -271,7 +271,7 @@ func TestTLS(t *testing.T) {
 		if err == nil && string(got) != string(body) {
 			err = errors.New("other bytes")
 		}
-		if s.Route().Clear {
+		if s.Route().PlainHTTP {
 			t.Error("TLS is called clear")
 		}
 		return err

@@ -38,10 +38,10 @@ type Options struct {
 	// NoTunnel never reaches into the cluster.
 	NoTunnel bool
 
-	// AllowClear lets downloads come over plain http from another machine. They
+	// AllowPlainHTTP lets downloads come over plain http from another machine. They
 	// hold Secrets that everybody on the way can then read. Without it only
 	// this machine itself, and pods by way of the API server, are asked so.
-	AllowClear bool
+	AllowPlainHTTP bool
 	// Announce is told, before the first byte of a download goes out, where it
 	// goes; nil if nobody needs to know. It is called from other goroutines.
 	Announce func(Route)
@@ -73,7 +73,7 @@ type Fetcher struct {
 	clock     func() time.Time
 	log       *slog.Logger
 
-	allowClear bool
+	allowPlainHTTP bool
 
 	// lookup resolves a host name, own are this machine's addresses, and loopback
 	// those that never leave it; a test replaces them.
@@ -101,7 +101,7 @@ func New(o Options) (*Fetcher, error) {
 		own:       ownAddresses,
 		loopback:  netip.Addr.IsLoopback,
 
-		allowClear: o.AllowClear,
+		allowPlainHTTP: o.AllowPlainHTTP,
 	}
 	if f.agent == "" {
 		f.agent = "veltui"

@@ -88,7 +88,7 @@ func TestURLsThatAreNotFollowed(t *testing.T) {
 // A name may lead anywhere: what counts is where the connection is made to.
 func TestNamesThatResolveToThisMachine(t *testing.T) {
 	b := newBed(t, false, func(http.ResponseWriter, *http.Request) { t.Error("the store was asked") })
-	p := &path{f: b.fetcher(), w: &where{}, guard: guard{own: ownAddresses, loopback: netip.Addr.IsLoopback}}
+	p := &path{f: b.fetcher(), w: &storeLocation{}, guard: guard{own: ownAddresses, loopback: netip.Addr.IsLoopback}}
 	port := b.store.Listener.Addr().(*net.TCPAddr).Port
 	_, err := p.dial(t.Context(), "tcp", fmt.Sprintf("localhost:%d", port))
 	fails(t, err, ErrUnsafe, "this machine")
@@ -169,11 +169,11 @@ func TestOwnAddresses(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	b.options.AllowClear = true
+	b.options.AllowPlainHTTP = true
 	b.sign = signURL("http://" + listener.Addr().String() + "/x?sig=" + secret)
 	_, err = b.fetcher().Open(t.Context(), contents())
 	fails(t, err, ErrUnsafe, "this machine")
-	p := &path{f: b.fetcher(), w: &where{}, guard: guard{own: ownAddresses, loopback: netip.Addr.IsLoopback}}
+	p := &path{f: b.fetcher(), w: &storeLocation{}, guard: guard{own: ownAddresses, loopback: netip.Addr.IsLoopback}}
 	_, err = p.dial(t.Context(), "tcp", listener.Addr().String())
 	fails(t, err, ErrUnsafe, "this machine")
 	if connections.Load() > 0 {
@@ -207,14 +207,14 @@ func TestPlainHTTPNeedsConsent(t *testing.T) {
 	if asked.Load() > 0 || len(routes) > 0 {
 		t.Errorf("asked %d times, announced %v", asked.Load(), routes)
 	}
-	if err := open(false); err != nil || len(routes) != 1 || routes[0].Clear {
+	if err := open(false); err != nil || len(routes) != 1 || routes[0].PlainHTTP {
 		t.Errorf("on this machine: %v, announced %+v", err, routes)
 	}
-	b.options.AllowClear = true
-	if err := open(true); err != nil || len(routes) != 2 || routes[1] != (Route{Host: host, Clear: true}) {
+	b.options.AllowPlainHTTP = true
+	if err := open(true); err != nil || len(routes) != 2 || routes[1] != (Route{Host: host, PlainHTTP: true}) {
 		t.Errorf("agreed: %v, announced %+v", err, routes)
 	}
-	b.options.AllowClear = false
+	b.options.AllowPlainHTTP = false
 	b.options.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse("http://127.0.0.1:1") }
 	fails(t, open(false), ErrClear, host)
 }
@@ -663,7 +663,7 @@ func TestProxy(t *testing.T) {
 	}
 	var routes []Route
 	b.options.Announce = func(r Route) { routes = append(routes, r) }
-	b.options.AllowClear = true
+	b.options.AllowPlainHTTP = true
 	b.sign = signURL("http://store.example.com/x?sig=" + secret)
 	s, err := b.fetcher().Open(t.Context(), contents())
 	if err != nil {
@@ -676,7 +676,7 @@ func TestProxy(t *testing.T) {
 	if want := "http://store.example.com/x?sig=" + secret; seen.Load() == nil || *seen.Load() != want {
 		t.Errorf("the proxy was asked %v", seen.Load())
 	}
-	want := Route{Host: "store.example.com", Via: "proxy " + proxy.URL, Clear: true}
+	want := Route{Host: "store.example.com", Via: "proxy " + proxy.URL, PlainHTTP: true}
 	if s.Route() != want || len(routes) != 1 || routes[0] != want {
 		t.Errorf("route %+v, announced %+v", s.Route(), routes)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/veltui/veltui/sanitize"
 )
 
-// where is what the cluster says about the place that an artifact lies in.
-type where struct {
+// storeLocation is what the cluster says about the place that an artifact lies in.
+type storeLocation struct {
 	// name is the BackupStorageLocation's; empty if it could not be read.
 	name string
 	// hosts are the addresses, as host:port, that its configuration names, and
@@ -34,8 +34,8 @@ type where struct {
 // its backup's (pkg/controller/download_request_controller.go). It fails if
 // Velero could never answer, because the backup, the restore or the location is
 // gone. What the user may not read is left out.
-func (f *Fetcher) locate(ctx context.Context, target Target) (*where, error) {
-	w := &where{}
+func (f *Fetcher) locate(ctx context.Context, target Target) (*storeLocation, error) {
+	w := &storeLocation{}
 	backupName := target.Name
 	if ofRestore(target.Kind) {
 		var restore velerov1.Restore
@@ -102,7 +102,7 @@ func hostsOf(config map[string]string) []string {
 
 // names reports whether the location's configuration names the address, as it
 // is or with the bucket's name before it.
-func (w *where) names(address string) bool {
+func (w *storeLocation) names(address string) bool {
 	return slices.ContainsFunc(w.hosts, func(host string) bool {
 		return address == host || w.bucket != "" && address == strings.ToLower(w.bucket)+"."+host
 	})
@@ -110,7 +110,7 @@ func (w *where) names(address string) bool {
 
 // readLocationCA takes the certificates that a location gives. caCertRef wins
 // over caCert, as it does in Velero.
-func (f *Fetcher) readLocationCA(ctx context.Context, w *where, location *velerov1.BackupStorageLocation) error {
+func (f *Fetcher) readLocationCA(ctx context.Context, w *storeLocation, location *velerov1.BackupStorageLocation) error {
 	storage := location.Spec.ObjectStorage
 	if storage == nil {
 		return nil
@@ -152,7 +152,7 @@ func pemOf(text []byte) *x509.CertPool {
 }
 
 // roots are all certificates that the store's may be signed by.
-func (f *Fetcher) roots(w *where) (*x509.CertPool, error) {
+func (f *Fetcher) roots(w *storeLocation) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		if len(f.cas) == 0 && len(w.cas) == 0 {

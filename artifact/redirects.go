@@ -17,7 +17,7 @@ const maxHops = 3
 
 // follow gets what a signed URL leads to. Nothing that it returns holds the
 // URL's query.
-func (f *Fetcher) follow(ctx context.Context, w *where, signed signedURL, most int64, ranged string) (*Stream, error) {
+func (f *Fetcher) follow(ctx context.Context, w *storeLocation, signed signedURL, most int64, ranged string) (*Stream, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Stream{
 		cause:   func() error { return context.Cause(ctx) },
@@ -43,7 +43,7 @@ func (f *Fetcher) follow(ctx context.Context, w *where, signed signedURL, most i
 
 // connect sends the request, and again where a redirect leads, and takes the
 // response into s.
-func (f *Fetcher) connect(ctx context.Context, s *Stream, w *where, signed signedURL, ranged string) error {
+func (f *Fetcher) connect(ctx context.Context, s *Stream, w *storeLocation, signed signedURL, ranged string) error {
 	for hop := 0; ; hop++ {
 		p, err := f.plan(ctx, w, signed)
 		if err != nil {

@@ -28,15 +28,15 @@ type Route struct {
 	Host string
 	// Via is what stands between: empty for nothing, else a proxy or a pod.
 	Via string
-	// Clear is true if the bytes, which may hold Secrets, travel unencrypted
+	// PlainHTTP is true if the bytes, which may hold Secrets, travel unencrypted
 	// (http) between this machine and the store or the proxy.
-	Clear bool
+	PlainHTTP bool
 }
 
 // path is how one request gets to the object store.
 type path struct {
 	f       *Fetcher
-	w       *where
+	w       *storeLocation
 	route   Route
 	address string // host:port to connect to
 	http    bool   // without TLS
@@ -51,14 +51,14 @@ type path struct {
 
 // plan chooses the way to a URL. A host that looks like a Service and cannot be
 // resolved here is reached by a tunnel; one that can, but does not answer, too.
-func (f *Fetcher) plan(ctx context.Context, w *where, signed signedURL) (*path, error) {
+func (f *Fetcher) plan(ctx context.Context, w *storeLocation, signed signedURL) (*path, error) {
 	host := plainHost(signed.url.Hostname())
 	p := &path{f: f, w: w, address: signed.address(), http: signed.url.Scheme == "http", route: Route{Host: sanitize.String(signed.url.Host)}}
 	p.guard = guard{configured: w.names(p.address), own: f.own, loopback: f.loopback}
 	if err := p.guard.host(host); err != nil {
 		return nil, err
 	}
-	p.guard.clear = p.http && !f.allowClear
+	p.guard.clear = p.http && !f.allowPlainHTTP
 	if err := p.planTunnel(ctx, host); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (p *path) dial(ctx context.Context, network, address string) (net.Conn, err
 	}
 	conn, err := plain.DialContext(ctx, network, address)
 	if err == nil {
-		p.route.Clear = p.http && (p.proxy != nil || !p.staysHere(conn))
+		p.route.PlainHTTP = p.http && (p.proxy != nil || !p.staysHere(conn))
 		p.f.announce(p.route)
 	}
 	if err == nil || p.inside == nil || errors.Is(err, ErrUnsafe) || ctx.Err() != nil {

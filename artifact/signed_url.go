@@ -134,15 +134,15 @@ func (s signedURL) redact(err error) error {
 	if text == err.Error() && !errors.As(err, &holder) {
 		return err
 	}
-	return &hushed{text, err}
+	return &redactedError{text, err}
 }
 
-// hushed is an error that tells what it was but not what it held.
-type hushed struct {
+// redactedError is an error that tells what it was but not what it held.
+type redactedError struct {
 	text  string
 	cause error
 }
 
-func (h *hushed) Error() string        { return h.text }
-func (h *hushed) GoString() string     { return h.text }
-func (h *hushed) Is(target error) bool { return errors.Is(h.cause, target) }
+func (h *redactedError) Error() string        { return h.text }
+func (h *redactedError) GoString() string     { return h.text }
+func (h *redactedError) Is(target error) bool { return errors.Is(h.cause, target) }

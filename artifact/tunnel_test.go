@@ -347,7 +347,7 @@ func TestTLSThroughTheTunnel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, body) || s.Route().Clear {
+		if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, body) || s.Route().PlainHTTP {
 			t.Errorf("%d bytes, %v, route %+v", len(got), err, s.Route())
 		}
 		s.Close()

@@ -45,10 +45,10 @@ func (r *backupReader) Estimate(ctx context.Context, j *job.Job, server string, 
 		return estimate, err
 	}
 	question := collector.RestoreSpec{Restore: spec, Server: serverOf(server)}
-	if estimate, err = e.ask(ctx, index, question, j.Started); err != nil {
+	if estimate, err = e.estimate(ctx, index, question, j.Started); err != nil {
 		return estimate, err
 	}
-	estimate.Assumptions = slices.Concat(estimate.Assumptions, index.Problems(), unreadable(j))
+	estimate.Assumptions = slices.Concat(estimate.Assumptions, index.Problems(), malformedNotes(j))
 	sanitize.Object(&estimate)
 	return estimate, nil
 }
@@ -88,7 +88,7 @@ func (r *backupReader) read(ctx context.Context, namespace, backupName string, p
 		return nil, nil, err
 	}
 	defer r.downloads.join(uid, progress)()
-	index, err := e.index(ctx, backup, func(done, total int64) { r.downloads.tell(uid, done, total) })
+	index, err := e.index(ctx, backup, func(done, total int64) { r.downloads.report(uid, done, total) })
 	if ctx.Err() == nil {
 		r.failures.note(uid, err, r.cli.clock())
 	}

@@ -38,7 +38,7 @@ func openBoundedLog(path string, clock func() time.Time) (*boundedLog, error) {
 	if err := l.open(); err != nil {
 		return nil, err
 	}
-	return l, l.turnOver(0)
+	return l, l.rotate(0)
 }
 
 func (l *boundedLog) open() error {
@@ -71,13 +71,13 @@ func (l *boundedLog) Write(line []byte) (int, error) {
 		l.dropped++
 		return len(line), nil
 	}
-	l.sayDropped()
+	l.logDropped()
 	l.put(kept)
 	return len(line), nil
 }
 
-// sayDropped writes how many lines are missing at this place.
-func (l *boundedLog) sayDropped() {
+// logDropped writes how many lines are missing at this place.
+func (l *boundedLog) logDropped() {
 	if l.dropped == 0 {
 		return
 	}
@@ -87,7 +87,7 @@ func (l *boundedLog) sayDropped() {
 }
 
 func (l *boundedLog) put(line []byte) {
-	if l.file == nil || l.turnOver(len(line)) != nil {
+	if l.file == nil || l.rotate(len(line)) != nil {
 		return
 	}
 	n, _ := l.file.Write(line)
@@ -95,8 +95,8 @@ func (l *boundedLog) put(line []byte) {
 	l.allowed -= float64(n)
 }
 
-// turnOver begins a new file where this one has no room for more bytes.
-func (l *boundedLog) turnOver(more int) error {
+// rotate begins a new file where this one has no room for more bytes.
+func (l *boundedLog) rotate(more int) error {
 	if l.size+int64(more) <= maxLogSize {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (l *boundedLog) Close() error {
 	if l.file == nil {
 		return nil
 	}
-	l.sayDropped()
+	l.logDropped()
 	err := l.file.Close()
 	l.file = nil
 	return err

@@ -30,13 +30,13 @@ func (c *cli) openRates(conn connection, log *slog.Logger) *history.Book {
 	return history.Open(o)
 }
 
-// estimatePatience is how long a command waits for what an estimate needs.
-const estimatePatience = 5 * time.Second
+// estimateTimeout is how long a command waits for what an estimate needs.
+const estimateTimeout = 5 * time.Second
 
-// knownEstimates gives running restores a total and an ETA that knows their
+// cachedEstimates gives running restores a total and an ETA that knows their
 // mix, for commands. It downloads nothing: it is silent about backups whose
 // index is not on disk.
-type knownEstimates struct {
+type cachedEstimates struct {
 	cli       *cli
 	conn      connection
 	log       *slog.Logger
@@ -47,13 +47,13 @@ type knownEstimates struct {
 	asked     map[types.UID]bool
 }
 
-func (c *cli) newKnownEstimates() (*knownEstimates, error) {
+func (c *cli) newCachedEstimates() (*cachedEstimates, error) {
 	conn, err := c.connect()
 	if err != nil {
 		return nil, err
 	}
 	log := slog.Default() // firstSnapshot has sent it to the log file
-	k := &knownEstimates{
+	k := &cachedEstimates{
 		cli: c, conn: conn, log: log,
 		indexes: c.openIndexes(conn.config, log), book: c.openRates(conn, log), asked: map[types.UID]bool{},
 	}
@@ -64,7 +64,7 @@ func (c *cli) newKnownEstimates() (*knownEstimates, error) {
 // assess judges one snapshot for a command that looks once. One look shows no
 // speed, so that estimates are of use only where rates were learned before.
 func (c *cli) assess(ctx context.Context, snap *watch.Snapshot, selected selection) (*assess.Assessment, error) {
-	k, err := c.newKnownEstimates()
+	k, err := c.newCachedEstimates()
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (c *cli) assess(ctx context.Context, snap *watch.Snapshot, selected selecti
 
 // assess judges a snapshot, with estimates of the wanted restores that are in
 // their items, and writes down what others tell that are done with them.
-func (k *knownEstimates) assess(ctx context.Context, snap *watch.Snapshot, wanted func(*job.Job) bool) *assess.Assessment {
+func (k *cachedEstimates) assess(ctx context.Context, snap *watch.Snapshot, wanted func(*job.Job) bool) *assess.Assessment {
 	for _, j := range snap.Active {
 		if j.Kind != job.Restore || j.Stage != job.StageItems || !wanted(j) || k.asked[j.UID] {
 			continue
@@ -88,15 +88,15 @@ func (k *knownEstimates) assess(ctx context.Context, snap *watch.Snapshot, wante
 		}
 	}
 	assessed := k.estimates.Assess(snap, k.cli.clock())
-	for _, told := range k.estimates.Learned() {
-		k.book.Learn(told)
+	for _, rates := range k.estimates.Learned() {
+		k.book.Learn(rates)
 	}
 	return assessed
 }
 
 // estimate works out what a restore restores.
-func (k *knownEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j *job.Job) error {
-	ctx, cancel := context.WithTimeout(ctx, estimatePatience)
+func (k *cachedEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j *job.Job) error {
+	ctx, cancel := context.WithTimeout(ctx, estimateTimeout)
 	defer cancel()
 	spec, err := restoreSpec(j)
 	if err != nil {
@@ -110,7 +110,7 @@ func (k *knownEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j *
 	if err != nil {
 		return err
 	}
-	estimate, err := e.ask(ctx, index, collector.RestoreSpec{Restore: spec, Server: serverOf(snap.Server.Version)}, j.Started)
+	estimate, err := e.estimate(ctx, index, collector.RestoreSpec{Restore: spec, Server: serverOf(snap.Server.Version)}, j.Started)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (k *knownEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j *
 }
 
 // index is that of a backup, if it is on disk.
-func (k *knownEstimates) index(ctx context.Context, snap *watch.Snapshot, backup string) (*collector.Index, error) {
+func (k *cachedEstimates) index(ctx context.Context, snap *watch.Snapshot, backup string) (*collector.Index, error) {
 	for _, j := range snap.Jobs {
 		if j.Kind == job.Backup && j.Name == backup && j.Namespace == snap.Namespace {
 			return k.indexes.Index(ctx, string(j.UID), func(context.Context) (*collector.Index, error) {

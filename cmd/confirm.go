@@ -26,7 +26,7 @@ func (c *cli) mayAsk() error {
 // and the question waits until nobody types.
 func (c *cli) confirm(ctx context.Context, contextName, name string) error {
 	want := sanitize.Whole(contextName + "/" + name)
-	if err := awaitQuiet(ctx, c.stdin); err != nil {
+	if err := discardTypedAhead(ctx, c.stdin); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.streams.ErrOut, "\nType %s to go on: ", want)
@@ -40,7 +40,7 @@ func (c *cli) confirm(ctx context.Context, contextName, name string) error {
 		return errors.New("there was no answer: nothing was done")
 	case strings.TrimSpace(answer) != want:
 		return fmt.Errorf("that is not %s: nothing was done", want)
-	case moreInput(c.stdin):
+	case hasTypedAhead(c.stdin):
 		return errors.New("more than one line came at once, as from a paste: nothing was done")
 	}
 	return nil

@@ -43,7 +43,7 @@ func (c *cli) connect() (connection, error) {
 			conn.request.Context = conn.context
 		}
 	}
-	conn.request.Flags, conn.request.Environment = c.reach()
+	conn.request.Flags, conn.request.Environment = c.connectionFlags()
 	if conn.context == "" {
 		conn.context = "in-cluster"
 	}

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// reach is how another program gets to the cluster as we do, the context
+// connectionFlags are how another program gets to the cluster as we do, the context
 // excepted: by flags, and by the environment where no flag says it. Files are
 // named in full, because a command may be copied to another shell. Secrets are
 // left out: --token and a proxy's password.
-func (c *cli) reach() (flags, environment []string) {
+func (c *cli) connectionFlags() (flags, environment []string) {
 	add := func(name string, value *string) {
 		if value != nil && *value != "" {
 			flags = append(flags, "--"+name+"="+*value)
@@ -18,7 +18,7 @@ func (c *cli) reach() (flags, environment []string) {
 	}
 	addFile := func(name string, path *string) {
 		if path != nil && *path != "" {
-			flags = append(flags, "--"+name+"="+inFull(*path))
+			flags = append(flags, "--"+name+"="+absolutePath(*path))
 		}
 	}
 	addAll := func(name string, values *[]string) {
@@ -70,15 +70,15 @@ func (c *cli) reach() (flags, environment []string) {
 // kubeconfigFiles are the files that KUBECONFIG lists.
 func kubeconfigFiles(list string) (files []string) {
 	for _, file := range filepath.SplitList(list) {
-		if file != "" && !slices.Contains(files, inFull(file)) {
-			files = append(files, inFull(file))
+		if file != "" && !slices.Contains(files, absolutePath(file)) {
+			files = append(files, absolutePath(file))
 		}
 	}
 	return files
 }
 
-// inFull is a path that means the same in every folder.
-func inFull(path string) string {
+// absolutePath is a path that means the same in every folder.
+func absolutePath(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		return full
 	}

@@ -112,7 +112,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	if err != nil {
 		return err
 	}
-	restore, err := divertStderr(logFile)
+	restore, err := redirectStderr(logFile)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	if o.ReadOnly = c.isReadOnly(); !o.ReadOnly {
 		o.Finalizer = &jobFinalizer{cli: c, noStore: f.noArtifacts, caFile: f.caFile, log: log}
 	}
-	c.screen.undivert.Store(&restore)
+	c.screen.restoreStderr.Store(&restore)
 	said, err := ui.Run(ctx, o)
 	c.screen.release()
 	c.screen.restore()

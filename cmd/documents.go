@@ -59,9 +59,9 @@ func stamp(t time.Time) *moment {
 	return &moment{t}
 }
 
-// machineJSON is the only way to write a document: valid JSON in which no
+// documentJSON is the only way to write a document: valid JSON in which no
 // string, ours or anybody's, holds what could steer a terminal.
-func machineJSON(v any, indent string) ([]byte, error) {
+func documentJSON(v any, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)

@@ -33,7 +33,7 @@ func (d *downloads) join(uid string, progress ui.Progress) (leave func()) {
 	}
 }
 
-func (d *downloads) tell(uid string, done, total int64) {
+func (d *downloads) report(uid string, done, total int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, progress := range d.waiting[uid] {

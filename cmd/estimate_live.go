@@ -71,11 +71,11 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 	if readErr != nil && !usable(ctx, index) {
 		return readErr
 	}
-	estimate, err := e.ask(ctx, index, spec, began)
+	estimate, err := e.estimate(ctx, index, spec, began)
 	if err != nil {
 		return err
 	}
-	estimate.Assumptions = slices.Concat(estimate.Assumptions, unreadable(subject), truth(subject, estimate))
+	estimate.Assumptions = slices.Concat(estimate.Assumptions, malformedNotes(subject), compareWithResult(subject, estimate))
 	return c.answer(index, estimate, f.output, readErr)
 }
 
@@ -103,9 +103,9 @@ func (f *estimateFlags) subject(args []string, spec velerov1.RestoreSpec) (selec
 	return selected, nil
 }
 
-// truth compares the estimate of a restore that has ended with what Velero
+// compareWithResult compares the estimate of a restore that has ended with what Velero
 // ended with. One that ended on the way has no final total.
-func truth(j *job.Job, e collector.Estimate) []string {
+func compareWithResult(j *job.Job, e collector.Estimate) []string {
 	if j.Kind != job.Restore || !j.Terminal() || !j.Items.Known || j.Items.Done != j.Items.Total || j.Items.Total == e.Total {
 		return nil
 	}

@@ -54,7 +54,7 @@ func (c *cli) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
 // of the object store, or is empty.
 func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexes *cache.Cache, log *slog.Logger) (*estimator, error) {
 	config = rest.CopyConfig(config)
-	config.Wrap(impatient)
+	config.Wrap(capRetryAfter)
 	cluster, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
@@ -65,7 +65,7 @@ func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexe
 	}
 	artifacts, err := artifact.New(artifact.Options{
 		Config: config, Namespace: namespace, CAFile: caFile,
-		AllowClear: c.allowsPlainHTTP(), Announce: c.announcer(log),
+		AllowPlainHTTP: c.allowsPlainHTTP(), Announce: c.announcer(log),
 		UserAgent: "veltui/" + version, Clock: c.clock, Log: log,
 	})
 	if err != nil {
@@ -144,10 +144,10 @@ func (e *estimator) index(ctx context.Context, b *velerov1.Backup, progress ui.P
 	})
 }
 
-// ask works out the answer to a restore's spec. began is when that restore
+// estimate works out the answer to a restore's spec. began is when that restore
 // began, zero if it has not. The namespaces of the target are asked for unless
 // spec says them.
-func (e *estimator) ask(ctx context.Context, index *collector.Index, spec collector.RestoreSpec, began time.Time) (collector.Estimate, error) {
+func (e *estimator) estimate(ctx context.Context, index *collector.Index, spec collector.RestoreSpec, began time.Time) (collector.Estimate, error) {
 	kinds, notes, err := e.kinds(ctx)
 	if err != nil {
 		return collector.Estimate{}, err
@@ -212,8 +212,8 @@ func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Na
 // maxPages of namespaces are more than a cluster can hold.
 const maxPages = 1000
 
-// unreadable says what an estimate leaves out of a job's spec.
-func unreadable(j *job.Job) []string {
+// malformedNotes say what an estimate leaves out of a job's spec.
+func malformedNotes(j *job.Job) []string {
 	var notes []string
 	for _, m := range j.Malformed {
 		notes = append(notes, fmt.Sprintf("%s %s: %s. It counts as not set; %s.", strings.ToLower(string(j.Kind)), j.Name, m, decode.ServerWarning))

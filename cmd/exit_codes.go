@@ -73,7 +73,7 @@ func exitCode(err error, stderr io.Writer) int {
 		return ExitInterrupted
 	case errors.As(err, &coded):
 		if coded.error != nil {
-			sayError(stderr, err)
+			printErrorLines(stderr, err)
 		}
 		return coded.code
 	case errors.As(err, &usage):
@@ -82,7 +82,7 @@ func exitCode(err error, stderr io.Writer) int {
 	case errors.As(err, &printing) && errors.Is(err, syscall.EPIPE):
 		return 128 + int(syscall.SIGPIPE) // as for others that feed head
 	default:
-		sayError(stderr, err)
+		printErrorLines(stderr, err)
 		return ExitError
 	}
 }
@@ -90,10 +90,10 @@ func exitCode(err error, stderr io.Writer) int {
 // maxErrorLines is how many lines an error may have.
 const maxErrorLines = 40
 
-// sayError prints an error that may hold words of others. Each line is cleaned
+// printErrorLines prints an error that may hold words of others. Each line is cleaned
 // and bounded, and those after the first are indented, so that none looks like
 // ours.
-func sayError(stderr io.Writer, err error) {
+func printErrorLines(stderr io.Writer, err error) {
 	l := lines{w: stderr}
 	for i, line := range strings.Split(err.Error(), "\n") {
 		switch i {

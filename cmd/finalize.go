@@ -218,7 +218,7 @@ func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions
 	if !f.noStore {
 		artifacts, err := artifact.New(artifact.Options{
 			Config: conn.config, Namespace: namespace, CAFile: f.caFile,
-			AllowClear: c.allowsPlainHTTP(), Announce: c.announcer(slog.Default()),
+			AllowPlainHTTP: c.allowsPlainHTTP(), Announce: c.announcer(slog.Default()),
 			UserAgent: "veltui/" + version, Clock: c.clock, Log: slog.Default(),
 		})
 		if err != nil {

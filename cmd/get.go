@@ -17,9 +17,9 @@ import (
 // it lost some.
 const journalSize = 10_000
 
-// firstAnswer is how long `get` waits for a cluster that does not answer,
+// firstSnapshotTimeout is how long `get` waits for a cluster that does not answer,
 // unless --request-timeout says otherwise.
-const firstAnswer = 30 * time.Second
+const firstSnapshotTimeout = 30 * time.Second
 
 func newGet(c *cli) *cobra.Command {
 	var output string
@@ -83,7 +83,7 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 		return printError{err}
 	}
 	var warn malformedWarnings
-	warn.tell(c, snap)
+	warn.print(c, snap)
 	if len(jobs) == 0 && len(selected.names) == 0 {
 		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s.\n", selected.what(), snap.Namespace)
 	}
@@ -98,7 +98,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 	if err != nil {
 		return err
 	}
-	known, err := c.newKnownEstimates()
+	known, err := c.newCachedEstimates()
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 		return printError{err}
 	}
 	var warn malformedWarnings
-	warn.tell(c, snap)
+	warn.print(c, snap)
 	stale := false
 	for {
 		snap, err := w.Next(ctx)
@@ -116,12 +116,12 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 		}
 		if isStale := snap.Health.State != watch.Live; isStale != stale {
 			stale = isStale
-			c.sayHealth(snap.Health)
+			c.printHealth(snap.Health)
 		}
 		if snap.Dropped > 0 {
 			fmt.Fprintf(c.streams.ErrOut, "warning: %d changes came faster than they could be printed and are left out\n", snap.Dropped)
 		}
-		warn.tell(c, snap)
+		warn.print(c, snap)
 		assessed := known.assess(ctx, snap, selected.matches)
 		for _, change := range assessed.Snapshot.Changes {
 			if !selected.matches(change.Job) {
@@ -134,7 +134,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 	}
 }
 
-func (c *cli) sayHealth(h watch.Health) {
+func (c *cli) printHealth(h watch.Health) {
 	if h.State == watch.Live {
 		fmt.Fprintln(c.streams.ErrOut, "live again")
 		return
@@ -154,7 +154,7 @@ func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc,
 	if err != nil {
 		return nil, nil, err
 	}
-	limit := firstAnswer
+	limit := firstSnapshotTimeout
 	if conn.config.Timeout > 0 {
 		limit = conn.config.Timeout
 	}

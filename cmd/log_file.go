@@ -52,15 +52,15 @@ func (discard) Close() error                { return nil }
 
 // logTo is quiet, and sends the API server's warnings there too.
 func (c *cli) logTo(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
-	logger := quiet(w, cancel)
+	logger := captureLogs(w, cancel)
 	c.warnings.log.Store(logger)
 	return logger
 }
 
-// quiet sends everything that libraries log to w, because whatever reaches the
+// captureLogs sends everything that libraries log to w, because whatever reaches the
 // terminal garbles the screen or the output of a command. A panic in one of
 // their goroutines is logged and ends the program through cancel.
-func quiet(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
+func captureLogs(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
 	logger := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	slog.SetDefault(logger)
 	log.SetOutput(w)

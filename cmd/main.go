@@ -16,13 +16,13 @@ import (
 )
 
 // Main runs veltui as a program and returns its exit code. A signal ends it in
-// order; another one, or lastGrace, ends it at once, and leaves the terminal as
+// order; another one, or exitTimeout, ends it at once, and leaves the terminal as
 // it was all the same.
 func Main(args []string, stdin, stdout, stderr *os.File) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	c := newCLI(stdin, stdout, stderr)
-	defer c.cleanChildren()()
+	defer c.filterStderr()()
 	signals := notify(c.screen, stderr, cancel)
 	defer signals.stop()
 	code := c.run(ctx, args)

@@ -43,18 +43,18 @@ const maxMalformedWarnings = 10
 
 // malformedWarnings tells of malformed resources, each once: they are no rows of a list
 // of jobs unless they are jobs, and may still be why nothing moves.
-type malformedWarnings struct{ told map[types.UID]bool }
+type malformedWarnings struct{ warned map[types.UID]bool }
 
-func (w *malformedWarnings) tell(c *cli, snap *watch.Snapshot) {
-	if w.told == nil {
-		w.told = map[types.UID]bool{}
+func (w *malformedWarnings) print(c *cli, snap *watch.Snapshot) {
+	if w.warned == nil {
+		w.warned = map[types.UID]bool{}
 	}
 	fresh := 0
 	for _, m := range snap.Malformed {
-		if w.told[m.UID] {
+		if w.warned[m.UID] {
 			continue
 		}
-		w.told[m.UID] = true
+		w.warned[m.UID] = true
 		if fresh++; fresh <= maxMalformedWarnings {
 			fmt.Fprintf(c.streams.ErrOut, "warning: %s\n", sanitize.String(fmt.Sprintf("%s: %s; %s", m.Ref(), m.Fields[0], decode.ServerWarning)))
 		}

@@ -25,7 +25,7 @@ func (c *cli) allowsPlainHTTP() bool {
 // announcer says, before they come, that bytes come unencrypted.
 func (c *cli) announcer(log *slog.Logger) func(artifact.Route) {
 	return func(r artifact.Route) {
-		if !r.Clear {
+		if !r.PlainHTTP {
 			return
 		}
 		log.Warn("a download comes over plain http", "host", r.Host, "via", r.Via)

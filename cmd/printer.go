@@ -89,7 +89,7 @@ func (p *documentPrinter) document(v any) error {
 	if p.follow && !p.yaml {
 		indent = ""
 	}
-	data, err := machineJSON(v, indent)
+	data, err := documentJSON(v, indent)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (p pathPrinter) change(c watch.Change, a *assess.Assessment) error {
 }
 
 func (p pathPrinter) print(list jobList) error {
-	data, err := machineJSON(list, "")
+	data, err := documentJSON(list, "")
 	if err != nil {
 		return err
 	}

@@ -5,21 +5,21 @@ import (
 	"strconv"
 )
 
-// longestRetryAfter is how many seconds an API server may make a client wait
+// maxRetryAfter is how many seconds an API server may make a client wait
 // before it is asked again. The client library asks ten times, and would wait
 // for years if the server said so.
-const longestRetryAfter = 5
+const maxRetryAfter = 5
 
-// impatient shortens what an API server asks for with Retry-After.
-func impatient(next http.RoundTripper) http.RoundTripper {
+// capRetryAfter shortens what an API server asks for with Retry-After.
+func capRetryAfter(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err != nil {
 			return nil, err
 		}
 		if after := response.Header.Get("Retry-After"); after != "" {
-			if seconds, err := strconv.Atoi(after); err != nil || seconds > longestRetryAfter {
-				response.Header.Set("Retry-After", strconv.Itoa(longestRetryAfter))
+			if seconds, err := strconv.Atoi(after); err != nil || seconds > maxRetryAfter {
+				response.Header.Set("Retry-After", strconv.Itoa(maxRetryAfter))
 			}
 		}
 		return response, nil

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// lastGrace is how long an ended program may take to leave before it is made
+	// exitTimeout is how long an ended program may take to leave before it is made
 	// to: a terminal that nobody reads can block it for ever. A finalize that was
 	// interrupted needs two seconds to find out what it has sent, on a fast machine.
-	lastGrace = 10 * time.Second
-	// insistence is how much later another signal has to come to mean "at once":
+	exitTimeout = 10 * time.Second
+	// minSignalGap is how much later another signal has to come to mean "at once":
 	// what ends a session sends several together.
-	insistence = time.Second
+	minSignalGap = time.Second
 )
 
 // signals ends the program when it is told to.
@@ -52,10 +52,10 @@ func (n *signals) wait() {
 	}
 	n.cancel(signalError{first})
 	began := time.Now()
-	for over := time.After(lastGrace); ; {
+	for over := time.After(exitTimeout); ; {
 		select {
 		case <-n.coming:
-			if time.Since(began) < insistence {
+			if time.Since(began) < minSignalGap {
 				continue
 			}
 		case <-over:

@@ -152,7 +152,7 @@ func TestSecondSignalEndsABlockedDashboard(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(insistence + 300*time.Millisecond) // another at once would not count
+	time.Sleep(minSignalGap + 300*time.Millisecond) // another at once would not count
 	select {
 	case <-ended:
 		t.Fatal("the terminal does not block")
@@ -167,7 +167,7 @@ func TestSecondSignalEndsABlockedDashboard(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("it does not end")
 	}
-	if took := time.Since(began); took > lastGrace/2 || cmd.ProcessState.ExitCode() != 143 {
+	if took := time.Since(began); took > exitTimeout/2 || cmd.ProcessState.ExitCode() != 143 {
 		t.Errorf("it took %s, exit code %d", took, cmd.ProcessState.ExitCode())
 	}
 	if after := termiosOf(t, tty); after != before {

@@ -9,14 +9,14 @@ import (
 	"github.com/veltui/veltui/sanitize"
 )
 
-// childPatience is how long the end waits for what was written last.
-const childPatience = 300 * time.Millisecond
+// stderrTimeout is how long the end waits for what was written last.
+const stderrTimeout = 300 * time.Millisecond
 
-// cleanChildren lets what others write to standard error, credential plugins
+// filterStderr lets what others write to standard error, credential plugins
 // and libraries, pass through the same cleaning as our own messages. Both take
 // it from [os.Stderr]. A plugin still asks its questions there; only standard
 // input is the terminal for it. The function that it returns undoes that.
-func (c *cli) cleanChildren() (undo func()) {
+func (c *cli) filterStderr() (undo func()) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return func() {}
@@ -34,7 +34,7 @@ func (c *cli) cleanChildren() (undo func()) {
 		_ = w.Close()
 		select {
 		case <-copied:
-		case <-time.After(childPatience): // a child of a child may live on
+		case <-time.After(stderrTimeout): // a child of a child may live on
 		}
 	}
 }

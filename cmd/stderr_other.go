@@ -4,5 +4,5 @@ package cmd
 
 import "io"
 
-// divertStderr does nothing where file descriptors cannot be duplicated.
-func divertStderr(io.Writer) (restore func(), err error) { return func() {}, nil }
+// redirectStderr does nothing where file descriptors cannot be duplicated.
+func redirectStderr(io.Writer) (restore func(), err error) { return func() {}, nil }

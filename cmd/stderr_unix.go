@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// divertStderr sends file descriptor 2 to the log while the dashboard has the
+// redirectStderr sends file descriptor 2 to the log while the dashboard has the
 // screen: credential plugins and the Go runtime write there directly. The
 // function that it returns undoes that.
-func divertStderr(log io.Writer) (restore func(), err error) {
+func redirectStderr(log io.Writer) (restore func(), err error) {
 	to, ok := log.(*boundedLog)
 	if !ok {
 		return func() {}, nil

@@ -26,8 +26,8 @@ type screen struct {
 	writing sync.Mutex
 	// keyboard says that keys were last asked for in more detail, not less.
 	keyboard bool
-	// undivert gives standard error back.
-	undivert atomic.Pointer[func()]
+	// restoreStderr gives standard error back.
+	restoreStderr atomic.Pointer[func()]
 }
 
 // newScreen notes how the terminal is now.
@@ -65,8 +65,8 @@ func (s *screen) release() {
 	s.drawn.Store(false)
 }
 
-// drawPatience is how long a terminal that nobody reads is waited for.
-const drawPatience = 500 * time.Millisecond
+// drawTimeout is how long a terminal that nobody reads is waited for.
+const drawTimeout = 500 * time.Millisecond
 
 // restore takes the terminal away from the dashboard and makes it what it was.
 func (s *screen) restore() {
@@ -77,8 +77,8 @@ func (s *screen) restore() {
 	if s.before != nil {
 		_ = term.Restore(int(s.in.Fd()), s.before)
 	}
-	if undivert := s.undivert.Swap(nil); undivert != nil {
-		(*undivert)()
+	if restoreStderr := s.restoreStderr.Swap(nil); restoreStderr != nil {
+		(*restoreStderr)()
 	}
 }
 
@@ -101,6 +101,6 @@ func (s *screen) leave() {
 	}()
 	select {
 	case <-left:
-	case <-time.After(drawPatience):
+	case <-time.After(drawTimeout):
 	}
 }

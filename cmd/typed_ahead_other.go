@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// awaitQuiet does nothing where terminals have no modes that we know.
-func awaitQuiet(ctx context.Context, _ *os.File) error { return context.Cause(ctx) }
+// discardTypedAhead does nothing where terminals have no modes that we know.
+func discardTypedAhead(ctx context.Context, _ *os.File) error { return context.Cause(ctx) }
 
-// moreInput cannot tell there.
-func moreInput(*os.File) bool { return false }
+// hasTypedAhead cannot tell there.
+func hasTypedAhead(*os.File) bool { return false }

@@ -23,10 +23,10 @@ const (
 	readPause = 100 * time.Millisecond
 )
 
-// awaitQuiet throws away what was typed, until nothing is typed any more.
-func awaitQuiet(ctx context.Context, terminal *os.File) error {
+// discardTypedAhead throws away what was typed, until nothing is typed any more.
+func discardTypedAhead(ctx context.Context, terminal *os.File) error {
 	until := time.Now().Add(typingLimit)
-	return withoutLines(terminal, setTermiosFlush, func(read func() bool) error {
+	return withCharacterInput(terminal, setTermiosFlush, func(read func() bool) error {
 		for last := time.Now(); time.Since(last) < typingPause; {
 			switch {
 			case ctx.Err() != nil:
@@ -41,11 +41,11 @@ func awaitQuiet(ctx context.Context, terminal *os.File) error {
 	})
 }
 
-// moreInput reports whether more comes in right behind a line, and throws it
+// hasTypedAhead reports whether more comes in right behind a line, and throws it
 // away: a shell would take it for commands.
-func moreInput(terminal *os.File) bool {
+func hasTypedAhead(terminal *os.File) bool {
 	more := false
-	err := withoutLines(terminal, setTermios, func(read func() bool) error {
+	err := withCharacterInput(terminal, setTermios, func(read func() bool) error {
 		for last := time.Now(); time.Since(last) < pastePause; {
 			if read() {
 				more, last = true, time.Now()
@@ -56,9 +56,9 @@ func moreInput(terminal *os.File) bool {
 	return more || err != nil
 }
 
-// withoutLines lets do read what comes in without waiting for whole lines, and
+// withCharacterInput lets do read what comes in without waiting for whole lines, and
 // without an echo. ctrl+c and its kin stay signals.
-func withoutLines(terminal *os.File, set uint, do func(read func() bool) error) error {
+func withCharacterInput(terminal *os.File, set uint, do func(read func() bool) error) error {
 	fd := int(terminal.Fd())
 	before, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {

@@ -21,10 +21,10 @@ const (
 type warnings struct {
 	log atomic.Pointer[slog.Logger]
 
-	mu      sync.Mutex
-	seen    map[string]bool
-	leftOut int
-	tell    int // how many are left out when that is said again
+	mu         sync.Mutex
+	seen       map[string]bool
+	leftOut    int
+	nextReport int // how many are left out when that is said again
 }
 
 // HandleWarningHeader takes one warning.
@@ -45,8 +45,8 @@ func (w *warnings) HandleWarningHeader(code int, agent, text string) {
 		w.seen[text] = true
 		log.Warn("warning from the API server", "code", code, "agent", sanitize.Cut(agent, 100), "text", text)
 	default:
-		if w.leftOut++; w.leftOut > w.tell {
-			w.tell = 10 * w.leftOut
+		if w.leftOut++; w.leftOut > w.nextReport {
+			w.nextReport = 10 * w.leftOut
 			log.Warn("other warnings from the API server are left out", "count", w.leftOut)
 		}
 	}

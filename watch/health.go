@@ -8,32 +8,32 @@ func (w *Watcher) snapshot() *Snapshot {
 	for i, s := range w.sources {
 		statuses[i] = s.status()
 	}
-	beat := w.pulse.read()
+	beat := w.liveness.read()
 	n := w.store.Snapshot()
 	n.ClockOffset = beat.offset
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n.Namespace, n.NamespaceFrom = w.place.namespace, w.place.from
-	n.OtherNamespaces, n.Notice = w.place.others, w.place.notice
+	n.Namespace, n.NamespaceFrom = w.installation.namespace, w.installation.from
+	n.OtherNamespaces, n.Notice = w.installation.others, w.installation.notice
 	for _, s := range statuses {
 		if beat.lost && s.State == SourceLive {
 			// Its watch may be open, but nothing can come through it.
-			s.State, s.Since, s.Err = SourceStale, beat.right.Add(beat.offset), beat.err
+			s.State, s.Since, s.Err = SourceStale, beat.answeredAt.Add(beat.offset), beat.err
 		}
 		n.Sources = append(n.Sources, s.Source)
 		if s.Resource == Pods {
 			n.Server.Visible = s.State == SourceLive || s.State == SourceStale
 		}
 	}
-	n.Health = w.judge(beat, statuses)
+	n.Health = w.updateHealth(beat, statuses)
 	return n
 }
 
-// judge sums up the heartbeat and the sources. The caller holds the lock.
-func (w *Watcher) judge(beat pulseState, statuses []sourceStatus) Health {
-	w.complete = w.complete || w.place.namespace != "" && settled(statuses)
-	h := w.judgeNow(beat, statuses)
+// updateHealth sums up the heartbeat and the sources. The caller holds the lock.
+func (w *Watcher) updateHealth(beat livenessState, statuses []sourceStatus) Health {
+	w.complete = w.complete || w.installation.namespace != "" && settled(statuses)
+	h := w.currentHealth(beat, statuses)
 	if h.Since.IsZero() {
 		h.Since = w.health.Since
 		if h.State != w.health.State {
@@ -44,8 +44,8 @@ func (w *Watcher) judge(beat pulseState, statuses []sourceStatus) Health {
 	return h
 }
 
-// judgeNow leaves Since empty where it is when the state began.
-func (w *Watcher) judgeNow(beat pulseState, statuses []sourceStatus) Health {
+// currentHealth leaves Since empty where it is when the state began.
+func (w *Watcher) currentHealth(beat livenessState, statuses []sourceStatus) Health {
 	if beat.lost {
 		h := Health{State: Stale, Err: beat.err, RetryAt: beat.retryAt.Add(beat.offset)}
 		switch {
@@ -54,7 +54,7 @@ func (w *Watcher) judgeNow(beat pulseState, statuses []sourceStatus) Health {
 		case !w.complete:
 			h.State = Connecting
 		default:
-			h.Since = beat.right.Add(beat.offset)
+			h.Since = beat.answeredAt.Add(beat.offset)
 		}
 		return h
 	}
@@ -64,7 +64,7 @@ func (w *Watcher) judgeNow(beat pulseState, statuses []sourceStatus) Health {
 		}
 	}
 	if !w.complete {
-		return Health{State: Connecting, Err: w.wish}
+		return Health{State: Connecting, Err: w.installationErr}
 	}
 	h := Health{State: Live}
 	for _, s := range statuses {

@@ -38,9 +38,9 @@ var errRejected = errors.New("credentials rejected")
 // tell: a server that is stopped or cut off says nothing, just as one that has
 // no news.
 type heartbeat struct {
-	timing timing
-	clock  func() time.Time
-	pulse  *pulse
+	timing   timing
+	clock    func() time.Time
+	liveness *liveness
 	// kick asks for an attempt now.
 	kick chan struct{}
 	// renew looks for other credentials; true ends this connection.
@@ -64,11 +64,11 @@ func (h *heartbeat) run(ctx context.Context, c *connection) {
 		if errors.Is(err, context.DeadlineExceeded) && c.gate.answers.Load() != heard {
 			// A busy server that still tells its watches lives, and must not
 			// be made to list everything again.
-			offset, err = h.pulse.read().offset, nil
+			offset, err = h.liveness.read().offset, nil
 		}
 		if err == nil {
 			failures, backoff = 0, h.timing.retry
-			again := h.pulse.beat(h.clock(), offset)
+			again := h.liveness.beat(h.clock(), offset)
 			c.gate.unlock()
 			if again {
 				h.revived()
@@ -82,13 +82,13 @@ func (h *heartbeat) run(ctx context.Context, c *connection) {
 		c.gate.shut()
 		if failures == 1 && errors.Is(err, context.DeadlineExceeded) {
 			// One slow answer is no reason to begin anew with everything.
-			h.pulse.miss(h.clock(), err, 0)
+			h.liveness.miss(h.clock(), err, 0)
 			continue
 		}
 		c.gate.cut()
 		utilnet.CloseIdleConnectionsFor(c.direct)
 		pause := backoff.Step()
-		h.pulse.miss(h.clock(), err, pause)
+		h.liveness.miss(h.clock(), err, pause)
 		if h.renew() || !h.waitForRetry(ctx, pause) {
 			return
 		}

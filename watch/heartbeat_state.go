@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// pulse is what the heartbeat has found out, for others to read.
-type pulse struct {
+// liveness is what the heartbeat has found out, for others to read.
+type liveness struct {
 	// changed is called after every change that a reader may care for.
 	changed func()
 
 	mu  sync.Mutex
-	now pulseState
+	now livenessState
 }
 
-// pulseState is the pulse at one moment. Times are our own clock's.
-type pulseState struct {
+// livenessState is what the heartbeat knows at one moment. Times are our own clock's.
+type livenessState struct {
 	// heard is true once the server has answered, lost while it does not, and
 	// denied while it does not take our credentials.
 	heard, lost, denied bool
-	// right is when the server last answered, since when it began not to.
-	right, since time.Time
+	// answeredAt is when the server last answered, lostAt when it stopped.
+	answeredAt, lostAt time.Time
 	// err and retryAt are only set while lost.
 	err     string
 	retryAt time.Time
@@ -29,7 +29,7 @@ type pulseState struct {
 	offset time.Duration
 }
 
-func (p *pulse) read() pulseState {
+func (p *liveness) read() livenessState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now
@@ -37,14 +37,14 @@ func (p *pulse) read() pulseState {
 
 // beat notes an answer, and returns true if it is the first one or the first
 // after a loss.
-func (p *pulse) beat(at time.Time, offset time.Duration) (again bool) {
+func (p *liveness) beat(at time.Time, offset time.Duration) (again bool) {
 	p.mu.Lock()
 	old := p.now
 	// The header's whole seconds make the offset jump by one.
 	if (offset == 0) == (old.offset == 0) && (offset-old.offset).Abs() <= time.Second {
 		offset = old.offset
 	}
-	p.now = pulseState{heard: true, right: at, offset: offset}
+	p.now = livenessState{heard: true, answeredAt: at, offset: offset}
 	p.mu.Unlock()
 	again = !old.heard || old.lost
 	if again || offset != old.offset {
@@ -55,10 +55,10 @@ func (p *pulse) beat(at time.Time, offset time.Duration) (again bool) {
 
 // miss notes that there was no answer, or a no; the next attempt follows after
 // the pause.
-func (p *pulse) miss(at time.Time, err error, pause time.Duration) {
+func (p *liveness) miss(at time.Time, err error, pause time.Duration) {
 	p.mu.Lock()
 	if !p.now.lost {
-		p.now.since = at
+		p.now.lostAt = at
 	}
 	p.now.lost = true
 	p.now.denied = errors.Is(err, errRejected)

@@ -145,13 +145,13 @@ func TestGateHoldsRequestsBack(t *testing.T) {
 	c := s.connect(t)
 	changed := make(chan struct{}, 100)
 	h := &heartbeat{
-		timing:  timing{period: time.Hour, patience: enough, retry: wait.Backoff{Duration: time.Hour}},
-		clock:   time.Now,
-		pulse:   &pulse{changed: func() { changed <- struct{}{} }},
-		kick:    make(chan struct{}, 1),
-		renew:   func() bool { return false },
-		revived: func() {},
-		denied:  func() bool { return false },
+		timing:   timing{period: time.Hour, patience: enough, retry: wait.Backoff{Duration: time.Hour}},
+		clock:    time.Now,
+		liveness: &liveness{changed: func() { changed <- struct{}{} }},
+		kick:     make(chan struct{}, 1),
+		renew:    func() bool { return false },
+		revived:  func() {},
+		denied:   func() bool { return false },
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -180,8 +180,8 @@ func TestGateHoldsRequestsBack(t *testing.T) {
 	if n := s.asked.Load(); n != 1 {
 		t.Errorf("the server was asked %d times, want 1", n)
 	}
-	if p := h.pulse.read(); !p.lost || p.denied || time.Until(p.retryAt) < time.Minute {
-		t.Errorf("pulse %+v", p)
+	if p := h.liveness.read(); !p.lost || p.denied || time.Until(p.retryAt) < time.Minute {
+		t.Errorf("liveness %+v", p)
 	}
 
 	alive.Store(true)
@@ -289,12 +289,12 @@ func TestBusyServerIsNotCut(t *testing.T) {
 		return nil, r.Context().Err()
 	})
 	h := &heartbeat{
-		timing:  timing{period: time.Millisecond, patience: time.Millisecond},
-		clock:   time.Now,
-		pulse:   &pulse{changed: func() {}},
-		renew:   func() bool { return false },
-		revived: func() {},
-		denied:  func() bool { return false },
+		timing:   timing{period: time.Millisecond, patience: time.Millisecond},
+		clock:    time.Now,
+		liveness: &liveness{changed: func() {}},
+		renew:    func() bool { return false },
+		revived:  func() {},
+		denied:   func() bool { return false },
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -305,8 +305,8 @@ func TestBusyServerIsNotCut(t *testing.T) {
 	for range 5 {
 		<-asked
 	}
-	if p := h.pulse.read(); p.lost || !p.heard {
-		t.Errorf("pulse %+v", p)
+	if p := h.liveness.read(); p.lost || !p.heard {
+		t.Errorf("liveness %+v", p)
 	}
 	select {
 	case <-cut:

@@ -30,9 +30,9 @@ func (m Malformed) Ref() string { return strings.ToLower(m.Kind) + "/" + m.Name 
 
 // malformedList keeps the malformed resources of all kinds.
 type malformedList struct {
-	held  map[types.UID]Malformed
-	list  []Malformed
-	stale bool
+	objects map[types.UID]Malformed
+	list    []Malformed
+	stale   bool
 }
 
 // put notes what is malformed of a resource, or that nothing is any more.
@@ -42,15 +42,15 @@ func (l *malformedList) put(resource string, o client.Object, fields []decode.Ma
 		l.drop(uid)
 		return
 	}
-	if l.held == nil {
-		l.held = map[types.UID]Malformed{}
+	if l.objects == nil {
+		l.objects = map[types.UID]Malformed{}
 	}
-	l.held[uid], l.stale = Malformed{resource, o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName(), uid, fields}, true
+	l.objects[uid], l.stale = Malformed{resource, o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName(), uid, fields}, true
 }
 
 func (l *malformedList) drop(uid types.UID) {
-	if _, known := l.held[uid]; known {
-		delete(l.held, uid)
+	if _, known := l.objects[uid]; known {
+		delete(l.objects, uid)
 		l.stale = true
 	}
 }
@@ -61,8 +61,8 @@ func (l *malformedList) sorted() []Malformed {
 	if !l.stale {
 		return l.list
 	}
-	list := make([]Malformed, 0, len(l.held))
-	for _, m := range l.held {
+	list := make([]Malformed, 0, len(l.objects))
+	for _, m := range l.objects {
 		list = append(list, m)
 	}
 	slices.SortFunc(list, func(a, b Malformed) int {

@@ -31,8 +31,8 @@ func locations() *metav1.PartialObjectMetadataList {
 // usualNamespaces are where Velero and OADP are installed by default.
 var usualNamespaces = []string{"velero", "openshift-adp"}
 
-// place is the answer to where Velero is.
-type place struct {
+// installation says where Velero is.
+type installation struct {
 	namespace string
 	from      NamespaceFrom
 	others    []string
@@ -41,18 +41,18 @@ type place struct {
 	notice string
 }
 
-// asked are the namespaces that a person has named.
-type asked struct{ flag, env, context string }
+// requested are the namespaces that a person has named.
+type requested struct{ flag, env, context string }
 
-// findPlace decides which namespace to watch: the one that was asked for, else
+// findInstallation decides which namespace to watch: the one that was asked for, else
 // the context's if it holds a BackupStorageLocation, else one that does: velero
 // first, then by name. If nobody may look everywhere, or there is none, it
 // tries the usual ones. It fails if the API server gives no usable answer and
 // no namespace was asked for.
-func findPlace(ctx context.Context, c client.Client, a asked) (place, error) {
-	p := place{namespace: a.flag, from: FromFlag}
+func findInstallation(ctx context.Context, c client.Client, a requested) (installation, error) {
+	p := installation{namespace: a.flag, from: FromFlag}
 	if p.namespace == "" {
-		p = place{namespace: a.env, from: FromEnv}
+		p = installation{namespace: a.env, from: FromEnv}
 	}
 	named := p.namespace != ""
 	found, search, err := searchLocations(ctx, c)
@@ -72,18 +72,18 @@ func findPlace(ctx context.Context, c client.Client, a asked) (place, error) {
 }
 
 // choose takes a namespace that nobody has asked for.
-func choose(ctx context.Context, c client.Client, contextNamespace string, found []string) (place, error) {
+func choose(ctx context.Context, c client.Client, contextNamespace string, found []string) (installation, error) {
 	if contextNamespace != "" {
 		held, err := holdsLocation(ctx, c, contextNamespace)
 		if err != nil {
-			return place{}, err
+			return installation{}, err
 		}
 		if held == yes {
-			return place{namespace: contextNamespace, from: FromContext}, nil
+			return installation{namespace: contextNamespace, from: FromContext}, nil
 		}
 	}
 	if len(found) > 0 {
-		return place{namespace: found[0], from: FromSearch}, nil
+		return installation{namespace: found[0], from: FromSearch}, nil
 	}
 	return fallBack(ctx, c)
 }
@@ -150,12 +150,12 @@ func holdsLocation(ctx context.Context, c client.Client, namespace string) (answ
 
 // fallBack takes the first of the usual namespaces that holds a location, else
 // the first that exists, else the first.
-func fallBack(ctx context.Context, c client.Client) (place, error) {
+func fallBack(ctx context.Context, c client.Client) (installation, error) {
 	best, bestRank := usualNamespaces[0], 0
 	for _, ns := range usualNamespaces {
 		held, err := holdsLocation(ctx, c, ns)
 		if err != nil {
-			return place{}, err
+			return installation{}, err
 		}
 		rank := 0
 		if held == yes {
@@ -163,7 +163,7 @@ func fallBack(ctx context.Context, c client.Client) (place, error) {
 		} else {
 			there, err := namespaceThere(ctx, c, ns)
 			if err != nil {
-				return place{}, err
+				return installation{}, err
 			}
 			switch {
 			case there == yes:
@@ -177,7 +177,7 @@ func fallBack(ctx context.Context, c client.Client) (place, error) {
 			best, bestRank = ns, rank
 		}
 	}
-	return place{namespace: best, from: FromFallback}, nil
+	return installation{namespace: best, from: FromFallback}, nil
 }
 
 func namespaceThere(ctx context.Context, c client.Client, namespace string) (answer, error) {
@@ -192,7 +192,7 @@ func namespaceThere(ctx context.Context, c client.Client, namespace string) (ans
 
 // noticeFor says what a person should know about a namespace in which the
 // search has found nothing.
-func noticeFor(ctx context.Context, c client.Client, p place, search answer) (string, error) {
+func noticeFor(ctx context.Context, c client.Client, p installation, search answer) (string, error) {
 	if search == missing {
 		return "Velero's custom resources are not installed in this cluster", nil
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestFindPlace(t *testing.T) {
+func TestFindInstallation(t *testing.T) {
 	c := newCluster(t)
 	c.forgetLocations()
 	own, a, b := c.namespace("place-none"), c.namespace("place-a"), c.namespace("place-b")
@@ -20,15 +20,15 @@ func TestFindPlace(t *testing.T) {
 	limited := c.connect(reader)
 	admin := c.connect(c.Config())
 
-	find := func(on *connection, a asked) place {
+	find := func(on *connection, a requested) installation {
 		t.Helper()
-		p, err := findPlace(t.Context(), on.client, a)
+		p, err := findInstallation(t.Context(), on.client, a)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
-	check := func(what string, p place, namespace string, from NamespaceFrom, notice string, others ...string) {
+	check := func(what string, p installation, namespace string, from NamespaceFrom, notice string, others ...string) {
 		t.Helper()
 		if p.namespace != namespace || p.from != from || !slices.Equal(p.others, others) {
 			t.Errorf("%s: got %s from %s, others %v; want %s from %s, others %v", what, p.namespace, p.from, p.others, namespace, from, others)
@@ -38,29 +38,29 @@ func TestFindPlace(t *testing.T) {
 		}
 	}
 
-	check("nothing anywhere", find(admin, asked{}), "velero", FromFallback, "no namespace velero, nor is there")
-	check("a flag for nothing", find(admin, asked{flag: "x"}), "x", FromFlag, "no namespace x")
-	check("nobody may look", find(limited, asked{}), "velero", FromFallback, "name Velero's namespace with -n")
-	check("nobody may look, but a flag", find(limited, asked{flag: "velero"}), "velero", FromFlag, "")
+	check("nothing anywhere", find(admin, requested{}), "velero", FromFallback, "no namespace velero, nor is there")
+	check("a flag for nothing", find(admin, requested{flag: "x"}), "x", FromFlag, "no namespace x")
+	check("nobody may look", find(limited, requested{}), "velero", FromFallback, "name Velero's namespace with -n")
+	check("nobody may look, but a flag", find(limited, requested{flag: "velero"}), "velero", FromFlag, "")
 
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-adp"}})
 	t.Cleanup(func() { c.forget("openshift-adp") })
-	check("only the namespace of OADP", find(admin, asked{}), "openshift-adp", FromFallback, "is Velero installed?")
+	check("only the namespace of OADP", find(admin, requested{}), "openshift-adp", FromFallback, "is Velero installed?")
 
 	c.create(location(b, "l"), location(a, "l"), location(a, "l2"))
-	check("several", find(admin, asked{}), a, FromSearch, "", b)
-	check("the context's", find(admin, asked{context: b}), b, FromContext, "", a)
-	check("a context without", find(admin, asked{context: "default"}), a, FromSearch, "", b)
-	check("the environment over the context", find(admin, asked{env: a, context: b}), a, FromEnv, "", b)
-	check("the flag over all", find(admin, asked{flag: b, env: a, context: a}), b, FromFlag, "", a)
-	check("the wrong flag", find(admin, asked{flag: "default"}), "default", FromFlag, "Velero is in "+a+", "+b, a, b)
+	check("several", find(admin, requested{}), a, FromSearch, "", b)
+	check("the context's", find(admin, requested{context: b}), b, FromContext, "", a)
+	check("a context without", find(admin, requested{context: "default"}), a, FromSearch, "", b)
+	check("the environment over the context", find(admin, requested{env: a, context: b}), a, FromEnv, "", b)
+	check("the flag over all", find(admin, requested{flag: b, env: a, context: a}), b, FromFlag, "", a)
+	check("the wrong flag", find(admin, requested{flag: "default"}), "default", FromFlag, "Velero is in "+a+", "+b, a, b)
 
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "velero"}}, location("velero", "l"))
 	t.Cleanup(func() { c.forget("velero") })
-	check("velero first", find(admin, asked{}), "velero", FromSearch, "", a, b)
+	check("velero first", find(admin, requested{}), "velero", FromSearch, "", a, b)
 
 	c.create(location(own, "l"))
-	check("the context's, nobody may look elsewhere", find(limited, asked{context: own}), own, FromContext, "")
+	check("the context's, nobody may look elsewhere", find(limited, requested{context: own}), own, FromContext, "")
 	c.forgetLocations()
 }
 

@@ -70,32 +70,32 @@ func merge(a, b []*job.Job) []*job.Job {
 	return append(append(out, a...), b...)
 }
 
-// shelf keeps the objects of a kind that is shown as it is.
-type shelf[T client.Object] struct {
-	held  map[types.UID]T
-	list  []T
-	stale bool
+// objectList keeps the objects of a kind that is shown as it is.
+type objectList[T client.Object] struct {
+	objects map[types.UID]T
+	list    []T
+	stale   bool
 }
 
-func (s *shelf[T]) put(o T) {
-	if s.held == nil {
-		s.held = map[types.UID]T{}
+func (s *objectList[T]) put(o T) {
+	if s.objects == nil {
+		s.objects = map[types.UID]T{}
 	}
-	s.held[uidOf(o)], s.stale = o, true
+	s.objects[uidOf(o)], s.stale = o, true
 }
 
-func (s *shelf[T]) drop(uid types.UID) {
-	delete(s.held, uid)
+func (s *objectList[T]) drop(uid types.UID) {
+	delete(s.objects, uid)
 	s.stale = true
 }
 
 // sorted returns the objects by name. A list that it returned stays as it was.
-func (s *shelf[T]) sorted() []T {
+func (s *objectList[T]) sorted() []T {
 	if !s.stale {
 		return s.list
 	}
-	list := make([]T, 0, len(s.held))
-	for _, o := range s.held {
+	list := make([]T, 0, len(s.objects))
+	for _, o := range s.objects {
 		list = append(list, o)
 	}
 	slices.SortFunc(list, func(a, b T) int {

@@ -27,7 +27,7 @@ type Store struct {
 
 	mu      sync.Mutex
 	seq     uint64
-	held    map[string]*holding
+	byKind  map[string]*kindState
 	jobs    map[types.UID]*entry
 	volumes map[types.UID]*volumes
 	// changed are the jobs that differ from the last snapshot, with what that
@@ -39,11 +39,11 @@ type Store struct {
 	active   []*job.Job
 	journal  journal
 
-	schedules    shelf[*velerov1.Schedule]
-	locations    shelf[*velerov1.BackupStorageLocation]
-	repositories shelf[*velerov1.BackupRepository]
-	deletions    shelf[*velerov1.DeleteBackupRequest]
-	pods         shelf[*corev1.Pod]
+	schedules    objectList[*velerov1.Schedule]
+	locations    objectList[*velerov1.BackupStorageLocation]
+	repositories objectList[*velerov1.BackupRepository]
+	deletions    objectList[*velerov1.DeleteBackupRequest]
+	pods         objectList[*corev1.Pod]
 	malformed    malformedList
 	server       velero.Server
 	agents       []velero.Agent
@@ -57,8 +57,8 @@ type entry struct {
 	published *job.Job
 }
 
-// holding is what is known of all objects of one kind, whatever the kind.
-type holding struct {
+// kindState is what is known of all objects of one kind, whatever the kind.
+type kindState struct {
 	versions map[types.UID]version
 	// named tells a resource that was made anew under the same name.
 	named map[string]types.UID
@@ -151,7 +151,7 @@ func (s *Store) Replace(resource string, objects []client.Object) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.held[resource]
+	h := s.byKind[resource]
 	for uid := range h.versions {
 		if !present[uid] {
 			s.drop(resource, uid)
@@ -173,20 +173,20 @@ func (s *Store) Clear() {
 }
 
 func (s *Store) clear() {
-	s.held = make(map[string]*holding, len(kinds))
+	s.byKind = make(map[string]*kindState, len(kinds))
 	for i := range kinds {
-		s.held[kinds[i].resource] = &holding{versions: map[types.UID]version{}, named: map[string]types.UID{}}
+		s.byKind[kinds[i].resource] = &kindState{versions: map[types.UID]version{}, named: map[string]types.UID{}}
 	}
 	s.jobs = map[types.UID]*entry{}
 	s.volumes = map[types.UID]*volumes{}
 	s.changed = map[types.UID]*job.Job{}
 	s.unfolded = map[types.UID]time.Time{}
 	s.ordered, s.active = nil, nil
-	s.schedules = shelf[*velerov1.Schedule]{}
-	s.locations = shelf[*velerov1.BackupStorageLocation]{}
-	s.repositories = shelf[*velerov1.BackupRepository]{}
-	s.deletions = shelf[*velerov1.DeleteBackupRequest]{}
-	s.pods = shelf[*corev1.Pod]{}
+	s.schedules = objectList[*velerov1.Schedule]{}
+	s.locations = objectList[*velerov1.BackupStorageLocation]{}
+	s.repositories = objectList[*velerov1.BackupRepository]{}
+	s.deletions = objectList[*velerov1.DeleteBackupRequest]{}
+	s.pods = objectList[*corev1.Pod]{}
 	s.server, s.agents, s.movers = velero.Server{}, nil, nil
 	s.malformed = malformedList{}
 
@@ -197,12 +197,12 @@ func (s *Store) clear() {
 func (s *Store) count(resource string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.held[resource].versions)
+	return len(s.byKind[resource].versions)
 }
 
 // put takes in a prepared object. The caller holds the lock.
 func (s *Store) put(resource string, o client.Object, malformed []decode.Malformed, journaled bool) {
-	uid, h := uidOf(o), s.held[resource]
+	uid, h := uidOf(o), s.byKind[resource]
 	old, known := h.versions[uid]
 	now := version{name: o.GetNamespace() + "/" + o.GetName(), resource: o.GetResourceVersion()}
 	if known && now.resource != "" && now.resource == old.resource {
@@ -248,7 +248,7 @@ func (s *Store) put(resource string, o client.Object, malformed []decode.Malform
 
 // drop takes an object out if it is held. The caller holds the lock.
 func (s *Store) drop(resource string, uid types.UID) {
-	h := s.held[resource]
+	h := s.byKind[resource]
 	old, known := h.versions[uid]
 	if !known {
 		return

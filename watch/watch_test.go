@@ -136,7 +136,7 @@ func TestEveryKindIsJoinedByUID(t *testing.T) {
 	}
 	again := &velerov1.Backup{ObjectMeta: named(ns, "nightly")}
 	c.create(again)
-	s = w.until("the new backup has taken the place", func(s *Snapshot) bool {
+	s = w.until("the new backup has replaced the old one", func(s *Snapshot) bool {
 		j := jobNamed(s, "nightly")
 		return j != nil && j.UID == again.UID
 	})

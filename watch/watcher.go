@@ -17,17 +17,17 @@ import (
 // ErrStopped is what [Watcher.Next] returns once the Watcher has stopped.
 var ErrStopped = errors.New("the watcher has stopped")
 
-// placeRetry is the pause between attempts to find Velero's namespace as long
-// as the answer leaves something to wish for.
-var placeRetry = wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 30 * time.Second}
+// installationRetry is the pause between attempts to find Velero's namespace as long
+// as the answer leaves something open.
+var installationRetry = wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 30 * time.Second}
 
 // Watcher follows one Velero installation.
 type Watcher struct {
-	opts    Options
-	store   *Store
-	sources []*source
-	pulse   *pulse
-	beats   *heartbeat
+	opts     Options
+	store    *Store
+	sources  []*source
+	liveness *liveness
+	beats    *heartbeat
 
 	latest atomic.Pointer[Snapshot]
 	// begun is true once Next has returned a snapshot.
@@ -36,14 +36,14 @@ type Watcher struct {
 	done  chan struct{}
 
 	mu sync.Mutex
-	// place is where Velero is; its namespace is empty until that is known.
-	place place
-	// wish is why the place is not known yet.
-	wish string
+	// installation is where Velero is; its namespace is empty until that is known.
+	installation installation
+	// installationErr is why the installation is not known yet.
+	installationErr string
 	// renewed is a connection with newer credentials, to be taken next.
 	renewed *connection
 	present *connection
-	// complete is true once each source has been heard of, in this place.
+	// complete is true once each source has been heard of, in this namespace.
 	complete bool
 	// health is the last one that a snapshot had, to date the changes of it.
 	health Health
@@ -63,15 +63,15 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 	}
 	w := &Watcher{opts: o, present: c, done: make(chan struct{})}
 	w.store = NewStore(w.now, o.Journal)
-	w.pulse = &pulse{changed: w.store.signal}
+	w.liveness = &liveness{changed: w.store.signal}
 	w.beats = &heartbeat{
-		timing:  o.timing,
-		clock:   o.Clock,
-		pulse:   w.pulse,
-		kick:    make(chan struct{}, 1),
-		renew:   w.renew,
-		revived: w.retrySources,
-		denied:  w.denied,
+		timing:   o.timing,
+		clock:    o.Clock,
+		liveness: w.liveness,
+		kick:     make(chan struct{}, 1),
+		renew:    w.renew,
+		revived:  w.retrySources,
+		denied:   w.denied,
 	}
 	for i := range kinds {
 		s := newSource(&kinds[i], w.store, w.now, o.Log)
@@ -91,8 +91,8 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 // now is the present in the cluster's clock.
 func (w *Watcher) now() time.Time {
 	var offset time.Duration
-	if w.pulse != nil {
-		offset = w.pulse.read().offset
+	if w.liveness != nil {
+		offset = w.liveness.read().offset
 	}
 	return w.opts.Clock().Add(offset)
 }
@@ -195,15 +195,15 @@ func (w *Watcher) follow(ctx context.Context, c *connection) {
 		defer cancel()
 		w.beats.run(ctx, c)
 	})
-	all.Go(func() { w.watchPlaces(ctx, c) })
+	all.Go(func() { w.watchInstallations(ctx, c) })
 	all.Wait()
 	utilnet.CloseIdleConnectionsFor(c.direct)
 }
 
-// watchPlaces watches the namespace that Velero is found in. It looks again
+// watchInstallations watches the namespace that Velero is found in. It looks again
 // while the answer is only a guess, and moves if there is a better one.
-func (w *Watcher) watchPlaces(ctx context.Context, c *connection) {
-	p := w.waitForPlace(ctx, c)
+func (w *Watcher) watchInstallations(ctx context.Context, c *connection) {
+	p := w.waitForInstallation(ctx, c)
 	for ctx.Err() == nil {
 		w.move(p)
 		inner, cancel := context.WithCancel(ctx)
@@ -211,40 +211,40 @@ func (w *Watcher) watchPlaces(ctx context.Context, c *connection) {
 		for _, s := range w.sources {
 			all.Go(func() { s.run(inner, c.rest, p.namespace) })
 		}
-		p = w.waitForBetterPlace(ctx, c, p)
+		p = w.waitForBetterInstallation(ctx, c, p)
 		cancel()
 		all.Wait()
 	}
 }
 
-func (w *Watcher) findPlace(ctx context.Context, c *connection) (place, error) {
-	return findPlace(ctx, c.client, asked{flag: w.opts.Namespace, env: w.opts.EnvNamespace, context: w.opts.ContextNamespace})
+func (w *Watcher) findInstallation(ctx context.Context, c *connection) (installation, error) {
+	return findInstallation(ctx, c.client, requested{flag: w.opts.Namespace, env: w.opts.EnvNamespace, context: w.opts.ContextNamespace})
 }
 
-// waitForPlace tries until the API server has given an answer.
-func (w *Watcher) waitForPlace(ctx context.Context, c *connection) place {
-	for backoff := placeRetry; ; {
-		p, err := w.findPlace(ctx, c)
+// waitForInstallation tries until the API server has given an answer.
+func (w *Watcher) waitForInstallation(ctx context.Context, c *connection) installation {
+	for backoff := installationRetry; ; {
+		p, err := w.findInstallation(ctx, c)
 		if err == nil || ctx.Err() != nil {
 			return p
 		}
 		w.mu.Lock()
-		w.wish = words(err)
+		w.installationErr = words(err)
 		w.mu.Unlock()
 		w.store.signal()
 		sleep(ctx, backoff.Step())
 	}
 }
 
-// waitForBetterPlace returns another namespace than the present one, if there
+// waitForBetterInstallation returns another namespace than the present one, if there
 // comes to be a reason for it.
-func (w *Watcher) waitForBetterPlace(ctx context.Context, c *connection, p place) place {
-	for backoff := placeRetry; p.notice != ""; {
+func (w *Watcher) waitForBetterInstallation(ctx context.Context, c *connection, p installation) installation {
+	for backoff := installationRetry; p.notice != ""; {
 		sleep(ctx, backoff.Step())
 		if ctx.Err() != nil {
 			return p
 		}
-		next, err := w.findPlace(ctx, c)
+		next, err := w.findInstallation(ctx, c)
 		if err != nil {
 			continue
 		}
@@ -258,12 +258,12 @@ func (w *Watcher) waitForBetterPlace(ctx context.Context, c *connection, p place
 	return p
 }
 
-// move notes where Velero is, and forgets what was known of another place.
-func (w *Watcher) move(p place) {
+// move notes where Velero is, and forgets what was known of another namespace.
+func (w *Watcher) move(p installation) {
 	w.mu.Lock()
-	moved := w.place.namespace != p.namespace
-	left := w.place.namespace != "" && moved
-	w.place, w.wish = p, ""
+	moved := w.installation.namespace != p.namespace
+	left := w.installation.namespace != "" && moved
+	w.installation, w.installationErr = p, ""
 	if moved {
 		w.complete = false
 	}
