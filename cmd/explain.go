@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,10 +13,12 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
 )
 
 func newExplain(c *cli) *cobra.Command {
@@ -120,9 +123,9 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		verdict.Facts = withEvidence(verdict.Facts, plan.Facts())
 	}
 	if f.output == "text" {
-		err = printVerdict(c.streams.Out, j, verdict, plan, remedies, assessed.Environment.Now)
+		err = printVerdict(c.streams.Out, j, verdict, assessed.Volumes(j), plan, remedies, assessed.Environment.Now)
 	} else {
-		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(judged),
+		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(judged, assessed.Volumes(j)),
 			Verdict: verdictJSON{State: string(verdict.State), Reason: string(verdict.Reason), Facts: factsOf(verdict.Facts), Advice: verdict.Advice}}
 		if plan != nil {
 			out := planOf(plan)
@@ -213,7 +216,7 @@ func factsOf(facts []diagnosis.Fact) []factJSON {
 	return out
 }
 
-func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, plan *action.Plan, remedies []action.Plan, now time.Time) error {
+func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, volumes []assess.Volume, plan *action.Plan, remedies []action.Plan, now time.Time) error {
 	l := lines{w: w}
 	l.add("%s %s/%s, phase %s", strings.ToLower(string(j.Kind)), j.Namespace, j.Name, dash(j.Phase))
 	l.add("%s", v.Summary)
@@ -221,6 +224,7 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, plan *action.Pla
 		l.add("verdict: %s (%s)", v.State, v.Reason)
 	}
 	l.facts(v.Facts, now)
+	l.list("volumes that have not ended:", openVolumes(volumes))
 	if v.Advice != "" {
 		l.add("\nwhat would help: %s", v.Advice)
 	}
@@ -239,6 +243,45 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, plan *action.Pla
 	}
 	l.remedies(remedies, action.Finalize)
 	return l.err
+}
+
+// volumesShown is how many volumes explain lists as text; -o json has all.
+const volumesShown = 20
+
+// openVolumes says of each volume that has not ended how it stands.
+func openVolumes(volumes []assess.Volume) []string {
+	var lines []string
+	left := 0
+	for _, v := range volumes {
+		if v.Ended() {
+			continue
+		}
+		if len(lines) == volumesShown {
+			left++
+			continue
+		}
+		text := fmt.Sprintf("%s %s: %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew))
+		if v.Total > 0 {
+			text += ", " + human.BytesOf(v.Done, v.Total)
+		}
+		for _, more := range []string{v.Speed(), leftWords(v), v.Verdict.Cause} {
+			if more != "" {
+				text += ", " + more
+			}
+		}
+		lines = append(lines, text)
+	}
+	if left > 0 {
+		lines = append(lines, fmt.Sprintf("%d more", left))
+	}
+	return lines
+}
+
+func leftWords(v assess.Volume) string {
+	if !v.ETA.Known {
+		return ""
+	}
+	return v.TimeLeft() + " left"
 }
 
 // lines writes harmless lines until one fails.

@@ -73,7 +73,14 @@ type volumeJSON struct {
 	Node       string `json:"node,omitempty"`
 	BytesDone  int64  `json:"bytesDone"`
 	BytesTotal int64  `json:"bytesTotal"`
-	Message    string `json:"message,omitempty"`
+	// RatePerSecond is in bytes.
+	RatePerSecond *number `json:"ratePerSecond,omitempty"`
+	ETASeconds    *int64  `json:"etaSeconds,omitempty"`
+	// Reason and Cause say what a volume that has not ended does or waits for.
+	Reason  string `json:"reason,omitempty"`
+	Cause   string `json:"cause,omitempty"`
+	Stuck   bool   `json:"stuck,omitempty"`
+	Message string `json:"message,omitempty"`
 	// Malformed is a field that Velero cannot read.
 	Malformed []malformedJSON `json:"malformed,omitempty"`
 }
@@ -105,7 +112,7 @@ type factJSON struct {
 }
 
 // itemOf is a job as scripts see it.
-func itemOf(j assess.Judged) jobItem {
+func itemOf(j assess.Judged, volumes []assess.Volume) jobItem {
 	item := jobItem{
 		Kind: string(j.Kind), Namespace: j.Namespace, Name: j.Name, UID: string(j.UID),
 		Phase: j.Phase, Stage: string(j.Stage),
@@ -124,14 +131,20 @@ func itemOf(j assess.Judged) jobItem {
 	if j.Items.Known {
 		item.Items = &itemsJSON{j.Items.Done, j.Items.Total, j.Items.Estimated}
 	}
-	for _, v := range j.Volumes {
+	for _, v := range volumes {
 		volume := volumeJSON{
+			Reason: string(v.Verdict.Reason), Cause: v.Verdict.Cause, Stuck: v.Verdict.Stuck,
 			Kind: string(v.Kind), Name: v.Name, Target: v.Target, Phase: v.Phase, Node: v.Node,
 			BytesDone: v.Done, BytesTotal: v.Total, Message: v.Message,
 		}
 		if v.Malformed != (decode.Malformed{}) {
 			volume.Malformed = malformedOf([]decode.Malformed{v.Malformed})
 		}
+		if v.Rate.Known {
+			rate := number(v.Rate.PerSecond)
+			volume.RatePerSecond = &rate
+		}
+		volume.ETASeconds = secondsOf(v.ETA)
 		item.Volumes = append(item.Volumes, volume)
 	}
 	if q := j.Queue; q.Waits {
@@ -141,10 +154,7 @@ func itemOf(j assess.Judged) jobItem {
 		rate := number(j.Rate.PerSecond)
 		item.RatePerSecond, item.RateUnit = &rate, string(j.Rate.Unit)
 	}
-	if j.ETA.Known {
-		seconds := int64(j.ETA.Left / time.Second)
-		item.ETASeconds = &seconds
-	}
+	item.ETASeconds = secondsOf(j.ETA)
 	v := j.Verdict
 	item.Stuck = j.Troubled()
 	item.Summary = v.Summary
@@ -155,4 +165,12 @@ func itemOf(j assess.Judged) jobItem {
 		}
 	}
 	return item
+}
+
+func secondsOf(left assess.TimeLeft) *int64 {
+	if !left.Known {
+		return nil
+	}
+	seconds := int64(left.Left / time.Second)
+	return &seconds
 }

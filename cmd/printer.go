@@ -47,14 +47,14 @@ func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
 func listOf(jobs []*job.Job, a *assess.Assessment) jobList {
 	list := jobList{APIVersion: apiVersion, Kind: "JobList", Items: make([]jobItem, 0, len(jobs))}
 	for _, j := range jobs {
-		list.Items = append(list.Items, itemOf(a.Of(j)))
+		list.Items = append(list.Items, itemOf(a.Of(j), a.Volumes(j)))
 	}
 	list.Malformed = malformedResources(a.Environment.Malformed)
 	return list
 }
 
 func changedItem(c watch.Change, a *assess.Assessment) jobItem {
-	item := itemOf(a.Of(c.Job))
+	item := itemOf(a.Of(c.Job), a.Volumes(c.Job))
 	item.Deleted = c.Deleted
 	return item
 }

@@ -73,6 +73,17 @@ func (c *VolumeContext) SlotHolder(v *job.Volume) *job.Volume {
 	return nil
 }
 
+// holders are all volumes that may hold what v waits for, in no order.
+func (c *VolumeContext) holders(v *job.Volume) []*job.Volume {
+	var all []*job.Volume
+	for i := range c.Volumes {
+		if o := &c.Volumes[i]; o.Ref() != v.Ref() && !o.Ended() && o.BuiltIn() && holdsSlotFor(o, v) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
 func holdsSlotFor(o, v *job.Volume) bool {
 	switch v.Phase {
 	case "", velero.VolumeNew:

@@ -68,11 +68,11 @@ func (a *assessment) cancelsAtLimit() bool {
 	return a.j.Kind == job.Backup && a.version().CancelsAtVolumeTimeout()
 }
 
-// volumeContext is what the environment tells about volumes.
-func (a *assessment) volumeContext() *VolumeContext {
-	c := &VolumeContext{Now: a.env.Now, Volumes: a.env.Volumes, Complete: a.env.VolumesKnown, PodsSeen: a.env.Server.Visible,
-		Movers: a.env.Movers, Version: a.env.Server.Version, Agents: map[string]time.Time{}}
-	for _, agent := range a.env.NodeAgents {
+// newVolumeContext is what the environment tells about volumes.
+func newVolumeContext(env *Environment) *VolumeContext {
+	c := &VolumeContext{Now: env.Now, Volumes: env.Volumes, Complete: env.VolumesKnown, PodsSeen: env.Server.Visible,
+		Movers: env.Movers, Version: env.Server.Version, Agents: map[string]time.Time{}}
+	for _, agent := range env.NodeAgents {
 		c.PrepareTimeout = max(c.PrepareTimeout, agent.Flags.PrepareTimeout)
 		if agent.Ready {
 			c.Agents[agent.Node] = agent.StartedAt
@@ -83,7 +83,7 @@ func (a *assessment) volumeContext() *VolumeContext {
 
 // stalledVolume finds a volume that cannot move any more, for a cause.
 func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict, bool) {
-	c := a.volumeContext()
+	c := newVolumeContext(a.env)
 	for _, v := range volumes {
 		switch reason, cause := c.stalled(v); {
 		case c.Movers[v.Ref()] == velero.MoverUnschedulable && v.Quiet(c.Now) >= settleGrace:
@@ -154,7 +154,7 @@ func (a *assessment) noteDownAgent(node string) {
 // another volume of any job has it.
 func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict {
 	what := human.Count(len(waiting), "volume") + " not begun"
-	c := a.volumeContext()
+	c := newVolumeContext(a.env)
 	preparing := false
 	for _, v := range waiting {
 		if !v.BuiltIn() {
@@ -163,7 +163,7 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 		}
 		if holder := c.SlotHolder(v); holder != nil {
 			a.supports(sourceWatch, holder.Changed, "%s %s of %s is %s and may hold its slot", holder.Kind, holder.Target, orUnknownNode(holder.Node), holder.Phase)
-			return a.conclude(Waiting, WaitingForSlot, "", "%s; %s may hold the slot%s", what, holder.Target, until)
+			return a.conclude(Waiting, WaitingForSlot, "", "%s; %s%s", what, c.waits(v), until)
 		}
 		preparing = preparing || v.Phase == velero.VolumeAccepted
 	}

@@ -16,6 +16,8 @@ type track struct {
 	// and data downloads.
 	filesystem, movers Tally
 	samples            samples
+	// volumes are the samples of each volume in progress.
+	volumes map[velero.VolumeRef]samples
 	// moved is when the job's own resource last changed its phase or one of
 	// its counters, the others when one of its volumes did. At first sight
 	// they are what the field-manager times tell, or the time of that sight.
@@ -61,6 +63,7 @@ func Next(prev *Job, in Input) *Job {
 	if !sameVolumes {
 		j.Volumes = in.Volumes
 		j.track.filesystem, j.track.movers = tallies(in.Volumes)
+		j.track.volumes = sampleVolumes(j.track.volumes, in.Volumes, in.At)
 	}
 	j.noteChange(prev, in.At)
 	j.enterStage(prev, in.At)

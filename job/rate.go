@@ -127,8 +127,17 @@ func (j *Job) pace() *pace {
 // Rate is the speed of the present stage over a sliding window, in items or
 // bytes (see [Job.Progress]) a second. ok is false without enough evidence.
 func (j *Job) Rate(now time.Time) (perSecond float64, ok bool) {
-	p, last := j.pace(), j.track.samples.last()
-	if p == nil || last == nil || j.Terminal() {
+	p := j.pace()
+	if p == nil || j.Terminal() {
+		return 0, false
+	}
+	return j.track.samples.rate(p, now)
+}
+
+// rate is the speed over the window that ends now.
+func (s samples) rate(p *pace, now time.Time) (perSecond float64, ok bool) {
+	last := s.last()
+	if last == nil {
 		return 0, false
 	}
 	silence := now.Sub(last.at)
@@ -140,7 +149,7 @@ func (j *Job) Rate(now time.Time) (perSecond float64, ok bool) {
 		end = now.Add(-p.due) // the number that is due has not come: it slows down
 	}
 	first, moves := last, 0
-	j.track.samples.each(func(s *sample) bool {
+	s.each(func(s *sample) bool {
 		if end.Sub(s.at) > p.window {
 			return false
 		}

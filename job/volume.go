@@ -15,6 +15,10 @@ type Volume struct {
 	Name  string
 	UID   types.UID
 	Phase string
+	// Owner is the job that it is moved for, as "backup/NAME" or "restore/NAME",
+	// empty if its labels do not name one. Velero cuts a name over 63 characters
+	// (pkg/label/label.go GetValidName).
+	Owner string
 	// Target says what is moved, in the reader's words: namespace/pod:volume
 	// or namespace/pvc.
 	Target string

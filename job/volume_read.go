@@ -67,6 +67,12 @@ func volumeOf(kind velero.VolumeKind, o metav1.Object, started, completed, accep
 		Started:   timeOf(started),
 		Completed: timeOf(completed),
 	}
+	if name := o.GetLabels()[velerov1.BackupNameLabel]; name != "" {
+		v.Owner = "backup/" + name
+	}
+	if name := o.GetLabels()[velerov1.RestoreNameLabel]; name != "" {
+		v.Owner = "restore/" + name
+	}
 	v.Changed = latest(newestManaged(o), v.Created, v.Accepted, v.Started, v.Completed)
 	return v
 }

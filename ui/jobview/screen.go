@@ -49,6 +49,8 @@ type Screen struct {
 	job     assess.Judged
 	deleted bool
 	seq     uint64 // of the snapshot
+	// assessed is what the job was last known from.
+	assessed *assess.Assessment
 
 	contents *Contents
 	page     page
@@ -91,7 +93,7 @@ func (s *Screen) Load(a *assess.Assessment) {
 	}
 	s.seq = a.Snapshot.Seq
 	if j := a.Find(s.uid); j != nil {
-		s.job, s.deleted = a.Of(j), false
+		s.job, s.deleted, s.assessed = a.Of(j), false, a
 	} else if s.job.Job != nil {
 		// It stays as it was, but nothing is judged of it any more.
 		s.deleted = true
