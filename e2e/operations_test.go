@@ -42,7 +42,7 @@ func TestOperationsOfARestore(t *testing.T) {
 	}{
 		{"operations-end", lab.Annotations{lab.Operation: "12s"}, []string{"", "InProgress", waiting, "Finalizing", "Completed"}, acted, 0},
 		{
-			"operations-fail", lab.Annotations{lab.Operation: "3s", lab.OperationError: "the disk is full"},
+			"operations-fail", lab.Annotations{lab.Operation: "12s", lab.OperationError: "the disk is full"},
 			[]string{"", "InProgress", waiting, waitingMore, "FinalizingPartiallyFailed", "PartiallyFailed"}, 0, acted,
 		},
 	} {
