@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -17,21 +18,11 @@ import (
 // leftBehind is how long a volume may go on after its job has failed.
 const leftBehind = 2 * time.Minute
 
-// The annotations that say who cancelled a volume.
-const (
-	AnnotationCancelledBy      = "veltui.io/cancelled-by"
-	AnnotationCancelledAt      = "veltui.io/cancelled-at"
-	AnnotationCancelledReason  = "veltui.io/cancelled-reason"
-	AnnotationCancelledAttempt = "veltui.io/cancelled-attempt"
-)
-
-var cancelMarks = marks{AnnotationCancelledBy, AnnotationCancelledAt, AnnotationCancelledReason, AnnotationCancelledAttempt}
-
 func cancelling() definition {
 	return definition{
-		name: CancelVolumes, draft: planned(CancelVolumes, cancelVolumes), marks: cancelMarks, patience: patience, observe: observeCancel,
-		edit: func(p *Plan, o *unstructured.Unstructured, s stamp) (edit, error) {
-			return newEdit(o, AnnotationCancelledAttempt, append([]operation{{"add", "/spec/cancel", true}}, cancelMarks.annotate(o, s, p.Reason)...))
+		name: CancelVolumes, fill: cancelVolumes, marks: cancelled, longer: untilEnded, observe: observeCancel,
+		changes: func(*Plan, *unstructured.Unstructured, stamp) ([]operation, [][2]string) {
+			return []operation{{"add", "/spec/cancel", true}}, nil
 		},
 		did: func(*unstructured.Unstructured) string { return "cancelled volumes of it" },
 		lost: func(_ *Plan, after *unstructured.Unstructured) string {
@@ -72,7 +63,7 @@ func observeCancel(x *execution, ctx context.Context, late bool) error {
 		return x.stop(Settled, "%s: all have ended", all)
 	case late:
 		return x.stop(Moving, "%s: %d of %d have not ended within %s; Velero marks them Canceled at the latest an hour after they were asked",
-			all, open, len(x.edits), words(x.f.o.Observe+patience))
+			all, open, len(x.edits), human.Duration(x.f.o.Observe+x.longer))
 	}
 	return nil
 }
@@ -86,7 +77,7 @@ func cancelVolumes(e *Evidence, w *Plan) bool {
 	for _, v := range e.moving() {
 		why := c.Stalled(&v)
 		if unwanted && e.At.Sub(v.Created) >= leftBehind && !c.LostTrack(&v) {
-			why = "its " + word(e.Job.Kind) + " has failed"
+			why = "its " + e.Job.Kind.Word() + " has failed"
 		}
 		switch {
 		case v.CancelAsked || why == "" || e.volumes[v.Ref()] == nil:
@@ -110,9 +101,9 @@ func cancelVolumes(e *Evidence, w *Plan) bool {
 	}
 	named := slices.Concat(dead, forbidden)
 	w.Title = "cancel " + volumesTitle(named)
-	w.Why = fmt.Sprintf("%s: no change for %s; %s", volumesTitle(named), words(silence(e, named)), cause)
+	w.Why = fmt.Sprintf("%s: no change for %s; %s", volumesTitle(named), human.Duration(silence(e, named)), cause)
 	if e.Job.Terminal() {
-		w.Why = fmt.Sprintf("the %s has ended, but %s not", word(e.Job.Kind), count(len(named), "volume of it has", "volumes of it have"))
+		w.Why = fmt.Sprintf("the %s has ended, but %s not", e.Job.Kind.Word(), human.Plural(len(named), "volume of it has", "volumes of it have"))
 	}
 	if len(dead) > 0 && len(forbidden) > 0 {
 		w.WillNot = append(w.WillNot, fmt.Sprintf("cancel %s: %s", volumesTitle(forbidden), podVolumeRisk(e, forbidden[0].Kind)))
@@ -126,11 +117,11 @@ func cancelVolumes(e *Evidence, w *Plan) bool {
 // otherwise may still be wanted (Velero issue 9365).
 func (e *Evidence) unwanted() bool {
 	j := e.Job
-	if j.Phase != velero.PhaseFailed || e.At.Sub(latest(j.Completed, j.Created)) < leftBehind || e.Object == nil {
+	if j.Phase != velero.PhaseFailed || e.At.Sub(job.Latest(j.Completed, j.Created)) < leftBehind || e.Object == nil {
 		return false
 	}
 	o := e.owner()
-	byHand := j.Object.GetAnnotations()[AnnotationTo] != "" || !e.failedByVelero()
+	byHand := j.Object.GetAnnotations()[string(finalized)+"-to"] != "" || !e.failedByVelero()
 	switch {
 	case o == ownerUnknown, runsOn(e.Object, e.At):
 		return false
@@ -143,33 +134,22 @@ func (e *Evidence) unwanted() bool {
 // failedByVelero reports whether a server wrote the phase, as far as the API
 // server noted that.
 func (e *Evidence) failedByVelero() bool {
-	by := phaseOwner(e.Object.GetManagedFields())
+	by, _ := phaseOwner(e.Object)
 	return by == "" || strings.HasSuffix(by, "-server")
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 func silence(e *Evidence, volumes []job.Volume) time.Duration {
 	newest := time.Time{}
 	for _, v := range volumes {
-		newest = latest(newest, v.Changed)
+		newest = job.Latest(newest, v.Changed)
 	}
 	return max(0, e.At.Sub(newest))
-}
-
-func isPodVolume(kind velero.VolumeKind) bool {
-	return kind == velero.PodVolumeBackup || kind == velero.PodVolumeRestore
 }
 
 // podVolumeRisk is why pod volumes of a kind are not cancelled, empty if they
 // may be. Only backups wait for a cancelled one (issue 9464).
 func podVolumeRisk(e *Evidence, kind velero.VolumeKind) string {
-	if !isPodVolume(kind) {
+	if !kind.IsPodVolume() {
 		return ""
 	}
 	v, known := e.version()
@@ -207,7 +187,7 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	w.WillNot = []string{"bring back the data of these volumes, nor remove what was moved so far"}
 	switch {
 	case e.Job.Terminal():
-		w.WillNot = append(w.WillNot, "change the "+word(e.Job.Kind)+", which has ended")
+		w.WillNot = append(w.WillNot, "change the "+e.Job.Kind.Word()+", which has ended")
 	case e.Job.Kind == job.Backup:
 		w.Then = append(w.Then, "Velero counts them as failed and goes on; the backup ends PartiallyFailed at best")
 	default:
@@ -259,7 +239,7 @@ func cancelCommand(w *Plan, o *unstructured.Unstructured) string {
 	if err != nil {
 		return ""
 	}
-	return kubectlCommand(w.request, o.GetNamespace(), "patch", strings.ToLower(o.GetKind())+"s.velero.io", o.GetName(), "--type=json", "-p", string(e.data))
+	return kubectlCommand(w.request, o.GetNamespace(), "patch", qualified(velero.VolumeKind(o.GetKind())), o.GetName(), "--type=json", "-p", string(e.data))
 }
 
 // volumesTitle counts volumes by kind.
@@ -279,7 +259,7 @@ func volumesTitle(volumes []job.Volume) string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, count(n, k.one, k.many))
+			parts = append(parts, human.Plural(n, k.one, k.many))
 		}
 	}
 	return strings.Join(parts, " and ")
@@ -290,5 +270,5 @@ func someVolumes(volumes []job.Volume) string {
 	for _, v := range volumes {
 		names = append(names, fmt.Sprintf("%s (%s)", v.Name, v.Target))
 	}
-	return some(names, 5)
+	return human.List(names, 5)
 }

@@ -1,6 +1,16 @@
 package action
 
-import "github.com/veltui/veltui/kubectl"
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/kubectl"
+)
+
+// qualified is the resource of a kind, of jobs or of volumes, with its group, so
+// that kubectl takes no other for it.
+func qualified(kind interface{ Resource() string }) string {
+	return kind.Resource() + "." + velerov1.SchemeGroupVersion.Group
+}
 
 // kubectlCommand is a kubectl command that leads to the cluster of a request.
 func kubectlCommand(r Request, namespace string, args ...string) string {

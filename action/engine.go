@@ -14,8 +14,9 @@ const (
 	// DefaultObserve is a sync period of Velero's (one minute) and a little.
 	DefaultObserve = 70 * time.Second
 	defaultPoll    = 2 * time.Second
-	// patience is how much longer a nudged job is observed until it has ended.
-	patience = 4 * time.Minute
+	// untilEnded is how much longer than Options.Observe what Velero still has to
+	// end is observed.
+	untilEnded = 4 * time.Minute
 	// parting is what is left for a last look after an interruption; a program
 	// that was told to end has ten seconds.
 	parting = 2 * time.Second

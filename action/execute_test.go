@@ -75,10 +75,10 @@ func TestLostFinalPatchIsNudged(t *testing.T) {
 func checkRecords(t *testing.T, in *installation, p *Plan, out *Outcome, before, after *unstructured.Unstructured) {
 	t.Helper()
 	notes := after.GetAnnotations()
-	if notes[AnnotationBy] == "" || notes[AnnotationFrom] != p.From || notes[AnnotationTo] != p.To || notes[AnnotationReason] != p.Reason {
+	if notes["veltui.io/finalized-by"] == "" || notes["veltui.io/finalized-from"] != p.From || notes["veltui.io/finalized-to"] != p.To || notes["veltui.io/finalized-reason"] != p.Reason {
 		t.Errorf("annotations %v", notes)
 	}
-	if _, err := time.Parse(time.RFC3339, notes[AnnotationAt]); err != nil {
+	if _, err := time.Parse(time.RFC3339, notes["veltui.io/finalized-at"]); err != nil {
 		t.Error(err)
 	}
 	var events corev1.EventList
@@ -91,7 +91,7 @@ func checkRecords(t *testing.T, in *installation, p *Plan, out *Outcome, before,
 	var got []string
 	for _, e := range entries(t, out.Log) {
 		got = append(got, e.Event)
-		if e.UID != string(after.GetUID()) || e.By != notes[AnnotationBy] || e.To != p.To || e.Context != "prod-east" || e.Attempt != notes[AnnotationAttempt] {
+		if e.UID != string(after.GetUID()) || e.By != notes["veltui.io/finalized-by"] || e.To != p.To || e.Context != "prod-east" || e.Attempt != notes["veltui.io/finalized-attempt"] {
 			t.Errorf("log entry %+v", e)
 		}
 	}

@@ -59,7 +59,7 @@ func (x *execution) look(ctx context.Context) error {
 	x.enter(StepLook)
 	now, e, err := x.replan(ctx)
 	if apierrors.IsNotFound(err) {
-		return x.stop(Changed, "there is no %s %s any more; %s", word(x.plan.Kind), x.plan.Name, x.nothing())
+		return x.stop(Changed, "there is no %s %s any more; %s", x.plan.Kind.Word(), x.plan.Name, x.nothing())
 	}
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (x *execution) prepare(context.Context) error {
 		return err
 	}
 	for _, o := range p.targets {
-		e, err := x.edit(p, o, x.stamp)
+		e, err := x.definition.patch(p, o, x.stamp)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,10 @@ func (x *execution) check(ctx context.Context) error {
 		if err != nil {
 			return x.sort(err, func(cause error) error { return x.lookAgain(ctx, e, cause) })
 		}
-		lost := x.lost(&x.plan, after)
+		lost := ""
+		if x.definition.lost != nil {
+			lost = x.definition.lost(&x.plan, after)
+		}
 		if lost == "" && !x.isOurs(e, after) {
 			lost = "without the annotations that say who did it: a webhook may change it"
 		}
@@ -157,7 +160,7 @@ func (x *execution) lookAgain(ctx context.Context, e *edit, cause error) error {
 		o, err = x.f.read(ctx, e.seen)
 		return err
 	})
-	what := "the " + word(x.plan.Kind)
+	what := "the " + x.plan.Kind.Word()
 	if !x.isJob(e) {
 		what = e.seen.GetKind() + " " + e.seen.GetName()
 	}
@@ -231,7 +234,7 @@ func soFar(before, one Sent, last bool) Sent {
 func (x *execution) watch(ctx context.Context) error {
 	x.enter(StepObserve)
 	x.observeUntil = x.f.o.Clock.Now().Add(x.f.o.Observe)
-	return x.poll(ctx, x.f.o.Observe+x.patience, func(ctx context.Context, late bool) error { return x.observe(x, ctx, late) })
+	return x.poll(ctx, x.f.o.Observe+x.longer, func(ctx context.Context, late bool) error { return x.observe(x, ctx, late) })
 }
 
 // observed reports whether it was observed for as long as Options.Observe says.
@@ -243,14 +246,14 @@ func (x *execution) readJob(ctx context.Context) error {
 	o, err := x.once(ctx, x.plan.evidence.Object)
 	switch {
 	case apierrors.IsNotFound(err):
-		return x.stop(Deleted, "the %s is gone", word(x.plan.Kind))
+		return x.stop(Deleted, "the %s is gone", x.plan.Kind.Word())
 	case err != nil:
 		return err
 	}
 	x.out.Phase = phaseOf(o)
 	x.report(Progress{Step: StepObserve, Phase: x.out.Phase})
 	if o.GetUID() != x.plan.UID {
-		return x.stop(Deleted, "the %s is gone; another one has its name", word(x.plan.Kind))
+		return x.stop(Deleted, "the %s is gone; another one has its name", x.plan.Kind.Word())
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -53,11 +54,11 @@ func (l *ledger) progress() {
 	}
 	l.note(true, sourceAPI, e.At, "phase %s", phase)
 	if j.Items.Known {
-		l.note(true, sourceAPI, j.QuietSince(), "%d of %d items, nothing changed for %s", j.Items.Done, j.Items.Total, words(e.quiet()))
+		l.note(true, sourceAPI, j.QuietSince(), "%d of %d items, nothing changed for %s", j.Items.Done, j.Items.Total, human.Duration(e.quiet()))
 	} else {
 		// Velero writes it before the first item, so that a backup without it may
 		// have failed before.
-		l.note(j.Kind != job.Backup || j.Phase != velero.PhaseInProgress, sourceAPI, j.QuietSince(), "no item count, nothing changed for %s", words(e.quiet()))
+		l.note(j.Kind != job.Backup || j.Phase != velero.PhaseInProgress, sourceAPI, j.QuietSince(), "no item count, nothing changed for %s", human.Duration(e.quiet()))
 	}
 }
 
@@ -67,7 +68,7 @@ func (l *ledger) volumes() {
 	case e.Volumes != Yes:
 		l.note(false, sourceAPI, e.At, "whether volumes are still moving could not be found out%s", because(e.VolumesWhy))
 	case len(moving) > 0:
-		l.note(false, sourceAPI, e.At, "%s still moving", count(len(moving), "volume is", "volumes are"))
+		l.note(false, sourceAPI, e.At, "%s still moving", human.Plural(len(moving), "volume is", "volumes are"))
 	default:
 		l.note(true, sourceAPI, e.At, "no volume is still moving")
 	}
@@ -95,7 +96,7 @@ func (l *ledger) namespaces() {
 		l.note(false, sourceNamespaces, e.At, "whether it restores into a namespace that is being deleted could not be found out%s", because(e.NamespacesWhy))
 	case len(e.Terminating) > 0:
 		l.note(false, sourceNamespaces, e.At, "%s: Velero waits up to 10 minutes for each item in there (Velero issues 5697, 8234)",
-			count(len(e.Terminating), "namespace that it restores into is being deleted", "namespaces that it restores into are being deleted")+" ("+some(e.Terminating, 5)+")")
+			human.Plural(len(e.Terminating), "namespace that it restores into is being deleted", "namespaces that it restores into are being deleted")+" ("+human.List(e.Terminating, 5)+")")
 	default:
 		l.note(true, sourceNamespaces, e.At, "no namespace that it restores into is being deleted")
 	}
@@ -119,10 +120,10 @@ func (l *ledger) storage() {
 		l.note(false, sourceStorage, e.At, "whether its results are stored was not looked at")
 	}
 	if e.Counts != nil && e.Counts.ItemsKnown {
-		l.note(e.Counts.Items > 0 || e.Job.Kind == job.Restore, sourceStorage, e.At, "its stored resource list names %s", count(e.Counts.Items, "item", "items"))
+		l.note(e.Counts.Items > 0 || e.Job.Kind == job.Restore, sourceStorage, e.At, "its stored resource list names %s", human.Count(e.Counts.Items, "item"))
 	}
 	if e.Counts != nil {
-		l.note(true, sourceStorage, e.At, "its results report %s and %s", count(e.Counts.Errors, "error", "errors"), count(e.Counts.Warnings, "warning", "warnings"))
+		l.note(true, sourceStorage, e.At, "its results report %s and %s", human.Count(e.Counts.Errors, "error"), human.Count(e.Counts.Warnings, "warning"))
 	} else if e.CountsWhy != "" {
 		l.note(false, sourceStorage, e.At, "its results could not be read: %s", e.CountsWhy)
 	}
@@ -148,10 +149,10 @@ func (l *ledger) server() {
 		l.note(false, sourceAPI, e.VeleroWrote, "Velero changed the job after that")
 	}
 	if s := e.Server; s.LastTermination != "" {
-		l.note(true, sourcePod, s.LastTerminationAt, "the server restarted %s; it last ended with %s", count(s.Restarts, "time", "times"), s.LastTermination)
+		l.note(true, sourcePod, s.LastTerminationAt, "the server restarted %s; it last ended with %s", human.Count(s.Restarts, "time"), s.LastTermination)
 	}
 	if s, fresh := e.lifeSign(); fresh && !e.Job.Terminal() {
-		l.note(false, sourceAPI, s.at, "%s %s ago", s.what, words(max(0, e.At.Sub(s.at))))
+		l.note(false, sourceAPI, s.at, "%s %s ago", s.what, human.Duration(max(0, e.At.Sub(s.at))))
 	}
 	for _, m := range e.Malformed {
 		l.note(false, sourceAPI, e.At, "a Velero server cannot read %s", m)

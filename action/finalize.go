@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,28 +10,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
 
-// The annotations that say who finalized a job. Attempt tells our own patch
-// from anybody else's after an answer that never came.
-const (
-	AnnotationBy      = "veltui.io/finalized-by"
-	AnnotationAt      = "veltui.io/finalized-at"
-	AnnotationFrom    = "veltui.io/finalized-from"
-	AnnotationTo      = "veltui.io/finalized-to"
-	AnnotationReason  = "veltui.io/finalized-reason"
-	AnnotationAttempt = "veltui.io/finalized-attempt"
-)
-
-var finalizeMarks = marks{AnnotationBy, AnnotationAt, AnnotationReason, AnnotationAttempt}
-
 func finalizing() definition {
 	return definition{
-		name: Finalize, draft: draftFinalize, edit: finalizeEdit, marks: finalizeMarks, patience: patience, observe: observeFinalize,
+		name: Finalize, fill: finalize, changes: finalizeChanges, marks: finalized, longer: untilEnded, observe: observeFinalize,
 		did: func(now *unstructured.Unstructured) string {
-			return "has finalized it to " + now.GetAnnotations()[AnnotationTo]
+			return "has finalized it to " + now.GetAnnotations()[string(finalized)+"-to"]
 		},
 		lost: func(p *Plan, after *unstructured.Unstructured) string {
 			if phaseOf(after) == p.To {
@@ -47,13 +36,12 @@ func finalizing() definition {
 // maxReason is how many runes a person's reason may have.
 const maxReason = 500
 
-// draftFinalize makes the plan that follows from the evidence, or a refusal with a
+// finalize makes the plan that follows from the evidence, or a refusal with a
 // reason that a person can act on. It writes Completed on nothing: that is for
 // Velero's finalizer, which knows what is left to do; nor FailedValidation,
 // which means something else.
-func draftFinalize(e *Evidence, r Request) (Plan, bool) {
-	p := newPlan(Finalize, e, r)
-	v := ruleFor(e, r)
+func finalize(e *Evidence, p *Plan) bool {
+	v := ruleFor(e, p.request)
 	if v.refusal == "" && velero.TerminalPhase(v.to) {
 		if alive := stillAlive(e); alive.refusal != "" {
 			v = alive
@@ -64,12 +52,9 @@ func draftFinalize(e *Evidence, r Request) (Plan, bool) {
 	}
 	if v.refusal != "" {
 		p.Title, p.Refusal, p.Advice = "leave it as it is", v.refusal, v.advice
-		return p, true
+		return true
 	}
-	p.To, p.Why, p.Reason = v.to, v.why, v.why
-	if r.Reason != "" {
-		p.Reason = r.Reason
-	}
+	p.To, p.Why, p.Reason = v.to, v.why, cmp.Or(p.request.Reason, v.why)
 	p.targets, p.Set = []*unstructured.Unstructured{e.Object}, fields(e, v.to)
 	switch {
 	case p.Effect() == Nudge:
@@ -80,10 +65,10 @@ func draftFinalize(e *Evidence, r Request) (Plan, bool) {
 		p.Title = "give it up: write " + p.To
 	}
 	p.describe(e)
-	if patch, err := finalizeEdit(&p, e.Object, stamp{at: e.At, by: e.By}); err == nil {
-		p.Commands = []string{kubectlCommand(r, p.Namespace, "patch", resource(p.Kind), p.Name, "--type=json", "-p", string(patch.data))}
+	if patch, err := finalizing().patch(p, e.Object, stamp{at: e.At, by: e.By}); err == nil {
+		p.Commands = []string{kubectlCommand(p.request, p.Namespace, "patch", qualified(p.Kind), p.Name, "--type=json", "-p", string(patch.data))}
 	}
-	return p, true
+	return true
 }
 
 // verdict is what the rules say: a phase with the reason for it, or a refusal.
@@ -120,7 +105,7 @@ func ruleFor(e *Evidence, r Request) verdict {
 		return refuse("Look at the errors of its DeleteBackupRequest, fix them, and delete it again: velero backup delete "+j.Name,
 			"its deletion has begun, which is no matter of the phase")
 	case j.Terminal():
-		return refuse("Nothing is left to finalize. To remove it: velero "+word(j.Kind)+" delete "+j.Name,
+		return refuse("Nothing is left to finalize. To remove it: velero "+j.Kind.Word()+" delete "+j.Name,
 			"it has ended: %s is a final phase, which Velero never leaves", j.Phase)
 	case e.isMalformed():
 		return unreadable(e, r)
@@ -219,7 +204,7 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 		return refuse("Get the Velero server to run again. "+giveUp,
 			"it has not begun, and Velero picks it up when its server runs again")
 	}
-	return refuse("See what it waits for with: veltui explain "+word(j.Kind)+"/"+j.Name+". "+giveUp,
+	return refuse("See what it waits for with: veltui explain "+j.Kind.Word()+"/"+j.Name+". "+giveUp,
 		"it has not begun and a Velero server runs, which will pick it up")
 }
 
@@ -242,7 +227,7 @@ func undeletable(e *Evidence) bool {
 // deleteCommand removes the resource alone; nothing is stored of a backup that
 // has not begun.
 func deleteCommand(e *Evidence, r Request) string {
-	return kubectlCommand(r, e.Job.Namespace, "delete", resource(e.Job.Kind), e.Job.Name)
+	return kubectlCommand(r, e.Job.Namespace, "delete", qualified(e.Job.Kind), e.Job.Name)
 }
 
 // inProgress follows what Velero itself does with such jobs when it starts, but
@@ -293,7 +278,7 @@ const (
 func stillWorking(e *Evidence) verdict {
 	if moving := e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore); len(moving) > 0 {
 		return refuse("Wait for them. From 1.17.0 to 1.18.2 do not cancel pod volume backups: Velero then waits for hours (Velero issue 9464).",
-			"a Velero server works on it: %s still moving", count(len(moving), "volume is", "volumes are"))
+			"a Velero server works on it: %s still moving", human.Plural(len(moving), "volume is", "volumes are"))
 	}
 	if e.Volumes != Yes {
 		return refuse("Ask for the right to list Velero's volume resources in namespace "+e.Job.Namespace+".",
@@ -306,8 +291,8 @@ func stillWorking(e *Evidence) verdict {
 		}
 	}
 	if quiet < needed {
-		return refuse(fmt.Sprintf("Look again in %s.", words(needed-quiet)),
-			"a Velero server works on it: the last sign was %s ago, and it tries to write its last status for %s", words(quiet), words(needed))
+		return refuse(fmt.Sprintf("Look again in %s.", human.Duration(needed-quiet)),
+			"a Velero server works on it: the last sign was %s ago, and it tries to write its last status for %s", human.Duration(quiet), human.Duration(needed))
 	}
 	return verdict{}
 }
@@ -361,7 +346,7 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 	case r.Phase != target && r.Phase != velero.PhaseFailed:
 		return refuse("Without a server --phase "+target+" is possible.", "%s would not be true", r.Phase)
 	case waiting && j.Kind == job.Restore && len(e.moving(velero.DataDownload)) > 0:
-		return refuse(cancelAdvice(e), "%s still moving", count(len(e.moving(velero.DataDownload)), "data download is", "data downloads are"))
+		return refuse(cancelAdvice(e), "%s still moving", human.Plural(len(e.moving(velero.DataDownload)), "data download is", "data downloads are"))
 	}
 	return goTo(r.Phase, "no pod was recognised as a running Velero server that could finalize it")
 }
@@ -388,7 +373,7 @@ func cancelAdvice(e *Evidence) string {
 	if len(movers) == 0 {
 		return "Wait for its operations; Velero gives up on them at their time-out."
 	}
-	return fmt.Sprintf("Wait for %s; those that cannot move any more can be cancelled (--cancel-volumes).", count(len(movers), "volume", "volumes"))
+	return fmt.Sprintf("Wait for %s; those that cannot move any more can be cancelled (--cancel-volumes).", human.Count(len(movers), "volume"))
 }
 
 // guard holds a phase against what the API server allows.
@@ -412,8 +397,8 @@ func mayPatch(e *Evidence) verdict {
 	j := e.Job
 	switch e.MayPatch {
 	case No:
-		return refuse(fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", resource(j.Kind), j.Namespace),
-			"you may not patch %s in namespace %s%s", resource(j.Kind), j.Namespace, because(e.MayPatchWhy))
+		return refuse(fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", qualified(j.Kind), j.Namespace),
+			"you may not patch %s in namespace %s%s", qualified(j.Kind), j.Namespace, because(e.MayPatchWhy))
 	case Unknown:
 		return refuse("Try again; without an answer nothing is written.", "whether you may patch it could not be found out%s", because(e.MayPatchWhy))
 	}

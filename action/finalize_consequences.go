@@ -14,7 +14,7 @@ func (p *Plan) describe(e *Evidence) {
 	if from == "" {
 		from = "no phase"
 	}
-	p.Will = append(p.Will, fmt.Sprintf("write %s over %s on %s %s/%s, only if nothing has changed it since", p.To, from, word(p.Kind), p.Namespace, p.Name))
+	p.Will = append(p.Will, fmt.Sprintf("write %s over %s on %s %s/%s, only if nothing has changed it since", p.To, from, p.Kind.Word(), p.Namespace, p.Name))
 	for _, f := range p.Set {
 		p.Will = append(p.Will, fmt.Sprintf("write %s %d", f.Name, f.Value))
 	}
@@ -28,14 +28,14 @@ func (p *Plan) describe(e *Evidence) {
 		p.describeEnd(e)
 	}
 	if p.Kind == job.Backup && len(e.Queued) > 0 {
-		p.Then = append(p.Then, "backups that wait in the queue may start: "+some(e.Queued, 5))
+		p.Then = append(p.Then, "backups that wait in the queue may start: "+human.List(e.Queued, 5))
 	}
 }
 
 func (p *Plan) describeNudge(e *Evidence) {
 	if p.To == velero.PhaseWaiting || p.To == velero.PhaseWaitingPartly {
 		open := e.Counts.Operations.Attempted - e.Counts.Operations.Completed - e.Counts.Operations.Failed
-		p.Then = append(p.Then, fmt.Sprintf("Velero waits for %s, then finalizes it", count(open, "operation", "operations")))
+		p.Then = append(p.Then, fmt.Sprintf("Velero waits for %s, then finalizes it", human.Count(open, "operation")))
 	}
 	end := velero.PhaseCompleted
 	if p.To == velero.PhaseFinalizingPartly || p.To == velero.PhaseWaitingPartly {
@@ -57,7 +57,7 @@ func (p *Plan) describeNudge(e *Evidence) {
 func (p *Plan) describeEnd(e *Evidence) {
 	p.WillNot = append(p.WillNot, "make undone what was done: a final phase is never left again")
 	if moving := e.moving(); len(moving) > 0 {
-		p.WillNot = append(p.WillNot, fmt.Sprintf("stop %s still moving, nor remove snapshots or what else was left behind", count(len(moving), "volume that is", "volumes that are")))
+		p.WillNot = append(p.WillNot, fmt.Sprintf("stop %s still moving, nor remove snapshots or what else was left behind", human.Plural(len(moving), "volume that is", "volumes that are")))
 	} else {
 		p.WillNot = append(p.WillNot, "remove snapshots, data or objects that were left behind")
 	}
@@ -106,5 +106,3 @@ func (p *Plan) describeEndedRestore(e *Evidence) {
 		p.Then = append(p.Then, "results of an older restore of this name are in the object store: deleting this one deletes those")
 	}
 }
-
-func some(names []string, most int) string { return human.List(names, most) }

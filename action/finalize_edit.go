@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,12 +9,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/velero"
 )
 
-// finalizeEdit is the patch that writes a plan's phase.
-func finalizeEdit(p *Plan, o *unstructured.Unstructured, s stamp) (edit, error) {
-	var ops []operation
+// finalizeChanges write a plan's phase, and what belongs to it.
+func finalizeChanges(p *Plan, o *unstructured.Unstructured, s stamp) (ops []operation, notes [][2]string) {
 	if status, _, _ := unstructured.NestedMap(o.Object, "status"); status == nil {
 		ops = append(ops, operation{"add", "/status", map[string]any{}})
 	}
@@ -25,17 +26,9 @@ func finalizeEdit(p *Plan, o *unstructured.Unstructured, s stamp) (edit, error) 
 		at := s.at.UTC().Format(time.RFC3339)
 		ops = append(ops,
 			operation{"add", "/status/completionTimestamp", at},
-			operation{"add", "/status/failureReason", failureReason(p.Reason, s.by, at)})
+			operation{"add", "/status/failureReason", fmt.Sprintf("%s (finalized by %s with veltui at %s)", p.Reason, cmp.Or(s.by, "an unknown user"), at)})
 	}
-	return newEdit(o, AnnotationAttempt, append(ops,
-		finalizeMarks.annotate(o, s, p.Reason, [2]string{AnnotationFrom, p.From}, [2]string{AnnotationTo, p.To})...))
-}
-
-func failureReason(reason, by, at string) string {
-	if by == "" {
-		by = "an unknown user"
-	}
-	return fmt.Sprintf("%s (finalized by %s with veltui at %s)", reason, by, at)
+	return ops, [][2]string{{"-from", p.From}, {"-to", p.To}}
 }
 
 // observeFinalize checks for at least one sync period whether the phase holds:
@@ -50,9 +43,9 @@ func observeFinalize(x *execution, ctx context.Context, late bool) error {
 	case !held:
 		return x.stop(Reverted, "somebody wrote %s over it: a Velero server still worked on it", x.out.Phase)
 	case over && x.observed():
-		return x.stop(Settled, "it is %s and stayed so for %s", x.out.Phase, words(x.f.o.Observe))
+		return x.stop(Settled, "it is %s and stayed so for %s", x.out.Phase, human.Duration(x.f.o.Observe))
 	case !over && late:
-		return x.stop(Moving, "it is %s; Velero has not ended it within %s", x.out.Phase, words(x.f.o.Observe+patience))
+		return x.stop(Moving, "it is %s; Velero has not ended it within %s", x.out.Phase, human.Duration(x.f.o.Observe+x.longer))
 	}
 	return nil
 }

@@ -3,8 +3,6 @@ package action
 import (
 	"fmt"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/velero/decode"
 )
@@ -15,7 +13,7 @@ import (
 func unreadable(e *Evidence, r Request) verdict {
 	what, _ := e.malformed()
 	advice := "Correct it by hand (kubectl edit), then look again."
-	if p, ok := planned(FixField, fixField)(e, r); ok && len(p.Commands) > 0 {
+	if p, ok := For(FixField, *e, r); ok && len(p.Commands) > 0 {
 		advice = "Correct it with: " + p.Commands[0]
 	}
 	return refuse(advice+" A restart of the Velero server does not help: it fails on it again.",
@@ -42,7 +40,7 @@ func (e *Evidence) malformed() (what string, volume int) {
 }
 
 func fixingField() definition {
-	return definition{name: FixField, draft: planned(FixField, fixField)}
+	return definition{name: FixField, fill: fixField}
 }
 
 // fixField is to correct what Velero cannot read, which veltui never does itself:
@@ -56,10 +54,10 @@ func fixField(e *Evidence, w *Plan) bool {
 	w.Will = []string{"replace a value whose meaning is plain, and take away any other, only if it is still as it was read"}
 	w.WillNot = []string{"be needed where a later version of Velero reads the value"}
 	w.Then = []string{"Velero's server can read its resources again, all of this kind"}
-	fields, resource, name := e.Job.Malformed, resource(e.Job.Kind), e.Job.Name
+	fields, resource, name := e.Job.Malformed, qualified(e.Job.Kind), e.Job.Name
 	if volume >= 0 {
 		v := e.Job.Volumes[volume]
-		fields, resource, name = []decode.Malformed{v.Malformed}, v.Kind.Resource()+"."+velerov1.SchemeGroupVersion.Group, v.Name
+		fields, resource, name = []decode.Malformed{v.Malformed}, qualified(v.Kind), v.Name
 	}
 	if patch := decode.Patch(fields); patch != "" {
 		w.Commands = []string{kubectlCommand(w.request, e.Job.Namespace, "patch", resource, name, "--type=json", "-p", patch)}

@@ -39,7 +39,7 @@ func spoiledVolume(field decode.Malformed) change {
 }
 
 // Nothing is done about a job that cannot be read, whatever is asked for and
-// whatever the evidence says, and the way out is the field and no restart.
+// whatever the evidence says, and the remedy is the field and no restart.
 func TestMalformedIsRefused(t *testing.T) {
 	days := spoiled(t, `{"ttl":"30d"}`)
 	fixTTL := `kubectl --context prod -n velero patch backups.velero.io x --type=json -p '[{"op":"test","path":"/spec/ttl","value":"30d"},` +

@@ -111,7 +111,7 @@ func open(what string, err error) (why string, _ error) {
 func (g *gathering) object(kind job.Kind, name string) error {
 	o := bare(jobKind(kind), g.namespace, name)
 	if err := g.client.Get(g.ctx, client.ObjectKeyFromObject(o), o); err != nil {
-		return fmt.Errorf("reading %s %s: %w", word(kind), name, err)
+		return fmt.Errorf("reading %s %s: %w", kind.Word(), name, err)
 	}
 	g.e.Object = o
 	return nil
@@ -199,7 +199,7 @@ func (g *gathering) targets() error {
 // permissions asks whether we may patch the job, and the volumes that have not
 // ended.
 func (g *gathering) permissions() (err error) {
-	g.e.MayPatch, g.e.MayPatchWhy, err = g.mayPatch(velerov1.SchemeGroupVersion, word(g.e.Job.Kind)+"s", g.e.Job.Name)
+	g.e.MayPatch, g.e.MayPatchWhy, err = g.mayPatch(velerov1.SchemeGroupVersion, g.e.Job.Kind.Resource(), g.e.Job.Name)
 	g.e.MayCancel = map[velero.VolumeKind]Answer{}
 	for _, v := range g.e.moving() {
 		if _, asked := g.e.MayCancel[v.Kind]; asked || err != nil {
@@ -231,7 +231,7 @@ func (g *gathering) mayPatch(group schema.GroupVersion, resource, name string) (
 func (g *gathering) phases() error {
 	crd := &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(velero.CustomResourceDefinition)
-	why, err := open("reading the CRD", g.client.Get(g.ctx, client.ObjectKey{Name: resource(g.e.Job.Kind)}, crd))
+	why, err := open("reading the CRD", g.client.Get(g.ctx, client.ObjectKey{Name: qualified(g.e.Job.Kind)}, crd))
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (g *gathering) subresource() error {
 	}
 	g.e.StatusSubresource = No
 	for i := range list.APIResources {
-		if list.APIResources[i].Name == word(g.e.Job.Kind)+"s/status" {
+		if list.APIResources[i].Name == g.e.Job.Kind.Resource()+"/status" {
 			g.e.StatusSubresource = Yes
 		}
 	}

@@ -19,7 +19,7 @@ import (
 func (g *gathering) others() error {
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		raw, err := g.listRaw(jobKind(kind))
-		why, err := open("listing "+word(kind)+"s", err)
+		why, err := open("listing "+kind.Resource(), err)
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func queuePosition(o *unstructured.Unstructured) int64 {
 func (g *gathering) other(kind job.Kind, o *unstructured.Unstructured) {
 	name, phase := sanitize.String(o.GetName()), sanitize.String(phaseOf(o))
 	if malformed := malformedJob(kind, o); len(malformed) > 0 {
-		g.e.Malformed = append(g.e.Malformed, fmt.Sprintf("%s/%s (%s)", word(kind), name, malformed[0]))
+		g.e.Malformed = append(g.e.Malformed, fmt.Sprintf("%s/%s (%s)", kind.Word(), name, malformed[0]))
 	}
 	if o.GetUID() == g.e.Job.UID {
 		return

@@ -24,9 +24,10 @@ import (
 // with kubectl or veltui, may be one too.
 func veleroWrote(managers []metav1.ManagedFieldsEntry) time.Time {
 	var newest time.Time
-	for _, m := range managers {
+	for i := range managers {
+		m := &managers[i]
 		server := strings.HasSuffix(m.Manager, "-server") ||
-			m.Manager != fieldManager && !strings.HasPrefix(m.Manager, "kubectl") && ownsStatus(m.FieldsV1)
+			m.Manager != fieldManager && !strings.HasPrefix(m.Manager, "kubectl") && len(statusOf(m)) > 0
 		if server && m.Time != nil && m.Time.After(newest) {
 			newest = m.Time.Time
 		}
@@ -34,52 +35,37 @@ func veleroWrote(managers []metav1.ManagedFieldsEntry) time.Time {
 	return newest
 }
 
-// ownsStatus reports whether the fields are, among others, of the status.
-func ownsStatus(fields *metav1.FieldsV1) bool {
-	if fields == nil {
-		return false
-	}
+// statusOf are the fields of the status that an entry of managedFields owns.
+func statusOf(m *metav1.ManagedFieldsEntry) map[string]any {
 	var owned struct {
 		Status map[string]any `json:"f:status"`
 	}
-	return json.Unmarshal(fields.GetRawBytes(), &owned) == nil && len(owned.Status) > 0
+	if m.FieldsV1 == nil || json.Unmarshal(m.FieldsV1.GetRawBytes(), &owned) != nil {
+		return nil
+	}
+	return owned.Status
 }
 
-// phaseOwner is who last wrote the phase, empty if that was not noted.
-func phaseOwner(managers []metav1.ManagedFieldsEntry) string {
-	owner, newest := "", time.Time{}
-	for _, m := range managers {
-		if m.FieldsV1 == nil || m.Time == nil || m.Time.Time.Before(newest) {
-			continue
-		}
-		var owned struct {
-			Status map[string]any `json:"f:status"`
-		}
-		if json.Unmarshal(m.FieldsV1.GetRawBytes(), &owned) != nil {
-			continue
-		}
-		if _, owns := owned.Status["f:phase"]; owns {
-			owner, newest = m.Manager, m.Time.Time
+// phaseOwner is who last wrote the phase, and when; empty if that was not noted.
+func phaseOwner(o *unstructured.Unstructured) (owner string, at time.Time) {
+	managers := o.GetManagedFields()
+	for i := range managers {
+		m := &managers[i]
+		if _, owns := statusOf(m)["f:phase"]; owns && m.Time != nil && !m.Time.Time.Before(at) {
+			owner, at = m.Manager, m.Time.Time
 		}
 	}
-	return owner
+	return owner, at
 }
 
 // runsOn reports whether a job has a final phase that a person wrote, while
 // Velero wrote to it after that, or a moment ago.
 func runsOn(o *unstructured.Unstructured, at time.Time) bool {
-	managers := o.GetManagedFields()
-	by := phaseOwner(managers)
+	by, written := phaseOwner(o)
 	if by == "" || strings.HasSuffix(by, "-server") || !velero.TerminalPhase(phaseOf(o)) {
 		return false
 	}
-	var written time.Time
-	for _, m := range managers {
-		if m.Manager == by && m.Time != nil && m.Time.After(written) {
-			written = m.Time.Time
-		}
-	}
-	wrote := veleroWrote(managers)
+	wrote := veleroWrote(o.GetManagedFields())
 	return wrote.After(written) || !wrote.IsZero() && at.Sub(wrote) < lifeless
 }
 
@@ -101,10 +87,10 @@ func (g *gathering) locations() error {
 		for _, field := range []string{"lastValidationTime", "lastSyncedTime"} {
 			text, _, _ := unstructured.NestedString(o.Object, "status", field)
 			if at, err := time.Parse(time.RFC3339, text); err == nil {
-				newest = latest(newest, at)
+				newest = job.Latest(newest, at)
 			}
 		}
-		g.e.LocationsWrote = latest(g.e.LocationsWrote, newest)
+		g.e.LocationsWrote = job.Latest(g.e.LocationsWrote, newest)
 	}
 	return nil
 }

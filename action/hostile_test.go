@@ -89,9 +89,9 @@ func TestVolumesThatMoveAfterTheEndAreLeftAlone(t *testing.T) {
 		{"Completed", 50 * time.Minute, 1},
 		{"Failed", time.Second, 1},
 	} {
-		ways := remedies(evidence(t, job.Restore, c.phase, alive, veleroVersion("v1.18.3"), agents("n1"), mover(velero.PodVolumeRestore, "pvr", "InProgress", c.silent)), Request{})
-		if len(ways) != c.want {
-			t.Errorf("%s, silent for %s: %+v", c.phase, c.silent, ways)
+		found := remedies(evidence(t, job.Restore, c.phase, alive, veleroVersion("v1.18.3"), agents("n1"), mover(velero.PodVolumeRestore, "pvr", "InProgress", c.silent)), Request{})
+		if len(found) != c.want {
+			t.Errorf("%s, silent for %s: %+v", c.phase, c.silent, found)
 		}
 	}
 }

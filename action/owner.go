@@ -79,7 +79,7 @@ func (e *Evidence) lastWork() time.Time {
 	newest := e.VeleroWrote
 	for _, a := range e.Artifacts {
 		if a.State == job.Present && a.LastModified.After(e.began()) {
-			newest = latest(newest, a.LastModified)
+			newest = job.Latest(newest, a.LastModified)
 		}
 	}
 	return newest

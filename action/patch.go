@@ -3,7 +3,6 @@ package action
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,20 +50,6 @@ func guards(seen *unstructured.Unstructured) []operation {
 		tests = append(tests, operation{"test", "/status/phase", phase})
 	}
 	return tests
-}
-
-// annotate sets annotations, in their order; those without a value are left out.
-func annotate(seen *unstructured.Unstructured, notes [][2]string) []operation {
-	var ops []operation
-	if seen.GetAnnotations() == nil {
-		ops = append(ops, operation{"add", "/metadata/annotations", map[string]string{}})
-	}
-	for _, n := range notes {
-		if n[1] != "" {
-			ops = append(ops, operation{"add", "/metadata/annotations/" + strings.ReplaceAll(n[0], "/", "~1"), n[1]})
-		}
-	}
-	return ops
 }
 
 // phaseOf is the phase as the API server sent it.

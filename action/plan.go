@@ -140,22 +140,6 @@ func sameVersion(a, b *unstructured.Unstructured) bool {
 	return a.GetKind() == b.GetKind() && a.GetName() == b.GetName() && a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
-// resource is the plural with its group.
-func resource(kind job.Kind) string {
-	if kind == job.Backup {
-		return "backups.velero.io"
-	}
-	return "restores.velero.io"
-}
-
-// word is the kind as a word in a sentence.
-func word(kind job.Kind) string {
-	if kind == job.Backup {
-		return "backup"
-	}
-	return "restore"
-}
-
 func orNone(phase string) string {
 	if phase == "" {
 		return "no phase"

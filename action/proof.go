@@ -30,9 +30,9 @@ func proof(e *Evidence) verdict {
 		case a.State != job.Present:
 			return refuse(advice, "whether %s is stored could not be found out%s", a.Target, because(a.Why)).inDoubt()
 		case a.LastModified.IsZero():
-			return refuse(advice, "%s is stored, but since when is not known: it may be of an earlier %s of that name", a.Target, word(e.Job.Kind)).inDoubt()
+			return refuse(advice, "%s is stored, but since when is not known: it may be of an earlier %s of that name", a.Target, e.Job.Kind.Word()).inDoubt()
 		case !a.LastModified.After(began):
-			return refuse(olderAdvice(e), "the stored %s is older than this %s, so it is of an earlier one of that name", a.Target, word(e.Job.Kind))
+			return refuse(olderAdvice(e), "the stored %s is older than this %s, so it is of an earlier one of that name", a.Target, e.Job.Kind.Word())
 		}
 	}
 	for _, target := range Targets(e.Job.Kind) {
@@ -86,7 +86,7 @@ func olderAdvice(e *Evidence) string {
 // far that Velero would have moved it on.
 func workDone(e *Evidence) verdict {
 	if e.Counts == nil {
-		return refuse("Look whether its results can be downloaded: velero "+word(e.Job.Kind)+" describe "+e.Job.Name,
+		return refuse("Look whether its results can be downloaded: velero "+e.Job.Kind.Word()+" describe "+e.Job.Name,
 			"how many errors and operations it had could not be read from its stored results%s", because(e.CountsWhy)).inDoubt()
 	}
 	backup := e.Job.Kind == job.Backup
@@ -105,13 +105,13 @@ func workDone(e *Evidence) verdict {
 	case len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)) > 0:
 		return refuse("Wait for them: Velero stores its results after that.",
 			"%s still moving, although Velero waits for those before it stores its results",
-			count(len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)), "pod volume is", "pod volumes are")).inDoubt()
+			human.Plural(len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)), "pod volume is", "pod volumes are")).inDoubt()
 	case e.Counts.Operations.Attempted < e.uploads():
 		// Each DataUpload and DataDownload comes with an operation
 		// (pkg/backup/actions/csi/pvc_action.go, pkg/restore/actions/csi/pvc_action.go);
 		// the finalizer looks only at those.
 		return refuse(overAdvice(e), "it has %s, but its stored list of operations names %d: Velero would lose their data",
-			count(e.uploads(), "volume that a data mover moves", "volumes that a data mover moves"), e.Counts.Operations.Attempted).inDoubt()
+			human.Plural(e.uploads(), "volume that a data mover moves", "volumes that a data mover moves"), e.Counts.Operations.Attempted).inDoubt()
 	}
 	return verdict{}
 }
@@ -145,14 +145,14 @@ func (e *Evidence) blinding() []string {
 	if e.Job.Kind == job.Restore {
 		return e.Malformed
 	}
-	return slices.DeleteFunc(slices.Clone(e.Malformed), func(what string) bool { return !strings.HasPrefix(what, word(job.Backup)+"/") })
+	return slices.DeleteFunc(slices.Clone(e.Malformed), func(what string) bool { return !strings.HasPrefix(what, job.Backup.Word()+"/") })
 }
 
 // malformed: a typed list fails as a whole on one object that does not decode,
 // so the server's controllers see nothing of that kind.
 func malformed(e *Evidence) verdict {
-	return refuse("Correct or delete "+some(e.Malformed, 3)+". A restart does not help: a server that starts cannot read it either.",
-		"Velero's server cannot read %s, and so sees nothing of that kind", some(e.Malformed, 3)).inDoubt()
+	return refuse("Correct or delete "+human.List(e.Malformed, 3)+". A restart does not help: a server that starts cannot read it either.",
+		"Velero's server cannot read %s, and so sees nothing of that kind", human.List(e.Malformed, 3)).inDoubt()
 }
 
 // nextPhase is where Velero would have taken a job in progress with its last
@@ -198,7 +198,7 @@ func fields(e *Evidence, to string) []Field {
 	}
 	add("warnings", counts.Warnings, e.Job.Warnings)
 	add("errors", counts.Errors, e.Job.Errors)
-	prefix := word(e.Job.Kind) + "ItemOperations"
+	prefix := e.Job.Kind.Word() + "ItemOperations"
 	add(prefix+"Attempted", counts.Operations.Attempted, e.Job.Operations.Attempted)
 	add(prefix+"Completed", counts.Operations.Completed, e.Job.Operations.Completed)
 	add(prefix+"Failed", counts.Operations.Failed, e.Job.Operations.Failed)
@@ -219,7 +219,3 @@ func patchWindow(e *Evidence) time.Duration {
 	}
 	return min(max(total+total/10, 5*time.Minute), 20*time.Minute)
 }
-
-func count(n int, one, many string) string { return human.Plural(n, one, many) }
-
-func words(d time.Duration) string { return human.Duration(d) }

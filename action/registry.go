@@ -1,8 +1,10 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,26 +32,27 @@ const (
 // gather, compare, dry run, guarded patches, observe, audit.
 type definition struct {
 	name Name
-	// draft says what the action does; false if the evidence does not call for
-	// it. It is a pure function.
-	draft func(*Evidence, Request) (Plan, bool)
-	// edit is the patch of one of the plan's targets. It is nil, like all that
-	// follows, for an action that is only advised.
-	edit func(*Plan, *unstructured.Unstructured, stamp) (edit, error)
-	// marks are the annotations that say who did it.
+	// fill completes the plan; false if the evidence does not call for the
+	// action. It is a pure function.
+	fill func(*Evidence, *Plan) bool
+	// marks are the annotations that say who did it. They are empty, and all
+	// that follows is nil, for an action that is only advised.
 	marks marks
+	// changes are what the patch of one of the plan's targets changes besides
+	// the marks, and what else the marks note; nil for nothing.
+	changes func(*Plan, *unstructured.Unstructured, stamp) (changes []operation, notes [][2]string)
 	// did says what somebody else did who was faster.
 	did func(now *unstructured.Unstructured) string
 	// lost says why the answer to a patch is not what was asked for, empty if
-	// it is.
+	// it is; nil where the marks are all that is written.
 	lost func(*Plan, *unstructured.Unstructured) string
 	// event is the reason and the message of the Event.
 	event func(*Plan) (reason, message string)
 	// observe looks once whether the plan has brought about what it was to, and
 	// ends the execution if that is decided. Late is true once the time is over.
 	observe func(x *execution, ctx context.Context, late bool) error
-	// patience is how much longer than Options.Observe it is observed.
-	patience time.Duration
+	// longer is how much longer than Options.Observe it is observed.
+	longer time.Duration
 }
 
 // definitions are all actions, in the order in which they are offered. A new
@@ -90,45 +93,65 @@ func For(name Name, e Evidence, r Request) (p Plan, ok bool) {
 	return d.planned(&e, r)
 }
 
-// planned starts the plan that fill completes, if the evidence calls for it.
-func planned(of Name, fill func(*Evidence, *Plan) bool) func(*Evidence, Request) (Plan, bool) {
-	return func(e *Evidence, r Request) (Plan, bool) {
-		p := newPlan(of, e, r)
-		return p, fill(e, &p)
-	}
-}
-
 func (d definition) planned(e *Evidence, r Request) (Plan, bool) {
 	if e.isMalformed() && d.name != Finalize && d.name != FixField {
 		return Plan{}, false // until the field is fixed Velero hears of nothing else
 	}
-	p, ok := d.draft(e, r)
-	if !ok {
+	p := newPlan(d.name, e, r)
+	if !d.fill(e, &p) {
 		return Plan{}, false
 	}
-	if p.Reason = r.Reason; p.Reason == "" {
-		p.Reason = p.Why
-	}
+	p.Reason = cmp.Or(r.Reason, p.Why)
 	if v := checkReason(r); v.refusal != "" && p.Refusal == "" {
 		p.Refusal, p.Advice = v.refusal, v.advice
 	}
 	return p, true
 }
 
-// marks are the names of the annotations that say who did something, and when.
-type marks struct{ by, at, reason, attempt string }
-
-// annotate writes them, with what else belongs to them.
-func (m marks) annotate(o *unstructured.Unstructured, s stamp, reason string, more ...[2]string) []operation {
-	notes := append([][2]string{{m.by, s.by}, {m.at, s.at.UTC().Format(time.RFC3339)}}, more...)
-	return annotate(o, append(notes, [2]string{m.reason, reason}, [2]string{m.attempt, s.attempt}))
+// patch is the patch of one of the plan's targets.
+func (d definition) patch(p *Plan, o *unstructured.Unstructured, s stamp) (edit, error) {
+	var changes []operation
+	var notes [][2]string
+	if d.changes != nil {
+		changes, notes = d.changes(p, o, s)
+	}
+	return newEdit(o, d.marks.attempt(), append(changes, d.marks.annotate(o, s, p.Reason, notes...)...))
 }
 
-// others says that somebody else has done the same since seen, empty if nobody
-// has.
+// marks are what the names of the annotations begin with that say who did
+// something, when, why and in which attempt. The attempt tells our own patch
+// from anybody else's after an answer that never came.
+type marks string
+
+const (
+	finalized marks = "veltui.io/finalized"
+	woken     marks = "veltui.io/woken"
+	cancelled marks = "veltui.io/cancelled"
+)
+
+func (m marks) attempt() string { return string(m) + "-attempt" }
+
+// annotate writes them, with what else belongs to them; those without a value
+// are left out.
+func (m marks) annotate(o *unstructured.Unstructured, s stamp, reason string, more ...[2]string) []operation {
+	var ops []operation
+	if o.GetAnnotations() == nil {
+		ops = append(ops, operation{"add", "/metadata/annotations", map[string]string{}})
+	}
+	notes := append([][2]string{{"-by", s.by}, {"-at", s.at.UTC().Format(time.RFC3339)}}, more...)
+	for _, n := range append(notes, [2]string{"-reason", reason}, [2]string{"-attempt", s.attempt}) {
+		if n[1] != "" {
+			ops = append(ops, operation{"add", "/metadata/annotations/" + strings.ReplaceAll(string(m)+n[0], "/", "~1"), n[1]})
+		}
+	}
+	return ops
+}
+
+// others says who else has done the same since seen, empty if nobody has.
 func (m marks) others(seen, now *unstructured.Unstructured) (by, at string) {
-	if now.GetAnnotations()[m.attempt] == seen.GetAnnotations()[m.attempt] {
+	notes := now.GetAnnotations()
+	if notes[m.attempt()] == seen.GetAnnotations()[m.attempt()] {
 		return "", ""
 	}
-	return now.GetAnnotations()[m.by], now.GetAnnotations()[m.at]
+	return notes[string(m)+"-by"], notes[string(m)+"-at"]
 }

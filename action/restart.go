@@ -7,14 +7,15 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
 
 const (
-	// untakenQuiet is how long a job that nothing holds back may wait; after an
+	// notPickedUp is how long a job that nothing holds back may wait; after an
 	// outage that is up to a minute and a half.
-	untakenQuiet = 5 * time.Minute
+	notPickedUp = 5 * time.Minute
 	// finalizerHangs is how long the finalizer may work on one backup: with
 	// operations it downloads and stores the contents again.
 	finalizerHangs = time.Hour
@@ -22,7 +23,7 @@ const (
 	limitMargin = 30 * time.Minute
 )
 
-func restarting() definition { return definition{name: Restart, draft: planned(Restart, restart)} }
+func restarting() definition { return definition{name: Restart, fill: restart} }
 
 // restart is what gets a hung server going again, at the cost of all that it
 // works on. It is only offered where the evidence names what hangs, or that the
@@ -97,7 +98,7 @@ func restartOver(e *Evidence, w *Plan) bool {
 		w.Why = "its name is taken in the object store, so Velero meant to end it as Failed (backup already exists in object storage)"
 		w.WillNot = append(w.WillNot, "touch the older backup of that name; deleting this one through Velero would delete its files")
 	case e.resultsStored():
-		w.Why = fmt.Sprintf("its results are stored, so Velero's work on it is over, but nothing has changed for %s", words(e.quiet()))
+		w.Why = fmt.Sprintf("its results are stored, so Velero's work on it is over, but nothing has changed for %s", human.Duration(e.quiet()))
 	default:
 		return false
 	}
@@ -133,7 +134,7 @@ func restartFinalizer(e *Evidence, w *Plan) bool {
 	if e.quiet() < finalizerHangs || busy || e.OthersWhy != "" || l == nil || l.Phase != string(velerov1.BackupStorageLocationPhaseAvailable) {
 		return false
 	}
-	w.Why = fmt.Sprintf("it has been %s for %s; the finalizer may hang on a patch that it repeats without end", e.Job.Phase, words(e.quiet()))
+	w.Why = fmt.Sprintf("it has been %s for %s; the finalizer may hang on a patch that it repeats without end", e.Job.Phase, human.Duration(e.quiet()))
 	w.Then = append(w.Then, "Velero goes on with finalizing it after its start")
 	return true
 }
@@ -146,7 +147,7 @@ func restartOperations(e *Evidence, w *Plan) bool {
 	if e.quiet() < limit+limitMargin || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
 		return false
 	}
-	w.Why = fmt.Sprintf("its operations are %s past their limit of %s, at which Velero would have given up: a plugin may hang", words(e.quiet()-limit), words(limit))
+	w.Why = fmt.Sprintf("its operations are %s past their limit of %s, at which Velero would have given up: a plugin may hang", human.Duration(e.quiet()-limit), human.Duration(limit))
 	w.Then = append(w.Then, "Velero reads its operations again and goes on with it")
 	return true
 }
@@ -154,10 +155,10 @@ func restartOperations(e *Evidence, w *Plan) bool {
 // restartQueue: the server that let a backup out of its queue cannot start it,
 // and counts it as running until then.
 func restartQueue(e *Evidence, w *Plan) bool {
-	if e.Job.Kind != job.Backup || e.quiet() < untakenQuiet {
+	if e.Job.Kind != job.Backup || e.quiet() < notPickedUp {
 		return false
 	}
-	w.Why = fmt.Sprintf("it has been ReadyToStart for %s and takes a slot of the queue; the server that queued it does not start it", words(e.quiet()))
+	w.Why = fmt.Sprintf("it has been ReadyToStart for %s and takes a slot of the queue; the server that queued it does not start it", human.Duration(e.quiet()))
 	w.Then = append(w.Then, "the slot is free, and other backups may start",
 		"Velero forgets this backup: wake it then (--wake), or give it up")
 	return true
@@ -165,10 +166,10 @@ func restartQueue(e *Evidence, w *Plan) bool {
 
 // restartWorker: a job waits, and nothing is in progress that it could wait for.
 func restartWorker(e *Evidence, w *Plan) bool {
-	if e.quiet() < untakenQuiet || e.busy() != "" || e.OthersWhy != "" {
+	if e.quiet() < notPickedUp || e.busy() != "" || e.OthersWhy != "" {
 		return false
 	}
-	w.Why = fmt.Sprintf("it has waited for %s although nothing else is in progress; the server's worker or queue may hang (Velero issues 4128, 10519)", words(e.quiet()))
+	w.Why = fmt.Sprintf("it has waited for %s although nothing else is in progress; the server's worker or queue may hang (Velero issues 4128, 10519)", human.Duration(e.quiet()))
 	w.Then = append(w.Then, "Velero picks it up after its start")
 	return true
 }
@@ -183,13 +184,13 @@ func (e *Evidence) busy() string {
 	return ""
 }
 
-func (o Other) ref() string { return word(o.Kind) + "/" + o.Name }
+func (o Other) ref() string { return o.Kind.Word() + "/" + o.Name }
 
 func describeRestart(e *Evidence, w *Plan) {
 	j := e.Job
 	w.Title = "restart Velero's server"
 	if j.Phase == velero.PhaseInProgress {
-		w.Fails = append(w.Fails, word(j.Kind)+"/"+j.Name)
+		w.Fails = append(w.Fails, j.Kind.Word()+"/"+j.Name)
 	}
 	for _, o := range e.Others {
 		if o.Phase == velero.PhaseInProgress {
@@ -200,13 +201,13 @@ func describeRestart(e *Evidence, w *Plan) {
 	case e.OthersWhy != "":
 		w.Will = append(w.Will, "mark Failed every job in progress, and cancel its data movement; they could not all be listed: "+e.OthersWhy)
 	case len(w.Fails) > 0:
-		w.Will = append(w.Will, fmt.Sprintf("mark Failed %s in progress, and cancel their data movement: %s", count(len(w.Fails), "job", "jobs"), some(w.Fails, 10)))
+		w.Will = append(w.Will, fmt.Sprintf("mark Failed %s in progress, and cancel their data movement: %s", human.Count(len(w.Fails), "job"), human.List(w.Fails, 10)))
 	default:
 		w.Will = append(w.Will, "fail nothing: no job is in progress")
 	}
 	w.Will = append(w.Will, "empty the server's memory, so that deletions it refused are accepted")
 	if forgets := e.forgotten(); len(forgets) > 0 {
-		w.Will = append(w.Will, "forget backups that are ready to start, which then need to be woken: "+some(forgets, 10))
+		w.Will = append(w.Will, "forget backups that are ready to start, which then need to be woken: "+human.List(forgets, 10))
 	}
 	w.WillNot = append(w.WillNot, "remove snapshots or objects that failed jobs leave behind",
 		"touch jobs that wait for operations or are finalized: they go on, but hooks of restores that have not run never will")

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
 
 func restartingNodeAgent() definition {
-	return definition{name: RestartNodeAgent, draft: planned(RestartNodeAgent, restartNodeAgent)}
+	return definition{name: RestartNodeAgent, fill: restartNodeAgent}
 }
 
 // restartNodeAgent: the pod that moved a volume has succeeded, but the
@@ -38,14 +39,14 @@ func restartNodeAgent(e *Evidence, w *Plan) bool {
 		return false
 	}
 	slices.Sort(nodes)
-	w.Title = "restart the node-agent on " + some(nodes, 3)
+	w.Title = "restart the node-agent on " + human.List(nodes, 3)
 	w.Why = fmt.Sprintf("the pods of %s have succeeded, but the node-agent does not know: %s", volumesTitle(lost), someVolumes(lost))
 	w.Will = []string{"let the node-agent pick up the finished work"}
 	w.WillNot = []string{"cancel anything: other volumes in progress on the node are taken over by the new node-agent"}
 	if !v.MovesInPods(velero.PodVolumeBackup) {
 		w.WillNot = []string{"spare pod volumes in progress on the node: Velero " + v.String() + " marks those Failed"}
 	}
-	w.Then = []string{"Velero goes on with the " + word(e.Job.Kind)}
+	w.Then = []string{"Velero goes on with the " + e.Job.Kind.Word()}
 	for _, node := range nodes {
 		w.Commands = append(w.Commands, kubectlCommand(w.request, w.Namespace, "delete", "pod", "-l", "role=node-agent", "--field-selector", "spec.nodeName="+node))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 )
 
@@ -66,7 +67,7 @@ func stillAlive(e *Evidence) verdict {
 			who = "no pod was recognised as a Velero server, but "
 		}
 		ago := max(0, e.At.Sub(s.at))
-		return refuse(fmt.Sprintf("Look again in %s.", words(lifeless-ago+time.Second)), "%ssomething works on it: %s %s ago", who, s.what, words(ago)).inDoubt()
+		return refuse(fmt.Sprintf("Look again in %s.", human.Duration(lifeless-ago+time.Second)), "%ssomething works on it: %s %s ago", who, s.what, human.Duration(ago)).inDoubt()
 	}
 	if e.owner() != ownerDown {
 		return verdict{}
@@ -79,7 +80,7 @@ func stillAlive(e *Evidence) verdict {
 		return refuse("Ask for the right to list Velero's volume resources in namespace "+e.Job.Namespace+".",
 			"no pod was recognised as a Velero server, and whether its volumes move could not be found out%s", because(e.VolumesWhy)).inDoubt()
 	case !e.crashLoops() && !e.Server.LastTerminationAt.IsZero() && e.At.Sub(e.Server.LastTerminationAt) < lifeless:
-		return refuse("Look again in five minutes.", "a Velero server ended %s ago, and another may be starting", words(max(0, e.At.Sub(e.Server.LastTerminationAt)))).inDoubt()
+		return refuse("Look again in five minutes.", "a Velero server ended %s ago, and another may be starting", human.Duration(max(0, e.At.Sub(e.Server.LastTerminationAt)))).inDoubt()
 	}
 	return verdict{}
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -21,24 +22,10 @@ const (
 	wakeFinalizerOperations = 30 * time.Minute
 )
 
-// The annotations that say who woke a job.
-const (
-	AnnotationWokenBy      = "veltui.io/woken-by"
-	AnnotationWokenAt      = "veltui.io/woken-at"
-	AnnotationWokenReason  = "veltui.io/woken-reason"
-	AnnotationWokenAttempt = "veltui.io/woken-attempt"
-)
-
-var wakeMarks = marks{AnnotationWokenBy, AnnotationWokenAt, AnnotationWokenReason, AnnotationWokenAttempt}
-
 func waking() definition {
 	return definition{
-		name: Wake, draft: planned(Wake, wake), marks: wakeMarks, observe: observeWake,
-		edit: func(p *Plan, o *unstructured.Unstructured, s stamp) (edit, error) {
-			return newEdit(o, AnnotationWokenAttempt, wakeMarks.annotate(o, s, p.Reason))
-		},
+		name: Wake, fill: wake, marks: woken, observe: observeWake,
 		did:   func(*unstructured.Unstructured) string { return "woke it" },
-		lost:  func(*Plan, *unstructured.Unstructured) string { return "" },
 		event: func(p *Plan) (reason, message string) { return "Woken", "woke it: " + p.Reason },
 	}
 }
@@ -52,7 +39,7 @@ func observeWake(x *execution, ctx context.Context, late bool) error {
 	case x.out.Phase != from:
 		return x.stop(Settled, "Velero went on with it: it is %s now", x.out.Phase)
 	case late:
-		return x.stop(NoEffect, "it is still %s after %s: Velero did not go on with it", from, words(x.f.o.Observe))
+		return x.stop(NoEffect, "it is still %s after %s: Velero did not go on with it", from, human.Duration(x.f.o.Observe))
 	}
 	return nil
 }
@@ -66,19 +53,19 @@ func wake(e *Evidence, w *Plan) bool {
 	j := e.Job
 	finalizing := j.Phase == velero.PhaseFinalizing || j.Phase == velero.PhaseFinalizingPartly
 	starting := j.Phase == velero.PhaseReadyToStart
-	patience := wakeFinalizer
+	needed := wakeFinalizer
 	if j.Operations.Attempted > 0 || e.uploads() > 0 {
-		patience = wakeFinalizerOperations
+		needed = wakeFinalizerOperations
 	}
 	switch {
 	case j.Deleting, j.Kind != job.Backup, !starting && !finalizing, e.Server.Visible && len(e.Server.Running) == 0, len(e.blinding()) > 0:
 		return false
-	case starting && e.quiet() < wakeStart, finalizing && e.quiet() < patience:
+	case starting && e.quiet() < wakeStart, finalizing && e.quiet() < needed:
 		return false
 	}
 	w.Title = "wake it"
 	w.targets = []*unstructured.Unstructured{e.Object}
-	w.Why = fmt.Sprintf("it has been %s for %s; Velero looks at it again when it is changed", j.Phase, words(e.quiet()))
+	w.Why = fmt.Sprintf("it has been %s for %s; Velero looks at it again when it is changed", j.Phase, human.Duration(e.quiet()))
 	w.Will = []string{"write annotations that say who woke it and when, only if nothing has changed it since; the phase stays as it is"}
 	if starting {
 		w.Then = append(w.Then, "Velero's server starts the backup within seconds, if it is able to")
@@ -88,8 +75,8 @@ func wake(e *Evidence, w *Plan) bool {
 	if o := e.owner(); o == ownerUnknown {
 		w.WillNot = append(w.WillNot, "help if no Velero server runs, which could not be found out: "+unseen(e))
 	}
-	w.Commands = []string{kubectlCommand(w.request, j.Namespace, "annotate", resource(j.Kind), j.Name,
-		AnnotationWokenAt+"="+e.At.UTC().Format(time.RFC3339), "--overwrite", "--resource-version="+e.Object.GetResourceVersion())}
+	w.Commands = []string{kubectlCommand(w.request, j.Namespace, "annotate", qualified(j.Kind), j.Name,
+		string(woken)+"-at="+e.At.UTC().Format(time.RFC3339), "--overwrite", "--resource-version="+e.Object.GetResourceVersion())}
 	if v := mayPatch(e); v.refusal != "" {
 		w.Refusal, w.Advice = v.refusal, v.advice
 	}

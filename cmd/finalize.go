@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -144,7 +143,7 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	asks := f.dryRun == "none" && !f.yes && !c.isReadOnly()
 	if err := c.mayAsk(); asks && err != nil {
 		if j := pick(snap.Jobs, selected)[0]; j.Terminal() && f.action() == action.Finalize {
-			err = exitError{ExitRefused, fmt.Errorf("%s %s/%s has ended: it is %s", strings.ToLower(string(j.Kind)), j.Namespace, j.Name, j.Phase)}
+			err = exitError{ExitRefused, fmt.Errorf("%s %s/%s has ended: it is %s", j.Kind.Word(), j.Namespace, j.Name, j.Phase)}
 		}
 		return err
 	}

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"io"
-	"strings"
 	"time"
 
 	"github.com/veltui/veltui/action"
@@ -44,10 +43,10 @@ type finalizeDocument struct {
 	Kind       string     `json:"kind"`
 	Facts      []factJSON `json:"facts"`
 	Plan       planJSON   `json:"plan"`
-	// Remedies are what else the evidence calls for, and Taken is the one that was
-	// asked for in place of the plan.
+	// Remedies are what else the evidence calls for, and Asked is the one that was
+	// asked for in place of the plan. Both keys are older than the names.
 	Remedies []remedyJSON `json:"ways,omitempty"`
-	Taken    action.Name  `json:"taken,omitempty"`
+	Asked    action.Name  `json:"taken,omitempty"`
 	Outcome  *outcomeJSON `json:"outcome,omitempty"`
 }
 
@@ -107,7 +106,7 @@ func (f *finalizePrinter) plan(p *action.Plan) error {
 		return nil
 	}
 	l := lines{w: f.preview}
-	l.add("%s %s %s/%s", p.Action, strings.ToLower(string(p.Kind)), p.Namespace, p.Name)
+	l.add("%s %s %s/%s", p.Action, p.Kind.Word(), p.Namespace, p.Name)
 	evidence := f.finalize.Evidence()
 	l.facts(f.finalize.Facts(), evidence.At)
 	if !p.Possible() {
@@ -205,7 +204,7 @@ func (f *finalizePrinter) document(shown *action.Plan, o *action.Outcome, err er
 	d := finalizeDocument{APIVersion: apiVersion, Kind: "Finalization", Facts: factsOf(f.finalize.Facts()), Plan: planOf(f.finalize), Remedies: remediesOf(f.remedies),
 		Outcome: &outcomeJSON{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings}}
 	if shown.Action != action.Finalize {
-		d.Taken = shown.Action
+		d.Asked = shown.Action
 	} else if o.State == action.Changed {
 		now := planOf(&o.Plan)
 		d.Outcome.NewPlan = &now

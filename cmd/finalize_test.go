@@ -124,7 +124,7 @@ func TestExplain(t *testing.T) {
 
 // For a job that does not move it is also said what finalize would do, to one
 // who may not see pods too.
-func TestExplainSaysTheWayOut(t *testing.T) {
+func TestExplainNamesTheRemedies(t *testing.T) {
 	b := control(t)
 	b.create(t, restore("waits", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseNew}))
 	cfg, err := b.UserWith(t.Context(), "reader", "velero", rbacv1.PolicyRule{

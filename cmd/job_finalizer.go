@@ -44,18 +44,17 @@ func (f *jobFinalizer) Allowed(ctx context.Context, namespace string, kind job.K
 	if err != nil {
 		return "", fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	resource := map[job.Kind]string{job.Backup: "backups", job.Restore: "restores"}[kind]
 	ctx, cancel := context.WithTimeout(ctx, loginPatience)
 	defer cancel()
 	answer, err := cluster.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: "patch", Group: velerov1.SchemeGroupVersion.Group, Resource: resource,
+			Namespace: namespace, Verb: "patch", Group: velerov1.SchemeGroupVersion.Group, Resource: kind.Resource(),
 		}}}, metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("asking for permission: %w", err)
 	}
 	if !answer.Status.Allowed {
-		return fmt.Sprintf("you may not patch %s.velero.io in namespace %s; docs/rbac.md names the role that may", resource, namespace), nil
+		return fmt.Sprintf("you may not patch %s.velero.io in namespace %s; docs/rbac.md names the role that may", kind.Resource(), namespace), nil
 	}
 	return "", nil
 }
@@ -80,7 +79,7 @@ func (f *jobFinalizer) Apply(ctx context.Context, plan action.Plan, dryRun bool,
 		return unsent(err)
 	}
 	outcome, err := engine.Apply(ctx, plan, dryRun, cleaned(report))
-	return f.told(plan.Kind, plan.Name, dryRun, outcome, err)
+	return f.ended(plan.Kind, plan.Name, dryRun, outcome, err)
 }
 
 // unsent is the outcome of what could not even be begun.
@@ -115,8 +114,8 @@ func met(err error) error {
 	return err
 }
 
-// told logs how an execution ended, and makes it fit for the screen.
-func (f *jobFinalizer) told(kind job.Kind, name string, dryRun bool, o action.Outcome, err error) (action.Outcome, error) {
+// ended logs how an execution ended, and makes it fit for the screen.
+func (f *jobFinalizer) ended(kind job.Kind, name string, dryRun bool, o action.Outcome, err error) (action.Outcome, error) {
 	f.log.Info("finalizing", "kind", kind, "name", name, "dryRun", dryRun, "state", o.State, "sent", o.Sent, "message", o.Message)
 	// Errors that were joined stand on lines of their own.
 	o.Phase, o.Message = sanitize.String(o.Phase), sanitize.String(strings.ReplaceAll(o.Message, "\n", ": "))

@@ -21,10 +21,10 @@ type remedyJSON struct {
 	// Volumes are cancelled, and Fails would be marked Failed, as KIND/NAME.
 	Volumes []string `json:"volumes,omitempty"`
 	Fails   []string `json:"fails,omitempty"`
-	// CanTake is false, with Refusal, for what veltui does not do itself.
-	CanTake bool   `json:"canTake"`
-	Refusal string `json:"refusal,omitempty"`
-	Advice  string `json:"advice,omitempty"`
+	// Possible is false, with Refusal, for what veltui does not do itself.
+	Possible bool   `json:"canTake"`
+	Refusal  string `json:"refusal,omitempty"`
+	Advice   string `json:"advice,omitempty"`
 }
 
 func remediesOf(plans []action.Plan) []remedyJSON {
@@ -32,7 +32,7 @@ func remediesOf(plans []action.Plan) []remedyJSON {
 	for i := range plans {
 		w := &plans[i]
 		j := remedyJSON{Action: w.Action, Title: w.Title, Why: w.Why, Will: w.Will, WillNot: w.WillNot, Then: w.Then,
-			Commands: w.Commands, Fails: w.Fails, CanTake: w.Possible(), Refusal: w.Refusal, Advice: w.Advice}
+			Commands: w.Commands, Fails: w.Fails, Possible: w.Possible(), Refusal: w.Refusal, Advice: w.Advice}
 		for _, v := range w.Volumes {
 			j.Volumes = append(j.Volumes, strings.ToLower(string(v.Kind))+"/"+v.Name)
 		}
@@ -60,7 +60,7 @@ func (l *lines) remedies(plans []action.Plan, asked action.Name) {
 		if w.Refusal != "" {
 			l.add("  %s. %s", w.Refusal, w.Advice)
 		} else {
-			l.command("  ", w.Veltui("finalize", strings.ToLower(string(w.Kind))+"/"+w.Name, actionFlags[w.Action]))
+			l.command("  ", w.Veltui("finalize", w.Kind.Word()+"/"+w.Name, actionFlags[w.Action]))
 			l.add("  or:")
 		}
 		for _, c := range w.Commands {

@@ -18,8 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/veltui/veltui/action"
 )
 
 // readyToStart is a backup that left Velero's queue that long ago.
@@ -87,7 +85,7 @@ func TestFinalizeWakes(t *testing.T) {
 
 	stdout, err := through(kubeconfig, b.command(t, "explain", "backup/forgotten", "-o", "json")).Output()
 	var e explanation
-	if json.Unmarshal(stdout, &e) != nil || len(e.Remedies) != 1 || e.Remedies[0].Action != "wake" || !e.Remedies[0].CanTake {
+	if json.Unmarshal(stdout, &e) != nil || len(e.Remedies) != 1 || e.Remedies[0].Action != "wake" || !e.Remedies[0].Possible {
 		t.Fatalf("%v\n%s", err, stdout)
 	}
 	stdout, _ = through(kubeconfig, b.command(t, "explain", "backup/forgotten")).Output()
@@ -104,7 +102,7 @@ func TestFinalizeWakes(t *testing.T) {
 	}
 	stdout, err = through(kubeconfig, b.command(t, "finalize", "backup/forgotten", "--wake", "--dry-run=server", "-o", "json")).Output()
 	var d finalizeDocument
-	if err != nil || json.Unmarshal(stdout, &d) != nil || d.Taken != "wake" || d.Outcome.State != "checked" || len(d.Remedies) != 1 {
+	if err != nil || json.Unmarshal(stdout, &d) != nil || d.Asked != "wake" || d.Outcome.State != "checked" || len(d.Remedies) != 1 {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	stdout, err = through(kubeconfig, b.command(t, "finalize", "backup/forgotten", "--wake", "--yes", "--observe", "1s")).Output()
@@ -115,13 +113,13 @@ func TestFinalizeWakes(t *testing.T) {
 	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: "forgotten"}, &forgotten); err != nil {
 		t.Fatal(err)
 	}
-	if forgotten.Annotations[action.AnnotationWokenBy] == "" || forgotten.Status.Phase != velerov1.BackupPhaseReadyToStart {
+	if forgotten.Annotations["veltui.io/woken-by"] == "" || forgotten.Status.Phase != velerov1.BackupPhaseReadyToStart {
 		t.Errorf("annotations %v, phase %s", forgotten.Annotations, forgotten.Status.Phase)
 	}
 }
 
 // Where nothing speaks for it, nothing is done.
-func TestFinalizeRefusesWays(t *testing.T) {
+func TestFinalizeRefusesRemedies(t *testing.T) {
 	b := control(t)
 	b.readyToStart(t, "starting")
 	b.veleroPod(t, time.Now().Add(-10*time.Minute))
@@ -131,7 +129,7 @@ func TestFinalizeRefusesWays(t *testing.T) {
 	}
 	stdout, _, code = b.run(t, "finalize", "backup/starting", "--cancel-volumes", "--yes", "-o", "json")
 	var d finalizeDocument
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitRefused || d.Taken != "cancel-volumes" || d.Outcome.State != "refused" || d.Outcome.Message == "" {
+	if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitRefused || d.Asked != "cancel-volumes" || d.Outcome.State != "refused" || d.Outcome.Message == "" {
 		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
 	}
 	for _, args := range [][]string{{"--wake", "--cancel-volumes"}, {"--wake", "--phase", "Failed"}, {"--cancel-volumes", "--phase", "Failed"}} {
@@ -158,7 +156,7 @@ func TestExplainEndedButMoving(t *testing.T) {
 	}
 	stdout, err = through(kubeconfig, b.command(t, "explain", "backup/ended", "-o", "json")).Output()
 	var e explanation
-	if json.Unmarshal(stdout, &e) != nil || e.Finalize != nil || len(e.Remedies) != 1 || e.Remedies[0].CanTake || strings.Join(e.Remedies[0].Volumes, " ") != "dataupload/goes-on" {
+	if json.Unmarshal(stdout, &e) != nil || e.Finalize != nil || len(e.Remedies) != 1 || e.Remedies[0].Possible || strings.Join(e.Remedies[0].Volumes, " ") != "dataupload/goes-on" {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 }

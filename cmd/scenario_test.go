@@ -172,7 +172,7 @@ func (c *scenarioCheck) checkRemedies(who string, remedies []remedyJSON) {
 		if r.Action == action.RestartNodeAgent {
 			name = "restart"
 		}
-		offered := r.CanTake || len(r.Commands) > 0
+		offered := r.Possible || len(r.Commands) > 0
 		if offered && r.Action != action.FixField && !slices.Contains(c.want.Remedies, name) {
 			c.Errorf("%s offers %s, want at most %q: %s", who, r.Action, c.want.Remedies, r.Why)
 		}

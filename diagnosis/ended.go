@@ -13,7 +13,7 @@ import (
 func (a *assessment) ended() Verdict {
 	j := a.j
 	a.noteCounts()
-	at := latest(j.Completed, j.Changed)
+	at := job.Latest(j.Completed, j.Changed)
 	a.supports(sourceWatch, at, "phase %s", j.Phase)
 	if j.FailureReason != "" {
 		a.supports(sourceWatch, at, "%s", human.Shorten(j.FailureReason, 400))

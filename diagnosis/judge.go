@@ -124,7 +124,7 @@ func (a *assessment) serverDown() Verdict {
 	since := v.LastTerminationAt
 	moved, known := a.j.Moved()
 	if known {
-		since = latest(since, moved)
+		since = job.Latest(since, moved)
 	}
 	if a.j.Phase == velero.PhaseInProgress && known && a.env.Now.Sub(moved) <= justNow && moved.After(v.LastTerminationAt) {
 		return a.progressing() // some server that is not among these pods works on it

@@ -42,7 +42,7 @@ func (a *assessment) place(w wait) string {
 // untaken is a job that nothing known holds back.
 func (a *assessment) untaken(w wait) Verdict {
 	j := a.j
-	idle := a.env.Now.Sub(latest(j.Changed, j.Created, a.env.Server.StartedAt, a.env.LastEnded))
+	idle := a.env.Now.Sub(job.Latest(j.Changed, j.Created, a.env.Server.StartedAt, a.env.LastEnded))
 	if idle < settleGrace {
 		return a.conclude(Waiting, w.why, "", "%s", a.place(w))
 	}

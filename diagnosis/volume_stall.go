@@ -114,7 +114,7 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 		return c.notTaken(v)
 	case velero.VolumeAccepted:
 		limit := cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)
-		if silent := c.Now.Sub(latest(v.Changed, v.Accepted)); silent >= limit+prepareMargin {
+		if silent := c.Now.Sub(job.Latest(v.Changed, v.Accepted)); silent >= limit+prepareMargin {
 			return VolumeStalled, fmt.Sprintf("it is being prepared for %s, and no node-agent ended that after %s", human.Duration(silent), human.Duration(limit))
 		}
 	case velero.VolumeInProgress:

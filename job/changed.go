@@ -13,7 +13,7 @@ import (
 func newestManaged(object metav1.Object) time.Time {
 	var newest time.Time
 	for _, entry := range object.GetManagedFields() {
-		newest = latest(newest, timeOf(entry.Time))
+		newest = Latest(newest, timeOf(entry.Time))
 	}
 	return newest
 }
@@ -25,7 +25,7 @@ func managedByVelero(object metav1.Object) time.Time {
 	var newest time.Time
 	for _, entry := range object.GetManagedFields() {
 		if strings.HasPrefix(entry.Manager, "velero") {
-			newest = latest(newest, timeOf(entry.Time))
+			newest = Latest(newest, timeOf(entry.Time))
 		}
 	}
 	if newest.IsZero() {
@@ -41,7 +41,8 @@ func timeOf(t *metav1.Time) time.Time {
 	return t.Time
 }
 
-func latest(times ...time.Time) time.Time {
+// Latest is the latest of some moments, the zero time if there is none.
+func Latest(times ...time.Time) time.Time {
 	var newest time.Time
 	for _, t := range times {
 		if t.After(newest) {

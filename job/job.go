@@ -1,6 +1,7 @@
 package job
 
 import (
+	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -19,6 +20,13 @@ const (
 	Backup  Kind = "Backup"
 	Restore Kind = "Restore"
 )
+
+// Word is the kind as a word in a sentence: backup or restore.
+func (k Kind) Word() string { return strings.ToLower(string(k)) }
+
+// Resource is the plural by which the API server and kubectl know the kind,
+// without its group: backups or restores.
+func (k Kind) Resource() string { return k.Word() + "s" }
 
 // Job is one Backup or Restore as a person sees it, at the moment of the last
 // event about it. It is immutable; [Next] makes a new one for each event.

@@ -21,12 +21,12 @@ func (j *Job) VolumesMoved() time.Time {
 	if j.Phase == velero.PhaseInProgress {
 		return j.track.filesystemMoved
 	}
-	return latest(j.track.filesystemMoved, j.track.moversMoved)
+	return Latest(j.track.filesystemMoved, j.track.moversMoved)
 }
 
 // QuietSince is when the job last moved, in the cluster's clock: when its
 // phase or numbers last changed, or those of a volume that counts in its phase.
-func (j *Job) QuietSince() time.Time { return latest(j.track.moved, j.VolumesMoved()) }
+func (j *Job) QuietSince() time.Time { return Latest(j.track.moved, j.VolumesMoved()) }
 
 // PodVolumes sums up the volumes that are moved while the job is InProgress.
 func (j *Job) PodVolumes() Tally { return j.track.filesystem }
@@ -43,5 +43,5 @@ func (j *Job) Revived() bool { return j.track.revived }
 
 // AnyVolumeMoved is when any volume of the job last moved.
 func (j *Job) AnyVolumeMoved() time.Time {
-	return latest(j.track.filesystemMoved, j.track.moversMoved)
+	return Latest(j.track.filesystemMoved, j.track.moversMoved)
 }

@@ -157,26 +157,26 @@ func (j *Job) readRestore(r *velerov1.Restore) {
 func (j *Job) noteChange(prev *Job, at time.Time) {
 	written := newestManaged(j.Object)
 	if prev == nil {
-		j.Changed = latest(written, j.Created, j.Started, j.Completed, j.track.newestVolume())
+		j.Changed = Latest(written, j.Created, j.Started, j.Completed, j.track.newestVolume())
 		j.track.moved = managedByVelero(j.Object)
 		j.track.movedKnown = !j.track.moved.IsZero()
 		if !j.track.movedKnown {
 			// Nothing tells when it last moved, so its silence counts from now.
-			j.track.moved = latest(at, j.Changed)
+			j.track.moved = Latest(at, j.Changed)
 		}
 		j.track.itemsMoved = j.track.moved
 		j.track.filesystemMoved, j.track.moversMoved = j.track.filesystem.Newest, j.track.movers.Newest
 		return
 	}
-	j.Changed = latest(j.Changed, written, j.track.newestVolume())
+	j.Changed = Latest(j.Changed, written, j.track.newestVolume())
 	if !sameVersion(prev.Object, j.Object) {
-		j.Changed = latest(j.Changed, at)
+		j.Changed = Latest(j.Changed, at)
 	}
 	if j.Phase != prev.Phase || j.Items != prev.Items || j.Operations != prev.Operations {
-		j.track.moved, j.track.movedKnown = latest(prev.track.moved, at), true
+		j.track.moved, j.track.movedKnown = Latest(prev.track.moved, at), true
 	}
 	if j.Items.Done != prev.Items.Done || j.Items.Total != prev.Items.Total || j.Items.Known != prev.Items.Known {
-		j.track.itemsMoved = latest(prev.track.itemsMoved, at)
+		j.track.itemsMoved = Latest(prev.track.itemsMoved, at)
 	}
 	j.track.filesystemMoved = volumesMoved(prev.track.filesystemMoved, &prev.track.filesystem, &j.track.filesystem, at)
 	j.track.moversMoved = volumesMoved(prev.track.moversMoved, &prev.track.movers, &j.track.movers, at)
@@ -190,9 +190,9 @@ func volumesMoved(before time.Time, was, is *Tally, at time.Time) time.Time {
 	case *is == *was:
 		return before
 	case is.Count != was.Count || is.Newest.After(was.Newest):
-		return latest(before, is.Newest)
+		return Latest(before, is.Newest)
 	}
-	return latest(before, at)
+	return Latest(before, at)
 }
 
 // Terminal reports whether the job has ended and will not change by itself.

@@ -108,7 +108,7 @@ func (j *Job) firstRecords() []StageRecord {
 		j.endRecords(records)
 	} else if present > 0 && records[present].Began.IsZero() {
 		now := &records[present]
-		now.Began = latest(j.Changed, j.Started)
+		now.Began = Latest(j.Changed, j.Started)
 		if j.track.moved.After(j.Started) && j.track.moved.Before(now.Began) {
 			now.Began = j.track.moved
 		}
@@ -123,11 +123,11 @@ func (j *Job) passVolumes(records []StageRecord, present int) {
 		r := &records[i]
 		switch {
 		case r.Stage == StageVolumes && j.track.filesystem.Count > 0:
-			r.Began = latest(j.lastVolume(true), j.Started)
+			r.Began = Latest(j.lastVolume(true), j.Started)
 		case r.Stage == StageOperations && (j.track.movers.Count > 0 || j.Operations.Attempted > 0):
-			r.Began = latest(j.lastVolume(false), j.Started)
+			r.Began = Latest(j.lastVolume(false), j.Started)
 		case r.Stage == StageFinalizing && (j.Phase == velero.PhaseCompleted || j.Phase == velero.PhasePartiallyFailed):
-			r.Began = latest(j.Completed, j.Started)
+			r.Began = Latest(j.Completed, j.Started)
 		default:
 			r.Skipped = true
 			continue
@@ -141,7 +141,7 @@ func (j *Job) lastVolume(podVolumes bool) time.Time {
 	var last time.Time
 	for i := range j.Volumes {
 		if j.Volumes[i].Kind.IsPodVolume() == podVolumes {
-			last = latest(last, j.Volumes[i].Completed)
+			last = Latest(last, j.Volumes[i].Completed)
 		}
 	}
 	return last
@@ -152,10 +152,10 @@ func (j *Job) endRecords(records []StageRecord) {
 	done := &records[rank(StageDone)]
 	done.Began, done.Exact = j.Completed, true
 	if j.Completed.IsZero() {
-		done.Began, done.Exact = latest(j.Changed, j.Started, j.Created), false
+		done.Began, done.Exact = Latest(j.Changed, j.Started, j.Created), false
 	}
 	if j.Stage == StageDeleting {
-		records[rank(StageDeleting)].Began = latest(j.Changed, done.Began)
+		records[rank(StageDeleting)].Began = Latest(j.Changed, done.Began)
 	}
 }
 
@@ -165,7 +165,7 @@ func closeBefore(records []StageRecord, present int) {
 	for i := min(present, len(records)-1); i >= 0; i-- {
 		r := &records[i]
 		if i < present && r.Ended.IsZero() && !r.Began.IsZero() {
-			r.Ended = latest(end, r.Began)
+			r.Ended = Latest(end, r.Began)
 		}
 		if !r.Began.IsZero() {
 			end = r.Began
@@ -184,7 +184,7 @@ func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
 	if to <= from {
 		return prev.Stages // back from a phase that is not known
 	}
-	began := latest(at, records[from].Began)
+	began := Latest(at, records[from].Began)
 	switch j.Stage {
 	case StageItems, StageVolumes:
 		if from == 0 && !j.Started.IsZero() {
@@ -198,7 +198,7 @@ func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
 	if from == 0 && to > rank(StageItems) && !j.Started.IsZero() {
 		// The whole run of items fell between two looks.
 		items := &records[rank(StageItems)]
-		items.Began, items.Exact, items.Ended = j.Started, true, latest(began, j.Started)
+		items.Began, items.Exact, items.Ended = j.Started, true, Latest(began, j.Started)
 		records[0].Ended = j.Started
 	}
 	failed := j.Phase == velero.PhaseFailed || j.Phase == velero.PhaseFailedValidation
@@ -208,7 +208,7 @@ func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
 		}
 	}
 	if records[from].Ended.IsZero() {
-		records[from].Ended = latest(began, records[from].Began)
+		records[from].Ended = Latest(began, records[from].Began)
 	}
 	records[to].Began, records[to].Exact, records[to].Skipped = began, true, false
 	return records

@@ -37,7 +37,7 @@ func tallies(volumes []Volume) (filesystem, movers Tally) {
 
 func (t *Tally) add(v *Volume) {
 	t.Count++
-	t.Newest = latest(t.Newest, v.Changed)
+	t.Newest = Latest(t.Newest, v.Changed)
 	total := max(0, v.Total)
 	done := min(max(0, v.Done), total)
 	switch {
@@ -90,4 +90,4 @@ func (t Tally) fraction() (fraction float64, known bool) {
 	return t.shares / float64(t.Count), true
 }
 
-func (t *track) newestVolume() time.Time { return latest(t.filesystem.Newest, t.movers.Newest) }
+func (t *track) newestVolume() time.Time { return Latest(t.filesystem.Newest, t.movers.Newest) }

@@ -134,9 +134,9 @@ func byHand(set, velero time.Time) change {
 	}
 }
 
-// Each row is a state of the world and the ways out of it: the action, with a
-// ! before it if veltui does not take it itself.
-func TestWays(t *testing.T) {
+// Each row is a state of the world and the remedies for it: the action, with a
+// ! before it if veltui only advises it.
+func TestRemedies(t *testing.T) {
 	const b, r = job.Backup, job.Restore
 	const hour = time.Hour
 	const waits = "WaitingForPluginOperations"
@@ -252,7 +252,7 @@ func TestWays(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var got, said []string
 			for _, w := range remedies(evidence(t, c.kind, c.phase, c.changes...), Request{Context: "prod east"}) {
-				checkWay(t, &w)
+				checkRemedy(t, &w)
 				mark := "!"
 				if w.Possible() {
 					mark = ""
@@ -268,12 +268,12 @@ func TestWays(t *testing.T) {
 
 func deleting(e *Evidence) { j := *e.Job; j.Deleting = true; e.Job = &j }
 
-// checkWay holds for every way, whatever its evidence.
-func checkWay(t *testing.T, w *Plan) {
+// checkRemedy holds for every remedy, whatever its evidence.
+func checkRemedy(t *testing.T, w *Plan) {
 	t.Helper()
 	switch {
 	case w.Title == "" || w.Why == "":
-		t.Errorf("a way without words: %+v", w)
+		t.Errorf("a remedy without words: %+v", w)
 	case w.Possible() == (w.Refusal != ""):
 		t.Errorf("refusal %q, targets %d", w.Refusal, len(w.targets))
 	case w.Possible() && (len(w.Will) == 0 || len(w.WillNot)+len(w.Then) == 0 || len(w.Commands) != len(w.targets)):
@@ -281,7 +281,7 @@ func checkWay(t *testing.T, w *Plan) {
 	case w.Action == Restart && (w.Possible() || len(w.Commands) == 0):
 		t.Errorf("a restart that veltui would do, or without a command: %+v", w)
 	case !w.Same(w):
-		t.Error("a way is not the same as itself")
+		t.Error("a remedy is not the same as itself")
 	}
 	for _, v := range w.Volumes {
 		if podVolumeRisk(&w.evidence, v.Kind) != "" {
@@ -327,7 +327,7 @@ func TestRestartNamesWhatItFails(t *testing.T) {
 	}
 }
 
-func TestWaysWantAReasonOfOneLine(t *testing.T) {
+func TestRemediesNeedAReasonOfOneLine(t *testing.T) {
 	e := evidence(t, job.Backup, "ReadyToStart", restarted)
 	for reason, want := range map[string]bool{"INC-1": true, "": true, "a\nb": false, "\x1b[2J": false, strings.Repeat("x", 501): false, "\xff": false} {
 		if w := planOf(Wake, remedies(e, Request{Reason: reason})); w.Possible() != want {
@@ -336,13 +336,13 @@ func TestWaysWantAReasonOfOneLine(t *testing.T) {
 	}
 }
 
-// Whatever the combination, a way that veltui takes leaves a job alone that may
+// Whatever the combination, a remedy that veltui applies leaves a job alone that may
 // be at work.
-func TestWaysNeverTouchWhatMoves(t *testing.T) {
+func TestRemediesNeverTouchWhatMoves(t *testing.T) {
 	phases := append([]string{"", "New", "Queued", "ReadyToStart", "InProgress", "Deleting", "FailedValidation", "Odd"}, onward...)
 	servers := []change{alive, restarted, down, hidden}
 	kinds := []velero.VolumeKind{velero.DataUpload, velero.DataDownload, velero.PodVolumeBackup, velero.PodVolumeRestore}
-	taken := 0
+	applied := 0
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		for _, phase := range phases {
 			for _, server := range servers {
@@ -360,7 +360,7 @@ func TestWaysNeverTouchWhatMoves(t *testing.T) {
 									case w.Action == Wake && !slices.Contains([]string{"ReadyToStart", "Finalizing", "FinalizingPartiallyFailed"}, phase):
 										t.Errorf("%s %q: wakes it", kind, phase)
 									default:
-										taken++
+										applied++
 									}
 								}
 							}
@@ -370,7 +370,7 @@ func TestWaysNeverTouchWhatMoves(t *testing.T) {
 			}
 		}
 	}
-	if taken < 100 {
-		t.Errorf("only %d ways", taken)
+	if applied < 100 {
+		t.Errorf("only %d remedies", applied)
 	}
 }

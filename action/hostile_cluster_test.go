@@ -98,7 +98,7 @@ func TestOperatorSurvivesTheAPIServersStart(t *testing.T) {
 
 // A patch whose answer got lost, and a job that is gone or refused after it:
 // nobody may be told that nothing was written.
-func TestDoubtIsNotToldAsNothing(t *testing.T) {
+func TestDoubtIsNotReportedAsNothing(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		after func(in *installation, f *Engine) func(r *http.Request) *http.Response

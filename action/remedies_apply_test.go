@@ -80,8 +80,8 @@ func cancelAsked(o *unstructured.Unstructured) bool {
 	return asked
 }
 
-// way is the way with that action out of a backup.
-func (in *installation) way(f *Engine, name string, action Name) Plan {
+// remedy is the plan of that action about a backup.
+func (in *installation) remedy(f *Engine, name string, action Name) Plan {
 	in.t.Helper()
 	e, err := f.Gather(in.t.Context(), job.Backup, name)
 	if err != nil {
@@ -89,7 +89,7 @@ func (in *installation) way(f *Engine, name string, action Name) Plan {
 	}
 	w := planOf(action, remedies(e, Request{}))
 	if w.Action != action {
-		in.t.Fatalf("no way to %s: %+v", action, remedies(e, Request{}))
+		in.t.Fatalf("no plan to %s: %+v", action, remedies(e, Request{}))
 	}
 	return w
 }
@@ -108,7 +108,7 @@ func TestWake(t *testing.T) {
 	in.server(time.Now().Add(-time.Hour))
 	before := in.backup("b", velerov1.BackupPhaseReadyToStart)
 	f := in.finalizer()
-	w := in.way(f, "b", Wake)
+	w := in.remedy(f, "b", Wake)
 
 	dry, err := f.Apply(t.Context(), w, true, nil)
 	if err != nil || dry.State != Checked || dry.Sent != NotSent || in.requests.patches() != 0 {
@@ -123,14 +123,14 @@ func TestWake(t *testing.T) {
 		t.Fatalf("%v, %+v", err, out)
 	}
 	notes := woken.GetAnnotations()
-	if phaseOf(woken) != "ReadyToStart" || woken.GetUID() != before.UID || notes[AnnotationWokenBy] == "" || notes[AnnotationWokenAttempt] == "" || notes[AnnotationBy] != "" {
+	if phaseOf(woken) != "ReadyToStart" || woken.GetUID() != before.UID || notes["veltui.io/woken-by"] == "" || notes["veltui.io/woken-attempt"] == "" || notes["veltui.io/finalized-by"] != "" {
 		t.Errorf("phase %s, annotations %v", phaseOf(woken), notes)
 	}
-	checkTaken(t, in, &out, "wake", "Woken", 1)
+	checkApplied(t, in, &out, "wake", "Woken", 1)
 }
 
-// checkTaken looks at what is left behind of who did what.
-func checkTaken(t *testing.T, in *installation, out *Outcome, action, reason string, patches int) {
+// checkApplied looks at what is left behind of who did what.
+func checkApplied(t *testing.T, in *installation, out *Outcome, action, reason string, patches int) {
 	t.Helper()
 	var events corev1.EventList
 	if err := in.List(t.Context(), &events, client.InNamespace(in.namespace)); err != nil {
@@ -159,7 +159,7 @@ func TestWakeWithoutEffect(t *testing.T) {
 	in.server(time.Now().Add(-time.Hour))
 	in.backup("b", velerov1.BackupPhaseFinalizing)
 	f := in.finalizer()
-	out, err := f.Apply(t.Context(), in.way(f, "b", Wake), false, nil)
+	out, err := f.Apply(t.Context(), in.remedy(f, "b", Wake), false, nil)
 	if err != nil || out.State != NoEffect || out.Sent != Landed || out.Phase != "Finalizing" {
 		t.Errorf("%v, %+v", err, out)
 	}
@@ -173,7 +173,7 @@ func TestWakeConcurrentChange(t *testing.T) {
 			in.server(time.Now().Add(-time.Hour))
 			in.backup("b", velerov1.BackupPhaseReadyToStart)
 			f := in.finalizer()
-			out, err := f.Apply(t.Context(), in.way(f, "b", Wake), false, at(step, func() {
+			out, err := f.Apply(t.Context(), in.remedy(f, "b", Wake), false, at(step, func() {
 				o := bare(jobKind(job.Backup), in.namespace, "b")
 				switch change {
 				case "phase":
@@ -191,7 +191,7 @@ func TestWakeConcurrentChange(t *testing.T) {
 			if err != nil || out.State != Changed || out.Sent != NotSent || !strings.Contains(out.Message, "nothing was written") {
 				t.Errorf("%s at %s: %v, %+v", change, step, err, out)
 			}
-			if change != "deleted" && in.read(job.Backup, "b").GetAnnotations()[AnnotationWokenBy] != "" {
+			if change != "deleted" && in.read(job.Backup, "b").GetAnnotations()["veltui.io/woken-by"] != "" {
 				t.Errorf("%s at %s: written over", change, step)
 			}
 		}
@@ -203,7 +203,7 @@ func TestTwoOperatorsWake(t *testing.T) {
 	in.server(time.Now().Add(-time.Hour))
 	in.backup("b", velerov1.BackupPhaseReadyToStart)
 	f := in.finalizer()
-	first, second := in.way(f, "b", Wake), in.way(f, "b", Wake)
+	first, second := in.remedy(f, "b", Wake), in.remedy(f, "b", Wake)
 	ready, start := make(chan struct{}, 2), make(chan struct{})
 	var outs [2]Outcome
 	var both sync.WaitGroup
@@ -233,13 +233,13 @@ func TestCancelVolumes(t *testing.T) {
 	in.server(time.Now().Add(-time.Hour))
 	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
 	f := in.finalizer()
-	w := in.way(f, "b", CancelVolumes)
+	w := in.remedy(f, "b", CancelVolumes)
 	if len(w.Volumes) != 2 {
 		t.Fatalf("%+v", w.Volumes)
 	}
 	out, err := f.Apply(t.Context(), w, false, at(StepObserve, func() {
 		for _, name := range []string{"du-1", "du-2"} {
-			if o := in.upload(name); !cancelAsked(o) || o.GetAnnotations()[AnnotationCancelledBy] == "" {
+			if o := in.upload(name); !cancelAsked(o) || o.GetAnnotations()["veltui.io/cancelled-by"] == "" {
 				t.Errorf("%s was not asked: %v", name, o.Object["spec"])
 			}
 			in.uploadMoves(name, `{"phase":"Canceled"}`)
@@ -251,7 +251,7 @@ func TestCancelVolumes(t *testing.T) {
 	if phase := phaseOf(in.read(job.Backup, "b")); phase != "WaitingForPluginOperations" {
 		t.Errorf("the backup was changed to %s", phase)
 	}
-	checkTaken(t, in, &out, "cancel-volumes", "VolumesCancelled", 2)
+	checkApplied(t, in, &out, "cancel-volumes", "VolumesCancelled", 2)
 }
 
 // A volume that moves again is left alone, and it is told how far it came.
@@ -271,7 +271,7 @@ func TestCancelVolumesThatMoveAgain(t *testing.T) {
 		in.server(time.Now().Add(-time.Hour))
 		in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
 		f := in.finalizer()
-		out, err := f.Apply(t.Context(), in.way(f, "b", CancelVolumes), false, at(c.at, func() {
+		out, err := f.Apply(t.Context(), in.remedy(f, "b", CancelVolumes), false, at(c.at, func() {
 			in.uploadMoves(c.moves, `{"progress":{"bytesDone":5}}`)
 		}))
 		if err != nil || out.State != Changed || out.Sent != c.sent {
@@ -288,19 +288,19 @@ func TestCancelVolumesThatMoveAgain(t *testing.T) {
 	}
 }
 
-func TestWaysAndRights(t *testing.T) {
+func TestRemediesAndRights(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
 	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du")
 	in.backup("r", velerov1.BackupPhaseReadyToStart)
 	as := func(cfg *rest.Config) *Engine { return in.finalizer(func(o *Options) { o.Config = cfg }) }
 	f := as(in.user("operator-"+in.namespace, operator...))
-	if w := in.way(f, "b", CancelVolumes); w.Possible() || !strings.Contains(w.Refusal, "may not patch datauploads") || len(w.Commands) != 1 {
+	if w := in.remedy(f, "b", CancelVolumes); w.Possible() || !strings.Contains(w.Refusal, "may not patch datauploads") || len(w.Commands) != 1 {
 		t.Errorf("%+v", w)
 	}
-	// Even with somebody else's way nothing is sent.
+	// Even with somebody else's plan nothing is sent.
 	for name, action := range map[string]Name{"b": CancelVolumes, "r": Wake} {
-		out, err := as(in.user("viewer-"+name+in.namespace, viewer...)).Apply(t.Context(), in.way(in.finalizer(), name, action), false, nil)
+		out, err := as(in.user("viewer-"+name+in.namespace, viewer...)).Apply(t.Context(), in.remedy(in.finalizer(), name, action), false, nil)
 		if err != nil || out.State != Changed || out.Sent != NotSent || !strings.Contains(out.Message, "you may not patch") {
 			t.Errorf("viewer, %s: %v, %+v", action, err, out)
 		}
@@ -308,24 +308,24 @@ func TestWaysAndRights(t *testing.T) {
 	if in.requests.patches() != 0 {
 		t.Errorf("sent %v", in.requests.writes)
 	}
-	if out, err := f.Apply(t.Context(), in.way(f, "r", Wake), false, nil); err != nil || out.Sent != Landed {
+	if out, err := f.Apply(t.Context(), in.remedy(f, "r", Wake), false, nil); err != nil || out.Sent != Landed {
 		t.Errorf("operator wakes: %v, %+v", err, out)
 	}
 	canceller := append([]rbacv1.PolicyRule{{APIGroups: []string{"velero.io"}, Resources: []string{"datauploads"}, Verbs: []string{"patch"}}}, viewer...)
 	f = as(in.user("canceller-"+in.namespace, canceller...))
-	out, err := f.Apply(t.Context(), in.way(f, "b", CancelVolumes), false, at(StepObserve, func() { in.uploadMoves("du", `{"phase":"Canceled"}`) }))
+	out, err := f.Apply(t.Context(), in.remedy(f, "b", CancelVolumes), false, at(StepObserve, func() { in.uploadMoves("du", `{"phase":"Canceled"}`) }))
 	if err != nil || out.State != Settled || len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "Event") {
 		t.Errorf("canceller, who may write no events: %v, %+v", err, out)
 	}
 }
 
-func TestReadOnlyTakesNoWay(t *testing.T) {
+func TestReadOnlyAppliesNoRemedy(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
 	in.backup("b", velerov1.BackupPhaseReadyToStart)
 	f := in.finalizer(func(o *Options) { o.ReadOnly = true })
 	for _, dryRun := range []bool{false, true} {
-		out, err := f.Apply(t.Context(), in.way(f, "b", Wake), dryRun, nil)
+		out, err := f.Apply(t.Context(), in.remedy(f, "b", Wake), dryRun, nil)
 		if !errors.Is(err, ErrReadOnly) || out.State != Refused || out.Sent != NotSent {
 			t.Errorf("%v, %+v", err, out)
 		}
@@ -336,19 +336,19 @@ func TestReadOnlyTakesNoWay(t *testing.T) {
 }
 
 // What veltui does not do itself is not sent either.
-func TestRestartIsNeverTaken(t *testing.T) {
+func TestRestartIsNeverApplied(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
 	in.backup("b", velerov1.BackupPhaseReadyToStart)
 	f := in.finalizer()
-	out, err := f.Apply(t.Context(), in.way(f, "b", Restart), false, nil)
+	out, err := f.Apply(t.Context(), in.remedy(f, "b", Restart), false, nil)
 	if err != nil || out.State != Refused || out.Message != "veltui restarts nothing itself" || len(in.requests.writes) != 0 {
 		t.Errorf("%v, %+v, sent %v", err, out, in.requests.writes)
 	}
 }
 
-// A way that nobody found is refused, whatever it says of itself.
-func TestWayOfNobody(t *testing.T) {
+// A plan that no evidence led to is refused, whatever it says of itself.
+func TestMadeUpPlanIsRefused(t *testing.T) {
 	in := install(t)
 	in.backup("b", velerov1.BackupPhaseReadyToStart)
 	f := in.finalizer()
@@ -365,7 +365,7 @@ func TestCancelAnswerLost(t *testing.T) {
 	in.server(time.Now().Add(-time.Hour))
 	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
 	f := in.finalizer()
-	w := in.way(f, "b", CancelVolumes)
+	w := in.remedy(f, "b", CancelVolumes)
 	in.requests.set(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 		if !isPatch(r) || !strings.HasSuffix(r.URL.Path, "du-1") {
 			return nil, nil
@@ -392,7 +392,7 @@ func TestCancelDeadlineIsOver(t *testing.T) {
 	in.server(time.Now().Add(-time.Hour))
 	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
 	f := in.finalizer()
-	w := in.way(f, "b", CancelVolumes)
+	w := in.remedy(f, "b", CancelVolumes)
 	f.o.Deadline = 2 * time.Second
 	in.requests.set(func(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
 		if isPatch(r) && strings.HasSuffix(r.URL.Path, "du-2") {
@@ -416,7 +416,7 @@ func TestCancelWithoutTheField(t *testing.T) {
 	in.server(time.Now().Add(-time.Hour))
 	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du")
 	f := in.finalizer()
-	w := in.way(f, "b", CancelVolumes)
+	w := in.remedy(f, "b", CancelVolumes)
 	in.changeCRD("datauploads.velero.io", func(v map[string]any) {
 		unstructured.RemoveNestedField(v, "schema", "openAPIV3Schema", "properties", "spec", "properties", "cancel")
 	})
