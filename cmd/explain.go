@@ -126,7 +126,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		err = printVerdict(c.streams.Out, j, verdict, assessed.Volumes(j), plan, remedies, assessed.Environment.Now)
 	} else {
 		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(judged, assessed.Volumes(j)),
-			Verdict: verdictJSON{State: string(verdict.State), Reason: string(verdict.Reason), Facts: factsOf(verdict.Facts), Advice: verdict.Advice}}
+			Verdict: verdictJSON{State: string(verdict.State), Reason: string(verdict.Reason), Facts: factsOf(verdict.Facts), Advice: verdict.Advice, Action: string(verdict.Action)}}
 		if plan != nil {
 			out := planOf(plan)
 			e.Finalize = &out
@@ -240,6 +240,7 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, volumes []assess
 		}
 	default:
 		l.add("\nfinalize would move it from %s to %s: %s", dash(plan.From), plan.To, plan.Why)
+		l.command("  ", plan.Veltui("finalize", strings.ToLower(string(plan.Kind))+"/"+plan.Name))
 	}
 	l.remedies(remedies, action.Finalize)
 	return l.err

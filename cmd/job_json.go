@@ -102,6 +102,8 @@ type verdictJSON struct {
 	Reason string     `json:"reason"`
 	Facts  []factJSON `json:"facts"`
 	Advice string     `json:"advice,omitempty"`
+	// Action is what veltui can do about it.
+	Action string `json:"action,omitempty"`
 }
 
 type factJSON struct {
@@ -159,7 +161,7 @@ func itemOf(j assess.Judged, volumes []assess.Volume) jobItem {
 	item.Stuck = j.Troubled()
 	item.Summary = v.Summary
 	if v.State != "" {
-		item.Verdict = &verdictJSON{State: string(v.State), Reason: string(v.Reason), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice}
+		item.Verdict = &verdictJSON{State: string(v.State), Reason: string(v.Reason), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice, Action: string(v.Action)}
 		for _, f := range v.Facts {
 			item.Verdict.Facts = append(item.Verdict.Facts, factJSON{f.Text, f.Holds, f.Source, stamp(f.At)})
 		}

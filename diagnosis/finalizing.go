@@ -41,7 +41,7 @@ func (a *assessment) finalizing() Verdict {
 	}
 	if j.Kind == job.Backup {
 		return a.conclude(Stuck, FinalizerStalled, "Touch an annotation of it to make Velero look again. If that does not help, restart the server: it goes on with finalizing.",
-			"finalizing for %s, which takes seconds as a rule", a.quietWords())
+			"finalizing for %s, which normally takes seconds", a.quietWords()).by(Wake)
 	}
 	return a.restoreFinalizing()
 }

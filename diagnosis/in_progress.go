@@ -58,8 +58,8 @@ func (a *assessment) orphaned() (Verdict, bool) {
 	a.noteQuiet()
 	a.noteUnlooked()
 	return a.conclude(Orphaned, ServerRestarted,
-		"Finalize it as Failed, as Velero itself does at its start, or restart Velero once more.",
-		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(v.StartedAt), why), true
+		"It can be finalized as Failed, as Velero itself does at its start. Another restart of Velero does the same.",
+		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(v.StartedAt), why).by(Finalize), true
 }
 
 // cancelledVolume: some versions wait for a cancelled pod volume backup for
@@ -91,7 +91,7 @@ func (a *assessment) cancelledVolume() (Verdict, bool) {
 			until = "; Velero gives up at " + human.Clock(bound, a.env.Now)
 		}
 		return a.conclude(Stuck, CancelledVolumeHang, "Do not wait for the time-out: this version then loses the list of the volumes that did end. A restart of the Velero server fails all that is in progress.",
-			"%s (Velero issue 9464)%s", what, until), true
+			"%s (Velero issue 9464)%s", what, until).by(Restart), true
 	}
 	return Verdict{}, false
 }
@@ -141,13 +141,13 @@ func (a *assessment) afterItems() Verdict {
 		return a.conclude(Stuck, SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
 			"%s, but the CRD refuses the phase that comes next (Velero issue 6170)", all)
 	}
-	advice := "If its results are stored, finalize moves it on. A restart of Velero marks it Failed, with all else in progress."
+	advice := "If its results are stored, it can be finalized. A restart of Velero marks it Failed, with all else in progress."
 	if l, ok := a.readOnlyLocation(); ok {
 		return a.conclude(Stuck, LocationReadOnly, "Make the storage location "+l.Name+" writable first: Velero cannot finalize a backup in a read-only one.",
 			"%s, phase never moved on for %s; storage location %s is read-only", all, a.quietWords(), l.Name)
 	}
 	return a.conclude(Stuck, LostPatch, advice,
-		"%s, phase never moved on for %s; its last status patch was probably lost", all, a.quietWords())
+		"%s, phase never moved on for %s; its last status patch was probably lost", all, a.quietWords()).by(Finalize)
 }
 
 // quietItems: some items are left and nothing moves.
@@ -164,8 +164,8 @@ func (a *assessment) quietItems() Verdict {
 	}
 	a.noteUnlooked()
 	return a.conclude(Stuck, LimitPassed,
-		"Look whether the Velero log still speaks of it. If results are stored, its last status patches were lost and finalize moves it on.",
-		"%s, quiet for %s, longer than Velero waits for any item", items, a.quietWords())
+		"Check whether the Velero log still mentions it. If its results are stored, its last status patches were lost and it can be finalized.",
+		"%s, quiet for %s, longer than Velero waits for any item", items, a.quietWords()).by(Finalize)
 }
 
 // readOnlyLocation is the location of a backup, if it may only be read. Restores

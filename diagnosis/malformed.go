@@ -68,6 +68,6 @@ func (a *assessment) malformed() Verdict {
 		a.doubts(sourceSchema, a.env.Now, "Velero %s may read what %s cannot", v, velero.Current)
 	}
 	return a.conclude(state, MalformedSpec,
-		"Correct the field; finalize and explain show the kubectl command. A restart of the Velero server does not help: it fails on the resource again.",
-		"%s. %s", a.j.Malformed[0], decode.ServerWarning)
+		"Correct the field. A restart of the Velero server does not help: it fails on the resource again.",
+		"%s. %s", a.j.Malformed[0], decode.ServerWarning).by(FixField)
 }

@@ -51,14 +51,14 @@ func (a *assessment) untaken(w wait) Verdict {
 	case j.Phase == velero.PhaseQueued:
 		// Velero issue 10519: the queue lost count of what runs.
 		return a.conclude(Stuck, QueueStalled, "A restart of the Velero server gets the queue going; it fails what is in progress.",
-			"queue stalled: free to start for %s, but Velero starts nothing", human.Duration(idle))
+			"queue stalled: free to start for %s, but Velero starts nothing", human.Duration(idle)).by(Restart)
 	case j.Kind == job.Restore:
 		// Velero issues 4128 and 4556: its one worker can hang on a deleted restore.
 		return a.conclude(Stuck, WorkerHung, "A restart of the Velero server frees its worker; it fails what is in progress.",
-			"new for %s and no restore runs; Velero's only restore worker may hang", a.ago(j.Created))
+			"new for %s and no restore runs; Velero's only restore worker may hang", a.ago(j.Created)).by(Restart)
 	}
 	return a.conclude(Stuck, NotPickedUp, "Look into the log of the Velero server; a restart makes it look at all backups again.",
-		"new for %s, and Velero has not taken it up", a.ago(j.Created))
+		"new for %s, and Velero has not picked it up", a.ago(j.Created)).by(Restart)
 }
 
 // readyToStart is a backup that Velero let out of its queue. It starts within
@@ -74,17 +74,17 @@ func (a *assessment) readyToStart() Verdict {
 		a.supports(sourceWatch, moved, "ready to start since before the server's start")
 		return a.conclude(Orphaned, ForgottenReady,
 			"Touch an annotation of this backup; it keeps back queued backups of the same namespaces."+a.undeletable(),
-			"was about to start when Velero restarted %s ago; Velero has forgotten it", a.ago(v.StartedAt))
+			"was about to start when Velero restarted %s ago; Velero has forgotten it", a.ago(v.StartedAt)).by(Wake)
 	}
 	if a.quiet() < settleGrace {
 		return a.conclude(Waiting, Starting, "", "about to start")
 	}
 	a.noteQuiet()
 	if a.quiet() < lostPatchQuiet {
-		return a.conclude(Quiet, Starting, "", "ready to start for %s; that takes seconds as a rule", a.quietWords())
+		return a.conclude(Quiet, Starting, "", "ready to start for %s; that normally takes seconds", a.quietWords())
 	}
 	return a.conclude(Stuck, Starting, "Touch an annotation of this backup, then look into the log of the Velero server. It keeps its place in the queue: others may not start."+a.undeletable(),
-		"ready to start for %s, but Velero does not start it", a.quietWords())
+		"ready to start for %s, but Velero does not start it", a.quietWords()).by(Wake)
 }
 
 // undeletable says how to get rid of a backup that Velero itself cannot delete: it

@@ -27,8 +27,30 @@ type Verdict struct {
 	// every job, ended ones included.
 	Summary string
 	Facts   []Fact
-	// Advice is what would help, empty if nothing needs to be done.
+	// Advice is what would help, empty if nothing needs to be done. It names no
+	// key and no command of veltui's: each front end adds its own for Action.
 	Advice string
+	// Action is what veltui can do about it or show the commands for, empty if
+	// that is nothing.
+	Action Action
+}
+
+// Action names an action of package action that may help.
+type Action string
+
+// The actions that verdicts point to.
+const (
+	Finalize         Action = "finalize"
+	Wake             Action = "wake"
+	Restart          Action = "restart"
+	RestartNodeAgent Action = "restart-node-agent"
+	FixField         Action = "fix-field"
+)
+
+// by is the verdict with the action that may help.
+func (v Verdict) by(a Action) Verdict {
+	v.Action = a
+	return v
 }
 
 // Fact is one observation behind a verdict.

@@ -340,6 +340,9 @@ func checkVerdict(t *testing.T, j *job.Job, v Verdict, want State, reason Reason
 	if (v.State == Stuck || v.State == Orphaned || v.State == Unknown) && v.Advice == "" {
 		t.Errorf("%q comes with no advice", v.Summary)
 	}
+	if strings.Contains(v.Advice, "veltui finalize") || strings.Contains(v.Advice, "veltui explain") || v.Action != "" && v.Advice == "" {
+		t.Errorf("%q: a front end names the command or the key for %q, not the advice: %q", v.Summary, v.Action, v.Advice)
+	}
 	if v.State == Progressing && v.Advice != "" {
 		t.Errorf("%q comes with advice %q", v.Summary, v.Advice)
 	}

@@ -102,7 +102,7 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 			a.noteAgents()
 			return a.conclude(Stuck, MoverForgotten,
 				"Restart the node-agent on node "+orNotNamed(v.Node)+". Do not cancel the volume: its data are complete.",
-				"volume %s is moved, but the node-agent lost track of it%s", v.Target, until), true
+				"volume %s is moved, but the node-agent lost track of it%s", v.Target, until).by(RestartNodeAgent), true
 		}
 	}
 	return Verdict{}, false

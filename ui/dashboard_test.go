@@ -187,6 +187,20 @@ func TestWideTables(t *testing.T) {
 	}
 }
 
+// Advice on the screen names keys; commands of veltui's are for the shell.
+func TestAdviceNamesKeys(t *testing.T) {
+	for _, width := range []int{80, 200} {
+		m := screen(t, orphans(), width, 24)
+		for _, pressed := range []string{"down", "enter"} {
+			frame := ansi.Strip(checkFrame(t, m))
+			if !strings.Contains(frame, "Press f") || strings.Contains(frame, "veltui explain") || strings.Contains(frame, "veltui finalize") {
+				t.Errorf("at %d cells:\n%s", width, frame)
+			}
+			press(t, m, pressed)
+		}
+	}
+}
+
 // Behind help nothing is done to the screen that is not seen.
 func TestHelpHidesTheKeysBehindIt(t *testing.T) {
 	b := newBench(t, 80, 24)

@@ -11,6 +11,7 @@ import (
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/jobview"
 )
 
 // view draws the dashboard between the header and the keys. What is said about
@@ -197,8 +198,8 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 		text = judged.Verdict.Summary
 		if judged.Troubled() || len(j.Malformed) > 0 {
 			style = c.Theme.Strong
-			if judged.Verdict.Advice != "" {
-				text += ". " + judged.Verdict.Advice
+			if advice := jobview.Advice(judged); advice != "" {
+				text += ". " + advice
 			}
 		}
 	}

@@ -288,7 +288,7 @@ func TestRightsAreAskedAgain(t *testing.T) {
 func TestFinalizeFromAnOpenJob(t *testing.T) {
 	b := newBench(t, 80, 24)
 	press(t, b.Model, "enter")
-	b.shows("f looks closer and shows what can be done", "f finalize")
+	b.shows("Press f to check the evidence", "f finalize")
 	b.open()
 	b.shows("Force finalize restore velero/crm-old")
 	b.keys("esc")

@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
@@ -26,11 +27,7 @@ func overviewPage(c draw.Canvas, s *Screen) []string {
 		}
 		lines = append(lines, text.Observed(f.Holds, f.Text, seen)...)
 	}
-	lines = append(lines, text.Para(c.Theme.Accent, v.Advice, 4)...)
-	if s.job.Troubled() {
-		what := draw.Subject(s.job.Kind, s.job.Name)
-		lines = append(lines, text.Para(c.Theme.Dim, "f looks closer and shows what can be done. From a shell: veltui explain "+what+", veltui finalize "+what, 3)...)
-	}
+	lines = append(lines, text.Para(c.Theme.Accent, Advice(s.job), 5)...)
 	lines = append(lines, "")
 	for _, f := range fields(c, s.job) {
 		lines = append(lines, text.Labelled(f.label, labelWidth, f.style, f.text, 6)...)
@@ -39,6 +36,26 @@ func overviewPage(c draw.Canvas, s *Screen) []string {
 		lines[i] = " " + lines[i]
 	}
 	return lines
+}
+
+// Advice is what would help a job, with the keys that lead to it.
+func Advice(j assess.Judged) string {
+	advice := j.Verdict.Advice
+	switch j.Verdict.Action {
+	case diagnosis.Finalize:
+		advice += " Press f to check the evidence and finalize it."
+	case diagnosis.Wake:
+		advice += " Press f, then w, to wake it."
+	case diagnosis.Restart:
+		advice += " Press f, then w, for the command and for what else a restart fails."
+	case diagnosis.FixField, diagnosis.RestartNodeAgent:
+		advice += " Press f, then w, for the command."
+	default:
+		if j.Troubled() {
+			advice += " Press f to see what can be done."
+		}
+	}
+	return strings.TrimSpace(advice)
 }
 
 // widest is how wide text gets: longer lines are hard to read.
