@@ -90,11 +90,3 @@ func statusNamed(p *corev1.Pod, container string) *corev1.ContainerStatus {
 	}
 	return nil
 }
-
-// imageTag is the tag of an image, empty if it has none.
-func imageTag(image string) string {
-	image, _, _ = strings.Cut(image, "@")
-	image = image[strings.LastIndexByte(image, '/')+1:]
-	_, tag, _ := strings.Cut(image, ":")
-	return tag
-}

@@ -27,7 +27,8 @@ type ServerPod struct {
 	// OOMKilled, empty if it never did; LastTerminationAt is when.
 	LastTermination   string
 	LastTerminationAt time.Time
-	// Version is the tag of the image, empty if it has none.
+	// Version is what the image tells of it, as [ParseVersion] reads it: its tag,
+	// or the version that an OADP release is made of; empty if it has none.
 	Version string
 	// Flags are the server's, as the container's arguments give them.
 	Flags ServerFlags
@@ -49,7 +50,7 @@ func ServerPods(pods []*corev1.Pod) []ServerPod {
 func readServer(p *corev1.Pod) ServerPod {
 	s := ServerPod{Name: p.Name, Created: p.CreationTimestamp.Time, Deployment: deploymentOf(p), Flags: DefaultServerFlags()}
 	if c := serverIn(p); c != nil {
-		s.Version, s.Flags = imageTag(c.Image), ParseServerFlags(slices.Concat(c.Command, c.Args))
+		s.Version, s.Flags = imageVersion(c.Image), ParseServerFlags(slices.Concat(c.Command, c.Args))
 	}
 	status := serverStatus(p)
 	if status == nil {

@@ -130,17 +130,24 @@ func TestWhichPodsAreVelero(t *testing.T) {
 	}
 }
 
-func TestTag(t *testing.T) {
+func TestImageVersion(t *testing.T) {
 	for image, want := range map[string]string{
 		"velero/velero:v1.18.3":               "v1.18.3",
 		"registry:5000/velero/velero":         "",
 		"registry:5000/velero/velero:v1":      "v1",
 		"velero@sha256:0123":                  "",
-		"quay.io/oadp/velero:1.5@sha256:0123": "1.5",
+		"quay.io/oadp/velero:1.5@sha256:0123": "v1.16-oadp-1.5",
 		"":                                    "",
+		"quay.io/konveyor/velero:oadp-1.4":    "v1.14-oadp-1.4",
+		"registry.redhat.io/oadp/oadp-velero-rhel9:1.3.2-4":       "v1.12-oadp-1.3",
+		"registry.redhat.io/oadp/oadp-velero-rhel9:v1.4.0":        "v1.14-oadp-1.4",
+		"registry.redhat.io/oadp/oadp-velero-rhel9:1.9":           "1.9", // not known
+		"registry.redhat.io/oadp/oadp-velero-rhel9@sha256:0123":   "",
+		"registry.example.com/velero:1.4.0":                       "1.4.0", // not said to be OADP's
+		"projects.example.com/tkg/velero/velero:v1.14.1_vmware.3": "v1.14.1_vmware.3",
 	} {
-		if got := imageTag(image); got != want {
-			t.Errorf("imageTag(%q) = %q, want %q", image, got, want)
+		if got := imageVersion(image); got != want {
+			t.Errorf("imageVersion(%q) = %q, want %q", image, got, want)
 		}
 	}
 }

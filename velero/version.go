@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Version is a version of Velero: major, minor, patch.
@@ -26,7 +27,7 @@ var (
 )
 
 // ParseVersion reads an image's tag. ok is false for tags that tell no version
-// of Velero, such as main, a digest, or OADP's 1.5.0.
+// of Velero, such as main, a digest, or a vendor's 1.5.0.
 func ParseVersion(tag string) (v Version, ok bool) {
 	parts := versionTag.FindStringSubmatch(tag)
 	if parts == nil {
@@ -40,6 +41,27 @@ func ParseVersion(tag string) (v Version, ok bool) {
 	}
 	return v, true
 }
+
+// imageVersion is what an image tells of Velero's version: its tag, empty if it
+// has none, as one that is pinned by digest alone.
+func imageVersion(image string) string {
+	name, _, _ := strings.Cut(image, "@")
+	_, tag, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":")
+	if release := oadpRelease.FindStringSubmatch(tag); release != nil && strings.Contains(name, "oadp") {
+		if version, known := oadpVersions[release[1]]; known {
+			return version + "-oadp-" + release[1]
+		}
+	}
+	return tag
+}
+
+// OADP tags its images with releases of its own, as oadp-1.4 or 1.4.2, each of
+// which is built on one minor version of Velero (openshift/oadp-operator,
+// README.md, the table of versions).
+var (
+	oadpRelease  = regexp.MustCompile(`^(?:oadp-|v)?(1\.\d)(?:[.-].*)?$`)
+	oadpVersions = map[string]string{"1.3": "v1.12", "1.4": "v1.14", "1.5": "v1.16"}
+)
 
 // Before reports whether v is older than w.
 func (v Version) Before(w Version) bool { return slices.Compare(v[:], w[:]) < 0 }
