@@ -67,10 +67,10 @@ func (g guard) host(host string) error {
 	}
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if last == "" || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
-		return fmt.Errorf("%w: its host is a number that is not an address", ErrUnsafe)
+		return fmt.Errorf("%w: its host is a number but not an address", ErrUnsafe)
 	}
 	if !g.configured && (last == "localhost" || host == "localhost.localdomain" || strings.HasPrefix(host, "ip6-l")) {
-		return fmt.Errorf("%w: %s is this machine, and the storage location's configuration does not name it", ErrUnsafe, host)
+		return fmt.Errorf("%w: %s is this machine, and the storage location does not name it", ErrUnsafe, host)
 	}
 	return nil
 }
@@ -94,13 +94,13 @@ func (g guard) address(ip netip.Addr) error {
 	case slices.Contains(metadataAddresses, ip):
 		return fmt.Errorf("%w: %s is a metadata service", ErrUnsafe, ip)
 	case ip.IsUnspecified() || ip.IsMulticast():
-		return fmt.Errorf("%w: %s is no address of an object store", ErrUnsafe, ip)
+		return fmt.Errorf("%w: %s cannot be the address of an object store", ErrUnsafe, ip)
 	case g.clear && !own:
 		return ErrClear
 	case g.configured:
 		return nil
 	case err != nil:
-		return fmt.Errorf("%w: whether %s is this machine cannot be found out: %w", ErrUnsafe, ip, err)
+		return fmt.Errorf("%w: cannot find out whether %s is this machine: %w", ErrUnsafe, ip, err)
 	case own:
 		what = "this machine"
 	case ip.IsLinkLocalUnicast():
@@ -109,7 +109,7 @@ func (g guard) address(ip netip.Addr) error {
 	if what == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is %s, and the storage location's configuration does not name it", ErrUnsafe, ip, what)
+	return fmt.Errorf("%w: %s is %s, and the storage location does not name it", ErrUnsafe, ip, what)
 }
 
 // isOwn reports whether an address is this machine's.

@@ -63,7 +63,7 @@ const (
 	maxListed = 500
 )
 
-var errNoService = errors.New("there is no such Service")
+var errNoService = errors.New("no such Service")
 
 // podsBehind finds ready pods of a Service and the port that its own port leads
 // to. It takes the rights that kubectl port-forward service/NAME takes: get
@@ -78,7 +78,7 @@ func (f *Fetcher) podsBehind(ctx context.Context, h clusterHost, port int32) ([]
 	case err != nil:
 		return nil, explainAPI("reading "+what, err)
 	case service.Spec.Type == corev1.ServiceTypeExternalName:
-		return nil, fmt.Errorf("%s stands for a host outside the cluster", what)
+		return nil, fmt.Errorf("%s points to a host outside the cluster", what)
 	case len(service.Spec.Selector) == 0:
 		return nil, fmt.Errorf("%s selects no pods", what)
 	}

@@ -17,9 +17,9 @@ var (
 	// ErrRefused: Velero says that it will not sign a URL.
 	ErrRefused = errors.New("refused by Velero")
 	// ErrTampered: the DownloadRequest is not what was created.
-	ErrTampered = errors.New("the download request was changed by someone else")
+	ErrTampered = errors.New("someone else changed the download request")
 	// ErrUnsafe: the URL leads where veltui does not follow.
-	ErrUnsafe = errors.New("the download URL is not followed")
+	ErrUnsafe = errors.New("veltui does not follow the download URL")
 	// ErrClear: the bytes, which may hold Secrets, would travel unencrypted, and
 	// nobody agreed to that (Options.AllowPlainHTTP).
 	ErrClear = errors.New("the object store is not encrypted")

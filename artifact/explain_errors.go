@@ -27,7 +27,7 @@ func (f *Fetcher) explainCreate(ctx context.Context, target Target, err error) e
 	const doing = "creating a download request"
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrNoAnswer):
-		return fmt.Errorf("%w: the API server did not let a request be created within %s: %w", ErrNoAnswer, f.limits.Answer, err)
+		return fmt.Errorf("%w: the API server took longer than %s to create a request: %w", ErrNoAnswer, f.limits.Answer, err)
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
 	case apierrors.IsInvalid(err):
@@ -51,14 +51,14 @@ func (f *Fetcher) explainSilence(r *request, last error) error {
 	case !errors.Is(last, ErrNoAnswer):
 		return fmt.Errorf("%w within %s: %w", ErrNoAnswer, wait, last)
 	case r.seen.Status.Expiration != nil:
-		return fmt.Errorf("%w within %s: the server has taken the request and could not sign one; its log in namespace %s says why (is the storage location available, are its credentials valid?)",
+		return fmt.Errorf("%w within %s: the server accepted the request but could not sign a URL; see its log in namespace %s (is the storage location available, are its credentials valid?)",
 			ErrNoAnswer, wait, f.namespace)
 	}
 	phase := sanitize.String(string(r.seen.Status.Phase))
 	if phase == "" {
 		phase = "none"
 	}
-	return fmt.Errorf("%w within %s (phase of the request: %s): check that the velero pod in namespace %s runs and is ready; its one worker for downloads may also be held up by an object store that does not answer",
+	return fmt.Errorf("%w within %s (phase of the request: %s): check that the velero pod in namespace %s is running and ready; an object store that does not respond may also block its only download worker",
 		ErrNoAnswer, wait, phase, f.namespace)
 }
 
@@ -71,19 +71,19 @@ func (w *storeLocation) explainDial(signed signedURL, err error) error {
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, ErrClear):
-		return fmt.Errorf("%w: what is stored, Secrets too, would come from %s over plain http, which everybody on the way can read; --allow-plain-http agrees to that", ErrClear, host)
+		return fmt.Errorf("%w: %s uses plain http, so anyone on the network could read the data, Secrets included; --allow-plain-http allows it", ErrClear, host)
 	case errors.As(err, &unknown):
 		hint := "give its CA with --cacert, or put it into the location's objectStorage.caCert"
 		if w.caHint != "" {
 			hint = w.caHint
 		}
-		return fmt.Errorf("the certificate of %s is signed by an authority that is not known here; %s: %w", host, hint, err)
+		return fmt.Errorf("the certificate of %s is signed by an unknown authority; %s: %w", host, hint, err)
 	case errors.As(err, &wrong), errors.As(err, &verify):
-		return fmt.Errorf("the certificate of %s is not accepted: %w", host, err)
+		return fmt.Errorf("the certificate of %s is not valid: %w", host, err)
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return fmt.Errorf("the host %s of the download URL is not known here; %s: %w", host, w.reachHint(), err)
+		return fmt.Errorf("cannot resolve %s, the host of the download URL; %s: %w", host, w.reachHint(), err)
 	}
-	return fmt.Errorf("talking to the object store at %s: %w", host, err)
+	return fmt.Errorf("connecting to the object store at %s: %w", host, err)
 }
 
 // reachHint is what makes a store reachable from outside the cluster.

@@ -287,7 +287,7 @@ func TestTLS(t *testing.T) {
 	t.Run("unknown authority", func(t *testing.T) {
 		b := newBed(t, true, serve(body))
 		setCA(b, func(*velerov1.ObjectStorageLocation) {})
-		fails(t, fetch(t, b), nil, "signed by an authority that is not known here", "--cacert", "objectStorage.caCert")
+		fails(t, fetch(t, b), nil, "signed by an unknown authority", "--cacert", "objectStorage.caCert")
 		b.noneLeft()
 	})
 	t.Run("caCert", func(t *testing.T) {
@@ -337,7 +337,7 @@ func TestTLS(t *testing.T) {
 		b.location.Spec.Config["s3Url"] = other
 		setCA(b, func(o *velerov1.ObjectStorageLocation) { o.CACert = certificate(b) })
 		b.sign = signURL(other + "/x?sig=" + secret)
-		fails(t, fetch(t, b), nil, "is not accepted")
+		fails(t, fetch(t, b), nil, "is not valid")
 	})
 }
 

@@ -56,7 +56,7 @@ func TestURLsThatAreNotFollowed(t *testing.T) {
 		{"loopback as a number", "http://2130706433/x" + query, "number"},
 		{"loopback in short", "http://127.1/x" + query, "number"},
 		{"loopback in hexadecimal", "http://0x7f000001/x" + query, "number"},
-		{"no address", "http://0.0.0.0/x" + query, "no address of an object store"},
+		{"no address", "http://0.0.0.0/x" + query, "cannot be the address of an object store"},
 		{"link-local", "http://169.254.1.1/x" + query, "link-local"},
 		{"link-local in IPv6", "http://[fe80::1%25eth0]/x" + query, "link-local"},
 		{"metadata", "http://169.254.169.254/latest/" + query, "metadata service"},
@@ -240,10 +240,10 @@ func TestRedirects(t *testing.T) {
 		says    string
 	}{
 		{"same host", to(307, "/there?sig="+secret), ""},
-		{"another host", to(307, other.URL+"/there?sig="+secret), "redirects to another place, " + other.URL},
-		{"the metadata service", to(302, "http://169.254.169.254/there?sig="+secret), "redirects to another place"},
-		{"another scheme", to(301, "https://127.0.0.1/there"), "redirects to another place"},
-		{"nowhere", to(301, ""), "does not say where"},
+		{"another host", to(307, other.URL+"/there?sig="+secret), "redirects to a different host, " + other.URL},
+		{"the metadata service", to(302, "http://169.254.169.254/there?sig="+secret), "redirects to a different host"},
+		{"another scheme", to(301, "https://127.0.0.1/there"), "redirects to a different host"},
+		{"nowhere", to(301, ""), "without a location"},
 		{"round and round", to(308, "/again"), "redirected 3 times"},
 	}
 	for _, test := range tests {
@@ -299,7 +299,7 @@ func TestTamperedRequests(t *testing.T) {
 			if err := b.api.Delete(ctx, r); err != nil {
 				b.t.Error(err)
 			}
-		}, "deleted before Velero answered", 0},
+		}, "someone deleted it before Velero answered", 0},
 		{"replaced", func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
 			if b.asked.Load() > 1 {
 				return // The one that takes its place.
@@ -310,7 +310,7 @@ func TestTamperedRequests(t *testing.T) {
 			again := &velerov1.DownloadRequest{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name}, Spec: r.Spec}
 			again.Status.DownloadURL = b.urlFor(r)
 			b.create(again)
-		}, "deleted before Velero answered", 1},
+		}, "someone deleted it before Velero answered", 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -342,7 +342,7 @@ func TestUIDIsChecked(t *testing.T) {
 	}
 	object.SetUID(types.UID("another"))
 	_, err = r.take(object)
-	fails(t, err, ErrTampered, "another has taken its name")
+	fails(t, err, ErrTampered, "another request has its name")
 	f.deleteRequest(t.Context(), r.name, "another")
 	if len(b.requests()) != 1 {
 		t.Error("a request of someone else was deleted")
@@ -496,7 +496,7 @@ func TestSlowAndEndless(t *testing.T) {
 			defer s.Close()
 			_, err = io.Copy(io.Discard, s)
 		}
-		fails(t, err, ErrStalled, "not done after 1s")
+		fails(t, err, ErrStalled, "not complete after 1s")
 	})
 	t.Run("it never ends", func(t *testing.T) {
 		b := newBed(t, false, func(w http.ResponseWriter, r *http.Request) {
@@ -629,7 +629,7 @@ func TestUnreachableStore(t *testing.T) {
 		b := newBed(t, false, serve(nil))
 		b.store.Close()
 		_, err := b.fetcher().Open(t.Context(), contents())
-		fails(t, err, nil, "talking to the object store at 127.0.0.1", "refused")
+		fails(t, err, nil, "connecting to the object store at 127.0.0.1", "refused")
 		b.noneLeft()
 	})
 	t.Run("nonsense", func(t *testing.T) {
@@ -643,7 +643,7 @@ func TestUnreachableStore(t *testing.T) {
 			conn.Close()
 		})
 		_, err := b.fetcher().Open(t.Context(), contents())
-		fails(t, err, nil, "talking to the object store")
+		fails(t, err, nil, "connecting to the object store")
 	})
 }
 

@@ -49,7 +49,7 @@ func readJSON(r io.Reader, into document) error {
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		if err == nil || isSyntax(err) {
-			err = errors.New("it goes on after its end")
+			err = errors.New("it continues after its end")
 		}
 		return err
 	}
@@ -77,7 +77,7 @@ func readList[T any](d *json.Decoder, take func(*T)) error {
 	case err != nil || start == nil:
 		return err
 	case start != json.Delim('['):
-		return errors.New("it is not the JSON that Velero writes: it is no list")
+		return errors.New("it is not the JSON that Velero writes: it is not a list")
 	}
 	for n := 0; d.More(); n++ {
 		if n == maxList {

@@ -44,7 +44,7 @@ func (f *Fetcher) locate(ctx context.Context, target Target) (*storeLocation, er
 		}
 		if backupName = restore.Spec.BackupName; backupName == "" {
 			// Velero fills it in from the schedule when it begins.
-			return nil, fmt.Errorf("%w: restore %s has not been given a backup yet", ErrUnknowable, target.Name)
+			return nil, fmt.Errorf("%w: restore %s does not name a backup yet", ErrUnknowable, target.Name)
 		}
 	}
 	var backup velerov1.Backup
@@ -52,7 +52,7 @@ func (f *Fetcher) locate(ctx context.Context, target Target) (*storeLocation, er
 		return w, err
 	}
 	if backup.Spec.StorageLocation == "" {
-		return nil, fmt.Errorf("%w: backup %s has not been given a storage location yet", ErrUnknowable, backupName)
+		return nil, fmt.Errorf("%w: backup %s does not have a storage location yet", ErrUnknowable, backupName)
 	}
 	var location velerov1.BackupStorageLocation
 	if found, err := f.find(ctx, "backupstoragelocations", backup.Spec.StorageLocation, &location); !found || err != nil {
@@ -81,7 +81,7 @@ func (f *Fetcher) find(ctx context.Context, resource, name string, into any) (fo
 		f.log.Info("may not read "+kind, "name", name)
 		return false, nil
 	case apierrors.IsNotFound(err):
-		return false, fmt.Errorf("%w: there is no %s %s in namespace %s, and Velero signs no URL without it", ErrUnknowable, kind, sanitize.String(name), f.namespace)
+		return false, fmt.Errorf("%w: there is no %s %s in namespace %s, and without it Velero cannot sign a URL", ErrUnknowable, kind, sanitize.String(name), f.namespace)
 	}
 	return false, explainAPI("reading "+kind+" "+sanitize.String(name), err)
 }
@@ -156,7 +156,7 @@ func (f *Fetcher) roots(w *storeLocation) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		if len(f.cas) == 0 && len(w.cas) == 0 {
-			return nil, errors.New("this machine's certificate authorities cannot be read: give the store's with --cacert")
+			return nil, errors.New("cannot read this machine's certificate authorities; use --cacert for the object store's")
 		}
 		pool = x509.NewCertPool()
 	}

@@ -53,7 +53,7 @@ func (f *Fetcher) Probe(ctx context.Context, target Target) (Presence, error) {
 	case errors.Is(err, ErrUnknowable):
 		return Presence{State: Unknown, Size: -1, Reason: err.Error()}, nil
 	case err != nil:
-		return Presence{Size: -1}, fmt.Errorf("asking whether %s of %s is stored: %w", target.Kind, target.Name, err)
+		return Presence{Size: -1}, fmt.Errorf("checking whether %s of %s is stored: %w", target.Kind, target.Name, err)
 	}
 	return p, nil
 }

@@ -27,7 +27,7 @@ func (f *Fetcher) follow(ctx context.Context, w *storeLocation, signed signedURL
 		idleFor: f.limits.Idle,
 	}
 	s.total = time.AfterFunc(f.limits.Total, func() {
-		cancel(fmt.Errorf("%w: not done after %s", ErrStalled, f.limits.Total))
+		cancel(fmt.Errorf("%w: not complete after %s", ErrStalled, f.limits.Total))
 	})
 	s.idle = time.AfterFunc(f.limits.Idle, func() {
 		cancel(fmt.Errorf("%w: nothing arrived for %s", ErrStalled, f.limits.Idle))
@@ -120,11 +120,11 @@ func redirect(signed signedURL, response *http.Response) (*url.URL, error) {
 	}
 	to, err := url.Parse(response.Header.Get("Location"))
 	if err != nil || to.String() == "" {
-		return nil, fmt.Errorf("%w: the object store answers %d and does not say where to go", ErrUnsafe, response.StatusCode)
+		return nil, fmt.Errorf("%w: the object store answers %d without a location", ErrUnsafe, response.StatusCode)
 	}
 	to = signed.url.ResolveReference(to)
 	if to.Scheme != signed.url.Scheme || to.User != nil || addressOf(to) != signed.address() {
-		return nil, fmt.Errorf("%w: the object store redirects to another place, %s", ErrUnsafe, sanitize.String(to.Scheme+"://"+to.Host))
+		return nil, fmt.Errorf("%w: the object store redirects to a different host, %s", ErrUnsafe, sanitize.String(to.Scheme+"://"+to.Host))
 	}
 	to.Host = signed.url.Host
 	return to, nil

@@ -136,7 +136,7 @@ func (f *Fetcher) await(ctx context.Context, r *request) error {
 				return err
 			}
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("%w: it was deleted before Velero answered", ErrTampered)
+			return fmt.Errorf("%w: someone deleted it before Velero answered", ErrTampered)
 		case lasting(err):
 			return explainAPI("reading the download request", err)
 		}
@@ -168,7 +168,7 @@ func (f *Fetcher) watchOnce(ctx context.Context, r *request) (answered bool, err
 			switch {
 			case !ok || object.GetName() != r.name:
 			case event.Type == watch.Deleted:
-				return false, fmt.Errorf("%w: it was deleted before Velero answered", ErrTampered)
+				return false, fmt.Errorf("%w: someone deleted it before Velero answered", ErrTampered)
 			default:
 				if answered, err := r.take(object); answered || err != nil {
 					return answered, err
@@ -182,14 +182,14 @@ func (f *Fetcher) watchOnce(ctx context.Context, r *request) (answered bool, err
 // long as it is the one that was created and asks what it asked.
 func (r *request) take(object *unstructured.Unstructured) (answered bool, err error) {
 	if object.GetUID() != r.uid {
-		return false, fmt.Errorf("%w: another has taken its name", ErrTampered)
+		return false, fmt.Errorf("%w: another request has its name", ErrTampered)
 	}
 	var now velerov1.DownloadRequest
 	if _, err := decode.Unstructured(object, &now); err != nil {
-		return false, errors.New("the download request cannot be read")
+		return false, errors.New("cannot read the download request")
 	}
 	if now.Spec.Target != r.target {
-		return false, fmt.Errorf("%w: it asks for %s of %s now", ErrTampered,
+		return false, fmt.Errorf("%w: it now asks for %s of %s", ErrTampered,
 			sanitize.String(string(now.Spec.Target.Kind)), sanitize.String(now.Spec.Target.Name))
 	}
 	r.seen, r.version = now, object.GetResourceVersion()

@@ -67,7 +67,7 @@ func (f *Fetcher) plan(ctx context.Context, w *storeLocation, signed signedURL) 
 	}
 	proxy, err := f.proxy(&http.Request{Method: http.MethodGet, URL: signed.url, Header: http.Header{}})
 	if err != nil {
-		return nil, errors.New("the proxy that the environment sets is not a URL")
+		return nil, errors.New("the proxy in the environment is not a URL")
 	}
 	if p.proxy = proxy; proxy != nil {
 		p.route.Via = sanitize.String("proxy " + proxy.Scheme + "://" + proxy.Host)
@@ -89,7 +89,7 @@ func (p *path) planTunnel(ctx context.Context, host string) error {
 	known := err == nil && len(addresses) > 0
 	switch {
 	case !p.guard.configured && !known && inside.certain:
-		return fmt.Errorf("%w: %s is inside the cluster, and no storage location that you may read names it in its configuration, so no port-forward is made; %s",
+		return fmt.Errorf("%w: %s is inside the cluster, and no storage location that you may read names it, so veltui does not open a port-forward; %s",
 			ErrUnsafe, p.route.Host, p.w.reachHint())
 	case !p.guard.configured:
 		return nil
@@ -102,7 +102,7 @@ func (p *path) planTunnel(ctx context.Context, host string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s is not known here and looks like a Service in the cluster: %w; %s", p.route.Host, err, p.w.reachHint())
+		return fmt.Errorf("cannot resolve %s; it looks like a Service in the cluster: %w; %s", p.route.Host, err, p.w.reachHint())
 	}
 	p.inside, p.first, p.pods = &inside, true, pods
 	return nil

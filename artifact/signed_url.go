@@ -44,9 +44,9 @@ func parseSigned(raw string) (signedURL, error) {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return signedURL{}, fmt.Errorf("%w: its scheme is %q, not http or https", ErrUnsafe, sanitize.Cut(u.Scheme, 20))
 	case u.User != nil:
-		return signedURL{}, fmt.Errorf("%w: it holds a user name", ErrUnsafe)
+		return signedURL{}, fmt.Errorf("%w: it contains a user name", ErrUnsafe)
 	case u.Hostname() == "" || u.Opaque != "":
-		return signedURL{}, fmt.Errorf("%w: it names no host", ErrUnsafe)
+		return signedURL{}, fmt.Errorf("%w: it has no host", ErrUnsafe)
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return signedURL{url: u}, nil

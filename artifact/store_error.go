@@ -44,7 +44,7 @@ func storeError(response *http.Response, signed signedURL) error {
 	case hasExpired(status, a):
 		return fmt.Errorf("%w: %w: %s", ErrUnknowable, errExpired, said)
 	case status == http.StatusForbidden && a.Code == "RequestTimeTooSkewed":
-		return fmt.Errorf("%w: %s; the clocks of the object store and of Velero differ", ErrUnknowable, said)
+		return fmt.Errorf("%w: %s; the clocks of the object store and Velero differ", ErrUnknowable, said)
 	case status == http.StatusForbidden, status == http.StatusUnauthorized:
 		return fmt.Errorf("%w: %s", ErrUnknowable, said)
 	}

@@ -49,7 +49,7 @@ func (s *Stream) take(response *http.Response, ranged bool) error {
 		return storeError(response, s.signed)
 	}
 	if s.size > s.most {
-		return fmt.Errorf("%w: it has %d bytes, and %d are allowed", ErrTooLarge, s.size, s.most)
+		return fmt.Errorf("%w: it has %d bytes, %d are allowed", ErrTooLarge, s.size, s.most)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	s.idle.Stop()
 	if done := s.done.Add(int64(n)); done > s.most {
-		s.cancel(fmt.Errorf("%w: more than %d bytes came", ErrTooLarge, s.most))
+		s.cancel(fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, s.most))
 		return 0, s.cause()
 	}
 	if err == nil || errors.Is(err, io.EOF) {

@@ -76,7 +76,7 @@ func (u *unpacker) Read(p []byte) (int, error) {
 	case u.out > u.most:
 		n, err = 0, fmt.Errorf("%w: it unpacks to more than %d bytes", ErrTooLarge, u.most)
 	case u.out > ratioFrom && u.out/max(1, u.stored.n) > u.ratio:
-		n, err = 0, fmt.Errorf("%w: %d stored bytes unpack to %d and more", ErrTooLarge, u.stored.n, u.out)
+		n, err = 0, fmt.Errorf("%w: %d stored bytes unpack to more than %d", ErrTooLarge, u.stored.n, u.out)
 	case err != nil && !errors.Is(err, io.EOF):
 		err = explainGzip(err)
 	}
@@ -105,10 +105,10 @@ func layers(r io.Reader) (io.Reader, error) {
 // explainGzip names damage for what it is, and leaves other errors alone.
 func explainGzip(err error) error {
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || isCorrupt(err) {
-		return fmt.Errorf("the stored gzip is damaged: %w", err)
+		return fmt.Errorf("the gzip data is damaged: %w", err)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the stored gzip ends too early: %w", err)
+		return fmt.Errorf("the gzip data ends too early: %w", err)
 	}
 	return err
 }

@@ -184,7 +184,7 @@ func (c *forwarded) LocalAddr() net.Addr  { return podAddress("API server") }
 func (c *forwarded) RemoteAddr() net.Addr { return podAddress("port " + strconv.Itoa(int(c.port))) }
 
 // errNoDeadline: the streams have none; a download is ended by closing.
-var errNoDeadline = errors.New("a forwarded connection has no deadlines")
+var errNoDeadline = errors.New("a forwarded connection does not support deadlines")
 
 func (c *forwarded) SetDeadline(time.Time) error      { return errNoDeadline }
 func (c *forwarded) SetReadDeadline(time.Time) error  { return errNoDeadline }

@@ -251,17 +251,17 @@ func TestStoreInsideTheCluster(t *testing.T) {
 		b, _ := inside(t)
 		b.configure("http://other."+b.namespace+".svc", nil)
 		_, err := open(t, b)
-		fails(t, err, nil, "there is no such Service", "config.publicUrl of storage location main")
+		fails(t, err, nil, "no such Service", "config.publicUrl of storage location main")
 	})
 	t.Run("a host that the location does not name", func(t *testing.T) {
 		b, tunnel := inside(t)
 		b.sign = signURL("http://minio." + b.namespace + ".svc/x?sig=" + secret)
 		_, err := open(t, b)
-		fails(t, err, ErrUnsafe, "names it in its configuration")
+		fails(t, err, ErrUnsafe, "no storage location that you may read names it")
 		b.sign = signURL("http://minio." + b.namespace + ".svc:22/x?sig=" + secret)
 		b.configureOnly("http://minio." + b.namespace + ".svc")
 		_, err = open(t, b)
-		fails(t, err, ErrUnsafe, "names it in its configuration")
+		fails(t, err, ErrUnsafe, "no storage location that you may read names it")
 		if tunnel.pods() != "" {
 			t.Errorf("forwarded to %s", tunnel.pods())
 		}
@@ -341,7 +341,7 @@ func TestTLSThroughTheTunnel(t *testing.T) {
 		f.lookup = unknown
 		s, err := f.Open(t.Context(), contents())
 		if !right {
-			fails(t, err, nil, "is not accepted", "another.svc")
+			fails(t, err, nil, "is not valid", "another.svc")
 			continue
 		}
 		if err != nil {

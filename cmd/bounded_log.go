@@ -81,7 +81,7 @@ func (l *boundedLog) logDropped() {
 	if l.dropped == 0 {
 		return
 	}
-	l.put(fmt.Appendf(nil, "time=%s level=%s msg=\"lines of the log were dropped, because too many came\" count=%d\n",
+	l.put(fmt.Appendf(nil, "time=%s level=%s msg=\"log lines were dropped, because too many came at once\" count=%d\n",
 		l.at.Format(time.RFC3339), slog.LevelWarn, l.dropped))
 	l.dropped = 0
 }

@@ -127,7 +127,7 @@ func (k *cachedEstimates) index(ctx context.Context, snap *watch.Snapshot, backu
 	for _, j := range snap.Jobs {
 		if j.Kind == job.Backup && j.Name == backup && j.Namespace == snap.Namespace {
 			return k.indexes.Index(ctx, string(j.UID), func(context.Context) (*collector.Index, error) {
-				return nil, fmt.Errorf("what is in backup %s was not read before", backup)
+				return nil, fmt.Errorf("the contents of backup %s are not in the cache", backup)
 			})
 		}
 	}

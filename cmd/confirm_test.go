@@ -202,7 +202,7 @@ func TestConfirmGivesUpOnEndlessInput(t *testing.T) {
 	code := c.exits(t)
 	_ = c.tty.Close()
 	<-done
-	if code != ExitError || !strings.Contains(c.screen(), "input keeps coming") || b.restorePhase(t, "endless") != "InProgress" {
+	if code != ExitError || !strings.Contains(c.screen(), "keeps sending input") || b.restorePhase(t, "endless") != "InProgress" {
 		t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "endless"), c.screen())
 	}
 }

@@ -30,26 +30,26 @@ func newDashboard(c *cli) *cobra.Command {
 	var f dashboardFlags
 	cmd := &cobra.Command{
 		Short: "A live dashboard for Velero's backups and restores",
-		Long: `veltui shows every Velero backup and restore of a cluster moving live: how far
-each one is, how fast it goes, when it may end, and what is holding it up.
+		Long: `veltui shows every Velero backup and restore of a cluster live: how far each one
+is, how fast it goes, when it may end, and what is holding it up.
 
-Without a command it is a dashboard; press ? in it for its keys. Velero's
-namespace is taken from -n, then VELERO_NAMESPACE, then the context's namespace
-if Velero is there; otherwise veltui searches for it.`,
+Without a command, veltui opens the dashboard; press ? there for the keys. It
+takes Velero's namespace from -n, from VELERO_NAMESPACE, or from the context if
+Velero is there; otherwise it searches for it.`,
 		Example: `  # The dashboard for the current context
   veltui
 
-  # Another context, another namespace, over a slow line
+  # Another context and namespace, over a slow connection
   veltui --context prod-east -n openshift-adp --fps 4
 
-  # On a terminal without UTF-8 and colour
+  # On a terminal without UTF-8 or colour
   NO_COLOR=1 veltui --ascii
 
-  # What runs, for a script
+  # All backups and restores, for a script
   veltui get -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("there is no command %q\nSee '%s --help'.", args[0], cmd.CommandPath())
+				return usagef("unknown command %q\nSee '%s --help'.", args[0], cmd.CommandPath())
 			}
 			return nil
 		},
@@ -60,8 +60,8 @@ if Velero is there; otherwise veltui searches for it.`,
 			return c.dashboard(cmd.Context(), f)
 		},
 	}
-	cmd.PersistentFlags().BoolVar(&c.readOnly, "read-only", false, "Make everything that changes the cluster impossible (also VELTUI_READ_ONLY=1)")
-	cmd.PersistentFlags().BoolVar(&c.plainHTTP.allowed, "allow-plain-http", false, "Download from an object store without TLS on another machine; what is stored holds Secrets (also VELTUI_ALLOW_PLAIN_HTTP=1)")
+	cmd.PersistentFlags().BoolVar(&c.readOnly, "read-only", false, "Never change the cluster (also VELTUI_READ_ONLY=1)")
+	cmd.PersistentFlags().BoolVar(&c.plainHTTP.allowed, "allow-plain-http", false, "Allow downloads from a remote object store without TLS; backups contain Secrets (also VELTUI_ALLOW_PLAIN_HTTP=1)")
 	f.register(cmd.Flags())
 	return cmd
 }
@@ -69,10 +69,10 @@ if Velero is there; otherwise veltui searches for it.`,
 func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
 	flags.StringVar(&f.theme, "theme", draw.ThemeAuto, "auto, dark, light or mono")
-	flags.IntVar(&f.fps, "fps", 0, "How often at most the screen is drawn, 1 to 60 a second (default 30, over ssh 10)")
-	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw into the normal screen instead of the alternate one")
-	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Download nothing that Velero has stored, such as what is in backups")
-	flags.StringVar(&f.caFile, "cacert", "", "File with PEM certificates to verify the object store with")
+	flags.IntVar(&f.fps, "fps", 0, "Frames per second at most, 1 to 60 (default 30, or 10 over ssh)")
+	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw on the normal screen, not on the alternate screen")
+	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, not even the contents of backups")
+	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 }
 
 func (f dashboardFlags) check(cmd *cobra.Command) error {
@@ -87,11 +87,11 @@ func (f dashboardFlags) check(cmd *cobra.Command) error {
 
 func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	if !isTerminal(c.stdin) || !isTerminal(c.stdout) {
-		return usagef("the dashboard needs a terminal; for scripts there is 'veltui get'")
+		return usagef("the dashboard needs a terminal; in scripts, use 'veltui get'")
 	}
 	term := c.terminal()
 	if term.name == "dumb" {
-		return usagef("the dashboard needs more than TERM=dumb; 'veltui get -w' works on any terminal")
+		return usagef("the dashboard cannot draw with TERM=dumb; 'veltui get -w' works on any terminal")
 	}
 	conn, err := c.connect()
 	if err != nil {

@@ -27,25 +27,25 @@ func newDemo(c *cli) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "The dashboard with no cluster, on recordings of a real Velero",
-		Long: `demo serves a cluster in memory and shows the dashboard on it. Nothing is
-installed or downloaded, nothing leaves this machine, and nothing is left behind.
+		Short: "Show the dashboard without a cluster, on recordings of a real Velero",
+		Long: `demo runs a cluster in memory and shows the dashboard on it. It installs and
+downloads nothing, sends nothing off this machine, and leaves nothing behind.
 
-Restores move as a real Velero's did. One restore is stuck because its last
-patch was lost: select crm-rollback and press f to finalize it.
+The restores are recordings of a real Velero. One of them is stuck because its
+last patch was lost: select crm-rollback and press f to finalize it.
 
-With --scene it shows one situation from a file instead; the format is described
-in docs/demo.md.`,
+With --scene, it shows one scene from a file instead; docs/demo.md describes the
+format.`,
 		Example: `  # The dashboard
   veltui demo
 
-  # Only the cluster; use it from another terminal with --kubeconfig
+  # Only the cluster, for veltui or kubectl in another terminal
   veltui demo --headless
 
-  # One situation
+  # One scene
   veltui demo --scene stuck.yaml
 
-  # What was recorded, ten times as fast
+  # Your own recordings, ten times as fast
   veltui demo replay recordings/ --speed 10`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,18 +54,23 @@ in docs/demo.md.`,
 	}
 	flags := cmd.PersistentFlags()
 	f.register(flags)
-	flags.BoolVar(&f.headless, "headless", false, "Show no dashboard: print the path of a kubeconfig and serve until a signal comes")
-	flags.Float64Var(&f.speed, "speed", 1, "How many times as fast recordings are played, 0.1 to 1000")
-	cmd.Flags().StringVar(&f.scene, "scene", "", "File with one situation to show")
+	flags.BoolVar(&f.headless, "headless", false, "Show no dashboard: print the path of a kubeconfig and serve until interrupted")
+	flags.Float64Var(&f.speed, "speed", 1, "Speed of the recordings, 0.1 to 1000 times the original")
+	cmd.Flags().StringVar(&f.scene, "scene", "", "File with one scene to show")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "replay DIR",
-		Short: "Play recordings: every watch.jsonl in a tree of folders",
-		Long: `replay plays all recordings below a folder, side by side and once, with their own
-timing. A recording is a file watch.jsonl, or watch.jsonl.gz, with a line for
-each event of a watch: {"t":SECONDS,"type":"ADDED","object":{...}}.`,
+		Short: "Play recordings from a folder",
+		Long: `replay plays all recordings in a folder and its subfolders once, side by side,
+with their own timing. A recording is a file named watch.jsonl or watch.jsonl.gz.
+Each line is one event of a watch: {"t":SECONDS,"type":"ADDED","object":{...}}.`,
+		Example: `  # Play a folder at ten times the speed
+  veltui demo replay recordings/ --speed 10
+
+  # Serve it to kubectl in another terminal
+  veltui demo replay recordings/ --headless`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("replay takes one folder\nSee '%s --help'.", cmd.CommandPath())
+				return usagef("replay takes exactly one folder\nSee '%s --help'.", cmd.CommandPath())
 			}
 			return nil
 		},
@@ -116,7 +121,7 @@ func (f demoFlags) check(cmd *cobra.Command) error {
 		}
 	})
 	if given != "" {
-		return usagef("--%s: the demo has a cluster of its own and takes no flags that lead to another", given)
+		return usagef("--%s: the demo runs its own cluster and cannot use another one", given)
 	}
 	return f.dashboardFlags.check(cmd)
 }
@@ -124,9 +129,9 @@ func (f demoFlags) check(cmd *cobra.Command) error {
 // serveDemo names the kubeconfig and waits for a signal.
 func (c *cli) serveDemo(ctx context.Context, d *demo.Demo) error {
 	if _, err := fmt.Fprintln(c.streams.Out, d.Kubeconfig); err != nil {
-		return fmt.Errorf("naming the kubeconfig: %w", err)
+		return fmt.Errorf("printing the path of the kubeconfig: %w", err)
 	}
-	fmt.Fprintln(c.streams.ErrOut, "Serving until a signal comes; ctrl+c ends it.")
+	fmt.Fprintln(c.streams.ErrOut, "Serving. Press ctrl+c to stop.")
 	<-ctx.Done()
 	return nil
 }

@@ -190,14 +190,14 @@ func TestDemoRefusesWhatItCannotHeed(t *testing.T) {
 		code int
 		says string
 	}{
-		{"--context prod", ExitUsage, "--context: the demo has a cluster of its own"},
-		{"-n velero", ExitUsage, "--namespace: the demo has a cluster of its own"},
+		{"--context prod", ExitUsage, "--context: the demo runs its own cluster"},
+		{"-n velero", ExitUsage, "--namespace: the demo runs its own cluster"},
 		{"--speed 0", ExitUsage, "--speed 0: must be from 0.1 to 1000"},
 		{"--headless --theme pink", ExitUsage, "--theme pink: must be one of"},
 		{"--headless --scene " + dir + "/none.yaml", ExitUsage, "no such file"},
 		{"--headless --scene " + bad, ExitError, `unknown field "things"`},
 		{"--headless replay " + dir, ExitError, "there is no watch.jsonl"},
-		{"replay", ExitUsage, "replay takes one folder"},
+		{"replay", ExitUsage, "replay takes exactly one folder"},
 		{"play", ExitUsage, "play"},
 		{"", ExitUsage, "the dashboard needs a terminal"},
 	} {

@@ -37,34 +37,34 @@ func newEstimate(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "estimate [backup/NAME | restore/NAME | --tarball FILE] [-f RESTORE.yaml] [filter flags]",
 		Short: "Print what a restore of a backup would restore",
-		Long: `Print how many items a restore would restore, by resource in the order in which
+		Long: `Print how many items a restore would restore, by resource, in the order in which
 Velero restores them. The total is the totalItems that Velero ends with.
 
 For backup/NAME, choose what to restore with the filter flags of 'velero restore
-create', with a Restore in a file (-f), or with both; a flag replaces what the file
-says. With -f alone the file names the backup too. restore/NAME is a restore that
-exists already. veltui downloads the backup through Velero, for which you need the
-right to create downloadrequests.velero.io. It does so once, and keeps the contents
-in its cache folder.
+create', with a Restore in a file (-f), or with both; a flag overrides the file.
+With -f alone, the file also names the backup. restore/NAME is a restore that
+exists already. veltui downloads the backup through Velero; for this you need the
+right to create downloadrequests.velero.io. It downloads each backup once and
+keeps a list of its contents in its cache folder.
 
-With --tarball veltui needs no cluster and no kubeconfig. It then assumes that the
-target serves the kinds of Kubernetes and those of the backup's CRDs. Name the
-namespaces that exist already with --existing-namespaces: each namespace that the
-restore has to create is an item too.
+With --tarball, veltui needs no cluster and no kubeconfig. It assumes that the
+target serves the kinds of Kubernetes and of the backup's CRDs. Give the
+namespaces that already exist with --existing-namespaces, because each namespace
+that the restore has to create is an item too.
 
-veltui prints its assumptions to standard error; with -o json they are in
+veltui prints its assumptions on standard error; with -o json they are in
 "assumptions".`,
-		Example: `  # From a downloaded backup, with no cluster at all
+		Example: `  # From a downloaded backup, without a cluster
   velero backup download nightly -o nightly.tar.gz
   veltui estimate --tarball nightly.tar.gz --include-namespaces shop
 
-  # A Restore that is not created yet, into a cluster that has two namespaces
+  # A Restore that does not exist yet, into a cluster with two namespaces
   veltui estimate --tarball nightly.tar.gz -f restore.yaml --existing-namespaces shop,billing
 
-  # What two namespaces of a backup would be in this cluster
+  # Two namespaces of a backup, into this cluster, one under a new name
   veltui estimate backup/nightly-20261120 --include-namespaces shop,billing --namespace-mappings shop:shop-2
 
-  # How much a running restore has to do
+  # Everything that a running restore has to restore
   veltui estimate restore/shop-restore-2`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed
@@ -76,14 +76,14 @@ veltui prints its assumptions to standard error; with -o json they are in
 }
 
 func (f *estimateFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&f.tarball, "tarball", "", "Tarball of a backup to read instead of asking a cluster ('-' for standard input)")
+	flags.StringVar(&f.tarball, "tarball", "", "Read a backup's tarball, not a cluster ('-' for standard input)")
 	flags.StringVarP(&f.file, "file", "f", "", "File with the Restore to estimate, YAML or JSON ('-' for standard input)")
 	f.filters.addTo(flags)
-	flags.StringVar(&f.existing, "existing-namespaces", "", "Namespaces that the target has besides default and the kube ones, with commas between ('*' for all that are needed; default: the cluster is asked)")
-	flags.StringVar(&f.version, "velero-version", "", "Version of the Velero server, such as v1.17.2 (default: the cluster's, else v1.18.3)")
-	flags.StringVar(&f.priorities, "restore-resource-priorities", "", "The Velero server's flag of that name")
-	flags.StringSliceVar(&f.features, "features", nil, "The Velero server's flag of that name; EnableCSI matters (default: deduced from the backup)")
-	flags.StringVar(&f.caFile, "cacert", "", "File with PEM certificates to verify the object store with")
+	flags.StringVar(&f.existing, "existing-namespaces", "", "Namespaces that exist in the target, comma-separated, besides default and kube-* ('*' for all; default: ask the cluster)")
+	flags.StringVar(&f.version, "velero-version", "", "Version of the Velero server, such as v1.17.2 (default: the cluster's, or v1.18.3)")
+	flags.StringVar(&f.priorities, "restore-resource-priorities", "", "The Velero server's --restore-resource-priorities")
+	flags.StringSliceVar(&f.features, "features", nil, "The Velero server's --features; only EnableCSI matters (default: deduced from the backup)")
+	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json or yaml")
 }
 
@@ -112,7 +112,7 @@ func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) erro
 	spec := collector.RestoreSpec{Restore: restore.Spec, Existing: f.namespaces(), Server: server}
 	switch {
 	case f.tarball != "" && len(args) > 0:
-		return usagef("%q: --tarball asks no cluster; leave one of the two out", args[0])
+		return usagef("%q: --tarball reads no cluster; give one or the other", args[0])
 	case f.tarball == "":
 		return c.estimateLive(ctx, args, f, spec)
 	}
@@ -195,7 +195,7 @@ func (c *cli) readTarball(ctx context.Context, path string, spec velerov1.Restor
 	case err != nil:
 		err = fmt.Errorf("%s: %w", sanitize.String(path), err)
 	case index.Items() == 0 && index.FormatVersion() == "":
-		err = fmt.Errorf("%s is not a backup: it holds neither items nor metadata/version", sanitize.String(path))
+		err = fmt.Errorf("%s is not a backup: it contains neither items nor metadata/version", sanitize.String(path))
 	}
 	return index, err
 }
@@ -208,7 +208,7 @@ func (c *cli) answer(index *collector.Index, e collector.Estimate, output string
 		for i, reason := range e.Refused {
 			reasons[i] = sanitize.String(reason)
 		}
-		return fmt.Errorf("this restore would be refused by Velero:\n  %s", strings.Join(reasons, "\n  "))
+		return fmt.Errorf("Velero would reject this restore:\n  %s", strings.Join(reasons, "\n  "))
 	}
 	e.Assumptions = slices.Concat(e.Assumptions, index.Problems())
 	if err := c.printEstimate(e, output); err != nil {

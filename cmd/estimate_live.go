@@ -84,9 +84,9 @@ func (f *estimateFlags) subject(args []string, spec velerov1.RestoreSpec) (selec
 	if len(args) == 0 {
 		switch {
 		case f.file == "":
-			return selection{}, usagef("what to estimate? Give backup/NAME, restore/NAME, --tarball FILE or -f FILE")
+			return selection{}, usagef("nothing to estimate: give backup/NAME, restore/NAME, --tarball FILE or -f FILE")
 		case spec.BackupName == "":
-			return selection{}, usagef("%s names no backup: give backup/NAME too", f.file)
+			return selection{}, usagef("%s does not name a backup: add backup/NAME", f.file)
 		}
 		args = []string{"backup/" + spec.BackupName}
 	}
@@ -98,7 +98,7 @@ func (f *estimateFlags) subject(args []string, spec velerov1.RestoreSpec) (selec
 		return selection{}, usagef("expected one backup/NAME or restore/NAME, got %q", args)
 	}
 	if selected.kinds[0] == job.Restore && !reflect.DeepEqual(spec, velerov1.RestoreSpec{}) {
-		return selection{}, usagef("restore/%s has its own filters; to try others give backup/NAME", selected.names[0])
+		return selection{}, usagef("restore/%s has its own filters; to try other filters, give backup/NAME", selected.names[0])
 	}
 	return selected, nil
 }
@@ -109,5 +109,5 @@ func compareWithResult(j *job.Job, e collector.Estimate) []string {
 	if j.Kind != job.Restore || !j.Terminal() || !j.Items.Known || j.Items.Done != j.Items.Total || j.Items.Total == e.Total {
 		return nil
 	}
-	return []string{fmt.Sprintf("Velero ended this restore with %d items (the estimate is for the target's kinds and namespaces of now).", j.Items.Total)}
+	return []string{fmt.Sprintf("Velero ended this restore with %d items (the estimate uses the target's present kinds and namespaces).", j.Items.Total)}
 }

@@ -281,7 +281,7 @@ func TestEstimateLiveErrors(t *testing.T) {
 		{[]string{"restore/of-nothing", "-f", captures + "/restores/r2-resources/restore.yaml"}, ExitUsage, "its own filters"},
 		{[]string{"backups"}, ExitUsage, "expected one"},
 		{[]string{"backup/a", "backup/b"}, ExitUsage, "expected one"},
-		{[]string{"-f", fileWithout}, ExitUsage, "names no backup"},
+		{[]string{"-f", fileWithout}, ExitUsage, "does not name a backup"},
 		{[]string{"backup/b-unready", "--cacert", "/nowhere.pem"}, ExitError, "nowhere.pem"},
 	} {
 		stdout, stderr, code := b.estimates(t, t.TempDir(), c.args...)

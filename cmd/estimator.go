@@ -40,13 +40,13 @@ type estimator struct {
 
 // errNoDownload is said where what is in a backup is not known already and must
 // not be asked for.
-var errNoDownload = errors.New("read-only: downloading a backup takes a DownloadRequest, which is created in the cluster")
+var errNoDownload = errors.New("read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster")
 
 // openIndexes is the cache of what is in a cluster's backups.
 func (c *cli) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
 	return cache.Open(cache.Options{
 		Dir: c.indexDir(), Cluster: clusterIdentity(config), Clock: c.clock,
-		Failed: func(err error) { log.Warn("the index cache cannot be used", "error", err) },
+		Failed: func(err error) { log.Warn("cannot use the index cache", "error", err) },
 	})
 }
 
@@ -114,11 +114,11 @@ func (e *estimator) backup(ctx context.Context, name string) (*velerov1.Backup, 
 	case velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed, velerov1.BackupPhaseDeleting:
 		return &b, nil
 	case velerov1.BackupPhaseFailedValidation:
-		return nil, fmt.Errorf("backup %s holds nothing: it did not pass validation", name)
+		return nil, fmt.Errorf("backup %s is empty: it failed validation", name)
 	case "", velerov1.BackupPhaseNew:
-		return nil, fmt.Errorf("backup %s has not begun yet; what is in it is known when it has ended", name)
+		return nil, fmt.Errorf("backup %s has not started; its contents are known once it has ended", name)
 	default:
-		return nil, fmt.Errorf("backup %s is still %s; what is in it is known when it has ended", name, b.Status.Phase)
+		return nil, fmt.Errorf("backup %s is still %s; its contents are known once it has ended", name, b.Status.Phase)
 	}
 }
 
@@ -176,7 +176,7 @@ func (e *estimator) kinds(ctx context.Context) (d collector.Discovery, notes []s
 	switch {
 	case errors.As(err, &partly):
 		for group := range partly.Groups {
-			notes = append(notes, fmt.Sprintf("The target did not say what kinds %s has.", group))
+			notes = append(notes, fmt.Sprintf("The target did not list the kinds of %s.", group))
 		}
 		slices.Sort(notes)
 	case err != nil:
@@ -204,7 +204,7 @@ func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Na
 			return known, nil
 		}
 		if pages++; pages == maxPages {
-			return collector.Namespaces{}, fmt.Errorf("the list does not end after %d pages", pages)
+			return collector.Namespaces{}, fmt.Errorf("the list has more than %d pages", pages)
 		}
 	}
 }
@@ -228,7 +228,7 @@ func restoreSpec(j *job.Job) (velerov1.RestoreSpec, error) {
 	case !ok:
 		return velerov1.RestoreSpec{}, fmt.Errorf("%s is not a restore", j.Name)
 	case r.Spec.BackupName == "":
-		return velerov1.RestoreSpec{}, fmt.Errorf("restore %s has not been given a backup yet", j.Name)
+		return velerov1.RestoreSpec{}, fmt.Errorf("restore %s does not name a backup yet", j.Name)
 	}
 	return r.Spec, nil
 }

@@ -56,7 +56,7 @@ FailedValidation, 6 if it is stuck or orphaned.`,
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	cmd.Flags().BoolVar(&f.artifacts, "artifacts", false, "Also check whether results are stored")
-	cmd.Flags().StringVar(&f.caFile, "cacert", "", "File with PEM certificates to verify the object store with")
+	cmd.Flags().StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 	return cmd
 }
 

@@ -90,7 +90,7 @@ meanwhile, 130 interrupted.`,
 	flags.DurationVar(&f.timeout, "timeout", 0, "How long to try (default: the server's resource timeout as recorded on the job, else 10m)")
 	flags.DurationVar(&f.observe, "observe", action.DefaultObserve, "How long to watch for it to be reverted")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
-	flags.StringVar(&f.caFile, "cacert", "", "File with PEM certificates to verify the object store with")
+	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 	return cmd
 }
 

@@ -29,19 +29,19 @@ func newGet(c *cli) *cobra.Command {
 		Short: "Print backups and restores with stage, progress, ETA and verdict",
 		Long: `Print backups and restores with stage, progress, ETA and verdict.
 
-The kind may be left out to see both, or be written in front of each name as
-KIND/NAME. Kinds have their usual other names (bak, rst, backups.velero.io).
+Leave out the kind to print both, or write it before each name as KIND/NAME. The
+usual short names work too (bak, rst, backups.velero.io).
 
-With -w every change is printed until you stop it: a line a change in a table,
-a JSON document a line with -o json. A change is one of the job's own resources;
-that time passes, or that Velero's server ends, is none.`,
+With -w, veltui prints every change until you interrupt it: one line per change in
+a table, one JSON document per line with -o json. A change is a change of the
+job's own resources. Passing time and the end of Velero's server do not count.`,
 		Example: `  # All jobs
   veltui get
 
-  # One restore, followed until interrupted
+  # Follow one restore until interrupted
   veltui get restore/shop-restore-2 -w
 
-  # Names of what is stuck or orphaned
+  # Names of the stuck and orphaned jobs
   veltui get -o jsonpath='{.items[?(@.stuck==true)].name}'
 
   # Every change as JSON lines
@@ -119,7 +119,7 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 			c.printHealth(snap.Health)
 		}
 		if snap.Dropped > 0 {
-			fmt.Fprintf(c.streams.ErrOut, "warning: %d changes came faster than they could be printed and are left out\n", snap.Dropped)
+			fmt.Fprintf(c.streams.ErrOut, "warning: skipped %d changes that came faster than veltui could print them\n", snap.Dropped)
 		}
 		warn.print(c, snap)
 		assessed := known.assess(ctx, snap, selected.matches)
@@ -136,10 +136,10 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 
 func (c *cli) printHealth(h watch.Health) {
 	if h.State == watch.Live {
-		fmt.Fprintln(c.streams.ErrOut, "live again")
+		fmt.Fprintln(c.streams.ErrOut, "connected again")
 		return
 	}
-	fmt.Fprintf(c.streams.ErrOut, "warning: what is shown may be out of date: %s\n", h.Err)
+	fmt.Fprintf(c.streams.ErrOut, "warning: the output may be out of date: %s\n", h.Err)
 }
 
 // firstSnapshot waits until all that is selected has been read once.
@@ -181,7 +181,7 @@ func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc,
 // if it never will without somebody's help.
 func complete(snap *watch.Snapshot, selected selection) (bool, error) {
 	if snap.Health.State == watch.Unauthorized {
-		return false, fmt.Errorf("the API server does not take your credentials: %s", snap.Health.Err)
+		return false, fmt.Errorf("the API server rejects your credentials: %s", snap.Health.Err)
 	}
 	// Volumes are waited for too, and pods, because verdicts stand on them.
 	for _, s := range snap.Sources {

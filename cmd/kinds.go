@@ -37,7 +37,7 @@ func parseSelection(args []string) (selection, error) {
 		kind, name := s.kind, arg
 		if word, rest, found := strings.Cut(arg, "/"); found {
 			if s.kind != "" {
-				return s, usagef("%q: name the kind once, either in front or in every KIND/NAME", arg)
+				return s, usagef("%q: give the kind once, either first or in every KIND/NAME", arg)
 			}
 			var err error
 			if kind, err = parseKind(word, "restore/"+rest); err != nil {

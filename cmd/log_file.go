@@ -22,7 +22,7 @@ func (c *cli) stateDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("finding a place for the log: %w", err)
+		return "", fmt.Errorf("finding the state folder: %w", err)
 	}
 	return filepath.Join(home, ".local", "state", "veltui"), nil
 }
@@ -70,7 +70,7 @@ func captureLogs(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
 	crlog.SetLogger(logr.FromSlogHandler(logger.Handler()))
 	utilruntime.ReallyCrash = false
 	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, value any) {
-		cancel(fmt.Errorf("veltui has a defect, please report it with its log: %v", value))
+		cancel(fmt.Errorf("this is a bug in veltui; please report it with the log: %v", value))
 	})
 	return logger
 }

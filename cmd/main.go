@@ -99,7 +99,7 @@ func newRoot(c *cli, name string) *cobra.Command {
 		return usagef("%w\nSee '%s --help'.", err, cmd.CommandPath())
 	})
 	c.flags.AddFlags(root.PersistentFlags())
-	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "The same as --context, as the velero command calls it")
+	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "Same as --context, for users of the velero command")
 	root.AddCommand(newGet(c), newExplain(c), newEstimate(c), newFinalize(c), newDemo(c), newVersion(c))
 	return root
 }

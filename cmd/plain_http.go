@@ -30,7 +30,7 @@ func (c *cli) announcer(log *slog.Logger) func(artifact.Route) {
 		}
 		log.Warn("a download comes over plain http", "host", r.Host, "via", r.Via)
 		if !c.plainHTTP.silent {
-			fmt.Fprintf(c.streams.ErrOut, "warning: what Velero stored comes from %s over plain http; everybody on the way can read it\n", r.Host)
+			fmt.Fprintf(c.streams.ErrOut, "warning: downloading from %s over plain http; anyone on the network can read the data\n", r.Host)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func parseRestore(data []byte) (*velerov1.Restore, error) {
 		case is.APIVersion != velerov1.SchemeGroupVersion.String():
 			return nil, fmt.Errorf("expected apiVersion %s, found %q", velerov1.SchemeGroupVersion, is.APIVersion)
 		case found != nil:
-			return nil, errors.New("holds more than one Restore")
+			return nil, errors.New("contains more than one Restore")
 		}
 		found = &velerov1.Restore{}
 		if err := yaml.UnmarshalStrict(document, found); err != nil {
@@ -75,7 +75,7 @@ func parseRestore(data []byte) (*velerov1.Restore, error) {
 		}
 	}
 	if found == nil {
-		return nil, errors.New("holds no Restore (apiVersion velero.io/v1, kind Restore)")
+		return nil, errors.New("contains no Restore (apiVersion velero.io/v1, kind Restore)")
 	}
 	return found, nil
 }

@@ -26,22 +26,22 @@ type restoreFilters struct {
 }
 
 func (f *restoreFilters) addTo(flags *pflag.FlagSet) {
-	flags.Var(&f.includeNamespaces, "include-namespaces", "Namespaces to restore, as they are called in the backup ('*' for all)")
+	flags.Var(&f.includeNamespaces, "include-namespaces", "Namespaces to restore, by their names in the backup ('*' for all)")
 	flags.Var(&f.excludeNamespaces, "exclude-namespaces", "Namespaces not to restore")
 	flags.Var(&f.includeResources, "include-resources", "Resources to restore, such as deployments.apps ('*' for all)")
 	flags.Var(&f.excludeResources, "exclude-resources", "Resources not to restore")
-	flags.Var(&f.mappings, "namespace-mappings", "Other names for namespaces in the target: src1:dst1,src2:dst2,...")
-	flags.VarP(&f.selector, "selector", "l", "Restore only what this label selector selects")
-	flags.Var(&f.orSelector, "or-selector", "Restore what any of these label selectors selects, with ' or ' between them")
+	flags.Var(&f.mappings, "namespace-mappings", "New names for namespaces in the target: src1:dst1,src2:dst2,...")
+	flags.VarP(&f.selector, "selector", "l", "Restore only items that match this label selector")
+	flags.Var(&f.orSelector, "or-selector", "Restore items that match any of these label selectors, separated by ' or '")
 	flags.VarPF(&f.clusterResources, "include-cluster-resources", "", "Restore cluster-scoped resources").NoOptDefVal = "true"
 	flags.VarPF(&f.volumes, "restore-volumes", "", "Restore volumes from snapshots").NoOptDefVal = "true"
-	flags.StringVar(&f.policies, "resource-policies-configmap", "", "ConfigMap with the restore's resource policies (not read: what it leaves out is counted)")
+	flags.StringVar(&f.policies, "resource-policies-configmap", "", "ConfigMap with the restore's resource policies (not read: the items it excludes are counted)")
 }
 
 // apply puts what was given into spec; what was not stays as it is there.
 func (f *restoreFilters) apply(spec *velerov1.RestoreSpec) error {
 	if f.selector.LabelSelector != nil && f.orSelector != nil {
-		return usagef("either --selector or --or-selector can be given, but not both")
+		return usagef("use either --selector or --or-selector, not both")
 	}
 	for _, list := range []struct {
 		given listFlag

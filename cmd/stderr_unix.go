@@ -19,11 +19,11 @@ func redirectStderr(log io.Writer) (restore func(), err error) {
 	}
 	saved, err := unix.Dup(unix.Stderr)
 	if err != nil {
-		return nil, fmt.Errorf("keeping standard error: %w", err)
+		return nil, fmt.Errorf("duplicating standard error: %w", err)
 	}
 	unix.CloseOnExec(saved)
 	if err := unix.Dup2(int(to.file.Fd()), unix.Stderr); err != nil {
-		return nil, fmt.Errorf("diverting standard error: %w", err)
+		return nil, fmt.Errorf("redirecting standard error: %w", err)
 	}
 	return func() {
 		_ = unix.Dup2(saved, unix.Stderr)

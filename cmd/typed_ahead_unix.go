@@ -32,7 +32,7 @@ func discardTypedAhead(ctx context.Context, terminal *os.File) error {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
 			case time.Now().After(until):
-				return errors.New("input keeps coming in, so no question was asked: nothing was done")
+				return errors.New("the terminal keeps sending input, so veltui did not ask and changed nothing")
 			case read():
 				last = time.Now()
 			}

@@ -22,9 +22,10 @@ func buildVersion() string {
 
 func newVersion(c *cli) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of veltui and of the Velero API that it was built for",
-		Args:  noArgs,
+		Use:     "version",
+		Short:   "Print the versions of veltui and of the Velero API it was built for",
+		Example: `  veltui version`,
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(c.streams.Out, "veltui %s\nvelero API %s\n%s %s/%s\n", version,
 				moduleVersion("github.com/vmware-tanzu/velero"), runtime.Version(), runtime.GOOS, runtime.GOARCH)

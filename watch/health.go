@@ -77,7 +77,7 @@ func (w *Watcher) currentHealth(beat livenessState, statuses []sourceStatus) Hea
 }
 
 // advice is what to do about credentials that are not taken.
-const advice = "; log in again or renew the credentials in the kubeconfig, they are read again by themselves"
+const advice = "; log in again or renew the credentials in the kubeconfig; veltui reads them again"
 
 // settled reports whether each source has been heard of.
 func settled(statuses []sourceStatus) bool {

@@ -109,7 +109,7 @@ func (h *heartbeat) ask(ctx context.Context, c *connection) (offset time.Duratio
 	answer, err := c.direct.RoundTrip(r)
 	if err != nil {
 		if ctx.Err() != nil {
-			return 0, fmt.Errorf("no answer within %v: %w", h.timing.patience, ctx.Err())
+			return 0, fmt.Errorf("no response within %v: %w", h.timing.patience, ctx.Err())
 		}
 		if strings.Contains(err.Error(), "getting credentials") {
 			// How client-go reports a failed credential plugin.

@@ -65,7 +65,7 @@ func TestHeartbeatKnowsLifeFromDeath(t *testing.T) {
 			case <-r.Context().Done():
 			case <-released:
 			}
-		}, context.DeadlineExceeded, "no answer within"},
+		}, context.DeadlineExceeded, "no response within"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStub(t, c.answer)

@@ -103,7 +103,7 @@ func (s *source) listAndWatch(ctx context.Context, r *cache.Reflector) (err erro
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic while taking in a resource", "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("veltui could not take in a resource: %v", p)
+			err = fmt.Errorf("veltui could not process a resource: %v", p)
 		}
 	}()
 	return r.ListAndWatchWithContext(ctx)

@@ -299,7 +299,7 @@ func (w *Watcher) renew() bool {
 		w.opts.Log.Warn("cannot use the new client configuration", "err", err)
 		return false
 	}
-	w.opts.Log.Info("going on with a new client configuration", "host", cfg.Host)
+	w.opts.Log.Info("continuing with a new client configuration", "host", cfg.Host)
 	w.mu.Lock()
 	w.renewed = c
 	w.mu.Unlock()

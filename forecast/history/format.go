@@ -70,7 +70,7 @@ func decode(data []byte) (forecast.Rates, error) {
 		return forecast.Rates{}, err
 	}
 	if decoder.More() {
-		return forecast.Rates{}, errors.New("it goes on after its end")
+		return forecast.Rates{}, errors.New("it continues after its end")
 	}
 	if d.Version != formatVersion {
 		return forecast.Rates{}, fmt.Errorf("its version is %d, not %d", d.Version, formatVersion)
