@@ -55,9 +55,9 @@ func imageVersion(image string) string {
 	return tag
 }
 
-// OADP tags its images with releases of its own, as oadp-1.4 or 1.4.2, each of
-// which is built on one minor version of Velero (openshift/oadp-operator,
-// README.md, the table of versions).
+// OADP tags its images with releases of its own, as oadp-1.4 or 1.4.2, each built
+// on one minor version of Velero (documentation of OKD, "Installing the OADP
+// Operator", the table of versions).
 var (
 	oadpRelease  = regexp.MustCompile(`^(?:oadp-|v)?(1\.\d)(?:[.-].*)?$`)
 	oadpVersions = map[string]string{"1.3": "v1.12", "1.4": "v1.14", "1.5": "v1.16"}
