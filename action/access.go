@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,6 +27,7 @@ type access struct {
 	mu        sync.Mutex
 	client    client.Client
 	resources resourceLister
+	pods      corev1client.PodsGetter
 	// offset is the API server's clock minus ours, as its last answer tells.
 	offset time.Duration
 }
@@ -55,9 +57,13 @@ func (a *access) open(config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("making a discovery client: %w", err)
 	}
+	pods, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for logs: %w", err)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.client, a.resources = c, d
+	a.client, a.resources, a.pods = c, d, pods
 	return nil
 }
 
@@ -74,6 +80,13 @@ func (a *access) get() (client.Client, resourceLister) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.client, a.resources
+}
+
+// podLogs is the way to the logs of pods.
+func (a *access) podLogs() corev1client.PodsGetter {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.pods
 }
 
 // minOffset is what two clocks may differ by before it is called a difference:

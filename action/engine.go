@@ -66,6 +66,7 @@ type Options struct {
 type Engine struct {
 	o      Options
 	access *access
+	logs   logCache
 	// writer is nil in read-only mode.
 	writer *writer
 }

@@ -52,6 +52,12 @@ type Evidence struct {
 	Locations      Answer
 	LocationsWhy   string
 	LocationsWrote time.Time
+	// LogSeen is Yes if the log of the running servers could be read, Unknown
+	// with LogWhy if it could not or nobody looked; Log is what it tells of the
+	// job. That it tells nothing means nothing.
+	LogSeen Answer
+	LogWhy  string
+	Log     velero.JobLog
 	// Hooks are the pods that a restore waits for to run their hooks; HooksSeen
 	// is Yes if they could be listed.
 	Hooks     []Hook
@@ -105,6 +111,16 @@ type Evidence struct {
 	By string
 }
 
+// ForVerdict is what all this tells beyond what the watch sees of every job.
+func (e Evidence) ForVerdict() diagnosis.Evidence {
+	seen := diagnosis.Evidence{NamespacesSeen: e.Namespaces == Yes, Terminating: e.Terminating, Phases: e.Phases,
+		LogSeen: e.LogSeen == Yes, LogWhy: e.LogWhy, Log: e.Log}
+	if h := e.hungHook(); h != nil {
+		seen.HungHook, seen.HungHookWhy = h.Pod, h.Blocked
+	}
+	return seen
+}
+
 // Server is what the pods tell about Velero's servers.
 type Server struct {
 	// Visible is false with Why if the pods could not be listed.
@@ -141,6 +157,10 @@ type Other struct {
 // Container is a running server.
 type Container struct {
 	Pod string
+	// Name is the container's, empty if it cannot be told from its neighbours;
+	// Restarts is how often it was started again.
+	Name     string
+	Restarts int
 	// StartedAt is in the clock of the pod's node.
 	StartedAt time.Time
 	// Created is when the pod was made, in the API server's clock; zero if not

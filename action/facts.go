@@ -22,6 +22,7 @@ const (
 	sourceSchema     = "schema"
 	sourceStorage    = "storage"
 	sourceRBAC       = "rbac"
+	sourceLog        = "log"
 )
 
 // Facts are the evidence in words, each with its source and when it was so.
@@ -33,6 +34,7 @@ func (p *Plan) Facts() []diagnosis.Fact {
 	l.namespaces()
 	l.storage()
 	l.server()
+	l.log()
 	l.api(p.To)
 	return l.facts
 }
@@ -156,6 +158,18 @@ func (l *ledger) server() {
 	}
 	for _, m := range e.Malformed {
 		l.note(false, sourceAPI, e.At, "a Velero server cannot read %s", m)
+	}
+}
+
+func (l *ledger) log() {
+	e := l.e
+	switch {
+	case e.gaveUp():
+		l.note(true, sourceLog, e.Log.GaveUp.At, "the server gave up: %s", human.Shorten(e.Log.GaveUp.Text, 200))
+	case e.LogSeen != Yes && e.LogWhy != "":
+		l.note(false, sourceLog, e.At, "what the server's log says could not be read%s", because(e.LogWhy))
+	case e.LogSeen == Yes && !e.Log.Last.At.IsZero():
+		l.note(e.At.Sub(e.Log.Last.At) >= lifeless, sourceLog, e.Log.Last.At, "the server logged about it: %s", human.Shorten(e.Log.Last.Text, 200))
 	}
 }
 

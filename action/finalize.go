@@ -284,7 +284,13 @@ func stillWorking(e *Evidence) verdict {
 		return refuse("Ask for the right to list Velero's volume resources in namespace "+e.Job.Namespace+".",
 			"whether a volume is still moving could not be found out: %s", e.VolumesWhy)
 	}
+	if e.gaveUp() {
+		return verdict{} // it says itself that it has stopped
+	}
 	quiet, needed := e.quiet(), patchWindow(e)
+	if at := e.Log.Last.At; !at.IsZero() {
+		quiet = min(quiet, max(0, e.At.Sub(at)))
+	}
 	for _, a := range e.Artifacts {
 		if a.State == job.Present && !a.LastModified.IsZero() {
 			quiet = min(quiet, max(0, e.At.Sub(a.LastModified)))

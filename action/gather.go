@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/diagnosis"
@@ -29,6 +30,9 @@ type gathering struct {
 	ctx       context.Context
 	client    client.Client
 	resources resourceLister
+	pods      corev1client.PodsGetter
+	logs      *logCache
+	clock     retry.Clock
 	namespace string
 	e         *Evidence
 	// backup is a restore's backup, nil if it could not be read.
@@ -68,7 +72,7 @@ func (f *Engine) Gather(ctx context.Context, kind job.Kind, name string) (e Evid
 func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
 	var e Evidence
 	c, resources := f.access.get()
-	g := gathering{ctx: ctx, client: c, resources: resources, namespace: f.o.Namespace, e: &e}
+	g := gathering{ctx: ctx, client: c, resources: resources, pods: f.access.podLogs(), logs: &f.logs, clock: f.o.Clock, namespace: f.o.Namespace, e: &e}
 	if err := g.object(kind, name); err != nil {
 		return e, err
 	}
@@ -84,7 +88,7 @@ func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Eviden
 	in.Volumes, in.At = volumes, e.At
 	e.Job = job.Next(nil, in)
 	e.VeleroWrote = veleroWrote(e.Object.GetManagedFields())
-	for _, ask := range []func() error{g.server, g.location, g.locations, g.hooks, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
+	for _, ask := range []func() error{g.server, g.log, g.location, g.locations, g.hooks, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
 		if err := ask(); err != nil {
 			return e, err
 		}

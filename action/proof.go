@@ -2,6 +2,7 @@ package action
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -164,6 +165,9 @@ func nextPhase(e *Evidence) (phase, why string, missing verdict) {
 		}
 	}
 	why = "all its results are stored, newer than its start, but its last status patch was lost (as in Velero issue 7207)"
+	if e.gaveUp() {
+		why = fmt.Sprintf("all its results are stored, newer than its start, and Velero's log says that it gave up writing its last status %s ago", words(max(0, e.At.Sub(e.Log.GaveUp.At))))
+	}
 	ops := e.Counts.Operations
 	open := ops.Attempted > ops.Completed+ops.Failed
 	partly := e.Counts.Errors > 0 || ops.Failed > 0
@@ -177,7 +181,23 @@ func nextPhase(e *Evidence) (phase, why string, missing verdict) {
 	default:
 		phase = velero.PhaseFinalizing
 	}
+	if missing = contradicted(e, phase); missing.refusal != "" {
+		return "", "", missing
+	}
 	return phase, why, verdict{}
+}
+
+// contradicted refuses a phase other than the one that the lost status carried,
+// where the server's log names it.
+func contradicted(e *Evidence, phase string) verdict {
+	if !e.gaveUp() || e.Log.LostPhase == "" || e.Log.LostPhase == phase {
+		return verdict{}
+	}
+	meant := e.Log.LostPhase
+	if e.Log.Failure != "" {
+		meant += " (" + human.Shorten(e.Log.Failure, 200) + ")"
+	}
+	return refuse(overAdvice(e), "the log of the Velero server says that the lost status was %s, but what is stored speaks for %s", meant, phase)
 }
 
 // fields are the numbers that the lost patch carried. Zeros are not written:

@@ -34,6 +34,7 @@ func (e *Evidence) signs() []sign {
 			found = append(found, sign{a.Target + " was stored", a.LastModified})
 		}
 	}
+	found = append(found, sign{"the server logged about it", e.Log.Last.At})
 	if at, counts := e.locationSign(); counts {
 		found = append(found, sign{"a storage location was validated or synced", at})
 	}

@@ -118,7 +118,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		fmt.Fprintln(c.streams.ErrOut, "warning: what finalize would do could not be found out:", sanitize.String(err.Error()))
 	}
 	if plan != nil {
-		judged = assessed.Closer(j, seenBy(plan.Evidence()))
+		judged = assessed.Closer(j, plan.Evidence().ForVerdict())
 		verdict = judged.Verdict
 		verdict.Facts = withEvidence(verdict.Facts, plan.Facts())
 	}
@@ -145,9 +145,9 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 // other ways out; nil for others. It only reads, but for DownloadRequests if
 // artifacts are wanted.
 func (c *cli) remedies(ctx context.Context, j *job.Job, v diagnosis.Verdict, f explainFlags) (*action.Plan, []action.Plan, error) {
-	switch v.State {
-	case diagnosis.Stuck, diagnosis.Orphaned, diagnosis.Quiet, diagnosis.Unknown:
-	case "":
+	switch {
+	case v.NeedsCloserLook():
+	case v.State == "":
 		if len(j.Malformed) == 0 && !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }) {
 			return nil, nil, nil
 		}
@@ -174,11 +174,6 @@ func (c *cli) remedies(ctx context.Context, j *job.Job, v diagnosis.Verdict, f e
 		return nil, plans[1:], nil
 	}
 	return &plans[0], plans[1:], nil
-}
-
-// seenBy is what finalize's closer look tells for a verdict.
-func seenBy(e action.Evidence) diagnosis.Evidence {
-	return diagnosis.Evidence{NamespacesSeen: e.Namespaces == action.Yes, Terminating: e.Terminating, Phases: e.Phases}
 }
 
 // withEvidence puts what finalize has looked at in place of what the verdict

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // Evidence is what a closer look at one job found, beyond what the watch tells of
@@ -15,6 +17,15 @@ type Evidence struct {
 	// deleted.
 	NamespacesSeen bool
 	Terminating    []string
+	// HungHook is a pod that a restore waits for without limit to run its hook in
+	// and that cannot start, as NAMESPACE/NAME, and HungHookWhy why; empty if
+	// there is none or if that is not certain.
+	HungHook, HungHookWhy string
+	// LogSeen is true if the server's log could be read, else LogWhy is why not
+	// if somebody tried; Log is what it tells of the job.
+	LogSeen bool
+	LogWhy  string
+	Log     velero.JobLog
 	// Phases are those that the CRD of the job's kind allows, nil if that could
 	// not be read.
 	Phases []string

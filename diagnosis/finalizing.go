@@ -12,6 +12,7 @@ func (a *assessment) finalizing() Verdict {
 	j := a.j
 	a.noteServer()
 	a.noteQuiet()
+	a.noteLog()
 	where, certain := a.down()
 	if where != "" && a.quiet() > settleGrace {
 		may := ""
@@ -23,6 +24,9 @@ func (a *assessment) finalizing() Verdict {
 	}
 	if a.quiet() < freshItems {
 		return a.progressing()
+	}
+	if v, ok := a.hungHook(); ok {
+		return v
 	}
 	if o := a.finalizesFirst(); o != nil {
 		a.supports(sourceWatch, o.QuietSince(), "%s is being finalized too, for %s; Velero does one at a time", o.Name, a.ago(o.QuietSince()))

@@ -1,16 +1,44 @@
 package diagnosis
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 )
 
 // defaultHookTimeout is what a hook gets that names none
 // (pkg/podexec/pod_command_executor.go, defaultTimeout).
 const defaultHookTimeout = 30 * time.Second
+
+// runningHook is a hook that the server's log shows to have begun, by annotation
+// or by spec, and whose time is not over.
+func (a *assessment) runningHook(items string) (Verdict, bool) {
+	h := a.evidence().Log.Hook
+	ran, limit := a.env.Now.Sub(h.At), cmp.Or(h.Timeout, defaultHookTimeout)
+	if h.Pod == "" || ran > limit+waitMargin {
+		return Verdict{}, false
+	}
+	which := strings.TrimPrefix(h.Phase+"-hook", "-")
+	a.supports(sourceLog, h.At, "the server runs the %s %s in container %s of pod %s", which, human.Shorten(h.Name, 60), h.Container, h.Pod)
+	return a.conclude(Waiting, RunningHook, "", "%s; %s of pod %s runs for %s of %s", items, which, human.Shorten(h.Pod, 60),
+		human.Duration(max(0, ran)), human.Duration(limit)), true
+}
+
+// hungHook is a hook that cannot run and that Velero waits for without limit.
+func (a *assessment) hungHook() (Verdict, bool) {
+	e := a.evidence()
+	if e.HungHook == "" {
+		return Verdict{}, false
+	}
+	a.supports(sourcePod, a.env.Now, "pod %s asks for a hook and cannot start: %s", e.HungHook, e.HungHookWhy)
+	return a.conclude(Stuck, HookHung, "Get pod "+e.HungHook+" to start: its hook then runs, and all goes on. A restart of the server ends the restore with its hooks never run.",
+		"finalizing for %s; waits without limit for the hook of pod %s, which cannot start (%s)", a.quietWords(), human.Shorten(e.HungHook, 60), e.HungHookWhy), true
+}
 
 // backupHookTimeout is the longest that one hook of a backup's spec may take,
 // zero if it asks for none. Velero runs hooks in the order of the items, so the

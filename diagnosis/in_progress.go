@@ -18,6 +18,10 @@ func (a *assessment) inProgress() Verdict {
 	}
 	a.noteCounts()
 	a.noteServer()
+	if v, ok := a.gaveUp(); ok {
+		return v
+	}
+	a.noteLog()
 	if v, ok := a.cancelledVolume(); ok {
 		return v
 	}
@@ -107,7 +111,6 @@ func (a *assessment) collecting() Verdict {
 		doing = "Velero downloads and reads the backup"
 	}
 	if a.quiet() < unboundedQuiet {
-		a.doubts(sourceLog, a.env.Now, "whether the server's log still speaks of it was not looked at")
 		return a.conclude(Quiet, CollectingItems, "", "no count after %s; %s, which takes long when there is much", a.quietWords(), doing)
 	}
 	return a.conclude(Stuck, LimitPassed, "Look into the log of the Velero server for the last thing it did for this job.",
@@ -136,18 +139,25 @@ func (a *assessment) afterItems() Verdict {
 		return a.conclude(Stuck, LocationUnavailable, "Get the storage location back; Velero cannot store the results without it.",
 			"%s, but %s; quiet for %s", all, where, a.quietWords())
 	}
+	if v, ok := a.cannotEnd(all); ok {
+		return v
+	}
+	return a.conclude(Stuck, LostPatch, "If its results are stored, it can be finalized. A restart of Velero marks it Failed, with all else in progress.",
+		"%s, phase never moved on for %s; its last status patch was probably lost", all, a.quietWords()).by(Finalize)
+}
+
+// cannotEnd: its work is over, and something keeps Velero from ending it.
+func (a *assessment) cannotEnd(all string) (Verdict, bool) {
 	if refused := a.refusedPhases(); len(refused) > 0 {
 		a.supports(sourceSchema, a.env.Now, "the CRD does not allow %s", human.List(refused, 3))
 		return a.conclude(Stuck, SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
-			"%s, but the CRD refuses the phase that comes next (Velero issue 6170)", all)
+			"%s, but the CRD refuses the phase that comes next (Velero issue 6170)", all), true
 	}
-	advice := "If its results are stored, it can be finalized. A restart of Velero marks it Failed, with all else in progress."
 	if l, ok := a.readOnlyLocation(); ok {
 		return a.conclude(Stuck, LocationReadOnly, "Make the storage location "+l.Name+" writable first: Velero cannot finalize a backup in a read-only one.",
-			"%s, phase never moved on for %s; storage location %s is read-only", all, a.quietWords(), l.Name)
+			"%s, phase never moved on for %s; storage location %s is read-only", all, a.quietWords(), l.Name), true
 	}
-	return a.conclude(Stuck, LostPatch, advice,
-		"%s, phase never moved on for %s; its last status patch was probably lost", all, a.quietWords()).by(Finalize)
+	return Verdict{}, false
 }
 
 // quietItems: some items are left and nothing moves.
@@ -186,6 +196,9 @@ func (a *assessment) knownWait(items string) (Verdict, bool) {
 		a.supports(sourceNamespaces, a.env.Now, "namespace %s is being deleted", human.List(names, 3))
 		return a.conclude(Waiting, NamespaceTerminating, "Look what keeps the namespace: its status names the finalizers that remain.",
 			"%s, quiet for %s; waits until namespace %s is gone", items, a.quietWords(), human.List(names, 1)), true
+	}
+	if v, ok := a.runningHook(items); ok {
+		return v, true
 	}
 	if hook := backupHookTimeout(j); hook > defaultHookTimeout && a.quiet() < hook+waitMargin {
 		a.supports(sourceWatch, a.env.Now, "its spec asks for a hook that may take %s", human.Duration(hook))

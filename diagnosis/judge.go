@@ -18,6 +18,9 @@ import (
 func Judge(j *job.Job, env Environment) Verdict {
 	a := &assessment{j: j, env: &env}
 	v := a.judge()
+	if a.logMoves(v) {
+		return a.logMoving()
+	}
 	if m, ok := a.blinding(v); ok {
 		return a.blindServer(m)
 	}

@@ -10,6 +10,8 @@ const (
 	ItemsMoving Reason = "ItemsMoving"
 	// BytesMoving: the bytes of its volumes are counted up.
 	BytesMoving Reason = "BytesMoving"
+	// LogMoving: nothing is counted up, but the server's log speaks of it.
+	LogMoving Reason = "LogMoving"
 )
 
 // The job has not begun.

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/job"
@@ -19,8 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/demo"
 	"github.com/veltui/veltui/demo/scene"
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
@@ -63,12 +67,13 @@ func TestScenarios(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", path, err)
 			}
-			v := judge(t, s.Objects, s.Expect, now)
+			look := closerLook(t, path, s.Expect, now)
+			v := judge(t, s.Objects, s.Expect, now, look)
 			compare(t, v, s.Expect)
 
 			backwards := slices.Clone(s.Objects)
 			slices.Reverse(backwards)
-			if w := judge(t, backwards, s.Expect, now); w.State != v.State || w.Reason != v.Reason {
+			if w := judge(t, backwards, s.Expect, now, look); w.State != v.State || w.Reason != v.Reason {
 				t.Errorf("in the other order it is %s, %s (%s)", w.State, w.Reason, w.Summary)
 			}
 		})
@@ -96,7 +101,7 @@ func compare(t *testing.T, v diagnosis.Verdict, want scene.Expect) {
 }
 
 // judge takes the objects in through a store and judges the job that is asked for.
-func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect, now time.Time) diagnosis.Verdict {
+func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect, now time.Time, look func(*job.Job) diagnosis.Evidence) diagnosis.Verdict {
 	t.Helper()
 	store := watch.NewStore(func() time.Time { return now }, 0)
 	known := velero.Scheme()
@@ -121,8 +126,12 @@ func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect
 	for _, j := range snap.Jobs {
 		if strings.EqualFold(string(j.Kind), kind) && j.Name == name {
 			env := snap.Environment(now)
-			env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: closerLook(t, objects, j)}
-			return diagnosis.Judge(j, env)
+			v := diagnosis.Judge(j, env)
+			if v.NeedsCloserLook() {
+				env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: look(j)}
+				v = diagnosis.Judge(j, env)
+			}
+			return v
 		}
 	}
 	t.Fatalf("there is no %s among %d jobs", want.Job, len(snap.Jobs))
@@ -145,26 +154,47 @@ func typed(t *testing.T, known *runtime.Scheme, o *unstructured.Unstructured) (c
 	return object, malformed
 }
 
-// closerLook is what explain's look at one job finds: the namespaces that it
-// restores into and that are being deleted, and the phases that its CRD allows.
-func closerLook(t *testing.T, objects []*unstructured.Unstructured, j *job.Job) diagnosis.Evidence {
+// closerLook is what explain's look at one job finds in a cluster that the demo
+// makes of the scenario.
+func closerLook(t *testing.T, path string, want scene.Expect, now time.Time) func(*job.Job) diagnosis.Evidence {
 	t.Helper()
-	e := diagnosis.Evidence{NamespacesSeen: true}
-	restore, _ := j.Object.(*velerov1.Restore)
-	for _, o := range objects {
-		switch {
-		case o.GetKind() == "Namespace" && o.GetDeletionTimestamp() != nil:
-			if restore != nil && velero.RestoresInto(restore, nil, o.GetName()) {
-				e.Terminating = append(e.Terminating, o.GetName())
-			}
-		case o.GetKind() == "CustomResourceDefinition" && o.GetName() == strings.ToLower(string(j.Kind))+"s.velero.io":
-			versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
-			for _, v := range versions {
-				version, _ := v.(map[string]any)
-				phases, _, _ := unstructured.NestedStringSlice(version, "schema", "openAPIV3Schema", "properties", "status", "properties", "phase", "enum")
-				e.Phases = append(e.Phases, phases...)
-			}
-		}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return e
+	defer file.Close() //nolint:errcheck // it was only read
+	d, err := demo.Start(demo.Options{Scene: file, Clock: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	config, err := clientcmd.BuildConfigFromFlags("", d.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// By the test's clock its certificate may not be valid yet.
+	config.Insecure, config.CAData = true, nil
+	return func(j *job.Job) diagnosis.Evidence {
+		engine, err := action.New(action.Options{Config: config, Namespace: j.Namespace, ReadOnly: true, Clock: stopped{now: now}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := engine.Gather(t.Context(), j.Kind, j.Name)
+		if err != nil {
+			t.Fatalf("gathering evidence about %s: %v", want.Job, err)
+		}
+		return e.ForVerdict()
+	}
 }
+
+// stopped is a clock at one moment, for those who only ask for the time.
+type stopped struct {
+	retry.SystemClock
+	now time.Time
+}
+
+func (s stopped) Now() time.Time { return s.now }

@@ -53,6 +53,16 @@ func (v Verdict) by(a Action) Verdict {
 	return v
 }
 
+// NeedsCloserLook reports whether evidence that is only gathered for one job may
+// change the verdict: the job does not move before our eyes.
+func (v Verdict) NeedsCloserLook() bool {
+	switch v.State {
+	case Stuck, Orphaned, Quiet, Unknown:
+		return true
+	}
+	return false
+}
+
 // Fact is one observation behind a verdict.
 type Fact struct {
 	// Holds tells a fact that speaks for the verdict from one that could not

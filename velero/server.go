@@ -13,6 +13,9 @@ import (
 type ServerPod struct {
 	Name    string
 	Created time.Time
+	// Container is the name of the server's container, empty if it cannot be
+	// told from its neighbours.
+	Container string
 	// Running is true if the server's container runs, Ready if it also is ready.
 	Running bool
 	Ready   bool
@@ -50,7 +53,7 @@ func ServerPods(pods []*corev1.Pod) []ServerPod {
 func readServer(p *corev1.Pod) ServerPod {
 	s := ServerPod{Name: p.Name, Created: p.CreationTimestamp.Time, Deployment: deploymentOf(p), Flags: DefaultServerFlags()}
 	if c := serverIn(p); c != nil {
-		s.Version, s.Flags = imageVersion(c.Image), ParseServerFlags(slices.Concat(c.Command, c.Args))
+		s.Container, s.Version, s.Flags = c.Name, imageVersion(c.Image), ParseServerFlags(slices.Concat(c.Command, c.Args))
 	}
 	status := serverStatus(p)
 	if status == nil {

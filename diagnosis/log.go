@@ -1,0 +1,126 @@
+package diagnosis
+
+import (
+	"strings"
+	"time"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+const (
+	// logFresh is how old a line of the server's log may be that shows that the
+	// server is at work on a job. While it waits it logs every five seconds, and
+	// it logs about each item.
+	logFresh = 2 * time.Minute
+	// logRunes is how much of a line is shown.
+	logRunes = 300
+)
+
+// noteLog puts down the newest that the server's log says about the job, or why
+// that is not known.
+func (a *assessment) noteLog() {
+	switch e := a.evidence(); {
+	case !e.LogSeen && e.LogWhy != "":
+		a.doubts(sourceLog, a.env.Now, "whether the server's log still speaks of it could not be seen: %s", e.LogWhy)
+	case !e.LogSeen:
+		a.doubts(sourceLog, time.Time{}, "whether the server's log still speaks of it was not looked at")
+	case e.Log.Last.At.IsZero():
+		a.doubts(sourceLog, a.env.Now, "what could be read of the server's log does not speak of it")
+	default:
+		a.supports(sourceLog, e.Log.Last.At, "the server logged about it: %s", logText(e.Log.Last))
+	}
+}
+
+func logText(l velero.LogLine) string {
+	text := l.Text
+	if l.Error != "" {
+		text += ": " + l.Error
+	}
+	return human.Shorten(text, logRunes)
+}
+
+// logMoves reports whether the server's log shows that it is at work on a job
+// whose silence is all that speaks against it. A named cause is not overruled.
+func (a *assessment) logMoves(v Verdict) bool {
+	last := a.evidence().Log.Last
+	if last.At.IsZero() || a.env.Now.Sub(last.At) > logFresh || !a.env.Server.Running || job.StageOf(a.j.Phase) == job.StageQueued {
+		return false
+	}
+	switch v.Reason {
+	case LimitPassed, FinalizerStalled, LostPatch:
+		return v.State == Stuck && !a.final()
+	}
+	return v.State == Quiet
+}
+
+func (a *assessment) logMoving() Verdict {
+	last, state := a.evidence().Log.Last, Progressing
+	if strings.HasPrefix(strings.ToLower(last.Text), "waiting ") {
+		state = Waiting
+	}
+	return a.conclude(state, LogMoving, "", "%s, quiet for %s, but the server logged about it %s ago: %s",
+		progressText(a.j), a.quietWords(), human.Duration(max(0, a.env.Now.Sub(last.At))), logText(last))
+}
+
+// final reports whether the server's log says that it gave up on the job's last
+// status, and nothing speaks against it.
+func (a *assessment) final() bool {
+	moved, known := a.j.Moved()
+	if !known {
+		moved = time.Time{}
+	}
+	return a.evidence().Log.Final(moved, a.env.Server.StartedAt)
+}
+
+// gaveUp: the server's log says that the last status patch is lost. No limit has
+// to pass then.
+func (a *assessment) gaveUp() (Verdict, bool) {
+	if !a.final() {
+		return Verdict{}, false
+	}
+	log := a.evidence().Log
+	a.noteQuiet()
+	a.supports(sourceLog, log.GaveUp.At, "the server gave up: %s", logText(log.GaveUp))
+	if log.LostPhase == velero.PhaseFailed {
+		return a.meantToFail(log), true
+	}
+	a.doubts(sourceStorage, time.Time{}, "whether its results are stored was not looked at")
+	if n := a.j.DataMovements().Active(); n > 0 {
+		a.supports(sourceWatch, a.j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
+	}
+	done := progressText(a.j)
+	if strings.Contains(log.GaveUp.Error, "Unsupported value") {
+		return a.conclude(Stuck, SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
+			"its work is over, but the CRD refused phase %s (Velero issue 6170)", log.LostPhase), true
+	}
+	if v, ok := a.cannotEnd(done); ok {
+		return v, true
+	}
+	to := "its next phase"
+	if log.LostPhase != "" {
+		to = log.LostPhase
+	}
+	return a.conclude(Stuck, LostPatch, "If its results are stored, it can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
+		"its work is over (%s), but Velero gave up writing %s %s ago and does not try again", done, to, a.ago(log.GaveUp.At)).by(Finalize), true
+}
+
+// meantToFail: the lost patch would have ended the job as Failed. A backup of a
+// name that the object store has already fails at once (pkg/controller/
+// backup_controller.go runBackup).
+func (a *assessment) meantToFail(log velero.JobLog) Verdict {
+	why := ""
+	if log.Failure != "" {
+		why = ": " + human.Shorten(log.Failure, logRunes)
+		a.supports(sourceLog, log.GaveUp.At, "it failed%s", why)
+	}
+	advice := "A restart of the Velero server marks it Failed, with all else in progress."
+	switch {
+	case strings.Contains(log.Failure, "already exists"):
+		advice += " Do not delete it through Velero: that deletes the older " + word(a.j.Kind) + " of this name from the object store."
+	case a.j.Kind == job.Backup:
+		advice += " Do not rely on what was backed up: make a new backup."
+	}
+	return a.conclude(Stuck, LostPatch, advice, "it failed%s; Velero gave up writing that %s ago and does not try again", why, a.ago(log.GaveUp.At))
+}
