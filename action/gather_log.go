@@ -54,7 +54,7 @@ func (g *gathering) log() error {
 		return nil
 	}
 	// The server gives up minutes after it last wrote; clocks differ.
-	since := latest(g.e.began(), g.e.VeleroWrote).Add(-clockMargin)
+	since := job.Latest(g.e.began(), g.e.VeleroWrote).Add(-clockMargin)
 	if log, ok := g.logs.get(j.UID, since, g.clock.Now()); ok {
 		g.e.Log, g.e.LogSeen = log, Yes
 		return nil
@@ -143,7 +143,7 @@ func (e *Evidence) gaveUp() bool {
 	}
 	started := time.Time{}
 	for _, c := range e.Server.Running {
-		started = latest(started, c.StartedAt)
+		started = job.Latest(started, c.StartedAt)
 	}
 	return e.Log.Final(e.VeleroWrote, started)
 }

@@ -121,7 +121,7 @@ func (l *JobLog) add(e logEntry, kind string) {
 	if e.At.Before(l.newest()) {
 		return // an older one, of a log whose lines are out of order
 	}
-	if to, gaveUp := givesUp(e.Text, kind); gaveUp {
+	if to, gaveUp := givesUp(e.Text, kind); gaveUp && e.fields[controllerKeys[kind]] != "" {
 		l.GaveUp, l.LostPhase = e.LogLine, to
 		l.Hook = LoggedHook{}
 		return
@@ -191,8 +191,11 @@ func isPhase(word string) bool {
 		PhaseCompleted, PhasePartiallyFailed, PhaseFailed}, word)
 }
 
+// controllerKeys are the fields in which the controllers name a job that alone
+// write its status while it is in progress. Others try again when they cannot.
+var controllerKeys = map[string]string{"Backup": "backuprequest", "Restore": "Restore"}
+
 // jobKeys are the fields in which the controllers that work on a job name it.
-// backuprequest and Restore are those of the controllers themselves.
 var jobKeys = map[string][]string{
 	"Backup":  {"backup", "backuprequest", "backup operations for backup", "backup finalizer"},
 	"Restore": {"restore", "Restore", "restore operations for restore", "restore finalizer"},

@@ -37,6 +37,8 @@ func TestServerGaveUp(t *testing.T) {
 		"forged behind a quotation mark": {later + `msg="x\" Restore=velero/r9 msg=\"Error updating restore's status from InProgress to Failed" restore=velero/r8` + "\n", "Restore", "r9", "", false},
 		"1.14": {later + `msg="Error updating restore's final status" Restore=velero/r9 error="connection refused"` + "\n",
 			"Restore", "r9", "", true},
+		"the finalizer, which tries again": {later + `msg="error updating restore's final status" restore finalizer=velero/r9 error="refused"` + "\n",
+			"Restore", "r9", "", false},
 		"a backup": {`time="2026-11-21T01:58:00Z" level=error msg="error updating backup's status from InProgress to WaitingForPluginOperations" backuprequest=velero/b1 error="etcdserver: request timed out"` + "\n",
 			"Backup", "b1", "WaitingForPluginOperations", true},
 		"JSON": {`{"Restore":"velero/r9","error.message":"refused","level":"info","msg":"Error updating restore's status from InProgress to Finalizing","time":"2026-11-21T01:58:00Z","n":1}` + "\n",
