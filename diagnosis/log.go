@@ -122,5 +122,5 @@ func (a *assessment) meantToFail(log velero.JobLog) Verdict {
 	case a.j.Kind == job.Backup:
 		advice += " Do not rely on what was backed up: make a new backup."
 	}
-	return a.conclude(Stuck, LostPatch, advice, "it failed%s; Velero gave up writing that %s ago and does not try again", why, a.ago(log.GaveUp.At))
+	return a.conclude(Stuck, LostPatch, advice, "it failed%s; Velero gave up writing that %s ago and does not try again", why, a.ago(log.GaveUp.At)).by(Restart)
 }
