@@ -8,129 +8,119 @@ type Step struct {
 	Items    int
 }
 
-// Course follows one restore. It may be used by one goroutine at a time.
+// Limit is the bound that Velero's client keeps, from the flags --client-qps and
+// --client-burst of the server. The zero value is of a server whose flags could
+// not be read.
+type Limit struct {
+	// QPS is in requests a second, Burst how many may come at once.
+	QPS   float64
+	Burst int
+}
+
+// seconds is what an item costs that waits for the limit.
+func (l Limit) seconds() float64 { return max(requests/l.QPS, leastCost) }
+
+// saved is how many seconds' worth of requests the client saves up.
+func (l Limit) saved() float64 { return float64(max(l.Burst, 1)) / l.QPS }
+
+// Course follows one restore. It holds two models of it side by side: one knows
+// only Velero, the other also what earlier restores of the cluster showed. The
+// one that foresees this restore better answers, so that a history which does
+// not fit counts for nothing after a second or two. It may be used by one
+// goroutine at a time.
 type Course struct {
-	steps []step
-	total int
-	// Costs: of items under the limit, and of each resource without it.
-	throttle  *cost
-	resources []*cost // by number
-	names     []string
-	// factor is how much slower than taken each class goes, seen over how many
-	// seconds.
-	factor [classes]factors
-	seen   [classes]float64
-	// known is how many seconds each class was seen in earlier restores.
-	known [classes]float64
-
-	begun        bool
-	anchor, last moment
-	// whole is how many seconds were learned from.
-	whole float64
+	// models are the one without the history and the one with it; both are the
+	// same where there is none.
+	plain, informed *model
+	// odds are those of the informed model, as a logarithm.
+	odds float64
 }
 
-// step is a Step with its resource's number.
-type step struct {
-	resource int
-	items    int
-}
-
-// moment is a state of the restore.
-type moment struct {
-	at   time.Time
-	done int
-	// credit are the seconds of requests that Velero's client has saved up.
-	credit float64
-}
+const (
+	// firstOdds are those of a history before anything of the restore is seen,
+	// most where they end: about 150 to 1.
+	firstOdds, mostOdds = 1.0, 5.0
+	// deviation is how far off a model that fits is in one observation, and
+	// mostSurprise what is counted of one.
+	deviation, mostSurprise = 0.3, 2.0
+	// mostGain is what one observation may speak for the history: a pause fits
+	// one that is wrong by chance.
+	mostGain = 0.5
+	// alive are the odds below which a model no longer counts for the range.
+	alive = 2.0
+)
 
 // NewCourse follows a restore with these steps in a cluster where known was
-// learned before.
-func NewCourse(steps []Step, known Rates) *Course {
-	c := &Course{throttle: newCost(throttled, known.Throttle)}
-	number := map[string]int{}
-	mean := known.means()
-	for resource, cost := range known.Resources {
-		if cost.Valid() {
-			c.known[classOf(resource)] += cost.Seen
-		}
+// learned before, by a server that keeps a limit.
+func NewCourse(steps []Step, known Rates, limit Limit) *Course {
+	c := &Course{plain: newModel(steps, Rates{}, limit), odds: firstOdds}
+	c.informed = c.plain
+	if known.Throttle.Valid() || len(known.Resources) > 0 {
+		c.informed = newModel(steps, known, limit)
 	}
-	for _, s := range steps {
-		if s.Items <= 0 {
-			continue
-		}
-		n, ok := number[s.Resource]
-		if !ok {
-			n = len(c.resources)
-			number[s.Resource] = n
-			own := newCost(priorOf(s.Resource)*mean[classOf(s.Resource)], known.Resources[s.Resource])
-			own.class, own.mixed = classOf(s.Resource), s.Resource == claims
-			c.resources, c.names = append(c.resources, own), append(c.names, s.Resource)
-		}
-		c.steps = append(c.steps, step{n, s.Items})
-		c.total += s.Items
-	}
-	c.compare()
 	return c
 }
-
-// means are how much more than their priors the resources of each class were
-// found to cost.
-func (r Rates) means() (factor [classes]float64) {
-	var mean [classes]mean
-	if r.Throttle.Valid() {
-		mean[classPlain].add(1, r.Throttle.Seen)
-	}
-	for resource, known := range r.Resources {
-		if known.Valid() && resource != claims {
-			mean[classOf(resource)].add(known.Seconds/priorOf(resource), known.Seen)
-		}
-	}
-	for class := range factor {
-		factor[class] = mean[class].factor(freshTrust)
-	}
-	return factor
-}
-
-// Intervals shorter than shortest are joined with the next: events may come in
-// bunches.
-const shortest = 500 * time.Millisecond
 
 // Observe tells that done items were restored at a moment. Moments and items
 // that went back begin anew.
 func (c *Course) Observe(at time.Time, done int) {
-	switch {
-	case !c.begun:
-		c.begin(at, done)
-		return
-	case at.Before(c.last.at) || done < c.last.done:
-		c.begin(at, done)
-		return
-	case done == c.last.done:
+	plain := c.plain.observe(at, done)
+	if c.informed == c.plain {
 		return
 	}
-	took := at.Sub(c.anchor.at)
-	if took < shortest {
-		c.last.at, c.last.done = at, done
-		return
-	}
-	parts := c.walk(c.anchor.done, done-c.anchor.done, c.anchor.credit)
-	c.learn(parts, took.Seconds())
-	c.anchor = moment{at, done, c.creditAfter(parts, c.anchor.credit)}
-	c.last = c.anchor
-}
-
-// begin starts to follow at some point of the restore. What has been saved up
-// until then is reckoned from the restore's own beginning.
-func (c *Course) begin(at time.Time, done int) {
-	parts := c.walk(0, done, saved)
-	for i := range parts {
-		parts[i].took = parts[i].seconds
-	}
-	c.anchor = moment{at, done, c.creditAfter(parts, saved)}
-	c.last = c.anchor
-	c.begun = true
+	informed := c.informed.observe(at, done)
+	c.odds += min((plain-informed)/deviation, mostGain)
+	c.odds = min(max(c.odds, -mostOdds), mostOdds)
 }
 
 // Break says that news may have been missed until now: the time to the next
 // observation tells nothing.
-func (c *Course) Break() { c.begun = false }
+func (c *Course) Break() { c.plain.begun, c.informed.begun = false, false }
+
+// likely is the model that foresaw this restore better.
+func (c *Course) likely() *model {
+	if c.odds < 0 {
+		return c.plain
+	}
+	return c.informed
+}
+
+// total is how many items the steps have.
+func (c *Course) total() int { return c.plain.total }
+
+// Learned is what this restore tells about the cluster.
+func (c *Course) Learned() Rates { return c.likely().learnt() }
+
+// Exceeded reports whether more items were restored than the steps have.
+func (c *Course) Exceeded() bool { return c.plain.begun && c.plain.last.done > c.total() }
+
+// Left is what the items left take: most likely Likely, and nine times in ten no
+// less than Low and no more than High.
+type Left struct{ Likely, Low, High time.Duration }
+
+// Left is the time that the items left take from a moment on, which is that of
+// the last observation or later. ok is false before the first, and where the
+// steps cannot be right: then more was restored than they have.
+func (c *Course) Left(at time.Time) (left Left, ok bool) {
+	likely := c.likely()
+	if !likely.begun || likely.last.done >= likely.total {
+		return Left{}, false
+	}
+	middle, low, high := likely.left()
+	other := c.plain
+	if likely == c.plain {
+		other = c.informed
+	}
+	if other != likely && max(c.odds, -c.odds) < alive {
+		_, otherLow, otherHigh := other.left()
+		low, high = min(low, otherLow), max(high, otherHigh)
+	}
+	passed := max(at.Sub(likely.last.at), 0)
+	rest := func(seconds float64) time.Duration {
+		return max(time.Duration(min(seconds, longest)*float64(time.Second))-passed, 0)
+	}
+	return Left{rest(middle), rest(low), rest(high)}, true
+}
+
+// longest is a year, in seconds: what takes longer is not told apart.
+const longest = 365 * 24 * 3600.0

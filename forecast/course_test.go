@@ -55,12 +55,12 @@ var mixed = []Step{{claims, 30}, {"secrets", 400}, {"configmaps", 1100}, {"pods"
 
 func TestForecastOfTheUsual(t *testing.T) {
 	all, end := usual.restore(mixed)
-	c := NewCourse(mixed, Rates{})
+	c := NewCourse(mixed, Rates{}, Limit{})
 	blank := 0
 	for _, s := range all {
 		c.Observe(s.at, s.done)
 		want := end.Sub(s.at)
-		left, ok := c.Left(s.at)
+		left, ok := likely(c, s.at)
 		if !ok {
 			blank++
 			continue
@@ -83,7 +83,7 @@ func TestLearnsTheUnusual(t *testing.T) {
 		"a slow plugin": {throttle: 0.02, own: map[string]float64{claims: 0.1, "secrets": 0.006, "configmaps": 0.3, "services": 0.006, "pods": 2, "replicasets.apps": 0.1, "deployments.apps": 0.1}},
 	} {
 		all, end := v.restore(mixed)
-		earlier := NewCourse(mixed, Rates{})
+		earlier := NewCourse(mixed, Rates{}, Limit{})
 		for _, s := range all {
 			earlier.Observe(s.at, s.done)
 		}
@@ -93,10 +93,10 @@ func TestLearnsTheUnusual(t *testing.T) {
 				t.Errorf("%s: %s learned as %+v", name, resource, cost)
 			}
 		}
-		c := NewCourse(mixed, known)
+		c := NewCourse(mixed, known, Limit{})
 		for i, s := range all {
 			c.Observe(s.at, s.done)
-			left, ok := c.Left(s.at)
+			left, ok := likely(c, s.at)
 			want := end.Sub(s.at)
 			if !ok && want > 2*time.Second {
 				t.Errorf("%s: blank after %d seconds", name, i+1)
@@ -112,11 +112,11 @@ func TestLearnsTheUnusual(t *testing.T) {
 func TestFallsOnTrack(t *testing.T) {
 	steps := []Step{{"configmaps", 3000}}
 	all, _ := usual.restore(steps)
-	c := NewCourse(steps, Rates{})
+	c := NewCourse(steps, Rates{}, Limit{})
 	before, beforeAt := time.Duration(0), time.Time{}
 	for _, s := range all {
 		c.Observe(s.at, s.done)
-		left, ok := c.Left(s.at)
+		left, ok := likely(c, s.at)
 		if ok && !beforeAt.IsZero() {
 			if fell, passed := before-left, s.at.Sub(beforeAt); fell < passed/2 || fell > 2*passed {
 				t.Errorf("%d items done: the time left fell by %v in %v", s.done, fell, passed)
@@ -125,7 +125,7 @@ func TestFallsOnTrack(t *testing.T) {
 		if ok {
 			before, beforeAt = left, s.at
 		}
-		if later, _ := c.Left(s.at.Add(time.Second)); ok && later > left {
+		if later, _ := likely(c, s.at.Add(time.Second)); ok && later > left {
 			t.Errorf("it grows by itself from %v to %v", left, later)
 		}
 	}
@@ -134,8 +134,17 @@ func TestFallsOnTrack(t *testing.T) {
 	}
 }
 
-func TestBlankWhileItWouldBeAGuess(t *testing.T) {
-	c := NewCourse(mixed, Rates{})
+// TestRoughWhileItWouldBeAGuess gives a range where a single number would be a
+// guess, and nothing where nothing was seen.
+func TestRoughWhileItWouldBeAGuess(t *testing.T) {
+	c := NewCourse(mixed, Rates{}, Limit{})
+	wide := func(when string, at time.Time, want bool) {
+		t.Helper()
+		left, ok := c.Left(at)
+		if got := left.High > 2*left.Low; !ok || got != want || left.Likely < left.Low || left.Likely > left.High {
+			t.Errorf("%s: %+v, %v; want a wide range: %v", when, left, ok, want)
+		}
+	}
 	blank := func(when string, at time.Time) {
 		t.Helper()
 		if left, ok := c.Left(at); ok {
@@ -144,35 +153,65 @@ func TestBlankWhileItWouldBeAGuess(t *testing.T) {
 	}
 	blank("nothing seen", start)
 	c.Observe(start, 10)
-	blank("one look", start)
-	c.Observe(start.Add(time.Second), 60)
-	blank("one second", start.Add(time.Second))
-	c.Observe(start.Add(2*time.Second), 110)
-	c.Observe(start.Add(3*time.Second), 160)
-	if _, ok := c.Left(start.Add(3 * time.Second)); !ok {
-		t.Error("blank after three steady seconds with the larger part known")
+	wide("one look", start, true)
+	for i := 1; i < 20; i++ {
+		c.Observe(start.Add(time.Duration(i)*time.Second), 10+i*50)
 	}
 	c.Break()
-	blank("news may have been missed", start.Add(4*time.Second))
-	c.Observe(start.Add(60*time.Second), 300)
-	if left, ok := c.Left(start.Add(60 * time.Second)); !ok || left < 10*time.Second {
+	blank("news may have been missed", start.Add(21*time.Second))
+	c.Observe(start.Add(60*time.Second), 1200)
+	if left, ok := c.Left(start.Add(60 * time.Second)); !ok || left.Likely < 10*time.Second {
 		t.Errorf("after a break: %v, %v; what was seen before it counts", left, ok)
 	}
 
-	c = NewCourse([]Step{{"secrets", 50}, {"pods", 500}}, Rates{})
-	for i := range 2 {
-		c.Observe(start.Add(time.Duration(i)*time.Second), 20+i*20)
+	c = NewCourse([]Step{{"secrets", 1000}, {"pods", 500}}, Rates{}, Limit{})
+	for i := range 10 {
+		c.Observe(start.Add(time.Duration(i)*time.Second), 20+i*50)
 	}
-	blank("nearly all that is left is of a kind never seen", start.Add(time.Second))
+	wide("nearly all that is left is of a kind never seen", start.Add(9*time.Second), true)
+	c = NewCourse([]Step{{"secrets", 5000}}, Rates{}, Limit{})
+	for i := range 10 {
+		c.Observe(start.Add(time.Duration(i)*time.Second), 20+i*50)
+	}
+	wide("all that is left is of a kind seen", start.Add(9*time.Second), false)
+}
+
+// TestHistoryThatDoesNotFit: with what was learned in a cluster ten times slower
+// or faster, the forecast is that without it two seconds after the first number.
+func TestHistoryThatDoesNotFit(t *testing.T) {
+	for name, v := range map[string]velero{
+		"usual":    usual,
+		"far away": {throttle: throttled, own: map[string]float64{claims: 0.3, "secrets": 0.08, "configmaps": 0.09, "services": 0.08, "pods": 0.3, "replicasets.apps": 0.3, "deployments.apps": 0.3}},
+		"no limit": {throttle: 0.0001, own: map[string]float64{claims: 0.1, "secrets": 0.012, "configmaps": 0.012, "services": 0.012, "pods": 0.1, "replicasets.apps": 0.1, "deployments.apps": 0.1}},
+	} {
+		all, _ := v.restore(mixed)
+		limit := Limit{QPS: requests / v.throttle, Burst: 100}
+		for _, factor := range []float64{10, 0.1} {
+			wrong := Rates{Throttle: Cost{v.throttle * factor, 60}, Resources: map[string]Cost{}}
+			for resource, seconds := range v.own {
+				wrong.Resources[resource] = Cost{seconds * factor, 60}
+			}
+			c, without := NewCourse(mixed, wrong, limit), NewCourse(mixed, Rates{}, limit)
+			for i, s := range all {
+				c.Observe(s.at, s.done)
+				without.Observe(s.at, s.done)
+				got, _ := likely(c, s.at)
+				want, _ := likely(without, s.at)
+				if i >= 2 && got != want {
+					t.Errorf("%s, a history of %v times that: %v left after %d numbers, %v without it", name, factor, got, i+1, want)
+				}
+			}
+		}
+	}
 }
 
 func TestEstimatesThatAreWrong(t *testing.T) {
 	for _, steps := range [][]Step{nil, {{"pods", 0}}, {{"pods", -5}}, {{"secrets", 100}}} {
-		c := NewCourse(steps, Rates{})
+		c := NewCourse(steps, Rates{}, Limit{})
 		for i := range 10 {
 			c.Observe(start.Add(time.Duration(i)*time.Second), i*50)
 		}
-		if left, ok := c.Left(start.Add(9 * time.Second)); ok || !c.Exceeded() {
+		if left, ok := likely(c, start.Add(9*time.Second)); ok || !c.Exceeded() {
 			t.Errorf("%v: %v left, exceeded %v", steps, left, c.Exceeded())
 		}
 	}
@@ -182,7 +221,7 @@ func TestEstimatesThatAreWrong(t *testing.T) {
 // learned.
 func TestPause(t *testing.T) {
 	all, end := usual.restore(mixed)
-	c := NewCourse(mixed, Rates{})
+	c := NewCourse(mixed, Rates{}, Limit{})
 	var late time.Duration
 	for i, s := range all {
 		if i == 20 {
@@ -199,15 +238,20 @@ func TestPause(t *testing.T) {
 	}
 }
 
+func likely(c *Course, at time.Time) (time.Duration, bool) {
+	left, ok := c.Left(at)
+	return left.Likely, ok
+}
+
 func mustLeft(c *Course, at time.Time) time.Duration {
-	left, _ := c.Left(at)
+	left, _ := likely(c, at)
 	return left
 }
 
 // A leap, of which some of the time was missed, is not learned either.
 func TestLeap(t *testing.T) {
 	all, _ := usual.restore(mixed)
-	c := NewCourse(mixed, Rates{})
+	c := NewCourse(mixed, Rates{}, Limit{})
 	for i, s := range all {
 		at := s.at
 		if i >= 20 {
@@ -225,7 +269,7 @@ func TestLeap(t *testing.T) {
 // Events that come in bunches tell no speed of their own.
 func TestBunches(t *testing.T) {
 	all, end := usual.restore(mixed)
-	c := NewCourse(mixed, Rates{})
+	c := NewCourse(mixed, Rates{}, Limit{})
 	for i, s := range all {
 		at := all[min(i/4*4+3, len(all)-1)].at.Add(time.Duration(i%4) * time.Millisecond)
 		c.Observe(at, s.done)
@@ -243,10 +287,10 @@ func TestBunches(t *testing.T) {
 // A restore that is met halfway tells as much as one met at its beginning.
 func TestMetHalfway(t *testing.T) {
 	all, end := usual.restore(mixed)
-	c := NewCourse(mixed, Rates{})
+	c := NewCourse(mixed, Rates{}, Limit{})
 	for i, s := range all[len(all)/2:] {
 		c.Observe(s.at, s.done)
-		left, ok := c.Left(s.at)
+		left, ok := likely(c, s.at)
 		if want := end.Sub(s.at); ok && (left-want).Abs() > want/4+2*time.Second {
 			t.Errorf("%d seconds after: %v left, in truth %v", i, left, want)
 		}
@@ -262,7 +306,7 @@ func TestNonsense(t *testing.T) {
 	for range 300 {
 		c := NewCourse(mixed, Rates{Throttle: Cost{random.ExpFloat64(), 1}, Resources: map[string]Cost{
 			"pods": {math.NaN(), 1}, "secrets": {-1, 5}, "configmaps": {1e300, 1e300}, "services": {mostCost, mostSeen},
-		}})
+		}}, Limit{})
 		at, done := start, 0
 		for range 60 {
 			switch random.IntN(6) {
@@ -276,7 +320,7 @@ func TestNonsense(t *testing.T) {
 				at, done = at.Add(time.Duration(random.IntN(2e9))), done+random.IntN(60)
 			}
 			c.Observe(at, done)
-			if left, ok := c.Left(at.Add(time.Duration(random.IntN(1e10) - 5e9))); ok && left < 0 {
+			if left, ok := likely(c, at.Add(time.Duration(random.IntN(1e10)-5e9))); ok && left < 0 {
 				t.Fatalf("%v left", left)
 			}
 		}

@@ -1,9 +1,6 @@
 package forecast
 
-import (
-	"math"
-	"time"
-)
+import "math"
 
 // cost is what an item of one resource costs, as far as is known.
 type cost struct {
@@ -23,6 +20,8 @@ type cost struct {
 const (
 	// Evidence of the prior and of what was learned, in seconds.
 	priorTrust, learnedTrust = 0.5, 2.0
+	// limitTrust is that of a limit read from the server's flags.
+	limitTrust = 2.0
 	// classTrust is what one class is taken to go as before.
 	classTrust = 1.5
 	// freshTrust is the same for resources of which only the prior is known.
@@ -54,42 +53,44 @@ func blend(seconds, items, base, trust float64) float64 {
 }
 
 // seconds is what an item costs now.
-func (c *Course) seconds(k *cost) float64 {
+func (m *model) seconds(k *cost) float64 {
 	base := k.base
-	if k != c.throttle {
-		base = (base + c.farther(k)) * c.factor[k.class].of(k)
+	if k != m.throttle {
+		base = (base + m.farther(k)) * m.factor[k.class].of(k)
 	}
 	return blend(k.seen, k.items, base, k.trust)
 }
 
 // farther is what an item of a listed resource costs more than its prior
-// because the API server is farther away than taken: it is created too.
-func (c *Course) farther(k *cost) float64 {
+// because the API server is farther away than taken: the wait for the list ends
+// at the next tick of the API server, so the item's other requests cost nothing
+// more until they fill the time between two ticks.
+func (m *model) farther(k *cost) float64 {
 	if k.learned || k.class != classListed {
 		return 0
 	}
-	return max(0, plain*(c.factor[classPlain].fresh-1))
+	return max(0, 2*plain*m.factor[classPlain].fresh-listed)
 }
 
 // compare reckons for each class how much slower than taken it goes in this
 // restore, which counts for the resources to come.
-func (c *Course) compare() {
-	for class := range c.factor { // listed after plain, which it builds upon
+func (m *model) compare() {
+	for class := range m.factor { // listed after plain, which it builds upon
 		var ratio mean
-		c.seen[class] = 0
-		for _, k := range c.resources {
+		m.seen[class] = 0
+		for _, k := range m.resources {
 			if int(k.class) != class {
 				continue
 			}
-			c.seen[class] += k.seen
+			m.seen[class] += k.seen
 			if k.held > 0 {
 				ratio.add(1, k.held)
 			}
 			if k.seen > 0 && k.items > 0 && !k.mixed {
-				ratio.add(k.seen/k.items/(k.base+c.farther(k)), k.seen)
+				ratio.add(k.seen/k.items/(k.base+m.farther(k)), k.seen)
 			}
 		}
-		c.factor[class] = factors{fresh: ratio.factor(freshTrust), learned: ratio.factor(classTrust)}
+		m.factor[class] = factors{fresh: ratio.factor(freshTrust), learned: ratio.factor(classTrust)}
 	}
 }
 
@@ -118,8 +119,8 @@ func (m mean) factor(trust float64) float64 { return math.Exp(m.sum / (m.weight 
 
 // learn shares the time that parts took out among them: each gets what it was
 // reckoned to take, and the less is known of it the more of the difference.
-func (c *Course) learn(parts []part, took float64) {
-	wait := c.seconds(c.throttle)
+func (m *model) learn(parts []part, took float64) {
+	wait := m.seconds(m.throttle)
 	var reckoned, doubt float64
 	doubts := make([]float64, len(parts))
 	for i, p := range parts {
@@ -138,9 +139,13 @@ func (c *Course) learn(parts []part, took float64) {
 	for i := range parts {
 		p := &parts[i]
 		p.took = max(p.seconds+(took-reckoned)*doubts[i]/doubt, p.seconds/10)
-		k := c.blamed(p, wait)
-		if k == c.throttle {
+		k := m.blamed(p, wait)
+		p.cost = k // so that nothing was saved up if it waited
+		if k == m.throttle {
 			p.own.held += p.took
+			if m.limited { // what was faster had more saved up than reckoned
+				p.took = max(p.took, p.items*k.base)
+			}
 		}
 		k.seen, k.items = k.seen+p.took, k.items+p.items
 		if usual {
@@ -151,30 +156,30 @@ func (c *Course) learn(parts []part, took float64) {
 			k.seen = recent
 		}
 	}
-	c.whole += took
-	c.compare()
+	m.whole += took
+	m.compare()
 }
 
 // blamed is the cost that a part tells of, while an item under the limit costs
 // wait: the limit is the same for all, so a resource that takes longer is slow
 // itself, and one that takes just that long had nothing saved up.
-func (c *Course) blamed(p *part, wait float64) *cost {
+func (m *model) blamed(p *part, wait float64) *cost {
 	each := p.took / p.items
 	switch {
-	case p.cost == c.throttle && each > beyond*wait:
+	case p.cost == m.throttle && each > beyond*wait:
 		return p.own
 	case p.cost == p.own && p.seconds < p.items*wait && each > wait/beyond && each < beyond*wait:
-		return c.throttle
+		return m.throttle
 	}
 	return p.cost
 }
 
-// Learned is what this restore tells about the cluster.
-func (c *Course) Learned() Rates {
-	r := Rates{Resources: map[string]Cost{}, Throttle: c.throttle.learnt()}
-	for i, k := range c.resources {
+// learnt is what this restore tells about the cluster.
+func (m *model) learnt() Rates {
+	r := Rates{Resources: map[string]Cost{}, Throttle: m.throttle.learnt()}
+	for i, k := range m.resources {
 		if l := k.learnt(); l.Valid() {
-			r.Resources[c.names[i]] = l
+			r.Resources[m.names[i]] = l
 		}
 	}
 	return r
@@ -187,55 +192,38 @@ func (k *cost) learnt() Cost {
 	return Cost{Seconds: k.allSeen / k.allItems, Seen: k.allSeen}
 }
 
-// Left is the time that the items left take from a moment on, which is that of
-// the last observation or later. ok is false while too much of it would be a
-// guess, and where the steps cannot be right: then more was restored than they
-// have.
-func (c *Course) Left(at time.Time) (left time.Duration, ok bool) {
-	if !c.begun || c.last.done >= c.total {
-		return 0, false
-	}
-	parts := c.walk(c.anchor.done, c.last.done-c.anchor.done, c.anchor.credit)
+// left is what the items left take, in seconds, and between which bounds.
+func (m *model) left() (likely, low, high float64) {
+	parts := m.walk(m.anchor.done, m.last.done-m.anchor.done, m.anchor.credit)
 	for i := range parts {
 		parts[i].took = parts[i].seconds
 	}
-	credit := c.creditAfter(parts, c.anchor.credit)
-	var seconds, guessed float64
-	for _, p := range c.walk(c.last.done, c.total-c.last.done, credit) {
-		seconds += p.seconds
-		if !c.founded(p.cost) {
-			guessed += p.seconds
-		}
+	credit := m.creditAfter(parts, m.anchor.credit)
+	for _, p := range m.walk(m.last.done, m.total-m.last.done, credit) {
+		doubt := m.doubt(p.cost) * (1 + m.noise)
+		likely, low, high = likely+p.seconds, low+p.seconds/doubt, high+p.seconds*doubt
 	}
-	if c.whole < begun && !c.experienced() || guessed > mostGuessed*seconds {
-		return 0, false
+	return likely, low, high
+}
+
+// doubt is by what factor a cost may be wrong, nine times in ten: the less, the
+// more was seen of it, or else of others of its class, in this restore or
+// before. The limit's own class is that of the items which may have to wait for
+// it.
+func (m *model) doubt(k *cost) float64 {
+	switch {
+	case k.seen >= enough:
+		return 1 + 0.4/(1+k.seen)
+	case k == m.throttle && m.limited:
+		return 1.15
+	case k.learned, m.seen[k.class]+m.known[k.class] >= enough:
+		return 1.6
 	}
-	left = time.Duration(seconds * float64(time.Second))
-	return max(left-max(at.Sub(c.last.at), 0), 0), true
+	return 3
 }
 
-// Exceeded reports whether more items were restored than the steps have.
-func (c *Course) Exceeded() bool { return c.begun && c.last.done > c.total }
-
-// experienced reports whether anything was learned before.
-func (c *Course) experienced() bool {
-	return c.throttle.learned || c.known != [classes]float64{}
-}
-
-// founded reports whether a cost stands on more than what is known of Velero in
-// general: on itself, or on others of its class, in this restore or before.
-// The limit's own class is that of the items which may have to wait for it.
-func (c *Course) founded(k *cost) bool {
-	return k.learned || k.seen >= enough || c.seen[k.class]+c.known[k.class] >= enough
-}
-
-// mostGuessed is the share of the time left that may stand on nothing but what
-// is known of Velero in general.
-const mostGuessed = 2.0 / 3
-
-// enough are the seconds of a cost that must have been seen, and begun those of
-// the whole restore where nothing was learned before.
-const enough, begun = 1.0, 2.0
+// enough are the seconds of a cost that must have been seen.
+const enough = 1.0
 
 // beyond is how much more than the limit items may take that wait for it.
 const beyond = 1.25

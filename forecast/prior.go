@@ -2,9 +2,12 @@ package forecast
 
 // What is known of Velero 1.18 and Kubernetes before anything was seen.
 const (
-	// throttled is what an item costs that waits for the client's limit: two
-	// requests of 100 a second (velero/pkg/cmd/server/config, defaultClientQPS).
-	throttled = 2.0 / 100
+	// requests are those that every item takes: create it, patch its managed
+	// fields (velero/pkg/restore/restore.go, restoreItem).
+	requests = 2.0
+	// throttled is what an item costs that waits for the client's limit of 100 a
+	// second (velero/pkg/cmd/server/config/config.go, defaultClientQPS).
+	throttled = requests / 100
 	// saved is how many seconds' worth of requests the client saves up:
 	// --client-burst over --client-qps.
 	saved = 1.0

@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // existed are the namespaces that the targets of the recordings had;
@@ -26,6 +27,8 @@ const existed = "velero,shop,billing,media,ops,quota-r17"
 type recording struct {
 	name  string
 	steps []forecast.Step
+	// limit is that of the server, if its flags were recorded or are known.
+	limit forecast.Limit
 	// estimate is what the steps sum up to, total what Velero ended with.
 	estimate, total int
 	// jobs is the restore after each event, which came at that time.
@@ -36,7 +39,7 @@ type recording struct {
 }
 
 // places say where the parts of a set of recordings are, for its NAME or BACKUP.
-type places struct{ restore, watch, backup string }
+type places struct{ restore, watch, backup, flags string }
 
 // ours are the recordings of the repository.
 var ours = places{
@@ -51,6 +54,7 @@ func capturesIn(dir string) places {
 		restore: filepath.Join(dir, "restores", "NAME", "restore.yaml"),
 		watch:   filepath.Join(dir, "restores", "NAME", "watch.jsonl"),
 		backup:  filepath.Join(dir, "backups", "BACKUP", "BACKUP.tar.gz"),
+		flags:   filepath.Join(dir, "server-flags"),
 	}
 }
 
@@ -65,6 +69,10 @@ func recordings(t testing.TB, p places) (all []recording) {
 	files, err := filepath.Glob(in(p.restore, "NAME", "*"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recordings at %s: %v", p.restore, err)
+	}
+	flags := velero.DefaultServerFlags()
+	if args, err := os.ReadFile(p.flags); err == nil {
+		flags = velero.ParseServerFlags([]string{string(args)})
 	}
 	indexes := map[string]*collector.Index{}
 	for _, file := range files {
@@ -104,6 +112,7 @@ func recordings(t testing.TB, p places) (all []recording) {
 		if r.name, r.estimate = name, e.Total; r.estimate != r.total {
 			t.Logf("%s: the estimate is %d items, Velero ended with %d", name, r.estimate, r.total)
 		}
+		r.limit = forecast.Limit{QPS: flags.ClientQPS, Burst: flags.ClientBurst}
 		all = append(all, r)
 	}
 	return all
@@ -171,7 +180,7 @@ func follow(t testing.TB, path string) (r recording) {
 
 // watch shows a course what is seen of the restore, event by event.
 func (r recording) watch(known forecast.Rates, seen func(c *forecast.Course, j *job.Job, at time.Time)) forecast.Rates {
-	c := forecast.NewCourse(r.steps, known)
+	c := forecast.NewCourse(r.steps, known, r.limit)
 	var last time.Time
 	for i, j := range r.jobs {
 		for _, s := range j.ItemsSince(last) {

@@ -19,9 +19,10 @@ type Restore struct {
 }
 
 // Follow follows a restore with these steps in a cluster where known was
-// learned before. It is nil, which says nothing, without steps.
-func Follow(steps []Step, known Rates) *Restore {
-	if c := NewCourse(steps, known); c.total > 0 {
+// learned before, by a server that keeps a limit. It is nil, which says nothing,
+// without steps.
+func Follow(steps []Step, known Rates, limit Limit) *Restore {
+	if c := NewCourse(steps, known, limit); c.total() > 0 {
 		return &Restore{course: c}
 	}
 	return nil
@@ -45,7 +46,7 @@ func (r *Restore) See(j *job.Job, live bool) *job.Job {
 		return j
 	}
 	left, known := r.course.Left(r.seen)
-	said := job.TimeLeft{Seen: r.seen, Left: left, Known: known}
+	said := job.TimeLeft{Seen: r.seen, Left: left.Likely, Low: left.Low, High: left.High, Known: known}
 	if r.from != j || r.left != said {
 		r.from, r.left, r.made = j, said, j.WithTimeLeft(said)
 	}
@@ -58,8 +59,9 @@ func (r *Restore) fits(j *job.Job) bool {
 	if j.Items.Estimated {
 		return true
 	}
-	off := max(j.Items.Total-r.course.total, r.course.total-j.Items.Total)
-	return !r.course.Exceeded() && off <= max(50, r.course.total/4)
+	total := r.course.total()
+	off := max(j.Items.Total-total, total-j.Items.Total)
+	return !r.course.Exceeded() && off <= max(50, total/4)
 }
 
 // Told is what a restore tells about the cluster whose items are done; it tells

@@ -15,7 +15,7 @@ import (
 func earlier(t *testing.T) Rates {
 	t.Helper()
 	all, _ := usual.restore(mixed)
-	c := NewCourse(mixed, Rates{})
+	c := NewCourse(mixed, Rates{}, Limit{})
 	for _, s := range all {
 		c.Observe(s.at, s.done)
 	}
@@ -48,7 +48,7 @@ func items(steps []Step) (n int) {
 func TestRestoreIsForeseen(t *testing.T) {
 	all, end := usual.restore(mixed)
 	known, total := earlier(t), items(mixed)
-	r, f := &restored{}, Follow(mixed, known)
+	r, f := &restored{}, Follow(mixed, known, Limit{})
 	for i, s := range all {
 		// Several are folded before anybody looks, as when a screen is slow.
 		j := r.write(s.at, velerov1.RestorePhaseInProgress, s.done, total, 0)
@@ -85,7 +85,7 @@ func TestRestoreIsForeseen(t *testing.T) {
 func TestRestoreNotForeseen(t *testing.T) {
 	known, total := earlier(t), items(mixed)
 	see := func(steps []Step, total, done int, live bool) (foreseen, eta bool) {
-		r, f := &restored{}, Follow(steps, known)
+		r, f := &restored{}, Follow(steps, known, Limit{})
 		var j, k *job.Job
 		var at time.Time
 		for i := range 10 {
@@ -114,7 +114,7 @@ func TestRestoreNotForeseen(t *testing.T) {
 			t.Errorf("%s: foreseen %v, with an ETA %v; want %v, %v", name, foreseen, eta, c.foreseen, c.eta)
 		}
 	}
-	if k := Follow(nil, Rates{}); k != nil {
+	if k := Follow(nil, Rates{}, Limit{}); k != nil {
 		t.Error("followed without steps")
 	}
 }
@@ -135,7 +135,7 @@ func TestTellsNothing(t *testing.T) {
 		"a phase of tomorrow": {"Pondering", total, 0, false},
 	} {
 		all, end := usual.restore(mixed)
-		r, f := &restored{}, Follow(mixed, Rates{})
+		r, f := &restored{}, Follow(mixed, Rates{}, Limit{})
 		for _, s := range all {
 			f.See(r.write(s.at, velerov1.RestorePhaseInProgress, s.done, total, 0), true)
 		}
@@ -155,7 +155,7 @@ func TestTellsNothing(t *testing.T) {
 func TestOutage(t *testing.T) {
 	all, _ := usual.restore(mixed)
 	total := items(mixed)
-	r, f := &restored{}, Follow(mixed, Rates{})
+	r, f := &restored{}, Follow(mixed, Rates{}, Limit{})
 	var j *job.Job
 	for i, s := range all {
 		switch {

@@ -11,9 +11,9 @@ type part struct {
 }
 
 // walk reckons what n items take after the first from, with credit saved up.
-func (c *Course) walk(from, n int, credit float64) (parts []part) {
-	wait := c.seconds(c.throttle)
-	for _, s := range c.steps {
+func (m *model) walk(from, n int, credit float64) (parts []part) {
+	wait := m.seconds(m.throttle)
+	for _, s := range m.steps {
 		if n <= 0 {
 			break
 		}
@@ -23,17 +23,17 @@ func (c *Course) walk(from, n int, credit float64) (parts []part) {
 		}
 		items := min(s.items-from, n)
 		from, n = 0, n-items
-		own := c.resources[s.resource]
-		each, free := c.seconds(own), float64(items)
+		own := m.resources[s.resource]
+		each, free := m.seconds(own), float64(items)
 		if each < wait {
 			free = min(free, credit/(wait-each))
 		}
 		if free > 0 {
 			parts = append(parts, part{cost: own, own: own, items: free, seconds: free * each})
-			credit = min(max(credit+free*(each-wait), 0), saved)
+			credit = min(max(credit+free*(each-wait), 0), m.saved)
 		}
 		if held := float64(items) - free; held > 0 {
-			parts = append(parts, part{cost: c.throttle, own: own, items: held, seconds: held * wait})
+			parts = append(parts, part{cost: m.throttle, own: own, items: held, seconds: held * wait})
 			credit = 0
 		}
 	}
@@ -41,14 +41,14 @@ func (c *Course) walk(from, n int, credit float64) (parts []part) {
 }
 
 // creditAfter is what is saved up once parts have taken the time they took.
-func (c *Course) creditAfter(parts []part, credit float64) float64 {
-	wait := c.seconds(c.throttle)
+func (m *model) creditAfter(parts []part, credit float64) float64 {
+	wait := m.seconds(m.throttle)
 	for _, p := range parts {
-		if p.cost == c.throttle {
+		if p.cost == m.throttle {
 			credit = 0
 			continue
 		}
-		credit = min(max(credit+p.took-p.items*wait, 0), saved)
+		credit = min(max(credit+p.took-p.items*wait, 0), m.saved)
 	}
 	return credit
 }

@@ -9,8 +9,10 @@ import (
 type TimeLeft struct {
 	// Seen is when the items were counted that this is about.
 	Seen time.Time
-	// Left is what the other items take from then on.
-	Left time.Duration
+	// Left is what the other items most likely take from then on, Low and High
+	// the bounds that hold the truth nine times in ten; both are 0 where nothing
+	// is known of them.
+	Left, Low, High time.Duration
 	// Known is false while that would be a guess.
 	Known bool
 }
@@ -42,7 +44,27 @@ func (f TimeLeft) at(now time.Time) (time.Duration, bool) {
 	if !f.Known || f.Left < 0 || f.Left > longestETA || silence > itemPace.silent {
 		return 0, false
 	}
-	return max(time.Second, f.Left-min(silence, itemPace.due)), true
+	return f.after(f.Left, silence), true
+}
+
+// after is what is left of a time after a silence.
+func (f TimeLeft) after(left, silence time.Duration) time.Duration {
+	return max(time.Second, left-min(silence, itemPace.due))
+}
+
+// rough is by how much the bounds of an ETA differ that is shown as a range.
+const rough = 1.6
+
+// RoughETA are the bounds of an ETA that is known only roughly: nine times in
+// ten they hold the truth. ok is false where [Job.ETA] is better known, or not
+// at all.
+func (j *Job) RoughETA(now time.Time) (low, high time.Duration, ok bool) {
+	f, found := j.timeLeft()
+	if _, known := f.at(now); !found || !known || float64(f.High) <= rough*float64(f.Low) {
+		return 0, 0, false
+	}
+	silence := max(0, now.Sub(f.Seen))
+	return f.after(f.Low, silence), min(f.after(f.High, silence), longestETA), true
 }
 
 // ItemsSeen is how many items were done when this process saw it.

@@ -30,6 +30,8 @@ type ServerFlags struct {
 	ItemOperationSync time.Duration
 	// ClientQPS is --client-qps, in requests a second; below 0 for no limit.
 	ClientQPS float64
+	// ClientBurst is --client-burst: how many requests may come at once.
+	ClientBurst int
 	// RestorePriorities is --restore-resource-priorities as given, empty for the
 	// default.
 	RestorePriorities string
@@ -49,6 +51,7 @@ func DefaultServerFlags() ServerFlags {
 		TerminatingTimeout:   10 * time.Minute,
 		ItemOperationSync:    10 * time.Second,
 		ClientQPS:            100,
+		ClientBurst:          100,
 	}
 }
 
@@ -74,6 +77,8 @@ func ParseServerFlags(args []string) ServerFlags {
 			if n, err := strconv.ParseFloat(value, 32); err == nil && n != 0 {
 				f.ClientQPS = n
 			}
+		case "client-burst":
+			setCount(&f.ClientBurst, value)
 		case "restore-resource-priorities":
 			f.RestorePriorities = value
 		case "features":

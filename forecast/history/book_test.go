@@ -305,10 +305,10 @@ func FuzzDecode(f *testing.F) {
 		if err != nil || len(again.Resources) != len(r.Resources) {
 			t.Fatalf("%v, %d of %d resources", err, len(again.Resources), len(r.Resources))
 		}
-		c := forecast.NewCourse([]forecast.Step{{Resource: "pods", Items: 100}, {Resource: "a", Items: 100}}, again)
+		c := forecast.NewCourse([]forecast.Step{{Resource: "pods", Items: 100}, {Resource: "a", Items: 100}}, again, forecast.Limit{})
 		for i := range 20 {
 			c.Observe(time.Unix(int64(i), 0), i*7)
-			if left, ok := c.Left(time.Unix(int64(i), 0)); ok && left < 0 {
+			if left, ok := c.Left(time.Unix(int64(i), 0)); ok && left.Low < 0 {
 				t.Fatalf("%v left", left)
 			}
 		}
