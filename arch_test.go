@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"action":           {"kubectl", "diagnosis", "artifact", "retry", "job", "velero", "sanitize", "human"},
 	"artifact":         {"job", "velero", "sanitize"},
 	"statedir":         nil,
-	"forecast":         {"job"},
+	"forecast":         {"job", "velero"},
 	"collector/cache":  {"collector", "statedir"},
 	"forecast/history": {"forecast", "statedir"},
 	"collector":        {"glob"},

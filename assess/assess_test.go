@@ -11,7 +11,6 @@ import (
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/forecast"
-	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
@@ -67,7 +66,7 @@ func TestOneETA(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var e Estimates
 			if c.known {
-				e.Set("shop", 900, secretsThenPods, lab)
+				e.Set("shop", 900, secretsThenPods, lab, forecast.Limit{})
 			}
 			said := 0
 			for n := 2; n <= len(c.done); n++ {
@@ -80,8 +79,8 @@ func TestOneETA(t *testing.T) {
 					switch {
 					case tells && !judged.ETA.Known:
 						t.Fatalf("%q, but no ETA", judged.Verdict.Summary)
-					case tells && after != human.TimeLeft(judged.ETA.Left)+" left":
-						t.Fatalf("%q, and an ETA of %s", judged.Verdict.Summary, human.TimeLeft(judged.ETA.Left))
+					case tells && after != judged.TimeLeft()+" left":
+						t.Fatalf("%q, and an ETA of %s", judged.Verdict.Summary, judged.TimeLeft())
 					case tells:
 						said++
 					}
@@ -99,7 +98,7 @@ func TestEnrichedBeforeJudged(t *testing.T) {
 	j := restore(velerov1.RestorePhaseInProgress, 0, 0)
 	snap := snapshotOf(noon, j)
 	var e Estimates
-	e.Set("shop", 900, secretsThenPods, lab)
+	e.Set("shop", 900, secretsThenPods, lab, forecast.Limit{})
 	a := e.Assess(snap, noon)
 	judged := a.Of(a.Find("shop"))
 	if !judged.Items.Estimated || judged.Items.Total != 900 || !strings.Contains(judged.Verdict.Summary, "900 items") {
@@ -153,7 +152,7 @@ func TestStale(t *testing.T) {
 // What a restore tells about the cluster is learned once, when its items are done.
 func TestLearned(t *testing.T) {
 	var e Estimates
-	e.Set("shop", 900, secretsThenPods, forecast.Rates{})
+	e.Set("shop", 900, secretsThenPods, forecast.Rates{}, forecast.Limit{})
 	e.Assess(snapshotOf(noon, restore(velerov1.RestorePhaseInProgress, 900, 100, 200, 300, 400)), noon.Add(4*time.Second))
 	if len(e.Learned()) != 0 {
 		t.Error("learned while it runs")
@@ -175,7 +174,7 @@ func TestChangesAreJudgedAsTheyWere(t *testing.T) {
 	snap := snapshotOf(noon, after)
 	snap.Changes = []watch.Change{{Job: before}, {Job: after}}
 	var e Estimates
-	e.Set("shop", 900, secretsThenPods, lab)
+	e.Set("shop", 900, secretsThenPods, lab, forecast.Limit{})
 	a := e.Assess(snap, noon)
 	first, second := a.Of(a.Snapshot.Changes[0].Job), a.Of(a.Snapshot.Changes[1].Job)
 	if !first.Items.Estimated || first.State == "" || second.State != "" || second.Phase != "Completed" {

@@ -48,6 +48,10 @@ type Judged struct {
 type TimeLeft struct {
 	Left  time.Duration
 	Known bool
+	// Rough is true while Left is a guess; Low and High then hold the truth nine
+	// times in ten.
+	Rough     bool
+	Low, High time.Duration
 }
 
 // Rate is how fast a job goes, in its unit a second, if that is known.
@@ -140,6 +144,7 @@ func judge(j *job.Job, env diagnosis.Environment) Judged {
 		return judged
 	}
 	judged.ETA.Left, judged.ETA.Known = j.ETA(env.Now)
+	judged.ETA.Low, judged.ETA.High, judged.ETA.Rough = j.RoughETA(env.Now)
 	judged.Rate.PerSecond, judged.Rate.Known = j.Rate(env.Now)
 	_, _, judged.Rate.Unit, _ = j.Progress()
 	return judged

@@ -28,14 +28,15 @@ type estimate struct {
 }
 
 // Set notes what a restore restores: its total, and its items by kind in their
-// order. known is what earlier restores of the cluster told.
-func (e *Estimates) Set(uid types.UID, total int, steps []forecast.Step, known forecast.Rates) {
+// order. known is what earlier restores of the cluster showed, limit
+// what bounds the client of the server.
+func (e *Estimates) Set(uid types.UID, total int, steps []forecast.Step, known forecast.Rates, limit forecast.Limit) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.restores == nil {
 		e.restores = map[types.UID]estimate{}
 	}
-	e.restores[uid] = estimate{total, forecast.Follow(steps, known)}
+	e.restores[uid] = estimate{total, forecast.Follow(steps, known, limit)}
 }
 
 // Keep drops what is known of restores that keep does not name.

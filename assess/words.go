@@ -7,10 +7,14 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// TimeLeft is the ETA as it is written everywhere, empty if there is none.
+// TimeLeft is the ETA as it is written everywhere, a range while it is rough;
+// empty if there is none.
 func (j Judged) TimeLeft() string {
 	if !j.ETA.Known {
 		return ""
+	}
+	if j.ETA.Rough {
+		return human.TimeLeftRange(j.ETA.Low, j.ETA.High)
 	}
 	return human.TimeLeft(j.ETA.Left)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/ui"
+	"github.com/veltui/veltui/velero"
 )
 
 // backupReader is what the dashboard asks about backups' contents. Everything
@@ -34,7 +35,7 @@ type backupReader struct {
 var _ ui.Estimator = (*backupReader)(nil)
 
 // Estimate works out what a restore of the cluster restores.
-func (r *backupReader) Estimate(ctx context.Context, j *job.Job, server string, progress ui.Progress) (estimate collector.Estimate, err error) {
+func (r *backupReader) Estimate(ctx context.Context, j *job.Job, server velero.Server, progress ui.Progress) (estimate collector.Estimate, err error) {
 	defer func() { err = r.explain(j, err) }()
 	spec, err := restoreSpec(j)
 	if err != nil {

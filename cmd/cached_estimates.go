@@ -110,7 +110,7 @@ func (k *cachedEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j 
 	if err != nil {
 		return err
 	}
-	estimate, err := e.estimate(ctx, index, collector.RestoreSpec{Restore: spec, Server: serverOf(snap.Server.Version)}, j.Started)
+	estimate, err := e.estimate(ctx, index, collector.RestoreSpec{Restore: spec, Server: serverOf(snap.Server)}, j.Started)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (k *cachedEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j 
 	for i, s := range estimate.Steps {
 		steps[i] = forecast.Step(s)
 	}
-	k.estimates.Set(j.UID, estimate.Total, steps, k.rates)
+	k.estimates.Set(j.UID, estimate.Total, steps, k.rates, forecast.LimitOf(snap.Server))
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 func TestFailuresBackOff(t *testing.T) {
@@ -82,7 +83,7 @@ func TestFailedDownloadIsNotRepeated(t *testing.T) {
 	ask := func() {
 		t.Helper()
 		_, err := r.Estimate(t.Context(), &job.Job{Kind: job.Restore, Namespace: "velero", Name: "r",
-			Object: &velerov1.Restore{Spec: velerov1.RestoreSpec{BackupName: "b-broken"}}}, "v1.18.3", func(int64, int64) {})
+			Object: &velerov1.Restore{Spec: velerov1.RestoreSpec{BackupName: "b-broken"}}}, velero.Server{ServerPod: velero.ServerPod{Version: "v1.18.3"}}, func(int64, int64) {})
 		if err == nil || !strings.Contains(err.Error(), "500") {
 			t.Errorf("%v", err)
 		}

@@ -133,15 +133,25 @@ func usable(ctx context.Context, index *collector.Index) bool {
 	return index != nil && index.Items() > 0 && ctx.Err() == nil
 }
 
-// serverOf is a Velero server with that image tag.
-func serverOf(tag string) collector.Server {
+// tagged is a Velero server with that image tag.
+func tagged(tag string) collector.Server {
 	v, _ := velero.ParseVersion(tag) // else zero: Estimate says that it is not known
 	return collector.Server{Version: v, Tag: tag}
 }
 
+// serverOf is the cluster's Velero server, with what its flags decide.
+func serverOf(s velero.Server) collector.Server {
+	server := tagged(s.Version)
+	// Velero does not start with a value that cannot be parsed.
+	if p, err := collector.ParsePriorities(s.Flags.RestorePriorities); err == nil && s.Flags.RestorePriorities != "" {
+		server.Priorities = &p
+	}
+	return server
+}
+
 // server is how the flags describe the Velero server.
 func (f *estimateFlags) server() (collector.Server, error) {
-	s := serverOf(f.version)
+	s := tagged(f.version)
 	if f.version != "" && s.Version == [3]int{} {
 		return s, usagef("--velero-version %s: expected a version such as v1.18.3", f.version)
 	}

@@ -43,9 +43,12 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 		}
 		backupName, began = spec.Restore.BackupName, subject.Started
 	}
+	seen := serverOf(snap.Server)
 	if spec.Server.Tag == "" {
-		seen := serverOf(snap.Server.Version)
 		spec.Server.Version, spec.Server.Tag = seen.Version, seen.Tag
+	}
+	if spec.Server.Priorities == nil {
+		spec.Server.Priorities = seen.Priorities
 	}
 
 	conn, err := c.connect()

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"math"
 	"time"
 
 	"github.com/veltui/veltui/assess"
@@ -49,6 +50,9 @@ type jobItem struct {
 	RatePerSecond    *number        `json:"ratePerSecond,omitempty"`
 	RateUnit         string         `json:"rateUnit,omitempty"`
 	ETASeconds       *int64         `json:"etaSeconds,omitempty"`
+	// ETALowSeconds and ETAHighSeconds are there while the ETA is rough.
+	ETALowSeconds  *int64 `json:"etaLowSeconds,omitempty"`
+	ETAHighSeconds *int64 `json:"etaHighSeconds,omitempty"`
 	// Stuck is true for a job in trouble: its verdict is stuck or orphaned, or
 	// was when the API server was last heard.
 	Stuck   bool         `json:"stuck"`
@@ -157,6 +161,9 @@ func itemOf(j assess.Judged, volumes []assess.Volume) jobItem {
 		item.RatePerSecond, item.RateUnit = &rate, string(j.Rate.Unit)
 	}
 	item.ETASeconds = secondsOf(j.ETA)
+	if j.ETA.Rough {
+		item.ETALowSeconds, item.ETAHighSeconds = new(int64(j.ETA.Low/time.Second)), new(int64(math.Ceil(j.ETA.High.Seconds())))
+	}
 	v := j.Verdict
 	item.Stuck = j.Troubled()
 	item.Summary = v.Summary

@@ -220,7 +220,9 @@ func (a *assessment) progressing() Verdict {
 			text += ", " + human.PerSecond(rate)
 		}
 	}
-	if left, ok := j.ETA(a.env.Now); ok {
+	if low, high, ok := j.RoughETA(a.env.Now); ok {
+		text += ", about " + human.TimeLeftRange(low, high) + " left"
+	} else if left, ok := j.ETA(a.env.Now); ok {
 		text += ", about " + human.TimeLeft(left) + " left"
 	}
 	return a.conclude(Progressing, reason, "", "%s", text)

@@ -1,6 +1,10 @@
 package forecast
 
-import "time"
+import (
+	"time"
+
+	"github.com/veltui/veltui/velero"
+)
 
 // Step is the items of one resource, where its turn comes in a restore.
 type Step struct {
@@ -15,6 +19,15 @@ type Limit struct {
 	// QPS is in requests a second, Burst how many may come at once.
 	QPS   float64
 	Burst int
+}
+
+// LimitOf is the limit that a server's flags set (pkg/cmd/server/server.go,
+// newServer); zero if its pod could not be read.
+func LimitOf(s velero.Server) Limit {
+	if !s.Visible || s.Name == "" {
+		return Limit{}
+	}
+	return Limit{QPS: s.Flags.ClientQPS, Burst: s.Flags.ClientBurst}
 }
 
 // seconds is what an item costs that waits for the limit.
@@ -46,6 +59,8 @@ const (
 	// mostGain is what one observation may speak for the history: a pause fits
 	// one that is wrong by chance.
 	mostGain = 0.5
+	// confirmed is what an observation that the history fits speaks for it.
+	confirmed = 0.3
 	// alive are the odds below which a model no longer counts for the range.
 	alive = 2.0
 )
@@ -70,6 +85,9 @@ func (c *Course) Observe(at time.Time, done int) {
 	}
 	informed := c.informed.observe(at, done)
 	c.odds += min((plain-informed)/deviation, mostGain)
+	if c.odds > 0 && informed < deviation { // one that was wrong stays so
+		c.odds += confirmed
+	}
 	c.odds = min(max(c.odds, -mostOdds), mostOdds)
 }
 

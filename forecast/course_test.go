@@ -9,9 +9,9 @@ import (
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// velero is a made-up Velero: what an item of each resource takes without the
+// server is a made-up Velero: what an item of each resource takes without the
 // limit, the limit as it is in truth, and how many requests are saved up.
-type velero struct {
+type server struct {
 	own      map[string]float64
 	throttle float64
 }
@@ -23,7 +23,7 @@ type seen struct {
 }
 
 // restore restores the steps and returns what was written, and when it ended.
-func (v velero) restore(steps []Step) (all []seen, end time.Time) {
+func (v server) restore(steps []Step) (all []seen, end time.Time) {
 	clock, done, credit, written := 0.0, 0, saved, 0.0
 	for _, s := range steps {
 		for range s.Items {
@@ -47,7 +47,7 @@ func after(seconds float64) time.Time {
 }
 
 // usual is Velero as it comes, in a cluster nearby.
-var usual = velero{throttle: throttled, own: map[string]float64{
+var usual = server{throttle: throttled, own: map[string]float64{
 	claims: listed, "secrets": plain, "configmaps": plain, "services": plain, "pods": listed, "replicasets.apps": listed, "deployments.apps": listed,
 }}
 
@@ -76,7 +76,7 @@ func TestForecastOfTheUsual(t *testing.T) {
 
 // A cluster that is not as usual is learned, and then foreseen from the start.
 func TestLearnsTheUnusual(t *testing.T) {
-	for name, v := range map[string]velero{
+	for name, v := range map[string]server{
 		"far away":      {throttle: 0.02, own: map[string]float64{claims: 0.3, "secrets": 0.08, "configmaps": 0.09, "services": 0.08, "pods": 0.3, "replicasets.apps": 0.3, "deployments.apps": 0.4}},
 		"tight limit":   {throttle: 0.1, own: map[string]float64{claims: 0.1, "secrets": 0.006, "configmaps": 0.006, "services": 0.006, "pods": 0.1, "replicasets.apps": 0.1, "deployments.apps": 0.1}},
 		"no limit":      {throttle: 0.0001, own: map[string]float64{claims: 0.02, "secrets": 0.004, "configmaps": 0.004, "services": 0.004, "pods": 0.03, "replicasets.apps": 0.02, "deployments.apps": 0.02}},
@@ -179,7 +179,7 @@ func TestRoughWhileItWouldBeAGuess(t *testing.T) {
 // TestHistoryThatDoesNotFit: with what was learned in a cluster ten times slower
 // or faster, the forecast is that without it two seconds after the first number.
 func TestHistoryThatDoesNotFit(t *testing.T) {
-	for name, v := range map[string]velero{
+	for name, v := range map[string]server{
 		"usual":    usual,
 		"far away": {throttle: throttled, own: map[string]float64{claims: 0.3, "secrets": 0.08, "configmaps": 0.09, "services": 0.08, "pods": 0.3, "replicasets.apps": 0.3, "deployments.apps": 0.3}},
 		"no limit": {throttle: 0.0001, own: map[string]float64{claims: 0.1, "secrets": 0.012, "configmaps": 0.012, "services": 0.012, "pods": 0.1, "replicasets.apps": 0.1, "deployments.apps": 0.1}},

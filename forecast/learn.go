@@ -216,10 +216,12 @@ func (m *model) doubt(k *cost) float64 {
 		return 1 + 0.4/(1+k.seen)
 	case k == m.throttle && m.limited:
 		return 1.15
-	case k.learned, m.seen[k.class]+m.known[k.class] >= enough:
+	case k.learned:
+		return 1.4
+	case m.seen[k.class]+m.known[k.class] >= enough:
 		return 1.6
 	}
-	return 3
+	return 2
 }
 
 // enough are the seconds of a cost that must have been seen.

@@ -48,7 +48,7 @@ type moment struct {
 
 func newModel(steps []Step, known Rates, limit Limit) *model {
 	m := &model{throttle: newCost(throttled, known.Throttle), saved: saved}
-	if limit.QPS != 0 {
+	if limit.QPS > 0 {
 		m.throttle = &cost{base: limit.seconds(), trust: limitTrust, learned: true}
 		m.saved, m.limited = limit.saved(), true
 	}
@@ -120,7 +120,9 @@ func (m *model) observe(at time.Time, done int) (surprise float64) {
 	parts := m.walk(m.anchor.done, done-m.anchor.done, m.anchor.credit)
 	if expected := seconds(parts); expected > 0 {
 		surprise = min(math.Abs(math.Log(took.Seconds()/expected)), mostSurprise)
-		m.noise += (surprise - m.noise) / memory
+		if m.whole > 0 { // before, what is saved up is a guess
+			m.noise += (surprise - m.noise) / memory
+		}
 	}
 	m.learn(parts, took.Seconds())
 	m.anchor = moment{at, done, m.creditAfter(parts, m.anchor.credit)}

@@ -114,3 +114,26 @@ func TestCounts(t *testing.T) {
 		}
 	}
 }
+
+func TestTimeLeftRange(t *testing.T) {
+	for _, c := range []struct {
+		low, high time.Duration
+		want      string
+	}{
+		{63 * time.Second, 170 * time.Second, "1 to 3m"},
+		{20 * time.Second, 50 * time.Second, "20 to 50s"},
+		{3 * time.Second, 11 * time.Second, "3 to 20s"},
+		{0, 0, "1 to 10s"},
+		{32 * time.Second, 91 * time.Second, "30s to 2m"},
+		{17 * time.Second, 61 * time.Second, "10 to 70s"},
+		{3 * time.Second, 100 * time.Second, "1s to 2m"},
+		{45 * time.Minute, 95 * time.Minute, "40m to 2h"},
+		{10 * time.Minute, 80 * time.Minute, "10 to 80m"},
+		{2 * time.Hour, 5*time.Hour + time.Second, "2 to 6h"},
+		{60 * time.Second, 60 * time.Second, "1m"},
+	} {
+		if got := TimeLeftRange(c.low, c.high); got != c.want {
+			t.Errorf("%v to %v: %q, want %q", c.low, c.high, got, c.want)
+		}
+	}
+}

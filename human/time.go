@@ -41,6 +41,31 @@ func TimeLeft(left time.Duration) string {
 	return Duration(max(left.Round(step), time.Second))
 }
 
+// TimeLeftRange writes an ETA of which only bounds are known: "20 to 50s", "1 to
+// 3m", "40m to 2h". It rounds them outward, so that they still hold the truth.
+func TimeLeftRange(low, high time.Duration) string {
+	high = max(high, time.Second)
+	low = min(max(low, time.Second), high)
+	unit, step, suffix := time.Hour, time.Hour, "h"
+	switch {
+	case high <= 90*time.Second:
+		unit, step, suffix = time.Second, 10*time.Second, "s"
+	case high <= 90*time.Minute:
+		unit, step, suffix = time.Minute, time.Minute, "m"
+	}
+	top := (high + step - 1).Truncate(step)
+	bottom := low.Truncate(step)
+	switch {
+	case low < step && step == 10*time.Second:
+		return fmt.Sprintf("%d to %ds", low/time.Second, top/time.Second)
+	case low < step: // in the next smaller unit, a sixth of the larger at a time
+		return fmt.Sprintf("%s to %d%s", Duration(max(low.Truncate(step/6), time.Second)), top/unit, suffix)
+	case bottom == top:
+		return Duration(top)
+	}
+	return fmt.Sprintf("%d to %d%s", bottom/unit, top/unit, suffix)
+}
+
 // Age is how long ago t was, and empty if t is not known.
 func Age(t, now time.Time) string {
 	if t.IsZero() {

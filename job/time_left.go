@@ -53,7 +53,7 @@ func (f TimeLeft) after(left, silence time.Duration) time.Duration {
 }
 
 // rough is by how much the bounds of an ETA differ that is shown as a range.
-const rough = 1.6
+const rough = 2.0
 
 // RoughETA are the bounds of an ETA that is known only roughly: nine times in
 // ten they hold the truth. ok is false where [Job.ETA] is better known, or not

@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // oracle is an Estimator that notes what it is asked.
@@ -25,8 +26,8 @@ type oracle struct {
 	answer func(ctx context.Context, j *job.Job) (collector.Estimate, error)
 }
 
-func (o *oracle) Estimate(ctx context.Context, j *job.Job, server string, _ Progress) (collector.Estimate, error) {
-	o.asked = append(o.asked, j.Name+" "+server)
+func (o *oracle) Estimate(ctx context.Context, j *job.Job, server velero.Server, _ Progress) (collector.Estimate, error) {
+	o.asked = append(o.asked, j.Name+" "+server.Version)
 	return o.answer(ctx, j)
 }
 

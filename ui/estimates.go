@@ -13,14 +13,15 @@ import (
 	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/jobview"
+	"github.com/veltui/veltui/velero"
 )
 
 // Estimator knows what is in backups. Its methods take as long as downloading
 // one, and end with ctx. Their errors are shown on one line.
 type Estimator interface {
-	// Estimate works out what a restore of the cluster restores. server is the
-	// version of Velero's server, empty if it is not known.
-	Estimate(ctx context.Context, restore *job.Job, server string, progress Progress) (collector.Estimate, error)
+	// Estimate works out what a restore of the cluster restores. The version and
+	// flags of server, Velero's, decide on that.
+	Estimate(ctx context.Context, restore *job.Job, server velero.Server, progress Progress) (collector.Estimate, error)
 	// Contents counts what a backup holds.
 	Contents(ctx context.Context, backup *job.Job, progress Progress) ([]collector.ResourceCount, error)
 }
@@ -52,6 +53,7 @@ type contentsRead struct {
 	question *question
 	contents *jobview.Contents
 	known    forecast.Rates // of the cluster, when a restore was asked about
+	limit    forecast.Limit // of the server, at the same moment
 	at       time.Time
 }
 
@@ -79,7 +81,7 @@ type question struct {
 // one about a job, nor more than one at a time that nobody asked for.
 type questions struct {
 	// start makes the command that asks; nil if nobody can be asked.
-	start     func(j *job.Job, server string, q *question) tea.Cmd
+	start     func(j *job.Job, server velero.Server, q *question) tea.Cmd
 	byUID     map[types.UID]*question
 	rates     Rates // nil if nothing is remembered
 	estimates *assess.Estimates
@@ -90,10 +92,10 @@ func newQuestions(ctx context.Context, o Options, estimates *assess.Estimates) q
 	if o.Estimator == nil {
 		return qs
 	}
-	qs.start = func(j *job.Job, server string, q *question) tea.Cmd {
+	qs.start = func(j *job.Job, server velero.Server, q *question) tea.Cmd {
 		q.ctx, q.cancel = context.WithCancel(ctx)
 		return guarded(func() tea.Msg {
-			read := contentsRead{uid: j.UID, question: q, contents: &jobview.Contents{}}
+			read := contentsRead{uid: j.UID, question: q, contents: &jobview.Contents{}, limit: forecast.LimitOf(server)}
 			c := read.contents
 			if j.Kind == job.Restore {
 				c.Estimate, c.Err = o.Estimator.Estimate(q.ctx, j, server, q.report)
@@ -174,14 +176,14 @@ func (qs *questions) take(m contentsRead) bool {
 		for i, s := range m.contents.Estimate.Steps {
 			steps[i] = forecast.Step(s)
 		}
-		qs.estimates.Set(m.uid, m.contents.Estimate.Total, steps, m.known)
+		qs.estimates.Set(m.uid, m.contents.Estimate.Total, steps, m.known, m.limit)
 	}
 	return true
 }
 
 // want asks about a job if that was not done yet. unasked is true if it is only
 // because the job runs.
-func (qs *questions) want(j *job.Job, server string, now time.Time, unasked bool) tea.Cmd {
+func (qs *questions) want(j *job.Job, server velero.Server, now time.Time, unasked bool) tea.Cmd {
 	if j.Kind == job.Restore && j.BackupName == "" || j.Kind == job.Backup && !j.Terminal() {
 		return nil
 	}
@@ -250,7 +252,7 @@ func (m *Model) ask() tea.Cmd {
 	if m.assessed == nil || m.questions.start == nil {
 		return nil
 	}
-	server, now := m.assessed.Snapshot.Server.Version, m.options.Clock()
+	server, now := m.assessed.Snapshot.Server, m.options.Clock()
 	var cmds []tea.Cmd
 	if m.job != nil && m.job.WantsContents() {
 		cmds = append(cmds, m.questions.want(m.job.Job(), server, now, false))

@@ -116,7 +116,7 @@ func BenchmarkForesee(b *testing.B) {
 	for i := range steps {
 		steps[i] = forecast.Step{Resource: "kind-" + strconv.Itoa(i), Items: 100}
 	}
-	f := forecast.Follow(steps, lab.rates)
+	f := forecast.Follow(steps, lab.rates, forecast.Limit{})
 	j := running("mixed", "b", 400, 8000, 50)
 	at := noon
 	for i := 0; b.Loop(); i++ {

@@ -88,7 +88,11 @@ func jobRow(c draw.Canvas, j assess.Judged, widths []int, selected bool) string 
 	cells[colProgress] = progressCell(c, j.Job, widths[colProgress])
 	set(colDone, t.Text, amount)
 	set(colRate, t.Dim, j.Speed())
-	set(colETA, t.Text, j.TimeLeft())
+	left := j.TimeLeft()
+	if len(left) > widths[colETA] {
+		left = strings.Replace(left, " to ", "-", 1) // a range
+	}
+	set(colETA, t.Text, left)
 	if j.Troubled() {
 		set(colETA, t.Bad, string(j.State))
 	}

@@ -28,7 +28,7 @@ type ServerFlags struct {
 	// ItemOperationSync is --item-operation-sync-frequency: how often the server
 	// asks how operations are.
 	ItemOperationSync time.Duration
-	// ClientQPS is --client-qps, in requests a second; below 0 for no limit.
+	// ClientQPS is --client-qps, in requests a second.
 	ClientQPS float64
 	// ClientBurst is --client-burst: how many requests may come at once.
 	ClientBurst int
@@ -74,7 +74,7 @@ func ParseServerFlags(args []string) ServerFlags {
 		case "item-operation-sync-frequency":
 			setDuration(&f.ItemOperationSync, value)
 		case "client-qps":
-			if n, err := strconv.ParseFloat(value, 32); err == nil && n != 0 {
+			if n, err := strconv.ParseFloat(value, 32); err == nil && n > 0 {
 				f.ClientQPS = n
 			}
 		case "client-burst":
