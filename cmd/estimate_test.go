@@ -6,6 +6,8 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/velero"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -313,4 +315,21 @@ func otherTarball(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return out.String()
+}
+
+// TestServerFlagsOrderTheEstimate: --restore-resource-priorities is read from
+// the server's pod.
+func TestServerFlagsOrderTheEstimate(t *testing.T) {
+	of := func(args ...string) *collector.Priorities {
+		return serverOf(velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero-1", Flags: velero.ParseServerFlags(args)}}).Priorities
+	}
+	if p := of("server"); p != nil {
+		t.Errorf("the default: %+v", p)
+	}
+	if p := of("server", "--restore-resource-priorities=namespaces,pods,-,secrets"); p == nil || len(p.High) != 2 || p.High[1] != "pods" || len(p.Low) != 1 {
+		t.Errorf("%+v", p)
+	}
+	if p := of("server", "--restore-resource-priorities=pods,-,secrets,-"); p != nil {
+		t.Errorf("a value that Velero refuses: %+v", p)
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/veltui/veltui/velero"
 )
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -350,5 +352,24 @@ func TestRatesWith(t *testing.T) {
 	}
 	if same := both.With(Rates{}); len(same.Resources) != 1 || same.Throttle != both.Throttle {
 		t.Errorf("nothing new makes %+v of %+v", same, both)
+	}
+}
+
+// TestServersLimit: the server's flags are the limit from the first number on.
+func TestServersLimit(t *testing.T) {
+	if l := LimitOf(velero.Server{Visible: true}); l != (Limit{}) {
+		t.Errorf("%+v of a server that was not found", l)
+	}
+	flags := velero.ParseServerFlags([]string{"server", "--client-qps=20", "--client-burst", "30"})
+	limit := LimitOf(velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero-1", Flags: flags}})
+	v := server{throttle: requests / 20, own: usual.own}
+	steps := []Step{{"secrets", 400}}
+	all, end := v.restore(steps)
+	c := NewCourse(steps, Rates{}, limit)
+	for _, s := range all {
+		c.Observe(s.at, s.done)
+		if left, want := mustLeft(c, s.at), end.Sub(s.at); (left - want).Abs() > want/10+time.Second {
+			t.Errorf("%d items done: %v left, in truth %v", s.done, left, want)
+		}
 	}
 }

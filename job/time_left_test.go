@@ -91,3 +91,25 @@ func BenchmarkETAForeseen(b *testing.B) {
 		}
 	}
 }
+
+func TestRoughETA(t *testing.T) {
+	j, at := moving(t, time.Second, 1000, steady(100, 20, 11)...)
+	for name, c := range map[string]struct {
+		left  TimeLeft
+		rough bool
+	}{
+		"rough":       {TimeLeft{Seen: at, Left: 90 * time.Second, Low: time.Minute, High: 3 * time.Minute, Known: true}, true},
+		"well known":  {TimeLeft{Seen: at, Left: 90 * time.Second, Low: 80 * time.Second, High: 100 * time.Second, Known: true}, false},
+		"no bounds":   {TimeLeft{Seen: at, Left: 90 * time.Second, Known: true}, false},
+		"not known":   {TimeLeft{Seen: at, Low: time.Minute, High: 3 * time.Minute}, false},
+		"other items": {TimeLeft{Seen: at.Add(-time.Second), Left: time.Minute, High: time.Hour, Known: true}, false},
+	} {
+		low, high, rough := j.WithTimeLeft(c.left).RoughETA(at.Add(time.Second))
+		if rough != c.rough || rough && (low != c.left.Low-time.Second || high != c.left.High-time.Second) {
+			t.Errorf("%s: %v to %v, %v", name, low, high, rough)
+		}
+	}
+	if _, _, rough := j.RoughETA(at); rough {
+		t.Error("the window has no range")
+	}
+}
