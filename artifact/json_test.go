@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/job"
 )
 
@@ -239,27 +237,6 @@ func TestUnpack(t *testing.T) {
 	got, err := io.ReadAll(unpack(bytes.NewReader(zip(strings.Repeat("\x00", 64<<20))), 1<<30, 400))
 	if !errors.Is(err, ErrTooLarge) || len(got) > ratioFrom+1<<16 {
 		t.Errorf("a bomb by ratio: %d bytes came out, %v", len(got), err)
-	}
-}
-
-func TestExpect(t *testing.T) {
-	const log, results, csi = velerov1.DownloadTargetKindBackupLog, velerov1.DownloadTargetKindRestoreResults, velerov1.DownloadTargetKindCSIBackupVolumeSnapshots
-	tests := []struct {
-		kind  velerov1.DownloadTargetKind
-		phase string
-		want  Outlook
-	}{
-		{log, "", Pointless}, {log, "New", Pointless}, {log, "Queued", Pointless}, {log, "ReadyToStart", Pointless},
-		{log, "FailedValidation", Pointless}, {results, "InProgress", Pointless}, {csi, "InProgress", Pointless},
-		{log, "Finalizing", Final}, {results, "Finalizing", Provisional}, {results, "WaitingForPluginOperationsPartiallyFailed", Provisional},
-		{results, "Completed", Final}, {log, "PartiallyFailed", Final}, {csi, "Completed", Perhaps},
-		{log, "Failed", Perhaps}, {log, "Deleting", Perhaps}, {log, "Novel", Perhaps},
-	}
-	for _, test := range tests {
-		got, reason := Expect(test.kind, test.phase)
-		if got != test.want || (reason == "") != (got == Final) {
-			t.Errorf("%s in %q: %s (%s), want %s", test.kind, test.phase, got, reason, test.want)
-		}
 	}
 }
 

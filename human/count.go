@@ -22,34 +22,6 @@ func Plural[N int | int64](n N, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// All writes the whole of some things: "the only item", "both items", "all 12
-// items". Of none it writes "no items".
-func All[N int | int64](n N, noun string) string {
-	switch n {
-	case 0:
-		return "no " + plural(noun)
-	case 1:
-		return "the only " + noun
-	case 2:
-		return "both " + plural(noun)
-	}
-	return fmt.Sprintf("all %d %s", n, plural(noun))
-}
-
-// PartOf writes how many of its things something has to do with: "its only
-// volume", "both its volumes", "all its 3 volumes", "1 of its 3 volumes".
-func PartOf[N int | int64](n, total N, noun string) string {
-	switch {
-	case n != total || n == 0:
-		return fmt.Sprintf("%d of its %s", n, Count(total, noun))
-	case n == 1:
-		return "its only " + noun
-	case n == 2:
-		return "both its " + plural(noun)
-	}
-	return fmt.Sprintf("all its %s", Count(n, noun))
-}
-
 // plural is the regular plural of an English noun.
 func plural(noun string) string {
 	switch {

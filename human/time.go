@@ -95,15 +95,6 @@ func Clock(t, now time.Time) string {
 	return t.In(now.Location()).Format(day(t, now) + "15:04")
 }
 
-// ClockZone is Clock with the name of the time zone, for a sentence that may be
-// read elsewhere.
-func ClockZone(t, now time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.In(now.Location()).Format(day(t, now) + "15:04 MST")
-}
-
 // Day is Clock where there is only room for six cells: 15:04, Nov 21, 2025-11.
 func Day(t, now time.Time) string {
 	if t.IsZero() {

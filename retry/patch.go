@@ -15,15 +15,9 @@ type Patch struct {
 	Look func(context.Context) (landed bool, err error)
 }
 
-// PatchResourceWithRetriesOnErrors sends a patch until it lands, fails with an
-// error that time does not mend, or the deadline is over. A Conflict ends it
-// too: the caller has to look at the object and decide anew.
-func PatchResourceWithRetriesOnErrors(ctx context.Context, o Options, p Patch) error {
-	return PatchResourceWithRetries(ctx, o, p, func(err error) bool { return Classify(err) == Retriable })
-}
-
-// PatchResourceWithRetries is the same with the caller's own answer to which
-// errors are worth another attempt.
+// PatchResourceWithRetries sends a patch until it lands, fails with an error
+// that is not retriable, or the deadline is over. With [Classify] a Conflict
+// ends it too: the caller has to read the object and decide again.
 func PatchResourceWithRetries(ctx context.Context, o Options, p Patch, retriable func(error) bool) error {
 	doubt := false
 	return RetryOnRetriableMaxBackOff(ctx, o, func(ctx context.Context) error {

@@ -212,7 +212,7 @@ func TestPatchLooksBeforeItRepeatsWhatMayHaveLanded(t *testing.T) {
 		{"never arrived", syscall.ECONNREFUSED, false, nil, 2, 0, nil},
 	} {
 		sends, looks := 0, 0
-		err := PatchResourceWithRetriesOnErrors(t.Context(), Options{Clock: newFakeClock()}, Patch{
+		err := PatchResourceWithRetries(t.Context(), Options{Clock: newFakeClock()}, Patch{
 			Send: func(context.Context) error {
 				if sends++; sends == 1 {
 					return c.answer
@@ -220,7 +220,7 @@ func TestPatchLooksBeforeItRepeatsWhatMayHaveLanded(t *testing.T) {
 				return nil
 			},
 			Look: func(context.Context) (bool, error) { looks++; return c.landed, c.look },
-		})
+		}, retriable)
 		if err != c.err || sends != c.sends || looks != c.looks {
 			t.Errorf("%s: %v, %d sends, %d looks", c.name, err, sends, looks)
 		}
@@ -232,7 +232,7 @@ func TestPatchKeepsLookingThroughAnOutage(t *testing.T) {
 	clock := newFakeClock()
 	back := clock.now.Add(50 * time.Second)
 	sends, looks := 0, 0
-	err := PatchResourceWithRetriesOnErrors(t.Context(), Options{Clock: clock}, Patch{
+	err := PatchResourceWithRetries(t.Context(), Options{Clock: clock}, Patch{
 		Send: func(context.Context) error { sends++; return io.ErrUnexpectedEOF },
 		Look: func(context.Context) (bool, error) {
 			looks++
@@ -241,7 +241,7 @@ func TestPatchKeepsLookingThroughAnOutage(t *testing.T) {
 			}
 			return true, nil
 		},
-	})
+	}, retriable)
 	if err != nil || sends != 1 || looks < 5 {
 		t.Errorf("%v, %d sends, %d looks", err, sends, looks)
 	}
@@ -268,3 +268,5 @@ func TestTransportShowsRetryAfter(t *testing.T) {
 		t.Errorf("%v: retry after %s, %d calls", err, got, calls)
 	}
 }
+
+func retriable(err error) bool { return Classify(err) == Retriable }
