@@ -44,7 +44,7 @@ func TestDashboardForesees(t *testing.T) {
 	c.sees(t, "foreseen")
 	c.types(t, "/foreseen\r\r2")
 	<-s.held
-	c.sees(t, "Reading what is in the backup", "50%", "119/237K")
+	c.sees(t, "Reading the backup's contents", "50%", "119/237K")
 	close(s.hold)
 	c.sees(t, "RESOURCE (restore order)", "configmaps")
 	if strings.Contains(c.screen(), "119/237K") {

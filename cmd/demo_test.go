@@ -44,7 +44,7 @@ func TestDemoFinalizesByKeyboard(t *testing.T) {
 	c.types(t, "\r")
 	c.sees(t, "and press enter:")
 	c.types(t, "demo/crm-rollback\r")
-	c.sees(t, "The change was carried out.", "so far: Completed")
+	c.sees(t, "The change was applied.", "so far: Completed")
 	c.types(t, "\x1b")
 	c.sees(t, "Stop? esc again stops it")
 	c.types(t, "\x1b")

@@ -196,14 +196,14 @@ func TestFinalizeByKeyboard(t *testing.T) {
 	o.sees(t, "Type local/keyed and press enter:")
 	for _, wrong := range []string{"y", "keyed", "local/keye"} {
 		o.types(t, wrong+"\r")
-		o.sees(t, "That is not local/keyed, so nothing is done.", wrong)
+		o.sees(t, "That is not local/keyed, so nothing was done.", wrong)
 		o.types(t, "\x15")
 	}
 	if writes, _ := g.seen(); len(writes) > 0 || b.restorePhase(t, "keyed") != "InProgress" {
 		t.Fatalf("before it was confirmed: %q", writes)
 	}
 	o.types(t, "local/keyed\r")
-	o.sees(t, "observe what comes of it", "so far: Failed", "The change was carried out.")
+	o.sees(t, "observe what comes of it", "so far: Failed", "The change was applied.")
 	if phase := b.restorePhase(t, "keyed"); phase != "Failed" {
 		t.Errorf("phase %s", phase)
 	}
@@ -253,7 +253,7 @@ func TestFinalizeByKeyboardMeetsAChange(t *testing.T) {
 		t.Errorf("patches sent: %q", bodies)
 	}
 	o.types(t, "\r")
-	o.sees(t, "This is the new plan", "8 of 9 items", "enter type the name")
+	o.sees(t, "this is a new plan", "8 of 9 items", "enter type the name")
 	o.types(t, "\x1b")
 	eventually(t, "the dialog is closed", func() bool { return !strings.Contains(o.screen(), "Force finalize") })
 	o.types(t, "q")

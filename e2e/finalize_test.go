@@ -126,9 +126,9 @@ func finalizeByKeyboard(t *testing.T, name string, plan ...string) *console {
 	want := testbed.ContextName + "/" + name
 	c.sees(t, "Type "+want+" and press enter:")
 	c.types(t, name+"\r")
-	c.sees(t, "That is not "+want+", so nothing is done.")
+	c.sees(t, "That is not "+want+", so nothing was done.")
 	c.types(t, strings.Repeat("\x7f", len(name))+want+"\r")
-	c.sees(t, "The change was carried out.", "observe what comes of it")
+	c.sees(t, "The change was applied.", "observe what comes of it")
 	return c
 }
 

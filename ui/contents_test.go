@@ -216,7 +216,7 @@ func TestEstimatedTotal(t *testing.T) {
 	ended := restoreJob("fresh", "b", time.Minute, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: ptr(ago(50 * time.Second)),
 		CompletionTimestamp: ptr(ago(time.Second)), Progress: &velerov1.RestoreProgress{ItemsRestored: 1399, TotalItems: 1399}}, time.Second)
 	showAt(m, snapshotOf(ended), noon)
-	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "Velero counted 1399 items in the end, the estimate was 1402.") {
+	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "Velero counted 1399 items; the estimate was 1402.") {
 		t.Errorf("nothing is said of the difference:\n%s", frame)
 	}
 }
@@ -246,7 +246,7 @@ func TestLateAnswer(t *testing.T) {
 	cmd := press(t, m, "3", "enter", "2")
 	answered := make(chan tea.Msg, 1)
 	go func() { answered <- cmd().(tea.BatchMsg)[0]() }()
-	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "Reading what is in the backup") {
+	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "Reading the backup's contents") {
 		t.Errorf("the page does not say that it waits:\n%s", frame)
 	}
 	press(t, m, "esc")
@@ -274,7 +274,7 @@ func TestErrorsAreAskedAgain(t *testing.T) {
 	snap := snapshotOf(backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour))
 	m := screen(t, snap, 80, 24, withOracle(o), func(o *Options) { o.Clock = func() time.Time { return now } })
 	obey(t, m, press(t, m, "3", "enter", "2"))
-	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "not known: the store is away") {
+	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "unknown: the store is away") {
 		t.Errorf("the error does not show:\n%s", frame)
 	}
 	next := func() {

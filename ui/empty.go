@@ -120,7 +120,7 @@ func missingSources(snap *watch.Snapshot) string {
 	}
 	var parts []string
 	if len(forbidden) > 0 {
-		parts = append(parts, "no right to see "+human.List(forbidden, 2))
+		parts = append(parts, "not allowed to list "+human.List(forbidden, 2))
 	}
 	if len(missing) > 0 {
 		parts = append(parts, "no CRD for "+human.List(missing, 2))

@@ -132,9 +132,9 @@ func (m *Model) whyNotChange(j *job.Job) string {
 	case j == nil:
 		return "no backup or restore is selected"
 	case m.job != nil && m.job.Deleted():
-		return j.Name + " is deleted from the cluster"
+		return j.Name + " has been deleted from the cluster"
 	case j.Deleting:
-		return j.Name + " is being deleted; its phase does not matter any more"
+		return j.Name + " is being deleted, so its phase no longer matters"
 	case j.Terminal() && !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }):
 		return fmt.Sprintf("%s has ended: %s is a final phase, which Velero never leaves", j.Name, j.Phase)
 	}
@@ -146,5 +146,5 @@ func (m *Model) whyNotMark() string {
 	if why := m.whyNotChange(j); why != "" || !j.Terminal() {
 		return why
 	}
-	return j.Name + " has ended; look at its volumes one job at a time, with f"
+	return j.Name + " has ended; unmark the others and press f to see its volumes"
 }

@@ -78,7 +78,7 @@ func TestTheCommandIsCopiedWhole(t *testing.T) {
 	if b.clip != want || !strings.HasPrefix(want, "kubectl --context prod-east -n velero patch restores.velero.io crm-old") {
 		t.Errorf("copied %q", b.clip)
 	}
-	b.shows("veltui also prints it when it ends")
+	b.shows("veltui also prints it on exit")
 	b.keys("esc")
 	if len(b.parting) != 1 || b.parting[0] != want {
 		t.Errorf("to be said: %q", b.parting)
@@ -95,9 +95,9 @@ func TestAChangeMakesANewPlanThatIsTypedAgain(t *testing.T) {
 	b.shows("Changed meanwhile: nothing was written.", "Now InProgress -> FinalizingPartiallyFailed, 1 error (enter looks at this new plan)", "enter see the new plan")
 	b.keys("enter")
 	b.listen()
-	b.shows("This is the new plan", "To apply it, press enter, then type prod-east/crm-old")
+	b.shows("this is a new plan", "To apply it, press enter, then type prod-east/crm-old")
 	b.keys("enter", "enter")
-	b.shows("Nothing is typed, so nothing is done.")
+	b.shows("You typed nothing, so nothing was done.")
 	b.write("prod-east/crm-old")
 	b.keys("enter")
 	b.ends(settled(now))
@@ -119,7 +119,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	b.at(dialog.Choosing)
 	b.shows("Refused", "Options (w cycles)", "leave it as it is", "wake it", "give it up: write Failed")
 	b.keys("enter", "d")
-	b.shows("this cannot be done from here")
+	b.shows("veltui cannot do this")
 	if b.dialog.Stage() != dialog.Choosing || b.fake.done() != "" {
 		t.Fatalf("a refusal was carried out: %q", b.fake.done())
 	}
@@ -146,7 +146,7 @@ func TestARestartIsOnlyACommand(t *testing.T) {
 	b.open()
 	b.shows("Refused", "leave it as it is", "restart Velero's server (veltui only shows the command)")
 	b.keys("w", "enter")
-	b.shows("this cannot be done from here")
+	b.shows("veltui cannot do this")
 	if b.dialog.Stage() != dialog.Choosing {
 		t.Error("a restart can be confirmed")
 	}
@@ -184,12 +184,12 @@ func TestMarkedJobsAreFinalizedOneByOne(t *testing.T) {
 	b.keys("enter")
 	b.write("prod-east/crm-old") // the first one's name is not the second one's
 	b.keys("enter")
-	b.shows("so nothing is done")
+	b.shows("so nothing was done")
 	b.keys("esc")
 	b.listen()
 	b.keys("n")
 	b.listen()
-	b.shows("What became of the 2 marked jobs", "restore/crm-old", "settled", "restore/"+second)
+	b.shows("Results for the 2 marked jobs", "restore/crm-old", "settled", "restore/"+second)
 	b.keys("enter")
 	if b.dialog != nil || len(b.dashboard.marked) != 1 {
 		t.Errorf("dialog %v, marks %v", b.dialog, b.dashboard.marked)

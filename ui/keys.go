@@ -20,7 +20,7 @@ func (m *Model) changeKeys() []keys.Binding {
 			On: onJobs, WhyNot: m.whyNotFinalize, Do: run(m.openFinalize)},
 		{Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Writes: true,
 			On: elsewhere, WhyNot: m.whyNotFinalize, Do: run(m.openFinalize)},
-		{Keys: []string{"m"}, Label: "m", What: "mark, to finalize several", Group: keys.Change, Writes: true,
+		{Keys: []string{"m"}, Label: "m", What: "mark to finalize several jobs", Group: keys.Change, Writes: true,
 			On: func() bool { return m.dialog == nil && m.job == nil }, WhyNot: m.whyNotMark, Do: keys.Run(m.dashboard.toggleMark)},
 	}
 }
@@ -30,8 +30,8 @@ func run(cmd func() tea.Cmd) func(string) tea.Cmd { return func(string) tea.Cmd 
 // programKeys are the keys that belong to no single screen.
 func (m *Model) programKeys() []keys.Binding {
 	return []keys.Binding{
-		{Keys: []string{"r"}, Label: "r", What: "connect again now", Group: keys.App, On: func() bool { return m.dialog == nil }, Do: run(m.retry)},
-		{Keys: []string{"ctrl+l"}, Label: "ctrl+l", What: "draw the screen again", Group: keys.App, Always: true, Do: run(func() tea.Cmd { return tea.ClearScreen })},
+		{Keys: []string{"r"}, Label: "r", What: "reconnect now", Group: keys.App, On: func() bool { return m.dialog == nil }, Do: run(m.retry)},
+		{Keys: []string{"ctrl+l"}, Label: "ctrl+l", What: "redraw the screen", Group: keys.App, Always: true, Do: run(func() tea.Cmd { return tea.ClearScreen })},
 		{Keys: []string{"ctrl+z"}, Label: "ctrl+z", What: "suspend", Group: keys.App, Always: true,
 			On: func() bool { return m.dialog == nil || m.dialog.Stage() != dialog.Applying }, Do: run(func() tea.Cmd { return tea.Suspend })},
 		{Keys: []string{"?"}, Label: "?", What: "help", Group: keys.App, Short: true,

@@ -165,6 +165,73 @@ func (g *glass) await(b *testing.B, text string) {
 	}
 }
 
+// onTerminal runs the dashboard on a pseudo-terminal until ctx ends.
+func onTerminal(ctx context.Context, b *testing.B, store *watch.Store, columns, rows uint16) (master io.Writer, g *glass, ended chan error) {
+	b.Helper()
+	file, tty, err := pty.Open()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = file.Close(); _ = tty.Close() })
+	if err := pty.Setsize(file, &pty.Winsize{Cols: columns, Rows: rows}); err != nil {
+		b.Fatal(err)
+	}
+	g, ended = &glass{news: make(chan struct{}, 1)}, make(chan error, 1)
+	go func() { _, _ = io.Copy(g, file) }()
+	go func() {
+		_, err := Run(ctx, Options{Source: storeSource{store}, Clock: time.Now, Context: "load", Theme: "dark", FPS: 30,
+			Tick: time.Second, Terminal: Terminal{Title: true, Progress: true}, Input: tty, Output: tty})
+		ended <- err
+	}()
+	return file, g, ended
+}
+
+// BenchmarkBytes measures how much is written to an 80x24 terminal: while nothing
+// runs, and while restores run that Velero counts once a second, as it does.
+func BenchmarkBytes(b *testing.B) {
+	for _, running := range []int{0, 1, 10} {
+		b.Run(fmt.Sprint(running), func(b *testing.B) {
+			ctx, cancel := context.WithCancel(context.Background())
+			store := watch.NewStore(time.Now, 0)
+			for i := range 30 {
+				at := func(d time.Duration) *metav1.Time { return ptr(metav1.NewTime(time.Now().Add(-d))) }
+				store.Upsert(&velerov1.Backup{ObjectMeta: (&fleet{}).meta("backup", i), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted,
+					StartTimestamp: at(9 * time.Minute), CompletionTimestamp: at(8 * time.Minute), Progress: &velerov1.BackupProgress{TotalItems: 400, ItemsBackedUp: 400}}})
+			}
+			items := 0
+			change := func() {
+				items += 20
+				for i := range running {
+					r := &velerov1.Restore{ObjectMeta: (&fleet{version: items}).meta("restore", i), Spec: velerov1.RestoreSpec{BackupName: "b"},
+						Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(metav1.NewTime(time.Now().Add(-time.Hour))),
+							Progress: &velerov1.RestoreProgress{TotalItems: 9000, ItemsRestored: items + i}}}
+					r.CreationTimestamp = *r.Status.StartTimestamp
+					store.Upsert(r)
+				}
+			}
+			change()
+			_, g, ended := onTerminal(ctx, b, store, 80, 24)
+			g.await(b, "backup-000")
+			for range 5 { // until rates and ETAs are there
+				change()
+				time.Sleep(time.Second)
+			}
+			g.clear()
+			seconds := 0
+			for b.Loop() {
+				change()
+				time.Sleep(time.Second)
+				seconds++
+			}
+			g.mu.Lock()
+			b.ReportMetric(float64(g.seen.Len())/float64(seconds), "bytes/s")
+			g.mu.Unlock()
+			cancel()
+			<-ended
+		})
+	}
+}
+
 // BenchmarkKey measures how long after a key its frame is written to the
 // terminal, in a real program on a pseudo-terminal: with nothing else going
 // on, and under load. Run it with -benchtime 1000x for a minute of load.
@@ -179,22 +246,7 @@ func benchmarkKey(b *testing.B, load bool) {
 	store := watch.NewStore(time.Now, 0)
 	f := &fleet{}
 	f.fill(store)
-	master, tty, err := pty.Open()
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = master.Close(); _ = tty.Close() }()
-	if err := pty.Setsize(master, &pty.Winsize{Cols: 120, Rows: 40}); err != nil {
-		b.Fatal(err)
-	}
-	g := &glass{news: make(chan struct{}, 1)}
-	go func() { _, _ = io.Copy(g, master) }()
-	ended := make(chan error, 1)
-	go func() {
-		_, err := Run(ctx, Options{Source: storeSource{store}, Clock: time.Now, Context: "load", Theme: "dark", FPS: 30,
-			Tick: time.Second, Terminal: Terminal{Title: true}, Input: tty, Output: tty})
-		ended <- err
-	}()
+	master, g, ended := onTerminal(ctx, b, store, 120, 40)
 	g.await(b, "veltui restore-")
 	press := func(key string) {
 		if _, err := io.WriteString(master, key); err != nil {

@@ -36,7 +36,7 @@ func malformedRows(f filter, found []watch.Malformed) []row {
 			continue
 		}
 		if rows == nil {
-			rows = append(rows, row{heading: "malformed, of other kinds"})
+			rows = append(rows, row{heading: "malformed resources of other kinds"})
 		}
 		rows = append(rows, row{key: string(m.UID), item: m, malformed: m})
 	}

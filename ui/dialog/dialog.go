@@ -319,7 +319,7 @@ func (d *Dialog) Parting() []string {
 		}
 		return append(d.parting, d.run.parting())
 	case <-time.After(lastWord):
-		return append(d.parting, fmt.Sprintf("%s: it is not known what was sent; look at the log", d.subject()))
+		return append(d.parting, fmt.Sprintf("%s: veltui does not know what was sent; see the log", d.subject()))
 	}
 }
 

@@ -52,7 +52,7 @@ func TestWrongNamesDoNothingAndSaySo(t *testing.T) {
 		if b.stage != Typing || b.fake.done() != "" {
 			t.Errorf("%q: stage %d, applied %q", typed, b.stage, b.fake.done())
 		}
-		b.shows("so nothing is done")
+		b.shows("so nothing was done")
 	}
 }
 
@@ -229,9 +229,9 @@ func TestAChangeMakesANewPlan(t *testing.T) {
 	b.shows("Now finish it otherwise -> done (enter looks at this new plan)")
 	b.keys("enter")
 	b.listen()
-	b.shows("This is the new plan, after what was changed. Review it again.")
+	b.shows("The job has changed, so this is a new plan. Review it again.")
 	b.keys("enter", "enter")
-	b.shows("Nothing is typed, so nothing is done.")
+	b.shows("You typed nothing, so nothing was done.")
 	b.write("prod-east/crm-old")
 	b.keys("enter")
 	b.at(Ended)
@@ -244,13 +244,13 @@ func TestAnApplicationIsShownAsItGoes(t *testing.T) {
 	b := newBench(t, []Plan{planOf("finish it")})
 	b.retrying()
 	b.shows("finish it -> done", "▶ send it", "attempt 4: connect: connection refused", "attempt 5 in 7s", "9m09s left of the deadline.",
-		"The change is being sent; before it is sent again, the job is read.", "· observe what comes of it")
+		"veltui is sending the change. Before each retry it reads the job again.", "· observe what comes of it")
 	b.pass(8 * time.Second)
 	b.shows("attempt 5 is under way")
 	b.run.tell(Progress{Step: "observe"}, b.now())
 	b.run.tell(Progress{Step: "observe", Seen: "Finalizing"}, b.now())
 	b.Update(runProgressed{b.awaited, b.run.read()})
-	b.shows("so far: Finalizing", "watched for 1m10s at least", "What is left is only to see what comes of it")
+	b.shows("so far: Finalizing", "watched for 1m10s at least", "veltui now watches the result")
 	if strings.Contains(b.frame(), "deadline") {
 		t.Error("observing has no deadline")
 	}

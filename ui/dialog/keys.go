@@ -61,14 +61,14 @@ func (d *Dialog) whyImpossible() string {
 	if d.plan().Possible() {
 		return ""
 	}
-	return "this cannot be done from here, for the reason above"
+	return "veltui cannot do this, for the reason above"
 }
 
 func (d *Dialog) whyUnreadable() string {
 	if d.options.Readable() {
 		return ""
 	}
-	return "the terminal is too small to see what would be done"
+	return "the terminal is too small to show the plan"
 }
 
 func (d *Dialog) whyNoOption() string {
@@ -94,7 +94,7 @@ func (d *Dialog) whyNoCommand() string {
 
 func (d *Dialog) whyNotStop() string {
 	if d.stopping {
-		return "it is being stopped"
+		return "it is already stopping"
 	}
 	return ""
 }
@@ -184,11 +184,11 @@ func (d *Dialog) stopTyping() tea.Cmd {
 func (d *Dialog) confirm() tea.Cmd {
 	switch text := strings.TrimSpace(d.input.Value()); text {
 	case "":
-		d.warn("Nothing is typed, so nothing is done.")
+		d.warn("You typed nothing, so nothing was done.")
 	case d.wanted():
 		return d.begin(false)
 	default:
-		d.warn(fmt.Sprintf("That is not %s, so nothing is done.", d.wanted()))
+		d.warn(fmt.Sprintf("That is not %s, so nothing was done.", d.wanted()))
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func (d *Dialog) goOn() tea.Cmd {
 	case next != nil:
 		d.await()
 		cmd := d.choose([]Plan{*next})
-		d.say("This is the new plan, after what was changed. Review it again.")
+		d.say("The job has changed, so this is a new plan. Review it again.")
 		return cmd
 	case d.stage == Ended && len(d.options.Subjects) > 1:
 		return d.nextJob()
@@ -264,6 +264,6 @@ func (d *Dialog) copyCommand() tea.Cmd {
 	if !slices.Contains(d.parting, text) {
 		d.parting = append(d.parting, text)
 	}
-	d.say("The command is in the clipboard, if your terminal allows that (OSC 52). veltui also prints it when it ends.")
+	d.say("The command is in the clipboard if your terminal supports OSC 52. veltui also prints it on exit.")
 	return tea.SetClipboard(text)
 }

@@ -54,7 +54,7 @@ func toneStyle(c draw.Canvas, t Tone) lipgloss.Style {
 
 // summaryLines say what became of several jobs.
 func summaryLines(c draw.Canvas, subjects []Subject, results []string) []string {
-	lines := []string{c.Theme.Strong.Render("What became of the " + human.Count(len(subjects), "marked job")), ""}
+	lines := []string{c.Theme.Strong.Render("Results for the " + human.Count(len(subjects), "marked job")), ""}
 	for i, s := range subjects {
 		result := results[i]
 		if result == "" {

@@ -65,7 +65,7 @@ func (r *run) execute(ctx context.Context) tea.Msg {
 	}
 	r.begun = true
 	// Stands if Apply panics.
-	r.outcome = Outcome{State: "unfinished", Message: "veltui has a defect; whether anything was sent is not known"}
+	r.outcome = Outcome{State: "unfinished", Message: "veltui has a defect and does not know whether anything was sent"}
 	r.mu.Unlock()
 	defer close(r.done)
 	defer r.cancel(nil)

@@ -93,9 +93,9 @@ func writtenSoFar(r *run, s runState) string {
 	case r.dryRun:
 		return "A dry run writes nothing."
 	case reached(r, s, Observes):
-		return "The change was carried out. What is left is only to see what comes of it; esc, twice, ends that."
+		return "The change was applied. veltui now watches the result; press esc twice to stop watching."
 	case reached(r, s, Sends):
-		return "The change is being sent; before it is sent again, the job is read."
+		return "veltui is sending the change. Before each retry it reads the job again."
 	}
 	return "Nothing has been written so far."
 }

@@ -39,13 +39,13 @@ func (d *Dialog) text(c draw.Canvas) []string {
 	now := d.options.Clock()
 	switch d.stage {
 	case Looking:
-		lines := append(c.Para(c.Theme.Strong, "Looking at "+d.subject().String()+" ... "+human.Duration(now.Sub(d.since)), 2), "")
+		lines := append(c.Para(c.Theme.Strong, "Gathering evidence about "+d.subject().String()+" ... "+human.Duration(now.Sub(d.since)), 2), "")
 		for _, what := range d.options.Looks {
 			lines = append(lines, c.Item(" "+c.Theme.Dim.Render(c.Glyphs.Ahead)+" ", what, 3)...)
 		}
 		return lines
 	case Unseen:
-		lines := c.Para(c.Theme.Bad, "The evidence could not be gathered, so nothing can be done:", 2)
+		lines := c.Para(c.Theme.Bad, "veltui could not gather the evidence, so it can do nothing:", 2)
 		return append(append(lines, c.Wrap(d.err.Error(), 8)...), "", "r looks again.")
 	case Applying:
 		return runLines(c, d.run, d.state, now)

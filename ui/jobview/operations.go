@@ -12,7 +12,7 @@ import (
 func operationsPage(c draw.Canvas, s *Screen) []string {
 	o := s.job.Operations
 	if o.Attempted == 0 {
-		return []string{"", "  No asynchronous operation was started for this job" + soFar(s.job.Job) + "."}
+		return []string{"", "  Plugins have started no asynchronous operation for this job" + soFar(s.job.Job) + "."}
 	}
 	inner := c.Sized(c.Width-2, 0)
 	lines := []string{""}
@@ -27,7 +27,7 @@ func operationsPage(c draw.Canvas, s *Screen) []string {
 		lines = append(lines, inner.Labelled(count.label, labelWidth, count.style, fmt.Sprint(count.n), 1)...)
 	}
 	lines = append(lines, "")
-	lines = append(lines, inner.Para(c.Theme.Dim, "Velero counts operations every 10s. The bytes that its own data mover moves are on the Volumes page.", 3)...)
+	lines = append(lines, inner.Para(c.Theme.Dim, "Velero updates these counts every 10s. The Volumes page shows the bytes that its own data mover has moved.", 3)...)
 	for i := range lines {
 		lines[i] = " " + lines[i]
 	}

@@ -111,7 +111,7 @@ func fields(c draw.Canvas, j assess.Judged) []field {
 
 func phaseText(phase string) string {
 	if phase == "" {
-		return "New (Velero has not looked at it yet)"
+		return "New (Velero has not picked it up yet)"
 	}
 	return phase
 }

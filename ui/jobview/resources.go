@@ -50,17 +50,17 @@ func resourcesPage(c draw.Canvas, s *Screen) []string {
 func whyNoContents(j *job.Job, contents *Contents) string {
 	switch {
 	case contents == NoArtifacts:
-		return "With --no-artifacts the dashboard does not look at what is in backups."
+		return "With --no-artifacts veltui does not read the contents of backups."
 	case contents == nil && j.Kind == job.Backup && !j.Terminal():
-		return "What is in a backup is known when it has ended."
+		return "A backup's contents are known once it has ended."
 	case contents == nil && j.Kind == job.Restore && j.BackupName == "":
-		return "The restore has not been given a backup yet."
+		return "The restore has no backup yet."
 	case contents == nil:
-		return "What is in the backup was not asked for."
+		return "Nobody has asked for the backup's contents yet."
 	case contents.Pending:
-		return "Reading what is in the backup (it is downloaded once)..."
+		return "Reading the backup's contents (downloaded only once)..."
 	case contents.Err != nil:
-		return "What is in the backup is not known: " + contents.Err.Error()
+		return "The backup's contents are unknown: " + contents.Err.Error()
 	case len(contents.Estimate.Refused) > 0:
 		return "Velero refuses this restore: " + strings.Join(contents.Estimate.Refused, " ")
 	}
@@ -162,9 +162,9 @@ func caveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 		texts = append(texts, "Velero reports "+human.Count(j.Errors, "error")+": it tried to restore these items, and not all of them are restored.")
 	}
 	if j.Terminal() && j.Items.Known && j.Items.Done == j.Items.Total && j.Items.Total != e.Total {
-		texts = append(texts, fmt.Sprintf("Velero counted %s in the end, the estimate was %d.", human.Count(j.Items.Total, "item"), e.Total))
+		texts = append(texts, fmt.Sprintf("Velero counted %s; the estimate was %d.", human.Count(j.Items.Total, "item"), e.Total))
 	} else if !j.Terminal() && j.Items.Known && !j.Items.Estimated && j.Items.Total > e.Total {
-		texts = append(texts, fmt.Sprintf("Velero counts %s already, the estimate is %d.", human.Count(j.Items.Total, "item"), e.Total))
+		texts = append(texts, fmt.Sprintf("Velero already counts %s; the estimate is %d.", human.Count(j.Items.Total, "item"), e.Total))
 	}
 	texts = append(texts, e.Assumptions...)
 	if len(texts) == 0 {

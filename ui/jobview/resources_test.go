@@ -48,9 +48,9 @@ func TestResourcesPageSaysWhyNot(t *testing.T) {
 		want     string
 	}{
 		{running, NoArtifacts, "--no-artifacts"},
-		{running, nil, "when it has ended"},
-		{unnamed, nil, "not been given a backup"},
-		{unnamed, &Contents{Pending: true}, "Reading what is in the backup"},
+		{running, nil, "once it has ended"},
+		{unnamed, nil, "has no backup yet"},
+		{unnamed, &Contents{Pending: true}, "Reading the backup's contents"},
 		{unnamed, &Contents{Estimate: collector.Estimate{Refused: []string{"Both included and excluded: namespaces ops."}}}, "refuses this restore: Both"},
 	} {
 		s, canvas := shown(t, c.of)

@@ -131,7 +131,7 @@ func (s *Screen) turn(p page) {
 // View draws the screen between the header and the footer.
 func (s *Screen) View(c draw.Canvas) string {
 	if s.job.Job == nil {
-		return c.Page([]string{"", "  This job is not known any more."})
+		return c.Page([]string{"", "  This job no longer exists."})
 	}
 	var lines []string
 	if c.Height >= 8 {

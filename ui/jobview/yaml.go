@@ -12,7 +12,7 @@ import (
 // yamlPage is the resource as it is in the cluster, without managed fields.
 func yamlPage(c draw.Canvas, s *Screen) []string {
 	if s.job.Object == nil {
-		return []string{"", "  The resource is not at hand."}
+		return []string{"", "  The resource is not available."}
 	}
 	object := s.job.Object.DeepCopyObject().(interface {
 		SetManagedFields([]metav1.ManagedFieldsEntry)

@@ -48,11 +48,11 @@ func signs(c draw.Canvas) []string {
 	g, t := c.Glyphs, c.Theme
 	lines := []string{"  " + t.Strong.Render("Signs")}
 	for _, sign := range [][2]string{
-		{t.Bad.Render(g.Attention), "stuck or orphaned: the line under the table says why"},
+		{t.Bad.Render(g.Attention), "stuck, orphaned or malformed: the line below the table says why"},
 		{t.Good.Render(g.Done) + " " + t.Waiting.Render(g.Partly) + " " + t.Bad.Render(g.Failed), "ended: Completed, PartiallyFailed, Failed"},
 		{t.Text.Render(g.Approx), "veltui's own estimate, not yet Velero's number"},
 		{"R B", "restore, backup"},
-		{t.Accent.Render(g.Marked), "marked, to finalize several one after another"},
+		{t.Accent.Render(g.Marked), "marked to be finalized"},
 	} {
 		lines = append(lines, strings.Repeat(" ", labelAt)+c.Fit(sign[0], whatAt-labelAt)+sign[1])
 	}
