@@ -67,7 +67,7 @@ func TestDashboardShowsFailures(t *testing.T) {
 	wantEnd(t, h, "PartiallyFailed")
 	wantTold(t, h)
 	c := openConsole(t)
-	c.seesRow(t, "half", "PartiallyFailed", fmt.Sprintf("%d err", h.Status("errors")))
+	c.seesRow(t, "half", "PartiallyFailed", fmt.Sprint(h.Status("errors")))
 	c.types(t, "3") // all backups
 	c.seesRow(t, "refused", "FailedValidation")
 	c.quits(t)
