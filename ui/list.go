@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"slices"
+
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/watch"
 )
@@ -48,22 +50,13 @@ func (t *list) setRows(rows []row) {
 		t.scroll()
 		return
 	}
-	found := -1
-	if had {
-		for i := range rows {
-			if rows[i].key == before.key && rows[i].key != "" {
-				found = i
-				break
-			}
-		}
-	}
-	switch {
-	case found >= 0:
+	found := slices.IndexFunc(rows, func(r row) bool { return had && r.key == before.key && r.key != "" })
+	if found >= 0 {
 		t.cursor = found
 		if t.top > 0 { // at the top, what is new shall be seen
 			t.top = found - line
 		}
-	default:
+	} else {
 		t.cursor = t.nearest(max(t.cursor, 0))
 	}
 	t.scroll()

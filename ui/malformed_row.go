@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"slices"
+
 	"charm.land/lipgloss/v2"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,21 +20,15 @@ func malformedByUID(found []watch.Malformed) map[types.UID]*watch.Malformed {
 	return byUID
 }
 
-// hasOwnRow reports whether a tab lists all resources of the kind.
-func hasOwnRow(resource string) bool {
-	switch resource {
-	case watch.Backups, watch.Restores, watch.Schedules, watch.Locations:
-		return true
-	}
-	return false
-}
+// ownRows are the kinds of which a tab lists all resources.
+var ownRows = []string{watch.Backups, watch.Restores, watch.Schedules, watch.Locations}
 
 // malformedRows are those that no tab has a row for, under a heading.
 func malformedRows(f filter, found []watch.Malformed) []row {
 	var rows []row
 	for i := range found {
 		m := &found[i]
-		if hasOwnRow(m.Resource) || !f.matches(m.Name, m.Kind, m.Fields[0].Field) {
+		if slices.Contains(ownRows, m.Resource) || !f.matches(m.Name, m.Kind, m.Fields[0].Field) {
 			continue
 		}
 		if rows == nil {

@@ -34,69 +34,41 @@ func (d *Dialog) bindings() []keys.Binding {
 			return do()
 		}
 	}
+	unless := func(holds func() bool, why string) func() string {
+		return func() string {
+			if holds() {
+				return ""
+			}
+			return why
+		}
+	}
+	impossible := unless(func() bool { return d.plan().Possible() }, "veltui cannot do this, for the reason above")
+	unreadable := unless(d.options.Readable, "the terminal is too small to show the plan")
+	noOption := unless(func() bool { return len(d.choices) > 1 }, "the evidence supports no other option")
+	noJob := unless(func() bool { return len(d.options.Subjects) > 1 }, "no other job is marked")
+	noCommand := unless(func() bool { return len(d.plan().Commands) > 0 }, "there is no command for it")
+	notStop := unless(func() bool { return !d.stopping }, "it is already stopping")
 	plan, ended := on(Choosing), on(Unseen, Ended, Summary)
 	// Whether another job comes next is asked before a key, or after a change.
 	between := func() bool { return d.stage == Choosing || d.stage == Unseen || d.next() != nil }
 	all := []keys.Binding{
-		{Keys: []string{"enter", "tab"}, Label: "enter", What: "type the name", Short: true, On: plan, WhyNot: d.whyImpossible, Do: act(d.startTyping)},
-		{Keys: []string{"enter"}, Label: "enter", What: "confirm", Short: true, Writes: true, On: on(Typing), WhyNot: d.whyUnreadable, Do: act(d.confirm)},
+		{Keys: []string{"enter", "tab"}, Label: "enter", What: "type the name", Short: true, On: plan, WhyNot: impossible, Do: act(d.startTyping)},
+		{Keys: []string{"enter"}, Label: "enter", What: "confirm", Short: true, Writes: true, On: on(Typing), WhyNot: unreadable, Do: act(d.confirm)},
 		{Keys: []string{"enter"}, Label: "enter", WhatNow: d.onward, Short: true, On: ended, Do: act(d.goOn)},
 		{Keys: []string{"esc"}, Label: "esc", What: "back", Short: true, On: on(Looking, Choosing, Unseen, Ended, Summary), Do: act(d.back)},
-		{Keys: []string{"d"}, Label: "d", What: "dry run", Short: true, On: plan, WhyNot: d.whyImpossible, Do: act(func() tea.Cmd { return d.begin(true) })},
-		{Keys: []string{"w"}, Label: "w", What: "next option", Short: true, On: plan, WhyNot: d.whyNoOption, Do: act(d.nextOption)},
-		{Keys: []string{"n"}, Label: "n", What: "next job", Short: true, On: between, WhyNot: d.whyNoJob, Do: act(d.nextJob)},
-		{Keys: []string{"y"}, Label: "y", What: "copy command", Short: true, On: plan, WhyNot: d.whyNoCommand, Do: act(d.copyCommand)},
+		{Keys: []string{"d"}, Label: "d", What: "dry run", Short: true, On: plan, WhyNot: impossible, Do: act(func() tea.Cmd { return d.begin(true) })},
+		{Keys: []string{"w"}, Label: "w", What: "next option", Short: true, On: plan, WhyNot: noOption, Do: act(d.nextOption)},
+		{Keys: []string{"n"}, Label: "n", What: "next job", Short: true, On: between, WhyNot: noJob, Do: act(d.nextJob)},
+		{Keys: []string{"y"}, Label: "y", What: "copy command", Short: true, On: plan, WhyNot: noCommand, Do: act(d.copyCommand)},
 		{Keys: []string{"r"}, Label: "r", What: "look again", On: on(Choosing, Unseen, Ended), Do: act(d.look)},
 		{Keys: []string{"esc"}, Label: "esc", What: "back to the plan", Short: true, On: on(Typing), Do: act(d.stopTyping)},
-		{Keys: []string{"esc"}, Label: "esc", What: "stop", Short: true, On: on(Applying), WhyNot: d.whyNotStop, Do: act(d.askToStop)},
+		{Keys: []string{"esc"}, Label: "esc", What: "stop", Short: true, On: on(Applying), WhyNot: notStop, Do: act(d.askToStop)},
 	}
 	for i := range all {
 		all[i].Group = keys.Change
 	}
 	all = append(all, keys.Where(on(Typing), keys.Scrolling(d.scroll)...)...)
 	return append(all, keys.Where(func() bool { return d.stage != Typing }, keys.Moving(d.scroll)...)...)
-}
-
-func (d *Dialog) whyImpossible() string {
-	if d.plan().Possible() {
-		return ""
-	}
-	return "veltui cannot do this, for the reason above"
-}
-
-func (d *Dialog) whyUnreadable() string {
-	if d.options.Readable() {
-		return ""
-	}
-	return "the terminal is too small to show the plan"
-}
-
-func (d *Dialog) whyNoOption() string {
-	if len(d.choices) > 1 {
-		return ""
-	}
-	return "the evidence supports no other option"
-}
-
-func (d *Dialog) whyNoJob() string {
-	if len(d.options.Subjects) > 1 {
-		return ""
-	}
-	return "no other job is marked"
-}
-
-func (d *Dialog) whyNoCommand() string {
-	if len(d.plan().Commands) > 0 {
-		return ""
-	}
-	return "there is no command for it"
-}
-
-func (d *Dialog) whyNotStop() string {
-	if d.stopping {
-		return "it is already stopping"
-	}
-	return ""
 }
 
 func (d *Dialog) scroll(m keys.Motion) {

@@ -9,7 +9,9 @@ import (
 
 // outcomeLines say how applying a plan ended, and what remains to be done.
 func outcomeLines(c draw.Canvas, o *Outcome, applied *Plan) []string {
-	lines := c.Para(toneStyle(c, o.Tone), o.Headline, 2)
+	t := c.Theme
+	tones := [...]lipgloss.Style{Good: t.Good, UnderWay: t.Running, Mixed: t.Waiting, Bad: t.Bad}
+	lines := c.Para(tones[o.Tone], o.Headline, 2)
 	lines = append(lines, c.Para(c.Theme.Text, draw.Sentence(o.Message), 6)...)
 	if next := o.Next; next != nil {
 		lines = append(lines, "")
@@ -38,18 +40,6 @@ func outcomeLines(c draw.Canvas, o *Outcome, applied *Plan) []string {
 		lines = append(lines, c.Whole("  "+f.Path)...)
 	}
 	return lines
-}
-
-func toneStyle(c draw.Canvas, t Tone) lipgloss.Style {
-	switch t {
-	case UnderWay:
-		return c.Theme.Running
-	case Mixed:
-		return c.Theme.Waiting
-	case Bad:
-		return c.Theme.Bad
-	}
-	return c.Theme.Good
 }
 
 // summaryLines say what became of several jobs.

@@ -58,27 +58,21 @@ func LoadTheme(name string) (*Theme, error) {
 	if err != nil {
 		return nil, fmt.Errorf("there is no theme %q; choose one of %s, %s", name, ThemeAuto, strings.Join(Themes(), ", "))
 	}
-	var file struct {
-		Text     token `json:"text"`
-		Strong   token `json:"strong"`
-		Dim      token `json:"dim"`
-		Accent   token `json:"accent"`
-		Selected token `json:"selected"`
-		Good     token `json:"good"`
-		Running  token `json:"running"`
-		Waiting  token `json:"waiting"`
-		Bad      token `json:"bad"`
-		BarFull  token `json:"barFull"`
-		BarEmpty token `json:"barEmpty"`
-	}
-	if err := yaml.UnmarshalStrict(data, &file); err != nil {
+	var styles map[string]token
+	if err := yaml.UnmarshalStrict(data, &styles); err != nil {
 		return nil, fmt.Errorf("reading theme %s: %w", name, err)
 	}
-	return &Theme{
-		Text: file.Text.style(), Strong: file.Strong.style(), Dim: file.Dim.style(),
-		Accent: file.Accent.style(), Selected: file.Selected.style(),
-		Good: file.Good.style(), Running: file.Running.style(),
-		Waiting: file.Waiting.style(), Bad: file.Bad.style(),
-		BarFull: file.BarFull.style(), BarEmpty: file.BarEmpty.style(),
-	}, nil
+	theme := &Theme{}
+	for meaning, style := range map[string]*lipgloss.Style{
+		"text": &theme.Text, "strong": &theme.Strong, "dim": &theme.Dim, "accent": &theme.Accent, "selected": &theme.Selected,
+		"good": &theme.Good, "running": &theme.Running, "waiting": &theme.Waiting, "bad": &theme.Bad,
+		"barFull": &theme.BarFull, "barEmpty": &theme.BarEmpty,
+	} {
+		*style = styles[meaning].style()
+		delete(styles, meaning)
+	}
+	for meaning := range styles {
+		return nil, fmt.Errorf("reading theme %s: there is no style %q", name, meaning)
+	}
+	return theme, nil
 }

@@ -92,14 +92,10 @@ func soFar(j *job.Job) string {
 }
 
 func volumeStyle(c draw.Canvas, v job.Volume) lipgloss.Style {
-	switch v.Phase {
-	case "Completed":
-		return c.Theme.Good
-	case "Failed", "Canceled", "Canceling":
-		return c.Theme.Bad
-	case "InProgress":
-		return c.Theme.Running
-	default:
-		return c.Theme.Waiting
+	t := c.Theme
+	styles := map[string]lipgloss.Style{"Completed": t.Good, "InProgress": t.Running, "Failed": t.Bad, "Canceled": t.Bad, "Canceling": t.Bad}
+	if style, known := styles[v.Phase]; known {
+		return style
 	}
+	return t.Waiting
 }
