@@ -80,6 +80,9 @@ func TestCRDWithoutThePhase(t *testing.T) {
 	if p.Effect() != Refuse || !strings.Contains(p.Refusal, "does not know phase Finalizing") || !strings.Contains(p.Advice, "crds-only") {
 		t.Errorf("%s: %q, %q", p.Action, p.Refusal, p.Advice)
 	}
+	if schema := p.Evidence().Schema.String(); schema != "v1.18.3 or later" { // the rest of it is as it was
+		t.Errorf("the CRD is of %s", schema)
+	}
 
 	f := in.finalizer(withStore, func(o *Options) { o.Config = in.user("operator-"+in.namespace, operator...) })
 	p = in.plan(f, job.Restore, "r", Request{})

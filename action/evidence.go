@@ -78,6 +78,9 @@ type Evidence struct {
 	// Phases are those that the CRD allows, nil if that could not be read.
 	Phases    []string
 	PhasesWhy string
+	// Schema are the versions of Velero that the CRD belongs to, zero if it does
+	// not tell.
+	Schema velero.SchemaVersions
 	// StatusSubresource is Yes on a cluster whose CRD splits the status off.
 	StatusSubresource Answer
 
@@ -113,7 +116,7 @@ type Evidence struct {
 
 // ForVerdict is what all this tells beyond what the watch sees of every job.
 func (e Evidence) ForVerdict() diagnosis.Evidence {
-	seen := diagnosis.Evidence{NamespacesSeen: e.Namespaces == Yes, Terminating: e.Terminating, Phases: e.Phases,
+	seen := diagnosis.Evidence{NamespacesSeen: e.Namespaces == Yes, Terminating: e.Terminating, Phases: e.Phases, Schema: e.Schema,
 		LogSeen: e.LogSeen == Yes, LogWhy: e.LogWhy, Log: e.Log}
 	if h := e.hungHook(); h != nil {
 		seen.HungHook, seen.HungHookWhy = h.Pod, h.Blocked

@@ -231,7 +231,7 @@ func (g *gathering) mayPatch(group schema.GroupVersion, resource, name string) (
 	return No, sanitize.String(review.Status.Reason), nil
 }
 
-// phases reads the enum of status.phase from the CRD.
+// phases reads from the CRD which phases it allows and which versions it is of.
 func (g *gathering) phases() error {
 	crd := &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(velero.CustomResourceDefinition)
@@ -249,7 +249,10 @@ func (g *gathering) phases() error {
 		if version["name"] != velerov1.SchemeGroupVersion.Version {
 			continue
 		}
-		enum, _, _ := unstructured.NestedSlice(version, "schema", "openAPIV3Schema", "properties", "status", "properties", "phase", "enum")
+		spec, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "spec", "properties")
+		status, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "status", "properties")
+		g.e.Schema, _ = velero.SchemaVersionsOf(string(g.e.Job.Kind), spec, status)
+		enum, _, _ := unstructured.NestedSlice(status, "phase", "enum")
 		for _, value := range enum {
 			g.e.Phases = append(g.e.Phases, sanitize.String(fmt.Sprint(value)))
 		}

@@ -84,18 +84,21 @@ func (a *assessment) conclude(state State, reason Reason, advice, format string,
 	}
 }
 
-// version is the server's, or the current one if that is not known, which is
-// then said.
+// version is the server's; if its image does not tell, that of the CRDs, and the
+// current one if they do not either, which is then said.
 func (a *assessment) version() velero.Version {
-	v, known := velero.ParseVersion(a.env.Server.Version)
-	if known {
+	if v, known := velero.ParseVersion(a.env.Server.Version); known {
 		return v
 	}
+	v, basis := velero.Current, ""
+	if schema := a.evidence().Schema; schema != (velero.SchemaVersions{}) {
+		v, basis = schema.Likely(), "; its CRD is that of "+schema.String()
+	}
 	if !a.versionNoted {
-		a.doubts(sourcePod, a.env.Server.SeenAt, "the server's version is not known; the rules are those of %s", velero.Current)
+		a.doubts(sourcePod, a.env.Server.SeenAt, "the server's image does not tell its version%s; the rules are those of %s", basis, v)
 		a.versionNoted = true
 	}
-	return velero.Current
+	return v
 }
 
 // namespaces tells whether the job, or for a restore its backup's copy, may have

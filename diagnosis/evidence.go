@@ -29,6 +29,9 @@ type Evidence struct {
 	// Phases are those that the CRD of the job's kind allows, nil if that could
 	// not be read.
 	Phases []string
+	// Schema are the versions of Velero that this CRD belongs to, zero if it
+	// could not be read or does not tell.
+	Schema velero.SchemaVersions
 }
 
 // Repository is a BackupRepository's state.

@@ -9,6 +9,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -394,4 +396,30 @@ func TestATouchIsNoProgress(t *testing.T) {
 		t.Errorf("changed %v, want when it was seen", j.Changed)
 	}
 	checkVerdict(t, j, Judge(j, with()), Stuck, LimitPassed)
+}
+
+// Where the image does not tell the version, the CRDs do, and what was taken for
+// it is said.
+func TestVersionOfTheCRDs(t *testing.T) {
+	for _, c := range []struct {
+		tag    string
+		schema velero.SchemaVersions
+		says   string
+	}{
+		{"", velero.SchemaVersions{}, "does not tell its version; the rules are those of v1.18.3"},
+		{"main", velero.SchemaVersions{From: velero.Version{1, 14, 0}, Before: velero.Version{1, 18, 3}}, "; its CRD is that of v1.14.0 or later, but before v1.18.3; the rules are those of v1.14.0"},
+		{"v1.16.2", velero.SchemaVersions{From: velero.Version{1, 18, 3}}, ""},
+	} {
+		j := spec{kind: job.Restore, name: "crm-old", phase: velero.PhaseFinalizing, started: 900, changed: 800, done: 9, total: 9}.job(t)
+		env := with()
+		env.Server.Version = c.tag
+		env.Evidence = map[types.UID]Evidence{j.UID: {Schema: c.schema}}
+		facts := ""
+		for _, f := range Judge(j, env).Facts {
+			facts += f.Text + "\n"
+		}
+		if c.says != "" && !strings.Contains(facts, c.says) || c.says == "" && strings.Contains(facts, "does not tell its version") {
+			t.Errorf("%s: %s; want %q", c.tag, facts, c.says)
+		}
+	}
 }
