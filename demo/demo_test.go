@@ -217,25 +217,61 @@ func TestWhatIsStoredCanBeFetched(t *testing.T) {
 	}
 }
 
+// logOf asks for the log of the server's pod.
+func logOf(api *rest.RESTClient) *rest.Request {
+	return api.Get().Namespace("velero").Resource("pods").Name("velero-7d9c6b5f84-x2kqp").SubResource("log")
+}
+
+const restartedServer = `
+objects:
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: velero-7d9c6b5f84-x2kqp, namespace: velero, labels: {component: velero}}
+    spec: {serviceAccountName: velero, containers: [{name: velero, command: [/velero], args: [server]}]}
+    status: {phase: Running, containerStatuses: [{name: velero, restartCount: 1, state: {running: {startedAt: "-10m"}}}]}
+logs: ['[-11m] before', '[-9m] after']
+`
+
+// A container's log begins with its start; what was before is the previous one's.
+func TestLogsOfARestartedServer(t *testing.T) {
+	r := start(t, Options{Scene: strings.NewReader(restartedServer)})
+	api, err := rest.RESTClientFor(coreConfig(r.config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for previous, want := range map[string]string{"false": "after\n", "true": "before\n"} {
+		if text, err := logOf(api).Param("previous", previous).DoRaw(t.Context()); err != nil || string(text) != want {
+			t.Errorf("previous=%s: %q, %v", previous, text, err)
+		}
+	}
+}
+
 func TestLogsAreThoseOfTheServer(t *testing.T) {
 	r := start(t, Options{Scene: ownScene(t, "restore-patch-lost.yaml")})
 	api, err := rest.RESTClientFor(coreConfig(r.config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod := api.Get().Namespace("velero").Resource("pods").Name("velero-7d9c6b5f84-x2kqp").SubResource("log")
-	text, err := pod.Param("tailLines", "1").Param("timestamps", "true").DoRaw(t.Context())
+	text, err := logOf(api).Param("tailLines", "1").Param("timestamps", "true").DoRaw(t.Context())
 	if err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), "from InProgress to Finalizing") {
 		t.Errorf("%q, %v", text, err)
 	}
 	if _, _, found := strings.Cut(string(text), "Z time="); !found {
 		t.Errorf("%q has no time stamp", text)
 	}
+	if text, err = logOf(api).Param("limitBytes", "10").DoRaw(t.Context()); err != nil || len(text) != 10 {
+		t.Errorf("ten bytes: %q, %v", text, err)
+	}
+	for _, param := range [][2]string{{"container", "sidecar"}, {"previous", "true"}} {
+		if _, err = logOf(api).Param(param[0], param[1]).DoRaw(t.Context()); !apierrors.IsBadRequest(err) {
+			t.Errorf("%v: %v", param, err)
+		}
+	}
 	r = start(t, Options{Scene: ownScene(t, "uploads-wait-for-slot.yaml")})
 	if api, err = rest.RESTClientFor(coreConfig(r.config)); err != nil {
 		t.Fatal(err)
 	}
-	_, err = api.Get().Namespace("velero").Resource("pods").Name("velero-7d9c6b5f84-x2kqp").SubResource("log").DoRaw(t.Context())
+	_, err = logOf(api).DoRaw(t.Context())
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("a scene without logs: %v", err)
 	}

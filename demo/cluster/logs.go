@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -48,20 +49,34 @@ func (c *Cluster) serveLog(w http.ResponseWriter, r *http.Request, pod *Object) 
 		return apierrors.NewForbidden(podKind.gvr.GroupResource(), pod.GetName(), fmt.Errorf("its log cannot be read in this scene"))
 	}
 	q := r.URL.Query()
-	if q.Get("previous") == "true" && !restarted(pod) {
+	if name := q.Get("container"); name != "" && !hasContainer(pod, name) {
+		return apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", name, pod.GetName()))
+	}
+	since, again := restarted(pod)
+	switch {
+	case q.Get("previous") != "true":
+		lines = slices.DeleteFunc(lines, func(l Line) bool { return again && l.Time.Before(since) })
+	case !again:
 		return apierrors.NewBadRequest(fmt.Sprintf("previous terminated container in pod %q not found", pod.GetName()))
+	default:
+		lines = slices.DeleteFunc(lines, func(l Line) bool { return !since.IsZero() && !l.Time.Before(since) })
 	}
 	lines, err := c.selectLines(lines, q)
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "text/plain")
+	var text bytes.Buffer
 	for _, l := range lines {
 		if q.Get("timestamps") == "true" {
-			fmt.Fprint(w, l.Time.UTC().Format(time.RFC3339Nano), " ")
+			fmt.Fprint(&text, l.Time.UTC().Format(time.RFC3339Nano), " ")
 		}
-		fmt.Fprintln(w, l.Text)
+		fmt.Fprintln(&text, l.Text)
 	}
+	if limit, err := strconv.Atoi(q.Get("limitBytes")); err == nil && limit > 0 && limit < text.Len() {
+		text.Truncate(limit)
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	_, _ = text.WriteTo(w) // who has gone gets nothing
 	if q.Get("follow") == "true" {
 		_ = http.NewResponseController(w).Flush() // who has gone is noticed below
 		<-r.Context().Done()
@@ -89,12 +104,31 @@ func (c *Cluster) selectLines(lines []Line, q url.Values) ([]Line, error) {
 	return lines, nil
 }
 
-// restarted reports whether a container of the pod ran before.
-func restarted(pod *Object) bool {
+// restarted reports whether a container of the pod ran before, and when the one
+// that runs now started, zero if none runs: then the last one's log is served.
+func restarted(pod *Object) (since time.Time, again bool) {
 	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
-	return slices.ContainsFunc(statuses, func(s any) bool {
+	for _, s := range statuses {
 		status, _ := s.(map[string]any)
-		count, _ := status["restartCount"].(int64)
-		return count > 0
-	})
+		if count, _ := status["restartCount"].(int64); count == 0 {
+			continue
+		}
+		started, _, _ := unstructured.NestedString(status, "state", "running", "startedAt")
+		since, _ = time.Parse(time.RFC3339, started) // none runs, so since when is not said
+		return since, true
+	}
+	return time.Time{}, false
+}
+
+func hasContainer(pod *Object, name string) bool {
+	for _, field := range []string{"containers", "initContainers"} {
+		containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", field)
+		if slices.ContainsFunc(containers, func(c any) bool {
+			container, _ := c.(map[string]any)
+			return container["name"] == name
+		}) {
+			return true
+		}
+	}
+	return false
 }

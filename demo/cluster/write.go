@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -132,6 +133,9 @@ func (c *Cluster) patch(k *kind, namespace, name string, t types.PatchType, data
 	if t != types.JSONPatchType && t != types.MergePatchType {
 		return nil, apierrors.NewGenericServerResponse(415, "patch", k.gvr.GroupResource(), name,
 			fmt.Sprintf("the demo's cluster takes no patch of type %s", t), 0, true)
+	}
+	if !json.Valid(data) {
+		return nil, apierrors.NewBadRequest("the patch is not JSON")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
