@@ -202,6 +202,10 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 		w.Refusal, w.Advice = "no node-agent runs that would hear it", "Get the node-agent DaemonSet to run. Without it Velero gives up on them at the item operation time-out."
 	}
 	for _, v := range volumes {
+		if ref := e.BlindingVolumes[v.Kind]; ref != "" && w.Refusal == "" {
+			w.Refusal, w.Advice = "no node-agent would hear it: Velero cannot read "+ref, "Correct or delete "+ref+" with kubectl first."
+			w.Commands = nil
+		}
 		if w.Refusal != "" {
 			break
 		}

@@ -65,6 +65,9 @@ type Evidence struct {
 	// Malformed are the objects that a server's client cannot decode, as
 	// KIND/NAME: FIELD. A single one blinds the server to all of that kind.
 	Malformed []string
+	// BlindingVolumes names, by kind, a volume of any job that Velero cannot read.
+	// The node-agents then see no change of that kind, a cancel neither.
+	BlindingVolumes map[velero.VolumeKind]string
 	// Namespaces says for a restore whether the cluster's namespaces could be
 	// listed; Terminating are those that it may restore into and that are
 	// being deleted: Velero waits up to 10 minutes for each.
@@ -101,10 +104,12 @@ type Evidence struct {
 	// API server's answer to whether we may patch it.
 	MayCancel map[velero.VolumeKind]Answer
 	// NodeAgents are the nodes with a node-agent that is ready, and since when
-	// it runs; Movers are the pods that move volumes; PrepareTimeout is the
-	// node-agents' limit for preparing one, zero for the default. All are known
-	// if Server.Visible is.
+	// it runs; StartingAgents are those with one that is about to be ready;
+	// Movers are the pods that move volumes; PrepareTimeout is the node-agents'
+	// limit for preparing one, zero for the default. All are known if
+	// Server.Visible is.
 	NodeAgents     map[string]time.Time
+	StartingAgents map[string]bool
 	Movers         map[velero.VolumeRef]velero.MoverPhase
 	PrepareTimeout time.Duration
 	// volumes are the resources of Job.Volumes as the API server sent them.

@@ -144,7 +144,7 @@ func (g *gathering) server() error {
 		return nil
 	}
 	g.e.Server = serverOf(pods)
-	g.e.NodeAgents, g.e.PrepareTimeout = nodeAgents(pods)
+	g.e.NodeAgents, g.e.StartingAgents, g.e.PrepareTimeout = nodeAgents(pods, g.e.At)
 	g.e.Movers = velero.MoversOf(pointers(pods))
 	return nil
 }

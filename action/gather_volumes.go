@@ -1,6 +1,7 @@
 package action
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // volumes returns the volumes that carry the job's uid. Only where one of them
@@ -47,10 +49,16 @@ func (g *gathering) volumes(kind job.Kind) ([]job.Volume, error) {
 // moving lists the volumes of all jobs that have not ended.
 func (g *gathering) moving() error {
 	g.e.MovingKnown = Yes
-	for _, k := range []velero.VolumeKind{velero.PodVolumeBackup, velero.PodVolumeRestore, velero.DataUpload, velero.DataDownload} {
+	for _, k := range velero.VolumeKinds {
 		why, err := g.listVolumes(k, func(v job.Volume, _ *unstructured.Unstructured) {
 			if !v.Ended() {
 				g.e.Moving = append(g.e.Moving, v)
+			}
+			if v.Malformed != (decode.Malformed{}) {
+				if g.e.BlindingVolumes == nil {
+					g.e.BlindingVolumes = map[velero.VolumeKind]string{}
+				}
+				g.e.BlindingVolumes[k] = fmt.Sprintf("%s/%s (%s)", strings.ToLower(string(k)), v.Name, v.Malformed.Field)
 			}
 		})
 		if err != nil {

@@ -129,7 +129,7 @@ func (e *Evidence) dataMover() bool {
 // volumeContext is what is known of all volumes.
 func (e *Evidence) volumeContext() *diagnosis.VolumeContext {
 	return &diagnosis.VolumeContext{Now: e.At, Volumes: e.Moving, Complete: e.Volumes == Yes && e.MovingKnown == Yes, PodsSeen: e.Server.Visible,
-		Agents: e.NodeAgents, Movers: e.Movers, PrepareTimeout: e.PrepareTimeout, Version: e.Server.Version}
+		Agents: e.NodeAgents, Starting: e.StartingAgents, Blinding: e.BlindingVolumes, Movers: e.Movers, PrepareTimeout: e.PrepareTimeout, Version: e.Server.Version}
 }
 
 // quiet is how long nothing has changed.

@@ -242,6 +242,14 @@ func TestRemedies(t *testing.T) {
 		{"pod volume backup, 1.17.0", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.17.0"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes", "v1.17.0 waits for hours"},
 		{"pod volume restore, 1.17.0", r, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.17.0"), mover(velero.PodVolumeRestore, "pvr", "InProgress", hour)}, "cancel-volumes", ""},
 		{"pod volume backup, 1.16.2", b, "InProgress", []change{alive, agents("n2"), veleroVersion("v1.16.2"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour), node("n1")}, "!cancel-volumes", "cannot cancel"},
+		{"pod volume restore whose pod has not started", r, "InProgress", []change{alive, agents("n1"), v1183, mover(velero.PodVolumeRestore, "pvr", "New", hour)}, "", ""},
+		{"a pod volume whose node-agent was replaced just now", b, "InProgress", []change{alive, agents("n1"), v1183, mover(velero.PodVolumeBackup, "pvb", "New", hour), node("n3"),
+			func(e *Evidence) { e.StartingAgents = map[string]bool{"n3": true} }}, "", ""},
+		{"an upload that Velero cannot read hides all", b, waits, []change{alive, agents("n1"), v1183, du(hour),
+			func(e *Evidence) {
+				e.BlindingVolumes = map[velero.VolumeKind]string{velero.DataUpload: "dataupload/tenant (spec.operationTimeout)"}
+			}},
+			"!cancel-volumes", "no node-agent would hear it: Velero cannot read dataupload/tenant"},
 		{"pod volume, version unknown", r, "InProgress", []change{alive, agents("n2"), veleroVersion("main"), mover(velero.PodVolumeRestore, "pvr", "InProgress", hour), node("n1")}, "!cancel-volumes", "version is known"},
 		{"both kinds, 1.18.1", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.1"), du(hour), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "cancel-volumes", ""},
 

@@ -39,16 +39,19 @@ func (s *Server) add(p velero.ServerPod) {
 }
 
 // nodeAgents are the nodes with a node-agent that is ready, and since when it
-// runs; prepare is the longest time that one lets preparing a volume take.
-func nodeAgents(pods []corev1.Pod) (nodes map[string]time.Time, prepare time.Duration) {
-	nodes = map[string]time.Time{}
+// runs; starting are those whose node-agent is about to be ready, and prepare is
+// the longest time that one lets preparing a volume take.
+func nodeAgents(pods []corev1.Pod, now time.Time) (nodes map[string]time.Time, starting map[string]bool, prepare time.Duration) {
+	nodes, starting = map[string]time.Time{}, map[string]bool{}
 	for _, a := range velero.AgentsOf(pointers(pods)) {
 		if a.Ready {
 			nodes[a.Node] = a.StartedAt
+		} else if a.Starting(now) {
+			starting[a.Node] = true
 		}
 		prepare = max(prepare, a.Flags.PrepareTimeout)
 	}
-	return nodes, prepare
+	return nodes, starting, prepare
 }
 
 func pointers(pods []corev1.Pod) []*corev1.Pod {

@@ -110,6 +110,15 @@ func (a *assessment) namespaces() func(string) bool {
 	return velero.NamespacesOf(a.j.Object).Takes
 }
 
+// serverStarted is when the server started, in the cluster's clock; the times of
+// pods and those that the server writes are those of its node.
+func (e *Environment) serverStarted() time.Time {
+	if e.Server.StartedAt.IsZero() {
+		return time.Time{}
+	}
+	return e.Server.StartedAt.Add(-e.ServerAhead)
+}
+
 // ago is how long ago something was, in words.
 func (a *assessment) ago(t time.Time) string { return human.Duration(a.env.Now.Sub(t)) }
 
@@ -198,28 +207,32 @@ func (a *assessment) noteUnlooked() {
 	a.doubts(sourceSchema, time.Time{}, "whether the CRDs take the next phase was not looked at")
 }
 
-// down is what the job's storage location says, if it is not available.
-func (a *assessment) down() (words string, certain bool) {
-	if l, ok := a.env.Locations[a.j.StorageLocation]; ok && a.j.Kind == job.Backup {
-		if l.Phase != "Unavailable" {
-			return "", false
+// down is what the job's storage location says, if it is not available. That of a
+// restore is its backup's (pkg/controller/restore_finalizer_controller.go,
+// Reconcile); where it is not known, only all of them together tell.
+func (a *assessment) down() string {
+	name := a.j.StorageLocation
+	if a.j.Kind == job.Restore {
+		name = a.env.BackupLocations[a.j.BackupName]
+	}
+	unavailable := Location{Phase: "Unavailable"}
+	if name != "" || a.j.Kind == job.Backup {
+		unavailable = a.env.Locations[name]
+	} else {
+		for _, l := range a.env.Locations {
+			if l.Phase != unavailable.Phase {
+				return ""
+			}
+			if unavailable.Name == "" || l.Name < unavailable.Name {
+				unavailable = l
+			}
 		}
-		a.noteLocation(l)
-		return "storage location " + l.Name + " is unavailable", true
 	}
-	if a.j.Kind == job.Backup {
-		return "", false
+	if unavailable.Name == "" || unavailable.Phase != "Unavailable" {
+		return ""
 	}
-	// A restore does not name the location of its backup.
-	unavailable := 0
-	for _, l := range a.env.Locations {
-		if l.Phase == "Unavailable" {
-			unavailable++
-			a.noteLocation(l)
-			words = "storage location " + l.Name + " is unavailable"
-		}
-	}
-	return words, unavailable > 0 && unavailable == len(a.env.Locations)
+	a.noteLocation(unavailable)
+	return "storage location " + unavailable.Name + " is unavailable"
 }
 
 func (a *assessment) noteLocation(l Location) {

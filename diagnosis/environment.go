@@ -17,10 +17,16 @@ type Environment struct {
 	StaleSince time.Time
 	// Server is the Velero server as its pods show it.
 	Server velero.Server
+	// ServerAhead is the clock of the server's node minus the cluster's, as far as
+	// it is known; zero where they agree.
+	ServerAhead time.Duration
 	// NodeAgents are the node-agent pods.
 	NodeAgents []velero.Agent
 	// Locations are the backup storage locations by name.
 	Locations map[string]Location
+	// BackupLocations are the names of the locations in which the backups lie
+	// that Jobs restore from, by the backup's name.
+	BackupLocations map[string]string
 	// Jobs are the jobs that have not ended, in any order.
 	Jobs []*job.Job
 	// LastEnded is when a job last ended, zero if that is not known. It keeps

@@ -13,14 +13,9 @@ func (a *assessment) finalizing() Verdict {
 	a.noteServer()
 	a.noteQuiet()
 	a.noteLog()
-	where, certain := a.down()
-	if where != "" && a.quiet() > settleGrace {
-		may := ""
-		if !certain {
-			may = ", where its backup may lie"
-		}
+	if where := a.down(); where != "" && a.quiet() > settleGrace {
 		return a.conclude(Stuck, LocationUnavailable, "Get the storage location back; Velero tries again by itself and then ends the job.",
-			"waits to be finalized: %s%s", where, may)
+			"waits to be finalized: %s", where)
 	}
 	if a.quiet() < freshItems {
 		return a.progressing()

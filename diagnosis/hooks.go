@@ -15,6 +15,9 @@ import (
 // (pkg/podexec/pod_command_executor.go, defaultTimeout).
 const defaultHookTimeout = 30 * time.Second
 
+// longestHooks bounds what is added up: a time-out of years says nothing.
+const longestHooks = 1000 * time.Hour
+
 // runningHook is a hook that the server's log shows to have begun, by annotation
 // or by spec, and whose time is not over.
 func (a *assessment) runningHook(items string) (Verdict, bool) {
@@ -40,26 +43,33 @@ func (a *assessment) hungHook() (Verdict, bool) {
 		"finalizing for %s; waits without limit for the hook of pod %s, which cannot start (%s)", a.quietWords(), human.Shorten(e.HungHook, 60), e.HungHookWhy), true
 }
 
-// backupHookTimeout is the longest that one hook of a backup's spec may take,
-// zero if it asks for none. Velero runs hooks in the order of the items, so the
-// count stands still meanwhile (pkg/backup/backup.go, handleItemBlockPreHooks and
-// handleItemBlockPostHooks).
+// backupHookTimeout is how long the hooks of a backup's spec may take for one pod,
+// zero if it asks for none. Velero runs a pod's hooks one after the other, each
+// with its own time-out, and the count stands still meanwhile (pkg/backup/backup.go,
+// handleItemBlockPreHooks and handleItemBlockPostHooks; internal/hook/
+// item_hook_handler.go, HandleHooks).
 func backupHookTimeout(j *job.Job) time.Duration {
 	b, ok := j.Object.(*velerov1.Backup)
 	if !ok {
 		return 0
 	}
 	longest := time.Duration(0)
-	for _, r := range b.Spec.Hooks.Resources {
-		for _, hooks := range [][]velerov1.BackupResourceHook{r.PreHooks, r.PostHooks} {
+	for _, post := range []bool{false, true} {
+		sum := time.Duration(0)
+		for _, r := range b.Spec.Hooks.Resources {
+			hooks := r.PreHooks
+			if post {
+				hooks = r.PostHooks
+			}
 			for _, h := range hooks {
 				if h.Exec != nil && h.Exec.Timeout.Duration > 0 {
-					longest = max(longest, h.Exec.Timeout.Duration)
+					sum = min(sum+h.Exec.Timeout.Duration, longestHooks)
 				} else if h.Exec != nil {
-					longest = max(longest, defaultHookTimeout)
+					sum += defaultHookTimeout
 				}
 			}
 		}
+		longest = max(longest, sum)
 	}
 	return longest
 }

@@ -43,15 +43,15 @@ func (a *assessment) inProgress() Verdict {
 // Failed when it starts, unless it cannot (docs/velero.md#restart).
 func (a *assessment) orphaned() (Verdict, bool) {
 	j, v := a.j, a.env.Server
-	if !forgotten(j, v) {
+	if !forgotten(j, a.env) {
 		if !j.Started.IsZero() && v.StartedAt.After(j.Started) {
 			a.doubts(sourcePod, v.StartedAt, "a Velero server started after this job, yet the job moved after that")
 		}
 		return Verdict{}, false
 	}
-	a.supports(sourcePod, v.StartedAt, "the Velero server started %s ago, after this job began", a.ago(v.StartedAt))
-	if a.env.Now.Sub(v.StartedAt) < settleGrace {
-		return a.conclude(Waiting, ServerRestarted, "", "Velero restarted %s ago, it will mark this job Failed in a moment", a.ago(v.StartedAt)), true
+	a.supports(sourcePod, v.StartedAt, "the Velero server started %s ago, after this job began", a.ago(a.env.serverStarted()))
+	if a.env.Now.Sub(a.env.serverStarted()) < settleGrace {
+		return a.conclude(Waiting, ServerRestarted, "", "Velero restarted %s ago, it will mark this job Failed in a moment", a.ago(a.env.serverStarted())), true
 	}
 	why := ""
 	if v.LastTermination != "" {
@@ -63,7 +63,7 @@ func (a *assessment) orphaned() (Verdict, bool) {
 	a.noteUnlooked()
 	return a.conclude(Orphaned, ServerRestarted,
 		"It can be finalized as Failed, as Velero itself does at its start. Another restart of Velero does the same.",
-		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(v.StartedAt), why).by(Finalize), true
+		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(a.env.serverStarted()), why).by(Finalize), true
 }
 
 // cancelledVolume: some versions wait for a cancelled pod volume backup for
@@ -135,7 +135,7 @@ func (a *assessment) afterItems() Verdict {
 	if n := j.DataMovements().Active(); n > 0 {
 		a.supports(sourceWatch, j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
 	}
-	if where, _ := a.down(); where != "" {
+	if where := a.down(); where != "" {
 		return a.conclude(Stuck, LocationUnavailable, "Get the storage location back; Velero cannot store the results without it.",
 			"%s, but %s; quiet for %s", all, where, a.quietWords())
 	}

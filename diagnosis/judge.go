@@ -173,10 +173,10 @@ func (a *assessment) deleting() Verdict {
 			continue
 		}
 		a.supports(sourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, orNew(d.Phase))
-		if d.Phase == string(velerov1.DeleteBackupRequestPhaseInProgress) && a.env.Server.StartedAt.After(a.j.QuietSince()) {
-			a.supports(sourcePod, a.env.Server.StartedAt, "the Velero server restarted %s ago, after it began with the deletion", a.ago(a.env.Server.StartedAt))
+		if d.Phase == string(velerov1.DeleteBackupRequestPhaseInProgress) && a.env.serverStarted().After(a.j.QuietSince()) {
+			a.supports(sourcePod, a.env.serverStarted(), "the Velero server restarted %s ago, after it began with the deletion", a.ago(a.env.serverStarted()))
 			return a.conclude(Stuck, DeletionFailed, "Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day old.",
-				"its deletion was cut off when Velero restarted %s ago", a.ago(a.env.Server.StartedAt))
+				"its deletion was cut off when Velero restarted %s ago", a.ago(a.env.serverStarted()))
 		}
 		if d.Phase != string(velerov1.DeleteBackupRequestPhaseProcessed) && a.quiet() < unboundedQuiet {
 			return a.conclude(Waiting, Deleting, "", "being deleted for %s", human.Duration(a.quiet()))

@@ -42,7 +42,7 @@ func (a *assessment) place(w wait) string {
 // untaken is a job that nothing known holds back.
 func (a *assessment) untaken(w wait) Verdict {
 	j := a.j
-	idle := a.env.Now.Sub(job.Latest(j.Changed, j.Created, a.env.Server.StartedAt, a.env.LastEnded))
+	idle := a.env.Now.Sub(job.Latest(j.Changed, j.Created, a.env.serverStarted(), a.env.LastEnded))
 	if idle < settleGrace {
 		return a.conclude(Waiting, w.why, "", "%s", a.place(w))
 	}
@@ -65,16 +65,16 @@ func (a *assessment) untaken(w wait) Verdict {
 // seconds, or never: after a restart the server does not look at it again
 // (docs/velero.md#restart).
 func (a *assessment) readyToStart() Verdict {
-	j, v := a.j, a.env.Server
-	if forgotten(j, v) {
-		if a.env.Now.Sub(v.StartedAt) < settleGrace {
-			return a.conclude(Waiting, ServerRestarted, "", "ready to start; Velero restarted %s ago", a.ago(v.StartedAt))
+	j := a.j
+	if forgotten(j, a.env) {
+		if a.env.Now.Sub(a.env.serverStarted()) < settleGrace {
+			return a.conclude(Waiting, ServerRestarted, "", "ready to start; Velero restarted %s ago", a.ago(a.env.serverStarted()))
 		}
 		moved, _ := j.Moved()
 		a.supports(sourceWatch, moved, "ready to start since before the server's start")
 		return a.conclude(Orphaned, ForgottenReady,
 			"Touch an annotation of this backup; it keeps back queued backups of the same namespaces."+a.undeletable(),
-			"was about to start when Velero restarted %s ago; Velero has forgotten it", a.ago(v.StartedAt)).by(Wake)
+			"was about to start when Velero restarted %s ago; Velero has forgotten it", a.ago(a.env.serverStarted())).by(Wake)
 	}
 	if a.quiet() < settleGrace {
 		return a.conclude(Waiting, Starting, "", "about to start")

@@ -11,12 +11,12 @@ func (a *assessment) operations() Verdict {
 	j := a.j
 	a.noteCounts()
 	a.noteServer()
-	where, certain := a.down()
+	where := a.down()
 	if a.fresh() {
 		return a.progressing()
 	}
 	bound := a.deadline(job.StageOperations)
-	if where != "" && certain && a.quiet() > settleGrace {
+	if where != "" && a.quiet() > settleGrace {
 		a.noteQuiet()
 		return a.conclude(Stuck, LocationUnavailable, "Get the storage location back; Velero reads and writes its operations there.",
 			"waits for operations, but %s", where)

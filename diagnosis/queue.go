@@ -58,14 +58,14 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) wait {
 	for _, r := range running {
 		// Nothing ends what the server has forgotten, so this comes before all
 		// that passes by itself.
-		if o := c.overlap(j, r); o.Any && forgotten(r, env.Server) {
+		if o := c.overlap(j, r); o.Any && forgotten(r, env) {
 			w.behind, w.why = []*job.Job{r}, QueueBlocked
 			w.reason = fmt.Sprintf("waits for %s, which Velero has forgotten: %s", r.Name, overlapText(o))
 			return w
 		}
 	}
 	limit := env.Server.Flags.ConcurrentBackups
-	if busy := remembered(running, env.Server); limit > 0 && len(busy) >= limit {
+	if busy := remembered(running, env); limit > 0 && len(busy) >= limit {
 		w.behind, w.why = busy, ConcurrencyLimit
 		w.reason = fmt.Sprintf("waits for %s: %s", human.List(names(busy), 2), limitWords(limit))
 		for _, r := range running {
@@ -123,10 +123,10 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) wait {
 // remembered are those of the running backups that the server counts: it does
 // so in memory, and a restart makes it forget them (docs/velero.md#queue), while
 // their namespaces still keep others back.
-func remembered(running []*job.Job, server velero.Server) []*job.Job {
+func remembered(running []*job.Job, env *Environment) []*job.Job {
 	var out []*job.Job
 	for _, r := range running {
-		if !forgotten(r, server) {
+		if !forgotten(r, env) {
 			out = append(out, r)
 		}
 	}
@@ -135,17 +135,18 @@ func remembered(running []*job.Job, server velero.Server) []*job.Job {
 
 // forgotten reports whether the server started after it, or one before it,
 // took up the job.
-func forgotten(j *job.Job, server velero.Server) bool {
-	since := j.Started
+func forgotten(j *job.Job, env *Environment) bool {
+	// The server's own times are compared with each other, and the cluster's.
+	since, restarted := j.Started, env.Server.StartedAt
 	moved, known := j.Moved()
 	if j.Phase == velero.PhaseReadyToStart && known {
-		since = moved
+		since, restarted = moved, env.serverStarted()
 	}
-	if since.IsZero() || !server.StartedAt.After(since) {
+	if since.IsZero() || !restarted.After(since) {
 		return false
 	}
 	// During a rolling update two servers run, and the old one works on.
-	return !(known && moved.After(server.StartedAt))
+	return !(known && moved.After(env.serverStarted()))
 }
 
 func limitWords(limit int) string {

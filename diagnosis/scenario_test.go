@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/job"
@@ -22,6 +24,7 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/demo"
+	"github.com/veltui/veltui/demo/replay"
 	"github.com/veltui/veltui/demo/scene"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/retry"
@@ -116,12 +119,8 @@ func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect
 				Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Fields: fields})
 		}
 	}
-	snap := store.Snapshot()
+	snap := live(store)
 	snap.Malformed = malformed
-	snap.Health = watch.Health{State: watch.Live}
-	for _, kind := range []string{watch.PodVolumeBackups, watch.PodVolumeRestores, watch.DataUploads, watch.DataDownloads} {
-		snap.Sources = append(snap.Sources, watch.Source{Resource: kind, State: watch.SourceLive})
-	}
 	kind, name := want.Target()
 	for _, j := range snap.Jobs {
 		if strings.EqualFold(string(j.Kind), kind) && j.Name == name {
@@ -136,6 +135,108 @@ func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect
 	}
 	t.Fatalf("there is no %s among %d jobs", want.Job, len(snap.Jobs))
 	return diagnosis.Verdict{}
+}
+
+// live is the store's snapshot while all is live.
+func live(store *watch.Store) *watch.Snapshot {
+	snap := store.Snapshot()
+	snap.Health = watch.Health{State: watch.Live}
+	for _, kind := range []string{watch.PodVolumeBackups, watch.PodVolumeRestores, watch.DataUploads, watch.DataDownloads} {
+		snap.Sources = append(snap.Sources, watch.Source{Resource: kind, State: watch.SourceLive})
+	}
+	return snap
+}
+
+// TestRecordingsAreNeverStuck replays the recordings of jobs that went on, also
+// those in the folders that VELTUI_CAPTURES names, and judges them at each event,
+// just before the next one and each second between, as one who watches from the
+// start, and as one who comes at that moment.
+func TestRecordingsAreNeverStuck(t *testing.T) {
+	dirs := append(filepath.SplitList(os.Getenv("VELTUI_CAPTURES")),
+		filepath.Join("..", "job", "testdata", "replays"), filepath.Join("..", "demo", "recordings"))
+	for _, dir := range dirs {
+		recordings, err := replay.Load(os.DirFS(dir))
+		if err != nil {
+			t.Fatalf("%s: %v", dir, err)
+		}
+		for _, r := range recordings {
+			t.Run(r.Name, func(t *testing.T) {
+				t.Logf("%s: %d events, judged %d times", r.Name, len(r.Events), checkRecording(t, r))
+			})
+		}
+	}
+}
+
+func checkRecording(t *testing.T, r replay.Recording) (judged int) {
+	t.Helper()
+	now := r.Events[0].At
+	known := velero.Scheme()
+	clock := func() time.Time { return now }
+	watching := watch.NewStore(clock, 0)
+	pods := serverPods(now.Add(-24 * time.Hour))
+	for _, pod := range pods {
+		watching.Upsert(pod)
+	}
+	objects := map[types.UID]client.Object{}
+	check := func(at time.Time) {
+		now = at
+		coming := watch.NewStore(clock, 0)
+		for _, pod := range pods {
+			coming.Upsert(pod)
+		}
+		for _, o := range objects {
+			coming.Upsert(o)
+		}
+		for who, store := range map[string]*watch.Store{"watching": watching, "coming": coming} {
+			snap := live(store)
+			env := snap.Environment(now)
+			for _, j := range snap.Jobs {
+				judged++
+				if v := diagnosis.Judge(j, env); v.State == diagnosis.Stuck || v.State == diagnosis.Orphaned {
+					t.Errorf("%s, %s after the start: %s (%s): %s", who, now.Sub(r.Events[0].At), v.State, v.Reason, v.Summary)
+				}
+			}
+		}
+	}
+	for n, e := range r.Events {
+		now = e.At
+		object, _ := typed(t, known, e.Object)
+		if object == nil {
+			continue
+		}
+		if e.Type == "DELETED" {
+			delete(objects, object.GetUID())
+			watching.Delete(object)
+		} else {
+			objects[object.GetUID()] = object
+			watching.Upsert(object)
+		}
+		check(e.At)
+		if n+1 == len(r.Events) {
+			break
+		}
+		next := r.Events[n+1].At
+		for at := e.At.Add(time.Second); at.Before(next); at = at.Add(time.Second) {
+			check(at)
+		}
+		check(next.Add(-time.Millisecond))
+	}
+	return judged
+}
+
+// serverPods are a Velero server and a node-agent that run since a time.
+func serverPods(since time.Time) []client.Object {
+	pod := func(name string, args ...string) client.Object {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(since)}}
+		p.Labels = map[string]string{"component": "velero", "name": args[0]}
+		p.Spec.NodeName = "n1"
+		p.Spec.Containers = []corev1.Container{{Name: name, Image: "velero/velero:v1.18.3", Command: []string{"/velero"}, Args: args}}
+		p.Status.Phase = corev1.PodRunning
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: name, Ready: true,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(since)}}}}
+		return p
+	}
+	return []client.Object{pod("velero", "server"), pod("node-agent", "node-agent", "server")}
 }
 
 // typed is an object as a reflector decodes it, with what it could not hold; nil

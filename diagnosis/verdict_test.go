@@ -214,9 +214,21 @@ func TestVerdicts(t *testing.T) {
 		{"finalizing, store away", spec{phase: velero.PhaseFinalizingPartly, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable), nil,
 			Stuck, LocationUnavailable},
 
+		{"finalizing, its backup's store of two away", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable,
+			func(s *Environment) {
+				s.Locations["other"] = Location{Name: "other", Phase: "Available"}
+				s.BackupLocations = map[string]string{"nightly": "default"}
+			}), nil,
+			Stuck, LocationUnavailable},
+		{"finalizing, the other store of two away", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable,
+			func(s *Environment) {
+				s.Locations["other"] = Location{Name: "other", Phase: "Available"}
+				s.BackupLocations = map[string]string{"nightly": "other"}
+			}), nil,
+			Waiting, Finalizing},
 		{"finalizing, one store of two away", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable,
 			func(s *Environment) { s.Locations["other"] = Location{Name: "other", Phase: "Available"} }), nil,
-			Stuck, LocationUnavailable},
+			Waiting, Finalizing},
 		{"finalizing, another store away", spec{phase: velero.PhaseFinalizing, location: "mine", started: 60, changed: 3, done: 9, total: 9}, with(unavailable), nil,
 			Waiting, Finalizing},
 		{"queued behind a running one", spec{phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(),

@@ -54,6 +54,8 @@ func (c *VolumeContext) verdict(v *job.Volume) VolumeVerdict {
 	case v.Phase == velero.VolumeAccepted:
 		limit := human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout))
 		return VolumeVerdict{Reason: PreparingVolume, Cause: "its snapshot, claim or pod has been in the making for " + quiet + " of " + limit}
+	case c.WaitsForPod(v) && c.SlotHolder(v) == nil:
+		return VolumeVerdict{Reason: PreparingVolume, Cause: "waits for its restored pod to start"}
 	case v.Waiting():
 		return VolumeVerdict{Reason: WaitingForSlot, Cause: c.waits(v)}
 	case v.Quiet(c.Now) > bytesSettled:

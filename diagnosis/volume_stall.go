@@ -49,6 +49,12 @@ type VolumeContext struct {
 	// Agents are the nodes with a node-agent that is ready, and since when it
 	// runs.
 	Agents map[string]time.Time
+	// Starting are the nodes whose node-agent is about to be ready.
+	Starting map[string]bool
+	// Blinding names, by kind, a resource that Velero cannot read. With one of
+	// them the node-agents see no change of that kind, a cancel neither
+	// (docs/velero.md#malformed-resources).
+	Blinding map[velero.VolumeKind]string
 	// Movers are the phases of the mover pods.
 	Movers map[velero.VolumeRef]velero.MoverPhase
 	// PrepareTimeout is the node-agents' own, zero for the default.
@@ -128,12 +134,24 @@ func (c *VolumeContext) notTaken(v *job.Volume) (Reason, string) {
 	silent := v.Quiet(c.Now)
 	_, agent := c.Agents[v.Node]
 	switch {
+	case c.Starting[v.Node], v.Node == "" && len(c.Starting) > 0, c.WaitsForPod(v):
+		return "", ""
+	case silent >= prepareMargin && c.Blinding[v.Kind] != "":
+		return MalformedSpec, "the node-agents see no " + v.Kind.Resource() + ", because Velero cannot read " + c.Blinding[v.Kind]
 	case silent < prepareMargin, silent < untakenQuiet && (v.Node == "" || agent):
 		return "", ""
 	case v.Node != "" && !agent:
 		return NodeAgentMissing, "no node-agent runs on its node " + v.Node
 	}
 	return VolumeStalled, fmt.Sprintf("its slot is free, but nobody starts it for %s", human.Duration(silent))
+}
+
+// WaitsForPod reports whether a volume waits for the restored pod that it is for.
+// No node-agent begins before that pod is on its node and runs the init container
+// that waits for the volume; the volume does not show whether it does
+// (pod_volume_restore_controller.go shouldProcess).
+func (c *VolumeContext) WaitsForPod(v *job.Volume) bool {
+	return v.Kind == velero.PodVolumeRestore && (v.Phase == "" || v.Phase == velero.VolumeNew)
 }
 
 // notCarried: since 1.15 (data uploads and downloads) and 1.17 (pod volumes) a

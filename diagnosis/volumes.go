@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/veltui/veltui/human"
@@ -71,11 +72,20 @@ func (a *assessment) cancelsAtLimit() bool {
 // newVolumeContext is what the environment tells about volumes.
 func newVolumeContext(env *Environment) *VolumeContext {
 	c := &VolumeContext{Now: env.Now, Volumes: env.Volumes, Complete: env.VolumesKnown, PodsSeen: env.Server.Visible,
-		Movers: env.Movers, Version: env.Server.Version, Agents: map[string]time.Time{}}
+		Movers: env.Movers, Version: env.Server.Version, Agents: map[string]time.Time{}, Starting: map[string]bool{}, Blinding: map[velero.VolumeKind]string{}}
+	for _, m := range env.Malformed {
+		for _, kind := range velero.VolumeKinds {
+			if strings.HasPrefix(m.Ref, strings.ToLower(string(kind))+"/") {
+				c.Blinding[kind] = m.Ref + " (" + m.Field.Field + ")"
+			}
+		}
+	}
 	for _, agent := range env.NodeAgents {
 		c.PrepareTimeout = max(c.PrepareTimeout, agent.Flags.PrepareTimeout)
 		if agent.Ready {
 			c.Agents[agent.Node] = agent.StartedAt
+		} else if agent.Starting(env.Now) {
+			c.Starting[agent.Node] = true
 		}
 	}
 	return c
@@ -91,6 +101,10 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 			return a.conclude(Waiting, MoverUnschedulable,
 				"Look at the events of pod "+v.Name+" in namespace "+a.j.Namespace+". The node-agent gives the volume up after "+human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout))+".",
 				"no node can take the pod that is to move %s%s", v.Target, until), true
+		case reason == MalformedSpec:
+			a.noteAgents()
+			return a.conclude(Stuck, MalformedSpec, "Correct or delete "+c.Blinding[v.Kind]+" with kubectl. Until then the node-agents hear no cancel either.",
+				"%s cannot move: %s%s", v.Target, cause, until), true
 		case cause != "":
 			a.supports(sourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)), cause)
 			a.noteAgents()
@@ -117,10 +131,11 @@ func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bo
 		}
 		ready, there := 0, false
 		for _, agent := range a.env.NodeAgents {
-			if agent.Ready {
+			up := agent.Ready || agent.Starting(a.env.Now)
+			if up {
 				ready++
 			}
-			there = there || agent.Ready && agent.Node == v.Node
+			there = there || up && agent.Node == v.Node
 		}
 		const lost = " If it cannot, cancel the volume: the job then ends PartiallyFailed."
 		switch {
@@ -164,6 +179,16 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 		if holder := c.SlotHolder(v); holder != nil {
 			a.supports(sourceWatch, holder.Changed, "%s %s of %s is %s and may hold its slot", holder.Kind, holder.Target, orUnknownNode(holder.Node), holder.Phase)
 			return a.conclude(Waiting, WaitingForSlot, "", "%s; %s%s", what, c.waits(v), until)
+		}
+		if c.WaitsForPod(v) {
+			a.supports(sourceWatch, v.Changed, "%s %s begins when its restored pod is on a node and runs its first init container", v.Kind, v.Target)
+			a.noteAgents()
+			state := Waiting
+			if a.quiet() >= volumeStall {
+				state = Quiet
+			}
+			return a.conclude(state, PreparingVolume, "Look whether the restored pods are scheduled and start.",
+				"%s for %s; they wait for their restored pods to start%s", what, a.quietWords(), until)
 		}
 		preparing = preparing || v.Phase == velero.VolumeAccepted
 	}

@@ -132,9 +132,11 @@ func compareServers(a, b ServerPod) int {
 
 // Agent is one node-agent pod.
 type Agent struct {
-	Pod       string
-	Node      string
-	Ready     bool
+	Pod   string
+	Node  string
+	Ready bool
+	// Created is when the pod was, in the API server's clock.
+	Created   time.Time
 	StartedAt time.Time
 	Restarts  int
 	// Waiting is why its container does not run, such as CrashLoopBackOff; empty
@@ -144,6 +146,16 @@ type Agent struct {
 	Flags AgentFlags
 }
 
+// agentStart is how long a node-agent gets from its pod's creation until it is
+// ready, with an image to be pulled.
+const agentStart = 5 * time.Minute
+
+// Starting reports whether the node-agent is not ready yet because its pod is
+// new, as each is in a rolling update of the DaemonSet.
+func (a Agent) Starting(now time.Time) bool {
+	return !a.Ready && !a.Created.IsZero() && now.Sub(a.Created) < agentStart
+}
+
 // AgentsOf reads the node-agents among Velero's pods, sorted by node and pod.
 func AgentsOf(pods []*corev1.Pod) []Agent {
 	var found []Agent
@@ -151,7 +163,7 @@ func AgentsOf(pods []*corev1.Pod) []Agent {
 		if !IsNodeAgent(p) {
 			continue
 		}
-		a := Agent{Pod: p.Name, Node: p.Spec.NodeName, Flags: agentFlagsOf(p)}
+		a := Agent{Pod: p.Name, Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time, Flags: agentFlagsOf(p)}
 		if s := agentStatus(p); s != nil {
 			a.Ready, a.Restarts = s.Ready, int(s.RestartCount)
 			switch {

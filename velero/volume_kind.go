@@ -19,6 +19,9 @@ const (
 	DataDownload     VolumeKind = "DataDownload"
 )
 
+// VolumeKinds are all of them.
+var VolumeKinds = [...]VolumeKind{PodVolumeBackup, PodVolumeRestore, DataUpload, DataDownload}
+
 // IsPodVolume reports whether the volume is read or written in a pod's file
 // system, while its job is InProgress, and not as an asynchronous operation.
 func (k VolumeKind) IsPodVolume() bool { return k == PodVolumeBackup || k == PodVolumeRestore }

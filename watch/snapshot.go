@@ -154,6 +154,8 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 	} else {
 		a.StaleSince = s.Health.Since
 	}
+	a.BackupLocations = s.backupLocations()
+	a.ServerAhead = s.serverAhead()
 	for _, r := range s.Repositories {
 		a.Repositories = append(a.Repositories, diagnosis.Repository{Name: r.Name, Namespace: r.Spec.VolumeNamespace,
 			Ready: r.Status.Phase == velerov1.BackupRepositoryPhaseReady, Changed: changed(r)})
@@ -216,6 +218,58 @@ func changed(o metav1.Object) time.Time {
 		}
 	}
 	return newest
+}
+
+// leastAhead is how far the clock of the server's node has to be off to be
+// noticed: a location may be written for other reasons than to say when it was
+// looked at, which happens once a minute by default.
+const leastAhead = 5 * time.Minute
+
+// serverAhead is the clock of the server's node minus the API server's. The
+// server writes into a location when it looked at it, and managedFields say when
+// that came (pkg/controller/backup_storage_location_controller.go, Reconcile).
+func (s *Snapshot) serverAhead() time.Duration {
+	var written, said time.Time
+	for _, l := range s.Locations {
+		var now time.Time
+		for _, m := range l.ManagedFields {
+			if m.Time != nil && m.Manager == "velero-server" && m.Time.After(now) {
+				now = m.Time.Time
+			}
+		}
+		if !now.After(written) {
+			continue
+		}
+		written, said = now, time.Time{}
+		for _, t := range []*metav1.Time{l.Status.LastValidationTime, l.Status.LastSyncedTime} {
+			if t != nil && t.After(said) {
+				said = t.Time
+			}
+		}
+	}
+	if ahead := said.Sub(written); !said.IsZero() && ahead.Abs() >= leastAhead {
+		return ahead
+	}
+	return 0
+}
+
+// backupLocations are the locations of the backups that active restores read.
+func (s *Snapshot) backupLocations() map[string]string {
+	read := map[string]string{}
+	for _, j := range s.Active {
+		if j.Kind == job.Restore {
+			read[j.BackupName] = ""
+		}
+	}
+	if len(read) == 0 {
+		return nil
+	}
+	for _, j := range s.Jobs {
+		if _, found := read[j.Name]; found && j.Kind == job.Backup {
+			read[j.Name] = j.StorageLocation
+		}
+	}
+	return read
 }
 
 // lastEnded is when a job last ended.
