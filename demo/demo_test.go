@@ -300,7 +300,7 @@ func TestStory(t *testing.T) {
 		}
 		return items
 	}
-	eventually(t, "the story has begun", func() bool { return total() > 0 && phases["WaitingForPluginOperations"] > 0 })
+	eventually(t, "the story has begun", func() bool { return total() > 0 && phases["WaitingForPluginOperations"] > 0 && phases["Queued"] > 0 })
 	if phases["InProgress"] < 3 || phases["Queued"] < 1 || phases["PartiallyFailed"] < 1 || phases["Completed"] < 10 {
 		t.Errorf("it begins with %v", phases)
 	}
