@@ -95,6 +95,27 @@ type explanation struct {
 	Finalize *planJSON `json:"finalize,omitempty"`
 	// Remedies are what else the evidence calls for.
 	Remedies []remedyJSON `json:"ways,omitempty"`
+	// Limits are Velero's own bounds on a job that has not ended.
+	Limits []limitJSON `json:"limits,omitempty"`
+}
+
+// limitJSON is a bound and where it comes from.
+type limitJSON struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Source string `json:"source"`
+}
+
+// limitsOf are the bounds that Velero puts on a job that has not ended.
+func limitsOf(j *job.Job, env diagnosis.Environment) []limitJSON {
+	if j.Terminal() || j.Object == nil {
+		return nil
+	}
+	var out []limitJSON
+	for _, l := range velero.Limits(j.Object, env.Server, env.NodeAgents) {
+		out = append(out, limitJSON(l))
+	}
+	return out
 }
 
 func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) error {
@@ -123,7 +144,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		verdict.Facts = withEvidence(verdict.Facts, plan.Facts())
 	}
 	if f.output == "text" {
-		err = printVerdict(c.streams.Out, j, verdict, assessed.Volumes(j), plan, remedies, assessed.Environment.Now)
+		err = printVerdict(c.streams.Out, j, verdict, assessed.Volumes(j), plan, remedies, limitsOf(j, assessed.Environment), assessed.Environment.Now)
 	} else {
 		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(judged, assessed.Volumes(j)),
 			Verdict: verdictJSON{State: string(verdict.State), Reason: string(verdict.Reason), Facts: factsOf(verdict.Facts), Advice: verdict.Advice, Action: string(verdict.Action)}}
@@ -131,7 +152,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 			out := planOf(plan)
 			e.Finalize = &out
 		}
-		e.Remedies = remediesOf(remedies)
+		e.Remedies, e.Limits = remediesOf(remedies), limitsOf(j, assessed.Environment)
 		p := documentPrinter{w: c.streams.Out, yaml: f.output == "yaml"}
 		err = p.document(e)
 	}
@@ -211,7 +232,7 @@ func factsOf(facts []diagnosis.Fact) []factJSON {
 	return out
 }
 
-func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, volumes []assess.Volume, plan *action.Plan, remedies []action.Plan, now time.Time) error {
+func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, volumes []assess.Volume, plan *action.Plan, remedies []action.Plan, limits []limitJSON, now time.Time) error {
 	l := lines{w: w}
 	l.add("%s %s/%s, phase %s", strings.ToLower(string(j.Kind)), j.Namespace, j.Name, dash(j.Phase))
 	l.add("%s", v.Summary)
@@ -220,6 +241,7 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, volumes []assess
 	}
 	l.facts(v.Facts, now)
 	l.list("volumes that have not ended:", openVolumes(volumes))
+	l.limits(limits)
 	if v.Advice != "" {
 		l.add("\nwhat would help: %s", v.Advice)
 	}
@@ -306,6 +328,14 @@ func (l *lines) list(title string, items []string) {
 	for _, item := range items {
 		l.add("  - %s", item)
 	}
+}
+
+func (l *lines) limits(limits []limitJSON) {
+	items := make([]string, 0, len(limits))
+	for _, limit := range limits {
+		items = append(items, limit.Name+" "+limit.Value+" ("+limit.Source+")")
+	}
+	l.list("limits:", items)
 }
 
 func (l *lines) facts(facts []diagnosis.Fact, now time.Time) {

@@ -1,6 +1,7 @@
 package velero
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,6 +38,9 @@ type ServerFlags struct {
 	RestorePriorities string
 	// Features are those that --features turns on, such as EnableCSI.
 	Features []string
+	// Given are the names of the limits that the arguments set to a valid
+	// value; all others have their defaults.
+	Given []string
 }
 
 // DefaultServerFlags are the defaults (pkg/cmd/server/config/config.go,
@@ -60,29 +64,33 @@ func DefaultServerFlags() ServerFlags {
 func ParseServerFlags(args []string) ServerFlags {
 	f := DefaultServerFlags()
 	eachFlag(args, func(name, value string) {
+		valid := false
 		switch name {
 		case "concurrent-backups":
-			setCount(&f.ConcurrentBackups, value)
+			valid = setCount(&f.ConcurrentBackups, value)
 		case "resource-timeout":
-			setDuration(&f.ResourceTimeout, value)
+			valid = setDuration(&f.ResourceTimeout, value)
 		case "fs-backup-timeout", "restic-timeout": // the second until 1.9
-			setDuration(&f.PodVolumeTimeout, value)
+			valid = setDuration(&f.PodVolumeTimeout, value)
 		case "default-item-operation-timeout":
-			setDuration(&f.ItemOperationTimeout, value)
+			valid = setDuration(&f.ItemOperationTimeout, value)
 		case "terminating-resource-timeout":
-			setDuration(&f.TerminatingTimeout, value)
+			valid = setDuration(&f.TerminatingTimeout, value)
 		case "item-operation-sync-frequency":
-			setDuration(&f.ItemOperationSync, value)
+			valid = setDuration(&f.ItemOperationSync, value)
 		case "client-qps":
 			if n, err := strconv.ParseFloat(value, 32); err == nil && n > 0 {
-				f.ClientQPS = n
+				f.ClientQPS, valid = n, true
 			}
 		case "client-burst":
-			setCount(&f.ClientBurst, value)
+			valid = setCount(&f.ClientBurst, value)
 		case "restore-resource-priorities":
 			f.RestorePriorities = value
 		case "features":
 			f.Features = append(f.Features, strings.FieldsFunc(value, func(r rune) bool { return r == ',' })...)
+		}
+		if valid && !slices.Contains(f.Given, name) {
+			f.Given = append(f.Given, name)
 		}
 	})
 	return f
@@ -134,14 +142,18 @@ func eachFlag(args []string, set func(name, value string)) {
 	}
 }
 
-func setDuration(d *time.Duration, value string) {
-	if parsed, err := time.ParseDuration(value); err == nil && parsed > 0 {
+func setDuration(d *time.Duration, value string) (valid bool) {
+	parsed, err := time.ParseDuration(value)
+	if valid = err == nil && parsed > 0; valid {
 		*d = parsed
 	}
+	return valid
 }
 
-func setCount(n *int, value string) {
-	if parsed, err := strconv.Atoi(value); err == nil && parsed > 0 {
+func setCount(n *int, value string) (valid bool) {
+	parsed, err := strconv.Atoi(value)
+	if valid = err == nil && parsed > 0; valid {
 		*n = parsed
 	}
+	return valid
 }

@@ -189,6 +189,7 @@ func TestFlags(t *testing.T) {
 	f := ParseServerFlags([]string{"sh", "-c", "exec /velero server --resource-timeout 30m --fs-backup-timeout=24h --client-qps=1000 --client-burst 200 --features=EnableCSI,EnableX"})
 	want := DefaultServerFlags()
 	want.ResourceTimeout, want.PodVolumeTimeout, want.ClientQPS, want.ClientBurst, want.Features = 30*time.Minute, 24*time.Hour, 1000, 200, []string{"EnableCSI", "EnableX"}
+	want.Given = []string{"resource-timeout", "fs-backup-timeout", "client-qps", "client-burst"}
 	if !reflect.DeepEqual(f, want) {
 		t.Errorf("got %+v\nwant %+v", f, want)
 	}

@@ -1,6 +1,8 @@
 package velero
 
 import (
+	"slices"
+	"strconv"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -31,14 +33,17 @@ func PodVolumeTimeout(o metav1.Object, flags ServerFlags) time.Duration {
 // server writes into the spec when it begins (prepareBackupRequest,
 // validateAndComplete).
 func ItemOperationTimeout(o metav1.Object, flags ServerFlags) time.Duration {
-	var asked time.Duration
+	return firstPositive(askedItemOperationTimeout(o), flags.ItemOperationTimeout, DefaultServerFlags().ItemOperationTimeout)
+}
+
+func askedItemOperationTimeout(o metav1.Object) time.Duration {
 	switch o := o.(type) {
 	case *velerov1.Backup:
-		asked = o.Spec.ItemOperationTimeout.Duration
+		return o.Spec.ItemOperationTimeout.Duration
 	case *velerov1.Restore:
-		asked = o.Spec.ItemOperationTimeout.Duration
+		return o.Spec.ItemOperationTimeout.Duration
 	}
-	return firstPositive(asked, flags.ItemOperationTimeout, DefaultServerFlags().ItemOperationTimeout)
+	return 0
 }
 
 // SnapshotTimeout is how long a backup waits for one CSI snapshot: its
@@ -48,6 +53,83 @@ func SnapshotTimeout(o metav1.Object) time.Duration {
 		return b.Spec.CSISnapshotTimeout.Duration
 	}
 	return 0
+}
+
+// Limit is a bound on what a job may do or wait for.
+type Limit struct {
+	// Name is the server's or the node-agent's flag, or the field of the spec.
+	Name string
+	// Value is a duration or a count, as a flag takes it.
+	Value string
+	// Source is where it comes from. It says so where that is not known, and the
+	// default then stands in.
+	Source string
+}
+
+// Limits are the bounds on a job and where each comes from, in the order in
+// which a job meets them. The defaults are the same from 1.14 to 1.18.
+func Limits(o metav1.Object, server Server, agents []Agent) []Limit {
+	flags, defaults := server.Flags, DefaultServerFlags()
+	source := func(names ...string) string {
+		switch {
+		case slices.ContainsFunc(names, func(name string) bool { return slices.Contains(flags.Given, name) }):
+			return "server flag"
+		case !server.Visible || server.Container == "":
+			return "not known, the server's arguments were not seen; Velero's default is assumed"
+		}
+		if v, known := ParseVersion(server.Version); known {
+			return "default of Velero " + v.String()
+		}
+		return "default of Velero " + Current.String() + ", as the server's version is not known"
+	}
+	annotated := func(key string, names ...string) string {
+		if d, err := time.ParseDuration(o.GetAnnotations()[key]); err == nil && d > 0 {
+			return "annotation " + key
+		}
+		return source(names...)
+	}
+	var limits []Limit
+	add := func(name, source string, value time.Duration) {
+		limits = append(limits, Limit{name, value.String(), source})
+	}
+	backup, isBackup := o.(*velerov1.Backup)
+	if isBackup {
+		if v, known := ParseVersion(server.Version); !known || v.QueuesBackups() {
+			limits = append(limits, Limit{"concurrent-backups", strconv.Itoa(max(flags.ConcurrentBackups, 1)), source("concurrent-backups")})
+		}
+		if backup.Spec.CSISnapshotTimeout.Duration > 0 {
+			add("spec.csiSnapshotTimeout", "job spec", SnapshotTimeout(o))
+		}
+	} else {
+		add("terminating-resource-timeout", source("terminating-resource-timeout"), firstPositive(flags.TerminatingTimeout, defaults.TerminatingTimeout))
+	}
+	add("resource-timeout", annotated(velerov1.ResourceTimeoutAnnotation, "resource-timeout"), ResourceTimeout(o, flags))
+	add("fs-backup-timeout", annotated(velerov1.PodVolumeOperationTimeoutAnnotation, "fs-backup-timeout", "restic-timeout"), PodVolumeTimeout(o, flags))
+	operations := source("default-item-operation-timeout")
+	if askedItemOperationTimeout(o) > 0 {
+		operations = "job spec"
+	}
+	add("spec.itemOperationTimeout", operations, ItemOperationTimeout(o, flags))
+	add("item-operation-sync-frequency", source("item-operation-sync-frequency"), firstPositive(flags.ItemOperationSync, defaults.ItemOperationSync))
+	limits = append(limits, Limit{"client-qps", strconv.FormatFloat(flags.ClientQPS, 'g', -1, 32), source("client-qps")},
+		Limit{"client-burst", strconv.Itoa(flags.ClientBurst), source("client-burst")})
+	return append(limits, prepareLimit(agents))
+}
+
+// prepareLimit is the longest that a node-agent lets preparing a volume take.
+func prepareLimit(agents []Agent) Limit {
+	prepare := time.Duration(0)
+	for _, a := range agents {
+		prepare = max(prepare, a.Flags.PrepareTimeout)
+	}
+	otherwise, source := DefaultAgentFlags().PrepareTimeout, "node-agent flag"
+	switch prepare {
+	case 0:
+		source = "not known, no node-agent was seen; Velero's default is assumed"
+	case otherwise:
+		source = "default of the node-agent"
+	}
+	return Limit{"data-mover-prepare-timeout", firstPositive(prepare, otherwise).String(), source}
 }
 
 func annotated(o metav1.Object, key string, otherwise ...time.Duration) time.Duration {

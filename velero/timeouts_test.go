@@ -1,0 +1,67 @@
+package velero
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestEveryLimitIsListed changes each flag that bounds something: a bound that
+// rules read must not be missing among the limits that explain prints.
+func TestEveryLimitIsListed(t *testing.T) {
+	server := Server{Visible: true, ServerPod: ServerPod{Container: "velero", Version: "v1.18.3", Flags: DefaultServerFlags()}}
+	list := func(s Server) []Limit {
+		return append(Limits(&velerov1.Backup{}, s, nil), Limits(&velerov1.Restore{}, s, nil)...)
+	}
+	before := list(server)
+	for i := range reflect.TypeFor[ServerFlags]().NumField() {
+		changed := server
+		switch field := reflect.ValueOf(&changed.Flags).Elem().Field(i); field.Interface().(type) {
+		case time.Duration, int:
+			field.SetInt(77)
+		case float64:
+			field.SetFloat(77)
+		default: // decides what runs, and bounds nothing
+			continue
+		}
+		if slices.Equal(before, list(changed)) {
+			t.Errorf("%s is not among the limits", reflect.TypeFor[ServerFlags]().Field(i).Name)
+		}
+	}
+}
+
+func TestSourcesOfLimits(t *testing.T) {
+	seen := Server{Visible: true, ServerPod: ServerPod{Container: "velero", Version: "v1.16.2",
+		Flags: ParseServerFlags([]string{"server", "--fs-backup-timeout=4h", "--resource-timeout=soon"})}}
+	digest := seen
+	digest.Version = ""
+	asks := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{velerov1.ResourceTimeoutAnnotation: "20m"}}}
+	asks.Spec.ItemOperationTimeout.Duration = time.Hour
+	for _, c := range []struct {
+		name, value, source string
+		o                   metav1.Object
+		server              Server
+		agents              []Agent
+	}{
+		{"fs-backup-timeout", "4h0m0s", "server flag", asks, seen, nil},
+		{"resource-timeout", "10m0s", "default of Velero v1.16.2", &velerov1.Restore{}, seen, nil},
+		{"resource-timeout", "20m0s", "annotation velero.io/resource-timeout", asks, seen, nil},
+		{"resource-timeout", "10m0s", "version is not known", &velerov1.Restore{}, digest, nil},
+		{"resource-timeout", "10m0s", "were not seen", &velerov1.Restore{}, Server{ServerPod: ServerPod{Flags: DefaultServerFlags()}}, nil},
+		{"spec.itemOperationTimeout", "1h0m0s", "job spec", asks, seen, nil},
+		{"spec.itemOperationTimeout", "4h0m0s", "default of Velero", &velerov1.Restore{}, seen, nil},
+		{"data-mover-prepare-timeout", "30m0s", "no node-agent was seen", asks, seen, nil},
+		{"data-mover-prepare-timeout", "1h0m0s", "node-agent flag", asks, seen, []Agent{{Flags: AgentFlags{PrepareTimeout: time.Hour}}}},
+	} {
+		limits := Limits(c.o, c.server, c.agents)
+		i := slices.IndexFunc(limits, func(l Limit) bool { return l.Name == c.name })
+		if i < 0 || limits[i].Value != c.value || !strings.Contains(limits[i].Source, c.source) {
+			t.Errorf("%s: want %s from %q among %+v", c.name, c.value, c.source, limits)
+		}
+	}
+}
