@@ -110,7 +110,7 @@ type Evidence struct {
 	// Server.Visible is.
 	NodeAgents     map[string]time.Time
 	StartingAgents map[string]bool
-	Movers         map[velero.VolumeRef]velero.MoverPhase
+	Movers         map[velero.VolumeRef]velero.Mover
 	PrepareTimeout time.Duration
 	// volumes are the resources of Job.Volumes as the API server sent them.
 	volumes map[velero.VolumeRef]*unstructured.Unstructured

@@ -92,7 +92,7 @@ func itemsKnown(e *Evidence) {
 // pod is the pod that moves an upload.
 func pod(name string, phase velero.MoverPhase) change {
 	return func(e *Evidence) {
-		e.Movers = map[velero.VolumeRef]velero.MoverPhase{{Kind: velero.DataUpload, Name: name}: phase}
+		e.Movers = map[velero.VolumeRef]velero.Mover{{Kind: velero.DataUpload, Name: name}: {Phase: phase}}
 	}
 }
 

@@ -37,7 +37,7 @@ type Environment struct {
 	Volumes      []job.Volume
 	VolumesKnown bool
 	// Movers are the pods that move volumes; a volume without an entry has none.
-	Movers map[velero.VolumeRef]velero.MoverPhase
+	Movers map[velero.VolumeRef]velero.Mover
 	// Repositories and Deletions are the BackupRepositories and the
 	// DeleteBackupRequests.
 	Repositories []Repository

@@ -38,7 +38,7 @@ func another(v job.Volume) func(*Environment) {
 }
 
 func moverOf(v job.Volume, phase velero.MoverPhase) func(*Environment) {
-	return func(s *Environment) { s.Movers = map[velero.VolumeRef]velero.MoverPhase{v.Ref(): phase} }
+	return func(s *Environment) { s.Movers = map[velero.VolumeRef]velero.Mover{v.Ref(): {Phase: phase}} }
 }
 
 func deletion(phase string, errors ...string) func(*Environment) {

@@ -3,7 +3,10 @@ package diagnosis
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
@@ -49,8 +52,10 @@ func (c *VolumeContext) verdict(v *job.Volume) VolumeVerdict {
 		return VolumeVerdict{Reason: VolumeSilent, Cause: "a cancel was requested; the node-agent has not ended it yet"}
 	case !v.BuiltIn():
 		return VolumeVerdict{Reason: WaitingForOperations, Cause: "moved by the data mover " + human.Shorten(v.DataMover, 40)}
-	case c.Movers[v.Ref()] == velero.MoverUnschedulable:
-		return VolumeVerdict{Reason: MoverUnschedulable, Cause: "no node can take its pod"}
+	case c.Movers[v.Ref()].Blocked():
+		return VolumeVerdict{Reason: c.blockedReason(v), Cause: c.moverCause(v)}
+	case v.Phase == velero.VolumeAccepted && c.moverCause(v) != "":
+		return VolumeVerdict{Reason: PreparingVolume, Cause: c.moverCause(v)}
 	case v.Phase == velero.VolumeAccepted:
 		limit := human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout))
 		return VolumeVerdict{Reason: PreparingVolume, Cause: "its snapshot, claim or pod has been in the making for " + quiet + " of " + limit}
@@ -102,4 +107,63 @@ func (c *VolumeContext) behind(v *job.Volume) string {
 		}
 	}
 	return human.List(named, 1)
+}
+
+// moverCause says why the pod that is to move a volume does not run, empty if it
+// runs, has succeeded or is not there.
+func (c *VolumeContext) moverCause(v *job.Volume) string {
+	m, why := c.Movers[v.Ref()], ""
+	if words := moverWhy(m); words != "" {
+		why = ": " + words
+	}
+	switch {
+	case m.Phase == velero.MoverPending || m.Phase == velero.MoverUnschedulable:
+		if m.Created.IsZero() {
+			return "mover pod pending" + why
+		}
+		return "mover pod pending for " + human.Duration(c.Now.Sub(m.Created)) + why
+	case m.Phase == velero.MoverFailed:
+		return "mover pod failed" + why
+	case m.Blocked():
+		return "mover pod does not run" + why
+	}
+	return ""
+}
+
+// blockedReason is that of a volume whose pod is kept from running.
+func (c *VolumeContext) blockedReason(v *job.Volume) Reason {
+	switch {
+	case c.Movers[v.Ref()].Phase == velero.MoverUnschedulable:
+		return MoverUnschedulable
+	case v.Waiting():
+		return PreparingVolume
+	}
+	return VolumeSilent
+}
+
+// moverWhy is the reason of a pod that does not run, with what Kubernetes says
+// of it, as one short phrase. The scheduler's message says it all; what it adds
+// about preemption repeats it.
+func moverWhy(m velero.Mover) string {
+	message, _, _ := strings.Cut(m.Message, " preemption: ")
+	message = human.Shorten(strings.TrimSuffix(strings.TrimSpace(message), "."), moverWords)
+	switch {
+	case message == "":
+		return m.Reason
+	case m.Reason == corev1.PodReasonUnschedulable:
+		return message
+	}
+	return m.Reason + ": " + message
+}
+
+// moverWords is how much of Kubernetes' words about a pod a summary has, in
+// characters. The facts have more.
+const moverWords = 120
+
+// in puts a phrase in parentheses, if there is one.
+func in(phrase string) string {
+	if phrase == "" {
+		return ""
+	}
+	return " (" + phrase + ")"
 }

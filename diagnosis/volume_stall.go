@@ -55,8 +55,8 @@ type VolumeContext struct {
 	// them the node-agents see no change of that kind, a cancel neither
 	// (docs/velero.md#malformed-resources).
 	Blinding map[velero.VolumeKind]string
-	// Movers are the phases of the mover pods.
-	Movers map[velero.VolumeRef]velero.MoverPhase
+	// Movers are the mover pods; a volume without an entry has none.
+	Movers map[velero.VolumeRef]velero.Mover
 	// PrepareTimeout is the node-agents' own, zero for the default.
 	PrepareTimeout time.Duration
 	// Version is the tag of the server's image.
@@ -121,7 +121,8 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 	case velero.VolumeAccepted:
 		limit := cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)
 		if silent := c.Now.Sub(job.Latest(v.Changed, v.Accepted)); silent >= limit+prepareMargin {
-			return VolumeStalled, fmt.Sprintf("it is being prepared for %s, and no node-agent ended that after %s", human.Duration(silent), human.Duration(limit))
+			cause := fmt.Sprintf("it is being prepared for %s, and no node-agent ended that after %s", human.Duration(silent), human.Duration(limit))
+			return VolumeStalled, cause + in(c.moverCause(v))
 		}
 	case velero.VolumeInProgress:
 		return c.notCarried(v)
@@ -160,10 +161,11 @@ func (c *VolumeContext) notCarried(v *job.Volume) (Reason, string) {
 	if v.Quiet(c.Now) < carrierQuiet {
 		return "", ""
 	}
-	switch c.Movers[v.Ref()] {
+	mover := c.Movers[v.Ref()]
+	switch mover.Phase {
 	case "":
 	case velero.MoverFailed:
-		return MoverGone, "its mover pod has failed, and the node-agent did not note it"
+		return MoverGone, "its mover pod has failed" + in(moverWhy(mover)) + ", and the node-agent did not note it"
 	default:
 		return "", ""
 	}
@@ -187,5 +189,5 @@ func (c *VolumeContext) notCarried(v *job.Volume) (Reason, string) {
 // throws the finished work away.
 func (c *VolumeContext) LostTrack(v *job.Volume) bool {
 	return c.PodsSeen && v.BuiltIn() && v.Phase == velero.VolumeInProgress &&
-		c.Movers[v.Ref()] == velero.MoverSucceeded && v.Quiet(c.Now) >= lostTrackQuiet
+		c.Movers[v.Ref()].Phase == velero.MoverSucceeded && v.Quiet(c.Now) >= lostTrackQuiet
 }

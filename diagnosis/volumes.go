@@ -96,16 +96,12 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 	c := newVolumeContext(a.env)
 	for _, v := range volumes {
 		switch reason, cause := c.stalled(v); {
-		case c.Movers[v.Ref()] == velero.MoverUnschedulable && v.Quiet(c.Now) >= settleGrace:
-			a.supports(sourcePod, v.Changed, "the pod that is to move %s cannot be scheduled", v.Target)
-			return a.conclude(Waiting, MoverUnschedulable,
-				"Look at the events of pod "+v.Name+" in namespace "+a.j.Namespace+". The node-agent gives the volume up after "+human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout))+".",
-				"no node can take the pod that is to move %s%s", v.Target, until), true
 		case reason == MalformedSpec:
 			a.noteAgents()
 			return a.conclude(Stuck, MalformedSpec, "Correct or delete "+c.Blinding[v.Kind]+" with kubectl. Until then the node-agents hear no cancel either.",
 				"%s cannot move: %s%s", v.Target, cause, until), true
 		case cause != "":
+			a.noteMover(v)
 			a.supports(sourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)), cause)
 			a.noteAgents()
 			return a.conclude(Stuck, reason,
@@ -119,7 +115,39 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 				"volume %s is moved, but the node-agent lost track of it%s", v.Target, until).by(RestartNodeAgent), true
 		}
 	}
+	for _, v := range volumes {
+		if v.BuiltIn() && c.Movers[v.Ref()].Blocked() && v.Quiet(c.Now) >= settleGrace {
+			return a.moverBlocked(c, v, until), true
+		}
+	}
 	return Verdict{}, false
+}
+
+// moverBlocked: the pod of a volume does not run, and its status says why.
+func (a *assessment) moverBlocked(c *VolumeContext, v *job.Volume, until string) Verdict {
+	a.noteMover(v)
+	a.noteAgents()
+	pod, reason, state := "pod "+c.Movers[v.Ref()].Pod+" in namespace "+a.j.Namespace, c.blockedReason(v), Waiting
+	advice := "Look at " + pod + "."
+	switch {
+	case reason == MoverUnschedulable:
+		advice = "Make room on a node that may run " + pod + "."
+	case reason == VolumeSilent && a.quiet() >= volumeStall:
+		state = Quiet
+	}
+	if v.Phase == velero.VolumeAccepted {
+		advice += " The node-agent gives the volume up after " + human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)) + "."
+	}
+	return a.conclude(state, reason, advice, "%s: %s%s", v.Target, c.moverCause(v), until)
+}
+
+// noteMover puts down why the pod that is to move a volume does not run.
+func (a *assessment) noteMover(v *job.Volume) {
+	m := a.env.Movers[v.Ref()]
+	if m.Reason == "" {
+		return
+	}
+	a.supports(sourcePod, m.Created, "pod %s, which is to move %s, is %s: %s%s", m.Pod, v.Target, m.Phase, m.Reason, because(m.Message))
 }
 
 // agentless finds volumes that no node-agent will ever begin with
@@ -212,7 +240,7 @@ func (a *assessment) movingVolumes(moving []*job.Volume, until string) Verdict {
 		slowest.Phase, human.Bytes(max(0, slowest.Done)), human.Bytes(max(0, slowest.Total)), human.Duration(slowest.Quiet(a.env.Now)))
 	a.noteAgents()
 	reason := VolumeSilent
-	if a.env.Movers[slowest.Ref()] == velero.MoverRunning {
+	if a.env.Movers[slowest.Ref()].Phase == velero.MoverRunning {
 		a.supports(sourcePod, a.env.Server.SeenAt, "the pod that moves it runs")
 		reason = WaitingForOperations
 	}

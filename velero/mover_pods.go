@@ -1,8 +1,10 @@
 package velero
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -51,25 +53,96 @@ const (
 	MoverFailed        MoverPhase = "Failed"
 )
 
+// Mover is the pod that moves a volume's data. Its zero value stands for no pod.
+type Mover struct {
+	// Pod is its name.
+	Pod   string
+	Phase MoverPhase
+	// Created is when the pod was, in the API server's clock.
+	Created time.Time
+	// Reason is why the pod does not run, as Kubernetes names it: Unschedulable,
+	// ImagePullBackOff, OOMKilled; empty if its status does not tell. Message is
+	// what Kubernetes adds, empty if it adds nothing.
+	Reason  string
+	Message string
+}
+
 // MoversOf reads the pods that move volumes. A volume without an entry has none.
-func MoversOf(pods []*corev1.Pod) map[VolumeRef]MoverPhase {
-	movers := map[VolumeRef]MoverPhase{}
+func MoversOf(pods []*corev1.Pod) map[VolumeRef]Mover {
+	movers := map[VolumeRef]Mover{}
 	for _, p := range pods {
 		if of, moves := MoverOf(p); moves {
-			movers[of] = moverPhase(p)
+			movers[of] = readMover(p)
 		}
 	}
 	return movers
 }
 
-func moverPhase(p *corev1.Pod) MoverPhase {
-	// A claim whose volume is still being made makes a pod unschedulable too.
-	unschedulable := func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
-			!strings.Contains(c.Message, "unbound immediate PersistentVolumeClaims")
+func readMover(p *corev1.Pod) Mover {
+	m := Mover{Pod: p.Name, Phase: MoverPhase(p.Status.Phase), Created: p.CreationTimestamp.Time, Reason: p.Status.Reason, Message: p.Status.Message}
+	if m.Phase == MoverSucceeded || m.Reason != "" { // such as Evicted
+		return m
 	}
-	if p.Status.Phase == corev1.PodPending && slices.ContainsFunc(p.Status.Conditions, unschedulable) {
-		return MoverUnschedulable
+	runs := func(c corev1.ContainerStatus) bool { return c.State.Running != nil }
+	if m.Phase == MoverRunning && slices.ContainsFunc(p.Status.ContainerStatuses, runs) {
+		return m // what else ended is another's, such as a proxy
 	}
-	return MoverPhase(p.Status.Phase)
+	if m.Reason, m.Message = unscheduled(p); m.Reason != "" {
+		if m.Phase == MoverPending && m.Reason == corev1.PodReasonUnschedulable && !waitsForClaim(m.Message) {
+			m.Phase = MoverUnschedulable
+		}
+		return m
+	}
+	m.Reason, m.Message = notRunning(p.Status.ContainerStatuses)
+	return m
+}
+
+// unscheduled is why the scheduler found no node yet, empty if it found one.
+func unscheduled(p *corev1.Pod) (reason, message string) {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Reason, c.Message
+		}
+	}
+	return "", ""
+}
+
+// waitsForClaim: a claim whose volume is still being made makes a pod
+// unschedulable too, and no longer does once the volume is there.
+func waitsForClaim(message string) bool {
+	return strings.Contains(message, "unbound immediate PersistentVolumeClaims")
+}
+
+// notRunning is why one of the containers does not run. What keeps it from
+// starting counts before a container that is only being created.
+func notRunning(containers []corev1.ContainerStatus) (reason, message string) {
+	for i := range containers {
+		c := &containers[i]
+		switch ended, waits := c.State.Terminated, c.State.Waiting; {
+		case ended != nil && (ended.ExitCode != 0 || ended.Reason == "OOMKilled"):
+			return cmp.Or(ended.Reason, "Error"), ended.Message
+		case waits != nil && c.LastTerminationState.Terminated != nil && waits.Reason != "":
+			return waits.Reason, "it last ended with " + cmp.Or(c.LastTerminationState.Terminated.Reason, "no reason given")
+		case waits != nil && (reason == "" || creating(reason)) && waits.Reason != "":
+			reason, message = waits.Reason, waits.Message
+		}
+	}
+	return reason, message
+}
+
+func creating(reason string) bool {
+	return reason == "ContainerCreating" || reason == "PodInitializing"
+}
+
+// Blocked reports whether something keeps the pod from running that waiting alone
+// may not mend. A claim that is not bound yet and a container that is being
+// created are no such cause.
+func (m Mover) Blocked() bool {
+	switch m.Phase {
+	case MoverUnschedulable, MoverFailed:
+		return true
+	case MoverSucceeded:
+		return false
+	}
+	return m.Reason != "" && !creating(m.Reason) && !waitsForClaim(m.Message)
 }

@@ -35,7 +35,7 @@ func prepare(o client.Object, k *kind) bool {
 	return true
 }
 
-// stripPod keeps what [velero.Server], [velero.Agent] and [velero.MoverPhase] are made from.
+// stripPod keeps what [velero.Server], [velero.Agent] and [velero.Mover] are made from.
 func stripPod(p *corev1.Pod) {
 	p.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName, Containers: stripContainers(p.Spec.Containers)}
 	p.Status = corev1.PodStatus{

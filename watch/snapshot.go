@@ -50,8 +50,8 @@ type Snapshot struct {
 
 	Server     velero.Server
 	NodeAgents []velero.Agent
-	// movers are the phases of the pods that move volumes.
-	movers map[velero.VolumeRef]velero.MoverPhase
+	// movers are the pods that move volumes.
+	movers map[velero.VolumeRef]velero.Mover
 
 	// Changes are the jobs as they were after each change since the last
 	// snapshot that Next returned, oldest first; only kept with

@@ -47,7 +47,7 @@ type Store struct {
 	malformed    malformedList
 	server       velero.Server
 	agents       []velero.Agent
-	movers       map[velero.VolumeRef]velero.MoverPhase
+	movers       map[velero.VolumeRef]velero.Mover
 }
 
 // entry is one Backup or Restore.
