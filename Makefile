@@ -75,8 +75,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	  done; \
 	done
 
-.PHONY: bench bench-go bench-collector bench-outages
-bench: bench-go bench-collector bench-outages ## Run all benchmarks (about twenty minutes)
+.PHONY: bench bench-go bench-collector bench-outages bench-requests
+bench: bench-go bench-collector bench-outages bench-requests ## Run all benchmarks (about half an hour)
 
 bench-go: ## Benchmark packages: job, watch, ui, collector, and the ETA on recordings (VELTUI_CAPTURES=DIR: yours)
 	$(GO) test -run '^$$' -bench . -benchmem ./job ./watch ./ui ./collector ./forecast
@@ -86,6 +86,9 @@ bench-collector: ## Read a 1 GB backup beside tar, gzip, igzip and Velero's own 
 
 bench-outages: testbed ## Land a patch through outages of 5 s to 4 min, beside Velero's own helper (about twelve minutes)
 	cd action/bench && $(GO) run .
+
+bench-requests: testbed ## Count what the dashboard asks of the API server, idle and busy (VELTUI_BENCH_REQUESTS=FILE: another veltui; seven minutes)
+	VELTUI_BENCH_REQUESTS=$${VELTUI_BENCH_REQUESTS:-yes} $(GO) test -count=1 -timeout 20m -run '^TestRequests$$' -v ./cmd
 
 # Linters and the test runner, pinned in tools/lint and built once.
 LINTBIN     := bin/lint-$(shell cksum tools/lint/go.mod | cut -d ' ' -f 1)

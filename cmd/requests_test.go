@@ -1,0 +1,235 @@
+package cmd
+
+import (
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	veleroshared "github.com/vmware-tanzu/velero/pkg/apis/velero/shared"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// What TestRequests measures: two minutes, from a minute after the first frame
+// with live data.
+const (
+	requestsSettle  = time.Minute
+	requestsMeasure = 2 * time.Minute
+)
+
+// traffic is what a client asked of the API server.
+type traffic struct {
+	in, out atomic.Int64 // bytes from and to the client, with TLS and headers
+
+	mu    sync.Mutex
+	asked map[string]int
+	total int
+}
+
+func (c *traffic) note(r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	what := r.Method + " " + r.URL.Path
+	if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
+		what += " (watch)"
+	}
+	c.asked[what]++
+	c.total++
+}
+
+// reading is the traffic up to a moment.
+type reading struct {
+	at      time.Time
+	in, out int64
+	asked   map[string]int
+	total   int
+}
+
+func (c *traffic) read() reading {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return reading{time.Now(), c.in.Load(), c.out.Load(), maps.Clone(c.asked), c.total}
+}
+
+// countedListener counts the bytes of all connections that it accepts.
+type countedListener struct {
+	net.Listener
+	count *traffic
+}
+
+func (l countedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return countedConn{conn, l.count}, err
+}
+
+type countedConn struct {
+	net.Conn
+	count *traffic
+}
+
+func (c countedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.count.in.Add(int64(n))
+	return n, err
+}
+
+func (c countedConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.count.out.Add(int64(n))
+	return n, err
+}
+
+// counted is a kubeconfig that leads to the API server through a proxy on
+// loopback, which speaks HTTP/2 as that does and counts.
+func (b *bed) counted(t *testing.T) (string, *traffic) {
+	t.Helper()
+	transport, err := rest.TransportFor(b.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, _, err := rest.DefaultServerUrlFor(b.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)}
+	count := &traffic{asked: map[string]int{}}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		count.note(r)
+		proxy.ServeHTTP(w, r)
+	}))
+	server.EnableHTTP2, server.Listener = true, countedListener{server.Listener, count}
+	server.StartTLS()
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	path, err := b.KubeconfigFor(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, "counted-"+strings.ReplaceAll(t.Name(), "/", "-"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, count
+}
+
+// TestRequests measures what the dashboard asks of the API server, for `make
+// bench-requests` (docs/architecture.md). VELTUI_BENCH_REQUESTS is yes for this
+// source, or the path of another veltui.
+func TestRequests(t *testing.T) {
+	which := os.Getenv("VELTUI_BENCH_REQUESTS")
+	if which == "" {
+		t.Skip("make bench-requests runs it")
+	}
+	b := control(t)
+	objects := openStore(t, b)
+	b.veleroPod(t, time.Now().Add(-24*time.Hour))
+	ended := metav1.NewTime(time.Now().Add(-2 * time.Hour).Truncate(time.Second))
+	began := metav1.NewTime(ended.Add(-20 * time.Minute))
+	for i := range 30 {
+		b.create(t, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: fmt.Sprintf("nightly-%02d", i)},
+			Spec: velerov1.BackupSpec{StorageLocation: "default", IncludedNamespaces: []string{"shop"}, TTL: metav1.Duration{Duration: 720 * time.Hour}},
+			Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, StartTimestamp: &began, CompletionTimestamp: &ended, FormatVersion: "1.1.0",
+				Progress: &velerov1.BackupProgress{TotalItems: 900, ItemsBackedUp: 900}}})
+	}
+	for i := range 5 {
+		b.create(t, restore(fmt.Sprintf("drill-%d", i), velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: &began, CompletionTimestamp: &ended,
+			Progress: &velerov1.RestoreProgress{TotalItems: 900, ItemsRestored: 900}}))
+	}
+	t.Run("idle", func(t *testing.T) {
+		b.measure(t, which, "30", func(int) []client.Object { return nil })
+	})
+	t.Run("busy", func(t *testing.T) {
+		objects.stored(t, b, "stored", velerov1.BackupPhaseCompleted)
+		now := metav1.Now()
+		r := restore("moving", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now, Progress: &velerov1.RestoreProgress{TotalItems: 2000}})
+		r.Spec.BackupName = "stored"
+		b.create(t, r)
+		backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "running"}, Spec: velerov1.BackupSpec{StorageLocation: "default"},
+			Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress, StartTimestamp: &now, Progress: &velerov1.BackupProgress{TotalItems: 2000}}}
+		b.create(t, backup)
+		moving := []client.Object{r, backup}
+		for i := range 3 {
+			u := &velerov2alpha1.DataUpload{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: fmt.Sprintf("running-%d", i),
+				Labels: map[string]string{velerov1.BackupUIDLabel: string(backup.UID), velerov1.BackupNameLabel: backup.Name}},
+				Spec:   velerov2alpha1.DataUploadSpec{SourcePVC: "data", SourceNamespace: "shop", BackupStorageLocation: "default", DataMover: "velero"},
+				Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress, Node: "node-1", StartTimestamp: &now}}
+			b.create(t, u)
+			moving = append(moving, u)
+		}
+		b.measure(t, which, "moving", func(second int) []client.Object {
+			r.Status.Progress.ItemsRestored = 5 * second
+			backup.Status.Progress.ItemsBackedUp = 5 * second
+			for _, o := range moving[2:] {
+				o.(*velerov2alpha1.DataUpload).Status.Progress = veleroshared.DataMoveOperationProgress{TotalBytes: 10 << 30, BytesDone: int64(second) << 24}
+			}
+			return moving
+		})
+	})
+}
+
+// measure runs a dashboard while Velero's part is played: what moves is written
+// once a second, and the storage location once a minute.
+func (b *bed) measure(t *testing.T, which, sees string, moves func(second int) []client.Object) {
+	t.Helper()
+	kubeconfig, count := b.counted(t)
+	cmd := through(kubeconfig, b.command(t, "-n", "velero"))
+	if which != "yes" {
+		cmd.Path = which
+	}
+	c := startConsole(t, cmd, 160, 50)
+	c.sees(t, "live", sees)
+	started := count.read()
+	var before reading
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	for i := 1; ; i++ {
+		<-second.C
+		for _, o := range moves(i) {
+			if err := b.client.Update(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%60 == 30 {
+			location := &velerov1.BackupStorageLocation{}
+			if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: "default"}, location); err != nil {
+				t.Fatal(err)
+			}
+			now := metav1.Now()
+			location.Status.Phase, location.Status.LastValidationTime = velerov1.BackupStorageLocationPhaseAvailable, &now
+			if err := b.client.Update(t.Context(), location); err != nil {
+				t.Fatal(err)
+			}
+		}
+		switch now := count.read(); {
+		case before.at.IsZero() && now.at.Sub(started.at) >= requestsSettle:
+			before = now
+		case !before.at.IsZero() && now.at.Sub(before.at) >= requestsMeasure:
+			minutes := now.at.Sub(before.at).Minutes()
+			t.Logf("%.1f requests a minute, %.1f kB a minute to veltui, %.1f kB a minute from it; to the first live frame %d requests, %.1f kB to veltui",
+				float64(now.total-before.total)/minutes, float64(now.out-before.out)/minutes/1e3, float64(now.in-before.in)/minutes/1e3, started.total, float64(started.out)/1e3)
+			for _, what := range slices.Sorted(maps.Keys(now.asked)) {
+				if n := now.asked[what] - before.asked[what]; n > 0 {
+					t.Logf("%6.1f a minute: %s", float64(n)/minutes, what)
+				}
+			}
+			c.types(t, "q")
+			if code := c.exits(t); code != ExitOK {
+				t.Errorf("exit code %d:\n%s", code, c.written())
+			}
+			return
+		}
+	}
+}
