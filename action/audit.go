@@ -55,7 +55,7 @@ type audit struct {
 
 func openAudit(o Options, attempt string) (*audit, error) {
 	if o.AuditDir == "" {
-		return nil, errors.New("there is no place for the audit log, so nothing is done")
+		return nil, errors.New("there is no folder for the audit log, so veltui does nothing")
 	}
 	if err := os.MkdirAll(filepath.Join(o.AuditDir, "copies"), 0o700); err != nil {
 		return nil, fmt.Errorf("making the audit log's folder: %w", err)
@@ -139,7 +139,7 @@ func (s *sending) finish(err error) Outcome {
 		entry.Error = err.Error()
 	}
 	if err := s.audit.write(entry); err != nil {
-		s.warn("the local log could not be written: %v", err)
+		s.warn("cannot write the local log: %v", err)
 	}
 	return s.out
 }

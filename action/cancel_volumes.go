@@ -24,15 +24,15 @@ func cancelling() definition {
 		changes: func(*Plan, *unstructured.Unstructured, stamp) ([]operation, [][2]string) {
 			return []operation{{"add", "/spec/cancel", true}}, nil
 		},
-		did: func(*unstructured.Unstructured) string { return "cancelled volumes of it" },
+		did: func(*unstructured.Unstructured) string { return "cancelled some of its volumes" },
 		lost: func(_ *Plan, after *unstructured.Unstructured) string {
 			if cancelled, _, _ := unstructured.NestedBool(after.Object, "spec", "cancel"); !cancelled {
-				return "not keep it: its CRD may have no spec.cancel, or a webhook changes it"
+				return "drop it: the CRD may have no spec.cancel, or a webhook changes it"
 			}
 			return ""
 		},
 		event: func(p *Plan) (reason, message string) {
-			return "VolumesCancelled", "asked to cancel " + volumesTitle(p.Volumes) + ": " + p.Reason
+			return "VolumesCancelled", "cancelled " + volumesTitle(p.Volumes) + ": " + p.Reason
 		},
 	}
 }
@@ -60,9 +60,9 @@ func observeCancel(x *execution, ctx context.Context, late bool) error {
 	x.report(Progress{Step: StepObserve, Phase: fmt.Sprintf("%d of %d ended", len(x.edits)-open, len(x.edits))})
 	switch {
 	case open == 0:
-		return x.stop(Settled, "%s: all have ended", all)
+		return x.stop(Settled, "%s: all ended", all)
 	case late:
-		return x.stop(Moving, "%s: %d of %d have not ended within %s; Velero marks them Canceled at the latest an hour after they were asked",
+		return x.stop(Moving, "%s: %d of %d did not end within %s; Velero marks them Canceled within an hour of the request",
 			all, open, len(x.edits), human.Duration(x.f.o.Observe+x.longer))
 	}
 	return nil
@@ -101,9 +101,9 @@ func cancelVolumes(e *Evidence, w *Plan) bool {
 	}
 	named := slices.Concat(dead, forbidden)
 	w.Title = "cancel " + volumesTitle(named)
-	w.Why = fmt.Sprintf("%s: no change for %s; %s", volumesTitle(named), human.Duration(silence(e, named)), cause)
+	w.Why = fmt.Sprintf("%s: unchanged for %s; %s", volumesTitle(named), human.Duration(silence(e, named)), cause)
 	if e.Job.Terminal() {
-		w.Why = fmt.Sprintf("the %s has ended, but %s not", e.Job.Kind.Word(), human.Plural(len(named), "volume of it has", "volumes of it have"))
+		w.Why = fmt.Sprintf("the %s has ended, but %s not", e.Job.Kind.Word(), human.Plural(len(named), "of its volumes has", "of its volumes have"))
 	}
 	if len(dead) > 0 && len(forbidden) > 0 {
 		w.WillNot = append(w.WillNot, fmt.Sprintf("cancel %s: %s", volumesTitle(forbidden), podVolumeRisk(e, forbidden[0].Kind)))
@@ -155,7 +155,7 @@ func podVolumeRisk(e *Evidence, kind velero.VolumeKind) string {
 	v, known := e.version()
 	switch {
 	case !known:
-		return "pod volumes are only cancelled where the server's version is known: some cannot cancel them, some wait for hours for a cancelled one (Velero issue 9464)"
+		return "veltui cancels pod volumes only if it knows the server's version: some versions cannot cancel them, some wait for hours for a cancelled one (Velero issue 9464)"
 	case !v.CancelsPodVolumes():
 		return "Velero " + v.String() + " cannot cancel pod volumes"
 	case kind == velero.PodVolumeBackup && !e.Job.Terminal() && v.HangsOnCancelledVolume():
@@ -170,9 +170,9 @@ func podVolumeRisk(e *Evidence, kind velero.VolumeKind) string {
 func podVolumeAdvice(e *Evidence, kind velero.VolumeKind) string {
 	v, known := e.version()
 	if kind == velero.PodVolumeBackup && known && !v.Before(velero.Version{1, 16, 0}) && v.Before(velero.Version{1, 18, 3}) {
-		return "Get the node-agent that should move them to run. Do not wait for Velero's time-out: Velero " + v.String() + " then loses the list of the volumes that did end."
+		return "Get the node-agent that should move them running. Do not wait for Velero's timeout: Velero " + v.String() + " then loses the list of the volumes that did end."
 	}
-	return "Get the node-agent that should move them to run, or wait for Velero's time-out."
+	return "Get the node-agent that should move them running, or wait for Velero's timeout."
 }
 
 func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
@@ -182,24 +182,24 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 		w.targets = append(w.targets, o)
 		w.Commands = append(w.Commands, cancelCommand(w, o))
 	}
-	w.Will = []string{fmt.Sprintf("write spec.cancel on %s, each only if nothing has changed it since: %s", volumesTitle(volumes), someVolumes(volumes)),
-		"note in their annotations who did it and when"}
-	w.WillNot = []string{"bring back the data of these volumes, nor remove what was moved so far"}
+	w.Will = []string{fmt.Sprintf("set spec.cancel on %s, each only if nothing has changed it since: %s", volumesTitle(volumes), someVolumes(volumes)),
+		"record in their annotations who did it, when and why"}
+	w.WillNot = []string{"save the data of these volumes, or remove what was moved so far"}
 	switch {
 	case e.Job.Terminal():
 		w.WillNot = append(w.WillNot, "change the "+e.Job.Kind.Word()+", which has ended")
 	case e.Job.Kind == job.Backup:
-		w.Then = append(w.Then, "Velero counts them as failed and goes on; the backup ends PartiallyFailed at best")
+		w.Then = append(w.Then, "Velero counts them as failed and continues; the backup ends PartiallyFailed at best")
 	default:
-		w.Then = append(w.Then, "Velero counts them as failed and goes on; the restore ends PartiallyFailed at best, and their claims stay without data")
+		w.Then = append(w.Then, "Velero counts them as failed and continues; the restore ends PartiallyFailed at best, and their claims stay without data")
 	}
 	w.Then = append(w.Then, cancelTiming(e, volumes))
 	foreign := slices.ContainsFunc(volumes, func(v job.Volume) bool { return !v.BuiltIn() })
 	switch {
 	case !e.Server.Visible:
-		w.WillNot = append(w.WillNot, "help if no node-agent runs that hears it, which could not be found out: "+unseen(e))
+		w.WillNot = append(w.WillNot, "help if no node-agent is running; veltui cannot tell: "+unseen(e))
 	case len(e.NodeAgents) == 0 && !foreign:
-		w.Refusal, w.Advice = "no node-agent runs that would hear it", "Get the node-agent DaemonSet to run. Without it Velero gives up on them at the item operation time-out."
+		w.Refusal, w.Advice = "no node-agent is running to cancel them", "Get the node-agent DaemonSet running. Without it Velero gives up on them at the item operation timeout."
 	}
 	for _, v := range volumes {
 		if ref := e.BlindingVolumes[v.Kind]; ref != "" && w.Refusal == "" {
@@ -213,8 +213,8 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 			w.Refusal = fmt.Sprintf("you may not patch %s in namespace %s", v.Kind.Resource(), w.Namespace)
 			w.Advice = fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", v.Kind.Resource(), w.Namespace)
 		} else if e.MayCancel[v.Kind] == Unknown {
-			w.Refusal = "whether you may patch " + v.Kind.Resource() + " could not be found out"
-			w.Advice = "Try again; without an answer nothing is written."
+			w.Refusal = cannotTell("whether you may patch "+v.Kind.Resource(), "")
+			w.Advice = "Try again: veltui writes nothing without an answer."
 		}
 	}
 }
@@ -231,11 +231,11 @@ func cancelTiming(e *Evidence, volumes []job.Volume) string {
 	})
 	switch {
 	case slices.ContainsFunc(volumes, func(v job.Volume) bool { return !v.BuiltIn() }):
-		return "their data mover ends them, if it hears it"
+		return "their data mover ends them, if it supports cancelling"
 	case alone:
 		return "those in progress on a node without a node-agent end after an hour, the others within 5 minutes"
 	}
-	return "they are Canceled within 5 minutes, most of them at once"
+	return "they end within 5 minutes, most of them at once"
 }
 
 func cancelCommand(w *Plan, o *unstructured.Unstructured) string {

@@ -23,7 +23,7 @@ const (
 )
 
 // ErrReadOnly is returned for every attempt to write in read-only mode.
-var ErrReadOnly = errors.New("read-only: nothing may be changed")
+var ErrReadOnly = errors.New("veltui runs read-only and changes nothing")
 
 // Options are what an Engine needs.
 type Options struct {

@@ -59,7 +59,7 @@ func (x *execution) look(ctx context.Context) error {
 	x.enter(StepLook)
 	now, e, err := x.replan(ctx)
 	if apierrors.IsNotFound(err) {
-		return x.stop(Changed, "there is no %s %s any more; %s", x.plan.Kind.Word(), x.plan.Name, x.nothing())
+		return x.stop(Changed, "%s %s no longer exists; %s", x.plan.Kind.Word(), x.plan.Name, x.nothing())
 	}
 	if err != nil {
 		return err
@@ -87,11 +87,11 @@ func (x *execution) replan(ctx context.Context) (Plan, *Evidence, error) {
 // changed says what is different now.
 func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 	x.out.Plan, x.out.Phase = now, phaseOf(o)
-	seen, what := x.plan.evidence.Object, "it was changed since the plan was shown"
+	seen, what := x.plan.evidence.Object, "it changed after the plan was shown"
 	by, at := x.marks.others(seen, o)
 	switch {
 	case o.GetUID() != x.plan.UID:
-		what = "it was deleted, and there is another one of that name"
+		what = "it was deleted, and another one has its name"
 	case by != "":
 		what = fmt.Sprintf("%s %s at %s", by, x.did(o), x.moment(at))
 	case phaseOf(o) != x.plan.From:
@@ -99,9 +99,9 @@ func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 	case now.Action == "":
 		what = "the evidence no longer calls for it"
 	case now.Refusal != "":
-		what = "what is known of it has changed: " + now.Refusal
+		what = "the evidence has changed: " + now.Refusal
 	case len(x.plan.Volumes) > 0:
-		what = "the volumes concerned are not those that were shown"
+		what = "the volumes to cancel are no longer those that were shown"
 	}
 	return x.stop(Changed, "%s; %s", what, x.nothing())
 }
@@ -140,14 +140,14 @@ func (x *execution) check(ctx context.Context) error {
 			lost = x.definition.lost(&x.plan, after)
 		}
 		if lost == "" && !x.isOurs(e, after) {
-			lost = "without the annotations that say who did it: a webhook may change it"
+			lost = "drop the annotations that say who did it: a webhook may change them"
 		}
 		if lost != "" {
-			return x.stop(Refused, "the API server would take the patch but %s; %s", lost, x.nothing())
+			return x.stop(Refused, "the API server would accept the patch but %s; %s", lost, x.nothing())
 		}
 	}
 	if x.dryRun {
-		return x.stop(Checked, "the API server would take it; nothing was written")
+		return x.stop(Checked, "the API server accepts the patch; nothing was written (dry run)")
 	}
 	return nil
 }
@@ -184,11 +184,11 @@ func (x *execution) lookAgain(ctx context.Context, e *edit, cause error) error {
 		return x.changed(evidence.Object, now)
 	}
 	x.out.Plan = now
-	did := "was changed"
+	did := "changed"
 	if by, _ := x.marks.others(e.seen, o); by != "" {
 		did = "was patched by " + by
 	}
-	return x.stop(Changed, "%s %s since it was shown; %s", what, did, x.nothing())
+	return x.stop(Changed, "%s %s after it was shown; %s", what, did, x.nothing())
 }
 
 // isJob reports whether a patch is one of the job itself.

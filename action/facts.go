@@ -48,6 +48,11 @@ func (l *ledger) note(holds bool, source string, at time.Time, format string, ar
 	l.facts = append(l.facts, diagnosis.Fact{Holds: holds, Source: source, At: at, Text: fmt.Sprintf(format, args...)})
 }
 
+// doubt notes what could not be found out.
+func (l *ledger) doubt(source, what, why string) {
+	l.note(false, source, l.e.At, "%s", cannotTell(what, why))
+}
+
 func (l *ledger) progress() {
 	e, j := l.e, l.e.Job
 	phase := j.Phase
@@ -56,11 +61,11 @@ func (l *ledger) progress() {
 	}
 	l.note(true, sourceAPI, e.At, "phase %s", phase)
 	if j.Items.Known {
-		l.note(true, sourceAPI, j.QuietSince(), "%d of %d items, nothing changed for %s", j.Items.Done, j.Items.Total, human.Duration(e.quiet()))
+		l.note(true, sourceAPI, j.QuietSince(), "%d of %d items, unchanged for %s", j.Items.Done, j.Items.Total, human.Duration(e.quiet()))
 	} else {
 		// Velero writes it before the first item, so that a backup without it may
 		// have failed before.
-		l.note(j.Kind != job.Backup || j.Phase != velero.PhaseInProgress, sourceAPI, j.QuietSince(), "no item count, nothing changed for %s", human.Duration(e.quiet()))
+		l.note(j.Kind != job.Backup || j.Phase != velero.PhaseInProgress, sourceAPI, j.QuietSince(), "no item count, unchanged for %s", human.Duration(e.quiet()))
 	}
 }
 
@@ -68,7 +73,7 @@ func (l *ledger) volumes() {
 	e := l.e
 	switch moving := e.moving(); {
 	case e.Volumes != Yes:
-		l.note(false, sourceAPI, e.At, "whether volumes are still moving could not be found out%s", because(e.VolumesWhy))
+		l.doubt(sourceAPI, "whether volumes are still moving", e.VolumesWhy)
 	case len(moving) > 0:
 		l.note(false, sourceAPI, e.At, "%s still moving", human.Plural(len(moving), "volume is", "volumes are"))
 	default:
@@ -85,7 +90,7 @@ func (l *ledger) volumes() {
 		l.note(loc.Phase == "Available" && (readOnly == "" || e.Job.Kind == job.Restore), sourceAPI, loc.LastValidated,
 			"storage location %s is %s%s%s", loc.Name, loc.Phase, readOnly, because(loc.Message))
 	} else if e.LocationWhy != "" {
-		l.note(false, sourceAPI, e.At, "whether the storage location is available could not be found out%s", because(e.LocationWhy))
+		l.doubt(sourceAPI, "whether the storage location is available", e.LocationWhy)
 	}
 }
 
@@ -95,9 +100,9 @@ func (l *ledger) namespaces() {
 	case e.Job.Kind != job.Restore || e.Job.Terminal():
 	case e.Namespaces != Yes && proof(e).refusal == "": // all is restored, so that it waits for none
 	case e.Namespaces != Yes:
-		l.note(false, sourceNamespaces, e.At, "whether it restores into a namespace that is being deleted could not be found out%s", because(e.NamespacesWhy))
+		l.doubt(sourceNamespaces, "whether it restores into a namespace that is being deleted", e.NamespacesWhy)
 	case len(e.Terminating) > 0:
-		l.note(false, sourceNamespaces, e.At, "%s: Velero waits up to 10 minutes for each item in there (Velero issues 5697, 8234)",
+		l.note(false, sourceNamespaces, e.At, "%s: Velero waits up to 10 minutes for each item in it (Velero issues 5697, 8234)",
 			human.Plural(len(e.Terminating), "namespace that it restores into is being deleted", "namespaces that it restores into are being deleted")+" ("+human.List(e.Terminating, 5)+")")
 	default:
 		l.note(true, sourceNamespaces, e.At, "no namespace that it restores into is being deleted")
@@ -111,15 +116,15 @@ func (l *ledger) storage() {
 		case a.State == job.Absent:
 			l.note(false, sourceStorage, e.At, "%s is not stored", a.Target)
 		case a.State != job.Present:
-			l.note(false, sourceStorage, e.At, "whether %s is stored could not be found out%s", a.Target, because(a.Why))
+			l.doubt(sourceStorage, "whether "+a.Target+" is stored", a.Why)
 		case a.LastModified.After(e.began()):
-			l.note(true, sourceStorage, a.LastModified, "%s is stored, newer than the start", a.Target)
+			l.note(true, sourceStorage, a.LastModified, "%s is stored, newer than the job's start", a.Target)
 		default:
-			l.note(false, sourceStorage, a.LastModified, "%s is stored, but not known to be newer than the start", a.Target)
+			l.note(false, sourceStorage, a.LastModified, "%s is stored, but may be older than the job's start", a.Target)
 		}
 	}
 	if len(e.Artifacts) == 0 && !e.Job.Terminal() && e.Job.Stage != job.StageQueued {
-		l.note(false, sourceStorage, e.At, "whether its results are stored was not looked at")
+		l.note(false, sourceStorage, e.At, "veltui has not checked whether its results are stored")
 	}
 	if e.Counts != nil && e.Counts.ItemsKnown {
 		l.note(e.Counts.Items > 0 || e.Job.Kind == job.Restore, sourceStorage, e.At, "its stored resource list names %s", human.Count(e.Counts.Items, "item"))
@@ -127,7 +132,7 @@ func (l *ledger) storage() {
 	if e.Counts != nil {
 		l.note(true, sourceStorage, e.At, "its results report %s and %s", human.Count(e.Counts.Errors, "error"), human.Count(e.Counts.Warnings, "warning"))
 	} else if e.CountsWhy != "" {
-		l.note(false, sourceStorage, e.At, "its results could not be read: %s", e.CountsWhy)
+		l.note(false, sourceStorage, e.At, "cannot read its results: %s", e.CountsWhy)
 	}
 }
 
@@ -135,7 +140,7 @@ func (l *ledger) server() {
 	e := l.e
 	switch s := e.Server; {
 	case !s.Visible:
-		l.note(false, sourcePod, e.At, "whether a Velero server runs could not be found out%s", because(s.Why))
+		l.doubt(sourcePod, "whether a Velero server is running", s.Why)
 	case len(s.Running) == 0:
 		l.note(true, sourcePod, e.At, "no pod was recognised as a running Velero server%s", because(s.Down))
 	default:
@@ -144,14 +149,14 @@ func (l *ledger) server() {
 			if c.StartedAt.After(e.began()) {
 				when = "after"
 			}
-			l.note(true, sourcePod, c.StartedAt, "Velero server %s is up, running since %s the job began", c.Pod, when)
+			l.note(true, sourcePod, c.StartedAt, "Velero server %s is running, since %s the job started", c.Pod, when)
 		}
 	}
 	if e.owner() == ownerAlive && slices.ContainsFunc(e.Server.Running, func(c Container) bool { return c.StartedAt.After(e.began()) }) {
-		l.note(false, sourceAPI, e.VeleroWrote, "Velero changed the job after that")
+		l.note(false, sourceAPI, e.VeleroWrote, "Velero changed the job after that server started")
 	}
 	if s := e.Server; s.LastTermination != "" {
-		l.note(true, sourcePod, s.LastTerminationAt, "the server restarted %s; it last ended with %s", human.Count(s.Restarts, "time"), s.LastTermination)
+		l.note(true, sourcePod, s.LastTerminationAt, "the server restarted %s; it last stopped with %s", human.Count(s.Restarts, "time"), s.LastTermination)
 	}
 	if s, fresh := e.lifeSign(); fresh && !e.Job.Terminal() {
 		l.note(false, sourceAPI, s.at, "%s %s ago", s.what, human.Duration(max(0, e.At.Sub(s.at))))
@@ -174,18 +179,21 @@ func (l *ledger) log() {
 }
 
 func (l *ledger) api(to string) {
-	e := l.e
-	switch {
-	case e.MayPatch == Yes:
-		l.note(true, sourceRBAC, e.At, "you may patch it%s", as(e.By))
-	case e.MayPatch == No:
-		l.note(false, sourceRBAC, e.At, "you may not patch it%s%s", as(e.By), because(e.MayPatchWhy))
+	e, as := l.e, ""
+	if e.By != "" {
+		as = ", as " + e.By
+	}
+	switch e.MayPatch {
+	case Yes:
+		l.note(true, sourceRBAC, e.At, "you may patch it%s", as)
+	case No:
+		l.note(false, sourceRBAC, e.At, "you may not patch it%s%s", as, because(e.MayPatchWhy))
 	default:
-		l.note(false, sourceRBAC, e.At, "whether you may patch it could not be found out%s", because(e.MayPatchWhy))
+		l.doubt(sourceRBAC, "whether you may patch it", e.MayPatchWhy)
 	}
 	switch {
 	case e.Phases == nil:
-		l.note(false, sourceSchema, e.At, "which phases the CRD allows could not be read%s; the dry run tells", because(e.PhasesWhy))
+		l.doubt(sourceSchema, "before the dry run which phases the CRD allows", e.PhasesWhy)
 	case slices.Contains(e.Phases, to):
 		l.note(true, sourceSchema, e.At, "the CRD allows %s", to)
 	default:
@@ -203,11 +211,4 @@ func (l *ledger) schema() {
 		return
 	}
 	l.note(false, sourceSchema, e.At, "the CRD does not allow %s: if the server is newer than it, its last patch was refused (Velero issue 6170)", strings.Join(missing, ", "))
-}
-
-func as(by string) string {
-	if by == "" {
-		return ""
-	}
-	return ", as " + by
 }

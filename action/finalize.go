@@ -19,7 +19,7 @@ func finalizing() definition {
 	return definition{
 		name: Finalize, fill: finalize, changes: finalizeChanges, marks: finalized, longer: untilEnded, observe: observeFinalize,
 		did: func(now *unstructured.Unstructured) string {
-			return "has finalized it to " + now.GetAnnotations()[string(finalized)+"-to"]
+			return "set it to " + now.GetAnnotations()[string(finalized)+"-to"]
 		},
 		lost: func(p *Plan, after *unstructured.Unstructured) string {
 			if phaseOf(after) == p.To {
@@ -28,7 +28,7 @@ func finalizing() definition {
 			return "keep phase " + orNone(phaseOf(after)) + ": its CRD may have a status subresource, or a webhook changes it"
 		},
 		event: func(p *Plan) (reason, message string) {
-			return "Finalized", fmt.Sprintf("moved it from %s to %s: %s", orNone(p.From), p.To, p.Reason)
+			return "Finalized", fmt.Sprintf("changed its phase from %s to %s: %s", orNone(p.From), p.To, p.Reason)
 		},
 	}
 }
@@ -58,11 +58,11 @@ func finalize(e *Evidence, p *Plan) bool {
 	p.targets, p.Set = []*unstructured.Unstructured{e.Object}, fields(e, v.to)
 	switch {
 	case p.Effect() == Nudge:
-		p.Title = "move it on to " + p.To
+		p.Title = "set it to " + p.To + ", and let Velero finish it"
 	case p.From == velero.PhaseInProgress:
-		p.Title = "end it as " + p.To
+		p.Title = "set it to " + p.To
 	default:
-		p.Title = "give it up: write " + p.To
+		p.Title = "give it up: set it to " + p.To
 	}
 	p.describe(e)
 	if patch, err := finalizing().patch(p, e.Object, stamp{at: e.At, by: e.By}); err == nil {
@@ -85,6 +85,20 @@ func refuse(advice, format string, args ...any) verdict {
 	return verdict{refusal: fmt.Sprintf(format, args...), advice: advice}
 }
 
+// unknown is the refusal because of something that could not be found out.
+func unknown(advice, what, why string) verdict {
+	return refuse(advice, "%s", cannotTell(what, why)).inDoubt()
+}
+
+func cannotTell(what, why string) string { return "cannot tell " + what + because(why) }
+
+// askToList is the advice where a right is missing.
+func askToList(e *Evidence, resources string) string {
+	return "Ask for the right to list " + resources + " in namespace " + e.Job.Namespace + "."
+}
+
+const volumeResources = "Velero's volume resources"
+
 // inDoubt is a refusal because something could not be found out.
 func (v verdict) inDoubt() verdict {
 	v.doubt = true
@@ -99,26 +113,26 @@ func ruleFor(e *Evidence, r Request) verdict {
 	j := e.Job
 	switch {
 	case j.Deleting:
-		return refuse("It goes when a Velero server has removed its files; that needs a server and the storage location.",
+		return refuse("Velero deletes it once it has removed its files. That needs a running server and the storage location.",
 			"it is being deleted")
 	case j.Phase == velero.PhaseDeleting:
 		return refuse("Look at the errors of its DeleteBackupRequest, fix them, and delete it again: velero backup delete "+j.Name,
-			"its deletion has begun, which is no matter of the phase")
+			"Velero has begun to delete it, and a phase does not change that")
 	case j.Terminal():
-		return refuse("Nothing is left to finalize. To remove it: velero "+j.Kind.Word()+" delete "+j.Name,
-			"it has ended: %s is a final phase, which Velero never leaves", j.Phase)
+		return refuse("There is nothing left to finalize. To remove it: velero "+j.Kind.Word()+" delete "+j.Name,
+			"it has ended: %s is a final phase", j.Phase)
 	case e.isMalformed():
 		return unreadable(e, r)
 	case j.Stage == job.StageUnknown:
-		return refuse("A newer veltui may know it.", "phase %q is not known to this veltui", j.Phase)
+		return refuse("Try a newer veltui.", "this veltui does not know phase %q", j.Phase)
 	}
 	o := e.owner()
 	if o == ownerUnknown {
-		advice := "Look again in a few minutes."
+		advice := "Try again in a few minutes."
 		if !e.Server.Visible {
-			advice = "Ask for the right to list pods in namespace " + j.Namespace + "."
+			advice = askToList(e, "pods")
 		}
-		return refuse(advice, "whether a Velero server still works on it could not be found out: %s", unseen(e))
+		return unknown(advice, "whether a Velero server still works on it", unseen(e))
 	}
 	switch j.Phase {
 	case "", velero.PhaseNew, velero.PhaseQueued, velero.PhaseReadyToStart:
@@ -134,31 +148,31 @@ func unseen(e *Evidence) string {
 		return e.Server.Why
 	}
 	if !e.Server.Visible {
-		return "its pods are not visible"
+		return "its pods cannot be listed"
 	}
 	for _, c := range e.Server.Running {
 		if !c.StartedAt.IsZero() && !e.began().IsZero() {
-			return "a server started within two minutes of it, and their clocks may differ by that"
+			return "a server started within two minutes of the job, and clocks may differ by that much"
 		}
 	}
-	return "a server runs, but since when is not known"
+	return "a server is running, but its start time is unknown"
 }
 
 // checkRequest refuses what is never right, whatever the evidence.
 func checkRequest(e *Evidence, r Request) verdict {
 	switch {
 	case r.Phase == velero.PhaseCompleted && e.Job.Kind == job.Backup:
-		return refuse("Without --phase the evidence decides.",
-			"Completed is never written on a backup: only Velero's finalizer knows whether it is complete, and a backup that is not stored would be removed within a minute")
+		return refuse("Omit --phase to let the evidence decide.",
+			"veltui never writes Completed on a backup: only Velero's finalizer knows whether it is complete, and Velero removes a backup that is not stored within a minute")
 	case r.Phase == velero.PhaseCompleted:
-		return refuse("Without --phase the evidence decides.",
-			"Completed is never written on a restore: only Velero's finalizer knows whether volumes and hooks are done")
+		return refuse("Omit --phase to let the evidence decide.",
+			"veltui never writes Completed on a restore: only Velero's finalizer knows whether volumes and hooks are done")
 	case r.Phase == velero.PhaseFailedValidation:
-		return refuse("Failed says that it ended without success.", "FailedValidation means that the spec is wrong, which is not so")
+		return refuse("Use --phase Failed.", "FailedValidation means that the spec is invalid, and this spec is valid")
 	case r.Phase != "" && !slices.Contains([]string{velero.PhaseFailed, velero.PhasePartiallyFailed, velero.PhaseFinalizing,
 		velero.PhaseFinalizingPartly, velero.PhaseWaiting, velero.PhaseWaitingPartly}, r.Phase):
-		return refuse("Possible are Failed, PartiallyFailed, and the Finalizing and WaitingForPluginOperations phases.",
-			"%q is not a phase to finalize with", r.Phase)
+		return refuse("Use Failed, PartiallyFailed, or a Finalizing or WaitingForPluginOperations phase.",
+			"finalize cannot write phase %q", r.Phase)
 	}
 	return checkReason(r)
 }
@@ -178,34 +192,34 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 	if shown == "" {
 		shown = velero.PhaseNew
 	}
-	giveUp := "It can be given up with --phase Failed."
+	giveUp := "To give it up: --phase Failed."
 	if undeletable(e) {
 		// Only the start fills in spec.storageLocation and the expiration
 		// (backup_controller.go prepareBackupRequest), and the deletion
 		// controller refuses a backup without a location each time.
-		giveUp += " To remove it use kubectl, as Velero cannot delete it (it names no storage location): " + deleteCommand(e, r)
+		giveUp += " To remove it, use kubectl, because Velero cannot delete it (it names no storage location): " + deleteCommand(e, r)
 	}
 	switch {
 	case r.Phase != "" && r.Phase != velero.PhaseFailed:
-		return refuse(giveUp, "nothing has been done for it yet, so %s would not be true", r.Phase)
+		return refuse(giveUp, "Velero has not started it, so %s would be wrong", r.Phase)
 	case r.Phase == velero.PhaseFailed && j.Phase == velero.PhaseReadyToStart && o == ownerAlive:
 		return counted(e)
 	case r.Phase == velero.PhaseFailed && j.Phase == velero.PhaseReadyToStart && o == ownerRestarting:
-		return refuse("Look again in two minutes.", "the Velero server has just restarted, and may yet start it")
+		return refuse("Try again in two minutes.", "the Velero server has just restarted and may still start it")
 	case r.Phase == velero.PhaseFailed:
-		return goTo(velero.PhaseFailed, "given up in phase "+shown+", before Velero began with it")
+		return goTo(velero.PhaseFailed, "given up in phase "+shown+", before Velero started it")
 	case j.Phase == velero.PhaseReadyToStart && o == ownerAlive:
-		return refuse("Wake it (--wake) when it has been so for two minutes. If Velero then still does not start it, the server's log says why.",
-			"it is ready to start, and the server that queued it runs")
+		return refuse("Wait two minutes, then wake it (--wake). If Velero still does not start it, see the server's log.",
+			"it is ready to start, and the server that queued it is running")
 	case j.Phase == velero.PhaseReadyToStart && o.live():
-		return refuse("Wake it (--wake) when it has been so for two minutes. "+giveUp,
-			"it is ready to start and may only need to be looked at again: a restarted server forgets such backups")
+		return refuse("Wait two minutes, then wake it (--wake). "+giveUp,
+			"it is ready to start, but a server that restarts forgets such a backup until something changes it")
 	case !o.live():
-		return refuse("Get the Velero server to run again. "+giveUp,
-			"it has not begun, and Velero picks it up when its server runs again")
+		return refuse("Get the Velero server running. "+giveUp,
+			"Velero has not started it, and will when its server runs again")
 	}
-	return refuse("See what it waits for with: veltui explain "+j.Kind.Word()+"/"+j.Name+". "+giveUp,
-		"it has not begun and a Velero server runs, which will pick it up")
+	return refuse("To see what it waits for: veltui explain "+j.Kind.Word()+"/"+j.Name+". "+giveUp,
+		"Velero has not started it, but a server is running and will")
 }
 
 // counted: the server that let a backup out of its queue counts it among those
@@ -214,8 +228,8 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 // Add, AddPostProcessing and Delete remove the entry). With
 // --concurrent-backups 1 no backup would start any more. Since 1.18.
 func counted(e *Evidence) verdict {
-	return refuse("Wake it (--wake). If Velero cannot start it, restart the server first: that frees the slot, and then it can be given up or removed.",
-		"the Velero server that queued it still counts it as running, and would do so until its restart: with phase Failed it would keep its slot, and other backups would wait in the queue")
+	return refuse("Wake it (--wake). If Velero still does not start it, restart the server to free the slot; then give it up or remove it.",
+		"the Velero server that queued it counts it as running until it restarts: with phase Failed it would keep its slot, and other backups would wait in the queue")
 }
 
 // undeletable reports whether Velero cannot delete a backup because it names no
@@ -238,7 +252,7 @@ func inProgress(e *Evidence, r Request, o owner) verdict {
 	}
 	switch o {
 	case ownerRestarting:
-		return refuse("Look again in two minutes.", "Velero has just restarted and marks such jobs Failed itself in a moment")
+		return refuse("Try again in two minutes.", "Velero has just restarted and is about to mark such jobs Failed itself")
 	case ownerDown:
 		return abandoned(e, r)
 	}
@@ -252,37 +266,37 @@ func inProgress(e *Evidence, r Request, o owner) verdict {
 	case missing.refusal == "" && (r.Phase == "" || r.Phase == to):
 		return goTo(to, why)
 	case o == ownerRestarted && r.Phase == "" && missing.doubt:
-		return refuse(missing.advice+" After an outage it may take Velero a minute to answer. It can be given up with --phase Failed.",
-			"the Velero server restarted while it was in progress, and nobody works on it, but it may be complete: %s", missing.refusal)
+		return refuse(missing.advice+" After an outage Velero may need a minute to answer. To give it up anyway: --phase Failed.",
+			restartedWhy+", but it may be complete: %s", missing.refusal)
 	case o == ownerRestarted && r.Phase == velero.PhaseFailed,
 		o == ownerRestarted && r.Phase == "" && missing.refusal != "":
-		return goTo(velero.PhaseFailed, "the Velero server restarted while it was in progress, and nobody works on it")
+		return goTo(velero.PhaseFailed, restartedWhy)
 	case missing.refusal != "" && (r.Phase == "" || !velero.TerminalPhase(r.Phase)):
 		return missing
 	case missing.refusal == "":
-		return refuse("Leave --phase out, or give --phase "+to+".",
-			"all that Velero does for it is stored and a server runs, so it can be moved on to %s and end by itself; %s would not be true", to, r.Phase)
+		return refuse("Omit --phase, or use --phase "+to+".",
+			"all its results are stored and a server is running, so Velero can finish it from %s; %s would be wrong", to, r.Phase)
 	case o == ownerRestarted:
-		return refuse("--phase Failed is possible.", "%s needs proof of what is stored: %s", r.Phase, missing.refusal)
+		return refuse("--phase Failed is allowed.", "%s requires proof that its results are stored: %s", r.Phase, missing.refusal)
 	}
-	return refuse(waitAdvice, "a Velero server runs that was there when it began and may still work on it; a phase written now would be overwritten")
+	return refuse(waitAdvice, "the Velero server that started it is running and may still work on it; it would overwrite a phase written now")
 }
 
 const (
+	restartedWhy = "the Velero server restarted while it was in progress and no longer works on it"
 	// restartAdvice is for a job whose work is over.
-	restartAdvice = "A restart of the Velero server marks it Failed, with everything else that is in progress, and cancels the data movement of all of those."
-	waitAdvice    = "Wait. If the server's log shows that it no longer works on it: restarting the server marks it Failed, with everything else that is in progress, and cancels the data movement of all of those."
+	restartAdvice = "Restarting the Velero server marks it Failed, but also every other job in progress, and cancels their data movement."
+	waitAdvice    = "Wait. If the server's log shows that it no longer works on it, restarting the server marks it Failed, but also every other job in progress, and cancels their data movement."
 )
 
 // stillWorking refuses while a server that may own the job shows signs of it.
 func stillWorking(e *Evidence) verdict {
 	if moving := e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore); len(moving) > 0 {
-		return refuse("Wait for them. From 1.17.0 to 1.18.2 do not cancel pod volume backups: Velero then waits for hours (Velero issue 9464).",
-			"a Velero server works on it: %s still moving", human.Plural(len(moving), "volume is", "volumes are"))
+		return refuse("Wait for them. With Velero 1.17.0 to 1.18.2 do not cancel pod volume backups: Velero then waits for hours (Velero issue 9464).",
+			"a Velero server is working on it: %s still moving", human.Plural(len(moving), "volume is", "volumes are"))
 	}
 	if e.Volumes != Yes {
-		return refuse("Ask for the right to list Velero's volume resources in namespace "+e.Job.Namespace+".",
-			"whether a volume is still moving could not be found out: %s", e.VolumesWhy)
+		return unknown(askToList(e, volumeResources), "whether a volume is still moving", e.VolumesWhy)
 	}
 	if e.gaveUp() {
 		return verdict{} // it says itself that it has stopped
@@ -297,14 +311,14 @@ func stillWorking(e *Evidence) verdict {
 		}
 	}
 	if quiet < needed {
-		return refuse(fmt.Sprintf("Look again in %s.", human.Duration(needed-quiet)),
-			"a Velero server works on it: the last sign was %s ago, and it tries to write its last status for %s", human.Duration(quiet), human.Duration(needed))
+		return refuse(fmt.Sprintf("Try again in %s.", human.Duration(needed-quiet)),
+			"a Velero server may still be working on it: it last changed %s ago, and Velero retries its last status patch for up to %s", human.Duration(quiet), human.Duration(needed))
 	}
 	return verdict{}
 }
 
 // downWhy is why a job that no server works on is ended.
-const downWhy = "no pod was recognised as a running Velero server, and nothing that works on it has written anything for five minutes"
+const downWhy = "no pod was recognised as a running Velero server, and nothing that works on it has written for five minutes"
 
 // abandoned: no server runs. One that comes back marks the job Failed.
 func abandoned(e *Evidence, r Request) verdict {
@@ -314,18 +328,18 @@ func abandoned(e *Evidence, r Request) verdict {
 	}
 	switch {
 	case r.Phase != "" && !velero.TerminalPhase(r.Phase):
-		return refuse("Get the Velero server to run again.", "no pod was recognised as a running Velero server that could go on from %s", r.Phase)
+		return refuse("Get the Velero server running.", "no pod was recognised as a running Velero server that could continue from %s", r.Phase)
 	case r.Phase == velero.PhaseFailed:
 		return goTo(velero.PhaseFailed, downWhy)
 	case complete.refusal == "" && !e.dataMover():
-		return goTo(velero.PhasePartiallyFailed, "no Velero server runs; what it stored is complete, but it was not finalized")
+		return goTo(velero.PhasePartiallyFailed, "no Velero server is running; its stored results are complete, but Velero did not finalize it")
 	case r.Phase == "":
 		return goTo(velero.PhaseFailed, downWhy)
 	case complete.refusal == "":
-		return refuse("--phase Failed is possible.",
-			"PartiallyFailed would not be true: volumes moved by a data mover can only be restored after Velero's finalizer has run")
+		return refuse("--phase Failed is allowed.",
+			"PartiallyFailed would be wrong: volumes moved by a data mover can only be restored after Velero's finalizer has run")
 	}
-	return refuse("--phase Failed is possible.", "PartiallyFailed needs proof of what is stored: %s", complete.refusal)
+	return refuse("--phase Failed is allowed.", "PartiallyFailed requires proof that its results are stored: %s", complete.refusal)
 }
 
 // afterUpload are the phases in which Velero goes on by itself, after a restart
@@ -341,16 +355,16 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 	case o.live() && len(e.blinding()) > 0:
 		return malformed(e)
 	case o.live() && waiting:
-		return refuse(cancelAdvice(e), "a Velero server runs and ends it by itself when its operations end or their time is over")
+		return refuse(cancelAdvice(e), "a Velero server is running and ends it when its operations end or time out")
 	case o.live() && j.Kind == job.Backup:
-		return refuse("If it goes on for more than five minutes, wake it (--wake).",
-			"a Velero server runs and finalizes it; a phase written now would be overwritten")
+		return refuse("If this lasts more than five minutes, wake it (--wake).",
+			"a Velero server is running and finalizing it; it would overwrite a phase written now")
 	case o.live():
-		return refuse(hookAdvice(e), "a Velero server runs and finalizes it; a phase written now would be overwritten")
+		return refuse(hookAdvice(e), "a Velero server is running and finalizing it; it would overwrite a phase written now")
 	case r.Phase == "":
-		return refuse(comeBackAdvice(e, target), "no pod was recognised as a running Velero server; one that comes back goes on with it by itself")
+		return refuse(comeBackAdvice(e, target), "no pod was recognised as a running Velero server; one that comes back continues with it by itself")
 	case r.Phase != target && r.Phase != velero.PhaseFailed:
-		return refuse("Without a server --phase "+target+" is possible.", "%s would not be true", r.Phase)
+		return refuse("Without a server, --phase "+target+" is allowed.", "%s would be wrong", r.Phase)
 	case waiting && j.Kind == job.Restore && len(e.moving(velero.DataDownload)) > 0:
 		return refuse(cancelAdvice(e), "%s still moving", human.Plural(len(e.moving(velero.DataDownload)), "data download is", "data downloads are"))
 	}
@@ -364,9 +378,9 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 func comeBackAdvice(e *Evidence, target string) string {
 	finalizing := e.Job.Phase == velero.PhaseFinalizing || e.Job.Phase == velero.PhaseFinalizingPartly
 	if e.Job.Kind == job.Restore && finalizing && e.crashLoops() {
-		return "Look at the end of the server's log. If it panics in patchDynamicPVWithVolumeInfo, this restore is what kills it at each start (up to 1.18.3): --phase " + target + " lets it run again."
+		return "Look at the end of the server's log. If it panics in patchDynamicPVWithVolumeInfo, this restore crashes the server at every start (up to 1.18.3): --phase " + target + " lets it run again."
 	}
-	return "Get the Velero server to run again. If it never comes back: --phase " + target + "."
+	return "Get the Velero server running. If it never comes back: --phase " + target + "."
 }
 
 // missingFile reports whether a file was looked for and is not there.
@@ -377,9 +391,9 @@ func missingFile(e *Evidence) bool {
 func cancelAdvice(e *Evidence) string {
 	movers := e.moving(velero.DataUpload, velero.DataDownload)
 	if len(movers) == 0 {
-		return "Wait for its operations; Velero gives up on them at their time-out."
+		return "Wait for its operations; Velero gives up on them when they time out."
 	}
-	return fmt.Sprintf("Wait for %s; those that cannot move any more can be cancelled (--cancel-volumes).", human.Count(len(movers), "volume"))
+	return fmt.Sprintf("Wait for %s. To cancel the stalled ones: --cancel-volumes.", human.Count(len(movers), "volume"))
 }
 
 // guard holds a phase against what the API server allows.
@@ -389,11 +403,11 @@ func guard(e *Evidence, v verdict) verdict {
 	case right.refusal != "":
 		return right
 	case e.StatusSubresource == Yes:
-		return refuse("Velero's own CRDs have no status subresource; a patch that this veltui sends would be ignored.",
-			"the CRD of this cluster has a status subresource")
+		return refuse("Apply Velero's own CRDs, which have none. With it the API server drops the phase that veltui, or Velero, writes.",
+			"this cluster's CRD has a status subresource")
 	case e.Phases != nil && !slices.Contains(e.Phases, v.to):
 		return refuse("Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
-			"the CRD of this cluster does not know phase %s: it is older than the Velero server, which may be why the job is stuck (Velero issue 6170)", v.to)
+			"this cluster's CRD does not allow phase %s: it is older than the Velero server, which may be why the job is stuck (Velero issue 6170)", v.to)
 	}
 	return v
 }
@@ -406,7 +420,7 @@ func mayPatch(e *Evidence) verdict {
 		return refuse(fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", qualified(j.Kind), j.Namespace),
 			"you may not patch %s in namespace %s%s", qualified(j.Kind), j.Namespace, because(e.MayPatchWhy))
 	case Unknown:
-		return refuse("Try again; without an answer nothing is written.", "whether you may patch it could not be found out%s", because(e.MayPatchWhy))
+		return unknown("Try again: veltui writes nothing without an answer.", "whether you may patch it", e.MayPatchWhy)
 	}
 	return verdict{}
 }

@@ -10,25 +10,21 @@ import (
 
 // describe puts into plain words what the plan does, does not, and leads to.
 func (p *Plan) describe(e *Evidence) {
-	from := p.From
-	if from == "" {
-		from = "no phase"
-	}
-	p.Will = append(p.Will, fmt.Sprintf("write %s over %s on %s %s/%s, only if nothing has changed it since", p.To, from, p.Kind.Word(), p.Namespace, p.Name))
+	p.Will = append(p.Will, fmt.Sprintf("change the phase of %s %s/%s from %s to %s, only if nothing has changed it since", p.Kind.Word(), p.Namespace, p.Name, orNone(p.From), p.To))
 	for _, f := range p.Set {
-		p.Will = append(p.Will, fmt.Sprintf("write %s %d", f.Name, f.Value))
+		p.Will = append(p.Will, fmt.Sprintf("set %s to %d", f.Name, f.Value))
 	}
 	if p.Effect() == End {
-		p.Will = append(p.Will, "write completionTimestamp (now) and failureReason ("+p.Reason+")")
+		p.Will = append(p.Will, "set completionTimestamp to now, and failureReason to: "+p.Reason)
 	}
-	p.Will = append(p.Will, "note in annotations and an Event who did it, when, from and to which phase, and why")
+	p.Will = append(p.Will, "record in annotations and an Event who did it, when, why, and both phases")
 	if p.Effect() == Nudge {
 		p.describeNudge(e)
 	} else {
 		p.describeEnd(e)
 	}
 	if p.Kind == job.Backup && len(e.Queued) > 0 {
-		p.Then = append(p.Then, "backups that wait in the queue may start: "+human.List(e.Queued, 5))
+		p.Then = append(p.Then, "backups in the queue may start: "+human.List(e.Queued, 5))
 	}
 }
 
@@ -41,23 +37,23 @@ func (p *Plan) describeNudge(e *Evidence) {
 	if p.To == velero.PhaseFinalizingPartly || p.To == velero.PhaseWaitingPartly {
 		end = velero.PhasePartiallyFailed
 	}
-	p.Then = append(p.Then, "Velero's own finalizer does what is left and ends it as "+end+", normally within a minute")
-	p.WillNot = append(p.WillNot, "bring back the item and hook counts that the lost patch carried")
+	p.Then = append(p.Then, "Velero's finalizer does the rest and sets it to "+end+", normally within a minute")
+	p.WillNot = append(p.WillNot, "restore the item and hook counts of the lost patch")
 	if p.Kind == job.Restore && e.owner() != ownerAlive && e.mayHaveHooks() {
 		// The hook tracker is in memory, and an empty one counts as complete
 		// (internal/hook/hook_tracker.go IsComplete).
-		p.WillNot = append(p.WillNot, "run hooks that had not run: the server that restarted has forgotten them, and ends the restore without them")
+		p.WillNot = append(p.WillNot, "run hooks that have not run: the restarted server has forgotten them, and ends the restore without them")
 	}
 	if p.Kind == job.Backup {
-		p.WillNot = append(p.WillNot, "bring back the counts of volume snapshots that the lost patch carried",
-			"free the server's memory of it before it ends: until then a deletion of it is refused, else a restart of the server frees it")
+		p.WillNot = append(p.WillNot, "restore the volume snapshot counts of the lost patch",
+			"make the server forget it before it ends: until then Velero refuses to delete it, unless you restart the server")
 	}
 }
 
 func (p *Plan) describeEnd(e *Evidence) {
-	p.WillNot = append(p.WillNot, "make undone what was done: a final phase is never left again")
+	p.WillNot = append(p.WillNot, "be reversible: a final phase stays")
 	if moving := e.moving(); len(moving) > 0 {
-		p.WillNot = append(p.WillNot, fmt.Sprintf("stop %s still moving, nor remove snapshots or what else was left behind", human.Plural(len(moving), "volume that is", "volumes that are")))
+		p.WillNot = append(p.WillNot, fmt.Sprintf("stop %s still moving, or remove snapshots and other leftovers", human.Plural(len(moving), "volume that is", "volumes that are")))
 	} else {
 		p.WillNot = append(p.WillNot, "remove snapshots, data or objects that were left behind")
 	}
@@ -67,7 +63,7 @@ func (p *Plan) describeEnd(e *Evidence) {
 		p.describeEndedRestore(e)
 	}
 	if len(e.Server.Running) == 0 && p.From == velero.PhaseInProgress && p.To == velero.PhasePartiallyFailed {
-		p.Then = append(p.Then, "a server that comes back leaves it as it is (it would have marked it Failed)")
+		p.Then = append(p.Then, "a server that comes back leaves it as it is (otherwise it would mark it Failed)")
 	}
 }
 
@@ -76,33 +72,33 @@ func (p *Plan) describeEnd(e *Evidence) {
 func (p *Plan) describeEndedBackup(e *Evidence) {
 	begun := e.Job.Stage != job.StageQueued
 	if e.owner() == ownerAlive && begun {
-		p.WillNot = append(p.WillNot, "free the server's memory of it: a deletion of it may be refused until the server restarts")
+		p.WillNot = append(p.WillNot, "make the server forget it: Velero may refuse to delete it until the server restarts")
 	}
 	if begun {
-		p.WillNot = append(p.WillNot, "change a copy of it in the object store, which other clusters may read")
+		p.WillNot = append(p.WillNot, "change the copy of it in the object store, which other clusters may read")
 	}
 	if undeletable(e) {
-		p.Then = append(p.Then, "Velero cannot delete it, because it names no storage location, and never expires it: remove it with "+deleteCommand(e, p.request))
+		p.Then = append(p.Then, "Velero cannot delete it, because it names no storage location, and never expires it; to remove it: "+deleteCommand(e, p.request))
 	}
 	if begun && p.To == velero.PhaseFailed {
 		// velero-io main, restore_controller.go fetchBackupInfo; up to 1.18.3 a
 		// named backup may have any phase.
-		p.Then = append(p.Then, "it cannot be used for a restore with Velero versions after 1.18, which restore only from Completed and PartiallyFailed backups; what is stored of it may be incomplete in any version")
+		p.Then = append(p.Then, "Velero versions after 1.18 cannot restore from it: they accept only Completed and PartiallyFailed backups; in any version it may be incomplete")
 	}
 	if e.olderFiles() {
-		p.Then = append(p.Then, "an older backup of this name is in the object store: deleting this one through Velero, or its expiry, deletes the older one's files")
+		p.Then = append(p.Then, "the object store holds an older backup of this name: deleting this one through Velero, or its expiry, deletes the older one's files")
 	}
 	if e.Job.ScheduleName != "" {
-		p.Then = append(p.Then, "schedule "+e.Job.ScheduleName+" may make its next backup again")
+		p.Then = append(p.Then, "schedule "+e.Job.ScheduleName+" may create its next backup")
 	}
 }
 
 func (p *Plan) describeEndedRestore(e *Evidence) {
-	p.WillNot = append(p.WillNot, "take back what was restored so far")
+	p.WillNot = append(p.WillNot, "remove what was restored so far")
 	if e.Job.Stage != job.StageQueued && e.mayHaveHooks() {
 		p.WillNot = append(p.WillNot, "run hooks that have not run")
 	}
 	if e.olderFiles() {
-		p.Then = append(p.Then, "results of an older restore of this name are in the object store: deleting this one deletes those")
+		p.Then = append(p.Then, "the object store holds results of an older restore of this name: deleting this one deletes those")
 	}
 }

@@ -41,11 +41,11 @@ func observeFinalize(x *execution, ctx context.Context, late bool) error {
 	held, over := x.plan.holds(x.out.Phase)
 	switch {
 	case !held:
-		return x.stop(Reverted, "somebody wrote %s over it: a Velero server still worked on it", x.out.Phase)
+		return x.stop(Reverted, "somebody changed it to %s: a Velero server was still working on it", x.out.Phase)
 	case over && x.observed():
-		return x.stop(Settled, "it is %s and stayed so for %s", x.out.Phase, human.Duration(x.f.o.Observe))
+		return x.stop(Settled, "it is %s, and stayed so for %s", x.out.Phase, human.Duration(x.f.o.Observe))
 	case !over && late:
-		return x.stop(Moving, "it is %s; Velero has not ended it within %s", x.out.Phase, human.Duration(x.f.o.Observe+x.longer))
+		return x.stop(Moving, "it is %s; Velero did not end it within %s", x.out.Phase, human.Duration(x.f.o.Observe+x.longer))
 	}
 	return nil
 }

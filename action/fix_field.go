@@ -12,11 +12,11 @@ import (
 // it nor, as its lists fail as a whole, any other of its kind.
 func unreadable(e *Evidence, r Request) verdict {
 	what, _ := e.malformed()
-	advice := "Correct it by hand (kubectl edit), then look again."
+	advice := "Correct it with kubectl edit, then try again."
 	if p, ok := For(FixField, *e, r); ok && len(p.Commands) > 0 {
 		advice = "Correct it with: " + p.Commands[0]
 	}
-	return refuse(advice+" A restart of the Velero server does not help: it fails on it again.",
+	return refuse(advice+" Restarting the Velero server does not help: it fails on it again.",
 		"%s: %s; %s", diagnosis.MalformedSpec, what, decode.ServerWarning)
 }
 
@@ -51,9 +51,9 @@ func fixField(e *Evidence, w *Plan) bool {
 		return false
 	}
 	w.Title, w.Why = "correct the malformed field", what
-	w.Will = []string{"replace a value whose meaning is plain, and take away any other, only if it is still as it was read"}
-	w.WillNot = []string{"be needed where a later version of Velero reads the value"}
-	w.Then = []string{"Velero's server can read its resources again, all of this kind"}
+	w.Will = []string{"correct a value whose meaning is clear and remove any other, only if nothing has changed it since"}
+	w.WillNot = []string{"be needed with a later Velero that accepts the value"}
+	w.Then = []string{"Velero's server can read all resources of this kind again"}
 	fields, resource, name := e.Job.Malformed, qualified(e.Job.Kind), e.Job.Name
 	if volume >= 0 {
 		v := e.Job.Volumes[volume]
@@ -64,6 +64,6 @@ func fixField(e *Evidence, w *Plan) bool {
 	} else {
 		w.Commands = []string{kubectlCommand(w.request, e.Job.Namespace, "edit", resource, name)}
 	}
-	w.Refusal, w.Advice = "veltui does not change it itself", "Check what the value is to be, and run the command."
+	w.Refusal, w.Advice = "veltui does not change the field itself", "Check what the value should be, then run the command."
 	return true
 }

@@ -60,7 +60,7 @@ func TestMalformedIsRefused(t *testing.T) {
 					r := Request{Phase: asked, Context: "prod"}
 					p := draft(e, r)
 					if p.Effect() != Refuse || !strings.Contains(p.Refusal, c.refusal) || !strings.Contains(p.Refusal, decode.ServerWarning) ||
-						!strings.Contains(p.Advice, c.command) || !strings.Contains(p.Advice, "restart of the Velero server does not help") {
+						!strings.Contains(p.Advice, c.command) || !strings.Contains(p.Advice, "Restarting the Velero server does not help") {
 						t.Fatalf("%s, %q, asked for %q: %q %q", name, phase, asked, p.Refusal, p.Advice)
 					}
 					others := remedies(e, r)

@@ -258,7 +258,7 @@ func (g *gathering) phases() error {
 		}
 	}
 	if g.e.Phases == nil {
-		g.e.PhasesWhy = "it lists none"
+		g.e.PhasesWhy = "the CRD lists none"
 	}
 	return nil
 }

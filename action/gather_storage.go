@@ -45,7 +45,7 @@ func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 	}
 	if e.Server.Visible && len(e.Server.Running) == 0 {
 		for _, target := range Targets(e.Job.Kind) {
-			e.Artifacts = append(e.Artifacts, Artifact{target, job.Presence{Why: "no Velero server runs that could tell"}})
+			e.Artifacts = append(e.Artifacts, Artifact{target, job.Presence{Why: "no Velero server is running to ask"}})
 		}
 		return
 	}

@@ -52,14 +52,14 @@ func (e *Evidence) mayHaveHooks() bool {
 // hookAdvice says what a restore that is finalized may wait for.
 func hookAdvice(e *Evidence) string {
 	if !e.mayHaveHooks() {
-		return "Wait: it waits for its volume claims to be bound."
+		return "Wait: Velero waits for volume claims to be bound."
 	}
 	v, known := e.version()
 	switch {
 	case known && !v.Before(velero.Version{1, 18, 3}):
-		return "Wait: it waits for volume claims to be bound, and for hooks up to the server's --resource-timeout."
+		return "Wait: Velero waits for volume claims to be bound, and for hooks until the server's --resource-timeout."
 	case e.hungHook() != nil:
-		return "The hook of pod " + e.hungHook().Pod + " cannot run (" + e.hungHook().Blocked + ") and is waited for without limit: get the pod to start. A restart of the server ends the wait too, but then its hooks never run."
+		return "Get pod " + e.hungHook().Pod + " to start: its hook cannot run (" + e.hungHook().Blocked + "), and Velero waits for it without limit. Restarting the server ends the wait too, but then the hooks never run."
 	}
-	return "Wait, and look at the pods whose hooks it may wait for. A restart of the server would end the wait, but then its hooks never run."
+	return "Wait, and check the pods whose hooks it may wait for. Restarting the server ends the wait, but then the hooks never run."
 }

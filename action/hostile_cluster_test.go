@@ -109,7 +109,7 @@ func TestDoubtIsNotReportedAsNothing(t *testing.T) {
 			}
 			return nil
 		}},
-		{"another one of that name", func(in *installation, _ *Engine) func(*http.Request) *http.Response {
+		{"another one has its name", func(in *installation, _ *Engine) func(*http.Request) *http.Response {
 			if err := in.Delete(in.t.Context(), bare(jobKind(job.Restore), in.namespace, "r")); err != nil {
 				in.t.Error(err)
 			}

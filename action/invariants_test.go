@@ -312,7 +312,7 @@ var finalizeInvariants = []invariant{
 		return p.Effect() == End && s.kind == job.Backup && !says(p.Then, "Velero cannot delete it")
 	}},
 	{"ending a backup as Failed says that it cannot be restored from", func(s situation, p *Plan) bool {
-		return p.To == "Failed" && s.kind == job.Backup && s.begun() && !says(p.Then, "cannot be used for a restore")
+		return p.To == "Failed" && s.kind == job.Backup && s.begun() && !says(p.Then, "cannot restore from it")
 	}},
 	{"ending a job over older files of its name says that deleting it deletes those", func(s situation, p *Plan) bool {
 		return p.Effect() == End && s.proof == "older" && !says(p.Then, "older")

@@ -17,7 +17,7 @@ import (
 // proof refuses unless all files are stored and newer than the job's start: an
 // older job of the same name may have left its own.
 func proof(e *Evidence) verdict {
-	const advice = "Look whether the storage location is available and whether you may create DownloadRequests. Without proof a live server's job is not touched."
+	const advice = "Check that the storage location is available and that you may create DownloadRequests. Without proof veltui does not touch the job of a running server."
 	began := e.began()
 	for _, a := range e.Artifacts {
 		switch {
@@ -25,20 +25,20 @@ func proof(e *Evidence) verdict {
 			// Velero reads an absent list as no operations, and would end the
 			// job without the data of its volumes (pkg/persistence/object_store.go
 			// GetBackupItemOperations, tryGet).
-			return refuse(overAdvice(e), "%s is not stored, although Velero always stores it: which operations it had is not known", a.Target).inDoubt()
+			return refuse(overAdvice(e), "%s is not stored, although Velero always stores it, so its operations are unknown", a.Target).inDoubt()
 		case a.State == job.Absent:
-			return refuse(waitAdvice, "%s is not stored, so Velero has not done all its work", a.Target)
+			return refuse(waitAdvice, "%s is not stored, so Velero has not finished its work", a.Target)
 		case a.State != job.Present:
-			return refuse(advice, "whether %s is stored could not be found out%s", a.Target, because(a.Why)).inDoubt()
+			return unknown(advice, "whether "+a.Target+" is stored", a.Why)
 		case a.LastModified.IsZero():
-			return refuse(advice, "%s is stored, but since when is not known: it may be of an earlier %s of that name", a.Target, e.Job.Kind.Word()).inDoubt()
+			return refuse(advice, "%s is stored, but its age is unknown: it may belong to an earlier %s of the same name", a.Target, e.Job.Kind.Word()).inDoubt()
 		case !a.LastModified.After(began):
-			return refuse(olderAdvice(e), "the stored %s is older than this %s, so it is of an earlier one of that name", a.Target, e.Job.Kind.Word())
+			return refuse(olderAdvice(e), "the stored %s is older than this %s, so it belongs to an earlier one of the same name", a.Target, e.Job.Kind.Word())
 		}
 	}
 	for _, target := range Targets(e.Job.Kind) {
 		if !slices.ContainsFunc(e.Artifacts, func(a Artifact) bool { return a.Target == target }) {
-			return refuse(advice, "whether its results are stored was not looked at").inDoubt()
+			return refuse("To check, veltui creates DownloadRequests: veltui explain "+e.Job.Kind.Word()+"/"+e.Job.Name+" --artifacts", "veltui has not checked whether its results are stored").inDoubt()
 		}
 	}
 	return verdict{}
@@ -49,14 +49,14 @@ func proof(e *Evidence) verdict {
 func overAdvice(e *Evidence) string {
 	switch l := e.Location; {
 	case e.schemaTooOld(), e.StatusSubresource == Yes:
-		return "Apply the CRDs of the server's own version first; until then a restart of the server does not help."
+		return "First apply the CRDs of the server's version; until then restarting the server does not help."
 	case len(e.Malformed) > 0:
 		return malformed(e).advice
 	case len(e.moving()) > 0, e.Volumes != Yes:
-		return "Do not restart the Velero server while volumes of it move: that cancels them. " + waitAdvice
+		return "Do not restart the Velero server while its volumes move: that cancels them. " + waitAdvice
 	case l == nil, l.Phase != string(velerov1.BackupStorageLocationPhaseAvailable),
 		e.Job.Kind == job.Backup && l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):
-		return "See to the storage location first, then look again."
+		return "Fix the storage location first, then try again."
 	}
 	return restartAdvice
 }
@@ -87,31 +87,30 @@ func olderAdvice(e *Evidence) string {
 // far that Velero would have moved it on.
 func workDone(e *Evidence) verdict {
 	if e.Counts == nil {
-		return refuse("Look whether its results can be downloaded: velero "+e.Job.Kind.Word()+" describe "+e.Job.Name,
-			"how many errors and operations it had could not be read from its stored results%s", because(e.CountsWhy)).inDoubt()
+		return unknown("Check that its results can be downloaded: velero "+e.Job.Kind.Word()+" describe "+e.Job.Name,
+			"from its stored results how many errors and operations it had", e.CountsWhy)
 	}
 	backup := e.Job.Kind == job.Backup
 	switch {
 	case backup && !e.Counts.ItemsKnown:
-		return refuse("Look whether its resource list can be downloaded: velero backup describe --details "+e.Job.Name,
-			"whether anything was backed up could not be read from its stored resource list").inDoubt()
+		return unknown("Check that its resource list can be downloaded: velero backup describe --details "+e.Job.Name,
+			"from its stored resource list whether anything was backed up", "")
 	case backup && e.Counts.Items == 0:
 		// BackupWithResolvers may fail before the first item without an error in
 		// the results, and its files are stored nevertheless (pkg/backup/backup.go,
 		// backup_controller.go runBackup, persistBackup).
-		return refuse(overAdvice(e), "nothing was backed up: its stored resource list is empty, so Velero meant to end it as Failed")
+		return refuse(overAdvice(e), "nothing was backed up: its stored resource list is empty, so Velero would have marked it Failed")
 	case e.Volumes != Yes:
-		return refuse("Ask for the right to list Velero's volume resources in namespace "+e.Job.Namespace+".",
-			"which volumes it has could not be found out%s", because(e.VolumesWhy)).inDoubt()
+		return unknown(askToList(e, volumeResources), "which volumes it has", e.VolumesWhy)
 	case len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)) > 0:
-		return refuse("Wait for them: Velero stores its results after that.",
+		return refuse("Wait for them: Velero stores the results after that.",
 			"%s still moving, although Velero waits for those before it stores its results",
 			human.Plural(len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)), "pod volume is", "pod volumes are")).inDoubt()
 	case e.Counts.Operations.Attempted < e.uploads():
 		// Each DataUpload and DataDownload comes with an operation
 		// (pkg/backup/actions/csi/pvc_action.go, pkg/restore/actions/csi/pvc_action.go);
 		// the finalizer looks only at those.
-		return refuse(overAdvice(e), "it has %s, but its stored list of operations names %d: Velero would lose their data",
+		return refuse(overAdvice(e), "it has %s, but its stored list of operations has only %d: Velero would lose their data",
 			human.Plural(e.uploads(), "volume that a data mover moves", "volumes that a data mover moves"), e.Counts.Operations.Attempted).inDoubt()
 	}
 	return verdict{}
@@ -125,16 +124,15 @@ func canFinalize(e *Evidence) verdict {
 	}
 	switch {
 	case l == nil:
-		return refuse("Ask for the right to read backupstoragelocations in namespace "+e.Job.Namespace+".",
-			"the state of its storage location could not be found out%s", because(e.LocationWhy)).inDoubt()
+		return unknown("Ask for the right to read backupstoragelocations in namespace "+e.Job.Namespace+".", "the state of its storage location", e.LocationWhy)
 	case l.Phase != string(velerov1.BackupStorageLocationPhaseAvailable):
-		return refuse("Get the storage location back.",
+		return refuse("Make the storage location available again.",
 			"storage location %s is %s, so Velero could not finalize it", l.Name, cmp.Or(strings.ToLower(l.Phase), "not validated yet")).inDoubt()
 	case e.Job.Kind == job.Backup && l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):
 		// backup_operations_controller.go Reconcile ends Waiting* as
 		// PartiallyFailed at once and never finalizes it. Restores do not look
 		// at the access mode.
-		return refuse("Make the storage location ReadWrite again; then finalize it. A restart of the server would mark a complete backup Failed.",
+		return refuse("Make the storage location ReadWrite again, then finalize it. Restarting the server would mark a complete backup Failed.",
 			"storage location %s is read-only: Velero would end it without finalizing it", l.Name).inDoubt()
 	}
 	return verdict{}
@@ -152,8 +150,8 @@ func (e *Evidence) blinding() []string {
 // malformed: a typed list fails as a whole on one object that does not decode,
 // so the server's controllers see nothing of that kind.
 func malformed(e *Evidence) verdict {
-	return refuse("Correct or delete "+human.List(e.Malformed, 3)+". A restart does not help: a server that starts cannot read it either.",
-		"Velero's server cannot read %s, and so sees nothing of that kind", human.List(e.Malformed, 3)).inDoubt()
+	return refuse("Correct or delete "+human.List(e.Malformed, 3)+". Restarting the server does not help: it cannot read it after its start either.",
+		"Velero's server cannot read %s, so it sees no object of that kind", human.List(e.Malformed, 3)).inDoubt()
 }
 
 // nextPhase is where Velero would have taken a job in progress with its last

@@ -342,7 +342,7 @@ func TestRestartIsNeverApplied(t *testing.T) {
 	in.backup("b", velerov1.BackupPhaseReadyToStart)
 	f := in.finalizer()
 	out, err := f.Apply(t.Context(), in.remedy(f, "b", Restart), false, nil)
-	if err != nil || out.State != Refused || out.Message != "veltui restarts nothing itself" || len(in.requests.writes) != 0 {
+	if err != nil || out.State != Refused || out.Message != "veltui does not restart anything itself" || len(in.requests.writes) != 0 {
 		t.Errorf("%v, %+v, sent %v", err, out, in.requests.writes)
 	}
 }
@@ -402,7 +402,7 @@ func TestCancelDeadlineIsOver(t *testing.T) {
 	})
 	out, err := f.Apply(t.Context(), w, false, nil)
 	var over *retry.DeadlineError
-	if !errors.As(err, &over) || out.State != Unfinished || out.Sent != Partly || !strings.Contains(out.Message, "on some of the volumes") {
+	if !errors.As(err, &over) || out.State != Unfinished || out.Sent != Partly || !strings.Contains(out.Message, "to some of the volumes") {
 		t.Errorf("%v, %+v", err, out)
 	}
 	if !cancelAsked(in.upload("du-1")) || cancelAsked(in.upload("du-2")) {

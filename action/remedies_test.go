@@ -151,7 +151,7 @@ func TestRemedies(t *testing.T) {
 		says    string // a part of why, or of the refusal
 	}{
 		{"ready to start, forgotten by a restart", b, "ReadyToStart", []change{restarted}, "wake", "ReadyToStart for 50m"},
-		{"ready to start, the server that queued it", b, "ReadyToStart", []change{alive}, "wake !restart", "takes a slot of the queue"},
+		{"ready to start, the server that queued it", b, "ReadyToStart", []change{alive}, "wake !restart", "holds a slot of the queue"},
 		{"ready to start a moment ago", b, "ReadyToStart", []change{alive, lookedAt(11 * time.Minute)}, "", ""},
 		{"ready to start, no server", b, "ReadyToStart", []change{down}, "", ""},
 		{"ready to start, pods hidden", b, "ReadyToStart", []change{hidden}, "wake", ""},
@@ -162,7 +162,7 @@ func TestRemedies(t *testing.T) {
 
 		{"backup finalizing for long", b, "Finalizing", []change{alive}, "wake", "Finalizing for 50m"},
 		{"backup finalizing with operations", b, "Finalizing", []change{alive, lookedAt(30 * time.Minute), volume(velero.DataUpload, "Completed")}, "", ""},
-		{"backup finalizing for very long", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour)}, "wake !restart", "without end"},
+		{"backup finalizing for very long", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour)}, "wake !restart", "a patch that always fails"},
 		{"the same behind another one", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), others(Other{Kind: b, Name: "x2", Phase: "Finalizing"})}, "wake", ""},
 		{"the same, the server is blind", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), malformedSpec}, "", ""},
 		{"the same, a status subresource", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), func(e *Evidence) { e.StatusSubresource = Yes }}, "wake", ""},
@@ -204,7 +204,7 @@ func TestRemedies(t *testing.T) {
 		{"queued, only others that wait", b, "Queued", []change{alive, others(Other{Kind: b, Name: "x2", Phase: "Queued"}, Other{Kind: b, Name: "x3", Phase: "Finalizing"})}, "!restart", ""},
 		{"queued, others hidden", b, "Queued", []change{alive, func(e *Evidence) { e.OthersWhy = "forbidden" }}, "", ""},
 
-		{"an upload that nothing carries", b, waits, []change{alive, agents("n1"), v1183, du(hour)}, "cancel-volumes", "1 data upload: no change for 1h; no pod moves it any more"},
+		{"an upload that nothing carries", b, waits, []change{alive, agents("n1"), v1183, du(hour)}, "cancel-volumes", "1 data upload: unchanged for 1h; no pod moves it any more"},
 		{"its mover runs", b, waits, []change{alive, agents("n1"), v1183, du(hour), pod("du", velero.MoverRunning)}, "", ""},
 		{"its mover has failed", b, waits, []change{alive, agents("n1"), v1183, du(hour), pod("du", velero.MoverFailed)}, "cancel-volumes", "has failed"},
 		{"its mover has succeeded", b, waits, []change{alive, agents("n1"), v1183, du(hour), pod("du", velero.MoverSucceeded), node("n1")}, "!restart-node-agent", "the pods of 1 data upload have succeeded"},
@@ -231,14 +231,14 @@ func TestRemedies(t *testing.T) {
 			"!cancel-volumes", "you may not patch datauploads"},
 		{"no server, a download goes nowhere", r, waits, []change{down, agents("n1"), mover(velero.DataDownload, "dd", "New", hour)}, "cancel-volumes", ""},
 
-		{"failed, but an upload goes on", b, "Failed", []change{restarted, agents("n1"), du(0)}, "cancel-volumes", "the backup has ended, but 1 volume"},
+		{"failed, but an upload goes on", b, "Failed", []change{restarted, agents("n1"), du(0)}, "cancel-volumes", "the backup has ended, but 1 of its volumes"},
 		{"failed by hand, and Velero goes on", b, "Failed", []change{alive, agents("n1"), du(0), byHand(now.Add(-20*time.Minute), now.Add(-time.Minute))}, "", ""},
 		{"failed by hand under a live server", b, "Failed", []change{alive, agents("n1"), du(0), byHand(now.Add(-20*time.Minute), now.Add(-30*time.Minute))}, "", ""},
 		{"failed by hand, that server is gone", b, "Failed", []change{restarted, agents("n1"), du(0), byHand(now.Add(-20*time.Minute), now.Add(-55*time.Minute))}, "cancel-volumes", ""},
 		{"failed", b, "Failed", []change{alive}, "", ""},
 
 		{"pod volume backup, 1.18.3", b, "InProgress", []change{alive, agents("n1"), v1183, mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "cancel-volumes", ""},
-		{"pod volume backup, 1.18.2", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.2"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes", "Do not wait for Velero's time-out"},
+		{"pod volume backup, 1.18.2", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.2"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes", "Do not wait for Velero's timeout"},
 		{"pod volume backup, 1.17.0", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.17.0"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "!cancel-volumes", "v1.17.0 waits for hours"},
 		{"pod volume restore, 1.17.0", r, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.17.0"), mover(velero.PodVolumeRestore, "pvr", "InProgress", hour)}, "cancel-volumes", ""},
 		{"pod volume backup, 1.16.2", b, "InProgress", []change{alive, agents("n2"), veleroVersion("v1.16.2"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour), node("n1")}, "!cancel-volumes", "cannot cancel"},
@@ -250,7 +250,7 @@ func TestRemedies(t *testing.T) {
 				e.BlindingVolumes = map[velero.VolumeKind]string{velero.DataUpload: "dataupload/tenant (spec.operationTimeout)"}
 			}},
 			"!cancel-volumes", "no node-agent would hear it: Velero cannot read dataupload/tenant"},
-		{"pod volume, version unknown", r, "InProgress", []change{alive, agents("n2"), veleroVersion("main"), mover(velero.PodVolumeRestore, "pvr", "InProgress", hour), node("n1")}, "!cancel-volumes", "version is known"},
+		{"pod volume, version unknown", r, "InProgress", []change{alive, agents("n2"), veleroVersion("main"), mover(velero.PodVolumeRestore, "pvr", "InProgress", hour), node("n1")}, "!cancel-volumes", "knows the server's version"},
 		{"both kinds, 1.18.1", b, "InProgress", []change{alive, agents("n1"), veleroVersion("v1.18.1"), du(hour), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour)}, "cancel-volumes", ""},
 
 		{"completed", b, "Completed", []change{alive}, "", ""},
@@ -330,7 +330,7 @@ func TestRestartNamesWhatItFails(t *testing.T) {
 	}
 	e.Server.Deployment, e.OthersWhy = "", "backups is forbidden"
 	w = planOf(Restart, remedies(e, Request{}))
-	if fmt.Sprint(w.Commands) != "[kubectl -n velero delete pod velero-1]" || !strings.Contains(w.Will[0], "could not all be listed") {
+	if fmt.Sprint(w.Commands) != "[kubectl -n velero delete pod velero-1]" || !strings.Contains(w.Will[0], "cannot list them all") {
 		t.Errorf("will %v, commands %v", w.Will, w.Commands)
 	}
 }

@@ -95,14 +95,14 @@ func restartOver(e *Evidence, w *Plan) bool {
 	}
 	switch {
 	case e.Job.Kind == job.Backup && e.olderFiles() && !e.Job.Items.Known:
-		w.Why = "its name is taken in the object store, so Velero meant to end it as Failed (backup already exists in object storage)"
-		w.WillNot = append(w.WillNot, "touch the older backup of that name; deleting this one through Velero would delete its files")
+		w.Why = "its name is taken in the object store, so Velero would have marked it Failed (backup already exists in object storage)"
+		w.WillNot = append(w.WillNot, "change the older backup of that name; deleting this one through Velero would delete its files")
 	case e.resultsStored():
-		w.Why = fmt.Sprintf("its results are stored, so Velero's work on it is over, but nothing has changed for %s", human.Duration(e.quiet()))
+		w.Why = fmt.Sprintf("its results are stored, so Velero has finished its work, but the job has not changed for %s", human.Duration(e.quiet()))
 	default:
 		return false
 	}
-	w.Then = append(w.Then, "Velero marks it Failed at its start")
+	w.Then = append(w.Then, "Velero marks it Failed when it starts")
 	return true
 }
 
@@ -124,7 +124,7 @@ func restartFinalizer(e *Evidence, w *Plan) bool {
 		}
 		w.Why = fmt.Sprintf("it waits without limit for the hook of pod %s, whose container cannot start: %s (Velero issues 9744, 9749)", h.Pod, h.Blocked)
 		w.WillNot = append(w.WillNot, "run its hooks: the restarted server forgets them and ends the restore as if they had run")
-		w.Then = append(w.Then, "Velero goes on with finalizing it after its start")
+		w.Then = append(w.Then, "Velero continues to finalize it when it starts")
 		return true
 	}
 	l := e.Location
@@ -134,8 +134,8 @@ func restartFinalizer(e *Evidence, w *Plan) bool {
 	if e.quiet() < finalizerHangs || busy || e.OthersWhy != "" || l == nil || l.Phase != string(velerov1.BackupStorageLocationPhaseAvailable) {
 		return false
 	}
-	w.Why = fmt.Sprintf("it has been %s for %s; the finalizer may hang on a patch that it repeats without end", e.Job.Phase, human.Duration(e.quiet()))
-	w.Then = append(w.Then, "Velero goes on with finalizing it after its start")
+	w.Why = fmt.Sprintf("it has been %s for %s; the finalizer may be repeating a patch that always fails", e.Job.Phase, human.Duration(e.quiet()))
+	w.Then = append(w.Then, "Velero continues to finalize it when it starts")
 	return true
 }
 
@@ -147,8 +147,8 @@ func restartOperations(e *Evidence, w *Plan) bool {
 	if e.quiet() < limit+limitMargin || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
 		return false
 	}
-	w.Why = fmt.Sprintf("its operations are %s past their limit of %s, at which Velero would have given up: a plugin may hang", human.Duration(e.quiet()-limit), human.Duration(limit))
-	w.Then = append(w.Then, "Velero reads its operations again and goes on with it")
+	w.Why = fmt.Sprintf("its operations are %s past their limit of %s, at which Velero should have given up: a plugin may hang", human.Duration(e.quiet()-limit), human.Duration(limit))
+	w.Then = append(w.Then, "Velero reads its operations again and continues")
 	return true
 }
 
@@ -158,9 +158,9 @@ func restartQueue(e *Evidence, w *Plan) bool {
 	if e.Job.Kind != job.Backup || e.quiet() < notPickedUp {
 		return false
 	}
-	w.Why = fmt.Sprintf("it has been ReadyToStart for %s and takes a slot of the queue; the server that queued it does not start it", human.Duration(e.quiet()))
-	w.Then = append(w.Then, "the slot is free, and other backups may start",
-		"Velero forgets this backup: wake it then (--wake), or give it up")
+	w.Why = fmt.Sprintf("it has been ReadyToStart for %s and holds a slot of the queue; the server that queued it does not start it", human.Duration(e.quiet()))
+	w.Then = append(w.Then, "the slot is free, so other backups may start",
+		"Velero forgets this backup: then wake it (--wake), or give it up")
 	return true
 }
 
@@ -169,8 +169,8 @@ func restartWorker(e *Evidence, w *Plan) bool {
 	if e.quiet() < notPickedUp || e.busy() != "" || e.OthersWhy != "" {
 		return false
 	}
-	w.Why = fmt.Sprintf("it has waited for %s although nothing else is in progress; the server's worker or queue may hang (Velero issues 4128, 10519)", human.Duration(e.quiet()))
-	w.Then = append(w.Then, "Velero picks it up after its start")
+	w.Why = fmt.Sprintf("it has waited for %s although nothing else is in progress; the server's worker or queue may be stuck (Velero issues 4128, 10519)", human.Duration(e.quiet()))
+	w.Then = append(w.Then, "Velero picks it up when it starts")
 	return true
 }
 
@@ -188,7 +188,7 @@ func (o Other) ref() string { return o.Kind.Word() + "/" + o.Name }
 
 func describeRestart(e *Evidence, w *Plan) {
 	j := e.Job
-	w.Title = "restart Velero's server"
+	w.Title = "restart the Velero server"
 	if j.Phase == velero.PhaseInProgress {
 		w.Fails = append(w.Fails, j.Kind.Word()+"/"+j.Name)
 	}
@@ -199,18 +199,18 @@ func describeRestart(e *Evidence, w *Plan) {
 	}
 	switch {
 	case e.OthersWhy != "":
-		w.Will = append(w.Will, "mark Failed every job in progress, and cancel its data movement; they could not all be listed: "+e.OthersWhy)
+		w.Will = append(w.Will, "mark every job in progress Failed and cancel its data movement; veltui cannot list them all: "+e.OthersWhy)
 	case len(w.Fails) > 0:
-		w.Will = append(w.Will, fmt.Sprintf("mark Failed %s in progress, and cancel their data movement: %s", human.Count(len(w.Fails), "job"), human.List(w.Fails, 10)))
+		w.Will = append(w.Will, fmt.Sprintf("mark %s in progress Failed and cancel their data movement: %s", human.Count(len(w.Fails), "job"), human.List(w.Fails, 10)))
 	default:
 		w.Will = append(w.Will, "fail nothing: no job is in progress")
 	}
-	w.Will = append(w.Will, "empty the server's memory, so that deletions it refused are accepted")
+	w.Will = append(w.Will, "clear the server's memory, so that it accepts deletions that it refused")
 	if forgets := e.forgotten(); len(forgets) > 0 {
-		w.Will = append(w.Will, "forget backups that are ready to start, which then need to be woken: "+human.List(forgets, 10))
+		w.Will = append(w.Will, "forget backups that are ready to start; wake them afterwards: "+human.List(forgets, 10))
 	}
 	w.WillNot = append(w.WillNot, "remove snapshots or objects that failed jobs leave behind",
-		"touch jobs that wait for operations or are finalized: they go on, but hooks of restores that have not run never will")
+		"change jobs that wait for operations or are being finalized: they continue, but restore hooks that have not run never will")
 	if e.Server.Deployment != "" {
 		w.Commands = []string{kubectlCommand(w.request, j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment)}
 	} else {
@@ -218,8 +218,8 @@ func describeRestart(e *Evidence, w *Plan) {
 			w.Commands = append(w.Commands, kubectlCommand(w.request, j.Namespace, "delete", "pod", c.Pod))
 		}
 	}
-	w.Refusal = "veltui restarts nothing itself"
-	w.Advice = "Run the command when what it fails can be spared."
+	w.Refusal = "veltui does not restart anything itself"
+	w.Advice = "Run the command if you can afford to lose what it fails."
 }
 
 // forgotten are the backups that a restart leaves ready to start: the backup

@@ -40,16 +40,16 @@ func restartNodeAgent(e *Evidence, w *Plan) bool {
 	}
 	slices.Sort(nodes)
 	w.Title = "restart the node-agent on " + human.List(nodes, 3)
-	w.Why = fmt.Sprintf("the pods of %s have succeeded, but the node-agent does not know: %s", volumesTitle(lost), someVolumes(lost))
+	w.Why = fmt.Sprintf("the pods of %s have succeeded, but the node-agent has not noticed: %s", volumesTitle(lost), someVolumes(lost))
 	w.Will = []string{"let the node-agent pick up the finished work"}
-	w.WillNot = []string{"cancel anything: other volumes in progress on the node are taken over by the new node-agent"}
+	w.WillNot = []string{"cancel anything: the new node-agent takes over the other volumes in progress on the node"}
 	if !v.MovesInPods(velero.PodVolumeBackup) {
-		w.WillNot = []string{"spare pod volumes in progress on the node: Velero " + v.String() + " marks those Failed"}
+		w.WillNot = []string{"keep pod volumes in progress on the node: Velero " + v.String() + " marks those Failed"}
 	}
-	w.Then = []string{"Velero goes on with the " + e.Job.Kind.Word()}
+	w.Then = []string{"Velero continues with the " + e.Job.Kind.Word()}
 	for _, node := range nodes {
 		w.Commands = append(w.Commands, kubectlCommand(w.request, w.Namespace, "delete", "pod", "-l", "role=node-agent", "--field-selector", "spec.nodeName="+node))
 	}
-	w.Refusal, w.Advice = "veltui restarts nothing itself", "Run the command."
+	w.Refusal, w.Advice = "veltui does not restart anything itself", "Run the command."
 	return true
 }

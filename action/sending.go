@@ -32,7 +32,7 @@ type sending struct {
 var errStop = errors.New("stop")
 
 // errChanged means that a resource is not the one the patch was made for.
-var errChanged = errors.New("the resource was changed by somebody else")
+var errChanged = errors.New("somebody else changed the resource")
 
 func (f *Engine) sending(shown *Evidence, dryRun bool, report func(Progress)) sending {
 	if report == nil {
@@ -62,10 +62,10 @@ func (s *sending) run(ctx context.Context, steps ...func(context.Context) error)
 }
 
 var sentWords = map[Sent]string{
-	NotSent:  "was not carried out",
-	Landed:   "was carried out",
-	Partly:   "was carried out on some of the volumes",
-	Doubtful: "was sent, and whether it was carried out is not known",
+	NotSent:  "was not applied",
+	Landed:   "was applied",
+	Partly:   "was applied to some of the volumes",
+	Doubtful: "was sent, but veltui does not know whether it was applied",
 }
 
 // stop completes the outcome.
@@ -123,7 +123,7 @@ func (s *sending) retriable(err error) bool {
 
 // errRefusing: the API server refuses what it allowed when the evidence was
 // shown.
-var errRefusing = errors.New("the API server refuses what it has allowed before")
+var errRefusing = errors.New("the API server refuses what it allowed before")
 
 // gather looks at everything again but the object store.
 func (s *sending) gather(ctx context.Context, shown *Evidence) (Evidence, error) {
@@ -190,7 +190,7 @@ func (s *sending) nothing() string {
 	case NotSent:
 		return "nothing was written"
 	case Doubtful:
-		return "the patch was sent before, and whether it was carried out is not known"
+		return "the patch was sent before, but veltui does not know whether it was applied"
 	}
 	return "nothing more was written"
 }
@@ -228,7 +228,7 @@ func (s *sending) deliver(ctx context.Context, e *edit) (delivery, error) {
 		return d, err
 	}
 	if err := s.note("landed", e); err != nil {
-		s.warn("the local log could not be written: %v", err)
+		s.warn("cannot write the local log: %v", err)
 	}
 	return d, nil
 }
@@ -279,6 +279,6 @@ func (s *sending) lastLook(ctx context.Context, e *edit, d *delivery, err error)
 // announce notes in the cluster what was done.
 func (s *sending) announce(ctx context.Context, subject *unstructured.Unstructured, action, reason, message string) {
 	if err := s.f.writer.event(ctx, subject, s.stamp, action, reason, message); err != nil {
-		s.warn("no Event was written: %v", err)
+		s.warn("cannot write the Event: %v", err)
 	}
 }

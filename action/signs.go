@@ -24,7 +24,7 @@ type sign struct {
 func (e *Evidence) signs() []sign {
 	found := []sign{{"Velero wrote to it", e.VeleroWrote}}
 	if len(e.Object.GetManagedFields()) == 0 {
-		found = append(found, sign{"it was changed, by whom is not known,", e.Job.QuietSince()})
+		found = append(found, sign{"somebody, perhaps Velero, changed it", e.Job.QuietSince()})
 	}
 	for _, v := range e.Job.Volumes {
 		found = append(found, sign{fmt.Sprintf("%s %s was written", v.Kind, v.Name), v.Changed})
@@ -68,20 +68,18 @@ func stillAlive(e *Evidence) verdict {
 			who = "no pod was recognised as a Velero server, but "
 		}
 		ago := max(0, e.At.Sub(s.at))
-		return refuse(fmt.Sprintf("Look again in %s.", human.Duration(lifeless-ago+time.Second)), "%ssomething works on it: %s %s ago", who, s.what, human.Duration(ago)).inDoubt()
+		return refuse(fmt.Sprintf("Try again in %s.", human.Duration(lifeless-ago+time.Second)), "%ssomething is working on it: %s %s ago", who, s.what, human.Duration(ago)).inDoubt()
 	}
 	if e.owner() != ownerDown {
 		return verdict{}
 	}
 	switch {
 	case e.Locations != Yes:
-		return refuse("Ask for the right to list backupstoragelocations in namespace "+e.Job.Namespace+".",
-			"no pod was recognised as a Velero server, and whether one writes to a storage location could not be found out%s", because(e.LocationsWhy)).inDoubt()
+		return unknown(askToList(e, "backupstoragelocations"), "whether an unrecognised Velero server is running and writes to a storage location", e.LocationsWhy)
 	case e.Volumes != Yes:
-		return refuse("Ask for the right to list Velero's volume resources in namespace "+e.Job.Namespace+".",
-			"no pod was recognised as a Velero server, and whether its volumes move could not be found out%s", because(e.VolumesWhy)).inDoubt()
+		return unknown(askToList(e, volumeResources), "whether an unrecognised Velero server is running and its volumes move", e.VolumesWhy)
 	case !e.crashLoops() && !e.Server.LastTerminationAt.IsZero() && e.At.Sub(e.Server.LastTerminationAt) < lifeless:
-		return refuse("Look again in five minutes.", "a Velero server ended %s ago, and another may be starting", human.Duration(max(0, e.At.Sub(e.Server.LastTerminationAt)))).inDoubt()
+		return refuse("Try again in five minutes.", "a Velero server stopped %s ago, and another may be starting", human.Duration(max(0, e.At.Sub(e.Server.LastTerminationAt)))).inDoubt()
 	}
 	return verdict{}
 }

@@ -37,9 +37,9 @@ func observeWake(x *execution, ctx context.Context, late bool) error {
 	}
 	switch from := x.plan.From; {
 	case x.out.Phase != from:
-		return x.stop(Settled, "Velero went on with it: it is %s now", x.out.Phase)
+		return x.stop(Settled, "Velero continued: it is %s now", x.out.Phase)
 	case late:
-		return x.stop(NoEffect, "it is still %s after %s: Velero did not go on with it", from, human.Duration(x.f.o.Observe))
+		return x.stop(NoEffect, "it is still %s after %s: Velero did not pick it up", from, human.Duration(x.f.o.Observe))
 	}
 	return nil
 }
@@ -65,15 +65,15 @@ func wake(e *Evidence, w *Plan) bool {
 	}
 	w.Title = "wake it"
 	w.targets = []*unstructured.Unstructured{e.Object}
-	w.Why = fmt.Sprintf("it has been %s for %s; Velero looks at it again when it is changed", j.Phase, human.Duration(e.quiet()))
-	w.Will = []string{"write annotations that say who woke it and when, only if nothing has changed it since; the phase stays as it is"}
+	w.Why = fmt.Sprintf("it has been %s for %s; Velero looks at it again when it changes", j.Phase, human.Duration(e.quiet()))
+	w.Will = []string{"add annotations that say who woke it and when, only if nothing has changed it since; the phase stays as it is"}
 	if starting {
-		w.Then = append(w.Then, "Velero's server starts the backup within seconds, if it is able to")
+		w.Then = append(w.Then, "Velero's server starts the backup within seconds, if it can")
 	} else {
 		w.Then = append(w.Then, "Velero's finalizer tries again at once, instead of after its growing delay of up to 17 minutes")
 	}
 	if o := e.owner(); o == ownerUnknown {
-		w.WillNot = append(w.WillNot, "help if no Velero server runs, which could not be found out: "+unseen(e))
+		w.WillNot = append(w.WillNot, "help if no Velero server is running; veltui cannot tell: "+unseen(e))
 	}
 	w.Commands = []string{kubectlCommand(w.request, j.Namespace, "annotate", qualified(j.Kind), j.Name,
 		string(woken)+"-at="+e.At.UTC().Format(time.RFC3339), "--overwrite", "--resource-version="+e.Object.GetResourceVersion())}

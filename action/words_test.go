@@ -45,8 +45,8 @@ func TestWordsOfAPlan(t *testing.T) {
 	queued := func(e *Evidence) { e.Queued = []string{"night-1", "night-2"} }
 	p := draft(evidence(t, job.Backup, "InProgress", alive, stored, counts(job.StoredCounts{Errors: 3}), queued), Request{})
 	text := strings.Join(append(append(p.Will, p.WillNot...), p.Then...), "\n")
-	for _, want := range []string{"FinalizingPartiallyFailed over InProgress", "errors 3", "ends it as PartiallyFailed",
-		"a deletion of it is refused", "night-1 and night-2"} {
+	for _, want := range []string{"from InProgress to FinalizingPartiallyFailed", "set errors to 3", "sets it to PartiallyFailed",
+		"Velero refuses to delete it", "night-1 and night-2"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not said in\n%s", want, text)
 		}

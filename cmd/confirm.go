@@ -14,9 +14,9 @@ import (
 func (c *cli) mayAsk() error {
 	switch {
 	case !isTerminal(c.stdin):
-		return usagef("without a terminal to ask on, give --yes or --dry-run=server")
+		return usagef("there is no terminal to ask on: use --yes or --dry-run=server")
 	case !isTerminal(c.stderr):
-		return usagef("standard error is not a terminal, so you would not see the question: give --yes or --dry-run=server")
+		return usagef("standard error is not a terminal, so you would not see the question: use --yes or --dry-run=server")
 	}
 	return nil
 }
@@ -29,7 +29,7 @@ func (c *cli) confirm(ctx context.Context, contextName, name string) error {
 	if err := discardTypedAhead(ctx, c.stdin); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.streams.ErrOut, "\nType %s to go on: ", want)
+	fmt.Fprintf(c.streams.ErrOut, "\nType %s to confirm: ", want)
 	answer, err := c.readLine(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -37,11 +37,11 @@ func (c *cli) confirm(ctx context.Context, contextName, name string) error {
 		return context.Cause(ctx)
 	case err != nil:
 		fmt.Fprintln(c.streams.ErrOut)
-		return errors.New("there was no answer: nothing was done")
+		return errors.New("no answer: nothing was done")
 	case strings.TrimSpace(answer) != want:
 		return fmt.Errorf("that is not %s: nothing was done", want)
 	case hasTypedAhead(c.stdin):
-		return errors.New("more than one line came at once, as from a paste: nothing was done")
+		return errors.New("more than one line arrived at once, as from a paste: nothing was done")
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func TestConfirmOfAWakeThrowsAwayTypeAhead(t *testing.T) {
 // returns the exit code.
 func (c *console) answers(t *testing.T, text string) int {
 	t.Helper()
-	c.sees(t, "to go on: ")
+	c.sees(t, "to confirm: ")
 	c.types(t, text)
 	return c.exits(t)
 }
@@ -77,16 +77,16 @@ func TestConfirmTakesOneWholeLine(t *testing.T) {
 		code              int
 	}{
 		{"nothing", "\n", "nothing was done", ExitError},
-		{"end of file", "\x04", "there was no answer: nothing was done", ExitError},
-		{"end of file behind the name", right + "\x04\x04", "there was no answer: nothing was done", ExitError},
+		{"end of file", "\x04", "no answer: nothing was done", ExitError},
+		{"end of file behind the name", right + "\x04\x04", "no answer: nothing was done", ExitError},
 		{"ctrl+c", "\x03", "", ExitInterrupted},
 		{"ctrl+c behind the name", right + "\x03", "", ExitInterrupted},
 		{"another context", "prod/answered\n", "that is not " + right, ExitError},
 		{"the name alone", "answered\n", "that is not " + right, ExitError},
 		{"too much", right + "x\n", "that is not " + right, ExitError},
 		{"another case", strings.ToUpper(right) + "\n", "that is not " + right, ExitError},
-		{"a paste of several lines", right + "\nveltui get\nrm x\n", "more than one line came at once", ExitError},
-		{"a paste of two answers", right + "\n" + right + "\n", "more than one line came at once", ExitError},
+		{"a paste of several lines", right + "\nveltui get\nrm x\n", "more than one line arrived at once", ExitError},
+		{"a paste of two answers", right + "\n" + right + "\n", "more than one line arrived at once", ExitError},
 		{"a paste that begins with a line feed", "\n" + right + "\n", "nothing was done", ExitError},
 		{"spaces behind it", right + "  \n", "settled", ExitOK},
 	} {
@@ -156,7 +156,7 @@ func TestFinalizeWithoutATerminal(t *testing.T) {
 		code int
 		says string
 	}{
-		{"unasked", ExitUsage, "without a terminal to ask on, give --yes or --dry-run=server"},
+		{"unasked", ExitUsage, "there is no terminal to ask on: use --yes or --dry-run=server"},
 		{"over", ExitRefused, "restore velero/over has ended: it is Completed"},
 		{"nobody", ExitError, "not found"},
 	} {

@@ -48,7 +48,7 @@ func TestDemoFinalizesByKeyboard(t *testing.T) {
 	c.types(t, "\x1b")
 	c.sees(t, "Stop? esc again stops it")
 	c.types(t, "\x1b")
-	c.sees(t, "Stopped after the patch was carried out.", "enter close")
+	c.sees(t, "Stopped after the patch was applied.", "enter close")
 	c.types(t, "\r")
 	c.types(t, "q")
 	if code := c.exits(t); code != ExitOK {

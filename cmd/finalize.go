@@ -37,34 +37,45 @@ func newFinalize(c *cli) *cobra.Command {
 		Short: "Finish a backup or restore that Velero has abandoned",
 		Long: `Finish a backup or restore that Velero has abandoned.
 
-veltui gathers the evidence first, and decides by it. If all results are stored
-and a Velero server runs, it writes the phase from which Velero finalizes the job
-itself. If nobody works on the job, it marks the job Failed, as Velero does at its
-start. If a server may still work on it, veltui refuses and says why. It never
-writes Completed.
+veltui reads the evidence, shows a plan, asks you to type the job's name, and then
+writes one phase:
 
-If another fix fits better, veltui prints it with its commands. It does two of them
-itself: --wake touches the job so that Velero looks at it again, and
---cancel-volumes cancels stalled data movement. It never restarts the Velero
-server, but lists the jobs that a restart would fail.
+  All results are stored and a Velero server is running:
+      the phase from which Velero finishes the job itself.
+  Velero no longer works on the job:
+      Failed, as Velero does when it starts.
+  A server may still be working on the job:
+      nothing. veltui refuses, and says why and what would help.
+
+It never writes Completed.
+
+If another option fits better, veltui prints it with its commands. It applies two
+of them itself: --wake makes Velero look at the job again, and --cancel-volumes
+cancels stalled data movement. veltui never restarts the Velero server, but lists
+the jobs that a restart would fail.
 
 The API server checks the patch first (dry run). veltui sends it only if nothing
-has changed since, retries it until --timeout, and then watches for more than a
-minute whether it is reverted. Annotations, an Event, and finalize.jsonl in
-veltui's state folder record who did it, when and why; a copy of the resource as
-it was is kept there too.
+has changed since, retries until --timeout, and then watches for --observe whether
+somebody reverts it. Annotations, an Event, and finalize.jsonl in veltui's state
+folder record who did it, when and why. A copy of the resource is kept there too.
 
-Exit codes: 0 done and not reverted, 1 error, or it was written over or deleted
-afterwards, 2 usage, 5 timed out, or woken without effect, 6 refused or changed
-meanwhile, 130 interrupted.`,
-		Example: `  # Evidence and plan, then a question
+Exit codes: 0 done and not reverted, or the dry run passed; 1 error, or somebody
+reverted or deleted it; 2 usage; 5 timed out, or waking it had no effect;
+6 refused, or it changed in the meantime; 130 interrupted.`,
+		Example: `  # Show evidence and plan, then ask
   veltui finalize restore/crm-old
 
-  # Only let the API server check it
+  # Show evidence and plan, and have the API server check the patch
   veltui finalize restore/crm-old --dry-run=server
 
-  # A backup that is ready to start, but was forgotten by a restarted server
+  # Give up a job that no running server will finish
+  veltui finalize restore/crm-old --phase Failed
+
+  # Start a backup that is ready to start, but that a restarted server forgot
   veltui finalize backup/nightly-20261120 --wake
+
+  # Cancel data movement that has stalled
+  veltui finalize backup/nightly-20261120 --cancel-volumes
 
   # In a runbook
   veltui finalize backup/nightly-20261120 --yes --reason "INC-4711" -o json`,
@@ -80,14 +91,14 @@ meanwhile, 130 interrupted.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.phase, "phase", "", "Refuse unless the evidence allows this phase (Failed, PartiallyFailed, Finalizing...)")
-	flags.BoolVar(&f.wake, "wake", false, "Do not write a phase, but touch the job, so that Velero looks at it again")
-	flags.BoolVar(&f.cancel, "cancel-volumes", false, "Do not write a phase, but cancel stalled data movement")
-	flags.StringVar(&f.reason, "reason", "", "Why, in one line, for the resource and the log")
-	flags.StringVar(&f.dryRun, "dry-run", "none", "none, or server: let the API server check the patch and do no more")
+	flags.StringVar(&f.phase, "phase", "", "Write this phase, or refuse if the evidence does not allow it (Failed, PartiallyFailed, Finalizing...)")
+	flags.BoolVar(&f.wake, "wake", false, "Instead of writing a phase, annotate the job so that Velero looks at it again")
+	flags.BoolVar(&f.cancel, "cancel-volumes", false, "Instead of writing a phase, cancel stalled data movement")
+	flags.StringVar(&f.reason, "reason", "", "Why you do it, in one line, for the resource and the log")
+	flags.StringVar(&f.dryRun, "dry-run", "none", "none, or server: have the API server check the patch, and write nothing")
 	flags.Lookup("dry-run").NoOptDefVal = "server"
-	flags.BoolVarP(&f.yes, "yes", "y", false, "Do not ask")
-	flags.DurationVar(&f.timeout, "timeout", 0, "How long to try (default: the server's resource timeout as recorded on the job, else 10m)")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "Do not ask for confirmation")
+	flags.DurationVar(&f.timeout, "timeout", 0, "How long to retry (default: the resource timeout recorded on the job, else 10m)")
 	flags.DurationVar(&f.observe, "observe", action.DefaultObserve, "How long to watch for it to be reverted")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")

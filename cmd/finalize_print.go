@@ -117,13 +117,13 @@ func (f *finalizePrinter) plan(p *action.Plan) error {
 		l.remedies(f.remedies, p.Action)
 		return l.err
 	}
-	l.add("\nso: %s", p.Why)
+	l.add("\nwhy: %s", p.Why)
 	if p.To != "" {
 		l.add("plan: %s -> %s", dash(p.From), p.To)
 	}
 	l.list("it will", p.Will)
 	l.list("it will not", p.WillNot)
-	l.list("and then", p.Then)
+	l.list("afterwards", p.Then)
 	l.add("\nto do the same with kubectl:")
 	for _, c := range p.Commands {
 		l.command("", c)
@@ -147,10 +147,10 @@ func (f *finalizePrinter) progress(p action.Progress) {
 }
 
 var stepWords = map[action.Step]string{
-	action.StepLook:    "looking again",
+	action.StepLook:    "reading the evidence again",
 	action.StepDryRun:  "asking the API server for a dry run",
 	action.StepPatch:   "sending the patch",
-	action.StepObserve: "observing whether it holds",
+	action.StepObserve: "watching the result",
 }
 
 func (f *finalizePrinter) outcome(shown *action.Plan, o *action.Outcome, err error) error {
@@ -183,7 +183,7 @@ func (f *finalizePrinter) end(printErr error, o *action.Outcome, err error) erro
 		exit = exitError{ExitError, nil}
 	}
 	l := lines{w: f.messages}
-	l.add("error: the outcome could not be printed: %v", printErr)
+	l.add("error: cannot print the outcome: %v", printErr)
 	l.add("%s, %s: %s", o.State, o.Sent, o.Message)
 	l.records(o)
 	return exit
@@ -195,7 +195,7 @@ func (l *lines) records(o *action.Outcome) {
 		l.add("warning: %s", w)
 	}
 	if o.Copy != "" {
-		l.add("copy of it as it was: %s", o.Copy)
+		l.add("copy of the resource before the change: %s", o.Copy)
 		l.add("log: %s", o.Log)
 	}
 }

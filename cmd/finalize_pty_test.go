@@ -203,14 +203,14 @@ func TestFinalizeByKeyboard(t *testing.T) {
 		t.Fatalf("before it was confirmed: %q", writes)
 	}
 	o.types(t, "local/keyed\r")
-	o.sees(t, "observe what comes of it", "so far: Failed", "The change was applied.")
+	o.sees(t, "watch the result", "so far: Failed", "The change was applied.")
 	if phase := b.restorePhase(t, "keyed"); phase != "Failed" {
 		t.Errorf("phase %s", phase)
 	}
 	o.types(t, "\x1b")
 	o.sees(t, "Stop? esc again stops it")
 	o.types(t, "\x1b")
-	o.sees(t, "Stopped after the patch was carried out.", "finalize.jsonl", "enter close")
+	o.sees(t, "Stopped after the patch was applied.", "finalize.jsonl", "enter close")
 	o.types(t, "\r")
 	o.types(t, "q")
 	if code := o.exits(t); code != ExitOK {
@@ -218,7 +218,7 @@ func TestFinalizeByKeyboard(t *testing.T) {
 	}
 	o.checkRestored(t)
 	after := o.written()[strings.LastIndex(o.written(), "\x1b[?1049l"):]
-	if !holdsAll(after, "restore/keyed: InProgress -> Failed", "the patch was carried out", "finalize.jsonl") {
+	if !holdsAll(after, "restore/keyed: InProgress -> Failed", "the patch was applied", "finalize.jsonl") {
 		t.Errorf("on the user's own terminal: %q", after)
 	}
 	writes, bodies := g.seen()
@@ -248,7 +248,7 @@ func TestFinalizeByKeyboardMeetsAChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.confirms(t, "contended")
-	o.sees(t, "Changed meanwhile: nothing was written.", "It was changed since the plan was shown", "enter see the new plan")
+	o.sees(t, "It changed in the meantime: nothing was written.", "It was changed since the plan was shown", "enter see the new plan")
 	if _, bodies := g.seen(); len(bodies) > 0 {
 		t.Errorf("patches sent: %q", bodies)
 	}
@@ -429,7 +429,7 @@ func TestFinalizeEndsWhileTheAPIServerHangs(t *testing.T) {
 	}
 	o.checkRestored(t)
 	after := o.written()[strings.LastIndex(o.written(), "\x1b[?1049l"):]
-	if !holdsAll(after, "restore/hung: InProgress -> Failed: unfinished", "whether it was carried out is not known") {
+	if !holdsAll(after, "restore/hung: InProgress -> Failed: unfinished", "does not know whether it was applied") {
 		t.Errorf("on the user's own terminal: %q", after)
 	}
 	entries := o.log(t)

@@ -233,7 +233,7 @@ func TestOutcomeIsToldWhereItCannotBePrinted(t *testing.T) {
 				}
 			}
 			err := cmd.Run()
-			if exitOf(err) != ExitOK || !holdsAll(stderr.String(), "error: the outcome could not be printed", "settled, landed: ", "finalize.jsonl") {
+			if exitOf(err) != ExitOK || !holdsAll(stderr.String(), "error: cannot print the outcome", "settled, landed: ", "finalize.jsonl") {
 				t.Errorf("%v\n%s", err, stderr.String())
 			}
 			if phase := b.restorePhase(t, c.name); phase != "Failed" {

@@ -47,14 +47,14 @@ var actionFlags = map[action.Name]string{action.Wake: "--wake", action.CancelVol
 // remedies lists what else the evidence calls for, each with its commands, but
 // for the action that was asked for.
 func (l *lines) remedies(plans []action.Plan, asked action.Name) {
-	title := "\nwhat may help: %s"
+	title := "\noption: %s"
 	for i := range plans {
 		w := &plans[i]
 		if w.Action == asked {
 			continue
 		}
 		l.add(title, w.Title)
-		title = "\nor: %s"
+		title = "\nanother option: %s"
 		l.add("  %s", w.Why)
 		l.consequences(w, "  ")
 		if w.Refusal != "" {
@@ -73,7 +73,7 @@ func (l *lines) consequences(w *action.Plan, indent string) {
 	for _, part := range []struct {
 		title string
 		items []string
-	}{{"it will", w.Will}, {"it will not", w.WillNot}, {"then", w.Then}} {
+	}{{"it will", w.Will}, {"it will not", w.WillNot}, {"afterwards", w.Then}} {
 		for _, item := range part.items {
 			l.add("%s- %s: %s", indent, part.title, item)
 		}

@@ -151,7 +151,7 @@ func TestExplainEndedButMoving(t *testing.T) {
 	kubeconfig := b.proxied(t, 40*time.Minute, nil)
 	stdout, err := through(kubeconfig, b.command(t, "explain", "backup/ended")).Output()
 	if exitOf(err) != ExitFailed || !holdsAll(string(stdout), "what may help: cancel 1 data upload", "the backup has ended, but 1 volume of it has not",
-		"no node-agent runs that would hear it", "patch datauploads.velero.io goes-on --type=json") || strings.Contains(string(stdout), "--cancel-volumes") {
+		"no node-agent is running to cancel them", "patch datauploads.velero.io goes-on --type=json") || strings.Contains(string(stdout), "--cancel-volumes") {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	stdout, err = through(kubeconfig, b.command(t, "explain", "backup/ended", "-o", "json")).Output()

@@ -103,10 +103,10 @@ func finalizeThroughOutage(t *testing.T, kind, name string) {
 	t.Helper()
 	c := startConsole(t, "finalize", kind+"/"+name, "--observe", "20s")
 	want := testbed.ContextName + "/" + name
-	c.sees(t, "Type "+want+" to go on:")
+	c.sees(t, "Type "+want+" to confirm:")
 	must(t, theLab.KillAPIServer())
 	c.types(t, want+"\r")
-	c.sees(t, "looking again", "attempt 2")
+	c.sees(t, "reading the evidence again", "attempt 2")
 	must(t, theLab.StartAPIServer(patient(t)))
 	c.sees(t, "settled: it is ")
 	c.ends(t)
@@ -121,14 +121,14 @@ func finalizeByKeyboard(t *testing.T, name string, plan ...string) *console {
 	c.types(t, "/"+name+"\r")
 	c.seesRow(t, name, "quiet")
 	c.types(t, "f")
-	c.sees(t, append([]string{"Force finalize", "Very high", "is stored, newer than the start", "enter type the name"}, plan...)...)
+	c.sees(t, append([]string{"Force finalize", "Very high", "is stored, newer than the job's start", "enter type the name"}, plan...)...)
 	c.types(t, "\r")
 	want := testbed.ContextName + "/" + name
 	c.sees(t, "Type "+want+" and press enter:")
 	c.types(t, name+"\r")
 	c.sees(t, "That is not "+want+", so nothing was done.")
 	c.types(t, strings.Repeat("\x7f", len(name))+want+"\r")
-	c.sees(t, "The change was applied.", "observe what comes of it")
+	c.sees(t, "The change was applied.", "watch the result")
 	return c
 }
 

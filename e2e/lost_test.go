@@ -208,7 +208,7 @@ func wantExplained(t *testing.T, d doomed, phase string) {
 	}
 	stored := 0
 	for _, f := range said.Verdict.Facts {
-		if f.Holds && strings.Contains(f.Text, "is stored, newer than the start") {
+		if f.Holds && strings.Contains(f.Text, "is stored, newer than the job's start") {
 			stored++
 		}
 	}

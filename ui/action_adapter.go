@@ -33,9 +33,9 @@ type finalizeEngine struct {
 var _ dialog.Engine = finalizeEngine{}
 
 var finalizeLooks = []string{
-	"the resource itself, as it is now, and its volumes",
-	"Velero's server: whether one runs, and since when",
-	"what is stored: results, resource list, volume information (by DownloadRequest; this may take a minute)",
+	"the resource and its volumes, as they are now",
+	"Velero's server: whether one is running, and since when",
+	"the stored results, resource list and volume information (by DownloadRequest; this can take a minute)",
 	"your right to patch it, and the phases that the CRD allows",
 }
 
@@ -47,7 +47,7 @@ func (f finalizeEngine) Plans(ctx context.Context, about dialog.Subject) ([]dial
 	case err != nil:
 		return nil, err
 	case e.Job.UID != about.UID:
-		return nil, fmt.Errorf("it was deleted, and there is another %s; close this, and look at that one first", about)
+		return nil, fmt.Errorf("it was deleted, and there is a new %s; close this, and review that one first", about)
 	}
 	return finalizePlans(e, f.request), nil
 }
@@ -92,7 +92,7 @@ func planOf(p action.Plan) dialog.Plan {
 	switch {
 	case p.Action != action.Finalize:
 		shown.EffectsFirst = true // what a restart fails matters more than what was found
-		shown.Certainty = "It writes no phase: Velero itself does the rest."
+		shown.Certainty = "veltui writes no phase: Velero does the rest."
 		if p.Possible() {
 			return shown
 		}
@@ -116,16 +116,16 @@ func planOf(p action.Plan) dialog.Plan {
 		shown.Change += ", " + fieldText(f)
 	}
 	shown.Certainty = certainty(&p, shown.Evidence)
-	shown.Steps = finalizeSteps("watched until it has ended, and for " + human.Duration(action.DefaultObserve) + " at least")
+	shown.Steps = finalizeSteps("until it has ended, and for at least " + human.Duration(action.DefaultObserve))
 	return shown
 }
 
 func finalizeSteps(note string) []dialog.Step {
 	return []dialog.Step{
-		{Name: string(action.StepLook), What: "look again at the evidence"},
-		{Name: string(action.StepDryRun), What: "let the API server check it (dry run)"},
+		{Name: string(action.StepLook), What: "read the evidence again"},
+		{Name: string(action.StepDryRun), What: "have the API server check it (dry run)"},
 		{Name: string(action.StepPatch), What: "send it", Part: dialog.Sends},
-		{Name: string(action.StepObserve), What: "observe what comes of it", Part: dialog.Observes, Note: note},
+		{Name: string(action.StepObserve), What: "watch the result", Part: dialog.Observes, Note: note},
 	}
 }
 
@@ -150,18 +150,18 @@ func fieldText(f action.Field) string {
 // certainty says in words how sure a plan is.
 func certainty(p *action.Plan, evidence []dialog.Evidence) string {
 	e := p.Evidence()
-	text := "Velero has not begun with it, and will not then. This is your decision, not what the evidence asks for."
+	text := "Velero has not started it, and will not after this. This is your decision; the evidence does not call for it."
 	switch {
 	case p.Effect() == action.Nudge:
 		text = "Very high: all artifacts are stored; Velero will finish it."
 	case len(e.Server.Running) == 0:
-		text = "No pod was recognised as a Velero server, and nothing that works on it wrote in the last five minutes. A server that nobody recognised may still come back to it."
+		text = "No pod was recognised as a Velero server, and nothing that works on it wrote in the last five minutes. A server that veltui does not recognise may still return to it."
 	case p.From == "InProgress":
 		text = "High: the server that worked on it is gone."
 	}
 	for _, e := range evidence {
 		if !e.Holds {
-			return text + " But see below what is unknown, or contradicts it."
+			return text + " But see below what is unknown or contradicting."
 		}
 	}
 	return text
@@ -171,7 +171,7 @@ func certainty(p *action.Plan, evidence []dialog.Evidence) string {
 func (f finalizeEngine) Apply(ctx context.Context, plan dialog.Plan, dryRun bool, report func(dialog.Progress)) dialog.Outcome {
 	p, ok := plan.Engine.(action.Plan)
 	if !ok {
-		return dialog.Outcome{State: string(action.Refused), Headline: "Refused: nothing was written.", Tone: dialog.Bad, Message: "this is no plan of finalize"}
+		return dialog.Outcome{State: string(action.Refused), Headline: "Refused: nothing was written.", Tone: dialog.Bad, Message: "this plan was not made by veltui"}
 	}
 	o, err := f.Finalizer.Apply(ctx, p, dryRun, func(p action.Progress) {
 		progress := dialog.Progress{Step: string(p.Step), Seen: p.Phase}
@@ -221,28 +221,28 @@ func headline(o *action.Outcome, byVelero bool) (string, dialog.Tone) {
 		}
 		return "Done: it is " + o.Phase + ".", dialog.Good
 	case action.NoEffect:
-		return "Done, but nothing came of it.", dialog.Mixed
+		return "Done, but it had no effect.", dialog.Mixed
 	case action.Checked:
 		return "Checked: nothing was written.", dialog.Good
 	case action.Moving:
 		if byVelero {
-			return "Asked for, and under way.", dialog.UnderWay
+			return "Requested, and under way.", dialog.UnderWay
 		}
 		return "Under way: it is " + o.Phase + ".", dialog.UnderWay
 	case action.Reverted:
-		return "Written over: it is " + o.Phase + ".", dialog.Bad
+		return "Reverted: it is " + o.Phase + ".", dialog.Bad
 	case action.Deleted:
-		return "Gone: it was deleted.", dialog.Bad
+		return "Deleted.", dialog.Bad
 	case action.Changed:
-		return "Changed meanwhile: nothing was written.", dialog.Mixed
+		return "It changed in the meantime: nothing was written.", dialog.Mixed
 	case action.Refused:
 		return "Refused: nothing was written.", dialog.Bad
 	}
 	switch o.Sent {
 	case action.Partly:
-		return "Stopped halfway: some of the patches were carried out.", dialog.Bad
+		return "Stopped halfway: some of the patches were applied.", dialog.Bad
 	case action.Landed:
-		return "Stopped after the patch was carried out.", dialog.Mixed
+		return "Stopped after the patch was applied.", dialog.Mixed
 	case action.Doubtful:
 		return "Stopped, and in doubt: the patch was sent.", dialog.Bad
 	}
@@ -255,11 +255,11 @@ func remains(o *action.Outcome, err error) string {
 	case action.Settled, action.Checked:
 		return "Nothing."
 	case action.Moving:
-		return "Look at it again in a while: Velero has not ended it yet. If it stays so, a restart of the server continues it."
+		return "Check it again later: Velero has not ended it yet. If it stays so, restart the server, which then continues it."
 	case action.NoEffect:
-		return "Velero has not picked it up. See the server's log; a restart of the server may help (f, then w, shows what it fails)."
+		return "Velero has not picked it up. See the server's log. Restarting the server may help (f, then w, shows what that fails)."
 	case action.Reverted:
-		return "Leave it alone for now: a Velero server works on it. If it stays as it is, restart the server; at its start it marks it Failed, with everything else that is in progress."
+		return "Leave it alone for now: a Velero server is working on it. If it stays as it is, restart the server, which marks this job and every other job in progress Failed."
 	case action.Deleted:
 		return "Find out who deleted it: a person, its expiry, or Velero's sync, which removes backups that are not in the object store."
 	case action.Changed:
@@ -269,11 +269,11 @@ func remains(o *action.Outcome, err error) string {
 	}
 	switch o.Sent {
 	case action.Partly:
-		return "Look at its volumes: some were asked to end. f looks at what is left."
+		return "Check its volumes: some were cancelled. f shows the rest."
 	case action.Landed:
-		return "Look at its phase in a minute or two: whether it holds was not observed to the end."
+		return "Check its phase in a minute or two: veltui did not watch it to the end."
 	case action.Doubtful:
-		return "Press f to look again. If the job's annotations name the attempt that is in the log, the patch was carried out."
+		return "Press f to check. If the job's annotations name the attempt that is in the log, the patch was applied."
 	}
 	if err != nil {
 		return "f tries again; nothing is half done."

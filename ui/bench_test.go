@@ -81,7 +81,7 @@ func (f *fakeFinalizer) Apply(_ context.Context, plan action.Plan, dryRun bool, 
 	}
 	switch {
 	case dryRun:
-		return action.Outcome{State: action.Checked, Sent: action.NotSent, Plan: plan, Message: "the API server would take it; nothing was written"}, nil
+		return action.Outcome{State: action.Checked, Sent: action.NotSent, Plan: plan, Message: "the API server accepts the patch; nothing was written (dry run)"}, nil
 	case plan.To == "":
 		return action.Outcome{State: action.Settled, Sent: action.Landed, Plan: plan, Message: "Velero went on with it: it is Completed now"}, nil
 	}

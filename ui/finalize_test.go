@@ -92,7 +92,7 @@ func TestAChangeMakesANewPlanThatIsTypedAgain(t *testing.T) {
 	b.open()
 	b.confirm()
 	b.ends(action.Outcome{State: action.Changed, Sent: action.NotSent, Plan: now, Message: "it was changed since the plan was shown; nothing was written"})
-	b.shows("Changed meanwhile: nothing was written.", "Now InProgress -> FinalizingPartiallyFailed, 1 error (enter looks at this new plan)", "enter see the new plan")
+	b.shows("It changed in the meantime: nothing was written.", "Now InProgress -> FinalizingPartiallyFailed, 1 error (enter looks at this new plan)", "enter see the new plan")
 	b.keys("enter")
 	b.listen()
 	b.shows("this is a new plan", "To apply it, press enter, then type prod-east/crm-old")
@@ -129,7 +129,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	b.write("prod-east/waits")
 	b.keys("enter")
 	b.at(dialog.Ended)
-	b.shows("Done.", "Velero went on with it")
+	b.shows("Done.", "Velero continued")
 	if got := b.fake.done(); got != "waits wake dry=false" {
 		t.Errorf("executed %q", got)
 	}
@@ -151,7 +151,7 @@ func TestARestartIsOnlyACommand(t *testing.T) {
 		t.Error("a restart can be confirmed")
 	}
 	b.keys("d")
-	b.shows("Veltui restarts nothing itself", "mark Failed 2 jobs in progress, and cancel their data movement: restore/crm-old and restore/shop-restore-2")
+	b.shows("Veltui restarts nothing itself", "mark 2 jobs in progress Failed and cancel their data movement: restore/crm-old and restore/shop-restore-2")
 	b.keys("y")
 	b.until("it is copied", func() bool { return b.clip != "" })
 	if b.clip != "kubectl --context prod-east -n velero rollout restart deployment/velero" || b.fake.done() != "" {
