@@ -20,7 +20,7 @@ const leftBehind = 2 * time.Minute
 
 func cancelling() definition {
 	return definition{
-		name: CancelVolumes, fill: cancelVolumes, marks: cancelled, longer: untilEnded, observe: observeCancel,
+		name: CancelVolumes, fill: cancelVolumes, marks: cancelled, endedByVelero: true, observe: observeCancel,
 		changes: func(*Plan, *unstructured.Unstructured, stamp) ([]operation, [][2]string) {
 			return []operation{{"add", "/spec/cancel", true}}, nil
 		},
@@ -63,7 +63,7 @@ func observeCancel(x *execution, ctx context.Context, late bool) error {
 		return x.stop(Settled, "%s: all ended", all)
 	case late:
 		return x.stop(Moving, "%s: %d of %d did not end within %s; Velero marks them Canceled within an hour of the request",
-			all, open, len(x.edits), human.Duration(x.f.o.Observe+x.longer))
+			all, open, len(x.edits), human.Duration(x.limit()))
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ const (
 	// DefaultObserve is a sync period of Velero's (one minute) and a little.
 	DefaultObserve = 70 * time.Second
 	defaultPoll    = 2 * time.Second
-	// untilEnded is how much longer than Options.Observe what Velero still has to
-	// end is observed.
+	// untilEnded is how much longer than DefaultObserve what Velero has to end is
+	// observed, where nobody asked for another time.
 	untilEnded = 4 * time.Minute
 	// parting is what is left for a last look after an interruption; a program
 	// that was told to end has ten seconds.
@@ -38,6 +38,10 @@ type Options struct {
 	// stored is unknown.
 	Prober  Prober
 	Counter Counter
+	// Waiting is called with what is asked of the object store, before each
+	// question, and with an empty string after the last; nil for nobody. A
+	// store that does not answer holds up each question for a minute.
+	Waiting func(what string)
 	// By is who does it, for the case that the API server does not say.
 	By string
 	// Context and Cluster name the cluster in the local log.
@@ -52,7 +56,8 @@ type Options struct {
 	// Backoff and AttemptTimeout are those of every request.
 	Backoff        retry.Backoff
 	AttemptTimeout time.Duration
-	// Observe is how long to look whether a written phase holds.
+	// Observe is how long to watch the result. Zero stands for DefaultObserve,
+	// and for as much as four minutes more until Velero has ended the job.
 	Observe time.Duration
 	// Poll is how often to look.
 	Poll time.Duration
@@ -69,6 +74,9 @@ type Engine struct {
 	logs   logCache
 	// writer is nil in read-only mode.
 	writer *writer
+	// untilEnded is how much longer than Options.Observe an action is observed
+	// that Velero has to end.
+	untilEnded time.Duration
 }
 
 // New prepares an Engine; it does not talk to the cluster.
@@ -76,14 +84,14 @@ func New(o Options) (*Engine, error) {
 	if o.Clock == nil {
 		o.Clock = retry.SystemClock{}
 	}
-	if o.Observe <= 0 {
-		o.Observe = DefaultObserve
-	}
 	if o.Poll <= 0 {
 		o.Poll = defaultPoll
 	}
 	if o.Reload == nil {
 		o.Reload = func() (*rest.Config, error) { return o.Config, nil }
+	}
+	if o.Waiting == nil {
+		o.Waiting = func(string) {}
 	}
 	if o.NewID == nil {
 		o.NewID = newID
@@ -93,6 +101,9 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	f := &Engine{o: o, access: a}
+	if o.Observe <= 0 {
+		f.o.Observe, f.untilEnded = DefaultObserve, untilEnded
+	}
 	if !o.ReadOnly {
 		f.writer = &writer{access: a}
 	}

@@ -462,6 +462,21 @@ func TestDeadlineIsOver(t *testing.T) {
 	}
 }
 
+// Who says how long to watch waits no longer.
+func TestObserveBoundsTheWatch(t *testing.T) {
+	for given, want := range map[time.Duration]time.Duration{0: DefaultObserve + untilEnded, 3 * time.Second: 3 * time.Second} {
+		f, err := New(Options{Config: &rest.Config{}, Observe: given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []definition{finalizing(), cancelling()} {
+			if x := (&execution{sending: sending{f: f}, definition: d}); x.limit() != want {
+				t.Errorf("%s with %s: watched for %s, want %s", d.name, given, x.limit(), want)
+			}
+		}
+	}
+}
+
 func TestNothingIsSentWithoutAnAuditLog(t *testing.T) {
 	in := install(t)
 	in.restore("r")

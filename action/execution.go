@@ -234,7 +234,15 @@ func soFar(before, one Sent, last bool) Sent {
 func (x *execution) watch(ctx context.Context) error {
 	x.enter(StepObserve)
 	x.observeUntil = x.f.o.Clock.Now().Add(x.f.o.Observe)
-	return x.poll(ctx, x.f.o.Observe+x.longer, func(ctx context.Context, late bool) error { return x.observe(x, ctx, late) })
+	return x.poll(ctx, x.limit(), func(ctx context.Context, late bool) error { return x.observe(x, ctx, late) })
+}
+
+// limit is how long the result is watched at the most.
+func (x *execution) limit() time.Duration {
+	if x.endedByVelero {
+		return x.f.o.Observe + x.f.untilEnded
+	}
+	return x.f.o.Observe
 }
 
 // observed reports whether it was observed for as long as Options.Observe says.

@@ -17,7 +17,7 @@ import (
 
 func finalizing() definition {
 	return definition{
-		name: Finalize, fill: finalize, changes: finalizeChanges, marks: finalized, longer: untilEnded, observe: observeFinalize,
+		name: Finalize, fill: finalize, changes: finalizeChanges, marks: finalized, endedByVelero: true, observe: observeFinalize,
 		did: func(now *unstructured.Unstructured) string {
 			return "set it to " + now.GetAnnotations()[string(finalized)+"-to"]
 		},

@@ -45,7 +45,7 @@ func observeFinalize(x *execution, ctx context.Context, late bool) error {
 	case over && x.observed():
 		return x.stop(Settled, "it is %s, and stayed so for %s", x.out.Phase, human.Duration(x.f.o.Observe))
 	case !over && late:
-		return x.stop(Moving, "it is %s; Velero did not end it within %s", x.out.Phase, human.Duration(x.f.o.Observe+x.longer))
+		return x.stop(Moving, "it is %s; Velero did not end it within %s", x.out.Phase, human.Duration(x.limit()))
 	}
 	return nil
 }

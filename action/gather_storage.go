@@ -51,7 +51,9 @@ func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, artifactTimeout)
 	defer cancel()
+	defer f.o.Waiting("")
 	for _, target := range Targets(e.Job.Kind) {
+		f.o.Waiting("whether " + target + " is stored")
 		p, err := f.o.Prober.Probe(ctx, e.Job.Kind, e.Job.Name, target)
 		if err != nil {
 			p = job.Presence{Why: sanitize.String(err.Error())}
@@ -64,6 +66,7 @@ func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 	if f.o.Counter == nil || proof(e).refusal != "" {
 		return
 	}
+	f.o.Waiting("the stored results")
 	counts, err := f.o.Counter.Counts(ctx, e.Job.Kind, e.Job.Name)
 	if err != nil {
 		e.CountsWhy = sanitize.String(err.Error())

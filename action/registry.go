@@ -51,8 +51,8 @@ type definition struct {
 	// observe looks once whether the plan has brought about what it was to, and
 	// ends the execution if that is decided. Late is true once the time is over.
 	observe func(x *execution, ctx context.Context, late bool) error
-	// longer is how much longer than Options.Observe it is observed.
-	longer time.Duration
+	// endedByVelero: it is observed until Velero has ended it.
+	endedByVelero bool
 }
 
 // definitions are all actions, in the order in which they are offered. A new

@@ -29,10 +29,10 @@ func TestConfirmThrowsAwayTypeAhead(t *testing.T) {
 				c.types(t, answer)
 				time.Sleep(50 * time.Millisecond) // a key that is held, not a wait
 			}
-			if strings.Contains(c.screen(), "to go on") {
+			if strings.Contains(c.screen(), "to confirm") {
 				t.Error("the question comes while somebody types")
 			}
-			c.sees(t, "Type "+strings.TrimSpace(answer)+" to go on")
+			c.sees(t, "Type "+strings.TrimSpace(answer)+" to confirm")
 			if code := c.answers(t, "no\n"); code != ExitError || b.restorePhase(t, "typed-ahead") != "InProgress" {
 				t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "typed-ahead"), c.screen())
 			}
@@ -48,7 +48,7 @@ func TestConfirmOfAWakeThrowsAwayTypeAhead(t *testing.T) {
 	kubeconfig := b.proxied(t, 40*time.Minute, nil)
 	c := startConsole(t, through(kubeconfig, b.command(t, "finalize", "backup/typed-wake", "--wake", "-o", "yaml")), 200, 100)
 	c.types(t, "local/typed-wake\n")
-	c.sees(t, "wake backup velero/typed-wake", "it will", "Type local/typed-wake to go on")
+	c.sees(t, "wake backup velero/typed-wake", "it will", "Type local/typed-wake to confirm")
 	code := c.answers(t, "\n")
 	var backup velerov1.Backup
 	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: "typed-wake"}, &backup); err != nil {
@@ -127,7 +127,7 @@ func TestConfirmShowsWhatItAsksAbout(t *testing.T) {
 			defer file.Close()
 			cmd.Stdout = file
 			c := startConsole(t, cmd, 200, 100)
-			c.sees(t, "facts:", "plan: InProgress -> Failed", "it will", "to go on")
+			c.sees(t, "facts:", "plan: InProgress -> Failed", "it will", "to confirm")
 			if code := c.answers(t, currentContext(t, b)+"/"+name+"\n"); code != ExitOK {
 				t.Errorf("exit code %d\n%s", code, c.screen())
 			}

@@ -57,6 +57,10 @@ func (c *cli) connect() (connection, error) {
 // libraries do when nothing is configured.
 var errNoCluster = errors.New("no cluster is configured: set KUBECONFIG, or give --kubeconfig FILE or --server URL")
 
+// What the clients of one command may ask of the API server, a second and at
+// once; its own priority and fairness protects it beyond that.
+const clientQPS, clientBurst = 50, 100
+
 // restConfig reads the kubeconfig as it is now.
 func (c *cli) restConfig() (*rest.Config, error) {
 	raw, err := c.flags.ToRawKubeConfigLoader().RawConfig()
@@ -74,6 +78,9 @@ func (c *cli) restConfig() (*rest.Config, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "veltui/" + version
 	config.WarningHandler = c.warnings
+	// client-go's default of five requests a second stretches a look at one job,
+	// which is dozens of requests, to many seconds.
+	config.QPS, config.Burst = clientQPS, clientBurst
 	return config, nil
 }
 

@@ -100,3 +100,12 @@ func TestCommandsLeadToTheSameCluster(t *testing.T) {
 		t.Errorf("%+v", conn)
 	}
 }
+
+// At client-go's default of five requests a second the stored files of one job
+// take seconds to look at.
+func TestClientsAreNotSlowedDown(t *testing.T) {
+	config, err := withFlags(t, "--server", "https://east.example", "--kubeconfig", filepath.Join(t.TempDir(), "none")).restConfig()
+	if err != nil || config.QPS < 50 || config.Burst < 50 {
+		t.Errorf("%v, %v requests a second, %d at once", err, config.QPS, config.Burst)
+	}
+}

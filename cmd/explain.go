@@ -181,7 +181,7 @@ func (c *cli) remedies(ctx context.Context, j *job.Job, v diagnosis.Verdict, f e
 	if err != nil {
 		return nil, nil, err
 	}
-	finalizer, err := c.newFinalizer(conn, j.Namespace, finalizerOptions{readOnly: true, noStore: !f.artifacts, caFile: f.caFile})
+	finalizer, err := c.newFinalizer(conn, j.Namespace, finalizerOptions{readOnly: true, noStore: !f.artifacts, caFile: f.caFile, waiting: c.tellWaiting()})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -87,6 +87,9 @@ reverted or deleted it; 2 usage; 5 timed out, or waking it had no effect;
 			if err := f.check(); err != nil {
 				return err
 			}
+			if !cmd.Flags().Changed("observe") {
+				f.observe = 0 // and longer, until Velero has ended the job
+			}
 			return c.finalize(cmd.Context(), selected, f)
 		},
 	}
@@ -99,7 +102,7 @@ reverted or deleted it; 2 usage; 5 timed out, or waking it had no effect;
 	flags.Lookup("dry-run").NoOptDefVal = "server"
 	flags.BoolVarP(&f.yes, "yes", "y", false, "Do not ask for confirmation")
 	flags.DurationVar(&f.timeout, "timeout", 0, "How long to retry (default: the resource timeout recorded on the job, else 10m)")
-	flags.DurationVar(&f.observe, "observe", action.DefaultObserve, "How long to watch for it to be reverted")
+	flags.DurationVar(&f.observe, "observe", action.DefaultObserve, "How long to watch the result; if not set, up to 4m longer until Velero has ended the job")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 	return cmd
@@ -163,7 +166,7 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 		return err
 	}
 	finalizer, err := c.newFinalizer(conn, snap.Namespace, finalizerOptions{
-		readOnly: c.isReadOnly(), noStore: c.isReadOnly(), caFile: f.caFile, timeout: f.timeout, observe: f.observe,
+		readOnly: c.isReadOnly(), noStore: c.isReadOnly(), caFile: f.caFile, timeout: f.timeout, observe: f.observe, waiting: c.tellWaiting(),
 	})
 	if err != nil {
 		return err
@@ -212,6 +215,8 @@ type finalizerOptions struct {
 	noStore          bool
 	caFile           string
 	timeout, observe time.Duration // 0 for the defaults
+	// waiting is told what the object store is asked; nil for nobody.
+	waiting func(what string)
 }
 
 // newFinalizer makes one for the Velero in a namespace.
@@ -223,7 +228,7 @@ func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions
 	o := action.Options{
 		Config: conn.config, Reload: c.reload, Namespace: namespace, ReadOnly: f.readOnly,
 		By: userName(conn.config), Context: conn.context, Cluster: conn.config.Host,
-		AuditDir: filepath.Join(state, "finalize"), Deadline: f.timeout, Observe: f.observe,
+		AuditDir: filepath.Join(state, "finalize"), Deadline: f.timeout, Observe: f.observe, Waiting: f.waiting,
 	}
 	if !f.noStore {
 		artifacts, err := artifact.New(artifact.Options{
@@ -240,6 +245,25 @@ func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions
 	return action.New(o)
 }
 
+// waitsQuietly is how long the object store may take before a person is told.
+const waitsQuietly = 2 * time.Second
+
+// tellWaiting returns a function that says on standard error what is waited for,
+// if that takes long.
+func (c *cli) tellWaiting() func(what string) {
+	var timer *time.Timer
+	return func(what string) {
+		if timer != nil {
+			timer.Stop()
+		}
+		if what != "" {
+			timer = time.AfterFunc(waitsQuietly, func() {
+				fmt.Fprintf(c.streams.ErrOut, "waiting for Velero and the object store to say: %s (up to a minute)...\n", what)
+			})
+		}
+	}
+}
+
 // userName is who the kubeconfig says we are, for an API server that does not.
 func userName(config *rest.Config) string {
 	if config.Impersonate.UserName != "" {
@@ -253,7 +277,7 @@ func finalizeExit(o *action.Outcome, err error) error {
 	var over *retry.DeadlineError
 	switch {
 	case errors.Is(err, action.ErrReadOnly):
-		return exitError{ExitRefused, err}
+		return exitError{ExitRefused, nil} // the outcome says so
 	case errors.As(err, &over):
 		return exitError{ExitTimeout, nil}
 	case err != nil:

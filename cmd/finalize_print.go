@@ -157,7 +157,7 @@ func (f *finalizePrinter) outcome(shown *action.Plan, o *action.Outcome, err err
 	if f.output != "text" {
 		return f.document(shown, o, err)
 	}
-	if !shown.Possible() {
+	if !shown.Possible() && err == nil {
 		return nil // has been said
 	}
 	l := lines{w: f.out}

@@ -196,7 +196,7 @@ func TestFinalizeOrphan(t *testing.T) {
 		cmd := b.command(t, append(args, "--yes")...)
 		readOnly(cmd)
 		out, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != ExitRefused || !holdsAll(string(out), "read-only") {
+		if code := cmd.ProcessState.ExitCode(); code != ExitRefused || strings.Count(string(out), "read-only") != 1 {
 			t.Errorf("read-only: exit code %d\n%s", code, out)
 		}
 	}
@@ -232,6 +232,22 @@ func TestFinalizeRefusesWithoutProof(t *testing.T) {
 	if code != ExitRefused || !holdsAll(stdout, "refused: ", "unknown or contradicting:") {
 		t.Errorf("exit code %d\n%s", code, stdout)
 	}
+	// Without a word nobody knows what takes a minute.
+	cmd := b.command(t, "finalize", "restore/unproven", "--phase", "Finalizing", "--yes")
+	cmd.Stderr = nil
+	messages, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, _ := bufio.NewReader(messages).ReadString('\n')
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if !holdsAll(said, "waiting for Velero", "whether RestoreResults is stored") {
+		t.Errorf("while it waits it says %q", said)
+	}
 	if phase := b.restorePhase(t, "unproven"); phase != "InProgress" {
 		t.Errorf("phase %s", phase)
 	}
@@ -252,7 +268,7 @@ func TestFinalizeAsks(t *testing.T) {
 	} {
 		cmd := b.command(t, "finalize", "restore/asked", "--phase", "Failed", "--observe", "1s")
 		console := startConsole(t, cmd, 200, 100)
-		console.sees(t, "Type "+contextName+"/asked to go on")
+		console.sees(t, "Type "+contextName+"/asked to confirm")
 		console.types(t, c.typed)
 		console.sees(t, c.says)
 		if code := console.exits(t); code != c.code || b.restorePhase(t, "asked") != c.phase {
@@ -267,7 +283,7 @@ func TestFinalizeInterrupted(t *testing.T) {
 	b.quiet(t, inProgress("interrupted", time.Hour))
 	cmd := b.command(t, "finalize", "restore/interrupted", "--phase", "Failed")
 	console := startConsole(t, cmd, 200, 100)
-	console.sees(t, "to go on")
+	console.sees(t, "to confirm")
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
