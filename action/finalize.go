@@ -305,10 +305,8 @@ func stillWorking(e *Evidence) verdict {
 	if at := e.Log.Last.At; !at.IsZero() {
 		quiet = min(quiet, max(0, e.At.Sub(at)))
 	}
-	for _, a := range e.Artifacts {
-		if a.State == job.Present && !a.LastModified.IsZero() {
-			quiet = min(quiet, max(0, e.At.Sub(a.LastModified)))
-		}
+	for _, a := range e.filesOfWork() {
+		quiet = min(quiet, max(0, e.At.Sub(a.LastModified)))
 	}
 	if quiet < needed {
 		return refuse(fmt.Sprintf("Try again in %s.", human.Duration(needed-quiet)),

@@ -325,3 +325,20 @@ func endedAgo(ago time.Duration) change {
 }
 
 func crashing(e *Evidence) { e.Server = Server{Visible: true, Down: "CrashLoopBackOff", Restarts: 26} }
+
+// A DownloadRequest for the list of operations makes Velero store it again, so a
+// fresh one may be veltui's own doing.
+func TestListOfOperationsIsNoSignOfLife(t *testing.T) {
+	fresh := job.Presence{State: job.Present, LastModified: now.Add(-time.Second)}
+	for target, want := range map[string]bool{"ItemOperations": false, "ResourceList": true} {
+		for _, kind := range []job.Kind{job.Backup, job.Restore} {
+			e := evidence(t, kind, "WaitingForPluginOperations", restarted, stored, file(target, fresh))
+			if s, alive := e.lifeSign(); alive != want {
+				t.Errorf("%s%s stored a second ago: %+v, a sign of life %v, want %v", kind, target, s, alive, want)
+			}
+			if got := e.owner() == ownerAlive; got != want {
+				t.Errorf("%s%s stored a second ago: worked on by the server %v, want %v", kind, target, got, want)
+			}
+		}
+	}
+}

@@ -77,10 +77,8 @@ func (e *Evidence) owner() owner {
 // lastWork is when a server last wrote to the job or stored a file of it.
 func (e *Evidence) lastWork() time.Time {
 	newest := e.VeleroWrote
-	for _, a := range e.Artifacts {
-		if a.State == job.Present && a.LastModified.After(e.began()) {
-			newest = job.Latest(newest, a.LastModified)
-		}
+	for _, a := range e.filesOfWork() {
+		newest = job.Latest(newest, a.LastModified)
 	}
 	return newest
 }

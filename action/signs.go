@@ -2,6 +2,7 @@ package action
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/veltui/veltui/human"
@@ -29,16 +30,27 @@ func (e *Evidence) signs() []sign {
 	for _, v := range e.Job.Volumes {
 		found = append(found, sign{fmt.Sprintf("%s %s was written", v.Kind, v.Name), v.Changed})
 	}
-	for _, a := range e.Artifacts {
-		if a.State == job.Present && a.LastModified.After(e.began()) {
-			found = append(found, sign{a.Target + " was stored", a.LastModified})
-		}
+	for _, a := range e.filesOfWork() {
+		found = append(found, sign{a.Target + " was stored", a.LastModified})
 	}
 	found = append(found, sign{"the server logged about it", e.Log.Last.At})
 	if at, counts := e.locationSign(); counts {
 		found = append(found, sign{"a storage location was validated or synced", at})
 	}
 	return found
+}
+
+// filesOfWork are the job's files that only somebody at work stores. The list of
+// operations is none: a DownloadRequest for it, such as veltui's own, makes
+// Velero store what it holds in memory (download_request_controller.go
+// Reconcile, UpdateForBackup and UpdateForRestore). Whatever else stores it also
+// stores another file or patches the job (backup_controller.go runBackup,
+// backup_operations_controller.go updateBackupAndOperationsJSON, and the same for
+// restores; 1.18.3).
+func (e *Evidence) filesOfWork() []Artifact {
+	return slices.DeleteFunc(slices.Clone(e.Artifacts), func(a Artifact) bool {
+		return a.State != job.Present || !a.LastModified.After(e.began()) || isOperations(a.Target)
+	})
 }
 
 // locationSign is when a server last wrote to a storage location. Every server

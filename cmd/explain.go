@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
@@ -251,9 +250,6 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, volumes []assess
 		l.add("\nfinalize would refuse: %s", plan.Refusal)
 		if plan.Advice != "" {
 			l.add("%s", plan.Advice)
-		}
-		if len(plan.Evidence().Artifacts) == 0 && plan.From == string(velerov1.BackupPhaseInProgress) {
-			l.add("With --artifacts explain checks whether its results are stored.")
 		}
 	default:
 		l.add("\nfinalize would move it from %s to %s: %s", dash(plan.From), plan.To, plan.Why)
