@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/diagnosis"
@@ -232,24 +234,22 @@ func TestFinalizeRefusesWithoutProof(t *testing.T) {
 	if code != ExitRefused || !holdsAll(stdout, "refused: ", "unknown or contradicting:") {
 		t.Errorf("exit code %d\n%s", code, stdout)
 	}
-	// Without a word nobody knows what takes a minute.
-	cmd := b.command(t, "finalize", "restore/unproven", "--phase", "Finalizing", "--yes")
-	cmd.Stderr = nil
-	messages, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	said, _ := bufio.NewReader(messages).ReadString('\n')
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	if !holdsAll(said, "waiting for Velero", "whether RestoreResults is stored") {
-		t.Errorf("while it waits it says %q", said)
-	}
 	if phase := b.restorePhase(t, "unproven"); phase != "InProgress" {
 		t.Errorf("phase %s", phase)
+	}
+}
+
+// A store that does not answer takes a minute; a person is told what takes so
+// long.
+func TestFinalizeSaysWhatItWaitsFor(t *testing.T) {
+	said, stderr := io.Pipe()
+	c := &cli{streams: genericiooptions.IOStreams{ErrOut: stderr}}
+	waiting := c.tellWaiting()
+	waiting("whether RestoreResults is stored")
+	line, err := bufio.NewReader(said).ReadString('\n')
+	waiting("")
+	if err != nil || !holdsAll(line, "waiting for Velero", "whether RestoreResults is stored") {
+		t.Errorf("says %q, %v", line, err)
 	}
 }
 
