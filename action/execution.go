@@ -147,7 +147,7 @@ func (x *execution) check(ctx context.Context) error {
 		}
 	}
 	if x.dryRun {
-		return x.stop(Checked, "the API server accepts the patch; nothing was written (dry run)")
+		return x.stop(Checked, "the API server accepts the patch; nothing was written")
 	}
 	return nil
 }

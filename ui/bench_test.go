@@ -81,7 +81,7 @@ func (f *fakeFinalizer) Apply(_ context.Context, plan action.Plan, dryRun bool, 
 	}
 	switch {
 	case dryRun:
-		return action.Outcome{State: action.Checked, Sent: action.NotSent, Plan: plan, Message: "the API server accepts the patch; nothing was written (dry run)"}, nil
+		return action.Outcome{State: action.Checked, Sent: action.NotSent, Plan: plan, Message: "the API server accepts the patch; nothing was written"}, nil
 	case plan.To == "":
 		return action.Outcome{State: action.Settled, Sent: action.Landed, Plan: plan, Message: "Velero went on with it: it is Completed now"}, nil
 	}
@@ -282,7 +282,7 @@ func (b *bench) retrying() {
 	b.t.Cleanup(func() { close(b.fake.script) })
 	b.confirm()
 	b.tells(0, action.Progress{Step: action.StepLook})
-	b.sees("▶ look again")
+	b.sees("▶ read the evidence again")
 	b.tells(2*time.Second, action.Progress{Step: action.StepDryRun})
 	b.sees("▶ let the API server")
 	b.tells(time.Second, action.Progress{Step: action.StepPatch})

@@ -33,7 +33,7 @@ func TestFinalizeIsNotLedToAnotherJobOfThatName(t *testing.T) {
 	})
 	b.keys("f")
 	b.at(dialog.Unseen)
-	b.shows("there is another restore/crm-old")
+	b.shows("there is a new restore/crm-old")
 	b.confirm()
 	if b.fake.done() != "" {
 		t.Errorf("executed: %s", b.fake.done())

@@ -58,7 +58,7 @@ func TestDryRunWritesNothingAndGoesBackToThePlan(t *testing.T) {
 	b.open()
 	b.keys("d")
 	b.sees("Dry run: ")
-	b.shows("Dry run: the API server would take it; nothing was written.")
+	b.shows("Dry run: the API server accepts the patch; nothing was written.")
 	if got := b.fake.done(); got != "crm-old to FinalizingPartiallyFailed dry=true" {
 		t.Errorf("executed %s", got)
 	}
