@@ -116,7 +116,7 @@ type Step string
 // The steps, in their order.
 const (
 	StepLook    Step = "look"    // read all evidence again
-	StepDryRun  Step = "dry-run" // let the API server check the patch
+	StepDryRun  Step = "dry-run" // have the API server check the patch
 	StepPatch   Step = "patch"   // send it
 	StepObserve Step = "observe" // see whether it holds
 )

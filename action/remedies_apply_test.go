@@ -342,7 +342,7 @@ func TestRestartIsNeverApplied(t *testing.T) {
 	in.backup("b", velerov1.BackupPhaseReadyToStart)
 	f := in.finalizer()
 	out, err := f.Apply(t.Context(), in.remedy(f, "b", Restart), false, nil)
-	if err != nil || out.State != Refused || out.Message != "veltui does not restart anything itself" || len(in.requests.writes) != 0 {
+	if err != nil || out.State != Refused || out.Message != "restarting is up to you: veltui only shows the command" || len(in.requests.writes) != 0 {
 		t.Errorf("%v, %+v, sent %v", err, out, in.requests.writes)
 	}
 }

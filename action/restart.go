@@ -218,7 +218,7 @@ func describeRestart(e *Evidence, w *Plan) {
 			w.Commands = append(w.Commands, kubectlCommand(w.request, j.Namespace, "delete", "pod", c.Pod))
 		}
 	}
-	w.Refusal = "veltui does not restart anything itself"
+	w.Refusal = "restarting is up to you: veltui only shows the command"
 	w.Advice = "Run the command if you can afford to lose what it fails."
 }
 

@@ -50,6 +50,6 @@ func restartNodeAgent(e *Evidence, w *Plan) bool {
 	for _, node := range nodes {
 		w.Commands = append(w.Commands, kubectlCommand(w.request, w.Namespace, "delete", "pod", "-l", "role=node-agent", "--field-selector", "spec.nodeName="+node))
 	}
-	w.Refusal, w.Advice = "veltui does not restart anything itself", "Run the command."
+	w.Refusal, w.Advice = "restarting is up to you: veltui only shows the command", "Run the command."
 	return true
 }

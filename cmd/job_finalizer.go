@@ -21,7 +21,7 @@ import (
 	"github.com/veltui/veltui/ui"
 )
 
-// jobFinalizer is the dashboard's way to package finalize, with engines like
+// jobFinalizer is the dashboard's way to package action, with engines like
 // that of `veltui finalize`. Everything that it answers is safe to draw.
 type jobFinalizer struct {
 	cli     *cli

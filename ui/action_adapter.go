@@ -23,7 +23,7 @@ type Finalizer interface {
 	Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error)
 }
 
-// finalizeEngine shows package finalize's plans to the dialog. This file is all
+// finalizeEngine shows package action's plans to the dialog. This file is all
 // that package ui knows of them.
 type finalizeEngine struct {
 	Finalizer

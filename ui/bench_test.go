@@ -284,7 +284,7 @@ func (b *bench) retrying() {
 	b.tells(0, action.Progress{Step: action.StepLook})
 	b.sees("▶ read the evidence again")
 	b.tells(2*time.Second, action.Progress{Step: action.StepDryRun})
-	b.sees("▶ let the API server")
+	b.sees("▶ have the API server")
 	b.tells(time.Second, action.Progress{Step: action.StepPatch})
 	b.sees("▶ send it")
 	b.tells(20*time.Second, action.Progress{Step: action.StepPatch, Attempt: &retry.Attempt{Number: 4, Err: errLost, Next: 10 * time.Second, Left: 9*time.Minute + 12*time.Second}})

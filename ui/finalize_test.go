@@ -117,7 +117,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	show(b.Model, snap)
 	b.keys("f")
 	b.at(dialog.Choosing)
-	b.shows("Refused", "Options (w cycles)", "leave it as it is", "wake it", "give it up: write Failed")
+	b.shows("Refused", "Options (w cycles)", "leave it as it is", "wake it", "give it up: set it to Failed")
 	b.keys("enter", "d")
 	b.shows("veltui cannot do this")
 	if b.dialog.Stage() != dialog.Choosing || b.fake.done() != "" {
@@ -129,7 +129,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	b.write("prod-east/waits")
 	b.keys("enter")
 	b.at(dialog.Ended)
-	b.shows("Done.", "Velero continued")
+	b.shows("Done.", "Velero went on")
 	if got := b.fake.done(); got != "waits wake dry=false" {
 		t.Errorf("executed %q", got)
 	}
@@ -144,14 +144,14 @@ func TestARestartIsOnlyACommand(t *testing.T) {
 		e.Others = []action.Other{{Kind: job.Restore, Name: "shop-restore-2", Phase: "InProgress"}}
 	}}
 	b.open()
-	b.shows("Refused", "leave it as it is", "restart Velero's server (veltui only shows the command)")
+	b.shows("Refused", "leave it as it is", "restart the Velero server (veltui only shows the command)")
 	b.keys("w", "enter")
 	b.shows("veltui cannot do this")
 	if b.dialog.Stage() != dialog.Choosing {
 		t.Error("a restart can be confirmed")
 	}
 	b.keys("d")
-	b.shows("Veltui restarts nothing itself", "mark 2 jobs in progress Failed and cancel their data movement: restore/crm-old and restore/shop-restore-2")
+	b.shows("Restarting is up to you", "mark 2 jobs in progress Failed and cancel their data movement: restore/crm-old and restore/shop-restore-2")
 	b.keys("y")
 	b.until("it is copied", func() bool { return b.clip != "" })
 	if b.clip != "kubectl --context prod-east -n velero rollout restart deployment/velero" || b.fake.done() != "" {

@@ -65,7 +65,7 @@ func (f *fakeEngine) done() string {
 	return strings.Join(f.applied, "; ")
 }
 
-var steps = []Step{{Name: "look", What: "look again"}, {Name: "dry", What: "let the API server check it"}, {Name: "send", What: "send it", Part: Sends},
+var steps = []Step{{Name: "look", What: "look again"}, {Name: "dry", What: "have the API server check it"}, {Name: "send", What: "send it", Part: Sends},
 	{Name: "observe", What: "observe what comes of it", Part: Observes, Note: "watched for 1m10s at least"}}
 
 func planOf(title string) Plan {
