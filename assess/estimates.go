@@ -50,7 +50,7 @@ func (e *Estimates) Keep(keep func(types.UID) bool) {
 	}
 }
 
-// Learned takes out what restores whose items are done have told about the
+// Learned removes and returns what restores whose items are done showed about the
 // cluster since it was last called.
 func (e *Estimates) Learned() []forecast.Rates {
 	e.mu.Lock()
@@ -99,8 +99,8 @@ func (e *Estimates) better(j *job.Job, live bool) *job.Job {
 	if !ok {
 		return j
 	}
-	if told, ok := known.course.Told(j); ok {
-		e.learned = append(e.learned, told)
+	if rates, ok := known.course.Learned(j); ok {
+		e.learned = append(e.learned, rates)
 	}
 	return known.course.See(j.WithTotal(known.total), live)
 }

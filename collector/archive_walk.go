@@ -9,7 +9,7 @@ import (
 	"github.com/veltui/veltui/collector/internal/inflate"
 )
 
-// maxProblems is how many problems are told one by one.
+// maxProblems is how many problems are reported one by one.
 const maxProblems = 20
 
 // maxTail is how much is read after the end of the tar, to verify the gzip

@@ -106,7 +106,7 @@ func namespaceFilter(v version, includes, excludes, present []string, w *work) (
 		return nil, err
 	}
 	// A pattern that matches nothing leaves an empty list, which means all; one
-	// that takes too long is kept as it is, to be told of.
+	// that takes too long is kept as it is, and reported.
 	return newFilter(slices.Concat(in, beyondIn), slices.Concat(out, beyondOut), w.filters), nil
 }
 

@@ -76,8 +76,8 @@ func NewCourse(steps []Step, known Rates, limit Limit) *Course {
 	return c
 }
 
-// Observe tells that done items were restored at a moment. Moments and items
-// that went back begin anew.
+// Observe notes that done items were restored at a moment. If the time or the
+// count goes back, it starts again.
 func (c *Course) Observe(at time.Time, done int) {
 	plain := c.plain.observe(at, done)
 	if c.informed == c.plain {
@@ -92,7 +92,7 @@ func (c *Course) Observe(at time.Time, done int) {
 }
 
 // Break says that news may have been missed until now: the time to the next
-// observation tells nothing.
+// observation means nothing.
 func (c *Course) Break() { c.plain.begun, c.informed.begun = false, false }
 
 // likely is the model that foresaw this restore better.
@@ -106,7 +106,7 @@ func (c *Course) likely() *model {
 // total is how many items the steps have.
 func (c *Course) total() int { return c.plain.total }
 
-// Learned is what this restore tells about the cluster.
+// Learned are the rates that this restore shows.
 func (c *Course) Learned() Rates { return c.likely().learnt() }
 
 // Exceeded reports whether more items were restored than the steps have.
@@ -140,5 +140,5 @@ func (c *Course) Left(at time.Time) (left Left, ok bool) {
 	return Left{rest(middle), rest(low), rest(high)}, true
 }
 
-// longest is a year, in seconds: what takes longer is not told apart.
+// longest is a year, in seconds: the forecast of a longer restore is cut there.
 const longest = 365 * 24 * 3600.0

@@ -160,7 +160,7 @@ func (m *model) learn(parts []part, took float64) {
 	m.compare()
 }
 
-// blamed is the cost that a part tells of, while an item under the limit costs
+// blamed is the cost that a part is evidence of, while an item under the limit costs
 // wait: the limit is the same for all, so a resource that takes longer is slow
 // itself, and one that takes just that long had nothing saved up.
 func (m *model) blamed(p *part, wait float64) *cost {
@@ -174,7 +174,7 @@ func (m *model) blamed(p *part, wait float64) *cost {
 	return p.cost
 }
 
-// learnt is what this restore tells about the cluster.
+// learnt are the rates that this restore shows.
 func (m *model) learnt() Rates {
 	r := Rates{Resources: map[string]Cost{}, Throttle: m.throttle.learnt()}
 	for i, k := range m.resources {

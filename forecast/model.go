@@ -100,8 +100,8 @@ func (r Rates) means() (factor [classes]float64) {
 // bunches.
 const shortest = 500 * time.Millisecond
 
-// observe tells that done items were restored at a moment. Moments and items
-// that went back begin anew. surprise is how far off the model was about the
+// observe notes that done items were restored at a moment. If the time or the
+// count goes back, it starts again. surprise is how far off the model was about the
 // items since the last observation, as a logarithm and no more than mostSurprise;
 // 0 where that is unknown.
 func (m *model) observe(at time.Time, done int) (surprise float64) {

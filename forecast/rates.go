@@ -51,7 +51,7 @@ func (c Cost) with(newer Cost) Cost {
 	return Cost{Seconds: seconds / items, Seen: min(seconds, mostSeen)}
 }
 
-// With is r after a restore was seen that told newer.
+// With is r after a restore with the rates newer.
 func (r Rates) With(newer Rates) Rates {
 	all := Rates{Throttle: r.Throttle.with(newer.Throttle), Resources: maps.Clone(r.Resources)}
 	if all.Resources == nil {

@@ -9,9 +9,9 @@ import (
 // Restore follows a restore as package job sees it. It may be used by one
 // goroutine at a time.
 type Restore struct {
-	course *Course
-	seen   time.Time // of the last items that course was shown
-	told   bool      // what was learned of it was taken
+	course  *Course
+	seen    time.Time // of the last items that course was shown
+	learned bool      // Learned has given the rates
 	// from and made are the last answer and what it was made from, so that a
 	// job that did not change stays the same.
 	from, made *job.Job
@@ -64,15 +64,15 @@ func (r *Restore) fits(j *job.Job) bool {
 	return !r.course.Exceeded() && off <= max(50, total/4)
 }
 
-// Told is what a restore tells about the cluster whose items are done; it tells
-// it once. ok is false while they are not, and where it tells nothing: the
+// Learned are the rates of a restore whose items are done; Learned gives them
+// once. ok is false while they are not done, and if they mean nothing: the
 // steps were not right, or many items failed, which takes another time than to
 // restore them.
-func (r *Restore) Told(j *job.Job) (told Rates, ok bool) {
-	if r == nil || r.told || j.Stage == job.StageQueued || j.Stage == job.StageItems || j.Stage == job.StageUnknown {
+func (r *Restore) Learned(j *job.Job) (rates Rates, ok bool) {
+	if r == nil || r.learned || j.Stage == job.StageQueued || j.Stage == job.StageItems || j.Stage == job.StageUnknown {
 		return Rates{}, false
 	}
-	r.told = true
+	r.learned = true
 	if !r.fits(j) || j.Errors*20 > j.Items.Done {
 		return Rates{}, false
 	}

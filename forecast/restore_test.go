@@ -63,20 +63,20 @@ func TestRestoreIsForeseen(t *testing.T) {
 		if f.See(j, true) != k {
 			t.Fatal("what did not change is another job")
 		}
-		if _, ok := f.Told(j); ok {
-			t.Fatal("told while it runs")
+		if _, ok := f.Learned(j); ok {
+			t.Fatal("learned while it runs")
 		}
 	}
 	j := r.write(end, velerov1.RestorePhaseCompleted, total, total, 0)
 	if f.See(j, true) != j {
 		t.Error("an ended restore is foreseen")
 	}
-	told, ok := f.Told(j)
+	told, ok := f.Learned(j)
 	if !ok || !told.Throttle.Valid() {
 		t.Errorf("told %+v, %v", told, ok)
 	}
-	if _, ok := f.Told(j); ok {
-		t.Error("told twice")
+	if _, ok := f.Learned(j); ok {
+		t.Error("learned twice")
 	}
 }
 
@@ -140,13 +140,13 @@ func TestTellsNothing(t *testing.T) {
 			f.See(r.write(s.at, velerov1.RestorePhaseInProgress, s.done, total, 0), true)
 		}
 		j := r.write(end, c.phase, c.total, c.total, c.failed)
-		if _, ok := f.Told(j); ok != c.want {
+		if _, ok := f.Learned(j); ok != c.want {
 			t.Errorf("%s: told %v", name, ok)
 		}
 	}
 	var none *Restore
-	if _, ok := none.Told(nil); ok {
-		t.Error("nobody told")
+	if _, ok := none.Learned(nil); ok {
+		t.Error("learned from nothing")
 	}
 }
 
@@ -171,7 +171,7 @@ func TestOutage(t *testing.T) {
 		j = r.write(at, velerov1.RestorePhaseInProgress, s.done, total, 0)
 		f.See(j, i != 20)
 	}
-	told, ok := f.Told(r.write(start.Add(time.Hour), velerov1.RestorePhaseCompleted, total, total, 0))
+	told, ok := f.Learned(r.write(start.Add(time.Hour), velerov1.RestorePhaseCompleted, total, total, 0))
 	if got := told.Throttle.Seconds; !ok || got < 0.9*throttled || got > 1.1*throttled {
 		t.Errorf("learned %+v", told.Throttle)
 	}

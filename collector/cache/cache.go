@@ -29,7 +29,7 @@ type Options struct {
 	Held int
 	// Clock is our own clock; default time.Now.
 	Clock func() time.Time
-	// Failed is told when the disk cannot be used; the cache then does without.
+	// Failed is called if the disk cannot be used; the cache then does without it.
 	Failed func(error)
 }
 
@@ -146,7 +146,7 @@ func (c *Cache) fly(ctx context.Context, f *flight, uid string, read Read) {
 }
 
 // leave takes one who waits off, and reports whether it was the last; then the
-// reading is told to end, and nobody can join it any more.
+// reading is cancelled, and nobody can join it any more.
 func (c *Cache) leave(uid string, f *flight) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,12 +20,12 @@ type Options struct {
 	// write. Empty means that the book is kept in memory only.
 	Dir string
 	// Context and Server are the cluster's: its kubeconfig context, and what
-	// tells its API server from others. Another server of the same name is
+	// distinguishes its API server from others. Another server of the same name is
 	// another cluster.
 	Context, Server string
 	// Clock is our own clock; default time.Now.
 	Clock func() time.Time
-	// Failed is told when the file cannot be used.
+	// Failed is called if the file cannot be used.
 	Failed func(error)
 }
 
@@ -70,12 +70,12 @@ func (b *Book) Known() forecast.Rates {
 	return rates.With(b.unsaved)
 }
 
-// Learn adds what a restore told. It reads the file anew before, because
-// another program may have learned meanwhile.
-func (b *Book) Learn(told forecast.Rates) {
+// Learn adds the rates of a restore. It reads the file again before it writes,
+// because another program may have learned meanwhile.
+func (b *Book) Learn(rates forecast.Rates) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.unsaved = b.unsaved.With(told)
+	b.unsaved = b.unsaved.With(rates)
 	if b.path == "" {
 		return
 	}
