@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/velero"
@@ -61,44 +62,59 @@ func (g *gathering) log() error {
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, logTimeout)
 	defer cancel()
-	for _, c := range g.e.Server.Running[max(0, len(g.e.Server.Running)-logMost):] {
-		if err := g.containerLog(ctx, c, since); err != nil {
+	var all velero.JobLog
+	for i, c := range g.e.Server.Running[max(0, len(g.e.Server.Running)-logMost):] {
+		found, err := g.containerLog(ctx, c, since)
+		if err != nil {
 			if g.ctx.Err() != nil {
 				return g.ctx.Err()
 			}
-			g.e.LogSeen, g.e.LogWhy, g.e.Log = Unknown, sanitize.String(err.Error()), velero.JobLog{}
+			g.e.LogWhy = sanitize.String(err.Error())
 			return nil
 		}
+		if i == 0 {
+			all = found
+		} else {
+			all = all.Beside(found)
+		}
 	}
-	g.e.LogSeen = Yes
-	g.logs.put(j.UID, since, g.clock.Now(), g.e.Log)
+	if v, known := g.e.version(); known && !v.GivesUpLastStatus() {
+		all.GaveUp, all.LostPhase = velero.LogLine{}, ""
+	}
+	g.e.LogSeen, g.e.Log = Yes, all
+	g.logs.put(j.UID, since, g.clock.Now(), all)
 	return nil
 }
 
-// containerLog adds what the log of a server's container tells, and of the one
+// containerLog is what the log of a server's container tells, and of the one
 // that ran before it in the same pod if the job was there then.
-func (g *gathering) containerLog(ctx context.Context, c Container, since time.Time) error {
-	read := func(o corev1.PodLogOptions) (lines int, err error) {
+func (g *gathering) containerLog(ctx context.Context, c Container, since time.Time) (found velero.JobLog, err error) {
+	read := func(o corev1.PodLogOptions) (part velero.JobLog, text string, err error) {
 		o.Container, o.SinceTime = c.Name, &metav1.Time{Time: since}
-		text, err := readLog(ctx, g.pods.Pods(g.namespace), c.Pod, &o)
-		if err != nil {
-			return 0, fmt.Errorf("reading the log of pod %s: %w", c.Pod, err)
+		if text, err = readLog(ctx, g.pods.Pods(g.namespace), c.Pod, &o); err != nil {
+			return part, "", fmt.Errorf("reading the log of pod %s: %w", c.Pod, err)
 		}
 		j := g.e.Job
-		g.e.Log = g.e.Log.Merge(cleanLog(velero.ReadJobLog(text, string(j.Kind), j.Namespace, j.Name, g.e.began())))
-		return strings.Count(text, "\n"), nil
+		return cleanLog(velero.ReadJobLog(text, string(j.Kind), j.Namespace, j.Name, g.e.began())), text, nil
 	}
 	if c.Restarts > 0 && c.StartedAt.After(since) {
-		if _, err := read(corev1.PodLogOptions{Previous: true}); err != nil && errors.Is(err, context.DeadlineExceeded) {
-			return err // others mean that its log is gone
+		found, _, err = read(corev1.PodLogOptions{Previous: true})
+		if errors.Is(err, context.DeadlineExceeded) {
+			return found, err // others mean that its log is gone
 		}
 	}
 	newest := int64(logNewest)
-	lines, err := read(corev1.PodLogOptions{TailLines: &newest})
-	if err == nil && lines >= logNewest {
-		_, err = read(corev1.PodLogOptions{})
+	tail, text, err := read(corev1.PodLogOptions{TailLines: &newest})
+	switch {
+	case err != nil:
+		return found, err
+	case len(text) == logBytes:
+		return found, fmt.Errorf("the newest %d lines of the log of pod %s are more than %s", logNewest, c.Pod, human.Bytes(logBytes))
+	case strings.Count(text, "\n") < logNewest:
+		return found.Then(tail), nil
 	}
-	return err
+	head, _, err := read(corev1.PodLogOptions{})
+	return found.Then(head).Then(tail), err
 }
 
 // readLog reads a bounded part of a log.
@@ -141,9 +157,8 @@ func (e *Evidence) gaveUp() bool {
 	if e.LogSeen != Yes || e.Job.Phase != velero.PhaseInProgress || e.owner() != ownerAlive {
 		return false
 	}
-	started := time.Time{}
-	for _, c := range e.Server.Running {
-		started = job.Latest(started, c.StartedAt)
+	if len(e.Server.Running) != 1 {
+		return false // another server may work on it
 	}
-	return e.Log.Final(e.VeleroWrote, started)
+	return e.Log.Final(e.lastWork(), e.Server.Running[0].StartedAt, e.At)
 }

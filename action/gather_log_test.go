@@ -1,12 +1,16 @@
 package action
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -25,6 +29,10 @@ func loggedAgo(ago time.Duration) change {
 	}
 }
 
+func another(e *Evidence) {
+	e.Server.Running = append(e.Server.Running, Container{Pod: "velero-2", StartedAt: began.Add(-time.Minute)})
+}
+
 // The job of these tests was last written after ten minutes.
 func TestServersLogDecides(t *testing.T) {
 	for _, c := range []struct {
@@ -40,6 +48,9 @@ func TestServersLogDecides(t *testing.T) {
 		{"it was to be Failed", []change{alive, stored, gaveUpOn("Failed", 12*time.Minute)}, "", "the lost status was Failed"},
 		{"without proof", []change{alive, notStored, gaveUpOn("Finalizing", 12*time.Minute)}, "", "is not stored"},
 		{"the job was written after that", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 5*time.Minute)}, "", "tries to write its last status"},
+		{"a file was stored after that", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 6*time.Minute)}, "", "tries to write its last status"},
+		{"in a time to come", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 30*time.Minute)}, "", "tries to write its last status"},
+		{"another server runs beside it", []change{alive, another, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 12*time.Minute)}, "", "tries to write its last status"},
 		{"volumes move", []change{alive, stored, gaveUpOn("Finalizing", 12*time.Minute), volume(velero.PodVolumeRestore, "InProgress")}, "", "still moving"},
 		{"the log moves", []change{alive, stored, loggedAgo(time.Minute)}, "", "the last sign was 1m ago"},
 		{"the log moves, and no server was recognised", []change{down, stored, loggedAgo(time.Minute)}, "", "the server logged about it 1m ago"},
@@ -100,6 +111,73 @@ func TestLogIsRead(t *testing.T) {
 	}
 	if _, err := f.Gather(t.Context(), job.Restore, r.Name); err != nil || asked != 2 {
 		t.Errorf("a second look asked again: %d requests, %v", asked, err)
+	}
+}
+
+// A newer server may try again what older ones give up.
+func TestLogOfANewerServer(t *testing.T) {
+	in := install(t)
+	in.server(time.Now().Add(-time.Hour))
+	pod := &corev1.Pod{}
+	if err := in.Get(t.Context(), client.ObjectKey{Namespace: in.namespace, Name: "velero-0"}, pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.Spec.Containers[0].Image = "velero/velero:v1.19.0"
+	if err := in.Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	r := in.restore("r9")
+	in.logOf(func(*http.Request) string {
+		return fmt.Sprintf("time=%q level=info msg=%q Restore=%s/r9\n", time.Now().Add(time.Second).UTC().Format(time.RFC3339),
+			"Error updating restore's status from InProgress to Finalizing", in.namespace)
+	})
+	e, err := in.finalizer().Gather(t.Context(), job.Restore, r.Name)
+	if err != nil || e.LogSeen != Yes || !e.Log.GaveUp.At.IsZero() {
+		t.Errorf("the log of a 1.19 says that it gave up: %+v, %v", e.Log, err)
+	}
+}
+
+// endless is a log without end, which stalls after some bytes if it is to.
+type endless struct {
+	read, stall int
+	until       <-chan struct{}
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.stall > 0 && e.read >= e.stall {
+		<-e.until
+		return 0, context.DeadlineExceeded
+	}
+	n := copy(p, strings.Repeat("restore=r9 \x1b]0;x\x07\n", 1+len(p)/20))
+	e.read += n
+	return n, nil
+}
+
+func (e *endless) Close() error { return nil }
+
+func TestLogWithoutEnd(t *testing.T) {
+	in := install(t)
+	in.server(time.Now().Add(-time.Hour))
+	r := in.restore("r9")
+	for name, stall := range map[string]int{"that never ends": 0, "that stalls": 1000} {
+		var body *endless
+		asked := 0
+		in.requests.set(func(_ http.RoundTripper, q *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(q.URL.Path, "/log") {
+				return nil, nil
+			}
+			asked++
+			body = &endless{stall: stall, until: q.Context().Done()}
+			return &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", Header: http.Header{}, Body: body, Request: q}, nil
+		})
+		start := time.Now()
+		e, err := in.finalizer().Gather(t.Context(), job.Restore, r.Name)
+		if err != nil || e.LogSeen != Unknown || !strings.Contains(e.LogWhy, "velero-0") || strings.Contains(e.LogWhy, "\x1b") {
+			t.Errorf("a log %s: %v %q, %v", name, e.LogSeen, e.LogWhy, err)
+		}
+		if took := time.Since(start); asked > 2 || body.read > 2*logBytes || took > 4*logTimeout {
+			t.Errorf("a log %s: %d requests, %d bytes, %v", name, asked, body.read, took)
+		}
 	}
 }
 

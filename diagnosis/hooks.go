@@ -22,7 +22,7 @@ const longestHooks = 1000 * time.Hour
 // or by spec, and whose time is not over.
 func (a *assessment) runningHook(items string) (Verdict, bool) {
 	h := a.evidence().Log.Hook
-	ran, limit := a.env.Now.Sub(h.At), cmp.Or(h.Timeout, defaultHookTimeout)
+	ran, limit := a.loggedAgo(h.At), cmp.Or(h.Timeout, defaultHookTimeout)
 	if h.Pod == "" || ran > limit+waitMargin {
 		return Verdict{}, false
 	}

@@ -45,7 +45,7 @@ func logText(l velero.LogLine) string {
 // whose silence is all that speaks against it. A named cause is not overruled.
 func (a *assessment) logMoves(v Verdict) bool {
 	last := a.evidence().Log.Last
-	if last.At.IsZero() || a.env.Now.Sub(last.At) > logFresh || !a.env.Server.Running || job.StageOf(a.j.Phase) == job.StageQueued {
+	if ago := a.loggedAgo(last.At); last.At.IsZero() || ago > logFresh || ago < -logFresh || !a.env.Server.Running || job.StageOf(a.j.Phase) == job.StageQueued {
 		return false
 	}
 	switch v.Reason {
@@ -61,7 +61,12 @@ func (a *assessment) logMoving() Verdict {
 		state = Waiting
 	}
 	return a.conclude(state, LogMoving, "", "%s, quiet for %s, but the server logged about it %s ago: %s",
-		progressText(a.j), a.quietWords(), human.Duration(max(0, a.env.Now.Sub(last.At))), logText(last))
+		progressText(a.j), a.quietWords(), human.Duration(max(0, a.loggedAgo(last.At))), logText(last))
+}
+
+// loggedAgo is the age of a line, whose time is that of the server's node.
+func (a *assessment) loggedAgo(at time.Time) time.Duration {
+	return a.env.Now.Add(a.env.ServerAhead).Sub(at)
 }
 
 // final reports whether the server's log says that it gave up on the job's last
@@ -71,7 +76,8 @@ func (a *assessment) final() bool {
 	if !known {
 		moved = time.Time{}
 	}
-	return a.evidence().Log.Final(moved, a.env.Server.StartedAt)
+	ahead := a.env.ServerAhead
+	return a.evidence().Log.Final(moved.Add(ahead), a.env.Server.StartedAt, a.env.Now.Add(ahead))
 }
 
 // gaveUp: the server's log says that the last status patch is lost. No limit has
@@ -103,7 +109,7 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 		to = log.LostPhase
 	}
 	return a.conclude(Stuck, LostPatch, "If its results are stored, it can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
-		"its work is over (%s), but Velero gave up writing %s %s ago and does not try again", done, to, a.ago(log.GaveUp.At)).by(Finalize), true
+		"its work is over (%s), but Velero gave up writing %s %s ago and does not try again", done, to, human.Duration(max(0, a.loggedAgo(log.GaveUp.At)))).by(Finalize), true
 }
 
 // meantToFail: the lost patch would have ended the job as Failed. A backup of a
@@ -122,5 +128,5 @@ func (a *assessment) meantToFail(log velero.JobLog) Verdict {
 	case a.j.Kind == job.Backup:
 		advice += " Do not rely on what was backed up: make a new backup."
 	}
-	return a.conclude(Stuck, LostPatch, advice, "it failed%s; Velero gave up writing that %s ago and does not try again", why, a.ago(log.GaveUp.At)).by(Restart)
+	return a.conclude(Stuck, LostPatch, advice, "it failed%s; Velero gave up writing that %s ago and does not try again", why, human.Duration(max(0, a.loggedAgo(log.GaveUp.At)))).by(Restart)
 }

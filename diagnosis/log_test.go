@@ -15,6 +15,11 @@ func line(text string, minutes float64) velero.LogLine {
 	return velero.LogLine{At: minutesAgo(minutes), Level: "info", Text: text}
 }
 
+// clockAhead is a server whose node has another clock.
+func clockAhead(by time.Duration) func(*Environment) {
+	return func(e *Environment) { e.ServerAhead = by }
+}
+
 func TestServersLog(t *testing.T) {
 	dead := spec{name: "crm", kind: job.Restore, phase: "InProgress", started: 60, changed: 10, done: 7, total: 9}
 	collecting := spec{name: "crm", kind: job.Backup, phase: "InProgress", started: 60, changed: 60, total: -1}
@@ -38,6 +43,13 @@ func TestServersLog(t *testing.T) {
 		{"the server restarted after that", dead, gaveUp("Finalizing", 7), with(restarted(5)), Orphaned, ServerRestarted, ""},
 		{"the CRD refused it", dead, velero.JobLog{GaveUp: velero.LogLine{At: minutesAgo(7), Error: `status.phase: Unsupported value: "Finalizing"`}, LostPhase: "Finalizing"},
 			healthy(), Stuck, SchemaTooOld, "CRD"},
+		{"a line of a time to come", dead, gaveUp("Finalizing", -30), healthy(), Quiet, SlowItem, ""},
+		{"the server's clock is ahead", dead, gaveUp("Finalizing", -23), with(clockAhead(30 * time.Minute)), Stuck, LostPatch, "7m ago"},
+		{"written after that, by a clock that is ahead", dead, gaveUp("Finalizing", -15), with(clockAhead(30 * time.Minute)), Quiet, SlowItem, ""},
+		{"since when the server runs is not known", dead, gaveUp("Finalizing", 7), with(func(e *Environment) { e.Server.StartedAt = time.Time{} }), Quiet, SlowItem, ""},
+		{"logged in a time to come", collecting, velero.JobLog{Last: line("Listing items", -30)}, healthy(), Quiet, CollectingItems, ""},
+		{"logged long ago, by a clock that is ahead", collecting, velero.JobLog{Last: line("Listing items", 0)}, with(clockAhead(30 * time.Minute)), Quiet, CollectingItems, ""},
+		{"logged now, by a clock that is behind", collecting, velero.JobLog{Last: line("Listing items", 30)}, with(clockAhead(-30 * time.Minute)), Progressing, LogMoving, ""},
 		{"silent, but the log moves", dead, velero.JobLog{Last: line("Restored 8 items", 0.1)}, healthy(), Progressing, LogMoving, "6s ago: Restored 8 items"},
 		{"it logs that it waits", dead, velero.JobLog{Last: line("Waiting for VolumeSnapshotContents x", 0.1)}, healthy(), Waiting, LogMoving, "Waiting for"},
 		{"beyond each limit, but the log moves", spec{name: "crm", kind: job.Restore, phase: "InProgress", started: 900, changed: 800, done: 7, total: 9},
@@ -46,6 +58,9 @@ func TestServersLog(t *testing.T) {
 		{"a hook by annotation runs", spec{name: "crm", kind: job.Backup, phase: "InProgress", started: 60, changed: 40, done: 7, total: 9},
 			velero.JobLog{Last: line("running exec hook", 38), Hook: velero.LoggedHook{At: minutesAgo(38), Pod: "shop/db-0", Phase: "pre", Timeout: 2 * time.Hour}},
 			healthy(), Waiting, RunningHook, "pre-hook of pod shop/db-0 runs for 38m of 2h"},
+		{"a hook by annotation, by a clock that is ahead", spec{name: "crm", kind: job.Backup, phase: "InProgress", started: 60, changed: 40, done: 7, total: 9},
+			velero.JobLog{Last: line("running exec hook", 8), Hook: velero.LoggedHook{At: minutesAgo(8), Pod: "shop/db-0", Phase: "pre", Timeout: 2 * time.Hour}},
+			with(clockAhead(30 * time.Minute)), Waiting, RunningHook, "runs for 38m of 2h"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j, env := c.job.job(t), c.env

@@ -32,6 +32,10 @@ func sampleVolumes(before map[velero.VolumeRef]samples, volumes []Volume, at tim
 	return now
 }
 
+// fastest is a speed in bytes a second that no volume has: numbers that say so
+// are wrong.
+const fastest = 1 << 40
+
 // VolumeRate is the speed of one of the job's volumes in bytes a second: over a
 // sliding window, or, where this process has not seen it long enough, on average
 // from its start to its last change. ok is false without enough evidence.
@@ -40,13 +44,14 @@ func (j *Job) VolumeRate(v *Volume, now time.Time) (perSecond float64, ok bool) 
 		return 0, false
 	}
 	if rate, ok := j.track.volumes[v.Ref()].rate(&bytePace, now); ok {
-		return rate, true
+		return rate, rate < fastest
 	}
 	span := v.Changed.Sub(v.Started)
 	if v.Started.IsZero() || span < bytePace.span || v.Done < bytePace.amount || v.Quiet(now) > bytePace.silent {
 		return 0, false
 	}
-	return float64(v.Done) / span.Seconds(), true
+	perSecond = float64(v.Done) / span.Seconds()
+	return perSecond, perSecond < fastest
 }
 
 // VolumeETA is how long one of the job's volumes still takes, at least a second.

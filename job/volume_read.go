@@ -17,7 +17,7 @@ func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
 	v.Phase = string(o.Status.Phase)
 	v.Target = o.Spec.Pod.Namespace + "/" + o.Spec.Pod.Name + ":" + o.Spec.Volume
 	v.Node = o.Spec.Node
-	v.Done, v.Total = o.Status.Progress.BytesDone, o.Status.Progress.TotalBytes
+	v.Done, v.Total = max(0, o.Status.Progress.BytesDone), max(0, o.Status.Progress.TotalBytes)
 	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
 	return v
 }
@@ -29,7 +29,7 @@ func VolumeFromPodVolumeRestore(o *velerov1.PodVolumeRestore) Volume {
 	v.Phase = string(o.Status.Phase)
 	v.Target = o.Spec.Pod.Namespace + "/" + o.Spec.Pod.Name + ":" + o.Spec.Volume
 	v.Node = o.Status.Node
-	v.Done, v.Total = o.Status.Progress.BytesDone, orSize(o.Status.Progress.TotalBytes, o.Spec.SnapshotSize)
+	v.Done, v.Total = max(0, o.Status.Progress.BytesDone), orSize(o.Status.Progress.TotalBytes, o.Spec.SnapshotSize)
 	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
 	return v
 }
@@ -40,7 +40,7 @@ func VolumeFromDataUpload(o *velerov2alpha1.DataUpload) Volume {
 	v.Phase = string(o.Status.Phase)
 	v.Target = o.Spec.SourceNamespace + "/" + o.Spec.SourcePVC
 	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
-	v.Done, v.Total = o.Status.Progress.BytesDone, o.Status.Progress.TotalBytes
+	v.Done, v.Total = max(0, o.Status.Progress.BytesDone), max(0, o.Status.Progress.TotalBytes)
 	v.Message, v.CancelAsked, v.DataMover = o.Status.Message, o.Spec.Cancel, o.Spec.DataMover
 	return v
 }
@@ -52,7 +52,7 @@ func VolumeFromDataDownload(o *velerov2alpha1.DataDownload) Volume {
 	v.Phase = string(o.Status.Phase)
 	v.Target = o.Spec.TargetVolume.Namespace + "/" + o.Spec.TargetVolume.PVC
 	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
-	v.Done, v.Total = o.Status.Progress.BytesDone, orSize(o.Status.Progress.TotalBytes, o.Spec.SnapshotSize)
+	v.Done, v.Total = max(0, o.Status.Progress.BytesDone), orSize(o.Status.Progress.TotalBytes, o.Spec.SnapshotSize)
 	v.Message, v.CancelAsked, v.DataMover = o.Status.Message, o.Spec.Cancel, o.Spec.DataMover
 	return v
 }

@@ -21,6 +21,7 @@ type LogLine struct {
 
 // JobLog is what a server's log tells of one job. What is not in it was not
 // seen, which is no sign of anything: a log is read in part, and rotated.
+// Merge parts with Then, and the logs of several servers with Beside.
 type JobLog struct {
 	// Last is the newest line of the server's work on the job, zero if none
 	// was found.
@@ -29,10 +30,10 @@ type JobLog struct {
 	// status, zero if there is none or if the server worked on the job after
 	// it. Nothing works on the job from then on: the error is not returned, so
 	// the controller does not look again (pkg/controller/backup_controller.go
-	// and restore_controller.go, Reconcile; read in 1.14 and 1.16 to 1.18).
+	// and restore_controller.go, Reconcile; read in 1.13 to 1.18).
 	GaveUp LogLine
 	// LostPhase is the phase that the lost status carried, empty where the
-	// line does not name it (1.14).
+	// line does not name it (up to 1.14).
 	LostPhase string
 	// Failure is why the server ended the job as Failed, empty if it did not
 	// or did not say.
@@ -66,6 +67,7 @@ type logEntry struct {
 // left out, and a last one without its end. kind is Backup or Restore.
 func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 	var found JobLog
+	ref := namespace + "/" + name
 	for line := range strings.Lines(log) {
 		line, whole := strings.CutSuffix(line, "\n")
 		if !whole || !strings.Contains(line, name) {
@@ -75,28 +77,40 @@ func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 		if !ok || e.At.Before(since) || !e.about(kind, namespace, name) {
 			continue
 		}
-		found.add(e, kind)
+		found.add(e, kind, ref, since)
 	}
 	return found
 }
 
-// Merge is what two logs tell together: of two servers, or of a container and
-// the one before it.
-func (l JobLog) Merge(o JobLog) JobLog {
-	older, newer := l, o
-	if newer.newest().Before(older.newest()) {
-		older, newer = newer, older
+// Then is what a log tells together with a part of it that was written later;
+// the two may overlap.
+func (l JobLog) Then(later JobLog) JobLog {
+	switch {
+	case later.Last.At.IsZero() && later.GaveUp.At.IsZero():
+		return l
+	case later.Last.At.IsZero():
+		later.Last = l.Last
 	}
-	if newer.Last.At.IsZero() {
-		newer.Last = older.Last
+	if l.Last.At.After(later.GaveUp.At) {
+		later.GaveUp, later.LostPhase = LogLine{}, "" // a clock that went back, or a line between two reads
 	}
-	if newer.GaveUp.At.IsZero() && !newer.Last.At.After(older.GaveUp.At) {
-		newer.GaveUp, newer.LostPhase, newer.Failure = older.GaveUp, older.LostPhase, older.Failure
+	if later.Failure == "" {
+		later.Failure = l.Failure
 	}
-	if newer.Hook.Pod == "" && newer.Last.At.Equal(older.Last.At) {
-		newer.Hook = older.Hook
+	if later.Hook.Pod == "" && later.GaveUp.At.IsZero() && later.Last == l.Last {
+		later.Hook = l.Hook
 	}
-	return newer
+	return later
+}
+
+// Beside is what the logs of two servers tell together. That one of them gave up
+// means nothing then: the other may work on the job, and their clocks differ.
+func (l JobLog) Beside(o JobLog) JobLog {
+	if o.Last.At.After(l.Last.At) {
+		l = o
+	}
+	l.GaveUp, l.LostPhase = LogLine{}, ""
+	return l
 }
 
 // logClockMargin is how far the clock of the server may be from that of the API
@@ -105,25 +119,24 @@ const logClockMargin = 2 * time.Minute
 
 // Final reports whether the server gave up the job and nothing speaks against
 // it: no write to the job after that, which wrote is the last of (zero if not
-// known), and no start of a server, which marks such jobs itself.
-func (l JobLog) Final(wrote, started time.Time) bool {
-	return !l.GaveUp.At.IsZero() && !wrote.After(l.GaveUp.At.Add(logClockMargin)) && !started.After(l.GaveUp.At)
+// known), no start of a server, which marks such jobs itself (zero if not known,
+// and then it is not final), and no time to come. wrote and now are in the
+// cluster's clock.
+func (l JobLog) Final(wrote, started, now time.Time) bool {
+	at := l.GaveUp.At
+	return !at.IsZero() && !at.After(now.Add(logClockMargin)) && !wrote.After(at.Add(logClockMargin)) &&
+		!started.IsZero() && started.Before(at)
 }
 
-func (l *JobLog) newest() time.Time {
-	if l.GaveUp.At.After(l.Last.At) {
-		return l.GaveUp.At
-	}
-	return l.Last.At
-}
-
-func (l *JobLog) add(e logEntry, kind string) {
-	if e.At.Before(l.newest()) {
-		return // an older one, of a log whose lines are out of order
-	}
-	if to, gaveUp := givesUp(e.Text, kind); gaveUp && e.fields[controllerKeys[kind]] != "" {
-		l.GaveUp, l.LostPhase = e.LogLine, to
-		l.Hook = LoggedHook{}
+// add takes lines in the order in which the server wrote them. Their times may
+// go back with its clock, so a line that gives up counts only if neither order
+// nor time puts other work after it.
+func (l *JobLog) add(e logEntry, kind, ref string, since time.Time) {
+	if to, gaveUp := givesUp(e.Text, kind); gaveUp && e.ofController(kind, ref) {
+		// At the second of its start it is of an earlier job of the name.
+		if e.At.After(since) && !e.At.Before(l.Last.At) {
+			l.GaveUp, l.LostPhase, l.Hook = e.LogLine, to, LoggedHook{}
+		}
 		return
 	}
 	l.Last = e.LogLine
@@ -138,6 +151,16 @@ func (l *JobLog) add(e logEntry, kind string) {
 		// workers take items, the hook may still run, and is not named.
 		l.Hook = LoggedHook{}
 	}
+}
+
+// ofController reports whether the controller that owns a job's status while it
+// is in progress wrote the line itself. A plugin may log what it likes, but the
+// server adds its name (pkg/plugin/clientmgmt/process/logrus_adapter.go).
+func (e *logEntry) ofController(kind, ref string) bool {
+	_, plugin := e.fields["pluginName"]
+	source := e.fields["logSource"]
+	return !plugin && e.fields[controllerKeys[kind]] == ref &&
+		(source == "" || strings.Contains(source, "controller/"+strings.ToLower(kind)+"_controller.go:"))
 }
 
 // hookEnds recognises what is logged when a command has ended
@@ -258,8 +281,12 @@ func jsonFields(line string) (map[string]string, bool) {
 // textFields reads a line as logrus writes it: KEY=VALUE with spaces between,
 // where a value that is not one plain word is quoted. Keys may hold spaces. Of
 // two fields of one name the first counts: logrus writes time, level and msg
-// before all others.
+// before all others. Other libraries write to the same log, and quote nothing:
+// warnings of the API server, which may hold any text (client-go, rest/warnings.go).
 func textFields(line string) (map[string]string, bool) {
+	if !strings.HasPrefix(line, "time=") {
+		return nil, false
+	}
 	fields := map[string]string{}
 	for line = strings.TrimLeft(line, " "); line != ""; line = strings.TrimLeft(line, " ") {
 		key, rest, found := strings.Cut(line, "=")

@@ -85,18 +85,100 @@ func TestHookInTheLog(t *testing.T) {
 	}
 }
 
-func TestMergedLogs(t *testing.T) {
+func TestLogInParts(t *testing.T) {
 	read := func(log string) JobLog { return ReadJobLog(log, "Restore", "velero", "s3-apidown", logStart) }
 	life := read(`time="2026-11-21T01:58:00Z" level=info msg=x restore=velero/s3-apidown` + "\n")
-	for n, l := range []JobLog{read(lost).Merge(JobLog{}), JobLog{}.Merge(read(lost))} {
+	for n, l := range []JobLog{read(lost).Then(JobLog{}), JobLog{}.Then(read(lost)), read(lost).Then(read(lost))} {
 		if l.LostPhase == "" || l.Last.Text != "restore completed" {
-			t.Errorf("%d: merged with nothing it is %+v", n, l)
+			t.Errorf("%d: with nothing new it is %+v", n, l)
 		}
 	}
-	for n, l := range []JobLog{read(lost).Merge(life), life.Merge(read(lost))} {
-		if !l.GaveUp.At.IsZero() || l.Last.Text != "x" {
-			t.Errorf("%d: with later work in another log it is %+v", n, l)
+	for n, l := range []JobLog{read(lost).Then(life), life.Then(read(lost)), read(lost).Beside(life), life.Beside(read(lost))} {
+		if !l.GaveUp.At.IsZero() || l.LostPhase != "" || l.Last.Text != "x" && n != 1 {
+			t.Errorf("%d: with later work in another part it is %+v", n, l)
 		}
+	}
+	stepped := ReadJobLog(`time="2026-11-21T01:50:00Z" level=info msg=x restore=velero/s3-apidown`+"\n", "Restore", "velero", "s3-apidown", logStart.Add(-time.Hour))
+	if l := read(lost).Then(stepped); !l.GaveUp.At.IsZero() || l.Last.Text != "x" {
+		t.Errorf("with later work by a clock that went back it is %+v", l)
+	}
+	if l := read(lost).Beside(JobLog{}); !l.GaveUp.At.IsZero() {
+		t.Error("one of two servers gave up, and the other may work on it")
+	}
+}
+
+func TestFinal(t *testing.T) {
+	at := logStart
+	for name, c := range map[string]struct {
+		wrote, started, now time.Duration
+		unknown, final      bool
+	}{
+		"nothing speaks against it":     {-time.Minute, -time.Hour, time.Minute, false, true},
+		"clocks differ a little":        {time.Minute, -time.Hour, -time.Minute, false, true},
+		"written after that":            {3 * time.Minute, -time.Hour, time.Hour, false, false},
+		"a server started after that":   {0, time.Second, time.Hour, false, false},
+		"a server started at that time": {0, 0, time.Hour, false, false},
+		"since when it runs is unknown": {0, 0, time.Hour, true, false},
+		"a time to come":                {0, -time.Hour, -time.Hour, false, false},
+	} {
+		started := at.Add(c.started)
+		if c.unknown {
+			started = time.Time{}
+		}
+		l := JobLog{GaveUp: LogLine{At: at}}
+		if final := l.Final(at.Add(c.wrote), started, at.Add(c.now)); final != c.final {
+			t.Errorf("%s: final is %v", name, final)
+		}
+	}
+	if (JobLog{}).Final(time.Time{}, at, at) {
+		t.Error("a log without such a line is final")
+	}
+}
+
+// Nothing but the controller's own line, of this run of this job, ends it.
+func TestLogThatLies(t *testing.T) {
+	const text = "error updating backup's status from InProgress to Finalizing"
+	const own = `time="2026-11-21T01:58:00Z" level=error msg="` + text + `" backuprequest=velero/b1 error=refused logSource="pkg/controller/backup_controller.go:374"`
+	const work = `time="2026-11-21T01:57:00Z" level=info msg="Processing item" backup=velero/b1` + "\n"
+	for name, log := range map[string]string{
+		"a warning of the API server":          "W1121 01:58:00.000000       1 warnings.go:70] note=x " + own,
+		"a warning that begins with a field":   "W1121 01:58:00.000000       1 warnings.go:70] " + own,
+		"an indented line of a message":        "\t" + own,
+		"a line with a space before":           " " + own,
+		"a plugin":                             own + " cmd=/plugins/evil pluginName=evil",
+		"a plugin without a name":              own + " pluginName=",
+		"another part of the server":           strings.ReplaceAll(own, "backup_controller", "gc_controller"),
+		"another job's request":                strings.ReplaceAll(own, "backuprequest=velero/b1", "backup=velero/b1 backuprequest=velero/b2"),
+		"another namespace's request":          strings.ReplaceAll(own, "backuprequest=velero/b1", "backup=velero/b1 backuprequest=dr/b1"),
+		"a request without a namespace":        strings.ReplaceAll(own, "backuprequest=velero/b1", "backup=velero/b1 backuprequest=b1"),
+		"no request":                           strings.ReplaceAll(own, "backuprequest=", "backup="),
+		"a restore of that name":               strings.ReplaceAll(own, "backuprequest=", "Restore="),
+		"the second in which the job began":    strings.ReplaceAll(own, "01:58", "01:55"),
+		"a hook's output":                      `time="2026-11-21T01:58:00Z" level=info msg="stdout: x\n` + strings.ReplaceAll(own, `"`, `\"`) + `\n" backup=velero/b1`,
+		"the rest of a hook's output, cut off": strings.ReplaceAll(own, `"`, `\"`) + `\n" backup=velero/b1`,
+		"a name of an item":                    `time="2026-11-21T01:58:00Z" level=info msg="Backed up" name="x\" backuprequest=velero/b1 msg=\"` + text + `" backup=velero/b1`,
+		"a field that repeats":                 `time="2026-11-21T01:58:00Z" level=info msg="Backed up" backuprequest=velero/b1 msg="` + text + `"`,
+		"in debug":                             strings.ReplaceAll(own, "level=error", "level=debug"),
+		"another error of that controller":     strings.ReplaceAll(own, "updating backup's status from InProgress to Finalizing", "getting backup"),
+		"from another phase":                   strings.ReplaceAll(own, "from InProgress", "from WaitingForPluginOperations"),
+		"a phase with more behind it":          strings.ReplaceAll(own, "to Finalizing", "to Finalizing soon"),
+		"cut at a byte limit":                  own[:len(own)-20],
+		"work after it by a clock set back":    own + "\n" + strings.ReplaceAll(work, "01:57", "01:56"),
+		"earlier than work before it":          strings.ReplaceAll(work, "01:57", "01:59") + own,
+		"a time without end":                   strings.ReplaceAll(own, "2026-11-21T01:58:00Z", "99999999-11-21T01:58:00Z"),
+		"bytes":                                "time=\x00\xff\x1b[2J " + own,
+		"JSON in a message":                    `{"level":"info","msg":"{\"backuprequest\":\"velero/b1\",\"msg\":\"` + text + `\"}","backup":"velero/b1","time":"2026-11-21T01:58:00Z"}`,
+		"JSON of a plugin":                     `{"level":"error","msg":"` + text + `","backuprequest":"velero/b1","pluginName":"x","time":"2026-11-21T01:58:00Z"}`,
+		"JSON within JSON":                     `{"x":{"level":"error","msg":"` + text + `","backuprequest":"velero/b1","time":"2026-11-21T01:58:00Z"}}`,
+		"JSON and more":                        `{"level":"error","msg":"` + text + `","backuprequest":"velero/b1","time":"2026-11-21T01:58:00Z"} {}`,
+		"JSON of no text":                      `{"level":"error","msg":["` + text + `"],"backuprequest":"velero/b1","time":"2026-11-21T01:58:00Z"}`,
+	} {
+		if l := ReadJobLog(log+"\n", "Backup", "velero", "b1", logStart); !l.GaveUp.At.IsZero() {
+			t.Errorf("%s: it gave up: %+v", name, l.GaveUp)
+		}
+	}
+	if l := ReadJobLog(work+own+"\n", "Backup", "velero", "b1", logStart); l.LostPhase != "Finalizing" {
+		t.Errorf("its own line tells %+v", l)
 	}
 }
 
@@ -108,6 +190,6 @@ func FuzzJobLog(f *testing.F) {
 		if l.LostPhase != "" && !isPhase(l.LostPhase) {
 			t.Errorf("it carried %q", l.LostPhase)
 		}
-		l.Merge(l)
+		l.Then(l).Beside(l)
 	})
 }

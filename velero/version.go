@@ -105,3 +105,8 @@ func (v Version) CancelsAtVolumeTimeout() bool { return !v.Before(Version{1, 18,
 // longer than --resource-timeout (pkg/controller/restore_finalizer_controller.go
 // WaitRestoreExecHook, since 1.18.3).
 func (v Version) BoundsRestoreHooks() bool { return !v.Before(Version{1, 18, 3}) }
+
+// GivesUpLastStatus reports whether this version leaves a job alone whose last
+// status it could not write (pkg/controller/backup_controller.go and
+// restore_controller.go Reconcile, read up to 1.18).
+func (v Version) GivesUpLastStatus() bool { return v.Before(Version{1, 19, 0}) }
