@@ -112,6 +112,10 @@ type Evidence struct {
 	StartingAgents map[string]bool
 	Movers         map[velero.VolumeRef]velero.Mover
 	PrepareTimeout time.Duration
+	// Slots are only asked for where a volume of the job waits for one.
+	Slots velero.Slots
+	// agentConfigs are the ConfigMaps that the node-agents name, one for each.
+	agentConfigs []string
 	// volumes are the resources of Job.Volumes as the API server sent them.
 	volumes map[velero.VolumeRef]*unstructured.Unstructured
 
@@ -122,7 +126,7 @@ type Evidence struct {
 // ForVerdict is what all this tells beyond what the watch sees of every job.
 func (e Evidence) ForVerdict() diagnosis.Evidence {
 	seen := diagnosis.Evidence{NamespacesSeen: e.Namespaces == Yes, Terminating: e.Terminating, Phases: e.Phases, Schema: e.Schema,
-		LogSeen: e.LogSeen == Yes, LogWhy: e.LogWhy, Log: e.Log}
+		LogSeen: e.LogSeen == Yes, LogWhy: e.LogWhy, Log: e.Log, Slots: e.Slots}
 	if h := e.hungHook(); h != nil {
 		seen.HungHook, seen.HungHookWhy = h.Pod, h.Blocked
 	}

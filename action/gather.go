@@ -88,7 +88,7 @@ func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Eviden
 	in.Volumes, in.At = volumes, e.At
 	e.Job = job.Next(nil, in)
 	e.VeleroWrote = veleroWrote(e.Object.GetManagedFields())
-	for _, ask := range []func() error{g.server, g.log, g.location, g.locations, g.hooks, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
+	for _, ask := range []func() error{g.server, g.slots, g.log, g.location, g.locations, g.hooks, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
 		if err := ask(); err != nil {
 			return e, err
 		}
@@ -146,6 +146,9 @@ func (g *gathering) server() error {
 	g.e.Server = serverOf(pods)
 	g.e.NodeAgents, g.e.StartingAgents, g.e.PrepareTimeout = nodeAgents(pods, g.e.At)
 	g.e.Movers = velero.MoversOf(pointers(pods))
+	for _, a := range velero.AgentsOf(pointers(pods)) {
+		g.e.agentConfigs = append(g.e.agentConfigs, a.Flags.ConfigMap)
+	}
 	return nil
 }
 

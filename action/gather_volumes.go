@@ -1,16 +1,20 @@
 package action
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
 )
@@ -114,4 +118,80 @@ func volumeFrom[T any](o *unstructured.Unstructured, read func(*T) job.Volume) (
 		v.Malformed = malformed[0]
 	}
 	return v, nil
+}
+
+// slots finds out how many volumes may be moved and prepared at once, where a
+// volume of the job waits for that.
+func (g *gathering) slots() error {
+	nodes := map[string]bool{}
+	for i := range g.e.Job.Volumes {
+		v := &g.e.Job.Volumes[i]
+		if v.BuiltIn() && v.Waiting() && v.Phase != velero.VolumeAccepted {
+			nodes[v.Node] = true
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	delete(nodes, "")
+	config, source, why, err := g.loadConcurrency()
+	if err != nil || why != "" {
+		g.e.Slots.Why = why
+		return err
+	}
+	g.e.Slots = velero.Slots{Source: source, ByNode: map[string]int{}, PrepareQueue: config.PrepareQueueLength}
+	for name := range nodes {
+		node := &metav1.PartialObjectMetadata{}
+		node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
+		if len(config.PerNodeConfig) > 0 {
+			why, err := open("reading a node", g.client.Get(g.ctx, client.ObjectKey{Name: name}, node))
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				g.e.Slots.Why = why
+				continue
+			}
+		}
+		g.e.Slots.ByNode[name] = config.Slots(node.Labels)
+	}
+	return nil
+}
+
+// loadConcurrency reads the ConfigMap that the node-agents name; why says why it
+// is not known.
+func (g *gathering) loadConcurrency() (config velero.LoadConcurrency, source, why string, _ error) {
+	names := slices.Clone(g.e.agentConfigs)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	version, known := velero.ParseVersion(g.e.Server.Version)
+	switch {
+	case !g.e.Server.Visible:
+		return config, "", "pods may not be listed", nil
+	case len(names) == 0:
+		return config, "", "no node-agent was seen", nil
+	case len(names) > 1:
+		return config, "", "the node-agents name different ConfigMaps", nil
+	case names[0] == "" && !known:
+		return config, "", "the server's version is not known", nil
+	case names[0] == "" && version.NamesAgentConfig():
+		return config, "default of Velero, the node-agents name no ConfigMap", "", nil
+	}
+	name := cmp.Or(names[0], velero.DefaultAgentConfig)
+	m := bare(corev1.SchemeGroupVersion.WithKind("ConfigMap"), g.namespace, name)
+	err := g.client.Get(g.ctx, client.ObjectKeyFromObject(m), m)
+	if apierrors.IsNotFound(err) && names[0] == "" {
+		return config, "default of Velero, there is no ConfigMap " + name, "", nil
+	}
+	if why, err = open("reading the node-agents' ConfigMap", err); err != nil || why != "" {
+		return config, "", why, err
+	}
+	data, _, err := unstructured.NestedStringMap(m.Object, "data")
+	if err == nil {
+		config, err = velero.ParseLoadConcurrency(data)
+	}
+	if err != nil {
+		return config, "", sanitize.String("ConfigMap " + name + ": " + err.Error()), nil
+	}
+	return config, "ConfigMap " + g.namespace + "/" + name, "", nil
 }

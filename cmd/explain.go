@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
@@ -111,7 +112,8 @@ func limitsOf(j *job.Job, env diagnosis.Environment) []limitJSON {
 		return nil
 	}
 	var out []limitJSON
-	for _, l := range velero.Limits(j.Object, env.Server, env.NodeAgents) {
+	limits := append(velero.Limits(j.Object, env.Server, env.NodeAgents), velero.SlotLimits(env.Evidence[j.UID].Slots)...)
+	for _, l := range limits {
 		out = append(out, limitJSON(l))
 	}
 	return out
@@ -138,9 +140,16 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		fmt.Fprintln(c.streams.ErrOut, "warning: what finalize would do could not be found out:", sanitize.String(err.Error()))
 	}
 	if plan != nil {
-		judged = assessed.Closer(j, plan.Evidence().ForVerdict())
+		waited := verdict.State == diagnosis.Waiting
+		seen := plan.Evidence().ForVerdict()
+		assessed.Environment.Evidence = map[types.UID]diagnosis.Evidence{j.UID: seen}
+		judged = assessed.Closer(j, seen)
 		verdict = judged.Verdict
-		verdict.Facts = withEvidence(verdict.Facts, plan.Facts())
+		if waited && verdict.State == diagnosis.Waiting {
+			plan, remedies = nil, nil // nothing is to be done about it
+		} else {
+			verdict.Facts = withEvidence(verdict.Facts, plan.Facts())
+		}
 	}
 	if f.output == "text" {
 		err = printVerdict(c.streams.Out, j, verdict, assessed.Volumes(j), plan, remedies, limitsOf(j, assessed.Environment), assessed.Environment.Now)

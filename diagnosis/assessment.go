@@ -50,6 +50,7 @@ const (
 	sourceSchema  = "schema"
 	sourceStorage = "storage"
 	sourceLog     = "log"
+	sourceConfig  = "configmap"
 	// sourceNamespaces is that of finalize's evidence too.
 	sourceNamespaces = "namespaces"
 )

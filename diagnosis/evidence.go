@@ -26,6 +26,9 @@ type Evidence struct {
 	LogSeen bool
 	LogWhy  string
 	Log     velero.JobLog
+	// Slots is how many volumes may be moved and prepared at once, where a volume
+	// of the job waits for that.
+	Slots velero.Slots
 	// Phases are those that the CRD of the job's kind allows, nil if that could
 	// not be read.
 	Phases []string

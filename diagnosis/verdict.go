@@ -60,7 +60,7 @@ func (v Verdict) NeedsCloserLook() bool {
 	case Stuck, Orphaned, Quiet, Unknown:
 		return true
 	}
-	return false
+	return v.Reason == WaitingForSlot
 }
 
 // Fact is one observation behind a verdict.

@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ type VolumeVerdict struct {
 
 // JudgeVolumes judges each of the job's volumes, in their order.
 func JudgeVolumes(j *job.Job, env Environment) []VolumeVerdict {
-	c := newVolumeContext(&env)
+	c := newVolumeContext(&env, j)
 	verdicts := make([]VolumeVerdict, len(j.Volumes))
 	for i := range j.Volumes {
 		verdicts[i] = c.verdict(&j.Volumes[i])
@@ -71,21 +72,27 @@ func (c *VolumeContext) verdict(v *job.Volume) VolumeVerdict {
 
 // waits says what a volume in New or Prepared waits for.
 func (c *VolumeContext) waits(v *job.Volume) string {
-	slot := "a slot"
+	slot, atOnce := "a slot", ""
 	switch {
 	case v.Phase != velero.VolumePrepared:
 		slot = "its turn to be prepared"
+		if n := c.Slots.PrepareQueue; n > 0 {
+			atOnce = fmt.Sprintf(" (%d at a time)", n)
+		}
 	case v.Node != "":
 		slot = "a slot on " + v.Node
+		if n := c.Slots.ByNode[v.Node]; n > 0 {
+			atOnce = fmt.Sprintf(" (%d at a time)", n)
+		}
 	}
 	behind := c.behind(v)
 	switch {
 	case behind != "":
-		return "waits for " + slot + " behind " + behind
+		return "waits for " + slot + " behind " + behind + atOnce
 	case !c.Complete:
 		return "waits for " + slot + "; not all volumes can be listed"
 	}
-	return "waits for " + slot
+	return "waits for " + slot + atOnce
 }
 
 // behind names the volumes that may hold what v waits for, by their job.

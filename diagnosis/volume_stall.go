@@ -59,6 +59,9 @@ type VolumeContext struct {
 	Movers map[velero.VolumeRef]velero.Mover
 	// PrepareTimeout is the node-agents' own, zero for the default.
 	PrepareTimeout time.Duration
+	// Slots is for words only: a node-agent reads its ConfigMap when it starts, so
+	// nothing tells that a slot is free.
+	Slots velero.Slots
 	// Version is the tag of the server's image.
 	Version string
 }

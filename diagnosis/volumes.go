@@ -69,9 +69,9 @@ func (a *assessment) cancelsAtLimit() bool {
 	return a.j.Kind == job.Backup && a.version().CancelsAtVolumeTimeout()
 }
 
-// newVolumeContext is what the environment tells about volumes.
-func newVolumeContext(env *Environment) *VolumeContext {
-	c := &VolumeContext{Now: env.Now, Volumes: env.Volumes, Complete: env.VolumesKnown, PodsSeen: env.Server.Visible,
+// newVolumeContext is what the environment tells about the volumes of a job.
+func newVolumeContext(env *Environment, j *job.Job) *VolumeContext {
+	c := &VolumeContext{Slots: env.Evidence[j.UID].Slots, Now: env.Now, Volumes: env.Volumes, Complete: env.VolumesKnown, PodsSeen: env.Server.Visible,
 		Movers: env.Movers, Version: env.Server.Version, Agents: map[string]time.Time{}, Starting: map[string]bool{}, Blinding: map[velero.VolumeKind]string{}}
 	for _, m := range env.Malformed {
 		for _, kind := range velero.VolumeKinds {
@@ -93,7 +93,7 @@ func newVolumeContext(env *Environment) *VolumeContext {
 
 // stalledVolume finds a volume that cannot move any more, for a cause.
 func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict, bool) {
-	c := newVolumeContext(a.env)
+	c := newVolumeContext(a.env, a.j)
 	for _, v := range volumes {
 		switch reason, cause := c.stalled(v); {
 		case reason == MalformedSpec:
@@ -197,7 +197,7 @@ func (a *assessment) noteDownAgent(node string) {
 // another volume of any job has it.
 func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict {
 	what := human.Count(len(waiting), "volume") + " not begun"
-	c := newVolumeContext(a.env)
+	c := newVolumeContext(a.env, a.j)
 	preparing := false
 	for _, v := range waiting {
 		if !v.BuiltIn() {
@@ -206,6 +206,7 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 		}
 		if holder := c.SlotHolder(v); holder != nil {
 			a.supports(sourceWatch, holder.Changed, "%s %s of %s is %s and may hold its slot", holder.Kind, holder.Target, orUnknownNode(holder.Node), holder.Phase)
+			a.noteSlots(c.Slots)
 			return a.conclude(Waiting, WaitingForSlot, "", "%s; %s%s", what, c.waits(v), until)
 		}
 		if c.WaitsForPod(v) {
@@ -226,6 +227,16 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 	}
 	a.doubts(sourceWatch, a.env.Now, "preparing a volume may take %s, and volumes of other jobs may hold the slots", human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)))
 	return a.conclude(Quiet, WaitingForSlot, "", "%s for %s; it may wait for a slot%s", what, a.quietWords(), until)
+}
+
+// noteSlots puts down where the number of slots comes from.
+func (a *assessment) noteSlots(s velero.Slots) {
+	if s.Source != "" {
+		a.supports(sourceConfig, a.env.Now, "how many volumes move at once: %s; node-agents read it when they start", s.Source)
+	}
+	if s.Why != "" {
+		a.doubts(sourceConfig, a.env.Now, "how many volumes move at once is not known: %s", s.Why)
+	}
 }
 
 // movingVolumes: some are in progress, but their bytes stand still.

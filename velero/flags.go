@@ -107,6 +107,9 @@ type AgentFlags struct {
 	ConfigMap string
 }
 
+// DefaultAgentConfig is the ConfigMap that node-agents read before 1.15.
+const DefaultAgentConfig = "node-agent-config"
+
 // DefaultAgentFlags are the defaults.
 func DefaultAgentFlags() AgentFlags { return AgentFlags{PrepareTimeout: 30 * time.Minute} }
 

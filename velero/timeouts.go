@@ -1,6 +1,7 @@
 package velero
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -130,6 +131,22 @@ func prepareLimit(agents []Agent) Limit {
 		source = "default of the node-agent"
 	}
 	return Limit{"data-mover-prepare-timeout", firstPositive(prepare, otherwise).String(), source}
+}
+
+// SlotLimits are how many volumes may be moved and prepared at once; none if
+// nobody looked.
+func SlotLimits(s Slots) []Limit {
+	var limits []Limit
+	for _, node := range slices.Sorted(maps.Keys(s.ByNode)) {
+		limits = append(limits, Limit{"loadConcurrency on " + node, strconv.Itoa(s.ByNode[node]), s.Source})
+	}
+	if s.PrepareQueue > 0 {
+		limits = append(limits, Limit{"prepareQueueLength", strconv.Itoa(s.PrepareQueue), s.Source})
+	}
+	if s.Why != "" {
+		limits = append(limits, Limit{"loadConcurrency", strconv.Itoa(defaultSlots), "not known, " + s.Why + "; Velero's default is assumed"})
+	}
+	return limits
 }
 
 func annotated(o metav1.Object, key string, otherwise ...time.Duration) time.Duration {

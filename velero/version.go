@@ -101,6 +101,10 @@ func (v Version) MovesInPods(kind VolumeKind) bool {
 // since 1.18.3).
 func (v Version) CancelsAtVolumeTimeout() bool { return !v.Before(Version{1, 18, 3}) }
 
+// NamesAgentConfig reports whether node-agents read their ConfigMap only where
+// their arguments name one (since 1.15, pkg/cmd/cli/nodeagent/server.go).
+func (v Version) NamesAgentConfig() bool { return !v.Before(Version{1, 15, 0}) }
+
 // BoundsRestoreHooks reports whether a restore's finalizer waits for hooks no
 // longer than --resource-timeout (pkg/controller/restore_finalizer_controller.go
 // WaitRestoreExecHook, since 1.18.3).
