@@ -124,7 +124,7 @@ func (a *assessment) meantToFail(log velero.JobLog) Verdict {
 	advice := "A restart of the Velero server marks it Failed, with all else in progress."
 	switch {
 	case strings.Contains(log.Failure, "already exists"):
-		advice += " Do not delete it through Velero: that deletes the older " + word(a.j.Kind) + " of this name from the object store."
+		advice += " Do not delete it through Velero: that deletes the older " + a.j.Kind.Word() + " of this name from the object store."
 	case a.j.Kind == job.Backup:
 		advice += " Do not rely on what was backed up: make a new backup."
 	}

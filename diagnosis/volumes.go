@@ -105,7 +105,7 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 			a.supports(sourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)), cause)
 			a.noteAgents()
 			return a.conclude(Stuck, reason,
-				"Look at the node-agent's log and at the data mover pods in Velero's namespace. A volume that is cancelled is lost to the "+word(a.j.Kind)+", which then ends PartiallyFailed.",
+				"Look at the node-agent's log and at the data mover pods in Velero's namespace. A volume that is cancelled is lost to the "+a.j.Kind.Word()+", which then ends PartiallyFailed.",
 				"%s cannot move: %s%s", v.Target, cause, until), true
 		case c.LostTrack(v):
 			a.supports(sourcePod, v.Changed, "the pod that moved %s has succeeded", v.Target)
