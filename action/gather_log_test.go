@@ -41,18 +41,18 @@ func TestServersLogDecides(t *testing.T) {
 		want    string
 		refusal string
 	}{
-		{"soon after its end", []change{alive, stored, lookedAt(13 * time.Minute)}, "", "tries to write its last status"},
+		{"soon after its end", []change{alive, stored, lookedAt(13 * time.Minute)}, "", "retries its last status patch"},
 		{"the log says that it gave up", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 12*time.Minute)}, "Finalizing", ""},
 		{"without naming the phase", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("", 12*time.Minute)}, "Finalizing", ""},
 		{"it contradicts what is stored", []change{alive, stored, gaveUpOn("FinalizingPartiallyFailed", 12*time.Minute)}, "", "the lost status was FinalizingPartiallyFailed"},
 		{"it was to be Failed", []change{alive, stored, gaveUpOn("Failed", 12*time.Minute)}, "", "the lost status was Failed"},
 		{"without proof", []change{alive, notStored, gaveUpOn("Finalizing", 12*time.Minute)}, "", "is not stored"},
-		{"the job was written after that", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 5*time.Minute)}, "", "tries to write its last status"},
-		{"a file was stored after that", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 6*time.Minute)}, "", "tries to write its last status"},
-		{"in a time to come", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 30*time.Minute)}, "", "tries to write its last status"},
-		{"another server runs beside it", []change{alive, another, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 12*time.Minute)}, "", "tries to write its last status"},
+		{"the job was written after that", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 5*time.Minute)}, "", "retries its last status patch"},
+		{"a file was stored after that", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 6*time.Minute)}, "", "retries its last status patch"},
+		{"in a time to come", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 30*time.Minute)}, "", "retries its last status patch"},
+		{"another server runs beside it", []change{alive, another, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 12*time.Minute)}, "", "retries its last status patch"},
 		{"volumes move", []change{alive, stored, gaveUpOn("Finalizing", 12*time.Minute), volume(velero.PodVolumeRestore, "InProgress")}, "", "still moving"},
-		{"the log moves", []change{alive, stored, loggedAgo(time.Minute)}, "", "the last sign was 1m ago"},
+		{"the log moves", []change{alive, stored, loggedAgo(time.Minute)}, "", "it last changed 1m ago"},
 		{"the log moves, and no server was recognised", []change{down, stored, loggedAgo(time.Minute)}, "", "the server logged about it 1m ago"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
