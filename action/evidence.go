@@ -114,6 +114,10 @@ type Evidence struct {
 	PrepareTimeout time.Duration
 	// Slots are only asked for where a volume of the job waits for one.
 	Slots velero.Slots
+	// Snapshots are the CSI snapshots that a backup in progress waits for;
+	// SnapshotsWhy is why not all could be seen.
+	Snapshots    []diagnosis.Snapshot
+	SnapshotsWhy string
 	// agentConfigs are the ConfigMaps that the node-agents name, one for each.
 	agentConfigs []string
 	// volumes are the resources of Job.Volumes as the API server sent them.
@@ -126,7 +130,7 @@ type Evidence struct {
 // ForVerdict is what all this tells beyond what the watch sees of every job.
 func (e Evidence) ForVerdict() diagnosis.Evidence {
 	seen := diagnosis.Evidence{NamespacesSeen: e.Namespaces == Yes, Terminating: e.Terminating, Phases: e.Phases, Schema: e.Schema,
-		LogSeen: e.LogSeen == Yes, LogWhy: e.LogWhy, Log: e.Log, Slots: e.Slots}
+		LogSeen: e.LogSeen == Yes, LogWhy: e.LogWhy, Log: e.Log, Slots: e.Slots, Snapshots: e.Snapshots, SnapshotsWhy: e.SnapshotsWhy}
 	if h := e.hungHook(); h != nil {
 		seen.HungHook, seen.HungHookWhy = h.Pod, h.Blocked
 	}

@@ -51,6 +51,8 @@ const (
 	sourceStorage = "storage"
 	sourceLog     = "log"
 	sourceConfig  = "configmap"
+	// sourceSnapshots are the VolumeSnapshots.
+	sourceSnapshots = "snapshots"
 	// sourceNamespaces is that of finalize's evidence too.
 	sourceNamespaces = "namespaces"
 )

@@ -29,12 +29,26 @@ type Evidence struct {
 	// Slots is how many volumes may be moved and prepared at once, where a volume
 	// of the job waits for that.
 	Slots velero.Slots
+	// Snapshots are the CSI snapshots that a backup waits for; SnapshotsWhy is why
+	// not all could be seen, empty if they were or nobody looked.
+	Snapshots    []Snapshot
+	SnapshotsWhy string
 	// Phases are those that the CRD of the job's kind allows, nil if that could
 	// not be read.
 	Phases []string
 	// Schema are the versions of Velero that this CRD belongs to, zero if it
 	// could not be read or does not tell.
 	Schema velero.SchemaVersions
+}
+
+// Snapshot is a VolumeSnapshot that its driver has not made yet.
+type Snapshot struct {
+	// Name is NAMESPACE/NAME.
+	Name string
+	// Created is when it was asked for, in the API server's clock.
+	Created time.Time
+	// Error is what the driver says, empty if it says nothing.
+	Error string
 }
 
 // Repository is a BackupRepository's state.
@@ -89,6 +103,23 @@ func (a *assessment) preparedRepository() (Repository, bool) {
 		}
 	}
 	return Repository{}, false
+}
+
+// awaitedSnapshot is the newest CSI snapshot that Velero still waits for. It
+// gives each up after the backup's csiSnapshotTimeout (pkg/util/csi/
+// volume_snapshot.go WaitUntilVSCHandleIsReady).
+func (a *assessment) awaitedSnapshot() (Snapshot, bool) {
+	if why := a.evidence().SnapshotsWhy; why != "" {
+		a.doubts(sourceSnapshots, a.env.Now, "whether it waits for a CSI snapshot could not be seen: %s", why)
+	}
+	var newest Snapshot
+	for _, s := range a.evidence().Snapshots {
+		if newest.Name == "" || s.Created.After(newest.Created) {
+			newest = s
+		}
+	}
+	limit := velero.SnapshotTimeout(a.j.Object)
+	return newest, newest.Name != "" && limit > 0 && a.env.Now.Sub(newest.Created) < limit+waitMargin
 }
 
 // lockingDeletion is a deletion that may hold a repository's lock against the

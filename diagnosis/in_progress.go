@@ -200,6 +200,11 @@ func (a *assessment) knownWait(items string) (Verdict, bool) {
 	if v, ok := a.runningHook(items); ok {
 		return v, true
 	}
+	if s, ok := a.awaitedSnapshot(); ok {
+		a.supports(sourceSnapshots, s.Created, "VolumeSnapshot %s has no snapshot behind it yet%s", s.Name, because(s.Error))
+		return a.conclude(Waiting, WaitingForSnapshot, "Look at VolumeSnapshot "+s.Name+" and at its CSI driver if this goes on.",
+			"%s; snapshot %s not made for %s of %s%s", items, human.Shorten(s.Name, 60), a.ago(s.Created), human.Duration(velero.SnapshotTimeout(j.Object)), because(s.Error)), true
+	}
 	if hook := backupHookTimeout(j); hook > defaultHookTimeout && a.quiet() < hook+waitMargin {
 		a.supports(sourceWatch, a.env.Now, "its spec asks for a hook that may take %s", human.Duration(hook))
 		return a.conclude(Waiting, RunningHook, "", "%s, quiet for %s; a hook may take %s", items, a.quietWords(), human.Duration(hook)), true

@@ -65,6 +65,8 @@ const (
 	LimitPassed Reason = "LimitPassed"
 	// CancelledVolumeHang: Velero waits for a volume that was cancelled (issue 9464).
 	CancelledVolumeHang Reason = "CancelledVolumeHang"
+	// WaitingForSnapshot: it waits for a CSI driver to make a snapshot.
+	WaitingForSnapshot Reason = "WaitingForSnapshot"
 	// WaitingForSlot: its volumes wait for a slot on a node, or in the queue of
 	// the node-agents.
 	WaitingForSlot Reason = "WaitingForSlot"

@@ -16,6 +16,9 @@ import (
 // accepts.
 var CustomResourceDefinition = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
+// VolumeSnapshots is the API of CSI snapshots, which a cluster need not serve.
+var VolumeSnapshots = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Version: "v1"}
+
 // Scheme knows Velero's types and those of Kubernetes that veltui reads.
 func Scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
@@ -47,6 +50,8 @@ func Mapper() meta.RESTMapper {
 	m.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
 	m.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
 	m.Add(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), meta.RESTScopeRoot)
+	m.Add(VolumeSnapshots.WithKind("VolumeSnapshot"), meta.RESTScopeNamespace)
+	m.Add(VolumeSnapshots.WithKind("VolumeSnapshotContent"), meta.RESTScopeRoot)
 	m.Add(CustomResourceDefinition, meta.RESTScopeRoot)
 	return m
 }
