@@ -257,8 +257,16 @@ func inProgress(e *Evidence, r Request, o owner) verdict {
 		return abandoned(e, r)
 	}
 	to, why, missing := nextPhase(e)
-	if o == ownerAlive {
+	if lost := e.Log.LostPhase; lost != "" && lost != velero.PhaseFailed {
+		missing.doubt = true // Velero meant to go on with it
+	}
+	switch {
+	case o == ownerAlive:
 		if v := stillWorking(e); v.refusal != "" {
+			return v
+		}
+	case e.logMoves():
+		if v := stillAlive(e); v.refusal != "" {
 			return v
 		}
 	}
@@ -301,13 +309,8 @@ func stillWorking(e *Evidence) verdict {
 	if e.gaveUp() {
 		return verdict{} // it says itself that it has stopped
 	}
-	quiet, needed := e.quiet(), patchWindow(e)
-	if at := e.Log.Last.At; !at.IsZero() {
-		quiet = min(quiet, max(0, e.At.Sub(at)))
-	}
-	for _, a := range e.filesOfWork() {
-		quiet = min(quiet, max(0, e.At.Sub(a.LastModified)))
-	}
+	needed := patchWindow(e)
+	quiet := min(e.quiet(), max(0, e.At.Sub(job.Latest(e.lastWork(), e.Log.Last.At))))
 	if quiet < needed {
 		return refuse(fmt.Sprintf("Try again in %s.", human.Duration(needed-quiet)),
 			"a Velero server may still be working on it: it last changed %s ago, and Velero retries its last status patch for up to %s", human.Duration(quiet), human.Duration(needed))

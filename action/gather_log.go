@@ -151,6 +151,11 @@ func (c *logCache) put(uid types.UID, from, now time.Time, log velero.JobLog) {
 	c.uid, c.from, c.at, c.log = uid, from, now, log
 }
 
+// logMoves reports whether the server's log shows that it works on the job.
+func (e *Evidence) logMoves() bool {
+	return !e.Log.Last.At.IsZero() && e.At.Sub(e.Log.Last.At) < lifeless
+}
+
 // gaveUp reports whether the server's log says that it gave up writing the job's
 // last status, and nothing speaks against it.
 func (e *Evidence) gaveUp() bool {

@@ -33,12 +33,14 @@ type situation struct {
 	version   string
 	right     string
 	hooks     bool
+	log       string
+	around    string
 	requested string
 }
 
 func (s situation) String() string {
-	return fmt.Sprintf("%s %q server=%s sign=%s proof=%s operations=%s volumes=%s location=%s version=%s right=%s hooks=%v --phase %q",
-		s.kind, s.phase, s.server, s.sign, s.proof, s.ops, s.volumes, s.location, s.version, s.right, s.hooks, s.requested)
+	return fmt.Sprintf("%s %q server=%s sign=%s proof=%s operations=%s volumes=%s location=%s version=%s right=%s hooks=%v log=%q around=%q --phase %q",
+		s.kind, s.phase, s.server, s.sign, s.proof, s.ops, s.volumes, s.location, s.version, s.right, s.hooks, s.log, s.around, s.requested)
 }
 
 var (
@@ -48,19 +50,32 @@ var (
 	everySign     = []string{"none", "job", "volume", "location", "file", "future"}
 	everyProof    = []string{"not asked", "all", "absent", "unknown", "older", "no operations file", "empty list", "list unknown", "no counts", "errors"}
 	everyOps      = []string{"none", "open", "failed"}
-	everyVolumes  = []string{"none", "unlisted", "uploading", "waits for other", "pod volume", "ended"}
+	everyVolumes  = []string{"none", "unlisted", "uploading", "waits for other", "pod volume", "new", "new pod volume", "ended"}
 	everyLocation = []string{"writable", "read-only", "unavailable", "unknown"}
 	everyVersion  = []string{"v1.12.4", "v1.14.1", "v1.16.2", "v1.17.1", "v1.18.0", "v1.18.3", "v1.19.0", "sha256"}
 	everyRight    = []string{"yes", "no", "unknown", "status subresource", "old CRD"}
-	everyRequest  = []string{"", "Failed", "PartiallyFailed", "Finalizing", "FinalizingPartiallyFailed", "WaitingForPluginOperations", "Completed", "FailedValidation", "nonsense"}
+	// everyLog is what the server's log tells of the job: that the server gave up
+	// writing the status with the phase after "lost", and what came after that.
+	everyLog = []string{"unread", "silent", "fresh line", "lost", "lost Finalizing", "lost FinalizingPartiallyFailed", "lost WaitingForPluginOperations",
+		"lost WaitingForPluginOperationsPartiallyFailed", "lost PartiallyFailed", "lost Failed",
+		"lost Finalizing, then a line", "lost Finalizing, then a write", "lost Finalizing, then a file", "lost Finalizing, then a start"}
+	// loggedPhases are those in which the log, and what is around, may matter.
+	loggedPhases = []string{"New", "ReadyToStart", "InProgress", "WaitingForPluginOperationsPartiallyFailed", "Finalizing", "Failed"}
+	// everyAround is what else is in Velero's namespace: objects that Velero
+	// cannot read, and node-agents.
+	everyAround  = []string{"fine", "malformed backup", "malformed restore", "malformed volume", "no node-agent", "node-agent starts"}
+	everyRequest = []string{"", "Failed", "PartiallyFailed", "Finalizing", "FinalizingPartiallyFailed", "WaitingForPluginOperations", "Completed", "FailedValidation", "nonsense"}
 )
 
 // space makes evidence; the jobs and objects are made once and shared, as
 // nothing that plans changes them.
-type space struct{ base map[string]Evidence }
+type space struct {
+	base map[string]Evidence
+	logs map[string]velero.JobLog
+}
 
 func newSpace(t *testing.T) *space {
-	s := &space{map[string]Evidence{}}
+	s := &space{map[string]Evidence{}, map[string]velero.JobLog{}}
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		for _, phase := range everyPhase {
 			for _, hooks := range []bool{false, true} {
@@ -71,11 +86,59 @@ func newSpace(t *testing.T) *space {
 				})
 			}
 		}
+		for _, log := range everyLog {
+			s.logs[fmt.Sprint(kind, log)] = velero.ReadJobLog(logText(kind, log), string(kind), "velero", "x", began)
+		}
 	}
 	return s
 }
 
+// freshAge is how old fresh signs are; the server gives up after them, or in
+// gaveUpEarly, before all of them and before the start of a server.
 const freshAge = time.Minute
+
+var (
+	lookedAgain = began.Add(24 * time.Hour)
+	gaveUpEarly = began.Add(30 * time.Minute)
+)
+
+// named is the phase that the log names as lost, and then what followed.
+func (s situation) named() (phase, then string) {
+	lost, then, _ := strings.Cut(s.log, ", then ")
+	if phase, ok := strings.CutPrefix(lost, "lost "); ok {
+		return phase, then
+	}
+	return "", then
+}
+
+// logText is a log as Velero writes it.
+func logText(kind job.Kind, log string) string {
+	line := func(at time.Time, msg, key string) string {
+		return fmt.Sprintf("time=%q level=error msg=%q %s=velero/x error=\"timed out\"\n", at.UTC().Format(time.RFC3339), msg, key)
+	}
+	capital, key := "error", "backuprequest"
+	if kind == job.Restore {
+		capital, key = "Error", "Restore"
+	}
+	at := lookedAgain.Add(-freshAge / 2)
+	phase, then := situation{log: log}.named()
+	if then != "" {
+		at = gaveUpEarly
+	}
+	text := line(began.Add(time.Minute), "1 item so far", kind.Word())
+	switch {
+	case log == "unread", log == "silent":
+		return ""
+	case phase != "":
+		text += line(at, capital+" updating "+kind.Word()+"'s status from InProgress to "+phase, key)
+	case log == "lost":
+		text += line(at, capital+" updating "+kind.Word()+"'s final status", key)
+	}
+	if log == "fresh line" || then == "a line" {
+		text += line(lookedAgain.Add(-freshAge), "another item", kind.Word())
+	}
+	return text
+}
 
 func (sp *space) evidence(s situation) Evidence {
 	e := sp.base[fmt.Sprint(s.kind, s.phase, s.hooks)]
@@ -97,6 +160,7 @@ func (sp *space) evidence(s situation) Evidence {
 	}
 	sp.proof(&e, s)
 	sp.volumes(&e, &j, s)
+	sp.around(&e, s)
 	switch s.sign {
 	case "job":
 		e.VeleroWrote = e.At.Add(-freshAge)
@@ -105,6 +169,7 @@ func (sp *space) evidence(s situation) Evidence {
 	case "location":
 		e.LocationsWrote = e.At.Add(-freshAge)
 	}
+	sp.log(&e, s)
 	switch s.location {
 	case "read-only":
 		e.Location = &diagnosis.Location{Name: "s3", Phase: "Available", AccessMode: "ReadOnly"}
@@ -124,6 +189,44 @@ func (sp *space) evidence(s situation) Evidence {
 		e.Phases = []string{"New", "InProgress", "Completed"}
 	}
 	return e
+}
+
+func (sp *space) log(e *Evidence, s situation) {
+	if s.log == "unread" {
+		e.LogWhy = "forbidden"
+		return
+	}
+	e.LogSeen, e.Log = Yes, sp.logs[fmt.Sprint(s.kind, s.log)]
+	switch _, then := s.named(); then {
+	case "a write":
+		e.VeleroWrote = job.Latest(e.VeleroWrote, e.At.Add(-freshAge))
+	case "a file":
+		if s.isStored() {
+			e.Artifacts = slices.Clone(e.Artifacts)
+			e.Artifacts[0].LastModified = e.At.Add(-freshAge)
+		}
+	case "a start":
+		if len(e.Server.Running) > 0 {
+			start := began.Add(time.Hour)
+			e.Server.Running = append(e.Server.Running, Container{Pod: "velero-2", StartedAt: start, Created: start})
+		}
+	}
+}
+
+func (sp *space) around(e *Evidence, s situation) {
+	switch s.around {
+	case "malformed backup", "malformed restore":
+		e.Malformed = []string{strings.TrimPrefix(s.around, "malformed ") + "/other (spec.ttl)"}
+	case "malformed volume":
+		e.BlindingVolumes = map[velero.VolumeKind]string{}
+		for _, k := range []velero.VolumeKind{velero.DataUpload, velero.DataDownload, velero.PodVolumeBackup, velero.PodVolumeRestore} {
+			e.BlindingVolumes[k] = "other (spec.operationTimeout)"
+		}
+	case "no node-agent":
+		e.NodeAgents = nil
+	case "node-agent starts":
+		e.NodeAgents, e.StartingAgents = map[string]time.Time{"n2": began.Add(-time.Hour)}, map[string]bool{"n1": true}
+	}
 }
 
 func (sp *space) proof(e *Evidence, s situation) {
@@ -185,6 +288,10 @@ func (sp *space) volumes(e *Evidence, j *job.Job, s situation) {
 		e.Moving = append(e.Moving, other)
 	case "pod volume":
 		own.Kind, own.Phase = pod, "InProgress"
+	case "new":
+		own.Phase, own.Node = "New", ""
+	case "new pod volume":
+		own.Kind, own.Phase, own.Node = pod, "New", ""
 	case "ended":
 		own.Phase = "Completed"
 	}
@@ -211,8 +318,55 @@ func (s situation) terminal() bool { return velero.TerminalPhase(s.phase) }
 // alive: the server was there when the job began, or something wrote to the job
 // after the server's start, so that somebody older is still at work.
 func (s situation) alive() bool {
-	wrote := s.sign == "job" || s.sign == "future" || s.sign == "file"
+	wrote := s.written()
 	return s.server == "alive" || wrote && (s.server == "restarted" || s.server == "restarting")
+}
+
+// written: the job was written, or a file of it stored, a minute ago.
+func (s situation) written() bool {
+	_, then := s.named()
+	file := s.isStored() && (s.sign == "file" || then == "a file")
+	return s.sign == "job" || s.sign == "future" || then == "a write" || file
+}
+
+// isStored: a file of this job was seen in the object store.
+func (s situation) isStored() bool {
+	return !slices.Contains([]string{"not asked", "absent", "unknown", "older"}, s.proof)
+}
+
+// logged: the server logged about its work on the job a minute ago.
+func (s situation) logged() bool {
+	return s.log == "fresh line" || s.log == "lost Finalizing, then a line"
+}
+
+// provenLost: the server that works on the job says that it gave up, and nothing
+// came after that.
+func (s situation) provenLost() bool {
+	_, then := s.named()
+	return strings.HasPrefix(s.log, "lost") && then == "" && s.sign != "future"
+}
+
+// next is the phase that what is stored speaks for.
+func (s situation) next() string {
+	phase := "Finalizing"
+	if s.ops == "open" {
+		phase = "WaitingForPluginOperations"
+	}
+	if s.ops != "none" && s.ops != "open" || s.proof == "errors" {
+		phase += "PartiallyFailed"
+	}
+	return phase
+}
+
+// contradicted: the log names another lost phase than what is stored speaks for.
+func (s situation) contradicted() bool {
+	phase, then := s.named()
+	return phase != "" && then != "a line" && phase != s.next()
+}
+
+// malformedJob: an object that a server reads for this job's kind is malformed.
+func (s situation) malformedJob() bool {
+	return s.around == "malformed backup" || s.around == "malformed restore" && s.kind == job.Restore
 }
 
 // stored: everything is stored, newer than the job, and says what was done.
@@ -223,13 +377,12 @@ func (s situation) stored() bool {
 // fresh: something that works on the job wrote a minute ago. Of a location that
 // says nothing where a server that runs or has just run explains it.
 func (s situation) fresh() bool {
-	switch s.sign {
-	case "job", "future":
+	if s.written() || s.logged() {
 		return true
+	}
+	switch s.sign {
 	case "volume":
 		return s.volumes != "none" && s.volumes != "unlisted"
-	case "file":
-		return !slices.Contains([]string{"not asked", "absent", "unknown", "older"}, s.proof)
 	case "location":
 		return s.server == "none" || s.server == "crashing"
 	}
@@ -252,10 +405,10 @@ var finalizeInvariants = []invariant{
 		return p.Effect() == Nudge && !s.stored()
 	}},
 	{"a job whose volumes outnumber its stored operations is never moved on", func(s situation, p *Plan) bool {
-		return p.Effect() == Nudge && s.ops == "none" && slices.Contains([]string{"uploading", "waits for other", "ended"}, s.volumes)
+		return p.Effect() == Nudge && s.ops == "none" && slices.Contains([]string{"uploading", "waits for other", "new", "ended"}, s.volumes)
 	}},
 	{"a job is moved on only while all of its volumes are known and no pod volume moves", func(s situation, p *Plan) bool {
-		return p.Effect() == Nudge && (s.volumes == "unlisted" || s.volumes == "pod volume")
+		return p.Effect() == Nudge && slices.Contains([]string{"unlisted", "pod volume", "new pod volume"}, s.volumes)
 	}},
 	{"a job is moved on only to a server that runs", func(s situation, p *Plan) bool {
 		return p.Effect() == Nudge && !s.alive() && s.server != "restarted"
@@ -268,6 +421,19 @@ var finalizeInvariants = []invariant{
 	}},
 	{"no final phase while anything that works on the job wrote in the last five minutes", func(s situation, p *Plan) bool {
 		return p.Effect() == End && s.fresh()
+	}},
+	{"a job is moved on only where nothing wrote, logged or stored a file in the last five minutes, or where the server's log says after that that it gave up", func(s situation, p *Plan) bool {
+		return p.Effect() == Nudge && (s.logged() || s.written() && !s.provenLost())
+	}},
+	{"a job is never moved on to another phase than the server's log names as lost", func(s situation, p *Plan) bool {
+		return p.Effect() == Nudge && s.contradicted()
+	}},
+	{"a job that the server's log says was to be finalized is only given up when that is asked for, while a server runs", func(s situation, p *Plan) bool {
+		phase, then := s.named()
+		return p.Effect() == End && s.phase == "InProgress" && s.server == "restarted" && s.requested == "" && phase != "" && phase != "Failed" && then != "a line"
+	}},
+	{"a job is moved on only while its server can read all backups, and of a restore all restores", func(s situation, p *Plan) bool {
+		return p.Effect() == Nudge && s.malformedJob()
 	}},
 	{"no final phase where no server was recognised and its volumes could not be listed", func(s situation, p *Plan) bool {
 		return p.Effect() == End && s.volumes == "unlisted" && (s.server == "none" || s.server == "crashing")
@@ -293,7 +459,7 @@ var finalizeInvariants = []invariant{
 			slices.Contains([]string{"unknown", "no operations file", "no counts"}, s.proof)
 	}},
 	{"PartiallyFailed is only written with proof, and never without Velero's finalizer where data movers were at work", func(s situation, p *Plan) bool {
-		movers := slices.Contains([]string{"uploading", "waits for other", "ended", "unlisted"}, s.volumes) || s.ops != "none" && s.stored()
+		movers := slices.Contains([]string{"uploading", "waits for other", "new", "ended", "unlisted"}, s.volumes) || s.ops != "none" && s.stored()
 		return p.To == "PartiallyFailed" && s.phase == "InProgress" && (!s.stored() || movers)
 	}},
 	{"nothing is written without the right to, where the CRD does not allow it, or where the CRD would drop it", func(s situation, p *Plan) bool {
@@ -330,6 +496,15 @@ var remedyInvariants = []invariant{
 	{"a volume is never cancelled while it was written in the last five minutes", func(s situation, p *Plan) bool {
 		return p.Action == CancelVolumes && p.Possible() && s.sign == "volume" && !s.terminal()
 	}},
+	{"a volume is never cancelled where no node-agent would hear it: none runs, or Velero cannot read a volume of that kind", func(s situation, p *Plan) bool {
+		return p.Action == CancelVolumes && p.Possible() && (s.around == "malformed volume" || s.around == "no node-agent" && s.server != "hidden")
+	}},
+	{"a volume that waits for a node-agent is never cancelled while one starts that may begin it", func(s situation, p *Plan) bool {
+		return p.Action == CancelVolumes && p.Possible() && s.around == "node-agent starts" && strings.HasPrefix(s.volumes, "new") && !s.terminal()
+	}},
+	{"a pod volume restore is never cancelled because nobody begins it: its restored pod may still have to start", func(s situation, p *Plan) bool {
+		return p.Action == CancelVolumes && s.kind == job.Restore && s.volumes == "new pod volume" && !s.terminal()
+	}},
 	{"no volume is cancelled where not all of them could be listed or the pods not seen", func(s situation, p *Plan) bool {
 		return p.Action == CancelVolumes && p.Possible() && (s.volumes == "unlisted" || s.server == "hidden" && !s.terminal())
 	}},
@@ -341,7 +516,7 @@ var remedyInvariants = []invariant{
 		if s.terminal() { // nothing waits for them any more
 			able = append(able, "v1.17.1", "v1.18.0")
 		}
-		return p.Action == CancelVolumes && p.Possible() && s.kind == job.Backup && s.volumes == "pod volume" && !slices.Contains(able, s.version)
+		return p.Action == CancelVolumes && p.Possible() && s.kind == job.Backup && strings.HasSuffix(s.volumes, "pod volume") && !slices.Contains(able, s.version)
 	}},
 	{"only a backup is woken, only where it waits for Velero to look, and only with a server", func(s situation, p *Plan) bool {
 		waits := s.phase == "ReadyToStart" || strings.HasPrefix(s.phase, "Finalizing")
@@ -353,6 +528,12 @@ var remedyInvariants = []invariant{
 	{"a restart is never advised while volumes of the job move or could not be listed", func(s situation, p *Plan) bool {
 		return p.Action == Restart && s.phase == "InProgress" && !slices.Contains([]string{"none", "ended"}, s.volumes)
 	}},
+	{"a restart is never advised while the server's log shows that it works on the job", func(s situation, p *Plan) bool {
+		return p.Action == Restart && s.begun() && s.logged()
+	}},
+	{"a restart is never advised while the server that starts could not read a backup or a restore", func(s situation, p *Plan) bool {
+		return p.Action == Restart && (s.around == "malformed backup" || s.around == "malformed restore")
+	}},
 	{"a restart is never advised where it does not help: no server, an old CRD, a status subresource", func(s situation, p *Plan) bool {
 		live := s.server == "alive" || s.server == "restarted"
 		return p.Action == Restart && (!live || s.right == "old CRD" || s.right == "status subresource")
@@ -361,7 +542,7 @@ var remedyInvariants = []invariant{
 		return p.Action == Restart && s.phase == "ReadyToStart" && !s.alive()
 	}},
 	{"a restart is never advised in place of moving the job on", func(s situation, p *Plan) bool {
-		return p.Action == Restart && s.phase == "InProgress" && s.stored() && s.ops != "none" && s.location == "writable" && s.right == "yes"
+		return p.Action == Restart && s.phase == "InProgress" && s.stored() && s.ops != "none" && s.location == "writable" && s.right == "yes" && !s.contradicted()
 	}},
 	{"a restart of a server over a job in progress says which jobs it fails", func(s situation, p *Plan) bool {
 		return p.Action == Restart && s.phase == "InProgress" && len(p.Fails) == 0
@@ -375,9 +556,16 @@ var remedyInvariants = []invariant{
 	{"no action but finalizing writes a phase", func(_ situation, p *Plan) bool { return p.To != "" }},
 }
 
-// every calls f with each situation of a part of the space, from all processors.
-// stride above one leaves out all but every stride-th.
-func every(kinds []job.Kind, versions, rights []string, hooks []bool, requests []string, stride int64, f func(situation)) (n int64) {
+// part is a part of the space: all that it does not name is taken in full.
+type part struct {
+	phases, versions, rights []string
+	hooks                    []bool
+	logs, arounds, requests  []string
+}
+
+// every calls f with each situation of a part, from all processors. stride
+// above one leaves out all but every stride-th.
+func (w part) every(stride int64, f func(situation)) (n int64) {
 	work := make(chan situation, 64)
 	var done sync.WaitGroup
 	var count atomic.Int64
@@ -388,7 +576,7 @@ func every(kinds []job.Kind, versions, rights []string, hooks []bool, requests [
 					for _, s.ops = range everyOps {
 						for _, s.volumes = range everyVolumes {
 							for _, s.location = range everyLocation {
-								for _, s.requested = range requests {
+								for _, s.requested = range w.requests {
 									if at := count.Add(1); at%stride == 0 {
 										f(s)
 									}
@@ -400,14 +588,18 @@ func every(kinds []job.Kind, versions, rights []string, hooks []bool, requests [
 			}
 		})
 	}
-	for _, kind := range kinds {
-		for _, phase := range everyPhase {
+	for _, kind := range []job.Kind{job.Backup, job.Restore} {
+		for _, phase := range w.phases {
 			for _, server := range everyServer {
 				for _, sign := range everySign {
-					for _, version := range versions {
-						for _, right := range rights {
-							for _, hook := range hooks {
-								work <- situation{kind: kind, phase: phase, server: server, sign: sign, version: version, right: right, hooks: hook}
+					for _, version := range w.versions {
+						for _, right := range w.rights {
+							for _, hook := range w.hooks {
+								for _, log := range w.logs {
+									for _, around := range w.arounds {
+										work <- situation{kind: kind, phase: phase, server: server, sign: sign, version: version, right: right, hooks: hook, log: log, around: around}
+									}
+								}
 							}
 						}
 					}
@@ -421,18 +613,17 @@ func every(kinds []job.Kind, versions, rights []string, hooks []bool, requests [
 }
 
 // TestInvariants holds the plans of all situations against what must never be.
-// It takes each 13th, and with -short or under the race detector fewer; with
+// It takes each 29th, and with -short or under the race detector fewer; with
 // VELTUI_INVARIANTS=all every one (docs/invariants.md).
 func TestInvariants(t *testing.T) {
-	stride := int64(13)
+	stride := int64(29)
 	switch {
 	case os.Getenv("VELTUI_INVARIANTS") == "all":
 		stride = 1
 	case testing.Short() || raceEnabled:
-		stride = 389
+		stride = 997
 	}
 	sp := newSpace(t)
-	jobs := []job.Kind{job.Backup, job.Restore}
 	var mu sync.Mutex
 	broken := map[string]int{}
 	check := func(s situation, p *Plan, all []invariant) {
@@ -464,11 +655,24 @@ func TestInvariants(t *testing.T) {
 			check(s, &p, remedyInvariants)
 		}
 	}
-	no, both := []bool{false}, []bool{false, true}
-	n := every(jobs, []string{"v1.18.3"}, []string{"yes"}, no, everyRequest, stride, finalizes)
-	n += every(jobs, []string{"v1.18.3"}, everyRight, both, []string{"", "Failed"}, stride, finalizes)
-	n += every(jobs, everyVersion, []string{"yes"}, both, []string{""}, stride, remedies)
-	n += every(jobs, []string{"v1.18.3"}, everyRight, no, []string{""}, stride, remedies)
+	no, both, yes, one, unread, fine := []bool{false}, []bool{false, true}, []string{"yes"}, []string{"v1.18.3"}, []string{"unread"}, []string{"fine"}
+	var n int64
+	for _, w := range []part{
+		{everyPhase, one, yes, no, unread, fine, everyRequest},
+		{everyPhase, one, everyRight, both, unread, fine, []string{"", "Failed"}},
+		{loggedPhases, one, yes, no, everyLog, fine, []string{"", "Failed", "Finalizing"}},
+		{loggedPhases, one, yes, no, []string{"silent", "lost"}, everyAround, []string{""}},
+	} {
+		n += w.every(stride, finalizes)
+	}
+	for _, w := range []part{
+		{everyPhase, everyVersion, yes, both, unread, fine, []string{""}},
+		{everyPhase, one, everyRight, no, unread, fine, []string{""}},
+		{loggedPhases, one, yes, no, everyLog, fine, []string{""}},
+		{loggedPhases, []string{"v1.14.1", "v1.18.3"}, yes, no, unread, everyAround, []string{""}},
+	} {
+		n += w.every(stride, remedies)
+	}
 	t.Logf("%d situations, %d plans, %d invariants", n, plans.Load(), len(finalizeInvariants)+len(remedyInvariants))
 	if plans.Load() == 0 {
 		t.Error("no situation has a plan")

@@ -186,9 +186,10 @@ func nextPhase(e *Evidence) (phase, why string, missing verdict) {
 }
 
 // contradicted refuses a phase other than the one that the lost status carried,
-// where the server's log names it.
+// where the server's log names it. What Velero meant stays true, whatever came
+// after that.
 func contradicted(e *Evidence, phase string) verdict {
-	if !e.gaveUp() || e.Log.LostPhase == "" || e.Log.LostPhase == phase {
+	if e.Log.LostPhase == "" || e.Log.LostPhase == phase {
 		return verdict{}
 	}
 	meant := e.Log.LostPhase
