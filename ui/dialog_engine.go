@@ -34,7 +34,7 @@ var _ dialog.Engine = finalizeEngine{}
 
 var finalizeLooks = []string{
 	"the resource and its volumes, as they are now",
-	"Velero's server: whether one is running, and since when",
+	"Velero's server: whether one is running, since when, and what its log says of the job",
 	"the stored results, resource list and volume information (by DownloadRequest; this can take a minute)",
 	"your right to patch it, and the phases that the CRD allows",
 }
