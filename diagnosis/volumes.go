@@ -147,7 +147,7 @@ func (a *assessment) noteMover(v *job.Volume) {
 	if m.Reason == "" {
 		return
 	}
-	a.supports(sourcePod, m.Created, "pod %s, which is to move %s, is %s: %s%s", m.Pod, v.Target, m.Phase, m.Reason, because(m.Message))
+	a.supports(sourcePod, m.Created, "pod %s is to move %s and does not run: %s%s", m.Pod, v.Target, m.Reason, because(m.Message))
 }
 
 // agentless finds volumes that no node-agent will ever begin with
