@@ -77,7 +77,7 @@ func TestCRDWithoutThePhase(t *testing.T) {
 	withStore := func(o *Options) { s := holding(job.StoredCounts{}); o.Prober, o.Counter = s, s }
 
 	p := in.plan(in.finalizer(withStore), job.Restore, "r", Request{})
-	if p.Effect() != Refuse || !strings.Contains(p.Refusal, "does not know phase Finalizing") || !strings.Contains(p.Advice, "crds-only") {
+	if p.Effect() != Refuse || !strings.Contains(p.Refusal, "does not allow phase Finalizing") || !strings.Contains(p.Advice, "crds-only") {
 		t.Errorf("%s: %q, %q", p.Action, p.Refusal, p.Advice)
 	}
 	if schema := p.Evidence().Schema.String(); schema != "v1.18.3 or later" { // the rest of it is as it was

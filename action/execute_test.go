@@ -321,7 +321,7 @@ func TestTwoOperators(t *testing.T) {
 		winner = 1
 	}
 	loser := outs[1-winner]
-	if outs[winner].State != Settled || loser.State != Changed || loser.Sent != NotSent || !strings.Contains(loser.Message, names[winner]+" has finalized it to Failed") {
+	if outs[winner].State != Settled || loser.State != Changed || loser.Sent != NotSent || !strings.Contains(loser.Message, names[winner]+" set it to Failed") {
 		t.Errorf("%+v\n%+v", outs[0], outs[1])
 	}
 }

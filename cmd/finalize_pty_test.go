@@ -210,7 +210,7 @@ func TestFinalizeByKeyboard(t *testing.T) {
 	o.types(t, "\x1b")
 	o.sees(t, "Stop? esc again stops it")
 	o.types(t, "\x1b")
-	o.sees(t, "Stopped after the patch was applied.", "finalize.jsonl", "enter close")
+	o.sees(t, "Stopped after the patch was applied.", "the resource as it was:", "enter close")
 	o.types(t, "\r")
 	o.types(t, "q")
 	if code := o.exits(t); code != ExitOK {
@@ -248,12 +248,14 @@ func TestFinalizeByKeyboardMeetsAChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.confirms(t, "contended")
-	o.sees(t, "It changed in the meantime: nothing was written.", "It was changed since the plan was shown", "enter see the new plan")
+	o.sees(t, "It changed in the meantime: nothing was written.", "It changed after the plan was shown", "enter see the new plan")
 	if _, bodies := g.seen(); len(bodies) > 0 {
 		t.Errorf("patches sent: %q", bodies)
 	}
 	o.types(t, "\r")
-	o.sees(t, "this is a new plan", "8 of 9 items", "enter type the name")
+	o.sees(t, "this is a new plan", "enter type the name")
+	o.types(t, "\x1b[6~") // a page down
+	o.sees(t, "8 of 9 items")
 	o.types(t, "\x1b")
 	eventually(t, "the dialog is closed", func() bool { return !strings.Contains(o.screen(), "Force finalize") })
 	o.types(t, "q")

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/creack/pty"
 	"github.com/hinshun/vt10x"
@@ -64,18 +67,34 @@ func startConsole(t *testing.T, cmd *exec.Cmd, width, height uint16) *console {
 func (c *console) read() {
 	defer close(c.heard)
 	buffer := make([]byte, 32<<10)
+	var rest []byte // of a rune that was read in part
 	for {
 		n, err := c.tty.Read(buffer)
 		if n > 0 {
 			c.mu.Lock()
 			c.raw.Write(buffer[:n])
-			_, _ = c.term.Write(buffer[:n])
+			var shown []byte
+			shown, rest = withoutMarks(append(rest, buffer[:n]...))
+			_, _ = c.term.Write(shown)
 			c.mu.Unlock()
 		}
 		if err != nil {
 			return
 		}
 	}
+}
+
+// withoutMarks leaves out combining marks, for which the emulator, unlike a
+// terminal, takes a cell each. rest is what begins a rune at the end.
+func withoutMarks(text []byte) (shown, rest []byte) {
+	for len(text) > 0 && utf8.FullRune(text) {
+		r, size := utf8.DecodeRune(text)
+		if !unicode.In(r, unicode.Mn, unicode.Me) {
+			shown = append(shown, text[:size]...)
+		}
+		text = text[size:]
+	}
+	return shown, slices.Clone(text)
 }
 
 // screen is what a person sees.
