@@ -221,6 +221,15 @@ func checkPlan(t *testing.T, p *Plan) {
 	case len(p.Facts()) == 0:
 		t.Error("no facts")
 	}
+	if p.To == "" {
+		return
+	}
+	// A confirmed plan is still the same one when it is applied.
+	later := p.evidence
+	later.At = later.At.Add(time.Second)
+	if q, _ := For(p.Action, later, p.request); q.To == p.To && !q.Same(p) {
+		t.Errorf("a second later it is another plan: %q, then %q", p.Reason, q.Reason)
+	}
 }
 
 func resourceTimeoutOf(d string) change {

@@ -164,7 +164,7 @@ func nextPhase(e *Evidence) (phase, why string, missing verdict) {
 	}
 	why = "all its results are stored, newer than its start, but its last status patch was lost (as in Velero issue 7207)"
 	if e.gaveUp() {
-		why = fmt.Sprintf("all its results are stored, newer than its start, and Velero's log says that it gave up writing its last status %s ago", human.Duration(max(0, e.At.Sub(e.Log.GaveUp.At))))
+		why = fmt.Sprintf("all its results are stored, newer than its start, and Velero's log says that it gave up writing its last status at %s", e.Log.GaveUp.At.UTC().Format("2006-01-02 15:04:05 MST"))
 	}
 	ops := e.Counts.Operations
 	open := ops.Attempted > ops.Completed+ops.Failed
