@@ -218,7 +218,7 @@ func (c *cli) answer(index *collector.Index, e collector.Estimate, output string
 		for i, reason := range e.Refused {
 			reasons[i] = sanitize.String(reason)
 		}
-		return fmt.Errorf("Velero would reject this restore:\n  %s", strings.Join(reasons, "\n  "))
+		return fmt.Errorf("this restore fails Velero's validation:\n  %s", strings.Join(reasons, "\n  "))
 	}
 	e.Assumptions = slices.Concat(e.Assumptions, index.Problems())
 	if err := c.printEstimate(e, output); err != nil {

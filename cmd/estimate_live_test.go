@@ -171,7 +171,7 @@ func TestEstimateInCluster(t *testing.T) {
 			t.Errorf("the signed URL is told: %s%s", stdout, stderr)
 		}
 		if expected.Phase == "FailedValidation" {
-			if code != ExitError || !strings.Contains(stderr, "Velero would reject") {
+			if code != ExitError || !strings.Contains(stderr, "fails Velero's validation") {
 				t.Errorf("%s: exit code %d, %s", dir, code, stderr)
 			}
 			continue

@@ -109,7 +109,7 @@ func TestEstimateCaptures(t *testing.T) {
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			err = cmd.Run()
 			if expected.Phase == "FailedValidation" {
-				if cmd.ProcessState.ExitCode() != ExitError || stdout.Len() > 0 || !strings.Contains(stderr.String(), "Velero would reject") {
+				if cmd.ProcessState.ExitCode() != ExitError || stdout.Len() > 0 || !strings.Contains(stderr.String(), "fails Velero's validation") {
 					t.Errorf("%v, printed %q and %q", err, stdout.String(), stderr.String())
 				}
 				return

@@ -125,7 +125,7 @@ func TestFailedValidation(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.spec.BackupName = full
 			_, err := estimateSpec(t, tt.spec)
-			if err == nil || !strings.Contains(err.Error(), "Velero would reject") {
+			if err == nil || !strings.Contains(err.Error(), "fails Velero's validation") {
 				t.Errorf("veltui estimate said %v, want that Velero would refuse it", err)
 			}
 			h := restore(t, tt.name, tt.spec, nil)
