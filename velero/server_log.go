@@ -139,6 +139,9 @@ func (l *JobLog) add(e logEntry, kind, ref string, since time.Time) {
 		}
 		return
 	}
+	if e.endsWorkers(kind, ref) {
+		return
+	}
 	l.Last = e.LogLine
 	l.GaveUp, l.LostPhase = LogLine{}, ""
 	switch {
@@ -161,6 +164,20 @@ func (e *logEntry) ofController(kind, ref string) bool {
 	source := e.fields["logSource"]
 	return !plugin && e.fields[controllerKeys[kind]] == ref &&
 		(source == "" || strings.Contains(source, "controller/"+strings.ToLower(kind)+"_controller.go:"))
+}
+
+// endsWorkers recognises the lines with which the backup controller stops its
+// workers on its way out of a backup: the last that it logs, also after it gave up
+// (pkg/controller/backup_controller.go Reconcile, StopWorkerPool, and
+// pkg/backup/item_block_worker_pool.go Stop; since 1.16).
+func (e *logEntry) endsWorkers(kind, ref string) bool {
+	_, plugin := e.fields["pluginName"]
+	switch e.Text {
+	case "ItemBlock worker stopping", "stopping ItemBlock worker", "ItemBlock worker stopped":
+		return kind == "Backup" && !plugin && e.fields[controllerKeys[kind]] == ref &&
+			strings.Contains(e.fields["logSource"], "backup/item_block_worker_pool.go:")
+	}
+	return false
 }
 
 // hookEnds recognises what is logged when a command has ended

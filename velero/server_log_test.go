@@ -136,6 +136,30 @@ func TestFinal(t *testing.T) {
 }
 
 // Nothing but the controller's own line, of this run of this job, ends it.
+// The backup controller stops its workers after it gave up, as a server of 1.18.3
+// logged it.
+func TestWorkersEndAfterGivingUp(t *testing.T) {
+	const gaveUp = `time="2026-11-21T01:58:00Z" level=error msg="error updating backup's status from InProgress to Finalizing" backuprequest=velero/b1 controller=backup error=refused logSource="pkg/controller/backup_controller.go:374"` + "\n"
+	const ends = `time="2026-11-21T01:58:00Z" level=info msg="ItemBlock worker stopping" backuprequest=velero/b1 controller=backup logSource="pkg/backup/item_block_worker_pool.go:73"
+time="2026-11-21T01:58:00Z" level=info msg="stopping ItemBlock worker" backuprequest=velero/b1 controller=backup logSource="pkg/backup/item_block_worker_pool.go:94" worker=0
+time="2026-11-21T01:58:00Z" level=info msg="ItemBlock worker stopped" backuprequest=velero/b1 controller=backup logSource="pkg/backup/item_block_worker_pool.go:75"
+`
+	if l := ReadJobLog(gaveUp+ends, "Backup", "velero", "b1", logStart); l.LostPhase != "Finalizing" {
+		t.Errorf("it tells %+v", l)
+	}
+	for name, after := range map[string]string{
+		"a plugin's words":  strings.ReplaceAll(ends, "controller=backup", "controller=backup pluginName=x"),
+		"another source":    strings.ReplaceAll(ends, "item_block_worker_pool", "backup"),
+		"an item after it":  ends + `time="2026-11-21T01:58:00Z" level=info msg="Backed up" backup=velero/b1` + "\n",
+		"a worker at work":  strings.ReplaceAll(ends, "stopping ItemBlock worker", "processing ItemBlock for backup b1"),
+		"the words of none": strings.ReplaceAll(ends, `logSource="pkg/backup/item_block_worker_pool.go:94"`, ""),
+	} {
+		if l := ReadJobLog(gaveUp+after, "Backup", "velero", "b1", logStart); !l.GaveUp.At.IsZero() {
+			t.Errorf("%s: it gave up: %+v", name, l.GaveUp)
+		}
+	}
+}
+
 func TestLogThatLies(t *testing.T) {
 	const text = "error updating backup's status from InProgress to Finalizing"
 	const own = `time="2026-11-21T01:58:00Z" level=error msg="` + text + `" backuprequest=velero/b1 error=refused logSource="pkg/controller/backup_controller.go:374"`
