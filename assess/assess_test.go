@@ -79,8 +79,8 @@ func TestOneETA(t *testing.T) {
 					switch {
 					case tells && !judged.ETA.Known:
 						t.Fatalf("%q, but no ETA", judged.Verdict.Summary)
-					case tells && after != judged.TimeLeft()+" left":
-						t.Fatalf("%q, and an ETA of %s", judged.Verdict.Summary, judged.TimeLeft())
+					case tells && after != judged.ETA.String()+" left":
+						t.Fatalf("%q, and an ETA of %s", judged.Verdict.Summary, judged.ETA.String())
 					case tells:
 						said++
 					}

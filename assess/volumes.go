@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 )
 
@@ -63,20 +62,4 @@ func (v *Volume) weight() int {
 		return 1
 	}
 	return 0
-}
-
-// Speed is the rate as it is written everywhere, empty if there is none.
-func (v Volume) Speed() string {
-	if !v.Rate.Known {
-		return ""
-	}
-	return human.BytesPerSecond(v.Rate.PerSecond)
-}
-
-// TimeLeft is the ETA as it is written everywhere, empty if there is none.
-func (v Volume) TimeLeft() string {
-	if !v.ETA.Known {
-		return ""
-	}
-	return human.TimeLeft(v.ETA.Left)
 }

@@ -7,27 +7,27 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// TimeLeft is the ETA as it is written everywhere, a range while it is rough;
-// empty if there is none.
-func (j Judged) TimeLeft() string {
-	if !j.ETA.Known {
+// String is the time left as it is written everywhere, a range while it is rough;
+// empty if it is not known.
+func (t TimeLeft) String() string {
+	switch {
+	case !t.Known:
 		return ""
+	case t.Rough:
+		return human.TimeLeftRange(t.Low, t.High)
 	}
-	if j.ETA.Rough {
-		return human.TimeLeftRange(j.ETA.Low, j.ETA.High)
-	}
-	return human.TimeLeft(j.ETA.Left)
+	return human.TimeLeft(t.Left)
 }
 
-// Speed is the rate in its own unit, empty if there is none: 34/s, 12.4M/s.
-func (j Judged) Speed() string {
+// String is the rate in its own unit, empty if it is not known: 34/s, 12.4M/s.
+func (r Rate) String() string {
 	switch {
-	case !j.Rate.Known:
+	case !r.Known:
 		return ""
-	case j.Rate.Unit == job.UnitBytes:
-		return human.BytesPerSecond(j.Rate.PerSecond)
+	case r.Unit == job.UnitBytes:
+		return human.BytesPerSecond(r.PerSecond)
 	}
-	return human.PerSecond(j.Rate.PerSecond)
+	return human.PerSecond(r.PerSecond)
 }
 
 // Amount is the present stage's progress in its own unit, empty if it is not

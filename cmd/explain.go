@@ -171,7 +171,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 }
 
 // remedies is what finalize would do about a job that does not move, and the
-// other ways out; nil for others. It only reads, but for DownloadRequests if
+// other options; nil for others. It only reads, but for DownloadRequests if
 // artifacts are wanted.
 func (c *cli) remedies(ctx context.Context, j *job.Job, v diagnosis.Verdict, f explainFlags) (*action.Plan, []action.Plan, error) {
 	switch {
@@ -287,7 +287,7 @@ func openVolumes(volumes []assess.Volume) []string {
 		if v.Total > 0 {
 			text += ", " + human.BytesOf(v.Done, v.Total)
 		}
-		for _, more := range []string{v.Speed(), leftWords(v), v.Verdict.Cause} {
+		for _, more := range []string{v.Rate.String(), leftWords(v), v.Verdict.Cause} {
 			if more != "" {
 				text += ", " + more
 			}
@@ -304,7 +304,7 @@ func leftWords(v assess.Volume) string {
 	if !v.ETA.Known {
 		return ""
 	}
-	return v.TimeLeft() + " left"
+	return v.ETA.String() + " left"
 }
 
 // lines writes harmless lines until one fails.

@@ -85,10 +85,10 @@ func (p *tablePrinter) cells(c watch.Change, a *assess.Assessment) []string {
 	if len(j.Malformed) > 0 {
 		verdict = fmt.Sprintf("malformed: %s %s", j.Malformed[0].Field, j.Malformed[0].Value)
 	}
-	cells := []string{strings.ToLower(string(j.Kind)), j.Name, stage, dash(progress), dash(j.Amount()), dash(j.TimeLeft()),
+	cells := []string{strings.ToLower(string(j.Kind)), j.Name, stage, dash(progress), dash(j.Amount()), dash(j.ETA.String()),
 		verdict, dash(human.Age(j.Began(), a.Environment.Now))}
 	if p.wide {
-		cells = append(cells, dash(j.Phase), dash(j.Speed()), fmt.Sprint(len(j.Volumes)),
+		cells = append(cells, dash(j.Phase), dash(j.Rate.String()), fmt.Sprint(len(j.Volumes)),
 			fmt.Sprintf("%d/%d", j.Operations.Completed+j.Operations.Failed, j.Operations.Attempted),
 			fmt.Sprint(j.Errors), fmt.Sprint(j.Warnings), dash(from(j.Job)))
 	}

@@ -98,7 +98,7 @@ func (c *VolumeContext) waits(v *job.Volume) string {
 // behind names the volumes that may hold what v waits for, by their job.
 func (c *VolumeContext) behind(v *job.Volume) string {
 	count, owners := map[string]int{}, []string(nil)
-	for _, o := range c.holders(v) {
+	for o := range c.holders(v) {
 		if count[o.Owner]++; count[o.Owner] == 1 {
 			owners = append(owners, o.Owner)
 		}

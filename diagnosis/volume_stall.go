@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/veltui/veltui/human"
@@ -74,23 +75,22 @@ type VolumeContext struct {
 // its node, by default one (pkg/datapath/manager.go, ConcurrentLimitExceed).
 // Either way the controller asks again every 5 seconds and writes nothing.
 func (c *VolumeContext) SlotHolder(v *job.Volume) *job.Volume {
-	for i := range c.Volumes {
-		if o := &c.Volumes[i]; o.Ref() != v.Ref() && !o.Ended() && o.BuiltIn() && holdsSlotFor(o, v) {
-			return o
-		}
+	for o := range c.holders(v) {
+		return o
 	}
 	return nil
 }
 
 // holders are all volumes that may hold what v waits for, in no order.
-func (c *VolumeContext) holders(v *job.Volume) []*job.Volume {
-	var all []*job.Volume
-	for i := range c.Volumes {
-		if o := &c.Volumes[i]; o.Ref() != v.Ref() && !o.Ended() && o.BuiltIn() && holdsSlotFor(o, v) {
-			all = append(all, o)
+func (c *VolumeContext) holders(v *job.Volume) iter.Seq[*job.Volume] {
+	return func(yield func(*job.Volume) bool) {
+		for i := range c.Volumes {
+			o := &c.Volumes[i]
+			if o.Ref() != v.Ref() && !o.Ended() && o.BuiltIn() && holdsSlotFor(o, v) && !yield(o) {
+				return
+			}
 		}
 	}
-	return all
 }
 
 func holdsSlotFor(o, v *job.Volume) bool {

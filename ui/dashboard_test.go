@@ -283,7 +283,7 @@ func TestOneETAInAFrame(t *testing.T) {
 				continue
 			}
 			said, _, _ = strings.Cut(said, " left")
-			want := judged.TimeLeft()
+			want := judged.ETA.String()
 			short := strings.Replace(want, " to ", "-", 1) // of a range in a narrow column
 			if said != want || !strings.Contains(frame, " "+want) && !strings.Contains(frame, " "+short) {
 				t.Fatalf("the sentence says %s, the ETA is %s:\n%s", said, want, frame)

@@ -87,8 +87,8 @@ func jobRow(c draw.Canvas, j assess.Judged, widths []int, selected bool) string 
 	}
 	cells[colProgress] = progressCell(c, j.Job, widths[colProgress])
 	set(colDone, t.Text, amount)
-	set(colRate, t.Dim, j.Speed())
-	left := j.TimeLeft()
+	set(colRate, t.Dim, j.Rate.String())
+	left := j.ETA.String()
 	if len(left) > widths[colETA] {
 		left = strings.Replace(left, " to ", "-", 1) // a range
 	}

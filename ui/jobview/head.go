@@ -89,10 +89,10 @@ func progressLine(c draw.Canvas, j assess.Judged) string {
 		_, _, unit, _ := j.Progress()
 		words = append(words, c.Estimated(j.Job, unit)+amount)
 	}
-	if speed := j.Speed(); speed != "" {
+	if speed := j.Rate.String(); speed != "" {
 		words = append(words, speed)
 	}
-	if left := j.TimeLeft(); left != "" {
+	if left := j.ETA.String(); left != "" {
 		words = append(words, "ETA "+left)
 	}
 	switch j.State {

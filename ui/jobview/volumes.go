@@ -50,8 +50,8 @@ func volumesPage(c draw.Canvas, s *Screen) []string {
 			c.Cell(style, v.Phase, widths[2], false),
 			progress,
 			c.Cell(c.Theme.Text, human.BytesOf(v.Done, v.Total), widths[4], true),
-			c.Cell(c.Theme.Text, v.Speed(), widths[5], true),
-			c.Cell(c.Theme.Text, v.TimeLeft(), widths[6], true),
+			c.Cell(c.Theme.Text, v.Rate.String(), widths[5], true),
+			c.Cell(c.Theme.Text, v.ETA.String(), widths[6], true),
 			c.Cell(c.Theme.Dim, human.Age(v.Changed, c.Now), widths[7], true),
 			c.Cell(c.Theme.Dim, v.Node, widths[8], false),
 			c.Cell(c.Theme.Dim, string(v.Kind), widths[9], false),
@@ -76,7 +76,7 @@ func volumesPage(c draw.Canvas, s *Screen) []string {
 func lastWords(v *assess.Volume) string {
 	switch {
 	case v.ETA.Known:
-		return ", " + v.TimeLeft() + " left"
+		return ", " + v.ETA.String() + " left"
 	case v.Verdict.Cause != "":
 		return ": " + v.Verdict.Cause
 	}
