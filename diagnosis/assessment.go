@@ -203,11 +203,16 @@ func (a *assessment) noteCounts() {
 	}
 }
 
+// noteUnread says that the object store was not asked, as it never is here.
+func (a *assessment) noteUnread() {
+	a.doubts(sourceStorage, time.Time{}, "veltui has not checked whether its results are stored")
+}
+
 // noteUnlooked names what only the API server's schema and the object store
 // could tell.
 func (a *assessment) noteUnlooked() {
-	a.doubts(sourceStorage, time.Time{}, "whether its results are stored was not looked at")
-	a.doubts(sourceSchema, time.Time{}, "whether the CRDs take the next phase was not looked at")
+	a.noteUnread()
+	a.doubts(sourceSchema, time.Time{}, "veltui has not checked whether the CRD allows the next phase")
 }
 
 // down is what the job's storage location says, if it is not available. That of a

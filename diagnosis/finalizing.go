@@ -52,7 +52,7 @@ func (a *assessment) restoreFinalizing() Verdict {
 	if asked {
 		a.supports(sourceWatch, a.env.Now, "the restore asks for hooks")
 	} else {
-		a.doubts(sourceWatch, a.env.Now, "whether pods ask for hooks by annotation was not looked at")
+		a.doubts(sourceWatch, a.env.Now, "veltui has not checked whether pods ask for hooks by annotation")
 	}
 	const lost = " A restart of the server ends the restore with its hooks never run."
 	if a.version().BoundsRestoreHooks() {

@@ -235,10 +235,10 @@ func (a *assessment) itemLimit() (wait, limit time.Duration) {
 	}
 	switch {
 	case j.Kind == job.Backup:
-		a.doubts(sourceWatch, a.env.Now, "whether a pod asks for a hook by annotation was not looked at")
+		a.doubts(sourceWatch, a.env.Now, "veltui has not checked whether a pod asks for a hook by annotation")
 		limit = max(limit, unboundedQuiet)
 	case !a.evidence().NamespacesSeen:
-		a.doubts(sourceNamespaces, a.env.Now, "whether a namespace that it restores into is being deleted was not looked at")
+		a.doubts(sourceNamespaces, a.env.Now, "veltui has not checked whether a namespace that it restores into is being deleted")
 	}
 	return wait, limit
 }

@@ -25,7 +25,7 @@ func (a *assessment) noteLog() {
 	case !e.LogSeen && e.LogWhy != "":
 		a.doubts(sourceLog, a.env.Now, "whether the server's log still speaks of it could not be seen: %s", e.LogWhy)
 	case !e.LogSeen:
-		a.doubts(sourceLog, time.Time{}, "whether the server's log still speaks of it was not looked at")
+		a.doubts(sourceLog, time.Time{}, "veltui has not read the server's log, which may still mention it")
 	case e.Log.Last.At.IsZero():
 		a.doubts(sourceLog, a.env.Now, "what could be read of the server's log does not speak of it")
 	default:
@@ -92,7 +92,7 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 	if log.LostPhase == velero.PhaseFailed {
 		return a.meantToFail(log), true
 	}
-	a.doubts(sourceStorage, time.Time{}, "whether its results are stored was not looked at")
+	a.noteUnread()
 	if n := a.j.DataMovements().Active(); n > 0 {
 		a.supports(sourceWatch, a.j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
 	}
