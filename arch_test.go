@@ -25,7 +25,7 @@ var imports = map[string][]string{
 	"ui/keys":                    {"ui/draw"},
 	"ui/draw":                    {"assets", "diagnosis", "human", "job"},
 	"ui/terminal":                {"sanitize"},
-	"assess":                     {"diagnosis", "forecast", "human", "job", "watch"},
+	"assess":                     {"artifact", "diagnosis", "forecast", "human", "job", "velero", "watch"},
 	"action":                     {"artifact", "diagnosis", "human", "job", "kubectl", "retry", "sanitize", "velero", "velero/decode"},
 	"watch":                      {"diagnosis", "job", "sanitize", "velero", "velero/decode"},
 	"artifact":                   {"job", "sanitize", "velero/decode"},

@@ -13,7 +13,9 @@ import (
 )
 
 // Volume is what a job did with one volume
-// (internal/volume/volumes_information.go).
+// (internal/volume/volumes_information.go). Velero stores it of backups since
+// 1.13 and of restores since 1.14. Of backups it says Phase and Result since 1.15
+// and Incremental since 1.18, of restores none of these.
 type Volume struct {
 	// Namespace and Claim are the PVC's, PersistentVolume its volume's name.
 	Namespace, Claim, PersistentVolume string
@@ -30,9 +32,22 @@ type Volume struct {
 	// Size is in bytes, Incremental what of it was new; 0 if not said.
 	Size, Incremental int64
 	// Handle is the snapshot's in its own store, Driver the CSI driver, data
-	// mover or uploader.
+	// mover or uploader. What Velero calls "unknown" is empty.
 	Handle, Driver string
-	// Operation is the item operation's that moved the data.
+	// CSIDriver, DataMover and Uploader are those three, each where it is said.
+	CSIDriver, DataMover, Uploader string
+	// Content is the VolumeSnapshotContent, and LocalHandle its snapshot's handle.
+	Content, LocalHandle string
+	// LocalSize is the size of a CSI snapshot in bytes, 0 if not said.
+	LocalSize int64
+	// Preserved is true if the snapshot stays in the cluster, and Retained the
+	// snapshot that stays after its data was moved.
+	Preserved bool
+	Retained  string
+	// VolumeType, Zone and IOPS are those of a native snapshot's volume.
+	VolumeType, Zone, IOPS string
+	// Operation is the item operation's that moved the data, or that waits for
+	// the snapshot.
 	Operation string
 	// PodNamespace, Pod, PodVolume and Node are set if a pod's volume was
 	// copied.
@@ -50,6 +65,7 @@ type storedVolume struct {
 	BackupMethod        string `json:"backupMethod"`
 	RestoreMethod       string `json:"restoreMethod"`
 	SnapshotDataMoved   bool   `json:"snapshotDataMoved"`
+	Preserved           bool   `json:"preserveLocalSnapshot"`
 	Skipped             bool   `json:"skipped"`
 	SkippedReason       string `json:"skippedReason"`
 	StartTimestamp      moment `json:"startTimestamp"`
@@ -70,6 +86,11 @@ type carrier struct {
 	Size            int64  `json:"size"`
 	IncrementalSize int64  `json:"incrementalSize"`
 	Driver          string `json:"driver"`
+	Content         string `json:"vscName"`
+	Retained        string `json:"retainedSnapshot"`
+	VolumeType      string `json:"volumeType"`
+	VolumeAZ        string `json:"volumeAZ"`
+	IOPS            string `json:"iops"`
 	DataMover       string `json:"dataMover"`
 	UploaderType    string `json:"uploaderType"`
 	OperationID     string `json:"operationID"`
@@ -90,23 +111,36 @@ func (s *storedVolume) volume() Volume {
 		Method: cmp.Or(s.BackupMethod, s.RestoreMethod), DataMoved: s.SnapshotDataMoved,
 		Skipped: s.Skipped, SkippedReason: s.SkippedReason, Result: s.Result,
 		Started: s.StartTimestamp.Time, Completed: s.CompletionTimestamp.Time,
+		CSIDriver: s.CSI.Driver, DataMover: s.Movement.DataMover, Uploader: cmp.Or(s.Movement.UploaderType, s.PVB.UploaderType, s.PVR.UploaderType),
+		Content: known(s.CSI.Content), LocalHandle: known(s.CSI.SnapshotHandle), LocalSize: s.CSI.Size, Preserved: s.Preserved, Retained: s.Movement.Retained,
+		VolumeType: s.Native.VolumeType, Zone: s.Native.VolumeAZ, IOPS: s.Native.IOPS,
 	}
 	// What moved the data says more than the snapshot that it was read from.
 	for _, c := range []*carrier{&s.Movement, &s.PVB, &s.PVR, &s.CSI, &s.Native} {
 		v.Phase = cmp.Or(v.Phase, c.Phase)
 		v.Size = cmp.Or(v.Size, c.Size)
 		v.Incremental = cmp.Or(v.Incremental, c.IncrementalSize)
-		v.Handle = cmp.Or(v.Handle, c.SnapshotHandle)
+		v.Handle = cmp.Or(v.Handle, known(c.SnapshotHandle))
 		v.Driver = cmp.Or(v.Driver, c.DataMover, c.UploaderType, c.Driver)
-		v.Operation = cmp.Or(v.Operation, c.OperationID)
+		v.Operation = cmp.Or(v.Operation, known(c.OperationID))
 		v.PodNamespace = cmp.Or(v.PodNamespace, c.PodNamespace)
 		v.Pod = cmp.Or(v.Pod, c.PodName)
 		v.PodVolume = cmp.Or(v.PodVolume, c.VolumeName)
 		v.Node = cmp.Or(v.Node, c.NodeName)
 	}
 	cleanEach(&v.Namespace, &v.Claim, &v.PersistentVolume, &v.Method, &v.SkippedReason, &v.Result, &v.Phase,
-		&v.Handle, &v.Driver, &v.Operation, &v.PodNamespace, &v.Pod, &v.PodVolume, &v.Node)
+		&v.Handle, &v.Driver, &v.CSIDriver, &v.DataMover, &v.Uploader, &v.Content, &v.LocalHandle, &v.Retained,
+		&v.VolumeType, &v.Zone, &v.IOPS, &v.Operation, &v.PodNamespace, &v.Pod, &v.PodVolume, &v.Node)
 	return v
+}
+
+// known is a text that says something: of the snapshot of a volume whose data is
+// moved, Velero writes that it is unknown (FieldValueIsUnknown).
+func known(text string) string {
+	if text == "unknown" {
+		return ""
+	}
+	return text
 }
 
 // ReadVolumes reads unpacked volume infos of a backup or a restore.

@@ -46,10 +46,14 @@ func Last(volumes []Volume) *Volume {
 	if len(open) == 0 {
 		return nil
 	}
-	return slices.MaxFunc(open, func(v, w *Volume) int {
-		return cmp.Or(cmp.Compare(v.weight(), w.weight()), cmp.Compare(v.ETA.Left, w.ETA.Left),
-			w.Changed.Compare(v.Changed), cmp.Compare(w.Name, v.Name))
-	})
+	return slices.MaxFunc(open, compareOpen)
+}
+
+// compareOpen compares two volumes that have not ended by how much they hold
+// their job up.
+func compareOpen(v, w *Volume) int {
+	return cmp.Or(cmp.Compare(v.weight(), w.weight()), cmp.Compare(v.ETA.Left, w.ETA.Left),
+		w.Changed.Compare(v.Changed), cmp.Compare(w.Name, v.Name))
 }
 
 func (v *Volume) weight() int {

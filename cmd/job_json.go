@@ -70,13 +70,22 @@ type itemsJSON struct {
 }
 
 type volumeJSON struct {
-	Kind       string `json:"kind"`
-	Name       string `json:"name"`
-	Target     string `json:"target"`
+	Kind   string `json:"kind"`
+	Name   string `json:"name"`
+	Target string `json:"target"`
+	// Claim is the PVC as namespace/name, where the resource says it.
+	Claim      string `json:"claim,omitempty"`
 	Phase      string `json:"phase"`
 	Node       string `json:"node,omitempty"`
 	BytesDone  int64  `json:"bytesDone"`
 	BytesTotal int64  `json:"bytesTotal"`
+	// Uploader is that of pod volumes, DataMover another than Velero's own.
+	Uploader  string `json:"uploader,omitempty"`
+	DataMover string `json:"dataMover,omitempty"`
+	// SnapshotHandle is that of the snapshot in the backup repository.
+	SnapshotHandle string `json:"snapshotHandle,omitempty"`
+	// OperationID is that of the item operation that waits for the volume.
+	OperationID string `json:"operationID,omitempty"`
 	// RatePerSecond is in bytes.
 	RatePerSecond *number `json:"ratePerSecond,omitempty"`
 	ETASeconds    *int64  `json:"etaSeconds,omitempty"`
@@ -142,6 +151,10 @@ func itemOf(j assess.Judged, volumes []assess.Volume) jobItem {
 			Reason: string(v.Verdict.Reason), Cause: v.Verdict.Cause, Stuck: v.Verdict.Stuck,
 			Kind: string(v.Kind), Name: v.Name, Target: v.Target, Phase: v.Phase, Node: v.Node,
 			BytesDone: v.Done, BytesTotal: v.Total, Message: v.Message,
+			Uploader: v.Uploader, DataMover: v.DataMover, SnapshotHandle: v.Handle, OperationID: v.Operation,
+		}
+		if v.Claim != "" {
+			volume.Claim = v.Namespace + "/" + v.Claim
 		}
 		if v.Malformed != (decode.Malformed{}) {
 			volume.Malformed = malformedOf([]decode.Malformed{v.Malformed})

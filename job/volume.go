@@ -23,6 +23,20 @@ type Volume struct {
 	// or namespace/pvc.
 	Target string
 	Node   string
+	// Namespace and Claim are those of the PVC, Claim empty for a pod's volume
+	// without one and for PodVolumeRestores, which do not say.
+	Namespace, Claim string
+	// Pod and PodVolume are the pod's, and its volume's name, for pod volumes.
+	Pod, PodVolume string
+	// Uploader is spec.uploaderType of pod volumes: kopia or restic.
+	Uploader string
+	// Handle is the snapshot's in the backup repository, empty until it is made.
+	Handle string
+	// Operation is the item operation that waits for it, by the label
+	// velero.io/async-operation-id; empty for pod volumes.
+	Operation string
+	// Incremental is how many of the bytes were new, 0 if not said (Velero 1.18).
+	Incremental int64
 	// Done and Total are bytes as the uploader counts them (processed, not
 	// sent); Total is 0 until it is known and may grow (docs/velero.md#byte-progress).
 	Done  int64

@@ -10,6 +10,10 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
+// pvcName is the annotation that names the claim of a PodVolumeBackup
+// (pkg/podvolume/backupper.go, pkg/podvolume/configs).
+const pvcName = "velero.io/pvc-name"
+
 // VolumeFromPodVolumeBackup reads a PodVolumeBackup. Its node is in the spec
 // (docs/velero.md#labels).
 func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
@@ -17,6 +21,9 @@ func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
 	v.Phase = string(o.Status.Phase)
 	v.Target = o.Spec.Pod.Namespace + "/" + o.Spec.Pod.Name + ":" + o.Spec.Volume
 	v.Node = o.Spec.Node
+	v.Namespace, v.Claim = o.Spec.Pod.Namespace, o.Annotations[pvcName]
+	v.Pod, v.PodVolume, v.Uploader = o.Spec.Pod.Name, o.Spec.Volume, o.Spec.UploaderType
+	v.Handle, v.Incremental = o.Status.SnapshotID, max(0, o.Status.IncrementalBytes)
 	v.Done, v.Total = max(0, o.Status.Progress.BytesDone), max(0, o.Status.Progress.TotalBytes)
 	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
 	return v
@@ -29,6 +36,8 @@ func VolumeFromPodVolumeRestore(o *velerov1.PodVolumeRestore) Volume {
 	v.Phase = string(o.Status.Phase)
 	v.Target = o.Spec.Pod.Namespace + "/" + o.Spec.Pod.Name + ":" + o.Spec.Volume
 	v.Node = o.Status.Node
+	v.Namespace, v.Pod, v.PodVolume, v.Uploader = o.Spec.Pod.Namespace, o.Spec.Pod.Name, o.Spec.Volume, o.Spec.UploaderType
+	v.Handle = o.Spec.SnapshotID
 	v.Done, v.Total = max(0, o.Status.Progress.BytesDone), orSize(o.Status.Progress.TotalBytes, o.Spec.SnapshotSize)
 	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
 	return v
@@ -39,6 +48,8 @@ func VolumeFromDataUpload(o *velerov2alpha1.DataUpload) Volume {
 	v := volumeOf(velero.DataUpload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
 	v.Phase = string(o.Status.Phase)
 	v.Target = o.Spec.SourceNamespace + "/" + o.Spec.SourcePVC
+	v.Namespace, v.Claim = o.Spec.SourceNamespace, o.Spec.SourcePVC
+	v.Handle, v.Incremental = o.Status.SnapshotID, max(0, o.Status.IncrementalBytes)
 	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
 	v.Done, v.Total = max(0, o.Status.Progress.BytesDone), max(0, o.Status.Progress.TotalBytes)
 	v.Message, v.CancelAsked, v.DataMover = o.Status.Message, o.Spec.Cancel, o.Spec.DataMover
@@ -51,6 +62,7 @@ func VolumeFromDataDownload(o *velerov2alpha1.DataDownload) Volume {
 	v := volumeOf(velero.DataDownload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
 	v.Phase = string(o.Status.Phase)
 	v.Target = o.Spec.TargetVolume.Namespace + "/" + o.Spec.TargetVolume.PVC
+	v.Namespace, v.Claim, v.Handle = o.Spec.TargetVolume.Namespace, o.Spec.TargetVolume.PVC, o.Spec.SnapshotID
 	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
 	v.Done, v.Total = max(0, o.Status.Progress.BytesDone), orSize(o.Status.Progress.TotalBytes, o.Spec.SnapshotSize)
 	v.Message, v.CancelAsked, v.DataMover = o.Status.Message, o.Spec.Cancel, o.Spec.DataMover
@@ -64,6 +76,7 @@ func volumeOf(kind velero.VolumeKind, o metav1.Object, started, completed, accep
 		UID:       o.GetUID(),
 		Created:   o.GetCreationTimestamp().Time,
 		Accepted:  timeOf(accepted),
+		Operation: o.GetLabels()[velerov1.AsyncOperationIDLabel],
 		Started:   timeOf(started),
 		Completed: timeOf(completed),
 	}
