@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,10 +24,13 @@ import (
 )
 
 // store stands for the object store and for the part of the Velero server that
-// signs URLs: it holds one tarball for every backup.
+// signs URLs: it holds one tarball for every backup, and files.
 type store struct {
 	url       string
 	downloads atomic.Int32
+	// files are other artifacts, by KIND/NAME of their target; set them before
+	// the first download. One that is empty is not there.
+	files map[string]string
 	// hold, if set, is waited for in the middle of a download; held tells that
 	// a download is there.
 	hold, held chan struct{}
@@ -46,6 +50,14 @@ func openStore(t *testing.T, b *bed) *store {
 			return
 		}
 		s.downloads.Add(1)
+		if kind := r.URL.Query().Get("kind"); kind != string(velerov1.DownloadTargetKindBackupContents) {
+			if file := s.files[kind+"/"+r.URL.Query().Get("name")]; file != "" {
+				_, _ = io.WriteString(w, file)
+			} else {
+				http.Error(w, "no such key", http.StatusNotFound)
+			}
+			return
+		}
 		if s.hold == nil {
 			_, _ = w.Write(tarball)
 			return
@@ -83,7 +95,7 @@ func (s *store) sign(ctx context.Context, b *bed) {
 			}
 			before := d.DeepCopy()
 			d.Status.Phase = velerov1.DownloadRequestPhaseProcessed
-			d.Status.DownloadURL = s.url + "/b/backups/" + d.Spec.Target.Name + ".tar.gz?signature=secret-signature"
+			d.Status.DownloadURL = s.url + "/b/backups/" + d.Spec.Target.Name + ".tar.gz?signature=secret-signature&kind=" + string(d.Spec.Target.Kind) + "&name=" + d.Spec.Target.Name
 			d.Status.Expiration = &metav1.Time{Time: time.Now().Add(10 * time.Minute)}
 			_ = b.client.Patch(ctx, &d, client.MergeFrom(before))
 		}

@@ -1,0 +1,232 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/outcome"
+)
+
+type resultsFlags struct {
+	output string
+	all    bool
+	caFile string
+}
+
+func newResults(c *cli) *cobra.Command {
+	var f resultsFlags
+	cmd := &cobra.Command{
+		Use:   "results KIND/NAME",
+		Short: "Print the errors and warnings of a backup or restore",
+		Long: `Print the errors and warnings of a backup or restore: for Velero itself, for the
+cluster and for each namespace. Messages that differ only in the resource that
+they name are one entry with a count and the names.
+
+Velero stores the results when a job has done its items. veltui downloads them
+through Velero; for this you need the right to create downloadrequests.velero.io.
+Of a job without stored results veltui prints what its status says.
+
+Exit codes: 0, or 3 if it ended PartiallyFailed, 4 if it ended Failed or
+FailedValidation, 6 if it is stuck or orphaned, 1 if the results cannot be read.`,
+		Example: `  veltui results restore/shop-restore-2
+
+  # With the names of all resources
+  veltui results restore/shop-restore-2 --all
+
+  # The resources that were not restored because of a quota
+  veltui results restore/shop-restore-2 -o json |
+    jq -r '.messages[] | select(.text | contains("exceeded quota")) | .resources[].name'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			selected, err := parseOne(args)
+			if err != nil {
+				return err
+			}
+			if err := checkTextOutput(f.output); err != nil {
+				return err
+			}
+			return c.results(cmd.Context(), selected, f)
+		},
+	}
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
+	cmd.Flags().BoolVar(&f.all, "all", false, "Name all resources of each message, not only the first")
+	cmd.Flags().StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
+	return cmd
+}
+
+// resultsDocument is what `results -o json` prints.
+type resultsDocument struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Job is the same as in a JobList.
+	Job jobItem `json:"job"`
+	// Complete is whether the messages are all there are; Note says why not.
+	Complete bool          `json:"complete"`
+	Note     string        `json:"note,omitempty"`
+	Messages []messageJSON `json:"messages"`
+}
+
+// messageJSON is one entry: messages that say the same.
+type messageJSON struct {
+	Severity  string          `json:"severity"`
+	Scope     string          `json:"scope"`
+	Namespace string          `json:"namespace,omitempty"`
+	Text      string          `json:"text"`
+	Example   string          `json:"example"`
+	Count     int             `json:"count"`
+	Resources []namedResource `json:"resources"`
+}
+
+type namedResource struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	_, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
+	if err != nil {
+		return err
+	}
+	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
+		return err
+	}
+	assessed, err := c.assess(ctx, snap, selected)
+	if err != nil {
+		return err
+	}
+	judged := assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0])
+	j := judged.Job
+	r := resultsRead{Judged: judged}
+	var readErr error
+	if r.note, r.complete = outcome.WithoutResults(j); r.note == "" {
+		r.sections, readErr = c.readResults(ctx, j, f.caFile)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r.note, readErr = outcome.NotStored(j, readErr)
+		switch {
+		case readErr != nil:
+			r.note = "The results cannot be read."
+		case r.note == "":
+			r.complete, r.note = true, outcome.Disagreement(j, r.sections)
+		}
+	}
+	if f.output == "text" {
+		err = r.print(c.streams.Out, f.all)
+	} else {
+		p := documentPrinter{w: c.streams.Out, yaml: f.output == "yaml"}
+		err = p.document(r.document(assessed.Volumes(j)))
+	}
+	switch {
+	case err != nil:
+		return printError{err}
+	case readErr != nil:
+		return fmt.Errorf("reading the results of %s %s: %w", j.Kind.Word(), j.Name, readErr)
+	}
+	return exitFor(j, judged.Verdict)
+}
+
+// errNoResults is said where results must not be asked for.
+var errNoResults = errors.New("read-only: to read what is stored, veltui would have to create a DownloadRequest in the cluster")
+
+// readResults downloads the results of a job, and groups them.
+func (c *cli) readResults(ctx context.Context, j *job.Job, caFile string) ([]outcome.Section, error) {
+	if c.isReadOnly() {
+		return nil, errNoResults
+	}
+	conn, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	e, err := c.newEstimator(conn.config, j.Namespace, caFile, nil, slog.Default())
+	if err != nil {
+		return nil, err
+	}
+	if err := e.mayDownload(ctx); err != nil {
+		return nil, err
+	}
+	results, err := e.artifacts.Results(ctx, j.Kind, j.Name)
+	if err != nil {
+		return nil, err
+	}
+	return outcome.Group(results), nil
+}
+
+// resultsRead is what the command found out about a job's messages.
+type resultsRead struct {
+	assess.Judged
+	sections []outcome.Section
+	complete bool
+	note     string
+}
+
+func (r resultsRead) document(volumes []assess.Volume) resultsDocument {
+	d := resultsDocument{APIVersion: apiVersion, Kind: "Results", Job: itemOf(r.Judged, volumes), Complete: r.complete, Note: r.note, Messages: []messageJSON{}}
+	for _, s := range r.sections {
+		for _, m := range s.Complaints {
+			entry := messageJSON{Severity: string(m.Severity), Scope: string(m.Scope), Namespace: m.Namespace,
+				Text: m.Text, Example: m.Example, Count: m.Count, Resources: make([]namedResource, 0, len(m.Resources))}
+			for _, named := range m.Resources {
+				entry.Resources = append(entry.Resources, namedResource(named))
+			}
+			d.Messages = append(d.Messages, entry)
+		}
+	}
+	return d
+}
+
+// namesShown is how many resources of a message are named as text; --all names
+// all, and -o json too.
+const namesShown = 5
+
+func (r resultsRead) print(w io.Writer, all bool) error {
+	l := lines{w: w}
+	title := fmt.Sprintf("%s %s/%s, phase %s", r.Kind.Word(), r.Namespace, r.Name, dash(r.Phase))
+	errs, warnings := outcome.Counts(r.sections)
+	if !r.complete {
+		errs, warnings = r.Errors, r.Warnings
+	}
+	if errs+warnings > 0 {
+		title += fmt.Sprintf(": %s, %s", human.Count(errs, "error"), human.Count(warnings, "warning"))
+	}
+	l.add("%s", title)
+	if r.note != "" {
+		l.add("%s", r.note)
+	}
+	if r.FailureReason != "" {
+		l.add("failure reason: %s", r.FailureReason)
+	}
+	l.list("validation errors:", r.ValidationErrors)
+	most := namesShown
+	if all {
+		most = -1
+	}
+	for _, s := range r.sections {
+		l.add("\n%ss, %s (%d)", s.Severity, s.Title(), s.Count)
+		for _, m := range s.Complaints {
+			if m.Count > 1 {
+				l.add("  %dx %s", m.Count, m.Text)
+			} else {
+				l.add("  %s", m.Text)
+			}
+			if len(m.Resources) == 0 {
+				continue
+			}
+			names, left := m.Names(most)
+			if left > 0 {
+				names += fmt.Sprintf(" and %d more", left)
+			}
+			l.add("      %s", names)
+		}
+	}
+	return l.err
+}

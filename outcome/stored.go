@@ -1,0 +1,64 @@
+package outcome
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+)
+
+// WithoutResults says what is known of a job's messages before its results are
+// read. An empty note means that they have to be read; complete means that there
+// are no messages. Velero stores the results when it has done all items, before
+// the phase moves on (pkg/controller/backup_controller.go and
+// restore_controller.go, 1.18.3), so they may be there while it is InProgress.
+func WithoutResults(j *job.Job) (note string, complete bool) {
+	itemsDone := j.Items.Known && j.Items.Done >= j.Items.Total
+	switch {
+	case j.Phase == "FailedValidation":
+		return "Velero did not start it, so there are no results.", true
+	case j.Phase == "Completed" && j.Errors == 0 && j.Warnings == 0:
+		return "No errors and no warnings.", true
+	case !j.Terminal() && j.Stage == job.StageQueued:
+		return "It has not started.", false
+	case !j.Terminal() && j.Stage == job.StageItems && !itemsDone:
+		return "Velero counts and stores errors and warnings when all items are done.", false
+	}
+	return "", false
+}
+
+// NotStored makes a note of an error that says that a job has no results in the
+// object store; other errors are returned as they are.
+func NotStored(j *job.Job, err error) (note string, _ error) {
+	switch {
+	case !errors.Is(err, artifact.ErrAbsent):
+		return "", err
+	case j.Terminal():
+		return "Velero stored no results of it.", nil
+	}
+	return "Velero has not stored the results yet.", nil
+}
+
+// Counts is how many errors and warnings there are.
+func Counts(sections []Section) (errs, warnings int) {
+	for _, s := range sections {
+		if s.Severity == Error {
+			errs += s.Count
+		} else {
+			warnings += s.Count
+		}
+	}
+	return errs, warnings
+}
+
+// Disagreement says that a job's status counts other messages than its results
+// hold, empty if it does not. A restore's finalizer may add some to both.
+func Disagreement(j *job.Job, sections []Section) string {
+	errs, warnings := Counts(sections)
+	if errs == j.Errors && warnings == j.Warnings || !j.Terminal() {
+		return ""
+	}
+	return fmt.Sprintf("The status counts %s and %s.", human.Count(j.Errors, "error"), human.Count(j.Warnings, "warning"))
+}
