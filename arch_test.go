@@ -18,7 +18,7 @@ const module = "github.com/veltui/veltui"
 // docs/architecture.md draws it.
 var imports = map[string][]string{
 	"":                           {"cmd"},
-	"cmd":                        {"action", "artifact", "assess", "collector", "collector/cache", "demo", "diagnosis", "forecast", "forecast/history", "human", "job", "outcome", "retry", "sanitize", "ui", "ui/draw", "velero", "velero/decode", "watch"},
+	"cmd":                        {"action", "artifact", "assess", "collector", "collector/cache", "demo", "describe", "diagnosis", "forecast", "forecast/history", "human", "job", "outcome", "retry", "sanitize", "ui", "ui/draw", "velero", "velero/decode", "watch"},
 	"ui":                         {"action", "assess", "collector", "diagnosis", "forecast", "human", "job", "ui/dialog", "ui/draw", "ui/jobview", "ui/keys", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui/dialog":                  {"human", "job", "sanitize", "ui/draw", "ui/keys"},
 	"ui/jobview":                 {"assess", "collector", "diagnosis", "human", "job", "ui/draw", "ui/keys", "velero/decode"},
@@ -26,6 +26,7 @@ var imports = map[string][]string{
 	"ui/draw":                    {"assets", "diagnosis", "human", "job"},
 	"ui/terminal":                {"sanitize"},
 	"assess":                     {"artifact", "diagnosis", "forecast", "human", "job", "velero", "watch"},
+	"describe":                   {"assess", "diagnosis", "human", "job"},
 	"action":                     {"artifact", "diagnosis", "human", "job", "kubectl", "retry", "sanitize", "velero", "velero/decode"},
 	"watch":                      {"diagnosis", "job", "sanitize", "velero", "velero/decode"},
 	"artifact":                   {"job", "sanitize", "velero/decode"},
@@ -66,6 +67,7 @@ var noClients = map[string][]string{
 	"diagnosis":   {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"collector":   {"k8s.io/client-go", "net/http", "os"},
 	"assess":      {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
+	"describe":    {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"forecast":    {"k8s.io", "net/http", "os"},
 	"outcome":     {"k8s.io", "net/http", "os"},
 	"ui/dialog":   {"k8s.io/client-go", "net/http", "sigs.k8s.io/controller-runtime"},

@@ -92,7 +92,7 @@ var (
 	quickCommands = [][]string{
 		{"get"}, {"get", "-o", "json"}, {"explain", "restore/prey"}, {"explain", "backup/prey-backup", "-o", "json"},
 		{"finalize", "restore/prey", "--dry-run"}, {"finalize", "restore/prey", "--yes", "-o", "json", "--timeout", "2s", "--observe", "1s", "--phase", "Failed"},
-		{"estimate", "backup/prey-backup"}, {"results", "restore/prey"},
+		{"estimate", "backup/prey-backup"}, {"results", "restore/prey"}, {"describe", "restore/prey-failed"}, {"describe", "backup/prey-backup", "-o", "json"},
 	}
 	moreCommands = [][]string{
 		{"get", "-o", "wide"}, {"get", "-o", "yaml"}, {"get", "-o", "name"}, {"get", "-o", "jsonpath={.items[*]}"}, {"get", "restore/prey"},

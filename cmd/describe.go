@@ -1,0 +1,166 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/describe"
+)
+
+func newDescribe(c *cli) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "describe KIND/NAME",
+		Short: "Print every setting and count of a backup or restore",
+		Long: `Print every setting and count of a backup or restore.
+
+describe prints what 'velero backup describe --details' and 'velero restore describe
+--details' print of the object itself, and what they leave out: the failure reason,
+hooks of restores, and fields that Velero cannot read. It reads only the cluster: it
+makes no DownloadRequest, and needs no right to the object store.
+
+In the text, (default) marks what the resource does not say; the value is what Velero
+then does.`,
+		Example: `  veltui describe backup/nightly-20261120
+  veltui describe restore crm-old
+  veltui describe restore/crm-old -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			selected, err := parseOne(args)
+			if err != nil {
+				return err
+			}
+			if err := checkTextOutput(output); err != nil {
+				return err
+			}
+			return c.describe(cmd.Context(), selected, output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json or yaml")
+	return cmd
+}
+
+// description is what `describe -o json` prints.
+type description struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Job is the same as in a JobList.
+	Job      jobItem       `json:"job"`
+	Sections []sectionJSON `json:"sections"`
+}
+
+type sectionJSON struct {
+	Title  string      `json:"title"`
+	Fields []fieldJSON `json:"fields"`
+}
+
+type fieldJSON struct {
+	Name   string   `json:"name"`
+	Title  string   `json:"title"`
+	Values []string `json:"values"`
+	// At is the value, if that is a moment.
+	At *moment `json:"at,omitempty"`
+	// Unset is true where the resource says nothing.
+	Unset bool `json:"unset,omitempty"`
+}
+
+func (c *cli) describe(ctx context.Context, selected selection, output string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	_, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
+	if err != nil {
+		return err
+	}
+	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
+		return err
+	}
+	assessed, err := c.assess(ctx, snap, selected)
+	if err != nil {
+		return err
+	}
+	judged := assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0])
+	sections := describe.Job(judged, assessed.Environment.Deletions, assessed.Environment.Now)
+	if output == "text" {
+		err = printDescription(c.streams.Out, judged, sections)
+	} else {
+		d := description{APIVersion: apiVersion, Kind: "Description", Job: itemOf(judged, assessed.Volumes(judged.Job)), Sections: sectionsOf(sections)}
+		p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
+		err = p.document(d)
+	}
+	if err != nil {
+		return printError{err}
+	}
+	return nil
+}
+
+func sectionsOf(sections []describe.Section) []sectionJSON {
+	out := make([]sectionJSON, 0, len(sections))
+	for _, s := range sections {
+		section := sectionJSON{Title: s.Title}
+		for _, f := range s.Fields {
+			section.Fields = append(section.Fields, fieldJSON{f.Name, f.Title, f.Values, stamp(f.At), f.Unset})
+		}
+		out = append(out, section)
+	}
+	return out
+}
+
+// commandsFor are the commands that print what stands at a place.
+var commandsFor = map[describe.Place]string{}
+
+func printDescription(w io.Writer, j assess.Judged, sections []describe.Section) error {
+	subject := j.Kind.Word() + "/" + j.Name
+	l := lines{w: w}
+	l.add("%s %s/%s", j.Kind.Word(), j.Namespace, j.Name)
+	l.add("%s", j.Verdict.Summary)
+	width := 0
+	for _, s := range sections {
+		for _, f := range s.Fields {
+			width = max(width, len([]rune(f.Title)))
+		}
+	}
+	for _, s := range sections {
+		title := "\n"
+		if s.Title != "" {
+			title += s.Title + ":"
+			l.add("%s", title)
+		} else {
+			l.add("")
+		}
+		for _, f := range s.Fields {
+			for i, value := range f.Values {
+				label := f.Title
+				if i > 0 {
+					label = ""
+				}
+				if i == len(f.Values)-1 {
+					value += about(f, subject)
+				}
+				l.add("  %s%s  %s", label, strings.Repeat(" ", width-len([]rune(label))), value)
+			}
+		}
+	}
+	return l.err
+}
+
+// about is what stands behind the values of a field.
+func about(f describe.Field, subject string) string {
+	var words []string
+	if f.Default() {
+		words = append(words, "default")
+	}
+	if f.Note != "" {
+		words = append(words, f.Note)
+	}
+	if command := commandsFor[f.More]; command != "" {
+		words = append(words, fmt.Sprintf("see 'veltui %s %s'", command, subject))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "  (" + strings.Join(words, "; ") + ")"
+}

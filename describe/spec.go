@@ -1,0 +1,222 @@
+package describe
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// backup describes what a backup was asked for. The order, and what Velero
+// takes for a setting that is not there, are those of its pkg/cmd/util/output/
+// backup_describer.go (1.18.3).
+func (d *describer) backup(b *velerov1.Backup) {
+	spec, status := b.Spec, b.Status
+	d.snapshotCounts("Native snapshots", "volumeSnapshots", status.VolumeSnapshotsCompleted, status.VolumeSnapshotsAttempted)
+	d.snapshotCounts("CSI snapshots", "csiVolumeSnapshots", status.CSIVolumeSnapshotsCompleted, status.CSIVolumeSnapshotsAttempted)
+	d.hookCounts(status.HookStatus)
+
+	d.section("storage")
+	d.text("scheduleName", "Schedule", d.job.ScheduleName)
+	d.option("storageLocation", "Storage location", spec.StorageLocation, notSet)
+	d.list("volumeSnapshotLocations", "Snapshot locations", spec.VolumeSnapshotLocations, none)
+	d.duration("ttl", "TTL", spec.TTL)
+	if status.Expiration != nil {
+		d.moment("expiration", "Expires", status.Expiration.Time)
+	}
+	d.text("formatVersion", "Format version", status.FormatVersion)
+
+	d.section("filters")
+	d.list("includedNamespaces", "Included namespaces", spec.IncludedNamespaces, "*")
+	d.list("excludedNamespaces", "Excluded namespaces", spec.ExcludedNamespaces, none)
+	if scopedFilters(spec) {
+		d.list("includedClusterScopedResources", "Included cluster-scoped", spec.IncludedClusterScopedResources, none)
+		d.list("excludedClusterScopedResources", "Excluded cluster-scoped", spec.ExcludedClusterScopedResources, none)
+		d.list("includedNamespaceScopedResources", "Included namespaced", spec.IncludedNamespaceScopedResources, "*")
+		d.list("excludedNamespaceScopedResources", "Excluded namespaced", spec.ExcludedNamespaceScopedResources, none)
+	} else {
+		d.list("includedResources", "Included resources", spec.IncludedResources, "*")
+		d.list("excludedResources", "Excluded resources", spec.ExcludedResources, none)
+		d.boolean("includeClusterResources", "Cluster-scoped", spec.IncludeClusterResources, "included", "excluded", "auto")
+	}
+	d.selectors(spec.LabelSelector, spec.OrLabelSelectors)
+	d.reference("resourcePolicy", "Resource policies", spec.ResourcePolicy)
+	// The annotation names a ConfigMap; other kinds are not possible.
+	if name := b.Annotations[velerov1.GlobalBackupVolumePolicyConfigMapAnnotation]; name != "" {
+		d.text("globalVolumePolicy", "Global volume policies", "configmap "+name)
+	}
+	if len(spec.OrderedResources) > 0 {
+		d.pairs("orderedResources", "Ordered resources", spec.OrderedResources, ": ")
+	}
+
+	d.section("volumes")
+	d.boolean("snapshotVolumes", "Snapshot volumes", spec.SnapshotVolumes, "true", "false", "auto")
+	fs := spec.DefaultVolumesToFsBackup
+	if fs == nil {
+		fs = spec.DefaultVolumesToRestic //nolint:staticcheck // backups of old versions have it
+	}
+	d.boolean("defaultVolumesToFsBackup", "File system by default", fs, "true", "false", notSet)
+	d.boolean("snapshotMoveData", "Snapshot move data", spec.SnapshotMoveData, "true", "false", "auto")
+	d.option("datamover", "Data mover", spec.DataMover, "velero")
+	if spec.UploaderConfig != nil && spec.UploaderConfig.ParallelFilesUpload > 0 {
+		d.text("parallelFilesUpload", "Parallel files upload", fmt.Sprint(spec.UploaderConfig.ParallelFilesUpload))
+	}
+	d.text("volumeGroupSnapshotLabelKey", "Volume group label", spec.VolumeGroupSnapshotLabelKey)
+	d.duration("csiSnapshotTimeout", "CSI snapshot timeout", spec.CSISnapshotTimeout)
+	d.duration("itemOperationTimeout", "Item operation timeout", spec.ItemOperationTimeout)
+
+	d.section("hooks")
+	for _, h := range spec.Hooks.Resources {
+		lines := hookFilter(h.IncludedNamespaces, h.ExcludedNamespaces, h.IncludedResources, h.ExcludedResources, selector(h.LabelSelector))
+		for i, hooks := range [][]velerov1.BackupResourceHook{h.PreHooks, h.PostHooks} {
+			for _, hook := range hooks {
+				if e := hook.Exec; e != nil {
+					lines = append(lines, execHook([]string{"before", "after"}[i], e.Container, e.Command, e.OnError, [2]string{"timeout", exact(e.Timeout.Duration)}))
+				}
+			}
+		}
+		d.add(Field{Name: "hooks", Title: cmp.Or(h.Name, "(no name)"), Values: lines})
+	}
+	d.noHooks()
+}
+
+// restore describes what a restore was asked for, in the order of Velero's
+// pkg/cmd/util/output/restore_describer.go (1.18.3).
+func (d *describer) restore(r *velerov1.Restore) {
+	spec := r.Spec
+	d.hookCounts(r.Status.HookStatus)
+
+	d.section("source")
+	d.text("backupName", "Backup", spec.BackupName)
+	d.text("scheduleName", "Schedule", spec.ScheduleName)
+
+	d.section("filters")
+	d.list("includedNamespaces", "Included namespaces", spec.IncludedNamespaces, "*")
+	d.list("excludedNamespaces", "Excluded namespaces", spec.ExcludedNamespaces, none)
+	d.list("includedResources", "Included resources", spec.IncludedResources, "*")
+	d.list("excludedResources", "Excluded resources", spec.ExcludedResources, none)
+	d.boolean("includeClusterResources", "Cluster-scoped", spec.IncludeClusterResources, "included", "excluded", "auto")
+	d.pairs("namespaceMapping", "Namespace mapping", spec.NamespaceMapping, " -> ")
+	d.selectors(spec.LabelSelector, spec.OrLabelSelectors)
+
+	d.section("options")
+	d.boolean("restorePVs", "Restore PVs", spec.RestorePVs, "true", "false", "auto")
+	d.option("existingResourcePolicy", "Existing resources", string(spec.ExistingResourcePolicy), none)
+	d.boolean("preserveNodePorts", "Preserve node ports", spec.PreserveNodePorts, "true", "false", "auto")
+	if status := spec.RestoreStatus; status != nil {
+		d.list("restoreStatus.includedResources", "Status restored of", status.IncludedResources, none)
+		d.list("restoreStatus.excludedResources", "Status not of", status.ExcludedResources, none)
+	}
+	d.reference("resourceModifier", "Resource modifier", spec.ResourceModifier)
+	d.reference("resourcePolicy", "Resource policies", spec.ResourcePolicy)
+	if u := spec.UploaderConfig; u != nil {
+		if u.WriteSparseFiles != nil {
+			d.boolean("writeSparseFiles", "Write sparse files", u.WriteSparseFiles, "true", "false", "")
+		}
+		if u.ParallelFilesDownload > 0 {
+			d.text("parallelFilesDownload", "Parallel restore", fmt.Sprint(u.ParallelFilesDownload))
+		}
+	}
+	d.duration("itemOperationTimeout", "Item operation timeout", spec.ItemOperationTimeout)
+
+	d.section("hooks")
+	for _, h := range spec.Hooks.Resources {
+		lines := hookFilter(h.IncludedNamespaces, h.ExcludedNamespaces, h.IncludedResources, h.ExcludedResources, selector(h.LabelSelector))
+		for _, hook := range h.PostHooks {
+			if e := hook.Exec; e != nil {
+				lines = append(lines, execHook("after", e.Container, e.Command, e.OnError,
+					[2]string{"timeout", exact(e.ExecTimeout.Duration)}, [2]string{"wait", exact(e.WaitTimeout.Duration)}))
+			}
+			if hook.Init != nil {
+				lines = append(lines, initHook(hook.Init))
+			}
+		}
+		d.add(Field{Name: "hooks", Title: cmp.Or(h.Name, "(no name)"), Values: lines})
+	}
+	d.noHooks()
+}
+
+// scopedFilters reports whether a backup filters by the scope of resources, as
+// Velero takes it unless one of the older filters is set (1.18.3:
+// pkg/util/collections/includes_excludes.go UseOldResourceFilters).
+func scopedFilters(s velerov1.BackupSpec) bool {
+	return s.IncludeClusterResources == nil && len(s.IncludedResources)+len(s.ExcludedResources) == 0
+}
+
+func (d *describer) snapshotCounts(title, name string, completed, attempted int) {
+	if attempted > 0 {
+		d.add(Field{Name: name, Title: title, Values: []string{fmt.Sprintf("%d of %d completed", completed, attempted)}, More: Volumes})
+	}
+}
+
+// reference names the object that a setting stands in, with its kind.
+func (d *describer) reference(name, title string, ref *corev1.TypedLocalObjectReference) {
+	if ref != nil {
+		d.text(name, title, ref.Kind+" "+ref.Name)
+	}
+}
+
+// noHooks says that a job has no hooks of its own; pods may have some.
+func (d *describer) noHooks() {
+	if last := d.sections[len(d.sections)-1]; len(last.Fields) == 0 {
+		d.add(Field{Name: "hooks", Title: "Hooks", Values: []string{none}, Note: "pods may have some in their annotations", Unset: true})
+	}
+}
+
+// hookFilter says which pods a hook is for.
+func hookFilter(inNamespaces, notNamespaces, inResources, notResources []string, labels string) []string {
+	listed := func(in, not []string) string {
+		text := cmp.Or(strings.Join(in, ", "), "*")
+		if len(not) > 0 {
+			text += " but not " + strings.Join(not, ", ")
+		}
+		return text
+	}
+	return []string{"namespaces " + listed(inNamespaces, notNamespaces), "resources " + listed(inResources, notResources), "labels " + cmp.Or(labels, none)}
+}
+
+// execHook is a command that runs in a container; limits are times with their
+// names, left out if they are not set.
+func execHook(when, container string, command []string, onError velerov1.HookErrorMode, limits ...[2]string) string {
+	text := when + ": " + strings.Join(command, " ")
+	var about []string
+	if container != "" {
+		about = append(about, "container "+container)
+	}
+	if onError != "" {
+		about = append(about, "on error "+string(onError))
+	}
+	for _, limit := range limits {
+		if limit[1] != "" {
+			about = append(about, limit[0]+" "+limit[1])
+		}
+	}
+	if len(about) > 0 {
+		text += " (" + strings.Join(about, ", ") + ")"
+	}
+	return text
+}
+
+// initHook names the containers that a restore puts into a pod.
+func initHook(hook *velerov1.InitRestoreHook) string {
+	var names []string
+	for _, raw := range hook.InitContainers {
+		var container struct {
+			Name  string `json:"name"`
+			Image string `json:"image"`
+		}
+		if err := json.Unmarshal(raw.Raw, &container); err != nil {
+			names = append(names, "one that cannot be read")
+			continue
+		}
+		names = append(names, container.Name+" ("+container.Image+")")
+	}
+	text := "init containers: " + strings.Join(names, ", ")
+	if limit := exact(hook.Timeout.Duration); limit != "" {
+		text += ", timeout " + limit
+	}
+	return text
+}
