@@ -110,7 +110,7 @@ func sectionsOf(sections []describe.Section) []sectionJSON {
 }
 
 // commandsFor are the commands that print what stands at a place.
-var commandsFor = map[describe.Place]string{}
+var commandsFor = map[describe.Place]string{describe.Results: "results"}
 
 func printDescription(w io.Writer, j assess.Judged, sections []describe.Section) error {
 	subject := j.Kind.Word() + "/" + j.Name
