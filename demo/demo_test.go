@@ -1,7 +1,9 @@
 package demo
 
 import (
+	"bufio"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -20,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/veltui/veltui/demo/scene"
+	"github.com/veltui/veltui/demo/store"
 )
 
 // patience is how long a test waits for what must come.
@@ -345,4 +348,156 @@ func coreConfig(config *rest.Config) *rest.Config {
 	c.APIPath, c.GroupVersion = "/api", &schema.GroupVersion{Version: "v1"}
 	c.NegotiatedSerializer = serializer
 	return c
+}
+
+// stored fetches a file of the object store without asking Velero to sign.
+func (r *running) stored(t *testing.T, job, file string) (string, bool) {
+	t.Helper()
+	answer, err := http.Get(r.storeURL() + r.store.Sign(store.Key{Job: job, File: file}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode == http.StatusNotFound {
+		return "", false
+	}
+	unpacked, err := gzip.NewReader(answer.Body)
+	if err != nil {
+		t.Fatalf("%s of %s: %v", file, job, err)
+	}
+	text, err := io.ReadAll(unpacked)
+	if err != nil {
+		t.Fatalf("%s of %s: %v", file, job, err)
+	}
+	return string(text), true
+}
+
+// TestStoryStoresWhatItsJobsShow: each kind of file is stored for each job that
+// came as far as to store it, and for no other, and says what the job says.
+func TestStoryStoresWhatItsJobsShow(t *testing.T) {
+	r := start(t, Options{Speed: 50})
+	eventually(t, "the recorded restores and the uploads have ended", func() bool {
+		ended := map[string]bool{}
+		for _, kind := range toldKinds[:2] {
+			for _, o := range r.cluster.List(kind, "") {
+				j := storyJob{o}
+				prefix, _, _ := strings.Cut(o.GetName(), "-2")
+				ended[prefix] = ended[prefix] || j.text("status", "completionTimestamp") != ""
+			}
+		}
+		return ended["everything-to-dr"] && ended["ops-to-quota"] && ended["widgets"] && ended["media-nightly"] && ended["shop-hourly"]
+	})
+	files := map[string][]string{
+		"Backup":  {"Log", "Results", "ResourceList", "ItemOperations", "VolumeInfos", "VolumeSnapshots"},
+		"Restore": {"Log", "Results", "ResourceList", "ItemOperations", "VolumeInfo"},
+	}
+	methods := map[string]int{}
+	for _, kind := range toldKinds[:2] {
+		for _, o := range r.cluster.List(kind, "") {
+			j := storyJob{o}
+			name := strings.ToLower(kind.Kind) + "/" + o.GetName()
+			for _, file := range files[kind.Kind] {
+				text, stored := r.stored(t, name, kind.Kind+file)
+				if now, ok := (archive{r.cluster, r.store}).job(strings.ToLower(kind.Kind), o.GetName()); !ok || now.text("status", "phase") != j.text("status", "phase") {
+					continue // the story went on meanwhile
+				}
+				if stored != j.stored() && o.GetName() != "crm-rollback" {
+					t.Errorf("%s of %s, which is %q: stored is %v", file, name, j.text("status", "phase"), stored)
+				}
+				if !stored || file == "Log" {
+					continue
+				}
+				if !json.Valid([]byte(text)) {
+					t.Errorf("%s of %s is no JSON: %.200s", file, name, text)
+				}
+				switch file {
+				case "Results":
+					warnings, errors := countMessages(t, text)
+					if o.GetName() != "crm-rollback" && (warnings != j.number("status", "warnings") || errors != j.number("status", "errors") && j.text("status", "phase") != "Failed") {
+						t.Errorf("results of %s: %d warnings, %d errors; it shows %v", name, warnings, errors, o.Object["status"])
+					}
+				case "VolumeInfos":
+					for _, method := range []string{`"PodVolumeBackup"`, `"snapshotDataMoved":true`, `"skipped":true`, `"CSISnapshot"`} {
+						methods[method] += strings.Count(text, method)
+					}
+				}
+			}
+		}
+	}
+	for _, method := range []string{`"PodVolumeBackup"`, `"snapshotDataMoved":true`, `"skipped":true`, `"CSISnapshot"`} {
+		if methods[method] == 0 {
+			t.Errorf("no volume was saved as %s", method)
+		}
+	}
+}
+
+func countMessages(t *testing.T, text string) (warnings, errors int) {
+	t.Helper()
+	type part struct {
+		Velero, Cluster []string
+		Namespaces      map[string][]string
+	}
+	var results struct{ Warnings, Errors part }
+	if err := json.Unmarshal([]byte(text), &results); err != nil {
+		t.Fatal(err)
+	}
+	count := func(p part) int {
+		n := len(p.Velero) + len(p.Cluster)
+		for _, l := range p.Namespaces {
+			n += len(l)
+		}
+		return n
+	}
+	return count(results.Warnings), count(results.Errors)
+}
+
+// TestStoryWritesLogs: of the server, before and after its restart, of a
+// node-agent and of a mover pod; a follower gets the new lines.
+func TestStoryWritesLogs(t *testing.T) {
+	r := start(t, Options{})
+	read := func(pod, query string) string {
+		request := rest.CopyConfig(r.config)
+		c, err := rest.RESTClientFor(coreConfig(request))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := c.Get().Namespace("velero").Resource("pods").Name(pod).SubResource("log")
+		for _, pair := range strings.Split(query, "&") {
+			if key, value, ok := strings.Cut(pair, "="); ok {
+				req = req.Param(key, value)
+			}
+		}
+		text, err := req.DoRaw(t.Context())
+		if err != nil {
+			return ""
+		}
+		return string(text)
+	}
+	const server = "velero-7d9c6b5f84-x2kqp"
+	c, err := rest.RESTClientFor(coreConfig(r.config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	follower, err := c.Get().Namespace("velero").Resource("pods").Name(server).SubResource("log").Param("follow", "true").Param("tailLines", "0").Stream(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = follower.Close() }()
+	if line, err := bufio.NewReader(follower).ReadString('\n'); err != nil || !strings.Contains(line, "msg=") {
+		t.Errorf("the follower got %q, %v", line, err)
+	}
+	if text := read(server, "previous=true"); !strings.Contains(text, "Restored 211 items") || strings.Contains(text, "crm-rollback") {
+		t.Errorf("the log from before the restart:\n%s", text)
+	}
+	eventually(t, "the pods log what moves", func() bool {
+		return strings.Contains(read(server, ""), "restore=velero/everything-to-dr") && strings.Contains(read("node-agent-db868", ""), "Async backup started")
+	})
+	eventually(t, "a mover pod logs", func() bool {
+		for _, p := range r.cluster.List(podKind, "") {
+			if strings.HasPrefix(p.GetName(), "media-nightly-") && strings.Contains(read(p.GetName(), ""), "Uploaded ") {
+				return true
+			}
+		}
+		return false
+	})
 }

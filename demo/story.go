@@ -33,6 +33,10 @@ var veleroServer = cluster.Author{Manager: "velero-server"}
 func (d *Demo) story(r replay.Recording) func(context.Context) error {
 	return func(ctx context.Context) error {
 		d.group.Go(func() { d.beat(ctx) })
+		logs := &logger{cluster: d.cluster, clock: d.options.Clock}
+		logs.begin()
+		d.group.Go(func() { logs.run(ctx) })
+		d.store.Otherwise(archive{d.cluster, d.store}.file)
 		d.storeRecorded("backup", "before-upgrade", "before-upgrade")
 		var told []names
 		for skip := storySkip; ; skip = 0 {

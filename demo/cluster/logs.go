@@ -31,8 +31,16 @@ func (c *Cluster) Log(namespace, pod string, lines ...Line) {
 		c.logs = podLogs{}
 	}
 	key := namespace + "/" + pod
-	c.logs[key] = append(slices.Grow(c.logs[key], 1), lines...)
+	all := append(c.logs[key], lines...)
+	if over := len(all) - maxLogLines; over > 0 {
+		// A new list: readers hold the old one.
+		all = slices.Clone(all[over+maxLogLines/4:])
+	}
+	c.logs[key] = all
 }
+
+// maxLogLines is how much of a pod's log is kept.
+const maxLogLines = 8192
 
 func (c *Cluster) log(namespace, pod string) (lines []Line, readable bool) {
 	c.mu.Lock()
@@ -78,10 +86,41 @@ func (c *Cluster) serveLog(w http.ResponseWriter, r *http.Request, pod *Object) 
 	w.Header().Set("Content-Type", "text/plain")
 	_, _ = text.WriteTo(w) // who has gone gets nothing
 	if q.Get("follow") == "true" {
-		_ = http.NewResponseController(w).Flush() // who has gone is noticed below
-		<-r.Context().Done()
+		c.followLog(w, r, pod)
 	}
 	return nil
+}
+
+// logPoll is how often a log that is followed is looked after.
+const logPoll = 250 * time.Millisecond
+
+// followLog sends lines as they come, until the client or the pod goes.
+func (c *Cluster) followLog(w http.ResponseWriter, r *http.Request, pod *Object) {
+	last := c.clock()
+	for {
+		if http.NewResponseController(w).Flush() != nil {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(logPoll):
+		}
+		lines, readable := c.log(pod.GetNamespace(), pod.GetName())
+		if !readable {
+			return
+		}
+		for _, l := range lines {
+			if !l.Time.After(last) {
+				continue
+			}
+			last = l.Time
+			if r.URL.Query().Get("timestamps") == "true" {
+				fmt.Fprint(w, l.Time.UTC().Format(time.RFC3339Nano), " ")
+			}
+			fmt.Fprintln(w, l.Text)
+		}
+	}
 }
 
 // selectLines heeds sinceTime, sinceSeconds and tailLines.

@@ -8,6 +8,7 @@ import (
 	"compress/gzip"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"sync"
@@ -34,6 +35,8 @@ type Store struct {
 	// where complete is true.
 	known    map[string]bool
 	complete bool
+	// otherwise makes what was not put, nil where nothing does.
+	otherwise func(Key) (text []byte, modified time.Time, ok bool)
 }
 
 type file struct {
@@ -63,13 +66,46 @@ func (s *Store) Put(k Key, modified time.Time, content []byte) {
 	s.files[k] = file{modified, content}
 }
 
-// PutText compresses a file and stores it.
-func (s *Store) PutText(k Key, modified time.Time, text []byte) {
+func compress(text []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, _ = w.Write(text) // into memory, which takes all
 	_ = w.Close()
-	s.Put(k, modified, b.Bytes())
+	return b.Bytes()
+}
+
+// Otherwise has f asked for files that were not put, unpacked. f may use the
+// store.
+func (s *Store) Otherwise(f func(Key) (text []byte, modified time.Time, ok bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.otherwise = f
+}
+
+// Has reports whether a file was put.
+func (s *Store) Has(k Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.files[k]
+	return ok
+}
+
+// Text is a file that was put, unpacked, nil if there is none.
+func (s *Store) Text(k Key) []byte {
+	s.mu.Lock()
+	f := s.files[k]
+	s.mu.Unlock()
+	r, err := gzip.NewReader(bytes.NewReader(f.content))
+	if err != nil {
+		return nil
+	}
+	text, _ := io.ReadAll(r) // from memory; what is broken ends where it breaks
+	return text
+}
+
+// PutText compresses a file and stores it.
+func (s *Store) PutText(k Key, modified time.Time, text []byte) {
+	s.Put(k, modified, compress(text))
 }
 
 // Sign makes the path and query by which a file can be fetched. As Velero does,
@@ -89,7 +125,13 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k, signed := s.signed[r.URL.Query().Get("X-Amz-Signature")]
 	f, stored := s.files[k]
 	known := s.complete || s.known[k.Job]
+	otherwise := s.otherwise
 	s.mu.Unlock()
+	if signed && !stored && otherwise != nil {
+		if text, modified, ok := otherwise(k); ok {
+			f, stored = file{modified, compress(text)}, true
+		}
+	}
 	switch {
 	case !signed:
 		refuse(w, http.StatusForbidden, "SignatureDoesNotMatch", "The request signature does not match.")
