@@ -18,10 +18,11 @@ const module = "github.com/veltui/veltui"
 // docs/architecture.md draws it.
 var imports = map[string][]string{
 	"":                           {"cmd"},
-	"cmd":                        {"action", "artifact", "assess", "collector", "collector/cache", "demo", "describe", "diagnosis", "forecast", "forecast/history", "human", "job", "outcome", "retry", "sanitize", "ui", "ui/draw", "velero", "velero/decode", "watch"},
-	"ui":                         {"action", "assess", "collector", "diagnosis", "forecast", "human", "job", "ui/dialog", "ui/draw", "ui/jobview", "ui/keys", "ui/terminal", "velero", "velero/decode", "watch"},
+	"cmd":                        {"action", "artifact", "assess", "collector", "collector/cache", "demo", "describe", "diagnosis", "forecast", "forecast/history", "human", "job", "outcome", "retry", "sanitize", "ui", "ui/draw", "ui/jobview", "velero", "velero/decode", "watch"},
+	"ui":                         {"action", "assess", "collector", "diagnosis", "forecast", "human", "job", "ui/dialog", "ui/draw", "ui/jobview", "ui/keys", "ui/pager", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui/dialog":                  {"human", "job", "sanitize", "ui/draw", "ui/keys"},
-	"ui/jobview":                 {"assess", "collector", "diagnosis", "human", "job", "ui/draw", "ui/keys", "velero/decode"},
+	"ui/jobview":                 {"artifact", "assess", "collector", "diagnosis", "human", "job", "ui/draw", "ui/keys", "ui/pager", "velero/decode"},
+	"ui/pager":                   {"ui/draw", "ui/keys"},
 	"ui/keys":                    {"ui/draw"},
 	"ui/draw":                    {"assets", "diagnosis", "human", "job"},
 	"ui/terminal":                {"sanitize"},

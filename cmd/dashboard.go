@@ -117,7 +117,9 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 		return err
 	}
 	o := c.uiOptions(watcher, conn, term, f)
+	o.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
 	if !f.noArtifacts {
+		o.Sources.Artifacts = &artifactReader{cli: c, caFile: f.caFile, log: log}
 		o.Estimator = &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(conn.config, log), log: log}
 		o.Rates = c.openRates(conn, log)
 	}

@@ -42,6 +42,9 @@ type estimator struct {
 // not be asked for.
 var errNoDownload = errors.New("read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster")
 
+// errReadOnlyDownload is the same for what Velero has stored beside a backup.
+var errReadOnlyDownload = errors.New("read-only: to read this, veltui would have to create a DownloadRequest in the cluster")
+
 // openIndexes is the cache of what is in a cluster's backups.
 func (c *cli) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
 	return cache.Open(cache.Options{

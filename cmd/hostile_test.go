@@ -248,11 +248,11 @@ func TestHostileServerAndEveryScreen(t *testing.T) {
 				c.sees(t, "prey", "live")
 			}
 			for i, keys := range []string{
-				"\r", "1", "2", "3", "4", "5", "\x1b", // a job and its pages
+				"\r", "1", "2", "3", "4", "5", "6", "7", "8", "e", "l", "v", "\x1b", // a job and its pages
 				"f", "w", "d", "w", "\r", "x", "\x1b", "\x1b", // force finalize
 				"m", "j", "m", "f", "\x1b", "\x1b",
 				"2", "3", "4", "1", "/prey\r", "\x1b", "s", "?", "\x1b", "r",
-				"\r", "5", "G", "\x1b", "\x0c",
+				"\r", "8", "G", "\x1b", "\x0c",
 			} {
 				c.types(t, keys)
 				c.settles(t)

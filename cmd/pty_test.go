@@ -170,7 +170,7 @@ func TestDashboardShowsAJobMove(t *testing.T) {
 	c.sees(t, "75%", "30/40")
 	c.types(t, "\r")
 	c.sees(t, "[1 Overview]", "from backup b")
-	c.types(t, "5")
+	c.types(t, "8")
 	c.sees(t, "itemsRestored: 30")
 	if err := pty.Setsize(c.tty, &pty.Winsize{Cols: 44, Rows: 14}); err != nil {
 		t.Fatal(err)

@@ -23,18 +23,18 @@ func TestDashboardReadsBackups(t *testing.T) {
 	console := func(args ...string) *console {
 		c := openConsole(t, b, 100, 30, append([]string{"-n", "velero"}, args...)...)
 		c.sees(t, "resources-seen")
-		c.types(t, "/resources-seen\r\r2")
+		c.types(t, "/resources-seen\r\r4")
 		return c
 	}
 
 	c := console()
 	// Velero has no total yet, so the estimate stands in for it.
-	c.sees(t, "[2 Resources]", "RESOURCE (restore order)", "configmaps", "0/951", "≈")
+	c.sees(t, "[4 Resources]", "RESOURCE (restore order)", "configmaps", "0/951", "≈")
 	c.types(t, "\x1b")
 	c.sees(t, "[1 Active")
 	c.types(t, "\x1b") // the filter goes too
 	eventually(t, "the filter is gone", func() bool { return !strings.Contains(c.screen(), "/resources-seen") })
-	c.types(t, "3/b-seen\r\r2")
+	c.types(t, "3/b-seen\r\r4")
 	c.sees(t, "2452 items of", "IN THE BACKUP", "widgets.lab.example.com")
 	c.types(t, "q")
 	c.exits(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -120,9 +121,9 @@ func TestResourcesFrames(t *testing.T) {
 		oracle *oracle
 		keys   []string
 	}{
-		{"job-resources", &oracle{rates: lab}, []string{"down", "down", "enter", "2"}},
-		{"job-resources-unknown", &oracle{answer: broken}, []string{"enter", "2"}},
-		{"job-contents", &oracle{}, []string{"3", "down", "down", "enter", "2"}},
+		{"job-resources", &oracle{rates: lab}, []string{"down", "down", "enter", "4"}},
+		{"job-resources-unknown", &oracle{answer: broken}, []string{"enter", "4"}},
+		{"job-contents", &oracle{}, []string{"3", "down", "down", "enter", "4"}},
 	} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 12}} {
 			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
@@ -134,7 +135,7 @@ func TestResourcesFrames(t *testing.T) {
 		}
 	}
 	m := asked(t, &oracle{}, 80, 24, func(o *Options) { o.ASCII, o.NoColor = true, true })
-	press(t, m, "enter", "2")
+	press(t, m, "enter", "4")
 	frame := ansi.Strip(checkFrame(t, m))
 	if i := strings.IndexFunc(frame, func(r rune) bool { return r > 126 }); i >= 0 {
 		t.Errorf("an ASCII frame holds %q", frame[i:i+4])
@@ -165,15 +166,15 @@ func TestAsksOnlyWhatIsNeeded(t *testing.T) {
 	look := func(name string, want int) {
 		t.Helper()
 		before := len(o.asked)
-		m.openJob(types.UID("uid-" + name))
+		m.openJob(types.UID("uid-"+name), jobview.Overview)
 		obey(t, m, press(t, m, "1")) // any other page
 		if len(o.asked) != before {
 			t.Errorf("%s: asked though the page was not open", name)
 		}
-		obey(t, m, press(t, m, "2"))
+		obey(t, m, press(t, m, "4"))
 		obey(t, m, press(t, m, "down"))
 		obey(t, m, press(t, m, "1"))
-		obey(t, m, press(t, m, "2"))
+		obey(t, m, press(t, m, "4"))
 		if got := len(o.asked) - before; got != want {
 			t.Errorf("%s: asked %d times, want %d", name, got, want)
 		}
@@ -212,7 +213,7 @@ func TestEstimatedTotal(t *testing.T) {
 		t.Error("the snapshot's own job was changed")
 	}
 	// The page tells how the two compare in the end.
-	press(t, m, "enter", "2")
+	press(t, m, "enter", "4")
 	ended := restoreJob("fresh", "b", time.Minute, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: ptr(ago(50 * time.Second)),
 		CompletionTimestamp: ptr(ago(time.Second)), Progress: &velerov1.RestoreProgress{ItemsRestored: 1399, TotalItems: 1399}}, time.Second)
 	showAt(m, snapshotOf(ended), noon)
@@ -225,7 +226,7 @@ func TestEstimatedTotal(t *testing.T) {
 func TestNothingIsRestoredYet(t *testing.T) {
 	m := screen(t, snapshotOf(restoreJob("new", "b", time.Second, velerov1.RestoreStatus{}, time.Second)), 80, 24, withOracle(&oracle{}))
 	obey(t, m, m.askAgainAll())
-	press(t, m, "enter", "2")
+	press(t, m, "enter", "4")
 	frame := plain(checkFrame(t, m))
 	page := frame[strings.Index(frame, "RESOURCE"):]
 	if strings.Contains(page, "▶") || strings.Contains(page, "✓") || !strings.Contains(frame, "≈0/1402") {
@@ -243,7 +244,7 @@ func TestLateAnswer(t *testing.T) {
 		return collector.Estimate{}, ctx.Err()
 	}}
 	m := screen(t, snapshotOf(backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour)), 80, 24, withOracle(o))
-	cmd := press(t, m, "3", "enter", "2")
+	cmd := press(t, m, "3", "enter", "4")
 	answered := make(chan tea.Msg, 1)
 	go func() { answered <- cmd().(tea.BatchMsg)[0]() }()
 	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "Reading the backup's contents") {
@@ -254,7 +255,7 @@ func TestLateAnswer(t *testing.T) {
 		t.Errorf("the download was ended with %v", err)
 	}
 	o.answer = shopEstimate
-	second := press(t, m, "enter", "2")
+	second := press(t, m, "enter", "4")
 	m.Update(<-answered)
 	if a := m.questions.contents("uid-stored"); a == nil || !a.Pending {
 		t.Errorf("a late answer was taken for the new question's: %+v", a)
@@ -273,7 +274,7 @@ func TestErrorsAreAskedAgain(t *testing.T) {
 	}}
 	snap := snapshotOf(backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour))
 	m := screen(t, snap, 80, 24, withOracle(o), func(o *Options) { o.Clock = func() time.Time { return now } })
-	obey(t, m, press(t, m, "3", "enter", "2"))
+	obey(t, m, press(t, m, "3", "enter", "4"))
 	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "unknown: the store is away") {
 		t.Errorf("the error does not show:\n%s", frame)
 	}
@@ -301,8 +302,8 @@ func TestResourcesPageSaysWhyNot(t *testing.T) {
 		m := screen(t, snapshotOf(
 			backupJob("running", time.Minute, velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}, time.Second),
 			backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour)), 80, 24)
-		m.openJob(types.UID("uid-" + name))
-		press(t, m, "2")
+		m.openJob(types.UID("uid-"+name), jobview.Overview)
+		press(t, m, "4")
 		if frame := plain(checkFrame(t, m)); !strings.Contains(frame, want) {
 			t.Errorf("%s: no %q:\n%s", name, want, frame)
 		}

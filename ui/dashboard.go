@@ -11,6 +11,7 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/watch"
 )
@@ -36,7 +37,7 @@ var tabNames = [tabCount]string{"Active", "Restores", "Backups", "Schedules", "S
 type dashboard struct {
 	keys []keys.Binding
 	// open opens a job's screen.
-	open func(types.UID) tea.Cmd
+	open func(types.UID, jobview.Page) tea.Cmd
 	// assessed is what the rows were made of, nil before the first snapshot.
 	assessed *assess.Assessment
 
@@ -65,14 +66,18 @@ func newDashboard() *dashboard {
 		return keys.Run(func() { d.tab = (d.tab + by + tabCount) % tabCount })
 	}
 	d.keys = append([]keys.Binding{
-		{Keys: []string{"enter", "right", "l"}, Label: "enter", What: "open", Group: keys.Look, Short: true, On: d.showsJobs, WhyNot: d.whyNotOpen, Do: d.openSelected},
+		{Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true, On: d.showsJobs, WhyNot: d.whyNotOpen, Do: d.openSelected(jobview.Overview)},
 		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..5", What: "go to a tab", Group: keys.Move, Do: d.turnTo},
-		{Keys: []string{"tab"}, Label: "tab", What: "next tab", Group: keys.Move, Short: true, Do: turn(1)},
+		{Keys: []string{"tab"}, Label: "tab", What: "next tab", Group: keys.Move, Do: turn(1)},
 		{Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous tab", Group: keys.Move, Do: turn(-1)},
 		{Keys: []string{"/"}, Label: "/", What: "filter", Group: keys.Look, Short: true, Do: d.startFilter},
 		{Keys: []string{"esc"}, Label: "esc", What: "clear the filter, then the marks", Group: keys.Look, Do: keys.Run(d.clear)},
 		{Keys: []string{"s"}, Label: "s", What: "sort", Group: keys.Look, Short: true, On: d.showsJobs, Do: keys.Run(d.nextOrder)},
 	}, keys.Moving(func(m keys.Motion) { d.list().moved(m) })...)
+	for _, k := range jobview.Openers {
+		d.keys = append(d.keys, keys.Binding{Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Short,
+			On: d.showsJobs, WhyNot: d.whyNotOpen, Do: d.openSelected(k.Page)})
+	}
 	return d
 }
 
@@ -161,11 +166,13 @@ func (d *dashboard) selectedJob() *job.Job {
 	return j
 }
 
-func (d *dashboard) openSelected(string) tea.Cmd {
-	if j := d.selectedJob(); j != nil {
-		return d.open(j.UID)
+func (d *dashboard) openSelected(at jobview.Page) func(string) tea.Cmd {
+	return func(string) tea.Cmd {
+		if j := d.selectedJob(); j != nil {
+			return d.open(j.UID, at)
+		}
+		return nil
 	}
-	return nil
 }
 
 func (d *dashboard) whyNotOpen() string {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/watch"
 )
@@ -177,7 +178,7 @@ func TestWideTables(t *testing.T) {
 		}
 	}
 	m := screen(t, snapshotOf(running(long, "some-backup", 3, 10, 1), bad), 200, 24)
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, long) || !hasLine(frame, "bad", "12", "345", "29d", "default") || strings.Contains(frame, " err") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, long) || !hasLine(frame, "bad", "12", "345", "29d", "default") || strings.Contains(frame, "12 err") {
 		t.Error(frame)
 	}
 	// What does not fit whole is left out.
@@ -274,7 +275,7 @@ func TestOneETAInAFrame(t *testing.T) {
 		for _, open := range []bool{false, true} {
 			m.job = nil
 			if open {
-				m.openJob(j.UID)
+				m.openJob(j.UID, jobview.Overview)
 			}
 			m.stale = true
 			frame := ansi.Strip(checkFrame(t, m))

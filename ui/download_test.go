@@ -23,7 +23,7 @@ func storedBackup() *job.Job {
 func waits(t *testing.T, width, height int, change ...func(*Options)) (*Model, *question, tea.Cmd) {
 	t.Helper()
 	m := screen(t, snapshotOf(storedBackup()), width, height, append(change, withOracle(&oracle{}))...)
-	cmd := press(t, m, "3", "enter", "2")
+	cmd := press(t, m, "3", "enter", "4")
 	q := m.questions.byUID["uid-stored"]
 	if q == nil {
 		t.Fatal("nothing was asked")
@@ -96,7 +96,7 @@ func TestHiddenDownloadDrawsNothing(t *testing.T) {
 	if m.Update(downloadMoved{"uid-items", q}); m.stale {
 		t.Error("the dashboard is drawn again")
 	}
-	press(t, m, "enter", "2")
+	press(t, m, "enter", "4")
 	checkFrame(t, m)
 	if m.Update(downloadMoved{"uid-items", q}); !m.stale {
 		t.Error("the page is not drawn again")

@@ -249,11 +249,17 @@ func begins(j *job.Job) bool {
 // ask asks about the open job if its page wants to know, and about restores
 // that begin.
 func (m *Model) ask() tea.Cmd {
-	if m.assessed == nil || m.questions.start == nil {
+	if m.assessed == nil {
 		return nil
 	}
-	server, now := m.assessed.Snapshot.Server, m.options.Clock()
 	var cmds []tea.Cmd
+	if m.job != nil {
+		cmds = append(cmds, m.job.Ask())
+	}
+	if m.questions.start == nil {
+		return tea.Batch(cmds...)
+	}
+	server, now := m.assessed.Snapshot.Server, m.options.Clock()
 	if m.job != nil && m.job.WantsContents() {
 		cmds = append(cmds, m.questions.want(m.job.Job(), server, now, false))
 	}

@@ -106,6 +106,8 @@ func (m *Model) bottomLine(c draw.Canvas) string {
 	case m.dashboard.typing:
 		m.dashboard.input.SetWidth(max(c.Width-4, 1))
 		return " " + m.dashboard.input.View()
+	case m.searching():
+		return m.job.Prompt(c.Width)
 	case m.dialog != nil && !m.helping && m.dialog.Deaf():
 		return c.Theme.Dim.Render(" " + c.Glyphs.Ellipsis)
 	}

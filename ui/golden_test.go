@@ -125,8 +125,8 @@ func TestGoldenFrames(t *testing.T) {
 		{"help", []string{"?"}},
 		{"job", []string{"enter"}},
 		{"job-stuck", []string{"down", "down", "enter"}},
-		{"job-volumes", []string{"down", "enter", "3"}},
-		{"job-yaml", []string{"enter", "5"}},
+		{"job-volumes", []string{"down", "enter", "5"}},
+		{"job-yaml", []string{"enter", "8"}},
 	}
 	sizes := [][2]int{{80, 24}, {120, 40}, {40, 12}}
 	for _, s := range screens {

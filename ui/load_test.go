@@ -253,7 +253,7 @@ func benchmarkKey(b *testing.B, load bool) {
 			b.Fatal(err)
 		}
 	}
-	press("2")
+	press("4")
 	g.await(b, "veltui restore-04999")
 	var changes sync.WaitGroup
 	made := 0

@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -41,6 +42,7 @@ type Model struct {
 	dashboard *dashboard
 	// job is the open job's screen, nil on the dashboard.
 	job       *jobview.Screen
+	sources   jobview.Sources
 	questions questions
 	// dialog is over the screen, nil while there is none.
 	dialog  *dialog.Dialog
@@ -92,6 +94,8 @@ func newModel(ctx context.Context, o Options) (*Model, error) {
 		dashboard: newDashboard(), helpView: viewport.New(), glyphs: &draw.Unicode, stale: true,
 	}
 	m.next, m.assessAgain = assessments(ctx, o, estimates)
+	m.sources = o.Sources
+	m.sources.Clock, m.sources.Start = o.Clock, starter(ctx)
 	m.keys, m.changes, m.helpKeys = m.programKeys(), m.changeKeys(), m.keysOfHelp()
 	m.dashboard.open = m.openJob
 	if o.ASCII {
@@ -122,6 +126,14 @@ func assessments(ctx context.Context, o Options, estimates *assess.Estimates) (n
 	})
 	return next, func(snap *watch.Snapshot) tea.Cmd {
 		return guarded(func() tea.Msg { return assessedAgain{estimates.Assess(snap, o.Clock())} })
+	}
+}
+
+// starter makes commands of work that ends with the program.
+func starter(ctx context.Context) pager.Start {
+	return func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(ctx)
+		return guarded(func() tea.Msg { return work(ctx) }), cancel
 	}
 }
 
@@ -201,6 +213,10 @@ func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 		return m.dialog.Update(msg)
 	case m.dashboard.typing:
 		return m.dashboard.typed(msg)
+	case m.job != nil:
+		if cmd, handled := m.job.Update(msg); handled {
+			return cmd
+		}
 	}
 	m.stale = false
 	return nil

@@ -70,8 +70,12 @@ func (m *Model) keysNow() []keys.Binding {
 
 // pressed acts on a key.
 func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
-	if m.dashboard.typing {
+	switch {
+	case m.dashboard.typing:
 		return m.dashboard.typed(msg)
+	case m.searching():
+		cmd, _ := m.job.Update(msg)
+		return cmd
 	}
 	m.notice = ""
 	key := msg.String()
@@ -106,16 +110,25 @@ func (m *Model) pasted(msg tea.PasteMsg) tea.Cmd {
 		return m.dialog.Paste(msg)
 	case m.dashboard.typing:
 		return m.dashboard.typed(msg)
+	case m.searching():
+		cmd, _ := m.job.Update(msg)
+		return cmd
 	}
 	return nil
 }
 
-func (m *Model) openJob(uid types.UID) tea.Cmd {
-	m.job = jobview.New(uid, m.assessed, m.closeJob)
-	return nil
+// searching reports whether a page of a job takes all keys for what is searched.
+func (m *Model) searching() bool {
+	return m.job != nil && m.dialog == nil && !m.helping && m.job.Typing()
+}
+
+func (m *Model) openJob(uid types.UID, at jobview.Page) tea.Cmd {
+	m.job = jobview.New(uid, at, m.assessed, m.sources, m.closeJob)
+	return nil // what its page lacks is asked for after every key
 }
 
 func (m *Model) closeJob() tea.Cmd {
+	m.job.Close()
 	m.job = nil
 	m.dropQuestions()
 	return nil
@@ -124,6 +137,9 @@ func (m *Model) closeJob() tea.Cmd {
 func (m *Model) retry() tea.Cmd {
 	source := m.options.Source
 	m.questions.forgetErrors()
+	if m.job != nil {
+		m.job.AskAgain()
+	}
 	return guarded(func() tea.Msg { source.Retry(); return nil })
 }
 

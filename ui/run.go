@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/terminal"
 	"github.com/veltui/veltui/watch"
 )
@@ -30,6 +31,9 @@ type Options struct {
 	Estimator Estimator
 	// Rates remembers how fast restores went; nil if that is not remembered.
 	Rates Rates
+	// Sources are what the pages of a job read through; Clock and Start are set
+	// by the dashboard itself.
+	Sources jobview.Sources
 	// Finalizer finalizes jobs; nil if nothing may be changed.
 	Finalizer Finalizer
 	// ReadOnly says that nothing may be changed because the user said so.

@@ -32,7 +32,7 @@ func shown(t *testing.T, input job.Input) (*Screen, draw.Canvas) {
 	if !j.Terminal() {
 		snap.Active = snap.Jobs
 	}
-	return New(j.UID, new(assess.Estimates).Assess(snap, noon), nil), draw.Canvas{Width: 80, Height: 22, Glyphs: &draw.Unicode, Theme: theme, Now: noon}
+	return New(j.UID, Overview, new(assess.Estimates).Assess(snap, noon), Sources{Clock: func() time.Time { return noon }}, nil), draw.Canvas{Width: 80, Height: 22, Glyphs: &draw.Unicode, Theme: theme, Now: noon}
 }
 
 func meta() metav1.ObjectMeta {

@@ -4,41 +4,68 @@ import (
 	"fmt"
 	"strings"
 
-	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/pager"
 )
 
-// page is one tab of the screen.
-type page int
+// Page is one tab of the screen.
+type Page int
 
+// The pages, in their order.
 const (
-	pageOverview page = iota
-	pageResources
-	pageVolumes
-	pageOperations
-	pageYAML
+	Overview Page = iota
+	Results
+	Logs
+	Resources
+	Volumes
+	Operations
+	Timeline
+	YAML
 	pageCount
 )
 
-// pages are the pages in their order. count is what stands behind a page's name.
-var pages = [pageCount]struct {
-	name  string
-	draw  func(draw.Canvas, *Screen) []string
-	count func(*job.Job) int
-}{
-	{"Overview", overviewPage, nil},
-	{"Resources", resourcesPage, nil},
-	{"Volumes", volumesPage, func(j *job.Job) int { return len(j.Volumes) }},
-	{"Operations", operationsPage, func(j *job.Job) int { return j.Operations.Attempted }},
-	{"YAML", yamlPage, nil},
+var (
+	pageNames  = [pageCount]string{"Overview", "Results", "Logs", "Resources", "Volumes", "Operations", "Timeline", "YAML"}
+	shortNames = [pageCount]string{"Overview", "Results", "Logs", "Items", "Vols", "Ops", "Time", "YAML"}
+)
+
+// Opener is a key that opens a page, here and from a row of the dashboard.
+type Opener struct {
+	Key, What string
+	Page      Page
+	Short     bool
+}
+
+// Openers are the keys that open pages.
+var Openers = []Opener{
+	{"e", "errors", Results, true},
+	{"l", "logs", Logs, true},
+	{"v", "volumes", Volumes, false},
+}
+
+func unbuilt(draw.Canvas, *Screen) []string { return []string{"", "  Not built yet."} }
+
+// newPages makes the pages of one screen.
+func newPages() [pageCount]page {
+	return [pageCount]page{
+		Overview:   textPage{text: overviewPage},
+		Results:    textPage{text: unbuilt},
+		Logs:       textPage{text: unbuilt},
+		Resources:  textPage{text: resourcesPage},
+		Volumes:    textPage{text: volumesPage, number: func(j *job.Job) int { return len(j.Volumes) }},
+		Operations: textPage{text: operationsPage, number: func(j *job.Job) int { return j.Operations.Attempted }},
+		Timeline:   textPage{text: unbuilt},
+		YAML:       textPage{text: yamlPage, timeless: true},
+	}
 }
 
 // Screen is the screen of one job.
@@ -53,40 +80,78 @@ type Screen struct {
 	assessed *assess.Assessment
 
 	contents *Contents
-	page     page
-	view     viewport.Model
-	// filled is what the viewport was filled for.
+	sources  Sources
+	page     Page
+	pages    [pageCount]page
+	view     *pager.Pager
+	// answers counts what pages have read or changed.
+	answers int
+	// filled is what the pager was filled for.
 	filled filled
 	keys   []keys.Binding
 }
 
-// filled says what a filled viewport depends on, so that it is filled again
+// filled says what a filled pager depends on, so that it is filled again
 // only when that changed.
 type filled struct {
-	page     page
+	page     Page
 	job      *job.Job
 	contents *Contents
 	width    int
 	seconds  int64
 	seq      uint64
+	answers  int
 }
 
-// New is the screen of the job with a uid. back is what leaves it.
-func New(uid types.UID, a *assess.Assessment, back func() tea.Cmd) *Screen {
-	s := &Screen{uid: uid, view: viewport.New()}
-	turn := func(to func() page) func(string) tea.Cmd { return keys.Run(func() { s.turn(to()) }) }
-	s.keys = append([]keys.Binding{
-		{Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: func(string) tea.Cmd { return back() }},
-		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..5", What: "go to a page", Group: keys.Move,
-			Do: func(key string) tea.Cmd { s.turn(page(key[0] - '1')); return nil }},
-		{Keys: []string{"tab"}, Label: "tab", What: "next page", Group: keys.Move, Short: true, Do: turn(func() page { return (s.page + 1) % pageCount })},
-		{Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous page", Group: keys.Move, Do: turn(func() page { return (s.page + pageCount - 1) % pageCount })},
-	}, keys.Moving(func(m keys.Motion) { keys.Scroll(&s.view, m) })...)
+// New is the screen of the job with a uid, open at a page. back is what leaves
+// it.
+func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back func() tea.Cmd) *Screen {
+	s := &Screen{uid: uid, page: at, sources: sources, pages: newPages(), view: pager.New(sources.Start)}
+	turn := func(to func() Page) func(string) tea.Cmd {
+		return func(string) tea.Cmd { return s.turn(to()) }
+	}
+	leave := func(key string) tea.Cmd {
+		if s.view.Searching() && key == "esc" {
+			s.view.EndSearch()
+			return nil
+		}
+		return back()
+	}
+	s.keys = []keys.Binding{
+		{Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: leave},
+		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: fmt.Sprintf("1..%d", pageCount), What: "go to a page", Group: keys.Move,
+			Do: func(key string) tea.Cmd { return s.turn(Page(key[0] - '1')) }},
+		{Keys: []string{"tab"}, Label: "tab", What: "next page", Group: keys.Move, Do: turn(func() Page { return (s.page + 1) % pageCount })},
+		{Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous page", Group: keys.Move, Do: turn(func() Page { return (s.page + pageCount - 1) % pageCount })},
+	}
+	for _, k := range Openers {
+		s.keys = append(s.keys, keys.Binding{Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Short,
+			Do: turn(func() Page { return k.Page })})
+	}
+	for p := range pageCount {
+		s.keys = append(s.keys, whileOpen(s, p, s.pages[p].keys(s))...)
+	}
+	s.keys = append(s.keys, s.view.Keys()...)
 	s.Load(a)
 	return s
 }
 
-// Load takes the job's newest state.
+// whileOpen makes a page's keys be there only while the page is open, and has
+// the page drawn anew after each.
+func whileOpen(s *Screen, p Page, bindings []keys.Binding) []keys.Binding {
+	for i := range bindings {
+		on, do := bindings[i].On, bindings[i].Do
+		bindings[i].On = func() bool { return s.page == p && (on == nil || on()) }
+		bindings[i].Do = func(key string) tea.Cmd {
+			s.answers++
+			return do(key)
+		}
+	}
+	return bindings
+}
+
+// Load takes the job's newest state. Ask says what the open page wants to read
+// then.
 func (s *Screen) Load(a *assess.Assessment) {
 	if a == nil {
 		return
@@ -112,20 +177,74 @@ func (s *Screen) Deleted() bool { return s.deleted }
 
 // WantsContents reports whether the open page shows what is in the backup.
 func (s *Screen) WantsContents() bool {
-	return s.page == pageResources && s.job.Job != nil && !s.deleted
+	return s.page == Resources && s.job.Job != nil && !s.deleted
 }
 
 // Read takes what was read from the backup, nil if nothing was asked for.
 func (s *Screen) Read(contents *Contents) { s.contents = contents }
 
+// Ask makes the command that reads what the open page lacks, nil for nothing.
+func (s *Screen) Ask() tea.Cmd {
+	if s.job.Job == nil || s.deleted {
+		return nil
+	}
+	return s.pages[s.page].load(s)
+}
+
+// AskAgain makes what could not be read be asked for anew.
+func (s *Screen) AskAgain() {
+	for _, p := range s.pages {
+		p.forget()
+	}
+}
+
+// Close withdraws what was asked for.
+func (s *Screen) Close() {
+	s.view.EndSearch()
+	for _, p := range s.pages {
+		p.close()
+	}
+}
+
+// Update takes a message of the screen's own; handled is false if it is for
+// others.
+func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
+	if m, ok := msg.(delivery); ok {
+		m.deliver()
+		s.answers++
+		return s.Ask(), true
+	}
+	if cmd, handled := s.view.Update(msg); handled {
+		return cmd, true
+	}
+	for _, p := range s.pages {
+		if cmd, handled := p.update(s, msg); handled {
+			s.answers++
+			return tea.Batch(cmd, s.Ask()), true
+		}
+	}
+	return nil, false
+}
+
+// Typing reports whether what is searched for is being typed, and Prompt is the
+// line for that.
+func (s *Screen) Typing() bool { return s.view.Typing() }
+
+// Prompt is the line in which what is searched for is typed.
+func (s *Screen) Prompt(width int) string { return s.view.Prompt(width) }
+
 // Keys are the screen's own keys.
 func (s *Screen) Keys() []keys.Binding { return s.keys }
 
-func (s *Screen) turn(p page) {
-	if p < pageCount {
-		s.page = p
-		s.view.GotoTop()
+// turn opens a page.
+func (s *Screen) turn(p Page) tea.Cmd {
+	if p >= pageCount || p == s.page {
+		return nil
 	}
+	s.page = p
+	s.view.Reset()
+	s.filled = filled{}
+	return s.Ask()
 }
 
 // View draws the screen between the header and the footer.
@@ -138,53 +257,80 @@ func (s *Screen) View(c draw.Canvas) string {
 		lines = append(lines, s.title(c), stageLine(c, s.job.Job))
 	}
 	lines = append(lines, progressLine(c, s.job), s.pagesLine(c))
-	s.fill(c.Sized(c.Width, max(c.Height-len(lines), 0)))
-	return c.Page(append(lines, strings.Split(s.view.View(), "\n")...))
+	head := s.pages[s.page].head(c, s)
+	lines = append(lines, head[:min(len(head), max(c.Height-len(lines)-1, 0))]...)
+	below := c.Sized(c.Width, max(c.Height-len(lines), 0))
+	s.fill(below)
+	return c.Page(append(lines, s.below(below)...))
 }
 
+// below are the lines that scroll, with what is searched for, and how much more
+// there is, in the last one.
+func (s *Screen) below(c draw.Canvas) []string {
+	lines := s.view.View(c)
+	status := s.view.Status()
+	if more := s.view.More(); status == "" && more > 0 {
+		status = fmt.Sprintf("%s more below", human.Count(more, "line"))
+	}
+	if status == "" || len(lines) < 3 {
+		return lines
+	}
+	lines = s.view.View(c.Sized(c.Width, c.Height-1))
+	return append(lines, c.FitRight(c.Theme.Dim.Render(status), c.Width-1))
+}
+
+// pagesLine names the pages. On narrow screens first the names get shorter, then
+// the counts go, then all names but the open page's.
 func (s *Screen) pagesLine(c draw.Canvas) string {
-	label := func(p page, full bool) string {
-		text := fmt.Sprint(int(p) + 1)
-		if full || p == s.page {
-			text += " " + pages[p].name
-		}
-		if count := pages[p].count; count != nil && count(s.job.Job) > 0 {
-			text += fmt.Sprintf(" %d", count(s.job.Job))
-		}
-		style := c.Theme.Dim
+	label := func(p Page, name string, counted bool) string {
+		text, style := fmt.Sprint(int(p)+1), c.Theme.Dim
 		if p == s.page {
 			style = c.Theme.Accent
 		}
+		if name != "" {
+			text += " " + name
+		}
+		if count := s.pages[p].count(s.job.Job); counted && count != "" {
+			text += " " + count
+		}
 		return style.Render("[" + text + "]")
 	}
-	for _, full := range []bool{true, false} {
-		var labels []string
+	var only [pageCount]string
+	only[s.page] = shortNames[s.page]
+	line := ""
+	for _, level := range []struct {
+		names   [pageCount]string
+		counted bool
+	}{{pageNames, true}, {shortNames, true}, {shortNames, false}, {only, true}, {only, false}} {
+		labels := make([]string, pageCount)
 		for p := range pageCount {
-			labels = append(labels, label(p, full))
+			labels[p] = label(p, level.names[p], level.counted)
 		}
-		line := " " + strings.Join(labels, " ")
-		if lipgloss.Width(line) <= c.Width || !full {
-			return c.Cut(line, c.Width)
+		if line = " " + strings.Join(labels, " "); lipgloss.Width(line) <= c.Width {
+			break
 		}
 	}
-	return ""
+	return c.Cut(line, c.Width)
 }
 
-// fill puts the page's text into the viewport if anything that it shows changed.
+// fill gives the pager the page's lines if anything that they show changed.
 func (s *Screen) fill(c draw.Canvas) {
-	s.view.SetWidth(c.Width)
-	s.view.SetHeight(c.Height)
-	want := filled{page: s.page, job: s.job.Job, contents: s.contents, width: c.Width}
-	if s.page != pageYAML {
+	p := s.pages[s.page]
+	want := filled{page: s.page, job: s.job.Job, contents: s.contents, width: c.Width, answers: s.answers}
+	if p.ages() {
 		want.seconds, want.seq = c.Now.Unix(), s.seq
 	}
 	if want == s.filled {
 		return
 	}
 	s.filled = want
-	lines := pages[s.page].draw(c, s)
-	for i := range lines {
-		lines[i] = c.Cut(lines[i], c.Width)
+	s.view.Show(p.lines(c, s))
+}
+
+// number is a count behind a page's name; nothing is not said.
+func number(of func(*job.Job) int, j *job.Job) string {
+	if of == nil || of(j) == 0 {
+		return ""
 	}
-	s.view.SetContentLines(lines)
+	return fmt.Sprint(of(j))
 }

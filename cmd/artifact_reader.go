@@ -1,0 +1,70 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/ui/jobview"
+)
+
+// artifactReader is what the pages of a job ask about what Velero has stored.
+// Everything that it answers is safe to draw.
+type artifactReader struct {
+	cli    *cli
+	caFile string
+	log    *slog.Logger
+}
+
+var _ jobview.Artifacts = (*artifactReader)(nil)
+
+// Results are the job's warnings and errors.
+func (r *artifactReader) Results(ctx context.Context, j *job.Job) (artifact.Results, error) {
+	return readArtifact(ctx, r, j, (*artifact.Fetcher).Results)
+}
+
+// Resources are the items that the job worked on.
+func (r *artifactReader) Resources(ctx context.Context, j *job.Job) ([]artifact.Resources, error) {
+	return readArtifact(ctx, r, j, (*artifact.Fetcher).ResourceList)
+}
+
+// Volumes are what the job did with each volume.
+func (r *artifactReader) Volumes(ctx context.Context, j *job.Job) ([]artifact.Volume, error) {
+	return readArtifact(ctx, r, j, (*artifact.Fetcher).Volumes)
+}
+
+// Operations are its asynchronous item operations.
+func (r *artifactReader) Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error) {
+	return readArtifact(ctx, r, j, (*artifact.Fetcher).ItemOperations)
+}
+
+// readArtifact reads one artifact. The kubeconfig is read anew each time,
+// because credentials are renewed while the dashboard runs.
+func readArtifact[T any](ctx context.Context, r *artifactReader, j *job.Job, read func(*artifact.Fetcher, context.Context, job.Kind, string) (T, error)) (value T, err error) {
+	defer func() {
+		if err != nil {
+			if ctx.Err() == nil {
+				r.log.Info("reading what is stored of a job", "for", j.Name, "error", err)
+			}
+			err = errors.New(sanitize.String(err.Error()))
+		}
+	}()
+	config, err := r.cli.restConfig()
+	if err != nil {
+		return value, err
+	}
+	e, err := r.cli.newEstimator(config, j.Namespace, r.caFile, nil, r.log)
+	if err != nil {
+		return value, err
+	}
+	if e.readOnly {
+		return value, errReadOnlyDownload
+	}
+	if err := e.mayDownload(ctx); err != nil {
+		return value, err
+	}
+	return read(e.artifacts, ctx, j.Kind, j.Name)
+}

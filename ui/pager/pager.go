@@ -1,0 +1,328 @@
+package pager
+
+import (
+	"slices"
+	"strings"
+
+	"charm.land/bubbles/v2/textinput"
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
+)
+
+// Pager is a window on lines. Its zero value is not usable: see [New].
+type Pager struct {
+	source Source
+	canvas draw.Canvas // of the last frame
+	// top is the first visible line, and skip how many of its rows are above the
+	// window where lines are wrapped.
+	top, skip int
+	// cursor is the selected line, -1 if none is.
+	cursor int
+	wrap   bool
+	// Follow keeps the end in sight while lines are added. Scrolling up ends it,
+	// and going to the end of a source that can grow begins it again.
+	Follow, Grows bool
+
+	search search
+}
+
+// New is a pager without lines. start runs searches of a [Finder].
+func New(start Start) *Pager {
+	input := textinput.New()
+	input.Prompt = "/"
+	input.CharLimit = 200
+	input.SetVirtualCursor(true)
+	return &Pager{source: Lines{}, cursor: -1, search: search{input: input, start: start, at: -1}}
+}
+
+// Show replaces the lines. What was at the top stays there, and the selected
+// line stays selected by its key.
+func (p *Pager) Show(s Source) {
+	key := p.Selected()
+	p.source = s
+	p.search.stale = true
+	switch {
+	case key == "":
+		p.cursor = -1
+	case p.cursor >= s.Len() || p.line(p.cursor).Key != key:
+		at := p.find(func(l Line) bool { return l.Key == key })
+		p.top += at - p.cursor
+		if p.cursor = at; at < 0 {
+			p.top = 0
+		}
+	}
+	p.settle()
+}
+
+// Reset goes to the top and ends the search: another page is shown.
+func (p *Pager) Reset() {
+	p.top, p.skip, p.cursor = 0, 0, -1
+	p.Follow, p.Grows = false, false
+	p.source = Lines{}
+	p.search.end()
+}
+
+// Selected is the key of the selected line, empty if there is none.
+func (p *Pager) Selected() string {
+	if p.cursor < 0 || p.cursor >= p.source.Len() {
+		return ""
+	}
+	return p.line(p.cursor).Key
+}
+
+// GoTo makes the line at i visible, and selects it if it can be selected.
+func (p *Pager) GoTo(i int) {
+	if i < 0 || i >= p.source.Len() {
+		return
+	}
+	p.Follow = false
+	if p.line(i).Key != "" {
+		p.cursor = i
+	}
+	if from, to := p.Visible(); i < from || i >= to {
+		p.top, p.skip = i-p.canvas.Height/3, 0
+	}
+	p.settle()
+}
+
+// Visible is the range of lines that are in the window, the last one perhaps in
+// part.
+func (p *Pager) Visible() (from, to int) {
+	rows := -p.skip
+	for to = p.top; to < p.source.Len() && rows < p.canvas.Height; to++ {
+		rows += len(p.rows(to))
+	}
+	return p.top, to
+}
+
+// More is how many lines there are below the window.
+func (p *Pager) More() int {
+	_, to := p.Visible()
+	return p.source.Len() - to
+}
+
+// View draws the window: exactly as many lines as the canvas is high.
+func (p *Pager) View(c draw.Canvas) []string {
+	p.canvas = c
+	p.settle()
+	var lines []string
+	skip := p.skip
+	for i := p.top; i < p.source.Len() && len(lines) < c.Height; i++ {
+		for _, row := range p.rows(i)[skip:] {
+			lines = append(lines, p.mark(c, i, row))
+		}
+		skip = 0
+	}
+	lines = lines[:min(len(lines), max(c.Height, 0))]
+	for len(lines) < c.Height {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+// mark sets off the selected line, and what was searched for.
+func (p *Pager) mark(c draw.Canvas, i int, row string) string {
+	if i == p.cursor {
+		return c.Theme.Selected.Render(c.Fit(ansi.Strip(row), c.Width))
+	}
+	return p.search.mark(c, row, i == p.search.at)
+}
+
+func (p *Pager) line(i int) Line { return p.source.Line(p.canvas, i) }
+
+// widestLine is how much of a line is drawn at most where it is wrapped, in
+// cells: nobody reads further, and it is drawn for every key.
+const widestLine = 20_000
+
+// rows are a line as it is drawn: several rows if it is wrapped.
+func (p *Pager) rows(i int) []string {
+	text := p.line(i).Text
+	switch width := p.canvas.Width; {
+	case width <= 0:
+		return []string{""}
+	case !p.wrap || lipgloss.Width(text) <= width:
+		return []string{p.canvas.Cut(text, width)}
+	default:
+		return strings.Split(ansi.Hardwrap(p.canvas.Cut(text, widestLine), width, true), "\n")
+	}
+}
+
+// settle keeps the window within the lines, and the cursor on a line that can
+// be selected where there is one in the window.
+func (p *Pager) settle() {
+	if p.canvas.Theme == nil {
+		return // nothing was drawn yet
+	}
+	n := p.source.Len()
+	p.cursor = min(p.cursor, n-1)
+	if p.top, p.skip = max(min(p.top, n-1), 0), max(p.skip, 0); n == 0 {
+		p.skip = 0
+		return
+	}
+	if p.skip > 0 {
+		p.skip = min(p.skip, len(p.rows(p.top))-1)
+	}
+	if last, skip := p.last(); p.Follow || p.top > last || p.top == last && p.skip > skip {
+		p.top, p.skip = last, skip
+	}
+	if p.cursor < 0 {
+		from, to := p.Visible()
+		for i := from; i < to && p.cursor < 0; i++ {
+			if p.line(i).Key != "" {
+				p.cursor = i
+			}
+		}
+	}
+}
+
+// last is where the window is when the end is in sight.
+func (p *Pager) last() (top, skip int) {
+	room := p.canvas.Height
+	for i := p.source.Len() - 1; i >= 0; i-- {
+		rows := len(p.rows(i))
+		if rows >= room {
+			return i, rows - max(room, 1)
+		}
+		room -= rows
+	}
+	return 0, 0
+}
+
+// find is the first line for which is holds, -1 if there is none.
+func (p *Pager) find(is func(Line) bool) int {
+	if lines, few := p.source.(Lines); few {
+		return slices.IndexFunc(lines, is)
+	}
+	for i := range p.source.Len() {
+		if is(p.line(i)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Move scrolls, or moves the selection where lines can be selected.
+func (p *Pager) Move(m keys.Motion) {
+	page := max(p.canvas.Height-1, 1)
+	switch m {
+	case keys.Up:
+		p.step(-1)
+	case keys.Down:
+		p.step(1)
+	case keys.PageUp:
+		p.steps(-page)
+	case keys.PageDown:
+		p.steps(page)
+	case keys.Top:
+		p.top, p.skip, p.cursor, p.Follow = 0, 0, -1, false
+	case keys.Bottom:
+		p.top, p.skip = p.last()
+		if p.Follow = p.Grows; p.cursor >= 0 {
+			p.cursor = p.source.Len() - 1
+			p.reselect(-1)
+		}
+	}
+	p.settle()
+}
+
+// steps scrolls n rows, and takes the selection along.
+func (p *Pager) steps(n int) {
+	by := 1
+	if n < 0 {
+		by, n = -1, -n
+	}
+	for range n {
+		p.scroll(by)
+	}
+	if p.cursor >= 0 {
+		if p.cursor = p.top; by > 0 && p.More() == 0 {
+			p.cursor = p.source.Len() - 1
+		}
+		p.reselect(by)
+	}
+}
+
+// reselect selects the nearest line that can be selected, first in the direction
+// of by.
+func (p *Pager) reselect(by int) {
+	from, to := p.Visible()
+	at := p.cursor
+	for _, step := range []int{by, -by} {
+		for i := at; i >= from && i < to; i += step {
+			if p.line(i).Key != "" {
+				p.cursor = i
+				return
+			}
+		}
+	}
+	p.cursor = -1
+}
+
+// step goes to the next line that can be selected, if there is one within a
+// window's height, or scrolls.
+func (p *Pager) step(by int) {
+	if p.cursor < 0 {
+		p.scroll(by)
+		return
+	}
+	from, to := p.Visible()
+	at := max(p.cursor, from-1)
+	if by < 0 {
+		at = min(p.cursor, to)
+	}
+	for i := at + by; i >= 0 && i < p.source.Len() && (i-at)*by <= p.canvas.Height; i += by {
+		if p.line(i).Key != "" {
+			p.cursor = i
+			p.reveal(i)
+			return
+		}
+	}
+	p.scroll(by)
+}
+
+// reveal scrolls as little as needed to show the whole line at i.
+func (p *Pager) reveal(i int) {
+	if i < p.top || i == p.top && p.skip > 0 {
+		p.top, p.skip, p.Follow = i, 0, false
+		return
+	}
+	for {
+		_, to := p.Visible()
+		if i < to-1 || i == to-1 && !p.rowsBelow(to) || p.top == i || !p.scroll(1) {
+			return
+		}
+	}
+}
+
+// rowsBelow reports whether the line before to goes on below the window.
+func (p *Pager) rowsBelow(to int) bool {
+	rows := -p.skip
+	for i := p.top; i < to; i++ {
+		rows += len(p.rows(i))
+	}
+	return rows > p.canvas.Height
+}
+
+// scroll moves the window one row, and says whether it could.
+func (p *Pager) scroll(by int) bool {
+	top, skip := p.top, p.skip
+	switch {
+	case by < 0 && p.skip > 0:
+		p.skip--
+	case by < 0 && p.top > 0:
+		p.top--
+		p.skip = len(p.rows(p.top)) - 1
+	case by > 0 && p.source.Len() > 0:
+		if p.skip++; p.skip >= len(p.rows(p.top)) {
+			p.top, p.skip = p.top+1, 0
+		}
+	}
+	if by < 0 {
+		p.Follow = false
+	}
+	p.settle()
+	return p.top != top || p.skip != skip
+}

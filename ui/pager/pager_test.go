@@ -1,0 +1,230 @@
+package pager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
+)
+
+func canvas(t *testing.T, width, height int) draw.Canvas {
+	t.Helper()
+	theme, err := draw.LoadTheme("mono")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return draw.Canvas{Width: width, Height: height, Theme: theme, Glyphs: &draw.ASCII}
+}
+
+// numbered are lines of which every third can be selected.
+func numbered(n int, selectable bool) Lines {
+	lines := make(Lines, n)
+	for i := range lines {
+		lines[i].Text = fmt.Sprintf("line %d", i)
+		if selectable && i%3 == 0 {
+			lines[i].Key = fmt.Sprint(i)
+		}
+	}
+	return lines
+}
+
+func texts(p *Pager, c draw.Canvas) []string {
+	lines := p.View(c)
+	for i := range lines {
+		lines[i] = strings.TrimRight(ansi.Strip(lines[i]), " ")
+	}
+	return lines
+}
+
+func check(t *testing.T, p *Pager, c draw.Canvas, want ...string) {
+	t.Helper()
+	if got := texts(p, c); strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestScroll(t *testing.T) {
+	c := canvas(t, 20, 3)
+	p := New(nil)
+	check(t, p, c, "", "", "")
+	p.Show(numbered(10, false))
+	check(t, p, c, "line 0", "line 1", "line 2")
+	p.Move(keys.Down)
+	check(t, p, c, "line 1", "line 2", "line 3")
+	p.Move(keys.Bottom)
+	check(t, p, c, "line 7", "line 8", "line 9")
+	p.Move(keys.Down)
+	p.Move(keys.PageUp)
+	check(t, p, c, "line 5", "line 6", "line 7")
+	if p.More() != 2 {
+		t.Errorf("%d more", p.More())
+	}
+	p.Show(numbered(4, false)) // fewer lines now: the end stays in sight
+	check(t, p, c, "line 1", "line 2", "line 3")
+	p.Move(keys.Top)
+	check(t, p, c, "line 0", "line 1", "line 2")
+}
+
+func TestSelection(t *testing.T) {
+	c := canvas(t, 20, 4)
+	p := New(nil)
+	p.Show(numbered(20, true))
+	p.View(c)
+	for _, step := range []struct {
+		move keys.Motion
+		want string
+	}{{keys.Down, "3"}, {keys.Down, "6"}, {keys.Up, "3"}, {keys.Bottom, "18"}, {keys.Up, "15"}, {keys.Top, "0"}, {keys.PageDown, "3"}, {keys.Up, "0"}} {
+		p.Move(step.move)
+		p.View(c)
+		if got := p.Selected(); got != step.want {
+			t.Errorf("after %d: %q selected, want %q", step.move, got, step.want)
+		}
+		if from, to := p.Visible(); p.cursor < from || p.cursor >= to {
+			t.Errorf("the selected line %d is not in [%d,%d)", p.cursor, from, to)
+		}
+	}
+	p.Move(keys.Down)
+	p.Show(append(Lines{{Text: "new", Key: "new"}}, numbered(20, true)...))
+	if got := p.Selected(); got != "3" {
+		t.Errorf("with a new line above, %q is selected", got)
+	}
+	p.Show(numbered(1, true))
+	p.View(c)
+	if got := p.Selected(); got != "0" {
+		t.Errorf("with the selected line gone, %q is selected", got)
+	}
+}
+
+// The rows of a line that is wrapped are scrolled one by one.
+func TestWrap(t *testing.T) {
+	c := canvas(t, 4, 3)
+	p := New(nil)
+	p.wrap = true
+	p.Show(Plain([]string{"abcdefghijklmnop", "x"}))
+	check(t, p, c, "abcd", "efgh", "ijkl")
+	p.Move(keys.Down)
+	check(t, p, c, "efgh", "ijkl", "mnop")
+	p.Move(keys.Down)
+	p.Move(keys.Down)
+	check(t, p, c, "ijkl", "mnop", "x")
+	p.Move(keys.Up)
+	p.Move(keys.Up)
+	check(t, p, c, "abcd", "efgh", "ijkl")
+}
+
+func TestFollow(t *testing.T) {
+	c := canvas(t, 20, 2)
+	p := New(nil)
+	p.Grows, p.Follow = true, true
+	p.Show(numbered(3, false))
+	check(t, p, c, "line 1", "line 2")
+	p.Show(numbered(6, false))
+	check(t, p, c, "line 4", "line 5")
+	p.Move(keys.Up)
+	p.Show(numbered(9, false))
+	check(t, p, c, "line 3", "line 4")
+	p.Move(keys.Bottom)
+	p.Show(numbered(10, false))
+	check(t, p, c, "line 8", "line 9")
+}
+
+// key acts as the pager's binding of a key does, or types it.
+func key(p *Pager, name string) tea.Cmd {
+	msg := tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
+	if name == "enter" {
+		msg = tea.KeyPressMsg{Code: tea.KeyEnter}
+	}
+	if p.Typing() {
+		cmd, _ := p.Update(msg)
+		return cmd
+	}
+	if b := keys.Find(p.Keys(), name); b != nil {
+		return b.Do(name)
+	}
+	return nil
+}
+
+func TestSearch(t *testing.T) {
+	c := canvas(t, 20, 3)
+	p := New(nil)
+	p.Show(numbered(25, false))
+	p.View(c)
+	for _, k := range []string{"/", "E", " ", "2", "enter"} {
+		key(p, k)
+	}
+	if got := p.Status(); got != "/e 2 1 of 6" {
+		t.Error(got)
+	}
+	for _, want := range []string{"/e 2 2 of 6", "/e 2 3 of 6"} {
+		key(p, "n")
+		if got := p.Status(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if from, to := p.Visible(); from > 21 || to <= 21 {
+		t.Errorf("the hit at 21 is not in [%d,%d)", from, to)
+	}
+	key(p, "N")
+	key(p, "N")
+	key(p, "N")
+	if got := p.Status(); got != "/e 2 6 of 6" {
+		t.Errorf("round the beginning: %s", got)
+	}
+	for _, k := range []string{"/", "x", "y", "enter"} {
+		key(p, k)
+	}
+	if got := p.Status(); got != "xy is not here" {
+		t.Error(got)
+	}
+}
+
+// endless is a Finder.
+type endless struct{ Lines }
+
+func (e endless) Find(ctx context.Context, text string, from int, _ bool) (int, error) {
+	if text == "bad" {
+		return 0, errors.New("the disk is gone")
+	}
+	return from + 7, ctx.Err()
+}
+
+func TestFinder(t *testing.T) {
+	c := canvas(t, 40, 3)
+	p := New(func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(t.Context())
+		return func() tea.Msg { return work(ctx) }, cancel
+	})
+	p.Show(endless{numbered(100, false)})
+	p.View(c)
+	search := func(text string) tea.Cmd {
+		key(p, "/")
+		for _, r := range text {
+			key(p, string(r))
+		}
+		return key(p, "enter")
+	}
+	old := search("old")
+	cmd := search("seven")
+	if got := p.Status(); got != "searching for seven" {
+		t.Error(got)
+	}
+	p.Update(old()) // too late: it changes nothing
+	if from, _ := p.Visible(); from != 0 {
+		t.Error("an old search moved the window")
+	}
+	p.Update(cmd())
+	if from, to := p.Visible(); p.Status() != "/seven" || from > 7 || to <= 7 {
+		t.Errorf("%s at [%d,%d)", p.Status(), from, to)
+	}
+	p.Update(search("bad")())
+	if got := p.Status(); got != "the search failed: the disk is gone" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,56 @@
+package pager
+
+import (
+	"context"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/veltui/veltui/ui/draw"
+)
+
+// Line is one line of what a pager shows.
+type Line struct {
+	// Text is drawn as it is, with its styles. It is on one line.
+	Text string
+	// Key is the line's identity if it can be selected, empty if it cannot.
+	Key string
+}
+
+// Source is what a pager shows.
+type Source interface {
+	// Len is how many lines there are now.
+	Len() int
+	// Line draws the line at i.
+	Line(c draw.Canvas, i int) Line
+}
+
+// Finder is a Source that searches itself.
+type Finder interface {
+	Source
+	// Find is the first line from the one at from on, or before it if forward
+	// is false, that holds a text without regard to case; -1 if there is none.
+	// It goes round at the end. It is called from another goroutine.
+	Find(ctx context.Context, text string, from int, forward bool) (int, error)
+}
+
+// Start makes a command of work. The context of work ends with the program, or
+// when cancel is called.
+type Start func(work func(context.Context) tea.Msg) (cmd tea.Cmd, cancel context.CancelFunc)
+
+// Lines are a Source of few lines.
+type Lines []Line
+
+// Plain are lines none of which can be selected.
+func Plain(texts []string) Lines {
+	lines := make(Lines, len(texts))
+	for i, text := range texts {
+		lines[i].Text = text
+	}
+	return lines
+}
+
+// Len is how many lines there are.
+func (l Lines) Len() int { return len(l) }
+
+// Line is the line at i.
+func (l Lines) Line(_ draw.Canvas, i int) Line { return l[i] }
