@@ -30,6 +30,7 @@ var imports = map[string][]string{
 	"describe":                   {"assess", "diagnosis", "human", "job"},
 	"action":                     {"artifact", "diagnosis", "human", "job", "kubectl", "retry", "sanitize", "velero", "velero/decode"},
 	"watch":                      {"diagnosis", "job", "sanitize", "velero", "velero/decode"},
+	"logs":                       {"artifact", "human", "job", "sanitize", "velero"},
 	"artifact":                   {"job", "sanitize", "velero/decode"},
 	"outcome":                    {"artifact", "human", "job"},
 	"forecast":                   {"job", "velero"},

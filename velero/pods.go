@@ -90,3 +90,12 @@ func statusNamed(p *corev1.Pod, container string) *corev1.ContainerStatus {
 	}
 	return nil
 }
+
+// AgentContainer is the name of the container in which the node-agent runs, the
+// usual one if that cannot be told.
+func AgentContainer(p *corev1.Pod) string {
+	if len(p.Spec.Containers) == 1 {
+		return p.Spec.Containers[0].Name
+	}
+	return agentContainer
+}

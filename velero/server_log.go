@@ -55,10 +55,10 @@ type LoggedHook struct {
 	Timeout time.Duration
 }
 
-// logEntry is a line with its fields.
-type logEntry struct {
+// LogEntry is a line with its fields: time, level and msg too, by their names.
+type LogEntry struct {
 	LogLine
-	fields map[string]string
+	Fields map[string]string
 }
 
 // ReadJobLog finds what a server's log tells of a job: lines as Velero writes
@@ -73,8 +73,8 @@ func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 		if !whole || !strings.Contains(line, name) {
 			continue
 		}
-		e, ok := parseLogLine(strings.TrimSuffix(line, "\r"))
-		if !ok || e.At.Before(since) || !e.about(kind, namespace, name) {
+		e, ok := ParseLogLine(strings.TrimSuffix(line, "\r"))
+		if !ok || e.At.Before(since) || !e.worksOn(kind, namespace, name) {
 			continue
 		}
 		found.add(e, kind, ref, since)
@@ -131,7 +131,7 @@ func (l JobLog) Final(wrote, started, now time.Time) bool {
 // add takes lines in the order in which the server wrote them. Their times may
 // go back with its clock, so a line that gives up counts only if neither order
 // nor time puts other work after it.
-func (l *JobLog) add(e logEntry, kind, ref string, since time.Time) {
+func (l *JobLog) add(e LogEntry, kind, ref string, since time.Time) {
 	if to, gaveUp := givesUp(e.Text, kind); gaveUp && e.ofController(kind, ref) {
 		// At the second of its start it is of an earlier job of the name.
 		if e.At.After(since) && !e.At.Before(l.Last.At) {
@@ -159,10 +159,10 @@ func (l *JobLog) add(e logEntry, kind, ref string, since time.Time) {
 // ofController reports whether the controller that owns a job's status while it
 // is in progress wrote the line itself. A plugin may log what it likes, but the
 // server adds its name (pkg/plugin/clientmgmt/process/logrus_adapter.go).
-func (e *logEntry) ofController(kind, ref string) bool {
-	_, plugin := e.fields["pluginName"]
-	source := e.fields["logSource"]
-	return !plugin && e.fields[controllerKeys[kind]] == ref &&
+func (e *LogEntry) ofController(kind, ref string) bool {
+	_, plugin := e.Fields["pluginName"]
+	source := e.Fields["logSource"]
+	return !plugin && e.Fields[controllerKeys[kind]] == ref &&
 		(source == "" || strings.Contains(source, "controller/"+strings.ToLower(kind)+"_controller.go:"))
 }
 
@@ -170,12 +170,12 @@ func (e *logEntry) ofController(kind, ref string) bool {
 // workers on its way out of a backup: the last that it logs, also after it gave up
 // (pkg/controller/backup_controller.go Reconcile, StopWorkerPool, and
 // pkg/backup/item_block_worker_pool.go Stop; since 1.16).
-func (e *logEntry) endsWorkers(kind, ref string) bool {
-	_, plugin := e.fields["pluginName"]
+func (e *LogEntry) endsWorkers(kind, ref string) bool {
+	_, plugin := e.Fields["pluginName"]
 	switch e.Text {
 	case "ItemBlock worker stopping", "stopping ItemBlock worker", "ItemBlock worker stopped":
-		return kind == "Backup" && !plugin && e.fields[controllerKeys[kind]] == ref &&
-			strings.Contains(e.fields["logSource"], "backup/item_block_worker_pool.go:")
+		return kind == "Backup" && !plugin && e.Fields[controllerKeys[kind]] == ref &&
+			strings.Contains(e.Fields["logSource"], "backup/item_block_worker_pool.go:")
 	}
 	return false
 }
@@ -188,19 +188,19 @@ func hookEnds(text string) bool {
 
 // hookFrom reads the line with which a command begins
 // (pkg/podexec/pod_command_executor.go ExecutePodCommand).
-func hookFrom(e logEntry) LoggedHook {
-	timeout, _ := time.ParseDuration(e.fields["hookTimeout"])
-	return LoggedHook{At: e.At, Pod: e.podOf(), Container: e.fields["hookContainer"], Name: e.fields["hookName"],
-		Phase: e.fields["hookPhase"], Timeout: max(0, timeout)}
+func hookFrom(e LogEntry) LoggedHook {
+	timeout, _ := time.ParseDuration(e.Fields["hookTimeout"])
+	return LoggedHook{At: e.At, Pod: e.podOf(), Container: e.Fields["hookContainer"], Name: e.Fields["hookName"],
+		Phase: e.Fields["hookPhase"], Timeout: max(0, timeout)}
 }
 
 // podOf is the pod that a line is about, as NAMESPACE/NAME.
-func (e *logEntry) podOf() string {
-	if pod := e.fields["pod"]; strings.Contains(pod, "/") {
+func (e *LogEntry) podOf() string {
+	if pod := e.Fields["pod"]; strings.Contains(pod, "/") {
 		return pod
 	}
-	if e.fields["resource"] == "pods" && e.fields["name"] != "" {
-		return e.fields["namespace"] + "/" + e.fields["name"]
+	if e.Fields["resource"] == "pods" && e.Fields["name"] != "" {
+		return e.Fields["namespace"] + "/" + e.Fields["name"]
 	}
 	return ""
 }
@@ -244,13 +244,19 @@ var jobKeys = map[string][]string{
 // notWork are controllers that speak of a job without working on it.
 var notWork = []string{"backup-deletion", "backup-sync", "gc", "garbage-collector", "backup-queue", "download-request", "schedule"}
 
-// about reports whether a line is of the server's work on a job.
-func (e *logEntry) about(kind, namespace, name string) bool {
-	if slices.Contains(notWork, e.fields["controller"]) || e.fields["deletebackuprequest"] != "" || e.Level == "debug" || e.Level == "trace" {
+// worksOn reports whether a line is a sign of the server's work on a job.
+func (e *LogEntry) worksOn(kind, namespace, name string) bool {
+	return e.About(kind, namespace, name) && e.Level != "debug" && e.Level != "trace"
+}
+
+// About reports whether a line is of the server's work on a job. kind is Backup
+// or Restore.
+func (e *LogEntry) About(kind, namespace, name string) bool {
+	if slices.Contains(notWork, e.Fields["controller"]) || e.Fields["deletebackuprequest"] != "" {
 		return false
 	}
 	for _, key := range jobKeys[kind] {
-		switch e.fields[key] {
+		switch e.Fields[key] {
 		case namespace + "/" + name:
 			return true
 		case name:
@@ -262,19 +268,79 @@ func (e *logEntry) about(kind, namespace, name string) bool {
 	return false
 }
 
-func parseLogLine(line string) (e logEntry, ok bool) {
+// AboutVolume reports whether a line carries the name of one of the volumes'
+// resources in a field. Velero spells the fields in many ways (dataupload, du,
+// PVB, owner and others; pkg/controller, pkg/datamover, pkg/podvolume and
+// pkg/exposer), and writes the name with and without its namespace.
+func (e *LogEntry) AboutVolume(namespace string, names map[string]bool) bool {
+	for key, value := range e.Fields {
+		if key == "msg" || key == "error" || key == "error.message" {
+			continue
+		}
+		if names[strings.TrimPrefix(value, namespace+"/")] {
+			return true
+		}
+	}
+	return false
+}
+
+// MovedLog recognises the lines between which a node-agent repeats the log of
+// a pod that moved a volume (pkg/util/kube/pod.go CollectPodLogs; since 1.15).
+// Both answers are empty for other lines.
+func MovedLog(line string) (begins, ends string) {
+	line = strings.TrimRight(line, "\r\n")
+	const stars = "***************************"
+	inner, ok := strings.CutPrefix(line, stars)
+	if inner, ok = strings.CutSuffix(inner, stars); !ok {
+		return "", ""
+	}
+	for word, pod := range map[string]*string{"begin pod logs[": &begins, "end pod logs[": &ends} {
+		if rest, found := strings.CutPrefix(inner, word); found {
+			*pod, _, _ = strings.Cut(rest, "/")
+		}
+	}
+	return begins, ends
+}
+
+// LogLevel is the level of a line of which nothing else is of interest, empty if
+// it has none.
+func LogLevel(line string) string {
 	if strings.HasPrefix(line, "{") {
-		e.fields, ok = jsonFields(line)
+		var fields struct{ Level string }
+		_ = json.Unmarshal([]byte(line), &fields) // what is no JSON has no level
+		return fields.Level
+	}
+	if !strings.HasPrefix(line, "time=") {
+		return ""
+	}
+	for range 2 { // the time stands before it
+		key, value, rest, ok := cutField(line)
+		switch {
+		case !ok:
+			return ""
+		case key == "level":
+			return value
+		}
+		line = rest
+	}
+	return ""
+}
+
+// ParseLogLine reads a line as Velero's server, its node-agents and the pods that
+// move volumes write them. ok is false for others, and for a line without a time.
+func ParseLogLine(line string) (e LogEntry, ok bool) {
+	if strings.HasPrefix(line, "{") {
+		e.Fields, ok = jsonFields(line)
 	} else {
-		e.fields, ok = textFields(line)
+		e.Fields, ok = textFields(line)
 	}
 	if !ok {
 		return e, false
 	}
-	at, err := time.Parse(time.RFC3339, e.fields["time"])
-	e.At, e.Level, e.Text = at, e.fields["level"], e.fields["msg"]
-	if e.Error = e.fields["error"]; e.Error == "" {
-		e.Error = e.fields["error.message"]
+	at, err := time.Parse(time.RFC3339, e.Fields["time"])
+	e.At, e.Level, e.Text = at, e.Fields["level"], e.Fields["msg"]
+	if e.Error = e.Fields["error"]; e.Error == "" {
+		e.Error = e.Fields["error.message"]
 	}
 	return e, err == nil
 }
@@ -306,11 +372,7 @@ func textFields(line string) (map[string]string, bool) {
 	}
 	fields := map[string]string{}
 	for line = strings.TrimLeft(line, " "); line != ""; line = strings.TrimLeft(line, " ") {
-		key, rest, found := strings.Cut(line, "=")
-		if !found || strings.Contains(key, `"`) {
-			return nil, false
-		}
-		value, rest, ok := cutValue(rest)
+		key, value, rest, ok := cutField(line)
 		if !ok {
 			return nil, false
 		}
@@ -320,6 +382,16 @@ func textFields(line string) (map[string]string, bool) {
 		line = rest
 	}
 	return fields, len(fields) > 0
+}
+
+// cutField cuts the first KEY=VALUE from a line.
+func cutField(line string) (key, value, rest string, ok bool) {
+	key, rest, found := strings.Cut(strings.TrimLeft(line, " "), "=")
+	if !found || strings.Contains(key, `"`) {
+		return "", "", "", false
+	}
+	value, rest, ok = cutValue(rest)
+	return key, value, rest, ok
 }
 
 func cutValue(text string) (value, rest string, ok bool) {
@@ -334,3 +406,34 @@ func cutValue(text string) (value, rest string, ok bool) {
 	value, err = strconv.Unquote(quoted)
 	return value, text[len(quoted):], err == nil
 }
+
+// CutLogLine reads the beginning of a line that was cut somewhere in its text:
+// the time, the level, and the text as far as it goes. ok is false for a line
+// that is not one of logrus' texts.
+func CutLogLine(line string) (l LogLine, ok bool) {
+	if !strings.HasPrefix(line, "time=") {
+		return l, false
+	}
+	for range 2 {
+		key, value, rest, whole := cutField(line)
+		switch {
+		case !whole:
+			return l, false
+		case key == "time":
+			at, err := time.Parse(time.RFC3339, value)
+			if err != nil {
+				return l, false
+			}
+			l.At = at
+		case key == "level":
+			l.Level = value
+		}
+		line = rest
+	}
+	l.Text = strings.TrimPrefix(strings.TrimLeft(line, " "), "msg=")
+	return l, !l.At.IsZero()
+}
+
+// JobKeys are the fields in which the controllers that work on a job name it.
+// kind is Backup or Restore.
+func JobKeys(kind string) []string { return slices.Clone(jobKeys[kind]) }

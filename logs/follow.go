@@ -1,0 +1,196 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// slower is how much longer than [Options.Pause] the pauses become.
+const slower = 10
+
+// follow brings what is logged from now on, also by pods that come later, until
+// ctx ends.
+func (f *following) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	lines := make(chan []Entry)
+	found := make(chan []container)
+	known := map[string]bool{}
+	start := func(t *tail) {
+		known[t.pod] = true
+		group.Go(func() { f.reader.keep(ctx, t, lines) })
+	}
+	for _, t := range f.tails {
+		start(t)
+	}
+	group.Go(func() { f.relist(ctx, found) })
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case entries := <-lines:
+			for _, e := range entries {
+				if err := f.out.Line(e); err != nil {
+					return err
+				}
+			}
+		case all := <-found:
+			for _, c := range all {
+				if !known[c.pod] && len(known) < 4*maxPods {
+					start(&tail{container: c, belongs: newBelongs(f.query, c), at: place{at: f.query.began().Add(-clockMargin)}})
+				}
+			}
+		}
+	}
+}
+
+// relist looks for pods that are new.
+func (f *following) relist(ctx context.Context, found chan<- []container) {
+	for sleep(ctx, relist) {
+		all, _, err := f.reader.containers(ctx, f.query)
+		if err != nil {
+			continue // the logs go on
+		}
+		select {
+		case found <- all:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// keep follows a container's log through what ends it: an API server that goes
+// away, a container that starts again. It returns when the pod is gone.
+func (r *Reader) keep(ctx context.Context, t *tail, lines chan<- []Entry) {
+	say := func(format string, args ...any) { send(ctx, lines, []Entry{mark(fmt.Sprintf(format, args...))}) }
+	pause, failed := r.o.Pause, ""
+	for ctx.Err() == nil {
+		got, err := r.drain(ctx, t, corev1.PodLogOptions{Follow: true}, lines, say)
+		if got {
+			pause, failed = r.o.Pause, ""
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		over, changed := r.lookAgain(ctx, t, lines, say)
+		switch {
+		case over:
+			return
+		case changed:
+			pause = r.o.Pause
+		case err != nil && failed == "":
+			failed = err.Error()
+			say("%v; veltui asks again", err)
+		}
+		if !sleep(ctx, pause) {
+			return
+		}
+		pause = min(2*pause, slower*r.o.Pause)
+	}
+}
+
+// drain sends the lines of a log until it ends; got is true if there were some
+// that were not read before.
+func (r *Reader) drain(ctx context.Context, t *tail, o corev1.PodLogOptions, lines chan<- []Entry, say func(string, ...any)) (got bool, err error) {
+	log, err := r.open(ctx, t.container, t.at, o)
+	if err != nil {
+		return false, err
+	}
+	defer log.close()
+	for {
+		line, gap, err := log.next()
+		if errors.Is(err, io.EOF) {
+			return got, nil
+		}
+		if err != nil {
+			return got, fmt.Errorf("reading the log of pod %s: %w", t.pod, err)
+		}
+		got = true
+		if gap && o.Follow {
+			last := t.at.at
+			// The pod's state may tell of a container that started again only now.
+			if _, changed := r.lookAgain(ctx, t, lines, say); !changed {
+				say("Lines between %s and %s may be missing: the log of pod %s was rotated", clock(last), clock(line.at), t.pod)
+			}
+		}
+		t.took(line)
+		if entries := line.entries(t.belongs); len(entries) > 0 && !send(ctx, lines, entries) {
+			return got, ctx.Err()
+		}
+	}
+}
+
+// send hands over entries with text of their own.
+func send(ctx context.Context, lines chan<- []Entry, entries []Entry) bool {
+	for i := range entries {
+		entries[i].Raw = bytes.Clone(entries[i].Raw)
+	}
+	select {
+	case lines <- entries:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// lookAgain finds out why a log ended. over is true if nothing more comes,
+// changed if the container started again: what the one before wrote in the end is
+// sent then.
+func (r *Reader) lookAgain(ctx context.Context, t *tail, lines chan<- []Entry, say func(string, ...any)) (over, changed bool) {
+	pods, err := r.o.Pods()
+	if err != nil {
+		return false, false
+	}
+	ask, cancel := context.WithTimeout(ctx, r.o.Patience)
+	pod, err := pods.Get(ask, t.pod, metav1.GetOptions{})
+	cancel()
+	switch {
+	case apierrors.IsNotFound(err):
+		say("Pod %s is gone", t.pod)
+		return true, false
+	case err != nil:
+		return false, false
+	}
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		_, _ = r.drain(ctx, t, corev1.PodLogOptions{}, lines, say) // what came after the log ended
+		say("Pod %s has ended: %s", t.pod, pod.Status.Phase)
+		return true, false
+	}
+	before := t.restarts
+	t.state(pod)
+	if t.restarts == before {
+		return false, false
+	}
+	if _, err := r.drain(ctx, t, corev1.PodLogOptions{Previous: true}, lines, say); err != nil || t.restarts > before+1 {
+		say("Lines may be missing: the container in pod %s started more than once, or its log is gone", t.pod)
+	}
+	t.at = place{at: t.at.at}
+	if t.started.IsZero() {
+		say("The container in pod %s ended", t.pod)
+	} else {
+		say("The container in pod %s started again at %s", t.pod, clock(t.started))
+	}
+	return false, true
+}
+
+// sleep waits, and is false if ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,183 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/job"
+)
+
+// Options are what a Reader needs.
+type Options struct {
+	// Pods leads to the pods in Velero's namespace. It is called for each
+	// connection, because credentials are renewed while a log is followed.
+	Pods func() (corev1client.PodInterface, error)
+	// Open opens an artifact; nil where that must not be, and then NotOpen is why.
+	Open    func(context.Context, artifact.Target) (Stored, error)
+	NotOpen error
+	// Clock is our own clock; nil means time.Now.
+	Clock func() time.Time
+	// Pause is how long to wait before a log that ended is asked for again; it
+	// doubles up to ten times as long. Default 2 s.
+	Pause time.Duration
+	// Patience is how long a log may take to begin, and to go on. Default 30 s.
+	Patience time.Duration
+}
+
+// Reader reads the logs of jobs. It may be used by several goroutines.
+type Reader struct{ o Options }
+
+// New makes a Reader; it asks for nothing yet.
+func New(o Options) *Reader {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Pause <= 0 {
+		o.Pause = 2 * time.Second
+	}
+	if o.Patience <= 0 {
+		o.Patience = 30 * time.Second
+	}
+	if o.Open == nil && o.NotOpen == nil {
+		o.NotOpen = errors.New("stored logs are not read")
+	}
+	return &Reader{o: o}
+}
+
+// Query is what is asked of a job's log.
+type Query struct {
+	Job *job.Job
+	// Since leaves out lines from before it; zero for none.
+	Since time.Time
+	// Follow goes on with new lines of a job that has not ended, until the
+	// context ends.
+	Follow bool
+	// Volumes adds the lines of node-agents about the job's volumes, and the
+	// logs of the pods that move them.
+	Volumes bool
+}
+
+// live reports whether the lines come from pods: while a job lives, its stored
+// log is not there or not all of it.
+func (q Query) live() bool { return !q.Job.Terminal() }
+
+// began is from when on there can be lines of the job.
+func (q Query) began() time.Time {
+	began := q.Job.Began()
+	if c := q.Job.Created; !c.IsZero() && c.Before(began) {
+		began = c
+	}
+	if q.Since.After(began) {
+		return q.Since
+	}
+	return began
+}
+
+// Output takes what a Reader brings. Its functions are called by one goroutine.
+type Output struct {
+	// Line takes a line; an error of its own ends the reading.
+	Line func(Entry) error
+	// Origin is told where the lines come from, before the first of them, and
+	// again when that changes; nil if it does not matter.
+	Origin func(Origin)
+}
+
+func (o Output) origin(from Origin) {
+	if o.Origin != nil {
+		o.Origin(from)
+	}
+}
+
+// Origin is where lines come from.
+type Origin struct {
+	// Stored is true for the log in the object store. Modified is when it was
+	// stored, Size how many bytes it has as it is stored (-1 if not known), and
+	// Done how many of them have come.
+	Stored   bool
+	Modified time.Time
+	Size     int64
+	Done     func() int64
+
+	// Pods are those whose logs are read.
+	Pods []string
+	// NotStored is why the stored log of a job that has ended is not shown, nil
+	// if it is, or if the job lives.
+	NotStored error
+}
+
+// Read brings the log of a job: the stored one if it has ended, else the lines
+// of the server's pods that belong to it. Where there is no stored log to be had,
+// what the pods still have comes in its place. It returns when all has come, or,
+// with Follow, when ctx ends.
+func (r *Reader) Read(ctx context.Context, q Query, out Output) error {
+	if q.live() {
+		return r.live(ctx, q, out, Origin{})
+	}
+	lines := 0
+	line := out.Line
+	out.Line = func(e Entry) error { lines++; return line(e) }
+	q.Follow = false
+	err := r.stored(ctx, q, out)
+	switch {
+	case err == nil && q.Volumes:
+		return r.live(ctx, q, out, Origin{Stored: true})
+	case err == nil, lines > 0, ctx.Err() != nil:
+		return err
+	}
+	pods := r.live(ctx, q, out, Origin{NotStored: err})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case lines > 0 && pods == nil:
+		return nil
+	case pods != nil:
+		return fmt.Errorf("%w; and not from the pods either: %w", err, pods)
+	}
+	return fmt.Errorf("%w; the pods of the server have no line about it any more", err)
+}
+
+// maxProblems is how many lines Problems returns.
+const maxProblems = 2000
+
+// Problems are the warnings and errors that the server logged of a job.
+type Problems struct {
+	// Lines are the newest of them, oldest first; there are Errors and Warnings
+	// in all.
+	Lines            []Line
+	Errors, Warnings int
+	// Gaps say which lines could not be had.
+	Gaps []string
+}
+
+// Problems reads what a job that has not ended logged of warnings and errors so
+// far, from the logs of the server's pods.
+func (r *Reader) Problems(ctx context.Context, j *job.Job) (Problems, error) {
+	var p Problems
+	err := r.live(ctx, Query{Job: j}, Output{Line: func(e Entry) error {
+		switch {
+		case e.More:
+			return nil
+		case e.Level == Mark:
+			p.Gaps = append(p.Gaps, Parse(string(e.Raw)).Text)
+			return nil
+		case e.Level == Warning:
+			p.Warnings++
+		case e.Level == Error:
+			p.Errors++
+		default:
+			return nil
+		}
+		if len(p.Lines) >= 2*maxProblems {
+			p.Lines = append(p.Lines[:0], p.Lines[maxProblems:]...)
+		}
+		p.Lines = append(p.Lines, Parse(string(e.Raw)))
+		return nil
+	}}, Origin{})
+	p.Lines = p.Lines[max(0, len(p.Lines)-maxProblems):]
+	return p, err
+}

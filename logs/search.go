@@ -1,0 +1,250 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// MaxFound is how many lines a search finds at most.
+const MaxFound = 100_000
+
+// Find gives the lines in which a text stands, in their order, from one line on.
+// The case of ASCII letters does not matter. It stops after [MaxFound] lines.
+// report, unless it is nil, is told at times up to which line it has looked.
+func (s *Store) Find(ctx context.Context, text string, from int, report func(line int)) ([]int, error) {
+	return s.findAll(ctx, text, from, math.MaxInt, MaxFound, report)
+}
+
+// find gives up to so many of the lines from one on, and before another.
+func (s *Store) find(ctx context.Context, text string, from, before, most int) ([]int, error) {
+	return s.findAll(ctx, text, from, before, most, nil)
+}
+
+func (s *Store) findAll(ctx context.Context, text string, from, before, most int, report func(line int)) ([]int, error) {
+	needles := needlesOf(text)
+	if len(needles) == 0 {
+		return nil, nil
+	}
+	var found []int
+	var folded []byte
+	err := s.scan(ctx, max(0, from), func(first int, sizes []uint32, block []byte) bool {
+		folded = append(folded[:0], block...)
+		fold(folded)
+		hits := matches(folded, needles)
+		end := 0
+		for i, packed := range sizes {
+			begin := end
+			end += int(packed&(moreBit-1)) + 1
+			if len(hits) > 0 && hits[0] < end && hits[0] >= begin && first+i < before {
+				found = append(found, first+i)
+				hits = hits[sort.SearchInts(hits, end):]
+			}
+			if len(hits) == 0 || len(found) == most || first+i >= before {
+				break
+			}
+		}
+		if report != nil {
+			report(first + len(sizes))
+		}
+		return len(found) < most && first+len(sizes) < before
+	})
+	return found, err
+}
+
+// needlesOf are the texts to look for: what stands between quotes in a line is
+// shown without its escapes, and is found as it is shown.
+func needlesOf(text string) [][]byte {
+	if text == "" || strings.Contains(text, "\n") {
+		return nil
+	}
+	plain := []byte(text)
+	fold(plain)
+	needles := [][]byte{plain}
+	if strings.ContainsAny(text, `"\`) {
+		quoted := strconv.Quote(text)
+		escaped := []byte(quoted[1 : len(quoted)-1])
+		fold(escaped)
+		needles = append(needles, escaped)
+	}
+	return needles
+}
+
+// matches are where the needles stand in a text, in order.
+func matches(text []byte, needles [][]byte) []int {
+	var hits []int
+	for _, needle := range needles {
+		for at := 0; ; {
+			next := bytes.Index(text[at:], needle)
+			if next < 0 {
+				break
+			}
+			hits = append(hits, at+next)
+			// The rest of the line does not matter.
+			line := bytes.IndexByte(text[at+next:], '\n')
+			if line < 0 {
+				break
+			}
+			at += next + line
+		}
+	}
+	slices.Sort(hits)
+	return hits
+}
+
+// fold makes ASCII letters small.
+func fold(text []byte) {
+	for i, c := range text {
+		if 'A' <= c && c <= 'Z' {
+			text[i] = c + 'a' - 'A'
+		}
+	}
+}
+
+// Next is the first line from one on, or before it if forward is false, in which
+// a text stands, and which the view shows; -1 if there is none up to the end, or
+// the beginning.
+func (v *View) Next(ctx context.Context, text string, row int, forward bool) (int, error) {
+	if forward {
+		for {
+			line := v.Index(max(0, row))
+			if line < 0 {
+				return -1, nil
+			}
+			found, err := v.Store.find(ctx, text, line, v.Store.Len(), 1)
+			if err != nil || len(found) == 0 {
+				return -1, err
+			}
+			var exact bool
+			if row, exact = v.Row(found[0]); exact {
+				return row, nil
+			}
+		}
+	}
+	end := v.Index(min(row, v.Len()) - 1)
+	for end++; end > 0; end -= findBack {
+		found, err := v.Store.find(ctx, text, max(0, end-findBack), end, MaxFound)
+		if err != nil {
+			return -1, err
+		}
+		for i := len(found) - 1; i >= 0; i-- {
+			if row, exact := v.Row(found[i]); exact {
+				return row, nil
+			}
+		}
+	}
+	return -1, nil
+}
+
+// findBack is how many lines are searched at once when it goes back.
+const findBack = 16 << 10
+
+// View is a Store without the lines below a level; lines that have none go with
+// the one before them, and marks are always there. It takes four bytes for each
+// line that it has, none if it has all.
+type View struct {
+	Store *Store
+	least Level
+
+	mu    sync.RWMutex
+	shown []uint32
+	// seen is how many of the Store's lines were looked at, and before whether
+	// the last of those that have a level was taken.
+	seen   int
+	before bool
+}
+
+// NewView shows a Store from a level on; NoLevel shows all of it.
+func NewView(s *Store, least Level) *View { return &View{Store: s, least: least} }
+
+// Least is the level from which on lines are shown, NoLevel for all.
+func (v *View) Least() Level { return v.least }
+
+// Update takes up lines that came since.
+func (v *View) Update() {
+	if v.least == NoLevel {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.Store.mu.RLock()
+	defer v.Store.mu.RUnlock()
+	for ; v.seen < len(v.Store.lines); v.seen++ {
+		switch level := v.Store.level(v.seen); level {
+		case NoLevel:
+		case Mark:
+			v.before = true
+		default:
+			v.before = level >= v.least
+		}
+		if v.before {
+			v.shown = append(v.shown, uint32(v.seen))
+		}
+	}
+}
+
+// Len is how many lines are shown, as of the last Update.
+func (v *View) Len() int {
+	if v.least == NoLevel {
+		return v.Store.Len()
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return len(v.shown)
+}
+
+// Index is the number in the Store of the line that is shown as number i, -1 if there
+// is none.
+func (v *View) Index(i int) int {
+	if v.least == NoLevel {
+		if i >= v.Store.Len() {
+			return -1
+		}
+		return i
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if i < 0 || i >= len(v.shown) {
+		return -1
+	}
+	return int(v.shown[i])
+}
+
+// Row is where a line of the Store is shown, or the next one after it that is;
+// exact is false then.
+func (v *View) Row(line int) (row int, exact bool) {
+	if v.least == NoLevel {
+		return line, line < v.Store.Len()
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return slices.BinarySearch(v.shown, uint32(max(0, line)))
+}
+
+// FirstError is the row of the first line at or after a row that is an error, -1
+// if there is none.
+func (v *View) FirstError(from int) int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	v.Store.mu.RLock()
+	defer v.Store.mu.RUnlock()
+	all := len(v.shown)
+	if v.least == NoLevel {
+		all = len(v.Store.lines)
+	}
+	for i := max(0, from); i < all; i++ {
+		line := i
+		if v.least != NoLevel {
+			line = int(v.shown[i])
+		}
+		if v.Store.level(line) == Error && v.Store.lines[line]&moreBit == 0 {
+			return i
+		}
+	}
+	return -1
+}

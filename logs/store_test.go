@@ -1,0 +1,317 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func newStore(t testing.TB, most int64) *Store {
+	t.Helper()
+	s, err := NewStore(t.TempDir(), most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// fill puts a log's text into a Store, as a stored log comes.
+func fill(t testing.TB, s *Store, text string) {
+	t.Helper()
+	if err := split(t.Context(), strings.NewReader(text), time.Time{}, s.Add); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func line(at, level, text, more string) string {
+	return fmt.Sprintf("time=\"2026-11-21T%sZ\" level=%s msg=%q%s\n", at, level, text, more)
+}
+
+func TestStoreGivesBackWhatItGot(t *testing.T) {
+	s := newStore(t, 0)
+	var want []string
+	var text strings.Builder
+	for i := range 5000 {
+		l := strings.Repeat("x", i%700) + fmt.Sprint(i)
+		want = append(want, l)
+		text.WriteString(l + "\n")
+	}
+	fill(t, s, text.String())
+	if s.Len() != len(want) || s.Size() != int64(text.Len()) {
+		t.Fatalf("%d lines of %d bytes", s.Len(), s.Size())
+	}
+	for _, i := range []int{0, 1, 63, 64, 65, 2500, 4998, 4999} {
+		if got, err := s.Raw(i, longest); err != nil || got != want[i] {
+			t.Errorf("line %d is %q, %v", i, got, err)
+		}
+	}
+	if got, _ := s.Raw(700, 10); got != want[700][:min(10, len(want[700]))] {
+		t.Errorf("the beginning of a line is %q", got)
+	}
+	var out bytes.Buffer
+	if n, err := s.WriteTo(&out); err != nil || out.String() != text.String() || n != int64(out.Len()) {
+		t.Errorf("it writes %d bytes, %v", n, err)
+	}
+	for _, i := range []int{-1, 5000} {
+		if got, err := s.Raw(i, 1); got != "" || err != nil {
+			t.Errorf("line %d is %q, %v", i, got, err)
+		}
+	}
+}
+
+// What the program leaves behind when it is killed is nothing.
+func TestStoreHasNoName(t *testing.T) {
+	dir := t.TempDir()
+	s, err := NewStore(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files, _ := os.ReadDir(dir); len(files) > 0 {
+		t.Errorf("it has the name %s", files[0].Name())
+	}
+	if info, err := s.file.Stat(); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("its mode is %v, %v", info.Mode(), err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Add(Entry{Raw: []byte("x")}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("adding to a closed one: %v", err)
+	}
+	if _, err := s.Raw(0, 1); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("reading a closed one: %v", err)
+	}
+	if _, err := s.Find(t.Context(), "x", 0, nil); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("searching a closed one: %v", err)
+	}
+}
+
+func TestLevels(t *testing.T) {
+	s := newStore(t, 0)
+	fill(t, s, line("01:00:00", "info", "one", "")+
+		line("01:00:01", "warning", "two", "")+
+		"a stack\n"+
+		`{"level":"error","msg":"three","time":"2026-11-21T01:00:02Z"}`+"\n"+
+		line("01:00:03", "fatal", "four", "")+
+		line("01:00:04", "debug", "five", "")+
+		line("01:00:05", "wild", "six", ""))
+	if err := s.Add(mark("a gap")); err != nil {
+		t.Fatal(err)
+	}
+	want := []Level{Info, Warning, NoLevel, Error, Error, Debug, NoLevel, Mark}
+	for i, l := range want {
+		if s.Level(i) != l {
+			t.Errorf("line %d has level %q, want %q", i, s.Level(i), l)
+		}
+	}
+	v := NewView(s, Warning)
+	v.Update()
+	if !slices.Equal(v.shown, []uint32{1, 2, 3, 4, 7}) || v.Len() != 5 || v.Index(2) != 3 {
+		t.Errorf("from warning on there are %v", v.shown)
+	}
+	if row, exact := v.Row(5); row != 4 || exact {
+		t.Errorf("line 5 is at %d, %v", row, exact)
+	}
+	if v.FirstError(0) != 2 || v.FirstError(3) != 3 || v.FirstError(4) != -1 || NewView(s, NoLevel).FirstError(0) != 3 {
+		t.Error("the first error is somewhere else")
+	}
+	if s.Count(Error) != 2 || s.Count(Warning) != 1 {
+		t.Errorf("%d errors, %d warnings", s.Count(Error), s.Count(Warning))
+	}
+	if at := s.Newest(); at.Format(time.TimeOnly) != "01:00:05" {
+		t.Errorf("the newest is of %s", at)
+	}
+}
+
+func TestParse(t *testing.T) {
+	l := Parse(strings.TrimSpace(line("01:00:01", "error", "cannot \x1b[2J", ` backup=velero/b error="no\u202eway" name=a`)))
+	if l.At.IsZero() || l.Level != Error || l.Text != `cannot \x1b[2J` || l.Error != `no\u202eway` ||
+		!slices.Equal(l.Fields, []Field{{"backup", "velero/b"}, {"name", "a"}}) {
+		t.Errorf("it says %+v", l)
+	}
+	if l := Parse("[node-agent-x] " + strings.TrimSpace(line("01:00:01", "info", "moved", ""))); l.Source != "node-agent-x" || l.Text != "moved" {
+		t.Errorf("of a pod: %+v", l)
+	}
+	if l := Parse(`time="2026-11-21T01:00:01Z" level=info msg="cut in the mid`); l.At.IsZero() || l.Level != Info || l.Text != `"cut in the mid` {
+		t.Errorf("a line that was cut: %+v", l)
+	}
+	if l := Parse("goroutine 1 \x9b[running]"); l.Text != `goroutine 1 \x9b[running]` || l.Level != NoLevel {
+		t.Errorf("another: %+v", l)
+	}
+}
+
+func TestFind(t *testing.T) {
+	s := newStore(t, 0)
+	var text strings.Builder
+	for i := range 10_000 {
+		text.WriteString(line("01:00:00", "info", fmt.Sprintf("Backed up %d items", i), ""))
+	}
+	text.WriteString(line("01:00:01", "error", `cannot "Read" it`, ""))
+	fill(t, s, text.String())
+	for query, want := range map[string]int{
+		"backed UP 9999 ": 1, "Backed up": 10_000, `"read"`: 1, "level=error": 1, "nothing of it": 0, "": 0,
+		"items\"\ntime": 0,
+	} {
+		found, err := s.Find(t.Context(), query, 0, nil)
+		if err != nil || len(found) != want {
+			t.Errorf("%q: %d lines, %v; want %d", query, len(found), err, want)
+		}
+	}
+	found, err := s.Find(t.Context(), "Backed up", 9_990, nil)
+	if err != nil || len(found) != 10 || found[0] != 9990 || found[9] != 9999 {
+		t.Errorf("from a line on: %v, %v", found, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	looked := 0
+	_, err = s.Find(ctx, "nothing", 0, func(int) { looked++; cancel() })
+	if !errors.Is(err, context.Canceled) || looked != 1 {
+		t.Errorf("it was cancelled: %v after %d", err, looked)
+	}
+}
+
+func TestNext(t *testing.T) {
+	s := newStore(t, 0)
+	var text strings.Builder
+	for i := range 50_000 {
+		level := "info"
+		if i%1000 == 7 {
+			level = "error"
+		}
+		text.WriteString(line("01:00:00", level, fmt.Sprintf("item %d.", i), ""))
+	}
+	fill(t, s, text.String())
+	for _, c := range []struct {
+		least   Level
+		text    string
+		row     int
+		forward bool
+		want    int
+	}{
+		{NoLevel, "ITEM 4007.", 0, true, 4007}, {NoLevel, "item 4007.", 4007, true, 4007}, {NoLevel, "item 4007.", 4008, true, -1},
+		{NoLevel, "item 4007.", 50_000, false, 4007}, {NoLevel, "item 4007.", 4008, false, 4007}, {NoLevel, "item 4007.", 4007, false, -1},
+		{Error, "item 4007.", 0, true, 4}, {Error, "item 4007.", 5, true, -1}, {Error, "item 4008.", 0, true, -1},
+		{Error, "item", 3, true, 3}, {Error, "item", 3, false, 2}, {Error, "item", 0, false, -1}, {Error, "item", 50, true, -1}, {Error, "item", 50, false, 49},
+	} {
+		v := NewView(s, c.least)
+		v.Update()
+		if got, err := v.Next(t.Context(), c.text, c.row, c.forward); got != c.want || err != nil {
+			t.Errorf("%+v: row %d, %v", c, got, err)
+		}
+	}
+}
+
+// A line of ten megabytes costs what it takes on disk, and is found and saved.
+func TestLongLine(t *testing.T) {
+	s := newStore(t, 0)
+	long := strings.Repeat(strings.Repeat("a", 99)+"\x1b", 100<<10) + " the end"
+	fill(t, s, line("01:00:00", "info", "before", "")+`time="2026-11-21T01:00:01Z" level=warning msg=`+long+"\n"+line("01:00:02", "error", "after", ""))
+	last := s.Len() - 1
+	if last < 10 || s.Line(last).Text != "after" || s.Count(Warning) != 1 {
+		t.Fatalf("%d lines, the last %+v", s.Len(), s.Line(last))
+	}
+	for i := range s.Len() {
+		l := s.Line(i)
+		if len(l.Text) > 20_000 || strings.Contains(l.Text, "\x1b") || (i > 1 && i < last) != l.More {
+			t.Errorf("line %d: %d bytes, more %v", i, len(l.Text), l.More)
+		}
+	}
+	if l := s.Line(1); l.Level != Warning || l.At.IsZero() {
+		t.Errorf("its beginning is %v of %v", l.Level, l.At)
+	}
+	if found, err := s.Find(t.Context(), "the end", 0, nil); err != nil || !slices.Equal(found, []int{last - 1}) {
+		t.Errorf("its end is at %v, %v", found, err)
+	}
+	path := filepath.Join(t.TempDir(), "saved")
+	if err := s.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	saved, err := os.ReadFile(path)
+	if err != nil || bytes.Count(saved, []byte("\n")) != 3 || bytes.ContainsRune(saved, 0x1b) {
+		t.Errorf("saved are %d lines, %v", bytes.Count(saved, []byte("\n")), err)
+	}
+}
+
+func TestSaveOverwritesNothing(t *testing.T) {
+	s := newStore(t, 0)
+	fill(t, s, "one\n")
+	path := filepath.Join(t.TempDir(), "mine")
+	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save(path); !errors.Is(err, os.ErrExist) {
+		t.Errorf("saved over it: %v", err)
+	}
+	if kept, _ := os.ReadFile(path); string(kept) != "precious" {
+		t.Errorf("the file holds %q", kept)
+	}
+	path += "-new"
+	if err := s.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the mode is %v, %v", info.Mode(), err)
+	}
+}
+
+func TestFullStoreSaysSo(t *testing.T) {
+	s := newStore(t, 100)
+	fill(t, s, strings.Repeat("ten bytes\n", 12))
+	if s.Len() != 10 || s.Dropped() != 2 || !strings.Contains(s.Kept(), "2 lines") {
+		t.Errorf("%d lines, %d dropped: %s", s.Len(), s.Dropped(), s.Kept())
+	}
+}
+
+func TestSplitSince(t *testing.T) {
+	s := newStore(t, 0)
+	text := line("01:00:00", "info", "old", "") + "of the old\n" + line("01:00:05", "info", "new", "") + "of the new\n"
+	if err := split(t.Context(), strings.NewReader(text), time.Date(2026, 11, 21, 1, 0, 3, 0, time.UTC), s.Add); err != nil {
+		t.Fatal(err)
+	}
+	if s.Len() != 2 || s.Line(0).Text != "new" {
+		t.Errorf("%d lines, the first %+v", s.Len(), s.Line(0))
+	}
+}
+
+func FuzzStore(f *testing.F) {
+	f.Add(line("01:00:00", "info", "x", " a=b")+"{\"level\":1}\n[pod] time=\n\x1b]0;x\x07\r\n\x00\xff", "x")
+	f.Add("***************************begin pod logs[a/b]***************************\ntime=\"", `"`)
+	f.Fuzz(func(t *testing.T, text, query string) {
+		s := newStore(t, 0)
+		fill(t, s, text)
+		for i := range s.Len() {
+			l := s.Line(i)
+			for _, part := range append([]string{l.Text, l.Error, l.Source}, fieldTexts(l)...) {
+				if strings.ContainsFunc(part, func(r rune) bool { return r < 0x20 || r >= 0x7f && r <= 0x9f }) {
+					t.Errorf("line %d is not harmless: %q", i, part)
+				}
+			}
+		}
+		found, err := s.Find(t.Context(), query, 0, nil)
+		if err != nil || !slices.IsSorted(found) || len(found) > s.Len() {
+			t.Errorf("%q is in %v of %d lines, %v", query, found, s.Len(), err)
+		}
+		for _, i := range found {
+			if i < 0 || i >= s.Len() {
+				t.Errorf("line %d of %d", i, s.Len())
+			}
+		}
+		v := NewView(s, Warning)
+		v.Update()
+		v.FirstError(0)
+	})
+}
+
+func fieldTexts(l Line) (all []string) {
+	for _, f := range l.Fields {
+		all = append(all, f.Name, f.Value)
+	}
+	return all
+}
