@@ -32,7 +32,7 @@ var imports = map[string][]string{
 	"watch":                      {"diagnosis", "job", "sanitize", "velero", "velero/decode"},
 	"logs":                       {"artifact", "human", "job", "sanitize", "velero"},
 	"artifact":                   {"job", "sanitize", "velero/decode"},
-	"outcome":                    {"artifact", "human", "job"},
+	"outcome":                    {"artifact", "collector", "human", "job", "sanitize"},
 	"forecast":                   {"job", "velero"},
 	"forecast/history":           {"forecast", "statedir"},
 	"collector":                  {"collector/internal/inflate", "glob"},

@@ -1,0 +1,189 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Fate is what a restore makes of an item of the backup by its filters, before
+// the target cluster says anything to it.
+type Fate uint8
+
+// The fates, in the order in which Velero's rules are asked (pkg/restore/
+// restore.go, 1.18.3).
+const (
+	// ToRestore: the restore tries to create or update it.
+	ToRestore Fate = iota
+	// NeverRestored: no restore restores this kind.
+	NeverRestored
+	// KindExcluded: the resource filters leave it out.
+	KindExcluded
+	// NamespaceExcluded: the namespace filters leave it out.
+	NamespaceExcluded
+	// ClusterExcluded: the restore leaves out what has no namespace, because
+	// includeClusterResources says so or because it has namespace filters.
+	ClusterExcluded
+	// NotSelected: the label selectors do not select it.
+	NotSelected
+	// HasCompleted: it is a pod or job that had completed.
+	HasCompleted
+	// Undecodable: its JSON cannot be read.
+	Undecodable
+	// NamespaceThere: it is a namespace that the target had already.
+	NamespaceThere
+)
+
+// Item is one of a backup.
+type Item struct {
+	// Resource is plural and group, as "deployments.apps".
+	Resource  string
+	Namespace string // in the backup; empty if it has none
+	// Target is the namespace that it is restored into, and of a namespace its new
+	// name; empty for all else.
+	Target string
+	Name   string
+	Fate   Fate
+}
+
+// Kinds finds the resource of a kind.
+type Kinds map[[2]string]string // group and Kind -> "deployments.apps"
+
+// KnownKinds are those of Kubernetes and of Velero itself.
+func KnownKinds() Kinds { return kindsOf(offline(nil)) }
+
+func kindsOf(resources []Resource) Kinds {
+	kinds := Kinds{}
+	for _, known := range resources {
+		if key := [2]string{known.Group, known.Kind}; kinds[key] == "" {
+			kinds[key] = known.groupResource()
+		}
+	}
+	return kinds
+}
+
+// Guess is the resource of a kind in a group, empty for the core group, put into
+// the plural where it is not known. Most custom resources have a plural like that.
+func (k Kinds) Guess(group, kind string) string {
+	if resource, known := k[[2]string{group, kind}]; known {
+		return resource
+	}
+	name := strings.ToLower(kind)
+	before, y := strings.CutSuffix(name, "y")
+	switch {
+	case name == "":
+		return ""
+	case y && before != "" && !strings.ContainsAny(before[len(before)-1:], "aeiou"):
+		name = before + "ies"
+	case strings.HasSuffix(name, "s"), strings.HasSuffix(name, "x"), strings.HasSuffix(name, "ch"):
+		name += "es"
+	default:
+		name += "s"
+	}
+	return Resource{Group: group, Name: name}.groupResource()
+}
+
+// Fates is what a restore makes of the items of a backup.
+type Fates struct {
+	r     *restore
+	Kinds Kinds // that the target serves once the restore has ended
+}
+
+// Fates works out what a restore makes of each item. It is bounded as
+// [Index.Estimate] is. Its errors are the cause of ctx, and that Velero refuses
+// the restore.
+func (x *Index) Fates(ctx context.Context, spec RestoreSpec, d Discovery) (*Fates, error) {
+	w := newWork(ctx)
+	if why := refusals(spec.Restore); why != nil {
+		return nil, errors.New("Velero refuses this restore: " + strings.Join(why, " "))
+	}
+	r, err := newRestore(w, x, spec, d)
+	if err != nil {
+		return nil, err
+	}
+	r.run()
+	f := &Fates{r, kindsOf(with(r.target, x.kinds))}
+	return f, f.ended()
+}
+
+func (f *Fates) ended() error {
+	if err := f.r.work.err; err != nil {
+		return fmt.Errorf("comparing a restore with its backup: %w", err)
+	}
+	return nil
+}
+
+// Each goes through the items, sorted by resource, namespace and name. Its only
+// error is the cause of the context.
+func (f *Fates) Each(visit func(Item)) error {
+	r, x := f.r, f.r.x
+	for _, b := range x.buckets {
+		place := Item{Resource: x.strings.string(b.resource), Namespace: x.strings.string(b.namespace)}
+		if place.Namespace != "" {
+			place.Target = r.mapped(place.Namespace)
+		}
+		kept := r.fateOf(b, place.Resource)
+		for item := b.first; item < b.end && r.work.goOn(1); item++ {
+			place.Name, place.Fate = x.names.string(item), kept
+			switch {
+			case place.Resource == dirNamespaces:
+				place.Target = r.mapped(place.Name)
+				place.Fate = r.namespaceFate(place.Name, kept)
+			case r.isDone(item):
+				place.Fate = ToRestore
+			case kept == ToRestore:
+				place.Fate = r.itemFate(item, place.Resource)
+			}
+			visit(place)
+		}
+	}
+	return f.ended()
+}
+
+// fateOf is what the filters say of all that is in one place.
+func (r *restore) fateOf(b bucket, resource string) Fate {
+	must := slices.Contains(r.mustHave, resource)
+	switch {
+	case slices.Contains(nonRestorable, resource):
+		return NeverRestored
+	case !must && !r.resources.lets(resource):
+		return KindExcluded
+	case r.takes(b, must):
+		return ToRestore
+	case len(r.x.strings.bytes(b.namespace)) > 0:
+		return NamespaceExcluded
+	}
+	return ClusterExcluded
+}
+
+// itemFate is what becomes of an item that was not restored, though the filters
+// take its place.
+func (r *restore) itemFate(item uint32, resource string) Fate {
+	flags := r.x.flags[item]
+	switch {
+	case flags&flagUndecodable != 0:
+		return Undecodable
+	case !slices.Contains(r.mustHave, resource) && !r.selects(item):
+		return NotSelected
+	case flags&flagCompleted != 0:
+		return HasCompleted
+	}
+	return ToRestore
+}
+
+// namespaceFate is what becomes of a namespace itself. Velero makes those that
+// items go into, whatever the filters say of namespaces.
+func (r *restore) namespaceFate(name string, kept Fate) Fate {
+	target := r.mapped(name)
+	switch {
+	case !r.spaces.lets(name):
+		return NamespaceExcluded
+	case r.spec.Existing.All || r.existing[target]:
+		return NamespaceThere
+	case r.ensured[target]:
+		return ToRestore
+	}
+	return kept
+}

@@ -1,0 +1,96 @@
+package collector
+
+import (
+	"path/filepath"
+	"testing"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+)
+
+// TestFates holds what is said of each item to the estimate of the same restore,
+// on the captures of real ones.
+func TestFates(t *testing.T) {
+	x := readCapture(t, Limits{})
+	dirs, err := filepath.Glob("testdata/restores/*")
+	if err != nil || len(dirs) < 9 {
+		t.Fatalf("captures: %v, %v", dirs, err)
+	}
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			var restore velerov1.Restore
+			load(t, filepath.Join(dir, "restore.yaml"), &restore)
+			spec := RestoreSpec{Restore: restore.Spec, Existing: ParseNamespaces(captureNamespaces)}
+			e := estimate(t, x, spec, Discovery{})
+			counts := map[Fate]int{}
+			seen := 0
+			fates, err := x.Fates(t.Context(), spec, Discovery{})
+			if len(e.Refused) > 0 {
+				if err == nil {
+					t.Error("it is refused, and its items have fates")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = fates.Each(func(i Item) {
+				seen++
+				if i.Resource != dirNamespaces {
+					counts[i.Fate]++
+				}
+				if target := restore.Spec.NamespaceMapping[i.Namespace]; i.Name == "" || i.Resource != dirNamespaces && (target != "" && i.Target != target || i.Namespace == "" && i.Target != "") {
+					t.Errorf("%+v", i)
+				}
+			})
+			want := 0
+			for _, r := range e.Resources {
+				if r.Resource != dirNamespaces {
+					want += r.Items
+				}
+			}
+			if err != nil || seen != x.Items() || counts[ToRestore] != want {
+				t.Errorf("%d of %d items, %d to restore, the estimate has %d: %v, %v", seen, x.Items(), counts[ToRestore], want, counts, err)
+			}
+			for kind, resource := range map[[2]string]string{{"apps", "Deployment"}: "deployments.apps", {"", "Endpoints"}: "endpoints",
+				{"example.com", "Policy"}: "policies.example.com", {"a.io", "Gateway"}: "gateways.a.io", {"", "Bus"}: "buses", {"", ""}: ""} {
+				if got := fates.Kinds.Guess(kind[0], kind[1]); got != resource {
+					t.Errorf("%v is %s", kind, got)
+				}
+			}
+		})
+	}
+}
+
+// TestFateOfFilters has each rule leave something out.
+func TestFateOfFilters(t *testing.T) {
+	x := readCapture(t, Limits{})
+	no := false
+	for _, c := range []struct {
+		spec     velerov1.RestoreSpec
+		resource string
+		space    string
+		want     Fate
+	}{
+		{velerov1.RestoreSpec{IncludedNamespaces: []string{"shop"}}, "configmaps", "ops", NamespaceExcluded},
+		{velerov1.RestoreSpec{IncludedNamespaces: []string{"shop"}}, "configmaps", "shop", ToRestore},
+		{velerov1.RestoreSpec{ExcludedResources: []string{"cm"}}, "configmaps", "shop", KindExcluded},
+		{velerov1.RestoreSpec{IncludeClusterResources: &no}, "customresourcedefinitions.apiextensions.k8s.io", "", ClusterExcluded},
+	} {
+		n := 0
+		fates, err := x.Fates(t.Context(), RestoreSpec{Restore: c.spec}, Discovery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = fates.Each(func(i Item) {
+			if i.Resource == c.resource && i.Namespace == c.space {
+				n++
+				if i.Fate != c.want {
+					t.Errorf("%+v, want %d", i, c.want)
+				}
+			}
+		})
+		if err != nil || n == 0 {
+			t.Errorf("%s in %q: %d items, %v", c.resource, c.space, n, err)
+		}
+	}
+}
