@@ -35,7 +35,8 @@ func TestReasonsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented := map[string]bool{}
-	for line := range strings.Lines(string(raw)) {
+	jobs, _, _ := strings.Cut(string(raw), "\n# OpenShift's etcd backups\n") // package etcd has a test of its own
+	for line := range strings.Lines(jobs) {
 		if name, _, ok := strings.Cut(strings.TrimPrefix(line, "| `"), "`"); ok && strings.HasPrefix(line, "| `") && name != strings.ToLower(name) {
 			if documented[name] {
 				t.Errorf("%s is documented twice", name)

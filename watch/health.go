@@ -27,6 +27,7 @@ func (w *Watcher) snapshot() *Snapshot {
 		}
 	}
 	n.Health = w.updateHealth(beat, statuses)
+	n.Etcd = w.etcd.snapshot(beat)
 	return n
 }
 

@@ -15,6 +15,11 @@ type kind struct {
 	gvk      schema.GroupVersionKind
 	// newObject makes an empty one.
 	newObject func() client.Object
+
+	// clusterScoped kinds have no namespace, and namespace is that of kinds which
+	// are not in Velero's; selector leaves out what does not concern us.
+	clusterScoped       bool
+	namespace, selector string
 }
 
 // The plurals, with their group, of the kinds that are watched.
@@ -44,15 +49,15 @@ var kinds = []kind{
 	veleroKind(Locations, "BackupStorageLocation", func() client.Object { return &velerov1.BackupStorageLocation{} }),
 	veleroKind(Repositories, "BackupRepository", func() client.Object { return &velerov1.BackupRepository{} }),
 	veleroKind(Deletions, "DeleteBackupRequest", func() client.Object { return &velerov1.DeleteBackupRequest{} }),
-	{Pods, corev1.SchemeGroupVersion.WithKind("Pod"), func() client.Object { return &corev1.Pod{} }},
+	{resource: Pods, gvk: corev1.SchemeGroupVersion.WithKind("Pod"), newObject: func() client.Object { return &corev1.Pod{} }},
 }
 
 func veleroKind(resource, name string, newObject func() client.Object) kind {
-	return kind{resource, velerov1.SchemeGroupVersion.WithKind(name), newObject}
+	return kind{resource: resource, gvk: velerov1.SchemeGroupVersion.WithKind(name), newObject: newObject}
 }
 
 func moverKind(resource, name string, newObject func() client.Object) kind {
-	return kind{resource, velerov2alpha1.SchemeGroupVersion.WithKind(name), newObject}
+	return kind{resource: resource, gvk: velerov2alpha1.SchemeGroupVersion.WithKind(name), newObject: newObject}
 }
 
 // kindOf returns the kind that an object is of; ok is false for others.

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,7 +26,7 @@ import (
 type reader struct {
 	kind *kind
 	rest rest.Interface
-	// path is that of the kind's resources in one namespace.
+	// path is that of the kind's resources, in one namespace if they have one.
 	path string
 }
 
@@ -34,7 +35,10 @@ func newReader(k *kind, c rest.Interface, namespace string) reader {
 	if k.gvk.Group == "" {
 		root = "/api/" + k.gvk.Version
 	}
-	return reader{k, c, root + "/namespaces/" + namespace + "/" + schema.ParseGroupResource(k.resource).Resource}
+	if !k.clusterScoped {
+		root += "/namespaces/" + cmp.Or(k.namespace, namespace)
+	}
+	return reader{k, c, root + "/" + schema.ParseGroupResource(k.resource).Resource}
 }
 
 // received is an object as it was decoded, with what it could not hold.
@@ -61,6 +65,7 @@ func (r reader) object(raw []byte) (*received, error) {
 }
 
 func (r reader) request(o *metav1.ListOptions) *rest.Request {
+	o.LabelSelector = r.kind.selector
 	return r.rest.Get().AbsPath(r.path).SpecificallyVersionedParams(o, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 

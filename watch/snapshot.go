@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/etcd"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -47,6 +48,10 @@ type Snapshot struct {
 	// Malformed are those of all the resources that have fields which Velero's
 	// types cannot hold, by resource and name.
 	Malformed []Malformed
+
+	// Etcd is OpenShift's own backups of etcd, nil where the cluster does not
+	// have them or it is not known yet.
+	Etcd *etcd.Cluster
 
 	Server     velero.Server
 	NodeAgents []velero.Agent

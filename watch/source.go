@@ -35,10 +35,19 @@ const (
 	grace       = time.Second
 )
 
+// feed is where the objects of sources go: a [Store] or etcd's.
+type feed interface {
+	Upsert(o client.Object)
+	Delete(o any)
+	Replace(resource string, objects []client.Object)
+	count(resource string) int
+	signal()
+}
+
 // source keeps one kind of the store up to date and knows how that goes.
 type source struct {
 	kind  *kind
-	store *Store
+	store feed
 	now   func() time.Time
 	log   *slog.Logger
 	// kick ends a pause between attempts.
@@ -61,7 +70,7 @@ type source struct {
 	synced time.Time
 }
 
-func newSource(k *kind, s *Store, now func() time.Time, log *slog.Logger) *source {
+func newSource(k *kind, s feed, now func() time.Time, log *slog.Logger) *source {
 	src := &source{kind: k, store: s, now: now, log: log.With("resource", k.resource), kick: make(chan struct{}, 1)}
 	src.reset()
 	return src

@@ -26,6 +26,7 @@ type Watcher struct {
 	opts     Options
 	store    *Store
 	sources  []*source
+	etcd     *etcdWatch
 	liveness *liveness
 	beats    *heartbeat
 
@@ -78,6 +79,7 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 		s.appeared = w.retryMissing
 		w.sources = append(w.sources, s)
 	}
+	w.etcd = newEtcdWatch(w.store.signal, w.now, o.Log)
 	w.health = Health{State: Connecting, Since: o.Clock()}
 	w.latest.Store(w.snapshot())
 	w.store.signal()
@@ -155,6 +157,7 @@ func (w *Watcher) retrySources() {
 			s.retry()
 		}
 	}
+	w.etcd.retry()
 }
 
 func (w *Watcher) denied() bool {
@@ -196,6 +199,7 @@ func (w *Watcher) follow(ctx context.Context, c *connection) {
 		w.beats.run(ctx, c)
 	})
 	all.Go(func() { w.watchInstallations(ctx, c) })
+	all.Go(func() { w.etcd.run(ctx, c.rest) })
 	all.Wait()
 	utilnet.CloseIdleConnectionsFor(c.direct)
 }

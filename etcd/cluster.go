@@ -1,0 +1,347 @@
+package etcd
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/velero/decode"
+)
+
+// Namespace is where the Jobs, CronJobs, claims and pods are
+// (pkg/operator/operatorclient, TargetNamespace).
+const Namespace = "openshift-etcd"
+
+// The resources that are read, by their plural with its group.
+const (
+	Backups   = "etcdbackups.operator.openshift.io"
+	Schedules = "backups.config.openshift.io"
+	Jobs      = "jobs.batch"
+	CronJobs  = "cronjobs.batch"
+	Claims    = "persistentvolumeclaims"
+	Pods      = "pods"
+)
+
+// The operator's labels (pkg/operator/backupcontroller, backupLabel and
+// backupJobLabel; bindata/etcd/cluster-backup-cronjob.yaml).
+const (
+	appLabel     = "app"
+	jobApp       = "cluster-backup-job"
+	cronJobApp   = "cluster-backup-cronjob"
+	backupLabel  = "backup-name"
+	stateLabel   = "state"
+	processed    = "processed"
+	jobNameLabel = "batch.kubernetes.io/job-name"
+)
+
+// The selectors of what concerns a backup; the namespace holds much else.
+const (
+	JobSelector     = appLabel + " in (" + jobApp + "," + cronJobApp + ")"
+	CronJobSelector = appLabel + "=" + cronJobApp
+	PodSelector     = jobNameLabel
+)
+
+// The conditions of an EtcdBackup; their types are their reasons
+// (operator/v1alpha1/types_etcdbackup.go, BackupConditionReason).
+const (
+	Pending   = "BackupPending"
+	Completed = "BackupCompleted"
+	Failed    = "BackupFailed"
+	Skipped   = "BackupSkipped"
+)
+
+// Objects are what was read, already harmless (package sanitize).
+type Objects struct {
+	Backups   []*unstructured.Unstructured
+	Schedules []*unstructured.Unstructured
+	Jobs      []*batchv1.Job
+	CronJobs  []*batchv1.CronJob
+	Claims    []*corev1.PersistentVolumeClaim
+	Pods      []*corev1.Pod
+}
+
+// Unseen is a resource that could not be read.
+type Unseen struct {
+	Resource string
+	// Missing is true for a kind that the cluster does not have.
+	Missing bool
+	// Why is the API server's answer.
+	Why string
+}
+
+// Cluster is all that is known of etcd's backups at one moment. It is immutable.
+type Cluster struct {
+	// Backups are newest first, Schedules by name.
+	Backups   []Backup
+	Schedules []Schedule
+	Unseen    []Unseen
+	// StaleSince is set while the API server is away.
+	StaleSince time.Time
+
+	jobs   []*Job
+	claims map[string]*corev1.PersistentVolumeClaim
+	logs   map[string]Log
+}
+
+// Condition is one of an EtcdBackup.
+type Condition struct {
+	Type, Status, Reason, Message string
+	Changed                       time.Time
+}
+
+// Backup is one EtcdBackup.
+type Backup struct {
+	Name    string
+	UID     types.UID
+	Created time.Time
+	// Claim is the PersistentVolumeClaim that it is written to.
+	Claim string
+	// Condition is the newest that is True, the zero value if none is.
+	Condition  Condition
+	Conditions []Condition
+	// Processed says that the operator is done with it.
+	Processed bool
+	// JobName is the Job that the status names. Job is that one, or the one that
+	// names this backup; nil if it is not there or may not be seen.
+	JobName string
+	Job     *Job
+	// Schedule is the Backup that it was made for, empty for one made by hand.
+	Schedule  string
+	Malformed []decode.Malformed
+	Object    *unstructured.Unstructured
+}
+
+// Schedule is one Backup of config.openshift.io.
+type Schedule struct {
+	Name      string
+	UID       types.UID
+	Created   time.Time
+	Cron      string
+	TimeZone  string
+	Claim     string
+	Retention Retention
+	// CronJob is nil if it is not there or may not be seen.
+	CronJob   *batchv1.CronJob
+	Malformed []decode.Malformed
+	Object    *unstructured.Unstructured
+}
+
+// Retention is how much of a schedule's backups is kept: files on the volume, not
+// EtcdBackups, of which the operator keeps those whose Jobs the CronJob keeps
+// (backup_removal_controller.go, sync).
+type Retention struct {
+	// Type is RetentionNumber or RetentionSize.
+	Type string
+	// Limit is a number of backups or of gigabytes, 0 for a type that veltui does
+	// not know.
+	Limit int64
+	// Default says that the operator chose the limit.
+	Default bool
+}
+
+// What the operator keeps where a Backup does not say
+// (periodicbackupcontroller.go, setRetentionPolicyInitContainer).
+const (
+	byNumber, bySize           = "RetentionNumber", "RetentionSize"
+	defaultNumber, defaultSize = 15, 10
+)
+
+// backupFields are an EtcdBackup as far as it is read.
+type backupFields struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
+		PVCName string `json:"pvcName"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []metav1.Condition `json:"conditions"`
+		BackupJob  *struct {
+			Name string `json:"name"`
+		} `json:"backupJob"`
+	} `json:"status"`
+}
+
+type scheduleFields struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
+		Etcd struct {
+			Schedule        string `json:"schedule"`
+			TimeZone        string `json:"timeZone"`
+			PVCName         string `json:"pvcName"`
+			RetentionPolicy struct {
+				RetentionType   string `json:"retentionType"`
+				RetentionNumber *struct {
+					Max int64 `json:"maxNumberOfBackups"`
+				} `json:"retentionNumber"`
+				RetentionSize *struct {
+					Max int64 `json:"maxSizeOfBackupsGb"`
+				} `json:"retentionSize"`
+			} `json:"retentionPolicy"`
+		} `json:"etcd"`
+	} `json:"spec"`
+}
+
+// Read makes a Cluster of objects. One that cannot be read as a whole is there
+// with what it holds and what is malformed of it.
+func Read(o Objects, unseen []Unseen) *Cluster {
+	c := &Cluster{Unseen: unseen, claims: map[string]*corev1.PersistentVolumeClaim{}}
+	for _, claim := range o.Claims {
+		c.claims[claim.Name] = claim
+	}
+	cronOf := map[string]string{}
+	for _, j := range o.Jobs {
+		if j.Labels[appLabel] == cronJobApp {
+			cronOf[j.Name] = ownerOf(j, "CronJob")
+		}
+		c.jobs = append(c.jobs, readJob(j, o.Pods))
+	}
+	for _, u := range o.Schedules {
+		c.Schedules = append(c.Schedules, readSchedule(u, o.CronJobs))
+	}
+	slices.SortFunc(c.Schedules, func(a, b Schedule) int { return cmp.Compare(a.Name, b.Name) })
+	for _, u := range o.Backups {
+		b := readBackup(u)
+		b.Job = c.jobOf(&b)
+		b.Schedule = c.scheduleOf(&b, cronOf)
+		c.Backups = append(c.Backups, b)
+	}
+	slices.SortFunc(c.Backups, func(a, b Backup) int {
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.Name, b.Name))
+	})
+	return c
+}
+
+func readBackup(u *unstructured.Unstructured) Backup {
+	var f backupFields
+	malformed, err := decode.Unstructured(u, &f)
+	b := Backup{Name: u.GetName(), UID: u.GetUID(), Created: u.GetCreationTimestamp().Time, Malformed: malformed, Object: u}
+	if err != nil {
+		return b
+	}
+	b.Claim, b.Processed = f.Spec.PVCName, f.Metadata.Labels[stateLabel] == processed
+	if f.Status.BackupJob != nil {
+		b.JobName = f.Status.BackupJob.Name
+	}
+	for _, condition := range f.Status.Conditions {
+		known := Condition{condition.Type, string(condition.Status), condition.Reason, condition.Message, condition.LastTransitionTime.Time}
+		b.Conditions = append(b.Conditions, known)
+		if condition.Status == metav1.ConditionTrue && (b.Condition.Type == "" || !known.Changed.Before(b.Condition.Changed)) {
+			b.Condition = known
+		}
+	}
+	return b
+}
+
+func readSchedule(u *unstructured.Unstructured, cronJobs []*batchv1.CronJob) Schedule {
+	var f scheduleFields
+	malformed, err := decode.Unstructured(u, &f)
+	s := Schedule{Name: u.GetName(), UID: u.GetUID(), Created: u.GetCreationTimestamp().Time, Malformed: malformed, Object: u}
+	for _, job := range cronJobs {
+		if job.Name == s.Name {
+			s.CronJob = job
+		}
+	}
+	if err != nil {
+		return s
+	}
+	spec, policy := f.Spec.Etcd, f.Spec.Etcd.RetentionPolicy
+	s.Cron, s.TimeZone, s.Claim = spec.Schedule, spec.TimeZone, spec.PVCName
+	s.Retention.Type = cmp.Or(policy.RetentionType, byNumber)
+	switch {
+	case s.Retention.Type == byNumber && policy.RetentionNumber != nil:
+		s.Retention.Limit, s.Retention.Default = policy.RetentionNumber.Max, false
+	case s.Retention.Type == bySize && policy.RetentionSize != nil:
+		s.Retention.Limit, s.Retention.Default = policy.RetentionSize.Max, false
+	case s.Retention.Type == byNumber:
+		s.Retention.Limit, s.Retention.Default = defaultNumber, true
+	case s.Retention.Type == bySize:
+		s.Retention.Limit, s.Retention.Default = defaultSize, true
+	}
+	return s
+}
+
+// jobOf is the Job of a backup: the one that it names, or the newest that names
+// it, as the operator finds it (backupcontroller.go, indexJobsByBackupLabelName).
+func (c *Cluster) jobOf(b *Backup) *Job {
+	var found *Job
+	for _, j := range c.jobs {
+		if j.Runs && (j.Name == b.JobName || j.Backup == b.Name && (found == nil || j.Created.After(found.Created))) {
+			found = j
+			if j.Name == b.JobName {
+				break
+			}
+		}
+	}
+	return found
+}
+
+// scheduleOf is the schedule that a backup was made for. It has the name and the
+// owner of a CronJob's Job (requestbackup.go, Run), whose name is the CronJob's
+// with the minutes of the run (Kubernetes, pkg/controller/cronjob/utils.go,
+// getJobName).
+func (c *Cluster) scheduleOf(b *Backup, cronOf map[string]string) string {
+	job := ownerOf(b.Object, "Job")
+	if job == "" {
+		return ""
+	}
+	if name := cronOf[job]; name != "" {
+		return name
+	}
+	if at := strings.LastIndexByte(job, '-'); at > 0 {
+		return job[:at]
+	}
+	return ""
+}
+
+func ownerOf(o metav1.Object, kind string) string {
+	for _, owner := range o.GetOwnerReferences() {
+		if owner.Kind == kind {
+			return owner.Name
+		}
+	}
+	return ""
+}
+
+// WithLogs returns the cluster with the ends of the logs of pods, by their names.
+func (c *Cluster) WithLogs(logs map[string]Log) *Cluster {
+	known := *c
+	known.logs = logs
+	return &known
+}
+
+// PodToRead is the pod whose log tells whether a completed backup has failed; ok
+// is false if there is none or the log is known.
+func (c *Cluster) PodToRead(b *Backup) (pod string, ok bool) {
+	if b.Condition.Type != Completed || b.Job == nil {
+		return "", false
+	}
+	p := b.Job.succeeded()
+	if p == nil {
+		return "", false
+	}
+	_, known := c.logs[p.Name]
+	return p.Name, !known
+}
+
+// sees reports whether a resource could be read.
+func (c *Cluster) sees(resource string) bool {
+	return !slices.ContainsFunc(c.Unseen, func(u Unseen) bool { return u.Resource == resource })
+}
+
+// Find returns the backup of a name.
+func (c *Cluster) Find(name string) (*Backup, bool) {
+	at := slices.IndexFunc(c.Backups, func(b Backup) bool { return b.Name == name })
+	if at < 0 {
+		return nil, false
+	}
+	return &c.Backups[at], true
+}
+
+// ClaimOf returns the claim of a name, nil if it is not there or not seen.
+func (c *Cluster) ClaimOf(name string) *corev1.PersistentVolumeClaim { return c.claims[name] }

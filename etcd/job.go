@@ -1,0 +1,195 @@
+package etcd
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// deadline is how long a pod may run, if its Job does not say
+// (bindata/etcd/cluster-backup-job.yaml). It is the pod's own: it begins when a
+// node takes the pod, and each further pod of the Job has it anew.
+const deadline = 15 * time.Minute
+
+// defaultBackoffLimit is how many pods of a Job may fail before the Job does
+// (Kubernetes, pkg/apis/batch/v1/defaults.go, SetDefaults_Job).
+const defaultBackoffLimit = 6
+
+// Job is a Job of the operator or of a schedule's CronJob.
+type Job struct {
+	Name string
+	// Runs is true for one that writes a backup; a schedule's only makes the
+	// EtcdBackup.
+	Runs bool
+	// Backup is the EtcdBackup that a running Job is for.
+	Backup    string
+	Processed bool
+
+	Created, Started, Ended time.Time
+	// Result is Complete, Failed or empty.
+	Result, Reason, Message string
+	// Failed is how many of its pods have, and Most how many may be made.
+	Failed, Most int
+	// Deadline is how long each pod may run.
+	Deadline time.Duration
+	// Pods are those that are seen, oldest first.
+	Pods []Pod
+}
+
+// Pod is a pod of a Job.
+type Pod struct {
+	Name, Node      string
+	Phase           corev1.PodPhase
+	Reason, Message string
+	// Created is when it was made, Started when a node took it.
+	Created, Started time.Time
+	// Unschedulable says why no node takes it.
+	Unschedulable string
+	// Container is the one that runs or waits, and Waiting why it waits.
+	Container, Waiting string
+	// Failures are its containers that have failed.
+	Failures []Failure
+}
+
+// Failure is how a container ended.
+type Failure struct {
+	Container string
+	ExitCode  int32
+	Reason    string
+	// Message is the end of its log (terminationMessagePolicy).
+	Message string
+}
+
+func readJob(j *batchv1.Job, pods []*corev1.Pod) *Job {
+	known := &Job{
+		Name: j.Name, Runs: j.Labels[appLabel] == jobApp, Backup: j.Labels[backupLabel], Processed: j.Labels[stateLabel] == processed,
+		Created: j.CreationTimestamp.Time, Failed: int(j.Status.Failed), Most: defaultBackoffLimit + 1, Deadline: deadline,
+	}
+	if j.Spec.BackoffLimit != nil {
+		known.Most = int(*j.Spec.BackoffLimit) + 1
+	}
+	if limit := j.Spec.Template.Spec.ActiveDeadlineSeconds; limit != nil && *limit > 0 && *limit < int64(365*24*time.Hour/time.Second) {
+		known.Deadline = time.Duration(*limit) * time.Second
+	}
+	if j.Status.StartTime != nil {
+		known.Started = j.Status.StartTime.Time
+	}
+	for _, condition := range j.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
+			known.Result, known.Reason, known.Message = string(condition.Type), condition.Reason, condition.Message
+			known.Ended = condition.LastTransitionTime.Time
+		}
+	}
+	if j.Status.CompletionTime != nil {
+		known.Ended = j.Status.CompletionTime.Time
+	}
+	for _, p := range pods {
+		if p.Labels[jobNameLabel] == j.Name {
+			known.Pods = append(known.Pods, readPod(p))
+		}
+	}
+	slices.SortFunc(known.Pods, func(a, b Pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) })
+	return known
+}
+
+func readPod(p *corev1.Pod) Pod {
+	known := Pod{Name: p.Name, Node: p.Spec.NodeName, Phase: p.Status.Phase, Reason: p.Status.Reason, Message: p.Status.Message, Created: p.CreationTimestamp.Time}
+	if p.Status.StartTime != nil {
+		known.Started = p.Status.StartTime.Time
+	}
+	for _, condition := range p.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			known.Unschedulable = cmp.Or(condition.Message, condition.Reason, "the scheduler does not say why")
+		}
+	}
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		switch state := s.State; {
+		case state.Terminated != nil && state.Terminated.ExitCode != 0:
+			known.Failures = append(known.Failures, Failure{s.Name, state.Terminated.ExitCode, state.Terminated.Reason, strings.TrimSpace(state.Terminated.Message)})
+		case state.Running != nil && known.Container == "":
+			known.Container = s.Name
+		case state.Waiting != nil && known.Container == "":
+			known.Container = s.Name
+			if !starting(state.Waiting.Reason) {
+				known.Waiting = strings.TrimSuffix(state.Waiting.Reason+": "+state.Waiting.Message, ": ")
+			}
+		}
+	}
+	return known
+}
+
+// starting reports whether a container that waits for this reason is about to
+// start (Kubernetes, pkg/kubelet/kubelet_pods.go, ContainerCreating and
+// PodInitializing).
+func starting(reason string) bool {
+	return reason == "" || reason == "ContainerCreating" || reason == "PodInitializing"
+}
+
+// live is the newest pod that has not ended, or nil.
+func (j *Job) live() *Pod {
+	for i := len(j.Pods) - 1; i >= 0; i-- {
+		if p := &j.Pods[i]; p.Phase != corev1.PodSucceeded && p.Phase != corev1.PodFailed {
+			return p
+		}
+	}
+	return nil
+}
+
+func (j *Job) succeeded() *Pod {
+	for i := len(j.Pods) - 1; i >= 0; i-- {
+		if j.Pods[i].Phase == corev1.PodSucceeded {
+			return &j.Pods[i]
+		}
+	}
+	return nil
+}
+
+// failed is the newest pod that failed, or nil.
+func (j *Job) failed() *Pod {
+	for i := len(j.Pods) - 1; i >= 0; i-- {
+		if j.Pods[i].Phase == corev1.PodFailed {
+			return &j.Pods[i]
+		}
+	}
+	return nil
+}
+
+// cause is why a pod failed, in words.
+func (p *Pod) cause() string {
+	if p.Reason != "" {
+		return strings.TrimSuffix(p.Reason+": "+p.Message, ": ")
+	}
+	for _, f := range p.Failures {
+		return f.Container + ": " + cmp.Or(f.Message, f.Reason, "it failed")
+	}
+	return ""
+}
+
+// Log is the end of the log of a backup's pod.
+type Log struct {
+	// Failure is the error that the program logged before it ended well, empty
+	// for none.
+	Failure string
+	// Unread says why the log is not known.
+	Unread string
+}
+
+// backupFailedLine is what the program logs when the backup failed. It ends with
+// success all the same (pkg/cmd/backuprestore/backuprestore.go, backupOptions.Run),
+// and the operator takes the Job's word for it (backupcontroller.go,
+// reconcileJobStatus).
+const backupFailedLine = "run: backup failed: "
+
+// ReadLog reads the end of the log of a backup's pod. The text need not be clean.
+func ReadLog(text string) Log {
+	for line := range strings.Lines(text) {
+		if _, failure, found := strings.Cut(line, backupFailedLine); found {
+			return Log{Failure: strings.TrimSpace(failure)}
+		}
+	}
+	return Log{}
+}

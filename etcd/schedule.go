@@ -1,0 +1,225 @@
+package etcd
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	cron "github.com/netresearch/go-cron"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/human"
+)
+
+// runPatience is how long a run of a CronJob may take: it removes old files and
+// makes an EtcdBackup. A run that was due has as long to begin.
+const runPatience = 10 * time.Minute
+
+// JudgedSchedule is a schedule with its verdict.
+type JudgedSchedule struct {
+	*Schedule
+	Verdict diagnosis.Verdict
+	Trouble bool
+	// LastRun is when its CronJob last ran, Next when it is to run next; zero if
+	// not known.
+	LastRun, Next time.Time
+	// Last is its newest backup that ended, and Good the newest that completed;
+	// nil if there is none. The operator keeps few of them.
+	Last, Good *JudgedBackup
+	// Running is its backup that has not ended, nil if there is none.
+	Running *JudgedBackup
+}
+
+// JudgeSchedule judges one of the cluster's schedules.
+func (c *Cluster) JudgeSchedule(s *Schedule, now time.Time) JudgedSchedule {
+	a := &assessment{cluster: c, now: now, name: s.Name}
+	for _, m := range s.Malformed {
+		a.doubts("schema", time.Time{}, "%s", m.String())
+	}
+	j := JudgedSchedule{Schedule: s}
+	for i := range c.Backups {
+		b := &c.Backups[i]
+		if b.Schedule != s.Name {
+			continue
+		}
+		judged := c.Judge(b, now)
+		switch {
+		case !b.Ended() && j.Running == nil:
+			j.Running = &judged
+		case b.Ended() && j.Last == nil:
+			j.Last = &judged
+		}
+		if judged.Verdict.Reason == BackupCompleted && j.Good == nil {
+			j.Good = &judged
+		}
+	}
+	if s.CronJob != nil && s.CronJob.Status.LastScheduleTime != nil {
+		j.LastRun = s.CronJob.Status.LastScheduleTime.Time
+	}
+	if s.CronJob != nil {
+		j.Next = next(s.Cron, s.TimeZone, now)
+	}
+	j.Verdict = a.schedule(&j)
+	j.Trouble = troubled(j.Verdict)
+	return j
+}
+
+// next is the first moment after t that a cron schedule means, zero if it means
+// none (Kubernetes, pkg/controller/cronjob/utils.go, nextScheduleTime). Without a
+// time zone it is that of the kube-controller-manager, which is UTC in OpenShift.
+func next(schedule, zone string, t time.Time) (at time.Time) {
+	defer func() {
+		if recover() != nil { // as callers of cron parsers have to expect
+			at = time.Time{}
+		}
+	}()
+	parsed, err := cron.ParseStandard(schedule)
+	if err != nil {
+		return time.Time{}
+	}
+	where, err := time.LoadLocation(cmp.Or(zone, "UTC"))
+	if err != nil {
+		return time.Time{}
+	}
+	return parsed.Next(t.In(where))
+}
+
+func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
+	s := j.Schedule
+	if since := a.cluster.StaleSince; !since.IsZero() {
+		a.doubts(sourceWatch, since, "the API server has not answered for %s", a.ago(since))
+		return a.conclude(diagnosis.Unknown, diagnosis.StaleData, "", "as it was when the API server last answered")
+	}
+	switch {
+	case s.Cron == "":
+		// A CronJob must have a schedule, so that the operator's attempt to make
+		// one fails (periodicbackupcontroller.go, reconcileCronJob).
+		a.supports(sourceWatch, s.Created, "spec.etcd.schedule is empty")
+		return a.conclude(diagnosis.Stuck, NoCronSchedule, "Set spec.etcd.schedule", "has no cron schedule, and never runs")
+	case s.CronJob == nil && !a.cluster.sees(CronJobs):
+		a.noteUnseen(CronJobs)
+		if v, bad := a.lastFailed(j); bad {
+			return v
+		}
+		return a.conclude(diagnosis.Unknown, CronJobsHidden, "", "its CronJob cannot be seen, nor when it runs")
+	case s.CronJob == nil && a.since(s.Created) < operatorPatience:
+		return a.conclude(diagnosis.Waiting, WaitingForOperator, "", "the operator makes its CronJob within a minute")
+	case s.CronJob == nil:
+		a.supports(sourceWatch, s.Created, "there is no CronJob %s in namespace %s", s.Name, Namespace)
+		return a.conclude(diagnosis.Stuck, CronJobMissing, "The condition PeriodicBackupControllerDegraded of the etcd operator may say why. "+adviseOperator, "the operator has not made its CronJob, and it never runs")
+	}
+	a.noteClaim(s)
+	if v, hangs := a.hangs(s); hangs {
+		return v
+	}
+	if v, missed := a.missed(j); missed {
+		return v
+	}
+	if j.Running != nil {
+		a.supports(sourceWatch, j.Running.Created, "%s", j.Running.Verdict.Summary)
+		if j.Running.Trouble {
+			return a.conclude(j.Running.Verdict.State, j.Running.Verdict.Reason, j.Running.Verdict.Advice, "%s", j.Running.Verdict.Summary)
+		}
+		return a.conclude(diagnosis.Waiting, ScheduleRunning, "", "%s", j.Running.Verdict.Summary)
+	}
+	if v, bad := a.lastFailed(j); bad {
+		return v
+	}
+	if j.Last != nil {
+		a.supports(sourceWatch, j.Last.Condition.Changed, "%s", j.Last.Verdict.Summary)
+	}
+	return a.conclude(diagnosis.Waiting, WaitingForNextRun, "", "next run %s", a.in(j.Next))
+}
+
+func (a *assessment) in(t time.Time) string {
+	if t.IsZero() {
+		return "not known"
+	}
+	return "in " + human.Duration(t.Sub(a.now))
+}
+
+func (a *assessment) noteClaim(s *Schedule) {
+	claim := a.cluster.ClaimOf(s.Claim)
+	switch {
+	case s.Claim == "":
+		a.doubts(sourceWatch, time.Time{}, "spec.etcd.pvcName is empty: its runs cannot make an EtcdBackup")
+	case claim == nil && a.cluster.sees(Claims):
+		a.supports(sourceWatch, time.Time{}, "there is no PersistentVolumeClaim %s in namespace %s", s.Claim, Namespace)
+	case claim == nil:
+		a.noteUnseen(Claims)
+	case claim.Status.Phase != corev1.ClaimBound:
+		a.supports(sourceWatch, claim.CreationTimestamp.Time, "PersistentVolumeClaim %s is %s", claim.Name, claim.Status.Phase)
+	}
+}
+
+// hangs recognises a run that does not end. A CronJob of the operator's starts no
+// second one beside it (bindata/etcd/cluster-backup-cronjob.yaml,
+// concurrencyPolicy), and nothing ends it.
+func (a *assessment) hangs(s *Schedule) (diagnosis.Verdict, bool) {
+	for _, active := range s.CronJob.Status.Active {
+		for _, j := range a.cluster.jobs {
+			if j.Name != active.Name || j.Runs || a.since(j.Created) < runPatience {
+				continue
+			}
+			why := ""
+			if p := j.live(); p != nil {
+				why = cmp.Or(p.Unschedulable, p.Waiting)
+			}
+			a.supports(sourceWatch, j.Created, "Job %s runs since %s; the CronJob starts no other beside it", j.Name, a.ago(j.Created))
+			if why != "" {
+				a.supports(sourcePod, time.Time{}, "its pod waits: %s", why)
+			}
+			a.noteUnseen(Pods)
+			advice := "Look at the Job: oc describe job " + j.Name + " -n " + Namespace
+			if a.cluster.sees(Claims) && a.cluster.ClaimOf(s.Claim) == nil {
+				advice = fmt.Sprintf("Make the PersistentVolumeClaim %s in namespace %s", s.Claim, Namespace)
+			}
+			return a.conclude(diagnosis.Stuck, RunHangs, advice, "its last run has not ended for %s, and no other begins%s", a.ago(j.Created), said(why)), true
+		}
+	}
+	return diagnosis.Verdict{}, false
+}
+
+// missed recognises a run that was due and did not begin.
+func (a *assessment) missed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
+	s := j.Schedule
+	from := s.CronJob.CreationTimestamp.Time
+	if j.LastRun.After(from) {
+		from = j.LastRun
+	}
+	due := next(s.Cron, s.TimeZone, from)
+	if due.IsZero() || a.since(due) < runPatience || len(s.CronJob.Status.Active) > 0 {
+		return diagnosis.Verdict{}, false
+	}
+	if s.TimeZone == "" {
+		// Only the day's hour depends on the zone that is not known.
+		if a.since(due) < 24*time.Hour {
+			a.doubts(sourceWatch, due, "a run was due %s ago, if the cluster's time zone is UTC", a.ago(due))
+			return diagnosis.Verdict{}, false
+		}
+	}
+	suspended := ""
+	if s.CronJob.Spec.Suspend != nil && *s.CronJob.Spec.Suspend {
+		suspended = "; the CronJob is suspended"
+	}
+	a.supports(sourceWatch, due, "a run was due %s ago, and the CronJob started none%s", a.ago(due), suspended)
+	return a.conclude(diagnosis.Stuck, RunMissed, "Look at the CronJob: oc describe cronjob "+s.Name+" -n "+Namespace, "a run was due %s ago, and none began%s", a.ago(due), suspended), true
+}
+
+// lastFailed looks at the newest backup that ended: that the CronJob's own Job
+// succeeded says only that an EtcdBackup was made.
+func (a *assessment) lastFailed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
+	if j.Last == nil || !j.Last.Trouble {
+		return diagnosis.Verdict{}, false
+	}
+	a.supports(sourceWatch, j.Last.Condition.Changed, "%s", j.Last.Verdict.Summary)
+	good := "no completed one is known"
+	if j.Good != nil {
+		good = fmt.Sprintf("the last that completed is %s, %s ago", j.Good.Name, a.ago(j.Good.Condition.Changed))
+	}
+	a.supports(sourceWatch, time.Time{}, "%s", good)
+	_, why, _ := strings.Cut(j.Last.Verdict.Summary, ": ")
+	return a.conclude(diagnosis.Waiting, LastBackupFailed, j.Last.Verdict.Advice, "its last backup %s; %s", why, good), true
+}

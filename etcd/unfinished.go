@@ -1,0 +1,206 @@
+package etcd
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/human"
+)
+
+// pending judges a backup for which the operator has made a Job.
+func (a *assessment) pending(b *Backup) diagnosis.Verdict {
+	if b.Processed {
+		return a.statusLost(b)
+	}
+	if !a.cluster.sees(Jobs) {
+		a.noteUnseen(Jobs)
+		return a.conclude(diagnosis.Unknown, JobsHidden, "", "its Job cannot be seen, nor whether it runs")
+	}
+	switch j := b.Job; {
+	case j == nil:
+		// The operator finds no Job, takes the backup for a new one and makes
+		// another (backupcontroller.go, sync).
+		a.supports(sourceWatch, time.Time{}, "there is no Job %s in namespace %s", b.JobName, Namespace)
+		return a.conclude(diagnosis.Waiting, JobGone, "If it stays so for more than three minutes: "+adviseOperator, "its Job is gone; the operator makes another within a minute")
+	case j.Result == "":
+		return a.running(b)
+	case a.since(j.Ended) < operatorPatience:
+		a.noteJob(j)
+		return a.conclude(diagnosis.Waiting, ResultPending, "", "its Job is %s, and the operator is about to say so", j.Result)
+	default:
+		a.noteJob(j)
+		return a.conclude(diagnosis.Stuck, OperatorSilent, adviseOperator, "its Job ended %s ago (%s), and the operator has not said so", a.ago(j.Ended), j.Result)
+	}
+}
+
+// statusLost judges a backup that the operator is done with and that never got a
+// result: the label is written before the status, and the operator never looks at
+// one with the label again. It deletes the Job as one without a backup
+// (backupcontroller.go, reconcileJobStatus and sync).
+func (a *assessment) statusLost(b *Backup) diagnosis.Verdict {
+	a.supports(sourceWatch, time.Time{}, "label %s=%s: the operator never looks at it again", stateLabel, processed)
+	if b.Job != nil && b.Job.Result != "" {
+		a.noteJob(b.Job)
+		return a.conclude(diagnosis.Stuck, StatusLost, "Its Job tells how it ended. "+adviseAnother, "its Job is %s, but the operator never wrote that down and never will", b.Job.Result)
+	}
+	a.noteUnseen(Jobs)
+	return a.conclude(diagnosis.Stuck, StatusLost, adviseAnother, "the operator is done with it, but never wrote how it ended, and never will")
+}
+
+// running judges a backup whose Job has not ended.
+func (a *assessment) running(b *Backup) diagnosis.Verdict {
+	j := b.Job
+	a.noteJob(j)
+	p := j.live()
+	switch {
+	case p == nil && !a.cluster.sees(Pods):
+		a.noteUnseen(Pods)
+		if a.since(j.Started) < j.Deadline {
+			return a.conclude(diagnosis.Waiting, BackupRunning, "", "its Job has run for %s; each of its pods may run for %s", a.ago(j.Started), human.Duration(j.Deadline))
+		}
+		return a.conclude(diagnosis.Unknown, diagnosis.PodsHidden, "", "its Job has run for %s, and its pods cannot be seen", a.ago(j.Started))
+	case p == nil && j.Failed > 0:
+		return a.retries(b, "and its Job makes another")
+	case p == nil && a.since(j.Created) < endPatience:
+		return a.conclude(diagnosis.Waiting, PodStarting, "", "its Job is about to make a pod")
+	case p == nil:
+		a.blocksOthers()
+		return a.conclude(diagnosis.Stuck, NoPod, "Look at the Job's events: oc describe job "+j.Name+" -n "+Namespace, "its Job has made no pod in %s", a.ago(j.Created))
+	case p.Started.IsZero() || p.Unschedulable != "":
+		return a.unscheduled(b, p)
+	case a.since(p.Started) > j.Deadline+endPatience:
+		a.supports(sourcePod, p.Started, "node %s took pod %s %s ago; it may run for %s", p.Node, p.Name, a.ago(p.Started), human.Duration(j.Deadline))
+		a.blocksOthers()
+		return a.conclude(diagnosis.Stuck, PodPastDeadline, "Look at node "+p.Node+": its kubelet has to end the pod", "its pod has run for %s, and node %s does not end it", a.ago(p.Started), p.Node)
+	case p.Waiting != "":
+		a.supports(sourcePod, p.Started, "container %s of pod %s waits: %s", p.Container, p.Name, p.Waiting)
+		return a.conclude(diagnosis.Waiting, PodNotStarting, "If it does not start, its pod is ended after "+human.Duration(j.Deadline)+", and the Job makes another", "container %s cannot start: %s", p.Container, p.Waiting)
+	case p.Phase != corev1.PodRunning && p.Container == "":
+		return a.conclude(diagnosis.Waiting, PodStarting, "", "its pod is about to start on node %s", p.Node)
+	case j.Failed > 0:
+		return a.retries(b, "and another runs since "+a.ago(p.Started))
+	}
+	a.supports(sourcePod, p.Started, "container %s of pod %s runs on node %s", p.Container, p.Name, p.Node)
+	a.doubts(sourceWatch, time.Time{}, "nothing says how far it is: the objects have no progress and no size")
+	return a.conclude(diagnosis.Waiting, BackupRunning, "", "%s for %s of at most %s on node %s", doing(p), a.ago(p.Started), human.Duration(j.Deadline), p.Node)
+}
+
+// doing is what a pod does, by its container (bindata/etcd/cluster-backup-job.yaml).
+func doing(p *Pod) string {
+	if p.Container == "verify-storage" {
+		return "checks that the volume has room,"
+	}
+	return "writes the backup,"
+}
+
+func (a *assessment) retries(b *Backup, then string) diagnosis.Verdict {
+	why := ""
+	if p := b.Job.failed(); p != nil {
+		a.notePod(p)
+		why = said(p.cause())
+	}
+	a.noteUnseen(Pods)
+	return a.conclude(diagnosis.Waiting, JobRetries, "", "%s of at most %d failed%s; %s", human.Count(b.Job.Failed, "pod"), b.Job.Most, why, then)
+}
+
+// unscheduled judges a pod that no node has taken. Its deadline has not begun, so
+// that nothing ever ends it.
+func (a *assessment) unscheduled(b *Backup, p *Pod) diagnosis.Verdict {
+	if p.Unschedulable == "" || a.since(p.Created) < schedulePatience {
+		return a.conclude(diagnosis.Waiting, PodStarting, "", "its pod waits for a node%s", said(p.Unschedulable))
+	}
+	a.supports(sourcePod, p.Created, "no node has taken pod %s for %s: %s", p.Name, a.ago(p.Created), p.Unschedulable)
+	a.supports(sourcePod, time.Time{}, "its deadline of %s begins only when a node takes it, so that nothing ends it", human.Duration(b.Job.Deadline))
+	a.blocksOthers()
+	claim := a.cluster.ClaimOf(b.Claim)
+	switch {
+	case a.cluster.sees(Claims) && claim == nil:
+		a.supports(sourceWatch, time.Time{}, "there is no PersistentVolumeClaim %s in namespace %s", b.Claim, Namespace)
+		return a.conclude(diagnosis.Stuck, ClaimMissing, "Make the PersistentVolumeClaim "+b.Claim+" in namespace "+Namespace, "its pod waits for PersistentVolumeClaim %s, which is not there", b.Claim)
+	case claim != nil && claim.Status.Phase != corev1.ClaimBound:
+		a.supports(sourceWatch, claim.CreationTimestamp.Time, "PersistentVolumeClaim %s is %s", claim.Name, claim.Status.Phase)
+		return a.conclude(diagnosis.Stuck, ClaimUnbound, "Look at the claim's events: oc describe pvc "+claim.Name+" -n "+Namespace, "its pod waits for PersistentVolumeClaim %s, which is %s: %s", claim.Name, claim.Status.Phase, p.Unschedulable)
+	}
+	a.noteUnseen(Claims)
+	return a.conclude(diagnosis.Stuck, PodUnschedulable, "The pod has to run on a control plane node (node-role.kubernetes.io/master)", "no node takes its pod: %s", p.Unschedulable)
+}
+
+// blocksOthers says what a Job that does not end means for other backups
+// (backupcontroller.go, sync: while a Job runs, nothing else is looked at).
+func (a *assessment) blocksOthers() {
+	a.supports(sourceWatch, time.Time{}, "no other etcd backup can start before this one ends")
+}
+
+// notBegun judges a backup that the operator has written nothing about.
+func (a *assessment) notBegun(b *Backup) diagnosis.Verdict {
+	age := a.since(b.Created)
+	a.supports(sourceWatch, b.Created, "made %s ago, and the operator has written nothing about it", human.Duration(age))
+	switch {
+	case b.Processed:
+		return a.statusLost(b)
+	case b.Job != nil && b.Job.Result == "":
+		a.supports(sourceWatch, b.Job.Created, "Job %s is for it, though its status does not name one", b.Job.Name)
+		return a.running(b)
+	case !a.cluster.sees(Jobs) && age >= operatorPatience:
+		a.noteUnseen(Jobs)
+		return a.conclude(diagnosis.Unknown, JobsHidden, "", "has waited for %s; whether another backup runs cannot be seen", human.Duration(age))
+	}
+	if other := a.cluster.runningBeside(b); other != nil {
+		return a.behind(b, other)
+	}
+	switch {
+	case b.Claim == "":
+		// The operator asks for a claim without a name, which is an error that it
+		// meets again every minute (backupcontroller.go, validateBackup).
+		a.supports(sourceWatch, time.Time{}, "spec.pvcName is empty; backups that come after it by name cannot start either")
+		return a.conclude(diagnosis.Stuck, NoClaimNamed, "Delete it, and make an EtcdBackup with spec.pvcName", "it names no PersistentVolumeClaim, and the operator cannot start it")
+	case age < operatorPatience:
+		return a.conclude(diagnosis.Waiting, WaitingForOperator, "", "the operator looks at it within a minute")
+	}
+	a.supports(sourceWatch, time.Time{}, "no etcd backup runs, so that this one could start")
+	return a.conclude(diagnosis.Stuck, OperatorSilent, adviseOperator, "the operator has not looked at it for %s", human.Duration(age))
+}
+
+// behind judges a backup that waits for another.
+func (a *assessment) behind(b *Backup, other *Job) diagnosis.Verdict {
+	a.supports(sourceWatch, other.Created, "Job %s runs for etcd backup %s; there is only ever one", other.Name, other.Backup)
+	first := a.cluster.firstWaiting()
+	if first != b.Name {
+		a.supports(sourceWatch, time.Time{}, "%s comes before it by name: the operator starts that one, and skips this one", first)
+	}
+	if runner, found := a.cluster.Find(other.Backup); found {
+		if v := (&assessment{cluster: a.cluster, now: a.now, name: runner.Name}).judge(runner); v.State == diagnosis.Stuck {
+			return a.conclude(diagnosis.Stuck, BehindStuckBackup, v.Advice, "waits for another etcd backup that is stuck; %s", v.Summary)
+		}
+	}
+	if first != b.Name {
+		return a.conclude(diagnosis.Waiting, WaitingForOtherBackup, "Make it again once the other has ended", "waits for %s; then the operator starts %s and skips this one", other.Backup, first)
+	}
+	return a.conclude(diagnosis.Waiting, WaitingForOtherBackup, "", "waits for %s: one etcd backup runs at a time", other.Backup)
+}
+
+// runningBeside is a Job that keeps the operator from starting a backup
+// (backupcontroller.go, findRunningJobs).
+func (c *Cluster) runningBeside(b *Backup) *Job {
+	for _, j := range c.jobs {
+		if j.Runs && j.Result == "" && !j.Processed && j.Backup != b.Name {
+			return j
+		}
+	}
+	return nil
+}
+
+// firstWaiting is the name of the backup that the operator starts next.
+func (c *Cluster) firstWaiting() string {
+	first := ""
+	for i := range c.Backups {
+		b := &c.Backups[i]
+		if !b.Processed && b.Job == nil && (first == "" || strings.Compare(b.Name, first) < 0) {
+			first = b.Name
+		}
+	}
+	return first
+}
