@@ -108,6 +108,11 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 	if log.LostPhase != "" {
 		to = log.LostPhase
 	}
+	if n := a.j.PodVolumes().Active(); n > 0 { // finalize refuses while they may move
+		return a.conclude(Stuck, LostPatch, "Wait until its volumes have ended; then it can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
+			"Velero gave up writing %s %s ago and does not try again; %s not ended", to, human.Duration(max(0, a.loggedAgo(log.GaveUp.At))),
+			human.Plural(n, "volume has", "volumes have")), true
+	}
 	return a.conclude(Stuck, LostPatch, "If its results are stored, it can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
 		"its work is over (%s), but Velero gave up writing %s %s ago and does not try again", done, to, human.Duration(max(0, a.loggedAgo(log.GaveUp.At)))).by(Finalize), true
 }

@@ -22,6 +22,8 @@ func clockAhead(by time.Duration) func(*Environment) {
 
 func TestServersLog(t *testing.T) {
 	dead := spec{name: "crm", kind: job.Restore, phase: "InProgress", started: 60, changed: 10, done: 7, total: 9}
+	moving := dead
+	moving.volumes = []job.Volume{volume(velero.PodVolumeRestore, "data", "InProgress", 1, 9, 50, 10)}
 	collecting := spec{name: "crm", kind: job.Backup, phase: "InProgress", started: 60, changed: 60, total: -1}
 	gaveUp := func(to string, minutes float64) velero.JobLog {
 		return velero.JobLog{Last: line("restore completed", 9.9), GaveUp: line("Error updating", minutes), LostPhase: to}
@@ -37,6 +39,7 @@ func TestServersLog(t *testing.T) {
 	}{
 		{"the log says it gave up, long before any limit", dead, gaveUp("FinalizingPartiallyFailed", 7), healthy(), Stuck, LostPatch, "FinalizingPartiallyFailed 7m ago"},
 		{"it does not name the phase", dead, gaveUp("", 7), healthy(), Stuck, LostPatch, "its next phase"},
+		{"a volume has not ended, and finalize refuses until it has", moving, gaveUp("FinalizingPartiallyFailed", 7), healthy(), Stuck, LostPatch, "Wait until its volumes have ended"},
 		{"it was to be Failed", collecting, velero.JobLog{GaveUp: line("x", 7), LostPhase: "Failed", Failure: "backup already exists in object storage"},
 			healthy(), Stuck, LostPatch, "older backup of this name"},
 		{"the job was written after that", dead, gaveUp("Finalizing", 20), healthy(), Quiet, SlowItem, ""},

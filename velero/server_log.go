@@ -35,8 +35,9 @@ type JobLog struct {
 	// LostPhase is the phase that the lost status carried, empty where the
 	// line does not name it (up to 1.14).
 	LostPhase string
-	// Failure is why the server ended the job as Failed, empty if it did not
-	// or did not say.
+	// Failure is why the server ended a backup as Failed, empty if it did not
+	// or did not say. Of restores it says so at level debug only
+	// (pkg/controller/restore_controller.go Reconcile).
 	Failure string
 	// Hook is the newest hook that began and of which no end was seen; its
 	// Pod is empty if there is none.
@@ -145,7 +146,7 @@ func (l *JobLog) add(e LogEntry, kind, ref string, since time.Time) {
 	l.Last = e.LogLine
 	l.GaveUp, l.LostPhase = LogLine{}, ""
 	switch {
-	case e.Text == strings.ToLower(kind)+" failed":
+	case kind == "Backup" && e.Text == "backup failed":
 		l.Failure = e.Error
 	case e.Text == "running exec hook":
 		l.Hook = hookFrom(e)
