@@ -11,8 +11,10 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/tabs"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -20,32 +22,39 @@ import (
 const recently = time.Hour
 
 // tab is one of the dashboard's lists.
-type tab int
+type tab struct {
+	list
+	name string
+	// kinds are what it shows, as watch.Source names them.
+	kinds []string
+	// other is what the rows are made from that are no jobs, nil on a tab of jobs.
+	other *detail.Tab
+	count int
+	// groups are the rows of other.
+	groups []detail.Group
+}
 
-const (
-	tabActive tab = iota
-	tabRestores
-	tabBackups
-	tabSchedules
-	tabStorage
-	tabCount
-)
-
-var tabNames = [tabCount]string{"Active", "Restores", "Backups", "Schedules", "Storage"}
+// otherTabs are the tabs of what is no job, in their order behind those of jobs.
+// Those that come and go stand last.
+func otherTabs() []detail.Tab {
+	return []detail.Tab{tabs.Schedules(), tabs.Storage(), tabs.Deletions()}
+}
 
 // dashboard is the first screen: tabs of lists with one selected row.
 type dashboard struct {
 	keys []keys.Binding
-	// open opens a job's screen.
+	// open opens a job's screen, and look that of a row of a tab of what is no job.
 	open func(types.UID, jobview.Page) tea.Cmd
+	look func(t detail.Tab, key string) tea.Cmd
 	// assessed is what the rows were made of, nil before the first snapshot.
 	assessed *assess.Assessment
 
-	tab    tab
-	lists  [tabCount]list
-	counts [tabCount]int
-	order  int
-	filter filter
+	// tabs are all that there can be, and tab is the present one.
+	tabs                      []*tab
+	tab                       *tab
+	active, restores, backups *tab
+	order                     int
+	filter                    filter
 	// input is open while the filter is being typed.
 	input  textinput.Model
 	typing bool
@@ -58,22 +67,30 @@ func newDashboard() *dashboard {
 	input.Prompt = "/"
 	input.CharLimit = 100
 	input.SetVirtualCursor(true)
-	d := &dashboard{input: input, marked: marks{}}
-	for i := range d.lists {
-		d.lists[i].cursor = -1
+	d := &dashboard{
+		input: input, marked: marks{},
+		active:   &tab{name: "Active", kinds: []string{watch.Backups, watch.Restores}},
+		restores: &tab{name: "Restores", kinds: []string{watch.Restores}},
+		backups:  &tab{name: "Backups", kinds: []string{watch.Backups}},
 	}
-	turn := func(by tab) func(string) tea.Cmd {
-		return keys.Run(func() { d.tab = (d.tab + by + tabCount) % tabCount })
+	d.tabs = []*tab{d.active, d.restores, d.backups}
+	for _, other := range otherTabs() {
+		d.tabs = append(d.tabs, &tab{name: other.Name, kinds: other.Kinds, other: &other})
 	}
+	for _, t := range d.tabs {
+		t.cursor = -1
+	}
+	d.tab = d.active
+	turn := func(by int) func(string) tea.Cmd { return keys.Run(func() { d.turn(by) }) }
 	d.keys = append([]keys.Binding{
-		{Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true, On: d.showsJobs, WhyNot: d.whyNotOpen, Do: d.openSelected(jobview.Overview)},
-		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..5", What: "go to a tab", Group: keys.Move, Do: d.turnTo},
+		{Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true, WhyNot: d.whyNotOpen, Do: d.openSelected(jobview.Overview)},
+		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..9", What: "go to a tab", Group: keys.Move, Do: d.turnTo},
 		{Keys: []string{"tab"}, Label: "tab", What: "next tab", Group: keys.Move, Do: turn(1)},
 		{Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous tab", Group: keys.Move, Do: turn(-1)},
 		{Keys: []string{"/"}, Label: "/", What: "filter", Group: keys.Look, Short: true, Do: d.startFilter},
 		{Keys: []string{"esc"}, Label: "esc", What: "clear the filter, then the marks", Group: keys.Look, Do: keys.Run(d.clear)},
 		{Keys: []string{"s"}, Label: "s", What: "sort", Group: keys.Look, Short: true, On: d.showsJobs, Do: keys.Run(d.nextOrder)},
-	}, keys.Moving(func(m keys.Motion) { d.list().moved(m) })...)
+	}, keys.Moving(func(m keys.Motion) { d.tab.moved(m) })...)
 	for _, k := range jobview.Openers {
 		d.keys = append(d.keys, keys.Binding{Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Short,
 			On: d.showsJobs, WhyNot: d.whyNotOpen, Do: d.openSelected(k.Page)})
@@ -81,10 +98,16 @@ func newDashboard() *dashboard {
 	return d
 }
 
-func (d *dashboard) list() *list { return &d.lists[d.tab] }
-
 // showsJobs reports whether the present tab lists jobs.
-func (d *dashboard) showsJobs() bool { return d.tab <= tabBackups }
+func (d *dashboard) showsJobs() bool { return d.tab.other == nil }
+
+// shownTabs are the tabs that there are now. The present one stays until it is
+// left.
+func (d *dashboard) shownTabs() []*tab {
+	return slices.DeleteFunc(slices.Clone(d.tabs), func(t *tab) bool {
+		return t != d.tab && t.other != nil && t.other.There != nil && (d.assessed == nil || !t.other.There(d.assessed))
+	})
+}
 
 // load makes the rows of every tab.
 func (d *dashboard) load(a *assess.Assessment) {
@@ -113,16 +136,18 @@ func (d *dashboard) load(a *assess.Assessment) {
 	if endedRows := d.jobRows(byEnd(ended)); len(endedRows) > 0 {
 		activeRows = append(append(activeRows, row{heading: "finished in the last hour"}), endedRows...)
 	}
-	d.counts = [tabCount]int{len(active) + len(ended), len(restores), len(backups), len(snap.Schedules), len(snap.Locations)}
-	d.lists[tabActive].setRows(activeRows)
-	d.lists[tabRestores].setRows(d.jobRows(orders[d.order].sorted(restores)))
-	d.lists[tabBackups].setRows(d.jobRows(orders[d.order].sorted(backups)))
-	malformed := malformedByUID(snap.Malformed)
-	d.lists[tabSchedules].setRows(otherRows(d.filter, snap.Schedules, malformed, scheduleFields))
-	d.lists[tabStorage].setRows(append(otherRows(d.filter, snap.Locations, malformed, locationFields), malformedRows(d.filter, snap.Malformed)...))
-	if allRead(snap) {
-		for i := range d.lists {
-			d.lists[i].settled = true
+	d.active.count, d.restores.count, d.backups.count = len(active)+len(ended), len(restores), len(backups)
+	d.active.setRows(activeRows)
+	d.restores.setRows(d.jobRows(orders[d.order].sorted(restores)))
+	d.backups.setRows(d.jobRows(orders[d.order].sorted(backups)))
+	for _, t := range d.tabs {
+		if t.other != nil {
+			t.groups = t.other.Groups(a)
+			t.setRows(otherRows(t.groups, d.filter))
+			t.count = countRows(t.groups)
+		}
+		if allRead(snap) {
+			t.settled = true
 		}
 	}
 }
@@ -158,7 +183,7 @@ func jobFields(a *assess.Assessment, j *job.Job) []string {
 
 // selectedJob is the job under the cursor, or nil.
 func (d *dashboard) selectedJob() *job.Job {
-	r, ok := d.list().selected()
+	r, ok := d.tab.selected()
 	if !ok {
 		return nil
 	}
@@ -168,23 +193,31 @@ func (d *dashboard) selectedJob() *job.Job {
 
 func (d *dashboard) openSelected(at jobview.Page) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
-		if j := d.selectedJob(); j != nil {
-			return d.open(j.UID, at)
+		switch r, _ := d.tab.selected(); item := r.item.(type) {
+		case *job.Job:
+			return d.open(item.UID, at)
+		case *detail.Row:
+			return d.look(*d.tab.other, item.Key)
 		}
 		return nil
 	}
 }
 
 func (d *dashboard) whyNotOpen() string {
-	if d.selectedJob() == nil {
-		return "no backup or restore is selected"
+	if _, ok := d.tab.selected(); !ok {
+		return "nothing is selected"
 	}
 	return ""
 }
 
+func (d *dashboard) turn(by int) {
+	shown := d.shownTabs()
+	d.tab = shown[(slices.Index(shown, d.tab)+by+len(shown))%len(shown)]
+}
+
 func (d *dashboard) turnTo(key string) tea.Cmd {
-	if n := tab(key[0] - '1'); n < tabCount {
-		d.tab = n
+	if shown, n := d.shownTabs(), int(key[0]-'1'); n < len(shown) {
+		d.tab = shown[n]
 	}
 	return nil
 }

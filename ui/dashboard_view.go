@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/jobview"
 )
@@ -30,7 +30,7 @@ func (d *dashboard) view(c draw.Canvas) string {
 
 // bottomRule says where in a list that is longer than the screen we are.
 func (d *dashboard) bottomRule(c draw.Canvas) string {
-	t := d.list()
+	t := d.tab
 	if len(t.rows) <= t.height || t.cursor < 0 {
 		return c.Rule()
 	}
@@ -41,7 +41,7 @@ func (d *dashboard) bottomRule(c draw.Canvas) string {
 
 // compact draws one line a job for terminals that have no room for more.
 func (d *dashboard) compact(c draw.Canvas) string {
-	t := d.list()
+	t := d.tab
 	t.setHeight(c.Height)
 	from, to := t.visible()
 	var lines []string
@@ -55,9 +55,12 @@ func (d *dashboard) compact(c draw.Canvas) string {
 }
 
 func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
+	if other, ok := r.item.(*detail.Row); ok {
+		return shortRow(c, other, selected)
+	}
 	j, ok := r.item.(*job.Job)
 	if !ok {
-		return c.Theme.Dim.Render(c.Cut(cmp.Or(r.heading, r.key), c.Width))
+		return c.Theme.Dim.Render(c.Cut(r.heading, c.Width))
 	}
 	judged := d.assessed.Of(j)
 	_, stage := stageCell(c, judged, 16)
@@ -78,7 +81,7 @@ func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
 // is always counted in full.
 func (d *dashboard) tabsLine(c draw.Canvas) string {
 	for _, full := range [][2]bool{{true, true}, {true, false}, {false, false}} {
-		tabs := d.tabs(c, full[0], full[1])
+		tabs := d.tabLabels(c, full[0], full[1])
 		room := c.Width - lipgloss.Width(tabs) - 2
 		note := d.note(c, room)
 		if lipgloss.Width(note) <= room || !full[0] {
@@ -92,7 +95,7 @@ func (d *dashboard) tabsLine(c draw.Canvas) string {
 func (d *dashboard) note(c draw.Canvas, room int) string {
 	switch {
 	case !d.filter.empty():
-		count := fmt.Sprintf("  %d of %d", d.shown(), d.counts[d.tab])
+		count := fmt.Sprintf("  %d of %d", d.shown(), d.tab.count)
 		return c.Theme.Accent.Render("/" + c.Cut(d.filter.text, max(min(room-len(count)-1, 40), 6)) + count)
 	case d.assessed != nil && lipgloss.Width(trouble(c, d.assessed.Snapshot)) > 0:
 		return trouble(c, d.assessed.Snapshot)
@@ -104,18 +107,18 @@ func (d *dashboard) note(c draw.Canvas, room int) string {
 	return ""
 }
 
-func (d *dashboard) tabs(c draw.Canvas, names, counts bool) string {
+func (d *dashboard) tabLabels(c draw.Canvas, names, counts bool) string {
 	var labels []string
-	for i := range tabCount {
-		label := fmt.Sprint(int(i) + 1)
-		if names || i == d.tab {
-			label += " " + tabNames[i]
+	for i, t := range d.shownTabs() {
+		label := fmt.Sprint(i + 1)
+		if names || t == d.tab {
+			label += " " + t.name
 		}
-		if counts && i != tabActive {
-			label += fmt.Sprintf(" %d", d.counts[i])
+		if counts && t != d.active {
+			label += fmt.Sprintf(" %d", t.count)
 		}
 		style := c.Theme.Dim
-		if i == d.tab {
+		if t == d.tab {
 			style = c.Theme.Accent
 		}
 		labels = append(labels, style.Render("["+label+"]"))
@@ -126,7 +129,7 @@ func (d *dashboard) tabs(c draw.Canvas, names, counts bool) string {
 // shown counts the rows that the filter let through.
 func (d *dashboard) shown() int {
 	n := 0
-	for _, r := range d.list().rows {
+	for _, r := range d.tab.rows {
 		if r.key != "" {
 			n++
 		}
@@ -135,21 +138,24 @@ func (d *dashboard) shown() int {
 }
 
 func (d *dashboard) body(c draw.Canvas) []string {
-	t := d.list()
+	t := d.tab
 	t.setHeight(c.Height - 1)
-	columns, drawRow := d.columns()
-	widths := draw.FitColumns(columns, c.Width)
-	var sorting draw.Sorting
-	if d.showsJobs() {
-		sorting = orders[d.order].Sorting
+	columns, sorting := jobColumns, orders[d.order].Sorting
+	if t.other != nil {
+		columns, sorting = columnsOf(t.groups, 0), draw.Sorting{}
 	}
+	widths := draw.FitColumns(columns, c.Width)
 	lines := []string{c.Titles(columns, widths, sorting)}
 	from, to := t.visible()
 	for i := from; i < to; i++ {
-		if r := t.rows[i]; r.key == "" {
-			lines = append(lines, c.Heading(r.heading))
-		} else {
-			lines = append(lines, d.highlighted(c, i, drawRow(c, r, widths, i == t.cursor)))
+		switch r := t.rows[i]; item := r.item.(type) {
+		case *job.Job:
+			lines = append(lines, d.highlighted(c, i, jobRow(c, d.assessed.Of(item), widths, i == t.cursor)))
+		case *detail.Row:
+			columns := columnsOf(t.groups, r.group)
+			lines = append(lines, d.highlighted(c, i, otherRow(c, item, columns, i == t.cursor)))
+		default:
+			lines = append(lines, headingLine(c, t.groups, r))
 		}
 	}
 	if len(t.rows) == 0 {
@@ -164,7 +170,7 @@ func (d *dashboard) body(c draw.Canvas) []string {
 // highlighted is a drawn row with its mark, reversed as a whole if it is the
 // selected one: colours of its own would not show there.
 func (d *dashboard) highlighted(c draw.Canvas, i int, line string) string {
-	t := d.list()
+	t := d.tab
 	line = d.marked.on(c, t.rows[i], line)
 	if i != t.cursor {
 		return line
@@ -172,27 +178,21 @@ func (d *dashboard) highlighted(c draw.Canvas, i int, line string) string {
 	return c.Theme.Selected.Render(c.Fit(ansi.Strip(line), c.Width))
 }
 
-// columns are the columns of the present tab and the way to draw a row of it.
-func (d *dashboard) columns() ([]draw.Column, func(c draw.Canvas, r row, widths []int, selected bool) string) {
-	switch d.tab {
-	case tabSchedules:
-		return scheduleColumns, scheduleRow
-	case tabStorage:
-		return locationColumns, locationRow
-	default:
-		return jobColumns, func(c draw.Canvas, r row, widths []int, selected bool) string {
-			return jobRow(c, d.assessed.Of(r.item.(*job.Job)), widths, selected)
-		}
-	}
-}
-
 // about tells of the selected row in words what its cells cannot.
 func (d *dashboard) about(c draw.Canvas, lines int) []string {
-	r, ok := d.list().selected()
+	r, ok := d.tab.selected()
 	if !ok || d.assessed == nil {
 		return nil
 	}
-	text, style := aboutOther(r), c.Theme.Text
+	text, style := "", c.Theme.Text
+	if other, isOther := r.item.(*detail.Row); isOther {
+		if text = other.About; other.Malformed != nil {
+			text = aboutMalformed(other.Malformed)
+		}
+		if other.Alarm || other.Malformed != nil {
+			style = c.Theme.Strong
+		}
+	}
 	if j, isJob := r.item.(*job.Job); isJob {
 		judged := d.assessed.Of(j)
 		text = judged.Verdict.Summary

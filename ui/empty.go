@@ -2,13 +2,12 @@ package ui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/veltui/veltui/watch"
-
 	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/watch"
 )
 
 // emptyText says why a table has no rows: nothing is known yet, nothing may be
@@ -21,7 +20,7 @@ func (d *dashboard) emptyText() string {
 	if snap.Health.State == watch.Connecting {
 		return connectingText(snap.Health.Err)
 	}
-	if why := d.unseen(snap); why != "" {
+	if why := detail.Unseen(snap, d.tab.kinds...); why != "" {
 		return strings.TrimSpace(why + " " + snap.Notice)
 	}
 	if snap.Notice != "" {
@@ -31,50 +30,20 @@ func (d *dashboard) emptyText() string {
 		return fmt.Sprintf("Nothing matches /%s. esc clears the filter.", d.filter.text)
 	}
 	switch d.tab {
-	case tabActive:
+	case d.active:
 		return "Nothing is running, queued or stuck, and nothing ended in the last hour."
-	case tabRestores:
+	case d.restores:
 		return "There are no restores in namespace " + snap.Namespace + "."
-	case tabBackups:
+	case d.backups:
 		return "There are no backups in namespace " + snap.Namespace + "."
-	case tabSchedules:
-		return "There are no schedules in namespace " + snap.Namespace + "."
-	default:
-		return "There is no backup storage location in namespace " + snap.Namespace + ": Velero cannot store anything."
 	}
-}
-
-// shownKinds are the kinds that a tab shows.
-var shownKinds = [tabCount][]string{
-	tabActive:    {watch.Backups, watch.Restores},
-	tabRestores:  {watch.Restores},
-	tabBackups:   {watch.Backups},
-	tabSchedules: {watch.Schedules},
-	tabStorage:   {watch.Locations},
-}
-
-// unseen says why the kinds that the present tab shows are not known.
-func (d *dashboard) unseen(snap *watch.Snapshot) string {
-	for _, s := range snap.Sources {
-		if !slices.Contains(shownKinds[d.tab], s.Resource) {
-			continue
-		}
-		switch s.State {
-		case watch.SourceForbidden:
-			return fmt.Sprintf("You may not list %s in namespace %s. The role that veltui needs is in docs/rbac.md.", s.Resource, snap.Namespace)
-		case watch.SourceMissing:
-			return fmt.Sprintf("This cluster has no %s: Velero's CRDs are not installed. veltui keeps looking.", s.Resource)
-		case watch.SourceSyncing:
-			return "Reading " + s.Resource + " for the first time..."
-		}
-	}
-	return ""
+	return d.tab.other.Empty(snap)
 }
 
 // seesJobs reports whether both kinds of job are known.
 func seesJobs(snap *watch.Snapshot) bool {
 	for _, s := range snap.Sources {
-		if slices.Contains(shownKinds[tabActive], s.Resource) && (s.State == watch.SourceForbidden || s.State == watch.SourceMissing || s.State == watch.SourceSyncing) {
+		if (s.Resource == watch.Backups || s.Resource == watch.Restores) && (s.State == watch.SourceForbidden || s.State == watch.SourceMissing || s.State == watch.SourceSyncing) {
 			return false
 		}
 	}

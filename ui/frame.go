@@ -81,6 +81,8 @@ func (m *Model) behind(c draw.Canvas) string {
 	case m.job != nil:
 		m.job.Read(m.questions.contents(m.job.UID()))
 		return m.job.View(c)
+	case m.other != nil:
+		return m.other.View(c)
 	case !m.readable():
 		return m.dashboard.compact(c)
 	}
@@ -106,8 +108,8 @@ func (m *Model) bottomLine(c draw.Canvas) string {
 	case m.dashboard.typing:
 		m.dashboard.input.SetWidth(max(c.Width-4, 1))
 		return " " + m.dashboard.input.View()
-	case m.searching():
-		return m.job.Prompt(c.Width)
+	case m.searching() != nil:
+		return m.searching().Prompt(c.Width)
 	case m.dialog != nil && !m.helping && m.dialog.Deaf():
 		return c.Theme.Dim.Render(" " + c.Glyphs.Ellipsis)
 	}
@@ -127,7 +129,7 @@ func (m *Model) watched() (assess.Judged, bool) {
 	switch active := m.assessed.Snapshot.Active; {
 	case m.job != nil:
 		j = m.job.Job()
-	case m.dashboard.selectedJob() != nil && !m.dashboard.selectedJob().Terminal():
+	case m.other == nil && m.dashboard.selectedJob() != nil && !m.dashboard.selectedJob().Terminal():
 		j = m.dashboard.selectedJob()
 	case len(active) == 1:
 		j = active[0]

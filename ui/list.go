@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/veltui/veltui/ui/keys"
-	"github.com/veltui/veltui/watch"
 )
 
 // row is one line of a table: a thing with an identity, or a heading.
@@ -13,9 +12,12 @@ type row struct {
 	// which cannot be selected.
 	key     string
 	heading string
-	item    any
-	// malformed is what is malformed of the thing, nil if nothing is.
-	malformed *watch.Malformed
+	// note stands in place of rows that cannot be shown.
+	note string
+	// item is a *job.Job, a *detail.Row, or nil for a heading.
+	item any
+	// group is the one of a tab's groups that the row belongs to.
+	group int
 }
 
 // list keeps a selection by key over rows that come and go, and a window of the

@@ -1,49 +1,18 @@
 package ui
 
 import (
-	"slices"
-
 	"charm.land/lipgloss/v2"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/velero/decode"
 	"github.com/veltui/veltui/watch"
 )
 
-// malformedByUID finds what is malformed of a resource.
-func malformedByUID(found []watch.Malformed) map[types.UID]*watch.Malformed {
-	byUID := make(map[types.UID]*watch.Malformed, len(found))
-	for i := range found {
-		byUID[found[i].UID] = &found[i]
-	}
-	return byUID
-}
-
-// ownRows are the kinds of which a tab lists all resources.
-var ownRows = []string{watch.Backups, watch.Restores, watch.Schedules, watch.Locations}
-
-// malformedRows are those that no tab has a row for, under a heading.
-func malformedRows(f filter, found []watch.Malformed) []row {
-	var rows []row
-	for i := range found {
-		m := &found[i]
-		if slices.Contains(ownRows, m.Resource) || !f.matches(m.Name, m.Kind, m.Fields[0].Field) {
-			continue
-		}
-		if rows == nil {
-			rows = append(rows, row{heading: "malformed resources of other kinds"})
-		}
-		rows = append(rows, row{key: string(m.UID), item: m, malformed: m})
-	}
-	return rows
-}
-
 // malformedRow draws a resource by its name and the field: the first two of
 // widths are those of the cursor and the name, the rest is one text.
 func malformedRow(c draw.Canvas, name string, m *watch.Malformed, widths []int, selected bool) string {
 	cells := make([]string, len(widths))
-	cells[0] = c.Fit(pointer(c, selected), widths[0])
+	cells[0] = c.Fit(pointer(c, selected)+c.Theme.Bad.Render(c.Glyphs.Attention), widths[0])
 	cells[1] = c.Cell(c.Theme.Text, name, widths[1], false)
 	last := len(widths) - 1
 	return spanned(c, cells, widths, 2, last, malformedText(c, m.Fields[0], spanWidth(widths, 2, last)))

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/jobview"
@@ -40,7 +41,9 @@ type Model struct {
 	// assessed is what is shown, nil before the first snapshot.
 	assessed  *assess.Assessment
 	dashboard *dashboard
-	// job is the open job's screen, nil on the dashboard.
+	// other is the open screen of what is no job, nil on the dashboard.
+	other *detail.Screen
+	// job is the open job's screen, over the others, nil while there is none.
 	job       *jobview.Screen
 	sources   jobview.Sources
 	questions questions
@@ -97,7 +100,7 @@ func newModel(ctx context.Context, o Options) (*Model, error) {
 	m.sources = o.Sources
 	m.sources.Clock, m.sources.Start = o.Clock, starter(ctx)
 	m.keys, m.changes, m.helpKeys = m.programKeys(), m.changeKeys(), m.keysOfHelp()
-	m.dashboard.open = m.openJob
+	m.dashboard.open, m.dashboard.look = m.openJob, m.openOther
 	if o.ASCII {
 		m.glyphs = &draw.ASCII
 	}
@@ -213,8 +216,9 @@ func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 		return m.dialog.Update(msg)
 	case m.dashboard.typing:
 		return m.dashboard.typed(msg)
-	case m.job != nil:
-		if cmd, handled := m.job.Update(msg); handled {
+	}
+	for _, screen := range m.paged() {
+		if cmd, handled := screen.Update(msg); handled {
 			return cmd
 		}
 	}
@@ -227,6 +231,9 @@ func (m *Model) show(a *assess.Assessment) {
 	m.assessed = a
 	m.dropQuestions()
 	m.dashboard.load(a)
+	if m.other != nil {
+		m.other.Load(a)
+	}
 	if m.job != nil {
 		m.job.Load(a)
 	}

@@ -106,7 +106,7 @@ func TestSortGoesThroughItsOrdersAndBack(t *testing.T) {
 	press(t, m, "3")
 	var firsts []string
 	for range len(orders) + 1 {
-		firsts = append(firsts, m.dashboard.lists[tabBackups].rows[0].item.(*job.Job).Name)
+		firsts = append(firsts, m.dashboard.backups.rows[0].item.(*job.Job).Name)
 		press(t, m, "s")
 	}
 	if firsts[0] != firsts[len(orders)] {
@@ -148,8 +148,8 @@ func TestEscAndAKeyInOnePacketAreBoth(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	press(t, m, "enter")
 	m.Update(tea.KeyPressMsg{Code: '3', Mod: tea.ModAlt})
-	if onTop(m) != "dashboard" || m.dashboard.tab != tabBackups {
-		t.Errorf("esc 3 leads to screen %s, tab %v", onTop(m), m.dashboard.tab)
+	if onTop(m) != "dashboard" || m.dashboard.tab != m.dashboard.backups {
+		t.Errorf("esc 3 leads to screen %s, tab %v", onTop(m), m.dashboard.tab.name)
 	}
 }
 
@@ -375,7 +375,7 @@ func TestReadmeNamesEveryKey(t *testing.T) {
 func everyScreen(t *testing.T) map[string]*Model {
 	t.Helper()
 	all := map[string]*Model{}
-	for name, pressed := range map[string][]string{"dashboard": nil, "schedules": {"4"}, "job": {"enter"}, "help": {"?"}} {
+	for name, pressed := range map[string][]string{"dashboard": nil, "schedules": {"4"}, "schedule": {"4", "enter"}, "job": {"enter"}, "help": {"?"}} {
 		m := screen(t, stageful(), 80, 24)
 		press(t, m, pressed...)
 		all[name] = m
@@ -400,6 +400,8 @@ func onTop(m *Model) string {
 		return "dialog"
 	case m.job != nil:
 		return "job"
+	case m.other != nil:
+		return "other"
 	}
 	return "dashboard"
 }

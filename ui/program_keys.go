@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
@@ -13,7 +14,7 @@ import (
 
 // changeKeys lead to an action on the job or the jobs that are meant.
 func (m *Model) changeKeys() []keys.Binding {
-	onJobs := func() bool { return m.dialog == nil && (m.job != nil || m.dashboard.showsJobs()) }
+	onJobs := func() bool { return m.dialog == nil && (m.job != nil || m.other == nil && m.dashboard.showsJobs()) }
 	elsewhere := func() bool { return m.dialog == nil && !onJobs() }
 	return []keys.Binding{
 		{Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Short: true, Writes: true,
@@ -21,7 +22,7 @@ func (m *Model) changeKeys() []keys.Binding {
 		{Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Writes: true,
 			On: elsewhere, WhyNot: m.whyNotFinalize, Do: run(m.openFinalize)},
 		{Keys: []string{"m"}, Label: "m", What: "mark to finalize several jobs", Group: keys.Change, Writes: true,
-			On: func() bool { return m.dialog == nil && m.job == nil }, WhyNot: m.whyNotMark, Do: keys.Run(m.dashboard.toggleMark)},
+			On: func() bool { return m.dialog == nil && m.job == nil && m.other == nil }, WhyNot: m.whyNotMark, Do: keys.Run(m.dashboard.toggleMark)},
 	}
 }
 
@@ -56,6 +57,8 @@ func (m *Model) screenKeys() []keys.Binding {
 		own = m.dialog.Keys()
 	case m.job != nil:
 		own = m.job.Keys()
+	case m.other != nil:
+		own = m.other.Keys()
 	}
 	return slices.Concat(own, m.changes, m.keys)
 }
@@ -73,8 +76,8 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case m.dashboard.typing:
 		return m.dashboard.typed(msg)
-	case m.searching():
-		cmd, _ := m.job.Update(msg)
+	case m.searching() != nil:
+		cmd, _ := m.searching().Update(msg)
 		return cmd
 	}
 	m.notice = ""
@@ -110,16 +113,49 @@ func (m *Model) pasted(msg tea.PasteMsg) tea.Cmd {
 		return m.dialog.Paste(msg)
 	case m.dashboard.typing:
 		return m.dashboard.typed(msg)
-	case m.searching():
-		cmd, _ := m.job.Update(msg)
+	case m.searching() != nil:
+		cmd, _ := m.searching().Update(msg)
 		return cmd
 	}
 	return nil
 }
 
-// searching reports whether a page of a job takes all keys for what is searched.
-func (m *Model) searching() bool {
-	return m.job != nil && m.dialog == nil && !m.helping && m.job.Typing()
+// paged is a screen whose pages can be searched.
+type paged interface {
+	// Typing reports whether it takes all keys for what is searched for.
+	Typing() bool
+	Prompt(width int) string
+	Update(tea.Msg) (cmd tea.Cmd, handled bool)
+}
+
+// paged are the open screens with pages, the one on top first.
+func (m *Model) paged() []paged {
+	var open []paged
+	if m.job != nil {
+		open = append(open, m.job)
+	}
+	if m.other != nil {
+		open = append(open, m.other)
+	}
+	return open
+}
+
+// searching is the screen that takes all keys for what is searched for, or nil.
+func (m *Model) searching() paged {
+	if open := m.paged(); len(open) > 0 && m.dialog == nil && !m.helping && open[0].Typing() {
+		return open[0]
+	}
+	return nil
+}
+
+func (m *Model) openOther(t detail.Tab, key string) tea.Cmd {
+	m.other = detail.New(t, key, m.assessed, m.closeOther, func(uid types.UID) tea.Cmd { return m.openJob(uid, jobview.Overview) })
+	return nil
+}
+
+func (m *Model) closeOther() tea.Cmd {
+	m.other = nil
+	return nil
 }
 
 func (m *Model) openJob(uid types.UID, at jobview.Page) tea.Cmd {

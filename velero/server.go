@@ -9,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// TimeZoneVariable is the environment variable that sets a container's time zone.
+const TimeZoneVariable = "TZ"
+
 // ServerPod is one pod of Velero's server. During a roll-out there are several.
 type ServerPod struct {
 	Name    string
@@ -35,6 +38,9 @@ type ServerPod struct {
 	Version string
 	// Flags are the server's, as the container's arguments give them.
 	Flags ServerFlags
+	// TimeZone is what the container's environment sets as TZ, empty for the
+	// image's own, which is UTC.
+	TimeZone string
 	// Deployment is the name of the pod's Deployment, empty if it has none.
 	Deployment string
 }
@@ -54,6 +60,11 @@ func readServer(p *corev1.Pod) ServerPod {
 	s := ServerPod{Name: p.Name, Created: p.CreationTimestamp.Time, Deployment: deploymentOf(p), Flags: DefaultServerFlags()}
 	if c := serverIn(p); c != nil {
 		s.Container, s.Version, s.Flags = c.Name, imageVersion(c.Image), ParseServerFlags(slices.Concat(c.Command, c.Args))
+		for _, e := range c.Env {
+			if e.Name == TimeZoneVariable {
+				s.TimeZone = e.Value
+			}
+		}
 	}
 	status := serverStatus(p)
 	if status == nil {

@@ -31,3 +31,22 @@ func (c Canvas) Bar(fraction float64, width int) string {
 func (c Canvas) NoBar(width int) string {
 	return c.Theme.BarEmpty.Render(strings.Repeat(c.Glyphs.BarEmpty, max(width, 0)))
 }
+
+// Heights draws numbers as a row of bars, one cell each. The highest is as high as
+// a cell; a number that is not above 0 is a dot.
+func (c Canvas) Heights(values []float64) string {
+	highest := 0.0
+	for _, v := range values {
+		highest = max(highest, v)
+	}
+	var b strings.Builder
+	for _, v := range values {
+		if !(v > 0) {
+			b.WriteString(c.Glyphs.Ahead)
+			continue
+		}
+		steps := len(c.Glyphs.Heights)
+		b.WriteString(c.Glyphs.Heights[min(int(v/highest*float64(steps)), steps-1)])
+	}
+	return b.String()
+}

@@ -9,6 +9,7 @@ type Glyphs struct {
 	Fact, Open                string
 	BarFull, BarEmpty         string
 	BarParts                  []string // growing parts of a cell, without empty and full
+	Heights                   []string // of a bar in a row of bars, growing
 	Rule, Corner, Side, Stage string
 	Approx, Ellipsis          string
 	Ascending, Descending     string
@@ -24,6 +25,7 @@ var Unicode = Glyphs{
 	Fact: "•", Open: "?",
 	BarFull: "█", BarEmpty: "─",
 	BarParts: []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"},
+	Heights:  []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 	Rule:     "─", Corner: "+", Side: "│", Stage: "─",
 	Approx: "≈", Ellipsis: "…", Ascending: "▴", Descending: "▾",
 	Marked: "*", Corners: [4]string{"╭", "╮", "╰", "╯"},
@@ -36,7 +38,8 @@ var ASCII = Glyphs{
 	Now: ">", Ahead: ".", Skipped: "-",
 	Fact: "*", Open: "?",
 	BarFull: "#", BarEmpty: "-",
-	Rule: "-", Corner: "+", Side: "|", Stage: "-",
+	Heights: []string{"1", "2", "3", "4", "5", "6", "7", "8"},
+	Rule:    "-", Corner: "+", Side: "|", Stage: "-",
 	Approx: "~", Ellipsis: "~", Ascending: "^", Descending: "v",
 	Marked: "*", Corners: [4]string{"+", "+", "+", "+"},
 }

@@ -1,0 +1,171 @@
+package assess
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+)
+
+// Deletion is a DeleteBackupRequest with its backup, judged.
+type Deletion struct {
+	*velerov1.DeleteBackupRequest
+	// Backup is what it deletes, nil if that is not there.
+	Backup *job.Job
+	// Restores counts the restores from that backup that are still there: Velero
+	// deletes them, too.
+	Restores int
+	Notes    []Note
+}
+
+// deletionWaits is how long a request may be New: one worker deletes one backup
+// after the other.
+const deletionWaits = 10 * time.Minute
+
+// Deletions are all requests, newest first.
+func (a *Assessment) Deletions() []Deletion {
+	found := make([]Deletion, len(a.Snapshot.Deletions))
+	backups, restores := map[string]*job.Job{}, map[string]int{}
+	if len(found) > 0 {
+		for _, j := range a.Snapshot.Jobs {
+			if j.Kind == job.Backup {
+				backups[j.Name] = j
+			} else {
+				restores[j.BackupName]++
+			}
+		}
+	}
+	for i, d := range a.Snapshot.Deletions {
+		found[i] = Deletion{DeleteBackupRequest: d, Backup: backups[d.Spec.BackupName], Restores: restores[d.Spec.BackupName]}
+		a.judgeDeletion(&found[i])
+	}
+	slices.SortFunc(found, func(a, b Deletion) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	return found
+}
+
+// judgeDeletion goes by pkg/controller/backup_deletion_controller.go Reconcile
+// (1.16 to 1.18.3; docs/velero.md#deletion).
+func (a *Assessment) judgeDeletion(d *Deletion) {
+	say := func(mood Mood, format string, args ...any) {
+		d.Notes = append(d.Notes, Note{fmt.Sprintf(format, args...), mood})
+	}
+	name, age := d.Spec.BackupName, a.Environment.Now.Sub(d.CreationTimestamp.Time)
+	again := "velero backup delete " + name
+	switch server := a.Environment.Server; d.Status.Phase {
+	case velerov1.DeleteBackupRequestPhaseProcessed:
+		switch {
+		case len(d.Status.Errors) == 0 && d.Backup == nil:
+			say(Fine, "The backup is deleted.")
+		case len(d.Status.Errors) == 0:
+			say(Fine, "Velero says that the backup is deleted.")
+		case d.Backup == nil:
+			say(Unusual, "It ended with %s, but there is no backup %s any more.", human.Count(len(d.Status.Errors), "error"), name)
+		default:
+			say(Alarming, "The backup is not deleted: %s.", human.Shorten(strings.TrimSuffix(d.Status.Errors[0], "."), 300))
+			say(Unusual, "Velero does not try this request again. Fix the cause, then delete it again: %s.%s", again, expiredAgain(d.Backup, a.Environment.Now))
+		}
+	case velerov1.DeleteBackupRequestPhaseInProgress:
+		if judged, ok := a.deletingVerdict(d); ok && judged.Troubled() {
+			say(Alarming, "It is stuck: %s. %s.", judged.Verdict.Summary, strings.TrimSuffix(judged.Verdict.Advice, "."))
+			break
+		}
+		began := lastWritten(d)
+		if server.Visible && server.StartedAt.After(began) {
+			say(Alarming, "The Velero server restarted %s ago, after it began with this. It looks at the request again only when that is a day old, and then drops it. Delete it again: %s.", human.Age(server.StartedAt, a.Environment.Now), again)
+			break
+		}
+		say(Fine, "Velero has been deleting the backup for %s: %s.", human.Duration(a.Environment.Now.Sub(began)), d.left())
+	default:
+		switch waits := a.ahead(d); {
+		case server.Visible && !server.Running:
+			say(Alarming, "No Velero server runs, so nothing is deleted.")
+		case waits != "":
+			say(Unusual, "It waits behind the deletion of %s: Velero deletes one backup after the other.", waits)
+		case age > deletionWaits:
+			say(Alarming, "Velero has not begun with it for %s.", human.Duration(age))
+		default:
+			say(Fine, "Velero has not begun with it yet.")
+		}
+	}
+}
+
+// deletingVerdict is what is said of the backup that is being deleted.
+func (a *Assessment) deletingVerdict(d *Deletion) (Judged, bool) {
+	if d.Backup == nil || d.Backup.Terminal() {
+		return Judged{}, false
+	}
+	return a.Of(d.Backup), true
+}
+
+// left says what of the backup is still there.
+func (d Deletion) left() string {
+	if d.Backup == nil {
+		return "the backup itself is gone"
+	}
+	parts := []string{"the backup"}
+	if d.Restores > 0 {
+		parts = append(parts, human.Count(d.Restores, "restore"))
+	}
+	if n := len(d.Backup.Volumes); n > 0 {
+		parts = append(parts, human.Count(n, "volume"))
+	}
+	return human.List(parts, len(parts)) + " are still there"
+}
+
+// expiredAgain says that the garbage collector tries again (pkg/controller/
+// gc_controller.go Reconcile).
+func expiredAgain(j *job.Job, now time.Time) string {
+	if b, ok := j.Object.(*velerov1.Backup); ok && b.Status.Expiration != nil && b.Status.Expiration.Time.Before(now) {
+		return " The backup has expired, so Velero's garbage collector makes a new request every hour."
+	}
+	return ""
+}
+
+// ahead is the backup whose deletion is under way before this one can begin.
+func (a *Assessment) ahead(d *Deletion) string {
+	server := a.Environment.Server
+	for _, other := range a.Snapshot.Deletions {
+		if server.Visible && server.StartedAt.After(lastWritten(other)) {
+			continue // nobody works on it
+		}
+		if other.UID != d.UID && other.Status.Phase == velerov1.DeleteBackupRequestPhaseInProgress {
+			return other.Spec.BackupName
+		}
+	}
+	return ""
+}
+
+// lastWritten is when an object last changed, as far as its managed fields tell.
+func lastWritten(o metav1.Object) time.Time {
+	last := o.GetCreationTimestamp().Time
+	for _, m := range o.GetManagedFields() {
+		if m.Time != nil && m.Time.After(last) {
+			last = m.Time.Time
+		}
+	}
+	return last
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+// periodOf is a period of a location, Velero's default where it sets none.
+func periodOf(d *metav1.Duration) time.Duration {
+	if d == nil || d.Duration < 0 {
+		return storeCheck
+	}
+	return d.Duration
+}

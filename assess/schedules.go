@@ -1,0 +1,274 @@
+package assess
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/watch"
+)
+
+// Schedule is a Schedule with its runs, judged.
+type Schedule struct {
+	*velerov1.Schedule
+	// Runs are the backups that carry its label, newest first. Those that a person
+	// made from the schedule are among them.
+	Runs []*job.Job
+	// Next is when Velero makes the next backup, zero if that is not known or there
+	// will be none; NextErr is why the cron expression cannot be read.
+	Next    time.Time
+	NextErr error
+	// Interval lies between the next run and the one after, zero if not known.
+	Interval time.Duration
+	// Zone is the time zone of the server, by which the cron expression goes.
+	Zone string
+	// State is paused, not valid, late, due, or Velero's phase.
+	State string
+	// Notes say what a person should know, what matters most first.
+	Notes []Note
+}
+
+// The states of a schedule beside Velero's phases.
+const (
+	SchedulePaused   = "paused"
+	ScheduleNotValid = "not valid"
+	ScheduleLate     = "late"
+	ScheduleDue      = "due"
+)
+
+// lateAfter is how long a run may be due: Velero checks once a minute.
+const lateAfter = 3 * velero.ScheduleCheck
+
+// Schedules are all schedules, by name.
+func (a *Assessment) Schedules() []Schedule {
+	found := make([]Schedule, len(a.Snapshot.Schedules))
+	runs := make(map[string][]*job.Job, len(found))
+	for _, s := range a.Snapshot.Schedules {
+		runs[s.Name] = nil
+	}
+	if len(found) > 0 {
+		for _, j := range a.Snapshot.Jobs {
+			if known, ok := runs[j.ScheduleName]; ok && j.Kind == job.Backup {
+				runs[j.ScheduleName] = append(known, j)
+			}
+		}
+	}
+	for i, s := range a.Snapshot.Schedules {
+		found[i] = a.schedule(s, runs[s.Name])
+	}
+	slices.SortFunc(found, func(a, b Schedule) int { return strings.Compare(a.Name, b.Name) })
+	return found
+}
+
+// Last is the newest run that has ended, nil if there is none.
+func (s Schedule) Last() *job.Job {
+	if i := slices.IndexFunc(s.Runs, (*job.Job).Terminal); i >= 0 {
+		return s.Runs[i]
+	}
+	return nil
+}
+
+// LastGood is the newest run that is Completed, nil if there is none.
+func (s Schedule) LastGood() *job.Job {
+	if i := slices.IndexFunc(s.Runs, func(j *job.Job) bool { return j.Phase == velero.PhaseCompleted }); i >= 0 {
+		return s.Runs[i]
+	}
+	return nil
+}
+
+func (a *Assessment) schedule(s *velerov1.Schedule, runs []*job.Job) Schedule {
+	found := Schedule{Schedule: s, Runs: runs, State: cmp.Or(string(s.Status.Phase), velero.PhaseNew), Zone: cmp.Or(a.Environment.Server.TimeZone, "UTC")}
+	zone, err := time.LoadLocation(found.Zone)
+	if err != nil { // a container that does not know its zone takes UTC
+		zone, found.Zone = time.UTC, "UTC"
+	}
+	table, err := velero.ParseTimetable(s.Spec.Schedule, zone)
+	if found.NextErr = err; err == nil {
+		if found.Next = table.NextRun(s); !found.Next.IsZero() {
+			if after := table.After(found.Next); !after.IsZero() {
+				found.Interval = after.Sub(found.Next)
+			}
+		}
+	}
+	a.judgeSchedule(&found)
+	return found
+}
+
+// judgeSchedule finds the state and the notes.
+func (a *Assessment) judgeSchedule(s *Schedule) {
+	now := a.Environment.Now
+	say := func(mood Mood, format string, args ...any) {
+		s.Notes = append(s.Notes, Note{fmt.Sprintf(format, args...), mood})
+	}
+	due := !s.Next.IsZero() && now.After(s.Next)
+	switch {
+	case s.Spec.Paused:
+		s.State = SchedulePaused
+		say(Unusual, "It is paused: Velero makes no backups.%s", a.whenUnpaused(s, due))
+		s.Next = time.Time{}
+	case s.Status.Phase == velerov1.SchedulePhaseFailedValidation:
+		s.State = ScheduleNotValid
+		say(Alarming, "Velero does not accept it, so it makes no backups: %s.", cmp.Or(strings.TrimSuffix(strings.Join(s.Status.ValidationErrors, "; "), "."), "it gives no reason"))
+		s.Next = time.Time{}
+	case s.NextErr != nil:
+		say(Unusual, "veltui cannot tell the next run: %s.", s.NextErr)
+	case due && now.Sub(s.Next) > lateAfter && !a.Stale():
+		s.State = ScheduleLate
+		why, mood := a.whyLate(s)
+		say(mood, "It is due for %s, but there is no backup: %s.", human.Duration(now.Sub(s.Next)), why)
+	case due:
+		s.State = ScheduleDue
+	}
+	a.judgeRuns(s)
+	if s.State != SchedulePaused && s.State != ScheduleNotValid {
+		if why := a.whyRefused(s.Spec.Template.StorageLocation); why != "" {
+			say(Alarming, "The next backup will fail: %s.", why)
+		}
+		if skip := s.Spec.SkipImmediately; skip != nil && *skip {
+			say(Unusual, "skipImmediately is set: Velero counts from the moment when it sees that, and leaves out a run that is due.")
+		}
+	}
+}
+
+// whenUnpaused says what an unpaused schedule does at once (getNextRunTime goes by
+// the last backup, and a run that is due is made).
+func (a *Assessment) whenUnpaused(s *Schedule, due bool) string {
+	switch skip := s.Spec.SkipImmediately; {
+	case !due:
+		return ""
+	case skip != nil && *skip:
+		return " Unpaused, it skips the run that it missed, because skipImmediately is set."
+	}
+	return " Unpaused, it makes a backup at once, because it missed a run."
+}
+
+// whyLate says why a run that is due was not made.
+func (a *Assessment) whyLate(s *Schedule) (why string, mood Mood) {
+	for _, j := range s.Runs {
+		if velero.HoldsSchedule(j.Phase) {
+			return fmt.Sprintf("its backup %s is still %s, and Velero makes no second one beside it", j.Name, cmp.Or(j.Phase, velero.PhaseNew)), moodOf(a.Of(j))
+		}
+	}
+	switch server := a.Environment.Server; {
+	case server.Visible && !server.Running:
+		return "no Velero server runs", Alarming
+	case server.Visible && !server.Ready:
+		return "the Velero server is not ready", Alarming
+	}
+	return "veltui sees no reason; Velero's log names the schedule", Alarming
+}
+
+// moodOf is how much it matters that something waits for a job.
+func moodOf(j Judged) Mood {
+	if j.Troubled() {
+		return Alarming
+	}
+	return Unusual
+}
+
+// judgeRuns says how the last runs went.
+func (a *Assessment) judgeRuns(s *Schedule) {
+	say := func(mood Mood, format string, args ...any) {
+		s.Notes = append(s.Notes, Note{fmt.Sprintf(format, args...), mood})
+	}
+	bad := map[string]int{}
+	n, ended := 0, 0
+	for _, j := range s.Runs {
+		if !j.Terminal() {
+			continue
+		}
+		if ended++; n == ended-1 && j.Phase != velero.PhaseCompleted {
+			bad[j.Phase]++
+			n++
+		}
+	}
+	good := s.LastGood()
+	switch last := s.Last(); {
+	case n == 0:
+	case n == 1 && ended > 1 && last.Phase == velero.PhasePartiallyFailed:
+		say(Unusual, "The last run is PartiallyFailed with %s.", human.Count(last.Errors, "error"))
+	case n == 1:
+		say(Alarming, "The last run is %s%s.", last.Phase, because(last))
+	default:
+		say(Alarming, "The last %d runs did not complete: %s; the newest%s.", n, human.Largest(bad, -1), cmp.Or(because(last), " gives no reason"))
+	}
+	if n > 0 && good == nil {
+		say(Alarming, "No backup of it is Completed.")
+	} else if n > 0 {
+		say(Unusual, "The last Completed backup is %s old: %s.", human.Age(endOf(good), a.Environment.Now), good.Name)
+	}
+	if took := tookOf(s.Last()); s.Interval > 0 && took > s.Interval {
+		say(Unusual, "The last run took %s, which is more than the %s between two runs: Velero leaves out runs that come due while a backup is InProgress.", human.Duration(took), human.Duration(s.Interval))
+	}
+}
+
+// because is the reason that an ended job gives, with a colon in front.
+func because(j *job.Job) string {
+	why := j.FailureReason
+	if len(j.ValidationErrors) > 0 {
+		why = strings.Join(j.ValidationErrors, "; ")
+	}
+	if why == "" && j.Errors > 0 {
+		why = human.Count(j.Errors, "error")
+	}
+	if why == "" {
+		return ""
+	}
+	return ": " + human.Shorten(strings.TrimSuffix(why, "."), 300)
+}
+
+func endOf(j *job.Job) time.Time {
+	if j.Completed.IsZero() {
+		return j.Began()
+	}
+	return j.Completed
+}
+
+// tookOf is how long an ended job took, 0 if that is not known.
+func tookOf(j *job.Job) time.Duration {
+	if j == nil || j.Started.IsZero() || j.Completed.IsZero() {
+		return 0
+	}
+	return j.Completed.Sub(j.Started)
+}
+
+// whyRefused says why Velero refuses a new backup to a location; the empty name is
+// the default one (pkg/controller/backup_controller.go prepareBackupRequest).
+func (a *Assessment) whyRefused(name string) string {
+	if a.sourceOf(watch.Locations) != watch.SourceLive {
+		return ""
+	}
+	for _, l := range a.Snapshot.Locations {
+		if name == "" && !l.Spec.Default || name != "" && l.Name != name {
+			continue
+		}
+		switch {
+		case l.Status.Phase == velerov1.BackupStorageLocationPhaseUnavailable:
+			return "its storage location " + l.Name + " is Unavailable"
+		case l.Spec.AccessMode == velerov1.BackupStorageLocationAccessModeReadOnly:
+			return "its storage location " + l.Name + " is ReadOnly"
+		}
+		return ""
+	}
+	if name == "" {
+		return "" // the server's --default-backup-storage-location may name one
+	}
+	return "there is no storage location " + name
+}
+
+// sourceOf is how a kind is seen.
+func (a *Assessment) sourceOf(resource string) watch.SourceState {
+	for _, s := range a.Snapshot.Sources {
+		if s.Resource == resource {
+			return s.State
+		}
+	}
+	return ""
+}

@@ -1,0 +1,175 @@
+package assess
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+)
+
+// Location is a BackupStorageLocation with what it holds, judged.
+type Location struct {
+	*velerov1.BackupStorageLocation
+	// Backups counts the backups that are in it, and Bad those of them that are
+	// not Completed and have ended. Oldest and Newest are nil without backups.
+	Backups, Bad   int
+	Oldest, Newest *job.Job
+	// Repositories counts its BackupRepositories.
+	Repositories int
+	Notes        []Note
+}
+
+// Repository is a BackupRepository, judged.
+type Repository struct {
+	*velerov1.BackupRepository
+	// Due is when its next maintenance is due, zero if that is not known.
+	Due   time.Time
+	Notes []Note
+}
+
+const (
+	// storeCheck is how often Velero validates a location, and synced how often it
+	// takes in what others stored there, unless the location or the server's
+	// flags say otherwise (pkg/cmd/server/config/config.go
+	// defaultStoreValidationFrequency, defaultBackupSyncPeriod; 1.16 to 1.18.3).
+	storeCheck = time.Minute
+	// uncheckedAfter is after how many of these a location counts as not checked.
+	uncheckedAfter = 10
+	// maintenanceSlack is how late maintenance may be: Velero checks every five
+	// minutes (pkg/controller/backup_repository_controller.go repoSyncPeriod), one
+	// repository after the other.
+	maintenanceSlack = 6 * time.Hour
+)
+
+// Locations are all storage locations, by name.
+func (a *Assessment) Locations() []Location {
+	found := make([]Location, len(a.Snapshot.Locations))
+	byName := make(map[string]*Location, len(found))
+	for i, l := range a.Snapshot.Locations {
+		found[i].BackupStorageLocation = l
+	}
+	slices.SortFunc(found, func(a, b Location) int { return strings.Compare(a.Name, b.Name) })
+	for i := range found {
+		byName[found[i].Name] = &found[i]
+	}
+	for _, j := range a.Snapshot.Jobs {
+		l := byName[j.StorageLocation]
+		if l == nil || j.Kind != job.Backup {
+			continue
+		}
+		l.Backups++
+		if j.Terminal() && j.Phase != "Completed" {
+			l.Bad++
+		}
+		if l.Newest == nil || j.Began().After(l.Newest.Began()) {
+			l.Newest = j
+		}
+		if l.Oldest == nil || j.Began().Before(l.Oldest.Began()) {
+			l.Oldest = j
+		}
+	}
+	for _, r := range a.Snapshot.Repositories {
+		if l := byName[r.Spec.BackupStorageLocation]; l != nil {
+			l.Repositories++
+		}
+	}
+	for i := range found {
+		a.judgeLocation(&found[i])
+	}
+	return found
+}
+
+func (a *Assessment) judgeLocation(l *Location) {
+	say := func(mood Mood, format string, args ...any) {
+		l.Notes = append(l.Notes, Note{fmt.Sprintf(format, args...), mood})
+	}
+	switch why := strings.TrimSuffix(l.Status.Message, "."); {
+	case l.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable:
+	case l.Status.LastValidationTime == nil && why == "":
+		say(Unusual, "Velero has not checked it yet.")
+	default:
+		say(Alarming, "It is %s: %s. Velero accepts no backup to it, and deletes none from it.", cmp.Or(string(l.Status.Phase), "Unavailable"), cmp.Or(why, "Velero gives no reason"))
+	}
+	if l.Spec.AccessMode == velerov1.BackupStorageLocationAccessModeReadOnly {
+		say(Unusual, "It is ReadOnly: Velero accepts no backup to it, deletes none from it and maintains no repository in it. Restores work.")
+	}
+	for _, c := range []struct {
+		what, off string
+		every     time.Duration
+		last      time.Time
+	}{
+		{"checked it", "Velero does not check whether it can be reached: validationFrequency is 0.", periodOf(l.Spec.ValidationFrequency), timeOf(l.Status.LastValidationTime)},
+		{"looked for backups of others in it", "Velero does not look for backups of others in it: backupSyncPeriod is 0.", periodOf(l.Spec.BackupSyncPeriod), timeOf(l.Status.LastSyncedTime)},
+	} {
+		switch since := a.Environment.Now.Sub(c.last); {
+		case c.every == 0:
+			say(Unusual, "%s", c.off)
+		case c.last.IsZero() || a.Stale() || since < uncheckedAfter*c.every:
+		default:
+			say(Unusual, "Velero last %s %s ago; usually it does so every %s.", c.what, human.Duration(since), human.Duration(c.every))
+		}
+	}
+}
+
+// Repositories are all backup repositories, by the namespace of their volumes.
+func (a *Assessment) Repositories() []Repository {
+	found := make([]Repository, len(a.Snapshot.Repositories))
+	for i, r := range a.Snapshot.Repositories {
+		found[i].BackupRepository = r
+		a.judgeRepository(&found[i])
+	}
+	slices.SortFunc(found, func(a, b Repository) int {
+		return cmp.Or(strings.Compare(a.Spec.VolumeNamespace, b.Spec.VolumeNamespace), strings.Compare(a.Name, b.Name))
+	})
+	return found
+}
+
+// judgeRepository goes by pkg/controller/backup_repository_controller.go Reconcile
+// and dueForMaintenance (1.16 to 1.18.3).
+func (a *Assessment) judgeRepository(r *Repository) {
+	say := func(mood Mood, format string, args ...any) {
+		r.Notes = append(r.Notes, Note{fmt.Sprintf(format, args...), mood})
+	}
+	why := strings.TrimSuffix(r.Status.Message, ".")
+	switch {
+	case r.Status.Phase == velerov1.BackupRepositoryPhaseReady:
+	case r.Status.Phase == velerov1.BackupRepositoryPhaseNotReady:
+		say(Alarming, "It is NotReady: %s. No volume data of namespace %s can be saved to it or restored from it.", cmp.Or(why, "Velero gives no reason"), r.Spec.VolumeNamespace)
+	default:
+		say(Unusual, "Velero is about to make or connect it.")
+	}
+	failed := 0
+	recent := r.Status.RecentMaintenance
+	for i := len(recent) - 1; i >= 0 && recent[i].Result == velerov1.BackupRepositoryMaintenanceFailed; i-- {
+		failed++
+	}
+	if failed > 0 {
+		newest := recent[len(recent)-1]
+		mood := Unusual
+		if failed > 1 {
+			mood = Alarming
+		}
+		say(mood, "The last %s failed: %s. Without maintenance what was deleted stays in the object store.",
+			human.Plural(failed, "maintenance", "maintenances"), cmp.Or(human.Shorten(strings.TrimSuffix(newest.Message, "."), 300), "it gives no reason"))
+	}
+	last, every := timeOf(r.Status.LastMaintenanceTime), r.Spec.MaintenanceFrequency.Duration
+	if last.IsZero() || every <= 0 {
+		return
+	}
+	r.Due = last.Add(every)
+	if late := a.Environment.Now.Sub(r.Due); failed == 0 && late > maintenanceSlack && !a.Stale() && !a.readOnly(r.Spec.BackupStorageLocation) {
+		say(Unusual, "Its maintenance is due for %s.", human.Duration(late))
+	}
+}
+
+func (a *Assessment) readOnly(location string) bool {
+	return slices.ContainsFunc(a.Snapshot.Locations, func(l *velerov1.BackupStorageLocation) bool {
+		return l.Name == location && l.Spec.AccessMode == velerov1.BackupStorageLocationAccessModeReadOnly
+	})
+}

@@ -1,0 +1,141 @@
+package detail
+
+import (
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/pager"
+)
+
+// mostLines bounds how many lines one text of a page has: messages of plugins can
+// be very long.
+const mostLines = 60
+
+// widestLabel is the widest column of labels, in cells.
+const widestLabel = 22
+
+// lines are a page as a pager shows it.
+func (p Page) lines(c draw.Canvas) []pager.Line {
+	var lines []pager.Line
+	add := func(texts ...string) {
+		for _, text := range texts {
+			lines = append(lines, pager.Line{Text: text})
+		}
+	}
+	body := c.Sized(max(c.Width-2, 1), 0)
+	for _, note := range p.Notes {
+		sign := c.Glyphs.Fact
+		if note.Style == Bad {
+			sign = c.Glyphs.Attention
+		}
+		style := note.Style.Of(c.Theme)
+		for i, line := range body.Sized(body.Width-2, 0).Para(style, note.Text, mostLines) {
+			if i > 0 {
+				sign = " "
+			}
+			add(" " + style.Render(sign) + " " + line)
+		}
+	}
+	width := p.labelWidth()
+	for _, s := range p.Sections {
+		if s.empty() {
+			continue
+		}
+		if len(lines) > 0 {
+			add("")
+		}
+		add(" " + c.Theme.Strong.Render(s.Title))
+		for _, f := range s.Fields {
+			for _, line := range body.Sized(body.Width-1, 0).Labelled(f.Label, width, f.Style.Of(c.Theme), f.Text.Text, mostLines) {
+				add("   " + line)
+			}
+		}
+		if len(s.Bars) > 0 {
+			add(s.picture(c)...)
+		}
+		if len(s.Rows) > 0 {
+			widths := draw.FitColumns(s.Columns, max(c.Width-4, 1))
+			add("   " + c.Titles(s.Columns, widths, draw.Sorting{}))
+			for _, row := range s.Rows {
+				lines = append(lines, pager.Line{Text: "   " + cellsOf(c, s.Columns, widths, row.Cells), Key: string(row.Job)})
+			}
+		}
+		for _, text := range s.Lines {
+			for _, line := range body.Sized(body.Width-1, 0).Para(text.Style.Of(c.Theme), text.Text, mostLines) {
+				add("   " + line)
+			}
+		}
+	}
+	return lines
+}
+
+func (s Section) empty() bool {
+	for _, f := range s.Fields {
+		if f.Text.Text != "" {
+			return false
+		}
+	}
+	return len(s.Bars) == 0 && len(s.Rows) == 0 && len(s.Lines) == 0
+}
+
+// labelWidth is the width of the labels, the same in all sections.
+func (p Page) labelWidth() int {
+	width := 0
+	for _, s := range p.Sections {
+		for _, f := range s.Fields {
+			if f.Text.Text != "" {
+				width = max(width, lipgloss.Width(f.Label)+2)
+			}
+		}
+	}
+	return min(width, widestLabel)
+}
+
+// picture draws the bars with the sign of their phases below, and what it shows.
+func (s Section) picture(c draw.Canvas) []string {
+	bars := s.Bars[max(len(s.Bars)-(c.Width-6), 0):]
+	values := make([]float64, len(bars))
+	var signs strings.Builder
+	for i, bar := range bars {
+		values[i] = bar.Value
+		sign, style := c.Ending(bar.Phase)
+		signs.WriteString(style.Render(sign))
+	}
+	lines := []string{"   " + c.Theme.Running.Render(c.Heights(values)), "   " + signs.String()}
+	for _, line := range c.Sized(max(c.Width-4, 1), 0).Para(c.Theme.Dim, s.BarsSay, 3) {
+		lines = append(lines, "   "+line)
+	}
+	return lines
+}
+
+// cellsOf joins the texts of a table's row. What has no text is empty.
+func cellsOf(c draw.Canvas, columns []draw.Column, widths []int, texts []Text) string {
+	cells := make([]string, len(columns))
+	for i, col := range columns {
+		var text Text
+		if i < len(texts) {
+			text = texts[i]
+		}
+		cells[i] = c.Cell(text.Style.Of(c.Theme), text.Text, widths[i], col.Right)
+	}
+	return draw.JoinCells(cells, widths)
+}
+
+// Draw is the row in columns of the given widths.
+func (r Row) Draw(c draw.Canvas, columns []draw.Column, widths []int) string {
+	return cellsOf(c, columns, widths, r.Cells(c.Now))
+}
+
+// Short are the first two cells of the row, for a line of few cells.
+func (r Row) Short(c draw.Canvas) (name string, state Text) {
+	cells := r.Cells(c.Now)
+	if len(cells) > 1 {
+		state = cells[1]
+	}
+	if len(cells) > 0 {
+		name = cells[0].Text
+	}
+	return name, state
+}

@@ -1,0 +1,108 @@
+package detail
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/pager"
+)
+
+// Screen is the screen of one thing of a [Tab].
+type Screen struct {
+	tab Tab
+	key string
+	// page is the thing as it was known last; it stays on the screen, marked,
+	// when the thing is gone.
+	page    Page
+	known   bool
+	deleted bool
+	// assessed is what the page was last made from.
+	assessed *assess.Assessment
+
+	pager *pager.Pager
+	keys  []keys.Binding
+}
+
+// New is the screen of the row of a tab that has the key. back is what leaves it,
+// and open opens the screen of a job.
+func New(tab Tab, key string, a *assess.Assessment, back func() tea.Cmd, open func(types.UID) tea.Cmd) *Screen {
+	s := &Screen{tab: tab, key: key, pager: pager.New(nil)}
+	leave := func(string) tea.Cmd {
+		if s.pager.Searching() {
+			s.pager.EndSearch()
+			return nil
+		}
+		return back()
+	}
+	selected := func() types.UID { return types.UID(s.pager.Selected()) }
+	leads := func() bool { return selected() != "" && s.assessed != nil && s.assessed.Find(selected()) != nil }
+	s.keys = append([]keys.Binding{
+		{Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: leave},
+		{Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true,
+			On: leads, Do: func(string) tea.Cmd { return open(selected()) }},
+	}, s.pager.Keys()...)
+	s.Load(a)
+	return s
+}
+
+// Load takes the newest state of the thing.
+func (s *Screen) Load(a *assess.Assessment) {
+	if a == nil {
+		return
+	}
+	s.assessed = a
+	for _, group := range s.tab.Groups(a) {
+		for _, row := range group.Rows {
+			if row.Key == s.key && row.Page != nil {
+				s.page, s.known, s.deleted = row.Page(), true, false
+				return
+			}
+		}
+	}
+	s.deleted = true
+}
+
+// Keys are the screen's own keys.
+func (s *Screen) Keys() []keys.Binding { return s.keys }
+
+// Typing reports whether what is searched for is being typed: [Screen.Update]
+// takes all keys then, and [Screen.Prompt] is the line in which that is typed.
+func (s *Screen) Typing() bool { return s.pager.Typing() }
+
+// Prompt is the line in which what is searched for is typed.
+func (s *Screen) Prompt(width int) string { return s.pager.Prompt(width) }
+
+// Update takes a message; handled is false if it is for others.
+func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) { return s.pager.Update(msg) }
+
+// View draws the screen between the header and the footer.
+func (s *Screen) View(c draw.Canvas) string {
+	if !s.known {
+		return c.Page([]string{"", "  It no longer exists."})
+	}
+	lines := []string{s.title(c)}
+	if c.Height >= 8 {
+		lines = append(lines, c.Rule())
+	}
+	body := c.Sized(c.Width, max(c.Height-len(lines), 0))
+	s.pager.Show(pager.Lines(s.page.lines(body)))
+	more := s.pager.View(body)
+	return c.Page(append(lines, more...))
+}
+
+func (s *Screen) title(c draw.Canvas) string {
+	right := s.page.State.Style.Of(c.Theme).Render(s.page.State.Text)
+	switch status := s.pager.Status(); {
+	case status != "":
+		right = c.Theme.Accent.Render(status)
+	case s.deleted:
+		right = c.Theme.Bad.Render("deleted from the cluster")
+	}
+	name := strings.TrimSpace(c.Theme.Dim.Render(s.page.Kind) + " " + c.Theme.Strong.Render(s.page.Name))
+	return c.Split(" "+name, right+" ")
+}

@@ -1,0 +1,120 @@
+package tabs
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/detail"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/watch"
+)
+
+// Deletions lists the requests to delete backups. Velero removes those that went
+// well, so the tab is there only while something is left to see.
+func Deletions() detail.Tab {
+	return detail.Tab{
+		Name: "Deletions", Kinds: []string{watch.Deletions},
+		There: func(a *assess.Assessment) bool { return len(a.Snapshot.Deletions) > 0 },
+		Groups: func(a *assess.Assessment) []detail.Group {
+			malformed := malformedByUID(a.Snapshot.Malformed)
+			group := detail.Group{Columns: deletionColumns}
+			for _, d := range a.Deletions() {
+				group.Rows = append(group.Rows, detail.Row{
+					Key: string(d.UID), Words: []string{d.Name, d.Spec.BackupName, deletionState(d).Text},
+					Cells: func(now time.Time) []detail.Text { return deletionCells(d, now) },
+					About: about(d.Notes, ""), Alarm: assess.Alarmed(d.Notes), Malformed: malformed[d.UID],
+					Page: func() detail.Page { return deletionPage(a, d, malformed[d.UID]) },
+				})
+			}
+			return []detail.Group{group}
+		},
+		Empty: func(snap *watch.Snapshot) string {
+			return "There are no requests to delete backups in namespace " + snap.Namespace + "."
+		},
+	}
+}
+
+var deletionColumns = []draw.Column{
+	{Title: "DELETES BACKUP", Width: 24, Grow: 2, Limit: 63},
+	{Title: "STATE", Width: 11},
+	{Title: "AGE", Width: 6, Right: true},
+	{Title: "ERR", Width: 4, Right: true},
+	{Title: "BACKUP IS", Width: 12, Grow: 1, Limit: 20},
+	{Title: "RESTORES", Width: 8, Priority: 2, Right: true},
+	{Title: "REQUEST", Width: 24, Grow: 1, Limit: 63, Priority: 3},
+}
+
+// deletionState is the phase, or that it failed or hangs.
+func deletionState(d assess.Deletion) detail.Text {
+	phase := cmp.Or(string(d.Status.Phase), string(velerov1.DeleteBackupRequestPhaseNew))
+	switch {
+	case len(d.Status.Errors) > 0:
+		return detail.In(detail.Bad, "failed")
+	case assess.Alarmed(d.Notes):
+		return detail.In(detail.Bad, "hangs")
+	case d.Status.Phase == velerov1.DeleteBackupRequestPhaseProcessed:
+		return detail.In(detail.Good, phase)
+	}
+	return detail.In(detail.Running, phase)
+}
+
+func backupState(j *job.Job) detail.Text {
+	if j == nil {
+		return detail.In(detail.Dim, "gone")
+	}
+	return phaseText(j)
+}
+
+func deletionCells(d assess.Deletion, now time.Time) []detail.Text {
+	return []detail.Text{
+		{Text: d.Spec.BackupName},
+		deletionState(d),
+		{Text: human.Age(d.CreationTimestamp.Time, now)},
+		detail.In(detail.Bad, count(len(d.Status.Errors))),
+		backupState(d.Backup),
+		detail.In(detail.Dim, count(d.Restores)),
+		detail.In(detail.Dim, d.Name),
+	}
+}
+
+func deletionPage(a *assess.Assessment, d assess.Deletion, malformed *watch.Malformed) detail.Page {
+	now := a.Environment.Now
+	page := detail.Page{Kind: "deletion of backup", Name: d.Spec.BackupName, State: deletionState(d), Notes: notes(d.Notes, malformed)}
+	request := detail.Section{Title: "Request", Fields: []detail.Field{
+		plain("name", d.Name),
+		plain("phase", cmp.Or(string(d.Status.Phase), "New")),
+		plain("created", moment(d.CreationTimestamp.Time, now, "")),
+	}}
+	errors := detail.Section{Title: "Errors"}
+	for i, e := range d.Status.Errors {
+		if i == shownErrors {
+			errors.Lines = append(errors.Lines, detail.In(detail.Dim, human.Count(len(d.Status.Errors)-i, "more error")+" not shown."))
+			break
+		}
+		errors.Lines = append(errors.Lines, detail.In(detail.Bad, e))
+	}
+	left := detail.Section{Title: "What is still there"}
+	if d.Backup == nil {
+		left.Fields = []detail.Field{plain("backup", "gone from the cluster")}
+	} else {
+		left.Fields = []detail.Field{
+			{Label: "backup", Text: phaseText(d.Backup)},
+			plain("location", cmp.Or(d.Backup.StorageLocation, "none: Velero refuses to delete it")),
+			plain("volumes", fmt.Sprint(len(d.Backup.Volumes))),
+		}
+		left.Columns = []draw.Column{{Title: "BACKUP", Width: 24, Grow: 1, Limit: 63}, {Title: "PHASE", Width: 15, Grow: 1, Limit: 24}}
+		left.Rows = []detail.Cells{{Job: d.Backup.UID, Cells: []detail.Text{{Text: d.Backup.Name}, phaseText(d.Backup)}}}
+	}
+	left.Fields = append(left.Fields, plain("restores of it", fmt.Sprint(d.Restores)+map[bool]string{true: ", which Velero deletes, too"}[d.Restores > 0]))
+	page.Sections = []detail.Section{request, errors, left}
+	return page
+}
+
+// shownErrors is how many errors of a request a page lists.
+const shownErrors = 100

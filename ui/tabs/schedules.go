@@ -1,0 +1,237 @@
+package tabs
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/detail"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/watch"
+)
+
+// Schedules lists the schedules.
+func Schedules() detail.Tab {
+	return detail.Tab{
+		Name: "Schedules", Kinds: []string{watch.Schedules},
+		Groups: func(a *assess.Assessment) []detail.Group {
+			malformed := malformedByUID(a.Snapshot.Malformed)
+			group := detail.Group{Columns: scheduleColumns}
+			for _, s := range a.Schedules() {
+				group.Rows = append(group.Rows, detail.Row{
+					Key: string(s.UID), Words: []string{s.Name, s.Spec.Schedule, s.State},
+					Cells: func(now time.Time) []detail.Text { return scheduleCells(s, now) },
+					About: about(s.Notes, s.Name+" backs up "+namespaces(s.Spec.Template)+"."), Alarm: assess.Alarmed(s.Notes),
+					Malformed: malformed[s.UID],
+					Page:      func() detail.Page { return schedulePage(a, s, malformed[s.UID]) },
+				})
+			}
+			return []detail.Group{group}
+		},
+		Empty: func(snap *watch.Snapshot) string {
+			return "There are no schedules in namespace " + snap.Namespace + "."
+		},
+	}
+}
+
+var scheduleColumns = []draw.Column{
+	{Title: "SCHEDULE", Width: 20, Grow: 2, Limit: 45},
+	{Title: "STATE", Width: 9},
+	{Title: "CRON", Width: 14, Grow: 1, Limit: 30},
+	{Title: "LAST RUN", Width: 15},
+	{Title: "AGO", Width: 6, Right: true},
+	{Title: "NEXT", Width: 7, Right: true},
+	{Title: "TOOK", Width: 6, Priority: 2, Right: true},
+	{Title: "KEPT", Width: 4, Priority: 3, Right: true},
+	{Title: "TTL", Width: 6, Priority: 4, Right: true},
+	{Title: "LOCATION", Width: 12, Grow: 1, Limit: 30, Priority: 5},
+}
+
+func scheduleCells(s assess.Schedule, now time.Time) []detail.Text {
+	run, took, ago := detail.In(detail.Dim, "none"), "", human.Age(timeOf(s.Status.LastBackup), now)
+	if len(s.Runs) > 0 {
+		newest := s.Runs[0]
+		run, took, ago = phaseText(newest), tookText(newest), human.Age(newest.Began(), now)
+	}
+	ttl := ""
+	if d := s.Spec.Template.TTL.Duration; d > 0 {
+		ttl = human.Duration(d)
+	}
+	return []detail.Text{
+		{Text: s.Name},
+		detail.In(scheduleStyle(s), s.State),
+		{Text: s.Spec.Schedule},
+		run,
+		{Text: ago},
+		{Text: nextCell(s, now)},
+		detail.In(detail.Dim, took),
+		detail.In(detail.Dim, fmt.Sprint(len(s.Runs))),
+		detail.In(detail.Dim, ttl),
+		detail.In(detail.Dim, s.Spec.Template.StorageLocation),
+	}
+}
+
+func scheduleStyle(s assess.Schedule) detail.Style {
+	switch s.State {
+	case assess.ScheduleNotValid, assess.ScheduleLate:
+		return detail.Bad
+	case assess.SchedulePaused:
+		return detail.Waiting
+	case string(velerov1.SchedulePhaseEnabled):
+		return detail.Good
+	}
+	return detail.Running
+}
+
+// nextCell is how long it is until the next run.
+func nextCell(s assess.Schedule, now time.Time) string {
+	switch {
+	case s.Next.IsZero():
+		return "-"
+	case !s.Next.After(now):
+		return "now"
+	}
+	return "in " + human.Duration(s.Next.Sub(now))
+}
+
+// shownRuns is how many runs a page lists, and pictured how many its picture has.
+const (
+	shownRuns = 20
+	pictured  = 60
+)
+
+func schedulePage(a *assess.Assessment, s assess.Schedule, malformed *watch.Malformed) detail.Page {
+	now := a.Environment.Now
+	page := detail.Page{Kind: "schedule", Name: s.Name, State: detail.In(scheduleStyle(s), s.State), Notes: notes(s.Notes, malformed)}
+	next := detail.Text{Text: human.Clock(s.Next, now)}
+	switch {
+	case s.Next.IsZero():
+		next = detail.In(detail.Waiting, "none, it is "+s.State)
+		if s.NextErr != nil {
+			next.Text = "not known"
+		}
+	case s.Next.After(now):
+		next.Text += ", in " + human.Duration(s.Next.Sub(now))
+	default:
+		next = detail.In(detail.Waiting, "due since "+next.Text+", for "+human.Age(s.Next, now))
+	}
+	zone := s.Zone + " (the server's; Velero uses it unless the expression names one)"
+	if strings.HasPrefix(s.Spec.Schedule, "CRON_TZ=") || strings.HasPrefix(s.Spec.Schedule, "TZ=") {
+		zone = "the one in the expression"
+	} else if !a.Environment.Server.Visible {
+		zone = s.Zone + " is assumed: veltui may not see the server's pod"
+	}
+	every := ""
+	if s.Interval > 0 {
+		every = human.Duration(s.Interval) + " after the next one"
+	}
+	when := detail.Section{Title: "When", Fields: []detail.Field{
+		plain("cron", s.Spec.Schedule),
+		{Label: "next run", Text: next},
+		plain("the run after", every),
+		plain("time zone", zone),
+		plain("last backup", moment(timeOf(s.Status.LastBackup), now, "never")),
+		plain("last skipped", moment(timeOf(s.Status.LastSkipped), now, "")),
+		plain("paused", yes(s.Spec.Paused)),
+		plain("phase", cmp.Or(string(s.Status.Phase), "New")),
+		plain("errors", strings.Join(s.Status.ValidationErrors, "; ")),
+		plain("created", moment(s.CreationTimestamp.Time, now, "")),
+	}}
+	page.Sections = []detail.Section{when, runsSection(s, now), templateSection(s.Spec)}
+	return page
+}
+
+// runsSection shows the last runs: a picture of how long they took and how they
+// ended, and a table.
+func runsSection(s assess.Schedule, now time.Time) detail.Section {
+	section := detail.Section{Title: "Runs", Columns: []draw.Column{
+		{Title: "BACKUP", Width: 24, Grow: 2, Limit: 63},
+		{Title: "PHASE", Width: 15, Grow: 1, Limit: 24},
+		{Title: "BEGAN", Width: 6, Right: true},
+		{Title: "TOOK", Width: 6, Right: true},
+		{Title: "ITEMS", Width: 7, Priority: 1, Right: true},
+		{Title: "ERR", Width: 4, Priority: 2, Right: true},
+		{Title: "WARN", Width: 4, Priority: 3, Right: true},
+	}}
+	if len(s.Runs) == 0 {
+		section.Lines = []detail.Text{detail.In(detail.Dim, "There is no backup of this schedule.")}
+		return section
+	}
+	var shortest, longest time.Duration
+	for _, j := range s.Runs[:min(len(s.Runs), pictured)] {
+		if !j.Terminal() {
+			continue
+		}
+		took := took(j)
+		section.Bars = append([]detail.Bar{{Value: took.Seconds(), Phase: j.Phase}}, section.Bars...)
+		if longest = max(longest, took); took > 0 && (shortest == 0 || took < shortest) {
+			shortest = took
+		}
+	}
+	if len(section.Bars) == 1 {
+		section.Bars = nil // one bar says nothing
+	}
+	section.BarsSay = "The newest is at the right."
+	if longest > 0 {
+		section.BarsSay = fmt.Sprintf("How long each run took, from %s to %s, and how it ended. %s", human.Duration(shortest), human.Duration(longest), section.BarsSay)
+	}
+	for _, j := range s.Runs[:min(len(s.Runs), shownRuns)] {
+		items := ""
+		if j.Items.Known {
+			items = fmt.Sprint(j.Items.Done)
+		}
+		section.Rows = append(section.Rows, detail.Cells{Job: j.UID, Cells: []detail.Text{
+			{Text: j.Name}, phaseText(j), {Text: human.Age(j.Began(), now)}, {Text: tookText(j)},
+			detail.In(detail.Dim, items), detail.In(detail.Bad, count(j.Errors)), detail.In(detail.Waiting, count(j.Warnings)),
+		}})
+	}
+	if more := len(s.Runs) - shownRuns; more > 0 {
+		section.Lines = []detail.Text{detail.In(detail.Dim, human.Count(more, "older backup")+" not shown. Filter the Backups tab by the schedule's name to see all.")}
+	}
+	return section
+}
+
+// templateSection is what decides what a backup of the schedule holds.
+func templateSection(s velerov1.ScheduleSpec) detail.Section {
+	t := s.Template
+	section := detail.Section{Title: "What it backs up", Fields: []detail.Field{
+		plain("namespaces", namespaces(t)),
+		plain("resources", kinds(t)),
+		plain("selector", selector(t)),
+		plain("volumes", volumes(t)),
+		plain("hooks", hooks(t)),
+		plain("location", cmp.Or(t.StorageLocation, "the default one")),
+		plain("snapshot locations", strings.Join(t.VolumeSnapshotLocations, ", ")),
+		plain("kept for", durationOr(t.TTL.Duration, "the server's default")),
+		plain("labels", labelsText(t.Metadata.Labels)),
+	}}
+	if t.ResourcePolicy != nil {
+		section.Fields = append(section.Fields, plain("resource policy", strings.ToLower(t.ResourcePolicy.Kind)+" "+t.ResourcePolicy.Name))
+	}
+	if own := s.UseOwnerReferencesInBackup; own != nil && *own {
+		section.Fields = append(section.Fields, detail.Field{Label: "owner references", Text: detail.In(detail.Waiting, "yes: whoever deletes the schedule deletes its backups from the cluster")})
+	}
+	if skip := s.SkipImmediately; skip != nil && *skip {
+		section.Fields = append(section.Fields, plain("skipImmediately", "yes, until Velero has seen it"))
+	}
+	return section
+}
+
+func phaseText(j *job.Job) detail.Text {
+	switch j.Phase {
+	case velero.PhaseCompleted:
+		return detail.In(detail.Good, j.Phase)
+	case velero.PhasePartiallyFailed:
+		return detail.In(detail.Waiting, j.Phase)
+	case velero.PhaseFailed, velero.PhaseFailedValidation:
+		return detail.In(detail.Bad, j.Phase)
+	}
+	return detail.In(detail.Running, cmp.Or(j.Phase, velero.PhaseNew))
+}

@@ -1,0 +1,300 @@
+package tabs
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/detail"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/watch"
+)
+
+// Storage lists the storage locations, the repositories of volume data in them,
+// and what is malformed of kinds that no tab lists.
+func Storage() detail.Tab {
+	return detail.Tab{
+		Name: "Storage", Kinds: []string{watch.Locations},
+		Groups: func(a *assess.Assessment) []detail.Group {
+			malformed := malformedByUID(a.Snapshot.Malformed)
+			locations := detail.Group{Columns: locationColumns}
+			for _, l := range a.Locations() {
+				locations.Rows = append(locations.Rows, detail.Row{
+					Key: string(l.UID), Words: []string{l.Name, bucket(l), string(l.Status.Phase), "location"},
+					Cells: func(now time.Time) []detail.Text { return locationCells(l, now) },
+					About: about(l.Notes, l.Name+" is Available; it holds "+human.Count(l.Backups, "backup")+"."), Alarm: assess.Alarmed(l.Notes),
+					Malformed: malformed[l.UID],
+					Page:      func() detail.Page { return locationPage(a, l, malformed[l.UID]) },
+				})
+			}
+			repositories := detail.Group{Heading: "repositories of volume data", Columns: repositoryColumns, Note: detail.Unseen(a.Snapshot, watch.Repositories)}
+			for _, r := range a.Repositories() {
+				repositories.Rows = append(repositories.Rows, detail.Row{
+					Key: string(r.UID), Words: []string{r.Name, r.Spec.VolumeNamespace, r.Spec.BackupStorageLocation, string(r.Status.Phase), "repository"},
+					Cells:     func(now time.Time) []detail.Text { return repositoryCells(r, now) },
+					About:     about(r.Notes, r.Name+" holds volume data of namespace "+r.Spec.VolumeNamespace+" in location "+r.Spec.BackupStorageLocation+"."),
+					Alarm:     assess.Alarmed(r.Notes),
+					Malformed: malformed[r.UID],
+					Page:      func() detail.Page { return repositoryPage(a, r, malformed[r.UID]) },
+				})
+			}
+			return []detail.Group{locations, repositories, malformedGroup(a.Snapshot)}
+		},
+		Empty: func(snap *watch.Snapshot) string {
+			return "There is no backup storage location in namespace " + snap.Namespace + ": Velero cannot store anything."
+		},
+	}
+}
+
+// malformedGroup is what is malformed of resources that no tab has a row for.
+func malformedGroup(snap *watch.Snapshot) detail.Group {
+	group := detail.Group{Heading: "malformed resources of other kinds", Columns: []draw.Column{{Title: "RESOURCE", Width: 24, Grow: 2, Limit: 60}, {Title: "FIELD", Width: 20, Grow: 3}}}
+	found := snap.Malformed
+	if len(found) == 0 {
+		return group
+	}
+	listed := map[types.UID]bool{}
+	for _, j := range snap.Jobs {
+		listed[j.UID] = true
+	}
+	list(listed, snap.Schedules)
+	list(listed, snap.Locations)
+	list(listed, snap.Repositories)
+	list(listed, snap.Deletions)
+	for i := range found {
+		m := &found[i]
+		if listed[m.UID] {
+			continue
+		}
+		group.Rows = append(group.Rows, detail.Row{
+			Key: string(m.UID), Words: []string{m.Name, m.Kind, m.Fields[0].Field}, Malformed: m,
+			Cells: func(time.Time) []detail.Text { return []detail.Text{{Text: m.Ref()}} },
+			Page: func() detail.Page {
+				return detail.Page{Kind: m.Kind, Name: m.Name, State: detail.In(detail.Bad, "malformed"), Notes: notes(nil, m)}
+			},
+		})
+	}
+	return group
+}
+
+func list[T metav1.Object](listed map[types.UID]bool, objects []T) {
+	for _, o := range objects {
+		listed[o.GetUID()] = true
+	}
+}
+
+var locationColumns = []draw.Column{
+	{Title: "LOCATION", Width: 18, Grow: 1, Limit: 40},
+	{Title: "STATE", Width: 11},
+	{Title: "BUCKET", Width: 18, Grow: 2, Limit: 60},
+	{Title: "MODE", Width: 9, Priority: 2},
+	{Title: "BACKUPS", Width: 7, Right: true},
+	{Title: "CHECKED", Width: 7, Right: true},
+	{Title: "SYNCED", Width: 7, Priority: 3, Right: true},
+}
+
+func bucket(l assess.Location) string {
+	if l.Spec.ObjectStorage == nil {
+		return ""
+	}
+	return strings.TrimSuffix(l.Spec.Provider+"/"+l.Spec.ObjectStorage.Bucket+"/"+l.Spec.ObjectStorage.Prefix, "/")
+}
+
+func locationStyle(l assess.Location) detail.Style {
+	if l.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable {
+		return detail.Good
+	}
+	return detail.Bad
+}
+
+func mode(l assess.Location) string {
+	return cmp.Or(string(l.Spec.AccessMode), string(velerov1.BackupStorageLocationAccessModeReadWrite))
+}
+
+func locationCells(l assess.Location, now time.Time) []detail.Text {
+	name := l.Name
+	if l.Spec.Default {
+		name += " (default)"
+	}
+	return []detail.Text{
+		{Text: name},
+		detail.In(locationStyle(l), cmp.Or(string(l.Status.Phase), "not checked")),
+		{Text: bucket(l)},
+		detail.In(detail.Dim, mode(l)),
+		{Text: fmt.Sprint(l.Backups)},
+		{Text: cmp.Or(human.Age(timeOf(l.Status.LastValidationTime), now), "never")},
+		detail.In(detail.Dim, cmp.Or(human.Age(timeOf(l.Status.LastSyncedTime), now), "never")),
+	}
+}
+
+func locationPage(a *assess.Assessment, l assess.Location, malformed *watch.Malformed) detail.Page {
+	now := a.Environment.Now
+	page := detail.Page{Kind: "storage location", Name: l.Name, Notes: notes(l.Notes, malformed),
+		State: detail.In(locationStyle(l), cmp.Or(string(l.Status.Phase), "not checked"))}
+	where := detail.Section{Title: "Where", Fields: []detail.Field{plain("provider", l.Spec.Provider)}}
+	if o := l.Spec.ObjectStorage; o != nil {
+		ca := ""
+		switch {
+		case o.CACertRef != nil:
+			ca = "secret " + o.CACertRef.Name + ", key " + o.CACertRef.Key
+		case len(o.CACert) > 0:
+			ca = "in the location itself"
+		}
+		where.Fields = append(where.Fields, plain("bucket", o.Bucket), plain("prefix", cmp.Or(o.Prefix, "none")), plain("CA certificate", ca))
+	}
+	credential := "the server's own"
+	if c := l.Spec.Credential; c != nil {
+		credential = "secret " + c.Name + ", key " + c.Key
+	}
+	where.Fields = append(where.Fields, plain("credential", credential))
+	for _, key := range slices.Sorted(maps.Keys(l.Spec.Config)) {
+		where.Fields = append(where.Fields, plain(key, l.Spec.Config[key]))
+	}
+	state := detail.Section{Title: "State", Fields: []detail.Field{
+		{Label: "phase", Text: page.State},
+		plain("message", l.Status.Message),
+		plain("access mode", mode(l)),
+		plain("default", map[bool]string{true: "yes: for backups that name no location", false: "no"}[l.Spec.Default]),
+		plain("last validated", moment(timeOf(l.Status.LastValidationTime), now, "never")),
+		plain("validated every", period(l.Spec.ValidationFrequency)),
+		plain("last synced", moment(timeOf(l.Status.LastSyncedTime), now, "never")),
+		plain("synced every", period(l.Spec.BackupSyncPeriod)),
+		plain("created", moment(l.CreationTimestamp.Time, now, "")),
+	}}
+	page.Sections = []detail.Section{state, where, held(a, l, now)}
+	return page
+}
+
+// held is what a location holds, as far as the cluster knows.
+func held(a *assess.Assessment, l assess.Location, now time.Time) detail.Section {
+	section := detail.Section{Title: "What it holds", Fields: []detail.Field{
+		plain("backups", fmt.Sprint(l.Backups)+map[bool]string{true: fmt.Sprintf(", %d of them not Completed", l.Bad)}[l.Bad > 0]),
+		plain("repositories", fmt.Sprint(l.Repositories)),
+	}}
+	if l.Backups == 0 {
+		return section
+	}
+	section.Columns = []draw.Column{{Title: "", Width: 7}, {Title: "BACKUP", Width: 24, Grow: 2, Limit: 63}, {Title: "PHASE", Width: 15, Grow: 1, Limit: 24}, {Title: "BEGAN", Width: 22, Priority: 1}}
+	for _, row := range []struct {
+		which string
+		job   *job.Job
+	}{{"newest", l.Newest}, {"oldest", l.Oldest}} {
+		section.Rows = append(section.Rows, detail.Cells{Job: row.job.UID, Cells: []detail.Text{
+			detail.In(detail.Dim, row.which), {Text: row.job.Name}, phaseText(row.job), {Text: moment(row.job.Began(), now, "")}}})
+	}
+	return section
+}
+
+var repositoryColumns = []draw.Column{
+	{Title: "NAMESPACE", Width: 18, Grow: 1, Limit: 40},
+	{Title: "STATE", Width: 11},
+	{Title: "LOCATION", Width: 18, Grow: 2, Limit: 60},
+	{Title: "TYPE", Width: 9, Priority: 2},
+	{Title: "FAILED", Width: 7, Right: true},
+	{Title: "CARED", Width: 7, Right: true},
+	{Title: "DUE", Width: 7, Priority: 3, Right: true},
+}
+
+func repositoryStyle(r assess.Repository) detail.Style {
+	switch r.Status.Phase {
+	case velerov1.BackupRepositoryPhaseReady:
+		return detail.Good
+	case velerov1.BackupRepositoryPhaseNotReady:
+		return detail.Bad
+	}
+	return detail.Waiting
+}
+
+func repositoryType(r assess.Repository) string {
+	return cmp.Or(r.Spec.RepositoryType, velerov1.BackupRepositoryTypeRestic) // before 1.10 there was no other
+}
+
+func repositoryCells(r assess.Repository, now time.Time) []detail.Text {
+	failed := 0
+	for _, m := range r.Status.RecentMaintenance {
+		if m.Result == velerov1.BackupRepositoryMaintenanceFailed {
+			failed++
+		}
+	}
+	due := ""
+	switch {
+	case r.Due.IsZero():
+	case r.Due.After(now):
+		due = "in " + human.Duration(r.Due.Sub(now))
+	default:
+		due = "now"
+	}
+	failures := detail.Text{Text: "-"}
+	if n := len(r.Status.RecentMaintenance); n > 0 {
+		failures = detail.In(detail.Plain, fmt.Sprintf("%d of %d", failed, n))
+		if failed > 0 {
+			failures.Style = detail.Bad
+		}
+	}
+	return []detail.Text{
+		{Text: r.Spec.VolumeNamespace},
+		detail.In(repositoryStyle(r), cmp.Or(string(r.Status.Phase), "New")),
+		{Text: r.Spec.BackupStorageLocation},
+		detail.In(detail.Dim, repositoryType(r)),
+		failures,
+		{Text: cmp.Or(human.Age(timeOf(r.Status.LastMaintenanceTime), now), "never")},
+		detail.In(detail.Dim, due),
+	}
+}
+
+func repositoryPage(a *assess.Assessment, r assess.Repository, malformed *watch.Malformed) detail.Page {
+	now := a.Environment.Now
+	page := detail.Page{Kind: "repository", Name: r.Name, Notes: notes(r.Notes, malformed),
+		State: detail.In(repositoryStyle(r), cmp.Or(string(r.Status.Phase), "New"))}
+	due := moment(r.Due, now, "not known")
+	if r.Due.After(now) {
+		due = human.Clock(r.Due, now) + ", in " + human.Duration(r.Due.Sub(now))
+	}
+	state := detail.Section{Title: "State", Fields: []detail.Field{
+		{Label: "phase", Text: page.State},
+		plain("message", r.Status.Message),
+		plain("volumes of namespace", r.Spec.VolumeNamespace),
+		plain("in location", r.Spec.BackupStorageLocation),
+		plain("type", repositoryType(r)),
+		plain("restic identifier", r.Spec.ResticIdentifier),
+		plain("created", moment(r.CreationTimestamp.Time, now, "")),
+	}}
+	for _, key := range slices.Sorted(maps.Keys(r.Spec.RepositoryConfig)) {
+		state.Fields = append(state.Fields, plain(key, r.Spec.RepositoryConfig[key]))
+	}
+	care := detail.Section{Title: "Maintenance", Fields: []detail.Field{
+		plain("last success", moment(timeOf(r.Status.LastMaintenanceTime), now, "never")),
+		plain("every", durationOr(r.Spec.MaintenanceFrequency.Duration, "not set yet")),
+		plain("next due", due),
+	}}
+	recent := slices.Clone(r.Status.RecentMaintenance)
+	slices.Reverse(recent)
+	if len(recent) > 0 {
+		care.Columns = []draw.Column{{Title: "RESULT", Width: 10}, {Title: "BEGAN", Width: 22}, {Title: "TOOK", Width: 7, Right: true}, {Title: "MESSAGE", Width: 20, Grow: 1, Priority: 1}}
+	}
+	for _, m := range recent {
+		style, took := detail.Good, ""
+		if m.Result == velerov1.BackupRepositoryMaintenanceFailed {
+			style = detail.Bad
+		}
+		began := timeOf(m.StartTimestamp)
+		if ended := timeOf(m.CompleteTimestamp); !began.IsZero() && !ended.IsZero() {
+			took = human.Duration(ended.Sub(began))
+		}
+		care.Rows = append(care.Rows, detail.Cells{Cells: []detail.Text{
+			detail.In(style, cmp.Or(string(m.Result), "running")), {Text: moment(began, now, "")}, {Text: took}, detail.In(style, m.Message)}})
+	}
+	care.Lines = []detail.Text{detail.In(detail.Dim, "Velero keeps the last 3 results.")}
+	page.Sections = []detail.Section{state, care}
+	return page
+}

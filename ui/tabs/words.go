@@ -1,0 +1,208 @@
+package tabs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/detail"
+	"github.com/veltui/veltui/watch"
+)
+
+// malformedByUID finds what is malformed of a resource.
+func malformedByUID(found []watch.Malformed) map[types.UID]*watch.Malformed {
+	byUID := make(map[types.UID]*watch.Malformed, len(found))
+	for i := range found {
+		byUID[found[i].UID] = &found[i]
+	}
+	return byUID
+}
+
+// about is the first note, or what is said where there is none.
+func about(notes []assess.Note, otherwise string) string {
+	if len(notes) > 0 {
+		return notes[0].Text
+	}
+	return otherwise
+}
+
+// notes are the sentences at the top of a page.
+func notes(found []assess.Note, malformed *watch.Malformed) []detail.Text {
+	var texts []detail.Text
+	if malformed != nil {
+		for _, f := range malformed.Fields {
+			texts = append(texts, detail.In(detail.Bad, "Malformed: "+f.String()+". It counts as not set here; Velero itself may see nothing of this kind until you correct it."))
+		}
+	}
+	for _, n := range found {
+		style := detail.Plain
+		switch n.Mood {
+		case assess.Alarming:
+			style = detail.Bad
+		case assess.Unusual:
+			style = detail.Waiting
+		}
+		texts = append(texts, detail.In(style, n.Text))
+	}
+	return texts
+}
+
+func plain(label, text string) detail.Field {
+	return detail.Field{Label: label, Text: detail.Text{Text: text}}
+}
+
+// moment is when something was, and how long ago.
+func moment(t, now time.Time, never string) string {
+	if t.IsZero() {
+		return never
+	}
+	return human.Clock(t, now) + ", " + human.Ago(t, now)
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+func durationOr(d time.Duration, otherwise string) string {
+	if d <= 0 {
+		return otherwise
+	}
+	return human.Duration(d)
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return ""
+}
+
+func count(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// took is how long an ended job took, 0 if that is not known.
+func took(j *job.Job) time.Duration {
+	if j.Started.IsZero() || j.Completed.IsZero() {
+		return 0
+	}
+	return j.Completed.Sub(j.Started)
+}
+
+func tookText(j *job.Job) string {
+	if d := took(j); d > 0 {
+		return human.Duration(d)
+	}
+	return ""
+}
+
+func namespaces(t velerov1.BackupSpec) string {
+	return but("all namespaces", "namespaces ", t.IncludedNamespaces, t.ExcludedNamespaces)
+}
+
+// kinds are the resources that a backup is limited to, in the old or the new form
+// of its filters.
+func kinds(t velerov1.BackupSpec) string {
+	text := but("all resources", "", t.IncludedResources, t.ExcludedResources)
+	for _, scope := range []struct {
+		what     string
+		in, out  []string
+		ordinary string
+	}{
+		{"of the cluster: ", t.IncludedClusterScopedResources, t.ExcludedClusterScopedResources, "as needed"},
+		{"of namespaces: ", t.IncludedNamespaceScopedResources, t.ExcludedNamespaceScopedResources, "all"},
+	} {
+		if len(scope.in)+len(scope.out) > 0 {
+			text += "; " + scope.what + but(scope.ordinary, "", scope.in, scope.out)
+		}
+	}
+	if include := t.IncludeClusterResources; include != nil {
+		text += map[bool]string{true: "; cluster resources included", false: "; cluster resources left out"}[*include]
+	}
+	return text
+}
+
+func but(all, some string, included, excluded []string) string {
+	text := all
+	if len(included) > 0 && !slices.Contains(included, "*") {
+		text = some + strings.Join(included, ", ")
+	}
+	if len(excluded) > 0 {
+		text += " but " + strings.Join(excluded, ", ")
+	}
+	return text
+}
+
+func selector(t velerov1.BackupSpec) string {
+	var any []string
+	for _, s := range append([]*metav1.LabelSelector{t.LabelSelector}, t.OrLabelSelectors...) {
+		if s != nil {
+			any = append(any, metav1.FormatLabelSelector(s))
+		}
+	}
+	return strings.Join(any, " or ")
+}
+
+// volumes says how volumes are saved.
+func volumes(t velerov1.BackupSpec) string {
+	set := func(b *bool) bool { return b != nil && *b }
+	var parts []string
+	if set(t.DefaultVolumesToFsBackup) {
+		parts = append(parts, "file system backup of all volumes that do not opt out")
+	}
+	switch {
+	case t.SnapshotVolumes != nil && !*t.SnapshotVolumes:
+		parts = append(parts, "no snapshots")
+	case set(t.SnapshotMoveData):
+		mover := ""
+		if t.DataMover != "" {
+			mover = " by " + t.DataMover
+		}
+		parts = append(parts, "snapshots, whose data is moved to the location"+mover)
+	default:
+		parts = append(parts, "snapshots where a location or CSI driver can make them")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func hooks(t velerov1.BackupSpec) string {
+	var names []string
+	for _, h := range t.Hooks.Resources {
+		names = append(names, h.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func labelsText(labels map[string]string) string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		parts = append(parts, key+"="+labels[key])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// period is how often Velero looks at a location.
+func period(d *metav1.Duration) string {
+	switch {
+	case d == nil || d.Duration < 0:
+		return "the server's default"
+	case d.Duration == 0:
+		return "never: it is switched off"
+	}
+	return human.Duration(d.Duration)
+}
