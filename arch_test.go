@@ -21,7 +21,7 @@ var imports = map[string][]string{
 	"cmd":                        {"action", "artifact", "assess", "collector", "collector/cache", "demo", "describe", "diagnosis", "forecast", "forecast/history", "human", "job", "outcome", "retry", "sanitize", "ui", "ui/draw", "ui/jobview", "velero", "velero/decode", "watch"},
 	"ui":                         {"action", "assess", "collector", "diagnosis", "forecast", "human", "job", "ui/detail", "ui/dialog", "ui/draw", "ui/jobview", "ui/keys", "ui/pager", "ui/tabs", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui/tabs":                    {"assess", "human", "job", "ui/detail", "ui/draw", "velero", "watch"},
-	"ui/detail":                  {"assess", "ui/draw", "ui/keys", "ui/pager", "watch"},
+	"ui/detail":                  {"assess", "human", "ui/draw", "ui/keys", "ui/pager", "watch"},
 	"ui/dialog":                  {"human", "job", "sanitize", "ui/draw", "ui/keys"},
 	"ui/jobview":                 {"artifact", "assess", "collector", "diagnosis", "human", "job", "ui/draw", "ui/keys", "ui/pager", "velero/decode"},
 	"ui/pager":                   {"ui/draw", "ui/keys"},

@@ -75,7 +75,7 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 		}
 	case velerov1.DeleteBackupRequestPhaseInProgress:
 		if judged, ok := a.deletingVerdict(d); ok && judged.Troubled() {
-			say(Alarming, "It is stuck: %s. %s.", judged.Verdict.Summary, strings.TrimSuffix(judged.Verdict.Advice, "."))
+			say(Alarming, "%s. %s.", judged.Verdict.Summary, strings.TrimSuffix(judged.Verdict.Advice, "."))
 			break
 		}
 		began := lastWritten(d)
@@ -110,6 +110,9 @@ func (a *Assessment) deletingVerdict(d *Deletion) (Judged, bool) {
 func (d Deletion) left() string {
 	if d.Backup == nil {
 		return "the backup itself is gone"
+	}
+	if d.Restores == 0 && len(d.Backup.Volumes) == 0 {
+		return "the backup is still there"
 	}
 	parts := []string{"the backup"}
 	if d.Restores > 0 {

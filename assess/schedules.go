@@ -122,7 +122,7 @@ func (a *Assessment) judgeSchedule(s *Schedule) {
 	case due && now.Sub(s.Next) > lateAfter && !a.Stale():
 		s.State = ScheduleLate
 		why, mood := a.whyLate(s)
-		say(mood, "It is due for %s, but there is no backup: %s.", human.Duration(now.Sub(s.Next)), why)
+		say(mood, "It was due %s ago, and Velero has not made a backup: %s.", human.Duration(now.Sub(s.Next)), why)
 	case due:
 		s.State = ScheduleDue
 	}
@@ -162,7 +162,7 @@ func (a *Assessment) whyLate(s *Schedule) (why string, mood Mood) {
 	case server.Visible && !server.Ready:
 		return "the Velero server is not ready", Alarming
 	}
-	return "veltui sees no reason; Velero's log names the schedule", Alarming
+	return "veltui sees no reason; look for the schedule's name in the server's log", Alarming
 }
 
 // moodOf is how much it matters that something waits for a job.
@@ -178,6 +178,7 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 	say := func(mood Mood, format string, args ...any) {
 		s.Notes = append(s.Notes, Note{fmt.Sprintf(format, args...), mood})
 	}
+	var order []string
 	bad := map[string]int{}
 	n, ended := 0, 0
 	for _, j := range s.Runs {
@@ -185,9 +186,14 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 			continue
 		}
 		if ended++; n == ended-1 && j.Phase != velero.PhaseCompleted {
-			bad[j.Phase]++
+			if bad[j.Phase]++; bad[j.Phase] == 1 {
+				order = append(order, j.Phase)
+			}
 			n++
 		}
+	}
+	for i, phase := range order {
+		order[i] = fmt.Sprintf("%d %s", bad[phase], phase)
 	}
 	good := s.LastGood()
 	switch last := s.Last(); {
@@ -197,7 +203,7 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 	case n == 1:
 		say(Alarming, "The last run is %s%s.", last.Phase, because(last))
 	default:
-		say(Alarming, "The last %d runs did not complete: %s; the newest%s.", n, human.Largest(bad, -1), cmp.Or(because(last), " gives no reason"))
+		say(Alarming, "The last %d runs did not complete: %s; the newest%s.", n, human.List(order, len(order)), cmp.Or(because(last), " gives no reason"))
 	}
 	if n > 0 && good == nil {
 		say(Alarming, "No backup of it is Completed.")

@@ -27,7 +27,10 @@ func otherRows(groups []detail.Group, f filter) []row {
 			rows = append(rows, row{key: other.Key, item: other, group: n})
 		}
 		if group.Note != "" && len(group.Rows) == 0 && f.empty() {
-			rows = append(rows, row{heading: group.Heading}, row{group: n, note: group.Note})
+			if group.Heading != "" {
+				rows = append(rows, row{heading: group.Heading})
+			}
+			rows = append(rows, row{group: n, note: group.Note})
 		}
 	}
 	return rows

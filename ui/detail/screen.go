@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
@@ -91,16 +92,27 @@ func (s *Screen) View(c draw.Canvas) string {
 	}
 	body := c.Sized(c.Width, max(c.Height-len(lines), 0))
 	s.pager.Show(pager.Lines(s.page.lines(body)))
-	more := s.pager.View(body)
-	return c.Page(append(lines, more...))
+	return c.Page(append(lines, s.below(body)...))
+}
+
+// below are the lines that scroll, with what is searched for, or how much more
+// there is, in the last one.
+func (s *Screen) below(c draw.Canvas) []string {
+	lines := s.pager.View(c)
+	status := s.pager.Status()
+	if more := s.pager.More(); status == "" && more > 0 {
+		status = human.Count(more, "line") + " more below"
+	}
+	if status == "" || len(lines) < 3 {
+		return lines
+	}
+	lines = s.pager.View(c.Sized(c.Width, c.Height-1))
+	return append(lines, c.FitRight(c.Theme.Dim.Render(status), c.Width-1))
 }
 
 func (s *Screen) title(c draw.Canvas) string {
 	right := s.page.State.Style.Of(c.Theme).Render(s.page.State.Text)
-	switch status := s.pager.Status(); {
-	case status != "":
-		right = c.Theme.Accent.Render(status)
-	case s.deleted:
+	if s.deleted {
 		right = c.Theme.Bad.Render("deleted from the cluster")
 	}
 	name := strings.TrimSpace(c.Theme.Dim.Render(s.page.Kind) + " " + c.Theme.Strong.Render(s.page.Name))

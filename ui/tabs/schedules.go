@@ -47,7 +47,7 @@ var scheduleColumns = []draw.Column{
 	{Title: "CRON", Width: 14, Grow: 1, Limit: 30},
 	{Title: "LAST RUN", Width: 15},
 	{Title: "AGO", Width: 6, Right: true},
-	{Title: "NEXT", Width: 7, Right: true},
+	{Title: "NEXT IN", Width: 7, Right: true},
 	{Title: "TOOK", Width: 6, Priority: 2, Right: true},
 	{Title: "KEPT", Width: 4, Priority: 3, Right: true},
 	{Title: "TTL", Width: 6, Priority: 4, Right: true},
@@ -98,7 +98,7 @@ func nextCell(s assess.Schedule, now time.Time) string {
 	case !s.Next.After(now):
 		return "now"
 	}
-	return "in " + human.Duration(s.Next.Sub(now))
+	return human.Duration(s.Next.Sub(now))
 }
 
 // shownRuns is how many runs a page lists, and pictured how many its picture has.
@@ -113,8 +113,8 @@ func schedulePage(a *assess.Assessment, s assess.Schedule, malformed *watch.Malf
 	next := detail.Text{Text: human.Clock(s.Next, now)}
 	switch {
 	case s.Next.IsZero():
-		next = detail.In(detail.Waiting, "none, it is "+s.State)
-		if s.NextErr != nil {
+		next = detail.In(detail.Waiting, "none: it is "+s.State)
+		if s.State != assess.SchedulePaused && s.State != assess.ScheduleNotValid {
 			next.Text = "not known"
 		}
 	case s.Next.After(now):
@@ -122,20 +122,20 @@ func schedulePage(a *assess.Assessment, s assess.Schedule, malformed *watch.Malf
 	default:
 		next = detail.In(detail.Waiting, "due since "+next.Text+", for "+human.Age(s.Next, now))
 	}
-	zone := s.Zone + " (the server's; Velero uses it unless the expression names one)"
+	after := ""
+	if s.Interval > 0 {
+		after = human.Duration(s.Interval) + " later"
+	}
+	zone := s.Zone + ", the server's"
 	if strings.HasPrefix(s.Spec.Schedule, "CRON_TZ=") || strings.HasPrefix(s.Spec.Schedule, "TZ=") {
 		zone = "the one in the expression"
 	} else if !a.Environment.Server.Visible {
 		zone = s.Zone + " is assumed: veltui may not see the server's pod"
 	}
-	every := ""
-	if s.Interval > 0 {
-		every = human.Duration(s.Interval) + " after the next one"
-	}
 	when := detail.Section{Title: "When", Fields: []detail.Field{
 		plain("cron", s.Spec.Schedule),
 		{Label: "next run", Text: next},
-		plain("the run after", every),
+		plain("the run after", after),
 		plain("time zone", zone),
 		plain("last backup", moment(timeOf(s.Status.LastBackup), now, "never")),
 		plain("last skipped", moment(timeOf(s.Status.LastSkipped), now, "")),
@@ -224,6 +224,7 @@ func templateSection(s velerov1.ScheduleSpec) detail.Section {
 	return section
 }
 
+// phaseText is how a job ended, or where it stands.
 func phaseText(j *job.Job) detail.Text {
 	switch j.Phase {
 	case velero.PhaseCompleted:
@@ -233,5 +234,8 @@ func phaseText(j *job.Job) detail.Text {
 	case velero.PhaseFailed, velero.PhaseFailedValidation:
 		return detail.In(detail.Bad, j.Phase)
 	}
-	return detail.In(detail.Running, cmp.Or(j.Phase, velero.PhaseNew))
+	if j.Stage == job.StageUnknown {
+		return detail.In(detail.Running, j.Phase)
+	}
+	return detail.In(detail.Running, string(j.Stage))
 }

@@ -48,12 +48,17 @@ func Storage() detail.Tab {
 					Page:      func() detail.Page { return repositoryPage(a, r, malformed[r.UID]) },
 				})
 			}
+			if len(repositories.Rows) > 0 {
+				locations.Note = cmp.Or(detail.Unseen(a.Snapshot, watch.Locations), noLocation(a.Snapshot))
+			}
 			return []detail.Group{locations, repositories, malformedGroup(a.Snapshot)}
 		},
-		Empty: func(snap *watch.Snapshot) string {
-			return "There is no backup storage location in namespace " + snap.Namespace + ": Velero cannot store anything."
-		},
+		Empty: noLocation,
 	}
+}
+
+func noLocation(snap *watch.Snapshot) string {
+	return "There is no backup storage location in namespace " + snap.Namespace + ": Velero cannot store anything."
 }
 
 // malformedGroup is what is malformed of resources that no tab has a row for.
@@ -162,7 +167,7 @@ func locationPage(a *assess.Assessment, l assess.Location, malformed *watch.Malf
 	}
 	state := detail.Section{Title: "State", Fields: []detail.Field{
 		{Label: "phase", Text: page.State},
-		plain("message", l.Status.Message),
+		plain("message", unlessNoted(l.Status.Message, l.Notes)),
 		plain("access mode", mode(l)),
 		plain("default", map[bool]string{true: "yes: for backups that name no location", false: "no"}[l.Spec.Default]),
 		plain("last validated", moment(timeOf(l.Status.LastValidationTime), now, "never")),
@@ -198,11 +203,11 @@ func held(a *assess.Assessment, l assess.Location, now time.Time) detail.Section
 var repositoryColumns = []draw.Column{
 	{Title: "NAMESPACE", Width: 18, Grow: 1, Limit: 40},
 	{Title: "STATE", Width: 11},
-	{Title: "LOCATION", Width: 18, Grow: 2, Limit: 60},
+	{Title: "LOCATION", Width: 15, Grow: 2, Limit: 60},
 	{Title: "TYPE", Width: 9, Priority: 2},
 	{Title: "FAILED", Width: 7, Right: true},
-	{Title: "CARED", Width: 7, Right: true},
-	{Title: "DUE", Width: 7, Priority: 3, Right: true},
+	{Title: "MAINTAINED", Width: 10, Right: true},
+	{Title: "DUE IN", Width: 7, Priority: 3, Right: true},
 }
 
 func repositoryStyle(r assess.Repository) detail.Style {
@@ -230,7 +235,7 @@ func repositoryCells(r assess.Repository, now time.Time) []detail.Text {
 	switch {
 	case r.Due.IsZero():
 	case r.Due.After(now):
-		due = "in " + human.Duration(r.Due.Sub(now))
+		due = human.Duration(r.Due.Sub(now))
 	default:
 		due = "now"
 	}
@@ -262,7 +267,7 @@ func repositoryPage(a *assess.Assessment, r assess.Repository, malformed *watch.
 	}
 	state := detail.Section{Title: "State", Fields: []detail.Field{
 		{Label: "phase", Text: page.State},
-		plain("message", r.Status.Message),
+		plain("message", unlessNoted(r.Status.Message, r.Notes)),
 		plain("volumes of namespace", r.Spec.VolumeNamespace),
 		plain("in location", r.Spec.BackupStorageLocation),
 		plain("type", repositoryType(r)),

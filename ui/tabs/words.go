@@ -56,6 +56,16 @@ func notes(found []assess.Note, malformed *watch.Malformed) []detail.Text {
 	return texts
 }
 
+// unlessNoted is a text that no note has already.
+func unlessNoted(text string, notes []assess.Note) string {
+	for _, n := range notes {
+		if strings.Contains(n.Text, strings.TrimSuffix(text, ".")) {
+			return ""
+		}
+	}
+	return text
+}
+
 func plain(label, text string) detail.Field {
 	return detail.Field{Label: label, Text: detail.Text{Text: text}}
 }
