@@ -43,11 +43,11 @@ func Deletions() detail.Tab {
 var deletionColumns = []draw.Column{
 	{Title: "DELETES BACKUP", Width: 24, Grow: 2, Limit: 63},
 	{Title: "STATE", Width: 11},
-	{Title: "AGE", Width: 6, Right: true},
-	{Title: "ERR", Width: 4, Right: true},
-	{Title: "BACKUP IS", Width: 12, Grow: 1, Limit: 20},
-	{Title: "RESTORES", Width: 8, Priority: 2, Right: true},
-	{Title: "REQUEST", Width: 24, Grow: 1, Limit: 63, Priority: 3},
+	{Title: "AGE", Width: 6, Priority: 1, Right: true},
+	{Title: "ERR", Width: 4, Priority: 2, Right: true},
+	{Title: "BACKUP IS", Width: 12, Grow: 1, Limit: 20, Priority: 3},
+	{Title: "RESTORES", Width: 8, Priority: 4, Right: true},
+	{Title: "REQUEST", Width: 24, Grow: 1, Limit: 63, Priority: 5},
 }
 
 // deletionState is the phase, or that it failed or hangs.

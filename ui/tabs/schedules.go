@@ -44,14 +44,14 @@ func Schedules() detail.Tab {
 var scheduleColumns = []draw.Column{
 	{Title: "SCHEDULE", Width: 20, Grow: 2, Limit: 45},
 	{Title: "STATE", Width: 9},
-	{Title: "CRON", Width: 14, Grow: 1, Limit: 30},
-	{Title: "LAST RUN", Width: 15},
-	{Title: "AGO", Width: 6, Right: true},
+	{Title: "CRON", Width: 14, Grow: 1, Limit: 30, Priority: 3},
+	{Title: "LAST RUN", Width: 15, Priority: 1},
+	{Title: "AGO", Width: 6, Priority: 2, Right: true},
 	{Title: "NEXT IN", Width: 7, Right: true},
-	{Title: "TOOK", Width: 6, Priority: 2, Right: true},
-	{Title: "KEPT", Width: 4, Priority: 3, Right: true},
-	{Title: "TTL", Width: 6, Priority: 4, Right: true},
-	{Title: "LOCATION", Width: 12, Grow: 1, Limit: 30, Priority: 5},
+	{Title: "TOOK", Width: 6, Priority: 4, Right: true},
+	{Title: "KEPT", Width: 4, Priority: 5, Right: true},
+	{Title: "TTL", Width: 6, Priority: 6, Right: true},
+	{Title: "LOCATION", Width: 12, Grow: 1, Limit: 30, Priority: 7},
 }
 
 func scheduleCells(s assess.Schedule, now time.Time) []detail.Text {

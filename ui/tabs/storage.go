@@ -101,11 +101,11 @@ func list[T metav1.Object](listed map[types.UID]bool, objects []T) {
 var locationColumns = []draw.Column{
 	{Title: "LOCATION", Width: 18, Grow: 1, Limit: 40},
 	{Title: "STATE", Width: 11},
-	{Title: "BUCKET", Width: 18, Grow: 2, Limit: 60},
-	{Title: "MODE", Width: 9, Priority: 2},
-	{Title: "BACKUPS", Width: 7, Right: true},
-	{Title: "CHECKED", Width: 7, Right: true},
-	{Title: "SYNCED", Width: 7, Priority: 3, Right: true},
+	{Title: "BUCKET", Width: 18, Grow: 2, Limit: 60, Priority: 3},
+	{Title: "MODE", Width: 9, Priority: 4},
+	{Title: "BACKUPS", Width: 7, Priority: 1, Right: true},
+	{Title: "CHECKED", Width: 7, Priority: 2, Right: true},
+	{Title: "SYNCED", Width: 7, Priority: 5, Right: true},
 }
 
 func bucket(l assess.Location) string {
@@ -203,11 +203,11 @@ func held(a *assess.Assessment, l assess.Location, now time.Time) detail.Section
 var repositoryColumns = []draw.Column{
 	{Title: "NAMESPACE", Width: 18, Grow: 1, Limit: 40},
 	{Title: "STATE", Width: 11},
-	{Title: "LOCATION", Width: 15, Grow: 2, Limit: 60},
-	{Title: "TYPE", Width: 9, Priority: 2},
-	{Title: "FAILED", Width: 7, Right: true},
-	{Title: "MAINTAINED", Width: 10, Right: true},
-	{Title: "DUE IN", Width: 7, Priority: 3, Right: true},
+	{Title: "LOCATION", Width: 15, Grow: 2, Limit: 60, Priority: 3},
+	{Title: "TYPE", Width: 9, Priority: 4},
+	{Title: "FAILED", Width: 7, Priority: 1, Right: true},
+	{Title: "MAINTAINED", Width: 10, Priority: 2, Right: true},
+	{Title: "DUE IN", Width: 7, Priority: 5, Right: true},
 }
 
 func repositoryStyle(r assess.Repository) detail.Style {
