@@ -92,13 +92,13 @@ var (
 	quickCommands = [][]string{
 		{"get"}, {"get", "-o", "json"}, {"explain", "restore/prey"}, {"explain", "backup/prey-backup", "-o", "json"},
 		{"finalize", "restore/prey", "--dry-run"}, {"finalize", "restore/prey", "--yes", "-o", "json", "--timeout", "2s", "--observe", "1s", "--phase", "Failed"},
-		{"estimate", "backup/prey-backup"}, {"results", "restore/prey"}, {"describe", "restore/prey-failed"}, {"describe", "backup/prey-backup", "-o", "json"},
+		{"estimate", "backup/prey-backup"}, {"results", "restore/prey"}, {"logs", "restore/prey"}, {"describe", "restore/prey-failed"}, {"describe", "backup/prey-backup", "-o", "json"},
 	}
 	moreCommands = [][]string{
 		{"get", "-o", "wide"}, {"get", "-o", "yaml"}, {"get", "-o", "name"}, {"get", "-o", "jsonpath={.items[*]}"}, {"get", "restore/prey"},
 		{"explain", "restore/prey-failed"}, {"explain", "backup/prey-backup"}, {"explain", "restore/prey", "-o", "yaml"}, {"explain", "restore/prey", "--artifacts"},
 		{"finalize", "backup/prey-backup", "--cancel-volumes", "--dry-run"}, {"finalize", "backup/prey-backup", "--wake", "--dry-run", "-o", "yaml"},
-		{"estimate", "restore/prey", "-o", "json"}, {"results", "restore/prey", "-o", "json"}, {"version"}, {"completion", "bash"}, {"completion", "zsh"}, {"get", "--help"},
+		{"estimate", "restore/prey", "-o", "json"}, {"results", "restore/prey", "-o", "json"}, {"logs", "restore/prey", "-o", "json"}, {"version"}, {"completion", "bash"}, {"completion", "zsh"}, {"get", "--help"},
 	}
 )
 

@@ -63,8 +63,9 @@ type Entry struct {
 	At time.Time
 	// Source is the pod that wrote it, where that is not a server's.
 	Source string
-	// More is true for the next part of a line that is too long to come in one.
-	More bool
+	// More is true for the next part of a line that is too long to come in one, and
+	// Open is true if it goes on in the next Entry.
+	More, Open bool
 }
 
 // Line is a line to draw. All its text is harmless.
@@ -121,10 +122,24 @@ func cutSource(raw string) (source, rest string) {
 	return "", raw
 }
 
-// withSource is the line as kubectl logs --prefix would print it.
-func withSource(source string, raw []byte) []byte {
-	if source == "" {
-		return raw
+// withSource is the text as kubectl logs --prefix would print it.
+func (e Entry) withSource() []byte {
+	if e.Source == "" || e.More {
+		return e.Raw
 	}
-	return append([]byte("["+source+"] "), raw...)
+	return append([]byte("["+e.Source+"] "), e.Raw...)
+}
+
+// Text is the line as it is printed: as kubectl logs --prefix does, with the pod
+// where that is not a server's. It is not harmless.
+func (e Entry) Text() string { return string(e.withSource()) }
+
+// Parse reads the entry, for those who want its fields.
+func (e Entry) Parse() Line {
+	l := Parse(string(e.Raw))
+	if l.Source = sanitize.String(e.Source); l.At.IsZero() {
+		l.At = e.At
+	}
+	l.Level, l.More = e.Level, e.More
+	return l
 }

@@ -206,7 +206,7 @@ func shown(e Entry) string {
 	if e.Level == Mark {
 		return "-- " + string(e.Raw)
 	}
-	l := Parse(string(withSource(e.Source, e.Raw)))
+	l := Parse(e.Text())
 	if l.Source != "" {
 		return l.Source + ": " + l.Text
 	}

@@ -92,7 +92,7 @@ func (s *Store) Close() error {
 
 // Add appends a line. Once the Store is full it only counts what it drops.
 func (s *Store) Add(e Entry) error {
-	raw := withSource(e.Source, e.Raw)
+	raw := e.withSource()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

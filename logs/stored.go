@@ -55,7 +55,7 @@ func split(ctx context.Context, log io.Reader, since time.Time, line func(Entry)
 	s := newSplitter(log)
 	level, wanted := NoLevel, since.IsZero()
 	for {
-		raw, more, _, err := s.next()
+		raw, more, ends, err := s.next()
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -73,7 +73,7 @@ func split(ctx context.Context, log io.Reader, since time.Time, line func(Entry)
 		if !wanted {
 			continue
 		}
-		if err := line(Entry{Raw: raw, Level: level, More: more}); err != nil {
+		if err := line(Entry{Raw: raw, Level: level, More: more, Open: !ends}); err != nil {
 			return err
 		}
 	}

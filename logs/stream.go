@@ -182,7 +182,7 @@ func (line logLine) entries(b *belongs) []Entry {
 	if !b.long(line.text, line.tail) {
 		return nil
 	}
-	e := Entry{Raw: line.text, Level: levelOf(line.text), At: line.at, Source: b.container.source}
+	e := Entry{Raw: line.text, Level: levelOf(line.text), At: line.at, Source: b.container.source, Open: true}
 	rest := Entry{Raw: line.tail, Level: e.Level, At: line.at, More: true}
 	if line.left > 0 {
 		rest.Raw = append([]byte(" ... "+human.Bytes(line.left)+" left out ... "), line.tail...)

@@ -1,0 +1,60 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/logs"
+)
+
+// Why stored logs are not read.
+var (
+	errReadOnlyLog    = errors.New("read-only: to read the stored log, veltui would have to create a DownloadRequest in the cluster")
+	errNoArtifactsLog = errors.New("with --no-artifacts, veltui does not read the stored log")
+)
+
+// newLogReader makes a reader of jobs' logs that asks for nothing yet. notStored
+// is why stored logs are not read, nil if they are.
+func (c *cli) newLogReader(namespace, caFile string, notStored error, log *slog.Logger) *logs.Reader {
+	o := logs.Options{Clock: c.clock, NotOpen: notStored, Pods: func() (corev1client.PodInterface, error) {
+		config, err := c.restConfig()
+		if err != nil {
+			return nil, err
+		}
+		config = rest.CopyConfig(config)
+		config.Timeout = 0 // a log that is followed has no end
+		config.Wrap(capRetryAfter)
+		client, err := corev1client.NewForConfig(config)
+		if err != nil {
+			return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		}
+		return client.Pods(namespace), nil
+	}}
+	if notStored == nil {
+		o.Open = func(ctx context.Context, target artifact.Target) (logs.Stored, error) {
+			config, err := c.restConfig()
+			if err != nil {
+				return nil, err
+			}
+			e, err := c.newEstimator(config, namespace, caFile, nil, log)
+			if err != nil {
+				return nil, err
+			}
+			if err := e.mayDownload(ctx); err != nil {
+				return nil, err
+			}
+			text, err := e.artifacts.OpenText(ctx, target)
+			if err != nil {
+				return nil, err
+			}
+			return text, nil
+		}
+	}
+	return logs.New(o)
+}

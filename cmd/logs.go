@@ -1,0 +1,280 @@
+package cmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/logs"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/watch"
+)
+
+type logsFlags struct {
+	follow  bool
+	since   time.Duration
+	level   string
+	volumes bool
+	output  string
+	caFile  string
+}
+
+func newLogs(c *cli) *cobra.Command {
+	var f logsFlags
+	cmd := &cobra.Command{
+		Use:   "logs KIND/NAME",
+		Short: "Print what Velero logged of a backup or restore",
+		Long: `Print what Velero logged of a backup or restore.
+
+Of a job that has ended veltui prints the stored log. It downloads it through
+Velero; for this you need the right to create downloadrequests.velero.io. Of a job
+that has not ended it prints the lines that belong to it in the logs of Velero's
+server pods, also of the container that ran there before; for this you need the
+right to get pods/log. If there is no stored log to be had, veltui prints what the
+server's pods still have.
+
+With -f, veltui goes on with new lines until the job ends or you interrupt it. It
+connects again when the connection is lost or the server starts again.
+
+With --volumes, it adds the lines of the node-agents about the job's volumes, and
+the logs of the pods that move them, each with the name of the pod.
+
+Lines go to standard output as they were written, in the order of time. Standard
+error says where lines are missing.`,
+		Example: `  veltui logs restore/shop-restore-2
+
+  # Errors and warnings of the last ten minutes, and those to come
+  veltui logs backup/nightly-20261120 -f --since 10m --level warning
+
+  # All that was logged of the volumes too
+  veltui logs backup/media-nightly --volumes
+
+  # What went wrong, by message
+  veltui logs restore/shop-restore-2 -o json --level error | jq -r .text | sort | uniq -c`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			selected, err := parseOne(args)
+			if err != nil {
+				return err
+			}
+			if f.output != "text" && f.output != "json" {
+				return usagef("-o %s: expected text or json", f.output)
+			}
+			least := logs.ParseLevel(f.level)
+			if f.level != "" && least == logs.NoLevel {
+				return usagef("--level %s: expected trace, debug, info, warning or error", f.level)
+			}
+			if f.since < 0 || f.since == 0 && cmd.Flags().Changed("since") {
+				return usagef("--since %s: expected a duration above zero, such as 10m", f.since)
+			}
+			return c.logs(cmd.Context(), selected, f, least)
+		},
+	}
+	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "Go on with new lines until the job ends")
+	cmd.Flags().DurationVar(&f.since, "since", 0, "Only lines that are not older than this, such as 10m")
+	cmd.Flags().StringVar(&f.level, "level", "", "Only lines of this level and above: trace, debug, info, warning or error")
+	cmd.Flags().BoolVar(&f.volumes, "volumes", false, "Also the lines of node-agents and mover pods about the job's volumes")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text or json (a document per line)")
+	cmd.Flags().StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
+	return cmd
+}
+
+// errJobEnded is the cause of a context that ends because the job has.
+var errJobEnded = errors.New("the job ended")
+
+// afterEnd is how long lines still come after a job has ended.
+const afterEnd = 3 * time.Second
+
+func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least logs.Level) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
+	if err != nil {
+		return err
+	}
+	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
+		return err
+	}
+	j := pick(snap.Jobs, selected)[0]
+	var notStored error
+	if c.isReadOnly() {
+		notStored = errReadOnlyLog
+	}
+	q := logs.Query{Job: j, Follow: f.follow && !j.Terminal(), Volumes: f.volumes}
+	if f.since > 0 {
+		q.Since = snap.At.Add(-f.since)
+	}
+	reading, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if q.Follow {
+		go awaitEnd(reading, w, j, stop)
+	}
+	p := logPrinter{out: bufio.NewWriter(c.streams.Out), errOut: c.streams.ErrOut, json: f.output == "json", least: least, eager: q.Follow, clock: c.clock}
+	err = c.newLogReader(j.Namespace, f.caFile, notStored, slog.Default()).Read(reading, q, logs.Output{Line: p.line, Origin: p.origin})
+	if flushed := p.out.Flush(); flushed != nil && (err == nil || reading.Err() != nil) {
+		err = printError{flushed}
+	}
+	var printing printError
+	switch {
+	case errors.As(err, &printing):
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(context.Cause(reading), errJobEnded):
+		p.note("%s %s has ended", j.Kind.Word(), j.Name)
+	case err != nil:
+		return fmt.Errorf("the log of %s %s: %w", j.Kind.Word(), j.Name, err)
+	}
+	if p.printed == 0 {
+		p.note("%s", nothingLogged(j, f, least, p.seen))
+	}
+	return nil
+}
+
+// awaitEnd ends the reading a little after the job has ended.
+func awaitEnd(ctx context.Context, w *watch.Watcher, j *job.Job, stop context.CancelCauseFunc) {
+	for {
+		snap, err := w.Next(ctx)
+		if err != nil {
+			return
+		}
+		at := -1
+		for i := range snap.Jobs {
+			if snap.Jobs[i].UID == j.UID {
+				at = i
+			}
+		}
+		if at >= 0 && !snap.Jobs[at].Terminal() || at < 0 && snap.Health.State != watch.Live {
+			continue
+		}
+		timer := time.NewTimer(afterEnd)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		stop(errJobEnded)
+		return
+	}
+}
+
+// nothingLogged says why nothing was printed.
+func nothingLogged(j *job.Job, f logsFlags, least logs.Level, seen int) string {
+	text := fmt.Sprintf("no line about %s %s", j.Kind.Word(), j.Name)
+	if f.since > 0 {
+		text += " in the last " + f.since.String()
+	}
+	if least != logs.NoLevel && seen > 0 {
+		text += fmt.Sprintf(" is of level %s or above", least)
+	} else {
+		text += " was logged"
+	}
+	return text
+}
+
+// logPrinter prints lines.
+type logPrinter struct {
+	out    *bufio.Writer
+	errOut io.Writer
+	json   bool
+	least  logs.Level
+	// eager has each line written at once; others wait for collected at most.
+	eager   bool
+	clock   func() time.Time
+	flushed time.Time
+	// wanted is whether the last line with a level was printed, seen how many
+	// lines came, and printed how many were.
+	wanted        bool
+	seen, printed int
+	// before is to be said before the first line.
+	before []string
+}
+
+// collected is how long lines are collected before they are written.
+const collected = 100 * time.Millisecond
+
+// logLineJSON is a line of `logs -o json`.
+type logLineJSON struct {
+	Time  *moment `json:"time,omitempty"`
+	Level string  `json:"level,omitempty"`
+	// Pod wrote it, where that is not the server's.
+	Pod    string            `json:"pod,omitempty"`
+	Text   string            `json:"text"`
+	Error  string            `json:"error,omitempty"`
+	Fields map[string]string `json:"fields,omitempty"`
+}
+
+func (p *logPrinter) line(e logs.Entry) error {
+	for _, text := range p.before {
+		p.note("%s", text)
+	}
+	p.before = nil
+	switch e.Level {
+	case logs.Mark:
+		if err := p.out.Flush(); err != nil {
+			return printError{err}
+		}
+		p.note("%s", e.Raw)
+		return nil
+	case logs.NoLevel:
+	default:
+		p.wanted = e.Level >= p.least
+	}
+	if p.seen++; !p.wanted && p.least != logs.NoLevel {
+		return nil
+	}
+	p.printed++
+	if err := p.print(e); err != nil {
+		return printError{err}
+	}
+	if now := p.clock(); p.eager || now.Sub(p.flushed) > collected {
+		p.flushed = now
+		if err := p.out.Flush(); err != nil {
+			return printError{err}
+		}
+	}
+	return nil
+}
+
+func (p *logPrinter) print(e logs.Entry) error {
+	if p.json {
+		l := e.Parse()
+		d := logLineJSON{Time: stamp(l.At), Level: l.Level.String(), Pod: l.Source, Text: l.Text, Error: l.Error}
+		for _, field := range l.Fields {
+			if d.Fields == nil {
+				d.Fields = map[string]string{}
+			}
+			d.Fields[field.Name] = field.Value
+		}
+		text, err := documentJSON(d, "")
+		if err == nil {
+			_, err = p.out.Write(text)
+		}
+		return err
+	}
+	text := e.Text()
+	if !e.Open {
+		text += "\n"
+	}
+	_, err := p.out.WriteString(text)
+	return err
+}
+
+// note tells something about the log, beside it.
+func (p *logPrinter) note(format string, args ...any) {
+	fmt.Fprintln(p.errOut, sanitize.Whole(fmt.Sprintf(format, args...)))
+}
+
+func (p *logPrinter) origin(from logs.Origin) {
+	if from.NotStored != nil {
+		p.before = []string{"warning: the stored log cannot be read: " + from.NotStored.Error(),
+			"These are the lines that the server's pods still have (" + strings.Join(from.Pods, ", ") + ")."}
+	}
+}
