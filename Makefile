@@ -78,8 +78,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 .PHONY: bench bench-go bench-collector bench-outages bench-requests
 bench: bench-go bench-collector bench-outages bench-requests ## Run all benchmarks (about half an hour)
 
-bench-go: ## Benchmark packages: job, watch, ui, collector, results, and the ETA on recordings (VELTUI_CAPTURES=DIR: yours)
-	$(GO) test -run '^$$' -bench . -benchmem ./job ./watch ./ui ./collector ./outcome ./forecast
+bench-go: ## Benchmark packages: job, watch, ui, collector, results, logs, and the ETA on recordings (VELTUI_CAPTURES=DIR: yours)
+	$(GO) test -run '^$$' -bench . -benchmem ./job ./watch ./ui ./collector ./outcome ./logs ./forecast
 
 bench-collector: ## Read a 1 GB backup beside tar, gzip, igzip and Velero's own reader
 	cd collector/bench && $(GO) run .
