@@ -15,6 +15,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -510,5 +511,52 @@ func TestExpiredCredentialsAreRenewed(t *testing.T) {
 	out, err := f.Apply(t.Context(), p, false, nil)
 	if err != nil || out.State != Settled || renewed != 1 {
 		t.Errorf("%v, %+v, renewed %d times", err, out, renewed)
+	}
+}
+
+// What one may not see is named, in the cluster's own words, and the rest is
+// seen.
+func TestEvidenceWithoutRights(t *testing.T) {
+	in := install(t)
+	in.server(time.Now().Add(-time.Hour))
+	b := in.backup("b", velerov1.BackupPhaseInProgress)
+	in.uploads(b, "du")
+	in.uploadMoves("du", `{"phase":"New"}`)
+	in.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "agents"},
+		Data: map[string]string{"config.json": `{"loadConcurrency":{"globalConfig":3}}`}})
+	agent := &corev1.Pod{}
+	if err := in.Get(t.Context(), client.ObjectKey{Namespace: in.namespace, Name: "node-agent-1"}, agent); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Delete(t.Context(), agent, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	again := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "node-agent-2", Labels: agent.Labels}, Spec: agent.Spec}
+	again.Spec.Containers[0].Args = []string{"node-agent", "server", "--node-agent-configmap=agents"}
+	in.create(again)
+	again.Status = agent.Status
+	if err := in.Status().Update(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	gather := func(cfg *rest.Config) Evidence {
+		t.Helper()
+		e, err := in.finalizer(func(o *Options) { o.Config = cfg }).Gather(t.Context(), job.Backup, "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	all := gather(in.Config())
+	if all.Slots.Why != "" || !strings.Contains(all.Slots.Source, "agents") {
+		t.Errorf("with all rights: %+v", all.Slots)
+	}
+	some := gather(in.user("viewer-"+in.namespace, viewer...))
+	for what, why := range map[string]string{"configmaps": some.Slots.Why, "volumesnapshots": some.SnapshotsWhy, "pods/log": some.LogWhy} {
+		if !strings.Contains(why, what) {
+			t.Errorf("without %s it says %q", what, why)
+		}
+	}
+	if some.Volumes != Yes || !some.Server.Visible {
+		t.Errorf("what may be seen is not: %+v", some)
 	}
 }
