@@ -212,13 +212,20 @@ func (d *describer) status(deletions []diagnosis.Deletion) {
 	if j.Deleting {
 		phase += " (being deleted)"
 	}
-	d.text("phase", "Phase", phase)
+	note := ""
+	if j.Phase == "" {
+		note = "Velero has not picked it up yet"
+	}
+	d.add(Field{Name: "phase", Title: "Phase", Values: []string{phase}, Note: note})
 	if j.QueuePosition > 0 {
 		d.text("queuePosition", "Queue position", fmt.Sprint(j.QueuePosition))
 	}
 	d.moment("started", "Started", j.Started)
+	if j.Started.IsZero() {
+		d.moment("created", "Created", j.Created)
+	}
 	d.moment("completed", "Completed", j.Completed)
-	if !j.Started.IsZero() {
+	if !j.Started.IsZero() && j.Terminal() {
 		d.text("elapsed", "Elapsed", human.Duration(j.Elapsed(d.now)))
 	}
 	if !j.Terminal() {
@@ -347,7 +354,9 @@ func (d *describer) metadata() {
 	d.text("name", "Name", d.job.Name)
 	d.text("namespace", "Namespace", d.job.Namespace)
 	d.text("uid", "UID", string(d.job.UID))
-	d.moment("created", "Created", d.job.Created)
+	if !d.job.Started.IsZero() {
+		d.moment("created", "Created", d.job.Created)
+	}
 	if d.job.Object == nil {
 		return
 	}

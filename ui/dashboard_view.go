@@ -140,7 +140,7 @@ func (d *dashboard) shown() int {
 func (d *dashboard) body(c draw.Canvas) []string {
 	t := d.tab
 	t.setHeight(c.Height - 1)
-	columns, sorting := jobColumns, orders[d.order].Sorting
+	columns, sorting := columnsFor(t.rows), orders[d.order].Sorting
 	if t.other != nil {
 		columns, sorting = columnsOf(t.groups, 0), draw.Sorting{}
 	}

@@ -128,7 +128,7 @@ func TestGoldenFrames(t *testing.T) {
 		{"job-volumes", []string{"down", "enter", "5"}},
 		{"job-yaml", []string{"enter", "8"}},
 	}
-	sizes := [][2]int{{80, 24}, {120, 40}, {40, 12}}
+	sizes := [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}}
 	for _, s := range screens {
 		for _, size := range sizes {
 			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])

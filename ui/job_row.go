@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 var jobColumns = []draw.Column{
 	colMark:     {Width: 2}, // cursor and mark
 	colKind:     {Width: 1},
-	colName:     {Title: "NAME", Width: 22, Grow: 3, Limit: 63},
+	colName:     {Title: "NAME", Width: 22, Grow: 6, Limit: 63},
 	colStage:    {Title: "STAGE", Width: 16, Grow: 1, Limit: 26},
 	colProgress: {Title: "PROGRESS", Width: 14, Grow: 1, Limit: 35},
 	colDone:     {Title: "DONE", Width: 11, Priority: 2, Right: true},
@@ -51,6 +52,23 @@ const (
 	colLocation
 	colFrom
 )
+
+// columnsFor are the columns for some rows: names get no more room than the
+// longest of them needs, so that the others can grow.
+func columnsFor(rows []row) []draw.Column {
+	columns := slices.Clone(jobColumns)
+	name, from, location := 0, 0, 0
+	for _, r := range rows {
+		if j, ok := r.item.(*job.Job); ok {
+			_, origin := draw.Origin(j)
+			name, from, location = max(name, len(j.Name)), max(from, len(origin)), max(location, len(j.StorageLocation))
+		}
+	}
+	for column, longest := range map[int]int{colName: name, colFrom: from, colLocation: location} {
+		columns[column].Limit = min(max(longest, columns[column].Width), columns[column].Limit)
+	}
+	return columns
+}
 
 // jobRow draws one job into the columns.
 func jobRow(c draw.Canvas, j assess.Judged, widths []int, selected bool) string {

@@ -69,9 +69,9 @@ func (c Canvas) Observed(holds bool, text, seen string) []string {
 	seen = " (" + seen + ")"
 	lead := " " + style.Render(sign) + " "
 	if c.Width < 50 {
-		return c.Item(lead, text+seen, 4)
+		return c.Item(lead, text+seen, 20)
 	}
-	lines := c.Sized(c.Width-lipgloss.Width(seen), 0).Item(lead, text, 3)
+	lines := c.Sized(c.Width-lipgloss.Width(seen), 0).Item(lead, text, 20)
 	if len(lines) > 0 {
 		lines[0] = c.Split(lines[0], c.Theme.Dim.Render(seen))
 	}

@@ -2,40 +2,170 @@ package jobview
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/describe"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// overviewPage tells how the job stands and why veltui thinks so, and the facts
-// about the job itself.
+// Widths of the Overview, in cells.
+const (
+	// sideBySide is from when on the verdict stands beside the fields.
+	sideBySide = 118
+	// widest is how wide text gets: longer lines are hard to read.
+	widest = 110
+	// narrow is below what a label has no column of its own.
+	narrow = 50
+)
+
+// overviewPage says how the job stands, what veltui concludes, and everything
+// about the job itself. On wide screens the verdict is beside the fields, and
+// what has long lines below it.
 func overviewPage(c draw.Canvas, s *Screen) []string {
-	v := s.job.Verdict
-	text := c.Sized(min(c.Width-2, widest), 0)
-	lines := text.Para(c.Theme.Strong, v.Summary, 4)
-	for _, f := range v.Facts {
+	var deletions []diagnosis.Deletion
+	if s.assessed != nil {
+		deletions = s.assessed.Environment.Deletions
+	}
+	sections := describe.Job(s.job, deletions, c.Now)
+	if c.Width < sideBySide {
+		text := c.Sized(c.Width-2, 0)
+		lines := append(sectionLines(text, sections[:1]), "")
+		lines = append(lines, verdictLines(text, s.job)...)
+		return indented(append(append(lines, ""), sectionLines(text, sections[1:])...))
+	}
+	width := min(c.Width*9/20, 84)
+	left, right := c.Sized(width, 0), c.Sized(min(c.Width-width-4, widest), 0)
+	long := func(s describe.Section) bool { return s.Title == "hooks" || s.Title == "metadata" }
+	besides := verdictLines(right, s.job)
+	for _, section := range sections {
+		if long(section) {
+			besides = append(append(besides, ""), sectionLines(right, []describe.Section{section})...)
+		}
+	}
+	return indented(beside(left, sectionLines(left, slices.DeleteFunc(sections, long)), besides))
+}
+
+// verdictLines are the verdict, what would help, and the facts.
+func verdictLines(c draw.Canvas, j assess.Judged) []string {
+	lines := c.Para(c.Theme.Strong, j.Verdict.Summary, 12)
+	if advice := Advice(j); advice != "" {
+		lines = append(lines, c.Para(c.Theme.Accent, advice, 12)...)
+	}
+	for _, f := range j.Verdict.Facts {
 		seen := f.Source
 		if !f.At.IsZero() {
 			seen += ", " + human.Age(f.At, c.Now)
 		}
-		lines = append(lines, text.Observed(f.Holds, f.Text, seen)...)
+		lines = append(lines, c.Observed(f.Holds, f.Text, seen)...)
 	}
-	lines = append(lines, text.Para(c.Theme.Accent, Advice(s.job), 5)...)
-	lines = append(lines, "")
-	for _, f := range fields(c, s.job) {
-		lines = append(lines, text.Labelled(f.label, labelWidth, f.style, f.text, 6)...)
+	return lines
+}
+
+// beside joins two columns of lines; the canvas is the left one's.
+func beside(c draw.Canvas, left, right []string) []string {
+	lines := make([]string, 0, max(len(left), len(right)))
+	for i := range max(len(left), len(right)) {
+		line, other := "", ""
+		if i < len(left) {
+			line = left[i]
+		}
+		if i < len(right) {
+			other = right[i]
+		}
+		lines = append(lines, strings.TrimRight(c.Fit(line, c.Width)+"  "+other, " "))
 	}
+	return lines
+}
+
+func indented(lines []string) []string {
 	for i := range lines {
 		lines[i] = " " + lines[i]
 	}
 	return lines
+}
+
+// sectionLines draw sections one below the other.
+func sectionLines(c draw.Canvas, sections []describe.Section) []string {
+	var lines []string
+	for i, s := range sections {
+		if i > 0 {
+			lines = append(lines, "")
+		}
+		if s.Title != "" {
+			lines = append(lines, c.Heading(s.Title))
+		}
+		width := 0
+		for _, f := range s.Fields {
+			width = max(width, lipgloss.Width(f.Title)+2)
+		}
+		for _, f := range s.Fields {
+			lines = append(lines, fieldLines(c, f, width)...)
+		}
+	}
+	return lines
+}
+
+// fieldLines draw a field, in full however long it is, and the key that leads to
+// more of it.
+func fieldLines(c draw.Canvas, f describe.Field, width int) []string {
+	style := c.Theme.Text
+	switch {
+	case f.Tone == describe.Bad:
+		style = c.Theme.Bad
+	case f.Tone == describe.Warning:
+		style = c.Theme.Waiting
+	case f.Unset:
+		style = c.Theme.Dim
+	}
+	label := f.Title
+	var lines []string
+	for i, value := range f.Values {
+		if i == len(f.Values)-1 && f.Note != "" {
+			value += "  (" + f.Note + ")"
+		}
+		if c.Width < narrow {
+			if i == 0 {
+				value = label + ": " + value
+			}
+			lines = append(lines, c.Para(style, value, unlimited)...)
+			continue
+		}
+		lines = append(lines, c.Labelled(label, width, style, value, unlimited)...)
+		label = ""
+	}
+	if hint := hintFor(f.More); hint != "" && len(lines) > 0 {
+		last := &lines[len(lines)-1]
+		if lipgloss.Width(*last)+len(hint)+2 <= c.Width {
+			*last += c.Theme.Dim.Render("  " + hint)
+		}
+	}
+	return lines
+}
+
+// labelWidth is that of the labels on pages of a few words.
+const labelWidth = 15
+
+// unlimited is more lines than any value has.
+const unlimited = 10_000
+
+// hintFor is the key that opens the page of a place, empty for none.
+func hintFor(p describe.Place) string {
+	page := slices.Index(pageNames[:], string(p))
+	if page < 0 {
+		return ""
+	}
+	for _, k := range Openers {
+		if k.Page == Page(page) {
+			return "press " + k.Key
+		}
+	}
+	return fmt.Sprintf("press %d", page+1)
 }
 
 // Advice is what would help a job, with the keys that lead to it.
@@ -56,92 +186,4 @@ func Advice(j assess.Judged) string {
 		}
 	}
 	return strings.TrimSpace(advice)
-}
-
-// widest is how wide text gets: longer lines are hard to read.
-const widest = 110
-
-// field is one thing known of the job, with its label.
-type field struct {
-	label, text string
-	style       lipgloss.Style
-}
-
-// labelWidth is that of the longest label and a gap.
-const labelWidth = 15
-
-func fields(c draw.Canvas, j assess.Judged) []field {
-	t := c.Theme
-	all := []field{{"Phase", phaseText(j.Phase), t.Text}}
-	add := func(label, text string, style lipgloss.Style) {
-		if text != "" {
-			all = append(all, field{label, text, style})
-		}
-	}
-	if !j.Created.After(j.Began()) { // a backup that was synced is older than its resource
-		add("Created", moment(c, j.Created), t.Text)
-	}
-	add("Started", moment(c, j.Started), t.Text)
-	add("Completed", moment(c, j.Completed), t.Text)
-	if !j.Started.IsZero() {
-		add("Elapsed", human.Duration(j.Elapsed(c.Now)), t.Text)
-	}
-	if !j.Terminal() {
-		add("Last moved", human.Ago(j.QuietSince(), c.Now), t.Text)
-	}
-	add("Timeout", timeoutText(c, j.Deadline), t.Text)
-	add("Items", itemsText(c, j.Job), t.Text)
-	if j.Warnings > 0 {
-		add("Warnings", fmt.Sprint(j.Warnings), t.Waiting)
-	}
-	if j.Errors > 0 {
-		add("Errors", fmt.Sprint(j.Errors), t.Bad)
-	}
-	for _, m := range j.Malformed {
-		add("Malformed", m.String(), t.Bad)
-	}
-	add("Failed because", j.FailureReason, t.Bad)
-	add("Not valid", strings.Join(j.ValidationErrors, "; "), t.Bad)
-	if kind, name := draw.Origin(j.Job); name != "" {
-		add("From", kind+" "+name, t.Text)
-	}
-	add("Stored in", j.StorageLocation, t.Text)
-	return all
-}
-
-func phaseText(phase string) string {
-	if phase == "" {
-		return "New (Velero has not picked it up yet)"
-	}
-	return phase
-}
-
-// moment is a time stamp with its age.
-func moment(c draw.Canvas, t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.In(c.Now.Location()).Format("2006-01-02 15:04:05") + "  " + human.Ago(t, c.Now)
-}
-
-// timeoutText says when Velero itself gives up on the present stage.
-func timeoutText(c draw.Canvas, d assess.Deadline) string {
-	switch {
-	case d.At.IsZero():
-		return ""
-	case d.At.Before(c.Now):
-		return fmt.Sprintf("passed %s (%s)", human.Ago(d.At, c.Now), d.Setting)
-	}
-	return fmt.Sprintf("Velero gives up in %s (%s)", human.Duration(d.At.Sub(c.Now)), d.Setting)
-}
-
-func itemsText(c draw.Canvas, j *job.Job) string {
-	if !j.Items.Known {
-		return ""
-	}
-	text := fmt.Sprintf("%d of %s%d", j.Items.Done, c.Estimated(j, job.UnitItems), j.Items.Total)
-	if from := j.Items.RevisedFrom; from > 0 && from != j.Items.Total {
-		text += fmt.Sprintf(" (Velero revised the total from %d)", from)
-	}
-	return text
 }

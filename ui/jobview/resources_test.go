@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -102,19 +103,34 @@ func TestErrorsAreNotCalledRestored(t *testing.T) {
 	}
 }
 
-// No label runs into its text, and no text gets too wide to be read.
+// No label runs into its text, nothing is cut, and no text gets too wide to be
+// read, on any width; on wide screens what veltui concludes stands beside.
 func TestOverviewIsReadable(t *testing.T) {
-	reason := strings.Repeat("the server was restarted while it ran and ", 8)
-	r := &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: reason}}
+	reason := strings.Repeat("the server was restarted while it ran and ", 8) + "END"
+	r := &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: reason, Errors: 3}}
+	r.Spec.BackupName, r.Spec.NamespaceMapping = "nightly", map[string]string{"shop": "shop-dr"}
 	s, c := shown(t, job.Input{Restore: r})
-	for _, f := range fields(c, s.job) {
-		if len(f.label) >= labelWidth {
-			t.Errorf("%q touches its text", f.label)
+	for _, width := range []int{40, 60, 80, 118, 120, 160, 200, 300} {
+		lines := overviewPage(c.Sized(width, 50), s)
+		text := ansi.Strip(strings.Join(lines, "\n"))
+		for _, want := range []string{"END", "shop -> shop-dr", "nightly", s.job.Verdict.Summary[:20]} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q at %d cells:\n%s", want, width, text)
+			}
 		}
-	}
-	for _, line := range overviewPage(c.Sized(200, 50), s) {
-		if lipgloss.Width(line) > widest+1 {
-			t.Errorf("%d cells: %q", lipgloss.Width(line), line)
+		if !strings.Contains(ansi.Strip(lines[0]), "Phase") || strings.Contains(text, c.Glyphs.Ellipsis) {
+			t.Errorf("at %d cells:\n%s", width, text)
+		}
+		for i, line := range lines {
+			if lipgloss.Width(line) > width {
+				t.Errorf("%d cells of %d: %q", lipgloss.Width(line), width, line)
+			}
+			if strings.Contains(line, "END") && i > 30 {
+				t.Errorf("the reason is far down at %d cells", width)
+			}
+		}
+		if !strings.Contains(text, "press e") && width >= 60 {
+			t.Errorf("no key leads from the count of errors to them:\n%s", text)
 		}
 	}
 }
