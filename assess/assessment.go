@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -26,6 +27,7 @@ type Assessment struct {
 	Running, Queued, Troubled int
 
 	judged map[types.UID]Judged
+	looks  map[types.UID]Look
 }
 
 // Judged is a job with all that depends on the moment. Its fields stand before
@@ -33,6 +35,8 @@ type Assessment struct {
 type Judged struct {
 	*job.Job
 	Verdict diagnosis.Verdict
+	// NeedsLook is true if a closer look at the job may change Verdict, or did.
+	NeedsLook bool
 	// State is that of Verdict, or, while what is known may be out of date, the
 	// one that the job had when it was last known to be right. Empty for a job
 	// that has ended.
@@ -85,14 +89,21 @@ func (a *Assessment) Of(j *job.Job) Judged {
 	if known, ok := a.judged[j.UID]; ok && known.Job == j {
 		return known
 	}
-	return judge(j, a.Environment)
+	return judge(j, a.Environment, a.looks)
 }
 
-// Closer is a job judged with what a closer look at it has seen.
-func (a *Assessment) Closer(j *job.Job, seen diagnosis.Evidence) Judged {
-	env := a.Environment
-	env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: seen}
-	return judge(j, env)
+// Look takes what a closer look at a job found into the assessment, and judges
+// the job with it.
+func (a *Assessment) Look(j *job.Job, found Look) (*Assessment, Judged) {
+	b := *a
+	b.looks = maps.Clone(a.looks)
+	if b.looks == nil {
+		b.looks = map[types.UID]Look{}
+	}
+	b.looks[j.UID] = found
+	b.Environment.Evidence = evidence(b.looks)
+	b.judged = nil
+	return &b, b.Of(j)
 }
 
 // Find is the job with the uid, or nil.
@@ -110,14 +121,15 @@ func (a *Assessment) Find(uid types.UID) *job.Job {
 func (a *Assessment) Stale() bool { return !a.Environment.StaleSince.IsZero() }
 
 // assess judges a snapshot whose jobs are enriched.
-func assess(enriched, source *watch.Snapshot, now time.Time) *Assessment {
+func assess(enriched, source *watch.Snapshot, looks map[types.UID]Look, now time.Time) *Assessment {
 	a := &Assessment{
-		Snapshot: enriched, Source: source,
+		Snapshot: enriched, Source: source, looks: looks,
 		Environment: enriched.Environment(now),
 		judged:      make(map[types.UID]Judged, len(enriched.Active)),
 	}
+	a.Environment.Evidence = evidence(looks)
 	for _, j := range enriched.Active {
-		judged := judge(j, a.Environment)
+		judged := judge(j, a.Environment, looks)
 		a.judged[j.UID] = judged
 		switch {
 		case judged.Troubled():
@@ -131,8 +143,31 @@ func assess(enriched, source *watch.Snapshot, now time.Time) *Assessment {
 	return a
 }
 
-func judge(j *job.Job, env diagnosis.Environment) Judged {
-	judged := Judged{Job: j, Verdict: diagnosis.Judge(j, env)}
+// evidence is that of closer looks.
+func evidence(looks map[types.UID]Look) map[types.UID]diagnosis.Evidence {
+	found := make(map[types.UID]diagnosis.Evidence, len(looks))
+	for uid, l := range looks {
+		found[uid] = l.Evidence
+	}
+	return found
+}
+
+// judge judges a job. What a closer look found counts only while the job needs
+// one: as soon as it moves before our eyes, that says more.
+func judge(j *job.Job, env diagnosis.Environment, looks map[types.UID]Look) Judged {
+	look, looked := looks[j.UID]
+	verdict := func(env diagnosis.Environment) (v diagnosis.Verdict, needs bool) {
+		if looked {
+			env.Evidence = nil
+		}
+		v = diagnosis.Judge(j, env)
+		if needs = needsLook(j, v); needs && looked {
+			v = look.with(j, env, v)
+		}
+		return v, needs
+	}
+	judged := Judged{Job: j}
+	judged.Verdict, judged.NeedsLook = verdict(env)
 	judged.State = judged.Verdict.State
 	judged.Queue.Position, judged.Queue.Reason, judged.Queue.Waits = diagnosis.Queue(j, env)
 	judged.Deadline.At, judged.Deadline.Setting = diagnosis.Deadline(j, env)
@@ -140,7 +175,8 @@ func judge(j *job.Job, env diagnosis.Environment) Judged {
 		// Rates and ETAs would go on from numbers that nobody confirms.
 		lastKnown := env
 		lastKnown.Now, lastKnown.StaleSince = env.StaleSince, time.Time{}
-		judged.State = diagnosis.Judge(j, lastKnown).State
+		last, _ := verdict(lastKnown)
+		judged.State = last.State
 		return judged
 	}
 	judged.ETA.Left, judged.ETA.Known = j.ETA(env.Now)

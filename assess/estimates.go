@@ -12,13 +12,14 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Estimates are what veltui knows about restores beyond the cluster: how many
-// items each restores, and how it goes. The zero value knows nothing. They may
-// be used by several goroutines.
+// Estimates are what veltui knows about jobs beyond what the watch tells: how
+// many items a restore restores, how it goes, and what closer looks found. The
+// zero value knows nothing. They may be used by several goroutines.
 type Estimates struct {
 	mu       sync.Mutex
 	restores map[types.UID]estimate
 	learned  []forecast.Rates
+	looks    map[types.UID]Look
 }
 
 // estimate is what is known of one restore.
@@ -63,7 +64,7 @@ func (e *Estimates) Learned() []forecast.Rates {
 // Assess enriches the jobs of a snapshot and judges them for a moment of our
 // own clock. The snapshot and its jobs stay as they are.
 func (e *Estimates) Assess(snap *watch.Snapshot, now time.Time) *Assessment {
-	return assess(e.enrich(snap), snap, now)
+	return assess(e.enrich(snap), snap, e.recent(now), now)
 }
 
 // enrich gives restores their estimates; it is the snapshot itself where there

@@ -139,7 +139,7 @@ func TestSkippedReasonsAndHandles(t *testing.T) {
 
 func TestOperations(t *testing.T) {
 	j := restore(velerov1.RestorePhaseWaitingForPluginOperations, 0, 0)
-	a := assess(snapshotOf(noon, j), snapshotOf(noon, j), noon)
+	a := assess(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon)
 	created := noon.Add(-time.Hour)
 	du := upload("db", velero.VolumeInProgress)
 	got := a.Operations(j, []artifact.Operation{

@@ -123,6 +123,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 		o.Estimator = &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(conn.config, log), log: log}
 		o.Rates = c.openRates(conn, log)
 	}
+	o.Looker = &closerLook{cli: c, log: log}
 	if o.ReadOnly = c.isReadOnly(); !o.ReadOnly {
 		o.Finalizer = &jobFinalizer{cli: c, noStore: f.noArtifacts, caFile: f.caFile, log: log}
 	}

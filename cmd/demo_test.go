@@ -57,6 +57,22 @@ func TestDemoFinalizesByKeyboard(t *testing.T) {
 	checkNothingLeft(t, cmd)
 }
 
+// TestOpenJobSaysWhatTheLogSays although nothing may be changed or downloaded:
+// the dashboard's row is only sure of it once the job was looked at closer.
+func TestOpenJobSaysWhatTheLogSays(t *testing.T) {
+	scene := filepath.Join("..", "demo", "scenes", "restore-patch-lost.yaml")
+	c := startConsole(t, demoCommand(t, "--scene", scene, "--read-only", "--no-artifacts"), 120, 40)
+	c.sees(t, "live", "crm-rollback: 902 of 918 items, quiet for")
+	c.types(t, "\r")
+	c.sees(t, "Velero gave up writing Finalizing", "has not checked whether its results are stored")
+	c.types(t, "\x1b")
+	c.sees(t, "[1 Active]", "Velero gave up writing Finalizing")
+	c.types(t, "q")
+	if code := c.exits(t); code != ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // checkNothingLeft looks for what the demo may have written.
 func checkNothingLeft(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()

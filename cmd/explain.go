@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
@@ -135,20 +134,16 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	}
 	judged := assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0])
 	j, verdict := judged.Job, judged.Verdict
-	plan, remedies, err := c.remedies(ctx, j, verdict, f)
+	plan, remedies, err := c.remedies(ctx, judged, f)
 	if err != nil {
 		fmt.Fprintln(c.streams.ErrOut, "warning: what finalize would do could not be found out:", sanitize.String(err.Error()))
 	}
 	if plan != nil {
 		waited := verdict.State == diagnosis.Waiting
-		seen := plan.Evidence().ForVerdict()
-		assessed.Environment.Evidence = map[types.UID]diagnosis.Evidence{j.UID: seen}
-		judged = assessed.Closer(j, seen)
+		assessed, judged = assessed.Look(j, lookOf(plan, c.clock()))
 		verdict = judged.Verdict
 		if waited && verdict.State == diagnosis.Waiting {
 			plan, remedies = nil, nil // nothing is to be done about it
-		} else {
-			verdict.Facts = withEvidence(verdict.Facts, plan.Facts())
 		}
 	}
 	if f.output == "text" {
@@ -173,17 +168,13 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 // remedies is what finalize would do about a job that does not move, and the
 // other options; nil for others. It only reads, but for DownloadRequests if
 // artifacts are wanted.
-func (c *cli) remedies(ctx context.Context, j *job.Job, v diagnosis.Verdict, f explainFlags) (*action.Plan, []action.Plan, error) {
+func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags) (*action.Plan, []action.Plan, error) {
+	j := judged.Job
 	switch {
-	case v.NeedsCloserLook():
-	case v.State == "":
-		if len(j.Malformed) == 0 && !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }) {
-			return nil, nil, nil
-		}
-	default:
-		if len(j.Malformed) == 0 {
-			return nil, nil, nil
-		}
+	case judged.NeedsLook:
+	case judged.Verdict.State != "",
+		len(j.Malformed) == 0 && !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }):
+		return nil, nil, nil
 	}
 	conn, err := c.connect()
 	if err != nil {
@@ -203,19 +194,6 @@ func (c *cli) remedies(ctx context.Context, j *job.Job, v diagnosis.Verdict, f e
 		return nil, plans[1:], nil
 	}
 	return &plans[0], plans[1:], nil
-}
-
-// withEvidence puts what finalize has looked at in place of what the verdict
-// says was not looked at. Other sources are the same for both.
-func withEvidence(verdict, evidence []diagnosis.Fact) []diagnosis.Fact {
-	deeper := func(f diagnosis.Fact) bool { return f.Source == "storage" || f.Source == "schema" }
-	merged := slices.DeleteFunc(slices.Clone(verdict), func(f diagnosis.Fact) bool { return !f.Holds && deeper(f) })
-	for _, f := range evidence {
-		if deeper(f) || f.Source == "rbac" || f.Source == "namespaces" {
-			merged = append(merged, f)
-		}
-	}
-	return merged
 }
 
 // exitFor is the exit code that a job's state asks for, as an error without

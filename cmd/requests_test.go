@@ -149,7 +149,12 @@ func TestRequests(t *testing.T) {
 			Progress: &velerov1.RestoreProgress{TotalItems: 900, ItemsRestored: 900}}))
 	}
 	t.Run("idle", func(t *testing.T) {
-		b.measure(t, which, "30", func(int) []client.Object { return nil })
+		b.measure(t, which, "30", "", func(int) []client.Object { return nil })
+	})
+	t.Run("open", func(t *testing.T) {
+		silent := inProgress("silent", 3*time.Hour)
+		b.quiet(t, silent)
+		b.measure(t, which, "silent", "/silent\r\r", func(int) []client.Object { return nil })
 	})
 	t.Run("busy", func(t *testing.T) {
 		objects.stored(t, b, "stored", velerov1.BackupPhaseCompleted)
@@ -169,7 +174,7 @@ func TestRequests(t *testing.T) {
 			b.create(t, u)
 			moving = append(moving, u)
 		}
-		b.measure(t, which, "moving", func(second int) []client.Object {
+		b.measure(t, which, "moving", "", func(second int) []client.Object {
 			r.Status.Progress.ItemsRestored = 5 * second
 			backup.Status.Progress.ItemsBackedUp = 5 * second
 			for _, o := range moving[2:] {
@@ -182,7 +187,8 @@ func TestRequests(t *testing.T) {
 
 // measure runs a dashboard while Velero's part is played: what moves is written
 // once a second, and the storage location once a minute.
-func (b *bed) measure(t *testing.T, which, sees string, moves func(second int) []client.Object) {
+// types are keys that open what is measured.
+func (b *bed) measure(t *testing.T, which, sees, types string, moves func(second int) []client.Object) {
 	t.Helper()
 	kubeconfig, count := b.counted(t)
 	cmd := through(kubeconfig, b.command(t, "-n", "velero"))
@@ -191,6 +197,7 @@ func (b *bed) measure(t *testing.T, which, sees string, moves func(second int) [
 	}
 	c := startConsole(t, cmd, 160, 50)
 	c.sees(t, "live", sees)
+	c.types(t, types)
 	started := count.read()
 	var before reading
 	second := time.NewTicker(time.Second)

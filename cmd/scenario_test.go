@@ -1,7 +1,9 @@
 package cmd
 
 import (
+	"context"
 	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/demo/scene"
 )
 
@@ -51,6 +56,7 @@ func checkScenario(t *testing.T, path string) {
 	}
 	c := &scenarioCheck{T: t, headless: startHeadless(t, "--scene", path), want: s.Expect}
 	c.explain()
+	c.page()
 	c.get()
 	c.finalize()
 }
@@ -60,8 +66,9 @@ type scenarioCheck struct {
 	*testing.T
 	*headless
 	want scene.Expect
-	// state and reason are what explain says.
-	state, reason string
+	// state, reason, advice and the number of facts are what explain says.
+	state, reason, advice string
+	facts                 int
 }
 
 // document runs a command and reads what it prints.
@@ -80,7 +87,7 @@ func (c *scenarioCheck) document(into any, args ...string) (text string, code in
 func (c *scenarioCheck) explain() {
 	var e explanation
 	text, code := c.document(&e, "explain", c.want.Job, "-o", "json")
-	c.state, c.reason = e.Verdict.State, e.Verdict.Reason
+	c.state, c.reason, c.advice, c.facts = e.Verdict.State, e.Verdict.Reason, e.Verdict.Advice, len(e.Verdict.Facts)
 	summary := e.Job.Summary
 	if len(c.want.State) > 0 && !slices.Contains(c.want.State, c.state) || slices.Contains(c.want.Never, c.state) {
 		c.Errorf("explain: state %q, want one of %q: %s", c.state, c.want.State, summary)
@@ -100,6 +107,54 @@ func (c *scenarioCheck) explain() {
 	trouble := c.state == "stuck" || c.state == "orphaned"
 	if phase := e.Job.Phase; trouble != (code == ExitRefused) || !trouble && c.state != "" && code != ExitOK {
 		c.Errorf("explain: exit code %d of a job that is %q in phase %s", code, c.state, phase)
+	}
+}
+
+// page is what the dashboard says of the job while its screen is open: the same
+// as explain.
+func (c *scenarioCheck) page() {
+	kind, name := c.want.Target()
+	selected, err := parseOne([]string{kind + "/" + name})
+	if err != nil {
+		c.Fatal(err)
+	}
+	own := withFlags(c.T, "--kubeconfig", c.kubeconfig)
+	home := c.TempDir()
+	own.clock, own.streams = time.Now, genericiooptions.NewTestIOStreamsDiscard()
+	own.env = func(name string) string {
+		if strings.HasPrefix(name, "XDG_") {
+			return home
+		}
+		return ""
+	}
+	ctx, cancel := context.WithCancelCause(c.Context())
+	defer cancel(nil)
+	_, snap, err := own.firstSnapshot(ctx, cancel, selected, 0)
+	if err != nil {
+		c.Fatal(err)
+	}
+	var known assess.Estimates
+	assessed := known.Assess(snap, time.Now())
+	j := pick(assessed.Snapshot.Jobs, selected)[0]
+	if assessed.Of(j).NeedsLook {
+		looker := &closerLook{cli: own, log: slog.New(slog.DiscardHandler)}
+		seen, err := looker.Look(ctx, j)
+		if err != nil {
+			c.Errorf("looking closer: %v", err)
+		}
+		known.Looked(j.UID, seen)
+		assessed = known.Assess(snap, time.Now())
+	}
+	judged := assessed.Of(j)
+	if string(judged.Verdict.State) != c.state || string(judged.Verdict.Reason) != c.reason || judged.Verdict.Advice != c.advice {
+		c.Errorf("the page says %s (%s): %s\n%s\nexplain says %s (%s)\n%s", judged.Verdict.State, judged.Verdict.Reason, judged.Verdict.Summary, judged.Verdict.Advice, c.state, c.reason, c.advice)
+	}
+	var facts []string
+	for _, f := range judged.Verdict.Facts {
+		facts = append(facts, f.Text)
+	}
+	if len(facts) != c.facts {
+		c.Errorf("the page has %d facts, explain %d:\n%s", len(facts), c.facts, strings.Join(facts, "\n"))
 	}
 }
 

@@ -47,6 +47,7 @@ type Model struct {
 	job       *jobview.Screen
 	sources   jobview.Sources
 	questions questions
+	looks     looks
 	// dialog is over the screen, nil while there is none.
 	dialog  *dialog.Dialog
 	actions actions
@@ -93,7 +94,7 @@ type panicked struct {
 func newModel(ctx context.Context, o Options) (*Model, error) {
 	estimates := &assess.Estimates{}
 	m := &Model{
-		options: o, questions: newQuestions(ctx, o, estimates), actions: newActions(ctx, o),
+		options: o, questions: newQuestions(ctx, o, estimates), looks: newLooks(ctx, o, estimates), actions: newActions(ctx, o),
 		dashboard: newDashboard(), helpView: viewport.New(), glyphs: &draw.Unicode, stale: true,
 	}
 	m.next, m.assessAgain = assessments(ctx, o, estimates)
@@ -180,12 +181,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.ClearScreen
 	case snapshotAssessed:
 		m.show(msg.Assessment)
-		return m, tea.Batch(m.next, m.tick(), m.ask(), m.askRights())
+		return m, tea.Batch(m.next, m.tick(), m.ask(), m.look(), m.askRights())
 	case assessedAgain:
 		if m.assessed != nil && msg.Source == m.assessed.Source {
 			m.show(msg.Assessment)
 		}
-		return m, tea.Batch(m.tick(), m.ask())
+		return m, tea.Batch(m.tick(), m.ask(), m.look())
 	case ticked:
 		m.ticking = false
 		return m, m.judgeAgain()
@@ -194,6 +195,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case downloadMoved:
 		m.stale = m.job != nil && m.job.UID() == msg.uid
 		return m, m.questions.advance(msg)
+	case lookTaken:
+		return m, m.takeLook(msg)
 	case rightsAnswered:
 		m.actions.takeRights(msg)
 	case watchEnded:

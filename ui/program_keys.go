@@ -104,7 +104,7 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	if m.dialog != nil && m.dialog.Closed() {
 		m.closeDialog()
 	}
-	return tea.Batch(cmd, m.ask())
+	return tea.Batch(cmd, m.ask(), m.look())
 }
 
 func (m *Model) pasted(msg tea.PasteMsg) tea.Cmd {
@@ -166,6 +166,7 @@ func (m *Model) openJob(uid types.UID, at jobview.Page) tea.Cmd {
 func (m *Model) closeJob() tea.Cmd {
 	m.job.Close()
 	m.job = nil
+	m.looks.end()
 	m.dropQuestions()
 	return nil
 }
@@ -176,6 +177,7 @@ func (m *Model) retry() tea.Cmd {
 	if m.job != nil {
 		m.job.AskAgain()
 	}
+	m.looks.again()
 	return guarded(func() tea.Msg { source.Retry(); return nil })
 }
 

@@ -36,6 +36,8 @@ type Options struct {
 	Sources jobview.Sources
 	// Finalizer finalizes jobs; nil if nothing may be changed.
 	Finalizer Finalizer
+	// Looker looks closer at a job that does not move; nil if nobody can.
+	Looker Looker
 	// ReadOnly says that nothing may be changed because the user said so.
 	ReadOnly bool
 	// Clock is our own clock.

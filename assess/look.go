@@ -1,0 +1,85 @@
+package assess
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/job"
+)
+
+// Look is what a closer look at one job found. Such a look is taken only at a
+// job that needs it (see [Judged.NeedsLook]).
+type Look struct {
+	Evidence diagnosis.Evidence
+	// Facts are what else it found: about namespaces, the CRD and your rights.
+	Facts []diagnosis.Fact
+	// At is when it was taken, in our own clock.
+	At time.Time
+	// Err is why the last look failed, on one line, empty if it did not.
+	Err string
+}
+
+// lookAge is how long a look that nobody repeats is used. What it found may
+// change where no watch sees it.
+const lookAge = 5 * time.Minute
+
+// Looked notes what a closer look at a job found. A look that failed takes
+// nothing from what an earlier one found.
+func (e *Estimates) Looked(uid types.UID, l Look) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.looks == nil {
+		e.looks = map[types.UID]Look{}
+	}
+	if old, known := e.looks[uid]; known && l.Err != "" {
+		old.Err = l.Err
+		l = old
+	}
+	e.looks[uid] = l
+}
+
+// recent are the looks that are used at a moment, and drops the others.
+func (e *Estimates) recent(now time.Time) map[types.UID]Look {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.looks, func(_ types.UID, l Look) bool { return now.Sub(l.At) > lookAge })
+	return maps.Clone(e.looks)
+}
+
+// needsLook reports whether a closer look may change what is said of a job.
+func needsLook(j *job.Job, v diagnosis.Verdict) bool {
+	return v.NeedsCloserLook() || v.State != "" && len(j.Malformed) > 0
+}
+
+// with is the verdict on a job with what a closer look found.
+func (l Look) with(j *job.Job, env diagnosis.Environment, before diagnosis.Verdict) diagnosis.Verdict {
+	env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: l.Evidence}
+	v := diagnosis.Judge(j, env)
+	if before.State != diagnosis.Waiting || v.State != diagnosis.Waiting { // else nothing is to be done about it
+		v.Facts = merge(v.Facts, l.Facts)
+	}
+	if l.Err != "" {
+		v.Facts = append(slices.Clone(v.Facts), diagnosis.Fact{Text: "veltui could not look closer: " + l.Err, Source: "api", At: env.Now})
+	}
+	return v
+}
+
+// merge puts what a closer look found in place of what the verdict says was not
+// looked at. Other sources are the same for both.
+func merge(verdict, found []diagnosis.Fact) []diagnosis.Fact {
+	deeper := func(f diagnosis.Fact) bool { return f.Source == "storage" || f.Source == "schema" }
+	if !slices.ContainsFunc(found, deeper) {
+		deeper = func(diagnosis.Fact) bool { return false }
+	}
+	merged := slices.DeleteFunc(slices.Clone(verdict), func(f diagnosis.Fact) bool { return !f.Holds && deeper(f) })
+	for _, f := range found {
+		if deeper(f) || f.Source == "rbac" || f.Source == "namespaces" {
+			merged = append(merged, f)
+		}
+	}
+	return merged
+}

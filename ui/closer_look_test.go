@@ -1,0 +1,175 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// watcher is a Looker whose looks end when the test says so.
+type watcher struct {
+	seen assess.Look
+	err  error
+}
+
+func (w *watcher) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
+	if w.err != nil {
+		return assess.Look{}, w.err
+	}
+	return w.seen, ctx.Err()
+}
+
+// lookFixture is a dashboard with a restore that is silent, one that moves, and
+// a clock that the test moves.
+type lookFixture struct {
+	*Model
+	now  time.Time
+	asks int
+	last tea.Cmd
+}
+
+func newLookFixture(t *testing.T, w Looker) *lookFixture {
+	f := &lookFixture{now: noon}
+	f.Model = screen(t, stageful(), 120, 40, func(o *Options) {
+		o.Looker = w
+		o.Clock = func() time.Time { return f.now }
+	})
+	start := f.looks.start
+	f.looks.start = func(j *job.Job, l *look) tea.Cmd {
+		f.asks++
+		f.last = start(j, l)
+		return f.last
+	}
+	return f
+}
+
+// after lets time pass and judges again, as the slow clock does.
+func (f *lookFixture) after(d time.Duration) {
+	f.now = f.now.Add(d)
+	f.Update(assessedAgain{f.questions.estimates.Assess(f.assessed.Source, f.now)})
+}
+
+// answer ends the look that is under way.
+func (f *lookFixture) answer(t *testing.T) {
+	t.Helper()
+	taken, ok := f.last().(lookTaken)
+	if !ok {
+		t.Fatal("the look brought nothing")
+	}
+	f.Update(taken)
+	f.after(0)
+}
+
+func (f *lookFixture) verdict(t *testing.T, name string) diagnosis.Verdict {
+	t.Helper()
+	for _, j := range f.assessed.Snapshot.Jobs {
+		if j.Name == name {
+			return f.assessed.Of(j).Verdict
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return diagnosis.Verdict{}
+}
+
+// TestOpenJobIsLookedAtCloser: at once, again every half minute, never twice at
+// a time, and what is found is said on the page and in the row.
+func TestOpenJobIsLookedAtCloser(t *testing.T) {
+	w := &watcher{seen: assess.Look{At: noon, Evidence: diagnosis.Evidence{LogSeen: true,
+		Log: velero.JobLog{GaveUp: velero.LogLine{At: noon.Add(-40 * time.Minute), Text: "Error updating restore's status from InProgress to Finalizing"}, LostPhase: "Finalizing"}},
+		Facts: []diagnosis.Fact{{Holds: true, Text: "you may patch it, as tester", Source: "rbac"}}}}
+	f := newLookFixture(t, w)
+	before := f.verdict(t, "crm-old")
+	press(t, f.Model, "/", "c", "r", "m", "-", "o", "l", "d", "enter")
+	if f.asks != 0 {
+		t.Fatal("a job was looked at that is not open")
+	}
+	press(t, f.Model, "enter")
+	f.after(time.Second)
+	f.after(time.Minute)
+	if f.asks != 1 {
+		t.Fatalf("%d looks while one is under way", f.asks)
+	}
+	f.answer(t)
+	if got := f.verdict(t, "crm-old"); got.Reason != diagnosis.LostPatch || got.Summary == before.Summary {
+		t.Errorf("after the look: %s: %s", got.Reason, got.Summary)
+	}
+	frame := plain(checkFrame(t, f.Model))
+	for _, words := range []string{"gave up writing Finalizing", "you may patch it, as tester"} {
+		if !strings.Contains(frame, words) {
+			t.Errorf("the page does not say %q:\n%s", words, frame)
+		}
+	}
+	looked := f.asks
+	f.after(lookPace - 2*time.Second)
+	f.after(time.Second)
+	if f.asks > looked+1 {
+		t.Errorf("%d looks within half a minute", f.asks-looked)
+	}
+	f.after(lookPace)
+	if f.asks != looked+1 {
+		t.Errorf("%d looks after half a minute, want 1 more", f.asks-looked)
+	}
+	last := f.last
+	press(t, f.Model, "esc")
+	if taken, _ := last().(lookTaken); !errors.Is(taken.err, context.Canceled) {
+		t.Errorf("the screen is closed, and its look goes on: %v", taken.err)
+	}
+	if frame := plain(checkFrame(t, f.Model)); !strings.Contains(frame, "gave up writing Finalizing") {
+		t.Errorf("the row does not say what the page said:\n%s", frame)
+	}
+	f.after(10 * time.Minute)
+	if got := f.verdict(t, "crm-old"); strings.Contains(got.Summary, "gave up writing") {
+		t.Error("a look of ten minutes ago is still used")
+	}
+}
+
+// TestLooksAreNotWasted on a job that moves, on none, and while the API server is
+// away; without a Looker nothing is asked.
+func TestLooksAreNotWasted(t *testing.T) {
+	f := newLookFixture(t, &watcher{})
+	press(t, f.Model, "/", "s", "h", "o", "p", "-", "r", "enter", "enter")
+	f.after(0)
+	if f.job == nil || f.asks != 0 {
+		t.Errorf("%d looks at a job that moves", f.asks)
+	}
+	nobody := screen(t, stageful(), 120, 40)
+	press(t, nobody, "/", "c", "r", "m", "-", "o", "l", "d", "enter", "enter")
+	if nobody.look() != nil {
+		t.Error("somebody was asked")
+	}
+}
+
+// TestLookThatFails says so beside the verdict, and takes nothing from what was
+// found before.
+func TestLookThatFails(t *testing.T) {
+	w := &watcher{err: errors.New("restores.velero.io is forbidden")}
+	f := newLookFixture(t, w)
+	press(t, f.Model, "/", "c", "r", "m", "-", "o", "l", "d", "enter", "enter")
+	f.answer(t)
+	if frame := plain(checkFrame(t, f.Model)); !strings.Contains(frame, "could not look closer: restores.velero.io is forbidden") {
+		t.Errorf("it is not said:\n%s", frame)
+	}
+	w.err, w.seen = nil, assess.Look{At: noon, Evidence: diagnosis.Evidence{LogSeen: true,
+		Log: velero.JobLog{GaveUp: velero.LogLine{At: noon.Add(-40 * time.Minute), Text: "gave up"}, LostPhase: "Finalizing"}}}
+	f.after(lookPace)
+	f.answer(t)
+	w.err = errors.New("no answer in time")
+	f.after(lookPace)
+	f.answer(t)
+	if got := f.verdict(t, "crm-old"); got.Reason != diagnosis.LostPatch {
+		t.Errorf("a look that failed took what was found: %s", got.Reason)
+	}
+	press(t, f.Model, "r")
+	if last := f.looks.last; last == nil || !last.pending {
+		t.Error("r does not look again at once")
+	}
+}
