@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"github.com/veltui/veltui/artifact"
@@ -41,6 +40,16 @@ func (r *artifactReader) Operations(ctx context.Context, j *job.Job) ([]artifact
 	return readArtifact(ctx, r, j, (*artifact.Fetcher).ItemOperations)
 }
 
+// safeError is an error in words that are safe to draw.
+type safeError struct {
+	text  string
+	cause error // only to tell what kind of error it is
+}
+
+func (e safeError) Error() string { return e.text }
+
+func (e safeError) Unwrap() error { return e.cause }
+
 // readArtifact reads one artifact. The kubeconfig is read anew each time,
 // because credentials are renewed while the dashboard runs.
 func readArtifact[T any](ctx context.Context, r *artifactReader, j *job.Job, read func(*artifact.Fetcher, context.Context, job.Kind, string) (T, error)) (value T, err error) {
@@ -49,7 +58,7 @@ func readArtifact[T any](ctx context.Context, r *artifactReader, j *job.Job, rea
 			if ctx.Err() == nil {
 				r.log.Info("reading what is stored of a job", "for", j.Name, "error", err)
 			}
-			err = errors.New(sanitize.String(err.Error()))
+			err = safeError{sanitize.String(err.Error()), err}
 		}
 	}()
 	config, err := r.cli.restConfig()

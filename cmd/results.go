@@ -2,16 +2,15 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 
 	"github.com/spf13/cobra"
 
+	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/outcome"
 )
 
@@ -108,7 +107,10 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 	r := resultsRead{Judged: judged}
 	var readErr error
 	if r.note, r.complete = outcome.WithoutResults(j); r.note == "" {
-		r.sections, readErr = c.readResults(ctx, j, f.caFile)
+		reader := &artifactReader{cli: c, caFile: f.caFile, log: slog.Default()} // firstSnapshot has sent it to the log file
+		var results artifact.Results
+		results, readErr = reader.Results(ctx, j)
+		r.sections = outcome.Group(results)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -133,32 +135,6 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 		return fmt.Errorf("reading the results of %s %s: %w", j.Kind.Word(), j.Name, readErr)
 	}
 	return exitFor(j, judged.Verdict)
-}
-
-// errNoResults is said where results must not be asked for.
-var errNoResults = errors.New("read-only: to read what is stored, veltui would have to create a DownloadRequest in the cluster")
-
-// readResults downloads the results of a job, and groups them.
-func (c *cli) readResults(ctx context.Context, j *job.Job, caFile string) ([]outcome.Section, error) {
-	if c.isReadOnly() {
-		return nil, errNoResults
-	}
-	conn, err := c.connect()
-	if err != nil {
-		return nil, err
-	}
-	e, err := c.newEstimator(conn.config, j.Namespace, caFile, nil, slog.Default())
-	if err != nil {
-		return nil, err
-	}
-	if err := e.mayDownload(ctx); err != nil {
-		return nil, err
-	}
-	results, err := e.artifacts.Results(ctx, j.Kind, j.Name)
-	if err != nil {
-		return nil, err
-	}
-	return outcome.Group(results), nil
 }
 
 // resultsRead is what the command found out about a job's messages.

@@ -97,7 +97,7 @@ func TestResultsWithoutDownloads(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"--read-only"}, "read-only: to read what is stored, veltui would have to create a DownloadRequest"},
+		{[]string{"--read-only"}, "read-only: to read this, veltui would have to create a DownloadRequest"},
 		{[]string{"--kubeconfig", viewer}, "you may not create downloadrequests.velero.io in namespace velero"},
 	} {
 		stdout, stderr, code := b.run(t, append([]string{"results", "-n", "velero", "restore/unread"}, c.args...)...)

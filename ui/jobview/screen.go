@@ -58,7 +58,7 @@ func unbuilt(draw.Canvas, *Screen) []string { return []string{"", "  Not built y
 func newPages() [pageCount]page {
 	return [pageCount]page{
 		Overview:   textPage{text: overviewPage},
-		Results:    textPage{text: unbuilt},
+		Results:    &resultsPage{},
 		Logs:       textPage{text: unbuilt},
 		Resources:  textPage{text: resourcesPage},
 		Volumes:    textPage{text: volumesPage, number: func(j *job.Job) int { return len(j.Volumes) }},
@@ -101,6 +101,8 @@ type filled struct {
 	seconds  int64
 	seq      uint64
 	answers  int
+	// searching is whether something is searched for: pages that fold open then.
+	searching bool
 }
 
 // New is the screen of the job with a uid, open at a page. back is what leaves
@@ -316,7 +318,7 @@ func (s *Screen) pagesLine(c draw.Canvas) string {
 // fill gives the pager the page's lines if anything that they show changed.
 func (s *Screen) fill(c draw.Canvas) {
 	p := s.pages[s.page]
-	want := filled{page: s.page, job: s.job.Job, contents: s.contents, width: c.Width, answers: s.answers}
+	want := filled{page: s.page, job: s.job.Job, contents: s.contents, width: c.Width, answers: s.answers, searching: s.view.Typing() || s.view.Searching()}
 	if p.ages() {
 		want.seconds, want.seq = c.Now.Unix(), s.seq
 	}

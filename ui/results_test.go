@@ -1,0 +1,200 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/jobview"
+	"github.com/veltui/veltui/watch"
+)
+
+// complaints are Artifacts of which only the results are stored.
+type complaints struct {
+	results artifact.Results
+	err     error
+	asked   int
+}
+
+func (c *complaints) Results(context.Context, *job.Job) (artifact.Results, error) {
+	c.asked++
+	return c.results, c.err
+}
+
+func (c *complaints) Resources(context.Context, *job.Job) ([]artifact.Resources, error) {
+	return nil, artifact.ErrAbsent
+}
+
+func (c *complaints) Volumes(context.Context, *job.Job) ([]artifact.Volume, error) {
+	return nil, artifact.ErrAbsent
+}
+
+func (c *complaints) Operations(context.Context, *job.Job) ([]artifact.Operation, error) {
+	return nil, artifact.ErrAbsent
+}
+
+// opened is the screen of the only job, at the page of a key, with all commands
+// run.
+func opened(t testing.TB, snap *watch.Snapshot, a jobview.Artifacts, width, height int, key string, change ...func(*Options)) *Model {
+	t.Helper()
+	change = append(change, func(o *Options) {
+		if o.Sources.Artifacts = a; a == nil {
+			o.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
+		}
+	})
+	m := screen(t, snap, width, height, change...)
+	press(t, m, "2")
+	if len(snap.Jobs) > 0 && snap.Jobs[0].Kind == job.Backup {
+		press(t, m, "3")
+	}
+	press(t, m, "enter")
+	follow(t, m, press(t, m, key))
+	m.View()
+	return m
+}
+
+// follow runs a command and what follows from it.
+func follow(t testing.TB, m *Model, cmd tea.Cmd) {
+	t.Helper()
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case tea.BatchMsg:
+		for _, c := range msg {
+			follow(t, m, c)
+		}
+	case nil:
+	default:
+		_, next := m.Update(msg)
+		follow(t, m, next)
+	}
+}
+
+func opsResults() artifact.Results {
+	r := artifact.Results{Errors: artifact.Messages{
+		Cluster:    []string{`error restoring clusterroles.rbac.authorization.k8s.io/ops-admin: clusterroles.rbac.authorization.k8s.io "ops-admin" is forbidden: user "velero" is attempting to grant RBAC permissions not currently held`},
+		Namespaces: map[string][]string{"ops": nil},
+	}, Warnings: artifact.Messages{Cluster: []string{"could not restore, PersistentVolume:pv-ops-0 already exists. Warning: the in-cluster version is different than the backed-up version"}}}
+	for i := range 18 {
+		r.Errors.Namespaces["ops"] = append(r.Errors.Namespaces["ops"], fmt.Sprintf(`error restoring pods/ops/worker-%[1]d: pods "worker-%[1]d" is forbidden: exceeded quota: compute, requested: pods=1, used: pods=20, limited: pods=20`, i))
+	}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		r.Errors.Namespaces["ops"] = append(r.Errors.Namespaces["ops"], "error restoring widgets.example.com/ops/"+name+": the server could not find the requested resource")
+	}
+	return r
+}
+
+func opsTrial(phase velerov1.RestorePhase) *watch.Snapshot {
+	return snapshotOf(restoreJob("ops-trial-1", "ops-20261121", time.Hour, velerov1.RestoreStatus{Phase: phase, Errors: 25, Warnings: 1,
+		Progress: &velerov1.RestoreProgress{TotalItems: 300, ItemsRestored: 300}}, time.Hour))
+}
+
+func TestResultsFrames(t *testing.T) {
+	partly := opsTrial(velerov1.RestorePhasePartiallyFailed)
+	forbidden := &complaints{err: errors.New("not permitted: you may not create downloadrequests.velero.io in namespace velero")}
+	absent := &complaints{err: fmt.Errorf("404: %w", artifact.ErrAbsent)}
+	failed := snapshotOf(restoreJob("ops-trial-1", "b", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: "found a restore with status \"InProgress\" during the server starting, mark it as \"Failed\""}, time.Hour))
+	for _, s := range []struct {
+		name string
+		snap *watch.Snapshot
+		from jobview.Artifacts
+		keys []string
+	}{
+		{"job-results", partly, &complaints{results: opsResults()}, nil},
+		{"job-results-open", partly, &complaints{results: opsResults()}, []string{"down", "enter"}},
+		{"job-results-found", partly, &complaints{results: opsResults()}, []string{"/", "W", "o", "r", "k", "e", "r", "-", "1", "7", "enter"}},
+		{"job-results-forbidden", partly, forbidden, nil},
+		{"job-results-unread", partly, nil, nil},
+		{"job-results-failed", failed, absent, nil},
+		{"job-results-running", snapshotOf(running("ops-trial-1", "b", 4, 9, 1)), &complaints{}, nil},
+	} {
+		sizes := [][2]int{{80, 24}}
+		if s.name == "job-results" {
+			sizes = [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}}
+		}
+		for _, size := range sizes {
+			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
+			t.Run(name, func(t *testing.T) {
+				m := opened(t, s.snap, s.from, size[0], size[1], "e")
+				for _, k := range s.keys {
+					press(t, m, k) // a cursor that blinks is of no interest
+					m.View()
+				}
+				golden(t, name, plain(checkFrame(t, m)))
+			})
+		}
+	}
+	m := opened(t, partly, &complaints{results: opsResults()}, 80, 24, "e", func(o *Options) { o.ASCII, o.NoColor = true, true })
+	if i := strings.IndexFunc(ansi.Strip(checkFrame(t, m)), func(r rune) bool { return r > 126 }); i >= 0 {
+		t.Error("an ASCII frame holds other signs")
+	}
+}
+
+// TestResultsAreReadOnceAndAgainAtTheEnd holds when they are asked for: not while
+// items are restored, once while it finalizes, again when it has ended.
+func TestResultsAreReadOnceAndAgainAtTheEnd(t *testing.T) {
+	from := &complaints{results: opsResults()}
+	m := opened(t, snapshotOf(running("ops-trial-1", "b", 4, 9, 1)), from, 80, 24, "e")
+	if from.asked != 0 || !strings.Contains(plain(checkFrame(t, m)), "when all items are done") {
+		t.Errorf("asked %d times:\n%s", from.asked, plain(checkFrame(t, m)))
+	}
+	for n, phase := range []velerov1.RestorePhase{velerov1.RestorePhaseFinalizingPartiallyFailed, velerov1.RestorePhaseFinalizingPartiallyFailed, velerov1.RestorePhasePartiallyFailed} {
+		m.show(m.questions.estimates.Assess(opsTrial(phase), noon))
+		follow(t, m, m.job.Ask())
+		if want := []int{1, 1, 2}[n]; from.asked != want {
+			t.Errorf("%s: asked %d times, want %d", phase, from.asked, want)
+		}
+	}
+	press(t, m, "1")
+	follow(t, m, press(t, m, "e"))
+	if from.asked != 2 {
+		t.Errorf("asked %d times for what is known", from.asked)
+	}
+}
+
+// BenchmarkResults50000 opens the Results page with 50,000 warnings, each with a
+// text of its own, and searches through all of them.
+func BenchmarkResults50000(b *testing.B) {
+	var r artifact.Results
+	for i := range 50_000 {
+		r.Warnings.Cluster = append(r.Warnings.Cluster, fmt.Sprintf("could not restore, ConfigMap:settings-%d already exists. Warning: the in-cluster version is different than the backed-up version %d", i, i%25_000))
+	}
+	snap := snapshotOf(restoreJob("big", "b", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Warnings: 50_000}, time.Hour))
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var m *Model
+	for _, keys := range [][]string{nil, {"/", "g", "s", "-", "4", "9", "9", "9", "8", "enter"}} {
+		name := "open"
+		if keys != nil {
+			name = "search"
+		}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				m = opened(b, snap, &complaints{results: r}, 120, 40, "e")
+				for _, k := range keys {
+					press(b, m, k)
+					m.View()
+				}
+				if keys != nil && !strings.Contains(plain(m.View().Content), "settings-49998") {
+					b.Fatal(plain(m.View().Content))
+				}
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/1e6, "MB-kept")
+		})
+	}
+	runtime.KeepAlive(m)
+}
