@@ -98,7 +98,7 @@ var (
 		{"get", "-o", "wide"}, {"get", "-o", "yaml"}, {"get", "-o", "name"}, {"get", "-o", "jsonpath={.items[*]}"}, {"get", "restore/prey"},
 		{"explain", "restore/prey-failed"}, {"explain", "backup/prey-backup"}, {"explain", "restore/prey", "-o", "yaml"}, {"explain", "restore/prey", "--artifacts"},
 		{"finalize", "backup/prey-backup", "--cancel-volumes", "--dry-run"}, {"finalize", "backup/prey-backup", "--wake", "--dry-run", "-o", "yaml"},
-		{"estimate", "restore/prey", "-o", "json"}, {"results", "restore/prey", "-o", "json"}, {"logs", "restore/prey", "-o", "json"}, {"version"}, {"completion", "bash"}, {"completion", "zsh"}, {"get", "--help"},
+		{"estimate", "restore/prey", "-o", "json"}, {"results", "restore/prey", "-o", "json"}, {"logs", "restore/prey", "-o", "json"}, {"etcd"}, {"version"}, {"completion", "bash"}, {"completion", "zsh"}, {"get", "--help"},
 	}
 )
 

@@ -100,6 +100,6 @@ func newRoot(c *cli, name string) *cobra.Command {
 	})
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "Same as --context, for users of the velero command")
-	root.AddCommand(newGet(c), newExplain(c), newDescribe(c), newResults(c), newLogs(c), newEstimate(c), newFinalize(c), newDemo(c), newVersion(c))
+	root.AddCommand(newGet(c), newExplain(c), newDescribe(c), newResults(c), newLogs(c), newEtcd(c), newEstimate(c), newFinalize(c), newDemo(c), newVersion(c))
 	return root
 }

@@ -64,12 +64,11 @@ func (d *Demo) put(s *scene.Scene) error {
 		if err := d.cluster.Put(o); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
+		if told, found := s.PodLogs[o.GetName()]; found && o.GetKind() == "Pod" {
+			d.log(o, told)
+		}
 		if s.Logs != nil && o.GetKind() == "Pod" && responder.IsServer(o) {
-			lines := make([]cluster.Line, len(s.Logs))
-			for n, l := range s.Logs {
-				lines[n] = cluster.Line(l)
-			}
-			d.cluster.Log(o.GetNamespace(), o.GetName(), lines...)
+			d.log(o, s.Logs)
 		}
 	}
 	if s.Stored.Known && !s.Stored.Unreachable {
@@ -86,6 +85,14 @@ func (d *Demo) put(s *scene.Scene) error {
 		d.store.PutText(store.Key{Job: s.Expect.Job, File: kind}, f.Modified, body)
 	}
 	return d.cluster.EnsureNamespaces()
+}
+
+func (d *Demo) log(pod *unstructured.Unstructured, told []scene.Line) {
+	lines := make([]cluster.Line, len(told))
+	for n, l := range told {
+		lines[n] = cluster.Line(l)
+	}
+	d.cluster.Log(pod.GetNamespace(), pod.GetName(), lines...)
 }
 
 // storeRecorded stores what was recorded for a job, under the name that the job

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/velero/decode"
 )
 
@@ -144,6 +146,21 @@ type Retention struct {
 	Limit int64
 	// Default says that the operator chose the limit.
 	Default bool
+}
+
+// String writes what is kept: "15 backups (default)", "20 GB".
+func (r Retention) String() string {
+	text := r.Type
+	switch r.Type {
+	case byNumber:
+		text = human.Count(r.Limit, "backup")
+	case bySize:
+		text = fmt.Sprintf("%d GB", r.Limit)
+	}
+	if r.Default {
+		text += " (default)"
+	}
+	return text
 }
 
 // What the operator keeps where a Backup does not say

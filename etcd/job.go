@@ -174,8 +174,9 @@ type Log struct {
 	// Failure is the error that the program logged before it ended well, empty
 	// for none.
 	Failure string
-	// Unread says why the log is not known.
-	Unread string
+	// Unread says why the log is not known, and Forbidden that no log may be read.
+	Unread    string
+	Forbidden bool
 }
 
 // backupFailedLine is what the program logs when the backup failed. It ends with

@@ -100,11 +100,11 @@ func (b *Backup) Ended() bool {
 }
 
 // Took is how long it took, or has been going for. It is zero for one that has
-// not begun, and for one that was never run.
+// not begun, was never run, or whose end nobody knows.
 func (b *Backup) Took(now time.Time) time.Duration {
 	var from time.Time
 	switch {
-	case b.Condition.Type == Skipped:
+	case b.Condition.Type == Skipped, b.Processed && !b.Ended() && b.Job == nil:
 		return 0
 	case b.Job != nil && !b.Job.Started.IsZero():
 		from = b.Job.Started
@@ -140,7 +140,7 @@ func (b *Backup) Deadline() time.Time {
 	return time.Time{}
 }
 
-// Failed reports whether a verdict means that there is no such backup, or that
+// troubled reports whether a verdict means that a backup holds no data, or that
 // somebody has to do something.
 func troubled(v diagnosis.Verdict) bool {
 	switch v.Reason {

@@ -422,7 +422,8 @@ func (r *EtcdReader) Log(ctx context.Context, pod string) etcd.Log {
 		Param("container", "cluster-backup").Param("tailLines", etcdLogLines).Param("limitBytes", etcdLogBytes).Do(ctx)
 	text, err := answer.Raw()
 	if err != nil {
-		return etcd.Log{Unread: words(cmp.Or(answer.Error(), err))} // Raw leaves out the server's reason
+		err = cmp.Or(answer.Error(), err) // Raw leaves out the server's reason
+		return etcd.Log{Unread: words(err), Forbidden: apierrors.IsForbidden(err)}
 	}
 	log := etcd.ReadLog(string(text))
 	log.Failure = sanitize.String(log.Failure)

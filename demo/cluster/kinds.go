@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,7 +46,8 @@ var clusterScoped = []string{
 
 func kindOf(g schema.GroupVersionKind) *kind {
 	plural, _ := meta.UnsafeGuessKindToResource(g)
-	return &kind{gvk: g, gvr: plural, namespaced: !slices.Contains(clusterScoped, g.Kind)}
+	openShift := strings.HasSuffix(g.Group, ".openshift.io") // its Backup is not Velero's
+	return &kind{gvk: g, gvr: plural, namespaced: !openShift && !slices.Contains(clusterScoped, g.Kind)}
 }
 
 // serve makes a kind known. The caller holds the lock.

@@ -38,8 +38,34 @@ func (c clock) resolve(value any) any {
 		if t, ok := c.time(value); ok {
 			return t.Format(time.RFC3339)
 		}
+		return c.fill(value)
 	}
 	return value
+}
+
+// written is a form of a relative time inside a text: <cron -9h>, <weekly -9h>,
+// <minutes -9h>, <stamp -9h>.
+var written = regexp.MustCompile(`<(cron|weekly|minutes|stamp) ([+-](?:\d+[hms])+)>`)
+
+// fill writes the relative times inside a text: as the cron schedule that has it
+// every day or week, as the number in the name of a CronJob's Job, and as the
+// date in the name of a file.
+func (c clock) fill(text string) string {
+	return written.ReplaceAllStringFunc(text, func(found string) string {
+		m := written.FindStringSubmatch(found)
+		t, ok := c.time(m[2])
+		switch {
+		case !ok:
+			return found
+		case m[1] == "cron":
+			return fmt.Sprintf("%d %d * * *", t.Minute(), t.Hour())
+		case m[1] == "weekly":
+			return fmt.Sprintf("%d %d * * %d", t.Minute(), t.Hour(), t.Weekday())
+		case m[1] == "minutes":
+			return fmt.Sprint(t.Unix() / 60)
+		}
+		return t.Format("2006-01-02_150405")
+	})
 }
 
 // writtenTime is what stands in a line for the time in front of it.
@@ -61,7 +87,7 @@ func readLogs(lines []string, c clock) ([]Line, error) {
 		if rest, found := strings.CutPrefix(text, writtenTime); found {
 			text = fmt.Sprintf("time=%q %s", t.Format(time.RFC3339), rest)
 		}
-		logs = append(logs, Line{Time: t, Text: text})
+		logs = append(logs, Line{Time: t, Text: c.fill(text)})
 	}
 	return logs, nil
 }

@@ -29,6 +29,8 @@ type Scene struct {
 	// Logs are the last lines of the server's log, oldest first. Nil: no log can
 	// be read.
 	Logs []Line
+	// PodLogs are the logs of other pods, by their names.
+	PodLogs map[string][]Line
 }
 
 // Expect is the judgement of one job. An empty field says nothing, but for
@@ -71,6 +73,8 @@ type file struct {
 	Objects []json.RawMessage `json:"objects"`
 	Stored  json.RawMessage   `json:"stored"`
 	Logs    []string          `json:"logs"`
+
+	PodLogs map[string][]string `json:"podLogs"`
 }
 
 // maxBytes bounds what is read of a scene.
@@ -111,6 +115,14 @@ func (f file) scene(c clock) (*Scene, error) {
 	}
 	if s.Logs, err = readLogs(f.Logs, c); err != nil {
 		return nil, err
+	}
+	for pod, lines := range f.PodLogs {
+		if s.PodLogs == nil {
+			s.PodLogs = map[string][]Line{}
+		}
+		if s.PodLogs[pod], err = readLogs(lines, c); err != nil {
+			return nil, fmt.Errorf("podLogs of %s: %w", pod, err)
+		}
 	}
 	if kind, name := f.Expect.Target(); f.Expect.Job != "" && (kind != "backup" && kind != "restore" || name == "") {
 		return nil, fmt.Errorf("expect.job %q is neither backup/NAME nor restore/NAME", f.Expect.Job)

@@ -1,0 +1,331 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/etcd"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/watch"
+)
+
+// etcdLogsRead is how many logs `etcd` reads, of the newest backups.
+const etcdLogsRead = 20
+
+func newEtcd(c *cli) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "etcd [NAME...]",
+		Short: "Print OpenShift's own etcd backups and their schedules, with verdicts",
+		Long: `Print OpenShift's own etcd backups and their schedules, with verdicts.
+
+The backups are EtcdBackups of operator.openshift.io, the schedules Backups of
+config.openshift.io. Clusters have them only with the feature gate
+AutomatedEtcdBackup. With names, etcd prints every fact behind the verdicts.
+
+OpenShift calls a backup completed even if its program logged that it failed.
+Where you may read pods/log in namespace openshift-etcd, etcd reads the end of
+the newest 20 logs, and its verdicts know them.
+
+etcd changes nothing. These objects belong to OpenShift's etcd operator.`,
+		Example: `  # All backups and schedules
+  veltui etcd
+
+  # Every fact about one backup
+  veltui etcd nightly-29418420
+
+  # Names of the backups that hold no data, or that somebody has to look at
+  veltui etcd -o json | jq -r '.items[] | select(.trouble) | .name'`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			switch output {
+			case "table", "wide", "json", "yaml", "name":
+			default:
+				return usagef("-o %s: expected table, wide, json, yaml or name", output)
+			}
+			return c.etcd(cmd.Context(), names, output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, wide, json, yaml or name")
+	return cmd
+}
+
+func (c *cli) etcd(ctx context.Context, names []string, output string) error {
+	conn, err := c.connect()
+	if err != nil {
+		return err
+	}
+	reader, err := watch.NewEtcdReader(conn.config)
+	if err != nil {
+		return err
+	}
+	limit := cmp.Or(conn.config.Timeout, firstSnapshotTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave up after %s (--request-timeout changes how long it tries)", limit))
+	defer cancel()
+	cluster, err := readEtcd(ctx, reader)
+	switch {
+	case errors.Is(err, watch.ErrNoEtcdBackups):
+		return fmt.Errorf("%w. They are OpenShift's, behind the feature gate AutomatedEtcdBackup", err)
+	case err != nil:
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	for _, u := range cluster.Unseen {
+		if u.Resource == etcd.Backups {
+			return fmt.Errorf("you may not list %s: %s", u.Resource, u.Why)
+		}
+		fmt.Fprintf(c.streams.ErrOut, "warning: %s could not be read: %s\n", u.Resource, u.Why)
+	}
+	list := judgeEtcd(cluster, names, c.clock())
+	if err := c.printEtcd(list, output, len(names) > 0); err != nil {
+		return printError{err}
+	}
+	if len(names) == 0 && len(list.backups)+len(list.schedules) == 0 {
+		fmt.Fprintln(c.streams.ErrOut, "No etcd backups and no schedules found.")
+	}
+	return list.missing(names)
+}
+
+// readEtcd reads everything, and the logs of the newest backups that are called
+// completed. A log that may not be read is asked for once.
+func readEtcd(ctx context.Context, reader *watch.EtcdReader) (*etcd.Cluster, error) {
+	cluster, err := reader.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	logs := map[string]etcd.Log{}
+	for i := range cluster.Backups {
+		pod, wanted := cluster.PodToRead(&cluster.Backups[i])
+		if !wanted {
+			continue
+		}
+		if len(logs) == etcdLogsRead {
+			break
+		}
+		logs[pod] = reader.Log(ctx, pod)
+		if logs[pod].Forbidden {
+			break
+		}
+	}
+	return cluster.WithLogs(logs), nil
+}
+
+// judgedEtcd is what is printed.
+type judgedEtcd struct {
+	cluster   *etcd.Cluster
+	backups   []etcd.JudgedBackup
+	schedules []etcd.JudgedSchedule
+	now       time.Time
+}
+
+// judgeEtcd judges all of a cluster, or what has one of the names.
+func judgeEtcd(cluster *etcd.Cluster, names []string, now time.Time) judgedEtcd {
+	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
+	l := judgedEtcd{cluster: cluster, now: now}
+	for i := range cluster.Schedules {
+		if s := &cluster.Schedules[i]; wanted(s.Name) {
+			l.schedules = append(l.schedules, cluster.JudgeSchedule(s, now))
+		}
+	}
+	for i := range cluster.Backups {
+		if b := &cluster.Backups[i]; wanted(b.Name) {
+			l.backups = append(l.backups, cluster.Judge(b, now))
+		}
+	}
+	return l
+}
+
+func (l judgedEtcd) missing(names []string) error {
+	var lost []string
+	for _, name := range names {
+		backup := slices.ContainsFunc(l.backups, func(b etcd.JudgedBackup) bool { return b.Name == name })
+		schedule := slices.ContainsFunc(l.schedules, func(s etcd.JudgedSchedule) bool { return s.Name == name })
+		if !backup && !schedule {
+			lost = append(lost, fmt.Sprintf("%q", name))
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	return fmt.Errorf("not found: no EtcdBackup and no schedule is named %s", strings.Join(lost, ", "))
+}
+
+func (c *cli) printEtcd(l judgedEtcd, output string, named bool) error {
+	switch output {
+	case "json", "yaml":
+		p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
+		return p.document(etcdDocumentOf(l))
+	case "name":
+		return c.printEtcdNames(l)
+	case "wide":
+		return c.printEtcdTables(l, true)
+	}
+	if named {
+		return c.explainEtcd(l)
+	}
+	return c.printEtcdTables(l, false)
+}
+
+func (c *cli) printEtcdNames(l judgedEtcd) error {
+	out := lines{w: c.streams.Out}
+	for _, s := range l.schedules {
+		out.add("backup.config.openshift.io/%s", s.Name)
+	}
+	for _, b := range l.backups {
+		out.add("etcdbackup.operator.openshift.io/%s", b.Name)
+	}
+	return out.err
+}
+
+// printEtcdTables prints the schedules and the backups, each as a table of its own.
+func (c *cli) printEtcdTables(l judgedEtcd, wide bool) error {
+	schedules := [][]string{{"SCHEDULE", "CRON", "LAST RUN", "NEXT RUN", "LAST BACKUP", "VERDICT", "AGE"}}
+	if wide {
+		schedules[0] = append(schedules[0], "ZONE", "KEEPS", "CLAIM", "LAST GOOD")
+	}
+	for _, s := range l.schedules {
+		last, good := "", ""
+		if s.Last != nil {
+			last = s.Last.Stage()
+		}
+		if s.Good != nil {
+			good = s.Good.Name
+		}
+		cells := []string{s.Name, dash(s.Cron), dash(human.Ago(s.LastRun, l.now)), dash(inFuture(s.Next, l.now)), dash(last),
+			etcdVerdict(s.Verdict, s.Trouble), dash(human.Age(s.Created, l.now))}
+		if wide {
+			cells = append(cells, dash(s.TimeZone), s.Retention.String(), dash(s.Claim), dash(good))
+		}
+		schedules = append(schedules, cells)
+	}
+	backups := [][]string{{"BACKUP", "STAGE", "TOOK", "SCHEDULE", "CLAIM", "VERDICT", "AGE"}}
+	if wide {
+		backups[0] = append(backups[0], "CONDITION", "JOB", "MESSAGE")
+	}
+	for _, b := range l.backups {
+		cells := []string{b.Name, b.Stage(), dash(tookText(b.Took(l.now))), dash(b.Schedule), dash(b.Claim),
+			etcdVerdict(b.Verdict, b.Trouble), dash(human.Age(b.Created, l.now))}
+		if wide {
+			cells = append(cells, dash(b.Condition.Type), dash(b.JobName), dash(b.Condition.Message))
+		}
+		backups = append(backups, cells)
+	}
+	for i, table := range [][][]string{schedules, backups} {
+		if len(table) == 1 {
+			continue
+		}
+		if i > 0 && len(schedules) > 1 {
+			if _, err := fmt.Fprintln(c.streams.Out); err != nil {
+				return err
+			}
+		}
+		p := tablePrinter{w: c.streams.Out}
+		if err := p.print(table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func inFuture(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return "in " + human.Duration(t.Sub(now))
+}
+
+func tookText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return human.Duration(d)
+}
+
+// etcdVerdict is a verdict in a cell: the state, and the reason for trouble.
+func etcdVerdict(v diagnosis.Verdict, trouble bool) string {
+	switch {
+	case trouble && v.State == diagnosis.Stuck:
+		return string(v.State) + ": " + string(v.Reason)
+	case trouble:
+		return string(v.Reason)
+	}
+	return dash(string(v.State))
+}
+
+// explainEtcd prints every fact.
+func (c *cli) explainEtcd(l judgedEtcd) error {
+	out := lines{w: c.streams.Out}
+	gap := ""
+	explain := func(title string, v diagnosis.Verdict, settings []string) {
+		out.add("%s%s", gap, title)
+		out.add("%s", v.Summary)
+		state := string(v.Reason)
+		if v.State != "" {
+			state = fmt.Sprintf("%s (%s)", v.State, v.Reason)
+		}
+		out.add("verdict: %s", state)
+		out.facts(v.Facts, l.now)
+		out.list("settings:", settings)
+		if v.Advice != "" {
+			out.add("\nwhat would help: %s", v.Advice)
+		}
+		gap = "\n"
+	}
+	for _, s := range l.schedules {
+		settings := []string{"cron schedule " + dash(s.Cron) + ", time zone " + cmp.Or(s.TimeZone, "not set"), "keeps " + s.Retention.String(), "writes to " + claimText(l.cluster, s.Claim)}
+		if !s.LastRun.IsZero() {
+			settings = append(settings, "last run "+human.Ago(s.LastRun, l.now))
+		}
+		if !s.Next.IsZero() {
+			settings = append(settings, "next run "+inFuture(s.Next, l.now))
+		}
+		explain("schedule "+s.Name, s.Verdict, settings)
+	}
+	for _, b := range l.backups {
+		settings := []string{"made " + human.Ago(b.Created, l.now) + etcdOrigin(b), "writes to " + claimText(l.cluster, b.Claim)}
+		if b.JobName != "" {
+			settings = append(settings, "Job "+b.JobName)
+		}
+		if at := b.Deadline(); !at.IsZero() {
+			settings = append(settings, "its pod is ended "+inFuture(at, l.now))
+		}
+		explain("etcd backup "+b.Name+", "+b.Stage(), b.Verdict, settings)
+	}
+	return out.err
+}
+
+func etcdOrigin(b etcd.JudgedBackup) string {
+	if b.Schedule == "" {
+		return " by hand"
+	}
+	return " by schedule " + b.Schedule
+}
+
+// claimText names a claim with what is known of it.
+func claimText(cluster *etcd.Cluster, name string) string {
+	claim := cluster.ClaimOf(name)
+	if name == "" {
+		return "no PersistentVolumeClaim"
+	}
+	text := "PersistentVolumeClaim " + name
+	if claim == nil {
+		return text
+	}
+	text += ", " + cmp.Or(string(claim.Status.Phase), "without a phase")
+	if size, found := claim.Status.Capacity[corev1.ResourceStorage]; found {
+		return text + ", " + human.Bytes(size.Value())
+	}
+	var size resource.Quantity
+	if size = claim.Spec.Resources.Requests[corev1.ResourceStorage]; !size.IsZero() {
+		text += ", asks for " + human.Bytes(size.Value())
+	}
+	return text
+}
