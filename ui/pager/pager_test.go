@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -226,5 +227,52 @@ func TestFinder(t *testing.T) {
 	p.Update(search("bad")())
 	if got := p.Status(); got != "the search failed: the disk is gone" {
 		t.Error(got)
+	}
+}
+
+// Whatever is done with it, a pager fills its window and no more, and what is
+// selected can be selected.
+func TestAnyOrderOfEvents(t *testing.T) {
+	theme := canvas(t, 1, 1).Theme
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		p := New(nil)
+		for range 60 {
+			switch rnd.IntN(8) {
+			case 0:
+				lines := numbered(rnd.IntN(40), rnd.IntN(2) == 0)
+				for i := range lines {
+					lines[i].Text = strings.Repeat("wide 漢字 ", rnd.IntN(6)) + lines[i].Text
+				}
+				p.Show(lines)
+			case 1:
+				p.wrap = !p.wrap
+			case 2:
+				p.Follow, p.Grows = rnd.IntN(2) == 0, true
+			case 3:
+				p.GoTo(rnd.IntN(50) - 5)
+			case 4:
+				for _, k := range []string{"/", "w", "i", "enter", "n", "N"} {
+					key(p, k)
+				}
+			case 5:
+				p.Reset()
+			default:
+				p.Move(keys.Motion(rnd.IntN(6)))
+			}
+			c := draw.Canvas{Width: 2 * rnd.IntN(15), Height: rnd.IntN(12), Theme: theme, Glyphs: &draw.ASCII}
+			lines := p.View(c)
+			if len(lines) != c.Height {
+				t.Fatalf("seed %d: %d lines in a window of %d", seed, len(lines), c.Height)
+			}
+			for _, line := range lines {
+				if ansi.StringWidth(line) > c.Width {
+					t.Fatalf("seed %d: a line of %d cells in a window of %d: %q", seed, ansi.StringWidth(line), c.Width, line)
+				}
+			}
+			if p.cursor >= 0 && p.Selected() == "" {
+				t.Fatalf("seed %d: line %d is selected, and cannot be", seed, p.cursor)
+			}
+		}
 	}
 }
