@@ -135,6 +135,7 @@ func (a *Assessment) judgeSchedule(s *Schedule) {
 			say(Unusual, "skipImmediately is set: Velero counts from the moment when it sees that, and leaves out a run that is due.")
 		}
 	}
+	slices.SortStableFunc(s.Notes, func(a, b Note) int { return cmp.Compare(b.Mood, a.Mood) })
 }
 
 // whenUnpaused says what an unpaused schedule does at once (getNextRunTime goes by

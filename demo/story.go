@@ -113,6 +113,9 @@ func (d *Demo) beat(ctx context.Context) {
 			now := d.options.Clock().UTC().Format(time.RFC3339)
 			_, _ = d.cluster.Edit(kind, l.GetNamespace(), l.GetName(), veleroServer, func(o *cluster.Object) bool {
 				for _, field := range []string{"lastValidationTime", "lastSyncedTime"} {
+					if phase, _, _ := unstructured.NestedString(o.Object, "status", "phase"); field == "lastSyncedTime" && phase != "Available" {
+						continue // nothing is synced from what cannot be reached
+					}
 					_ = unstructured.SetNestedField(o.Object, now, "status", field) // status is a map
 				}
 				return true

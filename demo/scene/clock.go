@@ -43,12 +43,12 @@ func (c clock) resolve(value any) any {
 	return value
 }
 
-// written is a form of a relative time inside a text: <cron -9h>, <weekly -9h>,
-// <minutes -9h>, <stamp -9h>.
-var written = regexp.MustCompile(`<(cron|weekly|minutes|stamp) ([+-](?:\d+[hms])+)>`)
+// written is a form of a relative time inside a text: <cron -9h>, <hourly -9h>,
+// <weekly -9h>, <minutes -9h>, <stamp -9h>.
+var written = regexp.MustCompile(`<(cron|hourly|weekly|minutes|stamp) ([+-](?:\d+[hms])+)>`)
 
 // fill writes the relative times inside a text: as the cron schedule that has it
-// every day or week, as the number in the name of a CronJob's Job, and as the
+// every day, hour or week, as the number in the name of a CronJob's Job, and as the
 // date in the name of a file.
 func (c clock) fill(text string) string {
 	return written.ReplaceAllStringFunc(text, func(found string) string {
@@ -59,6 +59,8 @@ func (c clock) fill(text string) string {
 			return found
 		case m[1] == "cron":
 			return fmt.Sprintf("%d %d * * *", t.Minute(), t.Hour())
+		case m[1] == "hourly":
+			return fmt.Sprintf("%d * * * *", t.Minute())
 		case m[1] == "weekly":
 			return fmt.Sprintf("%d %d * * %d", t.Minute(), t.Hour(), t.Weekday())
 		case m[1] == "minutes":

@@ -77,6 +77,17 @@ func TestTimesAreRelativeToNow(t *testing.T) {
 	}
 }
 
+func TestCronExpressionsAreRelativeToNow(t *testing.T) {
+	for text, want := range map[string]string{
+		"<hourly -38m>": "22 * * * *", "<cron -11h>": "0 0 * * *", "<weekly -80h>": "0 3 * * 4", "<hourly 38m>": "<hourly 38m>",
+	} {
+		s := load(t, "objects: [{apiVersion: velero.io/v1, kind: Schedule, metadata: {name: a}, spec: {schedule: \""+text+"\"}}]")
+		if got, _, _ := unstructured.NestedString(s.Objects[0].Object, "spec", "schedule"); got != want {
+			t.Errorf("%s is %v, want %s", text, got, want)
+		}
+	}
+}
+
 func TestWhatIsLeftOutIsNotKnown(t *testing.T) {
 	object := "\nobjects: [{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: b}}]\n"
 	s := load(t, object)

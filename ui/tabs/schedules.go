@@ -42,10 +42,10 @@ func Schedules() detail.Tab {
 }
 
 var scheduleColumns = []draw.Column{
-	{Title: "SCHEDULE", Width: 20, Grow: 2, Limit: 45},
+	{Title: "SCHEDULE", Width: 19, Grow: 2, Limit: 45},
 	{Title: "STATE", Width: 9},
 	{Title: "CRON", Width: 14, Grow: 1, Limit: 30, Priority: 3},
-	{Title: "LAST RUN", Width: 15, Priority: 1},
+	{Title: "LAST RUN", Width: 16, Priority: 1},
 	{Title: "AGO", Width: 6, Priority: 2, Right: true},
 	{Title: "NEXT IN", Width: 7, Right: true},
 	{Title: "TOOK", Width: 6, Priority: 4, Right: true},
