@@ -1,10 +1,19 @@
 package terminal
 
 import (
+	"fmt"
+	"reflect"
+
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/sanitize"
 )
+
+// MaxClipboard is how many bytes may be copied at once. Terminals ignore an OSC 52
+// that is too long for them, some from 100,000 characters of base64 on, and say
+// nothing.
+const MaxClipboard = 70_000
 
 // maxTitle is how long, in runes, the window's title may be.
 const maxTitle = 200
@@ -25,4 +34,27 @@ func (f framed) View() tea.View {
 	view.Content = sanitize.Frame(view.Content)
 	view.WindowTitle = sanitize.Cut(view.WindowTitle, maxTitle)
 	return view
+}
+
+// beside lets through what a program sends to the terminal beside its frames: one
+// question of its own, and clean text for the clipboard, which Bubble Tea encodes
+// in base64. The messages for that are Bubble Tea's own; all others that write,
+// and any question for what is in the clipboard, go no further.
+func beside(msg tea.Msg) tea.Msg {
+	switch reflect.TypeOf(msg) {
+	case reflect.TypeOf(tea.SetClipboard("")()):
+		text := sanitize.Text(reflect.ValueOf(msg).String())
+		if len(text) > MaxClipboard {
+			return nil
+		}
+		return tea.SetClipboard(text)()
+	case reflect.TypeFor[tea.RawMsg]():
+		if fmt.Sprint(msg.(tea.RawMsg).Msg) != ansi.RequestModeSynchronizedOutput {
+			return nil
+		}
+	case reflect.TypeOf(tea.Println()()), reflect.TypeOf(tea.SetPrimaryClipboard("")()),
+		reflect.TypeOf(tea.ReadClipboard()), reflect.TypeOf(tea.ReadPrimaryClipboard()):
+		return nil
+	}
+	return msg
 }

@@ -41,7 +41,8 @@ func Run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o O
 		options = append(options, tea.WithFPS(o.FPS))
 	}
 	stops := &stops{}
-	program := tea.NewProgram(framed{model}, append(options, tea.WithFilter(stops.filter))...)
+	filter := func(model tea.Model, msg tea.Msg) tea.Msg { return beside(stops.filter(model, msg)) }
+	program := tea.NewProgram(framed{model}, append(options, tea.WithFilter(filter))...)
 	stops.watch(ctx, program.Send)
 	_, err := program.Run()
 	return err
