@@ -76,17 +76,24 @@ func (o *Operation) Ended() bool { return o.order() > 0 }
 // Failed reports whether it ended without having done all.
 func (o *Operation) Failed() bool { return o.Phase == operationFailed }
 
-// Item is what the operation is about: its kind, namespace and name.
-func (o *Operation) Item() string {
-	kind := o.Resource
-	if o.Group != "" {
-		kind += "." + o.Group
+// ItemKind is the kind of what the operation is about, as widgets.example.com.
+func (o *Operation) ItemKind() string {
+	if o.Group == "" {
+		return o.Resource
 	}
-	if o.Namespace == "" {
-		return kind + " " + o.Name
-	}
-	return kind + " " + o.Namespace + "/" + o.Name
+	return o.Resource + "." + o.Group
 }
+
+// ItemName is its namespace and name.
+func (o *Operation) ItemName() string {
+	if o.Namespace == "" {
+		return o.Name
+	}
+	return o.Namespace + "/" + o.Name
+}
+
+// Item is its kind, namespace and name.
+func (o *Operation) Item() string { return o.ItemKind() + " " + o.ItemName() }
 
 // Amount is n of m in the operation's unit, empty if the plugin says neither.
 func (o *Operation) Amount() string {

@@ -217,13 +217,14 @@ func (r *VolumeRecord) Incremental() int64 {
 // Handle is that of the snapshot with the data: the repository's for moved data,
 // else the storage system's; empty if it is not known.
 func (r *VolumeRecord) Handle() string {
-	if r.Moved != nil && r.Moved.Handle != "" {
+	switch i := r.Info; {
+	case r.Moved != nil && r.Moved.Handle != "":
 		return r.Moved.Handle
+	case i == nil, i.DataMoved && i.Handle == i.LocalHandle: // its data is not moved yet
+		return ""
+	default:
+		return i.Handle
 	}
-	if r.Info != nil {
-		return r.Info.Handle
-	}
-	return ""
 }
 
 // Operation is the id of the item operation that waits for the volume, empty if
@@ -243,10 +244,15 @@ func (r *VolumeRecord) SkippedReason() string {
 	if r.Info == nil || !r.Info.Skipped {
 		return ""
 	}
-	return strings.TrimRight(strings.TrimSpace(r.Info.SkippedReason), "; ")
+	reasons := strings.FieldsFunc(r.Info.SkippedReason, func(c rune) bool { return c == ';' }) // one of each way to save it
+	for i := range reasons {
+		reasons[i] = strings.TrimSpace(reasons[i])
+	}
+	return strings.Join(slices.DeleteFunc(reasons, func(reason string) bool { return reason == "" }), "; ")
 }
 
-// How says how the volume was saved, or what it was restored from.
+// How says how the volume was saved, or what it was restored from; empty for one
+// that was skipped.
 func (r *VolumeRecord) How() string {
 	method, uploader, mover, restored := "", "", "", false
 	if i := r.Info; i != nil {
@@ -255,7 +261,7 @@ func (r *VolumeRecord) How() string {
 			method = string(velero.DataUpload)
 		}
 		if i.Skipped {
-			return "skipped"
+			return ""
 		}
 	}
 	if v := r.Moved; v != nil {
@@ -285,11 +291,12 @@ func (r *VolumeRecord) How() string {
 	return method
 }
 
-// VolumeInfoStored reports whether Velero stores the job's volume info by now: it
-// does when all items are backed up or restored (pkg/controller/backup_controller.go
-// persistBackup, restore_controller.go runValidatedRestore), and completes it
-// when it finalizes a backup.
-func VolumeInfoStored(j *job.Job) bool {
+// ListsStored reports whether Velero stores the job's volume info and its item
+// operations by now: it does when all items are backed up or restored
+// (pkg/controller/backup_controller.go persistBackup, restore_controller.go
+// runValidatedRestore), and completes them while operations go on and when it
+// finalizes a backup.
+func ListsStored(j *job.Job) bool {
 	switch j.Stage {
 	case job.StageQueued, job.StageItems, job.StageVolumes:
 		return false

@@ -57,7 +57,7 @@ func TestJoinVolumes(t *testing.T) {
 			[]string{
 				"shop/img|||Failed|CSI snapshot, data mover vendor|0/0", "shop/log|||Failed|CSI snapshot|0/50",
 				"shop/db|||Done|CSI snapshot, data mover|9/9", "shop/pg|||Done|native snapshot|0/0",
-				"shop/web:tmp|shop/web:tmp|b|Done|fs-backup, restic|5/5", "shop/cache|||Skipped|skipped|0/0",
+				"shop/web:tmp|shop/web:tmp|b|Done|fs-backup, restic|5/5", "shop/cache|||Skipped||0/0",
 			},
 		},
 		"by the operation, whatever else differs": {
@@ -86,7 +86,7 @@ func TestJoinVolumes(t *testing.T) {
 				{Namespace: "shop", Claim: "db", Method: methodPodBackup, Size: 5, Result: "succeeded"},
 				{Namespace: "shop", Claim: "db", Method: methodCSI, DataMoved: true, Size: 6, Node: "n"},
 			},
-			[]string{"shop/db||n|Done|CSI snapshot, data mover|1/9", "shop/db|||Done|CSI snapshot|0/4", "shop/db|||Done|fs-backup|5/5", "shop/db|||Skipped|skipped|0/0"},
+			[]string{"shop/db||n|Done|CSI snapshot, data mover|1/9", "shop/db|||Done|CSI snapshot|0/4", "shop/db|||Done|fs-backup|5/5", "shop/db|||Skipped||0/0"},
 		},
 		"nothing is joined twice": {
 			[]Volume{upload("db", velero.VolumeCompleted)},
@@ -122,14 +122,18 @@ func TestTheVolumeThatHoldsTheJobUpIsFirst(t *testing.T) {
 }
 
 func TestSkippedReasonsAndHandles(t *testing.T) {
-	r := JoinVolumes(nil, []artifact.Volume{{Skipped: true, SkippedReason: "volumeSnapshot: no applicable volumesnapshotter found; "}})[0]
-	if got := r.SkippedReason(); got != "volumeSnapshot: no applicable volumesnapshotter found" {
+	r := JoinVolumes(nil, []artifact.Volume{{Skipped: true, SkippedReason: "volumeSnapshot: no applicable volumesnapshotter found;podvolume: opted out; "}})[0]
+	if got := r.SkippedReason(); got != "volumeSnapshot: no applicable volumesnapshotter found; podvolume: opted out" {
 		t.Errorf("skipped because %q", got)
 	}
 	v := podBackup("web", "", velero.VolumeCompleted)
 	r = JoinVolumes([]Volume{v}, nil)[0]
 	if r.Handle() != "k-web" || r.Operation() != "" || r.Incremental() != 0 || r.SkippedReason() != "" {
 		t.Errorf("handle %q, operation %q", r.Handle(), r.Operation())
+	}
+	r = JoinVolumes(nil, []artifact.Volume{{Method: methodCSI, DataMoved: true, Handle: "local", LocalHandle: "local"}})[0]
+	if r.Handle() != "" {
+		t.Errorf("the handle of data that is not moved yet is %q", r.Handle())
 	}
 	r = JoinVolumes(nil, []artifact.Volume{{Method: methodCSI, Handle: "h", Operation: "o", Incremental: 2}})[0]
 	if r.Handle() != "h" || r.Operation() != "o" || r.Incremental() != 2 {
@@ -171,12 +175,12 @@ func TestOperations(t *testing.T) {
 }
 
 // While items are backed up nothing is stored to ask for.
-func TestVolumeInfoStored(t *testing.T) {
+func TestListsStored(t *testing.T) {
 	for phase, want := range map[velerov1.RestorePhase]bool{
 		velerov1.RestorePhaseInProgress: false, velerov1.RestorePhaseNew: false, velerov1.RestorePhaseWaitingForPluginOperations: true,
 		velerov1.RestorePhaseCompleted: true, velerov1.RestorePhaseFailedValidation: false,
 	} {
-		if got := VolumeInfoStored(restore(phase, 0, 0)); got != want {
+		if got := ListsStored(restore(phase, 0, 0)); got != want {
 			t.Errorf("%s: %v", phase, got)
 		}
 	}

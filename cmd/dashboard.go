@@ -118,6 +118,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	}
 	o := c.uiOptions(watcher, conn, term, f)
 	o.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
+	o.Sources.Objects = &objectReader{cli: c, log: log}
 	if !f.noArtifacts {
 		o.Sources.Artifacts = &artifactReader{cli: c, caFile: f.caFile, log: log}
 		o.Estimator = &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(conn.config, log), log: log}

@@ -199,6 +199,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.takeLook(msg)
 	case rightsAnswered:
 		m.actions.takeRights(msg)
+	case jobview.Noticed:
+		m.notice = msg.Text
 	case watchEnded:
 		return m, m.end(msg.err, "watching the cluster: %w")
 	case panicked:

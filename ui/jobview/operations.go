@@ -1,35 +1,259 @@
 package jobview
 
 import (
+	"context"
 	"fmt"
+	"strings"
+	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/pager"
 )
 
-// operationsPage counts the asynchronous operations of plugins.
-func operationsPage(c draw.Canvas, s *Screen) []string {
-	o := s.job.Operations
+// operationsAge is how long a list of operations is fresh. Asking for it makes
+// Velero store what it knows, so nobody asks more often.
+const operationsAge = 30 * time.Second
+
+// operationsPage lists the asynchronous operations of plugins, with the volumes
+// that they move. The counts are live; the list is asked for while the page is
+// open.
+type operationsPage struct {
+	still
+	list    storedAnswer[[]artifact.Operation]
+	open    map[string]bool
+	canvas  draw.Canvas // of the last drawing
+	records map[string]*assess.Operation
+}
+
+func newOperationsPage() *operationsPage { return &operationsPage{open: map[string]bool{}} }
+
+func (p *operationsPage) count(j *job.Job) string {
+	return number(func(j *job.Job) int { return j.Operations.Attempted }, j)
+}
+
+func (p *operationsPage) load(s *Screen) tea.Cmd {
+	j, a := s.job.Job, s.sources.Artifacts
+	if a == nil || j.Operations.Attempted == 0 || !assess.ListsStored(j) {
+		return nil
+	}
+	return p.list.ask(s, operationsAge, func(ctx context.Context) ([]artifact.Operation, error) { return a.Operations(ctx, j) })
+}
+
+// wide is a canvas for text that is copied.
+func (p *operationsPage) wide() draw.Canvas { return p.canvas.Sized(widest, 0) }
+
+func (p *operationsPage) forget() { p.list.forget() }
+func (p *operationsPage) close()  { p.list.close() }
+
+func (p *operationsPage) keys(s *Screen) []keys.Binding {
+	listed := func() bool { return p.list.known }
+	return append([]keys.Binding{openKey(s, listed, p.open)}, copyKeys(listed,
+		func() (string, string) {
+			o := p.records[s.view.Selected()]
+			if o == nil {
+				return "", ""
+			}
+			return "the operation on " + o.Item(), plainText(operationDetails(p.wide(), o))
+		},
+		func() (string, string) {
+			var lines []string
+			source := p.lines(p.wide(), s)
+			for i := range source.Len() {
+				lines = append(lines, source.Line(p.wide(), i).Text)
+			}
+			return "the list of operations", plainText(lines)
+		})...)
+}
+
+// head counts the operations, and says how old the list is.
+func (p *operationsPage) head(c draw.Canvas, s *Screen) []string {
+	j := s.job.Job
+	o := j.Operations
 	if o.Attempted == 0 {
-		return []string{"", "  Plugins have started no asynchronous operation for this job" + soFar(s.job.Job) + "."}
+		return nil
 	}
-	inner := c.Sized(c.Width-2, 0)
-	lines := []string{""}
-	for _, count := range []struct {
-		label string
-		n     int
-		style lipgloss.Style
-	}{
-		{"Started", o.Attempted, c.Theme.Text}, {"Completed", o.Completed, c.Theme.Good}, {"Failed", o.Failed, c.Theme.Bad},
-		{"Still going", max(o.Attempted-o.Completed-o.Failed, 0), c.Theme.Running},
-	} {
-		lines = append(lines, inner.Labelled(count.label, labelWidth, count.style, fmt.Sprint(count.n), 1)...)
+	parts := []string{human.Count(o.Attempted, "operation"), c.Theme.Good.Render(fmt.Sprintf("%d completed", o.Completed))}
+	if o.Failed > 0 {
+		parts = append(parts, c.Theme.Bad.Render(fmt.Sprintf("%d failed", o.Failed)))
 	}
-	lines = append(lines, "")
-	lines = append(lines, inner.Para(c.Theme.Dim, "Velero updates these counts every 10s. The Volumes page shows the bytes that its own data mover has moved.", 3)...)
-	for i := range lines {
-		lines[i] = " " + lines[i]
+	if going := o.Attempted - o.Completed - o.Failed; going > 0 {
+		parts = append(parts, c.Theme.Running.Render(fmt.Sprintf("%d going on", going)))
+	}
+	lines := []string{" " + strings.Join(parts, ", ")}
+	text, style := p.about(c, s)
+	for _, line := range c.Sized(c.Width-2, 0).Para(style, text, aboutLines(c)) {
+		lines = append(lines, " "+line)
 	}
 	return lines
+}
+
+// about says how old the list is, or why there is none.
+func (p *operationsPage) about(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
+	j := s.job.Job
+	var age string
+	if p.list.known && !j.Terminal() {
+		// The list's age is by our own clock, as it has no other.
+		age = "The list is " + human.Age(p.list.read, s.sources.Clock()) + " old."
+	}
+	switch {
+	case s.sources.Artifacts == nil:
+		return strings.TrimSpace(s.sources.WhyNoArtifacts + " The operations themselves are not known."), c.Theme.Dim
+	case !assess.ListsStored(j):
+		return "Velero stores the list of operations when all items are done.", c.Theme.Dim
+	case p.list.err != nil && p.list.known:
+		return age + " It could not be read again: " + p.list.err.Error(), c.Theme.Waiting
+	case p.list.err != nil:
+		return "The operations themselves are not known: " + p.list.err.Error(), c.Theme.Waiting
+	case p.list.pending() && !p.list.known:
+		return "Reading the list of operations...", c.Theme.Dim
+	case j.Terminal():
+		return "", c.Theme.Dim
+	}
+	return strings.TrimSpace(age + " veltui asks again every 30s while this page is open."), c.Theme.Dim
+}
+
+var operationColumns = []draw.Column{
+	{Width: 1},
+	{Title: "ITEM", Width: 24, Grow: 2, Limit: 60},
+	{Title: "PHASE", Width: 10},
+	{Title: "DONE", Width: 12, Grow: 1, Limit: 20, Right: true},
+	{Title: "UPDATED", Width: 7, Priority: 2, Right: true},
+	{Title: "DEADLINE", Width: 8, Priority: 1, Right: true},
+	{Title: "CREATED", Width: 7, Priority: 4, Right: true},
+	{Title: "KIND", Width: 22, Grow: 1, Limit: 40, Priority: 3},
+	{Title: "PLUGIN", Width: 28, Grow: 1, Limit: 50, Priority: 5},
+	{Title: "VOLUME", Width: 26, Grow: 1, Limit: 50, Priority: 6},
+}
+
+func (p *operationsPage) lines(c draw.Canvas, s *Screen) pager.Source {
+	j := s.job.Job
+	p.canvas = c
+	if j.Operations.Attempted == 0 {
+		return pager.Plain([]string{"", "  Plugins have started no asynchronous operation for this job" + soFar(j) + "."})
+	}
+	if !p.list.known {
+		if len(j.Volumes) > 0 {
+			return pager.Plain([]string{"", "  The Volumes page (v) shows the bytes that data movers have moved."})
+		}
+		return pager.Lines{}
+	}
+	operations := s.assessed.Operations(j, p.list.value, s.assessed.Volumes(j))
+	p.records = make(map[string]*assess.Operation, len(operations))
+	widths := draw.FitColumns(operationColumns, c.Width)
+	all := drawnLines{{draw: func(c draw.Canvas) string { return c.Titles(operationColumns, widths, draw.Sorting{}) }}}
+	for i := range operations {
+		o := &operations[i]
+		key := o.ID + "/" + o.Item()
+		p.records[key] = o
+		all = append(all, drawnLine{key, func(c draw.Canvas) string { return draw.JoinCells(operationRow(c, o, widths), widths) }})
+		var lines []string
+		switch {
+		case p.open[key]:
+			lines = operationDetails(c, o)
+		case o.Error != "":
+			for _, line := range c.Sized(c.Width-5, 0).Para(c.Theme.Bad, o.Error, 2) {
+				lines = append(lines, "    "+line)
+			}
+		}
+		for _, line := range lines {
+			all = append(all, drawnLine{draw: func(draw.Canvas) string { return line }})
+		}
+	}
+	return all
+}
+
+func operationRow(c draw.Canvas, o *assess.Operation, widths []int) []string {
+	sign, style := c.Glyphs.Now, c.Theme.Running
+	switch {
+	case o.Failed():
+		sign, style = c.Glyphs.Failed, c.Theme.Bad
+	case o.Ended():
+		sign, style = c.Glyphs.Done, c.Theme.Good
+	case o.Phase == "New" || o.Phase == "":
+		sign, style = c.Glyphs.Ahead, c.Theme.Waiting
+	}
+	volume := ""
+	if o.Volume != nil {
+		volume = strings.ToLower(string(o.Volume.Kind)) + "/" + o.Volume.Name
+	}
+	return []string{
+		style.Render(sign),
+		c.Cell(c.Theme.Text, c.CutMiddle(o.ItemName(), widths[1]), widths[1], false),
+		c.Cell(style, o.Phase, widths[2], false),
+		c.Cell(c.Theme.Text, o.Amount(), widths[3], true),
+		c.Cell(c.Theme.Dim, human.Age(o.Updated, c.Now), widths[4], true),
+		c.Cell(deadlineStyle(c, o), deadlineText(c, o), widths[5], true),
+		c.Cell(c.Theme.Dim, human.Age(o.Created, c.Now), widths[6], true),
+		c.Cell(c.Theme.Dim, o.ItemKind(), widths[7], false),
+		c.Cell(c.Theme.Dim, o.Action, widths[8], false),
+		c.Cell(c.Theme.Dim, volume, widths[9], false),
+	}
+}
+
+// deadlineText is how long Velero still waits for an operation.
+func deadlineText(c draw.Canvas, o *assess.Operation) string {
+	switch {
+	case o.Deadline.IsZero():
+		return ""
+	case !o.Deadline.After(c.Now):
+		return "passed"
+	}
+	return "in " + human.Duration(o.Deadline.Sub(c.Now))
+}
+
+func deadlineStyle(c draw.Canvas, o *assess.Operation) lipgloss.Style {
+	if !o.Deadline.IsZero() && o.Deadline.Sub(c.Now) < 10*time.Minute {
+		return c.Theme.Waiting
+	}
+	return c.Theme.Dim
+}
+
+// operationDetails are all that is known of one operation, below its row.
+func operationDetails(c draw.Canvas, o *assess.Operation) []string {
+	const indent = 4
+	text := c.Sized(min(c.Width-indent-1, widest), 0)
+	var lines []string
+	add := func(label, value string) {
+		lines = append(lines, text.Labelled(label, labelWidth, c.Theme.Text, value, 20)...)
+	}
+	add("Item", o.Item())
+	add("Plugin", o.Action)
+	add("Operation", o.ID)
+	add("Phase", o.Phase)
+	amount := o.Amount()
+	if o.Total > 0 && strings.EqualFold(o.Units, "bytes") {
+		amount = fmt.Sprintf("%s (%d of %d bytes)", amount, o.Done, o.Total)
+	}
+	add("Done", amount)
+	add("It says", o.Description)
+	add("Error", o.Error)
+	if v := o.Volume; v != nil {
+		add("Moves", strings.ToLower(string(v.Kind))+"/"+v.Name+", "+v.Target)
+		add("Its phase", volumePhase(v.Phase))
+		add("Its bytes", human.BytesOf(v.Done, v.Total))
+		add("Its cause", v.Verdict.Cause)
+		add("Its message", v.Message)
+	}
+	add("Created", moment(c, o.Created))
+	add("Started", moment(c, o.Started))
+	add("Updated", moment(c, o.Updated))
+	switch {
+	case o.Deadline.IsZero():
+	case o.Deadline.After(c.Now):
+		add("Deadline", fmt.Sprintf("Velero cancels it in %s (itemOperationTimeout, from its creation)", human.Duration(o.Deadline.Sub(c.Now))))
+	default:
+		add("Deadline", fmt.Sprintf("passed %s (itemOperationTimeout, from its creation)", human.Ago(o.Deadline, c.Now)))
+	}
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", indent) + lines[i]
+	}
+	return append(lines, "")
 }

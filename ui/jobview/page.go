@@ -1,8 +1,13 @@
 package jobview
 
 import (
+	"context"
+	"time"
+
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/veltui/veltui/describe"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
@@ -61,4 +66,77 @@ func (p textPage) count(j *job.Job) string { return number(p.number, j) }
 
 func (p textPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	return pager.Plain(p.text(c, s))
+}
+
+// storedAnswer is an answer from the object store: it is asked for anew once when the job
+// has ended, because Velero completes it then.
+type storedAnswer[T any] struct {
+	answer[T]
+	// early is true if it was asked for while the job had not ended.
+	early bool
+}
+
+// ask is that of an answer. A job that has ended is asked about once.
+func (a *storedAnswer[T]) ask(s *Screen, age time.Duration, read func(context.Context) (T, error)) tea.Cmd {
+	ended := s.job.Terminal()
+	if ended && a.early && !a.pending() {
+		a.early, a.at, a.err = false, time.Time{}, nil
+	}
+	if ended {
+		age = 0
+	}
+	cmd := a.answer.ask(s.sources, age, read)
+	if cmd != nil {
+		a.early = !ended
+	}
+	return cmd
+}
+
+// drawnLine is a line that is drawn when it is visible.
+type drawnLine struct {
+	key  string
+	draw func(draw.Canvas) string
+}
+
+// drawnLines are a Source of many lines.
+type drawnLines []drawnLine
+
+// Len is how many lines there are.
+func (l drawnLines) Len() int { return len(l) }
+
+// Line draws the line at i.
+func (l drawnLines) Line(c draw.Canvas, i int) pager.Line {
+	return pager.Line{Text: l[i].draw(c), Key: l[i].key}
+}
+
+// openKey is enter, which shows the details of the selected line below it, or no
+// longer.
+func openKey(s *Screen, on func() bool, open map[string]bool) keys.Binding {
+	return keys.Binding{Keys: []string{"enter"}, Label: "enter", What: "details", Group: keys.Look, Short: true,
+		On: on, Do: func(string) tea.Cmd {
+			key := s.view.Selected()
+			if key == "" {
+				return nil
+			}
+			if open[key] = !open[key]; !open[key] {
+				delete(open, key)
+			}
+			return s.Ask()
+		}}
+}
+
+// aboutLines is how many lines a page may say about its list, above it.
+func aboutLines(c draw.Canvas) int {
+	if c.Height < 16 {
+		return 1
+	}
+	return 3
+}
+
+// moment is a time stamp with its age; empty if it is not known.
+func moment(c draw.Canvas, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return describe.Moment(t, c.Now) + "  " + human.Ago(t, c.Now)
 }

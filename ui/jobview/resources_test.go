@@ -65,7 +65,14 @@ func TestResourcesPageSaysWhyNot(t *testing.T) {
 // To a job that has ended nothing comes any more, and nothing is ahead of it.
 func TestEndedJobsHaveNothingAhead(t *testing.T) {
 	s, c := shown(t, job.Input{Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation}}})
-	text := strings.Join(append(append(volumesPage(c, s), operationsPage(c, s)...), stageLine(c, s.Job())), "\n")
+	text := stageLine(c, s.Job())
+	for _, p := range []Page{Volumes, Operations} {
+		source := s.pages[p].lines(c, s)
+		text += strings.Join(s.pages[p].head(c, s), "\n")
+		for i := range source.Len() {
+			text += "\n" + source.Line(c, i).Text
+		}
+	}
 	if strings.Contains(text, "so far") || strings.Contains(text, c.Glyphs.Ahead) {
 		t.Errorf("an ended job: %s", text)
 	}

@@ -61,10 +61,10 @@ func newPages() [pageCount]page {
 		Results:    &resultsPage{},
 		Logs:       textPage{text: unbuilt},
 		Resources:  textPage{text: resourcesPage},
-		Volumes:    textPage{text: volumesPage, number: func(j *job.Job) int { return len(j.Volumes) }},
-		Operations: textPage{text: operationsPage, number: func(j *job.Job) int { return j.Operations.Attempted }},
+		Volumes:    newVolumesPage(),
+		Operations: newOperationsPage(),
 		Timeline:   textPage{text: unbuilt},
-		YAML:       textPage{text: yamlPage, timeless: true},
+		YAML:       newYAMLPage(),
 	}
 }
 

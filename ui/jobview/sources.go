@@ -2,6 +2,8 @@ package jobview
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -9,6 +11,7 @@ import (
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/pager"
+	"github.com/veltui/veltui/velero"
 )
 
 // Sources are what the pages read through. What is nil is not read: the page
@@ -18,6 +21,8 @@ type Sources struct {
 	Artifacts Artifacts
 	// WhyNoArtifacts says why Artifacts is nil.
 	WhyNoArtifacts string
+	// Objects reads resources as they are in the cluster; nil if nobody does.
+	Objects Objects
 	// Start makes the commands that read.
 	Start pager.Start
 	// Clock is our own clock.
@@ -38,6 +43,36 @@ type Artifacts interface {
 	Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error)
 }
 
+// Objects reads volumes' resources as they are in the cluster. What it answers is
+// safe to draw, and so are its errors, which are on one line.
+type Objects interface {
+	// Volume is the resource of one volume.
+	Volume(ctx context.Context, namespace string, volume velero.VolumeRef) (Document, error)
+	// Volumes are those of a job's volumes, maxDocuments at most. Those that cannot
+	// be read are missing; it fails if none can.
+	Volumes(ctx context.Context, j *job.Job, maxDocuments int) ([]Document, error)
+}
+
+// Document is a resource as YAML, without managed fields.
+type Document struct {
+	Kind, Name string
+	// Lines are those of its YAML, without styles.
+	Lines []string
+}
+
+// Section are the lines of one field at the top, without those of others.
+func (d Document) Section(field string) []string {
+	from := slices.Index(d.Lines, field+":")
+	if from < 0 {
+		return nil
+	}
+	to := from + 1
+	for to < len(d.Lines) && strings.HasPrefix(d.Lines[to], " ") || to < len(d.Lines) && strings.HasPrefix(d.Lines[to], "-") {
+		to++
+	}
+	return d.Lines[from:to]
+}
+
 // errorAge is how long an answer that is an error stands.
 const errorAge = time.Minute
 
@@ -50,6 +85,8 @@ type answer[T any] struct {
 	known bool
 	err   error
 	at    time.Time
+	// read is when the value came.
+	read time.Time
 	// since is when it was asked for, zero unless it is still to come.
 	since  time.Time
 	cancel context.CancelFunc
@@ -97,7 +134,7 @@ func (m answered[T]) deliver() {
 	a.cancel()
 	a.cancel, a.since = nil, time.Time{}
 	if a.err, a.at = m.err, m.at; m.err == nil {
-		a.value, a.known = m.value, true
+		a.value, a.known, a.read = m.value, true, m.at
 	}
 }
 

@@ -1,86 +1,524 @@
 package jobview
 
 import (
-	"slices"
+	"context"
+	"fmt"
+	"strings"
+	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
+	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/pager"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
 )
 
-var volumeColumns = []draw.Column{
-	{Width: 1},
-	{Title: "VOLUME", Width: 22, Grow: 2, Limit: 60},
-	{Title: "PHASE", Width: 10},
-	{Title: "PROGRESS", Width: 14, Grow: 1, Limit: 30},
-	{Title: "DONE", Width: 11, Right: true},
-	{Title: "RATE", Width: 8, Priority: 2, Right: true},
-	{Title: "LEFT", Width: 6, Priority: 1, Right: true},
-	{Title: "CHANGED", Width: 8, Priority: 3, Right: true},
-	{Title: "NODE", Width: 14, Grow: 1, Limit: 30, Priority: 5},
-	{Title: "KIND", Width: 16, Priority: 4},
+// volumesPage lists a job's volumes: those whose data is moved, live, and from
+// the stored volume info those that were saved by a snapshot alone or skipped.
+// What holds the job up comes first.
+type volumesPage struct {
+	still
+	info storedAnswer[[]artifact.Volume]
+	// open are the rows whose details are shown, and objects their resources.
+	open    map[string]bool
+	objects map[string]*answer[Document]
+	// records are those of the last drawing, by the key of their row.
+	records map[string]*assess.VolumeRecord
+	canvas  draw.Canvas
+	// total is how many volumes there are with those of volume info, counted for
+	// a job and an answer.
+	total     int
+	counted   *job.Job
+	countedAt time.Time
 }
 
-// volumesPage lists the volumes whose data is moved for the job, and names the
-// one that holds it up.
-func volumesPage(c draw.Canvas, s *Screen) []string {
+func newVolumesPage() *volumesPage {
+	return &volumesPage{open: map[string]bool{}, objects: map[string]*answer[Document]{}}
+}
+
+func (p *volumesPage) count(j *job.Job) string {
+	if p.info.known && (p.counted != j || !p.countedAt.Equal(p.info.read)) {
+		volumes := make([]assess.Volume, len(j.Volumes))
+		for i := range j.Volumes {
+			volumes[i].Volume = &j.Volumes[i]
+		}
+		p.counted, p.countedAt, p.total = j, p.info.read, len(assess.JoinVolumes(volumes, p.info.value))
+	}
+	return number(func(j *job.Job) int { return max(len(j.Volumes), p.total) }, j)
+}
+
+func (p *volumesPage) load(s *Screen) tea.Cmd {
+	var cmds []tea.Cmd
+	if a := s.sources.Artifacts; a != nil && assess.ListsStored(s.job.Job) {
+		j := s.job.Job
+		cmds = append(cmds, p.info.ask(s, 0, func(ctx context.Context) ([]artifact.Volume, error) { return a.Volumes(ctx, j) }))
+	}
+	for key := range p.open {
+		r := p.records[key]
+		if o := s.sources.Objects; o != nil && r != nil && r.Moved != nil {
+			if p.objects[key] == nil {
+				p.objects[key] = &answer[Document]{}
+			}
+			namespace, ref := s.job.Namespace, r.Moved.Ref()
+			cmds = append(cmds, p.objects[key].ask(s.sources, objectAge, func(ctx context.Context) (Document, error) { return o.Volume(ctx, namespace, ref) }))
+		}
+	}
+	return tea.Batch(cmds...)
+}
+
+// objectAge is how long a volume's resource, read for its details, is fresh.
+const objectAge = 30 * time.Second
+
+func (p *volumesPage) keys(s *Screen) []keys.Binding {
+	listed := func() bool { return p.info.known || len(s.job.Volumes) > 0 }
+	return append([]keys.Binding{openKey(s, listed, p.open)}, copyKeys(listed,
+		func() (string, string) {
+			r := p.records[s.view.Selected()]
+			if r == nil {
+				return "", ""
+			}
+			return "the volume " + r.Name(), plainText(p.details(p.wide(), s, s.view.Selected(), r))
+		},
+		func() (string, string) {
+			var lines []string
+			source := p.lines(p.wide(), s)
+			for i := range source.Len() {
+				lines = append(lines, source.Line(p.wide(), i).Text)
+			}
+			return "the list of volumes", plainText(lines)
+		})...)
+}
+
+// wide is a canvas for text that is copied.
+func (p *volumesPage) wide() draw.Canvas { return p.canvas.Sized(widest, 0) }
+
+func (p *volumesPage) forget() {
+	p.info.forget()
+	for _, o := range p.objects {
+		o.forget()
+	}
+}
+
+func (p *volumesPage) close() {
+	p.info.close()
+	for _, o := range p.objects {
+		o.close()
+	}
+}
+
+// head says what holds the job up, and what the list may lack.
+func (p *volumesPage) head(c draw.Canvas, s *Screen) []string {
+	var lines []string
 	j := s.job.Job
-	if len(j.Volumes) == 0 {
-		return []string{"", "  No volume data is moved for this job" + soFar(j) + "."}
+	if s.assessed != nil && !j.Terminal() && len(j.Volumes) > 1 {
+		if last := assess.Last(s.assessed.Volumes(j)); last != nil {
+			text := "Held up by " + last.Target
+			if last.ETA.Known {
+				text += ", " + last.ETA.String() + " left"
+			}
+			lines = append(lines, c.Sized(c.Width-2, 0).Para(c.Theme.Accent, text, 1)...) // its row says why
+		}
 	}
-	volumes := s.assessed.Volumes(j)
-	widths := draw.FitColumns(volumeColumns, c.Width)
-	lines := []string{c.Titles(volumeColumns, widths, draw.Sorting{})}
-	if last := assess.Last(volumes); last != nil && len(volumes) > 1 && !j.Terminal() && c.Height >= 8 {
-		lines = slices.Insert(lines, 0, " "+c.Theme.Accent.Render("Held up by "+last.Target+lastWords(last)), "")
+	if text, style := p.lacks(c, s); text != "" {
+		lines = append(lines, c.Sized(c.Width-2, 0).Para(style, text, aboutLines(c))...)
 	}
-	for _, v := range volumes {
-		style := volumeStyle(c, *v.Volume)
-		progress := c.NoBar(widths[3])
+	for i := range lines {
+		lines[i] = " " + lines[i]
+	}
+	return lines
+}
+
+// lacks says why snapshots and skipped volumes are not in the list, empty if they
+// are.
+func (p *volumesPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
+	j := s.job.Job
+	switch {
+	case p.info.pending() && !p.info.known:
+		return "Reading the volume info: it has the snapshots and the skipped volumes...", c.Theme.Dim
+	case p.info.err != nil && strings.Contains(p.info.err.Error(), artifact.ErrAbsent.Error()):
+		return "No volume info is stored, so snapshots and skipped volumes are not known. Velero stores it for backups since 1.13, for restores since 1.14.", c.Theme.Dim
+	case p.info.err != nil:
+		return "Snapshots and skipped volumes are not known: " + p.info.err.Error(), c.Theme.Waiting
+	case p.info.known:
+		return "", c.Theme.Text
+	case !assess.ListsStored(j):
+		return "Snapshots and skipped volumes are known when all items are done.", c.Theme.Dim
+	case s.sources.Artifacts == nil:
+		return strings.TrimSpace(s.sources.WhyNoArtifacts + " Snapshots and skipped volumes are not known."), c.Theme.Dim
+	}
+	return "", c.Theme.Text
+}
+
+// The columns of a job that runs, and of one that has ended.
+var (
+	movingColumns = []draw.Column{
+		{Width: 1},
+		{Title: "VOLUME", Width: 22, Grow: 2, Limit: 60},
+		{Title: "STATE", Width: 10},
+		{Title: "PROGRESS", Width: 14, Grow: 1, Limit: 30, Priority: 1},
+		{Title: "DONE", Width: 10, Right: true},
+		{Title: "RATE", Width: 8, Priority: 3, Right: true},
+		{Title: "ETA", Width: 6, Priority: 2, Right: true},
+		{Title: "NODE", Width: 12, Grow: 1, Limit: 30, Priority: 4},
+		{Title: "HOW", Width: 24, Grow: 1, Limit: 36, Priority: 5},
+		{Title: "CHANGED", Width: 8, Priority: 6, Right: true},
+		{Title: "POD", Width: 24, Grow: 1, Limit: 60, Priority: 7},
+	}
+	endedColumns = []draw.Column{
+		{Width: 1},
+		{Title: "VOLUME", Width: 22, Grow: 2, Limit: 60},
+		{Title: "STATE", Width: 9},
+		{Title: "HOW", Width: 24, Grow: 1, Limit: 44, Priority: 1},
+		{Title: "SIZE", Width: 9, Right: true},
+		{Title: "TOOK", Width: 7, Priority: 2, Right: true},
+		{Title: "NEW", Width: 7, Priority: 4, Right: true},
+		{Title: "NODE", Width: 12, Grow: 1, Limit: 30, Priority: 3},
+		{Title: "POD", Width: 24, Grow: 1, Limit: 60, Priority: 5},
+	}
+)
+
+func (p *volumesPage) lines(c draw.Canvas, s *Screen) pager.Source {
+	j := s.job.Job
+	p.canvas = c
+	var volumes []assess.Volume
+	if s.assessed != nil {
+		volumes = s.assessed.Volumes(j)
+	}
+	records := assess.JoinVolumes(volumes, p.info.value)
+	p.records = make(map[string]*assess.VolumeRecord, len(records))
+	if len(records) == 0 {
+		return pager.Plain([]string{"", "  " + noVolumes(j, p.info.known)})
+	}
+	columns, row := movingColumns, movingRow
+	if j.Terminal() {
+		columns, row = endedColumns, endedRow
+	}
+	widths := draw.FitColumns(columns, c.Width)
+	all := drawnLines{{draw: func(c draw.Canvas) string { return c.Titles(columns, widths, draw.Sorting{}) }}}
+	for i := range records {
+		r := &records[i]
+		key := recordKey(r)
+		p.records[key] = r
+		all = append(all, drawnLine{key, func(c draw.Canvas) string { return draw.JoinCells(row(c, r, widths), widths) }})
+		lines := belowRow(c, r)
+		if p.open[key] {
+			lines = p.details(c, s, key, r)
+		}
+		for _, line := range lines {
+			all = append(all, drawnLine{draw: func(draw.Canvas) string { return line }})
+		}
+	}
+	return all
+}
+
+func noVolumes(j *job.Job, known bool) string {
+	switch {
+	case known && j.Kind == job.Backup:
+		return "The backup holds no volume, and skipped none."
+	case known:
+		return "The restore restored no volume."
+	}
+	return "No volume data is moved for this job" + soFar(j) + "."
+}
+
+func recordKey(r *assess.VolumeRecord) string {
+	if v := r.Moved; v != nil {
+		return string(v.Kind) + "/" + v.Name
+	}
+	i := r.Info
+	return strings.Join([]string{"info", i.Namespace, i.Claim, i.PersistentVolume, i.PodNamespace, i.Pod, i.PodVolume, i.Method, fmt.Sprint(i.DataMoved)}, "/")
+}
+
+func movingRow(c draw.Canvas, r *assess.VolumeRecord, widths []int) []string {
+	sign, word, style := volumeState(c, r)
+	done, total := r.Bytes()
+	progress, rate, eta, changed := strings.Repeat(" ", max(widths[3], 0)), "", "", ""
+	if v := r.Moved; v != nil {
+		rate, eta, changed = v.Rate.String(), v.ETA.String(), human.Age(v.Changed, c.Now)
+		progress = c.NoBar(widths[3])
 		if fraction, known := v.Fraction(); known {
 			progress = c.Bar(fraction, widths[3]-5) + c.FitRight(human.Percent(fraction), 5)
 		}
-		lines = append(lines, draw.JoinCells([]string{
-			" ",
-			c.Cell(c.Theme.Text, v.Target, widths[1], false),
-			c.Cell(style, v.Phase, widths[2], false),
-			progress,
-			c.Cell(c.Theme.Text, human.BytesOf(v.Done, v.Total), widths[4], true),
-			c.Cell(c.Theme.Text, v.Rate.String(), widths[5], true),
-			c.Cell(c.Theme.Text, v.ETA.String(), widths[6], true),
-			c.Cell(c.Theme.Dim, human.Age(v.Changed, c.Now), widths[7], true),
-			c.Cell(c.Theme.Dim, v.Node, widths[8], false),
-			c.Cell(c.Theme.Dim, string(v.Kind), widths[9], false),
-		}, widths))
-		if v.Malformed != (decode.Malformed{}) {
-			lines = append(lines, "    "+c.Theme.Bad.Render(v.Name+" is malformed: "+v.Malformed.String()))
+	}
+	amount := human.BytesOf(done, total)
+	if r.Moved == nil {
+		amount = sizeOf(total)
+	}
+	return []string{
+		style.Render(sign),
+		c.Cell(c.Theme.Text, c.CutMiddle(r.Name(), widths[1]), widths[1], false),
+		c.Cell(style, word, widths[2], false),
+		progress,
+		c.Cell(c.Theme.Text, amount, widths[4], true),
+		c.Cell(c.Theme.Text, rate, widths[5], true),
+		c.Cell(c.Theme.Text, eta, widths[6], true),
+		c.Cell(c.Theme.Dim, r.Node(), widths[7], false),
+		c.Cell(c.Theme.Dim, r.How(), widths[8], false),
+		c.Cell(c.Theme.Dim, changed, widths[9], true),
+		c.Cell(c.Theme.Dim, r.Pod(), widths[10], false),
+	}
+}
+
+func endedRow(c draw.Canvas, r *assess.VolumeRecord, widths []int) []string {
+	sign, word, style := volumeState(c, r)
+	done, total := r.Bytes()
+	took := ""
+	if began, ended := recordTimes(r); !began.IsZero() && ended.After(began) {
+		took = human.Duration(ended.Sub(began))
+	}
+	size := sizeOf(total)
+	if r.State() == assess.VolumeFailed && r.Moved != nil {
+		size = human.BytesOf(done, total)
+	}
+	return []string{
+		style.Render(sign),
+		c.Cell(c.Theme.Text, c.CutMiddle(r.Name(), widths[1]), widths[1], false),
+		c.Cell(style, word, widths[2], false),
+		c.Cell(c.Theme.Text, r.How(), widths[3], false),
+		c.Cell(c.Theme.Text, size, widths[4], true),
+		c.Cell(c.Theme.Dim, took, widths[5], true),
+		c.Cell(c.Theme.Dim, sizeOf(r.Incremental()), widths[6], true),
+		c.Cell(c.Theme.Dim, r.Node(), widths[7], false),
+		c.Cell(c.Theme.Dim, r.Pod(), widths[8], false),
+	}
+}
+
+func sizeOf(n int64) string {
+	if n <= 0 {
+		return ""
+	}
+	return human.Bytes(n)
+}
+
+// volumeState is a volume's state as a sign and a word.
+func volumeState(c draw.Canvas, r *assess.VolumeRecord) (sign, word string, style lipgloss.Style) {
+	g, t := c.Glyphs, c.Theme
+	switch r.State() {
+	case assess.VolumeDone:
+		return g.Done, "done", t.Good
+	case assess.VolumeSkipped:
+		return g.Skipped, "skipped", t.Dim
+	case assess.VolumeFailed:
+		if r.Moved != nil && r.Moved.Phase == velero.VolumeCanceled || r.Moved == nil && r.Info.Phase == velero.VolumeCanceled {
+			return g.Failed, "cancelled", t.Bad
 		}
-		switch {
-		case v.Verdict.Stuck:
-			lines = append(lines, "    "+c.Theme.Bad.Render(v.Verdict.Cause))
-		case v.Verdict.Cause != "":
-			lines = append(lines, "    "+c.Theme.Dim.Render(v.Verdict.Cause))
+		return g.Failed, "failed", t.Bad
+	case assess.VolumeUnsaid:
+		return g.Open, "not said", t.Dim
+	}
+	word, style = volumeWord(r.Moved.Phase), t.Waiting
+	switch v := r.Moved; {
+	case v.Verdict.Stuck:
+		return g.Attention, word, t.Bad
+	case v.Phase == velero.VolumeInProgress:
+		return g.Now, word, t.Running
+	}
+	return g.Ahead, word, style
+}
+
+// volumeWord is the phase of a volume that has not ended in a word; a phase of a
+// newer Velero is its own.
+func volumeWord(phase string) string {
+	words := map[string]string{"": "queued", velero.VolumeNew: "queued", velero.VolumeAccepted: "preparing", velero.VolumePrepared: "waiting",
+		velero.VolumeInProgress: "moving", velero.VolumeCanceling: "cancelling"}
+	if word, known := words[phase]; known {
+		return word
+	}
+	return phase
+}
+
+// volumePhase explains the phase of a volume's resource (docs/velero.md#volumes).
+func volumePhase(phase string) string {
+	words := map[string]string{
+		"":                      "no node-agent has looked at it yet",
+		velero.VolumeNew:        "it waits for its turn to be prepared",
+		velero.VolumeAccepted:   "a node-agent prepares it: the snapshot, a claim and the pod that moves it",
+		velero.VolumePrepared:   "it is ready, and waits for a slot on its node",
+		velero.VolumeInProgress: "its bytes are moved",
+		velero.VolumeCanceling:  "a cancel was requested, and its pod ends",
+		velero.VolumeCanceled:   "it was cancelled before all of it was moved",
+		velero.VolumeCompleted:  "all of it was moved",
+		velero.VolumeFailed:     "it could not be moved",
+	}
+	switch text := words[phase]; {
+	case phase == "":
+		return "none: " + text
+	case text != "":
+		return phase + ": " + text
+	}
+	return phase
+}
+
+// belowRow are the lines below a volume's row: what it waits for, why it failed
+// or was skipped.
+func belowRow(c draw.Canvas, r *assess.VolumeRecord) []string {
+	const indent = 4
+	var lines []string
+	add := func(style lipgloss.Style, text string) {
+		for _, line := range c.Sized(c.Width-indent-1, 0).Para(style, text, 2) {
+			lines = append(lines, strings.Repeat(" ", indent)+line)
+		}
+	}
+	if why := r.SkippedReason(); why != "" {
+		add(c.Theme.Dim, why)
+	}
+	if v := r.Moved; v != nil {
+		_, _, style := volumeState(c, r)
+		if v.Malformed != (decode.Malformed{}) {
+			add(c.Theme.Bad, v.Name+" is malformed: "+v.Malformed.String())
+		}
+		if v.Verdict.Cause != "" {
+			cause := c.Theme.Dim
+			if v.Verdict.Stuck {
+				cause = c.Theme.Bad
+			}
+			add(cause, v.Verdict.Cause)
 		}
 		if v.Message != "" {
-			lines = append(lines, "    "+style.Render(v.Message))
+			add(style, v.Message)
 		}
 	}
 	return lines
 }
 
-// lastWords says how the volume that holds the job up stands.
-func lastWords(v *assess.Volume) string {
-	switch {
-	case v.ETA.Known:
-		return ", " + v.ETA.String() + " left"
-	case v.Verdict.Cause != "":
-		return ": " + v.Verdict.Cause
+// recordTimes are when a volume's data began to be moved or its snapshot was
+// made, and when that ended; zero if not known.
+func recordTimes(r *assess.VolumeRecord) (began, ended time.Time) {
+	if v := r.Moved; v != nil {
+		return v.Started, v.Completed
 	}
-	return ""
+	return r.Info.Started, r.Info.Completed
+}
+
+// details are all that is known of one volume, below its row.
+func (p *volumesPage) details(c draw.Canvas, s *Screen, key string, r *assess.VolumeRecord) []string {
+	const indent = 4
+	text := c.Sized(min(c.Width-indent-1, widest), 0)
+	var lines []string
+	add := func(label, value string) {
+		lines = append(lines, text.Labelled(label, labelWidth, c.Theme.Text, value, 20)...)
+	}
+	claim := r.Claim()
+	if claim == "" && r.Info != nil {
+		claim = "none: the pod's volume has no claim"
+	}
+	add("Claim", claim)
+	add("Pod", r.Pod())
+	add("Not saved", r.SkippedReason())
+	label := "Saved by"
+	if s.job.Kind == job.Restore {
+		label = "Restored by"
+	}
+	add(label, r.How())
+	if v := r.Moved; v != nil {
+		p.addMoved(c, add, v)
+	}
+	add("Node", r.Node())
+	done, total := r.Bytes()
+	if r.Moved != nil {
+		add("Done", exactBytes(done))
+	}
+	add("Size", exactBytes(total))
+	add("New", exactBytes(r.Incremental()))
+	add("Snapshot", r.Handle())
+	add("Operation", r.Operation())
+	if i := r.Info; i != nil {
+		addInfo(c, add, i)
+	}
+	if v := r.Moved; v != nil {
+		add("Created", moment(c, v.Created))
+		add("Accepted", moment(c, v.Accepted))
+	}
+	began, ended := recordTimes(r)
+	add("Started", moment(c, began))
+	add("Completed", moment(c, ended))
+	lines = append(lines, p.object(text, s, key, r)...)
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", indent) + lines[i]
+	}
+	return append(lines, "")
+}
+
+func (p *volumesPage) addMoved(c draw.Canvas, add func(label, value string), v *assess.Volume) {
+	add("Resource", strings.ToLower(string(v.Kind))+"/"+v.Name)
+	add("Phase", volumePhase(v.Phase))
+	if v.Malformed != (decode.Malformed{}) {
+		add("Malformed", v.Malformed.String())
+	}
+	add("Cause", v.Verdict.Cause)
+	add("Message", v.Message)
+	add("Rate", v.Rate.String())
+	add("Time left", v.ETA.String())
+	add("Uploader", v.Uploader)
+	add("Data mover", v.DataMover)
+	if v.CancelAsked {
+		add("Cancel", "requested (spec.cancel)")
+	}
+	add("Last change", moment(c, v.Changed))
+}
+
+func addInfo(c draw.Canvas, add func(label, value string), i *artifact.Volume) {
+	add("Volume", i.PersistentVolume)
+	if i.Result != "" {
+		add("Result", i.Result)
+	}
+	add("CSI driver", i.CSIDriver)
+	add("Data mover", i.DataMover)
+	add("Uploader", i.Uploader)
+	add("Content", i.Content)
+	if i.DataMoved {
+		add("CSI snapshot", i.LocalHandle)
+	}
+	if i.DataMoved && i.LocalSize != i.Size {
+		add("Its size", exactBytes(i.LocalSize))
+	}
+	if i.Preserved {
+		add("Kept", "the snapshot stays in the cluster")
+	}
+	add("Retained", i.Retained)
+	add("Volume type", i.VolumeType)
+	add("Zone", i.Zone)
+	if i.IOPS != "" && i.IOPS != "0" {
+		add("IOPS", i.IOPS)
+	}
+}
+
+// exactBytes is a size for people, and to the byte; empty for 0, which is what is
+// not known.
+func exactBytes(n int64) string {
+	switch {
+	case n <= 0:
+		return ""
+	case n < 1024:
+		return human.Count(n, "byte")
+	}
+	return fmt.Sprintf("%s (%s)", human.Bytes(n), human.Count(n, "byte"))
+}
+
+// object is the spec of the volume's resource, or why it is not shown.
+func (p *volumesPage) object(c draw.Canvas, s *Screen, key string, r *assess.VolumeRecord) []string {
+	a := p.objects[key]
+	switch {
+	case r.Moved == nil || s.sources.Objects == nil || a == nil:
+		return nil
+	case a.known:
+		lines := []string{"", c.Theme.Strong.Render("Spec of " + r.Moved.Name)}
+		for _, line := range a.value.Section("spec") {
+			lines = append(lines, yamlLine(c, line))
+		}
+		return lines
+	case a.err != nil:
+		return append([]string{""}, c.Para(c.Theme.Waiting, "Its spec is not known: "+a.err.Error(), 3)...)
+	}
+	return []string{"", c.Theme.Dim.Render("Reading its spec...")}
 }
 
 // soFar qualifies what may still come; to an ended job nothing comes.
@@ -91,11 +529,10 @@ func soFar(j *job.Job) string {
 	return " so far"
 }
 
-func volumeStyle(c draw.Canvas, v job.Volume) lipgloss.Style {
-	t := c.Theme
-	styles := map[string]lipgloss.Style{"Completed": t.Good, "InProgress": t.Running, "Failed": t.Bad, "Canceled": t.Bad, "Canceling": t.Bad}
-	if style, known := styles[v.Phase]; known {
-		return style
+// plainText is drawn lines without their styles.
+func plainText(lines []string) string {
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(ansi.Strip(line), " ")
 	}
-	return t.Waiting
+	return strings.Join(lines, "\n")
 }

@@ -1,18 +1,126 @@
 package jobview
 
 import (
+	"context"
+	"fmt"
 	"strings"
+	"time"
 
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/pager"
 )
 
-// yamlPage is the resource as it is in the cluster, without managed fields.
-func yamlPage(c draw.Canvas, s *Screen) []string {
+const (
+	// maxDocuments is how many volumes' resources the YAML page reads.
+	maxDocuments = 200
+	// documentsAge is how long they are fresh while the job runs.
+	documentsAge = 30 * time.Second
+)
+
+// yamlPage is the job's resource and those of its volumes, each a document.
+type yamlPage struct {
+	still
+	children answer[[]Document]
+	text     []string // of the last drawing, by its lines
+}
+
+func newYAMLPage() *yamlPage { return &yamlPage{} }
+
+func (p *yamlPage) ages() bool { return false }
+
+func (p *yamlPage) load(s *Screen) tea.Cmd {
+	j, o := s.job.Job, s.sources.Objects
+	if o == nil || len(j.Volumes) == 0 {
+		return nil
+	}
+	age := documentsAge
+	if j.Terminal() {
+		age = 0
+	}
+	return p.children.ask(s.sources, age, func(ctx context.Context) ([]Document, error) { return o.Volumes(ctx, j, maxDocuments) })
+}
+
+func (p *yamlPage) forget() { p.children.forget() }
+func (p *yamlPage) close()  { p.children.close() }
+
+func (p *yamlPage) keys(s *Screen) []keys.Binding {
+	bindings := copyKeys(nil,
+		func() (string, string) {
+			var at int
+			if _, err := fmt.Sscan(s.view.Selected(), &at); err != nil || at >= len(p.text) {
+				return "", ""
+			}
+			return "one line", strings.TrimSpace(p.text[at])
+		},
+		func() (string, string) { return "all of the YAML", strings.Join(p.text, "\n") })
+	for i := range bindings {
+		bindings[i].Short = true
+	}
+	return bindings
+}
+
+// head says what is missing below.
+func (p *yamlPage) head(c draw.Canvas, s *Screen) []string {
+	text, style := p.lacks(c, s)
+	lines := c.Sized(c.Width-2, 0).Para(style, text, 2)
+	for i := range lines {
+		lines[i] = " " + lines[i]
+	}
+	if text == "" {
+		return nil
+	}
+	return lines
+}
+
+func (p *yamlPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
+	volumes := len(s.job.Volumes)
+	switch {
+	case volumes == 0:
+		return "", c.Theme.Dim
+	case s.sources.Objects == nil:
+		return "The resources of its volumes are not shown.", c.Theme.Dim
+	case p.children.err != nil:
+		return "The resources of its volumes are not known: " + p.children.err.Error(), c.Theme.Waiting
+	case !p.children.known:
+		return "Reading the resources of " + human.Plural(volumes, "its volume", "its volumes") + "...", c.Theme.Dim
+	case len(p.children.value) < volumes:
+		return fmt.Sprintf("With the resources of %d of its %d volumes.", len(p.children.value), volumes), c.Theme.Dim
+	}
+	return "", c.Theme.Dim
+}
+
+func (p *yamlPage) lines(_ draw.Canvas, s *Screen) pager.Source {
+	p.text = nil
+	own, err := ownDocument(s)
+	if err != nil {
+		return pager.Plain([]string{"", "  The resource cannot be shown: " + err.Error()})
+	}
+	for i, d := range append([]Document{own}, p.children.value...) {
+		if i > 0 {
+			p.text = append(p.text, "---", "# "+d.Kind+" "+d.Name)
+		}
+		p.text = append(p.text, d.Lines...)
+	}
+	all := make(drawnLines, len(p.text))
+	for i, line := range p.text {
+		all[i] = drawnLine{fmt.Sprint(i), func(c draw.Canvas) string { return " " + yamlLine(c, line) }}
+	}
+	return all
+}
+
+// ownDocument is the job's resource as it is in the cluster, without managed
+// fields.
+func ownDocument(s *Screen) (Document, error) {
+	d := Document{Kind: string(s.job.Kind), Name: s.job.Name}
 	if s.job.Object == nil {
-		return []string{"", "  The resource is not available."}
+		return d, fmt.Errorf("it is not available")
 	}
 	object := s.job.Object.DeepCopyObject().(interface {
 		SetManagedFields([]metav1.ManagedFieldsEntry)
@@ -20,26 +128,25 @@ func yamlPage(c draw.Canvas, s *Screen) []string {
 	object.SetManagedFields(nil)
 	text, err := yaml.Marshal(object)
 	if err != nil {
-		return []string{"", "  The resource cannot be shown: " + err.Error()}
+		return d, err
 	}
-	var lines []string
 	for _, m := range s.job.Malformed {
-		lines = append(lines, "# left out: "+m.String())
+		d.Lines = append(d.Lines, "# left out: "+m.String())
 	}
-	lines = append(lines, "apiVersion: velero.io/v1", "kind: "+string(s.job.Kind))
+	d.Lines = append(d.Lines, "apiVersion: velero.io/v1", "kind: "+d.Kind)
 	for _, line := range strings.Split(strings.TrimRight(string(text), "\n"), "\n") {
 		if !strings.HasPrefix(line, "apiVersion:") && !strings.HasPrefix(line, "kind:") {
-			lines = append(lines, line)
+			d.Lines = append(d.Lines, line)
 		}
 	}
-	for i, line := range lines {
-		lines[i] = " " + yamlLine(c, line)
-	}
-	return lines
+	return d, nil
 }
 
-// yamlLine sets the key of a line off from its value.
+// yamlLine sets the key of a line off from its value, and a comment from both.
 func yamlLine(c draw.Canvas, line string) string {
+	if line == "---" || strings.HasPrefix(line, "# ") {
+		return c.Theme.Dim.Render(line)
+	}
 	key, value, found := strings.Cut(line, ":")
 	if !found || strings.ContainsAny(strings.TrimLeft(key, " -"), " '\"") {
 		return line

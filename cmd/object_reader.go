@@ -1,0 +1,125 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/ui/jobview"
+	"github.com/veltui/veltui/velero"
+)
+
+// objectReader reads volumes' resources for the pages of a job, when somebody
+// looks at them: the watch keeps only what it needs. It only gets and lists.
+// Everything that it answers is safe to draw.
+type objectReader struct {
+	cli *cli
+	log *slog.Logger
+}
+
+var _ jobview.Objects = (*objectReader)(nil)
+
+// Volume is the resource of one volume.
+func (r *objectReader) Volume(ctx context.Context, namespace string, volume velero.VolumeRef) (jobview.Document, error) {
+	resources, err := r.of(namespace, volume.Kind)
+	if err != nil {
+		return jobview.Document{}, clean(err)
+	}
+	o, err := resources.Get(ctx, volume.Name, metav1.GetOptions{})
+	if err != nil {
+		return jobview.Document{}, clean(err)
+	}
+	d, err := documentOf(volume.Kind, o)
+	return d, clean(err)
+}
+
+// Volumes are the resources of a job's volumes, by the label with its uid.
+func (r *objectReader) Volumes(ctx context.Context, j *job.Job, most int) ([]jobview.Document, error) {
+	label := velerov1.BackupUIDLabel
+	if j.Kind == job.Restore {
+		label = velerov1.RestoreUIDLabel
+	}
+	var documents []jobview.Document
+	var failed error
+	for _, kind := range velero.VolumeKinds {
+		if !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return v.Kind == kind }) {
+			continue
+		}
+		resources, err := r.of(j.Namespace, kind)
+		if err != nil {
+			return nil, clean(err)
+		}
+		page, err := resources.List(ctx, metav1.ListOptions{LabelSelector: label + "=" + string(j.UID), Limit: int64(most)})
+		if err != nil {
+			if ctx.Err() == nil {
+				r.log.Info("reading the volumes of a job", "for", j.Name, "error", err)
+			}
+			failed = cmp.Or(failed, clean(err))
+			continue
+		}
+		for i := range page.Items[:min(len(page.Items), most-len(documents))] {
+			d, err := documentOf(kind, &page.Items[i])
+			if err != nil {
+				failed = cmp.Or(failed, clean(err))
+				continue
+			}
+			documents = append(documents, d)
+		}
+	}
+	if len(documents) > 0 {
+		failed = nil // the page says how many are missing
+	}
+	return documents, failed
+}
+
+// of is the client for a kind, with the kubeconfig as it is now.
+func (r *objectReader) of(namespace string, kind velero.VolumeKind) (dynamic.ResourceInterface, error) {
+	config, err := r.cli.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.Wrap(capRetryAfter)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	resource := kind.GroupVersionKind().GroupVersion().WithResource(kind.Resource())
+	return client.Resource(resource).Namespace(namespace), nil
+}
+
+// maxDocumentLines is how much of one resource is shown: Velero's own have less
+// than a hundred lines, but whoever may write one may write a megabyte.
+const maxDocumentLines = 2000
+
+// documentOf is a resource as YAML, without what nobody looks for in it.
+func documentOf(kind velero.VolumeKind, o *unstructured.Unstructured) (jobview.Document, error) {
+	o.SetManagedFields(nil)
+	if notes := o.GetAnnotations(); notes[corev1.LastAppliedConfigAnnotation] != "" {
+		delete(notes, corev1.LastAppliedConfigAnnotation)
+		o.SetAnnotations(notes)
+	}
+	sanitize.Object(&o.Object)
+	text, err := yaml.Marshal(o.Object)
+	if err != nil {
+		return jobview.Document{}, fmt.Errorf("writing %s %s: %w", kind.Resource(), o.GetName(), err)
+	}
+	lines := strings.Split(strings.TrimRight(sanitize.Text(string(text)), "\n"), "\n")
+	if n := len(lines); n > maxDocumentLines {
+		lines = append(lines[:maxDocumentLines], fmt.Sprintf("# %d more lines", n-maxDocumentLines))
+	}
+	return jobview.Document{Kind: string(kind), Name: o.GetName(), Lines: lines}, nil
+}

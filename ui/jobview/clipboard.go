@@ -1,0 +1,50 @@
+package jobview
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/ui/keys"
+)
+
+// Noticed is a sentence for the user that stays until the next key.
+type Noticed struct{ Text string }
+
+// MaxCopied is how many bytes are copied at once: the terminal's door takes no
+// more (terminal.MaxClipboard).
+const MaxCopied = 70_000
+
+// copyText makes the command that sends text to the terminal's clipboard, and says
+// so. what names it in words; instead says what to do where it is too long.
+// Whether the terminal takes it nobody learns: OSC 52 has no answer.
+func copyText(what, text, instead string) tea.Cmd {
+	notice := func(text string) tea.Cmd { return func() tea.Msg { return Noticed{text} } }
+	switch n := len(text); {
+	case n == 0:
+		return notice("There is nothing to copy here.")
+	case n > MaxCopied:
+		return notice(fmt.Sprintf("Not copied: %s has %s, and a terminal's clipboard takes %s at a time. %s", what, human.Bytes(int64(n)), human.Bytes(MaxCopied), instead))
+	default:
+		return tea.Batch(tea.SetClipboard(text), notice(fmt.Sprintf("Sent to the terminal's clipboard: %s, %s.", what, human.Count(n, "byte"))))
+	}
+}
+
+// copyKeys are y, which copies what is selected, and Y, which copies all of a
+// page. Each function gives what is copied, in words, and its text without
+// styles; on says whether there is anything, nil for always.
+func copyKeys(on func() bool, selected, all func() (what, text string)) []keys.Binding {
+	copied := func(of func() (what, text string), instead string) func(string) tea.Cmd {
+		return func(string) tea.Cmd {
+			what, text := of()
+			return copyText(what, strings.TrimRight(text, "\n"), instead)
+		}
+	}
+	return []keys.Binding{
+		{Keys: []string{"y"}, Label: "y", What: "copy line", Group: keys.Look,
+			On: on, Do: copied(selected, "Copy it in parts with your terminal.")},
+		{Keys: []string{"Y"}, Label: "Y", What: "copy all", Group: keys.Look, On: on, Do: copied(all, "Copy lines with y.")},
+	}
+}
