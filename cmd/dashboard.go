@@ -120,8 +120,9 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	o.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
 	o.Sources.Objects = &objectReader{cli: c, log: log}
 	if !f.noArtifacts {
-		o.Sources.Artifacts = &artifactReader{cli: c, caFile: f.caFile, log: log}
-		o.Estimator = &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(conn.config, log), log: log}
+		stored := &artifactReader{cli: c, caFile: f.caFile, log: log}
+		backups := &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(conn.config, log), log: log}
+		o.Sources.Artifacts, o.Sources.Items, o.Estimator = stored, &itemReader{stored, backups}, backups
 		o.Rates = c.openRates(conn, log)
 	}
 	o.Looker = &closerLook{cli: c, log: log}

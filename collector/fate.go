@@ -88,7 +88,7 @@ func (k Kinds) Guess(group, kind string) string {
 // Fates is what a restore makes of the items of a backup.
 type Fates struct {
 	r     *restore
-	Kinds Kinds // that the target serves once the restore has ended
+	Kinds Kinds // of the target, of the backup's CRDs, and of Kubernetes
 }
 
 // Fates works out what a restore makes of each item. It is bounded as
@@ -104,7 +104,8 @@ func (x *Index) Fates(ctx context.Context, spec RestoreSpec, d Discovery) (*Fate
 		return nil, err
 	}
 	r.run()
-	f := &Fates{r, kindsOf(with(r.target, x.kinds))}
+	// What the target does not serve may be listed all the same, as failed.
+	f := &Fates{r, kindsOf(slices.Concat(with(r.target, x.kinds), offline(nil)))}
 	return f, f.ended()
 }
 

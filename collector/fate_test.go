@@ -61,6 +61,16 @@ func TestFates(t *testing.T) {
 	}
 }
 
+// TestKindsThatAreNotServed holds that the names of Kubernetes' own kinds do not
+// depend on the target.
+func TestKindsThatAreNotServed(t *testing.T) {
+	x := readCapture(t, Limits{})
+	fates, err := x.Fates(t.Context(), RestoreSpec{}, Discovery{Live: true, Resources: []Resource{{"", "pods", "pod", "Pod", nil, true}}})
+	if err != nil || fates.Kinds.Guess("", "Endpoints") != "endpoints" {
+		t.Errorf("%s, %v", fates.Kinds.Guess("", "Endpoints"), err)
+	}
+}
+
 // TestFateOfFilters has each rule leave something out.
 func TestFateOfFilters(t *testing.T) {
 	x := readCapture(t, Limits{})

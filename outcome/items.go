@@ -25,8 +25,9 @@ const (
 	Created  Did = "created"
 )
 
-// order is how the items of a kind are listed: what went wrong first.
-var order = []Did{Failed, Missing, LeftOut, Skipped, Updated, Created, InBackup}
+// order is how the items of a kind are listed: what went wrong first, and last
+// what nobody wanted back.
+var order = []Did{Failed, Missing, Skipped, Updated, Created, InBackup, LeftOut}
 
 // Item is one that a job worked on, or did not.
 type Item struct {
@@ -64,8 +65,12 @@ func (k Kind) Lost() int { return k.Count[Failed] + k.Count[Missing] }
 // Items are what a job worked on, kind by kind.
 type Items struct {
 	Kinds []Kind
-	// Compared is whether what the backup holds was compared.
-	Compared bool
+	// Compared is whether what the backup holds was compared, and NotCompared why
+	// a restore's was not.
+	Compared    bool
+	NotCompared string
+	// NoReasons is why the messages of the job are not known.
+	NoReasons string
 	// Unnamed is how many items are counted, but not among Items.
 	Unnamed int
 }
@@ -187,13 +192,15 @@ func Compare(list []artifact.Resources, sections []Section, fates *collector.Fat
 	b.Compared = true
 	listed := map[itemKey]*listedItem{}
 	kindOf := map[string]string{}
-	others := map[[2]string]int{} // items that Velero made under names that the backup does not have
+	inhabited := map[string]bool{} // namespaces that Velero put items into
+	others := map[[2]string]int{}  // items that Velero made under names that the backup does not have
 	for _, of := range list {
 		group, kind, _ := nameOf(of.Kind, fates.Kinds)
 		resource := b.text(fates.Kinds.Guess(group, kind))
 		kindOf[resource] = b.text(kind)
 		for _, r := range of.Items {
 			listed[itemKey{resource, r.Namespace, r.Name}] = &listedItem{did: Did(r.Action)}
+			inhabited[r.Namespace] = true
 		}
 	}
 	var missing []collector.Item
@@ -225,6 +232,8 @@ func Compare(list []artifact.Resources, sections []Section, fates *collector.Fat
 	for _, of := range missing {
 		i := finished(of, Missing, reasons, kindOf)
 		switch {
+		case of.Resource == namespaces && inhabited[of.Target]:
+			i.Did, i.Why = LeftOut, leftOut(collector.NamespaceThere)
 		case of.Fate != collector.ToRestore:
 			i.Did, i.Why = LeftOut, leftOut(of.Fate)
 		case i.Why != "":

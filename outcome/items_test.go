@@ -109,20 +109,20 @@ func TestCompare(t *testing.T) {
   failed /ops from "": already exists. Warning: differs
 configmaps 3
   failed shop-2/b from "shop": already exists. Warning: differs
-  left out old/c from "": the restore's filters exclude this namespace
   created shop-2/a from "shop": 
+  left out old/c from "": the restore's filters exclude this namespace
 pods 4
   missing shop-2/web-1 from "shop": not in Velero's list; it may have come back under a new name (generateName)
+  created shop-2/web-1x7 from "": 
   left out shop-2/broken from "shop": its JSON in the backup cannot be read
   left out shop-2/once from "shop": it had completed when it was backed up
-  created shop-2/web-1x7 from "": 
 widgets.example.com 1
   failed shop-2/w from "shop": the server could not find the requested resource
 jobs.batch 1
   updated shop-2/labelled from "shop": 
 namespaces 2
-  left out /old from "": the restore's filters exclude this namespace
   created /shop-2 from "shop": 
+  left out /old from "": the restore's filters exclude this namespace
 persistentvolumes 1
   skipped /pv-1 from "": the same is there already, or its claim gets a new volume
 nodes 1
@@ -132,6 +132,12 @@ secrets 1
 `
 	if got := dump(items); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+
+	// A namespace that is not listed as made was there, if items went into it.
+	items, err = Compare(list[1:], sections, fates)
+	if err != nil || !strings.Contains(dump(items), `left out /shop-2 from "shop": this namespace was there already`) {
+		t.Error(dump(items), err)
 	}
 
 	// Without the backup the reasons are those of the results alone.

@@ -15,7 +15,9 @@ import (
 
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
+	came "github.com/veltui/veltui/outcome"
 	"github.com/veltui/veltui/ui/jobview"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -197,4 +199,99 @@ func BenchmarkResults50000(b *testing.B) {
 		})
 	}
 	runtime.KeepAlive(m)
+}
+
+// inventory are Items that are known.
+type inventory struct {
+	items came.Items
+	err   error
+}
+
+func (i inventory) Items(context.Context, *job.Job, velero.Server) (came.Items, error) {
+	return i.items, i.err
+}
+
+func quotaItems() came.Items {
+	kind := func(name string, items ...came.Item) came.Kind {
+		k := came.Kind{Name: name, Items: items, Count: map[came.Did]int{}}
+		for _, i := range items {
+			k.Count[i.Did]++
+		}
+		return k
+	}
+	pods := kind("pods")
+	for n := range 20 {
+		i := came.Item{Namespace: "ops-2", Name: fmt.Sprint("worker-", n), From: "ops", Did: came.Failed, Why: "is forbidden: exceeded quota: compute, requested: pods=1, used: pods=20, limited: pods=20"}
+		if n > 17 {
+			i.Did, i.Why = came.Created, ""
+		}
+		pods.Items = append(pods.Items, i)
+		pods.Count[i.Did]++
+	}
+	return came.Items{Compared: true, Kinds: []came.Kind{
+		pods,
+		kind("replicasets.apps", came.Item{Namespace: "ops-2", Name: "web-7f9c", From: "ops", Did: came.Missing, Why: "not in Velero's list of what it worked on"}),
+		kind("persistentvolumes", came.Item{Name: "pv-ops-0", Did: came.Skipped, Why: "the same is there already, or its claim gets a new volume"}),
+		kind("serviceaccounts", came.Item{Namespace: "ops-2", Name: "default", From: "ops", Did: came.Updated}),
+		kind("nodes", came.Item{Name: "node-a", Did: came.LeftOut, Why: "Velero never restores this kind"}),
+	}}
+}
+
+func TestItemsFrames(t *testing.T) {
+	partly := opsTrial(velerov1.RestorePhasePartiallyFailed)
+	backup := snapshotOf(backupJob("nightly", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour))
+	alone := quotaItems()
+	alone.NotCompared = "not permitted: you may not create downloadrequests.velero.io in namespace velero"
+	held := came.Listed([]artifact.Resources{
+		{Kind: "v1/Pod", Items: []artifact.Resource{{Namespace: "shop", Name: "db-0"}, {Namespace: "shop", Name: "db-1"}}},
+		{Kind: "example.com/v1/Widget", Items: []artifact.Resource{{Namespace: "shop", Name: "w"}}},
+	}, nil)
+	for _, s := range []struct {
+		name string
+		snap *watch.Snapshot
+		from inventory
+		keys []string
+	}{
+		{"job-items", partly, inventory{items: quotaItems()}, nil},
+		{"job-items-open", partly, inventory{items: quotaItems()}, []string{"enter"}},
+		{"job-items-found", partly, inventory{items: quotaItems()}, []string{"/", "n", "e", "v", "e", "r", "enter"}},
+		{"job-items-alone", partly, inventory{items: alone}, nil},
+		{"job-items-forbidden", partly, inventory{err: errors.New("not permitted: you may not create downloadrequests.velero.io in namespace velero")}, nil},
+		{"job-items-backup", backup, inventory{items: held}, []string{"down", "enter"}},
+	} {
+		sizes := [][2]int{{80, 24}}
+		if s.name == "job-items-open" {
+			sizes = [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}}
+		}
+		for _, size := range sizes {
+			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
+			t.Run(name, func(t *testing.T) {
+				m := opened(t, s.snap, &complaints{}, size[0], size[1], "4", func(o *Options) { o.Sources.Items = s.from })
+				for _, k := range s.keys {
+					press(t, m, k)
+					m.View()
+				}
+				golden(t, name, plain(checkFrame(t, m)))
+			})
+		}
+	}
+}
+
+// BenchmarkItems60000 opens a kind of 60,000 items and searches through them.
+func BenchmarkItems60000(b *testing.B) {
+	kind := came.Kind{Name: "configmaps", Count: map[came.Did]int{came.Created: 60_000}}
+	for i := range 60_000 {
+		kind.Items = append(kind.Items, came.Item{Namespace: "shop", Name: fmt.Sprint("settings-", i), Did: came.Created})
+	}
+	from := inventory{items: came.Items{Compared: true, Kinds: []came.Kind{kind}}}
+	for b.Loop() {
+		m := opened(b, opsTrial(velerov1.RestorePhaseCompleted), &complaints{}, 120, 40, "4", func(o *Options) { o.Sources.Items = from })
+		for _, k := range []string{"enter", "/", "s", "-", "5", "9", "9", "9", "8", "enter"} {
+			press(b, m, k)
+			m.View()
+		}
+		if !strings.Contains(plain(m.View().Content), "settings-59998") {
+			b.Fatal(plain(m.View().Content))
+		}
+	}
 }

@@ -1,14 +1,22 @@
 package jobview
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/outcome"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/pager"
+	"github.com/veltui/veltui/velero"
 )
 
 // Contents is what was read from the backup of a job. It does not change.
@@ -25,6 +33,89 @@ type Contents struct {
 
 // NoArtifacts stands for the contents where none may be read.
 var NoArtifacts = &Contents{}
+
+// resourceModel is the Resources page. Of a job that has ended it shows what
+// became of each item; before that, and where that cannot be read, what a restore
+// restores, kind by kind and where it is in that, or what a backup holds.
+type resourceModel struct {
+	still
+	items answer[outcome.Items]
+	folds folds
+}
+
+// ended reports whether the job's own list of items is to be shown.
+func (p *resourceModel) ended(s *Screen) bool {
+	return s.job.Terminal() && s.job.Phase != "FailedValidation" && s.sources.Items != nil
+}
+
+func (p *resourceModel) load(s *Screen) tea.Cmd {
+	if !p.ended(s) || s.assessed == nil {
+		return nil
+	}
+	j, server := s.job.Job, s.assessed.Snapshot.Server
+	return p.items.ask(s.sources, 0, func(ctx context.Context) (outcome.Items, error) {
+		return s.sources.Items.Items(ctx, j, server)
+	})
+}
+
+func (p *resourceModel) forget() { p.items.forget() }
+func (p *resourceModel) close()  { p.items.close() }
+
+func (p *resourceModel) keys(s *Screen) []keys.Binding {
+	b := p.folds.binding(s, 1)
+	b.On = func() bool { return p.ended(s) && p.items.known }
+	return []keys.Binding{b}
+}
+
+// wantsContents reports whether the page shows what is in the backup.
+func (p *resourceModel) wantsContents(s *Screen) bool { return !p.ended(s) || p.items.err != nil }
+
+func (p *resourceModel) head(c draw.Canvas, s *Screen) []string {
+	if !p.ended(s) || !p.items.known {
+		return nil
+	}
+	l := itemLines{restore: s.job.Kind == job.Restore}
+	return []string{itemsLine(c, s.job.Job, p.items.value), l.titles(c)}
+}
+
+func (p *resourceModel) lines(c draw.Canvas, s *Screen) pager.Source {
+	p.folds.settle(s)
+	said := func(style lipgloss.Style, text string) (lines []string) {
+		for _, line := range c.Sized(c.Width-2, 0).Para(style, text, 6) {
+			lines = append(lines, " "+line)
+		}
+		return lines
+	}
+	switch {
+	case !p.ended(s):
+		return pager.Plain(resourcesPage(c, s))
+	case p.items.known:
+		items := p.items.value
+		l := &itemLines{restore: s.job.Kind == job.Restore, kinds: items.Kinds}
+		if items.NotCompared != "" {
+			l.below = append(append(l.below, ""), said(c.Theme.Waiting, "What of the backup did not come back is not known: "+items.NotCompared)...)
+		}
+		if items.NoReasons != "" {
+			l.below = append(append(l.below, ""), said(c.Theme.Waiting, "Why items failed is not known: "+items.NoReasons)...)
+		}
+		if items.Unnamed > 0 {
+			l.below = append(append(l.below, ""), said(c.Theme.Dim, fmt.Sprintf("%s more are counted, but not named here.", human.Count(items.Unnamed, "item")))...)
+		}
+		l.fold(p.folds)
+		return l
+	case p.items.err != nil:
+		lines := said(c.Theme.Bad, "The list of the items cannot be read: "+p.items.err.Error())
+		if s.contents != NoArtifacts {
+			lines = append(append(lines, ""), resourcesPage(c, s)...)
+		}
+		return pager.Plain(lines)
+	}
+	text := "Reading the list of the items"
+	if p.items.pending() {
+		text += " for " + human.Duration(max(s.sources.Clock().Sub(p.items.since), 0))
+	}
+	return pager.Plain(append([]string{""}, said(c.Theme.Dim, text+c.Glyphs.Ellipsis)...))
+}
 
 // resourcesPage shows what a restore restores, kind by kind and where it is in
 // that, or what a backup holds.
@@ -207,4 +298,183 @@ func contentsPage(c draw.Canvas, contents []collector.ResourceCount) []string {
 		}, widths))
 	}
 	return lines
+}
+
+// Items reads what became of a job's items. It takes as long as the downloads
+// that it needs, and ends with ctx. What it answers is safe to draw, and so is
+// its error, which is on one line.
+type Items interface {
+	// Items are the items of a job that has ended: of a backup those that it
+	// holds, of a restore what it did with each, and those of its backup that it
+	// did not restore. The version and flags of server, Velero's, decide on that.
+	Items(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error)
+}
+
+// itemLines are the kinds of a job that has ended, with the items of those that
+// are open: only rows that are drawn are made.
+type itemLines struct {
+	notes   []string // above the table
+	restore bool
+	kinds   []outcome.Kind
+	below   []string
+	rows    []itemRow
+	folds   folds
+}
+
+// itemRow is one row. Kind and item are -1 in rows that have none.
+type itemRow struct {
+	kind, item, note int
+}
+
+func (l *itemLines) fold(f folds) {
+	l.folds = f
+	for i := range l.notes {
+		l.rows = append(l.rows, itemRow{-1, -1, i})
+	}
+	for k, kind := range l.kinds {
+		l.rows = append(l.rows, itemRow{k, -1, -1})
+		if f.isOpen(fmt.Sprint(k), false) {
+			for i := range kind.Items {
+				l.rows = append(l.rows, itemRow{k, i, -1})
+			}
+		}
+	}
+	for i := range l.below {
+		l.rows = append(l.rows, itemRow{-1, -1, len(l.notes) + i})
+	}
+}
+
+// Len is how many rows there are.
+func (l *itemLines) Len() int { return len(l.rows) }
+
+// Line draws one row.
+func (l *itemLines) Line(c draw.Canvas, i int) pager.Line {
+	row := l.rows[i]
+	switch {
+	case row.kind < 0 && row.note >= len(l.notes):
+		return pager.Line{Text: l.below[row.note-len(l.notes)]}
+	case row.kind < 0:
+		return pager.Line{Text: l.notes[row.note]}
+	case row.item < 0:
+		return pager.Line{Text: l.kind(c, row.kind), Key: fmt.Sprint(row.kind)}
+	}
+	return pager.Line{Text: l.item(c, l.kinds[row.kind].Items[row.item]), Key: fmt.Sprint(row.kind, "/", row.item)}
+}
+
+var restoredColumns = []draw.Column{
+	{Width: 1},
+	{Width: 1},
+	{Title: "RESOURCE", Width: 22, Grow: 1, Limit: 60},
+	{Title: "CREATED", Width: 7, Right: true},
+	{Title: "UPDATED", Width: 7, Right: true, Priority: 3},
+	{Title: "SKIPPED", Width: 7, Right: true, Priority: 2},
+	{Title: "FAILED", Width: 7, Right: true},
+	{Title: "MISSING", Width: 7, Right: true, Priority: 1},
+	{Title: "LEFT OUT", Width: 8, Right: true, Priority: 1},
+	{Width: 1},
+}
+
+// dids are what the columns of a restore count, in their order.
+var dids = []outcome.Did{outcome.Created, outcome.Updated, outcome.Skipped, outcome.Failed, outcome.Missing, outcome.LeftOut}
+
+var heldColumns = []draw.Column{
+	{Width: 1},
+	{Width: 1},
+	{Title: "IN THE BACKUP", Width: 22, Grow: 1, Limit: 60},
+	{Title: "ITEMS", Width: 8, Right: true},
+	{Width: 1},
+}
+
+func (l *itemLines) columns() []draw.Column {
+	if l.restore {
+		return restoredColumns
+	}
+	return heldColumns
+}
+
+// titles is the header of the table.
+func (l *itemLines) titles(c draw.Canvas) string {
+	columns := l.columns()
+	return c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{})
+}
+
+func (l *itemLines) kind(c draw.Canvas, k int) string {
+	kind := l.kinds[k]
+	widths := draw.FitColumns(l.columns(), c.Width)
+	name := c.Theme.Text
+	if kind.Lost() > 0 {
+		name = c.Theme.Bad
+	} else if l.restore && kind.Count[outcome.LeftOut] == kind.Total() {
+		name = c.Theme.Dim
+	}
+	cells := []string{" ", l.folds.sign(c, fmt.Sprint(k), false), name.Render(c.Fit(c.CutMiddle(kind.Name, widths[2]), widths[2]))}
+	if !l.restore {
+		return draw.JoinCells(append(cells, c.Cell(c.Theme.Text, fmt.Sprint(kind.Total()), widths[3], true), " "), widths)
+	}
+	for i, did := range dids {
+		_, style := didSign(c, did)
+		text := fmt.Sprint(kind.Count[did])
+		if kind.Count[did] == 0 {
+			text, style = c.Glyphs.Ahead, c.Theme.Dim
+		}
+		cells = append(cells, c.Cell(style, text, widths[3+i], true))
+	}
+	return draw.JoinCells(append(cells, " "), widths)
+}
+
+// didSign is the sign and style of what became of an item.
+func didSign(c draw.Canvas, did outcome.Did) (string, lipgloss.Style) {
+	switch did {
+	case outcome.Failed, outcome.Missing:
+		return c.Glyphs.Failed, c.Theme.Bad
+	case outcome.LeftOut, outcome.Skipped:
+		return c.Glyphs.Skipped, c.Theme.Dim
+	case outcome.InBackup:
+		return c.Glyphs.Fact, c.Theme.Dim
+	}
+	return c.Glyphs.Done, c.Theme.Good
+}
+
+func (l *itemLines) item(c draw.Canvas, i outcome.Item) string {
+	name := i.Name
+	if i.Namespace != "" {
+		name = i.Namespace + "/" + name
+	}
+	sign, style := didSign(c, i.Did)
+	text := "     " + style.Render(sign) + " "
+	if i.Did != outcome.InBackup {
+		text += style.Render(c.Fit(string(i.Did), 8)) + " "
+	}
+	text += c.Theme.Text.Render(name)
+	if i.From != "" {
+		text += c.Theme.Dim.Render(" from " + i.From)
+	}
+	if i.Why != "" {
+		text += c.Theme.Dim.Render(": " + i.Why)
+	}
+	return text
+}
+
+// itemsLine is what became of all items, in one line.
+func itemsLine(c draw.Canvas, j *job.Job, items outcome.Items) string {
+	if j.Kind == job.Backup {
+		return c.Theme.Strong.Render(fmt.Sprintf(" %s of %s", human.Count(items.Total(), "item"), human.Count(len(items.Kinds), "kind")))
+	}
+	count := map[outcome.Did]int{}
+	for _, k := range items.Kinds {
+		for did, n := range k.Count {
+			count[did] += n
+		}
+	}
+	var parts []string
+	for _, did := range dids {
+		if n := count[did]; n > 0 {
+			_, style := didSign(c, did)
+			parts = append(parts, style.Render(fmt.Sprintf("%d %s", n, did)))
+		}
+	}
+	if len(parts) == 0 {
+		return c.Theme.Dim.Render(" Velero worked on no item.")
+	}
+	return " " + strings.Join(parts, c.Theme.Dim.Render(", "))
 }

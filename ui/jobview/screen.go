@@ -60,7 +60,7 @@ func newPages() [pageCount]page {
 		Overview:   textPage{text: overviewPage},
 		Results:    &resultsPage{},
 		Logs:       textPage{text: unbuilt},
-		Resources:  textPage{text: resourcesPage},
+		Resources:  &resourceModel{},
 		Volumes:    newVolumesPage(),
 		Operations: newOperationsPage(),
 		Timeline:   textPage{text: unbuilt},
@@ -179,7 +179,7 @@ func (s *Screen) Deleted() bool { return s.deleted }
 
 // WantsContents reports whether the open page shows what is in the backup.
 func (s *Screen) WantsContents() bool {
-	return s.page == Resources && s.job.Job != nil && !s.deleted
+	return s.page == Resources && s.job.Job != nil && !s.deleted && s.pages[Resources].(*resourceModel).wantsContents(s)
 }
 
 // Read takes what was read from the backup, nil if nothing was asked for.

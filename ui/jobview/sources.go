@@ -23,6 +23,8 @@ type Sources struct {
 	WhyNoArtifacts string
 	// Objects reads resources as they are in the cluster; nil if nobody does.
 	Objects Objects
+	// Items reads what became of a job's items; nil where Artifacts is.
+	Items Items
 	// Start makes the commands that read.
 	Start pager.Start
 	// Clock is our own clock.

@@ -106,8 +106,20 @@ func (p *Pager) More() int {
 
 // View draws the window: exactly as many lines as the canvas is high.
 func (p *Pager) View(c draw.Canvas) []string {
+	// What the reader looks at stays in sight when the window gets smaller.
+	at := p.cursor
+	if p.search.text != "" && p.search.at >= 0 {
+		at = p.search.at
+	}
+	seen := false
+	if p.canvas.Theme != nil && c.Height < p.canvas.Height {
+		from, to := p.Visible()
+		seen = at >= from && at < to
+	}
 	p.canvas = c
-	p.settle()
+	if p.settle(); seen {
+		p.reveal(at)
+	}
 	var lines []string
 	skip := p.skip
 	for i := p.top; i < p.source.Len() && len(lines) < c.Height; i++ {

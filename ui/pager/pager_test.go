@@ -276,3 +276,21 @@ func TestAnyOrderOfEvents(t *testing.T) {
 		}
 	}
 }
+
+// What was found, and what is selected, stays in sight when the window shrinks by
+// the line that says so.
+func TestSmallerWindow(t *testing.T) {
+	c := canvas(t, 20, 5)
+	for name, selectable := range map[string]bool{"plain": false, "selectable": true} {
+		p := New(nil)
+		p.Show(numbered(10, selectable))
+		p.View(c)
+		for _, k := range []string{"/", "e", " ", "9", "enter"} {
+			key(p, k)
+		}
+		p.View(c)
+		if got := strings.Join(texts(p, c.Sized(20, 4)), "|"); !strings.Contains(got, "line 9") {
+			t.Errorf("%s: the hit is hidden: %s", name, got)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/outcome"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/ui/jobview"
+	"github.com/veltui/veltui/velero"
+)
+
+// itemReader is what the Resources page asks about a job that has ended.
+type itemReader struct {
+	stored  *artifactReader
+	backups *backupReader
+}
+
+var _ jobview.Items = (*itemReader)(nil)
+
+// Items are what became of a job's items. Only its own list has to be there: of
+// what else cannot be read, the answer says so.
+func (r *itemReader) Items(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error) {
+	list, err := r.stored.Resources(ctx, j)
+	if errors.Is(err, artifact.ErrAbsent) {
+		err = errors.New("Velero stored none")
+	}
+	if err != nil || j.Kind == job.Backup {
+		return outcome.Listed(list, nil), err
+	}
+	var sections []outcome.Section
+	var noReasons error
+	if note, _ := outcome.WithoutResults(j); note == "" {
+		var results artifact.Results
+		results, noReasons = r.stored.Results(ctx, j)
+		sections = outcome.Group(results)
+	}
+	items, err := r.compare(ctx, j, server, list, sections)
+	if err != nil {
+		if ctx.Err() != nil {
+			return outcome.Items{}, context.Cause(ctx)
+		}
+		items = outcome.Listed(list, sections)
+		items.NotCompared = sanitize.String(err.Error())
+	}
+	if noReasons != nil {
+		items.NoReasons = noReasons.Error()
+	}
+	return items, nil
+}
+
+// compare joins a restore's list with what its backup holds.
+func (r *itemReader) compare(ctx context.Context, j *job.Job, server velero.Server, list []artifact.Resources, sections []outcome.Section) (outcome.Items, error) {
+	restore, err := restoreSpec(j)
+	if err != nil {
+		return outcome.Items{}, err
+	}
+	e, index, err := r.backups.read(ctx, j.Namespace, restore.BackupName, func(int64, int64) {})
+	if err != nil {
+		return outcome.Items{}, err
+	}
+	spec := collector.RestoreSpec{Restore: restore, Server: serverOf(server)}
+	spec.Existing, err = e.existing(ctx, j.Started)
+	if err != nil { // which namespaces were there only changes a reason
+		spec.Existing = collector.Namespaces{}
+	}
+	kinds, _, err := e.kinds(ctx)
+	if err != nil {
+		return outcome.Items{}, err
+	}
+	fates, err := index.Fates(ctx, spec, kinds)
+	if err != nil {
+		return outcome.Items{}, err
+	}
+	return outcome.Compare(list, sections, fates)
+}
