@@ -75,7 +75,7 @@ func (l *ledger) volumes() {
 	case e.Volumes != Yes:
 		l.doubt(sourceAPI, "whether volumes are still moving", e.VolumesWhy)
 	case len(moving) > 0:
-		l.note(false, sourceAPI, e.At, "%s still moving", human.Plural(len(moving), "volume is", "volumes are"))
+		l.note(false, sourceAPI, e.At, "%s not ended", human.Plural(len(moving), "volume has", "volumes have"))
 	default:
 		l.note(true, sourceAPI, e.At, "no volume is still moving")
 	}
@@ -156,7 +156,7 @@ func (l *ledger) server() {
 		l.note(false, sourceAPI, e.VeleroWrote, "Velero changed the job after that server started")
 	}
 	if s := e.Server; s.LastTermination != "" {
-		l.note(true, sourcePod, s.LastTerminationAt, "the server restarted %s; it last stopped with %s", human.Count(s.Restarts, "time"), s.LastTermination)
+		l.note(true, sourcePod, s.LastTerminationAt, "the server restarted %s; it last stopped with %s", human.Times(s.Restarts), s.LastTermination)
 	}
 	if s, fresh := e.lifeSign(); fresh && !e.Job.Terminal() {
 		l.note(false, sourceAPI, s.at, "%s %s ago", s.what, human.Duration(max(0, e.At.Sub(s.at))))

@@ -301,7 +301,7 @@ const (
 func stillWorking(e *Evidence) verdict {
 	if moving := e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore); len(moving) > 0 {
 		return refuse("Wait for them. With Velero 1.17.0 to 1.18.2 do not cancel pod volume backups: Velero then waits for hours (Velero issue 9464).",
-			"a Velero server is working on it: %s still moving", human.Plural(len(moving), "volume is", "volumes are"))
+			"a Velero server is working on it: %s not ended", human.Plural(len(moving), "volume has", "volumes have"))
 	}
 	if e.Volumes != Yes {
 		return unknown(askToList(e, volumeResources), "whether a volume is still moving", e.VolumesWhy)
@@ -367,7 +367,7 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 	case r.Phase != target && r.Phase != velero.PhaseFailed:
 		return refuse("Without a server, --phase "+target+" is allowed.", "%s would be wrong", r.Phase)
 	case waiting && j.Kind == job.Restore && len(e.moving(velero.DataDownload)) > 0:
-		return refuse(cancelAdvice(e), "%s still moving", human.Plural(len(e.moving(velero.DataDownload)), "data download is", "data downloads are"))
+		return refuse(cancelAdvice(e), "%s not ended", human.Plural(len(e.moving(velero.DataDownload)), "data download has", "data downloads have"))
 	}
 	return goTo(r.Phase, "no pod was recognised as a running Velero server that could finalize it")
 }

@@ -53,7 +53,7 @@ func (p *Plan) describeNudge(e *Evidence) {
 func (p *Plan) describeEnd(e *Evidence) {
 	p.WillNot = append(p.WillNot, "be reversible: a final phase stays")
 	if moving := e.moving(); len(moving) > 0 {
-		p.WillNot = append(p.WillNot, fmt.Sprintf("stop %s still moving, or remove snapshots and other leftovers", human.Plural(len(moving), "volume that is", "volumes that are")))
+		p.WillNot = append(p.WillNot, fmt.Sprintf("stop %s, or remove snapshots and other leftovers", human.Plural(len(moving), "volume that has not ended", "volumes that have not ended")))
 	} else {
 		p.WillNot = append(p.WillNot, "remove snapshots, data or objects that were left behind")
 	}

@@ -121,7 +121,7 @@ func TestDraft(t *testing.T) {
 		{"alive, undated", r, "InProgress", []change{alive, stored, file("Results", job.Presence{State: job.Present})}, "", "", "its age is unknown"},
 		{"alive, of an older one", r, "InProgress", []change{alive, stored, file("Results", job.Presence{State: job.Present, LastModified: began})}, "", "", "older than this restore"},
 		{"alive, asked for Failed", b, "InProgress", []change{alive}, "Failed", "", "may still work on it"},
-		{"alive, volume moves", b, "InProgress", []change{alive, stored, volume(velero.PodVolumeBackup, "InProgress")}, "", "", "1 volume is still moving"},
+		{"alive, volume moves", b, "InProgress", []change{alive, stored, volume(velero.PodVolumeBackup, "InProgress")}, "", "", "1 volume has not ended"},
 		{"alive, volumes hidden", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Volumes = Unknown; e.VolumesWhy = "forbidden" }}, "", "", "forbidden"},
 		{"alive, changed lately", b, "InProgress", []change{alive, stored, lookedAt(14 * time.Minute)}, "", "", "last changed 4m ago"},
 		{"alive, stored lately", b, "InProgress", []change{alive, stored, file("Results", job.Presence{State: job.Present, LastModified: now.Add(-time.Minute)})}, "", "", "last changed 1m ago"},
@@ -157,7 +157,7 @@ func TestDraft(t *testing.T) {
 		{"waiting, down for good", b, "WaitingForPluginOperations", []change{down}, "PartiallyFailed", "PartiallyFailed", ""},
 		{"waiting, down for good, data mover", b, "WaitingForPluginOperations", []change{down, volume(velero.DataUpload, "InProgress")}, "PartiallyFailed", "", "would be wrong"},
 		{"the same as Failed", b, "WaitingForPluginOperations", []change{down, volume(velero.DataUpload, "InProgress")}, "Failed", "Failed", ""},
-		{"restore waiting, down, download moves", r, "WaitingForPluginOperationsPartiallyFailed", []change{down, volume(velero.DataDownload, "InProgress")}, "PartiallyFailed", "", "data download is still moving"},
+		{"restore waiting, down, download moves", r, "WaitingForPluginOperationsPartiallyFailed", []change{down, volume(velero.DataDownload, "InProgress")}, "PartiallyFailed", "", "data download has not ended"},
 		{"restore waiting, down, cancelled", r, "WaitingForPluginOperationsPartiallyFailed", []change{down, volume(velero.DataDownload, "Canceled")}, "PartiallyFailed", "PartiallyFailed", ""},
 
 		// Finalizing*.

@@ -51,7 +51,7 @@ func TestServersLogDecides(t *testing.T) {
 		{"a file was stored after that", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 6*time.Minute)}, "", "retries its last status patch"},
 		{"in a time to come", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 30*time.Minute)}, "", "retries its last status patch"},
 		{"another server runs beside it", []change{alive, another, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 12*time.Minute)}, "", "retries its last status patch"},
-		{"volumes move", []change{alive, stored, gaveUpOn("Finalizing", 12*time.Minute), volume(velero.PodVolumeRestore, "InProgress")}, "", "still moving"},
+		{"volumes move", []change{alive, stored, gaveUpOn("Finalizing", 12*time.Minute), volume(velero.PodVolumeRestore, "InProgress")}, "", "not ended"},
 		{"the log moves", []change{alive, stored, loggedAgo(time.Minute)}, "", "it last changed 1m ago"},
 		{"the log moves, and no server was recognised", []change{down, stored, loggedAgo(time.Minute)}, "", "the server logged about it 1m ago"},
 	} {

@@ -104,8 +104,8 @@ func workDone(e *Evidence) verdict {
 		return unknown(askToList(e, volumeResources), "which volumes it has", e.VolumesWhy)
 	case len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)) > 0:
 		return refuse("Wait for them: Velero stores the results after that.",
-			"%s still moving, although Velero waits for those before it stores its results",
-			human.Plural(len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)), "pod volume is", "pod volumes are")).inDoubt()
+			"%s not ended, although Velero waits for those before it stores its results",
+			human.Plural(len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)), "pod volume has", "pod volumes have")).inDoubt()
 	case e.Counts.Operations.Attempted < e.uploads():
 		// Each DataUpload and DataDownload comes with an operation
 		// (pkg/backup/actions/csi/pvc_action.go, pkg/restore/actions/csi/pvc_action.go);

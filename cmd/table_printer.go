@@ -23,8 +23,8 @@ type tablePrinter struct {
 }
 
 var (
-	tableTitles = []string{"KIND", "NAME", "STAGE", "PROGRESS", "DONE", "ETA", "VERDICT", "AGE"}
-	wideTitles  = []string{"PHASE", "RATE", "VOLUMES", "OPERATIONS", "ERRORS", "WARNINGS", "FROM"}
+	tableTitles = []string{"KIND", "NAME", "STAGE", "PROGRESS", "DONE", "ETA", "ERRORS", "WARNINGS", "VERDICT", "AGE"}
+	wideTitles  = []string{"PHASE", "RATE", "VOLUMES", "OPERATIONS", "FROM"}
 )
 
 func (p *tablePrinter) list(jobs []*job.Job, a *assess.Assessment) error {
@@ -86,13 +86,20 @@ func (p *tablePrinter) cells(c watch.Change, a *assess.Assessment) []string {
 		verdict = fmt.Sprintf("malformed: %s %s", j.Malformed[0].Field, j.Malformed[0].Value)
 	}
 	cells := []string{strings.ToLower(string(j.Kind)), j.Name, stage, dash(progress), dash(j.Amount()), dash(j.ETA.String()),
-		verdict, dash(human.Age(j.Began(), a.Environment.Now))}
+		dash(countText(j.Errors)), dash(countText(j.Warnings)), verdict, dash(human.Age(j.Began(), a.Environment.Now))}
 	if p.wide {
 		cells = append(cells, dash(j.Phase), dash(j.Rate.String()), fmt.Sprint(len(j.Volumes)),
-			fmt.Sprintf("%d/%d", j.Operations.Completed+j.Operations.Failed, j.Operations.Attempted),
-			fmt.Sprint(j.Errors), fmt.Sprint(j.Warnings), dash(from(j.Job)))
+			fmt.Sprintf("%d/%d", j.Operations.Completed+j.Operations.Failed, j.Operations.Attempted), dash(from(j.Job)))
 	}
 	return cells
+}
+
+// countText is a count, empty for none.
+func countText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
 }
 
 func from(j *job.Job) string {

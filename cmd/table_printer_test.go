@@ -29,6 +29,12 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 	if err := p.change(watch.Change{Job: one("a", "Failed")}, a); err != nil {
 		t.Fatal(err)
 	}
+	for _, w := range []bool{true, false} { // what went wrong is in every table, once
+		var table strings.Builder
+		if err := (&tablePrinter{w: &table, wide: w}).list([]*job.Job{one("a", "Failed")}, a); err != nil || strings.Count(table.String(), "ERRORS") != 1 {
+			t.Errorf("%v:\n%s", err, table.String())
+		}
+	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3 {
 		t.Fatalf("%d lines:\n%s", len(lines), out.String())

@@ -174,8 +174,8 @@ func (a *assessment) noteServer() {
 		a.supports(sourcePod, v.SeenAt, "the Velero server is up, running for %s", a.ago(v.StartedAt))
 	}
 	if v.LastTermination != "" {
-		a.supports(sourcePod, v.LastTerminationAt, "it was started %s before and last ended with %s",
-			human.Count(v.Restarts, "time"), v.LastTermination)
+		a.supports(sourcePod, v.LastTerminationAt, "the server restarted %s and last ended with %s",
+			human.Times(v.Restarts), v.LastTermination)
 	}
 }
 

@@ -123,7 +123,7 @@ func (a *assessment) afterItems() Verdict {
 	j := a.j
 	a.noteQuiet()
 	a.supports(sourceWatch, a.env.Now, "no volume is still moving")
-	all := "all " + human.Count(j.Items.Total, "item") + " " + verb(j)
+	all := human.All(j.Items.Total, "item") + " " + verb(j)
 	if r, ok := a.preparedRepository(); ok && a.quiet() < velero.ResourceTimeout(j.Object, a.env.Server.Flags)+waitMargin {
 		a.supports(sourceWatch, r.Changed, "backup repository %s is not ready", r.Name)
 		return a.conclude(Waiting, PreparingRepository, "", "%s; Velero prepares repository %s for %s", all, r.Name, a.quietWords())

@@ -33,7 +33,7 @@ func (a *assessment) operations() Verdict {
 	ended := j.Operations.Ended()
 	if j.Operations.Attempted > 0 && ended >= int64(j.Operations.Attempted) && a.quiet() > lostPatchQuiet {
 		return a.conclude(Stuck, LostPatch, "Look into the log of the Velero server: it looks at ended operations every 10 seconds.",
-			"all %s ended, phase never moved on for %s", human.Count(j.Operations.Attempted, "operation"), a.quietWords())
+			"%s ended, phase never moved on for %s", human.All(j.Operations.Attempted, "operation"), a.quietWords())
 	}
 	open := max(0, int64(j.Operations.Attempted)-ended)
 	if a.env.Now.Sub(bound) > waitMargin && !bound.IsZero() {

@@ -41,7 +41,7 @@ func itemsText(j *job.Job) string {
 	case !j.Items.Known:
 		return "collecting what to back up, no count yet"
 	case j.Items.Done >= j.Items.Total:
-		return fmt.Sprintf("all %s done", human.Count(j.Items.Total, "item"))
+		return human.All(j.Items.Total, "item") + " done"
 	}
 	return fmt.Sprintf("%d of %s", j.Items.Done, human.Count(j.Items.Total, "item"))
 }

@@ -308,9 +308,9 @@ func TestHowAJobEnded(t *testing.T) {
 		{"completed, stale", spec{phase: velero.PhaseCompleted, started: 60, ended: 58.5, changed: 58, done: 402, total: 402}, with(staleSince, noPods), "Completed in 1m30s"},
 		{"completed with warnings", spec{phase: velero.PhaseCompleted, started: 60, ended: 59, changed: 58, done: 1, total: 1, warnings: 1}, with(), "Completed in 1m, 1 item, 1 warning"},
 		{"completed, but volumes failed", spec{phase: velero.PhaseCompleted, started: 60, ended: 58, changed: 58, done: 9, total: 9, volumes: []job.Volume{
-			volume(velero.PodVolumeBackup, "a", velero.VolumeFailed, 0, 9, 60, 58), volume(velero.PodVolumeBackup, "b", velero.VolumeCompleted, 9, 9, 60, 58)}}, with(), "Completed, but 1 of its 2 volumes failed, 9 items"},
+			volume(velero.PodVolumeBackup, "a", velero.VolumeFailed, 0, 9, 60, 58), volume(velero.PodVolumeBackup, "b", velero.VolumeCompleted, 9, 9, 60, 58)}}, with(), "Completed, but 1 of 2 volumes failed, 9 items"},
 		{"failed, but a volume goes on", spec{phase: velero.PhaseFailed, started: 60, ended: 58, changed: 58, done: 9, total: 9, reason: "no",
-			volumes: []job.Volume{volume(velero.DataUpload, "a", velero.VolumeInProgress, 0, 9, 60, 58)}}, with(), "Failed after 2m at 9 of 9 items: no; 1 of its 1 volume not ended"},
+			volumes: []job.Volume{volume(velero.DataUpload, "a", velero.VolumeInProgress, 0, 9, 60, 58)}}, with(), "Failed after 2m at 9 of 9 items: no; the only volume not ended"},
 		{"completed, being deleted", spec{phase: velero.PhaseCompleted, kind: job.Restore, started: 60, ended: 58, changed: 58, done: 9, total: 9,
 			restore: func(r *velerov1.Restore) {
 				at := metav1.NewTime(minutesAgo(5))

@@ -187,7 +187,7 @@ func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bo
 func (a *assessment) noteDownAgent(node string) {
 	for _, agent := range a.env.NodeAgents {
 		if agent.Waiting != "" && (node == "" || agent.Node == node) {
-			a.supports(sourcePod, a.env.Server.SeenAt, "node-agent pod %s: %s, restarted %s", agent.Pod, agent.Waiting, human.Count(agent.Restarts, "time"))
+			a.supports(sourcePod, a.env.Server.SeenAt, "node-agent pod %s: %s, restarted %s", agent.Pod, agent.Waiting, human.Times(agent.Restarts))
 			return
 		}
 	}

@@ -22,6 +22,34 @@ func Plural[N int | int64](n N, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
+// Times says how often: once, twice, 3 times.
+func Times(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// All is everything there is of something: the only item, all 3 items.
+func All(n int, noun string) string {
+	if n == 1 {
+		return "the only " + noun
+	}
+	return "all " + Count(n, noun)
+}
+
+// OfAll is a part of everything there is: 2 of 3 volumes, all 3 volumes, the only
+// volume.
+func OfAll(n, total int, noun string) string {
+	if n == total {
+		return All(total, noun)
+	}
+	return fmt.Sprintf("%d of %s", n, Count(total, noun))
+}
+
 // plural is the regular plural of an English noun.
 func plural(noun string) string {
 	switch {

@@ -96,6 +96,8 @@ func TestNumbers(t *testing.T) {
 func TestCounts(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{Count(1, "item"), "1 item"}, {Count(0, "item"), "0 items"}, {Count(int64(3), "item"), "3 items"},
+		{Times(1) + ", " + Times(2) + ", " + Times(3), "once, twice, 3 times"}, {All(1, "item"), "the only item"}, {All(2, "item"), "all 2 items"},
+		{OfAll(1, 1, "volume"), "the only volume"}, {OfAll(2, 2, "volume"), "all 2 volumes"}, {OfAll(1, 2, "volume"), "1 of 2 volumes"},
 		{Count(2, "entry"), "2 entries"}, {Count(2, "day"), "2 days"}, {Count(2, "class"), "2 classes"}, {Count(2, "storage class"), "2 storage classes"},
 		{Plural(1, "volume is", "volumes are"), "1 volume is"}, {Plural(2, "volume is", "volumes are"), "2 volumes are"},
 		{List(nil, 3), ""}, {List([]string{"a"}, 3), "a"}, {List([]string{"a", "b"}, 3), "a and b"}, {List([]string{"a", "b", "c"}, 3), "a, b and c"},

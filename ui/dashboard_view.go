@@ -73,7 +73,8 @@ func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
 			tail += " " + string(judged.State)
 		}
 	}
-	return mark(c, judged, selected, 2) + " " + c.Fit(draw.KindLetter(j.Kind)+" "+j.Name, max(c.Width-3-lipgloss.Width(tail), 4)) + tail
+	width := max(c.Width-3-lipgloss.Width(tail), 4)
+	return mark(c, judged, selected, 2) + " " + c.Fit(c.CutMiddle(draw.KindLetter(j.Kind)+" "+j.Name, width), width) + tail
 }
 
 // tabsLine names the tabs, and at the right what is worth a word. The tabs keep

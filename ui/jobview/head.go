@@ -14,7 +14,9 @@ import (
 
 func (s *Screen) title(c draw.Canvas) string {
 	j := s.job.Job
-	left := " " + c.Theme.Dim.Render(draw.KindLetter(j.Kind)) + " " + c.Theme.Strong.Render(j.Name)
+	named := func(width int) string {
+		return " " + c.Theme.Dim.Render(draw.KindLetter(j.Kind)) + " " + c.Theme.Strong.Render(c.CutMiddle(j.Name, width-4))
+	}
 	right := ""
 	if kind, name := draw.Origin(j); name != "" {
 		right = c.Theme.Dim.Render("from " + kind + " " + name)
@@ -24,10 +26,10 @@ func (s *Screen) title(c draw.Canvas) string {
 		right = c.Theme.Bad.Render("deleted from the cluster")
 	case j.Deleting:
 		right = c.Theme.Waiting.Render("being deleted")
-	case lipgloss.Width(left)+lipgloss.Width(right)+2 > c.Width:
+	case lipgloss.Width(named(c.Width))+lipgloss.Width(right)+2 > c.Width:
 		right = ""
 	}
-	return c.Split(left, right+" ")
+	return c.Split(named(c.Width-lipgloss.Width(right)-1), right+" ")
 }
 
 // stageLine shows the stages in their order: what is behind, where the job is,

@@ -141,3 +141,16 @@ func TestOverviewIsReadable(t *testing.T) {
 		}
 	}
 }
+
+// Names of scheduled jobs differ at their ends, so a long one is cut in the middle.
+func TestLongNamesAreCutInTheMiddle(t *testing.T) {
+	m := meta()
+	m.Name = "nightly-" + strings.Repeat("very-", 20) + "20261120"
+	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: m}})
+	for _, deleted := range []bool{false, true} {
+		s.deleted = deleted
+		if title := ansi.Strip(s.title(c.Sized(60, 20))); !strings.Contains(title, "nightly-") || !strings.Contains(title, "20261120 ") || lipgloss.Width(title) > 60 {
+			t.Errorf("%q", title)
+		}
+	}
+}
