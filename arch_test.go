@@ -23,7 +23,7 @@ var imports = map[string][]string{
 	"ui/tabs":                    {"assess", "human", "job", "ui/detail", "ui/draw", "velero", "watch"},
 	"ui/detail":                  {"assess", "human", "ui/draw", "ui/keys", "ui/pager", "watch"},
 	"ui/dialog":                  {"human", "job", "sanitize", "ui/draw", "ui/keys"},
-	"ui/jobview":                 {"artifact", "assess", "collector", "describe", "diagnosis", "human", "job", "outcome", "ui/draw", "ui/keys", "ui/pager", "velero", "velero/decode"},
+	"ui/jobview":                 {"artifact", "assess", "collector", "describe", "diagnosis", "human", "job", "logs", "outcome", "ui/draw", "ui/keys", "ui/pager", "velero", "velero/decode"},
 	"ui/pager":                   {"ui/draw", "ui/keys"},
 	"ui/keys":                    {"ui/draw"},
 	"ui/draw":                    {"assets", "diagnosis", "human", "job"},

@@ -117,6 +117,14 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 		return err
 	}
 	o := c.uiOptions(watcher, conn, term, f)
+	pageLogs := &pageLogs{cli: c, caFile: f.caFile, log: log}
+	switch {
+	case f.noArtifacts:
+		pageLogs.notStored = errNoArtifactsLog
+	case c.isReadOnly():
+		pageLogs.notStored = errReadOnlyLog
+	}
+	o.Sources.Logs = pageLogs
 	o.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
 	o.Sources.Objects = &objectReader{cli: c, log: log}
 	if !f.noArtifacts {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/logs"
+	"github.com/veltui/veltui/ui/jobview"
 )
 
 // Why stored logs are not read.
@@ -57,4 +59,38 @@ func (c *cli) newLogReader(namespace, caFile string, notStored error, log *slog.
 		}
 	}
 	return logs.New(o)
+}
+
+// pageLogs is what the Logs page asks. What its errors say is safe to draw.
+type pageLogs struct {
+	cli    *cli
+	caFile string
+	// notStored is why stored logs are not read, nil if they are.
+	notStored error
+	log       *slog.Logger
+}
+
+var _ jobview.LogReader = (*pageLogs)(nil)
+
+// Read brings the log of a job.
+func (r *pageLogs) Read(ctx context.Context, q logs.Query, out logs.Output) error {
+	if given := out.Origin; given != nil {
+		out.Origin = func(from logs.Origin) {
+			from.NotStored = clean(from.NotStored)
+			given(from)
+		}
+	}
+	err := r.cli.newLogReader(q.Job.Namespace, r.caFile, r.notStored, r.log).Read(ctx, q, out)
+	if err != nil && ctx.Err() == nil {
+		r.log.Info("reading the log of a job", "for", q.Job.Name, "error", err)
+	}
+	return clean(withRights(err, q.Job.Namespace))
+}
+
+// withRights names the rights that reading pods' logs takes, where one is missing.
+func withRights(err error, namespace string) error {
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w; to read the logs of pods you need list and get on pods, and get on pods/log, in namespace %s", err, namespace)
+	}
+	return err
 }

@@ -130,7 +130,7 @@ func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least l
 	case errors.Is(context.Cause(reading), errJobEnded):
 		p.note("%s %s has ended", j.Kind.Word(), j.Name)
 	case err != nil:
-		return fmt.Errorf("the log of %s %s: %w", j.Kind.Word(), j.Name, err)
+		return fmt.Errorf("the log of %s %s: %w", j.Kind.Word(), j.Name, withRights(err, j.Namespace))
 	}
 	if p.printed == 0 {
 		p.note("%s", nothingLogged(j, f, least, p.seen))

@@ -73,11 +73,11 @@ func (f *following) relist(ctx context.Context, found chan<- []container) {
 // away, a container that starts again. It returns when the pod is gone.
 func (r *Reader) keep(ctx context.Context, t *tail, lines chan<- []Entry) {
 	say := func(format string, args ...any) { send(ctx, lines, []Entry{mark(fmt.Sprintf(format, args...))}) }
-	pause, failed := r.o.Pause, ""
+	pause := r.o.Pause
 	for ctx.Err() == nil {
 		got, err := r.drain(ctx, t, corev1.PodLogOptions{Follow: true}, lines, say)
 		if got {
-			pause, failed = r.o.Pause, ""
+			pause, t.failed = r.o.Pause, ""
 		}
 		if ctx.Err() != nil {
 			return
@@ -88,9 +88,9 @@ func (r *Reader) keep(ctx context.Context, t *tail, lines chan<- []Entry) {
 			return
 		case changed:
 			pause = r.o.Pause
-		case err != nil && failed == "":
-			failed = err.Error()
-			say("%v; veltui asks again", err)
+		case err != nil && t.failed != err.Error():
+			t.failed = err.Error()
+			say("The log of pod %s does not come: %v; veltui asks again", t.pod, err)
 		}
 		if !sleep(ctx, pause) {
 			return
@@ -113,7 +113,7 @@ func (r *Reader) drain(ctx context.Context, t *tail, o corev1.PodLogOptions, lin
 			return got, nil
 		}
 		if err != nil {
-			return got, fmt.Errorf("reading the log of pod %s: %w", t.pod, err)
+			return got, err
 		}
 		got = true
 		if gap && o.Follow {

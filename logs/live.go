@@ -34,6 +34,8 @@ type tail struct {
 	next   []Entry
 	nextAt time.Time
 	err    error
+	// failed is the error that was last said of it, empty if none was.
+	failed string
 }
 
 // live brings what the pods logged of a job, in the order of time, and goes on
@@ -109,7 +111,7 @@ func (f *following) past(ctx context.Context, all []container) error {
 		case t.err == nil:
 			readable = readable || c.source == ""
 		case c.source == "":
-			failed = errors.Join(failed, t.err)
+			failed = errors.Join(failed, fmt.Errorf("the log of pod %s: %w", t.pod, t.err))
 		}
 	}
 	if failed != nil && !readable {
@@ -136,9 +138,10 @@ func (f *following) past(ctx context.Context, all []container) error {
 	}
 	for _, t := range f.tails {
 		if t.err != nil && (t.source != "" || readable) {
-			if err := f.out.Line(mark(t.err.Error())); err != nil {
+			if err := f.out.Line(mark("The log of pod " + t.pod + " is not all here: " + t.err.Error())); err != nil {
 				return err
 			}
+			t.failed = t.err.Error()
 		}
 	}
 	return nil
@@ -197,7 +200,7 @@ func (f *following) beginning(ctx context.Context, t *tail, began time.Time) err
 	return nil
 }
 
-func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) }
+func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
 
 // advance reads on to the container's next line about the job.
 func (f *following) advance(ctx context.Context, t *tail) {
@@ -220,7 +223,7 @@ func (f *following) advance(ctx context.Context, t *tail) {
 				if ctx.Err() == nil && errors.Is(err, context.Canceled) {
 					err = errNoAnswer
 				}
-				t.err = fmt.Errorf("reading the log of pod %s: %w", t.pod, err)
+				t.err = err
 			}
 			return
 		}

@@ -18,15 +18,12 @@ const MaxFound = 100_000
 // The case of ASCII letters does not matter. It stops after [MaxFound] lines.
 // report, unless it is nil, is told at times up to which line it has looked.
 func (s *Store) Find(ctx context.Context, text string, from int, report func(line int)) ([]int, error) {
-	return s.findAll(ctx, text, from, math.MaxInt, MaxFound, report)
+	return s.find(ctx, text, from, math.MaxInt, MaxFound, nil, report)
 }
 
-// find gives up to so many of the lines from one on, and before another.
-func (s *Store) find(ctx context.Context, text string, from, before, most int) ([]int, error) {
-	return s.findAll(ctx, text, from, before, most, nil)
-}
-
-func (s *Store) findAll(ctx context.Context, text string, from, before, most int, report func(line int)) ([]int, error) {
+// find gives up to so many of the lines from one on, and before another, that
+// accept takes; nil takes all.
+func (s *Store) find(ctx context.Context, text string, from, before, most int, accept func(int) bool, report func(line int)) ([]int, error) {
 	needles := needlesOf(text)
 	if len(needles) == 0 {
 		return nil, nil
@@ -42,7 +39,9 @@ func (s *Store) findAll(ctx context.Context, text string, from, before, most int
 			begin := end
 			end += int(packed&(moreBit-1)) + 1
 			if len(hits) > 0 && hits[0] < end && hits[0] >= begin && first+i < before {
-				found = append(found, first+i)
+				if accept == nil || ctx.Err() == nil && accept(first+i) {
+					found = append(found, first+i)
+				}
 				hits = hits[sort.SearchInts(hits, end):]
 			}
 			if len(hits) == 0 || len(found) == most || first+i >= before {
@@ -108,37 +107,39 @@ func fold(text []byte) {
 
 // Next is the first line from one on, or before it if forward is false, in which
 // a text stands, and which the view shows; -1 if there is none up to the end, or
-// the beginning.
-func (v *View) Next(ctx context.Context, text string, row int, forward bool) (int, error) {
+// the beginning. accept, unless it is nil, has the last word about a line of the
+// Store.
+func (v *View) Next(ctx context.Context, text string, row int, forward bool, accept func(line int) bool) (int, error) {
+	shown := func(line int) bool {
+		_, exact := v.Row(line)
+		return exact && (accept == nil || accept(line))
+	}
 	if forward {
-		for {
-			line := v.Index(max(0, row))
-			if line < 0 {
-				return -1, nil
-			}
-			found, err := v.Store.find(ctx, text, line, v.Store.Len(), 1)
-			if err != nil || len(found) == 0 {
-				return -1, err
-			}
-			var exact bool
-			if row, exact = v.Row(found[0]); exact {
-				return row, nil
-			}
+		line := v.Index(max(0, row))
+		if line < 0 {
+			return -1, nil
 		}
+		found, err := v.Store.find(ctx, text, line, math.MaxInt, 1, shown, nil)
+		if err != nil || len(found) == 0 {
+			return -1, err
+		}
+		row, _ = v.Row(found[0])
+		return row, nil
 	}
 	end := v.Index(min(row, v.Len()) - 1)
 	for end++; end > 0; end -= findBack {
-		found, err := v.Store.find(ctx, text, max(0, end-findBack), end, MaxFound)
+		found, err := v.Store.find(ctx, text, max(0, end-findBack), end, MaxFound, nil, nil)
 		if err != nil {
 			return -1, err
 		}
-		for i := len(found) - 1; i >= 0; i-- {
-			if row, exact := v.Row(found[i]); exact {
+		for i := len(found) - 1; i >= 0 && ctx.Err() == nil; i-- {
+			if shown(found[i]) {
+				row, _ = v.Row(found[i])
 				return row, nil
 			}
 		}
 	}
-	return -1, nil
+	return -1, ctx.Err()
 }
 
 // findBack is how many lines are searched at once when it goes back.

@@ -202,7 +202,7 @@ func TestNext(t *testing.T) {
 	} {
 		v := NewView(s, c.least)
 		v.Update()
-		if got, err := v.Next(t.Context(), c.text, c.row, c.forward); got != c.want || err != nil {
+		if got, err := v.Next(t.Context(), c.text, c.row, c.forward, nil); got != c.want || err != nil {
 			t.Errorf("%+v: row %d, %v", c, got, err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -70,7 +69,7 @@ func (r *Reader) open(ctx context.Context, c container, from place, o corev1.Pod
 		if late {
 			err = errNoAnswer
 		}
-		return nil, fmt.Errorf("reading the log of pod %s: %w", c.pod, err)
+		return nil, err
 	}
 	l.body, l.lines = body, newSplitter(l)
 	if l.within = r.o.Patience; o.Follow {

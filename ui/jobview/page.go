@@ -33,6 +33,8 @@ type page interface {
 	ages() bool
 	// keys are the page's own. They are made once.
 	keys(*Screen) []keys.Binding
+	// leave is called when another page is opened.
+	leave()
 	// forget makes what could not be read be asked for anew, and close withdraws
 	// what is still to come.
 	forget()
@@ -48,6 +50,7 @@ func (still) update(*Screen, tea.Msg) (tea.Cmd, bool) { return nil, false }
 func (still) head(draw.Canvas, *Screen) []string      { return nil }
 func (still) ages() bool                              { return true }
 func (still) keys(*Screen) []keys.Binding             { return nil }
+func (still) leave()                                  {}
 func (still) forget()                                 {}
 func (still) close()                                  {}
 

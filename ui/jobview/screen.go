@@ -59,7 +59,7 @@ func newPages() [pageCount]page {
 	return [pageCount]page{
 		Overview:   textPage{text: overviewPage},
 		Results:    &resultsPage{},
-		Logs:       textPage{text: unbuilt},
+		Logs:       &logsPage{},
 		Resources:  &resourceModel{},
 		Volumes:    newVolumesPage(),
 		Operations: newOperationsPage(),
@@ -243,6 +243,7 @@ func (s *Screen) turn(p Page) tea.Cmd {
 	if p >= pageCount || p == s.page {
 		return nil
 	}
+	s.pages[s.page].leave()
 	s.page = p
 	s.view.Reset()
 	s.filled = filled{}

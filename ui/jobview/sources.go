@@ -25,6 +25,8 @@ type Sources struct {
 	Objects Objects
 	// Items reads what became of a job's items; nil where Artifacts is.
 	Items Items
+	// Logs reads what was logged of a job; nil where that is not done.
+	Logs LogReader
 	// Start makes the commands that read.
 	Start pager.Start
 	// Clock is our own clock.

@@ -1,0 +1,557 @@
+package jobview
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/logs"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/pager"
+)
+
+// LogReader reads what was logged of a job. What its errors say is safe to draw
+// and on one line.
+type LogReader interface {
+	Read(ctx context.Context, q logs.Query, out logs.Output) error
+}
+
+// logsPage shows what Velero logged of the job.
+type logsPage struct {
+	still
+	// log is the one that is read, nil if none is; before is what was there until
+	// the new one has lines.
+	log, before *jobLog
+	least       logs.Level
+	volumes     bool
+	// at is the line of the Store that the user has jumped to, -1 for none.
+	at int
+	// saved says how saving went, empty if nothing was saved.
+	saved    string
+	savedBad bool
+}
+
+// jobLog is a log on its way.
+type jobLog struct {
+	store *logs.Store
+	view  *logs.View
+	// live is true if the job had not ended when it was asked for.
+	live   bool
+	grown  chan struct{}
+	cancel context.CancelFunc
+	// ended is when all was there, or failed with err; zero while it goes on.
+	ended time.Time
+	err   error
+	// placed is true once the window was put where reading begins.
+	placed bool
+	drawn  map[int]logs.Line
+
+	mu     sync.Mutex
+	origin logs.Origin
+}
+
+// logGrew says that lines came, logRead that no more do, logSaved that the log
+// was written to a file.
+type (
+	logGrew struct{ log *jobLog }
+	logRead struct {
+		log *jobLog
+		err error
+		at  time.Time
+	}
+	logSaved struct {
+		page *logsPage
+		path string
+		size int64
+		err  error
+	}
+)
+
+// redrawn is how often a log that grows is drawn anew at most.
+const redrawn = 100 * time.Millisecond
+
+func (p *logsPage) load(s *Screen) tea.Cmd {
+	switch l := p.log; {
+	case s.sources.Logs == nil:
+	case l == nil, l.live && s.job.Terminal(),
+		l.err != nil && !l.ended.IsZero() && s.sources.Clock().Sub(l.ended) >= errorAge:
+		return p.begin(s)
+	}
+	return nil
+}
+
+// begin asks for the log.
+func (p *logsPage) begin(s *Screen) tea.Cmd {
+	if p.log != nil {
+		p.log.stop()
+		if p.before.close(); p.log.store != nil {
+			p.before = p.log
+		}
+	}
+	l := &jobLog{live: !s.job.Terminal(), grown: make(chan struct{}, 1), drawn: map[int]logs.Line{}}
+	p.log, p.at = l, -1
+	if l.store, l.err = logs.NewStore("", 0); l.err != nil {
+		l.ended = s.sources.Clock()
+		return nil
+	}
+	l.view = logs.NewView(l.store, p.least)
+	q := logs.Query{Job: s.job.Job, Follow: true, Volumes: p.volumes}
+	read, stopRead := s.sources.Start(func(ctx context.Context) tea.Msg {
+		err := s.sources.Logs.Read(ctx, q, logs.Output{Line: l.add, Origin: l.comesFrom})
+		return logRead{l, err, s.sources.Clock()}
+	})
+	wait, stopWait := s.sources.Start(l.wait)
+	l.cancel = func() { stopRead(); stopWait() }
+	return tea.Batch(read, wait)
+}
+
+func (l *jobLog) add(e logs.Entry) error {
+	err := l.store.Add(e)
+	select {
+	case l.grown <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+func (l *jobLog) comesFrom(from logs.Origin) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.origin = from
+}
+
+func (l *jobLog) from() logs.Origin {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.origin
+}
+
+// wait is for more lines, and for a moment in which others may come.
+func (l *jobLog) wait(ctx context.Context) tea.Msg {
+	select {
+	case <-l.grown:
+	case <-ctx.Done():
+		return nil
+	}
+	select {
+	case <-time.After(redrawn):
+		return logGrew{l}
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// stop ends the reading; what came stays.
+func (l *jobLog) stop() {
+	if l.cancel != nil {
+		l.cancel()
+		l.cancel = nil
+	}
+}
+
+// close gives up what came too.
+func (l *jobLog) close() {
+	if l != nil && l.store != nil {
+		l.stop()
+		_ = l.store.Close()
+	}
+}
+
+func (p *logsPage) update(s *Screen, msg tea.Msg) (tea.Cmd, bool) {
+	switch m := msg.(type) {
+	case logGrew:
+		if m.log != p.log || p.log.cancel == nil {
+			return nil, true
+		}
+		m.log.view.Update()
+		again, stop := s.sources.Start(m.log.wait)
+		before := m.log.cancel
+		m.log.cancel = func() { before(); stop() }
+		return again, true
+	case logRead:
+		if m.log == p.log && p.log.cancel != nil {
+			p.log.stop()
+			p.log.ended, p.log.err = m.at, m.err
+			p.log.view.Update()
+		}
+		return nil, true
+	case logSaved:
+		if m.page == p {
+			p.savedBad = m.err != nil
+			p.saved = "Saved to " + m.path + " (" + human.Bytes(m.size) + ")."
+			if m.err != nil {
+				p.saved = "Not saved: " + m.err.Error()
+			}
+		}
+		return nil, true
+	}
+	return nil, false
+}
+
+// leave ends what only an open page may ask for.
+func (p *logsPage) leave() {
+	p.before.close()
+	if p.before = nil; p.log != nil && p.log.live {
+		p.log.close()
+		p.log = nil
+	}
+	p.saved = ""
+}
+
+func (p *logsPage) close() {
+	p.before.close()
+	p.log.close()
+	p.log, p.before = nil, nil
+}
+
+func (p *logsPage) forget() {
+	if p.log != nil && (p.log.err != nil || p.log.from().NotStored != nil) {
+		p.close()
+	}
+}
+
+// shown is the log that is drawn: the one before, until the new one has lines or
+// has ended.
+func (p *logsPage) shown() *jobLog {
+	if p.log != nil && p.before != nil && (p.log.store == nil || p.log.store.Len() == 0) && (p.log.ended.IsZero() || p.log.err != nil) {
+		return p.before
+	}
+	return p.log
+}
+
+func (p *logsPage) keys(s *Screen) []keys.Binding {
+	there := func() bool { l := p.shown(); return l != nil && l.store != nil && l.store.Len() > 0 }
+	return []keys.Binding{
+		{Keys: []string{"L"}, Label: "L", What: "level", Group: keys.Look, Short: true, On: there, Do: keys.Run(func() { p.nextLevel(s) })},
+		{Keys: []string{"F"}, Label: "F", What: "follow the end of a log that grows", Group: keys.Look, On: func() bool { return s.view.Grows },
+			Do: keys.Run(func() {
+				if s.view.Follow = !s.view.Follow; s.view.Follow {
+					s.view.Move(keys.Bottom)
+				}
+			})},
+		{Keys: []string{"E"}, Label: "E", What: "first error, then the next", Group: keys.Look, On: there, Do: keys.Run(func() { p.nextError(s) })},
+		{Keys: []string{"o"}, Label: "o", What: "logs of volumes too, or not", Group: keys.Look,
+			On: func() bool { return s.sources.Logs != nil && s.job.Job != nil && len(s.job.Volumes) > 0 },
+			Do: func(string) tea.Cmd { p.volumes = !p.volumes; return p.begin(s) }},
+		{Keys: []string{"s"}, Label: "s", What: "save", Group: keys.Look, Short: true, On: there, Do: func(string) tea.Cmd { return p.save(s) }},
+	}
+}
+
+// nextLevel shows lines from the next level on, and keeps the place.
+func (p *logsPage) nextLevel(s *Screen) {
+	next := map[logs.Level]logs.Level{logs.NoLevel: logs.Info, logs.Info: logs.Warning, logs.Warning: logs.Error, logs.Error: logs.NoLevel}
+	p.least, p.saved = next[p.least], ""
+	l := p.shown()
+	from, _ := s.view.Visible()
+	line := max(0, l.view.Index(from))
+	follows := s.view.Follow
+	for _, each := range []*jobLog{p.log, p.before} {
+		if each != nil && each.store != nil {
+			each.view = logs.NewView(each.store, p.least)
+			each.view.Update()
+		}
+	}
+	s.view.Show(p.source(s, l))
+	row, _ := l.view.Row(line)
+	s.view.Move(keys.Top)
+	s.view.GoTo(min(row, l.view.Len()-1))
+	s.view.Follow = follows
+}
+
+// nextError goes to the first error after the one that it went to before, or
+// after the top of the window, and round the end.
+func (p *logsPage) nextError(s *Screen) {
+	l := p.shown()
+	from, to := s.view.Visible()
+	if row, exact := l.view.Row(p.at); p.at >= 0 && exact && row >= from && row < to {
+		from = row + 1
+	}
+	row := l.view.FirstError(from)
+	if row < 0 {
+		row = l.view.FirstError(0)
+	}
+	if row < 0 {
+		p.saved, p.savedBad = "There is no error in this log.", false
+		return
+	}
+	p.at, p.saved = l.view.Index(row), ""
+	s.view.GoTo(row)
+}
+
+// save writes all of the log to a new file in the working directory.
+func (p *logsPage) save(s *Screen) tea.Cmd {
+	l, j := p.shown(), s.job.Job
+	name := fmt.Sprintf("veltui-%s-%s-%s.log", j.Kind.Word(), fileName(j.Name), s.sources.Clock().Format("20060102-150405"))
+	cmd, _ := s.sources.Start(func(context.Context) tea.Msg {
+		path, err := filepath.Abs(name)
+		if err == nil {
+			err = l.store.Save(path)
+		}
+		return logSaved{p, path, l.store.Size(), err}
+	})
+	return cmd
+}
+
+// fileName is a name without what file systems do not take.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
+	l := p.shown()
+	if s.sources.Logs == nil || l == nil || l.store == nil {
+		return nil
+	}
+	from := l.from()
+	parts := []string{c.Theme.Strong.Render(sourceWords(l, from))}
+	if n := l.store.Len(); n > 0 {
+		words := human.Count(n-l.store.Count(logs.Mark), "line")
+		if n := l.store.Count(logs.Error); n > 0 {
+			words += ", " + c.Theme.Bad.Render(human.Count(n, "error"))
+		}
+		if n := l.store.Count(logs.Warning); n > 0 {
+			words += ", " + c.Theme.Waiting.Render(human.Count(n, "warning"))
+		}
+		parts = append(parts, words)
+	}
+	if p.least != logs.NoLevel {
+		parts = append(parts, c.Theme.Accent.Render("level "+p.least.String()+" and above"))
+	}
+	switch {
+	case s.view.Grows && s.view.Follow:
+		parts = append(parts, c.Theme.Running.Render("following"))
+	case s.view.Grows:
+		parts = append(parts, c.Theme.Dim.Render("F follows"))
+	}
+	lines := []string{" " + c.Cut(strings.Join(parts, c.Theme.Dim.Render("  ")), c.Width-1)}
+	note := func(style lipgloss.Style, text string) {
+		for _, line := range c.Sized(c.Width-2, 0).Para(style, text, 2) {
+			lines = append(lines, " "+line)
+		}
+	}
+	if from.NotStored != nil && l.store.Len() > 0 {
+		note(c.Theme.Waiting, "These lines are what the server's pods still have: the stored log cannot be read: "+from.NotStored.Error())
+	}
+	if p.log != nil && p.log.err != nil && l.store.Len() > 0 {
+		note(c.Theme.Bad, "The log ends here: "+p.log.err.Error())
+	}
+	if kept := l.store.Kept(); kept != "" {
+		note(c.Theme.Waiting, kept)
+	}
+	if style := c.Theme.Good; p.saved != "" {
+		if p.savedBad {
+			style = c.Theme.Bad
+		}
+		note(style, p.saved)
+	}
+	return lines
+}
+
+// sourceWords say where the lines come from.
+func sourceWords(l *jobLog, from logs.Origin) string {
+	switch {
+	case from.Stored && len(from.Pods) > 0:
+		return "stored log, and of " + human.Count(len(from.Pods), "pod")
+	case from.Stored:
+		words := "stored log"
+		if from.Size > 0 && l.ended.IsZero() && from.Done != nil {
+			words += ", " + human.BytesOf(min(from.Done(), from.Size), from.Size) + " read"
+		}
+		return words
+	case len(from.Pods) == 0:
+		return "log"
+	case len(from.Pods) > 2:
+		return "log of " + human.Count(len(from.Pods), "pod") + liveWord(l)
+	}
+	return "log of " + strings.Join(from.Pods, ", ") + liveWord(l)
+}
+
+func liveWord(l *jobLog) string {
+	if l.live && l.ended.IsZero() {
+		return ", live"
+	}
+	return ""
+}
+
+func (p *logsPage) lines(c draw.Canvas, s *Screen) pager.Source {
+	l := p.shown()
+	if why := p.empty(s, l); why != "" {
+		s.view.Grows, s.view.Follow = false, false
+		return pager.Plain(append([]string{""}, indented(c.Sized(c.Width-4, 0).Para(c.Theme.Dim, why, 8))...))
+	}
+	s.view.Grows = l == p.log && l.live && l.ended.IsZero()
+	if !l.placed {
+		l.placed = true
+		s.view.Follow = s.view.Grows
+	}
+	if !s.view.Grows {
+		s.view.Follow = false
+	}
+	source := p.source(s, l)
+	if l == p.log {
+		source.silence = l.silence(c)
+	}
+	return source
+}
+
+func indented(lines []string) []string {
+	for i := range lines {
+		lines[i] = "  " + lines[i]
+	}
+	return lines
+}
+
+// empty says why there is nothing to show, and what would help.
+func (p *logsPage) empty(s *Screen, l *jobLog) string {
+	word := s.job.Kind.Word()
+	switch {
+	case s.sources.Logs == nil:
+		return "Logs are not read here."
+	case l == nil:
+		return "Reading the log..."
+	case l.store != nil && l.store.Len() > 0 && l.view.Len() == 0:
+		return fmt.Sprintf("None of %s is of level %s or above. Press L to see others.", human.Count(l.store.Len(), "line"), p.least)
+	case l.store != nil && l.store.Len() > 0:
+		return ""
+	case l.err != nil:
+		return "The log cannot be read: " + l.err.Error() + ". veltui tries again in a minute; press r to try now."
+	case !l.ended.IsZero():
+		return "Nothing was logged about this " + word + "."
+	case l.live && len(l.from().Pods) > 0:
+		return "The server has logged nothing about this " + word + " so far. New lines appear here."
+	}
+	return "Reading the log..."
+}
+
+// logLines are the lines of a log as a pager shows them.
+type logLines struct {
+	log  *jobLog
+	view *logs.View
+	// own is the field that names the job itself, and is left out.
+	own string
+	// at is the line that the user has jumped to, -1 for none.
+	at int
+	// silence is the last line, which says since when nothing came; empty for none.
+	silence string
+}
+
+func (p *logsPage) source(s *Screen, l *jobLog) *logLines {
+	return &logLines{log: l, view: l.view, own: s.job.Namespace + "/" + s.job.Name, at: p.at}
+}
+
+// quietAfter is how long nothing must have come for that to be said.
+const quietAfter = time.Minute
+
+// silence says since when nothing was logged of a job that has not ended, empty if
+// something was just now.
+func (l *jobLog) silence(c draw.Canvas) string {
+	newest := l.store.Newest()
+	if !l.live || !l.ended.IsZero() || newest.IsZero() || c.Now.Sub(newest) < quietAfter {
+		return ""
+	}
+	return " " + c.Sized(c.Width-1, 0).Heading(fmt.Sprintf("nothing about this job since %s (%s)", newest.In(c.Now.Location()).Format(time.TimeOnly), human.Age(newest, c.Now)))
+}
+
+// Len is how many lines there are.
+func (s *logLines) Len() int {
+	if s.silence != "" {
+		return s.view.Len() + 1
+	}
+	return s.view.Len()
+}
+
+// Line draws a line.
+func (s *logLines) Line(c draw.Canvas, i int) pager.Line {
+	line := s.view.Index(i)
+	if line < 0 {
+		return pager.Line{Text: s.silence}
+	}
+	l, known := s.log.drawn[line]
+	if !known {
+		if len(s.log.drawn) > 1000 {
+			clear(s.log.drawn)
+		}
+		l = s.log.store.Line(line)
+		s.log.drawn[line] = l
+	}
+	return pager.Line{Text: s.draw(c, l, line == s.at)}
+}
+
+func (s *logLines) draw(c draw.Canvas, l logs.Line, here bool) string {
+	sign := " "
+	if here {
+		sign = c.Theme.Accent.Render(c.Glyphs.Now)
+	}
+	stamp := time.TimeOnly
+	if c.Width >= 120 {
+		stamp = time.DateTime
+	}
+	margin := strings.Repeat(" ", len(stamp)+1)
+	if !l.At.IsZero() {
+		margin = l.At.In(c.Now.Location()).Format(stamp) + " "
+	}
+	level, text := c.Theme.Dim, c.Theme.Text
+	switch l.Level {
+	case logs.Mark:
+		return " " + c.Theme.Accent.Render(c.Glyphs.Stage+c.Glyphs.Stage+" "+l.Text)
+	case logs.Error:
+		level, text = c.Theme.Bad, c.Theme.Bad
+	case logs.Warning:
+		level, text = c.Theme.Waiting, c.Theme.Waiting
+	case logs.Debug, logs.Trace, logs.NoLevel:
+		text = c.Theme.Dim
+	}
+	out := sign + c.Theme.Dim.Render(margin) + level.Render(fmt.Sprintf("%-8s", l.Level))
+	if l.Source != "" {
+		out += c.Theme.Accent.Render(l.Source) + " "
+	}
+	out += text.Render(l.Text)
+	if l.Error != "" {
+		out += text.Render(": " + l.Error)
+	}
+	var more []string
+	for _, f := range l.Fields {
+		if f.Name != "logSource" && f.Value != s.own {
+			more = append(more, f.Name+"="+f.Value)
+		}
+	}
+	if len(more) > 0 {
+		out += "  " + c.Theme.Dim.Render(strings.Join(more, " "))
+	}
+	return out
+}
+
+// Find is where a text stands that is shown: not in fields that are left out. It
+// is called from another goroutine.
+func (s *logLines) Find(ctx context.Context, text string, from int, forward bool) (int, error) {
+	plain := draw.Canvas{Width: 200, Theme: &draw.Theme{}, Glyphs: &draw.ASCII}
+	shown := func(line int) bool {
+		return strings.Contains(strings.ToLower(ansi.Strip(s.draw(plain, s.log.store.Line(line), false))), text)
+	}
+	start := []int{from, 0}
+	if !forward {
+		start = []int{from + 1, s.view.Len()}
+	}
+	for _, row := range start {
+		if at, err := s.view.Next(ctx, text, row, forward, shown); at >= 0 || err != nil {
+			return at, err
+		}
+	}
+	return -1, nil
+}
+
+var _ pager.Finder = (*logLines)(nil)
