@@ -168,13 +168,14 @@ func (v *View) Least() Level { return v.least }
 
 // Update takes up lines that came since.
 func (v *View) Update() {
-	if v.least == NoLevel {
-		return
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.Store.mu.RLock()
 	defer v.Store.mu.RUnlock()
+	if v.least == NoLevel {
+		v.seen = len(v.Store.lines)
+		return
+	}
 	for ; v.seen < len(v.Store.lines); v.seen++ {
 		switch level := v.Store.level(v.seen); level {
 		case NoLevel:
@@ -189,27 +190,34 @@ func (v *View) Update() {
 	}
 }
 
-// Len is how many lines are shown, as of the last Update.
-func (v *View) Len() int {
-	if v.least == NoLevel {
-		return v.Store.Len()
-	}
+// Seen is how many lines the Store had at the last Update.
+func (v *View) Seen() int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
+	return v.seen
+}
+
+// Len is how many lines are shown, as of the last Update.
+func (v *View) Len() int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if v.least == NoLevel {
+		return v.seen
+	}
 	return len(v.shown)
 }
 
 // Index is the number in the Store of the line that is shown as number i, -1 if there
 // is none.
 func (v *View) Index(i int) int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
 	if v.least == NoLevel {
-		if i >= v.Store.Len() {
+		if i >= v.seen {
 			return -1
 		}
 		return i
 	}
-	v.mu.RLock()
-	defer v.mu.RUnlock()
 	if i < 0 || i >= len(v.shown) {
 		return -1
 	}
@@ -219,11 +227,11 @@ func (v *View) Index(i int) int {
 // Row is where a line of the Store is shown, or the next one after it that is;
 // exact is false then.
 func (v *View) Row(line int) (row int, exact bool) {
-	if v.least == NoLevel {
-		return line, line < v.Store.Len()
-	}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
+	if v.least == NoLevel {
+		return line, line < v.seen
+	}
 	return slices.BinarySearch(v.shown, uint32(max(0, line)))
 }
 
@@ -236,7 +244,7 @@ func (v *View) FirstError(from int) int {
 	defer v.Store.mu.RUnlock()
 	all := len(v.shown)
 	if v.least == NoLevel {
-		all = len(v.Store.lines)
+		all = min(v.seen, len(v.Store.lines))
 	}
 	for i := max(0, from); i < all; i++ {
 		line := i

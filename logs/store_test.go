@@ -120,7 +120,9 @@ func TestLevels(t *testing.T) {
 	if row, exact := v.Row(5); row != 4 || exact {
 		t.Errorf("line 5 is at %d, %v", row, exact)
 	}
-	if v.FirstError(0) != 2 || v.FirstError(3) != 3 || v.FirstError(4) != -1 || NewView(s, NoLevel).FirstError(0) != 3 {
+	all := NewView(s, NoLevel)
+	all.Update()
+	if v.FirstError(0) != 2 || v.FirstError(3) != 3 || v.FirstError(4) != -1 || all.FirstError(0) != 3 {
 		t.Error("the first error is somewhere else")
 	}
 	if s.Count(Error) != 2 || s.Count(Warning) != 1 {

@@ -163,9 +163,9 @@ func TestLogKeys(t *testing.T) {
 		shows, leaves []string
 	}{
 		{"L", []string{"level info and above", "Setting up"}, nil},
-		{"L", []string{"level warning and above", "emptyDir", "permission denied"}, []string{"Setting up"}},
-		{"L", []string{"level error and above", "permission denied"}, []string{"emptyDir"}},
-		{"L", []string{"Setting up", "permission denied"}, []string{"and above"}},
+		{"L", []string{"level warning and above", "emptyDir", "Error backing up"}, []string{"Setting up"}},
+		{"L", []string{"level error and above", "Error backing up"}, []string{"emptyDir"}},
+		{"L", []string{"Setting up", "Error backing up"}, []string{"and above"}},
 		{"E", []string{"▶12"}, nil},
 	} {
 		press(t, m, c.key)

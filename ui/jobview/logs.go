@@ -47,7 +47,8 @@ type jobLog struct {
 	// live is true if the job had not ended when it was asked for.
 	live   bool
 	grown  chan struct{}
-	cancel context.CancelFunc
+	cancel context.CancelFunc // of the reading; nil once it has ended
+	waits  context.CancelFunc // of the command that waits for more
 	// ended is when all was there, or failed with err; zero while it goes on.
 	ended time.Time
 	err   error
@@ -105,12 +106,12 @@ func (p *logsPage) begin(s *Screen) tea.Cmd {
 	}
 	l.view = logs.NewView(l.store, p.least)
 	q := logs.Query{Job: s.job.Job, Follow: true, Volumes: p.volumes}
-	read, stopRead := s.sources.Start(func(ctx context.Context) tea.Msg {
+	var read, wait tea.Cmd
+	read, l.cancel = s.sources.Start(func(ctx context.Context) tea.Msg {
 		err := s.sources.Logs.Read(ctx, q, logs.Output{Line: l.add, Origin: l.comesFrom})
 		return logRead{l, err, s.sources.Clock()}
 	})
-	wait, stopWait := s.sources.Start(l.wait)
-	l.cancel = func() { stopRead(); stopWait() }
+	wait, l.waits = s.sources.Start(l.wait)
 	return tea.Batch(read, wait)
 }
 
@@ -154,6 +155,7 @@ func (l *jobLog) wait(ctx context.Context) tea.Msg {
 func (l *jobLog) stop() {
 	if l.cancel != nil {
 		l.cancel()
+		l.waits()
 		l.cancel = nil
 	}
 }
@@ -173,9 +175,9 @@ func (p *logsPage) update(s *Screen, msg tea.Msg) (tea.Cmd, bool) {
 			return nil, true
 		}
 		m.log.view.Update()
-		again, stop := s.sources.Start(m.log.wait)
-		before := m.log.cancel
-		m.log.cancel = func() { before(); stop() }
+		m.log.waits()
+		var again tea.Cmd
+		again, m.log.waits = s.sources.Start(m.log.wait)
 		return again, true
 	case logRead:
 		if m.log == p.log && p.log.cancel != nil {
@@ -222,14 +224,14 @@ func (p *logsPage) forget() {
 // shown is the log that is drawn: the one before, until the new one has lines or
 // has ended.
 func (p *logsPage) shown() *jobLog {
-	if p.log != nil && p.before != nil && (p.log.store == nil || p.log.store.Len() == 0) && (p.log.ended.IsZero() || p.log.err != nil) {
+	if p.log != nil && p.before != nil && (p.log.store == nil || p.log.view.Seen() == 0) && (p.log.ended.IsZero() || p.log.err != nil) {
 		return p.before
 	}
 	return p.log
 }
 
 func (p *logsPage) keys(s *Screen) []keys.Binding {
-	there := func() bool { l := p.shown(); return l != nil && l.store != nil && l.store.Len() > 0 }
+	there := func() bool { l := p.shown(); return l != nil && l.store != nil && l.view.Seen() > 0 }
 	return []keys.Binding{
 		{Keys: []string{"L"}, Label: "L", What: "level", Group: keys.Look, Short: true, On: there, Do: keys.Run(func() { p.nextLevel(s) })},
 		{Keys: []string{"F"}, Label: "F", What: "follow the end of a log that grows", Group: keys.Look, On: func() bool { return s.view.Grows },
@@ -316,9 +318,10 @@ func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 	if s.sources.Logs == nil || l == nil || l.store == nil {
 		return nil
 	}
+	p.place(s, l)
 	from := l.from()
 	parts := []string{c.Theme.Strong.Render(sourceWords(l, from))}
-	if n := l.store.Len(); n > 0 {
+	if n := l.view.Seen(); n > 0 {
 		words := human.Count(n-l.store.Count(logs.Mark), "line")
 		if n := l.store.Count(logs.Error); n > 0 {
 			words += ", " + c.Theme.Bad.Render(human.Count(n, "error"))
@@ -343,10 +346,10 @@ func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 			lines = append(lines, " "+line)
 		}
 	}
-	if from.NotStored != nil && l.store.Len() > 0 {
+	if from.NotStored != nil && l.view.Seen() > 0 {
 		note(c.Theme.Waiting, "These lines are what the server's pods still have: the stored log cannot be read: "+from.NotStored.Error())
 	}
-	if p.log != nil && p.log.err != nil && l.store.Len() > 0 {
+	if p.log != nil && p.log.err != nil && l.view.Seen() > 0 {
 		note(c.Theme.Bad, "The log ends here: "+p.log.err.Error())
 	}
 	if kept := l.store.Kept(); kept != "" {
@@ -391,16 +394,9 @@ func (p *logsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	l := p.shown()
 	if why := p.empty(s, l); why != "" {
 		s.view.Grows, s.view.Follow = false, false
-		return pager.Plain(append([]string{""}, indented(c.Sized(c.Width-4, 0).Para(c.Theme.Dim, why, 8))...))
+		return pager.Plain(append([]string{""}, indented(indented(c.Sized(c.Width-4, 0).Para(c.Theme.Dim, why, 8)))...))
 	}
-	s.view.Grows = l == p.log && l.live && l.ended.IsZero()
-	if !l.placed {
-		l.placed = true
-		s.view.Follow = s.view.Grows
-	}
-	if !s.view.Grows {
-		s.view.Follow = false
-	}
+	p.place(s, l)
 	source := p.source(s, l)
 	if l == p.log {
 		source.silence = l.silence(c)
@@ -408,11 +404,14 @@ func (p *logsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	return source
 }
 
-func indented(lines []string) []string {
-	for i := range lines {
-		lines[i] = "  " + lines[i]
+// place has the window follow a log that grows, from its first lines on.
+func (p *logsPage) place(s *Screen, l *jobLog) {
+	s.view.Grows = l == p.log && l.live && l.ended.IsZero() && l.view.Seen() > 0
+	if !l.placed && l.view.Seen() > 0 {
+		l.placed = true
+		s.view.Follow = s.view.Grows
 	}
-	return lines
+	s.view.Follow = s.view.Follow && s.view.Grows
 }
 
 // empty says why there is nothing to show, and what would help.
@@ -423,9 +422,9 @@ func (p *logsPage) empty(s *Screen, l *jobLog) string {
 		return "Logs are not read here."
 	case l == nil:
 		return "Reading the log..."
-	case l.store != nil && l.store.Len() > 0 && l.view.Len() == 0:
-		return fmt.Sprintf("None of %s is of level %s or above. Press L to see others.", human.Count(l.store.Len(), "line"), p.least)
-	case l.store != nil && l.store.Len() > 0:
+	case l.store != nil && l.view.Seen() > 0 && l.view.Len() == 0:
+		return fmt.Sprintf("None of %s is of level %s or above. Press L to see others.", human.Count(l.view.Seen(), "line"), p.least)
+	case l.store != nil && l.view.Seen() > 0:
 		return ""
 	case l.err != nil:
 		return "The log cannot be read: " + l.err.Error() + ". veltui tries again in a minute; press r to try now."
@@ -525,7 +524,7 @@ func (s *logLines) draw(c draw.Canvas, l logs.Line, here bool) string {
 	}
 	var more []string
 	for _, f := range l.Fields {
-		if f.Name != "logSource" && f.Value != s.own {
+		if f.Name != "logSource" && f.Value != s.own && f.Value != "" {
 			more = append(more, f.Name+"="+f.Value)
 		}
 	}
