@@ -60,6 +60,14 @@ func (b *bed) prey(t *testing.T) {
 		Status:     velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress, Node: "node-1", Message: "moving"}})
 	b.create(t, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-schedule"}, Spec: velerov1.ScheduleSpec{Schedule: "0 1 * * *"},
 		Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled}})
+	b.create(t, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-run", Labels: map[string]string{velerov1.ScheduleNameLabel: "prey-schedule"}},
+		Spec: velerov1.BackupSpec{StorageLocation: "default"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed, StartTimestamp: &now, FailureReason: "why"}})
+	b.create(t, &velerov1.BackupRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-repository"},
+		Spec: velerov1.BackupRepositorySpec{VolumeNamespace: "shop", BackupStorageLocation: "default", RepositoryType: "kopia", RepositoryConfig: map[string]string{"a": "b"}},
+		Status: velerov1.BackupRepositoryStatus{Phase: velerov1.BackupRepositoryPhaseNotReady, Message: "why",
+			RecentMaintenance: []velerov1.BackupRepositoryMaintenanceStatus{{Result: velerov1.BackupRepositoryMaintenanceFailed, StartTimestamp: &now, Message: "why"}}}})
+	b.create(t, &velerov1.DeleteBackupRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-deletion"}, Spec: velerov1.DeleteBackupRequestSpec{BackupName: "prey-run"},
+		Status: velerov1.DeleteBackupRequestStatus{Phase: velerov1.DeleteBackupRequestPhaseProcessed, Errors: []string{"one", "two"}}})
 	b.veleroPod(t, now.Add(-2*time.Hour))
 }
 
@@ -251,6 +259,8 @@ func TestHostileServerAndEveryScreen(t *testing.T) {
 				"\r", "1", "2", "3", "4", "5", "6", "7", "8", "e", "l", "v", "\x1b", // a job and its pages
 				"f", "w", "d", "w", "\r", "x", "\x1b", "\x1b", // force finalize
 				"m", "j", "m", "f", "\x1b", "\x1b",
+				"4", "\r", "/prey\r", "n", "\x1b", "\x1b", "5", "\r", "\x1b", "G", "\r", "G", "\x1b", // what is no job, and its pages
+				"6", "\r", "G", "\x1b", "7", "\r", "\x1b",
 				"2", "3", "4", "1", "/prey\r", "\x1b", "s", "?", "\x1b", "r",
 				"\r", "8", "G", "\x1b", "\x0c",
 			} {

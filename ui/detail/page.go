@@ -96,18 +96,25 @@ func (p Page) labelWidth() int {
 // picture draws the bars with the sign of their phases below, and what it shows.
 func (s Section) picture(c draw.Canvas) []string {
 	bars := s.Bars[max(len(s.Bars)-(c.Width-6), 0):]
-	values := make([]float64, len(bars))
-	var signs strings.Builder
+	values, phases := make([]float64, len(bars)), make([]string, len(bars))
 	for i, bar := range bars {
-		values[i] = bar.Value
-		sign, style := c.Ending(bar.Phase)
-		signs.WriteString(style.Render(sign))
+		values[i], phases[i] = bar.Value, bar.Phase
 	}
-	lines := []string{"   " + c.Theme.Running.Render(c.Heights(values)), "   " + signs.String()}
+	lines := []string{"   " + c.Theme.Running.Render(c.Heights(values)), "   " + signs(c, phases)}
 	for _, line := range c.Sized(max(c.Width-4, 1), 0).Para(c.Theme.Dim, s.BarsSay, 3) {
 		lines = append(lines, "   "+line)
 	}
 	return lines
+}
+
+// signs are the signs of how jobs ended.
+func signs(c draw.Canvas, phases []string) string {
+	var all strings.Builder
+	for _, phase := range phases {
+		sign, style := c.Ending(phase)
+		all.WriteString(style.Render(sign))
+	}
+	return all.String()
 }
 
 // cellsOf joins the texts of a table's row. What has no text is empty.
@@ -117,6 +124,10 @@ func cellsOf(c draw.Canvas, columns []draw.Column, widths []int, texts []Text) s
 		var text Text
 		if i < len(texts) {
 			text = texts[i]
+		}
+		if len(text.Phases) > 0 {
+			cells[i] = c.Fit(signs(c, text.Phases[max(len(text.Phases)-widths[i], 0):]), widths[i])
+			continue
 		}
 		cells[i] = c.Cell(text.Style.Of(c.Theme), text.Text, widths[i], col.Right)
 	}

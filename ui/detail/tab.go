@@ -85,10 +85,13 @@ type Row struct {
 type Text struct {
 	Text  string
 	Style Style
+	// Phases stand in place of the text, in a cell of a table: the sign of each,
+	// the newest at the right. The oldest are left out where the cell is narrow.
+	Phases []string
 }
 
 // In is a text in a style.
-func In(style Style, text string) Text { return Text{text, style} }
+func In(style Style, text string) Text { return Text{Text: text, Style: style} }
 
 // Style is a meaning that the theme gives a style. It is never the only sign: the
 // text says the same.

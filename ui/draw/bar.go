@@ -37,7 +37,9 @@ func (c Canvas) NoBar(width int) string {
 func (c Canvas) Heights(values []float64) string {
 	highest := 0.0
 	for _, v := range values {
-		highest = max(highest, v)
+		if v > highest {
+			highest = v
+		}
 	}
 	var b strings.Builder
 	for _, v := range values {
@@ -46,7 +48,7 @@ func (c Canvas) Heights(values []float64) string {
 			continue
 		}
 		steps := len(c.Glyphs.Heights)
-		b.WriteString(c.Glyphs.Heights[min(int(v/highest*float64(steps)), steps-1)])
+		b.WriteString(c.Glyphs.Heights[max(min(int(v/highest*float64(steps)), steps-1), 0)])
 	}
 	return b.String()
 }

@@ -1,11 +1,32 @@
 package draw
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
 )
+
+// The highest of a row of bars is full, what is above 0 shows, and what is not
+// known is a dot.
+func TestHeights(t *testing.T) {
+	for _, c := range []struct {
+		glyphs *Glyphs
+		values []float64
+		want   string
+	}{
+		{&Unicode, []float64{1, 2, 4, 8, 0, -1, math.NaN()}, "▂▃▅█···"},
+		{&ASCII, []float64{1, 2, 4, 8, 0}, "2358."},
+		{&Unicode, []float64{0, 0}, "··"},
+		{&Unicode, []float64{1e-9, 1e9}, "▁█"},
+		{&Unicode, nil, ""},
+	} {
+		if got := (Canvas{Glyphs: c.glyphs}).Heights(c.values); got != c.want {
+			t.Errorf("%v is %s, want %s", c.values, got, c.want)
+		}
+	}
+}
 
 func TestThemesLoad(t *testing.T) {
 	if len(Themes()) < 3 {

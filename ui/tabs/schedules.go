@@ -3,6 +3,7 @@ package tabs
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,8 +51,9 @@ var scheduleColumns = []draw.Column{
 	{Title: "NEXT IN", Width: 7, Right: true},
 	{Title: "TOOK", Width: 6, Priority: 4, Right: true},
 	{Title: "KEPT", Width: 4, Priority: 5, Right: true},
-	{Title: "TTL", Width: 6, Priority: 6, Right: true},
-	{Title: "LOCATION", Width: 12, Grow: 1, Limit: 30, Priority: 7},
+	{Title: "RUNS", Width: 10, Grow: 1, Limit: 30, Priority: 6},
+	{Title: "TTL", Width: 6, Priority: 7, Right: true},
+	{Title: "LOCATION", Width: 12, Grow: 1, Limit: 30, Priority: 8},
 }
 
 func scheduleCells(s assess.Schedule, now time.Time) []detail.Text {
@@ -73,9 +75,22 @@ func scheduleCells(s assess.Schedule, now time.Time) []detail.Text {
 		{Text: nextCell(s, now)},
 		detail.In(detail.Dim, took),
 		detail.In(detail.Dim, fmt.Sprint(len(s.Runs))),
+		{Phases: endings(s.Runs)},
 		detail.In(detail.Dim, ttl),
 		detail.In(detail.Dim, s.Spec.Template.StorageLocation),
 	}
+}
+
+// endings are the phases of the newest runs that have ended, the newest last.
+func endings(runs []*job.Job) []string {
+	var phases []string
+	for _, j := range runs {
+		if len(phases) < pictured && j.Terminal() {
+			phases = append(phases, j.Phase)
+		}
+	}
+	slices.Reverse(phases)
+	return phases
 }
 
 func scheduleStyle(s assess.Schedule) detail.Style {

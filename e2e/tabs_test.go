@@ -1,0 +1,107 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/e2e/lab"
+	rules "github.com/veltui/veltui/velero"
+)
+
+// TestSchedulesStorageAndDeletions compares the tabs of what is no job, and the
+// pages behind their rows, with what Velero does: its schedule controller makes a
+// backup a minute, refuses a wrong expression, and its deletion controller
+// answers requests with errors.
+func TestSchedulesStorageAndDeletions(t *testing.T) {
+	must(t, theLab.VeleroWith(patient(t)))
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: lab.Namespace, Name: name} }
+	made := &velerov1.Schedule{ObjectMeta: meta("each-minute"), Spec: velerov1.ScheduleSpec{Schedule: "* * * * *", Template: velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}}}
+	wrong := &velerov1.Schedule{ObjectMeta: meta("wrong"), Spec: velerov1.ScheduleSpec{Schedule: "0 3 * * SO"}}
+	paused := &velerov1.Schedule{ObjectMeta: meta("paused-one"), Spec: velerov1.ScheduleSpec{Schedule: "* * * * *", Paused: true}}
+	orphan := &velerov1.DeleteBackupRequest{ObjectMeta: meta("of-nobody"), Spec: velerov1.DeleteBackupRequestSpec{BackupName: "nobody"}}
+	for _, object := range []client.Object{made, wrong, paused, orphan} {
+		must(t, theLab.Client.Create(patient(t), object))
+		t.Cleanup(func() { must(t, client.IgnoreNotFound(theLab.Client.Delete(context.Background(), object))) })
+	}
+	c := openConsole(t)
+	c.types(t, "6")
+	c.seesRow(t, "nobody", "failed", "gone")
+	c.types(t, "\r")
+	c.sees(t, "deletion of backup nobody", "It ended with 1 error", "backup not found")
+	c.types(t, "\x1b")
+	c.seesRow(t, "nobody", "failed")
+
+	c.types(t, "4")
+	c.seesRow(t, "wrong", "not valid")
+	c.seesRow(t, "paused-one", "paused", "none")
+	c.types(t, "/wrong\r\r")
+	c.awaits(t, "why it is not valid", func() bool { return holdsAll(c.screen(), []string{"Velero does not accept it", "SO"}) })
+	c.types(t, "\x1b")
+	c.seesRow(t, "wrong", "not valid")
+	c.types(t, "\x1b")
+	c.seesRow(t, "paused-one", "paused")
+
+	// The first run says when the next one comes, and it comes then.
+	first := awaitRun(t, made, time.Time{})
+	table, err := rules.ParseTimetable(made.Spec.Schedule, time.UTC)
+	must(t, err)
+	next := table.NextRun(made)
+	if late := time.Now().Sub(next); late > 0 {
+		t.Logf("the run after %s was due %s ago", first, late)
+	}
+	c.types(t, "/each-minute\r\r")
+	c.sees(t, "schedule each-minute", "next run", first)
+	c.types(t, "\x1b")
+	second := awaitRun(t, made, made.Status.LastBackup.Time)
+	if after := made.Status.LastBackup.Sub(next); after < 0 || after > rules.ScheduleCheck+5*time.Second {
+		t.Errorf("the next run was told for %s; Velero made %s at %s", next, second, made.Status.LastBackup)
+	}
+	c.types(t, "\r")
+	c.sees(t, first, second)
+	c.types(t, "\x1b")
+	c.seesRow(t, "each-minute", "Enabled")
+	c.types(t, "\x1b")
+	c.seesRow(t, "paused-one", "paused")
+
+	var backups velerov1.BackupList
+	must(t, theLab.Client.List(patient(t), &backups, client.InNamespace(lab.Namespace)))
+	held := len(slices.DeleteFunc(backups.Items, func(b velerov1.Backup) bool { return b.Spec.StorageLocation != lab.Location }))
+	c.types(t, "5")
+	c.seesRow(t, lab.Location, "Available", "ReadWrite", fmt.Sprint(held))
+	c.types(t, "\r")
+	c.sees(t, "storage location "+lab.Location, "validated every", "5s", "newest", second)
+	c.types(t, "\x1b")
+	c.quits(t)
+}
+
+// awaitRun waits for a run of a schedule after a moment, and reads the schedule
+// anew. Velero checks once a minute.
+func awaitRun(t *testing.T, s *velerov1.Schedule, after time.Time) (name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*rules.ScheduleCheck)
+	defer cancel()
+	for {
+		must(t, theLab.Client.Get(ctx, client.ObjectKeyFromObject(s), s))
+		if last := s.Status.LastBackup; last != nil && last.After(after) {
+			var backups velerov1.BackupList
+			must(t, theLab.Client.List(ctx, &backups, client.InNamespace(lab.Namespace), client.MatchingLabels{velerov1.ScheduleNameLabel: s.Name}))
+			newest := slices.MaxFunc(backups.Items, func(a, b velerov1.Backup) int { return strings.Compare(a.Name, b.Name) })
+			return newest.Name
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			t.Fatalf("schedule %s did not run: %+v", s.Name, s.Status)
+		}
+	}
+}
