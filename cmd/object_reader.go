@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
@@ -113,13 +111,12 @@ func documentOf(kind velero.VolumeKind, o *unstructured.Unstructured) (jobview.D
 		o.SetAnnotations(notes)
 	}
 	sanitize.Object(&o.Object)
-	text, err := yaml.Marshal(o.Object)
+	d, err := jobview.NewDocument(string(kind), o.GetName(), o.Object)
 	if err != nil {
-		return jobview.Document{}, fmt.Errorf("writing %s %s: %w", kind.Resource(), o.GetName(), err)
+		return d, fmt.Errorf("writing %s %s: %w", kind.Resource(), o.GetName(), err)
 	}
-	lines := strings.Split(strings.TrimRight(sanitize.Text(string(text)), "\n"), "\n")
-	if n := len(lines); n > maxDocumentLines {
-		lines = append(lines[:maxDocumentLines], fmt.Sprintf("# %d more lines", n-maxDocumentLines))
+	if n := len(d.Lines); n > maxDocumentLines {
+		d.Lines = append(d.Lines[:maxDocumentLines], fmt.Sprintf("# %d more lines", n-maxDocumentLines))
 	}
-	return jobview.Document{Kind: string(kind), Name: o.GetName(), Lines: lines}, nil
+	return d, nil
 }

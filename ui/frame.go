@@ -54,7 +54,7 @@ func (m *Model) content() string {
 	}
 	bottom := []string{c.Cut(m.bottomLine(c), c.Width)}
 	if m.notice != "" {
-		bottom = c.Sized(c.Width-1, 0).Para(c.Theme.Waiting, m.notice, 3)
+		bottom = c.Sized(c.Width-2, 0).Para(c.Theme.Waiting, m.notice, 3) // not into the corner
 		for i := range bottom {
 			bottom[i] = " " + bottom[i]
 		}

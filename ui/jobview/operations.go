@@ -61,7 +61,7 @@ func (p *operationsPage) keys(s *Screen) []keys.Binding {
 			if o == nil {
 				return "", ""
 			}
-			return "the operation on " + o.Item(), plainText(operationDetails(p.wide(), o))
+			return "the operation on " + human.Shorten(o.ItemName(), 60), plainText(operationDetails(p.wide(), o))
 		},
 		func() (string, string) {
 			var lines []string

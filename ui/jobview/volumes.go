@@ -85,7 +85,7 @@ func (p *volumesPage) keys(s *Screen) []keys.Binding {
 			if r == nil {
 				return "", ""
 			}
-			return "the volume " + r.Name(), plainText(p.details(p.wide(), s, s.view.Selected(), r))
+			return "the volume " + human.Shorten(r.Name(), 60), plainText(p.details(p.wide(), s, s.view.Selected(), r))
 		},
 		func() (string, string) {
 			var lines []string

@@ -2,6 +2,7 @@ package jobview
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -126,20 +127,42 @@ func ownDocument(s *Screen) (Document, error) {
 		SetManagedFields([]metav1.ManagedFieldsEntry)
 	})
 	object.SetManagedFields(nil)
-	text, err := yaml.Marshal(object)
+	lines, err := documentLines(object)
 	if err != nil {
 		return d, err
 	}
 	for _, m := range s.job.Malformed {
 		d.Lines = append(d.Lines, "# left out: "+m.String())
 	}
+	if lines[0] == "{" {
+		d.Lines = append(d.Lines, lines...)
+		return d, nil
+	}
 	d.Lines = append(d.Lines, "apiVersion: velero.io/v1", "kind: "+d.Kind)
-	for _, line := range strings.Split(strings.TrimRight(string(text), "\n"), "\n") {
+	for _, line := range lines {
 		if !strings.HasPrefix(line, "apiVersion:") && !strings.HasPrefix(line, "kind:") {
 			d.Lines = append(d.Lines, line)
 		}
 	}
 	return d, nil
+}
+
+// NewDocument is an object, which is clean, as a document.
+func NewDocument(kind, name string, object any) (Document, error) {
+	lines, err := documentLines(object)
+	return Document{Kind: kind, Name: name, Lines: lines}, err
+}
+
+// documentLines is an object as YAML. What the library cannot write so, such as a
+// key of more than 1,024 bytes, is in JSON, which is YAML too.
+func documentLines(object any) ([]string, error) {
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		if text, err = json.MarshalIndent(object, "", "  "); err != nil {
+			return nil, err
+		}
+	}
+	return strings.Split(strings.TrimRight(string(text), "\n"), "\n"), nil
 }
 
 // yamlLine sets the key of a line off from its value, and a comment from both.
