@@ -83,6 +83,9 @@ type Job struct {
 	// seen by this process, in the cluster's clock.
 	Changed time.Time
 
+	// Seen are the newest changes that this process saw, oldest first.
+	Seen []Seen
+
 	// Malformed are the fields whose values Velero's types cannot hold; they
 	// count as not set here. Velero itself may fail on such an object.
 	Malformed []decode.Malformed

@@ -65,6 +65,7 @@ func Next(prev *Job, in Input) *Job {
 		j.track.filesystem, j.track.movers = tallies(in.Volumes)
 		j.track.volumes = sampleVolumes(j.track.volumes, in.Volumes, in.At)
 	}
+	j.remember(prev, sameVolumes, in.At)
 	j.noteChange(prev, in.At)
 	j.enterStage(prev, in.At)
 	j.draw(prev)

@@ -126,6 +126,7 @@ func TestGoldenFrames(t *testing.T) {
 		{"job", []string{"enter"}},
 		{"job-stuck", []string{"down", "down", "enter"}},
 		{"job-volumes", []string{"down", "enter", "5"}},
+		{"job-timeline", []string{"down", "enter", "7"}},
 		{"job-yaml", []string{"enter", "8"}},
 	}
 	sizes := [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}}

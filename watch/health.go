@@ -26,7 +26,9 @@ func (w *Watcher) snapshot() *Snapshot {
 			n.Server.Visible = s.State == SourceLive || s.State == SourceStale
 		}
 	}
+	before := w.health
 	n.Health = w.updateHealth(beat, statuses)
+	n.Seen = w.store.sawHealth(before, n.Health, w.now())
 	n.Etcd = w.etcd.snapshot(beat)
 	return n
 }

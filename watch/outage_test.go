@@ -57,6 +57,9 @@ func TestServerKilledAndBack(t *testing.T) {
 	if len(s.Active) != 0 || s.Health.Err != "" || !s.Health.RetryAt.IsZero() {
 		t.Errorf("%d active jobs, health %+v", len(s.Active), s.Health)
 	}
+	if len(s.Seen) != 1 || s.Seen[0].What != SeenOutage || s.Seen[0].At.After(killed) || !s.Seen[0].Until.After(killed) || s.Seen[0].Why == "" {
+		t.Errorf("the outage was seen as %+v", s.Seen)
+	}
 }
 
 func TestServerHangsAndGoesOn(t *testing.T) {

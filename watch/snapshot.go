@@ -55,6 +55,9 @@ type Snapshot struct {
 
 	Server     velero.Server
 	NodeAgents []velero.Agent
+	// Seen are the newest changes around the jobs that this process saw, oldest
+	// first.
+	Seen []Seen
 	// movers are the pods that move volumes.
 	movers map[velero.VolumeRef]velero.Mover
 

@@ -45,9 +45,12 @@ type Store struct {
 	deletions    objectList[*velerov1.DeleteBackupRequest]
 	pods         objectList[*corev1.Pod]
 	malformed    malformedList
-	server       velero.Server
-	agents       []velero.Agent
-	movers       map[velero.VolumeRef]velero.Mover
+	// seen are the newest changes around the jobs, oldest first. The list is
+	// never changed in place.
+	seen   []Seen
+	server velero.Server
+	agents []velero.Agent
+	movers map[velero.VolumeRef]velero.Mover
 }
 
 // entry is one Backup or Restore.
@@ -189,6 +192,7 @@ func (s *Store) clear() {
 	s.pods = objectList[*corev1.Pod]{}
 	s.server, s.agents, s.movers = velero.Server{}, nil, nil
 	s.malformed = malformedList{}
+	s.seen = nil
 
 	s.journal.take()
 }
@@ -235,6 +239,7 @@ func (s *Store) put(resource string, o client.Object, malformed []decode.Malform
 	case *velerov1.Schedule:
 		s.schedules.put(o)
 	case *velerov1.BackupStorageLocation:
+		s.sawLocation(o)
 		s.locations.put(o)
 	case *velerov1.BackupRepository:
 		s.repositories.put(o)

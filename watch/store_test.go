@@ -10,6 +10,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -331,5 +332,54 @@ func runModel(t *testing.T, r *rand.Rand) {
 	}
 	if len(s.volumes) > len(vols)+len(jobs) {
 		t.Errorf("volumes of %d jobs are kept, with %d volumes and %d jobs", len(s.volumes), len(vols), len(jobs))
+	}
+}
+
+// TestStoreRemembersWhatItSaw of the server and of locations, each once and the
+// newest only, and leaves the lists of older snapshots alone.
+func TestStoreRemembersWhatItSaw(t *testing.T) {
+	s := NewStore(ticker(), 0)
+	version := 0
+	location := func(phase velerov1.BackupStorageLocationPhase) *Snapshot {
+		version++
+		l := object(&velerov1.BackupStorageLocation{}, "default", "l", version, 0)
+		l.Status.Phase = phase
+		s.Upsert(l)
+		return s.Snapshot()
+	}
+	server := func(started, ended int64) *Snapshot {
+		version++
+		p := object(&corev1.Pod{}, "velero-0", "p", version, 0)
+		p.Labels = map[string]string{"component": "velero", "deploy": "velero"}
+		p.Spec.Containers = []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3", Args: []string{"server"}}}
+		status := corev1.ContainerStatus{Name: "velero", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Unix(started, 0)}}}
+		if ended > 0 {
+			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", FinishedAt: metav1.Unix(ended, 0)}
+		}
+		p.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{status}}
+		s.Upsert(p)
+		return s.Snapshot()
+	}
+	location("Available")
+	if n := location("Available"); len(n.Seen) != 0 {
+		t.Errorf("nothing changed: %+v", n.Seen)
+	}
+	old := location("Unavailable")
+	server(100, 0)
+	server(100, 0)
+	n := server(300, 200)
+	var got []string
+	for _, e := range n.Seen {
+		got = append(got, fmt.Sprintf("%s %s%s %s", e.What, e.From, e.To, e.Why))
+	}
+	want := []string{"location AvailableUnavailable ", "server start  ", "server stop  OOMKilled", "server start  "}
+	if !slices.Equal(got, want) {
+		t.Errorf("seen: %q, want %q", got, want)
+	}
+	for i := range int64(2 * maxSeen) {
+		n = server(1000+i, 0)
+	}
+	if len(n.Seen) != maxSeen || len(old.Seen) != 1 {
+		t.Errorf("%d changes are kept, an older snapshot has %d", len(n.Seen), len(old.Seen))
 	}
 }

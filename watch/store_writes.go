@@ -119,6 +119,7 @@ func (s *Store) Snapshot() *Snapshot {
 		pods := s.pods.sorted()
 		s.server, s.agents = velero.ServerOf(pods, s.now()), velero.AgentsOf(pods)
 		s.movers = velero.MoversOf(pods)
+		s.sawServer(s.server)
 	}
 	s.seq++
 	n := &Snapshot{
@@ -133,6 +134,7 @@ func (s *Store) Snapshot() *Snapshot {
 		Malformed:    s.malformed.sorted(),
 		Server:       s.server,
 		NodeAgents:   s.agents,
+		Seen:         s.seen,
 
 		movers: s.movers,
 	}

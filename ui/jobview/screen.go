@@ -63,7 +63,7 @@ func newPages() [pageCount]page {
 		Resources:  &resourceModel{},
 		Volumes:    newVolumesPage(),
 		Operations: newOperationsPage(),
-		Timeline:   textPage{text: unbuilt},
+		Timeline:   textPage{text: timelinePage},
 		YAML:       newYAMLPage(),
 	}
 }

@@ -1,0 +1,49 @@
+package jobview
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/ui/draw"
+)
+
+// timelinePage tells what happened to the job and around it, newest first.
+func timelinePage(c draw.Canvas, s *Screen) []string {
+	told := s.assessed.Timeline(s.job.Job, nil)
+	var lines []string
+	for _, note := range told.Notes {
+		lines = append(lines, c.Sized(c.Width-2, 0).Para(c.Theme.Waiting, note, 2)...)
+	}
+	if len(told.Events) == 0 {
+		return append(lines, "", " Nothing is known yet.")
+	}
+	styles := map[assess.EventMood]lipgloss.Style{assess.Neutral: c.Theme.Text, assess.Good: c.Theme.Good, assess.Bad: c.Theme.Bad}
+	day := ""
+	for _, e := range told.Events {
+		at := e.At.In(c.Now.Location())
+		if d := at.Format("Monday 2006-01-02"); d != day {
+			if day != "" || d != c.Now.Format("Monday 2006-01-02") {
+				lines = append(lines, c.Theme.Dim.Render(d))
+			}
+			day = d
+		}
+		lines = append(lines, fmt.Sprintf("%s %s  %s %s", at.Format("15:04:05"), c.FitRight(c.Theme.Dim.Render(human.Age(e.At, c.Now)), 6),
+			c.Fit(c.Theme.Dim.Render(string(e.Source)), sourceWidth), styles[e.Mood].Render(e.Text)))
+	}
+	lines = append(lines, "")
+	lines = append(lines, c.Sized(c.Width-2, 0).Para(c.Theme.Dim, timelineLegend, 4)...)
+	for i := range lines {
+		lines[i] = " " + strings.TrimRight(lines[i], " ")
+	}
+	return lines
+}
+
+// sourceWidth is that of the longest source.
+const sourceWidth = len(assess.FromAgent)
+
+const timelineLegend = "cluster: the API server noted it. velero, node-agent and node: by the clock of the machine that wrote it. " +
+	"log: the server's log. seen: veltui saw it since it started."

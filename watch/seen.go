@@ -1,0 +1,98 @@
+package watch
+
+import (
+	"slices"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/velero"
+)
+
+// SeenWhat is a kind of change around the jobs.
+type SeenWhat string
+
+// The changes.
+const (
+	// SeenOutage: what a snapshot shows was out of date from At to Until.
+	SeenOutage SeenWhat = "outage"
+	// SeenServerStart and SeenServerStop: the server's container started, and
+	// ended. At is in the clock of its node.
+	SeenServerStart SeenWhat = "server start"
+	SeenServerStop  SeenWhat = "server stop"
+	// SeenLocation: a storage location came to another phase.
+	SeenLocation SeenWhat = "location"
+)
+
+// Seen is a change around the jobs. Those of a job itself are in [job.Job].
+type Seen struct {
+	At   time.Time
+	What SeenWhat
+	// Until is when an outage ended, zero while it goes on.
+	Until time.Time
+	// Name is the server's pod, or the location.
+	Name string
+	// From and To are the phases of a location.
+	From, To string
+	// Why is the reason of a stop, the location's message, or what did not answer.
+	Why string
+}
+
+// maxSeen is how many changes are kept: the newest.
+const maxSeen = 100
+
+// sawServer notes starts and ends of the server's container, each once. The
+// caller holds the lock.
+func (s *Store) sawServer(now velero.Server) {
+	if at := now.LastTerminationAt; !at.IsZero() {
+		s.note(Seen{At: at, What: SeenServerStop, Name: now.Name, Why: now.LastTermination})
+	}
+	if at := now.StartedAt; !at.IsZero() {
+		s.note(Seen{At: at, What: SeenServerStart, Name: now.Name})
+	}
+}
+
+// sawLocation notes that a location came to another phase. The caller holds the
+// lock.
+func (s *Store) sawLocation(l *velerov1.BackupStorageLocation) {
+	old, known := s.locations.objects[uidOf(l)]
+	if from, to := locationPhase(old), locationPhase(l); known && from != to {
+		s.note(Seen{At: s.now(), What: SeenLocation, Name: l.Name, From: from, To: to, Why: l.Status.Message})
+	}
+}
+
+func locationPhase(l *velerov1.BackupStorageLocation) string {
+	if l == nil {
+		return ""
+	}
+	return string(l.Status.Phase)
+}
+
+// note appends to a list of its own, because snapshots hold the old one, unless
+// it is known.
+func (s *Store) note(n Seen) {
+	if slices.Contains(s.seen, n) {
+		return
+	}
+	s.seen = append(slices.Clone(s.seen[max(0, len(s.seen)+1-maxSeen):]), n)
+}
+
+// sawHealth notes when an outage begins and ends, and returns all that was seen.
+func (s *Store) sawHealth(old, now Health, at time.Time) []Seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := func(h Health) bool { return h.State == Stale || h.State == Unauthorized }
+	switch {
+	case out(now) && !out(old) && old.State == Live:
+		s.note(Seen{At: now.Since, What: SeenOutage, Why: now.Err})
+	case now.State == Live && old.State != Live:
+		for i := len(s.seen) - 1; i >= 0; i-- {
+			if s.seen[i].What == SeenOutage && s.seen[i].Until.IsZero() {
+				s.seen = slices.Clone(s.seen)
+				s.seen[i].Until = at
+				break
+			}
+		}
+	}
+	return s.seen
+}
