@@ -295,11 +295,14 @@ func (r *VolumeRecord) How() string {
 // operations by now: it does when all items are backed up or restored
 // (pkg/controller/backup_controller.go persistBackup, restore_controller.go
 // runValidatedRestore), and completes them while operations go on and when it
-// finalizes a backup.
-func ListsStored(j *job.Job) bool {
+// finalizes a backup. Of a job that is troubled they may be there before its counts
+// say so: where Velero could not write the phase, it could not write them either.
+func (j Judged) ListsStored() bool {
 	switch j.Stage {
-	case job.StageQueued, job.StageItems, job.StageVolumes:
+	case job.StageQueued:
 		return false
+	case job.StageItems, job.StageVolumes:
+		return j.Troubled()
 	}
 	return j.Phase != velero.PhaseFailedValidation
 }

@@ -10,6 +10,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -180,8 +181,14 @@ func TestListsStored(t *testing.T) {
 		velerov1.RestorePhaseInProgress: false, velerov1.RestorePhaseNew: false, velerov1.RestorePhaseWaitingForPluginOperations: true,
 		velerov1.RestorePhaseCompleted: true, velerov1.RestorePhaseFailedValidation: false,
 	} {
-		if got := ListsStored(restore(phase, 0, 0)); got != want {
+		j := restore(phase, 9, 4)
+		if got := (Judged{Job: j}).ListsStored(); got != want {
 			t.Errorf("%s: %v", phase, got)
+		}
+		// Of a job that is stuck they may be there, but not before it has started.
+		stuck := want || phase == velerov1.RestorePhaseInProgress
+		if got := (Judged{Job: j, State: diagnosis.Stuck}).ListsStored(); got != stuck {
+			t.Errorf("%s, stuck: %v", phase, got)
 		}
 	}
 }

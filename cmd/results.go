@@ -106,7 +106,7 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 	j := judged.Job
 	r := resultsRead{Judged: judged}
 	var readErr error
-	if r.note, r.complete = outcome.WithoutResults(j); r.note == "" {
+	if r.note, r.complete = outcome.WithoutResults(j, judged.Troubled()); r.note == "" {
 		reader := &artifactReader{cli: c, caFile: f.caFile, log: slog.Default()} // firstSnapshot has sent it to the log file
 		var results artifact.Results
 		results, readErr = reader.Results(ctx, j)
@@ -119,7 +119,7 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 		case readErr != nil:
 			r.note = "The results cannot be read."
 		case r.note == "":
-			r.complete, r.note = true, outcome.Disagreement(j, r.sections)
+			r.complete, r.note = j.Terminal(), outcome.Caveat(j, r.sections)
 		}
 	}
 	if f.output == "text" {
@@ -168,7 +168,7 @@ func (r resultsRead) print(w io.Writer, all bool) error {
 	l := lines{w: w}
 	title := fmt.Sprintf("%s %s/%s, phase %s", r.Kind.Word(), r.Namespace, r.Name, dash(r.Phase))
 	errs, warnings := outcome.Counts(r.sections)
-	if !r.complete {
+	if !r.complete && len(r.sections) == 0 {
 		errs, warnings = r.Errors, r.Warnings
 	}
 	if errs+warnings > 0 {

@@ -13,8 +13,10 @@ import (
 // read. An empty note means that they have to be read; complete means that there
 // are no messages. Velero stores the results when it has done all items, before
 // the phase moves on (pkg/controller/backup_controller.go and
-// restore_controller.go, 1.18.3), so they may be there while it is InProgress.
-func WithoutResults(j *job.Job) (note string, complete bool) {
+// restore_controller.go, 1.18.3), so they may be there while it is InProgress. They
+// may even be there before its counts say so if it is troubled: where Velero could
+// not write the phase, it could not write the last counts either.
+func WithoutResults(j *job.Job, troubled bool) (note string, complete bool) {
 	itemsDone := j.Items.Known && j.Items.Done >= j.Items.Total
 	switch {
 	case j.Phase == "FailedValidation":
@@ -23,7 +25,7 @@ func WithoutResults(j *job.Job) (note string, complete bool) {
 		return "No errors and no warnings.", true
 	case !j.Terminal() && j.Stage == job.StageQueued:
 		return "It has not started.", false
-	case !j.Terminal() && j.Stage == job.StageItems && !itemsDone:
+	case !j.Terminal() && j.Stage == job.StageItems && !itemsDone && !troubled:
 		return "Velero counts and stores errors and warnings when all items are done.", false
 	}
 	return "", false
@@ -53,11 +55,15 @@ func Counts(sections []Section) (errs, warnings int) {
 	return errs, warnings
 }
 
-// Disagreement says that a job's status counts other messages than its results
-// hold, empty if it does not. A restore's finalizer may add some to both.
-func Disagreement(j *job.Job, sections []Section) string {
+// Caveat says that the results of a job that goes on may not be all, as a restore's
+// finalizer adds some, or that the status of one that has ended counts others than
+// its results hold; else it is empty.
+func Caveat(j *job.Job, sections []Section) string {
+	if !j.Terminal() {
+		return "Velero may add more until it ends."
+	}
 	errs, warnings := Counts(sections)
-	if errs == j.Errors && warnings == j.Warnings || !j.Terminal() {
+	if errs == j.Errors && warnings == j.Warnings {
 		return ""
 	}
 	return fmt.Sprintf("The status counts %s and %s.", human.Count(j.Errors, "error"), human.Count(j.Warnings, "warning"))

@@ -165,6 +165,37 @@ func TestResultsAreReadOnceAndAgainAtTheEnd(t *testing.T) {
 	}
 }
 
+// TestResultsOfAStuckJob holds that they are read although the counts stand before
+// the last items: the patch that was lost had the last counts too.
+func TestResultsOfAStuckJob(t *testing.T) {
+	from := &complaints{results: opsResults()}
+	stuck := restoreJob("crm-old", "b", 3*time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(3 * time.Hour)),
+		Progress: &velerov1.RestoreProgress{TotalItems: 918, ItemsRestored: 902}}, 2*time.Hour)
+	m := opened(t, snapshotOf(stuck), from, 80, 24, "e")
+	frame := plain(checkFrame(t, m))
+	if from.asked != 1 || !strings.Contains(frame, "exceeded quota") || !strings.Contains(frame, "may add more") {
+		t.Errorf("asked %d times:\n%s", from.asked, frame)
+	}
+}
+
+// TestResultsThatCameTooEarly holds that an answer that was asked for before the
+// job ended is not the last one.
+func TestResultsThatCameTooEarly(t *testing.T) {
+	from := &complaints{err: artifact.ErrAbsent}
+	m := opened(t, opsTrial(velerov1.RestorePhaseFinalizing), from, 80, 24, "1")
+	early := press(t, m, "e")
+	from.asked = 0
+	m.show(m.questions.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), noon))
+	follow(t, m, m.job.Ask())
+	answer := early()
+	from.err, from.results = nil, opsResults()
+	_, next := m.Update(answer)
+	follow(t, m, next)
+	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "exceeded quota") {
+		t.Errorf("asked %d times:\n%s", from.asked, frame)
+	}
+}
+
 // BenchmarkResults50000 opens the Results page with 50,000 warnings, each with a
 // text of its own, and searches through all of them.
 func BenchmarkResults50000(b *testing.B) {

@@ -41,7 +41,7 @@ func (p *operationsPage) count(j *job.Job) string {
 
 func (p *operationsPage) load(s *Screen) tea.Cmd {
 	j, a := s.job.Job, s.sources.Artifacts
-	if a == nil || j.Operations.Attempted == 0 || !assess.ListsStored(j) {
+	if a == nil || j.Operations.Attempted == 0 || !s.job.ListsStored() {
 		return nil
 	}
 	return p.list.ask(s, operationsAge, func(ctx context.Context) ([]artifact.Operation, error) { return a.Operations(ctx, j) })
@@ -106,7 +106,7 @@ func (p *operationsPage) about(c draw.Canvas, s *Screen) (string, lipgloss.Style
 	switch {
 	case s.sources.Artifacts == nil:
 		return strings.TrimSpace(s.sources.WhyNoArtifacts + " The operations themselves are not known."), c.Theme.Dim
-	case !assess.ListsStored(j):
+	case !s.job.ListsStored():
 		return "Velero stores the list of operations when all items are done.", c.Theme.Dim
 	case p.list.err != nil && p.list.known:
 		return age + " It could not be read again: " + p.list.err.Error(), c.Theme.Waiting

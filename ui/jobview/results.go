@@ -46,14 +46,14 @@ func (p *resultsPage) count(j *job.Job) string {
 
 func (p *resultsPage) load(s *Screen) tea.Cmd {
 	j := s.job.Job
-	if note, _ := outcome.WithoutResults(j); note != "" || s.sources.Artifacts == nil {
+	if note, _ := outcome.WithoutResults(j, s.job.Troubled()); note != "" || s.sources.Artifacts == nil {
 		return nil
 	}
 	age := time.Duration(0)
 	if !j.Terminal() {
 		age = resultsAge
 	}
-	if p.phase != j.Phase {
+	if p.phase != j.Phase && !p.results.pending() { // an answer on its way may be too old
 		p.results.at, p.results.err, p.phase = time.Time{}, nil, j.Phase
 	}
 	return p.results.ask(s.sources, age, func(ctx context.Context) (stored, error) {
@@ -96,7 +96,7 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 			lines = append(lines, inner.Para(c.Theme.Dim, text, 6)...)
 		}
 	}
-	without, complete := outcome.WithoutResults(j)
+	without, complete := outcome.WithoutResults(j, s.job.Troubled())
 	switch {
 	case without != "":
 		say(without)
@@ -117,7 +117,7 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 	case p.results.value.note != "":
 		say(p.results.value.note)
 	default:
-		say(outcome.Disagreement(j, p.results.value.sections))
+		say(outcome.Caveat(j, p.results.value.sections))
 	}
 	if j.FailureReason != "" {
 		lines = append(lines, inner.Para(c.Theme.Bad, "Failure reason: "+j.FailureReason, 8)...)

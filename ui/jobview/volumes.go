@@ -57,7 +57,7 @@ func (p *volumesPage) count(j *job.Job) string {
 
 func (p *volumesPage) load(s *Screen) tea.Cmd {
 	var cmds []tea.Cmd
-	if a := s.sources.Artifacts; a != nil && assess.ListsStored(s.job.Job) {
+	if a := s.sources.Artifacts; a != nil && s.job.ListsStored() {
 		j := s.job.Job
 		cmds = append(cmds, p.info.ask(s, 0, func(ctx context.Context) ([]artifact.Volume, error) { return a.Volumes(ctx, j) }))
 	}
@@ -139,7 +139,6 @@ func (p *volumesPage) head(c draw.Canvas, s *Screen) []string {
 // lacks says why snapshots and skipped volumes are not in the list, empty if they
 // are.
 func (p *volumesPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
-	j := s.job.Job
 	switch {
 	case p.info.pending() && !p.info.known:
 		return "Reading the volume info: it has the snapshots and the skipped volumes...", c.Theme.Dim
@@ -149,7 +148,7 @@ func (p *volumesPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 		return "Snapshots and skipped volumes are not known: " + p.info.err.Error(), c.Theme.Waiting
 	case p.info.known:
 		return "", c.Theme.Text
-	case !assess.ListsStored(j):
+	case !s.job.ListsStored():
 		return "Snapshots and skipped volumes are known when all items are done.", c.Theme.Dim
 	case s.sources.Artifacts == nil:
 		return strings.TrimSpace(s.sources.WhyNoArtifacts + " Snapshots and skipped volumes are not known."), c.Theme.Dim
