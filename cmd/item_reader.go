@@ -33,7 +33,7 @@ func (r *itemReader) Items(ctx context.Context, j *job.Job, server velero.Server
 	}
 	var sections []outcome.Section
 	var noReasons error
-	if note, _ := outcome.WithoutResults(j); note == "" {
+	if note, _ := outcome.WithoutResults(j, false); note == "" {
 		var results artifact.Results
 		results, noReasons = r.stored.Results(ctx, j)
 		sections = outcome.Group(results)
