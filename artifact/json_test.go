@@ -46,7 +46,7 @@ func TestReadItemOperations(t *testing.T) {
 	got, err := ReadItemOperations(strings.NewReader(samples["BackupItemOperations"]))
 	want := []Operation{{
 		ID: "du-1.2", Action: "velero.io/csi-pvc-backupper", Resource: "persistentvolumeclaims", Namespace: "shop", Name: "data",
-		Phase: "InProgress", Done: 5, Total: 10, Units: "Bytes", Description: "Current phase: InProgress",
+		Phase: "InProgress", Done: 5, Total: 10, Units: "Bytes", Description: "Current phase: InProgress", Updates: "datauploads.velero.io velero/x",
 		Created: time.Date(2026, 11, 21, 2, 4, 13, 0, time.UTC),
 	}}
 	if err != nil || !reflect.DeepEqual(got, want) {

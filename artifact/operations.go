@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -26,6 +27,9 @@ type Operation struct {
 	// say.
 	Done, Total        int64
 	Units, Description string
+	// Updates names the items that the backup stores anew once the operation has
+	// ended, as resource.group namespace/name; empty for none.
+	Updates string
 	// Created, Started and Updated are zero if not said.
 	Created, Started, Updated time.Time
 }
@@ -36,12 +40,11 @@ type operationList []Operation
 // as its Go type has no names for JSON.
 type storedOperation struct {
 	Spec struct {
-		BackupItemAction   string `json:"backupItemAction"`
-		RestoreItemAction  string `json:"restoreItemAction"`
-		OperationID        string `json:"operationID"`
-		ResourceIdentifier struct {
-			Group, Resource, Namespace, Name string
-		} `json:"resourceIdentifier"`
+		BackupItemAction   string       `json:"backupItemAction"`
+		RestoreItemAction  string       `json:"restoreItemAction"`
+		OperationID        string       `json:"operationID"`
+		ResourceIdentifier storedItem   `json:"resourceIdentifier"`
+		PostOperationItems []storedItem `json:"postOperationItems"`
 	} `json:"spec"`
 	Status struct {
 		Phase          string `json:"phase"`
@@ -54,6 +57,19 @@ type storedOperation struct {
 		Started        moment `json:"started"`
 		Updated        moment `json:"updated"`
 	} `json:"status"`
+}
+
+type storedItem struct{ Group, Resource, Namespace, Name string }
+
+func (i storedItem) String() string {
+	text := i.Resource
+	if i.Group != "" {
+		text += "." + i.Group
+	}
+	if i.Namespace != "" {
+		return text + " " + i.Namespace + "/" + i.Name
+	}
+	return text + " " + i.Name
 }
 
 func (l *operationList) read(d *json.Decoder) error {
@@ -71,7 +87,12 @@ func (s *storedOperation) operation() Operation {
 		Units: status.OperationUnits, Description: status.Description,
 		Created: status.Created.Time, Started: status.Started.Time, Updated: status.Updated.Time,
 	}
-	cleanEach(&o.ID, &o.Action, &o.Group, &o.Resource, &o.Namespace, &o.Name, &o.Phase, &o.Error, &o.Units, &o.Description)
+	var updates []string
+	for _, item := range spec.PostOperationItems {
+		updates = append(updates, item.String())
+	}
+	o.Updates = strings.Join(updates, ", ")
+	cleanEach(&o.Updates, &o.ID, &o.Action, &o.Group, &o.Resource, &o.Namespace, &o.Name, &o.Phase, &o.Error, &o.Units, &o.Description)
 	return o
 }
 

@@ -83,7 +83,7 @@ func (c *cli) describe(ctx context.Context, selected selection, output string) e
 		return err
 	}
 	judged := assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0])
-	sections := describe.Job(judged, assessed.Environment.Deletions, assessed.Environment.Now)
+	sections := describe.Job(judged, assessed, assessed.Environment.Now)
 	if output == "text" {
 		err = printDescription(c.streams.Out, judged, sections)
 	} else {

@@ -20,6 +20,7 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
 )
 
 // Section is a group of fields. The first one of a job has no title: it says
@@ -84,12 +85,17 @@ func (f Field) Default() bool {
 	return f.Unset && !slices.Contains([]string{none, notSet}, f.Values[0])
 }
 
-// Job describes a job as it is at now, in now's time zone. deletions are the
-// DeleteBackupRequests that are known, of any backup.
-func Job(j assess.Judged, deletions []diagnosis.Deletion, now time.Time) []Section {
+// Job describes a job as it is at now, in now's time zone. around is what it was
+// judged in, nil if that is not known: it has the requests to delete a backup,
+// and says which kinds could not be listed.
+func Job(j assess.Judged, around *assess.Assessment, now time.Time) []Section {
 	d := describer{job: j, now: now}
-	d.status(deletions)
+	if around == nil {
+		around = &assess.Assessment{}
+	}
+	d.status(around.Environment.Deletions)
 	d.progress()
+	d.notSeen(around.Snapshot)
 	switch object := j.Object.(type) {
 	case *velerov1.Backup:
 		d.backup(object)
@@ -321,6 +327,24 @@ func (d *describer) progress() {
 		d.add(Field{Name: "itemOperations", Title: "Item operations", More: Operations,
 			Values: []string{fmt.Sprintf("%d of %d completed, %d failed", o.Completed, o.Attempted, o.Failed)}})
 	}
+}
+
+// notSeen names the kinds whose counts are missing because nobody may list them.
+func (d *describer) notSeen(snap *watch.Snapshot) {
+	kinds := []string{watch.PodVolumeBackups, watch.DataUploads, watch.Deletions}
+	if d.job.Kind == job.Restore {
+		kinds = []string{watch.PodVolumeRestores, watch.DataDownloads}
+	}
+	if snap == nil {
+		return
+	}
+	f := Field{Name: "notSeen", Title: "Not seen", Note: "docs/rbac.md has the role that you need", Tone: Warning}
+	for _, s := range snap.Sources {
+		if s.State == watch.SourceForbidden && slices.Contains(kinds, s.Resource) {
+			f.Values = append(f.Values, "you may not list "+s.Resource+" in namespace "+snap.Namespace)
+		}
+	}
+	d.add(f)
 }
 
 func volumeKinds(volumes []job.Volume) []string {

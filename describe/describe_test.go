@@ -23,6 +23,7 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/watch"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -34,7 +35,7 @@ func ptr[T any](v T) *T { return &v }
 func described(in job.Input, deletions ...diagnosis.Deletion) map[string]string {
 	in.At = noon
 	lines := map[string]string{}
-	for _, s := range Job(assess.Judged{Job: job.Next(nil, in)}, deletions, noon) {
+	for _, s := range Job(assess.Judged{Job: job.Next(nil, in)}, &assess.Assessment{Environment: diagnosis.Environment{Deletions: deletions}}, noon) {
 		for _, f := range s.Fields {
 			lines[strings.TrimSpace(s.Title+" / "+f.Title)] = strings.Join(f.Values, "\n")
 		}
@@ -126,6 +127,26 @@ func TestRestore(t *testing.T) {
 		"hooks / warm":                     "namespaces *\nresources *\nlabels none\nafter: warm (wait 1m)\ninit containers: i (img), one that cannot be read",
 		"metadata / Annotations":           "none",
 	})
+}
+
+// What may not be listed is named, and only what would have been shown.
+func TestNotSeen(t *testing.T) {
+	snap := &watch.Snapshot{Namespace: "velero"}
+	for _, kind := range []string{watch.PodVolumeRestores, watch.PodVolumeBackups, watch.Deletions} {
+		snap.Sources = append(snap.Sources, watch.Source{Resource: kind, State: watch.SourceForbidden})
+	}
+	j := job.Next(nil, job.Input{Restore: &velerov1.Restore{}, At: noon})
+	var values []string
+	for _, s := range Job(assess.Judged{Job: j}, &assess.Assessment{Snapshot: snap}, noon) {
+		for _, f := range s.Fields {
+			if f.Name == "notSeen" {
+				values = append(values, f.Values...)
+			}
+		}
+	}
+	if len(values) != 1 || values[0] != "you may not list podvolumerestores.velero.io in namespace velero" {
+		t.Errorf("%q", values)
+	}
 }
 
 // printed is a label that a string in Velero's source begins with.

@@ -234,6 +234,7 @@ func operationDetails(c draw.Canvas, o *assess.Operation) []string {
 	}
 	add("Done", amount)
 	add("It says", o.Description)
+	add("Updates", o.Updates)
 	add("Error", o.Error)
 	if v := o.Volume; v != nil {
 		add("Moves", strings.ToLower(string(v.Kind))+"/"+v.Name+", "+v.Target)

@@ -28,11 +28,7 @@ const (
 // about the job itself. On wide screens the verdict is beside the fields, and
 // what has long lines below it.
 func overviewPage(c draw.Canvas, s *Screen) []string {
-	var deletions []diagnosis.Deletion
-	if s.assessed != nil {
-		deletions = s.assessed.Environment.Deletions
-	}
-	sections := describe.Job(s.job, deletions, c.Now)
+	sections := describe.Job(s.job, s.assessed, c.Now)
 	if c.Width < sideBySide {
 		text := c.Sized(c.Width-2, 0)
 		lines := append(sectionLines(text, sections[:1]), "")
