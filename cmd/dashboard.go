@@ -125,6 +125,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 		pageLogs.notStored = errReadOnlyLog
 	}
 	o.Sources.Logs = pageLogs
+	o.EtcdLogs = watcher
 	o.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
 	o.Sources.Objects = &objectReader{cli: c, log: log}
 	if !f.noArtifacts {

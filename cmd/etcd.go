@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/etcd"
@@ -280,7 +278,7 @@ func (c *cli) explainEtcd(l judgedEtcd) error {
 		gap = "\n"
 	}
 	for _, s := range l.schedules {
-		settings := []string{"cron schedule " + dash(s.Cron) + ", time zone " + cmp.Or(s.TimeZone, "not set"), "keeps " + s.Retention.String(), "writes to " + claimText(l.cluster, s.Claim)}
+		settings := []string{"cron schedule " + dash(s.Cron) + ", time zone " + cmp.Or(s.TimeZone, "not set"), "keeps " + s.Retention.String(), "writes to " + "PersistentVolumeClaim " + l.cluster.ClaimText(s.Claim)}
 		if !s.LastRun.IsZero() {
 			settings = append(settings, "last run "+human.Ago(s.LastRun, l.now))
 		}
@@ -290,7 +288,7 @@ func (c *cli) explainEtcd(l judgedEtcd) error {
 		explain("schedule "+s.Name, s.Verdict, settings)
 	}
 	for _, b := range l.backups {
-		settings := []string{"made " + human.Ago(b.Created, l.now) + etcdOrigin(b), "writes to " + claimText(l.cluster, b.Claim)}
+		settings := []string{"made " + human.Ago(b.Created, l.now) + etcdOrigin(b), "writes to " + "PersistentVolumeClaim " + l.cluster.ClaimText(b.Claim)}
 		if b.JobName != "" {
 			settings = append(settings, "Job "+b.JobName)
 		}
@@ -307,25 +305,4 @@ func etcdOrigin(b etcd.JudgedBackup) string {
 		return " by hand"
 	}
 	return " by schedule " + b.Schedule
-}
-
-// claimText names a claim with what is known of it.
-func claimText(cluster *etcd.Cluster, name string) string {
-	claim := cluster.ClaimOf(name)
-	if name == "" {
-		return "no PersistentVolumeClaim"
-	}
-	text := "PersistentVolumeClaim " + name
-	if claim == nil {
-		return text
-	}
-	text += ", " + cmp.Or(string(claim.Status.Phase), "without a phase")
-	if size, found := claim.Status.Capacity[corev1.ResourceStorage]; found {
-		return text + ", " + human.Bytes(size.Value())
-	}
-	var size resource.Quantity
-	if size = claim.Spec.Resources.Requests[corev1.ResourceStorage]; !size.IsZero() {
-		text += ", asks for " + human.Bytes(size.Value())
-	}
-	return text
 }

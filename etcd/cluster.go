@@ -333,7 +333,7 @@ func (c *Cluster) WithLogs(logs map[string]Log) *Cluster {
 }
 
 // PodToRead is the pod whose log tells whether a completed backup has failed; ok
-// is false if there is none or the log is known.
+// is false if there is none or the log has been read.
 func (c *Cluster) PodToRead(b *Backup) (pod string, ok bool) {
 	if b.Condition.Type != Completed || b.Job == nil {
 		return "", false
@@ -342,8 +342,11 @@ func (c *Cluster) PodToRead(b *Backup) (pod string, ok bool) {
 	if p == nil {
 		return "", false
 	}
-	_, known := c.logs[p.Name]
-	return p.Name, !known
+	log, known := c.logs[p.Name]
+	if known && log.Unread == "" {
+		return "", false
+	}
+	return p.Name, true
 }
 
 // sees reports whether a resource could be read.
@@ -358,6 +361,27 @@ func (c *Cluster) Find(name string) (*Backup, bool) {
 		return nil, false
 	}
 	return &c.Backups[at], true
+}
+
+// ClaimText names a claim with what is known of it.
+func (c *Cluster) ClaimText(name string) string {
+	claim := c.claims[name]
+	switch {
+	case name == "":
+		return "none"
+	case claim == nil && c.sees(Claims):
+		return name + ", which is not there"
+	case claim == nil:
+		return name
+	}
+	text := name + ", " + cmp.Or(string(claim.Status.Phase), "without a phase")
+	if size, found := claim.Status.Capacity[corev1.ResourceStorage]; found {
+		return text + ", " + human.Bytes(size.Value())
+	}
+	if size, found := claim.Spec.Resources.Requests[corev1.ResourceStorage]; found {
+		text += ", asks for " + human.Bytes(size.Value())
+	}
+	return text
 }
 
 // ClaimOf returns the claim of a name, nil if it is not there or not seen.

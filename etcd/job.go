@@ -103,7 +103,9 @@ func readPod(p *corev1.Pod) Pod {
 	}
 	for _, condition := range p.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			known.Unschedulable = cmp.Or(condition.Message, condition.Reason, "the scheduler does not say why")
+			// What it thought of preemption is long and no cause.
+			message, _, _ := strings.Cut(condition.Message, ". preemption:")
+			known.Unschedulable = cmp.Or(message, condition.Reason, "the scheduler does not say why")
 		}
 	}
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -158,8 +160,8 @@ func (j *Job) failed() *Pod {
 	return nil
 }
 
-// cause is why a pod failed, in words.
-func (p *Pod) cause() string {
+// Cause is why a pod failed, in words; empty if it has not.
+func (p *Pod) Cause() string {
 	if p.Reason != "" {
 		return strings.TrimSuffix(p.Reason+": "+p.Message, ": ")
 	}

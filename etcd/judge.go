@@ -252,7 +252,7 @@ func (a *assessment) failed(b *Backup) diagnosis.Verdict {
 		return a.conclude("", BackupFailed, adviseAnother, "failed: %s", cmp.Or(strings.TrimSuffix(b.Job.Reason+": "+b.Job.Message, ": "), "its Job does not say why"))
 	}
 	a.notePod(p)
-	switch cause := p.cause(); {
+	switch cause := p.Cause(); {
 	case p.Reason == "DeadlineExceeded":
 		return a.conclude("", DeadlineExceeded, adviseAnother+"; if it fails again, look at the volume's speed and at etcd's health", "failed: its pod ran for longer than %s", human.Duration(b.Job.Deadline))
 	case tooSmall(p):
@@ -286,7 +286,7 @@ func (a *assessment) noteJob(j *Job) {
 }
 
 func (a *assessment) notePod(p *Pod) {
-	if cause := p.cause(); cause != "" {
+	if cause := p.Cause(); cause != "" {
 		a.supports(sourcePod, p.Created, "pod %s: %s", p.Name, cause)
 	}
 }

@@ -3,7 +3,6 @@ package etcd
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	cron "github.com/netresearch/go-cron"
@@ -215,11 +214,10 @@ func (a *assessment) lastFailed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 		return diagnosis.Verdict{}, false
 	}
 	a.supports(sourceWatch, j.Last.Condition.Changed, "%s", j.Last.Verdict.Summary)
-	good := "no completed one is known"
+	good := "none that completed is known"
 	if j.Good != nil {
 		good = fmt.Sprintf("the last that completed is %s, %s ago", j.Good.Name, a.ago(j.Good.Condition.Changed))
 	}
 	a.supports(sourceWatch, time.Time{}, "%s", good)
-	_, why, _ := strings.Cut(j.Last.Verdict.Summary, ": ")
-	return a.conclude(diagnosis.Waiting, LastBackupFailed, j.Last.Verdict.Advice, "its last backup %s; %s", why, good), true
+	return a.conclude(diagnosis.Waiting, LastBackupFailed, j.Last.Verdict.Advice, "its last backup %s; %s", j.Last.Verdict.Summary, good), true
 }

@@ -100,7 +100,7 @@ func (a *assessment) retries(b *Backup, then string) diagnosis.Verdict {
 	why := ""
 	if p := b.Job.failed(); p != nil {
 		a.notePod(p)
-		why = said(p.cause())
+		why = said(p.Cause())
 	}
 	a.noteUnseen(Pods)
 	return a.conclude(diagnosis.Waiting, JobRetries, "", "%s of at most %d failed%s; %s", human.Count(b.Job.Failed, "pod"), b.Job.Most, why, then)

@@ -37,7 +37,7 @@ type tab struct {
 // otherTabs are the tabs of what is no job, in their order behind those of jobs.
 // Those that come and go stand last.
 func otherTabs() []detail.Tab {
-	return []detail.Tab{tabs.Schedules(), tabs.Storage(), tabs.Deletions()}
+	return []detail.Tab{tabs.Schedules(), tabs.Storage(), tabs.Etcd(), tabs.Deletions()}
 }
 
 // dashboard is the first screen: tabs of lists with one selected row.

@@ -34,8 +34,10 @@ type Model struct {
 	// makes one that judges a snapshot for the present moment.
 	next        tea.Cmd
 	assessAgain func(*watch.Snapshot) tea.Cmd
-	theme       *draw.Theme
-	glyphs      *draw.Glyphs
+	// readLog has the log of an etcd backup's pod read, nil if none may be.
+	readLog func(pod string) tea.Cmd
+	theme   *draw.Theme
+	glyphs  *draw.Glyphs
 
 	width, height int
 	// assessed is what is shown, nil before the first snapshot.
@@ -98,6 +100,11 @@ func newModel(ctx context.Context, o Options) (*Model, error) {
 		dashboard: newDashboard(), helpView: viewport.New(), glyphs: &draw.Unicode, stale: true,
 	}
 	m.next, m.assessAgain = assessments(ctx, o, estimates)
+	if o.EtcdLogs != nil {
+		m.readLog = func(pod string) tea.Cmd {
+			return guarded(func() tea.Msg { o.EtcdLogs.ReadEtcdLog(ctx, pod); return nil })
+		}
+	}
 	m.sources = o.Sources
 	m.sources.Clock, m.sources.Start = o.Clock, starter(ctx)
 	m.keys, m.changes, m.helpKeys = m.programKeys(), m.changeKeys(), m.keysOfHelp()

@@ -150,6 +150,12 @@ func (m *Model) searching() paged {
 
 func (m *Model) openOther(t detail.Tab, key string) tea.Cmd {
 	m.other = detail.New(t, key, m.assessed, m.closeOther, func(uid types.UID) tea.Cmd { return m.openJob(uid, jobview.Overview) })
+	if t.Reads == nil || m.readLog == nil {
+		return nil
+	}
+	if pod := t.Reads(m.assessed, key); pod != "" {
+		return m.readLog(pod)
+	}
 	return nil
 }
 

@@ -24,6 +24,11 @@ type Source interface {
 	Retry()
 }
 
+// EtcdLogs reads the logs of pods that made etcd backups; *watch.Watcher does.
+type EtcdLogs interface {
+	ReadEtcdLog(ctx context.Context, pod string)
+}
+
 // Options say what the dashboard shows and how.
 type Options struct {
 	Source Source
@@ -34,6 +39,9 @@ type Options struct {
 	// Sources are what the pages of a job read through; Clock and Start are set
 	// by the dashboard itself.
 	Sources jobview.Sources
+	// EtcdLogs reads the end of a pod's log for the Etcd tab; what it finds comes
+	// with a later snapshot. Nil if nothing is read.
+	EtcdLogs EtcdLogs
 	// Finalizer finalizes jobs; nil if nothing may be changed.
 	Finalizer Finalizer
 	// Looker looks closer at a job that does not move; nil if nobody can.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -207,12 +208,29 @@ func (w *etcdWatch) snapshot(beat livenessState) *etcd.Cluster {
 	return &known
 }
 
+// etcdLogPatience is how long the end of a log may take.
+const etcdLogPatience = 10 * time.Second
+
+// ReadEtcdLog reads the end of the log of a pod that made an etcd backup. What it
+// finds, or why it cannot, is in the next snapshot.
+func (w *Watcher) ReadEtcdLog(ctx context.Context, pod string) {
+	w.mu.Lock()
+	c := w.present
+	w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, etcdLogPatience)
+	defer cancel()
+	w.etcd.store.setLog(pod, (&EtcdReader{c.rest}).Log(ctx, pod))
+}
+
 // etcdStore holds the objects of etcd backups. There are few of them.
 type etcdStore struct {
 	changed func()
 
 	mu      sync.Mutex
 	objects map[string]map[types.UID]client.Object
+	// logs are the ends of the logs that were read, by pod; those of pods that are
+	// gone are dropped.
+	logs map[string]etcd.Log
 	// known is what was made of them, nil if they have changed since.
 	known *etcd.Cluster
 }
@@ -290,9 +308,31 @@ func (s *etcdStore) cluster() *etcd.Cluster {
 			Backups: all[*unstructured.Unstructured](s, etcd.Backups), Schedules: all[*unstructured.Unstructured](s, etcd.Schedules),
 			Jobs: all[*batchv1.Job](s, etcd.Jobs), CronJobs: all[*batchv1.CronJob](s, etcd.CronJobs),
 			Claims: all[*corev1.PersistentVolumeClaim](s, etcd.Claims), Pods: all[*corev1.Pod](s, etcd.Pods),
-		}, nil)
+		}, nil).WithLogs(s.knownLogs())
 	}
 	return s.known
+}
+
+// knownLogs are the logs of the pods that there are. The caller holds the lock.
+func (s *etcdStore) knownLogs() map[string]etcd.Log {
+	kept := map[string]etcd.Log{}
+	for _, o := range s.objects[etcd.Pods] {
+		if log, known := s.logs[o.GetName()]; known {
+			kept[o.GetName()] = log
+		}
+	}
+	s.logs = kept
+	return maps.Clone(kept)
+}
+
+// setLog notes the end of a pod's log.
+func (s *etcdStore) setLog(pod string, log etcd.Log) {
+	s.change(func() {
+		if s.logs == nil {
+			s.logs = map[string]etcd.Log{}
+		}
+		s.logs[pod] = log
+	})
 }
 
 // all are the objects of a kind. The caller holds the lock.

@@ -24,6 +24,9 @@ type Tab struct {
 	There func(*assess.Assessment) bool
 	// Groups are the rows, one group below the other.
 	Groups func(*assess.Assessment) []Group
+	// Reads names what is to be read more when the page of a row opens, empty for
+	// nothing; what it brings comes with a later assessment. It may be nil.
+	Reads func(a *assess.Assessment, key string) string
 	// Empty says why there are no rows although all kinds are known.
 	Empty func(*watch.Snapshot) string
 }
