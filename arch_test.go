@@ -20,7 +20,7 @@ var imports = map[string][]string{
 	"":                           {"cmd"},
 	"cmd":                        {"action", "artifact", "assess", "collector", "collector/cache", "demo", "describe", "diagnosis", "etcd", "forecast", "forecast/history", "human", "job", "logs", "outcome", "retry", "sanitize", "ui", "ui/draw", "ui/jobview", "velero", "velero/decode", "watch"},
 	"ui":                         {"action", "assess", "collector", "diagnosis", "forecast", "human", "job", "ui/detail", "ui/dialog", "ui/draw", "ui/jobview", "ui/keys", "ui/pager", "ui/tabs", "ui/terminal", "velero", "velero/decode", "watch"},
-	"ui/tabs":                    {"assess", "human", "job", "ui/detail", "ui/draw", "velero", "watch"},
+	"ui/tabs":                    {"assess", "diagnosis", "etcd", "human", "job", "ui/detail", "ui/draw", "velero", "watch"},
 	"ui/detail":                  {"assess", "human", "ui/draw", "ui/keys", "ui/pager", "watch"},
 	"ui/dialog":                  {"human", "job", "sanitize", "ui/draw", "ui/keys"},
 	"ui/jobview":                 {"artifact", "assess", "collector", "describe", "diagnosis", "human", "job", "logs", "outcome", "ui/draw", "ui/keys", "ui/pager", "velero", "velero/decode"},
