@@ -12,6 +12,7 @@ import (
 
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
 )
 
 // Deletion is a DeleteBackupRequest with its backup, judged.
@@ -63,7 +64,9 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 	switch server := a.Environment.Server; d.Status.Phase {
 	case velerov1.DeleteBackupRequestPhaseProcessed:
 		switch {
-		case len(d.Status.Errors) == 0 && d.Backup == nil:
+		case len(d.Status.Errors) > 0 && a.Unseen(watch.Backups):
+			say(Alarming, "It ended with %s: %s.", human.Count(len(d.Status.Errors), "error"), human.Shorten(strings.TrimSuffix(d.Status.Errors[0], "."), 300))
+		case len(d.Status.Errors) == 0 && d.Backup == nil && !a.Unseen(watch.Backups):
 			say(Fine, "The backup is deleted.")
 		case len(d.Status.Errors) == 0:
 			say(Fine, "Velero says that the backup is deleted.")
@@ -83,7 +86,7 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 			say(Alarming, "The Velero server restarted %s ago, after it began with this. It looks at the request again only when that is a day old, and then drops it. Delete it again: %s.", human.Age(server.StartedAt, a.Environment.Now), again)
 			break
 		}
-		say(Fine, "Velero has been deleting the backup for %s: %s.", human.Duration(a.Environment.Now.Sub(began)), d.left())
+		say(Fine, "Velero has been deleting the backup for %s%s.", human.Duration(a.Environment.Now.Sub(began)), a.left(d))
 	default:
 		switch waits := a.ahead(d); {
 		case server.Visible && !server.Running:
@@ -107,12 +110,14 @@ func (a *Assessment) deletingVerdict(d *Deletion) (Judged, bool) {
 }
 
 // left says what of the backup is still there.
-func (d Deletion) left() string {
-	if d.Backup == nil {
-		return "the backup itself is gone"
-	}
-	if d.Restores == 0 && len(d.Backup.Volumes) == 0 {
-		return "the backup is still there"
+func (a *Assessment) left(d *Deletion) string {
+	switch {
+	case a.Unseen(watch.Backups):
+		return ""
+	case d.Backup == nil:
+		return ": the backup itself is gone"
+	case d.Restores == 0 && len(d.Backup.Volumes) == 0:
+		return ": the backup is still there"
 	}
 	parts := []string{"the backup"}
 	if d.Restores > 0 {
@@ -121,7 +126,7 @@ func (d Deletion) left() string {
 	if n := len(d.Backup.Volumes); n > 0 {
 		parts = append(parts, human.Count(n, "volume"))
 	}
-	return human.List(parts, len(parts)) + " are still there"
+	return ": " + human.List(parts, len(parts)) + " are still there"
 }
 
 // expiredAgain says that the garbage collector tries again (pkg/controller/

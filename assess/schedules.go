@@ -163,6 +163,9 @@ func (a *Assessment) whyLate(s *Schedule) (why string, mood Mood) {
 	case server.Visible && !server.Ready:
 		return "the Velero server is not ready", Alarming
 	}
+	if a.Unseen(watch.Backups) {
+		return "veltui may not list backups, so it cannot see why", Alarming
+	}
 	return "veltui sees no reason; look for the schedule's name in the server's log", Alarming
 }
 
@@ -268,6 +271,16 @@ func (a *Assessment) whyRefused(name string) string {
 		return "" // the server's --default-backup-storage-location may name one
 	}
 	return "there is no storage location " + name
+}
+
+// Unseen reports whether a kind of [watch] cannot be seen, so that nothing may be
+// said of what is not there.
+func (a *Assessment) Unseen(resource string) bool {
+	switch a.sourceOf(resource) {
+	case watch.SourceForbidden, watch.SourceMissing, watch.SourceSyncing:
+		return true
+	}
+	return false
 }
 
 // sourceOf is how a kind is seen.

@@ -34,21 +34,23 @@ func TestSchedulesStorageAndDeletions(t *testing.T) {
 		t.Cleanup(func() { must(t, client.IgnoreNotFound(theLab.Client.Delete(context.Background(), object))) })
 	}
 	c := openConsole(t)
+	back := func(tab string) { // from a page to its tab
+		c.types(t, "\x1b")
+		c.sees(t, "["+tab)
+	}
 	c.types(t, "6")
 	c.seesRow(t, "nobody", "failed", "gone")
 	c.types(t, "\r")
 	c.sees(t, "deletion of backup nobody", "It ended with 1 error", "backup not found")
-	c.types(t, "\x1b")
-	c.seesRow(t, "nobody", "failed")
+	back("6 Deletions")
 
 	c.types(t, "4")
 	c.seesRow(t, "wrong", "not valid")
 	c.seesRow(t, "paused-one", "paused", "none")
 	c.types(t, "/wrong\r\r")
 	c.awaits(t, "why it is not valid", func() bool { return holdsAll(c.screen(), []string{"Velero does not accept it", "SO"}) })
-	c.types(t, "\x1b")
-	c.seesRow(t, "wrong", "not valid")
-	c.types(t, "\x1b")
+	back("4 Schedules")
+	c.types(t, "\x1b") // the filter
 	c.seesRow(t, "paused-one", "paused")
 
 	// The first run says when the next one comes, and it comes then.
@@ -58,15 +60,14 @@ func TestSchedulesStorageAndDeletions(t *testing.T) {
 	next := table.NextRun(made)
 	c.types(t, "/each-minute\r\r")
 	c.sees(t, "schedule each-minute", "next run", first)
-	c.types(t, "\x1b")
+	back("4 Schedules")
 	second := awaitRun(t, made, made.Status.LastBackup.Time)
 	if after := made.Status.LastBackup.Sub(next); after < 0 || after > rules.ScheduleCheck+5*time.Second {
 		t.Errorf("the next run was told for %s; Velero made %s at %s", next, second, made.Status.LastBackup)
 	}
 	c.types(t, "\r")
 	c.sees(t, first, second)
-	c.types(t, "\x1b")
-	c.seesRow(t, "each-minute", "Enabled")
+	back("4 Schedules")
 	c.types(t, "\x1b")
 	c.seesRow(t, "paused-one", "paused")
 
@@ -79,7 +80,7 @@ func TestSchedulesStorageAndDeletions(t *testing.T) {
 	c.seesRow(t, lab.Location, "Available", "ReadWrite", fmt.Sprint(held))
 	c.types(t, "\r")
 	c.sees(t, "storage location "+lab.Location, "validated every", "5s", "newest", second)
-	c.types(t, "\x1b")
+	back("5 Storage")
 	c.quits(t)
 }
 

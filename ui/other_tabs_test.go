@@ -271,6 +271,43 @@ func TestOtherTabsWithoutRights(t *testing.T) {
 	}
 }
 
+// Who may not list backups is not told that there are none.
+func TestOtherTabsWithoutBackups(t *testing.T) {
+	for _, c := range []struct {
+		keys  []string
+		wants []string
+		never []string
+	}{
+		{[]string{"4"}, []string{"not seen"}, []string{"none"}},
+		{[]string{"4", "down", "enter"}, []string{"You may not list backups.velero.io"}, []string{"There is no backup"}},
+		{[]string{"5"}, []string{"default is Available."}, []string{"it holds"}},
+		{[]string{"5", "enter"}, []string{"You may not list backups.velero.io"}, nil},
+		{[]string{"6"}, []string{"not seen"}, []string{"gone"}},
+		{[]string{"6", "end", "enter"}, []string{"You may not list backups.velero.io", "It ended with 2 errors"}, []string{"gone", "not deleted"}},
+	} {
+		snap := installation()
+		snap.Jobs, snap.Active = nil, nil
+		for i := range snap.Sources {
+			if snap.Sources[i].Resource == watch.Backups {
+				snap.Sources[i].State = watch.SourceForbidden
+			}
+		}
+		m := screen(t, snap, 140, 60)
+		press(t, m, c.keys...)
+		frame := ansi.Strip(checkFrame(t, m))
+		for _, want := range c.wants {
+			if !strings.Contains(frame, want) {
+				t.Errorf("%v: %q is not in:\n%s", c.keys, want, frame)
+			}
+		}
+		for _, never := range c.never {
+			if strings.Contains(frame, never) {
+				t.Errorf("%v: %q is in:\n%s", c.keys, never, frame)
+			}
+		}
+	}
+}
+
 // A malformed object costs its own row; its page says what is malformed.
 func TestMalformedOtherRow(t *testing.T) {
 	for kind, tab := range map[string]string{watch.Schedules: "4", watch.Repositories: "5", watch.Deletions: "6"} {

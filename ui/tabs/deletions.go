@@ -27,7 +27,7 @@ func Deletions() detail.Tab {
 			for _, d := range a.Deletions() {
 				group.Rows = append(group.Rows, detail.Row{
 					Key: string(d.UID), Words: []string{d.Name, d.Spec.BackupName, deletionState(d).Text},
-					Cells: func(now time.Time) []detail.Text { return deletionCells(d, now) },
+					Cells: func(now time.Time) []detail.Text { return deletionCells(d, a.Unseen(watch.Backups), now) },
 					About: about(d.Notes, ""), Alarm: assess.Alarmed(d.Notes), Malformed: malformed[d.UID],
 					Page: func() detail.Page { return deletionPage(a, d, malformed[d.UID]) },
 				})
@@ -64,20 +64,23 @@ func deletionState(d assess.Deletion) detail.Text {
 	return detail.In(detail.Running, phase)
 }
 
-func backupState(j *job.Job) detail.Text {
+func backupState(j *job.Job, unseen bool) detail.Text {
+	if unseen {
+		return detail.In(detail.Waiting, "not seen")
+	}
 	if j == nil {
 		return detail.In(detail.Dim, "gone")
 	}
 	return phaseText(j)
 }
 
-func deletionCells(d assess.Deletion, now time.Time) []detail.Text {
+func deletionCells(d assess.Deletion, unseen bool, now time.Time) []detail.Text {
 	return []detail.Text{
 		{Text: d.Spec.BackupName},
 		deletionState(d),
 		{Text: human.Age(d.CreationTimestamp.Time, now)},
 		detail.In(detail.Bad, count(len(d.Status.Errors))),
-		backupState(d.Backup),
+		backupState(d.Backup, unseen),
 		detail.In(detail.Dim, count(d.Restores)),
 		detail.In(detail.Dim, d.Name),
 	}
@@ -101,7 +104,7 @@ func deletionPage(a *assess.Assessment, d assess.Deletion, malformed *watch.Malf
 	}
 	left := detail.Section{Title: "What is still there"}
 	if d.Backup == nil {
-		left.Fields = []detail.Field{plain("backup", "gone from the cluster")}
+		left.Fields = []detail.Field{plain("backup", cmp.Or(detail.Unseen(a.Snapshot, watch.Backups), "gone from the cluster"))}
 	} else {
 		left.Fields = []detail.Field{
 			{Label: "backup", Text: phaseText(d.Backup)},
@@ -111,7 +114,11 @@ func deletionPage(a *assess.Assessment, d assess.Deletion, malformed *watch.Malf
 		left.Columns = []draw.Column{{Title: "BACKUP", Width: 24, Grow: 1, Limit: 63}, {Title: "PHASE", Width: 15, Grow: 1, Limit: 24}}
 		left.Rows = []detail.Cells{{Job: d.Backup.UID, Cells: []detail.Text{{Text: d.Backup.Name}, phaseText(d.Backup)}}}
 	}
-	left.Fields = append(left.Fields, plain("restores of it", fmt.Sprint(d.Restores)+map[bool]string{true: ", which Velero deletes, too"}[d.Restores > 0]))
+	restores := fmt.Sprint(d.Restores)
+	if d.Restores > 0 {
+		restores += ", which Velero deletes, too"
+	}
+	left.Fields = append(left.Fields, plain("restores of it", cmp.Or(detail.Unseen(a.Snapshot, watch.Restores), restores)))
 	page.Sections = []detail.Section{request, errors, left}
 	return page
 }

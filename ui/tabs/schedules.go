@@ -28,7 +28,7 @@ func Schedules() detail.Tab {
 			for _, s := range a.Schedules() {
 				group.Rows = append(group.Rows, detail.Row{
 					Key: string(s.UID), Words: []string{s.Name, s.Spec.Schedule, s.State},
-					Cells: func(now time.Time) []detail.Text { return scheduleCells(s, now) },
+					Cells: func(now time.Time) []detail.Text { return scheduleCells(s, a.Unseen(watch.Backups), now) },
 					About: about(s.Notes, s.Name+" backs up "+namespaces(s.Spec.Template)+"."), Alarm: assess.Alarmed(s.Notes),
 					Malformed: malformed[s.UID],
 					Page:      func() detail.Page { return schedulePage(a, s, malformed[s.UID]) },
@@ -56,11 +56,15 @@ var scheduleColumns = []draw.Column{
 	{Title: "LOCATION", Width: 12, Grow: 1, Limit: 30, Priority: 8},
 }
 
-func scheduleCells(s assess.Schedule, now time.Time) []detail.Text {
+func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []detail.Text {
 	run, took, ago := detail.In(detail.Dim, "none"), "", human.Age(timeOf(s.Status.LastBackup), now)
 	if len(s.Runs) > 0 {
 		newest := s.Runs[0]
 		run, took, ago = phaseText(newest), tookText(newest), human.Age(newest.Began(), now)
+	}
+	kept := fmt.Sprint(len(s.Runs))
+	if unseen {
+		run, kept = detail.In(detail.Waiting, "not seen"), "?"
 	}
 	ttl := ""
 	if d := s.Spec.Template.TTL.Duration; d > 0 {
@@ -74,7 +78,7 @@ func scheduleCells(s assess.Schedule, now time.Time) []detail.Text {
 		{Text: ago},
 		{Text: nextCell(s, now)},
 		detail.In(detail.Dim, took),
-		detail.In(detail.Dim, fmt.Sprint(len(s.Runs))),
+		detail.In(detail.Dim, kept),
 		{Phases: endings(s.Runs)},
 		detail.In(detail.Dim, ttl),
 		detail.In(detail.Dim, s.Spec.Template.StorageLocation),
@@ -159,13 +163,13 @@ func schedulePage(a *assess.Assessment, s assess.Schedule, malformed *watch.Malf
 		plain("errors", strings.Join(s.Status.ValidationErrors, "; ")),
 		plain("created", moment(s.CreationTimestamp.Time, now, "")),
 	}}
-	page.Sections = []detail.Section{when, runsSection(s, now), templateSection(s.Spec)}
+	page.Sections = []detail.Section{when, runsSection(s, detail.Unseen(a.Snapshot, watch.Backups), now), templateSection(s.Spec)}
 	return page
 }
 
 // runsSection shows the last runs: a picture of how long they took and how they
 // ended, and a table.
-func runsSection(s assess.Schedule, now time.Time) detail.Section {
+func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section {
 	section := detail.Section{Title: "Runs", Columns: []draw.Column{
 		{Title: "BACKUP", Width: 24, Grow: 2, Limit: 63},
 		{Title: "PHASE", Width: 15, Grow: 1, Limit: 24},
@@ -176,7 +180,7 @@ func runsSection(s assess.Schedule, now time.Time) detail.Section {
 		{Title: "WARN", Width: 4, Priority: 3, Right: true},
 	}}
 	if len(s.Runs) == 0 {
-		section.Lines = []detail.Text{detail.In(detail.Dim, "There is no backup of this schedule.")}
+		section.Lines = []detail.Text{detail.In(detail.Dim, cmp.Or(unseen, "There is no backup of this schedule."))}
 		return section
 	}
 	var shortest, longest time.Duration

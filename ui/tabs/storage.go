@@ -31,8 +31,8 @@ func Storage() detail.Tab {
 			for _, l := range a.Locations() {
 				locations.Rows = append(locations.Rows, detail.Row{
 					Key: string(l.UID), Words: []string{l.Name, bucket(l), string(l.Status.Phase), "location"},
-					Cells: func(now time.Time) []detail.Text { return locationCells(l, now) },
-					About: about(l.Notes, l.Name+" is Available; it holds "+human.Count(l.Backups, "backup")+"."), Alarm: assess.Alarmed(l.Notes),
+					Cells: func(now time.Time) []detail.Text { return locationCells(l, a.Unseen(watch.Backups), now) },
+					About: about(l.Notes, l.Name+" is Available"+holds(a, l)+"."), Alarm: assess.Alarmed(l.Notes),
 					Malformed: malformed[l.UID],
 					Page:      func() detail.Page { return locationPage(a, l, malformed[l.UID]) },
 				})
@@ -126,7 +126,11 @@ func mode(l assess.Location) string {
 	return cmp.Or(string(l.Spec.AccessMode), string(velerov1.BackupStorageLocationAccessModeReadWrite))
 }
 
-func locationCells(l assess.Location, now time.Time) []detail.Text {
+func locationCells(l assess.Location, unseen bool, now time.Time) []detail.Text {
+	backups := fmt.Sprint(l.Backups)
+	if unseen {
+		backups = "?"
+	}
 	name := l.Name
 	if l.Spec.Default {
 		name += " (default)"
@@ -136,7 +140,7 @@ func locationCells(l assess.Location, now time.Time) []detail.Text {
 		detail.In(locationStyle(l), cmp.Or(string(l.Status.Phase), "not checked")),
 		{Text: bucket(l)},
 		detail.In(detail.Dim, mode(l)),
-		{Text: fmt.Sprint(l.Backups)},
+		{Text: backups},
 		{Text: cmp.Or(human.Age(timeOf(l.Status.LastValidationTime), now), "never")},
 		detail.In(detail.Dim, cmp.Or(human.Age(timeOf(l.Status.LastSyncedTime), now), "never")),
 	}
@@ -180,11 +184,23 @@ func locationPage(a *assess.Assessment, l assess.Location, malformed *watch.Malf
 	return page
 }
 
+// holds says how many backups a location holds, if they can be seen.
+func holds(a *assess.Assessment, l assess.Location) string {
+	if a.Unseen(watch.Backups) {
+		return ""
+	}
+	return "; it holds " + human.Count(l.Backups, "backup")
+}
+
 // held is what a location holds, as far as the cluster knows.
 func held(a *assess.Assessment, l assess.Location, now time.Time) detail.Section {
+	backups, repositories := fmt.Sprint(l.Backups), fmt.Sprint(l.Repositories)
+	if l.Bad > 0 {
+		backups += fmt.Sprintf(", %d of them not Completed", l.Bad)
+	}
 	section := detail.Section{Title: "What it holds", Fields: []detail.Field{
-		plain("backups", fmt.Sprint(l.Backups)+map[bool]string{true: fmt.Sprintf(", %d of them not Completed", l.Bad)}[l.Bad > 0]),
-		plain("repositories", fmt.Sprint(l.Repositories)),
+		plain("backups", cmp.Or(detail.Unseen(a.Snapshot, watch.Backups), backups)),
+		plain("repositories", cmp.Or(detail.Unseen(a.Snapshot, watch.Repositories), repositories)),
 	}}
 	if l.Backups == 0 {
 		return section
