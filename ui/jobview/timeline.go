@@ -6,14 +6,23 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// timelinePage tells what happened to the job and around it, newest first.
+// timelinePage tells what happened to the job and around it, newest first. It
+// knows the item operations only if the Operations page has read them.
 func timelinePage(c draw.Canvas, s *Screen) []string {
-	told := s.assessed.Timeline(s.job.Job, nil)
+	var operations []artifact.Operation
+	if p, ok := s.pages[Operations].(*operationsPage); ok && p.list.known {
+		operations = p.list.value
+	}
+	told := s.assessed.Timeline(s.job.Job, operations)
+	if n := s.job.Operations.Attempted; n > 0 && operations == nil {
+		told.Notes = append(told.Notes, fmt.Sprintf("The job has %s; their times are here once the Operations page (6) has read them.", human.Count(n, "operation")))
+	}
 	var lines []string
 	for _, note := range told.Notes {
 		lines = append(lines, c.Sized(c.Width-2, 0).Para(c.Theme.Waiting, note, 2)...)
