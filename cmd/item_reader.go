@@ -26,7 +26,7 @@ var _ jobview.Items = (*itemReader)(nil)
 func (r *itemReader) Items(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error) {
 	list, err := r.stored.Resources(ctx, j)
 	if errors.Is(err, artifact.ErrAbsent) {
-		err = errors.New("Velero stored none")
+		err = errors.New("none is stored")
 	}
 	if err != nil || j.Kind == job.Backup {
 		return outcome.Listed(list, nil), err

@@ -56,7 +56,8 @@ func (d *describer) backup(b *velerov1.Backup) {
 	d.boolean("snapshotVolumes", "Snapshot volumes", spec.SnapshotVolumes, "true", "false", "auto")
 	fs := spec.DefaultVolumesToFsBackup
 	if fs == nil {
-		fs = spec.DefaultVolumesToRestic //nolint:staticcheck // backups of old versions have it
+		//lint:ignore SA1019 backups of old versions have it
+		fs = spec.DefaultVolumesToRestic
 	}
 	d.boolean("defaultVolumesToFsBackup", "File system by default", fs, "true", "false", notSet)
 	d.boolean("snapshotMoveData", "Snapshot move data", spec.SnapshotMoveData, "true", "false", "auto")

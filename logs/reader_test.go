@@ -303,7 +303,6 @@ func TestRotatedLogIsMarked(t *testing.T) {
 type follower struct {
 	t     *testing.T
 	lines chan string
-	got   []string
 	done  chan error
 	stop  context.CancelFunc
 }

@@ -291,8 +291,9 @@ func (e *LogEntry) AboutVolume(namespace string, names map[string]bool) bool {
 func MovedLog(line string) (begins, ends string) {
 	line = strings.TrimRight(line, "\r\n")
 	const stars = "***************************"
-	inner, ok := strings.CutPrefix(line, stars)
-	if inner, ok = strings.CutSuffix(inner, stars); !ok {
+	inner, opens := strings.CutPrefix(line, stars)
+	inner, closes := strings.CutSuffix(inner, stars)
+	if !opens || !closes {
 		return "", ""
 	}
 	for word, pod := range map[string]*string{"begin pod logs[": &begins, "end pod logs[": &ends} {
