@@ -60,12 +60,15 @@ func (c *containerLogs) read(namespace, pod string) (string, error) {
 	return string(data[min(log.from, int64(len(data))):]), nil
 }
 
-// serveLog answers as a kubelet does for a log that is not followed. A line's
-// time is the one that Velero itself writes.
+// pollLog is how often a log that is followed is looked at.
+const pollLog = 100 * time.Millisecond
+
+// serveLog answers as a kubelet does. A line's time is the one that Velero itself
+// writes.
 func (n *node) serveLog(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if q.Get("previous") == "true" || q.Get("follow") == "true" {
-		http.Error(w, "the lab's node keeps no earlier logs and lets nobody follow", http.StatusBadRequest)
+	if q.Get("previous") == "true" {
+		http.Error(w, "the lab's node keeps no earlier logs", http.StatusBadRequest)
 		return
 	}
 	text, err := n.logs.read(r.PathValue("namespace"), r.PathValue("pod"))
@@ -75,6 +78,7 @@ func (n *node) serveLog(w http.ResponseWriter, r *http.Request) {
 	}
 	lines := strings.SplitAfter(text, "\n")
 	lines = lines[:len(lines)-1] // the rest of a line that is being written
+	read := len(strings.Join(lines, ""))
 	since := time.Time{}
 	if seconds, err := strconv.Atoi(q.Get("sinceSeconds")); err == nil {
 		since = time.Now().Add(-time.Duration(seconds) * time.Second)
@@ -88,18 +92,38 @@ func (n *node) serveLog(w http.ResponseWriter, r *http.Request) {
 	if tail, err := strconv.Atoi(q.Get("tailLines")); err == nil {
 		lines = lines[max(0, len(lines)-tail):]
 	}
-	var out strings.Builder
-	for _, line := range lines {
-		if q.Get("timestamps") == "true" {
-			out.WriteString(lineTime(line).UTC().Format(time.RFC3339Nano) + " ")
-		}
-		out.WriteString(line)
-	}
-	body := out.String()
+	body := printed(lines, q.Get("timestamps") == "true")
 	if limit, err := strconv.Atoi(q.Get("limitBytes")); err == nil {
 		body = body[:min(limit, len(body))]
 	}
 	_, _ = w.Write([]byte(body))
+	for q.Get("follow") == "true" {
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(pollLog):
+		}
+		text, err := n.logs.read(r.PathValue("namespace"), r.PathValue("pod"))
+		if err != nil || len(text) < read {
+			return // another container writes now
+		}
+		more := text[read:]
+		more = more[:strings.LastIndexByte(more, '\n')+1]
+		read += len(more)
+		_, _ = w.Write([]byte(printed(strings.SplitAfter(more, "\n"), q.Get("timestamps") == "true")))
+	}
+}
+
+func printed(lines []string, stamps bool) string {
+	var out strings.Builder
+	for _, line := range lines {
+		if stamps && line != "" {
+			out.WriteString(lineTime(line).UTC().Format(time.RFC3339Nano) + " ")
+		}
+		out.WriteString(line)
+	}
+	return out.String()
 }
 
 // lineTime is the time in a line as logrus writes it, zero if there is none.
