@@ -46,7 +46,7 @@ func TestLogs(t *testing.T) {
 	must(t, hold.Remove(ctx))
 
 	code, stored := runVeltui(t, "logs", "backup/"+name)
-	if code != 0 || !strings.Contains(stored, "Setting up backup log") {
+	if code != 0 || !strings.Contains(stored, "Setting up backup temp file") {
 		t.Fatalf("its stored log ends with %d:\n%s", code, stored)
 	}
 	followed := map[string]bool{}
