@@ -103,6 +103,9 @@ func TestRestoreAgainstQuota(t *testing.T) {
 	if errors := h.Status("errors"); errors < 80 {
 		t.Errorf("%d errors, want one for each of the 90 ConfigMaps that the quota refuses", errors)
 	}
+	wantResults(t, h, "quota", target)
+	wantPages(t, h, "quota", target)
+	wantListOf(t, full)
 }
 
 // TestFailedValidation makes jobs that Velero refuses. What veltui is asked to
