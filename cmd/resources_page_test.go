@@ -13,6 +13,11 @@ import (
 func TestDashboardReadsBackups(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
+	s.files = map[string]string{
+		"BackupResourceList/b-seen":           `{"v1/ConfigMap": ["shop/cm-0000", "shop/\u001b[2Jcm"], "lab.example.com/v1/Widget": ["ops/w-0"]}`,
+		"RestoreResourceList/resources-ended": `{"v1/ConfigMap": ["there-before/cm-0000(created)", "there-before/cm-0001(failed)"]}`,
+		"RestoreResults/resources-ended":      `{"errors": {"namespaces": {"there-before": ["error restoring configmaps/there-before/cm-0001: configmaps \"cm-0001\" is forbidden: no"]}}}`,
+	}
 	s.stored(t, b, "b-seen", velerov1.BackupPhaseCompleted)
 	targetNamespaces(t, b, "there-before")
 	now := aLaterSecond(t)
@@ -20,14 +25,17 @@ func TestDashboardReadsBackups(t *testing.T) {
 	r.Spec = velerov1.RestoreSpec{BackupName: "b-seen", IncludedNamespaces: []string{"shop"}, IncludedResources: []string{"configmaps", "secrets"},
 		NamespaceMapping: map[string]string{"shop": "there-before"}}
 	b.create(t, r)
-	console := func(args ...string) *console {
+	ended := restore("resources-ended", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1, StartTimestamp: &now})
+	ended.Spec = r.Spec
+	b.create(t, ended)
+	begin := func(name string, args ...string) *console {
 		c := openConsole(t, b, 100, 30, append([]string{"-n", "velero"}, args...)...)
-		c.sees(t, "resources-seen")
-		c.types(t, "/resources-seen\r\r4")
+		c.sees(t, "live", "resources-seen")
+		c.types(t, "2/"+name+"\r\r4")
 		return c
 	}
 
-	c := console()
+	c := begin("resources-seen")
 	// Velero has no total yet, so the estimate stands in for it.
 	c.sees(t, "[4 Resources]", "RESOURCE (restore order)", "configmaps", "0/951", "≈")
 	c.types(t, "\x1b")
@@ -35,14 +43,31 @@ func TestDashboardReadsBackups(t *testing.T) {
 	c.types(t, "\x1b") // the filter goes too
 	eventually(t, "the filter is gone", func() bool { return !strings.Contains(c.screen(), "/resources-seen") })
 	c.types(t, "3/b-seen\r\r4")
-	c.sees(t, "2452 items of", "IN THE BACKUP", "widgets.lab.example.com")
-	c.types(t, "q")
-	c.exits(t)
-	if n := s.downloads.Load(); n != 1 {
+	c.sees(t, "3 items of 2 kinds", "IN THE BACKUP", "lab.example.com/v1/Widget")
+	c.types(t, "\r")
+	c.sees(t, "shop/cm-0000", `shop/\x1b[2Jcm`)
+	if n := s.downloads.Load(); n != 2 { // its contents for the restore, and its list
 		t.Errorf("%d downloads for one backup", n)
 	}
+	c.types(t, "q")
+	c.exits(t)
 
-	c = console("--no-artifacts")
+	c = begin("resources-ended")
+	c.sees(t, "1 created", "1 failed", "missing", "left out")
+	c.types(t, "\r")
+	c.sees(t, "failed   there-before/cm-0001 from shop: is forbidden: no", "missing  there-before/", "not in Velero's list")
+	c.types(t, "q")
+	c.exits(t)
+	if n := s.downloads.Load(); n != 5 { // with its list, its results, and the backup, as this process has a home of its own
+		t.Errorf("%d downloads with those of a restore", n)
+	}
+
+	c = begin("resources-ended", "--read-only")
+	c.sees(t, "The list of the items cannot be read: read-only", "DownloadRequest")
+	c.types(t, "q")
+	c.exits(t)
+
+	c = begin("resources-seen", "--no-artifacts")
 	c.sees(t, "With --no-artifacts")
 	c.types(t, "q")
 	c.exits(t)
@@ -57,11 +82,15 @@ func TestDashboardReadsBackups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = console("--kubeconfig", kubeconfig)
+	c = begin("resources-seen", "--kubeconfig", kubeconfig)
 	c.sees(t, "not permitted", "downloadrequests.velero.io")
 	c.types(t, "q")
 	c.exits(t)
-	if n := s.downloads.Load(); n != 1 {
+	c = begin("resources-ended", "--kubeconfig", kubeconfig)
+	c.sees(t, "The list of the items cannot be read: not permitted", "downloadrequests.velero.io")
+	c.types(t, "q")
+	c.exits(t)
+	if n := s.downloads.Load(); n != 5 {
 		t.Errorf("%d downloads in all", n)
 	}
 	var left velerov1.DownloadRequestList
