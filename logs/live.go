@@ -158,7 +158,7 @@ func (f *following) begin(ctx context.Context, t *tail) error {
 	if t.restarts > 0 && t.started.After(began) {
 		t.log, t.err = f.reader.open(ctx, t.container, t.at, corev1.PodLogOptions{Previous: true})
 		if t.older = t.err == nil; t.older {
-			return nil
+			return f.beginning(ctx, t, began)
 		}
 		err := t.err
 		t.err = nil
@@ -173,25 +173,32 @@ func (f *following) begin(ctx context.Context, t *tail) error {
 		}
 		return nil
 	}
-	if t.source == "" && f.query.Since.IsZero() {
-		return f.beginning(ctx, t, began)
-	}
-	return nil
+	return f.beginning(ctx, t, began)
 }
 
-// beginning marks that the first lines of a server's log are gone.
+// beginning marks that the first lines of a server's log are gone. Where the
+// container started again, it is about the log of the one before.
 func (f *following) beginning(ctx context.Context, t *tail, began time.Time) error {
+	if t.source != "" || !f.query.Since.IsZero() {
+		return nil
+	}
 	if t.created.After(began.Add(clockMargin)) {
 		return f.out.Line(mark(fmt.Sprintf("Pod %s was made at %s; what a server's pod before it logged is gone", t.pod, clock(t.created))))
 	}
 	few := int64(64)
-	head, err := f.reader.open(ctx, t.container, place{}, corev1.PodLogOptions{LimitBytes: &few})
+	head, err := f.reader.open(ctx, t.container, place{}, corev1.PodLogOptions{LimitBytes: &few, Previous: t.older})
 	if err != nil {
 		return nil // the next question says why
 	}
 	defer head.close()
 	line, err := head.whole()
 	if err != nil || line.at.IsZero() || t.started.IsZero() {
+		return nil
+	}
+	if t.older {
+		if line.at.After(began.Add(clockMargin)) {
+			return f.out.Line(mark(fmt.Sprintf("Lines from before %s are missing: the container in pod %s has started again %s, and only the log before the last start is kept", clock(line.at), t.pod, human.Count(t.restarts, "time"))))
+		}
 		return nil
 	}
 	if line.at.After(began.Add(clockMargin)) && line.at.After(t.started.Add(clockMargin)) {

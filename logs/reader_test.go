@@ -267,6 +267,33 @@ func TestPreviousContainerComesFirst(t *testing.T) {
 	wantLines(t, lines, "-- Lines from before 01:00:15 UTC are missing: the log of the container that ran before", "again")
 }
 
+// Only the log of the container before is kept: after two starts, what the first
+// one logged is gone, and that must be said.
+func TestSeveralRestartsAreMarked(t *testing.T) {
+	k, o := newKubelet(t)
+	p := k.server("velero-1")
+	k.change(func() {
+		k.logs["velero-1"] = []stamped{at(1200, `info msg="third"`+mine)}
+		k.previous["velero-1"] = []stamped{at(600, `info msg="second"`+mine)}
+		p.Status.ContainerStatuses[0].RestartCount = 2
+		p.Status.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(start.Add(19 * time.Minute))
+	})
+	lines, err := read(t, o, Query{Job: restore("InProgress")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, lines, "-- Lines from before 01:10:00 UTC are missing: the container in pod velero-1 has started again 2 times", "second", "third")
+	k.change(func() { p.CreationTimestamp = metav1.NewTime(start.Add(9 * time.Minute)) })
+	if lines, err = read(t, o, Query{Job: restore("InProgress")}); err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, lines, "-- Pod velero-1 was made at 01:09:00 UTC", "second", "third")
+	if lines, err = read(t, o, Query{Job: restore("InProgress"), Since: start.Add(5 * time.Minute)}); err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, lines, "second", "third")
+}
+
 func TestServersAreMergedByTime(t *testing.T) {
 	k, o := newKubelet(t)
 	k.server("velero-1", at(1, `info msg=a`+mine), at(5, `info msg=c`+mine))
