@@ -95,8 +95,13 @@ func (j storyJob) time(fields ...string) time.Time {
 
 func (j storyJob) restore() bool { return j.GetKind() == "Restore" }
 
-// stored reports whether Velero has come as far as to store the job's files.
+// stored reports whether Velero has come as far as to store the job's files. It
+// stores nothing of a job that it finds in progress when it starts
+// (markInProgressRestoresFailed in pkg/cmd/server/server.go, 1.18.3).
 func (j storyJob) stored() bool {
+	if strings.Contains(j.text("status", "failureReason"), "during the server starting") {
+		return false
+	}
 	return !slices.Contains([]string{"", "New", "Queued", "ReadyToStart", "InProgress", "FailedValidation"}, j.text("status", "phase"))
 }
 

@@ -347,3 +347,23 @@ func TestCopying(t *testing.T) {
 		t.Errorf("Y copied %d bytes and said %q", len(base64.StdEncoding.EncodeToString([]byte(strings.Join(got, "")))), m.notice)
 	}
 }
+
+// TestVolumesResourcesAreReadAgainAtTheEnd holds that the YAML page does not show for
+// good what the volumes' resources were while the job went on.
+func TestVolumesResourcesAreReadAgainAtTheEnd(t *testing.T) {
+	a := &archive{}
+	m := screen(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 120, 40, a.option)
+	press(t, m, "3")
+	press(t, m, "enter")
+	answerAll(t, m, press(t, m, "8"))
+	if !slices.Equal(a.asked, []string{"volume resources"}) {
+		t.Fatalf("asked for %q", a.asked)
+	}
+	m.show(m.questions.estimates.Assess(uploading(velerov1.BackupPhaseCompleted), noon))
+	for range 2 { // once is enough
+		answerAll(t, m, m.job.Ask())
+	}
+	if len(a.asked) != 2 {
+		t.Errorf("asked %d times, want once more at the end", len(a.asked))
+	}
+}

@@ -71,8 +71,8 @@ func (p textPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	return pager.Plain(p.text(c, s))
 }
 
-// storedAnswer is an answer from the object store: it is asked for anew once when the job
-// has ended, because Velero completes it then.
+// storedAnswer is an answer about what is complete only once the job has ended, such
+// as what Velero stores: it is asked for anew once then.
 type storedAnswer[T any] struct {
 	answer[T]
 	// early is true if it was asked for while the job had not ended.

@@ -28,7 +28,7 @@ const (
 // yamlPage is the job's resource and those of its volumes, each a document.
 type yamlPage struct {
 	still
-	children answer[[]Document]
+	children storedAnswer[[]Document]
 	text     []string // of the last drawing, by its lines
 }
 
@@ -41,11 +41,7 @@ func (p *yamlPage) load(s *Screen) tea.Cmd {
 	if o == nil || len(j.Volumes) == 0 {
 		return nil
 	}
-	age := documentsAge
-	if j.Terminal() {
-		age = 0
-	}
-	return p.children.ask(s.sources, age, func(ctx context.Context) ([]Document, error) { return o.Volumes(ctx, j, maxDocuments) })
+	return p.children.ask(s, documentsAge, func(ctx context.Context) ([]Document, error) { return o.Volumes(ctx, j, maxDocuments) })
 }
 
 func (p *yamlPage) forget() { p.children.forget() }
