@@ -1,0 +1,69 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"testing"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/e2e/lab"
+)
+
+// TestVolumesAndOperationsPages opens the pages of backups that a real Velero
+// makes: one whose volume a data mover moves, one that skips its volumes, and one
+// with operations of a plugin.
+func TestVolumesAndOperationsPages(t *testing.T) {
+	ctx := patient(t)
+	must(t, theLab.StartSnapshots(ctx))
+	must(t, theLab.StartNodeAgent(ctx, oneAtATime))
+	must(t, theLab.VeleroWith(ctx, "--features=EnableCSI"))
+	const moved = "pages-moved"
+	moveVolumes(t, moved, 1)
+	awaitUploads(t, moved, "Accepted")
+	upload := in(t, moved, "Accepted")
+
+	c := openConsole(t)
+	c.types(t, "/"+moved+"\r\r5")
+	c.sees(t, "[5 Volumes 1]", moved+"/data-0", "preparing", "CSI snapshot, data mover")
+	c.types(t, "\r") // the details, with what volume info and the resource say
+	c.sees(t, "dataupload/"+upload.Name, "Data mover     velero", "Spec of "+upload.Name, "sourcePVC: data-0", upload.Labels[velerov1.AsyncOperationIDLabel])
+	c.types(t, "\r6")
+	c.sees(t, "1 operation, 0 completed, 1 going on", moved+"/data-0", "persistentvolumeclaims", "in 23h")
+	c.types(t, "\r")
+	c.sees(t, "velero.io/csi-pvc-backupper", "Moves          dataupload/"+upload.Name, "itemOperationTimeout")
+	c.types(t, "\r8")
+	c.sees(t, "kind: Backup")
+	c.types(t, "/# dataupload\r")
+	c.sees(t, "# DataUpload "+upload.Name, "1 of 1")
+	c.types(t, "\x1b")
+
+	runMover(t, upload)
+	awaitUploads(t, moved, "InProgress")
+	ends(t, in(t, moved, "InProgress"))
+	wantEnd(t, ended(t, "Backup", moved), "Completed")
+	c.types(t, "5")
+	c.sees(t, moved+"/data-0", "done", "1.0G")
+	c.types(t, "\r")
+	c.sees(t, "Completed: all of it was moved", "Result         succeeded", "Uploader       kopia")
+	c.types(t, "\r\x1b")
+
+	const skipped = "pages-skipped"
+	wantEnd(t, backup(t, skipped, velerov1.BackupSpec{IncludedNamespaces: []string{"media"}}, nil), "Completed")
+	c.types(t, "\x1b")
+	c.types(t, "3/"+skipped+"\r\r5")
+	c.sees(t, "media/web-data-0002", "skipped", "volumeSnapshot: no applicable volumesnapshotter found")
+	c.types(t, "\x1b")
+
+	const acting = "pages-operations"
+	createBackup(t, acting, velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}, lab.Annotations{lab.Operation: "1s", lab.OperationHold: acting})
+	await(t, "Backup", acting, "wait for its operations", lab.InPhase(waiting))
+	c.types(t, "\x1b")
+	c.types(t, "1/"+acting+"\r\r6")
+	c.sees(t, "4 operations, 0 completed, 4 going on", "InProgress", "veltui asks again every 30s")
+	must(t, theLab.OpenGate(acting))
+	wantEnd(t, ended(t, "Backup", acting), "Completed")
+	c.sees(t, "4 operations, 4 completed")
+	c.awaits(t, "all of them Completed", func() bool { return !holdsAll(c.screen(), []string{"InProgress"}) })
+	c.quits(t)
+}
