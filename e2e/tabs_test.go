@@ -48,7 +48,7 @@ func TestSchedulesStorageAndDeletions(t *testing.T) {
 	c.seesRow(t, "wrong", "not valid")
 	c.seesRow(t, "paused-one", "paused", "none")
 	c.types(t, "/wrong\r\r")
-	c.awaits(t, "why it is not valid", func() bool { return holdsAll(c.screen(), []string{"Velero does not accept it", "SO"}) })
+	c.sees(t, "schedule wrong", "Velero does not accept it", "SO", "FailedValidation")
 	back("4 Schedules")
 	c.types(t, "\x1b") // the filter
 	c.seesRow(t, "paused-one", "paused")
