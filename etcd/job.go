@@ -187,12 +187,19 @@ type Log struct {
 // reconcileJobStatus).
 const backupFailedLine = "run: backup failed: "
 
+// lastLine is what the program logs last, whether or not the backup failed (the
+// same function). A log without it proves nothing: it may be empty or cut.
+const lastLine = "config-dir is: "
+
 // ReadLog reads the end of the log of a backup's pod. The text need not be clean.
 func ReadLog(text string) Log {
 	for line := range strings.Lines(text) {
 		if _, failure, found := strings.Cut(line, backupFailedLine); found {
 			return Log{Failure: strings.TrimSpace(failure)}
 		}
+	}
+	if !strings.Contains(text, lastLine) {
+		return Log{Unread: "it lacks the line with which the program ends"}
 	}
 	return Log{}
 }

@@ -459,6 +459,20 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// Only a log with its last line says that a backup went well.
+func TestReadLog(t *testing.T) {
+	for text, want := range map[string]Log{
+		"I1 1 x.go:1] config-dir is: /etc/kubernetes\n":                                            {},
+		"E1 1 x.go:1] run: backup failed: no space\nI1 1 x.go:1] config-dir is: /etc/kubernetes\n": {Failure: "no space"},
+		"":                 {Unread: "it lacks the line with which the program ends"},
+		"snapshot saved\n": {Unread: "it lacks the line with which the program ends"},
+	} {
+		if got := ReadLog(text); got != want {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
 // A field of the wrong shape costs itself: the schema is a preview.
 func TestMalformedCostsItself(t *testing.T) {
 	w := &world{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -156,6 +157,7 @@ func TestEtcdBackupsAreWatched(t *testing.T) {
 			Containers: []corev1.Container{{Name: "cluster-backup", Image: "x"}}}}}}
 	other := job.DeepCopy()
 	other.Name, other.Labels = "unrelated", nil
+	done := job.DeepCopy()
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: etcd.Namespace, Name: "etcd-backup"},
 		Spec: corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}}}
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}
@@ -205,6 +207,33 @@ func TestEtcdBackupsAreWatched(t *testing.T) {
 	if err != nil || len(read.Backups) != 2 || len(read.Schedules) != 1 || len(read.Unseen) != 0 {
 		t.Fatalf("read %+v, %v", read, err)
 	}
+	// A log that cannot be read says why in the next snapshot; here no node has one.
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: etcd.Namespace, Name: "job-done-x7k2p", Labels: map[string]string{"batch.kubernetes.io/job-name": "job-done"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "cluster-backup", Image: "x"}}}}
+	done.ObjectMeta = metav1.ObjectMeta{Namespace: etcd.Namespace, Name: "job-done", Labels: map[string]string{"app": "cluster-backup-job", "backup-name": "done"}}
+	c.create(pod, done)
+	t.Cleanup(func() {
+		_ = c.Delete(context.Background(), pod, client.GracePeriodSeconds(0))
+		_ = c.Delete(context.Background(), done, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	})
+	pod.Status.Phase = corev1.PodSucceeded
+	if err := c.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	c.etcdBackup("done", etcd.Completed, "Complete")
+	s = f.until("the pod's log can be asked for", func(s *Snapshot) bool {
+		b, found := s.Etcd.Find("done")
+		if !found {
+			return false
+		}
+		_, wanted := s.Etcd.PodToRead(b)
+		return wanted
+	})
+	f.ReadEtcdLog(t.Context(), pod.Name)
+	f.until("the facts say why the log could not be read", func(s *Snapshot) bool {
+		v := s.Etcd.Judge(mustFind(t, s.Etcd, "done"), s.At).Verdict
+		return v.Reason == etcd.BackupCompleted && slices.ContainsFunc(v.Facts, func(f diagnosis.Fact) bool { return strings.Contains(f.Text, "could not be read") })
+	})
 	if log := reader.Log(t.Context(), "gone"); log.Unread == "" || !strings.Contains(log.Unread, "not found") {
 		t.Errorf("log %+v", log)
 	}
