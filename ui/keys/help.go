@@ -60,10 +60,11 @@ func signs(c draw.Canvas) []string {
 }
 
 // Footer names the bindings worth knowing in one line. What writes is named,
-// faintly, even when it cannot be used. On narrow screens the least important
-// go; help and quit, which come last, stay.
+// faintly, even when it cannot be used. On narrow screens the last ones go first;
+// what writes stays, and help and quit, which come last.
 func Footer(c draw.Canvas, bindings []Binding) string {
 	var parts []string
+	var writes []bool
 	for i := range bindings {
 		b := &bindings[i]
 		if !b.Short || !b.on() {
@@ -74,11 +75,18 @@ func Footer(c draw.Canvas, bindings []Binding) string {
 			parts = append(parts, c.Theme.Accent.Render(b.Label)+" "+b.Says())
 		case b.Writes:
 			parts = append(parts, c.Theme.Dim.Render(b.Label+" "+b.Says()))
+		default:
+			continue
 		}
+		writes = append(writes, b.Writes)
 	}
 	line := func() string { return " " + strings.Join(parts, "  ") }
 	for len(parts) > 2 && lipgloss.Width(line()) > c.Width {
-		parts = slices.Delete(parts, len(parts)-3, len(parts)-2)
+		last := len(parts) - 3
+		for last > 0 && writes[last] {
+			last--
+		}
+		parts, writes = slices.Delete(parts, last, last+1), slices.Delete(writes, last, last+1)
 	}
 	return c.Cut(line(), c.Width)
 }
