@@ -334,6 +334,9 @@ func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 	if p.least != logs.NoLevel {
 		parts = append(parts, c.Theme.Accent.Render("level "+p.least.String()+" and above"))
 	}
+	if zone := zoneWords(c.Now); zone != "" {
+		parts = append(parts, c.Theme.Dim.Render(zone))
+	}
 	switch {
 	case s.view.Grows && s.view.Follow:
 		parts = append(parts, c.Theme.Running.Render("following"))
@@ -488,6 +491,16 @@ func (s *logLines) Line(c draw.Canvas, i int) pager.Line {
 		s.log.drawn[line] = l
 	}
 	return pager.Line{Text: s.draw(c, l, line == s.at)}
+}
+
+// zoneWords names the clock of the times on the page, empty if it is UTC, which
+// Velero itself writes.
+func zoneWords(now time.Time) string {
+	zone, offset := now.Zone()
+	if offset == 0 {
+		return ""
+	}
+	return "times in " + zone
 }
 
 func (s *logLines) draw(c draw.Canvas, l logs.Line, here bool) string {

@@ -154,3 +154,15 @@ func TestLongNamesAreCutInTheMiddle(t *testing.T) {
 		}
 	}
 }
+
+// The pages have the clock of this machine, and the lines that veltui prints or
+// saves have Velero's, which is UTC: where they differ, the page says so.
+func TestZoneWords(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	if got := zoneWords(now); got != "" {
+		t.Errorf("in UTC: %q", got)
+	}
+	if got := zoneWords(now.In(time.FixedZone("EST", -5*3600))); got != "times in EST" {
+		t.Errorf("got %q", got)
+	}
+}
