@@ -161,7 +161,7 @@ func (m *malformedBed) checkScreens(c *console) {
 	c.sees(m.t, bad.Path+" is", "Velero's own server may fail")
 	c.types(m.t, "\r")
 	c.sees(m.t, "[1 Overview]", "Malformed", bad.Path+" is")
-	c.types(m.t, "5")
+	c.types(m.t, "8")
 	c.sees(m.t, "# left out: "+bad.Path)
 	c.types(m.t, "\x1b")
 	c.sees(m.t, "[1 Active]")

@@ -76,7 +76,7 @@ func backupState(j *job.Job, unseen bool) detail.Text {
 
 func deletionCells(d assess.Deletion, unseen bool, now time.Time) []detail.Text {
 	return []detail.Text{
-		{Text: d.Spec.BackupName},
+		{Text: cmp.Or(d.Spec.BackupName, d.Name)},
 		deletionState(d),
 		{Text: human.Age(d.CreationTimestamp.Time, now)},
 		detail.In(detail.Bad, count(len(d.Status.Errors))),

@@ -41,7 +41,7 @@ func Storage() detail.Tab {
 			for _, r := range a.Repositories() {
 				repositories.Rows = append(repositories.Rows, detail.Row{
 					Key: string(r.UID), Words: []string{r.Name, r.Spec.VolumeNamespace, r.Spec.BackupStorageLocation, string(r.Status.Phase), "repository"},
-					Cells:     func(now time.Time) []detail.Text { return repositoryCells(r, now) },
+					Cells:     func(now time.Time) []detail.Text { return repositoryCells(r, malformed[r.UID] != nil, now) },
 					About:     about(r.Notes, r.Name+" holds volume data of namespace "+r.Spec.VolumeNamespace+" in location "+r.Spec.BackupStorageLocation+"."),
 					Alarm:     assess.Alarmed(r.Notes),
 					Malformed: malformed[r.UID],
@@ -240,7 +240,7 @@ func repositoryType(r assess.Repository) string {
 	return cmp.Or(r.Spec.RepositoryType, velerov1.BackupRepositoryTypeRestic) // before 1.10 there was no other
 }
 
-func repositoryCells(r assess.Repository, now time.Time) []detail.Text {
+func repositoryCells(r assess.Repository, malformed bool, now time.Time) []detail.Text {
 	failed := 0
 	for _, m := range r.Status.RecentMaintenance {
 		if m.Result == velerov1.BackupRepositoryMaintenanceFailed {
@@ -262,8 +262,12 @@ func repositoryCells(r assess.Repository, now time.Time) []detail.Text {
 			failures.Style = detail.Bad
 		}
 	}
+	name := r.Spec.VolumeNamespace
+	if name == "" || malformed {
+		name = r.Name // the resource itself has to be found
+	}
 	return []detail.Text{
-		{Text: r.Spec.VolumeNamespace},
+		{Text: name},
 		detail.In(repositoryStyle(r), cmp.Or(string(r.Status.Phase), "New")),
 		{Text: r.Spec.BackupStorageLocation},
 		detail.In(detail.Dim, repositoryType(r)),
