@@ -33,7 +33,7 @@ var imports = map[string][]string{
 	"action":                     {"artifact", "diagnosis", "human", "job", "kubectl", "retry", "sanitize", "velero", "velero/decode"},
 	"watch":                      {"diagnosis", "etcd", "job", "sanitize", "velero", "velero/decode"},
 	"logs":                       {"artifact", "human", "job", "sanitize", "velero"},
-	"artifact":                   {"job", "sanitize", "velero/decode"},
+	"artifact":                   {"job", "sanitize", "velero", "velero/decode"},
 	"outcome":                    {"artifact", "collector", "human", "job", "sanitize"},
 	"forecast":                   {"job", "velero"},
 	"forecast/history":           {"forecast", "statedir"},

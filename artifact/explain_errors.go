@@ -9,9 +9,13 @@ import (
 	"net"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // explainAPI says what the API server did not allow.
@@ -45,9 +49,12 @@ func (f *Fetcher) explainCreate(ctx context.Context, target Target, err error) e
 // sets its expiration, if the backup, the restore or the storage location
 // cannot be found or the store's plugin fails
 // (pkg/controller/download_request_controller.go).
-func (f *Fetcher) explainSilence(r *request, last error) error {
+func (f *Fetcher) explainSilence(ctx context.Context, r *request, last error) error {
 	wait := f.limits.Answer
+	down := f.serverDown(ctx)
 	switch {
+	case down != "":
+		return fmt.Errorf("%w within %s: %s, so nobody answers requests", ErrNoAnswer, wait, down)
 	case !errors.Is(last, ErrNoAnswer):
 		return fmt.Errorf("%w within %s: %w", ErrNoAnswer, wait, last)
 	case r.seen.Status.Expiration != nil:
@@ -60,6 +67,35 @@ func (f *Fetcher) explainSilence(r *request, last error) error {
 	}
 	return fmt.Errorf("%w within %s (phase of the request: %s): check that the velero pod in namespace %s is running and ready; an object store that does not respond may also block its only download worker",
 		ErrNoAnswer, wait, phase, f.namespace)
+}
+
+// serverDown says that Velero's server does not run, by the pods in its
+// namespace; it is empty if it runs, or if that cannot be told.
+func (f *Fetcher) serverDown(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, tidyTimeout)
+	defer cancel()
+	list, err := f.cluster.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(f.namespace).List(ctx, metav1.ListOptions{Limit: 500})
+	if err != nil || list.GetContinue() != "" {
+		return ""
+	}
+	var pods []*corev1.Pod
+	for i := range list.Items {
+		p := &corev1.Pod{}
+		if _, err := decode.Unstructured(&list.Items[i], p); err != nil {
+			return ""
+		}
+		pods = append(pods, p)
+	}
+	switch server := velero.ServerOf(pods, f.clock()); {
+	case server.Running:
+		return ""
+	case server.Name == "":
+		return "there is no pod of Velero's server in namespace " + f.namespace
+	case server.Waiting != "":
+		return fmt.Sprintf("Velero's server does not run in namespace %s (pod %s: %s)", f.namespace, sanitize.String(server.Name), sanitize.String(server.Waiting))
+	default:
+		return fmt.Sprintf("Velero's server does not run in namespace %s (pod %s)", f.namespace, sanitize.String(server.Name))
+	}
 }
 
 // explainDial says why the object store could not be talked to.

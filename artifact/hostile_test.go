@@ -18,6 +18,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -381,14 +382,29 @@ func TestNoAnswer(t *testing.T) {
 	b.sign = func(context.Context, *bed, *velerov1.DownloadRequest) {}
 	b.options.Limits.Answer = 500 * time.Millisecond
 	_, err := b.fetcher().Open(t.Context(), contents())
-	fails(t, err, ErrNoAnswer, "within 500ms")
+	fails(t, err, ErrNoAnswer, "within 500ms", "no pod of Velero's server in namespace "+b.namespace)
 	b.noneLeft()
 
 	f := b.fetcher()
 	r := &request{}
-	fails(t, f.explainSilence(r, ErrNoAnswer), ErrNoAnswer, "phase of the request: none", "velero pod in namespace "+b.namespace)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "velero-0", Labels: map[string]string{"component": "velero", "deploy": "velero"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
+	}
+	b.create(pod)
+	state := func(state corev1.ContainerState) {
+		t.Helper()
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "velero", State: state}}}
+		if err := b.api.Status().Update(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}})
+	fails(t, f.explainSilence(t.Context(), r, ErrNoAnswer), ErrNoAnswer, "server does not run in namespace "+b.namespace, "pod velero-0: CrashLoopBackOff")
+	state(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}})
+	fails(t, f.explainSilence(t.Context(), r, ErrNoAnswer), ErrNoAnswer, "phase of the request: none", "velero pod in namespace "+b.namespace)
 	r.seen.Status.Expiration = &metav1.Time{Time: time.Now()}
-	fails(t, f.explainSilence(r, ErrNoAnswer), ErrNoAnswer, "could not sign", "storage location")
+	fails(t, f.explainSilence(t.Context(), r, ErrNoAnswer), ErrNoAnswer, "could not sign", "storage location")
 }
 
 func TestSilentAPIServer(t *testing.T) {

@@ -47,7 +47,7 @@ func (f *Fetcher) ask(ctx context.Context, target Target) (signedURL, error) {
 	defer f.deleteRequest(ctx, created.name, created.uid)
 	if err := f.await(answering, created); err != nil {
 		if ctx.Err() == nil && errors.Is(context.Cause(answering), ErrNoAnswer) {
-			return signedURL{}, f.explainSilence(created, err)
+			return signedURL{}, f.explainSilence(ctx, created, err)
 		}
 		return signedURL{}, err
 	}

@@ -116,8 +116,16 @@ func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least l
 	if q.Follow {
 		go awaitEnd(reading, w, j, stop)
 	}
+	waiting := c.tellStored()
+	if j.Terminal() && notStored == nil {
+		waiting(fmt.Sprintf("the log of %s %s", j.Kind.Word(), j.Name))
+	}
 	p := logPrinter{out: bufio.NewWriter(c.streams.Out), errOut: c.streams.ErrOut, json: f.output == "json", least: least, eager: q.Follow, clock: c.clock}
-	err = c.newLogReader(j.Namespace, f.caFile, notStored, slog.Default()).Read(reading, q, logs.Output{Line: p.line, Origin: p.origin})
+	err = c.newLogReader(j.Namespace, f.caFile, notStored, slog.Default()).Read(reading, q, logs.Output{Line: p.line, Origin: func(from logs.Origin) {
+		waiting("")
+		p.origin(from)
+	}})
+	waiting("")
 	if flushed := p.out.Flush(); flushed != nil && (err == nil || reading.Err() != nil) {
 		err = printError{flushed}
 	}

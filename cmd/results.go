@@ -109,7 +109,10 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 	if r.note, r.complete = outcome.WithoutResults(j, judged.Troubled()); r.note == "" {
 		reader := &artifactReader{cli: c, caFile: f.caFile, log: slog.Default()} // firstSnapshot has sent it to the log file
 		var results artifact.Results
+		waiting := c.tellStored()
+		waiting(fmt.Sprintf("the results of %s %s", j.Kind.Word(), j.Name))
 		results, readErr = reader.Results(ctx, j)
+		waiting("")
 		r.sections = outcome.Group(results)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -190,9 +193,9 @@ func (r resultsRead) print(w io.Writer, all bool) error {
 		l.add("\n%ss, %s (%d)", s.Severity, s.Title(), s.Count)
 		for _, m := range s.Complaints {
 			if m.Count > 1 {
-				l.add("  %dx %s", m.Count, m.Text)
+				l.add("  %dx %s", m.Count, m.Words())
 			} else {
-				l.add("  %s", m.Text)
+				l.add("  %s", m.Words())
 			}
 			if len(m.Resources) == 0 {
 				continue

@@ -1,9 +1,11 @@
 package cmd
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -24,11 +26,12 @@ func quotaResults() string {
 func TestResults(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
-	s.files = map[string]string{"RestoreResults/into-quota": quotaResults()}
+	s.files = map[string]string{"RestoreResults/into-quota": quotaResults(), "RestoreResults/wordless": `{"errors": {"velero": [""]}}`}
 	s.stored(t, b, "b-results", velerov1.BackupPhaseCompleted)
 	for name, status := range map[string]velerov1.RestoreStatus{
 		"into-quota":   {Phase: velerov1.RestorePhasePartiallyFailed, Errors: 8, Warnings: 1},
 		"lost-results": {Phase: velerov1.RestorePhaseFailed, FailureReason: "found a restore with status \"InProgress\""},
+		"wordless":     {Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1},
 		"all-well":     {Phase: velerov1.RestorePhaseCompleted},
 		"not-valid":    {Phase: velerov1.RestorePhaseFailedValidation, ValidationErrors: []string{"backup not found"}},
 		"goes-on":      {Phase: velerov1.RestorePhaseInProgress, Progress: &velerov1.RestoreProgress{TotalItems: 9, ItemsRestored: 4}},
@@ -50,6 +53,7 @@ func TestResults(t *testing.T) {
 		}, "worker-5"},
 		{[]string{"restore/into-quota", "--all"}, ExitPartiallyFailed, []string{"worker-4, worker-5, worker-6"}, "more"},
 		{[]string{"restore/lost-results"}, ExitFailed, []string{"Velero stored no results of it.", "failure reason: found a restore"}, "errors,"},
+		{[]string{"restore/wordless"}, ExitPartiallyFailed, []string{"errors, velero (1)\n  (no message)\n"}, "status counts"},
 		{[]string{"restore/all-well"}, ExitOK, []string{"No errors and no warnings."}, "status counts"},
 		{[]string{"restore/not-valid"}, ExitFailed, []string{"Velero did not start it", "backup not found"}, "stored"},
 		{[]string{"restore", "goes-on"}, ExitOK, []string{"when all items are done"}, "errors,"},
@@ -108,5 +112,33 @@ func TestResultsWithoutDownloads(t *testing.T) {
 	var left velerov1.DownloadRequestList
 	if err := b.client.List(t.Context(), &left); err != nil || len(left.Items) > 0 {
 		t.Errorf("%d download requests, %v", len(left.Items), err)
+	}
+}
+
+// TestStoredIsAwaitedAloud: where no server runs, nobody answers the
+// DownloadRequest for a minute, and a person is told what takes so long.
+func TestStoredIsAwaitedAloud(t *testing.T) {
+	b := control(t)
+	(&store{url: "https://127.0.0.1:1"}).stored(t, b, "b", velerov1.BackupPhaseCompleted)
+	b.create(t, restore("unanswered", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 3}))
+	for command, says := range map[string]string{"results": "send the results of restore unanswered", "logs": "send the log of restore unanswered"} {
+		cmd := b.command(t, command, "-n", "velero", "restore/unanswered")
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(stderr).ReadString('\n')
+		if err != nil || !holdsAll(line, "waiting for Velero", says) {
+			t.Errorf("%s says %q, %v", command, line, err)
+		}
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err == nil {
+			t.Errorf("%s ended well", command)
+		}
 	}
 }

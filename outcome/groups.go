@@ -46,6 +46,14 @@ type Complaint struct {
 	Resources []Resource
 }
 
+// Words are what the messages say, fit to show: never nothing.
+func (c Complaint) Words() string {
+	if strings.TrimSpace(c.Text) == "" {
+		return "(no message)"
+	}
+	return c.Text
+}
+
 // Section is the complaints of one severity and scope.
 type Section struct {
 	Severity   Severity

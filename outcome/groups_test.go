@@ -144,3 +144,19 @@ func BenchmarkGroup50000(b *testing.B) {
 	runtime.KeepAlive(kept)
 	runtime.KeepAlive(results)
 }
+
+// An entry without words would look like a defect of the page.
+func TestEmptyMessageHasWords(t *testing.T) {
+	all := Group(artifact.Results{Errors: artifact.Messages{Velero: []string{"", " \n", "error restoring pods/shop/db-0: "}}})
+	if len(all) != 1 || all[0].Count != 3 {
+		t.Fatalf("%+v", all)
+	}
+	for _, c := range all[0].Complaints {
+		if c.Words() != "(no message)" {
+			t.Errorf("%+v says %q", c, c.Words())
+		}
+	}
+	if c := (Complaint{Text: "exceeded quota"}); c.Words() != "exceeded quota" {
+		t.Errorf("%q", c.Words())
+	}
+}

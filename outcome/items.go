@@ -306,7 +306,7 @@ func reasonsOf(sections []Section) reasons {
 		for _, c := range s.Complaints {
 			for _, r := range c.Resources {
 				key := [2]string{c.Namespace, r.Name}
-				all[key] = append(all[key], reason{r.Kind, c.Text})
+				all[key] = append(all[key], reason{r.Kind, c.Words()})
 			}
 		}
 	}

@@ -145,6 +145,14 @@ func TestResultsFrames(t *testing.T) {
 
 // TestResultsAreReadOnceAndAgainAtTheEnd holds when they are asked for: not while
 // items are restored, once while it finalizes, again when it has ended.
+func TestEmptyMessageHasWords(t *testing.T) {
+	j := restoreJob("wordless", "nightly", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1}, time.Minute)
+	m := opened(t, snapshotOf(j), &complaints{results: artifact.Results{Errors: artifact.Messages{Velero: []string{""}}}}, 80, 24, "e")
+	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "(no message)") {
+		t.Errorf("a blank entry:\n%s", frame)
+	}
+}
+
 func TestResultsAreReadOnceAndAgainAtTheEnd(t *testing.T) {
 	from := &complaints{results: opsResults()}
 	m := opened(t, snapshotOf(running("ops-trial-1", "b", 4, 9, 1)), from, 80, 24, "e")

@@ -232,9 +232,9 @@ func (l *resultLines) indent() int { return 5 + l.times }
 
 func (l *resultLines) text(c draw.Canvas, m outcome.Complaint) []string {
 	if l.wrap == 1 {
-		return []string{m.Text}
+		return []string{m.Words()}
 	}
-	return c.Sized(max(c.Width-l.indent()-1, 10), 0).Wrap(m.Text, l.wrap)
+	return c.Sized(max(c.Width-l.indent()-1, 10), 0).Wrap(m.Words(), l.wrap)
 }
 
 // Len is how many rows there are.
