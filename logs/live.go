@@ -207,7 +207,8 @@ func (f *following) beginning(ctx context.Context, t *tail, began time.Time) err
 	return nil
 }
 
-func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
+// clock is a moment in a mark: with its day, because the log may be of another.
+func clock(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
 
 // advance reads on to the container's next line about the job.
 func (f *following) advance(ctx context.Context, t *tail) {

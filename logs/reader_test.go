@@ -264,7 +264,7 @@ func TestPreviousContainerComesFirst(t *testing.T) {
 	if lines, err = read(t, o, Query{Job: restore("InProgress")}); err != nil {
 		t.Fatal(err)
 	}
-	wantLines(t, lines, "-- Lines from before 01:00:15 UTC are missing: the log of the container that ran before", "again")
+	wantLines(t, lines, "-- Lines from before 2026-11-21 01:00:15 UTC are missing: the log of the container that ran before", "again")
 }
 
 // Only the log of the container before is kept: after two starts, what the first
@@ -282,12 +282,12 @@ func TestSeveralRestartsAreMarked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantLines(t, lines, "-- Lines from before 01:10:00 UTC are missing: the container in pod velero-1 has started again 2 times", "second", "third")
+	wantLines(t, lines, "-- Lines from before 2026-11-21 01:10:00 UTC are missing: the container in pod velero-1 has started again 2 times", "second", "third")
 	k.change(func() { p.CreationTimestamp = metav1.NewTime(start.Add(9 * time.Minute)) })
 	if lines, err = read(t, o, Query{Job: restore("InProgress")}); err != nil {
 		t.Fatal(err)
 	}
-	wantLines(t, lines, "-- Pod velero-1 was made at 01:09:00 UTC", "second", "third")
+	wantLines(t, lines, "-- Pod velero-1 was made at 2026-11-21 01:09:00 UTC", "second", "third")
 	if lines, err = read(t, o, Query{Job: restore("InProgress"), Since: start.Add(5 * time.Minute)}); err != nil {
 		t.Fatal(err)
 	}
@@ -317,13 +317,13 @@ func TestRotatedLogIsMarked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantLines(t, lines, "-- Lines from before 01:10:00 UTC are missing: the log of pod velero-1 was rotated", "late")
+	wantLines(t, lines, "-- Lines from before 2026-11-21 01:10:00 UTC are missing: the log of pod velero-1 was rotated", "late")
 	p := k.pods["velero-1"]
 	k.change(func() { p.CreationTimestamp = metav1.NewTime(start.Add(9 * time.Minute)) })
 	if lines, err = read(t, o, Query{Job: restore("InProgress")}); err != nil {
 		t.Fatal(err)
 	}
-	wantLines(t, lines, "-- Pod velero-1 was made at 01:09:00 UTC", "late")
+	wantLines(t, lines, "-- Pod velero-1 was made at 2026-11-21 01:09:00 UTC", "late")
 }
 
 // follower collects lines while they come.
@@ -403,14 +403,14 @@ func TestFollowThroughARestart(t *testing.T) {
 		p.Status.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(start.Add(8 * time.Second))
 		k.cut++
 	})
-	f.await("last", "-- The container in pod velero-1 started again at 01:00:08 UTC", "first")
+	f.await("last", "-- The container in pod velero-1 started again at 2026-11-21 01:00:08 UTC", "first")
 	k.change(func() { k.cut++; k.refuse = http.StatusInternalServerError })
 	f.await("-- The log of pod velero-1 does not come")
 	k.change(func() {
 		k.logs["velero-1"] = []stamped{at(30, `info msg="after the rotation"`+mine)}
 		k.refuse = 0
 	})
-	f.await("-- Lines between 01:00:09 UTC and 01:00:30 UTC may be missing: the log of pod velero-1 was rotated", "after the rotation")
+	f.await("-- Lines between 2026-11-21 01:00:09 UTC and 2026-11-21 01:00:30 UTC may be missing: the log of pod velero-1 was rotated", "after the rotation")
 	k.change(func() { delete(k.pods, "velero-1"); k.cut++ })
 	f.await("-- Pod velero-1 is gone")
 	f.end()

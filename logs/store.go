@@ -56,8 +56,10 @@ type Store struct {
 	size, written int64
 	tail          []byte
 	counts        [Mark + 1]int
-	dropped       int
-	closed        bool
+	// full is true from the first line on that did not fit; dropped counts from it.
+	full    bool
+	dropped int
+	closed  bool
 }
 
 // NewStore makes an empty Store with a file in dir, the usual folder for
@@ -90,7 +92,9 @@ func (s *Store) Close() error {
 	return s.file.Close()
 }
 
-// Add appends a line. Once the Store is full it only counts what it drops.
+// Add appends a line. From the first line on that does not fit it only counts
+// lines: a shorter one that would fit is not kept either, so that there are no
+// holes.
 func (s *Store) Add(e Entry) error {
 	raw := e.withSource()
 	s.mu.Lock()
@@ -100,7 +104,11 @@ func (s *Store) Add(e Entry) error {
 	}
 	for more := e.More; ; more = true {
 		part := raw[:min(len(raw), longest)]
-		if s.size+int64(len(part))+1 > s.most || len(s.lines) == math.MaxInt32 {
+		switch {
+		case s.full && e.More: // the rest of a line that is counted
+			return nil
+		case s.full, s.size+int64(len(part))+1 > s.most, len(s.lines) == math.MaxInt32:
+			s.full = true
 			s.dropped++
 			return nil
 		}
@@ -139,7 +147,20 @@ func (s *Store) add(raw []byte, level Level, more bool) error {
 	return nil
 }
 
-// Len is how many lines there are.
+// Lines is how many lines were logged of what there is: one that is kept in parts
+// is one, and marks are none.
+func (s *Store) Lines() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	lines := 0
+	for _, n := range s.counts[:Mark] {
+		lines += n
+	}
+	return lines
+}
+
+// Len is how many lines there are to show: the parts of a very long one are
+// several.
 func (s *Store) Len() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -256,20 +277,39 @@ func (s *Store) Line(i int) Line {
 // last hundred has one.
 func (s *Store) Newest() time.Time {
 	for i := s.Len() - 1; i >= max(0, s.Len()-100); i-- {
-		if s.Level(i) == Mark {
-			continue
-		}
-		if raw, err := s.Raw(i, drawn); err == nil {
-			_, raw = cutSource(raw)
-			if l, ok := velero.CutLogLine(raw); ok {
-				return l.At
-			}
-			if e, ok := velero.ParseLogLine(raw); ok {
-				return e.At
-			}
+		if at := s.at(i); !at.IsZero() {
+			return at
 		}
 	}
 	return time.Time{}
+}
+
+// Oldest is when the first line that has a time was written; zero if none of the
+// first hundred has one.
+func (s *Store) Oldest() time.Time {
+	for i := range min(s.Len(), 100) {
+		if at := s.at(i); !at.IsZero() {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// at is when line i was written, zero if it does not say.
+func (s *Store) at(i int) time.Time {
+	if s.Level(i) == Mark {
+		return time.Time{}
+	}
+	raw, err := s.Raw(i, drawn)
+	if err != nil {
+		return time.Time{}
+	}
+	_, raw = cutSource(raw)
+	if l, ok := velero.CutLogLine(raw); ok {
+		return l.At
+	}
+	e, _ := velero.ParseLogLine(raw)
+	return e.At
 }
 
 // WriteTo writes all lines, made harmless.

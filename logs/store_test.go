@@ -271,6 +271,32 @@ func TestFullStoreSaysSo(t *testing.T) {
 	}
 }
 
+// A full Store keeps nothing more, also what would still fit: it would look as if
+// what lies between was never logged.
+func TestFullStoreHasNoHoles(t *testing.T) {
+	s := newStore(t, 30)
+	fill(t, s, "ten bytes\nten bytes\n"+"too long for the rest\n"+"fits\n"+"fits\n")
+	if s.Len() != 2 || s.Dropped() != 3 || s.Kept() != "3 lines after 20B not kept" {
+		t.Errorf("%d lines, %d dropped: %s", s.Len(), s.Dropped(), s.Kept())
+	}
+	s = newStore(t, longest+100)
+	fill(t, s, strings.Repeat("x", 3*longest)+"\nfits\n")
+	if s.Lines() != 1 || s.Dropped() != 2 {
+		t.Errorf("of a line that fits only in part, and one more, %d are kept and %d dropped", s.Lines(), s.Dropped())
+	}
+}
+
+func TestPartsOfALineAreOneLine(t *testing.T) {
+	s := newStore(t, 0)
+	fill(t, s, line("01:00:00", "info", "one", "")+strings.Repeat("x", 3*longest)+"\n"+"a stack\n")
+	if err := s.Add(mark("a gap")); err != nil {
+		t.Fatal(err)
+	}
+	if s.Lines() != 3 || s.Len() < 6 {
+		t.Errorf("%d lines, %d parts", s.Lines(), s.Len())
+	}
+}
+
 func TestSplitSince(t *testing.T) {
 	s := newStore(t, 0)
 	text := line("01:00:00", "info", "old", "") + "of the old\n" + line("01:00:05", "info", "new", "") + "of the new\n"

@@ -57,6 +57,12 @@ var storedLog = logOf(
 	`7100 info msg="Backed up a total of 932 items" backup=velero/stored progress=`,
 )
 
+// overnight is a log that went on over midnight.
+var overnight = logOf(
+	`43202 info msg="Setting up backup temp file" backup=velero/stored`,
+	`43197 info msg="Backing up item" backup=velero/stored name=db-0 namespace=shop resource=pods`,
+)
+
 func writes(origin logs.Origin, entries []logs.Entry, err error, stays bool) *scribe {
 	return &scribe{write: func(ctx context.Context, _ logs.Query, out logs.Output) error {
 		out.Origin(origin)
@@ -134,7 +140,7 @@ func runningRestore() *job.Job {
 }
 
 func TestLogFrames(t *testing.T) {
-	live := append(logOf("Lines from before 11:00:10 UTC are missing: the log of pod velero-1 was rotated"), logOf(
+	live := append(logOf("Lines from before 2026-11-20 11:00:10 UTC are missing: the log of pod velero-1 was rotated"), logOf(
 		`900 info msg="Restoring item" name=token-0141 namespace=shop resource=secrets restore=velero/running`,
 		`880 error msg="Failed to get PVC media/worker-data-0006" error="connection refused" restore=velero/running`,
 		`240 info msg="Error updating restore's status from InProgress to FinalizingPartiallyFailed" Restore=velero/running`)...)
@@ -146,10 +152,31 @@ func TestLogFrames(t *testing.T) {
 		press(t, m, "w")
 		golden(t, fmt.Sprintf("job-logs-wrapped-%dx%d", size[0], size[1]), plain(checkFrame(t, m)))
 
+		// A log that began on another day says which on each line.
+		m = screen(t, snapshotOf(storedBackup()), size[0], size[1], withLogs(writes(logs.Origin{Stored: true, Size: -1}, overnight, nil, false)))
+		frame := drive(t, m, press(t, m, "3", "l"), "2 lines")
+		for _, stamp := range []string{"11-19 23:59:58 info", "11-20 00:00:03 info"} {
+			if !strings.Contains(frame, stamp) {
+				t.Errorf("%q is not there:\n%s", stamp, frame)
+			}
+		}
+		golden(t, fmt.Sprintf("job-logs-overnight-%dx%d", size[0], size[1]), plain(checkFrame(t, m)))
+
 		m = screen(t, snapshotOf(runningRestore()), size[0], size[1], withLogs(writes(logs.Origin{Pods: []string{"velero-1"}}, live, nil, true)))
 		drive(t, m, press(t, m, "l"), "nothing about this job since")
 		golden(t, fmt.Sprintf("job-logs-live-%dx%d", size[0], size[1]), plain(checkFrame(t, m)))
 		press(t, m, "esc")
+	}
+}
+
+// A line that is so long that it comes in parts is one line.
+func TestLongLineCountsOnce(t *testing.T) {
+	long := logOf(`10 info msg="begins"`)
+	long = append(long, logs.Entry{Raw: []byte("goes on"), More: true}, logs.Entry{Raw: []byte("and ends"), More: true})
+	m := screen(t, snapshotOf(storedBackup()), 80, 24, withLogs(writes(logs.Origin{Stored: true}, long, nil, false)))
+	frame := drive(t, m, press(t, m, "3", "l"), "and ends")
+	if !strings.Contains(frame, "stored log  1 line\n") && !strings.Contains(frame, "stored log  1 line ") {
+		t.Errorf("it counts more:\n%s", frame)
 	}
 }
 

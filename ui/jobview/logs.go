@@ -1,6 +1,7 @@
 package jobview
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -55,6 +56,8 @@ type jobLog struct {
 	// placed is true once the window was put where reading begins.
 	placed bool
 	drawn  map[int]logs.Line
+	// began is when the first line was written, zero while that is not known.
+	began time.Time
 
 	mu     sync.Mutex
 	origin logs.Origin
@@ -321,8 +324,8 @@ func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 	p.place(s, l)
 	from := l.from()
 	parts := []string{c.Theme.Strong.Render(sourceWords(l, from))}
-	if n := l.view.Seen(); n > 0 {
-		words := human.Count(n-l.store.Count(logs.Mark), "line")
+	if l.view.Seen() > 0 {
+		words := human.Count(l.store.Lines(), "line")
 		if n := l.store.Count(logs.Error); n > 0 {
 			words += ", " + c.Theme.Bad.Render(human.Count(n, "error"))
 		}
@@ -426,7 +429,7 @@ func (p *logsPage) empty(s *Screen, l *jobLog) string {
 	case l == nil:
 		return "Reading the log..."
 	case l.store != nil && l.view.Seen() > 0 && l.view.Len() == 0:
-		return fmt.Sprintf("None of %s is of level %s or above. Press L to see others.", human.Count(l.view.Seen(), "line"), p.least)
+		return fmt.Sprintf("None of %s is of level %s or above. Press L to see others.", human.Count(l.store.Lines(), "line"), p.least)
 	case l.store != nil && l.view.Seen() > 0:
 		return ""
 	case l.err != nil:
@@ -445,6 +448,9 @@ type logLines struct {
 	view *logs.View
 	// own is the field that names the job itself, and is left out.
 	own string
+	// oldest is when the log began; the times of one that did not begin today
+	// have their day.
+	oldest time.Time
 	// at is the line that the user has jumped to, -1 for none.
 	at int
 	// silence is the last line, which says since when nothing came; empty for none.
@@ -452,7 +458,29 @@ type logLines struct {
 }
 
 func (p *logsPage) source(s *Screen, l *jobLog) *logLines {
-	return &logLines{log: l, view: l.view, own: s.job.Namespace + "/" + s.job.Name, at: p.at}
+	return &logLines{log: l, view: l.view, own: s.job.Namespace + "/" + s.job.Name, oldest: l.oldest(), at: p.at}
+}
+
+// oldest is when the log began, zero while that is not known.
+func (l *jobLog) oldest() time.Time {
+	if l.began.IsZero() {
+		l.began = l.store.Oldest()
+	}
+	return l.began
+}
+
+// stamp is how a time is written: with its day, where that or the one when the log
+// began is not today, or where there is room.
+func stamp(c draw.Canvas, at, oldest time.Time) string {
+	at = at.In(c.Now.Location())
+	today := func(t time.Time) bool { return t.Format(time.DateOnly) == c.Now.Format(time.DateOnly) }
+	switch {
+	case c.Width >= 120, at.Year() != c.Now.Year():
+		return at.Format(time.DateTime)
+	case !today(at), !oldest.IsZero() && !today(oldest.In(c.Now.Location())):
+		return at.Format("01-02 15:04:05")
+	}
+	return at.Format(time.TimeOnly)
 }
 
 // quietAfter is how long nothing must have come for that to be said.
@@ -462,10 +490,10 @@ const quietAfter = time.Minute
 // something was just now.
 func (l *jobLog) silence(c draw.Canvas) string {
 	newest := l.store.Newest()
-	if !l.live || !l.ended.IsZero() || newest.IsZero() || c.Now.Sub(newest) < quietAfter {
+	if !l.live || !l.ended.IsZero() || l.store.Dropped() > 0 || newest.IsZero() || c.Now.Sub(newest) < quietAfter {
 		return ""
 	}
-	return " " + c.Sized(c.Width-1, 0).Heading(fmt.Sprintf("nothing about this job since %s (%s)", newest.In(c.Now.Location()).Format(time.TimeOnly), human.Age(newest, c.Now)))
+	return " " + c.Sized(c.Width-1, 0).Heading(fmt.Sprintf("nothing about this job since %s (%s)", stamp(c, newest, l.oldest()), human.Age(newest, c.Now)))
 }
 
 // Len is how many lines there are.
@@ -508,13 +536,11 @@ func (s *logLines) draw(c draw.Canvas, l logs.Line, here bool) string {
 	if here {
 		sign = c.Theme.Accent.Render(c.Glyphs.Now)
 	}
-	stamp := time.TimeOnly
-	if c.Width >= 120 {
-		stamp = time.DateTime
-	}
-	margin := strings.Repeat(" ", len(stamp)+1)
+	margin := ""
 	if !l.At.IsZero() {
-		margin = l.At.In(c.Now.Location()).Format(stamp) + " "
+		margin = stamp(c, l.At, s.oldest) + " "
+	} else { // as wide as that of the lines around it
+		margin = strings.Repeat(" ", len(stamp(c, cmp.Or(s.oldest, c.Now), s.oldest))+1)
 	}
 	level, text := c.Theme.Dim, c.Theme.Text
 	switch l.Level {
