@@ -124,7 +124,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	case c.isReadOnly():
 		pageLogs.notStored = errReadOnlyLog
 	}
-	o.Sources.Logs = pageLogs
+	o.Sources.Logs, o.Sources.Problems = pageLogs, pageLogs
 	o.EtcdLogs = watcher
 	o.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
 	o.Sources.Objects = &objectReader{cli: c, log: log}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/logs"
 	"github.com/veltui/veltui/ui/jobview"
 )
@@ -61,7 +63,7 @@ func (c *cli) newLogReader(namespace, caFile string, notStored error, log *slog.
 	return logs.New(o)
 }
 
-// pageLogs is what the Logs page asks. What its errors say is safe to draw.
+// pageLogs is what the Logs and the Results page ask. What its errors say is safe to draw.
 type pageLogs struct {
 	cli    *cli
 	caFile string
@@ -70,7 +72,10 @@ type pageLogs struct {
 	log       *slog.Logger
 }
 
-var _ jobview.LogReader = (*pageLogs)(nil)
+var (
+	_ jobview.LogReader     = (*pageLogs)(nil)
+	_ jobview.ProblemReader = (*pageLogs)(nil)
+)
 
 // Read brings the log of a job.
 func (r *pageLogs) Read(ctx context.Context, q logs.Query, out logs.Output) error {
@@ -85,6 +90,23 @@ func (r *pageLogs) Read(ctx context.Context, q logs.Query, out logs.Output) erro
 		r.log.Info("reading the log of a job", "for", q.Job.Name, "error", err)
 	}
 	return clean(withRights(err, q.Job.Namespace))
+}
+
+// problemsTime is how long reading a job's errors and warnings from the log may take.
+const problemsTime = time.Minute
+
+// Problems reads what the server has logged so far of a job's errors and warnings.
+func (r *pageLogs) Problems(ctx context.Context, j *job.Job) (logs.Problems, error) {
+	reading, cancel := context.WithTimeoutCause(ctx, problemsTime, fmt.Errorf("it was not read within %s", problemsTime))
+	defer cancel()
+	p, err := r.cli.newLogReader(j.Namespace, r.caFile, r.notStored, r.log).Problems(reading, j)
+	if reading.Err() != nil {
+		err = context.Cause(reading)
+	}
+	if err != nil && ctx.Err() == nil {
+		r.log.Info("reading errors and warnings from the log", "for", j.Name, "error", err)
+	}
+	return p, clean(withRights(err, j.Namespace))
 }
 
 // withRights names the rights that reading pods' logs takes, where one is missing.

@@ -85,6 +85,16 @@ func TestLogsFromPods(t *testing.T) {
 	if code != ExitOK || !holdsAll(stdout, "restore=velero/crm-rollback", "Error updating restore's status from InProgress") || stderr != "" {
 		t.Errorf("crm-rollback: exit code %d\n%s%s", code, stdout, stderr)
 	}
+	// So are its warnings, where its results must not be downloaded.
+	stdout, stderr, code = h.run(t, "results", "restore/crm-rollback", "--read-only")
+	if code != ExitError || !holdsAll(stdout, "The results cannot be read.", "So far, from the server's log: 0 errors, 1 warning.", "There may be more", "warnings, velero (1)", "connection refused") || !strings.Contains(stderr, "read-only") {
+		t.Errorf("results of crm-rollback: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	stdout, stderr, _ = h.run(t, "results", "restore/crm-rollback", "--read-only", "-o", "json")
+	var d resultsDocument
+	if err := json.Unmarshal([]byte(stdout), &d); err != nil || d.Complete || len(d.Messages) != 0 || d.ServerLog == nil || d.ServerLog.Warnings != 1 || len(d.ServerLog.Messages) != 1 || d.ServerLog.Error != "" {
+		t.Errorf("results of crm-rollback: %v, %+v\n%s%s", err, d.ServerLog, stdout, stderr)
+	}
 	stdout, stderr, code = h.run(t, "logs", "restore/ops-rollback", "--read-only")
 	if code != ExitOK || !holdsAll(stdout, "restore=velero/ops-rollback") || !holdsAll(stderr, "the stored log cannot be read: read-only", "still have") {
 		t.Errorf("ops-rollback: exit code %d\n%.300s%s", code, stdout, stderr)

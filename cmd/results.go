@@ -11,6 +11,8 @@ import (
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/logs"
 	"github.com/veltui/veltui/outcome"
 )
 
@@ -31,7 +33,9 @@ they name are one entry with a count and the names.
 
 Velero stores the results when a job has done its items. veltui downloads them
 through Velero; for this you need the right to create downloadrequests.velero.io.
-Of a job without stored results veltui prints what its status says.
+Of a job without stored results veltui prints what its status says, and of one
+that goes on what the server has logged of errors and warnings so far; for this
+you need list on pods and get on pods/log. A log is rotated, so these may not be all.
 
 Exit codes: 0, or 3 if it ended PartiallyFailed, 4 if it ended Failed or
 FailedValidation, 6 if it is stuck or orphaned, 1 if the results cannot be read.`,
@@ -70,6 +74,19 @@ type resultsDocument struct {
 	Complete bool          `json:"complete"`
 	Note     string        `json:"note,omitempty"`
 	Messages []messageJSON `json:"messages"`
+	// ServerLog is what the server has logged so far of a job that goes on and has
+	// no results that can be read.
+	ServerLog *serverLogJSON `json:"serverLog,omitempty"`
+}
+
+// serverLogJSON are the errors and warnings of the server's log, never said to be
+// all.
+type serverLogJSON struct {
+	Errors   int           `json:"errors"`
+	Warnings int           `json:"warnings"`
+	Messages []messageJSON `json:"messages"`
+	Gaps     []string      `json:"gaps"`
+	Error    string        `json:"error,omitempty"`
 }
 
 // messageJSON is one entry: messages that say the same.
@@ -106,6 +123,7 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 	j := judged.Job
 	r := resultsRead{Judged: judged}
 	var readErr error
+	stored := false
 	if r.note, r.complete = outcome.WithoutResults(j, judged.Troubled()); r.note == "" {
 		reader := &artifactReader{cli: c, caFile: f.caFile, log: slog.Default()} // firstSnapshot has sent it to the log file
 		var results artifact.Results
@@ -122,7 +140,15 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 		case readErr != nil:
 			r.note = "The results cannot be read."
 		case r.note == "":
+			stored = true
 			r.complete, r.note = j.Terminal(), outcome.Caveat(j, r.sections)
+		}
+	}
+	if !j.Terminal() && j.Stage != job.StageQueued && !stored {
+		reader := &pageLogs{cli: c, caFile: f.caFile, notStored: errReadOnlyLog, log: slog.Default()} // only pods are read
+		r.logged = true
+		if r.problems, r.logErr = reader.Problems(ctx, j); ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 	}
 	if f.output == "text" {
@@ -146,21 +172,38 @@ type resultsRead struct {
 	sections []outcome.Section
 	complete bool
 	note     string
+	// logged is whether the server's log was read; problems is what it has.
+	logged   bool
+	problems logs.Problems
+	logErr   error
 }
 
 func (r resultsRead) document(volumes []assess.Volume) resultsDocument {
-	d := resultsDocument{APIVersion: apiVersion, Kind: "Results", Job: itemOf(r.Judged, volumes), Complete: r.complete, Note: r.note, Messages: []messageJSON{}}
-	for _, s := range r.sections {
+	d := resultsDocument{APIVersion: apiVersion, Kind: "Results", Job: itemOf(r.Judged, volumes), Complete: r.complete, Note: r.note}
+	d.Messages = messagesOf(r.sections)
+	if r.logged {
+		d.ServerLog = &serverLogJSON{Errors: r.problems.Errors, Warnings: r.problems.Warnings,
+			Messages: messagesOf(outcome.Group(r.problems.Results())), Gaps: append([]string{}, r.problems.Gaps...)}
+		if r.logErr != nil {
+			d.ServerLog.Error = r.logErr.Error()
+		}
+	}
+	return d
+}
+
+func messagesOf(sections []outcome.Section) []messageJSON {
+	messages := []messageJSON{}
+	for _, s := range sections {
 		for _, m := range s.Complaints {
 			entry := messageJSON{Severity: string(m.Severity), Scope: string(m.Scope), Namespace: m.Namespace,
 				Text: m.Text, Example: m.Example, Count: m.Count, Resources: make([]namedResource, 0, len(m.Resources))}
 			for _, named := range m.Resources {
 				entry.Resources = append(entry.Resources, namedResource(named))
 			}
-			d.Messages = append(d.Messages, entry)
+			messages = append(messages, entry)
 		}
 	}
-	return d
+	return messages
 }
 
 // namesShown is how many resources of a message are named as text; --all names
@@ -189,7 +232,22 @@ func (r resultsRead) print(w io.Writer, all bool) error {
 	if all {
 		most = -1
 	}
-	for _, s := range r.sections {
+	printSections(&l, r.sections, most)
+	if !r.logged {
+		return l.err
+	}
+	if r.logErr != nil {
+		l.add("The server's log cannot be read: %s", r.logErr)
+		return l.err
+	}
+	l.add("%s", r.problems.Summary())
+	l.list("Not all of the log could be read:", r.problems.Gaps)
+	printSections(&l, outcome.Group(r.problems.Results()), most)
+	return l.err
+}
+
+func printSections(l *lines, sections []outcome.Section, most int) {
+	for _, s := range sections {
 		l.add("\n%ss, %s (%d)", s.Severity, s.Title(), s.Count)
 		for _, m := range s.Complaints {
 			if m.Count > 1 {
@@ -207,5 +265,4 @@ func (r resultsRead) print(w io.Writer, all bool) error {
 			l.add("      %s", names)
 		}
 	}
-	return l.err
 }

@@ -56,7 +56,7 @@ func TestResults(t *testing.T) {
 		{[]string{"restore/wordless"}, ExitPartiallyFailed, []string{"errors, velero (1)\n  (no message)\n"}, "status counts"},
 		{[]string{"restore/all-well"}, ExitOK, []string{"No errors and no warnings."}, "status counts"},
 		{[]string{"restore/not-valid"}, ExitFailed, []string{"Velero did not start it", "backup not found"}, "stored"},
-		{[]string{"restore", "goes-on"}, ExitOK, []string{"when all items are done"}, "errors,"},
+		{[]string{"restore", "goes-on"}, ExitOK, []string{"when all items are done", "The server's log cannot be read: no pod of Velero's server was seen"}, "errors,"},
 		{[]string{"restore/is-waiting"}, ExitOK, []string{"2 errors", "Velero has not stored the results yet."}, "errors, n"},
 	} {
 		stdout, stderr, code := b.run(t, append([]string{"results", "-n", "velero"}, c.args...)...)
@@ -75,6 +75,10 @@ func TestResults(t *testing.T) {
 	if m := d.Messages[0]; m.Severity != "error" || m.Scope != "namespace" || m.Namespace != "ops" || m.Count != 7 || len(m.Resources) != 7 ||
 		m.Resources[6] != (namedResource{"pods", "worker-6"}) || m.Text != "is forbidden: exceeded quota: compute" || !strings.HasPrefix(m.Example, "error restoring pods/ops/worker-0: ") {
 		t.Errorf("%+v", m)
+	}
+	stdout, _, _ = b.run(t, "results", "-n", "velero", "restore/goes-on", "-o", "json")
+	if d = (resultsDocument{}); json.Unmarshal([]byte(stdout), &d) != nil || d.Complete || d.ServerLog == nil || !strings.Contains(d.ServerLog.Error, "no pod of") || d.ServerLog.Messages == nil {
+		t.Errorf("of one that goes on: %s", stdout)
 	}
 	for _, args := range [][]string{{"results"}, {"results", "restores"}, {"results", "restore/a", "-o", "table"}} {
 		if _, stderr, code := b.run(t, args...); code != ExitUsage {
@@ -96,6 +100,11 @@ func TestResultsWithoutDownloads(t *testing.T) {
 	viewer, err := b.KubeconfigFor(config, "results-viewer.kubeconfig")
 	if err != nil {
 		t.Fatal(err)
+	}
+	b.create(t, restore("unended", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}))
+	if stdout, stderr, code := b.run(t, "results", "-n", "velero", "restore/unended", "--kubeconfig", viewer); code != ExitOK || stderr != "" ||
+		!holdsAll(stdout, "The server's log cannot be read: ", "you need list and get on pods, and get on pods/log, in namespace velero") {
+		t.Errorf("without the right to read pods: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	for _, c := range []struct {
 		args []string

@@ -87,6 +87,16 @@ type Line struct {
 // Field is one thing that a line says beside its text.
 type Field struct{ Name, Value string }
 
+// field is the value of a field, empty if the line does not have it.
+func (l Line) field(name string) string {
+	for _, f := range l.Fields {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
+}
+
 // Parse reads a line. What it cannot read becomes the Text.
 func Parse(raw string) Line {
 	source, raw := cutSource(raw)

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 )
 
@@ -180,4 +182,52 @@ func (r *Reader) Problems(ctx context.Context, j *job.Job) (Problems, error) {
 	}}, Origin{})
 	p.Lines = p.Lines[max(0, len(p.Lines)-maxProblems):]
 	return p, err
+}
+
+// Results are the Lines as Velero stores those of a backup: the resource first,
+// where fields name it (pkg/util/logging/log_counter_hook.go, 1.18.3). A restore's
+// lines name it in other fields (restoreItem in pkg/restore/restore.go).
+func (p Problems) Results() artifact.Results {
+	var r artifact.Results
+	for _, l := range p.Lines {
+		to := &r.Errors
+		if l.Level == Warning {
+			to = &r.Warnings
+		}
+		message := l.Text
+		kind, name := cmp.Or(l.field("resource"), l.field("groupResource")), cmp.Or(l.field("name"), l.field("original name"))
+		switch named := kind != "" && name != ""; {
+		case named && l.Error != "":
+			message = "resource: /" + kind + " name: /" + name + " message: /" + l.Text + " error: /" + l.Error
+		case named:
+			message = "resource: /" + kind + " name: /" + name + " message: /" + l.Text
+		case l.Error != "":
+			message += ": " + l.Error
+		}
+		namespace := l.field("namespace")
+		switch {
+		case namespace != "":
+			if to.Namespaces == nil {
+				to.Namespaces = map[string][]string{}
+			}
+			to.Namespaces[namespace] = append(to.Namespaces[namespace], message)
+		case kind != "" && name != "":
+			to.Cluster = append(to.Cluster, message)
+		default:
+			to.Velero = append(to.Velero, message)
+		}
+	}
+	return r
+}
+
+// Summary says how many there are, and that these may not be all.
+func (p Problems) Summary() string {
+	text := "So far, from the server's log: no error and no warning."
+	if p.Errors+p.Warnings > 0 {
+		text = fmt.Sprintf("So far, from the server's log: %s, %s.", human.Count(p.Errors, "error"), human.Count(p.Warnings, "warning"))
+	}
+	if n := p.Errors + p.Warnings; n > len(p.Lines) {
+		text += fmt.Sprintf(" Of these, the newest %d are shown.", len(p.Lines))
+	}
+	return text + " There may be more: Kubernetes deletes the oldest lines of a log, and Velero does not log all of them."
 }

@@ -245,6 +245,34 @@ func TestLinesOfARunningJob(t *testing.T) {
 	if err != nil || p.Errors != 1 || p.Warnings != 0 || len(p.Lines) != 1 || p.Lines[0].Error != "worse" {
 		t.Errorf("its problems are %+v, %v", p, err)
 	}
+	if r := p.Results(); !slices.Equal(r.Errors.Velero, []string{"bad: worse"}) || r.Errors.Count() != 1 || r.Warnings.Count() != 0 {
+		t.Errorf("as results: %+v", r)
+	}
+}
+
+// A line that names a resource in its fields becomes what Velero stores of a backup.
+func TestProblemsAsResults(t *testing.T) {
+	p := Problems{Errors: 2001, Warnings: 2, Lines: []Line{
+		Parse(`time="2026-11-21T01:00:00Z" level=error msg="Error backing up item" backup=velero/b error="no such file" name=db-0 namespace=shop resource=pods`),
+		Parse(`time="2026-11-21T01:00:00Z" level=warning msg=odd backup=velero/b name=pv-1 resource=persistentvolumes`),
+		Parse(`time="2026-11-21T01:00:00Z" level=warning msg=odd namespace=shop restore=velero/b`),
+	}}
+	r := p.Results()
+	for _, c := range []struct {
+		got  []string
+		want string
+	}{
+		{r.Errors.Namespaces["shop"], "resource: /pods name: /db-0 message: /Error backing up item error: /no such file"},
+		{r.Warnings.Cluster, "resource: /persistentvolumes name: /pv-1 message: /odd"},
+		{r.Warnings.Namespaces["shop"], "odd"},
+	} {
+		if !slices.Equal(c.got, []string{c.want}) {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+	if s := p.Summary(); !strings.Contains(s, "2001 errors, 2 warnings. Of these, the newest 3 are shown.") || !strings.Contains(s, "There may be more") {
+		t.Error(s)
+	}
 }
 
 func TestPreviousContainerComesFirst(t *testing.T) {

@@ -228,6 +228,15 @@ func (s *Store) Raw(i, most int) (string, error) {
 	return string(text), nil
 }
 
+// Text is line i as it was written but harmless, of so many runes at most.
+func (s *Store) Text(i, most int) string {
+	raw, err := s.Raw(i, 4*most)
+	if err != nil {
+		return sanitize.String(err.Error())
+	}
+	return sanitize.Cut(raw, most)
+}
+
 // place is where line i begins, and its length.
 func (s *Store) place(i int) (at int64, size int) {
 	block := i / inBlock

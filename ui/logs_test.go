@@ -16,6 +16,7 @@ import (
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/logs"
+	"github.com/veltui/veltui/ui/jobview"
 )
 
 // scribe is a LogReader that writes what it is told to.
@@ -271,6 +272,39 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 
 	m = screen(t, snapshotOf(storedBackup()), 80, 24)
 	drive(t, m, press(t, m, "3", "l"), "Logs are not read here.")
+}
+
+// TestCopyingALog holds that y copies what was found or jumped to, and Y what fits,
+// from the window on, and that both say which.
+func TestCopyingALog(t *testing.T) {
+	m := screen(t, snapshotOf(storedBackup()), 80, 24, withLogs(writes(logs.Origin{Stored: true}, storedLog, nil, false)))
+	drive(t, m, press(t, m, "3", "l"), "Backed up a total")
+	if got := copied(press(t, m, "y"), m); len(got) != 1 || !strings.Contains(got[0], "level=info") || !strings.Contains(got[0], "Setting up") || !strings.Contains(m.notice, "the first line of the window") {
+		t.Errorf("y copied %q and said %q", got, m.notice)
+	}
+	press(t, m, "E")
+	if got := copied(press(t, m, "y"), m); len(got) != 1 || !strings.Contains(got[0], "permission denied") || !strings.Contains(m.notice, "the line of the error") {
+		t.Errorf("y copied %q and said %q", got, m.notice)
+	}
+	if got := copied(press(t, m, "Y"), m); len(got) != 1 || strings.Count(got[0], "\n") != len(storedLog)-1 || !strings.Contains(m.notice, "all of the log") {
+		t.Errorf("Y copied %q and said %q", got, m.notice)
+	}
+	long := storedLog
+	for i := range 2000 {
+		long = append(long, logOf(fmt.Sprintf(`10 info msg="Backing up item %d" backup=velero/stored odd="%s"`, i, "\x1b[2J"))...)
+	}
+	m = screen(t, snapshotOf(storedBackup()), 80, 24, withLogs(writes(logs.Origin{Stored: true}, long, nil, false)))
+	drive(t, m, press(t, m, "3", "l"), "Setting up", "2005 lines")
+	got := copied(press(t, m, "Y"), m)
+	if len(got) != 1 || len(got[0]) > jobview.MaxCopied || len(got[0]) < jobview.MaxCopied*9/10 || strings.Contains(got[0], "\x1b") || !strings.Contains(m.notice, "only lines 1 to ") || !strings.Contains(m.notice, " of 2005 (s saves all)") {
+		t.Errorf("Y copied %d texts and said %q", len(got), m.notice)
+	}
+	press(t, m, "G")
+	m.View()
+	got = copied(press(t, m, "Y"), m)
+	if len(got) != 1 || !strings.Contains(got[0], "item 1999") || len(got[0]) < jobview.MaxCopied*9/10 || !strings.Contains(m.notice, " to 2005 of 2005") {
+		t.Errorf("Y copied %d texts and said %q", len(got), m.notice)
+	}
 }
 
 // A frame of a log of 200,000 lines costs what one of 200 does.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/logs"
 	came "github.com/veltui/veltui/outcome"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
@@ -120,15 +122,21 @@ func TestResultsFrames(t *testing.T) {
 		{"job-results-unread", partly, nil, nil},
 		{"job-results-failed", failed, absent, nil},
 		{"job-results-running", snapshotOf(running("ops-trial-1", "b", 4, 9, 1)), &complaints{}, nil},
+		{"job-results-so-far", snapshotOf(running("ops-trial-1", "b", 4, 9, 1)), &complaints{}, nil},
 	} {
 		sizes := [][2]int{{80, 24}}
+		var more []func(*Options)
+		if s.name == "job-results-so-far" {
+			sizes = [][2]int{{80, 24}, {120, 40}, {200, 60}}
+			more = append(more, withServerLog(&serverLog{found: opsLogged()}))
+		}
 		if s.name == "job-results" {
 			sizes = [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}}
 		}
 		for _, size := range sizes {
 			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				m := opened(t, s.snap, s.from, size[0], size[1], "e")
+				m := opened(t, s.snap, s.from, size[0], size[1], "e", more...)
 				for _, k := range s.keys {
 					press(t, m, k) // a cursor that blinks is of no interest
 					m.View()
@@ -201,6 +209,93 @@ func TestResultsThatCameTooEarly(t *testing.T) {
 	follow(t, m, next)
 	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "exceeded quota") {
 		t.Errorf("asked %d times:\n%s", from.asked, frame)
+	}
+}
+
+// serverLog is a ProblemReader that has what it is given.
+type serverLog struct {
+	found logs.Problems
+	err   error
+	asked int
+}
+
+func (l *serverLog) Problems(context.Context, *job.Job) (logs.Problems, error) {
+	l.asked++
+	return l.found, l.err
+}
+
+func withServerLog(l *serverLog) func(*Options) {
+	return func(o *Options) { o.Sources.Problems = l }
+}
+
+func opsLogged() logs.Problems {
+	p := logs.Problems{Errors: 21, Warnings: 1, Gaps: []string{"Lines from before 11:58:00 UTC are missing: the log of the container that ran before in pod velero-1 is gone"}}
+	for i := range 21 {
+		name := fmt.Sprintf("worker-%d", i)
+		p.Lines = append(p.Lines, logs.Line{Level: logs.Error, Text: fmt.Sprintf(`error restoring %[1]s: pods "%[1]s" is forbidden: exceeded quota: compute`, name),
+			Fields: []logs.Field{{Name: "groupResource", Value: "pods"}, {Name: "namespace", Value: "ops"}, {Name: "original name", Value: name}}})
+	}
+	p.Lines = append(p.Lines, logs.Line{Level: logs.Warning, Text: "Got error trying to update restore's status.progress", Error: "connection refused"})
+	return p
+}
+
+// TestResultsSoFar holds that a job that goes on is shown with what its server has
+// logged, at most every 30 seconds, until its results can be read; and that what
+// cannot be read is named.
+func TestResultsSoFar(t *testing.T) {
+	now := noon
+	clock := func(o *Options) { o.Clock = func() time.Time { return now } }
+	l := &serverLog{found: opsLogged()}
+	from := &complaints{results: opsResults()}
+	goesOn := snapshotOf(running("ops-trial-1", "b", 4, 9, 1))
+	m := opened(t, goesOn, from, 80, 24, "e", withServerLog(l), clock)
+	frame := plain(checkFrame(t, m))
+	for _, words := range []string{"So far, from the server's log: 21 errors, 1 warning.", "There may be more", "errors, namespace ops (21)", "21x ", "exceeded quota", "pods/worker-0, worker-1", "warnings, velero (1)", "Lines from before 11:58:00 UTC are missing"} {
+		if !strings.Contains(strings.Join(strings.Fields(frame), " "), strings.TrimSpace(words)) {
+			t.Errorf("%q is not on the page:\n%s", words, frame)
+		}
+	}
+	if got := copied(press(t, m, "Y"), m); len(got) != 1 || !strings.Contains(got[0], "errors, namespace ops (21)\n21x ") || !strings.Contains(got[0], "worker-20\n") || !strings.Contains(got[0], "connection refused") {
+		t.Errorf("Y copied %q", got)
+	}
+	if got := copied(press(t, m, "y"), m); !slices.Equal(got, []string{"errors, namespace ops (21)"}) {
+		t.Errorf("y copied %q", got)
+	}
+	press(t, m, "down")
+	if got := copied(press(t, m, "y"), m); len(got) != 1 || !strings.HasPrefix(got[0], "21x ") || !strings.Contains(got[0], "worker-20") || strings.Contains(got[0], "\x1b") {
+		t.Errorf("y copied %q", got)
+	}
+	for n, after := range []time.Duration{29 * time.Second, time.Second} {
+		now = now.Add(after)
+		follow(t, m, m.job.Ask())
+		if l.asked != n+1 {
+			t.Errorf("asked %d times, want %d", l.asked, n+1)
+		}
+	}
+	if from.asked != 0 {
+		t.Errorf("results asked for %d times", from.asked)
+	}
+	m.show(m.questions.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), now))
+	follow(t, m, m.job.Ask())
+	if frame := plain(checkFrame(t, m)); strings.Contains(frame, "So far") || !strings.Contains(frame, "widgets") || l.asked != 2 {
+		t.Errorf("ended, but:\n%s", frame)
+	}
+
+	readOnly := &complaints{err: errors.New("read-only: to read this, veltui would have to create a DownloadRequest in the cluster")}
+	m = opened(t, opsTrial(velerov1.RestorePhaseFinalizing), readOnly, 120, 40, "e", withServerLog(&serverLog{found: opsLogged()}))
+	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "read-only") || !strings.Contains(frame, "exceeded quota") {
+		t.Errorf("read-only:\n%s", frame)
+	}
+	for _, missing := range []string{"pods is forbidden; to read the logs of pods you need list and get on pods, and get on pods/log, in namespace velero"} {
+		m = opened(t, goesOn, from, 120, 40, "e", withServerLog(&serverLog{err: errors.New(missing)}))
+		if frame := strings.Join(strings.Fields(plain(checkFrame(t, m))), " "); !strings.Contains(frame, "The server's log cannot be read: "+missing) {
+			t.Errorf("no %q:\n%s", missing, frame)
+		}
+	}
+	waits := snapshotOf(restoreJob("ops-trial-1", "b", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseNew}, time.Hour))
+	never := &serverLog{}
+	if opened(t, waits, from, 80, 24, "e", withServerLog(never)); never.asked != 0 {
+		t.Error("the log of a job that has not started was read")
 	}
 }
 

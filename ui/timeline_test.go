@@ -34,6 +34,12 @@ func TestTimelineKeepsWhatWasSeen(t *testing.T) {
 				t.Errorf("%q is not on the page:\n%s", words, frame)
 			}
 		}
+		if got := copied(press(t, m, "y"), m); len(got) != 1 || strings.Contains(got[0], "\n") || !strings.Contains(m.notice, "one event") {
+			t.Errorf("y copied %q and said %q", got, m.notice)
+		}
+		if got := copied(press(t, m, "Y"), m); len(got) != 1 || !strings.Contains(got[0], "phase InProgress -> Finalizing") || strings.Contains(got[0], "\x1b") {
+			t.Errorf("Y copied %q", got)
+		}
 		press(t, m, "esc")
 	}
 }

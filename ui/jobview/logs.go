@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -235,7 +236,8 @@ func (p *logsPage) shown() *jobLog {
 
 func (p *logsPage) keys(s *Screen) []keys.Binding {
 	there := func() bool { l := p.shown(); return l != nil && l.store != nil && l.view.Seen() > 0 }
-	return []keys.Binding{
+	copied := copyKeys(there, func() (string, string) { return p.line(s) }, func() (string, string) { return p.part(s) })
+	return append(copied, []keys.Binding{
 		{Keys: []string{"L"}, Label: "L", What: "level", Group: keys.Look, Short: true, On: there, Do: keys.Run(func() { p.nextLevel(s) })},
 		{Keys: []string{"F"}, Label: "F", What: "follow the end of a log that grows", Group: keys.Look, On: func() bool { return s.view.Grows },
 			Do: keys.Run(func() {
@@ -248,7 +250,68 @@ func (p *logsPage) keys(s *Screen) []keys.Binding {
 			On: func() bool { return s.sources.Logs != nil && s.job.Job != nil && len(s.job.Volumes) > 0 },
 			Do: func(string) tea.Cmd { p.volumes = !p.volumes; return p.begin(s) }},
 		{Keys: []string{"s"}, Label: "s", What: "save", Group: keys.Look, Short: true, On: there, Do: func(string) tea.Cmd { return p.save(s) }},
+	}...)
+}
+
+// line is the line that was found or jumped to, if it is in the window, else the
+// first one there.
+func (p *logsPage) line(s *Screen) (what, text string) {
+	l := p.shown()
+	from, to := s.view.Visible()
+	what, at := "the first line of the window", from
+	if row, exact := l.view.Row(p.at); p.at >= 0 && exact && row >= from && row < to {
+		what, at = "the line of the error", row
 	}
+	if row := s.view.Hit(); row >= from && row < to {
+		what, at = "the line that was found", row
+	}
+	return what, l.text(at)
+}
+
+// part is as much of the shown lines as can be copied: from the first one in the
+// window on, and before it as far as there is room.
+func (p *logsPage) part(s *Screen) (what, text string) {
+	l := p.shown()
+	n := l.view.Len()
+	from, _ := s.view.Visible()
+	from = max(min(from, n-1), 0)
+	to, room := from, MaxCopied
+	var before, after []string
+	fits := func(row int) (string, bool) {
+		text := l.text(row)
+		room -= len(text) + 1
+		return text, room >= 0
+	}
+	for ; to < n; to++ {
+		text, ok := fits(to)
+		if !ok {
+			break
+		}
+		after = append(after, text)
+	}
+	for to == n && from > 0 {
+		text, ok := fits(from - 1)
+		if !ok {
+			break
+		}
+		from--
+		before = append(before, text)
+	}
+	slices.Reverse(before)
+	what = "all of the log"
+	if to-from < n {
+		what = fmt.Sprintf("only lines %d to %d of %d (s saves all)", from+1, to, n)
+	}
+	return what, strings.Join(append(before, after...), "\n")
+}
+
+// text is a line to copy, empty for what is not the log's.
+func (l *jobLog) text(row int) string {
+	line := l.view.Index(row)
+	if line < 0 {
+		return ""
+	}
+	return l.store.Text(line, MaxCopied/4-1) // runes, of four bytes at most
 }
 
 // nextLevel shows lines from the next level on, and keeps the place.

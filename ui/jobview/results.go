@@ -20,6 +20,8 @@ import (
 type resultsPage struct {
 	still
 	results answer[stored]
+	// logged is what the server has logged so far, while there are no results.
+	logged answer[logged]
 	// phase is what the job was in when they were asked for.
 	phase string
 	folds folds
@@ -31,7 +33,15 @@ type stored struct {
 	note     string
 }
 
-// resultsAge is how long results stand while the job goes on: its end may add some.
+// logged are the errors and warnings of the server's log.
+type logged struct {
+	sections []outcome.Section
+	summary  string
+	gaps     []string
+}
+
+// resultsAge is how long results, and what was logged, stand while the job goes on:
+// more may come.
 const resultsAge = 30 * time.Second
 
 func (p *resultsPage) count(j *job.Job) string {
@@ -45,6 +55,47 @@ func (p *resultsPage) count(j *job.Job) string {
 }
 
 func (p *resultsPage) load(s *Screen) tea.Cmd {
+	return tea.Batch(p.loadResults(s), p.loadLogged(s))
+}
+
+// loadLogged reads the server's log.
+func (p *resultsPage) loadLogged(s *Screen) tea.Cmd {
+	if !p.wantsLogged(s) || s.sources.Problems == nil {
+		return nil
+	}
+	j := s.job.Job
+	return p.logged.ask(s.sources, resultsAge, func(ctx context.Context) (logged, error) {
+		found, err := s.sources.Problems.Problems(ctx, j)
+		if err != nil {
+			return logged{}, err
+		}
+		return logged{outcome.Group(found.Results()), found.Summary(), found.Gaps}, nil
+	})
+}
+
+// wantsLogged is true for a job that goes on and has no results that can be read.
+func (p *resultsPage) wantsLogged(s *Screen) bool {
+	j := s.job.Job
+	if j.Terminal() || j.Stage == job.StageQueued {
+		return false
+	}
+	without, _ := outcome.WithoutResults(j, s.job.Troubled())
+	return without != "" || s.sources.Artifacts == nil || p.results.err != nil || p.results.known && p.results.value.note != ""
+}
+
+// sections are the messages that the page shows.
+func (p *resultsPage) sections(s *Screen) []outcome.Section {
+	switch {
+	case p.wantsLogged(s):
+		return p.logged.value.sections
+	case p.results.known:
+		return p.results.value.sections
+	}
+	return nil
+}
+
+// loadResults reads what is stored.
+func (p *resultsPage) loadResults(s *Screen) tea.Cmd {
 	j := s.job.Job
 	if note, _ := outcome.WithoutResults(j, s.job.Troubled()); note != "" || s.sources.Artifacts == nil {
 		return nil
@@ -63,12 +114,57 @@ func (p *resultsPage) load(s *Screen) tea.Cmd {
 	})
 }
 
-func (p *resultsPage) ages() bool { return p.results.pending() }
-func (p *resultsPage) forget()    { p.results.forget() }
-func (p *resultsPage) close()     { p.results.close() }
+func (p *resultsPage) ages() bool { return p.results.pending() || p.logged.pending() }
+
+func (p *resultsPage) forget() {
+	p.results.forget()
+	p.logged.forget()
+}
+
+func (p *resultsPage) close() {
+	p.results.close()
+	p.logged.close()
+}
+
+func (p *resultsPage) leave() { p.logged.close() }
 
 func (p *resultsPage) keys(s *Screen) []keys.Binding {
-	return []keys.Binding{p.folds.binding(s, 2)}
+	return append([]keys.Binding{p.folds.binding(s, 2)}, copyKeys(func() bool { return s.job.Job != nil && len(p.sections(s)) > 0 },
+		func() (string, string) { return "one line", copyOf(p.sections(s), s.view.Selected()) },
+		func() (string, string) { return "all messages", copyOf(p.sections(s), "") })...)
+}
+
+// copyOf is the section, the message or the resource of a row's key as text without
+// styles; of an empty key all of them.
+func copyOf(sections []outcome.Section, key string) string {
+	var section, complaint, resource int
+	depth, _ := fmt.Sscanf(key, "%d/%d/%d", &section, &complaint, &resource)
+	var lines []string
+	for i, s := range sections {
+		if depth > 0 && i != section {
+			continue
+		}
+		if depth <= 1 {
+			lines = append(lines, fmt.Sprintf("%ss, %s (%d)", s.Severity, s.Title(), s.Count))
+		}
+		for k, m := range s.Complaints {
+			switch {
+			case depth == 1 || depth > 1 && k != complaint:
+				continue
+			case depth == 3 && resource < len(m.Resources):
+				return m.Resources[resource].String()
+			}
+			text := m.Text
+			if m.Count > 1 {
+				text = fmt.Sprintf("%dx %s", m.Count, text)
+			}
+			lines = append(lines, text)
+			if names, _ := m.Names(-1); names != "" {
+				lines = append(lines, "    "+names)
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (p *resultsPage) head(c draw.Canvas, s *Screen) []string {
@@ -96,18 +192,19 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 			lines = append(lines, inner.Para(c.Theme.Dim, text, 6)...)
 		}
 	}
-	without, complete := outcome.WithoutResults(j, s.job.Troubled())
+	without, _ := outcome.WithoutResults(j, s.job.Troubled())
 	switch {
 	case without != "":
 		say(without)
-		if !complete && !j.Terminal() {
-			say("Press l for what Velero's server logs about it now.")
-		}
 	case s.sources.Artifacts == nil:
 		say(s.sources.WhyNoArtifacts)
 	case p.results.err != nil:
 		lines = append(lines, inner.Para(c.Theme.Bad, "The results cannot be read: "+p.results.err.Error(), 8)...)
-		say("The counts above are those of the job's status. Press r to try again.")
+		again := "Press r to try again."
+		if j.Errors+j.Warnings > 0 {
+			again = "The counts above are those of the job's status. " + again
+		}
+		say(again)
 	case !p.results.known:
 		text := "Reading the results"
 		if p.results.pending() {
@@ -118,6 +215,21 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 		say(p.results.value.note)
 	default:
 		say(outcome.Caveat(j, p.results.value.sections))
+	}
+	if p.wantsLogged(s) {
+		switch {
+		case s.sources.Problems == nil:
+		case p.logged.err != nil:
+			lines = append(lines, inner.Para(c.Theme.Bad, "The server's log cannot be read: "+p.logged.err.Error(), 8)...)
+		case !p.logged.known:
+			say("Reading the server's log" + c.Glyphs.Ellipsis)
+		default:
+			say(p.logged.value.summary)
+			for _, gap := range p.logged.value.gaps[:min(len(p.logged.value.gaps), 3)] {
+				lines = append(lines, inner.Para(c.Theme.Waiting, gap, 2)...)
+			}
+		}
+		say("Press l for what Velero's server logs about it now.")
 	}
 	if j.FailureReason != "" {
 		lines = append(lines, inner.Para(c.Theme.Bad, "Failure reason: "+j.FailureReason, 8)...)
@@ -133,9 +245,7 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 
 func (p *resultsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	l := &resultLines{notes: p.notes(c, s)}
-	if p.results.known {
-		l.sections = p.results.value.sections
-	}
+	l.sections = p.sections(s)
 	for i := range l.notes {
 		l.rows = append(l.rows, resultRow{what: noteRow, section: i})
 	}

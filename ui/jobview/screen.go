@@ -52,8 +52,6 @@ var Openers = []Opener{
 	{"v", "volumes", Volumes, false},
 }
 
-func unbuilt(draw.Canvas, *Screen) []string { return []string{"", "  Not built yet."} }
-
 // newPages makes the pages of one screen.
 func newPages() [pageCount]page {
 	return [pageCount]page{
@@ -63,7 +61,7 @@ func newPages() [pageCount]page {
 		Resources:  &resourceModel{},
 		Volumes:    newVolumesPage(),
 		Operations: newOperationsPage(),
-		Timeline:   textPage{text: timelinePage},
+		Timeline:   &timelinePage{},
 		YAML:       newYAMLPage(),
 	}
 }

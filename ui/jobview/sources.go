@@ -10,6 +10,7 @@ import (
 
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/logs"
 	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/velero"
 )
@@ -27,6 +28,9 @@ type Sources struct {
 	Items Items
 	// Logs reads what was logged of a job; nil where that is not done.
 	Logs LogReader
+	// Problems reads what the server has logged of a job that has not ended; nil
+	// where that is not done.
+	Problems ProblemReader
 	// Start makes the commands that read.
 	Start pager.Start
 	// Clock is our own clock.
@@ -45,6 +49,13 @@ type Artifacts interface {
 	Volumes(ctx context.Context, j *job.Job) ([]artifact.Volume, error)
 	// Operations are its asynchronous item operations.
 	Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error)
+}
+
+// ProblemReader reads the errors and warnings that Velero's server has logged so
+// far of a job that has not ended. Those that it returns and its errors are safe
+// to draw, and the errors are on one line.
+type ProblemReader interface {
+	Problems(ctx context.Context, j *job.Job) (logs.Problems, error)
 }
 
 // Objects reads volumes' resources as they are in the cluster. What it answers is

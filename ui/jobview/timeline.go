@@ -10,11 +10,38 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/pager"
 )
 
 // timelinePage tells what happened to the job and around it, newest first. It
 // knows the item operations only if the Operations page has read them.
-func timelinePage(c draw.Canvas, s *Screen) []string {
+type timelinePage struct {
+	still
+	// shown are the lines of the last drawing.
+	shown pager.Lines
+}
+
+func (p *timelinePage) keys(s *Screen) []keys.Binding {
+	return copyKeys(func() bool { return len(p.shown) > 0 },
+		func() (string, string) {
+			for _, l := range p.shown {
+				if key := s.view.Selected(); key != "" && l.Key == key {
+					return "one event", strings.TrimSpace(plainText([]string{l.Text}))
+				}
+			}
+			return "", ""
+		},
+		func() (string, string) {
+			var texts []string
+			for _, l := range p.shown {
+				texts = append(texts, l.Text)
+			}
+			return "the timeline", plainText(texts)
+		})
+}
+
+func (p *timelinePage) lines(c draw.Canvas, s *Screen) pager.Source {
 	var operations []artifact.Operation
 	if p, ok := s.pages[Operations].(*operationsPage); ok && p.list.known {
 		operations = p.list.value
@@ -23,12 +50,19 @@ func timelinePage(c draw.Canvas, s *Screen) []string {
 	if n := s.job.Operations.Attempted; n > 0 && operations == nil {
 		told.Notes = append(told.Notes, fmt.Sprintf("The job has %s; their times are here once the Operations page (6) has read them.", human.Count(n, "operation")))
 	}
-	var lines []string
+	var lines pager.Lines
+	say := func(key string, texts ...string) {
+		for _, text := range texts {
+			lines = append(lines, pager.Line{Text: strings.TrimRight(" "+text, " "), Key: key})
+		}
+	}
+	p.shown = nil
 	for _, note := range told.Notes {
-		lines = append(lines, c.Sized(c.Width-2, 0).Para(c.Theme.Waiting, note, 2)...)
+		say("", c.Sized(c.Width-2, 0).Para(c.Theme.Waiting, note, 2)...)
 	}
 	if len(told.Events) == 0 {
-		return append(lines, "", " Nothing is known yet.")
+		say("", "", "Nothing is known yet.")
+		return lines
 	}
 	styles := map[assess.EventMood]lipgloss.Style{assess.Neutral: c.Theme.Text, assess.Good: c.Theme.Good, assess.Bad: c.Theme.Bad}
 	day := ""
@@ -36,18 +70,16 @@ func timelinePage(c draw.Canvas, s *Screen) []string {
 		at := e.At.In(c.Now.Location())
 		if d := at.Format("Monday 2006-01-02"); d != day {
 			if day != "" || d != c.Now.Format("Monday 2006-01-02") {
-				lines = append(lines, c.Theme.Dim.Render(d))
+				say("", c.Theme.Dim.Render(d))
 			}
 			day = d
 		}
-		lines = append(lines, fmt.Sprintf("%s %s  %s %s", at.Format("15:04:05"), c.FitRight(c.Theme.Dim.Render(human.Age(e.At, c.Now)), 6),
+		say(fmt.Sprint(e.At.UnixNano(), e.Source, e.Text), fmt.Sprintf("%s %s  %s %s", at.Format("15:04:05"), c.FitRight(c.Theme.Dim.Render(human.Age(e.At, c.Now)), 6),
 			c.Fit(c.Theme.Dim.Render(string(e.Source)), sourceWidth), styles[e.Mood].Render(e.Text)))
 	}
-	lines = append(lines, "")
-	lines = append(lines, c.Sized(c.Width-2, 0).Para(c.Theme.Dim, timelineLegend, 4)...)
-	for i := range lines {
-		lines[i] = " " + strings.TrimRight(lines[i], " ")
-	}
+	p.shown = lines
+	say("", "")
+	say("", c.Sized(c.Width-2, 0).Para(c.Theme.Dim, timelineLegend, 4)...)
 	return lines
 }
 

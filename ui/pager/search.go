@@ -85,6 +85,14 @@ func (p *Pager) Status() string {
 // Searching reports whether something is searched for; [Pager.EndSearch] ends it.
 func (p *Pager) Searching() bool { return p.search.text != "" }
 
+// Hit is the line of the last hit, -1 if there is none.
+func (p *Pager) Hit() int {
+	if !p.Searching() {
+		return -1
+	}
+	return p.search.at
+}
+
 // EndSearch forgets what was searched for.
 func (p *Pager) EndSearch() { p.search.end() }
 
