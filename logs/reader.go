@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -205,7 +206,13 @@ func (p Problems) Results() artifact.Results {
 			message += ": " + l.Error
 		}
 		namespace := l.field("namespace")
+		in, rest, again := repeated(message)
+		if again {
+			namespace, message = in, rest
+		}
 		switch {
+		case again && strings.HasPrefix(l.Text, "Cluster"):
+			to.Cluster = append(to.Cluster, message)
 		case namespace != "":
 			if to.Namespaces == nil {
 				to.Namespaces = map[string][]string{}
@@ -220,6 +227,26 @@ func (p Problems) Results() artifact.Results {
 	return r
 }
 
+// repeated reads the lines in which a restore's errors and warnings are logged once
+// more when its items are done: what was stored as a result, and the namespace
+// (pkg/controller/restore_controller.go, runValidatedRestore, 1.18.3).
+func repeated(text string) (namespace, message string, ok bool) {
+	for _, severity := range []string{"error", "warning"} {
+		before, message, found := strings.Cut(text, " restore "+severity+": ")
+		if !found {
+			continue
+		}
+		if before == "Velero" || before == "Cluster resource" {
+			return "", message, true
+		}
+		namespace, named := strings.CutPrefix(before, "Namespace ")
+		if namespace, resource := strings.CutSuffix(namespace, ", resource"); named && resource && !strings.Contains(namespace, " ") {
+			return namespace, message, true
+		}
+	}
+	return "", "", false
+}
+
 // Summary says how many there are, and that these may not be all.
 func (p Problems) Summary() string {
 	text := "So far, from the server's log: no error and no warning."
@@ -229,5 +256,5 @@ func (p Problems) Summary() string {
 	if n := p.Errors + p.Warnings; n > len(p.Lines) {
 		text += fmt.Sprintf(" Of these, the newest %d are shown.", len(p.Lines))
 	}
-	return text + " There may be more: Kubernetes deletes the oldest lines of a log, and Velero does not log all of them."
+	return text + " These are not exact counts: Velero logs some twice and some late, and Kubernetes deletes the oldest lines of a log."
 }

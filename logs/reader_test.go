@@ -256,6 +256,9 @@ func TestProblemsAsResults(t *testing.T) {
 		Parse(`time="2026-11-21T01:00:00Z" level=error msg="Error backing up item" backup=velero/b error="no such file" name=db-0 namespace=shop resource=pods`),
 		Parse(`time="2026-11-21T01:00:00Z" level=warning msg=odd backup=velero/b name=pv-1 resource=persistentvolumes`),
 		Parse(`time="2026-11-21T01:00:00Z" level=warning msg=odd namespace=shop restore=velero/b`),
+		Parse(`time="2026-11-21T01:00:00Z" level=error msg="Namespace ops, resource restore error: error restoring pods/ops/a: refused" restore=velero/b`),
+		Parse(`time="2026-11-21T01:00:00Z" level=error msg="Cluster resource restore error: odd role" restore=velero/b`),
+		Parse(`time="2026-11-21T01:00:00Z" level=error msg="Velero restore error: no room" restore=velero/b`),
 	}}
 	r := p.Results()
 	for _, c := range []struct {
@@ -263,6 +266,9 @@ func TestProblemsAsResults(t *testing.T) {
 		want string
 	}{
 		{r.Errors.Namespaces["shop"], "resource: /pods name: /db-0 message: /Error backing up item error: /no such file"},
+		{r.Errors.Namespaces["ops"], "error restoring pods/ops/a: refused"},
+		{r.Errors.Velero, "no room"},
+		{r.Errors.Cluster, "odd role"},
 		{r.Warnings.Cluster, "resource: /persistentvolumes name: /pv-1 message: /odd"},
 		{r.Warnings.Namespaces["shop"], "odd"},
 	} {
@@ -270,7 +276,7 @@ func TestProblemsAsResults(t *testing.T) {
 			t.Errorf("%q, want %q", c.got, c.want)
 		}
 	}
-	if s := p.Summary(); !strings.Contains(s, "2001 errors, 2 warnings. Of these, the newest 3 are shown.") || !strings.Contains(s, "There may be more") {
+	if s := p.Summary(); !strings.Contains(s, "2001 errors, 2 warnings. Of these, the newest 6 are shown.") || !strings.Contains(s, "not exact counts") {
 		t.Error(s)
 	}
 }
