@@ -275,6 +275,7 @@ func TestEstimateLiveErrors(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
 	s.stored(t, b, "b-unready", velerov1.BackupPhaseInProgress)
+	s.stored(t, b, "b-waiting", velerov1.BackupPhaseWaitingForPluginOperations)
 	b.create(t, restore("of-nothing", velerov1.RestoreStatus{}))
 	b.create(t, restore("of-a-schedule", velerov1.RestoreStatus{}))
 	fileWithout := filepath.Join(t.TempDir(), "r.yaml")
@@ -288,6 +289,7 @@ func TestEstimateLiveErrors(t *testing.T) {
 	}{
 		{[]string{"backup/nowhere"}, ExitError, `backups.velero.io "nowhere"`},
 		{[]string{"backup/b-unready"}, ExitError, "still InProgress"},
+		{[]string{"backup/b-waiting"}, ExitError, "write its contents anew until it has ended"},
 		{[]string{"restore/of-nothing"}, ExitError, "no backup b in namespace velero"},
 		{[]string{"restore/of-nothing", "--include-namespaces", "a"}, ExitUsage, "its own filters"},
 		{[]string{"restore/of-nothing", "-f", captures + "/restores/r2-resources/restore.yaml"}, ExitUsage, "its own filters"},

@@ -120,6 +120,11 @@ func (e *estimator) backup(ctx context.Context, name string) (*velerov1.Backup, 
 		return nil, fmt.Errorf("backup %s is empty: it failed validation", name)
 	case "", velerov1.BackupPhaseNew:
 		return nil, fmt.Errorf("backup %s has not started; its contents are known once it has ended", name)
+	case velerov1.BackupPhaseWaitingForPluginOperations, velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed,
+		velerov1.BackupPhaseFinalizing, velerov1.BackupPhaseFinalizingPartiallyFailed:
+		// FinalizeBackup writes the tarball anew (pkg/backup/backup.go), and an index
+		// is kept for good.
+		return nil, fmt.Errorf("backup %s is still %s; Velero may write its contents anew until it has ended", name, b.Status.Phase)
 	default:
 		return nil, fmt.Errorf("backup %s is still %s; its contents are known once it has ended", name, b.Status.Phase)
 	}

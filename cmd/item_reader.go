@@ -13,7 +13,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// itemReader is what the Resources page asks about a job that has ended.
+// itemReader is what the Resources page asks about a job whose items are done.
 type itemReader struct {
 	stored  *artifactReader
 	backups *backupReader

@@ -411,6 +411,29 @@ func TestItemsFrames(t *testing.T) {
 	}
 }
 
+// TestItemsOfABackupThatWaits: Velero stores the list before it waits for plugins.
+func TestItemsOfABackupThatWaits(t *testing.T) {
+	held := inventory{items: came.Listed([]artifact.Resources{{Kind: "v1/Pod", Items: []artifact.Resource{{Namespace: "shop", Name: "db-0"}}}}, nil)}
+	for phase, says := range map[velerov1.BackupPhase]string{
+		velerov1.BackupPhaseInProgress:                                "does not read the contents of backups",
+		velerov1.BackupPhaseWaitingForPluginOperations:                "1 item of 1 kind",
+		velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed: "1 item of 1 kind",
+		velerov1.BackupPhaseFinalizing:                                "1 item of 1 kind",
+		velerov1.BackupPhaseCompleted:                                 "1 item of 1 kind",
+	} {
+		snap := snapshotOf(backupJob("nightly", time.Hour, velerov1.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(time.Hour))}, time.Hour))
+		m := screen(t, snap, 80, 24, func(o *Options) { o.Sources.Items = held })
+		press(t, m, "1")
+		if phase == velerov1.BackupPhaseCompleted {
+			press(t, m, "3")
+		}
+		frame := drive(t, m, press(t, m, "enter", "4"), says)
+		if more := strings.Contains(frame, "until the backup has ended"); more != (strings.HasPrefix(says, "1") && phase != velerov1.BackupPhaseCompleted) {
+			t.Errorf("%s: it may write more: %v\n%s", phase, more, frame)
+		}
+	}
+}
+
 // BenchmarkItems60000 opens a kind of 60,000 items and searches through them.
 func BenchmarkItems60000(b *testing.B) {
 	kind := came.Kind{Name: "configmaps", Count: map[came.Did]int{came.Created: 60_000}}

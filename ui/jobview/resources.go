@@ -34,26 +34,31 @@ type Contents struct {
 // NoArtifacts stands for the contents where none may be read.
 var NoArtifacts = &Contents{}
 
-// resourceModel is the Resources page. Of a job that has ended it shows what
+// resourceModel is the Resources page. Of a job whose items are done it shows what
 // became of each item; before that, and where that cannot be read, what a restore
 // restores, kind by kind and where it is in that, or what a backup holds.
 type resourceModel struct {
 	still
-	items answer[outcome.Items]
+	items storedAnswer[outcome.Items]
 	folds folds
 }
 
-// ended reports whether the job's own list of items is to be shown.
-func (p *resourceModel) ended(s *Screen) bool {
-	return s.job.Terminal() && s.job.Phase != "FailedValidation" && s.sources.Items != nil
+// listed reports whether the job's own list of items is to be shown: of a job that
+// has ended, and of a backup whose items are done. Velero stores a backup's list
+// before the phase says so (persistBackup in pkg/controller/backup_controller.go),
+// and signs downloads in any phase (download_request_controller.go, both 1.18.3).
+func (p *resourceModel) listed(s *Screen) bool {
+	stored := s.job.Terminal() && s.job.Phase != "FailedValidation" ||
+		s.job.Kind == job.Backup && (s.job.Stage == job.StageOperations || s.job.Stage == job.StageFinalizing)
+	return stored && s.sources.Items != nil
 }
 
 func (p *resourceModel) load(s *Screen) tea.Cmd {
-	if !p.ended(s) || s.assessed == nil {
+	if !p.listed(s) || s.assessed == nil {
 		return nil
 	}
 	j, server := s.job.Job, s.assessed.Snapshot.Server
-	return p.items.ask(s.sources, 0, func(ctx context.Context) (outcome.Items, error) {
+	return p.items.ask(s, 0, func(ctx context.Context) (outcome.Items, error) {
 		return s.sources.Items.Items(ctx, j, server)
 	})
 }
@@ -63,15 +68,15 @@ func (p *resourceModel) close()  { p.items.close() }
 
 func (p *resourceModel) keys(s *Screen) []keys.Binding {
 	b := p.folds.binding(s, 1)
-	b.On = func() bool { return p.ended(s) && p.items.known }
+	b.On = func() bool { return p.listed(s) && p.items.known }
 	return []keys.Binding{b}
 }
 
 // wantsContents reports whether the page shows what is in the backup.
-func (p *resourceModel) wantsContents(s *Screen) bool { return !p.ended(s) || p.items.err != nil }
+func (p *resourceModel) wantsContents(s *Screen) bool { return !p.listed(s) || p.items.err != nil }
 
 func (p *resourceModel) head(c draw.Canvas, s *Screen) []string {
-	if !p.ended(s) || !p.items.known {
+	if !p.listed(s) || !p.items.known {
 		return nil
 	}
 	l := itemLines{restore: s.job.Kind == job.Restore}
@@ -87,7 +92,7 @@ func (p *resourceModel) lines(c draw.Canvas, s *Screen) pager.Source {
 		return lines
 	}
 	switch {
-	case !p.ended(s):
+	case !p.listed(s):
 		return pager.Plain(resourcesPage(c, s))
 	case p.items.known:
 		items := p.items.value
@@ -100,6 +105,9 @@ func (p *resourceModel) lines(c draw.Canvas, s *Screen) pager.Source {
 		}
 		if items.Unnamed > 0 {
 			l.below = append(append(l.below, ""), said(c.Theme.Dim, fmt.Sprintf("%s more are counted, but not named here.", human.Count(items.Unnamed, "item")))...)
+		}
+		if !s.job.Terminal() {
+			l.below = append(append(l.below, ""), said(c.Theme.Dim, "Velero may write some items anew until the backup has ended.")...)
 		}
 		l.fold(p.folds)
 		return l
@@ -142,8 +150,10 @@ func whyNoContents(j *job.Job, contents *Contents) string {
 	switch {
 	case contents == NoArtifacts:
 		return "With --no-artifacts veltui does not read the contents of backups."
+	case contents == nil && j.Kind == job.Backup && (j.Stage == job.StageOperations || j.Stage == job.StageFinalizing):
+		return "Velero may write the contents of this backup anew until it has ended; veltui reads them then."
 	case contents == nil && j.Kind == job.Backup && !j.Terminal():
-		return "A backup's contents are known once it has ended."
+		return "Velero stores what is in a backup when all items are done."
 	case contents == nil && j.Kind == job.Restore && j.BackupName == "":
 		return "The restore has no backup yet."
 	case contents == nil:
@@ -304,13 +314,13 @@ func contentsPage(c draw.Canvas, contents []collector.ResourceCount) []string {
 // that it needs, and ends with ctx. What it answers is safe to draw, and so is
 // its error, which is on one line.
 type Items interface {
-	// Items are the items of a job that has ended: of a backup those that it
-	// holds, of a restore what it did with each, and those of its backup that it
+	// Items are the items of a job that has ended, or of a backup whose items are
+	// done: of a backup those that it holds, of a restore what it did with each, and those of its backup that it
 	// did not restore. The version and flags of server, Velero's, decide on that.
 	Items(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error)
 }
 
-// itemLines are the kinds of a job that has ended, with the items of those that
+// itemLines are the kinds of a job whose items are done, with the items of those that
 // are open: only rows that are drawn are made.
 type itemLines struct {
 	notes   []string // above the table

@@ -42,6 +42,7 @@ func meta() metav1.ObjectMeta {
 
 func TestResourcesPageSaysWhyNot(t *testing.T) {
 	running := job.Input{Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}}}
+	waiting := job.Input{Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseWaitingForPluginOperations}}}
 	unnamed := job.Input{Restore: &velerov1.Restore{ObjectMeta: meta()}}
 	for _, c := range []struct {
 		of       job.Input
@@ -49,7 +50,8 @@ func TestResourcesPageSaysWhyNot(t *testing.T) {
 		want     string
 	}{
 		{running, NoArtifacts, "--no-artifacts"},
-		{running, nil, "once it has ended"},
+		{running, nil, "when all items are done"},
+		{waiting, nil, "anew until it has ended"},
 		{unnamed, nil, "has no backup yet"},
 		{unnamed, &Contents{Pending: true}, "Reading the backup's contents"},
 		{unnamed, &Contents{Estimate: collector.Estimate{Refused: []string{"Both included and excluded: namespaces ops."}}}, "refuses this restore: Both"},
