@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"sync/atomic"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -53,6 +54,10 @@ type Options struct {
 	// UserAgent is sent to the API server if Config has none, and to the
 	// object store.
 	UserAgent string
+	// Open counts the DownloadRequests that are in the cluster now and will be
+	// deleted, so that a program can wait for that before it ends; nil if it
+	// need not.
+	Open *atomic.Int64
 	// Clock is our own clock; nil means time.Now.
 	Clock func() time.Time
 	// Log gets what happens on the way; nil discards it.
@@ -72,6 +77,7 @@ type Fetcher struct {
 	agent     string
 	clock     func() time.Time
 	log       *slog.Logger
+	pending   *atomic.Int64
 
 	allowPlainHTTP bool
 
@@ -97,6 +103,7 @@ func New(o Options) (*Fetcher, error) {
 		agent:     o.UserAgent,
 		clock:     o.Clock,
 		log:       o.Log,
+		pending:   o.Open,
 		lookup:    resolve,
 		own:       ownAddresses,
 		loopback:  netip.Addr.IsLoopback,
@@ -111,6 +118,9 @@ func New(o Options) (*Fetcher, error) {
 	}
 	if f.proxy == nil {
 		f.proxy = http.ProxyFromEnvironment
+	}
+	if f.pending == nil {
+		f.pending = new(atomic.Int64)
 	}
 	if f.clock == nil {
 		f.clock = time.Now

@@ -38,6 +38,8 @@ func (f *Fetcher) requests() dynamic.ResourceInterface { return f.resource("down
 // ask has Velero sign a URL for the target. The request is gone when it
 // returns, or as good as: the URL stays valid without it.
 func (f *Fetcher) ask(ctx context.Context, target Target) (signedURL, error) {
+	f.pending.Add(1)
+	defer f.pending.Add(-1)
 	answering, cancel := context.WithTimeoutCause(ctx, f.limits.Answer, ErrNoAnswer)
 	defer cancel()
 	created, err := f.createRequest(answering, target)

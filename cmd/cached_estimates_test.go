@@ -42,7 +42,7 @@ func TestDashboardForesees(t *testing.T) {
 	cmd.Env = append(cmd.Env, home...)
 	c := startConsole(t, cmd, 100, 30)
 	c.sees(t, "foreseen")
-	c.types(t, "/foreseen\r\r2")
+	c.types(t, "/foreseen\r\r4")
 	<-s.held
 	c.sees(t, "Reading the backup's contents", "50%", "119/237K")
 	close(s.hold)

@@ -143,6 +143,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	c.screen.release()
 	c.screen.restore()
 	cancel(nil)
+	c.awaitRequests()
 	for _, line := range said {
 		fmt.Fprintln(c.streams.ErrOut, sanitize.Whole(line))
 	}
@@ -176,6 +177,17 @@ func (c *cli) uiOptions(source ui.Source, conn connection, term terminal, f dash
 		}
 	}
 	return o
+}
+
+// tidyPatience is how long the program waits at its end until its
+// DownloadRequests are deleted.
+const tidyPatience = 2 * time.Second
+
+// awaitRequests waits until what was cancelled has deleted its requests.
+func (c *cli) awaitRequests() {
+	for end := time.Now().Add(tidyPatience); c.requests.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // loginPatience is how long the first request may take before the dashboard

@@ -64,7 +64,7 @@ func TestOpenJobSaysWhatTheLogSays(t *testing.T) {
 	c := startConsole(t, demoCommand(t, "--scene", scene, "--read-only", "--no-artifacts"), 120, 40)
 	c.sees(t, "live", "crm-rollback: 902 of 918 items, quiet for")
 	c.types(t, "\r")
-	c.sees(t, "Velero gave up writing Finalizing", "has not checked whether its results are stored")
+	c.sees(t, "gave up writing Finalizing", "has not checked whether its results")
 	c.types(t, "\x1b")
 	c.sees(t, "[1 Active]", "Velero gave up writing Finalizing")
 	c.types(t, "q")

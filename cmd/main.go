@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,6 +73,8 @@ type cli struct {
 	plainHTTP plainHTTP
 	// warnings are those of the API server.
 	warnings *warnings
+	// requests counts the DownloadRequests that are still in the cluster.
+	requests atomic.Int64
 }
 
 func newCLI(stdin, stdout, stderr *os.File) *cli {

@@ -233,7 +233,7 @@ func TestLogKeys(t *testing.T) {
 	if text, err := os.ReadFile(files[0]); err != nil || strings.Count(string(text), "\n") != 5 || !strings.Contains(string(text), "item_backupper") {
 		t.Errorf("saved %q, %v", text, err)
 	}
-	drive(t, m, press(t, m, "s"), "Not saved: ", "file exists")
+	drive(t, m, press(t, m, "s"), "Not saved: ", "exists")
 }
 
 // The page asks only while it is open, and again for the stored log once the job
