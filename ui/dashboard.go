@@ -24,7 +24,8 @@ const recently = time.Hour
 // tab is one of the dashboard's lists.
 type tab struct {
 	list
-	name string
+	name  string
+	short string // for narrow screens, empty for name
 	// kinds are what it shows, as watch.Source names them.
 	kinds []string
 	// other is what the rows are made from that are no jobs, nil on a tab of jobs.
@@ -75,7 +76,7 @@ func newDashboard() *dashboard {
 	}
 	d.tabs = []*tab{d.active, d.restores, d.backups}
 	for _, other := range otherTabs() {
-		d.tabs = append(d.tabs, &tab{name: other.Name, kinds: other.Kinds, other: &other})
+		d.tabs = append(d.tabs, &tab{name: other.Name, short: other.Short, kinds: other.Kinds, other: &other})
 	}
 	for _, t := range d.tabs {
 		t.cursor = -1

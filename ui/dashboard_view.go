@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -81,16 +82,19 @@ func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
 // at least their numbers with the present one's name, and what the filter hides
 // is always counted in full.
 func (d *dashboard) tabsLine(c draw.Canvas) string {
-	for _, full := range [][2]bool{{true, true}, {true, false}, {false, false}} {
-		tabs := d.tabLabels(c, full[0], full[1])
+	for _, l := range []labels{{names: true, counts: true}, {names: true}, {names: true, short: true}, {}} {
+		tabs := d.tabLabels(c, l)
 		room := c.Width - lipgloss.Width(tabs) - 2
 		note := d.note(c, room)
-		if lipgloss.Width(note) <= room || !full[0] {
+		if lipgloss.Width(note) <= room || !l.names {
 			return c.Split(tabs+" ", c.Cut(note, room)+" ")
 		}
 	}
 	return ""
 }
+
+// labels say how much of the tabs is named.
+type labels struct{ names, short, counts bool }
 
 // note is what stands beside the tabs, in room cells if that is possible.
 func (d *dashboard) note(c draw.Canvas, room int) string {
@@ -108,23 +112,26 @@ func (d *dashboard) note(c draw.Canvas, room int) string {
 	return ""
 }
 
-func (d *dashboard) tabLabels(c draw.Canvas, names, counts bool) string {
-	var labels []string
+func (d *dashboard) tabLabels(c draw.Canvas, l labels) string {
+	var named []string
 	for i, t := range d.shownTabs() {
 		label := fmt.Sprint(i + 1)
-		if names || t == d.tab {
+		switch {
+		case l.short:
+			label += " " + cmp.Or(t.short, t.name)
+		case l.names, t == d.tab:
 			label += " " + t.name
 		}
-		if counts && t != d.active {
+		if l.counts && t != d.active {
 			label += fmt.Sprintf(" %d", t.count)
 		}
 		style := c.Theme.Dim
 		if t == d.tab {
 			style = c.Theme.Accent
 		}
-		labels = append(labels, style.Render("["+label+"]"))
+		named = append(named, style.Render("["+label+"]"))
 	}
-	return " " + strings.Join(labels, " ")
+	return " " + strings.Join(named, " ")
 }
 
 // shown counts the rows that the filter let through.

@@ -16,6 +16,8 @@ import (
 // Tab is one of the dashboard's lists of things that are no jobs.
 type Tab struct {
 	Name string
+	// Short stands for Name where there is little room; empty for Name itself.
+	Short string
 	// Kinds are the resources that it shows, as [watch.Source] names them. Where
 	// one may not be listed or is not there, the tab says so.
 	Kinds []string

@@ -19,7 +19,7 @@ import (
 // well, so the tab is there only while something is left to see.
 func Deletions() detail.Tab {
 	return detail.Tab{
-		Name: "Deletions", Kinds: []string{watch.Deletions},
+		Name: "Deletions", Short: "Del", Kinds: []string{watch.Deletions},
 		There: func(a *assess.Assessment) bool { return len(a.Snapshot.Deletions) > 0 },
 		Groups: func(a *assess.Assessment) []detail.Group {
 			malformed := malformedByUID(a.Snapshot.Malformed)

@@ -21,7 +21,7 @@ import (
 // Schedules lists the schedules.
 func Schedules() detail.Tab {
 	return detail.Tab{
-		Name: "Schedules", Kinds: []string{watch.Schedules},
+		Name: "Schedules", Short: "Sched", Kinds: []string{watch.Schedules},
 		Groups: func(a *assess.Assessment) []detail.Group {
 			malformed := malformedByUID(a.Snapshot.Malformed)
 			group := detail.Group{Columns: scheduleColumns}
