@@ -39,8 +39,12 @@ type snapshots struct {
 
 // StartSnapshots makes the cluster one with CSI snapshots: their kinds, a storage
 // class, a snapshot class that Velero takes, and who serves them, until the lab
-// stops. A Velero server must be started after it, with --features=EnableCSI.
+// stops. A Velero server must be started after it, with --features=EnableCSI. A
+// cluster that has all that stays as it is.
 func (l *Lab) StartSnapshots(ctx context.Context) error {
+	if l.snapshots != nil {
+		return nil
+	}
 	crds := []*apiextensionsv1.CustomResourceDefinition{
 		snapshotKind("VolumeSnapshot", apiextensionsv1.NamespaceScoped),
 		snapshotKind("VolumeSnapshotContent", apiextensionsv1.ClusterScoped),
