@@ -61,6 +61,23 @@ func (c *cli) newCachedEstimates() (*cachedEstimates, error) {
 	return k, nil
 }
 
+// judgedJob reads the one job that is selected, and all that is needed to judge
+// it.
+func (c *cli) judgedJob(ctx context.Context, cancel context.CancelCauseFunc, selected selection) (*assess.Assessment, assess.Judged, error) {
+	_, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
+	if err != nil {
+		return nil, assess.Judged{}, err
+	}
+	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
+		return nil, assess.Judged{}, err
+	}
+	assessed, err := c.assess(ctx, snap, selected)
+	if err != nil {
+		return nil, assess.Judged{}, err
+	}
+	return assessed, assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0]), nil
+}
+
 // assess judges one snapshot for a command that looks once. One look shows no
 // speed, so that estimates are of use only where rates were learned before.
 func (c *cli) assess(ctx context.Context, snap *watch.Snapshot, selected selection) (*assess.Assessment, error) {

@@ -71,18 +71,10 @@ type fieldJSON struct {
 func (c *cli) describe(ctx context.Context, selected selection, output string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	_, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
+	assessed, judged, err := c.judgedJob(ctx, cancel, selected)
 	if err != nil {
 		return err
 	}
-	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
-		return err
-	}
-	assessed, err := c.assess(ctx, snap, selected)
-	if err != nil {
-		return err
-	}
-	judged := assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0])
 	sections := describe.Job(judged, assessed, assessed.Environment.Now)
 	if output == "text" {
 		err = printDescription(c.streams.Out, judged, sections)

@@ -121,18 +121,10 @@ func limitsOf(j *job.Job, env diagnosis.Environment) []limitJSON {
 func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	_, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
+	assessed, judged, err := c.judgedJob(ctx, cancel, selected)
 	if err != nil {
 		return err
 	}
-	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
-		return err
-	}
-	assessed, err := c.assess(ctx, snap, selected)
-	if err != nil {
-		return err
-	}
-	judged := assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0])
 	j, verdict := judged.Job, judged.Verdict
 	plan, remedies, err := c.remedies(ctx, judged, f)
 	if err != nil {

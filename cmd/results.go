@@ -108,18 +108,10 @@ type namedResource struct {
 func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	_, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
+	assessed, judged, err := c.judgedJob(ctx, cancel, selected)
 	if err != nil {
 		return err
 	}
-	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
-		return err
-	}
-	assessed, err := c.assess(ctx, snap, selected)
-	if err != nil {
-		return err
-	}
-	judged := assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0])
 	j := judged.Job
 	r := resultsRead{Judged: judged}
 	var readErr error
