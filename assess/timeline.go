@@ -217,7 +217,7 @@ func (l *telling) creator() string {
 
 // writesStatus reports whether a manager's fields are those of the status.
 func writesStatus(m metav1.ManagedFieldsEntry) bool {
-	return m.Subresource == "status" || m.FieldsV1 != nil && strings.Contains(string(m.FieldsV1.Raw), `"f:status"`)
+	return m.Subresource == "status" || m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:status"`)
 }
 
 // volumes tells of the resources that move data.

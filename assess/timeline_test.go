@@ -25,7 +25,7 @@ func storied() *job.Job {
 	b := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "velero", UID: "b", CreationTimestamp: *earlier(20 * time.Minute),
 		Labels: map[string]string{velerov1.ScheduleNameLabel: "nightly"}, DeletionTimestamp: earlier(time.Minute),
 		ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: "velero-server", Time: earlier(5 * time.Minute), FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:phase":{}}}`)}},
+			{Manager: "velero-server", Time: earlier(5 * time.Minute), FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:phase":{}}}`)},
 		}}}
 	b.Spec.StorageLocation = "default"
 	b.Status = velerov1.BackupStatus{Phase: "PartiallyFailed", StartTimestamp: earlier(19 * time.Minute), CompletionTimestamp: earlier(5 * time.Minute), Errors: 2}

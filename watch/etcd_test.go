@@ -221,7 +221,7 @@ func TestEtcdBackupsAreWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.etcdBackup("done", etcd.Completed, "Complete")
-	s = f.until("the pod's log can be asked for", func(s *Snapshot) bool {
+	f.until("the pod's log can be asked for", func(s *Snapshot) bool {
 		b, found := s.Etcd.Find("done")
 		if !found {
 			return false
