@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/demo/scene"
+	"github.com/veltui/veltui/watch"
 )
 
 // TestScenarios serves each scenario of diagnosis/testdata/scenarios, or of the
@@ -129,9 +130,22 @@ func (c *scenarioCheck) page() {
 	}
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
-	_, snap, err := own.firstSnapshot(ctx, cancel, selected, 0)
+	conn, err := own.connect()
 	if err != nil {
 		c.Fatal(err)
+	}
+	w, err := own.watch(ctx, conn, 0, slog.New(slog.DiscardHandler)) // firstSnapshot sets the log of the whole process
+	if err != nil {
+		c.Fatal(err)
+	}
+	var snap *watch.Snapshot
+	for ready := false; !ready; {
+		if snap, err = w.Next(ctx); err != nil {
+			c.Fatal(err)
+		}
+		if ready, err = complete(snap, selected); err != nil {
+			c.Fatal(err)
+		}
 	}
 	var known assess.Estimates
 	assessed := known.Assess(snap, time.Now())
