@@ -149,8 +149,11 @@ func cancelGone(t *testing.T) {
 		}
 	}
 	must(t, theLab.StopNodeAgent(ctx))
+	// As a node-agent does: with the label it would take a place in the queue of
+	// those that are being prepared for ever.
+	const canceled = `{"metadata":{"labels":{"velero.io/expose-on-going":null}},"status":{"phase":"Canceled"}}`
 	for _, u := range uploads(t, waiter) {
-		must(t, theLab.Client.Patch(ctx, &u, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"phase":"Canceled"}}`))))
+		must(t, theLab.Client.Patch(ctx, &u, client.RawPatch("application/merge-patch+json", []byte(canceled))))
 	}
 	wantEnd(t, ended(t, "Backup", waiter), "PartiallyFailed")
 	if code := <-settled; code != 0 {
