@@ -25,7 +25,6 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 	c := newCLI(stdin, stdout, stderr)
 	defer c.filterStderr()()
 	signals := notify(c.screen, stderr, cancel)
-	defer signals.stop()
 	code := c.run(ctx, args)
 	signals.dump()
 	return code

@@ -33,7 +33,9 @@ type signals struct {
 
 // notify makes signals end the context. SIGQUIT and SIGABRT also ask for the
 // stacks, which come last. A broken pipe is an error of writing and ends
-// nothing by itself: what was sent to the cluster still has to be said.
+// nothing by itself: what was sent to the cluster still has to be said. It is so
+// until the process is gone: a signal that comes late must not change its exit
+// code.
 func notify(s *screen, stderr io.Writer, cancel context.CancelCauseFunc) *signals {
 	n := &signals{screen: s, stderr: stderr, cancel: cancel, coming: make(chan os.Signal, 8)}
 	signal.Notify(n.coming, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT)
@@ -41,8 +43,6 @@ func notify(s *screen, stderr io.Writer, cancel context.CancelCauseFunc) *signal
 	go n.wait()
 	return n
 }
-
-func (n *signals) stop() { signal.Stop(n.coming) }
 
 func (n *signals) wait() {
 	first := <-n.coming

@@ -87,7 +87,7 @@ func TestSignalsLeaveASaneTerminal(t *testing.T) {
 		{"ABRT", []blow{{0, syscall.SIGABRT}}, 134, true},
 		{"two TERMs at once", []blow{{0, syscall.SIGTERM}, {ms, syscall.SIGTERM}}, 143, false},
 		{"ten TERMs", slices.Repeat([]blow{{ms, syscall.SIGTERM}}, 10), 143, false},
-		{"TERM, HUP, QUIT, ABRT, INT", []blow{{0, syscall.SIGTERM}, {ms, syscall.SIGHUP}, {ms, syscall.SIGQUIT}, {ms, syscall.SIGABRT}, {ms, syscall.SIGINT}}, 143, false},
+		{"TERM, HUP, QUIT, ABRT, INT", []blow{{0, syscall.SIGTERM}, {30 * ms, syscall.SIGHUP}, {ms, syscall.SIGQUIT}, {ms, syscall.SIGABRT}, {ms, syscall.SIGINT}}, 143, false},
 		{"QUIT, TERM", []blow{{0, syscall.SIGQUIT}, {ms, syscall.SIGTERM}}, 131, true},
 		{"WINCH and TERM", []blow{{0, syscall.SIGWINCH}, {0, syscall.SIGWINCH}, {0, syscall.SIGTERM}, {0, syscall.SIGWINCH}, {0, syscall.SIGTERM}}, 143, false},
 		{"PIPE and TERM", []blow{{0, syscall.SIGPIPE}, {0, syscall.SIGTERM}}, 143, false},
