@@ -249,11 +249,12 @@ func repeated(text string) (namespace, message string, ok bool) {
 
 // Summary says how many there are, and that these may not be all.
 func (p Problems) Summary() string {
-	text := "So far, from the server's log: no error and no warning."
-	if p.Errors+p.Warnings > 0 {
-		text = fmt.Sprintf("So far, from the server's log: %s, %s.", human.Count(p.Errors, "error"), human.Count(p.Warnings, "warning"))
+	n := p.Errors + p.Warnings
+	if n == 0 {
+		return "So far, the server's log has no error and no warning about this job. Kubernetes deletes the oldest lines of a log."
 	}
-	if n := p.Errors + p.Warnings; n > len(p.Lines) {
+	text := fmt.Sprintf("So far, from the server's log: %s, %s.", human.Count(p.Errors, "error"), human.Count(p.Warnings, "warning"))
+	if n > len(p.Lines) {
 		text += fmt.Sprintf(" Of these, the newest %d are shown.", len(p.Lines))
 	}
 	return text + " These are not exact counts: Velero logs some twice and some late, and Kubernetes deletes the oldest lines of a log."
