@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -51,6 +52,25 @@ func (c *cli) connect() (connection, error) {
 		conn.namespace = *c.flags.Namespace
 	}
 	return conn, nil
+}
+
+// forContext is c with another kubeconfig context, and with another namespace
+// unless that is empty. All else is shared, as are the flags' values.
+func (c *cli) forContext(context, namespace string) *cli {
+	other := *c
+	f := c.flags
+	other.flags = &genericclioptions.ConfigFlags{
+		CacheDir: f.CacheDir, KubeConfig: f.KubeConfig, ClusterName: f.ClusterName, AuthInfoName: f.AuthInfoName,
+		Context: &context, Namespace: f.Namespace, APIServer: f.APIServer, TLSServerName: f.TLSServerName,
+		Insecure: f.Insecure, CertFile: f.CertFile, KeyFile: f.KeyFile, CAFile: f.CAFile, BearerToken: f.BearerToken,
+		Impersonate: f.Impersonate, ImpersonateUID: f.ImpersonateUID, ImpersonateGroup: f.ImpersonateGroup,
+		ImpersonateUserExtra: f.ImpersonateUserExtra, Username: f.Username, Password: f.Password, Timeout: f.Timeout,
+		DisableCompression: f.DisableCompression, ProxyURL: f.ProxyURL, WrapConfigFn: f.WrapConfigFn,
+	}
+	if namespace != "" {
+		other.flags.Namespace = &namespace
+	}
+	return &other
 }
 
 // errNoCluster is said instead of trying localhost:8080, which is what client

@@ -3,6 +3,7 @@ package cmd
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -98,6 +99,30 @@ func TestCommandsLeadToTheSameCluster(t *testing.T) {
 	conn, err = withFlags(t, "--kubeconfig", filepath.Join(t.TempDir(), "none"), "--server", "https://east.example").connect()
 	if err == nil && (conn.request.Context != "" || conn.context != "in-cluster") {
 		t.Errorf("%+v", conn)
+	}
+}
+
+// Another context leaves every other flag as it is, and the first context too.
+func TestForContextSharesFlags(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	twoClusters(t, path, "east")
+	c := withFlags(t, "--kubeconfig", path, "-n", "velero")
+	other := c.forContext("west", "")
+	ours, theirs := reflect.ValueOf(c.flags).Elem(), reflect.ValueOf(other.flags).Elem()
+	for i := range ours.NumField() {
+		if f := ours.Type().Field(i); f.IsExported() && f.Name != "Context" && ours.Field(i).Pointer() != theirs.Field(i).Pointer() {
+			t.Errorf("--%s is lost for another context", f.Name)
+		}
+	}
+	west, err := other.connect()
+	if err != nil || west.context != "west" || west.config.Host != "https://west.example:6443" || west.namespace != "velero" {
+		t.Errorf("%+v, %v", west, err)
+	}
+	if moved, err := c.forContext("west", "adp").connect(); err != nil || moved.namespace != "adp" {
+		t.Errorf("%+v, %v", moved, err)
+	}
+	if east, err := c.connect(); err != nil || east.context != "east" || east.namespace != "velero" {
+		t.Errorf("%+v, %v", east, err)
 	}
 }
 

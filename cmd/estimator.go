@@ -69,7 +69,7 @@ func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexe
 	artifacts, err := artifact.New(artifact.Options{
 		Config: config, Namespace: namespace, CAFile: caFile,
 		AllowPlainHTTP: c.allowsPlainHTTP(), Announce: c.announcer(log),
-		UserAgent: "veltui/" + version, Clock: c.clock, Log: log, Open: &c.requests,
+		UserAgent: "veltui/" + version, Clock: c.clock, Log: log, Open: c.requests,
 	})
 	if err != nil {
 		return nil, err

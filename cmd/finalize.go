@@ -234,7 +234,7 @@ func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions
 		artifacts, err := artifact.New(artifact.Options{
 			Config: conn.config, Namespace: namespace, CAFile: f.caFile,
 			AllowPlainHTTP: c.allowsPlainHTTP(), Announce: c.announcer(slog.Default()),
-			UserAgent: "veltui/" + version, Clock: c.clock, Log: slog.Default(), Open: &c.requests,
+			UserAgent: "veltui/" + version, Clock: c.clock, Log: slog.Default(), Open: c.requests,
 		})
 		if err != nil {
 			return nil, err

@@ -72,13 +72,13 @@ type cli struct {
 	plainHTTP plainHTTP
 	// warnings are those of the API server.
 	warnings *warnings
-	// requests counts the DownloadRequests that are still in the cluster.
-	requests atomic.Int64
+	// requests counts the DownloadRequests that are still in a cluster.
+	requests *atomic.Int64
 }
 
 func newCLI(stdin, stdout, stderr *os.File) *cli {
 	return &cli{
-		warnings: &warnings{},
+		warnings: &warnings{}, requests: &atomic.Int64{},
 		streams:  genericiooptions.IOStreams{In: stdin, Out: sanitize.NewWriter(stdout), ErrOut: sanitize.NewWriter(stderr)},
 		stdin:    stdin, stdout: stdout, stderr: stderr,
 		screen: newScreen(stdin, stdout, os.Getenv("TERM")),
