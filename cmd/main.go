@@ -79,8 +79,8 @@ type cli struct {
 func newCLI(stdin, stdout, stderr *os.File) *cli {
 	return &cli{
 		warnings: &warnings{}, requests: &atomic.Int64{},
-		streams:  genericiooptions.IOStreams{In: stdin, Out: sanitize.NewWriter(stdout), ErrOut: sanitize.NewWriter(stderr)},
-		stdin:    stdin, stdout: stdout, stderr: stderr,
+		streams: genericiooptions.IOStreams{In: stdin, Out: sanitize.NewWriter(stdout), ErrOut: sanitize.NewWriter(stderr)},
+		stdin:   stdin, stdout: stdout, stderr: stderr,
 		screen: newScreen(stdin, stdout, os.Getenv("TERM")),
 		flags:  genericclioptions.NewConfigFlags(false),
 		env:    os.Getenv,
