@@ -3,6 +3,7 @@ package testbed
 import (
 	"bufio"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +47,23 @@ func TestControlPlaneKeepsItsDataOverACrash(t *testing.T) {
 	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "b"}}
 	if err := k8s.Create(ctx, backup); err != nil {
 		t.Fatal(err)
+	}
+	past := Fleet{Namespace: "velero", Now: time.Now(), Backups: 3, Restores: 2, DataUploads: 150, Running: 1}
+	if err := c.Fill(ctx, past); err != nil {
+		t.Fatal(err)
+	}
+	var uploads velerov2alpha1.DataUploadList
+	var restores velerov1.RestoreList
+	if err := errors.Join(k8s.List(ctx, &uploads), k8s.List(ctx, &restores)); err != nil {
+		t.Fatal(err)
+	}
+	if len(uploads.Items) != past.DataUploads || len(restores.Items) != past.Restores || len(uploads.Items[0].ManagedFields) != 2 {
+		t.Errorf("the fleet has %d uploads and %d restores", len(uploads.Items), len(restores.Items))
+	}
+	// What was written past the API server can be written through it.
+	restores.Items[0].Labels = map[string]string{"touched": "yes"}
+	if err := k8s.Update(ctx, &restores.Items[0]); err != nil {
+		t.Errorf("writing into a restore of the fleet: %v", err)
 	}
 
 	if err := c.KillAPIServer(); err != nil {
