@@ -68,7 +68,7 @@ Velero is there; otherwise it searches for it.`,
 
 func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
-	flags.StringVar(&f.theme, "theme", draw.ThemeAuto, "auto, dark, light or mono")
+	flags.StringVar(&f.theme, "theme", draw.ThemeAuto, draw.ThemeAuto+", "+strings.Join(draw.Themes(), ", "))
 	flags.IntVar(&f.fps, "fps", 0, "Frames per second at most, 1 to 60 (default 30, or 10 over ssh)")
 	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw on the normal screen, not on the alternate screen")
 	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, not even the contents of backups")

@@ -9,6 +9,7 @@ import (
 
 	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/assess"
@@ -37,7 +38,10 @@ type Model struct {
 	// readLog has the log of an etcd backup's pod read, nil if none may be.
 	readLog func(pod string) tea.Cmd
 	theme   *draw.Theme
-	glyphs  *draw.Glyphs
+	// dark is what the background is, as far as that is known, and fewColors is
+	// true where the terminal has sixteen colours at most.
+	dark, fewColors bool
+	glyphs          *draw.Glyphs
 
 	width, height int
 	// assessed is what is shown, nil before the first snapshot.
@@ -112,16 +116,7 @@ func newModel(ctx context.Context, o Options) (*Model, error) {
 	if o.ASCII {
 		m.glyphs = &draw.ASCII
 	}
-	name := o.Theme
-	switch {
-	case o.NoColor:
-		name = "mono"
-	case name == "" || name == draw.ThemeAuto:
-		name = "dark"
-	}
-	var err error
-	m.theme, err = draw.LoadTheme(name)
-	return m, err
+	return m, m.useTheme(true)
 }
 
 // assessments makes the commands that judge: one waits for the next snapshot,
@@ -163,7 +158,7 @@ func guarded(cmd tea.Cmd) tea.Cmd {
 // Init asks for the first snapshot and for the terminal's background.
 func (m *Model) Init() tea.Cmd {
 	cmds := []tea.Cmd{m.next}
-	if m.autoTheme() {
+	if _, byBackground := m.themeName(true); byBackground {
 		cmds = append(cmds, tea.RequestBackgroundColor)
 	}
 	if m.options.QuerySync {
@@ -179,7 +174,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.BackgroundColorMsg:
-		m.setBackground(msg)
+		_ = m.useTheme(msg.IsDark()) // on an error, the theme stays
+	case tea.ColorProfileMsg:
+		m.fewColors = msg.Profile <= colorprofile.ANSI
+		_ = m.useTheme(m.dark)
 	case tea.KeyPressMsg:
 		return m, m.pressed(msg)
 	case tea.PasteMsg:
@@ -280,17 +278,26 @@ func (m *Model) end(err error, format string) tea.Cmd {
 	return tea.Quit
 }
 
-func (m *Model) autoTheme() bool {
-	return !m.options.NoColor && (m.options.Theme == "" || m.options.Theme == draw.ThemeAuto)
+// themeName is the theme on a background, and whether the background decides.
+func (m *Model) themeName(dark bool) (name string, byBackground bool) {
+	if m.options.NoColor {
+		return "mono", false
+	}
+	return draw.ThemeFor(m.options.Theme, dark)
 }
 
-func (m *Model) setBackground(msg tea.BackgroundColorMsg) {
-	if !m.autoTheme() || msg.IsDark() {
-		return
+// useTheme takes the theme for a background, and for the terminal's colours.
+func (m *Model) useTheme(dark bool) error {
+	m.dark = dark
+	name, _ := m.themeName(dark)
+	theme, err := draw.LoadTheme(name)
+	if err != nil {
+		return err
 	}
-	if light, err := draw.LoadTheme("light"); err == nil {
-		m.theme = light
+	if m.theme = theme; m.fewColors {
+		m.theme = theme.Basic()
 	}
+	return nil
 }
 
 // clusterNow is the present in the cluster's clock.

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"errors"
+	"image/color"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
@@ -412,11 +414,34 @@ func TestUnknownThemeIsAnError(t *testing.T) {
 	}
 }
 
-func TestLightBackgroundChoosesTheLightTheme(t *testing.T) {
-	m := screen(t, stageful(), 80, 24)
-	dark := m.View().Content
-	m.Update(tea.BackgroundColorMsg{Color: ansi.RGBColor{R: 255, G: 255, B: 255}})
-	if m.View().Content == dark {
-		t.Error("a light background changes nothing")
+// The terminal's answer decides between a theme's two forms, Solarized's grounds
+// included, and few colours ask for the basic one.
+func TestBackgroundAndColorsChooseTheTheme(t *testing.T) {
+	black, white := ansi.RGBColor{}, ansi.RGBColor{R: 255, G: 255, B: 255}
+	base03, base3 := ansi.RGBColor{G: 0x2b, B: 0x36}, ansi.RGBColor{R: 0xfd, G: 0xf6, B: 0xe3}
+	for _, c := range []struct {
+		theme  string
+		ground color.Color
+		colors colorprofile.Profile
+		want   string
+	}{
+		{"auto", black, colorprofile.TrueColor, "dark"}, {"auto", base03, colorprofile.ANSI256, "dark"},
+		{"auto", white, colorprofile.ANSI256, "light"}, {"", base3, colorprofile.ANSI256, "light"},
+		{"dark", base3, colorprofile.ANSI256, "dark"}, {"contrast", base3, colorprofile.ANSI256, "contrast-light"},
+		{"colorblind", base03, colorprofile.ANSI, "colorblind-dark"}, {"auto", base3, colorprofile.ANSI, "light"},
+	} {
+		m := screen(t, stageful(), 80, 24, func(o *Options) { o.Theme = c.theme })
+		m.Update(tea.ColorProfileMsg{Profile: c.colors})
+		m.Update(tea.BackgroundColorMsg{Color: c.ground})
+		want, err := draw.LoadTheme(c.want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.colors <= colorprofile.ANSI {
+			want = want.Basic()
+		}
+		if m.theme.Bad.Render("x")+m.theme.Good.Render("x") != want.Bad.Render("x")+want.Good.Render("x") {
+			t.Errorf("--theme %q on %v with %s is not %s", c.theme, c.ground, c.colors, c.want)
+		}
 	}
 }

@@ -33,13 +33,14 @@ func TestThemesLoad(t *testing.T) {
 		t.Fatalf("themes: %v", Themes())
 	}
 	for _, name := range Themes() {
-		theme, err := LoadTheme(name)
+		stands, _ := ThemeFor(name, true)
+		theme, err := LoadTheme(stands)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Colour 8 is the background itself in a palette in wide use, Solarized
 		// Dark; and a selected row must be seen without colour.
-		if drawn := theme.Dim.Render("x") + theme.BarEmpty.Render("x"); strings.Contains(drawn, "[90m") {
+		if drawn := theme.Dim.Render("x") + theme.BarEmpty.Render("x") + theme.Basic().Dim.Render("x") + theme.Basic().BarEmpty.Render("x"); strings.Contains(drawn, "[90m") {
 			t.Errorf("theme %s: dim text is drawn in colour 8: %q", name, drawn)
 		}
 		if drawn := theme.Selected.Render("x"); !strings.Contains(drawn, "7") {

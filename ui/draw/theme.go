@@ -3,6 +3,7 @@ package draw
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -14,12 +15,27 @@ import (
 // ThemeAuto picks dark or light by the terminal's background.
 const ThemeAuto = "auto"
 
+// A theme that is made for a background ends so in its name, but for dark and
+// light themselves.
+const onDark, onLight = "-dark", "-light"
+
 // Theme is everything that is a matter of taste in how a frame looks: a style
 // for each meaning. Styles are used nowhere else.
 type Theme struct {
 	Text, Strong, Dim, Accent, Selected lipgloss.Style
 	Good, Running, Waiting, Bad         lipgloss.Style
 	BarFull, BarEmpty                   lipgloss.Style
+
+	basic *Theme
+}
+
+// Basic is the theme for terminals with sixteen colours or fewer. What those look
+// like is up to the terminal, so a theme names other ones there.
+func (t *Theme) Basic() *Theme {
+	if t.basic == nil {
+		return t
+	}
+	return t.basic
 }
 
 // token is one entry of a theme file.
@@ -29,6 +45,16 @@ type token struct {
 	Faint     bool   `json:"faint,omitempty"`
 	Reverse   bool   `json:"reverse,omitempty"`
 	Underline bool   `json:"underline,omitempty"`
+	// Basic stands in where the terminal has only sixteen colours.
+	Basic *token `json:"basic,omitempty"`
+}
+
+// withBasic is what is drawn with sixteen colours.
+func (t token) withBasic() token {
+	if t.Basic != nil {
+		return *t.Basic
+	}
+	return t
 }
 
 func (t token) style() lipgloss.Style {
@@ -39,7 +65,8 @@ func (t token) style() lipgloss.Style {
 	return s
 }
 
-// Themes are the names of the built-in themes.
+// Themes are the names of the built-in themes. A name without its "-dark" or
+// "-light" is one too: the terminal's background then decides, as for ThemeAuto.
 func Themes() []string {
 	entries, err := assets.Themes.ReadDir("themes")
 	if err != nil {
@@ -47,9 +74,33 @@ func Themes() []string {
 	}
 	var names []string
 	for _, entry := range entries {
-		names = append(names, strings.TrimSuffix(entry.Name(), path.Ext(entry.Name())))
+		name := strings.TrimSuffix(entry.Name(), path.Ext(entry.Name()))
+		if family, ok := strings.CutSuffix(name, onDark); ok {
+			names = append(names, family)
+		}
+		names = append(names, name)
 	}
+	slices.Sort(names)
 	return names
+}
+
+// ThemeFor is the name of the theme that a name stands for on a background, and
+// whether the background decides.
+func ThemeFor(name string, dark bool) (theme string, byBackground bool) {
+	switch {
+	case name != "" && name != ThemeAuto:
+		if _, err := assets.Themes.ReadFile("themes/" + name + onDark + ".yaml"); err != nil {
+			return name, false
+		}
+	case dark:
+		return "dark", true
+	default:
+		return "light", true
+	}
+	if dark {
+		return name + onDark, true
+	}
+	return name + onLight, true
 }
 
 // LoadTheme reads a built-in theme by its name.
@@ -62,17 +113,22 @@ func LoadTheme(name string) (*Theme, error) {
 	if err := yaml.UnmarshalStrict(data, &styles); err != nil {
 		return nil, fmt.Errorf("reading theme %s: %w", name, err)
 	}
-	theme := &Theme{}
-	for meaning, style := range map[string]*lipgloss.Style{
-		"text": &theme.Text, "strong": &theme.Strong, "dim": &theme.Dim, "accent": &theme.Accent, "selected": &theme.Selected,
-		"good": &theme.Good, "running": &theme.Running, "waiting": &theme.Waiting, "bad": &theme.Bad,
-		"barFull": &theme.BarFull, "barEmpty": &theme.BarEmpty,
-	} {
-		*style = styles[meaning].style()
-		delete(styles, meaning)
-	}
-	for meaning := range styles {
-		return nil, fmt.Errorf("reading theme %s: there is no style %q", name, meaning)
+	theme := &Theme{basic: &Theme{}}
+	meanings, basic := theme.styles(), theme.basic.styles()
+	for meaning, t := range styles {
+		if meanings[meaning] == nil {
+			return nil, fmt.Errorf("reading theme %s: there is no style %q", name, meaning)
+		}
+		*meanings[meaning], *basic[meaning] = t.style(), t.withBasic().style()
 	}
 	return theme, nil
+}
+
+// styles are the theme's styles by the names that files give them.
+func (t *Theme) styles() map[string]*lipgloss.Style {
+	return map[string]*lipgloss.Style{
+		"text": &t.Text, "strong": &t.Strong, "dim": &t.Dim, "accent": &t.Accent, "selected": &t.Selected,
+		"good": &t.Good, "running": &t.Running, "waiting": &t.Waiting, "bad": &t.Bad,
+		"barFull": &t.BarFull, "barEmpty": &t.BarEmpty,
+	}
 }
