@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/watch"
@@ -24,9 +23,15 @@ type connection struct {
 	request action.Request
 }
 
-// connect reads the kubeconfig; it does not talk to the cluster. From then on
-// the context stays what it was, whichever becomes the current one.
+// connect reads the kubeconfig of the one context that was named; it does not
+// talk to the cluster. From then on the context stays what it was, whichever
+// becomes the current one.
 func (c *cli) connect() (connection, error) {
+	context, err := c.oneContext()
+	if err != nil {
+		return connection{}, err
+	}
+	*c.flags.Context, c.allContexts = context, false
 	config, err := c.restConfig()
 	if err != nil {
 		return connection{}, err
@@ -34,13 +39,9 @@ func (c *cli) connect() (connection, error) {
 	conn := connection{config: config}
 	loader := c.flags.ToRawKubeConfigLoader()
 	if raw, err := loader.RawConfig(); err == nil {
-		conn.context = raw.CurrentContext
-		if *c.flags.Context != "" {
-			conn.context = *c.flags.Context
-		}
+		conn.context = context
 		if current := raw.Contexts[conn.context]; current != nil {
 			conn.contextNamespace = current.Namespace
-			*c.flags.Context = conn.context
 			conn.request.Context = conn.context
 		}
 	}
@@ -58,6 +59,7 @@ func (c *cli) connect() (connection, error) {
 // unless that is empty. All else is shared, as are the flags' values.
 func (c *cli) forContext(context, namespace string) *cli {
 	other := *c
+	other.allContexts = false
 	f := c.flags
 	other.flags = &genericclioptions.ConfigFlags{
 		CacheDir: f.CacheDir, KubeConfig: f.KubeConfig, ClusterName: f.ClusterName, AuthInfoName: f.AuthInfoName,
@@ -83,13 +85,8 @@ const clientQPS, clientBurst = 50, 100
 
 // restConfig reads the kubeconfig as it is now.
 func (c *cli) restConfig() (*rest.Config, error) {
-	raw, err := c.flags.ToRawKubeConfigLoader().RawConfig()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	elsewhere := *c.flags.APIServer + c.env("KUBERNETES_SERVICE_HOST") + c.env("KUBERNETES_MASTER")
-	if clientcmdapi.IsConfigEmpty(&raw) && elsewhere == "" {
-		return nil, errNoCluster
+	if _, err := c.kubeconfig(); err != nil {
+		return nil, err
 	}
 	config, err := c.flags.ToRESTConfig()
 	if err != nil {

@@ -33,6 +33,7 @@ func withFlags(t *testing.T, args ...string) *cli {
 	c := &cli{warnings: &warnings{}, flags: genericclioptions.NewConfigFlags(false), env: func(string) string { return "" }}
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	c.flags.AddFlags(flags)
+	flags.BoolVar(&c.allContexts, "all-contexts", false, "")
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}

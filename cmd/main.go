@@ -65,11 +65,13 @@ type cli struct {
 	stdin, stdout, stderr *os.File
 	screen                *screen
 	flags                 *genericclioptions.ConfigFlags
-	env                   func(string) string
-	clock                 func() time.Time
+	// allContexts is --all-contexts.
+	allContexts bool
+	env         func(string) string
+	clock       func() time.Time
 	// readOnly is --read-only.
 	readOnly  bool
-	plainHTTP plainHTTP
+	plainHTTP *plainHTTP
 	// warnings are those of the API server.
 	warnings *warnings
 	// requests counts the DownloadRequests that are still in a cluster.
@@ -78,7 +80,7 @@ type cli struct {
 
 func newCLI(stdin, stdout, stderr *os.File) *cli {
 	return &cli{
-		warnings: &warnings{}, requests: &atomic.Int64{},
+		warnings: &warnings{}, plainHTTP: &plainHTTP{}, requests: &atomic.Int64{},
 		streams: genericiooptions.IOStreams{In: stdin, Out: sanitize.NewWriter(stdout), ErrOut: sanitize.NewWriter(stderr)},
 		stdin:   stdin, stdout: stdout, stderr: stderr,
 		screen: newScreen(stdin, stdout, os.Getenv("TERM")),
@@ -101,6 +103,8 @@ func newRoot(c *cli, name string) *cobra.Command {
 		return usagef("%w\nSee '%s --help'.", err, cmd.CommandPath())
 	})
 	c.flags.AddFlags(root.PersistentFlags())
+	root.PersistentFlags().Lookup("context").Usage = "The kubeconfig context; the dashboard and get take several: a,b or 'prod-*'"
+	root.PersistentFlags().BoolVar(&c.allContexts, "all-contexts", false, "All contexts of the kubeconfig, in the dashboard and get")
 	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "Same as --context, for users of the velero command")
 	root.AddCommand(newGet(c), newExplain(c), newDescribe(c), newResults(c), newLogs(c), newEtcd(c), newEstimate(c), newFinalize(c), newDemo(c), newVersion(c))
 	return root

@@ -1,0 +1,147 @@
+package cmd
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/veltui/veltui/glob"
+	"github.com/veltui/veltui/human"
+)
+
+// contexts are the kubeconfig contexts that --context and --all-contexts name:
+// in the order given, those of a glob by name, each once. Without these flags it
+// is the current one; its name is empty where no context is in use. A context
+// that is named like a list or a glob is that context.
+func (c *cli) contexts() ([]string, error) {
+	raw, err := c.kubeconfig()
+	if err != nil {
+		return nil, err
+	}
+	asked := *c.flags.Context
+	switch {
+	case c.allContexts && asked != "":
+		return nil, usagef("--all-contexts and --context %s: give only one of them", asked)
+	case c.allContexts:
+		asked = "*"
+	case asked == "":
+		return []string{raw.CurrentContext}, nil
+	}
+	known := make([]string, 0, len(raw.Contexts))
+	for name := range raw.Contexts {
+		known = append(known, name)
+	}
+	sort.Strings(known)
+	named, err := namedContexts(known, asked)
+	if err != nil {
+		return nil, err
+	}
+	if len(named) > 1 && *c.flags.APIServer+*c.flags.ClusterName != "" {
+		return nil, usagef("--server and --cluster lead every context to one cluster; give them with a single --context")
+	}
+	return named, nil
+}
+
+// namedContexts finds what was asked for among the sorted names of a kubeconfig.
+func namedContexts(known []string, asked string) (named []string, err error) {
+	if slices.Contains(known, asked) {
+		return []string{asked}, nil
+	}
+	for word := range strings.SplitSeq(asked, ",") {
+		found, err := contextsLike(known, strings.TrimSpace(word))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range found {
+			if !slices.Contains(named, name) {
+				named = append(named, name)
+			}
+		}
+	}
+	return named, nil
+}
+
+// contextsLike are the contexts that one word of a list names, never none.
+func contextsLike(known []string, word string) ([]string, error) {
+	switch {
+	case word == "":
+		return nil, usagef("--context has an empty name")
+	case slices.Contains(known, word):
+		return []string{word}, nil
+	case !glob.Special(word):
+		return nil, noContext(known, fmt.Sprintf("no context %q in the kubeconfig", word), word)
+	}
+	pattern, err := glob.Compile(word)
+	if err != nil {
+		return nil, usagef("--context %s: %w", word, err)
+	}
+	var found []string
+	for _, name := range known {
+		if matches, _, _ := pattern.Match(name, globSteps); matches { // a name that takes too many steps is not what was meant
+			found = append(found, name)
+		}
+	}
+	if len(found) == 0 {
+		return nil, noContext(known, fmt.Sprintf("no context in the kubeconfig matches %q", word), "")
+	}
+	return found, nil
+}
+
+// globSteps bounds how long one name is matched.
+const globSteps = 100_000
+
+// maxContextsNamed is how many contexts an error lists.
+const maxContextsNamed = 10
+
+// noContext says which contexts there are: those that look like the word, else all.
+func noContext(known []string, problem, word string) error {
+	if len(known) == 0 {
+		return usagef("%s: it has no contexts", problem)
+	}
+	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, name := range known {
+		names.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	if like := names.SuggestionsFor(word); word != "" && len(like) > 0 && len(like) < len(known) {
+		return usagef("%s; did you mean %s?", problem, strings.Join(like[:min(3, len(like))], " or "))
+	}
+	return usagef("%s; it has %s", problem, human.List(known, maxContextsNamed))
+}
+
+// oneContext is the context of a command that is about one cluster.
+func (c *cli) oneContext() (string, error) {
+	named, err := c.contexts()
+	if err != nil {
+		return "", err
+	}
+	if len(named) > 1 {
+		return "", usagef("this needs one context, and %s names %d; give one of them, such as --context %s", c.contextFlag(), len(named), named[0])
+	}
+	return named[0], nil
+}
+
+// contextFlag is how the contexts were named.
+func (c *cli) contextFlag() string {
+	if c.allContexts {
+		return "--all-contexts"
+	}
+	return "--context " + *c.flags.Context
+}
+
+// kubeconfig reads the kubeconfig as it is now. It fails where nothing names a
+// cluster.
+func (c *cli) kubeconfig() (*clientcmdapi.Config, error) {
+	raw, err := c.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	elsewhere := *c.flags.APIServer + c.env("KUBERNETES_SERVICE_HOST") + c.env("KUBERNETES_MASTER")
+	if clientcmdapi.IsConfigEmpty(&raw) && elsewhere == "" {
+		return nil, errNoCluster
+	}
+	return &raw, nil
+}
