@@ -92,6 +92,10 @@ func (t *list) moved(m keys.Motion) {
 		t.move(-max(t.height-1, 1))
 	case keys.PageDown:
 		t.move(max(t.height-1, 1))
+	case keys.HalfUp:
+		t.move(-max(t.height/2, 1))
+	case keys.HalfDown:
+		t.move(max(t.height/2, 1))
 	case keys.Top:
 		t.cursor = t.nearest(0)
 		t.scroll()

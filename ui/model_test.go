@@ -119,6 +119,38 @@ func TestSortGoesThroughItsOrdersAndBack(t *testing.T) {
 	}
 }
 
+// Half pages are the same everywhere, and lead back.
+func TestHalfPages(t *testing.T) {
+	m := screen(t, manyJobs(100), 80, 24)
+	press(t, m, "3")
+	first := selectedName(t, m)
+	checkFrame(t, m)
+	half := m.dashboard.tab.height / 2
+	press(t, m, "ctrl+d")
+	if at := m.dashboard.tab.cursor; at != half || half < 5 {
+		t.Errorf("in a list of %d lines ctrl+d leads to row %d", 2*half, at)
+	}
+	press(t, m, "ctrl+u")
+	if got := selectedName(t, m); got != first {
+		t.Errorf("ctrl+u leads to %s", got)
+	}
+	b := newBench(t, 80, 12)
+	b.open()
+	b.listen()
+	for name, m := range map[string]*Model{"page": screen(t, stageful(), 80, 12), "help": screen(t, stageful(), 80, 12), "dialog": b.Model} {
+		press(t, m, map[string][]string{"page": {"enter", "8"}, "help": {"?"}}[name]...)
+		top := checkFrame(t, m)
+		press(t, m, "ctrl+d")
+		down := checkFrame(t, m)
+		press(t, m, "ctrl+d")
+		further := checkFrame(t, m)
+		press(t, m, "ctrl+u", "ctrl+u", "ctrl+u")
+		if top == down || down == further && name != "help" || checkFrame(t, m) != top {
+			t.Errorf("%s: half pages do not lead down and back:\n%s", name, ansi.Strip(down))
+		}
+	}
+}
+
 func TestEscOnlyGoesBack(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	press(t, m, "enter", "?")

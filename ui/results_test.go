@@ -299,6 +299,43 @@ func TestResultsSoFar(t *testing.T) {
 	}
 }
 
+// A search through many messages or items does not hold up the keys: it runs in a
+// command, and finds the same as one on the spot.
+func TestManyLinesAreSearchedInACommand(t *testing.T) {
+	var r artifact.Results
+	kind := came.Kind{Name: "configmaps", Count: map[came.Did]int{came.Created: 1500}}
+	for i := range 1500 {
+		r.Warnings.Cluster = append(r.Warnings.Cluster, fmt.Sprintf("text %d of its own", i))
+		kind.Items = append(kind.Items, came.Item{Namespace: "shop", Name: fmt.Sprint("of-its-own-", i), Did: came.Created})
+	}
+	from := inventory{items: came.Items{Compared: true, Kinds: []came.Kind{kind}}}
+	for _, page := range []string{"e", "4"} {
+		m := opened(t, opsTrial(velerov1.RestorePhaseCompleted), &complaints{results: r}, 120, 40, page, func(o *Options) { o.Sources.Items = from })
+		typeText(t, m, "/1400")
+		cmd := press(t, m, "enter")
+		if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "searching for 1400") {
+			t.Errorf("page %s was searched on the spot:\n%s", page, frame)
+		}
+		follow(t, m, cmd)
+		if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "1400 of its own") && !strings.Contains(frame, "of-its-own-1400") {
+			t.Errorf("page %s:\n%s", page, frame)
+		}
+		follow(t, m, press(t, m, "n")) // there is only this one
+		if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "1400") {
+			t.Errorf("page %s, next:\n%s", page, frame)
+		}
+	}
+}
+
+// typeText presses one key after the other, and draws after each.
+func typeText(t testing.TB, m *Model, text string) {
+	t.Helper()
+	for _, r := range text {
+		press(t, m, string(r))
+		m.View()
+	}
+}
+
 // BenchmarkResults50000 opens the Results page with 50,000 warnings, each with a
 // text of its own, and searches through all of them.
 func BenchmarkResults50000(b *testing.B) {
@@ -319,9 +356,12 @@ func BenchmarkResults50000(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				m = opened(b, snap, &complaints{results: r}, 120, 40, "e")
-				for _, k := range keys {
-					press(b, m, k)
+				for i, k := range keys {
+					cmd := press(b, m, k)
 					m.View()
+					if i == len(keys)-1 {
+						follow(b, m, cmd)
+					}
 				}
 				if keys != nil && !strings.Contains(plain(m.View().Content), "settings-49998") {
 					b.Fatal(plain(m.View().Content))
@@ -444,8 +484,11 @@ func BenchmarkItems60000(b *testing.B) {
 	for b.Loop() {
 		m := opened(b, opsTrial(velerov1.RestorePhaseCompleted), &complaints{}, 120, 40, "4", func(o *Options) { o.Sources.Items = from })
 		for _, k := range []string{"enter", "/", "s", "-", "5", "9", "9", "9", "8", "enter"} {
-			press(b, m, k)
+			cmd := press(b, m, k)
 			m.View()
+			if k == "enter" {
+				follow(b, m, cmd)
+			}
 		}
 		if !strings.Contains(plain(m.View().Content), "settings-59998") {
 			b.Fatal(plain(m.View().Content))

@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/human"
@@ -109,7 +110,9 @@ func (p *resourceModel) lines(c draw.Canvas, s *Screen) pager.Source {
 		if !s.job.Terminal() {
 			l.below = append(append(l.below, ""), said(c.Theme.Dim, "Velero may write some items anew until the backup has ended.")...)
 		}
-		l.fold(p.folds)
+		if l.fold(p.folds); len(l.rows) > pager.AtOnce {
+			return manyItems{l}
+		}
 		return l
 	case p.items.err != nil:
 		lines := said(c.Theme.Bad, "The list of the items cannot be read: "+p.items.err.Error())
@@ -352,6 +355,30 @@ func (l *itemLines) fold(f folds) {
 	for i := range l.below {
 		l.rows = append(l.rows, itemRow{-1, -1, len(l.notes) + i})
 	}
+}
+
+// manyItems are searched in a command.
+type manyItems struct{ *itemLines }
+
+// Find looks through the rows' plain texts.
+func (l manyItems) Find(ctx context.Context, text string, from int, forward bool) (int, error) {
+	return pager.FindIn(ctx, len(l.rows), l.plain, text, from, forward)
+}
+
+// plain is what a row says. It reads nothing that the user can change meanwhile: a
+// search calls it from another goroutine.
+func (l *itemLines) plain(i int) string {
+	row := l.rows[i]
+	switch {
+	case row.kind < 0 && row.note >= len(l.notes):
+		return ansi.Strip(l.below[row.note-len(l.notes)])
+	case row.kind < 0:
+		return ansi.Strip(l.notes[row.note])
+	case row.item < 0:
+		return l.kinds[row.kind].Name
+	}
+	item := l.kinds[row.kind].Items[row.item]
+	return strings.Join([]string{string(item.Did), item.Namespace + "/" + item.Name, item.From, item.Why}, " ")
 }
 
 // Len is how many rows there are.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
@@ -251,7 +252,18 @@ func (p *resultsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	}
 	p.folds.settle(s)
 	l.fold(c, p.folds)
+	if len(l.rows) > pager.AtOnce {
+		return manyResults{l}
+	}
 	return l
+}
+
+// manyResults are searched in a command.
+type manyResults struct{ *resultLines }
+
+// Find looks through the rows' plain texts.
+func (l manyResults) Find(ctx context.Context, text string, from int, forward bool) (int, error) {
+	return pager.FindIn(ctx, len(l.rows), l.plain, text, from, forward)
 }
 
 // resultLines are the rows of the page: only those that are drawn are made.
@@ -388,6 +400,33 @@ func (l *resultLines) Line(c draw.Canvas, i int) pager.Line {
 		return pager.Line{Text: margin + c.Theme.Dim.Render(l.names(c, m))}
 	}
 	return pager.Line{Text: margin + c.Theme.Dim.Render(m.Resources[row.n].String()), Key: fmt.Sprint(key, "/", row.n)}
+}
+
+// plain is what a row says, a message in its first row. It reads nothing that the
+// user can change meanwhile: a search calls it from another goroutine.
+func (l *resultLines) plain(i int) string {
+	row := l.rows[i]
+	if row.what == noteRow {
+		if row.section < 0 {
+			return ""
+		}
+		return ansi.Strip(l.notes[row.section])
+	}
+	s := l.sections[row.section]
+	if row.what == sectionRow {
+		return fmt.Sprintf("%ss, %s (%d)", s.Severity, s.Title(), s.Count)
+	}
+	m := s.Complaints[row.complaint]
+	switch {
+	case row.what == messageRow && row.n > 0:
+		return ""
+	case row.what == messageRow:
+		return m.Words()
+	case row.what == namesRow:
+		names, _ := m.Names(1)
+		return names
+	}
+	return m.Resources[row.n].String()
 }
 
 // names are the resources of a message as far as there is room for whole names.

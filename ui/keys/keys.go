@@ -86,15 +86,17 @@ const (
 	Down
 	PageUp
 	PageDown
+	HalfUp // half a page
+	HalfDown
 	Top
 	Bottom
 )
 
 // Moving are the bindings that move through a screen, the same for all of them.
 func Moving(move func(Motion)) []Binding {
-	return motions(move, [][]string{{"up", "k"}, {"down", "j"}, {"pgup", "ctrl+b"}, {"pgdown", "ctrl+f", "space"}, {"home", "g"}, {"end", "G"}},
-		[]string{"up k", "down j", "pgup ctrl+b", "pgdn ctrl+f", "g home", "G end"},
-		[]string{"up", "down", "a page up", "a page down", "to the top", "to the end"})
+	return motions(move, [][]string{{"up", "k"}, {"down", "j"}, {"pgup", "ctrl+b"}, {"pgdown", "ctrl+f", "space"}, {"ctrl+u"}, {"ctrl+d"}, {"home", "g"}, {"end", "G"}},
+		[]string{"up k", "down j", "pgup ctrl+b", "pgdn ctrl+f", "ctrl+u", "ctrl+d", "g home", "G end"},
+		[]string{"up", "down", "a page up", "a page down", "half a page up", "half a page down", "to the top", "to the end"})
 }
 
 // Scrolling are the bindings that scroll what is above a text field, which
@@ -123,6 +125,10 @@ func Scroll(v *viewport.Model, m Motion) {
 		v.PageUp()
 	case PageDown:
 		v.PageDown()
+	case HalfUp:
+		v.HalfPageUp()
+	case HalfDown:
+		v.HalfPageDown()
 	case Top:
 		v.GotoTop()
 	case Bottom:

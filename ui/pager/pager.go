@@ -218,7 +218,7 @@ func (p *Pager) find(is func(Line) bool) int {
 
 // Move scrolls, or moves the selection where lines can be selected.
 func (p *Pager) Move(m keys.Motion) {
-	page := max(p.canvas.Height-1, 1)
+	page, half := max(p.canvas.Height-1, 1), max(p.canvas.Height/2, 1)
 	switch m {
 	case keys.Up:
 		p.step(-1)
@@ -228,6 +228,10 @@ func (p *Pager) Move(m keys.Motion) {
 		p.steps(-page)
 	case keys.PageDown:
 		p.steps(page)
+	case keys.HalfUp:
+		p.steps(-half)
+	case keys.HalfDown:
+		p.steps(half)
 	case keys.Top:
 		p.top, p.skip, p.cursor, p.Follow = 0, 0, -1, false
 	case keys.Bottom:

@@ -258,7 +258,7 @@ func TestAnyOrderOfEvents(t *testing.T) {
 			case 5:
 				p.Reset()
 			default:
-				p.Move(keys.Motion(rnd.IntN(6)))
+				p.Move(keys.Motion(rnd.IntN(8)))
 			}
 			c := draw.Canvas{Width: 2 * rnd.IntN(15), Height: rnd.IntN(12), Theme: theme, Glyphs: &draw.ASCII}
 			lines := p.View(c)

@@ -2,6 +2,7 @@ package pager
 
 import (
 	"context"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -31,6 +32,28 @@ type Finder interface {
 	// is false, that holds a text without regard to case; -1 if there is none.
 	// It goes round at the end. It is called from another goroutine.
 	Find(ctx context.Context, text string, from int, forward bool) (int, error)
+}
+
+// AtOnce is how many lines a page may have to be searched on the spot, which also
+// counts the hits. One with more is a [Finder].
+const AtOnce = 1000
+
+// FindIn is a [Finder]'s Find over n texts.
+func FindIn(ctx context.Context, n int, text func(i int) string, want string, from int, forward bool) (int, error) {
+	step := 1
+	if !forward {
+		step = -1
+	}
+	for k := range n {
+		if k%AtOnce == 0 && ctx.Err() != nil {
+			return -1, ctx.Err()
+		}
+		i := ((from+k*step)%n + n) % n
+		if strings.Contains(strings.ToLower(text(i)), want) {
+			return i, nil
+		}
+	}
+	return -1, nil
 }
 
 // Start makes a command of work. The context of work ends with the program, or
