@@ -56,13 +56,16 @@ ifneq ($(RERUNS),0)
 RERUN := --rerun-fails=$(RERUNS) --rerun-fails-max-failures=4 --rerun-fails-abort-on-data-race --rerun-fails-run-root-test --rerun-fails-report=$(RETRIED)
 endif
 
+# Tests that run beside each other in a package wait most of the time.
+BESIDE := -parallel 4
+
 .PHONY: test
 test: testbed lint-tools ## Run unit and integration tests (on a real kube-apiserver)
-	$(GOTESTSUM) --format pkgname $(RERUN) --packages ./... -- -count=1 -timeout 30m -p $(JOBS) $(TESTFLAGS)
+	$(GOTESTSUM) --format pkgname $(RERUN) --packages ./... -- -count=1 -timeout 30m -p $(JOBS) $(BESIDE) $(TESTFLAGS)
 
 .PHONY: race
 race: testbed lint-tools ## Run the tests with the race detector
-	CGO_ENABLED=1 $(GOTESTSUM) --format pkgname $(RERUN) --packages ./... -- -race -count=1 -timeout 40m -p $(JOBS) $(TESTFLAGS)
+	CGO_ENABLED=1 $(GOTESTSUM) --format pkgname $(RERUN) --packages ./... -- -race -count=1 -timeout 40m -p $(JOBS) $(BESIDE) $(TESTFLAGS)
 
 FUZZTIME ?= 10s
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/testbed"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -622,7 +623,7 @@ func TestInvariants(t *testing.T) {
 	switch {
 	case os.Getenv("VELTUI_INVARIANTS") == "all":
 		stride = 1
-	case raceEnabled: // what it looks for does not hide in one of a million situations
+	case testbed.RaceDetector: // what it looks for does not hide in one of a million situations
 		stride, most = 4999, 499
 	case testing.Short():
 		stride = 1499

@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,9 +71,8 @@ func (c *console) answers(t *testing.T, text string) int {
 
 func TestConfirmTakesOneWholeLine(t *testing.T) {
 	b := control(t)
-	context := currentContext(t, b)
-	right := context + "/answered"
-	for _, a := range []struct {
+	const right = "{}" // stands for the answer that confirms
+	for i, a := range []struct {
 		name, typed, says string
 		code              int
 	}{
@@ -81,30 +81,30 @@ func TestConfirmTakesOneWholeLine(t *testing.T) {
 		{"end of file behind the name", right + "\x04\x04", "no answer: nothing was done", ExitError},
 		{"ctrl+c", "\x03", "", ExitInterrupted},
 		{"ctrl+c behind the name", right + "\x03", "", ExitInterrupted},
-		{"another context", "prod/answered\n", "that is not " + right, ExitError},
-		{"the name alone", "answered\n", "that is not " + right, ExitError},
+		{"another context", "prod/{NAME}\n", "that is not " + right, ExitError},
+		{"the name alone", "{NAME}\n", "that is not " + right, ExitError},
 		{"too much", right + "x\n", "that is not " + right, ExitError},
-		{"another case", strings.ToUpper(right) + "\n", "that is not " + right, ExitError},
+		{"another case", "{UPPER}\n", "that is not " + right, ExitError},
 		{"a paste of several lines", right + "\nveltui get\nrm x\n", "more than one line arrived at once", ExitError},
 		{"a paste of two answers", right + "\n" + right + "\n", "more than one line arrived at once", ExitError},
 		{"a paste that begins with a line feed", "\n" + right + "\n", "nothing was done", ExitError},
 		{"spaces behind it", right + "  \n", "settled", ExitOK},
 	} {
 		t.Run(a.name, func(t *testing.T) {
-			r := inProgress("answered", time.Hour)
-			b.quiet(t, r)
-			c := startConsole(t, b.command(t, "finalize", "restore/answered", "--phase", "Failed", "--observe", "1s"), 200, 100)
+			t.Parallel()
+			name := fmt.Sprintf("answered-%d", i)
+			confirms := currentContext(t, b) + "/" + name
+			of := strings.NewReplacer(right, confirms, "{UPPER}", strings.ToUpper(confirms), "{NAME}", name)
+			b.quiet(t, inProgress(name, time.Hour))
+			c := startConsole(t, b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--observe", "1s"), 200, 100)
 			before := termiosOf(t, c.tty)
-			code := c.answers(t, a.typed)
+			code := c.answers(t, of.Replace(a.typed))
 			want := map[bool]string{true: "Failed", false: "InProgress"}[a.code == ExitOK]
-			if phase := b.restorePhase(t, "answered"); code != a.code || phase != want || !strings.Contains(c.screen(), a.says) {
+			if phase := b.restorePhase(t, name); code != a.code || phase != want || !strings.Contains(c.screen(), of.Replace(a.says)) {
 				t.Errorf("exit code %d, phase %s\n%s", code, phase, c.screen())
 			}
 			if after := termiosOf(t, c.tty); after != before {
 				t.Errorf("the terminal's modes were %+v and are %+v", before, after)
-			}
-			if err := b.client.Delete(t.Context(), r); err != nil {
-				t.Fatal(err)
 			}
 		})
 	}

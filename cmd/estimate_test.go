@@ -76,10 +76,8 @@ func parseEstimate(t *testing.T, stdout string) estimateDocument {
 // TestEstimateCaptures holds the built command against what Velero 1.18.3
 // really ended with. It has no HOME and no kubeconfig.
 func TestEstimateCaptures(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "veltui")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/veltui/veltui").CombinedOutput(); err != nil {
-		t.Fatalf("building veltui: %v\n%s", err, out)
-	}
+	skipUnderRace(t)
+	binary := control(t).binary
 	dirs, err := filepath.Glob(captures + "/restores/r*")
 	if err != nil || len(dirs) < 9 {
 		t.Fatalf("captures: %v, %v", dirs, err)

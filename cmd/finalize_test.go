@@ -321,6 +321,7 @@ func TestFinalizeSignalInMidRetry(t *testing.T) {
 	b := control(t)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
 			name := "signalled-" + strconv.Itoa(int(signal))
 			b.quiet(t, inProgress(name, time.Hour)) // no server runs
 			var sent atomic.Int32

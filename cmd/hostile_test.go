@@ -115,13 +115,17 @@ func TestHostileServerAndEveryCommand(t *testing.T) {
 	b.prey(t)
 	for name, h := range hostilities() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it mostly waits for answers that do not come
 			kubeconfig := b.hostileTo(t, h)
-			commands := quickCommands
+			commands, timeout := quickCommands, "3s"
+			if name == "invalid" || name == "failing" || name == "broken proxy" {
+				timeout = "1s" // all of it is waited each time
+			}
 			if name == "texts" || name == "names" {
 				commands = slices.Concat(quickCommands, moreCommands)
 			}
 			for _, args := range commands {
-				cmd := through(kubeconfig, b.command(t, append(args, "-n", "velero", "--request-timeout", "3s")...))
+				cmd := through(kubeconfig, b.command(t, append(args, "-n", "velero", "--request-timeout", timeout)...))
 				var stdout, stderr bytes.Buffer
 				cmd.Stdout, cmd.Stderr = &stdout, &stderr
 				err := cmd.Run()
@@ -247,6 +251,7 @@ func TestHostileServerAndEveryScreen(t *testing.T) {
 	b.prey(t)
 	for name, h := range hostilities() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it mostly waits until nothing more is drawn
 			kubeconfig := b.hostileTo(t, h)
 			cmd := through(kubeconfig, b.command(t, "-n", "velero"))
 			c := startConsole(t, cmd, 100, 30)

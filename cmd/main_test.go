@@ -83,9 +83,19 @@ func newBed() (*bed, error) {
 	})
 }
 
+// skipUnderRace leaves a test to make test: it drives the built program, of which
+// the race detector sees nothing.
+func skipUnderRace(t *testing.T) {
+	t.Helper()
+	if testbed.RaceDetector {
+		t.Skip("the race detector sees nothing of the built program")
+	}
+}
+
 // command is the built veltui with a state folder of its own.
 func (b *bed) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
+	skipUnderRace(t)
 	cmd := exec.Command(b.binary, append([]string{"--kubeconfig", b.Kubeconfig()}, args...)...)
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir(), "TERM=xterm-256color", "LANG=C.UTF-8", "NO_COLOR=",
 		"SSH_TTY=", "SSH_CONNECTION=", "VELERO_NAMESPACE=", "LC_ALL=", "LC_CTYPE=")

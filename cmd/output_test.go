@@ -124,26 +124,32 @@ var extremes = []struct {
 func TestAnyValuePrintsInEveryFormat(t *testing.T) {
 	b := control(t)
 	for i, x := range extremes {
-		name := fmt.Sprintf("extreme-%d", i)
-		b.create(t, extreme(name, x.at, x.n))
-		for _, format := range []string{"table", "wide", "json", "yaml", "name", "jsonpath={.items[0]}", "jsonpath={.items[0].startedAt} {.items[0].errors} {.items[0].items.done}"} {
-			stdout, stderr, code := b.run(t, "get", "restore/"+name, "-o", format)
-			if code != ExitOK || stderr != "" || !strings.Contains(stdout, "") || len(stdout) < 5 {
-				t.Errorf("%v as %s: exit code %d, %q, %q", x, format, code, stderr, stdout)
-			}
-			checkDocument(t, format, stdout)
-		}
-		for _, format := range []string{"text", "json", "yaml"} {
-			stdout, stderr, code := b.run(t, "explain", "restore/"+name, "-o", format)
-			if code == ExitError || code == ExitUsage || len(stdout) < 5 {
-				t.Errorf("%v explained as %s: exit code %d, %q, %q", x, format, code, stderr, stdout)
-			}
-			checkDocument(t, format, stdout)
-		}
+		b.create(t, extreme(fmt.Sprintf("extreme-%d", i), x.at, x.n))
+		t.Run(x.at, func(t *testing.T) {
+			t.Parallel()
+			anyValuePrints(t, b, fmt.Sprintf("extreme-%d", i))
+		})
 	}
 	// Whole numbers stay whole.
 	if stdout, _, _ := b.run(t, "get", "restore/extreme-0", "-o", "jsonpath={.items[0].errors}"); strings.TrimSpace(stdout) != fmt.Sprint(-math.MaxInt64) {
 		t.Errorf("%d errors are printed as %s", -math.MaxInt64, stdout)
+	}
+}
+
+func anyValuePrints(t *testing.T, b *bed, name string) {
+	for _, format := range []string{"table", "wide", "json", "yaml", "name", "jsonpath={.items[0]}", "jsonpath={.items[0].startedAt} {.items[0].errors} {.items[0].items.done}"} {
+		stdout, stderr, code := b.run(t, "get", "restore/"+name, "-o", format)
+		if code != ExitOK || stderr != "" || !strings.Contains(stdout, "") || len(stdout) < 5 {
+			t.Errorf("%s as %s: exit code %d, %q, %q", name, format, code, stderr, stdout)
+		}
+		checkDocument(t, format, stdout)
+	}
+	for _, format := range []string{"text", "json", "yaml"} {
+		stdout, stderr, code := b.run(t, "explain", "restore/"+name, "-o", format)
+		if code == ExitError || code == ExitUsage || len(stdout) < 5 {
+			t.Errorf("%s explained as %s: exit code %d, %q, %q", name, format, code, stderr, stdout)
+		}
+		checkDocument(t, format, stdout)
 	}
 }
 
@@ -168,36 +174,38 @@ func checkDocument(t *testing.T, format, stdout string) {
 func TestFinalizeOfAnyValueIsPrinted(t *testing.T) {
 	b := control(t)
 	for i, x := range extremes {
-		format := []string{"json", "yaml"}[i%2]
-		name := fmt.Sprintf("extreme-end-%d", i)
-		o := extreme(name, x.at, x.n)
-		b.quiet(t, o.DeepCopy())
-		cmd := b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--yes", "--observe", "1s", "-o", format)
-		state := t.TempDir()
-		cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
-		out, err := cmd.Output()
-		var d finalizeDocument
-		if yaml.Unmarshal(out, &d) != nil || d.Outcome == nil {
-			t.Errorf("%v: %v\n%s", x, err, out)
-			continue
-		}
-		checkDocument(t, format, string(out))
-		if err != nil || d.Outcome.Sent != "landed" || b.restorePhase(t, name) != "Failed" {
-			t.Errorf("%v: %v, %+v", x, err, d.Outcome)
-		}
-		copied, err := os.ReadFile(d.Outcome.Copy)
-		var back map[string]any
-		if err != nil || json.Unmarshal(copied, &back) != nil && yaml.Unmarshal(copied, &back) != nil {
-			t.Fatalf("%v\n%.300s", err, copied)
-		}
-		mapping, _, _ := unstructured.NestedMap(back, "spec", "namespaceMapping")
-		if want := o.Object["spec"].(map[string]any)["namespaceMapping"]; !reflect.DeepEqual(mapping, want) {
-			t.Errorf("the copy has %+q, the restore %+q", mapping, want)
-		}
-		log, err := os.ReadFile(filepath.Join(state, "veltui", "finalize", "finalize.jsonl"))
-		if err != nil || !holdsAll(string(log), `"event":"begin"`, `"event":"send"`, `"event":"landed"`, `"event":"end"`) {
-			t.Errorf("%v: %s", err, log)
-		}
+		t.Run(x.at, func(t *testing.T) {
+			t.Parallel()
+			format := []string{"json", "yaml"}[i%2]
+			name := fmt.Sprintf("extreme-end-%d", i)
+			o := extreme(name, x.at, x.n)
+			b.quiet(t, o.DeepCopy())
+			cmd := b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--yes", "--observe", "1s", "-o", format)
+			state := t.TempDir()
+			cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
+			out, err := cmd.Output()
+			var d finalizeDocument
+			if yaml.Unmarshal(out, &d) != nil || d.Outcome == nil {
+				t.Fatalf("%v: %v\n%s", x, err, out)
+			}
+			checkDocument(t, format, string(out))
+			if err != nil || d.Outcome.Sent != "landed" || b.restorePhase(t, name) != "Failed" {
+				t.Errorf("%v: %v, %+v", x, err, d.Outcome)
+			}
+			copied, err := os.ReadFile(d.Outcome.Copy)
+			var back map[string]any
+			if err != nil || json.Unmarshal(copied, &back) != nil && yaml.Unmarshal(copied, &back) != nil {
+				t.Fatalf("%v\n%.300s", err, copied)
+			}
+			mapping, _, _ := unstructured.NestedMap(back, "spec", "namespaceMapping")
+			if want := o.Object["spec"].(map[string]any)["namespaceMapping"]; !reflect.DeepEqual(mapping, want) {
+				t.Errorf("the copy has %+q, the restore %+q", mapping, want)
+			}
+			log, err := os.ReadFile(filepath.Join(state, "veltui", "finalize", "finalize.jsonl"))
+			if err != nil || !holdsAll(string(log), `"event":"begin"`, `"event":"send"`, `"event":"landed"`, `"event":"end"`) {
+				t.Errorf("%v: %s", err, log)
+			}
+		})
 	}
 }
 
@@ -209,11 +217,12 @@ func TestOutcomeIsToldWhereItCannotBePrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer full.Close()
+	t.Cleanup(func() { _ = full.Close() })
 	for _, c := range []struct{ name, output, to string }{
 		{"disk-full", "json", "full"}, {"disk-full-yaml", "yaml", "full"}, {"pipe-broken", "json", "pipe"}, {"pipe-broken-late", "text", "late"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b.quiet(t, inProgress(c.name, time.Hour))
 			cmd := b.command(t, "finalize", "restore/"+c.name, "--phase", "Failed", "--yes", "--observe", "1s", "-o", c.output)
 			var stderr bytes.Buffer

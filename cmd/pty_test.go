@@ -40,6 +40,7 @@ func openConsole(t *testing.T, b *bed, width, height uint16, args ...string) *co
 
 func startConsole(t *testing.T, cmd *exec.Cmd, width, height uint16) *console {
 	t.Helper()
+	skipUnderRace(t)
 	c := &console{cmd: cmd, heard: make(chan struct{}), term: vt10x.New(vt10x.WithSize(int(width), int(height)))}
 	tty, err := pty.StartWithSize(c.cmd, &pty.Winsize{Cols: width, Rows: height})
 	if err != nil {

@@ -16,12 +16,14 @@ import (
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/demo/scene"
+	"github.com/veltui/veltui/testbed"
 	"github.com/veltui/veltui/watch"
 )
 
 // TestScenarios serves each scenario of diagnosis/testdata/scenarios, or of the
 // folder that VELTUI_SCENARIOS names, with the demo, and holds what the built
-// binary says about it against what the scenario says is right.
+// binary says about it against what the scenario says is right. Under the race
+// detector, which sees only the page's part, it takes each tenth.
 func TestScenarios(t *testing.T) {
 	control(t)
 	dir := os.Getenv("VELTUI_SCENARIOS")
@@ -33,7 +35,9 @@ func TestScenarios(t *testing.T) {
 		if err != nil || !strings.HasSuffix(path, ".yaml") {
 			return err
 		}
-		files++
+		if files++; testbed.RaceDetector && files%10 != 0 {
+			return nil
+		}
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".yaml"), func(t *testing.T) {
 			t.Parallel()
 			checkScenario(t, path)

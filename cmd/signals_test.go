@@ -213,6 +213,7 @@ func TestSignalsInMidRetryOnATerminal(t *testing.T) {
 		code   int
 	}{{"int", syscall.SIGINT, 130}, {"quit", syscall.SIGQUIT, 131}, {"abrt", syscall.SIGABRT, 134}} {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			name := "retried-" + s.name
 			b.quiet(t, inProgress(name, time.Hour))
 			var sent atomic.Int32

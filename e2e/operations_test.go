@@ -18,7 +18,11 @@ const (
 // ConfigMaps and a Widget.
 const acted = 4
 
+// checksOften makes the server look at operations each second, and not every ten.
+const checksOften = "--item-operation-sync-frequency=1s"
+
 func TestOperationsOfABackup(t *testing.T) {
+	must(t, theLab.VeleroWith(patient(t), checksOften))
 	spec := velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}
 	createBackup(t, "operations", spec, lab.Annotations{lab.Operation: "1s", lab.OperationHold: "backup-operations"})
 	h := await(t, "Backup", "operations", "wait for its operations", lab.InPhase(waiting))
@@ -32,6 +36,7 @@ func TestOperationsOfABackup(t *testing.T) {
 }
 
 func TestOperationsOfARestore(t *testing.T) {
+	must(t, theLab.VeleroWith(patient(t), checksOften))
 	fullBackup(t)
 	for _, tt := range []struct {
 		name        string
@@ -40,17 +45,21 @@ func TestOperationsOfARestore(t *testing.T) {
 		completed   int
 		failed      int
 	}{
-		{"operations-end", lab.Annotations{lab.Operation: "12s"}, []string{"", "InProgress", waiting, "Finalizing", "Completed"}, acted, 0},
+		{"operations-end", lab.Annotations{}, []string{"", "InProgress", waiting, "Finalizing", "Completed"}, acted, 0},
 		{
-			"operations-fail", lab.Annotations{lab.Operation: "12s", lab.OperationError: "the disk is full"},
+			"operations-fail", lab.Annotations{lab.OperationError: "the disk is full"},
 			[]string{"", "InProgress", waiting, waitingMore, "FinalizingPartiallyFailed", "PartiallyFailed"}, 0, acted,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := restore(t, tt.name, velerov1.RestoreSpec{
+			tt.annotations[lab.Operation], tt.annotations[lab.OperationHold] = "1s", tt.name
+			createRestore(t, tt.name, velerov1.RestoreSpec{
 				BackupName: full, IncludedNamespaces: []string{"ops"}, IncludedResources: []string{"configmaps", "widgets.lab.veltui.io"},
 				NamespaceMapping: to(tt.name),
 			}, tt.annotations)
+			await(t, "Restore", tt.name, "wait for its operations", lab.InPhase(waiting))
+			must(t, theLab.OpenGate(tt.name))
+			h := ended(t, "Restore", tt.name)
 			wantEnd(t, h, tt.phases[len(tt.phases)-1])
 			wantPhases(t, h, tt.phases, waitingMore) // the phase that says some failed is passed through when all end at once
 			wantTold(t, h)

@@ -26,7 +26,13 @@ func to(suffix string) map[string]string {
 	return mapping
 }
 
+// unthrottled are flags with which the server asks of the API server as fast as
+// it can: what is compared here is how many items there are and what becomes of
+// them, and not how long they take.
+var unthrottled = []string{"--client-qps=1000", "--client-burst=1000"}
+
 func TestRestores(t *testing.T) {
+	must(t, theLab.VeleroWith(patient(t), unthrottled...))
 	yes, no := true, false
 	web := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web", "team": "red"}}
 	for _, tt := range []struct {

@@ -38,7 +38,7 @@ type rule struct {
 }
 
 // rulesServer are the server's flags: fast, and with priorities of its own.
-var rulesServer = []string{"--client-qps=1000", "--client-burst=1000", "--restore-resource-priorities=" + rulesPriorities}
+var rulesServer = slices.Concat(unthrottled, []string{"--restore-resource-priorities=" + rulesPriorities})
 
 const rulesPriorities = "configmaps,secrets,po,-,customresourcedefinitions,services"
 

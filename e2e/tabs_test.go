@@ -25,7 +25,10 @@ import (
 func TestSchedulesStorageAndDeletions(t *testing.T) {
 	must(t, theLab.VeleroWith(patient(t)))
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: lab.Namespace, Name: name} }
-	made := &velerov1.Schedule{ObjectMeta: meta("each-minute"), Spec: velerov1.ScheduleSpec{Schedule: "* * * * *", Template: velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}}}
+	// It ran two minutes ago, so that its first run is due at once.
+	ago := metav1.NewTime(time.Now().Add(-2 * time.Minute).Truncate(time.Second))
+	made := &velerov1.Schedule{ObjectMeta: meta("each-minute"), Spec: velerov1.ScheduleSpec{Schedule: "* * * * *", Template: velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}},
+		Status: velerov1.ScheduleStatus{LastBackup: &ago}}
 	wrong := &velerov1.Schedule{ObjectMeta: meta("wrong"), Spec: velerov1.ScheduleSpec{Schedule: "0 3 * * SO"}}
 	paused := &velerov1.Schedule{ObjectMeta: meta("paused-one"), Spec: velerov1.ScheduleSpec{Schedule: "* * * * *", Paused: true}}
 	orphan := &velerov1.DeleteBackupRequest{ObjectMeta: meta("of-nobody"), Spec: velerov1.DeleteBackupRequestSpec{BackupName: "nobody"}}
@@ -54,7 +57,7 @@ func TestSchedulesStorageAndDeletions(t *testing.T) {
 	c.seesRow(t, "paused-one", "paused")
 
 	// The first run says when the next one comes, and it comes then.
-	first := awaitRun(t, made, time.Time{})
+	first := awaitRun(t, made, ago.Time)
 	table, err := rules.ParseTimetable(made.Spec.Schedule, time.UTC)
 	must(t, err)
 	next := table.NextRun(made)

@@ -1,5 +1,0 @@
-//go:build race
-
-package action
-
-const raceEnabled = true
