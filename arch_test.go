@@ -24,6 +24,7 @@ var imports = map[string][]string{
 	"ui/detail":                  {"assess", "human", "ui/draw", "ui/keys", "ui/pager", "watch"},
 	"ui/dialog":                  {"human", "job", "sanitize", "ui/draw", "ui/keys"},
 	"ui/jobview":                 {"artifact", "assess", "collector", "describe", "diagnosis", "human", "job", "logs", "outcome", "ui/draw", "ui/keys", "ui/pager", "velero", "velero/decode"},
+	"ui/command":                 {"ui/draw"},
 	"ui/pager":                   {"ui/draw", "ui/keys"},
 	"ui/keys":                    {"ui/draw"},
 	"ui/draw":                    {"assets", "diagnosis", "human", "job"},
