@@ -130,3 +130,4 @@ clean: ## Remove what was built, but not the test bed
 	rm -rf bin/veltui dist
 
 include e2e/lab.mk
+include bench/bench.mk

@@ -61,6 +61,7 @@ var imports = map[string][]string{
 	"demo/scene":                 nil,
 	"demo/store":                 nil,
 	"testbed":                    nil,
+	"bench":                      {"testbed"},
 }
 
 // noClients are packages of others that these packages must not know: most do no

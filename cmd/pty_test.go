@@ -18,6 +18,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/testbed"
 )
 
 // console is the built dashboard on a pseudo-terminal, with an emulator that
@@ -42,21 +44,11 @@ func startConsole(t *testing.T, cmd *exec.Cmd, width, height uint16) *console {
 	t.Helper()
 	skipUnderRace(t)
 	c := &console{cmd: cmd, heard: make(chan struct{}), term: vt10x.New(vt10x.WithSize(int(width), int(height)))}
-	tty, err := pty.StartWithSize(c.cmd, &pty.Winsize{Cols: width, Rows: height})
+	tty, err := testbed.OnTerminal(c.cmd, width, height)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A file that the runtime polls can be closed while another goroutine
-	// reads it; the one that package pty opens cannot.
-	fd, err := syscall.Dup(int(tty.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = tty.Close()
-	if err := syscall.SetNonblock(fd, true); err != nil {
-		t.Fatal(err)
-	}
-	c.tty = os.NewFile(uintptr(fd), "pseudo-terminal")
+	c.tty = tty
 	t.Cleanup(func() {
 		_ = c.cmd.Process.Kill()
 		_ = c.tty.Close()

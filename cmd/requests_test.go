@@ -1,20 +1,11 @@
 package cmd
 
 import (
-	"encoding/pem"
 	"fmt"
-	"io"
-	"log"
 	"maps"
-	"net"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
 	"os"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,8 +13,9 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/testbed"
 )
 
 // What TestRequests measures: two minutes, from a minute after the first frame
@@ -33,96 +25,15 @@ const (
 	requestsMeasure = 2 * time.Minute
 )
 
-// traffic is what a client asked of the API server.
-type traffic struct {
-	in, out atomic.Int64 // bytes from and to the client, with TLS and headers
-
-	mu    sync.Mutex
-	asked map[string]int
-	total int
-}
-
-func (c *traffic) note(r *http.Request) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	what := r.Method + " " + r.URL.Path
-	if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
-		what += " (watch)"
-	}
-	c.asked[what]++
-	c.total++
-}
-
-// reading is the traffic up to a moment.
-type reading struct {
-	at      time.Time
-	in, out int64
-	asked   map[string]int
-	total   int
-}
-
-func (c *traffic) read() reading {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return reading{time.Now(), c.in.Load(), c.out.Load(), maps.Clone(c.asked), c.total}
-}
-
-// countedListener counts the bytes of all connections that it accepts.
-type countedListener struct {
-	net.Listener
-	count *traffic
-}
-
-func (l countedListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	return countedConn{conn, l.count}, err
-}
-
-type countedConn struct {
-	net.Conn
-	count *traffic
-}
-
-func (c countedConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.count.in.Add(int64(n))
-	return n, err
-}
-
-func (c countedConn) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	c.count.out.Add(int64(n))
-	return n, err
-}
-
-// counted is a kubeconfig that leads to the API server through a proxy on
-// loopback, which speaks HTTP/2 as that does and counts.
-func (b *bed) counted(t *testing.T) (string, *traffic) {
+// counted is a kubeconfig that leads to the API server through a proxy that counts.
+func (b *bed) counted(t *testing.T) *testbed.CountingProxy {
 	t.Helper()
-	transport, err := rest.TransportFor(b.Config())
+	proxy, err := b.Counting("counted-" + strings.ReplaceAll(t.Name(), "/", "-"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, _, err := rest.DefaultServerUrlFor(b.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)}
-	count := &traffic{asked: map[string]int{}}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		count.note(r)
-		proxy.ServeHTTP(w, r)
-	}))
-	server.EnableHTTP2, server.Listener = true, countedListener{server.Listener, count}
-	server.StartTLS()
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	path, err := b.KubeconfigFor(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, "counted-"+strings.ReplaceAll(t.Name(), "/", "-"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path, count
+	t.Cleanup(proxy.Close)
+	return proxy
 }
 
 // TestRequests measures what the dashboard asks of the API server, for `make
@@ -190,16 +101,16 @@ func TestRequests(t *testing.T) {
 // types are keys that open what is measured.
 func (b *bed) measure(t *testing.T, which, sees, types string, moves func(second int) []client.Object) {
 	t.Helper()
-	kubeconfig, count := b.counted(t)
-	cmd := through(kubeconfig, b.command(t, "-n", "velero"))
+	proxy := b.counted(t)
+	cmd := through(proxy.Kubeconfig(), b.command(t, "-n", "velero"))
 	if which != "yes" {
 		cmd.Path = which
 	}
 	c := startConsole(t, cmd, 160, 50)
 	c.sees(t, "live", sees)
 	c.types(t, types)
-	started := count.read()
-	var before reading
+	started := proxy.Read()
+	var before testbed.Traffic
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
 	for i := 1; ; i++ {
@@ -220,15 +131,15 @@ func (b *bed) measure(t *testing.T, which, sees, types string, moves func(second
 				t.Fatal(err)
 			}
 		}
-		switch now := count.read(); {
-		case before.at.IsZero() && now.at.Sub(started.at) >= requestsSettle:
+		switch now := proxy.Read(); {
+		case before.At.IsZero() && now.At.Sub(started.At) >= requestsSettle:
 			before = now
-		case !before.at.IsZero() && now.at.Sub(before.at) >= requestsMeasure:
-			minutes := now.at.Sub(before.at).Minutes()
+		case !before.At.IsZero() && now.At.Sub(before.At) >= requestsMeasure:
+			minutes := now.At.Sub(before.At).Minutes()
 			t.Logf("%.1f requests a minute, %.1f kB a minute to veltui, %.1f kB a minute from it; to the first live frame %d requests, %.1f kB to veltui",
-				float64(now.total-before.total)/minutes, float64(now.out-before.out)/minutes/1e3, float64(now.in-before.in)/minutes/1e3, started.total, float64(started.out)/1e3)
-			for _, what := range slices.Sorted(maps.Keys(now.asked)) {
-				if n := now.asked[what] - before.asked[what]; n > 0 {
+				float64(now.Requests-before.Requests)/minutes, float64(now.ToClient-before.ToClient)/minutes/1e3, float64(now.FromClient-before.FromClient)/minutes/1e3, started.Requests, float64(started.ToClient)/1e3)
+			for _, what := range slices.Sorted(maps.Keys(now.Asked)) {
+				if n := now.Asked[what] - before.Asked[what]; n > 0 {
 					t.Logf("%6.1f a minute: %s", float64(n)/minutes, what)
 				}
 			}

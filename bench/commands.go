@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// commandLimit is how long a command may take.
+const commandLimit = 2 * time.Minute
+
+// call is a command that runs to its end.
+type call struct {
+	contender
+	args []string
+	runs int
+}
+
+// commands measures a table of all restores, and one restore by its name.
+func (b *bench) commands(ctx context.Context) error {
+	var name string
+	for o, err := range b.fleet.Objects() {
+		if err != nil {
+			return err
+		}
+		if o.GetObjectKind().GroupVersionKind().Kind == "Restore" {
+			name = o.GetName() // the newest, which runs
+			break
+		}
+	}
+	all := []call{
+		{contender{column: columnKubectl, path: b.kubectl}, []string{"get", "restores.velero.io", "-n", large}, b.runs},
+		{contender{column: columnVelero, path: b.velero}, []string{"restore", "get", "-n", large}, b.runs}}
+	one := []call{
+		{contender{column: columnKubectl, path: b.kubectl}, []string{"get", "restores.velero.io", name, "-n", large}, b.runs},
+		{contender{column: columnVelero, path: b.velero}, []string{"restore", "get", name, "-n", large}, b.runs}}
+	for _, c := range b.veltuis() {
+		runs := b.runs
+		if c.column == columnBefore {
+			runs = min(runs, 2) // it takes half a minute
+		}
+		all = append(all, call{c, []string{"get", "restores", "-n", large}, runs})
+		one = append(one, call{c, []string{"get", "restore/" + name, "-n", large}, runs})
+	}
+	restores := fmt.Sprintf("`get restores` of %d", b.jobs)
+	if err := b.compare(ctx, restores, "at most 1.3 times velero", all); err != nil {
+		return err
+	}
+	return b.compare(ctx, "`get restore/NAME`", "at most 1.5 times kubectl, under 0.3 s", one)
+}
+
+// compare runs calls in turn, so that what else the machine does hits all of them,
+// and once more through a proxy that counts.
+func (b *bench) compare(ctx context.Context, name, target string, calls []call) error {
+	took := b.table.row(name+", seconds", target, "%.2f")
+	memory := b.table.row(name+", peak MB", "", "%.0f")
+	requests := b.table.row(name+", requests", "", "%.0f")
+	traffic := b.table.row(name+", kB from the API server", "", "%.0f")
+	for run := range b.runs + 1 {
+		for _, c := range calls {
+			if run > c.runs {
+				continue
+			}
+			if run == 0 {
+				proxy, err := b.Counting("counting-" + strings.ReplaceAll(c.column, " ", "-"))
+				if err != nil {
+					return err
+				}
+				for range 2 { // the first also fills the cache of discovery that kubectl keeps on disk
+					before := proxy.Read()
+					if _, _, err := b.once(ctx, proxy.Kubeconfig(), c); err != nil {
+						break // the runs below say so
+					}
+					now := proxy.Read()
+					requests.values[c.column] = sample{float64(now.Requests - before.Requests)}
+					traffic.values[c.column] = sample{float64(now.ToClient-before.ToClient) / 1e3}
+					if c.column == columnBefore {
+						break // it is slow, and keeps nothing
+					}
+				}
+				proxy.Close()
+				continue
+			}
+			seconds, rss, err := b.once(ctx, b.Kubeconfig(), c)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				took.words[c.column] = fmt.Sprintf("fails after %.0f s", seconds)
+				b.table.note("%s, %s: %v", name, c.column, err)
+				continue
+			}
+			took.add(c.column, seconds)
+			memory.add(c.column, float64(rss)/1e6)
+		}
+	}
+	return nil
+}
+
+// once runs a call to its end: how long it took, and the most memory that it had.
+func (b *bench) once(ctx context.Context, kubeconfig string, c call) (seconds float64, rss int64, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, commandLimit, errors.New("it took too long"))
+	defer cancel()
+	cmd := b.command(ctx, kubeconfig, c.path, c.args...)
+	var said strings.Builder
+	out, err := os.CreateTemp(b.Dir(), "out-")
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { _ = out.Close(); _ = os.Remove(out.Name()) }()
+	cmd.Stdout, cmd.Stderr = out, &said
+	began := time.Now()
+	err = cmd.Run()
+	seconds = time.Since(began).Seconds()
+	if err != nil {
+		return seconds, 0, fmt.Errorf("%w: %s", err, lastLine(said.String()))
+	}
+	if used, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		rss = used.Maxrss * 1024 // Linux counts kilobytes
+	}
+	return seconds, rss, nil
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

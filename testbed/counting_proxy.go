@@ -1,0 +1,127 @@
+package testbed
+
+import (
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// CountingProxy stands on loopback between clients and a real API server, speaks
+// HTTP/2 as that does, and counts.
+type CountingProxy struct {
+	server     *httptest.Server
+	kubeconfig string
+
+	in, out atomic.Int64
+
+	mu    sync.Mutex
+	asked map[string]int
+	total int
+}
+
+// Traffic is what a CountingProxy has counted up to a moment.
+type Traffic struct {
+	At time.Time
+	// FromClient and ToClient are bytes on the wire, with TLS and headers.
+	FromClient, ToClient int64
+	// Requests is how many there were, and Asked counts them by what they asked for.
+	Requests int
+	Asked    map[string]int
+}
+
+// Counting starts a proxy, whose kubeconfig is a file of the given name in Dir.
+// Close must be called.
+func (c *ControlPlane) Counting(file string) (*CountingProxy, error) {
+	transport, err := rest.TransportFor(c.config)
+	if err != nil {
+		return nil, fmt.Errorf("reaching the API server: %w", err)
+	}
+	target, _, err := rest.DefaultServerUrlFor(c.config)
+	if err != nil {
+		return nil, fmt.Errorf("reaching the API server: %w", err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Header.Del("Authorization") },
+		Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)}
+	p := &CountingProxy{asked: map[string]int{}}
+	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.note(r)
+		proxy.ServeHTTP(w, r)
+	}))
+	p.server.EnableHTTP2, p.server.Listener = true, countedListener{p.server.Listener, p}
+	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	p.server.StartTLS()
+	// kubectl asks for a user's name where a kubeconfig has neither that nor a token.
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
+	p.kubeconfig, err = c.KubeconfigFor(&rest.Config{Host: p.server.URL, BearerToken: "counted", TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, file)
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Kubeconfig is the path of a kubeconfig that leads through the proxy.
+func (p *CountingProxy) Kubeconfig() string { return p.kubeconfig }
+
+// Read returns what was counted so far.
+func (p *CountingProxy) Read() Traffic {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Traffic{At: time.Now(), FromClient: p.in.Load(), ToClient: p.out.Load(), Requests: p.total, Asked: maps.Clone(p.asked)}
+}
+
+// Close ends all connections.
+func (p *CountingProxy) Close() {
+	p.server.CloseClientConnections()
+	p.server.Close()
+}
+
+func (p *CountingProxy) note(r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	what := r.Method + " " + r.URL.Path
+	if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
+		what += " (watch)"
+	}
+	p.asked[what]++
+	p.total++
+}
+
+// countedListener counts the bytes of all connections that it accepts.
+type countedListener struct {
+	net.Listener
+	proxy *CountingProxy
+}
+
+func (l countedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return countedConn{conn, l.proxy}, err
+}
+
+type countedConn struct {
+	net.Conn
+	proxy *CountingProxy
+}
+
+func (c countedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.proxy.in.Add(int64(n))
+	return n, err
+}
+
+func (c countedConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.proxy.out.Add(int64(n))
+	return n, err
+}
