@@ -76,8 +76,8 @@ func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 }
 
 func (f dashboardFlags) check(cmd *cobra.Command) error {
-	if f.fps < 0 || f.fps > 60 || f.fps == 0 && cmd.Flags().Changed("fps") {
-		return usagef("--fps %d: must be from 1 to 60", f.fps)
+	if f.fps < 0 || f.fps > maxFPS || f.fps == 0 && cmd.Flags().Changed("fps") {
+		return usagef("--fps %d: must be from 1 to %d", f.fps, maxFPS)
 	}
 	if known := append(draw.Themes(), draw.ThemeAuto); !slices.Contains(known, f.theme) {
 		return usagef("--theme %s: must be one of %s", f.theme, strings.Join(known, ", "))

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // credential plugins that need code of their own
 
+	"github.com/veltui/veltui/config"
 	"github.com/veltui/veltui/sanitize"
 )
 
@@ -72,6 +73,11 @@ type cli struct {
 	// readOnly is --read-only.
 	readOnly  bool
 	plainHTTP *plainHTTP
+	// configFlag is --config, configFile the file that is read, and inForce what
+	// holds with it.
+	configFlag string
+	configFile configFile
+	inForce    []config.InForce
 	// warnings are those of the API server.
 	warnings *warnings
 	// requests counts the DownloadRequests that are still in a cluster.
@@ -106,6 +112,8 @@ func newRoot(c *cli, name string) *cobra.Command {
 	root.PersistentFlags().Lookup("context").Usage = "The kubeconfig context; the dashboard and get take several: a,b or 'prod-*'"
 	root.PersistentFlags().BoolVar(&c.allContexts, "all-contexts", false, "All contexts of the kubeconfig, in the dashboard and get")
 	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "Same as --context, for users of the velero command")
-	root.AddCommand(newGet(c), newExplain(c), newDescribe(c), newResults(c), newLogs(c), newEtcd(c), newEstimate(c), newFinalize(c), newDemo(c), newVersion(c))
+	root.PersistentFlags().StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what is in force")
+	root.PersistentPreRunE = c.preRun
+	root.AddCommand(newConfig(c), newGet(c), newExplain(c), newDescribe(c), newResults(c), newLogs(c), newEtcd(c), newEstimate(c), newFinalize(c), newDemo(c), newVersion(c))
 	return root
 }

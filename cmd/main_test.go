@@ -39,7 +39,20 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	// No test knows the configuration of whoever runs it.
+	config, err := os.MkdirTemp("", "veltui-config")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	for name, value := range map[string]string{"XDG_CONFIG_HOME": config, "VELTUI_CONFIG": ""} {
+		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	code := m.Run()
+	_ = os.RemoveAll(config)
 	if shared != nil {
 		if err := shared.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stopping the control plane:", err)

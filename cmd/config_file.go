@@ -1,0 +1,191 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/veltui/veltui/config"
+)
+
+// configFile is the configuration file of one run.
+type configFile struct {
+	// path is its full name, empty if there is no place for one, and named who
+	// named it: --config, VELTUI_CONFIG or nobody.
+	path, named string
+	there       bool
+}
+
+// findConfig is where the file is, or would be: in the XDG place, also on macOS,
+// and in %AppData% on Windows.
+func (c *cli) findConfig() configFile {
+	switch {
+	case c.configFlag != "":
+		return configFile{path: absolutePath(c.configFlag), named: "--config"}
+	case c.env("VELTUI_CONFIG") != "":
+		return configFile{path: absolutePath(c.env("VELTUI_CONFIG")), named: "VELTUI_CONFIG"}
+	}
+	dir := c.env("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		dir = filepath.Join(home, ".config")
+		if runtime.GOOS == "windows" {
+			dir, err = os.UserConfigDir()
+		}
+		if err != nil {
+			return configFile{}
+		}
+	}
+	return configFile{path: filepath.Join(dir, "veltui", "config.yaml")}
+}
+
+// read reads the file. It is an error if one that somebody named is not there.
+func (f *configFile) read() ([]byte, error) {
+	if f.path == "" || f.path == os.DevNull {
+		return nil, nil
+	}
+	data, err := readSmallFile(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.named == "":
+		return nil, nil
+	case err != nil && f.named != "":
+		return nil, fmt.Errorf("reading the configuration that %s names: %w", f.named, err)
+	case err != nil:
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	f.there = true
+	return data, nil
+}
+
+// readSmallFile reads a file that says what veltui does, one byte more than such a
+// file may have at most. It refuses what others could have written.
+func readSmallFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a folder", path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	case info.Mode().Perm()&0o002 != 0 && runtime.GOOS != "windows": // which has no such bits
+		return nil, fmt.Errorf("%s may be written by anyone on this machine; run: chmod o-w %[1]s", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return io.ReadAll(io.LimitReader(file, config.MaxSize+1))
+}
+
+// configure finds what is in force for a command, and sets the command's flags to
+// it, so that nobody else has to know the configuration. Mistakes in the file and
+// the environment are all told, before anything else happens.
+func (c *cli) configure(cmd *cobra.Command) error {
+	c.configFile = c.findConfig()
+	data, err := c.configFile.read()
+	if err != nil {
+		return usageError{err}
+	}
+	all := settings()
+	file, problems := config.Parse(c.configFile.path, data, all)
+	var faults config.Problems
+	c.inForce, faults = config.Resolve(all, config.Given{File: file, Env: c.env, Flag: givenFlag(cmd.Flags())})
+	if problems = append(problems, faults...); len(problems) > 0 {
+		return usagef("the configuration is not valid:\n%w\nSee '%s config --help'.", indented{problems}, cmd.Root().Name())
+	}
+	for _, s := range c.inForce {
+		if err := c.setFlag(cmd.Flags(), s); err != nil {
+			return usagef("%s: %w", c.from(s), err)
+		}
+	}
+	return nil
+}
+
+// indented puts lines below another one.
+type indented struct{ error }
+
+func (e indented) Error() string { return "  " + strings.ReplaceAll(e.error.Error(), "\n", "\n  ") }
+
+func (e indented) Unwrap() error { return e.error }
+
+// contextFlag has the same value as --kubecontext, and --all-contexts says * there.
+const contextFlag = "context"
+
+// givenFlag reads the flags that were given.
+func givenFlag(flags *pflag.FlagSet) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		if name == contextFlag && flags.Changed("all-contexts") {
+			return "*", true
+		}
+		f := flags.Lookup(name)
+		if f == nil || !f.Changed && (name != contextFlag || !flags.Changed("kubecontext")) {
+			return "", false
+		}
+		return f.Value.String(), true
+	}
+}
+
+// setFlag gives a flag of the command the value that the file or the environment
+// has for it. It does not count as one that was given. VELERO_NAMESPACE stays
+// with those who look for Velero.
+func (c *cli) setFlag(flags *pflag.FlagSet, s config.InForce) error {
+	f := flags.Lookup(s.Flag)
+	if f == nil || s.Source == config.FromDefault || s.Source == config.FromFlag || s.Env == "VELERO_NAMESPACE" && s.Source == config.FromEnvironment {
+		return nil
+	}
+	text := s.Value.Joined()
+	if s.Path && s.Source == config.FromFile {
+		text = c.besideConfig(text)
+	}
+	return f.Value.Set(text)
+}
+
+// besideConfig is the full path of a file that the configuration names: ~ is the
+// home folder, and a relative path starts at the file's own folder.
+func (c *cli) besideConfig(path string) string {
+	if rest, home := strings.CutPrefix(path, "~/"); home {
+		if dir, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(dir, rest)
+		}
+	}
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(c.configFile.path), path)
+}
+
+// from says where the value of a setting comes from.
+func (c *cli) from(s config.InForce) string {
+	switch s.Source {
+	case config.FromFlag:
+		return "--" + s.Flag
+	case config.FromEnvironment:
+		return s.Env
+	case config.FromFile:
+		return fmt.Sprintf("%s:%d", c.configFile.path, s.Value.Line)
+	}
+	return "default"
+}
+
+// needsNoConfig are commands that work whatever the configuration says.
+var needsNoConfig = []string{"version", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+
+func (c *cli) preRun(cmd *cobra.Command, _ []string) error {
+	for command := cmd; command != nil; command = command.Parent() {
+		if slices.Contains(needsNoConfig, command.Name()) {
+			return nil
+		}
+	}
+	return c.configure(cmd)
+}

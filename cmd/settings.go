@@ -1,0 +1,49 @@
+package cmd
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/ui/draw"
+)
+
+// maxFPS is how many frames a second the dashboard draws at most.
+const maxFPS = 60
+
+// settings are all settings of the configuration file, in the order in which
+// `veltui config` prints them. docs/config.md describes them; a test compares.
+//
+// What guards writes and what comes from Velero is not among them, and neither
+// is --allow-plain-http: who sends Secrets without TLS decides so each time.
+func settings() []config.Setting {
+	return []config.Setting{
+		{Name: "contexts", Kind: config.List, What: "The kubeconfig contexts, by name or glob. Several are for the dashboard and get; other commands then need --context.",
+			Default: "the current context", Example: "[prod-east, prod-west]", Flag: contextFlag, Env: "VELTUI_CONTEXTS"},
+		{Name: "namespace", What: "Velero's namespace.", Default: "the context's if Velero is there, else veltui searches for it",
+			Example: "openshift-adp", Flag: "namespace", Env: "VELERO_NAMESPACE", Check: namespaceFault},
+		{Name: "read-only", Kind: config.Bool, What: "Never change the cluster. VELTUI_READ_ONLY=1 wins over --read-only=false, and any value but a clear no counts as yes.",
+			Default: "false", Example: "true", Flag: "read-only", Env: "VELTUI_READ_ONLY", Stays: true},
+		{Name: "no-artifacts", Kind: config.Bool, What: "The dashboard does not download from the object store, not even the contents of backups.",
+			Default: "false", Example: "true", Flag: "no-artifacts", Env: "VELTUI_NO_ARTIFACTS"},
+		{Name: "cacert", Path: true, What: "PEM file with the CA certificates of the object store. In the file, a relative path starts at the file's folder.",
+			Default: "the storage location's, else the system's", Example: "store-ca.pem", Flag: "cacert", Env: "VELTUI_CACERT"},
+		{Name: "theme", What: "Colours. auto, contrast and colorblind ask the terminal for its background. With NO_COLOR, veltui takes mono.",
+			Default: draw.ThemeAuto, Example: "contrast", Flag: "theme", Env: "VELTUI_THEME", Allowed: append([]string{draw.ThemeAuto}, draw.Themes()...)},
+		{Name: "ascii", Kind: config.Bool, What: "Draw with ASCII only.",
+			Default: "true where the locale is not UTF-8", Example: "true", Flag: "ascii", Env: "VELTUI_ASCII"},
+		{Name: "fps", Kind: config.Number, Least: 1, Most: maxFPS, What: "How many frames a second the dashboard draws at most, 1 to 60.",
+			Default: "30, or 10 over ssh", Example: "4", Flag: "fps", Env: "VELTUI_FPS"},
+		{Name: "no-alt-screen", Kind: config.Bool, What: "Draw on the normal screen, not on the alternate screen.",
+			Default: "false", Example: "true", Flag: "no-alt-screen", Env: "VELTUI_NO_ALT_SCREEN"},
+	}
+}
+
+var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+func namespaceFault(text string) string {
+	if namespaceName.MatchString(text) {
+		return ""
+	}
+	return fmt.Sprintf("%q cannot be a namespace: use lower-case letters, digits and -, at most 63", text)
+}

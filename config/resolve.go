@@ -1,0 +1,113 @@
+package config
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Source is who set a value.
+type Source string
+
+// The sources, the strongest first.
+const (
+	FromFlag        Source = "flag"
+	FromEnvironment Source = "environment"
+	FromFile        Source = "file"
+	FromDefault     Source = "default"
+)
+
+// InForce is one setting with the value that holds.
+type InForce struct {
+	*Setting
+	// Value is empty where the default holds.
+	Value  Value
+	Source Source
+}
+
+// Given is what a user has said.
+type Given struct {
+	// File are the values of the file.
+	File []Value
+	// Flag is the value of a flag, and whether it was given.
+	Flag func(name string) (text string, given bool)
+	// Env is the value of an environment variable, empty for none.
+	Env func(name string) string
+}
+
+// Resolve finds the value of every setting: flags win over the environment, that
+// over the file, and that over the defaults. Problems are those of the
+// environment; the program checks its flags itself.
+func Resolve(settings []Setting, given Given) ([]InForce, Problems) {
+	var problems Problems
+	all := make([]InForce, len(settings))
+	for i := range settings {
+		s := &settings[i]
+		all[i] = InForce{Setting: s, Source: FromDefault}
+		if at := slices.IndexFunc(given.File, func(v Value) bool { return v.Name == s.Name }); at >= 0 {
+			all[i].Value, all[i].Source = given.File[at], FromFile
+		}
+		stays := false
+		if text := given.Env(s.Env); s.Env != "" && text != "" {
+			v, faults := s.fromEnvironment(text)
+			problems = append(problems, faults...)
+			all[i].Value, all[i].Source = v, FromEnvironment
+			stays = s.Stays && v.Text == "true"
+		}
+		if s.Flag == "" || stays {
+			continue
+		}
+		if text, ok := given.Flag(s.Flag); ok {
+			all[i].Value, all[i].Source = s.split(text), FromFlag
+		}
+	}
+	return all, problems
+}
+
+// fromEnvironment reads a variable: a Bool as Go does ("1", "true", "0" ...), a
+// List with commas.
+func (s *Setting) fromEnvironment(text string) (Value, Problems) {
+	if s.Kind == Bool {
+		yes, err := strconv.ParseBool(text)
+		switch {
+		case err == nil:
+			text = strconv.FormatBool(yes)
+		case s.Stays:
+			text = "true" // what is not a clear no
+		}
+	}
+	v := s.split(text)
+	var problems Problems
+	for _, part := range append(slices.Clone(v.Items), Value{Text: v.Text}) {
+		if part.Text == "" {
+			continue
+		}
+		if why := s.fault(part.Text); why != "" {
+			problems = append(problems, Problem{File: s.Env, Text: why})
+		}
+	}
+	return v, problems
+}
+
+// split makes a Value of a text.
+func (s *Setting) split(text string) Value {
+	v := Value{Name: s.Name, Text: text}
+	if s.Kind != List {
+		return v
+	}
+	v.Text = ""
+	for _, part := range strings.Split(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			v.Items = append(v.Items, Value{Text: part})
+		}
+	}
+	return v
+}
+
+// Joined is the value as one text, with commas in a List.
+func (v Value) Joined() string {
+	if v.Items == nil {
+		return v.Text
+	}
+	return strings.Join(v.Texts(), ",")
+}
