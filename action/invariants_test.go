@@ -17,7 +17,6 @@ import (
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/testbed"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -616,17 +615,15 @@ func (w part) every(stride int64, f func(situation)) (n int64) {
 }
 
 // TestInvariants holds the plans of all situations against what must never be.
-// It takes each 29th, and with -short or under the race detector fewer; with
+// It takes each 29th, and with -short fewer; with
 // VELTUI_INVARIANTS=all every one (docs/invariants.md).
 func TestInvariants(t *testing.T) {
 	stride, most := int64(29), int64(29) // most is the stride of the parts that need more
 	switch {
 	case os.Getenv("VELTUI_INVARIANTS") == "all":
 		stride = 1
-	case testbed.RaceDetector: // what it looks for does not hide in one of a million situations
-		stride, most = 4999, 499
 	case testing.Short():
-		stride = 1499
+		stride, most = 4999, 499
 	}
 	// Almost nothing stays in memory: half of the time would go into collecting
 	// a few megabytes again and again.
