@@ -16,7 +16,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -272,6 +271,19 @@ func (s *etcdStore) Delete(o any) {
 	})
 }
 
+func (s *etcdStore) list(k *kind) listing { return &wholeList{store: s, resource: k.resource} }
+
+// wholeList is a list of one kind: there are few objects of it.
+type wholeList struct {
+	store    *etcdStore
+	resource string
+	objects  []client.Object
+}
+
+func (l *wholeList) add(o *received) { l.objects = append(l.objects, o) }
+func (l *wholeList) again(int)       { l.objects = nil }
+func (l *wholeList) done()           { l.store.Replace(l.resource, l.objects) }
+
 // Replace makes objects all that there is of a kind.
 func (s *etcdStore) Replace(resource string, objects []client.Object) {
 	s.change(func() {
@@ -421,35 +433,19 @@ func (r *EtcdReader) Read(ctx context.Context) (*etcd.Cluster, error) {
 	store := newEtcdStore(func() {})
 	var unseen []etcd.Unseen
 	for _, k := range found {
-		objects, err := listAll(ctx, newReader(k, r.rest, etcd.Namespace))
+		list := store.list(k)
+		_, err := newReader(k, r.rest, etcd.Namespace).all(ctx, list)
 		switch {
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
 			unseen = append(unseen, etcd.Unseen{Resource: k.resource, Missing: apierrors.IsNotFound(err), Why: words(err)})
 		case err != nil:
 			return nil, fmt.Errorf("listing %s: %w", k.resource, err)
 		}
-		store.Replace(k.resource, objects)
+		list.done()
 	}
 	known := *store.cluster()
 	known.Unseen = unseen
 	return &known, nil
-}
-
-func listAll(ctx context.Context, r reader) ([]client.Object, error) {
-	var objects []client.Object
-	for o := (metav1.ListOptions{Limit: 500}); ; {
-		page, err := r.list(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		list := page.(*internalversion.List)
-		for _, item := range list.Items {
-			objects = append(objects, item.(client.Object))
-		}
-		if o.Continue = list.Continue; o.Continue == "" {
-			return objects, nil
-		}
-	}
 }
 
 // How much of a pod's log is read: the program says at its very end whether the

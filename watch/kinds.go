@@ -20,6 +20,9 @@ type kind struct {
 	// are not in Velero's; selector leaves out what does not concern us.
 	clusterScoped       bool
 	namespace, selector string
+
+	// moves is true for the kinds of volumes.
+	moves bool
 }
 
 // The plurals, with their group, of the kinds that are watched.
@@ -37,14 +40,17 @@ const (
 	Pods              = "pods"
 )
 
+// jobKinds is how many of the first of kinds are jobs.
+const jobKinds = 2
+
 // kinds are all that is watched, in the order in which a reader looks for them.
 var kinds = []kind{
 	veleroKind(Backups, "Backup", func() client.Object { return &velerov1.Backup{} }),
 	veleroKind(Restores, "Restore", func() client.Object { return &velerov1.Restore{} }),
-	veleroKind(PodVolumeBackups, "PodVolumeBackup", func() client.Object { return &velerov1.PodVolumeBackup{} }),
-	veleroKind(PodVolumeRestores, "PodVolumeRestore", func() client.Object { return &velerov1.PodVolumeRestore{} }),
-	moverKind(DataUploads, "DataUpload", func() client.Object { return &velerov2alpha1.DataUpload{} }),
-	moverKind(DataDownloads, "DataDownload", func() client.Object { return &velerov2alpha1.DataDownload{} }),
+	ofVolumes(veleroKind(PodVolumeBackups, "PodVolumeBackup", func() client.Object { return &velerov1.PodVolumeBackup{} })),
+	ofVolumes(veleroKind(PodVolumeRestores, "PodVolumeRestore", func() client.Object { return &velerov1.PodVolumeRestore{} })),
+	ofVolumes(moverKind(DataUploads, "DataUpload", func() client.Object { return &velerov2alpha1.DataUpload{} })),
+	ofVolumes(moverKind(DataDownloads, "DataDownload", func() client.Object { return &velerov2alpha1.DataDownload{} })),
 	veleroKind(Schedules, "Schedule", func() client.Object { return &velerov1.Schedule{} }),
 	veleroKind(Locations, "BackupStorageLocation", func() client.Object { return &velerov1.BackupStorageLocation{} }),
 	veleroKind(Repositories, "BackupRepository", func() client.Object { return &velerov1.BackupRepository{} }),
@@ -58,6 +64,11 @@ func veleroKind(resource, name string, newObject func() client.Object) kind {
 
 func moverKind(resource, name string, newObject func() client.Object) kind {
 	return kind{resource: resource, gvk: velerov2alpha1.SchemeGroupVersion.WithKind(name), newObject: newObject}
+}
+
+func ofVolumes(k kind) kind {
+	k.moves = true
+	return k
 }
 
 // kindOf returns the kind that an object is of; ok is false for others.

@@ -3,14 +3,10 @@ package watch
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -67,33 +63,6 @@ func (r reader) object(raw []byte) (*received, error) {
 func (r reader) request(o *metav1.ListOptions) *rest.Request {
 	o.LabelSelector = r.kind.selector
 	return r.rest.Get().AbsPath(r.path).SpecificallyVersionedParams(o, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
-}
-
-// list reads all objects, or a page of them. Elements that are no objects are
-// left out: they have no name to be shown by.
-func (r reader) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	answer := r.request(&o).Do(ctx)
-	if err := answer.Error(); err != nil { // with the server's reason, which Raw leaves out
-		return nil, err
-	}
-	body, err := answer.Raw()
-	if err != nil {
-		return nil, err
-	}
-	var page struct {
-		Metadata metav1.ListMeta   `json:"metadata"`
-		Items    []json.RawMessage `json:"items"`
-	}
-	if err := json.Unmarshal(body, &page); err != nil {
-		return nil, fmt.Errorf("reading the list of %s: %w", r.kind.resource, err)
-	}
-	list := &internalversion.List{ListMeta: page.Metadata, Items: make([]runtime.Object, 0, len(page.Items))}
-	for _, raw := range page.Items {
-		if object, err := r.object(raw); err == nil {
-			list.Items = append(list.Items, object)
-		}
-	}
-	return list, nil
 }
 
 // watch follows the changes.

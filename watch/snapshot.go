@@ -136,6 +136,10 @@ type Source struct {
 	Err      string
 	// Objects is how many are held.
 	Objects int
+	// Read is how many objects were read of a list that is being read, and Total how
+	// many it has as far as the API server said, else 0. Both are 0 while no list
+	// is being read.
+	Read, Total int
 }
 
 // Environment is what verdicts need to know, at the given moment of our

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -39,9 +40,36 @@ const (
 type feed interface {
 	Upsert(o client.Object)
 	Delete(o any)
+	// list begins to take in all that there is of a kind.
+	list(k *kind) listing
 	Replace(resource string, objects []client.Object)
 	count(resource string) int
 	signal()
+}
+
+// listing takes in a list of a whole kind. What was added counts once it is done,
+// at the latest; one that is given up leaves what was there before.
+type listing interface {
+	add(o *received)
+	// again: the list begins anew. So many more than were added are in it.
+	again(more int)
+	done()
+}
+
+// counted tells its source how far a list is read.
+type counted struct {
+	listing
+	*source
+}
+
+func (c counted) add(o *received) {
+	c.listing.add(o)
+	c.source.count(1, -1)
+}
+
+func (c counted) again(more int) {
+	c.listing.again(more)
+	c.source.count(0, more)
 }
 
 // source keeps one kind of the store up to date and knows how that goes.
@@ -54,10 +82,19 @@ type source struct {
 	kick chan struct{}
 	// appeared is called when a kind that was missing is there.
 	appeared func()
+	// after are the sources that are read before this one.
+	after []*source
+
+	// listed is the list that was read and is not in the store yet.
+	listed listing
 
 	mu sync.Mutex
 	// known is the state as a reader sees it.
 	known Source
+	// settled is closed once known.State is no longer SourceSyncing.
+	settled chan struct{}
+	// told is when a reader was last told how much was read.
+	told time.Time
 	// denied is true after a 401.
 	denied  bool
 	retryAt time.Time
@@ -81,6 +118,7 @@ func (s *source) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known = Source{Resource: s.kind.resource, State: SourceSyncing, Since: s.now()}
+	s.settled = make(chan struct{})
 	s.denied, s.misses, s.synced = false, 0, time.Time{}
 }
 
@@ -137,12 +175,13 @@ func (s *source) retry() {
 	}
 }
 
-func (s *source) listWatch(r reader) *cache.ListWatch {
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := r.list(ctx, o)
+func (s *source) listWatch(r reader) cache.ListerWatcher {
+	return plainLists{&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			version, err := s.read(ctx, r)
 			s.failed(ctx, err)
-			return list, err
+			// What was read is where it belongs; the reflector goes on from its version.
+			return &internalversion.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			w, err := r.watch(ctx, o)
@@ -150,10 +189,65 @@ func (s *source) listWatch(r reader) *cache.ListWatch {
 				s.failed(ctx, err)
 				return nil, err
 			}
-			number := s.opened(o.SendInitialEvents == nil)
+			number := s.opened()
 			return &observed{w, func() { s.closed(number) }}, nil
 		},
+	}}
+}
+
+// plainLists keeps the reflector from listing by a watch: as events, a list is
+// larger, says not how long it is, and cannot be had in pages.
+type plainLists struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported is what the reflector asks.
+func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
+
+// read lists the kind, when it is its turn.
+func (s *source) read(ctx context.Context, r reader) (version string, err error) {
+	for _, first := range s.after {
+		select {
+		case <-first.hasSettled():
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
 	}
+	list := s.store.list(s.kind)
+	version, err = r.all(ctx, counted{list, s})
+	s.mu.Lock()
+	s.known.Read, s.known.Total = 0, 0
+	s.mu.Unlock()
+	if err == nil {
+		s.listed = list
+	}
+	return version, err
+}
+
+// tell is how often a reader is told of a list that is being read: what comes of
+// it costs more than a few objects.
+const tell = 500 * time.Millisecond
+
+// count notes that so many more objects were read; more, unless it is negative, is
+// how many the list has beyond those read, of which it then begins anew.
+func (s *source) count(read, more int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known.Read += read
+	if more >= 0 {
+		s.known.Read, s.known.Total = 0, s.known.Read+more
+	}
+	if more < 0 && s.known.Read%100 != 0 {
+		return
+	}
+	if now := s.now(); now.Sub(s.told) >= tell {
+		s.told = now
+		s.store.signal()
+	}
+}
+
+func (s *source) hasSettled() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settled
 }
 
 // observed tells when a watch is given up; the reflector stops each one.
@@ -185,16 +279,9 @@ func (i intake) Update(o any) error {
 
 // Replace is where a source becomes live: all that the server listed is in the
 // store.
-func (i intake) Replace(list []any, _ string) error {
-	objects := make([]client.Object, 0, len(list))
-	for _, o := range list {
-		object, ok := o.(client.Object)
-		if !ok {
-			return fmt.Errorf("a %T is not a resource", o)
-		}
-		objects = append(objects, object)
-	}
-	i.s.store.Replace(i.s.kind.resource, objects)
+func (i intake) Replace([]any, string) error {
+	i.s.listed.done()
+	i.s.listed = nil
 	i.s.live()
 	return nil
 }
@@ -212,13 +299,13 @@ func (s *source) live() {
 	}
 }
 
-// opened numbers a watch. One that goes on where the last one ended makes the
-// source live again; one that lists first does so when it has.
-func (s *source) opened(goesOn bool) (number int) {
+// opened numbers a watch, which goes on where the last one or the list ended, and
+// so makes the source live again.
+func (s *source) opened() (number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watches++
-	if goesOn && !s.synced.IsZero() {
+	if !s.synced.IsZero() {
 		s.denied, s.misses = false, 0
 		s.set(SourceLive, "")
 	}
@@ -294,6 +381,9 @@ func (s *source) set(state SourceState, err string) {
 		return
 	}
 	if s.known.State != state {
+		if s.known.State == SourceSyncing {
+			close(s.settled)
+		}
 		s.known.State, s.known.Since = state, s.now()
 		s.log.Debug("source changed", "state", state, "err", err)
 	}

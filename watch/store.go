@@ -25,8 +25,10 @@ type Store struct {
 	now   func() time.Time
 	dirty chan struct{}
 
-	mu      sync.Mutex
-	seq     uint64
+	mu  sync.Mutex
+	seq uint64
+	// era counts how often everything was forgotten.
+	era     int
 	byKind  map[string]*kindState
 	jobs    map[types.UID]*entry
 	volumes map[types.UID]*volumes
@@ -58,6 +60,10 @@ type entry struct {
 	job *job.Job
 	// published is the job as the last snapshot has it, nil if it has not.
 	published *job.Job
+	// begun is when it was first seen. It is fresh as long as nothing of it was
+	// seen to change since, which volumes that are only being read do not show.
+	begun time.Time
+	fresh bool
 }
 
 // kindState is what is known of all objects of one kind, whatever the kind.
@@ -108,7 +114,9 @@ func (s *Store) Upsert(o client.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if wanted {
-		s.put(k.resource, o, malformed, true)
+		if s.put(k.resource, o, malformed, true) {
+			s.signal()
+		}
 	} else {
 		s.drop(k.resource, uidOf(o))
 	}
@@ -143,28 +151,12 @@ func (s *Store) Replace(resource string, objects []client.Object) {
 	if !ok {
 		return
 	}
-	wanted := make([]received, 0, len(objects))
-	present := make(map[types.UID]bool, len(objects))
+	l := s.list(k)
 	for _, o := range objects {
 		o, malformed := unwrap(o)
-		if prepare(o, k) {
-			wanted = append(wanted, received{o, malformed})
-			present[uidOf(o)] = true
-		}
+		l.add(&received{o, malformed})
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h := s.byKind[resource]
-	for uid := range h.versions {
-		if !present[uid] {
-			s.drop(resource, uid)
-		}
-	}
-	for _, o := range wanted {
-		s.put(resource, o.Object, o.malformed, h.listed)
-	}
-	h.listed = true
-	s.signal()
+	l.done()
 }
 
 // Clear forgets everything, for a change of the namespace.
@@ -176,6 +168,7 @@ func (s *Store) Clear() {
 }
 
 func (s *Store) clear() {
+	s.era++
 	s.byKind = make(map[string]*kindState, len(kinds))
 	for i := range kinds {
 		s.byKind[kinds[i].resource] = &kindState{versions: map[types.UID]version{}, named: map[string]types.UID{}}
@@ -204,19 +197,23 @@ func (s *Store) count(resource string) int {
 	return len(s.byKind[resource].versions)
 }
 
-// put takes in a prepared object. The caller holds the lock.
-func (s *Store) put(resource string, o client.Object, malformed []decode.Malformed, journaled bool) {
+// put takes in a prepared object and returns false if it is known already. The
+// caller holds the lock and tells of it.
+func (s *Store) put(resource string, o client.Object, malformed []decode.Malformed, journaled bool) bool {
 	uid, h := uidOf(o), s.byKind[resource]
 	old, known := h.versions[uid]
 	now := version{name: o.GetNamespace() + "/" + o.GetName(), resource: o.GetResourceVersion()}
 	if known && now.resource != "" && now.resource == old.resource {
 		// A list after a break brings back what is known already.
-		return
+		return false
 	}
 	if other, taken := h.named[now.name]; taken && other != uid {
 		s.drop(resource, other)
 	}
 	if v, owner, ok := volumeOf(o); ok {
+		if journaled {
+			s.age(owner)
+		}
 		v.UID, now.owner = uid, owner
 		if len(malformed) > 0 {
 			v.Malformed = malformed[0]
@@ -248,7 +245,7 @@ func (s *Store) put(resource string, o client.Object, malformed []decode.Malform
 	case *corev1.Pod:
 		s.pods.put(o)
 	}
-	s.signal()
+	return true
 }
 
 // drop takes an object out if it is held. The caller holds the lock.

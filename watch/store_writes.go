@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"time"
+
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -11,13 +13,27 @@ import (
 // putJob folds a Backup or Restore at once, so that no number is lost between
 // two snapshots and rates are measured at the right times.
 func (s *Store) putJob(uid types.UID, in job.Input, journaled bool) {
+	in.At = s.now()
+	s.age(uid)
 	e := s.jobs[uid]
 	if e == nil {
-		e = &entry{}
+		e = &entry{begun: in.At, fresh: true}
 		s.jobs[uid] = e
 	}
-	in.At = s.now()
 	s.fold(uid, e, in, journaled)
+}
+
+// age notes that something of the job was seen to change. What was read of its
+// volumes until then belongs to the first sight of it.
+func (s *Store) age(uid types.UID) {
+	e := s.jobs[uid]
+	if e == nil || !e.fresh {
+		return
+	}
+	if _, unfolded := s.unfolded[uid]; unfolded {
+		s.foldVolumesOf(uid, e, s.now())
+	}
+	e.fresh = false
 }
 
 // fold makes the job's next state of in and of its volumes.
@@ -95,16 +111,25 @@ func (s *Store) noteVolumes(owner types.UID, set *volumes) {
 // foldVolumes folds the jobs whose volumes changed on their own.
 func (s *Store) foldVolumes() {
 	for uid, at := range s.unfolded {
-		e := s.jobs[uid]
-		in := job.Input{At: at}
-		switch o := e.job.Object.(type) {
-		case *velerov1.Backup:
-			in.Backup = o
-		case *velerov1.Restore:
-			in.Restore = o
-		}
-		s.fold(uid, e, in, true)
+		s.foldVolumesOf(uid, s.jobs[uid], at)
 	}
+}
+
+// foldVolumesOf folds a job anew for its volumes alone. Jobs are read before their
+// volumes: a fresh one is seen for the first time once more, so that what is made
+// of it does not depend on which came first.
+func (s *Store) foldVolumesOf(uid types.UID, e *entry, at time.Time) {
+	in := job.Input{At: at, Malformed: e.job.Malformed}
+	switch o := e.job.Object.(type) {
+	case *velerov1.Backup:
+		in.Backup = o
+	case *velerov1.Restore:
+		in.Restore = o
+	}
+	if e.fresh {
+		e.job, in.At = nil, e.begun
+	}
+	s.fold(uid, e, in, !e.fresh)
 }
 
 // Snapshot folds what is left to fold and returns the present state, with the

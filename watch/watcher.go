@@ -77,6 +77,10 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 	for i := range kinds {
 		s := newSource(&kinds[i], w.store, w.now, o.Log)
 		s.appeared = w.retryMissing
+		if kinds[i].moves {
+			// What decides comes first: the jobs, then what they move.
+			s.after = w.sources[:jobKinds]
+		}
 		w.sources = append(w.sources, s)
 	}
 	w.etcd = newEtcdWatch(w.store.signal, w.now, o.Log)

@@ -1,0 +1,306 @@
+package watch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// firstPage is how many objects are asked for at first, so that there is something
+// to show soon, and to know how many there are. The rest is not read page by page:
+// the API server has the whole list in its cache, but no later page of it.
+// (Measured on 1.36.3 with 50,000 DataUploads: 0.1 s of its CPU for the first 500,
+// 0.3 s for 500 more, 7 s for 10,000 more, and 6 to 9 s for all.)
+const firstPage = 500
+
+// maxItem is how long one object of a list may be, in bytes: far more than etcd takes.
+const maxItem = maxEvent
+
+// all reads the whole list into to, each object as it comes out of the answer:
+// neither the list nor a page of it is ever in memory. Elements that are no objects
+// are left out: they have no name to be shown by. It returns the version that a
+// watch goes on from.
+func (r reader) all(ctx context.Context, to listing) (version string, err error) {
+	page, err := r.page(ctx, metav1.ListOptions{Limit: firstPage}, to)
+	if err != nil || page.Continue == "" {
+		return page.ResourceVersion, err
+	}
+	left := 0
+	if n := page.RemainingItemCount; n != nil {
+		left = int(max(0, *n))
+	}
+	// The cache may be older than the first page, or have forgotten it; etcd is what
+	// tells then.
+	for _, o := range []metav1.ListOptions{
+		{ResourceVersion: page.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
+		{},
+	} {
+		to.again(left)
+		if page, err = r.page(ctx, o, to); !notAtThatVersion(err) {
+			break
+		}
+	}
+	for err == nil && page.Continue != "" { // Something in between makes pages of its own.
+		before := page.Continue
+		if page, err = r.page(ctx, metav1.ListOptions{Continue: before}, to); page.Continue == before {
+			return "", fmt.Errorf("reading the list of %s: the server sends the same page again", r.kind.resource)
+		}
+	}
+	return page.ResourceVersion, err
+}
+
+// notAtThatVersion reports whether the API server has no list of the version that
+// was asked for.
+func notAtThatVersion(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}
+
+func (r reader) page(ctx context.Context, o metav1.ListOptions, to listing) (metav1.ListMeta, error) {
+	body, err := r.request(&o).Stream(ctx)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	defer body.Close()
+	page, err := readList(body, func(raw []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		raw = withoutFieldSets(raw)
+		object, err := r.object(raw)
+		switch {
+		case err == nil:
+			to.add(object)
+		case !json.Valid(raw):
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return page, fmt.Errorf("reading the list of %s: %w", r.kind.resource, err)
+	}
+	return page, nil
+}
+
+// readList takes a list apart while it comes in: item gets the JSON of each of its
+// elements, which is only good until it returns. It finds where each ends by its
+// brackets alone; whether it is JSON inside is for item to find out.
+func readList(body io.Reader, item func(raw []byte) error) (metav1.ListMeta, error) {
+	l := listDecoder{in: bufio.NewReaderSize(body, 64<<10)}
+	var meta metav1.ListMeta
+	err := l.each('{', '}', func() error {
+		name, err := l.name()
+		if err != nil {
+			return err
+		}
+		if name == "items" && l.next() == '[' {
+			return l.each('[', ']', func() error {
+				raw, err := l.value()
+				if err != nil {
+					return err
+				}
+				return item(raw)
+			})
+		}
+		raw, err := l.value()
+		if err == nil && name == "metadata" {
+			err = json.Unmarshal(raw, &meta)
+		}
+		return err
+	})
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return meta, err
+}
+
+// listDecoder reads JSON value by value.
+type listDecoder struct {
+	in *bufio.Reader
+	// raw is used again for each value.
+	raw []byte
+}
+
+// next is the next byte that is no space, which stays unread; 0 at the end.
+func (l *listDecoder) next() byte {
+	for {
+		b, err := l.in.ReadByte()
+		if err != nil {
+			return 0
+		}
+		if b != ' ' && b != '\t' && b != '\n' && b != '\r' {
+			_ = l.in.UnreadByte()
+			return b
+		}
+	}
+}
+
+// expect reads one byte, which must be b.
+func (l *listDecoder) expect(b byte) error {
+	found := l.next()
+	if _, err := l.in.ReadByte(); err != nil {
+		return err
+	}
+	if found != b {
+		return fmt.Errorf("there is %q where %q must be", found, b)
+	}
+	return nil
+}
+
+// each reads what stands between two brackets, separated by commas.
+func (l *listDecoder) each(opening, closing byte, element func() error) error {
+	if err := l.expect(opening); err != nil {
+		return err
+	}
+	if l.next() == closing {
+		return l.expect(closing)
+	}
+	for {
+		if err := element(); err != nil {
+			return err
+		}
+		if l.next() == closing {
+			return l.expect(closing)
+		}
+		if err := l.expect(','); err != nil {
+			return err
+		}
+	}
+}
+
+// name reads the name of a member and the colon behind it.
+func (l *listDecoder) name() (name string, err error) {
+	raw, err := l.value()
+	if err != nil {
+		return "", err
+	}
+	if err := json.Unmarshal(raw, &name); err != nil {
+		return "", err
+	}
+	return name, l.expect(':')
+}
+
+// value reads one value as it is written.
+func (l *listDecoder) value() ([]byte, error) {
+	l.next()
+	l.raw = l.raw[:0]
+	var end valueEnd
+	for {
+		if _, err := l.in.Peek(1); err != nil {
+			return nil, err
+		}
+		window, _ := l.in.Peek(l.in.Buffered())
+		n, found := end.find(window)
+		l.raw = append(l.raw, window[:n]...)
+		if _, err := l.in.Discard(n); err != nil {
+			return nil, err
+		}
+		switch {
+		case len(l.raw) > maxItem:
+			return nil, fmt.Errorf("an element is longer than %d bytes", maxItem)
+		case found && len(l.raw) == 0:
+			return nil, errors.New("a value is missing")
+		case found:
+			return l.raw, nil
+		}
+	}
+}
+
+// valueEnd finds where a value ends that comes in pieces.
+type valueEnd struct {
+	depth            int
+	inText, escaped  bool
+	begun, plainWord bool
+}
+
+// find returns how many bytes of the piece belong to the value, and whether it
+// ends there.
+func (e *valueEnd) find(piece []byte) (n int, found bool) {
+	for i := 0; i < len(piece); i++ {
+		if e.inText {
+			if i += e.skipText(piece[i:]); e.inText {
+				return len(piece), false
+			}
+			if e.depth == 0 {
+				return i + 1, true
+			}
+			continue
+		}
+		switch b := piece[i]; b {
+		case '"':
+			if e.plainWord {
+				return i, true
+			}
+			e.inText = true
+		case '{', '[':
+			e.depth++
+		case '}', ']', ',', ':', ' ', '\t', '\n', '\r':
+			if e.depth == 0 {
+				return i, true // The end of a number, true, false or null.
+			}
+			if b == '}' || b == ']' {
+				if e.depth--; e.depth == 0 {
+					return i + 1, true
+				}
+			}
+		default:
+			e.plainWord = e.depth == 0
+		}
+	}
+	return len(piece), false
+}
+
+// skipText returns where in the piece the text ends: at its closing quote, and
+// then inText is false.
+func (e *valueEnd) skipText(piece []byte) int {
+	for i := 0; i < len(piece); i++ {
+		if e.escaped {
+			e.escaped = false
+			continue
+		}
+		j := bytes.IndexByte(piece[i:], '"')
+		if j < 0 {
+			j = len(piece) - i
+		}
+		if k := bytes.IndexByte(piece[i:i+j], '\\'); k >= 0 {
+			i, e.escaped = i+k, true
+			continue
+		}
+		if i += j; i < len(piece) {
+			e.inText = false
+			return i
+		}
+	}
+	return len(piece)
+}
+
+var fieldSet = []byte(`"fieldsV1":{`)
+
+// withoutFieldSets empties the field sets of managedFields, in place: they are a
+// third of an object and nobody looks at them. A quote within a text is escaped, so
+// that what is found is always a member's name.
+func withoutFieldSets(raw []byte) []byte {
+	at := bytes.Index(raw, fieldSet)
+	if at < 0 {
+		return raw
+	}
+	kept, rest := raw[:at], raw[at:]
+	for {
+		body := rest[len(fieldSet)-1:]
+		n, _ := new(valueEnd).find(body) // before what stands there is written over
+		kept = append(append(kept, rest[:len(fieldSet)]...), '}')
+		rest = body[n:]
+		next := bytes.Index(rest, fieldSet)
+		if next < 0 {
+			return append(kept, rest...)
+		}
+		kept = append(kept, rest[:next]...)
+		rest = rest[next:]
+	}
+}

@@ -1,0 +1,72 @@
+package watch
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// storeList is a list of one kind on its way into a [Store]. The first one of a
+// kind is there object by object, as it is read; a later one becomes true in one
+// step, deletions included, and until then only what has changed is kept of it.
+type storeList struct {
+	store *Store
+	kind  *kind
+	// era is the store's at the start: one that has forgotten everything since
+	// wants none of it.
+	era     int
+	first   bool
+	present map[types.UID]struct{}
+	changed []*received
+}
+
+func (s *Store) list(k *kind) listing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &storeList{store: s, kind: k, era: s.era, first: !s.byKind[k.resource].listed, present: map[types.UID]struct{}{}}
+}
+
+func (l *storeList) add(o *received) {
+	if !prepare(o.Object, l.kind) {
+		return
+	}
+	uid := uidOf(o)
+	l.present[uid] = struct{}{}
+	s := l.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.era != l.era {
+		return
+	}
+	if l.first {
+		s.put(l.kind.resource, o.Object, o.malformed, false)
+		return
+	}
+	known, held := s.byKind[l.kind.resource].versions[uid]
+	if !held || known.resource == "" || known.resource != o.GetResourceVersion() {
+		l.changed = append(l.changed, o)
+	}
+}
+
+func (l *storeList) again(int) {
+	clear(l.present)
+	l.changed = nil
+}
+
+func (l *storeList) done() {
+	s := l.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.era != l.era {
+		return
+	}
+	h := s.byKind[l.kind.resource]
+	for uid := range h.versions {
+		if _, there := l.present[uid]; !there {
+			s.drop(l.kind.resource, uid)
+		}
+	}
+	for _, o := range l.changed {
+		s.put(l.kind.resource, o.Object, o.malformed, h.listed)
+	}
+	h.listed = true
+	s.signal()
+}
