@@ -2,8 +2,8 @@ package cmd
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,12 +31,7 @@ func (c *cli) contexts() ([]string, error) {
 	case asked == "":
 		return []string{raw.CurrentContext}, nil
 	}
-	known := make([]string, 0, len(raw.Contexts))
-	for name := range raw.Contexts {
-		known = append(known, name)
-	}
-	sort.Strings(known)
-	named, err := namedContexts(known, asked)
+	named, err := namedContexts(contextNames(raw), asked)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +39,11 @@ func (c *cli) contexts() ([]string, error) {
 		return nil, usagef("--server and --cluster lead every context to one cluster; give them with a single --context")
 	}
 	return named, nil
+}
+
+// contextNames are all that a kubeconfig has, sorted.
+func contextNames(raw *clientcmdapi.Config) []string {
+	return slices.Sorted(maps.Keys(raw.Contexts))
 }
 
 // namedContexts finds what was asked for among the sorted names of a kubeconfig.

@@ -9,8 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/ui"
@@ -93,50 +91,30 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	if term.name == "dumb" {
 		return usagef("the dashboard cannot draw with TERM=dumb; 'veltui get -w' works on any terminal")
 	}
-	conn, err := c.connect()
+	contexts, err := c.contexts()
 	if err != nil {
 		return err
 	}
-	if conn.config.ExecProvider != nil {
-		if err := login(ctx, conn); err != nil {
-			return err
-		}
+	if err := c.login(ctx, contexts); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	logFile, logPath := c.openLog()
 	defer func() { _ = logFile.Close() }()
-	log := c.logTo(logFile, cancel)
 	c.plainHTTP.silent = true
-	watcher, err := c.watch(ctx, conn, 0, log)
-	if err != nil {
+	o := c.uiOptions(term, f)
+	clusters := &clusters{cli: c, flags: f, log: c.logTo(logFile, cancel)}
+	if o.Clusters, err = clusters.connect(ctx, contexts, ""); err != nil {
 		return err
+	}
+	o.Switch = clusters.switchTo
+	if raw, err := c.kubeconfig(); err == nil {
+		o.Contexts = contextNames(raw)
 	}
 	restore, err := redirectStderr(logFile)
 	if err != nil {
 		return err
-	}
-	o := c.uiOptions(watcher, conn, term, f)
-	pageLogs := &pageLogs{cli: c, caFile: f.caFile, log: log}
-	switch {
-	case f.noArtifacts:
-		pageLogs.notStored = errNoArtifactsLog
-	case c.isReadOnly():
-		pageLogs.notStored = errReadOnlyLog
-	}
-	o.Sources.Logs, o.Sources.Problems = pageLogs, pageLogs
-	o.EtcdLogs = watcher
-	o.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
-	o.Sources.Objects = &objectReader{cli: c, log: log}
-	if !f.noArtifacts {
-		stored := &artifactReader{cli: c, caFile: f.caFile, log: log}
-		backups := &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(conn.config, log), log: log}
-		o.Sources.Artifacts, o.Sources.Items, o.Estimator = stored, &itemReader{stored, backups}, backups
-		o.Rates = c.openRates(conn, log)
-	}
-	o.Looker = &closerLook{cli: c, log: log}
-	if o.ReadOnly = c.isReadOnly(); !o.ReadOnly {
-		o.Finalizer = &jobFinalizer{cli: c, noStore: f.noArtifacts, caFile: f.caFile, log: log}
 	}
 	c.screen.restoreStderr.Store(&restore)
 	said, err := ui.Run(ctx, o)
@@ -153,12 +131,10 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	return err
 }
 
-func (c *cli) uiOptions(source ui.Source, conn connection, term terminal, f dashboardFlags) ui.Options {
+func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 	o := ui.Options{
-		Source:      source,
+		ReadOnly:    c.isReadOnly(),
 		Clock:       c.clock,
-		Context:     sanitize.Whole(conn.context),
-		Request:     conn.request,
 		Theme:       f.theme,
 		ASCII:       f.ascii || !term.utf8,
 		NoColor:     !term.color,
@@ -188,24 +164,4 @@ func (c *cli) awaitRequests() {
 	for end := time.Now().Add(tidyPatience); c.requests.Load() > 0 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
-}
-
-// loginPatience is how long the first request may take before the dashboard
-// comes up without an answer.
-const loginPatience = 30 * time.Second
-
-// login makes one request while the terminal is still the user's own: a
-// credential plugin may want to ask something.
-func login(ctx context.Context, conn connection) error {
-	client, err := kubernetes.NewForConfig(conn.config)
-	if err != nil {
-		return fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, loginPatience)
-	defer cancel()
-	_, err = client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
-	if apierrors.IsUnauthorized(err) || err != nil && strings.Contains(err.Error(), "getting credentials") {
-		return fmt.Errorf("logging in to context %s: %w", conn.context, err)
-	}
-	return nil // anything else the dashboard shows, and tries again
 }

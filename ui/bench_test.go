@@ -146,7 +146,7 @@ func newBench(t *testing.T, width, height int, change ...func(*Options)) *bench 
 	for _, j := range snap.Jobs {
 		b.fake.jobs[j.Name] = j
 	}
-	b.Model = screen(t, snap, width, height, append([]func(*Options){func(o *Options) { o.Finalizer, o.Clock = b.fake, b.now }}, change...)...)
+	b.Model = screen(t, snap, width, height, append([]func(*Options){func(o *Options) { o.Clusters[0].Finalizer, o.Clock = b.fake, b.now }}, change...)...)
 	return b
 }
 
@@ -207,7 +207,7 @@ func (b *bench) until(what string, holds func() bool) {
 }
 
 // at waits for a stage of the dialog, and until it listens.
-func (b *bench) at(s dialog.Stage) {
+func (b *bench) reaches(s dialog.Stage) {
 	b.t.Helper()
 	b.until(fmt.Sprintf("stage %d", s), func() bool { return b.dialog != nil && b.dialog.Stage() == s })
 	b.listen()
@@ -239,7 +239,7 @@ func (b *bench) write(text string) {
 func (b *bench) open() {
 	b.t.Helper()
 	b.keys("f")
-	b.at(dialog.Choosing)
+	b.reaches(dialog.Choosing)
 }
 
 func (b *bench) confirm() {
@@ -296,7 +296,7 @@ func (b *bench) retrying() {
 func (b *bench) ends(how any) {
 	b.t.Helper()
 	b.fake.script <- how
-	b.at(dialog.Ended)
+	b.reaches(dialog.Ended)
 }
 
 func draftOf(e action.Evidence, r action.Request) action.Plan {

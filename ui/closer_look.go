@@ -30,6 +30,7 @@ const (
 
 // lookTaken brings what a closer look at the open job found.
 type lookTaken struct {
+	of   *cluster
 	look *look
 	uid  types.UID
 	seen assess.Look
@@ -54,9 +55,9 @@ type looks struct {
 	estimates *assess.Estimates
 }
 
-func newLooks(ctx context.Context, o Options, estimates *assess.Estimates) looks {
+func newLooks(ctx context.Context, of *cluster, estimates *assess.Estimates) looks {
 	ls := looks{estimates: estimates}
-	if o.Looker == nil {
+	if of.Looker == nil {
 		return ls
 	}
 	ls.start = func(j *job.Job, l *look) tea.Cmd {
@@ -64,11 +65,11 @@ func newLooks(ctx context.Context, o Options, estimates *assess.Estimates) looks
 		l.cancel = cancel
 		return guarded(func() tea.Msg {
 			defer cancel()
-			seen, err := o.Looker.Look(ctx, j)
+			seen, err := of.Looker.Look(ctx, j)
 			if errors.Is(err, context.DeadlineExceeded) {
 				err = errors.New("no answer in time")
 			}
-			return lookTaken{l, j.UID, seen, err}
+			return lookTaken{of, l, j.UID, seen, err}
 		})
 	}
 	return ls
@@ -91,21 +92,21 @@ func (ls *looks) again() {
 
 // look looks closer at the open job if that may change its verdict.
 func (m *Model) look() tea.Cmd {
-	ls := &m.looks
+	ls := &m.at.looks
 	if ls.start == nil {
 		return nil
 	}
 	if m.job == nil || m.job.Job() == nil || ls.last != nil && ls.last.uid != m.job.UID() {
 		ls.end()
 	}
-	if m.job == nil || m.job.Job() == nil || m.job.Deleted() || m.assessed.Snapshot.Health.State != watch.Live {
+	if m.job == nil || m.job.Job() == nil || m.job.Deleted() || m.at.health().State != watch.Live {
 		return nil
 	}
 	j, now := m.job.Job(), m.options.Clock()
 	switch last := ls.last; {
 	case last != nil && (last.pending || now.Sub(last.done).Abs() < lookPace):
 		return nil
-	case !m.assessed.Of(j).NeedsLook:
+	case !m.at.assessed.Of(j).NeedsLook:
 		return nil
 	}
 	ls.last = &look{uid: j.UID, pending: true}
@@ -114,7 +115,7 @@ func (m *Model) look() tea.Cmd {
 
 // takeLook takes what was found, and judges anew with it.
 func (m *Model) takeLook(taken lookTaken) tea.Cmd {
-	if taken.look != m.looks.last {
+	if taken.look != taken.of.looks.last {
 		return nil // its screen was closed meanwhile
 	}
 	taken.look.pending, taken.look.done = false, m.options.Clock()
@@ -122,6 +123,6 @@ func (m *Model) takeLook(taken lookTaken) tea.Cmd {
 	if taken.err != nil {
 		seen = assess.Look{At: m.options.Clock(), Err: taken.err.Error()}
 	}
-	m.looks.estimates.Looked(taken.uid, seen)
-	return m.judgeAgain()
+	taken.of.looks.estimates.Looked(taken.uid, seen)
+	return taken.of.judgeAgain()
 }

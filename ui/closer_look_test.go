@@ -40,11 +40,11 @@ type lookFixture struct {
 func newLookFixture(t *testing.T, w Looker) *lookFixture {
 	f := &lookFixture{now: noon}
 	f.Model = screen(t, stageful(), 120, 40, func(o *Options) {
-		o.Looker = w
+		o.Clusters[0].Looker = w
 		o.Clock = func() time.Time { return f.now }
 	})
-	start := f.looks.start
-	f.looks.start = func(j *job.Job, l *look) tea.Cmd {
+	start := f.at.looks.start
+	f.at.looks.start = func(j *job.Job, l *look) tea.Cmd {
 		f.asks++
 		f.last = start(j, l)
 		return f.last
@@ -55,7 +55,7 @@ func newLookFixture(t *testing.T, w Looker) *lookFixture {
 // after lets time pass and judges again, as the slow clock does.
 func (f *lookFixture) after(d time.Duration) {
 	f.now = f.now.Add(d)
-	f.Update(assessedAgain{f.questions.estimates.Assess(f.assessed.Source, f.now)})
+	f.Update(assessedAgain{f.at, f.at.questions.estimates.Assess(f.at.assessed.Source, f.now)})
 }
 
 // answer ends the look that is under way.
@@ -71,9 +71,9 @@ func (f *lookFixture) answer(t *testing.T) {
 
 func (f *lookFixture) verdict(t *testing.T, name string) diagnosis.Verdict {
 	t.Helper()
-	for _, j := range f.assessed.Snapshot.Jobs {
+	for _, j := range f.at.assessed.Snapshot.Jobs {
 		if j.Name == name {
-			return f.assessed.Of(j).Verdict
+			return f.at.assessed.Of(j).Verdict
 		}
 	}
 	t.Fatalf("there is no %s", name)
@@ -169,7 +169,7 @@ func TestLookThatFails(t *testing.T) {
 		t.Errorf("a look that failed took what was found: %s", got.Reason)
 	}
 	press(t, f.Model, "r")
-	if last := f.looks.last; last == nil || !last.pending {
+	if last := f.at.looks.last; last == nil || !last.pending {
 		t.Error("r does not look again at once")
 	}
 }

@@ -75,7 +75,7 @@ func withOracle(o *oracle) func(*Options) {
 	if o.answer == nil {
 		o.answer = shopEstimate
 	}
-	return func(options *Options) { options.Estimator, options.Rates = o, &o.rates }
+	return func(options *Options) { options.Clusters[0].Estimator, options.Clusters[0].Rates = o, &o.rates }
 }
 
 // obey runs the commands that ask the oracle, and those that follow.
@@ -108,7 +108,7 @@ func asked(t *testing.T, o *oracle, width, height int, change ...func(*Options))
 
 // askAgainAll asks anew whatever was asked when the snapshot came.
 func (m *Model) askAgainAll() tea.Cmd {
-	m.questions.forget(func(types.UID, *question) bool { return false })
+	m.at.questions.forget(func(types.UID, *question) bool { return false })
 	return m.ask()
 }
 
@@ -156,7 +156,7 @@ func TestAsksOnlyWhatIsNeeded(t *testing.T) {
 		backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour),
 	)
 	m := screen(t, snap, 80, 24, withOracle(o))
-	if n := len(m.questions.byUID); n != 1 {
+	if n := len(m.at.questions.byUID); n != 1 {
 		t.Errorf("%d questions at once that nobody asked", n)
 	}
 	obey(t, m, m.askAgainAll())
@@ -166,7 +166,7 @@ func TestAsksOnlyWhatIsNeeded(t *testing.T) {
 	look := func(name string, want int) {
 		t.Helper()
 		before := len(o.asked)
-		m.openJob(types.UID("uid-"+name), jobview.Overview)
+		m.openJob(m.at, types.UID("uid-"+name), jobview.Overview)
 		obey(t, m, press(t, m, "1")) // any other page
 		if len(o.asked) != before {
 			t.Errorf("%s: asked though the page was not open", name)
@@ -183,7 +183,7 @@ func TestAsksOnlyWhatIsNeeded(t *testing.T) {
 	for name, want := range map[string]int{"new": 0, "items": 0, "no-backup": 0, "finalizing": 1, "ended": 1, "running": 0, "stored": 1} {
 		look(name, want)
 	}
-	if n := len(m.questions.byUID); n != 2 {
+	if n := len(m.at.questions.byUID); n != 2 {
 		t.Errorf("%d answers are kept, want those of the restores that begin", n)
 	}
 }
@@ -257,7 +257,7 @@ func TestLateAnswer(t *testing.T) {
 	o.answer = shopEstimate
 	second := press(t, m, "enter", "4")
 	m.Update(<-answered)
-	if a := m.questions.contents("uid-stored"); a == nil || !a.Pending {
+	if a := m.at.questions.contents("uid-stored"); a == nil || !a.Pending {
 		t.Errorf("a late answer was taken for the new question's: %+v", a)
 	}
 	obey(t, m, second)
@@ -279,7 +279,7 @@ func TestErrorsAreAskedAgain(t *testing.T) {
 		t.Errorf("the error does not show:\n%s", frame)
 	}
 	next := func() {
-		m.show(m.questions.estimates.Assess(snap, now))
+		m.show(m.at, m.at.questions.estimates.Assess(snap, now))
 		obey(t, m, m.ask())
 	}
 	now = now.Add(errorAge / 2)
@@ -302,7 +302,7 @@ func TestResourcesPageSaysWhyNot(t *testing.T) {
 		m := screen(t, snapshotOf(
 			backupJob("running", time.Minute, velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}, time.Second),
 			backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour)), 80, 24)
-		m.openJob(types.UID("uid-"+name), jobview.Overview)
+		m.openJob(m.at, types.UID("uid-"+name), jobview.Overview)
 		press(t, m, "4")
 		if frame := plain(checkFrame(t, m)); !strings.Contains(frame, want) {
 			t.Errorf("%s: no %q:\n%s", name, want, frame)

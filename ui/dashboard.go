@@ -8,7 +8,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/detail"
@@ -31,8 +30,8 @@ type tab struct {
 	// other is what the rows are made from that are no jobs, nil on a tab of jobs.
 	other *detail.Tab
 	count int
-	// groups are the rows of other.
-	groups []detail.Group
+	// groups are the rows of other, in the order of the clusters.
+	groups []clusterGroup
 }
 
 // otherTabs are the tabs of what is no job, in their order behind those of jobs.
@@ -45,10 +44,11 @@ func otherTabs() []detail.Tab {
 type dashboard struct {
 	keys []keys.Binding
 	// open opens a job's screen, and look that of a row of a tab of what is no job.
-	open func(types.UID, jobview.Page) tea.Cmd
-	look func(t detail.Tab, key string) tea.Cmd
-	// assessed is what the rows were made of, nil before the first snapshot.
-	assessed *assess.Assessment
+	open func(of *cluster, uid types.UID, at jobview.Page) tea.Cmd
+	look func(of *cluster, t detail.Tab, key string) tea.Cmd
+	// clusters are what the rows are made of, and clock is our own.
+	clusters []*cluster
+	clock    func() time.Time
 
 	// tabs are all that there can be, and tab is the present one.
 	tabs                      []*tab
@@ -63,13 +63,13 @@ type dashboard struct {
 	marked marks
 }
 
-func newDashboard() *dashboard {
+func newDashboard(clusters []*cluster, clock func() time.Time) *dashboard {
 	input := textinput.New()
 	input.Prompt = "/"
 	input.CharLimit = 100
 	input.SetVirtualCursor(true)
 	d := &dashboard{
-		input: input, marked: marks{},
+		clusters: clusters, clock: clock, input: input, marked: marks{},
 		active:   &tab{name: "Active", kinds: []string{watch.Backups, watch.Restores}},
 		restores: &tab{name: "Restores", kinds: []string{watch.Restores}},
 		backups:  &tab{name: "Backups", kinds: []string{watch.Backups}},
@@ -106,32 +106,52 @@ func (d *dashboard) showsJobs() bool { return d.tab.other == nil }
 // left.
 func (d *dashboard) shownTabs() []*tab {
 	return slices.DeleteFunc(slices.Clone(d.tabs), func(t *tab) bool {
-		return t != d.tab && t.other != nil && t.other.There != nil && (d.assessed == nil || !t.other.There(d.assessed))
+		return t != d.tab && t.other != nil && t.other.There != nil && !slices.ContainsFunc(d.clusters, func(c *cluster) bool {
+			return c.assessed != nil && t.other.There(c.assessed)
+		})
 	})
 }
 
+// several reports whether rows have to name their cluster.
+func (d *dashboard) several() bool { return len(d.clusters) > 1 }
+
+// reset begins anew with other clusters.
+func (d *dashboard) reset(clusters []*cluster) {
+	d.clusters, d.marked = clusters, marks{}
+	for _, t := range d.tabs {
+		t.list, t.count, t.groups = list{cursor: -1, height: t.height}, 0, nil
+	}
+}
+
 // load makes the rows of every tab.
-func (d *dashboard) load(a *assess.Assessment) {
-	d.assessed = a
-	if a == nil {
-		return
-	}
-	d.marked.prune(a)
-	snap := a.Snapshot
-	var backups, restores, ended []*job.Job
-	for _, j := range snap.Jobs {
-		if j.Kind == job.Restore {
-			restores = append(restores, j)
-		} else {
-			backups = append(backups, j)
+func (d *dashboard) load() {
+	d.marked.prune(d.clusters)
+	var active, backups, restores, ended []clusterJob
+	settled := true
+	for _, c := range d.clusters {
+		settled = settled && c.ended == nil && c.assessed != nil && allRead(c.assessed.Snapshot)
+		if c.assessed == nil {
+			continue
 		}
-		if j.Terminal() && a.Environment.Now.Sub(endedAt(j)) < recently {
-			ended = append(ended, j)
+		for _, j := range c.assessed.Snapshot.Jobs {
+			shown := clusterJob{c, j}
+			if j.Kind == job.Restore {
+				restores = append(restores, shown)
+			} else {
+				backups = append(backups, shown)
+			}
+			if j.Terminal() && c.assessed.Environment.Now.Sub(endedAt(j)) < recently {
+				ended = append(ended, shown)
+			}
+		}
+		for _, j := range c.assessed.Snapshot.Active {
+			active = append(active, clusterJob{c, j})
 		}
 	}
-	active := byUrgency(a)
 	if d.order > 0 {
-		active = orders[d.order].sorted(snap.Active)
+		orders[d.order].sort(active)
+	} else {
+		byUrgency(active)
 	}
 	activeRows := d.jobRows(active)
 	if endedRows := d.jobRows(byEnd(ended)); len(endedRows) > 0 {
@@ -139,17 +159,15 @@ func (d *dashboard) load(a *assess.Assessment) {
 	}
 	d.active.count, d.restores.count, d.backups.count = len(active)+len(ended), len(restores), len(backups)
 	d.active.setRows(activeRows)
-	d.restores.setRows(d.jobRows(orders[d.order].sorted(restores)))
-	d.backups.setRows(d.jobRows(orders[d.order].sorted(backups)))
+	d.restores.setRows(d.jobRows(orders[d.order].sort(restores)))
+	d.backups.setRows(d.jobRows(orders[d.order].sort(backups)))
 	for _, t := range d.tabs {
 		if t.other != nil {
-			t.groups = t.other.Groups(a)
+			t.groups = groupsOf(d.clusters, t.other)
 			t.setRows(otherRows(t.groups, d.filter))
 			t.count = countRows(t.groups)
 		}
-		if allRead(snap) {
-			t.settled = true
-		}
+		t.settled = t.settled || settled
 	}
 }
 
@@ -159,23 +177,23 @@ func allRead(snap *watch.Snapshot) bool {
 		!slices.ContainsFunc(snap.Sources, func(s watch.Source) bool { return s.State == watch.SourceSyncing })
 }
 
-func (d *dashboard) jobRows(jobs []*job.Job) []row {
+func (d *dashboard) jobRows(jobs []clusterJob) []row {
 	rows := make([]row, 0, len(jobs))
 	for _, j := range jobs {
-		if d.filter.empty() || d.filter.matches(jobFields(d.assessed, j)...) {
-			rows = append(rows, row{key: string(j.UID), item: j})
+		if d.filter.empty() || d.filter.matches(jobFields(j)...) {
+			rows = append(rows, row{key: j.cluster.key(string(j.UID)), cluster: j.cluster, item: j.Job})
 		}
 	}
 	return rows
 }
 
 // jobFields are what a filter looks at: what can be read in a row.
-func jobFields(a *assess.Assessment, j *job.Job) []string {
-	fields := []string{j.Name, j.Phase, string(j.Stage), string(j.Kind), j.BackupName, j.ScheduleName, j.StorageLocation}
+func jobFields(j clusterJob) []string {
+	fields := []string{j.Name, j.Phase, string(j.Stage), string(j.Kind), j.BackupName, j.ScheduleName, j.StorageLocation, j.cluster.Context}
 	if j.Terminal() {
 		return fields
 	}
-	judged := a.Of(j)
+	judged := j.judged()
 	if judged.Troubled() {
 		fields = append(fields, string(diagnosis.Stuck)) // as the header counts it
 	}
@@ -196,9 +214,9 @@ func (d *dashboard) openSelected(at jobview.Page) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
 		switch r, _ := d.tab.selected(); item := r.item.(type) {
 		case *job.Job:
-			return d.open(item.UID, at)
+			return d.open(r.cluster, item.UID, at)
 		case *detail.Row:
-			return d.look(*d.tab.other, item.Key)
+			return d.look(r.cluster, *d.tab.other, item.Key)
 		}
 		return nil
 	}
@@ -225,10 +243,23 @@ func (d *dashboard) turnTo(key string) tea.Cmd {
 
 func (d *dashboard) nextOrder() {
 	d.order = (d.order + 1) % len(orders)
-	d.load(d.assessed)
+	d.load()
 }
 
-func (d *dashboard) toggleMark() { d.marked.toggle(d.selectedJob().UID) }
+func (d *dashboard) toggleMark() {
+	r, _ := d.tab.selected()
+	d.marked.toggle(r.key)
+}
+
+// markedJobs are the marked ones, the most urgent first, and their cluster.
+func (d *dashboard) markedJobs() (*cluster, []*job.Job) {
+	for _, c := range d.clusters {
+		if marked := d.marked.jobs(c); len(marked) > 0 {
+			return c, marked
+		}
+	}
+	return nil, nil
+}
 
 // clear takes the filter away, or the marks if there is none.
 func (d *dashboard) clear() {
@@ -248,7 +279,7 @@ func (d *dashboard) startFilter(string) tea.Cmd {
 func (d *dashboard) setFilter(text string) {
 	if text != d.filter.text {
 		d.filter = newFilter(text)
-		d.load(d.assessed)
+		d.load()
 	}
 }
 

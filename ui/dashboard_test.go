@@ -29,15 +29,15 @@ func TestFilterFindsWhatTheScreenSays(t *testing.T) {
 	for _, snap := range []*watch.Snapshot{stageful(), orphans()} {
 		m := screen(t, snap, 120, 40)
 		for _, j := range snap.Active {
-			judged := m.assessed.Of(j)
+			judged := m.at.assessed.Of(j)
 			filterBy(m, string(judged.State))
 			if !strings.Contains(ansi.Strip(checkFrame(t, m)), j.Name) {
 				t.Errorf("/%s does not find %s, which is %s", judged.State, j.Name, judged.State)
 			}
 		}
 		filterBy(m, "stuck")
-		if n := m.dashboard.shown(); n != m.assessed.Troubled || n == 0 {
-			t.Errorf("/stuck finds %d, the header counts %d", n, m.assessed.Troubled)
+		if n := m.dashboard.shown(); n != m.at.assessed.Troubled || n == 0 {
+			t.Errorf("/stuck finds %d, the header counts %d", n, m.at.assessed.Troubled)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestStaleDataStaysAsItWas(t *testing.T) {
 		for _, r := range m.dashboard.tab.rows {
 			if j, ok := r.item.(*job.Job); ok {
 				names = append(names, j.Name)
-				if m.assessed.Of(j).Troubled() {
+				if m.at.assessed.Of(j).Troubled() {
 					troubled++
 				}
 			}
@@ -121,8 +121,8 @@ func TestStaleDataStaysAsItWas(t *testing.T) {
 	if strings.Join(before, " ") != strings.Join(after, " ") {
 		t.Errorf("rows were %v, are %v", before, after)
 	}
-	if troubled == 0 || still != troubled || stale.assessed.Troubled != troubled {
-		t.Errorf("%d were marked, %d are, the header counts %d", troubled, still, stale.assessed.Troubled)
+	if troubled == 0 || still != troubled || stale.at.assessed.Troubled != troubled {
+		t.Errorf("%d were marked, %d are, the header counts %d", troubled, still, stale.at.assessed.Troubled)
 	}
 	if frame := ansi.Strip(checkFrame(t, stale)); strings.Contains(frame, " 16s") {
 		t.Errorf("an ETA stands still on the screen:\n%s", frame)
@@ -245,7 +245,7 @@ func TestTheWholeSelectedRowIsReversed(t *testing.T) {
 func TestTheLineAboutTheSelectedRowIsWhole(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
 		m := screen(t, stageful(), size[0], size[1])
-		judged := m.assessed.Of(m.dashboard.selectedJob())
+		judged := m.at.assessed.Of(m.dashboard.selectedJob())
 		flat := strings.Join(strings.Fields(ansi.Strip(checkFrame(t, m))), " ")
 		if want := judged.Verdict.Summary + ". " + judged.Verdict.Advice; !strings.Contains(flat, want) {
 			t.Errorf("at %v %q is not whole:\n%s", size, want, ansi.Strip(m.View().Content))
@@ -269,13 +269,13 @@ func TestOneETAInAFrame(t *testing.T) {
 	compared := 0
 	for range 40 {
 		clock = clock.Add(700 * time.Millisecond)
-		m.show(m.questions.estimates.Assess(snapshotOf(j), clock))
+		m.show(m.at, m.at.questions.estimates.Assess(snapshotOf(j), clock))
 		m.stale = true
-		judged := m.assessed.Of(m.assessed.Snapshot.Active[0])
+		judged := m.at.assessed.Of(m.at.assessed.Snapshot.Active[0])
 		for _, open := range []bool{false, true} {
 			m.job = nil
 			if open {
-				m.openJob(j.UID, jobview.Overview)
+				m.openJob(m.at, j.UID, jobview.Overview)
 			}
 			m.stale = true
 			frame := ansi.Strip(checkFrame(t, m))

@@ -47,10 +47,12 @@ func (d *dashboard) compact(c draw.Canvas) string {
 	from, to := t.visible()
 	var lines []string
 	for i := from; i < to; i++ {
-		lines = append(lines, d.highlighted(c, i, d.compactRow(c, t.rows[i], i == t.cursor)))
+		lines = append(lines, d.highlighted(c, i, d.compactRow(d.in(t.rows[i], c), t.rows[i], i == t.cursor)))
 	}
 	if len(t.rows) == 0 {
-		lines = append(lines, c.Cut(d.emptyText(), c.Width))
+		for _, text := range d.emptyTexts() {
+			lines = append(lines, c.Cut(text, c.Width))
+		}
 	}
 	return c.Page(lines)
 }
@@ -63,7 +65,7 @@ func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
 	if !ok {
 		return c.Theme.Dim.Render(c.Cut(r.heading, c.Width))
 	}
-	judged := d.assessed.Of(j)
+	judged := clusterJob{r.cluster, j}.judged()
 	_, stage := stageCell(c, judged, 16)
 	tail := " " + stage
 	if len(j.Malformed) > 0 {
@@ -75,7 +77,23 @@ func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
 		}
 	}
 	width := max(c.Width-3-lipgloss.Width(tail), 4)
-	return mark(c, judged, selected, 2) + " " + c.Fit(c.CutMiddle(draw.KindLetter(j.Kind)+" "+j.Name, width), width) + tail
+	return mark(c, judged, selected, 2) + " " + c.Fit(c.CutMiddle(d.inCluster(r)+draw.KindLetter(j.Kind)+" "+j.Name, width), width) + tail
+}
+
+// in is a canvas at the present of a row's cluster.
+func (d *dashboard) in(r row, c draw.Canvas) draw.Canvas {
+	if r.cluster == nil {
+		return c
+	}
+	return c.At(r.cluster.now(d.clock))
+}
+
+// inCluster names the cluster of a row where there are several.
+func (d *dashboard) inCluster(r row) string {
+	if !d.several() {
+		return ""
+	}
+	return r.cluster.Context + " "
 }
 
 // tabsLine names the tabs, and at the right what is worth a word. The tabs keep
@@ -102,8 +120,8 @@ func (d *dashboard) note(c draw.Canvas, room int) string {
 	case !d.filter.empty():
 		count := fmt.Sprintf("  %d of %d", d.shown(), d.tab.count)
 		return c.Theme.Accent.Render("/" + c.Cut(d.filter.text, max(min(room-len(count)-1, 40), 6)) + count)
-	case d.assessed != nil && lipgloss.Width(trouble(c, d.assessed.Snapshot)) > 0:
-		return trouble(c, d.assessed.Snapshot)
+	case d.trouble(c) != "":
+		return d.trouble(c)
 	case len(d.marked) > 0:
 		return c.Theme.Accent.Render(fmt.Sprintf("%d marked", len(d.marked)))
 	case d.order > 0 && d.showsJobs():
@@ -148,7 +166,7 @@ func (d *dashboard) shown() int {
 func (d *dashboard) body(c draw.Canvas) []string {
 	t := d.tab
 	t.setHeight(c.Height - 1)
-	columns, sorting := columnsFor(t.rows), orders[d.order].Sorting
+	columns, sorting := columnsFor(t.rows, d.several()), orders[d.order].Sorting
 	if t.other != nil {
 		columns, sorting = columnsOf(t.groups, 0), draw.Sorting{}
 	}
@@ -158,18 +176,20 @@ func (d *dashboard) body(c draw.Canvas) []string {
 	for i := from; i < to; i++ {
 		switch r := t.rows[i]; item := r.item.(type) {
 		case *job.Job:
-			lines = append(lines, d.highlighted(c, i, jobRow(c, d.assessed.Of(item), widths, i == t.cursor)))
+			lines = append(lines, d.highlighted(c, i, jobRow(d.in(r, c), clusterJob{r.cluster, item}, widths, i == t.cursor)))
 		case *detail.Row:
 			columns := columnsOf(t.groups, r.group)
-			lines = append(lines, d.highlighted(c, i, otherRow(c, item, columns, i == t.cursor)))
+			lines = append(lines, d.highlighted(c, i, otherRow(d.in(r, c), item, columns, i == t.cursor)))
 		default:
 			lines = append(lines, headingLine(c, t.groups, r))
 		}
 	}
 	if len(t.rows) == 0 {
 		lines = append(lines, "")
-		for _, line := range c.Sized(c.Width-4, 0).Para(c.Theme.Dim, d.emptyText(), 4) {
-			lines = append(lines, "  "+line)
+		for _, text := range d.emptyTexts() {
+			for _, line := range c.Sized(c.Width-4, 0).Para(c.Theme.Dim, text, 4) {
+				lines = append(lines, "  "+line)
+			}
 		}
 	}
 	return strings.Split(c.Page(lines), "\n")
@@ -189,7 +209,7 @@ func (d *dashboard) highlighted(c draw.Canvas, i int, line string) string {
 // about tells of the selected row in words what its cells cannot.
 func (d *dashboard) about(c draw.Canvas, lines int) []string {
 	r, ok := d.tab.selected()
-	if !ok || d.assessed == nil {
+	if !ok {
 		return nil
 	}
 	text, style := "", c.Theme.Text
@@ -202,7 +222,7 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 		}
 	}
 	if j, isJob := r.item.(*job.Job); isJob {
-		judged := d.assessed.Of(j)
+		judged := clusterJob{r.cluster, j}.judged()
 		text = judged.Verdict.Summary
 		if judged.Troubled() || len(j.Malformed) > 0 {
 			style = c.Theme.Strong

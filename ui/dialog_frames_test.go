@@ -34,12 +34,12 @@ var dialogFrames = []struct {
 		b.fake.slow = true
 		b.keys("f")
 		b.pass(12 * time.Second)
-		b.at(dialog.Looking)
+		b.reaches(dialog.Looking)
 	}},
 	{"unseen", func(_ *testing.T, b *bench) {
 		b.fake.unseen = errors.New("gave up after 6 attempts: reading restore crm-old: " + errLost.Error())
 		b.keys("f")
-		b.at(dialog.Unseen)
+		b.reaches(dialog.Unseen)
 	}},
 	{"plan", func(_ *testing.T, b *bench) { b.open() }},
 	{"plan-end", func(_ *testing.T, b *bench) { b.open(); b.keys("end") }},
@@ -87,17 +87,17 @@ var dialogFrames = []struct {
 	}},
 	{"summary", func(_ *testing.T, b *bench) {
 		b.keys("m", "down", "m", "down", "m", "f")
-		b.at(dialog.Choosing)
+		b.reaches(dialog.Choosing)
 		b.confirm()
-		b.at(dialog.Ended)
+		b.reaches(dialog.Ended)
 		b.keys("enter")
 		b.sees("2 of 3: ")
-		b.at(dialog.Choosing)
+		b.reaches(dialog.Choosing)
 		b.keys("n")
 		b.sees("3 of 3: ")
-		b.at(dialog.Choosing)
+		b.reaches(dialog.Choosing)
 		b.keys("esc")
-		b.at(dialog.Summary)
+		b.reaches(dialog.Summary)
 	}},
 }
 

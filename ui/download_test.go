@@ -24,7 +24,7 @@ func waits(t *testing.T, width, height int, change ...func(*Options)) (*Model, *
 	t.Helper()
 	m := screen(t, snapshotOf(storedBackup()), width, height, append(change, withOracle(&oracle{}))...)
 	cmd := press(t, m, "3", "enter", "4")
-	q := m.questions.byUID["uid-stored"]
+	q := m.at.questions.byUID["uid-stored"]
 	if q == nil {
 		t.Fatal("nothing was asked")
 	}
@@ -73,15 +73,15 @@ func TestDownloadIsDrawnAtItsPace(t *testing.T) {
 	if took := time.Since(began); took < downloadPace {
 		t.Errorf("drawn again after %v", took)
 	}
-	if a := m.questions.contents("uid-stored"); !a.Pending || a.Done != 999 || a.Total != 1000 {
+	if a := m.at.questions.contents("uid-stored"); !a.Pending || a.Done != 999 || a.Total != 1000 {
 		t.Errorf("%+v", a)
 	}
 
-	m.Update(contentsRead{uid: "uid-stored", question: q, contents: &jobview.Contents{}})
+	m.Update(contentsRead{of: m.at, uid: "uid-stored", question: q, contents: &jobview.Contents{}})
 	if msg := cmd(); msg != nil {
 		t.Errorf("%T after the answer", msg)
 	}
-	if _, cmd := m.Update(downloadMoved{"uid-stored", q}); cmd != nil {
+	if _, cmd := m.Update(downloadMoved{m.at, "uid-stored", q}); cmd != nil {
 		t.Error("goes on after the answer")
 	}
 }
@@ -89,16 +89,16 @@ func TestDownloadIsDrawnAtItsPace(t *testing.T) {
 // TestHiddenDownloadDrawsNothing: the dashboard is not drawn again for it.
 func TestHiddenDownloadDrawsNothing(t *testing.T) {
 	m := screen(t, snapshotOf(running("items", "b", 10, 100, 5)), 80, 24, withOracle(&oracle{}))
-	q := m.questions.byUID["uid-items"]
+	q := m.at.questions.byUID["uid-items"]
 	t.Cleanup(q.cancel)
 	checkFrame(t, m)
 	q.report(1, 2)
-	if m.Update(downloadMoved{"uid-items", q}); m.stale {
+	if m.Update(downloadMoved{m.at, "uid-items", q}); m.stale {
 		t.Error("the dashboard is drawn again")
 	}
 	press(t, m, "enter", "4")
 	checkFrame(t, m)
-	if m.Update(downloadMoved{"uid-items", q}); !m.stale {
+	if m.Update(downloadMoved{m.at, "uid-items", q}); !m.stale {
 		t.Error("the page is not drawn again")
 	}
 }
@@ -106,15 +106,15 @@ func TestHiddenDownloadDrawsNothing(t *testing.T) {
 // TestForeignMovesAreDropped of questions that are not, or not any more.
 func TestForeignMovesAreDropped(t *testing.T) {
 	m, q, _ := waits(t, 80, 24)
-	for _, msg := range []downloadMoved{{"uid-nobody", q}, {"uid-stored", &question{}}} {
-		if _, cmd := m.Update(msg); cmd != nil || m.questions.contents("uid-stored").Done != 0 {
+	for _, msg := range []downloadMoved{{m.at, "uid-nobody", q}, {m.at, "uid-stored", &question{}}} {
+		if _, cmd := m.Update(msg); cmd != nil || m.at.questions.contents("uid-stored").Done != 0 {
 			t.Errorf("%+v was taken", msg)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	q.ctx = ctx
-	if msg := q.follow("uid-stored", time.Hour)(); msg != nil {
+	if msg := q.follow(m.at, "uid-stored", time.Hour)(); msg != nil {
 		t.Errorf("%T after the end", msg)
 	}
 }

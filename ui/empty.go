@@ -2,7 +2,10 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/ui/detail"
@@ -10,16 +13,29 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// emptyText says why a table has no rows: nothing is known yet, nothing may be
-// known, the filter hides all, or there really is nothing.
-func (d *dashboard) emptyText() string {
-	if d.assessed == nil {
-		return connectingText("")
+// emptyTexts say why a table has no rows, each cluster's own reason in a text of
+// its own.
+func (d *dashboard) emptyTexts() []string {
+	var texts []string
+	for _, c := range d.clusters {
+		texts = append(texts, d.emptyText(c))
 	}
-	snap := d.assessed.Snapshot
-	if snap.Health.State == watch.Connecting {
-		return connectingText(snap.Health.Err)
+	if len(slices.Compact(slices.Clone(texts))) == 1 {
+		return texts[:1]
 	}
+	for i, c := range d.clusters {
+		texts[i] = c.Context + ": " + texts[i]
+	}
+	return texts
+}
+
+// emptyText says why there are no rows of a cluster: nothing is known yet,
+// nothing may be known, the filter hides all, or there really is nothing.
+func (d *dashboard) emptyText(c *cluster) string {
+	if health := c.health(); health.State == watch.Connecting || c.assessed == nil {
+		return connectingText(health.Err)
+	}
+	snap := c.assessed.Snapshot
 	if why := detail.Unseen(snap, d.tab.kinds...); why != "" {
 		return strings.TrimSpace(why + " " + snap.Notice)
 	}
@@ -57,9 +73,30 @@ func connectingText(err string) string {
 	return "Connecting to the cluster: " + err
 }
 
-// trouble is the most important thing that is wrong with what is shown.
-func trouble(c draw.Canvas, snap *watch.Snapshot) string {
-	h := snap.Health
+// trouble is the most important thing that is wrong with what is shown, of the
+// first cluster where something is.
+func (d *dashboard) trouble(c draw.Canvas) string {
+	for _, of := range d.clusters {
+		text := troubleOf(c, of)
+		if lipgloss.Width(text) > 0 && d.several() {
+			text = c.Theme.Strong.Render(of.Context+":") + " " + text
+		}
+		if lipgloss.Width(text) > 0 {
+			return text
+		}
+	}
+	return ""
+}
+
+func troubleOf(c draw.Canvas, of *cluster) string {
+	h := of.health()
+	switch {
+	case of.ended != nil:
+		return c.Theme.Bad.Render(h.Err)
+	case of.assessed == nil:
+		return ""
+	}
+	snap := of.assessed.Snapshot
 	switch {
 	case h.State == watch.Stale && h.RetryAt.After(c.Now):
 		return c.Theme.Bad.Render(fmt.Sprintf("%s; next try in %s", h.Err, human.Duration(h.RetryAt.Sub(c.Now))))

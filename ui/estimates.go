@@ -49,6 +49,7 @@ const (
 
 // contentsRead brings what was read from a job's backup.
 type contentsRead struct {
+	of       *cluster
 	uid      types.UID
 	question *question
 	contents *jobview.Contents
@@ -59,6 +60,7 @@ type contentsRead struct {
 
 // downloadMoved tells that more of a backup has come.
 type downloadMoved struct {
+	of       *cluster
 	uid      types.UID
 	question *question
 }
@@ -80,6 +82,7 @@ type question struct {
 // questions are those of this run that matter still. There is never more than
 // one about a job, nor more than one at a time that nobody asked for.
 type questions struct {
+	of *cluster
 	// start makes the command that asks; nil if nobody can be asked.
 	start     func(j *job.Job, server velero.Server, q *question) tea.Cmd
 	byUID     map[types.UID]*question
@@ -87,25 +90,25 @@ type questions struct {
 	estimates *assess.Estimates
 }
 
-func newQuestions(ctx context.Context, o Options, estimates *assess.Estimates) questions {
-	qs := questions{byUID: map[types.UID]*question{}, rates: o.Rates, estimates: estimates}
-	if o.Estimator == nil {
+func newQuestions(ctx context.Context, of *cluster, clock func() time.Time, estimates *assess.Estimates) questions {
+	qs := questions{of: of, byUID: map[types.UID]*question{}, rates: of.Rates, estimates: estimates}
+	if of.Estimator == nil {
 		return qs
 	}
 	qs.start = func(j *job.Job, server velero.Server, q *question) tea.Cmd {
 		q.ctx, q.cancel = context.WithCancel(ctx)
 		return guarded(func() tea.Msg {
-			read := contentsRead{uid: j.UID, question: q, contents: &jobview.Contents{}, limit: forecast.LimitOf(server)}
+			read := contentsRead{of: of, uid: j.UID, question: q, contents: &jobview.Contents{}, limit: forecast.LimitOf(server)}
 			c := read.contents
 			if j.Kind == job.Restore {
-				c.Estimate, c.Err = o.Estimator.Estimate(q.ctx, j, server, q.report)
-				if o.Rates != nil && c.Err == nil {
-					read.known = o.Rates.Known()
+				c.Estimate, c.Err = of.Estimator.Estimate(q.ctx, j, server, q.report)
+				if of.Rates != nil && c.Err == nil {
+					read.known = of.Rates.Known()
 				}
 			} else {
-				c.Resources, c.Err = o.Estimator.Contents(q.ctx, j, q.report)
+				c.Resources, c.Err = of.Estimator.Contents(q.ctx, j, q.report)
 			}
-			read.at = o.Clock()
+			read.at = clock()
 			return read
 		})
 	}
@@ -124,7 +127,7 @@ func (q *question) report(done, total int64) {
 
 // follow makes the command that waits until more has come, but not less than
 // pause. It ends with the question, and says nothing while nothing comes.
-func (q *question) follow(uid types.UID, pause time.Duration) tea.Cmd {
+func (q *question) follow(of *cluster, uid types.UID, pause time.Duration) tea.Cmd {
 	return guarded(func() tea.Msg {
 		timer := time.NewTimer(pause)
 		defer timer.Stop()
@@ -135,7 +138,7 @@ func (q *question) follow(uid types.UID, pause time.Duration) tea.Cmd {
 		}
 		select {
 		case <-q.moved:
-			return downloadMoved{uid, q}
+			return downloadMoved{of, uid, q}
 		case <-q.ctx.Done():
 			return nil
 		}
@@ -149,7 +152,7 @@ func (qs *questions) advance(m downloadMoved) tea.Cmd {
 		return nil
 	}
 	q.contents = &jobview.Contents{Pending: true, Done: q.done.Load(), Total: q.total.Load()}
-	return q.follow(m.uid, downloadPace)
+	return q.follow(qs.of, m.uid, downloadPace)
 }
 
 // contents are what is known of a job's backup, nil if nothing was asked.
@@ -198,7 +201,7 @@ func (qs *questions) want(j *job.Job, server velero.Server, now time.Time, unask
 	}
 	q := &question{unasked: unasked, contents: &jobview.Contents{Pending: true}, moved: make(chan struct{}, 1)}
 	qs.byUID[j.UID] = q
-	return tea.Batch(qs.start(j, server, q), q.follow(j.UID, 0))
+	return tea.Batch(qs.start(j, server, q), q.follow(qs.of, j.UID, 0))
 }
 
 func (qs *questions) busy() bool {
@@ -249,48 +252,48 @@ func begins(j *job.Job) bool {
 // ask asks about the open job if its page wants to know, and about restores
 // that begin.
 func (m *Model) ask() tea.Cmd {
-	if m.assessed == nil {
-		return nil
-	}
 	var cmds []tea.Cmd
 	if m.job != nil {
 		cmds = append(cmds, m.job.Ask())
 	}
-	if m.questions.start == nil {
-		return tea.Batch(cmds...)
-	}
-	server, now := m.assessed.Snapshot.Server, m.options.Clock()
-	if m.job != nil && m.job.WantsContents() {
-		cmds = append(cmds, m.questions.want(m.job.Job(), server, now, false))
-	}
-	for _, j := range m.assessed.Snapshot.Active {
-		if begins(j) {
-			cmds = append(cmds, m.questions.want(j, server, now, true))
+	for _, c := range m.clusters {
+		if c.assessed == nil || c.questions.start == nil {
+			continue
 		}
+		server, now := c.assessed.Snapshot.Server, m.options.Clock()
+		if m.job != nil && m.at == c && m.job.WantsContents() {
+			cmds = append(cmds, c.questions.want(m.job.Job(), server, now, false))
+		}
+		for _, j := range c.assessed.Snapshot.Active {
+			if begins(j) {
+				cmds = append(cmds, c.questions.want(j, server, now, true))
+			}
+		}
+		cmds = append(cmds, c.questions.remember())
 	}
-	return tea.Batch(append(cmds, m.questions.remember())...)
+	return tea.Batch(cmds...)
 }
 
 // takeContents takes what was read, and judges anew with it.
 func (m *Model) takeContents(read contentsRead) tea.Cmd {
-	if !m.questions.take(read) {
+	if !read.of.questions.take(read) {
 		return m.ask()
 	}
-	return tea.Batch(m.judgeAgain(), m.ask())
+	return tea.Batch(read.of.judgeAgain(), m.ask())
 }
 
 // dropQuestions keeps what is known of the open job and of restores that begin.
 // Downloads that were begun for a screen that is closed now are ended.
-func (m *Model) dropQuestions() {
-	if len(m.questions.byUID) == 0 || m.assessed == nil {
+func (m *Model) dropQuestions(c *cluster) {
+	if len(c.questions.byUID) == 0 || c.assessed == nil {
 		return
 	}
 	keep := map[types.UID]bool{}
-	if m.job != nil {
+	if m.job != nil && m.at == c {
 		keep[m.job.UID()] = true
 	}
-	for _, j := range m.assessed.Snapshot.Active {
+	for _, j := range c.assessed.Snapshot.Active {
 		keep[j.UID] = keep[j.UID] || begins(j)
 	}
-	m.questions.forget(func(uid types.UID, _ *question) bool { return keep[uid] })
+	c.questions.forget(func(uid types.UID, _ *question) bool { return keep[uid] })
 }

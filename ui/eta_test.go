@@ -83,7 +83,7 @@ func TestLearnsFromWhatWasWatched(t *testing.T) {
 		}
 		j = next(j, noon.Add(time.Second), c.phase, 900, c.failed)
 		for range 2 {
-			m.show(m.questions.estimates.Assess(snapshotOf(j), noon))
+			m.show(m.at, m.at.questions.estimates.Assess(snapshotOf(j), noon))
 			obey(t, m, m.ask())
 		}
 		told := o.rates.rates.Throttle
@@ -100,9 +100,9 @@ func TestUnchangedJobsStayTheSame(t *testing.T) {
 	m := screen(t, snap, 80, 24, withOracle(o))
 	obey(t, m, m.askAgainAll())
 	show(m, snap)
-	first := m.assessed.Snapshot.Active[0]
+	first := m.at.assessed.Snapshot.Active[0]
 	show(m, snap)
-	if m.assessed.Snapshot.Active[0] != first {
+	if m.at.assessed.Snapshot.Active[0] != first {
 		t.Error("another job, though nothing changed")
 	}
 	if snap.Active[0] == first {

@@ -178,7 +178,7 @@ func runs(cmd tea.Cmd) {
 // The log of a completed backup is read when its page opens, and only then.
 func TestEtcdLogIsReadWithThePage(t *testing.T) {
 	logs := &readLogs{}
-	m := screen(t, openShift(nil), 120, 40, func(o *Options) { o.EtcdLogs = logs })
+	m := screen(t, openShift(nil), 120, 40, func(o *Options) { o.Clusters[0].EtcdLogs = logs })
 	open := func(keys ...string) {
 		t.Helper()
 		for _, key := range keys {

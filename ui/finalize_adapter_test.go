@@ -32,7 +32,7 @@ func TestFinalizeIsNotLedToAnotherJobOfThatName(t *testing.T) {
 		e.Job = &j
 	})
 	b.keys("f")
-	b.at(dialog.Unseen)
+	b.reaches(dialog.Unseen)
 	b.shows("there is a new restore/crm-old")
 	b.confirm()
 	if b.fake.done() != "" {

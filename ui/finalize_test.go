@@ -18,7 +18,7 @@ func TestFinalizeByATypedName(t *testing.T) {
 	b.open()
 	b.shows("Force finalize restore velero/crm-old", "InProgress -> FinalizingPartiallyFailed", "3 errors", "1 warning", "To apply it, press enter, then type prod-east/crm-old")
 	b.confirm()
-	b.at(dialog.Ended)
+	b.reaches(dialog.Ended)
 	b.shows("Done: it is PartiallyFailed", "What remains to be done Nothing", "finalize.jsonl")
 	if got := b.fake.done(); got != "crm-old to FinalizingPartiallyFailed dry=false" {
 		t.Errorf("executed: %s", got)
@@ -116,7 +116,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	}}
 	show(b.Model, snap)
 	b.keys("f")
-	b.at(dialog.Choosing)
+	b.reaches(dialog.Choosing)
 	b.shows("Refused", "Options (w cycles)", "leave it as it is", "wake it", "give it up: set it to Failed")
 	b.keys("enter", "d")
 	b.shows("veltui cannot do this")
@@ -128,7 +128,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	b.keys("enter")
 	b.write("prod-east/waits")
 	b.keys("enter")
-	b.at(dialog.Ended)
+	b.reaches(dialog.Ended)
 	b.shows("Done.", "Velero went on")
 	if got := b.fake.done(); got != "waits wake dry=false" {
 		t.Errorf("executed %q", got)
@@ -168,14 +168,14 @@ func TestMarkedJobsAreFinalizedOneByOne(t *testing.T) {
 	b.keys("m", "down", "down", "m")
 	b.shows("2 marked")
 	b.keys("f")
-	b.at(dialog.Choosing)
+	b.reaches(dialog.Choosing)
 	b.shows("1 of 2: Force finalize restore velero/crm-old")
 	b.confirm()
-	b.at(dialog.Ended)
+	b.reaches(dialog.Ended)
 	b.shows("enter next job")
 	b.keys("enter")
 	b.sees("2 of 2: ")
-	b.at(dialog.Choosing)
+	b.reaches(dialog.Choosing)
 	_, second, _ := strings.Cut(b.frame(), "Force finalize restore velero/")
 	second, _, _ = strings.Cut(second, " ")
 	if second == "crm-old" || b.fake.gathered != 2 {
@@ -230,7 +230,7 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 		want   string
 	}{
 		{"read-only", func(o *Options) { o.ReadOnly = true }, nil, nil, "read-only: nothing may be changed"},
-		{"no way to write", func(o *Options) { o.Finalizer = nil }, nil, nil, "this dashboard cannot change anything"},
+		{"no way to write", func(o *Options) { o.Clusters[0].Finalizer = nil }, nil, nil, "this dashboard cannot change anything"},
 		{"no right", nil, map[job.Kind]string{job.Restore: "you may not patch restores.velero.io in namespace velero"}, nil, "you may not patch restores.velero.io"},
 		{"ended", nil, nil, []string{"end"}, "hourly-db-0900 has ended: PartiallyFailed is a final phase"},
 		{"not a job", nil, nil, []string{"4"}, "no backup or restore is selected"},
@@ -241,7 +241,7 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 				change = c.change
 			}
 			b := newBench(t, 80, 24, change)
-			b.Update(rightsAnswered{b.actions.namespace, c.rights})
+			b.Update(rightsAnswered{b.at, b.at.actions.namespace, c.rights})
 			press(t, b.Model, c.keys...)
 			press(t, b.Model, "f")
 			if b.dialog != nil {
@@ -268,17 +268,17 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 func TestRightsAreAskedAgain(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.why = map[job.Kind]string{job.Restore: "you may not"}
-	b.send(snapshotAssessed{b.assessed})
-	b.begin(b.askRightsAgain())
-	b.actions.asking = false
-	b.begin(b.askRightsAgain())
-	b.until("the answer", func() bool { return b.actions.why[job.Restore] != "" })
+	b.send(snapshotAssessed{b.at, b.at.assessed})
+	b.begin(b.at.askRightsAgain())
+	b.at.actions.asking = false
+	b.begin(b.at.askRightsAgain())
+	b.until("the answer", func() bool { return b.at.actions.why[job.Restore] != "" })
 	b.fake.why = nil
 	b.keys("f")
 	if b.dialog != nil {
 		t.Fatal("the dialog opened without the right")
 	}
-	b.until("another answer", func() bool { return b.actions.why[job.Restore] == "" })
+	b.until("another answer", func() bool { return b.at.actions.why[job.Restore] == "" })
 	b.keys("f")
 	if b.dialog == nil {
 		t.Error("the dialog does not open with the right")
@@ -301,7 +301,7 @@ func TestFinalizeOfAnEndedJobWithMovingVolumes(t *testing.T) {
 	b := newBench(t, 80, 24)
 	j := ended("left-behind", velerov1.BackupPhaseFailed, 3, time.Minute, 10*time.Minute, 1, 0)
 	j.Volumes = []job.Volume{{Kind: velero.DataUpload, Name: "du-1", Phase: "InProgress"}}
-	if why := b.whyNotChange(j); why != "" {
+	if why := b.whyNotChange(b.at, j); why != "" {
 		t.Errorf("volumes that go on cannot be looked at: %s", why)
 	}
 	show(b.Model, snapshotOf(j))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -45,7 +44,7 @@ func (m *Model) render() tea.View {
 
 // content is a screen with the header above and the keys below.
 func (m *Model) content() string {
-	c := draw.Canvas{Width: m.width, Height: m.height, Theme: m.theme, Glyphs: m.glyphs, Now: m.clusterNow()}
+	c := draw.Canvas{Width: m.width, Height: m.height, Theme: m.theme, Glyphs: m.glyphs, Now: m.focus().now(m.options.Clock)}
 	switch {
 	case m.width == 0 || m.height == 0:
 		return ""
@@ -79,7 +78,7 @@ func (m *Model) screen(c draw.Canvas) string {
 func (m *Model) behind(c draw.Canvas) string {
 	switch {
 	case m.job != nil:
-		m.job.Read(m.questions.contents(m.job.UID()))
+		m.job.Read(m.at.questions.contents(m.job.UID()))
 		return m.job.View(c)
 	case m.other != nil:
 		return m.other.View(c)
@@ -122,22 +121,27 @@ func (m *Model) bottomLine(c draw.Canvas) string {
 // watched is the job that the terminal's own title and progress show: the open
 // one, the selected one, or the only one that runs. It has not ended.
 func (m *Model) watched() (assess.Judged, bool) {
-	if m.assessed == nil {
-		return assess.Judged{}, false
+	var active []clusterJob
+	for _, c := range m.clusters {
+		if c.assessed != nil {
+			for _, j := range c.assessed.Snapshot.Active {
+				active = append(active, clusterJob{c, j})
+			}
+		}
 	}
-	var j *job.Job
-	switch active := m.assessed.Snapshot.Active; {
+	var shown clusterJob
+	switch {
 	case m.job != nil:
-		j = m.job.Job()
+		shown = clusterJob{m.at, m.job.Job()}
 	case m.other == nil && m.dashboard.selectedJob() != nil && !m.dashboard.selectedJob().Terminal():
-		j = m.dashboard.selectedJob()
+		shown = clusterJob{m.focus(), m.dashboard.selectedJob()}
 	case len(active) == 1:
-		j = active[0]
+		shown = active[0]
 	}
-	if j == nil || j.Terminal() {
+	if shown.Job == nil || shown.Terminal() {
 		return assess.Judged{}, false
 	}
-	return m.assessed.Of(j), true
+	return shown.judged(), true
 }
 
 func (m *Model) windowTitle() string {

@@ -24,8 +24,11 @@ var update = flag.Bool("update", false, "write the golden frames anew")
 func screen(t testing.TB, snap *watch.Snapshot, width, height int, change ...func(*Options)) *Model {
 	t.Helper()
 	o := Options{
-		Source: &scripted{snapshots: make(chan *watch.Snapshot, 1), retries: make(chan struct{}, 1)},
-		Clock:  func() time.Time { return noon }, Context: "prod-east", Request: action.Request{Context: "prod-east"}, Tick: time.Second,
+		Clusters: []Cluster{{
+			Source:  &scripted{snapshots: make(chan *watch.Snapshot, 1), retries: make(chan struct{}, 1)},
+			Context: "prod-east", Request: action.Request{Context: "prod-east"},
+		}},
+		Clock: func() time.Time { return noon }, Tick: time.Second,
 		Terminal: Terminal{Title: true, Progress: true},
 	}
 	for _, c := range change {

@@ -16,13 +16,17 @@ import (
 // shown can be trusted, and how many jobs there are. What matters least gives
 // way first: the server, its age, the counts of what goes well.
 func (m *Model) header(c draw.Canvas) string {
-	place := m.placeText()
-	health := m.healthText(c)
+	if m.overview() {
+		return m.headerOfSeveral(c)
+	}
+	at := m.headed()
+	place := at.place()
+	health := healthText(c, at)
 	var left, right string
 	for _, v := range []struct {
 		server, uptime, calm, brand bool
 	}{{true, true, true, true}, {true, false, true, true}, {false, false, true, true}, {false, false, false, true}, {}} {
-		left, right = " ", strings.Join(slices.DeleteFunc([]string{health, m.countsText(c, v.calm)}, func(s string) bool { return s == "" }), "   ")+" "
+		left, right = " ", joined("   ", health, countsText(c, v.calm, at))+" "
 		if v.brand {
 			left += c.Theme.Accent.Render("veltui") + "  "
 		}
@@ -30,11 +34,8 @@ func (m *Model) header(c draw.Canvas) string {
 		if !v.brand {
 			place = c.CutMiddle(place, c.Width-lipgloss.Width(left+right)-1)
 		}
-		left += c.Theme.Strong.Render(place)
-		if m.options.ReadOnly {
-			left += "  " + c.Theme.Waiting.Render("read-only")
-		}
-		if server := m.serverText(v.uptime); v.server && server != "" {
+		left += c.Theme.Strong.Render(place) + m.readOnlyText(c)
+		if server := at.serverText(c, v.uptime); v.server && server != "" {
 			left += "  " + c.Theme.Dim.Render(server)
 		}
 		if lipgloss.Width(left)+lipgloss.Width(right)+2 <= c.Width {
@@ -44,23 +45,89 @@ func (m *Model) header(c draw.Canvas) string {
 	return c.Split(left, right)
 }
 
-// placeText is the context and the namespace that are looked at.
-func (m *Model) placeText() string {
-	place := m.options.Context
-	if m.assessed != nil && m.assessed.Snapshot.Namespace != "" {
-		place += "/" + m.assessed.Snapshot.Namespace
-		if n := len(m.assessed.Snapshot.OtherNamespaces); n > 0 {
+// overview reports whether the screen is about several clusters.
+func (m *Model) overview() bool {
+	return len(m.clusters) > 1 && m.job == nil && m.other == nil && m.dialog == nil
+}
+
+// headed is the cluster that the open screen is about.
+func (m *Model) headed() *cluster {
+	if m.dialogAt != nil {
+		return m.dialogAt
+	}
+	return m.focus()
+}
+
+// headerOfSeveral names every cluster with its health. Where they do not fit, it
+// counts those that are live, and names the others as far as there is room.
+func (m *Model) headerOfSeveral(c draw.Canvas) string {
+	live, all, unwell := 0, []string(nil), []string(nil)
+	for _, of := range m.clusters {
+		text := c.Theme.Strong.Render(of.Context) + " " + healthText(c.At(of.now(m.options.Clock)), of)
+		if all = append(all, text); of.health().State == watch.Live {
+			live++
+		} else {
+			unwell = append(unwell, text)
+		}
+	}
+	summary := fmt.Sprintf("%d clusters, %d live", len(m.clusters), live)
+	texts := []string{strings.Join(all, "   ")}
+	for n := len(unwell); n > 0; n-- {
+		text := summary + ": " + strings.Join(unwell[:n], ", ")
+		if rest := len(unwell) - n; rest > 0 {
+			text += fmt.Sprintf(" (+%d)", rest)
+		}
+		texts = append(texts, text)
+	}
+	var left, right string
+	for _, text := range append(texts, summary) {
+		left = " " + c.Theme.Accent.Render("veltui") + "  " + text + m.readOnlyText(c)
+		for _, calm := range []bool{true, false} {
+			right = countsText(c, calm, m.clusters...) + " "
+			if lipgloss.Width(left+right)+2 <= c.Width {
+				return c.Split(left, right)
+			}
+		}
+	}
+	return c.Split(left, right)
+}
+
+func joined(by string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), by)
+}
+
+func (m *Model) readOnlyText(c draw.Canvas) string {
+	if !m.options.ReadOnly {
+		return ""
+	}
+	return "  " + c.Theme.Waiting.Render("read-only")
+}
+
+// place is the context and the namespace that are looked at.
+func (c *cluster) place() string {
+	place := c.Context
+	if c.assessed != nil && c.assessed.Snapshot.Namespace != "" {
+		place += "/" + c.assessed.Snapshot.Namespace
+		if n := len(c.assessed.Snapshot.OtherNamespaces); n > 0 {
 			place += fmt.Sprintf(" (+%d)", n)
 		}
 	}
 	return place
 }
 
-func (m *Model) serverText(uptime bool) string {
-	if m.assessed == nil {
+// placeText is what the window's title says when no job is watched.
+func (m *Model) placeText() string {
+	if m.overview() {
+		return fmt.Sprintf("%d clusters", len(m.clusters))
+	}
+	return m.headed().place()
+}
+
+func (c *cluster) serverText(on draw.Canvas, uptime bool) string {
+	if c.assessed == nil {
 		return ""
 	}
-	s := m.assessed.Snapshot.Server
+	s := c.assessed.Snapshot.Server
 	switch {
 	case !s.Visible:
 		return ""
@@ -71,46 +138,54 @@ func (m *Model) serverText(uptime bool) string {
 	}
 	text := strings.TrimSpace("velero " + s.Version)
 	if uptime {
-		text += " up " + human.Age(s.StartedAt, m.clusterNow())
+		text += " up " + human.Age(s.StartedAt, on.Now)
 	}
 	return text
 }
 
-func (m *Model) healthText(c draw.Canvas) string {
-	if m.assessed == nil {
-		return c.Theme.Waiting.Render("connecting")
-	}
-	h := m.assessed.Snapshot.Health
-	switch h.State {
-	case watch.Live:
+func healthText(c draw.Canvas, of *cluster) string {
+	switch h := of.health(); {
+	case of.ended != nil:
+		return c.Theme.Bad.Render("cannot be used")
+	case h.State == watch.Live:
 		return c.Theme.Good.Render("live")
-	case watch.Stale:
-		return c.Theme.Bad.Render("stale " + human.Age(h.Since, m.clusterNow()))
-	case watch.Unauthorized:
+	case h.State == watch.Stale:
+		// Since is in the cluster's clock, as all that is drawn of it.
+		return c.Theme.Bad.Render("stale " + human.Age(h.Since, c.Now))
+	case h.State == watch.Unauthorized:
 		return c.Theme.Bad.Render("credentials expired, press r")
-	default:
-		return c.Theme.Waiting.Render("connecting")
+	case h.Err != "":
+		return c.Theme.Waiting.Render("no connection")
 	}
+	return c.Theme.Waiting.Render("connecting")
 }
 
-// countsText counts the jobs that run and wait, if calm ones are wanted, and
-// those in trouble.
-func (m *Model) countsText(c draw.Canvas, calm bool) string {
-	if m.assessed == nil {
-		return ""
+// countsText counts the jobs of some clusters that run and wait, if calm ones are
+// wanted, and those in trouble.
+func countsText(c draw.Canvas, calm bool, clusters ...*cluster) string {
+	running, queued, troubled, idle, known := 0, 0, 0, true, false
+	for _, of := range clusters {
+		if of.assessed == nil {
+			idle = false
+			continue
+		}
+		a, snap := of.assessed, of.assessed.Snapshot
+		known = true
+		running, queued, troubled = running+a.Running, queued+a.Queued, troubled+a.Troubled
+		idle = idle && len(snap.Active) == 0 && snap.Health.State != watch.Connecting && seesJobs(snap)
+	}
+	if known && idle && calm {
+		return c.Theme.Dim.Render("idle")
 	}
 	var parts []string
-	if n := m.assessed.Running; n > 0 && calm {
-		parts = append(parts, c.Theme.Running.Render(fmt.Sprintf("%d running", n)))
+	if running > 0 && calm {
+		parts = append(parts, c.Theme.Running.Render(fmt.Sprintf("%d running", running)))
 	}
-	if n := m.assessed.Queued; n > 0 && calm {
-		parts = append(parts, c.Theme.Waiting.Render(fmt.Sprintf("%d queued", n)))
+	if queued > 0 && calm {
+		parts = append(parts, c.Theme.Waiting.Render(fmt.Sprintf("%d queued", queued)))
 	}
-	if n := m.assessed.Troubled; n > 0 {
-		parts = append(parts, c.Theme.Bad.Render(fmt.Sprintf("%d stuck", n)))
-	}
-	if len(m.assessed.Snapshot.Active) == 0 && calm && m.assessed.Snapshot.Health.State != watch.Connecting && seesJobs(m.assessed.Snapshot) {
-		return c.Theme.Dim.Render("idle")
+	if troubled > 0 {
+		parts = append(parts, c.Theme.Bad.Render(fmt.Sprintf("%d stuck", troubled)))
 	}
 	return strings.Join(parts, "  ")
 }

@@ -21,6 +21,7 @@ import (
 // never dropped.
 var jobColumns = []draw.Column{
 	colMark:     {Width: 2}, // cursor and mark
+	colCluster:  {Title: "CLUSTER", Limit: 40}, // only where there are several
 	colKind:     {Width: 1},
 	colName:     {Title: "NAME", Width: 22, Grow: 6, Limit: 63},
 	colStage:    {Title: "STAGE", Width: 16, Grow: 1, Limit: 26},
@@ -38,6 +39,7 @@ var jobColumns = []draw.Column{
 
 const (
 	colMark = iota
+	colCluster
 	colKind
 	colName
 	colStage
@@ -55,23 +57,29 @@ const (
 
 // columnsFor are the columns for some rows: names get no more room than the
 // longest of them needs, so that the others can grow.
-func columnsFor(rows []row) []draw.Column {
+func columnsFor(rows []row, several bool) []draw.Column {
 	columns := slices.Clone(jobColumns)
-	name, from, location := 0, 0, 0
+	if several {
+		columns[colCluster].Width, columns[colCluster].Grow = 10, 2
+		columns[colName].Width = 18
+	}
+	name, from, location, in := 0, 0, 0, 0
 	for _, r := range rows {
 		if j, ok := r.item.(*job.Job); ok {
 			_, origin := draw.Origin(j)
 			name, from, location = max(name, len(j.Name)), max(from, len(origin)), max(location, len(j.StorageLocation))
+			in = max(in, len(r.cluster.Context))
 		}
 	}
-	for column, longest := range map[int]int{colName: name, colFrom: from, colLocation: location} {
+	for column, longest := range map[int]int{colCluster: in, colName: name, colFrom: from, colLocation: location} {
 		columns[column].Limit = min(max(longest, columns[column].Width), columns[column].Limit)
 	}
 	return columns
 }
 
 // jobRow draws one job into the columns.
-func jobRow(c draw.Canvas, j assess.Judged, widths []int, selected bool) string {
+func jobRow(c draw.Canvas, shown clusterJob, widths []int, selected bool) string {
+	j := shown.judged()
 	cells := make([]string, len(jobColumns))
 	set := func(column int, style lipgloss.Style, text string) {
 		cells[column] = c.Cell(style, c.CutMiddle(text, widths[column]), widths[column], jobColumns[column].Right)
@@ -80,6 +88,7 @@ func jobRow(c draw.Canvas, j assess.Judged, widths []int, selected bool) string 
 	_, from := draw.Origin(j.Job)
 	style, stage := stageCell(c, j, widths[colStage])
 	cells[colMark] = mark(c, j, selected, widths[colMark])
+	set(colCluster, t.Dim, shown.cluster.Context)
 	set(colKind, t.Dim, draw.KindLetter(j.Kind))
 	set(colName, t.Text, j.Name)
 	set(colStage, style, stage)

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -14,6 +15,8 @@ type row struct {
 	heading string
 	// note stands in place of rows that cannot be shown.
 	note string
+	// cluster is where it is; nil for headings.
+	cluster *cluster
 	// item is a *job.Job, a *detail.Row, or nil for a heading.
 	item any
 	// group is the one of a tab's groups that the row belongs to.
@@ -144,4 +147,34 @@ func (t *list) scroll() {
 // visible is the range of rows to draw.
 func (t *list) visible() (from, to int) {
 	return t.top, min(t.top+t.height, len(t.rows))
+}
+
+// filter selects rows by words: all words must be found, without regard to
+// case; a word that begins with ! must not be found.
+type filter struct {
+	text  string
+	words []string
+}
+
+func newFilter(text string) filter {
+	return filter{text: text, words: strings.Fields(strings.ToLower(text))}
+}
+
+func (f filter) empty() bool { return len(f.words) == 0 }
+
+func (f filter) matches(fields ...string) bool {
+	if f.empty() {
+		return true
+	}
+	all := strings.ToLower(strings.Join(fields, "\n"))
+	for _, word := range f.words {
+		unwanted, negated := strings.CutPrefix(word, "!")
+		if negated && unwanted == "" {
+			continue
+		}
+		if negated == strings.Contains(all, unwanted) {
+			return false
+		}
+	}
+	return true
 }

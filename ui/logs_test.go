@@ -80,7 +80,7 @@ func writes(origin logs.Origin, entries []logs.Entry, err error, stays bool) *sc
 	}}
 }
 
-func withLogs(s *scribe) func(*Options) { return func(o *Options) { o.Sources.Logs = s } }
+func withLogs(s *scribe) func(*Options) { return func(o *Options) { o.Clusters[0].Sources.Logs = s } }
 
 // drive runs a command and what comes of it, until the frame holds what is wanted.
 func drive(t *testing.T, m *Model, cmd tea.Cmd, want ...string) string {
@@ -251,7 +251,7 @@ func TestLogsAreReadWhileThePageIsOpen(t *testing.T) {
 	drive(t, m, press(t, m, "l"), "at work")
 	s.write = writes(logs.Origin{Stored: true}, logOf(`9 info msg="from the store"`), nil, false).write
 	ended := restoreJob("running", "nightly", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: ptr(ago(time.Hour))}, time.Minute)
-	_, cmd := m.Update(snapshotAssessed{m.questions.estimates.Assess(snapshotOf(ended), noon)})
+	_, cmd := m.Update(snapshotAssessed{m.at, m.at.questions.estimates.Assess(snapshotOf(ended), noon)})
 	drive(t, m, cmd, "stored log", "from the store")
 	closes(t, s, 3)
 	press(t, m, "esc")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"charm.land/bubbles/v2/viewport"
@@ -31,12 +32,11 @@ type Model struct {
 	options Options
 	// keys are the program's own, and changes those that lead to an action.
 	keys, changes []keys.Binding
-	// next is the command that waits for the next snapshot, and assessAgain
-	// makes one that judges a snapshot for the present moment.
-	next        tea.Cmd
-	assessAgain func(*watch.Snapshot) tea.Cmd
-	// readLog has the log of an etcd backup's pod read, nil if none may be.
-	readLog func(pod string) tea.Cmd
+	// connect connects to other clusters; nil if there are none. newCluster makes
+	// one to be shown, and switching counts the connections that are being made.
+	connect    func(contexts []string, namespace string) tea.Cmd
+	newCluster func(Cluster) *cluster
+	switching  int
 	theme   *draw.Theme
 	// dark is what the background is, as far as that is known, and fewColors is
 	// true where the terminal has sixteen colours at most.
@@ -44,19 +44,17 @@ type Model struct {
 	glyphs          *draw.Glyphs
 
 	width, height int
-	// assessed is what is shown, nil before the first snapshot.
-	assessed  *assess.Assessment
+	// clusters are those that are shown, and at is the one of the open screen.
+	clusters  []*cluster
+	at        *cluster
 	dashboard *dashboard
 	// other is the open screen of what is no job, nil on the dashboard.
 	other *detail.Screen
 	// job is the open job's screen, over the others, nil while there is none.
-	job       *jobview.Screen
-	sources   jobview.Sources
-	questions questions
-	looks     looks
-	// dialog is over the screen, nil while there is none.
-	dialog  *dialog.Dialog
-	actions actions
+	job *jobview.Screen
+	// dialog is over the screen, nil while there is none; it changes dialogAt.
+	dialog   *dialog.Dialog
+	dialogAt *cluster
 	// notice answers a key that could do nothing; it goes with the next key.
 	notice string
 	// parting are lines for the user's own terminal when the program has ended.
@@ -78,13 +76,22 @@ type Model struct {
 }
 
 // snapshotAssessed brings a new snapshot, enriched and judged.
-type snapshotAssessed struct{ *assess.Assessment }
+type snapshotAssessed struct {
+	of *cluster
+	*assess.Assessment
+}
 
 // assessedAgain brings the last snapshot, judged for a later moment.
-type assessedAgain struct{ *assess.Assessment }
+type assessedAgain struct {
+	of *cluster
+	*assess.Assessment
+}
 
 // watchEnded tells that there will be no more snapshots.
-type watchEnded struct{ err error }
+type watchEnded struct {
+	of  *cluster
+	err error
+}
 
 // ticked is the slow clock that runs only while something on the screen
 // depends on the time.
@@ -98,41 +105,34 @@ type panicked struct {
 }
 
 func newModel(ctx context.Context, o Options) (*Model, error) {
-	estimates := &assess.Estimates{}
-	m := &Model{
-		options: o, questions: newQuestions(ctx, o, estimates), looks: newLooks(ctx, o, estimates), actions: newActions(ctx, o),
-		dashboard: newDashboard(), helpView: viewport.New(), glyphs: &draw.Unicode, stale: true,
+	m := &Model{options: o, helpView: viewport.New(), glyphs: &draw.Unicode, stale: true}
+	made := 0
+	m.newCluster = func(shown Cluster) *cluster {
+		made++
+		return newCluster(ctx, o, shown, made)
 	}
-	m.next, m.assessAgain = assessments(ctx, o, estimates)
-	if o.EtcdLogs != nil {
-		m.readLog = func(pod string) tea.Cmd {
-			return guarded(func() tea.Msg { o.EtcdLogs.ReadEtcdLog(ctx, pod); return nil })
+	for _, shown := range o.Clusters {
+		m.clusters = append(m.clusters, m.newCluster(shown))
+	}
+	if len(m.clusters) == 0 {
+		return nil, errors.New("there is no cluster to show")
+	}
+	m.at = m.clusters[0]
+	m.dashboard = newDashboard(m.clusters, o.Clock)
+	if o.Switch != nil {
+		m.connect = func(contexts []string, namespace string) tea.Cmd {
+			return guarded(func() tea.Msg {
+				clusters, err := o.Switch(ctx, contexts, namespace)
+				return clustersConnected{clusters, err}
+			})
 		}
 	}
-	m.sources = o.Sources
-	m.sources.Clock, m.sources.Start = o.Clock, starter(ctx)
 	m.keys, m.changes, m.helpKeys = m.programKeys(), m.changeKeys(), m.keysOfHelp()
 	m.dashboard.open, m.dashboard.look = m.openJob, m.openOther
 	if o.ASCII {
 		m.glyphs = &draw.ASCII
 	}
 	return m, m.useTheme(true)
-}
-
-// assessments makes the commands that judge: one waits for the next snapshot,
-// of which never more than one is outstanding, the other judges a snapshot
-// again, because verdicts, rates and ages change while nothing happens.
-func assessments(ctx context.Context, o Options, estimates *assess.Estimates) (next tea.Cmd, again func(*watch.Snapshot) tea.Cmd) {
-	next = guarded(func() tea.Msg {
-		snap, err := o.Source.Next(ctx)
-		if err != nil {
-			return watchEnded{err}
-		}
-		return snapshotAssessed{estimates.Assess(snap, o.Clock())}
-	})
-	return next, func(snap *watch.Snapshot) tea.Cmd {
-		return guarded(func() tea.Msg { return assessedAgain{estimates.Assess(snap, o.Clock())} })
-	}
 }
 
 // starter makes commands of work that ends with the program.
@@ -155,9 +155,12 @@ func guarded(cmd tea.Cmd) tea.Cmd {
 	}
 }
 
-// Init asks for the first snapshot and for the terminal's background.
+// Init asks for the first snapshots and for the terminal's background.
 func (m *Model) Init() tea.Cmd {
-	cmds := []tea.Cmd{m.next}
+	var cmds []tea.Cmd
+	for _, c := range m.clusters {
+		cmds = append(cmds, c.next)
+	}
 	if _, byBackground := m.themeName(true); byBackground {
 		cmds = append(cmds, tea.RequestBackgroundColor)
 	}
@@ -185,13 +188,18 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.ResumeMsg:
 		return m, tea.ClearScreen
 	case snapshotAssessed:
-		m.show(msg.Assessment)
-		return m, tea.Batch(m.next, m.tick(), m.ask(), m.look(), m.askRights())
+		if !m.shows(msg.of) {
+			return m, nil
+		}
+		m.show(msg.of, msg.Assessment)
+		return m, tea.Batch(msg.of.next, m.tick(), m.ask(), m.look(), msg.of.askRights())
 	case assessedAgain:
-		if m.assessed != nil && msg.Source == m.assessed.Source {
-			m.show(msg.Assessment)
+		if m.shows(msg.of) && msg.Source == msg.of.assessed.Source {
+			m.show(msg.of, msg.Assessment)
 		}
 		return m, tea.Batch(m.tick(), m.ask(), m.look())
+	case clustersConnected:
+		return m, m.takeClusters(msg)
 	case ticked:
 		m.ticking = false
 		return m, m.judgeAgain()
@@ -199,15 +207,15 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.takeContents(msg)
 	case downloadMoved:
 		m.stale = m.job != nil && m.job.UID() == msg.uid
-		return m, m.questions.advance(msg)
+		return m, msg.of.questions.advance(msg)
 	case lookTaken:
 		return m, m.takeLook(msg)
 	case rightsAnswered:
-		m.actions.takeRights(msg)
+		msg.of.actions.takeRights(msg)
 	case jobview.Noticed:
 		m.notice = msg.Text
 	case watchEnded:
-		return m, m.end(msg.err, "watching the cluster: %w")
+		return m, m.endWatch(msg.of, msg.err)
 	case panicked:
 		return m, m.end(fmt.Errorf("%v\n%s", msg.value, msg.stack), "veltui has a defect, please report it: %w")
 	default:
@@ -236,38 +244,51 @@ func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// show makes a new assessment the one that is shown.
-func (m *Model) show(a *assess.Assessment) {
-	m.assessed = a
-	m.dropQuestions()
-	m.dashboard.load(a)
-	if m.other != nil {
+// show makes a new assessment of a cluster the one that is shown.
+func (m *Model) show(c *cluster, a *assess.Assessment) {
+	c.assessed = a
+	m.dropQuestions(c)
+	m.dashboard.load()
+	if m.other != nil && m.at == c {
 		m.other.Load(a)
 	}
-	if m.job != nil {
+	if m.job != nil && m.at == c {
 		m.job.Load(a)
 	}
 }
 
-// judgeAgain judges the last snapshot for the present moment.
+// judgeAgain judges the last snapshots for the present moment.
 func (m *Model) judgeAgain() tea.Cmd {
-	if m.assessed == nil {
-		return nil
+	var cmds []tea.Cmd
+	for _, c := range m.clusters {
+		cmds = append(cmds, c.judgeAgain())
 	}
-	return m.assessAgain(m.assessed.Source)
+	return tea.Batch(cmds...)
 }
 
 // tick arms the slow clock: while jobs move for their ages and verdicts, else
 // only for what ages by the minute.
 func (m *Model) tick() tea.Cmd {
-	if m.ticking || m.assessed == nil {
+	known := slices.ContainsFunc(m.clusters, func(c *cluster) bool { return c.assessed != nil })
+	if m.ticking || !known {
 		return nil
 	}
-	m.ticking, m.pace = true, m.options.Tick
-	if snap := m.assessed.Snapshot; len(snap.Active) == 0 && snap.Health.State == watch.Live {
-		m.pace = idleTick
+	m.ticking, m.pace = true, idleTick
+	for _, c := range m.clusters {
+		if c.assessed != nil && (len(c.assessed.Snapshot.Active) > 0 || c.health().State != watch.Live) {
+			m.pace = m.options.Tick
+		}
 	}
 	return tea.Tick(m.pace, func(time.Time) tea.Msg { return ticked{} })
+}
+
+// endWatch takes that a cluster is no longer followed. The others are.
+func (m *Model) endWatch(c *cluster, err error) tea.Cmd {
+	if m.shows(c) && (len(m.clusters) == 1 || errors.Is(err, context.Canceled)) {
+		return m.end(err, "watching the cluster: %w")
+	}
+	c.ended = err
+	return nil
 }
 
 // end ends the program. That it was cancelled is no reason of its own.
@@ -298,13 +319,4 @@ func (m *Model) useTheme(dark bool) error {
 		m.theme = theme.Basic()
 	}
 	return nil
-}
-
-// clusterNow is the present in the cluster's clock.
-func (m *Model) clusterNow() time.Time {
-	now := m.options.Clock()
-	if m.assessed != nil {
-		now = now.Add(m.assessed.Snapshot.ClockOffset)
-	}
-	return now
 }

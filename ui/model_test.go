@@ -26,7 +26,7 @@ import (
 func show(m *Model, snap *watch.Snapshot) { showAt(m, snap, noon) }
 
 func showAt(m *Model, snap *watch.Snapshot, at time.Time) {
-	m.Update(snapshotAssessed{m.questions.estimates.Assess(snap, at)})
+	m.Update(snapshotAssessed{m.at, m.at.questions.estimates.Assess(snap, at)})
 }
 
 func selectedName(t *testing.T, m *Model) string {
@@ -262,11 +262,11 @@ func TestNothingTicksWhenNothingMoves(t *testing.T) {
 func TestLateDigestDoesNotReplaceANewerSnapshot(t *testing.T) {
 	old := stageful()
 	m := screen(t, old, 80, 24)
-	late := m.assessed
+	late := m.at.assessed
 	newer := snapshotOf()
 	show(m, newer)
-	m.Update(assessedAgain{late})
-	if m.assessed.Source != newer {
+	m.Update(assessedAgain{m.at, late})
+	if m.at.assessed.Source != newer {
 		t.Error("a digest of an old snapshot replaced the newer one")
 	}
 }
@@ -279,7 +279,7 @@ func TestRetryReachesTheSource(t *testing.T) {
 	}
 	cmd()
 	select {
-	case <-m.options.Source.(*scripted).retries:
+	case <-m.at.Source.(*scripted).retries:
 	default:
 		t.Error("the source was not asked to retry")
 	}
@@ -292,12 +292,12 @@ func TestProgramEndsForTheRightReason(t *testing.T) {
 		t.Errorf("ctrl+c: %v", m.err)
 	}
 	m = screen(t, nil, 80, 24)
-	m.Update(watchEnded{errors.New("gone")})
+	m.Update(watchEnded{m.at, errors.New("gone")})
 	if m.err == nil || !strings.Contains(m.err.Error(), "gone") {
 		t.Errorf("the watch ended: %v", m.err)
 	}
 	m = screen(t, nil, 80, 24)
-	m.Update(watchEnded{context.Canceled})
+	m.Update(watchEnded{m.at, context.Canceled})
 	if m.err != nil {
 		t.Errorf("a cancelled watch: %v", m.err)
 	}
@@ -441,7 +441,7 @@ func onTop(m *Model) string {
 }
 
 func TestUnknownThemeIsAnError(t *testing.T) {
-	if _, err := newModel(context.Background(), Options{Theme: "nope", Clock: time.Now}); err == nil || !strings.Contains(err.Error(), "dark") {
+	if _, err := newModel(context.Background(), Options{Clusters: []Cluster{{}}, Theme: "nope", Clock: time.Now}); err == nil || !strings.Contains(err.Error(), "dark") {
 		t.Errorf("an unknown theme: %v", err)
 	}
 }

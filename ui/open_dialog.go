@@ -26,22 +26,23 @@ type actions struct {
 
 // rightsAnswered brings what we may change: why not, for each kind.
 type rightsAnswered struct {
+	of        *cluster
 	namespace string
 	why       map[job.Kind]string
 }
 
-func newActions(ctx context.Context, o Options) actions {
-	if o.ReadOnly || o.Finalizer == nil {
+func newActions(ctx context.Context, o Options, of *cluster) actions {
+	if o.ReadOnly || of.Finalizer == nil {
 		return actions{}
 	}
-	engine := finalizeEngine{o.Finalizer, o.Request}
+	engine := finalizeEngine{of.Finalizer, of.Request}
 	return actions{
 		allowed: func(namespace string) tea.Cmd {
 			return guarded(func() tea.Msg {
-				answered := rightsAnswered{namespace: namespace, why: map[job.Kind]string{}}
+				answered := rightsAnswered{of: of, namespace: namespace, why: map[job.Kind]string{}}
 				for _, kind := range []job.Kind{job.Backup, job.Restore} {
 					// Without an answer the dialog's own look tells.
-					if why, err := o.Finalizer.Allowed(ctx, namespace, kind); err == nil {
+					if why, err := of.Finalizer.Allowed(ctx, namespace, kind); err == nil {
 						answered.why[kind] = why
 					}
 				}
@@ -51,27 +52,27 @@ func newActions(ctx context.Context, o Options) actions {
 		open: func(about []dialog.Subject, readable func() bool) (*dialog.Dialog, tea.Cmd) {
 			return dialog.Open(ctx, dialog.Options{
 				Engine: engine, Title: "Force finalize", Looks: finalizeLooks,
-				Clock: o.Clock, Context: o.Context, Subjects: about, Readable: readable, Guard: guarded,
+				Clock: o.Clock, Context: of.Context, Subjects: about, Readable: readable, Guard: guarded,
 			})
 		},
 	}
 }
 
 // askRights asks once for each namespace.
-func (m *Model) askRights() tea.Cmd {
-	if m.assessed == nil || m.assessed.Snapshot.Namespace == "" || m.assessed.Snapshot.Namespace == m.actions.namespace {
+func (c *cluster) askRights() tea.Cmd {
+	if c.assessed == nil || c.assessed.Snapshot.Namespace == "" || c.assessed.Snapshot.Namespace == c.actions.namespace {
 		return nil
 	}
-	return m.askRightsAgain()
+	return c.askRightsAgain()
 }
 
 // askRightsAgain asks anew: a right may have been given meanwhile.
-func (m *Model) askRightsAgain() tea.Cmd {
-	a := &m.actions
-	if a.allowed == nil || m.assessed == nil || a.asking {
+func (c *cluster) askRightsAgain() tea.Cmd {
+	a := &c.actions
+	if a.allowed == nil || c.assessed == nil || a.asking {
 		return nil
 	}
-	if namespace := m.assessed.Snapshot.Namespace; namespace != a.namespace {
+	if namespace := c.assessed.Snapshot.Namespace; namespace != a.namespace {
 		a.namespace, a.why = namespace, nil
 	}
 	a.asking = true
@@ -84,34 +85,35 @@ func (a *actions) takeRights(answered rightsAnswered) {
 	}
 }
 
-// subjects are the jobs that the finalize key means: the open one, the marked
-// ones, or the one under the cursor.
-func (m *Model) subjects() []*job.Job {
+// subjects are the jobs that the finalize key means, and their cluster: the open
+// one, the marked ones, or the one under the cursor.
+func (m *Model) subjects() (*cluster, []*job.Job) {
 	if m.job != nil {
-		return []*job.Job{m.job.Job()}
+		return m.at, []*job.Job{m.job.Job()}
 	}
-	if marked := m.dashboard.marked.jobs(m.assessed); len(marked) > 0 {
-		return marked
+	if c, marked := m.dashboard.markedJobs(); len(marked) > 0 {
+		return c, marked
 	}
-	return []*job.Job{m.dashboard.selectedJob()}
+	return m.focus(), []*job.Job{m.dashboard.selectedJob()}
 }
 
 func (m *Model) openFinalize() tea.Cmd {
+	of, jobs := m.subjects()
 	var about []dialog.Subject
-	for _, j := range m.subjects() {
+	for _, j := range jobs {
 		about = append(about, dialog.Subject{Kind: j.Kind, Namespace: j.Namespace, Name: j.Name, UID: j.UID})
 	}
-	opened, cmd := m.actions.open(about, m.readable)
-	m.dialog = opened
+	opened, cmd := of.actions.open(about, m.readable)
+	m.dialog, m.dialogAt = opened, of
 	return cmd
 }
 
 func (m *Model) closeDialog() {
 	for _, uid := range m.dialog.Settled() {
-		delete(m.dashboard.marked, uid)
+		delete(m.dashboard.marked, m.dialogAt.key(string(uid)))
 	}
 	m.parting = append(m.parting, m.dialog.Parting()...)
-	m.dialog = nil
+	m.dialog, m.dialogAt = nil, nil
 }
 
 // whyNotFinalize says why the finalize key can do nothing, and is empty if a
@@ -120,14 +122,15 @@ func (m *Model) whyNotFinalize() string {
 	if m.job == nil && len(m.dashboard.marked) > 0 {
 		return ""
 	}
-	return m.whyNotChange(m.subjects()[0])
+	of, jobs := m.subjects()
+	return m.whyNotChange(of, jobs[0])
 }
 
-func (m *Model) whyNotChange(j *job.Job) string {
+func (m *Model) whyNotChange(of *cluster, j *job.Job) string {
 	switch {
 	case m.options.ReadOnly:
 		return "read-only: nothing may be changed (--read-only or VELTUI_READ_ONLY)"
-	case m.actions.open == nil:
+	case of.actions.open == nil:
 		return "this dashboard cannot change anything"
 	case j == nil:
 		return "no backup or restore is selected"
@@ -138,13 +141,21 @@ func (m *Model) whyNotChange(j *job.Job) string {
 	case j.Terminal() && !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }):
 		return fmt.Sprintf("%s has ended: %s is a final phase, which Velero never leaves", j.Name, j.Phase)
 	}
-	return m.actions.why[j.Kind]
+	return of.actions.why[j.Kind]
 }
 
+// whyNotMark also keeps all marks in one cluster: a dialog is about one.
 func (m *Model) whyNotMark() string {
-	j := m.dashboard.selectedJob()
-	if why := m.whyNotChange(j); why != "" || !j.Terminal() {
+	of, j := m.focus(), m.dashboard.selectedJob()
+	why := m.whyNotChange(of, j)
+	other, marked := m.dashboard.markedJobs()
+	switch {
+	case why != "":
 		return why
+	case j.Terminal():
+		return j.Name + " has ended; unmark the others and press f to see its volumes"
+	case len(marked) > 0 && other != of:
+		return "the marked jobs are in " + other.Context + ": finalize or unmark those first"
 	}
-	return j.Name + " has ended; unmark the others and press f to see its volumes"
+	return ""
 }

@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"strings"
+
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/ui/detail"
@@ -9,8 +11,32 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
+// clusterGroup is a group of rows and where they are.
+type clusterGroup struct {
+	cluster *cluster
+	detail.Group
+}
+
+// groupsOf are the groups of a tab. Where there are several clusters, the heading
+// names the one that they are of.
+func groupsOf(clusters []*cluster, tab *detail.Tab) []clusterGroup {
+	var groups []clusterGroup
+	for _, c := range clusters {
+		if c.assessed == nil || tab.There != nil && !tab.There(c.assessed) {
+			continue
+		}
+		for _, group := range tab.Groups(c.assessed) {
+			if len(clusters) > 1 {
+				group.Heading = strings.TrimSuffix(c.Context+": "+group.Heading, ": ")
+			}
+			groups = append(groups, clusterGroup{c, group})
+		}
+	}
+	return groups
+}
+
 // otherRows are the rows of a tab of what is no job, that the filter lets through.
-func otherRows(groups []detail.Group, f filter) []row {
+func otherRows(groups []clusterGroup, f filter) []row {
 	var rows []row
 	for n, group := range groups {
 		first := true
@@ -26,7 +52,7 @@ func otherRows(groups []detail.Group, f filter) []row {
 				rows = append(rows, row{group: n})
 			}
 			first = false
-			rows = append(rows, row{key: other.Key, item: other, group: n})
+			rows = append(rows, row{key: group.cluster.key(other.Key), cluster: group.cluster, item: other, group: n})
 		}
 		if group.Note != "" && len(group.Rows) == 0 && f.empty() {
 			if group.Heading != "" {
@@ -38,7 +64,7 @@ func otherRows(groups []detail.Group, f filter) []row {
 	return rows
 }
 
-func countRows(groups []detail.Group) int {
+func countRows(groups []clusterGroup) int {
 	n := 0
 	for _, group := range groups {
 		n += len(group.Rows)
@@ -47,7 +73,7 @@ func countRows(groups []detail.Group) int {
 }
 
 // columnsOf are the columns of a group with that of the cursor and the sign.
-func columnsOf(groups []detail.Group, n int) []draw.Column {
+func columnsOf(groups []clusterGroup, n int) []draw.Column {
 	columns := []draw.Column{{Width: 2}}
 	if n < len(groups) {
 		columns = append(columns, groups[n].Columns...)
@@ -56,7 +82,7 @@ func columnsOf(groups []detail.Group, n int) []draw.Column {
 }
 
 // headingLine is a group's heading, its note, or the titles of its columns.
-func headingLine(c draw.Canvas, groups []detail.Group, r row) string {
+func headingLine(c draw.Canvas, groups []clusterGroup, r row) string {
 	switch {
 	case r.heading != "":
 		return c.Heading(r.heading)

@@ -327,7 +327,7 @@ func TestMalformedOtherRow(t *testing.T) {
 		if frame := ansi.Strip(checkFrame(t, screen)); strings.Count(frame, "spec.someField") != 1 {
 			t.Errorf("%s:\n%s", kind, frame)
 		}
-		for r, ok := screen.dashboard.tab.selected(); ok && r.key != string(m.UID); r, ok = screen.dashboard.tab.selected() {
+		for r, ok := screen.dashboard.tab.selected(); ok && r.key != screen.at.key(string(m.UID)); r, ok = screen.dashboard.tab.selected() {
 			if press(t, screen, "down"); screen.dashboard.tab.cursor == len(screen.dashboard.tab.rows)-1 {
 				break
 			}

@@ -98,7 +98,7 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	if why := b.Why(); why != "" {
 		m.notice = key + ": " + why
-		return m.askRightsAgain()
+		return m.focus().askRightsAgain()
 	}
 	cmd := b.Do(key)
 	if m.dialog != nil && m.dialog.Closed() {
@@ -148,13 +148,14 @@ func (m *Model) searching() paged {
 	return nil
 }
 
-func (m *Model) openOther(t detail.Tab, key string) tea.Cmd {
-	m.other = detail.New(t, key, m.assessed, m.closeOther, func(uid types.UID) tea.Cmd { return m.openJob(uid, jobview.Overview) })
-	if t.Reads == nil || m.readLog == nil {
+func (m *Model) openOther(of *cluster, t detail.Tab, key string) tea.Cmd {
+	m.at = of
+	m.other = detail.New(t, key, of.assessed, m.closeOther, func(uid types.UID) tea.Cmd { return m.openJob(of, uid, jobview.Overview) })
+	if t.Reads == nil || of.readLog == nil {
 		return nil
 	}
-	if pod := t.Reads(m.assessed, key); pod != "" {
-		return m.readLog(pod)
+	if pod := t.Reads(of.assessed, key); pod != "" {
+		return of.readLog(pod)
 	}
 	return nil
 }
@@ -164,27 +165,31 @@ func (m *Model) closeOther() tea.Cmd {
 	return nil
 }
 
-func (m *Model) openJob(uid types.UID, at jobview.Page) tea.Cmd {
-	m.job = jobview.New(uid, at, m.assessed, m.sources, m.closeJob)
+func (m *Model) openJob(of *cluster, uid types.UID, at jobview.Page) tea.Cmd {
+	m.at = of
+	m.job = jobview.New(uid, at, of.assessed, of.sources, m.closeJob)
 	return nil // what its page lacks is asked for after every key
 }
 
 func (m *Model) closeJob() tea.Cmd {
 	m.job.Close()
 	m.job = nil
-	m.looks.end()
-	m.dropQuestions()
+	m.at.looks.end()
+	m.dropQuestions(m.at)
 	return nil
 }
 
 func (m *Model) retry() tea.Cmd {
-	source := m.options.Source
-	m.questions.forgetErrors()
+	var cmds []tea.Cmd
+	for _, c := range m.clusters {
+		c.questions.forgetErrors()
+		c.looks.again()
+		cmds = append(cmds, guarded(func() tea.Msg { c.Source.Retry(); return nil }))
+	}
 	if m.job != nil {
 		m.job.AskAgain()
 	}
-	m.looks.again()
-	return guarded(func() tea.Msg { source.Retry(); return nil })
+	return tea.Batch(cmds...)
 }
 
 func (m *Model) toggleHelp() {

@@ -52,8 +52,8 @@ func (c *complaints) Operations(context.Context, *job.Job) ([]artifact.Operation
 func opened(t testing.TB, snap *watch.Snapshot, a jobview.Artifacts, width, height int, key string, change ...func(*Options)) *Model {
 	t.Helper()
 	change = append(change, func(o *Options) {
-		if o.Sources.Artifacts = a; a == nil {
-			o.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
+		if o.Clusters[0].Sources.Artifacts = a; a == nil {
+			o.Clusters[0].Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
 		}
 	})
 	m := screen(t, snap, width, height, change...)
@@ -168,7 +168,7 @@ func TestResultsAreReadOnceAndAgainAtTheEnd(t *testing.T) {
 		t.Errorf("asked %d times:\n%s", from.asked, plain(checkFrame(t, m)))
 	}
 	for n, phase := range []velerov1.RestorePhase{velerov1.RestorePhaseFinalizingPartiallyFailed, velerov1.RestorePhaseFinalizingPartiallyFailed, velerov1.RestorePhasePartiallyFailed} {
-		m.show(m.questions.estimates.Assess(opsTrial(phase), noon))
+		m.show(m.at, m.at.questions.estimates.Assess(opsTrial(phase), noon))
 		follow(t, m, m.job.Ask())
 		if want := []int{1, 1, 2}[n]; from.asked != want {
 			t.Errorf("%s: asked %d times, want %d", phase, from.asked, want)
@@ -201,7 +201,7 @@ func TestResultsThatCameTooEarly(t *testing.T) {
 	m := opened(t, opsTrial(velerov1.RestorePhaseFinalizing), from, 80, 24, "1")
 	early := press(t, m, "e")
 	from.asked = 0
-	m.show(m.questions.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), noon))
+	m.show(m.at, m.at.questions.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), noon))
 	follow(t, m, m.job.Ask())
 	answer := early()
 	from.err, from.results = nil, opsResults()
@@ -225,7 +225,7 @@ func (l *serverLog) Problems(context.Context, *job.Job) (logs.Problems, error) {
 }
 
 func withServerLog(l *serverLog) func(*Options) {
-	return func(o *Options) { o.Sources.Problems = l }
+	return func(o *Options) { o.Clusters[0].Sources.Problems = l }
 }
 
 func opsLogged() logs.Problems {
@@ -275,7 +275,7 @@ func TestResultsSoFar(t *testing.T) {
 	if from.asked != 0 {
 		t.Errorf("results asked for %d times", from.asked)
 	}
-	m.show(m.questions.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), now))
+	m.show(m.at, m.at.questions.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), now))
 	follow(t, m, m.job.Ask())
 	if frame := plain(checkFrame(t, m)); strings.Contains(frame, "So far") || !strings.Contains(frame, "widgets") || l.asked != 2 {
 		t.Errorf("ended, but:\n%s", frame)
@@ -440,7 +440,7 @@ func TestItemsFrames(t *testing.T) {
 		for _, size := range sizes {
 			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				m := opened(t, s.snap, &complaints{}, size[0], size[1], "4", func(o *Options) { o.Sources.Items = s.from })
+				m := opened(t, s.snap, &complaints{}, size[0], size[1], "4", func(o *Options) { o.Clusters[0].Sources.Items = s.from })
 				for _, k := range s.keys {
 					press(t, m, k)
 					m.View()
@@ -462,7 +462,7 @@ func TestItemsOfABackupThatWaits(t *testing.T) {
 		velerov1.BackupPhaseCompleted:                                 "1 item of 1 kind",
 	} {
 		snap := snapshotOf(backupJob("nightly", time.Hour, velerov1.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(time.Hour))}, time.Hour))
-		m := screen(t, snap, 80, 24, func(o *Options) { o.Sources.Items = held })
+		m := screen(t, snap, 80, 24, func(o *Options) { o.Clusters[0].Sources.Items = held })
 		press(t, m, "1")
 		if phase == velerov1.BackupPhaseCompleted {
 			press(t, m, "3")
@@ -482,7 +482,7 @@ func BenchmarkItems60000(b *testing.B) {
 	}
 	from := inventory{items: came.Items{Compared: true, Kinds: []came.Kind{kind}}}
 	for b.Loop() {
-		m := opened(b, opsTrial(velerov1.RestorePhaseCompleted), &complaints{}, 120, 40, "4", func(o *Options) { o.Sources.Items = from })
+		m := opened(b, opsTrial(velerov1.RestorePhaseCompleted), &complaints{}, 120, 40, "4", func(o *Options) { o.Clusters[0].Sources.Items = from })
 		for _, k := range []string{"enter", "/", "s", "-", "5", "9", "9", "9", "8", "enter"} {
 			cmd := press(b, m, k)
 			m.View()

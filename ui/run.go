@@ -7,53 +7,27 @@ import (
 	"io"
 	"time"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/terminal"
-	"github.com/veltui/veltui/watch"
 )
 
 // ErrInterrupted is returned by Run when the user left with ctrl+c.
 var ErrInterrupted = errors.New("interrupted")
 
-// Source is where snapshots come from; *watch.Watcher is one.
-type Source interface {
-	// Next waits for a snapshot newer than the last one.
-	Next(ctx context.Context) (*watch.Snapshot, error)
-	// Retry tries to reach the API server now, with fresh credentials.
-	Retry()
-}
-
-// EtcdLogs reads the logs of pods that made etcd backups; *watch.Watcher does.
-type EtcdLogs interface {
-	ReadEtcdLog(ctx context.Context, pod string)
-}
-
 // Options say what the dashboard shows and how.
 type Options struct {
-	Source Source
-	// Estimator knows what is in backups; nil if they must not be looked at.
-	Estimator Estimator
-	// Rates remembers how fast restores went; nil if that is not remembered.
-	Rates Rates
-	// Sources are what the pages of a job read through; Clock and Start are set
-	// by the dashboard itself.
-	Sources jobview.Sources
-	// EtcdLogs reads the end of a pod's log for the Etcd tab; what it finds comes
-	// with a later snapshot. Nil if nothing is read.
-	EtcdLogs EtcdLogs
-	// Finalizer finalizes jobs; nil if nothing may be changed.
-	Finalizer Finalizer
-	// Looker looks closer at a job that does not move; nil if nobody can.
-	Looker Looker
+	// Clusters are shown side by side, in this order.
+	Clusters []Cluster
+	// Switch connects to the clusters of other kubeconfig contexts, in a namespace
+	// or, if that is empty, where Velero is found; without contexts, to those that
+	// are shown. It ends with ctx, and what it started does too. Nil if there is
+	// nothing to switch to.
+	Switch func(ctx context.Context, contexts []string, namespace string) ([]Cluster, error)
+	// Contexts are the names of all contexts that there are.
+	Contexts []string
 	// ReadOnly says that nothing may be changed because the user said so.
 	ReadOnly bool
 	// Clock is our own clock.
 	Clock func() time.Time
-	// Context is the name of the kubeconfig context, shown in the header.
-	Context string
-	// Request is how the kubectl commands shown get to the same cluster.
-	Request action.Request
 	// Theme is a theme's name; empty or draw.ThemeAuto asks the terminal.
 	Theme string
 	// ASCII draws with ASCII only.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
@@ -38,44 +36,45 @@ var stages = []job.Stage{job.StageUnknown, job.StageItems, job.StageVolumes, job
 
 func stageRank(j *job.Job) int { return slices.Index(stages, j.Stage) }
 
-// sorted orders jobs without touching the slice.
-func (o order) sorted(jobs []*job.Job) []*job.Job {
-	jobs = slices.Clone(jobs)
-	slices.SortStableFunc(jobs, o.compare)
+// clusterJob is a job and where it is.
+type clusterJob struct {
+	cluster *cluster
+	*job.Job
+}
+
+func (j clusterJob) judged() assess.Judged { return j.cluster.assessed.Of(j.Job) }
+
+// sort orders jobs in place and returns them.
+func (o order) sort(jobs []clusterJob) []clusterJob {
+	slices.SortStableFunc(jobs, func(a, b clusterJob) int { return o.compare(a.Job, b.Job) })
 	return jobs
 }
 
 // byUrgency is the order of the active tab: what is in trouble, what runs,
 // longest first, then what waits for its turn in the order of the line.
-func byUrgency(a *assess.Assessment) []*job.Job {
-	jobs := slices.Clone(a.Snapshot.Active)
-	calm := make(map[types.UID]int, len(jobs))
+func byUrgency(jobs []clusterJob) {
+	rank := make(map[*job.Job]int, len(jobs))
 	for _, j := range jobs {
-		if !a.Of(j).Troubled() {
-			calm[j.UID] = 1
+		if !j.judged().Troubled() {
+			rank[j.Job] += 2
 		}
-	}
-	queued := func(j *job.Job) int {
 		if j.Stage == job.StageQueued {
-			return 1
+			rank[j.Job]++
 		}
-		return 0
 	}
-	slices.SortStableFunc(jobs, func(a, b *job.Job) int {
+	slices.SortStableFunc(jobs, func(a, b clusterJob) int {
 		return cmp.Or(
-			cmp.Compare(calm[a.UID], calm[b.UID]),
-			cmp.Compare(queued(a), queued(b)),
+			cmp.Compare(rank[a.Job], rank[b.Job]),
 			-strings.Compare(string(a.Kind), string(b.Kind)), // restores first: somebody waits for them
 			cmp.Compare(a.QueuePosition, b.QueuePosition),
 			a.Began().Compare(b.Began()),
 			strings.Compare(a.Name, b.Name),
 		)
 	})
-	return jobs
 }
 
 // byEnd orders ended jobs, the latest first.
-func byEnd(jobs []*job.Job) []*job.Job {
-	slices.SortStableFunc(jobs, func(a, b *job.Job) int { return endedAt(b).Compare(endedAt(a)) })
+func byEnd(jobs []clusterJob) []clusterJob {
+	slices.SortStableFunc(jobs, func(a, b clusterJob) int { return endedAt(b.Job).Compare(endedAt(a.Job)) })
 	return jobs
 }

@@ -67,7 +67,7 @@ func (r resources) Volumes(context.Context, *job.Job, int) ([]jobview.Document, 
 }
 
 func (a *archive) option(o *Options) {
-	o.Sources.Artifacts, o.Sources.Objects = a, resources{a}
+	o.Clusters[0].Sources.Artifacts, o.Clusters[0].Sources.Objects = a, resources{a}
 }
 
 // answerAll runs a command, and all that follow, but for the one that waits for the
@@ -203,7 +203,7 @@ func TestVolumePagesWithoutRights(t *testing.T) {
 		a.option(o)
 	}
 	none := func(o *Options) {
-		o.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
+		o.Clusters[0].Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
 	}
 	absent := func(o *Options) {
 		a := erpArchive()
@@ -282,7 +282,7 @@ func TestOperationsAreAskedForAtMostEvery30s(t *testing.T) {
 func TestVolumeInfoIsReadAgainAtTheEnd(t *testing.T) {
 	a := erpArchive()
 	m := openedBackup(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 120, 40, a.option, "5")
-	_, cmd := m.Update(snapshotAssessed{m.questions.estimates.Assess(uploading(velerov1.BackupPhaseCompleted), noon)})
+	_, cmd := m.Update(snapshotAssessed{m.at, m.at.questions.estimates.Assess(uploading(velerov1.BackupPhaseCompleted), noon)})
 	answerAll(t, m, cmd)
 	answerAll(t, m, m.ask())
 	n := 0
@@ -359,7 +359,7 @@ func TestVolumesResourcesAreReadAgainAtTheEnd(t *testing.T) {
 	if !slices.Equal(a.asked, []string{"volume resources"}) {
 		t.Fatalf("asked for %q", a.asked)
 	}
-	m.show(m.questions.estimates.Assess(uploading(velerov1.BackupPhaseCompleted), noon))
+	m.show(m.at, m.at.questions.estimates.Assess(uploading(velerov1.BackupPhaseCompleted), noon))
 	for range 2 { // once is enough
 		answerAll(t, m, m.job.Ask())
 	}

@@ -24,6 +24,12 @@ func (c Canvas) Sized(width, height int) Canvas {
 	return c
 }
 
+// At is the canvas at another moment.
+func (c Canvas) At(now time.Time) Canvas {
+	c.Now = now
+	return c
+}
+
 // Cut shortens s to at most width cells, marking that it did.
 func (c Canvas) Cut(s string, width int) string {
 	if width <= 0 {

@@ -25,7 +25,9 @@ func FitColumns(columns []Column, width int) []int {
 	kept := make([]bool, len(columns))
 	used, shown := 0, 0
 	for i, c := range columns {
-		widths[i], kept[i] = c.Width, true
+		if widths[i], kept[i] = c.Width, c.Width > 0; !kept[i] {
+			continue
+		}
 		used += c.Width
 		shown++
 	}

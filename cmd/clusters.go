@@ -1,0 +1,159 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/ui"
+	"github.com/veltui/veltui/watch"
+)
+
+// clusters connects the dashboard to clusters.
+type clusters struct {
+	cli   *cli
+	flags dashboardFlags
+	log   *slog.Logger
+}
+
+// connect follows the clusters of some contexts until ctx ends or they are
+// stopped. namespace is Velero's, empty for what the flags say. Of several, one
+// that cannot be used is shown with the reason, and takes nothing from the others.
+func (cs *clusters) connect(ctx context.Context, contexts []string, namespace string) ([]ui.Cluster, error) {
+	var connected []ui.Cluster
+	for _, name := range contexts {
+		one, err := cs.one(ctx, cs.cli.forContext(name, namespace))
+		switch {
+		case err != nil && len(contexts) == 1 && name != "":
+			return nil, fmt.Errorf("context %s: %w", name, err)
+		case err != nil && len(contexts) == 1:
+			return nil, err
+		case err != nil:
+			cs.log.Warn("cannot use a context", "context", name, "err", err)
+			one = ui.Cluster{Source: unusable{err}}
+		}
+		one.Context = sanitize.Whole(cmp.Or(one.Context, name))
+		connected = append(connected, one)
+	}
+	return connected, nil
+}
+
+// switchTo is connect for contexts that a person typed, globs among them.
+func (cs *clusters) switchTo(ctx context.Context, contexts []string, namespace string) ([]ui.Cluster, error) {
+	raw, err := cs.cli.kubeconfig()
+	if err != nil {
+		return nil, err
+	}
+	var named []string
+	for _, name := range contexts {
+		found, err := namedContexts(contextNames(raw), name)
+		if err != nil {
+			return nil, err
+		}
+		named = append(named, found...)
+	}
+	slices.Sort(named)
+	return cs.connect(ctx, slices.Compact(named), namespace)
+}
+
+// one follows the cluster that c leads to.
+func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
+	conn, err := c.connect()
+	if err != nil {
+		return ui.Cluster{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	watcher, err := c.watch(ctx, conn, 0, cs.log)
+	if err != nil {
+		cancel()
+		return ui.Cluster{}, err
+	}
+	caFile, log := cs.flags.caFile, cs.log
+	logs := &pageLogs{cli: c, caFile: caFile, log: log}
+	switch {
+	case cs.flags.noArtifacts:
+		logs.notStored = errNoArtifactsLog
+	case c.isReadOnly():
+		logs.notStored = errReadOnlyLog
+	}
+	one := ui.Cluster{
+		Context: conn.context, Request: conn.request, Source: watcher, EtcdLogs: watcher, Looker: &closerLook{cli: c, log: log},
+		Stop: func() { cancel(); watcher.Stop() },
+	}
+	one.Sources.Logs, one.Sources.Problems = logs, logs
+	one.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
+	one.Sources.Objects = &objectReader{cli: c, log: log}
+	if !cs.flags.noArtifacts {
+		stored := &artifactReader{cli: c, caFile: caFile, log: log}
+		backups := &backupReader{cli: c, caFile: caFile, indexes: c.openIndexes(conn.config, log), log: log}
+		one.Sources.Artifacts, one.Sources.Items, one.Estimator = stored, &itemReader{stored, backups}, backups
+		one.Rates = c.openRates(conn, log)
+	}
+	if !c.isReadOnly() {
+		one.Finalizer = &jobFinalizer{cli: c, noStore: cs.flags.noArtifacts, caFile: caFile, log: log}
+	}
+	return one, nil
+}
+
+// unusable is a cluster that cannot be followed, such as one whose certificate
+// file is not there.
+type unusable struct{ err error }
+
+// Next brings the reason, as the end of what is known.
+func (u unusable) Next(context.Context) (*watch.Snapshot, error) { return nil, u.err }
+
+// Retry does nothing: the kubeconfig is read anew when veltui switches to it.
+func (unusable) Retry() {}
+
+// loginPatience is how long the first request may take before the dashboard
+// comes up without an answer.
+const loginPatience = 30 * time.Second
+
+// login has credential plugins run while the terminal is still the user's own:
+// they may want to ask something.
+func (c *cli) login(ctx context.Context, contexts []string) error {
+	for _, name := range contexts {
+		conn, err := c.forContext(name, "").connect()
+		switch {
+		case err != nil && len(contexts) == 1:
+			return err
+		case err != nil || conn.config.ExecProvider == nil:
+			continue // that it cannot be used, the dashboard shows
+		case len(contexts) == 1:
+			return loginTo(ctx, conn.config, conn.context)
+		}
+		// Only the plugin matters: a cluster that does not answer keeps nobody waiting.
+		config := rest.CopyConfig(conn.config)
+		config.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errNotNow }
+		_ = loginTo(ctx, config, conn.context)
+	}
+	return nil
+}
+
+var errNotNow = errors.New("veltui does not connect while it logs in")
+
+// loginTo makes one request.
+func loginTo(ctx context.Context, config *rest.Config, name string) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, loginPatience)
+	defer cancel()
+	_, err = client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	if apierrors.IsUnauthorized(err) || err != nil && strings.Contains(err.Error(), "getting credentials") {
+		return fmt.Errorf("logging in to context %s: %w", name, err)
+	}
+	return nil // anything else the dashboard shows, and tries again
+}

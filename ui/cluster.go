@@ -1,0 +1,229 @@
+package ui
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/ui/jobview"
+	"github.com/veltui/veltui/watch"
+)
+
+// Source is where snapshots come from; *watch.Watcher is one.
+type Source interface {
+	// Next waits for a snapshot newer than the last one.
+	Next(ctx context.Context) (*watch.Snapshot, error)
+	// Retry tries to reach the API server now, with fresh credentials.
+	Retry()
+}
+
+// EtcdLogs reads the logs of pods that made etcd backups; *watch.Watcher does.
+type EtcdLogs interface {
+	ReadEtcdLog(ctx context.Context, pod string)
+}
+
+// Cluster is one cluster that is shown, and what may be asked of it.
+type Cluster struct {
+	// Context is the name of the kubeconfig context. It is on every screen, and is
+	// typed to confirm a change.
+	Context string
+	Source  Source
+	// Estimator knows what is in backups; nil if they must not be looked at.
+	Estimator Estimator
+	// Rates remembers how fast restores went; nil if that is not remembered.
+	Rates Rates
+	// Sources are what the pages of a job read through; Clock and Start are set
+	// by the dashboard itself.
+	Sources jobview.Sources
+	// EtcdLogs reads the end of a pod's log for the Etcd tab; what it finds comes
+	// with a later snapshot. Nil if nothing is read.
+	EtcdLogs EtcdLogs
+	// Finalizer finalizes jobs; nil if nothing may be changed.
+	Finalizer Finalizer
+	// Looker looks closer at a job that does not move; nil if nobody can.
+	Looker Looker
+	// Request is how the kubectl commands shown get to the same cluster.
+	Request action.Request
+	// Stop ends what follows the cluster; nil if that ends with the program only.
+	Stop func()
+}
+
+// cluster is one of those that are shown, with what is known of it. Messages
+// about a cluster name it, and those about one that is not shown any more are
+// dropped.
+type cluster struct {
+	Cluster
+	// id tells its rows from those of others: a cluster that was restored from
+	// another one's etcd has the same uids.
+	id string
+	// assessed is what is shown, nil before the first snapshot.
+	assessed *assess.Assessment
+	// ended is why there will be no more snapshots, nil while there may be.
+	ended error
+
+	// next is the command that waits for the next snapshot, and assessAgain
+	// makes one that judges a snapshot for the present moment.
+	next        tea.Cmd
+	assessAgain func(*watch.Snapshot) tea.Cmd
+	// readLog has the log of an etcd backup's pod read, nil if none may be.
+	readLog   func(pod string) tea.Cmd
+	sources   jobview.Sources
+	questions questions
+	looks     looks
+	actions   actions
+	// leave ends what is asked of it.
+	leave context.CancelFunc
+}
+
+func newCluster(ctx context.Context, o Options, shown Cluster, n int) *cluster {
+	ctx, cancel := context.WithCancel(ctx)
+	estimates := &assess.Estimates{}
+	c := &cluster{Cluster: shown, id: strconv.Itoa(n), leave: cancel, sources: shown.Sources}
+	c.questions, c.looks, c.actions = newQuestions(ctx, c, o.Clock, estimates), newLooks(ctx, c, estimates), newActions(ctx, o, c)
+	c.next, c.assessAgain = assessments(ctx, c, o.Clock, estimates)
+	if c.EtcdLogs != nil {
+		c.readLog = func(pod string) tea.Cmd {
+			return guarded(func() tea.Msg { c.EtcdLogs.ReadEtcdLog(ctx, pod); return nil })
+		}
+	}
+	c.sources.Clock, c.sources.Start = o.Clock, starter(ctx)
+	return c
+}
+
+// assessments makes the commands that judge: one waits for the next snapshot,
+// of which never more than one is outstanding, the other judges a snapshot
+// again, because verdicts, rates and ages change while nothing happens.
+func assessments(ctx context.Context, of *cluster, clock func() time.Time, estimates *assess.Estimates) (next tea.Cmd, again func(*watch.Snapshot) tea.Cmd) {
+	next = guarded(func() tea.Msg {
+		snap, err := of.Source.Next(ctx)
+		if err != nil {
+			return watchEnded{of, err}
+		}
+		return snapshotAssessed{of, estimates.Assess(snap, clock())}
+	})
+	return next, func(snap *watch.Snapshot) tea.Cmd {
+		return guarded(func() tea.Msg { return assessedAgain{of, estimates.Assess(snap, clock())} })
+	}
+}
+
+// key is the identity of a row about a thing of the cluster.
+func (c *cluster) key(uid string) string { return c.id + "/" + uid }
+
+// now is the present in the cluster's clock.
+func (c *cluster) now(clock func() time.Time) time.Time {
+	if c.assessed == nil {
+		return clock()
+	}
+	return clock().Add(c.assessed.Snapshot.ClockOffset)
+}
+
+// judgeAgain judges the last snapshot for the present moment.
+func (c *cluster) judgeAgain() tea.Cmd {
+	if c.assessed == nil {
+		return nil
+	}
+	return c.assessAgain(c.assessed.Source)
+}
+
+// health is whether what is known of the cluster is up to date.
+func (c *cluster) health() watch.Health {
+	switch {
+	case c.ended != nil:
+		return watch.Health{State: watch.Stale, Err: c.ended.Error()}
+	case c.assessed == nil:
+		return watch.Health{State: watch.Connecting}
+	}
+	return c.assessed.Snapshot.Health
+}
+
+// close ends what is asked of the cluster, and what follows it.
+func (c *cluster) close() {
+	c.leave()
+	if c.Stop != nil {
+		c.Stop()
+	}
+}
+
+// clustersConnected brings the clusters to show from now on.
+type clustersConnected struct {
+	clusters []Cluster
+	err      error
+}
+
+// switchTo connects to the clusters of other contexts, or to those that are shown
+// if none is named, in a namespace. They are shown once they are connected.
+func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
+	switch {
+	case m.connect == nil:
+		m.notice = "veltui cannot switch clusters here"
+		return nil
+	case m.dialog != nil:
+		m.notice = "finish or close this first: it belongs to the cluster that is shown"
+		return nil
+	}
+	m.switching++
+	if len(contexts) == 0 {
+		for _, c := range m.clusters {
+			contexts = append(contexts, c.Context)
+		}
+	}
+	return m.connect(contexts, namespace)
+}
+
+// takeClusters shows other clusters from now on. Where that failed, those that
+// are shown stay.
+func (m *Model) takeClusters(connected clustersConnected) tea.Cmd {
+	m.switching--
+	switch {
+	case connected.err != nil:
+		m.notice = connected.err.Error()
+		return nil
+	case m.switching > 0 || m.dialog != nil: // another one was asked for since, or a dialog is open
+		for _, c := range connected.clusters {
+			if c.Stop != nil {
+				c.Stop()
+			}
+		}
+		return nil
+	}
+	if m.job != nil {
+		m.closeJob()
+	}
+	m.other = nil
+	var stop []*cluster
+	stop, m.clusters = m.clusters, nil
+	var cmds []tea.Cmd
+	for _, shown := range connected.clusters {
+		c := m.newCluster(shown)
+		m.clusters = append(m.clusters, c)
+		cmds = append(cmds, c.next)
+	}
+	m.at = m.clusters[0]
+	m.dashboard.reset(m.clusters)
+	// Ending a watch waits for it.
+	cmds = append(cmds, guarded(func() tea.Msg {
+		for _, c := range stop {
+			c.close()
+		}
+		return nil
+	}))
+	return tea.Batch(cmds...)
+}
+
+// shows reports whether a cluster is one of those that are shown.
+func (m *Model) shows(c *cluster) bool { return slices.Contains(m.clusters, c) }
+
+// focus is the cluster of the open screen, or of the selected row.
+func (m *Model) focus() *cluster {
+	if m.job == nil && m.other == nil {
+		if r, ok := m.dashboard.tab.selected(); ok {
+			return r.cluster
+		}
+	}
+	return m.at
+}
