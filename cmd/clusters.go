@@ -57,14 +57,19 @@ func (cs *clusters) switchTo(ctx context.Context, contexts []string, namespace s
 	}
 	var named []string
 	for _, name := range contexts {
-		found, err := namedContexts(contextNames(raw), name)
-		if err != nil {
-			return nil, err
+		found := []string{""} // what no kubeconfig names
+		if name != inCluster || raw.Contexts[inCluster] != nil {
+			if found, err = namedContexts(contextNames(raw), name); err != nil {
+				return nil, err
+			}
 		}
-		named = append(named, found...)
+		for _, name := range found {
+			if !slices.Contains(named, name) {
+				named = append(named, name)
+			}
+		}
 	}
-	slices.Sort(named)
-	return cs.connect(ctx, slices.Compact(named), namespace)
+	return cs.connect(ctx, named, namespace)
 }
 
 // one follows the cluster that c leads to.

@@ -23,6 +23,9 @@ type connection struct {
 	request action.Request
 }
 
+// inCluster is what the context is called where no kubeconfig names one.
+const inCluster = "in-cluster"
+
 // connect reads the kubeconfig of the one context that was named; it does not
 // talk to the cluster. From then on the context stays what it was, whichever
 // becomes the current one.
@@ -47,7 +50,7 @@ func (c *cli) connect() (connection, error) {
 	}
 	conn.request.Flags, conn.request.Environment = c.connectionFlags()
 	if conn.context == "" {
-		conn.context = "in-cluster"
+		conn.context = inCluster
 	}
 	if c.flags.Namespace != nil {
 		conn.namespace = *c.flags.Namespace

@@ -104,7 +104,8 @@ func (d *dashboard) tabsLine(c draw.Canvas) string {
 		tabs := d.tabLabels(c, l)
 		room := c.Width - lipgloss.Width(tabs) - 2
 		note := d.note(c, room)
-		if lipgloss.Width(note) <= room || !l.names {
+		// Of several clusters, the header names the one that something is wrong with.
+		if lipgloss.Width(note) <= room || !l.names || l.short && d.several() {
 			return c.Split(tabs+" ", c.Cut(note, room)+" ")
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // at 120 up to AGE, at 160 all do. They go by priority: name, stage and bar are
 // never dropped.
 var jobColumns = []draw.Column{
-	colMark:     {Width: 2}, // cursor and mark
+	colMark:     {Width: 2},                    // cursor and mark
 	colCluster:  {Title: "CLUSTER", Limit: 40}, // only where there are several
 	colKind:     {Width: 1},
 	colName:     {Title: "NAME", Width: 22, Grow: 6, Limit: 63},

@@ -37,7 +37,7 @@ type Model struct {
 	connect    func(contexts []string, namespace string) tea.Cmd
 	newCluster func(Cluster) *cluster
 	switching  int
-	theme   *draw.Theme
+	theme      *draw.Theme
 	// dark is what the background is, as far as that is known, and fewColors is
 	// true where the terminal has sixteen colours at most.
 	dark, fewColors bool
