@@ -310,7 +310,7 @@ func TestManyLinesAreSearchedInACommand(t *testing.T) {
 	}
 	from := inventory{items: came.Items{Compared: true, Kinds: []came.Kind{kind}}}
 	for _, page := range []string{"e", "4"} {
-		m := opened(t, opsTrial(velerov1.RestorePhaseCompleted), &complaints{results: r}, 120, 40, page, func(o *Options) { o.Sources.Items = from })
+		m := opened(t, opsTrial(velerov1.RestorePhaseCompleted), &complaints{results: r}, 120, 40, page, func(o *Options) { o.Clusters[0].Sources.Items = from })
 		typeText(t, m, "/1400")
 		cmd := press(t, m, "enter")
 		if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "searching for 1400") {
