@@ -28,6 +28,9 @@ type console struct {
 	cmd  *exec.Cmd
 	tty  *os.File
 	term vt10x.Terminal
+	// pace is how many bytes a second the line carries, 0 for all at once. A line
+	// with a pace has a terminal that answers.
+	pace int
 
 	mu  sync.Mutex
 	raw strings.Builder // everything that was written to the terminal
@@ -42,8 +45,13 @@ func openConsole(t *testing.T, b *bed, width, height uint16, args ...string) *co
 
 func startConsole(t *testing.T, cmd *exec.Cmd, width, height uint16) *console {
 	t.Helper()
+	return startPacedConsole(t, cmd, width, height, 0)
+}
+
+func startPacedConsole(t *testing.T, cmd *exec.Cmd, width, height uint16, pace int) *console {
+	t.Helper()
 	skipUnderRace(t)
-	c := &console{cmd: cmd, heard: make(chan struct{}), term: vt10x.New(vt10x.WithSize(int(width), int(height)))}
+	c := &console{cmd: cmd, heard: make(chan struct{}), term: vt10x.New(vt10x.WithSize(int(width), int(height))), pace: pace}
 	tty, err := testbed.OnTerminal(c.cmd, width, height)
 	if err != nil {
 		t.Fatal(err)
@@ -60,12 +68,22 @@ func startConsole(t *testing.T, cmd *exec.Cmd, width, height uint16) *console {
 func (c *console) read() {
 	defer close(c.heard)
 	buffer := make([]byte, 32<<10)
+	if c.pace > 0 {
+		buffer = buffer[:c.pace/10]
+	}
 	var rest []byte // of a rune that was read in part
 	for {
 		n, err := c.tty.Read(buffer)
+		if c.pace > 0 {
+			time.Sleep(time.Duration(n) * time.Second / time.Duration(c.pace))
+		}
 		if n > 0 {
 			c.mu.Lock()
+			questions := strings.Count(c.raw.String(), "\x1b[5n")
 			c.raw.Write(buffer[:n])
+			if c.pace > 0 {
+				_, _ = c.tty.WriteString(strings.Repeat("\x1b[0n", strings.Count(c.raw.String(), "\x1b[5n")-questions))
+			}
 			var shown []byte
 			shown, rest = withoutMarks(append(rest, buffer[:n]...))
 			_, _ = c.term.Write(shown)

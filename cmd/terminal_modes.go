@@ -22,6 +22,9 @@ type screen struct {
 
 	drawn  atomic.Bool // something was drawn
 	closed atomic.Bool
+	// abandoned says that the dashboard has ended and could not leave the screen,
+	// because the terminal takes no bytes.
+	abandoned atomic.Bool
 	// writing is held while something is drawn.
 	writing sync.Mutex
 	// keyboard says that keys were last asked for in more detail, not less.
@@ -54,9 +57,15 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.File.Write(p)
 }
 
+// Abandoned is called when the dashboard has ended without leaving the screen.
+func (s *screen) Abandoned() { s.abandoned.Store(true) }
+
 // release is called when the dashboard has left the screen by itself. Bubble
 // Tea forgets the keyboard where its end comes right behind a stop.
 func (s *screen) release() {
+	if s.abandoned.Load() {
+		return // restore leaves it
+	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if s.keyboard && !s.closed.Load() {
@@ -65,8 +74,9 @@ func (s *screen) release() {
 	s.drawn.Store(false)
 }
 
-// drawTimeout is how long a terminal that nobody reads is waited for.
-const drawTimeout = 500 * time.Millisecond
+// drawTimeout is how long a terminal that nobody reads is waited for. One of 1 kB
+// a second gets what it needs.
+const drawTimeout = 1500 * time.Millisecond
 
 // restore takes the terminal away from the dashboard and makes it what it was.
 func (s *screen) restore() {
@@ -94,6 +104,10 @@ func (s *screen) leave() {
 			ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseAnyEvent + ansi.ResetModeMouseExtSgr +
 			ansi.ResetModeFocusEvent + ansi.ResetModeBracketedPaste + ansi.ResetModeUnicodeCore + ansi.ResetStyle +
 			ansi.ResetModeAltScreenSaveCursor + ansi.ShowCursor
+		if s.abandoned.Load() {
+			discardOutput(s.File)
+			sequence = "\x18" + sequence // ends one that was cut in two
+		}
 		if s.name != "linux" {
 			sequence += ansi.SetWindowTitle("") + ansi.ResetProgressBar
 		}

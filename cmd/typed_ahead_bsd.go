@@ -2,7 +2,11 @@
 
 package cmd
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // The requests that read a terminal's modes, and set them, also with all input
 // thrown away that was not read.
@@ -11,3 +15,9 @@ const (
 	setTermios      = unix.TIOCSETA
 	setTermiosFlush = unix.TIOCSETAF
 )
+
+// discardOutput throws away what the system holds for a terminal.
+func discardOutput(terminal *os.File) {
+	const written = 2 // FWRITE of sys/fcntl.h
+	_ = unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCFLUSH, written)
+}

@@ -1,6 +1,10 @@
 package cmd
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // The requests that read a terminal's modes, and set them, also with all input
 // thrown away that was not read.
@@ -9,3 +13,8 @@ const (
 	setTermios      = unix.TCSETS
 	setTermiosFlush = unix.TCSETSF
 )
+
+// discardOutput throws away what the system holds for a terminal.
+func discardOutput(terminal *os.File) {
+	_ = unix.IoctlSetInt(int(terminal.Fd()), unix.TCFLSH, unix.TCOFLUSH)
+}

@@ -12,3 +12,6 @@ func discardTypedAhead(ctx context.Context, _ *os.File) error { return context.C
 
 // hasTypedAhead cannot tell there.
 func hasTypedAhead(*os.File) bool { return false }
+
+// discardOutput cannot there.
+func discardOutput(*os.File) {}

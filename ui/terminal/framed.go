@@ -19,18 +19,27 @@ const MaxClipboard = 70_000
 const maxTitle = 200
 
 // framed is the root model behind the last door before the screen: what it
-// draws holds text and colours only, and its title is one line of text.
-type framed struct{ tea.Model }
+// draws holds text and colours only, and its title is one line of text. While
+// the way to the terminal is busy it shows what it showed.
+type framed struct {
+	tea.Model
+	way *line
+}
 
 // Update hands on a message.
 func (f framed) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if _, free := msg.(lineFree); free {
+		return f, nil
+	}
 	model, cmd := f.Model.Update(msg)
-	return framed{model}, cmd
+	return framed{model, f.way}, cmd
 }
 
-// View cleans what is drawn.
-func (f framed) View() tea.View {
-	view := f.Model.View()
+// View is what is shown.
+func (f framed) View() tea.View { return f.way.view(f.Model) }
+
+// clean leaves text and colours of a frame.
+func clean(view tea.View) tea.View {
 	view.Content = sanitize.Frame(view.Content)
 	view.WindowTitle = sanitize.Cut(view.WindowTitle, maxTitle)
 	return view

@@ -2,14 +2,15 @@ package terminal
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 )
 
-// Screen is what a program draws on; a terminal's *os.File is one.
+// Screen is what a program draws on; a terminal's *os.File is one. One that has a
+// method Abandoned() is told when the program has ended and the terminal did not
+// take the bytes that would have given it back.
 type Screen interface {
 	io.ReadWriteCloser
 	Fd() uintptr
@@ -28,11 +29,17 @@ type Options struct {
 // Run runs a program until it ends or ctx does, and restores the terminal. lost
 // is called with the error if the terminal goes away.
 func Run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o Options) error {
+	return run(ctx, lost, model, o, func(func(tea.Msg)) {})
+}
+
+// run is Run that hands out how to send the program a message.
+func run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o Options, sender func(send func(tea.Msg))) error {
+	way := newLine(o.Output, lost)
 	options := []tea.ProgramOption{
 		tea.WithContext(ctx),
 		tea.WithoutSignalHandler(),
 		tea.WithInput(o.Input),
-		tea.WithOutput(&lossy{Screen: o.Output, lost: lost}),
+		tea.WithOutput(way),
 	}
 	if o.NoColor {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
@@ -41,25 +48,15 @@ func Run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o O
 		options = append(options, tea.WithFPS(o.FPS))
 	}
 	stops := &stops{}
-	filter := func(model tea.Model, msg tea.Msg) tea.Msg { return beside(stops.filter(model, msg)) }
-	program := tea.NewProgram(framed{model}, append(options, tea.WithFilter(filter))...)
+	filter := func(model tea.Model, msg tea.Msg) tea.Msg { return beside(stops.filter(model, way.filter(msg))) }
+	program := tea.NewProgram(framed{model, way}, append(options, tea.WithFilter(filter))...)
+	way.send = program.Send
+	sender(program.Send)
 	stops.watch(ctx, program.Send)
+	go way.run()
 	_, err := program.Run()
-	return err
-}
-
-// lossy ends the program when the terminal is gone: Bubble Tea itself ignores
-// errors of writing, and would go on drawing for nobody.
-type lossy struct {
-	Screen
-	lost context.CancelCauseFunc
-}
-
-// Write writes to the terminal.
-func (l *lossy) Write(p []byte) (int, error) {
-	n, err := l.Screen.Write(p)
-	if err != nil {
-		l.lost(fmt.Errorf("writing to the terminal: %w", err))
+	if screen, ok := o.Output.(interface{ Abandoned() }); !way.finish() && ok {
+		screen.Abandoned()
 	}
-	return n, err
+	return err
 }
