@@ -116,14 +116,14 @@ func (a *Assessment) left(d *Deletion) string {
 		return ""
 	case d.Backup == nil:
 		return ": the backup itself is gone"
-	case d.Restores == 0 && len(d.Backup.Volumes) == 0:
+	case d.Restores == 0 && d.Backup.VolumeCount() == 0:
 		return ": the backup is still there"
 	}
 	parts := []string{"the backup"}
 	if d.Restores > 0 {
 		parts = append(parts, human.Count(d.Restores, "restore"))
 	}
-	if n := len(d.Backup.Volumes); n > 0 {
+	if n := d.Backup.VolumeCount(); n > 0 {
 		parts = append(parts, human.Count(n, "volume"))
 	}
 	return ": " + human.List(parts, len(parts)) + " are still there"

@@ -194,7 +194,7 @@ func (a *assessment) noteCounts() {
 	default:
 		a.supports(sourceWatch, j.ItemsMoved(), "%d of %s", j.Items.Done, human.Count(j.Items.Total, "item"))
 	}
-	if n := len(j.Volumes); n > 0 {
+	if n := j.VolumeCount(); n > 0 {
 		a.supports(sourceWatch, j.AnyVolumeMoved(), "%d of %s ended", n-j.ActiveVolumes(), human.Count(n, "volume"))
 	}
 	if j.Operations.Attempted > 0 {

@@ -48,7 +48,7 @@ const maxRounds = 1000
 // three workers do, and each waits up to the time-out for one
 // (pkg/controller/restore_finalizer_controller.go).
 func bindingLimit(j *job.Job, flags velero.ServerFlags) time.Duration {
-	rounds := min((max(1, len(j.Volumes))+2)/3, maxRounds)
+	rounds := min((max(1, j.VolumeCount())+2)/3, maxRounds)
 	return time.Duration(rounds) * velero.ResourceTimeout(j.Object, flags)
 }
 

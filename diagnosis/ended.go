@@ -36,7 +36,7 @@ func (a *assessment) ended() Verdict {
 	}
 	text := outcome(j, failed)
 	if n := j.ActiveVolumes(); n > 0 {
-		text += fmt.Sprintf("; %s not ended", human.OfAll(n, len(j.Volumes), "volume"))
+		text += fmt.Sprintf("; %s not ended", human.OfAll(n, j.VolumeCount(), "volume"))
 	}
 	if j.Deleting {
 		text += "; being deleted"
@@ -81,7 +81,7 @@ func outcome(j *job.Job, failedVolumes int) string {
 		// Velero calls a backup Completed although volumes of it failed
 		// (Velero issues 6212 and 6490).
 		if failedVolumes > 0 {
-			return fmt.Sprintf("Completed, but %s failed%s", human.OfAll(failedVolumes, len(j.Volumes), "volume"), tail)
+			return fmt.Sprintf("Completed, but %s failed%s", human.OfAll(failedVolumes, j.VolumeCount(), "volume"), tail)
 		}
 		return "Completed" + prefixed(" in ", took) + tail
 	case velero.PhaseFailedValidation:
@@ -98,7 +98,7 @@ func outcome(j *job.Job, failedVolumes int) string {
 	}
 	text := j.Phase + prefixed(" after ", took) + tail
 	if failedVolumes > 0 {
-		text += fmt.Sprintf(", %s failed", human.OfAll(failedVolumes, len(j.Volumes), "volume"))
+		text += fmt.Sprintf(", %s failed", human.OfAll(failedVolumes, j.VolumeCount(), "volume"))
 	}
 	return text + prefixed(": ", human.Shorten(j.FailureReason, reasonRunes))
 }

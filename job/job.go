@@ -53,7 +53,8 @@ type Job struct {
 	// Deleting is true once the resource has a deletion time stamp.
 	Deleting bool
 
-	Items      Items
+	Items Items
+	// Volumes are all but those that were left out; see [Job.LeftOut].
 	Volumes    []Volume
 	Operations Operations
 
@@ -114,6 +115,8 @@ type Input struct {
 	Malformed []decode.Malformed
 	// Volumes are the job's volume resources, sorted by kind and name.
 	Volumes []Volume
+	// Completed are those of them that are only summed up, not in Volumes.
+	Completed *Completed
 	// At is when this was seen, in the cluster's clock.
 	At time.Time
 }

@@ -15,7 +15,9 @@ type track struct {
 	// filesystem sums up pod volume backups and restores, movers data uploads
 	// and data downloads.
 	filesystem, movers Tally
-	samples            samples
+	// completed are the volumes in them that the job does not have one by one.
+	completed *Completed
+	samples   samples
 	// volumes are the samples of each volume in progress.
 	volumes map[velero.VolumeRef]samples
 	// moved is when the job's own resource last changed its phase or one of
@@ -47,7 +49,7 @@ func Next(prev *Job, in Input) *Job {
 		prev = nil
 	}
 	sameObject := prev != nil && sameVersion(prev.Object, object)
-	sameVolumes := prev != nil && slices.Equal(prev.Volumes, in.Volumes)
+	sameVolumes := prev != nil && slices.Equal(prev.Volumes, in.Volumes) && prev.track.completed.value() == in.Completed.value()
 	if sameObject && sameVolumes {
 		return prev
 	}
@@ -63,6 +65,10 @@ func Next(prev *Job, in Input) *Job {
 	if !sameVolumes {
 		j.Volumes = in.Volumes
 		j.track.filesystem, j.track.movers = tallies(in.Volumes)
+		if j.track.completed = in.Completed; in.Completed != nil {
+			j.track.filesystem.merge(in.Completed.podVolumes)
+			j.track.movers.merge(in.Completed.movers)
+		}
 		j.track.volumes = sampleVolumes(j.track.volumes, in.Volumes, in.At)
 	}
 	j.remember(prev, sameVolumes, in.At)

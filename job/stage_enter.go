@@ -138,7 +138,11 @@ func (j *Job) passVolumes(records []StageRecord, present int) {
 
 // lastVolume is when the last volume of a sort ended.
 func (j *Job) lastVolume(podVolumes bool) time.Time {
-	var last time.Time
+	summed := j.track.completed.value()
+	last := summed.lastMover
+	if podVolumes {
+		last = summed.lastPodVolume
+	}
 	for i := range j.Volumes {
 		if j.Volumes[i].Kind.IsPodVolume() == podVolumes {
 			last = Latest(last, j.Volumes[i].Completed)

@@ -281,8 +281,11 @@ type wholeList struct {
 }
 
 func (l *wholeList) add(o *received) { l.objects = append(l.objects, o) }
-func (l *wholeList) again(int)       { l.objects = nil }
-func (l *wholeList) done()           { l.store.Replace(l.resource, l.objects) }
+func (l *wholeList) remove(o *received) {
+	l.objects = slices.DeleteFunc(l.objects, func(other client.Object) bool { return other.GetUID() == o.GetUID() })
+}
+func (l *wholeList) again(int) { l.objects = nil }
+func (l *wholeList) done()     { l.store.Replace(l.resource, l.objects) }
 
 // Replace makes objects all that there is of a kind.
 func (s *etcdStore) Replace(resource string, objects []client.Object) {

@@ -25,8 +25,8 @@ type eventDecoder struct {
 	body   io.ReadCloser
 	lines  *bufio.Reader
 	object func(raw []byte) (*received, error)
-	// line is used again for each event.
-	line []byte
+	// line and raw are used again for each event.
+	line, raw []byte
 }
 
 func newEventDecoder(body io.ReadCloser, object func(raw []byte) (*received, error)) *eventDecoder {
@@ -64,7 +64,9 @@ func (d *eventDecoder) Decode() (apiwatch.EventType, runtime.Object, error) {
 
 func (d *eventDecoder) decode(kind apiwatch.EventType, raw []byte) (runtime.Object, error) {
 	if kind != apiwatch.Error {
-		return d.object(raw)
+		// The line stays as it is, for a second look at it.
+		d.raw = append(d.raw[:0], raw...)
+		return d.object(withoutFieldSets(d.raw))
 	}
 	status := &metav1.Status{}
 	return status, json.Unmarshal(raw, status)

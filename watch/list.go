@@ -11,13 +11,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
 // firstPage is how many objects are asked for at first, so that there is something
 // to show soon, and to know how many there are. The rest is not read page by page:
 // the API server has the whole list in its cache, but no later page of it.
 // (Measured on 1.36.3 with 50,000 DataUploads: 0.1 s of its CPU for the first 500,
-// 0.3 s for 500 more, 7 s for 10,000 more, and 6 to 9 s for all.)
+// 0.3 s for 500 more, and 7 s for all of them in a stream.)
 const firstPage = 500
 
 // maxItem is how long one object of a list may be, in bytes: far more than etcd takes.
@@ -27,39 +28,78 @@ const maxItem = maxEvent
 // neither the list nor a page of it is ever in memory. Elements that are no objects
 // are left out: they have no name to be shown by. It returns the version that a
 // watch goes on from.
+//
+// A list that is longer than a page is streamed, as a watch that begins with all
+// that there is: no answer of the API server but a watch may take longer than a
+// minute (kube-apiserver --request-timeout). A server before 1.32 gives pages.
 func (r reader) all(ctx context.Context, to listing) (version string, err error) {
-	page, err := r.page(ctx, metav1.ListOptions{Limit: firstPage}, to)
-	if err != nil || page.Continue == "" {
-		return page.ResourceVersion, err
+	first, err := r.page(ctx, metav1.ListOptions{Limit: firstPage}, to)
+	if err != nil || first.Continue == "" {
+		return first.ResourceVersion, err
 	}
 	left := 0
-	if n := page.RemainingItemCount; n != nil {
+	if n := first.RemainingItemCount; n != nil {
 		left = int(max(0, *n))
 	}
-	// The cache may be older than the first page, or have forgotten it; etcd is what
-	// tells then.
-	for _, o := range []metav1.ListOptions{
-		{ResourceVersion: page.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
-		{},
-	} {
+	to.again(left)
+	version, err = r.stream(ctx, to)
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		to.again(left)
-		if page, err = r.page(ctx, o, to); !notAtThatVersion(err) {
-			break
-		}
+		version, err = r.pages(ctx, to)
 	}
-	for err == nil && page.Continue != "" { // Something in between makes pages of its own.
-		before := page.Continue
-		if page, err = r.page(ctx, metav1.ListOptions{Continue: before}, to); page.Continue == before {
-			return "", fmt.Errorf("reading the list of %s: the server sends the same page again", r.kind.resource)
-		}
-	}
-	return page.ResourceVersion, err
+	return version, err
 }
 
-// notAtThatVersion reports whether the API server has no list of the version that
-// was asked for.
-func notAtThatVersion(err error) bool {
-	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+// stream reads the list as the events with which a watch begins, up to the bookmark
+// that says that this is all (KEP-3157).
+func (r reader) stream(ctx context.Context, to listing) (version string, err error) {
+	yes := true
+	body, err := r.request(&metav1.ListOptions{Watch: true, SendInitialEvents: &yes, AllowWatchBookmarks: true,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}).Stream(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	events := newEventDecoder(body, r.object)
+	for {
+		kind, o, err := events.Decode()
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return "", fmt.Errorf("reading the list of %s: %w", r.kind.resource, err)
+		}
+		object, _ := o.(*received)
+		switch kind {
+		case apiwatch.Added, apiwatch.Modified:
+			to.add(object)
+		case apiwatch.Deleted:
+			to.remove(object)
+		case apiwatch.Bookmark:
+			if object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+				return object.GetResourceVersion(), nil
+			}
+		case apiwatch.Error:
+			return "", apierrors.FromObject(o)
+		}
+	}
+}
+
+// pages reads the list page by page, or whole if it changes too fast for that.
+func (r reader) pages(ctx context.Context, to listing) (version string, err error) {
+	page, err := r.page(ctx, metav1.ListOptions{Limit: firstPage}, to)
+	for err == nil && page.Continue != "" {
+		before := page.Continue
+		page, err = r.page(ctx, metav1.ListOptions{Limit: firstPage, Continue: before}, to)
+		if err == nil && page.Continue == before {
+			err = fmt.Errorf("reading the list of %s: the server sends the same page again", r.kind.resource)
+		}
+	}
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		to.again(0)
+		page, err = r.page(ctx, metav1.ListOptions{}, to)
+	}
+	return page.ResourceVersion, err
 }
 
 func (r reader) page(ctx context.Context, o metav1.ListOptions, to listing) (metav1.ListMeta, error) {
@@ -214,9 +254,9 @@ func (l *listDecoder) value() ([]byte, error) {
 
 // valueEnd finds where a value ends that comes in pieces.
 type valueEnd struct {
-	depth            int
-	inText, escaped  bool
-	begun, plainWord bool
+	depth           int
+	inText, escaped bool
+	plainWord       bool
 }
 
 // find returns how many bytes of the piece belong to the value, and whether it

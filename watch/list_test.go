@@ -14,6 +14,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
 )
@@ -107,67 +108,82 @@ func expired(why string) string {
 	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":410}`, why)
 }
 
-// TestAListIsReadWhateverTheServerMakesOfPages plays servers that know pages,
-// ignore them, have forgotten or not yet reached the version of the first one, or
-// insist on pages.
-func TestAListIsReadWhateverTheServerMakesOfPages(t *testing.T) {
-	const tooLarge = `{"kind":"Status","status":"Failure","reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]},"code":504}`
-	type server struct {
-		rest func(q string) (int, string)
-		want string
+// streamOf are the events with which a watch begins, and how it says that they are
+// all.
+func streamOf(events ...string) string {
+	lines := make([]string, 0, len(events)+1)
+	for _, e := range events {
+		kind, name, _ := strings.Cut(e, " ")
+		lines = append(lines, fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":%q,"uid":%q,"resourceVersion":"1"}}}`, kind, name, name))
 	}
-	whole := func() (int, string) { return 200, listOf("9", "", "b", "c", "d") }
-	for what, play := range map[string]server{
-		"the cache has it": {func(string) (int, string) { return whole() }, "9 b,c,d"},
-		"the cache is behind": {func(q string) (int, string) {
-			if strings.Contains(q, "NotOlderThan") {
-				return 504, tooLarge
-			}
-			return whole()
-		}, "9 b,c,d"},
-		"the version has expired": {func(q string) (int, string) {
-			if strings.Contains(q, "NotOlderThan") {
-				return 410, expired("Expired")
-			}
-			return whole()
-		}, "9 b,c,d"},
-		"pages all the same": {func(q string) (int, string) {
-			if strings.Contains(q, "continue=d") {
+	return strings.Join(append(lines, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`), "\n") + "\n"
+}
+
+// TestAListIsReadWhateverTheServerMakesOfIt plays servers that stream, that only
+// know pages, have forgotten the version of the first one, or break off. What was
+// read is there at once, and the next list puts right what is wrong with it.
+func TestAListIsReadWhateverTheServerMakesOfIt(t *testing.T) {
+	const noStream = `{"kind":"Status","status":"Failure","reason":"Invalid","message":"sendInitialEvents: Forbidden","code":422}`
+	whole := streamOf("ADDED a", "ADDED b", "ADDED x", "ADDED c", "DELETED x", "DELETED a", "MODIFIED d")
+	for what, play := range map[string]struct {
+		answer func(q string) (int, string)
+		fails  bool
+	}{
+		"a stream": {func(string) (int, string) { return 200, whole }, false},
+		"pages": {func(q string) (int, string) {
+			switch {
+			case strings.Contains(q, "watch"):
+				return 422, noStream
+			case strings.Contains(q, "continue=d"):
 				return 200, listOf("9", "", "d")
 			}
 			return 200, listOf("9", `,"continue":"d"`, "b", "c")
-		}, "9 b,c,d"},
-		"the same page forever": {func(string) (int, string) { return 200, listOf("9", `,"continue":"c"`, "b") }, "error"},
-		"an answer cut off":     {func(string) (int, string) { return 200, listOf("9", "", "b", "c")[:80] }, "error"},
-		"no":                    {func(string) (int, string) { return 403, `{"kind":"Status","reason":"Forbidden","code":403}` }, "error"},
+		}, false},
+		"pages that expire": {func(q string) (int, string) {
+			switch {
+			case strings.Contains(q, "watch"):
+				return 422, noStream
+			case strings.Contains(q, "continue"):
+				return 410, expired("Expired")
+			case strings.Contains(q, "limit"):
+				return 200, listOf("8", goesOn, "a", "b")
+			}
+			return 200, listOf("9", "", "b", "c", "d")
+		}, false},
+		"the same page forever": {func(q string) (int, string) {
+			if strings.Contains(q, "watch") {
+				return 422, noStream
+			}
+			return 200, listOf("9", `,"continue":"c"`, "b")
+		}, true},
+		"a stream that breaks off":  {func(string) (int, string) { return 200, whole[:len(whole)-40] }, true},
+		"a stream that has expired": {func(string) (int, string) { return 200, `{"type":"ERROR","object":` + expired("Expired") + "}\n" }, true},
+		"no":                        {func(string) (int, string) { return 403, `{"kind":"Status","reason":"Forbidden","code":403}` }, true},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := NewStore(ticker(), 0)
 			list := s.list(&kinds[0])
+			requests := 0
 			version, err := backupsOf(t, func(r *http.Request) (int, string) {
-				if strings.Contains(r.URL.RawQuery, "limit=") {
-					return 200, listOf("8", goesOn, "a", "b")
+				if requests++; requests > 1 {
+					return play.answer(r.URL.RawQuery)
 				}
-				return play.rest(r.URL.RawQuery)
+				return 200, listOf("8", goesOn, "a", "b")
 			}).all(t.Context(), list)
-			if play.want == "error" {
-				if err == nil {
-					t.Fatalf("version %q", version)
-				}
-				// What was read is there, and the next list puts it right.
+			if (err != nil) != play.fails {
+				t.Fatalf("version %q, %v", version, err)
+			}
+			if play.fails {
 				if n := len(s.Snapshot().Jobs); n < 2 {
 					t.Errorf("%d jobs", n)
 				}
 				list = s.list(&kinds[0])
-				version, err = backupsOf(t, func(*http.Request) (int, string) { return whole() }).all(t.Context(), list)
+				version, err = backupsOf(t, func(*http.Request) (int, string) { return 200, listOf("9", "", "b", "c", "d") }).all(t.Context(), list)
 			}
 			list.done()
-			var names []string
-			for _, j := range s.Snapshot().Jobs {
-				names = append(names, j.Name)
-			}
-			slices.Sort(names)
-			if got := version + " " + strings.Join(names, ","); err != nil || got != "9 b,c,d" {
+			got := jobNames(s.Snapshot().Jobs)
+			slices.Sort(got)
+			if got := version + " " + strings.Join(got, ","); err != nil || got != "9 b,c,d" {
 				t.Errorf("%s, %v", got, err)
 			}
 		})
@@ -243,4 +259,51 @@ func TestJobsDoNotDependOnWhatWasReadFirst(t *testing.T) {
 			t.Errorf("%s:\n%+v\nwant\n%+v", order, got, want)
 		}
 	}
+}
+
+// TestVolumesOfEndedJobsAreOnlySummedUp compares a job whose completed volumes are
+// summed up with one that has them all.
+func TestVolumesOfEndedJobsAreOnlySummedUp(t *testing.T) {
+	now := func() time.Time { return time.Unix(1_700_000_500, 0) }
+	ended := func(version int) *velerov1.Backup {
+		b := runningBackup("b", "b", version, 0, 3)
+		b.Status.Phase = velerov1.BackupPhasePartiallyFailed
+		return b
+	}
+	volume := func(name, phase string, version int) *velerov1.PodVolumeBackup {
+		v := pvbOf("b", name, types.UID(name), version, 5)
+		v.Status.Phase, v.Status.Progress.TotalBytes = velerov1.PodVolumeBackupPhase(phase), 9
+		return v
+	}
+	whole, sums := NewStore(now, 0), NewStore(now, 0)
+	sums.sums = true
+	check := func(what string, kept int) {
+		t.Helper()
+		a, b := whole.Snapshot().Jobs[0], sums.Snapshot().Jobs[0]
+		if a.PodVolumes() != b.PodVolumes() || a.VolumeCount() != b.VolumeCount() || len(b.Volumes) != kept || b.LeftOut() != len(a.Volumes)-kept ||
+			fmt.Sprint(a.Stages) != fmt.Sprint(b.Stages) || a.QuietSince() != b.QuietSince() {
+			t.Errorf("%s: %d volumes and %d left out, %+v; want %+v", what, len(b.Volumes), b.LeftOut(), b.PodVolumes(), a.PodVolumes())
+		}
+		if whole := b.WithVolumes(a.Volumes); whole.LeftOut() != 0 || whole.VolumeCount() != a.VolumeCount() {
+			t.Errorf("%s: with its volumes it leaves out %d", what, whole.LeftOut())
+		}
+	}
+	for _, s := range []*Store{whole, sums} {
+		s.Replace(Backups, []client.Object{ended(1)})
+		s.Replace(PodVolumeBackups, []client.Object{volume("a", "Completed", 1), volume("c", "Completed", 1), volume("d", "Failed", 1), volume("e", "InProgress", 1)})
+	}
+	check("listed", 2)
+	for _, s := range []*Store{whole, sums} {
+		s.Upsert(volume("e", "Completed", 2))
+	}
+	check("one more completed", 1)
+	for _, s := range []*Store{whole, sums} {
+		s.Upsert(volume("a", "Completed", 2))
+		s.Delete(volume("c", "Completed", 1))
+	}
+	check("written again and deleted", 1)
+	for _, s := range []*Store{whole, sums} {
+		s.Replace(PodVolumeBackups, []client.Object{volume("a", "InProgress", 3)})
+	}
+	check("listed again", 1)
 }

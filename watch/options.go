@@ -36,6 +36,10 @@ type Options struct {
 	// next; zero for none.
 	Journal int
 
+	// SumVolumes keeps of volumes that completed in a job that has ended only their
+	// sum. [Watcher.ReadVolumes] reads them.
+	SumVolumes bool
+
 	// UserAgent is sent if Config has none.
 	UserAgent string
 	// Clock is our own clock; nil means time.Now.

@@ -51,6 +51,8 @@ type feed interface {
 // at the latest; one that is given up leaves what was there before.
 type listing interface {
 	add(o *received)
+	// remove takes out what was added.
+	remove(o *received)
 	// again: the list begins anew. So many more than were added are in it.
 	again(more int)
 	done()

@@ -27,6 +27,9 @@ type Store struct {
 
 	mu  sync.Mutex
 	seq uint64
+	// sums is true if volumes that completed in a job that has ended are only
+	// summed up.
+	sums bool
 	// era counts how often everything was forgotten.
 	era     int
 	byKind  map[string]*kindState
@@ -70,16 +73,19 @@ type entry struct {
 type kindState struct {
 	versions map[types.UID]version
 	// named tells a resource that was made anew under the same name.
-	named map[string]types.UID
+	named map[types.NamespacedName]types.UID
 	// listed is true once the kind was given as a whole.
 	listed bool
 }
 
 type version struct {
-	name     string
+	name     types.NamespacedName
 	resource string
 	// owner is the job that a volume belongs to.
 	owner types.UID
+	// summed is true for a volume of which only the sum is kept, and bytes are its.
+	summed bool
+	bytes  int64
 }
 
 // NewStore makes an empty store. now tells the cluster's time; journal is how
@@ -171,7 +177,7 @@ func (s *Store) clear() {
 	s.era++
 	s.byKind = make(map[string]*kindState, len(kinds))
 	for i := range kinds {
-		s.byKind[kinds[i].resource] = &kindState{versions: map[types.UID]version{}, named: map[string]types.UID{}}
+		s.byKind[kinds[i].resource] = &kindState{versions: map[types.UID]version{}, named: map[types.NamespacedName]types.UID{}}
 	}
 	s.jobs = map[types.UID]*entry{}
 	s.volumes = map[types.UID]*volumes{}
@@ -202,7 +208,7 @@ func (s *Store) count(resource string) int {
 func (s *Store) put(resource string, o client.Object, malformed []decode.Malformed, journaled bool) bool {
 	uid, h := uidOf(o), s.byKind[resource]
 	old, known := h.versions[uid]
-	now := version{name: o.GetNamespace() + "/" + o.GetName(), resource: o.GetResourceVersion()}
+	now := version{name: client.ObjectKeyFromObject(o), resource: o.GetResourceVersion()}
 	if known && now.resource != "" && now.resource == old.resource {
 		// A list after a break brings back what is known already.
 		return false
@@ -214,17 +220,26 @@ func (s *Store) put(resource string, o client.Object, malformed []decode.Malform
 		if journaled {
 			s.age(owner)
 		}
-		v.UID, now.owner = uid, owner
+		if e := s.jobs[owner]; e != nil {
+			owner = e.job.UID // the same text once
+			now.summed = s.sums && e.job.Terminal() && v.Phase == velero.VolumeCompleted && len(malformed) == 0 && readable(o)
+		}
+		v.UID, now.owner, now.bytes = uid, owner, v.Total
 		if len(malformed) > 0 {
 			v.Malformed = malformed[0]
 		}
 		grow := 1
-		if known && old.owner == owner {
+		switch {
+		case known && old.owner == owner && !old.summed && !now.summed:
 			grow = 0
-		} else if known {
-			s.dropVolume(old.owner, uid)
+		case known:
+			s.dropVolume(resource, uid, old)
 		}
-		s.putVolume(owner, uid, &v, grow)
+		if now.summed {
+			s.sumVolume(owner, &v)
+		} else {
+			s.putVolume(owner, uid, &v, grow)
+		}
 	}
 	h.versions[uid], h.named[now.name] = now, uid
 	s.malformed.put(resource, o, malformed)
@@ -264,7 +279,7 @@ func (s *Store) drop(resource string, uid types.UID) {
 	case Backups, Restores:
 		s.dropJob(uid)
 	case PodVolumeBackups, PodVolumeRestores, DataUploads, DataDownloads:
-		s.dropVolume(old.owner, uid)
+		s.dropVolume(resource, uid, old)
 	case Schedules:
 		s.schedules.drop(uid)
 	case Locations:

@@ -46,6 +46,9 @@ func (l *storeList) add(o *received) {
 	}
 }
 
+// remove leaves what is there already to the end of the list.
+func (l *storeList) remove(o *received) { delete(l.present, uidOf(o)) }
+
 func (l *storeList) again(int) {
 	clear(l.present)
 	l.changed = nil
@@ -65,7 +68,9 @@ func (l *storeList) done() {
 		}
 	}
 	for _, o := range l.changed {
-		s.put(l.kind.resource, o.Object, o.malformed, h.listed)
+		if _, there := l.present[uidOf(o)]; there {
+			s.put(l.kind.resource, o.Object, o.malformed, h.listed)
+		}
 	}
 	h.listed = true
 	s.signal()

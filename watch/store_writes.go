@@ -39,7 +39,7 @@ func (s *Store) age(uid types.UID) {
 // fold makes the job's next state of in and of its volumes.
 func (s *Store) fold(uid types.UID, e *entry, in job.Input, journaled bool) {
 	if v := s.volumes[uid]; v != nil {
-		in.Volumes = v.fold()
+		in.Volumes, in.Completed = v.fold(), v.completed
 		if v.count == 0 {
 			delete(s.volumes, uid)
 		}
@@ -89,13 +89,30 @@ func (s *Store) putVolume(owner, uid types.UID, v *job.Volume, grow int) {
 	s.noteVolumes(owner, set)
 }
 
-func (s *Store) dropVolume(owner, uid types.UID) {
+// sumVolume notes a volume of which only the sum is kept.
+func (s *Store) sumVolume(owner types.UID, v *job.Volume) {
 	set := s.volumes[owner]
 	if set == nil {
-		return
+		set = &volumes{}
+		s.volumes[owner] = set
 	}
-	set.put(uid, nil, -1)
+	set.completed = set.completed.With(v)
+	set.count++
 	s.noteVolumes(owner, set)
+}
+
+func (s *Store) dropVolume(resource string, uid types.UID, old version) {
+	set := s.volumes[old.owner]
+	switch {
+	case set == nil:
+		return
+	case old.summed:
+		set.completed = set.completed.Without(resource == PodVolumeBackups || resource == PodVolumeRestores, old.bytes)
+		set.count--
+	default:
+		set.put(uid, nil, -1)
+	}
+	s.noteVolumes(old.owner, set)
 }
 
 func (s *Store) noteVolumes(owner types.UID, set *volumes) {

@@ -46,6 +46,23 @@ func ownerOf(o metav1.Object, label string) types.UID {
 	return ""
 }
 
+// uidLabel is the label by which the volumes of a kind of job are found.
+func uidLabel(k job.Kind) string {
+	if k == job.Restore {
+		return velerov1.RestoreUIDLabel
+	}
+	return velerov1.BackupUIDLabel
+}
+
+// readable reports whether a volume can be found again by its job's uid.
+func readable(o client.Object) bool {
+	return o.GetLabels()[velerov1.BackupUIDLabel] != "" || o.GetLabels()[velerov1.RestoreUIDLabel] != ""
+}
+
+func compareVolumes(a, b job.Volume) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+}
+
 // minPending is from how many pending changes on a shrinking list is folded.
 const minPending = 1024
 
@@ -55,6 +72,8 @@ type volumes struct {
 	list []job.Volume
 	// pending is the newest state of each changed volume, nil if it is gone.
 	pending map[types.UID]*job.Volume
+	// completed are those that are only summed up.
+	completed *job.Completed
 	// count is how many volumes there are.
 	count int
 }
@@ -98,9 +117,7 @@ func (v *volumes) fold() []job.Volume {
 		}
 	}
 	if len(list) > known {
-		slices.SortFunc(list, func(a, b job.Volume) int {
-			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
-		})
+		slices.SortFunc(list, compareVolumes)
 	}
 	v.list, v.pending = list, nil
 	return list

@@ -64,6 +64,7 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 	}
 	w := &Watcher{opts: o, present: c, done: make(chan struct{})}
 	w.store = NewStore(w.now, o.Journal)
+	w.store.sums = o.SumVolumes
 	w.liveness = &liveness{changed: w.store.signal}
 	w.beats = &heartbeat{
 		timing:   o.timing,

@@ -1,6 +1,7 @@
 package jobview
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -79,9 +80,11 @@ type Screen struct {
 
 	contents *Contents
 	sources  Sources
-	page     Page
-	pages    [pageCount]page
-	view     *pager.Pager
+	// moved are the volumes of a job that leaves some out.
+	moved answer[[]job.Volume]
+	page  Page
+	pages [pageCount]page
+	view  *pager.Pager
 	// answers counts what pages have read or changed.
 	answers int
 	// filled is what the pager was filled for.
@@ -159,11 +162,29 @@ func (s *Screen) Load(a *assess.Assessment) {
 	s.seq = a.Snapshot.Seq
 	if j := a.Find(s.uid); j != nil {
 		s.job, s.deleted, s.assessed = a.Of(j), false, a
+		s.complete()
 	} else if s.job.Job != nil {
 		// It stays as it was, but nothing is judged of it any more.
 		s.deleted = true
 		s.job = assess.Judged{Job: s.job.Job, Verdict: diagnosis.Verdict{Summary: "It was deleted from the cluster; this is how it was last seen."}}
 	}
+}
+
+// complete puts in the volumes that the job leaves out, once they were read.
+func (s *Screen) complete() {
+	if s.moved.known {
+		s.job.Job = s.job.WithVolumes(s.moved.value)
+	}
+}
+
+// askVolumes reads the volumes that the job leaves out, nil if there is nothing to
+// read.
+func (s *Screen) askVolumes() tea.Cmd {
+	if s.sources.Volumes == nil || s.job.LeftOut() == 0 {
+		return nil
+	}
+	j := s.job.Job
+	return s.moved.ask(s.sources, 0, func(ctx context.Context) ([]job.Volume, error) { return s.sources.Volumes.ReadVolumes(ctx, j) })
 }
 
 // UID is that of the job.
@@ -188,11 +209,12 @@ func (s *Screen) Ask() tea.Cmd {
 	if s.job.Job == nil || s.deleted {
 		return nil
 	}
-	return s.pages[s.page].load(s)
+	return tea.Batch(s.askVolumes(), s.pages[s.page].load(s))
 }
 
 // AskAgain makes what could not be read be asked for anew.
 func (s *Screen) AskAgain() {
+	s.moved.forget()
 	for _, p := range s.pages {
 		p.forget()
 	}
@@ -201,6 +223,7 @@ func (s *Screen) AskAgain() {
 // Close withdraws what was asked for.
 func (s *Screen) Close() {
 	s.view.EndSearch()
+	s.moved.close()
 	for _, p := range s.pages {
 		p.close()
 	}
@@ -211,6 +234,7 @@ func (s *Screen) Close() {
 func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
 	if m, ok := msg.(delivery); ok {
 		m.deliver()
+		s.complete()
 		s.answers++
 		return s.Ask(), true
 	}

@@ -31,6 +31,8 @@ type Sources struct {
 	// Problems reads what the server has logged of a job that has not ended; nil
 	// where that is not done.
 	Problems ProblemReader
+	// Volumes reads those that a job leaves out; nil where none does.
+	Volumes VolumeReader
 	// Start makes the commands that read.
 	Start pager.Start
 	// Clock is our own clock.
@@ -56,6 +58,12 @@ type Artifacts interface {
 // to draw, and the errors are on one line.
 type ProblemReader interface {
 	Problems(ctx context.Context, j *job.Job) (logs.Problems, error)
+}
+
+// VolumeReader reads all volumes of a job, sorted by kind and name. Its errors are
+// safe to draw and on one line.
+type VolumeReader interface {
+	ReadVolumes(ctx context.Context, j *job.Job) ([]job.Volume, error)
 }
 
 // Objects reads volumes' resources as they are in the cluster. What it answers is

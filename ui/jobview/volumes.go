@@ -52,7 +52,7 @@ func (p *volumesPage) count(j *job.Job) string {
 		}
 		p.counted, p.countedAt, p.total = j, p.info.read, len(assess.JoinVolumes(volumes, p.info.value))
 	}
-	return number(func(j *job.Job) int { return max(len(j.Volumes), p.total) }, j)
+	return number(func(j *job.Job) int { return max(j.VolumeCount(), p.total) }, j)
 }
 
 func (p *volumesPage) load(s *Screen) tea.Cmd {
@@ -130,10 +130,25 @@ func (p *volumesPage) head(c draw.Canvas, s *Screen) []string {
 	if text, style := p.lacks(c, s); text != "" {
 		lines = append(lines, c.Sized(c.Width-2, 0).Para(style, text, aboutLines(c))...)
 	}
+	if text, style := s.leftOut(c); text != "" {
+		lines = append(lines, c.Sized(c.Width-2, 0).Para(style, text, aboutLines(c))...)
+	}
 	for i := range lines {
 		lines[i] = " " + lines[i]
 	}
 	return lines
+}
+
+// leftOut says which volumes are still to be read, empty if all are there.
+func (s *Screen) leftOut(c draw.Canvas) (string, lipgloss.Style) {
+	n := s.job.LeftOut()
+	switch {
+	case n == 0:
+		return "", c.Theme.Text
+	case s.moved.err != nil:
+		return fmt.Sprintf("%s that completed cannot be read: %v", human.Count(n, "volume"), s.moved.err), c.Theme.Waiting
+	}
+	return "Reading " + human.Count(n, "volume") + " that completed...", c.Theme.Dim
 }
 
 // lacks says why snapshots and skipped volumes are not in the list, empty if they
@@ -193,6 +208,9 @@ func (p *volumesPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	}
 	records := assess.JoinVolumes(volumes, p.info.value)
 	p.records = make(map[string]*assess.VolumeRecord, len(records))
+	if len(records) == 0 && j.LeftOut() > 0 {
+		return pager.Lines{} // the head says that they are being read
+	}
 	if len(records) == 0 {
 		return pager.Plain([]string{"", "  " + noVolumes(j, p.info.known)})
 	}

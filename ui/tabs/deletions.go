@@ -109,7 +109,7 @@ func deletionPage(a *assess.Assessment, d assess.Deletion, malformed *watch.Malf
 		left.Fields = []detail.Field{
 			{Label: "backup", Text: phaseText(d.Backup)},
 			plain("location", cmp.Or(d.Backup.StorageLocation, "none: Velero refuses to delete it")),
-			plain("volumes", fmt.Sprint(len(d.Backup.Volumes))),
+			plain("volumes", fmt.Sprint(d.Backup.VolumeCount())),
 		}
 		left.Columns = []draw.Column{{Title: "BACKUP", Width: 24, Grow: 1, Limit: 63}, {Title: "PHASE", Width: 15, Grow: 1, Limit: 24}}
 		left.Rows = []detail.Cells{{Job: d.Backup.UID, Cells: []detail.Text{{Text: d.Backup.Name}, phaseText(d.Backup)}}}

@@ -1,0 +1,82 @@
+package job
+
+import "time"
+
+// Completed sums up volumes that completed, of a job that has ended and of which
+// they are not kept one by one. It is immutable; nil stands for none.
+type Completed struct {
+	podVolumes, movers Tally
+	// lastPodVolume and lastMover are when the last one completed.
+	lastPodVolume, lastMover time.Time
+}
+
+// With is the sum with one volume more.
+func (c *Completed) With(v *Volume) *Completed {
+	sum := c.value()
+	tally, last := &sum.movers, &sum.lastMover
+	if v.Kind.IsPodVolume() {
+		tally, last = &sum.podVolumes, &sum.lastPodVolume
+	}
+	tally.add(v)
+	*last = Latest(*last, v.Completed)
+	return &sum
+}
+
+// Without is the sum without a volume of so many bytes that was in it. When the
+// last one changed is history and stays.
+func (c *Completed) Without(podVolume bool, bytes int64) *Completed {
+	sum := c.value()
+	tally := &sum.movers
+	if podVolume {
+		tally = &sum.podVolumes
+	}
+	tally.Count--
+	tally.Ended--
+	tally.Started--
+	tally.shares--
+	tally.Done, tally.Total = max(0, tally.Done-bytes), max(0, tally.Total-bytes)
+	return &sum
+}
+
+// Count is how many volumes are in the sum.
+func (c *Completed) Count() int {
+	sum := c.value()
+	return sum.podVolumes.Count + sum.movers.Count
+}
+
+func (c *Completed) value() Completed {
+	if c == nil {
+		return Completed{}
+	}
+	return *c
+}
+
+// merge adds the volumes of another tally.
+func (t *Tally) merge(o Tally) {
+	t.Count += o.Count
+	t.Ended += o.Ended
+	t.Failed += o.Failed
+	t.Started += o.Started
+	t.Unsized += o.Unsized
+	t.shares += o.shares
+	t.Done, t.Total = addUp(t.Done, o.Done), addUp(t.Total, o.Total)
+	t.Newest = Latest(t.Newest, o.Newest)
+}
+
+// LeftOut is how many volumes the job has beyond Volumes: those that completed,
+// where they are only summed up once the job has ended.
+func (j *Job) LeftOut() int { return j.track.completed.Count() }
+
+// VolumeCount is how many volumes the job has.
+func (j *Job) VolumeCount() int { return len(j.Volumes) + j.LeftOut() }
+
+// WithVolumes is the job with all of its volumes, for one of which some are left
+// out. They must be sorted by kind and name.
+func (j *Job) WithVolumes(all []Volume) *Job {
+	if j.LeftOut() == 0 {
+		return j
+	}
+	k := *j
+	k.Volumes, k.track.completed = all, nil
+	return &k
+}
