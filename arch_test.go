@@ -18,7 +18,7 @@ const module = "github.com/veltui/veltui"
 // docs/architecture.md draws it.
 var imports = map[string][]string{
 	"":                           {"cmd"},
-	"cmd":                        {"action", "artifact", "assess", "collector", "collector/cache", "config", "demo", "describe", "diagnosis", "etcd", "forecast", "forecast/history", "glob", "human", "job", "logs", "outcome", "retry", "sanitize", "ui", "ui/draw", "ui/jobview", "velero", "velero/decode", "watch"},
+	"cmd":                        {"action", "artifact", "assess", "collector", "collector/cache", "config", "demo", "describe", "diagnosis", "etcd", "forecast", "forecast/history", "glob", "human", "job", "logs", "narrate", "outcome", "retry", "sanitize", "ui", "ui/draw", "ui/jobview", "velero", "velero/decode", "watch"},
 	"ui":                         {"action", "assess", "collector", "diagnosis", "forecast", "human", "job", "ui/detail", "ui/dialog", "ui/draw", "ui/jobview", "ui/keys", "ui/pager", "ui/tabs", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui/tabs":                    {"assess", "diagnosis", "etcd", "human", "job", "ui/detail", "ui/draw", "velero", "watch"},
 	"ui/detail":                  {"assess", "human", "ui/draw", "ui/keys", "ui/pager", "watch"},
@@ -34,6 +34,7 @@ var imports = map[string][]string{
 	"action":                     {"artifact", "diagnosis", "human", "job", "kubectl", "retry", "sanitize", "velero", "velero/decode"},
 	"watch":                      {"diagnosis", "etcd", "job", "sanitize", "velero", "velero/decode"},
 	"config":                     nil,
+	"narrate":                    {"assess", "diagnosis", "human", "job", "velero", "watch"},
 	"logs":                       {"artifact", "human", "job", "sanitize", "velero"},
 	"artifact":                   {"job", "sanitize", "velero", "velero/decode"},
 	"outcome":                    {"artifact", "collector", "human", "job", "sanitize"},
@@ -76,6 +77,7 @@ var noClients = map[string][]string{
 	"etcd":        {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"collector":   {"k8s.io/client-go", "net/http", "os"},
 	"assess":      {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
+	"narrate":     {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"describe":    {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"forecast":    {"k8s.io", "net/http", "os"},
 	"outcome":     {"k8s.io", "net/http", "os"},

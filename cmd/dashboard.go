@@ -20,6 +20,7 @@ type dashboardFlags struct {
 	theme       string
 	fps         int
 	noAltScreen bool
+	plain       bool
 	noArtifacts bool
 	caFile      string
 }
@@ -42,6 +43,9 @@ Velero is there; otherwise it searches for it.`,
 
   # On a terminal without UTF-8 or colour
   NO_COLOR=1 veltui --ascii
+
+  # In sentences, for a screen reader, a dumb terminal or a log file
+  veltui --plain
 
   # All backups and restores, for a script
   veltui get -o json`,
@@ -69,6 +73,7 @@ func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.theme, "theme", draw.ThemeAuto, draw.ThemeAuto+", "+strings.Join(draw.Themes(), ", "))
 	flags.IntVar(&f.fps, "fps", 0, "Frames per second at most, 1 to 60 (default 30, or 10 over ssh)")
 	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw on the normal screen, not on the alternate screen")
+	flags.BoolVar(&f.plain, "plain", false, "Say in lines what happens and take commands, for screen readers and dumb terminals (also VELTUI_PLAIN=1)")
 	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, not even the contents of backups")
 	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 }
@@ -84,12 +89,15 @@ func (f dashboardFlags) check(cmd *cobra.Command) error {
 }
 
 func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
+	if c.wantsPlain(f.plain) {
+		return c.plain(ctx)
+	}
 	if !isTerminal(c.stdin) || !isTerminal(c.stdout) {
-		return usagef("the dashboard needs a terminal; in scripts, use 'veltui get'")
+		return usagef("the dashboard needs a terminal; in scripts, use 'veltui get'; 'veltui --plain' prints what happens")
 	}
 	term := c.terminal()
 	if term.name == "dumb" {
-		return usagef("the dashboard cannot draw with TERM=dumb; 'veltui get -w' works on any terminal")
+		return usagef("the dashboard cannot draw with TERM=dumb; 'veltui --plain' works on any terminal")
 	}
 	contexts, err := c.contexts()
 	if err != nil {

@@ -28,8 +28,12 @@ func (c *cli) stateDir() (string, error) {
 }
 
 // openLog opens veltui's log file (0600) for appending. Where there is no
-// place for one, the log is thrown away rather than shown on the screen.
+// place for one, the log is thrown away rather than shown on the screen. In a
+// session it is the session's.
 func (c *cli) openLog() (io.WriteCloser, string) {
+	if c.log != nil {
+		return discard{}, ""
+	}
 	dir, err := c.stateDir()
 	if err != nil {
 		return discard{}, ""
@@ -52,7 +56,10 @@ func (discard) Close() error                { return nil }
 
 // logTo is quiet, and sends the API server's warnings there too.
 func (c *cli) logTo(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
-	logger := captureLogs(w, cancel)
+	logger := c.log
+	if logger == nil {
+		logger = captureLogs(w, cancel)
+	}
 	c.warnings.log.Store(logger)
 	return logger
 }

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,9 @@ type cli struct {
 	inForce    []config.InForce
 	// warnings are those of the API server.
 	warnings *warnings
+	// log is the log of the session that the command runs in, nil if it runs by
+	// itself.
+	log *slog.Logger
 	// requests counts the DownloadRequests that are still in a cluster.
 	requests *atomic.Int64
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -108,10 +109,10 @@ func change(j assess.Judged, before, after told, known bool, a *assess.Assessmen
 		if !known && j.Completed.IsZero() {
 			return "", 0, false // of old; it was synced from elsewhere
 		}
-		if j.Phase != "Completed" {
-			return "Ended: " + Job(j, now) + wrong(j), Urgent, true
+		if j.Phase != velero.PhaseCompleted {
+			return Job(j, now), Urgent, true
 		}
-		return "Ended: " + Job(j, now), Normal, true
+		return Job(j, now), Normal, true
 	case after.ended:
 		return "", 0, false
 	case !known:
@@ -123,7 +124,7 @@ func change(j assess.Judged, before, after told, known bool, a *assess.Assessmen
 	case troubled(after.state) && (!troubled(before.state) || before.reason != after.reason):
 		return Job(j, now), Urgent, true
 	case troubled(before.state):
-		return "Better: " + Job(j, now), Normal, !troubled(after.state)
+		return "No longer " + string(before.state) + ": " + Job(j, now), Normal, !troubled(after.state)
 	case before.stage != after.stage, before.waits && !after.waits:
 		return Job(j, now), Normal, true
 	case silent(after.state) && !silent(before.state):
@@ -134,14 +135,6 @@ func change(j assess.Judged, before, after told, known bool, a *assess.Assessmen
 		return Job(j, now), Minor, true
 	}
 	return "", 0, false
-}
-
-// wrong is where to read more about a job that did not end well.
-func wrong(j assess.Judged) string {
-	if j.Errors+j.Warnings == 0 {
-		return ""
-	}
-	return " For the errors, type: results " + j.Kind.Word() + "/" + j.Name + "."
 }
 
 // connection says that the API server went away or came back.

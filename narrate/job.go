@@ -9,17 +9,18 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Job says how a job is: what stands first is what matters most.
 func Job(j assess.Judged, now time.Time) string {
 	name := j.Kind.Word() + " " + j.Name
 	if j.Terminal() {
-		ended := ""
-		if !j.Completed.IsZero() {
-			ended = ", ended " + lasts(now.Sub(j.Completed)) + " ago"
+		ended := "Ended"
+		if !j.Completed.IsZero() && now.Sub(j.Completed) >= time.Minute {
+			ended += " " + lasts(now.Sub(j.Completed)) + " ago"
 		}
-		return sentence("%s %s: %s%s", capital(j.Kind.Word()), j.Name, summary(j), ended)
+		return sentence("%s: %s: %s. %s", ended, name, summary(j), wrong(j))
 	}
 	switch {
 	case j.Troubled():
@@ -80,6 +81,18 @@ func help(j assess.Judged) string {
 	return strings.TrimSpace(said)
 }
 
+// wrong is where to read more about a job that did not end well.
+func wrong(j assess.Judged) string {
+	subject := j.Kind.Word() + "/" + j.Name
+	switch {
+	case j.Errors+j.Warnings > 0:
+		return "For the messages, type: results " + subject
+	case j.Phase != velero.PhaseCompleted:
+		return "For the reason, type: explain " + subject
+	}
+	return ""
+}
+
 // does is what the job does in its stage.
 func does(j assess.Judged) string {
 	restores := j.Kind == job.Restore
@@ -97,7 +110,13 @@ func does(j assess.Judged) string {
 		}
 		return "backs up volumes"
 	case job.StageOperations:
-		return "waits for plugin operations"
+		switch {
+		case j.DataMovements().Count == 0:
+			return "waits for plugin operations"
+		case restores:
+			return "downloads volumes"
+		}
+		return "uploads volumes"
 	case job.StageFinalizing:
 		return "is finalizing"
 	case job.StageDeleting:

@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
 // Overview says how everything is: the counts, then one sentence a job that has
-// not ended, what is in trouble first, then the newest that ended. It names
-// at most so many of each.
+// not ended, what is in trouble first, then those that ended badly in the last
+// day, and the newest. It names at most so many that have not ended.
 func Overview(a *assess.Assessment, most int) []string {
 	lines := append([]string{counts(a)}, around(a)...)
 	active := urgentFirst(a)
@@ -24,14 +26,15 @@ func Overview(a *assess.Assessment, most int) []string {
 		}
 		lines = append(lines, Job(j, a.Environment.Now))
 	}
-	for _, j := range newestEnded(a, min(most, endedShown)) {
+	for _, j := range worthNaming(a) {
 		lines = append(lines, Job(a.Of(j), a.Environment.Now))
 	}
 	return lines
 }
 
-// endedShown is how many jobs that have ended are named without being asked for.
-const endedShown = 3
+// endedShown is how many jobs that ended badly are named without being asked for,
+// if they ended no longer ago than recently.
+const endedShown, recently = 3, 24 * time.Hour
 
 func counts(a *assess.Assessment) string {
 	ended := len(a.Snapshot.Jobs) - len(a.Snapshot.Active)
@@ -90,8 +93,11 @@ func location(name, phase, message string) string {
 	if phase != "Unavailable" {
 		return ""
 	}
-	return sentence("Storage location %s is unavailable: %s", name, message)
+	return sentence("Storage location %s is unavailable: %s", name, human.Shorten(message, locationRunes))
 }
+
+// locationRunes is how much of an object store's message is said.
+const locationRunes = 200
 
 // urgentFirst are the jobs that have not ended.
 func urgentFirst(a *assess.Assessment) []assess.Judged {
@@ -112,7 +118,8 @@ func urgentFirst(a *assess.Assessment) []assess.Judged {
 	return active
 }
 
-func newestEnded(a *assess.Assessment, most int) []*job.Job {
+// worthNaming are the newest that ended badly, and the newest of all.
+func worthNaming(a *assess.Assessment) []*job.Job {
 	var ended []*job.Job
 	for _, j := range a.Snapshot.Jobs {
 		if j.Terminal() {
@@ -120,7 +127,14 @@ func newestEnded(a *assess.Assessment, most int) []*job.Job {
 		}
 	}
 	slices.SortStableFunc(ended, func(a, b *job.Job) int { return b.Completed.Compare(a.Completed) })
-	return ended[:min(most, len(ended))]
+	var named []*job.Job
+	for i, j := range ended {
+		bad := j.Phase != velero.PhaseCompleted && a.Environment.Now.Sub(j.Completed) < recently && len(named) <= endedShown
+		if i == 0 || bad {
+			named = append(named, j)
+		}
+	}
+	return named
 }
 
 // Find are the jobs of a name, or, if there is none, those whose name holds it.

@@ -1,0 +1,243 @@
+package cmd
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/veltui/veltui/narrate"
+	"github.com/veltui/veltui/sanitize"
+)
+
+// plainCommands are veltui's commands that a session runs.
+var plainCommands = []string{"get", "explain", "describe", "results", "logs", "etcd", "estimate", "finalize", "version"}
+
+var plainHelp = []string{
+	"list: how everything is now.",
+	"show NAME: how one backup or restore is, with the facts. Part of a name is enough.",
+	"get, describe, explain, results, logs, etcd, estimate, version: veltui's commands, such as: explain restore/crm-old. Add --help for their flags.",
+	"finalize KIND/NAME: finish a job that Velero has abandoned. It shows a plan and asks you to type the name.",
+	"mute: say nothing on its own. unmute: speak again.",
+	"reconnect: try the cluster again at once, with fresh credentials.",
+	"quit: end veltui.",
+}
+
+// obey runs one line that was typed.
+func (p *plain) obey(ctx context.Context, line string) (quit bool, err error) {
+	words := splitWords(line)
+	if len(words) > 0 && words[0] == "veltui" {
+		words = words[1:] // as advice prints it
+	}
+	if len(words) == 0 {
+		return false, nil
+	}
+	switch command, rest := strings.ToLower(words[0]), words[1:]; {
+	case command == "quit" || command == "exit" || command == "q":
+		return true, nil
+	case command == "help" && len(rest) > 0:
+		p.execute(ctx, rest[0], "--help")
+		return false, nil
+	case command == "help" || command == "?":
+		return false, p.say(plainHelp...)
+	case command == "mute", command == "unmute":
+		p.muted = command == "mute"
+		if p.muted {
+			return false, p.say("veltui says nothing on its own until you type: unmute")
+		}
+		return false, p.say("veltui tells you again what happens.")
+	case command == "reconnect":
+		p.watcher.Retry()
+		return false, p.say("veltui tries the cluster again.")
+	case command == "list" || command == "ls":
+		return false, p.list()
+	case command == "show":
+		return false, p.show(rest)
+	case slices.Contains(plainCommands, command):
+		p.execute(ctx, append([]string{command}, rest...)...)
+		return false, nil
+	}
+	return false, p.say(fmt.Sprintf("There is no command %q. Type help for the commands.", words[0]))
+}
+
+const stillReading = "veltui is still reading the cluster. Try again in a moment."
+
+func (p *plain) list() error {
+	if p.assessed == nil {
+		return p.say(stillReading)
+	}
+	return p.say(narrate.Overview(p.assessed, plainShown)...)
+}
+
+// plainFacts is how many facts show lists.
+const plainFacts = 8
+
+func (p *plain) show(names []string) error {
+	switch {
+	case p.assessed == nil:
+		return p.say(stillReading)
+	case len(names) == 0:
+		return p.say("Type show and a name, such as: show crm-old")
+	}
+	name := strings.Join(names, "/") // restore crm-old, too
+	found := narrate.Find(p.assessed, name)
+	if len(found) == 0 {
+		return p.say(fmt.Sprintf("No backup or restore has %q in its name. Type list, or get for all of them.", name))
+	}
+	now := p.assessed.Environment.Now
+	for i, j := range found {
+		if i == plainShown {
+			return p.say(fmt.Sprintf("And %d more have %q in their names.", len(found)-i, name))
+		}
+		lines := []string{narrate.Job(j, now)}
+		if len(found) == 1 {
+			lines = append(lines, narrate.Facts(j, plainFacts)...)
+		}
+		if err := p.say(lines...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// execute runs one of veltui's commands with the session's flags. Its output is
+// cut where it is more than a person listens to.
+func (p *plain) execute(ctx context.Context, args ...string) {
+	c := p.cli
+	for _, arg := range args {
+		switch name, _, _ := strings.Cut(arg, "="); name {
+		case "-w", "--watch", "-f", "--follow":
+			_ = p.say(fmt.Sprintf("%s goes on until it is interrupted. Leave it out: this session tells you what happens.", name))
+			return
+		}
+	}
+	out := &excerpt{w: c.streams.Out, last: args[0] == "logs", whole: args[0] == "finalize"}
+	sub := newCLI(c.stdin, c.stdout, c.stderr)
+	sub.streams.Out, sub.streams.ErrOut, sub.screen, sub.clock, sub.log = out, c.streams.ErrOut, c.screen, c.clock, p.log
+	sub.env = func(name string) string {
+		switch {
+		case name == "TERM":
+			return "dumb" // no meters
+		case name == "VELTUI_READ_ONLY" && c.isReadOnly():
+			return "1" // whatever is typed
+		}
+		return c.env(name)
+	}
+	root := newRoot(sub, "veltui")
+	root.SetArgs(append(c.globalFlags(), args...))
+	err := root.ExecuteContext(ctx)
+	if closing := out.close(args[0]); err == nil {
+		err = closing
+	}
+	exitCode(err, c.streams.ErrOut)
+	sub.awaitRequests()
+}
+
+// globalFlags are the flags that every command has, as they are in this session.
+func (c *cli) globalFlags() []string {
+	var args []string
+	ours, defaults := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.flags.AddFlags(ours)
+	genericclioptions.NewConfigFlags(false).AddFlags(defaults)
+	ours.VisitAll(func(f *pflag.Flag) {
+		if f.Value.String() == defaults.Lookup(f.Name).Value.String() {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			args = append(args, "--"+f.Name+"="+value)
+		}
+	})
+	if c.plainHTTP.allowed {
+		args = append(args, "--allow-plain-http")
+	}
+	return args
+}
+
+// splitWords takes a line apart; double quotes keep words together.
+func splitWords(line string) []string {
+	r := csv.NewReader(strings.NewReader(strings.TrimSpace(line)))
+	r.Comma, r.LazyQuotes, r.TrimLeadingSpace = ' ', true, true
+	words, err := r.Read()
+	if err != nil {
+		return strings.Fields(line)
+	}
+	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
+}
+
+// excerptLines is how many lines a command may print in a session.
+const excerptLines = 60
+
+// excerpt lets the first lines through, or keeps the last ones for the end. What is
+// to be confirmed it shows whole.
+type excerpt struct {
+	w           io.Writer
+	last, whole bool
+	// part is a line without its end, kept are lines for the end, and lines
+	// counts all.
+	part  []byte
+	kept  []string
+	lines int
+}
+
+func (e *excerpt) Write(text []byte) (int, error) {
+	for _, b := range text {
+		if b != '\n' {
+			e.part = append(e.part, b)
+			continue
+		}
+		if err := e.line(); err != nil {
+			return 0, err
+		}
+	}
+	return len(text), nil
+}
+
+func (e *excerpt) line() error {
+	text := sanitize.Whole(string(e.part)) // a command to copy is of no use when it is cut
+	e.part = e.part[:0]
+	e.lines++
+	switch {
+	case e.last:
+		if e.kept = append(e.kept, text); len(e.kept) > excerptLines {
+			e.kept = slices.Delete(e.kept, 0, 1)
+		}
+	case e.whole, e.lines <= excerptLines:
+		_, err := fmt.Fprintln(e.w, text)
+		return err
+	}
+	return nil
+}
+
+// close prints what is left, and how much was left out.
+func (e *excerpt) close(command string) error {
+	if len(e.part) > 0 {
+		if err := e.line(); err != nil {
+			return err
+		}
+	}
+	left := e.lines - excerptLines
+	if e.last && left > 0 {
+		if _, err := fmt.Fprintf(e.w, "These are the last %d lines of %d; --level warning or --since 10m leaves lines out.\n", excerptLines, e.lines); err != nil {
+			return err
+		}
+	}
+	for _, line := range e.kept {
+		if _, err := fmt.Fprintln(e.w, line); err != nil {
+			return err
+		}
+	}
+	if !e.last && !e.whole && left > 0 {
+		_, err := fmt.Fprintf(e.w, "%d more lines are left out; 'veltui %s' in a shell prints them all.\n", left, command)
+		return err
+	}
+	return nil
+}
