@@ -74,10 +74,8 @@ func (c *cli) plain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if conn.config.ExecProvider != nil {
-		if err := login(ctx, conn); err != nil {
-			return err
-		}
+	if err := c.login(ctx, []string{conn.context}); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
