@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/narrate"
 	"github.com/veltui/veltui/sanitize"
@@ -41,62 +42,94 @@ func (c *cli) wantsPlain(flag bool) bool {
 // plain is a session in lines: sentences about what happens, and a prompt. Only
 // its run reads and writes the fields.
 type plain struct {
-	cli     *cli
-	conn    connection
-	log     *slog.Logger
-	cancel  context.CancelCauseFunc
-	watcher *watch.Watcher
-	known   *cachedEstimates
-	looker  *closerLook
+	cli      *cli
+	log      *slog.Logger
+	clusters []*plainCluster
+	changed  chan func() // what came of a cluster, to be taken by run
 
 	// stamped lines begin with the time, and prompted says that somebody types.
 	stamped, prompted bool
 	began             time.Time
-	warned            bool // that the cluster is silent
+	pace              narrate.Pace
+	muted             bool
+}
+
+// plainCluster is one of the clusters.
+type plainCluster struct {
+	cli     *cli
+	name    string
+	watcher *watch.Watcher
+	known   *cachedEstimates
+	looker  *closerLook
+	changes narrate.Changes
 
 	// snap is the last snapshot and assessed its judgement; nil until everything has
 	// been read once.
 	snap     *watch.Snapshot
 	assessed *assess.Assessment
-	changes  narrate.Changes
-	pace     narrate.Pace
-	muted    bool
+	// unusable is why it cannot be followed, and warned that it is silent or not
+	// usable has been said.
+	unusable error
+	warned   bool
 
 	looking bool
 	looked  map[types.UID]time.Time // when each job was last looked at
 	look    time.Time               // when the last look began
-	looks   chan struct{}           // one has ended
 }
 
 // plain tells what happens in lines until it is told to end, and takes commands.
 func (c *cli) plain(ctx context.Context) error {
-	conn, err := c.connect()
+	contexts, err := c.contexts()
 	if err != nil {
 		return err
 	}
-	if err := c.login(ctx, []string{conn.context}); err != nil {
+	if err := c.login(ctx, contexts); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	logFile, _ := c.openLog()
 	defer func() { _ = logFile.Close() }()
-	p := &plain{cli: c, conn: conn, cancel: cancel, log: c.logTo(logFile, cancel), began: c.clock(), looked: map[types.UID]time.Time{}, looks: make(chan struct{}, 1)}
+	p := &plain{cli: c, log: c.logTo(logFile, cancel), began: c.clock(), changed: make(chan func())}
 	p.stamped, p.prompted = !isTerminal(c.stdout), isTerminal(c.stdout) && isTerminal(c.stdin)
-	if p.watcher, err = c.watch(ctx, conn, 0, p.log); err != nil {
-		return err
+	for _, name := range contexts {
+		cluster, err := p.follow(ctx, c.forContext(name, ""))
+		if err != nil && len(contexts) == 1 {
+			return err
+		}
+		cluster.name, cluster.unusable = cmp.Or(cluster.name, name), err
+		if len(contexts) > 1 {
+			cluster.changes.Flags = "--context " + cluster.name
+		}
+		p.clusters = append(p.clusters, cluster)
 	}
-	if p.known, err = c.newCachedEstimates(); err != nil {
-		return err
-	}
-	p.looker = &closerLook{cli: c, log: p.log}
 	defer c.awaitRequests()
 	return p.run(ctx)
 }
 
+// follow watches the cluster that c leads to.
+func (p *plain) follow(ctx context.Context, c *cli) (*plainCluster, error) {
+	one := &plainCluster{cli: c, looker: &closerLook{cli: c, log: p.log}, looked: map[types.UID]time.Time{}}
+	conn, err := c.connect()
+	if err != nil {
+		return one, err
+	}
+	one.name = conn.context
+	if one.watcher, err = c.watch(ctx, conn, 0, p.log); err != nil {
+		return one, err
+	}
+	one.known, err = c.newCachedEstimates()
+	return one, err
+}
+
 // run is the session.
 func (p *plain) run(ctx context.Context) error {
-	if err := p.say("This is veltui in plain mode, on context " + p.conn.context + ". It is connecting."); err != nil {
+	names := p.names()
+	where := "context " + names[0]
+	if len(names) > 1 {
+		where = human.Count(len(names), "context") + ": " + human.List(names, 5)
+	}
+	if err := p.say("This is veltui in plain mode, on " + where + ". It is connecting."); err != nil {
 		return err
 	}
 	if p.prompted {
@@ -104,7 +137,12 @@ func (p *plain) run(ctx context.Context) error {
 			return err
 		}
 	}
-	snapshots, failed := p.snapshots(ctx)
+	failed := make(chan error, len(p.clusters))
+	for _, one := range p.clusters {
+		if one.unusable == nil {
+			go p.read(ctx, one, failed)
+		}
+	}
 	lines, next := p.lines(ctx)
 	p.prompt()
 	tick := time.NewTicker(plainPace)
@@ -116,12 +154,10 @@ func (p *plain) run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case err = <-failed:
 			return cmp.Or(context.Cause(ctx), err)
-		case p.snap = <-snapshots:
+		case take := <-p.changed:
+			take()
 			err = p.judge(ctx)
 		case <-tick.C:
-			err = p.judge(ctx)
-		case <-p.looks:
-			p.looking = false
 			err = p.judge(ctx)
 		case line, open := <-lines:
 			if !open {
@@ -143,24 +179,24 @@ func (p *plain) run(ctx context.Context) error {
 	}
 }
 
-// snapshots brings each new one.
-func (p *plain) snapshots(ctx context.Context) (<-chan *watch.Snapshot, <-chan error) {
-	snapshots, failed := make(chan *watch.Snapshot), make(chan error, 1)
-	go func() {
-		for {
-			snap, err := p.watcher.Next(ctx)
-			if err != nil {
-				failed <- err
-				return
-			}
-			select {
-			case snapshots <- snap:
-			case <-ctx.Done():
-				return
-			}
+// read hands over each new snapshot of a cluster.
+func (p *plain) read(ctx context.Context, one *plainCluster, failed chan<- error) {
+	for {
+		snap, err := one.watcher.Next(ctx)
+		if err != nil {
+			failed <- err
+			return
 		}
-	}()
-	return snapshots, failed
+		p.hand(ctx, func() { one.snap = snap })
+	}
+}
+
+// hand has run take something.
+func (p *plain) hand(ctx context.Context, take func()) {
+	select {
+	case p.changed <- take:
+	case <-ctx.Done():
+	}
 }
 
 // lines brings each line that is typed. It reads one only after the command of the
@@ -190,68 +226,109 @@ func (p *plain) lines(ctx context.Context) (<-chan string, chan<- struct{}) {
 	return lines, next
 }
 
-// judge judges the last snapshot for this moment, and says what is due.
+// judge judges what is known of each cluster for this moment, and says what is
+// due.
 func (p *plain) judge(ctx context.Context) error {
 	now := p.cli.clock()
-	if p.snap == nil || p.assessed == nil && !p.complete() {
-		if now.Sub(p.began) < plainPatience || p.warned {
-			return nil
+	for _, one := range p.clusters {
+		if one.assessed == nil && !one.complete() {
+			if err := p.warn(one, now); err != nil {
+				return err
+			}
+			continue
 		}
-		p.warned = true
-		why := "it does not answer"
-		if p.snap != nil {
-			why = cmp.Or(p.snap.Health.Err, "it has not sent everything")
+		first := one.assessed == nil
+		one.assessed = one.known.assess(ctx, one.snap, func(*job.Job) bool { return true })
+		for _, line := range one.changes.Since(one.assessed) {
+			line.About, line.Text = one.name+" "+line.About, p.of(one, line.Text)
+			p.pace.Add(line)
 		}
-		return p.announce("veltui still waits for the cluster: " + why + ". It keeps trying.")
+		p.lookCloser(ctx, one, now)
+		if first {
+			if err := p.announce(p.overview(one, "Connected. Velero is in namespace "+one.snap.Namespace+".")...); err != nil {
+				return err
+			}
+		}
 	}
-	first := p.assessed == nil
-	p.assessed = p.known.assess(ctx, p.snap, func(*job.Job) bool { return true })
-	p.pace.Add(p.changes.Since(p.assessed)...)
-	p.lookCloser(ctx, now)
-	switch {
-	case first:
-		return p.announce(append([]string{"Connected. Velero is in namespace " + p.snap.Namespace + "."}, narrate.Overview(p.assessed, plainShown)...)...)
-	case p.muted:
+	if p.muted {
 		return nil
 	}
 	return p.announce(p.pace.Due(now)...)
 }
 
+// overview says how a cluster is, after a sentence.
+func (p *plain) overview(one *plainCluster, before ...string) []string {
+	lines := append(before, narrate.Overview(one.assessed, plainShown, one.changes.Flags)...)
+	for i := range lines {
+		lines[i] = p.of(one, lines[i])
+	}
+	return lines
+}
+
+// of is a sentence about one of several clusters.
+func (p *plain) of(one *plainCluster, text string) string {
+	if len(p.clusters) == 1 {
+		return text
+	}
+	return one.name + ": " + text
+}
+
+// warn says once that a cluster tells nothing, and why.
+func (p *plain) warn(one *plainCluster, now time.Time) error {
+	if one.warned || one.unusable == nil && now.Sub(p.began) < plainPatience {
+		return nil
+	}
+	one.warned = true
+	why := "it does not answer"
+	switch {
+	case one.unusable != nil:
+		return p.announce(p.of(one, fmt.Sprintf("veltui cannot follow this cluster: %s.", one.unusable)))
+	case one.snap != nil:
+		why = cmp.Or(one.snap.Health.Err, "it has not sent everything")
+	}
+	return p.announce(p.of(one, "veltui still waits for the cluster: "+why+". It keeps trying."))
+}
+
 // complete reports whether everything has been read once.
-func (p *plain) complete() bool {
-	for _, s := range p.snap.Sources {
+func (one *plainCluster) complete() bool {
+	if one.snap == nil {
+		return false
+	}
+	for _, s := range one.snap.Sources {
 		if s.State == watch.SourceSyncing {
 			return false
 		}
 	}
-	return len(p.snap.Sources) > 0 && p.snap.Health.State == watch.Live
+	return len(one.snap.Sources) > 0 && one.snap.Health.State == watch.Live
 }
 
 // lookCloser looks at one job that does not move, as `veltui explain` does.
-func (p *plain) lookCloser(ctx context.Context, now time.Time) {
-	if p.looking || now.Sub(p.look) < plainLookPace || p.assessed.Stale() {
+func (p *plain) lookCloser(ctx context.Context, one *plainCluster, now time.Time) {
+	if one.looking || now.Sub(one.look) < plainLookPace || one.assessed.Stale() {
 		return
 	}
 	seen := 0
-	for _, j := range p.assessed.Snapshot.Active {
-		judged := p.assessed.Of(j)
+	for _, j := range one.assessed.Snapshot.Active {
+		judged := one.assessed.Of(j)
 		if !judged.NeedsLook || judged.Queue.Waits {
 			continue
 		}
 		if seen++; seen > plainLooks {
 			return
 		}
-		if now.Sub(p.looked[j.UID]) < plainLookAge {
+		if now.Sub(one.looked[j.UID]) < plainLookAge {
 			continue
 		}
-		p.looking, p.look, p.looked[j.UID] = true, now, now
+		one.looking, one.look, one.looked[j.UID] = true, now, now
 		go func() {
-			look, err := p.looker.Look(ctx, j)
+			look, err := one.looker.Look(ctx, j)
 			if err != nil {
 				look = assess.Look{At: p.cli.clock(), Err: err.Error()}
 			}
-			p.known.estimates.Looked(j.UID, look)
-			p.looks <- struct{}{}
+			p.hand(ctx, func() {
+				one.looking = false
+				one.known.estimates.Looked(j.UID, look)
+			})
 		}()
 		return
 	}

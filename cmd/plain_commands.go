@@ -52,7 +52,11 @@ func (p *plain) obey(ctx context.Context, line string) (quit bool, err error) {
 		}
 		return false, p.say("veltui tells you again what happens.")
 	case command == "reconnect":
-		p.watcher.Retry()
+		for _, one := range p.clusters {
+			if one.watcher != nil {
+				one.watcher.Retry()
+			}
+		}
 		return false, p.say("veltui tries the cluster again.")
 	case command == "list" || command == "ls":
 		return false, p.list()
@@ -68,35 +72,13 @@ func (p *plain) obey(ctx context.Context, line string) (quit bool, err error) {
 const stillReading = "veltui is still reading the cluster. Try again in a moment."
 
 func (p *plain) list() error {
-	if p.assessed == nil {
-		return p.say(stillReading)
-	}
-	return p.say(narrate.Overview(p.assessed, plainShown)...)
-}
-
-// plainFacts is how many facts show lists.
-const plainFacts = 8
-
-func (p *plain) show(names []string) error {
-	switch {
-	case p.assessed == nil:
-		return p.say(stillReading)
-	case len(names) == 0:
-		return p.say("Type show and a name, such as: show crm-old")
-	}
-	name := strings.Join(names, "/") // restore crm-old, too
-	found := narrate.Find(p.assessed, name)
-	if len(found) == 0 {
-		return p.say(fmt.Sprintf("No backup or restore has %q in its name. Type list, or get for all of them.", name))
-	}
-	now := p.assessed.Environment.Now
-	for i, j := range found {
-		if i == plainShown {
-			return p.say(fmt.Sprintf("And %d more have %q in their names.", len(found)-i, name))
-		}
-		lines := []string{narrate.Job(j, now)}
-		if len(found) == 1 {
-			lines = append(lines, narrate.Facts(j, plainFacts)...)
+	for _, one := range p.clusters {
+		lines := []string{p.of(one, stillReading)}
+		switch {
+		case one.unusable != nil:
+			lines[0] = p.of(one, fmt.Sprintf("veltui cannot follow this cluster: %s.", one.unusable))
+		case one.assessed != nil:
+			lines = p.overview(one)
 		}
 		if err := p.say(lines...); err != nil {
 			return err
@@ -105,10 +87,47 @@ func (p *plain) show(names []string) error {
 	return nil
 }
 
+// plainFacts is how many facts show lists.
+const plainFacts = 8
+
+func (p *plain) show(names []string) error {
+	if len(names) == 0 {
+		return p.say("Type show and a name, such as: show crm-old")
+	}
+	name := strings.Join(names, "/") // restore crm-old, too
+	var lines, facts []string
+	found := 0
+	for _, one := range p.clusters {
+		if one.assessed == nil {
+			lines = append(lines, p.of(one, stillReading))
+			continue
+		}
+		for _, j := range narrate.Find(one.assessed, name) {
+			if found++; found <= plainShown {
+				lines, facts = append(lines, p.of(one, narrate.Job(j, one.assessed.Environment.Now, one.changes.Flags))), narrate.Facts(j, plainFacts)
+			}
+		}
+	}
+	switch {
+	case found == 0 && len(lines) == 0:
+		lines = append(lines, fmt.Sprintf("No backup or restore has %q in its name. Type list, or get for all of them.", name))
+	case found == 1:
+		lines = append(lines, facts...)
+	case found > plainShown:
+		lines = append(lines, fmt.Sprintf("And %d more have %q in their names.", found-plainShown, name))
+	}
+	return p.say(lines...)
+}
+
 // execute runs one of veltui's commands with the session's flags. Its output is
 // cut where it is more than a person listens to.
 func (p *plain) execute(ctx context.Context, args ...string) {
 	c := p.cli
+	if len(p.clusters) == 1 {
+		c = p.clusters[0].cli // its context stays, whatever becomes the current one
+	} else {
+		c = c.forContext(strings.Join(p.names(), ","), "") // which one that is typed overrides
+	}
 	for _, arg := range args {
 		switch name, _, _ := strings.Cut(arg, "="); name {
 		case "-w", "--watch", "-f", "--follow":
@@ -136,6 +155,15 @@ func (p *plain) execute(ctx context.Context, args ...string) {
 	}
 	exitCode(err, c.streams.ErrOut)
 	sub.awaitRequests()
+}
+
+// names are the contexts of the clusters.
+func (p *plain) names() []string {
+	names := make([]string, len(p.clusters))
+	for i, one := range p.clusters {
+		names[i] = one.name
+	}
+	return names
 }
 
 // globalFlags are the flags that every command has, as they are in this session.

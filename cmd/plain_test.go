@@ -11,6 +11,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // plainPipe is `veltui --plain` between two pipes.
@@ -35,7 +38,12 @@ func (p *plainPipe) said() string {
 
 func startPlain(t *testing.T, args ...string) *plainPipe {
 	t.Helper()
-	p := &plainPipe{cmd: demoCommand(t, append([]string{"--plain"}, args...)...)}
+	return startPipe(t, demoCommand(t, append([]string{"--plain"}, args...)...))
+}
+
+func startPipe(t *testing.T, cmd *exec.Cmd) *plainPipe {
+	t.Helper()
+	p := &plainPipe{cmd: cmd}
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -167,6 +175,47 @@ func TestPlainFinalizes(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	checkLines(t, c.written())
+}
+
+// TestPlainNamesItsClusters where there are several: one that is dead and one that
+// cannot be used take nothing from the others.
+func TestPlainNamesItsClusters(t *testing.T) {
+	stuck, gone := startHeadless(t, "--scene", scenes+"restore-patch-lost.yaml"), startHeadless(t, "--scene", scenes+"server-gone.yaml")
+	merged := clientcmdapi.NewConfig()
+	for name, h := range map[string]*headless{"east": stuck, "west": gone} {
+		one, err := clientcmd.LoadFromFile(h.kubeconfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		current := one.Contexts[one.CurrentContext]
+		merged.Clusters[name], merged.AuthInfos[name] = one.Clusters[current.Cluster], one.AuthInfos[current.AuthInfo]
+		merged.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	}
+	merged.Clusters["dead"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
+	merged.Clusters["broken"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthority: "/nowhere"}
+	merged.Contexts["dead"], merged.Contexts["broken"] = &clientcmdapi.Context{Cluster: "dead"}, &clientcmdapi.Context{Cluster: "broken"}
+	path := filepath.Join(t.TempDir(), "config")
+	if err := clientcmd.WriteToFile(*merged, path); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(stuck.cmd.Path, "--plain", "--kubeconfig", path, "--all-contexts", "--read-only")
+	cmd.Env = stuck.cmd.Env
+	p := startPipe(t, cmd)
+	p.hears(t, "on 4 contexts: broken, dead, east and west", " broken: veltui cannot follow this cluster: ",
+		" east: Stuck: restore crm-rollback: ", "type: explain restore/crm-rollback --context east", " west: Velero's server is not running")
+	p.types(t, "show restore/crm-rollback")
+	p.hears(t, "Fact: 902 of 918 items.")
+	p.types(t, "explain restore/crm-rollback")
+	p.hears(t, "needs one context")
+	p.types(t, "explain restore/crm-rollback --context east")
+	p.hears(t, "verdict: stuck")
+	p.types(t, "list")
+	p.hears(t, " dead: veltui is still reading the cluster")
+	p.types(t, "quit")
+	if err := p.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	checkLines(t, p.said())
 }
 
 // What a terminal cannot draw is offered in lines.

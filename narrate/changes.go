@@ -37,6 +37,9 @@ type Line struct {
 // Changes finds what to say of each assessment by what was there before. The
 // zero value has seen nothing.
 type Changes struct {
+	// Flags are those of [Job].
+	Flags string
+
 	jobs      map[types.UID]told
 	health    watch.HealthState
 	server    string
@@ -74,7 +77,7 @@ func (c *Changes) Since(a *assess.Assessment) []Line {
 		if first {
 			continue
 		}
-		if text, weight, ok := change(judged, before, after, known, a); ok {
+		if text, weight, ok := change(judged, before, after, known, a, c.Flags); ok {
 			lines = append(lines, Line{string(j.UID), text, weight})
 		}
 	}
@@ -100,7 +103,7 @@ func toldOf(j assess.Judged, before told) told {
 }
 
 // change is what to say of a job, if anything.
-func change(j assess.Judged, before, after told, known bool, a *assess.Assessment) (text string, weight Weight, ok bool) {
+func change(j assess.Judged, before, after told, known bool, a *assess.Assessment, flags string) (text string, weight Weight, ok bool) {
 	now := a.Environment.Now
 	troubled := func(s diagnosis.State) bool { return s == diagnosis.Stuck || s == diagnosis.Orphaned }
 	silent := func(s diagnosis.State) bool { return s == diagnosis.Quiet || s == diagnosis.Unknown }
@@ -110,9 +113,9 @@ func change(j assess.Judged, before, after told, known bool, a *assess.Assessmen
 			return "", 0, false // of old; it was synced from elsewhere
 		}
 		if j.Phase != velero.PhaseCompleted {
-			return Job(j, now), Urgent, true
+			return Job(j, now, flags), Urgent, true
 		}
-		return Job(j, now), Normal, true
+		return Job(j, now, flags), Normal, true
 	case after.ended:
 		return "", 0, false
 	case !known:
@@ -120,19 +123,19 @@ func change(j assess.Judged, before, after told, known bool, a *assess.Assessmen
 		if j.BackupName != "" {
 			from = ", from backup " + j.BackupName
 		}
-		return sentence("New: %s %s%s", j.Kind.Word(), j.Name, from) + " " + Job(j, now), Normal, true
+		return sentence("New: %s %s%s", j.Kind.Word(), j.Name, from) + " " + Job(j, now, flags), Normal, true
 	case troubled(after.state) && (!troubled(before.state) || before.reason != after.reason):
-		return Job(j, now), Urgent, true
+		return Job(j, now, flags), Urgent, true
 	case troubled(before.state):
-		return "No longer " + string(before.state) + ": " + Job(j, now), Normal, !troubled(after.state)
+		return "No longer " + string(before.state) + ": " + Job(j, now, flags), Normal, !troubled(after.state)
 	case before.stage != after.stage, before.waits && !after.waits:
-		return Job(j, now), Normal, true
+		return Job(j, now, flags), Normal, true
 	case silent(after.state) && !silent(before.state):
-		return Job(j, now), Normal, true
+		return Job(j, now, flags), Normal, true
 	case after.state == diagnosis.Waiting && before.reason != after.reason:
-		return Job(j, now), Normal, true
+		return Job(j, now, flags), Normal, true
 	case after.tenth > before.tenth:
-		return Job(j, now), Minor, true
+		return Job(j, now, flags), Minor, true
 	}
 	return "", 0, false
 }

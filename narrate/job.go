@@ -12,23 +12,25 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Job says how a job is: what stands first is what matters most.
-func Job(j assess.Judged, now time.Time) string {
+// Job says how a job is: what stands first is what matters most. flags end the
+// commands that it names, such as --context east.
+func Job(j assess.Judged, now time.Time, flags string) string {
 	name := j.Kind.Word() + " " + j.Name
+	subject := strings.TrimSpace(j.Kind.Word() + "/" + j.Name + " " + flags)
 	if j.Terminal() {
 		ended := "Ended"
 		if !j.Completed.IsZero() && now.Sub(j.Completed) >= time.Minute {
 			ended += " " + lasts(now.Sub(j.Completed)) + " ago"
 		}
-		return sentence("%s: %s: %s. %s", ended, name, summary(j), wrong(j))
+		return sentence("%s: %s: %s. %s", ended, name, summary(j), wrong(j, subject))
 	}
 	switch {
 	case j.Troubled():
-		return sentence("%s: %s: %s. %s", capital(string(j.State)), name, summary(j), help(j))
+		return sentence("%s: %s: %s. %s", capital(string(j.State)), name, summary(j), help(j, subject))
 	case len(j.Malformed) > 0:
-		return sentence("Malformed: %s: %s. %s", name, summary(j), help(j))
+		return sentence("Malformed: %s: %s. %s", name, summary(j), help(j, subject))
 	case j.State == diagnosis.Quiet, j.State == diagnosis.Unknown:
-		return sentence("%s: %s: %s. %s", capital(string(j.State)), name, summary(j), help(j))
+		return sentence("%s: %s: %s. %s", capital(string(j.State)), name, summary(j), help(j, subject))
 	case j.Queue.Waits && j.Queue.Position > 0:
 		return sentence("Waiting: %s is %s in the queue: %s", name, human.Ordinal(j.Queue.Position), aloud(j.Queue.Reason))
 	case j.Queue.Waits:
@@ -63,8 +65,7 @@ func summary(j assess.Judged) string {
 }
 
 // help is what can be done, with the commands to type.
-func help(j assess.Judged) string {
-	subject := j.Kind.Word() + "/" + j.Name
+func help(j assess.Judged, subject string) string {
 	said := ""
 	if advice := strings.TrimRight(j.Verdict.Advice, "."); advice != "" {
 		said = "What helps: " + aloud(advice) + ". "
@@ -82,8 +83,7 @@ func help(j assess.Judged) string {
 }
 
 // wrong is where to read more about a job that did not end well.
-func wrong(j assess.Judged) string {
-	subject := j.Kind.Word() + "/" + j.Name
+func wrong(j assess.Judged, subject string) string {
 	switch {
 	case j.Errors+j.Warnings > 0:
 		return "For the messages, type: results " + subject

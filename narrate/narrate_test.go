@@ -101,7 +101,7 @@ func TestTranscript(t *testing.T) {
 	w.items("shop", 100, 1000)
 	w.ends("old", velerov1.RestorePhasePartiallyFailed, 3)
 	changes.Since(w.assess())
-	listen(Overview(w.assess(), 10)...)
+	listen(Overview(w.assess(), 10, "")...)
 
 	w.at = w.at.Add(time.Minute)
 	for done := 120; done <= 420; done += 10 {

@@ -15,8 +15,9 @@ import (
 
 // Overview says how everything is: the counts, then one sentence a job that has
 // not ended, what is in trouble first, then those that ended badly in the last
-// day, and the newest. It names at most so many that have not ended.
-func Overview(a *assess.Assessment, most int) []string {
+// day, and the newest. It names at most so many that have not ended. flags are
+// those of [Job].
+func Overview(a *assess.Assessment, most int, flags string) []string {
 	lines := append([]string{counts(a)}, around(a)...)
 	active := urgentFirst(a)
 	for i, j := range active {
@@ -24,10 +25,10 @@ func Overview(a *assess.Assessment, most int) []string {
 			lines = append(lines, sentence("And %d more; type: get", len(active)-most))
 			break
 		}
-		lines = append(lines, Job(j, a.Environment.Now))
+		lines = append(lines, Job(j, a.Environment.Now, flags))
 	}
 	for _, j := range worthNaming(a) {
-		lines = append(lines, Job(a.Of(j), a.Environment.Now))
+		lines = append(lines, Job(a.Of(j), a.Environment.Now, flags))
 	}
 	return lines
 }
