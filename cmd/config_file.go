@@ -100,6 +100,9 @@ func (c *cli) configure(cmd *cobra.Command) error {
 	all := settings()
 	file, problems := config.Parse(c.configFile.path, data, all)
 	var faults config.Problems
+	if c.keys, faults = chosenKeys(c.configFile.path, file); faults != nil {
+		problems = append(problems, faults...)
+	}
 	c.inForce, faults = config.Resolve(all, config.Given{File: file, Env: c.env, Flag: givenFlag(cmd.Flags())})
 	if problems = append(problems, faults...); len(problems) > 0 {
 		return usagef("the configuration is not valid:\n%w\nSee '%s config --help'.", indented{problems}, cmd.Root().Name())

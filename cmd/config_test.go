@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/ui/keys"
 )
 
 // configured runs the built binary without a cluster, with a configuration file
@@ -102,6 +103,12 @@ func TestConfigMistakesEndTheProgram(t *testing.T) {
 			t.Errorf("%v: exit code %d\n%s%s", args, code, stdout, stderr)
 		}
 	}
+	const conflicts = "keys:\n  finalize: [x, F]\n  quit: ctrl+c\n  back:\n    - b\n    - 3\n"
+	if _, stderr, code := configured(t, conflicts, nil); code != ExitUsage || !holdsAll(stderr,
+		`config.yaml:2:17: keys.finalize: "F" is already "follow the end of a log" on the same screen (action follow)`,
+		"config.yaml:3:9: keys.quit: ctrl+c always quits", `config.yaml:6:7: keys.back: "3" is already "go to a tab or page"`) {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
 	for _, args := range [][]string{{"version"}, {"--help"}, {"help", "get"}, {"completion", "bash"}} {
 		if _, stderr, code := configured(t, file, nil, args...); code != ExitOK {
 			t.Errorf("%v: exit code %d\n%s", args, code, stderr)
@@ -154,6 +161,12 @@ func TestConfigIsDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../docs/config.md")
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, a := range keys.Actions {
+		row := fmt.Sprintf("| `%s` | `%s` | %s |", a.Name, strings.Join(a.Keys, "`, `"), a.What)
+		if !strings.Contains(string(doc), row+"\n") {
+			t.Errorf("docs/config.md lacks this row:\n%s", row)
+		}
 	}
 	for _, s := range settings() {
 		flag, env := "", ""

@@ -144,6 +144,7 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 		ReadOnly:    c.isReadOnly(),
 		Clock:       c.clock,
 		Theme:       f.theme,
+		Keys:        c.keys,
 		ASCII:       f.ascii || !term.utf8,
 		NoColor:     !term.color,
 		NoAltScreen: f.noAltScreen,

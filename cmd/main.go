@@ -16,6 +16,7 @@ import (
 
 	"github.com/veltui/veltui/config"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/ui/keys"
 )
 
 // Main runs veltui as a program and returns its exit code. A signal ends it in
@@ -74,11 +75,12 @@ type cli struct {
 	// readOnly is --read-only.
 	readOnly  bool
 	plainHTTP *plainHTTP
-	// configFlag is --config, configFile the file that is read, and inForce what
-	// holds with it.
+	// configFlag is --config, configFile the file that is read, inForce what holds
+	// with it, and keys those that were chosen.
 	configFlag string
 	configFile configFile
 	inForce    []config.InForce
+	keys       keys.Map
 	// warnings are those of the API server.
 	warnings *warnings
 	// log is the log of the session that the command runs in, nil if it runs by

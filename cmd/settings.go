@@ -3,9 +3,11 @@ package cmd
 import (
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/veltui/veltui/config"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
 )
 
 // maxFPS is how many frames a second the dashboard draws at most.
@@ -36,6 +38,8 @@ func settings() []config.Setting {
 			Default: "30, or 10 over ssh", Example: "4", Flag: "fps", Env: "VELTUI_FPS"},
 		{Name: "no-alt-screen", Kind: config.Bool, What: "Draw on the normal screen, not on the alternate screen.",
 			Default: "false", Example: "true", Flag: "no-alt-screen", Env: "VELTUI_NO_ALT_SCREEN"},
+		{Name: "keys", Kind: config.Map, What: "The keys of an action, in place of its usual ones. An action that you do not name keeps its own.",
+			Default: "the keys that help (?) names", Example: "{finalize: X, open: [enter, o]}", Fields: keySettings()},
 	}
 }
 
@@ -46,4 +50,41 @@ func namespaceFault(text string) string {
 		return ""
 	}
 	return fmt.Sprintf("%q cannot be a namespace: use lower-case letters, digits and -, at most 63", text)
+}
+
+// keySettings are the actions whose keys can be chosen.
+func keySettings() []config.Setting {
+	all := make([]config.Setting, len(keys.Actions))
+	for i := range keys.Actions {
+		action := &keys.Actions[i]
+		all[i] = config.Setting{Name: action.Name, Kind: config.List, Check: action.Fault}
+	}
+	return all
+}
+
+// chosenKeys are the keys that the file has for actions. Problems are those that
+// do two things on one screen.
+func chosenKeys(file string, values []config.Value) (keys.Map, config.Problems) {
+	at := slices.IndexFunc(values, func(v config.Value) bool { return v.Name == "keys" })
+	if at < 0 {
+		return nil, nil
+	}
+	chosen, places := keys.Map{}, map[[2]string]config.Value{}
+	for _, field := range values[at].Fields {
+		chosen[field.Name] = field.Texts()
+		for _, item := range field.Items {
+			places[[2]string{field.Name, item.Text}] = item
+		}
+	}
+	var problems config.Problems
+	for _, c := range chosen.Conflicts() {
+		other := "which always does that"
+		if c.Other != "" {
+			other = "action " + c.Other
+		}
+		place := places[[2]string{c.Action, c.Key}]
+		problems = append(problems, config.Problem{File: file, Line: place.Line, Column: place.Column,
+			Text: fmt.Sprintf("keys.%s: %q is already %q on the same screen (%s)", c.Action, c.Key, c.What, other)})
+	}
+	return chosen, problems
 }

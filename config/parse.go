@@ -198,7 +198,7 @@ func (p *parser) value(n *yaml.Node, path string, s *Setting) (Value, bool) {
 	default:
 		v = p.text(n, path, s)
 	}
-	return v, len(p.problems) == before
+	return v, s.Kind == Map || len(p.problems) == before
 }
 
 func (p *parser) items(n *yaml.Node, path string, s *Setting) []Value {

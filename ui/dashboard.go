@@ -84,16 +84,16 @@ func newDashboard(clusters []*cluster, clock func() time.Time) *dashboard {
 	d.tab = d.active
 	turn := func(by int) func(string) tea.Cmd { return keys.Run(func() { d.turn(by) }) }
 	d.keys = append([]keys.Binding{
-		{Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true, WhyNot: d.whyNotOpen, Do: d.openSelected(jobview.Overview)},
+		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true, WhyNot: d.whyNotOpen, Do: d.openSelected(jobview.Overview)},
 		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..9", What: "go to a tab", Group: keys.Move, Do: d.turnTo},
-		{Keys: []string{"tab"}, Label: "tab", What: "next tab", Group: keys.Move, Do: turn(1)},
-		{Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous tab", Group: keys.Move, Do: turn(-1)},
-		{Keys: []string{"/"}, Label: "/", What: "filter", Group: keys.Look, Short: true, Do: d.startFilter},
-		{Keys: []string{"esc"}, Label: "esc", What: "clear the filter, then the marks", Group: keys.Look, Do: keys.Run(d.clear)},
-		{Keys: []string{"s"}, Label: "s", What: "sort", Group: keys.Look, Short: true, On: d.showsJobs, Do: keys.Run(d.nextOrder)},
+		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", What: "next tab", Group: keys.Move, Do: turn(1)},
+		{Name: "previous-tab", Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous tab", Group: keys.Move, Do: turn(-1)},
+		{Name: "filter", Keys: []string{"/"}, Label: "/", What: "filter", Group: keys.Look, Short: true, Do: d.startFilter},
+		{Name: "clear", Keys: []string{"esc"}, Label: "esc", What: "clear the filter, then the marks", Group: keys.Look, Do: keys.Run(d.clear)},
+		{Name: "sort", Keys: []string{"s"}, Label: "s", What: "sort", Group: keys.Look, Short: true, On: d.showsJobs, Do: keys.Run(d.nextOrder)},
 	}, keys.Moving(func(m keys.Motion) { d.tab.moved(m) })...)
 	for _, k := range jobview.Openers {
-		d.keys = append(d.keys, keys.Binding{Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Short,
+		d.keys = append(d.keys, keys.Binding{Name: k.What, Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Short,
 			On: d.showsJobs, WhyNot: d.whyNotOpen, Do: d.openSelected(k.Page)})
 	}
 	return d

@@ -17,11 +17,11 @@ func (m *Model) changeKeys() []keys.Binding {
 	onJobs := func() bool { return m.dialog == nil && (m.job != nil || m.other == nil && m.dashboard.showsJobs()) }
 	elsewhere := func() bool { return m.dialog == nil && !onJobs() }
 	return []keys.Binding{
-		{Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Short: true, Writes: true,
+		{Name: "finalize", Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Short: true, Writes: true,
 			On: onJobs, WhyNot: m.whyNotFinalize, Do: run(m.openFinalize)},
-		{Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Writes: true,
+		{Name: "finalize", Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Writes: true,
 			On: elsewhere, WhyNot: m.whyNotFinalize, Do: run(m.openFinalize)},
-		{Keys: []string{"m"}, Label: "m", What: "mark to finalize several jobs", Group: keys.Change, Writes: true,
+		{Name: "mark", Keys: []string{"m"}, Label: "m", What: "mark to finalize several jobs", Group: keys.Change, Writes: true,
 			On: func() bool { return m.dialog == nil && m.job == nil && m.other == nil }, WhyNot: m.whyNotMark, Do: keys.Run(m.dashboard.toggleMark)},
 	}
 }
@@ -31,13 +31,13 @@ func run(cmd func() tea.Cmd) func(string) tea.Cmd { return func(string) tea.Cmd 
 // programKeys are the keys that belong to no single screen.
 func (m *Model) programKeys() []keys.Binding {
 	return []keys.Binding{
-		{Keys: []string{"r"}, Label: "r", What: "reconnect now", Group: keys.App, On: func() bool { return m.dialog == nil }, Do: run(m.retry)},
-		{Keys: []string{"ctrl+l"}, Label: "ctrl+l", What: "redraw the screen", Group: keys.App, Always: true, Do: run(func() tea.Cmd { return tea.ClearScreen })},
-		{Keys: []string{"ctrl+z"}, Label: "ctrl+z", What: "suspend", Group: keys.App, Always: true,
+		{Name: "reconnect", Keys: []string{"r"}, Label: "r", What: "reconnect now", Group: keys.App, On: func() bool { return m.dialog == nil }, Do: run(m.retry)},
+		{Name: "redraw", Keys: []string{"ctrl+l"}, Label: "ctrl+l", What: "redraw the screen", Group: keys.App, Always: true, Do: run(func() tea.Cmd { return tea.ClearScreen })},
+		{Name: "suspend", Keys: []string{"ctrl+z"}, Label: "ctrl+z", What: "suspend", Group: keys.App, Always: true,
 			On: func() bool { return m.dialog == nil || m.dialog.Stage() != dialog.Applying }, Do: run(func() tea.Cmd { return tea.Suspend })},
-		{Keys: []string{"?"}, Label: "?", What: "help", Group: keys.App, Short: true,
+		{Name: "help", Keys: []string{"?"}, Label: "?", What: "help", Group: keys.App, Short: true,
 			On: func() bool { return m.dialog == nil || m.dialog.HasHelp() }, Do: keys.Run(m.toggleHelp)},
-		{Keys: []string{"q"}, Label: "q", What: "quit", WhatNow: m.quitSays, Group: keys.App, Short: true,
+		{Name: "quit", Keys: []string{"q"}, Label: "q", What: "quit", WhatNow: m.quitSays, Group: keys.App, Short: true,
 			On: func() bool { return m.dialog == nil || m.dialog.Stage() != dialog.Typing }, Do: run(m.quit)},
 		{Keys: []string{"ctrl+c"}, Label: "ctrl+c", What: "quit at once", Group: keys.App, Always: true, Do: run(m.interrupt)},
 	}
@@ -60,13 +60,13 @@ func (m *Model) screenKeys() []keys.Binding {
 	case m.other != nil:
 		own = m.other.Keys()
 	}
-	return slices.Concat(own, m.changes, m.keys)
+	return m.options.Keys.Apply(slices.Concat(own, m.changes, m.keys))
 }
 
 // keysNow are all keys that there are now.
 func (m *Model) keysNow() []keys.Binding {
 	if m.helping {
-		return slices.Concat(m.helpKeys, m.keys)
+		return m.options.Keys.Apply(slices.Concat(m.helpKeys, m.keys))
 	}
 	return m.screenKeys()
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/terminal"
 )
 
@@ -30,6 +31,8 @@ type Options struct {
 	Clock func() time.Time
 	// Theme is a theme's name; empty or draw.ThemeAuto asks the terminal.
 	Theme string
+	// Keys are those that the user chose instead of the usual ones.
+	Keys keys.Map
 	// ASCII draws with ASCII only.
 	ASCII bool
 	// NoColor draws without colour.

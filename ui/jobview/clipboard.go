@@ -43,8 +43,8 @@ func copyKeys(on func() bool, selected, all func() (what, text string)) []keys.B
 		}
 	}
 	return []keys.Binding{
-		{Keys: []string{"y"}, Label: "y", What: "copy line", Group: keys.Look,
+		{Name: "copy", Keys: []string{"y"}, Label: "y", What: "copy line", Group: keys.Look,
 			On: on, Do: copied(selected, "Copy it in parts with your terminal.")},
-		{Keys: []string{"Y"}, Label: "Y", What: "copy all", Group: keys.Look, On: on, Do: copied(all, "Copy lines with y.")},
+		{Name: "copy-all", Keys: []string{"Y"}, Label: "Y", What: "copy all", Group: keys.Look, On: on, Do: copied(all, "Copy lines with y.")},
 	}
 }

@@ -238,18 +238,18 @@ func (p *logsPage) keys(s *Screen) []keys.Binding {
 	there := func() bool { l := p.shown(); return l != nil && l.store != nil && l.view.Seen() > 0 }
 	copied := copyKeys(there, func() (string, string) { return p.line(s) }, func() (string, string) { return p.part(s) })
 	return append(copied, []keys.Binding{
-		{Keys: []string{"L"}, Label: "L", What: "level", Group: keys.Look, Short: true, On: there, Do: keys.Run(func() { p.nextLevel(s) })},
-		{Keys: []string{"F"}, Label: "F", What: "follow the end of a log that grows", Group: keys.Look, On: func() bool { return s.view.Grows },
+		{Name: "level", Keys: []string{"L"}, Label: "L", What: "level", Group: keys.Look, Short: true, On: there, Do: keys.Run(func() { p.nextLevel(s) })},
+		{Name: "follow", Keys: []string{"F"}, Label: "F", What: "follow the end of a log that grows", Group: keys.Look, On: func() bool { return s.view.Grows },
 			Do: keys.Run(func() {
 				if s.view.Follow = !s.view.Follow; s.view.Follow {
 					s.view.Move(keys.Bottom)
 				}
 			})},
-		{Keys: []string{"E"}, Label: "E", What: "first error, then the next", Group: keys.Look, On: there, Do: keys.Run(func() { p.nextError(s) })},
-		{Keys: []string{"o"}, Label: "o", What: "logs of volumes too, or not", Group: keys.Look,
+		{Name: "next-error", Keys: []string{"E"}, Label: "E", What: "first error, then the next", Group: keys.Look, On: there, Do: keys.Run(func() { p.nextError(s) })},
+		{Name: "volume-logs", Keys: []string{"o"}, Label: "o", What: "logs of volumes too, or not", Group: keys.Look,
 			On: func() bool { return s.sources.Logs != nil && s.job.Job != nil && len(s.job.Volumes) > 0 },
 			Do: func(string) tea.Cmd { p.volumes = !p.volumes; return p.begin(s) }},
-		{Keys: []string{"s"}, Label: "s", What: "save", Group: keys.Look, Short: true, On: there, Do: func(string) tea.Cmd { return p.save(s) }},
+		{Name: "save", Keys: []string{"s"}, Label: "s", What: "save", Group: keys.Look, Short: true, On: there, Do: func(string) tea.Cmd { return p.save(s) }},
 	}...)
 }
 

@@ -115,7 +115,7 @@ func (l drawnLines) Line(c draw.Canvas, i int) pager.Line {
 // openKey is enter, which shows the details of the selected line below it, or no
 // longer.
 func openKey(s *Screen, on func() bool, open map[string]bool) keys.Binding {
-	return keys.Binding{Keys: []string{"enter"}, Label: "enter", What: "details", Group: keys.Look, Short: true,
+	return keys.Binding{Name: "open", Keys: []string{"enter"}, Label: "enter", What: "details", Group: keys.Look, Short: true,
 		On: on, Do: func(string) tea.Cmd {
 			key := s.view.Selected()
 			if key == "" {

@@ -489,7 +489,7 @@ func (f *folds) binding(s *Screen, depth int) keys.Binding {
 			f.turned[key] = !f.turned[key]
 		}
 	}
-	return keys.Binding{Keys: []string{"enter"}, Label: "enter", What: "open or close", Group: keys.Look, Short: true, Do: keys.Run(turn)}
+	return keys.Binding{Name: "open", Keys: []string{"enter"}, Label: "enter", What: "open or close", Group: keys.Look, Short: true, Do: keys.Run(turn)}
 }
 
 // settle opens all groups while something is searched for, and leaves those open

@@ -121,14 +121,14 @@ func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back fun
 		return back()
 	}
 	s.keys = []keys.Binding{
-		{Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: leave},
+		{Name: "back", Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: leave},
 		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: fmt.Sprintf("1..%d", pageCount), What: "go to a page", Group: keys.Move,
 			Do: func(key string) tea.Cmd { return s.turn(Page(key[0] - '1')) }},
-		{Keys: []string{"tab"}, Label: "tab", What: "next page", Group: keys.Move, Do: turn(func() Page { return (s.page + 1) % pageCount })},
-		{Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous page", Group: keys.Move, Do: turn(func() Page { return (s.page + pageCount - 1) % pageCount })},
+		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", What: "next page", Group: keys.Move, Do: turn(func() Page { return (s.page + 1) % pageCount })},
+		{Name: "previous-tab", Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous page", Group: keys.Move, Do: turn(func() Page { return (s.page + pageCount - 1) % pageCount })},
 	}
 	for _, k := range Openers {
-		s.keys = append(s.keys, keys.Binding{Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Short,
+		s.keys = append(s.keys, keys.Binding{Name: k.What, Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Short,
 			Do: turn(func() Page { return k.Page })})
 	}
 	for p := range pageCount {

@@ -35,6 +35,9 @@ func Help(c draw.Canvas, bindings []Binding) []string {
 
 func (b *Binding) help(c draw.Canvas) []string {
 	lines := []string{strings.Repeat(" ", labelAt) + c.Cell(c.Theme.Accent, b.Label, whatAt-labelAt, false) + b.Says()}
+	if lipgloss.Width(b.Label) >= whatAt-labelAt { // many keys were chosen
+		lines = []string{strings.Repeat(" ", labelAt) + c.Theme.Accent.Render(b.Label), strings.Repeat(" ", whatAt) + b.Says()}
+	}
 	if why := b.Why(); why != "" {
 		for _, line := range c.Sized(c.Width-whatAt, 0).Para(c.Theme.Waiting, "not now: "+why, 4) {
 			lines = append(lines, strings.Repeat(" ", whatAt)+line)

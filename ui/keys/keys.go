@@ -10,6 +10,8 @@ import (
 // Binding is one key binding as data. A screen makes its bindings once; what
 // depends on its state is asked for when it is needed.
 type Binding struct {
+	// Name is that of its action in Actions; empty where its keys cannot be chosen.
+	Name string
 	// Keys are the names that Bubble Tea gives the keys.
 	Keys []string
 	// Label and What are what help says: the key, and what it does.
@@ -94,9 +96,13 @@ const (
 
 // Moving are the bindings that move through a screen, the same for all of them.
 func Moving(move func(Motion)) []Binding {
-	return motions(move, [][]string{{"up", "k"}, {"down", "j"}, {"pgup", "ctrl+b"}, {"pgdown", "ctrl+f", "space"}, {"ctrl+u"}, {"ctrl+d"}, {"home", "g"}, {"end", "G"}},
+	moving := motions(move, [][]string{{"up", "k"}, {"down", "j"}, {"pgup", "ctrl+b"}, {"pgdown", "ctrl+f", "space"}, {"ctrl+u"}, {"ctrl+d"}, {"home", "g"}, {"end", "G"}},
 		[]string{"up k", "down j", "pgup ctrl+b", "pgdn ctrl+f", "ctrl+u", "ctrl+d", "g home", "G end"},
 		[]string{"up", "down", "a page up", "a page down", "half a page up", "half a page down", "to the top", "to the end"})
+	for i, name := range []string{"up", "down", "page-up", "page-down", "half-page-up", "half-page-down", "top", "bottom"} {
+		moving[i].Name = name
+	}
+	return moving
 }
 
 // Scrolling are the bindings that scroll what is above a text field, which

@@ -43,10 +43,10 @@ type found struct {
 func (p *Pager) Keys() []keys.Binding {
 	searching := func() bool { return p.search.text != "" }
 	return append(keys.Moving(p.Move),
-		keys.Binding{Keys: []string{"/"}, Label: "/", What: "search", Group: keys.Look, Short: true, Do: func(string) tea.Cmd { return p.open() }},
-		keys.Binding{Keys: []string{"n"}, Label: "n", What: "next hit", Group: keys.Look, On: searching, Do: func(string) tea.Cmd { return p.next(true) }},
-		keys.Binding{Keys: []string{"N"}, Label: "N", What: "previous hit", Group: keys.Look, On: searching, Do: func(string) tea.Cmd { return p.next(false) }},
-		keys.Binding{Keys: []string{"w"}, Label: "w", What: "wrap long lines, or cut them", Group: keys.Look, Do: keys.Run(func() { p.wrap = !p.wrap })},
+		keys.Binding{Name: "search", Keys: []string{"/"}, Label: "/", What: "search", Group: keys.Look, Short: true, Do: func(string) tea.Cmd { return p.open() }},
+		keys.Binding{Name: "next-hit", Keys: []string{"n"}, Label: "n", What: "next hit", Group: keys.Look, On: searching, Do: func(string) tea.Cmd { return p.next(true) }},
+		keys.Binding{Name: "previous-hit", Keys: []string{"N"}, Label: "N", What: "previous hit", Group: keys.Look, On: searching, Do: func(string) tea.Cmd { return p.next(false) }},
+		keys.Binding{Name: "wrap", Keys: []string{"w"}, Label: "w", What: "wrap long lines, or cut them", Group: keys.Look, Do: keys.Run(func() { p.wrap = !p.wrap })},
 	)
 }
 
