@@ -104,7 +104,8 @@ func (c *cli) configure(cmd *cobra.Command) error {
 		problems = append(problems, faults...)
 	}
 	c.inForce, faults = config.Resolve(all, config.Given{File: file, Env: c.env, Flag: givenFlag(cmd.Flags())})
-	if problems = append(problems, faults...); len(problems) > 0 {
+	problems = append(problems, faults...)
+	if problems = append(problems, c.loadTheme()...); len(problems) > 0 {
 		return usagef("the configuration is not valid:\n%w\nSee '%s config --help'.", indented{problems}, cmd.Root().Name())
 	}
 	for _, s := range c.inForce {

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -70,7 +69,7 @@ Velero is there; otherwise it searches for it.`,
 
 func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
-	flags.StringVar(&f.theme, "theme", draw.ThemeAuto, draw.ThemeAuto+", "+strings.Join(draw.Themes(), ", "))
+	flags.StringVar(&f.theme, "theme", draw.ThemeAuto, draw.ThemeAuto+", "+strings.Join(draw.Themes(), ", ")+", or a theme file of your own (see docs/themes.md)")
 	flags.IntVar(&f.fps, "fps", 0, "Frames per second at most, 1 to 60 (default 30, or 10 over ssh)")
 	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw on the normal screen, not on the alternate screen")
 	flags.BoolVar(&f.plain, "plain", false, "Say in lines what happens and take commands, for screen readers and dumb terminals (also VELTUI_PLAIN=1)")
@@ -81,9 +80,6 @@ func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 func (f dashboardFlags) check(cmd *cobra.Command) error {
 	if f.fps < 0 || f.fps > maxFPS || f.fps == 0 && cmd.Flags().Changed("fps") {
 		return usagef("--fps %d: must be from 1 to %d", f.fps, maxFPS)
-	}
-	if known := append(draw.Themes(), draw.ThemeAuto); !slices.Contains(known, f.theme) {
-		return usagef("--theme %s: must be one of %s", f.theme, strings.Join(known, ", "))
 	}
 	return nil
 }
@@ -144,6 +140,7 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 		ReadOnly:    c.isReadOnly(),
 		Clock:       c.clock,
 		Theme:       f.theme,
+		UserTheme:   c.userTheme,
 		Keys:        c.keys,
 		ASCII:       f.ascii || !term.utf8,
 		NoColor:     !term.color,

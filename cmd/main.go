@@ -16,6 +16,7 @@ import (
 
 	"github.com/veltui/veltui/config"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
 
@@ -81,6 +82,8 @@ type cli struct {
 	configFile configFile
 	inForce    []config.InForce
 	keys       keys.Map
+	// userTheme is the user's own theme, nil for a built-in one.
+	userTheme *draw.Theme
 	// warnings are those of the API server.
 	warnings *warnings
 	// log is the log of the session that the command runs in, nil if it runs by

@@ -164,7 +164,7 @@ func (p *parser) mapping(n *yaml.Node, path string, settings []Setting) []Value 
 		lines[key.Value] = key.Line
 		s := find(settings, key.Value)
 		if s == nil {
-			p.at(key, path, "unknown key %s%s", quote(key.Value), suggestion(key.Value, names(settings)))
+			p.at(key, path, "unknown key %s%s", quote(key.Value), Suggestion(key.Value, names(settings)))
 			continue
 		}
 		full := s.Name

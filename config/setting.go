@@ -80,7 +80,7 @@ func (s *Setting) fault(text string) string {
 	}
 	switch {
 	case s.Allowed != nil && !slices.Contains(s.Allowed, text):
-		return fmt.Sprintf("%s must be one of %s%s", quote(text), strings.Join(s.Allowed, ", "), suggestion(text, s.Allowed))
+		return fmt.Sprintf("%s must be one of %s%s", quote(text), strings.Join(s.Allowed, ", "), Suggestion(text, s.Allowed))
 	case s.Check != nil:
 		return s.Check(text)
 	}
@@ -98,8 +98,9 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
-// suggestion names what a misspelt text probably stands for.
-func suggestion(text string, known []string) string {
+// Suggestion names what a misspelt text probably stands for, in brackets; empty if
+// nothing is near.
+func Suggestion(text string, known []string) string {
 	best, distance := "", max(len(text)/3, 1)+1
 	for _, k := range known {
 		if d := edits(strings.ToLower(text), strings.ToLower(k)); d < distance {

@@ -299,10 +299,14 @@ func (m *Model) end(err error, format string) tea.Cmd {
 	return tea.Quit
 }
 
-// themeName is the theme on a background, and whether the background decides.
+// themeName is the theme on a background, and whether the background decides. It has
+// no name where it is the user's own.
 func (m *Model) themeName(dark bool) (name string, byBackground bool) {
-	if m.options.NoColor {
+	switch {
+	case m.options.NoColor:
 		return "mono", false
+	case m.options.UserTheme != nil:
+		return "", false
 	}
 	return draw.ThemeFor(m.options.Theme, dark)
 }
@@ -311,9 +315,12 @@ func (m *Model) themeName(dark bool) (name string, byBackground bool) {
 func (m *Model) useTheme(dark bool) error {
 	m.dark = dark
 	name, _ := m.themeName(dark)
-	theme, err := draw.LoadTheme(name)
-	if err != nil {
-		return err
+	theme := m.options.UserTheme
+	if name != "" {
+		var err error
+		if theme, err = draw.LoadTheme(name); err != nil {
+			return err
+		}
 	}
 	if m.theme = theme; m.fewColors {
 		m.theme = theme.Basic()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/terminal"
 )
@@ -31,6 +32,8 @@ type Options struct {
 	Clock func() time.Time
 	// Theme is a theme's name; empty or draw.ThemeAuto asks the terminal.
 	Theme string
+	// UserTheme is a theme of the user's own, in place of Theme; nil for none.
+	UserTheme *draw.Theme
 	// Keys are those that the user chose instead of the usual ones.
 	Keys keys.Map
 	// ASCII draws with ASCII only.

@@ -123,3 +123,23 @@ func canvas(t *testing.T, width, height int) Canvas {
 	}
 	return Canvas{Width: width, Height: height, Theme: theme, Glyphs: &Unicode}
 }
+
+// A user's theme says what it changes; the rest is as without colour.
+func TestUserThemeFillsFromMono(t *testing.T) {
+	theme, err := ParseTheme([]byte("bad: {color: 14}\nselected: {underline: true}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mono, err := LoadTheme("mono")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if theme.Bad.Render("x") == mono.Bad.Render("x") || theme.Basic().Bad.Render("x") == mono.Bad.Render("x") || theme.Strong.Render("x") != mono.Strong.Render("x") {
+		t.Errorf("%q %q", theme.Bad.Render("x"), theme.Strong.Render("x"))
+	}
+	for _, meaning := range Meanings() {
+		if theme.styles()[meaning] == nil {
+			t.Errorf("no style %s", meaning)
+		}
+	}
+}

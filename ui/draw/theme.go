@@ -2,6 +2,7 @@ package draw
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -109,19 +110,39 @@ func LoadTheme(name string) (*Theme, error) {
 	if err != nil {
 		return nil, fmt.Errorf("there is no theme %q; choose one of %s, %s", name, ThemeAuto, strings.Join(Themes(), ", "))
 	}
-	var styles map[string]token
-	if err := yaml.UnmarshalStrict(data, &styles); err != nil {
+	theme := &Theme{basic: &Theme{}}
+	if err := theme.read(data); err != nil {
 		return nil, fmt.Errorf("reading theme %s: %w", name, err)
 	}
-	theme := &Theme{basic: &Theme{}}
-	meanings, basic := theme.styles(), theme.basic.styles()
+	return theme, nil
+}
+
+// ParseTheme reads the file of a user's own theme. What it leaves out is as in mono.
+func ParseTheme(data []byte) (*Theme, error) {
+	theme, err := LoadTheme("mono")
+	if err != nil {
+		return nil, err
+	}
+	return theme, theme.read(data)
+}
+
+// Meanings are the names of the styles in a theme's file.
+func Meanings() []string { return slices.Sorted(maps.Keys((&Theme{}).styles())) }
+
+// read sets the styles that a file has.
+func (t *Theme) read(data []byte) error {
+	var styles map[string]token
+	if err := yaml.UnmarshalStrict(data, &styles); err != nil {
+		return err
+	}
+	meanings, basic := t.styles(), t.basic.styles()
 	for meaning, t := range styles {
 		if meanings[meaning] == nil {
-			return nil, fmt.Errorf("reading theme %s: there is no style %q", name, meaning)
+			return fmt.Errorf("there is no style %q", meaning)
 		}
 		*meanings[meaning], *basic[meaning] = t.style(), t.withBasic().style()
 	}
-	return theme, nil
+	return nil
 }
 
 // styles are the theme's styles by the names that files give them.
