@@ -57,7 +57,7 @@ func TestFilterCounts(t *testing.T) {
 			t.Errorf("at %d: %q", width, line)
 		}
 		filterBy(m, "no-backup-of-this-name-was-ever-made-in-this-cluster-before")
-		if line := frameLine(t, m, 1); !strings.Contains(line, "  0 of 7") || !strings.Contains(line, "[2 Restores") || !strings.Contains(line, "/no-") {
+		if line := frameLine(t, m, 1); !strings.Contains(line, "  0 of 7") || !strings.Contains(line, " 2 Restores") || !strings.Contains(line, "/no-") {
 			t.Errorf("at %d: %q", width, line)
 		}
 	}

@@ -144,11 +144,11 @@ func (d *dashboard) tabLabels(c draw.Canvas, l labels) string {
 		if l.counts && t != d.active {
 			label += fmt.Sprintf(" %d", t.count)
 		}
-		style := c.Theme.Dim
 		if t == d.tab {
-			style = c.Theme.Accent
+			named = append(named, c.Theme.Accent.Render("["+label+"]"))
+		} else {
+			named = append(named, c.Theme.Dim.Render(" "+label+" "))
 		}
-		named = append(named, style.Render("["+label+"]"))
 	}
 	return " " + strings.Join(named, " ")
 }
@@ -177,7 +177,7 @@ func (d *dashboard) body(c draw.Canvas) []string {
 	for i := from; i < to; i++ {
 		switch r := t.rows[i]; item := r.item.(type) {
 		case *job.Job:
-			lines = append(lines, d.highlighted(c, i, jobRow(d.in(r, c), clusterJob{r.cluster, item}, widths, i == t.cursor)))
+			lines = append(lines, d.highlighted(c, i, jobRow(d.in(r, c), r.cluster.assessed.Of(item), r.cluster.Context, widths, i == t.cursor)))
 		case *detail.Row:
 			columns := columnsOf(t.groups, r.group)
 			lines = append(lines, d.highlighted(c, i, otherRow(d.in(r, c), item, columns, i == t.cursor)))

@@ -77,9 +77,8 @@ func columnsFor(rows []row, several bool) []draw.Column {
 	return columns
 }
 
-// jobRow draws one job into the columns.
-func jobRow(c draw.Canvas, shown clusterJob, widths []int, selected bool) string {
-	j := shown.judged()
+// jobRow draws one job of a cluster into the columns.
+func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths []int, selected bool) string {
 	cells := make([]string, len(jobColumns))
 	set := func(column int, style lipgloss.Style, text string) {
 		cells[column] = c.Cell(style, c.CutMiddle(text, widths[column]), widths[column], jobColumns[column].Right)
@@ -88,7 +87,7 @@ func jobRow(c draw.Canvas, shown clusterJob, widths []int, selected bool) string
 	_, from := draw.Origin(j.Job)
 	style, stage := stageCell(c, j, widths[colStage])
 	cells[colMark] = mark(c, j, selected, widths[colMark])
-	set(colCluster, t.Dim, shown.cluster.Context)
+	set(colCluster, t.Dim, cluster)
 	set(colKind, t.Dim, draw.KindLetter(j.Kind))
 	set(colName, t.Text, j.Name)
 	set(colStage, style, stage)
@@ -178,7 +177,8 @@ func mark(c draw.Canvas, j assess.Judged, selected bool, width int) string {
 	return c.Fit(pointer(c, selected)+sign, width)
 }
 
-// stageCell is the stage and how long it lasts, or how long nothing moved.
+// stageCell is the stage and how long it lasts, or how long nothing moved. The
+// state that its colour tells is in its words too.
 func stageCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, string) {
 	if j.Terminal() {
 		_, style := c.Ending(j.Phase)
@@ -191,15 +191,21 @@ func stageCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, strin
 	case j.Stage == job.StageUnknown:
 		stage = j.Phase
 	}
+	state := ""
 	switch j.State {
 	case diagnosis.Quiet, diagnosis.Stuck, diagnosis.Orphaned:
-		quiet := "quiet " + human.Age(j.QuietSince(), c.Now)
-		if text := stage + " " + quiet; len(text) <= width {
-			return style, text
-		}
-		return style, quiet
+		state = "quiet " + human.Age(j.QuietSince(), c.Now)
+	case diagnosis.Waiting:
+		state = strings.TrimSpace("waits " + draw.StageAge(j.Job, c.Now))
+	case diagnosis.Unknown:
+		state = strings.TrimSpace("unknown " + draw.StageAge(j.Job, c.Now))
+	default:
+		return style, strings.TrimSpace(stage + " " + draw.StageAge(j.Job, c.Now))
 	}
-	return style, strings.TrimSpace(stage + " " + draw.StageAge(j.Job, c.Now))
+	if text := stage + " " + state; len(text) <= width {
+		return style, text
+	}
+	return style, state
 }
 
 // progressCell is a bar with its percentage.

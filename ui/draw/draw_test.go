@@ -74,12 +74,22 @@ func TestBarIsFullOnlyAtTheEnd(t *testing.T) {
 // an ASCII twin of its width.
 func TestSigns(t *testing.T) {
 	for _, g := range []*Glyphs{&Unicode, &ASCII} {
-		seen := map[string]bool{}
-		for _, sign := range []string{g.Attention, g.Done, g.Partly, g.Failed} {
-			if seen[sign] || ansi.StringWidth(sign) != 1 {
-				t.Errorf("%q stands for two things, or is not one cell wide", sign)
+		for place, signs := range map[string][]string{
+			"a row of a table":     {" ", g.Attention, g.Done, g.Partly, g.Failed},
+			"a line of stages":     {g.Done, g.Partly, g.Failed, g.Now, g.Ahead, g.Skipped},
+			"an item or operation": {g.Done, g.Failed, g.Now, g.Ahead, g.Skipped, g.Fact},
+			"a fact":               {g.Fact, g.Open},
+			"a bar":                {g.BarFull, g.BarEmpty},
+			"a column's title":     {" ", g.Ascending, g.Descending},
+			"the left edge":        {" ", g.Cursor, g.Marked, g.Attention},
+		} {
+			seen := map[string]bool{}
+			for _, sign := range signs {
+				if seen[sign] || ansi.StringWidth(sign) != 1 {
+					t.Errorf("%s: %q stands for two things, or is not one cell wide", place, sign)
+				}
+				seen[sign] = true
 			}
-			seen[sign] = true
 		}
 	}
 }

@@ -308,17 +308,17 @@ func (s *Screen) below(c draw.Canvas) []string {
 // the counts go, then all names but the open page's.
 func (s *Screen) pagesLine(c draw.Canvas) string {
 	label := func(p Page, name string, counted bool) string {
-		text, style := fmt.Sprint(int(p)+1), c.Theme.Dim
-		if p == s.page {
-			style = c.Theme.Accent
-		}
+		text := fmt.Sprint(int(p) + 1)
 		if name != "" {
 			text += " " + name
 		}
 		if count := s.pages[p].count(s.job.Job); counted && count != "" {
 			text += " " + count
 		}
-		return style.Render("[" + text + "]")
+		if p == s.page {
+			return c.Theme.Accent.Render("[" + text + "]")
+		}
+		return c.Theme.Dim.Render(" " + text + " ")
 	}
 	var only [pageCount]string
 	only[s.page] = shortNames[s.page]

@@ -62,8 +62,8 @@ func signs(c draw.Canvas) []string {
 	return lines
 }
 
-// Footer names the bindings worth knowing in one line. What writes is named,
-// faintly, even when it cannot be used. On narrow screens the last ones go first;
+// Footer names the bindings worth knowing in one line. What writes is named, in
+// parentheses, even when it cannot be used. On narrow screens the last ones go first;
 // what writes stays, and help and quit, which come last.
 func Footer(c draw.Canvas, bindings []Binding) string {
 	var parts []string
@@ -77,7 +77,7 @@ func Footer(c draw.Canvas, bindings []Binding) string {
 		case usable:
 			parts = append(parts, c.Theme.Accent.Render(b.Label)+" "+b.Says())
 		case b.Writes:
-			parts = append(parts, c.Theme.Dim.Render(b.Label+" "+b.Says()))
+			parts = append(parts, c.Theme.Dim.Render("("+b.Label+" "+b.Says()+")"))
 		default:
 			continue
 		}
