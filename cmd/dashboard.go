@@ -40,6 +40,9 @@ Velero is there; otherwise it searches for it.`,
   # Another context and namespace, over a slow connection
   veltui --context prod-east -n openshift-adp --fps 4
 
+  # Several clusters on one screen
+  veltui --context 'prod-*,lab'
+
   # On a terminal without UTF-8 or colour
   NO_COLOR=1 veltui --ascii
 
