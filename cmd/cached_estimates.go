@@ -52,7 +52,7 @@ func (c *cli) newCachedEstimates() (*cachedEstimates, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := slog.Default() // firstSnapshot has sent it to the log file
+	log := slog.Default() // read has sent it to the log file
 	k := &cachedEstimates{
 		cli: c, conn: conn, log: log,
 		indexes: c.openIndexes(conn.config, log), book: c.openRates(conn, log), asked: map[types.UID]bool{},
@@ -64,11 +64,8 @@ func (c *cli) newCachedEstimates() (*cachedEstimates, error) {
 // judgedJob reads the one job that is selected, and all that is needed to judge
 // it.
 func (c *cli) judgedJob(ctx context.Context, cancel context.CancelCauseFunc, selected selection) (*assess.Assessment, assess.Judged, error) {
-	_, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
+	snap, _, err := c.readJob(ctx, cancel, selected, watch.Query{Volumes: true, Also: []string{watch.Deletions}})
 	if err != nil {
-		return nil, assess.Judged{}, err
-	}
-	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
 		return nil, assess.Judged{}, err
 	}
 	assessed, err := c.assess(ctx, snap, selected)

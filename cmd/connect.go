@@ -107,20 +107,25 @@ func (c *cli) restConfig() (*rest.Config, error) {
 // watch starts to follow Velero. journal is how many changes are kept for a
 // reader that must see every one.
 func (c *cli) watch(ctx context.Context, conn connection, journal int, log *slog.Logger) (*watch.Watcher, error) {
-	w, err := watch.New(ctx, watch.Options{
+	o := c.watchOptions(conn)
+	o.Journal, o.Log = journal, log
+	w, err := watch.New(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("watching Velero: %w", err)
+	}
+	return w, nil
+}
+
+// watchOptions say where Velero is, for a watch or one reading.
+func (c *cli) watchOptions(conn connection) watch.Options {
+	return watch.Options{
 		Config:           conn.config,
 		Reload:           c.reload,
 		Namespace:        conn.namespace,
 		EnvNamespace:     c.env("VELERO_NAMESPACE"),
 		ContextNamespace: conn.contextNamespace,
-		Journal:          journal,
 		Clock:            c.clock,
-		Log:              log,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("watching Velero: %w", err)
 	}
-	return w, nil
 }
 
 // reload reads the kubeconfig again, for credentials that were renewed.

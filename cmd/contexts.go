@@ -100,16 +100,16 @@ const maxContextsNamed = 10
 // noContext says which contexts there are: those that look like the word, else all.
 func noContext(known []string, problem, word string) error {
 	if len(known) == 0 {
-		return usagef("%s: it has no contexts", problem)
+		return fmt.Errorf("%s: it has no contexts", problem)
 	}
 	names := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for _, name := range known {
 		names.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
 	}
 	if like := names.SuggestionsFor(word); word != "" && len(like) > 0 && len(like) < len(known) {
-		return usagef("%s; did you mean %s?", problem, strings.Join(like[:min(3, len(like))], " or "))
+		return fmt.Errorf("%s; did you mean %s?", problem, strings.Join(like[:min(3, len(like))], " or "))
 	}
-	return usagef("%s; it has %s", problem, human.List(known, maxContextsNamed))
+	return fmt.Errorf("%s; it has %s", problem, human.List(known, maxContextsNamed))
 }
 
 // oneContext is the context of a command that is about one cluster.

@@ -13,6 +13,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero/decode"
+	"github.com/veltui/veltui/watch"
 )
 
 // estimateLive answers for a backup or restore of the cluster.
@@ -23,19 +24,10 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// A restore's backup must be known too, so both kinds are waited for.
-	wanted := selection{kind: job.Backup}
-	if selected.kinds[0] == job.Restore {
-		wanted = selection{}
-	}
-	_, snap, err := c.firstSnapshot(ctx, cancel, wanted, 0)
+	snap, subject, err := c.readJob(ctx, cancel, selected, watch.Query{NoVerdict: true, Also: []string{watch.Pods}})
 	if err != nil {
 		return err
 	}
-	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
-		return err
-	}
-	subject := pick(snap.Jobs, selected)[0]
 	backupName, began := subject.Name, time.Time{}
 	if subject.Kind == job.Restore {
 		if spec.Restore, err = restoreSpec(subject); err != nil {
@@ -55,7 +47,7 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 	if err != nil {
 		return err
 	}
-	log := slog.Default() // firstSnapshot has sent it to the log file
+	log := slog.Default() // read has sent it to the log file
 	e, err := c.newEstimator(conn.config, snap.Namespace, f.caFile, c.openIndexes(conn.config, log), log)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/watch"
 )
 
 type finalizeFlags struct {
@@ -147,16 +148,13 @@ func (c *cli) isReadOnly() bool {
 func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	_, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
+	snap, j, err := c.readJob(ctx, cancel, selected, watch.Query{NoVerdict: true})
 	if err != nil {
-		return err
-	}
-	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
 		return err
 	}
 	asks := f.dryRun == "none" && !f.yes && !c.isReadOnly()
 	if err := c.mayAsk(); asks && err != nil {
-		if j := pick(snap.Jobs, selected)[0]; j.Terminal() && f.action() == action.Finalize {
+		if j.Terminal() && f.action() == action.Finalize {
 			err = exitError{ExitRefused, fmt.Errorf("%s %s/%s has ended: it is %s", j.Kind.Word(), j.Namespace, j.Name, j.Phase)}
 		}
 		return err

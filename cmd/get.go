@@ -1,10 +1,13 @@
 package cmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,12 +16,8 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// journalSize is how many changes `get -w` may lag behind before it says that
-// it lost some.
-const journalSize = 10_000
-
-// firstSnapshotTimeout is how long `get` waits for a cluster that does not answer,
-// unless --request-timeout says otherwise.
+// firstSnapshotTimeout is how long a command waits for a cluster from which nothing
+// comes, unless --request-timeout says otherwise.
 const firstSnapshotTimeout = 30 * time.Second
 
 func newGet(c *cli) *cobra.Command {
@@ -66,145 +65,96 @@ job's own resources. Passing time and the end of Velero's server do not count.`,
 	return cmd
 }
 
-// get prints the selected jobs as they are now.
+// get prints the selected jobs of all contexts as they are now. The contexts are
+// asked at once, and one that fails costs its own jobs only.
 func (c *cli) get(ctx context.Context, selected selection, p printer) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	_, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
+	contexts, err := c.contexts()
 	if err != nil {
 		return err
+	}
+	several := c.allContexts || len(contexts) > 1
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	q := selected.query()
+	q.Volumes = p.showsVolumes()
+	log, counts := c.logging(ctx, cancel), c.startCounts()
+	q.Progress = counts.add
+	found := make([]clusterJobs, len(contexts))
+	failed := make([]error, len(contexts))
+	var all sync.WaitGroup
+	for i, name := range contexts {
+		all.Go(func() { found[i], failed[i] = c.forContext(name, "").jobs(ctx, selected, q, log) })
+	}
+	all.Wait()
+	counts.stop()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if !several && failed[0] != nil {
+		return failed[0]
+	}
+	answered := slices.DeleteFunc(found, func(f clusterJobs) bool { return f.assessed == nil })
+	if err := p.list(answered, several); err != nil {
+		return printError{err}
+	}
+	for _, f := range answered {
+		c.remarks(f, selected, several)
+	}
+	for i, err := range failed {
+		if err != nil {
+			printErrorLines(c.streams.ErrOut, fmt.Errorf("context %s: %w", contexts[i], err))
+		}
+	}
+	if err := missingEverywhere(answered, selected); err != nil {
+		return err
+	}
+	if err := errors.Join(failed...); err != nil {
+		return exitError{ExitError, nil}
+	}
+	return nil
+}
+
+// jobs reads and judges the selected jobs of one context.
+func (c *cli) jobs(ctx context.Context, selected selection, q watch.Query, log *slog.Logger) (clusterJobs, error) {
+	snap, err := c.read(ctx, q, log)
+	if err != nil {
+		return clusterJobs{}, err
 	}
 	assessed, err := c.assess(ctx, snap, selected)
 	if err != nil {
-		return err
+		return clusterJobs{}, err
 	}
-	jobs := pick(assessed.Snapshot.Jobs, selected)
-	if err := p.list(jobs, assessed); err != nil {
-		return printError{err}
-	}
+	return clusterJobs{*c.flags.Context, pick(assessed.Snapshot.Jobs, selected), assessed}, nil
+}
+
+// remarks says what a list leaves out.
+func (c *cli) remarks(f clusterJobs, selected selection, several bool) {
 	var warn malformedWarnings
-	warn.print(c, snap)
-	if len(jobs) == 0 && len(selected.names) == 0 {
-		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s.\n", selected.what(), snap.Namespace)
+	where := ""
+	if several {
+		where, warn.where = " of context "+f.context, "context "+f.context+": "
 	}
-	return selected.missing(snap.Jobs, snap.Namespace)
-}
-
-// follow prints the selected jobs and then every change.
-func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	w, snap, err := c.firstSnapshot(ctx, cancel, selected, journalSize)
-	if err != nil {
-		return err
-	}
-	known, err := c.newCachedEstimates()
-	if err != nil {
-		return err
-	}
-	assessed := known.assess(ctx, snap, selected.matches)
-	if err := p.list(pick(assessed.Snapshot.Jobs, selected), assessed); err != nil {
-		return printError{err}
-	}
-	var warn malformedWarnings
-	warn.print(c, snap)
-	stale := false
-	for {
-		snap, err := w.Next(ctx)
-		if err != nil {
-			return cmp.Or(context.Cause(ctx), err)
-		}
-		if isStale := snap.Health.State != watch.Live; isStale != stale {
-			stale = isStale
-			c.printHealth(snap.Health)
-		}
-		if snap.Dropped > 0 {
-			fmt.Fprintf(c.streams.ErrOut, "warning: skipped %d changes that came faster than veltui could print them\n", snap.Dropped)
-		}
-		warn.print(c, snap)
-		assessed := known.assess(ctx, snap, selected.matches)
-		for _, change := range assessed.Snapshot.Changes {
-			if !selected.matches(change.Job) {
-				continue
-			}
-			if err := p.change(change, assessed); err != nil {
-				return printError{err}
-			}
-		}
+	warn.print(c, f.assessed.Snapshot)
+	if len(f.jobs) == 0 && len(selected.names) == 0 {
+		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s%s.\n", selected.what(), f.assessed.Snapshot.Namespace, where)
 	}
 }
 
-func (c *cli) printHealth(h watch.Health) {
-	if h.State == watch.Live {
-		fmt.Fprintln(c.streams.ErrOut, "connected again")
-		return
-	}
-	fmt.Fprintf(c.streams.ErrOut, "warning: the output may be out of date: %s\n", h.Err)
-}
-
-// firstSnapshot waits until all that is selected has been read once.
-func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc, selected selection, journal int) (*watch.Watcher, *watch.Snapshot, error) {
-	conn, err := c.connect()
-	if err != nil {
-		return nil, nil, err
-	}
-	logFile, _ := c.openLog()
-	context.AfterFunc(ctx, func() { _ = logFile.Close() })
-	w, err := c.watch(ctx, conn, journal, c.logTo(logFile, cancel))
-	if err != nil {
-		return nil, nil, err
-	}
-	limit := firstSnapshotTimeout
-	if conn.config.Timeout > 0 {
-		limit = conn.config.Timeout
-	}
-	waitCtx, stop := context.WithTimeoutCause(ctx, limit, errors.New("no answer in time"))
-	defer stop()
-	var last *watch.Snapshot
-	for {
-		snap, err := w.Next(waitCtx)
-		if err != nil {
-			if ctx.Err() == nil && waitCtx.Err() != nil {
-				return nil, nil, notReady(last, limit)
-			}
-			return nil, nil, cmp.Or(context.Cause(ctx), err)
-		}
-		last = snap
-		ready, err := complete(snap, selected)
-		if ready || err != nil {
-			return w, snap, err
+// missingEverywhere names what was asked for by name and is in none of the clusters
+// that answered.
+func missingEverywhere(clusters []clusterJobs, selected selection) error {
+	var jobs []*job.Job
+	var namespaces []string
+	for _, f := range clusters {
+		jobs = append(jobs, f.jobs...)
+		if ns := f.assessed.Snapshot.Namespace; !slices.Contains(namespaces, ns) {
+			namespaces = append(namespaces, ns)
 		}
 	}
-}
-
-// complete reports whether a snapshot holds all that is selected, and an error
-// if it never will without somebody's help.
-func complete(snap *watch.Snapshot, selected selection) (bool, error) {
-	if snap.Health.State == watch.Unauthorized {
-		return false, fmt.Errorf("the API server rejects your credentials: %s", snap.Health.Err)
+	if len(clusters) == 0 {
+		return nil
 	}
-	// Volumes are waited for too, and pods, because verdicts stand on them.
-	for _, s := range snap.Sources {
-		wanted := s.Resource == "backups.velero.io" && selected.kind != job.Restore ||
-			s.Resource == "restores.velero.io" && selected.kind != job.Backup
-		switch {
-		case s.State == watch.SourceSyncing:
-			return false, nil
-		case wanted && s.State == watch.SourceForbidden:
-			return false, fmt.Errorf("you may not list %s in namespace %s: %s", s.Resource, snap.Namespace, s.Err)
-		case wanted && s.State == watch.SourceMissing:
-			return false, fmt.Errorf("this cluster has no %s: is Velero installed? %s", s.Resource, s.Err)
-		}
-	}
-	return len(snap.Sources) > 0 && snap.Health.State == watch.Live, nil
-}
-
-func notReady(last *watch.Snapshot, limit time.Duration) error {
-	why := "the API server did not answer"
-	if last != nil && last.Health.Err != "" {
-		why = last.Health.Err
-	}
-	return fmt.Errorf("gave up after %s: %s (--request-timeout changes how long it tries)", limit, why)
+	return selected.missing(jobs, strings.Join(namespaces, ", "))
 }
 
 func pick(jobs []*job.Job, selected selection) []*job.Job {

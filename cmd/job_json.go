@@ -24,6 +24,8 @@ type jobList struct {
 // jobItem is one job. Absent numbers are not known; Velero leaves zeros out of
 // its resources, veltui does not.
 type jobItem struct {
+	// Context is the kubeconfig context that leads to the job's cluster.
+	Context   string `json:"context,omitempty"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

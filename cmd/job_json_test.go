@@ -41,7 +41,7 @@ func TestStuckExampleNamesWhatIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.list(snap.Jobs, a); err != nil {
+	if err := p.list([]clusterJobs{{jobs: snap.Jobs, assessed: a}}, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.TrimSpace(out.String()); got != "orphaned" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,14 +96,10 @@ const afterEnd = 3 * time.Second
 func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least logs.Level) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w, snap, err := c.firstSnapshot(ctx, cancel, selected, 0)
+	snap, j, err := c.readJob(ctx, cancel, selected, watch.Query{Volumes: true, NoVerdict: true})
 	if err != nil {
 		return err
 	}
-	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
-		return err
-	}
-	j := pick(snap.Jobs, selected)[0]
 	var notStored error
 	if c.isReadOnly() {
 		notStored = errReadOnlyLog
@@ -114,7 +111,11 @@ func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least l
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if q.Follow {
-		go awaitEnd(reading, w, j, stop)
+		conn, err := c.connect()
+		if err != nil {
+			return err
+		}
+		go c.awaitEnd(reading, c.watchOptions(conn), j, stop)
 	}
 	waiting := c.tellStored()
 	if j.Terminal() && notStored == nil {
@@ -146,31 +147,35 @@ func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least l
 	return nil
 }
 
-// awaitEnd ends the reading a little after the job has ended.
-func awaitEnd(ctx context.Context, w *watch.Watcher, j *job.Job, stop context.CancelCauseFunc) {
-	for {
-		snap, err := w.Next(ctx)
-		if err != nil {
+// endCheck is how often a job whose log is followed is asked for its end.
+const endCheck = 2 * time.Second
+
+// awaitEnd ends the reading a little after the job has ended. An API server that
+// does not answer ends nothing.
+func (c *cli) awaitEnd(ctx context.Context, o watch.Options, j *job.Job, stop context.CancelCauseFunc) {
+	o.Namespace = j.Namespace
+	q := watch.Query{Names: []watch.JobName{{Resource: resourceOf(j.Kind), Name: j.Name}}, NoVerdict: true, Silence: firstSnapshotTimeout}
+	tick := time.NewTicker(endCheck)
+	defer tick.Stop()
+	for ended := false; !ended; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
 			return
 		}
-		at := -1
-		for i := range snap.Jobs {
-			if snap.Jobs[i].UID == j.UID {
-				at = i
-			}
-		}
-		if at >= 0 && !snap.Jobs[at].Terminal() || at < 0 && snap.Health.State != watch.Live {
+		snap, err := watch.Read(ctx, o, q)
+		if err != nil || slices.ContainsFunc(snap.Sources, func(s watch.Source) bool { return s.State != watch.SourceLive }) {
 			continue
 		}
-		timer := time.NewTimer(afterEnd)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		stop(errJobEnded)
-		return
+		ended = !slices.ContainsFunc(snap.Jobs, func(now *job.Job) bool { return now.UID == j.UID && !now.Terminal() })
 	}
+	timer := time.NewTimer(afterEnd)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	stop(errJobEnded)
 }
 
 // nothingLogged says why nothing was printed.

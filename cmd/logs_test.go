@@ -104,8 +104,11 @@ func TestLogsFromPods(t *testing.T) {
 			t.Errorf("a line of another: %s", line)
 		}
 	}
-	stdout, _, code = h.run(t, "logs", media, "--volumes")
-	if code != ExitOK || !holdsAll(stdout, "[node-agent-", "dataupload=velero/media-nightly") {
+	eventually(t, "a node-agent logs about the volumes", func() bool {
+		stdout, _, code = h.run(t, "logs", media, "--volumes")
+		return code != ExitOK || holdsAll(stdout, "[node-agent-", "dataupload=velero/media-nightly")
+	})
+	if code != ExitOK {
 		t.Errorf("volumes: exit code %d\n%s", code, stdout)
 	}
 

@@ -13,6 +13,9 @@ import (
 
 // malformedJSON is a field that Velero's types cannot hold.
 type malformedJSON struct {
+	// Context is the kubeconfig context that leads to the resource's cluster, in a
+	// list of jobs.
+	Context string `json:"context,omitempty"`
 	// Resource is KIND/NAME; it is left out where the field's owner is at hand.
 	Resource string `json:"resource,omitempty"`
 	Field    string `json:"field"`
@@ -43,7 +46,11 @@ const maxMalformedWarnings = 10
 
 // malformedWarnings tells of malformed resources, each once: they are no rows of a list
 // of jobs unless they are jobs, and may still be why nothing moves.
-type malformedWarnings struct{ warned map[types.UID]bool }
+type malformedWarnings struct {
+	warned map[types.UID]bool
+	// where comes before each warning, as "context east: ".
+	where string
+}
 
 func (w *malformedWarnings) print(c *cli, snap *watch.Snapshot) {
 	if w.warned == nil {
@@ -56,10 +63,10 @@ func (w *malformedWarnings) print(c *cli, snap *watch.Snapshot) {
 		}
 		w.warned[m.UID] = true
 		if fresh++; fresh <= maxMalformedWarnings {
-			fmt.Fprintf(c.streams.ErrOut, "warning: %s\n", sanitize.String(fmt.Sprintf("%s: %s; %s", m.Ref(), m.Fields[0], decode.ServerWarning)))
+			fmt.Fprintf(c.streams.ErrOut, "warning: %s\n", sanitize.String(fmt.Sprintf("%s%s: %s; %s", w.where, m.Ref(), m.Fields[0], decode.ServerWarning)))
 		}
 	}
 	if fresh > maxMalformedWarnings {
-		fmt.Fprintf(c.streams.ErrOut, "warning: %d more resources are malformed; -o json lists them\n", fresh-maxMalformedWarnings)
+		fmt.Fprintf(c.streams.ErrOut, "warning: %s%d more resources are malformed; -o json lists them\n", w.where, fresh-maxMalformedWarnings)
 	}
 }

@@ -15,12 +15,24 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
+// clusterJobs are the selected jobs of one cluster.
+type clusterJobs struct {
+	// context is the kubeconfig's, empty where none is in use.
+	context  string
+	jobs     []*job.Job
+	assessed *assess.Assessment
+}
+
 // printer writes jobs in one of the output formats.
 type printer interface {
-	// list writes all selected jobs.
-	list(jobs []*job.Job, a *assess.Assessment) error
+	// list writes all selected jobs, and names their context in each format if
+	// several contexts were asked for.
+	list(clusters []clusterJobs, several bool) error
 	// change writes one job after it changed.
 	change(c watch.Change, a *assess.Assessment) error
+	// showsVolumes is true if what it writes has the volumes of jobs that have
+	// ended, too.
+	showsVolumes() bool
 }
 
 func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
@@ -39,22 +51,30 @@ func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
 			return nil, usagef("reading the jsonpath: %w", err)
 		}
 		p.AllowMissingKeys(true) // ended jobs have no verdict, waiting ones no items
-		return pathPrinter{w, p}, nil
+		return &pathPrinter{w: w, path: p}, nil
 	}
 	return nil, usagef("-o %s: expected table, wide, json, yaml, name or jsonpath=TEMPLATE", output)
 }
 
-func listOf(jobs []*job.Job, a *assess.Assessment) jobList {
-	list := jobList{APIVersion: apiVersion, Kind: "JobList", Items: make([]jobItem, 0, len(jobs))}
-	for _, j := range jobs {
-		list.Items = append(list.Items, itemOf(a.Of(j), a.Volumes(j)))
+func listOf(clusters ...clusterJobs) jobList {
+	list := jobList{APIVersion: apiVersion, Kind: "JobList", Items: []jobItem{}}
+	for _, c := range clusters {
+		for _, j := range c.jobs {
+			item := itemOf(c.assessed.Of(j), c.assessed.Volumes(j))
+			item.Context = c.context
+			list.Items = append(list.Items, item)
+		}
+		for _, m := range malformedResources(c.assessed.Environment.Malformed) {
+			m.Context = c.context
+			list.Malformed = append(list.Malformed, m)
+		}
 	}
-	list.Malformed = malformedResources(a.Environment.Malformed)
 	return list
 }
 
-func changedItem(c watch.Change, a *assess.Assessment) jobItem {
+func changedItem(c watch.Change, a *assess.Assessment, context string) jobItem {
 	item := itemOf(a.Of(c.Job), a.Volumes(c.Job))
+	item.Context = context
 	item.Deleted = c.Deleted
 	return item
 }
@@ -65,13 +85,18 @@ type documentPrinter struct {
 	w      io.Writer
 	yaml   bool
 	follow bool
+	// context is that of the jobs that are followed.
+	context string
 }
 
-func (p *documentPrinter) list(jobs []*job.Job, a *assess.Assessment) error {
-	list := listOf(jobs, a)
+func (*documentPrinter) showsVolumes() bool { return true }
+
+func (p *documentPrinter) list(clusters []clusterJobs, _ bool) error {
+	list := listOf(clusters...)
 	if !p.follow {
 		return p.document(list)
 	}
+	p.context = clusters[0].context
 	for _, item := range list.Items {
 		if err := p.document(item); err != nil {
 			return err
@@ -81,7 +106,7 @@ func (p *documentPrinter) list(jobs []*job.Job, a *assess.Assessment) error {
 }
 
 func (p *documentPrinter) change(c watch.Change, a *assess.Assessment) error {
-	return p.document(changedItem(c, a))
+	return p.document(changedItem(c, a, p.context))
 }
 
 func (p *documentPrinter) document(v any) error {
@@ -106,10 +131,14 @@ func (p *documentPrinter) document(v any) error {
 // namePrinter writes kind/name as kubectl does.
 type namePrinter struct{ w io.Writer }
 
-func (p namePrinter) list(jobs []*job.Job, a *assess.Assessment) error {
-	for _, j := range jobs {
-		if err := p.change(watch.Change{Job: j}, a); err != nil {
-			return err
+func (namePrinter) showsVolumes() bool { return false }
+
+func (p namePrinter) list(clusters []clusterJobs, _ bool) error {
+	for _, c := range clusters {
+		for _, j := range c.jobs {
+			if err := p.change(watch.Change{Job: j}, c.assessed); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -125,19 +154,26 @@ func (p namePrinter) change(c watch.Change, _ *assess.Assessment) error {
 type pathPrinter struct {
 	w    io.Writer
 	path *printers.JSONPathPrinter
+	// context is that of the jobs that are followed.
+	context string
 }
 
-func (p pathPrinter) list(jobs []*job.Job, a *assess.Assessment) error {
-	return p.print(listOf(jobs, a))
+func (*pathPrinter) showsVolumes() bool { return true }
+
+func (p *pathPrinter) list(clusters []clusterJobs, _ bool) error {
+	if len(clusters) > 0 {
+		p.context = clusters[0].context
+	}
+	return p.print(listOf(clusters...))
 }
 
-func (p pathPrinter) change(c watch.Change, a *assess.Assessment) error {
-	list := listOf(nil, a)
-	list.Items = append(list.Items, changedItem(c, a))
+func (p *pathPrinter) change(c watch.Change, a *assess.Assessment) error {
+	list := listOf(clusterJobs{context: p.context, assessed: a})
+	list.Items = append(list.Items, changedItem(c, a, p.context))
 	return p.print(list)
 }
 
-func (p pathPrinter) print(list jobList) error {
+func (p *pathPrinter) print(list jobList) error {
 	data, err := documentJSON(list, "")
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,15 +15,18 @@ import (
 )
 
 const (
-	meterDelay = time.Second            // what is done before shows no meter
-	meterPace  = 250 * time.Millisecond // between two drawings
-	meterBar   = 24                     // cells
+	countsDelay = 2 * time.Second
+	meterDelay  = time.Second            // what is done before shows no meter
+	meterPace   = 250 * time.Millisecond // between two drawings
+	meterBar    = 24                     // cells
 )
 
 // meter shows on a terminal how far a reading is that takes its time. It draws
 // one line and takes it away at the end.
 type meter struct {
-	what  string
+	what string
+	// text draws the line in another way, if it is not nil.
+	text  func() string
 	total atomic.Int64 // bytes; 0 while not known
 	done  atomic.Int64
 	quit  chan struct{}
@@ -33,11 +37,17 @@ type meter struct {
 // no terminal. stop must be called.
 func (c *cli) startMeter(what string) *meter {
 	m := &meter{what: sanitize.String(what), quit: make(chan struct{}), over: make(chan struct{})}
+	c.draw(m, meterDelay)
+	return m
+}
+
+// draw starts to draw a meter after a delay.
+func (c *cli) draw(m *meter, delay time.Duration) {
 	out := c.stderr
 	t := c.terminal()
 	if !isTerminal(out) || t.name == "dumb" || t.name == "" {
 		close(m.over)
-		return m
+		return
 	}
 	width := func() int {
 		columns, _, err := term.GetSize(int(out.Fd()))
@@ -46,8 +56,45 @@ func (c *cli) startMeter(what string) *meter {
 		}
 		return columns
 	}
-	go m.run(out, t.utf8, width, meterDelay)
-	return m
+	go m.run(out, t.utf8, width, delay)
+}
+
+// counts shows how many objects of each kind a reading has read so far.
+type counts struct {
+	*meter
+	mu   sync.Mutex
+	read map[string]int
+	// last is the kind that was read last.
+	last string
+}
+
+// startCounts starts to count; stop must be called.
+func (c *cli) startCounts() *counts {
+	n := &counts{read: map[string]int{}}
+	n.meter = &meter{text: n.line, quit: make(chan struct{}), over: make(chan struct{})}
+	c.draw(n.meter, countsDelay)
+	return n
+}
+
+// add counts objects of a kind; with 0 they are counted anew.
+func (n *counts) add(resource string, more int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if more == 0 {
+		n.read[resource] = 0
+	}
+	n.read[resource] += more
+	n.last = resource
+}
+
+func (n *counts) line() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.last == "" {
+		return "waiting for the API server"
+	}
+	kind, _, _ := strings.Cut(n.last, ".")
+	return fmt.Sprintf("reading %s: %s so far", kind, human.Number(n.read[n.last]))
 }
 
 // reader counts what is read through it.
@@ -99,6 +146,10 @@ func (m *meter) run(out io.Writer, utf8 bool, width func() int, delay time.Durat
 // line is the meter in at most width cells; what is narrower than its bar does
 // without.
 func (m *meter) line(utf8 bool, width int) string {
+	if m.text != nil {
+		line := []rune(m.text())
+		return string(line[:max(0, min(len(line), width))])
+	}
 	done, total := m.done.Load(), m.total.Load()
 	amount := human.BytesOf(done, max(total, 0))
 	if total > 0 {

@@ -117,7 +117,7 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 	var readErr error
 	stored := false
 	if r.note, r.complete = outcome.WithoutResults(j, judged.Troubled()); r.note == "" {
-		reader := &artifactReader{cli: c, caFile: f.caFile, log: slog.Default()} // firstSnapshot has sent it to the log file
+		reader := &artifactReader{cli: c, caFile: f.caFile, log: slog.Default()} // read has sent it to the log file
 		var results artifact.Results
 		waiting := c.tellStored()
 		waiting(fmt.Sprintf("the results of %s %s", j.Kind.Word(), j.Name))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
 )
 
 // kindWords are the words by which a kind can be named, as kubectl and the
@@ -78,6 +79,30 @@ func (s selection) matches(j *job.Job) bool {
 		}
 	}
 	return false
+}
+
+// query asks for the selected jobs, and for what verdicts on them need.
+func (s selection) query() watch.Query {
+	var q watch.Query
+	for i, name := range s.names {
+		if n := (watch.JobName{Resource: resourceOf(s.kinds[i]), Name: name}); !slices.Contains(q.Names, n) {
+			q.Names = append(q.Names, n)
+		}
+	}
+	for _, kind := range []job.Kind{job.Backup, job.Restore} {
+		if len(s.names) == 0 && (s.kind == "" || s.kind == kind) {
+			q.Kinds = append(q.Kinds, resourceOf(kind))
+		}
+	}
+	return q
+}
+
+// resourceOf is the resource of a kind of jobs, as [watch.Source] names it.
+func resourceOf(kind job.Kind) string {
+	if kind == job.Backup {
+		return watch.Backups
+	}
+	return watch.Restores
 }
 
 // what names the kinds that are selected.

@@ -11,6 +11,7 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -27,16 +28,27 @@ var (
 	wideTitles  = []string{"PHASE", "RATE", "VOLUMES", "OPERATIONS", "FROM"}
 )
 
-func (p *tablePrinter) list(jobs []*job.Job, a *assess.Assessment) error {
+func (p *tablePrinter) showsVolumes() bool { return p.wide }
+
+func (p *tablePrinter) list(clusters []clusterJobs, several bool) error {
 	titles := tableTitles
 	if p.wide {
 		titles = slices.Concat(tableTitles, wideTitles)
 	}
-	lines := [][]string{titles}
-	for _, j := range jobs {
-		lines = append(lines, p.cells(watch.Change{Job: j}, a))
+	if several {
+		titles = slices.Concat([]string{"CONTEXT"}, titles)
 	}
-	if len(jobs) == 0 {
+	lines := [][]string{titles}
+	for _, c := range clusters {
+		for _, j := range c.jobs {
+			cells := p.cells(watch.Change{Job: j}, c.assessed)
+			if several {
+				cells = slices.Concat([]string{sanitize.String(c.context)}, cells)
+			}
+			lines = append(lines, cells)
+		}
+	}
+	if len(lines) == 1 {
 		lines = nil
 	}
 	return p.print(lines)

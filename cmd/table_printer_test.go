@@ -23,7 +23,7 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 	var out strings.Builder
 	p := &tablePrinter{w: &out, wide: true}
 	a := new(assess.Estimates).Assess(&watch.Snapshot{At: now}, now)
-	if err := p.list([]*job.Job{one("a-long-name", "PartiallyFailed")}, a); err != nil {
+	if err := p.list([]clusterJobs{{jobs: []*job.Job{one("a-long-name", "PartiallyFailed")}, assessed: a}}, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.change(watch.Change{Job: one("a", "Failed")}, a); err != nil {
@@ -31,7 +31,7 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 	}
 	for _, w := range []bool{true, false} { // what went wrong is in every table, once
 		var table strings.Builder
-		if err := (&tablePrinter{w: &table, wide: w}).list([]*job.Job{one("a", "Failed")}, a); err != nil || strings.Count(table.String(), "ERRORS") != 1 {
+		if err := (&tablePrinter{w: &table, wide: w}).list([]clusterJobs{{jobs: []*job.Job{one("a", "Failed")}, assessed: a}}, false); err != nil || strings.Count(table.String(), "ERRORS") != 1 {
 			t.Errorf("%v:\n%s", err, table.String())
 		}
 	}
@@ -45,7 +45,7 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := (&tablePrinter{w: &out}).list(nil, a); err != nil || out.Len() > 0 {
+	if err := (&tablePrinter{w: &out}).list([]clusterJobs{{assessed: a}}, false); err != nil || out.Len() > 0 {
 		t.Errorf("no jobs print %q, %v", out.String(), err)
 	}
 }

@@ -63,6 +63,15 @@ func Percent(fraction float64) string {
 	return strconv.Itoa(max(p, 0)) + "%"
 }
 
+// Number writes a whole number with its thousands apart, as 12,000.
+func Number(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
 // Ordinal writes 1st, 2nd, 3rd, 4th.
 func Ordinal(n int) string {
 	suffix := "th"

@@ -1,0 +1,133 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
+)
+
+// journalSize is how many changes `get -w` may lag behind before it says that
+// it lost some.
+const journalSize = 10_000
+
+// follow prints the selected jobs and then every change.
+func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w, snap, err := c.firstSnapshot(ctx, cancel, selected, journalSize)
+	if err != nil {
+		return err
+	}
+	known, err := c.newCachedEstimates()
+	if err != nil {
+		return err
+	}
+	assessed := known.assess(ctx, snap, selected.matches)
+	if err := p.list([]clusterJobs{{*c.flags.Context, pick(assessed.Snapshot.Jobs, selected), assessed}}, false); err != nil {
+		return printError{err}
+	}
+	var warn malformedWarnings
+	warn.print(c, snap)
+	stale := false
+	for {
+		snap, err := w.Next(ctx)
+		if err != nil {
+			return cmp.Or(context.Cause(ctx), err)
+		}
+		if isStale := snap.Health.State != watch.Live; isStale != stale {
+			stale = isStale
+			c.printHealth(snap.Health)
+		}
+		if snap.Dropped > 0 {
+			fmt.Fprintf(c.streams.ErrOut, "warning: skipped %d changes that came faster than veltui could print them\n", snap.Dropped)
+		}
+		warn.print(c, snap)
+		assessed := known.assess(ctx, snap, selected.matches)
+		for _, change := range assessed.Snapshot.Changes {
+			if !selected.matches(change.Job) {
+				continue
+			}
+			if err := p.change(change, assessed); err != nil {
+				return printError{err}
+			}
+		}
+	}
+}
+
+func (c *cli) printHealth(h watch.Health) {
+	if h.State == watch.Live {
+		fmt.Fprintln(c.streams.ErrOut, "connected again")
+		return
+	}
+	fmt.Fprintf(c.streams.ErrOut, "warning: the output may be out of date: %s\n", h.Err)
+}
+
+// firstSnapshot waits until all that is selected has been read once.
+func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc, selected selection, journal int) (*watch.Watcher, *watch.Snapshot, error) {
+	conn, err := c.connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	logFile, _ := c.openLog()
+	context.AfterFunc(ctx, func() { _ = logFile.Close() })
+	w, err := c.watch(ctx, conn, journal, c.logTo(logFile, cancel))
+	if err != nil {
+		return nil, nil, err
+	}
+	limit := firstSnapshotTimeout
+	if conn.config.Timeout > 0 {
+		limit = conn.config.Timeout
+	}
+	waitCtx, stop := context.WithTimeoutCause(ctx, limit, errors.New("no answer in time"))
+	defer stop()
+	var last *watch.Snapshot
+	for {
+		snap, err := w.Next(waitCtx)
+		if err != nil {
+			if ctx.Err() == nil && waitCtx.Err() != nil {
+				return nil, nil, notReady(last, limit)
+			}
+			return nil, nil, cmp.Or(context.Cause(ctx), err)
+		}
+		last = snap
+		ready, err := complete(snap, selected)
+		if ready || err != nil {
+			return w, snap, err
+		}
+	}
+}
+
+// complete reports whether a snapshot holds all that is selected, and an error
+// if it never will without somebody's help.
+func complete(snap *watch.Snapshot, selected selection) (bool, error) {
+	if snap.Health.State == watch.Unauthorized {
+		return false, fmt.Errorf("the API server rejects your credentials: %s", snap.Health.Err)
+	}
+	// Volumes are waited for too, and pods, because verdicts stand on them.
+	for _, s := range snap.Sources {
+		wanted := s.Resource == "backups.velero.io" && selected.kind != job.Restore ||
+			s.Resource == "restores.velero.io" && selected.kind != job.Backup
+		switch {
+		case s.State == watch.SourceSyncing:
+			return false, nil
+		case wanted && s.State == watch.SourceForbidden:
+			return false, fmt.Errorf("you may not list %s in namespace %s: %s", s.Resource, snap.Namespace, s.Err)
+		case wanted && s.State == watch.SourceMissing:
+			return false, fmt.Errorf("this cluster has no %s: is Velero installed? %s", s.Resource, s.Err)
+		}
+	}
+	return len(snap.Sources) > 0 && snap.Health.State == watch.Live, nil
+}
+
+func notReady(last *watch.Snapshot, limit time.Duration) error {
+	why := "the API server did not answer"
+	if last != nil && last.Health.Err != "" {
+		why = last.Health.Err
+	}
+	return fmt.Errorf("gave up after %s: %s (--request-timeout changes how long it tries)", limit, why)
+}

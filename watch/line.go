@@ -1,0 +1,213 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/velero"
+)
+
+// SilenceError says that the API server sent nothing for a time.
+type SilenceError struct {
+	// For is how long, and Err what the last request ended with, nil if it was
+	// still without an answer.
+	For time.Duration
+	Err error
+}
+
+func (e *SilenceError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("gave up after %s: %s", e.For, words(e.Err))
+	}
+	return fmt.Sprintf("gave up: the API server sent nothing for %s", e.For)
+}
+
+func (e *SilenceError) Unwrap() error { return e.Err }
+
+// RejectedError says that the API server does not take the credentials.
+type RejectedError struct{ Err error }
+
+func (e *RejectedError) Error() string {
+	return "the API server rejects your credentials: " + words(e.Err) + "; log in again or renew the credentials in the kubeconfig"
+}
+
+func (e *RejectedError) Unwrap() error { return e.Err }
+
+// line is the way to the API server of one reading: it notices when nothing comes
+// any more, and how far the server's clock is off. A long list that keeps coming is
+// slow, and no silence.
+type line struct {
+	clock   func() time.Time
+	silence time.Duration
+	timer   *time.Timer
+
+	mu    sync.Mutex
+	ahead time.Duration
+	known bool
+	// answers counts what the server has answered.
+	answers int
+	// last is what the last request failed with.
+	last error
+}
+
+var errSilence = errors.New("nothing came in time")
+
+func newLine(clock func() time.Time, silence time.Duration, give context.CancelCauseFunc) *line {
+	return &line{clock: clock, silence: silence, timer: time.AfterFunc(silence, func() { give(errSilence) })}
+}
+
+func (l *line) stop() { l.timer.Stop() }
+
+func (l *line) heard() { l.timer.Reset(l.silence) }
+
+// offset is the server's clock minus ours.
+func (l *line) offset() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ahead
+}
+
+// connectOnce prepares clients whose requests go over the line.
+func connectOnce(o Options, l *line) (client.Client, rest.Interface, error) {
+	cfg := rest.CopyConfig(o.Config)
+	cfg.Timeout = 0 // the line notices silence
+	if cfg.QPS == 0 {
+		cfg.QPS, cfg.Burst = qps, burst
+	}
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = o.UserAgent
+	}
+	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
+		cfg.WarningHandler = warnings{o.Log}
+	}
+	transport, err := rest.TransportFor(cfg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	over := &http.Client{Transport: listening{transport, l}}
+	api, err := client.New(cfg, client.Options{HTTPClient: over, Scheme: runtime.NewScheme(), Mapper: velero.Mapper(), Log: logr.FromSlogHandler(o.Log.Handler())})
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	plain, err := newREST(cfg, over)
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	return api, plain, nil
+}
+
+// listening is a transport that tells its line of all that comes.
+type listening struct {
+	next http.RoundTripper
+	line *line
+}
+
+func (t listening) RoundTrip(r *http.Request) (*http.Response, error) {
+	asked := t.line.clock()
+	answer, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode < http.StatusInternalServerError && answer.StatusCode != http.StatusTooManyRequests {
+		t.line.heard()
+		t.line.mu.Lock()
+		t.line.answers++
+		t.line.last = nil
+		if !t.line.known {
+			t.line.ahead, t.line.known = clockOffset(answer.Header.Get("Date"), asked, t.line.clock()), true
+		}
+		t.line.mu.Unlock()
+		answer.Body = heardBody{answer.Body, t.line}
+	}
+	return answer, nil
+}
+
+type heardBody struct {
+	io.ReadCloser
+	line *line
+}
+
+func (b heardBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.line.heard()
+	}
+	return n, err
+}
+
+// onceRetry is the pause between two attempts at one request.
+var onceRetry = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 3 * time.Second}
+
+// maxBroken is how many answers to one request may break off.
+const maxBroken = 3
+
+// try asks until there is an answer. What ended without one is asked again until
+// the line has been silent for too long, which ends ctx.
+func (l *line) try(ctx context.Context, ask func() error) error {
+	broken := 0
+	for backoff := onceRetry; ; {
+		before := l.heardAnswers()
+		err := ask()
+		if err == nil || ctx.Err() != nil || rejected(err) || final(err) {
+			return err
+		}
+		if l.heardAnswers() > before {
+			if broken++; broken >= maxBroken {
+				return err
+			}
+		}
+		l.mu.Lock()
+		l.last = err
+		l.mu.Unlock()
+		sleep(ctx, backoff.Step())
+		if ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (l *line) heardAnswers() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.answers
+}
+
+// rejected reports whether an error says that the credentials are not taken.
+func rejected(err error) bool {
+	return err != nil && (apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), `"system:anonymous"`) ||
+		strings.Contains(err.Error(), "getting credentials")) // how client-go reports a failed credential plugin
+}
+
+// final reports whether the same request would only be answered the same.
+func final(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err)
+}
+
+// explain makes an error that a person understands of the one that a reading ended
+// with.
+func (l *line) explain(ctx context.Context, err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case errors.Is(context.Cause(ctx), errSilence):
+		return &SilenceError{l.silence, l.last}
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case rejected(err):
+		return &RejectedError{err}
+	}
+	return err
+}

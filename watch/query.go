@@ -1,0 +1,491 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/job"
+)
+
+// Query is what [Read] is asked for.
+type Query struct {
+	// Kinds are those of [Backups] and [Restores] that are wanted as a whole, and
+	// Names single jobs.
+	Kinds []string
+	Names []JobName
+	// Also are other kinds that are wanted, such as [Pods].
+	Also []string
+	// Volumes asks for the volumes of jobs that have ended, too.
+	Volumes bool
+	// NoVerdict leaves out what only verdicts need.
+	NoVerdict bool
+
+	// Silence is how long nothing may come from the API server.
+	Silence time.Duration
+	// Progress is told how many more objects of a kind were read, 0 when they are
+	// read from the beginning; nil for nobody. Several goroutines call it.
+	Progress func(resource string, read int)
+}
+
+// Asks reports whether jobs of a resource are asked for.
+func (q Query) Asks(resource string) bool {
+	return slices.Contains(q.Kinds, resource) || slices.ContainsFunc(q.Names, func(n JobName) bool { return n.Resource == resource })
+}
+
+// JobName names one job; Resource is [Backups] or [Restores].
+type JobName struct{ Resource, Name string }
+
+// Read reads once what an answer needs, and no more: the jobs that are asked for,
+// what the verdicts on those that have not ended depend on, and nothing else about
+// those that have. Kinds that may not be read, or that the cluster does not have,
+// are among the snapshot's sources; a name that is not there is not among its jobs.
+// It is an error if the API server rejects the credentials, says nothing for longer
+// than Query.Silence ([SilenceError]), or gives no usable answer.
+func Read(ctx context.Context, o Options, q Query) (*Snapshot, error) {
+	o = o.withDefaults()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	line := newLine(o.Clock, q.Silence, cancel)
+	defer line.stop()
+	r := &onceReader{Query: q, line: line, clock: o.Clock, held: map[string][]client.Object{}, whole: map[string]bool{}}
+	var err error
+	if r.client, r.rest, err = connectOnce(o, line); err != nil {
+		return nil, err
+	}
+	if err := r.all(ctx, o); err != nil {
+		return nil, line.explain(ctx, err)
+	}
+	return r.snapshot(), nil
+}
+
+// onceReader collects what one answer needs.
+type onceReader struct {
+	Query
+	client client.Client
+	rest   rest.Interface
+	line   *line
+	clock  func() time.Time
+
+	installation installation
+
+	mu      sync.Mutex
+	held    map[string][]client.Object
+	sources []Source
+	// whole are the kinds that were read as a whole.
+	whole map[string]bool
+	// built is the snapshot of all that is known, nil if more has come since.
+	built *Snapshot
+}
+
+var volumeKinds = map[string][]string{
+	Backups:  {PodVolumeBackups, DataUploads},
+	Restores: {PodVolumeRestores, DataDownloads},
+}
+
+func (r *onceReader) all(ctx context.Context, o Options) error {
+	if err := r.find(ctx, o); err != nil {
+		return err
+	}
+	if err := r.asked(ctx); err != nil {
+		return err
+	}
+	snap := r.snapshot()
+	if r.Volumes {
+		if err := r.volumesOf(ctx, snap.Jobs); err != nil {
+			return err
+		}
+	}
+	if r.NoVerdict || len(snap.Active) == 0 {
+		return nil
+	}
+	if err := r.evidence(ctx, snap.Active); err != nil {
+		return err
+	}
+	return r.others(ctx)
+}
+
+// find decides which namespace is read. One that was asked for is not looked for.
+func (r *onceReader) find(ctx context.Context, o Options) error {
+	switch {
+	case o.Namespace != "":
+		r.installation = installation{namespace: o.Namespace, from: FromFlag}
+		return nil
+	case o.EnvNamespace != "":
+		r.installation = installation{namespace: o.EnvNamespace, from: FromEnv}
+		return nil
+	}
+	return r.line.try(ctx, func() (err error) {
+		r.installation, err = findInstallation(ctx, r.client, requested{context: o.ContextNamespace})
+		return err
+	})
+}
+
+// asked reads the jobs that are asked for, and what is wanted whatever they are.
+func (r *onceReader) asked(ctx context.Context) error {
+	kinds := slices.Concat(r.Kinds, r.Also)
+	if r.Volumes {
+		for _, kind := range r.Kinds {
+			kinds = append(kinds, volumeKinds[kind]...)
+		}
+	}
+	var tasks []func() error
+	for _, n := range r.Names {
+		if len(validation.IsDNS1123Subdomain(n.Name)) == 0 { // no other name can be there
+			tasks = append(tasks, func() error { return r.get(ctx, n.Resource, n.Name) })
+		}
+	}
+	return together(append(tasks, r.lists(ctx, kinds, nil)...))
+}
+
+// volumesOf reads the volumes of jobs whose kinds of volumes are not known as a
+// whole.
+func (r *onceReader) volumesOf(ctx context.Context, jobs []*job.Job) error {
+	var tasks []func() error
+	for resource, label := range map[string]string{Backups: velerov1.BackupUIDLabel, Restores: velerov1.RestoreUIDLabel} {
+		var uids []string
+		for _, j := range jobs {
+			if j.Kind.Word()+"s.velero.io" == resource {
+				uids = append(uids, string(j.UID))
+			}
+		}
+		for some := range slices.Chunk(uids, maxSelected) {
+			for _, kind := range volumeKinds[resource] {
+				if !r.isWhole(kind) {
+					tasks = append(tasks, func() error { return r.list(ctx, kind, label+" in ("+strings.Join(some, ",")+")", nil) })
+				}
+			}
+		}
+	}
+	return together(tasks)
+}
+
+// maxSelected is how many uids one label selector names: with more, an address gets
+// longer than proxies take.
+const maxSelected = 50
+
+// evidence reads what the verdicts on active jobs need: the small kinds, their
+// own volumes, and the backups that restores read.
+func (r *onceReader) evidence(ctx context.Context, active []*job.Job) error {
+	kinds := []string{Pods, Locations, Repositories, Deletions, Schedules}
+	backups := r.restored(active)
+	if len(backups) > maxSelected {
+		kinds, backups = append(kinds, Backups), nil
+	}
+	tasks := r.lists(ctx, kinds, nil)
+	if !r.Volumes { // else they are known
+		tasks = append(tasks, func() error { return r.volumesOf(ctx, active) })
+	}
+	for _, name := range backups {
+		tasks = append(tasks, func() error { return r.get(ctx, Backups, name) })
+	}
+	return together(tasks)
+}
+
+// restored are the backups that are not known and that restores read.
+func (r *onceReader) restored(active []*job.Job) (names []string) {
+	if r.isWhole(Backups) {
+		return nil
+	}
+	for _, j := range active {
+		name := j.BackupName
+		if j.Kind == job.Restore && !slices.Contains(names, name) && len(validation.IsDNS1123Subdomain(name)) == 0 && !r.holds(Backups, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// others reads the other jobs and their volumes where a verdict depends on them.
+func (r *onceReader) others(ctx context.Context) error {
+	jobs, volumes := r.needsOthers()
+	if jobs {
+		r.forget(Backups)
+		r.forget(Restores)
+		if err := together(r.lists(ctx, []string{Backups, Restores}, nil)); err != nil {
+			return err
+		}
+		var more bool
+		_, more = r.needsOthers()
+		volumes = volumes || more
+	}
+	if !volumes {
+		return nil
+	}
+	// Of jobs that have ended only what has not is evidence.
+	active := map[types.UID]bool{}
+	for _, j := range r.snapshot().Active {
+		active[j.UID] = true
+	}
+	keep := func(o client.Object) bool {
+		v, owner, ok := volumeOf(o)
+		return !ok || active[owner] || !v.Ended()
+	}
+	kinds := slices.Concat(volumeKinds[Backups], volumeKinds[Restores])
+	for _, kind := range kinds {
+		r.forget(kind)
+	}
+	if err := together(r.lists(ctx, kinds, keep)); err != nil {
+		return err
+	}
+	return r.owners(ctx)
+}
+
+// owners reads the jobs of the volumes that have not ended: they count as evidence
+// only with their job, because what is left over of one that is gone moves nothing.
+func (r *onceReader) owners(ctx context.Context) error {
+	wanted := map[string][]string{}
+	for resource, kinds := range volumeKinds {
+		if r.isWhole(resource) {
+			continue
+		}
+		for _, kind := range kinds {
+			for _, name := range r.openOwners(kind) {
+				if !slices.Contains(wanted[resource], name) && !r.holds(resource, name) {
+					wanted[resource] = append(wanted[resource], name)
+				}
+			}
+		}
+	}
+	var tasks []func() error
+	for resource, names := range wanted {
+		if len(names) > maxSelected || slices.Contains(names, "") {
+			tasks = append(tasks, func() error { return r.list(ctx, resource, "", nil) })
+			continue
+		}
+		for _, name := range names {
+			tasks = append(tasks, func() error { return r.get(ctx, resource, name) })
+		}
+	}
+	return together(tasks)
+}
+
+// openOwners are the names of the jobs whose volumes of a kind have not ended; empty
+// for one that the volume does not name in full.
+func (r *onceReader) openOwners(kind string) (names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range r.held[kind] {
+		o, _ := unwrap(o)
+		v, owner, _ := volumeOf(o)
+		if v.Ended() || owner == "" {
+			continue
+		}
+		name := ""
+		for _, ref := range o.GetOwnerReferences() {
+			if ref.UID == owner {
+				name = ref.Name
+			}
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// needsOthers asks the rules about every active job that is asked for.
+func (r *onceReader) needsOthers() (jobs, volumes bool) {
+	snap := r.snapshot()
+	env := snap.Environment(r.clock())
+	for _, j := range snap.Active {
+		if !r.wants(j) {
+			continue
+		}
+		moreJobs, moreVolumes := diagnosis.NeedsOthers(j, diagnosis.Judge(j, env))
+		jobs, volumes = jobs || moreJobs, volumes || moreVolumes
+	}
+	return jobs, volumes
+}
+
+func (r *onceReader) wants(j *job.Job) bool {
+	resource := j.Kind.Word() + "s.velero.io"
+	return slices.Contains(r.Kinds, resource) || slices.Contains(r.Names, JobName{resource, j.Name})
+}
+
+// together runs tasks at once and returns their first error.
+func together(tasks []func() error) error {
+	failed := make([]error, len(tasks))
+	var all sync.WaitGroup
+	for i, task := range tasks {
+		all.Go(func() { failed[i] = task() })
+	}
+	all.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lists are the tasks of reading the kinds that are not known yet. Volumes that
+// were read with Query.Volumes stay.
+func (r *onceReader) lists(ctx context.Context, kinds []string, keep func(client.Object) bool) []func() error {
+	var tasks []func() error
+	for _, kind := range kinds {
+		if !r.isWhole(kind) {
+			tasks = append(tasks, func() error { return r.list(ctx, kind, "", keep) })
+		}
+	}
+	return tasks
+}
+
+// list reads a kind, or those of it that a selector names. keep says which are
+// held, nil for all.
+func (r *onceReader) list(ctx context.Context, resource, selector string, keep func(client.Object) bool) error {
+	k, _ := kindNamed(resource)
+	if selector != "" {
+		some := *k
+		some.selector = selector
+		k = &some
+	}
+	from := newReader(k, r.rest, r.installation.namespace)
+	var objects []client.Object
+	err := r.line.try(ctx, func() error {
+		objects = objects[:0]
+		r.progress(resource, 0)
+		return from.each(ctx, func(o *received) {
+			if keep == nil || len(o.malformed) > 0 || keep(o.Object) {
+				objects = append(objects, o)
+			}
+			r.progress(resource, 1)
+		})
+	})
+	return r.note(resource, objects, selector == "", err)
+}
+
+func (r *onceReader) progress(resource string, read int) {
+	if r.Progress != nil {
+		r.Progress(resource, read)
+	}
+}
+
+// each reads a whole list.
+func (r reader) each(ctx context.Context, take func(*received)) error {
+	for o := (metav1.ListOptions{}); ; {
+		page, err := r.list(ctx, o)
+		if err != nil {
+			return err
+		}
+		list := page.(*internalversion.List)
+		for _, item := range list.Items {
+			take(item.(*received))
+		}
+		if o.Continue = list.Continue; o.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// get reads one job. One that is not there is no error.
+func (r *onceReader) get(ctx context.Context, resource, name string) error {
+	k, _ := kindNamed(resource)
+	from := newReader(k, r.rest, r.installation.namespace)
+	var objects []client.Object
+	err := r.line.try(ctx, func() error {
+		answer := from.rest.Get().AbsPath(from.path).Name(name).Do(ctx)
+		if err := answer.Error(); err != nil {
+			return err
+		}
+		raw, err := answer.Raw()
+		if err != nil {
+			return err
+		}
+		o, err := from.object(raw)
+		if err != nil {
+			return fmt.Errorf("reading %s %s: %w", resource, name, err)
+		}
+		objects = []client.Object{o}
+		return nil
+	})
+	if apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		err = nil
+	}
+	return r.note(resource, objects, false, err)
+}
+
+// note takes in what was read of a kind, or why it cannot be.
+func (r *onceReader) note(resource string, objects []client.Object, whole bool, err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.built = nil
+	source := Source{Resource: resource, State: SourceLive, Since: r.now(), Objects: len(objects)}
+	switch {
+	case err == nil:
+		r.held[resource] = append(r.held[resource], objects...)
+	case rejected(err):
+		return err
+	case apierrors.IsForbidden(err):
+		source.State, source.Err = SourceForbidden, words(err)
+	case apierrors.IsNotFound(err):
+		source.State, source.Err = SourceMissing, "the API server does not have this kind: its CRD is not installed"
+	default:
+		return err
+	}
+	r.whole[resource] = r.whole[resource] || whole || err != nil
+	known := slices.ContainsFunc(r.sources, func(s Source) bool { return s.Resource == resource })
+	if (whole || err != nil) && !known { // a part says nothing of what else there is
+		r.sources = append(r.sources, source)
+	}
+	return nil
+}
+
+func (r *onceReader) isWhole(resource string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.whole[resource]
+}
+
+func (r *onceReader) holds(resource, name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.held[resource], func(o client.Object) bool { return o.GetName() == name })
+}
+
+// forget makes room for the whole of a kind that is known in parts.
+func (r *onceReader) forget(resource string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.whole[resource] {
+		r.built = nil
+		delete(r.held, resource)
+	}
+}
+
+func (r *onceReader) now() time.Time { return r.clock().Add(r.line.offset()) }
+
+// snapshot is made of what is known so far. Volumes come before their jobs: what
+// comes after a job counts as a change of it.
+func (r *onceReader) snapshot() *Snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.built != nil {
+		return r.built
+	}
+	store := NewStore(r.now, 0)
+	for _, k := range slices.Backward(kinds) {
+		if objects := r.held[k.resource]; len(objects) > 0 {
+			store.Replace(k.resource, slices.Clone(objects))
+		}
+	}
+	n := store.Snapshot()
+	n.ClockOffset = r.line.offset()
+	n.Namespace, n.NamespaceFrom, n.OtherNamespaces, n.Notice = r.installation.namespace, r.installation.from, r.installation.others, r.installation.notice
+	n.Health = Health{State: Live, Since: n.At}
+	n.Sources = slices.Clone(r.sources)
+	n.Server.Visible = slices.ContainsFunc(r.sources, func(s Source) bool { return s.Resource == Pods && s.State == SourceLive })
+	r.built = n
+	return n
+}
