@@ -22,13 +22,13 @@ import (
 // askedBy runs a command through a counting proxy and returns what it asked.
 func (b *bed) askedBy(t *testing.T, args ...string) []string {
 	t.Helper()
-	kubeconfig, count := b.counted(t)
-	cmd := through(kubeconfig, b.command(t, args...))
+	proxy := b.counted(t)
+	cmd := through(proxy.Kubeconfig(), b.command(t, args...))
 	if out, err := cmd.CombinedOutput(); err != nil && cmd.ProcessState.ExitCode() != ExitRefused {
 		t.Fatalf("%q: %v: %s", args, err, out)
 	}
 	var asked []string
-	for what, n := range count.read().asked {
+	for what, n := range proxy.Read().Asked {
 		for range n {
 			asked = append(asked, strings.Replace(what, "/apis/velero.io/", "", 1))
 		}

@@ -10,7 +10,6 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -372,22 +371,29 @@ func (r *onceReader) progress(resource string, read int) {
 	}
 }
 
-// each reads a whole list.
+// each reads a whole list as it is now, in one answer unless something in between
+// makes pages of its own. Where one of those has expired, the list is to be read
+// from its beginning.
 func (r reader) each(ctx context.Context, take func(*received)) error {
 	for o := (metav1.ListOptions{}); ; {
-		page, err := r.list(ctx, o)
-		if err != nil {
+		page, err := r.page(ctx, o, taken(take))
+		switch {
+		case err != nil || page.Continue == "":
 			return err
+		case page.Continue == o.Continue:
+			return fmt.Errorf("reading the list of %s: the server sends the same page again", r.kind.resource)
 		}
-		list := page.(*internalversion.List)
-		for _, item := range list.Items {
-			take(item.(*received))
-		}
-		if o.Continue = list.Continue; o.Continue == "" {
-			return nil
-		}
+		o.Continue = page.Continue
 	}
 }
+
+// taken is a listing that gives each object to a function.
+type taken func(*received)
+
+func (t taken) add(o *received) { t(o) }
+func (taken) remove(*received)  {}
+func (taken) again(int)         {}
+func (taken) done()             {}
 
 // get reads one job. One that is not there is no error.
 func (r *onceReader) get(ctx context.Context, resource, name string) error {
