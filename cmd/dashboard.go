@@ -95,8 +95,8 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 		return usagef("the dashboard needs a terminal; in scripts, use 'veltui get'; 'veltui --plain' prints what happens")
 	}
 	term := c.terminal()
-	if term.name == "dumb" {
-		return usagef("the dashboard cannot draw with TERM=dumb; 'veltui --plain' works on any terminal")
+	if term.dumb {
+		return usagef("the dashboard cannot draw with TERM=%s; 'veltui --plain' works on any terminal", term.name)
 	}
 	contexts, err := c.contexts()
 	if err != nil {
@@ -150,8 +150,9 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 		NoAltScreen: f.noAltScreen,
 		FPS:         f.fps,
 		Tick:        time.Second,
-		QuerySync:   term.remote && term.name != "linux",
-		Terminal:    ui.Terminal{Title: term.name != "linux", Progress: term.name != "linux"},
+		QuerySync:   term.remote && term.window,
+		Term:        term.name,
+		Terminal:    ui.Terminal{Title: term.window, Progress: term.window},
 		Input:       c.stdin,
 		Output:      c.screen,
 	}

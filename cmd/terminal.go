@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/cli-runtime/pkg/printers"
+
+	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
 // terminal is what the environment says about the user's terminal.
@@ -13,14 +15,18 @@ type terminal struct {
 	remote bool   // over ssh
 	utf8   bool
 	color  bool
+	window bool // it has a title, a progress indicator and a clipboard
+	dumb   bool // it cannot be drawn on
 }
 
 func (c *cli) terminal() terminal {
 	t := terminal{
 		name:   c.env("TERM"),
 		remote: c.env("SSH_TTY") != "" || c.env("SSH_CONNECTION") != "",
-		color:  c.env("NO_COLOR") == "",
 	}
+	kind := uiterminal.KindOf(t.name)
+	t.dumb, t.window = kind == uiterminal.Dumb, kind.Window()
+	t.color = c.env("NO_COLOR") == "" && kind.Colors()
 	locale := c.env("LC_ALL")
 	if locale == "" {
 		locale = c.env("LC_CTYPE")
@@ -29,7 +35,7 @@ func (c *cli) terminal() terminal {
 		locale = c.env("LANG")
 	}
 	locale = strings.ToLower(locale)
-	t.utf8 = (strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")) && t.name != "linux"
+	t.utf8 = (strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")) && kind.UTF8()
 	return t
 }
 

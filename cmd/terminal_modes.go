@@ -10,6 +10,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
+
+	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
 // screen is the terminal while the dashboard draws on it. It can be given back
@@ -108,9 +110,8 @@ func (s *screen) leave() {
 			discardOutput(s.File)
 			sequence = "\x18" + sequence // ends one that was cut in two
 		}
-		if s.name != "linux" {
-			sequence += ansi.SetWindowTitle("") + ansi.ResetProgressBar
-		}
+		sequence += ansi.SetWindowTitle("") + ansi.ResetProgressBar
+		sequence = string(uiterminal.KindOf(s.name).Translate([]byte(sequence)))
 		_, _ = io.WriteString(s.File, sequence)
 	}()
 	select {

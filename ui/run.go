@@ -49,6 +49,8 @@ type Options struct {
 	// QuerySync asks the terminal whether it can hold back output until a
 	// frame is whole; Bubble Tea itself does not ask over ssh.
 	QuerySync bool
+	// Term is the terminal's name, TERM; empty for that of the environment.
+	Term string
 	// Terminal says what beside the screen may be used.
 	Terminal Terminal
 
@@ -80,7 +82,7 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = terminal.Run(ctx, cancel, model, terminal.Options{Input: o.Input, Output: o.Output, NoColor: o.NoColor, FPS: o.FPS})
+	err = terminal.Run(ctx, cancel, model, terminal.Options{Input: o.Input, Output: o.Output, Term: o.Term, NoColor: o.NoColor, FPS: o.FPS})
 	cause := context.Cause(ctx)
 	cancel(nil)
 	said = model.partingWords()

@@ -3,6 +3,7 @@ package terminal
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -41,8 +42,17 @@ func (f framed) View() tea.View { return f.way.view(f.Model) }
 // clean leaves text and colours of a frame.
 func clean(view tea.View) tea.View {
 	view.Content = sanitize.Frame(view.Content)
-	view.WindowTitle = sanitize.Cut(view.WindowTitle, maxTitle)
+	view.WindowTitle = strings.Map(inTitle, sanitize.Cut(view.WindowTitle, maxTitle))
 	return view
+}
+
+// inTitle replaces the characters with a byte that some terminals take for the end
+// of a title, in UTF-8 too: they print what follows.
+func inTitle(r rune) rune {
+	if strings.IndexByte(string(r), 0x9c) >= 0 { // ST of eight bits
+		return '?'
+	}
+	return r
 }
 
 // beside lets through what a program sends to the terminal beside its frames: one

@@ -53,6 +53,7 @@ const (
 // the system takes no more bytes.
 type line struct {
 	Screen
+	kind Kind
 	lost context.CancelCauseFunc
 	// send brings a message into the program.
 	send func(tea.Msg)
@@ -90,8 +91,8 @@ type held struct {
 // lineFree tells that what waited may go on.
 type lineFree struct{}
 
-func newLine(screen Screen, lost context.CancelCauseFunc) *line {
-	l := &line{Screen: screen, lost: lost, send: func(tea.Msg) {}, work: make(chan struct{}, 1), ended: make(chan struct{})}
+func newLine(screen Screen, kind Kind, lost context.CancelCauseFunc) *line {
+	l := &line{Screen: screen, kind: kind, lost: lost, send: func(tea.Msg) {}, work: make(chan struct{}, 1), ended: make(chan struct{})}
 	l.expires = time.AfterFunc(time.Hour, l.expire)
 	l.expires.Stop()
 	return l
@@ -114,7 +115,7 @@ func (l *line) Write(p []byte) (int, error) {
 		l.begun = true
 		l.ask() // how fast it answers while nothing else is on its way
 	}
-	l.put(p)
+	l.put(l.kind.Translate(p))
 	if l.unasked += len(p); l.unasked >= askEvery && l.asked.IsZero() && l.held.ending == nil {
 		l.ask()
 	}

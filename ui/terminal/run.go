@@ -3,6 +3,7 @@ package terminal
 import (
 	"context"
 	"io"
+	"os"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -20,6 +21,8 @@ type Screen interface {
 type Options struct {
 	Input  io.Reader
 	Output Screen
+	// Term is the terminal's name, TERM; empty for that of the environment.
+	Term string
 	// NoColor draws without colour.
 	NoColor bool
 	// FPS bounds how often the terminal is written to, 0 for the default.
@@ -34,15 +37,23 @@ func Run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o O
 
 // run is Run that hands out how to send the program a message.
 func run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o Options, sender func(send func(tea.Msg))) error {
-	way := newLine(o.Output, lost)
+	kind := KindOf(o.Term)
+	way := newLine(o.Output, kind, lost)
+	environment := os.Environ()
+	if o.Term != "" {
+		environment = append(environment, "TERM="+o.Term)
+	}
+	profile := colorprofile.Detect(o.Output, environment)
+	if o.NoColor {
+		profile = colorprofile.ASCII
+	}
 	options := []tea.ProgramOption{
 		tea.WithContext(ctx),
 		tea.WithoutSignalHandler(),
 		tea.WithInput(o.Input),
 		tea.WithOutput(way),
-	}
-	if o.NoColor {
-		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
+		tea.WithEnvironment(environment),
+		tea.WithColorProfile(kind.mostColors(profile)),
 	}
 	if o.FPS > 0 {
 		options = append(options, tea.WithFPS(o.FPS))

@@ -1,0 +1,108 @@
+package terminal
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Kind is a family of terminals, by what they take. Most take, or silently
+// ignore, all that Bubble Tea sends; the others print what they do not know, or
+// do something else.
+type Kind int
+
+const (
+	// Xterm is every terminal that is none of the others.
+	Xterm Kind = iota
+	// Console is the Linux console and its like: sixteen colours, no window and no
+	// clipboard, and often no alternate screen (man 4 console_codes).
+	Console
+	// VT is a terminal of DEC's from the VT100 to the VT525, or what claims to be
+	// one, such as a serial console: no colours, no UTF-8, no window and no
+	// alternate screen. It needs what the VT102 and the VT220 can: inserting and
+	// deleting, and a cursor that hides.
+	VT
+	// Dumb cannot move its cursor.
+	Dumb
+)
+
+// KindOf is the kind of a terminal by its TERM.
+func KindOf(term string) Kind {
+	family, _, _ := strings.Cut(term, "-")
+	switch {
+	case family == "dumb", family == "unknown":
+		return Dumb
+	case strings.HasPrefix(family, "vt") && len(family) > 2 && family[2] >= '1' && family[2] <= '5':
+		return VT
+	case slices.Contains([]string{"linux", "ansi", "pcansi", "cons25", "hurd"}, family):
+		return Console
+	}
+	return Xterm
+}
+
+// Colors reports whether it has any.
+func (k Kind) Colors() bool { return k == Xterm || k == Console }
+
+// UTF8 reports whether it draws Unicode where the locale says so. The Linux
+// console has a font of at most 512 signs.
+func (k Kind) UTF8() bool { return k == Xterm }
+
+// Window reports whether it has a title, a progress indicator and a clipboard.
+func (k Kind) Window() bool { return k == Xterm }
+
+// mostColors are those that may be used of what the environment says.
+func (k Kind) mostColors(profile colorprofile.Profile) colorprofile.Profile {
+	switch k {
+	case Console:
+		return min(profile, colorprofile.ANSI)
+	case VT, Dumb:
+		return min(profile, colorprofile.ASCII)
+	}
+	return profile
+}
+
+var (
+	// unknownToOld are the sequences that only Xterm takes.
+	unknownToOld = regexp.MustCompile(strings.Join([]string{
+		`\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)`,                 // the title, the progress indicator, the clipboard, questions for colours
+		`\x1b\[[<>=][\d;]*[mu]|\x1b\[\?u`,                   // keyboards
+		`\x1b\[\?[\d;]+\$p`,                                 // questions for modes
+		`\x1b\[\?(?:1000|1002|1003|1004|1006|20\d\d|1049)h`, // reports, synchronized output, graphemes, the alternate screen
+		`\x1b\[\?(?:1000|1002|1003|1004|1006|20\d\d|1049)l`, //
+		`\x1b\[\?5W`, // tab stops
+	}, "|"))
+	style = regexp.MustCompile(`\x1b\[([\d;]*)m`)
+	// vtStyles are bold, underlined, blinking and reverse, and each one's end.
+	vtStyles = []string{"", "0", "1", "4", "5", "7", "22", "24", "25", "27"}
+)
+
+// leaveAltScreen is what a terminal without an alternate screen is given for
+// leaving it: an empty screen.
+const leaveAltScreen = "\x1b[H\x1b[2J"
+
+// Translate leaves of what is sent the sequences that the kind knows.
+func (k Kind) Translate(p []byte) []byte {
+	if k == Xterm {
+		return p
+	}
+	p = unknownToOld.ReplaceAllFunc(p, func(sequence []byte) []byte {
+		if string(sequence) == ansi.ResetModeAltScreenSaveCursor {
+			return []byte(leaveAltScreen)
+		}
+		return nil
+	})
+	if k != VT {
+		return p
+	}
+	return style.ReplaceAllFunc(p, func(sequence []byte) []byte {
+		styles := strings.Split(string(sequence[2:len(sequence)-1]), ";")
+		known := slices.DeleteFunc(slices.Clone(styles), func(s string) bool { return !slices.Contains(vtStyles, s) })
+		if len(known) == 0 {
+			return nil
+		}
+		return []byte("\x1b[" + strings.Join(known, ";") + "m")
+	})
+}
