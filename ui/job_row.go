@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -93,7 +94,7 @@ func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths []int, select
 	set(colStage, style, stage)
 	set(colErrors, t.Bad, countCell(j.Errors))
 	set(colWarnings, t.Waiting, countCell(j.Warnings))
-	set(colAge, t.Dim, human.Age(j.Began(), c.Now))
+	set(colAge, t.Dim, draw.Age(j.Began(), c.Now))
 	set(colExpires, t.Dim, expires(j.Job, c.Now))
 	set(colLocation, t.Dim, j.StorageLocation)
 	set(colFrom, t.Dim, from)
@@ -194,7 +195,7 @@ func stageCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, strin
 	state := ""
 	switch j.State {
 	case diagnosis.Quiet, diagnosis.Stuck, diagnosis.Orphaned:
-		state = "quiet " + human.Age(j.QuietSince(), c.Now)
+		state = "quiet " + draw.Age(j.QuietSince(), c.Now)
 	case diagnosis.Waiting:
 		state = strings.TrimSpace("waits " + draw.StageAge(j.Job, c.Now))
 	case diagnosis.Unknown:
@@ -217,7 +218,16 @@ func progressCell(c draw.Canvas, j *job.Job, width int) string {
 	if width < 8 {
 		return c.FitRight(label, width)
 	}
-	return c.Bar(j.Fraction, width-5) + label
+	return c.Bar(wholePercent(j.Fraction), width-5) + label
+}
+
+// wholePercent is a fraction no finer than the percentage beside its bar, so that
+// both change in one frame. What has begun shows.
+func wholePercent(fraction float64) float64 {
+	if whole := math.Floor(fraction*100+1e-9) / 100; whole > 0 { // as human.Percent rounds
+		return whole
+	}
+	return fraction
 }
 
 // endedAt is when an ended job ended. Velero gives no time to one that failed

@@ -63,9 +63,10 @@ type Model struct {
 	helping  bool
 	helpView viewport.Model
 	helpKeys []keys.Binding
-	// ticking is true while the slow clock is armed, at pace.
-	ticking bool
-	pace    time.Duration
+	// pace is that of the slow clock while it is armed, and ticks counts how often
+	// it was: only its last tick counts.
+	pace  time.Duration
+	ticks int
 
 	// frame is the last drawn view; it is drawn again only when stale.
 	frame tea.View
@@ -95,7 +96,7 @@ type watchEnded struct {
 
 // ticked is the slow clock that runs only while something on the screen
 // depends on the time.
-type ticked struct{}
+type ticked struct{ n int }
 
 // panicked brings a panic out of a command, so that the program can leave
 // in order.
@@ -201,8 +202,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case clustersConnected:
 		return m, m.takeClusters(msg)
 	case ticked:
-		m.ticking = false
-		return m, m.judgeAgain()
+		if m.stale = msg.n == m.ticks; !m.stale {
+			return m, nil // a faster one has taken its place
+		}
+		pace := m.pace
+		m.pace = 0
+		return m, m.judgeAgain(pace)
 	case contentsRead:
 		return m, m.takeContents(msg)
 	case downloadMoved:
@@ -257,11 +262,18 @@ func (m *Model) show(c *cluster, a *assess.Assessment) {
 	}
 }
 
-// judgeAgain judges the last snapshots for the present moment.
-func (m *Model) judgeAgain() tea.Cmd {
+// judgeAgain judges the last snapshots for the present moment. One that has come
+// since the slow clock ticked last would only make a frame more.
+func (m *Model) judgeAgain(pace time.Duration) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, c := range m.clusters {
-		cmds = append(cmds, c.judgeAgain())
+		if c.assessed != nil && c.now(m.options.Clock).Sub(c.assessed.Environment.Now) >= pace {
+			cmds = append(cmds, c.judgeAgain())
+		}
+	}
+	if len(cmds) == 0 {
+		m.stale = false
+		return m.tick()
 	}
 	return tea.Batch(cmds...)
 }
@@ -270,16 +282,19 @@ func (m *Model) judgeAgain() tea.Cmd {
 // only for what ages by the minute.
 func (m *Model) tick() tea.Cmd {
 	known := slices.ContainsFunc(m.clusters, func(c *cluster) bool { return c.assessed != nil })
-	if m.ticking || !known {
-		return nil
-	}
-	m.ticking, m.pace = true, idleTick
+	pace := idleTick
 	for _, c := range m.clusters {
 		if c.assessed != nil && (len(c.assessed.Snapshot.Active) > 0 || c.health().State != watch.Live) {
-			m.pace = m.options.Tick
+			pace = m.options.Tick
 		}
 	}
-	return tea.Tick(m.pace, func(time.Time) tea.Msg { return ticked{} })
+	if !known || m.pace > 0 && m.pace <= pace {
+		return nil
+	}
+	m.pace = pace
+	m.ticks++
+	n := m.ticks
+	return tea.Tick(pace, func(time.Time) tea.Msg { return ticked{n} })
 }
 
 // endWatch takes that a cluster is no longer followed. The others are.

@@ -252,10 +252,43 @@ func TestNothingTicksWhenNothingMoves(t *testing.T) {
 	if m.View().Content != before {
 		t.Error("the frame changed though nothing did")
 	}
-	m.Update(ticked{})
-	show(m, stageful())
+	m.Update(ticked{m.ticks})
+	if m.stale || m.pace != idleTick {
+		t.Errorf("what was judged just now is judged again, or never: %s", m.pace)
+	}
+	slow := m.ticks
+	show(m, stageful()) // the minute is not over
 	if m.pace != time.Second {
 		t.Errorf("the clock runs every %s though jobs do", m.pace)
+	}
+	if _, cmd := m.Update(ticked{slow}); cmd != nil || m.stale {
+		t.Error("two clocks run")
+	}
+}
+
+// Between two percents the row of a running job changes in its count only: at
+// 80x24 each cell more that moves without telling anything costs bytes a second.
+func TestRunningRowChangesOnlyWhereItTells(t *testing.T) {
+	at := func(done int, present time.Time) string {
+		r := running("moving", "b", done, 20_000, 50)
+		m := screen(t, snapshotOf(r), 80, 24, func(o *Options) { o.Clock = func() time.Time { return present } })
+		showAt(m, snapshotOf(r), present)
+		frame := strings.Split(ansi.Strip(m.View().Content), "\n")
+		return frame[lineOf(t, m, "moving")]
+	}
+	before, after := []rune(at(4_010, noon)), []rune(at(4_060, noon.Add(time.Second)))
+	titles := strings.Split(ansi.Strip(screen(t, stageful(), 80, 24).View().Content), "\n")
+	done := strings.Index(titles[3], "DONE")
+	if len(before) != len(after) || done < 0 {
+		t.Fatalf("%q\n%q", string(before), string(after))
+	}
+	for i := range before {
+		if before[i] != after[i] && (i < done-7 || i >= done+len("DONE")) {
+			t.Errorf("cell %d changes:\n%s\n%s", i, string(before), string(after))
+		}
+	}
+	if string(before) == string(after) {
+		t.Error("the count does not move")
 	}
 }
 

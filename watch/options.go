@@ -11,6 +11,11 @@ import (
 // one snapshot.
 const defaultWindow = 250 * time.Millisecond
 
+// windowsApart is how many windows lie between two snapshots at least once all is
+// live: by default a second, in which Velero writes a job's progress once, and in
+// which ten jobs make one snapshot and one frame instead of four.
+const windowsApart = 4
+
 // Options say what a [Watcher] watches, and how.
 type Options struct {
 	// Config leads to the API server. It is copied, not changed.
@@ -29,8 +34,9 @@ type Options struct {
 	ContextNamespace string
 
 	// Window is how long [Watcher.Next] waits after the first change for
-	// others to come, so that a burst makes one snapshot. Zero means 250 ms,
-	// or no wait at all if there is a Journal.
+	// others to come, so that a burst makes one snapshot. Once all is live,
+	// snapshots are four windows apart at least. Zero means 250 ms, or no wait
+	// at all if there is a Journal.
 	Window time.Duration
 	// Journal is how many changes of jobs are kept from one snapshot to the
 	// next; zero for none.

@@ -410,3 +410,29 @@ func TestNextEndsWithItsContextAndTheWatcher(t *testing.T) {
 		t.Errorf("namespace %q, notice %q", s.Namespace, s.Notice)
 	}
 }
+
+// Bursts are gathered, and once all is live a second lies between two snapshots;
+// before that, and after a quiet time, nobody waits for one.
+func TestSnapshotsComeApart(t *testing.T) {
+	for name, c := range map[string]struct {
+		told  time.Duration // ago, 0 for never
+		state HealthState
+		least time.Duration
+		most  time.Duration
+	}{
+		"the first":        {0, Live, 0, 0},
+		"connecting":       {time.Millisecond, Connecting, defaultWindow, defaultWindow},
+		"live, just told":  {time.Millisecond, Live, 3 * defaultWindow, 4 * defaultWindow},
+		"live, after long": {time.Minute, Live, defaultWindow, defaultWindow},
+	} {
+		w := &Watcher{opts: Options{}.withDefaults()}
+		w.latest.Store(&Snapshot{Health: Health{State: c.state}})
+		if c.told > 0 {
+			told := time.Now().Add(-c.told)
+			w.told.Store(&told)
+		}
+		if wait := w.gathers(); wait < c.least || wait > c.most {
+			t.Errorf("%s: %s", name, wait)
+		}
+	}
+}

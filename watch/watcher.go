@@ -31,10 +31,10 @@ type Watcher struct {
 	beats    *heartbeat
 
 	latest atomic.Pointer[Snapshot]
-	// begun is true once Next has returned a snapshot.
-	begun atomic.Bool
-	stop  context.CancelFunc
-	done  chan struct{}
+	// told is when Next returned a snapshot last, nil before the first.
+	told atomic.Pointer[time.Time]
+	stop context.CancelFunc
+	done chan struct{}
 
 	mu sync.Mutex
 	// installation is where Velero is; its namespace is empty until that is known.
@@ -115,8 +115,8 @@ func (w *Watcher) Next(ctx context.Context) (*Snapshot, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if w.opts.Window > 0 && w.begun.Swap(true) {
-		timer := time.NewTimer(w.opts.Window)
+	if wait := w.gathers(); wait > 0 {
+		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -132,7 +132,21 @@ func (w *Watcher) Next(ctx context.Context) (*Snapshot, error) {
 	}
 	s := w.snapshot()
 	w.latest.Store(s)
+	told := time.Now()
+	w.told.Store(&told)
 	return s, nil
+}
+
+// gathers is how long to wait after a change for others to come.
+func (w *Watcher) gathers() time.Duration {
+	told := w.told.Load()
+	switch {
+	case told == nil:
+		return 0
+	case w.Latest().Health.State != Live:
+		return w.opts.Window
+	}
+	return max(w.opts.Window, windowsApart*w.opts.Window-time.Since(*told))
 }
 
 // Latest returns the snapshot that [Watcher.Next] returned last, or an empty

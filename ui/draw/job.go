@@ -59,11 +59,27 @@ func Origin(j *job.Job) (kind, name string) {
 	return "schedule", j.ScheduleName
 }
 
+// Age is how long ago t was, for a row of a list: in steps of ten seconds, then of
+// minutes. Finer ones would redraw every row each second and tell nobody more. It
+// is empty if t is not known.
+func Age(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	switch age := now.Sub(t); {
+	case age >= time.Minute:
+		return human.Duration(age.Truncate(time.Minute))
+	case age >= 10*time.Second:
+		return human.Duration(age.Truncate(10 * time.Second))
+	}
+	return "<10s"
+}
+
 // StageAge is how long the present stage lasts, empty if that is not known.
 func StageAge(j *job.Job, now time.Time) string {
 	for _, record := range j.Stages {
 		if record.Stage == j.Stage {
-			return human.Age(record.Began, now)
+			return Age(record.Began, now)
 		}
 	}
 	return ""
