@@ -36,8 +36,11 @@ func (b *bench) keyPresses(ctx context.Context) error {
 		}
 		for range at.runs {
 			for _, c := range b.veltuis() {
-				if err == nil {
-					err = b.pressed(ctx, c, at.namespace, "key to frame, "+at.words, at.target)
+				if err != nil || ctx.Err() != nil {
+					break
+				}
+				if failure := b.pressed(ctx, c, at.namespace, "key to frame, "+at.words, at.target); failure != nil {
+					b.table.note("key to frame, %s, %s: %s", at.words, c.column, firstLine(failure))
 				}
 			}
 		}
@@ -51,7 +54,7 @@ func (b *bench) keyPresses(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", at.words, err)
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // pressed presses keys on one dashboard.

@@ -37,8 +37,12 @@ func (b *bench) starts(ctx context.Context) error {
 				continue
 			}
 			rows, all, rss, err := b.start(ctx, c, large, run == 0)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if err != nil {
-				return err
+				b.table.note("dashboard, %s: %v", c.column, firstLine(err))
+				continue
 			}
 			first.add(c.column, rows.Seconds())
 			complete.add(c.column, all.Seconds())
@@ -108,6 +112,12 @@ func (b *bench) complete(screen string) bool {
 		}
 	}
 	return true
+}
+
+// firstLine is an error without the screen that it shows.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
 }
 
 // pause waits.
