@@ -50,6 +50,9 @@ func (b *bench) restores(ctx context.Context, namespace string, from, to int, pa
 // uploads adds the DataUploads of one running backup.
 func (m *moving) uploads(ctx context.Context, namespace string, n int, pace time.Duration) error {
 	now := metav1.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	restores := m.cancel
+	m.cancel = func() { cancel(); restores() }
 	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "moving-backup"}, Spec: velerov1.BackupSpec{StorageLocation: "default"},
 		Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseWaitingForPluginOperations, StartTimestamp: &now, Progress: &velerov1.BackupProgress{TotalItems: 900, ItemsBackedUp: 900},
 			BackupItemOperationsAttempted: n}}
