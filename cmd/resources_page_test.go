@@ -1,11 +1,14 @@
 package cmd
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestDashboardReadsBackups opens jobs in the dashboard and looks at what the
@@ -25,6 +28,10 @@ func TestDashboardReadsBackups(t *testing.T) {
 	r.Spec = velerov1.RestoreSpec{BackupName: "b-seen", IncludedNamespaces: []string{"shop"}, IncludedResources: []string{"configmaps", "secrets"},
 		NamespaceMapping: map[string]string{"shop": "there-before"}}
 	b.create(t, r)
+	selected := restore("resources-selected", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now})
+	selected.Spec = velerov1.RestoreSpec{BackupName: "b-seen", IncludedNamespaces: []string{"shop"}, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		NamespaceMapping: map[string]string{"shop": "never-there"}}
+	b.create(t, selected)
 	ended := restore("resources-ended", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1, StartTimestamp: &now})
 	ended.Spec = r.Spec
 	b.create(t, ended)
@@ -40,13 +47,33 @@ func TestDashboardReadsBackups(t *testing.T) {
 	c.sees(t, "[4 Resources]", "RESOURCE (restore order)", "configmaps", "0/951", "≈")
 	c.types(t, "\x1b")
 	c.sees(t, "[1 Active")
+	c.types(t, "\x1b/resources-selected\r\r4")
+	// Its claims come along with its pods, and its first item makes its namespace:
+	// the page and the command count them alike.
+	c.sees(t, "[4 Resources]", "RESOURCE (restore order)", "with namespaces", "with persistentvolumes")
+	of := map[string]int{}
+	for _, row := range regexp.MustCompile(`(?m)^ +(?:with )?(\S+) +\S? +\d+ +(\d+)`).FindAllStringSubmatch(c.screen(), -1) {
+		n, _ := strconv.Atoi(row[2])
+		of[row[1]] += n
+	}
+	stdout, stderr, code := b.estimates(t, t.TempDir(), "restore/resources-selected", "-o", "json")
+	if code != ExitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	for _, r := range parseEstimate(t, stdout).Resources {
+		if of[r.Resource] != r.Items {
+			t.Errorf("%s: %d on the page, %d by veltui estimate:\n%s", r.Resource, of[r.Resource], r.Items, c.screen())
+		}
+	}
+	c.types(t, "\x1b")
+	c.sees(t, "[1 Active")
 	c.types(t, "\x1b") // the filter goes too
 	eventually(t, "the filter is gone", func() bool { return !strings.Contains(c.screen(), "/resources-seen") })
 	c.types(t, "3/b-seen\r\r4")
 	c.sees(t, "3 items of 2 kinds", "IN THE BACKUP", "lab.example.com/v1/Widget")
 	c.types(t, "\r")
 	c.sees(t, "shop/cm-0000", `shop/\x1b[2Jcm`)
-	if n := s.downloads.Load(); n != 2 { // its contents for the restore, and its list
+	if n := s.downloads.Load(); n != 3 { // its contents for the restores, again for the command, and its list
 		t.Errorf("%d downloads for one backup", n)
 	}
 	c.types(t, "q")
@@ -58,7 +85,7 @@ func TestDashboardReadsBackups(t *testing.T) {
 	c.sees(t, "failed   there-before/cm-0001 from shop: is forbidden: no", "missing  there-before/", "not in Velero's list")
 	c.types(t, "q")
 	c.exits(t)
-	if n := s.downloads.Load(); n != 5 { // with its list, its results, and the backup, as this process has a home of its own
+	if n := s.downloads.Load(); n != 6 { // with its list, its results, and the backup, as this process has a home of its own
 		t.Errorf("%d downloads with those of a restore", n)
 	}
 
@@ -90,7 +117,7 @@ func TestDashboardReadsBackups(t *testing.T) {
 	c.sees(t, "The list of the items cannot be read: not permitted", "downloadrequests.velero.io")
 	c.types(t, "q")
 	c.exits(t)
-	if n := s.downloads.Load(); n != 5 {
+	if n := s.downloads.Load(); n != 6 {
 		t.Errorf("%d downloads in all", n)
 	}
 	var left velerov1.DownloadRequestList

@@ -98,8 +98,20 @@ func checkSums(t *testing.T, e Estimate) {
 			t.Errorf("%s: %d items, %d in its namespaces", r.Resource, r.Items, inNamespaces)
 		}
 	}
+	// The steps, with what they bring along, say the same of each resource.
+	ofSteps := map[string]int{}
 	for _, s := range e.Steps {
 		bySteps += s.Items
+		ofSteps[s.Resource] += s.Items
+	}
+	for _, b := range e.Brought {
+		ofSteps[e.Steps[b.Step].Resource] -= b.Items
+		ofSteps[b.Resource] += b.Items
+	}
+	for _, r := range e.Resources {
+		if ofSteps[r.Resource] != r.Items {
+			t.Errorf("%d of %s, by steps %d", r.Items, r.Resource, ofSteps[r.Resource])
+		}
 	}
 	if byResource != e.Total || bySteps != e.Total {
 		t.Errorf("total %d, resources sum up to %d, steps to %d", e.Total, byResource, bySteps)

@@ -20,6 +20,9 @@ type Estimate struct {
 	// sum up to Total. A step's items are not all of its resource: items bring
 	// others along, and the first item of a namespace makes the namespace.
 	Steps []Step
+	// Brought are the items of steps that are not of the step's own resource, in
+	// the order of the steps. With them the steps sum up to Resources.
+	Brought []Brought
 	// Selected is how many items the filters select. It is the total that
 	// Velero shows first.
 	Selected int
@@ -38,6 +41,14 @@ type Estimate struct {
 type Step struct {
 	Resource string
 	Items    int
+}
+
+// Brought are items that another resource's step restores: claims that pods
+// bring along, a namespace that its first item makes.
+type Brought struct {
+	Step     int // index into Steps
+	Resource string
+	Items    int // of the step's
 }
 
 // Estimate works out what a restore from x restores, on the target that d
@@ -69,7 +80,7 @@ func (x *Index) estimate(w *work, spec RestoreSpec, d Discovery) Estimate {
 	if w.err != nil {
 		return e
 	}
-	e.Total, e.Selected, e.Steps = r.total, r.selected, r.steps
+	e.Total, e.Selected, e.Steps, e.Brought = r.total, r.selected, r.steps, r.brought
 	e.Resources = r.counts()
 	e.Partial = e.Partial || r.unread > 0 || r.unjudged > 0 || len(r.beyond()) > 0
 	e.Assumptions = r.assumptions()

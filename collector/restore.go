@@ -24,7 +24,9 @@ type restore struct {
 	ensured    map[string]bool     // target namespaces known to be there
 	byResource map[string]*ResourceCount
 	order      []string
+	turn       string // the resource of the present step
 	steps      []Step
+	brought    []Brought
 	total      int
 	selected   int
 
@@ -175,6 +177,7 @@ func (r *restore) pass(words []string, processed map[string]bool) {
 		}
 		processed[resource] = true
 		before := r.total
+		r.turn = resource
 		for _, b := range buckets {
 			if r.work.goOn(1) && r.takes(b, must) {
 				r.restoreBucket(b, resource, must)
@@ -250,6 +253,13 @@ func (r *restore) ensure(namespace string) {
 
 func (r *restore) count(resource, namespace string, n int) {
 	r.total += n
+	if resource != r.turn {
+		i := slices.IndexFunc(r.brought, func(b Brought) bool { return b.Step == len(r.steps) && b.Resource == resource })
+		if i < 0 {
+			i, r.brought = len(r.brought), append(r.brought, Brought{Step: len(r.steps), Resource: resource})
+		}
+		r.brought[i].Items += n
+	}
 	c := r.byResource[resource]
 	if c == nil {
 		c = &ResourceCount{Resource: resource}

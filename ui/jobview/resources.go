@@ -215,8 +215,8 @@ func restoredPage(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 		lines = append(lines, now)
 	}
 	lines = append(lines, c.Titles(columns, widths, draw.Sorting{}))
-	for i, step := range e.Steps {
-		lines = append(lines, stepLine(c, step, i, at, j.Terminal(), widths))
+	for i := range e.Steps {
+		lines = append(lines, stepLines(c, e, i, at, j.Terminal(), widths)...)
 	}
 	return append(lines, caveats(c, j, e)...)
 }
@@ -233,29 +233,52 @@ func stepsLine(c draw.Canvas, j *job.Job, e collector.Estimate, at collector.Pos
 	return c.Theme.Strong.Render(text)
 }
 
-func stepLine(c draw.Canvas, step collector.Step, i int, at collector.Position, over bool, widths []int) string {
-	glyph, style, done, bar := c.Glyphs.Ahead, c.Theme.Dim, 0, ""
+// stepLines are the rows of a step: its own resource, and a row for each that it
+// brings along. So all rows of a resource sum up to what `veltui estimate` says.
+// How much of the present step is whose is not known; each has its share.
+func stepLines(c draw.Canvas, e collector.Estimate, i int, at collector.Position, over bool, widths []int) (lines []string) {
+	own := e.Steps[i]
+	glyph, style, bar := c.Glyphs.Ahead, c.Theme.Dim, ""
 	switch {
 	case i < at.Step:
-		glyph, style, done = c.Glyphs.Done, c.Theme.Good, step.Items
+		glyph, style = c.Glyphs.Done, c.Theme.Good
 	case i == at.Step && over:
-		glyph, style, done = c.Glyphs.Partly, c.Theme.Waiting, at.Done
+		glyph, style = c.Glyphs.Partly, c.Theme.Waiting
 	case i == at.Step:
-		glyph, style, done = c.Glyphs.Now, c.Theme.Running, at.Done
+		glyph, style = c.Glyphs.Now, c.Theme.Running
 		bar = c.Bar(float64(at.Done)/float64(max(at.Of, 1)), widths[5]-1)
 	}
 	name := c.Theme.Text
 	if i > at.Step {
 		name = c.Theme.Dim
 	}
-	return draw.JoinCells([]string{
-		" ",
-		c.Cell(name, step.Resource, widths[1], false),
-		c.Cell(style, glyph, widths[2], false),
-		c.Cell(c.Theme.Text, fmt.Sprint(done), widths[3], true),
-		c.Cell(c.Theme.Dim, fmt.Sprint(step.Items), widths[4], true),
-		bar,
-	}, widths)
+	row := func(name lipgloss.Style, resource, glyph string, done, of int, bar string) string {
+		return draw.JoinCells([]string{
+			" ",
+			c.Cell(name, resource, widths[1], false),
+			c.Cell(style, glyph, widths[2], false),
+			c.Cell(c.Theme.Text, fmt.Sprint(done), widths[3], true),
+			c.Cell(c.Theme.Dim, fmt.Sprint(of), widths[4], true),
+			bar,
+		}, widths)
+	}
+	done := 0
+	switch {
+	case i < at.Step:
+		done = own.Items
+	case i == at.Step:
+		done = at.Done
+	}
+	left := done
+	for _, b := range e.Brought {
+		if b.Step != i {
+			continue
+		}
+		share := done * b.Items / max(e.Steps[i].Items, 1)
+		lines = append(lines, row(c.Theme.Dim, "  with "+b.Resource, "", share, b.Items, ""))
+		own.Items, left = own.Items-b.Items, left-share
+	}
+	return append([]string{row(name, own.Resource, glyph, left, own.Items, bar)}, lines...)
 }
 
 // caveats are what was taken for granted, and how the estimate compares with

@@ -1,6 +1,8 @@
 package jobview
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +111,34 @@ func TestErrorsAreNotCalledRestored(t *testing.T) {
 	text := strings.Join(resourcesPage(c, s), "\n")
 	if strings.Contains(text, "RESTORED") || !strings.Contains(text, "3 errors") {
 		t.Error(text)
+	}
+}
+
+// Claims that pods bring along count as claims, as `veltui estimate` counts them,
+// though Velero restores them in the pods' turn.
+func TestResourcesAddUpToTheEstimate(t *testing.T) {
+	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Spec: velerov1.RestoreSpec{BackupName: "b"}, Status: velerov1.RestoreStatus{
+		Phase: velerov1.RestorePhaseInProgress, Progress: &velerov1.RestoreProgress{TotalItems: 9, ItemsRestored: 6}}}})
+	s.Read(&Contents{Estimate: collector.Estimate{Total: 9,
+		Steps:     []collector.Step{{Resource: "persistentvolumeclaims", Items: 2}, {Resource: "pods", Items: 6}, {Resource: "services", Items: 1}},
+		Brought:   []collector.Brought{{Step: 0, Resource: "namespaces", Items: 1}, {Step: 1, Resource: "persistentvolumeclaims", Items: 2}},
+		Resources: []collector.ResourceCount{{Resource: "namespaces", Items: 1}, {Resource: "persistentvolumeclaims", Items: 3}, {Resource: "pods", Items: 4}, {Resource: "services", Items: 1}}}})
+	text := ansi.Strip(strings.Join(resourcesPage(c, s), "\n"))
+	restored, of := map[string]int{}, map[string]int{}
+	for _, row := range regexp.MustCompile(`(?m)^ +(?:with )?(\S+) +\S? +(\d+) +(\d+)`).FindAllStringSubmatch(text, -1) {
+		done, _ := strconv.Atoi(row[2])
+		all, _ := strconv.Atoi(row[3])
+		restored[row[1]], of[row[1]] = restored[row[1]]+done, of[row[1]]+all
+	}
+	sum := 0
+	for _, r := range s.contents.Estimate.Resources {
+		if of[r.Resource] != r.Items {
+			t.Errorf("%d of %s, the estimate says %d", of[r.Resource], r.Resource, r.Items)
+		}
+		sum += restored[r.Resource]
+	}
+	if sum != 6 || t.Failed() {
+		t.Errorf("%d are restored:\n%s", sum, text)
 	}
 }
 
