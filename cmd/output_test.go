@@ -290,6 +290,32 @@ func TestGetIntoABrokenPipe(t *testing.T) {
 	}
 }
 
+// What goes wrong is said once, whoever finds it.
+func TestErrorsAreToldOnce(t *testing.T) {
+	b := control(t)
+	b.quiet(t, inProgress("told-once", time.Hour))
+	for _, args := range [][]string{
+		{"-n", "nope"}, {"get", "-n", "nope"}, {"explain", "restore/told-once", "-n", "nope"}, {"get", "restore/nobody"}, {"get", "-o", "nonsense"},
+		{"finalize", "restore/told-once", "--phase", "Failed", "--yes", "--read-only"}, {"explain", "restore/told-once", "--artifacts", "--read-only"},
+	} {
+		stdout, stderr, _ := b.run(t, args...)
+		told := map[string]int{}
+		for line := range strings.Lines(stdout + stderr) {
+			if line = strings.TrimSpace(strings.TrimPrefix(line, "error: ")); line != "" {
+				told[line]++
+			}
+		}
+		for line, times := range told {
+			if times > 1 || strings.Count(line, "read-only") > 1 || strings.Count(line, "nope") > 1 {
+				t.Errorf("%q tells %q %d times:\n%s%s", args, line, times, stdout, stderr)
+			}
+		}
+		if len(told) == 0 {
+			t.Errorf("%q tells nothing", args)
+		}
+	}
+}
+
 // Formats are checked before the cluster is asked for anything.
 func TestOutputFormatIsCheckedFirst(t *testing.T) {
 	for _, args := range [][]string{

@@ -96,6 +96,24 @@ func TestQueueRule(t *testing.T) {
 	}
 }
 
+// A queued job has facts of its own: what is known of the job that it waits for
+// is said by name, and never as if it were the queued job's.
+func TestQueuedJobHasItsOwnFacts(t *testing.T) {
+	blocker := spec{name: "weekly", phase: velero.PhaseInProgress, started: 100, changed: 80, done: 218, total: 327, includes: []string{"x"}}
+	own := spec{name: "nightly", phase: velero.PhaseQueued, position: 1, total: -1, created: 60, changed: 60, includes: []string{"x"}}
+	env := with(restarted(71))
+	env.Jobs = jobs(t, blocker, own)
+	v := Judge(own.job(t), env)
+	if v.State != Stuck || v.Reason != QueueBlocked {
+		t.Fatalf("%s %s: %s", v.State, v.Reason, v.Summary)
+	}
+	for _, f := range v.Facts {
+		if strings.Contains(f.Text, "this job began") || strings.Contains(f.Text, "327") || strings.Contains(f.Text, "orphaned") && !strings.Contains(f.Text, "weekly") {
+			t.Errorf("a fact of the other job: %s", f.Text)
+		}
+	}
+}
+
 func TestQueueOfNewJobs(t *testing.T) {
 	s := healthy()
 	first := spec{name: "first", kind: job.Restore, total: -1, created: 9}

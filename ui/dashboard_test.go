@@ -230,6 +230,14 @@ func TestSortByStageKeepsTheQueuesOrder(t *testing.T) {
 	if title := frameLine(t, m, 3); !strings.Contains(title, "STAGE▴") {
 		t.Errorf("titles %q", title)
 	}
+	for range orders { // A to Z is upwards too
+		if press(t, m, "s"); orders[m.dashboard.order].name == "name" {
+			break
+		}
+	}
+	if title := frameLine(t, m, 3); !strings.Contains(title, "NAME▴") {
+		t.Errorf("titles %q", title)
+	}
 }
 
 // The selected row is reversed from edge to edge.
