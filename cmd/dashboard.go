@@ -145,6 +145,8 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 		Theme:       f.theme,
 		UserTheme:   c.userTheme,
 		Keys:        c.keys,
+		Tabs:        c.chosen("tabs"),
+		Columns:     c.chosen("columns"),
 		ASCII:       f.ascii || !term.utf8,
 		NoColor:     !term.color,
 		NoAltScreen: f.noAltScreen,

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -38,6 +39,10 @@ func settings() []config.Setting {
 			Default: "30, or 10 over ssh", Example: "4", Flag: "fps", Env: "VELTUI_FPS"},
 		{Name: "no-alt-screen", Kind: config.Bool, What: "Draw on the normal screen, not on the alternate screen.",
 			Default: "false", Example: "true", Flag: "no-alt-screen", Env: "VELTUI_NO_ALT_SCREEN"},
+		{Name: "tabs", Kind: config.List, What: "The dashboard's tabs, in this order. The first one is open at the start.",
+			Default: "all that the cluster has", Example: "[restores, backups, active]", Env: "VELTUI_TABS", Allowed: ui.Tabs()},
+		{Name: "columns", Kind: config.List, What: "The columns behind a job's name in the dashboard's lists, in this order. Those from progress to warnings stay together.",
+			Default: "all that fit", Example: "[stage, progress, eta, age]", Env: "VELTUI_COLUMNS", Allowed: ui.Columns()},
 		{Name: "keys", Kind: config.Map, What: "The keys of an action, in place of its usual ones. An action that you do not name keeps its own.",
 			Default: "the keys that help (?) names", Example: "{finalize: X, open: [enter, o]}", Fields: keySettings()},
 	}
@@ -50,6 +55,16 @@ func namespaceFault(text string) string {
 		return ""
 	}
 	return fmt.Sprintf("%q cannot be a namespace: use lower-case letters, digits and -, at most 63", text)
+}
+
+// chosen is the list that is in force for a setting, nil for the default.
+func (c *cli) chosen(name string) []string {
+	for _, s := range c.inForce {
+		if s.Name == name && s.Source != config.FromDefault {
+			return s.Value.Texts()
+		}
+	}
+	return nil
 }
 
 // keySettings are the actions whose keys can be chosen.

@@ -141,9 +141,9 @@ func TestPrecedence(t *testing.T) {
 }
 
 func TestMistakesInTheEnvironment(t *testing.T) {
-	env := map[string]string{"T_FPS": "x", "T_COLUMNS": "name,stge", "T_ASCII": "maybe"}
+	env := map[string]string{"T_FPS": "x", "T_COLUMNS": "name,stge,name", "T_ASCII": "maybe"}
 	_, problems := Resolve(sample, Given{Env: func(name string) string { return env[name] }, Flag: func(string) (string, bool) { return "", false }})
-	for _, want := range []string{`T_FPS: "x" must be`, `T_COLUMNS: "stge" must be one of`, `T_ASCII: "maybe" must be true or false`} {
+	for _, want := range []string{`T_FPS: "x" must be`, `T_COLUMNS: "stge" must be one of`, `T_COLUMNS: "name" is in the list twice`, `T_ASCII: "maybe" must be true or false`} {
 		if !strings.Contains(problems.Error(), want) {
 			t.Errorf("want %q in:\n%v", want, problems)
 		}

@@ -78,6 +78,11 @@ func (s *Setting) fromEnvironment(text string) (Value, Problems) {
 	}
 	v := s.split(text)
 	var problems Problems
+	for i, item := range v.Items {
+		if slices.ContainsFunc(v.Items[:i], func(before Value) bool { return before.Text == item.Text }) {
+			problems = append(problems, Problem{File: s.Env, Text: quote(item.Text) + " is in the list twice"})
+		}
+	}
 	for _, part := range append(slices.Clone(v.Items), Value{Text: v.Text}) {
 		if part.Text == "" {
 			continue

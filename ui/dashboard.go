@@ -2,6 +2,7 @@ package ui
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"charm.land/bubbles/v2/textinput"
@@ -55,7 +56,9 @@ type dashboard struct {
 	tab                       *tab
 	active, restores, backups *tab
 	order                     int
-	filter                    filter
+	// columns are those of jobs that are shown, in their order.
+	columns []int
+	filter  filter
 	// input is open while the filter is being typed.
 	input  textinput.Model
 	typing bool
@@ -81,7 +84,7 @@ func newDashboard(clusters []*cluster, clock func() time.Time) *dashboard {
 	for _, t := range d.tabs {
 		t.cursor = -1
 	}
-	d.tab = d.active
+	d.tab, d.columns = d.active, columnOrder(nil)
 	turn := func(by int) func(string) tea.Cmd { return keys.Run(func() { d.turn(by) }) }
 	d.keys = append([]keys.Binding{
 		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true, WhyNot: d.whyNotOpen, Do: d.openSelected(jobview.Overview)},
@@ -97,6 +100,34 @@ func newDashboard(clusters []*cluster, clock func() time.Time) *dashboard {
 			On: d.showsJobs, WhyNot: d.whyNotOpen, Do: d.openSelected(k.Page)})
 	}
 	return d
+}
+
+// Tabs are the names of all tabs, in their usual order.
+func Tabs() []string {
+	var names []string
+	for _, t := range newDashboard(nil, nil).tabs {
+		names = append(names, t.setting())
+	}
+	return names
+}
+
+// setting is the tab's name in the configuration.
+func (t *tab) setting() string { return strings.ToLower(t.name) }
+
+// choose takes the user's tabs and columns, by their names; none are all.
+func (d *dashboard) choose(names, columns []string) {
+	d.columns = columnOrder(columns)
+	if len(names) == 0 {
+		return
+	}
+	all := d.tabs
+	d.tabs = nil
+	for _, name := range names {
+		if at := slices.IndexFunc(all, func(t *tab) bool { return t.setting() == name }); at >= 0 {
+			d.tabs = append(d.tabs, all[at])
+		}
+	}
+	d.tab = d.tabs[0]
 }
 
 // showsJobs reports whether the present tab lists jobs.

@@ -167,17 +167,19 @@ func (d *dashboard) shown() int {
 func (d *dashboard) body(c draw.Canvas) []string {
 	t := d.tab
 	t.setHeight(c.Height - 1)
-	columns, sorting := columnsFor(t.rows, d.several()), orders[d.order].Sorting
-	if t.other != nil {
-		columns, sorting = columnsOf(t.groups, 0), draw.Sorting{}
-	}
+	columns := columnsFor(t.rows, d.several(), d.columns)
 	widths := draw.FitColumns(columns, c.Width)
-	lines := []string{c.Titles(columns, widths, sorting)}
+	titles := c.Titles(ordered(columns, d.columns), ordered(widths, d.columns), orders[d.order].Sorting)
+	if t.other != nil {
+		columns = columnsOf(t.groups, 0)
+		titles = c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{})
+	}
+	lines := []string{titles}
 	from, to := t.visible()
 	for i := from; i < to; i++ {
 		switch r := t.rows[i]; item := r.item.(type) {
 		case *job.Job:
-			lines = append(lines, d.highlighted(c, i, jobRow(d.in(r, c), r.cluster.assessed.Of(item), r.cluster.Context, widths, i == t.cursor)))
+			lines = append(lines, d.highlighted(c, i, jobRow(d.in(r, c), r.cluster.assessed.Of(item), r.cluster.Context, widths, d.columns, i == t.cursor)))
 		case *detail.Row:
 			columns := columnsOf(t.groups, r.group)
 			lines = append(lines, d.highlighted(c, i, otherRow(d.in(r, c), item, columns, i == t.cursor)))

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -56,10 +57,65 @@ const (
 	colFrom
 )
 
+// columnNames are those of the columns that the user can choose. The others, up to
+// the name, always come first.
+var columnNames = map[string]int{
+	"stage": colStage, "progress": colProgress, "done": colDone, "rate": colRate, "eta": colETA, "errors": colErrors, "warnings": colWarnings,
+	"age": colAge, "expires": colExpires, "location": colLocation, "from": colFrom,
+}
+
+// Columns are the names of the columns of jobs that can be chosen, in their usual
+// order.
+func Columns() []string {
+	return slices.SortedFunc(maps.Keys(columnNames), func(a, b string) int { return columnNames[a] - columnNames[b] })
+}
+
+// columnOrder is the order of the columns with those that were chosen, all of them
+// if none were. From the bar to the warnings they stay together and in their usual
+// order, because one text takes their place where a job has ended or waits.
+func columnOrder(chosen []string) []int {
+	if len(chosen) == 0 {
+		chosen = Columns()
+	}
+	order := []int{colMark, colCluster, colKind, colName}
+	together := func(column int) bool { return column >= colProgress && column <= colWarnings }
+	var group []int
+	for _, name := range chosen {
+		if column := columnNames[name]; together(column) {
+			group = append(group, column)
+		}
+	}
+	slices.Sort(group)
+	for _, name := range chosen {
+		switch column := columnNames[name]; {
+		case !together(column):
+			order = append(order, column)
+		case !slices.ContainsFunc(order, together):
+			order = append(order, group...)
+		}
+	}
+	return order
+}
+
+// ordered are things of the columns, such as cells, in the order in which they
+// are shown.
+func ordered[T any](of []T, order []int) []T {
+	shown := make([]T, len(order))
+	for i, column := range order {
+		shown[i] = of[column]
+	}
+	return shown
+}
+
 // columnsFor are the columns for some rows: names get no more room than the
 // longest of them needs, so that the others can grow.
-func columnsFor(rows []row, several bool) []draw.Column {
+func columnsFor(rows []row, several bool, order []int) []draw.Column {
 	columns := slices.Clone(jobColumns)
+	for i := range columns {
+		if !slices.Contains(order, i) {
+			columns[i].Width = 0
+		}
+	}
 	if several {
 		columns[colCluster].Width, columns[colCluster].Grow = 10, 2
 		columns[colName].Width = 18
@@ -78,8 +134,8 @@ func columnsFor(rows []row, several bool) []draw.Column {
 	return columns
 }
 
-// jobRow draws one job of a cluster into the columns.
-func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths []int, selected bool) string {
+// jobRow draws one job of a cluster into the columns, in their order.
+func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths, order []int, selected bool) string {
 	cells := make([]string, len(jobColumns))
 	set := func(column int, style lipgloss.Style, text string) {
 		cells[column] = c.Cell(style, c.CutMiddle(text, widths[column]), widths[column], jobColumns[column].Right)
@@ -98,7 +154,7 @@ func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths []int, select
 	set(colExpires, t.Dim, expires(j.Job, c.Now))
 	set(colLocation, t.Dim, j.StorageLocation)
 	set(colFrom, t.Dim, from)
-	span := func(last int, text string) string { return spanned(c, cells, widths, colProgress, last, text) }
+	span := func(last int, text string) string { return outcomeRow(c, cells, widths, order, last, text) }
 	switch {
 	case len(j.Malformed) > 0:
 		return span(colWarnings, malformedText(c, j.Malformed[0], spanWidth(widths, colProgress, colWarnings)))
@@ -123,7 +179,7 @@ func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths []int, select
 	if j.Troubled() {
 		set(colETA, t.Bad, string(j.State))
 	}
-	return draw.JoinCells(cells, widths)
+	return draw.JoinCells(ordered(cells, order), ordered(widths, order))
 }
 
 // countCell is a count of what went wrong, empty for none.
@@ -152,6 +208,20 @@ func spanned(c draw.Canvas, cells []string, widths []int, first, last int, text 
 	merged := append(append([]string{}, cells[:first]...), c.Fit(text, width))
 	mergedWidths := append(append([]int{}, widths[:first]...), width)
 	return draw.JoinCells(append(merged, cells[last+1:]...), append(mergedWidths, widths[last+1:]...))
+}
+
+// outcomeRow joins the cells of a job, in their order, with one text in the place
+// of those from the bar to last.
+func outcomeRow(c draw.Canvas, cells []string, widths, order []int, last int, text string) string {
+	width := spanWidth(widths, colProgress, last)
+	widths = slices.Clone(widths)
+	for _, column := range order {
+		if column >= colProgress && column <= last {
+			cells[column], widths[column] = c.Fit(text, width), width
+			width = 0 // one of them has it all
+		}
+	}
+	return draw.JoinCells(ordered(cells, order), ordered(widths, order))
 }
 
 // spanWidth is the width of the columns from first to last as one.

@@ -120,6 +120,7 @@ func newModel(ctx context.Context, o Options) (*Model, error) {
 	}
 	m.at = m.clusters[0]
 	m.dashboard = newDashboard(m.clusters, o.Clock)
+	m.dashboard.choose(o.Tabs, o.Columns)
 	if o.Switch != nil {
 		m.connect = func(contexts []string, namespace string) tea.Cmd {
 			return guarded(func() tea.Msg {

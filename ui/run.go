@@ -36,6 +36,9 @@ type Options struct {
 	UserTheme *draw.Theme
 	// Keys are those that the user chose instead of the usual ones.
 	Keys keys.Map
+	// Tabs and Columns are the names of the tabs, and of the columns of jobs, that
+	// are shown, in their order: of [Tabs] and [Columns]; nil for all.
+	Tabs, Columns []string
 	// ASCII draws with ASCII only.
 	ASCII bool
 	// NoColor draws without colour.
