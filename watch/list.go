@@ -43,11 +43,17 @@ func (r reader) all(ctx context.Context, to listing) (version string, err error)
 	}
 	to.again(left)
 	version, err = r.stream(ctx, to)
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+	if cannotStream(err) {
 		to.again(left)
 		version, err = r.pages(ctx, to)
 	}
 	return version, err
+}
+
+// cannotStream reports whether the API server has no stream of a list, or none for
+// us: who may list may not always watch.
+func cannotStream(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
 }
 
 // stream reads the list as the events with which a watch begins, up to the bookmark
@@ -76,9 +82,13 @@ func (r reader) stream(ctx context.Context, to listing) (version string, err err
 		case apiwatch.Deleted:
 			to.remove(object)
 		case apiwatch.Bookmark:
-			if object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-				return object.GetResourceVersion(), nil
+			if object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+				continue
 			}
+			if object.GetResourceVersion() == "" {
+				return "", fmt.Errorf("reading the list of %s: its end has no version", r.kind.resource)
+			}
+			return object.GetResourceVersion(), nil
 		case apiwatch.Error:
 			return "", apierrors.FromObject(o)
 		}
@@ -122,24 +132,34 @@ func (r reader) page(ctx context.Context, o metav1.ListOptions, to listing) (met
 		}
 		return nil
 	})
+	if err == nil && page.ResourceVersion == "" {
+		err = errNoList
+	}
 	if err != nil {
 		return page, fmt.Errorf("reading the list of %s: %w", r.kind.resource, err)
 	}
 	return page, nil
 }
 
+// errNoList: what stands between us and the API server may answer anything with 200.
+// Taken for an empty list, it would make all that is there disappear.
+var errNoList = errors.New("the answer is no list")
+
 // readList takes a list apart while it comes in: item gets the JSON of each of its
 // elements, which is only good until it returns. It finds where each ends by its
-// brackets alone; whether it is JSON inside is for item to find out.
+// brackets alone; whether it is JSON inside is for item to find out. It is an error
+// if there are no items, not even an empty list of them.
 func readList(body io.Reader, item func(raw []byte) error) (metav1.ListMeta, error) {
 	l := listDecoder{in: bufio.NewReaderSize(body, 64<<10)}
 	var meta metav1.ListMeta
+	listed := false
 	err := l.each('{', '}', func() error {
 		name, err := l.name()
 		if err != nil {
 			return err
 		}
 		if name == "items" && l.next() == '[' {
+			listed = true
 			return l.each('[', ']', func() error {
 				raw, err := l.value()
 				if err != nil {
@@ -149,11 +169,17 @@ func readList(body io.Reader, item func(raw []byte) error) (metav1.ListMeta, err
 			})
 		}
 		raw, err := l.value()
-		if err == nil && name == "metadata" {
+		switch {
+		case err == nil && name == "metadata":
 			err = json.Unmarshal(raw, &meta)
+		case err == nil && name == "items":
+			listed = string(raw) == "null" // so Go writes an empty list
 		}
 		return err
 	})
+	if err == nil && !listed {
+		err = errNoList
+	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}

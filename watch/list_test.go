@@ -31,7 +31,7 @@ func TestReadListTakesAnyJSONApart(t *testing.T) {
 			t.Errorf("%s: %q, %+v, %v", what, got, meta, err)
 		}
 	}
-	for _, empty := range []string{`{"metadata":{},"items":null}`, `{"items":[]}`, `{}`} {
+	for _, empty := range []string{`{"metadata":{},"items":null}`, `{"items":[]}`} {
 		if _, err := readList(strings.NewReader(empty), func([]byte) error { return errors.New("an element") }); err != nil {
 			t.Errorf("%s: %v", empty, err)
 		}
@@ -45,7 +45,8 @@ func TestReadListFailsForAnAnswerThatEndsEarly(t *testing.T) {
 			t.Errorf("%s: %v", text[:i], err)
 		}
 	}
-	for _, text := range []string{`<html>`, `[]`, `{"items":[1 2]}`, `{"items":[,]}`, `{"items" [1]}`, `{1:2}`} {
+	for _, text := range []string{`<html>`, `[]`, `{"items":[1 2]}`, `{"items":[,]}`, `{"items" [1]}`, `{1:2}`,
+		`{}`, `{"kind":"Status","metadata":{"resourceVersion":"7"},"status":"Success"}`, `{"metadata":{"resourceVersion":"7"},"items":{}}`} {
 		if _, err := readList(strings.NewReader(text), func([]byte) error { return nil }); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -150,15 +151,34 @@ func TestAListIsReadWhateverTheServerMakesOfIt(t *testing.T) {
 			}
 			return 200, listOf("9", "", "b", "c", "d")
 		}, false},
+		"pages, who may not watch": {func(q string) (int, string) {
+			if strings.Contains(q, "watch") {
+				return 403, `{"kind":"Status","reason":"Forbidden","code":403}`
+			}
+			return 200, listOf("9", "", "b", "c", "d")
+		}, false},
+		"an answer that is no list": {func(q string) (int, string) {
+			if strings.Contains(q, "watch") {
+				return 422, noStream
+			}
+			return 200, `{}`
+		}, true},
+		"a list without a version": {func(q string) (int, string) {
+			if strings.Contains(q, "watch") {
+				return 422, noStream
+			}
+			return 200, `{"items":[]}`
+		}, true},
 		"the same page forever": {func(q string) (int, string) {
 			if strings.Contains(q, "watch") {
 				return 422, noStream
 			}
 			return 200, listOf("9", `,"continue":"c"`, "b")
 		}, true},
-		"a stream that breaks off":  {func(string) (int, string) { return 200, whole[:len(whole)-40] }, true},
-		"a stream that has expired": {func(string) (int, string) { return 200, `{"type":"ERROR","object":` + expired("Expired") + "}\n" }, true},
-		"no":                        {func(string) (int, string) { return 403, `{"kind":"Status","reason":"Forbidden","code":403}` }, true},
+		"a stream without a version": {func(string) (int, string) { return 200, strings.Replace(whole, `"resourceVersion":"9",`, "", 1) }, true},
+		"a stream that breaks off":   {func(string) (int, string) { return 200, whole[:len(whole)-40] }, true},
+		"a stream that has expired":  {func(string) (int, string) { return 200, `{"type":"ERROR","object":` + expired("Expired") + "}\n" }, true},
+		"no":                         {func(string) (int, string) { return 403, `{"kind":"Status","reason":"Forbidden","code":403}` }, true},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := NewStore(ticker(), 0)
