@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -212,8 +213,6 @@ func (r *onceReader) restored(active []*job.Job) (names []string) {
 func (r *onceReader) others(ctx context.Context) error {
 	jobs, volumes := r.needsOthers()
 	if jobs {
-		r.forget(Backups)
-		r.forget(Restores)
 		if err := together(r.lists(ctx, []string{Backups, Restores}, nil)); err != nil {
 			return err
 		}
@@ -224,19 +223,16 @@ func (r *onceReader) others(ctx context.Context) error {
 	if !volumes {
 		return nil
 	}
-	// Of jobs that have ended only what has not is evidence.
-	active := map[types.UID]bool{}
-	for _, j := range r.snapshot().Active {
-		active[j.UID] = true
+	// Of jobs that have ended only what has not is evidence, and what is wanted.
+	whole := map[types.UID]bool{}
+	for _, j := range r.snapshot().Jobs {
+		whole[j.UID] = !j.Terminal() || r.Volumes && r.wants(j)
 	}
 	keep := func(o client.Object) bool {
 		v, owner, ok := volumeOf(o)
-		return !ok || active[owner] || !v.Ended()
+		return !ok || whole[owner] || !v.Ended()
 	}
 	kinds := slices.Concat(volumeKinds[Backups], volumeKinds[Restores])
-	for _, kind := range kinds {
-		r.forget(kind)
-	}
 	if err := together(r.lists(ctx, kinds, keep)); err != nil {
 		return err
 	}
@@ -410,6 +406,9 @@ func (r *onceReader) get(ctx context.Context, resource, name string) error {
 			return err
 		}
 		o, err := from.object(raw)
+		if err == nil && o.GetName() != name {
+			err = errors.New("the answer is another object, or none")
+		}
 		if err != nil {
 			return fmt.Errorf("reading %s %s: %w", resource, name, err)
 		}
@@ -429,6 +428,8 @@ func (r *onceReader) note(resource string, objects []client.Object, whole bool, 
 	r.built = nil
 	source := Source{Resource: resource, State: SourceLive, Since: r.now(), Objects: len(objects)}
 	switch {
+	case err == nil && whole: // with all of it that was read before
+		r.held[resource] = objects
 	case err == nil:
 		r.held[resource] = append(r.held[resource], objects...)
 	case rejected(err):
@@ -458,16 +459,6 @@ func (r *onceReader) holds(resource, name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.held[resource], func(o client.Object) bool { return o.GetName() == name })
-}
-
-// forget makes room for the whole of a kind that is known in parts.
-func (r *onceReader) forget(resource string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.whole[resource] {
-		r.built = nil
-		delete(r.held, resource)
-	}
 }
 
 func (r *onceReader) now() time.Time { return r.clock().Add(r.line.offset()) }

@@ -84,8 +84,10 @@ type source struct {
 	kick chan struct{}
 	// appeared is called when a kind that was missing is there.
 	appeared func()
-	// after are the sources that are read before this one.
-	after []*source
+	// after are the sources that are read before this one, which waits no longer
+	// than its patience for them.
+	after    []*source
+	patience time.Duration
 
 	// listed is the list that was read and is not in the store yet.
 	listed listing
@@ -110,7 +112,7 @@ type source struct {
 }
 
 func newSource(k *kind, s feed, now func() time.Time, log *slog.Logger) *source {
-	src := &source{kind: k, store: s, now: now, log: log.With("resource", k.resource), kick: make(chan struct{}, 1)}
+	src := &source{kind: k, store: s, now: now, log: log.With("resource", k.resource), kick: make(chan struct{}, 1), patience: turnPatience}
 	src.reset()
 	return src
 }
@@ -206,12 +208,8 @@ func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
 
 // read lists the kind, when it is its turn.
 func (s *source) read(ctx context.Context, r reader) (version string, err error) {
-	for _, first := range s.after {
-		select {
-		case <-first.hasSettled():
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
+	if err := s.awaitTurn(ctx); err != nil {
+		return "", err
 	}
 	list := s.store.list(s.kind)
 	version, err = r.all(ctx, counted{list, s})
@@ -222,6 +220,26 @@ func (s *source) read(ctx context.Context, r reader) (version string, err error)
 		s.listed = list
 	}
 	return version, err
+}
+
+// turnPatience is how long one kind waits at most for others to be read before it. A
+// server may never answer for one of them.
+const turnPatience = 15 * time.Second
+
+// awaitTurn waits for the sources that are read before this one.
+func (s *source) awaitTurn(ctx context.Context) error {
+	patience := time.NewTimer(s.patience)
+	defer patience.Stop()
+	for _, first := range s.after {
+		select {
+		case <-first.hasSettled():
+		case <-patience.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // tell is how often a reader is told of a list that is being read: what comes of
