@@ -69,6 +69,12 @@ func (cs *clusters) switchTo(ctx context.Context, contexts []string, namespace s
 			}
 		}
 	}
+	if f := cs.cli.flags; *f.APIServer+*f.ClusterName != "" {
+		// Under another context's name, it would still be this cluster.
+		if begun, err := cs.cli.contexts(); err != nil || !slices.Equal(begun, named) {
+			return nil, errors.New("--server and --cluster lead every context to one cluster; leave veltui and start it without them")
+		}
+	}
 	return cs.connect(ctx, named, namespace)
 }
 

@@ -34,19 +34,19 @@ func (c *cli) connect() (connection, error) {
 	if err != nil {
 		return connection{}, err
 	}
-	*c.flags.Context, c.allContexts = context, false
-	config, err := c.restConfig()
+	raw, err := c.kubeconfig()
 	if err != nil {
 		return connection{}, err
 	}
-	conn := connection{config: config}
-	loader := c.flags.ToRawKubeConfigLoader()
-	if raw, err := loader.RawConfig(); err == nil {
-		conn.context = context
-		if current := raw.Contexts[conn.context]; current != nil {
-			conn.contextNamespace = current.Namespace
-			conn.request.Context = conn.context
+	conn := connection{context: context}
+	if named := raw.Contexts[context]; named != nil {
+		conn.contextNamespace, conn.request.Context = named.Namespace, context
+		if *c.flags.Context != context || c.allContexts { // else several may connect at once
+			*c.flags.Context, c.allContexts = context, false
 		}
+	}
+	if conn.config, err = c.restConfig(); err != nil {
+		return connection{}, err
 	}
 	conn.request.Flags, conn.request.Environment = c.connectionFlags()
 	if conn.context == "" {
@@ -62,7 +62,7 @@ func (c *cli) connect() (connection, error) {
 // unless that is empty. All else is shared, as are the flags' values.
 func (c *cli) forContext(context, namespace string) *cli {
 	other := *c
-	other.allContexts = false
+	other.allContexts, other.exactContext = false, true
 	f := c.flags
 	other.flags = &genericclioptions.ConfigFlags{
 		CacheDir: f.CacheDir, KubeConfig: f.KubeConfig, ClusterName: f.ClusterName, AuthInfoName: f.AuthInfoName,

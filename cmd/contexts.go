@@ -30,6 +30,9 @@ func (c *cli) contexts() ([]string, error) {
 		asked = "*"
 	case asked == "":
 		return []string{raw.CurrentContext}, nil
+	case c.exactContext:
+		// A context that is gone must not become another one that its name fits.
+		return []string{asked}, nil
 	}
 	named, err := namedContexts(contextNames(raw), asked)
 	if err != nil {

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -89,6 +90,32 @@ func TestEachContextIsItsOwn(t *testing.T) {
 			t.Errorf("%s: %v, %+v", names[i], err, conn)
 		}
 	}
+}
+
+// A context that was taken out of the kubeconfig while veltui shows its cluster
+// leads nowhere, even where its name looks like a list or a glob.
+func TestContextThatIsGoneLeadsNowhere(t *testing.T) {
+	c := withFlags(t, "--kubeconfig", manyClusters(t, "east", "west"), "--all-contexts")
+	for _, gone := range []string{"e*", "east,", "north"} {
+		if conn, err := c.forContext(gone, "").connect(); err == nil {
+			t.Errorf("%s leads to %s", gone, conn.config.Host)
+		}
+	}
+}
+
+// With --server every context is that server, whatever it is called.
+func TestServerIsNotShownUnderOtherContexts(t *testing.T) {
+	path := manyClusters(t, "east", "west")
+	c := withFlags(t, "--kubeconfig", path, "--context", "east", "--server", "https://127.0.0.1:1")
+	shown := &clusters{cli: c, flags: dashboardFlags{noArtifacts: true}, log: slog.New(slog.DiscardHandler)}
+	if connected, err := shown.switchTo(t.Context(), []string{"west"}, ""); err == nil || !strings.Contains(err.Error(), "--server") {
+		t.Errorf("%v, %+v", err, connected)
+	}
+	connected, err := shown.switchTo(t.Context(), []string{"east"}, "adp")
+	if err != nil || len(connected) != 1 {
+		t.Fatalf("another namespace of the same cluster: %v", err)
+	}
+	connected[0].Stop()
 }
 
 // A command that is about one cluster says which context to give.

@@ -71,8 +71,10 @@ type cli struct {
 	flags                 *genericclioptions.ConfigFlags
 	// allContexts is --all-contexts.
 	allContexts bool
-	env         func(string) string
-	clock       func() time.Time
+	// exactContext is true where --context is one name, and neither list nor glob.
+	exactContext bool
+	env          func(string) string
+	clock        func() time.Time
 	// readOnly is --read-only.
 	readOnly  bool
 	plainHTTP *plainHTTP

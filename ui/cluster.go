@@ -183,13 +183,11 @@ func (m *Model) takeClusters(connected clustersConnected) tea.Cmd {
 	case connected.err != nil:
 		m.notice = connected.err.Error()
 		return nil
-	case m.switching > 0 || m.dialog != nil: // another one was asked for since, or a dialog is open
-		for _, c := range connected.clusters {
-			if c.Stop != nil {
-				c.Stop()
-			}
-		}
-		return nil
+	case m.switching > 0: // another one was asked for since
+		return stopAll(connected.clusters)
+	case m.dialog != nil:
+		m.notice = "veltui did not switch, because of the open dialog; ask for it again"
+		return stopAll(connected.clusters)
 	}
 	if m.job != nil {
 		m.closeJob()
@@ -213,6 +211,18 @@ func (m *Model) takeClusters(connected clustersConnected) tea.Cmd {
 		return nil
 	}))
 	return tea.Batch(cmds...)
+}
+
+// stopAll makes the command that ends what follows clusters, which may take a while.
+func stopAll(clusters []Cluster) tea.Cmd {
+	return guarded(func() tea.Msg {
+		for _, c := range clusters {
+			if c.Stop != nil {
+				c.Stop()
+			}
+		}
+		return nil
+	})
 }
 
 // shows reports whether a cluster is one of those that are shown.

@@ -100,7 +100,7 @@ func TestSameUIDInTwoClusters(t *testing.T) {
 // comes of them.
 func TestSwitchingClusters(t *testing.T) {
 	stopped, fail := make(chan string, 4), error(nil)
-	asked := [][]string{}
+	asked, unused := [][]string{}, 0
 	m := screen(t, nil, 80, 24, clustersNamed("east", "west"), func(o *Options) {
 		for i := range o.Clusters {
 			o.Clusters[i].Stop = func() { stopped <- o.Clusters[i].Context }
@@ -109,6 +109,9 @@ func TestSwitchingClusters(t *testing.T) {
 			asked = append(asked, append(contexts, namespace))
 			var other Options
 			clustersNamed(contexts...)(&other)
+			for i := range other.Clusters {
+				other.Clusters[i].Stop = func() { unused++ }
+			}
 			return other.Clusters, fail
 		}
 	})
@@ -125,9 +128,15 @@ func TestSwitchingClusters(t *testing.T) {
 	}
 	fail = nil
 	first, second := m.switchTo([]string{"lab"}, ""), m.switchTo(nil, "adp")
-	m.Update(first()) // another one was asked for meanwhile
+	_, stop := m.Update(first()) // another one was asked for meanwhile
 	if len(m.clusters) != 2 {
 		t.Fatal("an overtaken switch was taken")
+	}
+	if unused != 0 {
+		t.Fatal("the dashboard stands while a cluster is stopped")
+	}
+	if stop(); unused != 1 {
+		t.Fatal("the cluster of an overtaken switch is followed for ever")
 	}
 	_, cmd := m.Update(second())
 	if len(m.clusters) != 2 || m.clusters[0] == old[0] || m.job != nil || m.dashboard.shown() != 0 {
