@@ -20,6 +20,7 @@ type dashboardFlags struct {
 	fps         int
 	noAltScreen bool
 	plain       bool
+	mouse       bool
 	noArtifacts bool
 	caFile      string
 }
@@ -76,6 +77,7 @@ func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.fps, "fps", 0, "Frames per second at most, 1 to 60 (default 30, or 10 over ssh)")
 	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw on the normal screen, not on the alternate screen")
 	flags.BoolVar(&f.plain, "plain", false, "Say in lines what happens and take commands, for screen readers and dumb terminals (also VELTUI_PLAIN=1)")
+	flags.BoolVar(&f.mouse, "mouse", false, "Use the mouse: wheel, clicks on tabs and rows; hold shift to select text")
 	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, not even the contents of backups")
 	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 }
@@ -150,6 +152,7 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 		ASCII:       f.ascii || !term.utf8,
 		NoColor:     !term.color,
 		NoAltScreen: f.noAltScreen,
+		Mouse:       f.mouse,
 		FPS:         f.fps,
 		Tick:        time.Second,
 		QuerySync:   term.remote && term.window,

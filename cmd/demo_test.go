@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -55,6 +57,66 @@ func TestDemoFinalizesByKeyboard(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	checkNothingLeft(t, cmd)
+}
+
+// clickOn sends what a terminal sends for a press and a release of the left button
+// on a text of the screen.
+func (c *console) clickOn(t *testing.T, text string) {
+	t.Helper()
+	c.sees(t, text)
+	for y, line := range strings.Split(c.screen(), "\n") {
+		if before, _, found := strings.Cut(line, text); found {
+			at := fmt.Sprintf("%d;%d", len([]rune(before))+1, y+1)
+			c.types(t, "\x1b[<0;"+at+"M\x1b[<0;"+at+"m")
+			return
+		}
+	}
+}
+
+// Clicks, the wheel and typed commands reach the screen as a terminal sends them,
+// and the mouse is given back at the end.
+func TestMouseAndCommands(t *testing.T) {
+	cmd := demoCommand(t, "--mouse")
+	c := startConsole(t, cmd, 120, 40)
+	c.sees(t, "live", "crm-rollback", "media-nightly")
+	c.clickOn(t, "[3 Backups")
+	c.sees(t, "/")
+	c.types(t, ":rest\t")
+	c.sees(t, ":restores")
+	c.types(t, "\r")
+	c.clickOn(t, "crm-rollback")
+	c.sees(t, "▸! R crm-rollback")
+	c.clickOn(t, "crm-rollback")
+	c.sees(t, "[8 YAML")
+	c.clickOn(t, "[8 YAML")
+	c.sees(t, "apiVersion: velero.io/v1")
+	c.types(t, strings.Repeat("\x1b[<65;10;20M", 3))
+	eventually(t, "the wheel scrolls", func() bool { return !strings.Contains(c.screen(), "apiVersion: velero.io/v1") })
+	c.types(t, ":backup media-n\t\r")
+	c.sees(t, "B media-nightly", "[1 Overview]")
+	c.types(t, ":mouse off\r")
+	eventually(t, "the mouse is given back", func() bool { return strings.HasSuffix(strings.TrimRight(mouseModes(c.written()), " "), "1006l") })
+	c.types(t, ":mouse on\r")
+	eventually(t, "the mouse is taken", func() bool { return strings.HasSuffix(strings.TrimRight(mouseModes(c.written()), " "), "1006h") })
+	c.types(t, ":q\r")
+	if code := c.exits(t); code != ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+	if modes := mouseModes(c.written()); !strings.Contains(modes, "1002l") || strings.LastIndex(modes, "1002h") > strings.LastIndex(modes, "1002l") || strings.LastIndex(modes, "1006h") > strings.LastIndex(modes, "1006l") {
+		t.Errorf("the mouse is not given back: %s", modes)
+	}
+	checkNothingLeft(t, cmd)
+}
+
+var mouseMode = regexp.MustCompile(`\x1b\[\?(100[0236][hl])`)
+
+// mouseModes are the switches of the mouse in what was written, in their order.
+func mouseModes(written string) string {
+	var modes []string
+	for _, match := range mouseMode.FindAllStringSubmatch(written, -1) {
+		modes = append(modes, match[1])
+	}
+	return strings.Join(modes, " ")
 }
 
 // TestOpenJobSaysWhatTheLogSays although nothing may be changed or downloaded:

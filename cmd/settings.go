@@ -45,6 +45,8 @@ func settings() []config.Setting {
 			Default: "all that fit", Example: "[stage, progress, eta, age]", Env: "VELTUI_COLUMNS", Allowed: ui.Columns()},
 		{Name: "keys", Kind: config.Map, What: "The keys of an action, in place of its usual ones. An action that you do not name keeps its own.",
 			Default: "the keys that help (?) names", Example: "{finalize: X, open: [enter, o]}", Fields: keySettings()},
+		{Name: "mouse", Kind: config.Bool, What: "Use the mouse: the wheel scrolls, a click opens a tab or selects a row. The terminal then selects text only while you hold shift.",
+			Default: "false", Example: "true", Flag: "mouse", Env: "VELTUI_MOUSE"},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/detail"
+	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/tabs"
@@ -56,12 +57,15 @@ type dashboard struct {
 	tab                       *tab
 	active, restores, backups *tab
 	order                     int
+	// reversed turns the order round.
+	reversed bool
 	// columns are those of jobs that are shown, in their order.
 	columns []int
 	filter  filter
 	// input is open while the filter is being typed.
 	input  textinput.Model
 	typing bool
+	zones  zones
 	// marked are the jobs to finalize one after another.
 	marked marks
 }
@@ -89,11 +93,13 @@ func newDashboard(clusters []*cluster, clock func() time.Time) *dashboard {
 	d.keys = append([]keys.Binding{
 		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true, WhyNot: d.whyNotOpen, Do: d.openSelected(jobview.Overview)},
 		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..9", What: "go to a tab", Group: keys.Move, Do: d.turnTo},
+		{Name: "last-tab", Keys: []string{"0"}, Label: "0", What: "go to the last tab", Group: keys.Move, Do: keys.Run(d.turnToLast)},
 		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", What: "next tab", Group: keys.Move, Do: turn(1)},
 		{Name: "previous-tab", Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous tab", Group: keys.Move, Do: turn(-1)},
 		{Name: "filter", Keys: []string{"/"}, Label: "/", What: "filter", Group: keys.Look, Short: true, Do: d.startFilter},
 		{Name: "clear", Keys: []string{"esc"}, Label: "esc", What: "clear the filter, then the marks", Group: keys.Look, Do: keys.Run(d.clear)},
-		{Name: "sort", Keys: []string{"s"}, Label: "s", What: "sort", Group: keys.Look, Short: true, On: d.showsJobs, Do: keys.Run(d.nextOrder)},
+		{Name: "sort", Keys: []string{"s"}, Label: "s", What: "sort", Group: keys.Move, Short: true, On: d.showsJobs, Do: keys.Run(d.nextOrder)},
+		{Name: "reverse", Keys: []string{"S"}, Label: "S", What: "reverse the order", Group: keys.Move, On: d.showsJobs, Do: keys.Run(d.reverse)},
 	}, keys.Moving(func(m keys.Motion) { d.tab.moved(m) })...)
 	for _, k := range jobview.Openers {
 		d.keys = append(d.keys, keys.Binding{Name: k.What, Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Short,
@@ -180,7 +186,7 @@ func (d *dashboard) load() {
 		}
 	}
 	if d.order > 0 {
-		orders[d.order].sort(active)
+		orders[d.order].sort(active, d.reversed)
 	} else {
 		byUrgency(active)
 	}
@@ -190,8 +196,8 @@ func (d *dashboard) load() {
 	}
 	d.active.count, d.restores.count, d.backups.count = len(active)+len(ended), len(restores), len(backups)
 	d.active.setRows(activeRows)
-	d.restores.setRows(d.jobRows(orders[d.order].sort(restores)))
-	d.backups.setRows(d.jobRows(orders[d.order].sort(backups)))
+	d.restores.setRows(d.jobRows(orders[d.order].sort(restores, d.reversed)))
+	d.backups.setRows(d.jobRows(orders[d.order].sort(backups, d.reversed)))
 	for _, t := range d.tabs {
 		if t.other != nil {
 			t.groups = groupsOf(d.clusters, t.other)
@@ -272,9 +278,34 @@ func (d *dashboard) turnTo(key string) tea.Cmd {
 	return nil
 }
 
+func (d *dashboard) turnToLast() {
+	shown := d.shownTabs()
+	d.tab = shown[len(shown)-1]
+}
+
 func (d *dashboard) nextOrder() {
-	d.order = (d.order + 1) % len(orders)
+	d.setOrder((d.order+1)%len(orders), false)
+}
+
+// reverse turns the order round; the usual one by age.
+func (d *dashboard) reverse() {
+	if d.order == 0 {
+		d.setOrder(byAge, true)
+		return
+	}
+	d.setOrder(d.order, !d.reversed)
+}
+
+func (d *dashboard) setOrder(order int, reversed bool) {
+	d.order, d.reversed = order, reversed
 	d.load()
+}
+
+// sorting is the present order as the titles show it.
+func (d *dashboard) sorting() draw.Sorting {
+	s := orders[d.order].Sorting
+	s.Ascending = s.Ascending != d.reversed
+	return s
 }
 
 func (d *dashboard) toggleMark() {

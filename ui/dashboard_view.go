@@ -23,6 +23,7 @@ func (d *dashboard) view(c draw.Canvas) string {
 		about = append(about, "")
 	}
 	lines := []string{d.tabsLine(c), c.Rule()}
+	d.zones.rows = len(lines) + 1 // below the titles
 	body := c.Sized(c.Width, c.Height-len(lines)-len(about)-1)
 	lines = append(lines, d.body(body)...)
 	lines = append(lines, d.bottomRule(c))
@@ -44,6 +45,7 @@ func (d *dashboard) bottomRule(c draw.Canvas) string {
 func (d *dashboard) compact(c draw.Canvas) string {
 	t := d.tab
 	t.setHeight(c.Height)
+	d.zones = zones{}
 	from, to := t.visible()
 	var lines []string
 	for i := from; i < to; i++ {
@@ -126,7 +128,11 @@ func (d *dashboard) note(c draw.Canvas, room int) string {
 	case len(d.marked) > 0:
 		return c.Theme.Accent.Render(fmt.Sprintf("%d marked", len(d.marked)))
 	case d.order > 0 && d.showsJobs():
-		return c.Theme.Dim.Render("sorted by " + orders[d.order].name)
+		note := "sorted by " + orders[d.order].name
+		if d.reversed {
+			note += ", reversed"
+		}
+		return c.Theme.Dim.Render(note)
 	}
 	return ""
 }
@@ -150,7 +156,9 @@ func (d *dashboard) tabLabels(c draw.Canvas, l labels) string {
 			named = append(named, c.Theme.Dim.Render(" "+label+" "))
 		}
 	}
-	return " " + strings.Join(named, " ")
+	line, at := draw.Labels(named)
+	d.zones.tabs = at
+	return line
 }
 
 // shown counts the rows that the filter let through.
@@ -169,7 +177,7 @@ func (d *dashboard) body(c draw.Canvas) []string {
 	t.setHeight(c.Height - 1)
 	columns := columnsFor(t.rows, d.several(), d.columns)
 	widths := draw.FitColumns(columns, c.Width)
-	titles := c.Titles(ordered(columns, d.columns), ordered(widths, d.columns), orders[d.order].Sorting)
+	titles := c.Titles(ordered(columns, d.columns), ordered(widths, d.columns), d.sorting())
 	if t.other != nil {
 		columns = columnsOf(t.groups, 0)
 		titles = c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{})
@@ -239,4 +247,22 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 		about[i] = " " + about[i]
 	}
 	return about
+}
+
+// zones are where the dashboard drew last what can be clicked, in cells from its
+// corner.
+type zones struct {
+	tabs []draw.Span // in the first line
+	rows int         // the line of the first row
+}
+
+// clicked selects a tab or a row; again is true for the row that was selected.
+func (d *dashboard) clicked(x, y int) (again bool) {
+	if y == 0 {
+		if i := draw.SpanAt(d.zones.tabs, x); i >= 0 {
+			d.tab = d.shownTabs()[i]
+			return false
+		}
+	}
+	return y >= d.zones.rows && d.tab.click(y-d.zones.rows)
 }

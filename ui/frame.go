@@ -10,6 +10,7 @@ import (
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/pager"
 )
 
 // The smallest terminals: below the first, jobs are listed one a line; below
@@ -33,6 +34,9 @@ func (m *Model) View() tea.View {
 func (m *Model) render() tea.View {
 	v := tea.NewView(m.content())
 	v.AltScreen = !m.options.NoAltScreen
+	if m.options.Mouse {
+		v.MouseMode = tea.MouseModeCellMotion
+	}
 	if m.options.Terminal.Title {
 		v.WindowTitle = m.windowTitle()
 	}
@@ -57,6 +61,9 @@ func (m *Model) content() string {
 		for i := range bottom {
 			bottom[i] = " " + bottom[i]
 		}
+	}
+	if m.command.Typing() {
+		bottom = m.command.View(c.Sized(c.Width, min(c.Height/3, 2)))
 	}
 	bottom = bottom[:min(len(bottom), max(c.Height-2, 1))]
 	screen := m.screen(c.Sized(c.Width, c.Height-1-len(bottom)))
@@ -89,15 +96,8 @@ func (m *Model) behind(c draw.Canvas) string {
 }
 
 func (m *Model) help(c draw.Canvas) string {
-	lines := keys.Help(c, m.screenKeys())
-	for i := range lines {
-		lines[i] = c.Cut(lines[i], c.Width)
-	}
-	m.helpView.SetWidth(c.Width)
-	m.helpView.SetHeight(c.Height)
-	m.helpView.SetContentLines(lines)
-	top := m.helpView.YOffset()
-	return c.Page(slices.Clone(lines[top:]))
+	m.helpView.Show(pager.Plain(keys.Help(c, slices.Concat(m.screenKeys(), m.commandHelp()))))
+	return c.Page(m.helpView.Page(c))
 }
 
 // bottomLine names the keys, or is where a filter is typed. A dialog that does

@@ -1,9 +1,15 @@
 package ui
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
 
@@ -177,4 +183,86 @@ func (f filter) matches(fields ...string) bool {
 		}
 	}
 	return true
+}
+
+// click selects the row at a line of the window; again is true if it was selected.
+func (t *list) click(line int) (again bool) {
+	from, to := t.visible()
+	i := from + line
+	if i >= to || t.rows[i].key == "" {
+		return false
+	}
+	again = i == t.cursor
+	t.settled, t.cursor = true, i
+	return again
+}
+
+// wheel scrolls the window, and keeps the selection in it.
+func (t *list) wheel(lines int) {
+	t.settled = true
+	t.top = max(min(t.top+lines, len(t.rows)-t.height), 0)
+	if from, to := t.visible(); from < to {
+		t.cursor = t.nearest(min(max(t.cursor, from), to-1))
+	}
+	t.scroll()
+}
+
+// marks are the rows of jobs that are to be finalized one after the other, by
+// their keys.
+type marks map[string]bool
+
+// toggle marks a job, or takes its mark away.
+func (s marks) toggle(key string) {
+	if s[key] {
+		delete(s, key)
+	} else {
+		s[key] = true
+	}
+}
+
+// prune forgets jobs that are gone or have ended.
+func (s marks) prune(clusters []*cluster) {
+	if len(s) == 0 {
+		return
+	}
+	there := marks{}
+	for _, c := range clusters {
+		if c.assessed == nil {
+			continue
+		}
+		for _, j := range c.assessed.Snapshot.Active {
+			there[c.key(string(j.UID))] = true
+		}
+	}
+	maps.DeleteFunc(s, func(key string, _ bool) bool { return !there[key] })
+}
+
+// jobs are the marked ones of a cluster, the most urgent first.
+func (s marks) jobs(c *cluster) []*job.Job {
+	if len(s) == 0 || c.assessed == nil {
+		return nil
+	}
+	var marked []clusterJob
+	for _, j := range c.assessed.Snapshot.Active {
+		if s[c.key(string(j.UID))] {
+			marked = append(marked, clusterJob{c, j})
+		}
+	}
+	byUrgency(marked)
+	jobs := make([]*job.Job, len(marked))
+	for i, j := range marked {
+		jobs[i] = j.Job
+	}
+	return jobs
+}
+
+// markCell is where a row has its mark: the gap behind cursor and sign.
+const markCell = 2
+
+// on puts the mark onto a drawn row.
+func (s marks) on(c draw.Canvas, r row, line string) string {
+	if !s[r.key] {
+		return line
+	}
+	return ansi.Cut(line, 0, markCell) + c.Theme.Accent.Render(c.Glyphs.Marked) + ansi.Cut(line, markCell+1, lipgloss.Width(line))
 }

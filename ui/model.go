@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/ui/command"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/draw"
@@ -61,8 +61,10 @@ type Model struct {
 	parting []string
 	// helping is true while help is open, which helpView scrolls.
 	helping  bool
-	helpView viewport.Model
+	helpView *pager.Pager
 	helpKeys []keys.Binding
+	// command is where a command is typed.
+	command *command.Line
 	// pace is that of the slow clock while it is armed, and ticks counts how often
 	// it was: only its last tick counts.
 	pace  time.Duration
@@ -106,7 +108,7 @@ type panicked struct {
 }
 
 func newModel(ctx context.Context, o Options) (*Model, error) {
-	m := &Model{options: o, helpView: viewport.New(), glyphs: &draw.Unicode, stale: true}
+	m := &Model{options: o, helpView: pager.New(nil), glyphs: &draw.Unicode, stale: true}
 	made := 0
 	m.newCluster = func(shown Cluster) *cluster {
 		made++
@@ -131,6 +133,7 @@ func newModel(ctx context.Context, o Options) (*Model, error) {
 	}
 	m.keys, m.changes, m.helpKeys = m.programKeys(), m.changeKeys(), m.keysOfHelp()
 	m.dashboard.open, m.dashboard.look = m.openJob, m.openOther
+	m.command = command.New(m.newCommands())
 	if o.ASCII {
 		m.glyphs = &draw.ASCII
 	}
@@ -187,6 +190,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.pressed(msg)
 	case tea.PasteMsg:
 		return m, m.pasted(msg)
+	case tea.MouseClickMsg:
+		return m, m.clicked(msg)
+	case tea.MouseWheelMsg:
+		return m, m.wheeled(msg)
 	case tea.ResumeMsg:
 		return m, tea.ClearScreen
 	case snapshotAssessed:
@@ -238,6 +245,8 @@ func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 			return nil
 		}
 		return m.dialog.Update(msg)
+	case m.command.Typing():
+		return m.typedCommand(msg)
 	case m.dashboard.typing:
 		return m.dashboard.typed(msg)
 	}

@@ -30,11 +30,16 @@ func run(cmd func() tea.Cmd) func(string) tea.Cmd { return func(string) tea.Cmd 
 
 // programKeys are the keys that belong to no single screen.
 func (m *Model) programKeys() []keys.Binding {
+	onDashboard := func() bool { return m.dialog == nil && m.job == nil && m.other == nil }
+	command := run(func() tea.Cmd { return m.command.Open() })
 	return []keys.Binding{
 		{Name: "reconnect", Keys: []string{"r"}, Label: "r", What: "reconnect now", Group: keys.App, On: func() bool { return m.dialog == nil }, Do: run(m.retry)},
 		{Name: "redraw", Keys: []string{"ctrl+l"}, Label: "ctrl+l", What: "redraw the screen", Group: keys.App, Always: true, Do: run(func() tea.Cmd { return tea.ClearScreen })},
 		{Name: "suspend", Keys: []string{"ctrl+z"}, Label: "ctrl+z", What: "suspend", Group: keys.App, Always: true,
 			On: func() bool { return m.dialog == nil || m.dialog.Stage() != dialog.Applying }, Do: run(func() tea.Cmd { return tea.Suspend })},
+		{Name: "command", Keys: []string{":"}, Label: ":", What: "command", Group: keys.App, Short: true, On: onDashboard, Do: command},
+		{Name: "command", Keys: []string{":"}, Label: ":", What: "command", Group: keys.App,
+			On: func() bool { return m.dialog == nil && !onDashboard() }, Do: command},
 		{Name: "help", Keys: []string{"?"}, Label: "?", What: "help", Group: keys.App, Short: true,
 			On: func() bool { return m.dialog == nil || m.dialog.HasHelp() }, Do: keys.Run(m.toggleHelp)},
 		{Name: "quit", Keys: []string{"q"}, Label: "q", What: "quit", WhatNow: m.quitSays, Group: keys.App, Short: true,
@@ -45,8 +50,17 @@ func (m *Model) programKeys() []keys.Binding {
 
 // keysOfHelp are those of the help screen itself.
 func (m *Model) keysOfHelp() []keys.Binding {
-	back := keys.Binding{Keys: []string{"esc", "left", "h", "backspace", "q"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: keys.Run(m.toggleHelp)}
-	return append([]keys.Binding{back}, keys.Moving(func(motion keys.Motion) { keys.Scroll(&m.helpView, motion) })...)
+	leave := func(key string) {
+		if m.helpView.Searching() && key == "esc" {
+			m.helpView.EndSearch()
+			return
+		}
+		m.toggleHelp()
+	}
+	back := keys.Binding{Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true,
+		Do: func(key string) tea.Cmd { leave(key); return nil }}
+	quit := keys.Binding{Keys: []string{"q"}, Label: "q", What: "back", Group: keys.Look, Do: keys.Run(m.toggleHelp)}
+	return append([]keys.Binding{back, quit}, m.helpView.Keys()...)
 }
 
 // screenKeys are the keys of the screen on top, help left out, and the program's.
@@ -74,6 +88,8 @@ func (m *Model) keysNow() []keys.Binding {
 // pressed acts on a key.
 func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	switch {
+	case m.command.Typing():
+		return m.typedCommand(msg)
 	case m.dashboard.typing:
 		return m.dashboard.typed(msg)
 	case m.searching() != nil:
@@ -111,6 +127,8 @@ func (m *Model) pasted(msg tea.PasteMsg) tea.Cmd {
 	switch {
 	case m.dialog != nil && !m.helping:
 		return m.dialog.Paste(msg)
+	case m.command.Typing():
+		return m.typedCommand(msg)
 	case m.dashboard.typing:
 		return m.dashboard.typed(msg)
 	case m.searching() != nil:
@@ -131,6 +149,9 @@ type paged interface {
 // paged are the open screens with pages, the one on top first.
 func (m *Model) paged() []paged {
 	var open []paged
+	if m.helping {
+		open = append(open, m.helpView)
+	}
 	if m.job != nil {
 		open = append(open, m.job)
 	}
@@ -142,7 +163,7 @@ func (m *Model) paged() []paged {
 
 // searching is the screen that takes all keys for what is searched for, or nil.
 func (m *Model) searching() paged {
-	if open := m.paged(); len(open) > 0 && m.dialog == nil && !m.helping && open[0].Typing() {
+	if open := m.paged(); len(open) > 0 && (m.dialog == nil || m.helping) && open[0].Typing() {
 		return open[0]
 	}
 	return nil
@@ -194,7 +215,7 @@ func (m *Model) retry() tea.Cmd {
 
 func (m *Model) toggleHelp() {
 	m.helping = !m.helping
-	m.helpView.GotoTop()
+	m.helpView.Reset()
 }
 
 func (m *Model) quitSays() string {
@@ -218,4 +239,61 @@ func (m *Model) interrupt() tea.Cmd {
 		return m.dialog.Leave(true)
 	}
 	return tea.Quit
+}
+
+// wheelLines is how far one notch of the wheel scrolls.
+const wheelLines = 3
+
+// headerLines is how many lines there are above a screen.
+const headerLines = 1
+
+// clicked takes a click on a tab or a row. A click on the row that is selected
+// already opens it. Where something is typed, in help and in a dialog, a click
+// does nothing: a change is never confirmed with the mouse.
+func (m *Model) clicked(at tea.MouseClickMsg) tea.Cmd {
+	if at.Button != tea.MouseLeft || at.Mod != 0 || m.helping || m.dialog != nil || m.command.Typing() || m.dashboard.typing || m.searching() != nil {
+		m.stale = false
+		return nil
+	}
+	m.notice = ""
+	var again bool
+	var cmd tea.Cmd
+	switch y := at.Y - headerLines; {
+	case m.job != nil:
+		again, cmd = m.job.Click(at.X, y)
+	case m.other != nil:
+		again = m.other.Click(y)
+	default:
+		again = m.dashboard.clicked(at.X, y)
+	}
+	if enter := keys.Find(m.keysNow(), "enter"); again && enter != nil && !enter.Writes && enter.Why() == "" {
+		cmd = enter.Do("enter")
+	}
+	return tea.Batch(cmd, m.ask(), m.look())
+}
+
+// wheeled scrolls what is on top.
+func (m *Model) wheeled(at tea.MouseWheelMsg) tea.Cmd {
+	lines := wheelLines
+	switch at.Button {
+	case tea.MouseWheelUp:
+		lines = -wheelLines
+	case tea.MouseWheelDown:
+	default:
+		m.stale = false
+		return nil
+	}
+	switch {
+	case m.helping:
+		m.helpView.Wheel(lines)
+	case m.dialog != nil:
+		m.dialog.Wheel(lines)
+	case m.job != nil:
+		m.job.Wheel(lines)
+	case m.other != nil:
+		m.other.Wheel(lines)
+	default:
+		m.dashboard.tab.wheel(lines)
+	}
+	return nil
 }

@@ -43,6 +43,9 @@ type Options struct {
 	ASCII bool
 	// NoColor draws without colour.
 	NoColor bool
+	// Mouse has the terminal send clicks and the wheel. It then selects text only
+	// while shift is held, so it is off unless somebody asks for it.
+	Mouse bool
 	// NoAltScreen draws into the normal screen.
 	NoAltScreen bool
 	// FPS bounds how often the terminal is written to, 0 for the default.

@@ -17,10 +17,10 @@ type order struct {
 	compare func(a, b *job.Job) int
 }
 
-// orders are what the sort key goes through. The first is the usual one;
-// the active tab has its own instead.
+// orders are what the sort key goes through, each in the direction that is wanted
+// most. The first is the usual one; the active tab has its own instead.
 var orders = []order{
-	{name: "newest first", compare: func(a, b *job.Job) int { return b.Began().Compare(a.Began()) }},
+	{name: "usual", compare: func(a, b *job.Job) int { return b.Began().Compare(a.Began()) }},
 	{name: "name", Sorting: draw.Sorting{Column: "NAME", Ascending: true}, compare: func(a, b *job.Job) int { return strings.Compare(a.Name, b.Name) }},
 	{name: "stage", Sorting: draw.Sorting{Column: "STAGE", Ascending: true}, compare: func(a, b *job.Job) int {
 		return cmp.Or(cmp.Compare(stageRank(a), stageRank(b)), cmp.Compare(a.QueuePosition, b.QueuePosition),
@@ -28,6 +28,21 @@ var orders = []order{
 	}},
 	{name: "progress", Sorting: draw.Sorting{Column: "PROGRESS"}, compare: func(a, b *job.Job) int { return cmp.Compare(b.Fraction, a.Fraction) }},
 	{name: "items", Sorting: draw.Sorting{Column: "DONE"}, compare: func(a, b *job.Job) int { return cmp.Compare(b.Items.Total, a.Items.Total) }},
+	{name: "errors", Sorting: draw.Sorting{Column: "ERR"}, compare: func(a, b *job.Job) int {
+		return cmp.Or(cmp.Compare(b.Errors, a.Errors), cmp.Compare(b.Warnings, a.Warnings))
+	}},
+	{name: "age", Sorting: draw.Sorting{Column: "AGE", Ascending: true}, compare: func(a, b *job.Job) int { return b.Began().Compare(a.Began()) }},
+}
+
+// byAge is the order that turns the usual one round.
+var byAge = len(orders) - 1
+
+func orderNames() []string {
+	names := make([]string, len(orders))
+	for i := range orders {
+		names[i] = orders[i].name
+	}
+	return names
 }
 
 // stages are in the order of the sort key: what runs, then what waits, then what
@@ -45,8 +60,13 @@ type clusterJob struct {
 func (j clusterJob) judged() assess.Judged { return j.cluster.assessed.Of(j.Job) }
 
 // sort orders jobs in place and returns them.
-func (o order) sort(jobs []clusterJob) []clusterJob {
-	slices.SortStableFunc(jobs, func(a, b clusterJob) int { return o.compare(a.Job, b.Job) })
+func (o order) sort(jobs []clusterJob, reversed bool) []clusterJob {
+	slices.SortStableFunc(jobs, func(a, b clusterJob) int {
+		if reversed {
+			a, b = b, a
+		}
+		return o.compare(a.Job, b.Job)
+	})
 	return jobs
 }
 

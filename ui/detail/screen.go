@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
@@ -27,6 +26,8 @@ type Screen struct {
 
 	pager *pager.Pager
 	keys  []keys.Binding
+	// linesAt is where the lines that scroll were drawn last.
+	linesAt int
 }
 
 // New is the screen of the row of a tab that has the key. back is what leaves it,
@@ -81,6 +82,12 @@ func (s *Screen) Prompt(width int) string { return s.pager.Prompt(width) }
 // Update takes a message; handled is false if it is for others.
 func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) { return s.pager.Update(msg) }
 
+// Click selects the line that is there; again is true if it was selected.
+func (s *Screen) Click(y int) (again bool) { return s.pager.Click(y - s.linesAt) }
+
+// Wheel scrolls some lines.
+func (s *Screen) Wheel(lines int) { s.pager.Wheel(lines) }
+
 // View draws the screen between the header and the footer.
 func (s *Screen) View(c draw.Canvas) string {
 	if !s.known {
@@ -90,24 +97,10 @@ func (s *Screen) View(c draw.Canvas) string {
 	if c.Height >= 8 {
 		lines = append(lines, c.Rule())
 	}
+	s.linesAt = len(lines)
 	body := c.Sized(c.Width, max(c.Height-len(lines), 0))
 	s.pager.Show(pager.Lines(s.page.lines(body)))
-	return c.Page(append(lines, s.below(body)...))
-}
-
-// below are the lines that scroll, with what is searched for, or how much more
-// there is, in the last one.
-func (s *Screen) below(c draw.Canvas) []string {
-	lines := s.pager.View(c)
-	status := s.pager.Status()
-	if more := s.pager.More(); status == "" && more > 0 {
-		status = human.Count(more, "line") + " more below"
-	}
-	if status == "" || len(lines) < 3 {
-		return lines
-	}
-	lines = s.pager.View(c.Sized(c.Width, c.Height-1))
-	return append(lines, c.FitRight(c.Theme.Dim.Render(status), c.Width-1))
+	return c.Page(append(lines, s.pager.Page(body)...))
 }
 
 func (s *Screen) title(c draw.Canvas) string {

@@ -76,6 +76,9 @@ func (d *Dialog) scroll(m keys.Motion) {
 	d.asked = false
 }
 
+// Wheel scrolls what is read, and does nothing else.
+func (d *Dialog) Wheel(lines int) { d.view.SetYOffset(d.view.YOffset() + lines) }
+
 // Type takes a key that is no binding: a letter for the field. Any key tells
 // that an application shall go on.
 func (d *Dialog) Type(msg tea.Msg) tea.Cmd {

@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -95,6 +96,26 @@ func JoinCells(cells []string, widths []int) string {
 		}
 	}
 	return strings.Join(kept, " ")
+}
+
+// Span is a part of a line: the cells from From on, up to To, which is not in it.
+type Span struct{ From, To int }
+
+// SpanAt is the one of some spans that a cell is in, -1 if it is in none.
+func SpanAt(spans []Span, x int) int {
+	return slices.IndexFunc(spans, func(s Span) bool { return x >= s.From && x < s.To })
+}
+
+// Labels joins drawn labels to a line that begins with a cell, and says where each
+// of them is.
+func Labels(labels []string) (line string, at []Span) {
+	for _, label := range labels {
+		line += " "
+		from := lipgloss.Width(line)
+		line += label
+		at = append(at, Span{from, lipgloss.Width(line)})
+	}
+	return line, at
 }
 
 // Sorting says by which column a table is sorted, by none if it has no title.

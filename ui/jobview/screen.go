@@ -3,7 +3,6 @@ package jobview
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
@@ -85,6 +83,10 @@ type Screen struct {
 	page  Page
 	pages [pageCount]page
 	view  *pager.Pager
+	// tabs are where the pages' names were drawn last, in the line tabsAt, and
+	// linesAt is where the lines that scroll begin.
+	tabs            []draw.Span
+	tabsAt, linesAt int
 	// answers counts what pages have read or changed.
 	answers int
 	// filled is what the pager was filled for.
@@ -124,6 +126,7 @@ func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back fun
 		{Name: "back", Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: leave},
 		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: fmt.Sprintf("1..%d", pageCount), What: "go to a page", Group: keys.Move,
 			Do: func(key string) tea.Cmd { return s.turn(Page(key[0] - '1')) }},
+		{Name: "last-tab", Keys: []string{"0"}, Label: "0", What: "go to the last page", Group: keys.Move, Do: turn(func() Page { return pageCount - 1 })},
 		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", What: "next page", Group: keys.Move, Do: turn(func() Page { return (s.page + 1) % pageCount })},
 		{Name: "previous-tab", Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous page", Group: keys.Move, Do: turn(func() Page { return (s.page + pageCount - 1) % pageCount })},
 	}
@@ -272,6 +275,18 @@ func (s *Screen) turn(p Page) tea.Cmd {
 	return s.Ask()
 }
 
+// Click opens the page whose name is there, or selects the line; again is true for
+// the line that was selected.
+func (s *Screen) Click(x, y int) (again bool, cmd tea.Cmd) {
+	if p := draw.SpanAt(s.tabs, x); y == s.tabsAt && p >= 0 {
+		return false, s.turn(Page(p))
+	}
+	return s.view.Click(y - s.linesAt), nil
+}
+
+// Wheel scrolls some lines.
+func (s *Screen) Wheel(lines int) { s.view.Wheel(lines) }
+
 // View draws the screen between the header and the footer.
 func (s *Screen) View(c draw.Canvas) string {
 	if s.job.Job == nil {
@@ -282,26 +297,13 @@ func (s *Screen) View(c draw.Canvas) string {
 		lines = append(lines, s.title(c), stageLine(c, s.job.Job))
 	}
 	lines = append(lines, progressLine(c, s.job), s.pagesLine(c))
+	s.tabsAt = len(lines) - 1
 	head := s.pages[s.page].head(c, s)
 	lines = append(lines, head[:min(len(head), max(c.Height-len(lines)-1, 0))]...)
+	s.linesAt = len(lines)
 	below := c.Sized(c.Width, max(c.Height-len(lines), 0))
 	s.fill(below)
-	return c.Page(append(lines, s.below(below)...))
-}
-
-// below are the lines that scroll, with what is searched for, and how much more
-// there is, in the last one.
-func (s *Screen) below(c draw.Canvas) []string {
-	lines := s.view.View(c)
-	status := s.view.Status()
-	if more := s.view.More(); status == "" && more > 0 {
-		status = fmt.Sprintf("%s more below", human.Count(more, "line"))
-	}
-	if status == "" || len(lines) < 3 {
-		return lines
-	}
-	lines = s.view.View(c.Sized(c.Width, c.Height-1))
-	return append(lines, c.FitRight(c.Theme.Dim.Render(status), c.Width-1))
+	return c.Page(append(lines, s.view.Page(below)...))
 }
 
 // pagesLine names the pages. On narrow screens first the names get shorter, then
@@ -323,6 +325,7 @@ func (s *Screen) pagesLine(c draw.Canvas) string {
 	var only [pageCount]string
 	only[s.page] = shortNames[s.page]
 	line := ""
+	s.tabs = nil
 	for _, level := range []struct {
 		names   [pageCount]string
 		counted bool
@@ -331,7 +334,7 @@ func (s *Screen) pagesLine(c draw.Canvas) string {
 		for p := range pageCount {
 			labels[p] = label(p, level.names[p], level.counted)
 		}
-		if line = " " + strings.Join(labels, " "); lipgloss.Width(line) <= c.Width {
+		if line, s.tabs = draw.Labels(labels); lipgloss.Width(line) <= c.Width {
 			break
 		}
 	}

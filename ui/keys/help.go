@@ -12,7 +12,7 @@ import (
 // The columns of the help text.
 const (
 	labelAt = 4
-	whatAt  = labelAt + 14
+	whatAt  = labelAt + 16
 )
 
 // Help lists the bindings that there are now by their groups, with the reason
@@ -51,7 +51,7 @@ func signs(c draw.Canvas) []string {
 	g, t := c.Glyphs, c.Theme
 	lines := []string{"  " + t.Strong.Render("Signs")}
 	for _, sign := range [][2]string{
-		{t.Bad.Render(g.Attention), "stuck, orphaned or malformed: the line below the table says why"},
+		{t.Bad.Render(g.Attention), "stuck, orphaned or malformed: see the line below the table"},
 		{t.Good.Render(g.Done) + " " + t.Waiting.Render(g.Partly) + " " + t.Bad.Render(g.Failed), "ended: Completed, PartiallyFailed, Failed"},
 		{t.Text.Render(g.Approx), "veltui's own estimate, not yet Velero's number"},
 		{"R B", "restore, backup"},

@@ -39,9 +39,11 @@ const (
 	Look   = "Looking"
 	Change = "Changing"
 	App    = "veltui"
+	// Commands are those that are typed behind `:`.
+	Commands = "Commands"
 )
 
-var groups = []string{Move, Look, Change, App}
+var groups = []string{Move, Look, Commands, Change, App}
 
 // Why says why a binding cannot be used now, empty if it can.
 func (b *Binding) Why() string {

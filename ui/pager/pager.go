@@ -244,6 +244,38 @@ func (p *Pager) Move(m keys.Motion) {
 	p.settle()
 }
 
+// Wheel scrolls some rows, up if n is negative, and keeps the selection in sight.
+func (p *Pager) Wheel(n int) {
+	by := 1
+	if n < 0 {
+		by, n = -1, -n
+	}
+	for range n {
+		p.scroll(by)
+	}
+	if from, to := p.Visible(); p.cursor >= 0 && (p.cursor < from || p.cursor >= to) {
+		p.cursor = min(max(p.cursor, from), to-1)
+		p.reselect(by)
+	}
+}
+
+// Click selects the line that is drawn in a row of the window, if it can be
+// selected; again is true if it was.
+func (p *Pager) Click(row int) (again bool) {
+	if row < 0 || row >= p.canvas.Height {
+		return false
+	}
+	at := -p.skip
+	for i := p.top; i < p.source.Len() && at <= row; i++ {
+		if at += len(p.rows(i)); at > row && p.line(i).Key != "" {
+			again = i == p.cursor
+			p.cursor = i
+			return again
+		}
+	}
+	return false
+}
+
 // steps scrolls n rows, and takes the selection along.
 func (p *Pager) steps(n int) {
 	by := 1

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -80,6 +81,21 @@ func (p *Pager) Status() string {
 		n++
 	}
 	return fmt.Sprintf("/%s %d of %d", s.text, min(n+1, len(s.hits)), len(s.hits))
+}
+
+// Page draws the window with what is searched for, or how much more there is, in
+// its last line. It is as high as the canvas.
+func (p *Pager) Page(c draw.Canvas) []string {
+	lines := p.View(c)
+	status := p.Status()
+	if more := p.More(); status == "" && more > 0 {
+		status = human.Count(more, "line") + " more below"
+	}
+	if status == "" || len(lines) < 3 {
+		return lines
+	}
+	lines = p.View(c.Sized(c.Width, c.Height-1))
+	return append(lines, c.FitRight(c.Theme.Dim.Render(status), c.Width-1))
 }
 
 // Searching reports whether something is searched for; [Pager.EndSearch] ends it.

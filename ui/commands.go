@@ -1,0 +1,242 @@
+package ui
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/command"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/jobview"
+	"github.com/veltui/veltui/ui/keys"
+)
+
+// tabAliases are other names of tabs, as kubectl and velero have them.
+var tabAliases = map[string][]string{
+	"restores": {"rst"}, "backups": {"bak"}, "schedules": {"sched"}, "storage": {"bsl", "locations"}, "deletions": {"dbr"},
+}
+
+// newCommands are what can be typed behind `:`.
+func (m *Model) newCommands() []command.Command {
+	var all []command.Command
+	for _, t := range m.dashboard.tabs {
+		name := strings.ToLower(t.name)
+		all = append(all, command.Command{Name: name, Also: tabAliases[name], What: "go to the tab " + t.name,
+			Do: func(string) (tea.Cmd, error) { return m.goToTab(t) }})
+	}
+	return append(all,
+		command.Command{Name: "backup", Argument: "NAME", What: "open a backup", Values: m.names(job.Backup),
+			Do: func(name string) (tea.Cmd, error) { return m.openNamed(job.Backup, name) }},
+		command.Command{Name: "restore", Argument: "NAME", What: "open a restore", Values: m.names(job.Restore),
+			Do: func(name string) (tea.Cmd, error) { return m.openNamed(job.Restore, name) }},
+		command.Command{Name: "ctx", Also: []string{"context"}, Argument: "NAME,...", What: "show other kubeconfig contexts", List: true,
+			Values: slices.Values(m.options.Contexts), Do: m.switchContexts},
+		command.Command{Name: "ns", Also: []string{"namespace"}, Argument: "NAME", What: "show Velero in another namespace",
+			Values: m.namespaces(), Do: func(name string) (tea.Cmd, error) { return m.switchTo(nil, name), nil }},
+		command.Command{Name: "filter", Argument: "[TEXT]", What: "filter the rows as / does; without a text show all", Do: func(text string) (tea.Cmd, error) {
+			m.showDashboard()
+			m.dashboard.setFilter(text)
+			return nil, nil
+		}},
+		command.Command{Name: "sort", Argument: "COLUMN", What: "sort the jobs, S reverses", Values: slices.Values(orderNames()),
+			Do: func(name string) (tea.Cmd, error) { return nil, m.sortBy(name) }},
+		command.Command{Name: "theme", Argument: "NAME", What: "change the colours", Values: slices.Values(append(draw.Themes(), draw.ThemeAuto)),
+			Do: func(name string) (tea.Cmd, error) { return m.changeTheme(name) }},
+		command.Command{Name: "mouse", Argument: "on/off", What: "use the mouse; while it is on, hold shift to select text",
+			Values: slices.Values([]string{"on", "off"}), Do: m.useMouse},
+		command.Command{Name: "help", What: "all keys and commands of this screen", Do: func(string) (tea.Cmd, error) {
+			if !m.helping {
+				m.toggleHelp()
+			}
+			return nil, nil
+		}},
+		command.Command{Name: "quit", Also: []string{"q", "q!", "qa", "exit"}, What: "quit", Do: func(string) (tea.Cmd, error) { return m.quit(), nil }},
+	)
+}
+
+// commandHelp is what help says of the commands.
+func (m *Model) commandHelp() []keys.Binding {
+	var all []keys.Binding
+	for _, c := range m.command.Commands() {
+		what := c.What
+		if len(c.Also) > 0 {
+			what += " (" + strings.Join(c.Also, ", ") + ")"
+		}
+		all = append(all, keys.Binding{Label: c.Usage(), What: what, Group: keys.Commands})
+	}
+	return all
+}
+
+// typedCommand takes what happens while a command is typed.
+func (m *Model) typedCommand(msg tea.Msg) tea.Cmd {
+	if k, ok := msg.(tea.KeyPressMsg); ok && k.String() == "enter" {
+		m.notice = ""
+	}
+	cmd, err := m.command.Update(msg)
+	if err != nil {
+		m.notice = err.Error()
+	}
+	if m.command.Typing() {
+		return cmd
+	}
+	return tea.Batch(cmd, m.ask(), m.look())
+}
+
+// showDashboard leaves help and the open screens.
+func (m *Model) showDashboard() {
+	if m.helping {
+		m.toggleHelp()
+	}
+	if m.job != nil {
+		m.closeJob()
+	}
+	m.other = nil
+}
+
+func (m *Model) goToTab(t *tab) (tea.Cmd, error) {
+	if !slices.Contains(m.dashboard.shownTabs(), t) {
+		return nil, fmt.Errorf("there are no %s here now", strings.ToLower(t.name))
+	}
+	m.showDashboard()
+	m.dashboard.tab = t
+	return nil, nil
+}
+
+// named are the jobs of a kind with a name, which may have its context and a
+// slash before it.
+func (m *Model) named(kind job.Kind, name string) []clusterJob {
+	var found []clusterJob
+	for _, c := range m.clusters {
+		if c.assessed == nil {
+			continue
+		}
+		for _, j := range c.assessed.Snapshot.Jobs {
+			if j.Kind == kind && (j.Name == name || c.Context+"/"+j.Name == name) {
+				found = append(found, clusterJob{c, j})
+			}
+		}
+	}
+	return found
+}
+
+func (m *Model) openNamed(kind job.Kind, name string) (tea.Cmd, error) {
+	found := m.named(kind, name)
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("there is no %s %s", strings.ToLower(string(kind)), name)
+	case 1:
+	default:
+		return nil, fmt.Errorf("several clusters have %s: type its context first, such as %s/%s", name, found[0].cluster.Context, name)
+	}
+	m.showDashboard()
+	return m.openJob(found[0].cluster, found[0].UID, jobview.Overview), nil
+}
+
+// names are those of the jobs of a kind, the newest first; where there are several
+// clusters, with their context.
+func (m *Model) names(kind job.Kind) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		var jobs []clusterJob
+		for _, c := range m.clusters {
+			if c.assessed == nil {
+				continue
+			}
+			for _, j := range c.assessed.Snapshot.Jobs {
+				if j.Kind == kind {
+					jobs = append(jobs, clusterJob{c, j})
+				}
+			}
+		}
+		for _, j := range orders[0].sort(jobs, false) {
+			name := j.Name
+			if len(m.clusters) > 1 {
+				name = j.cluster.Context + "/" + name
+			}
+			if !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// namespaces are those in which a Velero was seen.
+func (m *Model) namespaces() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		var known []string
+		for _, c := range m.clusters {
+			if c.assessed != nil {
+				known = append(append(known, c.assessed.Snapshot.Namespace), c.assessed.Snapshot.OtherNamespaces...)
+			}
+		}
+		slices.Sort(known)
+		for _, name := range slices.Compact(known) {
+			if name != "" && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// switchContexts shows other contexts. It names those that do not exist before
+// anything is connected to.
+func (m *Model) switchContexts(text string) (tea.Cmd, error) {
+	var wanted []string
+	for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		if known := m.options.Contexts; len(known) > 0 && !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no context %s in the kubeconfig", name)
+		}
+		if !slices.Contains(wanted, name) {
+			wanted = append(wanted, name)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, errors.New("type :ctx with the name of a context")
+	}
+	return m.switchTo(wanted, ""), nil
+}
+
+// sortBy sorts the jobs by a column; tabs of what is no job have their own order.
+func (m *Model) sortBy(name string) error {
+	name = strings.ToLower(name)
+	at := slices.IndexFunc(orders, func(o order) bool { return o.name == name || strings.ToLower(o.Column) == name })
+	if at < 0 {
+		return fmt.Errorf("there is no order by %s; choose one of %s", name, strings.Join(orderNames(), ", "))
+	}
+	m.showDashboard()
+	if !m.dashboard.showsJobs() {
+		m.dashboard.tab = m.dashboard.active
+	}
+	m.dashboard.setOrder(at, false)
+	return nil
+}
+
+func (m *Model) useMouse(text string) (tea.Cmd, error) {
+	switch text {
+	case "on", "off":
+		m.options.Mouse = text == "on"
+		return nil, nil
+	}
+	return nil, errors.New("type :mouse on or :mouse off")
+}
+
+// changeTheme draws with another theme from now on.
+func (m *Model) changeTheme(name string) (tea.Cmd, error) {
+	if m.options.NoColor {
+		return nil, errors.New("colours are off: veltui was started with NO_COLOR or --no-color")
+	}
+	before, own := m.options.Theme, m.options.UserTheme
+	m.options.Theme, m.options.UserTheme = name, nil
+	if err := m.useTheme(m.dark); err != nil {
+		m.options.Theme, m.options.UserTheme = before, own
+		return nil, err
+	}
+	if _, byBackground := m.themeName(true); byBackground {
+		return tea.RequestBackgroundColor, nil
+	}
+	return nil, nil
+}
