@@ -93,7 +93,7 @@ func newDashboard(clusters []*cluster, clock func() time.Time) *dashboard {
 	d.keys = append([]keys.Binding{
 		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true, WhyNot: d.whyNotOpen, Do: d.openSelected(jobview.Overview)},
 		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..9", What: "go to a tab", Group: keys.Move, Do: d.turnTo},
-		{Name: "last-tab", Keys: []string{"0"}, Label: "0", What: "go to the last tab", Group: keys.Move, Do: keys.Run(d.turnToLast)},
+		{Keys: []string{"0"}, Label: "0", What: "go to the last tab", Group: keys.Move, Do: keys.Run(d.turnToLast)},
 		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", What: "next tab", Group: keys.Move, Do: turn(1)},
 		{Name: "previous-tab", Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous tab", Group: keys.Move, Do: turn(-1)},
 		{Name: "filter", Keys: []string{"/"}, Label: "/", What: "filter", Group: keys.Look, Short: true, Do: d.startFilter},

@@ -102,7 +102,7 @@ func TestChosenKeysActAndAreNamed(t *testing.T) {
 		t.Error("the usual key still goes back")
 	}
 	press(t, m, "?")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "ctrl+f        search") || !strings.Contains(frame, "    ctrl+d pgdn ctrl+n J\n") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "ctrl+f          search") || !strings.Contains(frame, "    ctrl+d pgdn ctrl+n J\n") {
 		t.Errorf("help says\n%s", frame)
 	}
 	press(t, m, "esc", "b")

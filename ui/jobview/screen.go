@@ -126,7 +126,7 @@ func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back fun
 		{Name: "back", Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: leave},
 		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: fmt.Sprintf("1..%d", pageCount), What: "go to a page", Group: keys.Move,
 			Do: func(key string) tea.Cmd { return s.turn(Page(key[0] - '1')) }},
-		{Name: "last-tab", Keys: []string{"0"}, Label: "0", What: "go to the last page", Group: keys.Move, Do: turn(func() Page { return pageCount - 1 })},
+		{Keys: []string{"0"}, Label: "0", What: "go to the last page", Group: keys.Move, Do: turn(func() Page { return pageCount - 1 })},
 		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", What: "next page", Group: keys.Move, Do: turn(func() Page { return (s.page + 1) % pageCount })},
 		{Name: "previous-tab", Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous page", Group: keys.Move, Do: turn(func() Page { return (s.page + pageCount - 1) % pageCount })},
 	}

@@ -54,7 +54,6 @@ var Actions = []Action{
 	{Name: "bottom", Keys: []string{"end", "G"}, What: "to the end", At: everywhere},
 	{Name: "next-tab", Keys: []string{"tab"}, What: "next tab or page", At: Dashboard | job},
 	{Name: "previous-tab", Keys: []string{"shift+tab"}, What: "previous tab or page", At: Dashboard | job},
-	{Name: "last-tab", Keys: []string{"0"}, What: "the last tab or page", At: Dashboard | job},
 	{Name: "open", Keys: []string{"enter", "right"}, What: "open what is selected", At: Dashboard | Page | Other},
 	{Name: "back", Keys: []string{"esc", "left", "h", "backspace"}, What: "back", At: job | Other},
 	{Name: "clear", Keys: []string{"esc"}, What: "clear the filter, then the marks", At: Dashboard},
