@@ -49,7 +49,7 @@ func TestDashboardReadsVolumes(t *testing.T) {
 	c.sees(t, "dataupload/volumes-seen-1", "du-7", "Spec of volumes-seen-1", "storageClass: gold", "InProgress: its bytes are moved")
 	c.types(t, "\x1b")
 	c.types(t, "8")
-	c.sees(t, "kind: Backup", "name: volumes-seen")
+	c.sees(t, "kind: Backup", "name: volumes-seen", "---")
 	c.types(t, "Y")
 	c.sees(t, "Sent to the terminal's clipboard: all of the YAML")
 	found := toClipboard.FindAllStringSubmatch(c.written(), -1)

@@ -348,6 +348,23 @@ func TestCopying(t *testing.T) {
 	}
 }
 
+// TestNothingIsCopiedTooEarly: a part of the YAML is not called all of it.
+func TestNothingIsCopiedTooEarly(t *testing.T) {
+	a := erpArchive()
+	m := screen(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 80, 24, a.option)
+	press(t, m, "3")
+	press(t, m, "enter")
+	cmd := press(t, m, "8")
+	m.View()
+	if got := copied(press(t, m, "Y"), m); len(got) != 0 || !strings.Contains(m.notice, "still being read") {
+		t.Errorf("Y copied %q and said %q", got, m.notice)
+	}
+	answerAll(t, m, cmd) // and before it is drawn:
+	if got := copied(press(t, m, "Y"), m); len(got) != 1 || !strings.Contains(got[0], "# DataUpload") {
+		t.Errorf("Y copied %q and said %q", got, m.notice)
+	}
+}
+
 // TestVolumesResourcesAreReadAgainAtTheEnd holds that the YAML page does not show for
 // good what the volumes' resources were while the job went on.
 func TestVolumesResourcesAreReadAgainAtTheEnd(t *testing.T) {

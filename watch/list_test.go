@@ -1,9 +1,11 @@
 package watch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -326,4 +328,18 @@ func TestVolumesOfEndedJobsAreOnlySummedUp(t *testing.T) {
 		s.Replace(PodVolumeBackups, []client.Object{volume("a", "InProgress", 3)})
 	}
 	check("listed again", 1)
+}
+
+// A kind that is read after others does not wait for ever for one that the server
+// never answers for.
+func TestAKindThatHangsKeepsNobodyWaiting(t *testing.T) {
+	hangs := newSource(&kinds[0], NewStore(ticker(), 0), time.Now, slog.New(slog.DiscardHandler))
+	s := newSource(&kinds[2], NewStore(ticker(), 0), time.Now, slog.New(slog.DiscardHandler))
+	s.after, s.patience = []*source{hangs}, time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	r := backupsOf(t, func(*http.Request) (int, string) { return 200, listOf("9", "", "a") })
+	if version, err := s.read(ctx, r); err != nil || version != "9" {
+		t.Errorf("version %q, %v", version, err)
+	}
 }

@@ -56,11 +56,45 @@ func (p *yamlPage) keys(s *Screen) []keys.Binding {
 			}
 			return "one line", strings.TrimSpace(p.text[at])
 		},
-		func() (string, string) { return "all of the YAML", strings.Join(p.text, "\n") })
+		func() (string, string) { return p.all(s) })
 	for i := range bindings {
 		bindings[i].Short = true
 	}
+	copyAll := &bindings[1]
+	copyNow := copyAll.Do
+	copyAll.Do = func(key string) tea.Cmd {
+		if p.reading(s) {
+			return func() tea.Msg {
+				return Noticed{"Not copied: the resources of its volumes are still being read. Press the key again when they are there."}
+			}
+		}
+		return copyNow(key)
+	}
 	return bindings
+}
+
+// all is what there is to copy, which may be more than was drawn last.
+func (p *yamlPage) all(s *Screen) (what, text string) {
+	if s.job.Job == nil {
+		return "", ""
+	}
+	p.lines(draw.Canvas{}, s)
+	what = "all of the YAML"
+	if len(p.children.value) < s.job.VolumeCount() {
+		what = "the YAML that is shown, not that of all its volumes"
+	}
+	return what, strings.Join(p.text, "\n")
+}
+
+// reading reports whether the resources of the volumes are still to come.
+func (p *yamlPage) reading(s *Screen) bool {
+	if s.job.Job == nil || s.sources.Objects == nil || s.deleted {
+		return false
+	}
+	if s.job.LeftOut() > 0 { // which volumes there are is to be read first
+		return s.sources.Volumes != nil && s.moved.err == nil
+	}
+	return len(s.job.Volumes) > 0 && !p.children.known && p.children.err == nil
 }
 
 // head says what is missing below.
@@ -77,12 +111,14 @@ func (p *yamlPage) head(c draw.Canvas, s *Screen) []string {
 }
 
 func (p *yamlPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
-	volumes := len(s.job.Volumes)
+	volumes := s.job.VolumeCount()
 	switch {
 	case volumes == 0:
 		return "", c.Theme.Dim
 	case s.sources.Objects == nil:
 		return "The resources of its volumes are not shown.", c.Theme.Dim
+	case s.job.LeftOut() > 0 && s.moved.err != nil:
+		return "Its volumes are not known: " + s.moved.err.Error(), c.Theme.Waiting
 	case p.children.err != nil:
 		return "The resources of its volumes are not known: " + p.children.err.Error(), c.Theme.Waiting
 	case !p.children.known:
