@@ -85,7 +85,7 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		return ui.Cluster{}, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	watcher, err := c.watch(ctx, conn, 0, cs.log)
+	watcher, err := c.watch(ctx, conn, 0, cs.log, func(o *watch.Options) { o.SumVolumes = true })
 	if err != nil {
 		cancel()
 		return ui.Cluster{}, err
@@ -104,6 +104,7 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	}
 	one.Sources.Logs, one.Sources.Problems = logs, logs
 	one.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
+	one.Sources.Volumes = watcher
 	one.Sources.Objects = &objectReader{cli: c, log: log}
 	if !cs.flags.noArtifacts {
 		stored := &artifactReader{cli: c, caFile: caFile, log: log}

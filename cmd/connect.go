@@ -106,9 +106,12 @@ func (c *cli) restConfig() (*rest.Config, error) {
 
 // watch starts to follow Velero. journal is how many changes are kept for a
 // reader that must see every one.
-func (c *cli) watch(ctx context.Context, conn connection, journal int, log *slog.Logger) (*watch.Watcher, error) {
+func (c *cli) watch(ctx context.Context, conn connection, journal int, log *slog.Logger, change ...func(*watch.Options)) (*watch.Watcher, error) {
 	o := c.watchOptions(conn)
 	o.Journal, o.Log = journal, log
+	for _, f := range change {
+		f(&o)
+	}
 	w, err := watch.New(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("watching Velero: %w", err)

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,9 @@ type Environment struct {
 	Now time.Time
 	// StaleSince is set while what we know may be out of date.
 	StaleSince time.Time
+	// Reading is set while the cluster is being read for the first time, and is what
+	// that has come to: there is nothing out of date, but something is missing.
+	Reading Reading
 	// Server is the Velero server as its pods show it.
 	Server velero.Server
 	// ServerAhead is the clock of the server's node minus the cluster's, as far as
@@ -50,6 +54,33 @@ type Environment struct {
 	// Malformed are the resources of the job's namespace with fields that
 	// Velero's types cannot hold.
 	Malformed []Malformed
+}
+
+// Reading is how far the first list of a kind is read. The zero value stands for
+// none.
+type Reading struct {
+	// Kind is the kind's name in the plural, such as DataUploads.
+	Kind string
+	// Read are the objects that were read, and Total is how many there are, as far
+	// as the API server said, else 0.
+	Read, Total int
+	// Slow is true once that takes longer than one would think.
+	Slow bool
+}
+
+// String names the kind and the numbers: reading DataUploads, 12000 of 50000.
+func (r Reading) String() string {
+	text := "reading " + r.Kind
+	if r.Slow {
+		text = "slow: " + text
+	}
+	switch {
+	case r.Total > r.Read:
+		return text + fmt.Sprintf(", %d of %d", r.Read, r.Total)
+	case r.Read > 0:
+		return text + fmt.Sprintf(", %d so far", r.Read)
+	}
+	return text
 }
 
 // Location is a BackupStorageLocation's state.

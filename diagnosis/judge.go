@@ -84,6 +84,11 @@ func (a *assessment) blindServer(m Malformed) Verdict {
 
 // stale: what is shown may be out of date, so nothing can be said.
 func (a *assessment) stale() Verdict {
+	if r := a.env.Reading; r.Kind != "" {
+		a.doubts(sourceWatch, a.env.Now, "%s have not all been looked at yet", r.Kind)
+		a.noteCounts()
+		return a.conclude(Unknown, StaleData, "Wait until the cluster is read; what stands here is not out of date.", "cannot tell yet, %s; %s", r, progressText(a.j))
+	}
 	a.doubts(sourceWatch, a.env.StaleSince, "the cluster has not been heard for %s", a.ago(a.env.StaleSince))
 	a.noteCounts()
 	return a.conclude(Unknown, StaleData, "Wait until the API server answers again; what is shown is as old as that.",

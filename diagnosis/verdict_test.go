@@ -435,3 +435,21 @@ func TestVersionOfTheCRDs(t *testing.T) {
 		}
 	}
 }
+
+// While the cluster is read for the first time nothing is out of date, and nobody
+// is to be told so.
+func TestAClusterThatIsBeingReadIsNotStale(t *testing.T) {
+	env := with(staleSince)
+	for want, r := range map[string]Reading{
+		"cannot tell yet, reading Backups, 500 of 10000;":           {Kind: "Backups", Read: 500, Total: 10000},
+		"cannot tell yet, slow: reading DataUploads, 12000 so far;": {Kind: "DataUploads", Read: 12000, Slow: true},
+		"cannot tell yet, reading Restores;":                        {Kind: "Restores"},
+		"cannot tell, nothing heard from the cluster for ":          {},
+	} {
+		env.Reading = r
+		v := Judge(spec{phase: velero.PhaseInProgress, started: 5, changed: 0.1, done: 40, total: 100}.job(t), env)
+		if v.State != Unknown || v.Reason != StaleData || !strings.Contains(v.Summary, want) {
+			t.Errorf("%s %s %q, want %q", v.State, v.Reason, v.Summary, want)
+		}
+	}
+}

@@ -33,6 +33,9 @@ func (d *dashboard) emptyTexts() []string {
 // nothing may be known, the filter hides all, or there really is nothing.
 func (d *dashboard) emptyText(c *cluster) string {
 	if health := c.health(); health.State == watch.Connecting || c.assessed == nil {
+		if c.assessed != nil && c.assessed.Environment.Reading.Kind != "" {
+			return connectingText(c.assessed.Environment.Reading.String())
+		}
 		return connectingText(health.Err)
 	}
 	snap := c.assessed.Snapshot

@@ -156,6 +156,8 @@ func healthText(c draw.Canvas, of *cluster) string {
 		return c.Theme.Bad.Render("credentials expired, press r")
 	case h.Err != "":
 		return c.Theme.Waiting.Render("no connection")
+	case of.assessed != nil && of.assessed.Environment.Reading.Kind != "":
+		return c.Theme.Waiting.Render(of.assessed.Environment.Reading.String())
 	}
 	return c.Theme.Waiting.Render("connecting")
 }

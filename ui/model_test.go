@@ -363,12 +363,16 @@ func TestEmptyTablesSayWhy(t *testing.T) {
 	missing.Sources = []watch.Source{{Resource: "backups.velero.io", State: watch.SourceMissing}}
 	connecting := snapshotOf()
 	connecting.Health = watch.Health{State: watch.Connecting, Err: "no such host"}
+	reading := snapshotOf()
+	reading.Health = watch.Health{State: watch.Connecting}
+	reading.Sources = []watch.Source{{Resource: watch.Backups, State: watch.SourceSyncing, Read: 500, Total: 10000, Since: reading.At}}
 	for _, c := range []struct {
 		snap *watch.Snapshot
 		keys string
 		want string
 	}{
 		{nil, "1", "Connecting to the cluster"},
+		{reading, "1", "Connecting to the cluster: reading Backups, 500 of 10000"},
 		{connecting, "1", "no such host"},
 		{forbidden, "3", "You may not list backups.velero.io"},
 		{missing, "1", "Velero's CRDs are not installed"},

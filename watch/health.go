@@ -1,5 +1,10 @@
 package watch
 
+import "runtime/debug"
+
+// many is from how many objects on memory is given back once they are read.
+const many = 2000
+
 // snapshot takes one of the store and adds what only the watcher knows.
 func (w *Watcher) snapshot() *Snapshot {
 	// The states come first: a source that is live by then has all of its
@@ -35,7 +40,17 @@ func (w *Watcher) snapshot() *Snapshot {
 
 // updateHealth sums up the heartbeat and the sources. The caller holds the lock.
 func (w *Watcher) updateHealth(beat livenessState, statuses []sourceStatus) Health {
-	w.complete = w.complete || w.installation.namespace != "" && settled(statuses)
+	if !w.complete && w.installation.namespace != "" && settled(statuses) {
+		w.complete = true
+		held := 0
+		for _, s := range statuses {
+			held += s.Objects
+		}
+		if held >= many {
+			// What it took to read them is given back, not kept for more of the kind.
+			go debug.FreeOSMemory()
+		}
+	}
 	h := w.currentHealth(beat, statuses)
 	if h.Since.IsZero() {
 		h.Since = w.health.Since

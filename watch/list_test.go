@@ -343,3 +343,26 @@ func TestAKindThatHangsKeepsNobodyWaiting(t *testing.T) {
 		t.Errorf("version %q, %v", version, err)
 	}
 }
+
+// TestWhatJobsHaveInCommonIsKeptOnce: ten thousand backups of one schedule have the
+// same labels, and each still has its own.
+func TestWhatJobsHaveInCommonIsKeptOnce(t *testing.T) {
+	s := NewStore(ticker(), 0)
+	backup := func(name, schedule string) *velerov1.Backup {
+		b := runningBackup(name, types.UID(name), 1, 0, 0)
+		b.Labels = map[string]string{"a": "same", velerov1.ScheduleNameLabel: schedule}
+		b.Spec.IncludedNamespaces = []string{"shop", schedule}
+		return b
+	}
+	for _, b := range []*velerov1.Backup{backup("x", "hourly"), backup("y", "hourly"), backup("z", "daily")} {
+		s.Upsert(b)
+	}
+	n := s.Snapshot()
+	of := func(name string) *velerov1.Backup { return jobNamed(n, name).Object.(*velerov1.Backup) }
+	if x, y := of("x"), of("y"); &x.Spec.IncludedNamespaces[0] != &y.Spec.IncludedNamespaces[0] || fmt.Sprintf("%p", x.Labels) != fmt.Sprintf("%p", y.Labels) {
+		t.Error("two backups of one schedule share nothing")
+	}
+	if z := of("z"); z.Labels[velerov1.ScheduleNameLabel] != "daily" || !slices.Equal(z.Spec.IncludedNamespaces, []string{"shop", "daily"}) {
+		t.Errorf("the third has %v and %v", z.Labels, z.Spec.IncludedNamespaces)
+	}
+}

@@ -166,6 +166,9 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 	} else {
 		a.StaleSince = s.Health.Since
 	}
+	if s.Health.State == Connecting && s.Health.Err == "" {
+		a.Reading = s.reading()
+	}
 	a.BackupLocations = s.backupLocations()
 	a.ServerAhead = s.serverAhead()
 	for _, r := range s.Repositories {
@@ -187,6 +190,20 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 		a.Locations[l.Name] = known
 	}
 	return a
+}
+
+// slowAfter is how long the first list of a kind may take before it is called slow.
+const slowAfter = 10 * time.Second
+
+// reading is the first of the kinds that is being read for the first time.
+func (s *Snapshot) reading() diagnosis.Reading {
+	for _, source := range s.Sources {
+		k, known := kindNamed(source.Resource)
+		if source.State == SourceSyncing && source.Read > 0 && known {
+			return diagnosis.Reading{Kind: k.gvk.Kind + "s", Read: source.Read, Total: source.Total, Slow: s.At.Sub(source.Since) > slowAfter}
+		}
+	}
+	return diagnosis.Reading{}
 }
 
 // volumes are those of all jobs that have not ended: they share the slots of

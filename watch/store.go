@@ -27,6 +27,8 @@ type Store struct {
 
 	mu  sync.Mutex
 	seq uint64
+	// copies are of what many jobs have in common.
+	copies copies
 	// sums is true if volumes that completed in a job that has ended are only
 	// summed up.
 	sums bool
@@ -192,6 +194,7 @@ func (s *Store) clear() {
 	s.server, s.agents, s.movers = velero.Server{}, nil, nil
 	s.malformed = malformedList{}
 	s.seen = nil
+	s.copies = copies{}
 
 	s.journal.take()
 }
@@ -245,8 +248,10 @@ func (s *Store) put(resource string, o client.Object, malformed []decode.Malform
 	s.malformed.put(resource, o, malformed)
 	switch o := o.(type) {
 	case *velerov1.Backup:
+		s.copies.share(o)
 		s.putJob(uid, job.Input{Backup: o, Malformed: malformed}, journaled)
 	case *velerov1.Restore:
+		s.copies.share(o)
 		s.putJob(uid, job.Input{Restore: o, Malformed: malformed}, journaled)
 	case *velerov1.Schedule:
 		s.schedules.put(o)

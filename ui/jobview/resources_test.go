@@ -1,12 +1,14 @@
 package jobview
 
 import (
+	"context"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -196,5 +198,33 @@ func TestZoneWords(t *testing.T) {
 	}
 	if got := zoneWords(now.In(time.FixedZone("EST", -5*3600))); got != "times in EST" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// volumesOnce answers with the volumes, once it is asked.
+type volumesOnce []job.Volume
+
+func (v volumesOnce) ReadVolumes(context.Context, *job.Job) ([]job.Volume, error) { return v, nil }
+
+// Volumes that were only summed up are read when the screen opens, and stay where
+// the job comes again.
+func TestVolumesThatAreLeftOutAreRead(t *testing.T) {
+	volume := job.Volume{Kind: velero.DataUpload, Name: "v", UID: "v", Phase: velero.VolumeCompleted, Target: "shop/data", Total: 9, Done: 9}
+	s, c := shown(t, job.Input{Completed: (*job.Completed)(nil).With(&volume),
+		Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}}})
+	s.sources.Volumes = volumesOnce{volume}
+	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+		return func() tea.Msg { return read(t.Context()) }, func() {}
+	}
+	cmd := s.turn(Volumes)
+	if frame := ansi.Strip(s.View(c)); !strings.Contains(frame, "Reading 1 volume that completed") {
+		t.Errorf("before they are read:\n%s", frame)
+	}
+	s.Update(cmd())
+	for range 2 {
+		if frame := ansi.Strip(s.View(c)); !strings.Contains(frame, "shop/data") || strings.Contains(frame, "Reading 1 volume") {
+			t.Errorf("after they are read:\n%s", frame)
+		}
+		s.Load(s.assessed)
 	}
 }
