@@ -104,7 +104,7 @@ func (f Fleet) backup(i int) *velerov1.Backup {
 func (f Fleet) restore(i int) *velerov1.Restore {
 	began := metav1.NewTime(f.began(i).Add(2 * time.Minute))
 	ended := metav1.NewTime(began.Add(90 * time.Second))
-	from := min(i+f.Running, max(0, f.Backups-1))
+	from := (i + f.Running) % max(1, f.Backups)
 	r := &velerov1.Restore{
 		ObjectMeta: f.meta(2, i, "drill-"+f.backupName(from), began.Time),
 		Spec: velerov1.RestoreSpec{BackupName: f.backupName(from), IncludedNamespaces: []string{"*"}, NamespaceMapping: map[string]string{"shop": "shop-drill", "shop-db": "shop-db-drill"},

@@ -1,16 +1,22 @@
 package watch
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/testbed"
 )
 
 // The size that the dashboard is made for.
@@ -213,6 +219,71 @@ func BenchmarkOneJobWithAllVolumes(b *testing.B) {
 		}
 		b.StartTimer()
 		s.Snapshot()
+	}
+}
+
+// BenchmarkStart reads the lists of a large cluster, as the API server sends them,
+// and says what they leave in memory.
+func BenchmarkStart(b *testing.B) {
+	pages, streams := map[string]string{}, map[string]string{}
+	var items, lines []string
+	of := ""
+	put := func() {
+		if of != "" {
+			pages[of] = fmt.Sprintf(`{"metadata":{"resourceVersion":"9","continue":"c","remainingItemCount":%d},"items":[%s]}`, len(items)-firstPage, strings.Join(items[:firstPage], ","))
+			streams[of] = strings.Join(append(lines, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`), "\n") + "\n"
+		}
+		items, lines = nil, nil
+	}
+	for o, err := range testbed.Large("velero", time.Now()).Objects() {
+		k, ok := kindOf(o)
+		o.SetResourceVersion("1")
+		raw, jsonErr := json.Marshal(o)
+		if err != nil || jsonErr != nil || !ok {
+			b.Fatal(err, jsonErr)
+		}
+		if path := newReader(k, nil, "velero").path; path != of {
+			put()
+			of = path
+		}
+		items, lines = append(items, string(raw)), append(lines, `{"type":"ADDED","object":`+string(raw)+"}")
+	}
+	put()
+	c, err := newREST(&rest.Config{Host: "http://127.0.0.1", QPS: -1}, &http.Client{Transport: answers(func(r *http.Request) (int, string) {
+		if strings.Contains(r.URL.RawQuery, "watch") {
+			return http.StatusOK, streams[r.URL.Path]
+		}
+		return http.StatusOK, pages[r.URL.Path]
+	})})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		b.StartTimer()
+		s := NewStore(time.Now, 0)
+		s.sums = true
+		for _, resource := range []string{Backups, Restores, DataUploads} {
+			k, _ := kindNamed(resource)
+			list := s.list(k)
+			if _, err := newReader(k, c, "velero").all(b.Context(), list); err != nil {
+				b.Fatal(err)
+			}
+			list.done()
+		}
+		if n := len(s.Snapshot().Jobs); n != 20_000 {
+			b.Fatal(n, "jobs")
+		}
+		b.StopTimer()
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB-held")
+		runtime.KeepAlive(s)
+		b.StartTimer()
 	}
 }
 
