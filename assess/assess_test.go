@@ -149,6 +149,19 @@ func TestStale(t *testing.T) {
 	}
 }
 
+// While a kind has not been read, what is not known of it is never taken for a no.
+func TestNothingIsStuckThatWasNotRead(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	j := restore(velerov1.RestorePhaseInProgress, 100, 10)
+	snap := snapshotOf(now, j)
+	snap.Health, snap.Server = watch.Health{State: watch.Connecting, Since: now}, velero.Server{}
+	snap.Sources = []watch.Source{{Resource: watch.Backups, State: watch.SourceLive}, {Resource: watch.DataUploads, State: watch.SourceSyncing, Read: 7, Since: now}}
+	a := new(Estimates).Assess(snap, now.Add(2*time.Hour))
+	if got := a.Of(a.Snapshot.Jobs[0]); got.State != diagnosis.Unknown || a.Troubled != 0 || !strings.Contains(got.Verdict.Summary, "reading DataUploads, 7 so far") {
+		t.Errorf("%s, %d in trouble: %s", got.State, a.Troubled, got.Verdict.Summary)
+	}
+}
+
 // What a restore tells about the cluster is learned once, when its items are done.
 func TestLearned(t *testing.T) {
 	var e Estimates

@@ -171,6 +171,9 @@ func judge(j *job.Job, env diagnosis.Environment, looks map[types.UID]Look) Judg
 	judged.State = judged.Verdict.State
 	judged.Queue.Position, judged.Queue.Reason, judged.Queue.Waits = diagnosis.Queue(j, env)
 	judged.Deadline.At, judged.Deadline.Setting = diagnosis.Deadline(j, env)
+	if env.Reading.Kind != "" {
+		return judged // what it was before is not known
+	}
 	if !env.StaleSince.IsZero() {
 		// Rates and ETAs would go on from numbers that nobody confirms.
 		lastKnown := env

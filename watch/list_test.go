@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/testbed"
 )
 
 func TestReadListTakesAnyJSONApart(t *testing.T) {
@@ -364,5 +365,34 @@ func TestWhatJobsHaveInCommonIsKeptOnce(t *testing.T) {
 	}
 	if z := of("z"); z.Labels[velerov1.ScheduleNameLabel] != "daily" || !slices.Equal(z.Spec.IncludedNamespaces, []string{"shop", "daily"}) {
 		t.Errorf("the third has %v and %v", z.Labels, z.Spec.IncludedNamespaces)
+	}
+}
+
+// TestALongListOfARealServer is longer than the first page, so that it is streamed.
+func TestALongListOfARealServer(t *testing.T) {
+	c := newCluster(t)
+	ns := c.namespace("long")
+	c.create(location(ns, "default"))
+	past := testbed.Fleet{Namespace: ns, Now: time.Now(), Backups: 2, Restores: 1, DataUploads: firstPage + 100, Running: 1}
+	if err := c.Fill(t.Context(), past); err != nil {
+		t.Fatal(err)
+	}
+	w := c.watch(Options{Namespace: ns, SumVolumes: true})
+	s := w.until("the watch is live", isLive)
+	if len(s.Jobs) != 3 || len(s.Active) != 2 {
+		t.Fatalf("%d jobs, %d of them active", len(s.Jobs), len(s.Active))
+	}
+	for _, j := range s.Jobs {
+		want := past.DataUploads / past.Backups
+		if j.Kind == job.Restore {
+			want = 0
+		}
+		if j.VolumeCount() != want || j.Terminal() != (j.LeftOut() > 0) || j.DataMovements().Count != want {
+			t.Errorf("%s has %d volumes and leaves out %d", j.Name, j.VolumeCount(), j.LeftOut())
+		}
+		all, err := w.ReadVolumes(t.Context(), j)
+		if err != nil || len(all) != want || want > 0 && (all[0].Name == "" || all[0].Node == "") {
+			t.Errorf("%d volumes of %s are read: %v", len(all), j.Name, err)
+		}
 	}
 }

@@ -195,11 +195,12 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 // slowAfter is how long the first list of a kind may take before it is called slow.
 const slowAfter = 10 * time.Second
 
-// reading is the first of the kinds that is being read for the first time.
+// reading is the first of the kinds that is being read for the first time, once
+// there is anything to show.
 func (s *Snapshot) reading() diagnosis.Reading {
 	for _, source := range s.Sources {
 		k, known := kindNamed(source.Resource)
-		if source.State == SourceSyncing && source.Read > 0 && known {
+		if source.State == SourceSyncing && (source.Read > 0 || len(s.Jobs) > 0) && known {
 			return diagnosis.Reading{Kind: k.gvk.Kind + "s", Read: source.Read, Total: source.Total, Slow: s.At.Sub(source.Since) > slowAfter}
 		}
 	}

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,10 +90,9 @@ type source struct {
 	after    []*source
 	patience time.Duration
 
-	// listed is the list that was read and is not in the store yet.
-	listed listing
-
 	mu sync.Mutex
+	// listed is the list that was read and is not done yet.
+	listed listing
 	// known is the state as a reader sees it.
 	known Source
 	// settled is closed once known.State is no longer SourceSyncing.
@@ -214,9 +214,9 @@ func (s *source) read(ctx context.Context, r reader) (version string, err error)
 	list := s.store.list(s.kind)
 	version, err = r.all(ctx, counted{list, s})
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.known.Read, s.known.Total = 0, 0
-	s.mu.Unlock()
-	if err == nil {
+	if err = cmp.Or(err, ctx.Err()); err == nil {
 		s.listed = list
 	}
 	return version, err
@@ -300,8 +300,11 @@ func (i intake) Update(o any) error {
 // Replace is where a source becomes live: all that the server listed is in the
 // store.
 func (i intake) Replace([]any, string) error {
-	i.s.listed.done()
+	i.s.mu.Lock()
+	list := i.s.listed
 	i.s.listed = nil
+	i.s.mu.Unlock()
+	list.done()
 	i.s.live()
 	return nil
 }
