@@ -201,6 +201,23 @@ func TestZoneWords(t *testing.T) {
 	}
 }
 
+// A job whose volumes have not been read yet is not said to have none.
+func TestVolumesThatWereNotReadAreNotNone(t *testing.T) {
+	s, c := shown(t, job.Input{Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}}})
+	s.turn(Volumes)
+	if frame := ansi.Strip(s.View(c)); !strings.Contains(frame, "No volume data is moved for this job so far") {
+		t.Errorf("without any:\n%s", frame)
+	}
+	reading := *s.assessed.Source
+	reading.Health = watch.Health{State: watch.Connecting}
+	reading.Sources = []watch.Source{{Resource: watch.DataUploads, State: watch.SourceSyncing, Read: 7}}
+	reading.Seq++
+	s.Load(new(assess.Estimates).Assess(&reading, noon))
+	if frame := ansi.Strip(s.View(c)); !strings.Contains(frame, "not all been looked at yet: ") || strings.Contains(frame, "No volume data") {
+		t.Errorf("while they are read:\n%s", frame)
+	}
+}
+
 // volumesOnce answers with the volumes, once it is asked.
 type volumesOnce []job.Volume
 
