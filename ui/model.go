@@ -73,6 +73,8 @@ type Model struct {
 	// frame is the last drawn view; it is drawn again only when stale.
 	frame tea.View
 	stale bool
+	// undrawn is whether it was stale before the present message.
+	undrawn bool
 
 	// err is why the program ends, if the user did not want it.
 	err error
@@ -177,7 +179,7 @@ func (m *Model) Init() tea.Cmd {
 
 // Update routes one message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.stale = true
+	m.undrawn, m.stale = m.stale, true
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
@@ -210,7 +212,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case clustersConnected:
 		return m, m.takeClusters(msg)
 	case ticked:
-		if m.stale = msg.n == m.ticks; !m.stale {
+		if msg.n != m.ticks {
+			m.unchanged()
 			return m, nil // a faster one has taken its place
 		}
 		pace := m.pace
@@ -219,7 +222,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case contentsRead:
 		return m, m.takeContents(msg)
 	case downloadMoved:
-		m.stale = m.job != nil && m.job.UID() == msg.uid
+		if m.job == nil || m.job.UID() != msg.uid {
+			m.unchanged()
+		}
 		return m, msg.of.questions.advance(msg)
 	case lookTaken:
 		return m, m.takeLook(msg)
@@ -255,9 +260,13 @@ func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 			return cmd
 		}
 	}
-	m.stale = false
+	m.unchanged()
 	return nil
 }
+
+// unchanged tells that a message changed nothing. What came before it is still to be
+// drawn: on a slow line, not every change is drawn at once.
+func (m *Model) unchanged() { m.stale = m.undrawn }
 
 // show makes a new assessment of a cluster the one that is shown.
 func (m *Model) show(c *cluster, a *assess.Assessment) {
@@ -282,7 +291,7 @@ func (m *Model) judgeAgain(pace time.Duration) tea.Cmd {
 		}
 	}
 	if len(cmds) == 0 {
-		m.stale = false
+		m.unchanged()
 		return m.tick()
 	}
 	return tea.Batch(cmds...)

@@ -261,6 +261,7 @@ func TestNothingTicksWhenNothingMoves(t *testing.T) {
 	if m.pace != time.Second {
 		t.Errorf("the clock runs every %s though jobs do", m.pace)
 	}
+	m.View()
 	if _, cmd := m.Update(ticked{slow}); cmd != nil || m.stale {
 		t.Error("two clocks run")
 	}
@@ -512,5 +513,22 @@ func TestBackgroundAndColorsChooseTheTheme(t *testing.T) {
 		if m.theme.Bad.Render("x")+m.theme.Good.Render("x") != want.Bad.Render("x")+want.Good.Render("x") {
 			t.Errorf("--theme %q on %v with %s is not %s", c.theme, c.ground, c.colors, c.want)
 		}
+	}
+}
+
+// On a slow line a frame is drawn for what several messages changed, the last of
+// which may have changed nothing.
+func TestWhatWasNotDrawnIsDrawnLater(t *testing.T) {
+	m := screen(t, stageful(), 80, 24)
+	before := m.View().Content
+	press(t, m, "2")
+	for _, msg := range []tea.Msg{struct{}{}, ticked{n: -1}, downloadMoved{of: m.at, uid: "none"}} {
+		m.Update(msg)
+		if !m.stale {
+			t.Errorf("%T takes the frame of what was before it", msg)
+		}
+	}
+	if m.View().Content == before {
+		t.Error("the pressed key is never drawn")
 	}
 }
