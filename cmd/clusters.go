@@ -69,10 +69,11 @@ func (cs *clusters) switchTo(ctx context.Context, contexts []string, namespace s
 			}
 		}
 	}
-	if f := cs.cli.flags; *f.APIServer+*f.ClusterName != "" {
-		// Under another context's name, it would still be this cluster.
+	if flag := cs.cli.flagOfOneCluster(); flag != "" {
+		// Under another context's name it would still be this cluster, or another one
+		// would be sent this one's credentials.
 		if begun, err := cs.cli.contexts(); err != nil || !slices.Equal(begun, named) {
-			return nil, errors.New("--server and --cluster lead every context to one cluster; leave veltui and start it without them")
+			return nil, fmt.Errorf("%s is about one cluster only; leave veltui and start it without that flag", flag)
 		}
 	}
 	return cs.connect(ctx, named, namespace)

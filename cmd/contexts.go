@@ -38,10 +38,28 @@ func (c *cli) contexts() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(named) > 1 && *c.flags.APIServer+*c.flags.ClusterName != "" {
-		return nil, usagef("--server and --cluster lead every context to one cluster; give them with a single --context")
+	if flag := c.flagOfOneCluster(); len(named) > 1 && flag != "" {
+		return nil, usagef("%s is about one cluster only; give it with a single --context", flag)
 	}
 	return named, nil
+}
+
+// flagOfOneCluster is a flag that was given and that names one cluster or is its
+// secret, empty if there is none.
+func (c *cli) flagOfOneCluster() string {
+	f := c.flags
+	for _, flag := range []struct {
+		name  string
+		value *string
+	}{
+		{"--server", f.APIServer}, {"--cluster", f.ClusterName}, {"--token", f.BearerToken}, {"--user", f.AuthInfoName},
+		{"--username", f.Username}, {"--password", f.Password}, {"--client-certificate", f.CertFile}, {"--client-key", f.KeyFile},
+	} {
+		if flag.value != nil && *flag.value != "" {
+			return flag.name
+		}
+	}
+	return ""
 }
 
 // contextNames are all that a kubeconfig has, sorted.

@@ -50,7 +50,8 @@ func TestContexts(t *testing.T) {
 		{"--context=prod-[", nil, "--context prod-["},
 		{"--context=staging,", nil, "empty name"},
 		{"--context=staging --all-contexts", nil, "only one of them"},
-		{"--context=prod-* --server=https://x.example", nil, "--server and --cluster"},
+		{"--context=prod-* --server=https://x.example", nil, "--server is about one cluster only"},
+		{"--context=prod-* --token=secret", nil, "--token is about one cluster only"},
 	} {
 		cli := withFlags(t, append(strings.Fields(c.args), "--kubeconfig", path)...)
 		got, err := cli.contexts()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
@@ -41,11 +42,22 @@ func (c *cli) read(ctx context.Context, q watch.Query, log *slog.Logger) (*watch
 		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	for _, s := range snap.Sources {
-		if err := unreadable(s, snap.Namespace, q.Asks(s.Resource)); err != nil {
+		// Jobs that only a verdict needs may be unreadable: the verdict says so.
+		if err := unreadable(s, snap.Namespace, q.Asks(s.Resource)); err != nil && !hasAll(snap, q) {
 			return nil, err
 		}
 	}
 	return snap, nil
+}
+
+// hasAll reports whether single jobs were asked for, and all are there.
+func hasAll(snap *watch.Snapshot, q watch.Query) bool {
+	for _, n := range q.Names {
+		if !slices.ContainsFunc(snap.Jobs, func(j *job.Job) bool { return resourceOf(j.Kind) == n.Resource && j.Name == n.Name }) {
+			return false
+		}
+	}
+	return len(q.Names) > 0
 }
 
 // unreadable is why a kind that is asked for cannot be read.

@@ -1,6 +1,12 @@
 package job
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Completed sums up volumes that completed, of a job that has ended and of which
 // they are not kept one by one. It is immutable; nil stands for none.
@@ -70,13 +76,26 @@ func (j *Job) LeftOut() int { return j.track.completed.Count() }
 // VolumeCount is how many volumes the job has.
 func (j *Job) VolumeCount() int { return len(j.Volumes) + j.LeftOut() }
 
-// WithVolumes is the job with all of its volumes, for one of which some are left
-// out. They must be sorted by kind and name.
-func (j *Job) WithVolumes(all []Volume) *Job {
+// WithVolumes is the job with the volumes that were read for it, for one of which
+// some are left out, sorted by kind and name. Those that it has itself stay: they
+// are newer, and may be known by their owner only.
+func (j *Job) WithVolumes(read []Volume) *Job {
 	if j.LeftOut() == 0 {
 		return j
 	}
 	k := *j
-	k.Volumes, k.track.completed = all, nil
+	k.Volumes, k.track.completed = slices.Clone(j.Volumes), nil
+	held := make(map[types.UID]bool, len(j.Volumes))
+	for _, v := range j.Volumes {
+		held[v.UID] = true
+	}
+	for _, v := range read {
+		if !held[v.UID] {
+			k.Volumes = append(k.Volumes, v)
+		}
+	}
+	slices.SortStableFunc(k.Volumes, func(a, b Volume) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
 	return &k
 }

@@ -310,6 +310,10 @@ func TestVolumesOfEndedJobsAreOnlySummedUp(t *testing.T) {
 		if whole := b.WithVolumes(a.Volumes); whole.LeftOut() != 0 || whole.VolumeCount() != a.VolumeCount() {
 			t.Errorf("%s: with its volumes it leaves out %d", what, whole.LeftOut())
 		}
+		// Labels find no volume that has only an owner.
+		if found := b.WithVolumes(nil); len(found.Volumes) != kept {
+			t.Errorf("%s: %d volumes stay of %d when none is found", what, len(found.Volumes), kept)
+		}
 	}
 	for _, s := range []*Store{whole, sums} {
 		s.Replace(Backups, []client.Object{ended(1)})

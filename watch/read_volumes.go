@@ -24,7 +24,9 @@ func (w *Watcher) ReadVolumes(ctx context.Context, j *job.Job) ([]job.Volume, er
 		ofJob := *k
 		ofJob.selector = labels.Set{uidLabel(j.Kind): string(j.UID)}.String()
 		read.kind = &ofJob
-		if _, err := newReader(&ofJob, c.rest, namespace).all(ctx, read); err != nil && !apierrors.IsNotFound(err) {
+		_, err := newReader(&ofJob, c.rest, namespace).all(ctx, read)
+		// A kind that may not be listed, or is not there, the source of the kind names.
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return nil, fmt.Errorf("reading the volumes of %s/%s: %s", j.Kind.Word(), j.Name, words(err))
 		}
 		read.done()
