@@ -38,7 +38,7 @@ func explain(t *testing.T, kubeconfig, job string, flags ...string) explained {
 	t.Helper()
 	code, printed := runVeltuiAt(t, kubeconfig, append([]string{"explain", job, "-o", "json"}, flags...)...)
 	e := explained{printed: printed}
-	if err := json.Unmarshal([]byte(printed), &e); err != nil {
+	if err := json.Unmarshal(document(printed), &e); err != nil {
 		t.Fatalf("veltui explain %s ended with %d: %v:\n%s", job, code, err, printed)
 	}
 	if stuck := slices.Contains(dead, e.Verdict.State); stuck != (code == exitRefused) {

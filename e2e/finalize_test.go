@@ -38,6 +38,12 @@ func runVeltuiAt(t *testing.T, kubeconfig string, args ...string) (code int, pri
 	return cmd.ProcessState.ExitCode(), out.String()
 }
 
+// document is the JSON in what veltui printed: on a busy machine, it says before on
+// standard error what it waits for.
+func document(printed string) []byte {
+	return []byte(printed[max(strings.IndexByte(printed, '{'), 0):])
+}
+
 // The exit codes of veltui that are checked here.
 const (
 	exitPartiallyFailed = 3

@@ -201,7 +201,7 @@ func wantExplained(t *testing.T, d doomed, phase string) {
 			To     string `json:"to"`
 		} `json:"finalize"`
 	}
-	must(t, json.Unmarshal([]byte(printed), &said))
+	must(t, json.Unmarshal(document(printed), &said))
 	want := map[string]int{"quiet": 0, "stuck": exitRefused}
 	if wanted, ok := want[said.Verdict.State]; !ok || code != wanted {
 		t.Errorf("veltui explain %s ended with %d and the verdict %q", d, code, said.Verdict.State)

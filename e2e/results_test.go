@@ -30,7 +30,7 @@ func wantResults(t *testing.T, h lab.History, name, namespace string) {
 			Resources                                 []struct{ Kind, Name string }
 		}
 	}
-	if err := json.Unmarshal([]byte(printed), &d); err != nil || code != exitPartiallyFailed || !d.Complete || d.Note != "" {
+	if err := json.Unmarshal(document(printed), &d); err != nil || code != exitPartiallyFailed || !d.Complete || d.Note != "" {
 		t.Fatalf("exit code %d, %v, note %q: %.2000s", code, err, d.Note, printed)
 	}
 	counts := map[string]int{}
