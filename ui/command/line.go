@@ -8,6 +8,7 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/ui/draw"
 )
@@ -140,7 +141,7 @@ func (l *Line) Refresh() {
 // View is the line, with what it can become above it if there is room for two.
 func (l *Line) View(c draw.Canvas) []string {
 	l.input.SetWidth(max(c.Width-4, 1))
-	line := c.Cut(" "+l.input.View(), c.Width)
+	line := ansi.Truncate(" "+l.input.View(), c.Width, "") // a suggestion makes it wider, by spaces
 	if c.Height < 2 {
 		return []string{line}
 	}
