@@ -272,7 +272,7 @@ func TestReadOnlyDashboardFinalizesNothing(t *testing.T) {
 	o.sees(t, "live", "guarded")
 	o.types(t, "/guarded\rf")
 	o.sees(t, "f: read-only: nothing may be changed")
-	o.types(t, "? ")
+	o.types(t, "?/not now\r")
 	o.sees(t, "not now: read-only: nothing may be changed")
 	o.types(t, "q") // q in help goes back
 	eventually(t, "help is closed", func() bool { return !strings.Contains(o.screen(), "not now: read-only") })
@@ -298,9 +298,9 @@ func TestDashboardWithoutTheRightToPatch(t *testing.T) {
 	}
 	o := b.operate(t, kubeconfig)
 	o.sees(t, "live", "withheld")
-	o.types(t, "/withheld\r? ")
+	o.types(t, "/withheld\r?/not now\r")
 	o.sees(t, "not now: you may not patch restores.velero.io")
-	o.types(t, "\x1b")
+	o.types(t, "q")
 	o.sees(t, "/ filter")
 	o.types(t, "f")
 	o.sees(t, "f: you may not patch restores.velero.io in namespace velero", "docs/rbac.md")
