@@ -97,13 +97,13 @@ func (b *bench) start(ctx context.Context, c contender, namespace string, settle
 }
 
 // counts are how many restores and backups the tabs say that there are.
-var counts = regexp.MustCompile(`Restores ([\d,]+)\].* Backups ([\d,]+)\]`)
+var counts = regexp.MustCompile(`Restores ([\d,]+)[\] ].* Backups ([\d,]+)[\] ]`)
 
 // complete reports whether a dashboard shows that it has read everything. Some
 // restores of a fleet may have one name.
 func (b *bench) complete(screen string) bool {
 	found := counts.FindStringSubmatch(screen)
-	if found == nil || !strings.Contains(screen, " live ") {
+	if found == nil || !strings.Contains(screen, " live ") || strings.Contains(screen, "reading ") {
 		return false
 	}
 	for _, text := range found[1:] {

@@ -236,7 +236,7 @@ func TestOutcomeIsToldWhereItCannotBePrinted(t *testing.T) {
 				cmd.Stdout = w
 				defer w.Close()
 				if c.to == "late" {
-					go readUntil(r, "to do the same with kubectl:")
+					go readUntil(r, "kubectl") // the last line before it is sent
 				} else {
 					_ = r.Close()
 				}
@@ -266,9 +266,9 @@ func TestOutcomeIsToldWhereItCannotBePrinted(t *testing.T) {
 }
 
 // readUntil reads until a line and closes.
-func readUntil(r io.ReadCloser, line string) {
+func readUntil(r io.ReadCloser, command string) {
 	defer r.Close()
-	for lines := bufio.NewScanner(r); lines.Scan() && lines.Text() != line; {
+	for lines := bufio.NewScanner(r); lines.Scan() && !strings.HasPrefix(strings.TrimSpace(lines.Text()), command); {
 	}
 }
 

@@ -46,7 +46,7 @@ func TestDashboardReadsBackups(t *testing.T) {
 	// Velero has no total yet, so the estimate stands in for it.
 	c.sees(t, "[4 Resources]", "RESOURCE (restore order)", "configmaps", "0/951", "≈")
 	c.types(t, "\x1b")
-	c.sees(t, "[1 Active")
+	c.sees(t, "[2 Restores")
 	c.types(t, "\x1b/resources-selected\r\r4")
 	// Its claims come along with its pods, and its first item makes its namespace:
 	// the page and the command count them alike.
