@@ -66,9 +66,9 @@ func TestDashboardReadsBackups(t *testing.T) {
 		}
 	}
 	c.types(t, "\x1b")
-	c.sees(t, "[1 Active")
+	c.sees(t, "[2 Restores", "/resources-selected")
 	c.types(t, "\x1b") // the filter goes too
-	eventually(t, "the filter is gone", func() bool { return !strings.Contains(c.screen(), "/resources-seen") })
+	eventually(t, "the filter is gone", func() bool { return !strings.Contains(c.screen(), "/resources-selected") })
 	c.types(t, "3/b-seen\r\r4")
 	c.sees(t, "3 items of 2 kinds", "IN THE BACKUP", "lab.example.com/v1/Widget")
 	c.types(t, "\r")
