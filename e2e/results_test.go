@@ -103,7 +103,9 @@ func wantListOf(t *testing.T, name string) {
 	c.types(t, "4")
 	c.sees(t, "IN THE BACKUP", "items of", "configmaps", "pods")
 	c.types(t, "/ops/\r")
-	c.sees(t, "//ops/") // found: else it says that it is not here
+	c.sees(t, " /ops/ ", "• ops/")
+	c.types(t, "/ops//\r")
+	c.sees(t, "ops// is not here")
 	c.types(t, "\x1b\x1b")
 	c.quits(t)
 }
