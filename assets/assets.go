@@ -8,3 +8,10 @@ import "embed"
 //
 //go:embed themes/*.yaml
 var Themes embed.FS
+
+// RBAC holds rbac/rights.yaml, the rights of veltui's roles, and
+// rbac/policy.yaml, the ValidatingAdmissionPolicy for operators. `veltui rbac`
+// prints them; docs/rbac.md says what they are for.
+//
+//go:embed rbac/*.yaml
+var RBAC embed.FS

@@ -1,0 +1,248 @@
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+
+	"github.com/veltui/veltui/assets"
+)
+
+// rbacRoles are the roles; each has the rights of those before it.
+var rbacRoles = []string{"viewer", "artifacts", "operator"}
+
+// right is one of assets/rbac/rights.yaml.
+type right struct {
+	Name     string `json:"name"`
+	Role     string `json:"role"`
+	Optional bool   `json:"optional"`
+	// For says what veltui does with it, and Without what is lost without it.
+	For     string `json:"for"`
+	Without string `json:"without"`
+	// Namespace is where Rules hold, if not in Velero's namespace.
+	Namespace    string              `json:"namespace"`
+	Rules        []rbacv1.PolicyRule `json:"rules"`
+	ClusterRules []rbacv1.PolicyRule `json:"clusterRules"`
+}
+
+// storeNamespace stands for --store-namespace in a right.
+const storeNamespace = "STORE"
+
+// rights are all rights that veltui can use, in the order of the roles.
+var rights = sync.OnceValue(func() []right {
+	data, err := assets.RBAC.ReadFile("rbac/rights.yaml")
+	var all []right
+	if err == nil {
+		err = yaml.UnmarshalStrict(data, &all)
+	}
+	if err != nil {
+		panic(err) // it is embedded, and TestRights reads it
+	}
+	return all
+})
+
+// optionalRights are the names for --with.
+func optionalRights() []string {
+	var names []string
+	for _, r := range rights() {
+		if r.Optional && r.Namespace != storeNamespace {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// of reports whether a role has the right, or may have it.
+func (r *right) of(role string) bool {
+	return slices.Index(rbacRoles, r.Role) <= slices.Index(rbacRoles, role)
+}
+
+// granted reports whether the flags ask for a right of their role.
+func (f *rbacFlags) granted(r *right) bool {
+	return !r.Optional || slices.Contains(f.with, r.Name) || r.Namespace == storeNamespace && f.store != ""
+}
+
+// subject is who gets a role.
+type subject rbacv1.Subject
+
+func (f *rbacFlags) subjects() ([]subject, error) {
+	var subjects []subject
+	for _, g := range f.groups {
+		subjects = append(subjects, subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: g})
+	}
+	for _, u := range f.users {
+		subjects = append(subjects, subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: u})
+	}
+	for _, s := range subjects {
+		if strings.TrimSpace(s.Name) == "" {
+			return nil, usagef("the name of a %s is empty", strings.ToLower(s.Kind))
+		}
+	}
+	for _, a := range f.serviceAccount {
+		namespace, name, _ := strings.Cut(a, ":")
+		if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return nil, usagef("--service-account %q: expected NAMESPACE:NAME", a)
+		}
+		subjects = append(subjects, subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name})
+	}
+	return subjects, nil
+}
+
+// holdsVelero reports whether a group has all service accounts of Velero's
+// namespace in it.
+func (s subject) holdsVelero(namespace string) bool {
+	return s.Kind == rbacv1.GroupKind && slices.Contains([]string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + namespace}, s.Name)
+}
+
+// expression is a condition in CEL that holds for requests of the subject.
+func (s subject) expression() string {
+	switch s.Kind {
+	case rbacv1.GroupKind:
+		return quoted(s.Name) + " in request.userInfo.groups"
+	case rbacv1.ServiceAccountKind:
+		return "request.userInfo.username == " + quoted("system:serviceaccount:"+s.Namespace+":"+s.Name)
+	}
+	return "request.userInfo.username == " + quoted(s.Name)
+}
+
+// quoted is a string as JSON, which is YAML and CEL too.
+func quoted(text string) string {
+	data, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a string can always be written
+	}
+	return string(data)
+}
+
+// policyManifest is the policy that limits operators.
+func policyManifest(namespace string, operators []subject) ([]byte, error) {
+	data, err := assets.RBAC.ReadFile("rbac/policy.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("reading the policy: %w", err)
+	}
+	var who []string
+	for _, s := range operators {
+		who = append(who, s.expression())
+	}
+	values := strings.NewReplacer("$(NAME)", "veltui-operator-"+namespace, "$(NAMESPACE)", namespace, "$(WHO)", strings.Join(who, " || "))
+	return []byte(values.Replace(string(data))), nil
+}
+
+// roleManifest is a role with the rights that the flags ask for, its parts in
+// other namespaces and of the whole cluster, and what binds it to the subjects.
+func roleManifest(role string, f *rbacFlags, subjects []subject) ([]byte, error) {
+	m := manifest{role: role, velero: f.namespace, subjects: subjects}
+	fmt.Fprintf(&m.text, "# Rights of veltui's role %s, for the Velero in namespace %s.\n", role, f.namespace)
+	var places []string // namespaces, the empty one for the whole cluster
+	in := map[string][]string{}
+	grant := func(place string, r *right, rules []rbacv1.PolicyRule) {
+		if len(rules) == 0 {
+			return
+		}
+		if !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+		in[place] = append(in[place], rulesText(r, rules))
+	}
+	for i := range rights() {
+		switch r := &rights()[i]; {
+		case !r.of(role):
+		case f.granted(r):
+			grant(r.place(f), r, r.Rules)
+			grant("", r, r.ClusterRules)
+		case r.Namespace == storeNamespace:
+			fmt.Fprintf(&m.text, "# Not in it: %s (--store-namespace). Without it %s.\n", r.Name, r.Without)
+		default:
+			fmt.Fprintf(&m.text, "# Not in it: %s (--with %s). Without it %s.\n", r.Name, r.Name, r.Without)
+		}
+	}
+	for _, place := range places {
+		m.add(place, in[place])
+	}
+	return m.text.Bytes(), nil
+}
+
+// place is the namespace in which a right's rules hold.
+func (r *right) place(f *rbacFlags) string {
+	switch r.Namespace {
+	case "":
+		return f.namespace
+	case storeNamespace:
+		return f.store
+	}
+	return r.Namespace
+}
+
+// manifest is a manifest that is being written.
+type manifest struct {
+	role, velero string
+	subjects     []subject
+	text         bytes.Buffer
+	begun        bool
+}
+
+// add writes the rules of one namespace, or of the whole cluster.
+func (m *manifest) add(namespace string, rules []string) {
+	kind, where, name := "Role", "  namespace: "+namespace+"\n", "veltui-"+m.role+"-"+m.velero
+	switch namespace {
+	case "":
+		kind, where = "ClusterRole", ""
+	case m.velero:
+		name = "veltui-" + m.role
+	}
+	m.object(kind, name, where)
+	fmt.Fprintf(&m.text, "rules:\n%s", strings.Join(rules, ""))
+	if len(m.subjects) == 0 {
+		return
+	}
+	m.object(kind+"Binding", name, where)
+	fmt.Fprintf(&m.text, "roleRef:\n  apiGroup: %s\n  kind: %s\n  name: %s\nsubjects:\n", rbacv1.GroupName, kind, name)
+	for _, s := range m.subjects {
+		fmt.Fprintf(&m.text, "  - kind: %s\n    name: %s\n", s.Kind, quoted(s.Name))
+		if s.Namespace != "" {
+			fmt.Fprintf(&m.text, "    namespace: %s\n", s.Namespace)
+		} else {
+			fmt.Fprintf(&m.text, "    apiGroup: %s\n", s.APIGroup)
+		}
+	}
+}
+
+func (m *manifest) object(kind, name, where string) {
+	if m.begun {
+		m.text.WriteString("---\n")
+	}
+	m.begun = true
+	fmt.Fprintf(&m.text, "apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n%s", rbacv1.SchemeGroupVersion, kind, name, where)
+}
+
+// rulesText are the rules of a right, with what they are for.
+func rulesText(r *right, rules []rbacv1.PolicyRule) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "  # %s: %s.\n  # Without it %s.\n", r.Name, r.For, r.Without)
+	for _, rule := range rules {
+		fmt.Fprintf(&text, "  - apiGroups: %s\n    resources: %s\n", flow(rule.APIGroups), flow(rule.Resources))
+		if len(rule.ResourceNames) > 0 {
+			fmt.Fprintf(&text, "    resourceNames: %s\n", flow(rule.ResourceNames))
+		}
+		fmt.Fprintf(&text, "    verbs: %s\n", flow(rule.Verbs))
+	}
+	return text.String()
+}
+
+// flow is a list in one line of YAML.
+func flow(items []string) string {
+	shown := slices.Clone(items)
+	for i, item := range shown {
+		if item == "" {
+			shown[i] = `""`
+		}
+	}
+	return "[" + strings.Join(shown, ", ") + "]"
+}
