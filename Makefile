@@ -126,6 +126,10 @@ fmt: ## Format the source
 golden: ## Write the golden frames anew (read the diff before you commit it)
 	$(GO) test ./ui -run Golden -update
 
+.PHONY: docs
+docs: ## Write the generated parts of docs: commands, keys, reasons
+	$(GO) test -count=1 . -run '^TestDocs' -update
+
 .PHONY: clean
 clean: ## Remove what was built, but not the test bed
 	rm -rf bin/veltui dist

@@ -107,6 +107,15 @@ func newCLI(stdin, stdout, stderr *os.File) *cli {
 	}
 }
 
+// Root is veltui's root command as cobra has it, for documents and their tests.
+// It is not to be run.
+func Root() *cobra.Command {
+	root := newRoot(newCLI(os.Stdin, os.Stdout, os.Stderr), "veltui")
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
 func newRoot(c *cli, name string) *cobra.Command {
 	root := newDashboard(c)
 	root.Use = name

@@ -1,7 +1,8 @@
 package diagnosis
 
 // Reason says why a job is as it is, in one CamelCase word. Reasons are API:
-// they are never renamed, and docs/reasons.md lists them all.
+// they are never renamed. docs/reasons.md lists them all, with the meaning that
+// their comments give here (`make docs`).
 type Reason string
 
 // The job moves.
@@ -10,7 +11,8 @@ const (
 	ItemsMoving Reason = "ItemsMoving"
 	// BytesMoving: the bytes of its volumes are counted up.
 	BytesMoving Reason = "BytesMoving"
-	// LogMoving: nothing is counted up, but the server's log speaks of it.
+	// LogMoving: nothing is counted up, but the server's log spoke of it in
+	// the last two minutes.
 	LogMoving Reason = "LogMoving"
 )
 
@@ -145,8 +147,14 @@ const (
 
 // The job has ended: the reason is its phase.
 const (
-	Completed        Reason = "Completed"
-	PartiallyFailed  Reason = "PartiallyFailed"
-	Failed           Reason = "Failed"
+	// Completed: it ended, and Velero counted no errors.
+	Completed Reason = "Completed"
+	// PartiallyFailed: it ended, and Velero counted errors on the way.
+	PartiallyFailed Reason = "PartiallyFailed"
+	// Failed: it ended before its work was done, or Velero found it in progress
+	// when it started.
+	Failed Reason = "Failed"
+	// FailedValidation: Velero did not begin it, because its spec cannot be carried
+	// out.
 	FailedValidation Reason = "FailedValidation"
 )

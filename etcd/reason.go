@@ -2,22 +2,29 @@ package etcd
 
 import "github.com/veltui/veltui/diagnosis"
 
-// Reasons of EtcdBackups. They are API as [diagnosis.Reason] is, and
-// docs/reasons.md has a section for them.
+// Reasons of etcd backups and their schedules are API as [diagnosis.Reason] is;
+// docs/reasons.md lists them. `make docs` writes these comments into it.
+
+// EtcdBackups.
 const (
-	// BackupCompleted: the condition of that name holds, and nothing contradicts it.
+	// BackupCompleted: completed, and nothing contradicts it; the facts say whether
+	// its log was read.
 	BackupCompleted diagnosis.Reason = "BackupCompleted"
-	// FalseCompletion: the condition says completed, the log says failed.
+	// FalseCompletion: its condition says completed, but its log says that the backup
+	// failed: do not rely on it.
 	FalseCompletion diagnosis.Reason = "FalseCompletion"
-	// BackupFailed: the condition of that name holds.
+	// BackupFailed: failed.
 	BackupFailed diagnosis.Reason = "BackupFailed"
-	// StorageTooSmall: it failed because the claim has too little room.
+	// StorageTooSmall: failed because the volume has less room than twice the size of
+	// the database.
 	StorageTooSmall diagnosis.Reason = "StorageTooSmall"
-	// ClaimMissing: the claim that it names is not there.
+	// ClaimMissing: failed or waits because the PersistentVolumeClaim that it names is
+	// not there.
 	ClaimMissing diagnosis.Reason = "ClaimMissing"
-	// DeadlineExceeded: it failed because its pods took longer than they may.
+	// DeadlineExceeded: failed because its pods ran for longer than they may.
 	DeadlineExceeded diagnosis.Reason = "DeadlineExceeded"
-	// BackupSkipped: the operator left it out because another one ran.
+	// BackupSkipped: was skipped by the operator, because another one was started in
+	// its place.
 	BackupSkipped diagnosis.Reason = "BackupSkipped"
 
 	// BackupRunning: its pod runs, for no longer than it may.
@@ -28,53 +35,59 @@ const (
 	PodNotStarting diagnosis.Reason = "PodNotStarting"
 	// JobRetries: a pod of its Job failed, and the Job makes another.
 	JobRetries diagnosis.Reason = "JobRetries"
-	// ClaimUnbound: its pod waits for a claim that has no volume.
+	// ClaimUnbound: its pod waits for a PersistentVolumeClaim that has no volume;
+	// nothing ends this, and no other etcd backup can start.
 	ClaimUnbound diagnosis.Reason = "ClaimUnbound"
-	// PodUnschedulable: no node can take its pod.
+	// PodUnschedulable: no node takes its pod; nothing ends this, and no other etcd
+	// backup can start.
 	PodUnschedulable diagnosis.Reason = "PodUnschedulable"
 	// NoPod: its Job has made no pod.
 	NoPod diagnosis.Reason = "NoPod"
 	// PodPastDeadline: its pod runs on though its time is over.
 	PodPastDeadline diagnosis.Reason = "PodPastDeadline"
 
-	// WaitingForOperator: the operator has not looked at it yet.
+	// WaitingForOperator: was just made, and the operator is about to look at it.
 	WaitingForOperator diagnosis.Reason = "WaitingForOperator"
-	// WaitingForOtherBackup: another backup runs, and there is only ever one.
+	// WaitingForOtherBackup: waits for another one: only one runs at a time.
 	WaitingForOtherBackup diagnosis.Reason = "WaitingForOtherBackup"
-	// BehindStuckBackup: the other backup is stuck, so that none can start.
+	// BehindStuckBackup: waits for another one that is stuck.
 	BehindStuckBackup diagnosis.Reason = "BehindStuckBackup"
-	// OperatorSilent: the operator does not do what it does every minute.
+	// OperatorSilent: the operator has not done for three minutes what it does every
+	// minute.
 	OperatorSilent diagnosis.Reason = "OperatorSilent"
-	// NoClaimNamed: it names no claim, so that the operator cannot start it.
+	// NoClaimNamed: names no PersistentVolumeClaim, so that the operator cannot start
+	// it.
 	NoClaimNamed diagnosis.Reason = "NoClaimNamed"
 	// ResultPending: its Job has ended, and the operator is about to say so.
 	ResultPending diagnosis.Reason = "ResultPending"
-	// JobGone: its Job is not there, and the operator will make another.
+	// JobGone: its Job is not there, and the operator is about to make another.
 	JobGone diagnosis.Reason = "JobGone"
-	// StatusLost: the operator is done with it, but never wrote how it ended.
+	// StatusLost: the operator is done with it, but never wrote how it ended, and
+	// never will.
 	StatusLost diagnosis.Reason = "StatusLost"
-	// JobsHidden: Jobs may not be listed.
+	// JobsHidden: cannot be judged: you may not list Jobs in openshift-etcd.
 	JobsHidden diagnosis.Reason = "JobsHidden"
-	// UnknownCondition: its condition is not known to this veltui.
+	// UnknownCondition: has a condition that this veltui does not know.
 	UnknownCondition diagnosis.Reason = "UnknownCondition"
 )
 
-// Reasons of schedules.
+// Schedules (Backups of config.openshift.io).
 const (
-	// WaitingForNextRun: nothing is wrong.
+	// WaitingForNextRun: waits for its next run, and nothing is wrong.
 	WaitingForNextRun diagnosis.Reason = "WaitingForNextRun"
 	// ScheduleRunning: one of its backups runs.
 	ScheduleRunning diagnosis.Reason = "ScheduleRunning"
-	// LastBackupFailed: its newest backup that ended holds no data.
+	// LastBackupFailed: its last backup holds no data: it failed, was skipped, or
+	// completed falsely.
 	LastBackupFailed diagnosis.Reason = "LastBackupFailed"
-	// NoCronSchedule: it has no cron schedule, so that nothing ever runs.
+	// NoCronSchedule: has no cron schedule, and never runs.
 	NoCronSchedule diagnosis.Reason = "NoCronSchedule"
-	// CronJobMissing: the operator has not made its CronJob.
+	// CronJobMissing: the operator has not made its CronJob, and it never runs.
 	CronJobMissing diagnosis.Reason = "CronJobMissing"
-	// RunHangs: a run of its CronJob does not end, so that no other begins.
+	// RunHangs: a run of its CronJob does not end, and no other begins.
 	RunHangs diagnosis.Reason = "RunHangs"
 	// RunMissed: a run was due, and none began.
 	RunMissed diagnosis.Reason = "RunMissed"
-	// CronJobsHidden: CronJobs may not be listed.
+	// CronJobsHidden: cannot be judged: you may not list CronJobs in openshift-etcd.
 	CronJobsHidden diagnosis.Reason = "CronJobsHidden"
 )

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -57,6 +58,16 @@ func (m *Model) newCommands() []command.Command {
 		}},
 		command.Command{Name: "quit", Also: []string{"q", "q!", "qa", "exit"}, What: "quit", Do: func(string) (tea.Cmd, error) { return m.quit(), nil }},
 	)
+}
+
+// Commands are those that can be typed behind `:`, as help names them: Label and
+// What.
+func Commands() []keys.Binding {
+	m, err := newModel(context.Background(), Options{Clusters: []Cluster{{}}})
+	if err != nil {
+		return nil
+	}
+	return m.commandHelp()
 }
 
 // commandHelp is what help says of the commands.

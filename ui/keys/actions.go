@@ -90,8 +90,8 @@ var Actions = []Action{
 	{Name: "quit", Keys: []string{"q"}, What: "quit", At: screens | Dialog},
 }
 
-// fixed are keys that always do the same.
-var fixed = []Action{
+// Fixed are keys that always do the same.
+var Fixed = []Action{
 	{Keys: []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, What: "go to a tab or page", At: Dashboard | job},
 	{Keys: []string{"enter", "tab", "esc"}, What: "answer the dialog", At: Dialog},
 	{Keys: []string{"esc", "left", "h", "backspace", "q"}, What: "close help", At: HelpScreen},
@@ -145,7 +145,7 @@ type Conflict struct {
 // Conflicts finds keys that would do two things on one screen.
 func (m Map) Conflicts() []Conflict {
 	var found []Conflict
-	all := append(slices.Clone(fixed), Actions...)
+	all := append(slices.Clone(Fixed), Actions...)
 	for i := range all {
 		for j := i + 1; j < len(all); j++ {
 			other, a := &all[i], &all[j]

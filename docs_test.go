@@ -1,0 +1,203 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/veltui/veltui/cmd"
+	"github.com/veltui/veltui/ui"
+	"github.com/veltui/veltui/ui/keys"
+)
+
+// `make docs` sets it.
+var update = flag.Bool("update", false, "write the generated parts of the documents anew")
+
+// inDoc holds a part of a document, between two comments that name it, to what the
+// code says.
+func inDoc(t *testing.T, path, name, want string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- "+name+": written by make docs -->\n", "<!-- /"+name+" -->"
+	before, rest, ok := strings.Cut(string(text), begin)
+	old, after, ok2 := strings.Cut(rest, end)
+	switch {
+	case !ok || !ok2:
+		t.Fatalf("%s has no place for %s", path, name)
+	case old == want:
+	case *update:
+		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s is not what the code says: run make docs\nwant:\n%s", path, want)
+	}
+}
+
+// docs/commands.md is what cobra knows.
+func TestDocsOfCommands(t *testing.T) {
+	root := cmd.Root()
+	var b strings.Builder
+	describeCommand(&b, root)
+	b.WriteString("\n## Flags that every command takes\n\n")
+	flagTable(&b, root.PersistentFlags())
+	b.WriteString("\n")
+	inDoc(t, "docs/commands.md", "commands", b.String())
+}
+
+func describeCommand(b *strings.Builder, c *cobra.Command) {
+	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
+	long := c.Long
+	if long == "" {
+		long = c.Short + "."
+	}
+	fmt.Fprintf(b, "```text\n%s\n```\n\n", strings.TrimSpace(long))
+	fmt.Fprintf(b, "Usage: `%s`\n", c.UseLine())
+	if c.Example != "" {
+		fmt.Fprintf(b, "\n```sh\n%s\n```\n", unindented(c.Example))
+	}
+	if local := c.LocalNonPersistentFlags(); local.HasAvailableFlags() {
+		b.WriteString("\n")
+		flagTable(b, local)
+	}
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() && sub.Name() != "help" {
+			describeCommand(b, sub)
+		}
+	}
+}
+
+func unindented(text string) string {
+	lines := strings.Split(strings.Trim(text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(line, "  ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func flagTable(b *strings.Builder, flags *pflag.FlagSet) {
+	b.WriteString("| flag | does |\n|---|---|\n")
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		name := "`--" + f.Name + "`"
+		if f.Shorthand != "" {
+			name = "`-" + f.Shorthand + "`, " + name
+		}
+		fmt.Fprintf(b, "| %s | %s |\n", name, strings.ReplaceAll(f.Usage, "|", `\|`))
+	})
+}
+
+// docs/keys.md is the key map and the commands behind `:`.
+func TestDocsOfKeys(t *testing.T) {
+	const everywhere = keys.Dashboard | keys.Page | keys.LogsPage | keys.Other | keys.HelpScreen | keys.Dialog
+	var b strings.Builder
+	all := slices.Concat(keys.Actions, keys.Fixed)
+	section := func(title string, here func(keys.Place) bool) {
+		fmt.Fprintf(&b, "\n## %s\n\n| key | does | name in the configuration |\n|---|---|---|\n", title)
+		for _, a := range all {
+			if !here(a.At) {
+				continue
+			}
+			name := "cannot be chosen"
+			if a.Name != "" {
+				name = "`" + a.Name + "`"
+			}
+			names := strings.NewReplacer("pgdown", "pgdn", "0` `1` `2` `3` `4` `5` `6` `7` `8` `9", "1..9` `0").Replace(strings.Join(a.Keys, "` `"))
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", names, a.What, name)
+		}
+	}
+	section("Everywhere", func(at keys.Place) bool { return at == everywhere })
+	for _, s := range []struct {
+		title string
+		at    keys.Place
+	}{
+		{"On the dashboard", keys.Dashboard}, {"On a job's pages", keys.Page}, {"On a job's Logs page", keys.LogsPage},
+		{"On the page of a schedule, location, repository, deletion or etcd backup", keys.Other}, {"In the finalize dialog", keys.Dialog}, {"In help", keys.HelpScreen},
+	} {
+		section(s.title, func(at keys.Place) bool { return at != everywhere && at&s.at != 0 })
+	}
+	b.WriteString("\n## Commands\n\n| command | does |\n|---|---|\n")
+	for _, c := range ui.Commands() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.ReplaceAll(c.Label, "|", `\|`), c.What)
+	}
+	b.WriteString("\n")
+	inDoc(t, "docs/keys.md", "keys", b.String())
+}
+
+// docs/reasons.md has each reason, with the meaning that its comment in the code
+// gives. What to do about it is written by hand in the row's last cell, and kept.
+func TestDocsOfReasons(t *testing.T) {
+	const path = "docs/reasons.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remedies := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, " | ")
+		if name := strings.Trim(cells[0], "| `"); len(cells) == 3 && strings.HasPrefix(line, "| `") && name != strings.ToLower(name) {
+			remedies[name] = strings.TrimSuffix(strings.TrimSpace(cells[2]), " |")
+		}
+	}
+	for _, source := range []struct{ name, file, what string }{
+		{"reasons", "diagnosis/reason.go", "the job"}, {"etcd-reasons", "etcd/reason.go", "the EtcdBackup or schedule"},
+	} {
+		inDoc(t, path, source.name, reasonTables(t, source.file, source.what, remedies))
+	}
+	for name := range remedies {
+		t.Errorf("%s: %s is no reason", path, name)
+	}
+}
+
+// reasonTables makes a table of each group of reasons in a file, under the group's
+// comment, and takes from remedies those that it used.
+func reasonTables(t *testing.T, file, what string, remedies map[string]string) string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, d := range f.Decls {
+		group, ok := d.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		title, more, _ := strings.Cut(strings.Join(strings.Fields(group.Doc.Text()), " "), ".")
+		fmt.Fprintf(&b, "\n## %s\n\n", title)
+		if more = strings.TrimSpace(more); more != "" {
+			b.WriteString(more + "\n\n")
+		}
+		fmt.Fprintf(&b, "| reason | %s | what to do |\n|---|---|---|\n", what)
+		for _, s := range group.Specs {
+			spec := s.(*ast.ValueSpec)
+			name := spec.Names[0].Name
+			_, means, _ := strings.Cut(strings.Join(strings.Fields(spec.Doc.Text()), " "), ": ")
+			if means = strings.TrimSuffix(means, "."); means == "" {
+				t.Errorf("%s: the comment on %s does not say what it means", file, name)
+			}
+			remedy := remedies[name]
+			if delete(remedies, name); remedy == "" {
+				t.Errorf("docs/reasons.md does not say what to do about %s: write it into the last cell of its row", name)
+				remedy = "?"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, means, remedy)
+		}
+	}
+	b.WriteString("\n")
+	return b.String()
+}
