@@ -42,7 +42,15 @@ func inDoc(t *testing.T, path, name, want string) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("%s is not what the code says: run make docs\nwant:\n%s", path, want)
+		wants := strings.Split(want, "\n")
+		at := 0
+		for line := range strings.SplitSeq(old, "\n") {
+			if at == len(wants)-1 || line != wants[at] {
+				break
+			}
+			at++
+		}
+		t.Errorf("%s is not what the code says: run make docs. The first line that differs is to be\n%s", path, wants[at])
 	}
 }
 

@@ -168,7 +168,7 @@ func takes(t *testing.T, path, line string, args []string) {
 	if err == nil {
 		err = c.ParseFlags(rest)
 	}
-	if err == nil {
+	if err == nil && len(rest) > 0 { // alone it is but the command's name
 		err = c.ValidateArgs(c.Flags().Args())
 	}
 	if err != nil && err != pflag.ErrHelp {
@@ -276,8 +276,8 @@ func TestDocsOfJSON(t *testing.T) {
 	fields := map[string]bool{}
 	tag := regexp.MustCompile("`json:\"(\\w+)")
 	for _, path := range files(t, ".go") {
-		if filepath.Dir(path) != "cmd" || strings.HasSuffix(path, "_test.go") {
-			continue
+		if filepath.Dir(path) != "cmd" || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(filepath.Base(path), "rbac") {
+			continue // rbac reads a file of ours, and prints Kubernetes' own kinds
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
