@@ -4,4 +4,7 @@
 //
 // The tests have the build tag e2e; `make e2e` runs them. They share one lab,
 // one after the other, because a Velero server has one worker for restores.
+//
+// `make e2e VELERO=1.16` runs them with an older Velero: what a version lacks is
+// skipped, and says so.
 package e2e

@@ -77,7 +77,7 @@ func loseByPolicy(t *testing.T, name, phase string, spec velerov1.BackupSpec) {
 	_, logged, err := theLab.VeleroLog(0)
 	must(t, err)
 	createBackup(t, name, spec, nil)
-	must(t, theLab.AwaitLog(patient(t), logged, "rror updating backup's status from InProgress to "+phase, lab.Namespace+"/"+name))
+	must(t, theLab.AwaitLog(patient(t), logged, lostPatchLine(t, "Backup", name, phase)...))
 	lift()
 	d := doomed{kind: "Backup", name: name}
 	now := live(t, d.kind, name).State()

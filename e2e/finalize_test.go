@@ -167,7 +167,7 @@ func wantFinalizedAsSeen(t *testing.T, kind, name, phase string) {
 	h := recorder.Job(kind, name)
 	before := []string{"", "InProgress"}
 	if kind == "Backup" {
-		before = []string{"", "Queued", "ReadyToStart", "InProgress"}
+		before = backupPhases(t, "InProgress")
 	}
 	wantPhases(t, h, append(before, finalizing[phase], phase))
 	wantTold(t, h)

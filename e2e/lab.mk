@@ -4,12 +4,26 @@
 # in, so nothing is built again until a version or one of our sources changes.
 # The lab's own plugin has a digest of its own: it changes more often, and takes
 # seconds where the others take minutes.
-LAB_SOURCES := $(wildcard tools/velero/*.go \
-  $(foreach m,velero velero-plugin-for-aws s3 kubernetes,tools/$(m)/go.mod tools/$(m)/go.sum))
-LAB_VELERO_VERSION := $(shell awk '$$1 == "github.com/vmware-tanzu/velero" { print $$2; exit }' tools/velero/go.mod)
-LAB_LDFLAGS := -s -w -X github.com/vmware-tanzu/velero/pkg/buildinfo.Version=$(LAB_VELERO_VERSION)
-LAB_KEY     := $(LAB_VELERO_VERSION)-$(shell { cat $(LAB_SOURCES); echo '$(LAB_LDFLAGS)'; } | sha256sum | cut -c1-10)
-LAB         := bin/lab-$(LAB_KEY)
+#
+# VELERO chooses an older Velero. Each has a tools/velero/MINOR.mod, and shares
+# all but Velero itself and the lab's plugin with the newest.
+LAB_NEWEST := 1.18
+VELERO     ?= $(LAB_NEWEST)
+LAB_OLDER  := 1.17 1.16 1.15 1.14
+LAB_MOD    := $(if $(filter $(VELERO),$(LAB_NEWEST)),go,$(VELERO))
+ifeq ($(wildcard tools/velero/$(LAB_MOD).mod),)
+  $(error VELERO=$(VELERO) is none of $(LAB_OLDER) $(LAB_NEWEST))
+endif
+lab-velero  = $(shell awk '{ sub("^require ", "") } $$1 == "github.com/vmware-tanzu/velero" { print $$2; exit }' tools/velero/$(1).mod)
+lab-ldflags = -s -w -X github.com/vmware-tanzu/velero/pkg/buildinfo.Version=$(call lab-velero,$(1))
+lab-sources = $(wildcard tools/velero/*.go tools/velero/$(1).mod tools/velero/$(1).sum \
+  $(foreach m,velero-plugin-for-aws s3 kubernetes,tools/$(m)/go.mod tools/$(m)/go.sum))
+lab-folder  = bin/lab-$(call lab-velero,$(1))-$(shell { cat $(call lab-sources,$(1)); echo '$(call lab-ldflags,$(1))'; } | sha256sum | cut -c1-10)
+
+LAB_VELERO_VERSION := $(call lab-velero,$(LAB_MOD))
+LAB_LDFLAGS := $(call lab-ldflags,$(LAB_MOD))
+LAB_SHARED  := $(call lab-folder,go)
+LAB         := $(call lab-folder,$(LAB_MOD))
 LAB_PLUGIN  := $(LAB)/labplugin-$(shell cat tools/velero/labplugin/*.go | sha256sum | cut -c1-10)
 LAB_BUILD    = @mkdir -p $(@D) && cd $(1) && CGO_ENABLED=0 nice $(GO) build -p $(JOBS) -trimpath -ldflags '$(LAB_LDFLAGS)' -o $(CURDIR)/$@ $(2)
 
@@ -19,6 +33,9 @@ LAB_PROGRAMS := $(LAB)/velero $(LAB_PLUGIN) $(LAB)/plugins/velero-plugin-for-aws
 # How long the whole suite may take, and which of its tests to run.
 E2E_TIMEOUT ?= 40m
 E2E_RUN     ?= .
+# With E2E_ROW=yes the result is written into docs/compatibility.md.
+E2E_ROW     ?=
+E2E_AFTER    = $(if $(E2E_ROW),--post-run-command 'e2e/compatibility.sh $(LAB_VELERO_VERSION) $(KUBE_VERSION)')
 
 .PHONY: lab-programs
 lab-programs: testbed $(LAB_PROGRAMS)
@@ -26,28 +43,39 @@ lab-programs: testbed $(LAB_PROGRAMS)
 
 $(LAB)/velero:
 	@echo "building velero $(LAB_VELERO_VERSION) (once; about three minutes on two cores)"
-	$(call LAB_BUILD,tools/velero,.)
+	$(call LAB_BUILD,tools/velero,-modfile=$(LAB_MOD).mod .)
 
 $(LAB_PLUGIN): | $(LAB)/velero
 	@echo "building the lab's own plugin (once; seconds after velero)"
 	@rm -f $(LAB)/labplugin-*
-	$(call LAB_BUILD,tools/velero,./labplugin)
+	$(call LAB_BUILD,tools/velero,-modfile=$(LAB_MOD).mod ./labplugin)
 
-$(LAB)/plugins/velero-plugin-for-aws:
+$(LAB_SHARED)/plugins/velero-plugin-for-aws:
 	@echo "building velero-plugin-for-aws (once; about two minutes on two cores)"
 	$(call LAB_BUILD,tools/velero-plugin-for-aws,github.com/vmware-tanzu/velero-plugin-for-aws/velero-plugin-for-aws)
 
-$(LAB)/versitygw:
+$(LAB_SHARED)/versitygw:
 	@echo "building versitygw, the S3 server (once; about a minute on two cores)"
 	$(call LAB_BUILD,tools/s3,github.com/versity/versitygw/cmd/versitygw)
 
-$(LAB)/kube-controller-manager:
+$(LAB_SHARED)/kube-controller-manager:
 	@echo "building kube-controller-manager $(KUBE_VERSION) (once; about a minute after kube-apiserver)"
 	$(call LAB_BUILD,tools/kubernetes,k8s.io/kubernetes/cmd/kube-controller-manager)
 
+ifneq ($(LAB),$(LAB_SHARED))
+LAB_LINKED := $(addprefix $(LAB)/,plugins/velero-plugin-for-aws versitygw kube-controller-manager)
+$(LAB_LINKED): $(LAB)/%: $(LAB_SHARED)/%
+	@mkdir -p $(@D) && ln -f $< $@
+endif
+
 .PHONY: e2e
-e2e: build lab-programs lint-tools ## Hold veltui against a real Velero server (about 15 minutes; the first time also builds it)
-	LAB_PROGRAMS=$(CURDIR)/$(LAB) VELTUI=$(CURDIR)/bin/veltui $(GOTESTSUM) --format testname $(RERUN) --packages ./e2e/... -- -tags e2e -count 1 -timeout $(E2E_TIMEOUT) -run '$(E2E_RUN)'
+e2e: build lab-programs lint-tools ## Hold veltui against a real Velero server, VELERO=1.18 or older (about 15 minutes; the first time also builds it)
+	LAB_PROGRAMS=$(CURDIR)/$(LAB) VELTUI=$(CURDIR)/bin/veltui $(GOTESTSUM) --format testname $(RERUN) $(E2E_AFTER) --packages $(if $(E2E_ROW),./e2e,./e2e/...) -- -tags e2e -count 1 -timeout $(E2E_TIMEOUT) -run '$(E2E_RUN)'
+
+.PHONY: e2e-versions
+e2e-versions: ## Run the suite with every Velero, one after the other, and write docs/compatibility.md
+	@for v in $(LAB_NEWEST) $(LAB_OLDER); do $(MAKE) e2e VELERO=$$v E2E_ROW=yes || failed="$${failed-} $$v"; done; \
+	  if [ -n "$${failed-}" ]; then echo "failed:$$failed" >&2; exit 1; fi
 
 .PHONY: lab
 lab: build lab-programs ## Start a real Velero on loopback and leave it running

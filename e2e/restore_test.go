@@ -147,7 +147,7 @@ func TestFailedValidation(t *testing.T) {
 		h := backup(t, "invalid", velerov1.BackupSpec{IncludedNamespaces: both, ExcludedNamespaces: both}, nil)
 		wantEnd(t, h, "FailedValidation")
 		wantTold(t, h)
-		wantPhases(t, h, []string{"", "Queued", "ReadyToStart", "FailedValidation"})
+		wantPhases(t, h, backupPhases(t, "FailedValidation"))
 	})
 }
 

@@ -5,11 +5,65 @@ package e2e
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
+	rules "github.com/veltui/veltui/velero"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 )
+
+// serverVersion is the version of Velero that the lab runs. What differs between
+// versions is asked of it, as veltui does.
+func serverVersion(t *testing.T) rules.Version {
+	t.Helper()
+	v, known := rules.ParseVersion(theLab.Version)
+	if !known {
+		t.Fatalf("the lab's Velero has no version: %q", theLab.Version)
+	}
+	return v
+}
+
+// needs skips a test of something that the lab's Velero does not have.
+func needs(t *testing.T, has bool, what string) {
+	t.Helper()
+	if !has {
+		t.Skipf("Velero %s has no %s", theLab.Version, what)
+	}
+}
+
+// backupPhases are those of a backup from its creation on, if it goes through
+// phases once Velero begins with it.
+func backupPhases(t *testing.T, phases ...string) []string {
+	t.Helper()
+	if serverVersion(t).QueuesBackups() {
+		return append([]string{"", "Queued", "ReadyToStart"}, phases...)
+	}
+	return append([]string{""}, phases...)
+}
+
+// notStarted reports whether a backup waits until Velero begins with it. Where
+// there is no queue nothing is written about it.
+func notStarted(t *testing.T) func(lab.History) bool {
+	t.Helper()
+	if serverVersion(t).QueuesBackups() {
+		return queued
+	}
+	return func(h lab.History) bool { return len(h) > 0 && h.State().Phase == "" }
+}
+
+// lostPatchLine are words of the line with which Velero gives up on the patch that
+// was to end a job in a phase; any phase if that is empty. Before 1.15 the line
+// names none (Reconcile in pkg/controller/backup_controller.go and
+// restore_controller.go).
+func lostPatchLine(t *testing.T, kind, name, phase string) []string {
+	t.Helper()
+	text := "rror updating " + strings.ToLower(kind) + "'s status from InProgress to " + phase
+	if serverVersion(t).Before(rules.Version{1, 15, 0}) {
+		text = "rror updating " + strings.ToLower(kind) + "'s final status"
+	}
+	return []string{text, lab.Namespace + "/" + name}
+}
 
 // patient returns the context of one scenario.
 func patient(t *testing.T) context.Context {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
+	rules "github.com/veltui/veltui/velero"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,7 @@ const (
 // word for as long as that takes, so nothing may be called stuck or cancelled
 // for it.
 func TestVolumesWaitForASlot(t *testing.T) {
+	needs(t, !serverVersion(t).Before(rules.Version{1, 17, 0}), "limit on volumes that are being prepared")
 	ctx := patient(t)
 	must(t, theLab.StartSnapshots(ctx))
 	must(t, theLab.StartNodeAgent(ctx, oneAtATime))

@@ -8,12 +8,14 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/e2e/lab"
+	rules "github.com/veltui/veltui/velero"
 )
 
 // TestVolumesAndOperationsPages opens the pages of backups that a real Velero
 // makes: one whose volume a data mover moves, one that skips its volumes, and one
 // with operations of a plugin.
 func TestVolumesAndOperationsPages(t *testing.T) {
+	needs(t, serverVersion(t).MovesInPods(rules.DataUpload), "pods that move data")
 	ctx := patient(t)
 	must(t, theLab.StartSnapshots(ctx))
 	must(t, theLab.StartNodeAgent(ctx, oneAtATime))

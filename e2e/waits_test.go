@@ -97,6 +97,6 @@ func TestLocationBecomesReadOnly(t *testing.T) {
 	h := ended(t, "Backup", name)
 	setAccess(t, velerov1.BackupStorageLocationAccessModeReadWrite)
 	wantEnd(t, h, "PartiallyFailed")
-	wantPhases(t, h, []string{"", "Queued", "ReadyToStart", "InProgress", waiting, "PartiallyFailed"})
+	wantPhases(t, h, backupPhases(t, "InProgress", waiting, "PartiallyFailed"))
 	wantTold(t, h)
 }

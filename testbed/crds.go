@@ -35,7 +35,7 @@ func Scheme() *runtime.Scheme {
 // InstallCRDs creates the CRDs that ship in the Velero module, or only those
 // named by their plurals (such as "backups"), and waits until they are served.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, only ...string) error {
-	return install(ctx, cfg, crdsOf(only...))
+	return InstallDefinitions(ctx, cfg, crdsOf(only...))
 }
 
 // InstallOpenCRDs is [InstallCRDs] with schemas that let every object through.
@@ -47,7 +47,7 @@ func InstallOpenCRDs(ctx context.Context, cfg *rest.Config, only ...string) erro
 			crd.Spec.Versions[i].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}
 		}
 	}
-	return install(ctx, cfg, crds)
+	return InstallDefinitions(ctx, cfg, crds)
 }
 
 func crdsOf(only ...string) []*apiextensionsv1.CustomResourceDefinition {
@@ -60,7 +60,9 @@ func crdsOf(only ...string) []*apiextensionsv1.CustomResourceDefinition {
 	return crds
 }
 
-func install(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
+// InstallDefinitions creates CRDs, those of another Velero for instance, and waits
+// until they are served.
+func InstallDefinitions(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

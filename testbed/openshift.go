@@ -13,7 +13,7 @@ import (
 // github.com/openshift/api at 2a3d73913 say (payload-manifests/crds), patterns of
 // cron schedules and time zones left out.
 func InstallEtcdBackupCRDs(ctx context.Context, cfg *rest.Config) error {
-	return install(ctx, cfg, []*apiextensionsv1.CustomResourceDefinition{
+	return InstallDefinitions(ctx, cfg, []*apiextensionsv1.CustomResourceDefinition{
 		openShiftCRD("operator.openshift.io", "etcdbackups", "EtcdBackup", etcdBackupSchema()),
 		openShiftCRD("config.openshift.io", "backups", "Backup", etcdScheduleSchema()),
 	})

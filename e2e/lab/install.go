@@ -2,26 +2,53 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/veltui/veltui/testbed"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Version is the version of the lab's Velero (tools/velero).
-const Version = "v1.18.3"
-
 // Location is the name of the lab's BackupStorageLocation.
 const Location = "default"
+
+// image is that of the server and of node-agents.
+func (l *Lab) image() string { return "velero/velero:" + l.Version }
 
 // serverLabels are what `velero install` puts on the server's Deployment and
 // pods, and what clients find them by.
 func serverLabels() map[string]string {
 	return map[string]string{"component": "velero", "deploy": "velero"}
+}
+
+// installCRDs asks Velero's own command for its version and for the CRDs that
+// belong to it, and creates them.
+func (l *Lab) installCRDs(ctx context.Context) error {
+	told, err := l.VeleroCLI(ctx, "version", "--client-only")
+	if err != nil {
+		return err
+	}
+	_, version, _ := strings.Cut(told, "Version: ")
+	if l.Version, _, _ = strings.Cut(version, "\n"); l.Version == "" {
+		return fmt.Errorf("velero version told none: %s", told)
+	}
+	if told, err = l.VeleroCLI(ctx, "install", "--crds-only", "--dry-run", "--output=json"); err != nil {
+		return err
+	}
+	var list struct {
+		Items []*apiextensionsv1.CustomResourceDefinition `json:"items"`
+	}
+	if err := json.Unmarshal([]byte(told), &list); err != nil {
+		return fmt.Errorf("reading Velero's CRDs: %w", err)
+	}
+	return testbed.InstallDefinitions(ctx, l.Config(), list.Items)
 }
 
 // install creates what `velero install` would. The Deployment has no replicas,
@@ -35,7 +62,7 @@ func (l *Lab) install(ctx context.Context) error {
 			StringData: map[string]string{"cloud": credentials},
 		},
 		l.location(),
-		deployment(),
+		l.deployment(),
 	} {
 		if err := l.Client.Create(ctx, object); err != nil {
 			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
@@ -72,7 +99,7 @@ func (l *Lab) location() *velerov1.BackupStorageLocation {
 	}
 }
 
-func deployment() *appsv1.Deployment {
+func (l *Lab) deployment() *appsv1.Deployment {
 	none := int32(0)
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "velero", Labels: map[string]string{"component": "velero"}},
@@ -83,7 +110,7 @@ func deployment() *appsv1.Deployment {
 				ObjectMeta: metav1.ObjectMeta{Labels: serverLabels()},
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{
 					Name:    "velero",
-					Image:   "velero/velero:" + Version,
+					Image:   l.image(),
 					Command: []string{"/velero"},
 					Args:    []string{"server"},
 				}}},

@@ -32,6 +32,8 @@ type Options struct {
 type Lab struct {
 	// Client is an administrator's client for Kubernetes' and Velero's kinds.
 	Client client.WithWatch
+	// Version is that of the Velero that runs, such as v1.18.3.
+	Version string
 
 	plane       *testbed.ControlPlane
 	programs    programs
@@ -68,6 +70,7 @@ func (l *Lab) start(ctx context.Context, o Options) error {
 		do   func() error
 	}{
 		{"control plane", func() error { return l.startPlane(ctx) }},
+		{"Velero's CRDs", func() error { return l.installCRDs(ctx) }},
 		{"kube-controller-manager", l.startControllers},
 		{"node", func() error { return l.startNode(ctx) }},
 		{"S3 server", func() error { return l.startS3(ctx) }},
@@ -87,7 +90,7 @@ func (l *Lab) start(ctx context.Context, o Options) error {
 
 func (l *Lab) startPlane(ctx context.Context) error {
 	var err error
-	if l.plane, err = testbed.Start(ctx, testbed.Options{}); err != nil {
+	if l.plane, err = testbed.Start(ctx, testbed.Options{NoCRDs: true}); err != nil {
 		return err
 	}
 	for _, name := range []string{"logs", "tmp", "gates", "s3", "s3/" + bucket, "attributes"} {

@@ -32,7 +32,7 @@ func (l *Lab) StartNodeAgent(ctx context.Context, config string) error {
 				Spec: corev1.PodSpec{
 					NodeSelector: map[string]string{corev1.LabelHostname: NodeName},
 					Containers: []corev1.Container{{
-						Name: "node-agent", Image: "velero/velero:" + Version,
+						Name: "node-agent", Image: l.image(),
 						Command: []string{"/velero"}, Args: []string{"node-agent", "server", "--node-agent-configmap=" + agentConfig},
 					}},
 				},

@@ -31,7 +31,7 @@ func (l *Lab) serverRuns(ctx context.Context, flags []string, from int64) error 
 	if pod == nil {
 		pod = &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, GenerateName: "velero-", Labels: serverLabels()},
-			Spec:       deployment().Spec.Template.Spec,
+			Spec:       l.deployment().Spec.Template.Spec,
 		}
 		pod.Spec.Containers[0].Args = serverArgs(flags)
 		if err := l.Client.Create(ctx, pod); err != nil {

@@ -22,6 +22,7 @@ var (
 // state is what a running lab tells about itself.
 type state struct {
 	PID        int    `json:"pid"`
+	Version    string `json:"version"`
 	Dir        string `json:"dir"`
 	Kubeconfig string `json:"kubeconfig"`
 	VeleroCLI  string `json:"veleroCLI"`

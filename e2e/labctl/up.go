@@ -78,7 +78,7 @@ The lab runs: Velero %s with about 2,000 objects and a backup "full" of them.
   velero CLI  %[4]s --kubeconfig %[2]s -n %[3]s restore create --from-backup full --namespace-mappings shop:shop-2
 
 Logs are in %[5]s/logs. End it with: make lab-down
-`, lab.Version, s.Kubeconfig, lab.Namespace, s.VeleroCLI, s.Dir)
+`, s.Version, s.Kubeconfig, lab.Namespace, s.VeleroCLI, s.Dir)
 }
 
 // serve holds a lab until it is told to end.
@@ -112,7 +112,7 @@ func serve() (err error) {
 	if err := l.CreateBackup(ctx, "full", velerov1.BackupSpec{}, nil); err != nil {
 		return err
 	}
-	s := state{PID: os.Getpid(), Dir: l.Dir(), Kubeconfig: l.Kubeconfig(), VeleroCLI: l.VeleroCLIPath()}
+	s := state{PID: os.Getpid(), Version: l.Version, Dir: l.Dir(), Kubeconfig: l.Kubeconfig(), VeleroCLI: l.VeleroCLIPath()}
 	if err := s.write(); err != nil {
 		return err
 	}
