@@ -21,8 +21,8 @@ type kind struct {
 	clusterScoped       bool
 	namespace, selector string
 
-	// moves is true for the kinds of volumes.
-	moves bool
+	// moves is true for the kinds of volumes, and ends for those of jobs.
+	moves, ends bool
 }
 
 // The plurals, with their group, of the kinds that are watched.
@@ -45,8 +45,8 @@ const jobKinds = 2
 
 // kinds are all that is watched, in the order in which a reader looks for them.
 var kinds = []kind{
-	veleroKind(Backups, "Backup", func() client.Object { return &velerov1.Backup{} }),
-	veleroKind(Restores, "Restore", func() client.Object { return &velerov1.Restore{} }),
+	ofJobs(veleroKind(Backups, "Backup", func() client.Object { return &velerov1.Backup{} })),
+	ofJobs(veleroKind(Restores, "Restore", func() client.Object { return &velerov1.Restore{} })),
 	ofVolumes(veleroKind(PodVolumeBackups, "PodVolumeBackup", func() client.Object { return &velerov1.PodVolumeBackup{} })),
 	ofVolumes(veleroKind(PodVolumeRestores, "PodVolumeRestore", func() client.Object { return &velerov1.PodVolumeRestore{} })),
 	ofVolumes(moverKind(DataUploads, "DataUpload", func() client.Object { return &velerov2alpha1.DataUpload{} })),
@@ -68,6 +68,11 @@ func moverKind(resource, name string, newObject func() client.Object) kind {
 
 func ofVolumes(k kind) kind {
 	k.moves = true
+	return k
+}
+
+func ofJobs(k kind) kind {
+	k.ends = true
 	return k
 }
 

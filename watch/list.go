@@ -8,18 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // firstPage is how many objects are asked for at first, so that there is something
-// to show soon, and to know how many there are. The rest is not read page by page:
-// the API server has the whole list in its cache, but no later page of it.
-// (Measured on 1.36.3 with 50,000 DataUploads: 0.1 s of its CPU for the first 500,
-// 0.3 s for 500 more, and 7 s for all of them in a stream.)
+// to show soon, and to know how many there are.
 const firstPage = 500
+
+// mostAtOnce is how many objects are asked for in one answer at most. (Measured on
+// 1.36.3 with 10,000 restores: 0.9 s in one answer, 3.4 s in a stream.)
+const mostAtOnce = 20_000
 
 // maxItem is how long one object of a list may be, in bytes: far more than etcd takes.
 const maxItem = maxEvent
@@ -29,36 +33,117 @@ const maxItem = maxEvent
 // are left out: they have no name to be shown by. It returns the version that a
 // watch goes on from.
 //
-// A list that is longer than a page is streamed, as a watch that begins with all
-// that there is: no answer of the API server but a watch may take longer than a
-// minute (kube-apiserver --request-timeout). A server before 1.32 gives pages.
+// A list that is longer than a page is read in one answer, out of the API server's
+// cache, where each page would cost it more than the one before. One that is too long
+// for that, or does not come to its end, is streamed as a watch that begins with all
+// that there is: no answer but a watch may take longer than a minute (kube-apiserver
+// --request-timeout). A server before 1.32 gives pages.
 func (r reader) all(ctx context.Context, to listing) (version string, err error) {
 	first, err := r.page(ctx, metav1.ListOptions{Limit: firstPage}, to)
 	if err != nil || first.Continue == "" {
 		return first.ResourceVersion, err
 	}
-	left := 0
+	total := 0
 	if n := first.RemainingItemCount; n != nil {
-		left = int(max(0, *n))
+		total = firstPage + int(max(0, *n))
 	}
-	to.again(left)
+	if total <= mostAtOnce {
+		to.again(total)
+		version, err = r.atOnce(ctx, first.ResourceVersion, to)
+		if err == nil || ctx.Err() != nil || rejected(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			return version, err
+		}
+	}
+	to.again(total)
 	version, err = r.stream(ctx, to)
-	if cannotStream(err) {
-		to.again(left)
+	if cannotStream(err) && ctx.Err() == nil {
+		to.again(total)
 		version, err = r.pages(ctx, to)
 	}
 	return version, err
 }
 
+// atOnce reads the list in one answer, as it was at a version or later. Jobs that
+// have ended are taken in last: what runs and what is stuck is what somebody waits
+// for.
+func (r reader) atOnce(ctx context.Context, version string, to listing) (string, error) {
+	late := &putOff{kind: r.kind}
+	page, err := r.taking(ctx, metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, func(raw []byte) error {
+		if late.keep(raw) {
+			return nil
+		}
+		return r.take(raw, to)
+	})
+	for _, raw := range late.kept {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = r.take(raw, to)
+		}
+	}
+	if err == nil && page.Continue != "" {
+		err = fmt.Errorf("reading the list of %s: the answer is only a page", r.kind.resource)
+	}
+	return page.ResourceVersion, err
+}
+
+// putOff keeps the JSON of jobs that have ended.
+type putOff struct {
+	kind *kind
+	kept [][]byte
+	size int
+}
+
+// mostPutOff is how many bytes are kept back at most: those of ten thousand jobs.
+const mostPutOff = 24 << 20
+
+var phaseMember = []byte(`"phase":"`)
+
+// keep reports whether it kept an object. It only looks for the last text that may
+// be the phase: a wrong guess changes when the object is taken in, and nothing else.
+func (p *putOff) keep(raw []byte) bool {
+	at := bytes.LastIndex(raw, phaseMember)
+	if !p.kind.ends || at < 0 || p.size+len(raw) > mostPutOff {
+		return false
+	}
+	phase, _, _ := bytes.Cut(raw[at+len(phaseMember):], []byte{'"'})
+	if !velero.TerminalPhase(string(phase)) {
+		return false
+	}
+	p.kept, p.size = append(p.kept, bytes.Clone(raw)), p.size+len(raw)
+	return true
+}
+
 // cannotStream reports whether the API server has no stream of a list, or none for
 // us: who may list may not always watch.
 func cannotStream(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || errors.Is(err, errNoEnd)
 }
+
+// errNoEnd: what stands between us and the API server may leave out of a request
+// that a watch is to begin with all that there is, and to say where that ends.
+var errNoEnd = errors.New("the stream does not say where the list ends")
+
+// streamPatience is how long a stream may be silent before its end.
+const streamPatience = 20 * time.Second
 
 // stream reads the list as the events with which a watch begins, up to the bookmark
 // that says that this is all (KEP-3157).
 func (r reader) stream(ctx context.Context, to listing) (version string, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(r.patience, func() { cancel(errNoEnd) })
+	defer silence.Stop()
+	version, err = r.streamed(ctx, to, func() { silence.Reset(r.patience) })
+	if err != nil && errors.Is(context.Cause(ctx), errNoEnd) {
+		err = fmt.Errorf("reading the list of %s: %w", r.kind.resource, errNoEnd)
+	}
+	return version, err
+}
+
+// streamed reads a stream to its end, and calls heard for each event.
+func (r reader) streamed(ctx context.Context, to listing, heard func()) (version string, err error) {
 	yes := true
 	body, err := r.request(&metav1.ListOptions{Watch: true, SendInitialEvents: &yes, AllowWatchBookmarks: true,
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}).Stream(ctx)
@@ -78,6 +163,7 @@ func (r reader) stream(ctx context.Context, to listing) (version string, err err
 		object, _ := o.(*received)
 		switch kind {
 		case apiwatch.Added, apiwatch.Modified:
+			heard()
 			to.add(object)
 		case apiwatch.Deleted:
 			to.remove(object)
@@ -113,6 +199,12 @@ func (r reader) pages(ctx context.Context, to listing) (version string, err erro
 }
 
 func (r reader) page(ctx context.Context, o metav1.ListOptions, to listing) (metav1.ListMeta, error) {
+	return r.taking(ctx, o, func(raw []byte) error { return r.take(raw, to) })
+}
+
+// taking reads one answer, and has each of its elements taken in: its JSON without
+// field sets, which is only good until item returns.
+func (r reader) taking(ctx context.Context, o metav1.ListOptions, item func(raw []byte) error) (metav1.ListMeta, error) {
 	body, err := r.request(&o).Stream(ctx)
 	if err != nil {
 		return metav1.ListMeta{}, err
@@ -122,15 +214,7 @@ func (r reader) page(ctx context.Context, o metav1.ListOptions, to listing) (met
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		raw = withoutFieldSets(raw)
-		object, err := r.object(raw)
-		switch {
-		case err == nil:
-			to.add(object)
-		case !json.Valid(raw):
-			return err
-		}
-		return nil
+		return item(withoutFieldSets(raw))
 	})
 	if err == nil && page.ResourceVersion == "" {
 		err = errNoList
@@ -139,6 +223,18 @@ func (r reader) page(ctx context.Context, o metav1.ListOptions, to listing) (met
 		return page, fmt.Errorf("reading the list of %s: %w", r.kind.resource, err)
 	}
 	return page, nil
+}
+
+// take takes in one element of a list.
+func (r reader) take(raw []byte, to listing) error {
+	object, err := r.object(raw)
+	switch {
+	case err == nil:
+		to.add(object)
+	case !json.Valid(raw):
+		return err
+	}
+	return nil
 }
 
 // errNoList: what stands between us and the API server may answer anything with 200.

@@ -213,6 +213,101 @@ func TestAListIsReadWhateverTheServerMakesOfIt(t *testing.T) {
 	}
 }
 
+// opened is a stream that says nothing more after its events, until it is closed.
+type opened struct {
+	io.Reader
+	closed <-chan struct{}
+}
+
+func (o opened) Read(p []byte) (int, error) {
+	n, err := o.Reader.Read(p)
+	if err == io.EOF {
+		<-o.closed
+	}
+	return n, err
+}
+
+func (opened) Close() error { return nil }
+
+// TestAStreamWithoutAnEndIsGivenUp: a proxy may leave sendInitialEvents out of what
+// it passes on, and then nothing tells that this was all.
+func TestAStreamWithoutAnEndIsGivenUp(t *testing.T) {
+	pages := answers(func(r *http.Request) (int, string) {
+		switch {
+		case strings.Contains(r.URL.RawQuery, "NotOlderThan"):
+			return 504, `{"kind":"Status","reason":"Timeout","code":504}`
+		case strings.Contains(r.URL.RawQuery, "continue"):
+			return 200, listOf("9", "", "c", "d")
+		}
+		return 200, listOf("9", goesOn, "a", "b")
+	})
+	r := backupsOf(t, nil)
+	c, err := newREST(&rest.Config{Host: "http://127.0.0.1"}, &http.Client{Transport: roundTrips(func(q *http.Request) (*http.Response, error) {
+		if !strings.Contains(q.URL.RawQuery, "watch") {
+			return pages.RoundTrip(q)
+		}
+		events, _, _ := strings.Cut(streamOf("ADDED a", "ADDED b"), `{"type":"BOOKMARK"`)
+		return &http.Response{StatusCode: 200, Request: q, Header: http.Header{"Content-Type": {"application/json"}}, Body: opened{strings.NewReader(events), q.Context().Done()}}, nil
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.rest, r.patience = c, 10*time.Millisecond
+	s := NewStore(ticker(), 0)
+	list := s.list(&kinds[0])
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	version, err := r.all(ctx, list)
+	if err != nil || version != "9" {
+		t.Fatalf("version %q, %v", version, err)
+	}
+	list.done()
+	if n := len(s.Snapshot().Jobs); n != 4 {
+		t.Errorf("%d jobs", n)
+	}
+}
+
+type roundTrips func(*http.Request) (*http.Response, error)
+
+func (f roundTrips) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestJobsThatRunAreReadFirst: what has ended is taken in behind them, and all of it
+// in one answer.
+func TestJobsThatRunAreReadFirst(t *testing.T) {
+	item := func(name, phase string) string {
+		return fmt.Sprintf(`{"metadata":{"name":%q,"uid":%q,"resourceVersion":"1"},"status":{"phase":%q}}`, name, name, phase)
+	}
+	var read []string
+	version, err := backupsOf(t, func(r *http.Request) (int, string) {
+		switch q := r.URL.RawQuery; {
+		case strings.Contains(q, "limit=500"):
+			return 200, listOf("8", goesOn)
+		case strings.Contains(q, "resourceVersion=8") && !strings.Contains(q, "watch"):
+			return 200, `{"metadata":{"resourceVersion":"9"},"items":[` + strings.Join([]string{item("a", "Completed"), item("b", "InProgress"), item("c", "Failed"), item("d", "")}, ",") + `]}`
+		}
+		return 500, ""
+	}).all(t.Context(), taken(func(o *received) { read = append(read, o.GetName()) }))
+	if got := strings.Join(read, ""); err != nil || version != "9" || got != "bdac" {
+		t.Errorf("read %s, version %q, %v", got, version, err)
+	}
+}
+
+// TestAKindThatWaitsForItsTurnIsNotSlow: it is slow only once it was asked for.
+func TestAKindThatWaitsForItsTurnIsNotSlow(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	hangs := newSource(&kinds[0], NewStore(ticker(), 0), time.Now, slog.New(slog.DiscardHandler))
+	s := newSource(&kinds[2], NewStore(ticker(), 0), func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	s.after, s.patience = []*source{hangs}, time.Millisecond
+	now = now.Add(time.Minute)
+	r := backupsOf(t, func(*http.Request) (int, string) { return 200, listOf("9", "", "a") })
+	if _, err := s.read(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if since := s.status().Since; !since.Equal(now) {
+		t.Errorf("it is being read since %s, want %s", since, now)
+	}
+}
+
 // TestAListThatIsReadAgainCountsInOneStep: what is shown is right at each moment.
 func TestAListThatIsReadAgainCountsInOneStep(t *testing.T) {
 	s := NewStore(ticker(), 10)

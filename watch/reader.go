@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,8 @@ type reader struct {
 	rest rest.Interface
 	// path is that of the kind's resources, in one namespace if they have one.
 	path string
+	// patience is how long a streamed list may be silent.
+	patience time.Duration
 }
 
 func newReader(k *kind, c rest.Interface, namespace string) reader {
@@ -34,7 +37,7 @@ func newReader(k *kind, c rest.Interface, namespace string) reader {
 	if !k.clusterScoped {
 		root += "/namespaces/" + cmp.Or(k.namespace, namespace)
 	}
-	return reader{k, c, root + "/" + schema.ParseGroupResource(k.resource).Resource}
+	return reader{k, c, root + "/" + schema.ParseGroupResource(k.resource).Resource, streamPatience}
 }
 
 // received is an object as it was decoded, with what it could not hold.

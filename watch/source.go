@@ -54,8 +54,8 @@ type listing interface {
 	add(o *received)
 	// remove takes out what was added.
 	remove(o *received)
-	// again: the list begins anew. So many more than were added are in it.
-	again(more int)
+	// again: the list begins anew. So many are in it, 0 if nobody knows.
+	again(total int)
 	done()
 }
 
@@ -70,9 +70,9 @@ func (c counted) add(o *received) {
 	c.source.count(1, -1)
 }
 
-func (c counted) again(more int) {
-	c.listing.again(more)
-	c.source.count(0, more)
+func (c counted) again(total int) {
+	c.listing.again(total)
+	c.source.count(0, total)
 }
 
 // source keeps one kind of the store up to date and knows how that goes.
@@ -95,6 +95,8 @@ type source struct {
 	listed listing
 	// known is the state as a reader sees it.
 	known Source
+	// begun is true once the kind was asked for.
+	begun bool
 	// settled is closed once known.State is no longer SourceSyncing.
 	settled chan struct{}
 	// told is when a reader was last told how much was read.
@@ -123,7 +125,7 @@ func (s *source) reset() {
 	defer s.mu.Unlock()
 	s.known = Source{Resource: s.kind.resource, State: SourceSyncing, Since: s.now()}
 	s.settled = make(chan struct{})
-	s.denied, s.misses, s.synced = false, 0, time.Time{}
+	s.begun, s.denied, s.misses, s.synced = false, false, 0, time.Time{}
 }
 
 // run lists and watches until ctx ends.
@@ -211,6 +213,7 @@ func (s *source) read(ctx context.Context, r reader) (version string, err error)
 	if err := s.awaitTurn(ctx); err != nil {
 		return "", err
 	}
+	s.begin()
 	list := s.store.list(s.kind)
 	version, err = r.all(ctx, counted{list, s})
 	s.mu.Lock()
@@ -220,6 +223,15 @@ func (s *source) read(ctx context.Context, r reader) (version string, err error)
 		s.listed = list
 	}
 	return version, err
+}
+
+// begin notes when a kind is asked for at first: before, it only waited for its turn.
+func (s *source) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known.State == SourceSyncing && !s.begun {
+		s.begun, s.known.Since = true, s.now()
+	}
 }
 
 // turnPatience is how long one kind waits at most for others to be read before it. A
@@ -246,16 +258,16 @@ func (s *source) awaitTurn(ctx context.Context) error {
 // it costs more than a few objects.
 const tell = 500 * time.Millisecond
 
-// count notes that so many more objects were read; more, unless it is negative, is
-// how many the list has beyond those read, of which it then begins anew.
-func (s *source) count(read, more int) {
+// count notes that so many more objects were read. Unless total is negative, the
+// list begins anew and has so many.
+func (s *source) count(read, total int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known.Read += read
-	if more >= 0 {
-		s.known.Read, s.known.Total = 0, s.known.Read+more
+	if total >= 0 {
+		s.known.Read, s.known.Total = 0, total
 	}
-	if more < 0 && s.known.Read%100 != 0 {
+	if total < 0 && s.known.Read%100 != 0 {
 		return
 	}
 	if now := s.now(); now.Sub(s.told) >= tell {

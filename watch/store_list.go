@@ -38,6 +38,9 @@ func (l *storeList) add(o *received) {
 	}
 	if l.first {
 		s.put(l.kind.resource, o.Object, o.malformed, false)
+		if e := s.jobs[uid]; l.kind.ends && e != nil && !e.job.Terminal() {
+			s.signal() // somebody waits for it
+		}
 		return
 	}
 	known, held := s.byKind[l.kind.resource].versions[uid]
