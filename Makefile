@@ -127,8 +127,10 @@ golden: ## Write the golden frames anew (read the diff before you commit it)
 	$(GO) test ./ui -run Golden -update
 
 .PHONY: docs
-docs: ## Write the generated parts of docs: commands, keys, reasons
-	$(GO) test -count=1 . -run '^TestDocs' -update
+docs: ## Write the generated parts of docs: commands, keys, reasons, rights, contrasts
+	$(GO) test -count=1 ./ui/draw -run '^TestContrast' -update
+	$(GO) test -count=1 ./cmd -run '^TestRights$$' -update
+	$(GO) test -count=1 . -run '^TestDocsOf' -update
 
 .PHONY: clean
 clean: ## Remove what was built, but not the test bed
