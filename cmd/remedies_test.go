@@ -32,7 +32,13 @@ func (b *bed) readyToStart(t *testing.T, name string) {
 // that long, and answer may answer in place of the API server.
 func (b *bed) proxied(t *testing.T, ahead time.Duration, answer func(http.ResponseWriter, *http.Request) bool) string {
 	t.Helper()
-	config := b.Config()
+	return b.proxiedAs(t, b.Config(), "proxied-"+strings.ReplaceAll(t.Name(), "/", "-"), ahead, answer)
+}
+
+// proxiedAs is [bed.proxied] for a user who is not the administrator, with the
+// name of the kubeconfig's file.
+func (b *bed) proxiedAs(t *testing.T, config *rest.Config, file string, ahead time.Duration, answer func(http.ResponseWriter, *http.Request) bool) string {
+	t.Helper()
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +64,7 @@ func (b *bed) proxied(t *testing.T, ahead time.Duration, answer func(http.Respon
 	}))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	path, err := b.KubeconfigFor(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, "proxied-"+strings.ReplaceAll(t.Name(), "/", "-"))
+	path, err := b.KubeconfigFor(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,6 +109,9 @@ func (c *ControlPlane) start(ctx context.Context, assets string, o Options) erro
 	etcdSaid, apiServerSaid := &tail{}, &tail{next: o.APIServerLog}
 	c.env.ControlPlane.Etcd.Out, c.env.ControlPlane.Etcd.Err = etcdSaid, etcdSaid
 	apiServer.Out, apiServer.Err = apiServerSaid, apiServerSaid
+	if err := c.record(); err != nil {
+		return err
+	}
 	for name, value := range o.APIServerFlags {
 		apiServer.Configure().Set(name, value)
 	}
