@@ -19,7 +19,7 @@ const module = "github.com/veltui/veltui"
 var imports = map[string][]string{
 	"":                           {"cmd"},
 	"cmd":                        {"action", "artifact", "assess", "assets", "collector", "collector/cache", "config", "demo", "describe", "diagnosis", "etcd", "forecast", "forecast/history", "glob", "human", "job", "logs", "narrate", "outcome", "retry", "sanitize", "ui", "ui/draw", "ui/jobview", "ui/keys", "ui/terminal", "velero", "velero/decode", "watch"},
-	"ui":                         {"action", "assess", "collector", "diagnosis", "forecast", "human", "job", "ui/command", "ui/detail", "ui/dialog", "ui/draw", "ui/jobview", "ui/keys", "ui/pager", "ui/tabs", "ui/terminal", "velero", "velero/decode", "watch"},
+	"ui":                         {"action", "assess", "collector", "diagnosis", "forecast", "human", "job", "narrate", "ui/command", "ui/detail", "ui/dialog", "ui/draw", "ui/jobview", "ui/keys", "ui/pager", "ui/tabs", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui/tabs":                    {"assess", "diagnosis", "etcd", "human", "job", "ui/detail", "ui/draw", "velero", "watch"},
 	"ui/detail":                  {"assess", "ui/draw", "ui/keys", "ui/pager", "watch"},
 	"ui/dialog":                  {"human", "job", "sanitize", "ui/draw", "ui/keys"},

@@ -25,6 +25,9 @@ type Assessment struct {
 	// Running, Queued and Troubled count the jobs that have not ended: each is
 	// counted once, and Troubled are those that [Judged.Troubled] says.
 	Running, Queued, Troubled int
+	// BackupAge is how old a schedule's last Completed backup may be, 0 for any age.
+	// It is the user's own limit, not one of Velero's.
+	BackupAge time.Duration
 
 	judged map[types.UID]Judged
 	looks  map[types.UID]Look

@@ -16,6 +16,10 @@ import (
 // many items a restore restores, how it goes, and what closer looks found. The
 // zero value knows nothing. They may be used by several goroutines.
 type Estimates struct {
+	// BackupAge is what the user set for [Assessment.BackupAge]. It is set before
+	// the first assessment.
+	BackupAge time.Duration
+
 	mu       sync.Mutex
 	restores map[types.UID]estimate
 	learned  []forecast.Rates
@@ -64,7 +68,9 @@ func (e *Estimates) Learned() []forecast.Rates {
 // Assess enriches the jobs of a snapshot and judges them for a moment of our
 // own clock. The snapshot and its jobs stay as they are.
 func (e *Estimates) Assess(snap *watch.Snapshot, now time.Time) *Assessment {
-	return assess(e.enrich(snap), snap, e.recent(now), now)
+	a := assess(e.enrich(snap), snap, e.recent(now), now)
+	a.BackupAge = e.BackupAge
+	return a
 }
 
 // enrich gives restores their estimates; it is the snapshot itself where there

@@ -234,3 +234,41 @@ func TestDeletions(t *testing.T) {
 		}
 	}
 }
+
+// How old a schedule's last Completed backup may be is the user's own limit.
+func TestBackupAge(t *testing.T) {
+	run := func(age time.Duration) *job.Job {
+		b := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "b", Labels: map[string]string{velerov1.ScheduleNameLabel: "s"}, CreationTimestamp: metav1.NewTime(noon.Add(-age))}}
+		b.Status = velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, CompletionTimestamp: &metav1.Time{Time: noon.Add(-age)}}
+		return job.Next(nil, job.Input{Backup: b, At: noon})
+	}
+	for name, c := range map[string]struct {
+		limit  time.Duration
+		jobs   []*job.Job
+		state  watch.SourceState
+		paused bool
+		want   string
+	}{
+		"no limit":      {0, []*job.Job{run(90 * time.Hour)}, watch.SourceLive, false, ""},
+		"young":         {26 * time.Hour, []*job.Job{run(25 * time.Hour)}, watch.SourceLive, false, ""},
+		"old":           {26 * time.Hour, []*job.Job{run(27 * time.Hour)}, watch.SourceLive, false, "The last Completed backup is 27h old: b. You allow 26h (thresholds.backup-age)."},
+		"never":         {26 * time.Hour, nil, watch.SourceLive, false, "No backup of it is Completed, and the schedule is 4d old. You allow 26h (thresholds.backup-age)."},
+		"paused":        {26 * time.Hour, nil, watch.SourceLive, true, ""},
+		"may not see":   {26 * time.Hour, nil, watch.SourceForbidden, false, ""},
+		"is being read": {26 * time.Hour, nil, watch.SourceSyncing, false, ""},
+	} {
+		s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Name: "s", CreationTimestamp: metav1.NewTime(noon.Add(-100 * time.Hour))}, Spec: velerov1.ScheduleSpec{Schedule: "0 2 * * *", Paused: c.paused},
+			Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: &metav1.Time{Time: noon.Add(-10 * time.Hour)}}}
+		e := Estimates{BackupAge: c.limit}
+		got := e.Assess(&watch.Snapshot{Health: watch.Health{State: watch.Live}, Schedules: []*velerov1.Schedule{s}, Jobs: c.jobs, Sources: []watch.Source{{Resource: watch.Backups, State: c.state}}}, noon).Schedules()[0]
+		alarm := ""
+		for _, n := range got.Notes {
+			if n.Mood == Alarming {
+				alarm += n.Text
+			}
+		}
+		if alarm != c.want {
+			t.Errorf("%s: %q, want %q", name, alarm, c.want)
+		}
+	}
+}

@@ -209,7 +209,9 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 	default:
 		say(Alarming, "The last %d runs did not complete: %s; the newest%s.", n, human.List(order, len(order)), cmp.Or(because(last), " gives no reason"))
 	}
-	if n > 0 && good == nil {
+	if a.tooOld(s, good) {
+		say(Alarming, "%s You allow %s (thresholds.backup-age).", noneSince(s, good, a.Environment.Now), human.Duration(a.BackupAge))
+	} else if n > 0 && good == nil {
 		say(Alarming, "No backup of it is Completed.")
 	} else if n > 0 {
 		say(Unusual, "The last Completed backup is %s old: %s.", human.Age(endOf(good), a.Environment.Now), good.Name)
@@ -217,6 +219,26 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 	if took := tookOf(s.Last()); s.Interval > 0 && took > s.Interval {
 		say(Unusual, "The last run took %s, which is more than the %s between two runs: Velero leaves out runs that come due while a backup is InProgress.", human.Duration(took), human.Duration(s.Interval))
 	}
+}
+
+// tooOld reports whether a schedule's last Completed backup, nil for none, is older
+// than the user allows. Nobody misses backups of a schedule that is paused.
+func (a *Assessment) tooOld(s *Schedule, good *job.Job) bool {
+	if a.BackupAge <= 0 || s.Spec.Paused || a.Stale() || a.Unseen(watch.Backups) {
+		return false
+	}
+	since := s.CreationTimestamp.Time
+	if good != nil {
+		since = endOf(good)
+	}
+	return a.Environment.Now.Sub(since) > a.BackupAge
+}
+
+func noneSince(s *Schedule, good *job.Job, now time.Time) string {
+	if good == nil {
+		return fmt.Sprintf("No backup of it is Completed, and the schedule is %s old.", human.Age(s.CreationTimestamp.Time, now))
+	}
+	return fmt.Sprintf("The last Completed backup is %s old: %s.", human.Age(endOf(good), now), good.Name)
 }
 
 // because is the reason that an ended job gives, with a colon in front.

@@ -37,7 +37,7 @@ func configured(t *testing.T, text string, env []string, args ...string) (stdout
 }
 
 func TestConfigPrecedence(t *testing.T) {
-	const file = "# mine\ntheme: dark\nfps: 4\nread-only: true\nnamespace: from-file\ncacert: ca.pem\ncontexts: [east, west]\n"
+	const file = "# mine\ntheme: dark\nfps: 4\nread-only: true\nnamespace: from-file\ncacert: ca.pem\ncontexts: [east, west]\nnotifications: bell\nthresholds: {backup-age: 26h}\n"
 	for _, c := range []struct {
 		name       string
 		env, args  []string
@@ -48,6 +48,12 @@ func TestConfigPrecedence(t *testing.T) {
 		{"theme", []string{"VELTUI_THEME=light"}, nil, "environment", "light"},
 		{"theme", []string{"VELTUI_THEME=light"}, []string{"--theme=mono"}, "flag", "mono"},
 		{"fps", nil, []string{"--fps=9"}, "flag", "9"},
+		{"plain", []string{"VELTUI_PLAIN=1"}, nil, "environment", "true"},
+		{"plain", []string{"VELTUI_PLAIN=1"}, []string{"--plain=false"}, "flag", "false"},
+		{"notifications", nil, nil, "file", "bell"},
+		{"notifications", []string{"VELTUI_NOTIFICATIONS=osc9"}, nil, "environment", "osc9"},
+		{"notifications", nil, []string{"--notify=none"}, "flag", "none"},
+		{"thresholds", nil, nil, "file", "map[backup-age:26h]"},
 		{"ascii", nil, nil, "default", "<nil>"},
 		{"ascii", []string{"VELTUI_ASCII=1"}, nil, "environment", "true"},
 		{"ascii", []string{"VELTUI_ASCII=1"}, []string{"--ascii=false"}, "flag", "false"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/ui/draw"
+	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
 type dashboardFlags struct {
@@ -22,6 +24,7 @@ type dashboardFlags struct {
 	noAltScreen bool
 	plain       bool
 	mouse       bool
+	notify      string
 	noArtifacts bool
 	caFile      string
 }
@@ -79,6 +82,7 @@ func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw on the normal screen, not on the alternate screen")
 	flags.BoolVar(&f.plain, "plain", false, "Say in lines what happens and take commands, for screen readers and dumb terminals (also VELTUI_PLAIN=1)")
 	flags.BoolVar(&f.mouse, "mouse", false, "Use the mouse: wheel, clicks on tabs and rows; hold shift to select text")
+	flags.StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Call you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
 	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, not even the contents of backups")
 	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 }
@@ -86,6 +90,9 @@ func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 func (f dashboardFlags) check(cmd *cobra.Command) error {
 	if f.fps < 0 || f.fps > maxFPS || f.fps == 0 && cmd.Flags().Changed("fps") {
 		return usagef("--fps %d: must be from 1 to %d", f.fps, maxFPS)
+	}
+	if known := uiterminal.Notifications(); !slices.Contains(known, f.notify) {
+		return usagef("--notify %s: must be one of %s", f.notify, strings.Join(known, ", "))
 	}
 	return nil
 }
@@ -95,7 +102,7 @@ func (f dashboardFlags) check(cmd *cobra.Command) error {
 const gcPercent = 50
 
 func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
-	if c.wantsPlain(f.plain) {
+	if f.plain {
 		return c.plain(ctx)
 	}
 	if !isTerminal(c.stdin) || !isTerminal(c.stdout) {
@@ -157,6 +164,7 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 		Keys:        c.keys,
 		Tabs:        c.chosen("tabs"),
 		Columns:     c.chosen("columns"),
+		BackupAge:   c.threshold(backupAge),
 		ASCII:       f.ascii || !term.utf8,
 		NoColor:     !term.color,
 		NoAltScreen: f.noAltScreen,
@@ -165,7 +173,7 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 		Tick:        time.Second,
 		QuerySync:   term.remote && term.window,
 		Term:        term.name,
-		Terminal:    ui.Terminal{Title: term.window, Progress: term.window},
+		Terminal:    ui.Terminal{Title: term.window, Progress: term.window, Notify: uiterminal.Notification(f.notify), Through: uiterminal.MultiplexerOf(c.env)},
 		Input:       c.stdin,
 		Output:      c.screen,
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -32,12 +31,6 @@ const (
 	// plainLooks is how many jobs are looked at closer.
 	plainLooks = 6
 )
-
-// wantsPlain is what --plain and VELTUI_PLAIN say.
-func (c *cli) wantsPlain(flag bool) bool {
-	set, err := strconv.ParseBool(c.env("VELTUI_PLAIN"))
-	return flag || err == nil && set
-}
 
 // plain is a session in lines: sentences about what happens, and a prompt. Only
 // its run reads and writes the fields.
@@ -291,15 +284,7 @@ func (p *plain) warn(one *plainCluster, now time.Time) error {
 
 // complete reports whether everything has been read once.
 func (one *plainCluster) complete() bool {
-	if one.snap == nil {
-		return false
-	}
-	for _, s := range one.snap.Sources {
-		if s.State == watch.SourceSyncing {
-			return false
-		}
-	}
-	return len(one.snap.Sources) > 0 && one.snap.Health.State == watch.Live
+	return one.snap != nil && narrate.Complete(one.snap)
 }
 
 // lookCloser looks at one job that does not move, as `veltui explain` does.

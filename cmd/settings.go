@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/veltui/veltui/config"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
+	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
 // maxFPS is how many frames a second the dashboard draws at most.
@@ -39,6 +42,12 @@ func settings() []config.Setting {
 			Default: "30, or 10 over ssh", Example: "4", Flag: "fps", Env: "VELTUI_FPS"},
 		{Name: "no-alt-screen", Kind: config.Bool, What: "Draw on the normal screen, not on the alternate screen.",
 			Default: "false", Example: "true", Flag: "no-alt-screen", Env: "VELTUI_NO_ALT_SCREEN"},
+		{Name: "plain", Kind: config.Bool, What: "Say in lines what happens and take commands, in place of the dashboard.",
+			Default: "false", Example: "true", Flag: "plain", Env: "VELTUI_PLAIN"},
+		{Name: "notifications", What: "How the dashboard calls you when a job ends, fails or is stuck: none, bell, osc9 or osc777.",
+			Default: string(uiterminal.NoNotification), Example: "bell", Flag: "notify", Env: "VELTUI_NOTIFICATIONS", Allowed: uiterminal.Notifications()},
+		{Name: "thresholds", Kind: config.Map, What: "Limits of your own. backup-age is how old a schedule's last Completed backup may be, such as 26h or 2d, before the Schedules tab calls that an alarm.",
+			Default: "none", Example: "{backup-age: 26h}", Fields: []config.Setting{{Name: backupAge, Check: ageFault}}},
 		{Name: "tabs", Kind: config.List, What: "The dashboard's tabs, in this order. The first one is open at the start.",
 			Default: "all that the cluster has", Example: "[restores, backups, active]", Env: "VELTUI_TABS", Allowed: ui.Tabs()},
 		{Name: "columns", Kind: config.List, What: "The columns behind a job's name in the dashboard's lists, in this order. Those from progress to warnings stay together.",
@@ -57,6 +66,31 @@ func namespaceFault(text string) string {
 		return ""
 	}
 	return fmt.Sprintf("%q cannot be a namespace: use lower-case letters, digits and -, at most 63", text)
+}
+
+// backupAge is the threshold for a schedule's last Completed backup.
+const backupAge = "backup-age"
+
+var ageText = regexp.MustCompile(`^([1-9][0-9]{0,4})([mhd])$`)
+
+func ageFault(text string) string {
+	if ageText.MatchString(text) {
+		return ""
+	}
+	return fmt.Sprintf("%q must be a number and m, h or d, such as 90m, 26h or 2d", text)
+}
+
+// threshold is what was chosen for a threshold, 0 for nothing.
+func (c *cli) threshold(name string) time.Duration {
+	for _, s := range c.inForce {
+		for _, field := range s.Value.Fields {
+			if parts := ageText.FindStringSubmatch(field.Text); s.Name == "thresholds" && field.Name == name && parts != nil {
+				n, _ := strconv.Atoi(parts[1]) // five digits
+				return time.Duration(n) * map[string]time.Duration{"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[parts[2]]
+			}
+		}
+	}
+	return 0
 }
 
 // chosen is the list that is in force for a setting, nil for the default.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/narrate"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/watch"
 )
@@ -63,6 +64,8 @@ type cluster struct {
 	id string
 	// assessed is what is shown, nil before the first snapshot.
 	assessed *assess.Assessment
+	// news are what is worth calling a person for.
+	news narrate.News
 	// ended is why there will be no more snapshots, nil while there may be.
 	ended error
 
@@ -82,7 +85,7 @@ type cluster struct {
 
 func newCluster(ctx context.Context, o Options, shown Cluster, n int) *cluster {
 	ctx, cancel := context.WithCancel(ctx)
-	estimates := &assess.Estimates{}
+	estimates := &assess.Estimates{BackupAge: o.BackupAge}
 	c := &cluster{Cluster: shown, id: strconv.Itoa(n), leave: cancel, sources: shown.Sources}
 	c.questions, c.looks, c.actions = newQuestions(ctx, c, o.Clock, estimates), newLooks(ctx, c, estimates), newActions(ctx, o, c)
 	c.next, c.assessAgain = assessments(ctx, c, o.Clock, estimates)

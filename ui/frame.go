@@ -1,8 +1,10 @@
 package ui
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
+	"github.com/veltui/veltui/ui/terminal"
 )
 
 // The smallest terminals: below the first, jobs are listed one a line; below
@@ -144,19 +147,57 @@ func (m *Model) watched() (assess.Judged, bool) {
 	return shown.judged(), true
 }
 
+// windowTitle names the watched job, or where we are, after the counts of jobs where
+// those say more.
 func (m *Model) windowTitle() string {
+	title, counts := "veltui ", m.titleCounts()
 	j, ok := m.watched()
 	switch {
-	case !ok:
-		return "veltui " + m.placeText()
-	case !j.FractionKnown:
-		return "veltui " + j.Name + " " + string(j.Stage)
+	case counts != "" && ok:
+		title += counts + ": "
+	case counts != "":
+		title += counts + " in "
 	}
-	return "veltui " + j.Name + " " + human.Percent(j.Fraction)
+	switch {
+	case !ok:
+		return title + m.placeText()
+	case !j.FractionKnown:
+		return title + j.Name + " " + string(j.Stage)
+	}
+	return title + j.Name + " " + human.Percent(j.Fraction)
 }
 
+// titleCounts counts what has not ended, empty where that is one job or none.
+func (m *Model) titleCounts() string {
+	active, running, queued, troubled := 0, 0, 0, 0
+	for _, c := range m.clusters {
+		if a := c.assessed; a != nil {
+			active += len(a.Snapshot.Active)
+			running, queued, troubled = running+a.Running, queued+a.Queued, troubled+a.Troubled
+		}
+	}
+	if active < 2 {
+		return ""
+	}
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{troubled, "stuck"}, {running, "running"}, {queued, "queued"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// terminalProgress is that of the watched job; of several that run, that of the one
+// that is least far, because a full bar means that all is done.
 func (m *Model) terminalProgress() *tea.ProgressBar {
 	j, ok := m.watched()
+	if !ok {
+		j, ok = m.leastFar()
+	}
 	if !ok || !j.FractionKnown {
 		return nil
 	}
@@ -165,4 +206,48 @@ func (m *Model) terminalProgress() *tea.ProgressBar {
 		state = tea.ProgressBarError
 	}
 	return tea.NewProgressBar(state, min(int(j.Fraction*100), 99))
+}
+
+// leastFar is the job with the least progress of those whose progress is known.
+func (m *Model) leastFar() (least assess.Judged, found bool) {
+	for _, c := range m.clusters {
+		if c.assessed == nil {
+			continue
+		}
+		for _, active := range c.assessed.Snapshot.Active {
+			if j := c.assessed.Of(active); j.FractionKnown && (!found || j.Fraction < least.Fraction) {
+				least, found = j, true
+			}
+		}
+	}
+	return least, found
+}
+
+// callDue says that a person may be called again.
+type callDue struct{}
+
+// hear notes what is worth calling a person for.
+func (m *Model) hear(c *cluster) {
+	if notify := m.options.Terminal.Notify; notify == "" || notify == terminal.NoNotification {
+		return
+	}
+	for _, line := range c.news.Since(c.assessed) {
+		if line.About = c.key(line.About); len(m.clusters) > 1 {
+			line.Text = c.Context + ": " + line.Text
+		}
+		m.calls.Add(line)
+	}
+}
+
+// call calls a person if that is due, or arms the clock for it.
+func (m *Model) call() tea.Cmd {
+	text, wait := m.calls.Due(m.options.Clock())
+	switch {
+	case text != "":
+		return terminal.Notify(text)
+	case wait > 0 && !m.calling:
+		m.calling = true
+		return tea.Tick(wait, func(time.Time) tea.Msg { return callDue{} })
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/narrate"
 	"github.com/veltui/veltui/ui/command"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/dialog"
@@ -57,6 +58,10 @@ type Model struct {
 	dialogAt *cluster
 	// notice answers a key that could do nothing; it goes with the next key.
 	notice string
+	// calls are those to a person that are due or wait, and calling says that a clock
+	// runs for what waits.
+	calls   narrate.Calls
+	calling bool
 	// parting are lines for the user's own terminal when the program has ended.
 	parting []string
 	// helping is true while help is open, which helpView scrolls.
@@ -203,12 +208,16 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, nil
 		}
 		m.show(msg.of, msg.Assessment)
-		return m, tea.Batch(msg.of.next, m.tick(), m.ask(), m.look(), msg.of.askRights())
+		return m, tea.Batch(msg.of.next, m.tick(), m.ask(), m.look(), msg.of.askRights(), m.call())
 	case assessedAgain:
 		if m.shows(msg.of) && msg.Source == msg.of.assessed.Source {
 			m.show(msg.of, msg.Assessment)
 		}
-		return m, tea.Batch(m.tick(), m.ask(), m.look())
+		return m, tea.Batch(m.tick(), m.ask(), m.look(), m.call())
+	case callDue:
+		m.unchanged()
+		m.calling = false
+		return m, m.call()
 	case clustersConnected:
 		return m, m.takeClusters(msg)
 	case ticked:
@@ -271,6 +280,7 @@ func (m *Model) unchanged() { m.stale = m.undrawn }
 // show makes a new assessment of a cluster the one that is shown.
 func (m *Model) show(c *cluster, a *assess.Assessment) {
 	c.assessed = a
+	m.hear(c)
 	m.dropQuestions(c)
 	m.dashboard.load()
 	if m.other != nil && m.at == c {

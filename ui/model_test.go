@@ -19,6 +19,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/terminal"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -345,7 +346,7 @@ func TestProgramEndsForTheRightReason(t *testing.T) {
 func TestTerminalShowsTheSelectedJob(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	v := m.View()
-	if v.WindowTitle != "veltui crm-old 99%" {
+	if v.WindowTitle != "veltui 1 stuck, 3 running, 1 queued: crm-old 99%" {
 		t.Errorf("window title %q", v.WindowTitle)
 	}
 	if v.ProgressBar == nil || v.ProgressBar.State != tea.ProgressBarError || v.ProgressBar.Value != 99 {
@@ -528,5 +529,51 @@ func TestWhatWasNotDrawnIsDrawnLater(t *testing.T) {
 	}
 	if m.View().Content == before {
 		t.Error("the pressed key is never drawn")
+	}
+}
+
+// calledWith are the notifications among what commands bring.
+func calledWith(cmd tea.Cmd) (texts []string) {
+	if cmd == nil {
+		return nil
+	}
+	done := make(chan tea.Msg, 1)
+	go func() { done <- cmd() }()
+	select {
+	case msg := <-done:
+		if batch, ok := msg.(tea.BatchMsg); ok {
+			for _, c := range batch {
+				texts = append(texts, calledWith(c)...)
+			}
+		}
+		if text, ok := terminal.Notifies(msg); ok {
+			texts = append(texts, text)
+		}
+	case <-time.After(50 * time.Millisecond): // it waits for a snapshot or for the clock
+	}
+	return texts
+}
+
+func TestJobsThatEndCallAPerson(t *testing.T) {
+	for _, how := range []terminal.Notification{"", terminal.NoNotification, terminal.Bell} {
+		m := screen(t, nil, 80, 24, func(o *Options) { o.Terminal.Notify = how })
+		bring := func(snap *watch.Snapshot) []string {
+			_, cmd := m.Update(snapshotAssessed{m.at, m.at.questions.estimates.Assess(snap, noon)})
+			return calledWith(cmd)
+		}
+		if got := bring(stageful()); len(got) != 0 {
+			t.Errorf("%s: at the start: %q", how, got)
+		}
+		later := stageful()
+		for i, j := range later.Jobs {
+			if j.Name == "nightly-crm" {
+				later.Jobs[i] = ended("nightly-crm", velerov1.BackupPhaseFailed, 310, time.Minute, 0, 1, 0)
+			}
+		}
+		later.Active = slices.DeleteFunc(later.Active, func(j *job.Job) bool { return j.Name == "nightly-crm" })
+		got := bring(later)
+		if want := how == terminal.Bell; len(got) != 0 && !want || want && (len(got) != 1 || !strings.HasPrefix(got[0], "backup nightly-crm: ")) {
+			t.Errorf("%s: after the end: %q", how, got)
+		}
 	}
 }

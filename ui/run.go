@@ -39,6 +39,8 @@ type Options struct {
 	// Tabs and Columns are the names of the tabs, and of the columns of jobs, that
 	// are shown, in their order: of [Tabs] and [Columns]; nil for all.
 	Tabs, Columns []string
+	// BackupAge is how old a schedule's last Completed backup may be, 0 for any age.
+	BackupAge time.Duration
 	// ASCII draws with ASCII only.
 	ASCII bool
 	// NoColor draws without colour.
@@ -68,6 +70,10 @@ type Options struct {
 type Terminal struct {
 	Title    bool // the window's title
 	Progress bool // the terminal's own progress indicator (OSC 9;4)
+	// Notify is how a person is called when a job ends or is stuck, and Through what
+	// such a call goes through. Empty or terminal.NoNotification for never.
+	Notify  terminal.Notification
+	Through terminal.Multiplexed
 }
 
 // Run shows the dashboard until the user leaves or ctx ends, and restores the
@@ -88,7 +94,7 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = terminal.Run(ctx, cancel, model, terminal.Options{Input: o.Input, Output: o.Output, Term: o.Term, NoColor: o.NoColor, FPS: o.FPS})
+	err = terminal.Run(ctx, cancel, model, terminal.Options{Input: o.Input, Output: o.Output, Term: o.Term, NoColor: o.NoColor, FPS: o.FPS, Notify: o.Terminal.Notify, Through: o.Terminal.Through})
 	cause := context.Cause(ctx)
 	cancel(nil)
 	said = model.partingWords()

@@ -27,6 +27,9 @@ type Options struct {
 	NoColor bool
 	// FPS bounds how often the terminal is written to, 0 for the default.
 	FPS int
+	// Notify is how [Notify] calls a person, and Through what such a call goes through.
+	Notify  Notification
+	Through Multiplexed
 }
 
 // Run runs a program until it ends or ctx does, and restores the terminal. lost
@@ -59,7 +62,9 @@ func run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o O
 		options = append(options, tea.WithFPS(o.FPS))
 	}
 	stops := &stops{}
-	filter := func(model tea.Model, msg tea.Msg) tea.Msg { return beside(stops.filter(model, way.filter(msg))) }
+	filter := func(model tea.Model, msg tea.Msg) tea.Msg {
+		return o.Notify.send(beside(stops.filter(model, way.filter(msg))), kind, o.Through)
+	}
 	program := tea.NewProgram(framed{model, way}, append(options, tea.WithFilter(filter))...)
 	way.send = program.Send
 	sender(program.Send)

@@ -1,0 +1,109 @@
+package terminal
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/veltui/veltui/sanitize"
+)
+
+// Notification is a way to call a person to the terminal.
+type Notification string
+
+// The ways.
+const (
+	NoNotification Notification = "none"
+	// Bell is BEL, which every terminal takes.
+	Bell Notification = "bell"
+	// OSC9 is a desktop notification as iTerm2 introduced it.
+	OSC9 Notification = "osc9"
+	// OSC777 is one as rxvt-unicode introduced it.
+	OSC777 Notification = "osc777"
+)
+
+// Notifications are the names of all ways.
+func Notifications() []string {
+	return []string{string(NoNotification), string(Bell), string(OSC9), string(OSC777)}
+}
+
+// maxNotified is how many bytes a notification's text may have. GNU Screen has the
+// shortest limit for such a sequence, 768 bytes.
+const maxNotified = 300
+
+// notified asks for a notification. Only the door to the terminal knows what that
+// terminal takes.
+type notified struct{ text string }
+
+// Notify makes the command that calls a person, in the way that the program was
+// started with.
+func Notify(text string) tea.Cmd { return func() tea.Msg { return notified{text} } }
+
+// Notifies returns the text of a message of [Notify].
+func Notifies(msg tea.Msg) (text string, ok bool) {
+	n, ok := msg.(notified)
+	return n.text, ok
+}
+
+// Multiplexed is what stands between a program and the terminal.
+type Multiplexed int
+
+// What there is.
+const (
+	Direct Multiplexed = iota
+	// Tmux swallows both notifications: of OSC 9 it knows only 9;4, the progress, from
+	// 3.7 on (input.c, input_exit_osc and input_osc_9). It hands on what is wrapped for
+	// it where allow-passthrough is set (input_dcs_dispatch), which is off since 3.3;
+	// where it is off, nothing of that is shown.
+	Tmux
+	// Unclear may be GNU Screen, or tmux on another machine: what is wrapped for the
+	// one is printed by the other.
+	Unclear
+)
+
+// MultiplexerOf is what the environment names.
+func MultiplexerOf(env func(string) string) Multiplexed {
+	switch term := env("TERM"); {
+	case env("TMUX") != "", strings.HasPrefix(term, "tmux"):
+		return Tmux
+	case env("STY") != "", strings.HasPrefix(term, "screen"):
+		return Unclear
+	}
+	return Direct
+}
+
+// sequence is what a terminal is sent, empty for nothing.
+func (n Notification) sequence(text string, kind Kind, through Multiplexed) string {
+	const bell = "\a"
+	if n == Bell || n != NoNotification && n != "" && (!kind.Window() || through == Unclear) {
+		return bell
+	}
+	text = strings.Map(inTitle, sanitize.Cut(sanitize.String(text), maxNotified))
+	var sequence string
+	switch n {
+	case OSC9:
+		// It begins with a word: what begins with a digit is another command there.
+		sequence = ansi.Notify("veltui: " + text)
+	case OSC777:
+		sequence = ansi.URxvtExt("notify", "veltui", strings.ReplaceAll(text, ";", ","))
+	default:
+		return ""
+	}
+	if through == Tmux {
+		return ansi.TmuxPassthrough(sequence)
+	}
+	return sequence
+}
+
+// send makes of a [Notify] what the terminal takes; other messages stay.
+func (n Notification) send(msg tea.Msg, kind Kind, through Multiplexed) tea.Msg {
+	asked, ok := msg.(notified)
+	if !ok {
+		return msg
+	}
+	if sequence := n.sequence(asked.text, kind, through); sequence != "" {
+		return tea.RawMsg{Msg: sequence}
+	}
+	return nil
+}
