@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )
@@ -16,7 +18,10 @@ import (
 const journalSize = 10_000
 
 // follow prints the selected jobs and then every change.
-func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
+func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p printer) error {
+	if order != nil {
+		fmt.Fprintln(c.streams.ErrOut, "warning: --sort-by sorts the jobs that -w begins with; their changes come as they happen")
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w, snap, err := c.firstSnapshot(ctx, cancel, selected, journalSize)
@@ -28,8 +33,17 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 		return err
 	}
 	assessed := known.assess(ctx, snap, selected.matches)
-	if err := p.list([]clusterJobs{{*c.flags.Context, pick(assessed.Snapshot.Jobs, selected), assessed}}, false); err != nil {
+	begun := selected.clusterJobs(*c.flags.Context, assessed)
+	sorted, err := order.sorted([]clusterJobs{begun})
+	if err != nil {
+		return err
+	}
+	if err := p.list(sorted, false); err != nil {
 		return printError{err}
+	}
+	told := map[types.UID]bool{} // is what was told of a job that it is selected
+	for _, j := range begun.jobs {
+		told[j.UID] = true
 	}
 	var warn malformedWarnings
 	warn.print(c, snap)
@@ -49,9 +63,12 @@ func (c *cli) follow(ctx context.Context, selected selection, p printer) error {
 		warn.print(c, snap)
 		assessed := known.assess(ctx, snap, selected.matches)
 		for _, change := range assessed.Snapshot.Changes {
-			if !selected.matches(change.Job) {
+			j := change.Job
+			is := selected.matches(j) && (!selected.stuck || assessed.Of(j).Troubled())
+			if !is && !told[j.UID] {
 				continue
 			}
+			told[j.UID] = is && !change.Deleted // that it is no longer selected is told, too
 			if err := p.change(change, assessed); err != nil {
 				return printError{err}
 			}

@@ -6,11 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
@@ -20,9 +26,18 @@ import (
 // comes, unless --request-timeout says otherwise.
 const firstSnapshotTimeout = 30 * time.Second
 
+// getFlags are the flags of `get`.
+type getFlags struct {
+	output    string
+	follow    bool
+	selector  string
+	sortBy    string
+	noHeaders bool
+	stuck     bool
+}
+
 func newGet(c *cli) *cobra.Command {
-	var output string
-	var follow bool
+	var f getFlags
 	cmd := &cobra.Command{
 		Use:   "get [backups|restores] [NAME...]",
 		Short: "Print backups and restores with stage, progress, ETA and verdict",
@@ -30,6 +45,13 @@ func newGet(c *cli) *cobra.Command {
 
 Leave out the kind to print both, or write it before each name as KIND/NAME. The
 usual short names work too (bak, rst, backups.velero.io).
+
+--sort-by takes a column (also one of -o wide), or a JSONPath into what -o json
+prints of a job or into Velero's own resource. Jobs without a value come first.
+
+With several contexts, the rows of a table come in the order of the contexts. A
+context that has not answered within a second comes later, when it answers, so that
+it does not hold up the others. JSON, YAML and a sorted table wait for all contexts.
 
 With -w, veltui prints every change until you interrupt it: one line per change in
 a table, one JSON document per line with -o json. A change is a change of the
@@ -41,7 +63,10 @@ job's own resources. Passing time and the end of Velero's server do not count.`,
   veltui get restore/shop-restore-2 -w
 
   # Names of the stuck and orphaned jobs
-  veltui get -o jsonpath='{.items[?(@.stuck==true)].name}'
+  veltui get --stuck -o name
+
+  # The backups of one schedule, the oldest first
+  veltui get backups -l velero.io/schedule-name=nightly --sort-by .metadata.creationTimestamp
 
   # Every change as JSON lines
   veltui get -w -o json`,
@@ -50,24 +75,67 @@ job's own resources. Passing time and the end of Velero's server do not count.`,
 			if err != nil {
 				return err
 			}
-			p, err := newPrinter(output, follow, c.streams.Out)
+			if err := f.narrow(&selected); err != nil {
+				return err
+			}
+			order, err := parseSortBy(f.sortBy)
 			if err != nil {
 				return err
 			}
-			if follow {
-				return c.follow(cmd.Context(), selected, p)
+			p, err := newPrinter(f.output, f.follow, c.streams.Out)
+			if err != nil {
+				return err
 			}
-			return c.get(cmd.Context(), selected, p)
+			if table, ok := p.(*tablePrinter); ok {
+				table.noHeaders, table.width = f.noHeaders, c.tableWidth()
+			}
+			if f.follow {
+				return c.follow(cmd.Context(), selected, order, p)
+			}
+			return c.get(cmd.Context(), selected, order, p)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, wide, json, yaml, name or jsonpath=TEMPLATE")
-	cmd.Flags().BoolVarP(&follow, "watch", "w", false, "Print every change until interrupted")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "table, wide, json, yaml, name or jsonpath=TEMPLATE")
+	cmd.Flags().BoolVarP(&f.follow, "watch", "w", false, "Print every change until interrupted")
+	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "Only jobs whose labels match, such as velero.io/schedule-name=nightly")
+	cmd.Flags().StringVar(&f.sortBy, "sort-by", "", "Sort by a column such as age, or by a JSONPath such as .metadata.creationTimestamp")
+	cmd.Flags().BoolVar(&f.noHeaders, "no-headers", false, "Print the table without its first line")
+	cmd.Flags().BoolVar(&f.stuck, "stuck", false, "Only jobs that are stuck or orphaned")
 	return cmd
+}
+
+// narrow puts the flags that leave jobs out into the selection.
+func (f getFlags) narrow(s *selection) error {
+	s.stuck = f.stuck
+	if f.selector == "" {
+		return nil
+	}
+	if len(s.names) > 0 {
+		return usagef("--selector cannot be combined with names, here %s; leave one of them out", human.List(s.names, maxNamesInError))
+	}
+	var err error
+	if s.labels, err = labels.Parse(f.selector); err != nil {
+		return usagef("--selector %s: %w", f.selector, err)
+	}
+	return nil
+}
+
+// maxNamesInError is how many names an error lists.
+const maxNamesInError = 3
+
+// tableWidth is the width that a table may have, 0 for any: the terminal's, or what
+// the program that reads it says, as watch(1) does.
+func (c *cli) tableWidth() int {
+	if columns, _, err := term.GetSize(int(c.stdout.Fd())); err == nil {
+		return columns
+	}
+	columns, _ := strconv.Atoi(c.env("COLUMNS"))
+	return columns
 }
 
 // get prints the selected jobs of all contexts as they are now. The contexts are
 // asked at once, and one that fails costs its own jobs only.
-func (c *cli) get(ctx context.Context, selected selection, p printer) error {
+func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p printer) error {
 	contexts, err := c.contexts()
 	if err != nil {
 		return err
@@ -75,27 +143,51 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 	several := c.allContexts || len(contexts) > 1
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	q := selected.query()
-	q.Volumes = p.showsVolumes()
+	q, need := selected.query(), order.needs()
+	q.Volumes = p.shows().volumes || need.volumes
+	q.NoVerdict = !p.shows().verdicts && !need.verdicts && !selected.stuck
 	log, counts := c.logging(ctx, cancel), c.startCounts()
 	q.Progress = counts.add
-	found := make([]clusterJobs, len(contexts))
-	failed := make([]error, len(contexts))
-	var all sync.WaitGroup
+	found, failed := make([]clusterJobs, len(contexts)), make([]error, len(contexts))
+	answers := make(chan int, len(contexts))
 	for i, name := range contexts {
-		all.Go(func() { found[i], failed[i] = c.forContext(name, "").jobs(ctx, selected, q, log) })
+		go func() {
+			found[i], failed[i] = c.forContext(name, "").jobs(ctx, selected, q, log)
+			answers <- i
+		}()
 	}
-	all.Wait()
-	counts.stop()
-	if err := context.Cause(ctx); err != nil {
+	_, whole := p.(wholePrinter)
+	late := time.NewTimer(lateAfter)
+	defer late.Stop()
+	stopCounts := sync.OnceFunc(counts.stop)
+	defer stopCounts()
+	var answered []clusterJobs
+	err = asTheyCome(len(contexts), answers, late.C, whole || order != nil, func(some []int) error {
+		stopCounts()
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if !several && failed[0] != nil {
+			return failed[0]
+		}
+		var clusters []clusterJobs
+		for _, i := range some {
+			if failed[i] == nil {
+				clusters = append(clusters, found[i])
+			}
+		}
+		answered = append(answered, clusters...)
+		sorted, err := order.sorted(clusters)
+		if err != nil {
+			return err
+		}
+		if err := p.list(sorted, several); err != nil {
+			return printError{err}
+		}
+		return nil
+	})
+	if err != nil {
 		return err
-	}
-	if !several && failed[0] != nil {
-		return failed[0]
-	}
-	answered := slices.DeleteFunc(found, func(f clusterJobs) bool { return f.assessed == nil })
-	if err := p.list(answered, several); err != nil {
-		return printError{err}
 	}
 	for _, f := range answered {
 		c.remarks(f, selected, several)
@@ -114,6 +206,35 @@ func (c *cli) get(ctx context.Context, selected selection, p printer) error {
 	return nil
 }
 
+// lateAfter is how long contexts are waited for before the others are printed.
+const lateAfter = time.Second
+
+// asTheyCome calls print with those of n contexts that have answered: with all at
+// once and in their order, if they answer before late, or if all are needed. Else
+// with those that have, and then with each of the others as it comes.
+func asTheyCome(n int, answers <-chan int, late <-chan time.Time, whole bool, print func([]int) error) error {
+	var held []int
+	isLate := false
+	for came := 0; came < n; {
+		select {
+		case i := <-answers:
+			came++
+			held = append(held, i)
+		case <-late:
+			isLate = true
+		}
+		if len(held) == 0 || came < n && (whole || !isLate) {
+			continue
+		}
+		slices.Sort(held)
+		if err := print(held); err != nil {
+			return err
+		}
+		held = nil
+	}
+	return nil
+}
+
 // jobs reads and judges the selected jobs of one context.
 func (c *cli) jobs(ctx context.Context, selected selection, q watch.Query, log *slog.Logger) (clusterJobs, error) {
 	snap, err := c.read(ctx, q, log)
@@ -124,7 +245,7 @@ func (c *cli) jobs(ctx context.Context, selected selection, q watch.Query, log *
 	if err != nil {
 		return clusterJobs{}, err
 	}
-	return clusterJobs{*c.flags.Context, pick(assessed.Snapshot.Jobs, selected), assessed}, nil
+	return selected.clusterJobs(*c.flags.Context, assessed), nil
 }
 
 // remarks says what a list leaves out.
@@ -165,4 +286,13 @@ func pick(jobs []*job.Job, selected selection) []*job.Job {
 		}
 	}
 	return picked
+}
+
+// clusterJobs are the selected jobs of a snapshot that was judged.
+func (s selection) clusterJobs(context string, a *assess.Assessment) clusterJobs {
+	jobs := pick(a.Snapshot.Jobs, s)
+	if s.stuck {
+		jobs = slices.DeleteFunc(jobs, func(j *job.Job) bool { return !a.Of(j).Troubled() })
+	}
+	return clusterJobs{context, jobs, a}
 }

@@ -116,6 +116,48 @@ func TestGetFormats(t *testing.T) {
 	}
 }
 
+// What kubectl's users type, with what they get from it: -l is a question to the API
+// server, and with a name a mistake.
+func TestGetLikeKubectl(t *testing.T) {
+	b := control(t)
+	for name, errors := range map[string]int{"like-b": 1, "like-a": 2} {
+		r := restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: errors})
+		r.Labels = map[string]string{"like": "kubectl", "one": name}
+		b.create(t, r)
+	}
+	const both = "restore.velero.io/like-a\nrestore.velero.io/like-b\n"
+	for _, c := range []struct {
+		args, stdout, says string
+		code               int
+	}{
+		{"restores -l like=kubectl -o name", both, "", 0},
+		{"backups,restores -l like=kubectl -o name", both, "", 0},
+		{"rst,bak -l like=kubectl,one!=like-a -o name", "restore.velero.io/like-b\n", "", 0},
+		{"-l like=kubectl -o name --sort-by errors", "restore.velero.io/like-b\nrestore.velero.io/like-a\n", "", 0},
+		{"-l like=kubectl -o jsonpath={.items[*].errors} --sort-by=.status.errors", "1 2\n", "", 0},
+		{"-l like=kubectl --no-headers --sort-by name", "restore   like-a   PartiallyFailed   -   -   -   2   -   -", "", 0},
+		{"-l like=nobody", "", "No backups or restores found in namespace velero.\n", 0},
+		{"restores -l like=kubectl --stuck", "", "No stuck restores found in namespace velero.\n", 0},
+		{"restores like-a -l like=kubectl", "", "--selector cannot be combined with names, here like-a", 2},
+		{"-l like=(", "", "--selector like=(: ", 2},
+		{"-l like=kubectl --sort-by .status.nope", "", "--sort-by .status.nope: no job has such a field", 1},
+		{"--sort-by {", "", "expected a column (context, kind, name,", 2},
+		{"bak,rst like-a -o name", "restore.velero.io/like-a\n", `backups.velero.io "like-a"`, 1},
+	} {
+		stdout, stderr, code := b.run(t, append([]string{"get"}, strings.Fields(c.args)...)...)
+		if c.stdout == "" || strings.HasSuffix(c.stdout, "\n") {
+			if stdout != c.stdout {
+				t.Errorf("get %s: %q, want %q", c.args, stdout, c.stdout)
+			}
+		} else if !strings.HasPrefix(stdout, c.stdout) {
+			t.Errorf("get %s: %q, want %q", c.args, stdout, c.stdout)
+		}
+		if code != c.code || c.says == "" && stderr != "" || !strings.Contains(stderr, c.says) {
+			t.Errorf("get %s: exit code %d, %q; want %d, %q", c.args, code, stderr, c.code, c.says)
+		}
+	}
+}
+
 func TestGetWithoutAClusterSaysWhatToDo(t *testing.T) {
 	b := control(t)
 	cmd := b.command(t)

@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,9 +31,21 @@ type printer interface {
 	list(clusters []clusterJobs, several bool) error
 	// change writes one job after it changed.
 	change(c watch.Change, a *assess.Assessment) error
-	// showsVolumes is true if what it writes has the volumes of jobs that have
-	// ended, too.
-	showsVolumes() bool
+	// shows is which parts of an answer it writes.
+	shows() parts
+}
+
+// wholePrinter is a printer of one document, which is written only once all is known.
+type wholePrinter interface {
+	printer
+	whole()
+}
+
+// parts are those of an answer that cost requests of their own.
+type parts struct {
+	// volumes are also those of jobs that have ended, and verdicts need what they
+	// stand on.
+	volumes, verdicts bool
 }
 
 func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
@@ -58,11 +71,14 @@ func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
 
 func listOf(clusters ...clusterJobs) jobList {
 	list := jobList{APIVersion: apiVersion, Kind: "JobList", Items: []jobItem{}}
-	for _, c := range clusters {
+	for i, c := range clusters {
 		for _, j := range c.jobs {
 			item := itemOf(c.assessed.Of(j), c.assessed.Volumes(j))
 			item.Context = c.context
 			list.Items = append(list.Items, item)
+		}
+		if slices.ContainsFunc(clusters[:i], func(before clusterJobs) bool { return before.assessed == c.assessed }) {
+			continue // sorted, a cluster's jobs come in several parts
 		}
 		for _, m := range malformedResources(c.assessed.Environment.Malformed) {
 			m.Context = c.context
@@ -89,7 +105,9 @@ type documentPrinter struct {
 	context string
 }
 
-func (*documentPrinter) showsVolumes() bool { return true }
+func (*documentPrinter) whole() {}
+
+func (*documentPrinter) shows() parts { return parts{volumes: true, verdicts: true} }
 
 func (p *documentPrinter) list(clusters []clusterJobs, _ bool) error {
 	list := listOf(clusters...)
@@ -131,7 +149,7 @@ func (p *documentPrinter) document(v any) error {
 // namePrinter writes kind/name as kubectl does.
 type namePrinter struct{ w io.Writer }
 
-func (namePrinter) showsVolumes() bool { return false }
+func (namePrinter) shows() parts { return parts{} }
 
 func (p namePrinter) list(clusters []clusterJobs, _ bool) error {
 	for _, c := range clusters {
@@ -158,7 +176,9 @@ type pathPrinter struct {
 	context string
 }
 
-func (*pathPrinter) showsVolumes() bool { return true }
+func (*pathPrinter) whole() {}
+
+func (*pathPrinter) shows() parts { return parts{volumes: true, verdicts: true} }
 
 func (p *pathPrinter) list(clusters []clusterJobs, _ bool) error {
 	if len(clusters) > 0 {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )
@@ -21,18 +23,31 @@ type selection struct {
 	kind  job.Kind // empty for both
 	names []string // empty for all; kind/name pairs have their kind in kinds
 	kinds []job.Kind
+	// labels is --selector, nil without.
+	labels labels.Selector
+	// stuck is --stuck; it asks for what is known of a job only once it is judged.
+	stuck bool
 }
 
-// parseSelection reads [KIND] [NAME...] or KIND/NAME... .
+// parseSelection reads [KIND[,KIND]] [NAME...] or KIND/NAME... .
 func parseSelection(args []string) (selection, error) {
 	var s selection
 	if len(args) > 0 && !strings.Contains(args[0], "/") {
-		kind, err := parseKind(args[0], "restore/"+args[0])
+		kinds, err := parseKinds(args[0])
 		if err != nil {
 			return s, err
 		}
-		s.kind = kind
 		args = args[1:]
+		if len(kinds) > 1 {
+			for _, name := range args {
+				if name == "" || strings.Contains(name, "/") {
+					return s, usagef("%q: give the kinds once, either first or as KIND/NAME", name)
+				}
+				s.names, s.kinds = append(s.names, name, name), append(s.kinds, kinds...)
+			}
+			return s, nil
+		}
+		s.kind = kinds[0]
 	}
 	for _, arg := range args {
 		kind, name := s.kind, arg
@@ -57,6 +72,20 @@ func parseSelection(args []string) (selection, error) {
 	return s, nil
 }
 
+// parseKinds reads one kind, or both with a comma between.
+func parseKinds(text string) (kinds []job.Kind, err error) {
+	for word := range strings.SplitSeq(text, ",") {
+		kind, err := parseKind(word, "restore/"+text)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds, nil
+}
+
 // parseKind reads a kind; meant is what may have been meant by anything else.
 func parseKind(word, meant string) (job.Kind, error) {
 	if kind, ok := kindWords[strings.ToLower(word)]; ok {
@@ -67,7 +96,7 @@ func parseKind(word, meant string) (job.Kind, error) {
 
 // matches reports whether a job is selected.
 func (s selection) matches(j *job.Job) bool {
-	if s.kind != "" && j.Kind != s.kind {
+	if s.kind != "" && j.Kind != s.kind || !watch.Selects(s.labels, j) {
 		return false
 	}
 	if len(s.names) == 0 {
@@ -83,7 +112,7 @@ func (s selection) matches(j *job.Job) bool {
 
 // query asks for the selected jobs, and for what verdicts on them need.
 func (s selection) query() watch.Query {
-	var q watch.Query
+	q := watch.Query{Selector: s.labels}
 	for i, name := range s.names {
 		if n := (watch.JobName{Resource: resourceOf(s.kinds[i]), Name: name}); !slices.Contains(q.Names, n) {
 			q.Names = append(q.Names, n)
@@ -107,10 +136,14 @@ func resourceOf(kind job.Kind) string {
 
 // what names the kinds that are selected.
 func (s selection) what() string {
-	if s.kind == "" {
-		return "backups or restores"
+	what := "backups or restores"
+	if s.kind != "" {
+		what = s.kind.Resource()
 	}
-	return strings.ToLower(string(s.kind)) + "s"
+	if s.stuck {
+		what = "stuck " + what
+	}
+	return what
 }
 
 // missing names what was asked for by name and is not among the jobs.

@@ -15,95 +15,215 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// tablePrinter writes one line a job, in columns as kubectl does. Changes keep
-// to the columns of the table that came before them.
-type tablePrinter struct {
-	w      io.Writer
-	wide   bool
-	widths []int
+// row is one job of a table.
+type row struct {
+	assess.Judged
+	context string
+	// age is how long ago the job began, as text and in seconds.
+	age     string
+	began   any
+	deleted bool
 }
 
-var (
-	tableTitles = []string{"KIND", "NAME", "STAGE", "PROGRESS", "DONE", "ETA", "ERRORS", "WARNINGS", "VERDICT", "AGE"}
-	wideTitles  = []string{"PHASE", "RATE", "VOLUMES", "OPERATIONS", "FROM"}
-)
+func rowOf(c watch.Change, a *assess.Assessment, context string) row {
+	r := row{Judged: a.Of(c.Job), context: sanitize.String(context), deleted: c.Deleted}
+	if began := r.Began(); !began.IsZero() {
+		r.age, r.began = human.Age(began, a.Environment.Now), a.Environment.Now.Sub(began).Seconds()
+	}
+	return r
+}
 
-func (p *tablePrinter) showsVolumes() bool { return p.wide }
+// column is one column of the table of `get`.
+type column struct {
+	title string
+	text  func(row) string
+	// order is what --sort-by compares, a number or a text; nil for a job that has
+	// none. Without it, that is the text.
+	order func(row) any
+	// wide columns are only in -o wide.
+	wide bool
+}
+
+// contextColumn is there if several contexts were asked for.
+var contextColumn = column{title: "CONTEXT", text: func(r row) string { return r.context }}
+
+var tableColumns = []column{
+	{title: "KIND", text: func(r row) string { return r.Kind.Word() }},
+	{title: "NAME", text: func(r row) string { return r.Name }},
+	{title: "STAGE", text: row.stage},
+	{title: "PROGRESS", text: func(r row) string {
+		if !r.FractionKnown {
+			return ""
+		}
+		return human.Percent(r.Fraction)
+	}, order: func(r row) any { return known(r.FractionKnown, r.Fraction) }},
+	{title: "DONE", text: func(r row) string { return r.Amount() }, order: func(r row) any {
+		done, _, _, is := r.Progress()
+		return known(is, float64(done))
+	}},
+	{title: "ETA", text: func(r row) string { return r.ETA.String() }, order: func(r row) any { return known(r.ETA.Known, r.ETA.Left.Seconds()) }},
+	{title: "ERRORS", text: func(r row) string { return countText(r.Errors) }, order: func(r row) any { return float64(r.Errors) }},
+	{title: "WARNINGS", text: func(r row) string { return countText(r.Warnings) }, order: func(r row) any { return float64(r.Warnings) }},
+	{title: "VERDICT", text: row.verdict},
+	{title: "AGE", text: func(r row) string { return r.age }, order: func(r row) any { return r.began }},
+	{title: "PHASE", wide: true, text: func(r row) string { return r.Phase }},
+	{title: "RATE", wide: true, text: func(r row) string { return r.Rate.String() }, order: func(r row) any { return known(r.Rate.Known, r.Rate.PerSecond) }},
+	{title: "VOLUMES", wide: true, text: func(r row) string { return fmt.Sprint(len(r.Volumes)) }, order: func(r row) any { return float64(len(r.Volumes)) }},
+	{title: "OPERATIONS", wide: true, text: func(r row) string {
+		return fmt.Sprintf("%d/%d", r.Operations.Completed+r.Operations.Failed, r.Operations.Attempted)
+	}, order: func(r row) any { return float64(r.Operations.Completed + r.Operations.Failed) }},
+	{title: "FROM", wide: true, text: func(r row) string { return from(r.Job) }},
+}
+
+// known is a number, or nil where nobody knows it.
+func known(is bool, n float64) any {
+	if !is {
+		return nil
+	}
+	return n
+}
+
+func (r row) stage() string {
+	switch {
+	case r.deleted:
+		return "Deleted"
+	case r.Terminal() || r.Stage == job.StageUnknown:
+		return r.Phase
+	}
+	return string(r.Stage)
+}
+
+func (r row) verdict() string {
+	if len(r.Malformed) > 0 {
+		return fmt.Sprintf("malformed: %s %s", r.Malformed[0].Field, r.Malformed[0].Value)
+	}
+	return string(r.Verdict.State)
+}
+
+// tablePrinter writes one line a job, in columns as kubectl does. Changes, and
+// contexts that answer later, keep to the columns of the table that came before
+// them.
+type tablePrinter struct {
+	w         io.Writer
+	wide      bool
+	noHeaders bool
+	// width is the terminal's, 0 for none: a table that is wider lets its longest
+	// cells stand out, rather than pad every line to them.
+	width  int
+	widths []int
+	// titled is true once the titles are written.
+	titled bool
+}
+
+func (p *tablePrinter) shows() parts { return parts{volumes: p.wide, verdicts: true} }
+
+func (p *tablePrinter) columns(several bool) []column {
+	columns := slices.DeleteFunc(slices.Clone(tableColumns), func(c column) bool { return c.wide && !p.wide })
+	if several {
+		columns = slices.Insert(columns, 0, contextColumn)
+	}
+	return columns
+}
 
 func (p *tablePrinter) list(clusters []clusterJobs, several bool) error {
-	titles := tableTitles
-	if p.wide {
-		titles = slices.Concat(tableTitles, wideTitles)
-	}
-	if several {
-		titles = slices.Concat([]string{"CONTEXT"}, titles)
-	}
-	lines := [][]string{titles}
+	columns := p.columns(several)
+	var lines [][]string
 	for _, c := range clusters {
 		for _, j := range c.jobs {
-			cells := p.cells(watch.Change{Job: j}, c.assessed)
-			if several {
-				cells = slices.Concat([]string{sanitize.String(c.context)}, cells)
-			}
-			lines = append(lines, cells)
+			lines = append(lines, cells(columns, rowOf(watch.Change{Job: j}, c.assessed, c.context)))
 		}
 	}
-	if len(lines) == 1 {
-		lines = nil
+	if len(lines) > 0 && !p.titled && !p.noHeaders {
+		titles := make([]string, len(columns))
+		for i, c := range columns {
+			titles[i] = c.title
+		}
+		lines = slices.Insert(lines, 0, titles)
+		p.titled = true
 	}
 	return p.print(lines)
 }
 
 func (p *tablePrinter) change(c watch.Change, a *assess.Assessment) error {
-	return p.print([][]string{p.cells(c, a)})
+	return p.print([][]string{cells(p.columns(false), rowOf(c, a, ""))})
 }
 
-// print aligns lines to columns that only ever get wider.
-func (p *tablePrinter) print(lines [][]string) error {
-	for _, cells := range lines {
-		for i, cell := range cells {
-			if i >= len(p.widths) {
-				p.widths = append(p.widths, 0)
-			}
-			p.widths[i] = max(p.widths[i], ansi.StringWidth(cell))
-		}
+func cells(columns []column, r row) []string {
+	texts := make([]string, len(columns))
+	for i, c := range columns {
+		texts[i] = dash(c.text(r))
 	}
+	return texts
+}
+
+// columnGap is how many spaces stand between two columns, as in kubectl's tables.
+const columnGap = 3
+
+// print aligns lines to columns that only ever get wider. Behind a cell that stands
+// out, the line comes back to its columns as soon as it can.
+func (p *tablePrinter) print(lines [][]string) error {
+	p.widen(lines)
 	var text strings.Builder
 	for _, cells := range lines {
-		var line strings.Builder
+		at, start := 0, 0 // where the line is, and where the column begins
 		for i, cell := range cells {
-			line.WriteString(cell + strings.Repeat(" ", p.widths[i]-ansi.StringWidth(cell)+3))
+			if i > 0 {
+				gap := max(start-at, columnGap)
+				text.WriteString(strings.Repeat(" ", gap))
+				at += gap
+			}
+			text.WriteString(cell)
+			at += ansi.StringWidth(cell)
+			start += p.widths[i] + columnGap
 		}
-		text.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		text.WriteByte('\n')
 	}
 	_, err := io.WriteString(p.w, text.String())
 	return err
 }
 
-func (p *tablePrinter) cells(c watch.Change, a *assess.Assessment) []string {
-	j := a.Of(c.Job)
-	progress := ""
-	if j.FractionKnown {
-		progress = human.Percent(j.Fraction)
+// widen makes room for lines. Where the table gets wider than the terminal, a
+// column gives room back, the widest first, but at least half of its cells fit.
+func (p *tablePrinter) widen(lines [][]string) {
+	if len(lines) == 0 {
+		return
 	}
-	stage := string(j.Stage)
-	switch {
-	case c.Deleted:
-		stage = "Deleted"
-	case j.Terminal() || j.Stage == job.StageUnknown:
-		stage = j.Phase
+	before := append(p.widths, make([]int, max(0, len(lines[0])-len(p.widths)))...)
+	p.widths = slices.Clone(before)
+	all := make([][]int, len(p.widths))
+	for _, cells := range lines {
+		for i, cell := range cells {
+			width := ansi.StringWidth(cell)
+			all[i] = append(all[i], width)
+			p.widths[i] = max(p.widths[i], width)
+		}
 	}
-	verdict := dash(string(j.Verdict.State))
-	if len(j.Malformed) > 0 {
-		verdict = fmt.Sprintf("malformed: %s %s", j.Malformed[0].Field, j.Malformed[0].Value)
+	if p.width <= 0 {
+		return
 	}
-	cells := []string{strings.ToLower(string(j.Kind)), j.Name, stage, dash(progress), dash(j.Amount()), dash(j.ETA.String()),
-		dash(countText(j.Errors)), dash(countText(j.Warnings)), verdict, dash(human.Age(j.Began(), a.Environment.Now))}
-	if p.wide {
-		cells = append(cells, dash(j.Phase), dash(j.Rate.String()), fmt.Sprint(len(j.Volumes)),
-			fmt.Sprintf("%d/%d", j.Operations.Completed+j.Operations.Failed, j.Operations.Attempted), dash(from(j.Job)))
+	order := make([]int, len(p.widths))
+	for i := range order {
+		order[i] = i
+		slices.Sort(all[i])
 	}
-	return cells
+	slices.SortStableFunc(order, func(a, b int) int { return p.widths[b] - p.widths[a] })
+	for _, i := range order {
+		over := columnGap*(len(p.widths)-1) - p.width
+		for _, width := range p.widths {
+			over += width
+		}
+		if over <= 0 {
+			return
+		}
+		room := max(p.widths[i]-over, all[i][len(all[i])/2])
+		fits := before[i]
+		for _, width := range all[i] {
+			if width <= room {
+				fits = max(fits, width)
+			}
+		}
+		p.widths[i] = fits
+	}
 }
 
 // countText is a count, empty for none.

@@ -12,6 +12,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
@@ -27,6 +28,8 @@ type Query struct {
 	// Names single jobs.
 	Kinds []string
 	Names []JobName
+	// Selector leaves out jobs of Kinds whose labels do not match; nil for none.
+	Selector labels.Selector
 	// Also are other kinds that are wanted, such as [Pods].
 	Also []string
 	// Volumes asks for the volumes of jobs that have ended, too.
@@ -136,13 +139,18 @@ func (r *onceReader) find(ctx context.Context, o Options) error {
 
 // asked reads the jobs that are asked for, and what is wanted whatever they are.
 func (r *onceReader) asked(ctx context.Context) error {
-	kinds := slices.Concat(r.Kinds, r.Also)
-	if r.Volumes {
-		for _, kind := range r.Kinds {
+	kinds := r.Also
+	var tasks []func() error
+	for _, kind := range r.Kinds {
+		if r.Selector != nil {
+			tasks = append(tasks, func() error { return r.list(ctx, kind, r.Selector.String(), nil) })
+			continue
+		}
+		kinds = append(slices.Clip(kinds), kind)
+		if r.Volumes {
 			kinds = append(kinds, volumeKinds[kind]...)
 		}
 	}
-	var tasks []func() error
 	for _, n := range r.Names {
 		if len(validation.IsDNS1123Subdomain(n.Name)) == 0 { // no other name can be there
 			tasks = append(tasks, func() error { return r.get(ctx, n.Resource, n.Name) })
@@ -306,7 +314,12 @@ func (r *onceReader) needsOthers() (jobs, volumes bool) {
 
 func (r *onceReader) wants(j *job.Job) bool {
 	resource := j.Kind.Word() + "s.velero.io"
-	return slices.Contains(r.Kinds, resource) || slices.Contains(r.Names, JobName{resource, j.Name})
+	return slices.Contains(r.Kinds, resource) && Selects(r.Selector, j) || slices.Contains(r.Names, JobName{resource, j.Name})
+}
+
+// Selects reports whether a job's labels match a selector, which nil does not ask for.
+func Selects(s labels.Selector, j *job.Job) bool {
+	return s == nil || j.Object != nil && s.Matches(labels.Set(j.Object.GetLabels()))
 }
 
 // together runs tasks at once and returns their first error.

@@ -3,10 +3,13 @@ package watch
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 )
 
@@ -72,5 +75,37 @@ func TestReadKeepsWhatWasAskedFor(t *testing.T) {
 func TestReadTakesNoOtherObjectForAnAnswer(t *testing.T) {
 	if s, err := queriedIn(t, playsBackups(true), "odd"); err == nil {
 		t.Errorf("%d jobs", len(s.Jobs))
+	}
+}
+
+// TestReadBySelectorLeavesItToTheServer: labels are the API server's to compare, and
+// volumes are read of those jobs only that it found.
+func TestReadBySelectorLeavesItToTheServer(t *testing.T) {
+	selector, err := labels.Parse("velero.io/schedule-name=nightly")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var asked []string
+	answer := func(r *http.Request) (int, string) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, path, _ := strings.Cut(r.URL.Path, "/namespaces/velero/")
+		asked = append(asked, path+"?"+r.URL.Query().Get("labelSelector"))
+		items := ""
+		if path == "backups" {
+			items = `{"metadata":{"name":"n","uid":"u","resourceVersion":"1","labels":{"velero.io/schedule-name":"nightly"}},"status":{"phase":"Completed"}}`
+		}
+		return 200, `{"metadata":{"resourceVersion":"9"},"items":[` + items + `]}`
+	}
+	snap, err := Read(t.Context(), Options{Config: &rest.Config{Host: "http://127.0.0.1", Transport: answers(answer)}, Namespace: "velero"},
+		Query{Kinds: []string{Backups}, Selector: selector, Volumes: true, Silence: time.Minute})
+	if err != nil || len(snap.Jobs) != 1 {
+		t.Fatalf("%v, %+v", err, snap)
+	}
+	slices.Sort(asked)
+	want := []string{"backups?velero.io/schedule-name=nightly", "datauploads?velero.io/backup-uid in (u)", "podvolumebackups?velero.io/backup-uid in (u)"}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
 	}
 }

@@ -1,0 +1,180 @@
+package cmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/watch"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// aged is a restore that began some minutes before noon and has some errors.
+func aged(name string, minutes, errors int) *job.Job {
+	began := metav1.NewTime(noon.Add(-time.Duration(minutes) * time.Minute))
+	return job.Next(nil, job.Input{At: noon, Restore: &velerov1.Restore{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: began},
+		Spec:       velerov1.RestoreSpec{BackupName: "b-" + name},
+		Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: &began, Errors: errors}}})
+}
+
+func assessed(jobs ...*job.Job) *assess.Assessment {
+	return new(assess.Estimates).Assess(&watch.Snapshot{At: noon, Jobs: jobs}, noon)
+}
+
+func TestSortBy(t *testing.T) {
+	east, west := []*job.Job{aged("c", 30, 0), aged("a", 10, 12)}, []*job.Job{aged("b", 200, 3)}
+	clusters := []clusterJobs{{"east", east, assessed(east...)}, {"west", west, assessed(west...)}}
+	for _, c := range []struct{ by, want string }{
+		{"", "c a b"},
+		{"name", "a b c"}, {"NAME", "a b c"}, {".name", "a b c"}, {"{.name}", "a b c"},
+		{"age", "a c b"}, {"errors", "c b a"}, {".errors", "c b a"}, {"context", "c a b"}, {"from", "a b c"}, {"eta", "c a b"},
+		{".startedAt", "b c a"},
+		{".metadata.creationTimestamp", "b c a"}, {"metadata.name", "a b c"}, {"{.spec.backupName}", "a b c"}, {"{status.errors}", "c b a"},
+		{"nmae", `no job has such a field, and there is no such column (did you mean name?)`},
+		{".status.nope", "no job has such a field"},
+		{".spec", "has no order"}, {".operations", "has no order"},
+		{".metadata[", "expected a column"}, {"{", "expected a column"},
+	} {
+		got := ""
+		order, err := parseSortBy(c.by)
+		if err == nil {
+			var sorted []clusterJobs
+			sorted, err = order.sorted(clusters)
+			var names []string
+			for _, part := range sorted {
+				for _, j := range part.jobs {
+					names = append(names, j.Name)
+				}
+			}
+			got = strings.Join(names, " ")
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("--sort-by %q: %s, want %s", c.by, got, c.want)
+		}
+	}
+}
+
+// What else is known of a cluster is in the document once, whatever the order.
+func TestSortedDocumentNamesMalformedResourcesOnce(t *testing.T) {
+	jobs := []*job.Job{aged("a", 1, 0), aged("b", 2, 0)}
+	a := assessed(jobs...)
+	a.Environment.Malformed = append(a.Environment.Malformed, diagnosis.Malformed{})
+	order, err := parseSortBy("name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, held := range [][]*job.Job{jobs, nil} {
+		sorted, err := order.sorted([]clusterJobs{{"east", held, a}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := listOf(sorted...); len(l.Items) != len(held) || len(l.Malformed) != 1 {
+			t.Errorf("%d items, %d malformed", len(l.Items), len(l.Malformed))
+		}
+	}
+}
+
+// One long name leaves the others' columns where they were, on a terminal; what
+// reads a pipe gets them aligned, as kubectl does it.
+func TestLongNameDoesNotPadTheOthers(t *testing.T) {
+	long := strings.Repeat("long-", 20) + "name"
+	jobs := []*job.Job{aged("shop", 5, 0), aged(long, 6, 0), aged("crm", 7, 2)}
+	for _, width := range []int{0, 100} {
+		var out strings.Builder
+		p := &tablePrinter{w: &out, width: width}
+		if err := p.list([]clusterJobs{{jobs: jobs, assessed: assessed(jobs...)}}, false); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.change(watch.Change{Job: jobs[2]}, assessed(jobs...)); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
+		for i, line := range lines {
+			if width > 0 && i != 2 && ansi.StringWidth(line) > width {
+				t.Errorf("width %d, line of %d:\n%s", width, ansi.StringWidth(line), out.String())
+			}
+			if got := strings.Fields(line); len(got) != len(strings.Fields(lines[0])) {
+				t.Errorf("a reader of words finds %d cells in %q", len(got), line)
+			}
+		}
+		if !strings.Contains(lines[2], long+"   Completed") || strings.Index(lines[1], "Completed") != strings.Index(lines[3], "Completed") || lines[3] != lines[4] {
+			t.Errorf("width %d:\n%s", width, out.String())
+		}
+	}
+}
+
+// Where most names are long, they are aligned all the same.
+func TestManyLongNamesStayAligned(t *testing.T) {
+	var jobs []*job.Job
+	for i := range 9 {
+		jobs = append(jobs, aged(fmt.Sprintf("a-schedule-with-a-rather-long-name-2026112%d030000", i), i+1, 0))
+	}
+	var out strings.Builder
+	if err := (&tablePrinter{w: &out, width: 80, noHeaders: true}).list([]clusterJobs{{jobs: jobs, assessed: assessed(jobs...)}}, false); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != len(jobs) {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for _, line := range lines {
+		if strings.Index(line, "Completed") != strings.Index(lines[0], "Completed") {
+			t.Errorf("not aligned:\n%s", out.String())
+		}
+	}
+}
+
+// A context that does not answer holds up no other one, and rows keep the order of
+// the contexts where that costs nothing.
+func TestContextsArePrintedAsTheyCome(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		answers string // of three contexts; L is when it gets late
+		whole   bool
+		want    string
+	}{
+		{"all in time", "201L", false, "[[0 1 2]]"},
+		{"one is late", "20L1", false, "[[0 2] [1]]"},
+		{"all are late", "L201", false, "[[2] [0] [1]]"},
+		{"a document", "20L1", true, "[[0 1 2]]"},
+	} {
+		answers, late := make(chan int), make(chan time.Time)
+		var got [][]int
+		done := make(chan error)
+		go func() {
+			done <- asTheyCome(3, answers, late, c.whole, func(some []int) error {
+				got = append(got, slices.Clone(some))
+				return nil
+			})
+		}()
+		for _, step := range c.answers {
+			if step == 'L' {
+				select {
+				case late <- noon:
+				case err := <-done:
+					go func() { done <- err }()
+				}
+				continue
+			}
+			answers <- int(step - '0')
+		}
+		if err := <-done; err != nil || fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %v, %v; want %s", c.name, got, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package cmd
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/watch"
+)
+
+// sortBy is --sort-by: a column of the table, or a JSONPath into a job as -o json
+// prints it or into Velero's own resource.
+type sortBy struct {
+	text   string
+	column *column
+	path   *jsonpath.JSONPath
+}
+
+// sortPath is a path as kubectl's --sort-by takes it: with or without the braces and
+// the first dot.
+var sortPath = regexp.MustCompile(`^(?:\{\.?([^{}]+)\}|\.?([^{}]+))$`)
+
+func sortColumns() []column { return slices.Insert(slices.Clone(tableColumns), 0, contextColumn) }
+
+func columnNames() []string {
+	var names []string
+	for _, c := range sortColumns() {
+		names = append(names, strings.ToLower(c.title))
+	}
+	return names
+}
+
+// parseSortBy reads --sort-by; nil if it was not given. A name without dots and
+// brackets that is no column is a mistake in one, as no single field of a resource
+// has an order.
+func parseSortBy(text string) (*sortBy, error) {
+	if text == "" {
+		return nil, nil
+	}
+	for _, c := range sortColumns() {
+		if strings.EqualFold(c.title, text) {
+			return &sortBy{text: text, column: &c}, nil
+		}
+	}
+	if match := sortPath.FindStringSubmatch(text); match != nil {
+		s := &sortBy{text: text, path: jsonpath.New("sort-by").AllowMissingKeys(true)}
+		if err := s.path.Parse("{." + cmp.Or(match[1], match[2]) + "}"); err == nil {
+			return s, nil
+		}
+	}
+	return nil, usagef("--sort-by %s: expected a column (%s) or a JSONPath such as .startedAt or .metadata.creationTimestamp",
+		text, strings.Join(columnNames(), ", "))
+}
+
+// needs are the parts of an answer that the order depends on.
+func (s *sortBy) needs() parts {
+	if s == nil {
+		return parts{}
+	}
+	return parts{volumes: strings.Contains(strings.ToLower(s.text), "volumes"), verdicts: true}
+}
+
+// sorted puts the jobs of all clusters into one order, those without a value first,
+// as kubectl does. A cluster's jobs then come in several parts.
+func (s *sortBy) sorted(clusters []clusterJobs) ([]clusterJobs, error) {
+	if s == nil {
+		return clusters, nil
+	}
+	var all []clusterJobs
+	for _, c := range clusters {
+		for i := range c.jobs {
+			all = append(all, clusterJobs{c.context, c.jobs[i : i+1], c.assessed})
+		}
+	}
+	values, err := s.values(all)
+	if err != nil {
+		return nil, err
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return compareValues(values[a], values[b]) })
+	sorted := make([]clusterJobs, 0, len(all))
+	for _, i := range order {
+		sorted = append(sorted, all[i])
+	}
+	return append(sorted, emptied(clusters)...), nil
+}
+
+// emptied are the clusters without their jobs: what else is known of them stays in
+// the answer.
+func emptied(clusters []clusterJobs) []clusterJobs {
+	left := slices.Clone(clusters)
+	for i := range left {
+		left[i].jobs = nil
+	}
+	return left
+}
+
+// values are what is compared, one for each part with its one job.
+func (s *sortBy) values(all []clusterJobs) ([]any, error) {
+	values := make([]any, len(all))
+	if s.column != nil {
+		for i, c := range all {
+			r := rowOf(watch.Change{Job: c.jobs[0]}, c.assessed, c.context)
+			switch {
+			case s.column.order != nil:
+				values[i] = s.column.order(r)
+			default:
+				values[i] = s.column.text(r)
+			}
+		}
+		return values, nil
+	}
+	for _, document := range []func(clusterJobs) (map[string]any, error){ownDocument, veleroDocument} {
+		found := false
+		for i, c := range all {
+			doc, err := document(c)
+			if err != nil {
+				return nil, err
+			}
+			if values[i], err = s.find(doc); err != nil {
+				return nil, err
+			}
+			found = found || values[i] != nil
+		}
+		if found {
+			return values, nil
+		}
+	}
+	if len(all) == 0 {
+		return values, nil
+	}
+	return nil, fmt.Errorf("--sort-by %s: no job has such a field, and there is no such column%s", s.text, config.Suggestion(s.text, columnNames()))
+}
+
+// ownDocument is a job as -o json prints it.
+func ownDocument(c clusterJobs) (map[string]any, error) {
+	data, err := documentJSON(listOf(c).Items[0], "")
+	if err != nil {
+		return nil, err
+	}
+	var doc map[string]any
+	return doc, utiljson.Unmarshal(data, &doc)
+}
+
+// veleroDocument is a job's resource.
+func veleroDocument(c clusterJobs) (map[string]any, error) {
+	if c.jobs[0].Object == nil {
+		return nil, nil
+	}
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(c.jobs[0].Object)
+}
+
+// find is the first value at the path, nil for none.
+func (s *sortBy) find(doc map[string]any) (any, error) {
+	results, err := s.path.FindResults(doc)
+	if err != nil {
+		return nil, usagef("--sort-by %s: %w", s.text, err)
+	}
+	if len(results) == 0 || len(results[0]) == 0 || !results[0][0].IsValid() {
+		return nil, nil
+	}
+	switch v := results[0][0].Interface().(type) {
+	case nil, string, float64:
+		return v, nil
+	case int64:
+		return float64(v), nil
+	case bool:
+		return known(true, map[bool]float64{true: 1}[v]), nil
+	}
+	return nil, usagef("--sort-by %s: this has no order; name one of its fields", s.text)
+}
+
+// compareValues orders nothing before numbers before texts.
+func compareValues(a, b any) int {
+	rank := func(v any) int {
+		switch v.(type) {
+		case nil:
+			return 0
+		case float64:
+			return 1
+		}
+		return 2
+	}
+	if order := cmp.Compare(rank(a), rank(b)); order != 0 {
+		return order
+	}
+	switch x := a.(type) {
+	case float64:
+		return cmp.Compare(x, b.(float64))
+	case string:
+		return cmp.Compare(x, b.(string))
+	}
+	return 0
+}
