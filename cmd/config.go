@@ -84,7 +84,7 @@ func (c *cli) printConfig(output string) error {
 			return err
 		}
 	default:
-		return usagef("-o %s: expected yaml or json", output)
+		return wrongOutput(output, "yaml", "json")
 	}
 	if _, err := c.streams.Out.Write(data); err != nil {
 		return printError{err}

@@ -58,7 +58,7 @@ Velero is there; otherwise it searches for it.`,
   veltui get -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q\nSee '%s --help'.", args[0], cmd.CommandPath())
+				return wrongCommand(cmd, args[0])
 			}
 			return nil
 		},

@@ -89,7 +89,7 @@ func (f *estimateFlags) addTo(flags *pflag.FlagSet) {
 
 func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) error {
 	if !slices.Contains([]string{"", "table", "wide", "json", "yaml"}, f.output) {
-		return usagef("-o %s: expected table, wide, json or yaml", f.output)
+		return wrongOutput(f.output, "table", "wide", "json", "yaml")
 	}
 	if f.tarball == "-" && f.file == "-" {
 		return usagef("--tarball and -f cannot both be standard input")

@@ -48,7 +48,7 @@ etcd changes nothing. These objects belong to OpenShift's etcd operator.`,
 			switch output {
 			case "table", "wide", "json", "yaml", "name":
 			default:
-				return usagef("-o %s: expected table, wide, json, yaml or name", output)
+				return wrongOutput(output, "table", "wide", "json", "yaml", "name")
 			}
 			return c.etcd(cmd.Context(), names, output)
 		},

@@ -79,7 +79,7 @@ func checkTextOutput(output string) error {
 	case "text", "json", "yaml":
 		return nil
 	}
-	return usagef("-o %s: expected text, json or yaml", output)
+	return wrongOutput(output, "text", "json", "yaml")
 }
 
 // explanation is what `explain -o json` prints.

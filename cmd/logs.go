@@ -66,7 +66,7 @@ error says where lines are missing.`,
 				return err
 			}
 			if f.output != "text" && f.output != "json" {
-				return usagef("-o %s: expected text or json", f.output)
+				return wrongOutput(f.output, "text", "json")
 			}
 			least := logs.ParseLevel(f.level)
 			if f.level != "" && least == logs.NoLevel {

@@ -125,15 +125,15 @@ func newRoot(c *cli, name string) *cobra.Command {
 	root.SetErr(c.streams.ErrOut)
 	root.SilenceErrors = true
 	root.SilenceUsage = true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w\nSee '%s --help'.", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(wrongFlag)
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().Lookup("context").Usage = "The kubeconfig context; the dashboard and get take several: a,b or 'prod-*'"
 	root.PersistentFlags().BoolVar(&c.allContexts, "all-contexts", false, "All contexts of the kubeconfig, in the dashboard and get")
 	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "Same as --context, for users of the velero command")
 	root.PersistentFlags().StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what is in force")
 	root.PersistentPreRunE = c.preRun
-	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newExplain(c), newDescribe(c), newResults(c), newLogs(c), newEtcd(c), newEstimate(c), newFinalize(c), newDemo(c), newVersion(c))
+	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newExplain(c), newDescribe(c), newResults(c), newLogs(c), newEtcd(c), newEstimate(c), newFinalize(c), newDemo(c), newOptions(), newVersion(c))
+	root.SetHelpFunc(helpOf(root.HelpFunc()))
+	calledAs(root, name)
 	return root
 }

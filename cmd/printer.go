@@ -66,7 +66,7 @@ func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
 		p.AllowMissingKeys(true) // ended jobs have no verdict, waiting ones no items
 		return &pathPrinter{w: w, path: p}, nil
 	}
-	return nil, usagef("-o %s: expected table, wide, json, yaml, name or jsonpath=TEMPLATE", output)
+	return nil, wrongOutput(output, "table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE")
 }
 
 func listOf(clusters ...clusterJobs) jobList {

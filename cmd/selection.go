@@ -2,11 +2,13 @@ package cmd
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/veltui/veltui/config"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )
@@ -56,7 +58,7 @@ func parseSelection(args []string) (selection, error) {
 				return s, usagef("%q: give the kind once, either first or in every KIND/NAME", arg)
 			}
 			var err error
-			if kind, err = parseKind(word, "restore/"+rest); err != nil {
+			if kind, err = parseKind(word, rest); err != nil {
 				return s, err
 			}
 			name = rest
@@ -75,7 +77,7 @@ func parseSelection(args []string) (selection, error) {
 // parseKinds reads one kind, or both with a comma between.
 func parseKinds(text string) (kinds []job.Kind, err error) {
 	for word := range strings.SplitSeq(text, ",") {
-		kind, err := parseKind(word, "restore/"+text)
+		kind, err := parseKind(word, "")
 		if err != nil {
 			return nil, err
 		}
@@ -86,12 +88,22 @@ func parseKinds(text string) (kinds []job.Kind, err error) {
 	return kinds, nil
 }
 
-// parseKind reads a kind; meant is what may have been meant by anything else.
-func parseKind(word, meant string) (job.Kind, error) {
+// parseKind reads the kind of a name, which is empty for a kind that stands alone.
+// What is no kind may be one with a typing error, or a name.
+func parseKind(word, name string) (job.Kind, error) {
 	if kind, ok := kindWords[strings.ToLower(word)]; ok {
 		return kind, nil
 	}
-	return "", usagef("unknown kind %q: veltui knows backups or restores; did you mean %s?", word, meant)
+	near, _, found := strings.Cut(strings.TrimPrefix(config.Suggestion(word, slices.Sorted(maps.Keys(kindWords))), " (did you mean "), "?")
+	switch {
+	case !found && name == "":
+		near = "restore/" + word
+	case !found:
+		near = "restore/" + name
+	case name != "":
+		near += "/" + name
+	}
+	return "", usagef("unknown kind %q: veltui knows backups or restores; did you mean %s?", word, near)
 }
 
 // matches reports whether a job is selected.

@@ -1,0 +1,130 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/veltui/veltui/config"
+)
+
+// exitCodes is what `veltui options` and the manual page say of them.
+const exitCodes = `Exit codes of all commands:
+  0    done; the job, if one is asked about, completed or goes on
+  1    an error
+  2    a mistake in the command line or the configuration
+  3    the job ended PartiallyFailed
+  4    the job ended Failed or FailedValidation
+  5    timed out
+  6    the job is stuck or orphaned, or veltui refuses
+  130  interrupted; any other signal: 128 and its number`
+
+func newOptions() *cobra.Command {
+	return &cobra.Command{
+		Use:   "options",
+		Short: "List the flags that all commands take, and the exit codes",
+		Long:  "List the flags that all commands take, and the exit codes.\n\nThe flags that lead to a cluster are kubectl's own.",
+		Example: `  # The flags that all commands take
+  veltui options`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "These flags can be given to any command:\n\n%s\n%s\n", cmd.Root().PersistentFlags().FlagUsages(), exitCodes)
+			return err
+		},
+	}
+}
+
+// helpOf prints a command's help without the flags that all commands take, as
+// kubectl does.
+func helpOf(whole func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+	return func(cmd *cobra.Command, args []string) {
+		var hidden []*pflag.Flag
+		cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				f.Hidden = true
+				hidden = append(hidden, f)
+			}
+		})
+		defer func() {
+			for _, f := range hidden {
+				f.Hidden = false // completion offers them
+			}
+		}()
+		whole(cmd, args)
+		fmt.Fprintf(cmd.OutOrStdout(), "\nUse \"%s options\" for the flags that all commands take.\n", cmd.Root().CommandPath())
+	}
+}
+
+// calledAs has examples and texts name the program as it was called: kubectl veltui
+// for a plugin of kubectl.
+func calledAs(cmd *cobra.Command, name string) {
+	if name == "veltui" {
+		return
+	}
+	cmd.Long = strings.ReplaceAll(cmd.Long, "'veltui ", "'"+name+" ")
+	lines := strings.Split(cmd.Example, "\n")
+	for i, line := range lines {
+		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			lines[i] = strings.Replace(line, "veltui", name, 1)
+		}
+	}
+	cmd.Example = strings.Join(lines, "\n")
+	for _, sub := range cmd.Commands() {
+		calledAs(sub, name)
+	}
+}
+
+// wrongFlag is a mistake in the flags; one that there is not is told with those
+// that it looks like.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	var none *pflag.NotExistError
+	near := ""
+	if errors.As(err, &none) && len(none.GetSpecifiedName()) > 1 {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, "--"+f.Name)
+			}
+		})
+		near = config.Suggestion("--"+none.GetSpecifiedName(), names)
+	}
+	return usagef("%w%s\nSee '%s --help'.", err, near, cmd.CommandPath())
+}
+
+// wrongCommand says that there is no such command, and what may have been meant: one
+// of ours, or one in the order in which the velero command has them.
+func wrongCommand(cmd *cobra.Command, word string) error {
+	near := ""
+	kind, name, isJob := strings.Cut(word, "/")
+	switch _, known := kindWords[strings.ToLower(kind)]; {
+	case known && isJob:
+		near = fmt.Sprintf(" (did you mean explain %s/%s?)", kind, name)
+	case known:
+		near = fmt.Sprintf(" (did you mean get %s?)", kind)
+	default:
+		var names []string
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+			for _, other := range sub.SuggestFor {
+				if strings.EqualFold(other, word) {
+					near = fmt.Sprintf(" (did you mean %s?)", sub.Name())
+				}
+			}
+		}
+		if near == "" {
+			near = config.Suggestion(word, names)
+		}
+	}
+	return usagef("unknown command %q%s\nSee '%s --help'.", word, near, cmd.CommandPath())
+}
+
+// wrongOutput says which formats a command has.
+func wrongOutput(given string, formats ...string) error {
+	last := len(formats) - 1
+	return usagef("-o %s: expected %s or %s%s", given, strings.Join(formats[:last], ", "), formats[last], config.Suggestion(given, formats))
+}

@@ -1,0 +1,104 @@
+package cmd
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// called runs a command that needs no cluster.
+func called(t *testing.T, name string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	c := newCLI(nil, nil, nil)
+	var out, errs bytes.Buffer
+	c.streams.Out, c.streams.ErrOut = &out, &errs
+	code = c.run(t.Context(), append([]string{name}, args...))
+	return out.String(), errs.String(), code
+}
+
+// everyCommand calls f with each command that a person can call.
+func everyCommand(cmd *cobra.Command, f func(*cobra.Command)) {
+	f(cmd)
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() && sub.Name() != "help" {
+			everyCommand(sub, f)
+		}
+	}
+}
+
+// Every command has examples that begin with what is typed, and lists its own flags
+// only.
+func TestHelpOfEveryCommand(t *testing.T) {
+	everyCommand(newRoot(newCLI(nil, nil, nil), "veltui"), func(cmd *cobra.Command) {
+		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
+			return // cobra's, with its own way to say so
+		}
+		path := cmd.CommandPath()
+		if !strings.Contains(cmd.Example, path) {
+			t.Errorf("%s has no example:\n%s", path, cmd.Example)
+		}
+		stdout, stderr, code := called(t, "veltui", append(strings.Fields(path)[1:], "--help")...)
+		if code != ExitOK || stderr != "" || !strings.Contains(stdout, `Use "veltui options" for the flags that all commands take.`) ||
+			strings.Contains(stdout, "--kubeconfig string") || strings.Contains(stdout, "--as-group") {
+			t.Errorf("%s --help: exit code %d, %s%s", path, code, stdout, stderr)
+		}
+	})
+}
+
+func TestOptionsListTheFlagsOfAllCommands(t *testing.T) {
+	stdout, stderr, code := called(t, "veltui", "options")
+	if code != ExitOK || stderr != "" || !holdsAll(stdout, "--kubeconfig", "--as-group", "--read-only", "-n, --namespace", "  6    ", "  130  ") || strings.Contains(stdout, "--fps") {
+		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
+	}
+}
+
+func TestTypingErrorsSuggestWhatWasMeant(t *testing.T) {
+	for typed, want := range map[string]string{
+		"gte":               `unknown command "gte" (did you mean get?)`,
+		"exlpain restore/x": "(did you mean explain?)",
+		"list":              "(did you mean get?)",
+		"restores":          "(did you mean get restores?)",
+		"backup describe x": "(did you mean get backup?)",
+		"rst/crm":           "(did you mean explain rst/crm?)",
+		"xyzzy":             "unknown command \"xyzzy\"\nSee 'veltui --help'.",
+		"get --contxt a":    "unknown flag: --contxt (did you mean --context?)\nSee 'veltui get --help'.",
+		"get --sort-yb age": "(did you mean --sort-by?)",
+		"--themee dark":     "(did you mean --theme?)",
+		"get --xyzzy":       "unknown flag: --xyzzy\nSee",
+		"get -o jsn":        "(did you mean json?)",
+		"get -o yml":        "(did you mean yaml?)",
+		"etcd -o wid":       "(did you mean wide?)",
+		"get restroes":      "did you mean restores?",
+		"--theme drak":      "(did you mean dark?)",
+		"get --sort-by {":   "expected a column",
+	} {
+		_, stderr, code := called(t, "veltui", strings.Fields(typed)...)
+		if code != ExitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %q; want %q", typed, code, stderr, want)
+		}
+	}
+}
+
+// As a plugin of kubectl veltui calls itself as it was called.
+func TestPluginNamesItselfAsItWasCalled(t *testing.T) {
+	everyCommand(newRoot(newCLI(nil, nil, nil), "kubectl veltui"), func(cmd *cobra.Command) {
+		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
+			return
+		}
+		for line := range strings.Lines(cmd.Example) {
+			if text := strings.TrimSpace(line); strings.Contains(text, "veltui ") && !strings.HasPrefix(text, "#") && !strings.Contains(text, "kubectl veltui") {
+				t.Errorf("%s: %q", cmd.CommandPath(), line)
+			}
+		}
+		if !strings.HasPrefix(cmd.CommandPath(), "kubectl veltui") {
+			t.Errorf("it is called %q", cmd.CommandPath())
+		}
+	})
+	for path, want := range map[string]string{"/x/kubectl-veltui": "kubectl veltui get", "oc-veltui": "oc veltui get", "/usr/bin/veltui": "  veltui get"} {
+		if stdout, _, _ := called(t, path, "get", "--help"); !strings.Contains(stdout, want) {
+			t.Errorf("%s: %s", path, stdout)
+		}
+	}
+}
