@@ -24,6 +24,10 @@ help: ## List the targets
 build: ## Build bin/veltui, one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/veltui .
 
+.PHONY: man
+man: build ## Write the manual pages of all commands into bin/man
+	@mkdir -p bin/man && rm -f bin/man/*.1 && bin/veltui man bin/man && echo "bin/man: $$(ls bin/man | wc -l) pages"
+
 .PHONY: testbed
 testbed: ## Build kube-apiserver and etcd into bin/ (once; about five minutes on two cores)
 ifdef KUBEBUILDER_ASSETS

@@ -106,7 +106,7 @@ func (c *cli) configure(cmd *cobra.Command) error {
 	c.inForce, faults = config.Resolve(all, config.Given{File: file, Env: c.env, Flag: givenFlag(cmd.Flags())})
 	problems = append(problems, faults...)
 	if problems = append(problems, c.loadTheme()...); len(problems) > 0 {
-		return usagef("the configuration is not valid:\n%w\nSee '%s config --help'.", indented{problems}, cmd.Root().Name())
+		return usagef("the configuration is not valid:\n%w\nSee '%s config --help'.", indented{problems}, cmd.Root().CommandPath())
 	}
 	for _, s := range c.inForce {
 		if err := c.setFlag(cmd.Flags(), s); err != nil {

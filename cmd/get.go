@@ -199,6 +199,9 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 		}
 	}
 	if err := missingEverywhere(answered, selected); err != nil {
+		if !several {
+			err = fmt.Errorf("%w%s", err, c.nearName(ctx, selected, answered[0].jobs))
+		}
 		return err
 	}
 	if err := errors.Join(failed...); err != nil {

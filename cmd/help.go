@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,6 +59,9 @@ func helpOf(whole func(*cobra.Command, []string)) func(*cobra.Command, []string)
 	}
 }
 
+// calledVeltui is where a line calls veltui.
+var calledVeltui = regexp.MustCompile(`(^|\s|\()veltui(\s|$)`)
+
 // calledAs has examples and texts name the program as it was called: kubectl veltui
 // for a plugin of kubectl.
 func calledAs(cmd *cobra.Command, name string) {
@@ -67,8 +71,8 @@ func calledAs(cmd *cobra.Command, name string) {
 	cmd.Long = strings.ReplaceAll(cmd.Long, "'veltui ", "'"+name+" ")
 	lines := strings.Split(cmd.Example, "\n")
 	for i, line := range lines {
-		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
-			lines[i] = strings.Replace(line, "veltui", name, 1)
+		if at := calledVeltui.FindStringIndex(line); at != nil && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			lines[i] = line[:at[0]] + strings.Replace(line[at[0]:], "veltui", name, 1)
 		}
 	}
 	cmd.Example = strings.Join(lines, "\n")

@@ -27,6 +27,9 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	c := newCLI(stdin, stdout, stderr)
+	if completes(args) {
+		c.silence()
+	}
 	defer c.filterStderr()()
 	signals := notify(c.screen, stderr, cancel)
 	code := c.run(ctx, args)
@@ -118,7 +121,7 @@ func Root() *cobra.Command {
 
 func newRoot(c *cli, name string) *cobra.Command {
 	root := newDashboard(c)
-	root.Use = name
+	root.Use = strings.ReplaceAll(name, " ", "-") // scripts for completion are named by it
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
 	root.SetIn(c.streams.In)
 	root.SetOut(c.streams.Out)
@@ -132,7 +135,9 @@ func newRoot(c *cli, name string) *cobra.Command {
 	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "Same as --context, for users of the velero command")
 	root.PersistentFlags().StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what is in force")
 	root.PersistentPreRunE = c.preRun
-	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newExplain(c), newDescribe(c), newResults(c), newLogs(c), newEtcd(c), newEstimate(c), newFinalize(c), newDemo(c), newOptions(), newVersion(c))
+	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newExplain(c), newDescribe(c), newResults(c), newLogs(c), newEtcd(c), newEstimate(c), newFinalize(c), newDemo(c), newOptions(), newVersion(c), newMan())
+	addCompletionScripts(c, root)
+	c.addCompletion(root)
 	root.SetHelpFunc(helpOf(root.HelpFunc()))
 	calledAs(root, name)
 	return root

@@ -81,7 +81,7 @@ func (c *cli) readJob(ctx context.Context, cancel context.CancelCauseFunc, selec
 		return nil, nil, err
 	}
 	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w%s", err, c.nearName(ctx, selected, snap.Jobs))
 	}
 	return snap, pick(snap.Jobs, selected)[0], nil
 }

@@ -1,0 +1,254 @@
+package cmd
+
+import (
+	"context"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/watch"
+)
+
+// What a completion may cost: the shell waits for it, and nobody has asked the
+// cluster anything yet.
+const (
+	completionPatience = 1500 * time.Millisecond
+	completionNames    = 1000
+)
+
+// completes is true for a command line that a shell has made to complete another.
+func completes(args []string) bool {
+	return slices.Contains(args, cobra.ShellCompRequestCmd) || slices.Contains(args, cobra.ShellCompNoDescRequestCmd)
+}
+
+// silence sends messages nowhere: a shell would print them into the line that
+// somebody types.
+func (c *cli) silence() {
+	c.streams.ErrOut = io.Discard
+	if none, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
+		c.stderr = none // for what credential plugins say
+	}
+}
+
+// completion is a function as cobra wants it.
+type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
+
+// addCompletion has all commands complete their arguments and flags.
+func (c *cli) addCompletion(root *cobra.Command) {
+	for name, values := range map[string]func(context.Context, string) []string{
+		contextFlag: c.completeContexts, "kubecontext": c.completeContexts, "namespace": c.completeNamespaces,
+	} {
+		_ = root.RegisterFlagCompletionFunc(name, c.completeFlag(values)) // fails only for flags that there are not
+	}
+	for _, cmd := range append(root.Commands(), root) {
+		if flag := cmd.Flags().Lookup("output"); flag != nil {
+			_ = cmd.RegisterFlagCompletionFunc("output", fixed(outputFormats(flag.Usage)))
+		}
+		if cmd.Flags().Lookup("theme") != nil {
+			_ = cmd.RegisterFlagCompletionFunc("theme", c.completeFlag(func(context.Context, string) []string { return c.themes() }))
+		}
+		if cmd.Flags().Lookup("sort-by") != nil {
+			_ = cmd.RegisterFlagCompletionFunc("sort-by", fixed(columnNames()))
+		}
+		switch cmd.Name() {
+		case "get":
+			cmd.ValidArgsFunction = c.completeJobs(true)
+		case "explain", "describe", "results", "logs", "estimate", "finalize":
+			cmd.ValidArgsFunction = c.completeJobs(false)
+		}
+		if cmd.ValidArgsFunction == nil && cmd.Name() != "demo" {
+			cmd.ValidArgsFunction = fixed(nil)
+		}
+	}
+}
+
+// outputFormats are the formats that the usage of -o names.
+func outputFormats(usage string) (formats []string) {
+	for word := range strings.FieldsFuncSeq(usage, func(r rune) bool { return r == ',' || r == ' ' }) {
+		if word != "or" {
+			formats = append(formats, strings.TrimSuffix(word, "TEMPLATE"))
+		}
+	}
+	return formats
+}
+
+func fixed(values []string) completion {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		directive := cobra.ShellCompDirectiveNoFileComp
+		found := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !strings.HasPrefix(v, typed) })
+		if len(found) == 1 && strings.HasSuffix(found[0], "=") {
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		return found, directive
+	}
+}
+
+// completeFlag completes a flag's value with what is known of this machine or the
+// cluster.
+func (c *cli) completeFlag(values func(ctx context.Context, typed string) []string) completion {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		defer cancel()
+		if c.configure(cmd) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return shown(values(ctx, typed), typed), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// shown are the values that begin as it was typed. What is not as it would be
+// printed cannot be typed either.
+func shown(values []string, typed string) []string {
+	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !strings.HasPrefix(v, typed) || sanitize.Whole(v) != v })
+}
+
+// completeContexts completes the last of a list of contexts.
+func (c *cli) completeContexts(_ context.Context, typed string) []string {
+	raw, err := c.kubeconfig()
+	if err != nil {
+		return nil
+	}
+	before, names := typed[:strings.LastIndexByte(typed, ',')+1], contextNames(raw)
+	for i := range names {
+		names[i] = before + names[i]
+	}
+	return names
+}
+
+func (c *cli) completeNamespaces(ctx context.Context, _ string) []string {
+	o, err := c.completionOptions()
+	if err != nil {
+		return nil
+	}
+	found, _ := watch.Namespaces(ctx, o)
+	return found
+}
+
+// completeJobs completes KIND NAME and KIND/NAME, as often as a command takes them.
+func (c *cli) completeJobs(several bool) completion {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		const directive = cobra.ShellCompDirectiveNoFileComp
+		word, _, slash := strings.Cut(typed, "/")
+		prefix := ""
+		switch {
+		case len(args) == 0 && !slash:
+			words := []string{"backup", "restore"}
+			if several {
+				words = []string{"backups", "restores"}
+			}
+			return shown(words, typed), directive
+		case slash && (len(args) == 0 || several && strings.Contains(args[0], "/")):
+			prefix = word + "/"
+		case len(args) > 0 && !slash && !strings.Contains(args[0], "/") && (several || len(args) == 1):
+			word = args[0]
+		default:
+			return nil, directive
+		}
+		kinds, err := parseKinds(word)
+		if err != nil || c.configure(cmd) != nil {
+			return nil, directive
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		defer cancel()
+		var names []string
+		for _, kind := range kinds {
+			for _, name := range c.jobNames(ctx, kind) {
+				if !slices.Contains(args, prefix+name) {
+					names = append(names, prefix+name)
+				}
+			}
+		}
+		return shown(names, typed), directive
+	}
+}
+
+// jobNames are the names of the jobs of a kind, or none if they cannot be had at once.
+func (c *cli) jobNames(ctx context.Context, kind job.Kind) []string {
+	o, err := c.completionOptions()
+	if err != nil {
+		return nil
+	}
+	names, _ := watch.JobNames(ctx, o, resourceOf(kind), completionNames)
+	return names
+}
+
+// completionOptions lead to the cluster, and to nobody who could be asked for a
+// password.
+func (c *cli) completionOptions() (watch.Options, error) {
+	conn, err := c.connect()
+	if err != nil {
+		return watch.Options{}, err
+	}
+	if conn.config.ExecProvider != nil {
+		conn.config.ExecProvider.StdinUnavailable = true
+	}
+	o := c.watchOptions(conn)
+	o.Reload = nil
+	return o, nil
+}
+
+// pluginScript is kubectl_complete-veltui, by which kubectl completes a plugin.
+const pluginScript = "#!/bin/sh\n# kubectl runs this to complete 'kubectl veltui'. It belongs into a folder of PATH,\n# under the name kubectl_complete-veltui, and may be executed.\nexec kubectl-veltui __complete \"$@\"\n"
+
+// addCompletionScripts adds the command that prints them: cobra's for the shells, and
+// ours for kubectl.
+func addCompletionScripts(c *cli, root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.Short = "Print the completion script for a shell, or for kubectl"
+			cmd.Example = `  # In this shell
+  source <(veltui completion bash)
+
+  # In every fish, zsh or PowerShell: see the help of each
+  veltui completion fish --help`
+			cmd.AddCommand(newPluginCompletion(c))
+		}
+	}
+}
+
+func newPluginCompletion(c *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:   "kubectl",
+		Short: "Print the script by which kubectl completes 'kubectl veltui'",
+		Long: `Print the script by which kubectl completes 'kubectl veltui'.
+
+veltui is a plugin of kubectl if it is called kubectl-veltui in a folder of PATH.
+The script goes into such a folder too, as kubectl_complete-veltui. kubectl's own
+completion must be loaded in your shell.`,
+		Example: `  # Install the plugin and its completion
+  ln -s "$(command -v veltui)" ~/.local/bin/kubectl-veltui
+  veltui completion kubectl > ~/.local/bin/kubectl_complete-veltui
+  chmod +x ~/.local/bin/kubectl_complete-veltui`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if _, err := io.WriteString(c.streams.Out, pluginScript); err != nil {
+				return printError{err}
+			}
+			return nil
+		},
+	}
+}
+
+// nearName is the job that was probably meant by a name that is not there, in
+// brackets; empty if none is near, or they cannot be had at once.
+func (c *cli) nearName(ctx context.Context, selected selection, jobs []*job.Job) string {
+	ctx, cancel := context.WithTimeout(ctx, completionPatience)
+	defer cancel()
+	for i, name := range selected.names {
+		if slices.ContainsFunc(jobs, func(j *job.Job) bool { return j.Name == name && j.Kind == selected.kinds[i] }) {
+			continue
+		}
+		if near := config.Suggestion(name, shown(c.jobNames(ctx, selected.kinds[i]), "")); near != "" {
+			return near
+		}
+	}
+	return ""
+}
