@@ -14,7 +14,7 @@ import (
 // and nothing else of them: two requests, one if the namespace was asked for. It
 // gives up when ctx ends.
 func JobNames(ctx context.Context, o Options, resource string, limit int64) (names []string, err error) {
-	err = look(ctx, o, func(c client.Client) error {
+	err = look(ctx, o, func(ctx context.Context, c client.Client) error {
 		p := installation{namespace: o.Namespace}
 		if p.namespace == "" {
 			p.namespace = o.EnvNamespace
@@ -41,7 +41,7 @@ func JobNames(ctx context.Context, o Options, resource string, limit int64) (nam
 // Namespaces reads in which namespaces Velero may be: those with a storage location,
 // velero first.
 func Namespaces(ctx context.Context, o Options) (found []string, err error) {
-	err = look(ctx, o, func(c client.Client) error {
+	err = look(ctx, o, func(ctx context.Context, c client.Client) error {
 		found, _, err = searchLocations(ctx, c)
 		return err
 	})
@@ -49,7 +49,7 @@ func Namespaces(ctx context.Context, o Options) (found []string, err error) {
 }
 
 // look asks the API server something on the side, without trying again.
-func look(ctx context.Context, o Options, ask func(client.Client) error) error {
+func look(ctx context.Context, o Options, ask func(context.Context, client.Client) error) error {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -59,5 +59,5 @@ func look(ctx context.Context, o Options, ask func(client.Client) error) error {
 	if err != nil {
 		return err
 	}
-	return ask(c)
+	return ask(ctx, c)
 }
