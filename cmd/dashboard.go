@@ -97,9 +97,9 @@ func (f dashboardFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// gcPercent lets the heap grow by half before garbage is collected, where Go lets it
-// double: a dashboard stays open for days and makes little garbage.
-const gcPercent = 50
+// gcPercent lets the heap grow by a quarter before garbage is collected, where Go
+// lets it double: a dashboard stays open for days and makes little garbage.
+const gcPercent = 25
 
 func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	if f.plain {

@@ -117,8 +117,9 @@ type Input struct {
 	Volumes []Volume
 	// Completed are those of them that are only summed up, not in Volumes.
 	Completed *Completed
-	// At is when this was seen, in the cluster's clock.
-	At time.Time
+	// At is when this was seen, in the cluster's clock, and VolumesAt when the
+	// volumes were, if that was at another time; else it is zero.
+	At, VolumesAt time.Time
 }
 
 // Items is the progress of items that Velero's own numbers tell.

@@ -69,14 +69,21 @@ func Next(prev *Job, in Input) *Job {
 			j.track.filesystem.merge(in.Completed.podVolumes)
 			j.track.movers.merge(in.Completed.movers)
 		}
-		j.track.volumes = sampleVolumes(j.track.volumes, in.Volumes, in.At)
+		j.track.volumes = sampleVolumes(j.track.volumes, in.Volumes, in.volumesAt())
 	}
 	j.remember(prev, sameVolumes, in.At)
 	j.noteChange(prev, in.At)
 	j.enterStage(prev, in.At)
 	j.draw(prev)
-	j.sample(prev, in.At)
+	j.sample(prev, in)
 	return j
+}
+
+func (in Input) volumesAt() time.Time {
+	if in.VolumesAt.IsZero() {
+		return in.At
+	}
+	return in.VolumesAt
 }
 
 func (in Input) object() (Object, bool) {

@@ -56,8 +56,12 @@ func (s samples) each(visit func(*sample) bool) {
 
 // sample notes the present progress if it moved. Numbers or clocks that went
 // back start the window anew.
-func (j *Job) sample(prev *Job, at time.Time) {
+func (j *Job) sample(prev *Job, in Input) {
 	done, total, unit, known := j.Progress()
+	at := in.At
+	if unit == UnitBytes {
+		at = in.volumesAt()
+	}
 	if j.Terminal() || !known || (prev != nil && prev.Stage != j.Stage) || unit != j.track.samples.unit {
 		j.track.samples = samples{unit: unit}
 	}

@@ -1,9 +1,15 @@
 package watch
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+	"time"
+)
 
 // many is from how many objects on memory is given back once they are read.
 const many = 2000
+
+// freeAgain is how long after that memory is given back once more.
+const freeAgain = 5 * time.Second
 
 // snapshot takes one of the store and adds what only the watcher knows.
 func (w *Watcher) snapshot() *Snapshot {
@@ -49,6 +55,8 @@ func (w *Watcher) updateHealth(beat livenessState, statuses []sourceStatus) Heal
 		if held >= many {
 			// What it took to read them is given back, not kept for more of the kind.
 			go debug.FreeOSMemory()
+			// What the first snapshots of all of it left behind, too.
+			time.AfterFunc(freeAgain, debug.FreeOSMemory)
 		}
 	}
 	h := w.currentHealth(beat, statuses)

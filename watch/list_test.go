@@ -308,6 +308,47 @@ func TestAKindThatWaitsForItsTurnIsNotSlow(t *testing.T) {
 	}
 }
 
+// TestVolumesThatAreReadLateHaveMovedOnlySinceThen: a job may be seen long before its
+// volumes, and their speed counts from when they were seen.
+func TestVolumesThatAreReadLateHaveMovedOnlySinceThen(t *testing.T) {
+	now := time.Unix(1_700_000_500, 0)
+	s := NewStore(func() time.Time { return now }, 0)
+	b := runningBackup("b", "b", 1, 0, 3)
+	b.Status.Phase = velerov1.BackupPhaseInProgress
+	s.Replace(Backups, []client.Object{b})
+	volume := func(version int, done int64) *velerov1.PodVolumeBackup {
+		v := pvbOf("b", "v", "v", version, 0)
+		v.Status.Phase, v.Status.Progress.BytesDone, v.Status.Progress.TotalBytes = velerov1.PodVolumeBackupPhaseInProgress, done, 100<<30
+		return v
+	}
+	s.Snapshot()
+	now = now.Add(time.Minute)
+	s.Replace(PodVolumeBackups, []client.Object{volume(1, 10<<30)})
+	s.Snapshot()
+	for i := range 4 {
+		now = now.Add(10 * time.Second)
+		s.Upsert(volume(2+i, 10<<30+int64(i+1)*(1<<30)))
+		s.Snapshot()
+	}
+	j := s.Snapshot().Jobs[0]
+	if rate, ok := j.VolumeRate(&j.Volumes[0], now); !ok || rate < (1<<30)/10*0.99 || rate > (1<<30)/10*1.01 {
+		t.Errorf("%.0f bytes a second, %v, want %d", rate, ok, 1<<30/10)
+	}
+}
+
+// TestAJobThatWasNeverReportedIsNotDeleted: it went while the first list was read.
+func TestAJobThatWasNeverReportedIsNotDeleted(t *testing.T) {
+	s := NewStore(ticker(), 10)
+	list := s.list(&kinds[0])
+	list.add(&received{Object: runningBackup("gone", "gone", 1, 0, 1)})
+	list.again(0)
+	list.add(&received{Object: runningBackup("stays", "stays", 1, 0, 1)})
+	list.done()
+	if n := s.Snapshot(); len(n.Jobs) != 1 || len(n.Changes) != 0 {
+		t.Errorf("%d jobs, changes %+v", len(n.Jobs), n.Changes)
+	}
+}
+
 // TestAListThatIsReadAgainCountsInOneStep: what is shown is right at each moment.
 func TestAListThatIsReadAgainCountsInOneStep(t *testing.T) {
 	s := NewStore(ticker(), 10)

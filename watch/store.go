@@ -282,7 +282,7 @@ func (s *Store) drop(resource string, uid types.UID) {
 	}
 	switch resource {
 	case Backups, Restores:
-		s.dropJob(uid)
+		s.dropJob(uid, h.listed)
 	case PodVolumeBackups, PodVolumeRestores, DataUploads, DataDownloads:
 		s.dropVolume(resource, uid, old)
 	case Schedules:

@@ -56,7 +56,9 @@ func (s *Store) fold(uid types.UID, e *entry, in job.Input, journaled bool) {
 	}
 }
 
-func (s *Store) dropJob(uid types.UID) {
+// dropJob takes a job out. journaled is false for one that was only in a first list
+// which did not come to its end: nobody was told of it.
+func (s *Store) dropJob(uid types.UID, journaled bool) {
 	e := s.jobs[uid]
 	if e == nil {
 		return
@@ -64,7 +66,9 @@ func (s *Store) dropJob(uid types.UID) {
 	delete(s.jobs, uid)
 	delete(s.unfolded, uid)
 	s.noteChange(uid, e)
-	s.journal.add(Change{Job: e.job, Deleted: true})
+	if journaled {
+		s.journal.add(Change{Job: e.job, Deleted: true})
+	}
 }
 
 // noteChange remembers what the last snapshot has in a changed job's place.
@@ -144,7 +148,7 @@ func (s *Store) foldVolumesOf(uid types.UID, e *entry, at time.Time) {
 		in.Restore = o
 	}
 	if e.fresh {
-		e.job, in.At = nil, e.begun
+		e.job, in.At, in.VolumesAt = nil, e.begun, at
 	}
 	s.fold(uid, e, in, !e.fresh)
 }
