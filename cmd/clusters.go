@@ -86,7 +86,7 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		return ui.Cluster{}, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	watcher, err := c.watch(ctx, conn, 0, cs.log, func(o *watch.Options) { o.SumVolumes = true })
+	watcher, err := c.watch(ctx, conn, 0, cs.log, func(o *watch.Options) { o.SumVolumes, o.EndedWithin = true, cs.flags.endedWithin })
 	if err != nil {
 		cancel()
 		return ui.Cluster{}, err

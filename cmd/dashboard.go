@@ -25,6 +25,7 @@ type dashboardFlags struct {
 	plain       bool
 	mouse       bool
 	notify      string
+	endedWithin time.Duration
 	noArtifacts bool
 	caFile      string
 }
@@ -78,11 +79,12 @@ Velero is there; otherwise it searches for it.`,
 func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
 	flags.StringVar(&f.theme, "theme", draw.ThemeAuto, draw.ThemeAuto+", "+strings.Join(draw.Themes(), ", ")+", or a theme file of your own (see docs/themes.md)")
-	flags.IntVar(&f.fps, "fps", 0, "Frames per second at most, 1 to 60 (default 30, or 10 over ssh)")
+	flags.IntVar(&f.fps, "fps", 0, "Frames per second at most, 1 to 60 (default 60, or 10 over ssh)")
 	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw on the normal screen, not on the alternate screen")
 	flags.BoolVar(&f.plain, "plain", false, "Say in lines what happens and take commands, for screen readers and dumb terminals (also VELTUI_PLAIN=1)")
 	flags.BoolVar(&f.mouse, "mouse", false, "Use the mouse: wheel, clicks on tabs and rows; hold shift to select text")
 	flags.StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Call you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
+	flags.DurationVar(&f.endedWithin, "ended-within", 0, "Leave out jobs that ended longer ago, such as 720h, to need less memory; what runs or is stuck stays (default all)")
 	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, not even the contents of backups")
 	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 }
@@ -93,6 +95,9 @@ func (f dashboardFlags) check(cmd *cobra.Command) error {
 	}
 	if known := uiterminal.Notifications(); !slices.Contains(known, f.notify) {
 		return usagef("--notify %s: must be one of %s", f.notify, strings.Join(known, ", "))
+	}
+	if f.endedWithin < 0 {
+		return usagef("--ended-within %s: must not be negative", f.endedWithin)
 	}
 	return nil
 }
@@ -178,7 +183,7 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 		Output:      c.screen,
 	}
 	if o.FPS == 0 {
-		o.FPS = 30
+		o.FPS = 60
 		if term.remote {
 			o.FPS = 10
 		}

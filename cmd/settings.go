@@ -39,7 +39,7 @@ func settings() []config.Setting {
 		{Name: "ascii", Kind: config.Bool, What: "Draw with ASCII only.",
 			Default: "true where the locale is not UTF-8", Example: "true", Flag: "ascii", Env: "VELTUI_ASCII"},
 		{Name: "fps", Kind: config.Number, Least: 1, Most: maxFPS, What: "How many frames a second the dashboard draws at most, 1 to 60.",
-			Default: "30, or 10 over ssh", Example: "4", Flag: "fps", Env: "VELTUI_FPS"},
+			Default: "60, or 10 over ssh", Example: "4", Flag: "fps", Env: "VELTUI_FPS"},
 		{Name: "no-alt-screen", Kind: config.Bool, What: "Draw on the normal screen, not on the alternate screen.",
 			Default: "false", Example: "true", Flag: "no-alt-screen", Env: "VELTUI_NO_ALT_SCREEN"},
 		{Name: "plain", Kind: config.Bool, What: "Say in lines what happens and take commands, in place of the dashboard.",
@@ -52,11 +52,20 @@ func settings() []config.Setting {
 			Default: "all that the cluster has", Example: "[restores, backups, active]", Env: "VELTUI_TABS", Allowed: ui.Tabs()},
 		{Name: "columns", Kind: config.List, What: "The columns behind a job's name in the dashboard's lists, in this order. Those from progress to warnings stay together.",
 			Default: "all that fit", Example: "[stage, progress, eta, age]", Env: "VELTUI_COLUMNS", Allowed: ui.Columns()},
+		{Name: "ended-within", What: "The dashboard leaves out jobs that ended longer ago, to need less memory. What runs or is stuck stays, and the lists say how many are not shown.",
+			Default: "all jobs", Example: "720h", Flag: "ended-within", Env: "VELTUI_ENDED_WITHIN", Check: durationFault},
 		{Name: "keys", Kind: config.Map, What: "The keys of an action, in place of its usual ones. An action that you do not name keeps its own.",
 			Default: "the keys that help (?) names", Example: "{finalize: X, open: [enter, o]}", Fields: keySettings()},
 		{Name: "mouse", Kind: config.Bool, What: "Use the mouse: the wheel scrolls, a click opens a tab or selects a row. The terminal then selects text only while you hold shift.",
 			Default: "false", Example: "true", Flag: "mouse", Env: "VELTUI_MOUSE"},
 	}
+}
+
+func durationFault(text string) string {
+	if d, err := time.ParseDuration(text); err != nil || d < 0 {
+		return fmt.Sprintf("%q cannot be a duration: write it as 720h or 90m", text)
+	}
+	return ""
 }
 
 var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)

@@ -33,12 +33,35 @@ func (d *dashboard) view(c draw.Canvas) string {
 // bottomRule says where in a list that is longer than the screen we are.
 func (d *dashboard) bottomRule(c draw.Canvas) string {
 	t := d.tab
-	if len(t.rows) <= t.height || t.cursor < 0 {
+	var words []string
+	if len(t.rows) > t.height && t.cursor >= 0 {
+		words = append(words, fmt.Sprintf("%d/%d", t.cursor+1, len(t.rows)))
+	}
+	if left := d.leftOut(t); left > 0 {
+		words = append(words, fmt.Sprintf("%d older not shown", left))
+	}
+	if len(words) == 0 {
 		return c.Rule()
 	}
-	place := fmt.Sprintf(" %d/%d ", t.cursor+1, len(t.rows))
+	place := " " + strings.Join(words, ", ") + " "
 	line := strings.Repeat(c.Glyphs.Rule, max(c.Width-len(place)-2, 0))
 	return c.Theme.Dim.Render(line + place + strings.Repeat(c.Glyphs.Rule, 2))
+}
+
+// leftOut is how many jobs of a tab are not kept because they ended too long ago.
+func (d *dashboard) leftOut(t *tab) (left int) {
+	for _, c := range d.clusters {
+		if c.assessed == nil {
+			continue
+		}
+		if t == d.backups {
+			left += c.assessed.Snapshot.LeftBackups
+		}
+		if t == d.restores {
+			left += c.assessed.Snapshot.LeftRestores
+		}
+	}
+	return left
 }
 
 // compact draws one line a job for terminals that have no room for more.

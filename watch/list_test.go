@@ -14,6 +14,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -347,6 +348,55 @@ func TestAJobThatWasNeverReportedIsNotDeleted(t *testing.T) {
 	if n := s.Snapshot(); len(n.Jobs) != 1 || len(n.Changes) != 0 {
 		t.Errorf("%d jobs, changes %+v", len(n.Jobs), n.Changes)
 	}
+}
+
+// TestJobsThatEndedLongAgoAreLeftOut from the lists and from memory, whether they are
+// read so or become so; what goes on stays however old it is.
+func TestJobsThatEndedLongAgoAreLeftOut(t *testing.T) {
+	now := time.Unix(1_700_000_500, 0)
+	s := NewStore(func() time.Time { return now }, 0)
+	s.left.within = time.Hour
+	backup := func(name, phase string, version int, ago time.Duration) *velerov1.Backup {
+		b := runningBackup(name, types.UID(name), version, 0, 3)
+		b.CreationTimestamp, b.ManagedFields = metav1.NewTime(now.Add(-ago)), nil
+		b.Status.Phase, b.Spec.StorageLocation = velerov1.BackupPhase(phase), "offsite"
+		if ended := metav1.NewTime(now.Add(-ago)); phase == "Completed" {
+			b.Status.CompletionTimestamp = &ended
+		}
+		return b
+	}
+	restore := object(&velerov1.Restore{Spec: velerov1.RestoreSpec{BackupName: "old"}, Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}}, "r", "r", 1, 0)
+	check := func(what, jobs string, left int) {
+		t.Helper()
+		n := s.Snapshot()
+		got := jobNames(n.Jobs)
+		slices.Sort(got)
+		held := len(s.byKind[PodVolumeBackups].versions)
+		if got := strings.Join(got, ","); got != jobs || n.LeftBackups != left || held != strings.Count(jobs, "new") || n.backupLocations()["old"] != "offsite" {
+			t.Errorf("%s: jobs %s, %d left out, %d volumes, locations %v; want %s and %d", what, got, n.LeftBackups, held, n.backupLocations(), jobs, left)
+		}
+	}
+	volume := func(owner string) *velerov1.PodVolumeBackup {
+		v := pvbOf(types.UID(owner), "v-"+owner, types.UID("v-"+owner), 1, 5)
+		v.Status.Phase = velerov1.PodVolumeBackupPhaseCompleted
+		return v
+	}
+	listed := []client.Object{backup("old", "Completed", 1, 2*time.Hour), backup("invalid", "FailedValidation", 1, 2*time.Hour),
+		backup("stuck", "InProgress", 1, 900*time.Hour), backup("new", "Completed", 1, time.Minute)}
+	s.Replace(Restores, []client.Object{restore})
+	s.Replace(Backups, listed)
+	s.Replace(PodVolumeBackups, []client.Object{volume("old"), volume("new")})
+	check("listed", "new,r,stuck", 2)
+	s.Upsert(backup("old", "Completed", 2, 2*time.Hour))
+	check("written again", "new,r,stuck", 2)
+	s.Upsert(backup("invalid", "InProgress", 2, 2*time.Hour))
+	check("alive again", "invalid,new,r,stuck", 1)
+	now = now.Add(2 * time.Hour)
+	check("aged", "invalid,r,stuck", 2)
+	s.Delete(listed[3])
+	check("deleted", "invalid,r,stuck", 1)
+	s.Replace(Backups, []client.Object{listed[2], backup("old", "Completed", 2, 4*time.Hour)})
+	check("listed again", "r,stuck", 1)
 }
 
 // TestAListThatIsReadAgainCountsInOneStep: what is shown is right at each moment.

@@ -46,6 +46,10 @@ type Options struct {
 	// sum. [Watcher.ReadVolumes] reads them.
 	SumVolumes bool
 
+	// EndedWithin leaves out jobs that ended longer ago, with their volumes that have
+	// ended; 0 keeps all. Jobs that go on are always kept.
+	EndedWithin time.Duration
+
 	// UserAgent is sent if Config has none.
 	UserAgent string
 	// Clock is our own clock; nil means time.Now.

@@ -58,6 +58,11 @@ type Snapshot struct {
 	// Seen are the newest changes around the jobs that this process saw, oldest
 	// first.
 	Seen []Seen
+	// LeftBackups and LeftRestores are how many jobs are not in Jobs because they
+	// ended too long ago (see [Options.EndedWithin]).
+	LeftBackups, LeftRestores int
+	// leftLocations are those of backups among them that active restores read.
+	leftLocations map[string]string
 	// movers are the pods that move volumes.
 	movers map[velero.VolumeRef]velero.Mover
 
@@ -297,6 +302,11 @@ func (s *Snapshot) backupLocations() map[string]string {
 	for _, j := range s.Jobs {
 		if _, found := read[j.Name]; found && j.Kind == job.Backup {
 			read[j.Name] = j.StorageLocation
+		}
+	}
+	for name, location := range s.leftLocations {
+		if read[name] == "" {
+			read[name] = location
 		}
 	}
 	return read

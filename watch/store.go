@@ -32,6 +32,8 @@ type Store struct {
 	// sums is true if volumes that completed in a job that has ended are only
 	// summed up.
 	sums bool
+	// left are the jobs that ended too long ago to be kept.
+	left leftOut
 	// era counts how often everything was forgotten.
 	era     int
 	byKind  map[string]*kindState
@@ -195,6 +197,7 @@ func (s *Store) clear() {
 	s.malformed = malformedList{}
 	s.seen = nil
 	s.copies = copies{}
+	s.left = leftOut{within: s.left.within}
 
 	s.journal.take()
 }
@@ -216,10 +219,19 @@ func (s *Store) put(resource string, o client.Object, malformed []decode.Malform
 		// A list after a break brings back what is known already.
 		return false
 	}
+	if s.left.tooOld(o, malformed, s.now()) {
+		s.leave(resource, o)
+		return true
+	}
+	s.left.drop(uid) // it is alive again
 	if other, taken := h.named[now.name]; taken && other != uid {
 		s.drop(resource, other)
 	}
 	if v, owner, ok := volumeOf(o); ok {
+		if _, left := s.left.kinds[owner]; left && v.Ended() {
+			s.drop(resource, uid)
+			return true
+		}
 		if journaled {
 			s.age(owner)
 		}
@@ -271,6 +283,7 @@ func (s *Store) put(resource string, o client.Object, malformed []decode.Malform
 // drop takes an object out if it is held. The caller holds the lock.
 func (s *Store) drop(resource string, uid types.UID) {
 	h := s.byKind[resource]
+	s.left.drop(uid)
 	old, known := h.versions[uid]
 	if !known {
 		return

@@ -70,6 +70,7 @@ func (l *storeList) done() {
 			s.drop(l.kind.resource, uid)
 		}
 	}
+	s.left.absent(l.kind.resource, l.present)
 	for _, o := range l.changed {
 		if _, there := l.present[uidOf(o)]; there {
 			s.put(l.kind.resource, o.Object, o.malformed, h.listed)

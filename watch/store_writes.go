@@ -160,6 +160,7 @@ func (s *Store) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.foldVolumes()
+	s.ageOut()
 	s.order()
 	if s.pods.stale {
 		pods := s.pods.sorted()
@@ -181,8 +182,18 @@ func (s *Store) Snapshot() *Snapshot {
 		Server:       s.server,
 		NodeAgents:   s.agents,
 		Seen:         s.seen,
+		LeftBackups:  s.left.counts[Backups],
+		LeftRestores: s.left.counts[Restores],
 
 		movers: s.movers,
+	}
+	for _, j := range s.active {
+		if location, left := s.left.locations[j.BackupName]; left && j.Kind == job.Restore {
+			if n.leftLocations == nil {
+				n.leftLocations = map[string]string{}
+			}
+			n.leftLocations[j.BackupName] = location
+		}
 	}
 	n.Changes, n.Dropped = s.journal.take()
 	return n

@@ -64,7 +64,7 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 	}
 	w := &Watcher{opts: o, present: c, done: make(chan struct{})}
 	w.store = NewStore(w.now, o.Journal)
-	w.store.sums = o.SumVolumes
+	w.store.sums, w.store.left.within = o.SumVolumes, o.EndedWithin
 	w.liveness = &liveness{changed: w.store.signal}
 	w.beats = &heartbeat{
 		timing:   o.timing,

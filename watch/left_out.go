@@ -1,0 +1,118 @@
+package watch
+
+import (
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
+)
+
+// leftOut are the jobs that ended too long ago to be kept (see
+// [Options.EndedWithin]), with what else needs of them.
+type leftOut struct {
+	// within is how long ago a job may have ended; 0 keeps all.
+	within time.Duration
+	// kinds has the resource of each, and locations are where backups lie, by name.
+	kinds     map[types.UID]string
+	locations map[string]string
+	counts    map[string]int
+	// aged is when those that are held were last gone through.
+	aged time.Time
+}
+
+// agePause is how often jobs that are held are looked at for their age.
+const agePause = time.Minute
+
+// tooOld reports whether a job ended too long ago to be kept. One that goes on, is
+// being deleted or cannot be read is always kept.
+func (l *leftOut) tooOld(o client.Object, malformed []decode.Malformed, now time.Time) bool {
+	if l.within <= 0 || len(malformed) > 0 || o.GetDeletionTimestamp() != nil {
+		return false
+	}
+	var phase string
+	var completed *metav1.Time
+	switch o := o.(type) {
+	case *velerov1.Backup:
+		phase, completed = string(o.Status.Phase), o.Status.CompletionTimestamp
+	case *velerov1.Restore:
+		phase, completed = string(o.Status.Phase), o.Status.CompletionTimestamp
+	default:
+		return false
+	}
+	ended := changed(o) // nothing else dates what failed before it began
+	if completed != nil {
+		ended = completed.Time
+	}
+	return velero.TerminalPhase(phase) && now.Sub(ended) > l.within
+}
+
+func (l *leftOut) put(resource string, o client.Object) {
+	if l.kinds == nil {
+		l.kinds, l.locations, l.counts = map[types.UID]string{}, map[string]string{}, map[string]int{}
+	}
+	uid := uidOf(o)
+	if _, known := l.kinds[uid]; !known {
+		l.counts[resource]++
+	}
+	l.kinds[uid] = resource
+	if b, ok := o.(*velerov1.Backup); ok {
+		l.locations[b.Name] = b.Spec.StorageLocation
+	}
+}
+
+func (l *leftOut) drop(uid types.UID) {
+	if resource, known := l.kinds[uid]; known {
+		delete(l.kinds, uid)
+		l.counts[resource]--
+	}
+}
+
+// absent drops those of a kind that a whole list does not have.
+func (l *leftOut) absent(resource string, present map[types.UID]struct{}) {
+	for uid, of := range l.kinds {
+		if _, there := present[uid]; of == resource && !there {
+			l.drop(uid)
+		}
+	}
+}
+
+// leave leaves a job out, and what is held of it and of its volumes that have ended.
+func (s *Store) leave(resource string, o client.Object) {
+	uid := uidOf(o)
+	s.drop(resource, uid)
+	s.left.put(resource, o)
+	kept := map[types.UID]bool{}
+	if set := s.volumes[uid]; set != nil {
+		for _, v := range set.fold() {
+			kept[v.UID] = !v.Ended()
+		}
+	}
+	for _, kind := range []string{PodVolumeBackups, PodVolumeRestores, DataUploads, DataDownloads} {
+		for volume, v := range s.byKind[kind].versions {
+			if v.owner == uid && !kept[volume] {
+				s.drop(kind, volume)
+			}
+		}
+	}
+	s.signal()
+}
+
+// ageOut leaves out the jobs that have become too old since they were taken in.
+func (s *Store) ageOut() {
+	now := s.now()
+	if s.left.within <= 0 || now.Sub(s.left.aged) < agePause {
+		return
+	}
+	s.left.aged = now
+	for _, e := range s.jobs {
+		if o, ok := e.job.Object.(client.Object); ok && s.left.tooOld(o, e.job.Malformed, now) {
+			k, _ := kindOf(o)
+			s.leave(k.resource, o)
+		}
+	}
+}
