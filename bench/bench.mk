@@ -1,8 +1,8 @@
 # What veltui is measured beside, built once: kubectl from its Go modules, and
-# the veltui of an earlier commit (PEERS_BASE= for none). velero is the lab's.
+# the veltui of an earlier commit with PEERS_BASE=COMMIT. velero is the lab's.
 KUBECTL_VERSION := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2; exit }' tools/kubectl/go.mod)
 PEERS       := bin/peers-$(KUBECTL_VERSION)
-PEERS_BASE  ?= b3d3c4e
+PEERS_BASE  ?=
 PEERS_OLD   := $(if $(PEERS_BASE),$(PEERS)/veltui-$(PEERS_BASE))
 # More flags, such as -only screen,keys or -jobs 500 -uploads 2000 (go run ./bench -h).
 PEERS_FLAGS ?=
@@ -21,6 +21,6 @@ $(PEERS)/veltui-%:
 	@rm -rf $(PEERS)/source-$*
 
 .PHONY: bench-peers
-bench-peers: build testbed $(PEERS)/kubectl $(LAB)/velero $(PEERS_OLD) ## Measure veltui beside kubectl, velero, watch and k9s on one large cluster (about a quarter of an hour)
+bench-peers: build testbed $(PEERS)/kubectl $(LAB)/velero $(PEERS_OLD) ## Measure veltui beside kubectl, velero, watch and k9s on one large cluster (about ten minutes)
 	$(GO) run ./bench -veltui $(CURDIR)/bin/veltui $(if $(PEERS_OLD),-before $(CURDIR)/$(PEERS_OLD)) -kubectl $(CURDIR)/$(PEERS)/kubectl \
 	  -velero $(CURDIR)/$(LAB)/velero -out $(PEERS_OUT) $(PEERS_FLAGS)

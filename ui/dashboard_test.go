@@ -47,6 +47,30 @@ func filterBy(m *Model, text string) {
 	m.stale = true
 }
 
+// What is left out because it ended long ago is counted below the list that lacks it.
+func TestListsSayHowManyOlderJobsAreNotShown(t *testing.T) {
+	snap := stageful()
+	snap.LeftBackups, snap.LeftRestores = 4210, 3
+	m := screen(t, snap, 80, 24)
+	d := m.dashboard
+	for _, shown := range []struct {
+		tab  *tab
+		want string
+	}{{d.backups, " 4210 older not shown "}, {d.restores, " 3 older not shown "}} {
+		d.tab, m.stale = shown.tab, true
+		if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, shown.want) {
+			t.Errorf("%s:\n%s", shown.tab.name, frame)
+		}
+	}
+	snap = snapshotOf()
+	snap.LeftBackups = 4210
+	m = screen(t, snap, 80, 24)
+	m.dashboard.tab, m.stale = m.dashboard.backups, true
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "4210 jobs ended too long ago to be shown") {
+		t.Error(frame)
+	}
+}
+
 // A filter counts every row that it could show, ended ones too, and its count is
 // seen however long it is.
 func TestFilterCounts(t *testing.T) {

@@ -48,6 +48,9 @@ func (d *dashboard) emptyText(c *cluster) string {
 	if !d.filter.empty() {
 		return fmt.Sprintf("Nothing matches /%s. esc clears the filter.", d.filter.text)
 	}
+	if left := d.leftOut(d.tab); left > 0 {
+		return human.Count(left, "job") + " ended too long ago to be shown (--ended-within)."
+	}
 	switch d.tab {
 	case d.active:
 		return "Nothing is running, queued or stuck, and nothing ended in the last hour."
