@@ -71,6 +71,8 @@ type entry struct {
 	// seen to change since, which volumes that are only being read do not show.
 	begun time.Time
 	fresh bool
+	// told is true once a change of it was journaled.
+	told bool
 }
 
 // kindState is what is known of all objects of one kind, whatever the kind.

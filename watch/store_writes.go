@@ -51,14 +51,14 @@ func (s *Store) fold(uid types.UID, e *entry, in job.Input, journaled bool) {
 	}
 	e.job = next
 	s.noteChange(uid, e)
-	if journaled {
+	if e.told = e.told || journaled; journaled {
 		s.journal.add(Change{Job: next})
 	}
 }
 
-// dropJob takes a job out. journaled is false for one that was only in a first list
-// which did not come to its end: nobody was told of it.
-func (s *Store) dropJob(uid types.UID, journaled bool) {
+// dropJob takes a job out. Nobody was told of one that was only in a first list which
+// did not come to its end.
+func (s *Store) dropJob(uid types.UID, listed bool) {
 	e := s.jobs[uid]
 	if e == nil {
 		return
@@ -66,7 +66,7 @@ func (s *Store) dropJob(uid types.UID, journaled bool) {
 	delete(s.jobs, uid)
 	delete(s.unfolded, uid)
 	s.noteChange(uid, e)
-	if journaled {
+	if listed || e.told {
 		s.journal.add(Change{Job: e.job, Deleted: true})
 	}
 }
