@@ -57,6 +57,7 @@ func (l *Lab) StartVelero(ctx context.Context, flags ...string) error {
 			"--uploader-type", "kopia",
 		}, flags),
 		env: []string{
+			"KUBECONFIG=" + l.Kubeconfig(), // for the plugins of 1.14, which get no --kubeconfig
 			"VELERO_NAMESPACE=" + Namespace,
 			"VELERO_SCRATCH_DIR=" + l.path("tmp"),
 			"AWS_EC2_METADATA_DISABLED=true",
