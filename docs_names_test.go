@@ -104,8 +104,8 @@ func TestDocsOfJSON(t *testing.T) {
 	}
 }
 
-// Each line of docs/security.md names a test that holds it, and docs/architecture.md
-// every package.
+// Each line of docs/security.md names a test that holds it, docs/architecture.md
+// names every package, and docs/dependencies.md every direct dependency.
 func TestDocsAreWhole(t *testing.T) {
 	for _, d := range docs(t) {
 		switch d.path {
@@ -113,6 +113,16 @@ func TestDocsAreWhole(t *testing.T) {
 			for line := range strings.Lines(d.prose) {
 				if strings.HasPrefix(line, "| ") && !strings.Contains(line, "| held by |") && !strings.Contains(line, "`Test") {
 					t.Errorf("%s: no test holds this line:\n%s", d.path, line)
+				}
+			}
+		case "docs/dependencies.md":
+			mod, err := os.ReadFile("go.mod")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(string(mod), -1) {
+				if !strings.Contains(d.text, m[1]) {
+					t.Errorf("%s does not say why %s is here", d.path, m[1])
 				}
 			}
 		case "docs/architecture.md":
