@@ -3,17 +3,9 @@ package cmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
-	"strings"
-	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/ui"
@@ -85,6 +77,9 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	if err != nil {
 		return ui.Cluster{}, err
 	}
+	if err := c.logins.silent(ctx, conn); err != nil {
+		return ui.Cluster{}, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	watcher, err := c.watch(ctx, conn, 0, cs.log, func(o *watch.Options) { o.SumVolumes, o.EndedWithin = true, cs.flags.endedWithin })
 	if err != nil {
@@ -128,45 +123,3 @@ func (u unusable) Next(context.Context) (*watch.Snapshot, error) { return nil, u
 
 // Retry does nothing: the kubeconfig is read anew when veltui switches to it.
 func (unusable) Retry() {}
-
-// loginPatience is how long the first request may take before the dashboard
-// comes up without an answer.
-const loginPatience = 30 * time.Second
-
-// login has credential plugins run while the terminal is still the user's own:
-// they may want to ask something.
-func (c *cli) login(ctx context.Context, contexts []string) error {
-	for _, name := range contexts {
-		conn, err := c.forContext(name, "").connect()
-		switch {
-		case err != nil && len(contexts) == 1:
-			return err
-		case err != nil || conn.config.ExecProvider == nil:
-			continue // that it cannot be used, the dashboard shows
-		case len(contexts) == 1:
-			return loginTo(ctx, conn.config, conn.context)
-		}
-		// Only the plugin matters: a cluster that does not answer keeps nobody waiting.
-		config := rest.CopyConfig(conn.config)
-		config.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errNotNow }
-		_ = loginTo(ctx, config, conn.context)
-	}
-	return nil
-}
-
-var errNotNow = errors.New("veltui does not connect while it logs in")
-
-// loginTo makes one request.
-func loginTo(ctx context.Context, config *rest.Config, name string) error {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, loginPatience)
-	defer cancel()
-	_, err = client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
-	if apierrors.IsUnauthorized(err) || err != nil && strings.Contains(err.Error(), "getting credentials") {
-		return fmt.Errorf("logging in to context %s: %w", name, err)
-	}
-	return nil // anything else the dashboard shows, and tries again
-}

@@ -96,6 +96,7 @@ func (c *cli) restConfig() (*rest.Config, error) {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	config = rest.CopyConfig(config)
+	c.logins.guard(config)
 	config.UserAgent = "veltui/" + version
 	config.WarningHandler = c.warnings
 	// client-go's default of five requests a second stretches a look at one job,

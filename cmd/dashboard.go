@@ -124,6 +124,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	if err := c.login(ctx, contexts); err != nil {
 		return err
 	}
+	c.logins.takeKeyboard()
 	if c.env("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
@@ -166,6 +167,8 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 		Clock:       c.clock,
 		Theme:       f.theme,
 		UserTheme:   c.userTheme,
+		Themes:      c.ownThemes(),
+		LoadTheme:   c.ownTheme,
 		Keys:        c.keys,
 		Tabs:        c.chosen("tabs"),
 		Columns:     c.chosen("columns"),
@@ -181,6 +184,9 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 		Terminal:    ui.Terminal{Title: term.window, Progress: term.window, Notify: uiterminal.Notification(f.notify), Through: uiterminal.MultiplexerOf(c.env)},
 		Input:       c.stdin,
 		Output:      c.screen,
+	}
+	if !term.window {
+		o.Terminal.WhyNoClipboard = fmt.Sprintf("this terminal (TERM=%s) has no clipboard. Commands such as veltui results and veltui logs print the same.", sanitize.String(term.name))
 	}
 	if o.FPS == 0 {
 		o.FPS = 60

@@ -94,13 +94,15 @@ type cli struct {
 	// log is the log of the session that the command runs in, nil if it runs by
 	// itself.
 	log *slog.Logger
+	// logins are those of credential plugins.
+	logins *logins
 	// requests counts the DownloadRequests that are still in a cluster.
 	requests *atomic.Int64
 }
 
 func newCLI(stdin, stdout, stderr *os.File) *cli {
 	return &cli{
-		warnings: &warnings{}, plainHTTP: &plainHTTP{}, requests: &atomic.Int64{},
+		warnings: &warnings{}, plainHTTP: &plainHTTP{}, requests: &atomic.Int64{}, logins: &logins{},
 		streams: genericiooptions.IOStreams{In: stdin, Out: sanitize.NewWriter(stdout), ErrOut: sanitize.NewWriter(stderr)},
 		stdin:   stdin, stdout: stdout, stderr: stderr,
 		screen: newScreen(stdin, stdout, os.Getenv("TERM")),

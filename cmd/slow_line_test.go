@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Behind a line of 1 kB a second, with ten jobs that run, a key's screen comes next,
-// whatever was drawn and pressed before; memory stays; and q leaves at once.
+// Behind a line of 1 kB a second, with the demo's jobs at twenty times their speed, a
+// key's screen comes next, whatever was drawn and pressed before; memory stays; and
+// q leaves at once.
 func TestDashboardOnASlowLine(t *testing.T) {
 	const pace = 1000
 	t.Parallel()

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/ui/draw"
 )
 
@@ -30,17 +32,55 @@ func (c *cli) loadTheme() config.Problems {
 		}
 		return config.Problems{{File: place, Text: fmt.Sprintf("must be one of %s, or a file%s", strings.Join(c.themes(), ", "), config.Suggestion(name, c.themes()))}}
 	}
+	var problems config.Problems
+	c.userTheme, problems = readTheme(path, c.from(theme))
+	return problems
+}
+
+// readTheme reads a theme's file, which from names.
+func readTheme(path, from string) (*draw.Theme, config.Problems) {
 	data, err := readSmallFile(path)
 	if err != nil {
-		return config.Problems{{File: c.from(theme), Text: "theme: " + err.Error()}}
+		return nil, config.Problems{{File: from, Text: "theme: " + err.Error()}}
 	}
 	if _, problems := config.Parse(path, data, themeSettings()); problems != nil {
-		return problems
+		return nil, problems
 	}
-	if c.userTheme, err = draw.ParseTheme(data); err != nil {
-		return config.Problems{{File: path, Text: err.Error()}}
+	theme, err := draw.ParseTheme(data)
+	if err != nil {
+		return nil, config.Problems{{File: path, Text: err.Error()}}
 	}
-	return nil
+	return theme, nil
+}
+
+// ownTheme reads one of the user's own themes by its name, for the dashboard.
+func (c *cli) ownTheme(name string) (*draw.Theme, error) {
+	for _, file := range c.userThemes() {
+		if themeName(file) == name {
+			theme, problems := readTheme(file, file)
+			if problems != nil {
+				return nil, errors.New(sanitize.String(problems.Error()))
+			}
+			return theme, nil
+		}
+	}
+	return nil, fmt.Errorf("the theme %s is gone", name)
+}
+
+// ownThemes are the names of the user's own themes that no built-in one has.
+func (c *cli) ownThemes() []string {
+	var names []string
+	for _, file := range c.userThemes() {
+		if name := themeName(file); sanitize.String(name) == name && name != draw.ThemeAuto && !slices.Contains(draw.Themes(), name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// themeName is how the theme in a file is called.
+func themeName(file string) string {
+	return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 }
 
 // themePath is the file of a theme, empty if there is none with such a name.
@@ -54,7 +94,7 @@ func (c *cli) themePath(theme config.InForce) string {
 		return absolutePath(name)
 	}
 	for _, known := range c.userThemes() {
-		if strings.TrimSuffix(filepath.Base(known), filepath.Ext(known)) == name {
+		if themeName(known) == name {
 			return known
 		}
 	}
@@ -84,7 +124,7 @@ func (c *cli) userThemes() []string {
 func (c *cli) themes() []string {
 	all := append([]string{draw.ThemeAuto}, draw.Themes()...)
 	for _, file := range c.userThemes() {
-		all = append(all, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
+		all = append(all, themeName(file))
 	}
 	return all
 }

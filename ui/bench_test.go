@@ -224,6 +224,9 @@ func (b *bench) keys(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
 		b.View() // what is scrolled is what was drawn
+		if chosen := b.options.Keys["finalize"]; name == "f" && chosen != nil {
+			name = chosen[0]
+		}
 		b.send(keyPress(b.t, name))
 	}
 }

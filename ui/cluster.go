@@ -2,14 +2,17 @@ package ui
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/narrate"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/watch"
@@ -94,7 +97,8 @@ func newCluster(ctx context.Context, o Options, shown Cluster, n int) *cluster {
 			return guarded(func() tea.Msg { c.EtcdLogs.ReadEtcdLog(ctx, pod); return nil })
 		}
 	}
-	c.sources.Clock, c.sources.Start = o.Clock, starter(ctx)
+	c.sources.WhyNoClipboard = o.Terminal.WhyNoClipboard
+	c.sources.Clock, c.sources.Keys, c.sources.Start = o.Clock, o.Keys, starter(ctx)
 	return c
 }
 
@@ -152,10 +156,29 @@ func (c *cluster) close() {
 	}
 }
 
-// clustersConnected brings the clusters to show from now on.
+// clustersConnected brings the clusters that were asked for.
 type clustersConnected struct {
+	of       *switching
 	clusters []Cluster
 	err      error
+}
+
+// switching is a way to other clusters. It is under way until they are connected, and
+// done is set once they are shown.
+type switching struct {
+	contexts  []string
+	namespace string
+	cancel    context.CancelFunc
+	done      bool
+}
+
+// String names where it leads to.
+func (s *switching) String() string {
+	text := human.List(s.contexts, 3)
+	if s.namespace != "" {
+		text += ", namespace " + s.namespace
+	}
+	return text
 }
 
 // switchTo connects to the clusters of other contexts, or to those that are shown
@@ -169,29 +192,84 @@ func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
 		m.notice = "finish or close this first: it belongs to the cluster that is shown"
 		return nil
 	}
-	m.switching++
 	if len(contexts) == 0 {
 		for _, c := range m.clusters {
 			contexts = append(contexts, c.Context)
 		}
 	}
-	return m.connect(contexts, namespace)
+	if m.switching != nil && !m.switching.done {
+		m.switching.cancel() // the later one is meant
+	} else {
+		m.left = &switching{namespace: m.namespace}
+		for _, c := range m.clusters {
+			m.left.contexts = append(m.left.contexts, c.Context)
+		}
+	}
+	m.switching, m.notice = &switching{contexts: contexts, namespace: namespace}, ""
+	return m.connect(m.switching)
+}
+
+// unanswered reports whether nothing is known yet of clusters that were switched to.
+func (m *Model) unanswered() bool {
+	return m.switching != nil && m.switching.done && m.dialog == nil && m.job == nil && m.other == nil && !m.helping &&
+		!slices.ContainsFunc(m.clusters, func(c *cluster) bool { return c.ended == nil && c.health().State != watch.Connecting })
+}
+
+// switchingText says where a switch that is not over leads to, how it stands, and
+// what esc does; empty if there is none.
+func (m *Model) switchingText() string {
+	switch {
+	case m.switching == nil:
+		return ""
+	case !m.switching.done:
+		return fmt.Sprintf("Connecting to %s. esc cancels.", m.switching)
+	case !m.unanswered():
+		return ""
+	}
+	var why string
+	for _, c := range m.clusters {
+		switch err := strings.TrimSuffix(c.health().Err, "."); {
+		case err == "" || why != "":
+		case len(m.clusters) == 1:
+			why = ": " + err
+		default:
+			why = ": " + c.Context + ": " + err
+		}
+	}
+	return fmt.Sprintf("Connecting to %s%s. esc goes back to %s.", m.switching, why, m.left)
+}
+
+// stopSwitching takes back a switch that is not over; handled is false if there is
+// none.
+func (m *Model) stopSwitching() (cmd tea.Cmd, handled bool) {
+	switch {
+	case m.switching != nil && !m.switching.done:
+		m.switching.cancel()
+		m.notice = "veltui no longer connects to " + m.switching.String() + "."
+		m.switching = nil
+		return nil, true
+	case m.unanswered():
+		return m.switchTo(m.left.contexts, m.left.namespace), true
+	}
+	return nil, false
 }
 
 // takeClusters shows other clusters from now on. Where that failed, those that
 // are shown stay.
 func (m *Model) takeClusters(connected clustersConnected) tea.Cmd {
-	m.switching--
 	switch {
-	case connected.err != nil:
-		m.notice = connected.err.Error()
-		return nil
-	case m.switching > 0: // another one was asked for since
+	case connected.of != m.switching: // cancelled, or another one was asked for since
 		return stopAll(connected.clusters)
+	case connected.err != nil:
+		m.notice = "veltui cannot switch to " + m.switching.String() + ": " + connected.err.Error()
+		m.switching = nil
+		return nil
 	case m.dialog != nil:
+		m.switching = nil
 		m.notice = "veltui did not switch, because of the open dialog; ask for it again"
 		return stopAll(connected.clusters)
 	}
+	m.switching.done, m.namespace = true, m.switching.namespace
 	if m.job != nil {
 		m.closeJob()
 	}

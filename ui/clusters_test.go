@@ -172,3 +172,64 @@ func TestOneClusterIsLost(t *testing.T) {
 		}
 	}
 }
+
+// A switch says at once where it leads to, esc takes it back, and what comes of it
+// then is stopped; an error names what was asked for.
+func TestSwitchIsShownAndCancelled(t *testing.T) {
+	stopped := 0
+	var asked context.Context
+	m := screen(t, nil, 80, 24, clustersNamed("east"), func(o *Options) {
+		o.Switch = func(ctx context.Context, contexts []string, _ string) ([]Cluster, error) {
+			asked = ctx
+			if contexts[0] == "broken" {
+				return nil, errors.New("no such file")
+			}
+			var other Options
+			clustersNamed(contexts...)(&other)
+			other.Clusters[0].Stop = func() { stopped++ }
+			return other.Clusters, nil
+		}
+	})
+	old := m.clusters[0]
+	showOf(m, old, stageful())
+	says := func(want string) {
+		t.Helper()
+		if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, want) {
+			t.Fatalf("no %q on the screen:\n%s", want, frame)
+		}
+	}
+	connect := m.switchTo([]string{"lab"}, "adp")
+	says("Connecting to lab, namespace adp. esc cancels.")
+	press(t, m, "2")
+	says("Connecting to lab, namespace adp. esc cancels.") // other keys go on
+	press(t, m, "esc")
+	says("no longer connects to lab")
+	late := connect()
+	if asked.Err() == nil {
+		t.Error("the connection was not cancelled")
+	}
+	if _, stop := m.Update(late); stop == nil || m.clusters[0] != old {
+		t.Error("a cancelled switch was taken")
+	} else if stop(); stopped != 1 {
+		t.Error("the cluster of a cancelled switch is followed for ever")
+	}
+	m.Update(m.switchTo([]string{"broken"}, "")())
+	says("veltui cannot switch to broken: no such file")
+	if m.clusters[0] != old {
+		t.Error("a switch that failed changed something")
+	}
+
+	m.Update(m.switchTo([]string{"lab"}, "")())
+	says("Connecting to lab. esc goes back to east.")
+	silent := &watch.Snapshot{Health: watch.Health{State: watch.Connecting, Err: "dial tcp: i/o timeout"}}
+	showOf(m, m.clusters[0], silent)
+	says("Connecting to lab: dial tcp: i/o timeout. esc goes back to east.")
+	m.Update(press(t, m, "esc")())
+	if m.clusters[0].Context != "east" {
+		t.Errorf("esc went to %s", m.clusters[0].Context)
+	}
+	showOf(m, m.clusters[0], stageful())
+	if frame := ansi.Strip(checkFrame(t, m)); strings.Contains(frame, "onnecting") {
+		t.Errorf("it still says that it connects:\n%s", frame)
+	}
+}

@@ -39,14 +39,16 @@ func (m *Model) newCommands() []command.Command {
 			Values: slices.Values(m.options.Contexts), Do: m.switchContexts},
 		command.Command{Name: "ns", Also: []string{"namespace"}, Argument: "NAME", What: "show Velero in another namespace",
 			Values: m.namespaces(), Do: func(name string) (tea.Cmd, error) { return m.switchTo(nil, name), nil }},
-		command.Command{Name: "filter", Argument: "[TEXT]", What: "filter the rows as / does; without a text show all", Do: func(text string) (tea.Cmd, error) {
+		command.Command{Name: "filter", Argument: "[TEXT]", What: "filter the rows as " + m.options.Keys.Key("filter") + " does; without a text show all", Do: func(text string) (tea.Cmd, error) {
 			m.showDashboard()
 			m.dashboard.setFilter(text)
 			return nil, nil
 		}},
-		command.Command{Name: "sort", Argument: "COLUMN", What: "sort the jobs, S reverses", Values: slices.Values(orderNames()),
+		command.Command{Name: "sort", Argument: "COLUMN", What: "sort the jobs, " + m.options.Keys.Key("reverse") + " reverses", Values: slices.Values(orderNames()),
 			Do: func(name string) (tea.Cmd, error) { return nil, m.sortBy(name) }},
-		command.Command{Name: "theme", Argument: "NAME", What: "change the colours", Values: slices.Values(append(draw.Themes(), draw.ThemeAuto)),
+		command.Command{Name: "columns", Argument: "[NAME]", What: "choose the columns of jobs (a,b,...), or show all", List: true,
+			Values: slices.Values(Columns()), Do: func(text string) (tea.Cmd, error) { return nil, m.chooseColumns(text) }},
+		command.Command{Name: "theme", Argument: "NAME", What: "change the colours", Values: slices.Values(slices.Concat(draw.Themes(), m.options.Themes, []string{draw.ThemeAuto})),
 			Do: func(name string) (tea.Cmd, error) { return m.changeTheme(name) }},
 		command.Command{Name: "mouse", Argument: "on/off", What: "use the mouse; while it is on, hold shift to select text",
 			Values: slices.Values([]string{"on", "off"}), Do: m.useMouse},
@@ -197,7 +199,7 @@ func (m *Model) namespaces() iter.Seq[string] {
 // anything is connected to.
 func (m *Model) switchContexts(text string) (tea.Cmd, error) {
 	var wanted []string
-	for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+	for _, name := range words(text) {
 		if known := m.options.Contexts; len(known) > 0 && !slices.Contains(known, name) {
 			return nil, fmt.Errorf("there is no context %s in the kubeconfig", name)
 		}
@@ -209,6 +211,31 @@ func (m *Model) switchContexts(text string) (tea.Cmd, error) {
 		return nil, errors.New("type :ctx with the name of a context")
 	}
 	return m.switchTo(wanted, ""), nil
+}
+
+// words are the elements of a list that was typed.
+func words(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// chooseColumns shows some columns of jobs, in the order in which they are named, or
+// all.
+func (m *Model) chooseColumns(text string) error {
+	var wanted []string
+	for _, name := range words(strings.ToLower(text)) {
+		if !slices.Contains(Columns(), name) {
+			return fmt.Errorf("there is no column %s; choose from %s", name, strings.Join(Columns(), ", "))
+		}
+		if !slices.Contains(wanted, name) {
+			wanted = append(wanted, name)
+		}
+	}
+	m.showDashboard()
+	if !m.dashboard.showsJobs() {
+		m.dashboard.tab = m.dashboard.active
+	}
+	m.dashboard.columns = columnOrder(wanted)
+	return nil
 }
 
 // sortBy sorts the jobs by a column; tabs of what is no job have their own order.
@@ -242,6 +269,13 @@ func (m *Model) changeTheme(name string) (tea.Cmd, error) {
 	}
 	before, own := m.options.Theme, m.options.UserTheme
 	m.options.Theme, m.options.UserTheme = name, nil
+	if slices.Contains(m.options.Themes, name) {
+		var err error
+		if m.options.UserTheme, err = m.options.LoadTheme(name); err != nil {
+			m.options.Theme, m.options.UserTheme = before, own
+			return nil, err
+		}
+	}
 	if err := m.useTheme(m.dark); err != nil {
 		m.options.Theme, m.options.UserTheme = before, own
 		return nil, err

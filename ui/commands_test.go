@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -222,5 +224,56 @@ func TestTheLastTab(t *testing.T) {
 	press(t, m, "1", "enter", "0")
 	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "apiVersion: velero.io/v1") {
 		t.Errorf("0 leads to:\n%s", frame)
+	}
+}
+
+func TestColumnsCommand(t *testing.T) {
+	m := screen(t, stageful(), 160, 24)
+	titles := func() string {
+		m.stale = true
+		return strings.Join(strings.Fields(strings.Split(ansi.Strip(checkFrame(t, m)), "\n")[3]), " ")
+	}
+	usual := titles()
+	if err := m.chooseColumns("age, Stage"); err != nil || titles() != "NAME AGE STAGE" {
+		t.Errorf("%v: %s", err, titles())
+	}
+	if err := m.chooseColumns("stage,colour"); err == nil || !strings.Contains(err.Error(), "there is no column colour; choose from") || titles() != "NAME AGE STAGE" {
+		t.Errorf("%v: %s", err, titles())
+	}
+	if err := m.chooseColumns(""); err != nil || titles() != usual {
+		t.Errorf("%v: %s", err, titles())
+	}
+}
+
+// The user's own themes are offered, and a faulty one leaves the colours as they are.
+func TestOwnThemes(t *testing.T) {
+	own, err := draw.LoadTheme("contrast-dark")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fault := error(nil)
+	m := screen(t, stageful(), 120, 24, func(o *Options) {
+		o.Themes = []string{"night-shift"}
+		o.LoadTheme = func(string) (*draw.Theme, error) { return own, fault }
+	})
+	press(t, m, ":")
+	for _, r := range "theme " {
+		m.Update(keyPress(t, string(r)))
+	}
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "night-shift") {
+		t.Errorf("the own theme is not offered:\n%s", frame)
+	}
+	press(t, m, "esc")
+	before := m.theme
+	fault = errors.New("night-shift.yaml:2:1: unknown key")
+	if _, err := m.changeTheme("night-shift"); err == nil || m.theme != before {
+		t.Errorf("a faulty theme: %v", err)
+	}
+	fault = nil
+	if _, err := m.changeTheme("night-shift"); err != nil || m.theme != own {
+		t.Errorf("the own theme is not taken: %v", err)
+	}
+	if _, err := m.changeTheme("dark"); err != nil || m.theme == own {
+		t.Errorf("the own theme stays: %v", err)
 	}
 }

@@ -45,6 +45,8 @@ func otherTabs() []detail.Tab {
 // dashboard is the first screen: tabs of lists with one selected row.
 type dashboard struct {
 	keys []keys.Binding
+	// named are the keys that sentences name.
+	named keys.Map
 	// open opens a job's screen, and look that of a row of a tab of what is no job.
 	open func(of *cluster, uid types.UID, at jobview.Page) tea.Cmd
 	look func(of *cluster, t detail.Tab, key string) tea.Cmd
@@ -121,7 +123,8 @@ func Tabs() []string {
 func (t *tab) setting() string { return strings.ToLower(t.name) }
 
 // choose takes the user's tabs and columns, by their names; none are all.
-func (d *dashboard) choose(names, columns []string) {
+func (d *dashboard) choose(names, columns []string, named keys.Map) {
+	d.named = named
 	d.columns = columnOrder(columns)
 	if len(names) == 0 {
 		return

@@ -260,7 +260,7 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 		text = judged.Verdict.Summary
 		if judged.Troubled() || len(j.Malformed) > 0 {
 			style = c.Theme.Strong
-			if advice := jobview.Advice(judged); advice != "" {
+			if advice := jobview.Advice(judged, d.named); advice != "" {
 				text += ". " + advice
 			}
 		}

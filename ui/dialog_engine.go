@@ -9,6 +9,7 @@ import (
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/dialog"
+	"github.com/veltui/veltui/ui/keys"
 )
 
 // Finalizer looks into jobs that nobody works on any more, and moves them on.
@@ -28,6 +29,7 @@ type Finalizer interface {
 type finalizeEngine struct {
 	Finalizer
 	request action.Request
+	keys    keys.Map
 }
 
 var _ dialog.Engine = finalizeEngine{}
@@ -180,7 +182,7 @@ func (f finalizeEngine) Apply(ctx context.Context, plan dialog.Plan, dryRun bool
 		}
 		report(progress)
 	})
-	shown := outcomeOf(&o, err, p.Action != action.Finalize)
+	shown := outcomeOf(&o, err, p.Action != action.Finalize, f.keys)
 	if o.State == action.Changed && o.Plan.Action != "" && !o.Plan.Same(&p) {
 		next := planOf(o.Plan)
 		shown.Next = &next
@@ -190,13 +192,13 @@ func (f finalizeEngine) Apply(ctx context.Context, plan dialog.Plan, dryRun bool
 
 // outcomeOf puts an outcome of finalize into words. byVelero is true where
 // Velero does the rest, so that no phase was written.
-func outcomeOf(o *action.Outcome, err error, byVelero bool) dialog.Outcome {
+func outcomeOf(o *action.Outcome, err error, byVelero bool, named keys.Map) dialog.Outcome {
 	shown := dialog.Outcome{
 		State: string(o.State), Message: o.Message, Warnings: o.Warnings,
 		Checked: o.State == action.Checked, Sent: o.Sent == action.Landed, Unfinished: o.State == action.Unfinished,
 	}
 	shown.Headline, shown.Tone = headline(o, byVelero)
-	shown.Remains = remains(o, err)
+	shown.Remains = remains(o, err, named)
 	if o.Log != "" {
 		shown.Files = []dialog.File{{What: "the log", Path: o.Log}, {What: "the resource as it was", Path: o.Copy}}
 	}
@@ -250,14 +252,15 @@ func headline(o *action.Outcome, byVelero bool) (string, dialog.Tone) {
 }
 
 // remains is what a person should do next.
-func remains(o *action.Outcome, err error) string {
+func remains(o *action.Outcome, err error, named keys.Map) string {
+	finalize := named.Key("finalize")
 	switch stateToTell(o) {
 	case action.Settled, action.Checked:
 		return "Nothing."
 	case action.Moving:
 		return "Check it again later: Velero has not ended it yet. If it stays so, restart the server, which then continues it."
 	case action.NoEffect:
-		return "Velero has not picked it up. See the server's log. Restarting the server may help (f, then w, shows what that fails)."
+		return "Velero has not picked it up. See the server's log. Restarting the server may help (" + finalize + ", then " + named.Key("next-option") + ", shows what that fails)."
 	case action.Reverted:
 		return "Leave it alone for now: a Velero server is working on it. If it stays as it is, restart the server, which marks this job and every other job in progress Failed."
 	case action.Deleted:
@@ -269,14 +272,14 @@ func remains(o *action.Outcome, err error) string {
 	}
 	switch o.Sent {
 	case action.Partly:
-		return "Check its volumes: some were cancelled. f shows the rest."
+		return "Check its volumes: some were cancelled. " + finalize + " shows the rest."
 	case action.Landed:
 		return "Check its phase in a minute or two: veltui did not watch it to the end."
 	case action.Doubtful:
-		return "Press f to check. If the job's annotations name the attempt that is in the log, the patch was applied."
+		return "Press " + finalize + " to check. If the job's annotations name the attempt that is in the log, the patch was applied."
 	}
 	if err != nil {
-		return "f tries again; nothing is half done."
+		return finalize + " tries again; nothing is half done."
 	}
 	return ""
 }

@@ -46,7 +46,7 @@ func (d *dashboard) emptyText(c *cluster) string {
 		return snap.Notice
 	}
 	if !d.filter.empty() {
-		return fmt.Sprintf("Nothing matches /%s. esc clears the filter.", d.filter.text)
+		return fmt.Sprintf("Nothing matches /%s. %s clears the filter.", d.filter.text, d.named.Key("clear"))
 	}
 	if left := d.leftOut(d.tab); left > 0 {
 		return human.Count(left, "job") + " ended too long ago to be shown (--ended-within)."

@@ -12,7 +12,7 @@ import (
 func TestOutcomeNeverCallsSomethingNothing(t *testing.T) {
 	for _, state := range []action.State{action.Refused, action.Changed, action.Unfinished} {
 		for _, sent := range []action.Sent{action.Partly, action.Doubtful, action.NotSent} {
-			o := outcomeOf(&action.Outcome{State: state, Sent: sent, Message: "the API server refused it"}, nil, false)
+			o := outcomeOf(&action.Outcome{State: state, Sent: sent, Message: "the API server refused it"}, nil, false, nil)
 			text := strings.ToLower(o.Headline + " " + o.Remains)
 			denied := strings.Contains(text, "nothing was written") || strings.Contains(text, "nothing has changed")
 			if denied != (sent == action.NotSent) {

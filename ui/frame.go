@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,8 +60,8 @@ func (m *Model) content() string {
 		return c.Page([]string{c.Cut("too small", m.width)})
 	}
 	bottom := []string{c.Cut(m.bottomLine(c), c.Width)}
-	if m.notice != "" {
-		bottom = c.Sized(c.Width-2, 0).Para(c.Theme.Waiting, m.notice, 3) // not into the corner
+	if notice := cmp.Or(m.notice, m.switchingText()); notice != "" {
+		bottom = c.Sized(c.Width-2, 0).Para(c.Theme.Waiting, notice, 3) // not into the corner
 		for i := range bottom {
 			bottom[i] = " " + bottom[i]
 		}

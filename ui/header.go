@@ -153,7 +153,7 @@ func healthText(c draw.Canvas, of *cluster) string {
 		// Since is in the cluster's clock, as all that is drawn of it.
 		return c.Theme.Bad.Render("stale " + human.Age(h.Since, c.Now))
 	case h.State == watch.Unauthorized:
-		return c.Theme.Bad.Render("credentials expired, press r")
+		return c.Theme.Bad.Render("credentials expired, press " + of.sources.Keys.Key("reconnect"))
 	case h.Err != "":
 		return c.Theme.Waiting.Render("no connection")
 	case of.assessed != nil && of.assessed.Environment.Reading.Kind != "":

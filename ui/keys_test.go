@@ -1,13 +1,17 @@
 package ui
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/watch"
 )
 
 // placeOf is where keys.Actions says that a screen's keys are.
@@ -109,4 +113,103 @@ func TestChosenKeysActAndAreNamed(t *testing.T) {
 	if onTop(m) != "dashboard" {
 		t.Errorf("the chosen key does not go back: %s", onTop(m))
 	}
+}
+
+// remapped gives each action a key that no sentence has by chance, and says which
+// action it was by the usual key.
+func remapped(t *testing.T) (chosen keys.Map, now map[string]string) {
+	t.Helper()
+	chosen, now = keys.Map{}, map[string]string{}
+	letter, function := 'α', 1
+	for i := range keys.Actions {
+		a := &keys.Actions[i]
+		key := string(letter)
+		if a.Typed {
+			key = fmt.Sprintf("f%d", function)
+			function++
+		} else if letter++; letter == 'ω' {
+			letter = 'б'
+		}
+		if why := a.Fault(key); why != "" {
+			t.Fatal(why)
+		}
+		chosen[a.Name] = []string{key}
+		now[a.Name] = key
+	}
+	if found := chosen.Conflicts(); len(found) > 0 {
+		t.Fatal(found)
+	}
+	return chosen, now
+}
+
+// usualKey finds a usual key that a sentence names: a letter on its own, or what
+// follows press.
+var usualKey = regexp.MustCompile(`(?:^|[\s(,])([fwrlLeEyYnNsSmdoFvqgGkjh])(?:[\s),.;]|$)|[Pp]ress (\?|esc|enter|tab|ctrl\+\w)(?:\W|$)`)
+
+// Where all keys are others, no screen names one of the usual keys.
+func TestSentencesNameChosenKeys(t *testing.T) {
+	chosen, now := remapped(t)
+	remap := func(o *Options) { o.Keys = chosen }
+	translate := func(pressed ...string) []string {
+		for i, key := range pressed {
+			for _, a := range keys.Actions {
+				if slices.Contains(a.Keys, key) && a.At&(keys.Dashboard|keys.Page) != 0 {
+					pressed[i] = now[a.Name]
+				}
+			}
+		}
+		return pressed
+	}
+	frames := map[string]string{}
+	see := func(name string, m *Model) {
+		for _, size := range [][2]int{{80, 24}, {200, 60}} {
+			m.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+			frames[fmt.Sprintf("%s %d", name, size[0])] = ansi.Strip(checkFrame(t, m))
+		}
+	}
+	for name, pressed := range map[string][]string{"active": nil, "restores": {"2"}, "schedules": {"4"}, "schedule": {"4", "enter"}, "storage": {"5"}, "overview": {"enter"}, "overview of errors": {"3", "end", "enter"},
+		"results": {"enter", "2"}, "logs": {"enter", "3"}, "resources": {"enter", "4"}, "volumes": {"enter", "5"}, "operations": {"enter", "6"}, "timeline": {"enter", "7"}, "yaml": {"enter", "8"},
+		"help": {"?"}, "help of a job": {"enter", "?"}, "command": {":"}} {
+		m := screen(t, stageful(), 80, 24, remap, func(o *Options) { o.Clusters[0].Finalizer = &fakeFinalizer{t: t} })
+		press(t, m, translate(pressed...)...)
+		see(name, m)
+	}
+	m := screen(t, stageful(), 80, 24, remap)
+	m.dashboard.setFilter("nothing like it")
+	see("filtered", m)
+	snap := stageful()
+	snap.Health.State = watch.Unauthorized
+	see("unauthorized", screen(t, snap, 80, 24, remap))
+	for _, name := range []string{"unseen", "plan", "refused", "asked", "doubtful", "changed"} {
+		at := slices.IndexFunc(dialogFrames, func(f struct {
+			name string
+			show func(t *testing.T, b *bench)
+		}) bool {
+			return f.name == name
+		})
+		b := newBench(t, 80, 24, remap)
+		dialogFrames[at].show(t, b)
+		see("dialog "+name, b.Model)
+	}
+	seen := ""
+	for name, frame := range frames {
+		seen += frame
+		for line := range strings.Lines(frame) {
+			if found := usualKey.FindString(line); found != "" && !fixedThere(name, line) {
+				t.Errorf("%s names %q: %s", name, strings.TrimSpace(found), line)
+			}
+		}
+	}
+	for _, sentence := range []string{"Press " + now["finalize"] + " to", "press " + now["errors"], "press " + now["reconnect"], now["clear"] + " clears the filter", now["look-again"] + " looks again",
+		now["copy-command"] + " copies it", now["quit"] + " again stops it and quits"} {
+		if !strings.Contains(seen, sentence) {
+			t.Errorf("no screen says %q", sentence)
+		}
+	}
+}
+
+// fixedThere reports whether a line names keys that always stay what they are: those
+// of the dialog and those that close help.
+func fixedThere(screen, line string) bool {
+	return strings.HasPrefix(screen, "dialog") && strings.Contains(line, "press enter") || strings.Contains(line, ":quit ")
 }

@@ -34,11 +34,15 @@ type Model struct {
 	// keys are the program's own, and changes those that lead to an action.
 	keys, changes []keys.Binding
 	// connect connects to other clusters; nil if there are none. newCluster makes
-	// one to be shown, and switching counts the connections that are being made.
-	connect    func(contexts []string, namespace string) tea.Cmd
+	// one to be shown.
+	connect    func(*switching) tea.Cmd
 	newCluster func(Cluster) *cluster
-	switching  int
-	theme      *draw.Theme
+	// switching is the last switch that was asked for, nil if there was none or it
+	// failed, left what was shown before it, and namespace the one that was asked for
+	// last.
+	switching, left *switching
+	namespace       string
+	theme           *draw.Theme
 	// dark is what the background is, as far as that is known, and fewColors is
 	// true where the terminal has sixteen colours at most.
 	dark, fewColors bool
@@ -129,12 +133,16 @@ func newModel(ctx context.Context, o Options) (*Model, error) {
 	}
 	m.at = m.clusters[0]
 	m.dashboard = newDashboard(m.clusters, o.Clock)
-	m.dashboard.choose(o.Tabs, o.Columns)
+	m.dashboard.choose(o.Tabs, o.Columns, o.Keys)
 	if o.Switch != nil {
-		m.connect = func(contexts []string, namespace string) tea.Cmd {
+		m.connect = func(s *switching) tea.Cmd {
+			// What it starts goes on until ctx ends: only a switch that is taken back is
+			// cancelled.
+			var switchCtx context.Context
+			switchCtx, s.cancel = context.WithCancel(ctx)
 			return guarded(func() tea.Msg {
-				clusters, err := o.Switch(ctx, contexts, namespace)
-				return clustersConnected{clusters, err}
+				clusters, err := o.Switch(switchCtx, s.contexts, s.namespace)
+				return clustersConnected{s, clusters, err}
 			})
 		}
 	}

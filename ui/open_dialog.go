@@ -35,7 +35,7 @@ func newActions(ctx context.Context, o Options, of *cluster) actions {
 	if o.ReadOnly || of.Finalizer == nil {
 		return actions{}
 	}
-	engine := finalizeEngine{of.Finalizer, of.Request}
+	engine := finalizeEngine{of.Finalizer, of.Request, o.Keys}
 	return actions{
 		allowed: func(namespace string) tea.Cmd {
 			return guarded(func() tea.Msg {
@@ -52,7 +52,7 @@ func newActions(ctx context.Context, o Options, of *cluster) actions {
 		open: func(about []dialog.Subject, readable func() bool) (*dialog.Dialog, tea.Cmd) {
 			return dialog.Open(ctx, dialog.Options{
 				Engine: engine, Title: "Force finalize", Looks: finalizeLooks,
-				Clock: o.Clock, Context: of.Context, Subjects: about, Readable: readable, Guard: guarded,
+				Clock: o.Clock, Context: of.Context, Subjects: about, Readable: readable, NoClipboard: o.Terminal.WhyNoClipboard != "", Keys: o.Keys, Guard: guarded,
 			})
 		},
 	}
@@ -153,7 +153,7 @@ func (m *Model) whyNotMark() string {
 	case why != "":
 		return why
 	case j.Terminal():
-		return j.Name + " has ended; unmark the others and press f to see its volumes"
+		return j.Name + " has ended; unmark the others and press " + m.options.Keys.Key("finalize") + " to see its volumes"
 	case len(marked) > 0 && other != of:
 		return "the marked jobs are in " + other.Context + ": finalize or unmark those first"
 	}

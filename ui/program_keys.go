@@ -98,6 +98,11 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	m.notice = ""
 	key := msg.String()
+	if key == "esc" {
+		if cmd, handled := m.stopSwitching(); handled {
+			return cmd
+		}
+	}
 	b := keys.Find(m.keysNow(), key)
 	deaf := m.dialog != nil && !m.helping && (b == nil || !b.Always) && m.dialog.Swallows()
 	switch {
@@ -266,8 +271,8 @@ func (m *Model) clicked(at tea.MouseClickMsg) tea.Cmd {
 	default:
 		again = m.dashboard.clicked(at.X, y)
 	}
-	if enter := keys.Find(m.keysNow(), "enter"); again && enter != nil && !enter.Writes && enter.Why() == "" {
-		cmd = enter.Do("enter")
+	if open := keys.Named(m.keysNow(), "open"); again && open != nil && open.Why() == "" {
+		cmd = open.Do(open.Keys[0])
 	}
 	return tea.Batch(cmd, m.ask(), m.look())
 }

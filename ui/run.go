@@ -34,6 +34,10 @@ type Options struct {
 	Theme string
 	// UserTheme is a theme of the user's own, in place of Theme; nil for none.
 	UserTheme *draw.Theme
+	// Themes are the names of the user's own themes, and LoadTheme reads one of them
+	// anew. Its error is safe to draw.
+	Themes    []string
+	LoadTheme func(name string) (*draw.Theme, error)
 	// Keys are those that the user chose instead of the usual ones.
 	Keys keys.Map
 	// Tabs and Columns are the names of the tabs, and of the columns of jobs, that
@@ -70,6 +74,9 @@ type Options struct {
 type Terminal struct {
 	Title    bool // the window's title
 	Progress bool // the terminal's own progress indicator (OSC 9;4)
+	// WhyNoClipboard says why nothing can be copied, and what to do instead; empty
+	// where the terminal may have a clipboard.
+	WhyNoClipboard string
 	// Notify is how a person is called when a job ends or is stuck, and Through what
 	// such a call goes through. Empty or terminal.NoNotification for never.
 	Notify  terminal.Notification

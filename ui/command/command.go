@@ -81,7 +81,7 @@ func named(commands []Command, name string) (*Command, error) {
 		like = near(commands, name)
 	}
 	if len(like) == 0 {
-		return nil, fmt.Errorf("unknown command :%s; press ? for all commands", name)
+		return nil, fmt.Errorf("unknown command :%s; :help lists all commands", name)
 	}
 	return nil, fmt.Errorf("unknown command :%s; did you mean %s?", name, strings.Join(like[:min(len(like), 3)], " or "))
 }

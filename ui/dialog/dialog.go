@@ -27,6 +27,10 @@ type Options struct {
 	Subjects []Subject
 	// Readable reports whether the terminal is large enough to read a plan.
 	Readable func() bool
+	// NoClipboard says that nothing can be copied.
+	NoClipboard bool
+	// Keys are those that sentences name.
+	Keys keys.Map
 	// Guard makes a panic in a command a message.
 	Guard func(tea.Cmd) tea.Cmd
 }

@@ -239,6 +239,10 @@ func (d *Dialog) copyCommand() tea.Cmd {
 	if !slices.Contains(d.parting, text) {
 		d.parting = append(d.parting, text)
 	}
+	if d.options.NoClipboard {
+		d.say("This terminal has no clipboard. veltui prints the command on exit.")
+		return nil
+	}
 	d.say("The command is in the clipboard if your terminal supports OSC 52. veltui also prints it on exit.")
 	return tea.SetClipboard(text)
 }

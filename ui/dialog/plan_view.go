@@ -7,13 +7,14 @@ import (
 
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
 )
 
 const labelWidth = 10
 
 // planLines draw what is to be done and why, or why nothing is, then all
 // evidence, then what follows, then the command.
-func planLines(c draw.Canvas, choices []Plan, chosen int, age time.Duration) []string {
+func planLines(c draw.Canvas, choices []Plan, chosen int, age time.Duration, named keys.Map) []string {
 	p := &choices[chosen]
 	var lines []string
 	add := func(label, text string, style lipgloss.Style) {
@@ -34,9 +35,9 @@ func planLines(c draw.Canvas, choices []Plan, chosen int, age time.Duration) []s
 		add(label, draw.Sentence(text), c.Theme.Text)
 		label = ""
 	}
-	lines = append(lines, optionLines(c, choices, chosen)...)
+	lines = append(lines, optionLines(c, choices, chosen, named)...)
 	effects := append(c.Titled("It will", p.Will), c.Titled("It will not", p.WillNot)...)
-	evidence := evidenceLines(c, p, age)
+	evidence := evidenceLines(c, p, age, named)
 	if p.EffectsFirst {
 		effects, evidence = evidence, effects
 	}
@@ -44,7 +45,7 @@ func planLines(c draw.Canvas, choices []Plan, chosen int, age time.Duration) []s
 	if len(p.Commands) == 0 {
 		return lines
 	}
-	lines = append(lines, "", c.Theme.Strong.Render("The same with kubectl")+c.Theme.Dim.Render(" (y copies it)"))
+	lines = append(lines, "", c.Theme.Strong.Render("The same with kubectl")+c.Theme.Dim.Render(" ("+named.Key("copy-command")+" copies it)"))
 	for _, command := range p.Commands {
 		lines = append(lines, c.Whole(command)...)
 	}
@@ -52,7 +53,7 @@ func planLines(c draw.Canvas, choices []Plan, chosen int, age time.Duration) []s
 }
 
 // evidenceLines draw all evidence, doubts first.
-func evidenceLines(c draw.Canvas, p *Plan, age time.Duration) []string {
+func evidenceLines(c draw.Canvas, p *Plan, age time.Duration, named keys.Map) []string {
 	var holds, doubts []string
 	for _, e := range p.Evidence {
 		seen := e.Source
@@ -70,16 +71,16 @@ func evidenceLines(c draw.Canvas, p *Plan, age time.Duration) []string {
 	if len(doubts) > 0 {
 		lines = append(append(lines, "", c.Theme.Strong.Render("Unknown or contradicting")), doubts...)
 	}
-	title := c.Theme.Strong.Render(p.EvidenceTitle) + c.Theme.Dim.Render(" (seen "+human.Duration(age)+" ago; r looks again)")
+	title := c.Theme.Strong.Render(p.EvidenceTitle) + c.Theme.Dim.Render(" (seen "+human.Duration(age)+" ago; "+named.Key("look-again")+" looks again)")
 	return append(append(lines, "", title), holds...)
 }
 
 // optionLines name what may be chosen, if there is more than one thing.
-func optionLines(c draw.Canvas, choices []Plan, chosen int) []string {
+func optionLines(c draw.Canvas, choices []Plan, chosen int, named keys.Map) []string {
 	if len(choices) < 2 {
 		return nil
 	}
-	lines := []string{"", c.Theme.Strong.Render("Options") + c.Theme.Dim.Render(" (w cycles)")}
+	lines := []string{"", c.Theme.Strong.Render("Options") + c.Theme.Dim.Render(" ("+named.Key("next-option")+" cycles)")}
 	for i, p := range choices {
 		sign, style := " ", c.Theme.Text
 		if i == chosen {

@@ -46,7 +46,7 @@ func (d *Dialog) text(c draw.Canvas) []string {
 		return lines
 	case Unseen:
 		lines := c.Para(c.Theme.Bad, "veltui could not gather the evidence, so it can do nothing:", 2)
-		return append(append(lines, c.Wrap(d.err.Error(), 8)...), "", "r looks again.")
+		return append(append(lines, c.Wrap(d.err.Error(), 8)...), "", d.options.Keys.Key("look-again")+" looks again.")
 	case Applying:
 		return runLines(c, d.run, d.state, now)
 	case Ended:
@@ -54,7 +54,7 @@ func (d *Dialog) text(c draw.Canvas) []string {
 	case Summary:
 		return summaryLines(c, d.options.Subjects, d.results)
 	}
-	return planLines(c, d.choices, d.chosen, now.Sub(d.seen))
+	return planLines(c, d.choices, d.chosen, now.Sub(d.seen), d.options.Keys)
 }
 
 // pinned is what stays below the text: the answer to the last key, and what to
@@ -89,7 +89,7 @@ func (d *Dialog) stopLines(c draw.Canvas) []string {
 	case d.stopping:
 		return c.Para(c.Theme.Waiting, "Stopping. Finding out what was sent ...", 2)
 	case d.asked:
-		return c.Para(c.Theme.Strong, "Stop? esc again stops it, q again stops it and quits; any other key goes on.", 2)
+		return c.Para(c.Theme.Strong, "Stop? esc again stops it, "+d.options.Keys.Key("quit")+" again stops it and quits; any other key goes on.", 2)
 	}
 	return nil
 }

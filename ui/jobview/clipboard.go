@@ -18,13 +18,15 @@ type Noticed struct{ Text string }
 const MaxCopied = 70_000
 
 // copyText makes the command that sends text to the terminal's clipboard, and says
-// so. what names it in words; instead says what to do where it is too long.
-// Whether the terminal takes it nobody learns: OSC 52 has no answer.
-func copyText(what, text, instead string) tea.Cmd {
+// so, or why not. what names it in words; instead says what to do where it is too
+// long. Whether the terminal takes it nobody learns: OSC 52 has no answer.
+func (s *Sources) copyText(what, text, instead string) tea.Cmd {
 	notice := func(text string) tea.Cmd { return func() tea.Msg { return Noticed{text} } }
 	switch n := len(text); {
 	case n == 0:
 		return notice("There is nothing to copy here.")
+	case s.WhyNoClipboard != "":
+		return notice("Not copied: " + s.WhyNoClipboard)
 	case n > MaxCopied:
 		return notice(fmt.Sprintf("Not copied: %s has %s, and a terminal's clipboard takes %s at a time. %s", what, human.Bytes(int64(n)), human.Bytes(MaxCopied), instead))
 	default:
@@ -35,16 +37,17 @@ func copyText(what, text, instead string) tea.Cmd {
 // copyKeys are y, which copies what is selected, and Y, which copies all of a
 // page. Each function gives what is copied, in words, and its text without
 // styles; on says whether there is anything, nil for always.
-func copyKeys(on func() bool, selected, all func() (what, text string)) []keys.Binding {
-	copied := func(of func() (what, text string), instead string) func(string) tea.Cmd {
+func copyKeys(s *Screen, on func() bool, selected, all func() (what, text string)) []keys.Binding {
+	copied := func(of func() (what, text string), instead func() string) func(string) tea.Cmd {
 		return func(string) tea.Cmd {
 			what, text := of()
-			return copyText(what, strings.TrimRight(text, "\n"), instead)
+			return s.sources.copyText(what, strings.TrimRight(text, "\n"), instead())
 		}
 	}
+	inParts := func() string { return "Copy it in parts with your terminal." }
+	byLine := func() string { return "Copy lines with " + s.sources.Keys.Key("copy") + "." }
 	return []keys.Binding{
-		{Name: "copy", Keys: []string{"y"}, Label: "y", What: "copy line", Group: keys.Look,
-			On: on, Do: copied(selected, "Copy it in parts with your terminal.")},
-		{Name: "copy-all", Keys: []string{"Y"}, Label: "Y", What: "copy all", Group: keys.Look, On: on, Do: copied(all, "Copy lines with y.")},
+		{Name: "copy", Keys: []string{"y"}, Label: "y", What: "copy line", Group: keys.Look, On: on, Do: copied(selected, inParts)},
+		{Name: "copy-all", Keys: []string{"Y"}, Label: "Y", What: "copy all", Group: keys.Look, On: on, Do: copied(all, byLine)},
 	}
 }

@@ -236,7 +236,7 @@ func (p *logsPage) shown() *jobLog {
 
 func (p *logsPage) keys(s *Screen) []keys.Binding {
 	there := func() bool { l := p.shown(); return l != nil && l.store != nil && l.view.Seen() > 0 }
-	copied := copyKeys(there, func() (string, string) { return p.line(s) }, func() (string, string) { return p.part(s) })
+	copied := copyKeys(s, there, func() (string, string) { return p.line(s) }, func() (string, string) { return p.part(s) })
 	return append(copied, []keys.Binding{
 		{Name: "level", Keys: []string{"L"}, Label: "L", What: "level", Group: keys.Look, Short: true, On: there, Do: keys.Run(func() { p.nextLevel(s) })},
 		{Name: "follow", Keys: []string{"F"}, Label: "F", What: "follow the end of a log that grows", Group: keys.Look, On: func() bool { return s.view.Grows },
@@ -492,11 +492,11 @@ func (p *logsPage) empty(s *Screen, l *jobLog) string {
 	case l == nil:
 		return "Reading the log..."
 	case l.store != nil && l.view.Seen() > 0 && l.view.Len() == 0:
-		return fmt.Sprintf("None of %s is of level %s or above. Press L to see others.", human.Count(l.store.Lines(), "line"), p.least)
+		return fmt.Sprintf("None of %s is of level %s or above. Press %s to see others.", human.Count(l.store.Lines(), "line"), p.least, s.sources.Keys.Key("level"))
 	case l.store != nil && l.view.Seen() > 0:
 		return ""
 	case l.err != nil:
-		return "The log cannot be read: " + l.err.Error() + ". veltui tries again in a minute; press r to try now."
+		return "The log cannot be read: " + l.err.Error() + ". veltui tries again in a minute; press " + s.sources.Keys.Key("reconnect") + " to try now."
 	case !l.ended.IsZero():
 		return "Nothing was logged about this " + word + "."
 	case l.live && len(l.from().Pods) > 0:

@@ -55,7 +55,7 @@ func (p *operationsPage) close()  { p.list.close() }
 
 func (p *operationsPage) keys(s *Screen) []keys.Binding {
 	listed := func() bool { return p.list.known }
-	return append([]keys.Binding{openKey(s, listed, p.open)}, copyKeys(listed,
+	return append([]keys.Binding{openKey(s, listed, p.open)}, copyKeys(s, listed,
 		func() (string, string) {
 			o := p.records[s.view.Selected()]
 			if o == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
 )
 
 // Widths of the Overview, in cells.
@@ -28,29 +29,29 @@ const (
 // about the job itself. On wide screens the verdict is beside the fields, and
 // what has long lines below it.
 func overviewPage(c draw.Canvas, s *Screen) []string {
-	sections := describe.Job(s.job, s.assessed, c.Now)
+	sections, named := describe.Job(s.job, s.assessed, c.Now), s.sources.Keys
 	if c.Width < sideBySide {
 		text := c.Sized(c.Width-2, 0)
-		lines := append(sectionLines(text, sections[:1]), "")
-		lines = append(lines, verdictLines(text, s.job)...)
-		return indented(append(append(lines, ""), sectionLines(text, sections[1:])...))
+		lines := append(sectionLines(text, sections[:1], named), "")
+		lines = append(lines, verdictLines(text, s.job, named)...)
+		return indented(append(append(lines, ""), sectionLines(text, sections[1:], named)...))
 	}
 	width := min(c.Width*9/20, 84)
 	left, right := c.Sized(width, 0), c.Sized(min(c.Width-width-4, widest), 0)
 	long := func(s describe.Section) bool { return s.Title == "hooks" || s.Title == "metadata" }
-	besides := verdictLines(right, s.job)
+	besides := verdictLines(right, s.job, named)
 	for _, section := range sections {
 		if long(section) {
-			besides = append(append(besides, ""), sectionLines(right, []describe.Section{section})...)
+			besides = append(append(besides, ""), sectionLines(right, []describe.Section{section}, named)...)
 		}
 	}
-	return indented(beside(left, sectionLines(left, slices.DeleteFunc(sections, long)), besides))
+	return indented(beside(left, sectionLines(left, slices.DeleteFunc(sections, long), named), besides))
 }
 
 // verdictLines are the verdict, what would help, and the facts.
-func verdictLines(c draw.Canvas, j assess.Judged) []string {
+func verdictLines(c draw.Canvas, j assess.Judged, named keys.Map) []string {
 	lines := c.Para(c.Theme.Strong, j.Verdict.Summary, 12)
-	if advice := Advice(j); advice != "" {
+	if advice := Advice(j, named); advice != "" {
 		lines = append(lines, c.Para(c.Theme.Accent, advice, 12)...)
 	}
 	for _, f := range j.Verdict.Facts {
@@ -87,7 +88,7 @@ func indented(lines []string) []string {
 }
 
 // sectionLines draw sections one below the other.
-func sectionLines(c draw.Canvas, sections []describe.Section) []string {
+func sectionLines(c draw.Canvas, sections []describe.Section, named keys.Map) []string {
 	var lines []string
 	for i, s := range sections {
 		if i > 0 {
@@ -101,7 +102,7 @@ func sectionLines(c draw.Canvas, sections []describe.Section) []string {
 			width = max(width, lipgloss.Width(f.Title)+2)
 		}
 		for _, f := range s.Fields {
-			lines = append(lines, fieldLines(c, f, width)...)
+			lines = append(lines, fieldLines(c, f, width, named)...)
 		}
 	}
 	return lines
@@ -109,7 +110,7 @@ func sectionLines(c draw.Canvas, sections []describe.Section) []string {
 
 // fieldLines draw a field, in full however long it is, and the key that leads to
 // more of it.
-func fieldLines(c draw.Canvas, f describe.Field, width int) []string {
+func fieldLines(c draw.Canvas, f describe.Field, width int, named keys.Map) []string {
 	style := c.Theme.Text
 	switch {
 	case f.Tone == describe.Bad:
@@ -135,7 +136,7 @@ func fieldLines(c draw.Canvas, f describe.Field, width int) []string {
 		lines = append(lines, c.Labelled(label, width, style, value, unlimited)...)
 		label = ""
 	}
-	if hint := hintFor(f.More); hint != "" && len(lines) > 0 {
+	if hint := hintFor(f.More, named); hint != "" && len(lines) > 0 {
 		last := &lines[len(lines)-1]
 		if lipgloss.Width(*last)+len(hint)+2 <= c.Width {
 			*last += c.Theme.Dim.Render("  " + hint)
@@ -151,34 +152,35 @@ const labelWidth = 15
 const unlimited = 10_000
 
 // hintFor is the key that opens the page of a place, empty for none.
-func hintFor(p describe.Place) string {
+func hintFor(p describe.Place, named keys.Map) string {
 	page := slices.Index(pageNames[:], string(p))
 	if page < 0 {
 		return ""
 	}
 	for _, k := range Openers {
 		if k.Page == Page(page) {
-			return "press " + k.Key
+			return "press " + named.Key(k.What)
 		}
 	}
 	return fmt.Sprintf("press %d", page+1)
 }
 
 // Advice is what would help a job, with the keys that lead to it.
-func Advice(j assess.Judged) string {
+func Advice(j assess.Judged, named keys.Map) string {
 	advice := j.Verdict.Advice
+	finalize, option := " Press "+named.Key("finalize"), ", then "+named.Key("next-option")+","
 	switch j.Verdict.Action {
 	case diagnosis.Finalize:
-		advice += " Press f to check the evidence and finalize it."
+		advice += finalize + " to check the evidence and finalize it."
 	case diagnosis.Wake:
-		advice += " Press f, then w, to wake it."
+		advice += finalize + option + " to wake it."
 	case diagnosis.Restart:
-		advice += " Press f, then w, for the command and for what else a restart fails."
+		advice += finalize + option + " for the command and for what else a restart fails."
 	case diagnosis.FixField, diagnosis.RestartNodeAgent:
-		advice += " Press f, then w, for the command."
+		advice += finalize + option + " for the command."
 	default:
 		if j.Troubled() {
-			advice += " Press f to see what can be done."
+			advice += finalize + " to see what can be done."
 		}
 	}
 	return strings.TrimSpace(advice)

@@ -130,7 +130,7 @@ func (p *resultsPage) close() {
 func (p *resultsPage) leave() { p.logged.close() }
 
 func (p *resultsPage) keys(s *Screen) []keys.Binding {
-	return append([]keys.Binding{p.folds.binding(s, 2)}, copyKeys(func() bool { return s.job.Job != nil && len(p.sections(s)) > 0 },
+	return append([]keys.Binding{p.folds.binding(s, 2)}, copyKeys(s, func() bool { return s.job.Job != nil && len(p.sections(s)) > 0 },
 		func() (string, string) { return "one line", copyOf(p.sections(s), s.view.Selected()) },
 		func() (string, string) { return "all messages", copyOf(p.sections(s), "") })...)
 }
@@ -201,7 +201,7 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 		say(s.sources.WhyNoArtifacts)
 	case p.results.err != nil:
 		lines = append(lines, inner.Para(c.Theme.Bad, "The results cannot be read: "+p.results.err.Error(), 8)...)
-		again := "Press r to try again."
+		again := "Press " + s.sources.Keys.Key("reconnect") + " to try again."
 		if j.Errors+j.Warnings > 0 {
 			again = "The counts above are those of the job's status. " + again
 		}
@@ -230,7 +230,7 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 				lines = append(lines, inner.Para(c.Theme.Waiting, gap, 2)...)
 			}
 		}
-		say("Press l for what Velero's server logs about it now.")
+		say("Press " + s.sources.Keys.Key("logs") + " for what Velero's server logs about it now.")
 	}
 	if j.FailureReason != "" {
 		lines = append(lines, inner.Para(c.Theme.Bad, "Failure reason: "+j.FailureReason, 8)...)

@@ -11,6 +11,7 @@ import (
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/logs"
+	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/velero"
 )
@@ -33,6 +34,11 @@ type Sources struct {
 	Problems ProblemReader
 	// Volumes reads those that a job leaves out; nil where none does.
 	Volumes VolumeReader
+	// WhyNoClipboard says why nothing can be copied, and what to do instead; empty
+	// where the terminal may have a clipboard.
+	WhyNoClipboard string
+	// Keys are those that sentences name.
+	Keys keys.Map
 	// Start makes the commands that read.
 	Start pager.Start
 	// Clock is our own clock.

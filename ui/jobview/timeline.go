@@ -23,7 +23,7 @@ type timelinePage struct {
 }
 
 func (p *timelinePage) keys(s *Screen) []keys.Binding {
-	return copyKeys(func() bool { return len(p.shown) > 0 },
+	return copyKeys(s, func() bool { return len(p.shown) > 0 },
 		func() (string, string) {
 			for _, l := range p.shown {
 				if key := s.view.Selected(); key != "" && l.Key == key {

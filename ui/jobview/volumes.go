@@ -79,7 +79,7 @@ const objectAge = 30 * time.Second
 
 func (p *volumesPage) keys(s *Screen) []keys.Binding {
 	listed := func() bool { return p.info.known || len(s.job.Volumes) > 0 }
-	return append([]keys.Binding{openKey(s, listed, p.open)}, copyKeys(listed,
+	return append([]keys.Binding{openKey(s, listed, p.open)}, copyKeys(s, listed,
 		func() (string, string) {
 			r := p.records[s.view.Selected()]
 			if r == nil {

@@ -48,7 +48,7 @@ func (p *yamlPage) forget() { p.children.forget() }
 func (p *yamlPage) close()  { p.children.close() }
 
 func (p *yamlPage) keys(s *Screen) []keys.Binding {
-	bindings := copyKeys(nil,
+	bindings := copyKeys(s, nil,
 		func() (string, string) {
 			var at int
 			if _, err := fmt.Sscan(s.view.Selected(), &at); err != nil || at >= len(p.text) {

@@ -132,6 +132,16 @@ func (m Map) Label(action, usual string) string {
 	return strings.ReplaceAll(strings.Join(chosen, " "), "pgdown", "pgdn")
 }
 
+// Key is the first key of an action, for a sentence that says what to press. Empty
+// for an action that there is not.
+func (m Map) Key(action string) string {
+	at := slices.IndexFunc(Actions, func(a Action) bool { return a.Name == action })
+	if at < 0 {
+		return ""
+	}
+	return strings.ReplaceAll(m.keysOf(&Actions[at])[0], "pgdown", "pgdn")
+}
+
 // Conflict is a key that was chosen for an action although another one has it on
 // the same screen.
 type Conflict struct {

@@ -73,6 +73,16 @@ func Find(bindings []Binding, key string) *Binding {
 	return nil
 }
 
+// Named is the binding of an action that there is now, or nil.
+func Named(bindings []Binding, action string) *Binding {
+	for i := range bindings {
+		if b := &bindings[i]; b.Name == action && b.on() {
+			return b
+		}
+	}
+	return nil
+}
+
 // Run makes a Do of something that needs neither the key nor a command.
 func Run(do func()) func(string) tea.Cmd {
 	return func(string) tea.Cmd {

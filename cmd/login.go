@@ -1,0 +1,143 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// loginPatience is how long the first request may take before the dashboard
+// comes up without an answer.
+const loginPatience = 30 * time.Second
+
+// login has credential plugins run while the terminal is still the user's own:
+// they may want to ask something.
+func (c *cli) login(ctx context.Context, contexts []string) error {
+	for _, name := range contexts {
+		conn, err := c.forContext(name, "").connect()
+		switch {
+		case err != nil && len(contexts) == 1:
+			return err
+		case err != nil || conn.config.ExecProvider == nil:
+			continue // that it cannot be used, the dashboard shows
+		case len(contexts) == 1:
+			if err := loginTo(ctx, conn.config, conn.context); err != nil {
+				return err
+			}
+		default:
+			_ = runPlugin(ctx, conn)
+		}
+		c.logins.note(conn.config)
+	}
+	return nil
+}
+
+// runPlugin has a credential plugin run and makes no connection: a cluster that does
+// not answer keeps nobody waiting.
+func runPlugin(ctx context.Context, conn connection) error {
+	config := rest.CopyConfig(conn.config)
+	config.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errNotNow }
+	return loginTo(ctx, config, conn.context)
+}
+
+var errNotNow = errors.New("veltui does not connect while it logs in")
+
+// loginTo makes one request.
+func loginTo(ctx context.Context, config *rest.Config, name string) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, loginPatience)
+	defer cancel()
+	_, err = client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	if apierrors.IsUnauthorized(err) || err != nil && strings.Contains(err.Error(), "getting credentials") {
+		return fmt.Errorf("logging in to context %s: %w", name, err)
+	}
+	return nil // anything else the dashboard shows, and tries again
+}
+
+// logins keep credential plugins from the keyboard once the dashboard has it: a
+// plugin that asks something there would share it with the dashboard. The zero value
+// is ready.
+//
+// client-go keeps one authenticator for all equal configurations (plugin/pkg/client/
+// auth/exec/exec.go, cacheKey), and that holds the first of them and asks it before
+// each run (isInteractive). So a login that was made before goes on to be used, and
+// only the configuration that it holds is changed.
+type logins struct {
+	mu    sync.Mutex
+	taken bool
+	made  []login
+}
+
+// login is one that was made while the terminal was the user's own.
+type login struct {
+	host string
+	exec clientcmdapi.ExecConfig
+	held *clientcmdapi.ExecConfig
+}
+
+// note notes that a login was made.
+func (l *logins) note(config *rest.Config) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.made = append(l.made, login{config.Host, *config.ExecProvider, config.ExecProvider})
+}
+
+// takeKeyboard says that the keyboard is the dashboard's from now on.
+func (l *logins) takeKeyboard() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken = true
+	for _, made := range l.made {
+		withoutKeyboard(made.held)
+	}
+}
+
+func withoutKeyboard(exec *clientcmdapi.ExecConfig) {
+	exec.StdinUnavailable, exec.StdinUnavailableMessage = true, "the dashboard has the keyboard"
+}
+
+// guard keeps the plugin of a configuration from the keyboard, unless the login that
+// it stands for was made before.
+func (l *logins) guard(config *rest.Config) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.taken || config.ExecProvider == nil {
+		return
+	}
+	for _, made := range l.made {
+		if made.host == config.Host && reflect.DeepEqual(made.exec, *config.ExecProvider) {
+			return
+		}
+	}
+	config.ExecProvider = config.ExecProvider.DeepCopy()
+	withoutKeyboard(config.ExecProvider)
+}
+
+// silent has the plugin of a context that is new to the dashboard log in without
+// asking anything. The error says what a person has to do first.
+func (l *logins) silent(ctx context.Context, conn connection) error {
+	exec := conn.config.ExecProvider
+	if exec == nil || !exec.StdinUnavailable {
+		return nil
+	}
+	if exec.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode {
+		return fmt.Errorf("its credential plugin %s asks on the terminal, where the dashboard is (interactiveMode: Always); quit veltui and start it with --context %s", exec.Command, conn.context)
+	}
+	if err := runPlugin(ctx, conn); err != nil {
+		return fmt.Errorf("%w; if the plugin has to ask you something, first run in another terminal: kubectl --context %s get --raw /version", err, conn.context)
+	}
+	return nil
+}
