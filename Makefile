@@ -8,7 +8,10 @@ GO      ?= go
 # programs of the test bed are built.
 JOBS    ?= 2
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X github.com/veltui/veltui/cmd.version=$(VERSION)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+# The commit's date, not the build's: equal sources give equal binaries.
+DATE    ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+LDFLAGS := -s -w -X github.com/veltui/veltui/cmd.release=$(VERSION) -X github.com/veltui/veltui/cmd.commit=$(COMMIT) -X github.com/veltui/veltui/cmd.date=$(DATE)
 
 # The test bed: a real kube-apiserver and etcd, built once from their Go
 # modules into a folder that is named after their versions.

@@ -107,7 +107,7 @@ func (e *estimator) mayDownload(ctx context.Context) error {
 			Namespace: e.namespace, Verb: "create", Group: velerov1.SchemeGroupVersion.Group, Resource: "downloadrequests",
 		},
 	}}
-	answer, err := e.cluster.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	answer, err := e.reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err == nil && !answer.Status.Allowed {
 		return fmt.Errorf("%w: you may not create downloadrequests.velero.io in namespace %s", artifact.ErrForbidden, e.namespace)
 	}

@@ -16,7 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/artifact"
@@ -31,7 +32,9 @@ import (
 // storage and the target cluster. `veltui estimate` and the dashboard ask it.
 type estimator struct {
 	namespace string // Velero's
-	cluster   kubernetes.Interface
+	discovery discovery.DiscoveryInterface
+	core      corev1client.NamespacesGetter
+	reviews   authorizationv1client.SelfSubjectAccessReviewsGetter
 	backups   dynamic.ResourceInterface
 	artifacts *artifact.Fetcher
 	indexes   *cache.Cache
@@ -58,7 +61,15 @@ func (c *cli) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
 func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexes *cache.Cache, log *slog.Logger) (*estimator, error) {
 	config = rest.CopyConfig(config)
 	config.Wrap(capRetryAfter)
-	cluster, err := kubernetes.NewForConfig(config)
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	reviews, err := authorizationv1client.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
@@ -76,7 +87,9 @@ func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexe
 	}
 	return &estimator{
 		namespace: namespace,
-		cluster:   cluster,
+		discovery: kinds,
+		core:      core,
+		reviews:   reviews,
 		backups:   velero.Resource(velerov1.SchemeGroupVersion.WithResource("backups")).Namespace(namespace),
 		artifacts: artifacts,
 		indexes:   indexes,
@@ -179,7 +192,7 @@ func (e *estimator) estimate(ctx context.Context, index *collector.Index, spec c
 
 // kinds are those that the target serves. Notes say what it did not tell.
 func (e *estimator) kinds(ctx context.Context) (d collector.Discovery, notes []string, err error) {
-	lists, err := discovery.ToServerResourcesInterfaceWithContext(e.cluster.Discovery()).ServerPreferredResourcesWithContext(ctx)
+	lists, err := discovery.ToServerResourcesInterfaceWithContext(e.discovery).ServerPreferredResourcesWithContext(ctx)
 	var partly *discovery.ErrGroupDiscoveryFailed
 	switch {
 	case errors.As(err, &partly):
@@ -199,7 +212,7 @@ func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Na
 	known := collector.Namespaces{Known: true}
 	o := metav1.ListOptions{Limit: 500}
 	for pages := 0; ; {
-		page, err := e.cluster.CoreV1().Namespaces().List(ctx, o)
+		page, err := e.core.Namespaces().List(ctx, o)
 		if err != nil {
 			return collector.Namespaces{}, err
 		}

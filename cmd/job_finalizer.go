@@ -12,7 +12,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
@@ -40,13 +40,13 @@ func (f *jobFinalizer) Allowed(ctx context.Context, namespace string, kind job.K
 	if err != nil {
 		return "", err
 	}
-	cluster, err := kubernetes.NewForConfig(config)
+	cluster, err := authorizationv1client.NewForConfig(config)
 	if err != nil {
 		return "", fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginPatience)
 	defer cancel()
-	answer, err := cluster.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+	answer, err := cluster.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: namespace, Verb: "patch", Group: velerov1.SchemeGroupVersion.Group, Resource: kind.Resource(),
 		}}}, metav1.CreateOptions{})

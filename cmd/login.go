@@ -11,7 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -54,13 +54,13 @@ var errNotNow = errors.New("veltui does not connect while it logs in")
 
 // loginTo makes one request.
 func loginTo(ctx context.Context, config *rest.Config, name string) error {
-	client, err := kubernetes.NewForConfig(config)
+	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginPatience)
 	defer cancel()
-	_, err = client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	_, err = client.RESTClient().Get().AbsPath("/version").DoRaw(ctx)
 	if apierrors.IsUnauthorized(err) || err != nil && strings.Contains(err.Error(), "getting credentials") {
 		return fmt.Errorf("logging in to context %s: %w", name, err)
 	}

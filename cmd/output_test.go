@@ -22,7 +22,7 @@ import (
 )
 
 // documents are all that is printed for machines.
-var documents = []any{jobList{}, explanation{}, description{}, finalizeDocument{}, estimateDocument{}, resultsDocument{}, logLineJSON{}, etcdDocument{}}
+var documents = []any{jobList{}, explanation{}, description{}, finalizeDocument{}, estimateDocument{}, resultsDocument{}, logLineJSON{}, etcdDocument{}, versionDocument{}}
 
 // TestDocumentsCanAlwaysBeWritten holds the types of all documents to what can
 // be written whatever it holds.

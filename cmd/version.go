@@ -1,48 +1,133 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker in release builds.
-var version = buildVersion()
+// release, commit and date are set by the linker in builds of the Makefile and in
+// releases; it can set only what has no other value. date is the commit's, so that
+// equal sources give equal binaries.
+var release, commit, date string
 
-// buildVersion is what the Go toolchain wrote into a binary that was made with
-// `go install` or `go build`.
-func buildVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
+var version = cmp.Or(release, built().version())
+
+// buildInfo is what the Go toolchain wrote into the binary.
+type buildInfo struct{ *debug.BuildInfo }
+
+func built() buildInfo {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
 	}
-	return "dev"
+	return buildInfo{info}
 }
 
-func newVersion(c *cli) *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the versions of veltui and of the Velero API it was built for",
-		Example: `  veltui version`,
-		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(c.streams.Out, "veltui %s\nvelero API %s\n%s %s/%s\n", version,
-				moduleVersion("github.com/vmware-tanzu/velero"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
+// version is the module's: a tag, or what `go install` and `go build` make up from
+// the commit.
+func (b buildInfo) version() string {
+	if b.Main.Version == "" || b.Main.Version == "(devel)" {
+		return "dev"
 	}
+	return b.Main.Version
 }
 
-func moduleVersion(path string) string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if m.Path == path {
-				return m.Version
+// setting is one of the build's, such as vcs.revision; empty if it has none.
+func (b buildInfo) setting(key string) string {
+	for _, s := range b.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+func (b buildInfo) module(path string) string {
+	for _, m := range b.Deps {
+		if m.Path == path {
+			if m.Replace != nil {
+				m = m.Replace
 			}
+			return m.Version
 		}
 	}
 	return "unknown"
+}
+
+// versionDocument is `veltui version -o json`. What a build does not know is
+// absent.
+type versionDocument struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Version    string `json:"version"`
+	Commit     string `json:"commit,omitempty"`
+	Date       string `json:"date,omitempty"`
+	Modified   bool   `json:"modified,omitempty"`
+	VeleroAPI  string `json:"veleroAPI"`
+	GoVersion  string `json:"goVersion"`
+	Platform   string `json:"platform"`
+}
+
+// document says what this binary was made from. What the linker was told goes before
+// what the toolchain found out.
+func (b buildInfo) document(version, commit, date string) versionDocument {
+	d := versionDocument{
+		APIVersion: "veltui/v1", Kind: "Version", Version: version, Commit: commit, Date: date,
+		VeleroAPI: b.module("github.com/vmware-tanzu/velero"), GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	if d.Commit == "" {
+		d.Commit, d.Date, d.Modified = b.setting("vcs.revision"), b.setting("vcs.time"), b.setting("vcs.modified") == "true"
+	}
+	return d
+}
+
+func (d versionDocument) text() string {
+	commit := "unknown"
+	if d.Commit != "" {
+		commit = d.Commit
+	}
+	if d.Date != "" {
+		commit += " of " + d.Date
+	}
+	if d.Modified {
+		commit += ", with changes"
+	}
+	return fmt.Sprintf("veltui %s\ncommit %s\nvelero API %s\n%s %s\n", d.Version, commit, d.VeleroAPI, d.GoVersion, d.Platform)
+}
+
+func newVersion(c *cli) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of veltui and of the Velero API it was built for",
+		Long: `version prints veltui's version, the commit that it was built from and that
+commit's date, the version of the Velero API, and the Go version and platform.
+Built with "go install", veltui knows its version but not its commit.`,
+		Example: `  veltui version
+
+  # For a script
+  veltui version -o json`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			d := built().document(version, commit, date)
+			switch output {
+			case "text":
+				_, err := io.WriteString(c.streams.Out, d.text())
+				return err
+			case "json", "yaml":
+				p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
+				return p.document(d)
+			}
+			return usagef("-o %s: expected text, json or yaml", output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json or yaml")
+	return cmd
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
