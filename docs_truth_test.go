@@ -209,8 +209,9 @@ func shellWords(line string) []string {
 
 // Keys that the documents name are keys that veltui has.
 func TestDocsKeys(t *testing.T) {
-	// Those of lines in which one types, and `t`, which is a field of recordings.
-	known := []string{"ctrl+c", "ctrl+n", "t"}
+	// Those of lines in which one types, `t`, which is a field of recordings, and `x`,
+	// which only the demo has.
+	known := []string{"ctrl+c", "ctrl+n", "t", "x"}
 	for _, a := range slices.Concat(keys.Actions, keys.Fixed) {
 		known = append(known, a.Keys...)
 	}

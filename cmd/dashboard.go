@@ -28,6 +28,8 @@ type dashboardFlags struct {
 	endedWithin time.Duration
 	noArtifacts bool
 	caFile      string
+	// guide is the demo's.
+	guide *ui.Guide
 }
 
 func newDashboard(c *cli) *cobra.Command {
@@ -177,6 +179,7 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 		NoColor:     !term.color,
 		NoAltScreen: f.noAltScreen,
 		Mouse:       f.mouse,
+		Guide:       f.guide,
 		FPS:         f.fps,
 		Tick:        time.Second,
 		QuerySync:   term.remote && term.window,

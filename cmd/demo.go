@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/veltui/veltui/demo"
+	"github.com/veltui/veltui/ui"
 )
 
 type demoFlags struct {
@@ -21,6 +22,18 @@ type demoFlags struct {
 	headless bool
 	scene    string
 	speed    float64
+	noGuide  bool
+}
+
+// guide leads through the story's stuck restore. It takes about a minute.
+var guide = ui.Guide{
+	Title:   "Demo",
+	Job:     "crm-rollback",
+	Find:    "each row is a backup or a restore, live, with its stage, its bar and when it may end. Select crm-rollback, which is stuck.",
+	Open:    "each row is a backup or a restore, live. Some run, some wait in the queue, and crm-rollback is stuck. Press <open> to see why.",
+	Act:     "the verdict says what keeps it, and the lines below it are the evidence. Press <finalize> to end it.",
+	Confirm: "nothing has changed yet. Read what the plan will do and what it will not, press enter, type demo/crm-rollback, and press enter again.",
+	Done:    "Velero has completed crm-rollback. Press esc until you are back at the list; <help> names all keys there, and <quit> quits.",
 }
 
 func newDemo(c *cli) *cobra.Command {
@@ -32,7 +45,8 @@ func newDemo(c *cli) *cobra.Command {
 downloads nothing, sends nothing off this machine, and leaves nothing behind.
 
 The restores are recordings of a real Velero. One of them is stuck because its
-last patch was lost: select crm-rollback and press f to finalize it.
+last patch was lost: hints above the keys lead you through finalizing it in
+about a minute.
 
 With --scene, it shows one scene from a file instead; docs/demo.md describes the
 format.`,
@@ -56,6 +70,7 @@ format.`,
 	f.register(flags)
 	flags.BoolVar(&f.headless, "headless", false, "Show no dashboard: print the path of a kubeconfig and serve until interrupted")
 	flags.Float64Var(&f.speed, "speed", 1, "Speed of the recordings, 0.1 to 1000 times the original")
+	cmd.Flags().BoolVar(&f.noGuide, "no-guide", false, "Show no hints of what to press; x hides them too")
 	cmd.Flags().StringVar(&f.scene, "scene", "", "File with one scene to show")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "replay DIR",
@@ -104,6 +119,9 @@ func (c *cli) demo(cmd *cobra.Command, f demoFlags, recordings fs.FS) (err error
 		return c.serveDemo(cmd.Context(), d)
 	}
 	c.lead(d)
+	if o.Scene == nil && o.Recordings == nil && !f.noGuide {
+		f.guide = &guide
+	}
 	return c.dashboard(cmd.Context(), f.dashboardFlags)
 }
 

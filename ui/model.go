@@ -66,6 +66,8 @@ type Model struct {
 	// runs for what waits.
 	calls   narrate.Calls
 	calling bool
+	// unguided is true once the hints of the guide are hidden.
+	unguided bool
 	// parting are lines for the user's own terminal when the program has ended.
 	parting []string
 	// helping is true while help is open, which helpView scrolls.

@@ -48,6 +48,16 @@ func (m *Model) programKeys() []keys.Binding {
 	}
 }
 
+// guideKeys end the guide.
+func (m *Model) guideKeys() []keys.Binding {
+	if m.options.Guide == nil {
+		return nil
+	}
+	return []keys.Binding{{Keys: []string{"x"}, Label: "x", What: "hide the hints", Group: keys.App,
+		On: func() bool { _, text := m.hint(); return text != "" && m.dialog == nil },
+		Do: func(string) tea.Cmd { m.unguided = true; return nil }}}
+}
+
 // keysOfHelp are those of the help screen itself.
 func (m *Model) keysOfHelp() []keys.Binding {
 	leave := func(key string) {
@@ -74,7 +84,7 @@ func (m *Model) screenKeys() []keys.Binding {
 	case m.other != nil:
 		own = m.other.Keys()
 	}
-	return m.options.Keys.Apply(slices.Concat(own, m.changes, m.keys))
+	return m.options.Keys.Apply(slices.Concat(own, m.changes, m.keys, m.guideKeys()))
 }
 
 // keysNow are all keys that there are now.

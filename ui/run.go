@@ -54,6 +54,8 @@ type Options struct {
 	Mouse bool
 	// NoAltScreen draws into the normal screen.
 	NoAltScreen bool
+	// Guide are hints for somebody who sees veltui for the first time; nil for none.
+	Guide *Guide
 	// FPS bounds how often the terminal is written to, 0 for the default.
 	FPS int
 	// Tick is how often ages and verdicts are reckoned anew while jobs run.
