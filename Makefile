@@ -145,3 +145,4 @@ clean: ## Remove what was built, but not the test bed
 
 include e2e/lab.mk
 include bench/bench.mk
+include tools/release/release.mk
