@@ -38,6 +38,7 @@ func TestFacts(t *testing.T) {
 		{"restarts", b, "InProgress", []change{alive, func(e *Evidence) { e.Server.Restarts, e.Server.LastTermination = 3, "OOMKilled" }}, true, "the server restarted 3 times; it last stopped with OOMKilled"},
 		{"volumes at rest", b, "InProgress", nil, true, "no volume is still moving"},
 		{"volumes move", b, "InProgress", []change{volume(velero.PodVolumeBackup, "InProgress")}, false, "1 volume has not ended"},
+		{"a volume has not begun", b, "InProgress", []change{volume(velero.PodVolumeBackup, "New")}, false, "1 volume has not ended"},
 		{"volumes hidden", b, "InProgress", []change{func(e *Evidence) { e.Volumes, e.VolumesWhy = Unknown, "forbidden" }}, false, "cannot tell whether volumes are still moving: forbidden"},
 		{"stored", b, "InProgress", []change{stored}, true, "BackupVolumeInfos is stored, newer than the job's start"},
 		{"not stored", b, "InProgress", []change{stored, file("Contents", job.Presence{State: job.Absent})}, false, "BackupContents is not stored"},

@@ -31,7 +31,7 @@ func twoClusters(t *testing.T, path, current string) {
 
 func withFlags(t *testing.T, args ...string) *cli {
 	t.Helper()
-	c := &cli{warnings: &warnings{}, plainHTTP: &plainHTTP{}, requests: &atomic.Int64{}, flags: genericclioptions.NewConfigFlags(false), env: func(string) string { return "" }}
+	c := &cli{warnings: &warnings{}, plainHTTP: &plainHTTP{}, requests: &atomic.Int64{}, logins: &logins{}, flags: genericclioptions.NewConfigFlags(false), env: func(string) string { return "" }}
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	c.flags.AddFlags(flags)
 	flags.BoolVar(&c.allContexts, "all-contexts", false, "")

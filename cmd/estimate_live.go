@@ -11,6 +11,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero/decode"
 	"github.com/veltui/veltui/watch"
@@ -104,5 +105,5 @@ func compareWithResult(j *job.Job, e collector.Estimate) []string {
 	if j.Kind != job.Restore || !j.Terminal() || !j.Items.Known || j.Items.Done != j.Items.Total || j.Items.Total == e.Total {
 		return nil
 	}
-	return []string{fmt.Sprintf("Velero ended this restore with %d items (the estimate uses the target's present kinds and namespaces).", j.Items.Total)}
+	return []string{fmt.Sprintf("Velero ended this restore with %s (the estimate uses the target's present kinds and namespaces).", human.Count(j.Items.Total, "item"))}
 }

@@ -15,6 +15,7 @@ import (
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/sanitize"
@@ -156,7 +157,7 @@ func clean(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &over):
-		return errors.New(sanitize.String(fmt.Sprintf("gave up after %d attempts: %v", over.Attempts, over.Err)))
+		return errors.New(sanitize.String(fmt.Sprintf("gave up after %s: %v", human.Count(over.Attempts, "attempt"), over.Err)))
 	}
 	return errors.New(sanitize.String(err.Error()))
 }

@@ -73,6 +73,7 @@ type scenarioCheck struct {
 	want scene.Expect
 	// state, reason, advice and the number of facts are what explain says.
 	state, reason, advice string
+	advised               action.Name
 	facts                 int
 }
 
@@ -109,6 +110,7 @@ func (c *scenarioCheck) explain() {
 		c.checkPlan("explain", *e.Finalize)
 	}
 	c.checkRemedies("explain", e.Remedies)
+	c.advised = action.Name(e.Verdict.Action)
 	trouble := c.state == "stuck" || c.state == "orphaned"
 	if phase := e.Job.Phase; trouble != (code == ExitRefused) || !trouble && c.state != "" && code != ExitOK {
 		c.Errorf("explain: exit code %d of a job that is %q in phase %s", code, c.state, phase)
@@ -213,12 +215,26 @@ func (c *scenarioCheck) finalize() {
 		c.Errorf("finalize: %q, want %s: %s. %s", f.Plan.To, c.want.Finalize, f.Plan.Refusal, f.Plan.Advice)
 	}
 	c.checkRemedies("finalize", f.Remedies)
+	c.checkAdvice(f)
 	want := ExitOK
 	if f.Plan.Action == action.Refuse {
 		want = ExitRefused
 	}
 	if code != want {
 		c.Errorf("finalize: exit code %d, want %d: %+v", code, want, f.Outcome)
+	}
+}
+
+// checkAdvice holds what the verdict advises against what can be done: veltui must
+// not answer its own advice with a refusal. Finalizing is advised for the case that
+// the results are stored; where they are not, another action must be possible.
+func (c *scenarioCheck) checkAdvice(f finalizeDocument) {
+	backed := c.advised == "" || c.advised == action.Finalize && f.Plan.Action != action.Refuse
+	for _, r := range f.Remedies {
+		backed = backed || (c.advised == action.Finalize || r.Action == c.advised) && (r.Possible || len(r.Commands) > 0)
+	}
+	if !backed {
+		c.Errorf("the verdict advises %s (%s), finalize refuses (%s) and offers %+v", c.advised, c.advice, f.Plan.Refusal, f.Remedies)
 	}
 }
 

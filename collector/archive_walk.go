@@ -180,7 +180,7 @@ func (w *walker) index(err error) *Index {
 		w.problem("The archive has no metadata/version; Velero writes one into every backup.")
 	}
 	if w.unexpected > 0 {
-		w.problem("%d entries are links, devices or the like, which Velero does not extract.", w.unexpected)
+		w.problem("Entries that Velero does not extract, because they are links, devices or the like: %d.", w.unexpected)
 	}
 	x.problems = w.problems
 	if w.untold > 0 {

@@ -135,16 +135,16 @@ func (r *restore) assumptions() (all []string) {
 		say("Claims in the backup name their volume snapshots, so the server is taken to run with EnableCSI.")
 	}
 	if r.undecodable > 0 {
-		say("%d selected objects cannot be decoded; Velero leaves them out, with an error each.", r.undecodable)
+		say("Selected objects that cannot be decoded: %d. Velero leaves them out, with an error each.", r.undecodable)
 	}
 	if r.unread > 0 {
-		say("The labels of %d items were not read; they are counted as if the selector selected them.", r.unread)
+		say("Items whose labels were not read: %d. They are counted as if the selector selected them.", r.unread)
 	}
 	if patterns := r.beyond(); len(patterns) > 0 {
 		say("These patterns take too many steps to match and are taken to leave nothing out: %s. Velero itself may hang on them.", quoted(patterns))
 	}
 	if r.unjudged > 0 {
-		say("The label selectors take too many steps; %d items are counted as if they selected them.", r.unjudged)
+		say("The label selectors take too many steps. Items that are counted as if they were selected: %d.", r.unjudged)
 	}
 	switch server := r.spec.Server; {
 	case server.Version != [3]int{}:

@@ -61,11 +61,11 @@ func TestCommandsAreFound(t *testing.T) {
 		"back":       "! unknown command :back; did you mean :backups or :backup?",
 		"bakcups":    "! unknown command :bakcups; did you mean :backups?",
 		"shcedules":  "! unknown command :shcedules; did you mean :schedules?",
-		"xyzzy":      "! unknown command :xyzzy; press ? for all commands",
+		"xyzzy":      "! unknown command :xyzzy; :help lists all commands",
 		"ctx":        "! type :ctx NAME[,NAME]: switch the context",
 		"backups x":  "! :backups takes no argument",
 		"ctx wrong":  "! there is no such thing",
-		"delete all": "! unknown command :delete; press ? for all commands",
+		"delete all": "! unknown command :delete; :help lists all commands",
 	} {
 		l, done := record(t)
 		l.Open()

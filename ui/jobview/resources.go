@@ -228,7 +228,7 @@ func stepsLine(c draw.Canvas, j *job.Job, e collector.Estimate, at collector.Pos
 	}
 	text := fmt.Sprintf(" Now %s, %d of %s%d", at.Resource, at.Done, c.Glyphs.Approx, at.Of)
 	if c.Width >= 60 {
-		text += fmt.Sprintf(", the %s of %d kinds", human.Ordinal(at.Step+1), len(e.Steps))
+		text += fmt.Sprintf(", the %s of %s", human.Ordinal(at.Step+1), human.Count(len(e.Steps), "kind"))
 	}
 	return c.Theme.Strong.Render(text)
 }

@@ -124,7 +124,7 @@ func (p *yamlPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 	case !p.children.known:
 		return "Reading the resources of " + human.Plural(volumes, "its volume", "its volumes") + "...", c.Theme.Dim
 	case len(p.children.value) < volumes:
-		return fmt.Sprintf("With the resources of %d of its %d volumes.", len(p.children.value), volumes), c.Theme.Dim
+		return fmt.Sprintf("With the resources of %d of its %s.", len(p.children.value), human.Count(volumes, "volume")), c.Theme.Dim
 	}
 	return "", c.Theme.Dim
 }
