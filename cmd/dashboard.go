@@ -81,7 +81,7 @@ Velero is there; otherwise it searches for it.`,
 func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
 	flags.StringVar(&f.theme, "theme", draw.ThemeAuto, draw.ThemeAuto+", "+strings.Join(draw.Themes(), ", ")+", or a theme file of your own (see docs/themes.md)")
-	flags.IntVar(&f.fps, "fps", 0, "Frames per second at most, 1 to 60 (default 60, or 10 over ssh)")
+	flags.IntVar(&f.fps, "fps", 0, "Frames per second at most, 1 to 60 (default 30, or 10 over ssh)")
 	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw on the normal screen, not on the alternate screen")
 	flags.BoolVar(&f.plain, "plain", false, "Say in lines what happens and take commands, for screen readers and dumb terminals (also VELTUI_PLAIN=1)")
 	flags.BoolVar(&f.mouse, "mouse", false, "Use the mouse: wheel, clicks on tabs and rows; hold shift to select text")
@@ -192,7 +192,7 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 		o.Terminal.WhyNoClipboard = fmt.Sprintf("this terminal (TERM=%s) has no clipboard. Commands such as veltui results and veltui logs print the same.", sanitize.String(term.name))
 	}
 	if o.FPS == 0 {
-		o.FPS = 60
+		o.FPS = 30
 		if term.remote {
 			o.FPS = 10
 		}

@@ -65,6 +65,9 @@ job's own resources. Passing time and the end of Velero's server do not count.`,
   # Names of the stuck and orphaned jobs
   veltui get --stuck -o name
 
+  # The same by a template
+  veltui get -o jsonpath='{.items[?(@.stuck==true)].name}'
+
   # The backups of one schedule, the oldest first
   veltui get backups -l velero.io/schedule-name=nightly --sort-by .metadata.creationTimestamp
 

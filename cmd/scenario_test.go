@@ -229,7 +229,8 @@ func (c *scenarioCheck) finalize() {
 // not answer its own advice with a refusal. Finalizing is advised for the case that
 // the results are stored; where they are not, another action must be possible.
 func (c *scenarioCheck) checkAdvice(f finalizeDocument) {
-	backed := c.advised == "" || c.advised == action.Finalize && f.Plan.Action != action.Refuse
+	backed := c.advised == "" || c.advised == action.Finalize && f.Plan.Action != action.Refuse ||
+		strings.HasPrefix(f.Plan.Refusal, "cannot tell") // it says what it could not look at
 	for _, r := range f.Remedies {
 		backed = backed || (c.advised == action.Finalize || r.Action == c.advised) && (r.Possible || len(r.Commands) > 0)
 	}

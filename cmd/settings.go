@@ -39,7 +39,7 @@ func settings() []config.Setting {
 		{Name: "ascii", Kind: config.Bool, What: "Draw with ASCII only.",
 			Default: "true where the locale is not UTF-8", Example: "true", Flag: "ascii", Env: "VELTUI_ASCII"},
 		{Name: "fps", Kind: config.Number, Least: 1, Most: maxFPS, What: "How many frames a second the dashboard draws at most, 1 to 60.",
-			Default: "60, or 10 over ssh", Example: "4", Flag: "fps", Env: "VELTUI_FPS"},
+			Default: "30, or 10 over ssh", Example: "4", Flag: "fps", Env: "VELTUI_FPS"},
 		{Name: "no-alt-screen", Kind: config.Bool, What: "Draw on the normal screen, not on the alternate screen.",
 			Default: "false", Example: "true", Flag: "no-alt-screen", Env: "VELTUI_NO_ALT_SCREEN"},
 		{Name: "plain", Kind: config.Bool, What: "Say in lines what happens and take commands, in place of the dashboard.",

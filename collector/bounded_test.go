@@ -101,9 +101,9 @@ func TestHostileSpecsComeToAnEnd(t *testing.T) {
 		"a pattern without end":      {velerov1.RestoreSpec{ExcludedNamespaces: []string{strings.Repeat("*?", 5000)}}, "Velero itself may hang"},
 		"names only":                 {velerov1.RestoreSpec{IncludedNamespaces: many(200_000, "n-%d"), ExcludedNamespaces: many(200_000, "m-%d")}, ""},
 		"resources that nobody has":  {velerov1.RestoreSpec{IncludedResources: many(200_000, "r-%d.example.com"), ExcludedResources: many(200_000, "x-%d.example.com")}, ""},
-		"a selector of many values":  {velerov1.RestoreSpec{LabelSelector: values}, "counted as if they selected them"},
+		"a selector of many values":  {velerov1.RestoreSpec{LabelSelector: values}, "counted as if they were selected"},
 		"a selector of many keys":    {velerov1.RestoreSpec{LabelSelector: keys}, ""},
-		"many selectors":             {velerov1.RestoreSpec{OrLabelSelectors: or}, "counted as if they selected them"},
+		"many selectors":             {velerov1.RestoreSpec{OrLabelSelectors: or}, "counted as if they were selected"},
 		"all namespaces become one":  {velerov1.RestoreSpec{NamespaceMapping: mapping}, ""},
 		"a namespace mapped in ring": {velerov1.RestoreSpec{NamespaceMapping: map[string]string{x.Namespaces()[0]: x.Namespaces()[1], x.Namespaces()[1]: x.Namespaces()[0]}}, ""},
 	} {
