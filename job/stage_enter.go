@@ -83,9 +83,9 @@ func (j *Job) presentStage(at time.Time) Stage {
 // firstRecords dates the stages of a job that is seen for the first time, from
 // the best evidence there is.
 func (j *Job) firstRecords() []StageRecord {
-	records := make([]StageRecord, 0, len(order)+1)
-	for _, s := range order {
-		records = append(records, StageRecord{Stage: s})
+	records := make([]StageRecord, len(order)) // no more: most jobs have ended, and there are thousands
+	for i, s := range order {
+		records[i].Stage = s
 	}
 	if j.Stage == StageDeleting {
 		records = append(records, StageRecord{Stage: StageDeleting})

@@ -85,6 +85,7 @@ type kindState struct {
 }
 
 type version struct {
+	// name is empty for a summed volume.
 	name     types.NamespacedName
 	resource string
 	// owner is the job that a volume belongs to.
@@ -258,7 +259,15 @@ func (s *Store) put(resource string, o client.Object, malformed []decode.Malform
 			s.putVolume(owner, uid, &v, grow)
 		}
 	}
-	h.versions[uid], h.named[now.name] = now, uid
+	if now.summed {
+		// Tens of thousands of these are kept only to be counted, so without their
+		// names: the sum loses one made anew when its deletion or the next list comes.
+		delete(h.named, now.name)
+		now.name = types.NamespacedName{}
+	} else {
+		h.named[now.name] = uid
+	}
+	h.versions[uid] = now
 	s.malformed.put(resource, o, malformed)
 	switch o := o.(type) {
 	case *velerov1.Backup:
