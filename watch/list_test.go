@@ -515,6 +515,12 @@ func TestVolumesOfEndedJobsAreOnlySummedUp(t *testing.T) {
 		s.Delete(volume("c", "Completed", 1))
 	}
 	check("written again and deleted", 1)
+	anew := volume("a", "Completed", 3)
+	anew.UID = "a-anew"
+	for _, s := range []*Store{whole, sums} {
+		s.Replace(PodVolumeBackups, []client.Object{anew, volume("d", "Failed", 1), volume("e", "Completed", 2)})
+	}
+	check("made anew under its name", 1)
 	for _, s := range []*Store{whole, sums} {
 		s.Replace(PodVolumeBackups, []client.Object{volume("a", "InProgress", 3)})
 	}
