@@ -64,9 +64,9 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 	switch server := a.Environment.Server; d.Status.Phase {
 	case velerov1.DeleteBackupRequestPhaseProcessed:
 		switch {
-		case len(d.Status.Errors) > 0 && a.Unseen(watch.Backups):
+		case len(d.Status.Errors) > 0 && a.Incomplete(watch.Backups):
 			say(Alarming, "It ended with %s: %s.", human.Count(len(d.Status.Errors), "error"), human.Shorten(strings.TrimSuffix(d.Status.Errors[0], "."), 300))
-		case len(d.Status.Errors) == 0 && d.Backup == nil && !a.Unseen(watch.Backups):
+		case len(d.Status.Errors) == 0 && d.Backup == nil && !a.Incomplete(watch.Backups):
 			say(Fine, "The backup is deleted.")
 		case len(d.Status.Errors) == 0:
 			say(Fine, "Velero says that the backup is deleted.")
@@ -112,7 +112,7 @@ func (a *Assessment) deletingVerdict(d *Deletion) (Judged, bool) {
 // left says what of the backup is still there.
 func (a *Assessment) left(d *Deletion) string {
 	switch {
-	case a.Unseen(watch.Backups):
+	case a.Incomplete(watch.Backups):
 		return ""
 	case d.Backup == nil:
 		return ": the backup itself is gone"

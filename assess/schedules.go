@@ -211,6 +211,8 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 	}
 	if a.tooOld(s, good) {
 		say(Alarming, "%s You allow %s (thresholds.backup-age).", noneSince(s, good, a.Environment.Now), human.Duration(a.BackupAge))
+	} else if n > 0 && good == nil && a.Incomplete(watch.Backups) {
+		say(Alarming, "None of its backups that are shown is Completed.")
 	} else if n > 0 && good == nil {
 		say(Alarming, "No backup of it is Completed.")
 	} else if n > 0 {
@@ -224,7 +226,7 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 // tooOld reports whether a schedule's last Completed backup, nil for none, is older
 // than the user allows. Nobody misses backups of a schedule that is paused.
 func (a *Assessment) tooOld(s *Schedule, good *job.Job) bool {
-	if a.BackupAge <= 0 || s.Spec.Paused || a.Stale() || a.Unseen(watch.Backups) {
+	if a.BackupAge <= 0 || s.Spec.Paused || a.Stale() || a.Incomplete(watch.Backups) {
 		return false
 	}
 	since := s.CreationTimestamp.Time
@@ -303,6 +305,12 @@ func (a *Assessment) Unseen(resource string) bool {
 		return true
 	}
 	return false
+}
+
+// Incomplete reports whether there may be jobs of a kind that are not shown, so that
+// nothing may be said of what is not there.
+func (a *Assessment) Incomplete(resource string) bool {
+	return a.Unseen(resource) || resource == watch.Backups && a.Snapshot.LeftBackups > 0
 }
 
 // sourceOf is how a kind is seen.

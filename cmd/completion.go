@@ -127,8 +127,23 @@ func (c *cli) completeNamespaces(ctx context.Context, _ string) []string {
 	if err != nil {
 		return nil
 	}
-	found, _ := watch.Namespaces(ctx, o)
-	return found
+	return atMost(ctx, func() []string {
+		found, _ := watch.Namespaces(ctx, o)
+		return found
+	})
+}
+
+// atMost is what ask finds, or nothing once the context ends: a credential plugin
+// runs without one, and may wait for a login in a browser.
+func atMost(ctx context.Context, ask func() []string) []string {
+	found := make(chan []string, 1)
+	go func() { found <- ask() }()
+	select {
+	case names := <-found:
+		return names
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // completeJobs completes KIND NAME and KIND/NAME, as often as a command takes them.
@@ -175,8 +190,10 @@ func (c *cli) jobNames(ctx context.Context, kind job.Kind) []string {
 	if err != nil {
 		return nil
 	}
-	names, _ := watch.JobNames(ctx, o, resourceOf(kind), completionNames)
-	return names
+	return atMost(ctx, func() []string {
+		names, _ := watch.JobNames(ctx, o, resourceOf(kind), completionNames)
+		return names
+	})
 }
 
 // completionOptions lead to the cluster, and to nobody who could be asked for a
@@ -195,7 +212,7 @@ func (c *cli) completionOptions() (watch.Options, error) {
 }
 
 // pluginScript is kubectl_complete-veltui, by which kubectl completes a plugin.
-const pluginScript = "#!/bin/sh\n# kubectl runs this to complete 'kubectl veltui'. It belongs into a folder of PATH,\n# under the name kubectl_complete-veltui, and may be executed.\nexec kubectl-veltui __complete \"$@\"\n"
+const pluginScript = "#!/bin/sh\n# kubectl runs this to complete 'kubectl veltui'. Put it in a folder on your\n# PATH as kubectl_complete-veltui and make it executable.\nexec kubectl-veltui __complete \"$@\"\n"
 
 // addCompletionScripts adds the command that prints them: cobra's for the shells, and
 // ours for kubectl.

@@ -129,7 +129,13 @@ func TestCompletionIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = hung.Close() }()
+	plugin := filepath.Join(t.TempDir(), "waits-for-a-browser")
+	if err := os.WriteFile(plugin, []byte("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://"+hung.Addr().String()+"'}}]\n"+
+		"users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sleep, args: ['600'], interactiveMode: Never}}}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
+		{"--kubeconfig", plugin, "get", "restore/"},
 		{"--server", "https://" + hung.Addr().String(), "get", "restore/"},
 		{"--server", "https://127.0.0.1:1", "get", "restore/"},
 		{"--kubeconfig", "/nowhere", "explain", "restore", ""},

@@ -33,6 +33,9 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 		return err
 	}
 	assessed := known.assess(ctx, snap, selected.matches)
+	if err := selected.missing(assessed.Snapshot.Jobs, assessed.Snapshot.Namespace); err != nil {
+		return err
+	}
 	begun := selected.clusterJobs(*c.flags.Context, assessed)
 	sorted, err := order.sorted([]clusterJobs{begun})
 	if err != nil {

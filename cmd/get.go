@@ -110,7 +110,9 @@ job's own resources. Passing time and the end of Velero's server do not count.`,
 
 // narrow puts the flags that leave jobs out into the selection.
 func (f getFlags) narrow(s *selection) error {
-	s.stuck = f.stuck
+	if s.stuck = f.stuck; s.stuck && len(s.names) > 0 {
+		return usagef("--stuck cannot be combined with names, here %s; 'veltui explain' says whether one job is stuck", human.List(s.names, maxNamesInError))
+	}
 	if f.selector == "" {
 		return nil
 	}

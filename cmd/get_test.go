@@ -139,6 +139,8 @@ func TestGetLikeKubectl(t *testing.T) {
 		{"-l like=nobody", "", "No backups or restores found in namespace velero.\n", 0},
 		{"restores -l like=kubectl --stuck", "", "No stuck restores found in namespace velero.\n", 0},
 		{"restores like-a -l like=kubectl", "", "--selector cannot be combined with names, here like-a", 2},
+		{"restores like-a --stuck", "", "--stuck cannot be combined with names, here like-a", 2},
+		{"restores like-c -w", "", `restores.velero.io "like-c"`, 1},
 		{"-l like=(", "", "--selector like=(: ", 2},
 		{"-l like=kubectl --sort-by .status.nope", "", "--sort-by .status.nope: no job has such a field", 1},
 		{"--sort-by {", "", "expected a column (context, kind, name,", 2},

@@ -136,7 +136,7 @@ func (f *rbacFlags) check(what string) ([]subject, error) {
 	}
 	for _, s := range subjects {
 		if s.holdsVelero(f.namespace) {
-			return nil, usagef("the policy would limit Velero itself: %s holds its service account", s.Name)
+			return nil, usagef("the policy would limit Velero itself: %s is or holds its service account", s.Name)
 		}
 	}
 	return subjects, nil

@@ -122,6 +122,8 @@ func TestRBACRefuses(t *testing.T) {
 		{[]string{"policy"}, "name the operators"},
 		{[]string{"policy", "--user", "a", "--with", "logs"}, "for roles"},
 		{[]string{"policy", "--group", "system:authenticated"}, "would limit Velero itself"},
+		{[]string{"policy", "--service-account", "velero:velero"}, "would limit Velero itself"},
+		{[]string{"policy", "--user", "system:serviceaccount:velero:velero"}, "would limit Velero itself"},
 		{[]string{"policy", "--group", "system:serviceaccounts:velero"}, "would limit Velero itself"},
 	} {
 		if out, err := runRBAC(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) || out != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
@@ -46,7 +47,11 @@ func (n *News) Since(a *assess.Assessment) []Line {
 			after.troubled = judged.Troubled() || before.troubled && judged.State == diagnosis.Unknown
 		}
 		jobs[j.UID] = after
-		old := !seen && j.Completed.Before(n.began) // read late, or stored by another cluster
+		ended := j.Completed
+		if ended.IsZero() { // Velero dates no end of a job that fails its validation
+			ended = job.Latest(j.Changed, j.Created)
+		}
+		old := !seen && ended.Before(n.began) // read late, or stored by another cluster
 		switch {
 		case first, after.ended && (before.ended || old), !after.ended && (!after.troubled || before.troubled):
 			continue

@@ -108,7 +108,7 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	m.notice = ""
 	key := msg.String()
-	if key == "esc" {
+	if key == "esc" && m.dialog == nil && !m.helping { // there it has a meaning of its own
 		if cmd, handled := m.stopSwitching(); handled {
 			return cmd
 		}

@@ -86,11 +86,14 @@ func (s *Store) leave(resource string, o client.Object) {
 	uid := uidOf(o)
 	s.drop(resource, uid)
 	s.left.put(resource, o)
+	defer s.signal()
+	set := s.volumes[uid]
+	if set == nil {
+		return // without a volume there is nothing to look for among tens of thousands
+	}
 	kept := map[types.UID]bool{}
-	if set := s.volumes[uid]; set != nil {
-		for _, v := range set.fold() {
-			kept[v.UID] = !v.Ended()
-		}
+	for _, v := range set.fold() {
+		kept[v.UID] = !v.Ended()
 	}
 	for _, kind := range []string{PodVolumeBackups, PodVolumeRestores, DataUploads, DataDownloads} {
 		for volume, v := range s.byKind[kind].versions {
@@ -99,7 +102,6 @@ func (s *Store) leave(resource string, o client.Object) {
 			}
 		}
 	}
-	s.signal()
 }
 
 // ageOut leaves out the jobs that have become too old since they were taken in.

@@ -397,6 +397,13 @@ func TestJobsThatEndedLongAgoAreLeftOut(t *testing.T) {
 	check("deleted", "invalid,r,stuck", 1)
 	s.Replace(Backups, []client.Object{listed[2], backup("old", "Completed", 2, 4*time.Hour)})
 	check("listed again", "r,stuck", 1)
+	// A volume of a job that is left out still has the slot that others wait for.
+	running := volume("old")
+	running.Status.Phase = velerov1.PodVolumeBackupPhaseInProgress
+	s.Replace(PodVolumeBackups, []client.Object{running})
+	if found := s.Snapshot().volumes(); len(found) != 1 || found[0].UID != running.UID {
+		t.Errorf("volumes that run: %+v", found)
+	}
 }
 
 // TestAListThatIsReadAgainCountsInOneStep: what is shown is right at each moment.

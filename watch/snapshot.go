@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"slices"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -63,6 +64,8 @@ type Snapshot struct {
 	LeftBackups, LeftRestores int
 	// leftLocations are those of backups among them that active restores read.
 	leftLocations map[string]string
+	// leftVolumes are those of jobs among them that still run.
+	leftVolumes []job.Volume
 	// movers are the pods that move volumes.
 	movers map[velero.VolumeRef]velero.Mover
 
@@ -215,18 +218,17 @@ func (s *Snapshot) reading() diagnosis.Reading {
 // volumes are those of all jobs that have not ended: they share the slots of
 // the nodes, and those of a job that has ended may still run.
 func (s *Snapshot) volumes() []job.Volume {
-	var found []job.Volume
+	found := slices.Clip(s.leftVolumes)
 	for _, j := range s.Jobs {
-		if j.ActiveVolumes() == 0 {
-			continue
-		}
-		for i := range j.Volumes {
-			if !j.Volumes[i].Ended() {
-				found = append(found, j.Volumes[i])
-			}
+		if j.ActiveVolumes() > 0 {
+			found = append(found, notEnded(j.Volumes)...)
 		}
 	}
 	return found
+}
+
+func notEnded(volumes []job.Volume) []job.Volume {
+	return slices.DeleteFunc(slices.Clone(volumes), func(v job.Volume) bool { return v.Ended() })
 }
 
 // volumesKnown reports whether all volumes could be listed. A Velero that does

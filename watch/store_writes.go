@@ -195,6 +195,11 @@ func (s *Store) Snapshot() *Snapshot {
 			n.leftLocations[j.BackupName] = location
 		}
 	}
+	for uid := range s.left.kinds {
+		if set := s.volumes[uid]; set != nil {
+			n.leftVolumes = append(n.leftVolumes, notEnded(set.fold())...)
+		}
+	}
 	n.Changes, n.Dropped = s.journal.take()
 	return n
 }

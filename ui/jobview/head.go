@@ -22,6 +22,8 @@ func (s *Screen) title(c draw.Canvas) string {
 		right = c.Theme.Dim.Render("from " + kind + " " + name)
 	}
 	switch {
+	case s.deleted && s.aged:
+		right = c.Theme.Waiting.Render("not read any more")
 	case s.deleted:
 		right = c.Theme.Bad.Render("deleted from the cluster")
 	case j.Deleting:

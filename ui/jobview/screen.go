@@ -72,7 +72,9 @@ type Screen struct {
 	// resource is deleted.
 	job     assess.Judged
 	deleted bool
-	seq     uint64 // of the snapshot
+	// aged is true if it may have ended too long ago, and not be deleted.
+	aged bool
+	seq  uint64 // of the snapshot
 	// assessed is what the job was last known from.
 	assessed *assess.Assessment
 
@@ -169,7 +171,11 @@ func (s *Screen) Load(a *assess.Assessment) {
 	} else if s.job.Job != nil {
 		// It stays as it was, but nothing is judged of it any more.
 		s.deleted = true
-		s.job = assess.Judged{Job: s.job.Job, Verdict: diagnosis.Verdict{Summary: "It was deleted from the cluster; this is how it was last seen."}}
+		what := "It was deleted from the cluster"
+		if s.aged = s.job.Terminal() && a.Snapshot.LeftBackups+a.Snapshot.LeftRestores > 0; s.aged {
+			what = "It ended too long ago to be read any more (--ended-within), or was deleted"
+		}
+		s.job = assess.Judged{Job: s.job.Job, Verdict: diagnosis.Verdict{Summary: what + "; this is how it was last seen."}}
 	}
 }
 

@@ -104,7 +104,11 @@ func deletionPage(a *assess.Assessment, d assess.Deletion, malformed *watch.Malf
 	}
 	left := detail.Section{Title: "What is still there"}
 	if d.Backup == nil {
-		left.Fields = []detail.Field{plain("backup", cmp.Or(detail.Unseen(a.Snapshot, watch.Backups), "gone from the cluster"))}
+		gone := "gone from the cluster"
+		if a.Incomplete(watch.Backups) {
+			gone = "gone, or it ended too long ago to be shown (--ended-within)"
+		}
+		left.Fields = []detail.Field{plain("backup", cmp.Or(detail.Unseen(a.Snapshot, watch.Backups), gone))}
 	} else {
 		left.Fields = []detail.Field{
 			{Label: "backup", Text: phaseText(d.Backup)},

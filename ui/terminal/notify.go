@@ -65,9 +65,11 @@ const (
 // MultiplexerOf is what the environment names.
 func MultiplexerOf(env func(string) string) Multiplexed {
 	switch term := env("TERM"); {
+	case env("STY") != "": // with TMUX too, one of them runs inside the other
+		return Unclear
 	case env("TMUX") != "", strings.HasPrefix(term, "tmux"):
 		return Tmux
-	case env("STY") != "", strings.HasPrefix(term, "screen"):
+	case strings.HasPrefix(term, "screen"):
 		return Unclear
 	}
 	return Direct

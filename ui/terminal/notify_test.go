@@ -27,6 +27,7 @@ func TestNotificationsByTerminal(t *testing.T) {
 		"tmux":                  {OSC9, "TERM=screen-256color TMUX=/tmp/tmux-0/default,1,0", "\x1bPtmux;\x1b\x1b]9;veltui: a; b\a\x1b\\"},
 		"tmux elsewhere":        {OSC777, "TERM=tmux-256color", "\x1bPtmux;\x1b\x1b]777;notify;veltui;a, b\a\x1b\\"},
 		"screen":                {OSC9, "TERM=screen STY=1.pts", "\a"},
+		"screen in tmux":        {OSC9, "TERM=screen STY=1.pts TMUX=/tmp/tmux-0/default,1,0", "\a"},
 		"screen, or tmux, afar": {OSC9, "TERM=screen-256color", "\a"},
 	} {
 		env := func(name string) string {
