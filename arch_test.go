@@ -33,6 +33,7 @@ var imports = map[string][]string{
 	"describe":                   {"assess", "diagnosis", "human", "job", "watch"},
 	"action":                     {"artifact", "diagnosis", "human", "job", "kubectl", "retry", "sanitize", "velero", "velero/decode"},
 	"watch":                      {"diagnosis", "etcd", "job", "sanitize", "velero", "velero/decode"},
+	"target":                     {"sanitize"},
 	"config":                     nil,
 	"narrate":                    {"assess", "diagnosis", "human", "job", "velero", "watch"},
 	"logs":                       {"artifact", "human", "job", "sanitize", "velero"},

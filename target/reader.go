@@ -1,0 +1,236 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/sanitize"
+)
+
+// Options say how a [Reader] asks.
+type Options struct {
+	// Config leads to the API server. It is copied, not changed.
+	Config *rest.Config
+	// Parallel is how many lists are read at once; 0 means four.
+	Parallel int
+	// Silence is how long nothing may come in answer to a request; 0 means 30 seconds.
+	Silence time.Duration
+	// Page is how many objects are asked for at once; 0 means 500.
+	Page int64
+	// Clock is our own clock; nil means time.Now.
+	Clock func() time.Time
+	// Log gets what could not be looked at; nil discards it.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Parallel <= 0 {
+		o.Parallel = 4
+	}
+	if o.Silence <= 0 {
+		o.Silence = 30 * time.Second
+	}
+	if o.Page <= 0 {
+		o.Page = 500
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Reader asks one cluster.
+type Reader struct {
+	Options
+	line      *line
+	discovery *discovery.DiscoveryClient
+	metadata  metadata.Interface
+	dynamic   dynamic.Interface
+}
+
+// New makes a Reader; it does not talk to the cluster.
+func New(o Options) (*Reader, error) {
+	o = o.withDefaults()
+	config := rest.CopyConfig(o.Config)
+	config.Timeout = 0 // the line notices silence, and a long answer is none
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	r := &Reader{Options: o, line: &line{next: transport, silence: o.Silence, clock: o.Clock, heard: o.Clock()}}
+	over := &http.Client{Transport: r.line}
+	if r.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, over); err != nil {
+		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	if r.metadata, err = metadata.NewForConfigAndClient(config, over); err != nil {
+		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	if r.dynamic, err = dynamic.NewForConfigAndClient(config, over); err != nil {
+		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	return r, nil
+}
+
+// Cost is what was asked of the API server so far.
+func (r *Reader) Cost() Cost {
+	return Cost{Requests: int(r.line.requests.Load()), Bytes: r.line.bytes.Load()}
+}
+
+// Served is what a cluster serves.
+type Served struct {
+	// Lists are as client-go's ServerPreferredResources returns them.
+	Lists []*metav1.APIResourceList
+	// Silent are the groups that did not tell, with why: nothing may be said of
+	// their kinds.
+	Silent map[string]string
+	kinds  map[string]kind // by resource
+}
+
+type kind struct {
+	schema.GroupVersionResource
+	namespaced bool
+}
+
+// Serves reports whether a resource, as "deployments.apps", is served, and whether
+// that is known.
+func (s *Served) Serves(resource string) (serves, known bool) {
+	if _, ok := s.kinds[resource]; ok {
+		return true, true
+	}
+	_, group, _ := strings.Cut(resource, ".")
+	_, silent := s.Silent[group]
+	return false, !silent
+}
+
+// Served asks the cluster for the kinds that it serves. It is an error if it does
+// not tell at all.
+func (r *Reader) Served(ctx context.Context) (*Served, error) {
+	lists, err := discovery.ToServerResourcesInterfaceWithContext(r.discovery).ServerPreferredResourcesWithContext(ctx)
+	s := &Served{Lists: lists, Silent: map[string]string{}, kinds: map[string]kind{}}
+	var partly *discovery.ErrGroupDiscoveryFailed
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.As(err, &partly):
+		for group, why := range partly.Groups {
+			s.Silent[group.Group] = words(why)
+		}
+	case err != nil:
+		return nil, fmt.Errorf("asking the cluster for its kinds: %w", safe(err))
+	}
+	for _, list := range lists {
+		if list == nil {
+			continue
+		}
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, served := range list.APIResources {
+			k := kind{version.WithResource(served.Name), served.Namespaced}
+			if !strings.Contains(served.Name, "/") && slices.Contains(served.Verbs, "list") {
+				s.kinds[k.GroupResource().String()] = k
+			}
+		}
+	}
+	return s, nil
+}
+
+// Whole visits the whole objects of a resource, cleaned of what could steer a
+// terminal; an empty namespace stands for the whole cluster. What is not served
+// visits nothing. Its error is fit to be shown: why it could not be looked at, and
+// then what was visited is not all.
+func (r *Reader) Whole(ctx context.Context, served *Served, resource, namespace string, visit func(*unstructured.Unstructured)) error {
+	k, ok := served.kinds[resource]
+	if !ok {
+		_, group, _ := strings.Cut(resource, ".")
+		if why, silent := served.Silent[group]; silent {
+			return errors.New(why)
+		}
+		return nil
+	}
+	return r.pages(ctx, "", func(ctx context.Context, o metav1.ListOptions) (string, error) {
+		page, err := r.dynamic.Resource(k.GroupVersionResource).Namespace(namespace).List(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			page.Items[i].SetManagedFields(nil)
+			sanitize.Object(&page.Items[i].Object)
+			visit(&page.Items[i])
+		}
+		return page.GetContinue(), nil
+	})
+}
+
+// maxPages of 500 are more objects than a cluster holds of one kind.
+const maxPages = 10_000
+
+// pages reads a list page by page. A list that expires on the way is read once more
+// from its beginning. Its error is fit to be shown.
+func (r *Reader) pages(ctx context.Context, name string, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
+	o := metav1.ListOptions{Limit: r.Page}
+	if name != "" {
+		o.FieldSelector = "metadata.name=" + name
+	}
+	again := true
+	for range maxPages {
+		next, err := read(ctx, o)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case apierrors.IsResourceExpired(err) && again:
+			again, o.Continue = false, ""
+			continue
+		case err != nil:
+			return safe(err)
+		case next == "":
+			return nil
+		}
+		o.Continue = next
+	}
+	return fmt.Errorf("the list has more than %d pages", maxPages)
+}
+
+// safeError is an error in words that are safe to print.
+type safeError struct {
+	text  string
+	cause error
+}
+
+func (e safeError) Error() string { return e.text }
+func (e safeError) Unwrap() error { return e.cause }
+
+func safe(err error) error { return safeError{words(err), err} }
+
+// words says why something could not be looked at.
+func words(err error) string {
+	var silence silenceError
+	switch {
+	case errors.As(err, &silence):
+		return silence.Error()
+	case errors.Is(err, errTooLong):
+		return errTooLong.Error()
+	case apierrors.IsForbidden(err):
+		return "you may not list it"
+	}
+	return sanitize.String(err.Error())
+}
