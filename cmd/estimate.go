@@ -14,6 +14,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/restorespec"
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/velero"
 )
@@ -22,7 +23,7 @@ import (
 type estimateFlags struct {
 	tarball    string
 	file       string
-	filters    restoreFilters
+	filters    restorespec.Flags
 	existing   string
 	version    string
 	priorities string
@@ -78,7 +79,7 @@ veltui prints its assumptions on standard error; with -o json they are in
 func (f *estimateFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tarball, "tarball", "", "Read a backup's tarball, not a cluster ('-' for standard input)")
 	flags.StringVarP(&f.file, "file", "f", "", "File with the Restore to estimate, YAML or JSON ('-' for standard input)")
-	f.filters.addTo(flags)
+	f.filters.AddFilters(flags)
 	flags.StringVar(&f.existing, "existing-namespaces", "", "Namespaces that exist in the target, comma-separated, besides default and kube-* ('*' for all; default: ask the cluster)")
 	flags.StringVar(&f.version, "velero-version", "", "Version of the Velero server, such as v1.17.2 (default: the cluster's, or v1.18.3)")
 	flags.StringVar(&f.priorities, "restore-resource-priorities", "", "The Velero server's --restore-resource-priorities")
@@ -106,8 +107,8 @@ func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) erro
 		}
 		restore = *read
 	}
-	if err := f.filters.apply(&restore.Spec); err != nil {
-		return err
+	if err := f.filters.Apply(&restore); err != nil {
+		return usageError{err}
 	}
 	spec := collector.RestoreSpec{Restore: restore.Spec, Existing: f.namespaces(), Server: server}
 	switch {

@@ -18,6 +18,10 @@ var nonRestorable = []string{
 	"backuprepositories.velero.io",
 }
 
+// NonRestorable are the resources that Velero restores of no backup; it adds them
+// to spec.excludedResources itself.
+func NonRestorable() []string { return slices.Clone(nonRestorable) }
+
 // filter is an include list and an exclude list.
 type filter struct {
 	includes, excludes *glob.Set

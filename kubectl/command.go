@@ -30,6 +30,26 @@ func (r Reach) Veltui(namespace string, args ...string) string {
 	return strings.Join(append(words, r.flags(namespace)...), " ")
 }
 
+// Velero is a velero command in a namespace. Unsaid are the flags that lead to
+// the cluster and that velero does not have (pkg/client/factory.go).
+func (r Reach) Velero(namespace string, args ...string) (line string, unsaid []string) {
+	words := append(r.start("velero"), quoteAll(args)...)
+	if r.Context != "" {
+		words = append(words, "--kubecontext", Quote(r.Context))
+	}
+	for _, flag := range r.Flags {
+		if name, _, _ := strings.Cut(flag, "="); name == "--kubeconfig" {
+			words = append(words, Quote(flag))
+		} else {
+			unsaid = append(unsaid, name)
+		}
+	}
+	if namespace != "" {
+		words = append(words, "-n", Quote(namespace))
+	}
+	return strings.Join(words, " "), unsaid
+}
+
 func (r Reach) start(program string) []string {
 	var words []string
 	for _, variable := range r.Environment {

@@ -71,6 +71,16 @@ func TestPlainCommandsStayPlain(t *testing.T) {
 	}
 }
 
+// TestVeleroReach: velero has a flag of its own for the context, and not all of
+// kubectl's others.
+func TestVeleroReach(t *testing.T) {
+	r := Reach{Context: "prod east", Flags: []string{"--kubeconfig=/home/jane/prod", "--as=root"}}
+	line, unsaid := r.Velero("velero", "restore", "create", "--selector=a in (b)")
+	if want := "velero restore create '--selector=a in (b)' --kubecontext 'prod east' --kubeconfig=/home/jane/prod -n velero"; line != want || len(unsaid) != 1 || unsaid[0] != "--as" {
+		t.Errorf("%s, want %s; not said: %q", line, want, unsaid)
+	}
+}
+
 // FuzzQuote: the shell makes the word again, from one plain line.
 func FuzzQuote(f *testing.F) {
 	for _, seed := range []string{"a b", "a'b", "\n", "%\\", "é\xff"} {

@@ -1,0 +1,169 @@
+package restorespec
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/veltui/veltui/collector"
+)
+
+// Words are the words of the command that makes a draft: restore, create, the
+// name and the flags. Unsaid names the fields of the Restore that no flag, or not
+// this value of them, can say: only the YAML has those.
+func (d *Draft) Words() (words, unsaid []string) {
+	words = []string{"restore", "create"}
+	if d.Restore.Name != "" {
+		words = append(words, d.Restore.Name)
+	}
+	for _, f := range Fields() {
+		if text, given := f.Text(d); given {
+			words = append(words, "--"+f.Flag+"="+text)
+		}
+	}
+	read, err := Parse(words[2:])
+	if err != nil {
+		return words, []string{fmt.Sprintf("what a flag would refuse (%v)", err)}
+	}
+	return words, differences(d, &read)
+}
+
+// differences are the fields of the Restore that the command's words lost.
+func differences(d, read *Draft) (unsaid []string) {
+	want, got := fieldsOf(d), fieldsOf(read)
+	for _, name := range slices.Sorted(keysOf(want, got)) {
+		if !reflect.DeepEqual(want[name], got[name]) {
+			unsaid = append(unsaid, name)
+		}
+	}
+	// Velero's command leaves it out without the list beside it (create.go, Run).
+	if s := d.Restore.Spec.RestoreStatus; s != nil && len(s.IncludedResources) == 0 && !slices.Contains(unsaid, "spec.restoreStatus") {
+		unsaid = append(unsaid, "spec.restoreStatus")
+	}
+	return unsaid
+}
+
+func keysOf(maps ...map[string]any) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		seen := map[string]bool{}
+		for _, m := range maps {
+			for key := range m {
+				if !seen[key] && !yield(key) {
+					return
+				}
+				seen[key] = true
+			}
+		}
+	}
+}
+
+// fieldsOf are the fields that a draft sets, selectors in one spelling.
+func fieldsOf(d *Draft) map[string]any {
+	r := Restore(d, "").DeepCopy()
+	if s := &r.Spec; s.LabelSelector != nil {
+		s.LabelSelector = spelled(s.LabelSelector)
+	}
+	for i, selector := range r.Spec.OrLabelSelectors {
+		r.Spec.OrLabelSelectors[i] = spelled(selector)
+	}
+	all := document(r)
+	fields := map[string]any{}
+	for _, part := range []string{"metadata", "spec"} {
+		values, _ := all[part].(map[string]any)
+		for name, value := range values {
+			fields[part+"."+name] = value
+		}
+	}
+	return fields
+}
+
+// spelled is a selector as its text reads.
+func spelled(s *metav1.LabelSelector) *metav1.LabelSelector {
+	read, err := metav1.ParseToLabelSelector(selectorText(s))
+	if err != nil || selectorText(read) != selectorText(s) {
+		return s
+	}
+	return read
+}
+
+// Restore is a draft as an object to create in Velero's namespace.
+func Restore(d *Draft, namespace string) *velerov1.Restore {
+	return &velerov1.Restore{
+		TypeMeta:   metav1.TypeMeta{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Restore"},
+		ObjectMeta: metav1.ObjectMeta{Name: d.Restore.Name, Namespace: namespace, Labels: d.Restore.Labels, Annotations: d.Restore.Annotations},
+		Spec:       d.Restore.Spec,
+	}
+}
+
+// YAML is a draft as a file for kubectl, without what is empty.
+func (d *Draft) YAML(namespace string) ([]byte, error) {
+	data, err := yaml.Marshal(document(Restore(d, namespace)))
+	if err != nil {
+		return nil, fmt.Errorf("writing the Restore as YAML: %w", err)
+	}
+	return data, nil
+}
+
+// document is a Restore without a status and without what is empty.
+func document(r *velerov1.Restore) map[string]any {
+	all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r)
+	if err != nil { // a raw field that is no JSON
+		data, _ := json.Marshal(r.ObjectMeta)
+		return map[string]any{"metadata": string(data)}
+	}
+	delete(all, "status")
+	if metadata, ok := all["metadata"].(map[string]any); ok {
+		delete(metadata, "creationTimestamp")
+	}
+	if spec, ok := all["spec"].(map[string]any); ok {
+		if prune(spec); r.Spec.ItemOperationTimeout.Duration == 0 {
+			delete(spec, "itemOperationTimeout")
+		}
+		if len(spec) == 0 {
+			delete(all, "spec")
+		}
+	}
+	return all
+}
+
+// prune takes out what says nothing. An empty selector does say something.
+func prune(fields map[string]any) {
+	for name, value := range fields {
+		if m, ok := value.(map[string]any); ok {
+			if prune(m); len(m) > 0 || name == "labelSelector" {
+				continue
+			}
+		} else if value != nil {
+			continue
+		}
+		delete(fields, name)
+	}
+}
+
+// Again is the draft of another restore like one that there was: without its name,
+// and without what Velero put into its spec: the resources that are never
+// restored, and the schedule beside the backup, with which Velero would refuse it.
+func Again(r *velerov1.Restore) Draft {
+	spec := *r.Spec.DeepCopy()
+	own := collector.NonRestorable()
+	spec.ExcludedResources = slices.DeleteFunc(spec.ExcludedResources, func(word string) bool { return slices.Contains(own, word) })
+	if len(spec.ExcludedResources) == 0 {
+		spec.ExcludedResources = nil
+	}
+	if spec.BackupName != "" {
+		spec.ScheduleName = ""
+	}
+	if c := spec.UploaderConfig; c != nil && *c == (velerov1.UploaderConfigForRestore{}) {
+		spec.UploaderConfig = nil
+	}
+	if len(spec.NamespaceMapping) == 0 {
+		spec.NamespaceMapping = nil
+	}
+	return Draft{Restore: velerov1.Restore{Spec: spec}}
+}

@@ -1,0 +1,177 @@
+package restorespec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Source is what can complete a field's value.
+type Source uint8
+
+// The sources of completion. Mappings take a namespace before the colon.
+const (
+	Nothing Source = iota
+	Backups
+	Schedules
+	Namespaces
+	Mappings
+	Resources
+	Labels
+	YesNo
+	Policies
+)
+
+// Draft is a restore that does not exist yet.
+type Draft struct {
+	// Restore holds the name, labels, annotations and the spec.
+	Restore velerov1.Restore
+	// AllowPartiallyFailed is --allow-partially-failed, which no Restore has: the
+	// command looks for the schedule's newest backup with it.
+	AllowPartiallyFailed *bool
+}
+
+// Field is one flag of `velero restore create`.
+type Field struct {
+	// Flag is its name, without dashes. Title is what a form calls it.
+	Flag, Title string
+	// Help is one line of what it does, Hint what may be typed.
+	Help, Hint string
+	Completes  Source
+	// Many is true where several words with commas between may be given.
+	Many bool
+	// Filters is true where the field decides what is restored.
+	Filters bool
+	codec
+}
+
+// codec reads and writes one field of a draft.
+type codec struct {
+	kind string // as pflag calls it in help
+	// read puts text into the draft, as Velero reads it. A map's text adds.
+	read func(*Draft, string) error
+	// write is the text, and whether the draft has the field at all.
+	write func(*Draft) (string, bool)
+	clear func(*Draft)
+}
+
+// Set reads text as the field of a draft, as Velero's own flag does. What the
+// draft had before is gone. The error says what was expected.
+func (f Field) Set(d *Draft, text string) error {
+	f.clear(d)
+	return f.read(d, text)
+}
+
+// Clear takes the field out of a draft.
+func (f Field) Clear(d *Draft) { f.clear(d) }
+
+// Text is the field's value as text that Set reads, and whether the draft has one.
+func (f Field) Text(d *Draft) (text string, given bool) { return f.write(d) }
+
+// Tidy is text that a person typed, as the flag wants it: without spaces around
+// commas and colons, and without a comma at the end.
+func (f Field) Tidy(text string) string {
+	text = strings.TrimSpace(text)
+	if !f.Many || strings.Contains(text, `"`) || f.Completes == Labels && f.kind == typeSelector {
+		return text
+	}
+	var words []string
+	for word := range strings.SplitSeq(text, ",") {
+		if word = strings.TrimSpace(word); f.Completes == Mappings {
+			from, to, found := strings.Cut(word, ":")
+			if found {
+				word = strings.TrimSpace(from) + ":" + strings.TrimSpace(to)
+			}
+		}
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+// Fields are all flags that describe a restore, in the order of a form: what is
+// restored and where to comes first. --wait is none of them.
+func Fields() []Field {
+	return slices.Concat(sourceFields(), filterFields(), effectFields(), metadataFields())
+}
+
+// Find is the field with a flag's name.
+func Find(flag string) (Field, bool) {
+	for _, f := range Fields() {
+		if f.Flag == flag {
+			return f, true
+		}
+	}
+	return Field{}, false
+}
+
+func sourceFields() []Field {
+	return []Field{
+		{Flag: "from-backup", Title: "Backup", Help: "Backup to restore from", Hint: "a backup's name", Completes: Backups,
+			codec: textCodec(func(d *Draft) *string { return &d.Restore.Spec.BackupName })},
+		{Flag: "from-schedule", Title: "Schedule", Help: "Schedule to restore from: its newest completed backup", Hint: "a schedule's name, instead of a backup", Completes: Schedules,
+			codec: textCodec(func(d *Draft) *string { return &d.Restore.Spec.ScheduleName })},
+		{Flag: "allow-partially-failed", Title: "Partial", Help: "With --from-schedule, take a PartiallyFailed backup too", Hint: "true or false; with a schedule only", Completes: YesNo,
+			codec: boolCodec(func(d *Draft) **bool { return &d.AllowPartiallyFailed })},
+	}
+}
+
+func filterFields() []Field {
+	list := func(flag, title, help, hint string, completes Source, of func(*velerov1.RestoreSpec) *[]string) Field {
+		return Field{Flag: flag, Title: title, Help: help, Hint: hint, Completes: completes, Many: true, Filters: true,
+			codec: listCodec(func(d *Draft) *[]string { return of(&d.Restore.Spec) })}
+	}
+	return []Field{
+		list("include-namespaces", "Namespaces", "Namespaces to restore, by their names in the backup ('*' for all)", "names in the backup, or *; empty: all", Namespaces,
+			func(s *velerov1.RestoreSpec) *[]string { return &s.IncludedNamespaces }),
+		list("exclude-namespaces", "  without", "Namespaces not to restore", "names in the backup", Namespaces,
+			func(s *velerov1.RestoreSpec) *[]string { return &s.ExcludedNamespaces }),
+		{Flag: "namespace-mappings", Title: "Map", Help: "New names for namespaces in the target: src1:dst1,src2:dst2,...", Hint: "old:new, with commas between", Completes: Mappings, Many: true, Filters: true,
+			codec: mapCodec(":", "src:dst", func(d *Draft) *map[string]string { return &d.Restore.Spec.NamespaceMapping })},
+		list("include-resources", "Resources", "Resources to restore, such as deployments.apps ('*' for all)", "kinds such as deployments.apps, or *; empty: all", Resources,
+			func(s *velerov1.RestoreSpec) *[]string { return &s.IncludedResources }),
+		list("exclude-resources", "  without", "Resources not to restore", "kinds such as events", Resources,
+			func(s *velerov1.RestoreSpec) *[]string { return &s.ExcludedResources }),
+		{Flag: "selector", Title: "Selector", Help: "Restore only items that match this label selector", Hint: "app=web,tier notin (db)", Completes: Labels, Many: true, Filters: true, codec: selectorCodec()},
+		{Flag: "or-selector", Title: "  or", Help: "Restore items that match any of these label selectors, separated by ' or '", Hint: "app=web or app=db; instead of a selector", Completes: Labels, Many: true, Filters: true, codec: orSelectorCodec()},
+		{Flag: "include-cluster-resources", Title: "Cluster", Help: "Restore cluster-scoped resources", Hint: "true, false; empty: what the rest needs", Completes: YesNo, Filters: true,
+			codec: boolCodec(func(d *Draft) **bool { return &d.Restore.Spec.IncludeClusterResources })},
+		{Flag: "restore-volumes", Title: "Volumes", Help: "Restore volumes from snapshots", Hint: "true or false; empty: true", Completes: YesNo, Filters: true,
+			codec: boolCodec(func(d *Draft) **bool { return &d.Restore.Spec.RestorePVs })},
+		{Flag: "resource-policies-configmap", Title: "Policies", Help: "ConfigMap with the restore's resource policies (not read: the items it excludes are counted)", Hint: "a ConfigMap beside Velero", Filters: true,
+			codec: referenceCodec(nil, func(d *Draft) **corev1.TypedLocalObjectReference { return &d.Restore.Spec.ResourcePolicy })},
+	}
+}
+
+func effectFields() []Field {
+	core := corev1.SchemeGroupVersion.Group
+	return []Field{
+		{Flag: "existing-resource-policy", Title: "Existing", Help: "What to do with objects that exist already: none (skip them) or update", Hint: "none: skip them; update: patch them", Completes: Policies, codec: policyCodec()},
+		{Flag: "preserve-nodeports", Title: "Node ports", Help: "Keep the node ports of services", Hint: "true or false; empty: false", Completes: YesNo,
+			codec: boolCodec(func(d *Draft) **bool { return &d.Restore.Spec.PreserveNodePorts })},
+		{Flag: "status-include-resources", Title: "Status of", Help: "Resources whose status is restored too", Hint: "kinds, or *", Completes: Resources, Many: true,
+			codec: statusCodec(func(s *velerov1.RestoreStatusSpec) *[]string { return &s.IncludedResources })},
+		{Flag: "status-exclude-resources", Title: "  without", Help: "Resources whose status is not restored", Hint: "kinds; only with the field above", Completes: Resources, Many: true,
+			codec: statusCodec(func(s *velerov1.RestoreStatusSpec) *[]string { return &s.ExcludedResources })},
+		{Flag: "resource-modifier-configmap", Title: "Modifiers", Help: "ConfigMap with the patches that Velero applies to what it restores", Hint: "a ConfigMap beside Velero",
+			codec: referenceCodec(&core, func(d *Draft) **corev1.TypedLocalObjectReference { return &d.Restore.Spec.ResourceModifier })},
+		{Flag: "item-operation-timeout", Title: "Timeout", Help: "How long Velero waits for operations of plugins", Hint: "a duration such as 4h", codec: durationCodec()},
+		{Flag: "parallel-files-download", Title: "Parallel", Help: "How many files of a volume Velero restores at once (0: as many as the node has CPUs)", Hint: "a number", codec: parallelCodec()},
+		{Flag: "write-sparse-files", Title: "Sparse", Help: "Write sparse files when restoring volumes", Hint: "true or false; empty: false", Completes: YesNo, codec: sparseCodec()},
+	}
+}
+
+func metadataFields() []Field {
+	return []Field{
+		{Flag: "labels", Title: "Labels", Help: "Labels of the Restore itself", Hint: "key=value, with commas between", Many: true,
+			codec: mapCodec("=", "key=value", func(d *Draft) *map[string]string { return &d.Restore.Labels })},
+		{Flag: "annotations", Title: "Annotations", Help: "Annotations of the Restore itself", Hint: "key=value, with commas between", Many: true,
+			codec: mapCodec("=", "key=value", func(d *Draft) *map[string]string { return &d.Restore.Annotations })},
+	}
+}
+
+func errExpected(text, what string) error { return fmt.Errorf("%q: expected %s", text, what) }
