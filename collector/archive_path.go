@@ -23,10 +23,11 @@ type place struct {
 }
 
 var (
-	resourcesDir  = []byte("resources")
-	clusterDir    = []byte("cluster")
-	namespacesDir = []byte("namespaces")
-	jsonSuffix    = []byte(".json")
+	resourcesDir   = []byte("resources")
+	resourcesSlash = []byte("resources/")
+	clusterDir     = []byte("cluster")
+	namespacesDir  = []byte("namespaces")
+	jsonSuffix     = []byte(".json")
 )
 
 // splitPath cuts the next element off p.
@@ -67,6 +68,33 @@ func placeOf(p []byte) (at place, ok bool) {
 	}
 	at.name, at.named = bytes.CutSuffix(rest, jsonSuffix)
 	return at, true
+}
+
+// preferredSuffix marks the directory of the API version that the server
+// preferred when it was backed up (pkg/archive/parser.go).
+const preferredSuffix = "-preferredversion"
+
+// atVersion notes the API version of a path of a version directory:
+// resources/RESOURCE/VERSION[-preferredversion]/...
+func (b *builder) atVersion(p []byte) {
+	rest, ok := bytes.CutPrefix(p, resourcesSlash)
+	if !ok {
+		return
+	}
+	if n := len(b.lastVersioned); n > 0 && len(rest) > n && rest[n] == '/' && bytes.Equal(rest[:n], b.lastVersioned) {
+		return
+	}
+	resource, below, ok := splitPath(rest)
+	if !ok || len(resource) == 0 {
+		return
+	}
+	dir, _, ok := splitPath(below)
+	if !ok || len(dir) == 0 || bytes.Equal(dir, clusterDir) || bytes.Equal(dir, namespacesDir) {
+		return
+	}
+	b.lastVersioned = append(b.lastVersioned[:0], rest[:len(resource)+1+len(dir)]...)
+	version, preferred := bytes.CutSuffix(dir, []byte(preferredSuffix))
+	b.addVersion(resource, version, preferred)
 }
 
 // cleanPath makes an entry's name what it is relative to the directory that

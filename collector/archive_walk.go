@@ -94,6 +94,7 @@ func (w *walker) entry(e entry) error {
 	}
 	at, ok := placeOf(name)
 	if !ok {
+		w.builder.atVersion(name)
 		return nil
 	}
 	if !at.named || len(at.name) == 0 || len(at.resource) == 0 {
@@ -106,7 +107,7 @@ func (w *walker) entry(e entry) error {
 func (w *walker) item(e entry, at place) error {
 	_, want := w.builder.at(at)
 	switch {
-	case w.limits.NamesOnly && want == wantLabels:
+	case w.limits.NamesOnly && !want.decides():
 		w.builder.add(at, nil, flagUnread)
 		return nil
 	case e.size > w.limits.Object:
@@ -119,6 +120,7 @@ func (w *walker) item(e entry, at place) error {
 	if err != nil {
 		return err
 	}
+	w.object.withNeeds = !w.limits.NamesOnly
 	switch err := w.object.read(&w.scanner, body, want); {
 	case err == nil:
 		w.builder.add(at, &w.object, 0)

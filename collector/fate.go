@@ -46,6 +46,8 @@ type Item struct {
 	Target string
 	Name   string
 	Fate   Fate
+	// Mirror is a mirror pod: Velero counts it, and does not restore it.
+	Mirror bool
 }
 
 // Kinds finds the resource of a kind.
@@ -89,6 +91,8 @@ func (k Kinds) Guess(group, kind string) string {
 type Fates struct {
 	r     *restore
 	Kinds Kinds // of the target, of the backup's CRDs, and of Kubernetes
+	// served are the target's resources, made when they are asked for.
+	served map[string]bool
 }
 
 // Fates works out what a restore makes of each item. It is bounded as
@@ -105,7 +109,7 @@ func (x *Index) Fates(ctx context.Context, spec RestoreSpec, d Discovery) (*Fate
 	}
 	r.run()
 	// What the target does not serve may be listed all the same, as failed.
-	f := &Fates{r, kindsOf(slices.Concat(with(r.target, x.kinds), offline(nil)))}
+	f := &Fates{r: r, Kinds: kindsOf(slices.Concat(with(r.target, x.kinds), offline(nil)))}
 	return f, f.ended()
 }
 
@@ -128,6 +132,7 @@ func (f *Fates) Each(visit func(Item)) error {
 		kept := r.fateOf(b, place.Resource)
 		for item := b.first; item < b.end && r.work.goOn(1); item++ {
 			place.Name, place.Fate = x.names.string(item), kept
+			place.Mirror = x.flags[item]&flagMirror != 0
 			switch {
 			case place.Resource == dirNamespaces:
 				place.Target = r.mapped(place.Name)

@@ -98,9 +98,12 @@ func FuzzObject(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	var s scanner
-	var o object
+	for _, c := range needsOfBodies {
+		f.Add([]byte(c.body))
+	}
+	o := object{withNeeds: true}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, want := range []wants{wantPod, wantJob, wantClaim, wantCRD, wantSnapshot, wantContent, wantSnapshotClass} {
+		for _, want := range []wants{wantPod, wantJob, wantClaim, wantCRD, wantSnapshot, wantContent, wantSnapshotClass, wantVolume, wantService, wantWebhooks, wantStorageClass} {
 			_ = o.read(&s, body, want)
 		}
 		err := o.read(&s, body, wantPod)

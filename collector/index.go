@@ -23,6 +23,10 @@ type Index struct {
 	flags   []itemFlag  // of each item
 	refs    []reference // sorted by item
 	kinds   []definition
+
+	facts    stringTable // sets of what items need (needs.go)
+	needs    []needsOf   // sorted by item
+	versions []storedVersion
 }
 
 // bucket is all items of one resource in one namespace, sorted by name.

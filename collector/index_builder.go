@@ -18,6 +18,8 @@ type builder struct {
 	flags   []itemFlag
 	refs    []reference
 	kinds   []definition
+	facts   interner
+	needs   []needsOf
 	places  []struct{ resource, namespace uint32 }
 	byPlace map[[2]uint32]uint32
 
@@ -26,11 +28,15 @@ type builder struct {
 	lastPlace                   uint32
 	lastWants                   wants
 
-	packed []byte // a label set being put together
+	versions      []storedVersion
+	knownVersions map[storedVersion]bool
+	lastVersioned []byte // the resource and version directory of the entry before
+
+	packed []byte // a set being put together
 }
 
 func newBuilder() *builder {
-	b := &builder{strings: newInterner(), sets: newInterner(), byPlace: map[[2]uint32]uint32{}}
+	b := &builder{strings: newInterner(), sets: newInterner(), facts: newInterner(), byPlace: map[[2]uint32]uint32{}, knownVersions: map[storedVersion]bool{}}
 	b.strings.id(nil) // id 0 is the empty string
 	b.sets.id(nil)    // id 0 is no labels
 	return b
@@ -38,9 +44,9 @@ func newBuilder() *builder {
 
 // size is about what the builder holds, in bytes.
 func (b *builder) size() int64 {
-	return b.strings.size() + b.sets.size() + b.names.size() +
+	return b.strings.size() + b.sets.size() + b.names.size() + b.facts.size() +
 		int64(4*cap(b.bucket)+4*cap(b.setOf)+cap(b.flags)+16*cap(b.refs)) +
-		int64(40*len(b.places)+200*len(b.kinds))
+		int64(40*len(b.places)+200*len(b.kinds)+8*cap(b.needs)+80*len(b.versions))
 }
 
 // at finds the place of an item and what its kind wants to be read.
@@ -75,6 +81,7 @@ func (b *builder) add(p place, o *object, flags itemFlag) {
 			flags |= flagMirror
 		}
 		b.addFacts(item, want, o)
+		b.addNeeds(item, o)
 	}
 	b.bucket = append(b.bucket, where)
 	b.setOf = append(b.setOf, set)
@@ -141,7 +148,7 @@ func (o *object) resource() Resource {
 // index sorts what was collected. Of items that the archive holds twice the
 // later one counts: it would overwrite the earlier when extracted.
 func (b *builder) index() *Index {
-	x := &Index{strings: b.strings.stringTable, sets: b.sets.stringTable}
+	x := &Index{strings: b.strings.stringTable, sets: b.sets.stringTable, facts: b.facts.stringTable, versions: b.versions}
 	places := make([]uint32, len(b.places))
 	for i := range places {
 		places[i] = uint32(i)
@@ -190,6 +197,7 @@ func (b *builder) index() *Index {
 			x.kinds = append(x.kinds, k)
 		}
 	}
+	x.needs = b.needsNow(now, gone)
 	slices.SortStableFunc(x.kinds, func(a, b definition) int { return cmp.Compare(a.item, b.item) })
 	return x
 }

@@ -14,7 +14,7 @@ var (
 )
 
 // indexMagic starts an encoded Index; its last byte is the encoding's version.
-const indexMagic = "veltui-index\x01"
+const indexMagic = "veltui-index\x02"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -53,6 +53,18 @@ func (x *Index) MarshalBinary() ([]byte, error) {
 	for _, d := range x.kinds {
 		w.number(int(d.item))
 		w.resource(d.resource)
+	}
+	w.table(&x.facts)
+	w.number(len(x.needs))
+	for _, n := range x.needs {
+		w.number(int(n.item))
+		w.number(int(n.set))
+	}
+	w.number(len(x.versions))
+	for _, v := range x.versions {
+		w.number(int(v.resource))
+		w.number(int(v.version))
+		w.bools(v.preferred)
 	}
 	return binary.LittleEndian.AppendUint32(w, crc32.Checksum(w, castagnoli)), nil
 }
@@ -220,7 +232,26 @@ func (r *decoder) index() *Index {
 		d.resource = Resource{Group: r.text(), Name: r.text(), Singular: r.text(), Kind: r.text(), Namespaced: r.bool(), ShortNames: r.texts()}
 		x.kinds = append(x.kinds, d)
 	}
+	r.needs(x, items)
 	return x
+}
+
+// needs reads what items need.
+func (r *decoder) needs(x *Index, items int) {
+	x.facts = r.table()
+	for id := range uint32(x.facts.len()) {
+		r.bad = r.bad || !eachFact(x.facts.bytes(id), func(_ NeedKind, name uint32, _ int64) bool { return int64(name) < int64(x.strings.len()) })
+	}
+	last := 0
+	for range r.count(2) {
+		n := needsOf{uint32(r.number(items - 1)), uint32(r.number(x.facts.len() - 1))}
+		r.bad = r.bad || int(n.item) < last
+		last = int(n.item)
+		x.needs = append(x.needs, n)
+	}
+	for range r.count(3) {
+		x.versions = append(x.versions, storedVersion{uint32(r.number(x.strings.len() - 1)), uint32(r.number(x.strings.len() - 1)), r.bool()})
+	}
 }
 
 // checkSets checks that label sets are made of pairs of strings.

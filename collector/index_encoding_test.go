@@ -37,6 +37,9 @@ func TestIndexSurvivesItsEncoding(t *testing.T) {
 		if !reflect.DeepEqual(x.Contents(), y.Contents()) {
 			t.Error("contents differ")
 		}
+		if before, after := needsIn(t, x), needsIn(t, &y); !reflect.DeepEqual(before, after) || (len(before) > 0) != x.HasNeeds() {
+			t.Errorf("needs: %v, after %v", before, after)
+		}
 	}
 }
 
@@ -75,7 +78,9 @@ func FuzzIndex(f *testing.F) {
 		file{"resources/pods/namespaces/a/p.json", podJSON("Running", "c")},
 		file{"resources/persistentvolumeclaims/namespaces/a/c.json", claimJSON("v")},
 		file{"resources/persistentvolumes/cluster/v.json", `{"kind":"PersistentVolume","metadata":{"labels":{"a":"b"}}}`},
-		file{"resources/" + dirCRDs + "/cluster/w.json", crdJSON("widgets", "example.com", "wg")})
+		file{"resources/" + dirCRDs + "/cluster/w.json", crdJSON("widgets", "example.com", "wg")},
+		file{"resources/services/v1-preferredversion/namespaces/a/s.json", needsOfBodies[0].body},
+		file{"resources/services/namespaces/a/s.json", needsOfBodies[0].body})
 	x := mustRead(f, small)
 	data, _ := x.MarshalBinary()
 	f.Add(data[len(indexMagic) : len(data)-4])
@@ -91,6 +96,10 @@ func FuzzIndex(f *testing.F) {
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
 		}}, Discovery{})
 		e.Position(e.Total / 2)
+		x.Versions("services")
+		if fates, err := x.Fates(t.Context(), RestoreSpec{}, Discovery{}); err == nil {
+			_ = fates.Needs(func(Item, []Need) {})
+		}
 		estimate(t, &x, RestoreSpec{}, Discovery{})
 	})
 }

@@ -269,3 +269,20 @@ func (s *scanner) skipNested() {
 	}
 	s.fail(errJSONEnd)
 }
+
+// whole returns the whole number at hand, 0 if there is none.
+func (s *scanner) whole() (n int64) {
+	if c := s.peek(); c < '0' || c > '9' {
+		s.skip()
+		return 0
+	}
+	start := s.i
+	s.skip()
+	for _, c := range s.b[start:s.i] {
+		if c < '0' || c > '9' || n > 1<<40 {
+			return 0
+		}
+		n = 10*n + int64(c-'0')
+	}
+	return n
+}

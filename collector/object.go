@@ -15,7 +15,15 @@ const (
 	wantSnapshot
 	wantContent
 	wantSnapshotClass
+	// What follows is looked at only for what it needs.
+	wantVolume
+	wantService
+	wantWebhooks
+	wantStorageClass
 )
+
+// decides says whether the kind's facts decide what is restored.
+func (w wants) decides() bool { return wantPod <= w && w <= wantSnapshotClass }
 
 // Directories of the kinds that Velero's rules know by name
 // (pkg/kuberesource/kuberesource.go).
@@ -32,6 +40,10 @@ const (
 	dirContents        = "volumesnapshotcontents.snapshot.storage.k8s.io"
 	dirSnapshotClasses = "volumesnapshotclasses.snapshot.storage.k8s.io"
 	dirDataUploads     = "datauploads.velero.io"
+	dirServices        = "services"
+	dirStorageClasses  = "storageclasses.storage.k8s.io"
+	dirValidating      = "validatingwebhookconfigurations.admissionregistration.k8s.io"
+	dirMutating        = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 )
 
 func wantsOf(resource string) wants {
@@ -50,6 +62,14 @@ func wantsOf(resource string) wants {
 		return wantContent
 	case dirSnapshotClasses:
 		return wantSnapshotClass
+	case dirVolumes:
+		return wantVolume
+	case dirServices:
+		return wantService
+	case dirValidating, dirMutating:
+		return wantWebhooks
+	case dirStorageClasses:
+		return wantStorageClass
 	default:
 		return wantLabels
 	}
@@ -63,6 +83,8 @@ const (
 	annDeleteSecret   = "csi.storage.k8s.io/snapshotter-secret-name"
 	annDeleteSecretNS = "csi.storage.k8s.io/snapshotter-secret-namespace"
 	annListSecret     = "csi.storage.k8s.io/snapshotter-list-secret-name"
+	annStorageClass   = "volume.beta.kubernetes.io/storage-class"
+	annLastApplied    = "kubectl.kubernetes.io/last-applied-configuration"
 	annListSecretNS   = "csi.storage.k8s.io/snapshotter-list-secret-namespace"
 )
 
@@ -87,10 +109,16 @@ type object struct {
 	group, plural, singular, kind []byte // of a CRD
 	short                         [][]byte
 	scope                         []byte
+
+	withNeeds bool // needs are wanted too
+	needs     []rawNeed
+	raw       rawNeeds
+
+	bytes, thousandths amounts
 }
 
 func (o *object) reset() {
-	*o = object{labels: o.labels[:0], claims: o.claims[:0], short: o.short[:0]}
+	*o = object{labels: o.labels[:0], claims: o.claims[:0], short: o.short[:0], withNeeds: o.withNeeds, needs: o.needs[:0], raw: o.raw.reset(), bytes: o.bytes, thousandths: o.thousandths}
 }
 
 // maxParts bounds the labels, volumes and short names of one object.
@@ -120,9 +148,10 @@ func (o *object) read(s *scanner, body []byte, want wants) error {
 		case "status":
 			o.readStatus(s, want)
 		default:
-			s.skip()
+			o.readTop(s, string(key), want)
 		}
 	})
+	o.putNeeds(want)
 	switch {
 	case s.err != nil:
 		return s.err
@@ -151,6 +180,8 @@ func (o *object) readMetadata(s *scanner, want wants) {
 			})
 		case string(key) == "annotations" && want >= wantPod:
 			o.readAnnotations(s, want)
+		case string(key) == "managedFields" && want == wantService && o.withNeeds:
+			o.readManaged(s)
 		default:
 			s.skip()
 		}
@@ -167,6 +198,10 @@ func (o *object) readAnnotations(s *scanner, want wants) {
 		switch {
 		case want == wantPod && name == annMirrorPod:
 			o.mirror = len(value) > 0
+		case want == wantClaim && name == annStorageClass:
+			o.raw.annotatedClass = value
+		case want == wantService && name == annLastApplied:
+			o.raw.lastApplied = value
 		case want == wantClaim && name == annClaimSnapshot:
 			o.snapshot = value
 		case want == wantContent && name == annDeleteSecret, want == wantSnapshotClass && name == annListSecret:
@@ -188,15 +223,15 @@ func (o *object) readSpec(s *scanner, want wants) {
 			case "priorityClassName":
 				o.priority, _ = s.text()
 			default:
-				s.skip()
+				o.readPodSpec(s, string(key))
 			}
 		})
 	case wantClaim:
-		o.volume = o.member(s, "volumeName")
+		o.readClaimSpec(s)
 	case wantCRD:
 		o.readDefinition(s)
 	default:
-		s.skip()
+		o.readNeedfulSpec(s, want)
 	}
 }
 

@@ -1,0 +1,193 @@
+package collector
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// Need is something that an item needs in the target, or takes there.
+type Need struct {
+	Kind   NeedKind
+	Name   string
+	Amount int64
+}
+
+// NeedKind says what a Need is, and what its Name and Amount mean.
+type NeedKind uint8
+
+// The kinds of needs, as the bodies of a backup tell them. CPU is in thousandths
+// of a core, memory and storage are in bytes.
+const (
+	// NeedStorageClass is the class of a claim: Name.
+	NeedStorageClass NeedKind = iota
+	// NeedDefaultClass is a claim that names no class.
+	NeedDefaultClass
+	// NeedStorage is what a claim requests: Amount.
+	NeedStorage
+	// NeedVolume is the volume that a claim is bound to: Name.
+	NeedVolume
+	// NeedRetained is a volume that is kept when its claim goes.
+	NeedRetained
+	// NeedSnapshotClass is the class of a snapshot or its content: Name.
+	NeedSnapshotClass
+	// NeedDriver is the CSI driver of a volume, a snapshot's content or a class: Name.
+	NeedDriver
+	// NeedServiceType is ClusterIP, NodePort, LoadBalancer or ExternalName: Name.
+	NeedServiceType
+	// NeedNodePort is a port of a Service on every node: Amount. Kubernetes chose it,
+	// and Velero drops it unless the restore preserves node ports.
+	NeedNodePort
+	// NeedKeptNodePort is one that the Service's author chose: Velero keeps it.
+	NeedKeptNodePort
+	// NeedWebhookService is the Service behind an admission webhook, as
+	// "namespace/name". Amount is 1 if requests fail while it does not answer.
+	NeedWebhookService
+	// NeedCPURequest to NeedMemoryLimit are what a pod asks for in all: Amount.
+	NeedCPURequest
+	NeedMemoryRequest
+	NeedCPULimit
+	NeedMemoryLimit
+	// NeedNoCPURequest to NeedNoMemoryLimit are how many of a pod's containers do
+	// not say it: Amount.
+	NeedNoCPURequest
+	NeedNoMemoryRequest
+	NeedNoCPULimit
+	NeedNoMemoryLimit
+	// NeedMostCPU and NeedMostMemory are the most that one container of a pod asks
+	// for, NeedLeastCPU and NeedLeastMemory the least: Amount.
+	NeedMostCPU
+	NeedMostMemory
+	NeedLeastCPU
+	NeedLeastMemory
+	needKinds
+)
+
+// needsOf are the needs of one item: a set of facts.
+type needsOf struct{ item, set uint32 }
+
+// storedVersion is an API version in which the backup holds a resource.
+type storedVersion struct {
+	resource, version uint32 // strings
+	preferred         bool
+}
+
+// HasNeeds says whether needs were read. They are not with Limits.NamesOnly.
+func (x *Index) HasNeeds() bool { return !x.namesOnly }
+
+// Version is the API version, such as "v1", in which the backup holds the items
+// of a resource ("deployments.apps"); empty if the archive does not tell.
+func (x *Index) Version(resource string) string {
+	for _, v := range x.versions {
+		if v.preferred && string(x.strings.bytes(v.resource)) == resource {
+			return x.strings.string(v.version)
+		}
+	}
+	return ""
+}
+
+// Versions are all API versions in which the backup holds a resource: several
+// where it was made with the feature flag EnableAPIGroupVersions.
+func (x *Index) Versions(resource string) (all []string) {
+	for _, v := range x.versions {
+		if string(x.strings.bytes(v.resource)) == resource {
+			all = append(all, x.strings.string(v.version))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Needs goes through the items that the restore is to restore and that need
+// something, in the order of Each. The slice is used again. Its only error is the
+// cause of the context.
+func (f *Fates) Needs(visit func(Item, []Need)) error {
+	x, next := f.r.x, 0
+	var needs []Need
+	item := uint32(0)
+	err := f.Each(func(i Item) {
+		for next < len(x.needs) && x.needs[next].item < item {
+			next++
+		}
+		if next < len(x.needs) && x.needs[next].item == item && i.Fate == ToRestore && !i.Mirror {
+			needs = x.needsIn(needs[:0], x.needs[next].set)
+			visit(i, needs)
+		}
+		item++
+	})
+	return err
+}
+
+// needsIn decodes a set of facts.
+func (x *Index) needsIn(needs []Need, set uint32) []Need {
+	_ = eachFact(x.facts.bytes(set), func(kind NeedKind, name uint32, amount int64) bool {
+		needs = append(needs, Need{kind, x.strings.string(name), amount})
+		return true
+	})
+	return needs
+}
+
+// eachFact goes through a set of facts, and reports whether it is well made.
+func eachFact(set []byte, visit func(kind NeedKind, name uint32, amount int64) bool) bool {
+	for len(set) > 0 {
+		kind := NeedKind(set[0])
+		name, n := binary.Uvarint(set[1:])
+		if n <= 0 || name > 1<<32-1 || kind >= needKinds {
+			return false
+		}
+		amount, m := binary.Varint(set[1+n:])
+		if m <= 0 || !visit(kind, uint32(name), amount) {
+			return false
+		}
+		set = set[1+n+m:]
+	}
+	return true
+}
+
+// addNeeds keeps what an object needs. Most pods need what others need, so sets
+// are kept once.
+func (b *builder) addNeeds(item uint32, o *object) {
+	if len(o.needs) == 0 {
+		return
+	}
+	b.packed = b.packed[:0]
+	for _, need := range o.needs {
+		b.packed = append(b.packed, byte(need.kind))
+		b.packed = binary.AppendUvarint(b.packed, uint64(b.strings.id(need.name)))
+		b.packed = binary.AppendVarint(b.packed, need.amount)
+	}
+	b.needs = append(b.needs, needsOf{item, b.facts.id(b.packed)})
+}
+
+// addVersion notes that a resource is stored in an API version.
+func (b *builder) addVersion(resource, version []byte, preferred bool) {
+	v := storedVersion{b.strings.id(resource), b.strings.id(version), preferred}
+	if !b.knownVersions[v] {
+		b.knownVersions[v] = true
+		b.versions = append(b.versions, v)
+	}
+}
+
+// needsNow gives the needs their items' new numbers.
+func (b *builder) needsNow(now []uint32, gone uint32) []needsOf {
+	kept := b.needs[:0]
+	for _, n := range b.needs {
+		if n.item = now[n.item]; n.item != gone {
+			kept = append(kept, n)
+		}
+	}
+	slices.SortFunc(kept, func(a, b needsOf) int { return cmp.Compare(a.item, b.item) })
+	return kept
+}
+
+// Serves reports whether the target serves a resource ("deployments.apps") when
+// its turn comes: it does now, or the restore brings the CRD.
+func (f *Fates) Serves(resource string) bool {
+	if f.served == nil {
+		f.served = map[string]bool{}
+		for _, known := range f.r.target {
+			f.served[known.groupResource()] = true
+		}
+	}
+	return f.served[resource]
+}

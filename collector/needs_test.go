@@ -1,0 +1,223 @@
+package collector
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// needsIn are the needs of all that a restore of everything restores.
+func needsIn(t testing.TB, x *Index) map[string][]Need {
+	t.Helper()
+	fates, err := x.Fates(t.Context(), RestoreSpec{}, Discovery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]Need{}
+	if err := fates.Needs(func(i Item, needs []Need) {
+		all[i.Resource+"/"+i.Namespace+"/"+i.Name] = append([]Need(nil), needs...)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func serviceJSON(metadata, spec string) string {
+	return `{"apiVersion":"v1","kind":"Service","metadata":{` + metadata + `},"spec":{` + spec + `}}`
+}
+
+const twoPorts = `"type":"NodePort","ports":[{"name":"web","port":80,"protocol":"TCP","nodePort":30080},{"name":"tls","port":443,"protocol":"TCP","nodePort":30443}]`
+
+// needsOfBodies are bodies, and what they need.
+var needsOfBodies = []struct {
+	what, resource, body string
+	want                 []Need
+}{
+	{"ports that Kubernetes chose", "services", serviceJSON("", twoPorts),
+		[]Need{{NeedServiceType, "NodePort", 0}, {NeedNodePort, "", 30080}, {NeedNodePort, "", 30443}}},
+	{"a port of a last-applied configuration", "services",
+		serviceJSON(`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{\"ports\":[{\"name\":\"tls\",\"nodePort\":30443}]}}"}`, twoPorts),
+		[]Need{{NeedServiceType, "NodePort", 0}, {NeedNodePort, "", 30080}, {NeedKeptNodePort, "", 30443}}},
+	{"a port without a name is known by its number", "services",
+		serviceJSON(`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{\"ports\":[{\"nodePort\":30080},{\"nodePort\":\"30443\"}]}}"}`,
+			`"type":"NodePort","ports":[{"port":80,"nodePort":30080},{"port":81,"nodePort":30081},{"port":82,"nodePort":30443}]`),
+		[]Need{{NeedServiceType, "NodePort", 0}, {NeedKeptNodePort, "", 30080}, {NeedNodePort, "", 30081}, {NeedKeptNodePort, "", 30443}}},
+	{"a port of a server-side apply", "services",
+		serviceJSON(`"managedFields":[{"fieldsV1":{"f:spec":{"f:ports":{".":{},"k:{\"port\":443,\"protocol\":\"TCP\"}":{"f:nodePort":{},"f:port":{}}}}}}]`, twoPorts),
+		[]Need{{NeedServiceType, "NodePort", 0}, {NeedNodePort, "", 30080}, {NeedKeptNodePort, "", 30443}}},
+	{"managed fields do not count beside a last-applied configuration", "services",
+		serviceJSON(`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"},"managedFields":[{"fieldsV1":{"f:spec":{"f:ports":{"k:{\"port\":443,\"protocol\":\"TCP\"}":{"f:nodePort":{}}}}}}]`, twoPorts),
+		[]Need{{NeedServiceType, "NodePort", 0}, {NeedNodePort, "", 30080}, {NeedNodePort, "", 30443}}},
+	{"a health check's port", "services", serviceJSON("", `"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":31000`),
+		[]Need{{NeedServiceType, "LoadBalancer", 0}, {NeedNodePort, "", 31000}}},
+	{"a health check's port that was asked for", "services",
+		serviceJSON(`"managedFields":[{"fieldsV1":{"f:spec":{"f:healthCheckNodePort":{}}}}]`, `"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":31000`),
+		[]Need{{NeedServiceType, "LoadBalancer", 0}, {NeedKeptNodePort, "", 31000}}},
+	{"no type, no port", "services", serviceJSON("", `"ports":[{"port":80}]`), []Need{{NeedServiceType, "ClusterIP", 0}}},
+	{"a claim", dirClaims, `{"kind":"PersistentVolumeClaim","metadata":{},"spec":{"resources":{"requests":{"storage":"10Gi"}},"storageClassName":"fast","volumeName":"v"}}`,
+		[]Need{{NeedStorageClass, "fast", 0}, {NeedVolume, "v", 0}, {NeedStorage, "", 10 << 30}}},
+	{"a claim's class of old", dirClaims, `{"kind":"PersistentVolumeClaim","metadata":{"annotations":{"volume.beta.kubernetes.io/storage-class":"old"}},"spec":{"storageClassName":"fast"}}`,
+		[]Need{{NeedStorageClass, "old", 0}}},
+	{"a claim without a class", dirClaims, `{"kind":"PersistentVolumeClaim","metadata":{},"spec":{}}`, []Need{{NeedDefaultClass, "", 0}}},
+	{"a claim that wants no class", dirClaims, `{"kind":"PersistentVolumeClaim","metadata":{},"spec":{"storageClassName":"","volumeName":"v"}}`, []Need{{NeedVolume, "v", 0}}},
+	{"a volume", dirVolumes, `{"kind":"PersistentVolume","metadata":{},"spec":{"csi":{"driver":"ebs.csi.aws.com"},"persistentVolumeReclaimPolicy":"Retain"}}`,
+		[]Need{{NeedDriver, "ebs.csi.aws.com", 0}, {NeedRetained, "", 0}}},
+	{"a volume that goes with its claim", dirVolumes, `{"kind":"PersistentVolume","metadata":{},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`, nil},
+	{"a snapshot", dirSnapshots, `{"kind":"VolumeSnapshot","metadata":{},"spec":{"volumeSnapshotClassName":"snap"}}`, []Need{{NeedSnapshotClass, "snap", 0}}},
+	{"a snapshot's content", dirContents, `{"kind":"VolumeSnapshotContent","metadata":{},"spec":{"driver":"d.csi","volumeSnapshotClassName":"snap"}}`,
+		[]Need{{NeedSnapshotClass, "snap", 0}, {NeedDriver, "d.csi", 0}}},
+	{"a snapshot class", dirSnapshotClasses, `{"kind":"VolumeSnapshotClass","metadata":{},"driver":"d.csi"}`, []Need{{NeedDriver, "d.csi", 0}}},
+	{"a storage class", dirStorageClasses, `{"kind":"StorageClass","metadata":{},"provisioner":"d.csi"}`, []Need{{NeedDriver, "d.csi", 0}}},
+	{"webhooks", dirValidating, `{"kind":"X","metadata":{},"webhooks":[{"clientConfig":{"service":{"name":"s","namespace":"n"}}},{"clientConfig":{"url":"https://x"}},{"clientConfig":{"service":{"name":"t","namespace":"n"}},"failurePolicy":"Ignore"}]}`,
+		[]Need{{NeedWebhookService, "n/s", 1}, {NeedWebhookService, "n/t", 0}}},
+	{"a pod", dirPods, `{"kind":"Pod","metadata":{},"spec":{"containers":[{"resources":{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"250m","memory":"512Mi"}}},{"resources":{"requests":{"cpu":"100m"}}}],` +
+		`"initContainers":[{"resources":{"requests":{"cpu":"2"}}},{"restartPolicy":"Always","resources":{"requests":{"cpu":"50m"}}}],"overhead":{"cpu":"10m"}}}`,
+		[]Need{{NeedCPURequest, "", 2010}, {NeedMemoryRequest, "", 512 << 20}, {NeedCPULimit, "", 1010}, {NeedMemoryLimit, "", 1 << 30},
+			{NeedNoMemoryRequest, "", 1}, {NeedNoCPULimit, "", 1}, {NeedNoMemoryLimit, "", 1},
+			{NeedMostCPU, "", 1000}, {NeedMostMemory, "", 1 << 30}, {NeedLeastCPU, "", 100}, {NeedLeastMemory, "", 512 << 20}}},
+	{"nonsense", "services", serviceJSON(`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{{"},"managedFields":{"a":1}`, `"type":7,"ports":{"a":[1]},"healthCheckNodePort":-1e9`),
+		[]Need{{NeedServiceType, "ClusterIP", 0}}},
+	{"nonsense in a pod", dirPods, `{"kind":"Pod","metadata":{},"spec":{"containers":[{"resources":{"limits":{"cpu":{"a":1},"memory":"1e999999999"},"requests":7}}],"overhead":[]}}`,
+		[]Need{{NeedNoCPURequest, "", 1}, {NeedNoMemoryRequest, "", 1}, {NeedNoCPULimit, "", 1}, {NeedNoMemoryLimit, "", 1}}},
+}
+
+// TestNeeds reads what items need, in one archive with all of them.
+func TestNeeds(t *testing.T) {
+	files := []file{{"metadata/version", "1.1.0\n"}}
+	path := func(i int) (string, string) {
+		name := fmt.Sprintf("item-%02d", i)
+		resource := needsOfBodies[i].resource
+		switch resource {
+		case "services", dirClaims, dirSnapshots, dirPods:
+			return "resources/" + resource + "/namespaces/a/" + name + ".json", resource + "/a/" + name
+		}
+		return "resources/" + resource + "/cluster/" + name + ".json", resource + "//" + name
+	}
+	for i := len(needsOfBodies) - 1; i >= 0; i-- { // not in the order of the index
+		at, _ := path(i)
+		files = append(files, file{at, "{}"}, file{at, needsOfBodies[i].body}) // the later one counts
+	}
+	archive := buildArchive(t, files...)
+	got := needsIn(t, mustRead(t, archive))
+	for i, c := range needsOfBodies {
+		_, key := path(i)
+		if !reflect.DeepEqual(got[key], c.want) {
+			t.Errorf("%s: %v, want %v", c.what, got[key], c.want)
+		}
+	}
+	names, err := read(archive, Limits{NamesOnly: true})
+	if err != nil || names.HasNeeds() || len(needsIn(t, names)) > 0 {
+		t.Errorf("names only: %v, needs %v", err, names.HasNeeds())
+	}
+}
+
+// TestNeedsOfPodsAreSharedByThem holds what an index of many like pods takes.
+func TestNeedsOfPodsAreSharedByThem(t *testing.T) {
+	b := newBuilder()
+	o := object{withNeeds: true}
+	var s scanner
+	pod := needsOfBodies[len(needsOfBodies)-3]
+	for i := range 50_000 {
+		if err := o.read(&s, []byte(pod.body), wantPod); err != nil {
+			t.Fatal(err)
+		}
+		b.add(place{resource: []byte(dirPods), namespace: []byte("a"), name: fmt.Appendf(nil, "p-%d", i)}, &o, 0)
+	}
+	if len(b.needs) != 50_000 || b.facts.len() != 1 {
+		t.Errorf("%s: %d needs in %d sets", pod.what, len(b.needs), b.facts.len())
+	}
+}
+
+func TestStoredVersions(t *testing.T) {
+	pod := podJSON("Running")
+	x := mustRead(t, buildArchive(t, file{"metadata/version", "1.1.0\n"},
+		file{"resources/pods/v1-preferredversion/namespaces/a/p.json", pod},
+		file{"resources/pods/v1-preferredversion/namespaces/a/q.json", pod},
+		file{"resources/pods/namespaces/a/p.json", pod},
+		file{"resources/widgets.example.com/v2-preferredversion/cluster/w.json", pod},
+		file{"resources/widgets.example.com/v1/cluster/w.json", pod},
+		file{"resources/widgets.example.com/v2-preferredversion/cluster/x.json", pod},
+		file{"resources/odd", pod}, file{"resources//x/y.json", pod}))
+	for resource, want := range map[string][2]string{"pods": {"v1", "v1"}, "widgets.example.com": {"v2", "v1 v2"}, "secrets": {}} {
+		if got := [2]string{x.Version(resource), strings.Join(x.Versions(resource), " ")}; got != want {
+			t.Errorf("%s: %q, want %q", resource, got, want)
+		}
+	}
+	if x.Items() != 1 {
+		t.Errorf("%d items", x.Items())
+	}
+}
+
+// TestHostileNeeds: facts are bounded like all else of an index.
+func TestHostileNeeds(t *testing.T) {
+	began := time.Now()
+	var ports, hooks, containers strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&ports, `{"port":%d,"nodePort":%d},`, i%65536, i)
+		fmt.Fprintf(&hooks, `{"clientConfig":{"service":{"name":"s%d","namespace":"n"}}},`, i)
+		containers.WriteString(`{"resources":{"limits":{"memory":"9223372036854775807","cpu":"9E"}}},`)
+	}
+	list := func(b *strings.Builder) string { return "[" + strings.TrimSuffix(b.String(), ",") + "]" }
+	x := mustRead(t, buildArchive(t, file{"metadata/version", "1.1.0\n"},
+		file{"resources/services/namespaces/a/s.json", serviceJSON("", `"ports":`+list(&ports))},
+		file{"resources/" + dirMutating + "/cluster/m.json", `{"kind":"X","webhooks":` + list(&hooks) + `}`},
+		file{podA + "p.json", `{"kind":"Pod","spec":{"containers":` + list(&containers) + `}}`}))
+	needs := needsIn(t, x)
+	if n := len(needs["services/a/s"]); n > maxNeeds+1 || n < maxNeeds/2 || x.Partial() {
+		t.Errorf("%d ports, partial %v", n, x.Partial())
+	}
+	if n := len(needs[dirMutating+"//m"]); n != maxNeeds {
+		t.Errorf("%d webhooks", n)
+	}
+	for _, need := range needs["pods/a/p"] {
+		if need.Amount < 0 || need.Amount > maxAmount {
+			t.Errorf("%+v", need)
+		}
+	}
+	// Names that are all different fill the index, and no more than that.
+	files := []file{{"metadata/version", "1.1.0\n"}}
+	for i := range 2000 {
+		files = append(files, file{fmt.Sprintf("resources/%s/cluster/m%d.json", dirValidating, i),
+			fmt.Sprintf(`{"kind":"X","webhooks":[{"clientConfig":{"service":{"name":"%d-%s"}}}]}`, i, strings.Repeat("x", 2000))})
+	}
+	wantPartial(t, buildArchive(t, files...), Limits{Index: 1 << 20}, 100, ErrLimit, "index would take")
+	// So do versions.
+	files = files[:1]
+	for i := range 20_000 {
+		files = append(files, file{fmt.Sprintf("resources/w%d.%s/v1/cluster/m.json", i, strings.Repeat("x", 100)), "{}"})
+	}
+	wantPartial(t, buildArchive(t, files...), Limits{Index: 1 << 20}, 0, ErrLimit, "index would take")
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("took %v", took)
+	}
+}
+
+// FuzzQuantity gives amounts of any kind: none takes long or comes out below zero.
+func FuzzQuantity(f *testing.F) {
+	for _, text := range []string{"1", "100m", "1.5Gi", "1e3", "1E", "1e999", "-1", "", "9E", "0.0000000000000000000000001", "1e-99"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, thousandths := range []bool{true, false} {
+			if n, ok := quantity(text, thousandths); n < 0 || n > maxAmount || !ok && n != 0 {
+				t.Errorf("%q: %d, %v", text, n, ok)
+			}
+		}
+	})
+}
+
+// TestOldIndexIsReadAgain: an index of the version before has no needs.
+func TestOldIndexIsReadAgain(t *testing.T) {
+	data, err := readCapture(t, Limits{}).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := bytes.Replace(data, []byte(indexMagic), []byte("veltui-index\x01"), 1)
+	var x Index
+	if err := x.UnmarshalBinary(old); err == nil {
+		t.Error("an index without needs was taken")
+	}
+}
