@@ -64,7 +64,7 @@ func (c *cli) newCachedEstimates() (*cachedEstimates, error) {
 // judgedJob reads the one job that is selected, and all that is needed to judge
 // it.
 func (c *cli) judgedJob(ctx context.Context, cancel context.CancelCauseFunc, selected selection) (*assess.Assessment, assess.Judged, error) {
-	snap, _, err := c.readJob(ctx, cancel, selected, watch.Query{Volumes: true, Also: []string{watch.Deletions}})
+	snap, _, err := c.readJob(ctx, cancel, selected, watch.Query{Volumes: true, Also: []string{watch.Deletions, watch.Pods}})
 	if err != nil {
 		return nil, assess.Judged{}, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -93,6 +94,10 @@ func Job(j assess.Judged, around *assess.Assessment, now time.Time) []Section {
 	if around == nil {
 		around = &assess.Assessment{}
 	}
+	d.version = velero.Current
+	if v, known := velero.ParseVersion(around.Environment.Server.Version); known {
+		d.version = v
+	}
 	d.status(around.Environment.Deletions)
 	d.progress()
 	d.notSeen(around.Snapshot)
@@ -110,6 +115,7 @@ func Job(j assess.Judged, around *assess.Assessment, now time.Time) []Section {
 type describer struct {
 	job      assess.Judged
 	now      time.Time
+	version  velero.Version // of the server
 	sections []Section
 }
 

@@ -33,9 +33,13 @@ func at(d time.Duration) *metav1.Time { t := metav1.NewTime(noon.Add(d)); return
 func ptr[T any](v T) *T { return &v }
 
 func described(in job.Input, deletions ...diagnosis.Deletion) map[string]string {
+	return describedIn(diagnosis.Environment{Deletions: deletions}, in)
+}
+
+func describedIn(env diagnosis.Environment, in job.Input) map[string]string {
 	in.At = noon
 	lines := map[string]string{}
-	for _, s := range Job(assess.Judged{Job: job.Next(nil, in)}, &assess.Assessment{Environment: diagnosis.Environment{Deletions: deletions}}, noon) {
+	for _, s := range Job(assess.Judged{Job: job.Next(nil, in)}, &assess.Assessment{Environment: env}, noon) {
 		for _, f := range s.Fields {
 			lines[strings.TrimSpace(s.Title+" / "+f.Title)] = strings.Join(f.Values, "\n")
 		}
@@ -49,6 +53,18 @@ func check(t *testing.T, got, want map[string]string) {
 		if got[title] != value {
 			t.Errorf("%s: %q, want %q", title, got[title], value)
 		}
+	}
+}
+
+// TestUnsetFilters: what Velero takes for resource filters that are not set
+// depends on its version.
+func TestUnsetFilters(t *testing.T) {
+	for version, want := range map[string]map[string]string{
+		"v1.16.2": {"filters / Included resources": "*", "filters / Included namespaced": ""},
+		"v1.17.0": {"filters / Included resources": "", "filters / Included namespaced": "*"},
+		"":        {"filters / Included resources": "", "filters / Included namespaced": "*"},
+	} {
+		check(t, describedIn(diagnosis.Environment{Server: velero.Server{ServerPod: velero.ServerPod{Version: version}}}, job.Input{Backup: &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "b"}}}), want)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // backup describes what a backup was asked for. The order, and what Velero
@@ -32,7 +34,7 @@ func (d *describer) backup(b *velerov1.Backup) {
 	d.section("filters")
 	d.list("includedNamespaces", "Included namespaces", spec.IncludedNamespaces, "*")
 	d.list("excludedNamespaces", "Excluded namespaces", spec.ExcludedNamespaces, none)
-	if scopedFilters(spec) {
+	if scopedFilters(spec, d.version) {
 		d.list("includedClusterScopedResources", "Included cluster-scoped", spec.IncludedClusterScopedResources, none)
 		d.list("excludedClusterScopedResources", "Excluded cluster-scoped", spec.ExcludedClusterScopedResources, none)
 		d.list("includedNamespaceScopedResources", "Included namespaced", spec.IncludedNamespaceScopedResources, "*")
@@ -140,11 +142,16 @@ func (d *describer) restore(r *velerov1.Restore) {
 	d.noHooks()
 }
 
-// scopedFilters reports whether a backup filters by the scope of resources, as
-// Velero takes it unless one of the older filters is set (1.18.3:
-// pkg/util/collections/includes_excludes.go UseOldResourceFilters).
-func scopedFilters(s velerov1.BackupSpec) bool {
-	return s.IncludeClusterResources == nil && len(s.IncludedResources)+len(s.ExcludedResources) == 0
+// scopedFilters reports whether a Velero of that version filters a backup by the
+// scope of resources, not by the older filters
+// (pkg/util/collections/includes_excludes.go UseOldResourceFilters).
+func scopedFilters(s velerov1.BackupSpec, version velero.Version) bool {
+	if s.IncludeClusterResources != nil || len(s.IncludedResources)+len(s.ExcludedResources) > 0 {
+		return false
+	}
+	scoped := len(s.IncludedClusterScopedResources) + len(s.ExcludedClusterScopedResources) +
+		len(s.IncludedNamespaceScopedResources) + len(s.ExcludedNamespaceScopedResources)
+	return scoped > 0 || version.ScopesUnsetFilters()
 }
 
 func (d *describer) snapshotCounts(title, name string, completed, attempted int) {

@@ -73,6 +73,12 @@ func (v Version) String() string { return fmt.Sprintf("v%d.%d.%d", v[0], v[1], v
 // can be seen (pkg/controller/backup_queue_controller.go, since 1.18.0).
 func (v Version) QueuesBackups() bool { return !v.Before(Version{1, 18, 0}) }
 
+// ScopesUnsetFilters reports whether this version takes a backup without any
+// resource filter as one that filters by scope. Older ones take it as one with the
+// older filters, all unset (pkg/util/collections/includes_excludes.go
+// UseOldResourceFilters, changed in 1.17.0).
+func (v Version) ScopesUnsetFilters() bool { return !v.Before(Version{1, 17, 0}) }
+
 // CancelsPodVolumes reports whether pod volume backups and restores can be
 // cancelled: they have spec.cancel since 1.17
 // (pkg/apis/velero/v1/pod_volume_backup_types.go).
