@@ -180,7 +180,6 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	for _, v := range volumes {
 		o := e.volumes[v.Ref()]
 		w.targets = append(w.targets, o)
-		w.Commands = append(w.Commands, cancelCommand(w, o))
 	}
 	w.Will = []string{fmt.Sprintf("set spec.cancel on %s, each only if nothing has changed it since: %s", volumesTitle(volumes), someVolumes(volumes)),
 		"record in their annotations who did it, when and why"}
@@ -204,7 +203,7 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	for _, v := range volumes {
 		if ref := e.BlindingVolumes[v.Kind]; ref != "" && w.Refusal == "" {
 			w.Refusal, w.Advice = "no node-agent would hear it: Velero cannot read "+ref, "Correct or delete "+ref+" with kubectl first."
-			w.Commands = nil
+			w.targets = nil // no command either
 		}
 		if w.Refusal != "" {
 			break
@@ -236,14 +235,6 @@ func cancelTiming(e *Evidence, volumes []job.Volume) string {
 		return "those in progress on a node without a node-agent end after an hour, the others within 5 minutes"
 	}
 	return "they end within 5 minutes, most of them at once"
-}
-
-func cancelCommand(w *Plan, o *unstructured.Unstructured) string {
-	e, err := newEdit(o, "", []operation{{"add", "/spec/cancel", true}})
-	if err != nil {
-		return ""
-	}
-	return kubectlCommand(w.request, o.GetNamespace(), "patch", qualified(velero.VolumeKind(o.GetKind())), o.GetName(), "--type=json", "-p", string(e.data))
 }
 
 // volumesTitle counts volumes by kind.

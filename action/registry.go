@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // The actions.
@@ -105,7 +107,29 @@ func (d definition) planned(e *Evidence, r Request) (Plan, bool) {
 	if v := checkReason(r); v.refusal != "" && p.Refusal == "" {
 		p.Refusal, p.Advice = v.refusal, v.advice
 	}
+	if d.marks != "" {
+		p.Commands = d.commands(&p)
+	}
 	return p, true
+}
+
+// commands patch the plan's targets with kubectl as veltui would. They say who
+// does it too: `veltui rbac policy` allows no less.
+func (d definition) commands(p *Plan) (commands []string) {
+	at := p.evidence.At.UTC()
+	s := stamp{at: at, by: p.evidence.By, attempt: "kubectl-" + at.Format("20060102T150405Z")}
+	for _, o := range p.targets {
+		e, err := d.patch(p, o, s)
+		if err != nil {
+			return nil
+		}
+		resource := qualified(p.Kind)
+		if o.GetUID() != p.UID {
+			resource = qualified(velero.VolumeKind(o.GetKind()))
+		}
+		commands = append(commands, kubectlCommand(p.request, o.GetNamespace(), "patch", resource, o.GetName(), "--type=json", "-p", string(e.data)))
+	}
+	return commands
 }
 
 // patch is the patch of one of the plan's targets.
@@ -132,7 +156,7 @@ const (
 func (m marks) attempt() string { return string(m) + "-attempt" }
 
 // annotate writes them, with what else belongs to them; those without a value
-// are left out.
+// are left out, or emptied where somebody else's is there.
 func (m marks) annotate(o *unstructured.Unstructured, s stamp, reason string, more ...[2]string) []operation {
 	var ops []operation
 	if o.GetAnnotations() == nil {
@@ -140,7 +164,7 @@ func (m marks) annotate(o *unstructured.Unstructured, s stamp, reason string, mo
 	}
 	notes := append([][2]string{{"-by", s.by}, {"-at", s.at.UTC().Format(time.RFC3339)}}, more...)
 	for _, n := range append(notes, [2]string{"-reason", reason}, [2]string{"-attempt", s.attempt}) {
-		if n[1] != "" {
+		if n[1] != "" || o.GetAnnotations()[string(m)+n[0]] != "" {
 			ops = append(ops, operation{"add", "/metadata/annotations/" + strings.ReplaceAll(string(m)+n[0], "/", "~1"), n[1]})
 		}
 	}

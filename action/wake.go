@@ -75,8 +75,6 @@ func wake(e *Evidence, w *Plan) bool {
 	if o := e.owner(); o == ownerUnknown {
 		w.WillNot = append(w.WillNot, "help if no Velero server is running; veltui cannot tell: "+unseen(e))
 	}
-	w.Commands = []string{kubectlCommand(w.request, j.Namespace, "annotate", qualified(j.Kind), j.Name,
-		string(woken)+"-at="+e.At.UTC().Format(time.RFC3339), "--overwrite", "--resource-version="+e.Object.GetResourceVersion())}
 	if v := mayPatch(e); v.refusal != "" {
 		w.Refusal, w.Advice = v.refusal, v.advice
 	}

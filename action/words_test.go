@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -37,6 +38,44 @@ func TestCommandSurvivesAShell(t *testing.T) {
 		}
 		if why, _ := got["add /status/failureReason"].(string); !strings.Contains(why, reason) {
 			t.Errorf("failure reason %q", why)
+		}
+	}
+}
+
+// What a person copies says as much about who did it as what veltui writes:
+// `veltui rbac policy` refuses less. Nothing of an earlier action is left.
+func TestCommandsSayWhoDoesIt(t *testing.T) {
+	earlier := func(e *Evidence) {
+		e.By = "jane"
+		for _, m := range []marks{finalized, woken, cancelled} {
+			notes := e.Object.GetAnnotations()
+			if notes == nil {
+				notes = map[string]string{}
+			}
+			notes[string(m)+"-by"], notes[string(m)+"-from"] = "bob", "New"
+			e.Object.SetAnnotations(notes)
+		}
+	}
+	for action, e := range map[Name]Evidence{
+		Finalize:      evidence(t, job.Restore, "InProgress", restarted, notStored, earlier),
+		Wake:          evidence(t, job.Backup, "ReadyToStart", restarted, earlier),
+		CancelVolumes: evidence(t, job.Backup, "InProgress", alive, veleroVersion("v1.18.3"), agents("n1"), mover(velero.DataUpload, "du", "InProgress", time.Hour), earlier),
+	} {
+		p, _ := For(action, e, Request{})
+		if len(p.Commands) != 1 {
+			t.Errorf("%s: %q", action, p.Commands)
+			continue
+		}
+		d, _ := definitionOf(action)
+		for part, value := range map[string]string{"by": "jane", "at": e.At.UTC().Format(time.RFC3339), "attempt": "kubectl-" + e.At.UTC().Format("20060102T150405Z"), "reason": p.Reason} {
+			text, _ := json.Marshal(value)
+			if want := strings.ReplaceAll(string(d.marks), "/", "~1") + "-" + part + `","value":` + string(text); !strings.Contains(p.Commands[0], want) {
+				t.Errorf("%s: %s is not in %s", action, want, p.Commands[0])
+			}
+		}
+		e.By = ""
+		if p, _ = For(action, e, Request{}); action != CancelVolumes && !strings.Contains(p.Commands[0], `-by","value":""`) {
+			t.Errorf("%s: another's name is left: %s", action, p.Commands[0])
 		}
 	}
 }

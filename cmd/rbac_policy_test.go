@@ -85,17 +85,40 @@ func TestPolicy(t *testing.T) {
 	giveUp := joined(metadata(marked("finalized", user, "to", "Failed")), status(merge{"phase": "Failed"}))
 	wake := metadata(marked("woken", user))
 	cancel := joined(metadata(marked("cancelled", user)), spec(merge{"cancel": true}))
-	cases := []struct {
+	// A backup that was put forward, woken and has failed, and a volume that was cancelled, all by another user.
+	by := func(o client.Object, notes ...merge) client.Object {
+		all := map[string]string{}
+		for _, n := range notes {
+			for k, v := range n {
+				all[k] = v.(string)
+			}
+		}
+		o.SetAnnotations(all)
+		return o
+	}
+	earlier := on(by(&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-earlier"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFinalizing}},
+		marked("finalized", "jane", "from", "InProgress", "to", "Finalizing"), marked("woken", "jane")))
+	cancelledEarlier := on(by(&velerov2alpha1.DataUpload{ObjectMeta: ofBackup("limited-cancelled", types.UID("of-nobody")), Spec: velerov2alpha1.DataUploadSpec{SourcePVC: "pg", Cancel: true},
+		Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress}}, marked("cancelled", "jane")))
+	again := func(mark string, more ...string) merge {
+		return metadata(joined(marked(mark, user, more...), merge{"veltui.io/" + mark + "-attempt": "two"}))
+	}
+	endEarlier := joined(again("finalized", "from", "Finalizing", "to", "Failed"), status(merge{"phase": "Failed"}))
+	type policyCase struct {
 		name    string
 		of      func() client.Object
 		patch   merge
 		allowed bool
-	}{
+	}
+	cases := []policyCase{
 		{"a final phase", restoring, end, true},
 		{"a phase from which Velero goes on", restoring, nudge, true},
 		{"giving up what has not begun", begun, giveUp, true},
 		{"waking", waiting, wake, true},
 		{"cancelling", moving, cancel, true},
+
+		{"waking what another has woken", earlier, again("woken"), true},
+		{"finalizing what another has put forward", earlier, endEarlier, true},
 
 		{"Completed", restoring, joined(end, joined(status(merge{"phase": "Completed"}), metadata(merge{"veltui.io/finalized-to": "Completed"}))), false},
 		{"New", restoring, joined(nudge, joined(status(merge{"phase": "New"}), metadata(merge{"veltui.io/finalized-to": "New"}))), false},
@@ -123,10 +146,47 @@ func TestPolicy(t *testing.T) {
 		{"an annotation less", restoring, joined(end, metadata(merge{"note": nil})), false},
 		{"an annotation of veltui's for volumes", waiting, joined(wake, metadata(merge{"veltui.io/cancelled-by": user})), false},
 		{"woken in another's name", waiting, joined(wake, metadata(merge{"veltui.io/woken-by": "somebody"})), false},
+		{"woken, with the phase", restoring, joined(end, wake), false},
+		{"woken, as if it were the attempt of another", earlier, metadata(marked("woken", user)), false},
+		{"finalized, and the phase stays", restoring, metadata(marked("finalized", user, "from", "InProgress", "to", "InProgress")), false},
+		{"finalized, with the attempt of another", earlier, joined(endEarlier, metadata(merge{"veltui.io/finalized-attempt": "one"})), false},
+		{"finalized from another phase", restoring, joined(end, metadata(merge{"veltui.io/finalized-from": "New"})), false},
+		{"finalized from no phase", restoring, joined(end, metadata(merge{"veltui.io/finalized-from": nil})), false},
+		{"finalized at no time", restoring, joined(end, metadata(merge{"veltui.io/finalized-at": "yesterday"})), false},
+		{"cancelled without spec.cancel", moving, metadata(marked("cancelled", user)), false},
+		{"cancelled once more", cancelledEarlier, again("cancelled"), false},
+		{"cancelling without annotations", moving, spec(merge{"cancel": true}), false},
+		{"cancelling without annotations where there are some", cancelledEarlier, spec(merge{"cancel": false}), false},
 		{"not cancelling", moving, joined(cancel, spec(merge{"cancel": false})), false},
 		{"the spec of a volume", moving, joined(cancel, spec(merge{"sourcePVC": "another"})), false},
 		{"the status of a volume", moving, joined(cancel, status(merge{"phase": "Completed"})), false},
 		{"a label of a volume", moving, joined(cancel, merge{"metadata": merge{"labels": merge{velerov1.BackupUIDLabel: "another"}}}), false},
+	}
+	// Each annotation: not left out, not alone, and neither rewritten nor removed later.
+	for _, m := range []struct {
+		mark  string
+		of    func() client.Object
+		patch merge
+		later func() client.Object
+		parts []string
+	}{
+		{"finalized", restoring, end, earlier, []string{"by", "at", "reason", "attempt", "from", "to"}},
+		{"woken", waiting, wake, earlier, []string{"by", "at", "reason", "attempt"}},
+		{"cancelled", moving, cancel, cancelledEarlier, []string{"by", "at", "reason", "attempt"}},
+	} {
+		for _, part := range m.parts {
+			k := "veltui.io/" + m.mark + "-" + part
+			value := map[string]string{"by": user, "at": "2026-02-02T00:00:00Z", "from": "New", "to": "Failed"}[part]
+			if value == "" {
+				value = "another"
+			}
+			cases = append(cases,
+				policyCase{"without " + k, m.of, joined(m.patch, metadata(merge{k: nil})), false},
+				policyCase{"empty " + k, m.of, joined(m.patch, metadata(merge{k: ""})), false},
+				policyCase{"only " + k, m.of, metadata(merge{k: value}), false},
+				policyCase{"rewriting " + k, m.later, metadata(merge{k: value}), false},
+				policyCase{"removing " + k, m.later, metadata(merge{k: nil}), false})
+		}
 	}
 	send := func(c client.Client, of func() client.Object, patch merge) error {
 		data, err := json.Marshal(patch)

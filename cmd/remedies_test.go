@@ -95,7 +95,7 @@ func TestFinalizeWakes(t *testing.T) {
 		t.Fatalf("%v\n%s", err, stdout)
 	}
 	stdout, _ = through(kubeconfig, b.command(t, "explain", "backup/forgotten")).Output()
-	if !holdsAll(string(stdout), "option: wake it", "veltui finalize backup/forgotten --wake", " annotate backups.velero.io forgotten veltui.io/woken-at=") {
+	if !holdsAll(string(stdout), "option: wake it", "veltui finalize backup/forgotten --wake", " patch backups.velero.io forgotten --type=json ", "woken-by", "woken-at", "woken-reason", "woken-attempt") {
 		t.Errorf("explain says\n%s", stdout)
 	}
 	stdout, err = through(kubeconfig, b.command(t, "finalize", "backup/forgotten", "--yes")).Output()
