@@ -20,7 +20,7 @@ const rbacPolicy = "policy"
 
 // rbacFlags are what the manifests are to hold.
 type rbacFlags struct {
-	namespace, store              string
+	namespace, store, name        string
 	with                          []string
 	groups, users, serviceAccount []string
 	output                        string
@@ -41,9 +41,13 @@ operator   also finalizes, wakes, cancels volumes, and writes an Event about it
 policy     limits what operators may change to what veltui writes, with a
            ValidatingAdmissionPolicy (Kubernetes 1.30 and newer)
 
-Each role has the rights of those before it. What a role may have, but need not,
-comes with --with; the manifest says what you lose without it. --group, --user and
---service-account bind the role; for policy they name the operators.`,
+Each role has the rights of those before it. --with adds optional rights; the
+manifest says what you lose without each. --group, --user and --service-account
+bind the role; for policy they name the operators.
+
+kubectl apply replaces what has the same name: a second manifest for other people
+takes the role, or the limits of the policy, from the first. Name everybody in
+one manifest, or give each manifest a --name of its own.`,
 		Example: `  # Let a group look at the Velero in namespace velero
   veltui rbac viewer --group backup-viewers | kubectl apply -f -
 
@@ -56,6 +60,10 @@ comes with --with; the manifest says what you lose without it. --group, --user a
 
   # For a pod of namespace tools, and a Velero in openshift-adp
   veltui rbac artifacts -n openshift-adp --service-account tools:veltui | kubectl apply -f -
+
+  # The same for another team, beside the first
+  veltui rbac operator --name dba-restore --group dba | kubectl apply -f -
+  veltui rbac policy --name dba-restore --group dba | kubectl apply -f -
 
   # Every verb of a role, for a review
   veltui rbac operator -o json | jq -c '.items[].rules[]?'`,
@@ -72,6 +80,7 @@ comes with --with; the manifest says what you lose without it. --group, --user a
 	flags.StringArrayVar(&f.groups, "group", nil, "Group to bind the role to")
 	flags.StringArrayVar(&f.users, "user", nil, "User to bind the role to")
 	flags.StringArrayVar(&f.serviceAccount, "service-account", nil, "Service account to bind the role to, as NAMESPACE:NAME")
+	flags.StringVar(&f.name, "name", "", "Begin all names in the manifest with this (default veltui-ROLE); kubectl apply replaces what has the same name")
 	flags.StringVarP(&f.output, "output", "o", "yaml", "yaml or json")
 	return cmd
 }
@@ -90,7 +99,7 @@ func (c *cli) rbac(what string, f *rbacFlags) error {
 	}
 	var manifest []byte
 	if what == rbacPolicy {
-		manifest, err = policyManifest(f.namespace, subjects)
+		manifest, err = policyManifest(f, subjects)
 	} else {
 		manifest, err = roleManifest(what, f, subjects)
 	}
@@ -113,8 +122,11 @@ func (f *rbacFlags) check(what string) ([]subject, error) {
 	}
 	for flag, namespace := range map[string]string{"namespace": f.namespace, "store-namespace": f.store} {
 		if wrong := validation.IsDNS1123Label(namespace); namespace != "" && len(wrong) > 0 {
-			return nil, usagef("--%s %q is no name of a namespace: %s", flag, namespace, wrong[0])
+			return nil, usagef("--%s: %q is not a valid namespace name: %s", flag, namespace, wrong[0])
 		}
+	}
+	if wrong := validation.IsDNS1123Subdomain(f.name + "-" + f.namespace); f.name != "" && len(wrong) > 0 {
+		return nil, usagef("--name %q: %s", f.name, wrong[0])
 	}
 	for _, name := range f.with {
 		if !slices.Contains(optionalRights(), name) {

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -125,7 +126,7 @@ func quoted(text string) string {
 }
 
 // policyManifest is the policy that limits operators.
-func policyManifest(namespace string, operators []subject) ([]byte, error) {
+func policyManifest(f *rbacFlags, operators []subject) ([]byte, error) {
 	data, err := assets.RBAC.ReadFile("rbac/policy.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
@@ -134,14 +135,14 @@ func policyManifest(namespace string, operators []subject) ([]byte, error) {
 	for _, s := range operators {
 		who = append(who, s.expression())
 	}
-	values := strings.NewReplacer("$(NAME)", "veltui-operator-"+namespace, "$(NAMESPACE)", namespace, "$(WHO)", strings.Join(who, " || "))
+	values := strings.NewReplacer("$(NAME)", cmp.Or(f.name, "veltui-operator")+"-"+f.namespace, "$(NAMESPACE)", f.namespace, "$(WHO)", strings.Join(who, " || "))
 	return []byte(values.Replace(string(data))), nil
 }
 
 // roleManifest is a role with the rights that the flags ask for, its parts in
 // other namespaces and of the whole cluster, and what binds it to the subjects.
 func roleManifest(role string, f *rbacFlags, subjects []subject) ([]byte, error) {
-	m := manifest{role: role, velero: f.namespace, subjects: subjects}
+	m := manifest{name: cmp.Or(f.name, "veltui-"+role), velero: f.namespace, subjects: subjects}
 	fmt.Fprintf(&m.text, "# Rights of veltui's role %s, for the Velero in namespace %s.\n", role, f.namespace)
 	var places []string // namespaces, the empty one for the whole cluster
 	in := map[string][]string{}
@@ -185,7 +186,8 @@ func (r *right) place(f *rbacFlags) string {
 
 // manifest is a manifest that is being written.
 type manifest struct {
-	role, velero string
+	// name is what all names begin with.
+	name, velero string
 	subjects     []subject
 	text         bytes.Buffer
 	begun        bool
@@ -193,12 +195,12 @@ type manifest struct {
 
 // add writes the rules of one namespace, or of the whole cluster.
 func (m *manifest) add(namespace string, rules []string) {
-	kind, where, name := "Role", "  namespace: "+namespace+"\n", "veltui-"+m.role+"-"+m.velero
+	kind, where, name := "Role", "  namespace: "+namespace+"\n", m.name+"-"+m.velero
 	switch namespace {
 	case "":
 		kind, where = "ClusterRole", ""
 	case m.velero:
-		name = "veltui-" + m.role
+		name = m.name
 	}
 	m.object(kind, name, where)
 	fmt.Fprintf(&m.text, "rules:\n%s", strings.Join(rules, ""))

@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -115,10 +117,11 @@ func TestRBACRefuses(t *testing.T) {
 		{[]string{"viewer", "--with", "everything"}, "no such right"},
 		{[]string{"viewer", "--with", "object-store"}, "no such right"},
 		{[]string{"viewer", "--store-namespace", "minio"}, "for artifacts and operator"},
-		{[]string{"viewer", "-n", "a b"}, "no name of a namespace"},
+		{[]string{"viewer", "-n", "a b"}, "not a valid namespace name"},
 		{[]string{"viewer", "-o", "wide"}, "expected yaml or json"},
 		{[]string{"viewer", "--group", " "}, "empty"},
 		{[]string{"viewer", "--service-account", "velero"}, "expected NAMESPACE:NAME"},
+		{[]string{"viewer", "--name", "A b"}, "--name"},
 		{[]string{"policy"}, "name the operators"},
 		{[]string{"policy", "--user", "a", "--with", "logs"}, "for roles"},
 		{[]string{"policy", "--group", "system:authenticated"}, "would limit Velero itself"},
@@ -128,6 +131,38 @@ func TestRBACRefuses(t *testing.T) {
 	} {
 		if out, err := runRBAC(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) || out != "" {
 			t.Errorf("%q: %v, printed %q", c.args, err, out)
+		}
+	}
+}
+
+// Manifests for different people do not replace each other under names of their own.
+func TestRBACNames(t *testing.T) {
+	names := func(args ...string) (all []string) {
+		out, err := runRBAC(t, append(args, "--group", "g", "-o", "json")...)
+		var list struct {
+			Items []struct {
+				Kind     string
+				Metadata struct{ Name string }
+				RoleRef  struct{ Name string }
+				Spec     struct{ PolicyName string }
+			}
+		}
+		if err := errors.Join(err, json.Unmarshal([]byte(out), &list)); err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range list.Items {
+			all = append(all, strings.TrimSpace(i.Kind+" "+i.Metadata.Name+" "+i.RoleRef.Name+i.Spec.PolicyName))
+		}
+		return all
+	}
+	for _, c := range []struct{ args, want string }{
+		{"operator --with search", "Role veltui-operator|RoleBinding veltui-operator veltui-operator|ClusterRole veltui-operator-velero|ClusterRoleBinding veltui-operator-velero veltui-operator-velero"},
+		{"operator --with search --name dba", "Role dba|RoleBinding dba dba|ClusterRole dba-velero|ClusterRoleBinding dba-velero dba-velero"},
+		{"policy -n adp", "ValidatingAdmissionPolicy veltui-operator-adp|ValidatingAdmissionPolicyBinding veltui-operator-adp veltui-operator-adp"},
+		{"policy -n adp --name dba", "ValidatingAdmissionPolicy dba-adp|ValidatingAdmissionPolicyBinding dba-adp dba-adp"},
+	} {
+		if got := strings.Join(names(strings.Fields(c.args)...), "|"); got != c.want {
+			t.Errorf("%s: %s", c.args, got)
 		}
 	}
 }
