@@ -155,6 +155,11 @@ func unseen(e *Evidence) string {
 	return "a server is running, but its start time is unknown"
 }
 
+// Phases are those that finalize can write, if the evidence allows it.
+func Phases() []string {
+	return []string{velero.PhaseFailed, velero.PhasePartiallyFailed, velero.PhaseFinalizing, velero.PhaseFinalizingPartly, velero.PhaseWaiting, velero.PhaseWaitingPartly}
+}
+
 // checkRequest refuses what is never right, whatever the evidence.
 func checkRequest(e *Evidence, r Request) verdict {
 	switch {
@@ -166,8 +171,7 @@ func checkRequest(e *Evidence, r Request) verdict {
 			"veltui never writes Completed on a restore: only Velero's finalizer knows whether volumes and hooks are done")
 	case r.Phase == velero.PhaseFailedValidation:
 		return refuse("Use --phase Failed.", "FailedValidation means that the spec is invalid, and this spec is valid")
-	case r.Phase != "" && !slices.Contains([]string{velero.PhaseFailed, velero.PhasePartiallyFailed, velero.PhaseFinalizing,
-		velero.PhaseFinalizingPartly, velero.PhaseWaiting, velero.PhaseWaitingPartly}, r.Phase):
+	case r.Phase != "" && !slices.Contains(Phases(), r.Phase):
 		return refuse("Use Failed, PartiallyFailed, or a Finalizing or WaitingForPluginOperations phase.",
 			"finalize cannot write phase %q", r.Phase)
 	}

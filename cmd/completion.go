@@ -3,16 +3,23 @@ package cmd
 import (
 	"context"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/config"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/logs"
 	"github.com/veltui/veltui/sanitize"
+	uiterminal "github.com/veltui/veltui/ui/terminal"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -42,21 +49,8 @@ type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellC
 
 // addCompletion has all commands complete their arguments and flags.
 func (c *cli) addCompletion(root *cobra.Command) {
-	for name, values := range map[string]func(context.Context, string) []string{
-		contextFlag: c.completeContexts, "kubecontext": c.completeContexts, "namespace": c.completeNamespaces,
-	} {
-		_ = root.RegisterFlagCompletionFunc(name, c.completeFlag(values)) // fails only for flags that there are not
-	}
+	c.completeFlags(root)
 	for _, cmd := range append(root.Commands(), root) {
-		if flag := cmd.Flags().Lookup("output"); flag != nil {
-			_ = cmd.RegisterFlagCompletionFunc("output", fixed(outputFormats(flag.Usage)))
-		}
-		if cmd.Flags().Lookup("theme") != nil {
-			_ = cmd.RegisterFlagCompletionFunc("theme", c.completeFlag(func(context.Context, string) []string { return c.themes() }))
-		}
-		if cmd.Flags().Lookup("sort-by") != nil {
-			_ = cmd.RegisterFlagCompletionFunc("sort-by", fixed(columnNames()))
-		}
 		switch cmd.Name() {
 		case "get":
 			cmd.ValidArgsFunction = c.completeJobs(true)
@@ -69,8 +63,86 @@ func (c *cli) addCompletion(root *cobra.Command) {
 	}
 }
 
+// fileFlags take a file or a folder: the shell completes them.
+var fileFlags = []string{"cacert", "cache-dir", "certificate-authority", "client-certificate", "client-key", "config", "file", "kubeconfig", "scene", "tarball"}
+
+// completeFlags has all flags of a command, and of those below it, complete their
+// values; those that take a file are left to the shell, and the rest completes
+// nothing.
+func (c *cli) completeFlags(cmd *cobra.Command) {
+	asked := map[string]func(context.Context, string) []string{
+		contextFlag: c.completeContexts, "kubecontext": c.completeContexts, "namespace": c.completeNamespaces, "store-namespace": c.completeNamespaces,
+		"theme":   func(context.Context, string) []string { return c.themes() },
+		"cluster": c.ofKubeconfig(func(raw *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.Clusters)) }),
+		"existing-namespaces": func(ctx context.Context, typed string) []string {
+			return afterComma(typed, c.completeNamespaces(ctx, typed))
+		},
+	}
+	var levels []string
+	for _, l := range logs.Levels() {
+		levels = append(levels, l.String())
+	}
+	known := map[string]completion{
+		"sort-by": fixed(columnNames()), "level": fixed(levels), "notify": fixed(uiterminal.Notifications()),
+		"phase": fixed(action.Phases()), "dry-run": fixed([]string{"none", "server"}),
+		"with": several(optionalRights()), "features": several([]string{velerov1.CSIFeatureFlag}),
+	}
+	if cmd.Name() == "rbac" { // elsewhere it is a user of the kubeconfig
+		known["user"] = fixed(nil)
+	} else {
+		asked["user"] = c.ofKubeconfig(func(raw *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.AuthInfos)) })
+	}
+	register := func(f *pflag.Flag) {
+		complete, found := known[f.Name]
+		switch ask := asked[f.Name]; {
+		case slices.Contains(fileFlags, f.Name):
+			return
+		case f.Name == "output":
+			complete = fixed(outputFormats(f.Usage))
+		case ask != nil:
+			complete = c.completeFlag(ask)
+		case !found:
+			complete = fixed(nil)
+		}
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails only if it completes already
+	}
+	cmd.PersistentFlags().VisitAll(register)
+	cmd.Flags().VisitAll(register)
+	for _, sub := range cmd.Commands() {
+		c.completeFlags(sub)
+	}
+}
+
+// ofKubeconfig are names in the kubeconfig.
+func (c *cli) ofKubeconfig(names func(*clientcmdapi.Config) []string) func(context.Context, string) []string {
+	return func(context.Context, string) []string {
+		raw, err := c.kubeconfig()
+		if err != nil {
+			return nil
+		}
+		return names(raw)
+	}
+}
+
+// several completes the last of a list.
+func several(values []string) completion {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return fixed(afterComma(typed, values))(cmd, args, typed)
+	}
+}
+
+// afterComma are values as the last of a list that is typed.
+func afterComma(typed string, values []string) []string {
+	before, all := typed[:strings.LastIndexByte(typed, ',')+1], slices.Clone(values)
+	for i := range all {
+		all[i] = before + all[i]
+	}
+	return all
+}
+
 // outputFormats are the formats that the usage of -o names.
 func outputFormats(usage string) (formats []string) {
+	usage, _, _ = strings.Cut(usage, " (")
 	for word := range strings.FieldsFuncSeq(usage, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if word != "or" {
 			formats = append(formats, strings.TrimSuffix(word, "TEMPLATE"))
@@ -115,11 +187,7 @@ func (c *cli) completeContexts(_ context.Context, typed string) []string {
 	if err != nil {
 		return nil
 	}
-	before, names := typed[:strings.LastIndexByte(typed, ',')+1], contextNames(raw)
-	for i := range names {
-		names[i] = before + names[i]
-	}
-	return names
+	return afterComma(typed, contextNames(raw))
 }
 
 func (c *cli) completeNamespaces(ctx context.Context, _ string) []string {

@@ -5,10 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -33,6 +36,17 @@ func TestCompletionOfWhatThisMachineKnows(t *testing.T) {
 		{"explain -o |", "text json yaml"},
 		{"--theme contr|", "contrast contrast-dark contrast-light"},
 		{"get --sort-by er|", "errors"},
+		{"rbac viewer --with na|", "namespaces"},
+		{"rbac viewer --with logs,cr|", "logs,crds"},
+		{"rbac viewer --user |", ""},
+		{"rbac viewer --group |", ""},
+		{"logs --level |", "trace debug info warning error"},
+		{"logs -o |", "text json"},
+		{"--notify |", "none bell osc9 osc777"},
+		{"finalize --phase Fi|", "Finalizing FinalizingPartiallyFailed"},
+		{"finalize --dry-run=|", "none server"},
+		{"estimate --features |", "EnableCSI"},
+		{"demo replay --context prod-e|", "prod-east"},
 		{"get |", "backups restores"},
 		{"explain re|", "restore"},
 		{"explain restore a |", ""},
@@ -48,6 +62,44 @@ func TestCompletionOfWhatThisMachineKnows(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.typed, got, c.want)
 		}
 	}
+}
+
+// Each flag of each command completes values, files if it takes one, or nothing.
+// What its help enumerates it completes.
+func TestEveryFlagCompletesWhatItTakes(t *testing.T) {
+	t.Setenv("KUBECONFIG", manyClusters(t, "lab"))
+	file := regexp.MustCompile(`(?i)\bfile\b|^path to|directory|tarball`)
+	noFile := []string{"kubeconfig"} // the word is in flags that name what is in it
+	words := regexp.MustCompile(`(?:^|: )([a-zA-Z0-9=-]+(?:, [a-zA-Z0-9=-]+)+(?: or [a-zA-Z0-9=-]+)?|[a-z]+ or [a-z]+)(?:$| \()`)
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		cmd.InitDefaultHelpFlag()
+		check := func(f *pflag.Flag) {
+			if f.NoOptDefVal != "" && f.Name != "dry-run" || f.Name == "help" || f.Hidden {
+				return
+			}
+			name := cmd.CommandPath() + " --" + f.Name
+			args := append(strings.Fields(cmd.CommandPath())[1:], "--"+f.Name+"=")
+			stdout, _, _ := called(t, "veltui", append([]string{"__completeNoDesc"}, args...)...)
+			lines := strings.Split(strings.TrimSpace(stdout), "\n")
+			takesFile := file.MatchString(f.Usage) && !slices.ContainsFunc(noFile, func(w string) bool { return f.Name != w && strings.Contains(f.Usage, "name of the "+w) }) && f.Name != "theme"
+			if completesFiles := lines[len(lines)-1] == ":0"; completesFiles != takesFile {
+				t.Errorf("%s (%s) completes files: %v", name, f.Usage, completesFiles)
+			}
+			if m := words.FindStringSubmatch(f.Usage); m != nil {
+				for _, value := range strings.FieldsFunc(strings.ReplaceAll(m[1], " or ", ", "), func(r rune) bool { return r == ',' || r == ' ' }) {
+					if value = strings.TrimSuffix(value, "TEMPLATE"); !slices.Contains(lines, value) && !slices.Contains(lines, "--"+f.Name+"="+value) {
+						t.Errorf("%s (%s) does not complete %s: %q", name, f.Usage, value, lines)
+					}
+				}
+			}
+		}
+		cmd.LocalFlags().VisitAll(check)
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(Root())
 }
 
 // The scripts that veltui prints complete names of jobs in the shells that are here,
