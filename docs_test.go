@@ -76,7 +76,7 @@ func describeCommand(b *strings.Builder, c *cobra.Command) {
 	if c.Example != "" {
 		fmt.Fprintf(b, "\n```sh\n%s\n```\n", unindented(c.Example))
 	}
-	if local := c.LocalNonPersistentFlags(); local.HasAvailableFlags() {
+	if local := cmd.OwnFlags(c); local.HasAvailableFlags() {
 		b.WriteString("\n")
 		flagTable(b, local)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/guide"
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
@@ -29,7 +30,7 @@ type dashboardFlags struct {
 	noArtifacts bool
 	caFile      string
 	// guide is the demo's.
-	guide *ui.Guide
+	guide *guide.Guide
 }
 
 func newDashboard(c *cli) *cobra.Command {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/veltui/veltui/demo"
-	"github.com/veltui/veltui/ui"
+	"github.com/veltui/veltui/ui/guide"
 )
 
 type demoFlags struct {
@@ -25,8 +25,8 @@ type demoFlags struct {
 	noGuide  bool
 }
 
-// guide leads through the story's stuck restore. It takes about a minute.
-var guide = ui.Guide{
+// demoGuide leads through the story's stuck restore. It takes about a minute.
+var demoGuide = guide.Guide{
 	Title:   "Demo",
 	Job:     "crm-rollback",
 	Find:    "each row is a backup or a restore, live, with its stage, its bar and when it may end. Select crm-rollback, which is stuck.",
@@ -120,7 +120,7 @@ func (c *cli) demo(cmd *cobra.Command, f demoFlags, recordings fs.FS) (err error
 	}
 	c.lead(d)
 	if o.Scene == nil && o.Recordings == nil && !f.noGuide {
-		f.guide = &guide
+		f.guide = &demoGuide
 	}
 	return c.dashboard(cmd.Context(), f.dashboardFlags)
 }

@@ -59,6 +59,19 @@ func helpOf(whole func(*cobra.Command, []string)) func(*cobra.Command, []string)
 	}
 }
 
+// OwnFlags are those that a command takes beside the ones that all commands take:
+// its own, and those that it has from the command above it.
+func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
+	cmd.InheritedFlags() // merges them into Flags
+	own, all := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError), cmd.Root().PersistentFlags()
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if all.Lookup(f.Name) != f {
+			own.AddFlag(f)
+		}
+	})
+	return own
+}
+
 // calledVeltui is where a line calls veltui.
 var calledVeltui = regexp.MustCompile(`(^|\s|\()veltui(\s|$)`)
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // called runs a command that needs no cluster.
@@ -101,4 +102,17 @@ func TestPluginNamesItselfAsItWasCalled(t *testing.T) {
 			t.Errorf("%s: %s", path, stdout)
 		}
 	}
+}
+
+// A manual page has each flag that --help lists, also those that a command shares
+// with the ones below it.
+func TestManualPagesNameEachFlag(t *testing.T) {
+	everyCommand(newRoot(newCLI(nil, nil, nil), "veltui"), func(cmd *cobra.Command) {
+		page := manualPage(cmd)
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && f.Name != "help" && !strings.Contains(page, roff("--"+f.Name)) {
+				t.Errorf("the manual page of %s lacks --%s", cmd.CommandPath(), f.Name)
+			}
+		})
+	})
 }

@@ -72,7 +72,7 @@ func manualPage(cmd *cobra.Command) string {
 			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(sub.Name()), roff(sub.Short))
 		}
 	}
-	if flags := cmd.LocalNonPersistentFlags(); flags.HasAvailableFlags() {
+	if flags := OwnFlags(cmd); flags.HasAvailableFlags() {
 		section("OPTIONS")
 		flagPages(&b, flags)
 	}

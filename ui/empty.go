@@ -8,7 +8,6 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
@@ -139,89 +138,4 @@ func missingSources(snap *watch.Snapshot) string {
 		parts = append(parts, "no CRD for "+human.List(missing, 2))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// Guide leads somebody who sees veltui for the first time to one stuck job, and
-// through its end: one hint at a time above the keys, by what is on the screen.
-// `<finalize>` in a hint becomes the key of the action of that name.
-type Guide struct {
-	// Title stands before each hint.
-	Title string
-	// Job is the name of the stuck job.
-	Job string
-	// Find is for the list while another row is selected, Open while the job's is,
-	// Act for the job's screen, Confirm for the dialog, and Done for the time after
-	// the job has ended.
-	Find, Open, Act, Confirm, Done string
-}
-
-// guideSteps are Find and Open, which is one step, Act, Confirm and Done.
-const guideSteps = 4
-
-// guideLines is how many lines a hint has at most. On a terminal smaller than
-// guideWidth by guideHeight there is no room for any.
-const (
-	guideLines              = 3
-	guideWidth, guideHeight = 60, 24
-)
-
-// hint is what the guide says of what is on the screen; empty for nothing.
-func (m *Model) hint() (step int, text string) {
-	g := m.options.Guide
-	if g == nil || m.unguided || m.helping {
-		return 0, ""
-	}
-	led := m.led()
-	switch {
-	case led == nil || m.dialog == nil && (m.other != nil || m.job != nil && m.job.Job().Name != g.Job):
-		return 0, ""
-	case led.Terminal():
-		return 4, g.Done
-	case m.dialog != nil:
-		return 3, g.Confirm
-	case m.job != nil:
-		return 2, g.Act
-	case m.dashboard.tab != m.dashboard.active:
-		return 0, ""
-	}
-	if j := m.dashboard.selectedJob(); j != nil && j.Name == g.Job {
-		return 1, g.Open
-	}
-	return 1, g.Find
-}
-
-// led is the job that the guide leads to, nil if there is none.
-func (m *Model) led() *job.Job {
-	if m.at.assessed == nil {
-		return nil
-	}
-	jobs := m.at.assessed.Snapshot.Jobs
-	if n := slices.IndexFunc(jobs, func(j *job.Job) bool { return j.Name == m.options.Guide.Job }); n >= 0 {
-		return jobs[n]
-	}
-	return nil
-}
-
-// guide draws the hint, no lines if there is none.
-func (m *Model) guide(c draw.Canvas) []string {
-	step, text := m.hint()
-	if text == "" || c.Width < guideWidth || c.Height < guideHeight {
-		return nil
-	}
-	var labels []string
-	for _, b := range m.screenKeys() {
-		if b.Name != "" {
-			labels = append(labels, "<"+b.Name+">", strings.Fields(b.Label + " ?")[0])
-		}
-	}
-	text = strings.NewReplacer(labels...).Replace(text)
-	title := fmt.Sprintf("%s %d/%d", m.options.Guide.Title, step, guideSteps)
-	if m.dialog == nil {
-		title += " (x hides this)"
-	}
-	lines := c.Sized(c.Width-2, 0).Para(c.Theme.Accent, title+": "+text, guideLines)
-	for i := range lines {
-		lines[i] = " " + lines[i]
-	}
-	return lines
 }

@@ -70,8 +70,9 @@ func (m *Model) content() string {
 		bottom = m.command.View(c.Sized(c.Width, min(c.Height/3, 2)))
 	}
 	bottom = bottom[:min(len(bottom), max(c.Height-2, 1))]
-	if len(bottom) == 1 {
-		bottom = append(m.guide(c), bottom...)
+	if g := m.options.Guide; g != nil && len(bottom) == 1 {
+		on, ended := m.guided()
+		bottom = append(g.Draw(c, on, ended, m.screenKeys()), bottom...)
 	}
 	screen := m.screen(c.Sized(c.Width, c.Height-1-len(bottom)))
 	return strings.Join([]string{m.header(c), screen, strings.Join(bottom, "\n")}, "\n")

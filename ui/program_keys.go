@@ -6,8 +6,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/dialog"
+	"github.com/veltui/veltui/ui/guide"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -48,13 +50,39 @@ func (m *Model) programKeys() []keys.Binding {
 	}
 }
 
+// guided tells the guide what is on the screen, and whether its job has ended.
+func (m *Model) guided() (on guide.Screen, ended bool) {
+	g := m.options.Guide
+	if g == nil || m.unguided || m.helping || m.at.assessed == nil {
+		return guide.Elsewhere, false
+	}
+	jobs := m.at.assessed.Snapshot.Jobs
+	led := slices.IndexFunc(jobs, func(j *job.Job) bool { return j.Name == g.Job })
+	if led < 0 {
+		return guide.Elsewhere, false
+	}
+	ended = jobs[led].Terminal()
+	selected := m.dashboard.selectedJob()
+	switch {
+	case m.dialog != nil:
+		return guide.Dialog, ended
+	case m.job != nil && m.job.Job().Name == g.Job:
+		return guide.Job, ended
+	case m.job != nil, m.other != nil, m.dashboard.tab != m.dashboard.active && !ended:
+		return guide.Elsewhere, ended
+	case selected != nil && selected.Name == g.Job:
+		return guide.Row, ended
+	}
+	return guide.List, ended
+}
+
 // guideKeys end the guide.
 func (m *Model) guideKeys() []keys.Binding {
 	if m.options.Guide == nil {
 		return nil
 	}
 	return []keys.Binding{{Keys: []string{"x"}, Label: "x", What: "hide the hints", Group: keys.App,
-		On: func() bool { _, text := m.hint(); return text != "" && m.dialog == nil },
+		On: func() bool { _, text := m.options.Guide.Hint(m.guided()); return text != "" && m.dialog == nil },
 		Do: func(string) tea.Cmd { m.unguided = true; return nil }}}
 }
 

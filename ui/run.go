@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/guide"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/terminal"
 )
@@ -55,7 +56,7 @@ type Options struct {
 	// NoAltScreen draws into the normal screen.
 	NoAltScreen bool
 	// Guide are hints for somebody who sees veltui for the first time; nil for none.
-	Guide *Guide
+	Guide *guide.Guide
 	// FPS bounds how often the terminal is written to, 0 for the default.
 	FPS int
 	// Tick is how often ages and verdicts are reckoned anew while jobs run.

@@ -1,0 +1,93 @@
+// Package guide leads somebody who sees veltui for the first time to one stuck
+// job, and through its end: one hint at a time above the keys, by what is on the
+// screen. It knows no screen: it is told which one it is.
+package guide
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
+)
+
+// Guide is what is said on the way. `<finalize>` in a hint becomes the key of the
+// action of that name.
+type Guide struct {
+	// Title stands before each hint.
+	Title string
+	// Job is the name of the stuck job.
+	Job string
+	// Find is for the list while another row is selected, Open while the job's is,
+	// Act for the job's screen, Confirm for the dialog, and Done for the time after
+	// the job has ended.
+	Find, Open, Act, Confirm, Done string
+}
+
+// Screen is what somebody looks at.
+type Screen int
+
+const (
+	// Elsewhere is where nothing is said: help, other tabs, other jobs.
+	Elsewhere Screen = iota
+	// List is the list of active jobs.
+	List
+	// Row is the list with the guide's job selected.
+	Row
+	// Job is the screen of the guide's job.
+	Job
+	// Dialog asks for a confirmation.
+	Dialog
+)
+
+// steps are Find and Open, which is one step, Act, Confirm and Done.
+const steps = 4
+
+// lines is how many lines a hint has at most. On a terminal smaller than width by
+// height there is no room for any.
+const (
+	lines         = 3
+	width, height = 60, 24
+)
+
+// Hint is the step and what the guide says on a screen; ended is true once its job
+// has ended. The text is empty where it says nothing.
+func (g *Guide) Hint(on Screen, ended bool) (step int, text string) {
+	switch {
+	case on == Elsewhere:
+		return 0, ""
+	case ended:
+		return 4, g.Done
+	case on == Dialog:
+		return 3, g.Confirm
+	case on == Job:
+		return 2, g.Act
+	case on == Row:
+		return 1, g.Open
+	}
+	return 1, g.Find
+}
+
+// Draw is the hint as lines for the bottom of the canvas, with the keys of the
+// bindings in it; none if there is nothing to say or no room for it.
+func (g *Guide) Draw(c draw.Canvas, on Screen, ended bool, bindings []keys.Binding) []string {
+	step, text := g.Hint(on, ended)
+	if text == "" || c.Width < width || c.Height < height {
+		return nil
+	}
+	var labels []string
+	for _, b := range bindings {
+		if b.Name != "" {
+			labels = append(labels, "<"+b.Name+">", strings.Fields(b.Label + " ?")[0])
+		}
+	}
+	title := fmt.Sprintf("%s %d/%d", g.Title, step, steps)
+	if on != Dialog {
+		title += " (x hides this)"
+	}
+	drawn := c.Sized(c.Width-2, 0).Para(c.Theme.Accent, title+": "+strings.NewReplacer(labels...).Replace(text), lines)
+	for i := range drawn {
+		drawn[i] = " " + drawn[i]
+	}
+	return drawn
+}
