@@ -165,3 +165,28 @@ func (q *Question) oneByOne(resource string, namespaces []string) []place {
 	}
 	return all
 }
+
+// NewState is the State of a question whose answers are known: find is asked for each
+// item, and nil stands for none. A NotSeen without Why is a resource that is not
+// served.
+func NewState(q *Question, find func(resource, namespace, name string) *Object, unseen ...NotSeen) *State {
+	s := &State{question: q, notServed: map[string]bool{}, unseen: map[[2]string]string{}}
+	for _, not := range unseen {
+		if not.Why == "" {
+			s.notServed[not.Resource] = true
+			continue
+		}
+		s.unseen[[2]string{not.Resource, not.Namespace}] = not.Why
+		s.NotSeen = append(s.NotSeen, not)
+	}
+	for resource, spaces := range q.kinds {
+		for namespace, names := range spaces {
+			for name := range names {
+				if find != nil {
+					names[name] = find(resource, namespace, name)
+				}
+			}
+		}
+	}
+	return s
+}

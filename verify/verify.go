@@ -1,0 +1,320 @@
+// Package verify holds what a restore was to bring back against what the target
+// cluster holds now, item by item. Pure.
+package verify
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vmware-tanzu/velero/pkg/label"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/outcome"
+	"github.com/veltui/veltui/target"
+)
+
+// State is how an item stands now. The names are API.
+type State string
+
+// What an item may be. Failed, Missing, Gone, Deleting and Differs did not come back.
+const (
+	// Failed: Velero could not restore it, and it is not there.
+	Failed State = "Failed"
+	// Missing: it was to be restored, Velero does not list it, and it is not there.
+	Missing State = "Missing"
+	// Gone: Velero lists it as restored, and it is not there now.
+	Gone State = "Gone"
+	// Deleting: it is there, and the cluster is deleting it.
+	Deleting State = "Deleting"
+	// Differs: one of that name existed before the restore, and Velero left it as it
+	// was, though the backup has another version.
+	Differs State = "Differs"
+	// NotLookedAt: whether it is there is not known.
+	NotLookedAt State = "NotLookedAt"
+	// MadeAnew: one of that name is there, made after the restore by somebody else.
+	MadeAnew State = "MadeAnew"
+	// Passing: it is not there, and its kind comes and goes by itself: controllers
+	// replace it under another name, or delete it when it is done.
+	Passing State = "Passing"
+	// Existed: it is there, it is older than the restore, and Velero skipped it.
+	Existed State = "Existed"
+	// Restored: it is there, and this restore made or updated it.
+	Restored State = "Restored"
+	// LeftOut: the restore was not to bring it back.
+	LeftOut State = "LeftOut"
+)
+
+// States are all of them, in the order in which they are shown.
+var States = []State{Failed, Missing, Gone, Deleting, Differs, NotLookedAt, MadeAnew, Passing, Existed, Restored, LeftOut}
+
+// Lost reports whether an item in this state did not come back.
+func (s State) Lost() bool {
+	return s == Failed || s == Missing || s == Gone || s == Deleting || s == Differs
+}
+
+// Item is one that a restore was to bring back.
+type Item struct {
+	// Namespace is in the target; empty if it has none.
+	Namespace string
+	Name      string
+	// From is its namespace in the backup, if that is another.
+	From  string
+	State State
+	// Why is the reason, empty where the state says all.
+	Why string
+}
+
+// Kind is the items of one resource, as "deployments.apps".
+type Kind struct {
+	Name  string
+	Count map[State]int
+	Items []Item // what did not come back first
+}
+
+// Lost is how many items of the kind did not come back.
+func (k Kind) Lost() int { return lost(k.Count) }
+
+func lost(count map[State]int) int {
+	n := 0
+	for state, items := range count {
+		if state.Lost() {
+			n += items
+		}
+	}
+	return n
+}
+
+// Result is what became of a restore.
+type Result struct {
+	// Kinds that lost most come first; those that the restore left out wholly last.
+	Kinds []Kind
+	Count map[State]int
+	// Claims are the claims that were to come back and are there, without those that
+	// are bound; Bound is how many are.
+	Claims []Claim
+	Bound  int
+	// Data are the volumes whose data did not come back wholly; Moved is how many
+	// did, and Bytes how many bytes that was.
+	Data  []Data
+	Moved int
+	Bytes int64
+	// Notes say what is not known, and why.
+	Notes []string
+	// NotSeen is what could not be looked at in the cluster.
+	NotSeen []target.NotSeen
+	// SoFar is true of a restore that goes on.
+	SoFar bool
+}
+
+// Lost is how many items, claims and volumes did not come back.
+func (r Result) Lost() int {
+	n := lost(r.Count)
+	for _, c := range r.Claims {
+		if c.Lost {
+			n++
+		}
+	}
+	for _, d := range r.Data {
+		if d.Lost {
+			n++
+		}
+	}
+	return n
+}
+
+// Wanted is how many items the restore was to bring back.
+func (r Result) Wanted() int {
+	n := 0
+	for state, items := range r.Count {
+		if state != LeftOut {
+			n += items
+		}
+	}
+	return n
+}
+
+// Input is what a restore is verified with.
+type Input struct {
+	Restore string
+	// Started and Ended are Velero's times; Ended is zero of a restore that goes on.
+	Started, Ended time.Time
+	// Items are what Velero lists, compared with the backup where that can be read.
+	Items outcome.Items
+	// Unlisted is true if Velero's own list is not there, so that Items only say what
+	// was to come back.
+	Unlisted bool
+	Target   *target.State
+}
+
+// Question is which items to look for in the cluster.
+func Question(items outcome.Items) *target.Question {
+	q := &target.Question{}
+	for _, k := range items.Kinds {
+		if strings.Contains(k.Name, "/") {
+			continue // a kind whose resource is not known
+		}
+		for _, i := range k.Items {
+			if i.Did != outcome.LeftOut {
+				q.Add(k.Name, i.Namespace, i.Name)
+			}
+		}
+	}
+	return q
+}
+
+// Judge verifies a restore item by item. Claims and data are added by [Result.AddClaims]
+// and [Result.AddData].
+func Judge(in Input) Result {
+	r := Result{Count: map[State]int{}, NotSeen: in.Target.NotSeen, SoFar: in.Ended.IsZero()}
+	j := judge{Input: in, label: label.GetValidName(in.Restore), parents: parentsOf(in.Items)}
+	for _, from := range in.Items.Kinds {
+		k := Kind{Name: from.Name, Count: map[State]int{}, Items: make([]Item, 0, len(from.Items))}
+		for _, i := range from.Items {
+			item := Item{Namespace: i.Namespace, Name: i.Name, From: i.From}
+			item.State, item.Why = j.item(from.Name, i)
+			k.Count[item.State]++
+			r.Count[item.State]++
+			k.Items = append(k.Items, item)
+		}
+		slices.SortStableFunc(k.Items, func(x, y Item) int { // each state stays sorted by namespace and name
+			return cmp.Or(cmp.Compare(rank[x.State], rank[y.State]), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+		})
+		r.Kinds = append(r.Kinds, k)
+	}
+	slices.SortStableFunc(r.Kinds, func(x, y Kind) int {
+		return cmp.Or(cmp.Compare(leftOut(x), leftOut(y)), cmp.Compare(y.Lost(), x.Lost()), cmp.Compare(x.Name, y.Name))
+	})
+	r.Notes = in.notes()
+	return r
+}
+
+var rank = func() map[State]int {
+	ranks := map[State]int{}
+	for n, state := range States {
+		ranks[state] = n
+	}
+	return ranks
+}()
+
+func leftOut(k Kind) int {
+	if k.Count[LeftOut] == len(k.Items) {
+		return 1
+	}
+	return 0
+}
+
+func (in Input) notes() []string {
+	var notes []string
+	if in.Unlisted {
+		notes = append(notes, "Velero's list of what it restored is not there, so what was there before and differs, and what a plugin discarded, is not known.")
+	}
+	if why := in.Items.NotCompared; why != "" {
+		notes = append(notes, "Only what Velero lists was verified: what of the backup it does not list is not known: "+why)
+	}
+	if why := in.Items.NoReasons; why != "" {
+		notes = append(notes, "Why items failed is not known: "+why)
+	}
+	if n := in.Items.Unnamed; n > 0 {
+		notes = append(notes, human.Count(n, "more item")+" of this restore were not looked at: veltui keeps the names of 200,000.")
+	}
+	return notes
+}
+
+// judge judges one item after the other.
+type judge struct {
+	Input
+	label   string
+	parents parents
+}
+
+func (j *judge) item(resource string, i outcome.Item) (State, string) {
+	if i.Did == outcome.LeftOut {
+		return LeftOut, i.Why
+	}
+	object, seen := j.Target.Find(resource, i.Namespace, i.Name)
+	switch seen {
+	case target.NotLooked:
+		return NotLookedAt, cmp.Or(j.Target.Why(resource, i.Namespace), "the resource of this kind is not known")
+	case target.NotServed:
+		state, why := j.absent(resource, i)
+		if i.Did != outcome.Failed || why == "" {
+			why = "the cluster does not serve this kind"
+		}
+		return state, why
+	case target.Absent:
+		return j.absent(resource, i)
+	}
+	return j.there(resource, i, object)
+}
+
+// absent judges an item that is not in the cluster.
+func (j *judge) absent(resource string, i outcome.Item) (State, string) {
+	passing := j.parents.passing(resource, i)
+	switch {
+	case i.Did == outcome.Failed:
+		return Failed, i.Why
+	case passing != "":
+		return Passing, passing
+	case j.Unlisted:
+		return Missing, "it is not there; whether Velero restored it is not known"
+	case i.Did == outcome.Missing:
+		return Missing, i.Why
+	case i.Did == outcome.Skipped && discarded[resource]:
+		return Passing, "Velero's own plugins discard it: its claim gets a new volume"
+	case i.Did == outcome.Skipped:
+		return Gone, "Velero skipped it, because the same was there or a plugin discarded it; it is not there now"
+	case i.Did == outcome.Updated:
+		return Gone, "Velero updated it, and it is not there now"
+	}
+	return Gone, "Velero created it, and it is not there now"
+}
+
+// near is how much the clocks of Velero and of the API server may differ, and how
+// exact the times are, which have whole seconds.
+const near = 10 * time.Second
+
+// there judges an item that is in the cluster. Velero labels all that it creates, but
+// no namespaces (pkg/restore/restore.go, 1.18.3), and with existingResourcePolicy
+// update also what was there, so that the label alone says nothing there.
+func (j *judge) there(resource string, i outcome.Item, o target.Object) (State, string) {
+	ours := o.Restore == j.label
+	older := !j.Started.IsZero() && o.Created.Before(j.Started.Add(-near))
+	later := !j.Ended.IsZero() && o.Created.After(j.Ended.Add(near))
+	passing := j.parents.passing(resource, i)
+	switch {
+	case !o.Deleting.IsZero() && passing != "":
+		return Passing, passing
+	case !o.Deleting.IsZero():
+		return Deleting, "the cluster is deleting it since " + o.Deleting.UTC().Format(time.RFC3339)
+	case i.Did == outcome.Failed && (ours && !older):
+		return Restored, i.Why
+	case i.Did == outcome.Failed && clustersOwn[[2]string{resource, i.Name}]:
+		return Existed, "the cluster writes it itself"
+	case i.Did == outcome.Failed && later:
+		return MadeAnew, "Velero could not restore it, and somebody made one after that: " + i.Why
+	case i.Did == outcome.Failed:
+		return Differs, cmp.Or(i.Why, "one of that name existed, and Velero left it as it was")
+	case i.Did == outcome.Skipped && !later, i.Did == outcome.Missing && older && j.Unlisted:
+		return Existed, "it is older than the restore"
+	case i.Did == outcome.Updated, ours:
+		return Restored, ""
+	case later:
+		return MadeAnew, anew(o)
+	case i.Did == outcome.Missing && older:
+		return Differs, "one of that name is there that is older than the restore, and Velero does not list it"
+	}
+	return Restored, ""
+}
+
+// anew says who made an object, as far as its labels and owner say.
+func anew(o target.Object) string {
+	switch {
+	case o.Restore != "":
+		return "restore " + o.Restore + " made it after this one had ended"
+	case o.Owner != "":
+		return "its " + o.Owner + " made it anew after the restore had ended"
+	}
+	return "it was made after the restore had ended, and not by Velero"
+}
