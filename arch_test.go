@@ -18,12 +18,12 @@ const module = "github.com/veltui/veltui"
 // docs/architecture.md draws it.
 var imports = map[string][]string{
 	"":                           {"cmd"},
-	"cmd":                        {"action", "artifact", "assess", "assets", "collector", "collector/cache", "config", "demo", "describe", "diagnosis", "etcd", "forecast", "forecast/history", "glob", "human", "job", "logs", "narrate", "outcome", "restorespec", "retry", "sanitize", "ui", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/terminal", "velero", "velero/decode", "watch"},
+	"cmd":                        {"action", "artifact", "assess", "assets", "collector", "collector/cache", "config", "demo", "describe", "diagnosis", "etcd", "forecast", "forecast/history", "glob", "human", "job", "logs", "narrate", "outcome", "restorespec", "retry", "sanitize", "target", "ui", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/terminal", "velero", "velero/decode", "verify", "watch"},
 	"ui":                         {"action", "assess", "collector", "diagnosis", "forecast", "human", "job", "narrate", "ui/command", "ui/detail", "ui/dialog", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/pager", "ui/tabs", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui/tabs":                    {"assess", "diagnosis", "etcd", "human", "job", "ui/detail", "ui/draw", "velero", "watch"},
 	"ui/detail":                  {"assess", "ui/draw", "ui/keys", "ui/pager", "watch"},
 	"ui/dialog":                  {"human", "job", "sanitize", "ui/draw", "ui/keys"},
-	"ui/jobview":                 {"artifact", "assess", "collector", "describe", "diagnosis", "human", "job", "logs", "outcome", "ui/draw", "ui/keys", "ui/pager", "velero", "velero/decode"},
+	"ui/jobview":                 {"artifact", "assess", "collector", "describe", "diagnosis", "human", "job", "logs", "outcome", "target", "ui/draw", "ui/keys", "ui/pager", "velero", "velero/decode", "verify"},
 	"ui/command":                 {"ui/draw"},
 	"ui/guide":                   {"ui/draw", "ui/keys"},
 	"ui/pager":                   {"human", "ui/draw", "ui/keys"},
@@ -34,6 +34,7 @@ var imports = map[string][]string{
 	"describe":                   {"assess", "diagnosis", "human", "job", "velero", "watch"},
 	"action":                     {"artifact", "diagnosis", "human", "job", "kubectl", "retry", "sanitize", "velero", "velero/decode"},
 	"watch":                      {"diagnosis", "etcd", "job", "sanitize", "velero", "velero/decode"},
+	"verify":                     {"human", "job", "outcome", "target", "velero"},
 	"target":                     {"sanitize"},
 	"restorespec":                {"collector"},
 	"config":                     nil,

@@ -38,7 +38,7 @@ func (r *itemReader) Items(ctx context.Context, j *job.Job, server velero.Server
 		results, noReasons = r.stored.Results(ctx, j)
 		sections = outcome.Group(results)
 	}
-	items, err := r.compare(ctx, j, server, list, sections)
+	items, err := r.compare(ctx, j, server, list, sections, servedKinds)
 	if err != nil {
 		if ctx.Err() != nil {
 			return outcome.Items{}, context.Cause(ctx)
@@ -52,8 +52,14 @@ func (r *itemReader) Items(ctx context.Context, j *job.Job, server velero.Server
 	return items, nil
 }
 
+// servedKinds asks the cluster for the kinds that it serves.
+func servedKinds(ctx context.Context, e *estimator) (collector.Discovery, error) {
+	kinds, _, err := e.kinds(ctx)
+	return kinds, err
+}
+
 // compare joins a restore's list with what its backup holds.
-func (r *itemReader) compare(ctx context.Context, j *job.Job, server velero.Server, list []artifact.Resources, sections []outcome.Section) (outcome.Items, error) {
+func (r *itemReader) compare(ctx context.Context, j *job.Job, server velero.Server, list []artifact.Resources, sections []outcome.Section, served func(context.Context, *estimator) (collector.Discovery, error)) (outcome.Items, error) {
 	restore, err := restoreSpec(j)
 	if err != nil {
 		return outcome.Items{}, err
@@ -67,7 +73,7 @@ func (r *itemReader) compare(ctx context.Context, j *job.Job, server velero.Serv
 	if err != nil { // which namespaces were there only changes a reason
 		spec.Existing = collector.Namespaces{}
 	}
-	kinds, _, err := e.kinds(ctx)
+	kinds, err := served(ctx, e)
 	if err != nil {
 		return outcome.Items{}, err
 	}

@@ -132,6 +132,10 @@ func (f *rbacFlags) check(what string) ([]subject, error) {
 		if !slices.Contains(optionalRights(), name) {
 			return nil, usagef("--with %s: there is no such right; there are %s", name, human.List(optionalRights(), 20))
 		}
+		r := &rights()[slices.IndexFunc(rights(), func(r right) bool { return r.Name == name })]
+		if what != rbacPolicy && !r.of(what) {
+			return nil, usagef("--with %s: this right is for %s", name, human.List(rbacRoles[slices.Index(rbacRoles, r.Role):], 3))
+		}
 	}
 	switch {
 	case what == rbacPolicy && (len(f.with) > 0 || f.store != ""):

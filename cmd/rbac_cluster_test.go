@@ -80,6 +80,7 @@ var rbacCommands = []rbacCommand{
 	{shown: "`logs` of a job that goes on", args: "logs -n velero restore/rights-ROLE", decides: "logs"},
 	{shown: "`logs --volumes`", args: "logs -n velero backup/rights-moving --volumes", decides: "logs"},
 	{shown: "`estimate`", args: "estimate -n velero backup/rights-stored"},
+	{shown: "`verify`", args: "verify -n velero restore/rights-done"},
 	{shown: "`finalize --dry-run`", args: "finalize -n velero restore/rights-ROLE --phase Failed --dry-run=server"},
 	{shown: "`finalize`", args: "finalize -n velero restore/rights-ROLE --phase Failed --yes --observe 1s"},
 	{shown: "`finalize --wake`", args: "finalize -n velero backup/rights-wake-ROLE --wake --yes --observe 1s"},
@@ -158,7 +159,7 @@ func (c *rbacCommand) cell(t *testing.T, h *holder, i int, reference *holder) st
 	// Of all that is missing, the role's own part is what refuses it.
 	needed := slices.DeleteFunc(rightsOf(t, c.shown+" as "+h.role, slices.Concat(o.refused, o.denied)), func(name string) bool {
 		r := rights()[slices.IndexFunc(rights(), func(r right) bool { return r.Name == name })]
-		return r.Optional && name != "etcd"
+		return r.Optional && name != "etcd" && name != "checks"
 	})
 	return "refused: needs " + strings.Join(needed, ", ")
 }
@@ -169,12 +170,12 @@ func rightsOf(t *testing.T, what string, refused []testbed.Asked) []string {
 	for _, a := range refused {
 		found := slices.IndexFunc(rights(), func(r right) bool { return r.allows(&a) })
 		switch {
+		case a.Namespace == "openshift-adp" && (a.Resource == "backupstoragelocations" || a.Resource == "namespaces"):
+			// The search by those who may not list locations in the whole cluster.
 		case found >= 0:
 			if name := rights()[found].Name; !slices.Contains(names, name) {
 				names = append(names, name)
 			}
-		case a.Namespace == "openshift-adp" && (a.Resource == "backupstoragelocations" || a.Resource == "namespaces"):
-			// The search by those who may not list locations in the whole cluster.
 		default:
 			t.Errorf("%s asks to %s, which no right names", what, requestKey(&a))
 		}
@@ -189,13 +190,21 @@ func rightsOf(t *testing.T, what string, refused []testbed.Asked) []string {
 // allows reports whether a right allows a request.
 func (r *right) allows(a *testbed.Asked) bool {
 	rules, namespace := r.Rules, cmp.Or(r.Namespace, "velero")
-	if a.Namespace == "" {
-		rules, namespace = r.ClusterRules, ""
+	if a.Namespace == "" || r.everywhere() {
+		rules, namespace = r.ClusterRules, a.Namespace
 	}
 	return namespace == a.Namespace && slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
-		return slices.Contains(rule.APIGroups, a.Group) && slices.Contains(rule.Resources, a.Resource) && slices.Contains(rule.Verbs, a.Verb)
+		return (r.everywhere() || slices.Contains(rule.APIGroups, a.Group) && slices.Contains(rule.Resources, a.Resource)) && slices.Contains(rule.Verbs, a.Verb)
 	})
 }
+
+// everywhere reports whether a right holds for all kinds in all namespaces.
+func (r *right) everywhere() bool {
+	return len(r.ClusterRules) == 1 && slices.Contains(r.ClusterRules[0].Resources, "*")
+}
+
+// allKinds is the key of a right to list all kinds, which no request has.
+var allKinds = requestKey(&testbed.Asked{Verb: "list", Group: "*", Resource: "*"})
 
 func requestKey(a *testbed.Asked) string {
 	return fmt.Sprintf("%s %s.%s in %q", a.Verb, a.Resource, a.Group, a.Namespace)
@@ -212,6 +221,12 @@ func (b *bed) checkUsed(t *testing.T, h *holder) {
 	for i := range asked {
 		if a := &asked[i]; a.User == h.user && a.Allowed && strings.Contains(a.By, "veltui-") {
 			used[requestKey(a)] = true
+		}
+	}
+	for key := range used {
+		if h.manifest[allKinds] && !h.manifest[key] && strings.HasPrefix(key, "list ") {
+			used[allKinds] = true
+			delete(used, key)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(h.manifest)) {

@@ -245,8 +245,8 @@ func rulesText(r *right, rules []rbacv1.PolicyRule) string {
 func flow(items []string) string {
 	shown := slices.Clone(items)
 	for i, item := range shown {
-		if item == "" {
-			shown[i] = `""`
+		if item == "" || item == "*" {
+			shown[i] = `"` + item + `"`
 		}
 	}
 	return "[" + strings.Join(shown, ", ") + "]"

@@ -4,6 +4,8 @@ package verify
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -86,6 +88,25 @@ func lost(count map[State]int) int {
 	return n
 }
 
+// Wanted is how many items of the kind were to come back.
+func (k Kind) Wanted() int { return wanted(k.Count) }
+
+// There is how many items of the kind are there, as they were to be or in another way
+// that is no loss.
+func (k Kind) There() int { return there(k.Count) }
+
+func wanted(count map[State]int) int {
+	n := 0
+	for state, items := range count {
+		if state != LeftOut {
+			n += items
+		}
+	}
+	return n
+}
+
+func there(count map[State]int) int { return count[Restored] + count[Existed] + count[MadeAnew] }
+
 // Result is what became of a restore.
 type Result struct {
 	// Kinds that lost most come first; those that the restore left out wholly last.
@@ -106,7 +127,14 @@ type Result struct {
 	NotSeen []target.NotSeen
 	// SoFar is true of a restore that goes on.
 	SoFar bool
+	// At is when the cluster was looked at, by our clock, and Cost what that asked of
+	// it.
+	At   time.Time
+	Cost target.Cost
 }
+
+// ErrNotStarted says that there is nothing to verify.
+var ErrNotStarted = errors.New("Velero did not start this restore, so there is nothing to verify")
 
 // Lost is how many items, claims and volumes did not come back.
 func (r Result) Lost() int {
@@ -125,14 +153,27 @@ func (r Result) Lost() int {
 }
 
 // Wanted is how many items the restore was to bring back.
-func (r Result) Wanted() int {
-	n := 0
-	for state, items := range r.Count {
-		if state != LeftOut {
-			n += items
-		}
+func (r Result) Wanted() int { return wanted(r.Count) }
+
+// Summary says in words how the restore stands.
+func (r Result) Summary() string {
+	all, notBack, unseen := r.Wanted(), r.Lost(), r.Count[NotLookedAt]
+	text := "all of " + human.Count(all, "item") + " came back"
+	switch items := lost(r.Count); {
+	case items > 0:
+		text = fmt.Sprintf("%d of %s did not come back", items, human.Count(all, "item"))
+	case unseen > 0:
+		text = fmt.Sprintf("nothing is missing of the %s that veltui could look for", human.Count(all-unseen, "item"))
+	case all == 0:
+		text = "no item is known that was to come back"
 	}
-	return n
+	if more := notBack - lost(r.Count); more > 0 {
+		text += ", and " + human.Count(more, "volume") + " did not"
+	}
+	if unseen > 0 {
+		text += fmt.Sprintf("; %d could not be looked for", unseen)
+	}
+	return text
 }
 
 // Input is what a restore is verified with.
@@ -167,7 +208,7 @@ func Question(items outcome.Items) *target.Question {
 // Judge verifies a restore item by item. Claims and data are added by [Result.AddClaims]
 // and [Result.AddData].
 func Judge(in Input) Result {
-	r := Result{Count: map[State]int{}, NotSeen: in.Target.NotSeen, SoFar: in.Ended.IsZero()}
+	r := Result{Count: map[State]int{}, NotSeen: in.Target.NotSeen, SoFar: in.Ended.IsZero(), At: in.Target.At}
 	j := judge{Input: in, label: label.GetValidName(in.Restore), parents: parentsOf(in.Items)}
 	for _, from := range in.Items.Kinds {
 		k := Kind{Name: from.Name, Count: map[State]int{}, Items: make([]Item, 0, len(from.Items))}

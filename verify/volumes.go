@@ -36,12 +36,31 @@ type Data struct {
 // they are not known.
 type Classes map[string]string
 
-// AddClaims adds the claims of the cluster that were to come back. classOf of a claim
-// is its Class, and all may hold others too.
+// ClaimNamespaces are those in which claims are that were to come back, and are there.
+func (r *Result) ClaimNamespaces() []string {
+	var all []string
+	for _, k := range r.Kinds {
+		if k.Name != claims {
+			continue
+		}
+		for _, i := range k.Items {
+			if i.State == Restored || i.State == Existed || i.State == MadeAnew || i.State == Differs {
+				all = append(all, i.Namespace)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+const claims = "persistentvolumeclaims"
+
+// AddClaims adds the claims of the cluster that were to come back. all may hold
+// others too.
 func (r *Result) AddClaims(all []Claim, classes Classes) {
 	wanted := map[[2]string]bool{}
 	for _, k := range r.Kinds {
-		if k.Name != "persistentvolumeclaims" {
+		if k.Name != claims {
 			continue
 		}
 		for _, i := range k.Items {

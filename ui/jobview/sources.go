@@ -11,9 +11,11 @@ import (
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/logs"
+	"github.com/veltui/veltui/target"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/verify"
 )
 
 // Sources are what the pages read through. What is nil is not read: the page
@@ -184,3 +186,11 @@ func (a *answer[T]) forget() {
 
 // pending reports whether it is still to come.
 func (a *answer[T]) pending() bool { return !a.since.IsZero() }
+
+// Verifier holds what a restore was to bring back against the cluster. It takes as
+// long as downloads and lists do, and ends with ctx. What it answers is safe to draw,
+// and so is its error, which is on one line; progress is called by one goroutine at a
+// time.
+type Verifier interface {
+	Verify(ctx context.Context, j *job.Job, server velero.Server, progress func(target.Progress)) (verify.Result, error)
+}

@@ -1,0 +1,154 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/outcome"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/ui/jobview"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/verify"
+)
+
+// verifier holds what restores were to bring back against the cluster. `veltui
+// verify` and the Verify page ask it. Everything that it answers is safe to draw.
+type verifier struct {
+	items *itemReader
+	cli   *cli
+	log   *slog.Logger
+}
+
+var _ jobview.Verifier = (*verifier)(nil)
+
+// Verify reads what a restore was to bring back, and looks for it in the cluster. With
+// an error that is not about the cluster, the result says what is known all the same.
+func (v *verifier) Verify(ctx context.Context, j *job.Job, server velero.Server, progress func(target.Progress)) (result verify.Result, err error) {
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			v.log.Info("verifying a restore", "for", j.Name, "error", err)
+			err = safeError{sanitize.String(err.Error()), err}
+		}
+	}()
+	if j.Phase == "FailedValidation" || j.Stage == job.StageQueued && !j.Terminal() {
+		return result, verify.ErrNotStarted
+	}
+	config, err := v.cli.restConfig()
+	if err != nil {
+		return result, err
+	}
+	config.Wrap(capRetryAfter)
+	reader, err := target.New(target.Options{Config: config, Silence: cmp.Or(config.Timeout, firstSnapshotTimeout), Clock: v.cli.clock, Log: v.log})
+	if err != nil {
+		return result, err
+	}
+	served, err := reader.Served(ctx)
+	if err != nil {
+		return result, err
+	}
+	in := verify.Input{Restore: j.Name, Started: j.Started}
+	if j.Terminal() {
+		in.Ended = j.Completed
+	}
+	var notes []string
+	if in.Items, in.Unlisted, notes, err = v.expected(ctx, j, server, served); err != nil {
+		result = verify.Result{Count: map[verify.State]int{}, At: v.cli.clock(), SoFar: !j.Terminal(), Notes: []string{"What was to come back is not known: " + sanitize.String(err.Error())}}
+		result.AddData(j.Volumes)
+		return result, fmt.Errorf("what was to come back is not known: %w", err)
+	}
+	if in.Target, err = reader.Look(ctx, served, verify.Question(in.Items), progress); err != nil {
+		return result, err
+	}
+	result = verify.Judge(in)
+	result.SoFar = !j.Terminal()
+	result.Notes = append(notes, result.Notes...)
+	addClaims(ctx, reader, served, &result)
+	result.AddData(j.Volumes)
+	result.Cost = reader.Cost()
+	if ctx.Err() != nil {
+		return verify.Result{}, context.Cause(ctx)
+	}
+	return result, nil
+}
+
+// expected is what a restore was to bring back: what Velero lists, and what its backup
+// holds. Either is enough for an answer.
+func (v *verifier) expected(ctx context.Context, j *job.Job, server velero.Server, served *target.Served) (items outcome.Items, unlisted bool, notes []string, err error) {
+	var list []artifact.Resources
+	noList := errors.New("Velero stores it when the restore ends")
+	if j.Terminal() {
+		list, noList = v.items.stored.Resources(ctx, j)
+	}
+	var sections []outcome.Section
+	var noReasons error
+	if note, _ := outcome.WithoutResults(j, false); note == "" && j.Terminal() {
+		var results artifact.Results
+		results, noReasons = v.items.stored.Results(ctx, j)
+		sections = outcome.Group(results)
+	}
+	items, noBackup := v.items.compare(ctx, j, server, list, sections, func(context.Context, *estimator) (collector.Discovery, error) {
+		return collector.LiveDiscovery(served.Lists), nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return items, false, nil, context.Cause(ctx)
+	case noBackup != nil && noList != nil:
+		return items, true, nil, noBackup
+	case noBackup != nil:
+		items = outcome.Listed(list, sections)
+		items.NotCompared = sanitize.String(noBackup.Error())
+	}
+	if noReasons != nil && !errors.Is(noReasons, artifact.ErrAbsent) {
+		items.NoReasons = noReasons.Error()
+	}
+	if noList != nil && j.Terminal() && !errors.Is(noList, artifact.ErrAbsent) {
+		notes = append(notes, "Velero's list of what it restored cannot be read: "+noList.Error())
+	}
+	return items, noList != nil, notes, nil
+}
+
+// manyNamespaces is in how many namespaces claims are listed one by one.
+const manyNamespaces = 8
+
+// addClaims looks whether the claims that came back are bound.
+func addClaims(ctx context.Context, reader *target.Reader, served *target.Served, result *verify.Result) {
+	namespaces := result.ClaimNamespaces()
+	if len(namespaces) > manyNamespaces {
+		namespaces = []string{""}
+	}
+	var claims []verify.Claim
+	open := false
+	for _, namespace := range namespaces {
+		err := reader.Whole(ctx, served, "persistentvolumeclaims", namespace, func(o *unstructured.Unstructured) {
+			c := verify.Claim{Namespace: o.GetNamespace(), Name: o.GetName()}
+			c.Phase, _, _ = unstructured.NestedString(o.Object, "status", "phase")
+			c.Class, _, _ = unstructured.NestedString(o.Object, "spec", "storageClassName")
+			open = open || c.Phase != string(corev1.ClaimBound)
+			claims = append(claims, c)
+		})
+		if err != nil {
+			result.Notes = append(result.Notes, "Which claims are bound is not known: "+err.Error())
+		}
+	}
+	var classes verify.Classes
+	if open {
+		modes := verify.Classes{}
+		err := reader.Whole(ctx, served, "storageclasses.storage.k8s.io", "", func(o *unstructured.Unstructured) {
+			modes[o.GetName()], _, _ = unstructured.NestedString(o.Object, "volumeBindingMode")
+		})
+		if err == nil {
+			classes = modes
+		}
+	}
+	result.AddClaims(claims, classes)
+}

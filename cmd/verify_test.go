@@ -1,0 +1,178 @@
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const verifySpace = "verify-ops"
+
+// verifyCluster has a restore that has ended, with four planted losses: a service
+// that was deleted afterwards, a Secret that a quota refused, one that existed, and
+// one that Velero does not list.
+func (b *bed) verifyCluster(t *testing.T, s *store, name string) {
+	t.Helper()
+	meta := func(item string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: verifySpace, Name: item, Labels: map[string]string{"velero.io/restore-name": name, "velero.io/backup-name": "b-verify"}}
+	}
+	targetNamespaces(t, b, verifySpace)
+	var secrets, services []string
+	for i := range 10 {
+		full := fmt.Sprintf("%s/sec-%04d", verifySpace, i)
+		switch i {
+		case 3, 4:
+			full += "(failed)"
+		case 5:
+			continue
+		default:
+			full += "(created)"
+		}
+		secrets = append(secrets, `"`+full+`"`)
+		o := &corev1.Secret{ObjectMeta: meta(fmt.Sprintf("sec-%04d", i))}
+		switch i {
+		case 3: // the quota refused it
+			continue
+		case 4:
+			o.Labels = nil // it existed
+		}
+		b.create(t, o)
+	}
+	for i := range 5 {
+		services = append(services, fmt.Sprintf(`"%s/svc-%d(created)"`, verifySpace, i))
+		if i != 2 { // that was deleted afterwards
+			b.create(t, &corev1.Service{ObjectMeta: meta(fmt.Sprintf("svc-%d", i)), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}})
+		}
+	}
+	files := map[string]string{
+		"RestoreResourceList/" + name: fmt.Sprintf(`{"v1/Secret": [%s], "v1/Service": [%s]}`, strings.Join(secrets, ","), strings.Join(services, ",")),
+		"RestoreResults/" + name: `{"errors": {"namespaces": {"` + verifySpace + `": ["error restoring secrets/` + verifySpace + `/sec-0003: secrets \"sec-0003\" is forbidden: exceeded quota: compute"]}},
+			"warnings": {"namespaces": {"` + verifySpace + `": ["could not restore, Secret:sec-0004 already exists. Warning: the in-cluster version is different than the backed-up version"]}}}`,
+	}
+	if s.files == nil {
+		s.files = map[string]string{}
+	}
+	for path, file := range files {
+		s.files[path] = file
+	}
+	began, ended := metav1.NewTime(time.Now().Add(-time.Minute).Truncate(time.Second)), metav1.NewTime(time.Now().Truncate(time.Second))
+	r := restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1, Warnings: 1, StartTimestamp: &began, CompletionTimestamp: &ended})
+	r.Spec = velerov1.RestoreSpec{BackupName: "b-verify", IncludedNamespaces: []string{"ops"}, IncludedResources: []string{"secrets", "services"},
+		NamespaceMapping: map[string]string{"ops": verifySpace}}
+	b.create(t, r)
+}
+
+// verified runs `veltui verify -o json`.
+func (b *bed) verified(t *testing.T, name string, args ...string) (d verifyDocument, code int) {
+	t.Helper()
+	stdout, stderr, code := b.run(t, append([]string{"verify", "-n", "velero", "restore/" + name, "-o", "json"}, args...)...)
+	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
+		t.Fatalf("%v: %s%s", err, stdout, stderr)
+	}
+	return d, code
+}
+
+// lost are the items that did not come back.
+func (d verifyDocument) lost() (names []string) {
+	for _, k := range d.Resources {
+		for _, i := range k.Items {
+			if i.Lost {
+				names = append(names, fmt.Sprintf("%s %s/%s", i.State, k.Resource, i.Name))
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
+	b := control(t)
+	s := openStore(t, b)
+	s.stored(t, b, "b-verify", velerov1.BackupPhaseCompleted)
+	b.verifyCluster(t, s, "verify-ended")
+
+	d, code := b.verified(t, "verify-ended")
+	want := []string{"Differs secrets/sec-0004", "Failed secrets/sec-0003", "Gone services/svc-2", "Missing secrets/sec-0005"}
+	if got := d.lost(); !slices.Equal(got, want) || code != ExitRefused || d.Lost != 4 {
+		t.Errorf("exit code %d: %q, expected %q", code, got, want)
+	}
+	if d.Counts["Restored"] != 11 || d.Counts["NotLookedAt"] != 0 || d.Wanted != 15 {
+		t.Errorf("%v", d.Counts)
+	}
+	if d.Requests > 12 {
+		t.Errorf("%d requests for two kinds of one namespace", d.Requests)
+	}
+	out, stderr, _ := b.run(t, "verify", "-n", "velero", "restore/verify-ended")
+	for _, says := range []string{"restore velero/verify-ended, phase PartiallyFailed: 4 of 15 items did not come back",
+		"failed           verify-ops/sec-0003 (from ops): is forbidden: exceeded quota: compute",
+		"existed, differs verify-ops/sec-0004 (from ops): already exists", "gone             verify-ops/svc-2"} {
+		if !strings.Contains(out, says) {
+			t.Errorf("it does not say %q:\n%s%s", says, out, stderr)
+		}
+	}
+
+	// Without the right to list Secrets, they are named, and the rest works.
+	velero := rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"*"}}
+	if _, err := b.UserWith(t.Context(), "verify-few", "velero", velero); err != nil {
+		t.Fatal(err)
+	}
+	config, err := b.UserWith(t.Context(), "verify-few", verifySpace, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	few, err := b.KubeconfigFor(config, "verify-few.kubeconfig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, code = b.verified(t, "verify-ended", "--kubeconfig", few)
+	if got := d.lost(); code != ExitRefused || !slices.Equal(got, []string{"Gone services/svc-2"}) || d.Counts["NotLookedAt"] != 10 {
+		t.Errorf("exit code %d, %q, %v", code, got, d.Counts)
+	}
+	if len(d.NotSeen) != 1 || d.NotSeen[0].Resource != "secrets" || d.NotSeen[0].Why != "you may not list it" {
+		t.Errorf("%+v", d.NotSeen)
+	}
+
+	// Without DownloadRequests nobody knows what was to come back.
+	config, err = b.UserWith(t.Context(), "verify-viewer", "velero", rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	viewer, err := b.KubeconfigFor(config, "verify-viewer.kubeconfig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, code = b.verified(t, "verify-ended", "--kubeconfig", viewer)
+	if code != ExitError || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "you may not create downloadrequests.velero.io") {
+		t.Errorf("exit code %d, %+v", code, d.Notes)
+	}
+
+	// A Velero that stored no list, and a restore that goes on.
+	delete(s.files, "RestoreResourceList/verify-ended")
+	d, code = b.verified(t, "verify-ended")
+	want = []string{"Missing secrets/sec-0003", "Missing secrets/sec-0005", "Missing services/svc-2"}
+	if got := d.lost(); code != ExitRefused || !slices.Equal(got, want) || !strings.Contains(strings.Join(d.Notes, " "), "Velero's list of what it restored is not there") {
+		t.Errorf("exit code %d, %q, %q", code, got, d.Notes)
+	}
+	now := metav1.Now()
+	running := restore("verify-running", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now})
+	running.Spec = velerov1.RestoreSpec{BackupName: "b-verify", IncludedNamespaces: []string{"ops"}, IncludedResources: []string{"secrets"}}
+	b.create(t, running)
+	if d, _ = b.verified(t, "verify-running"); !d.SoFar || d.Wanted < 10 {
+		t.Errorf("%+v", d)
+	}
+	b.create(t, restore("verify-invalid", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailedValidation}))
+	if _, stderr, code := b.run(t, "verify", "-n", "velero", "restore/verify-invalid"); code != ExitRefused || !strings.Contains(stderr, "nothing to verify") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if _, stderr, code := b.run(t, "verify", "backup/b-verify"); code != ExitUsage || !strings.Contains(stderr, "restore/NAME") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
