@@ -134,7 +134,7 @@ type Result struct {
 }
 
 // ErrNotStarted says that there is nothing to verify.
-var ErrNotStarted = errors.New("Velero did not start this restore, so there is nothing to verify")
+var ErrNotStarted = errors.New("there is nothing to verify: Velero did not start this restore")
 
 // Lost is how many items, claims and volumes did not come back.
 func (r Result) Lost() int {
