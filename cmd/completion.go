@@ -52,7 +52,7 @@ func (c *cli) addCompletion(root *cobra.Command) {
 	c.completeFlags(root)
 	for _, cmd := range append(root.Commands(), root) {
 		switch cmd.Name() {
-		case "get":
+		case "get", "wait":
 			cmd.ValidArgsFunction = c.completeJobs(true)
 		case "explain", "describe", "results", "logs", "estimate", "finalize", "verify":
 			cmd.ValidArgsFunction = c.completeJobs(false)

@@ -88,14 +88,14 @@ func (c *cli) printHealth(h watch.Health) {
 }
 
 // firstSnapshot waits until all that is selected has been read once.
-func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc, selected selection, journal int) (*watch.Watcher, *watch.Snapshot, error) {
+func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc, selected selection, journal int, change ...func(*watch.Options)) (*watch.Watcher, *watch.Snapshot, error) {
 	conn, err := c.connect()
 	if err != nil {
 		return nil, nil, err
 	}
 	logFile, _ := c.openLog()
 	context.AfterFunc(ctx, func() { _ = logFile.Close() })
-	w, err := c.watch(ctx, conn, journal, c.logTo(logFile, cancel))
+	w, err := c.watch(ctx, conn, journal, c.logTo(logFile, cancel), change...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -73,7 +73,7 @@ job's own resources. Passing time and the end of Velero's server do not count.`,
 
   # Every change as JSON lines
   veltui get -w -o json`,
-		SuggestFor: []string{"list", "ls", "wait", "watch"},
+		SuggestFor: []string{"list", "ls", "watch"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			selected, err := parseSelection(args)
 			if err != nil {

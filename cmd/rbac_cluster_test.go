@@ -70,6 +70,7 @@ var rbacCommands = []rbacCommand{
 	{shown: "`get`", args: "get -n velero"},
 	{shown: "`get`, without a namespace", args: "get"},
 	{shown: "`get restore/NAME -w`", args: "get -n velero restore/rights-ROLE -w", run: untilInterrupted, live: true},
+	{shown: "`wait`", args: "wait -n velero restore/rights-done"},
 	{shown: "`explain` of a restore", args: "explain -n velero restore/rights-ROLE"},
 	{shown: "`explain` of a backup whose volumes wait", args: "explain -n velero backup/rights-moving"},
 	{shown: "`explain --artifacts`", args: "explain -n velero backup/rights-moving --artifacts", reviewed: true},

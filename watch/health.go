@@ -22,6 +22,7 @@ func (w *Watcher) snapshot() *Snapshot {
 	beat := w.liveness.read()
 	n := w.store.Snapshot()
 	n.ClockOffset = beat.offset
+	n.narrow = len(w.opts.Only) > 0
 
 	w.mu.Lock()
 	defer w.mu.Unlock()

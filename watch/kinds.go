@@ -17,9 +17,9 @@ type kind struct {
 	newObject func() client.Object
 
 	// clusterScoped kinds have no namespace, and namespace is that of kinds which
-	// are not in Velero's; selector leaves out what does not concern us.
-	clusterScoped       bool
-	namespace, selector string
+	// are not in Velero's; selector and field leave out what does not concern us.
+	clusterScoped              bool
+	namespace, selector, field string
 
 	// moves is true for the kinds of volumes, and ends for those of jobs.
 	moves, ends bool
@@ -39,9 +39,6 @@ const (
 	Deletions         = "deletebackuprequests.velero.io"
 	Pods              = "pods"
 )
-
-// jobKinds is how many of the first of kinds are jobs.
-const jobKinds = 2
 
 // kinds are all that is watched, in the order in which a reader looks for them.
 var kinds = []kind{

@@ -42,6 +42,11 @@ type Options struct {
 	// next; zero for none.
 	Journal int
 
+	// Only narrows the watch to some jobs and their volumes. Nothing else is watched:
+	// neither pods nor storage locations nor other jobs, on which verdicts depend; [Read]
+	// reads those. Empty for all of Velero's kinds.
+	Only []JobName
+
 	// SumVolumes keeps of volumes that completed in a job that has ended only their
 	// sum. [Watcher.ReadVolumes] reads them.
 	SumVolumes bool

@@ -64,7 +64,7 @@ func (r reader) object(raw []byte) (*received, error) {
 }
 
 func (r reader) request(o *metav1.ListOptions) *rest.Request {
-	o.LabelSelector = r.kind.selector
+	o.LabelSelector, o.FieldSelector = r.kind.selector, r.kind.field
 	return r.rest.Get().AbsPath(r.path).SpecificallyVersionedParams(o, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 

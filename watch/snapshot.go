@@ -62,6 +62,8 @@ type Snapshot struct {
 	// LeftBackups and LeftRestores are how many jobs are not in Jobs because they
 	// ended too long ago (see [Options.EndedWithin]).
 	LeftBackups, LeftRestores int
+	// narrow is true where only some jobs are watched, with their own volumes.
+	narrow bool
 	// leftLocations are those of backups among them that active restores read.
 	leftLocations map[string]string
 	// leftVolumes are those of jobs among them that still run.
@@ -243,7 +245,7 @@ func (s *Snapshot) volumesKnown() bool {
 			}
 		}
 	}
-	return known == 4
+	return known == 4 && !s.narrow
 }
 
 // changed is when an object last changed, as the API server noted it.

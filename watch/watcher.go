@@ -75,12 +75,16 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 		revived:  w.retrySources,
 		denied:   w.denied,
 	}
-	for i := range kinds {
-		s := newSource(&kinds[i], w.store, w.now, o.Log)
+	var jobs []*source
+	for _, k := range o.kinds() {
+		s := newSource(k, w.store, w.now, o.Log)
 		s.appeared = w.retryMissing
-		if kinds[i].moves {
+		switch {
+		case k.ends:
+			jobs = append(jobs, s)
+		case k.moves:
 			// What decides comes first: the jobs, then what they move.
-			s.after = w.sources[:jobKinds]
+			s.after = jobs
 		}
 		w.sources = append(w.sources, s)
 	}
@@ -218,7 +222,9 @@ func (w *Watcher) follow(ctx context.Context, c *connection) {
 		w.beats.run(ctx, c)
 	})
 	all.Go(func() { w.watchInstallations(ctx, c) })
-	all.Go(func() { w.etcd.run(ctx, c.rest) })
+	if len(w.opts.Only) == 0 {
+		all.Go(func() { w.etcd.run(ctx, c.rest) })
+	}
 	all.Wait()
 	utilnet.CloseIdleConnectionsFor(c.direct)
 }

@@ -75,8 +75,8 @@ func MultiplexerOf(env func(string) string) Multiplexed {
 	return Direct
 }
 
-// sequence is what a terminal is sent, empty for nothing.
-func (n Notification) sequence(text string, kind Kind, through Multiplexed) string {
+// Sequence is what a terminal is sent to call a person, empty for nothing.
+func (n Notification) Sequence(text string, kind Kind, through Multiplexed) string {
 	const bell = "\a"
 	if n == Bell || n != NoNotification && n != "" && (!kind.Window() || through == Unclear) {
 		return bell
@@ -104,7 +104,7 @@ func (n Notification) send(msg tea.Msg, kind Kind, through Multiplexed) tea.Msg 
 	if !ok {
 		return msg
 	}
-	if sequence := n.sequence(asked.text, kind, through); sequence != "" {
+	if sequence := n.Sequence(asked.text, kind, through); sequence != "" {
 		return tea.RawMsg{Msg: sequence}
 	}
 	return nil

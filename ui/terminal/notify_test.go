@@ -38,7 +38,7 @@ func TestNotificationsByTerminal(t *testing.T) {
 			}
 			return ""
 		}
-		if got := c.how.sequence("a; b", KindOf(env("TERM")), MultiplexerOf(env)); got != c.want {
+		if got := c.how.Sequence("a; b", KindOf(env("TERM")), MultiplexerOf(env)); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestNotificationsByTerminal(t *testing.T) {
 func TestNotificationsAreClean(t *testing.T) {
 	hostile := "x\x1b]0;title\a\x1b\\\u009c\u202e\n\x07;9;4;1" + strings.Repeat("y", 5000)
 	for _, how := range []Notification{OSC9, OSC777} {
-		got := how.sequence(hostile, Xterm, Direct)
+		got := how.Sequence(hostile, Xterm, Direct)
 		inner := strings.TrimSuffix(strings.TrimPrefix(got, "\x1b]"), "\a")
 		if strings.ContainsAny(inner, "\x1b\a\n\u009c\u202e") || len(got) > 768 || how == OSC777 && strings.Count(inner, ";") != 3 {
 			t.Errorf("%s: %q", how, got)

@@ -1,0 +1,198 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/veltui/veltui/sanitize"
+	uiterminal "github.com/veltui/veltui/ui/terminal"
+)
+
+type waitFlags struct {
+	conditions  []string
+	timeout     time.Duration
+	failOnStuck bool
+	forCreation bool
+	output      string
+	notify      string
+}
+
+func newWait(c *cli) *cobra.Command {
+	var f waitFlags
+	cmd := &cobra.Command{
+		Use:   "wait KIND/NAME [KIND/NAME...]",
+		Short: "Wait until backups and restores end, with a live bar and an exit code",
+		Long: `Wait until backups and restores end, with a live bar and an exit code.
+
+On a terminal, wait draws a bar for each job on standard error: stage, progress,
+rate, time left, and what holds the job up. Elsewhere it prints a line when
+something changes. Standard output gets one line about each job at the end, or one
+document with -o json or yaml.
+
+--for says what to wait for:
+  completed  the job has ended; the exit code says how (the default)
+  ended      the job has ended, in whatever phase: exit code 0
+  phase=X    the job is in Velero's phase X, such as phase=Finalizing
+  stage=X    the job is in a stage as 'veltui get' prints it, such as stage=Volumes
+  stuck      the verdict is stuck or orphaned, as of 'veltui explain': exit code 6
+  create     the job exists
+  delete     the job does not exist
+Repeat it to wait for whichever comes first. A job that ends in another way than you
+wait for ends the waiting with the exit code of its end, or 1 if it Completed.
+
+Without --timeout, wait has no limit: a stuck job never ends. --fail-on-stuck ends the
+waiting as soon as one job is stuck. wait goes on while the API server is away, and
+with a job that is deleted and made again under the same name. It watches only the
+jobs that you name, and their volumes.
+
+Exit codes: 0, 1 if a job is not there or was deleted, 3 if it ended PartiallyFailed,
+4 if it ended Failed or FailedValidation, 5 if the time is over, 6 if it is stuck,
+130 if you interrupt it. Of several jobs, the highest one counts.`,
+		Example: `  # Until a restore has ended, at most two hours
+  veltui wait restore/crm-old --timeout 2h
+
+  # In a pipeline: give up at once when Velero is stuck
+  velero restore create crm --from-backup nightly && veltui wait restore/crm --wait-for-creation --fail-on-stuck
+
+  # Several jobs, and a bell when they have ended or are stuck
+  veltui wait backup/nightly restore/crm-old --notify bell
+
+  # Until data is being moved
+  veltui wait restore/crm-old --for phase=WaitingForPluginOperations`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			selected, err := parseSelection(args)
+			if err != nil {
+				return err
+			}
+			if len(selected.names) == 0 {
+				return usagef("expected KIND/NAME, such as restore/crm-old")
+			}
+			conditions, err := f.check()
+			if err != nil {
+				return err
+			}
+			return c.wait(cmd.Context(), selected, conditions, f)
+		},
+	}
+	cmd.Flags().StringArrayVar(&f.conditions, "for", []string{"completed"}, "What to wait for: "+strings.Join(conditionWords(), ", ")+"; repeat it for whichever comes first")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long to wait at most, such as 2h; 0 has no limit")
+	cmd.Flags().BoolVar(&f.failOnStuck, "fail-on-stuck", false, "End with exit code 6 when a job is stuck or orphaned")
+	cmd.Flags().BoolVar(&f.forCreation, "wait-for-creation", false, "Also wait for jobs that do not exist yet")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
+	cmd.Flags().StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Call you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
+	_ = cmd.RegisterFlagCompletionFunc("for", fixed(conditionWords())) // fails only for flags that there are not
+	_ = cmd.RegisterFlagCompletionFunc("notify", fixed(uiterminal.Notifications()))
+	return cmd
+}
+
+func (f waitFlags) check() ([]condition, error) {
+	if err := checkTextOutput(f.output); err != nil {
+		return nil, err
+	}
+	if known := uiterminal.Notifications(); !slices.Contains(known, f.notify) {
+		return nil, usagef("--notify %s: must be one of %s", f.notify, strings.Join(known, ", "))
+	}
+	if f.timeout < 0 {
+		return nil, usagef("--timeout %s: must not be negative; 0 has no limit", f.timeout)
+	}
+	return parseConditions(f.conditions)
+}
+
+// wait waits for the selected jobs of one cluster.
+func (c *cli) wait(ctx context.Context, selected selection, conditions []condition, f waitFlags) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w, err := c.newWaiter(ctx, cancel, selected, conditions, f)
+	if err != nil {
+		return err
+	}
+	err = w.run(ctx)
+	w.screen.close()
+	if err != nil {
+		return err
+	}
+	return w.conclude()
+}
+
+// waitResult is what `wait -o json` prints.
+type waitResult struct {
+	APIVersion string     `json:"apiVersion"`
+	Kind       string     `json:"kind"`
+	Items      []waitItem `json:"items"`
+}
+
+// waitItem is what came of waiting for one job.
+type waitItem struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Result is met, ended (in another way), missing, deleted, stuck, timeout or
+	// pending.
+	Result string `json:"result"`
+	// Condition is the one that was met, as --for takes it.
+	Condition string `json:"condition,omitempty"`
+	ExitCode  int    `json:"exitCode"`
+	// Job is the job as it was seen last.
+	Job *jobItem `json:"job,omitempty"`
+}
+
+// conclude prints what came of each job, and returns the exit code as an error.
+func (w *waiter) conclude() error {
+	result := waitResult{APIVersion: apiVersion, Kind: "WaitResult", Items: make([]waitItem, 0, len(w.targets))}
+	worst := 0
+	for _, t := range w.targets {
+		worst = max(worst, t.code)
+		item := waitItem{Kind: string(t.kind), Name: t.name, Result: string(t.result), Condition: t.condition, ExitCode: t.code}
+		if t.last.Job != nil {
+			job := itemOf(t.last, t.volumes)
+			item.Job = &job
+		}
+		result.Items = append(result.Items, item)
+	}
+	var err error
+	if w.flags.output != "text" {
+		p := documentPrinter{w: w.cli.streams.Out, yaml: w.flags.output == "yaml"}
+		err = p.document(result)
+	} else {
+		l := lines{w: w.cli.streams.Out}
+		for _, t := range w.targets {
+			if t.code == ExitError {
+				fmt.Fprintln(w.cli.streams.ErrOut, "error: "+sanitize.String(t.ending(w.now())))
+				continue
+			}
+			l.add("%s", t.ending(w.now()))
+		}
+		err = l.err
+	}
+	if err != nil {
+		return printError{err}
+	}
+	if worst == ExitOK {
+		return nil
+	}
+	return exitError{worst, nil}
+}
+
+// ending is what came of a target, in a line.
+func (t *target) ending(now time.Time) string {
+	switch t.result {
+	case resultMissing:
+		return fmt.Sprintf("%s: not found in namespace %s", t.subject(), t.namespace)
+	case resultDeleted:
+		return t.subject() + ": was deleted before that"
+	case resultTimeout:
+		return fmt.Sprintf("%s: the time is over: %s", t.subject(), t.state(now))
+	case resultMet:
+		switch {
+		case t.last.Job == nil || t.condition == "delete":
+			return t.subject() + ": does not exist"
+		case t.condition == "create":
+			return t.subject() + ": exists"
+		}
+	}
+	return t.subject() + ": " + t.state(now)
+}

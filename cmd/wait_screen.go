@@ -1,0 +1,291 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/narrate"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/ui/draw"
+	uiterminal "github.com/veltui/veltui/ui/terminal"
+	"github.com/veltui/veltui/watch"
+)
+
+const (
+	// waitFrame is the least time between two drawings, and waitFrameRemote that over
+	// ssh.
+	waitFrame, waitFrameRemote = 250 * time.Millisecond, time.Second
+	// waitBar is how wide a bar is at most, in cells.
+	waitBar = 30
+)
+
+// waitScreen shows on standard error how far waiting is: bars that are drawn over each
+// other on a terminal, and elsewhere a line for each change.
+type waitScreen struct {
+	cli    *cli
+	drawn  bool // bars are drawn
+	theme  *draw.Theme
+	glyphs *draw.Glyphs
+	beside uiterminal.Beside
+	notify uiterminal.Notification
+	pace   time.Duration
+	// width is how many cells each line that stands there has, and told what was sent
+	// beside the screen last.
+	widths []int
+	last   string
+	told   string
+	at     time.Time
+	began  bool
+}
+
+func (c *cli) newWaitScreen(f waitFlags) *waitScreen {
+	t := c.terminal()
+	on := isTerminal(c.stderr)
+	s := &waitScreen{cli: c, drawn: on && !t.dumb && t.name != "", theme: &draw.Theme{}, glyphs: &draw.ASCII, pace: waitFrame}
+	if t.utf8 {
+		s.glyphs = &draw.Unicode
+	}
+	if t.color {
+		// Sixteen colours are the terminal's own, and so fit its background.
+		if theme, err := draw.LoadTheme("dark"); err == nil {
+			s.theme = theme.Basic()
+		}
+	}
+	if t.remote {
+		s.pace = waitFrameRemote
+	}
+	if on {
+		kind := uiterminal.KindOf(t.name)
+		s.notify, s.beside = uiterminal.Notification(f.notify), uiterminal.Beside{Kind: kind, Through: uiterminal.MultiplexerOf(c.env)}
+	}
+	return s
+}
+
+// say prints a line that stays.
+func (s *waitScreen) say(line string) {
+	line = sanitize.String(line)
+	if s.drawn {
+		s.write(s.erased() + line + "\r\n")
+		s.widths, s.last = nil, ""
+		return
+	}
+	if !isTerminal(s.cli.stderr) {
+		line = s.cli.clock().Format(time.DateTime) + " " + line
+	}
+	fmt.Fprintln(s.cli.streams.ErrOut, line)
+}
+
+// health says that the API server went away, or is back.
+func (s *waitScreen) health(h watch.Health) {
+	if h.State == watch.Live {
+		s.say("Connected again.")
+		return
+	}
+	s.say("Connection lost: " + strings.TrimRight(h.Err, ".") + ". veltui keeps trying, and goes on to wait.")
+}
+
+// call calls a person in the way that was asked for.
+func (s *waitScreen) call(text string, _ bool) {
+	s.write(s.notify.Sequence(text, s.beside.Kind, s.beside.Through))
+}
+
+func (s *waitScreen) show(targets []*target, a *assess.Assessment) {
+	if !s.drawn {
+		for _, t := range targets {
+			s.tell(t, a)
+		}
+		return
+	}
+	if now := time.Now(); now.Sub(s.at) < s.pace {
+		return
+	}
+	columns, rows, err := term.GetSize(int(s.cli.stderr.Fd()))
+	if err != nil || columns < 2 {
+		columns, rows = 80, 24
+	}
+	c := draw.Canvas{Width: columns - 1, Theme: s.theme, Glyphs: s.glyphs, Now: a.Environment.Now}
+	longest := 0
+	for _, t := range targets {
+		longest = max(longest, len(t.name))
+	}
+	longest = min(longest, max(c.Width/3, 12))
+	var drawn []string
+	for i, t := range targets {
+		if len(drawn)+2 >= rows && i < len(targets)-1 {
+			drawn = append(drawn, c.Cut(fmt.Sprintf(" and %d more", len(targets)-i), c.Width))
+			break
+		}
+		drawn = append(drawn, waitLines(c, t, a, longest)...)
+	}
+	s.draw(drawn, columns)
+	s.showBeside(targets)
+}
+
+// draw draws lines in place of those that stand there, where they differ.
+func (s *waitScreen) draw(drawn []string, columns int) {
+	text := strings.Join(drawn, "\n") + fmt.Sprint(columns)
+	if text == s.last {
+		return
+	}
+	var b strings.Builder
+	b.WriteString(s.erased())
+	s.widths = s.widths[:0]
+	for _, line := range drawn {
+		b.WriteString(sanitize.Frame(line) + "\r\n")
+		s.widths = append(s.widths, ansi.StringWidth(line))
+	}
+	s.write(b.String())
+	s.last, s.at = text, time.Now()
+}
+
+// erased takes away what stands there. A terminal that has become narrower has wrapped
+// it.
+func (s *waitScreen) erased() string {
+	columns, _, err := term.GetSize(int(s.cli.stderr.Fd()))
+	if err != nil || columns < 1 {
+		columns = 80
+	}
+	rows := 0
+	for _, width := range s.widths {
+		rows += max(1, (width+columns-1)/columns)
+	}
+	if rows == 0 {
+		return "\r" + ansi.EraseScreenBelow
+	}
+	return "\r" + ansi.CursorUp(rows) + ansi.EraseScreenBelow
+}
+
+// showBeside sets the title and the progress indicator: of several jobs, that of the
+// one that is least far.
+func (s *waitScreen) showBeside(targets []*target) {
+	title, percent, failing, running := "", -1, false, 0
+	for _, t := range targets {
+		if t.last.Job == nil || t.last.Terminal() {
+			continue
+		}
+		running++
+		if p := int(t.last.Fraction * 100); t.last.FractionKnown && (percent < 0 || p < percent) {
+			percent = min(p, 99)
+		}
+		failing = failing || t.last.Troubled()
+		if title == "" {
+			title = "veltui: " + t.subject()
+		}
+	}
+	if running > 1 {
+		title = fmt.Sprintf("veltui: %d jobs", running)
+	}
+	if percent >= 0 {
+		title += fmt.Sprintf(" %d%%", percent)
+	}
+	text := s.beside.Show(title, percent, failing)
+	if text == s.told || title == "" {
+		return
+	}
+	if s.told = text; !s.began {
+		s.began = true
+		text = s.beside.Begin() + text
+	}
+	s.write(text)
+}
+
+// close takes away what is drawn.
+func (s *waitScreen) close() {
+	if !s.drawn {
+		return
+	}
+	text := s.erased()
+	if s.began {
+		text += s.beside.End()
+	}
+	s.widths, s.began = nil, false
+	s.write(text)
+}
+
+// write sends what is drawn to the terminal. Text in it is clean.
+func (s *waitScreen) write(text string) {
+	if text != "" {
+		_, _ = s.cli.stderr.WriteString(text)
+	}
+}
+
+// tell prints a line about a job where something has changed that a person would want
+// to hear.
+func (s *waitScreen) tell(t *target, a *assess.Assessment) {
+	j := t.last
+	if j.Job == nil {
+		if t.said == "" && t.result == resultPending {
+			t.said = "missing"
+			s.say(fmt.Sprintf("Waiting: %s %s does not exist.", t.kind.Word(), t.name))
+		}
+		return
+	}
+	tenth := 0
+	if j.FractionKnown {
+		tenth = int(j.Fraction*10 + 1e-9)
+	}
+	state := j.State
+	if state == diagnosis.Progressing {
+		state = ""
+	}
+	said := fmt.Sprint(j.UID, j.Phase, j.Stage, state, j.Verdict.Reason, tenth)
+	if state == "" {
+		said = fmt.Sprint(j.UID, j.Phase, j.Stage, state, tenth)
+	}
+	if said == t.said {
+		return
+	}
+	t.said = said
+	s.say(narrate.Job(j, a.Environment.Now, ""))
+}
+
+// waitLines are those of one job: how far it is, and what holds it up.
+func waitLines(c draw.Canvas, t *target, a *assess.Assessment, room int) []string {
+	name := " " + c.Theme.Dim.Render(draw.KindLetter(t.kind)) + " "
+	named := c.Fit(c.Theme.Strong.Render(c.CutMiddle(t.name, room)), room)
+	j := t.last
+	switch {
+	case j.Job == nil:
+		return []string{c.Cut(name+named+"  "+c.Theme.Waiting.Render("does not exist"), c.Width)}
+	case j.Terminal():
+		sign, style := c.Ending(j.Phase)
+		return []string{c.Cut(name+named+"  "+style.Render(sign+" "+t.state(a.Environment.Now)), c.Width)}
+	}
+	words := []string{c.Theme.Running.Render(string(j.Stage))}
+	if stage := draw.StageAge(j.Job, c.Now); stage != "" {
+		words[0] += " " + stage
+	}
+	if amount := j.Amount(); amount != "" {
+		_, _, unit, _ := j.Progress()
+		words = append(words, c.Estimated(j.Job, unit)+amount)
+	}
+	if rate := j.Rate.String(); rate != "" {
+		words = append(words, rate)
+	}
+	if left := j.ETA.String(); left != "" {
+		words = append(words, "ETA "+left)
+	}
+	text := strings.Join(words, "  ")
+	bar := ""
+	if width := min(waitBar, c.Width-ansi.StringWidth(name+named+text)-10); width >= 6 {
+		bar = c.NoBar(width) + "      "
+		if j.FractionKnown {
+			bar = c.Bar(j.Fraction, width) + " " + c.FitRight(human.Percent(j.Fraction), 4) + " "
+		}
+	}
+	drawn := []string{c.Cut(name+named+"  "+bar+" "+text, c.Width)}
+	switch {
+	case a.Stale():
+		drawn = append(drawn, c.Cut("   "+c.Theme.Waiting.Render("the API server does not answer; this is how it was"), c.Width))
+	case j.State != "" && j.State != diagnosis.Progressing:
+		drawn = append(drawn, c.Cut("   "+c.Mood(j.State).Render(string(j.State)+": "+t.cause()), c.Width))
+	}
+	return drawn
+}
