@@ -177,8 +177,8 @@ func (w *waiter) conclude() error {
 	return exitError{worst, nil}
 }
 
-// ending is what came of a target, in a line.
-func (t *target) ending(now time.Time) string {
+// ending is what came of waiting for a job, in a line.
+func (t *awaited) ending(now time.Time) string {
 	switch t.result {
 	case resultMissing:
 		return fmt.Sprintf("%s: not found in namespace %s", t.subject(), t.namespace)

@@ -96,7 +96,7 @@ func (s *waitScreen) call(text string, _ bool) {
 	s.write(s.notify.Sequence(text, s.beside.Kind, s.beside.Through))
 }
 
-func (s *waitScreen) show(targets []*target, a *assess.Assessment) {
+func (s *waitScreen) show(targets []*awaited, a *assess.Assessment) {
 	if !s.drawn {
 		for _, t := range targets {
 			s.tell(t, a)
@@ -164,7 +164,7 @@ func (s *waitScreen) erased() string {
 
 // showBeside sets the title and the progress indicator: of several jobs, that of the
 // one that is least far.
-func (s *waitScreen) showBeside(targets []*target) {
+func (s *waitScreen) showBeside(targets []*awaited) {
 	title, percent, failing, running := "", -1, false, 0
 	for _, t := range targets {
 		if t.last.Job == nil || t.last.Terminal() {
@@ -218,7 +218,7 @@ func (s *waitScreen) write(text string) {
 
 // tell prints a line about a job where something has changed that a person would want
 // to hear.
-func (s *waitScreen) tell(t *target, a *assess.Assessment) {
+func (s *waitScreen) tell(t *awaited, a *assess.Assessment) {
 	j := t.last
 	if j.Job == nil {
 		if t.said == "" && t.result == resultPending {
@@ -247,7 +247,7 @@ func (s *waitScreen) tell(t *target, a *assess.Assessment) {
 }
 
 // waitLines are those of one job: how far it is, and what holds it up.
-func waitLines(c draw.Canvas, t *target, a *assess.Assessment, room int) []string {
+func waitLines(c draw.Canvas, t *awaited, a *assess.Assessment, room int) []string {
 	name := " " + c.Theme.Dim.Render(draw.KindLetter(t.kind)) + " "
 	named := c.Fit(c.Theme.Strong.Render(c.CutMiddle(t.name, room)), room)
 	j := t.last

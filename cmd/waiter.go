@@ -43,8 +43,8 @@ const (
 	resultTimeout waited = "timeout"
 )
 
-// target is one job that is waited for.
-type target struct {
+// awaited is one job that is waited for.
+type awaited struct {
 	kind            job.Kind
 	name, namespace string
 	// uid is that of the job that was seen last, empty before it exists.
@@ -67,14 +67,14 @@ type target struct {
 	said, called string
 }
 
-func (t *target) subject() string { return t.kind.Word() + "/" + t.name }
+func (t *awaited) subject() string { return t.kind.Word() + "/" + t.name }
 
-func (t *target) settle(result waited, condition string, code int) {
+func (t *awaited) settle(result waited, condition string, code int) {
 	t.result, t.condition, t.code = result, condition, code
 }
 
 // state is how the job is, in words.
-func (t *target) state(now time.Time) string {
+func (t *awaited) state(now time.Time) string {
 	switch {
 	case t.last.Job == nil:
 		return "it does not exist"
@@ -107,7 +107,7 @@ func (t *target) state(now time.Time) string {
 }
 
 // cause is the verdict's sentence without the name before it.
-func (t *target) cause() string {
+func (t *awaited) cause() string {
 	return strings.TrimPrefix(t.last.Verdict.Summary, t.name+": ")
 }
 
@@ -116,7 +116,7 @@ type waiter struct {
 	cli        *cli
 	flags      waitFlags
 	conditions []condition
-	targets    []*target
+	targets    []*awaited
 	selected   selection
 
 	watcher  *watch.Watcher
@@ -139,7 +139,7 @@ func (c *cli) newWaiter(ctx context.Context, cancel context.CancelCauseFunc, sel
 		if n.Resource == watch.Restores {
 			kind = job.Restore
 		}
-		w.targets = append(w.targets, &target{kind: kind, name: n.Name, result: resultPending})
+		w.targets = append(w.targets, &awaited{kind: kind, name: n.Name, result: resultPending})
 	}
 	var snap *watch.Snapshot
 	var err error
@@ -206,13 +206,13 @@ func (w *waiter) run(ctx context.Context) error {
 	return nil
 }
 
-func (w *waiter) pending() []*target {
-	return slices.DeleteFunc(slices.Clone(w.targets), func(t *target) bool { return t.result != resultPending })
+func (w *waiter) pending() []*awaited {
+	return slices.DeleteFunc(slices.Clone(w.targets), func(t *awaited) bool { return t.result != resultPending })
 }
 
 // done reports whether nothing is to be waited for any more.
 func (w *waiter) done() bool {
-	stuck := slices.ContainsFunc(w.targets, func(t *target) bool { return t.result == resultStuck })
+	stuck := slices.ContainsFunc(w.targets, func(t *awaited) bool { return t.result == resultStuck })
 	return stuck || len(w.pending()) == 0
 }
 
@@ -241,7 +241,7 @@ func (w *waiter) judge(ctx context.Context, snap *watch.Snapshot) {
 	}
 }
 
-func (w *waiter) judgeTarget(t *target) {
+func (w *waiter) judgeTarget(t *awaited) {
 	snap := w.assessed.Snapshot
 	t.namespace = snap.Namespace
 	i := slices.IndexFunc(snap.Jobs, func(j *job.Job) bool { return j.Kind == t.kind && j.Name == t.name })
@@ -287,7 +287,7 @@ func (w *waiter) waitsForDelete() bool {
 }
 
 // judgeMissing settles a job that is not there.
-func (w *waiter) judgeMissing(t *target) {
+func (w *waiter) judgeMissing(t *awaited) {
 	existed := t.uid != ""
 	switch {
 	case w.stale:
@@ -309,7 +309,7 @@ func capitalWord(text string) string { return string(text[0]-'a'+'A') + text[1:]
 
 // effective is a job as it moves before our eyes, with the verdict of the last full
 // look where it does not.
-func (w *waiter) effective(t *target, j *job.Job) assess.Judged {
+func (w *waiter) effective(t *awaited, j *job.Job) assess.Judged {
 	judged := w.assessed.Of(j)
 	if w.assessed.Stale() || judged.State == "" || judged.State == diagnosis.Progressing {
 		return judged
@@ -386,7 +386,7 @@ func (w *waiter) show() {
 }
 
 // call calls a person once for what is worth it: a job that ended or is stuck.
-func (w *waiter) call(t *target) {
+func (w *waiter) call(t *awaited) {
 	if t.last.Job == nil {
 		return
 	}
