@@ -99,16 +99,9 @@ func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) erro
 	if err != nil {
 		return err
 	}
-	var restore velerov1.Restore
-	if f.file != "" {
-		read, err := c.readRestoreFile(f.file)
-		if err != nil {
-			return err
-		}
-		restore = *read
-	}
-	if err := f.filters.Apply(&restore); err != nil {
-		return usageError{err}
+	restore, err := c.restoreOf(f.file, &f.filters)
+	if err != nil {
+		return err
 	}
 	spec := collector.RestoreSpec{Restore: restore.Spec, Existing: f.namespaces(), Server: server}
 	switch {
@@ -126,6 +119,22 @@ func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) erro
 		return ended
 	}
 	return c.answer(index, estimate, f.output, err)
+}
+
+// restoreOf is the Restore in a file, empty for none, with what the flags say.
+func (c *cli) restoreOf(file string, flags *restorespec.Flags) (velerov1.Restore, error) {
+	var restore velerov1.Restore
+	if file != "" {
+		read, err := c.readRestoreFile(file)
+		if err != nil {
+			return restore, err
+		}
+		restore = *read
+	}
+	if err := flags.Apply(&restore); err != nil {
+		return restore, usageError{err}
+	}
+	return restore, nil
 }
 
 // usable reports whether a backup that could not be read to its end was read

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // needsIn are the needs of all that a restore of everything restores.
@@ -197,13 +199,18 @@ func TestHostileNeeds(t *testing.T) {
 
 // FuzzQuantity gives amounts of any kind: none takes long or comes out below zero.
 func FuzzQuantity(f *testing.F) {
-	for _, text := range []string{"1", "100m", "1.5Gi", "1e3", "1E", "1e999", "-1", "", "9E", "0.0000000000000000000000001", "1e-99"} {
+	for _, text := range []string{"1", "100m", "1.5Gi", "1e3", "1E", "1e999", "-1", "", "9E", "0.0000000000000000000000001", "1e-99", "250m", "512Mi", "2", "16Ki", "7Gi", "0007"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, thousandths := range []bool{true, false} {
 			if n, ok := quantity(text, thousandths); n < 0 || n > maxAmount || !ok && n != 0 {
 				t.Errorf("%q: %d, %v", text, n, ok)
+			} else if plain, isPlain := plainQuantity(text, thousandths); isPlain {
+				theirs := resource.MustParse(string(text))
+				if want := theirs.Value(); !thousandths && plain != want || thousandths && plain != theirs.MilliValue() {
+					t.Errorf("%q: %d, Kubernetes reads %d", text, plain, want)
+				}
 			}
 		}
 	})

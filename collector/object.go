@@ -113,12 +113,10 @@ type object struct {
 	withNeeds bool // needs are wanted too
 	needs     []rawNeed
 	raw       rawNeeds
-
-	bytes, thousandths amounts
 }
 
 func (o *object) reset() {
-	*o = object{labels: o.labels[:0], claims: o.claims[:0], short: o.short[:0], withNeeds: o.withNeeds, needs: o.needs[:0], raw: o.raw.reset(), bytes: o.bytes, thousandths: o.thousandths}
+	*o = object{labels: o.labels[:0], claims: o.claims[:0], short: o.short[:0], withNeeds: o.withNeeds, needs: o.needs[:0], raw: o.raw.reset()}
 }
 
 // maxParts bounds the labels, volumes and short names of one object.

@@ -114,7 +114,7 @@ func (o *object) readClaimSpec(s *scanner) {
 					s.skip()
 					return
 				}
-				o.raw.storage, _ = o.amount(o.member(s, "storage"), false)
+				o.raw.storage, _ = quantity(o.member(s, "storage"), false)
 			})
 		default:
 			s.skip()
@@ -453,10 +453,10 @@ func (o *object) readAmounts(s *scanner) (cpu, memory int64, there [2]bool) {
 		switch string(key) {
 		case "cpu":
 			text, _ := s.text()
-			cpu, there[0] = o.amount(text, true)
+			cpu, there[0] = quantity(text, true)
 		case "memory":
 			text, _ := s.text()
-			memory, there[1] = o.amount(text, false)
+			memory, there[1] = quantity(text, false)
 		default:
 			s.skip()
 		}
@@ -483,36 +483,6 @@ func (o *object) putPod() {
 	put(NeedLeastMemory, p.leastMemory)
 }
 
-// amounts are quantities that were parsed before: a backup has few different ones.
-type amounts map[string]amount
-
-type amount struct {
-	number int64
-	ok     bool
-}
-
-// maxAmounts is how many are kept.
-const maxAmounts = 1000
-
-// amount is quantity, with a memory.
-func (o *object) amount(text []byte, thousandths bool) (int64, bool) {
-	known := &o.bytes
-	if thousandths {
-		known = &o.thousandths
-	}
-	if a, seen := (*known)[string(text)]; seen {
-		return a.number, a.ok
-	}
-	number, ok := quantity(text, thousandths)
-	if *known == nil || len(*known) >= maxAmounts {
-		*known = amounts{}
-	}
-	if len(text) <= maxQuantity {
-		(*known)[string(text)] = amount{number, ok}
-	}
-	return number, ok
-}
-
 // maxQuantity is longer than any quantity that somebody means.
 const maxQuantity = 32
 
@@ -521,6 +491,9 @@ const maxQuantity = 32
 func quantity(text []byte, thousandths bool) (amount int64, ok bool) {
 	if len(text) == 0 || len(text) > maxQuantity {
 		return 0, false
+	}
+	if amount, ok := plainQuantity(text, thousandths); ok {
+		return amount, true
 	}
 	if i := strings.IndexAny(string(text), "eE"); i >= 0 && len(text)-i > 4 {
 		return 0, false
@@ -533,6 +506,38 @@ func quantity(text []byte, thousandths bool) (amount int64, ok bool) {
 		return min(q.MilliValue(), maxAmount), true
 	}
 	return min(q.Value(), maxAmount), true
+}
+
+// plainQuantity reads what nearly all quantities look like, such as 250m, 2 or
+// 512Mi, without making anything.
+func plainQuantity(text []byte, thousandths bool) (amount int64, ok bool) {
+	digits := 0
+	for digits < len(text) && '0' <= text[digits] && text[digits] <= '9' {
+		amount = 10*amount + int64(text[digits]-'0')
+		if digits++; digits > 6 {
+			return 0, false
+		}
+	}
+	if digits == 0 {
+		return 0, false
+	}
+	switch suffix := string(text[digits:]); {
+	case thousandths && suffix == "m":
+		return amount, true
+	case thousandths && suffix == "":
+		return 1000 * amount, true
+	case thousandths:
+		return 0, false
+	case suffix == "":
+		return amount, true
+	case suffix == "Ki":
+		return amount << 10, true
+	case suffix == "Mi":
+		return amount << 20, true
+	case suffix == "Gi":
+		return amount << 30, true
+	}
+	return 0, false
 }
 
 // maxAmount keeps sums of amounts within their numbers.

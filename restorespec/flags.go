@@ -27,6 +27,11 @@ func (f *Flags) AddExisting(flags *pflag.FlagSet) {
 	f.add(flags, func(field Field) bool { return field.Flag == "existing-resource-policy" })
 }
 
+// AddNodePorts adds the flag for the node ports of Services.
+func (f *Flags) AddNodePorts(flags *pflag.FlagSet) {
+	f.add(flags, func(field Field) bool { return field.Flag == "preserve-nodeports" })
+}
+
 // AddAll adds all flags of a restore.
 func (f *Flags) AddAll(flags *pflag.FlagSet) { f.add(flags, func(Field) bool { return true }) }
 

@@ -1,0 +1,189 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/preflight"
+	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/watch"
+)
+
+// preflightFlags are what the user asks.
+type preflightFlags struct {
+	file    string
+	filters restorespec.Flags
+	caFile  string
+	output  string
+}
+
+func newPreflight(c *cli) *cobra.Command {
+	var f preflightFlags
+	cmd := &cobra.Command{
+		Use:   "preflight [backup/NAME | restore/NAME] [-f RESTORE.yaml] [flags of velero restore create]",
+		Short: "Print what stands in the way of a restore, before you start it",
+		Long: `Print what a restore would meet in this cluster: objects that exist already and what
+Velero does with them, kinds and API versions that the cluster does not serve, missing
+storage classes and drivers, quotas and limit ranges that are too small, namespaces
+that are being deleted, node ports that are taken, webhooks that nobody answers, and
+the state of the backup, its storage location and Velero.
+
+Say what to restore as for 'veltui estimate': backup/NAME with the flags of 'velero
+restore create', a Restore in a file (-f), or restore/NAME for a restore like that one.
+veltui changes nothing but for the DownloadRequest with which it reads the backup, once.
+It reads the metadata of objects only, so it does not know whether one that exists
+differs from the backup.
+
+An obstacle makes something of the restore fail. A doubt may, or may not be what you
+want. What veltui could not look at is named, and never counts as fine.
+
+Exit codes: 0 if there is no obstacle, 6 if there is one.`,
+		Example: `  # Everything in a backup, into this cluster
+  veltui preflight backup/nightly
+
+  # One namespace under a new name
+  veltui preflight backup/nightly --include-namespaces shop --namespace-mappings shop:shop-2
+
+  # What the policy 'update' does with what exists
+  veltui preflight backup/nightly --existing-resource-policy update
+
+  # In a script: restore only if nothing stands in the way
+  veltui preflight -f restore.yaml && kubectl create -f restore.yaml
+
+  # The obstacles alone
+  veltui preflight backup/nightly -o json | jq '.findings[] | select(.severity == "obstacle")'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.preflight(cmd.Context(), args, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.file, "file", "f", "", "File with the Restore, YAML or JSON ('-' for standard input)")
+	f.filters.AddFilters(flags)
+	f.filters.AddExisting(flags)
+	f.filters.AddNodePorts(flags)
+	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
+	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
+	return cmd
+}
+
+func (c *cli) preflight(ctx context.Context, args []string, f preflightFlags) error {
+	if err := checkTextOutput(f.output); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	spec, snap, err := c.preflightSubject(ctx, cancel, args, f)
+	if err != nil {
+		return err
+	}
+	conn, err := c.connect()
+	if err != nil {
+		return err
+	}
+	log := slog.Default() // read has sent it to the log file
+	e, err := c.newEstimator(conn.config, snap.Namespace, f.caFile, c.openIndexes(conn.config, log), log)
+	if err != nil {
+		return err
+	}
+	question := surveyQuestion{velero: veleroState(snap, spec.Restore.BackupName), spec: spec}
+	question.index, question.unread, err = c.preflightIndex(ctx, e, spec.Restore.BackupName)
+	if err != nil {
+		return err
+	}
+	s, err := newSurveyor(conn.config, c.clock, log)
+	if err != nil {
+		return err
+	}
+	progress, done := c.tellSurvey()
+	result, err := s.check(ctx, question, progress)
+	done()
+	if err != nil {
+		return err
+	}
+	if err := c.printPreflight(spec.Restore.BackupName, result, f.output); err != nil {
+		return printError{err}
+	}
+	if result.Count(preflight.Obstacle) > 0 {
+		return exitError{ExitRefused, nil}
+	}
+	return nil
+}
+
+// preflightSubject is the restore that is asked about, and the state of Velero.
+func (c *cli) preflightSubject(ctx context.Context, cancel context.CancelCauseFunc, args []string, f preflightFlags) (spec collector.RestoreSpec, snap *watch.Snapshot, err error) {
+	restore, err := c.restoreOf(f.file, &f.filters)
+	if err != nil {
+		return spec, nil, err
+	}
+	spec.Restore = restore.Spec
+	if len(args) == 0 && f.file == "" {
+		return spec, nil, usagef("nothing to look at: give backup/NAME, restore/NAME or -f FILE")
+	}
+	selected, err := (&estimateFlags{file: f.file}).subject(args, spec.Restore)
+	if err != nil {
+		return spec, nil, err
+	}
+	if selected.kinds[0] == job.Restore {
+		_, like, err := c.readJob(ctx, cancel, selected, watch.Query{NoVerdict: true})
+		if err != nil {
+			return spec, nil, err
+		}
+		if spec.Restore, err = restoreSpec(like); err != nil {
+			return spec, nil, err
+		}
+	} else {
+		spec.Restore.BackupName = selected.names[0]
+	}
+	snap, err = c.read(ctx, watch.Query{
+		Kinds: []string{watch.Restores}, Names: []watch.JobName{{Resource: watch.Backups, Name: spec.Restore.BackupName}},
+		Also: []string{watch.Pods, watch.Locations, watch.Deletions}, NoVerdict: true,
+	}, c.logging(ctx, cancel))
+	if err == nil {
+		spec.Server = serverOf(snap.Server)
+	}
+	return spec, snap, err
+}
+
+// preflightIndex is what the backup holds. That it cannot be read is no error, but
+// for the end of ctx: what does not depend on it is looked at all the same.
+func (c *cli) preflightIndex(ctx context.Context, e *estimator, name string) (*collector.Index, []preflight.NotLooked, error) {
+	unread := func(err error) []preflight.NotLooked {
+		return []preflight.NotLooked{{What: "what is in the backup, and all that depends on it", Why: err.Error()}}
+	}
+	backup, err := e.backup(ctx, name)
+	if err != nil {
+		return nil, unread(err), context.Cause(ctx)
+	}
+	m := c.startMeter("downloading " + backup.Name)
+	index, err := e.index(ctx, backup, m.show)
+	m.stop()
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, context.Cause(ctx)
+	case err != nil && !usable(ctx, index):
+		return nil, unread(err), nil
+	case err != nil:
+		return index, []preflight.NotLooked{{What: "all of the backup", Why: err.Error()}}, nil
+	}
+	return index, nil, nil
+}
+
+// tellSurvey shows on a terminal how far the look at the cluster is.
+func (c *cli) tellSurvey() (progress func(target.Progress), done func()) {
+	var at atomic.Pointer[target.Progress]
+	m := &meter{quit: make(chan struct{}), over: make(chan struct{}), text: func() string {
+		if p := at.Load(); p != nil {
+			return fmt.Sprintf("looking for %s: %d of %d lists", p.Resource, p.Done, p.Total)
+		}
+		return "looking at the cluster"
+	}}
+	c.draw(m, meterDelay)
+	return func(p target.Progress) { at.Store(&p) }, m.stop
+}

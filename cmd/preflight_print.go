@@ -1,0 +1,68 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/preflight"
+)
+
+// preflightDocument is what `preflight -o json` prints.
+type preflightDocument struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Backup     string `json:"backup"`
+	// Items is how many items the restore would try to restore.
+	Items     int                   `json:"items"`
+	Obstacles int                   `json:"obstacles"`
+	Doubts    int                   `json:"doubts"`
+	Findings  []preflight.Finding   `json:"findings"`
+	NotLooked []preflight.NotLooked `json:"notLookedAt"`
+}
+
+func (c *cli) printPreflight(backup string, r *preflight.Result, output string) error {
+	if output == "json" || output == "yaml" {
+		p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
+		return p.document(preflightDocument{
+			APIVersion: apiVersion, Kind: "Preflight", Backup: backup, Items: r.Items,
+			Obstacles: r.Count(preflight.Obstacle), Doubts: r.Count(preflight.Doubt),
+			Findings: append([]preflight.Finding{}, r.Findings...), NotLooked: append([]preflight.NotLooked{}, r.NotLooked...),
+		})
+	}
+	l := lines{w: c.streams.Out}
+	l.add("A restore of backup %s: %s, %s, %s", backup, human.Count(r.Items, "item"),
+		human.Count(r.Count(preflight.Obstacle), "obstacle"), human.Count(r.Count(preflight.Doubt), "doubt"))
+	for _, f := range r.Findings {
+		l.add("\n%s  %s%s", strings.ToUpper(string(f.Severity)), f.Kind, itemsOf(f))
+		l.add("  %s", f.Sentence)
+		if f.Remedy != "" {
+			l.add("  > %s", f.Remedy)
+		}
+	}
+	var unlooked []string
+	for _, n := range r.NotLooked {
+		unlooked = append(unlooked, n.What+": "+n.Why)
+	}
+	l.list("Not looked at", unlooked)
+	return l.err
+}
+
+// itemsOf names the items of a finding.
+func itemsOf(f preflight.Finding) string {
+	names := append([]string{}, f.Names...)
+	for i, name := range names {
+		names[i] = human.Shorten(name, 80)
+	}
+	text := strings.Join(names, ", ")
+	if more := f.Count - len(names); more > 0 && len(names) > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	switch {
+	case text == "":
+		return ""
+	case f.Namespace != "" && f.Namespace != text:
+		return "  in " + f.Namespace + ": " + text
+	}
+	return "  " + text
+}

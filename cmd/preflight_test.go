@@ -1,0 +1,275 @@
+package cmd
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// tarballOf is a backup with these bodies, by "resource/namespace/name".
+func tarballOf(t *testing.T, bodies map[string]string) []byte {
+	t.Helper()
+	var archive bytes.Buffer
+	zip := gzip.NewWriter(&archive)
+	w := tar.NewWriter(zip)
+	put := func(name, body string) {
+		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(body)), Mode: 0o600}); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.Write([]byte(body))
+	}
+	put("metadata/version", "1.1.0\n")
+	for _, key := range slices.Sorted(maps.Keys(bodies)) {
+		part := strings.Split(key, "/")
+		scope := "namespaces/" + part[1] + "/"
+		if part[1] == "" {
+			scope = "cluster/"
+		}
+		version := "v1"
+		if strings.HasPrefix(part[0], "horizontalpodautoscalers") {
+			version = "v2beta2"
+		}
+		put("resources/"+part[0]+"/"+version+"-preferredversion/"+scope+part[2]+".json", bodies[key])
+		put("resources/"+part[0]+"/"+scope+part[2]+".json", bodies[key])
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return archive.Bytes()
+}
+
+// planted is a backup with something for each obstacle.
+func planted(t *testing.T) []byte {
+	bodies := map[string]string{}
+	add := func(kind, resource, namespace, name, spec string) {
+		bodies[resource+"/"+namespace+"/"+name] = fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":%q}%s}`, kind, name, namespace, spec)
+	}
+	for _, space := range []string{"pf-clean", "pf-there", "pf-quota", "pf-going", "pf-ports", "pf-kinds", "pf-class"} {
+		add("Namespace", "namespaces", "", space, "")
+		add("ConfigMap", "configmaps", space, "settings", `,"data":{"a":"b"}`)
+		add("ConfigMap", "configmaps", space, "kube-root-ca.crt", "")
+		add("Service", "services", space, "web", `,"spec":{"clusterIP":"10.0.0.7","type":"NodePort","ports":[{"port":80,"protocol":"TCP","nodePort":31987}]}`)
+	}
+	add("ServiceAccount", "serviceaccounts", "pf-there", "robot", "")
+	for i := range 3 {
+		add("Pod", "pods", "pf-quota", fmt.Sprintf("p-%d", i), `,"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"500m"}}}]},"status":{"phase":"Running"}`)
+	}
+	applied := `,"spec":{"type":"NodePort","ports":[{"port":80,"protocol":"TCP","nodePort":31988}]}`
+	bodies["services/pf-ports/front"] = `{"apiVersion":"v1","kind":"Service","metadata":{"name":"front","namespace":"pf-ports","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{\"ports\":[{\"nodePort\":31988}]}}"}}` + applied + `}`
+	add("Gadget", "gadgets.pf.example.com", "pf-kinds", "g", "")
+	add("HorizontalPodAutoscaler", "horizontalpodautoscalers.autoscaling", "pf-kinds", "h", "")
+	add("PersistentVolumeClaim", "persistentvolumeclaims", "pf-class", "data", `,"spec":{"storageClassName":"pf-fast","resources":{"requests":{"storage":"1Gi"}}}`)
+	return tarballOf(t, bodies)
+}
+
+// preflights runs veltui preflight with one cache, and returns the kinds of its
+// findings with their severity, and what it did not look at.
+func (b *bed) preflights(t *testing.T, cache string, args ...string) (d preflightDocument, code int) {
+	t.Helper()
+	cmd := b.command(t, append([]string{"preflight", "-n", "velero", "-o", "json"}, args...)...)
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+cache)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	_ = cmd.Run()
+	if err := json.Unmarshal(out.Bytes(), &d); err != nil || d.Kind != "Preflight" {
+		t.Fatalf("%q: %v in %s%s", args, err, out.String(), errs.String())
+	}
+	return d, cmd.ProcessState.ExitCode()
+}
+
+func kindsFound(d preflightDocument) string {
+	var all []string
+	for _, f := range d.Findings {
+		all = append(all, fmt.Sprintf("%s/%s", f.Severity, f.Kind))
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), " ")
+}
+
+// preflightBed is a cluster where nothing is in the way of pf-clean.
+func preflightBed(t *testing.T) (*bed, *store) {
+	t.Helper()
+	b := control(t)
+	s := openStore(t, b)
+	s.tarballs = map[string][]byte{"b-planted": planted(t)}
+	b.veleroPod(t, time.Now().Add(-time.Hour))
+	b.create(t, &velerov1.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "pf"},
+		Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", Config: map[string]string{"s3Url": s.url},
+			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}},
+		Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable},
+	})
+	backupIn(t, b, "b-planted", "pf", 24*time.Hour)
+	return b, s
+}
+
+func backupIn(t *testing.T, b *bed, name, location string, left time.Duration) {
+	t.Helper()
+	expires := metav1.NewTime(time.Now().Add(left).Truncate(time.Second))
+	b.create(t, &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
+		Spec:       velerov1.BackupSpec{StorageLocation: location},
+		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, Expiration: &expires},
+	})
+}
+
+// TestPreflight plants each obstacle in a real API server: each is found, and a
+// clean target gives none.
+func TestPreflight(t *testing.T) {
+	b, _ := preflightBed(t)
+	targetNamespaces(t, b, "pf-there", "pf-quota", "pf-going", "pf-ports")
+	b.create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-there", Name: "settings"}})
+	b.create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-there", Name: "robot"}})
+	b.create(t, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-quota", Name: "small"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse("2"), "requests.cpu": resource.MustParse("10"), "limits.cpu": resource.MustParse("10")}}})
+	b.create(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-there", Name: "holder"},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: 31988}}}})
+	going := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pf-going"}}
+	if err := client.IgnoreNotFound(b.client.Delete(t.Context(), going)); err != nil && !strings.Contains(err.Error(), "Terminating") {
+		t.Fatal(err)
+	}
+	backupIn(t, b, "b-expired", "pf", -time.Hour)
+	backupIn(t, b, "b-nowhere", "no-location", 24*time.Hour)
+
+	cache := t.TempDir()
+	only := func(namespaces string, more ...string) []string {
+		return append([]string{"backup/b-planted", "--include-namespaces", namespaces}, more...)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+		code int
+		says string
+	}{
+		{only("pf-clean"), "", ExitOK, ""},
+		{only("pf-there", "--namespace-mappings", "pf-there:pf-new"), "", ExitOK, ""},
+		{only("pf-there"), "doubt/ObjectsExist note/ServiceAccountsMerged", ExitOK, "leaves what exists as it is"},
+		{only("pf-clean", "--namespace-mappings", "pf-clean:pf-there"), "doubt/ObjectsExist", ExitOK, "1 object of configmaps exists already"},
+		{only("pf-there", "--existing-resource-policy", "update"), "doubt/ObjectsPatched note/ServiceAccountsMerged", ExitOK, "patches what differs"},
+		{only("pf-quota"), "obstacle/QuotaExceeded obstacle/QuotaNeedsResources", ExitRefused, "pods: 0 of 2 used, 3 more wanted"},
+		{only("pf-going"), "obstacle/NamespaceTerminating", ExitRefused, "being deleted"},
+		{only("pf-ports"), "obstacle/NodePortTaken", ExitRefused, "31988 by pf-there/holder"},
+		{only("pf-kinds"), "obstacle/KindNotServed obstacle/VersionNotServed", ExitRefused, "v2beta2"},
+		{only("pf-class"), "obstacle/StorageClassMissing", ExitRefused, "pf-fast"},
+		{only("pf-clean", "--include-cluster-resources=false", "-l", "no=where"), "", ExitOK, ""},
+		{[]string{"backup/b-expired", "--include-namespaces", "none"}, "obstacle/BackupExpired", ExitRefused, "expired"},
+		{[]string{"backup/b-nowhere", "--include-namespaces", "none"}, "obstacle/LocationMissing", ExitRefused, "does not exist"},
+		{[]string{"backup/b-none"}, "obstacle/BackupMissing", ExitRefused, "There is no backup b-none."},
+	} {
+		d, code := b.preflights(t, cache, c.args...)
+		said, err := json.Marshal(d)
+		if got := kindsFound(d); err != nil || got != c.want || code != c.code || !strings.Contains(string(said), c.says) {
+			t.Errorf("%q: %s, exit code %d, want %s, %d and %q\n%s", c.args, got, code, c.want, c.code, c.says, said)
+		}
+		if len(d.NotLooked) > 0 && !strings.Contains(c.want, "Location") && !strings.Contains(c.want, "BackupMissing") {
+			t.Errorf("%q: not looked at: %v", c.args, d.NotLooked)
+		}
+	}
+	// All at once, as people read it.
+	stdout, stderr, code := b.run(t, "preflight", "-n", "velero", "backup/b-planted")
+	if code != ExitRefused || stderr != "" || !holdsAll(stdout, "OBSTACLE  NodePortTaken  in pf-ports: front", "DOUBT  ObjectsExist", "  > ", "A restore of backup b-planted: ") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
+	if t.Failed() || testing.Verbose() {
+		t.Log(stdout)
+	}
+	if _, stderr, code := b.run(t, "preflight", "-n", "velero"); code != ExitUsage || !strings.Contains(stderr, "nothing to look at") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestPreflightWebhook has a webhook that nobody answers.
+func TestPreflightWebhook(t *testing.T) {
+	b, _ := preflightBed(t)
+	fail, none := admissionv1.Fail, admissionv1.SideEffectClassNone
+	b.create(t, &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "pf-hook"}, Webhooks: []admissionv1.ValidatingWebhook{{
+		Name: "check.pf.example.com", FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+		ClientConfig:      admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "pf-gone", Name: "hook"}},
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "pf-hooked"}},
+		Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
+			Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}}}},
+	}}})
+	targetNamespaces(t, b, "pf-hooked", "pf-unhooked")
+	cache := t.TempDir()
+	for to, want := range map[string]string{"pf-hooked": "obstacle/WebhookServiceMissing", "pf-unhooked": "", "pf-not-there": "doubt/WebhookServiceMissing"} {
+		d, _ := b.preflights(t, cache, "backup/b-planted", "--include-namespaces", "pf-clean", "--namespace-mappings", "pf-clean:"+to)
+		if got := kindsFound(d); got != want {
+			t.Errorf("into %s: %s, want %s: %+v", to, got, want, d.Findings)
+		}
+	}
+}
+
+// TestPreflightWithFewRights: what may not be looked at is said, and the rest works.
+func TestPreflightWithFewRights(t *testing.T) {
+	b, s := preflightBed(t)
+	cache := t.TempDir()
+	see := []string{"get", "list", "watch"}
+	velero := []rbacv1.PolicyRule{
+		{APIGroups: []string{"velero.io"}, Resources: []string{"backups", "restores", "backupstoragelocations", "deletebackuprequests"}, Verbs: see},
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: see},
+	}
+	kubeconfig := func(user string, rules ...rbacv1.PolicyRule) string {
+		config, err := b.UserWith(t.Context(), user, "velero", slices.Concat(velero, rules)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, err := b.KubeconfigFor(config, user+".kubeconfig")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	unlooked := func(d preflightDocument) string {
+		var all []string
+		for _, n := range d.NotLooked {
+			all = append(all, n.What+": "+n.Why)
+		}
+		return strings.Join(all, "\n")
+	}
+	// Without the right to download: what Velero and the backup say.
+	viewer := kubeconfig("pf-viewer")
+	d, code := b.preflights(t, cache, "backup/b-planted", "--kubeconfig", viewer)
+	if code != ExitOK || kindsFound(d) != "" || !strings.Contains(unlooked(d), "what is in the backup") || s.downloads.Load() > 0 {
+		t.Errorf("exit code %d: %s, %s", code, kindsFound(d), unlooked(d))
+	}
+	// With it, and nothing of the whole cluster: what was not looked at is named.
+	downloader := kubeconfig("pf-downloader", rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"downloadrequests"}, Verbs: []string{"get", "list", "watch", "create", "delete"}})
+	d, code = b.preflights(t, cache, "backup/b-planted", "--kubeconfig", downloader)
+	said := unlooked(d)
+	if code != ExitRefused || kindsFound(d) != "obstacle/KindNotServed obstacle/VersionNotServed" ||
+		!holdsAll(said, "whether configmaps exist already in namespace pf-clean: you may not list it", "storage classes: you may not list it", "quotas in namespace pf-quota", "whether namespaces are being deleted") {
+		t.Errorf("exit code %d: %s\n%s", code, kindsFound(d), said)
+	}
+	// One kind alone may not be listed.
+	if err := b.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pf-one"}}); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.UserWith(t.Context(), "pf-downloader", "pf-one", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: see}); err != nil {
+		t.Fatal(err)
+	}
+	d, _ = b.preflights(t, cache, "backup/b-planted", "--kubeconfig", downloader, "--include-namespaces", "pf-clean", "--namespace-mappings", "pf-clean:pf-one")
+	if said := unlooked(d); !strings.Contains(said, "whether configmaps exist") || strings.Contains(said, "whether services exist") {
+		t.Error(said)
+	}
+	if d.Kind != "Preflight" || len(d.Findings) > 0 || d.Obstacles != 0 {
+		t.Errorf("%+v", d.Findings)
+	}
+}

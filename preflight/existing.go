@@ -1,0 +1,141 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/target"
+)
+
+// The resources that Velero treats in a way of their own when they are there
+// already.
+const (
+	serviceAccounts = "serviceaccounts"
+	claims          = "persistentvolumeclaims"
+	volumes         = "persistentvolumes"
+	pods            = "pods"
+	jobs            = "jobs.batch"
+)
+
+// existing finds what is there already, and notes what is new
+// (pkg/restore/restore.go, restoreItem).
+func (c *check) existing() error {
+	there, going := groups{}, groups{}
+	unlooked := map[string]int{}
+	err := c.Fates.Each(func(i collector.Item) {
+		if !isRestored(i) {
+			return
+		}
+		object, seen := c.seen(i)
+		switch {
+		case seen == target.There && !object.Deleting.IsZero():
+			going.add(i.Resource, i.Target, i.Name)
+		case seen == target.There:
+			there.add(i.Resource, i.Target, i.Name)
+		case seen == target.NotServed:
+			if !c.Fates.Serves(i.Resource) {
+				return
+			}
+			c.isNew(i)
+		default:
+			if seen == target.NotLooked {
+				unlooked[i.Resource]++
+			}
+			c.isNew(i)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, resource := range slices.Sorted(maps.Keys(there)) {
+		c.find(there[resource].fill(c.exists(resource, there[resource].count)))
+	}
+	for _, resource := range slices.Sorted(maps.Keys(going)) {
+		c.find(going[resource].fill(Finding{Severity: Doubt, Kind: ObjectsTerminating, Resource: resource,
+			Sentence: fmt.Sprintf("%s in the cluster %s being deleted. Velero takes them as existing, and then they go.", some(going[resource].count, resource), is(going[resource].count)),
+			Remedy:   "Wait until they are gone."}))
+	}
+	if c.State == nil {
+		c.notLooked("which objects exist already", "the cluster was not looked at")
+		return nil
+	}
+	for _, n := range c.State.NotSeen {
+		c.notLooked("whether "+n.Resource+" exist already"+in(n.Namespace), n.Why)
+	}
+	return nil
+}
+
+func (c *check) seen(i collector.Item) (target.Object, target.Seen) {
+	if c.State == nil {
+		return target.Object{}, target.NotLooked
+	}
+	return c.State.Find(i.Resource, i.Target, i.Name)
+}
+
+// isNew says that Velero will create an item.
+func (c *check) isNew(i collector.Item) {
+	if c.created[i.Target] == nil {
+		c.created[i.Target] = map[string]int{}
+	}
+	c.created[i.Target][i.Resource]++
+	if c.places[i.Resource] == nil {
+		c.places[i.Resource] = map[string]bool{}
+	}
+	c.places[i.Resource][i.Target] = true
+}
+
+// exists says what Velero does with objects that are there. Only their metadata
+// was read, so that nothing is known of how they differ.
+func (c *check) exists(resource string, n int) Finding {
+	what, exist := some(n, resource), verb(n, "exists", "exist")
+	update := c.Restore.ExistingResourcePolicy == velerov1.PolicyTypeUpdate
+	f := Finding{Severity: Doubt, Kind: ObjectsExist, Resource: resource}
+	switch {
+	case resource == serviceAccounts:
+		f.Severity, f.Kind = Note, ServiceAccountsMerged
+		f.Sentence = fmt.Sprintf("%s %s already. Velero adds the secrets, pull secrets, labels and annotations of the backup to what is there, and takes nothing away.", what, exist)
+	case resource == volumes:
+		f.Severity, f.Kind = Note, VolumesExist
+		f.Sentence = fmt.Sprintf("%s %s already. How the data was backed up decides whether Velero makes a new volume, keeps this one, or gives the restored one a new name.", what, exist)
+	case resource == claims:
+		f.Kind = ClaimsExist
+		f.Sentence = fmt.Sprintf("%s %s already. Velero keeps the volume with the data that it has, and restores none of the data in the backup.", what, exist)
+		f.Remedy = "To get the data of the backup, delete the claims and the pods that use them first, or map the namespace to a new name."
+	case update && (resource == pods || resource == jobs):
+		f.Kind = ObjectsPatched
+		f.Sentence = fmt.Sprintf("%s %s already. Kubernetes lets few fields of such an object change: Velero's patch fails with a warning where it differs, and Velero sets only its own labels.", what, exist)
+		f.Remedy = "To restore them anew, delete them first."
+	case update:
+		f.Kind = ObjectsPatched
+		f.Sentence = fmt.Sprintf("%s %s already. Velero patches what differs to what the backup holds, and adds a warning where Kubernetes refuses that.", what, exist)
+		f.Remedy = "To keep them as they are, restore with existingResourcePolicy none."
+	default:
+		f.Sentence = fmt.Sprintf("%s %s already. Velero leaves what exists as it is, with a warning where it differs from the backup.", what, exist)
+		f.Remedy = "To change them to what the backup holds, set --existing-resource-policy=update; to keep both, map the namespace to a new name."
+	}
+	return f
+}
+
+// some writes a number of a resource: 3 objects of deployments.apps.
+func some(n int, resource string) string { return human.Count(n, "object") + " of " + resource }
+
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func is(n int) string { return verb(n, "is", "are") }
+
+func in(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return " in namespace " + namespace
+}

@@ -1,0 +1,160 @@
+// Package preflight says before a restore what will go wrong with it: what the
+// backup holds and needs (package collector), against what the cluster holds and
+// serves (package target) and the state of Velero. It does no I/O.
+package preflight
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Severity is how bad a finding is.
+type Severity string
+
+// The severities.
+const (
+	// Obstacle: without a change, something of the restore fails.
+	Obstacle Severity = "obstacle"
+	// Doubt: something may fail, or may not be what you want.
+	Doubt Severity = "doubt"
+	// Note: Velero treats something in a way that is good to know.
+	Note Severity = "note"
+)
+
+// Kind says what was found. Kinds are API (docs/preflight.md).
+type Kind string
+
+// The kinds of findings.
+const (
+	Refused                Kind = "Refused"
+	BackupMissing          Kind = "BackupMissing"
+	BackupNotReady         Kind = "BackupNotReady"
+	BackupPartiallyFailed  Kind = "BackupPartiallyFailed"
+	BackupExpired          Kind = "BackupExpired"
+	BackupExpiresSoon      Kind = "BackupExpiresSoon"
+	BackupDeleting         Kind = "BackupDeleting"
+	LocationMissing        Kind = "LocationMissing"
+	LocationUnavailable    Kind = "LocationUnavailable"
+	ServerNotRunning       Kind = "ServerNotRunning"
+	RestoresAhead          Kind = "RestoresAhead"
+	ObjectsExist           Kind = "ObjectsExist"
+	ObjectsPatched         Kind = "ObjectsPatched"
+	ObjectsTerminating     Kind = "ObjectsTerminating"
+	ClaimsExist            Kind = "ClaimsExist"
+	ServiceAccountsMerged  Kind = "ServiceAccountsMerged"
+	VolumesExist           Kind = "VolumesExist"
+	KindNotServed          Kind = "KindNotServed"
+	VersionNotServed       Kind = "VersionNotServed"
+	NamespaceTerminating   Kind = "NamespaceTerminating"
+	StorageClassMissing    Kind = "StorageClassMissing"
+	DefaultClassMissing    Kind = "DefaultClassMissing"
+	SnapshotClassMissing   Kind = "SnapshotClassMissing"
+	DriverMissing          Kind = "DriverMissing"
+	QuotaExceeded          Kind = "QuotaExceeded"
+	QuotaNeedsResources    Kind = "QuotaNeedsResources"
+	LimitRangeViolated     Kind = "LimitRangeViolated"
+	NodePortTaken          Kind = "NodePortTaken"
+	WebhookServiceMissing  Kind = "WebhookServiceMissing"
+	WebhookRestoredWithout Kind = "WebhookRestoredWithoutService"
+)
+
+// Finding is one thing that was found.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	Kind     Kind     `json:"kind"`
+	// Resource is plural and group, as "deployments.apps"; empty where it is about
+	// no kind.
+	Resource string `json:"resource,omitempty"`
+	// Namespace is the one of the target; empty where it is about none, or several.
+	Namespace string `json:"namespace,omitempty"`
+	// Names are some of the items, as "namespace/name" where Namespace does not tell.
+	Names []string `json:"names,omitempty"`
+	// Count is how many items it is about.
+	Count    int    `json:"count"`
+	Sentence string `json:"sentence"`
+	// Remedy is what you can do, empty where nothing needs to be done.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// NotLooked is something that could not be looked at. It is never a no.
+type NotLooked struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
+// Result is what a preflight found.
+type Result struct {
+	// Items is how many items the restore would try to restore.
+	Items     int
+	Findings  []Finding
+	NotLooked []NotLooked
+}
+
+// Count is how many findings have a severity.
+func (r *Result) Count(s Severity) (n int) {
+	for _, f := range r.Findings {
+		if f.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// maxNames is how many names a finding has.
+const maxNames = 5
+
+var order = map[Severity]int{Obstacle: 0, Doubt: 1, Note: 2}
+
+// sorted puts the worst first.
+func sorted(findings []Finding) []Finding {
+	slices.SortStableFunc(findings, func(x, y Finding) int {
+		return cmp.Or(order[x.Severity]-order[y.Severity], strings.Compare(string(x.Kind), string(y.Kind)),
+			strings.Compare(x.Resource, y.Resource), strings.Compare(x.Namespace, y.Namespace))
+	})
+	return findings
+}
+
+// group is items of one sort.
+type group struct {
+	count int
+	names []string
+	// space is the namespace of all; several is true where there are more.
+	space   string
+	several bool
+}
+
+func (g *group) add(namespace, name string) {
+	if g.count++; g.count == 1 {
+		g.space = namespace
+	}
+	g.several = g.several || g.space != namespace
+	if len(g.names) < maxNames {
+		if namespace != "" {
+			name = namespace + "/" + name
+		}
+		g.names = append(g.names, name)
+	}
+}
+
+// fill puts the group into a finding.
+func (g *group) fill(f Finding) Finding {
+	f.Count, f.Names = g.count, g.names
+	if !g.several {
+		f.Namespace = g.space
+		for i, name := range f.Names {
+			f.Names[i] = strings.TrimPrefix(name, g.space+"/")
+		}
+	}
+	return f
+}
+
+// groups are groups by a key, in the order of their keys.
+type groups map[string]*group
+
+func (g groups) add(key, namespace, name string) {
+	if g[key] == nil {
+		g[key] = &group{}
+	}
+	g[key].add(namespace, name)
+}

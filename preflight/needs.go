@@ -1,0 +1,263 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/target"
+)
+
+// demand is what the new items of a namespace ask for.
+type demand struct {
+	cpuRequest, memoryRequest, cpuLimit, memoryLimit int64
+	storage                                          int64
+	storageOf                                        map[string]int64 // by storage class
+	claimsOf                                         map[string]int
+	nodePorts, loadBalancers                         int
+	// without are the pods with a container that does not say how much it needs: CPU
+	// request, memory request, CPU limit, memory limit.
+	without [4]int
+	pods    []podNeed
+	claims  []claimNeed
+}
+
+// podNeed is what the containers of a pod ask for, and all of it.
+type podNeed struct {
+	name                                             string
+	mostCPU, mostMemory, leastCPU, leastMemory       int64
+	cpuRequest, memoryRequest, cpuLimit, memoryLimit int64
+}
+
+type claimNeed struct {
+	name    string
+	storage int64
+}
+
+// most keeps sums within their numbers.
+const most = 1 << 60
+
+func add(to *int64, n int64) { *to = min(*to+n, most) }
+
+// storage is what claims and snapshots need.
+type storage struct {
+	classes, retained, snapshots, drivers groups
+	noClass                               group
+	ports                                 groups // by what is said of them
+	taken                                 map[string]string
+	hooks                                 groups // by Service
+}
+
+// needs goes through what the new items need.
+func (c *check) needs() error {
+	s := &storage{classes: groups{}, retained: groups{}, snapshots: groups{}, drivers: groups{}, ports: groups{}, taken: map[string]string{}, hooks: groups{}}
+	err := c.Fates.Needs(func(i collector.Item, needs []collector.Need) {
+		if _, seen := c.seen(i); seen == target.There || !isRestored(i) {
+			return
+		}
+		d := c.wants[i.Target]
+		if d == nil {
+			d = &demand{storageOf: map[string]int64{}, claimsOf: map[string]int{}}
+			c.wants[i.Target] = d
+		}
+		c.need(s, d, i, needs)
+	})
+	if err != nil || c.Around == nil {
+		return err
+	}
+	c.findStorage(s)
+	c.findPorts(s)
+	c.findHooks(s)
+	return nil
+}
+
+// need counts what one item needs.
+func (c *check) need(s *storage, d *demand, i collector.Item, needs []collector.Need) {
+	switch i.Resource {
+	case pods:
+		d.addPod(i.Name, needs)
+		return
+	case claims:
+		c.claim(s, d, i, needs)
+		return
+	}
+	for _, n := range needs {
+		switch n.Kind {
+		case collector.NeedSnapshotClass:
+			s.snapshots.add(n.Name, i.Target, i.Name)
+		case collector.NeedDriver:
+			// A volume that is made anew takes the driver of its class, and a class that
+			// no claim uses needs none.
+			if i.Resource != target.StorageClasses && (i.Resource != volumes || c.retained[i.Name]) {
+				s.drivers.add(n.Name, i.Target, i.Name)
+			}
+		case collector.NeedServiceType:
+			d.nodePorts += countIf(n.Name == "NodePort")
+			d.loadBalancers += countIf(n.Name == "LoadBalancer")
+		case collector.NeedNodePort:
+			if preservesPorts(c.Restore) {
+				c.port(s, i, n.Amount)
+			}
+		case collector.NeedKeptNodePort:
+			c.port(s, i, n.Amount)
+		case collector.NeedWebhookService:
+			if n.Amount == 1 {
+				s.hooks.add(n.Name, "", i.Name)
+			}
+		}
+	}
+}
+
+func countIf(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+func (d *demand) addPod(name string, needs []collector.Need) {
+	p := podNeed{name: name}
+	for _, n := range needs {
+		switch n.Kind {
+		case collector.NeedCPURequest:
+			add(&d.cpuRequest, n.Amount)
+			p.cpuRequest = n.Amount
+		case collector.NeedMemoryRequest:
+			add(&d.memoryRequest, n.Amount)
+			p.memoryRequest = n.Amount
+		case collector.NeedCPULimit:
+			add(&d.cpuLimit, n.Amount)
+			p.cpuLimit = n.Amount
+		case collector.NeedMemoryLimit:
+			add(&d.memoryLimit, n.Amount)
+			p.memoryLimit = n.Amount
+		case collector.NeedNoCPURequest, collector.NeedNoMemoryRequest, collector.NeedNoCPULimit, collector.NeedNoMemoryLimit:
+			d.without[n.Kind-collector.NeedNoCPURequest]++
+		case collector.NeedMostCPU:
+			p.mostCPU = n.Amount
+		case collector.NeedMostMemory:
+			p.mostMemory = n.Amount
+		case collector.NeedLeastCPU:
+			p.leastCPU = n.Amount
+		case collector.NeedLeastMemory:
+			p.leastMemory = n.Amount
+		}
+	}
+	d.pods = append(d.pods, p)
+}
+
+func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector.Need) {
+	class, volume, size := "", "", int64(0)
+	unnamed := false
+	for _, n := range needs {
+		switch n.Kind {
+		case collector.NeedStorageClass:
+			class = n.Name
+		case collector.NeedDefaultClass:
+			unnamed = true
+		case collector.NeedVolume:
+			volume = n.Name
+		case collector.NeedStorage:
+			size = n.Amount
+		}
+	}
+	add(&d.storage, size)
+	d.claims = append(d.claims, claimNeed{i.Name, size})
+	switch {
+	case unnamed && !c.retained[volume]:
+		s.noClass.add(i.Target, i.Name)
+	case class == "":
+	default:
+		sum := d.storageOf[class]
+		add(&sum, size)
+		d.storageOf[class] = sum
+		d.claimsOf[class]++
+		if c.retained[volume] {
+			s.retained.add(class, i.Target, i.Name)
+		} else {
+			s.classes.add(class, i.Target, i.Name)
+		}
+	}
+}
+
+// has says whether the target has a thing of the whole cluster, or the restore
+// brings it.
+func (c *check) has(resource, name string, there bool) bool {
+	return there || c.brings[resource][name]
+}
+
+func (c *check) findStorage(s *storage) {
+	a := c.Around
+	if a.Saw(target.StorageClasses, "") {
+		defaults := false
+		for _, class := range a.StorageClasses {
+			defaults = defaults || class.Default
+		}
+		if s.noClass.count > 0 && !defaults {
+			c.find(s.noClass.fill(Finding{Severity: Obstacle, Kind: DefaultClassMissing, Resource: claims,
+				Sentence: fmt.Sprintf("%s no storage class, and the cluster has no default one. They stay Pending.", human.Plural(s.noClass.count, "claim names", "claims name")),
+				Remedy:   "Mark a storage class as the default (annotation storageclass.kubernetes.io/is-default-class: \"true\")."}))
+		}
+		missing := func(of groups, severity Severity, then string) {
+			for _, class := range slices.Sorted(maps.Keys(of)) {
+				if _, there := a.StorageClasses[class]; c.has(target.StorageClasses, class, there) {
+					continue
+				}
+				c.find(of[class].fill(Finding{Severity: severity, Kind: StorageClassMissing, Resource: claims,
+					Sentence: fmt.Sprintf("Storage class %s does not exist, and %s it. %s", class, human.Plural(of[class].count, "claim wants", "claims want"), then),
+					Remedy:   "Create the class, or have Velero change it: the ConfigMap with the label velero.io/change-storage-class: RestoreItemAction maps " + class + " to one that exists."}))
+			}
+		}
+		missing(s.classes, Obstacle, "They stay Pending.")
+		missing(s.retained, Doubt, "Their volumes were kept (reclaim policy Retain); where Velero makes them anew, the claims stay Pending.")
+	}
+	if a.Saw(target.SnapshotClasses, "") {
+		for _, class := range slices.Sorted(maps.Keys(s.snapshots)) {
+			if _, there := a.SnapshotClasses[class]; !c.has(target.SnapshotClasses, class, there) {
+				c.find(s.snapshots[class].fill(Finding{Severity: Doubt, Kind: SnapshotClassMissing, Resource: "volumesnapshots.snapshot.storage.k8s.io",
+					Sentence: fmt.Sprintf("Volume snapshot class %s does not exist, and %s it. The CSI driver may not find its snapshots.", class, human.Plural(s.snapshots[class].count, "snapshot names", "snapshots name")),
+					Remedy:   "Create the class, with the driver of the backup's cluster."}))
+			}
+		}
+	}
+	if a.Saw(target.Drivers, "") {
+		for _, driver := range slices.Sorted(maps.Keys(s.drivers)) {
+			if !c.has(target.Drivers, driver, a.Drivers[driver]) {
+				c.find(s.drivers[driver].fill(Finding{Severity: Doubt, Kind: DriverMissing, Resource: target.Drivers,
+					Sentence: fmt.Sprintf("The cluster has no CSIDriver %s, and %s it. Without the driver no pod gets these volumes.", driver, human.Plural(s.drivers[driver].count, "item needs", "items need")),
+					Remedy:   "Install the CSI driver, or leave these volumes out."}))
+			}
+		}
+	}
+}
+
+// port looks whether another Service holds a node port.
+func (c *check) port(s *storage, i collector.Item, port int64) {
+	if c.Around == nil {
+		return
+	}
+	holder, taken := c.Around.NodePorts[port]
+	if taken && holder != i.Target+"/"+i.Name {
+		key := fmt.Sprintf("%d by %s", port, holder)
+		s.ports.add(i.Target, i.Target, i.Name)
+		if !strings.Contains(s.taken[i.Target], key) {
+			s.taken[i.Target] += ", " + key
+		}
+	}
+}
+
+func (c *check) findPorts(s *storage) {
+	for _, namespace := range slices.Sorted(maps.Keys(s.ports)) {
+		g := s.ports[namespace]
+		remedy := "Change or delete the Service that holds the port, or leave this one out."
+		if preservesPorts(c.Restore) {
+			remedy = "Restore without --preserve-nodeports, or free the ports."
+		}
+		c.find(g.fill(Finding{Severity: Obstacle, Kind: NodePortTaken, Resource: target.Services,
+			Sentence: fmt.Sprintf("Node ports are taken: %s. Kubernetes refuses the Services that Velero restores with them.", human.Shorten(strings.TrimPrefix(s.taken[namespace], ", "), 300)),
+			Remedy:   remedy}))
+	}
+}

@@ -1,0 +1,242 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/target"
+)
+
+// amount is what new items add to one number of a quota.
+type amount struct {
+	n     int64
+	milli bool // n is in thousandths
+	bytes bool
+}
+
+// quotas finds those that the new items do not fit into. Kubernetes then refuses
+// items, and Velero has an error for each.
+func (c *check) quotas() {
+	if c.Around == nil || c.State == nil {
+		return
+	}
+	for i := range c.Around.Quotas {
+		c.quota(&c.Around.Quotas[i])
+	}
+}
+
+func (c *check) quota(q *corev1.ResourceQuota) {
+	d, created := c.wants[q.Namespace], c.created[q.Namespace]
+	if d == nil {
+		d = &demand{}
+	}
+	var over, unnamed []string
+	for _, name := range sortedNames(q.Status.Hard, q.Spec.Hard) {
+		hard, ok := q.Status.Hard[name]
+		if !ok {
+			hard = q.Spec.Hard[name]
+		}
+		used := q.Status.Used[name]
+		want := wantOf(string(name), d, created)
+		if want.n > 0 && beyond(hard, used, want) {
+			over = append(over, fmt.Sprintf("%s: %s of %s used, %s more wanted", name, used.String(), hard.String(), want))
+		}
+		if i := slices.Index(computed[:], strings.TrimPrefix(string(name), "requests.")); i >= 0 && d.without[i] > 0 && !c.defaults(q.Namespace, i) {
+			unnamed = append(unnamed, fmt.Sprintf("%s: %s", name, human.Count(d.without[i], "pod")))
+		}
+	}
+	severity, scoped := Obstacle, ""
+	if len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
+		severity, scoped = Doubt, " It has scopes, which may leave some of them out."
+	}
+	if len(over) > 0 {
+		c.find(Finding{Severity: severity, Kind: QuotaExceeded, Resource: target.Quotas, Namespace: q.Namespace, Names: []string{q.Name}, Count: 1,
+			Sentence: fmt.Sprintf("Quota %s in namespace %s is too small (%s). Kubernetes refuses what does not fit.%s", q.Name, q.Namespace, strings.Join(over, "; "), scoped),
+			Remedy:   "Raise the quota for the restore, or restore less."})
+	}
+	if len(unnamed) > 0 {
+		c.find(Finding{Severity: severity, Kind: QuotaNeedsResources, Resource: target.Quotas, Namespace: q.Namespace, Names: []string{q.Name}, Count: 1,
+			Sentence: fmt.Sprintf("Quota %s in namespace %s wants each container to say what it needs, and some do not (%s). Kubernetes refuses these pods.%s", q.Name, q.Namespace, strings.Join(unnamed, "; "), scoped),
+			Remedy:   "Add a LimitRange with defaults to the namespace, or lift the quota for the restore."})
+	}
+}
+
+// computed are what a quota may want each container to say, in the order of
+// demand.without. A request may be written without its prefix.
+var computed = [4]string{"cpu", "memory", "limits.cpu", "limits.memory"}
+
+// defaults says whether a limit range sets what a container does not say.
+func (c *check) defaults(namespace string, which int) bool {
+	name := corev1.ResourceName(strings.TrimPrefix(computed[which], "limits."))
+	for _, l := range c.Around.LimitRanges {
+		if l.Namespace != namespace {
+			continue
+		}
+		for _, item := range l.Spec.Limits {
+			if item.Type != corev1.LimitTypeContainer {
+				continue
+			}
+			// A default limit is the default request, too, and a maximum the default limit.
+			for _, list := range []corev1.ResourceList{item.Default, item.Max} {
+				if _, ok := list[name]; ok {
+					return true
+				}
+			}
+			if _, ok := item.DefaultRequest[name]; ok && which < 2 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const storageClassInfix = ".storageclass.storage.k8s.io/"
+
+// wantOf is what the new items add to one number of a quota
+// (https://kubernetes.io/docs/concepts/policy/resource-quotas/).
+func wantOf(name string, d *demand, created map[string]int) amount {
+	if counted, ok := strings.CutPrefix(name, "count/"); ok {
+		return amount{n: int64(created[counted])}
+	}
+	if class, what, ok := strings.Cut(name, storageClassInfix); ok {
+		switch what {
+		case "requests.storage":
+			return amount{n: d.storageOf[class], bytes: true}
+		case "persistentvolumeclaims":
+			return amount{n: int64(d.claimsOf[class])}
+		}
+		return amount{}
+	}
+	switch name {
+	case "cpu", "requests.cpu":
+		return amount{n: d.cpuRequest, milli: true}
+	case "memory", "requests.memory":
+		return amount{n: d.memoryRequest, bytes: true}
+	case "limits.cpu":
+		return amount{n: d.cpuLimit, milli: true}
+	case "limits.memory":
+		return amount{n: d.memoryLimit, bytes: true}
+	case "requests.storage":
+		return amount{n: d.storage, bytes: true}
+	case "services.nodeports":
+		return amount{n: int64(d.nodePorts + d.loadBalancers)}
+	case "services.loadbalancers":
+		return amount{n: int64(d.loadBalancers)}
+	case pods, claims, "services", "secrets", "configmaps", "replicationcontrollers", "resourcequotas":
+		return amount{n: int64(created[name])}
+	}
+	return amount{}
+}
+
+func (a amount) quantity() *resource.Quantity {
+	switch {
+	case a.milli:
+		return resource.NewMilliQuantity(a.n, resource.DecimalSI)
+	case a.bytes:
+		return resource.NewQuantity(a.n, resource.BinarySI)
+	}
+	return resource.NewQuantity(a.n, resource.DecimalSI)
+}
+
+func (a amount) String() string { return a.quantity().String() }
+
+func beyond(hard, used resource.Quantity, want amount) bool {
+	total := used.DeepCopy()
+	total.Add(*want.quantity())
+	return total.Cmp(hard) > 0
+}
+
+func sortedNames(lists ...corev1.ResourceList) (names []corev1.ResourceName) {
+	for _, list := range lists {
+		for name := range list {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// limits finds pods and claims that a limit range refuses.
+func (c *check) limits() {
+	if c.Around == nil {
+		return
+	}
+	for _, l := range c.Around.LimitRanges {
+		d := c.wants[l.Namespace]
+		if d == nil {
+			continue
+		}
+		var podGroup, claimGroup group
+		podWhy, claimWhy := map[string]bool{}, map[string]bool{}
+		for _, item := range l.Spec.Limits {
+			switch item.Type {
+			case corev1.LimitTypeContainer, corev1.LimitTypePod:
+				for _, p := range d.pods {
+					if says := p.violates(item); says != "" {
+						podGroup.add(l.Namespace, p.name)
+						podWhy[says] = true
+					}
+				}
+			case corev1.LimitTypePersistentVolumeClaim:
+				for _, claim := range d.claims {
+					if says := outside("storage", item, amount{n: claim.storage, bytes: true}, amount{n: claim.storage, bytes: true}); says != "" {
+						claimGroup.add(l.Namespace, claim.name)
+						claimWhy[says] = true
+					}
+				}
+			}
+		}
+		for _, g := range []struct {
+			group
+			resource string
+			why      map[string]bool
+		}{{podGroup, pods, podWhy}, {claimGroup, claims, claimWhy}} {
+			if g.count == 0 {
+				continue
+			}
+			c.find(g.fill(Finding{Severity: Obstacle, Kind: LimitRangeViolated, Resource: g.resource,
+				Sentence: fmt.Sprintf("Limit range %s in namespace %s refuses %s (%s).", l.Name, l.Namespace, some(g.count, g.resource), strings.Join(sortedKeys(g.why), "; ")),
+				Remedy:   "Change the limit range for the restore, or restore into another namespace."}))
+		}
+	}
+}
+
+func sortedKeys(set map[string]bool) (all []string) {
+	for key := range set {
+		all = append(all, key)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// violates says how a pod breaks a limit range, if it does.
+func (p podNeed) violates(item corev1.LimitRangeItem) string {
+	cpu := func(n int64) amount { return amount{n: n, milli: true} }
+	memory := func(n int64) amount { return amount{n: n, bytes: true} }
+	if item.Type == corev1.LimitTypePod {
+		if says := outside("cpu", item, cpu(max(p.cpuRequest, p.cpuLimit)), cpu(p.cpuRequest)); says != "" {
+			return says
+		}
+		return outside("memory", item, memory(max(p.memoryRequest, p.memoryLimit)), memory(p.memoryRequest))
+	}
+	if says := outside("cpu", item, cpu(p.mostCPU), cpu(p.leastCPU)); says != "" {
+		return says
+	}
+	return outside("memory", item, memory(p.mostMemory), memory(p.leastMemory))
+}
+
+// outside says whether the most is above a maximum, or the least below a minimum.
+func outside(name corev1.ResourceName, item corev1.LimitRangeItem, most, least amount) string {
+	if limit, ok := item.Max[name]; ok && most.quantity().Cmp(limit) > 0 {
+		return fmt.Sprintf("at most %s %s for a %s", limit.String(), name, strings.ToLower(string(item.Type)))
+	}
+	if limit, ok := item.Min[name]; ok && least.n > 0 && least.quantity().Cmp(limit) < 0 {
+		return fmt.Sprintf("at least %s %s for a %s", limit.String(), name, strings.ToLower(string(item.Type)))
+	}
+	return ""
+}

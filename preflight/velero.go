@@ -1,0 +1,121 @@
+package preflight
+
+import (
+	"fmt"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/human"
+)
+
+// soon is how long before its expiry a backup should not be relied upon: the
+// server's garbage collection runs once an hour.
+const soon = 2 * time.Hour
+
+func (c *check) velero() {
+	v := c.Velero
+	switch {
+	case v.Backup == nil:
+		c.find(Finding{Severity: Obstacle, Kind: BackupMissing, Count: 1, Names: []string{c.Restore.BackupName},
+			Sentence: fmt.Sprintf("There is no backup %s.", c.Restore.BackupName), Remedy: "veltui get backups lists those that there are."})
+	default:
+		c.state(v.Backup)
+		c.location(v)
+	}
+	c.server()
+}
+
+// state judges the backup itself. Velero's own validation asks only whether it is
+// there and whether its location is Available (pkg/controller/restore_controller.go).
+func (c *check) state(b *velerov1.Backup) {
+	name := []string{b.Name}
+	switch phase := b.Status.Phase; phase {
+	case velerov1.BackupPhaseCompleted:
+	case velerov1.BackupPhasePartiallyFailed:
+		c.find(Finding{Severity: Doubt, Kind: BackupPartiallyFailed, Count: 1, Names: name,
+			Sentence: fmt.Sprintf("Backup %s is PartiallyFailed with %s: something is not in it.", b.Name, human.Count(b.Status.Errors, "error")),
+			Remedy:   "Read its errors: veltui results backup/" + b.Name + "."})
+	case velerov1.BackupPhaseDeleting:
+	case "", velerov1.BackupPhaseNew:
+		c.find(Finding{Severity: Obstacle, Kind: BackupNotReady, Count: 1, Names: name,
+			Sentence: fmt.Sprintf("Backup %s has not started.", b.Name), Remedy: "Wait until it has ended, or take another backup."})
+	case velerov1.BackupPhaseFailed, velerov1.BackupPhaseFailedValidation:
+		c.find(Finding{Severity: Obstacle, Kind: BackupNotReady, Count: 1, Names: name,
+			Sentence: fmt.Sprintf("Backup %s is %s: there may be nothing of it to restore.", b.Name, phase), Remedy: "Take another backup."})
+	default:
+		c.find(Finding{Severity: Obstacle, Kind: BackupNotReady, Count: 1, Names: name,
+			Sentence: fmt.Sprintf("Backup %s is still %s.", b.Name, phase), Remedy: "Wait until it has ended."})
+	}
+	if b.Status.Phase == velerov1.BackupPhaseDeleting || b.DeletionTimestamp != nil || c.Velero.Deletion != nil {
+		c.find(Finding{Severity: Obstacle, Kind: BackupDeleting, Count: 1, Names: name,
+			Sentence: fmt.Sprintf("Backup %s is being deleted.", b.Name), Remedy: "Take another backup."})
+		return
+	}
+	if b.Status.Expiration == nil {
+		return
+	}
+	switch left := b.Status.Expiration.Sub(c.Now); {
+	case left <= 0:
+		c.find(Finding{Severity: Obstacle, Kind: BackupExpired, Count: 1, Names: name,
+			Sentence: fmt.Sprintf("Backup %s expired %s. Velero may delete it, and its data, at any moment.", b.Name, human.Ago(b.Status.Expiration.Time, c.Now)),
+			Remedy:   "Take another backup. If there is none, raise spec.ttl and status.expiration of this one first, or stop Velero's garbage collection (--garbage-collection-frequency)."})
+	case left < soon:
+		c.find(Finding{Severity: Doubt, Kind: BackupExpiresSoon, Count: 1, Names: name,
+			Sentence: fmt.Sprintf("Backup %s expires in %s. Velero may delete it while the restore runs.", b.Name, human.Duration(left)),
+			Remedy:   "Take a newer backup, or raise spec.ttl and status.expiration of this one first."})
+	}
+}
+
+func (c *check) location(v Velero) {
+	name := v.Backup.Spec.StorageLocation
+	switch {
+	case v.LocationsUnseen != "":
+		c.notLooked("the backup's storage location", v.LocationsUnseen)
+	case v.Location == nil:
+		c.find(Finding{Severity: Obstacle, Kind: LocationMissing, Count: 1, Names: []string{name},
+			Sentence: fmt.Sprintf("The backup's storage location %s does not exist. Velero refuses the restore.", name),
+			Remedy:   "Create the BackupStorageLocation again, with the same name."})
+	case v.Location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable:
+		why := ""
+		if message := v.Location.Status.Message; message != "" {
+			why = " Velero says: " + human.Shorten(message, 300)
+		}
+		c.find(Finding{Severity: Obstacle, Kind: LocationUnavailable, Count: 1, Names: []string{name},
+			Sentence: fmt.Sprintf("The backup's storage location %s is not Available. Velero refuses the restore.%s", name, why),
+			Remedy:   "Check the object store and its credentials: kubectl -n " + v.Location.Namespace + " describe backupstoragelocation " + name + "."})
+	}
+}
+
+func (c *check) server() {
+	v := c.Velero
+	switch {
+	case !v.Server.Visible:
+		c.notLooked("whether the Velero server runs", "you may not list pods in its namespace")
+	case v.Server.Name == "":
+		c.find(Finding{Severity: Obstacle, Kind: ServerNotRunning, Sentence: "No pod of the Velero server was found. The restore will wait until one runs.", Remedy: "Start it: kubectl -n velero rollout status deployment/velero tells why it does not run."})
+	case !v.Server.Running:
+		why := ""
+		if v.Server.Waiting != "" {
+			why = " (" + v.Server.Waiting + ")"
+		}
+		c.find(Finding{Severity: Obstacle, Kind: ServerNotRunning, Count: 1, Names: []string{v.Server.Name},
+			Sentence: fmt.Sprintf("The Velero server's pod %s does not run%s. The restore will wait until it does.", v.Server.Name, why), Remedy: "veltui explain says why jobs wait."})
+	}
+	switch {
+	case v.QueueUnseen != "":
+		c.notLooked("the restores ahead", v.QueueUnseen)
+	case len(v.Running)+len(v.Waiting) > 0:
+		f := Finding{Severity: Note, Kind: RestoresAhead, Resource: "restores.velero.io", Count: len(v.Running) + len(v.Waiting), Remedy: "veltui get restores shows how far they are."}
+		for _, name := range append(append([]string{}, v.Running...), v.Waiting...) {
+			if len(f.Names) < maxNames {
+				f.Names = append(f.Names, name)
+			}
+		}
+		f.Sentence = fmt.Sprintf("Velero works on one restore after another: %s before this one.", human.Plural(f.Count, "one comes", "come"))
+		if f.Count > 1 {
+			f.Sentence = fmt.Sprintf("Velero works on one restore after another: %d come before this one.", f.Count)
+		}
+		c.find(f)
+	}
+}
