@@ -11,10 +11,16 @@ import (
 )
 
 // poll calls look again and again until it ends the matter. Late tells it that
-// the time is over, after which an API server that is away ends it too.
+// the time is over. A look that fails, as time may mend it, is repeated beyond
+// that for as long as [startUp], within the one deadline: the patch has landed,
+// and one answer tells what became of it.
 func (s *sending) poll(ctx context.Context, limit time.Duration, look func(ctx context.Context, late bool) error) error {
 	clock := s.f.o.Clock
 	end := clock.Now().Add(limit)
+	last := end.Add(startUp)
+	if s.until.Before(last) {
+		last = s.until
+	}
 	for {
 		late := clock.Now().After(end)
 		err := look(ctx, late)
@@ -23,7 +29,7 @@ func (s *sending) poll(ctx context.Context, limit time.Duration, look func(ctx c
 			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil && (late || retry.Classify(err) != retry.Retriable):
+		case err != nil && (!s.retriable(err) || late && clock.Now().After(last)):
 			return err
 		}
 		if !wait(ctx, clock, s.f.o.Poll) {

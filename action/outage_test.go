@@ -1,6 +1,9 @@
 package action
 
 import (
+	"io"
+	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -100,6 +103,60 @@ func TestAPIServerHangsInMidRetry(t *testing.T) {
 	}
 	if changes := in.changes(before); len(changes) != 1 || phaseOf(changes[0]) != "Failed" {
 		t.Errorf("changed %d times", len(changes))
+	}
+}
+
+// The patch has landed, and then looks fail: what became of it is still found out,
+// also after the time to observe, as long as the one deadline allows.
+func TestObservingOutlastsFailedLooks(t *testing.T) {
+	in := install(t)
+	in.server(time.Now().Add(10 * time.Minute))
+	forbidden := func(r *http.Request) *http.Response {
+		return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+			Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))}
+	}
+	for _, c := range []struct {
+		name    string
+		lasts   time.Duration // how long looks fail
+		last    bool          // the one that fails last is refused, as by a server that has not read its roles
+		settled bool
+	}{
+		{"beyond-the-time", 1300 * time.Millisecond, false, true},
+		{"refused-after-outage", 300 * time.Millisecond, true, true},
+		{"beyond-the-deadline", time.Hour, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in.requests.set(nil)
+			in.restore(c.name)
+			f := in.finalizer(func(o *Options) { o.Deadline = 4 * time.Second })
+			p := in.plan(f, job.Restore, c.name, Request{})
+			var since time.Time
+			refused := false
+			in.requests.set(func(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
+				switch {
+				case since.IsZero() || r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/restores/"+c.name):
+					return nil, nil
+				case time.Since(since) < c.lasts:
+					return nil, &lostConnection{} // client-go itself would repeat others
+				case c.last && !refused:
+					refused = true
+					return forbidden(r), nil
+				}
+				return nil, nil
+			})
+			out, err := f.Apply(t.Context(), p, false, at(StepObserve, func() {
+				if since.IsZero() {
+					since = time.Now()
+				}
+			}))
+			in.requests.set(nil)
+			switch {
+			case c.settled && (err != nil || out.State != Settled || out.Phase != "Failed"):
+				t.Errorf("%v, %+v", err, out)
+			case !c.settled && (err == nil || out.State != Unfinished || out.Sent != Landed):
+				t.Errorf("%v, %+v", err, out)
+			}
+		})
 	}
 }
 

@@ -63,7 +63,7 @@ func (a *Assessment) Schedules() []Schedule {
 	for i, s := range a.Snapshot.Schedules {
 		found[i] = a.schedule(s, runs[s.Name])
 	}
-	slices.SortFunc(found, func(a, b Schedule) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(found, func(a, b Schedule) int { return human.CompareNames(a.Name, b.Name) })
 	return found
 }
 

@@ -323,15 +323,23 @@ completion must be loaded in your shell.`,
 }
 
 // nearName is the job that was probably meant by a name that is not there, in
-// brackets; empty if none is near, or they cannot be had at once.
+// brackets; empty if none of the first few is near, or they cannot be had at once.
 func (c *cli) nearName(ctx context.Context, selected selection, jobs []*job.Job) string {
 	ctx, cancel := context.WithTimeout(ctx, completionPatience)
 	defer cancel()
+	known, tried := map[job.Kind][]string{}, 0
 	for i, name := range selected.names {
-		if slices.ContainsFunc(jobs, func(j *job.Job) bool { return j.Name == name && j.Kind == selected.kinds[i] }) {
+		kind := selected.kinds[i]
+		if slices.ContainsFunc(jobs, func(j *job.Job) bool { return j.Name == name && j.Kind == kind }) {
 			continue
 		}
-		if near := config.Suggestion(name, shown(c.jobNames(ctx, selected.kinds[i]), "")); near != "" {
+		if tried++; tried > maxNamesInError {
+			break
+		}
+		if _, read := known[kind]; !read {
+			known[kind] = shown(c.jobNames(ctx, kind), "")
+		}
+		if near := config.Suggestion(name, known[kind]); near != "" {
 			return near
 		}
 	}

@@ -44,6 +44,9 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 	if err := p.list(sorted, false); err != nil {
 		return printError{err}
 	}
+	if len(begun.jobs) == 0 {
+		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s. veltui prints those that come.\n", selected.what(), snap.Namespace)
+	}
 	told := map[types.UID]bool{} // is what was told of a job that it is selected
 	for _, j := range begun.jobs {
 		told[j.UID] = true

@@ -17,7 +17,6 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/human"
-
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )
@@ -46,6 +45,10 @@ func newGet(c *cli) *cobra.Command {
 Leave out the kind to print both, or write it before each name as KIND/NAME. The
 usual short names work too (bak, rst, backups.velero.io).
 
+-o json and -o yaml print a list, even of a single job. A jsonpath template is
+applied to this list too: {.items[*].phase}. If you ask for one job by its name,
+it also finds the job's fields at the top: {.phase}.
+
 --sort-by takes a column (also one of -o wide), or a JSONPath into what -o json
 prints of a job or into Velero's own resource. Jobs without a value come first.
 
@@ -67,6 +70,9 @@ job's own resources. Passing time and the end of Velero's server do not count.`,
 
   # The same by a template
   veltui get -o jsonpath='{.items[?(@.stuck==true)].name}'
+
+  # The phase of one restore
+  veltui get restore/shop-restore-2 -o jsonpath='{.phase}'
 
   # The backups of one schedule, the oldest first
   veltui get backups -l velero.io/schedule-name=nightly --sort-by .metadata.creationTimestamp
@@ -92,6 +98,9 @@ job's own resources. Passing time and the end of Velero's server do not count.`,
 			}
 			if table, ok := p.(*tablePrinter); ok {
 				table.noHeaders, table.width = f.noHeaders, c.tableWidth()
+			}
+			if path, ok := p.(*pathPrinter); ok {
+				path.one = len(selected.names) == 1
 			}
 			if f.follow {
 				return c.follow(cmd.Context(), selected, order, p)

@@ -33,6 +33,39 @@ func assessed(jobs ...*job.Job) *assess.Assessment {
 	return new(assess.Estimates).Assess(&watch.Snapshot{At: noon, Jobs: jobs}, noon)
 }
 
+// Names come as people count, by a column and by a path.
+func TestSortByNamesWithNumbers(t *testing.T) {
+	jobs := []*job.Job{aged("backup-10", 1, 0), aged("backup-9", 1, 0), aged("backup-2", 1, 0)}
+	for _, by := range []string{"name", ".name", ".metadata.name"} {
+		order, err := parseSortBy(by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sorted, err := order.sorted([]clusterJobs{{"east", jobs, assessed(jobs...)}})
+		if err != nil || sorted[0].jobs[0].Name != "backup-2" || sorted[2].jobs[0].Name != "backup-10" {
+			t.Errorf("%s: %v, %v", by, sorted, err)
+		}
+	}
+}
+
+// Titles stand before the first line, also where -w begins with none.
+func TestFollowedTableHasTitles(t *testing.T) {
+	var out strings.Builder
+	p := &tablePrinter{w: &out}
+	a := assessed(aged("a", 1, 0))
+	if err := p.list([]clusterJobs{{"", nil, a}}, false); err != nil || out.String() != "" {
+		t.Fatalf("%v, %q", err, out.String())
+	}
+	for range 2 {
+		if err := p.change(watch.Change{Job: a.Snapshot.Jobs[0]}, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.HasPrefix(out.String(), "KIND ") || strings.Count(out.String(), "KIND") != 1 {
+		t.Errorf("%s", out.String())
+	}
+}
+
 func TestSortBy(t *testing.T) {
 	east, west := []*job.Job{aged("c", 30, 0), aged("a", 10, 12)}, []*job.Job{aged("b", 200, 3)}
 	clusters := []clusterJobs{{"east", east, assessed(east...)}, {"west", west, assessed(west...)}}

@@ -88,6 +88,7 @@ func TestGetFormats(t *testing.T) {
 		{[]string{"get", "rst", "formats", "-o", "name"}, 0, []string{"restore.velero.io/formats\n"}},
 		{[]string{"get", "rst", "formats", "-o", "yaml"}, 0, []string{"apiVersion: veltui/v1", "name: formats"}},
 		{[]string{"get", "rst", "formats", "-o", "jsonpath={.items[0].phase}"}, 0, []string{"Completed"}},
+		{[]string{"get", "rst/formats", "-o", "jsonpath={.kind} {.name} {.phase} {.items[0].phase}"}, 0, []string{"Restore formats Completed Completed"}},
 		{[]string{"get", "-o", `jsonpath={.items[?(@.verdict.state=="unknown")].name} {.items[?(@.name=="formats")].phase}`}, 0, []string{"Completed"}},
 		{[]string{"get", "rst", "nope"}, 1, []string{`restores.velero.io "nope"`, "not found in namespace velero"}},
 		{[]string{"get", "pods"}, 2, []string{"backups or restores"}},

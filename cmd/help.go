@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -99,7 +100,10 @@ func calledAs(cmd *cobra.Command, name string) {
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var none *pflag.NotExistError
 	near := ""
-	if errors.As(err, &none) && len(none.GetSpecifiedName()) > 1 {
+	if errors.As(err, &none) && slices.Contains([]string{"A", "all-namespaces"}, none.GetSpecifiedName()) {
+		near = ": Velero keeps all backups and restores in its own namespace, so leave it out (-n names another Velero's namespace, --all-contexts asks all clusters)"
+	}
+	if errors.As(err, &none) && near == "" && len(none.GetSpecifiedName()) > 1 {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {
@@ -138,6 +142,39 @@ func wrongCommand(cmd *cobra.Command, word string) error {
 		}
 	}
 	return usagef("unknown command %q%s\nSee '%s --help'.", word, near, cmd.CommandPath())
+}
+
+// checkTopics has commands that take the name of another one refuse names that no
+// command has.
+func checkTopics(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			help := cmd.Run
+			cmd.Run = nil
+			cmd.RunE = func(cmd *cobra.Command, args []string) error {
+				of := root
+				for _, word := range args {
+					i := slices.IndexFunc(of.Commands(), func(sub *cobra.Command) bool { return sub.Name() == word || sub.HasAlias(word) })
+					if i < 0 {
+						return wrongCommand(of, word)
+					}
+					of = of.Commands()[i]
+				}
+				help(cmd, args)
+				return nil
+			}
+		case "completion":
+			cmd.Args = cobra.ArbitraryArgs
+			cmd.RunE = func(cmd *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return wrongCommand(cmd, args[0])
+				}
+				return cmd.Help()
+			}
+		}
+	}
 }
 
 // wrongOutput says which formats a command has.

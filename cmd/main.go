@@ -139,6 +139,7 @@ func newRoot(c *cli, name string) *cobra.Command {
 	root.PersistentPreRunE = c.preRun
 	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newExplain(c), newWait(c), newDescribe(c), newResults(c), newVerify(c), newLogs(c), newEtcd(c), newEstimate(c), newPreflight(c), newFinalize(c), newDemo(c), newOptions(), newVersion(c), newMan())
 	addCompletionScripts(c, root)
+	checkTopics(root)
 	c.addCompletion(root)
 	root.SetHelpFunc(helpOf(root.HelpFunc()))
 	calledAs(root, name)

@@ -174,6 +174,9 @@ type pathPrinter struct {
 	path *printers.JSONPathPrinter
 	// context is that of the jobs that are followed.
 	context string
+	// one is true if one job was asked for by name: a template finds its fields at
+	// the top too, as kubectl's do. items stays the list.
+	one bool
 }
 
 func (*pathPrinter) whole() {}
@@ -201,6 +204,13 @@ func (p *pathPrinter) print(list jobList) error {
 	var object map[string]any
 	if err := utiljson.Unmarshal(data, &object); err != nil { // keeps whole numbers whole
 		return err
+	}
+	if items, _ := object["items"].([]any); p.one && len(items) == 1 {
+		for name, value := range items[0].(map[string]any) {
+			if name != "items" {
+				object[name] = value
+			}
+		}
 	}
 	if err := p.path.PrintObj(&unstructured.Unstructured{Object: object}, p.w); err != nil {
 		return err

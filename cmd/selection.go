@@ -20,6 +20,15 @@ var kindWords = map[string]job.Kind{
 	"restore": job.Restore, "restores": job.Restore, "restores.velero.io": job.Restore, "restore.velero.io": job.Restore, "rst": job.Restore,
 }
 
+// What people ask kubectl for, and what is no name of a job.
+var (
+	otherVeleroKinds = []string{"schedule", "schedules", "backupstoragelocation", "backupstoragelocations", "bsl", "volumesnapshotlocation", "volumesnapshotlocations", "vsl",
+		"backuprepository", "backuprepositories", "datauploads", "dataupload", "datadownloads", "datadownload", "podvolumebackups", "podvolumebackup", "podvolumerestores", "podvolumerestore",
+		"deletebackuprequests", "deletebackuprequest", "downloadrequests", "downloadrequest", "serverstatusrequests"}
+	otherKinds = []string{"pods", "pod", "po", "deployments", "deployment", "deploy", "daemonsets", "daemonset", "ds", "jobs", "job", "cronjobs", "namespaces", "namespace", "ns", "nodes", "node",
+		"events", "event", "ev", "secrets", "secret", "configmaps", "configmap", "cm", "services", "service", "svc", "pvc", "persistentvolumeclaims", "pv", "persistentvolumes", "volumesnapshots", "crds", "crd"}
+)
+
 // selection says which jobs a command is about.
 type selection struct {
 	kind  job.Kind // empty for both
@@ -94,6 +103,14 @@ func parseKind(word, name string) (job.Kind, error) {
 	if kind, ok := kindWords[strings.ToLower(word)]; ok {
 		return kind, nil
 	}
+	switch word := strings.ToLower(word); {
+	case word == "all" && name == "":
+		return "", usagef("unknown kind \"all\": leave out the kind to print backups and restores")
+	case name == "" && slices.Contains(otherVeleroKinds, strings.TrimSuffix(word, ".velero.io")):
+		return "", usagef("unknown kind %q: expected backups or restores; the dashboard also shows schedules, volumes and storage", word)
+	case name == "" && slices.Contains(otherKinds, word):
+		return "", usagef("unknown kind %q: expected backups or restores", word)
+	}
 	near, _, found := strings.Cut(strings.TrimPrefix(config.Suggestion(word, slices.Sorted(maps.Keys(kindWords))), " (did you mean "), "?")
 	switch {
 	case !found && name == "":
@@ -103,7 +120,7 @@ func parseKind(word, name string) (job.Kind, error) {
 	case name != "":
 		near += "/" + name
 	}
-	return "", usagef("unknown kind %q: veltui knows backups or restores; did you mean %s?", word, near)
+	return "", usagef("unknown kind %q: veltui knows backups and restores; did you mean %s?", word, near)
 }
 
 // matches reports whether a job is selected.

@@ -42,7 +42,7 @@ func TestParseSelection(t *testing.T) {
 
 // A name without its kind is answered with what was probably meant.
 func TestUnknownKindsSuggestWhatWasMeant(t *testing.T) {
-	for arg, want := range map[string]string{"crm-old": "did you mean restore/crm-old?", "resotre/crm-old": "did you mean restore/crm-old?", "restroes": "did you mean restores?", "pods": "did you mean restore/pods?", "pod/x": "did you mean restore/x?"} {
+	for arg, want := range map[string]string{"crm-old": "did you mean restore/crm-old?", "resotre/crm-old": "did you mean restore/crm-old?", "restroes": "did you mean restores?", "pods": "expected backups or restores", "all": "leave out the kind", "bsl": "the dashboard also shows", "schedules.velero.io": "the dashboard also shows", "pod/x": "did you mean restore/x?"} {
 		_, err := parseSelection([]string{arg})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", arg, err)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -43,6 +44,9 @@ func columnNames() []string {
 func parseSortBy(text string) (*sortBy, error) {
 	if text == "" {
 		return nil, nil
+	}
+	if column := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(text, "-"), ":desc"), ":asc"); column != text {
+		return nil, usagef("--sort-by %s: veltui sorts in ascending order; for the reverse: veltui get --sort-by %s --no-headers | tac", text, column)
 	}
 	for _, c := range sortColumns() {
 		if strings.EqualFold(c.title, text) {
@@ -198,7 +202,7 @@ func compareValues(a, b any) int {
 	case float64:
 		return cmp.Compare(x, b.(float64))
 	case string:
-		return cmp.Compare(x, b.(string))
+		return human.CompareNames(x, b.(string))
 	}
 	return 0
 }

@@ -133,19 +133,25 @@ func (p *tablePrinter) list(clusters []clusterJobs, several bool) error {
 			lines = append(lines, cells(columns, rowOf(watch.Change{Job: j}, c.assessed, c.context)))
 		}
 	}
-	if len(lines) > 0 && !p.titled && !p.noHeaders {
-		titles := make([]string, len(columns))
-		for i, c := range columns {
-			titles[i] = c.title
-		}
-		lines = slices.Insert(lines, 0, titles)
-		p.titled = true
+	return p.print(p.withTitles(columns, lines))
+}
+
+// withTitles puts the titles before the first lines.
+func (p *tablePrinter) withTitles(columns []column, lines [][]string) [][]string {
+	if len(lines) == 0 || p.titled || p.noHeaders {
+		return lines
 	}
-	return p.print(lines)
+	p.titled = true
+	titles := make([]string, len(columns))
+	for i, c := range columns {
+		titles[i] = c.title
+	}
+	return slices.Insert(lines, 0, titles)
 }
 
 func (p *tablePrinter) change(c watch.Change, a *assess.Assessment) error {
-	return p.print([][]string{cells(p.columns(false), rowOf(c, a, ""))})
+	columns := p.columns(false)
+	return p.print(p.withTitles(columns, [][]string{cells(columns, rowOf(c, a, ""))}))
 }
 
 func cells(columns []column, r row) []string {

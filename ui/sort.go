@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
 )
@@ -21,7 +22,7 @@ type order struct {
 // most. The first is the usual one; the active tab has its own instead.
 var orders = []order{
 	{name: "usual", compare: func(a, b *job.Job) int { return b.Began().Compare(a.Began()) }},
-	{name: "name", Sorting: draw.Sorting{Column: "NAME", Ascending: true}, compare: func(a, b *job.Job) int { return strings.Compare(a.Name, b.Name) }},
+	{name: "name", Sorting: draw.Sorting{Column: "NAME", Ascending: true}, compare: func(a, b *job.Job) int { return human.CompareNames(a.Name, b.Name) }},
 	{name: "stage", Sorting: draw.Sorting{Column: "STAGE", Ascending: true}, compare: func(a, b *job.Job) int {
 		return cmp.Or(cmp.Compare(stageRank(a), stageRank(b)), cmp.Compare(a.QueuePosition, b.QueuePosition),
 			strings.Compare(a.Phase, b.Phase), a.Began().Compare(b.Began()))
@@ -88,7 +89,7 @@ func byUrgency(jobs []clusterJob) {
 			-strings.Compare(string(a.Kind), string(b.Kind)), // restores first: somebody waits for them
 			cmp.Compare(a.QueuePosition, b.QueuePosition),
 			a.Began().Compare(b.Began()),
-			strings.Compare(a.Name, b.Name),
+			human.CompareNames(a.Name, b.Name),
 		)
 	})
 }
