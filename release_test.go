@@ -26,7 +26,10 @@ func TestReleaseConfiguration(t *testing.T) {
 			Env, Flags, Ldflags, Targets []string
 		}
 		Archives []struct{ Files []struct{ Src string } }
-		Nfpms    []struct{ Contents []struct{ Src, Dst string } }
+		Nfpms    []struct {
+			Contents []struct{ Src, Dst, Type, Packager string }
+		}
+		SBOMs []struct{ Args []string }
 	}
 	if err := yaml.Unmarshal([]byte(read(".goreleaser.yaml")), &c); err != nil {
 		t.Fatal(err)
@@ -42,16 +45,31 @@ func TestReleaseConfiguration(t *testing.T) {
 		}
 	}
 	files := read("tools/release/release.mk")
-	var sources []string
+	var sources, installed []string
 	for _, f := range c.Archives[0].Files {
 		sources = append(sources, f.Src)
 	}
 	for _, f := range c.Nfpms[0].Contents {
-		sources = append(sources, f.Src)
+		if f.Type != "symlink" {
+			sources = append(sources, f.Src)
+		}
+		installed = append(installed, strings.TrimSpace(f.Dst+" "+f.Packager))
+	}
+	for _, path := range []string{
+		"/usr/share/man/man1/", "/usr/share/bash-completion/completions/veltui", "/usr/share/fish/vendor_completions.d/veltui.fish",
+		"/usr/share/zsh/vendor-completions/_veltui deb", "/usr/share/zsh/site-functions/_veltui rpm", "/usr/bin/kubectl-veltui", "/usr/bin/kubectl_complete-veltui",
+	} {
+		if !slices.Contains(installed, path) {
+			t.Errorf("packages do not install %s", path)
+		}
+	}
+	// goreleaser runs the command in dist.
+	if args := strings.Join(c.SBOMs[0].Args, " "); !strings.HasPrefix(args, "run -C ../tools/release . sbom -version {{ .Version }} ../../dist/") {
+		t.Errorf("goreleaser makes an SBOM with go %s", args)
 	}
 	for _, source := range sources {
 		if strings.HasPrefix(source, "bin/release/") {
-			if !strings.Contains(files, source) {
+			if !strings.Contains(files, strings.TrimSuffix(source, "/*")) {
 				t.Errorf("make release-files does not make %s", source)
 			}
 		} else if _, err := os.Stat(source); err != nil {

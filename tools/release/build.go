@@ -3,12 +3,15 @@ package main
 import (
 	"archive/tar"
 	"archive/zip"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,10 +37,6 @@ func build(root, binary string, c *config, of release) error {
 
 // pack puts the binary and the documents into an archive and returns its name.
 func pack(root, dist, binary string, c *config, of release) (string, error) {
-	sources := []string{binary}
-	for _, f := range c.Archives[0].Files {
-		sources = append(sources, filepath.Join(root, f.Src))
-	}
 	name := of.fill(c.Archives[0].Name) + ".tar.gz"
 	if of.Os == "windows" {
 		name = of.fill(c.Archives[0].Name) + ".zip"
@@ -51,16 +50,25 @@ func pack(root, dist, binary string, c *config, of release) (string, error) {
 	if of.Os == "windows" {
 		add, finish = zipWriter(file, of)
 	}
-	for _, source := range sources {
+	take := func(source, as string, mode os.FileMode) error {
 		text, err := os.ReadFile(source)
 		if err != nil {
-			return "", err
+			return err
 		}
-		mode := os.FileMode(0o644)
-		if source == binary {
-			mode = 0o755
+		return add(as, mode, text)
+	}
+	if err := take(binary, filepath.Base(binary), 0o755); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	for _, f := range c.Archives[0].Files {
+		found, err := filepath.Glob(filepath.Join(root, f.Src))
+		if err == nil && len(found) == 0 {
+			err = fmt.Errorf("there is no %s", f.Src)
 		}
-		if err := add(filepath.Base(source), mode, text); err != nil {
+		for _, source := range found {
+			err = errors.Join(err, take(source, path.Join(f.Dst, filepath.Base(source)), 0o644))
+		}
+		if err != nil {
 			return "", fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -109,7 +117,11 @@ func makePackages(root, dist, binary string, c *config, of release) ([]string, e
 	for _, format := range p.Formats {
 		contents := files.Contents{{Source: binary, Destination: p.Bindir + "/veltui", FileInfo: &files.ContentFileInfo{Mode: 0o755, MTime: of.time}}}
 		for _, f := range p.Contents {
-			contents = append(contents, &files.Content{Source: filepath.Join(root, f.Src), Destination: f.Dst, FileInfo: &files.ContentFileInfo{Mode: 0o644, MTime: of.time}})
+			content := &files.Content{Source: f.Src, Destination: f.Dst, Type: f.Type, Packager: f.Packager, FileInfo: &files.ContentFileInfo{Mode: cmp.Or(f.FileInfo.Mode, 0o644), MTime: of.time}}
+			if f.Type != files.TypeSymlink {
+				content.Source = filepath.Join(root, f.Src)
+			}
+			contents = append(contents, content)
 		}
 		info := nfpm.WithDefaults(&nfpm.Info{
 			Name: p.Name, Arch: of.Arch, Platform: "linux", Version: of.Version, Section: p.Section, Maintainer: p.Maintainer,

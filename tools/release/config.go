@@ -23,6 +23,7 @@ type config struct {
 		Name  string `json:"name_template"`
 		Files []struct {
 			Src string `json:"src"`
+			Dst string `json:"dst"`
 		} `json:"files"`
 	} `json:"archives"`
 	Packages []struct {
@@ -37,7 +38,15 @@ type config struct {
 		RPM         struct {
 			BuildHost string `json:"buildhost"`
 		} `json:"rpm"`
-		Contents []struct{ Src, Dst string } `json:"contents"`
+		Contents []struct {
+			Src      string `json:"src"`
+			Dst      string `json:"dst"`
+			Type     string `json:"type"`
+			Packager string `json:"packager"`
+			FileInfo struct {
+				Mode os.FileMode `json:"mode"`
+			} `json:"file_info"`
+		} `json:"contents"`
 	} `json:"nfpms"`
 	Checksum struct {
 		Name string `json:"name_template"`
@@ -70,6 +79,17 @@ type release struct {
 	Version, FullCommit, ShortCommit, CommitDate string
 	Target, Os, Arch, Ext                        string
 	time                                         time.Time
+}
+
+// open reads the configuration and tells what a release of the commit that is
+// checked out is called.
+func open(root string) (*config, release, error) {
+	c, err := readConfig(root)
+	if err != nil {
+		return nil, release{}, err
+	}
+	of, err := readCommit(root, c)
+	return c, of, err
 }
 
 // readCommit tells of the commit that is checked out. SOURCE_DATE_EPOCH goes before

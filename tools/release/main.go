@@ -5,7 +5,7 @@
 //	release snapshot -root DIR [-only OS/ARCH]   all of it, into DIR/dist
 //	release licenses -root DIR [FILE]            check the licences, and write them all
 //	release manifests -root DIR                  the manifests, for the archives in DIR/dist
-//	release sbom BINARY FILE                     a CycloneDX document of a binary
+//	release sbom -version VERSION BINARY FILE    a CycloneDX document of a binary
 package main
 
 import (
@@ -31,6 +31,7 @@ func run(args []string) error {
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	root := flags.String("root", ".", "veltui's sources")
 	only := flags.String("only", "", "one platform, as linux/amd64; all if empty")
+	version := flags.String("version", "", "the release's version, for its SBOM")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -46,18 +47,14 @@ func run(args []string) error {
 	case args[0] == "manifests" && len(rest) == 0:
 		return manifests(*root)
 	case args[0] == "sbom" && len(rest) == 2:
-		return writeSBOM(rest[0], rest[1])
+		return writeSBOM(rest[0], rest[1], *version)
 	}
 	return fmt.Errorf("cannot do %q", args)
 }
 
 // snapshot builds a release of the commit that is checked out.
 func snapshot(root, only string) error {
-	c, err := readConfig(root)
-	if err != nil {
-		return err
-	}
-	of, err := readCommit(root, c)
+	c, of, err := open(root)
 	if err != nil {
 		return err
 	}
@@ -95,7 +92,7 @@ func makeTarget(root, dist string, c *config, of release) ([]string, error) {
 		return nil, err
 	}
 	bom := of.fill(c.SBOMs[0].Documents[0])
-	if err := writeSBOM(binary, filepath.Join(dist, bom)); err != nil {
+	if err := writeSBOM(binary, filepath.Join(dist, bom), of.Version); err != nil {
 		return nil, err
 	}
 	files := []string{archive, bom}

@@ -19,11 +19,7 @@ type platform struct{ Os, Arch, File, Sum, Binary string }
 
 // manifests makes the manifests for archives that goreleaser has made.
 func manifests(root string) error {
-	c, err := readConfig(root)
-	if err != nil {
-		return err
-	}
-	of, err := readCommit(root, c)
+	c, of, err := open(root)
 	if err != nil {
 		return err
 	}

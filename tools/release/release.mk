@@ -3,23 +3,26 @@
 RELEASE := nice -n 19 $(GO) run -C tools/release -p $(JOBS) .
 
 .PHONY: release-files
-release-files: build ## Write what packages hold beside the binary: licences of others, completions
-	@mkdir -p bin/release/completions
+release-files: man ## Write what packages hold beside the binary: licences of others, manual pages, completions
+	@rm -rf bin/release && mkdir -p bin/release/completions bin/release/man
+	@cp bin/man/*.1 bin/release/man && gzip -9n bin/release/man/*
 	@$(RELEASE) licenses -root $(CURDIR) $(CURDIR)/bin/release/THIRD_PARTY_LICENSES
 	@bin/veltui completion bash > bin/release/completions/veltui.bash
 	@bin/veltui completion zsh > bin/release/completions/_veltui
 	@bin/veltui completion fish > bin/release/completions/veltui.fish
+	@bin/veltui completion kubectl > bin/release/completions/kubectl_complete-veltui
 
 .PHONY: release-snapshot
 release-snapshot: release-files ## Build archives, packages, SBOMs, checksums and manifests into dist/
 	@$(RELEASE) snapshot -root $(CURDIR) -only '$(ONLY)'
 
 .PHONY: reproducible
-reproducible: ## Build linux/amd64 twice, without the build cache the second time, and compare all files
-	@$(MAKE) --no-print-directory release-snapshot ONLY=linux/amd64
-	@rm -rf bin/once && mv dist bin/once
-	@cache=$$(mktemp -d); trap 'rm -rf "$$cache"' EXIT; GOCACHE=$$cache $(MAKE) --no-print-directory release-snapshot ONLY=linux/amd64
-	@diff -r bin/once dist && cmp bin/once/checksums.txt dist/checksums.txt && cat dist/checksums.txt
+reproducible: ## Build the commit for linux/amd64 in two folders, the second time without the build cache, and compare all files
+	@other=$$(mktemp -d); trap 'rm -rf "$$other"' EXIT; \
+	  git clone -q . "$$other/first" && git clone -q . "$$other/second"; \
+	  $(MAKE) --no-print-directory -C "$$other/first" release-snapshot ONLY=linux/amd64; \
+	  GOCACHE=$$other/cache $(MAKE) --no-print-directory -C "$$other/second" release-snapshot ONLY=linux/amd64; \
+	  diff -r "$$other/first/dist" "$$other/second/dist" && cat "$$other/first/dist/checksums.txt"
 
 .PHONY: licenses
 licenses: ## Check the licences of all modules that a release holds

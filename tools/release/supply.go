@@ -19,9 +19,9 @@ import (
 )
 
 // writeSBOM lists the modules that a binary holds, as the Go toolchain wrote them
-// into it. It has no serial number and no time, so that equal binaries have equal
+// into it; the version is the release's, which the toolchain does not know. It has no serial number and no time, so that equal binaries have equal
 // documents.
-func writeSBOM(binary, file string) error {
+func writeSBOM(binary, file, version string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return fmt.Errorf("reading what the binary was built from: %w", err)
@@ -38,7 +38,7 @@ func writeSBOM(binary, file string) error {
 		parts = append(parts, component(m.Path, m.Version))
 	}
 	bom := cdx.NewBOM()
-	bom.Metadata = &cdx.Metadata{Component: &cdx.Component{BOMRef: "veltui", Type: cdx.ComponentTypeApplication, Name: "veltui", Version: info.Main.Version}}
+	bom.Metadata = &cdx.Metadata{Component: &cdx.Component{BOMRef: "veltui", Type: cdx.ComponentTypeApplication, Name: "veltui", Version: version}}
 	bom.Components = &parts
 	var b bytes.Buffer
 	if err := cdx.NewBOMEncoder(&b, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom); err != nil {
