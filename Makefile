@@ -54,6 +54,10 @@ $(TESTBED)/kube-apiserver:
 demo: build ## Run the dashboard on a cluster in memory that plays recordings of a real Velero
 	@bin/veltui demo
 
+.PHONY: picture
+picture: build ## Make the pictures in docs/images anew, from a real run of the demo (a minute)
+	$(GO) run ./tools/picture bin/veltui docs/images
+
 # How often a failed test gets another try. None, but where a machine that is
 # busy with other things decides about landing: .ci/run sets 1 and names what
 # needed it. A data race never gets a second try.
@@ -118,9 +122,11 @@ $(STATICCHECK):
 	@cd tools/lint && $(GO) build -p $(JOBS) -o $(CURDIR)/$@ honnef.co/go/tools/cmd/staticcheck
 
 .PHONY: lint
-lint: lint-tools ## Check formatting, go vet, staticcheck and the import rules
+lint: lint-tools ## Check formatting, go.mod, go vet, staticcheck and the import rules
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	  if [ -n "$$unformatted" ]; then echo "not formatted (run make fmt):"; echo "$$unformatted"; exit 1; fi
+	$(GO) mod tidy -diff
+	$(GO) -C tools/release mod tidy -diff
 	$(GO) vet ./...
 	$(STATICCHECK) ./...
 	$(GO) test -count=1 -run TestImportRules .
