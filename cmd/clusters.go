@@ -101,11 +101,14 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	one.Sources.Logs, one.Sources.Problems = logs, logs
 	one.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
 	one.Sources.Volumes = watcher
+	held := &verifier{cli: c, log: log}
+	one.Sources.Verifier = held
 	one.Sources.Objects = &objectReader{cli: c, log: log}
 	if !cs.flags.noArtifacts {
 		stored := &artifactReader{cli: c, caFile: caFile, log: log}
 		backups := &backupReader{cli: c, caFile: caFile, indexes: c.openIndexes(conn.config, log), log: log}
 		one.Sources.Artifacts, one.Sources.Items, one.Estimator = stored, &itemReader{stored, backups}, backups
+		held.items = &itemReader{stored, backups}
 		one.Rates = c.openRates(conn, log)
 	}
 	if !c.isReadOnly() {

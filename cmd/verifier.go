@@ -24,12 +24,15 @@ import (
 // verifier holds what restores were to bring back against the cluster. `veltui
 // verify` and the Verify page ask it. Everything that it answers is safe to draw.
 type verifier struct {
+	// items is nil with --no-artifacts.
 	items *itemReader
 	cli   *cli
 	log   *slog.Logger
 }
 
 var _ jobview.Verifier = (*verifier)(nil)
+
+var errNoArtifactsVerify = errors.New("with --no-artifacts veltui does not read what was to come back")
 
 // Verify reads what a restore was to bring back, and looks for it in the cluster. With
 // an error that is not about the cluster, the result says what is known all the same.
@@ -42,6 +45,9 @@ func (v *verifier) Verify(ctx context.Context, j *job.Job, server velero.Server,
 	}()
 	if j.Phase == "FailedValidation" || j.Stage == job.StageQueued && !j.Terminal() {
 		return result, verify.ErrNotStarted
+	}
+	if v.items == nil {
+		return result, errNoArtifactsVerify
 	}
 	config, err := v.cli.restConfig()
 	if err != nil {

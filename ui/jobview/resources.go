@@ -40,8 +40,9 @@ var NoArtifacts = &Contents{}
 // restores, kind by kind and where it is in that, or what a backup holds.
 type resourceModel struct {
 	still
-	items storedAnswer[outcome.Items]
-	folds folds
+	items  storedAnswer[outcome.Items]
+	folds  folds
+	verify verifyMode
 }
 
 // listed reports whether the job's own list of items is to be shown: of a job that
@@ -55,6 +56,9 @@ func (p *resourceModel) listed(s *Screen) bool {
 }
 
 func (p *resourceModel) load(s *Screen) tea.Cmd {
+	if p.verify.on {
+		return p.verify.load(s)
+	}
 	if !p.listed(s) || s.assessed == nil {
 		return nil
 	}
@@ -64,19 +68,32 @@ func (p *resourceModel) load(s *Screen) tea.Cmd {
 	})
 }
 
-func (p *resourceModel) forget() { p.items.forget() }
-func (p *resourceModel) close()  { p.items.close() }
+func (p *resourceModel) forget() {
+	p.items.forget()
+	p.verify.result.forget()
+}
+
+func (p *resourceModel) close() {
+	p.items.close()
+	p.verify.result.close()
+}
 
 func (p *resourceModel) keys(s *Screen) []keys.Binding {
-	b := p.folds.binding(s, 1)
-	b.On = func() bool { return p.listed(s) && p.items.known }
-	return []keys.Binding{b}
+	b, verified := p.folds.binding(s, 1), p.verify.folds.binding(s, 1)
+	b.On = func() bool { return !p.verify.on && p.listed(s) && p.items.known }
+	verified.On = func() bool { return p.verify.on && p.verify.result.known }
+	return []keys.Binding{b, verified}
 }
 
 // wantsContents reports whether the page shows what is in the backup.
-func (p *resourceModel) wantsContents(s *Screen) bool { return !p.listed(s) || p.items.err != nil }
+func (p *resourceModel) wantsContents(s *Screen) bool {
+	return !p.verify.on && (!p.listed(s) || p.items.err != nil)
+}
 
 func (p *resourceModel) head(c draw.Canvas, s *Screen) []string {
+	if p.verify.on {
+		return p.verify.head(c)
+	}
 	if !p.listed(s) || !p.items.known {
 		return nil
 	}
@@ -85,6 +102,9 @@ func (p *resourceModel) head(c draw.Canvas, s *Screen) []string {
 }
 
 func (p *resourceModel) lines(c draw.Canvas, s *Screen) pager.Source {
+	if p.verify.on {
+		return p.verify.lines(c, s)
+	}
 	p.folds.settle(s)
 	said := func(style lipgloss.Style, text string) (lines []string) {
 		for _, line := range c.Sized(c.Width-2, 0).Para(style, text, 6) {

@@ -136,6 +136,7 @@ func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back fun
 		s.keys = append(s.keys, keys.Binding{Name: k.What, Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Short,
 			Do: turn(func() Page { return k.Page })})
 	}
+	s.keys = append(s.keys, s.verifyKey())
 	for p := range pageCount {
 		s.keys = append(s.keys, whileOpen(s, p, s.pages[p].keys(s))...)
 	}

@@ -29,6 +29,8 @@ type Sources struct {
 	Objects Objects
 	// Items reads what became of a job's items; nil where Artifacts is.
 	Items Items
+	// Verifier holds restores against the cluster; nil where that is not done.
+	Verifier Verifier
 	// Logs reads what was logged of a job; nil where that is not done.
 	Logs LogReader
 	// Problems reads what the server has logged of a job that has not ended; nil

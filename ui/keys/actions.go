@@ -63,6 +63,7 @@ var Actions = []Action{
 	{Name: "errors", Keys: []string{"e"}, What: "a job's errors and warnings", At: Dashboard | job},
 	{Name: "logs", Keys: []string{"l"}, What: "a job's log", At: Dashboard | job},
 	{Name: "volumes", Keys: []string{"v"}, What: "a job's volumes", At: Dashboard | job},
+	{Name: "verify", Keys: []string{"V"}, What: "whether what a restore was to bring back is there", At: job},
 	{Name: "search", Keys: []string{"/"}, What: "search the page", At: job | Other | HelpScreen},
 	{Name: "next-hit", Keys: []string{"n"}, What: "next hit", At: job | Other | HelpScreen},
 	{Name: "previous-hit", Keys: []string{"N"}, What: "previous hit", At: job | Other | HelpScreen},

@@ -1,0 +1,118 @@
+package jobview
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/verify"
+)
+
+type fakeVerifier struct {
+	result verify.Result
+	err    error
+	asked  int
+}
+
+func (f *fakeVerifier) Verify(_ context.Context, _ *job.Job, _ velero.Server, progress func(target.Progress)) (verify.Result, error) {
+	f.asked++
+	progress(target.Progress{Done: 3, Total: 9, Resource: "secrets"})
+	return f.result, f.err
+}
+
+// pressed presses a key of the screen that acts now.
+func (s *Screen) pressed(t *testing.T, name string) tea.Cmd {
+	t.Helper()
+	for _, k := range s.Keys() {
+		if k.Name == name && (k.On == nil || k.On()) {
+			return k.Do(k.Keys[0])
+		}
+	}
+	t.Fatalf("no key %s acts now", name)
+	return nil
+}
+
+func verifyScreen(t *testing.T, v *fakeVerifier, phase velerov1.RestorePhase) (*Screen, func() string, *[]tea.Msg) {
+	t.Helper()
+	began, ended := metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(-50*time.Minute))
+	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Spec: velerov1.RestoreSpec{BackupName: "b"},
+		Status: velerov1.RestoreStatus{Phase: phase, StartTimestamp: &began, CompletionTimestamp: &ended}}})
+	var answers []tea.Msg
+	s.sources.Verifier, s.sources.Keys = v, keys.Map{}
+	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+		answers = append(answers, read(t.Context()))
+		return func() tea.Msg { return nil }, func() {}
+	}
+	return s, func() string { return ansi.Strip(s.View(c)) }, &answers
+}
+
+func TestVerifyShowsWhatDidNotComeBackFirst(t *testing.T) {
+	v := &fakeVerifier{result: verify.Result{
+		Count: map[verify.State]int{verify.Gone: 1, verify.Restored: 2, verify.NotLookedAt: 1},
+		Kinds: []verify.Kind{
+			{Name: "services", Count: map[verify.State]int{verify.Gone: 1, verify.Restored: 1}, Items: []verify.Item{
+				{Namespace: "shop", Name: "web", State: verify.Gone, Why: "Velero created it, and it is not there now"}, {Namespace: "shop", Name: "db", State: verify.Restored}}},
+			{Name: "configmaps", Count: map[verify.State]int{verify.Restored: 1}, Items: []verify.Item{{Namespace: "shop", Name: "cm", State: verify.Restored}}},
+			{Name: "secrets", Count: map[verify.State]int{verify.NotLookedAt: 1}, Items: []verify.Item{{Namespace: "shop", Name: "s", State: verify.NotLookedAt}}},
+		},
+		NotSeen: []target.NotSeen{{Resource: "secrets", Namespace: "shop", Why: "you may not list it"}},
+		Cost:    target.Cost{Requests: 5},
+	}}
+	s, view, answers := verifyScreen(t, v, velerov1.RestorePhaseCompleted)
+	s.pressed(t, "verify")
+	if s.page != Resources || v.asked != 1 || !strings.Contains(view(), "Looking for secrets in the cluster: 3 of 9 lists") {
+		t.Fatalf("asked %d times:\n%s", v.asked, view())
+	}
+	s.Update((*answers)[0])
+	for _, says := range []string{"1 of 4 items did not come back; 1 could not be looked for", "gone          shop/web: Velero created it",
+		"configmaps", "Not looked at: secrets in shop: you may not list it.", "with 5 requests. V goes back"} {
+		if !strings.Contains(view(), says) {
+			t.Errorf("it does not say %q:\n%s", says, view())
+		}
+	}
+	if strings.Contains(view(), "shop/cm") {
+		t.Errorf("a kind that lost nothing is open:\n%s", view())
+	}
+	s.Ask()
+	if v.asked != 1 {
+		t.Errorf("it asks by itself")
+	}
+	s.pressed(t, "verify")
+	if strings.Contains(view(), "NOT BACK") {
+		t.Errorf("it does not go back:\n%s", view())
+	}
+	s.pressed(t, "verify")
+	if v.asked != 2 {
+		t.Errorf("asked %d times", v.asked)
+	}
+}
+
+func TestVerifySaysWhyNot(t *testing.T) {
+	v := &fakeVerifier{err: errors.New("with --no-artifacts veltui does not read what was to come back")}
+	s, view, answers := verifyScreen(t, v, velerov1.RestorePhaseCompleted)
+	s.pressed(t, "verify")
+	s.Update((*answers)[0])
+	if !strings.Contains(view(), "--no-artifacts") {
+		t.Errorf("%s", view())
+	}
+}
+
+func TestOnlyEndedRestoresAreVerified(t *testing.T) {
+	s, _, _ := verifyScreen(t, &fakeVerifier{}, velerov1.RestorePhaseInProgress)
+	for _, k := range s.Keys() {
+		if k.Name == "verify" && k.On() {
+			t.Error("a restore that goes on has the key")
+		}
+	}
+}
