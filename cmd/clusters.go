@@ -102,7 +102,9 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	one.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
 	one.Sources.Volumes = watcher
 	held := &verifier{cli: c, log: log}
-	one.Sources.Verifier = held
+	if !c.inDemo {
+		one.Sources.Verifier = held
+	}
 	one.Sources.Objects = &objectReader{cli: c, log: log}
 	if !cs.flags.noArtifacts {
 		stored := &artifactReader{cli: c, caFile: caFile, log: log}

@@ -157,6 +157,7 @@ func (c *cli) serveDemo(ctx context.Context, d *demo.Demo) error {
 // lead has the dashboard find the demo's cluster and no other. What it keeps
 // goes with the demo's folder.
 func (c *cli) lead(d *demo.Demo) {
+	c.inDemo = true
 	c.flags = genericclioptions.NewConfigFlags(false)
 	c.flags.KubeConfig = &d.Kubeconfig
 	env := c.env

@@ -91,6 +91,8 @@ type cli struct {
 	userTheme *draw.Theme
 	// warnings are those of the API server.
 	warnings *warnings
+	// inDemo is true for the demo's cluster, which holds nothing of what is restored.
+	inDemo bool
 	// log is the log of the session that the command runs in, nil if it runs by
 	// itself.
 	log *slog.Logger

@@ -62,7 +62,7 @@ func (v *verifier) Verify(ctx context.Context, j *job.Job, server velero.Server,
 	if err != nil {
 		return result, err
 	}
-	in := verify.Input{Restore: j.Name, Started: j.Started}
+	in := verify.Input{Restore: j.Name, Started: j.Started, SoFar: !j.Terminal()}
 	if j.Terminal() {
 		in.Ended = j.Completed
 	}
@@ -76,7 +76,6 @@ func (v *verifier) Verify(ctx context.Context, j *job.Job, server velero.Server,
 		return result, err
 	}
 	result = verify.Judge(in)
-	result.SoFar = !j.Terminal()
 	result.Notes = append(notes, result.Notes...)
 	addClaims(ctx, reader, served, &result)
 	result.AddData(j.Volumes)

@@ -160,6 +160,8 @@ func (r Result) Summary() string {
 	all, notBack, unseen := r.Wanted(), r.Lost(), r.Count[NotLookedAt]
 	text := "all of " + human.Count(all, "item") + " came back"
 	switch items := lost(r.Count); {
+	case items > 0 && r.SoFar:
+		text = fmt.Sprintf("%d of %s are not there yet", items, human.Count(all, "item"))
 	case items > 0:
 		text = fmt.Sprintf("%d of %s did not come back", items, human.Count(all, "item"))
 	case unseen > 0:
@@ -179,8 +181,10 @@ func (r Result) Summary() string {
 // Input is what a restore is verified with.
 type Input struct {
 	Restore string
-	// Started and Ended are Velero's times; Ended is zero of a restore that goes on.
+	// Started and Ended are Velero's times, zero where they are not known.
 	Started, Ended time.Time
+	// SoFar is true of a restore that goes on.
+	SoFar bool
 	// Items are what Velero lists, compared with the backup where that can be read.
 	Items outcome.Items
 	// Unlisted is true if Velero's own list is not there, so that Items only say what
@@ -208,7 +212,7 @@ func Question(items outcome.Items) *target.Question {
 // Judge verifies a restore item by item. Claims and data are added by [Result.AddClaims]
 // and [Result.AddData].
 func Judge(in Input) Result {
-	r := Result{Count: map[State]int{}, NotSeen: in.Target.NotSeen, SoFar: in.Ended.IsZero(), At: in.Target.At}
+	r := Result{Count: map[State]int{}, NotSeen: in.Target.NotSeen, SoFar: in.SoFar, At: in.Target.At}
 	j := judge{Input: in, label: label.GetValidName(in.Restore), parents: parentsOf(in.Items)}
 	for _, from := range in.Items.Kinds {
 		k := Kind{Name: from.Name, Count: map[State]int{}, Items: make([]Item, 0, len(from.Items))}
@@ -248,7 +252,7 @@ func leftOut(k Kind) int {
 
 func (in Input) notes() []string {
 	var notes []string
-	if in.Unlisted {
+	if in.Unlisted && !in.SoFar {
 		notes = append(notes, "Velero's list of what it restored is not there, so what was there before and differs, and what a plugin discarded, is not known.")
 	}
 	if why := in.Items.NotCompared; why != "" {
@@ -298,6 +302,8 @@ func (j *judge) absent(resource string, i outcome.Item) (State, string) {
 		return Failed, i.Why
 	case passing != "":
 		return Passing, passing
+	case j.SoFar:
+		return Missing, "it is not there yet"
 	case j.Unlisted:
 		return Missing, "it is not there; whether Velero restored it is not known"
 	case i.Did == outcome.Missing:

@@ -75,6 +75,7 @@ func TestJudge(t *testing.T) {
 		"not listed but labelled":                    {did: outcome.Missing, object: ours(during), want: Restored},
 		"left out":                                   {did: outcome.LeftOut, why: "excluded", want: LeftOut, says: "excluded"},
 		"no list, not there":                         {change: unlisted, did: outcome.Missing, want: Missing, says: "not known"},
+		"it goes on":                                 {change: func(in *Input) { in.SoFar, in.Unlisted = true, true }, did: outcome.Missing, want: Missing, says: "yet"},
 		"no list, older":                             {change: unlisted, did: outcome.Missing, object: bare(before), want: Existed},
 		"no list, there":                             {change: unlisted, did: outcome.Missing, object: ours(during), want: Restored},
 		"a job that is done":                         {resource: "jobs.batch", did: outcome.Created, want: Passing, says: "TTL"},
@@ -135,7 +136,7 @@ func TestKindsThatLostMostComeFirst(t *testing.T) {
 	}
 	items := outcome.Items{Kinds: []outcome.Kind{kind("a", outcome.LeftOut), kind("b", outcome.Skipped), kind("c", outcome.LeftOut, outcome.Failed)}}
 	found := &target.Object{Created: began.Add(-time.Hour)}
-	r := Judge(Input{Restore: "r1", Started: began, Items: items, Target: target.NewState(Question(items), func(resource, _, _ string) *target.Object {
+	r := Judge(Input{Restore: "r1", Started: began, SoFar: true, Items: items, Target: target.NewState(Question(items), func(resource, _, _ string) *target.Object {
 		if resource == "b" {
 			return found
 		}

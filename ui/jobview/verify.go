@@ -107,7 +107,7 @@ func (m *verifyMode) lines(c draw.Canvas, s *Screen) pager.Source {
 	blank := drawnLine{draw: func(draw.Canvas) string { return "" }}
 	switch {
 	case m.result.err != nil:
-		lines := said(c.Theme.Bad, "It cannot be said whether everything came back: "+m.result.err.Error()+".")
+		lines := said(c.Theme.Bad, "veltui cannot tell whether everything came back: "+m.result.err.Error()+".")
 		return append(append(lines, blank), said(c.Theme.Dim, m.again(s))...)
 	case !m.result.known || m.result.pending():
 		text := "Reading what was to come back"

@@ -1,0 +1,75 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestVerifyFindsWhatDidNotComeBack restores a namespace with all its kinds into one
+// whose quota refuses one Secret and that has one ConfigMap already, and deletes a
+// service afterwards: verify finds these three, and nothing else.
+func TestVerifyFindsWhatDidNotComeBack(t *testing.T) {
+	fullBackup(t)
+	const target = "ops-verified"
+	ctx := patient(t)
+	var secrets corev1.SecretList
+	must(t, theLab.Client.List(ctx, &secrets, client.InNamespace("ops")))
+	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: target}}))
+	must(t, theLab.Client.Create(ctx, &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "one-less"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": *resource.NewQuantity(int64(len(secrets.Items)-1), resource.DecimalSI)}},
+	}))
+	existed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cm-0003"}, Data: map[string]string{"mine": "yes"}}
+	must(t, theLab.Client.Create(ctx, existed))
+	h := restore(t, "verified", velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"ops"}, NamespaceMapping: map[string]string{"ops": target}}, nil)
+	wantEnd(t, h, "PartiallyFailed")
+	must(t, theLab.Client.Delete(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "svc-1"}}))
+
+	code, printed := runVeltui(t, "verify", "restore/verified", "-o", "json")
+	var d struct {
+		Wanted, Lost int
+		Resources    []struct {
+			Resource string
+			Items    []struct {
+				Name, State, Why string
+				Lost             bool
+			}
+		}
+		NotSeen []any
+		Notes   []string
+	}
+	if err := json.Unmarshal(document(printed), &d); err != nil {
+		t.Fatalf("%v: %.2000s", err, printed)
+	}
+	var lost []string
+	for _, r := range d.Resources {
+		for _, i := range r.Items {
+			switch {
+			case !i.Lost:
+			case i.State == "Failed" && r.Resource == "secrets" && strings.Contains(i.Why, "exceeded quota: one-less"):
+				lost = append(lost, "Failed secret")
+			default:
+				lost = append(lost, fmt.Sprintf("%s %s/%s: %s", i.State, r.Resource, i.Name, i.Why))
+			}
+		}
+	}
+	slices.Sort(lost)
+	const differs = "Differs configmaps/cm-0003: already exists"
+	if len(lost) != 3 || !strings.HasPrefix(lost[0], differs) || lost[1] != "Failed secret" || !strings.HasPrefix(lost[2], "Gone services/svc-1:") {
+		t.Errorf("verify finds %q", lost)
+	}
+	if code != 6 || d.Lost != 3 || d.Wanted < 80 || len(d.NotSeen) > 0 || len(d.Notes) > 0 {
+		t.Errorf("exit code %d, %d of %d lost, not seen %v, notes %q", code, d.Lost, d.Wanted, d.NotSeen, d.Notes)
+	}
+}
