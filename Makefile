@@ -105,6 +105,10 @@ bench-outages: testbed ## Land a patch through outages of 5 s to 4 min, beside V
 bench-requests: testbed ## Count what the dashboard asks of the API server, idle and busy (VELTUI_BENCH_REQUESTS=FILE: another veltui; seven minutes)
 	VELTUI_BENCH_REQUESTS=$${VELTUI_BENCH_REQUESTS:-yes} $(GO) test -count=1 -timeout 20m -run '^TestRequests$$' -v ./cmd
 
+.PHONY: bench-checks
+bench-checks: testbed ## Measure verify on restores of 2,000 and 60,000 items (about four minutes)
+	$(GO) test -run '^$$' -bench '^BenchmarkVerify$$' -benchtime 3x -timeout 20m ./verify
+
 # Linters and the test runner, pinned in tools/lint and built once.
 LINTBIN     := bin/lint-$(shell cksum tools/lint/go.mod | cut -d ' ' -f 1)
 GOTESTSUM   := $(LINTBIN)/gotestsum
