@@ -57,13 +57,13 @@ func fill(b *testing.B, plane *testbed.ControlPlane, from, n int) outcome.Items 
 			k = &secrets
 		}
 		k.Items = append(k.Items, outcome.Item{Namespace: space, Name: name, Did: outcome.Created})
-		if i < from || i%100 == 7 {
-			continue
-		}
 		if i < benchSpaces {
 			if err := plane.Namespace(b.Context(), space); err != nil {
 				b.Fatal(err)
 			}
+		}
+		if i < from || i%100 == 7 {
+			continue
 		}
 		slots <- struct{}{}
 		all.Go(func() {
