@@ -32,7 +32,7 @@ type step struct {
 
 // tour is the way that the demo's hints lead.
 var tour = []step{
-	{until: "Demo 1/4|crm-rollback", look: 7 * time.Second, still: "dashboard"},
+	{until: "Demo 1/4|crm-rollback", look: 7 * time.Second},
 	{keys: "\r", says: "enter", until: "gave up writing", look: 6 * time.Second, still: "job"},
 	{keys: "f", says: "f", until: "enter type the name", look: 6 * time.Second, still: "finalize"},
 	{keys: "\r", says: "enter", until: "and press enter:", look: 2 * time.Second},
