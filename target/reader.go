@@ -136,6 +136,19 @@ func (r *Reader) Served(ctx context.Context) (*Served, error) {
 	case err != nil:
 		return nil, fmt.Errorf("asking the cluster for its kinds: %w", safe(err))
 	}
+	s.take(lists)
+	return s, nil
+}
+
+// ServedBy is what a cluster serves that lists these resources.
+func ServedBy(lists ...*metav1.APIResourceList) *Served {
+	s := &Served{Lists: lists, Silent: map[string]string{}, kinds: map[string]kind{}}
+	s.take(lists)
+	return s
+}
+
+// take notes the resources that can be listed.
+func (s *Served) take(lists []*metav1.APIResourceList) {
 	for _, list := range lists {
 		if list == nil {
 			continue
@@ -151,7 +164,6 @@ func (r *Reader) Served(ctx context.Context) (*Served, error) {
 			}
 		}
 	}
-	return s, nil
 }
 
 // Whole visits the whole objects of a resource, cleaned of what could steer a

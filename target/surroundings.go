@@ -59,7 +59,6 @@ type Surroundings struct {
 	Services map[string]bool
 	// NotSeen is what could not be looked at, sorted by resource and namespace.
 	NotSeen []NotSeen
-	unseen  map[[2]string]bool
 }
 
 // Namespace is one of the target.
@@ -92,7 +91,9 @@ type Webhook struct {
 // Saw reports whether a resource was looked at in a namespace, which is empty for
 // what is of the whole cluster.
 func (s *Surroundings) Saw(resource, namespace string) bool {
-	return !s.unseen[[2]string{resource, namespace}] && !s.unseen[[2]string{resource, ""}]
+	return !slices.ContainsFunc(s.NotSeen, func(n NotSeen) bool {
+		return n.Resource == resource && (n.Namespace == namespace || n.Namespace == "")
+	})
 }
 
 // maxKept is how many objects of a kind are kept.
@@ -103,7 +104,7 @@ const maxKept = 100_000
 func (r *Reader) Surroundings(ctx context.Context, served *Served, want Around) (*Surroundings, error) {
 	s := &Surroundings{
 		Namespaces: map[string]Namespace{}, StorageClasses: map[string]StorageClass{}, SnapshotClasses: map[string]string{},
-		Drivers: map[string]bool{}, NodePorts: map[int64]string{}, Services: map[string]bool{}, unseen: map[[2]string]bool{},
+		Drivers: map[string]bool{}, NodePorts: map[int64]string{}, Services: map[string]bool{},
 	}
 	a := &around{Reader: r, served: served, found: s, slots: make(chan struct{}, r.Parallel)}
 	a.lists(ctx, want)
@@ -161,7 +162,6 @@ func (a *around) note(ctx context.Context, resource, namespace string, err error
 	defer a.mu.Unlock()
 	a.Log.Info("looking at the target", "resource", resource, "namespace", namespace, "error", err)
 	a.found.NotSeen = append(a.found.NotSeen, NotSeen{resource, namespace, err.Error()})
-	a.found.unseen[[2]string{resource, namespace}] = true
 }
 
 func (a *around) lists(ctx context.Context, want Around) {

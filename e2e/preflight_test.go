@@ -1,0 +1,157 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	crdv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+type preflighted struct {
+	Items    int
+	Findings []struct {
+		Severity, Kind, Resource, Sentence string
+		Names                              []string
+		Count                              int
+	}
+	NotLookedAt []struct{ What, Why string }
+}
+
+// preflight runs veltui preflight, and returns its findings as "kind resource count".
+func preflight(t *testing.T, code int, args ...string) (d preflighted, found []string) {
+	t.Helper()
+	got, printed := runVeltui(t, append([]string{"preflight", "-o", "json"}, args...)...)
+	must(t, json.Unmarshal(document(printed), &d))
+	for _, f := range d.Findings {
+		found = append(found, f.Severity+" "+f.Kind+" "+f.Resource)
+	}
+	if got != code || len(d.NotLookedAt) > 0 {
+		t.Errorf("exit code %d, want %d: %s", got, code, printed)
+	}
+	return d, found
+}
+
+// plantSource makes the namespace that is backed up.
+func plantSource(t *testing.T, namespace string) (gone *crdv1.CustomResourceDefinition) {
+	t.Helper()
+	ctx := patient(t)
+	make := func(o client.Object) { must(t, theLab.Client.Create(ctx, o)) }
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+	make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	for _, name := range []string{"a", "b", "c"} {
+		make(&corev1.ConfigMap{ObjectMeta: meta(name), Data: map[string]string{"from": "backup"}})
+		make(&corev1.Secret{ObjectMeta: meta(name)})
+	}
+	make(&corev1.ServiceAccount{ObjectMeta: meta("robot")})
+	// The node port is the author's own: it is in what kubectl apply noted.
+	front := &corev1.Service{ObjectMeta: meta("front"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: 30777}}}}
+	front.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: `{"spec":{"ports":[{"port":80,"nodePort":30777}]}}`}
+	make(front)
+	class := "pf-fast"
+	make(&corev1.PersistentVolumeClaim{ObjectMeta: meta("data"), Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &class,
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Gi")}}}})
+	keep := true
+	gone = &crdv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "gadgets.pf.example.com"}, Spec: crdv1.CustomResourceDefinitionSpec{
+		Group: "pf.example.com", Scope: crdv1.NamespaceScoped, Names: crdv1.CustomResourceDefinitionNames{Plural: "gadgets", Kind: "Gadget"},
+		Versions: []crdv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true,
+			Schema: &crdv1.CustomResourceValidation{OpenAPIV3Schema: &crdv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &keep}}}}}}
+	make(gone)
+	gadget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "pf.example.com/v1", "kind": "Gadget", "metadata": map[string]any{"namespace": namespace, "name": "g"}}}
+	must(t, wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		return theLab.Client.Create(ctx, gadget.DeepCopy()) == nil, nil // the CRD is served in a moment
+	}))
+	return gone
+}
+
+// TestPreflight holds what veltui says before a restore to what Velero then says
+// itself.
+func TestPreflight(t *testing.T) {
+	ctx := patient(t)
+	gone := plantSource(t, "pf-source")
+	must(t, theLab.TerminateVelero(ctx))
+	must(t, theLab.StartVelero(ctx, unthrottled...)) // it asks for the cluster's kinds at its start
+	wantEnd(t, backup(t, "preflight", velerov1.BackupSpec{IncludedNamespaces: []string{"pf-source"}}, nil), "Completed")
+	must(t, theLab.Remove(ctx, gone))
+	must(t, theLab.Remove(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-source", Name: "front"}}))
+
+	const there = "pf-there"
+	make := func(o client.Object) { must(t, theLab.Client.Create(ctx, o)) }
+	make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: there}})
+	make(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "a"}, Data: map[string]string{"from": "cluster"}})
+	make(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "robot"}})
+	make(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "few"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("1")}}})
+	make(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "holder"},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: 30777}}}})
+
+	d, found := preflight(t, exitRefused, "backup/preflight", "--namespace-mappings", "pf-source:"+there, "--include-cluster-resources=false")
+	want := []string{
+		"obstacle KindNotServed gadgets.pf.example.com", "obstacle NodePortTaken services", "obstacle QuotaExceeded resourcequotas",
+		"obstacle StorageClassMissing persistentvolumeclaims", "doubt ObjectsExist configmaps", "note ServiceAccountsMerged serviceaccounts",
+	}
+	if !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q: %+v", found, want, d)
+	}
+	no := false
+	h := restore(t, "preflight-planted", velerov1.RestoreSpec{BackupName: "preflight", NamespaceMapping: map[string]string{"pf-source": there}, IncludeClusterResources: &no}, nil)
+	wantEnd(t, h, "PartiallyFailed")
+	wantMessages(t, "preflight-planted", there, map[string][]string{
+		// A claim without its class is no error for Velero: it stays Pending.
+		"errors":   {"gadgets.pf.example.com", "provided port is already allocated", "exceeded quota: few", "exceeded quota: few"},
+		// Kubernetes makes the second itself in every namespace.
+		"warnings": {`ConfigMap:a already exists`, `ConfigMap:kube-root-ca.crt already exists`},
+	})
+	if total := h.State().Progress; total == nil || total.Total != d.Items {
+		t.Errorf("Velero ended with %v items, preflight said %d", total, d.Items)
+	}
+
+	// A target where nothing is in the way.
+	clean := []string{"backup/preflight", "--namespace-mappings", "pf-source:pf-clean", "--exclude-resources", "gadgets.pf.example.com,services,persistentvolumeclaims,customresourcedefinitions"}
+	if _, found := preflight(t, 0, clean...); len(found) > 0 {
+		t.Errorf("found %q in a clean target", found)
+	}
+	h = restore(t, "preflight-clean", velerov1.RestoreSpec{BackupName: "preflight", NamespaceMapping: map[string]string{"pf-source": "pf-clean"},
+		ExcludedResources: []string{"gadgets.pf.example.com", "services", "persistentvolumeclaims", "customresourcedefinitions"}}, nil)
+	wantEnd(t, h, "Completed")
+	wantMessages(t, "preflight-clean", "pf-clean", map[string][]string{"errors": nil, "warnings": {`ConfigMap:kube-root-ca.crt already exists`}})
+	// Once more into the same target, with the other policy: all are there.
+	_, found = preflight(t, 0, append(clean, "--existing-resource-policy", "update")...)
+	if want := []string{"doubt ObjectsPatched configmaps", "doubt ObjectsPatched secrets", "note ServiceAccountsMerged serviceaccounts"}; !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q", found, want)
+	}
+}
+
+// wantMessages checks that Velero's own errors and warnings in a namespace are
+// these, in any order.
+func wantMessages(t *testing.T, name, namespace string, want map[string][]string) {
+	t.Helper()
+	var real map[string]struct{ Namespaces map[string][]string }
+	must(t, json.Unmarshal([]byte(stored(t, name, "results")), &real))
+	for severity, parts := range want {
+		got := slices.Clone(real[severity].Namespaces[namespace])
+		if len(got) != len(parts) {
+			t.Errorf("%s: %q, want %q", severity, got, parts)
+		}
+		for _, part := range parts {
+			i := slices.IndexFunc(got, func(message string) bool { return strings.Contains(message, part) })
+			if i < 0 {
+				t.Errorf("%s: nothing says %q: %q", severity, part, real[severity].Namespaces[namespace])
+				continue
+			}
+			got = slices.Delete(got, i, i+1)
+		}
+	}
+}

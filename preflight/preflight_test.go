@@ -1,0 +1,363 @@
+package preflight
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/velero"
+)
+
+var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// item is one of a backup; its body begins after the metadata.
+type item struct{ resource, namespace, name, rest string }
+
+// indexOf is what a backup of these items holds.
+func indexOf(t *testing.T, items ...item) *collector.Index {
+	t.Helper()
+	var archive bytes.Buffer
+	zip := gzip.NewWriter(&archive)
+	w := tar.NewWriter(zip)
+	put := func(name, body string) {
+		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(body)), Mode: 0o600}); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.Write([]byte(body))
+	}
+	put("metadata/version", "1.1.0\n")
+	for _, i := range items {
+		scope := "cluster/"
+		if i.namespace != "" {
+			scope = "namespaces/" + i.namespace + "/"
+		}
+		body := fmt.Sprintf(`{"apiVersion":"v1","kind":"X","metadata":{"name":%q,"namespace":%q}%s}`, i.name, i.namespace, i.rest)
+		put("resources/"+i.resource+"/v1-preferredversion/"+scope+i.name+".json", body)
+		put("resources/"+i.resource+"/"+scope+i.name+".json", body)
+	}
+	if w.Close() != nil || zip.Close() != nil {
+		t.Fatal("cannot write the archive")
+	}
+	x, err := collector.Read(t.Context(), &archive, collector.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// served is what the target serves, in version v1 unless the name says another.
+func served(names ...string) *target.Served {
+	var lists []*metav1.APIResourceList
+	for _, name := range append([]string{"pods", "configmaps", "secrets", "services", "serviceaccounts", "namespaces", claims, volumes, jobs,
+		"volumesnapshots.snapshot.storage.k8s.io", target.StorageClasses, target.SnapshotClasses, target.Validating, "resourcequotas"}, names...) {
+		name, version, _ := strings.Cut(name, "@")
+		plural, group, _ := strings.Cut(name, ".")
+		in := strings.TrimPrefix(group+"/"+strings.TrimPrefix(version+"/v1", "/"), "/")
+		if version != "" {
+			in = group + "/" + version
+		}
+		lists = append(lists, &metav1.APIResourceList{GroupVersion: in, APIResources: []metav1.APIResource{{Name: plural, Namespaced: true, Kind: plural,
+			Verbs: metav1.Verbs{"list", "create", "get", "delete"}}}})
+	}
+	return target.ServedBy(lists...)
+}
+
+// fine is Velero with nothing in the way.
+func fine() Velero {
+	v := Velero{
+		Backup: &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: velerov1.BackupSpec{StorageLocation: "default"},
+			Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, Expiration: &metav1.Time{Time: now.Add(24 * time.Hour)}}},
+		Location: &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "velero"},
+			Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable}},
+		Server: velero.Server{Visible: true},
+	}
+	v.Server.Name, v.Server.Running = "velero-0", true
+	return v
+}
+
+// given is one question; its zero value asks about an empty cluster.
+type given struct {
+	items    []item
+	spec     velerov1.RestoreSpec
+	served   []string
+	versions map[string][]string
+	there    func(resource, namespace, name string) *target.Object
+	unseen   []target.NotSeen
+	around   target.Surroundings
+	velero   func(*Velero)
+}
+
+func checked(t *testing.T, g given) *Result {
+	t.Helper()
+	in := Input{Restore: g.spec, Velero: fine(), Served: served(g.served...), Versions: g.versions, Around: &g.around, Now: now, Index: indexOf(t, g.items...)}
+	in.Restore.BackupName = "b"
+	if g.velero != nil {
+		g.velero(&in.Velero)
+	}
+	var err error
+	spec := collector.RestoreSpec{Restore: in.Restore, Existing: collector.Namespaces{All: true}}
+	if in.Fates, err = in.Index.Fates(t.Context(), spec, collector.LiveDiscovery(in.Served.Lists)); err != nil {
+		t.Fatal(err)
+	}
+	q, _, err := Ask(in.Fates, in.Restore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.State = target.NewState(q, g.there, g.unseen...)
+	r, err := Check(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
+		if f.Sentence == "" || f.Severity != Note && f.Remedy == "" || len(f.Names) > maxNames || strings.Contains(f.Sentence+f.Remedy, "%!") {
+			t.Errorf("not fit to be read: %+v", f)
+		}
+	}
+	return r
+}
+
+func kindsOf(r *Result) string {
+	var all []string
+	for _, f := range r.Findings {
+		all = append(all, string(f.Severity)+" "+string(f.Kind))
+	}
+	return strings.Join(all, ", ")
+}
+
+func always(string, string, string) *target.Object { return &target.Object{} }
+
+const (
+	oneCPU      = `,"spec":{"containers":[{"resources":{"requests":{"cpu":"1","memory":"1Gi"}}}]}`
+	claimOfFast = `,"spec":{"storageClassName":"fast","volumeName":"v","resources":{"requests":{"storage":"10Gi"}}}`
+	chosenPort  = `,"spec":{"externalTrafficPolicy":"Cluster","type":"LoadBalancer","healthCheckNodePort":30080}`
+	someonePort = `,"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":30080}]}`
+	hooked      = `,"webhooks":[{"clientConfig":{"service":{"namespace":"ops","name":"hook"}}}]`
+)
+
+func quota(name, hard, used string, scopes ...corev1.ResourceQuotaScope) target.Surroundings {
+	q := corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Scopes: scopes}}
+	q.Spec.Hard = corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(hard)}
+	q.Status = corev1.ResourceQuotaStatus{Hard: q.Spec.Hard, Used: corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(used)}}
+	return target.Surroundings{Quotas: []corev1.ResourceQuota{q}}
+}
+
+func limitRange(item corev1.LimitRangeItem) corev1.LimitRange {
+	return corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "l"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}}
+}
+
+func list(name, amount string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(amount)}
+}
+
+func webhook(change func(*target.Webhook), services map[string]bool) target.Surroundings {
+	w := target.Webhook{Configuration: target.Validating + "/c", Name: "w", Service: "ops/hook", Fails: true,
+		Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{"CREATE"}, Rule: admissionv1.Rule{APIGroups: []string{""}, Resources: []string{"configmaps"}}}}}
+	if change != nil {
+		change(&w)
+	}
+	return target.Surroundings{Webhooks: []target.Webhook{w}, Services: services, Namespaces: map[string]target.Namespace{"shop": {Labels: map[string]string{"a": "b"}}}}
+}
+
+// TestFindings has each finding, and what is nearly one.
+func TestFindings(t *testing.T) {
+	yes := true
+	settings := []item{{"configmaps", "shop", "settings", ""}}
+	gadget := []item{{"gadgets.example.com", "shop", "g", ""}}
+	claim := []item{{claims, "shop", "data", claimOfFast}}
+	pod := []item{{pods, "shop", "p-0", oneCPU}, {pods, "shop", "p-1", oneCPU}}
+	service := []item{{"services", "shop", "web", chosenPort}}
+	noHook := map[string]bool{"ops/hook": false}
+	update := velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
+	selects := func(value string) func(*target.Webhook) {
+		return func(w *target.Webhook) {
+			w.Namespaces = &metav1.LabelSelector{MatchLabels: map[string]string{"a": value}}
+		}
+	}
+	for name, c := range map[string]struct {
+		given
+		want string
+		says string
+	}{
+		"nothing in the way": {given{items: settings}, "", ""},
+
+		"it exists":                 {given{items: settings, there: always}, "doubt ObjectsExist", "1 object of configmaps exists already"},
+		"it exists, policy none":    {given{items: settings, there: always, spec: velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeNone}}, "doubt ObjectsExist", "leaves"},
+		"it exists, policy update":  {given{items: settings, there: always, spec: update}, "doubt ObjectsPatched", "patches what differs"},
+		"pods exist, policy update": {given{items: pod, there: always, spec: update}, "doubt ObjectsPatched", "few fields"},
+		"a ServiceAccount exists":   {given{items: []item{{serviceAccounts, "shop", "robot", ""}}, there: always, spec: update}, "note ServiceAccountsMerged", "takes nothing away"},
+		"a claim exists":            {given{items: claim, there: always, spec: update}, "doubt ClaimsExist", "none of the data"},
+		"a volume exists":           {given{items: []item{{volumes, "", "v", ""}}, there: always}, "note VolumesExist", ""},
+		"it is being deleted":       {given{items: settings, there: func(string, string, string) *target.Object { return &target.Object{Deleting: now} }}, "doubt ObjectsTerminating", ""},
+		"what each namespace has":   {given{items: []item{{"configmaps", "shop", rootCA, ""}}, there: always}, "", ""},
+		"it exists where it is mapped": {given{items: settings, spec: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"shop": "new"}}, there: func(_, namespace, _ string) *target.Object {
+			if namespace == "new" {
+				return &target.Object{}
+			}
+			return nil
+		}}, "doubt ObjectsExist", ""},
+
+		"a kind that is not served":         {given{items: gadget}, "obstacle KindNotServed", "gadgets.example.com"},
+		"a kind whose CRD is restored":      {given{items: append([]item{{"customresourcedefinitions.apiextensions.k8s.io", "", "gadgets.example.com", `,"spec":{"group":"example.com","names":{"plural":"gadgets","kind":"Gadget"},"scope":"Namespaced"}`}}, gadget...), served: []string{"customresourcedefinitions.apiextensions.k8s.io"}}, "", ""},
+		"a version that is not served":      {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: map[string][]string{"gadgets.example.com": {"v2"}}}, "obstacle VersionNotServed", "version v1"},
+		"a version that is served, too":     {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: map[string][]string{"gadgets.example.com": {"v2", "v1"}}}, "", ""},
+		"a namespace that is being deleted": {given{items: settings, around: target.Surroundings{Namespaces: map[string]target.Namespace{"shop": {Terminating: true}}}}, "obstacle NamespaceTerminating", "shop"},
+		"another one is":                    {given{items: settings, around: target.Surroundings{Namespaces: map[string]target.Namespace{"other": {Terminating: true}}}}, "", ""},
+
+		"no storage class":              {given{items: claim}, "obstacle StorageClassMissing", "fast"},
+		"the storage class is there":    {given{items: claim, around: target.Surroundings{StorageClasses: map[string]target.StorageClass{"fast": {}}}}, "", ""},
+		"the storage class is brought":  {given{items: append([]item{{target.StorageClasses, "", "fast", ""}}, claim...)}, "", ""},
+		"the volume was kept":           {given{items: append([]item{{volumes, "", "v", `,"spec":{"persistentVolumeReclaimPolicy":"Retain"}`}}, claim...)}, "doubt StorageClassMissing", "Retain"},
+		"classes may not be listed":     {given{items: claim, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.StorageClasses, Why: "you may not list it"}}}}, "", ""},
+		"the claim exists already":      {given{items: claim, there: always}, "doubt ClaimsExist", ""},
+		"no default class":              {given{items: []item{{claims, "shop", "data", `,"spec":{}`}}}, "obstacle DefaultClassMissing", "1 claim names no storage class"},
+		"a default class":               {given{items: []item{{claims, "shop", "data", `,"spec":{}`}}, around: target.Surroundings{StorageClasses: map[string]target.StorageClass{"x": {Default: true}}}}, "", ""},
+		"no snapshot class":             {given{items: []item{{"volumesnapshots.snapshot.storage.k8s.io", "shop", "s", `,"spec":{"volumeSnapshotClassName":"snap"}`}}}, "doubt SnapshotClassMissing", "snap"},
+		"a snapshot class":              {given{items: []item{{"volumesnapshots.snapshot.storage.k8s.io", "shop", "s", `,"spec":{"volumeSnapshotClassName":"snap"}`}}, around: target.Surroundings{SnapshotClasses: map[string]string{"snap": "d"}}}, "", ""},
+		"no driver":                     {given{items: []item{{volumes, "", "v", `,"spec":{"csi":{"driver":"d.csi"}}`}}}, "doubt DriverMissing", "d.csi"},
+		"a driver":                      {given{items: []item{{volumes, "", "v", `,"spec":{"csi":{"driver":"d.csi"}}`}}, around: target.Surroundings{Drivers: map[string]bool{"d.csi": true}}}, "", ""},
+		"a driver of what is made anew": {given{items: []item{{volumes, "", "v", `,"spec":{"csi":{"driver":"d.csi"},"persistentVolumeReclaimPolicy":"Delete"}`}}}, "", ""},
+
+		"too few pods":             {given{items: pod, around: quota("pods", "5", "4")}, "obstacle QuotaExceeded", "pods: 4 of 5 used, 2 more wanted"},
+		"enough pods":              {given{items: pod, around: quota("pods", "5", "3")}, "", ""},
+		"the pods exist":           {given{items: pod, there: always, around: quota("pods", "2", "2")}, "doubt ObjectsExist", ""},
+		"too little CPU":           {given{items: pod, around: quota("requests.cpu", "1500m", "0")}, "obstacle QuotaExceeded", "2 more wanted"},
+		"enough CPU":               {given{items: pod, around: quota("cpu", "2", "0")}, "", ""},
+		"too little memory":        {given{items: pod, around: quota("requests.memory", "3Gi", "1536Mi")}, "obstacle QuotaExceeded", "2Gi more wanted"},
+		"limits that nobody gave":  {given{items: pod, around: quota("limits.memory", "10Gi", "0")}, "obstacle QuotaNeedsResources", "2 pods"},
+		"a quota with scopes":      {given{items: pod, around: quota("pods", "1", "0", corev1.ResourceQuotaScopeTerminating)}, "doubt QuotaExceeded", "scopes"},
+		"too few of a kind":        {given{items: settings, around: quota("count/configmaps", "1", "1")}, "obstacle QuotaExceeded", ""},
+		"a kind that is not there": {given{items: settings, around: quota("count/gadgets.example.com", "0", "0")}, "", ""},
+		"too little storage": {given{items: claim, around: func() target.Surroundings {
+			s := quota("fast.storageclass.storage.k8s.io/requests.storage", "9Gi", "0")
+			s.StorageClasses = map[string]target.StorageClass{"fast": {}}
+			return s
+		}()}, "obstacle QuotaExceeded", "10Gi more wanted"},
+		"storage of another class": {given{items: claim, around: func() target.Surroundings {
+			s := quota("slow.storageclass.storage.k8s.io/requests.storage", "0", "0")
+			s.StorageClasses = map[string]target.StorageClass{"fast": {}}
+			return s
+		}()}, "", ""},
+		"too few load balancers": {given{items: service, around: quota("services.loadbalancers", "0", "0")}, "obstacle QuotaExceeded", ""},
+		"a limit range with a default": {given{items: pod, around: func() target.Surroundings {
+			s := quota("limits.memory", "10Gi", "0")
+			s.LimitRanges = []corev1.LimitRange{limitRange(corev1.LimitRangeItem{Type: "Container", Default: list("memory", "1Gi")})}
+			return s
+		}()}, "", ""},
+		"containers too large":      {given{items: pod, around: target.Surroundings{LimitRanges: []corev1.LimitRange{limitRange(corev1.LimitRangeItem{Type: "Container", Max: list("cpu", "500m")})}}}, "obstacle LimitRangeViolated", "at most 500m cpu"},
+		"containers too small":      {given{items: pod, around: target.Surroundings{LimitRanges: []corev1.LimitRange{limitRange(corev1.LimitRangeItem{Type: "Container", Min: list("memory", "2Gi")})}}}, "obstacle LimitRangeViolated", "at least 2Gi memory"},
+		"containers that fit":       {given{items: pod, around: target.Surroundings{LimitRanges: []corev1.LimitRange{limitRange(corev1.LimitRangeItem{Type: "Container", Max: list("cpu", "1"), Min: list("memory", "1Gi")})}}}, "", ""},
+		"a claim that is too large": {given{items: claim, around: target.Surroundings{StorageClasses: map[string]target.StorageClass{"fast": {}}, LimitRanges: []corev1.LimitRange{limitRange(corev1.LimitRangeItem{Type: "PersistentVolumeClaim", Max: list("storage", "5Gi")})}}}, "obstacle LimitRangeViolated", "at most 5Gi"},
+
+		"a node port is taken":               {given{items: service, around: target.Surroundings{NodePorts: map[int64]string{30080: "ops/x"}}}, "obstacle NodePortTaken", "30080 by ops/x"},
+		"another node port is":               {given{items: service, around: target.Surroundings{NodePorts: map[int64]string{30081: "ops/x"}}}, "", ""},
+		"the Service itself holds it":        {given{items: service, there: always, around: target.Surroundings{NodePorts: map[int64]string{30080: "shop/web"}}}, "doubt ObjectsExist", ""},
+		"a node port that Velero drops":      {given{items: []item{{"services", "shop", "web", someonePort}}, around: target.Surroundings{NodePorts: map[int64]string{30080: "ops/x"}}}, "", ""},
+		"a node port that the restore keeps": {given{items: []item{{"services", "shop", "web", someonePort}}, spec: velerov1.RestoreSpec{PreserveNodePorts: &yes}, around: target.Surroundings{NodePorts: map[int64]string{30080: "ops/x"}}}, "obstacle NodePortTaken", "preserve-nodeports"},
+
+		"nobody answers a webhook":       {given{items: settings, around: webhook(nil, noHook)}, "obstacle WebhookServiceMissing", "1 item"},
+		"somebody answers it":            {given{items: settings, around: webhook(nil, map[string]bool{"ops/hook": true})}, "", ""},
+		"it may fail":                    {given{items: settings, around: webhook(func(w *target.Webhook) { w.Fails = false }, noHook)}, "", ""},
+		"it is about something else":     {given{items: pod, around: webhook(nil, noHook)}, "", ""},
+		"it is about other namespaces":   {given{items: settings, around: webhook(selects("c"), noHook)}, "", ""},
+		"it is about this namespace":     {given{items: settings, around: webhook(selects("b"), noHook)}, "obstacle WebhookServiceMissing", ""},
+		"it selects objects":             {given{items: settings, around: webhook(func(w *target.Webhook) { w.Objects = true }, noHook)}, "doubt WebhookServiceMissing", "selectors"},
+		"the restore brings its Service": {given{items: append([]item{{"services", "ops", "hook", ""}}, settings...), around: webhook(nil, noHook)}, "doubt WebhookServiceMissing", "until pods answer"},
+		"a webhook of the backup":        {given{items: []item{{target.Validating, "", "c", hooked}}, around: target.Surroundings{Services: noHook}}, "doubt WebhookRestoredWithoutService", "ops/hook"},
+		"a webhook with its Service":     {given{items: []item{{target.Validating, "", "c", hooked}, {"services", "ops", "hook", ""}}, around: target.Surroundings{Services: noHook}}, "", ""},
+		"a webhook whose Service is mapped away": {given{items: []item{{target.Validating, "", "c", hooked}, {"services", "ops", "hook", ""}}, around: target.Surroundings{Services: noHook},
+			spec: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"ops": "new"}, IncludeClusterResources: &yes}}, "doubt WebhookRestoredWithoutService", "maps ops to new"},
+
+		"no backup":                  {given{velero: func(v *Velero) { v.Backup = nil }}, "obstacle BackupMissing", "no backup b"},
+		"a backup that runs":         {given{velero: func(v *Velero) { v.Backup.Status.Phase = "InProgress" }}, "obstacle BackupNotReady", "still InProgress"},
+		"a backup that is new":       {given{velero: func(v *Velero) { v.Backup.Status.Phase = "" }}, "obstacle BackupNotReady", "not started"},
+		"a backup that failed":       {given{velero: func(v *Velero) { v.Backup.Status.Phase = "Failed" }}, "obstacle BackupNotReady", "Failed"},
+		"a backup with errors":       {given{velero: func(v *Velero) { v.Backup.Status.Phase, v.Backup.Status.Errors = "PartiallyFailed", 3 }}, "doubt BackupPartiallyFailed", "3 errors"},
+		"an expired backup":          {given{velero: func(v *Velero) { v.Backup.Status.Expiration.Time = now.Add(-time.Hour) }}, "obstacle BackupExpired", "expired"},
+		"a backup that expires soon": {given{velero: func(v *Velero) { v.Backup.Status.Expiration.Time = now.Add(time.Hour) }}, "doubt BackupExpiresSoon", ""},
+		"a backup without an end":    {given{velero: func(v *Velero) { v.Backup.Status.Expiration = nil }}, "", ""},
+		"a backup that goes":         {given{velero: func(v *Velero) { v.Backup.Status.Phase = "Deleting" }}, "obstacle BackupDeleting", ""},
+		"a backup that is to go":     {given{velero: func(v *Velero) { v.Deletion = &velerov1.DeleteBackupRequest{} }}, "obstacle BackupDeleting", ""},
+		"no location":                {given{velero: func(v *Velero) { v.Location = nil }}, "obstacle LocationMissing", "default"},
+		"locations not seen":         {given{velero: func(v *Velero) { v.Location, v.LocationsUnseen = nil, "you may not" }}, "", ""},
+		"an unavailable location":    {given{velero: func(v *Velero) { v.Location.Status.Phase, v.Location.Status.Message = "Unavailable", "403" }}, "obstacle LocationUnavailable", "403"},
+		"a location without a phase": {given{velero: func(v *Velero) { v.Location.Status.Phase = "" }}, "obstacle LocationUnavailable", ""},
+		"no server":                  {given{velero: func(v *Velero) { v.Server.Name, v.Server.Running = "", false }}, "obstacle ServerNotRunning", ""},
+		"a server that does not run": {given{velero: func(v *Velero) { v.Server.Running, v.Server.Waiting = false, "CrashLoopBackOff" }}, "obstacle ServerNotRunning", "CrashLoopBackOff"},
+		"pods not seen":              {given{velero: func(v *Velero) { v.Server = velero.Server{} }}, "", ""},
+		"restores ahead":             {given{velero: func(v *Velero) { v.Running, v.Waiting = []string{"x"}, []string{"y"} }}, "note RestoresAhead", "2 come before"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := checked(t, c.given)
+			text := ""
+			for _, f := range r.Findings {
+				text += f.Sentence + f.Remedy
+			}
+			if got := kindsOf(r); got != c.want || !strings.Contains(text, c.says) {
+				t.Errorf("%s, want %s saying %q: %+v", got, c.want, c.says, r.Findings)
+			}
+		})
+	}
+}
+
+// TestNotLookedAt: what was not looked at is named, and never counts as fine or as
+// an obstacle.
+func TestNotLookedAt(t *testing.T) {
+	settings := []item{{"configmaps", "shop", "settings", ""}}
+	says := func(r *Result, words ...string) {
+		t.Helper()
+		text := fmt.Sprint(r.NotLooked)
+		for _, w := range words {
+			if !strings.Contains(text, w) {
+				t.Errorf("nothing says %q: %s", w, text)
+			}
+		}
+		if r.Count(Obstacle) > 0 {
+			t.Errorf("%+v", r.Findings)
+		}
+	}
+	says(checked(t, given{items: settings, unseen: []target.NotSeen{{Resource: "configmaps", Namespace: "shop", Why: "you may not list it"}}}), "whether configmaps exist already in namespace shop", "you may not list it")
+	says(checked(t, given{items: settings, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.Quotas, Namespace: "shop", Why: "no"}, {Resource: target.Namespaces, Why: "no"}}}}), "quotas in namespace shop", "namespaces are being deleted")
+	says(checked(t, given{velero: func(v *Velero) { v.Server, v.QueueUnseen, v.LocationsUnseen = velero.Server{}, "no", "no" }}), "the Velero server", "restores ahead", "storage location")
+	says(checked(t, given{items: settings, spec: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}, ResourcePolicy: &corev1.TypedLocalObjectReference{Name: "p"}}}), "resource modifier m", "resource policy p")
+	// Nothing of the cluster answers.
+	in := Input{Velero: fine(), Now: now, Index: indexOf(t, settings...)}
+	fates, err := in.Index.Fates(t.Context(), collector.RestoreSpec{}, collector.Discovery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Fates = fates
+	r, err := Check(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(r, "which objects exist already", "quotas")
+	// Nothing is known of the backup.
+	if r, err = Check(Input{Velero: fine(), Now: now, Refused: "Velero refuses this restore: x."}); err != nil || kindsOf(r) != "obstacle Refused" {
+		t.Errorf("%s, %v", kindsOf(r), err)
+	}
+}
+
+// TestNamesAreBounded: a finding about many items names a few.
+func TestNamesAreBounded(t *testing.T) {
+	var many []item
+	for i := range 500 {
+		many = append(many, item{"configmaps", []string{"shop", "ops"}[i%2], fmt.Sprintf("c-%03d", i), ""})
+	}
+	r := checked(t, given{items: many, there: always})
+	if len(r.Findings) != 1 || r.Findings[0].Count != 500 || r.Findings[0].Namespace != "" || !slices.Equal(r.Findings[0].Names[:1], []string{"ops/c-001"}) {
+		t.Errorf("%+v", r.Findings)
+	}
+}
