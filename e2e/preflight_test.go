@@ -82,10 +82,14 @@ func plantSource(t *testing.T, namespace string) (gone *crdv1.CustomResourceDefi
 func TestPreflight(t *testing.T) {
 	ctx := patient(t)
 	gone := plantSource(t, "pf-source")
-	must(t, theLab.TerminateVelero(ctx))
-	must(t, theLab.StartVelero(ctx, unthrottled...)) // it asks for the cluster's kinds at its start
+	restart := func() { // it asks for the cluster's kinds at its start, and then every five minutes
+		must(t, theLab.TerminateVelero(ctx))
+		must(t, theLab.StartVelero(ctx, unthrottled...))
+	}
+	restart()
 	wantEnd(t, backup(t, "preflight", velerov1.BackupSpec{IncludedNamespaces: []string{"pf-source"}}, nil), "Completed")
 	must(t, theLab.Remove(ctx, gone))
+	restart()
 	must(t, theLab.Remove(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-source", Name: "front"}}))
 
 	const there = "pf-there"
@@ -110,7 +114,7 @@ func TestPreflight(t *testing.T) {
 	wantEnd(t, h, "PartiallyFailed")
 	wantMessages(t, "preflight-planted", there, map[string][]string{
 		// A claim without its class is no error for Velero: it stays Pending.
-		"errors":   {"gadgets.pf.example.com", "provided port is already allocated", "exceeded quota: few", "exceeded quota: few"},
+		"errors": {"gadgets.pf.example.com", "provided port is already allocated", "exceeded quota: few", "exceeded quota: few"},
 		// Kubernetes makes the second itself in every namespace.
 		"warnings": {`ConfigMap:a already exists`, `ConfigMap:kube-root-ca.crt already exists`},
 	})

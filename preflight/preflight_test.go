@@ -27,7 +27,7 @@ var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 type item struct{ resource, namespace, name, rest string }
 
 // indexOf is what a backup of these items holds.
-func indexOf(t *testing.T, items ...item) *collector.Index {
+func indexOf(t testing.TB, items ...item) *collector.Index {
 	t.Helper()
 	var archive bytes.Buffer
 	zip := gzip.NewWriter(&archive)
