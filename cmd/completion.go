@@ -85,6 +85,7 @@ func (c *cli) completeFlags(cmd *cobra.Command) {
 	known := map[string]completion{
 		"sort-by": fixed(columnNames()), "level": fixed(levels), "notify": fixed(uiterminal.Notifications()),
 		"phase": fixed(action.Phases()), "dry-run": fixed([]string{"none", "server"}),
+		"for":  fixed(conditionWords()),
 		"with": several(optionalRights()), "features": several([]string{velerov1.CSIFeatureFlag}),
 	}
 	if cmd.Name() == "rbac" { // elsewhere it is a user of the kubeconfig

@@ -42,6 +42,7 @@ func TestCompletionOfWhatThisMachineKnows(t *testing.T) {
 		{"rbac viewer --group |", ""},
 		{"logs --level |", "trace debug info warning error"},
 		{"logs -o |", "text json"},
+		{"wait --for stu|", "stuck"},
 		{"--notify |", "none bell osc9 osc777"},
 		{"finalize --phase Fi|", "Finalizing FinalizingPartiallyFailed"},
 		{"finalize --dry-run=|", "none server"},

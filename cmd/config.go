@@ -21,8 +21,9 @@ wins over the environment, the environment over the file.
 
 The file is $XDG_CONFIG_HOME/veltui/config.yaml, or ~/.config/veltui/config.yaml
 (%AppData%\veltui\config.yaml on Windows). --config and VELTUI_CONFIG name another
-one; /dev/null is none. What config prints is such a file: you can save it. If
-there is a mistake in the file, every command names it and ends with exit code 2.`,
+one; /dev/null stands for no file. What config prints is such a file: you can save
+it. If there is a mistake in the file, every command names it and ends with exit
+code 2.`,
 		Example: `  # What is in force here
   veltui config
 

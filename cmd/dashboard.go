@@ -84,10 +84,10 @@ func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.theme, "theme", draw.ThemeAuto, draw.ThemeAuto+", "+strings.Join(draw.Themes(), ", ")+", or a theme file of your own (see docs/themes.md)")
 	flags.IntVar(&f.fps, "fps", 0, "Frames per second at most, 1 to 60 (default 30, or 10 over ssh)")
 	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw on the normal screen, not on the alternate screen")
-	flags.BoolVar(&f.plain, "plain", false, "Say in lines what happens and take commands, for screen readers and dumb terminals (also VELTUI_PLAIN=1)")
+	flags.BoolVar(&f.plain, "plain", false, "Print events as plain lines and read commands, for screen readers and dumb terminals (also VELTUI_PLAIN=1)")
 	flags.BoolVar(&f.mouse, "mouse", false, "Use the mouse: wheel, clicks on tabs and rows; hold shift to select text")
-	flags.StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Call you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
-	flags.DurationVar(&f.endedWithin, "ended-within", 0, "Leave out jobs that ended longer ago, such as 720h, to need less memory; what runs or is stuck stays (default all)")
+	flags.StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
+	flags.DurationVar(&f.endedWithin, "ended-within", 0, "Hide jobs that ended longer ago, such as 720h, to use less memory; running and stuck jobs stay (default: show all)")
 	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, not even the contents of backups")
 	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 }
@@ -114,7 +114,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 		return c.plain(ctx)
 	}
 	if !isTerminal(c.stdin) || !isTerminal(c.stdout) {
-		return usagef("the dashboard needs a terminal; in scripts, use 'veltui get'; 'veltui --plain' prints what happens")
+		return usagef("the dashboard needs a terminal; in scripts use 'veltui get', or 'veltui --plain' to print events as lines")
 	}
 	term := c.terminal()
 	if term.dumb {

@@ -39,7 +39,7 @@ func newEstimate(c *cli) *cobra.Command {
 		Use:   "estimate [backup/NAME | restore/NAME | --tarball FILE] [-f RESTORE.yaml] [filter flags]",
 		Short: "Print what a restore of a backup would restore",
 		Long: `Print how many items a restore would restore, by resource, in the order in which
-Velero restores them. The total is the totalItems that Velero ends with.
+Velero restores them. The total is the totalItems that Velero reports at the end.
 
 For backup/NAME, choose what to restore with the filter flags of 'velero restore
 create', with a Restore in a file (-f), or with both; a flag overrides the file.

@@ -32,8 +32,8 @@ config.openshift.io. Clusters have them only with the feature gate
 AutomatedEtcdBackup. With names, etcd prints every fact behind the verdicts.
 
 OpenShift calls a backup completed even if its program logged that it failed.
-Where you may read pods/log in namespace openshift-etcd, etcd reads the end of
-the newest 20 logs, and its verdicts know them.
+If you may read pods/log in namespace openshift-etcd, etcd reads the end of the
+newest 20 logs for its verdicts.
 
 etcd changes nothing. These objects belong to OpenShift's etcd operator.`,
 		Example: `  # All backups and schedules

@@ -42,8 +42,8 @@ func newGet(c *cli) *cobra.Command {
 		Short: "Print backups and restores with stage, progress, ETA and verdict",
 		Long: `Print backups and restores with stage, progress, ETA and verdict.
 
-Leave out the kind to print both, or write it before each name as KIND/NAME. The
-usual short names work too (bak, rst, backups.velero.io).
+Without a kind, get prints both. Names are KIND/NAME, or the kind once and then the
+names. kubectl's other words for the kinds work too (bak, rst, backups.velero.io).
 
 -o json and -o yaml print a list, even of a single job. A jsonpath template is
 applied to this list too: {.items[*].phase}. If you ask for one job by its name,
@@ -57,8 +57,8 @@ context that has not answered within a second comes later, when it answers, so t
 it does not hold up the others. JSON, YAML and a sorted table wait for all contexts.
 
 With -w, veltui prints every change until you interrupt it: one line per change in
-a table, one JSON document per line with -o json. A change is a change of the
-job's own resources. Passing time and the end of Velero's server do not count.`,
+a table, one JSON document per line with -o json. Only a change of the job or of
+its volumes counts; passing time and a Velero server that goes away do not.`,
 		Example: `  # All jobs
   veltui get
 
@@ -68,7 +68,7 @@ job's own resources. Passing time and the end of Velero's server do not count.`,
   # Names of the stuck and orphaned jobs
   veltui get --stuck -o name
 
-  # The same by a template
+  # The same with a template
   veltui get -o jsonpath='{.items[?(@.stuck==true)].name}'
 
   # The phase of one restore
@@ -112,7 +112,7 @@ job's own resources. Passing time and the end of Velero's server do not count.`,
 	cmd.Flags().BoolVarP(&f.follow, "watch", "w", false, "Print every change until interrupted")
 	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "Only jobs whose labels match, such as velero.io/schedule-name=nightly")
 	cmd.Flags().StringVar(&f.sortBy, "sort-by", "", "Sort by a column such as age, or by a JSONPath such as .metadata.creationTimestamp")
-	cmd.Flags().BoolVar(&f.noHeaders, "no-headers", false, "Print the table without its first line")
+	cmd.Flags().BoolVar(&f.noHeaders, "no-headers", false, "Print the table without its titles")
 	cmd.Flags().BoolVar(&f.stuck, "stuck", false, "Only jobs that are stuck or orphaned")
 	return cmd
 }

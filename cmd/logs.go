@@ -35,27 +35,26 @@ func newLogs(c *cli) *cobra.Command {
 		Short: "Print what Velero logged of a backup or restore",
 		Long: `Print what Velero logged of a backup or restore.
 
-Of a job that has ended veltui prints the stored log. It downloads it through
-Velero; for this you need the right to create downloadrequests.velero.io. Of a job
-that has not ended it prints the lines that belong to it in the logs of Velero's
-server pods, also of the container that ran there before; for this you need the
-right to get pods/log. If there is no stored log to be had, veltui prints what the
-server's pods still have.
+If the job has ended, veltui downloads its stored log through Velero; for this you
+need the right to create downloadrequests.velero.io. If it has not, veltui prints
+the job's lines from the logs of Velero's server pods, including the container that
+ran before the present one; for this you need the right to get pods/log. If the
+stored log cannot be read, veltui prints what the server's pods still have.
 
-With -f, veltui goes on with new lines until the job ends or you interrupt it. It
-connects again when the connection is lost or the server starts again.
+With -f, veltui prints new lines until the job ends or you interrupt it. It
+reconnects when the connection is lost or the server restarts.
 
-With --volumes, it adds the lines of the node-agents about the job's volumes, and
-the logs of the pods that move them, each with the name of the pod.
+With --volumes, it adds the node-agents' lines about the job's volumes, and the
+logs of the pods that move them, each with the name of the pod.
 
-Lines go to standard output as they were written, in the order of time. Standard
-error says where lines are missing.`,
+Lines go to standard output as they were written, sorted by time. Standard error
+says where lines are missing.`,
 		Example: `  veltui logs restore/shop-restore-2
 
-  # Errors and warnings of the last ten minutes, and those to come
+  # Errors and warnings of the last ten minutes, and new ones as they come
   veltui logs backup/nightly-20261120 -f --since 10m --level warning
 
-  # All that was logged of the volumes too
+  # With everything that was logged about the volumes
   veltui logs backup/media-nightly --volumes
 
   # What went wrong, by message
@@ -78,10 +77,10 @@ error says where lines are missing.`,
 			return c.logs(cmd.Context(), selected, f, least)
 		},
 	}
-	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "Go on with new lines until the job ends")
-	cmd.Flags().DurationVar(&f.since, "since", 0, "Only lines that are not older than this, such as 10m")
+	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "Print new lines until the job ends")
+	cmd.Flags().DurationVar(&f.since, "since", 0, "Only lines newer than this, such as 10m")
 	cmd.Flags().StringVar(&f.level, "level", "", "Only lines of this level and above: trace, debug, info, warning or error")
-	cmd.Flags().BoolVar(&f.volumes, "volumes", false, "Also the lines of node-agents and mover pods about the job's volumes")
+	cmd.Flags().BoolVar(&f.volumes, "volumes", false, "Also print what node-agents and mover pods log about the job's volumes")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text or json (a document per line)")
 	cmd.Flags().StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 	return cmd

@@ -135,6 +135,7 @@ func newRoot(c *cli, name string) *cobra.Command {
 	root.SetFlagErrorFunc(wrongFlag)
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().Lookup("context").Usage = "The kubeconfig context; the dashboard and get take several: a,b or 'prod-*'"
+	root.PersistentFlags().Lookup("namespace").Usage = "Velero's namespace (also VELERO_NAMESPACE; default: veltui searches for it)"
 	root.PersistentFlags().BoolVar(&c.allContexts, "all-contexts", false, "All contexts of the kubeconfig, in the dashboard and get")
 	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "Same as --context, for users of the velero command")
 	root.PersistentFlags().StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what is in force")

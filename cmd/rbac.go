@@ -31,8 +31,8 @@ func newRBAC(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rbac viewer|artifacts|operator|policy",
 		Short: "Print the roles that veltui needs, as manifests for kubectl apply",
-		Long: `Print the roles that veltui needs, as manifests for kubectl apply. rbac asks no
-cluster and changes nothing.
+		Long: `Print the roles that veltui needs, as manifests for kubectl apply. rbac
+contacts no cluster and changes nothing.
 
 viewer     looks at backups and restores, and at what they wait for
 artifacts  also reads what is stored: logs, results, contents of backups. Anyone

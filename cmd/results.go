@@ -29,13 +29,14 @@ func newResults(c *cli) *cobra.Command {
 		Short: "Print the errors and warnings of a backup or restore",
 		Long: `Print the errors and warnings of a backup or restore: for Velero itself, for the
 cluster and for each namespace. Messages that differ only in the resource that
-they name are one entry with a count and the names.
+they name are printed once, with a count and the names.
 
-Velero stores the results when a job has done its items. veltui downloads them
+Velero stores the results when a job has processed its items. veltui downloads them
 through Velero; for this you need the right to create downloadrequests.velero.io.
-Of a job without stored results veltui prints what its status says, and of one
-that goes on what the server has logged of errors and warnings so far; for this
-you need list on pods and get on pods/log. A log is rotated, so these may not be all.
+Without stored results, veltui prints what the job's status says, and for a job
+that is still running the errors and warnings that the server has logged so far;
+for this you need list on pods and get on pods/log. Logs are rotated, so some may
+be missing.
 
 Exit codes: 0, or 3 if it ended PartiallyFailed, 4 if it ended Failed or
 FailedValidation, 6 if it is stuck or orphaned, 1 if the results cannot be read.`,

@@ -84,7 +84,7 @@ Exit codes: 0, 1 if a job is not there or was deleted, 3 if it ended PartiallyFa
 	cmd.Flags().BoolVar(&f.failOnStuck, "fail-on-stuck", false, "End with exit code 6 when a job is stuck or orphaned")
 	cmd.Flags().BoolVar(&f.forCreation, "wait-for-creation", false, "Also wait for jobs that do not exist yet")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
-	cmd.Flags().StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Call you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
+	cmd.Flags().StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
 	_ = cmd.RegisterFlagCompletionFunc("for", fixed(conditionWords())) // fails only for flags that there are not
 	_ = cmd.RegisterFlagCompletionFunc("notify", fixed(uiterminal.Notifications()))
 	return cmd
