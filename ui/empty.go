@@ -53,6 +53,9 @@ func (d *dashboard) emptyText(c *cluster) string {
 	}
 	switch d.tab {
 	case d.active:
+		if snap.LeftBackups+snap.LeftRestores > 0 {
+			return "Nothing is running, queued or stuck, and no shown job ended in the last hour (--ended-within)."
+		}
 		return "Nothing is running, queued or stuck, and nothing ended in the last hour."
 	case d.restores:
 		return "There are no restores in namespace " + snap.Namespace + "."
