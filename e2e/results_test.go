@@ -85,7 +85,7 @@ func wantPages(t *testing.T, h lab.History, name, namespace string) {
 	c.types(t, "/"+last+"\r")
 	c.sees(t, "1 of 1", "configmaps/"+last)
 	c.types(t, "\x1b4")
-	c.sees(t, "RESOURCE", fmt.Sprintf("%d created", did["created"]), fmt.Sprintf("%d failed", did["failed"]), "left out", "secrets")
+	c.sees(t, "RESOURCE", fmt.Sprintf("%d created", did["created"]), fmt.Sprintf("%d failed", did["failed"]), "left out", "customresourcedefinitions")
 	c.types(t, "\r")
 	c.sees(t, "failed   "+namespace+"/", "from ops", "exceeded quota")
 	c.types(t, "/resource filters exclude\r")
