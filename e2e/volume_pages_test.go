@@ -16,6 +16,7 @@ import (
 // with operations of a plugin.
 func TestVolumesAndOperationsPages(t *testing.T) {
 	needs(t, serverVersion(t).MovesInPods(rules.DataUpload), "pods that move data")
+	needs(t, !serverVersion(t).Before(rules.Version{1, 16, 0}), "node-agent that starts where there is no /host_pods")
 	ctx := patient(t)
 	must(t, theLab.StartSnapshots(ctx))
 	must(t, theLab.StartNodeAgent(ctx, oneAtATime))
