@@ -54,7 +54,7 @@ func (c *cli) addCompletion(root *cobra.Command) {
 		switch cmd.Name() {
 		case "get", "wait":
 			cmd.ValidArgsFunction = c.completeJobs(true)
-		case "explain", "describe", "results", "logs", "estimate", "preflight", "finalize", "verify":
+		case "explain", "describe", "results", "report", "logs", "estimate", "preflight", "finalize", "verify":
 			cmd.ValidArgsFunction = c.completeJobs(false)
 		}
 		if cmd.ValidArgsFunction == nil && cmd.Name() != "demo" {

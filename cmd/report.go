@@ -1,0 +1,382 @@
+package cmd
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/logs"
+	"github.com/veltui/veltui/outcome"
+	"github.com/veltui/veltui/report"
+)
+
+type reportFlags struct {
+	output      string
+	file        string
+	noArtifacts bool
+	caFile      string
+}
+
+func newReport(c *cli) *cobra.Command {
+	var f reportFlags
+	cmd := &cobra.Command{
+		Use:   "report KIND/NAME",
+		Short: "Make one document about a backup or restore, to hand over",
+		Long: `Make one document about a backup or restore, to hand over to somebody who was not
+there: what, since when, why, what was done and by whom, and what is left to do.
+
+It has the verdict with its evidence, the timeline, errors and warnings in groups, the
+log's decisive lines, volumes and operations, the limits in force, versions, and what
+could not be looked at. It has no Secret, and veltui takes out what looks like a
+credential: queries of addresses, tokens, keys, passwords, certificates. It does hold
+names of your resources, and what Velero logged.
+
+report changes nothing. To read what is stored, it makes DownloadRequests and removes
+them again; with --read-only or --no-artifacts it does not, and the document says so.
+
+--file writes a new file that only you can read, and never overwrites one.`,
+		Example: `  # As Markdown, for a ticket
+  veltui report restore/crm-old --file crm-old.md
+
+  # For a program
+  veltui report backup/nightly-20261120 -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			selected, err := parseOne(args)
+			if err != nil {
+				return err
+			}
+			if f.output != "markdown" && f.output != "json" {
+				return wrongOutput(f.output, "markdown", "json")
+			}
+			return c.report(cmd.Context(), selected, f)
+		},
+	}
+	cmd.Flags().StringVarP(&f.output, "output", "o", "markdown", "markdown or json")
+	cmd.Flags().StringVar(&f.file, "file", "", "Write a new file in place of standard output")
+	cmd.Flags().BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store")
+	cmd.Flags().StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
+	return cmd
+}
+
+func (c *cli) report(ctx context.Context, selected selection, f reportFlags) error {
+	if f.file != "" {
+		if _, err := os.Lstat(f.file); err == nil {
+			return fmt.Errorf("%s is there already; veltui overwrites no file", f.file)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	assessed, judged, err := c.judgedJob(ctx, cancel, selected)
+	if err != nil {
+		return err
+	}
+	document, err := c.reportOn(ctx, assessed, judged, f)
+	if err != nil {
+		return err
+	}
+	text := []byte(document.Markdown())
+	if f.output == "json" {
+		if text, err = documentJSON(document, "  "); err != nil {
+			return err
+		}
+	}
+	if f.file == "" {
+		if _, err := c.streams.Out.Write(text); err != nil {
+			return printError{err}
+		}
+		return nil
+	}
+	if err := writeNew(f.file, text); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	fmt.Fprintf(c.streams.ErrOut, "The report is in %s.\n", f.file)
+	return nil
+}
+
+// writeNew writes a file that only its owner can read. It fails if there is one of that
+// name.
+func writeNew(path string, data []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return err
+}
+
+// reportPatience is how long a report waits for stored artifacts and logs; what has not
+// come by then is named.
+const reportPatience = 90 * time.Second
+
+// reporting gathers what a report holds.
+type reporting struct {
+	cli   *cli
+	flags reportFlags
+	report.Input
+}
+
+// reportOn makes the report on a job. Only the end of ctx fails it: what cannot be read
+// is named in it.
+func (c *cli) reportOn(ctx context.Context, assessed *assess.Assessment, judged assess.Judged, f reportFlags) (report.Document, error) {
+	conn, err := c.connect()
+	if err != nil {
+		return report.Document{}, err
+	}
+	r := &reporting{cli: c, flags: f, Input: report.Input{Veltui: version, Context: conn.context, Assessed: assessed, Judged: judged}}
+	r.plans(ctx)
+	r.Now = r.Assessed.Environment.Now
+	r.annotations()
+	r.audit(conn.context)
+	for _, l := range limitsOf(judged.Job, r.Assessed.Environment) {
+		r.Limits = append(r.Limits, report.Limit(l))
+	}
+	reading, stop := context.WithTimeout(ctx, reportPatience)
+	defer stop()
+	r.stored(reading)
+	r.log(reading)
+	c.awaitRequests()
+	if ctx.Err() != nil {
+		return report.Document{}, context.Cause(ctx)
+	}
+	return report.Make(r.Input), nil
+}
+
+func (r *reporting) missing(what string, err error) {
+	r.NotSeen = append(r.NotSeen, report.NotSeen{What: what, Why: err.Error()})
+}
+
+// whyNoArtifacts is why nothing stored is read, nil if it is.
+func (r *reporting) whyNoArtifacts() error {
+	switch {
+	case r.cli.isReadOnly():
+		return errors.New("read-only: to read it, veltui would have to create a DownloadRequest in the cluster")
+	case r.flags.noArtifacts:
+		return errors.New("veltui was started with --no-artifacts")
+	}
+	return nil
+}
+
+// plans looks closer at a job that does not move, and says what is left to do.
+func (r *reporting) plans(ctx context.Context) {
+	j := r.Judged.Job
+	plan, remedies, err := r.cli.remedies(ctx, r.Judged, explainFlags{})
+	if err != nil {
+		r.missing("a closer look at the job", err)
+	}
+	if plan != nil {
+		waited := r.Judged.Verdict.State == diagnosis.Waiting
+		r.Assessed, r.Judged = r.Assessed.Look(j, lookOf(plan, r.cli.clock()))
+		if waited && r.Judged.Verdict.State == diagnosis.Waiting {
+			plan, remedies = nil, nil
+		}
+	}
+	left := func(text string, commands ...string) {
+		r.Left = append(r.Left, report.Step{Text: text, Commands: commands})
+	}
+	subject := strings.ToLower(string(j.Kind)) + "/" + j.Name
+	if r.Judged.Verdict.Advice != "" {
+		left(r.Judged.Verdict.Advice)
+	}
+	switch {
+	case plan == nil:
+	case plan.Effect() == action.Refuse:
+		left("veltui would refuse to finalize it: " + plan.Refusal + ". " + plan.Advice)
+	default:
+		left(fmt.Sprintf("Finalize it, which moves it from %s to %s: %s", dash(plan.From), plan.To, plan.Why), plan.Veltui("finalize", subject))
+	}
+	for i := range remedies {
+		if w := &remedies[i]; w.Action != action.Finalize {
+			left("Another option: "+w.Title+". "+w.Why, w.Commands...)
+		}
+	}
+	switch {
+	case !j.Terminal() && plan == nil && r.Judged.State == diagnosis.Progressing:
+		left("Wait: it moves.", "veltui wait "+subject)
+	case j.Terminal() && j.Kind == job.Restore:
+		left("See whether all of it came back.", "veltui verify "+subject)
+	}
+	if j.Terminal() && j.Errors+j.Warnings > 0 {
+		left("Decide about the errors and warnings below.", "veltui results "+subject+" --all")
+	}
+}
+
+// deeds are veltui's marks on a resource, by what their names begin with.
+var deeds = map[string]string{"finalized": "finalized it", "woken": "had Velero look at it again", "cancelled": "cancelled volumes"}
+
+// annotations tells what the job's annotations say of changes by veltui. No other
+// annotation is looked at.
+func (r *reporting) annotations() {
+	if r.Judged.Object == nil {
+		return
+	}
+	notes := r.Judged.Object.GetAnnotations()
+	for mark, did := range deeds {
+		by := notes["veltui.io/"+mark+"-by"]
+		if by == "" {
+			continue
+		}
+		text := did
+		if from := notes["veltui.io/"+mark+"-from"]; from != "" {
+			text += ", from phase " + from
+		}
+		r.Done = append(r.Done, report.Deed{At: instant(notes["veltui.io/"+mark+"-at"]), By: by, Text: text, Reason: notes["veltui.io/"+mark+"-reason"], Source: "annotation veltui.io/" + mark})
+	}
+}
+
+// instant is a moment that somebody else wrote, as reports write it; empty if it is none.
+func instant(text string) string {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+// maxAuditLine is how long a line of the audit log may be, and maxDeeds how many of its
+// entries a report has.
+const maxAuditLine, maxDeeds = 4 << 20, 40
+
+// audit tells what the audit log on this machine says of the job. Patches stay there.
+func (r *reporting) audit(in string) {
+	dir, err := r.cli.stateDir()
+	if err != nil {
+		r.missing("veltui's audit log on this machine", err)
+		return
+	}
+	file, err := os.Open(filepath.Join(dir, "finalize", action.LogFile))
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			r.missing("veltui's audit log on this machine", errors.New("it cannot be opened"))
+		}
+		return
+	}
+	defer file.Close()
+	r.Done = append(r.Done, audited(file, string(r.Judged.UID), in)...)
+}
+
+// audited are the newest entries of an audit log about a job in a kubeconfig context.
+func audited(log io.Reader, uid, in string) (done []report.Deed) {
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, maxAuditLine)
+	for lines.Scan() {
+		var e action.Entry
+		if json.Unmarshal(lines.Bytes(), &e) != nil || e.UID != uid || e.Context != "" && e.Context != in {
+			continue
+		}
+		text := ""
+		switch e.Event {
+		case "begin":
+			text = fmt.Sprintf("began to %s it, from phase %s to %s", cmp.Or(e.Action, "change"), dash(e.From), dash(e.To))
+		case "end":
+			text = strings.TrimRight(fmt.Sprintf("ended: %s, %s. Phase then: %s. %s", e.State, cmp.Or(string(e.Sent), "nothing sent"), dash(e.Phase), cmp.Or(e.Error, e.Message)), ". ")
+		default:
+			continue
+		}
+		done = append(done, report.Deed{At: e.Time.UTC().Format(time.RFC3339), By: e.By, Text: text, Reason: e.Reason, Source: "audit log of veltui on the machine of this report"})
+	}
+	return done[max(0, len(done)-maxDeeds):]
+}
+
+// stored reads the results and the operations, where they are stored.
+func (r *reporting) stored(ctx context.Context) {
+	j := r.Judged.Job
+	reader := &artifactReader{cli: r.cli, caFile: r.flags.caFile, log: slog.Default()}
+	why := r.whyNoArtifacts()
+	r.MessagesNote, r.MessagesComplete = outcome.WithoutResults(j, r.Judged.Troubled())
+	if r.MessagesNote == "" {
+		var results artifact.Results
+		err := why
+		if err == nil {
+			results, err = reader.Results(ctx, j)
+		}
+		r.Sections = outcome.Group(results)
+		note, err := outcome.NotStored(j, err)
+		switch {
+		case err != nil:
+			r.missing("the stored errors and warnings", err)
+			r.MessagesNote = "The stored errors and warnings could not be read."
+		case note != "":
+			r.MessagesNote = note
+		default:
+			r.MessagesComplete, r.MessagesNote = j.Terminal(), outcome.Caveat(j, r.Sections)
+		}
+	}
+	if j.Operations.Attempted == 0 || !r.Judged.ListsStored() {
+		return
+	}
+	err := why
+	if err == nil {
+		r.Operations, err = reader.Operations(ctx, j)
+	}
+	if err != nil {
+		r.missing("the list of item operations", err)
+	}
+}
+
+// log reads the job's log for the lines that decide; of a job that goes on, also its
+// errors and warnings, where no results are stored.
+func (r *reporting) log(ctx context.Context) {
+	j := r.Judged.Job
+	why := r.whyNoArtifacts()
+	decisive := &report.Decisive{Name: j.Name}
+	r.Log = decisive
+	reader := r.cli.newLogReader(j.Namespace, r.flags.caFile, why, slog.Default())
+	err := reader.Read(ctx, logs.Query{Job: j}, logs.Output{
+		Line: func(e logs.Entry) error {
+			switch {
+			case e.Level == logs.Mark:
+				r.missing("part of the log", errors.New(logs.Parse(string(e.Raw)).Text))
+			case !e.More:
+				decisive.Take(e.Parse())
+			}
+			return nil
+		},
+		Origin: func(from logs.Origin) {
+			decisive.From = "the log that Velero stored with the " + j.Kind.Word()
+			if !from.Stored {
+				decisive.From = "the logs of Velero's server, as far as its pods still have them"
+			}
+			if from.NotStored != nil {
+				r.missing("the stored log", from.NotStored)
+			}
+		},
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		r.missing("the log", withRights(err, j.Namespace))
+	}
+	if j.Terminal() || len(r.Sections) > 0 || j.Stage == job.StageQueued {
+		return
+	}
+	pages := &pageLogs{cli: r.cli, caFile: r.flags.caFile, notStored: errReadOnlyLog, log: slog.Default()}
+	problems, err := pages.Problems(ctx, j)
+	if err != nil {
+		return // the log has been named
+	}
+	r.Sections = outcome.Group(problems.Results())
+	r.MessagesNote = strings.TrimSpace(r.MessagesNote + " " + problems.Summary() + " They are from the server's log, and may not be all.")
+	slices.Sort(problems.Gaps)
+}
