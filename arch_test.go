@@ -18,7 +18,7 @@ const module = "github.com/veltui/veltui"
 // docs/architecture.md draws it.
 var imports = map[string][]string{
 	"":                           {"cmd"},
-	"cmd":                        {"action", "artifact", "assess", "assets", "collector", "collector/cache", "config", "demo", "describe", "diagnosis", "etcd", "forecast", "forecast/history", "glob", "human", "job", "logs", "narrate", "outcome", "preflight", "restorespec", "retry", "sanitize", "target", "ui", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/terminal", "velero", "velero/decode", "verify", "watch"},
+	"cmd":                        {"action", "artifact", "assess", "assets", "collector", "collector/cache", "config", "demo", "describe", "diagnosis", "etcd", "forecast", "forecast/history", "glob", "human", "job", "logs", "narrate", "outcome", "preflight", "report", "restorespec", "retry", "sanitize", "target", "ui", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/terminal", "velero", "velero/decode", "verify", "watch"},
 	"ui":                         {"action", "assess", "collector", "diagnosis", "forecast", "human", "job", "narrate", "ui/command", "ui/detail", "ui/dialog", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/pager", "ui/tabs", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui/tabs":                    {"assess", "diagnosis", "etcd", "human", "job", "ui/detail", "ui/draw", "velero", "watch"},
 	"ui/detail":                  {"assess", "ui/draw", "ui/keys", "ui/pager", "watch"},
@@ -35,6 +35,7 @@ var imports = map[string][]string{
 	"action":                     {"artifact", "diagnosis", "human", "job", "kubectl", "retry", "sanitize", "velero", "velero/decode"},
 	"watch":                      {"diagnosis", "etcd", "job", "sanitize", "velero", "velero/decode"},
 	"preflight":                  {"collector", "human", "target", "velero"},
+	"report":                     {"artifact", "assess", "human", "job", "logs", "outcome", "sanitize"},
 	"verify":                     {"human", "job", "outcome", "target", "velero"},
 	"target":                     {"sanitize"},
 	"restorespec":                {"collector"},

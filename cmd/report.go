@@ -183,7 +183,7 @@ func (r *reporting) whyNoArtifacts() error {
 // plans looks closer at a job that does not move, and says what is left to do.
 func (r *reporting) plans(ctx context.Context) {
 	j := r.Judged.Job
-	plan, remedies, err := r.cli.remedies(ctx, r.Judged, explainFlags{})
+	plan, remedies, err := r.cli.remedies(ctx, r.Judged, explainFlags{artifacts: r.whyNoArtifacts() == nil, caFile: r.flags.caFile})
 	if err != nil {
 		r.missing("a closer look at the job", err)
 	}

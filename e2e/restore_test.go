@@ -110,6 +110,7 @@ func TestRestoreAgainstQuota(t *testing.T) {
 		t.Errorf("%d errors, want one for each of the 90 ConfigMaps that the quota refuses", errors)
 	}
 	wantResults(t, h, "quota", target)
+	wantWaited(t, "restore/quota", exitPartiallyFailed)
 	wantPages(t, h, "quota", target)
 	wantListOf(t, full)
 }

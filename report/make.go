@@ -193,7 +193,7 @@ func (p *Decisive) Take(l logs.Line) {
 		p.errors = append(p.errors, l)
 	}
 	// pkg/controller/backup_controller.go and restore_controller.go, Reconcile.
-	if text := strings.ToLower(l.Text); l.Level == logs.Error && strings.Contains(text, "error updating") && strings.Contains(text, "status") {
+	if text := strings.ToLower(l.Text); strings.Contains(text, "error updating") && strings.Contains(text, "status") {
 		p.lost = append(p.lost[max(0, len(p.lost)-maxLost+1):], l)
 	}
 	p.last = append(p.last[max(0, len(p.last)-maxLast+1):], l)

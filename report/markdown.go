@@ -235,7 +235,7 @@ func (w *writer) messages(d Document) {
 		w.line("There are none.")
 	}
 	for _, m := range d.Messages.Groups {
-		w.item("%s, %d times, %s: %s", m.Severity, m.Count, text(m.Where), code(m.Text))
+		w.item("%s, %s: %s", human.Count(m.Count, m.Severity), text(m.Where), code(m.Text))
 		if len(m.Resources) > 0 {
 			named := make([]string, len(m.Resources))
 			for i, r := range m.Resources {

@@ -57,9 +57,10 @@ func Redact(text string) string {
 }
 
 // isPath reports whether slashes and dashes part the text into words, as in a path.
+// Capitals and digits in one part are no word.
 func isPath(text string) bool {
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '/' || r == '-' || r == '_' }) {
-		if len(part) > 24 {
+		if len(part) > 24 || strings.ToLower(part) != part && strings.ContainsAny(part, "0123456789") {
 			return false
 		}
 	}

@@ -1,0 +1,199 @@
+package report
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/logs"
+	"github.com/veltui/veltui/outcome"
+	"github.com/veltui/veltui/watch"
+)
+
+var update = flag.Bool("update", false, "write the golden report anew")
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func before(d time.Duration) *metav1.Time { t := metav1.NewTime(noon.Add(-d)); return &t }
+
+// stuck is a restore whose last patch was lost. say is in every text of others.
+func stuck(say string) Input {
+	r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "crm-rollback", UID: types.UID("uid-1"), CreationTimestamp: *before(2 * time.Hour)},
+		Spec: velerov1.RestoreSpec{BackupName: "crm-nightly-5"},
+		Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: before(2 * time.Hour), FailureReason: say, ValidationErrors: []string{say},
+			Progress: &velerov1.RestoreProgress{ItemsRestored: 902, TotalItems: 918}}}
+	j := job.Next(nil, job.Input{Restore: r, At: noon.Add(-time.Hour)})
+	snap := &watch.Snapshot{At: noon, Namespace: "velero", Health: watch.Health{State: watch.Live}, Jobs: []*job.Job{j}, Active: []*job.Job{j},
+		Sources: []watch.Source{{Resource: watch.Pods, State: watch.SourceForbidden, Err: "you may not list pods " + say}}}
+	var estimates assess.Estimates
+	a := estimates.Assess(snap, noon)
+	judged := a.Of(a.Snapshot.Jobs[0])
+	judged.Verdict = diagnosis.Verdict{State: diagnosis.Stuck, Reason: "LostPatch", Summary: "crm-rollback: its work is over, but Velero gave up writing Finalizing " + say, Advice: "Finalize it " + say,
+		Facts: []diagnosis.Fact{{Holds: true, Text: "902 of 918 items " + say, Source: "watch", At: noon.Add(-time.Hour)}, {Text: "veltui has not checked its results", Source: "storage", At: noon}}}
+	log := &Decisive{From: "the logs of Velero's server", Name: "crm-rollback"}
+	for range maxLast {
+		log.Take(logs.Line{At: noon.Add(-90 * time.Minute), Level: logs.Info, Text: "restored an item " + say})
+	}
+	log.Take(logs.Line{At: noon.Add(-time.Hour), Level: logs.Error, Text: "Error updating restore's status from InProgress to Finalizing", Error: "connection refused " + say})
+	return Input{Now: noon, Veltui: "v1.0.0", Context: "prod " + say, Assessed: a, Judged: judged, Log: log,
+		Sections:     outcome.Group(artifact.Results{Errors: artifact.Messages{Namespaces: map[string][]string{"crm": {"error restoring secrets/crm/db: " + say, "the server said: " + say}}}}),
+		MessagesNote: "Velero may add more until it ends. " + say, Operations: []artifact.Operation{{Phase: "Failed", Resource: "datadownloads", Name: "d", Action: "csi", Error: say}},
+		Limits:  []Limit{{"resource-timeout", "10m0s", "server flag " + say}},
+		Done:    []Deed{{At: "2026-11-20T11:30:00Z", By: "ops@example.org", Text: "had Velero look at it again", Reason: "INC-1 " + say, Source: "annotation veltui.io/woken"}},
+		Left:    []Step{{"Finalize it, which moves it to Finalizing", []string{"veltui finalize restore/crm-rollback " + say}}},
+		NotSeen: []NotSeen{{"the stored log", "read-only " + say}},
+	}
+}
+
+// TestGolden is what somebody who was not there gets to read.
+func TestGolden(t *testing.T) {
+	const file = "testdata/stuck.md"
+	got := Make(stuck("")).Markdown()
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the report is not as in %s (go test ./report -update):\n%s", file, got)
+	}
+}
+
+// secrets are credentials as logs, messages and addresses hold them: what is secret, and
+// the text around it, where § stands for it.
+var secrets = map[string][]string{
+	"hunter2-Pa55": {
+		"password=§", "password: §", `{"password":"§"}`, `db_password='§'`, "DB_PASSWORD=§", "postgres://crm:§@db:5432/crm", "https://:§@host/x", "--password §", "Authorization: Basic §",
+		"authorization: bearer §", "Bearer §", "curl -H 'X-Auth-Token: §'", `"Authorization":"Bearer §"`, `{\"token\":\"§\"}`, "client_secret=§", "aws_secret_access_key = §", "secretKey: §", "api-key=§",
+		`secret "db" has {"data":{"pw":"§"}}`, "data:map[pw:§]", `"stringData": {"a":"§"`, "pass=§", "Cookie: a=§; b=§", "password=>§",
+		"https://s3.example/b/o?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=§&x=1", "https://store/o?sig=§", "https://store/o?a=b#§", "X-Amz-Credential=§", "-----BEGIN RSA PRIVATE KEY-----\nS\n-----END RSA PRIVATE KEY-----", "-----BEGIN CERTIFICATE----- §",
+	},
+	"AKIAIOSFODNN7EXAMPLE":                                                     {"§", "key § used", "AWSAccessKeyId=§"},
+	"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY":                                 {"§", "the key § was refused"},
+	"eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln":                                {"§", "token § expired"},
+	"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUM5akNDQWQ2Z0F3SUJBZ0lCQURBTg==": {"client-certificate-data: §", "client-key-data: §", "certificate-authority-data: §", "§"},
+	"glpat-abcdefghij1234567890":                                               {"§"},
+	"sha256~Zm9vYmFyYmF6cXV4":                                                  {"oc login --token=§", "§"},
+}
+
+// TestNoSecretIsInAReport wherever it is planted.
+func TestNoSecretIsInAReport(t *testing.T) {
+	for secret, around := range secrets {
+		for _, text := range around {
+			planted := strings.ReplaceAll(text, "§", secret)
+			d := Make(stuck(planted))
+			asJSON, err := json.Marshal(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, got := range []string{d.Markdown(), string(asJSON)} {
+				if at := strings.Index(got, secret); at >= 0 {
+					t.Errorf("%q is in the report: ...%s...", text, got[max(0, at-80):min(len(got), at+80)])
+				}
+			}
+		}
+	}
+}
+
+// What names a resource, or says what went wrong, stays.
+func TestRedactLeavesTheRest(t *testing.T) {
+	for _, text := range []string{
+		`secrets "db-credentials" already exists`, "restored 902 of 918 items", "error restoring secrets/crm/db-password-7: not found", "https://10.96.0.1:443/apis/velero.io/v1/namespaces/velero/restores/crm",
+		"image velero/velero@sha256:4bb1f7ff3f0a6d8c2f0c6e1a1c1b5c9d8b8fbe2a90c51ff0b2e8f5f4b4f8a111", "0d4b7c3f-6a11-4a6e-8a0e-5d2f1e9b8c77", "pkg/controller/restore_controller.go:640", "customresourcedefinitions.apiextensions.k8s.io",
+		"PersistentVolumeClaim/very-long-name-of-a-claim-that-goes-on-and-on-0123456789", "the token has expired", "ContainerCannotRunBecauseTheImageIsMissing",
+	} {
+		if got := Redact(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+// TestMarkdownHoldsNothingOfOthers but text: whatever they wrote, the report has the same
+// lines, and none of its own kind is forged.
+func TestMarkdownHoldsNothingOfOthers(t *testing.T) {
+	plain := strings.Count(Make(stuck("x")).Markdown(), "\n")
+	for _, hostile := range []string{
+		"\n# forged\n", "\r\n## Why\r\n- forged", "<img src=x onerror=alert(1)>", "<script>", "[x](javascript:alert(1))", "![x](http://evil/x.png)", "| a | b |\n|---|---|", "```\nforged\n```", "` forged `", "``` forged",
+		"**forged**", "__forged__", "~~~", "<!-- ", "-->", "&lt;b&gt;", "http://evil.example/x", "www.evil.example", "@everyone", "1. forged", "- forged", "+ forged", "\x1b[31mred", "\u202eforged", "$x$", "[redacted]: http://evil", "\\`forged`", "---", "===",
+	} {
+		got := Make(stuck(hostile)).Markdown()
+		if n := strings.Count(got, "\n"); n != plain {
+			t.Errorf("%q makes %d lines, want %d", hostile, n, plain)
+		}
+		checkMarkdown(t, hostile, got)
+	}
+}
+
+var (
+	escaped = regexp.MustCompile(`\\[[:punct:]]`)
+)
+
+// checkMarkdown holds when nothing outside of code means anything to Markdown, but what a
+// report itself begins a line with.
+func checkMarkdown(t *testing.T, hostile, document string) {
+	t.Helper()
+	for line := range strings.Lines(document) {
+		if strings.ContainsAny(line, "\x1b\u202e\r") {
+			t.Errorf("%q: a control character in %q", hostile, line)
+		}
+		outside := withoutCode(escaped.ReplaceAllString(line, ""))
+		outside = strings.TrimLeft(strings.ReplaceAll(outside, "**", ""), "# ")
+		outside = strings.NewReplacer(" []", "", " [, ", "", "]", "").Replace(outside) // sources stand in brackets
+		if found := strings.IndexAny(outside, "<>#|~!@`"); found >= 0 || strings.Contains(outside, "](") || strings.Contains(strings.ToLower(outside), "://") || strings.Contains(strings.ToLower(outside), "www.") {
+			t.Errorf("%q: %q", hostile, line)
+		}
+	}
+}
+
+// withoutCode leaves out code: what stands between runs of as many backticks.
+func withoutCode(line string) string {
+	var out strings.Builder
+	for line != "" {
+		from := strings.IndexByte(line, '`')
+		if from < 0 {
+			break
+		}
+		out.WriteString(line[:from])
+		fence := line[from : from+len(line[from:])-len(strings.TrimLeft(line[from:], "`"))]
+		rest := line[from+len(fence):]
+		end := -1
+		for at := 0; at < len(rest); {
+			i := strings.IndexByte(rest[at:], '`')
+			if i < 0 {
+				break
+			}
+			run := len(rest[at+i:]) - len(strings.TrimLeft(rest[at+i:], "`"))
+			if run == len(fence) {
+				end = at + i
+				break
+			}
+			at += i + run
+		}
+		if end < 0 {
+			out.WriteString(fence)
+			line = rest
+			continue
+		}
+		line = rest[end+len(fence):]
+	}
+	return out.String() + line
+}
