@@ -14,12 +14,13 @@ func qualified(kind interface{ Resource() string }) string {
 
 // kubectlCommand is a kubectl command that leads to the cluster of a request.
 func kubectlCommand(r Request, namespace string, args ...string) string {
-	return r.reach().Kubectl(namespace, args...)
+	return r.Reach().Kubectl(namespace, args...)
 }
 
 // Veltui is a veltui command about the plan's job.
-func (p *Plan) Veltui(args ...string) string { return p.request.reach().Veltui(p.Namespace, args...) }
+func (p *Plan) Veltui(args ...string) string { return p.request.Reach().Veltui(p.Namespace, args...) }
 
-func (r Request) reach() kubectl.Reach {
+// Reach is how a command gets to the same cluster.
+func (r Request) Reach() kubectl.Reach {
 	return kubectl.Reach{Context: r.Context, Flags: r.Flags, Environment: r.Environment}
 }

@@ -106,12 +106,15 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		one.Sources.Verifier = held
 	}
 	one.Sources.Objects = &objectReader{cli: c, log: log}
+	restores := &previews{cli: c, log: log, why: "with --no-artifacts veltui does not read backups"}
+	one.Previewer = restores
 	if !cs.flags.noArtifacts {
 		stored := &artifactReader{cli: c, caFile: caFile, log: log}
 		backups := &backupReader{cli: c, caFile: caFile, indexes: c.openIndexes(conn.config, log), log: log}
 		one.Sources.Artifacts, one.Sources.Items, one.Estimator = stored, &itemReader{stored, backups}, backups
 		held.items = &itemReader{stored, backups}
-		one.Rates = c.openRates(conn, log)
+		rates := c.openRates(conn, log)
+		one.Rates, restores.backups, restores.rates = rates, backups, rates
 	}
 	if !c.isReadOnly() {
 		one.Finalizer = &jobFinalizer{cli: c, noStore: cs.flags.noArtifacts, caFile: caFile, log: log}

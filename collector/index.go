@@ -2,6 +2,7 @@ package collector
 
 import (
 	"cmp"
+	"encoding/binary"
 	"sort"
 	"strings"
 )
@@ -168,4 +169,21 @@ func (x *Index) refsOf(item uint32) []reference {
 		end++
 	}
 	return x.refs[first:end]
+}
+
+// Labels are the labels that items have, as key=value, sorted: most of them at
+// most. There are none where labels were not read.
+func (x *Index) Labels(most int) []string {
+	seen := map[[2]uint32]bool{}
+	for id := range uint32(x.sets.len()) {
+		for set := x.sets.bytes(id); len(set) >= 8 && len(seen) < most; set = set[8:] {
+			seen[[2]uint32{binary.LittleEndian.Uint32(set), binary.LittleEndian.Uint32(set[4:])}] = true
+		}
+	}
+	labels := make([]string, 0, len(seen))
+	for pair := range seen {
+		labels = append(labels, x.strings.string(pair[0])+"="+x.strings.string(pair[1]))
+	}
+	sort.Strings(labels)
+	return labels
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/narrate"
 	"github.com/veltui/veltui/ui/jobview"
+	"github.com/veltui/veltui/ui/restoreform"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -47,6 +48,8 @@ type Cluster struct {
 	// EtcdLogs reads the end of a pod's log for the Etcd tab; what it finds comes
 	// with a later snapshot. Nil if nothing is read.
 	EtcdLogs EtcdLogs
+	// Previewer tells what a restore would do; nil if nobody can.
+	Previewer restoreform.Previewer
 	// Finalizer finalizes jobs; nil if nothing may be changed.
 	Finalizer Finalizer
 	// Looker looks closer at a job that does not move; nil if nobody can.
@@ -211,7 +214,7 @@ func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
 
 // unanswered reports whether nothing is known yet of clusters that were switched to.
 func (m *Model) unanswered() bool {
-	return m.switching != nil && m.switching.done && m.dialog == nil && m.job == nil && m.other == nil && !m.helping &&
+	return m.switching != nil && m.switching.done && m.dialog == nil && m.job == nil && m.other == nil && m.form == nil && !m.helping &&
 		!slices.ContainsFunc(m.clusters, func(c *cluster) bool { return c.ended == nil && c.health().State != watch.Connecting })
 }
 
@@ -274,6 +277,7 @@ func (m *Model) takeClusters(connected clustersConnected) tea.Cmd {
 		m.closeJob()
 	}
 	m.other = nil
+	m.closeForm()
 	var stop []*cluster
 	stop, m.clusters = m.clusters, nil
 	var cmds []tea.Cmd
@@ -311,7 +315,7 @@ func (m *Model) shows(c *cluster) bool { return slices.Contains(m.clusters, c) }
 
 // focus is the cluster of the open screen, or of the selected row.
 func (m *Model) focus() *cluster {
-	if m.job == nil && m.other == nil {
+	if m.job == nil && m.other == nil && m.form == nil {
 		if r, ok := m.dashboard.tab.selected(); ok {
 			return r.cluster
 		}

@@ -35,6 +35,15 @@ func (m *Model) newCommands() []command.Command {
 			Do: func(name string) (tea.Cmd, error) { return m.openNamed(job.Backup, name) }},
 		command.Command{Name: "restore", Argument: "NAME", What: "open a restore", Values: m.names(job.Restore),
 			Do: func(name string) (tea.Cmd, error) { return m.openNamed(job.Restore, name) }},
+		command.Command{Name: "preview", Argument: "BACKUP", What: "put a restore of a backup together and see what it would do", Values: m.names(job.Backup),
+			Do: func(name string) (tea.Cmd, error) {
+				of, j, err := m.oneNamed(job.Backup, name)
+				if err != nil {
+					return nil, err
+				}
+				m.showDashboard()
+				return m.openForm(of, j), nil
+			}},
 		command.Command{Name: "ctx", Also: []string{"context"}, Argument: "NAME,...", What: "show other kubeconfig contexts", List: true,
 			Values: slices.Values(m.options.Contexts), Do: m.switchContexts},
 		command.Command{Name: "ns", Also: []string{"namespace"}, Argument: "NAME", What: "show Velero in another namespace",
@@ -109,6 +118,7 @@ func (m *Model) showDashboard() {
 		m.closeJob()
 	}
 	m.other = nil
+	m.closeForm()
 }
 
 func (m *Model) goToTab(t *tab) (tea.Cmd, error) {
@@ -137,17 +147,26 @@ func (m *Model) named(kind job.Kind, name string) []clusterJob {
 	return found
 }
 
-func (m *Model) openNamed(kind job.Kind, name string) (tea.Cmd, error) {
+// oneNamed is the only job of a kind with a name.
+func (m *Model) oneNamed(kind job.Kind, name string) (*cluster, *job.Job, error) {
 	found := m.named(kind, name)
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("there is no %s %s", strings.ToLower(string(kind)), name)
+		return nil, nil, fmt.Errorf("there is no %s %s", strings.ToLower(string(kind)), name)
 	case 1:
 	default:
-		return nil, fmt.Errorf("several clusters have %s: type its context first, such as %s/%s", name, found[0].cluster.Context, name)
+		return nil, nil, fmt.Errorf("several clusters have %s: type its context first, such as %s/%s", name, found[0].cluster.Context, name)
+	}
+	return found[0].cluster, found[0].Job, nil
+}
+
+func (m *Model) openNamed(kind job.Kind, name string) (tea.Cmd, error) {
+	of, j, err := m.oneNamed(kind, name)
+	if err != nil {
+		return nil, err
 	}
 	m.showDashboard()
-	return m.openJob(found[0].cluster, found[0].UID, jobview.Overview), nil
+	return m.openJob(of, j.UID, jobview.Overview), nil
 }
 
 // names are those of the jobs of a kind, the newest first; where there are several

@@ -92,6 +92,8 @@ func (m *Model) screen(c draw.Canvas) string {
 // behind is the screen that a dialog is over.
 func (m *Model) behind(c draw.Canvas) string {
 	switch {
+	case m.form != nil:
+		return m.form.View(c)
 	case m.job != nil:
 		m.job.Read(m.at.questions.contents(m.job.UID()))
 		return m.job.View(c)

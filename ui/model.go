@@ -21,6 +21,7 @@ import (
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
+	"github.com/veltui/veltui/ui/restoreform"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -57,6 +58,11 @@ type Model struct {
 	other *detail.Screen
 	// job is the open job's screen, over the others, nil while there is none.
 	job *jobview.Screen
+	// form is where a restore is put together, over the other screens of the cluster
+	// at; nil while there is none.
+	form *restoreform.Form
+	// starts makes commands of work that ends with the program.
+	starts pager.Start
 	// dialog is over the screen, nil while there is none; it changes dialogAt.
 	dialog   *dialog.Dialog
 	dialogAt *cluster
@@ -121,7 +127,7 @@ type panicked struct {
 }
 
 func newModel(ctx context.Context, o Options) (*Model, error) {
-	m := &Model{options: o, helpView: pager.New(nil), glyphs: &draw.Unicode, stale: true}
+	m := &Model{options: o, helpView: pager.New(nil), starts: starter(ctx), glyphs: &draw.Unicode, stale: true}
 	made := 0
 	m.newCluster = func(shown Cluster) *cluster {
 		made++
@@ -264,6 +270,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // passOn gives a message to the screen that it is for.
 func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 	switch {
+	case restoreform.Handles(msg):
+		if m.form == nil {
+			m.unchanged()
+			return nil
+		}
+		return m.form.Update(msg)
 	case dialog.Handles(msg):
 		if m.dialog == nil {
 			return nil
@@ -298,6 +310,9 @@ func (m *Model) show(c *cluster, a *assess.Assessment) {
 	}
 	if m.job != nil && m.at == c {
 		m.job.Load(a)
+	}
+	if m.form != nil && m.at == c {
+		m.form.Load(a)
 	}
 }
 

@@ -7,9 +7,59 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/dialog"
+	"github.com/veltui/veltui/ui/restoreform"
 )
+
+// openForm opens the form of a restore: from a backup, or like another restore.
+func (m *Model) openForm(of *cluster, j *job.Job) tea.Cmd {
+	now := m.options.Clock()
+	draft := restoreform.From(j.Name, now)
+	if r, ok := j.Object.(*velerov1.Restore); ok {
+		draft = restoreform.Again(r, now)
+	}
+	m.at = of
+	var cmd tea.Cmd
+	m.form, cmd = restoreform.New(restoreform.Options{
+		Draft: draft, Context: of.Context, Reach: of.Request.Reach(), Previewer: of.Previewer, Start: m.starts,
+		Clock: m.options.Clock, WhyNoClipboard: m.options.Terminal.WhyNoClipboard, Back: func() tea.Cmd { m.closeForm(); return nil },
+	}, of.assessed)
+	return cmd
+}
+
+func (m *Model) closeForm() {
+	if m.form == nil {
+		return
+	}
+	m.form.Close()
+	if text := m.form.Parting(); text != "" {
+		m.parting = append(m.parting, text)
+	}
+	m.form = nil
+}
+
+// writing reports whether letters go into a field of the form.
+func (m *Model) writing() bool {
+	return m.form != nil && m.form.Typing() && !m.helping && m.dialog == nil
+}
+
+// meant is the job that a key about one job means, nil if there is none.
+func (m *Model) meant() *job.Job {
+	if m.job != nil {
+		return m.job.Job()
+	}
+	return m.dashboard.selectedJob()
+}
+
+func (m *Model) whyNotForm() string {
+	if m.meant() == nil {
+		return "no backup or restore is selected"
+	}
+	return ""
+}
 
 // actions is what may be changed from here, and the way to it.
 type actions struct {

@@ -16,15 +16,20 @@ import (
 
 // changeKeys lead to an action on the job or the jobs that are meant.
 func (m *Model) changeKeys() []keys.Binding {
-	onJobs := func() bool { return m.dialog == nil && (m.job != nil || m.other == nil && m.dashboard.showsJobs()) }
-	elsewhere := func() bool { return m.dialog == nil && !onJobs() }
+	onJobs := func() bool {
+		return m.dialog == nil && m.form == nil && (m.job != nil || m.other == nil && m.dashboard.showsJobs())
+	}
+	elsewhere := func() bool { return m.dialog == nil && m.form == nil && !onJobs() }
+	onDashboard := func() bool { return m.dialog == nil && m.form == nil && m.job == nil && m.other == nil }
 	return []keys.Binding{
+		{Name: "preview", Keys: []string{"R"}, Label: "R", What: "preview a restore", Group: keys.Look, On: onJobs, WhyNot: m.whyNotForm,
+			Do: run(func() tea.Cmd { return m.openForm(m.focus(), m.meant()) })},
 		{Name: "finalize", Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Short: true, Writes: true,
 			On: onJobs, WhyNot: m.whyNotFinalize, Do: run(m.openFinalize)},
 		{Name: "finalize", Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Writes: true,
 			On: elsewhere, WhyNot: m.whyNotFinalize, Do: run(m.openFinalize)},
 		{Name: "mark", Keys: []string{"m"}, Label: "m", What: "mark to finalize several jobs", Group: keys.Change, Writes: true,
-			On: func() bool { return m.dialog == nil && m.job == nil && m.other == nil }, WhyNot: m.whyNotMark, Do: keys.Run(m.dashboard.toggleMark)},
+			On: onDashboard, WhyNot: m.whyNotMark, Do: keys.Run(m.dashboard.toggleMark)},
 	}
 }
 
@@ -32,20 +37,21 @@ func run(cmd func() tea.Cmd) func(string) tea.Cmd { return func(string) tea.Cmd 
 
 // programKeys are the keys that belong to no single screen.
 func (m *Model) programKeys() []keys.Binding {
-	onDashboard := func() bool { return m.dialog == nil && m.job == nil && m.other == nil }
+	onDashboard := func() bool { return m.dialog == nil && m.form == nil && m.job == nil && m.other == nil }
 	command := run(func() tea.Cmd { return m.command.Open() })
 	return []keys.Binding{
-		{Name: "reconnect", Keys: []string{"r"}, Label: "r", What: "reconnect now", Group: keys.App, On: func() bool { return m.dialog == nil }, Do: run(m.retry)},
+		{Name: "reconnect", Keys: []string{"r"}, Label: "r", What: "reconnect now", Group: keys.App, On: func() bool { return m.dialog == nil && m.form == nil }, Do: run(m.retry)},
 		{Name: "redraw", Keys: []string{"ctrl+l"}, Label: "ctrl+l", What: "redraw the screen", Group: keys.App, Always: true, Do: run(func() tea.Cmd { return tea.ClearScreen })},
 		{Name: "suspend", Keys: []string{"ctrl+z"}, Label: "ctrl+z", What: "suspend", Group: keys.App, Always: true,
 			On: func() bool { return m.dialog == nil || m.dialog.Stage() != dialog.Applying }, Do: run(func() tea.Cmd { return tea.Suspend })},
 		{Name: "command", Keys: []string{":"}, Label: ":", What: "command", Group: keys.App, Short: true, On: onDashboard, Do: command},
 		{Name: "command", Keys: []string{":"}, Label: ":", What: "command", Group: keys.App,
-			On: func() bool { return m.dialog == nil && !onDashboard() }, Do: command},
+			On: func() bool { return m.dialog == nil && !onDashboard() && !m.writing() }, Do: command},
 		{Name: "help", Keys: []string{"?"}, Label: "?", What: "help", Group: keys.App, Short: true,
-			On: func() bool { return m.dialog == nil || m.dialog.HasHelp() }, Do: keys.Run(m.toggleHelp)},
+			On: func() bool { return m.helping || !m.writing() && (m.dialog == nil || m.dialog.HasHelp()) }, Do: keys.Run(m.toggleHelp)},
+		{Keys: []string{"f1"}, Label: "f1", What: "help", Group: keys.App, Short: true, On: m.writing, Do: keys.Run(m.toggleHelp)},
 		{Name: "quit", Keys: []string{"q"}, Label: "q", What: "quit", WhatNow: m.quitSays, Group: keys.App, Short: true,
-			On: func() bool { return m.dialog == nil || m.dialog.Stage() != dialog.Typing }, Do: run(m.quit)},
+			On: func() bool { return !m.writing() && (m.dialog == nil || m.dialog.Stage() != dialog.Typing) }, Do: run(m.quit)},
 		{Keys: []string{"ctrl+c"}, Label: "ctrl+c", What: "quit at once", Group: keys.App, Always: true, Do: run(m.interrupt)},
 	}
 }
@@ -107,6 +113,8 @@ func (m *Model) screenKeys() []keys.Binding {
 	switch {
 	case m.dialog != nil:
 		own = m.dialog.Keys()
+	case m.form != nil:
+		own = m.form.Keys()
 	case m.job != nil:
 		own = m.job.Keys()
 	case m.other != nil:
@@ -146,6 +154,8 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case deaf:
 		return nil
+	case m.writing() && m.form.Takes(msg) && (b == nil || !b.Always):
+		return m.form.Type(msg)
 	case b == nil && msg.Mod == tea.ModAlt:
 		// On a slow line esc and the next key arrive as one: two were meant.
 		second := tea.KeyPressMsg{Code: msg.Code, Text: string(msg.Code)}
@@ -170,6 +180,8 @@ func (m *Model) pasted(msg tea.PasteMsg) tea.Cmd {
 	switch {
 	case m.dialog != nil && !m.helping:
 		return m.dialog.Paste(msg)
+	case m.writing():
+		return m.form.Type(msg)
 	case m.command.Typing():
 		return m.typedCommand(msg)
 	case m.dashboard.typing:
@@ -302,6 +314,8 @@ func (m *Model) clicked(at tea.MouseClickMsg) tea.Cmd {
 	var again bool
 	var cmd tea.Cmd
 	switch y := at.Y - headerLines; {
+	case m.form != nil:
+		m.form.Click(at.X, y)
 	case m.job != nil:
 		again, cmd = m.job.Click(at.X, y)
 	case m.other != nil:
@@ -331,6 +345,8 @@ func (m *Model) wheeled(at tea.MouseWheelMsg) tea.Cmd {
 		m.helpView.Wheel(lines)
 	case m.dialog != nil:
 		m.dialog.Wheel(lines)
+	case m.form != nil:
+		m.form.Wheel(lines)
 	case m.job != nil:
 		m.job.Wheel(lines)
 	case m.other != nil:

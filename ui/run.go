@@ -119,6 +119,7 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 
 // partingWords are what is to be said when the program has ended.
 func (m *Model) partingWords() []string {
+	m.closeForm()
 	if m.dialog == nil {
 		return m.parting
 	}

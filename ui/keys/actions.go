@@ -21,6 +21,7 @@ const (
 	Other // the page of what is no job
 	HelpScreen
 	Dialog
+	Form // of a restore
 )
 
 const (
@@ -75,6 +76,9 @@ var Actions = []Action{
 	{Name: "next-error", Keys: []string{"E"}, What: "first error of a log, then the next", At: LogsPage},
 	{Name: "volume-logs", Keys: []string{"o"}, What: "logs of volumes too, or not", At: LogsPage},
 	{Name: "save", Keys: []string{"s"}, What: "save a log", At: LogsPage},
+	{Name: "preview", Keys: []string{"R"}, What: "put a restore together and preview it", At: Dashboard | job},
+	{Name: "save-restore", Keys: []string{"ctrl+s"}, What: "save a restore's YAML", At: Form, Typed: true},
+	{Name: "copy-restore", Keys: []string{"ctrl+y"}, What: "copy a restore's command", At: Form, Typed: true},
 	{Name: "finalize", Keys: []string{"f"}, What: "open the finalize dialog", At: screens},
 	{Name: "mark", Keys: []string{"m"}, What: "mark a job", At: Dashboard},
 	{Name: "dry-run", Keys: []string{"d"}, What: "dry run", At: Dialog},
@@ -83,8 +87,8 @@ var Actions = []Action{
 	{Name: "copy-command", Keys: []string{"y"}, What: "copy the command", At: Dialog},
 	{Name: "look-again", Keys: []string{"r"}, What: "look again at the evidence", At: Dialog},
 	{Name: "reconnect", Keys: []string{"r"}, What: "reconnect now", At: screens | HelpScreen},
-	{Name: "redraw", Keys: []string{"ctrl+l"}, What: "redraw the screen", At: everywhere, Typed: true},
-	{Name: "suspend", Keys: []string{"ctrl+z"}, What: "suspend", At: everywhere, Typed: true},
+	{Name: "redraw", Keys: []string{"ctrl+l"}, What: "redraw the screen", At: everywhere | Form, Typed: true},
+	{Name: "suspend", Keys: []string{"ctrl+z"}, What: "suspend", At: everywhere | Form, Typed: true},
 	{Name: "command", Keys: []string{":"}, What: "type a command", At: screens | HelpScreen},
 	{Name: "help", Keys: []string{"?"}, What: "help", At: everywhere},
 	// In help, its usual key closes that.
@@ -95,6 +99,8 @@ var Actions = []Action{
 var Fixed = []Action{
 	{Keys: []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, What: "go to a tab or page", At: Dashboard | job},
 	{Keys: []string{"enter", "tab", "esc"}, What: "answer the dialog", At: Dialog},
+	{Keys: []string{"tab", "shift+tab", "up", "down", "enter", "pgup", "pgdown", "esc", "f1"}, What: "move in the form of a restore", At: Form},
+	{Keys: []string{"ctrl+a", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+left", "ctrl+right"}, What: "edit a field", At: Form},
 	{Keys: []string{"esc", "left", "h", "backspace", "q"}, What: "close help", At: HelpScreen},
 }
 

@@ -1,0 +1,233 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/forecast"
+	"github.com/veltui/veltui/forecast/history"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/ui/restoreform"
+)
+
+// previews is what the form of a restore asks: what that restore would do.
+type previews struct {
+	cli *cli
+	log *slog.Logger
+	// backups is nil where backups must not be read, for the reason why.
+	backups *backupReader
+	why     string
+	rates   *history.Book
+
+	mu   sync.Mutex
+	last ground
+}
+
+var _ restoreform.Previewer = (*previews)(nil)
+
+// ground is what previews of one backup have in common, kept for groundAge: a form
+// asks after every word.
+type ground struct {
+	backup   string
+	at       time.Time
+	index    *collector.Index
+	kinds    collector.Discovery
+	existing collector.Namespaces
+	notes    []string
+}
+
+const (
+	groundAge = 20 * time.Second
+	// mostChoices is how many labels are offered.
+	mostChoices = 5000
+)
+
+// Preview works out what a draft would restore.
+func (p *previews) Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) restoreform.Preview {
+	answer := restoreform.Preview{}
+	if a == nil {
+		answer.Unknown = "the cluster has not answered yet"
+		return answer
+	}
+	spec := d.Restore.Spec
+	backup, refused := source(d, a)
+	answer.Backup, answer.Refused = backup, refused
+	if backup == "" {
+		answer.Unknown = "there is no backup to look into"
+	} else {
+		p.look(ctx, &answer, spec, a)
+	}
+	sanitize.Object(&answer)
+	return answer
+}
+
+// look fills in what is known from the backup and the target.
+func (p *previews) look(ctx context.Context, answer *restoreform.Preview, spec velerov1.RestoreSpec, a *assess.Assessment) {
+	g, err := p.ground(ctx, a.Snapshot.Namespace, answer.Backup)
+	if err != nil {
+		answer.Unknown = err.Error()
+		if !errors.Is(err, context.Canceled) {
+			p.log.Info("previewing a restore", "backup", answer.Backup, "error", err)
+		}
+		return
+	}
+	answer.Namespaces, answer.Labels = g.index.Namespaces(), g.index.Labels(mostChoices)
+	for _, r := range g.index.Contents() {
+		answer.Resources = append(answer.Resources, r.Resource)
+	}
+	slices.Sort(answer.Resources)
+	question := collector.RestoreSpec{Restore: spec, Existing: g.existing, Server: serverOf(a.Snapshot.Server)}
+	estimate, err := g.index.Estimate(ctx, question, g.kinds)
+	if err != nil {
+		answer.Unknown = err.Error()
+		return
+	}
+	answer.Estimate = estimate
+	answer.Refused = append(answer.Refused, estimate.Refused...)
+	answer.Notes = slices.Concat(g.notes, estimate.Assumptions, g.index.Problems())
+	p.foresee(answer, a)
+}
+
+// foresee says how long the items take.
+func (p *previews) foresee(answer *restoreform.Preview, a *assess.Assessment) {
+	var known forecast.Rates
+	if p.rates != nil {
+		known = p.rates.Known()
+	}
+	steps := make([]forecast.Step, len(answer.Estimate.Steps))
+	for i, s := range answer.Estimate.Steps {
+		steps[i] = forecast.Step(s)
+	}
+	course := forecast.NewCourse(steps, known, forecast.LimitOf(a.Snapshot.Server))
+	now := p.cli.clock()
+	course.Observe(now, 0)
+	left, ok := course.Left(now)
+	if !ok {
+		return
+	}
+	answer.Takes, answer.Low, answer.High = left.Likely, left.Low, left.High
+	answer.Learned = known.Throttle.Valid() || len(known.Resources) > 0
+	told := "The time is for the items; data of volumes comes on top."
+	if !answer.Learned {
+		told = "The time is for the items; data of volumes comes on top. veltui has not watched a restore of this cluster yet, so it is a guess."
+	}
+	answer.Notes = append(answer.Notes, told)
+}
+
+// ground reads the backup, and what the target serves and has.
+func (p *previews) ground(ctx context.Context, namespace, backup string) (ground, error) {
+	p.mu.Lock()
+	last := p.last
+	p.mu.Unlock()
+	if now := p.cli.clock(); last.index != nil && last.backup == backup && now.Sub(last.at) < groundAge {
+		return last, nil
+	}
+	if p.backups == nil {
+		return ground{}, errors.New(p.why)
+	}
+	e, index, err := p.backups.read(ctx, namespace, backup, func(int64, int64) {})
+	if err != nil {
+		return ground{}, err
+	}
+	g := ground{backup: backup, at: p.cli.clock(), index: index}
+	if g.kinds, g.notes, err = e.kinds(ctx); err != nil {
+		return ground{}, err
+	}
+	g.existing, err = e.existing(ctx, time.Time{})
+	switch {
+	case apierrors.IsForbidden(err):
+		g.notes = append(g.notes, "You may not list the namespaces of the target.")
+	case err != nil:
+		return ground{}, fmt.Errorf("listing the target's namespaces: %w", err)
+	}
+	p.mu.Lock()
+	p.last = g
+	p.mu.Unlock()
+	return g, nil
+}
+
+// source is the backup that Velero would take, and why it would take none
+// (pkg/controller/restore_controller.go, validateAndComplete; pkg/cmd/cli/restore/
+// create.go, Run).
+func source(d restorespec.Draft, a *assess.Assessment) (backup string, refused []string) {
+	spec := d.Restore.Spec
+	if (spec.BackupName == "") == (spec.ScheduleName == "") {
+		return "", nil // the form says it
+	}
+	partial := d.AllowPartiallyFailed != nil && *d.AllowPartiallyFailed
+	var found *job.Job
+	seen := 0
+	for _, j := range a.Snapshot.Jobs {
+		if j.Kind != job.Backup {
+			continue
+		}
+		switch {
+		case spec.BackupName != "" && j.Name == spec.BackupName:
+			found = j
+		case spec.ScheduleName != "" && j.ScheduleName == spec.ScheduleName:
+			seen++
+			completed := j.Phase == string(velerov1.BackupPhaseCompleted) || partial && j.Phase == string(velerov1.BackupPhasePartiallyFailed)
+			if completed && (found == nil || j.Started.After(found.Started)) {
+				found = j
+			}
+		}
+	}
+	switch {
+	case found == nil && a.Snapshot.LeftBackups > 0:
+		return spec.BackupName, nil // it may be one that was left out
+	case found == nil && spec.BackupName != "":
+		return "", []string{fmt.Sprintf("There is no backup %s.", spec.BackupName)}
+	case found == nil && seen > 0:
+		return "", []string{fmt.Sprintf("None of the %s of schedule %s is Completed.", human.Count(seen, "backup"), spec.ScheduleName)}
+	case found == nil:
+		return "", []string{fmt.Sprintf("There is no backup of a schedule %s.", spec.ScheduleName)}
+	}
+	for _, l := range a.Snapshot.Locations {
+		if l.Name == found.StorageLocation && l.Status.Phase == velerov1.BackupStorageLocationPhaseUnavailable {
+			refused = append(refused, fmt.Sprintf("The storage location %s of backup %s is Unavailable.", l.Name, found.Name))
+		}
+	}
+	if found.Deleting || found.Phase == string(velerov1.BackupPhaseDeleting) {
+		refused = append(refused, fmt.Sprintf("The backup %s is being deleted.", found.Name))
+	}
+	return found.Name, refused
+}
+
+// Save writes a new file into the working directory, for nobody else to read.
+func (p *previews) Save(name string, data []byte) (string, error) {
+	path, err := filepath.Abs(filepath.Base(name))
+	if err != nil {
+		return "", fmt.Errorf("finding the working directory: %w", err)
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return "", fmt.Errorf("%s exists already, and veltui does not replace it", sanitize.String(path))
+	}
+	if err != nil {
+		return "", errors.New(sanitize.String(err.Error()))
+	}
+	_, err = file.Write(data)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		_ = os.Remove(path)
+		return "", errors.New(sanitize.String(err.Error()))
+	}
+	return sanitize.Whole(path), nil
+}

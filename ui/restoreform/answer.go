@@ -1,0 +1,142 @@
+package restoreform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/ui/draw"
+)
+
+// answer is all that the preview says: what stands in the way, the items, what
+// was taken for granted, then the command and the YAML.
+func (f *Form) answer(c draw.Canvas) []string {
+	lines := f.troubles(c)
+	p := &f.preview
+	switch {
+	case len(f.wrong()) > 0:
+		return append(lines, f.endings(c)...)
+	case f.options.Previewer == nil:
+		lines = append(lines, c.Para(c.Theme.Dim, "veltui cannot look into backups here. The command is right all the same.", 3)...)
+	case f.pending && !f.known:
+		lines = append(lines, c.Para(c.Theme.Dim, "Reading what is in the backup"+c.Glyphs.Ellipsis, 2)...)
+	case f.pending:
+		lines = append(lines, c.Para(c.Theme.Dim, "Working it out. What is below is for what you had typed before.", 2)...)
+	}
+	if f.known {
+		if p.Unknown != "" {
+			lines = append(lines, c.Para(c.Theme.Waiting, "The items are not known: "+p.Unknown, 4)...)
+		} else if len(f.refused()) == 0 || f.pending {
+			lines = append(lines, f.table(c)...)
+		}
+		for _, note := range p.Notes {
+			for _, line := range c.Sized(c.Width, 0).Item(" "+c.Glyphs.Fact+" ", note, 4) {
+				lines = append(lines, c.Theme.Dim.Render(line))
+			}
+		}
+	}
+	return append(lines, f.endings(c)...)
+}
+
+// troubles are what is wrong in the form, what Velero refuses and what was found.
+func (f *Form) troubles(c draw.Canvas) []string {
+	var lines []string
+	item := func(style lipgloss.Style, sign, text string, most int) {
+		lines = append(lines, c.Item(style.Render(sign)+" ", text, most)...)
+	}
+	for i := range f.rows {
+		if r := &f.rows[i]; r.err != nil {
+			item(c.Theme.Bad, c.Glyphs.Failed, strings.TrimSpace(r.title)+": "+r.err.Error(), 3)
+		}
+	}
+	for _, why := range f.refused() {
+		item(c.Theme.Bad, c.Glyphs.Failed, "Refused: "+why, 4)
+	}
+	if f.pending {
+		return lines
+	}
+	for _, severity := range []Severity{Obstacle, Doubt, Note} {
+		for _, found := range f.preview.Findings {
+			if found.Severity != severity {
+				continue
+			}
+			text := found.Text
+			if found.Remedy != "" {
+				text += " " + found.Remedy
+			}
+			switch severity {
+			case Obstacle:
+				item(c.Theme.Bad, c.Glyphs.Failed, text, 4)
+			case Doubt:
+				item(c.Theme.Waiting, c.Glyphs.Attention, text, 4)
+			case Note:
+				item(c.Theme.Dim, c.Glyphs.Fact, text, 4)
+			}
+		}
+	}
+	return lines
+}
+
+// table are the items by resource and namespace, in the order of the restore.
+func (f *Form) table(c draw.Canvas) []string {
+	e := &f.preview.Estimate
+	if len(e.Resources) == 0 {
+		return []string{"Nothing would be restored."}
+	}
+	name := 9
+	for _, r := range e.Resources {
+		name = max(name, lipgloss.Width(r.Resource))
+	}
+	name = min(name, max(c.Width/2, 12))
+	head := c.Fit("RESOURCE", name) + c.FitRight("ITEMS", 8) + "  NAMESPACES"
+	lines := []string{c.Theme.Dim.Render(c.Cut(head, c.Width))}
+	for _, r := range e.Resources {
+		line := c.Fit(c.CutMiddle(r.Resource, name), name) + c.FitRight(human.Number(r.Items), 8) + "  "
+		lines = append(lines, c.Cut(line+namespaces(r, c.Width-lipgloss.Width(line)), c.Width))
+	}
+	total := c.Fit("Total", name) + c.FitRight(human.Number(e.Total), 8)
+	if f.preview.Takes > 0 {
+		total += "  in " + human.TimeLeftRange(f.preview.Low, f.preview.High)
+	}
+	return append(lines, c.Theme.Strong.Render(c.Cut(total, c.Width)))
+}
+
+// namespaces are a resource's, as many as there is room for.
+func namespaces(r collector.ResourceCount, width int) string {
+	for most := len(r.Namespaces); most > 0; most-- {
+		if text := human.Largest(r.Namespaces, most); lipgloss.Width(text) <= width {
+			return text
+		}
+	}
+	return human.Largest(r.Namespaces, 1)
+}
+
+// endings are the command and the YAML.
+func (f *Form) endings(c draw.Canvas) []string {
+	if len(f.wrong()) > 0 {
+		return nil
+	}
+	line, unsaid := f.command()
+	lines := append([]string{"", c.Theme.Strong.Render("Command")}, c.Whole(line)...)
+	if len(unsaid) > 0 {
+		slices.Sort(unsaid)
+		text := fmt.Sprintf("The command cannot say %s.", human.List(unsaid, 5))
+		if strings.Contains(strings.Join(unsaid, " "), "spec.") {
+			text += " The YAML can."
+		}
+		lines = append(lines, c.Item(c.Theme.Waiting.Render(c.Glyphs.Attention)+" ", text, 3)...)
+	}
+	lines = append(lines, "", c.Theme.Strong.Render("YAML"))
+	text, err := f.yaml()
+	if err != nil {
+		return append(lines, c.Para(c.Theme.Waiting, draw.Sentence(err.Error()), 3)...)
+	}
+	for yamlLine := range strings.Lines(text) {
+		lines = append(lines, c.Whole(strings.TrimRight(yamlLine, "\n"))...)
+	}
+	return lines
+}

@@ -1,0 +1,63 @@
+package restoreform
+
+import (
+	"context"
+	"time"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/restorespec"
+)
+
+// Previewer works out what a restore would do. What it answers is safe to draw,
+// and so are its errors, which are on one line.
+type Previewer interface {
+	// Preview takes as long as downloading the backup, the first time, and ends
+	// with ctx. a is what is known of the cluster, nil for nothing yet.
+	Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) Preview
+	// Save writes a new file and says where it is. It never replaces one.
+	Save(name string, data []byte) (path string, err error)
+}
+
+// Preview is what a restore would do, as far as that is known.
+type Preview struct {
+	// Backup is the one that would be restored: with a schedule, its newest.
+	Backup string
+	// Refused is why Velero would not do it, in sentences.
+	Refused []string
+	// Unknown is why the items are not known, empty if they are.
+	Unknown string
+	// Estimate is what would be restored.
+	Estimate collector.Estimate
+	// Takes is how long the items may take, between Low and High; 0 if that is not
+	// known. Learned is true where earlier restores of the cluster told.
+	Takes, Low, High time.Duration
+	Learned          bool
+	// Namespaces, Resources and Labels (key=value) are those in the backup.
+	Namespaces, Resources, Labels []string
+	// Checked is true once the live cluster was looked at, and Findings are what
+	// stands in the way there.
+	Checked  bool
+	Findings []Finding
+	// Notes are what was taken for granted or could not be looked at.
+	Notes []string
+}
+
+// Severity is how bad a finding is.
+type Severity uint8
+
+// The severities.
+const (
+	Note     Severity = iota
+	Doubt             // it may go wrong
+	Obstacle          // it will
+)
+
+// Finding is something in the live cluster that the restore will meet.
+type Finding struct {
+	Severity Severity
+	// Resource is the kind that it is about, empty for none.
+	Resource string
+	// Text is a sentence, Remedy what to do about it; that may be empty.
+	Text, Remedy string
+}
