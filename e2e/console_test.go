@@ -38,12 +38,19 @@ func openConsole(t *testing.T) *console {
 // startConsole starts veltui on a terminal of 120 by 40.
 func startConsole(t *testing.T, args ...string) *console {
 	t.Helper()
+	return startConsoleIn(t, "", 120, 40, args...)
+}
+
+// startConsoleIn starts veltui in a folder, on a terminal of that size.
+func startConsoleIn(t *testing.T, dir string, columns, rows int, args ...string) *console {
+	t.Helper()
 	path, err := veltui()
 	must(t, err)
-	c := &console{term: vt10x.New(vt10x.WithSize(120, 40))}
+	c := &console{term: vt10x.New(vt10x.WithSize(columns, rows))}
 	c.cmd = exec.Command(path, append(args, "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)...)
+	c.cmd.Dir = dir
 	c.cmd.Env = append(slices.Clone(veltuiTells.cmd.Env), "TERM=xterm-256color", "LANG=C.UTF-8")
-	tty, err := pty.StartWithSize(c.cmd, &pty.Winsize{Cols: 120, Rows: 40})
+	tty, err := pty.StartWithSize(c.cmd, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)})
 	must(t, err)
 	t.Cleanup(func() { _ = tty.Close() })
 	t.Cleanup(func() { _ = c.cmd.Process.Kill() })

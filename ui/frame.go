@@ -70,7 +70,7 @@ func (m *Model) content() string {
 		bottom = m.command.View(c.Sized(c.Width, min(c.Height/3, 2)))
 	}
 	bottom = bottom[:min(len(bottom), max(c.Height-2, 1))]
-	if g := m.options.Guide; g != nil && len(bottom) == 1 {
+	if g := m.options.Guide; g != nil && len(bottom) == 1 && m.form == nil {
 		on, ended := m.guided()
 		bottom = append(g.Draw(c, on, ended, m.screenKeys()), bottom...)
 	}

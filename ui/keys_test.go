@@ -28,6 +28,8 @@ func placeOf(m *Model, name string) keys.Place {
 		return keys.Page
 	case "other":
 		return keys.Other
+	case "form":
+		return keys.Form
 	}
 	return keys.Dashboard
 }

@@ -446,7 +446,7 @@ func TestKeysPageNamesEveryKey(t *testing.T) {
 func everyScreen(t *testing.T) map[string]*Model {
 	t.Helper()
 	all := map[string]*Model{}
-	for name, pressed := range map[string][]string{"dashboard": nil, "schedules": {"4"}, "schedule": {"4", "enter"}, "job": {"enter"}, "help": {"?"}} {
+	for name, pressed := range map[string][]string{"dashboard": nil, "schedules": {"4"}, "schedule": {"4", "enter"}, "job": {"enter"}, "help": {"?"}, "form": {"R"}, "form command": {"R", "up", "up", "up", "up", "up"}} {
 		m := screen(t, stageful(), 80, 24)
 		press(t, m, pressed...)
 		all[name] = m
@@ -469,6 +469,8 @@ func onTop(m *Model) string {
 		return "help"
 	case m.dialog != nil:
 		return "dialog"
+	case m.form != nil:
+		return "form"
 	case m.job != nil:
 		return "job"
 	case m.other != nil:

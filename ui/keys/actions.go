@@ -79,6 +79,7 @@ var Actions = []Action{
 	{Name: "preview", Keys: []string{"R"}, What: "put a restore together and preview it", At: Dashboard | job},
 	{Name: "save-restore", Keys: []string{"ctrl+s"}, What: "save a restore's YAML", At: Form, Typed: true},
 	{Name: "copy-restore", Keys: []string{"ctrl+y"}, What: "copy a restore's command", At: Form, Typed: true},
+	{Name: "form-help", Keys: []string{"f1"}, What: "help while you type into the form of a restore", At: Form, Typed: true},
 	{Name: "finalize", Keys: []string{"f"}, What: "open the finalize dialog", At: screens},
 	{Name: "mark", Keys: []string{"m"}, What: "mark a job", At: Dashboard},
 	{Name: "dry-run", Keys: []string{"d"}, What: "dry run", At: Dialog},
@@ -99,7 +100,7 @@ var Actions = []Action{
 var Fixed = []Action{
 	{Keys: []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, What: "go to a tab or page", At: Dashboard | job},
 	{Keys: []string{"enter", "tab", "esc"}, What: "answer the dialog", At: Dialog},
-	{Keys: []string{"tab", "shift+tab", "up", "down", "enter", "pgup", "pgdown", "esc", "f1"}, What: "move in the form of a restore", At: Form},
+	{Keys: []string{"tab", "shift+tab", "up", "down", "enter", "pgup", "pgdown", "esc"}, What: "move in the form of a restore", At: Form},
 	{Keys: []string{"ctrl+a", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+left", "ctrl+right"}, What: "edit a field", At: Form},
 	{Keys: []string{"esc", "left", "h", "backspace", "q"}, What: "close help", At: HelpScreen},
 }
