@@ -70,7 +70,7 @@ func TestFormSaysWhatVeleroRestores(t *testing.T) {
 			must(t, err)
 			var saved velerov1.Restore
 			must(t, yaml.UnmarshalStrict(data, &saved))
-			c.types(t, "\x1b\x1b")
+			c.leavesForm(t)
 			c.awaits(t, "the dashboard", func() bool { return !strings.Contains(c.screen(), "Restore from typed") })
 
 			draft := restorespec.Draft{Restore: saved}
@@ -104,9 +104,17 @@ func TestFormSaysWhatVeleroRestores(t *testing.T) {
 	c.sees(t, "Restore from typed")
 	c.fill(t, "form-one", map[string]string{"include-namespaces": "orders"})
 	c.sees(t, "There is a restore form-one already")
-	c.types(t, "\x1b\x1b")
+	c.leavesForm(t)
 	c.sees(t, "[1 Active]")
 	c.quits(t)
+}
+
+// leavesForm drops what was typed. Two keys in one packet would be another one.
+func (c *console) leavesForm(t *testing.T) {
+	t.Helper()
+	c.types(t, "\x1b")
+	c.sees(t, "esc again")
+	c.types(t, "\x1b")
 }
 
 // fill types into the fields of the form, from the name down.

@@ -58,7 +58,7 @@ func press(t testing.TB, m *Model, keys ...string) tea.Cmd {
 func keyPress(t testing.TB, name string) tea.KeyPressMsg {
 	t.Helper()
 	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown,
-		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd, "backspace": tea.KeyBackspace}
+		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd, "backspace": tea.KeyBackspace, "f1": tea.KeyF1}
 	if code, ok := codes[name]; ok {
 		return tea.KeyPressMsg{Code: code}
 	}

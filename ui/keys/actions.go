@@ -90,10 +90,10 @@ var Actions = []Action{
 	{Name: "reconnect", Keys: []string{"r"}, What: "reconnect now", At: screens | HelpScreen},
 	{Name: "redraw", Keys: []string{"ctrl+l"}, What: "redraw the screen", At: everywhere | Form, Typed: true},
 	{Name: "suspend", Keys: []string{"ctrl+z"}, What: "suspend", At: everywhere | Form, Typed: true},
-	{Name: "command", Keys: []string{":"}, What: "type a command", At: screens | HelpScreen},
-	{Name: "help", Keys: []string{"?"}, What: "help", At: everywhere},
+	{Name: "command", Keys: []string{":"}, What: "type a command", At: screens | HelpScreen | Form},
+	{Name: "help", Keys: []string{"?"}, What: "help", At: everywhere | Form},
 	// In help, its usual key closes that.
-	{Name: "quit", Keys: []string{"q"}, What: "quit", At: screens | Dialog},
+	{Name: "quit", Keys: []string{"q"}, What: "quit", At: screens | Dialog | Form},
 }
 
 // Fixed are keys that always do the same.

@@ -161,7 +161,7 @@ func (f *Form) Update(msg tea.Msg) tea.Cmd {
 		case msg.err != nil:
 			f.say(true, "Not saved: "+msg.err.Error()+".")
 		default:
-			f.say(false, "Saved to "+msg.path+". To restore: kubectl create -f "+kubectl.Quote(msg.path))
+			f.say(false, "Saved to "+msg.path+". To restore: "+f.options.Reach.Kubectl("", "create", "-f", msg.path))
 		}
 	}
 	return nil

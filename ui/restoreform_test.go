@@ -1,0 +1,282 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/restoreform"
+)
+
+// previewer answers as told, and keeps what it was asked and what was saved.
+type previewer struct {
+	answer restoreform.Preview
+	asked  []restorespec.Draft
+	saved  map[string]string
+}
+
+func (p *previewer) Preview(_ context.Context, d restorespec.Draft, _ *assess.Assessment) restoreform.Preview {
+	p.asked = append(p.asked, d)
+	return p.answer
+}
+
+func (p *previewer) Save(name string, data []byte) (string, error) {
+	if _, there := p.saved[name]; there {
+		return "", errors.New("/home/jane/" + name + " exists already, and veltui does not replace it")
+	}
+	p.saved[name] = string(data)
+	return "/home/jane/" + name, nil
+}
+
+func shopPreview() restoreform.Preview {
+	counts := func(name string, n int, namespaces map[string]int) collector.ResourceCount {
+		return collector.ResourceCount{Resource: name, Items: n, Namespaces: namespaces}
+	}
+	return restoreform.Preview{
+		Backup: "nightly-shop", Takes: 42 * time.Second, Low: 31 * time.Second, High: 65 * time.Second, Learned: true,
+		Estimate: collector.Estimate{Total: 1402, Resources: []collector.ResourceCount{
+			counts("namespaces", 2, nil), counts("persistentvolumeclaims", 40, map[string]int{"shop": 30, "billing": 10}),
+			counts("secrets", 318, map[string]int{"shop": 300, "billing": 18}), counts("configmaps", 962, map[string]int{"shop": 900, "billing": 62}),
+			counts("widgets.example.com", 80, map[string]int{"shop": 80}),
+		}},
+		Namespaces: []string{"billing", "shop", "shop-old"}, Resources: []string{"configmaps", "secrets"}, Labels: []string{"app=db", "app=web"},
+		Notes: []string{"The time is for the items; data of volumes comes on top."},
+	}
+}
+
+// form is the form of a restore of the only backup, with its first answer.
+func form(t testing.TB, width, height int, p *previewer, change ...func(*Options)) *Model {
+	t.Helper()
+	p.saved = map[string]string{}
+	change = append(change, func(o *Options) { o.Clusters[0].Previewer = p })
+	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), width, height, change...)
+	answered(m, press(t, m, keyOf(m, "preview")))
+	return m
+}
+
+func keyOf(m *Model, action string) string { return m.options.Keys.Key(action) }
+
+// answered runs commands, and what follows from them, to their end.
+func answered(m *Model, cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case nil:
+	case tea.BatchMsg:
+		for _, c := range msg {
+			answered(m, c)
+		}
+	default:
+		if restoreform.Handles(msg) {
+			_, next := m.Update(msg)
+			answered(m, next)
+		}
+	}
+}
+
+func typeIn(t testing.TB, m *Model, text string) {
+	t.Helper()
+	var last tea.Cmd
+	for _, r := range text {
+		_, last = m.Update(tea.KeyPressMsg{Code: r, Text: string(r)})
+	}
+	answered(m, last)
+}
+
+func TestFormFrames(t *testing.T) {
+	obstacles := shopPreview()
+	obstacles.Checked = true
+	obstacles.Findings = []restoreform.Finding{
+		{Severity: restoreform.Obstacle, Resource: "widgets.example.com", Text: "The cluster does not serve widgets.example.com (80 items).", Remedy: "Install its CRD first."},
+		{Severity: restoreform.Doubt, Resource: "secrets", Text: "14 secrets exist already: Velero skips them."},
+	}
+	for name, c := range map[string]struct {
+		answer restoreform.Preview
+		types  string
+		keys   []string
+		change []func(*Options)
+	}{
+		"form":         {answer: shopPreview(), types: "shop, bil"},
+		"form-found":   {answer: obstacles},
+		"form-wrong":   {answer: shopPreview(), keys: []string{"down", "down"}, types: "shop"},
+		"form-unknown": {answer: restoreform.Preview{Unknown: "with --no-artifacts veltui does not read backups"}},
+		"form-refused": {answer: restoreform.Preview{Backup: "nightly-shop", Refused: []string{"The storage location default of backup nightly-shop is Unavailable."}}},
+		"form-ascii":   {answer: obstacles, change: []func(*Options){func(o *Options) { o.ASCII, o.NoColor = true, true }}},
+	} {
+		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}} {
+			if size[0] != 80 && size[0] != 120 && name != "form" {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
+				m := form(t, size[0], size[1], &previewer{answer: c.answer}, c.change...)
+				press(t, m, c.keys...)
+				typeIn(t, m, c.types)
+				frame := checkFrame(t, m)
+				if i := strings.IndexFunc(ansi.Strip(frame), func(r rune) bool { return r > 126 }); name == "form-ascii" && i >= 0 {
+					t.Errorf("an ASCII frame holds %q", frame[i:])
+				}
+				golden(t, fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), plain(frame))
+			})
+		}
+	}
+}
+
+// Letters go into the fields, whatever they do elsewhere, and what was typed is
+// what is asked about.
+func TestFormTakesLetters(t *testing.T) {
+	p := &previewer{answer: shopPreview()}
+	m := form(t, 120, 40, p)
+	const all = "qRf?:yrhjk/xmes"
+	typeIn(t, m, all)
+	if got := p.asked[len(p.asked)-1].Restore.Spec.IncludedNamespaces; onTop(m) != "form" || m.helping || m.command.Typing() || len(got) != 1 || got[0] != all {
+		t.Errorf("%s, namespaces %q", onTop(m), got)
+	}
+	press(t, m, "ctrl+u")
+	m.Update(tea.PasteMsg{Content: "shop,\n billing\n"})
+	answered(m, press(t, m, "backspace"))
+	if got := p.asked[len(p.asked)-1].Restore.Spec.IncludedNamespaces; strings.Join(got, "|") != "shop|billin" {
+		t.Errorf("pasted: %q", got)
+	}
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "The backup has no namespace billin.") {
+		t.Errorf("the wrong name is not doubted:\n%s", frame)
+	}
+	press(t, m, "f1")
+	if !m.helping {
+		t.Error("f1 opens no help")
+	}
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "save YAML") || strings.Contains(frame, "? ") && strings.Contains(frame, "finalize") {
+		t.Errorf("help:\n%s", frame)
+	}
+}
+
+func TestFormCompletes(t *testing.T) {
+	p := &previewer{answer: shopPreview()}
+	m := form(t, 120, 40, p)
+	typeIn(t, m, "bi")
+	press(t, m, "tab")
+	typeIn(t, m, ",sh")
+	press(t, m, "tab") // shop and shop-old
+	press(t, m, "tab") // shop is whole: on
+	press(t, m, "tab")
+	typeIn(t, m, "bill")
+	answered(m, press(t, m, "tab"))
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "billing,shop ") || !strings.Contains(frame, `"billing:": `) && !strings.Contains(frame, "Map         billing:") {
+		t.Errorf("not completed:\n%s", frame)
+	}
+}
+
+// The form ends in a command and a file, and what is wrong is in neither.
+func TestFormCopiesAndSaves(t *testing.T) {
+	p := &previewer{answer: shopPreview()}
+	m := form(t, 120, 40, p)
+	typeIn(t, m, "shop")
+	answered(m, press(t, m, "ctrl+s"))
+	const name = "nightly-shop-20261120120000"
+	want := "apiVersion: velero.io/v1\nkind: Restore\nmetadata:\n  name: " + name + "\n  namespace: velero\nspec:\n  backupName: nightly-shop\n  includedNamespaces:\n  - shop\n"
+	if got := p.saved[restoreform.Name("nightly-shop", noon)+".yaml"]; !strings.HasPrefix(got, want[:40]) || !strings.HasSuffix(got, want[len(want)-40:]) {
+		t.Errorf("saved %q, want %q", p.saved, want)
+	}
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "Saved to") {
+		t.Errorf("not said:\n%s", frame)
+	}
+	answered(m, press(t, m, "ctrl+s"))
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "exists already") {
+		t.Errorf("replaced:\n%s", frame)
+	}
+	if cmd := press(t, m, "ctrl+y"); cmd == nil {
+		t.Error("nothing is copied")
+	}
+	press(t, m, "down", "down")
+	typeIn(t, m, "nonsense")
+	press(t, m, "ctrl+y")
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "correct Map first") {
+		t.Errorf("copied what is wrong:\n%s", frame)
+	}
+	press(t, m, "esc")
+	if onTop(m) != "form" {
+		t.Error("one esc loses what was typed")
+	}
+	press(t, m, "esc")
+	if said := m.partingWords(); onTop(m) != "dashboard" || len(said) != 1 || !strings.Contains(said[0], "--include-namespaces=shop --kubecontext prod-east -n velero") {
+		t.Errorf("%s, said %q", onTop(m), said)
+	}
+}
+
+// Like an earlier restore: as it was, under a new name.
+func TestFormAgain(t *testing.T) {
+	p := &previewer{answer: shopPreview()}
+	old := restoreJob("old", "nightly-shop", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}, time.Minute)
+	old.Object.(*velerov1.Restore).Spec.IncludedNamespaces = []string{"shop"}
+	m := screen(t, snapshotOf(old), 120, 40, func(o *Options) { o.Clusters[0].Previewer = p })
+	answered(m, press(t, m, "2", "enter", "R"))
+	got := p.asked[0].Restore
+	if got.Spec.BackupName != "nightly-shop" || len(got.Spec.IncludedNamespaces) != 1 || got.Name == "old" || !strings.HasPrefix(got.Name, "nightly-shop-") {
+		t.Errorf("%+v", got)
+	}
+	press(t, m, "esc")
+	if onTop(m) != "job" {
+		t.Errorf("esc goes to %s", onTop(m))
+	}
+}
+
+// A form in a read-only dashboard works, also where nothing is known of backups.
+func TestFormReadOnlyAndKeysOfOnesOwn(t *testing.T) {
+	p := &previewer{answer: restoreform.Preview{Unknown: "read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster"}}
+	m := form(t, 80, 24, p, func(o *Options) {
+		o.ReadOnly = true
+		o.Keys = keys.Map{"preview": {"p"}, "save-restore": {"f2"}, "copy-restore": {"ctrl+x"}, "form-help": {"f3"}}
+	})
+	frame := ansi.Strip(checkFrame(t, m))
+	for _, want := range []string{"read-only: to download", "f2 save YAML", "ctrl+x copy command", "f3 help", "velero restore create"} {
+		if !strings.Contains(frame, want) {
+			t.Errorf("no %q in\n%s", want, frame)
+		}
+	}
+}
+
+// Late answers are dropped, a resize at any moment fits, and a click goes to a field.
+func TestFormWhileItMoves(t *testing.T) {
+	p := &previewer{answer: shopPreview()}
+	m := form(t, 120, 40, p)
+	asked := len(p.asked)
+	var late []tea.Cmd
+	for _, r := range "shop" {
+		_, cmd := m.Update(tea.KeyPressMsg{Code: r, Text: string(r)})
+		late = append(late, cmd)
+	}
+	for _, cmd := range late {
+		answered(m, cmd)
+	}
+	if got := len(p.asked) - asked; got != 1 {
+		t.Errorf("asked %d times for four letters", got)
+	}
+	for width := 1; width < 210; width += 13 {
+		for height := 1; height < 62; height += 7 {
+			m.Update(tea.WindowSizeMsg{Width: width, Height: height})
+			press(t, m, "pgdown", "down", "tab")
+			checkFrame(t, m)
+		}
+	}
+	m.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
+	checkFrame(t, m)
+	m.Update(tea.MouseClickMsg{X: 5, Y: 3, Button: tea.MouseLeft})
+	typeIn(t, m, "X")
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "a name has only small letters") {
+		t.Errorf("the click did not go to the name:\n%s", frame)
+	}
+	show(m, snapshotOf([]*job.Job{}...))
+	checkFrame(t, m)
+}
