@@ -18,8 +18,8 @@ const module = "github.com/veltui/veltui"
 // docs/architecture.md draws it.
 var imports = map[string][]string{
 	"":                           {"cmd"},
-	"cmd":                        {"action", "artifact", "assess", "assets", "collector", "collector/cache", "config", "demo", "describe", "diagnosis", "etcd", "forecast", "forecast/history", "glob", "human", "job", "logs", "narrate", "outcome", "preflight", "report", "restorespec", "retry", "sanitize", "target", "ui", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/terminal", "velero", "velero/decode", "verify", "watch"},
-	"ui":                         {"action", "assess", "collector", "diagnosis", "forecast", "human", "job", "narrate", "ui/command", "ui/detail", "ui/dialog", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/pager", "ui/tabs", "ui/terminal", "velero", "velero/decode", "watch"},
+	"cmd":                        {"action", "artifact", "assess", "assets", "collector", "collector/cache", "config", "demo", "describe", "diagnosis", "etcd", "forecast", "forecast/history", "glob", "human", "job", "logs", "narrate", "outcome", "preflight", "report", "restorespec", "retry", "sanitize", "target", "ui", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/restoreform", "ui/terminal", "velero", "velero/decode", "verify", "watch"},
+	"ui":                         {"action", "assess", "collector", "diagnosis", "forecast", "human", "job", "narrate", "ui/command", "ui/detail", "ui/dialog", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/pager", "ui/restoreform", "ui/tabs", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui/tabs":                    {"assess", "diagnosis", "etcd", "human", "job", "ui/detail", "ui/draw", "velero", "watch"},
 	"ui/detail":                  {"assess", "ui/draw", "ui/keys", "ui/pager", "watch"},
 	"ui/dialog":                  {"human", "job", "sanitize", "ui/draw", "ui/keys"},
@@ -34,6 +34,7 @@ var imports = map[string][]string{
 	"describe":                   {"assess", "diagnosis", "human", "job", "velero", "watch"},
 	"action":                     {"artifact", "diagnosis", "human", "job", "kubectl", "retry", "sanitize", "velero", "velero/decode"},
 	"watch":                      {"diagnosis", "etcd", "job", "sanitize", "velero", "velero/decode"},
+	"ui/restoreform":             {"assess", "collector", "human", "job", "kubectl", "restorespec", "sanitize", "ui/draw", "ui/keys"},
 	"preflight":                  {"collector", "human", "target", "velero"},
 	"report":                     {"artifact", "assess", "human", "job", "logs", "outcome", "sanitize"},
 	"verify":                     {"human", "job", "outcome", "target", "velero"},

@@ -20,8 +20,10 @@ import (
 	"github.com/veltui/veltui/forecast/history"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/preflight"
 	"github.com/veltui/veltui/restorespec"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/target"
 	"github.com/veltui/veltui/ui/restoreform"
 )
 
@@ -49,6 +51,7 @@ type ground struct {
 	kinds    collector.Discovery
 	existing collector.Namespaces
 	notes    []string
+	surveyor *surveyor
 }
 
 const (
@@ -155,10 +158,48 @@ func (p *previews) ground(ctx context.Context, namespace, backup string) (ground
 	case err != nil:
 		return ground{}, fmt.Errorf("listing the target's namespaces: %w", err)
 	}
+	// The one that there was knows what it has looked at.
+	if g.surveyor = last.surveyor; g.surveyor == nil || last.backup != backup {
+		config, err := p.cli.restConfig()
+		if err != nil {
+			return ground{}, err
+		}
+		if g.surveyor, err = newSurveyor(config, p.cli.clock, p.log); err != nil {
+			return ground{}, err
+		}
+	}
 	p.mu.Lock()
 	p.last = g
 	p.mu.Unlock()
 	return g, nil
+}
+
+// Check does what veltui preflight does.
+func (p *previews) Check(ctx context.Context, d restorespec.Draft, preview restoreform.Preview, a *assess.Assessment) (check restoreform.Check) {
+	g, err := p.ground(ctx, a.Snapshot.Namespace, preview.Backup)
+	var result *preflight.Result
+	if err == nil {
+		spec := d.Restore.Spec
+		spec.BackupName, spec.ScheduleName = preview.Backup, ""
+		result, err = g.surveyor.check(ctx, surveyQuestion{
+			velero: veleroState(a.Snapshot, preview.Backup), index: g.index, keep: true,
+			spec: collector.RestoreSpec{Restore: spec, Existing: g.existing, Server: serverOf(a.Snapshot.Server)},
+		}, func(target.Progress) {})
+	}
+	if err != nil {
+		check.Unseen = []string{"the cluster: " + err.Error()}
+		sanitize.Object(&check)
+		return check
+	}
+	severities := map[preflight.Severity]restoreform.Severity{preflight.Obstacle: restoreform.Obstacle, preflight.Doubt: restoreform.Doubt}
+	for _, f := range result.Findings {
+		check.Findings = append(check.Findings, restoreform.Finding{Severity: severities[f.Severity], Resource: f.Resource, Text: f.Sentence, Remedy: f.Remedy})
+	}
+	for _, n := range result.NotLooked {
+		check.Unseen = append(check.Unseen, n.What+": "+n.Why)
+	}
+	sanitize.Object(&check)
+	return check
 }
 
 // source is the backup that Velero would take, and why it would take none

@@ -23,6 +23,7 @@ import (
 // previewer answers as told, and keeps what it was asked and what was saved.
 type previewer struct {
 	answer restoreform.Preview
+	check  restoreform.Check
 	asked  []restorespec.Draft
 	saved  map[string]string
 }
@@ -30,6 +31,10 @@ type previewer struct {
 func (p *previewer) Preview(_ context.Context, d restorespec.Draft, _ *assess.Assessment) restoreform.Preview {
 	p.asked = append(p.asked, d)
 	return p.answer
+}
+
+func (p *previewer) Check(context.Context, restorespec.Draft, restoreform.Preview, *assess.Assessment) restoreform.Check {
+	return p.check
 }
 
 func (p *previewer) Save(name string, data []byte) (string, error) {
@@ -97,31 +102,30 @@ func typeIn(t testing.TB, m *Model, text string) {
 }
 
 func TestFormFrames(t *testing.T) {
-	obstacles := shopPreview()
-	obstacles.Checked = true
-	obstacles.Findings = []restoreform.Finding{
+	obstacles := restoreform.Check{Unseen: []string{"events: you may not list them."}, Findings: []restoreform.Finding{
 		{Severity: restoreform.Obstacle, Resource: "widgets.example.com", Text: "The cluster does not serve widgets.example.com (80 items).", Remedy: "Install its CRD first."},
 		{Severity: restoreform.Doubt, Resource: "secrets", Text: "14 secrets exist already: Velero skips them."},
-	}
+	}}
 	for name, c := range map[string]struct {
 		answer restoreform.Preview
+		check  restoreform.Check
 		types  string
 		keys   []string
 		change []func(*Options)
 	}{
 		"form":         {answer: shopPreview(), types: "shop, bil"},
-		"form-found":   {answer: obstacles},
+		"form-found":   {answer: shopPreview(), check: obstacles},
 		"form-wrong":   {answer: shopPreview(), keys: []string{"down", "down"}, types: "shop"},
 		"form-unknown": {answer: restoreform.Preview{Unknown: "with --no-artifacts veltui does not read backups"}},
 		"form-refused": {answer: restoreform.Preview{Backup: "nightly-shop", Refused: []string{"The storage location default of backup nightly-shop is Unavailable."}}},
-		"form-ascii":   {answer: obstacles, change: []func(*Options){func(o *Options) { o.ASCII, o.NoColor = true, true }}},
+		"form-ascii":   {answer: shopPreview(), check: obstacles, change: []func(*Options){func(o *Options) { o.ASCII, o.NoColor = true, true }}},
 	} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}} {
 			if size[0] != 80 && size[0] != 120 && name != "form" {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
-				m := form(t, size[0], size[1], &previewer{answer: c.answer}, c.change...)
+				m := form(t, size[0], size[1], &previewer{answer: c.answer, check: c.check}, c.change...)
 				press(t, m, c.keys...)
 				typeIn(t, m, c.types)
 				frame := checkFrame(t, m)

@@ -33,6 +33,9 @@ func (f *Form) answer(c draw.Canvas) []string {
 		} else if len(f.refused()) == 0 || f.pending {
 			lines = append(lines, f.table(c)...)
 		}
+		for _, what := range f.found.Unseen {
+			lines = append(lines, c.Item(c.Theme.Waiting.Render(" "+c.Glyphs.Open)+" ", "Not looked at: "+what, 3)...)
+		}
 		for _, note := range p.Notes {
 			for _, line := range c.Sized(c.Width, 0).Item(" "+c.Glyphs.Fact+" ", note, 4) {
 				lines = append(lines, c.Theme.Dim.Render(line))
@@ -60,7 +63,7 @@ func (f *Form) troubles(c draw.Canvas) []string {
 		return lines
 	}
 	for _, severity := range []Severity{Obstacle, Doubt, Note} {
-		for _, found := range f.preview.Findings {
+		for _, found := range f.found.Findings {
 			if found.Severity != severity {
 				continue
 			}

@@ -64,6 +64,10 @@ type Form struct {
 
 	preview Preview
 	known   bool // preview has been answered once
+	// found is what stands in the way of what preview is about; checked once that
+	// is known.
+	found   Check
+	checked bool
 	// asked counts changes: only the answer to the last one counts.
 	asked   int
 	pending bool
@@ -94,6 +98,13 @@ type previewed struct {
 	of      *Form
 	asked   int
 	preview Preview
+}
+
+// checkEnded tells what stands in the way.
+type checkEnded struct {
+	of    *Form
+	asked int
+	check Check
 }
 
 // saved tells where the YAML is.
@@ -138,7 +149,7 @@ func (f *Form) Load(a *assess.Assessment) {
 // Handles reports whether a message is one to a form.
 func Handles(msg tea.Msg) bool {
 	switch msg.(type) {
-	case paused, previewed, saved:
+	case paused, previewed, checkEnded, saved:
 		return true
 	}
 	return false
@@ -154,6 +165,11 @@ func (f *Form) Update(msg tea.Msg) tea.Cmd {
 	case previewed:
 		if msg.of == f && msg.asked == f.asked {
 			f.preview, f.known, f.pending = msg.preview, true, false
+			return f.look()
+		}
+	case checkEnded:
+		if msg.of == f && msg.asked == f.asked {
+			f.found, f.checked = msg.check, true
 		}
 	case saved:
 		switch {
@@ -257,7 +273,7 @@ func nameError(name string) error {
 func (f *Form) ask() tea.Cmd {
 	f.Close()
 	f.asked++
-	f.pending = f.options.Previewer != nil
+	f.pending, f.found, f.checked = f.options.Previewer != nil, Check{}, false
 	of := paused{f, f.asked}
 	return tea.Tick(pause, func(time.Time) tea.Msg { return of })
 }
@@ -270,6 +286,19 @@ func (f *Form) start() tea.Cmd {
 	draft, asked, a := restorespec.Draft{Restore: *f.draft.Restore.DeepCopy(), AllowPartiallyFailed: f.draft.AllowPartiallyFailed}, f.asked, f.assessed
 	cmd, cancel := f.options.Start(func(ctx context.Context) tea.Msg {
 		return previewed{f, asked, f.options.Previewer.Preview(ctx, draft, a)}
+	})
+	f.cancel = cancel
+	return cmd
+}
+
+// look asks what stands in the way of what would be restored.
+func (f *Form) look() tea.Cmd {
+	if f.preview.Unknown != "" || len(f.refused()) > 0 {
+		return nil
+	}
+	draft, asked, preview, a := restorespec.Draft{Restore: *f.draft.Restore.DeepCopy()}, f.asked, f.preview, f.assessed
+	cmd, cancel := f.options.Start(func(ctx context.Context) tea.Msg {
+		return checkEnded{f, asked, f.options.Previewer.Check(ctx, draft, preview, a)}
 	})
 	f.cancel = cancel
 	return cmd

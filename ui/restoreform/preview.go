@@ -15,6 +15,9 @@ type Previewer interface {
 	// Preview takes as long as downloading the backup, the first time, and ends
 	// with ctx. a is what is known of the cluster, nil for nothing yet.
 	Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) Preview
+	// Check looks what stands in the way in the live cluster, for a preview that is
+	// known. It may take seconds, and ends with ctx.
+	Check(ctx context.Context, d restorespec.Draft, p Preview, a *assess.Assessment) Check
 	// Save writes a new file and says where it is. It never replaces one.
 	Save(name string, data []byte) (path string, err error)
 }
@@ -35,12 +38,15 @@ type Preview struct {
 	Learned          bool
 	// Namespaces, Resources and Labels (key=value) are those in the backup.
 	Namespaces, Resources, Labels []string
-	// Checked is true once the live cluster was looked at, and Findings are what
-	// stands in the way there.
-	Checked  bool
-	Findings []Finding
 	// Notes are what was taken for granted or could not be looked at.
 	Notes []string
+}
+
+// Check is what a look at the live cluster found. Unseen is what could not be
+// looked at; it is never a no.
+type Check struct {
+	Findings []Finding
+	Unseen   []string
 }
 
 // Severity is how bad a finding is.

@@ -73,7 +73,7 @@ func (f *Form) title(c draw.Canvas) string {
 // summary is the answer in a few words.
 func (f *Form) summary() string {
 	obstacles, doubts := 0, 0
-	for _, found := range f.preview.Findings {
+	for _, found := range f.found.Findings {
 		switch found.Severity {
 		case Obstacle:
 			obstacles++
@@ -95,6 +95,9 @@ func (f *Form) summary() string {
 	text := human.Count(f.preview.Estimate.Total, "item")
 	if f.preview.Takes > 0 {
 		text += ", about " + human.TimeLeft(f.preview.Takes)
+	}
+	if !f.checked && len(f.refused()) == 0 {
+		text += ", checking"
 	}
 	if obstacles+doubts > 0 {
 		text += fmt.Sprintf(", %s, %s", human.Count(obstacles, "obstacle"), human.Count(doubts, "doubt"))
