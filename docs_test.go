@@ -136,7 +136,9 @@ func TestDocsOfKeys(t *testing.T) {
 		{"On the dashboard", keys.Dashboard}, {"On a job's pages", keys.Page}, {"On a job's Logs page", keys.LogsPage},
 		{"On the page of a schedule, location, repository, deletion or etcd backup", keys.Other}, {"In the finalize dialog", keys.Dialog}, {"In help", keys.HelpScreen}, {"In the form of a restore", keys.Form},
 	} {
-		section(s.title, func(at keys.Place) bool { return at&everywhere != everywhere && at&s.at != 0 || s.at == keys.Form && at&s.at != 0 })
+		section(s.title, func(at keys.Place) bool {
+			return at&everywhere != everywhere && at&s.at != 0 || s.at == keys.Form && at&s.at != 0
+		})
 	}
 	b.WriteString("\n## Commands\n\n| command | does |\n|---|---|\n")
 	for _, c := range ui.Commands() {
