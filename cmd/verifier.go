@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/outcome"
@@ -19,6 +20,7 @@ import (
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/verify"
+	"github.com/veltui/veltui/watch"
 )
 
 // verifier holds what restores were to bring back against the cluster. `veltui
@@ -36,7 +38,7 @@ var errNoArtifactsVerify = errors.New("with --no-artifacts veltui does not read 
 
 // Verify reads what a restore was to bring back, and looks for it in the cluster. With
 // an error that is not about the cluster, the result says what is known all the same.
-func (v *verifier) Verify(ctx context.Context, j *job.Job, server velero.Server, progress func(target.Progress)) (result verify.Result, err error) {
+func (v *verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment, progress func(target.Progress)) (result verify.Result, err error) {
 	defer func() {
 		if err != nil && ctx.Err() == nil {
 			v.log.Info("verifying a restore", "for", j.Name, "error", err)
@@ -62,23 +64,32 @@ func (v *verifier) Verify(ctx context.Context, j *job.Job, server velero.Server,
 	if err != nil {
 		return result, err
 	}
-	in := verify.Input{Restore: j.Name, Started: j.Started, SoFar: !j.Terminal()}
+	input := verify.Input{Restore: j.Name, Started: j.Started, SoFar: !j.Terminal()}
 	if j.Terminal() {
-		in.Ended = j.Completed
+		input.Ended = j.Completed
 	}
 	var notes []string
-	if in.Items, in.Unlisted, notes, err = v.expected(ctx, j, server, served); err != nil {
+	if input.Items, input.Unlisted, notes, err = v.expected(ctx, j, in.Snapshot.Server, served); err != nil {
 		result = verify.Result{Count: map[verify.State]int{}, At: v.cli.clock(), SoFar: !j.Terminal(), Notes: []string{"What was to come back is not known: " + sanitize.String(err.Error())}}
 		result.AddData(j.Volumes)
 		return result, fmt.Errorf("what was to come back is not known: %w", err)
 	}
-	if in.Target, err = reader.Look(ctx, served, verify.Question(in.Items), progress); err != nil {
+	if input.Target, err = reader.Look(ctx, served, verify.Question(input.Items), progress); err != nil {
 		return result, err
 	}
-	result = verify.Judge(in)
+	result = verify.Judge(input)
 	result.Notes = append(notes, result.Notes...)
+	result.Unknown = result.Unknown || len(notes) > 0
 	addClaims(ctx, reader, served, &result)
 	result.AddData(j.Volumes)
+	for _, s := range in.Snapshot.Sources {
+		switch s.State {
+		case watch.SourceForbidden:
+			result.AddUnseenData(s.Resource, "you may not list it")
+		case watch.SourceSyncing:
+			result.AddUnseenData(s.Resource, "veltui is still reading it")
+		}
+	}
 	result.Cost = reader.Cost()
 	if ctx.Err() != nil {
 		return verify.Result{}, context.Cause(ctx)
@@ -142,6 +153,7 @@ func addClaims(ctx context.Context, reader *target.Reader, served *target.Served
 			claims = append(claims, c)
 		})
 		if err != nil {
+			result.Unknown = true
 			result.Notes = append(result.Notes, "Which claims are bound is not known: "+err.Error())
 		}
 	}

@@ -96,7 +96,7 @@ func (c *cli) verify(ctx context.Context, selected selection, f verifyFlags) err
 		backups: &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(conn.config, log), log: log},
 	}}
 	progress, done := c.tellVerifying()
-	result, verifyErr := v.Verify(ctx, judged.Job, snap.Server, progress)
+	result, verifyErr := v.Verify(ctx, judged.Job, assessed, progress)
 	done()
 	switch {
 	case ctx.Err() != nil:
@@ -120,7 +120,7 @@ func (c *cli) verify(ctx context.Context, selected selection, f verifyFlags) err
 		return fmt.Errorf("verifying restore %s: %w", judged.Name, verifyErr)
 	case result.Lost() > 0:
 		return exitError{ExitRefused, nil}
-	case result.Count[verify.NotLookedAt] > 0:
+	case !result.LookedAtAll():
 		return exitError{ExitError, nil}
 	}
 	return nil

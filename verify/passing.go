@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/veltui/veltui/outcome"
@@ -18,16 +19,19 @@ var discarded = map[string]bool{
 
 // comeAndGo are resources that the cluster makes and deletes by itself.
 var comeAndGo = map[string]string{
-	"events":                          "the cluster deletes events after an hour",
-	"events.events.k8s.io":            "the cluster deletes events after an hour",
-	"leases.coordination.k8s.io":      "who holds a lease makes and deletes it",
-	"endpoints":                       "the cluster makes it for a service, and deletes it with that",
-	"endpointslices.discovery.k8s.io": "the cluster makes it for a service, and gives the next another name",
-	"jobs.batch":                      "the cluster deletes jobs that are done, by their TTL or their CronJob's history; whether this one ran is not known",
+	"events":                     "the cluster deletes events after an hour",
+	"events.events.k8s.io":       "the cluster deletes events after an hour",
+	"leases.coordination.k8s.io": "who holds a lease makes and deletes it",
 }
 
-// makers are the resources whose controllers make others under names of their own,
-// which begin with the maker's.
+// renamed is why snapshots are not there under the name that the backup has: Velero
+// names them after the restore, and lists them by that name. It does the same with a
+// volume whose name is taken when it clones a namespace (pkg/restore/actions/csi,
+// pkg/restore/request.go, 1.18.3).
+const renamed = "Velero restores snapshots, and volumes whose name is taken, under another name"
+
+// makers are the resources whose controllers make others, which they name after
+// themselves, with an end that changes.
 var makers = map[string][]string{
 	"pods":                     {"replicasets.apps", "daemonsets.apps", "jobs.batch", "replicationcontrollers"},
 	"replicasets.apps":         {"deployments.apps"},
@@ -63,40 +67,77 @@ func parentsOf(items outcome.Items) parents {
 	return p
 }
 
-// passing is why it is no loss that an item is not there any more; empty if that is
-// one, or if nothing tells that it is not.
-func (p parents) passing(resource string, i outcome.Item) string {
+// passing is why it is no loss that an item is not there; empty if that is one, or if
+// nothing tells that it is not. Endpoints are never passing: the cluster keeps those of
+// a Service with a selector, and nobody makes others again.
+func (j *judge) passing(resource string, i outcome.Item) string {
 	if why := comeAndGo[resource]; why != "" {
 		return why
 	}
-	of := makers[resource]
-	if of == nil {
-		return ""
-	}
-	before := i.Name
-	for {
-		cut := strings.LastIndexByte(before, '-')
-		if cut <= 0 {
-			break
+	switch resource {
+	case "jobs.batch":
+		if i.Did != outcome.Missing || j.Unlisted && !j.SoFar {
+			return "the cluster deletes jobs that are done, by their TTL or their CronJob's history; whether this one ran is not known"
 		}
-		before = before[:cut]
-		for _, maker := range of {
-			if p[[3]string{maker, i.Namespace, before}] {
-				kind, _, _ := strings.Cut(maker, ".")
-				return kind + "/" + before + " makes these, and gives each another name"
-			}
+	case "endpointslices.discovery.k8s.io":
+		if base, _ := generated(i.Name); base != "" {
+			return "the cluster makes it for a service, and gives the next another name"
 		}
-	}
-	if resource == "pods" && generated(i.Name) {
-		return "its name was generated: whoever made it gives the next another name"
+	case "replicasets.apps", "controllerrevisions.apps":
+		return j.parents.maker(resource, i.Namespace, hashed(i.Name))
+	case "pods":
+		base, whole := generated(i.Name)
+		if base == "" {
+			return ""
+		}
+		why := "its name was generated: whoever made it gives the next another name"
+		if whole {
+			why = cmp.Or(j.parents.maker(resource, i.Namespace, base), why)
+		}
+		return why
 	}
 	return ""
 }
 
-// generated reports whether a name ends as the API server ends generated ones: five
-// letters without vowels, so that no words come of them
+// maker says who makes items of a resource under names that begin with base.
+func (p parents) maker(resource, namespace, base string) string {
+	for _, maker := range makers[resource] {
+		if p[[3]string{maker, namespace, base}] {
+			kind, _, _ := strings.Cut(maker, ".")
+			return kind + "/" + base + " makes these, and gives each another name"
+		}
+	}
+	return ""
+}
+
+// random are the letters of generated names: no vowels, so that no words come of them
 // (k8s.io/apimachinery/pkg/util/rand).
-func generated(name string) bool {
+const random = "bcdfghjklmnpqrstvwxz2456789"
+
+// generated returns what a name was generated from, if it ends as the API server ends
+// generated names: a dash and five letters. In a name of 63 characters the base has lost
+// its end, with the dash, and whole is false (k8s.io/apiserver/pkg/storage/names).
+func generated(name string) (base string, whole bool) {
+	const letters, longest = 5, 63
+	cut := len(name) - letters
+	if cut < 2 || strings.Trim(name[cut:], random) != "" {
+		return "", false
+	}
+	if name[cut-1] == '-' {
+		return name[:cut-1], true
+	}
+	if len(name) == longest {
+		return name[:cut], false
+	}
+	return "", false
+}
+
+// hashed returns what a name with a hash at its end was made of: controllers write the
+// hash in the letters of generated names. It is empty for other names.
+func hashed(name string) string {
 	cut := strings.LastIndexByte(name, '-')
-	return cut > 0 && len(name)-cut-1 == 5 && strings.Trim(name[cut+1:], "bcdfghjklmnpqrstvwxz2456789") == ""
+	if cut <= 0 || strings.Trim(name[cut+1:], random) != "" {
+		return ""
+	}
+	return name[:cut]
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -125,6 +126,9 @@ type Result struct {
 	Notes []string
 	// NotSeen is what could not be looked at in the cluster.
 	NotSeen []target.NotSeen
+	// Unknown is true if veltui could not look at all that was to come back, beyond the
+	// items that it counts as NotLookedAt: the notes and NotSeen say at what.
+	Unknown bool
 	// SoFar is true of a restore that goes on.
 	SoFar bool
 	// At is when the cluster was looked at, by our clock, and Cost what that asked of
@@ -155,22 +159,27 @@ func (r Result) Lost() int {
 // Wanted is how many items the restore was to bring back.
 func (r Result) Wanted() int { return wanted(r.Count) }
 
+// LookedAtAll reports whether veltui could look at all that was to come back.
+func (r Result) LookedAtAll() bool { return r.Count[NotLookedAt] == 0 && !r.Unknown }
+
 // Summary says in words how the restore stands.
 func (r Result) Summary() string {
-	all, notBack, unseen := r.Wanted(), r.Lost(), r.Count[NotLookedAt]
+	all, notBack, unseen, passing := r.Wanted(), r.Lost(), r.Count[NotLookedAt], r.Count[Passing]
 	text := "all of " + human.Count(all, "item") + " came back"
 	switch items := lost(r.Count); {
 	case items > 0 && r.SoFar:
 		text = fmt.Sprintf("%d of %s are not there yet", items, human.Count(all, "item"))
 	case items > 0:
 		text = fmt.Sprintf("%d of %s did not come back", items, human.Count(all, "item"))
-	case unseen > 0:
+	case unseen > 0 || r.Unknown:
 		text = fmt.Sprintf("nothing is missing of the %s that veltui could look for", human.Count(all-unseen, "item"))
 	case all == 0:
 		text = "no item is known that was to come back"
+	case passing > 0:
+		text = "nothing of " + human.Count(all, "item") + " is missing; " + human.Plural(passing, "comes and goes", "come and go")
 	}
 	if more := notBack - lost(r.Count); more > 0 {
-		text += ", and " + human.Count(more, "volume") + " did not"
+		text += "; " + human.Count(more, "volume") + " did not come back"
 	}
 	if unseen > 0 {
 		text += fmt.Sprintf("; %d could not be looked for", unseen)
@@ -212,7 +221,7 @@ func Question(items outcome.Items) *target.Question {
 // Judge verifies a restore item by item. Claims and data are added by [Result.AddClaims]
 // and [Result.AddData].
 func Judge(in Input) Result {
-	r := Result{Count: map[State]int{}, NotSeen: in.Target.NotSeen, SoFar: in.SoFar, At: in.Target.At}
+	r := Result{Count: map[State]int{}, NotSeen: in.Target.NotSeen, SoFar: in.SoFar, At: in.Target.At, Unknown: in.Items.NotCompared != ""}
 	j := judge{Input: in, label: label.GetValidName(in.Restore), parents: parentsOf(in.Items)}
 	for _, from := range in.Items.Kinds {
 		k := Kind{Name: from.Name, Count: map[State]int{}, Items: make([]Item, 0, len(from.Items))}
@@ -222,6 +231,10 @@ func Judge(in Input) Result {
 			k.Count[item.State]++
 			r.Count[item.State]++
 			k.Items = append(k.Items, item)
+		}
+		for state, n := range unnamed(from) {
+			k.Count[state] += n
+			r.Count[state] += n
 		}
 		slices.SortStableFunc(k.Items, func(x, y Item) int { // each state stays sorted by namespace and name
 			return cmp.Or(cmp.Compare(rank[x.State], rank[y.State]), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
@@ -243,8 +256,33 @@ var rank = func() map[State]int {
 	return ranks
 }()
 
+// unnamed are the items of a kind that are counted without their names, so that nobody
+// can look for them.
+func unnamed(k outcome.Kind) map[State]int {
+	left := map[State]int{}
+	for did, n := range k.Count {
+		state := NotLookedAt
+		if did == outcome.LeftOut {
+			state = LeftOut
+		}
+		left[state] += n
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	for _, i := range k.Items {
+		if i.Did == outcome.LeftOut {
+			left[LeftOut]--
+		} else {
+			left[NotLookedAt]--
+		}
+	}
+	maps.DeleteFunc(left, func(_ State, n int) bool { return n <= 0 })
+	return left
+}
+
 func leftOut(k Kind) int {
-	if k.Count[LeftOut] == len(k.Items) {
+	if k.Wanted() == 0 {
 		return 1
 	}
 	return 0
@@ -262,7 +300,7 @@ func (in Input) notes() []string {
 		notes = append(notes, "Why items failed is not known: "+why)
 	}
 	if n := in.Items.Unnamed; n > 0 {
-		notes = append(notes, human.Count(n, "more item")+" of this restore were not looked at: veltui keeps the names of 200,000.")
+		notes = append(notes, human.Count(n, "more item")+" of this restore could not be looked for: veltui keeps the names of 200,000.")
 	}
 	return notes
 }
@@ -296,10 +334,12 @@ func (j *judge) item(resource string, i outcome.Item) (State, string) {
 
 // absent judges an item that is not in the cluster.
 func (j *judge) absent(resource string, i outcome.Item) (State, string) {
-	passing := j.parents.passing(resource, i)
+	passing := j.passing(resource, i)
 	switch {
 	case i.Did == outcome.Failed:
 		return Failed, i.Why
+	case i.Did == outcome.Missing && discarded[resource]:
+		return Passing, renamed
 	case passing != "":
 		return Passing, passing
 	case j.SoFar:
@@ -329,7 +369,7 @@ func (j *judge) there(resource string, i outcome.Item, o target.Object) (State, 
 	ours := o.Restore == j.label
 	older := !j.Started.IsZero() && o.Created.Before(j.Started.Add(-near))
 	later := !j.Ended.IsZero() && o.Created.After(j.Ended.Add(near))
-	passing := j.parents.passing(resource, i)
+	passing := j.passing(resource, i)
 	switch {
 	case !o.Deleting.IsZero() && passing != "":
 		return Passing, passing
@@ -337,6 +377,8 @@ func (j *judge) there(resource string, i outcome.Item, o target.Object) (State, 
 		return Deleting, "the cluster is deleting it since " + o.Deleting.UTC().Format(time.RFC3339)
 	case i.Did == outcome.Failed && (ours && !older):
 		return Restored, i.Why
+	case i.Did == outcome.Missing && older && discarded[resource]:
+		return Existed, renamed
 	case i.Did == outcome.Failed && clustersOwn[[2]string{resource, i.Name}]:
 		return Existed, "the cluster writes it itself"
 	case i.Did == outcome.Failed && later:

@@ -78,6 +78,24 @@ func TestJudge(t *testing.T) {
 		"it goes on":                                 {change: func(in *Input) { in.SoFar, in.Unlisted = true, true }, did: outcome.Missing, want: Missing, says: "yet"},
 		"no list, older":                             {change: unlisted, did: outcome.Missing, object: bare(before), want: Existed},
 		"no list, there":                             {change: unlisted, did: outcome.Missing, object: ours(during), want: Restored},
+		"a snapshot under Velero's own name":         {resource: "volumesnapshots.snapshot.storage.k8s.io", did: outcome.Missing, want: Passing, says: "another name"},
+		"a snapshot, and no list":                    {change: unlisted, resource: "volumesnapshotcontents.snapshot.storage.k8s.io", did: outcome.Missing, want: Passing, says: "another name"},
+		"a snapshot that could not be restored":      {resource: "volumesnapshots.snapshot.storage.k8s.io", did: outcome.Failed, why: "no driver", want: Failed},
+		"a snapshot that Velero made, and is gone":   {resource: "volumesnapshots.snapshot.storage.k8s.io", did: outcome.Created, want: Gone},
+		"a cloned volume under another name":         {resource: "persistentvolumes", did: outcome.Missing, object: bare(before), want: Existed, says: "another name"},
+		"a StatefulSet's pod beside a DaemonSet":     {resource: "pods", item: "fluentd-aggregator-0", change: with("daemonsets.apps", "fluentd"), did: outcome.Created, want: Gone},
+		"a StatefulSet's pod beside a Job":           {resource: "pods", item: "db-main-0", change: with("jobs.batch", "db"), did: outcome.Missing, want: Missing},
+		"a pod of an indexed Job":                    {resource: "pods", item: "import-3-x7k2p", change: with("jobs.batch", "import"), did: outcome.Created, want: Passing},
+		"a pod of a DaemonSet":                       {resource: "pods", item: "fluentd-x7k2p", change: with("daemonsets.apps", "fluentd"), did: outcome.Created, want: Passing, says: "daemonsets/fluentd"},
+		"a generated name that lost its base's end":  {resource: "pods", item: strings.Repeat("a", 58) + "x7k2p", did: outcome.Created, want: Passing},
+		"a name as long that was not generated":      {resource: "pods", item: strings.Repeat("a", 63), did: outcome.Created, want: Gone},
+		"endpoints":                                  {resource: "endpoints", did: outcome.Created, change: with("services", "web"), want: Gone},
+		"an endpoint slice with a generated name":    {resource: "endpointslices.discovery.k8s.io", item: "web-x7k2p", did: outcome.Missing, want: Passing},
+		"an endpoint slice that somebody wrote":      {resource: "endpointslices.discovery.k8s.io", item: "external-db-1", did: outcome.Missing, want: Missing},
+		"a job that Velero never listed":             {resource: "jobs.batch", item: "schema-migration", did: outcome.Missing, why: "not in Velero's list", want: Missing},
+		"a job, and no list":                         {change: unlisted, resource: "jobs.batch", did: outcome.Missing, want: Passing},
+		"another's ReplicaSet beside a Deployment":   {resource: "replicasets.apps", item: "web-legacy-5d4f", change: deployment, did: outcome.Created, want: Gone},
+		"a revision of a StatefulSet":                {resource: "controllerrevisions.apps", item: "db-6f7d8b9c5", change: with("statefulsets.apps", "db"), did: outcome.Created, want: Passing, says: "statefulsets/db"},
 		"a job that is done":                         {resource: "jobs.batch", did: outcome.Created, want: Passing, says: "TTL"},
 		"a pod with a generated name":                {resource: "pods", item: "web-x7k2p", did: outcome.Created, want: Passing},
 		"a pod of a StatefulSet":                     {resource: "pods", item: "db-0", did: outcome.Created, want: Gone},
@@ -102,8 +120,59 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func deployment(in *Input) {
-	in.Items.Kinds = append(in.Items.Kinds, outcome.Kind{Name: "deployments.apps", Items: []outcome.Item{{Namespace: "shop", Name: "web", Did: outcome.Created}}})
+func deployment(in *Input) { with("deployments.apps", "web")(in) }
+
+func TestWhatIsNotThereAndNoLossDidNotComeBack(t *testing.T) {
+	items := outcome.Items{Kinds: []outcome.Kind{{Name: "events", Items: []outcome.Item{{Namespace: "shop", Name: "e", Did: outcome.Created}}}}}
+	r := Judge(Input{Items: items, Target: target.NewState(Question(items), nil)})
+	if s := r.Summary(); s != "nothing of 1 item is missing; 1 comes and goes" || !r.LookedAtAll() {
+		t.Error(s)
+	}
+}
+
+// TestWhatIsKnownNotToBeLookedAt: veltui does not say that all came back if it knows
+// that it could not look at something.
+func TestWhatIsKnownNotToBeLookedAt(t *testing.T) {
+	judge := func(items outcome.Items) Result {
+		return Judge(Input{Restore: "r1", Started: began, Ended: ended, Items: items, Target: target.NewState(Question(items), func(string, string, string) *target.Object {
+			return &target.Object{Created: began, Restore: "r1"}
+		})})
+	}
+	pods := outcome.Kind{Name: "pods", Items: []outcome.Item{{Namespace: "shop", Name: "a", Did: outcome.Created}, {Namespace: "shop", Name: "b", Did: outcome.LeftOut}}}
+	many := pods
+	many.Count = map[outcome.Did]int{outcome.Created: 3, outcome.LeftOut: 4}
+	leftOut := pods
+	leftOut.Count = map[outcome.Did]int{outcome.Created: 1, outcome.LeftOut: 4}
+	none := outcome.Kind{Name: "pods", Items: pods.Items[1:]}
+	for name, c := range map[string]struct {
+		items   outcome.Items
+		unseen  string // a kind of Velero that may not be listed
+		says    string
+		looked  bool
+		notSeen int
+	}{
+		"all":                            {items: outcome.Items{Kinds: []outcome.Kind{pods}}, looked: true, says: "all of 1 item came back"},
+		"more than veltui names":         {items: outcome.Items{Kinds: []outcome.Kind{many}, Unnamed: 5}, says: "nothing is missing of the 1 item that veltui could look for; 2 could not be looked for"},
+		"more, but the filters leave it": {items: outcome.Items{Kinds: []outcome.Kind{leftOut}, Unnamed: 3}, looked: true, says: "all of 1 item came back"},
+		"no backup":                      {items: outcome.Items{Kinds: []outcome.Kind{pods}, NotCompared: "it is gone"}, says: "nothing is missing of the 1 item that veltui could look for"},
+		"no PodVolumeRestores":           {items: outcome.Items{Kinds: []outcome.Kind{pods}}, unseen: "podvolumerestores.velero.io", notSeen: 1, says: "nothing is missing of the 1 item that veltui could look for"},
+		"no DataDownloads, no claims":    {items: outcome.Items{Kinds: []outcome.Kind{pods}}, unseen: "datadownloads.velero.io", looked: true, says: "all of 1 item came back"},
+		"no PodVolumeRestores, no pods":  {items: outcome.Items{Kinds: []outcome.Kind{none}}, unseen: "podvolumerestores.velero.io", looked: true, says: "no item is known"},
+		"no right that does not matter":  {items: outcome.Items{Kinds: []outcome.Kind{pods}}, unseen: "backups.velero.io", looked: true, says: "all of 1 item came back"},
+	} {
+		r := judge(c.items)
+		r.AddUnseenData(c.unseen, "you may not list it")
+		if !strings.HasPrefix(r.Summary(), c.says) || r.LookedAtAll() != c.looked || len(r.NotSeen) != c.notSeen {
+			t.Errorf("%s: %q, looked at all: %t, %+v", name, r.Summary(), r.LookedAtAll(), r.NotSeen)
+		}
+	}
+}
+
+// with adds an item that the restore created.
+func with(resource, name string) func(*Input) {
+	return func(in *Input) {
+		in.Items.Kinds = append(in.Items.Kinds, outcome.Kind{Name: resource, Items: []outcome.Item{{Namespace: "shop", Name: name, Did: outcome.Created}}})
+	}
 }
 
 func TestWhatWasNotLookedAtIsNoLoss(t *testing.T) {

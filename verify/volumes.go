@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/target"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -71,6 +72,7 @@ func (r *Result) AddClaims(all []Claim, classes Classes) {
 		if !wanted[[2]string{c.Namespace, c.Name}] {
 			continue
 		}
+		delete(wanted, [2]string{c.Namespace, c.Name}) // a list that is read again has it twice
 		if c.Phase == "Bound" {
 			r.Bound++
 			continue
@@ -107,4 +109,23 @@ func (r *Result) AddData(volumes []job.Volume) {
 		r.Data = append(r.Data, Data{Name: v.Name, Target: v.Target, Phase: cmp.Or(v.Phase, "New"), Done: v.Done, Total: v.Total, Message: v.Message, Lost: v.Ended() || !r.SoFar})
 	}
 	slices.SortFunc(r.Data, func(x, y Data) int { return cmp.Or(cmp.Compare(x.Target, y.Target), cmp.Compare(x.Name, y.Name)) })
+}
+
+// dataOf are the kinds that tell how moving data into volumes went, and the kind of
+// item that Velero makes them for: a PodVolumeRestore for a volume of a pod, a
+// DataDownload for a claim (pkg/podvolume and pkg/restore/actions/csi, 1.18.3).
+var dataOf = map[string]string{
+	"podvolumerestores.velero.io": "pods",
+	"datadownloads.velero.io":     claims,
+}
+
+// AddUnseenData says that a kind of Velero could not be looked at. That matters if it
+// tells of the data of what the restore was to bring back.
+func (r *Result) AddUnseenData(resource, why string) {
+	for _, k := range r.Kinds {
+		if k.Name == dataOf[resource] && k.Wanted() > 0 {
+			r.Unknown = true
+			r.NotSeen = append(slices.Clip(r.NotSeen), target.NotSeen{Resource: resource, Why: why})
+		}
+	}
 }

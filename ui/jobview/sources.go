@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/logs"
 	"github.com/veltui/veltui/target"
@@ -194,5 +195,5 @@ func (a *answer[T]) pending() bool { return !a.since.IsZero() }
 // and so is its error, which is on one line; progress is called by one goroutine at a
 // time.
 type Verifier interface {
-	Verify(ctx context.Context, j *job.Job, server velero.Server, progress func(target.Progress)) (verify.Result, error)
+	Verify(ctx context.Context, j *job.Job, in *assess.Assessment, progress func(target.Progress)) (verify.Result, error)
 }

@@ -58,9 +58,9 @@ func (m *verifyMode) load(s *Screen) tea.Cmd {
 	if s.assessed == nil {
 		return nil
 	}
-	j, server := s.job.Job, s.assessed.Snapshot.Server
+	j, in := s.job.Job, s.assessed
 	return m.result.ask(s.sources, 0, func(ctx context.Context) (verify.Result, error) {
-		return s.sources.Verifier.Verify(ctx, j, server, func(p target.Progress) { m.at.Store(&p) })
+		return s.sources.Verifier.Verify(ctx, j, in, func(p target.Progress) { m.at.Store(&p) })
 	})
 }
 
@@ -85,7 +85,7 @@ func (m *verifyMode) head(c draw.Canvas) []string {
 	switch {
 	case r.Lost() > 0:
 		style = c.Theme.Bad
-	case r.Count[verify.NotLookedAt] > 0:
+	case !r.LookedAtAll():
 		style = c.Theme.Waiting
 	}
 	summary := r.Summary()

@@ -12,10 +12,10 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/target"
 	"github.com/veltui/veltui/ui/keys"
-	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/verify"
 )
 
@@ -25,7 +25,7 @@ type fakeVerifier struct {
 	asked  int
 }
 
-func (f *fakeVerifier) Verify(_ context.Context, _ *job.Job, _ velero.Server, progress func(target.Progress)) (verify.Result, error) {
+func (f *fakeVerifier) Verify(_ context.Context, _ *job.Job, _ *assess.Assessment, progress func(target.Progress)) (verify.Result, error) {
 	f.asked++
 	progress(target.Progress{Done: 3, Total: 9, Resource: "secrets"})
 	return f.result, f.err
