@@ -30,6 +30,27 @@ var comeAndGo = map[string]string{
 // pkg/restore/request.go, 1.18.3).
 const renamed = "Velero restores snapshots, and volumes whose name is taken, under another name"
 
+// alwaysDiffer are resources of which Velero drops fields before it restores them, while
+// the cluster's object keeps them, so that Velero finds an unchanged one different too
+// (pkg/restore/actions: service_action.go, pod_action.go, pvc_action.go and
+// job_action.go; pkg/restore/restore.go, restoreItem, 1.18.3).
+var alwaysDiffer = map[string]string{
+	"services":               "its cluster IP",
+	"pods":                   "its node",
+	"persistentvolumeclaims": "what binds it to its volume",
+	"jobs.batch":             "its controller-uid labels",
+}
+
+// keptByCluster are resources that the cluster keeps writing to, so that Velero
+// finds one that differs, also where the cluster made it for what Velero just restored.
+var keptByCluster = map[string]bool{
+	"leases.coordination.k8s.io":      true,
+	"endpoints":                       true,
+	"endpointslices.discovery.k8s.io": true,
+	"events":                          true,
+	"events.events.k8s.io":            true,
+}
+
 // makers are the resources whose controllers make others, which they name after
 // themselves, with an end that changes.
 var makers = map[string][]string{

@@ -381,6 +381,10 @@ func (j *judge) there(resource string, i outcome.Item, o target.Object) (State, 
 		return Existed, renamed
 	case i.Did == outcome.Failed && clustersOwn[[2]string{resource, i.Name}]:
 		return Existed, "the cluster writes it itself"
+	case i.Did == outcome.Failed && keptByCluster[resource]:
+		return Existed, "the cluster keeps writing to it"
+	case i.Did == outcome.Failed && older && alwaysDiffer[resource] != "" && (i.Why == "" || strings.Contains(i.Why, "already exists")):
+		return Existed, "Velero left it as it was, and always finds it different, because it drops " + alwaysDiffer[resource] + " before it compares; whether more differs is not known"
 	case i.Did == outcome.Failed && later:
 		return MadeAnew, "Velero could not restore it, and somebody made one after that: " + i.Why
 	case i.Did == outcome.Failed:
