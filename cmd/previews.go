@@ -261,7 +261,7 @@ func (p *previews) Save(name string, data []byte) (string, error) {
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return "", fmt.Errorf("%s exists already, and veltui does not replace it", sanitize.String(path))
+		return "", fmt.Errorf("%s %w", sanitize.String(path), restoreform.ErrExists)
 	}
 	if err != nil {
 		return "", errors.New(sanitize.String(err.Error()))

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -25,11 +24,12 @@ type previewer struct {
 	answer restoreform.Preview
 	check  restoreform.Check
 	asked  []restorespec.Draft
+	ended  []error // why each question was given up; nil if it was not
 	saved  map[string]string
 }
 
-func (p *previewer) Preview(_ context.Context, d restorespec.Draft, _ *assess.Assessment) restoreform.Preview {
-	p.asked = append(p.asked, d)
+func (p *previewer) Preview(ctx context.Context, d restorespec.Draft, _ *assess.Assessment) restoreform.Preview {
+	p.asked, p.ended = append(p.asked, d), append(p.ended, ctx.Err())
 	return p.answer
 }
 
@@ -39,7 +39,7 @@ func (p *previewer) Check(context.Context, restorespec.Draft, restoreform.Previe
 
 func (p *previewer) Save(name string, data []byte) (string, error) {
 	if _, there := p.saved[name]; there {
-		return "", errors.New("/home/jane/" + name + " exists already, and veltui does not replace it")
+		return "", fmt.Errorf("/home/jane/%s %w", name, restoreform.ErrExists)
 	}
 	p.saved[name] = string(data)
 	return "/home/jane/" + name, nil
@@ -197,9 +197,15 @@ func TestFormCopiesAndSaves(t *testing.T) {
 		t.Errorf("not said:\n%s", frame)
 	}
 	answered(m, press(t, m, "ctrl+s"))
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "Saved to") {
+		t.Errorf("the same once more is not where it was saved:\n%s", frame)
+	}
+	typeIn(t, m, "-2")
+	answered(m, press(t, m, "ctrl+s"))
 	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "exists already") {
 		t.Errorf("replaced:\n%s", frame)
 	}
+	press(t, m, "backspace", "backspace")
 	if cmd := press(t, m, "ctrl+y"); cmd == nil {
 		t.Error("nothing is copied")
 	}
@@ -283,4 +289,74 @@ func TestFormWhileItMoves(t *testing.T) {
 	}
 	show(m, snapshotOf([]*job.Job{}...))
 	checkFrame(t, m)
+}
+
+// The first look into a backup takes long: what is typed meanwhile neither ends it
+// nor begins another.
+func TestFormTypingWhileTheBackupIsRead(t *testing.T) {
+	p := &previewer{answer: shopPreview(), saved: map[string]string{}}
+	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), 120, 40, func(o *Options) { o.Clusters[0].Previewer = p })
+	// begun are the looks that a key leads to once nothing is typed for a while.
+	var begun []tea.Cmd
+	var begin func(tea.Cmd)
+	begin = func(cmd tea.Cmd) {
+		if cmd == nil {
+			return
+		}
+		switch msg := cmd().(type) {
+		case tea.BatchMsg:
+			for _, c := range msg {
+				begin(c)
+			}
+		default:
+			if restoreform.Handles(msg) {
+				if _, next := m.Update(msg); next != nil {
+					begun = append(begun, next)
+				}
+			}
+		}
+	}
+	begin(press(t, m, keyOf(m, "preview")))
+	for _, letter := range "shop" {
+		begin(press(t, m, string(letter)))
+	}
+	if len(begun) != 1 {
+		t.Fatalf("%d looks into the backup", len(begun))
+	}
+	answered(m, begun[0])
+	if len(p.asked) != 2 || p.ended[0] != nil || p.ended[1] != nil || strings.Join(p.asked[1].Restore.Spec.IncludedNamespaces, "|") != "shop" {
+		t.Errorf("asked %+v, ended %v", p.asked, p.ended)
+	}
+	// Another backup is another look.
+	begun = nil
+	begin(press(t, m, "up", "up", "up", "-"))
+	begin(press(t, m, "2"))
+	if len(begun) != 2 {
+		t.Fatalf("%d looks into two other backups", len(begun))
+	}
+	answered(m, begun[0])
+	answered(m, begun[1])
+	if len(p.asked) != 4 || p.ended[2] == nil || p.ended[3] != nil {
+		t.Errorf("asked %+v, ended %v", p.asked, p.ended)
+	}
+}
+
+// What would be refused is copied and saved all the same, but not without a word;
+// a click ends what esc asked.
+func TestFormSaysWhatIsRefused(t *testing.T) {
+	const why = "The backup nightly-shop is being deleted."
+	m := form(t, 120, 40, &previewer{answer: restoreform.Preview{Backup: "nightly-shop", Refused: []string{why}}})
+	for _, key := range []string{"ctrl+y", "ctrl+s"} {
+		answered(m, press(t, m, key))
+		frame := strings.Join(strings.Fields(strings.ReplaceAll(ansi.Strip(checkFrame(t, m)), "│", " ")), " ")
+		if !strings.Contains(frame, "Velero would refuse it:") {
+			t.Errorf("%s does not say it:\n%s", key, frame)
+		}
+	}
+	typeIn(t, m, "shop")
+	press(t, m, "esc")
+	m.Update(tea.MouseClickMsg{X: 5, Y: 3, Button: tea.MouseLeft})
+	if frame := ansi.Strip(checkFrame(t, m)); strings.Contains(frame, "esc again") {
+		t.Errorf("after a click:\n%s", frame)
+	}
 }

@@ -131,7 +131,7 @@ func (f *Form) complete() tea.Cmd {
 	done := string(value[:end])[:at] + common
 	f.input.SetValue(done + string(value[end:]))
 	f.input.SetCursor(len([]rune(done)))
-	return f.take()
+	return f.typed()
 }
 
 // doubt is what is odd about the focused field, though it can be read: names that

@@ -68,10 +68,15 @@ type Form struct {
 	// is known.
 	found   Check
 	checked bool
-	// asked counts changes: only the answer to the last one counts.
-	asked   int
-	pending bool
-	cancel  context.CancelFunc
+	// asked counts changes, and rested is the last one after which nothing was typed
+	// for a while: only the answer to the last change counts.
+	asked, rested int
+	pending       bool
+	cancel        context.CancelFunc
+	// flight is the change that a preview is being worked out for, 0 for none, from
+	// where it reads; read is where the last preview could read from.
+	flight     int
+	from, read source
 
 	// rowsAt is where the rows were drawn last: as many as shownRows from firstRow
 	// on, rowsWidth wide.
@@ -83,8 +88,16 @@ type Form struct {
 	said             string
 	bad              bool
 	changed, leaving bool
-	// parting is the last command that was copied.
+	// parting is the last command that was copied, files the path of each text that
+	// was saved.
 	parting string
+	files   map[string]string
+}
+
+// source is what decides which backup is read.
+type source struct {
+	backup, schedule string
+	partial          bool
 }
 
 // paused tells that nothing was typed for a while.
@@ -109,9 +122,9 @@ type checkEnded struct {
 
 // saved tells where the YAML is.
 type saved struct {
-	of   *Form
-	path string
-	err  error
+	of         *Form
+	text, path string
+	err        error
 }
 
 // New opens a form, and asks for its first preview.
@@ -121,7 +134,7 @@ func New(o Options, a *assess.Assessment) (*Form, tea.Cmd) {
 	styles := input.Styles()
 	styles.Cursor.Blink = false // a screen on which nothing happens is silent
 	input.SetStyles(styles)
-	f := &Form{options: o, input: input, assessed: a, draft: o.Draft}
+	f := &Form{options: o, input: input, assessed: a, draft: o.Draft, files: map[string]string{}}
 	f.rows = []row{{title: "Name", hint: "of the new Restore; empty: Velero makes one", text: o.Draft.Restore.Name}}
 	for _, field := range restorespec.Fields() {
 		text, given := field.Text(&f.draft)
@@ -160,30 +173,55 @@ func (f *Form) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case paused:
 		if msg.of == f && msg.asked == f.asked {
+			f.rested = f.asked
 			return f.start()
 		}
 	case previewed:
-		if msg.of == f && msg.asked == f.asked {
-			f.preview, f.known, f.pending = msg.preview, true, false
-			return f.look()
+		if msg.of == f && msg.asked == f.flight {
+			return f.take(msg.preview)
 		}
 	case checkEnded:
 		if msg.of == f && msg.asked == f.asked {
 			f.found, f.checked = msg.check, true
 		}
 	case saved:
-		switch {
-		case msg.of != f:
-		case msg.err != nil:
-			f.say(true, "Not saved: "+msg.err.Error()+".")
-		default:
-			f.say(false, "Saved to "+msg.path+". To restore: "+f.options.Reach.Kubectl("", "create", "-f", msg.path))
+		if msg.of == f {
+			f.keep(msg)
 		}
 	}
 	return nil
 }
 
-func (f *Form) say(bad bool, text string) { f.said, f.bad = text, bad }
+// keep says where a file is. One that holds this very text already is the one that
+// was asked for.
+func (f *Form) keep(msg saved) {
+	if path, there := f.files[msg.text]; there && errors.Is(msg.err, ErrExists) {
+		msg.path, msg.err = path, nil
+	}
+	if msg.err != nil {
+		f.say(true, "Not saved: "+msg.err.Error()+".")
+		return
+	}
+	f.files[msg.text] = msg.path
+	text := "Saved to " + msg.path + "."
+	if len(f.refused()) == 0 {
+		text += " To restore: " + f.options.Reach.Kubectl("", "create", "-f", msg.path)
+	}
+	f.tell(text)
+}
+
+// say answers a key. What esc asked is no longer asked then.
+func (f *Form) say(bad bool, text string) { f.said, f.bad, f.leaving = text, bad, false }
+
+// tell says what was done with the restore, and the first reason why Velero would
+// refuse it.
+func (f *Form) tell(text string) {
+	refused := f.refused()
+	if len(refused) > 0 {
+		text += " Velero would refuse it: " + refused[0]
+	}
+	f.say(len(refused) > 0, text)
+}
 
 // Close withdraws what was asked for.
 func (f *Form) Close() {
@@ -226,14 +264,14 @@ func (f *Form) Type(msg tea.Msg) tea.Cmd {
 	if f.input.Value() == before {
 		return cmd
 	}
-	return tea.Batch(cmd, f.take())
+	return tea.Batch(cmd, f.typed())
 }
 
 // settle ends what the last key led to.
 func (f *Form) settle() { f.said, f.leaving = "", false }
 
-// take reads what is in the field now.
-func (f *Form) take() tea.Cmd {
+// typed reads what is in the field now.
+func (f *Form) typed() tea.Cmd {
 	f.rows[f.focus].text, f.changed = f.input.Value(), true
 	f.check(f.focus)
 	return f.ask()
@@ -269,13 +307,23 @@ func nameError(name string) error {
 	return nil
 }
 
-// ask works the preview out anew once nothing is typed for a moment.
+// ask works the preview out anew once nothing is typed for a moment. The first look
+// into a backup takes as long as its download, so that goes on: each of its answers
+// needs it.
 func (f *Form) ask() tea.Cmd {
-	f.Close()
+	if f.flight == 0 || f.from != f.source() || f.read == f.from {
+		f.Close()
+		f.flight = 0
+	}
 	f.asked++
 	f.pending, f.found, f.checked = f.options.Previewer != nil, Check{}, false
 	of := paused{f, f.asked}
 	return tea.Tick(pause, func(time.Time) tea.Msg { return of })
+}
+
+func (f *Form) source() source {
+	spec := &f.draft.Restore.Spec
+	return source{spec.BackupName, spec.ScheduleName, f.draft.AllowPartiallyFailed != nil && *f.draft.AllowPartiallyFailed}
 }
 
 func (f *Form) start() tea.Cmd {
@@ -283,12 +331,34 @@ func (f *Form) start() tea.Cmd {
 		f.pending = false
 		return nil
 	}
+	if f.flight != 0 {
+		return nil // its answer starts this one
+	}
+	f.flight, f.from = f.asked, f.source()
 	draft, asked, a := restorespec.Draft{Restore: *f.draft.Restore.DeepCopy(), AllowPartiallyFailed: f.draft.AllowPartiallyFailed}, f.asked, f.assessed
 	cmd, cancel := f.options.Start(func(ctx context.Context) tea.Msg {
 		return previewed{f, asked, f.options.Previewer.Preview(ctx, draft, a)}
 	})
 	f.cancel = cancel
 	return cmd
+}
+
+// take takes the answer. If something was typed meanwhile it tells what is in the
+// backup, and the next question follows.
+func (f *Form) take(answer Preview) tea.Cmd {
+	late := f.flight != f.asked
+	f.preview, f.known, f.flight, f.read = answer, true, 0, source{}
+	if answer.Unknown == "" {
+		f.read = f.from
+	}
+	switch {
+	case !late:
+		f.pending = false
+		return f.look()
+	case f.rested == f.asked:
+		return f.start()
+	}
+	return nil // more is being typed
 }
 
 // look asks what stands in the way of what would be restored.

@@ -41,8 +41,8 @@ func (f *Form) bindings() []keys.Binding {
 // leave goes back; what was typed is not thrown away with one key.
 func (f *Form) leave() tea.Cmd {
 	if f.changed && !f.leaving {
-		f.leaving = true
 		f.say(true, "esc again leaves the form; what you typed is lost. Any other key goes on.")
+		f.leaving = true
 		return nil
 	}
 	return f.options.Back()
@@ -68,10 +68,14 @@ func (f *Form) scroll(by int) tea.Cmd {
 }
 
 // Wheel scrolls the preview.
-func (f *Form) Wheel(lines int) { f.scroll(lines) }
+func (f *Form) Wheel(lines int) {
+	f.settle()
+	f.scroll(lines)
+}
 
 // Click goes to the field that is there.
 func (f *Form) Click(x, y int) {
+	f.settle()
 	if at := y - f.rowsAt + f.firstRow; x < f.rowsWidth && y >= f.rowsAt && y < f.rowsAt+f.shownRows && at < len(f.rows) {
 		f.move(at)
 	}
@@ -91,7 +95,7 @@ func (f *Form) save() tea.Cmd {
 	name := f.draft.Restore.Name + ".yaml"
 	cmd, _ := f.options.Start(func(context.Context) tea.Msg {
 		path, err := f.options.Previewer.Save(name, []byte(text))
-		return saved{f, path, err}
+		return saved{f, text, path, err}
 	})
 	return cmd
 }
@@ -108,11 +112,12 @@ func (f *Form) copy() tea.Cmd {
 		return nil
 	case f.options.WhyNoClipboard != "":
 		f.parting = text
-		f.say(true, "Not copied: "+f.options.WhyNoClipboard+" veltui prints the command on exit.")
+		f.tell("Not copied: " + f.options.WhyNoClipboard + " veltui prints the command on exit.")
+		f.bad = true
 		return nil
 	}
 	f.parting = text
-	f.say(false, "The command is in the clipboard if your terminal supports OSC 52. veltui also prints it on exit.")
+	f.tell("The command is in the clipboard if your terminal supports OSC 52. veltui also prints it on exit.")
 	return tea.SetClipboard(text)
 }
 

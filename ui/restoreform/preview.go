@@ -2,6 +2,7 @@ package restoreform
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/veltui/veltui/assess"
@@ -18,9 +19,13 @@ type Previewer interface {
 	// Check looks what stands in the way in the live cluster, for a preview that is
 	// known. It may take seconds, and ends with ctx.
 	Check(ctx context.Context, d restorespec.Draft, p Preview, a *assess.Assessment) Check
-	// Save writes a new file and says where it is. It never replaces one.
+	// Save writes a new file and says where it is. It never replaces one: that error
+	// is ErrExists.
 	Save(name string, data []byte) (path string, err error)
 }
+
+// ErrExists is why a file is not saved; the path goes before it.
+var ErrExists = errors.New("exists already, and veltui does not replace it")
 
 // Preview is what a restore would do, as far as that is known.
 type Preview struct {
