@@ -64,7 +64,7 @@ func (c *cli) addCompletion(root *cobra.Command) {
 }
 
 // fileFlags take a file or a folder: the shell completes them.
-var fileFlags = []string{"cacert", "cache-dir", "certificate-authority", "client-certificate", "client-key", "config", "file", "kubeconfig", "scene", "tarball"}
+var fileFlags = []string{"cacert", "certificate-authority", "client-certificate", "client-key", "config", "file", "kubeconfig", "scene", "tarball"}
 
 // completeFlags has all flags of a command, and of those below it, complete their
 // values; those that take a file are left to the shell, and the rest completes

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/action"
@@ -41,8 +40,8 @@ func (c *cli) connect() (connection, error) {
 	conn := connection{context: context}
 	if named := raw.Contexts[context]; named != nil {
 		conn.contextNamespace, conn.request.Context = named.Namespace, context
-		if *c.flags.Context != context || c.allContexts { // else several may connect at once
-			*c.flags.Context, c.allContexts = context, false
+		if c.flags.CurrentContext != context || c.allContexts { // else several may connect at once
+			c.flags.CurrentContext, c.allContexts = context, false
 		}
 	}
 	if conn.config, err = c.restConfig(); err != nil {
@@ -52,29 +51,21 @@ func (c *cli) connect() (connection, error) {
 	if conn.context == "" {
 		conn.context = inCluster
 	}
-	if c.flags.Namespace != nil {
-		conn.namespace = *c.flags.Namespace
-	}
+	conn.namespace = c.flags.Context.Namespace
 	return conn, nil
 }
 
 // forContext is c with another kubeconfig context, and with another namespace
-// unless that is empty. All else is shared, as are the flags' values.
+// unless that is empty. All else is shared, and the flags' values are the same.
 func (c *cli) forContext(context, namespace string) *cli {
 	other := *c
 	other.allContexts, other.exactContext = false, true
-	f := c.flags
-	other.flags = &genericclioptions.ConfigFlags{
-		CacheDir: f.CacheDir, KubeConfig: f.KubeConfig, ClusterName: f.ClusterName, AuthInfoName: f.AuthInfoName,
-		Context: &context, Namespace: f.Namespace, APIServer: f.APIServer, TLSServerName: f.TLSServerName,
-		Insecure: f.Insecure, CertFile: f.CertFile, KeyFile: f.KeyFile, CAFile: f.CAFile, BearerToken: f.BearerToken,
-		Impersonate: f.Impersonate, ImpersonateUID: f.ImpersonateUID, ImpersonateGroup: f.ImpersonateGroup,
-		ImpersonateUserExtra: f.ImpersonateUserExtra, Username: f.Username, Password: f.Password, Timeout: f.Timeout,
-		DisableCompression: f.DisableCompression, ProxyURL: f.ProxyURL, WrapConfigFn: f.WrapConfigFn,
-	}
+	values := c.flags.clusterValues
+	values.CurrentContext = context
 	if namespace != "" {
-		other.flags.Namespace = &namespace
+		values.Context.Namespace = namespace
 	}
+	other.flags = values.flags()
 	return &other
 }
 
@@ -91,7 +82,7 @@ func (c *cli) restConfig() (*rest.Config, error) {
 	if _, err := c.kubeconfig(); err != nil {
 		return nil, err
 	}
-	config, err := c.flags.ToRESTConfig()
+	config, err := c.flags.loader().ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}

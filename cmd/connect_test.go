@@ -3,13 +3,11 @@ package cmd
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"sync/atomic"
 	"testing"
 
 	"github.com/spf13/pflag"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -31,9 +29,9 @@ func twoClusters(t *testing.T, path, current string) {
 
 func withFlags(t *testing.T, args ...string) *cli {
 	t.Helper()
-	c := &cli{warnings: &warnings{}, plainHTTP: &plainHTTP{}, requests: &atomic.Int64{}, logins: &logins{}, flags: genericclioptions.NewConfigFlags(false), env: func(string) string { return "" }}
+	c := &cli{warnings: &warnings{}, plainHTTP: &plainHTTP{}, requests: &atomic.Int64{}, logins: &logins{}, flags: newClusterFlags(), env: func(string) string { return "" }}
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	c.flags.AddFlags(flags)
+	flags.AddFlagSet(c.flags.set)
 	flags.BoolVar(&c.allContexts, "all-contexts", false, "")
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
@@ -108,14 +106,13 @@ func TestCommandsLeadToTheSameCluster(t *testing.T) {
 func TestForContextSharesFlags(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	twoClusters(t, path, "east")
-	c := withFlags(t, "--kubeconfig", path, "-n", "velero")
+	c := withFlags(t, "--kubeconfig", path, "-n", "velero", "--as", "ann", "--as-group", "ops", "--as-group", "dba", "--as-user-extra", "team=a", "--request-timeout", "9s")
 	other := c.forContext("west", "")
-	ours, theirs := reflect.ValueOf(c.flags).Elem(), reflect.ValueOf(other.flags).Elem()
-	for i := range ours.NumField() {
-		if f := ours.Type().Field(i); f.IsExported() && f.Name != "Context" && ours.Field(i).Pointer() != theirs.Field(i).Pointer() {
-			t.Errorf("--%s is lost for another context", f.Name)
+	c.flags.set.VisitAll(func(f *pflag.Flag) {
+		if theirs := other.flags.set.Lookup(f.Name).Value.String(); f.Name != "context" && theirs != f.Value.String() {
+			t.Errorf("--%s is %q for another context, not %q", f.Name, theirs, f.Value)
 		}
-	}
+	})
 	west, err := other.connect()
 	if err != nil || west.context != "west" || west.config.Host != "https://west.example:6443" || west.namespace != "velero" {
 		t.Errorf("%+v, %v", west, err)

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // connectionFlags are how another program gets to the cluster as we do, the context
@@ -11,57 +12,44 @@ import (
 // named in full, because a command may be copied to another shell. Secrets are
 // left out: --token and a proxy's password.
 func (c *cli) connectionFlags() (flags, environment []string) {
-	add := func(name string, value *string) {
-		if value != nil && *value != "" {
-			flags = append(flags, "--"+name+"="+*value)
+	add := func(name string, values ...string) {
+		for _, value := range values {
+			if value != "" {
+				flags = append(flags, "--"+name+"="+value)
+			}
 		}
 	}
-	addFile := func(name string, path *string) {
-		if path != nil && *path != "" {
-			flags = append(flags, "--"+name+"="+absolutePath(*path))
-		}
-	}
-	addAll := func(name string, values *[]string) {
-		if values == nil {
-			return
-		}
-		for _, value := range *values {
-			add(name, &value)
+	addFile := func(name, path string) {
+		if path != "" {
+			add(name, absolutePath(path))
 		}
 	}
 	f := c.flags
-	addFile("kubeconfig", f.KubeConfig)
-	if f.KubeConfig == nil || *f.KubeConfig == "" {
+	addFile("kubeconfig", f.kubeconfig)
+	if f.kubeconfig == "" {
 		switch files := kubeconfigFiles(c.env("KUBECONFIG")); len(files) {
 		case 0:
 		case 1:
-			addFile("kubeconfig", &files[0])
+			addFile("kubeconfig", files[0])
 		default:
-			list := files[0]
-			for _, file := range files[1:] {
-				list += string(filepath.ListSeparator) + file
-			}
-			environment = append(environment, "KUBECONFIG="+list)
+			environment = append(environment, "KUBECONFIG="+strings.Join(files, string(filepath.ListSeparator)))
 		}
 	}
-	add("cluster", f.ClusterName)
-	add("user", f.AuthInfoName)
-	add("server", f.APIServer)
-	add("tls-server-name", f.TLSServerName)
-	addFile("certificate-authority", f.CAFile)
-	addFile("client-certificate", f.CertFile)
-	addFile("client-key", f.KeyFile)
-	add("as", f.Impersonate)
-	add("as-uid", f.ImpersonateUID)
-	addAll("as-group", f.ImpersonateGroup)
-	addAll("as-user-extra", f.ImpersonateUserExtra)
-	if f.ProxyURL != nil {
-		proxy, err := url.Parse(*f.ProxyURL)
-		if err == nil && proxy.User == nil {
-			add("proxy-url", f.ProxyURL)
-		}
+	add("cluster", f.Context.Cluster)
+	add("user", f.Context.AuthInfo)
+	add("server", f.ClusterInfo.Server)
+	add("tls-server-name", f.ClusterInfo.TLSServerName)
+	addFile("certificate-authority", f.ClusterInfo.CertificateAuthority)
+	addFile("client-certificate", f.AuthInfo.ClientCertificate)
+	addFile("client-key", f.AuthInfo.ClientKey)
+	add("as", f.AuthInfo.Impersonate)
+	add("as-uid", f.AuthInfo.ImpersonateUID)
+	add("as-group", f.AuthInfo.ImpersonateGroups...)
+	add("as-user-extra", f.userExtra...)
+	if proxy, err := url.Parse(f.ClusterInfo.ProxyURL); err == nil && proxy.User == nil {
+		add("proxy-url", f.ClusterInfo.ProxyURL)
 	}
-	if f.Insecure != nil && *f.Insecure {
+	if f.ClusterInfo.InsecureSkipTLSVerify {
 		flags = append(flags, "--insecure-skip-tls-verify=true")
 	}
 	return flags, environment

@@ -22,7 +22,7 @@ func (c *cli) contexts() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := *c.flags.Context
+	asked := c.flags.CurrentContext
 	switch {
 	case c.allContexts && asked != "":
 		return nil, usagef("--all-contexts and --context %s: give only one of them", asked)
@@ -48,14 +48,11 @@ func (c *cli) contexts() ([]string, error) {
 // secret, empty if there is none.
 func (c *cli) flagOfOneCluster() string {
 	f := c.flags
-	for _, flag := range []struct {
-		name  string
-		value *string
-	}{
-		{"--server", f.APIServer}, {"--cluster", f.ClusterName}, {"--token", f.BearerToken}, {"--user", f.AuthInfoName},
-		{"--username", f.Username}, {"--password", f.Password}, {"--client-certificate", f.CertFile}, {"--client-key", f.KeyFile},
+	for _, flag := range []struct{ name, value string }{
+		{"--server", f.ClusterInfo.Server}, {"--cluster", f.Context.Cluster}, {"--token", f.AuthInfo.Token}, {"--user", f.Context.AuthInfo},
+		{"--client-certificate", f.AuthInfo.ClientCertificate}, {"--client-key", f.AuthInfo.ClientKey},
 	} {
-		if flag.value != nil && *flag.value != "" {
+		if flag.value != "" {
 			return flag.name
 		}
 	}
@@ -150,17 +147,17 @@ func (c *cli) contextFlag() string {
 	if c.allContexts {
 		return "--all-contexts"
 	}
-	return "--context " + *c.flags.Context
+	return "--context " + c.flags.CurrentContext
 }
 
 // kubeconfig reads the kubeconfig as it is now. It fails where nothing names a
 // cluster.
 func (c *cli) kubeconfig() (*clientcmdapi.Config, error) {
-	raw, err := c.flags.ToRawKubeConfigLoader().RawConfig()
+	raw, err := c.flags.loader().RawConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	elsewhere := *c.flags.APIServer + c.env("KUBERNETES_SERVICE_HOST") + c.env("KUBERNETES_MASTER")
+	elsewhere := c.flags.ClusterInfo.Server + c.env("KUBERNETES_SERVICE_HOST") + c.env("KUBERNETES_MASTER")
 	if clientcmdapi.IsConfigEmpty(&raw) && elsewhere == "" {
 		return nil, errNoCluster
 	}

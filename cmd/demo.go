@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/veltui/veltui/demo"
 	"github.com/veltui/veltui/ui/guide"
@@ -130,8 +129,7 @@ func (f demoFlags) check(cmd *cobra.Command) error {
 	if f.speed < 0.1 || f.speed > 1000 {
 		return usagef("--speed %g: must be from 0.1 to 1000", f.speed)
 	}
-	cluster := pflag.NewFlagSet("", pflag.ContinueOnError)
-	genericclioptions.NewConfigFlags(false).AddFlags(cluster)
+	cluster := newClusterFlags().set
 	given := ""
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if cluster.Lookup(flag.Name) != nil || flag.Name == "kubecontext" {
@@ -158,8 +156,8 @@ func (c *cli) serveDemo(ctx context.Context, d *demo.Demo) error {
 // goes with the demo's folder.
 func (c *cli) lead(d *demo.Demo) {
 	c.inDemo = true
-	c.flags = genericclioptions.NewConfigFlags(false)
-	c.flags.KubeConfig = &d.Kubeconfig
+	c.flags = newClusterFlags()
+	c.flags.kubeconfig = d.Kubeconfig
 	env := c.env
 	c.env = func(name string) string {
 		switch name {

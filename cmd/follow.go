@@ -36,7 +36,7 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 	if err := selected.missing(assessed.Snapshot.Jobs, assessed.Snapshot.Namespace); err != nil {
 		return err
 	}
-	begun := selected.clusterJobs(*c.flags.Context, assessed)
+	begun := selected.clusterJobs(c.flags.CurrentContext, assessed)
 	sorted, err := order.sorted([]clusterJobs{begun})
 	if err != nil {
 		return err

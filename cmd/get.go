@@ -263,7 +263,7 @@ func (c *cli) jobs(ctx context.Context, selected selection, q watch.Query, log *
 	if err != nil {
 		return clusterJobs{}, err
 	}
-	return selected.clusterJobs(*c.flags.Context, assessed), nil
+	return selected.clusterJobs(c.flags.CurrentContext, assessed), nil
 }
 
 // remarks says what a list leaves out.

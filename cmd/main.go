@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // credential plugins that need code of their own
 
@@ -71,7 +70,7 @@ type cli struct {
 	streams               genericiooptions.IOStreams
 	stdin, stdout, stderr *os.File
 	screen                *screen
-	flags                 *genericclioptions.ConfigFlags
+	flags                 *clusterFlags
 	// allContexts is --all-contexts.
 	allContexts bool
 	// exactContext is true where --context is one name, and neither list nor glob.
@@ -108,7 +107,7 @@ func newCLI(stdin, stdout, stderr *os.File) *cli {
 		streams: genericiooptions.IOStreams{In: stdin, Out: sanitize.NewWriter(stdout), ErrOut: sanitize.NewWriter(stderr)},
 		stdin:   stdin, stdout: stdout, stderr: stderr,
 		screen: newScreen(stdin, stdout, os.Getenv("TERM")),
-		flags:  genericclioptions.NewConfigFlags(false),
+		flags:  newClusterFlags(),
 		env:    os.Getenv,
 		clock:  time.Now,
 	}
@@ -133,11 +132,11 @@ func newRoot(c *cli, name string) *cobra.Command {
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.SetFlagErrorFunc(wrongFlag)
-	c.flags.AddFlags(root.PersistentFlags())
+	root.PersistentFlags().AddFlagSet(c.flags.set)
 	root.PersistentFlags().Lookup("context").Usage = "The kubeconfig context; the dashboard and get take several: a,b or 'prod-*'"
 	root.PersistentFlags().Lookup("namespace").Usage = "Velero's namespace (also VELERO_NAMESPACE; default: veltui searches for it)"
 	root.PersistentFlags().BoolVar(&c.allContexts, "all-contexts", false, "All contexts of the kubeconfig, in the dashboard and get")
-	root.PersistentFlags().StringVar(c.flags.Context, "kubecontext", "", "Same as --context, for users of the velero command")
+	root.PersistentFlags().StringVar(&c.flags.CurrentContext, "kubecontext", "", "Same as --context, for users of the velero command")
 	root.PersistentFlags().StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what is in force")
 	root.PersistentPreRunE = c.preRun
 	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newExplain(c), newWait(c), newDescribe(c), newResults(c), newReport(c), newVerify(c), newLogs(c), newEtcd(c), newEstimate(c), newPreflight(c), newFinalize(c), newDemo(c), newOptions(), newVersion(c), newMan())

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/veltui/veltui/narrate"
 	"github.com/veltui/veltui/sanitize"
@@ -169,11 +168,8 @@ func (p *plain) names() []string {
 // globalFlags are the flags that every command has, as they are in this session.
 func (c *cli) globalFlags() []string {
 	var args []string
-	ours, defaults := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
-	c.flags.AddFlags(ours)
-	genericclioptions.NewConfigFlags(false).AddFlags(defaults)
-	ours.VisitAll(func(f *pflag.Flag) {
-		if f.Value.String() == defaults.Lookup(f.Name).Value.String() {
+	c.flags.set.VisitAll(func(f *pflag.Flag) {
+		if f.Value.String() == f.DefValue {
 			return
 		}
 		values := []string{f.Value.String()}

@@ -70,7 +70,7 @@ one manifest, or give each manifest a --name of its own.`,
 		Args:      rbacArgs,
 		ValidArgs: append(slices.Clone(rbacRoles), rbacPolicy),
 		RunE: func(_ *cobra.Command, args []string) error {
-			f.namespace = cmp.Or(*c.flags.Namespace, c.env("VELERO_NAMESPACE"), "velero")
+			f.namespace = cmp.Or(c.flags.Context.Namespace, c.env("VELERO_NAMESPACE"), "velero")
 			return c.rbac(args[0], &f)
 		},
 	}
