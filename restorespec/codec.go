@@ -12,6 +12,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // The types as Velero's help names them.
@@ -40,7 +41,7 @@ func listCodec(at func(*Draft) *[]string) codec {
 }
 
 // mapCodec is pairs with a sign inside and commas between, read as a line of CSV.
-func mapCodec(between, pair string, at func(*Draft) *map[string]string) codec {
+func mapCodec(between, pair string, check func(key, value string) error, at func(*Draft) *map[string]string) codec {
 	return codec{
 		kind: "mapStringString",
 		read: func(d *Draft, text string) error {
@@ -78,7 +79,50 @@ func mapCodec(between, pair string, at func(*Draft) *map[string]string) codec {
 			return strings.TrimSuffix(line.String(), "\n"), true
 		},
 		clear: func(d *Draft) { *at(d) = nil },
+		check: func(d *Draft) error {
+			m := *at(d)
+			for _, key := range slices.Sorted(maps.Keys(m)) {
+				if err := check(key, m[key]); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 	}
+}
+
+// checkMapping: Velero makes the namespace under its new name.
+func checkMapping(from, to string) error {
+	switch {
+	case from == "" || to == "":
+		return errExpected(from+":"+to, "src:dst")
+	case len(validation.IsDNS1123Label(to)) > 0:
+		return fmt.Errorf("%q: a namespace has only lower-case letters, digits and '-', begins and ends with a letter or digit, and has at most 63 characters", to)
+	}
+	return nil
+}
+
+func checkLabel(key, value string) error {
+	switch {
+	case len(validation.IsQualifiedName(key)) > 0:
+		return errKey(key)
+	case len(validation.IsValidLabelValue(value)) > 0:
+		return fmt.Errorf("%q: a label's value has only letters, digits, '-', '_' and '.', begins and ends with a letter or digit, and has at most 63 characters", value)
+	}
+	return nil
+}
+
+// checkAnnotation is as k8s.io/apimachinery/pkg/api/validation.ValidateAnnotations:
+// the case of the key does not matter.
+func checkAnnotation(key, _ string) error {
+	if len(validation.IsQualifiedName(strings.ToLower(key))) > 0 {
+		return errKey(key)
+	}
+	return nil
+}
+
+func errKey(key string) error {
+	return fmt.Errorf("%q: a key has only letters, digits, '-', '_' and '.', begins and ends with a letter or digit, and has at most 63 characters; a domain and '/' may go before it", key)
 }
 
 // boolCodec is true, false or, empty, not given.
@@ -236,6 +280,12 @@ func durationCodec() codec {
 		},
 		write: func(d *Draft) (string, bool) { return at(d).String(), *at(d) != 0 },
 		clear: func(d *Draft) { *at(d) = 0 },
+		check: func(d *Draft) error {
+			if *at(d) < 0 {
+				return errExpected(at(d).String(), "a duration that is not negative")
+			}
+			return nil
+		},
 	}
 }
 

@@ -56,6 +56,9 @@ type codec struct {
 	// write is the text, and whether the draft has the field at all.
 	write func(*Draft) (string, bool)
 	clear func(*Draft)
+	// check is why the API server or the restore would fail with what read took; nil
+	// where nothing can.
+	check func(*Draft) error
 }
 
 // Set reads text as the field of a draft, as Velero's own flag does. What the
@@ -63,6 +66,15 @@ type codec struct {
 func (f Field) Set(d *Draft, text string) error {
 	f.clear(d)
 	return f.read(d, text)
+}
+
+// Check is why what the draft has of the field cannot work, though Velero's own flag
+// takes it.
+func (f Field) Check(d *Draft) error {
+	if f.check == nil {
+		return nil
+	}
+	return f.check(d)
 }
 
 // Clear takes the field out of a draft.
@@ -130,8 +142,8 @@ func filterFields() []Field {
 			func(s *velerov1.RestoreSpec) *[]string { return &s.IncludedNamespaces }),
 		list("exclude-namespaces", "  without", "Namespaces not to restore", "names in the backup", Namespaces,
 			func(s *velerov1.RestoreSpec) *[]string { return &s.ExcludedNamespaces }),
-		{Flag: "namespace-mappings", Title: "Map", Help: "New names for namespaces in the target: src1:dst1,src2:dst2,...", Hint: "old:new, with commas between", Completes: Mappings, Many: true, Filters: true,
-			codec: mapCodec(":", "src:dst", func(d *Draft) *map[string]string { return &d.Restore.Spec.NamespaceMapping })},
+		{Flag: "namespace-mappings", Title: "Map", Help: "New names for namespaces in the target: src1:dst1,src2:dst2,...", Hint: "src:dst, with commas between", Completes: Mappings, Many: true, Filters: true,
+			codec: mapCodec(":", "src:dst", checkMapping, func(d *Draft) *map[string]string { return &d.Restore.Spec.NamespaceMapping })},
 		list("include-resources", "Resources", "Resources to restore, such as deployments.apps ('*' for all)", "kinds such as deployments.apps, or *; empty: all", Resources,
 			func(s *velerov1.RestoreSpec) *[]string { return &s.IncludedResources }),
 		list("exclude-resources", "  without", "Resources not to restore", "kinds such as events", Resources,
@@ -168,9 +180,9 @@ func effectFields() []Field {
 func metadataFields() []Field {
 	return []Field{
 		{Flag: "labels", Title: "Labels", Help: "Labels of the Restore itself", Hint: "key=value, with commas between", Many: true,
-			codec: mapCodec("=", "key=value", func(d *Draft) *map[string]string { return &d.Restore.Labels })},
+			codec: mapCodec("=", "key=value", checkLabel, func(d *Draft) *map[string]string { return &d.Restore.Labels })},
 		{Flag: "annotations", Title: "Annotations", Help: "Annotations of the Restore itself", Hint: "key=value, with commas between", Many: true,
-			codec: mapCodec("=", "key=value", func(d *Draft) *map[string]string { return &d.Restore.Annotations })},
+			codec: mapCodec("=", "key=value", checkAnnotation, func(d *Draft) *map[string]string { return &d.Restore.Annotations })},
 	}
 }
 

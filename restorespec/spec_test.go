@@ -163,6 +163,34 @@ func TestWhatIsNoValue(t *testing.T) {
 	}
 }
 
+// TestCheck: what Velero's flags take, and what fails later all the same.
+func TestCheck(t *testing.T) {
+	for flag, texts := range map[string][]string{
+		"namespace-mappings":     {"shop:", ":shop", "a:b,shop:", "shop:Shop", "shop:a.b", "shop:a:b"},
+		"labels":                 {"=a", "a b=c", "a/b/c=d", "a=b c", "a=-", "a=" + strings.Repeat("x", 64)},
+		"annotations":            {"=a", "a b=c"},
+		"item-operation-timeout": {"-1h"},
+	} {
+		f, _ := Find(flag)
+		for _, text := range texts {
+			var d Draft
+			if err := f.Set(&d, text); err != nil {
+				t.Errorf("--%s %q: %v", flag, text, err)
+			}
+			if f.Check(&d) == nil {
+				t.Errorf("--%s: %q passes", flag, text)
+			}
+		}
+	}
+	for flag, text := range map[string]string{"namespace-mappings": "shop:shop-2", "labels": "example.com/a=b,c=", "annotations": "Example.com/a=x y", "item-operation-timeout": "1h", "from-backup": "b"} {
+		var d Draft
+		f, _ := Find(flag)
+		if err := f.Set(&d, text); err != nil || f.Check(&d) != nil {
+			t.Errorf("--%s %q: %v, %v", flag, text, err, f.Check(&d))
+		}
+	}
+}
+
 // TestUnsaid: what no flag can say is named.
 func TestUnsaid(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -65,6 +65,9 @@ func keyPress(t testing.TB, name string) tea.KeyPressMsg {
 	if letter, ok := strings.CutPrefix(name, "ctrl+"); ok {
 		return tea.KeyPressMsg{Code: rune(letter[0]), Mod: tea.ModCtrl}
 	}
+	if key, ok := strings.CutPrefix(name, "alt+"); ok {
+		return tea.KeyPressMsg{Code: keyPress(t, key).Code, Mod: tea.ModAlt}
+	}
 	if len([]rune(name)) != 1 {
 		t.Fatalf("no such key in this test: %q", name)
 	}

@@ -284,7 +284,7 @@ func TestFormWhileItMoves(t *testing.T) {
 	checkFrame(t, m)
 	m.Update(tea.MouseClickMsg{X: 5, Y: 3, Button: tea.MouseLeft})
 	typeIn(t, m, "X")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "a name has only small letters") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "a name has only lower-case letters") {
 		t.Errorf("the click did not go to the name:\n%s", frame)
 	}
 	show(m, snapshotOf([]*job.Job{}...))
@@ -358,5 +358,48 @@ func TestFormSaysWhatIsRefused(t *testing.T) {
 	m.Update(tea.MouseClickMsg{X: 5, Y: 3, Button: tea.MouseLeft})
 	if frame := ansi.Strip(checkFrame(t, m)); strings.Contains(frame, "esc again") {
 		t.Errorf("after a click:\n%s", frame)
+	}
+}
+
+// What Velero's flags take and then goes wrong is wrong in the form.
+func TestFormWantsBothNamesOfAMapping(t *testing.T) {
+	m := form(t, 120, 40, &previewer{answer: shopPreview()})
+	press(t, m, "down", "down")
+	typeIn(t, m, "bill")
+	answered(m, press(t, m, "tab"))
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, `"billing:": expected src:dst`) || strings.Contains(frame, "--namespace-mappings") {
+		t.Errorf("a mapping to no name:\n%s", frame)
+	}
+	typeIn(t, m, "new")
+	if frame := ansi.Strip(checkFrame(t, m)); strings.Contains(frame, "expected src:dst") || !strings.Contains(frame, "Command") {
+		t.Errorf("a whole mapping:\n%s", frame)
+	}
+}
+
+// Terminals send other keys for backspace, and alt with a letter moves the cursor:
+// it is not esc.
+func TestFormTakesKeysThatEdit(t *testing.T) {
+	m := form(t, 120, 40, &previewer{answer: shopPreview()})
+	press(t, m, "alt+b", "alt+f")
+	if onTop(m) != "form" {
+		t.Fatalf("alt closes the form: %s is on top", onTop(m))
+	}
+	typeIn(t, m, "shop xx yy")
+	press(t, m, "ctrl+h", "ctrl+h", "alt+backspace", "home", "ctrl+d")
+	typeIn(t, m, "S")
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "Namespaces  Shop") || strings.Contains(frame, "yy") || strings.Contains(frame, "xx") {
+		t.Errorf("not edited:\n%s", frame)
+	}
+}
+
+// The name that a form opens with is one that the API server takes.
+func TestNamesOfRestores(t *testing.T) {
+	for _, c := range [][2]string{
+		{"nightly", "nightly-20261120120000"}, {"", ""}, {strings.Repeat("a", 253), strings.Repeat("a", 238) + "-20261120120000"},
+		{strings.Repeat("a", 237) + "." + strings.Repeat("b", 10), strings.Repeat("a", 237) + "-20261120120000"},
+	} {
+		if got := restoreform.Name(c[0], time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)); got != c[1] {
+			t.Errorf("%s: %s, want %s", c[0], got, c[1])
+		}
 	}
 }

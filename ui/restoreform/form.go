@@ -237,6 +237,12 @@ func (f *Form) Parting() string { return f.parting }
 // Typing reports whether letters go into a field.
 func (f *Form) Typing() bool { return f.focus < len(f.rows)-1 }
 
+// edits are the keys that edit a field. Some terminals send ctrl+h for backspace.
+var edits = []string{
+	"backspace", "delete", "left", "right", "home", "end", "ctrl+a", "ctrl+d", "ctrl+e", "ctrl+h", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+left", "ctrl+right",
+	"alt+b", "alt+d", "alt+f", "alt+backspace", "alt+delete", "alt+left", "alt+right",
+}
+
 // Takes reports whether a key is one for the field: a letter, or one that edits.
 func (f *Form) Takes(msg tea.KeyPressMsg) bool {
 	if !f.Typing() {
@@ -245,7 +251,7 @@ func (f *Form) Takes(msg tea.KeyPressMsg) bool {
 	if msg.Text != "" {
 		return true
 	}
-	return slices.Contains([]string{"backspace", "delete", "left", "right", "home", "end", "ctrl+a", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+left", "ctrl+right"}, msg.String())
+	return slices.Contains(edits, msg.String())
 }
 
 // Type takes a key or pasted text into the field.
@@ -287,7 +293,10 @@ func (f *Form) check(at int) {
 	case r.field != nil:
 		r.field.Clear(&f.draft)
 		if text := r.field.Tidy(r.text); text != "" {
-			if r.err = r.field.Set(&f.draft, text); r.err != nil {
+			if r.err = r.field.Set(&f.draft, text); r.err == nil {
+				r.err = r.field.Check(&f.draft)
+			}
+			if r.err != nil {
 				r.field.Clear(&f.draft)
 			}
 		} else {
@@ -302,7 +311,7 @@ func nameError(name string) error {
 		return nil
 	}
 	if why := validation.IsDNS1123Subdomain(name); len(why) > 0 {
-		return errors.New("a name has only small letters, digits, '-' and '.', begins and ends with a letter or digit, and has 253 at most")
+		return errors.New("a name has only lower-case letters, digits, '-' and '.', begins and ends with a letter or digit, and has at most 253 characters")
 	}
 	return nil
 }
@@ -442,8 +451,15 @@ func (f *Form) yaml() (string, error) {
 	return string(data), err
 }
 
-// Name is the default name of a restore, as Velero makes it.
-func Name(from string, now time.Time) string { return from + "-" + now.Format("20060102150405") }
+// Name is the default name of a restore, as Velero makes it; cut where the API server
+// would not take it whole, and empty where there is nothing to name it after.
+func Name(from string, now time.Time) string {
+	if from == "" {
+		return ""
+	}
+	end := "-" + now.Format("20060102150405")
+	return strings.TrimRight(from[:min(len(from), validation.DNS1123SubdomainMaxLength-len(end))], "-.") + end
+}
 
 // From is a draft of a restore of a backup.
 func From(backup string, now time.Time) restorespec.Draft {
