@@ -27,6 +27,7 @@ const (
 	maxLost     = 3
 	maxLeft     = 20
 	maxText     = 2000
+	maxRead     = 32 * maxText // bytes of a text that are looked at
 	maxOpenWork = 40
 )
 
@@ -77,7 +78,19 @@ func Make(in Input) Document {
 			d.NotSeen = append(d.NotSeen, NotSeen{s.Resource, s.Err})
 		}
 	}
+	commands := make([][]string, len(d.Left))
+	for i := range d.Left {
+		for _, c := range d.Left[i].Commands {
+			commands[i] = append(commands[i], redactCommand(c))
+		}
+		d.Left[i].Commands = nil
+	}
+	d.Context = ""
 	redactAll(reflect.ValueOf(&d))
+	d.Context = redactName(in.Context)
+	for i := range d.Left {
+		d.Left[i].Commands = commands[i]
+	}
 	return d
 }
 
@@ -166,10 +179,21 @@ func (d *Document) operations(in Input) {
 	}
 }
 
-// cut bounds a text of others.
+// cut redacts a text of others and then bounds it: of half a credential, no rule can tell
+// that it is one.
 func cut(text string) string {
-	if runes := []rune(text); len(runes) > maxText {
-		return string(runes[:maxText]) + "..."
+	long := len(text) > maxRead
+	if long {
+		text = strings.ToValidUTF8(text[:maxRead], "")
+	}
+	text = Redact(text)
+	runes := []rune(text)
+	most := maxText
+	if long { // its end may be such a half
+		most = min(most, len(runes)/2)
+	}
+	if len(runes) > most {
+		return string(runes[:most]) + "..."
 	}
 	return text
 }

@@ -13,29 +13,56 @@ const redacted = "[redacted]"
 const names = `pass(?:word|wd|phrase)?|pwd|secret|token|(?:secret|access|api|account|shared|private|encryption|storage)[-_ ]?(?:access)?[-_ ]?key(?:[-_ ]?id)?|` +
 	`client[-_]?(?:secret|key|key-data|certificate-data)|certificate-authority-data|credentials?|signature|sig|authorization|cookie|auth`
 
+// While rules work, cutOut stands for redacted and kept before what stays, so that no
+// rule takes either for a value.
+const cutOut, kept = "\x00", "\x01"
+
+// noise splits words without being seen: colours, as they are, as sanitize writes them
+// and as JSON does, and marks without width.
+var noise = regexp.MustCompile(`(?:\x1b|\\x1b|\\u001[bB])\[[0-9;]*[mK]|[\x{200b}-\x{200f}\x{2060}\x{feff}\x00\x01]|\\u(?:200[b-f]|2060|feff)`)
+
+// refused is how the API server names an object that it refuses, after a colon:
+// `secret: namespaces "x" not found`.
+var refused = regexp.MustCompile(`:( [a-z]+s(?:\.[a-z0-9.]+)? "[^"\n]*" (?:not found|already exists|is forbidden|is invalid))`)
+
+const (
+	named = `[A-Za-z0-9_.-]*(?:` + names + `|passwords|tokens)(?:[-_]?(?:hash|value|base))?`
+	quote = `\\*["']?`
+	value = `(?:\\*"(?:[^"\\\x00]|\\[^"])*\\*"?|'[^']*'?|\[[^\]\x00]*\]?|\{[^}\x00]*\}?|[^\s"'\x00\x01]+)`
+)
+
 // rules find what must not be handed over. They rather take too much.
 var rules = []struct {
 	found *regexp.Regexp
 	with  string
 }{
 	// PEM, with its end or without.
-	{regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|$)`), redacted},
-	// The data of a Secret, as JSON or as Go prints a map.
-	{regexp.MustCompile(`(?is)("?\b(?:stringData|data)"?\s*[:=]\s*)(?:map\[[^\]]*\]|\{[^}]*(?:\}|$))`), "${1}" + redacted},
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|$)`), cutOut},
+	// The data of a Secret, as JSON at any depth, as Go prints a map, or as YAML: all up to the end.
+	{regexp.MustCompile(`(?is)(\\*"?\b(?:stringData|data)\\*"?\s*[:=]\s*)(?:map\[[^\]]*\]|\{.*)`), "${1}" + cutOut},
+	{regexp.MustCompile(`(?i)(\b(?:stringData|data):\s+)(?:[\w.-]+:\s+\S+\s*)+`), "${1}" + cutOut},
 	// Who asks, in an address, and its query: a signature is in there.
-	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s@'"]*@`), "${1}" + redacted + "@"},
-	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s?#'"<>]*)[?#][^\s'"<>]*`), "${1}?" + redacted},
-	{regexp.MustCompile(`(?i)\bX-(?:Amz|Goog|Ms)-[A-Za-z-]+(?:=|%3D)[^\s&'"]+`), redacted},
+	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s@"]*@`), "${1}" + cutOut + "@"},
+	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s?#'"<>\x00]*)[?#][^\s'"<>]*`), "${1}?" + cutOut},
+	{regexp.MustCompile(`(?i)\bX-(?:Amz|Goog|Ms)-[A-Za-z-]+(?:=|%3D)[^\s&'"]+`), cutOut},
+	// Data source names, and what clients take on their command line.
+	{regexp.MustCompile(`:[^\s@\x00]+@((?:tcp|unix)?\()`), ":" + cutOut + "@${1}"},
+	{regexp.MustCompile(`(\s-u\s+[^\s:]+:)\S+`), "${1}" + cutOut},
+	{regexp.MustCompile(`(\b(?:mysql|mariadb)\w*\b[^\n]*?\s-p|\bsshpass\s+-p\s*)\S+`), "${1}" + cutOut},
 	// Headers.
-	{regexp.MustCompile(`(?i)\b(bearer|basic|negotiate|aws4-hmac-sha256)\s+[^\s,;'"]{4,}[^\n]*`), "${1} " + redacted},
-	{regexp.MustCompile(`(?i)((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]*token)("?\s*[:=]\s*)[^\n]+`), "${1}${2}" + redacted},
+	{regexp.MustCompile(`(?i)\b(bearer|basic|negotiate|aws4-hmac-sha256)\s+[^\s,;'"]{4,}[^\n]*`), "${1} " + cutOut},
+	{regexp.MustCompile(`(?i)((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]*token)("?\s*[:=]\s*)[^\n]+`), "${1}${2}" + cutOut},
 	// Tokens and keys by their shape.
-	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,4}`), redacted},
-	{regexp.MustCompile(`\b(?:AKIA|ASIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|A3T[A-Z0-9])[A-Z0-9]{8,}\b`), redacted},
-	{regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sha256~|AIza)[A-Za-z0-9_-]{8,}`), redacted},
+	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,4}`), cutOut},
+	{regexp.MustCompile(`\b(?:AKIA|ASIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|A3T[A-Z0-9])[A-Z0-9]{8,}\b`), cutOut},
+	{regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xapp-|sha256~|AIza|hv[sbr]\.|dckr_pat_|dop_v1_|npm_|ya29\.|sk_live_|sk-proj-|SG\.|glsa_)[A-Za-z0-9_.-]{8,}`), cutOut},
+	// An environment variable of a container, as JSON and as Go prints it.
+	{regexp.MustCompile(`(?i)(` + quote + `name` + quote + `\s*[:=]\s*` + quote + named + quote + `[,\s]+` + quote + `value` + quote + `\s*[:=]\s*)` + value), "${1}" + cutOut},
+	{regexp.MustCompile(`(?i)(` + quote + `value` + quote + `\s*[:=]\s*)` + `\\*"(?:[^"\\]|\\[^"])*\\*"` + `(\s*,\s*` + quote + `name` + quote + `\s*[:=]\s*` + quote + named + `)`), "${1}" + cutOut + "${2}"},
 	// name: value, name=value, "name":"value", and so in a command line.
-	{regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[-_.])*(?:` + names + `)\\?["']?\s*(?:[:=]|=>)\s*)(?:\\?"(?:[^"\\]|\\[^"])*\\?"?|'[^']*'?|[^\s"',;&}\])]+)`), "${1}" + redacted},
-	{regexp.MustCompile(`(?i)(--(?:[a-z0-9]+-)*(?:` + names + `)\s+)[^\s"']+`), "${1}" + redacted},
+	{regexp.MustCompile(`(?i)(` + named + quote + `\s*(?:[:=]|=>)+\s*)` + value), "${1}" + cutOut},
+	{regexp.MustCompile(`(?i)(\bpass(?:word|wd|phrase)\s+(?:is\s+|was\s+)?)(?:\\*"[^"]+"|'[^']+')`), "${1}" + cutOut},
+	{regexp.MustCompile(`(?i)(--(?:[a-z0-9]+-)*(?:` + names + `)["']?[\s,]+["']?)[^\s"']+`), "${1}" + cutOut},
 }
 
 // long is what may be a key or encoded data. Digests, which are hexadecimal, and names
@@ -45,15 +72,43 @@ var long = regexp.MustCompile(`[A-Za-z0-9+/_-]{32,}={0,2}`)
 // Redact takes out of a text what may be a credential: queries and users of addresses,
 // tokens, keys, headers, the data of Secrets, kubeconfigs and certificates.
 func Redact(text string) string {
+	text = refused.ReplaceAllString(noise.ReplaceAllString(text, ""), ":"+kept+"${1}")
 	for _, r := range rules {
 		text = r.found.ReplaceAllString(text, r.with)
 	}
-	return long.ReplaceAllStringFunc(text, func(found string) string {
+	text = long.ReplaceAllStringFunc(text, func(found string) string {
 		if strings.ContainsAny(found, "0123456789+/=") && strings.ToLower(found) != found && strings.ToUpper(found) != found && !isPath(found) {
 			return redacted
 		}
 		return found
 	})
+	return strings.NewReplacer(cutOut, redacted, kept, "").Replace(text)
+}
+
+// name is a name of a kubeconfig, or a path. reach are the flags of a command that lead
+// to a cluster, with their values (kubectl.Reach, which holds no credential).
+var (
+	name  = regexp.MustCompile(`^[A-Za-z0-9_.:/@-]+$`)
+	reach = regexp.MustCompile(`(?:--(?:kube)?context|--kubeconfig|--cluster|--as|--as-group|\bKUBECONFIG)[= ]'?[A-Za-z0-9_.:/@-]+'?(?:\s|$)`)
+)
+
+// redactName is Redact, but leaves a name as it is.
+func redactName(text string) string {
+	if name.MatchString(text) {
+		return text
+	}
+	return Redact(text)
+}
+
+// redactCommand is Redact, but leaves what leads to the cluster: the command is to work.
+func redactCommand(text string) string {
+	var b strings.Builder
+	at := 0
+	for _, found := range reach.FindAllStringIndex(text, -1) {
+		b.WriteString(Redact(text[at:found[0]]) + text[found[0]:found[1]])
+		at = found[1]
+	}
+	return b.String() + Redact(text[at:])
 }
 
 // isPath reports whether slashes and dashes part the text into words, as in a path.

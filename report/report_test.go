@@ -86,6 +86,11 @@ var secrets = map[string][]string{
 		"authorization: bearer §", "Bearer §", "curl -H 'X-Auth-Token: §'", `"Authorization":"Bearer §"`, `{\"token\":\"§\"}`, "client_secret=§", "aws_secret_access_key = §", "secretKey: §", "api-key=§",
 		`secret "db" has {"data":{"pw":"§"}}`, "data:map[pw:§]", `"stringData": {"a":"§"`, "pass=§", "Cookie: a=§; b=§", "password=>§",
 		"https://s3.example/b/o?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=§&x=1", "https://store/o?sig=§", "https://store/o?a=b#§", "X-Amz-Credential=§", "-----BEGIN RSA PRIVATE KEY-----\nS\n-----END RSA PRIVATE KEY-----", "-----BEGIN CERTIFICATE----- §",
+		`{"name":"DB_PASSWORD","value":"§"}`, `{\"name\":\"DB_PASSWORD\",\"value\":\"§\"}`, `{Name:DB_PASSWORD Value:§ ValueFrom:nil}`, `{"value":"§","name":"DB_PASSWORD"}`, "name: DB_PASSWORD\n  value: §",
+		"dbPassword: §", "PGPASSWORD=§ pg_dump", "MYSQL_PWD=§", `"dbPassword":"§"`, "adminToken=§", "passwordHash: §", `{\"data\":{\"db\":\"§\"}}`, `{\"data\":{\"a\":\"x}\",\"db\":\"§\"}}`, "data:\n  db: §\n  b: §",
+		`parse "https://user:p/ss§@host": invalid port`, "https://user:p?§@host/x", "https://user:p'§@host/x", "password\x1b[0m=§", "\x1b[36mpassword\x1b[0m=\x1b[31m§", `password\x1b[0m=§`, `pass\u001b[0mword=§`, "pass\u200bword=§",
+		`"password":["§"]`, `"password":["x","§"]`, "password: [x, §]", `password: {"value": "§"}`, `--password "§"`, "--password '§'", `["--password","§"]`, "crm:§@tcp(db:3306)/crm", "crm:p:§@(db)/crm", "curl -u crm:§ https://x", "mysqldump -u root -p§ crm", "sshpass -p § ssh x",
+		`password is "§"`, `password "§" was refused`, "hvs.§", "hvs.CAESI§", "dckr_pat_§", "xapp-§",
 	},
 	"AKIAIOSFODNN7EXAMPLE":                                                     {"§", "key § used", "AWSAccessKeyId=§"},
 	"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY":                                 {"§", "the key § was refused"},
@@ -119,11 +124,41 @@ func TestRedactLeavesTheRest(t *testing.T) {
 	for _, text := range []string{
 		`secrets "db-credentials" already exists`, "restored 902 of 918 items", "error restoring secrets/crm/db-password-7: not found", "https://10.96.0.1:443/apis/velero.io/v1/namespaces/velero/restores/crm",
 		"image velero/velero@sha256:4bb1f7ff3f0a6d8c2f0c6e1a1c1b5c9d8b8fbe2a90c51ff0b2e8f5f4b4f8a111", "0d4b7c3f-6a11-4a6e-8a0e-5d2f1e9b8c77", "pkg/controller/restore_controller.go:640", "customresourcedefinitions.apiextensions.k8s.io",
-		"PersistentVolumeClaim/very-long-name-of-a-claim-that-goes-on-and-on-0123456789", "the token has expired", "ContainerCannotRunBecauseTheImageIsMissing",
+		"PersistentVolumeClaim/very-long-name-of-a-claim-that-goes-on-and-on-0123456789", "the token has expired", `secret: namespaces "x" not found`, `error getting credentials: secrets "cloud-credentials" not found`, "ContainerCannotRunBecauseTheImageIsMissing",
 	} {
 		if got := Redact(text); got != text {
 			t.Errorf("%q became %q", text, got)
 		}
+	}
+}
+
+// TestRedactBeforeCut: where a text is cut, no half of a credential is left.
+func TestRedactBeforeCut(t *testing.T) {
+	const secret = "hunter2-Pa55"
+	for _, text := range []string{strings.Repeat("x ", maxText/2-8) + "crm:" + secret + "@tcp(db)", strings.Repeat("password=y"+strings.Repeat("y", 90)+" ", maxRead/102) + " crm:" + secret + "@tcp(db)",
+		strings.Repeat("x ", maxRead/2-8) + "crm:" + secret + "@tcp(db)"} {
+		if got := cut(text); strings.Contains(got, "hunter") || len([]rune(got)) > maxText+3 {
+			t.Errorf("%d characters: ...%s", len(got), got[max(0, len(got)-100):])
+		}
+	}
+}
+
+// TestReachStays: the way to the cluster holds no credential, and its commands are to work.
+func TestReachStays(t *testing.T) {
+	const context = "gke_proj_europe-west1_Prod1-cluster-main"
+	in := stuck("")
+	in.Context = context
+	commands := []string{
+		"veltui wait restore/crm --context " + context + " --kubeconfig=/home/ops/AbcDef0123456789AbcDef0123456789/Config --as system:serviceaccount:auth:ops -n velero",
+		"KUBECONFIG=/a/AbcDef0123456789AbcDef0123456789XY veltui explain restore/crm",
+	}
+	in.Left = []Step{{"Wait.", append(commands, "veltui x --context a --token hunter2-Pa55 --context "+context)}}
+	d := Make(in)
+	if d.Context != context || d.Left[0].Commands[0] != commands[0] || d.Left[0].Commands[1] != commands[1] || strings.Contains(d.Left[0].Commands[2], "hunter2") {
+		t.Errorf("%s, %q", d.Context, d.Left[0].Commands)
+	}
+	if len(in.Left[0].Commands) != 3 || in.Left[0].Commands[0] != commands[0] {
+		t.Errorf("the input became %q", in.Left)
 	}
 }
 
