@@ -91,21 +91,30 @@ func (c *cli) printHealth(h watch.Health) {
 }
 
 // firstSnapshot waits until all that is selected has been read once.
-func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc, selected selection, journal int, change ...func(*watch.Options)) (*watch.Watcher, *watch.Snapshot, error) {
-	conn, err := c.connect()
+func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc, selected selection, journal int) (*watch.Watcher, *watch.Snapshot, error) {
+	w, limit, err := c.startWatch(ctx, cancel, journal)
 	if err != nil {
 		return nil, nil, err
+	}
+	snap, err := readOnce(ctx, w, selected, limit)
+	return w, snap, err
+}
+
+// startWatch starts to watch. limit is how long silence is borne.
+func (c *cli) startWatch(ctx context.Context, cancel context.CancelCauseFunc, journal int, change ...func(*watch.Options)) (w *watch.Watcher, limit time.Duration, err error) {
+	conn, err := c.connect()
+	if err != nil {
+		return nil, 0, err
 	}
 	logFile, _ := c.openLog()
 	context.AfterFunc(ctx, func() { _ = logFile.Close() })
-	w, err := c.watch(ctx, conn, journal, c.logTo(logFile, cancel), change...)
-	if err != nil {
-		return nil, nil, err
-	}
-	limit := firstSnapshotTimeout
-	if conn.config.Timeout > 0 {
-		limit = conn.config.Timeout
-	}
+	w, err = c.watch(ctx, conn, journal, c.logTo(logFile, cancel), change...)
+	return w, cmp.Or(max(conn.config.Timeout, 0), firstSnapshotTimeout), err
+}
+
+// readOnce waits until all that is selected has been read once; silentError if that
+// takes longer than limit.
+func readOnce(ctx context.Context, w *watch.Watcher, selected selection, limit time.Duration) (*watch.Snapshot, error) {
 	waitCtx, stop := context.WithTimeoutCause(ctx, limit, errors.New("no answer in time"))
 	defer stop()
 	var last *watch.Snapshot
@@ -113,14 +122,14 @@ func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc,
 		snap, err := w.Next(waitCtx)
 		if err != nil {
 			if ctx.Err() == nil && waitCtx.Err() != nil {
-				return nil, nil, notReady(last, limit)
+				return nil, notReady(last, limit)
 			}
-			return nil, nil, cmp.Or(context.Cause(ctx), err)
+			return nil, cmp.Or(context.Cause(ctx), err)
 		}
 		last = snap
 		ready, err := complete(snap, selected)
 		if ready || err != nil {
-			return w, snap, err
+			return snap, err
 		}
 	}
 }
@@ -147,10 +156,20 @@ func complete(snap *watch.Snapshot, selected selection) (bool, error) {
 	return len(snap.Sources) > 0 && snap.Health.State == watch.Live, nil
 }
 
+// silentError is that a cluster did not answer in time.
+type silentError struct {
+	limit time.Duration
+	why   string
+}
+
+func (e silentError) Error() string {
+	return fmt.Sprintf("gave up after %s: %s (--request-timeout changes how long it tries)", e.limit, e.why)
+}
+
 func notReady(last *watch.Snapshot, limit time.Duration) error {
 	why := "the API server did not answer"
 	if last != nil && last.Health.Err != "" {
 		why = last.Health.Err
 	}
-	return fmt.Errorf("gave up after %s: %s (--request-timeout changes how long it tries)", limit, why)
+	return silentError{limit, why}
 }

@@ -43,7 +43,8 @@ document with -o json or yaml.
   create     the job exists
   delete     the job does not exist
 Repeat it to wait for whichever comes first. A job that ends in another way than you
-wait for ends the waiting with the exit code of its end, or 1 if it Completed.
+wait for ends the waiting with the exit code of its end, or 1 if it Completed. What ends
+with exit code 1 goes to standard error.
 
 Without --timeout, wait has no limit: a stuck job never ends. --fail-on-stuck ends the
 waiting as soon as one job is stuck. wait goes on while the API server is away, and
@@ -51,7 +52,7 @@ with a job that is deleted and made again under the same name. It watches only t
 jobs that you name, and their volumes.
 
 Exit codes: 0, 1 if a job is not there or was deleted, 3 if it ended PartiallyFailed,
-4 if it ended Failed or FailedValidation, 5 if the time is over, 6 if it is stuck,
+4 if it ended Failed or FailedValidation, 5 if it timed out, 6 if it is stuck,
 130 if you interrupt it. Of several jobs, the highest one counts.`,
 		Example: `  # Until a restore has ended, at most two hours
   veltui wait restore/crm-old --timeout 2h
@@ -160,11 +161,12 @@ func (w *waiter) conclude() error {
 	} else {
 		l := lines{w: w.cli.streams.Out}
 		for _, t := range w.targets {
+			ending := t.ending(w.now(), w.conditions)
 			if t.code == ExitError {
-				fmt.Fprintln(w.cli.streams.ErrOut, "error: "+sanitize.String(t.ending(w.now())))
+				fmt.Fprintln(w.cli.streams.ErrOut, "error: "+sanitize.String(ending))
 				continue
 			}
-			l.add("%s", t.ending(w.now()))
+			l.add("%s", ending)
 		}
 		err = l.err
 	}
@@ -178,14 +180,20 @@ func (w *waiter) conclude() error {
 }
 
 // ending is what came of waiting for a job, in a line.
-func (t *awaited) ending(now time.Time) string {
+func (t *awaited) ending(now time.Time, conditions []condition) string {
 	switch t.result {
 	case resultMissing:
 		return fmt.Sprintf("%s: not found in namespace %s", t.subject(), t.namespace)
 	case resultDeleted:
-		return t.subject() + ": was deleted before that"
+		return t.subject() + ": was deleted while veltui waited"
 	case resultTimeout:
-		return fmt.Sprintf("%s: the time is over: %s", t.subject(), t.state(now))
+		return fmt.Sprintf("%s: timed out: %s", t.subject(), t.state(now))
+	case resultEnded:
+		var wanted []string
+		for _, c := range conditions {
+			wanted = append(wanted, c.String())
+		}
+		return fmt.Sprintf("%s: ended without --for %s: %s", t.subject(), strings.Join(wanted, " or "), t.state(now))
 	case resultMet:
 		switch {
 		case t.last.Job == nil || t.condition == "delete":

@@ -75,13 +75,13 @@ func TestWaitForWhatIsSo(t *testing.T) {
 		"restore/wait-invalid":            {ExitFailed, "FailedValidation", ""},
 		"restore/wait-failed --for ended": {ExitOK, "restore/wait-failed: Failed", ""},
 		"restore/wait-failed --for jsonpath={.status.phase}=Failed": {ExitOK, "restore/wait-failed: Failed", ""},
-		"restore/wait-good --for phase=InProgress":                  {ExitError, "", "restore/wait-good: Completed"},
-		"restore/wait-good --for stuck":                             {ExitError, "", "restore/wait-good: Completed"},
+		"restore/wait-good --for phase=InProgress":                  {ExitError, "", "error: restore/wait-good: ended without --for phase=InProgress: Completed"},
+		"restore/wait-good --for stuck --for phase=Failed":          {ExitError, "", "error: restore/wait-good: ended without --for stuck or phase=Failed: Completed"},
 		"restore/wait-good --for stuck --for completed":             {ExitOK, "restore/wait-good: Completed", ""},
 		"restore/wait-good restore/wait-partly restore/wait-good":   {ExitPartiallyFailed, "restore/wait-partly: PartiallyFailed", ""},
 		"restore/wait-running --for stage=items":                    {ExitOK, "phase InProgress for 1m", ""},
 		"restore/wait-running --for create":                         {ExitOK, "restore/wait-running: exists", ""},
-		"restore/wait-running --timeout 1s":                         {ExitTimeout, "the time is over: phase InProgress", ""},
+		"restore/wait-running --timeout 1s":                         {ExitTimeout, "timed out: phase InProgress", ""},
 		"restore/wait-nope":                                         {ExitError, "", "error: restore/wait-nope: not found in namespace velero"},
 		"restore/wait-nope --for delete":                            {ExitOK, "restore/wait-nope: does not exist", ""},
 		"restore/wait-nope --wait-for-creation --timeout 1s":        {ExitTimeout, "it does not exist", "Waiting: restore wait-nope does not exist"},
@@ -224,6 +224,30 @@ func TestWaitOnATerminal(t *testing.T) {
 	raw := c.written()
 	if strings.TrimSpace(c.screen()) != "" || strings.LastIndex(raw, "\x1b]9;4;0") < strings.LastIndex(raw, "\x1b]9;4;1") || !strings.HasSuffix(raw, "\x1b[23;2t") {
 		t.Errorf("something is left: %q\n%s", raw[max(0, len(raw)-200):], c.screen())
+	}
+}
+
+// TestWaitForAnAPIServerThatIsAway from the start: --timeout bounds that too, and with
+// time left veltui goes on, and says so.
+func TestWaitForAnAPIServerThatIsAway(t *testing.T) {
+	b := control(t)
+	b.create(t, restore("wait-away", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed}))
+	for _, output := range []string{"text", "json"} {
+		out, errs, code := b.run(t, "wait", "restore/wait-away", "--server", "https://127.0.0.1:1", "--timeout", "2s", "-o", output)
+		if code != ExitTimeout || !strings.Contains(out, "timeout") && !holdsAll(out, "restore/wait-away: timed out: veltui could not look whether it exists", "refused") {
+			t.Errorf("-o %s: exit code %d: %s%s", output, code, out, errs)
+		}
+	}
+	if err := b.KillAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	w := waits(t, b.command(t, "wait", "-n", "velero", "restore/wait-away", "--request-timeout", "1s", "--timeout", "10m"))
+	eventually(t, "that nothing answers is said", func() bool { return strings.Contains(w.errs.String(), "No connection yet: ") })
+	if err := b.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if code := w.code(t); code != ExitPartiallyFailed || !strings.Contains(w.errs.String(), "Connected.") || strings.Count(w.errs.String(), "No connection yet") != 1 {
+		t.Errorf("exit code %d: %s%s", code, w.out, w.errs)
 	}
 }
 

@@ -63,6 +63,8 @@ type awaited struct {
 	result    waited
 	condition string
 	code      int
+	// unknown is why nothing was read of the job, empty once something was.
+	unknown string
 	// said is what was said last of it, in lines, and called what a person was called for.
 	said, called string
 }
@@ -76,6 +78,8 @@ func (t *awaited) settle(result waited, condition string, code int) {
 // state is how the job is, in words.
 func (t *awaited) state(now time.Time) string {
 	switch {
+	case t.unknown != "":
+		return "veltui could not look whether it exists: " + t.unknown
 	case t.last.Job == nil:
 		return "it does not exist"
 	case t.last.Terminal():
@@ -127,12 +131,17 @@ type waiter struct {
 	// looked takes what came of full looks.
 	looked chan func()
 	stale  bool
+	// over is when the time is over, zero for never.
+	over time.Time
 }
 
 // newWaiter starts to watch the selected jobs, and returns once each has been asked
-// for. What it starts ends with ctx.
+// for, or the time is over. What it starts ends with ctx.
 func (c *cli) newWaiter(ctx context.Context, cancel context.CancelCauseFunc, selected selection, conditions []condition, f waitFlags) (*waiter, error) {
-	w := &waiter{cli: c, flags: f, conditions: conditions, selected: selected, looked: make(chan func())}
+	w := &waiter{cli: c, flags: f, conditions: conditions, selected: selected, looked: make(chan func()), screen: c.newWaitScreen(f)}
+	if f.timeout > 0 {
+		w.over = time.Now().Add(f.timeout)
+	}
 	only := selected.query().Names
 	for _, n := range only {
 		kind := job.Backup
@@ -141,26 +150,68 @@ func (c *cli) newWaiter(ctx context.Context, cancel context.CancelCauseFunc, sel
 		}
 		w.targets = append(w.targets, &awaited{kind: kind, name: n.Name, result: resultPending})
 	}
-	var snap *watch.Snapshot
+	var patience time.Duration
 	var err error
-	if w.watcher, snap, err = c.firstSnapshot(ctx, cancel, selected, waitJournal, func(o *watch.Options) {
+	if w.watcher, patience, err = c.startWatch(ctx, cancel, waitJournal, func(o *watch.Options) {
 		o.Only, o.Window = only, waitTick/4
 	}); err != nil {
 		return nil, err
+	}
+	snap, err := w.first(ctx, patience)
+	if snap == nil || err != nil {
+		return w, err
 	}
 	if w.known, err = c.newCachedEstimates(); err != nil {
 		return nil, err
 	}
 	w.looker = &closerLook{cli: c, log: slog.New(slog.DiscardHandler)}
-	w.screen = c.newWaitScreen(f)
 	w.take(ctx, snap)
 	return w, nil
 }
 
-func (w *waiter) now() time.Time { return w.assessed.Environment.Now }
+// first is what is read first. A cluster may be silent for longer than patience: that is
+// said. It is nil if the time is over before.
+func (w *waiter) first(ctx context.Context, patience time.Duration) (*watch.Snapshot, error) {
+	for told := false; ; {
+		limit := patience
+		if !w.over.IsZero() {
+			limit = min(limit, time.Until(w.over))
+		}
+		snap, err := readOnce(ctx, w.watcher, w.selected, limit)
+		silent := silentError{}
+		switch {
+		case err == nil:
+			if told {
+				w.screen.say("Connected.")
+			}
+			return snap, nil
+		case !errors.As(err, &silent):
+			return nil, err
+		case !w.over.IsZero() && !time.Now().Before(w.over):
+			for _, t := range w.targets {
+				t.unknown = silent.why
+				t.settle(resultTimeout, "", ExitTimeout)
+			}
+			return nil, nil
+		case !told:
+			told = true
+			w.screen.say("No connection yet: " + strings.TrimRight(silent.why, ".") + ". veltui keeps trying, and goes on to wait.")
+		}
+	}
+}
+
+func (w *waiter) now() time.Time {
+	if w.assessed == nil {
+		return w.cli.clock()
+	}
+	return w.assessed.Environment.Now
+}
 
 // run waits until all that is waited for has come, or the time is over.
 func (w *waiter) run(ctx context.Context) error {
+	if w.assessed == nil { // the time was over before anything was read
+		return nil
+	}
 	snaps, failed := make(chan *watch.Snapshot), make(chan error, 1)
 	go func() {
 		for {
@@ -176,8 +227,8 @@ func (w *waiter) run(ctx context.Context) error {
 		}
 	}()
 	var over <-chan time.Time
-	if w.flags.timeout > 0 {
-		over = time.After(w.flags.timeout)
+	if !w.over.IsZero() {
+		over = time.After(time.Until(w.over))
 	}
 	tick := time.NewTicker(waitTick)
 	defer tick.Stop()
