@@ -41,10 +41,11 @@ veltui changes nothing but for the DownloadRequest with which it reads the backu
 It reads the metadata of objects only, so it does not know whether one that exists
 differs from the backup.
 
-An obstacle makes something of the restore fail. A doubt may, or may not be what you
-want. What veltui could not look at is named, and never counts as fine.
+An obstacle makes something of the restore fail. A doubt may go wrong, or do what you
+do not want. What veltui could not look at is named, and never counts as fine.
 
-Exit codes: 0 if there is no obstacle, 6 if there is one.`,
+Exit codes: 0 if there is no obstacle, 6 if there is one, 1 if veltui found none but
+could not look at everything.`,
 		Example: `  # Everything in a backup, into this cluster
   veltui preflight backup/nightly
 
@@ -107,11 +108,14 @@ func (c *cli) preflight(ctx context.Context, args []string, f preflightFlags) er
 	if err != nil {
 		return err
 	}
-	if err := c.printPreflight(spec.Restore.BackupName, result, f.output); err != nil {
+	if err := c.printPreflight(spec.Restore, result, f.output); err != nil {
 		return printError{err}
 	}
 	if result.Count(preflight.Obstacle) > 0 {
 		return exitError{ExitRefused, nil}
+	}
+	if len(result.NotLooked) > 0 {
+		return exitError{ExitError, nil}
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/preflight"
 )
@@ -13,28 +15,37 @@ type preflightDocument struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Backup     string `json:"backup"`
-	// Items is how many items the restore would try to restore.
-	Items     int                   `json:"items"`
+	// NamespaceMapping and ExistingResourcePolicy are the restore's.
+	NamespaceMapping       map[string]string   `json:"namespaceMapping,omitempty"`
+	ExistingResourcePolicy velerov1.PolicyType `json:"existingResourcePolicy,omitempty"`
+	// Items is how many items the restore would try to restore, absent if that could
+	// not be found out.
+	Items     *int                  `json:"items,omitempty"`
 	Obstacles int                   `json:"obstacles"`
 	Doubts    int                   `json:"doubts"`
 	Findings  []preflight.Finding   `json:"findings"`
-	NotLooked []preflight.NotLooked `json:"notLookedAt"`
+	NotSeen   []preflight.NotLooked `json:"notSeen"`
 }
 
-func (c *cli) printPreflight(backup string, r *preflight.Result, output string) error {
+func (c *cli) printPreflight(restore velerov1.RestoreSpec, r *preflight.Result, output string) error {
 	if output == "json" || output == "yaml" {
 		p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
 		return p.document(preflightDocument{
-			APIVersion: apiVersion, Kind: "Preflight", Backup: backup, Items: r.Items,
+			APIVersion: apiVersion, Kind: "Preflight", Backup: restore.BackupName, NamespaceMapping: restore.NamespaceMapping,
+			ExistingResourcePolicy: restore.ExistingResourcePolicy, Items: r.Items,
 			Obstacles: r.Count(preflight.Obstacle), Doubts: r.Count(preflight.Doubt),
-			Findings: append([]preflight.Finding{}, r.Findings...), NotLooked: append([]preflight.NotLooked{}, r.NotLooked...),
+			Findings: append([]preflight.Finding{}, r.Findings...), NotSeen: append([]preflight.NotLooked{}, r.NotLooked...),
 		})
 	}
 	l := lines{w: c.streams.Out}
-	l.add("A restore of backup %s: %s, %s, %s", backup, human.Count(r.Items, "item"),
+	items := "veltui cannot tell what it would restore"
+	if r.Items != nil {
+		items = human.Count(*r.Items, "item")
+	}
+	l.add("A restore of backup %s: %s, %s, %s", restore.BackupName, items,
 		human.Count(r.Count(preflight.Obstacle), "obstacle"), human.Count(r.Count(preflight.Doubt), "doubt"))
 	for _, f := range r.Findings {
-		l.add("\n%s  %s%s", strings.ToUpper(string(f.Severity)), f.Kind, itemsOf(f))
+		l.add("\n%s  %s%s", strings.ToUpper(string(f.Severity)), f.Reason, itemsOf(f))
 		l.add("  %s", f.Sentence)
 		if f.Remedy != "" {
 			l.add("  > %s", f.Remedy)

@@ -98,7 +98,7 @@ func (b *bed) preflights(t *testing.T, cache string, args ...string) (d prefligh
 func kindsFound(d preflightDocument) string {
 	var all []string
 	for _, f := range d.Findings {
-		all = append(all, fmt.Sprintf("%s/%s", f.Severity, f.Kind))
+		all = append(all, fmt.Sprintf("%s/%s", f.Severity, f.Reason))
 	}
 	slices.Sort(all)
 	return strings.Join(slices.Compact(all), " ")
@@ -179,8 +179,8 @@ func TestPreflight(t *testing.T) {
 		if got := kindsFound(d); err != nil || got != c.want || code != c.code || !strings.Contains(string(said), c.says) {
 			t.Errorf("%q: %s, exit code %d, want %s, %d and %q\n%s", c.args, got, code, c.want, c.code, c.says, said)
 		}
-		if len(d.NotLooked) > 0 && !strings.Contains(c.want, "Location") && !strings.Contains(c.want, "BackupMissing") {
-			t.Errorf("%q: not looked at: %v", c.args, d.NotLooked)
+		if len(d.NotSeen) > 0 && !strings.Contains(c.want, "Location") && !strings.Contains(c.want, "BackupMissing") {
+			t.Errorf("%q: not looked at: %v", c.args, d.NotSeen)
 		}
 	}
 	// All at once, as people read it.
@@ -239,7 +239,7 @@ func TestPreflightWithFewRights(t *testing.T) {
 	}
 	unlooked := func(d preflightDocument) string {
 		var all []string
-		for _, n := range d.NotLooked {
+		for _, n := range d.NotSeen {
 			all = append(all, n.What+": "+n.Why)
 		}
 		return strings.Join(all, "\n")
@@ -247,7 +247,7 @@ func TestPreflightWithFewRights(t *testing.T) {
 	// Without the right to download: what Velero and the backup say.
 	viewer := kubeconfig("pf-viewer")
 	d, code := b.preflights(t, cache, "backup/b-planted", "--kubeconfig", viewer)
-	if code != ExitOK || kindsFound(d) != "" || !strings.Contains(unlooked(d), "what is in the backup") || s.downloads.Load() > 0 {
+	if code != ExitError || d.Items != nil || kindsFound(d) != "" || !strings.Contains(unlooked(d), "what is in the backup") || s.downloads.Load() > 0 {
 		t.Errorf("exit code %d: %s, %s", code, kindsFound(d), unlooked(d))
 	}
 	// With it, and nothing of the whole cluster: what was not looked at is named.

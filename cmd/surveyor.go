@@ -73,7 +73,8 @@ func (s *surveyor) check(ctx context.Context, q surveyQuestion, progress func(ta
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.last
-	mapping := fmt.Sprint(q.spec.Restore.NamespaceMapping, q.spec.Restore.PreserveNodePorts)
+	preservesPorts := q.spec.Restore.PreserveNodePorts != nil && *q.spec.Restore.PreserveNodePorts
+	mapping := fmt.Sprint(q.spec.Restore.NamespaceMapping, preservesPorts)
 	if !q.keep || known.index != q.index || known.mapping != mapping || in.Now.Sub(known.at) > surveyAge {
 		var err error
 		if known, err = s.look(ctx, q, progress); err != nil {
@@ -117,7 +118,11 @@ func (s *surveyor) look(ctx context.Context, q surveyQuestion, progress func(tar
 	if err != nil {
 		return found, context.Cause(ctx) // else it is refused, and check says so
 	}
-	question, around, err := preflight.Ask(fates, spec.Restore)
+	velero := ""
+	if q.velero.Backup != nil {
+		velero = q.velero.Backup.Namespace
+	}
+	question, around, err := preflight.Ask(fates, spec.Restore, velero)
 	if err != nil {
 		return found, err
 	}
@@ -164,7 +169,7 @@ func (f *survey) discovery() collector.Discovery {
 
 // veleroState is what a snapshot tells of Velero and of a backup.
 func veleroState(snap *watch.Snapshot, backup string) preflight.Velero {
-	v := preflight.Velero{Server: snap.Server, LocationsUnseen: unseenSource(snap, watch.Locations), QueueUnseen: unseenSource(snap, watch.Restores)}
+	v := preflight.Velero{Server: snap.Server, LocationsUnseen: unseenSource(snap, watch.Locations), QueueUnseen: unseenSource(snap, watch.Restores), DeletionsUnseen: unseenSource(snap, watch.Deletions)}
 	for _, j := range snap.Jobs {
 		switch object := j.Object.(type) {
 		case *velerov1.Backup:
@@ -208,6 +213,8 @@ func unseenSource(snap *watch.Snapshot, resource string) string {
 			return "you may not list them"
 		case watch.SourceMissing:
 			return "the cluster does not serve " + resource
+		case watch.SourceStale:
+			return "what veltui knows of them is old: " + s.Err
 		}
 	}
 	return ""

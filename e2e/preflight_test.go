@@ -23,22 +23,22 @@ import (
 type preflighted struct {
 	Items    int
 	Findings []struct {
-		Severity, Kind, Resource, Sentence string
-		Names                              []string
-		Count                              int
+		Severity, Reason, Resource, Sentence string
+		Names                                []string
+		Count                                int
 	}
-	NotLookedAt []struct{ What, Why string }
+	NotSeen []struct{ What, Why string }
 }
 
-// preflight runs veltui preflight, and returns its findings as "kind resource count".
+// preflight runs veltui preflight, and returns its findings as "severity reason resource".
 func preflight(t *testing.T, code int, args ...string) (d preflighted, found []string) {
 	t.Helper()
 	got, printed := runVeltui(t, append([]string{"preflight", "-o", "json"}, args...)...)
 	must(t, json.Unmarshal(document(printed), &d))
 	for _, f := range d.Findings {
-		found = append(found, f.Severity+" "+f.Kind+" "+f.Resource)
+		found = append(found, f.Severity+" "+f.Reason+" "+f.Resource)
 	}
-	if got != code || len(d.NotLookedAt) > 0 {
+	if got != code || len(d.NotSeen) > 0 {
 		t.Errorf("exit code %d, want %d: %s", got, code, printed)
 	}
 	return d, found

@@ -38,12 +38,12 @@ func BenchmarkCheck(b *testing.B) {
 					if in.Fates, err = index.Fates(context.Background(), collector.RestoreSpec{Restore: in.Restore}, collector.LiveDiscovery(in.Served.Lists)); err != nil {
 						b.Fatal(err)
 					}
-					q, _, err := Ask(in.Fates, in.Restore)
+					q, _, err := Ask(in.Fates, in.Restore, "velero")
 					if err != nil {
 						b.Fatal(err)
 					}
 					in.State = target.NewState(q, there)
-					if r, err := Check(in); err != nil || r.Items < n {
+					if r, err := Check(in); err != nil || *r.Items < n {
 						b.Fatal(err)
 					}
 				}

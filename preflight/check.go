@@ -45,8 +45,10 @@ type Velero struct {
 	// Running and Waiting are the restores ahead, QueueUnseen why they are not known.
 	Running, Waiting []string
 	QueueUnseen      string
-	// Deletion is a request to delete the backup.
-	Deletion *velerov1.DeleteBackupRequest
+	// Deletion is a request to delete the backup, DeletionsUnseen why it is not known
+	// whether there is one.
+	Deletion        *velerov1.DeleteBackupRequest
+	DeletionsUnseen string
 }
 
 // check is one preflight.
@@ -74,19 +76,40 @@ func Check(in Input) (*Result, error) {
 	}
 	c.velero()
 	if in.Refused != "" {
-		c.find(Finding{Severity: Obstacle, Kind: Refused, Sentence: in.Refused, Remedy: "Change the restore: as it is, Velero ends it at once."})
+		c.find(Finding{Severity: Obstacle, Reason: Refused, Sentence: in.Refused, Remedy: "Change the restore: as it is, Velero ends it at once."})
 	}
 	if in.Fates != nil {
 		if err := c.backup(); err != nil {
 			return nil, err
 		}
 	}
-	return &Result{c.items, sorted(c.found), c.unseen}, nil
+	r := &Result{Findings: sorted(c.found), NotLooked: c.unseen}
+	if in.Fates != nil && in.Served != nil {
+		r.Items = &c.items
+	}
+	return r, nil
 }
 
-func (c *check) find(f Finding) { c.found = append(c.found, f) }
+// find keeps a finding. What a resource modifier may change is no more than a doubt.
+func (c *check) find(f Finding) {
+	if m := c.Restore.ResourceModifier; m != nil && f.Severity == Obstacle && slices.Contains(ofBodies, f.Reason) {
+		f.Severity = Doubt
+		f.Sentence += " The resource modifier " + m.Name + " may change that."
+	}
+	c.found = append(c.found, f)
+}
 
-func (c *check) notLooked(what, why string) { c.unseen = append(c.unseen, NotLooked{what, why}) }
+// ofBodies are the reasons that go by what is in the body of items.
+var ofBodies = []Reason{StorageClassMissing, DefaultClassMissing, QuotaExceeded, QuotaNeedsResources, LimitRangeViolated, NodePortTaken}
+
+func (c *check) notLooked(what, why string) {
+	c.unseen = append(c.unseen, NotLooked{What: what, Why: why})
+}
+
+// notListed notes a list of the cluster that could not be read.
+func (c *check) notListed(what string, n target.NotSeen) {
+	c.unseen = append(c.unseen, NotLooked{what + in(n.Namespace), n.Resource, n.Namespace, n.Why})
+}
 
 // backup goes through what the restore brings.
 func (c *check) backup() error {
@@ -179,7 +202,7 @@ func (c *check) kinds() {
 					g.add(i.Target, i.Name)
 				}
 			})
-			c.find(g.fill(Finding{Severity: Obstacle, Kind: KindNotServed, Resource: resource,
+			c.find(g.fill(Finding{Severity: Obstacle, Reason: KindNotServed, Resource: resource,
 				Sentence: fmt.Sprintf("The cluster does not serve %s, and the restore brings no CRD for it. Velero has an error for each of them.", resource),
 				Remedy:   "Install the CRD or the operator first, or leave them out with --exclude-resources " + resource + "."}))
 		case known:
@@ -196,13 +219,13 @@ func (c *check) version(resource string) {
 	}
 	served := c.Versions[resource]
 	switch {
-	case c.Versions == nil:
+	case len(served) == 0: // it did not tell all of the group
 		c.notLooked("whether the cluster serves "+resource+" in version "+stored, "the cluster did not tell its API versions")
 		return
 	case slices.Contains(served, stored):
 		return
 	}
-	f := Finding{Severity: Obstacle, Kind: VersionNotServed, Resource: resource,
+	f := Finding{Severity: Obstacle, Reason: VersionNotServed, Resource: resource,
 		Sentence: fmt.Sprintf("The backup holds %s in version %s, and the cluster does not serve that. Velero has an error for each of them.", resource, stored),
 		Remedy:   "Leave them out with --exclude-resources " + resource + ", and apply them in a version that the cluster serves."}
 	for _, other := range c.Index.Versions(resource) {
@@ -229,7 +252,7 @@ func (c *check) namespaces() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.spaces)) {
 		if c.Around.Namespaces[name].Terminating {
-			c.find(Finding{Severity: Obstacle, Kind: NamespaceTerminating, Resource: target.Namespaces, Namespace: name, Count: 1, Names: []string{name},
+			c.find(Finding{Severity: Obstacle, Reason: NamespaceTerminating, Resource: target.Namespaces, Namespace: name, Count: 1, Names: []string{name},
 				Sentence: fmt.Sprintf("Namespace %s is being deleted. Velero waits up to ten minutes for it to go, and restores nothing into it if it does not.", name),
 				Remedy:   "Wait until it is gone (kubectl get namespace " + name + "), or map it to another name with --namespace-mappings."})
 		}

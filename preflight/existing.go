@@ -20,13 +20,14 @@ const (
 	volumes         = "persistentvolumes"
 	pods            = "pods"
 	jobs            = "jobs.batch"
+	snapshots       = "volumesnapshots.snapshot.storage.k8s.io"
+	contents        = "volumesnapshotcontents.snapshot.storage.k8s.io"
 )
 
 // existing finds what is there already, and notes what is new
 // (pkg/restore/restore.go, restoreItem).
 func (c *check) existing() error {
 	there, going := groups{}, groups{}
-	unlooked := map[string]int{}
 	err := c.Fates.Each(func(i collector.Item) {
 		if !isRestored(i) {
 			return
@@ -43,10 +44,9 @@ func (c *check) existing() error {
 			}
 			c.isNew(i)
 		default:
-			if seen == target.NotLooked {
-				unlooked[i.Resource]++
+			if c.create(i) {
+				c.isNew(i)
 			}
-			c.isNew(i)
 		}
 	})
 	if err != nil {
@@ -56,8 +56,8 @@ func (c *check) existing() error {
 		c.find(there[resource].fill(c.exists(resource, there[resource].count)))
 	}
 	for _, resource := range slices.Sorted(maps.Keys(going)) {
-		c.find(going[resource].fill(Finding{Severity: Doubt, Kind: ObjectsTerminating, Resource: resource,
-			Sentence: fmt.Sprintf("%s in the cluster %s being deleted. Velero takes them as existing, and then they go.", some(going[resource].count, resource), is(going[resource].count)),
+		c.find(going[resource].fill(Finding{Severity: Doubt, Reason: ObjectsTerminating, Resource: resource,
+			Sentence: fmt.Sprintf("%s in the cluster %s being deleted. Velero skips them because they still exist; then they are gone.", some(going[resource].count, resource), is(going[resource].count)),
 			Remedy:   "Wait until they are gone."}))
 	}
 	if c.State == nil {
@@ -65,7 +65,7 @@ func (c *check) existing() error {
 		return nil
 	}
 	for _, n := range c.State.NotSeen {
-		c.notLooked("whether "+n.Resource+" exist already"+in(n.Namespace), n.Why)
+		c.notListed("whether "+n.Resource+" exist already", n)
 	}
 	return nil
 }
@@ -75,6 +75,27 @@ func (c *check) seen(i collector.Item) (target.Object, target.Seen) {
 		return target.Object{}, target.NotLooked
 	}
 	return c.State.Find(i.Resource, i.Target, i.Name)
+}
+
+// create says whether Velero will create an item: it is not there, or its namespace
+// is not. What could not be looked for is not taken for new.
+func (c *check) create(i collector.Item) bool {
+	switch _, seen := c.seen(i); seen {
+	case target.There:
+		return false
+	case target.NotLooked:
+		return c.newSpace(i.Target)
+	}
+	return true
+}
+
+// newSpace says whether it is known that a namespace does not exist.
+func (c *check) newSpace(name string) bool {
+	if name == "" || c.Around == nil || !c.Around.Saw(target.Namespaces, "") {
+		return false
+	}
+	_, there := c.Around.Namespaces[name]
+	return !there
 }
 
 // isNew says that Velero will create an item.
@@ -94,24 +115,27 @@ func (c *check) isNew(i collector.Item) {
 func (c *check) exists(resource string, n int) Finding {
 	what, exist := some(n, resource), verb(n, "exists", "exist")
 	update := c.Restore.ExistingResourcePolicy == velerov1.PolicyTypeUpdate
-	f := Finding{Severity: Doubt, Kind: ObjectsExist, Resource: resource}
+	f := Finding{Severity: Doubt, Reason: ObjectsExist, Resource: resource}
 	switch {
 	case resource == serviceAccounts:
-		f.Severity, f.Kind = Note, ServiceAccountsMerged
+		f.Severity, f.Reason = Note, ServiceAccountsMerged
 		f.Sentence = fmt.Sprintf("%s %s already. Velero adds the secrets, pull secrets, labels and annotations of the backup to what is there, and takes nothing away.", what, exist)
 	case resource == volumes:
-		f.Severity, f.Kind = Note, VolumesExist
+		f.Severity, f.Reason = Note, VolumesExist
 		f.Sentence = fmt.Sprintf("%s %s already. How the data was backed up decides whether Velero makes a new volume, keeps this one, or gives the restored one a new name.", what, exist)
+	case resource == snapshots || resource == contents:
+		f.Severity = Note
+		f.Sentence = fmt.Sprintf("%s %s already. With the feature flag EnableCSI, Velero restores snapshots under new names. Without it, Velero leaves what exists as it is.", what, exist)
 	case resource == claims:
-		f.Kind = ClaimsExist
-		f.Sentence = fmt.Sprintf("%s %s already. Velero keeps the volume with the data that it has, and restores none of the data in the backup.", what, exist)
-		f.Remedy = "To get the data of the backup, delete the claims and the pods that use them first, or map the namespace to a new name."
+		f.Reason = ClaimsExist
+		f.Sentence = fmt.Sprintf("%s %s already. Velero leaves the claim and its volume, and restores no snapshot into it. But if Velero creates a pod that mounts the claim, it writes the data of file-system backups over what is in the volume.", what, exist)
+		f.Remedy = "To keep the data as it is, leave out the pods, or map the namespace to a new name. To get the data of a snapshot, delete the claims and the pods that use them first."
 	case update && (resource == pods || resource == jobs):
-		f.Kind = ObjectsPatched
+		f.Reason = ObjectsPatched
 		f.Sentence = fmt.Sprintf("%s %s already. Kubernetes lets few fields of such an object change: Velero's patch fails with a warning where it differs, and Velero sets only its own labels.", what, exist)
 		f.Remedy = "To restore them anew, delete them first."
 	case update:
-		f.Kind = ObjectsPatched
+		f.Reason = ObjectsPatched
 		f.Sentence = fmt.Sprintf("%s %s already. Velero patches what differs to what the backup holds, and adds a warning where Kubernetes refuses that.", what, exist)
 		f.Remedy = "To keep them as they are, restore with existingResourcePolicy none."
 	default:

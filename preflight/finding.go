@@ -16,53 +16,53 @@ type Severity string
 const (
 	// Obstacle: without a change, something of the restore fails.
 	Obstacle Severity = "obstacle"
-	// Doubt: something may fail, or may not be what you want.
+	// Doubt: something may go wrong, or do what you do not want.
 	Doubt Severity = "doubt"
 	// Note: Velero treats something in a way that is good to know.
 	Note Severity = "note"
 )
 
-// Kind says what was found. Kinds are API (docs/preflight.md).
-type Kind string
+// Reason says what was found. Reasons are API (docs/preflight.md).
+type Reason string
 
-// The kinds of findings.
+// The reasons of findings.
 const (
-	Refused                Kind = "Refused"
-	BackupMissing          Kind = "BackupMissing"
-	BackupNotReady         Kind = "BackupNotReady"
-	BackupPartiallyFailed  Kind = "BackupPartiallyFailed"
-	BackupExpired          Kind = "BackupExpired"
-	BackupExpiresSoon      Kind = "BackupExpiresSoon"
-	BackupDeleting         Kind = "BackupDeleting"
-	LocationMissing        Kind = "LocationMissing"
-	LocationUnavailable    Kind = "LocationUnavailable"
-	ServerNotRunning       Kind = "ServerNotRunning"
-	RestoresAhead          Kind = "RestoresAhead"
-	ObjectsExist           Kind = "ObjectsExist"
-	ObjectsPatched         Kind = "ObjectsPatched"
-	ObjectsTerminating     Kind = "ObjectsTerminating"
-	ClaimsExist            Kind = "ClaimsExist"
-	ServiceAccountsMerged  Kind = "ServiceAccountsMerged"
-	VolumesExist           Kind = "VolumesExist"
-	KindNotServed          Kind = "KindNotServed"
-	VersionNotServed       Kind = "VersionNotServed"
-	NamespaceTerminating   Kind = "NamespaceTerminating"
-	StorageClassMissing    Kind = "StorageClassMissing"
-	DefaultClassMissing    Kind = "DefaultClassMissing"
-	SnapshotClassMissing   Kind = "SnapshotClassMissing"
-	DriverMissing          Kind = "DriverMissing"
-	QuotaExceeded          Kind = "QuotaExceeded"
-	QuotaNeedsResources    Kind = "QuotaNeedsResources"
-	LimitRangeViolated     Kind = "LimitRangeViolated"
-	NodePortTaken          Kind = "NodePortTaken"
-	WebhookServiceMissing  Kind = "WebhookServiceMissing"
-	WebhookRestoredWithout Kind = "WebhookRestoredWithoutService"
+	Refused                Reason = "Refused"
+	BackupMissing          Reason = "BackupMissing"
+	BackupNotReady         Reason = "BackupNotReady"
+	BackupPartiallyFailed  Reason = "BackupPartiallyFailed"
+	BackupExpired          Reason = "BackupExpired"
+	BackupExpiresSoon      Reason = "BackupExpiresSoon"
+	BackupDeleting         Reason = "BackupDeleting"
+	LocationMissing        Reason = "LocationMissing"
+	LocationUnavailable    Reason = "LocationUnavailable"
+	ServerNotRunning       Reason = "ServerNotRunning"
+	RestoresAhead          Reason = "RestoresAhead"
+	ObjectsExist           Reason = "ObjectsExist"
+	ObjectsPatched         Reason = "ObjectsPatched"
+	ObjectsTerminating     Reason = "ObjectsTerminating"
+	ClaimsExist            Reason = "ClaimsExist"
+	ServiceAccountsMerged  Reason = "ServiceAccountsMerged"
+	VolumesExist           Reason = "VolumesExist"
+	KindNotServed          Reason = "KindNotServed"
+	VersionNotServed       Reason = "VersionNotServed"
+	NamespaceTerminating   Reason = "NamespaceTerminating"
+	StorageClassMissing    Reason = "StorageClassMissing"
+	DefaultClassMissing    Reason = "DefaultClassMissing"
+	SnapshotClassMissing   Reason = "SnapshotClassMissing"
+	DriverMissing          Reason = "DriverMissing"
+	QuotaExceeded          Reason = "QuotaExceeded"
+	QuotaNeedsResources    Reason = "QuotaNeedsResources"
+	LimitRangeViolated     Reason = "LimitRangeViolated"
+	NodePortTaken          Reason = "NodePortTaken"
+	WebhookServiceMissing  Reason = "WebhookServiceMissing"
+	WebhookRestoredWithout Reason = "WebhookRestoredWithoutService"
 )
 
 // Finding is one thing that was found.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	Kind     Kind     `json:"kind"`
+	Reason   Reason   `json:"reason"`
 	// Resource is plural and group, as "deployments.apps"; empty where it is about
 	// no kind.
 	Resource string `json:"resource,omitempty"`
@@ -80,13 +80,18 @@ type Finding struct {
 // NotLooked is something that could not be looked at. It is never a no.
 type NotLooked struct {
 	What string `json:"what"`
-	Why  string `json:"why"`
+	// Resource and Namespace are what could not be listed; they are empty where it is
+	// something else, and Namespace for the whole cluster.
+	Resource  string `json:"resource,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Why       string `json:"why"`
 }
 
 // Result is what a preflight found.
 type Result struct {
-	// Items is how many items the restore would try to restore.
-	Items     int
+	// Items is how many items the restore would try to restore, nil if that could not
+	// be found out.
+	Items     *int
 	Findings  []Finding
 	NotLooked []NotLooked
 }
@@ -109,7 +114,7 @@ var order = map[Severity]int{Obstacle: 0, Doubt: 1, Note: 2}
 // sorted puts the worst first.
 func sorted(findings []Finding) []Finding {
 	slices.SortStableFunc(findings, func(x, y Finding) int {
-		return cmp.Or(order[x.Severity]-order[y.Severity], strings.Compare(string(x.Kind), string(y.Kind)),
+		return cmp.Or(order[x.Severity]-order[y.Severity], strings.Compare(string(x.Reason), string(y.Reason)),
 			strings.Compare(x.Resource, y.Resource), strings.Compare(x.Namespace, y.Namespace))
 	})
 	return findings

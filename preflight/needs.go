@@ -46,16 +46,16 @@ func add(to *int64, n int64) { *to = min(*to+n, most) }
 type storage struct {
 	classes, retained, snapshots, drivers groups
 	noClass                               group
-	ports                                 groups // by what is said of them
-	taken                                 map[string]string
-	hooks                                 groups // by Service
+	ports                                 groups                     // by what is said of them
+	taken                                 map[string]map[string]bool // by namespace
+	hooks                                 groups                     // by Service
 }
 
 // needs goes through what the new items need.
 func (c *check) needs() error {
-	s := &storage{classes: groups{}, retained: groups{}, snapshots: groups{}, drivers: groups{}, ports: groups{}, taken: map[string]string{}, hooks: groups{}}
+	s := &storage{classes: groups{}, retained: groups{}, snapshots: groups{}, drivers: groups{}, ports: groups{}, taken: map[string]map[string]bool{}, hooks: groups{}}
 	err := c.Fates.Needs(func(i collector.Item, needs []collector.Need) {
-		if _, seen := c.seen(i); seen == target.There || !isRestored(i) {
+		if !isRestored(i) || !c.create(i) {
 			return
 		}
 		d := c.wants[i.Target]
@@ -95,13 +95,14 @@ func (c *check) need(s *storage, d *demand, i collector.Item, needs []collector.
 				s.drivers.add(n.Name, i.Target, i.Name)
 			}
 		case collector.NeedServiceType:
-			d.nodePorts += countIf(n.Name == "NodePort")
 			d.loadBalancers += countIf(n.Name == "LoadBalancer")
 		case collector.NeedNodePort:
+			d.nodePorts++
 			if preservesPorts(c.Restore) {
 				c.port(s, i, n.Amount)
 			}
 		case collector.NeedKeptNodePort:
+			d.nodePorts++
 			c.port(s, i, n.Amount)
 		case collector.NeedWebhookService:
 			if n.Amount == 1 {
@@ -164,10 +165,13 @@ func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector
 			size = n.Amount
 		}
 	}
+	if c.Around != nil && c.Around.ClassMap[class] != "" {
+		class = c.Around.ClassMap[class]
+	}
 	add(&d.storage, size)
 	d.claims = append(d.claims, claimNeed{i.Name, size})
 	switch {
-	case unnamed && !c.retained[volume]:
+	case unnamed && !c.keeps(volume):
 		s.noClass.add(i.Target, i.Name)
 	case class == "":
 	default:
@@ -175,12 +179,20 @@ func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector
 		add(&sum, size)
 		d.storageOf[class] = sum
 		d.claimsOf[class]++
-		if c.retained[volume] {
+		if c.keeps(volume) {
 			s.retained.add(class, i.Target, i.Name)
 		} else {
 			s.classes.add(class, i.Target, i.Name)
 		}
 	}
+}
+
+// keeps says whether a volume may come with its claim: it was kept, or Velero makes it
+// of a native snapshot. Such a claim needs no class.
+func (c *check) keeps(volume string) bool {
+	b := c.Velero.Backup
+	snapshots := b != nil && b.Status.VolumeSnapshotsCompleted > 0 && (c.Restore.RestorePVs == nil || *c.Restore.RestorePVs)
+	return volume != "" && (c.retained[volume] || snapshots)
 }
 
 // has says whether the target has a thing of the whole cluster, or the restore
@@ -197,7 +209,7 @@ func (c *check) findStorage(s *storage) {
 			defaults = defaults || class.Default
 		}
 		if s.noClass.count > 0 && !defaults {
-			c.find(s.noClass.fill(Finding{Severity: Obstacle, Kind: DefaultClassMissing, Resource: claims,
+			c.find(s.noClass.fill(Finding{Severity: Obstacle, Reason: DefaultClassMissing, Resource: claims,
 				Sentence: fmt.Sprintf("%s no storage class, and the cluster has no default one. They stay Pending.", human.Plural(s.noClass.count, "claim names", "claims name")),
 				Remedy:   "Mark a storage class as the default (annotation storageclass.kubernetes.io/is-default-class: \"true\")."}))
 		}
@@ -206,27 +218,31 @@ func (c *check) findStorage(s *storage) {
 				if _, there := a.StorageClasses[class]; c.has(target.StorageClasses, class, there) {
 					continue
 				}
-				c.find(of[class].fill(Finding{Severity: severity, Kind: StorageClassMissing, Resource: claims,
+				c.find(of[class].fill(Finding{Severity: severity, Reason: StorageClassMissing, Resource: claims,
 					Sentence: fmt.Sprintf("Storage class %s does not exist, and %s it. %s", class, human.Plural(of[class].count, "claim wants", "claims want"), then),
 					Remedy:   "Create the class, or have Velero change it: the ConfigMap with the label velero.io/change-storage-class: RestoreItemAction maps " + class + " to one that exists."}))
 			}
 		}
-		missing(s.classes, Obstacle, "They stay Pending.")
-		missing(s.retained, Doubt, "Their volumes were kept (reclaim policy Retain); where Velero makes them anew, the claims stay Pending.")
+		if a.Saw(target.ConfigMaps, "") {
+			missing(s.classes, Obstacle, "They stay Pending.")
+		} else {
+			missing(s.classes, Doubt, "They stay Pending, unless Velero changes the class: its ConfigMap for that could not be read.")
+		}
+		missing(s.retained, Doubt, "Their volumes were kept (reclaim policy Retain), or may be in native snapshots; where Velero does neither keep nor restore them, the claims stay Pending.")
 	}
 	if a.Saw(target.SnapshotClasses, "") {
 		for _, class := range slices.Sorted(maps.Keys(s.snapshots)) {
 			if _, there := a.SnapshotClasses[class]; !c.has(target.SnapshotClasses, class, there) {
-				c.find(s.snapshots[class].fill(Finding{Severity: Doubt, Kind: SnapshotClassMissing, Resource: "volumesnapshots.snapshot.storage.k8s.io",
-					Sentence: fmt.Sprintf("Volume snapshot class %s does not exist, and %s it. The CSI driver may not find its snapshots.", class, human.Plural(s.snapshots[class].count, "snapshot names", "snapshots name")),
-					Remedy:   "Create the class, with the driver of the backup's cluster."}))
+				c.find(s.snapshots[class].fill(Finding{Severity: Note, Reason: SnapshotClassMissing, Resource: "volumesnapshots.snapshot.storage.k8s.io",
+					Sentence: fmt.Sprintf("Volume snapshot class %s does not exist, and %s it. With the feature flag EnableCSI, Velero needs only a class of the same driver.", class, human.Plural(s.snapshots[class].count, "snapshot names", "snapshots name")),
+					Remedy:   "Make sure that there is a class of that driver. Without EnableCSI, create this one."}))
 			}
 		}
 	}
 	if a.Saw(target.Drivers, "") {
 		for _, driver := range slices.Sorted(maps.Keys(s.drivers)) {
 			if !c.has(target.Drivers, driver, a.Drivers[driver]) {
-				c.find(s.drivers[driver].fill(Finding{Severity: Doubt, Kind: DriverMissing, Resource: target.Drivers,
+				c.find(s.drivers[driver].fill(Finding{Severity: Doubt, Reason: DriverMissing, Resource: target.Drivers,
 					Sentence: fmt.Sprintf("The cluster has no CSIDriver %s, and %s it. Without the driver no pod gets these volumes.", driver, human.Plural(s.drivers[driver].count, "item needs", "items need")),
 					Remedy:   "Install the CSI driver, or leave these volumes out."}))
 			}
@@ -243,9 +259,10 @@ func (c *check) port(s *storage, i collector.Item, port int64) {
 	if taken && holder != i.Target+"/"+i.Name {
 		key := fmt.Sprintf("%d by %s", port, holder)
 		s.ports.add(i.Target, i.Target, i.Name)
-		if !strings.Contains(s.taken[i.Target], key) {
-			s.taken[i.Target] += ", " + key
+		if s.taken[i.Target] == nil {
+			s.taken[i.Target] = map[string]bool{}
 		}
+		s.taken[i.Target][key] = true
 	}
 }
 
@@ -256,8 +273,8 @@ func (c *check) findPorts(s *storage) {
 		if preservesPorts(c.Restore) {
 			remedy = "Restore without --preserve-nodeports, or free the ports."
 		}
-		c.find(g.fill(Finding{Severity: Obstacle, Kind: NodePortTaken, Resource: target.Services,
-			Sentence: fmt.Sprintf("Node ports are taken: %s. Kubernetes refuses the Services that Velero restores with them.", human.Shorten(strings.TrimPrefix(s.taken[namespace], ", "), 300)),
+		c.find(g.fill(Finding{Severity: Obstacle, Reason: NodePortTaken, Resource: target.Services,
+			Sentence: fmt.Sprintf("Node ports are taken: %s. Kubernetes refuses the Services that Velero restores with them.", human.Shorten(strings.Join(sortedKeys(s.taken[namespace]), ", "), 300)),
 			Remedy:   remedy}))
 	}
 }

@@ -112,7 +112,7 @@ func checked(t *testing.T, g given) *Result {
 	if in.Fates, err = in.Index.Fates(t.Context(), spec, collector.LiveDiscovery(in.Served.Lists)); err != nil {
 		t.Fatal(err)
 	}
-	q, _, err := Ask(in.Fates, in.Restore)
+	q, _, err := Ask(in.Fates, in.Restore, "velero")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func checked(t *testing.T, g given) *Result {
 func kindsOf(r *Result) string {
 	var all []string
 	for _, f := range r.Findings {
-		all = append(all, string(f.Severity)+" "+string(f.Kind))
+		all = append(all, string(f.Severity)+" "+string(f.Reason))
 	}
 	return strings.Join(all, ", ")
 }
@@ -152,6 +152,11 @@ func quota(name, hard, used string, scopes ...corev1.ResourceQuotaScope) target.
 	q.Spec.Hard = corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(hard)}
 	q.Status = corev1.ResourceQuotaStatus{Hard: q.Spec.Hard, Used: corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(used)}}
 	return target.Surroundings{Quotas: []corev1.ResourceQuota{q}}
+}
+
+func withShop(s target.Surroundings) target.Surroundings {
+	s.Namespaces = map[string]target.Namespace{"shop": {}}
+	return s
 }
 
 func limitRange(item corev1.LimitRangeItem) corev1.LimitRange {
@@ -180,6 +185,12 @@ func TestFindings(t *testing.T) {
 	pod := []item{{pods, "shop", "p-0", oneCPU}, {pods, "shop", "p-1", oneCPU}}
 	service := []item{{"services", "shop", "web", chosenPort}}
 	noHook := map[string]bool{"ops/hook": false}
+	secrets := []item{{"secrets", "shop", "a", ""}, {"secrets", "shop", "b", ""}}
+	unseen := func(resource string) []target.NotSeen {
+		return []target.NotSeen{{Resource: resource, Namespace: "shop", Why: "you may not list it"}}
+	}
+	snapshotted := func(v *Velero) { v.Backup.Status.VolumeSnapshotsCompleted = 1 }
+	threePorts := []item{{"services", "shop", "web", `,"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":30080},{"port":443,"nodePort":30443},{"port":22,"nodePort":30022}]}`}}
 	update := velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
 	selects := func(value string) func(*target.Webhook) {
 		return func(w *target.Webhook) {
@@ -193,12 +204,27 @@ func TestFindings(t *testing.T) {
 	}{
 		"nothing in the way": {given{items: settings}, "", ""},
 
+		"secrets that may exist, and a full quota":    {given{items: secrets, unseen: unseen("secrets"), around: withShop(quota("secrets", "2", "2"))}, "", ""},
+		"secrets of a namespace that does not exist":  {given{items: secrets, unseen: unseen("secrets"), around: quota("secrets", "2", "2")}, "obstacle QuotaExceeded", ""},
+		"configmaps that may exist, and a webhook":    {given{items: settings, unseen: unseen("configmaps"), around: webhook(nil, noHook)}, "", ""},
+		"claims that may exist":                       {given{items: claim, unseen: unseen(claims), around: withShop(target.Surroundings{})}, "", ""},
+		"a Service that may hold its own node port":   {given{items: service, unseen: unseen("services"), around: withShop(target.Surroundings{NodePorts: map[int64]string{30080: "ops/x"}})}, "", ""},
+		"a claim of a native snapshot":                {given{items: claim, velero: snapshotted}, "doubt StorageClassMissing", "native snapshots"},
+		"Velero changes the class":                    {given{items: claim, around: target.Surroundings{ClassMap: map[string]string{"fast": "slow"}, StorageClasses: map[string]target.StorageClass{"slow": {}}}}, "", ""},
+		"Velero may change the class":                 {given{items: claim, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.ConfigMaps, Why: "you may not list it"}}}}, "doubt StorageClassMissing", "could not be read"},
+		"a resource modifier":                         {given{items: claim, spec: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}}}, "doubt StorageClassMissing", "resource modifier m"},
+		"more ports than the quota has":               {given{items: threePorts, around: quota("services.nodeports", "2", "0")}, "obstacle QuotaExceeded", "3 more wanted"},
+		"ports that fit":                              {given{items: threePorts, around: quota("services.nodeports", "3", "0")}, "", ""},
+		"a health check's port is none for the quota": {given{items: service, around: quota("services.nodeports", "0", "0")}, "doubt QuotaExceeded", ""},
+		"a version of a group that does not answer":   {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: map[string][]string{}}, "", ""},
+		"snapshots get new names":                     {given{items: []item{{snapshots, "shop", "s", ""}}, there: always}, "note ObjectsExist", "new names"},
+
 		"it exists":                 {given{items: settings, there: always}, "doubt ObjectsExist", "1 object of configmaps exists already"},
 		"it exists, policy none":    {given{items: settings, there: always, spec: velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeNone}}, "doubt ObjectsExist", "leaves"},
 		"it exists, policy update":  {given{items: settings, there: always, spec: update}, "doubt ObjectsPatched", "patches what differs"},
 		"pods exist, policy update": {given{items: pod, there: always, spec: update}, "doubt ObjectsPatched", "few fields"},
 		"a ServiceAccount exists":   {given{items: []item{{serviceAccounts, "shop", "robot", ""}}, there: always, spec: update}, "note ServiceAccountsMerged", "takes nothing away"},
-		"a claim exists":            {given{items: claim, there: always, spec: update}, "doubt ClaimsExist", "none of the data"},
+		"a claim exists":            {given{items: claim, there: always, spec: update}, "doubt ClaimsExist", "writes the data of file-system backups"},
 		"a volume exists":           {given{items: []item{{volumes, "", "v", ""}}, there: always}, "note VolumesExist", ""},
 		"it is being deleted":       {given{items: settings, there: func(string, string, string) *target.Object { return &target.Object{Deleting: now} }}, "doubt ObjectsTerminating", ""},
 		"what each namespace has":   {given{items: []item{{"configmaps", "shop", rootCA, ""}}, there: always}, "", ""},
@@ -224,7 +250,7 @@ func TestFindings(t *testing.T) {
 		"the claim exists already":      {given{items: claim, there: always}, "doubt ClaimsExist", ""},
 		"no default class":              {given{items: []item{{claims, "shop", "data", `,"spec":{}`}}}, "obstacle DefaultClassMissing", "1 claim names no storage class"},
 		"a default class":               {given{items: []item{{claims, "shop", "data", `,"spec":{}`}}, around: target.Surroundings{StorageClasses: map[string]target.StorageClass{"x": {Default: true}}}}, "", ""},
-		"no snapshot class":             {given{items: []item{{"volumesnapshots.snapshot.storage.k8s.io", "shop", "s", `,"spec":{"volumeSnapshotClassName":"snap"}`}}}, "doubt SnapshotClassMissing", "snap"},
+		"no snapshot class":             {given{items: []item{{"volumesnapshots.snapshot.storage.k8s.io", "shop", "s", `,"spec":{"volumeSnapshotClassName":"snap"}`}}}, "note SnapshotClassMissing", "snap"},
 		"a snapshot class":              {given{items: []item{{"volumesnapshots.snapshot.storage.k8s.io", "shop", "s", `,"spec":{"volumeSnapshotClassName":"snap"}`}}, around: target.Surroundings{SnapshotClasses: map[string]string{"snap": "d"}}}, "", ""},
 		"no driver":                     {given{items: []item{{volumes, "", "v", `,"spec":{"csi":{"driver":"d.csi"}}`}}}, "doubt DriverMissing", "d.csi"},
 		"a driver":                      {given{items: []item{{volumes, "", "v", `,"spec":{"csi":{"driver":"d.csi"}}`}}, around: target.Surroundings{Drivers: map[string]bool{"d.csi": true}}}, "", ""},
@@ -332,6 +358,7 @@ func TestNotLookedAt(t *testing.T) {
 	says(checked(t, given{items: settings, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.Quotas, Namespace: "shop", Why: "no"}, {Resource: target.Namespaces, Why: "no"}}}}), "quotas in namespace shop", "namespaces are being deleted")
 	says(checked(t, given{velero: func(v *Velero) { v.Server, v.QueueUnseen, v.LocationsUnseen = velero.Server{}, "no", "no" }}), "the Velero server", "restores ahead", "storage location")
 	says(checked(t, given{items: settings, spec: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}, ResourcePolicy: &corev1.TypedLocalObjectReference{Name: "p"}}}), "resource modifier m", "resource policy p")
+	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, around: quota("requests.ephemeral-storage", "1", "0")}), "quota q in namespace shop: requests.ephemeral-storage")
 	// Nothing of the cluster answers.
 	in := Input{Velero: fine(), Now: now, Index: indexOf(t, settings...)}
 	fates, err := in.Index.Fates(t.Context(), collector.RestoreSpec{}, collector.Discovery{})
@@ -345,7 +372,7 @@ func TestNotLookedAt(t *testing.T) {
 	}
 	says(r, "which objects exist already", "quotas")
 	// Nothing is known of the backup.
-	if r, err = Check(Input{Velero: fine(), Now: now, Refused: "Velero refuses this restore: x."}); err != nil || kindsOf(r) != "obstacle Refused" {
+	if r, err = Check(Input{Velero: fine(), Now: now, Refused: "Velero refuses this restore: x."}); err != nil || kindsOf(r) != "obstacle Refused" || r.Items != nil {
 		t.Errorf("%s, %v", kindsOf(r), err)
 	}
 }

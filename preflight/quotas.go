@@ -35,15 +35,26 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 	if d == nil {
 		d = &demand{}
 	}
-	var over, unnamed []string
+	var over, unnamed, uncounted []string
+	sure := false // that something does not fit
 	for _, name := range sortedNames(q.Status.Hard, q.Spec.Hard) {
 		hard, ok := q.Status.Hard[name]
 		if !ok {
 			hard = q.Spec.Hard[name]
 		}
 		used := q.Status.Used[name]
-		want := wantOf(string(name), d, created)
+		want, counted := wantOf(string(name), d, created)
+		if !counted && len(d.pods) > 0 {
+			uncounted = append(uncounted, string(name))
+		}
 		if want.n > 0 && beyond(hard, used, want) {
+			// The node port of a load balancer's health check does not count, and is not
+			// told from the others.
+			least := want
+			if name == corev1.ResourceServicesNodePorts {
+				least.n -= int64(d.loadBalancers)
+			}
+			sure = sure || least.n > 0 && beyond(hard, used, least)
 			over = append(over, fmt.Sprintf("%s: %s of %s used, %s more wanted", name, used.String(), hard.String(), want))
 		}
 		if i := slices.Index(computed[:], strings.TrimPrefix(string(name), "requests.")); i >= 0 && d.without[i] > 0 && !c.defaults(q.Namespace, i) {
@@ -54,13 +65,20 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 	if len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
 		severity, scoped = Doubt, " It has scopes, which may leave some of them out."
 	}
+	if len(uncounted) > 0 {
+		c.notLooked("how much the restore takes of quota "+q.Name+in(q.Namespace)+": "+strings.Join(uncounted, ", "), "veltui does not count these")
+	}
 	if len(over) > 0 {
-		c.find(Finding{Severity: severity, Kind: QuotaExceeded, Resource: target.Quotas, Namespace: q.Namespace, Names: []string{q.Name}, Count: 1,
+		exceeded := severity
+		if !sure {
+			exceeded = Doubt
+		}
+		c.find(Finding{Severity: exceeded, Reason: QuotaExceeded, Resource: target.Quotas, Namespace: q.Namespace, Names: []string{q.Name}, Count: 1,
 			Sentence: fmt.Sprintf("Quota %s in namespace %s is too small (%s). Kubernetes refuses what does not fit.%s", q.Name, q.Namespace, strings.Join(over, "; "), scoped),
 			Remedy:   "Raise the quota for the restore, or restore less."})
 	}
 	if len(unnamed) > 0 {
-		c.find(Finding{Severity: severity, Kind: QuotaNeedsResources, Resource: target.Quotas, Namespace: q.Namespace, Names: []string{q.Name}, Count: 1,
+		c.find(Finding{Severity: severity, Reason: QuotaNeedsResources, Resource: target.Quotas, Namespace: q.Namespace, Names: []string{q.Name}, Count: 1,
 			Sentence: fmt.Sprintf("Quota %s in namespace %s wants each container to say what it needs, and some do not (%s). Kubernetes refuses these pods.%s", q.Name, q.Namespace, strings.Join(unnamed, "; "), scoped),
 			Remedy:   "Add a LimitRange with defaults to the namespace, or lift the quota for the restore."})
 	}
@@ -97,40 +115,41 @@ func (c *check) defaults(namespace string, which int) bool {
 
 const storageClassInfix = ".storageclass.storage.k8s.io/"
 
-// wantOf is what the new items add to one number of a quota
+// wantOf is what the new items add to one number of a quota, and whether veltui counts
+// that number
 // (https://kubernetes.io/docs/concepts/policy/resource-quotas/).
-func wantOf(name string, d *demand, created map[string]int) amount {
+func wantOf(name string, d *demand, created map[string]int) (want amount, counted bool) {
 	if counted, ok := strings.CutPrefix(name, "count/"); ok {
-		return amount{n: int64(created[counted])}
+		return amount{n: int64(created[counted])}, true
 	}
 	if class, what, ok := strings.Cut(name, storageClassInfix); ok {
 		switch what {
 		case "requests.storage":
-			return amount{n: d.storageOf[class], bytes: true}
+			return amount{n: d.storageOf[class], bytes: true}, true
 		case "persistentvolumeclaims":
-			return amount{n: int64(d.claimsOf[class])}
+			return amount{n: int64(d.claimsOf[class])}, true
 		}
-		return amount{}
+		return amount{}, false
 	}
 	switch name {
 	case "cpu", "requests.cpu":
-		return amount{n: d.cpuRequest, milli: true}
+		return amount{n: d.cpuRequest, milli: true}, true
 	case "memory", "requests.memory":
-		return amount{n: d.memoryRequest, bytes: true}
+		return amount{n: d.memoryRequest, bytes: true}, true
 	case "limits.cpu":
-		return amount{n: d.cpuLimit, milli: true}
+		return amount{n: d.cpuLimit, milli: true}, true
 	case "limits.memory":
-		return amount{n: d.memoryLimit, bytes: true}
+		return amount{n: d.memoryLimit, bytes: true}, true
 	case "requests.storage":
-		return amount{n: d.storage, bytes: true}
+		return amount{n: d.storage, bytes: true}, true
 	case "services.nodeports":
-		return amount{n: int64(d.nodePorts + d.loadBalancers)}
+		return amount{n: int64(d.nodePorts)}, true
 	case "services.loadbalancers":
-		return amount{n: int64(d.loadBalancers)}
+		return amount{n: int64(d.loadBalancers)}, true
 	case pods, claims, "services", "secrets", "configmaps", "replicationcontrollers", "resourcequotas":
-		return amount{n: int64(created[name])}
+		return amount{n: int64(created[name])}, true
 	}
-	return amount{}
+	return amount{}, false
 }
 
 func (a amount) quantity() *resource.Quantity {
@@ -199,7 +218,7 @@ func (c *check) limits() {
 			if g.count == 0 {
 				continue
 			}
-			c.find(g.fill(Finding{Severity: Obstacle, Kind: LimitRangeViolated, Resource: g.resource,
+			c.find(g.fill(Finding{Severity: Obstacle, Reason: LimitRangeViolated, Resource: g.resource,
 				Sentence: fmt.Sprintf("Limit range %s in namespace %s refuses %s (%s).", l.Name, l.Namespace, some(g.count, g.resource), strings.Join(sortedKeys(g.why), "; ")),
 				Remedy:   "Change the limit range for the restore, or restore into another namespace."}))
 		}

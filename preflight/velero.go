@@ -17,7 +17,7 @@ func (c *check) velero() {
 	v := c.Velero
 	switch {
 	case v.Backup == nil:
-		c.find(Finding{Severity: Obstacle, Kind: BackupMissing, Count: 1, Names: []string{c.Restore.BackupName},
+		c.find(Finding{Severity: Obstacle, Reason: BackupMissing, Count: 1, Names: []string{c.Restore.BackupName},
 			Sentence: fmt.Sprintf("There is no backup %s.", c.Restore.BackupName), Remedy: "veltui get backups lists those that there are."})
 	default:
 		c.state(v.Backup)
@@ -33,35 +33,38 @@ func (c *check) state(b *velerov1.Backup) {
 	switch phase := b.Status.Phase; phase {
 	case velerov1.BackupPhaseCompleted:
 	case velerov1.BackupPhasePartiallyFailed:
-		c.find(Finding{Severity: Doubt, Kind: BackupPartiallyFailed, Count: 1, Names: name,
+		c.find(Finding{Severity: Doubt, Reason: BackupPartiallyFailed, Count: 1, Names: name,
 			Sentence: fmt.Sprintf("Backup %s is PartiallyFailed with %s: something is not in it.", b.Name, human.Count(b.Status.Errors, "error")),
 			Remedy:   "Read its errors: veltui results backup/" + b.Name + "."})
 	case velerov1.BackupPhaseDeleting:
 	case "", velerov1.BackupPhaseNew:
-		c.find(Finding{Severity: Obstacle, Kind: BackupNotReady, Count: 1, Names: name,
+		c.find(Finding{Severity: Obstacle, Reason: BackupNotReady, Count: 1, Names: name,
 			Sentence: fmt.Sprintf("Backup %s has not started.", b.Name), Remedy: "Wait until it has ended, or take another backup."})
 	case velerov1.BackupPhaseFailed, velerov1.BackupPhaseFailedValidation:
-		c.find(Finding{Severity: Obstacle, Kind: BackupNotReady, Count: 1, Names: name,
+		c.find(Finding{Severity: Obstacle, Reason: BackupNotReady, Count: 1, Names: name,
 			Sentence: fmt.Sprintf("Backup %s is %s: there may be nothing of it to restore.", b.Name, phase), Remedy: "Take another backup."})
 	default:
-		c.find(Finding{Severity: Obstacle, Kind: BackupNotReady, Count: 1, Names: name,
+		c.find(Finding{Severity: Obstacle, Reason: BackupNotReady, Count: 1, Names: name,
 			Sentence: fmt.Sprintf("Backup %s is still %s.", b.Name, phase), Remedy: "Wait until it has ended."})
 	}
 	if b.Status.Phase == velerov1.BackupPhaseDeleting || b.DeletionTimestamp != nil || c.Velero.Deletion != nil {
-		c.find(Finding{Severity: Obstacle, Kind: BackupDeleting, Count: 1, Names: name,
+		c.find(Finding{Severity: Obstacle, Reason: BackupDeleting, Count: 1, Names: name,
 			Sentence: fmt.Sprintf("Backup %s is being deleted.", b.Name), Remedy: "Take another backup."})
 		return
+	}
+	if c.Velero.DeletionsUnseen != "" {
+		c.notLooked("whether somebody asked to delete the backup", c.Velero.DeletionsUnseen)
 	}
 	if b.Status.Expiration == nil {
 		return
 	}
 	switch left := b.Status.Expiration.Sub(c.Now); {
 	case left <= 0:
-		c.find(Finding{Severity: Obstacle, Kind: BackupExpired, Count: 1, Names: name,
+		c.find(Finding{Severity: Obstacle, Reason: BackupExpired, Count: 1, Names: name,
 			Sentence: fmt.Sprintf("Backup %s expired %s. Velero may delete it, and its data, at any moment.", b.Name, human.Ago(b.Status.Expiration.Time, c.Now)),
 			Remedy:   "Take another backup. If there is none, raise spec.ttl and status.expiration of this one first, or stop Velero's garbage collection (--garbage-collection-frequency)."})
 	case left < soon:
-		c.find(Finding{Severity: Doubt, Kind: BackupExpiresSoon, Count: 1, Names: name,
+		c.find(Finding{Severity: Doubt, Reason: BackupExpiresSoon, Count: 1, Names: name,
 			Sentence: fmt.Sprintf("Backup %s expires in %s. Velero may delete it while the restore runs.", b.Name, human.Duration(left)),
 			Remedy:   "Take a newer backup, or raise spec.ttl and status.expiration of this one first."})
 	}
@@ -73,7 +76,7 @@ func (c *check) location(v Velero) {
 	case v.LocationsUnseen != "":
 		c.notLooked("the backup's storage location", v.LocationsUnseen)
 	case v.Location == nil:
-		c.find(Finding{Severity: Obstacle, Kind: LocationMissing, Count: 1, Names: []string{name},
+		c.find(Finding{Severity: Obstacle, Reason: LocationMissing, Count: 1, Names: []string{name},
 			Sentence: fmt.Sprintf("The backup's storage location %s does not exist. Velero refuses the restore.", name),
 			Remedy:   "Create the BackupStorageLocation again, with the same name."})
 	case v.Location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable:
@@ -81,7 +84,7 @@ func (c *check) location(v Velero) {
 		if message := v.Location.Status.Message; message != "" {
 			why = " Velero says: " + human.Shorten(message, 300)
 		}
-		c.find(Finding{Severity: Obstacle, Kind: LocationUnavailable, Count: 1, Names: []string{name},
+		c.find(Finding{Severity: Obstacle, Reason: LocationUnavailable, Count: 1, Names: []string{name},
 			Sentence: fmt.Sprintf("The backup's storage location %s is not Available. Velero refuses the restore.%s", name, why),
 			Remedy:   "Check the object store and its credentials: kubectl -n " + v.Location.Namespace + " describe backupstoragelocation " + name + "."})
 	}
@@ -93,20 +96,20 @@ func (c *check) server() {
 	case !v.Server.Visible:
 		c.notLooked("whether the Velero server runs", "you may not list pods in its namespace")
 	case v.Server.Name == "":
-		c.find(Finding{Severity: Obstacle, Kind: ServerNotRunning, Sentence: "No pod of the Velero server was found. The restore will wait until one runs.", Remedy: "Start it: kubectl -n velero rollout status deployment/velero tells why it does not run."})
+		c.find(Finding{Severity: Obstacle, Reason: ServerNotRunning, Sentence: "No pod of the Velero server was found. The restore will wait until one runs.", Remedy: "Start it: kubectl get deployments, in the namespace of Velero, tells whether it is scaled down."})
 	case !v.Server.Running:
 		why := ""
 		if v.Server.Waiting != "" {
 			why = " (" + v.Server.Waiting + ")"
 		}
-		c.find(Finding{Severity: Obstacle, Kind: ServerNotRunning, Count: 1, Names: []string{v.Server.Name},
+		c.find(Finding{Severity: Obstacle, Reason: ServerNotRunning, Count: 1, Names: []string{v.Server.Name},
 			Sentence: fmt.Sprintf("The Velero server's pod %s does not run%s. The restore will wait until it does.", v.Server.Name, why), Remedy: "veltui explain says why jobs wait."})
 	}
 	switch {
 	case v.QueueUnseen != "":
 		c.notLooked("the restores ahead", v.QueueUnseen)
 	case len(v.Running)+len(v.Waiting) > 0:
-		f := Finding{Severity: Note, Kind: RestoresAhead, Resource: "restores.velero.io", Count: len(v.Running) + len(v.Waiting), Remedy: "veltui get restores shows how far they are."}
+		f := Finding{Severity: Note, Reason: RestoresAhead, Resource: "restores.velero.io", Count: len(v.Running) + len(v.Waiting), Remedy: "veltui get restores shows how far they are."}
 		for _, name := range append(append([]string{}, v.Running...), v.Waiting...) {
 			if len(f.Names) < maxNames {
 				f.Names = append(f.Names, name)

@@ -30,11 +30,12 @@ func (c *check) webhooks() {
 		case n == 0:
 			continue
 		case !known:
-			c.notLooked("the Service "+w.Service+" of webhook "+w.Name, "you may not list it")
+			namespace, _, _ := strings.Cut(w.Service, "/")
+			c.notLooked("the Service "+w.Service+" of webhook "+w.Name, c.Around.Why(target.Services, namespace))
 			continue
 		}
 		kind, name, _ := strings.Cut(w.Configuration, "/")
-		f := Finding{Severity: Obstacle, Kind: WebhookServiceMissing, Resource: kind, Count: 1, Names: []string{name},
+		f := Finding{Severity: Obstacle, Reason: WebhookServiceMissing, Resource: kind, Count: 1, Names: []string{name},
 			Sentence: fmt.Sprintf("Webhook %s of %s has no Service %s, and its failure policy is Fail: Kubernetes refuses %s that it applies to (%s).", w.Name, name, w.Service, human.Count(n, "item"), human.List(resources, 3)),
 			Remedy:   "Install what answers for the webhook first, or delete its configuration if nobody needs it: kubectl delete " + strings.Replace(w.Configuration, "/", " ", 1) + "."}
 		switch {
@@ -110,7 +111,7 @@ func (c *check) findHooks(s *storage) {
 		if there || !known || c.brings[target.Services][service] {
 			continue
 		}
-		c.find(s.hooks[service].fill(Finding{Severity: Doubt, Kind: WebhookRestoredWithout, Resource: "webhook configurations",
+		c.find(s.hooks[service].fill(Finding{Severity: Doubt, Reason: WebhookRestoredWithout, Resource: "webhook configurations",
 			Sentence: fmt.Sprintf("The restore brings webhooks that ask Service %s, which neither exists nor is restored%s. Once they are there, Kubernetes refuses what they apply to.", service, c.mappedAway(service)),
 			Remedy:   "Leave them out: --exclude-resources validatingwebhookconfigurations,mutatingwebhookconfigurations."}))
 	}
@@ -136,11 +137,12 @@ func (c *check) unlookedAround() {
 		target.Namespaces: "whether namespaces are being deleted", target.StorageClasses: "storage classes", target.SnapshotClasses: "volume snapshot classes",
 		target.Drivers: "CSI drivers", target.Quotas: "quotas", target.LimitRanges: "limit ranges", target.Services: "node ports",
 		target.Validating: "validating webhooks", target.Mutating: "mutating webhooks",
+		target.ConfigMaps: "the ConfigMap that changes storage classes",
 	}
 	for _, n := range c.Around.NotSeen {
 		if n.Resource == target.Services && n.Namespace != "" {
 			continue // a webhook's Service: said where it matters
 		}
-		c.notLooked(about[n.Resource]+in(n.Namespace), n.Why)
+		c.notListed(about[n.Resource], n)
 	}
 }

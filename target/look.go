@@ -139,7 +139,7 @@ func (l *look) list(ctx context.Context, p place) error {
 	if k.namespaced {
 		from = p.namespace
 	}
-	wanted := l.state.question.kinds[p.resource]
+	wanted, listed := l.state.question.kinds[p.resource], 0
 	return l.pages(ctx, p.name, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := l.metadata.Resource(k.GroupVersionResource).Namespace(from).List(ctx, o)
 		if err != nil {
@@ -147,6 +147,11 @@ func (l *look) list(ctx context.Context, p place) error {
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		if o.Continue == "" { // a list that expired is read again from its beginning
+			l.state.Listed -= listed
+			listed = 0
+		}
+		listed += len(page.Items)
 		l.state.Listed += len(page.Items)
 		for i := range page.Items {
 			o := &page.Items[i]

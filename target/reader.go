@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -179,12 +180,18 @@ func (r *Reader) Whole(ctx context.Context, served *Served, resource, namespace 
 		}
 		return nil
 	}
+	visited := map[types.NamespacedName]bool{} // a list that expired is read again
 	return r.pages(ctx, "", func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := r.dynamic.Resource(k.GroupVersionResource).Namespace(namespace).List(ctx, o)
 		if err != nil {
 			return "", err
 		}
 		for i := range page.Items {
+			name := types.NamespacedName{Namespace: page.Items[i].GetNamespace(), Name: page.Items[i].GetName()}
+			if visited[name] {
+				continue
+			}
+			visited[name] = true
 			page.Items[i].SetManagedFields(nil)
 			sanitize.Object(&page.Items[i].Object)
 			visit(&page.Items[i])

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+
+	"github.com/veltui/veltui/sanitize"
 )
 
 // The resources that surround a restore.
@@ -27,6 +30,7 @@ const (
 	Quotas          = "resourcequotas"
 	LimitRanges     = "limitranges"
 	Services        = "services"
+	ConfigMaps      = "configmaps"
 	Validating      = "validatingwebhookconfigurations.admissionregistration.k8s.io"
 	Mutating        = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 )
@@ -36,6 +40,9 @@ type Around struct {
 	// Storage asks for storage classes and CSI drivers, Snapshots for the classes of
 	// volume snapshots and the drivers.
 	Storage, Snapshots bool
+	// Velero is the namespace of Velero, whose ConfigMap may change storage classes. It
+	// is asked for with Storage.
+	Velero string
 	// NodePorts asks for the Services of the whole cluster.
 	NodePorts bool
 	// Within are the namespaces whose quotas and limit ranges are wanted.
@@ -49,9 +56,11 @@ type Surroundings struct {
 	Namespaces      map[string]Namespace
 	StorageClasses  map[string]StorageClass
 	SnapshotClasses map[string]string // name to driver
-	Drivers         map[string]bool
-	Quotas          []corev1.ResourceQuota
-	LimitRanges     []corev1.LimitRange
+	// ClassMap is what Velero makes of storage classes, from one name to another.
+	ClassMap    map[string]string
+	Drivers     map[string]bool
+	Quotas      []corev1.ResourceQuota
+	LimitRanges []corev1.LimitRange
 	// NodePorts are the Services that hold them, as "namespace/name".
 	NodePorts map[int64]string
 	Webhooks  []Webhook
@@ -83,7 +92,7 @@ type Webhook struct {
 	Fails bool
 	Rules []admissionv1.RuleWithOperations
 	// Namespaces, if not nil, selects the namespaces that it is about, and Objects
-	// is true where labels select objects, too.
+	// is true where labels or match conditions select objects, too.
 	Namespaces *metav1.LabelSelector
 	Objects    bool
 }
@@ -94,6 +103,16 @@ func (s *Surroundings) Saw(resource, namespace string) bool {
 	return !slices.ContainsFunc(s.NotSeen, func(n NotSeen) bool {
 		return n.Resource == resource && (n.Namespace == namespace || n.Namespace == "")
 	})
+}
+
+// Why is why a resource was not looked at in a namespace, empty if it was.
+func (s *Surroundings) Why(resource, namespace string) string {
+	for _, n := range s.NotSeen {
+		if n.Resource == resource && n.Namespace == namespace {
+			return n.Why
+		}
+	}
+	return ""
 }
 
 // maxKept is how many objects of a kind are kept.
@@ -173,6 +192,9 @@ func (a *around) lists(ctx context.Context, want Around) {
 			s.StorageClasses[c.Name] = StorageClass{c.Provisioner, isDefaultClass(c)}
 		})
 	}
+	if want.Storage && want.Velero != "" {
+		a.classMap(ctx, want.Velero)
+	}
 	if want.Storage || want.Snapshots {
 		each(ctx, a, Drivers, "", func(s *Surroundings, d *storagev1.CSIDriver) { s.Drivers[d.Name] = true })
 	}
@@ -192,13 +214,38 @@ func (a *around) lists(ctx context.Context, want Around) {
 	}
 	each(ctx, a, Validating, "", func(s *Surroundings, c *admissionv1.ValidatingWebhookConfiguration) {
 		for _, w := range c.Webhooks {
-			s.addWebhook(Validating+"/"+c.Name, w.Name, w.ClientConfig, w.FailurePolicy, w.Rules, w.NamespaceSelector, w.ObjectSelector)
+			s.addWebhook(Validating+"/"+c.Name, w.Name, w.ClientConfig, w.FailurePolicy, w.Rules, w.NamespaceSelector, w.ObjectSelector, len(w.MatchConditions) > 0)
 		}
 	})
 	each(ctx, a, Mutating, "", func(s *Surroundings, c *admissionv1.MutatingWebhookConfiguration) {
 		for _, w := range c.Webhooks {
-			s.addWebhook(Mutating+"/"+c.Name, w.Name, w.ClientConfig, w.FailurePolicy, w.Rules, w.NamespaceSelector, w.ObjectSelector)
+			s.addWebhook(Mutating+"/"+c.Name, w.Name, w.ClientConfig, w.FailurePolicy, w.Rules, w.NamespaceSelector, w.ObjectSelector, len(w.MatchConditions) > 0)
 		}
+	})
+}
+
+// changesClasses finds the ConfigMap by which Velero changes storage classes
+// (pkg/restore/actions/change_storageclass_action.go, pkg/plugin/framework/common).
+const changesClasses = "velero.io/plugin-config,velero.io/change-storage-class=RestoreItemAction"
+
+func (a *around) classMap(ctx context.Context, namespace string) {
+	a.running.Go(func() {
+		a.slots <- struct{}{}
+		defer func() { <-a.slots }()
+		found, err := a.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: ConfigMaps}).Namespace(namespace).
+			List(ctx, metav1.ListOptions{LabelSelector: changesClasses, Limit: 2})
+		if err != nil {
+			a.note(ctx, ConfigMaps, "", safe(err))
+			return
+		}
+		if len(found.Items) != 1 { // with several, Velero has an error for each claim
+			return
+		}
+		changes, _, _ := unstructured.NestedStringMap(found.Items[0].Object, "data")
+		sanitize.Object(&changes)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.found.ClassMap = changes
 	})
 }
 
@@ -212,6 +259,10 @@ func (a *around) services(ctx context.Context, want Around) {
 		asked[w.Service] = true
 	}
 	names := slices.Sorted(maps.Keys(asked))
+	for _, name := range names[min(len(names), mostOneByOne):] {
+		namespace, _, _ := strings.Cut(name, "/")
+		a.note(ctx, Services, namespace, errTooManyServices)
+	}
 	for _, name := range names[:min(len(names), mostOneByOne)] {
 		namespace, service, _ := strings.Cut(name, "/")
 		a.running.Go(func() {
@@ -239,6 +290,8 @@ func (r *Reader) there(ctx context.Context, resource schema.GroupVersionResource
 
 var errTooManyNamespaces = fmt.Errorf("veltui looks at the quotas of at most %d namespaces", mostOneByOne)
 
+var errTooManyServices = fmt.Errorf("veltui looks for at most %d Services of webhooks", mostOneByOne)
+
 // snapshotClass is what is read of a VolumeSnapshotClass.
 type snapshotClass struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
@@ -264,13 +317,13 @@ func takePorts(s *Surroundings, service *corev1.Service) {
 }
 
 func (s *Surroundings) addWebhook(configuration, name string, client admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType,
-	rules []admissionv1.RuleWithOperations, namespaces, objects *metav1.LabelSelector) {
+	rules []admissionv1.RuleWithOperations, namespaces, objects *metav1.LabelSelector, conditions bool) {
 	if client.Service == nil {
 		return
 	}
 	w := Webhook{
 		Configuration: configuration, Name: name, Service: client.Service.Namespace + "/" + client.Service.Name,
-		Fails: policy == nil || *policy == admissionv1.Fail, Rules: rules, Objects: selects(objects),
+		Fails: policy == nil || *policy == admissionv1.Fail, Rules: rules, Objects: selects(objects) || conditions,
 	}
 	if selects(namespaces) {
 		w.Namespaces = namespaces
@@ -286,7 +339,8 @@ func selects(s *metav1.LabelSelector) bool {
 // does not serve it.
 func (s *Served) Version(resource string) string { return s.kinds[resource].Version }
 
-// Versions asks for all API versions in which the cluster serves each resource.
+// Versions asks for all API versions in which the cluster serves each resource. A
+// group of which some version does not answer is not in it.
 func (r *Reader) Versions(ctx context.Context) (map[string][]string, error) {
 	_, lists, err := discovery.ToServerResourcesInterfaceWithContext(r.discovery).ServerGroupsAndResourcesWithContext(ctx)
 	switch {
@@ -295,10 +349,17 @@ func (r *Reader) Versions(ctx context.Context) (map[string][]string, error) {
 	case err != nil && len(lists) == 0:
 		return nil, safe(err)
 	}
+	silent := map[string]bool{}
+	var partly *discovery.ErrGroupDiscoveryFailed
+	if errors.As(err, &partly) {
+		for version := range partly.Groups {
+			silent[version.Group] = true
+		}
+	}
 	versions := map[string][]string{}
 	for _, list := range lists {
 		group, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
+		if err != nil || silent[group.Group] {
 			continue
 		}
 		for _, served := range list.APIResources {

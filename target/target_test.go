@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 )
 
@@ -228,5 +230,31 @@ func TestFewNamesAreAskedForByName(t *testing.T) {
 	state.expect(t, There, "pods", "", "a")
 	if len(selectors) != 1 || selectors[0] != "metadata.name=a" {
 		t.Errorf("%v", selectors)
+	}
+}
+
+// TestAListThatExpiredIsVisitedOnce: it is read again from its beginning.
+func TestAListThatExpiredIsVisitedOnce(t *testing.T) {
+	s := newServer(t)
+	expired := false
+	s.lists["/api/v1/namespaces/shop/pods"] = func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Query().Get("continue") == "":
+			page(w, "next", "shop/a")
+		case !expired:
+			expired = true
+			status(w, http.StatusGone, metav1.StatusReasonExpired)
+		default:
+			page(w, "", "shop/b")
+		}
+	}
+	var names []string
+	err := s.reader(t, time.Minute).Whole(t.Context(), served("pods"), "pods", "shop", func(u *unstructured.Unstructured) { names = append(names, u.GetName()) })
+	if err != nil || !slices.Equal(names, []string{"a", "b"}) {
+		t.Errorf("%q, %v", names, err)
+	}
+	expired = false
+	if state := s.look(t, time.Minute, served("pods"), question("pods", "shop", "a", "b", "c")); state.Listed != 2 {
+		t.Errorf("%d objects listed", state.Listed)
 	}
 }
