@@ -105,6 +105,7 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	if !c.inDemo {
 		one.Sources.Verifier = held
 	}
+	one.Sources.Reporter = &reporter{cli: c, flags: reportFlags{noArtifacts: cs.flags.noArtifacts, caFile: caFile}}
 	one.Sources.Objects = &objectReader{cli: c, log: log}
 	restores := &previews{cli: c, log: log, why: "with --no-artifacts veltui does not read backups"}
 	one.Previewer = restores

@@ -89,6 +89,7 @@ func (c *cli) report(ctx context.Context, selected selection, f reportFlags) err
 		return err
 	}
 	document, err := c.reportOn(ctx, assessed, judged, f)
+	c.awaitRequests()
 	if err != nil {
 		return err
 	}
@@ -158,7 +159,6 @@ func (c *cli) reportOn(ctx context.Context, assessed *assess.Assessment, judged 
 	defer stop()
 	r.stored(reading)
 	r.log(reading)
-	c.awaitRequests()
 	if ctx.Err() != nil {
 		return report.Document{}, context.Cause(ctx)
 	}

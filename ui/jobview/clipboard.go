@@ -17,20 +17,21 @@ type Noticed struct{ Text string }
 // more (terminal.MaxClipboard).
 const MaxCopied = 70_000
 
+func noticed(text string) tea.Cmd { return func() tea.Msg { return Noticed{text} } }
+
 // copyText makes the command that sends text to the terminal's clipboard, and says
 // so, or why not. what names it in words; instead says what to do where it is too
 // long. Whether the terminal takes it nobody learns: OSC 52 has no answer.
 func (s *Sources) copyText(what, text, instead string) tea.Cmd {
-	notice := func(text string) tea.Cmd { return func() tea.Msg { return Noticed{text} } }
 	switch n := len(text); {
 	case n == 0:
-		return notice("There is nothing to copy here.")
+		return noticed("There is nothing to copy here.")
 	case s.WhyNoClipboard != "":
-		return notice("Not copied: " + s.WhyNoClipboard)
+		return noticed("Not copied: " + s.WhyNoClipboard)
 	case n > MaxCopied:
-		return notice(fmt.Sprintf("Not copied: %s has %s, and a terminal's clipboard takes %s at a time. %s", what, human.Bytes(int64(n)), human.Bytes(MaxCopied), instead))
+		return noticed(fmt.Sprintf("Not copied: %s has %s, and a terminal's clipboard takes %s at a time. %s", what, human.Bytes(int64(n)), human.Bytes(MaxCopied), instead))
 	default:
-		return tea.Batch(tea.SetClipboard(text), notice(fmt.Sprintf("Sent to the terminal's clipboard: %s, %s.", what, human.Count(n, "byte"))))
+		return tea.Batch(tea.SetClipboard(text), noticed(fmt.Sprintf("Sent to the terminal's clipboard: %s, %s.", what, human.Count(n, "byte"))))
 	}
 }
 

@@ -81,10 +81,11 @@ type Screen struct {
 	contents *Contents
 	sources  Sources
 	// moved are the volumes of a job that leaves some out.
-	moved answer[[]job.Volume]
-	page  Page
-	pages [pageCount]page
-	view  *pager.Pager
+	moved  answer[[]job.Volume]
+	report reporting
+	page   Page
+	pages  [pageCount]page
+	view   *pager.Pager
 	// tabs are where the pages' names were drawn last, in the line tabsAt, and
 	// linesAt is where the lines that scroll begin.
 	tabs            []draw.Span
@@ -136,7 +137,7 @@ func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back fun
 		s.keys = append(s.keys, keys.Binding{Name: k.What, Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Short,
 			Do: turn(func() Page { return k.Page })})
 	}
-	s.keys = append(s.keys, s.verifyKey())
+	s.keys = append(append(s.keys, s.verifyKey()), s.reportKeys()...)
 	for p := range pageCount {
 		s.keys = append(s.keys, whileOpen(s, p, s.pages[p].keys(s))...)
 	}
@@ -234,6 +235,7 @@ func (s *Screen) AskAgain() {
 func (s *Screen) Close() {
 	s.view.EndSearch()
 	s.moved.close()
+	s.report.close()
 	for _, p := range s.pages {
 		p.close()
 	}
@@ -247,6 +249,9 @@ func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
 		s.complete()
 		s.answers++
 		return s.Ask(), true
+	}
+	if m, ok := msg.(reportMade); ok {
+		return s.report.take(s, m), true
 	}
 	if cmd, handled := s.view.Update(msg); handled {
 		return cmd, true

@@ -32,6 +32,8 @@ type Sources struct {
 	Items Items
 	// Verifier holds restores against the cluster; nil where that is not done.
 	Verifier Verifier
+	// Reporter makes reports; nil where that is not done.
+	Reporter Reporter
 	// Logs reads what was logged of a job; nil where that is not done.
 	Logs LogReader
 	// Problems reads what the server has logged of a job that has not ended; nil
@@ -196,4 +198,15 @@ func (a *answer[T]) pending() bool { return !a.since.IsZero() }
 // time.
 type Verifier interface {
 	Verify(ctx context.Context, j *job.Job, in *assess.Assessment, progress func(target.Progress)) (verify.Result, error)
+}
+
+// Reporter makes the document about a job that `veltui report` makes. What it answers
+// is safe to draw, and so are its errors, which are on one line.
+type Reporter interface {
+	// Report is the document, as Markdown. It takes as long as downloads do, and ends
+	// with ctx.
+	Report(ctx context.Context, a *assess.Assessment, j assess.Judged) (string, error)
+	// Save writes it to a new file of that name, which only the user can read, and says
+	// the full path. It overwrites no file.
+	Save(name, text string) (path string, err error)
 }

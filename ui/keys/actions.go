@@ -65,6 +65,8 @@ var Actions = []Action{
 	{Name: "logs", Keys: []string{"l"}, What: "a job's log", At: Dashboard | job},
 	{Name: "volumes", Keys: []string{"v"}, What: "a job's volumes", At: Dashboard | job},
 	{Name: "verify", Keys: []string{"V"}, What: "whether what a restore was to bring back is there", At: job},
+	{Name: "report", Keys: []string{"p"}, What: "save a report to hand over, or stop making one", At: job},
+	{Name: "copy-report", Keys: []string{"P"}, What: "copy the report that was saved", At: job},
 	{Name: "search", Keys: []string{"/"}, What: "search the page", At: job | Other | HelpScreen},
 	{Name: "next-hit", Keys: []string{"n"}, What: "next hit", At: job | Other | HelpScreen},
 	{Name: "previous-hit", Keys: []string{"N"}, What: "previous hit", At: job | Other | HelpScreen},

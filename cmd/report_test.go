@@ -1,0 +1,107 @@
+package cmd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// secretLike are values as Secrets hold them, by where they are planted.
+var secretLike = map[string]string{
+	"annotation":     "hunter2-in-an-annotation",
+	"failure reason": "kx9PqLw3ZtR7vB2nM5sD8fG1hJ4cY6uE",
+	"message":        "s3cr3t-of-a-message",
+	"log":            "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl",
+	"address":        "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+}
+
+func TestReportHoldsNoCredential(t *testing.T) {
+	b := control(t)
+	s := openStore(t, b)
+	s.files = map[string]string{
+		"RestoreResults/told": `{"errors": {"namespaces": {"shop": ["error restoring secrets/shop/db: admission denied: password=` + secretLike["message"] + `"]}}}`,
+		"RestoreLog/told":     `time="2026-11-20T10:00:00Z" level=error msg="calling the hook: Authorization: Bearer ` + secretLike["log"] + `"` + "\n",
+	}
+	s.stored(t, b, "b-told", velerov1.BackupPhaseCompleted)
+	told := restore("told", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1,
+		FailureReason: "Get https://s3.example.com/b/x?X-Amz-Signature=" + secretLike["address"] + ": refused, secretKey: " + secretLike["failure reason"]})
+	told.Spec.BackupName = "b-told"
+	told.Annotations = map[string]string{"example.org/password": secretLike["annotation"]}
+	b.create(t, told)
+	path := filepath.Join(t.TempDir(), "told.md")
+	if stdout, stderr, code := b.run(t, "report", "-n", "velero", "restore/told", "--file", path); code != ExitOK || stdout != "" || !strings.Contains(stderr, path) {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	if _, stderr, code := b.run(t, "report", "-n", "velero", "restore/told", "--file", path); code != ExitError || !strings.Contains(stderr, "overwrites no file") {
+		t.Errorf("once more: exit code %d: %s", code, stderr)
+	}
+	if again, err := os.ReadFile(path); err != nil || string(again) != string(text) {
+		t.Error("the file is another one")
+	}
+	asJSON, _, code := b.run(t, "report", "-n", "velero", "restore/told", "-o", "json")
+	for where, value := range secretLike {
+		if strings.Contains(string(text), value) || strings.Contains(asJSON, value) {
+			t.Errorf("the value of the %s is in the report", where)
+		}
+	}
+	for _, words := range []string{"secrets/db", "admission denied", "calling the hook", "s3.example.com", "[redacted]"} {
+		if !strings.Contains(string(text), words) && code == ExitOK {
+			t.Errorf("the report does not say %q:\n%s", words, text)
+		}
+	}
+}
+
+func TestReportNamesMissingRights(t *testing.T) {
+	b := control(t)
+	b.create(t, restore("untold", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}))
+	config, err := b.UserWith(t.Context(), "report-viewer", "velero", rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	viewer, err := b.KubeconfigFor(config, "report-viewer.kubeconfig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := b.run(t, "report", "-n", "velero", "restore/untold", "--kubeconfig", viewer)
+	if code != ExitOK || !holdsAll(stdout, "# Report on restore untold", "## What could not be looked at", "the log", "get on pods/log") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// TestReportIsSavedElsewhere holds that a report of the dashboard goes to the state
+// folder where the working directory takes no file, and overwrites none.
+func TestReportIsSavedElsewhere(t *testing.T) {
+	gone, state := filepath.Join(t.TempDir(), "gone"), t.TempDir()
+	if err := os.Mkdir(gone, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(gone)
+	r := &reporter{cli: &cli{env: func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }}}
+	if path, err := r.Save("x.md", "first"); err != nil || path != filepath.Join(gone, "x.md") {
+		t.Errorf("%q, %v", path, err)
+	}
+	if _, err := r.Save("x.md", "second"); err == nil || !strings.Contains(err.Error(), "exists") {
+		t.Errorf("%v", err)
+	}
+	if err := os.RemoveAll(gone); err != nil {
+		t.Fatal(err)
+	}
+	path, err := r.Save("x.md", "first")
+	if want := filepath.Join(state, "veltui", "x.md"); err != nil || path != want {
+		t.Errorf("%q, want %q: %v", path, want, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+}

@@ -1,0 +1,111 @@
+package jobview
+
+import (
+	"context"
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/ui/keys"
+)
+
+// reporting is the document about the job for somebody who was not there: the one that
+// is being made, and the last one.
+type reporting struct {
+	cancel context.CancelFunc // of the one that is being made; nil if none is
+	n      int                // counts those that were asked for
+	text   string             // of the last one, empty if there is none
+}
+
+// reportMade brings a document. unsaved is why it is in no file.
+type reportMade struct {
+	to           *reporting
+	n            int
+	text, path   string
+	err, unsaved error
+}
+
+// reportKeys make the document and save it, and copy it.
+func (s *Screen) reportKeys() []keys.Binding {
+	r := &s.report
+	return []keys.Binding{
+		{Name: "report", Keys: []string{"p"}, Label: "p", What: "save a report", Group: keys.Look,
+			On: func() bool { return s.sources.Reporter != nil && s.job.Job != nil && !s.deleted },
+			WhatNow: func() string {
+				if r.cancel != nil {
+					return "cancel the report"
+				}
+				return "save a report"
+			},
+			Do: func(string) tea.Cmd {
+				if r.cancel != nil {
+					r.close()
+					return noticed("veltui no longer makes the report.")
+				}
+				return s.makeReport()
+			}},
+		{Name: "copy-report", Keys: []string{"P"}, Label: "P", What: "copy the report", Group: keys.Look,
+			On: func() bool { return r.text != "" },
+			Do: func(string) tea.Cmd {
+				return s.sources.copyText("the report", r.text, "It is in the file that "+s.sources.Keys.Key("report")+" saves.")
+			}},
+	}
+}
+
+// makeReport makes the document on the job as it is now, and saves it.
+func (s *Screen) makeReport() tea.Cmd {
+	r, assessed, judged := &s.report, s.assessed, s.job
+	reporter, volumes, leftOut := s.sources.Reporter, s.sources.Volumes, s.sources.Volumes != nil && s.job.LeftOut() > 0
+	name := fmt.Sprintf("veltui-report-%s-%s-%s.md", judged.Kind.Word(), fileName(judged.Name), s.sources.Clock().Format("20060102-150405"))
+	r.n++
+	made := reportMade{to: r, n: r.n}
+	cmd, cancel := s.sources.Start(func(ctx context.Context) tea.Msg {
+		if leftOut {
+			all, err := volumes.ReadVolumes(ctx, judged.Job)
+			if err != nil {
+				made.err = err
+				return made
+			}
+			judged.Job = judged.WithVolumes(all)
+		}
+		if made.text, made.err = reporter.Report(ctx, assessed, judged); made.err == nil && ctx.Err() == nil {
+			made.path, made.unsaved = reporter.Save(name, made.text)
+		}
+		return made
+	})
+	r.cancel = cancel
+	return tea.Batch(cmd, noticed(fmt.Sprintf("Making the report on %s %s. It can take more than a minute; %s cancels it.", judged.Kind.Word(), judged.Name, s.sources.Keys.Key("report"))))
+}
+
+// take takes a document, unless it was cancelled, and says where it is.
+func (r *reporting) take(s *Screen, m reportMade) tea.Cmd {
+	if m.to != r || m.n != r.n || r.cancel == nil {
+		return nil
+	}
+	r.close()
+	if m.err != nil {
+		return noticed("There is no report: " + m.err.Error())
+	}
+	r.text = m.text
+	said := fmt.Sprintf("The report is in %s (%s).", m.path, human.Bytes(int64(len(m.text))))
+	if m.unsaved != nil {
+		said = "The report is not saved: " + m.unsaved.Error() + "."
+	}
+	switch {
+	case s.sources.WhyNoClipboard != "":
+	case len(m.text) > MaxCopied:
+		said += " It is too large for a terminal's clipboard."
+	default:
+		said += fmt.Sprintf(" %s copies it.", s.sources.Keys.Key("copy-report"))
+	}
+	return noticed(said)
+}
+
+// close cancels the document that is being made.
+func (r *reporting) close() {
+	if r.cancel != nil {
+		r.cancel()
+		r.cancel = nil
+	}
+}

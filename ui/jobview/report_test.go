@@ -1,0 +1,123 @@
+package jobview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/keys"
+)
+
+type fakeReporter struct {
+	text         string
+	err, unsaved error
+	saved        string
+}
+
+func (f *fakeReporter) Report(_ context.Context, a *assess.Assessment, j assess.Judged) (string, error) {
+	if a == nil || j.Name != "x" {
+		return "", errors.New("it was asked for another job")
+	}
+	return f.text, f.err
+}
+
+func (f *fakeReporter) Save(name, text string) (string, error) {
+	f.saved = name + ": " + text
+	return "/home/jane/" + name, f.unsaved
+}
+
+// follow runs a command and what comes of it, and returns the last notice and what goes
+// to the clipboard.
+func (s *Screen) follow(cmd tea.Cmd) (notice, copied string) {
+	for cmds := []tea.Cmd{cmd}; len(cmds) > 0; cmds = cmds[1:] {
+		if cmds[0] == nil {
+			continue
+		}
+		switch m := cmds[0]().(type) {
+		case tea.BatchMsg:
+			cmds = append(cmds, m...)
+		case Noticed:
+			notice = m.Text
+		case reportMade:
+			again, _ := s.Update(m)
+			cmds = append(cmds, again)
+		default:
+			copied = fmt.Sprint(m) // the message of tea.SetClipboard has no name
+		}
+	}
+	return notice, copied
+}
+
+func reportScreen(t *testing.T, r *fakeReporter) *Screen {
+	t.Helper()
+	s, _ := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}}})
+	s.sources.Reporter, s.sources.Keys = r, keys.Map{}
+	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(t.Context())
+		return func() tea.Msg { return read(ctx) }, cancel
+	}
+	return s
+}
+
+func TestReportIsSavedThenCopied(t *testing.T) {
+
+	name := "veltui-report-restore-x-" + noon.Format("20060102-150405") + ".md"
+	r := &fakeReporter{text: "# Report on restore x"}
+	s := reportScreen(t, r)
+	for _, k := range s.Keys() {
+		if k.Name == "copy-report" && k.On() {
+			t.Error("there is a report to copy before there is one")
+		}
+	}
+	if notice, _ := s.follow(s.pressed(t, "report")); r.saved != name+": # Report on restore x" || !strings.HasPrefix(notice, "The report is in /home/jane/"+name) || !strings.HasSuffix(notice, "P copies it.") {
+		t.Errorf("%q is saved, and veltui says %q", r.saved, notice)
+	}
+	if notice, copied := s.follow(s.pressed(t, "copy-report")); copied != r.text || !strings.Contains(notice, "the report, 21 bytes") {
+		t.Errorf("%q is copied, and veltui says %q", copied, notice)
+	}
+	s.sources.WhyNoClipboard = "this terminal has none."
+	if notice, copied := s.follow(s.pressed(t, "copy-report")); copied != "" || !strings.Contains(notice, "Not copied: this terminal has none.") {
+		t.Errorf("%q is copied, and veltui says %q", copied, notice)
+	}
+}
+
+func TestReportSaysWhyNot(t *testing.T) {
+	for _, c := range []struct {
+		reporter fakeReporter
+		says     string
+	}{
+		{fakeReporter{err: errors.New("the kubeconfig is gone")}, "There is no report: the kubeconfig is gone"},
+		{fakeReporter{text: "#", unsaved: errors.New("x.md exists")}, "The report is not saved: x.md exists. P copies it."},
+		{fakeReporter{text: strings.Repeat("x", MaxCopied+1)}, "It is too large for a terminal's clipboard."},
+	} {
+		s := reportScreen(t, &c.reporter)
+		if notice, _ := s.follow(s.pressed(t, "report")); !strings.HasSuffix(notice, c.says) {
+			t.Errorf("veltui says %q, want %q", notice, c.says)
+		}
+	}
+}
+
+// TestReportIsCancelled holds that the key cancels a report that is being made, as
+// leaving the job does, and that what comes of it afterwards is saved and said nowhere.
+func TestReportIsCancelled(t *testing.T) {
+	for name, cancel := range map[string]func(*Screen){
+		"by the key":     func(s *Screen) { s.follow(s.pressed(t, "report")) },
+		"by leaving it":  func(s *Screen) { s.Close() },
+		"and made again": func(s *Screen) { s.pressed(t, "report"); s.pressed(t, "report") },
+	} {
+		r := &fakeReporter{text: "# Report"}
+		s := reportScreen(t, r)
+		made := s.pressed(t, "report")
+		cancel(s)
+		if notice, _ := s.follow(made); r.saved != "" || s.report.text != "" || !strings.HasPrefix(notice, "Making the report on restore x. It can take") {
+			t.Errorf("%s: saved is %q, and veltui says %q", name, r.saved, notice)
+		}
+	}
+}
