@@ -157,6 +157,7 @@ func TestFinalPatchLost(t *testing.T) {
 		awaitFinalizable(t, d.String(), phase)
 		wantExplained(t, d, phase)
 	}
+	wantReport(t, away.String())
 
 	first := finalizeByKeyboard(t, away.name, "InProgress -> Finalizing")
 	settled := func() {}
