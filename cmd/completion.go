@@ -53,9 +53,11 @@ func (c *cli) addCompletion(root *cobra.Command) {
 	for _, cmd := range append(root.Commands(), root) {
 		switch cmd.Name() {
 		case "get", "wait":
-			cmd.ValidArgsFunction = c.completeJobs(true)
-		case "explain", "describe", "results", "report", "logs", "estimate", "preflight", "finalize", "verify":
-			cmd.ValidArgsFunction = c.completeJobs(false)
+			cmd.ValidArgsFunction = c.completeJobs(true, job.Backup, job.Restore)
+		case "explain", "describe", "results", "report", "logs", "estimate", "preflight", "finalize":
+			cmd.ValidArgsFunction = c.completeJobs(false, job.Backup, job.Restore)
+		case "verify":
+			cmd.ValidArgsFunction = c.completeJobs(false, job.Restore)
 		}
 		if cmd.ValidArgsFunction == nil && cmd.Name() != "demo" {
 			cmd.ValidArgsFunction = fixed(nil)
@@ -215,17 +217,22 @@ func atMost(ctx context.Context, ask func() []string) []string {
 	}
 }
 
-// completeJobs completes KIND NAME and KIND/NAME, as often as a command takes them.
-func (c *cli) completeJobs(several bool) completion {
+// completeJobs completes KIND NAME and KIND/NAME of the kinds that a command takes, as
+// often as it takes them.
+func (c *cli) completeJobs(several bool, of ...job.Kind) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		const directive = cobra.ShellCompDirectiveNoFileComp
 		word, _, slash := strings.Cut(typed, "/")
 		prefix := ""
 		switch {
 		case len(args) == 0 && !slash:
-			words := []string{"backup", "restore"}
-			if several {
-				words = []string{"backups", "restores"}
+			var words []string
+			for _, kind := range of {
+				word := strings.ToLower(string(kind))
+				if several {
+					word += "s"
+				}
+				words = append(words, word)
 			}
 			return shown(words, typed), directive
 		case slash && (len(args) == 0 || several && strings.Contains(args[0], "/")):
@@ -236,13 +243,17 @@ func (c *cli) completeJobs(several bool) completion {
 			return nil, directive
 		}
 		kinds, err := parseKinds(word)
-		if err != nil || c.configure(cmd) != nil {
+		takes := func(kind job.Kind) bool { return slices.Contains(of, kind) }
+		if err != nil || !slices.ContainsFunc(kinds, takes) || c.configure(cmd) != nil {
 			return nil, directive
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 		defer cancel()
 		var names []string
 		for _, kind := range kinds {
+			if !takes(kind) {
+				continue
+			}
 			for _, name := range c.jobNames(ctx, kind) {
 				if !slices.Contains(args, prefix+name) {
 					names = append(names, prefix+name)

@@ -50,6 +50,8 @@ func TestCompletionOfWhatThisMachineKnows(t *testing.T) {
 		{"demo replay --context prod-e|", "prod-east"},
 		{"get |", "backups restores"},
 		{"explain re|", "restore"},
+		{"verify |", "restore"},
+		{"verify backup/|", ""},
 		{"explain restore a |", ""},
 		{"explain pods/|", ""},
 		{"version |", ""},

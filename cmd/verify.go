@@ -153,7 +153,7 @@ var stateTitles = map[verify.State]string{
 	verify.Deleting:    "being deleted",
 	verify.Differs:     "existed, differs",
 	verify.NotLookedAt: "not looked at",
-	verify.MadeAnew:    "made anew",
+	verify.MadeAnew:    "made again",
 	verify.Passing:     "comes and goes",
 	verify.Existed:     "existed",
 	verify.Restored:    "restored",
@@ -280,10 +280,13 @@ type verifyDocument struct {
 	Job jobItem `json:"job"`
 	// SoFar is true of a restore that has not ended.
 	SoFar bool `json:"soFar"`
-	// Wanted is how many items were to come back, and Lost how many items, claims and
-	// volumes did not.
-	Wanted int `json:"wanted"`
-	Lost   int `json:"lost"`
+	// Wanted is how many items were to come back, and LostItems how many of them did
+	// not. LostClaims are claims that cannot be bound, and LostVolumes volumes that did
+	// not get their data: their claims and pods may be there.
+	Wanted      int `json:"wanted"`
+	LostItems   int `json:"lostItems"`
+	LostClaims  int `json:"lostClaims"`
+	LostVolumes int `json:"lostVolumes"`
 	// Counts are the items by state.
 	Counts    map[verify.State]int  `json:"counts"`
 	Resources []verifiedKindJSON    `json:"resources"`
@@ -314,8 +317,9 @@ type verifiedItemJSON struct {
 }
 
 type verifiedClaimsJSON struct {
-	Bound int                 `json:"bound"`
-	Open  []verifiedClaimJSON `json:"open"`
+	Bound int `json:"bound"`
+	// NotBound are the others, also those that can never be bound.
+	NotBound []verifiedClaimJSON `json:"notBound"`
 }
 
 type verifiedClaimJSON struct {
@@ -328,9 +332,10 @@ type verifiedClaimJSON struct {
 }
 
 type verifiedDataJSON struct {
-	Completed int                  `json:"completed"`
-	Bytes     int64                `json:"bytes"`
-	Open      []verifiedVolumeJSON `json:"open"`
+	Completed int   `json:"completed"`
+	Bytes     int64 `json:"bytes"`
+	// NotCompleted are the others, also those that failed.
+	NotCompleted []verifiedVolumeJSON `json:"notCompleted"`
 }
 
 type verifiedVolumeJSON struct {
@@ -352,9 +357,9 @@ type verifiedNotSeenJSON struct {
 func (r verified) document(volumes []assess.Volume) verifyDocument {
 	d := verifyDocument{
 		APIVersion: apiVersion, Kind: "Verification", Job: itemOf(r.Judged, volumes), SoFar: r.SoFar,
-		Wanted: r.Wanted(), Lost: r.Lost(), Counts: r.Count, Resources: []verifiedKindJSON{},
-		Claims: verifiedClaimsJSON{Bound: r.Bound, Open: []verifiedClaimJSON{}},
-		Data:   verifiedDataJSON{Completed: r.Moved, Bytes: r.Bytes, Open: []verifiedVolumeJSON{}}, NotSeen: []verifiedNotSeenJSON{},
+		Wanted: r.Wanted(), LostItems: r.LostItems(), LostClaims: r.LostClaims(), LostVolumes: r.LostVolumes(), Counts: r.Count, Resources: []verifiedKindJSON{},
+		Claims: verifiedClaimsJSON{Bound: r.Bound, NotBound: []verifiedClaimJSON{}},
+		Data:   verifiedDataJSON{Completed: r.Moved, Bytes: r.Bytes, NotCompleted: []verifiedVolumeJSON{}}, NotSeen: []verifiedNotSeenJSON{},
 		Notes: append([]string{}, r.Notes...), LookedAt: stamp(r.At.Round(time.Second)), Requests: r.Cost.Requests, Bytes: r.Cost.Bytes,
 	}
 	for _, k := range r.Kinds {
@@ -367,10 +372,10 @@ func (r verified) document(volumes []assess.Volume) verifyDocument {
 		d.Resources = append(d.Resources, kind)
 	}
 	for _, c := range r.Claims {
-		d.Claims.Open = append(d.Claims.Open, verifiedClaimJSON{c.Namespace, c.Name, c.Phase, c.Class, c.Lost, c.Why})
+		d.Claims.NotBound = append(d.Claims.NotBound, verifiedClaimJSON{c.Namespace, c.Name, c.Phase, c.Class, c.Lost, c.Why})
 	}
 	for _, v := range r.Result.Data {
-		d.Data.Open = append(d.Data.Open, verifiedVolumeJSON{v.Name, v.Target, v.Phase, v.Done, v.Total, v.Lost, v.Message})
+		d.Data.NotCompleted = append(d.Data.NotCompleted, verifiedVolumeJSON{v.Name, v.Target, v.Phase, v.Done, v.Total, v.Lost, v.Message})
 	}
 	for _, not := range r.NotSeen {
 		d.NotSeen = append(d.NotSeen, verifiedNotSeenJSON(not))

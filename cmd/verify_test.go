@@ -101,7 +101,7 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 
 	d, code := b.verified(t, "verify-ended")
 	want := []string{"Differs secrets/sec-0004", "Failed secrets/sec-0003", "Gone services/svc-2", "Missing secrets/sec-0005"}
-	if got := d.lost(); !slices.Equal(got, want) || code != ExitRefused || d.Lost != 4 {
+	if got := d.lost(); !slices.Equal(got, want) || code != ExitRefused || d.LostItems != 4 {
 		t.Errorf("exit code %d: %q, expected %q", code, got, want)
 	}
 	if d.Counts["Restored"] != 11 || d.Counts["NotLookedAt"] != 0 || d.Wanted != 15 {
@@ -140,7 +140,7 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 		t.Errorf("%+v", d.NotSeen)
 	}
 
-	// Without DownloadRequests nobody knows what was to come back.
+	// Without DownloadRequests veltui cannot tell what should have come back.
 	config, err = b.UserWith(t.Context(), "verify-viewer", "velero", rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}})
 	if err != nil {
 		t.Fatal(err)

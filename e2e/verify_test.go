@@ -48,8 +48,8 @@ func TestVerifyFindsWhatDidNotComeBack(t *testing.T) {
 
 	code, printed := runVeltui(t, "verify", "restore/verified", "-o", "json")
 	var d struct {
-		Wanted, Lost int
-		Resources    []struct {
+		Wanted, LostItems int
+		Resources         []struct {
 			Resource string
 			Items    []struct {
 				Name, State, Why string
@@ -78,7 +78,7 @@ func TestVerifyFindsWhatDidNotComeBack(t *testing.T) {
 	if len(lost) != 3 || !strings.HasPrefix(lost[0], "Differs configmaps/"+existed.Name+": already exists") || lost[1] != "Failed secret" || !strings.HasPrefix(lost[2], "Gone services/"+services.Items[0].Name+":") {
 		t.Errorf("verify finds %q", lost)
 	}
-	if code != 6 || d.Lost != 3 || d.Wanted < 80 || len(d.NotSeen) > 0 || len(d.Notes) > 0 {
-		t.Errorf("exit code %d, %d of %d lost, not seen %v, notes %q", code, d.Lost, d.Wanted, d.NotSeen, d.Notes)
+	if code != 6 || d.LostItems != 3 || d.Wanted < 80 || len(d.NotSeen) > 0 || len(d.Notes) > 0 {
+		t.Errorf("exit code %d, %d of %d lost, not seen %v, notes %q", code, d.LostItems, d.Wanted, d.NotSeen, d.Notes)
 	}
 }

@@ -141,13 +141,25 @@ type Result struct {
 var ErrNotStarted = errors.New("there is nothing to verify: Velero did not start this restore")
 
 // Lost is how many items, claims and volumes did not come back.
-func (r Result) Lost() int {
-	n := lost(r.Count)
+func (r Result) Lost() int { return r.LostItems() + r.LostClaims() + r.LostVolumes() }
+
+// LostItems is how many of the items that were to come back did not.
+func (r Result) LostItems() int { return lost(r.Count) }
+
+// LostClaims is how many claims are there that cannot be bound.
+func (r Result) LostClaims() int {
+	n := 0
 	for _, c := range r.Claims {
 		if c.Lost {
 			n++
 		}
 	}
+	return n
+}
+
+// LostVolumes is how many volumes did not get their data.
+func (r Result) LostVolumes() int {
+	n := 0
 	for _, d := range r.Data {
 		if d.Lost {
 			n++
@@ -407,7 +419,7 @@ func anew(o target.Object) string {
 	case o.Restore != "":
 		return "restore " + o.Restore + " made it after this one had ended"
 	case o.Owner != "":
-		return "its " + o.Owner + " made it anew after the restore had ended"
+		return "its " + o.Owner + " made it again after the restore had ended"
 	}
 	return "it was made after the restore had ended, and not by Velero"
 }

@@ -107,7 +107,7 @@ func TestJudge(t *testing.T) {
 		"a pod of a StatefulSet":                     {resource: "pods", item: "db-0", did: outcome.Created, want: Gone},
 		"a pod with a name of its own":               {resource: "pods", item: "web-shell", did: outcome.Created, want: Gone},
 		"a pod that failed":                          {resource: "pods", item: "web-x7k2p", did: outcome.Failed, why: "quota", want: Failed},
-		"a pod that its StatefulSet made anew":       {resource: "pods", item: "db-0", did: outcome.Created, object: &target.Object{Created: after, Owner: "StatefulSet"}, want: MadeAnew, says: "StatefulSet"},
+		"a pod that its StatefulSet made again":      {resource: "pods", item: "db-0", did: outcome.Created, object: &target.Object{Created: after, Owner: "StatefulSet"}, want: MadeAnew, says: "StatefulSet"},
 		"a ReplicaSet of a Deployment that is there": {resource: "replicasets.apps", item: "web-5d4f", change: deployment, did: outcome.Created, want: Passing, says: "deployments/web"},
 		"a ReplicaSet of nobody":                     {resource: "replicasets.apps", item: "web-5d4f", did: outcome.Created, want: Gone},
 	} {

@@ -213,7 +213,7 @@ func (m *verifyMode) kind(n int, k verify.Kind) drawnLines {
 // stateWords are the states as rows name them, at most thirteen cells.
 var stateWords = map[verify.State]string{
 	verify.Failed: "failed", verify.Missing: "missing", verify.Gone: "gone", verify.Deleting: "being deleted", verify.Differs: "differs",
-	verify.NotLookedAt: "not looked at", verify.MadeAnew: "made anew", verify.Passing: "comes, goes", verify.Existed: "existed",
+	verify.NotLookedAt: "not looked at", verify.MadeAnew: "made again", verify.Passing: "comes, goes", verify.Existed: "existed",
 	verify.Restored: "restored", verify.LeftOut: "left out",
 }
 
