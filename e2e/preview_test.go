@@ -1,0 +1,199 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/veltui/veltui/e2e/seed"
+	"github.com/veltui/veltui/restorespec"
+)
+
+// typedRestore is a restore as a person types it into the form: what goes into
+// which field.
+type typedRestore struct {
+	name   string
+	fields map[string]string
+}
+
+var typedRestores = []typedRestore{
+	{"one", map[string]string{"include-namespaces": "orders", "namespace-mappings": "orders:orders-form-one"}},
+	{"two", map[string]string{"include-namespaces": "orders, stock", "namespace-mappings": "orders:orders-form-two, stock:stock-form-two"}},
+	{"kinds", map[string]string{"include-namespaces": "orders", "include-resources": "cm,secrets,deployments.apps", "namespace-mappings": "orders:orders-form-kinds"}},
+	{"without", map[string]string{"include-namespaces": "stock", "exclude-resources": "cm,pods", "namespace-mappings": "stock:stock-form-without"}},
+	{"selector", map[string]string{"include-namespaces": "orders", "selector": "app in (web,db),team notin (red)", "namespace-mappings": "orders:orders-form-selector"}},
+	{"or", map[string]string{"include-namespaces": "orders", "or-selector": "state=ended or app=db", "namespace-mappings": "orders:orders-form-or"}},
+	{"cluster", map[string]string{"include-namespaces": "orders", "include-cluster-resources": "true", "selector": "app=web", "namespace-mappings": "orders:orders-form-cluster"}},
+	{"no-cluster", map[string]string{"include-namespaces": "orders", "include-cluster-resources": "false", "include-resources": "pvc,pv,po", "namespace-mappings": "orders:orders-form-local"}},
+	{"volumes-off", map[string]string{"include-namespaces": "orders", "include-resources": "pvc,pv", "restore-volumes": "false", "namespace-mappings": "orders:orders-form-off"}},
+	{"update", map[string]string{"include-namespaces": "orders", "include-resources": "cm,svc", "existing-resource-policy": "update"}},
+	{"globs", map[string]string{"exclude-namespaces": "s*,arch*", "include-resources": "cm,limits", "namespace-mappings": "orders:orders-form-globs"}},
+	{"many", map[string]string{
+		"include-namespaces": "stock", "namespace-mappings": "stock:stock-form-many", "include-resources": "cm,svc", "status-include-resources": "*", "preserve-nodeports": "true",
+		"item-operation-timeout": "90m", "parallel-files-download": "2", "write-sparse-files": "true", "labels": "made=by hand", "annotations": `"note=a, b"`,
+	}},
+	{"nothing", map[string]string{"include-namespaces": "orders", "include-resources": "configmaps", "selector": "app=nobody", "namespace-mappings": "orders:orders-form-none"}},
+}
+
+// TestFormSaysWhatVeleroRestores types restores into the form, and has Velero do
+// what it ends in. The counts beside the form must be those that Velero ends with,
+// by resource and namespace, and Velero's own command must make of the form's
+// command the Restore that the form saves.
+func TestFormSaysWhatVeleroRestores(t *testing.T) {
+	must(t, theLab.VeleroWith(patient(t), unthrottled...))
+	yes := true
+	wantEnd(t, backup(t, "typed", velerov1.BackupSpec{IncludedNamespaces: []string{seed.Orders, seed.Stock}, IncludeClusterResources: &yes}, nil), "Completed")
+	dir := t.TempDir()
+	c := startConsoleIn(t, dir, 200, 60)
+	c.sees(t, "live", "typed")
+	for i, r := range typedRestores {
+		t.Run(r.name, func(t *testing.T) {
+			name := "form-" + r.name
+			c.types(t, ":preview typed\r")
+			c.sees(t, "Restore from typed", "Name", "Annotations")
+			c.fill(t, name, r.fields)
+			preview := c.preview(t, name)
+			c.types(t, "\x13") // ctrl+s
+			c.sees(t, "Saved to")
+			data, err := os.ReadFile(filepath.Join(dir, name+".yaml"))
+			must(t, err)
+			var saved velerov1.Restore
+			must(t, yaml.UnmarshalStrict(data, &saved))
+			c.leavesForm(t)
+			c.sees(t, "[1 Active]")
+
+			draft := restorespec.Draft{Restore: saved}
+			words, unsaid := draft.Words()
+			if len(unsaid) > 0 {
+				t.Errorf("the command cannot say %q", unsaid)
+			}
+			wantVelerosOwn(t, words, saved)
+			if i%2 == 0 {
+				_, err = theLab.VeleroCLI(patient(t), words...)
+			} else {
+				err = theLab.Client.Create(patient(t), &saved)
+			}
+			must(t, err)
+			h := ended(t, "Restore", name)
+			if phase := h.State().Phase; phase != "Completed" && phase != "PartiallyFailed" {
+				t.Fatalf("it ended as %s", phase)
+			}
+			truth := map[string]int{}
+			if h.State().Progress != nil && h.State().Progress.Total > 0 {
+				truth = restoredCounts(t, name)
+			}
+			for _, key := range slices.Sorted(maps.Keys(merged(preview, truth))) {
+				if preview[key] != truth[key] {
+					t.Errorf("%s: the form said %d, Velero restored %d", key, preview[key], truth[key])
+				}
+			}
+		})
+	}
+	c.types(t, ":preview typed\r")
+	c.sees(t, "Restore from typed")
+	c.fill(t, "form-one", map[string]string{"include-namespaces": "orders"})
+	c.sees(t, "There is a restore form-one already")
+	c.leavesForm(t)
+	c.sees(t, "[1 Active]")
+	c.quits(t)
+}
+
+// leavesForm drops what was typed. Two keys in one packet would be another one.
+func (c *console) leavesForm(t *testing.T) {
+	t.Helper()
+	c.types(t, "\x1b")
+	c.sees(t, "esc again")
+	c.types(t, "\x1b")
+}
+
+// fill types into the fields of the form, from the name down.
+func (c *console) fill(t *testing.T, name string, fields map[string]string) {
+	t.Helper()
+	const down, up, clear = "\x1b[B", "\x1b[A", "\x15"
+	all := restorespec.Fields()
+	start := slices.IndexFunc(all, func(f restorespec.Field) bool { return f.Flag == "include-namespaces" })
+	var keys strings.Builder
+	keys.WriteString(strings.Repeat(up, start+1) + clear + name)
+	for _, f := range all {
+		keys.WriteString(down)
+		if text, wanted := fields[f.Flag]; wanted {
+			keys.WriteString(clear + text)
+		}
+	}
+	c.types(t, keys.String()+down)
+	c.sees(t, "name: "+name)
+}
+
+// preview waits for the answer about what was typed, and reads its table.
+func (c *console) preview(t *testing.T, name string) map[string]int {
+	t.Helper()
+	var screen string
+	c.awaits(t, "the preview of "+name, func() bool {
+		screen = c.screen()
+		return strings.Contains(screen, "name: "+name) && !strings.Contains(screen, "orking it out") &&
+			(strings.Contains(screen, "Total") || strings.Contains(screen, "Nothing would be restored"))
+	})
+	counts := map[string]int{}
+	table := false
+	for line := range strings.Lines(screen) {
+		_, beside, _ := strings.Cut(line, "│")
+		words := strings.Fields(beside)
+		switch {
+		case len(words) == 0:
+			continue
+		case words[0] == "RESOURCE":
+			table = true
+			continue
+		case words[0] == "Total":
+			return counts
+		case !table:
+			continue
+		}
+		n, err := strconv.Atoi(strings.ReplaceAll(words[1], ",", ""))
+		must(t, err)
+		counts[words[0]] = n
+		for i := 2; i+1 < len(words); i += 2 {
+			n, err := strconv.Atoi(strings.TrimSuffix(words[i+1], ","))
+			must(t, err)
+			counts[words[0]+" in "+words[i]] = n
+		}
+	}
+	return counts
+}
+
+// wantVelerosOwn has Velero's own command print, and not create, the Restore of a
+// command, and compares it with the one that the form saved.
+func wantVelerosOwn(t *testing.T, words []string, saved velerov1.Restore) {
+	t.Helper()
+	out, err := theLab.VeleroCLI(patient(t), append(slices.Clone(words), "-o", "yaml")...)
+	must(t, err)
+	var theirs velerov1.Restore
+	must(t, yaml.Unmarshal([]byte(out), &theirs))
+	if slices.Equal(theirs.Spec.IncludedNamespaces, []string{"*"}) && saved.Spec.IncludedNamespaces == nil {
+		theirs.Spec.IncludedNamespaces = nil // its default, which is the same
+	}
+	fields := func(r velerov1.Restore) map[string]any {
+		d := restorespec.Draft{Restore: r}
+		data, err := d.YAML("")
+		must(t, err)
+		j, err := yaml.YAMLToJSON(data)
+		must(t, err)
+		var all map[string]any
+		must(t, json.Unmarshal(j, &all))
+		return all
+	}
+	if ours, velero := fields(saved), fields(theirs); !reflect.DeepEqual(ours, velero) {
+		t.Errorf("of %q\nvelero makes %v\nthe form saved %v", words, velero, ours)
+	}
+}
