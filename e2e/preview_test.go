@@ -41,16 +41,16 @@ var typedRestores = []typedRestore{
 	{"globs", map[string]string{"exclude-namespaces": "s*,arch*", "include-resources": "cm,limits", "namespace-mappings": "orders:orders-form-globs"}},
 	{"many", map[string]string{
 		"include-namespaces": "stock", "namespace-mappings": "stock:stock-form-many", "include-resources": "cm,svc", "status-include-resources": "*", "preserve-nodeports": "true",
-		"item-operation-timeout": "90m", "parallel-files-download": "2", "write-sparse-files": "true", "labels": "made=by hand", "annotations": `"note=a, b"`,
+		"item-operation-timeout": "90m", "parallel-files-download": "2", "write-sparse-files": "true", "labels": "made=by-hand", "annotations": `"note=a, b"`,
 	}},
 	{"nothing", map[string]string{"include-namespaces": "orders", "include-resources": "configmaps", "selector": "app=nobody", "namespace-mappings": "orders:orders-form-none"}},
 }
 
-// TestFormSaysWhatVeleroRestores types restores into the form, and has Velero do
+// TestPreviewIsWhatVeleroRestores types restores into the form, and has Velero do
 // what it ends in. The counts beside the form must be those that Velero ends with,
 // by resource and namespace, and Velero's own command must make of the form's
 // command the Restore that the form saves.
-func TestFormSaysWhatVeleroRestores(t *testing.T) {
+func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 	must(t, theLab.VeleroWith(patient(t), unthrottled...))
 	yes := true
 	wantEnd(t, backup(t, "typed", velerov1.BackupSpec{IncludedNamespaces: []string{seed.Orders, seed.Stock}, IncludeClusterResources: &yes}, nil), "Completed")
@@ -64,6 +64,12 @@ func TestFormSaysWhatVeleroRestores(t *testing.T) {
 			c.sees(t, "Restore from typed", "Name", "Annotations")
 			c.fill(t, name, r.fields)
 			preview := c.preview(t, name)
+			if i == 0 { // the first has the live cluster looked at to its end
+				c.awaits(t, "what stands in the way", func() bool { return !strings.Contains(c.screen(), ", checking") })
+				if strings.Contains(c.screen(), "Not looked at") {
+					t.Errorf("not all was looked at:\n%s", c.screen())
+				}
+			}
 			c.types(t, "\x13") // ctrl+s
 			c.sees(t, "Saved to")
 			data, err := os.ReadFile(filepath.Join(dir, name+".yaml"))
@@ -132,7 +138,7 @@ func (c *console) fill(t *testing.T, name string, fields map[string]string) {
 		}
 	}
 	c.types(t, keys.String()+down)
-	c.sees(t, "name: "+name)
+	c.sees(t, "name: "+name, "▸ Command")
 }
 
 // preview waits for the answer about what was typed, and reads its table.

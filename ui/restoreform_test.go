@@ -225,6 +225,24 @@ func TestFormCopiesAndSaves(t *testing.T) {
 	}
 }
 
+// However narrow it is, the two halves of the title stand apart.
+func TestFormTitleKeepsApart(t *testing.T) {
+	doubts := restoreform.Check{Findings: []restoreform.Finding{{Severity: restoreform.Obstacle, Text: "One."}, {Severity: restoreform.Doubt, Text: "Two."}}}
+	for _, answer := range []restoreform.Preview{shopPreview(), {Unknown: "the backup is still Queued"}} {
+		for _, check := range []restoreform.Check{{}, doubts} {
+			m := form(t, 200, 60, &previewer{answer: answer, check: check})
+			for width := 40; width <= 100; width++ {
+				m.Update(tea.WindowSizeMsg{Width: width, Height: 12})
+				title := strings.TrimSpace(strings.Split(ansi.Strip(checkFrame(t, m)), "\n")[1])
+				left, right, apart := strings.Cut(title, "  ")
+				if !apart || !strings.HasPrefix(strings.TrimPrefix(left, "Restore from "), "nigh") || strings.TrimSpace(right) == "" || strings.Contains(right, "…") {
+					t.Errorf("%d wide: %q", width, title)
+				}
+			}
+		}
+	}
+}
+
 // Like an earlier restore: as it was, under a new name.
 func TestFormAgain(t *testing.T) {
 	p := &previewer{answer: shopPreview()}

@@ -29,7 +29,7 @@ func (f *Form) answer(c draw.Canvas) []string {
 	}
 	if f.known {
 		if p.Unknown != "" {
-			lines = append(lines, c.Para(c.Theme.Waiting, "The items are not known: "+p.Unknown, 4)...)
+			lines = append(lines, c.Para(c.Theme.Waiting, "The items are not known: "+strings.TrimRight(p.Unknown, ".")+".", 4)...)
 		} else if len(f.refused()) == 0 || f.pending {
 			lines = append(lines, f.table(c)...)
 		}

@@ -52,27 +52,63 @@ func at(lines []string, i int) string {
 	return ""
 }
 
-// title says what is restored, into which cluster, and how much that is.
+// title says what is restored, into which cluster, and how much that is. Where it is
+// narrow the cluster goes first, then what says least of the answer, then the words.
 func (f *Form) title(c draw.Canvas) string {
+	const gap = 3 // two between the halves, and one at the end
 	from := f.draft.Restore.Spec.BackupName
 	if from == "" {
 		from = "schedule " + f.draft.Restore.Spec.ScheduleName
 	}
-	right := f.summary()
-	left := " " + c.Theme.Strong.Render("Restore from ") + c.CutMiddle(from, max(c.Width-len(right)-18, 12))
-	if into := " into " + f.options.Context; lipgloss.Width(left)+len(into)+len(right)+3 < c.Width {
+	words, name := " Restore from ", min(lipgloss.Width(from), 12)
+	says := f.summary()
+	for len(says) > 1 && lipgloss.Width(words+says[0])+name+gap > c.Width {
+		says = says[1:]
+	}
+	right := says[0]
+	if lipgloss.Width(words+right)+name+gap > c.Width {
+		words = " "
+	}
+	left := c.Theme.Strong.Render(words) + c.CutMiddle(from, max(c.Width-lipgloss.Width(words+right)-gap, 0))
+	if into := " into " + f.options.Context; lipgloss.Width(left+into+right)+gap <= c.Width {
 		left += c.Theme.Dim.Render(into)
 	}
 	style := c.Theme.Strong
 	if len(f.refused())+len(f.wrong()) > 0 {
 		style = c.Theme.Bad
 	}
-	return c.Split(left, style.Render(right)+" ")
+	return c.Split(left, style.Render("  "+right)+" ")
 }
 
-// summary is the answer in a few words.
-func (f *Form) summary() string {
-	obstacles, doubts := 0, 0
+// summary is the answer in a few words, then in fewer.
+func (f *Form) summary() []string {
+	switch {
+	case len(f.wrong()) > 0:
+		return []string{"not complete"}
+	case len(f.refused()) > 0:
+		return []string{"refused"}
+	case f.pending:
+		return []string{"working it out"}
+	case !f.known || f.preview.Unknown != "":
+		return []string{"items not known"}
+	}
+	items, takes, checking := human.Count(f.preview.Estimate.Total, "item"), "", ""
+	if f.preview.Takes > 0 {
+		takes = ", about " + human.TimeLeft(f.preview.Takes)
+	}
+	if !f.checked {
+		checking = ", checking"
+	}
+	obstacles, doubts := f.counts()
+	if obstacles+doubts == 0 {
+		return []string{items + takes + checking, items + checking, items}
+	}
+	found := human.Count(obstacles, "obstacle") + ", " + human.Count(doubts, "doubt")
+	return []string{items + takes + ", " + found, items + ", " + found, found}
+}
+
+// counts are how many obstacles and doubts were found.
+func (f *Form) counts() (obstacles, doubts int) {
 	for _, found := range f.found.Findings {
 		switch found.Severity {
 		case Obstacle:
@@ -82,27 +118,7 @@ func (f *Form) summary() string {
 		case Note:
 		}
 	}
-	switch {
-	case len(f.wrong()) > 0:
-		return "not complete"
-	case len(f.refused()) > 0:
-		return "refused"
-	case f.pending:
-		return "working it out"
-	case !f.known || f.preview.Unknown != "":
-		return "items not known"
-	}
-	text := human.Count(f.preview.Estimate.Total, "item")
-	if f.preview.Takes > 0 {
-		text += ", about " + human.TimeLeft(f.preview.Takes)
-	}
-	if !f.checked && len(f.refused()) == 0 {
-		text += ", checking"
-	}
-	if obstacles+doubts > 0 {
-		text += fmt.Sprintf(", %s, %s", human.Count(obstacles, "obstacle"), human.Count(doubts, "doubt"))
-	}
-	return text
+	return obstacles, doubts
 }
 
 // form are the rows around the focused one, and below them the hints.
@@ -163,7 +179,7 @@ func (f *Form) hint(c draw.Canvas) []string {
 	case r.field == nil || c.Height < 4:
 		lines = c.Para(c.Theme.Dim, r.hint, max(c.Height-1, 1))
 	default:
-		lines = c.Para(c.Theme.Dim, r.field.Help+". ("+r.hint+")", max(c.Height-1, 1))
+		lines = c.Para(c.Theme.Dim, strings.TrimRight(r.field.Help, ".")+". ("+r.hint+")", max(c.Height-1, 1))
 	}
 	if len(lines) < c.Height && len(fit) > 0 {
 		lines = append(lines, c.Cut(c.Theme.Accent.Render("tab")+" "+strings.Join(fit[:min(len(fit), 40)], "  "), c.Width))
