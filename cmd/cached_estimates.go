@@ -62,9 +62,9 @@ func (c *cli) newCachedEstimates() (*cachedEstimates, error) {
 }
 
 // judgedJob reads the one job that is selected, and all that is needed to judge
-// it.
-func (c *cli) judgedJob(ctx context.Context, cancel context.CancelCauseFunc, selected selection) (*assess.Assessment, assess.Judged, error) {
-	snap, _, err := c.readJob(ctx, cancel, selected, watch.Query{Volumes: true, Also: []string{watch.Deletions, watch.Pods}})
+// it, and also other kinds.
+func (c *cli) judgedJob(ctx context.Context, cancel context.CancelCauseFunc, selected selection, also ...string) (*assess.Assessment, assess.Judged, error) {
+	snap, _, err := c.readJob(ctx, cancel, selected, watch.Query{Volumes: true, Also: append(also, watch.Deletions)})
 	if err != nil {
 		return nil, assess.Judged{}, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/describe"
+	"github.com/veltui/veltui/watch"
 )
 
 func newDescribe(c *cli) *cobra.Command {
@@ -71,7 +72,8 @@ type fieldJSON struct {
 func (c *cli) describe(ctx context.Context, selected selection, output string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	assessed, judged, err := c.judgedJob(ctx, cancel, selected)
+	// What Velero takes for filters that are not set depends on its version.
+	assessed, judged, err := c.judgedJob(ctx, cancel, selected, watch.Pods)
 	if err != nil {
 		return err
 	}

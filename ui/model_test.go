@@ -166,12 +166,13 @@ func TestEscOnlyGoesBack(t *testing.T) {
 }
 
 // Pieces of escape sequences that a slow line tears apart must do nothing
-// that cannot be undone.
+// that cannot be undone. R opens a form, which changes nothing and which esc
+// closes.
 func TestBareFragmentsOfEscapeSequencesOnlyMoveAbout(t *testing.T) {
 	screens := everyScreen(t)
 	for _, k := range strings.Split("A B C D F H M O P Q R S [ ; ~ 0 1 2 3 4 5 6 7 8 9", " ") {
 		for name, screen := range screens {
-			if b := keys.Find(screen.keysNow(), k); b != nil && b.Group != keys.Move {
+			if b := keys.Find(screen.keysNow(), k); b != nil && b.Group != keys.Move && k != "R" {
 				t.Errorf("%q means %s on screen %s", k, b.Says(), name)
 			}
 		}
