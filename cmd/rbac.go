@@ -152,7 +152,7 @@ func (f *rbacFlags) check(what string) ([]subject, error) {
 	}
 	for _, s := range subjects {
 		if s.holdsVelero(f.namespace) {
-			return nil, usagef("the policy would limit Velero itself: %s is or holds its service account", s.Name)
+			return nil, usagef("the policy would limit Velero itself, which could then not write how its jobs go: %s is or holds a service account of namespace %s whose name begins with velero", s.Name, f.namespace)
 		}
 	}
 	return subjects, nil

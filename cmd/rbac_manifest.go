@@ -96,10 +96,11 @@ func (f *rbacFlags) subjects() ([]subject, error) {
 	return subjects, nil
 }
 
-// holdsVelero reports whether a subject is the service account that Velero's install
-// makes, velero, or a group with all service accounts of Velero's namespace in it.
+// holdsVelero reports whether a subject is a service account of Velero's, or a group with
+// all service accounts of Velero's namespace in it. `velero install` names it velero, and
+// the Helm chart velero-server or after its release.
 func (s subject) holdsVelero(namespace string) bool {
-	if s.Name == "velero" && s.Namespace == namespace || s.Name == "system:serviceaccount:"+namespace+":velero" {
+	if s.Namespace == namespace && strings.HasPrefix(s.Name, "velero") || s.Kind == rbacv1.UserKind && strings.HasPrefix(s.Name, "system:serviceaccount:"+namespace+":velero") {
 		return true
 	}
 	return s.Kind == rbacv1.GroupKind && slices.Contains([]string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + namespace}, s.Name)

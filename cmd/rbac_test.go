@@ -127,6 +127,8 @@ func TestRBACRefuses(t *testing.T) {
 		{[]string{"policy", "--group", "system:authenticated"}, "would limit Velero itself"},
 		{[]string{"policy", "--service-account", "velero:velero"}, "would limit Velero itself"},
 		{[]string{"policy", "--user", "system:serviceaccount:velero:velero"}, "would limit Velero itself"},
+		{[]string{"policy", "--service-account", "velero:velero-server"}, "begins with velero"},
+		{[]string{"policy", "--user", "system:serviceaccount:velero:velero-server"}, "could then not write"},
 		{[]string{"policy", "--group", "system:serviceaccounts:velero"}, "would limit Velero itself"},
 	} {
 		if out, err := runRBAC(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) || out != "" {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -234,12 +235,12 @@ func (r *reporting) annotations() {
 		return
 	}
 	notes := r.Judged.Object.GetAnnotations()
-	for mark, did := range deeds {
+	for _, mark := range slices.Sorted(maps.Keys(deeds)) {
 		by := notes["veltui.io/"+mark+"-by"]
 		if by == "" {
 			continue
 		}
-		text := did
+		text := deeds[mark]
 		if from := notes["veltui.io/"+mark+"-from"]; from != "" {
 			text += ", from phase " + from
 		}
@@ -275,11 +276,16 @@ func (r *reporting) audit(in string) {
 		return
 	}
 	defer file.Close()
-	r.Done = append(r.Done, audited(file, string(r.Judged.UID), in)...)
+	done, err := audited(file, string(r.Judged.UID), in)
+	r.Done = append(r.Done, done...)
+	if err != nil {
+		r.missing("the end of veltui's audit log on this machine", err)
+	}
 }
 
-// audited are the newest entries of an audit log about a job in a kubeconfig context.
-func audited(log io.Reader, uid, in string) (done []report.Deed) {
+// audited are the newest entries of an audit log about a job in a kubeconfig context. On
+// an error they are those before it.
+func audited(log io.Reader, uid, in string) (done []report.Deed, err error) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, maxAuditLine)
 	for lines.Scan() {
@@ -298,7 +304,7 @@ func audited(log io.Reader, uid, in string) (done []report.Deed) {
 		}
 		done = append(done, report.Deed{At: e.Time.UTC().Format(time.RFC3339), By: e.By, Text: text, Reason: e.Reason, Source: "audit log of veltui on the machine of this report"})
 	}
-	return done[max(0, len(done)-maxDeeds):]
+	return done[max(0, len(done)-maxDeeds):], lines.Err()
 }
 
 // stored reads the results and the operations, where they are stored.

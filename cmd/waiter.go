@@ -59,6 +59,8 @@ type awaited struct {
 	full    assess.Judged
 	fullAt  time.Time
 	looking bool
+	// unclear is that the last full look failed. It was said.
+	unclear bool
 
 	result    waited
 	condition string
@@ -377,31 +379,44 @@ func (w *waiter) effective(t *awaited, j *job.Job) assess.Judged {
 
 // lookCloser has jobs that do not move looked at, one after the other.
 func (w *waiter) lookCloser(ctx context.Context) {
-	now := w.cli.clock()
-	for _, t := range w.pending() {
-		live := t.last.Job
-		if live == nil || live.Terminal() || w.stale || t.looking || now.Sub(t.fullAt) < waitLookPace {
-			continue
-		}
-		if state := w.assessed.Of(live).State; state == diagnosis.Progressing {
-			continue
-		}
-		t.looking = true
-		go func() {
-			full, err := w.look(ctx, t.kind, t.name)
-			take := func() {
-				t.looking, t.fullAt = false, w.cli.clock()
-				if err == nil {
-					t.full = full
-				}
-			}
-			select {
-			case w.looked <- take:
-			case <-ctx.Done():
-			}
-		}()
+	if w.stale || slices.ContainsFunc(w.targets, func(t *awaited) bool { return t.looking }) {
+		return
 	}
+	now := w.cli.clock()
+	due := slices.DeleteFunc(w.pending(), func(t *awaited) bool {
+		live := t.last.Job
+		return live == nil || live.Terminal() || now.Sub(t.fullAt) < waitLookPace || w.assessed.Of(live).State == diagnosis.Progressing
+	})
+	if len(due) == 0 {
+		return
+	}
+	t := slices.MinFunc(due, func(a, b *awaited) int { return a.fullAt.Compare(b.fullAt) })
+	t.looking = true
+	go func() {
+		full, err := w.look(ctx, t.kind, t.name)
+		take := func() { w.takeLook(t, full, err) }
+		select {
+		case w.looked <- take:
+		case <-ctx.Done():
+		}
+	}()
 }
+
+// takeLook takes in a full look. One that failed is said once, until one succeeds.
+func (w *waiter) takeLook(t *awaited, full assess.Judged, err error) {
+	t.looking, t.fullAt = false, w.cli.clock()
+	if full.Job != nil {
+		t.full = full
+	}
+	failed := err != nil && !errors.Is(err, errGone)
+	if failed && !t.unclear {
+		w.screen.say(fmt.Sprintf("veltui cannot tell whether %s is stuck: %s", t.subject(), err))
+	}
+	t.unclear = failed
+}
+
+// errGone is that a job was deleted before it was looked at.
+var errGone = errors.New("it is gone")
 
 // look judges a job as `veltui explain` does.
 func (w *waiter) look(ctx context.Context, kind job.Kind, name string) (assess.Judged, error) {
@@ -414,7 +429,7 @@ func (w *waiter) look(ctx context.Context, kind job.Kind, name string) (assess.J
 	}
 	found := pick(snap.Jobs, selected)
 	if len(found) == 0 {
-		return assess.Judged{}, errors.New("it is gone")
+		return assess.Judged{}, errGone
 	}
 	var estimates assess.Estimates
 	assessed := estimates.Assess(snap, w.cli.clock())
@@ -422,10 +437,11 @@ func (w *waiter) look(ctx context.Context, kind job.Kind, name string) (assess.J
 	if !judged.NeedsLook {
 		return judged, nil
 	}
-	if look, err := w.looker.Look(ctx, judged.Job); err == nil {
+	look, err := w.looker.Look(ctx, judged.Job)
+	if err == nil {
 		_, judged = assessed.Look(judged.Job, look)
 	}
-	return judged, nil
+	return judged, err
 }
 
 // show draws or says how the jobs are, and calls a person where that was asked for.

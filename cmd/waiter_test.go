@@ -1,0 +1,48 @@
+package cmd
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/job"
+)
+
+// TestWaitSaysWhenItCannotTell whether a job is stuck, once until a look succeeds.
+func TestWaitSaysWhenItCannotTell(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	var errs bytes.Buffer
+	c := &cli{stderr: null, streams: genericiooptions.IOStreams{ErrOut: &errs}, clock: time.Now}
+	w := &waiter{cli: c, screen: &waitScreen{cli: c}}
+	target := &awaited{kind: job.Restore, name: "crm", looking: true}
+	for _, err := range []error{errGone, errors.New("forbidden"), errors.New("forbidden")} {
+		w.takeLook(target, assess.Judged{}, err)
+	}
+	if said := errs.String(); target.looking || strings.Count(said, "veltui cannot tell whether restore/crm is stuck: forbidden") != 1 || strings.Contains(said, "gone") {
+		t.Errorf("%q", said)
+	}
+	w.takeLook(target, assess.Judged{}, nil)
+	w.takeLook(target, assess.Judged{}, errors.New("away"))
+	if !strings.Contains(errs.String(), "is stuck: away") {
+		t.Errorf("%q", &errs)
+	}
+}
+
+// TestAuditedNamesWhatIsLost: after a line that is too long, deeds are lost.
+func TestAuditedNamesWhatIsLost(t *testing.T) {
+	entry := `{"event":"begin","uid":"u"}` + "\n"
+	done, err := audited(strings.NewReader(entry+strings.Repeat("x", maxAuditLine+1)+"\n"+entry), "u", "")
+	if len(done) != 1 || err == nil {
+		t.Errorf("%v, %v", done, err)
+	}
+}
