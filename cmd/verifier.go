@@ -101,7 +101,7 @@ func (v *verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 // holds. Either is enough for an answer.
 func (v *verifier) expected(ctx context.Context, j *job.Job, server velero.Server, served *target.Served) (items outcome.Items, unlisted bool, notes []string, err error) {
 	var list []artifact.Resources
-	noList := errors.New("Velero stores it when the restore ends")
+	noList := errors.New("the restore has not ended, so Velero has not stored its list")
 	if j.Terminal() {
 		list, noList = v.items.stored.Resources(ctx, j)
 	}
