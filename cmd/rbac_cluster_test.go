@@ -82,6 +82,8 @@ var rbacCommands = []rbacCommand{
 	{shown: "`logs --volumes`", args: "logs -n velero backup/rights-moving --volumes", decides: "logs"},
 	{shown: "`estimate`", args: "estimate -n velero backup/rights-stored"},
 	{shown: "`verify`", args: "verify -n velero restore/rights-done"},
+	{shown: "`preflight`", args: "preflight -n velero backup/rights-stored", decides: "downloads"},
+	{shown: "`report`", args: "report -n velero restore/rights-done"},
 	{shown: "`finalize --dry-run`", args: "finalize -n velero restore/rights-ROLE --phase Failed --dry-run=server"},
 	{shown: "`finalize`", args: "finalize -n velero restore/rights-ROLE --phase Failed --yes --observe 1s"},
 	{shown: "`finalize --wake`", args: "finalize -n velero backup/rights-wake-ROLE --wake --yes --observe 1s"},
