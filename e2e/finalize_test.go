@@ -113,10 +113,11 @@ func finalizeByCommand(t *testing.T, job, phase string) {
 
 // finalizeThroughOutage answers the question of `veltui finalize` on a terminal
 // when the API server has just died, and brings that back once veltui has met
-// it: the patch must land then. Velero takes up to a minute to go on after that.
+// it: the patch must land then. Velero takes a minute to go on after that, and longer if
+// its own watches are slow to come back.
 func finalizeThroughOutage(t *testing.T, kind, name string) {
 	t.Helper()
-	c := startConsole(t, "finalize", kind+"/"+name, "--observe", "60s")
+	c := startConsole(t, "finalize", kind+"/"+name)
 	want := testbed.ContextName + "/" + name
 	c.sees(t, "Type "+want+" to confirm:")
 	must(t, theLab.KillAPIServer())
