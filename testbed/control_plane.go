@@ -112,6 +112,8 @@ func (c *ControlPlane) start(ctx context.Context, assets string, o Options) erro
 	if err := c.record(); err != nil {
 		return err
 	}
+	// A suite makes more services than the 254 of envtest's own range.
+	apiServer.Configure().Set("service-cluster-ip-range", "10.0.0.0/20")
 	for name, value := range o.APIServerFlags {
 		apiServer.Configure().Set(name, value)
 	}
