@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/outcome"
+	"github.com/veltui/veltui/target"
 )
 
 // discarded are the resources that Velero's own plugins skip where the data comes
@@ -89,8 +90,9 @@ func parentsOf(items outcome.Items) parents {
 }
 
 // passing is why it is no loss that an item is not there; empty if that is one, or if
-// nothing tells that it is not. Endpoints are never passing: the cluster keeps those of
-// a Service with a selector, and nobody makes others again.
+// nothing tells that it is not. Endpoints pass only with their Service, which is then the
+// loss: the cluster deletes them when it goes (k8s.io/kubernetes pkg/controller/endpoint,
+// syncService), and nobody makes others again.
 func (j *judge) passing(resource string, i outcome.Item) string {
 	if why := comeAndGo[resource]; why != "" {
 		return why
@@ -99,6 +101,10 @@ func (j *judge) passing(resource string, i outcome.Item) string {
 	case "jobs.batch":
 		if i.Did != outcome.Missing || j.Unlisted && !j.SoFar {
 			return "the cluster deletes jobs that are done, by their TTL or their CronJob's history; whether this one ran is not known"
+		}
+	case "endpoints":
+		if _, seen := j.Target.Find("services", i.Namespace, i.Name); seen == target.Absent {
+			return "the cluster deletes endpoints with their service, which is not there"
 		}
 	case "endpointslices.discovery.k8s.io":
 		if base, _ := generated(i.Name); base != "" {

@@ -26,6 +26,9 @@ func one(t *testing.T, change func(*Input), resource string, i outcome.Item, o *
 		if r == resource && namespace == i.Namespace && name == i.Name {
 			return o
 		}
+		if r == "services" && name == "kept" {
+			return &target.Object{Created: began, Restore: "r1"}
+		}
 		return nil
 	})
 	r := Judge(in)
@@ -95,7 +98,9 @@ func TestJudge(t *testing.T) {
 		"a pod of a DaemonSet":                       {resource: "pods", item: "fluentd-x7k2p", change: with("daemonsets.apps", "fluentd"), did: outcome.Created, want: Passing, says: "daemonsets/fluentd"},
 		"a generated name that lost its base's end":  {resource: "pods", item: strings.Repeat("a", 58) + "x7k2p", did: outcome.Created, want: Passing},
 		"a name as long that was not generated":      {resource: "pods", item: strings.Repeat("a", 63), did: outcome.Created, want: Gone},
-		"endpoints":                                  {resource: "endpoints", did: outcome.Created, change: with("services", "web"), want: Gone},
+		"endpoints":                                  {resource: "endpoints", did: outcome.Created, want: Gone},
+		"endpoints of a service that is there":       {resource: "endpoints", item: "kept", did: outcome.Created, change: with("services", "kept"), want: Gone},
+		"endpoints whose service is gone too":        {resource: "endpoints", did: outcome.Created, change: with("services", "web"), want: Passing, says: "with their service"},
 		"an endpoint slice with a generated name":    {resource: "endpointslices.discovery.k8s.io", item: "web-x7k2p", did: outcome.Missing, want: Passing},
 		"an endpoint slice that somebody wrote":      {resource: "endpointslices.discovery.k8s.io", item: "external-db-1", did: outcome.Missing, want: Missing},
 		"a job that Velero never listed":             {resource: "jobs.batch", item: "schema-migration", did: outcome.Missing, why: "not in Velero's list", want: Missing},
