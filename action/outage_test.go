@@ -79,7 +79,7 @@ func TestAPIServerHangsInMidRetry(t *testing.T) {
 	in := install(t)
 	before := in.restore("r")
 	in.server(time.Now().Add(10 * time.Minute))
-	f := in.finalizer(func(o *Options) { o.AttemptTimeout = time.Second })
+	f := in.finalizer(func(o *Options) { o.AttemptTimeout = 3 * time.Second })
 	p := in.plan(f, job.Restore, "r", Request{})
 	t.Cleanup(func() { _ = in.ResumeAPIServer() })
 	failed := 0
