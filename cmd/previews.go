@@ -259,19 +259,10 @@ func (p *previews) Save(name string, data []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding the working directory: %w", err)
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, os.ErrExist) {
+	switch err := writeNew(path, data); {
+	case errors.Is(err, os.ErrExist):
 		return "", fmt.Errorf("%s %w", sanitize.String(path), restoreform.ErrExists)
-	}
-	if err != nil {
-		return "", errors.New(sanitize.String(err.Error()))
-	}
-	_, err = file.Write(data)
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		_ = os.Remove(path)
+	case err != nil:
 		return "", errors.New(sanitize.String(err.Error()))
 	}
 	return sanitize.Whole(path), nil
