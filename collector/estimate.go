@@ -128,7 +128,11 @@ func (r *restore) assumptions() (all []string) {
 	if len(r.unknownWords) > 0 {
 		say("The target does not know %s, so Velero takes it literally, though a CRD of the backup has that name.", someOf(r.unknownWords))
 	}
-	if spec.ResourcePolicy != nil {
+	switch {
+	case spec.ResourcePolicy == nil:
+	case !r.version.readsPolicies():
+		say("Velero %s ignores the resource policy %q: restores have one since 1.18.3.", r.version, spec.ResourcePolicy.Name)
+	default:
 		say("The resource policy %q was not looked at; it may leave items out.", spec.ResourcePolicy.Name)
 	}
 	if r.usesSnapshots && r.spec.Server.CSI == nil {

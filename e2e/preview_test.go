@@ -51,6 +51,7 @@ var typedRestores = []typedRestore{
 // by resource and namespace, and Velero's own command must make of the form's
 // command the Restore that the form saves.
 func TestPreviewIsWhatVeleroRestores(t *testing.T) {
+	wantVelerosFlags(t)
 	must(t, theLab.VeleroWith(patient(t), unthrottled...))
 	yes := true
 	wantEnd(t, backup(t, "typed", velerov1.BackupSpec{IncludedNamespaces: []string{seed.Orders, seed.Stock}, IncludeClusterResources: &yes}, nil), "Completed")
@@ -60,6 +61,10 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 	for i, r := range typedRestores {
 		t.Run(r.name, func(t *testing.T) {
 			name := "form-" + r.name
+			maps.DeleteFunc(r.fields, func(flag, _ string) bool { // what the command of this version lacks
+				f, _ := restorespec.Find(flag)
+				return !f.HasFlag(serverVersion(t))
+			})
 			c.types(t, ":preview typed\r")
 			c.sees(t, "Restore from typed", "Name", "Annotations")
 			c.fill(t, name, r.fields)
@@ -113,6 +118,18 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 	c.leavesForm(t)
 	c.sees(t, "[1 Active]")
 	c.quits(t)
+}
+
+// wantVelerosFlags checks that veltui knows which flags this version's command has.
+func wantVelerosFlags(t *testing.T) {
+	t.Helper()
+	help, err := theLab.VeleroCLI(patient(t), "restore", "create", "--help")
+	must(t, err)
+	for _, f := range restorespec.Fields() {
+		if has := strings.Contains(help, " --"+f.Flag+" "); has != f.HasFlag(serverVersion(t)) {
+			t.Errorf("--%s: Velero's command has it: %v, veltui says %v", f.Flag, has, !has)
+		}
+	}
 }
 
 // leavesForm drops what was typed. Two keys in one packet would be another one.

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,16 @@ func notStarted(t *testing.T) func(lab.History) bool {
 		return queued
 	}
 	return func(h lab.History) bool { return len(h) > 0 && h.State().Phase == "" }
+}
+
+// existsLine are words of the warning about something that is in the cluster already,
+// and differs (pkg/restore/restore.go, restoreItem; worded anew in 1.16.0).
+func existsLine(t *testing.T, kind, name string) string {
+	t.Helper()
+	if serverVersion(t).Before(rules.Version{1, 16, 0}) {
+		return fmt.Sprintf("%s %q already exists", kind, name)
+	}
+	return kind + ":" + name + " already exists"
 }
 
 // lostPatchLine are words of the line with which Velero gives up on the patch that

@@ -78,6 +78,7 @@ func Check(in Input) (*Result, error) {
 	if in.Refused != "" {
 		c.find(Finding{Severity: Obstacle, Reason: Refused, Sentence: in.Refused, Remedy: "Change the restore: as it is, Velero ends it at once."})
 	}
+	c.ignored()
 	if in.Fates != nil {
 		if err := c.backup(); err != nil {
 			return nil, err
@@ -135,7 +136,7 @@ func (c *check) backup() error {
 	if m := c.Restore.ResourceModifier; m != nil {
 		c.notLooked("what the resource modifier "+m.Name+" changes", "veltui does not read resource modifiers")
 	}
-	if p := c.Restore.ResourcePolicy; p != nil {
+	if p := c.Restore.ResourcePolicy; p != nil && c.reads("resource-policies-configmap") {
 		c.notLooked("what the resource policy "+p.Name+" leaves out", "veltui does not read resource policies")
 	}
 	c.unlookedAround()

@@ -28,6 +28,7 @@ type Reason string
 // The reasons of findings.
 const (
 	Refused                Reason = "Refused"
+	FieldIgnored           Reason = "FieldIgnored"
 	BackupMissing          Reason = "BackupMissing"
 	BackupNotReady         Reason = "BackupNotReady"
 	BackupPartiallyFailed  Reason = "BackupPartiallyFailed"

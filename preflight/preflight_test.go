@@ -197,6 +197,7 @@ func TestFindings(t *testing.T) {
 			w.Namespaces = &metav1.LabelSelector{MatchLabels: map[string]string{"a": value}}
 		}
 	}
+	yes, policy := true, velerov1.RestoreSpec{ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "p"}}
 	for name, c := range map[string]struct {
 		given
 		want string
@@ -323,6 +324,10 @@ func TestFindings(t *testing.T) {
 		"no server":                  {given{velero: func(v *Velero) { v.Server.Name, v.Server.Running = "", false }}, "obstacle ServerNotRunning", ""},
 		"a server that does not run": {given{velero: func(v *Velero) { v.Server.Running, v.Server.Waiting = false, "CrashLoopBackOff" }}, "obstacle ServerNotRunning", "CrashLoopBackOff"},
 		"pods not seen":              {given{velero: func(v *Velero) { v.Server = velero.Server{} }}, "", ""},
+		"a policy, server too old":   {given{spec: policy, velero: func(v *Velero) { v.Server.Version = "v1.18.2" }}, "obstacle FieldIgnored", "v1.18.2 ignores --resource-policies-configmap"},
+		"a policy, server reads it":  {given{spec: policy, velero: func(v *Velero) { v.Server.Version = "v1.18.3" }}, "", ""},
+		"a policy, server unknown":   {given{spec: policy}, "", ""},
+		"sparse files, too old":      {given{spec: velerov1.RestoreSpec{UploaderConfig: &velerov1.UploaderConfigForRestore{WriteSparseFiles: &yes}}, velero: func(v *Velero) { v.Server.Version = "v1.12.3" }}, "doubt FieldIgnored", "since v1.13.0"},
 		"restores ahead":             {given{velero: func(v *Velero) { v.Running, v.Waiting = []string{"x"}, []string{"y"} }}, "note RestoresAhead", "2 come before"},
 	} {
 		t.Run(name, func(t *testing.T) {

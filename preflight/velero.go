@@ -7,6 +7,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/velero"
 )
 
 // soon is how long before its expiry a backup should not be relied upon: the
@@ -67,6 +69,33 @@ func (c *check) state(b *velerov1.Backup) {
 		c.find(Finding{Severity: Doubt, Reason: BackupExpiresSoon, Count: 1, Names: name,
 			Sentence: fmt.Sprintf("Backup %s expires in %s. Velero may delete it while the restore runs.", b.Name, human.Duration(left)),
 			Remedy:   "Take a newer backup, or raise spec.ttl and status.expiration of this one first."})
+	}
+}
+
+// reads says whether the server reads a field of the Restore. One of unknown version
+// is taken to read all.
+func (c *check) reads(flag string) bool {
+	v, known := velero.ParseVersion(c.Velero.Server.Version)
+	f, _ := restorespec.Find(flag)
+	return !known || f.IsRead(v)
+}
+
+// ignored finds what the restore sets and the server is too old to read.
+func (c *check) ignored() {
+	d := restorespec.Draft{Restore: velerov1.Restore{Spec: c.Restore}}
+	for _, f := range d.Given() {
+		if c.reads(f.Flag) {
+			continue
+		}
+		found := Finding{Severity: Doubt, Reason: FieldIgnored, Count: 1, Names: []string{"--" + f.Flag},
+			Sentence: fmt.Sprintf("Velero %s ignores --%s: servers read it since %s.", c.Velero.Server.Version, f.Flag, f.Since()),
+			Remedy:   "Leave it out, or upgrade Velero before you restore."}
+		if f.Filters {
+			found.Severity = Obstacle
+			found.Sentence += " The restore brings back what it would leave out, too."
+			found.Remedy = "Use other filters, or upgrade Velero before you restore."
+		}
+		c.find(found)
 	}
 }
 

@@ -22,10 +22,9 @@ func (d *Draft) Words() (words, unsaid []string) {
 	if d.Restore.Name != "" {
 		words = append(words, d.Restore.Name)
 	}
-	for _, f := range Fields() {
-		if text, given := f.Text(d); given {
-			words = append(words, "--"+f.Flag+"="+text)
-		}
+	for _, f := range d.Given() {
+		text, _ := f.Text(d)
+		words = append(words, "--"+f.Flag+"="+text)
 	}
 	read, err := Parse(words[2:])
 	if err != nil {

@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // values are texts of each flag that Velero reads.
@@ -207,6 +209,36 @@ func TestUnsaid(t *testing.T) {
 		d := Draft{Restore: velerov1.Restore{Spec: c.spec}}
 		if _, unsaid := d.Words(); strings.Join(unsaid, " ") != c.want {
 			t.Errorf("%s: not said: %q, want %q", name, unsaid, c.want)
+		}
+	}
+}
+
+// TestFlagsOfOlderVersions: which flags the command lacks, and which fields the server
+// ignores, as the source of these versions says.
+func TestFlagsOfOlderVersions(t *testing.T) {
+	for _, c := range []struct {
+		version       velero.Version
+		lacks, unread string
+	}{
+		{velero.Version{1, 10, 3}, "or-selector resource-policies-configmap resource-modifier-configmap item-operation-timeout parallel-files-download write-sparse-files annotations",
+			"resource-policies-configmap resource-modifier-configmap item-operation-timeout parallel-files-download write-sparse-files"},
+		{velero.Version{1, 12, 0}, "or-selector resource-policies-configmap parallel-files-download write-sparse-files annotations", "resource-policies-configmap parallel-files-download write-sparse-files"},
+		{velero.Version{1, 13, 2}, "resource-policies-configmap parallel-files-download annotations", "resource-policies-configmap parallel-files-download"},
+		{velero.Version{1, 15, 2}, "resource-policies-configmap annotations", "resource-policies-configmap"},
+		{velero.Version{1, 18, 2}, "resource-policies-configmap", "resource-policies-configmap"},
+		{velero.Version{1, 18, 3}, "", ""},
+	} {
+		var lacks, unread []string
+		for _, f := range Fields() {
+			if !f.HasFlag(c.version) {
+				lacks = append(lacks, f.Flag)
+			}
+			if !f.IsRead(c.version) {
+				unread = append(unread, f.Flag)
+			}
+		}
+		if strings.Join(lacks, " ") != c.lacks || strings.Join(unread, " ") != c.unread {
+			t.Errorf("%s lacks %q and ignores %q, want %q and %q", c.version, lacks, unread, c.lacks, c.unread)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
@@ -376,6 +378,40 @@ func TestFormSaysWhatIsRefused(t *testing.T) {
 	m.Update(tea.MouseClickMsg{X: 5, Y: 3, Button: tea.MouseLeft})
 	if frame := ansi.Strip(checkFrame(t, m)); strings.Contains(frame, "esc again") {
 		t.Errorf("after a click:\n%s", frame)
+	}
+}
+
+// What the command of the server's version lacks, and its server ignores, is said
+// beside the command.
+func TestFormOnAnOlderVelero(t *testing.T) {
+	old := restoreJob("old", "nightly-shop", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}, time.Minute)
+	old.Object.(*velerov1.Restore).Spec.ResourcePolicy = &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "p"}
+	for version, says := range map[string][2]string{
+		"v1.15.2": {"The command of Velero v1.15.2 lacks --resource-policies-configmap and --annotations. Its server ignores --resource-policies-configmap.", ""},
+		"v1.16.0": {"The command of Velero v1.16.0 lacks --resource-policies-configmap.", "lacks --annotations"},
+		"v1.18.3": {"Command", "The command of Velero"},
+		"":        {"Command", "The command of Velero"},
+	} {
+		snap := snapshotOf(old)
+		snap.Server.Version = version
+		m := screen(t, snap, 120, 60, func(o *Options) { o.Clusters[0].Previewer = &previewer{answer: shopPreview()} })
+		answered(m, press(t, m, "2", "enter", "R"))
+		for _, f := range slices.Backward(restorespec.Fields()) { // from the namespaces to the annotations, the last
+			if f.Flag == "include-namespaces" {
+				break
+			}
+			press(t, m, "down")
+		}
+		typeIn(t, m, "a=b")
+		var beside []string
+		for line := range strings.Lines(ansi.Strip(checkFrame(t, m))) {
+			_, right, _ := strings.Cut(line, "│")
+			beside = append(beside, strings.Fields(right)...)
+		}
+		frame := strings.Join(beside, " ")
+		if !strings.Contains(frame, says[0]) || says[1] != "" && strings.Contains(frame, says[1]) {
+			t.Errorf("%q: want %q, and not %q:\n%s", version, says[0], says[1], frame)
+		}
 	}
 }
 

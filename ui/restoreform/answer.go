@@ -133,6 +133,9 @@ func (f *Form) endings(c draw.Canvas) []string {
 		}
 		lines = append(lines, c.Item(c.Theme.Waiting.Render(c.Glyphs.Attention)+" ", text, 3)...)
 	}
+	if lacks := f.older(); lacks != "" {
+		lines = append(lines, c.Item(c.Theme.Waiting.Render(c.Glyphs.Attention)+" ", lacks, 4)...)
+	}
 	lines = append(lines, "", c.Theme.Strong.Render("YAML"))
 	text, err := f.yaml()
 	if err != nil {

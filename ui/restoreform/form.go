@@ -14,10 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/kubectl"
 	"github.com/veltui/veltui/restorespec"
 	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/velero"
 )
 
 // pause is how long nothing must be typed before the preview is worked out anew.
@@ -432,6 +434,32 @@ func (f *Form) command() (line string, unsaid []string) {
 	words, unsaid := f.draft.Words()
 	line, flags := f.options.Reach.Velero(f.namespace(), words...)
 	return line, append(unsaid, flags...)
+}
+
+// older says what the command of the server's version lacks, and what the server
+// ignores.
+func (f *Form) older() string {
+	if f.assessed == nil {
+		return ""
+	}
+	name := f.assessed.Snapshot.Server.Version
+	v, known := velero.ParseVersion(name)
+	var lacks, ignores []string
+	for _, field := range f.draft.Given() {
+		if known && !field.HasFlag(v) {
+			lacks = append(lacks, "--"+field.Flag)
+		}
+		if known && !field.IsRead(v) {
+			ignores = append(ignores, "--"+field.Flag)
+		}
+	}
+	switch {
+	case len(lacks) == 0:
+		return ""
+	case len(ignores) > 0:
+		return fmt.Sprintf("The command of Velero %s lacks %s. Its server ignores %s.", name, human.List(lacks, 5), human.List(ignores, 5))
+	}
+	return fmt.Sprintf("The command of Velero %s lacks %s. Use the YAML, or a newer command.", name, human.List(lacks, 5))
 }
 
 // yaml is the Restore as a file. It needs a name.
