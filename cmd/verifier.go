@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -82,13 +83,24 @@ func (v *verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 	result.Unknown = result.Unknown || len(notes) > 0
 	addClaims(ctx, reader, served, &result)
 	result.AddData(j.Volumes)
+	unseen := map[velero.VolumeKind]bool{}
 	for _, s := range in.Snapshot.Sources {
 		switch s.State {
 		case watch.SourceForbidden:
 			result.AddUnseenData(s.Resource, "you may not list it")
 		case watch.SourceSyncing:
 			result.AddUnseenData(s.Resource, "veltui is still reading it")
+		default:
+			continue
 		}
+		for _, kind := range velero.VolumeKinds {
+			unseen[kind] = unseen[kind] || s.Resource == strings.ToLower(string(kind))+"s.velero.io"
+		}
+	}
+	if result.HasVolumes() {
+		evidence := v.evidence(ctx, j)
+		evidence.Unseen = unseen
+		result.AddVolumes(input, evidence)
 	}
 	result.Cost = reader.Cost()
 	if ctx.Err() != nil {
@@ -133,6 +145,35 @@ func (v *verifier) expected(ctx context.Context, j *job.Job, server velero.Serve
 	return items, noList != nil, notes, nil
 }
 
+// evidence reads what Velero stored of the volumes of a restore and of its backup.
+func (v *verifier) evidence(ctx context.Context, j *job.Job) verify.Evidence {
+	e := verify.Evidence{Moved: j.Volumes, Completed: j.Phase == "Completed"}
+	spec, err := restoreSpec(j)
+	if err == nil {
+		e.NoVolumes = spec.RestorePVs != nil && !*spec.RestorePVs
+		e.Saved, err = readArtifact(ctx, v.items.stored, j, func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) ([]artifact.Volume, error) {
+			return f.Volumes(ctx, job.Backup, spec.BackupName)
+		})
+	}
+	switch {
+	case errors.Is(err, artifact.ErrAbsent):
+		e.NoSaved = "Velero stored nothing of the backup's volumes, as it does since 1.13"
+	case err != nil:
+		e.NoSaved = err.Error()
+	}
+	// Without the backup's record, nothing asks for the restore's.
+	if len(e.Saved) == 0 {
+		return e
+	}
+	switch e.Made, err = v.items.stored.Volumes(ctx, j); {
+	case errors.Is(err, artifact.ErrAbsent):
+		e.NoMade = "Velero stored nothing of the restore's volumes, as it does since 1.14"
+	case err != nil:
+		e.NoMade = err.Error()
+	}
+	return e
+}
+
 // manyNamespaces is in how many namespaces claims are listed one by one.
 const manyNamespaces = 8
 
@@ -149,6 +190,10 @@ func addClaims(ctx context.Context, reader *target.Reader, served *target.Served
 			c := verify.Claim{Namespace: o.GetNamespace(), Name: o.GetName()}
 			c.Phase, _, _ = unstructured.NestedString(o.Object, "status", "phase")
 			c.Class, _, _ = unstructured.NestedString(o.Object, "spec", "storageClassName")
+			c.Volume, _, _ = unstructured.NestedString(o.Object, "spec", "volumeName")
+			if kind, _, _ := unstructured.NestedString(o.Object, "spec", "dataSource", "kind"); kind == "VolumeSnapshot" {
+				c.Snapshot, _, _ = unstructured.NestedString(o.Object, "spec", "dataSource", "name")
+			}
 			open = open || c.Phase != string(corev1.ClaimBound)
 			claims = append(claims, c)
 		})

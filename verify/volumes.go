@@ -15,6 +15,9 @@ type Claim struct {
 	Name      string
 	Phase     string
 	Class     string
+	// Volume is the volume that it is bound to or asks for, and Snapshot the
+	// VolumeSnapshot that its volume is made from; empty for none.
+	Volume, Snapshot string
 	// Why is what keeps it from being bound, as far as that is known.
 	Why string
 	// Lost is true if it cannot be bound as things are.
@@ -45,7 +48,7 @@ func (r *Result) ClaimNamespaces() []string {
 			continue
 		}
 		for _, i := range k.Items {
-			if i.State == Restored || i.State == Existed || i.State == MadeAnew || i.State == Differs {
+			if isThere(i.State) {
 				all = append(all, i.Namespace)
 			}
 		}
@@ -60,6 +63,7 @@ const claims = "persistentvolumeclaims"
 // others too.
 func (r *Result) AddClaims(all []Claim, classes Classes) {
 	wanted := map[[2]string]bool{}
+	r.claims = map[[2]string]Claim{}
 	for _, k := range r.Kinds {
 		if k.Name != claims {
 			continue
@@ -73,6 +77,7 @@ func (r *Result) AddClaims(all []Claim, classes Classes) {
 			continue
 		}
 		delete(wanted, [2]string{c.Namespace, c.Name}) // a list that is read again has it twice
+		r.claims[[2]string{c.Namespace, c.Name}] = c
 		if c.Phase == "Bound" {
 			r.Bound++
 			continue

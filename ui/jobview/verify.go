@@ -59,8 +59,16 @@ func (m *verifyMode) load(s *Screen) tea.Cmd {
 		return nil
 	}
 	j, in := s.job.Job, s.assessed
+	verifier, volumes, leftOut := s.sources.Verifier, s.sources.Volumes, s.sources.Volumes != nil && j.LeftOut() > 0
 	return m.result.ask(s.sources, 0, func(ctx context.Context) (verify.Result, error) {
-		return s.sources.Verifier.Verify(ctx, j, in, func(p target.Progress) { m.at.Store(&p) })
+		if leftOut { // those that completed tell that their data came back
+			all, err := volumes.ReadVolumes(ctx, j)
+			if err != nil {
+				return verify.Result{}, err
+			}
+			j = j.WithVolumes(all)
+		}
+		return verifier.Verify(ctx, j, in, func(p target.Progress) { m.at.Store(&p) })
 	})
 }
 
@@ -121,18 +129,13 @@ func (m *verifyMode) lines(c draw.Canvas, s *Screen) pager.Source {
 	}
 	r := m.result.value
 	var lines drawnLines
+	lines = append(lines, m.volumes(r)...)
 	for n, k := range r.Kinds {
 		lines = append(lines, m.kind(n, k)...)
 	}
-	for _, claim := range r.Claims {
-		lines = append(lines, said(lossStyle(c, claim.Lost), fmt.Sprintf("Claim %s/%s is %s: %s.", claim.Namespace, claim.Name, claim.Phase, claim.Why))...)
-	}
-	for _, d := range r.Data {
-		lines = append(lines, said(lossStyle(c, d.Lost), strings.TrimSpace(fmt.Sprintf("Data of %s: %s is %s, %s. %s", d.Target, d.Name, d.Phase, human.BytesOf(d.Done, d.Total), d.Message)))...)
-	}
 	lines = append(lines, blank)
-	if r.Bound > 0 || r.Moved > 0 {
-		lines = append(lines, said(c.Theme.Dim, fmt.Sprintf("%s bound; the data of %s restored, %s.", human.Count(r.Bound, "claim"), human.Count(r.Moved, "volume"), human.Bytes(r.Bytes)))...)
+	if text := r.VolumeWords(); text != "" {
+		lines = append(lines, said(c.Theme.Dim, text)...)
 	}
 	for n, not := range r.NotSeen {
 		if n == maxUnseenRows {
@@ -159,28 +162,19 @@ func (m *verifyMode) again(s *Screen) string {
 
 const maxUnseenRows = 20
 
-func lossStyle(c draw.Canvas, lost bool) lipgloss.Style {
-	if lost {
-		return c.Theme.Bad
-	}
-	return c.Theme.Waiting
-}
-
-// kind is the row of a kind, and its items if it is open: at first those kinds are of
-// which something did not come back.
-func (m *verifyMode) kind(n int, k verify.Kind) drawnLines {
-	key, byDefault := fmt.Sprint(n), k.Lost() > 0
+// row is the row of a kind, which opens.
+func (m *verifyMode) row(key, name string, byDefault bool, count rowCount) drawnLine {
 	folds := m.folds
-	lines := drawnLines{{key: key, draw: func(c draw.Canvas) string {
+	return drawnLine{key: key, draw: func(c draw.Canvas) string {
 		widths := draw.FitColumns(verifyColumns, c.Width)
-		name := c.Theme.Text
-		if byDefault {
-			name = c.Theme.Bad
-		} else if k.Wanted() == 0 {
-			name = c.Theme.Dim
+		style := c.Theme.Text
+		if count.lost > 0 {
+			style = c.Theme.Bad
+		} else if count.wanted == 0 {
+			style = c.Theme.Dim
 		}
-		cells := []string{" ", folds.sign(c, key, byDefault), name.Render(c.Fit(c.CutMiddle(k.Name, widths[2]), widths[2]))}
-		for i, n := range []int{k.Wanted(), k.There(), k.Lost(), k.Count[verify.NotLookedAt], k.Count[verify.Passing]} {
+		cells := []string{" ", folds.sign(c, key, byDefault), style.Render(c.Fit(c.CutMiddle(name, widths[2]), widths[2]))}
+		for i, n := range []int{count.wanted, count.there, count.lost, count.notSeen, count.passing} {
 			text, style := fmt.Sprint(n), c.Theme.Text
 			switch {
 			case n == 0:
@@ -193,8 +187,90 @@ func (m *verifyMode) kind(n int, k verify.Kind) drawnLines {
 			cells = append(cells, c.Cell(style, text, widths[3+i], true))
 		}
 		return draw.JoinCells(append(cells, " "), widths)
-	}}}
-	if !folds.isOpen(key, byDefault) {
+	}}
+}
+
+type rowCount struct{ wanted, there, lost, notSeen, passing int }
+
+// volumes is the row of the volumes and their data, and the volumes if it is open: at
+// first if one needs a look.
+func (m *verifyMode) volumes(r verify.Result) (lines drawnLines) {
+	if len(r.Volumes)+len(r.Claims)+len(r.Data) == 0 {
+		return nil
+	}
+	const key = "volumes"
+	count := rowCount{wanted: len(r.Volumes), lost: r.LostVolumes() + r.LostClaims()}
+	byDefault := len(r.Claims)+len(r.Data) > 0
+	for _, v := range r.Volumes {
+		switch v.State {
+		case verify.DataRestored, verify.DataExisted, verify.DataKept:
+			count.there++
+			continue
+		case verify.DataUnknown:
+			count.notSeen++
+		}
+		byDefault = true
+	}
+	lines = append(lines, m.row(key, "data of volumes", byDefault, count))
+	if !m.folds.isOpen(key, byDefault) {
+		return lines
+	}
+	add := func(sign verify.State, state, text, why string) {
+		if n := len(lines) - 1; n == mostRows {
+			lines = append(lines, drawnLine{key: key + "/more", draw: func(c draw.Canvas) string { return c.Theme.Dim.Render("     and more: veltui verify names all") }})
+		} else if n < mostRows {
+			lines = append(lines, drawnLine{key: fmt.Sprint(key, "/", n), draw: func(c draw.Canvas) string { return verifiedLine(c, sign, state, text, "", why) }})
+		}
+	}
+	for _, d := range r.Data {
+		sign := verify.NotLookedAt
+		if d.Lost {
+			sign = verify.Failed
+		}
+		add(sign, "not moved", d.Target, strings.TrimSpace(fmt.Sprintf("%s is %s, %s. %s", d.Name, d.Phase, human.BytesOf(d.Done, d.Total), d.Message)))
+	}
+	for _, claim := range r.Claims {
+		sign := verify.NotLookedAt
+		if claim.Lost {
+			sign = verify.Failed
+		}
+		add(sign, "not bound", claim.Namespace+"/"+claim.Name, claim.Why)
+	}
+	for _, v := range r.Volumes {
+		if v.State != verify.DataFailed { // of which its mover tells
+			sign, words := dataWords(v.State)
+			add(sign, words, v.String(), v.Why)
+		}
+	}
+	return lines
+}
+
+// dataWords is how a row names a volume's state, and the state of items that looks
+// alike.
+func dataWords(s verify.DataState) (verify.State, string) {
+	switch s {
+	case verify.DataEmpty:
+		return verify.Failed, "without data"
+	case verify.DataUnknown:
+		return verify.NotLookedAt, "not known"
+	case verify.DataWaiting:
+		return verify.NotLookedAt, "waiting"
+	case verify.DataLeftOut:
+		return verify.LeftOut, "left out"
+	case verify.DataExisted:
+		return verify.Existed, "existed"
+	case verify.DataKept:
+		return verify.Existed, "kept"
+	}
+	return verify.Restored, "restored"
+}
+
+// kind is the row of a kind, and its items if it is open: at first those kinds are of
+// which something did not come back.
+func (m *verifyMode) kind(n int, k verify.Kind) drawnLines {
+	key, byDefault := fmt.Sprint(n), k.Lost() > 0
+	lines := drawnLines{m.row(key, k.Name, byDefault, rowCount{k.Wanted(), k.There(), k.Lost(), k.Count[verify.NotLookedAt], k.Count[verify.Passing]})}
+	if !m.folds.isOpen(key, byDefault) {
 		return lines
 	}
 	for i, item := range k.Items {
@@ -205,7 +281,13 @@ func (m *verifyMode) kind(n int, k verify.Kind) drawnLines {
 			}})
 			break
 		}
-		lines = append(lines, drawnLine{key: fmt.Sprint(key, "/", i), draw: func(c draw.Canvas) string { return verifiedItem(c, item) }})
+		name := item.Name
+		if item.Namespace != "" {
+			name = item.Namespace + "/" + name
+		}
+		lines = append(lines, drawnLine{key: fmt.Sprint(key, "/", i), draw: func(c draw.Canvas) string {
+			return verifiedLine(c, item.State, stateWords[item.State], name, item.From, item.Why)
+		}})
 	}
 	return lines
 }
@@ -217,26 +299,23 @@ var stateWords = map[verify.State]string{
 	verify.Restored: "restored", verify.LeftOut: "left out",
 }
 
-func verifiedItem(c draw.Canvas, i verify.Item) string {
+// verifiedLine is one item or volume.
+func verifiedLine(c draw.Canvas, state verify.State, words, name, from, why string) string {
 	sign, style := c.Glyphs.Done, c.Theme.Good
 	switch {
-	case i.State.Lost():
+	case state.Lost():
 		sign, style = c.Glyphs.Failed, c.Theme.Bad
-	case i.State == verify.NotLookedAt:
+	case state == verify.NotLookedAt:
 		sign, style = c.Glyphs.Fact, c.Theme.Waiting
-	case i.State == verify.LeftOut || i.State == verify.Passing:
+	case state == verify.LeftOut || state == verify.Passing:
 		sign, style = c.Glyphs.Skipped, c.Theme.Dim
 	}
-	name := i.Name
-	if i.Namespace != "" {
-		name = i.Namespace + "/" + name
+	text := "     " + style.Render(sign) + " " + style.Render(c.Fit(words, 13)) + " " + c.Theme.Text.Render(name)
+	if from != "" {
+		text += c.Theme.Dim.Render(" from " + from)
 	}
-	text := "     " + style.Render(sign) + " " + style.Render(c.Fit(stateWords[i.State], 13)) + " " + c.Theme.Text.Render(name)
-	if i.From != "" {
-		text += c.Theme.Dim.Render(" from " + i.From)
-	}
-	if i.Why != "" {
-		text += c.Theme.Dim.Render(": " + i.Why)
+	if why != "" {
+		text += c.Theme.Dim.Render(": " + why)
 	}
 	return text
 }

@@ -1,0 +1,185 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/verify"
+)
+
+// verified is what the command found out about a restore.
+type verified struct {
+	assess.Judged
+	verify.Result
+}
+
+// titles are the states as people read them.
+var stateTitles = map[verify.State]string{
+	verify.Failed:      "failed",
+	verify.Missing:     "missing",
+	verify.Gone:        "gone",
+	verify.Deleting:    "being deleted",
+	verify.Differs:     "existed, differs",
+	verify.NotLookedAt: "not looked at",
+	verify.MadeAnew:    "made again",
+	verify.Passing:     "comes and goes",
+	verify.Existed:     "existed",
+	verify.Restored:    "restored",
+	verify.LeftOut:     "left out",
+}
+
+// namedItems is how many items of a kind and state are named as text; --all names all.
+const namedItems = 5
+
+func (r verified) print(w io.Writer, all bool) error {
+	l := lines{w: w}
+	l.add("restore %s/%s, phase %s: %s", r.Namespace, r.Name, dash(r.Phase), r.Summary())
+	if r.SoFar {
+		l.add("It has not ended: this is how it is so far.")
+	}
+	r.volumes(&l, all)
+	for _, k := range r.Kinds {
+		r.findings(&l, k, all)
+	}
+	r.counts(&l)
+	if text := r.VolumeWords(); text != "" {
+		l.add("\n%s", text)
+	}
+	var unseen []string
+	for _, not := range r.NotSeen {
+		where := not.Resource
+		if not.Namespace != "" {
+			where += " in " + not.Namespace
+		}
+		unseen = append(unseen, where+": "+not.Why)
+	}
+	if n := len(unseen) - maxUnseen; n > 0 && !all {
+		unseen = append(unseen[:maxUnseen], fmt.Sprintf("and %d more (--all)", n))
+	}
+	l.list("not looked at, and so not known:", unseen)
+	l.list("notes:", r.Notes)
+	return l.err
+}
+
+// maxUnseen is how many places that were not looked at are named as text.
+const maxUnseen = 20
+
+// volumes names the volumes that need a look, and the claims that are not bound; with
+// all also the others.
+func (r verified) volumes(l *lines, all bool) {
+	titled := false
+	named := map[string]int{}
+	add := func(state, text string) {
+		if !titled {
+			titled = true
+			l.add("\nvolumes")
+		}
+		switch named[state]++; {
+		case all || named[state] <= namedItems:
+			l.add("  %-16s %s", state, text)
+		case named[state] == namedItems+1:
+			l.add("  %-16s and more (--all)", state)
+		}
+	}
+	for _, v := range r.Result.Volumes {
+		if quiet := v.State == verify.DataFailed || v.State == verify.DataRestored || v.State == verify.DataExisted || v.State == verify.DataKept; quiet && !all {
+			continue
+		}
+		text := v.String()
+		if v.Why != "" {
+			text += ": " + v.Why
+		}
+		add(dataTitles[v.State], text)
+	}
+	for _, d := range r.Result.Data {
+		text := fmt.Sprintf("%s: %s is %s, %s", d.Target, d.Name, d.Phase, human.BytesOf(d.Done, d.Total))
+		if d.Message != "" {
+			text += ": " + d.Message
+		}
+		add("data not moved", text)
+	}
+	for _, c := range r.Claims {
+		add("not bound", fmt.Sprintf("%s/%s is %s: %s", c.Namespace, c.Name, dash(c.Phase), c.Why))
+	}
+}
+
+var dataTitles = map[verify.DataState]string{
+	verify.DataEmpty:    "without data",
+	verify.DataFailed:   "failed",
+	verify.DataUnknown:  "not known",
+	verify.DataWaiting:  "waiting",
+	verify.DataLeftOut:  "left out",
+	verify.DataExisted:  "existed",
+	verify.DataKept:     "kept",
+	verify.DataRestored: "restored",
+}
+
+// findings names the items of a kind that did not come back; with all also those that
+// are there in another way.
+func (r verified) findings(l *lines, k verify.Kind, all bool) {
+	titled := false
+	named := map[verify.State]int{}
+	for _, i := range k.Items {
+		if !i.State.Lost() && (!all || i.State == verify.Restored || i.State == verify.LeftOut || i.State == verify.Existed) {
+			continue
+		}
+		if !titled {
+			titled = true
+			l.add("\n%s", k.Name)
+		}
+		named[i.State]++
+		switch n := named[i.State]; {
+		case !all && n == namedItems+1:
+			l.add("  %-16s and %d more (--all)", stateTitles[i.State], k.Count[i.State]-namedItems)
+		case all || n <= namedItems:
+			l.add("  %-16s %s", stateTitles[i.State], itemWords(i))
+		}
+	}
+}
+
+func itemWords(i verify.Item) string {
+	name := i.Name
+	if i.Namespace != "" {
+		name = i.Namespace + "/" + name
+	}
+	if i.From != "" {
+		name += " (from " + i.From + ")"
+	}
+	if i.Why != "" {
+		name += ": " + i.Why
+	}
+	return name
+}
+
+// counts prints how the items of each kind stand.
+func (r verified) counts(l *lines) {
+	width := len("RESOURCE")
+	for _, k := range r.Kinds {
+		width = max(width, min(len(k.Name), maxResource))
+	}
+	if len(r.Kinds) > 0 {
+		l.add("\n%-*s  %6s  %6s  %8s  %s", width, "RESOURCE", "WANTED", "THERE", "NOT BACK", "OF THESE")
+	}
+	for _, k := range r.Kinds {
+		wanted := k.Wanted()
+		if wanted == 0 {
+			continue
+		}
+		var of []string
+		for _, state := range verify.States {
+			if n := k.Count[state]; n > 0 && state != verify.Restored && state != verify.LeftOut {
+				of = append(of, fmt.Sprintf("%d %s", n, stateTitles[state]))
+			}
+		}
+		l.add("%s", strings.TrimRight(fmt.Sprintf("%-*s  %6d  %6d  %8d  %s", width, human.Shorten(k.Name, maxResource), wanted, k.There(), k.Lost(), strings.Join(of, ", ")), " "))
+	}
+	if n := r.Count[verify.LeftOut]; n > 0 {
+		l.add("The restore's filters left out %s of the backup.", human.Count(n, "item"))
+	}
+}
+
+// maxResource is how wide a resource may be in the table.
+const maxResource = 50
