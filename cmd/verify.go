@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/target"
 	"github.com/veltui/veltui/verify"

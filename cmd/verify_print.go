@@ -95,11 +95,7 @@ func (r verified) volumes(l *lines, all bool) {
 		add(dataTitles[v.State], text)
 	}
 	for _, d := range r.Result.Data {
-		text := fmt.Sprintf("%s: %s is %s, %s", d.Target, d.Name, d.Phase, human.BytesOf(d.Done, d.Total))
-		if d.Message != "" {
-			text += ": " + d.Message
-		}
-		add("data not moved", text)
+		add("data not moved", d.Target+": "+d.Words())
 	}
 	for _, c := range r.Claims {
 		add("not bound", fmt.Sprintf("%s/%s is %s: %s", c.Namespace, c.Name, dash(c.Phase), c.Why))

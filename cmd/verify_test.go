@@ -9,8 +9,11 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
+	"github.com/vmware-tanzu/velero/pkg/label"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -174,5 +177,110 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 	}
 	if _, stderr, code := b.run(t, "verify", "backup/b-verify"); code != ExitUsage || !strings.Contains(stderr, "restore/NAME") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestVerifySaysWhatBecameOfVolumes: a restore whose name does not fit into a label,
+// with a volume for each way in which data comes back, or does not.
+func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
+	b := control(t)
+	s := openStore(t, b)
+	const space = "verify-volumes"
+	name := "verify-volumes-" + strings.Repeat("long-", 12) + "name"
+	targetNamespaces(t, b, space)
+	bodies, infos, listed := map[string]string{}, []string{}, []string{}
+	for claim, info := range map[string]string{
+		"copied":    `"backupMethod": "PodVolumeBackup", "result": "succeeded", "pvbInfo": {"podNamespace": "old", "podName": "db-0", "volumeName": "copied"}`,
+		"failed":    `"backupMethod": "PodVolumeBackup", "result": "succeeded", "pvbInfo": {"podNamespace": "old", "podName": "db-0", "volumeName": "failed"}`,
+		"moved":     `"backupMethod": "CSISnapshot", "snapshotDataMoved": true, "result": "succeeded"`,
+		"forgotten": `"skipped": true, "skippedReason": "volumeSnapshot: not satisfy the criteria for VolumePolicy or the legacy snapshot way;"`,
+	} {
+		bodies["persistentvolumeclaims/old/"+claim] = `{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"namespace": "old", "name": "` + claim + `"}}`
+		infos = append(infos, `{"pvcNamespace": "old", "pvcName": "`+claim+`", "pvName": "pv-`+claim+`", `+info+`}`)
+		listed = append(listed, `"`+space+"/"+claim+`(created)"`)
+		c := &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: claim, Labels: map[string]string{"velero.io/restore-name": label.GetValidName(name)}},
+			Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pvc-" + claim, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}},
+		}
+		b.create(t, c)
+		c.Status.Phase = corev1.ClaimBound
+		if err := b.client.Status().Update(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.tarballs = map[string][]byte{"b-volumes": tarballOf(t, bodies)}
+	s.files = map[string]string{
+		"BackupVolumeInfos/b-volumes": "[" + strings.Join(infos, ",") + "]",
+		"RestoreVolumeInfo/" + name:   "[]",
+		"RestoreResourceList/" + name: `{"v1/PersistentVolumeClaim": [` + strings.Join(listed, ",") + `]}`,
+		"RestoreResults/" + name:      `{}`,
+	}
+	s.stored(t, b, "b-volumes", velerov1.BackupPhaseCompleted)
+	began, ended := metav1.NewTime(time.Now().Add(-time.Minute).Truncate(time.Second)), metav1.NewTime(time.Now().Truncate(time.Second))
+	r := restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1, StartTimestamp: &began, CompletionTimestamp: &ended})
+	r.Spec = velerov1.RestoreSpec{BackupName: "b-volumes", NamespaceMapping: map[string]string{"old": space}}
+	b.create(t, r)
+	for volume, status := range map[string]velerov1.PodVolumeRestoreStatus{
+		"copied": {Phase: velerov1.PodVolumeRestorePhaseCompleted},
+		"failed": {Phase: velerov1.PodVolumeRestorePhaseFailed, Message: "no space left on device"},
+	} {
+		v := &velerov1.PodVolumeRestore{ObjectMeta: ofRestore("verify-"+volume, r.UID), Spec: velerov1.PodVolumeRestoreSpec{Volume: volume, UploaderType: "kopia"}, Status: status}
+		v.Spec.Pod.Namespace, v.Spec.Pod.Name = space, "db-0"
+		b.create(t, v)
+	}
+	b.create(t, &velerov2alpha1.DataDownload{ObjectMeta: ofRestore("verify-moved", r.UID),
+		Spec:   velerov2alpha1.DataDownloadSpec{TargetVolume: velerov2alpha1.TargetVolumeSpec{PVC: "moved", Namespace: space}},
+		Status: velerov2alpha1.DataDownloadStatus{Phase: velerov2alpha1.DataDownloadPhaseCompleted}})
+
+	states := func(d verifyDocument) (all []string) {
+		for _, v := range d.Volumes {
+			all = append(all, fmt.Sprintf("%s %s %s", v.Claim, v.Method, v.State))
+		}
+		return all
+	}
+	d, code := b.verified(t, name)
+	want := []string{"forgotten  Empty", "failed PodVolume Failed", "copied PodVolume Restored", "moved DataMover Restored"}
+	if got := states(d); !slices.Equal(got, want) || code != ExitRefused || d.LostVolumes != 2 || d.LostItems != 0 || d.Counts["Restored"] != 4 || len(d.Notes) > 0 {
+		t.Errorf("exit code %d, %q, expected %q; %d lost volumes, %v, notes %q", code, got, want, d.LostVolumes, d.Counts, d.Notes)
+	}
+	out, stderr, _ := b.run(t, "verify", "-n", "velero", "restore/"+name)
+	for _, says := range []string{"all of 4 items came back; the data of 2 volumes did not come back",
+		"without data     " + space + "/forgotten: the backup skipped it: volumeSnapshot: not satisfy the criteria",
+		"data not moved   " + space + "/db-0:failed: verify-failed is Failed", "no space left on device",
+		"4 claims are bound; the data of 2 of 4 volumes came back (1 copied into a pod, 1 moved from storage), 1 without data, 1 failed"} {
+		if !strings.Contains(out, says) {
+			t.Errorf("it does not say %q:\n%s%s", says, out, stderr)
+		}
+	}
+
+	// Who may not list PodVolumeRestores does not learn that anything is lost, nor that
+	// all came back.
+	_, err := b.UserWith(t.Context(), "verify-blind", space, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"*"}, Verbs: []string{"list"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := b.UserWith(t.Context(), "verify-blind", "velero",
+		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"restores", "backups", "datadownloads", "downloadrequests", "backupstoragelocations"}, Verbs: []string{"*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blind, err := b.KubeconfigFor(config, "verify-blind.kubeconfig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.files["BackupVolumeInfos/b-volumes"] = strings.ReplaceAll(s.files["BackupVolumeInfos/b-volumes"], `"skipped": true`, `"backupMethod": "CSISnapshot", "snapshotDataMoved": true`)
+	d, code = b.verified(t, name, "--kubeconfig", blind)
+	want = []string{"forgotten DataMover Empty", "copied PodVolume Unknown", "failed PodVolume Unknown", "moved DataMover Restored"}
+	if got := states(d); !slices.Equal(got, want) || code != ExitRefused {
+		t.Errorf("exit code %d, %q, expected %q", code, got, want)
+	}
+
+	// Where Velero stored nothing of the backup's volumes, what nothing moved is not known.
+	delete(s.files, "BackupVolumeInfos/b-volumes")
+	d, code = b.verified(t, name, "--kubeconfig", blind)
+	want = []string{"copied  Unknown", "failed  Unknown", "forgotten  Unknown", "moved DataMover Restored"}
+	if got := states(d); !slices.Equal(got, want) || code != ExitError || !strings.Contains(strings.Join(d.Notes, " "), "What the backup has of volumes is not known: Velero stored nothing") {
+		t.Errorf("exit code %d, %q, expected %q; %q", code, got, want, d.Notes)
 	}
 }

@@ -82,3 +82,53 @@ func TestVerifyFindsWhatDidNotComeBack(t *testing.T) {
 		t.Errorf("exit code %d, %d of %d lost, not seen %v, notes %q", code, d.LostItems, d.Wanted, d.NotSeen, d.Notes)
 	}
 }
+
+// TestVerifySaysWhatBecameOfVolumes restores claims that a CSI driver makes from
+// snapshots, and one whose volume the backup could not save: that one comes back
+// empty, Velero calls the restore completed, and only verify says so.
+func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
+	ctx := patient(t)
+	must(t, theLab.StartSnapshots(ctx))
+	must(t, theLab.VeleroWith(ctx, "--features=EnableCSI"))
+	const from, to = "verify-volumes", "verify-volumes-2"
+	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))
+	must(t, theLab.CreateClaim(ctx, from, "snapped"))
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	must(t, theLab.Client.Create(ctx, &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: from},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: size, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+			ClaimRef:               &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: from, Name: "unsaved"},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
+		},
+	}))
+	none := ""
+	unsaved := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: from, Name: "unsaved"}, Spec: corev1.PersistentVolumeClaimSpec{
+		StorageClassName: &none, VolumeName: from, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Resources: corev1.VolumeResourceRequirements{Requests: size},
+	}}
+	must(t, theLab.Client.Create(ctx, unsaved))
+	must(t, theLab.AwaitClaim(ctx, unsaved))
+	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
+	h := restore(t, to, velerov1.RestoreSpec{BackupName: from, IncludedNamespaces: []string{from}, NamespaceMapping: map[string]string{from: to}}, nil)
+	wantEnd(t, h, "Completed")
+
+	var d struct {
+		LostItems, LostVolumes int
+		Volumes                []struct{ Claim, Method, State, Why string }
+		Notes                  []string
+	}
+	code, printed := runVeltui(t, "verify", "restore/"+to, "-o", "json")
+	if err := json.Unmarshal(document(printed), &d); err != nil {
+		t.Fatalf("%v: %.2000s", err, printed)
+	}
+	var found []string
+	for _, v := range d.Volumes {
+		found = append(found, v.Claim+" "+v.Method+" "+v.State)
+	}
+	if want := []string{"unsaved  Empty", "snapped CSISnapshot Restored"}; !slices.Equal(found, want) || code != 6 || d.LostItems != 0 || d.LostVolumes != 1 || len(d.Notes) > 0 {
+		t.Errorf("exit code %d, %d items and %d volumes lost, %q, notes %q; expected %q", code, d.LostItems, d.LostVolumes, found, d.Notes, want)
+	}
+	if len(d.Volumes) > 0 && !strings.Contains(d.Volumes[0].Why, "the backup skipped it: ") {
+		t.Errorf("%+v", d.Volumes[0])
+	}
+}

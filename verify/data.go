@@ -124,7 +124,7 @@ func (r Result) VolumeWords() string {
 		parts = append(parts, human.Plural(r.Bound, "claim is", "claims are")+" bound")
 	}
 	if len(r.Volumes) > 0 {
-		text := fmt.Sprintf("%d of %s got their data", count[DataRestored], human.Count(len(r.Volumes), "volume"))
+		text := fmt.Sprintf("the data of %d of %s came back", count[DataRestored], human.Count(len(r.Volumes), "volume"))
 		var how []string
 		for _, m := range []Method{ByPod, ByMover, ByCSI, ByNative} {
 			if n := by[m]; n > 0 {
@@ -141,7 +141,7 @@ func (r Result) VolumeWords() string {
 		}
 		parts = append(parts, text)
 	}
-	if r.Moved > 0 {
+	if r.Bytes > 0 {
 		parts = append(parts, "Velero moved "+human.Bytes(r.Bytes)+" into "+human.Count(r.Moved, "volume"))
 	}
 	if len(parts) == 0 {
@@ -155,8 +155,8 @@ var methodWords = map[Method]string{
 }
 
 var dataWords = map[DataState]string{
-	DataEmpty: "without", DataFailed: "failed", DataUnknown: "not known", DataWaiting: "waiting", DataLeftOut: "left out as told",
-	DataExisted: "there before the restore", DataKept: "with their old volume",
+	DataEmpty: "without data", DataFailed: "failed", DataUnknown: "not known", DataWaiting: "waiting", DataLeftOut: "left out as told",
+	DataExisted: "there before the restore", DataKept: "with the old volume",
 }
 
 // AddVolumes adds how the data of each volume stands. The claims have to be there
@@ -294,7 +294,7 @@ func (d *dataJudge) claim(i Item) Volume {
 	case info == nil && d.NoSaved != "":
 		v.State, v.Why = DataUnknown, "what the backup has of it is not known"
 	case info == nil:
-		v.State, v.Why = DataUnknown, "the backup has no record of its data; if it had a volume when it was backed up, that did not come back, unless a plugin brings it"
+		v.State, v.Why = DataUnknown, "the backup has no record of its data, so Velero brought none; a plugin may have"
 	case !known:
 		v.State, v.Why = DataUnknown, "veltui could not read the claim"
 	default:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/target"
 	"github.com/veltui/veltui/velero"
@@ -34,6 +35,18 @@ type Data struct {
 	Message     string
 	// Lost is true if Velero does not go on with it.
 	Lost bool
+}
+
+// Words say how far it came and why it ended.
+func (d Data) Words() string {
+	text := d.Name + " is " + d.Phase
+	if amount := human.BytesOf(d.Done, d.Total); amount != "" {
+		text += ", " + amount
+	}
+	if d.Message != "" {
+		text += ": " + d.Message
+	}
+	return text
 }
 
 // Classes are the storage classes of the cluster and their volumeBindingMode; nil if

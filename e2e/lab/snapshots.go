@@ -83,7 +83,12 @@ func (l *Lab) CreateClaim(ctx context.Context, namespace, name string) error {
 	if err := l.Client.Create(ctx, claim); err != nil {
 		return fmt.Errorf("creating claim %s: %w", name, err)
 	}
-	return poll(ctx, "claim "+name+" to be bound", func() (bool, error) {
+	return l.AwaitClaim(ctx, claim)
+}
+
+// AwaitClaim waits until a claim is bound.
+func (l *Lab) AwaitClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	return poll(ctx, "claim "+claim.Name+" to be bound", func() (bool, error) {
 		err := l.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim)
 		return claim.Status.Phase == corev1.ClaimBound, err
 	})

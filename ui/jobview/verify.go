@@ -227,7 +227,7 @@ func (m *verifyMode) volumes(r verify.Result) (lines drawnLines) {
 		if d.Lost {
 			sign = verify.Failed
 		}
-		add(sign, "not moved", d.Target, strings.TrimSpace(fmt.Sprintf("%s is %s, %s. %s", d.Name, d.Phase, human.BytesOf(d.Done, d.Total), d.Message)))
+		add(sign, "not moved", d.Target, d.Words())
 	}
 	for _, claim := range r.Claims {
 		sign := verify.NotLookedAt
