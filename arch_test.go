@@ -37,7 +37,7 @@ var imports = map[string][]string{
 	"ui/restoreform":             {"assess", "collector", "human", "job", "kubectl", "restorespec", "sanitize", "ui/draw", "ui/keys", "velero"},
 	"preflight":                  {"collector", "human", "restorespec", "target", "velero"},
 	"report":                     {"artifact", "assess", "human", "job", "logs", "outcome", "sanitize"},
-	"verify":                     {"human", "job", "outcome", "target", "velero"},
+	"verify":                     {"artifact", "human", "job", "outcome", "target", "velero"},
 	"target":                     {"sanitize"},
 	"restorespec":                {"collector", "velero"},
 	"config":                     nil,

@@ -28,7 +28,8 @@ func newVerify(c *cli) *cobra.Command {
 		Short: "Print what of a restore is in the cluster, and what is not",
 		Long: `Print what a restore was to bring back, and whether it is in the cluster now: what
 failed, what Velero does not list, what was deleted since, and what existed before
-and differs from the backup. What did not come back is printed first.
+and differs from the backup. Of each volume it says whether its data came back, or
+why it is empty. What did not come back is printed first.
 
 veltui reads what Velero stored of the restore and of its backup; for this you need
 the right to create downloadrequests.velero.io. Then it lists the metadata of the
