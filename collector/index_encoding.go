@@ -14,7 +14,7 @@ var (
 )
 
 // indexMagic starts an encoded Index; its last byte is the encoding's version.
-const indexMagic = "veltui-index\x02"
+const indexMagic = "veltui-index\x03"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

@@ -43,23 +43,27 @@ const (
 	// NeedWebhookService is the Service behind an admission webhook, as
 	// "namespace/name". Amount is 1 if requests fail while it does not answer.
 	NeedWebhookService
-	// NeedCPURequest to NeedMemoryLimit are what a pod asks for in all: Amount.
+	// NeedContainer, NeedInitContainer and NeedSidecar are a container of a pod, an init
+	// container, and one that goes on running. NeedPodResources is spec.resources of a
+	// pod, NeedOverhead what its runtime class takes. What each asks for follows.
+	NeedContainer
+	NeedInitContainer
+	NeedSidecar
+	NeedPodResources
+	NeedOverhead
+	// NeedCPURequest to NeedMemoryLimit are what the one before asks for: Amount. What it
+	// does not say is not there.
 	NeedCPURequest
 	NeedMemoryRequest
 	NeedCPULimit
 	NeedMemoryLimit
-	// NeedNoCPURequest to NeedNoMemoryLimit are how many of a pod's containers do
-	// not say it: Amount.
-	NeedNoCPURequest
-	NeedNoMemoryRequest
-	NeedNoCPULimit
-	NeedNoMemoryLimit
-	// NeedMostCPU and NeedMostMemory are the most that one container of a pod asks
-	// for, NeedLeastCPU and NeedLeastMemory the least: Amount.
-	NeedMostCPU
-	NeedMostMemory
-	NeedLeastCPU
-	NeedLeastMemory
+	// NeedPodSecurity is a pod with nothing but what Pod Security looks at, as JSON: Name.
+	// It is empty for a pod of which that is too long.
+	NeedPodSecurity
+	// NeedEnforcedLevel and NeedEnforcedVersion are what a namespace enforces of Pod
+	// Security: the values of its labels.
+	NeedEnforcedLevel
+	NeedEnforcedVersion
 	needKinds
 )
 

@@ -20,6 +20,7 @@ const (
 	wantService
 	wantWebhooks
 	wantStorageClass
+	wantNamespace
 )
 
 // decides says whether the kind's facts decide what is restored.
@@ -70,6 +71,8 @@ func wantsOf(resource string) wants {
 		return wantWebhooks
 	case dirStorageClasses:
 		return wantStorageClass
+	case dirNamespaces:
+		return wantNamespace
 	default:
 		return wantLabels
 	}
@@ -196,6 +199,8 @@ func (o *object) readAnnotations(s *scanner, want wants) {
 		switch {
 		case want == wantPod && name == annMirrorPod:
 			o.mirror = len(value) > 0
+		case want == wantPod && o.withNeeds:
+			o.raw.pod.annotate(key, value)
 		case want == wantClaim && name == annStorageClass:
 			o.raw.annotatedClass = value
 		case want == wantService && name == annLastApplied:
@@ -217,7 +222,8 @@ func (o *object) readSpec(s *scanner, want wants) {
 		s.object(func(key []byte) {
 			switch string(key) {
 			case "volumes":
-				s.array(func() { o.readVolume(s) })
+				o.raw.pod.volumes = o.raw.pod.volumes[:0]
+				s.array(func() { o.readPodVolume(s) })
 			case "priorityClassName":
 				o.priority, _ = s.text()
 			default:
@@ -231,19 +237,6 @@ func (o *object) readSpec(s *scanner, want wants) {
 	default:
 		o.readNeedfulSpec(s, want)
 	}
-}
-
-func (o *object) readVolume(s *scanner) {
-	s.object(func(key []byte) {
-		if string(key) != "persistentVolumeClaim" {
-			s.skip()
-			return
-		}
-		if claim := o.member(s, "claimName"); len(claim) > 0 {
-			o.claims = append(o.claims, claim)
-			s.atMost(len(o.claims))
-		}
-	})
 }
 
 func (o *object) readDefinition(s *scanner) {

@@ -41,7 +41,7 @@ type rawNeeds struct {
 }
 
 func (r *rawNeeds) reset() rawNeeds {
-	return rawNeeds{ports: r.ports[:0], managedPorts: r.managedPorts[:0], webhooks: r.webhooks[:0]}
+	return rawNeeds{ports: r.ports[:0], managedPorts: r.managedPorts[:0], webhooks: r.webhooks[:0], pod: r.pod.reset()}
 }
 
 // rawPort is a port of a Service.
@@ -268,6 +268,30 @@ func (o *object) putNeeds(want wants) {
 		o.needs = append(o.needs, r.webhooks...)
 	case wantService:
 		o.putService()
+	case wantNamespace:
+		o.putNamespace()
+	}
+}
+
+// The labels of a namespace by which Kubernetes refuses pods
+// (k8s.io/pod-security-admission/api/constants.go).
+const (
+	EnforceLabel        = "pod-security.kubernetes.io/enforce"
+	EnforceVersionLabel = "pod-security.kubernetes.io/enforce-version"
+)
+
+// putNamespace notes what a namespace enforces.
+func (o *object) putNamespace() {
+	if o.badLabels {
+		return
+	}
+	for _, label := range o.labels {
+		switch string(label[0]) {
+		case EnforceLabel:
+			o.needs = append(o.needs, rawNeed{kind: NeedEnforcedLevel, name: label[1]})
+		case EnforceVersionLabel:
+			o.needs = append(o.needs, rawNeed{kind: NeedEnforcedVersion, name: label[1]})
+		}
 	}
 }
 
@@ -356,131 +380,6 @@ func parseApplied(text []byte) *appliedService {
 	applied := &appliedService{}
 	_ = json.Unmarshal(text, applied) // Velero fails such a Service; nothing is kept of it then
 	return applied
-}
-
-// podNeeds is what a pod asks for.
-type podNeeds struct {
-	containers, started   totals // started are init containers
-	overhead              totals
-	missing               [4]int64
-	mostCPU, mostMemory   int64
-	leastCPU, leastMemory int64
-}
-
-// totals are the CPU request, memory request, CPU limit and memory limit.
-type totals [4]int64
-
-func (o *object) readPodSpec(s *scanner, key string) {
-	p := &o.raw.pod
-	switch {
-	case !o.withNeeds:
-		s.skip()
-	case key == "containers":
-		s.array(func() {
-			each, given, _ := o.readContainer(s)
-			p.add(each, given)
-		})
-	case key == "initContainers":
-		s.array(func() {
-			each, _, sidecar := o.readContainer(s)
-			for i := range each {
-				if sidecar {
-					p.containers[i] = sum(p.containers[i], each[i])
-				} else {
-					p.started[i] = max(p.started[i], each[i])
-				}
-			}
-		})
-	case key == "overhead":
-		cpu, memory, _ := o.readAmounts(s)
-		p.overhead = totals{cpu, memory, cpu, memory}
-	default:
-		s.skip()
-	}
-}
-
-// add counts one container.
-func (p *podNeeds) add(each totals, given [4]bool) {
-	for i := range each {
-		p.containers[i] = sum(p.containers[i], each[i])
-		if !given[i] {
-			p.missing[i]++
-		}
-	}
-	p.mostCPU, p.mostMemory = max(p.mostCPU, each[0], each[2]), max(p.mostMemory, each[1], each[3])
-	least := func(least *int64, amount int64, given bool) {
-		if given && (*least == 0 || amount < *least) {
-			*least = amount
-		}
-	}
-	least(&p.leastCPU, each[0], given[0])
-	least(&p.leastMemory, each[1], given[1])
-}
-
-// readContainer reads what a container asks for, and whether it is an init
-// container that goes on running.
-func (o *object) readContainer(s *scanner) (each totals, given [4]bool, sidecar bool) {
-	s.object(func(key []byte) {
-		switch string(key) {
-		case "restartPolicy":
-			policy, _ := s.text()
-			sidecar = string(policy) == string(corev1.ContainerRestartPolicyAlways)
-		case "resources":
-			s.object(func(key []byte) {
-				at := 0
-				switch string(key) {
-				case "requests":
-				case "limits":
-					at = 2
-				default:
-					s.skip()
-					return
-				}
-				cpu, memory, there := o.readAmounts(s)
-				each[at], each[at+1] = cpu, memory
-				given[at], given[at+1] = there[0], there[1]
-			})
-		default:
-			s.skip()
-		}
-	})
-	return each, given, sidecar
-}
-
-// readAmounts reads a list of resources.
-func (o *object) readAmounts(s *scanner) (cpu, memory int64, there [2]bool) {
-	s.object(func(key []byte) {
-		switch string(key) {
-		case "cpu":
-			text, _ := s.text()
-			cpu, there[0] = quantity(text, true)
-		case "memory":
-			text, _ := s.text()
-			memory, there[1] = quantity(text, false)
-		default:
-			s.skip()
-		}
-	})
-	return cpu, memory, there
-}
-
-func (o *object) putPod() {
-	p := &o.raw.pod
-	put := func(kind NeedKind, amount int64) {
-		if amount > 0 {
-			o.needs = append(o.needs, rawNeed{kind: kind, amount: amount})
-		}
-	}
-	for i, kind := range []NeedKind{NeedCPURequest, NeedMemoryRequest, NeedCPULimit, NeedMemoryLimit} {
-		put(kind, sum(max(p.containers[i], p.started[i]), p.overhead[i]))
-	}
-	for i, kind := range []NeedKind{NeedNoCPURequest, NeedNoMemoryRequest, NeedNoCPULimit, NeedNoMemoryLimit} {
-		put(kind, p.missing[i])
-	}
-	put(NeedMostCPU, p.mostCPU)
-	put(NeedMostMemory, p.mostMemory)
-	put(NeedLeastCPU, p.leastCPU)
-	put(NeedLeastMemory, p.leastMemory)
 }
 
 // maxQuantity is longer than any quantity that somebody means.
