@@ -35,7 +35,7 @@ var imports = map[string][]string{
 	"action":                     {"artifact", "diagnosis", "human", "job", "kubectl", "retry", "sanitize", "velero", "velero/decode"},
 	"watch":                      {"diagnosis", "etcd", "job", "sanitize", "velero", "velero/decode"},
 	"ui/restoreform":             {"assess", "collector", "human", "job", "kubectl", "restorespec", "sanitize", "ui/draw", "ui/keys", "velero"},
-	"preflight":                  {"collector", "human", "restorespec", "target", "velero"},
+	"preflight":                  {"collector", "human", "restorespec", "sanitize", "target", "velero"},
 	"report":                     {"artifact", "assess", "human", "job", "logs", "outcome", "sanitize"},
 	"verify":                     {"artifact", "human", "job", "outcome", "target", "velero"},
 	"target":                     {"sanitize"},

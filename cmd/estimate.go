@@ -83,7 +83,7 @@ func (f *estimateFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.existing, "existing-namespaces", "", "Namespaces that exist in the target, comma-separated, besides default and kube-* ('*' for all; default: ask the cluster)")
 	flags.StringVar(&f.version, "velero-version", "", "Version of the Velero server, such as v1.17.2 (default: the cluster's, or v1.18.3)")
 	flags.StringVar(&f.priorities, "restore-resource-priorities", "", "The Velero server's --restore-resource-priorities")
-	flags.StringSliceVar(&f.features, "features", nil, "The Velero server's --features; only EnableCSI matters (default: deduced from the backup)")
+	flags.StringSliceVar(&f.features, "features", nil, "The Velero server's --features; only EnableCSI matters (default: the cluster's, or deduced from the backup)")
 	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json or yaml")
 }
@@ -155,6 +155,11 @@ func serverOf(s velero.Server) collector.Server {
 	// Velero does not start with a value that cannot be parsed.
 	if p, err := collector.ParsePriorities(s.Flags.RestorePriorities); err == nil && s.Flags.RestorePriorities != "" {
 		server.Priorities = &p
+	}
+	// Before 1.14 the actions are a plugin's, which runs without the feature flag.
+	if s.Running && (server.Version == [3]int{} || server.Version[0] > 1 || server.Version[1] >= 14) {
+		csi := slices.Contains(s.Flags.Features, velerov1.CSIFeatureFlag)
+		server.CSI = &csi
 	}
 	return server
 }

@@ -43,6 +43,9 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 	if spec.Server.Priorities == nil {
 		spec.Server.Priorities = seen.Priorities
 	}
+	if spec.Server.CSI == nil {
+		spec.Server.CSI = seen.CSI
+	}
 
 	conn, err := c.connect()
 	if err != nil {

@@ -25,6 +25,8 @@ const (
 	NeedDefaultClass
 	// NeedStorage is what a claim requests: Amount.
 	NeedStorage
+	// NeedCSIData is a claim whose data is in a CSI snapshot, or was moved from one.
+	NeedCSIData
 	// NeedVolume is the volume that a claim is bound to: Name.
 	NeedVolume
 	// NeedRetained is a volume that is kept when its claim goes.

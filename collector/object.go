@@ -83,6 +83,7 @@ func wantsOf(resource string) wants {
 const (
 	annMirrorPod      = "kubernetes.io/config.mirror"
 	annClaimSnapshot  = "velero.io/volume-snapshot-name"
+	annDataUpload     = "velero.io/data-upload-name"
 	annDeleteSecret   = "csi.storage.k8s.io/snapshotter-secret-name"
 	annDeleteSecretNS = "csi.storage.k8s.io/snapshotter-secret-namespace"
 	annListSecret     = "csi.storage.k8s.io/snapshotter-list-secret-name"
@@ -205,6 +206,8 @@ func (o *object) readAnnotations(s *scanner, want wants) {
 			o.raw.annotatedClass = value
 		case want == wantService && name == annLastApplied:
 			o.raw.lastApplied = value
+		case want == wantClaim && name == annDataUpload:
+			o.raw.moved = true
 		case want == wantClaim && name == annClaimSnapshot:
 			o.snapshot = value
 		case want == wantContent && name == annDeleteSecret, want == wantSnapshotClass && name == annListSecret:

@@ -25,6 +25,7 @@ type rawNeeds struct {
 	class, annotatedClass []byte
 	hasClass              bool
 	storage               int64
+	moved                 bool // a data mover has the data
 
 	driver, snapshotClass, reclaim []byte
 
@@ -253,6 +254,9 @@ func (o *object) putNeeds(want wants) {
 			o.needs = append(o.needs, rawNeed{kind: NeedDefaultClass})
 		}
 		name(NeedVolume, o.volume)
+		if r.moved || len(o.snapshot) > 0 {
+			o.needs = append(o.needs, rawNeed{kind: NeedCSIData})
+		}
 		if r.storage > 0 {
 			o.needs = append(o.needs, rawNeed{kind: NeedStorage, amount: r.storage})
 		}

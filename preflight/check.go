@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/target"
 	"github.com/veltui/veltui/velero"
 )
@@ -64,6 +66,9 @@ type check struct {
 	spaces   map[string]bool            // target namespaces of items
 	created  map[string]map[string]int  // namespace -> resource -> items that are new
 	wants    map[string]*demand         // namespace -> what new items ask for
+	ranges   map[string]*ranges         // namespace -> its limit ranges
+	security secured
+	pod      pod                        // used again for each
 	places   map[string]map[string]bool // resource -> target namespaces of new items
 }
 
@@ -72,7 +77,7 @@ type check struct {
 func Check(in Input) (*Result, error) {
 	c := &check{
 		Input: in, unseen: slices.Clone(in.Unread), brings: map[string]map[string]bool{}, retained: map[string]bool{},
-		spaces: map[string]bool{}, created: map[string]map[string]int{}, wants: map[string]*demand{}, places: map[string]map[string]bool{},
+		spaces: map[string]bool{}, created: map[string]map[string]int{}, wants: map[string]*demand{}, ranges: map[string]*ranges{}, places: map[string]map[string]bool{},
 	}
 	c.velero()
 	if in.Refused != "" {
@@ -101,7 +106,7 @@ func (c *check) find(f Finding) {
 }
 
 // ofBodies are the reasons that go by what is in the body of items.
-var ofBodies = []Reason{StorageClassMissing, DefaultClassMissing, QuotaExceeded, QuotaNeedsResources, LimitRangeViolated, NodePortTaken}
+var ofBodies = []Reason{StorageClassMissing, DefaultClassMissing, QuotaExceeded, QuotaNeedsResources, LimitRangeViolated, NodePortTaken, PodSecurityViolated, VolumesEmpty}
 
 func (c *check) notLooked(what, why string) {
 	c.unseen = append(c.unseen, NotLooked{What: what, Why: why})
@@ -128,8 +133,10 @@ func (c *check) backup() error {
 		return err
 	}
 	c.webhooks()
+	c.pluginConfigs()
 	c.quotas()
 	c.limits()
+	c.findInsecure()
 	if c.Index.Partial() {
 		c.notLooked("all of the backup", "veltui could not read it to its end")
 	}
@@ -172,6 +179,12 @@ func (c *check) gather() error {
 			if n.Kind == collector.NeedRetained {
 				c.retained[i.Name] = true
 			}
+			if n.Kind == collector.NeedDriver && i.Resource == target.SnapshotClasses {
+				c.brings[target.SnapshotClasses][ofDriver+n.Name] = true
+			}
+		}
+		if i.Resource == target.Namespaces {
+			c.enforcedBy(i, needs)
 		}
 	})
 }
@@ -245,8 +258,13 @@ func (c *check) version(resource string) {
 	c.find(g.fill(f))
 }
 
-// namespaces finds those that are going. Velero waits for each as long as
-// --terminating-resource-timeout says (10 minutes), and then has an error.
+// terminating is how long Velero waits for each object that is going
+// (--terminating-resource-timeout).
+func (c *check) terminating() time.Duration {
+	return cmp.Or(c.Velero.Server.Flags.TerminatingTimeout, 10*time.Minute)
+}
+
+// namespaces finds those that are going. Velero waits for each, and then has an error.
 func (c *check) namespaces() {
 	if c.Around == nil {
 		return
@@ -254,7 +272,7 @@ func (c *check) namespaces() {
 	for _, name := range slices.Sorted(maps.Keys(c.spaces)) {
 		if c.Around.Namespaces[name].Terminating {
 			c.find(Finding{Severity: Obstacle, Reason: NamespaceTerminating, Resource: target.Namespaces, Namespace: name, Count: 1, Names: []string{name},
-				Sentence: fmt.Sprintf("Namespace %s is being deleted. Velero waits up to ten minutes for it to go, and restores nothing into it if it does not.", name),
+				Sentence: fmt.Sprintf("Namespace %s is being deleted. Velero waits up to %s for it to go, and restores nothing into it if it does not.", name, human.Duration(c.terminating())),
 				Remedy:   "Wait until it is gone (kubectl get namespace " + name + "), or map it to another name with --namespace-mappings."})
 		}
 	}

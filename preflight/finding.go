@@ -56,6 +56,9 @@ const (
 	QuotaNeedsResources    Reason = "QuotaNeedsResources"
 	LimitRangeViolated     Reason = "LimitRangeViolated"
 	NodePortTaken          Reason = "NodePortTaken"
+	PodSecurityViolated    Reason = "PodSecurityViolated"
+	PluginConfigAmbiguous  Reason = "PluginConfigAmbiguous"
+	VolumesEmpty           Reason = "VolumesEmpty"
 	WebhookServiceMissing  Reason = "WebhookServiceMissing"
 	WebhookRestoredWithout Reason = "WebhookRestoredWithoutService"
 )

@@ -13,23 +13,17 @@ import (
 
 // demand is what the new items of a namespace ask for.
 type demand struct {
-	cpuRequest, memoryRequest, cpuLimit, memoryLimit int64
-	storage                                          int64
-	storageOf                                        map[string]int64 // by storage class
-	claimsOf                                         map[string]int
-	nodePorts, loadBalancers                         int
-	// without are the pods with a container that does not say how much it needs: CPU
-	// request, memory request, CPU limit, memory limit.
-	without [4]int
-	pods    []podNeed
-	claims  []claimNeed
-}
-
-// podNeed is what the containers of a pod ask for, and all of it.
-type podNeed struct {
-	name                                             string
-	mostCPU, mostMemory, leastCPU, leastMemory       int64
-	cpuRequest, memoryRequest, cpuLimit, memoryLimit int64
+	// compute is what a quota counts of pods, and without how many of them have a
+	// container that does not say it: CPU request, memory request, CPU limit, memory
+	// limit.
+	compute                  [4]int64
+	without                  [4]int
+	pods                     int
+	storage                  int64
+	storageOf                map[string]int64 // by storage class
+	claimsOf                 map[string]int
+	nodePorts, loadBalancers int
+	claims                   []claimNeed
 }
 
 type claimNeed struct {
@@ -45,7 +39,9 @@ func add(to *int64, n int64) { *to = min(*to+n, most) }
 // storage is what claims and snapshots need.
 type storage struct {
 	classes, retained, snapshots, drivers groups
-	noClass                               group
+	changed                               groups // by "from to", where Velero changes the class
+	contents                              groups // contents of snapshots, by driver
+	empty, noClass                        group
 	ports                                 groups                     // by what is said of them
 	taken                                 map[string]map[string]bool // by namespace
 	hooks                                 groups                     // by Service
@@ -53,7 +49,7 @@ type storage struct {
 
 // needs goes through what the new items need.
 func (c *check) needs() error {
-	s := &storage{classes: groups{}, retained: groups{}, snapshots: groups{}, drivers: groups{}, ports: groups{}, taken: map[string]map[string]bool{}, hooks: groups{}}
+	s := &storage{classes: groups{}, changed: groups{}, contents: groups{}, retained: groups{}, snapshots: groups{}, drivers: groups{}, ports: groups{}, taken: map[string]map[string]bool{}, hooks: groups{}}
 	err := c.Fates.Needs(func(i collector.Item, needs []collector.Need) {
 		if !isRestored(i) || !c.create(i) {
 			return
@@ -78,7 +74,7 @@ func (c *check) needs() error {
 func (c *check) need(s *storage, d *demand, i collector.Item, needs []collector.Need) {
 	switch i.Resource {
 	case pods:
-		d.addPod(i.Name, needs)
+		c.addPod(d, i, needs)
 		return
 	case claims:
 		c.claim(s, d, i, needs)
@@ -89,6 +85,9 @@ func (c *check) need(s *storage, d *demand, i collector.Item, needs []collector.
 		case collector.NeedSnapshotClass:
 			s.snapshots.add(n.Name, i.Target, i.Name)
 		case collector.NeedDriver:
+			if i.Resource == contents {
+				s.contents.add(n.Name, i.Target, i.Name)
+			}
 			// A volume that is made anew takes the driver of its class, and a class that
 			// no claim uses needs none.
 			if i.Resource != target.StorageClasses && (i.Resource != volumes || c.retained[i.Name]) {
@@ -119,37 +118,6 @@ func countIf(yes bool) int {
 	return 0
 }
 
-func (d *demand) addPod(name string, needs []collector.Need) {
-	p := podNeed{name: name}
-	for _, n := range needs {
-		switch n.Kind {
-		case collector.NeedCPURequest:
-			add(&d.cpuRequest, n.Amount)
-			p.cpuRequest = n.Amount
-		case collector.NeedMemoryRequest:
-			add(&d.memoryRequest, n.Amount)
-			p.memoryRequest = n.Amount
-		case collector.NeedCPULimit:
-			add(&d.cpuLimit, n.Amount)
-			p.cpuLimit = n.Amount
-		case collector.NeedMemoryLimit:
-			add(&d.memoryLimit, n.Amount)
-			p.memoryLimit = n.Amount
-		case collector.NeedNoCPURequest, collector.NeedNoMemoryRequest, collector.NeedNoCPULimit, collector.NeedNoMemoryLimit:
-			d.without[n.Kind-collector.NeedNoCPURequest]++
-		case collector.NeedMostCPU:
-			p.mostCPU = n.Amount
-		case collector.NeedMostMemory:
-			p.mostMemory = n.Amount
-		case collector.NeedLeastCPU:
-			p.leastCPU = n.Amount
-		case collector.NeedLeastMemory:
-			p.leastMemory = n.Amount
-		}
-	}
-	d.pods = append(d.pods, p)
-}
-
 func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector.Need) {
 	class, volume, size := "", "", int64(0)
 	unnamed := false
@@ -163,11 +131,18 @@ func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector
 			volume = n.Name
 		case collector.NeedStorage:
 			size = n.Amount
+		case collector.NeedCSIData:
+			if c.skipsCSI() {
+				s.empty.add(i.Target, i.Name)
+			}
 		}
 	}
+	changed := ""
 	if c.Around != nil && c.Around.ClassMap[class] != "" {
+		changed = class + " to " + c.Around.ClassMap[class]
 		class = c.Around.ClassMap[class]
 	}
+	c.rangesOf(i.Target)
 	add(&d.storage, size)
 	d.claims = append(d.claims, claimNeed{i.Name, size})
 	switch {
@@ -179,9 +154,13 @@ func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector
 		add(&sum, size)
 		d.storageOf[class] = sum
 		d.claimsOf[class]++
-		if c.keeps(volume) {
+		_, there := c.Around.Class(class)
+		switch {
+		case changed != "" && !c.has(target.StorageClasses, class, there):
+			s.changed.add(changed, i.Target, i.Name)
+		case c.keeps(volume):
 			s.retained.add(class, i.Target, i.Name)
-		} else {
+		default:
 			s.classes.add(class, i.Target, i.Name)
 		}
 	}
@@ -203,7 +182,17 @@ func (c *check) has(resource, name string, there bool) bool {
 
 func (c *check) findStorage(s *storage) {
 	a := c.Around
+	if s.empty.count > 0 {
+		c.find(s.empty.fill(Finding{Severity: Obstacle, Reason: VolumesEmpty, Resource: claims,
+			Sentence: fmt.Sprintf("The data of %s is in CSI snapshots or was moved from them, and the Velero server runs without the feature flag EnableCSI. Velero restores the claims, and their volumes are empty.", human.Count(s.empty.count, "claim")),
+			Remedy:   "Start the Velero server with --features=EnableCSI before you restore."}))
+	}
 	if a.Saw(target.StorageClasses, "") {
+		for _, change := range slices.Sorted(maps.Keys(s.changed)) {
+			c.find(s.changed[change].fill(Finding{Severity: Obstacle, Reason: StorageClassMissing, Resource: claims,
+				Sentence: fmt.Sprintf("A ConfigMap has Velero change storage class %s, which does not exist. Velero has an error for each claim, and restores none of them.", change),
+				Remedy:   "Create the class, or correct the ConfigMap with the label velero.io/change-storage-class: RestoreItemAction in the namespace of Velero."}))
+		}
 		defaults := false
 		for _, class := range a.StorageClasses {
 			defaults = defaults || class.Default
@@ -220,7 +209,7 @@ func (c *check) findStorage(s *storage) {
 				}
 				c.find(of[class].fill(Finding{Severity: severity, Reason: StorageClassMissing, Resource: claims,
 					Sentence: fmt.Sprintf("Storage class %s does not exist, and %s it. %s", class, human.Plural(of[class].count, "claim wants", "claims want"), then),
-					Remedy:   "Create the class, or have Velero change it: the ConfigMap with the label velero.io/change-storage-class: RestoreItemAction maps " + class + " to one that exists."}))
+					Remedy:   "Create the class, or have Velero change it: a ConfigMap in the namespace of Velero, with the labels velero.io/plugin-config: \"\" and velero.io/change-storage-class: RestoreItemAction, whose data maps " + class + " to one that exists."}))
 			}
 		}
 		if a.Saw(target.ConfigMaps, "") {
@@ -230,15 +219,7 @@ func (c *check) findStorage(s *storage) {
 		}
 		missing(s.retained, Doubt, "Their volumes were kept (reclaim policy Retain), or may be in native snapshots; where Velero does neither keep nor restore them, the claims stay Pending.")
 	}
-	if a.Saw(target.SnapshotClasses, "") {
-		for _, class := range slices.Sorted(maps.Keys(s.snapshots)) {
-			if _, there := a.SnapshotClasses[class]; !c.has(target.SnapshotClasses, class, there) {
-				c.find(s.snapshots[class].fill(Finding{Severity: Note, Reason: SnapshotClassMissing, Resource: "volumesnapshots.snapshot.storage.k8s.io",
-					Sentence: fmt.Sprintf("Volume snapshot class %s does not exist, and %s it. With the feature flag EnableCSI, Velero needs only a class of the same driver.", class, human.Plural(s.snapshots[class].count, "snapshot names", "snapshots name")),
-					Remedy:   "Make sure that there is a class of that driver. Without EnableCSI, create this one."}))
-			}
-		}
-	}
+	c.findSnapshotClasses(s)
 	if a.Saw(target.Drivers, "") {
 		for _, driver := range slices.Sorted(maps.Keys(s.drivers)) {
 			if !c.has(target.Drivers, driver, a.Drivers[driver]) {

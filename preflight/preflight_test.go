@@ -62,7 +62,7 @@ func indexOf(t testing.TB, items ...item) *collector.Index {
 func served(names ...string) *target.Served {
 	var lists []*metav1.APIResourceList
 	for _, name := range append([]string{"pods", "configmaps", "secrets", "services", "serviceaccounts", "namespaces", claims, volumes, jobs,
-		"volumesnapshots.snapshot.storage.k8s.io", target.StorageClasses, target.SnapshotClasses, target.Validating, "resourcequotas"}, names...) {
+		snapshots, contents, target.StorageClasses, target.SnapshotClasses, target.Validating, "resourcequotas"}, names...) {
 		name, version, _ := strings.Cut(name, "@")
 		plural, group, _ := strings.Cut(name, ".")
 		in := strings.TrimPrefix(group+"/"+strings.TrimPrefix(version+"/v1", "/"), "/")
@@ -98,17 +98,23 @@ type given struct {
 	unseen   []target.NotSeen
 	around   target.Surroundings
 	velero   func(*Velero)
+	// none is true where no namespace is there, and kubernetes the cluster's version.
+	none       bool
+	kubernetes [2]string
 }
 
 func checked(t *testing.T, g given) *Result {
 	t.Helper()
 	in := Input{Restore: g.spec, Velero: fine(), Served: served(g.served...), Versions: g.versions, Around: &g.around, Now: now, Index: indexOf(t, g.items...)}
 	in.Restore.BackupName = "b"
+	if g.kubernetes[0] != "" {
+		in.Served.SetVersion(g.kubernetes[0], g.kubernetes[1])
+	}
 	if g.velero != nil {
 		g.velero(&in.Velero)
 	}
 	var err error
-	spec := collector.RestoreSpec{Restore: in.Restore, Existing: collector.Namespaces{All: true}}
+	spec := collector.RestoreSpec{Restore: in.Restore, Existing: collector.Namespaces{All: !g.none, Known: true}}
 	if in.Fates, err = in.Index.Fates(t.Context(), spec, collector.LiveDiscovery(in.Served.Lists)); err != nil {
 		t.Fatal(err)
 	}
@@ -140,11 +146,14 @@ func kindsOf(r *Result) string {
 func always(string, string, string) *target.Object { return &target.Object{} }
 
 const (
-	oneCPU      = `,"spec":{"containers":[{"resources":{"requests":{"cpu":"1","memory":"1Gi"}}}]}`
-	claimOfFast = `,"spec":{"storageClassName":"fast","volumeName":"v","resources":{"requests":{"storage":"10Gi"}}}`
-	chosenPort  = `,"spec":{"externalTrafficPolicy":"Cluster","type":"LoadBalancer","healthCheckNodePort":30080}`
-	someonePort = `,"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":30080}]}`
-	hooked      = `,"webhooks":[{"clientConfig":{"service":{"namespace":"ops","name":"hook"}}}]`
+	oneCPU        = `,"spec":{"containers":[{"resources":{"requests":{"cpu":"1","memory":"1Gi"}}}]}`
+	claimOfFast   = `,"spec":{"storageClassName":"fast","volumeName":"v","resources":{"requests":{"storage":"10Gi"}}}`
+	chosenPort    = `,"spec":{"externalTrafficPolicy":"Cluster","type":"LoadBalancer","healthCheckNodePort":30080}`
+	someonePort   = `,"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":30080}]}`
+	enforcedSpace = `,"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}`
+	hostPod       = `,"spec":{"hostNetwork":true,"volumes":[{"name":"root","hostPath":{"path":"/"}}],"containers":[{"name":"a"}]}`
+	strictPod     = `,"spec":{"securityContext":{"runAsNonRoot":true,"seccompProfile":{"type":"RuntimeDefault"}},"containers":[{"name":"a","securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}}}]}`
+	hooked        = `,"webhooks":[{"clientConfig":{"service":{"namespace":"ops","name":"hook"}}}]`
 )
 
 func quota(name, hard, used string, scopes ...corev1.ResourceQuotaScope) target.Surroundings {
@@ -157,6 +166,11 @@ func quota(name, hard, used string, scopes ...corev1.ResourceQuotaScope) target.
 func withShop(s target.Surroundings) target.Surroundings {
 	s.Namespaces = map[string]target.Namespace{"shop": {}}
 	return s
+}
+
+// annotated gives a body an annotation.
+func annotated(key, rest string) string {
+	return fmt.Sprintf(`,"metadata":{"annotations":{%q:"x"}}%s`, key, rest)
 }
 
 func limitRange(item corev1.LimitRangeItem) corev1.LimitRange {
@@ -192,6 +206,35 @@ func TestFindings(t *testing.T) {
 	snapshotted := func(v *Velero) { v.Backup.Status.VolumeSnapshotsCompleted = 1 }
 	threePorts := []item{{"services", "shop", "web", `,"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":30080},{"port":443,"nodePort":30443},{"port":22,"nodePort":30022}]}`}}
 	update := velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
+	withFast := target.Surroundings{StorageClasses: map[string]target.StorageClass{"fast": {}}}
+	data := []item{{claims, "shop", "data", annotated("velero.io/volume-snapshot-name", claimOfFast)}}
+	moved := []item{{claims, "shop", "data", annotated("velero.io/data-upload-name", claimOfFast)}}
+	content := []item{{contents, "", "c", `,"spec":{"driver":"d","volumeSnapshotClassName":"snap"}`}}
+	csi := func(version string) func(*Velero) {
+		return func(v *Velero) { v.Server.Version, v.Server.Flags.Features = version, []string{"EnableCSI"} }
+	}
+	snapshotClass := func(driver string) target.Surroundings {
+		return target.Surroundings{SnapshotClasses: map[string]string{"mine": driver}, Drivers: map[string]bool{"d": true}}
+	}
+	configs := func(action string, s target.Surroundings) target.Surroundings {
+		s.PluginConfigs = map[string][]string{action: {"a", "b"}}
+		return s
+	}
+	enforcing := func(level, version string) target.Surroundings {
+		labels := map[string]string{"pod-security.kubernetes.io/enforce": level}
+		if version != "" {
+			labels["pod-security.kubernetes.io/enforce-version"] = version
+		}
+		return target.Surroundings{Namespaces: map[string]target.Namespace{"shop": {Labels: labels}}}
+	}
+	ranged := func(s target.Surroundings, of corev1.LimitRangeItem) target.Surroundings {
+		s.LimitRanges = []corev1.LimitRange{limitRange(of)}
+		return s
+	}
+	started := func(policy string) []item {
+		return []item{{pods, "shop", "p", `,"spec":{"containers":[{"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1"}}}],"initContainers":[{"resources":{"requests":{"cpu":"2"},"limits":{"cpu":"2"}}` + policy + `}]}`}}
+	}
+	levelPod := []item{{pods, "shop", "p", `,"spec":{"resources":{"requests":{"memory":"1Gi"},"limits":{"memory":"2Gi"}},"containers":[{}]}`}}
 	selects := func(value string) func(*target.Webhook) {
 		return func(w *target.Webhook) {
 			w.Namespaces = &metav1.LabelSelector{MatchLabels: map[string]string{"a": value}}
@@ -243,16 +286,41 @@ func TestFindings(t *testing.T) {
 		"a namespace that is being deleted": {given{items: settings, around: target.Surroundings{Namespaces: map[string]target.Namespace{"shop": {Terminating: true}}}}, "obstacle NamespaceTerminating", "shop"},
 		"another one is":                    {given{items: settings, around: target.Surroundings{Namespaces: map[string]target.Namespace{"other": {Terminating: true}}}}, "", ""},
 
-		"no storage class":              {given{items: claim}, "obstacle StorageClassMissing", "fast"},
-		"the storage class is there":    {given{items: claim, around: target.Surroundings{StorageClasses: map[string]target.StorageClass{"fast": {}}}}, "", ""},
-		"the storage class is brought":  {given{items: append([]item{{target.StorageClasses, "", "fast", ""}}, claim...)}, "", ""},
-		"the volume was kept":           {given{items: append([]item{{volumes, "", "v", `,"spec":{"persistentVolumeReclaimPolicy":"Retain"}`}}, claim...)}, "doubt StorageClassMissing", "Retain"},
-		"classes may not be listed":     {given{items: claim, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.StorageClasses, Why: "you may not list it"}}}}, "", ""},
-		"the claim exists already":      {given{items: claim, there: always}, "doubt ClaimsExist", ""},
-		"no default class":              {given{items: []item{{claims, "shop", "data", `,"spec":{}`}}}, "obstacle DefaultClassMissing", "1 claim names no storage class"},
-		"a default class":               {given{items: []item{{claims, "shop", "data", `,"spec":{}`}}, around: target.Surroundings{StorageClasses: map[string]target.StorageClass{"x": {Default: true}}}}, "", ""},
-		"no snapshot class":             {given{items: []item{{"volumesnapshots.snapshot.storage.k8s.io", "shop", "s", `,"spec":{"volumeSnapshotClassName":"snap"}`}}}, "note SnapshotClassMissing", "snap"},
-		"a snapshot class":              {given{items: []item{{"volumesnapshots.snapshot.storage.k8s.io", "shop", "s", `,"spec":{"volumeSnapshotClassName":"snap"}`}}, around: target.Surroundings{SnapshotClasses: map[string]string{"snap": "d"}}}, "", ""},
+		"no storage class":               {given{items: claim}, "obstacle StorageClassMissing", "fast"},
+		"the storage class is there":     {given{items: claim, around: target.Surroundings{StorageClasses: map[string]target.StorageClass{"fast": {}}}}, "", ""},
+		"the storage class is brought":   {given{items: append([]item{{target.StorageClasses, "", "fast", ""}}, claim...)}, "", ""},
+		"the volume was kept":            {given{items: append([]item{{volumes, "", "v", `,"spec":{"persistentVolumeReclaimPolicy":"Retain"}`}}, claim...)}, "doubt StorageClassMissing", "Retain"},
+		"classes may not be listed":      {given{items: claim, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.StorageClasses, Why: "you may not list it"}}}}, "", ""},
+		"the claim exists already":       {given{items: claim, there: always}, "doubt ClaimsExist", ""},
+		"no default class":               {given{items: []item{{claims, "shop", "data", `,"spec":{}`}}}, "obstacle DefaultClassMissing", "1 claim names no storage class"},
+		"a default class":                {given{items: []item{{claims, "shop", "data", `,"spec":{}`}}, around: target.Surroundings{StorageClasses: map[string]target.StorageClass{"x": {Default: true}}}}, "", ""},
+		"no snapshot class":              {given{items: []item{{"volumesnapshots.snapshot.storage.k8s.io", "shop", "s", `,"spec":{"volumeSnapshotClassName":"snap"}`}}}, "doubt SnapshotClassMissing", "keeps the name"},
+		"a snapshot class":               {given{items: []item{{"volumesnapshots.snapshot.storage.k8s.io", "shop", "s", `,"spec":{"volumeSnapshotClassName":"snap"}`}}, around: target.Surroundings{SnapshotClasses: map[string]string{"snap": "d"}}}, "", ""},
+		"snapshots without EnableCSI":    {given{items: data, around: withFast}, "obstacle VolumesEmpty", "1 claim"},
+		"data that nobody wants":         {given{items: data, around: withFast, spec: velerov1.RestoreSpec{RestorePVs: new(bool)}}, "", ""},
+		"snapshots with EnableCSI":       {given{items: data, around: withFast, velero: csi("v1.18.3")}, "", ""},
+		"data that was moved":            {given{items: moved, around: withFast}, "obstacle VolumesEmpty", "EnableCSI"},
+		"a class of the same driver":     {given{items: content, around: snapshotClass("d"), velero: csi("v1.18.3")}, "", ""},
+		"a class of another driver":      {given{items: content, around: snapshotClass("e"), velero: csi("v1.18.3")}, "note SnapshotClassMissing", "driver d"},
+		"a class that is restored":       {given{items: append([]item{{target.SnapshotClasses, "", "new", `,"driver":"d"`}}, content...), around: snapshotClass("e"), velero: csi("v1.18.3")}, "", ""},
+		"Velero that keeps its name":     {given{items: content, around: snapshotClass("d"), velero: csi("v1.17.1")}, "doubt SnapshotClassMissing", "Volume snapshot class snap"},
+		"two maps of classes":            {given{items: claim, around: configs(target.ChangesClasses, withFast)}, "obstacle PluginConfigAmbiguous", "2 ConfigMaps have the label velero.io/change-storage-class"},
+		"two maps that nobody needs":     {given{items: settings, around: configs(target.ChangesClasses, withFast)}, "", ""},
+		"two maps of the restore helper": {given{items: pod, around: configs(podVolumes, withFast)}, "doubt PluginConfigAmbiguous", "file-system backups"},
+		"two maps of nodes":              {given{items: claim, around: configs("velero.io/change-pvc-node-selector", withFast), velero: csi("v1.16.2")}, "obstacle PluginConfigAmbiguous", ""},
+		"two maps that Velero ignores":   {given{items: claim, around: configs("velero.io/change-pvc-node-selector", withFast), velero: csi("v1.18.3")}, "", ""},
+		"Velero changes it to no class":  {given{items: claim, around: target.Surroundings{ClassMap: map[string]string{"fast": "slow"}, StorageClasses: map[string]target.StorageClass{"fast": {}}}}, "obstacle StorageClassMissing", "fast to slow"},
+
+		"a namespace that refuses pods":      {given{items: pod, around: enforcing("restricted", "")}, "obstacle PodSecurityViolated", "allowPrivilegeEscalation != false"},
+		"a namespace that lets them in":      {given{items: pod, around: enforcing("baseline", "")}, "", ""},
+		"a label that says nothing":          {given{items: pod, around: enforcing("strict", "")}, "obstacle PodSecurityViolated", "restricted"},
+		"a version of old":                   {given{items: pod, around: enforcing("restricted", "v1.7")}, "obstacle PodSecurityViolated", "runAsNonRoot"},
+		"a pod that keeps to it":             {given{items: []item{{pods, "shop", "p", strictPod}}, around: enforcing("restricted", "")}, "", ""},
+		"a pod with the node's network":      {given{items: []item{{pods, "shop", "p", hostPod}}, around: enforcing("baseline", "")}, "obstacle PodSecurityViolated", "host namespaces; hostPath volumes"},
+		"the restore makes such a namespace": {given{items: append([]item{{"namespaces", "", "shop", enforcedSpace}}, pod...), none: true}, "obstacle PodSecurityViolated", "as in the backup"},
+		"the namespace is there without it":  {given{items: append([]item{{"namespaces", "", "shop", enforcedSpace}}, pod...), around: withShop(target.Surroundings{})}, "", ""},
+		"namespaces may not be listed":       {given{items: pod, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.Namespaces, Why: "no"}}}}, "", ""},
+
 		"no driver":                     {given{items: []item{{volumes, "", "v", `,"spec":{"csi":{"driver":"d.csi"}}`}}}, "doubt DriverMissing", "d.csi"},
 		"a driver":                      {given{items: []item{{volumes, "", "v", `,"spec":{"csi":{"driver":"d.csi"}}`}}, around: target.Surroundings{Drivers: map[string]bool{"d.csi": true}}}, "", ""},
 		"a driver of what is made anew": {given{items: []item{{volumes, "", "v", `,"spec":{"csi":{"driver":"d.csi"},"persistentVolumeReclaimPolicy":"Delete"}`}}}, "", ""},
@@ -277,7 +345,19 @@ func TestFindings(t *testing.T) {
 			s.StorageClasses = map[string]target.StorageClass{"fast": {}}
 			return s
 		}()}, "", ""},
-		"too few load balancers": {given{items: service, around: quota("services.loadbalancers", "0", "0")}, "obstacle QuotaExceeded", ""},
+		"an init container counts if it asks for more": {given{items: started(""), around: quota("requests.cpu", "1500m", "0")}, "obstacle QuotaExceeded", "2 more wanted"},
+		"a sidecar goes on":                            {given{items: started(`,"restartPolicy":"Always"`), around: quota("requests.cpu", "2500m", "0")}, "obstacle QuotaExceeded", "3 more wanted"},
+		"an init container must say it, too":           {given{items: started(""), around: quota("requests.memory", "9Gi", "0")}, "obstacle QuotaNeedsResources", "1 pod"},
+		"what all of a pod asks for is enough":         {given{items: levelPod, around: quota("limits.memory", "4Gi", "0")}, "", ""},
+		"what all of a pod asks for counts":            {given{items: levelPod, around: quota("limits.memory", "1Gi", "0")}, "obstacle QuotaExceeded", "2Gi more wanted"},
+		"what an older cluster does not know":          {given{items: levelPod, around: quota("limits.memory", "4Gi", "0"), kubernetes: [2]string{"1", "33+"}}, "obstacle QuotaNeedsResources", ""},
+		"what a limit range gives counts":              {given{items: pod, around: ranged(quota("limits.memory", "3Gi", "0"), corev1.LimitRangeItem{Type: "Container", Default: list("memory", "2Gi")})}, "obstacle QuotaExceeded", "4Gi more wanted"},
+		"a maximum of an init container":               {given{items: started(""), around: ranged(target.Surroundings{}, corev1.LimitRangeItem{Type: "Container", Max: list("cpu", "1500m")})}, "obstacle LimitRangeViolated", "at most 1500m cpu for a container"},
+		"a maximum of pods wants a limit":              {given{items: pod, around: ranged(target.Surroundings{}, corev1.LimitRangeItem{Type: "Pod", Max: list("cpu", "8")})}, "obstacle LimitRangeViolated", "no limit says how much"},
+		"a maximum of pods, and spec.resources":        {given{items: levelPod, around: ranged(target.Surroundings{}, corev1.LimitRangeItem{Type: "Pod", Max: list("memory", "1Gi")})}, "obstacle LimitRangeViolated", "at most 1Gi memory for a pod"},
+		"a ratio":                                      {given{items: levelPod, around: ranged(target.Surroundings{}, corev1.LimitRangeItem{Type: "Pod", MaxLimitRequestRatio: list("memory", "1500m")})}, "obstacle LimitRangeViolated", "1500m times the request"},
+		"a ratio that is kept":                         {given{items: levelPod, around: ranged(target.Surroundings{}, corev1.LimitRangeItem{Type: "Pod", MaxLimitRequestRatio: list("memory", "2")})}, "", ""},
+		"too few load balancers":                       {given{items: service, around: quota("services.loadbalancers", "0", "0")}, "obstacle QuotaExceeded", ""},
 		"a limit range with a default": {given{items: pod, around: func() target.Surroundings {
 			s := quota("limits.memory", "10Gi", "0")
 			s.LimitRanges = []corev1.LimitRange{limitRange(corev1.LimitRangeItem{Type: "Container", Default: list("memory", "1Gi")})}
@@ -360,7 +440,7 @@ func TestNotLookedAt(t *testing.T) {
 		}
 	}
 	says(checked(t, given{items: settings, unseen: []target.NotSeen{{Resource: "configmaps", Namespace: "shop", Why: "you may not list it"}}}), "whether configmaps exist already in namespace shop", "you may not list it")
-	says(checked(t, given{items: settings, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.Quotas, Namespace: "shop", Why: "no"}, {Resource: target.Namespaces, Why: "no"}}}}), "quotas in namespace shop", "namespaces are being deleted")
+	says(checked(t, given{items: settings, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.Quotas, Namespace: "shop", Why: "no"}, {Resource: target.Namespaces, Why: "no"}}}}), "quotas in namespace shop", "namespaces are being deleted, or refuse pods")
 	says(checked(t, given{velero: func(v *Velero) { v.Server, v.QueueUnseen, v.LocationsUnseen = velero.Server{}, "no", "no" }}), "the Velero server", "restores ahead", "storage location")
 	says(checked(t, given{items: settings, spec: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}, ResourcePolicy: &corev1.TypedLocalObjectReference{Name: "p"}}}), "resource modifier m", "resource policy p")
 	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, around: quota("requests.ephemeral-storage", "1", "0")}), "quota q in namespace shop: requests.ephemeral-storage")

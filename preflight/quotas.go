@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,7 +45,7 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 		}
 		used := q.Status.Used[name]
 		want, counted := wantOf(string(name), d, created)
-		if !counted && len(d.pods) > 0 {
+		if !counted && d.pods > 0 {
 			uncounted = append(uncounted, string(name))
 		}
 		if want.n > 0 && beyond(hard, used, want) {
@@ -57,7 +58,7 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 			sure = sure || least.n > 0 && beyond(hard, used, least)
 			over = append(over, fmt.Sprintf("%s: %s of %s used, %s more wanted", name, used.String(), hard.String(), want))
 		}
-		if i := slices.Index(computed[:], strings.TrimPrefix(string(name), "requests.")); i >= 0 && d.without[i] > 0 && !c.defaults(q.Namespace, i) {
+		if i := slices.Index(computed[:], strings.TrimPrefix(string(name), "requests.")); i >= 0 && d.without[i] > 0 {
 			unnamed = append(unnamed, fmt.Sprintf("%s: %s", name, human.Count(d.without[i], "pod")))
 		}
 	}
@@ -88,31 +89,6 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 // demand.without. A request may be written without its prefix.
 var computed = [4]string{"cpu", "memory", "limits.cpu", "limits.memory"}
 
-// defaults says whether a limit range sets what a container does not say.
-func (c *check) defaults(namespace string, which int) bool {
-	name := corev1.ResourceName(strings.TrimPrefix(computed[which], "limits."))
-	for _, l := range c.Around.LimitRanges {
-		if l.Namespace != namespace {
-			continue
-		}
-		for _, item := range l.Spec.Limits {
-			if item.Type != corev1.LimitTypeContainer {
-				continue
-			}
-			// A default limit is the default request, too, and a maximum the default limit.
-			for _, list := range []corev1.ResourceList{item.Default, item.Max} {
-				if _, ok := list[name]; ok {
-					return true
-				}
-			}
-			if _, ok := item.DefaultRequest[name]; ok && which < 2 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 const storageClassInfix = ".storageclass.storage.k8s.io/"
 
 // wantOf is what the new items add to one number of a quota, and whether veltui counts
@@ -133,13 +109,13 @@ func wantOf(name string, d *demand, created map[string]int) (want amount, counte
 	}
 	switch name {
 	case "cpu", "requests.cpu":
-		return amount{n: d.cpuRequest, milli: true}, true
+		return amount{n: d.compute[0], milli: true}, true
 	case "memory", "requests.memory":
-		return amount{n: d.memoryRequest, bytes: true}, true
+		return amount{n: d.compute[1], bytes: true}, true
 	case "limits.cpu":
-		return amount{n: d.cpuLimit, milli: true}, true
+		return amount{n: d.compute[2], milli: true}, true
 	case "limits.memory":
-		return amount{n: d.memoryLimit, bytes: true}, true
+		return amount{n: d.compute[3], bytes: true}, true
 	case "requests.storage":
 		return amount{n: d.storage, bytes: true}, true
 	case "services.nodeports":
@@ -182,47 +158,31 @@ func sortedNames(lists ...corev1.ResourceList) (names []corev1.ResourceName) {
 
 // limits finds pods and claims that a limit range refuses.
 func (c *check) limits() {
-	if c.Around == nil {
+	for _, namespace := range slices.Sorted(maps.Keys(c.ranges)) {
+		r := c.ranges[namespace]
+		for i, l := range r.all {
+			of := &r.refused[i]
+			for _, claim := range c.wants[namespace].claims {
+				for _, item := range l.Spec.Limits {
+					if says := outside("storage", item, amount{n: claim.storage, bytes: true}); item.Type == corev1.LimitTypePersistentVolumeClaim && says != "" {
+						of.claims.add(namespace, claim.name)
+						of.claimWhy[says] = true
+					}
+				}
+			}
+			c.refusedBy(l, pods, &of.pods, of.podWhy)
+			c.refusedBy(l, claims, &of.claims, of.claimWhy)
+		}
+	}
+}
+
+func (c *check) refusedBy(l *corev1.LimitRange, resource string, g *group, why map[string]bool) {
+	if g.count == 0 {
 		return
 	}
-	for _, l := range c.Around.LimitRanges {
-		d := c.wants[l.Namespace]
-		if d == nil {
-			continue
-		}
-		var podGroup, claimGroup group
-		podWhy, claimWhy := map[string]bool{}, map[string]bool{}
-		for _, item := range l.Spec.Limits {
-			switch item.Type {
-			case corev1.LimitTypeContainer, corev1.LimitTypePod:
-				for _, p := range d.pods {
-					if says := p.violates(item); says != "" {
-						podGroup.add(l.Namespace, p.name)
-						podWhy[says] = true
-					}
-				}
-			case corev1.LimitTypePersistentVolumeClaim:
-				for _, claim := range d.claims {
-					if says := outside("storage", item, amount{n: claim.storage, bytes: true}, amount{n: claim.storage, bytes: true}); says != "" {
-						claimGroup.add(l.Namespace, claim.name)
-						claimWhy[says] = true
-					}
-				}
-			}
-		}
-		for _, g := range []struct {
-			group
-			resource string
-			why      map[string]bool
-		}{{podGroup, pods, podWhy}, {claimGroup, claims, claimWhy}} {
-			if g.count == 0 {
-				continue
-			}
-			c.find(g.fill(Finding{Severity: Obstacle, Reason: LimitRangeViolated, Resource: g.resource,
-				Sentence: fmt.Sprintf("Limit range %s in namespace %s refuses %s (%s).", l.Name, l.Namespace, some(g.count, g.resource), strings.Join(sortedKeys(g.why), "; ")),
-				Remedy:   "Change the limit range for the restore, or restore into another namespace."}))
-		}
-	}
+	c.find(g.fill(Finding{Severity: Obstacle, Reason: LimitRangeViolated, Resource: resource,
+		Sentence: fmt.Sprintf("Limit range %s in namespace %s refuses %s (it wants %s).", l.Name, l.Namespace, some(g.count, resource), strings.Join(sortedKeys(why), "; ")),
+		Remedy:   "Change the limit range for the restore, or restore into another namespace."}))
 }
 
 func sortedKeys(set map[string]bool) (all []string) {
@@ -233,29 +193,13 @@ func sortedKeys(set map[string]bool) (all []string) {
 	return all
 }
 
-// violates says how a pod breaks a limit range, if it does.
-func (p podNeed) violates(item corev1.LimitRangeItem) string {
-	cpu := func(n int64) amount { return amount{n: n, milli: true} }
-	memory := func(n int64) amount { return amount{n: n, bytes: true} }
-	if item.Type == corev1.LimitTypePod {
-		if says := outside("cpu", item, cpu(max(p.cpuRequest, p.cpuLimit)), cpu(p.cpuRequest)); says != "" {
-			return says
-		}
-		return outside("memory", item, memory(max(p.memoryRequest, p.memoryLimit)), memory(p.memoryRequest))
+// outside says whether what a claim asks for is above a maximum or below a minimum.
+func outside(name corev1.ResourceName, item corev1.LimitRangeItem, want amount) string {
+	if limit, ok := item.Max[name]; ok && want.quantity().Cmp(limit) > 0 {
+		return fmt.Sprintf("at most %s %s for a claim", limit.String(), name)
 	}
-	if says := outside("cpu", item, cpu(p.mostCPU), cpu(p.leastCPU)); says != "" {
-		return says
-	}
-	return outside("memory", item, memory(p.mostMemory), memory(p.leastMemory))
-}
-
-// outside says whether the most is above a maximum, or the least below a minimum.
-func outside(name corev1.ResourceName, item corev1.LimitRangeItem, most, least amount) string {
-	if limit, ok := item.Max[name]; ok && most.quantity().Cmp(limit) > 0 {
-		return fmt.Sprintf("at most %s %s for a %s", limit.String(), name, strings.ToLower(string(item.Type)))
-	}
-	if limit, ok := item.Min[name]; ok && least.n > 0 && least.quantity().Cmp(limit) < 0 {
-		return fmt.Sprintf("at least %s %s for a %s", limit.String(), name, strings.ToLower(string(item.Type)))
+	if limit, ok := item.Min[name]; ok && want.quantity().Cmp(limit) < 0 {
+		return fmt.Sprintf("at least %s %s for a claim", limit.String(), name)
 	}
 	return ""
 }

@@ -134,10 +134,10 @@ func (c *check) unlookedAround() {
 		return
 	}
 	about := map[string]string{
-		target.Namespaces: "whether namespaces are being deleted", target.StorageClasses: "storage classes", target.SnapshotClasses: "volume snapshot classes",
+		target.Namespaces: "whether namespaces are being deleted, or refuse pods", target.StorageClasses: "storage classes", target.SnapshotClasses: "volume snapshot classes",
 		target.Drivers: "CSI drivers", target.Quotas: "quotas", target.LimitRanges: "limit ranges", target.Services: "node ports",
 		target.Validating: "validating webhooks", target.Mutating: "mutating webhooks",
-		target.ConfigMaps: "the ConfigMap that changes storage classes",
+		target.ConfigMaps: "the ConfigMaps of Velero's restore actions",
 	}
 	for _, n := range c.Around.NotSeen {
 		if n.Resource == target.Services && n.Namespace != "" {

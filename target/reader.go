@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -103,6 +104,8 @@ type Served struct {
 	// their kinds.
 	Silent map[string]string
 	kinds  map[string]kind // by resource
+	// version is Kubernetes', zero if the cluster did not tell.
+	version [2]int
 }
 
 type kind struct {
@@ -138,7 +141,27 @@ func (r *Reader) Served(ctx context.Context) (*Served, error) {
 		return nil, fmt.Errorf("asking the cluster for its kinds: %w", safe(err))
 	}
 	s.take(lists)
+	if info, err := discovery.ToServerVersionInterfaceWithContext(r.discovery).ServerVersionWithContext(ctx); err == nil {
+		s.SetVersion(info.Major, info.Minor)
+	}
 	return s, nil
+}
+
+// SetVersion notes the version of the cluster, as it writes it.
+func (s *Served) SetVersion(major, minor string) {
+	m, err := strconv.Atoi(major)
+	n, err2 := strconv.Atoi(strings.TrimSuffix(minor, "+")) // clouds write 33+
+	if err == nil && err2 == nil {
+		s.version = [2]int{m, n}
+	}
+}
+
+// Kubernetes is the version of the cluster, and whether it is known.
+func (s *Served) Kubernetes() (major, minor int, known bool) {
+	if s == nil {
+		return 0, 0, false
+	}
+	return s.version[0], s.version[1], s.version != [2]int{}
 }
 
 // ServedBy is what a cluster serves that lists these resources.

@@ -40,8 +40,7 @@ type Around struct {
 	// Storage asks for storage classes and CSI drivers, Snapshots for the classes of
 	// volume snapshots and the drivers.
 	Storage, Snapshots bool
-	// Velero is the namespace of Velero, whose ConfigMap may change storage classes. It
-	// is asked for with Storage.
+	// Velero is the namespace of Velero, whose ConfigMaps configure restore actions.
 	Velero string
 	// NodePorts asks for the Services of the whole cluster.
 	NodePorts bool
@@ -57,10 +56,13 @@ type Surroundings struct {
 	StorageClasses  map[string]StorageClass
 	SnapshotClasses map[string]string // name to driver
 	// ClassMap is what Velero makes of storage classes, from one name to another.
-	ClassMap    map[string]string
-	Drivers     map[string]bool
-	Quotas      []corev1.ResourceQuota
-	LimitRanges []corev1.LimitRange
+	ClassMap map[string]string
+	// PluginConfigs are the ConfigMaps of Velero's restore actions, by the action's
+	// label, such as [ChangesClasses]; sorted.
+	PluginConfigs map[string][]string
+	Drivers       map[string]bool
+	Quotas        []corev1.ResourceQuota
+	LimitRanges   []corev1.LimitRange
 	// NodePorts are the Services that hold them, as "namespace/name".
 	NodePorts map[int64]string
 	Webhooks  []Webhook
@@ -192,8 +194,8 @@ func (a *around) lists(ctx context.Context, want Around) {
 			s.StorageClasses[c.Name] = StorageClass{c.Provisioner, isDefaultClass(c)}
 		})
 	}
-	if want.Storage && want.Velero != "" {
-		a.classMap(ctx, want.Velero)
+	if want.Velero != "" {
+		a.pluginConfigs(ctx, want.Velero)
 	}
 	if want.Storage || want.Snapshots {
 		each(ctx, a, Drivers, "", func(s *Surroundings, d *storagev1.CSIDriver) { s.Drivers[d.Name] = true })
@@ -224,29 +226,56 @@ func (a *around) lists(ctx context.Context, want Around) {
 	})
 }
 
-// changesClasses finds the ConfigMap by which Velero changes storage classes
-// (pkg/restore/actions/change_storageclass_action.go, pkg/plugin/framework/common).
-const changesClasses = "velero.io/plugin-config,velero.io/change-storage-class=RestoreItemAction"
+// ChangesClasses is the label of the ConfigMap by which Velero changes storage classes
+// (pkg/restore/actions/change_storageclass_action.go).
+const ChangesClasses = "velero.io/change-storage-class"
 
-func (a *around) classMap(ctx context.Context, namespace string) {
+// pluginConfigs finds the ConfigMaps of restore actions
+// (pkg/plugin/framework/common/plugin_config.go).
+func (a *around) pluginConfigs(ctx context.Context, namespace string) {
 	a.running.Go(func() {
 		a.slots <- struct{}{}
 		defer func() { <-a.slots }()
 		found, err := a.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: ConfigMaps}).Namespace(namespace).
-			List(ctx, metav1.ListOptions{LabelSelector: changesClasses, Limit: 2})
+			List(ctx, metav1.ListOptions{LabelSelector: "velero.io/plugin-config"})
 		if err != nil {
 			a.note(ctx, ConfigMaps, "", safe(err))
 			return
 		}
-		if len(found.Items) != 1 { // with several, Velero has an error for each claim
-			return
-		}
-		changes, _, _ := unstructured.NestedStringMap(found.Items[0].Object, "data")
-		sanitize.Object(&changes)
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.found.ClassMap = changes
+		a.found.takeConfigs(found.Items)
 	})
+}
+
+func (s *Surroundings) takeConfigs(configs []unstructured.Unstructured) {
+	s.PluginConfigs = map[string][]string{}
+	for i := range configs {
+		sanitize.Object(&configs[i].Object)
+		for action, kind := range configs[i].GetLabels() {
+			if kind == "RestoreItemAction" {
+				s.PluginConfigs[action] = append(s.PluginConfigs[action], configs[i].GetName())
+			}
+			if kind == "RestoreItemAction" && action == ChangesClasses {
+				s.ClassMap, _, _ = unstructured.NestedStringMap(configs[i].Object, "data")
+			}
+		}
+	}
+	for _, names := range s.PluginConfigs {
+		slices.Sort(names)
+	}
+	if len(s.PluginConfigs[ChangesClasses]) > 1 { // Velero has an error for each claim
+		s.ClassMap = nil
+	}
+}
+
+// Class is a storage class, and whether there is one; of nil there is none.
+func (s *Surroundings) Class(name string) (StorageClass, bool) {
+	if s == nil {
+		return StorageClass{}, false
+	}
+	class, there := s.StorageClasses[name]
+	return class, there
 }
 
 // services looks for the Services behind webhooks, by name.

@@ -1,0 +1,299 @@
+package preflight
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/veltui/veltui/collector"
+)
+
+// asks are the CPU request, memory request, CPU limit and memory limit of a container
+// or a pod, and which of them there are.
+type asks struct {
+	n     [4]int64
+	given [4]bool
+}
+
+func (a *asks) set(i int, n int64) { a.n[i], a.given[i] = n, true }
+
+// add adds what another asks for.
+func (a *asks) add(b asks) {
+	for i := range b.n {
+		if b.given[i] {
+			add(&a.n[i], b.n[i])
+			a.given[i] = true
+		}
+	}
+}
+
+// most takes what another asks for where that is more.
+func (a *asks) most(b asks) {
+	for i := range b.n {
+		if b.given[i] {
+			a.set(i, max(a.n[i], b.n[i]))
+		}
+	}
+}
+
+// or takes from another what there is none of.
+func (a asks) or(b asks) asks {
+	for i := range a.n {
+		if !a.given[i] && b.given[i] {
+			a.set(i, b.n[i])
+		}
+	}
+	return a
+}
+
+// pod is what a pod asks for.
+type pod struct {
+	containers, started []startedContainer
+	level, overhead     asks
+	hasLevel            bool
+	security            string
+}
+
+// startedContainer is a container; of an init container sidecar says that it goes on running.
+type startedContainer struct {
+	asks
+	sidecar bool
+}
+
+// read takes a pod out of the facts of a backup; its slices are used again.
+func (p *pod) read(needs []collector.Need) {
+	*p = pod{containers: p.containers[:0], started: p.started[:0]}
+	at := &p.level
+	for _, n := range needs {
+		switch n.Kind {
+		case collector.NeedContainer:
+			p.containers = append(p.containers, startedContainer{})
+			at = &p.containers[len(p.containers)-1].asks
+		case collector.NeedInitContainer, collector.NeedSidecar:
+			p.started = append(p.started, startedContainer{sidecar: n.Kind == collector.NeedSidecar})
+			at = &p.started[len(p.started)-1].asks
+		case collector.NeedPodResources:
+			at, p.hasLevel = &p.level, true
+		case collector.NeedOverhead:
+			at = &p.overhead
+		case collector.NeedCPURequest, collector.NeedMemoryRequest, collector.NeedCPULimit, collector.NeedMemoryLimit:
+			at.set(int(n.Kind-collector.NeedCPURequest), n.Amount)
+		case collector.NeedPodSecurity:
+			p.security = n.Name
+		}
+	}
+}
+
+// fill gives containers what a limit range gives them.
+func (p *pod) fill(defaults asks) {
+	for _, all := range [][]startedContainer{p.containers, p.started} {
+		for i := range all {
+			all[i].asks = all[i].or(defaults)
+		}
+	}
+}
+
+// total is what a pod asks for, but for its overhead, as limit ranges count it
+// (k8s.io/component-helpers/resource, PodRequests and PodLimits).
+func (p *pod) total() (all asks) {
+	for _, c := range p.containers {
+		all.add(c.asks)
+	}
+	var running, start asks
+	for _, c := range p.started {
+		now := running
+		now.add(c.asks)
+		if c.sidecar {
+			all.add(c.asks)
+			running = now
+		}
+		start.most(now)
+	}
+	all.most(start)
+	return p.level.or(all)
+}
+
+// charged is what a quota counts, of which a total is given.
+func (p *pod) charged(all asks) asks {
+	for i := range 2 {
+		if !p.overhead.given[i] {
+			continue
+		}
+		all.set(i, all.n[i])
+		add(&all.n[i], p.overhead.n[i])
+		if all.n[i+2] > 0 {
+			add(&all.n[i+2], p.overhead.n[i])
+		}
+	}
+	return all
+}
+
+// without says what some container does not say, so that a quota refuses the pod
+// (k8s.io/kubernetes/pkg/quota/v1/evaluator/core/pods.go, Constraints).
+func (p *pod) without() (missing [4]bool) {
+	if p.hasLevel {
+		return missing
+	}
+	for _, all := range [][]startedContainer{p.containers, p.started} {
+		for _, c := range all {
+			for i, given := range c.given {
+				missing[i] = missing[i] || !given
+			}
+		}
+	}
+	return missing
+}
+
+// ranges are the limit ranges of a namespace.
+type ranges struct {
+	all      []*corev1.LimitRange
+	defaults asks
+	refused  []refusal // one for each of all
+}
+
+// refusal is what a limit range refuses.
+type refusal struct {
+	pods, claims     group
+	podWhy, claimWhy map[string]bool
+}
+
+func (c *check) rangesOf(namespace string) *ranges {
+	if r := c.ranges[namespace]; r != nil {
+		return r
+	}
+	r := &ranges{}
+	c.ranges[namespace] = r
+	if c.Around == nil {
+		return r
+	}
+	for i := range c.Around.LimitRanges {
+		if l := &c.Around.LimitRanges[i]; l.Namespace == namespace {
+			r.all = append(r.all, l)
+			r.refused = append(r.refused, refusal{podWhy: map[string]bool{}, claimWhy: map[string]bool{}})
+			r.defaults = r.defaults.or(defaultsOf(l))
+		}
+	}
+	return r
+}
+
+// computes are the resources that limit ranges and pods have in common, in the order of
+// asks.
+var computes = [2]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
+
+func amountOf(q resource.Quantity, which int) int64 {
+	if which == 0 {
+		return min(q.MilliValue(), most)
+	}
+	return min(q.Value(), most)
+}
+
+// defaultsOf is what a limit range gives to a container that does not say it
+// (k8s.io/kubernetes/plugin/pkg/admission/limitranger and pkg/apis/core/v1/defaults.go): a
+// maximum is the default limit, that is the default request, and so is a minimum.
+func defaultsOf(l *corev1.LimitRange) (all asks) {
+	for _, item := range l.Spec.Limits {
+		if item.Type != corev1.LimitTypeContainer {
+			continue
+		}
+		var one asks
+		for i, name := range computes {
+			for _, from := range []struct {
+				list corev1.ResourceList
+				to   int
+			}{{item.Default, i + 2}, {item.Max, i + 2}, {item.DefaultRequest, i}, {item.Default, i}, {item.Max, i}, {item.Min, i}} {
+				if q, ok := from.list[name]; ok && !one.given[from.to] {
+					one.set(from.to, amountOf(q, i))
+				}
+			}
+		}
+		all = one.or(all) // the last item counts
+	}
+	return all
+}
+
+// addPod counts a pod that Velero will create.
+func (c *check) addPod(d *demand, i collector.Item, needs []collector.Need) {
+	p, r := &c.pod, c.rangesOf(i.Target)
+	p.read(needs)
+	if p.hasLevel && !c.levels() {
+		p.level, p.hasLevel = asks{}, false
+	}
+	p.fill(r.defaults)
+	total := p.total()
+	charged := p.charged(total)
+	for n := range charged.n {
+		add(&d.compute[n], charged.n[n])
+	}
+	for n, missing := range p.without() {
+		d.without[n] += countIf(missing)
+	}
+	d.pods++
+	for n, l := range r.all {
+		if says := p.violates(l, total); says != "" {
+			r.refused[n].pods.add(i.Target, i.Name)
+			r.refused[n].podWhy[says] = true
+		}
+	}
+	c.secure(i, p.security)
+}
+
+// levels says whether the cluster knows spec.resources of pods: Kubernetes 1.34 and
+// later do. One that does not tell its version is taken for one of them.
+func (c *check) levels() bool {
+	_, minor, known := c.Served.Kubernetes()
+	return !known || minor >= 34
+}
+
+// violates says how a pod breaks a limit range, if it does.
+func (p *pod) violates(l *corev1.LimitRange, total asks) string {
+	for _, item := range l.Spec.Limits {
+		switch item.Type {
+		case corev1.LimitTypePod:
+			if says := total.outside(item); says != "" {
+				return says
+			}
+		case corev1.LimitTypeContainer:
+			for _, all := range [][]startedContainer{p.containers, p.started} {
+				for _, c := range all {
+					if says := c.outside(item); says != "" {
+						return says
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// outside says what of an item of a limit range is not kept, if something is not. A
+// minimum wants a request, a maximum a limit, and a ratio both.
+func (a asks) outside(item corev1.LimitRangeItem) string {
+	of := strings.ToLower(string(item.Type))
+	for i, name := range computes {
+		request, hasRequest, limit, hasLimit := a.n[i], a.given[i], a.n[i+2], a.given[i+2]
+		if q, ok := item.Min[name]; ok {
+			least := amountOf(q, i)
+			switch {
+			case !hasRequest:
+				return fmt.Sprintf("at least %s %s for a %s, and no request says how much", q.String(), name, of)
+			case request < least, hasLimit && limit < least:
+				return fmt.Sprintf("at least %s %s for a %s", q.String(), name, of)
+			}
+		}
+		if q, ok := item.Max[name]; ok {
+			top := amountOf(q, i)
+			switch {
+			case !hasLimit:
+				return fmt.Sprintf("at most %s %s for a %s, and no limit says how much", q.String(), name, of)
+			case limit > top, hasRequest && request > top:
+				return fmt.Sprintf("at most %s %s for a %s", q.String(), name, of)
+			}
+		}
+		if q, ok := item.MaxLimitRequestRatio[name]; ok && (request == 0 || limit == 0 || float64(limit)/float64(request)*1000 > float64(q.MilliValue())) {
+			return fmt.Sprintf("a %s limit of at most %s times the request for a %s", name, q.String(), of)
+		}
+	}
+	return ""
+}
