@@ -445,5 +445,3 @@ func plainQuantity(text []byte, thousandths bool) (amount int64, ok bool) {
 
 // maxAmount keeps sums of amounts within their numbers.
 const maxAmount = 1 << 60
-
-func sum(a, b int64) int64 { return min(a+b, maxAmount) }

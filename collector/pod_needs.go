@@ -17,7 +17,6 @@ type podNeeds struct {
 	spec                []member    // of the spec, for Pod Security
 	volumes             [][]byte    // of types that Pod Security does not always allow
 	annotations         [][2][]byte // of Pod Security of old
-	tooMuch             bool
 }
 
 // member is a key of a JSON object, and its value as it stands there.
