@@ -155,8 +155,9 @@ func evidence(looks map[types.UID]Look) map[types.UID]diagnosis.Evidence {
 	return found
 }
 
-// judge judges a job. What a closer look found counts only while the job needs
-// one: as soon as it moves before our eyes, that says more.
+// judge judges a job. What a closer look found changes the verdict only while the job
+// needs one: as soon as it moves before our eyes, that says more, unless Velero logged
+// after that move that it gave up.
 func judge(j *job.Job, env diagnosis.Environment, looks map[types.UID]Look) Judged {
 	look, looked := looks[j.UID]
 	verdict := func(env diagnosis.Environment) (v diagnosis.Verdict, needs bool) {
@@ -164,8 +165,9 @@ func judge(j *job.Job, env diagnosis.Environment, looks map[types.UID]Look) Judg
 			env.Evidence = nil
 		}
 		v = diagnosis.Judge(j, env)
-		if needs = needsLook(j, v); needs && looked {
-			v = look.with(j, env, v)
+		needs = needsLook(j, v)
+		if looked {
+			v, needs = look.with(j, env, v, needs)
 		}
 		return v, needs
 	}

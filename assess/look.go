@@ -55,17 +55,24 @@ func needsLook(j *job.Job, v diagnosis.Verdict) bool {
 	return v.NeedsCloserLook() || v.State != "" && len(j.Malformed) > 0
 }
 
-// with is the verdict on a job with what a closer look found.
-func (l Look) with(j *job.Job, env diagnosis.Environment, before diagnosis.Verdict) diagnosis.Verdict {
+// with is the verdict on a job with what a closer look found, and whether it needs one.
+// needed is whether it needs one without it.
+func (l Look) with(j *job.Job, env diagnosis.Environment, before diagnosis.Verdict, needed bool) (_ diagnosis.Verdict, needs bool) {
 	env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: l.Evidence}
 	v := diagnosis.Judge(j, env)
+	if !needed && !diagnosis.GaveUp(j, env) {
+		if v.State == before.State && v.Reason == before.Reason {
+			return v, false // the log is among the facts
+		}
+		return before, false
+	}
 	if before.State != diagnosis.Waiting || v.State != diagnosis.Waiting { // else nothing is to be done about it
 		v.Facts = merge(v.Facts, l.Facts)
 	}
 	if l.Err != "" {
 		v.Facts = append(slices.Clone(v.Facts), diagnosis.Fact{Text: "veltui could not look closer: " + l.Err, Source: "api", At: env.Now})
 	}
-	return v
+	return v, true
 }
 
 // merge puts what a closer look found in place of what the verdict says was not

@@ -63,6 +63,16 @@ type explainFlags struct {
 	output    string
 	artifacts bool
 	caFile    string
+	// elsewhere makes commands for other machines.
+	elsewhere bool
+}
+
+// elsewhere leaves out of how a command reaches the cluster what is so on this machine
+// only: the kubeconfig's path.
+func elsewhere(r action.Request) action.Request {
+	r.Environment = nil
+	r.Flags = slices.DeleteFunc(slices.Clone(r.Flags), func(flag string) bool { return strings.HasPrefix(flag, "--kubeconfig=") })
+	return r
 }
 
 // parseOne reads exactly one KIND/NAME or KIND NAME.
@@ -125,19 +135,11 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	if err != nil {
 		return err
 	}
-	j, verdict := judged.Job, judged.Verdict
-	plan, remedies, err := c.remedies(ctx, judged, f)
+	assessed, judged, plan, remedies, err := c.lookCloser(ctx, assessed, judged, f)
 	if err != nil {
-		fmt.Fprintln(c.streams.ErrOut, "warning: what finalize would do could not be found out:", sanitize.String(err.Error()))
+		fmt.Fprintln(c.streams.ErrOut, "warning: veltui could not look closer at the job:", sanitize.String(err.Error()))
 	}
-	if plan != nil {
-		waited := verdict.State == diagnosis.Waiting
-		assessed, judged = assessed.Look(j, lookOf(plan, c.clock()))
-		verdict = judged.Verdict
-		if waited && verdict.State == diagnosis.Waiting {
-			plan, remedies = nil, nil // nothing is to be done about it
-		}
-	}
+	j, verdict := judged.Job, judged.Verdict
 	if f.output == "text" {
 		err = printVerdict(c.streams.Out, j, verdict, assessed.Volumes(j), plan, remedies, limitsOf(j, assessed.Environment), assessed.Environment.Now)
 	} else {
@@ -157,13 +159,29 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	return exitFor(j, verdict)
 }
 
-// remedies is what finalize would do about a job that does not move, and the
-// other options; nil for others. It only reads, but for DownloadRequests if
-// artifacts are wanted.
+// lookCloser judges a job once more, with a closer look at it: also at one that moved a
+// moment ago, because Velero may have logged since that it gave up. For a job that does
+// not move, it also says what finalize would do, and the other options; nil for others.
+// It only reads, but for DownloadRequests if artifacts are wanted.
+func (c *cli) lookCloser(ctx context.Context, assessed *assess.Assessment, judged assess.Judged, f explainFlags) (*assess.Assessment, assess.Judged, *action.Plan, []action.Plan, error) {
+	plan, remedies, err := c.remedies(ctx, judged, f)
+	if plan == nil {
+		return assessed, judged, nil, remedies, err
+	}
+	waited := judged.Verdict.State == diagnosis.Waiting
+	assessed, judged = assessed.Look(judged.Job, lookOf(plan, c.clock()))
+	if !judged.NeedsLook || waited && judged.Verdict.State == diagnosis.Waiting {
+		plan, remedies = nil, nil // nothing is to be done about it
+	}
+	return assessed, judged, plan, remedies, err
+}
+
+// remedies is what finalize would do about a job, and the other options; nil for one
+// that has ended or waits.
 func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags) (*action.Plan, []action.Plan, error) {
 	j := judged.Job
 	switch {
-	case judged.NeedsLook:
+	case judged.NeedsLook, judged.Verdict.State == diagnosis.Progressing:
 	case judged.Verdict.State != "",
 		len(j.Malformed) == 0 && !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }):
 		return nil, nil, nil
@@ -181,6 +199,9 @@ func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags
 		return nil, nil, err
 	}
 	request := conn.request
+	if f.elsewhere {
+		request = elsewhere(request)
+	}
 	plans := action.Plans(evidence, request)
 	if j.Terminal() {
 		return nil, plans[1:], nil

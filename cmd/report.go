@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/artifact"
@@ -27,6 +28,7 @@ import (
 	"github.com/veltui/veltui/logs"
 	"github.com/veltui/veltui/outcome"
 	"github.com/veltui/veltui/report"
+	"github.com/veltui/veltui/watch"
 )
 
 type reportFlags struct {
@@ -85,7 +87,8 @@ func (c *cli) report(ctx context.Context, selected selection, f reportFlags) err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	assessed, judged, err := c.judgedJob(ctx, cancel, selected)
+	// Pods tell the version, which an ended job needs for nothing else.
+	assessed, judged, err := c.judgedJob(ctx, cancel, selected, watch.Pods)
 	if err != nil {
 		return err
 	}
@@ -149,17 +152,18 @@ func (c *cli) reportOn(ctx context.Context, assessed *assess.Assessment, judged 
 		return report.Document{}, err
 	}
 	r := &reporting{cli: c, flags: f, Input: report.Input{Veltui: version, Context: conn.context, Assessed: assessed, Judged: judged}}
-	r.plans(ctx)
-	r.Now = r.Assessed.Environment.Now
 	r.annotations()
 	r.audit(conn.context)
+	reading, stop := context.WithTimeout(ctx, reportPatience)
+	defer stop()
+	r.log(reading)
+	r.plans(ctx, elsewhere(conn.request)) // after the log: the verdict knows of all that it says
+	r.stored(reading)
+	r.problems(reading)
+	r.Now = r.Assessed.Environment.Now
 	for _, l := range limitsOf(judged.Job, r.Assessed.Environment) {
 		r.Limits = append(r.Limits, report.Limit(l))
 	}
-	reading, stop := context.WithTimeout(ctx, reportPatience)
-	defer stop()
-	r.stored(reading)
-	r.log(reading)
 	if ctx.Err() != nil {
 		return report.Document{}, context.Cause(ctx)
 	}
@@ -181,33 +185,33 @@ func (r *reporting) whyNoArtifacts() error {
 	return nil
 }
 
-// plans looks closer at a job that does not move, and says what is left to do.
-func (r *reporting) plans(ctx context.Context) {
-	j := r.Judged.Job
-	plan, remedies, err := r.cli.remedies(ctx, r.Judged, explainFlags{artifacts: r.whyNoArtifacts() == nil, caFile: r.flags.caFile})
+// plans looks closer at the job, and says what is left to do.
+func (r *reporting) plans(ctx context.Context, reach action.Request) {
+	var plan *action.Plan
+	var remedies []action.Plan
+	var err error
+	r.Assessed, r.Judged, plan, remedies, err = r.cli.lookCloser(ctx, r.Assessed, r.Judged, explainFlags{artifacts: r.whyNoArtifacts() == nil, caFile: r.flags.caFile, elsewhere: true})
 	if err != nil {
 		r.missing("a closer look at the job", err)
 	}
-	if plan != nil {
-		waited := r.Judged.Verdict.State == diagnosis.Waiting
-		r.Assessed, r.Judged = r.Assessed.Look(j, lookOf(plan, r.cli.clock()))
-		if waited && r.Judged.Verdict.State == diagnosis.Waiting {
-			plan, remedies = nil, nil
-		}
-	}
+	j, v := r.Judged.Job, r.Judged.Verdict
 	left := func(text string, commands ...string) {
 		r.Left = append(r.Left, report.Step{Text: text, Commands: commands})
 	}
-	subject := strings.ToLower(string(j.Kind)) + "/" + j.Name
-	if r.Judged.Verdict.Advice != "" {
-		left(r.Judged.Verdict.Advice)
+	subject := j.Kind.Word() + "/" + j.Name
+	command := func(args ...string) string { return reach.Reach().Veltui(j.Namespace, args...) }
+	advice := v.Advice
+	if plan != nil && plan.Effect() != action.Refuse {
+		left(fmt.Sprintf("Finalize it, which moves it from %s to %s: %s", dash(plan.From), plan.To, plan.Why), command("finalize", subject))
+		if first, rest, _ := strings.Cut(advice, ". "); strings.Contains(first, "finalized") {
+			advice = rest // the plan knows better
+		}
 	}
-	switch {
-	case plan == nil:
-	case plan.Effect() == action.Refuse:
+	if advice != "" {
+		left(advice)
+	}
+	if plan != nil && plan.Effect() == action.Refuse {
 		left("veltui would refuse to finalize it: " + plan.Refusal + ". " + plan.Advice)
-	default:
-		left(fmt.Sprintf("Finalize it, which moves it from %s to %s: %s", dash(plan.From), plan.To, plan.Why), plan.Veltui("finalize", subject))
 	}
 	for i := range remedies {
 		if w := &remedies[i]; w.Action != action.Finalize {
@@ -215,13 +219,31 @@ func (r *reporting) plans(ctx context.Context) {
 		}
 	}
 	switch {
-	case !j.Terminal() && plan == nil && r.Judged.State == diagnosis.Progressing:
-		left("Wait: it moves.", "veltui wait "+subject)
-	case j.Terminal() && j.Kind == job.Restore:
-		left("See whether all of it came back.", "veltui verify "+subject)
+	case j.Terminal():
+		r.afterwards(left, command)
+	case v.State == diagnosis.Progressing:
+		left("Wait: it moves.", command("wait", subject))
+	case v.State == diagnosis.Waiting && len(r.Left) == 0:
+		left("Wait: it goes on by itself.", command("wait", subject))
 	}
-	if j.Terminal() && j.Errors+j.Warnings > 0 {
-		left("Decide about the errors and warnings below.", "veltui results "+subject+" --all")
+}
+
+// afterwards says what is left to do about a job that has ended.
+func (r *reporting) afterwards(left func(text string, commands ...string), command func(args ...string) string) {
+	j, subject := r.Judged.Job, r.Judged.Kind.Word()+"/"+r.Judged.Name
+	if j.Errors+j.Warnings > 0 {
+		left("Decide about the errors and warnings below.", command("results", subject, "--all"))
+	}
+	switch {
+	case j.Phase == string(velerov1.BackupPhaseFailedValidation):
+		left("Velero does not look at it again. Correct what the validation error says, and create a new " + j.Kind.Word() + ".")
+	case j.Kind == job.Restore && j.Phase == string(velerov1.RestorePhaseFailed):
+		left("Velero does not go on with it. Remove the cause, and create a new restore.")
+	case j.Kind == job.Backup && j.Phase == string(velerov1.BackupPhaseFailed):
+		left("Velero does not go on with it. Remove the cause, and create a new backup: do not rely on this one.")
+	}
+	if j.Kind == job.Restore && j.Phase != string(velerov1.RestorePhaseFailedValidation) {
+		left("See what came back, and what did not.", command("verify", subject))
 	}
 }
 
@@ -288,21 +310,22 @@ func (r *reporting) audit(in string) {
 func audited(log io.Reader, uid, in string) (done []report.Deed, err error) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, maxAuditLine)
+	begun := map[string]int{} // attempts, by their place among done
 	for lines.Scan() {
 		var e action.Entry
 		if json.Unmarshal(lines.Bytes(), &e) != nil || e.UID != uid || e.Context != "" && e.Context != in {
 			continue
 		}
-		text := ""
 		switch e.Event {
 		case "begin":
-			text = fmt.Sprintf("began to %s it, from phase %s to %s", cmp.Or(e.Action, "change"), dash(e.From), dash(e.To))
+			begun[e.Attempt] = len(done)
+			done = append(done, report.Deed{At: e.Time.UTC().Format(time.RFC3339), By: e.By, Text: fmt.Sprintf("began to %s it, from phase %s to %s", cmp.Or(e.Action, "change"), dash(e.From), dash(e.To)),
+				Reason: e.Reason, Source: "audit log of veltui on the machine of this report"})
 		case "end":
-			text = strings.TrimRight(fmt.Sprintf("ended: %s, %s. Phase then: %s. %s", e.State, cmp.Or(string(e.Sent), "nothing sent"), dash(e.Phase), cmp.Or(e.Error, e.Message)), ". ")
-		default:
-			continue
+			if i, ok := begun[e.Attempt]; ok {
+				done[i].Text += strings.TrimRight(fmt.Sprintf("; %s at %s, %s. Phase then: %s. %s", e.State, e.Time.UTC().Format(time.RFC3339), cmp.Or(string(e.Sent), "nothing sent"), dash(e.Phase), cmp.Or(e.Error, e.Message)), ". ")
+			}
 		}
-		done = append(done, report.Deed{At: e.Time.UTC().Format(time.RFC3339), By: e.By, Text: text, Reason: e.Reason, Source: "audit log of veltui on the machine of this report"})
 	}
 	return done[max(0, len(done)-maxDeeds):], lines.Err()
 }
@@ -343,8 +366,7 @@ func (r *reporting) stored(ctx context.Context) {
 	}
 }
 
-// log reads the job's log for the lines that decide; of a job that goes on, also its
-// errors and warnings, where no results are stored.
+// log reads the job's log for the lines that decide.
 func (r *reporting) log(ctx context.Context) {
 	j := r.Judged.Job
 	why := r.whyNoArtifacts()
@@ -372,8 +394,15 @@ func (r *reporting) log(ctx context.Context) {
 		},
 	})
 	if err != nil && !errors.Is(err, context.Canceled) {
+		r.NotSeen = slices.DeleteFunc(r.NotSeen, func(n report.NotSeen) bool { return n.What == "the stored log" }) // the error says so, too
 		r.missing("the log", withRights(err, j.Namespace))
 	}
+}
+
+// problems finds the errors and warnings of a job that goes on in the log, where no
+// results are stored.
+func (r *reporting) problems(ctx context.Context) {
+	j := r.Judged.Job
 	if j.Terminal() || len(r.Sections) > 0 || j.Stage == job.StageQueued {
 		return
 	}
@@ -383,6 +412,5 @@ func (r *reporting) log(ctx context.Context) {
 		return // the log has been named
 	}
 	r.Sections = outcome.Group(problems.Results())
-	r.MessagesNote = strings.TrimSpace(r.MessagesNote + " " + problems.Summary() + " They are from the server's log, and may not be all.")
-	slices.Sort(problems.Gaps)
+	r.MessagesNote = strings.TrimSpace(r.MessagesNote + " " + problems.Summary())
 }

@@ -105,3 +105,28 @@ func TestReportIsSavedElsewhere(t *testing.T) {
 		t.Errorf("%v %v", info, err)
 	}
 }
+
+// TestReportAgreesWithTheLog holds that a report which is made seconds after Velero gave
+// up on a restore says so in the verdict, the advice and the log, and explain too.
+func TestReportAgreesWithTheLog(t *testing.T) {
+	text, err := os.ReadFile(scenes + "restore-patch-lost.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := strings.NewReplacer("-2h7m12s", "-2m", "-2h5m3s", "-20s", "-2h5m2s", "-19s", "-2h4m59s", "-16s", "-2h4m58s", "-15s", "-2h1m43s", "-5s").Replace(string(text))
+	path := filepath.Join(t.TempDir(), "fresh.yaml")
+	if err := os.WriteFile(path, []byte(fresh), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := startHeadless(t, "--scene", path)
+	out, errOut, code := h.run(t, "report", "restore/crm-rollback")
+	if code != ExitOK || !holdsAll(out, "verdict `stuck` (`LostPatch`)", "1. Finalize it", "Velero gave up writing the status:", "1 warning, namespace crm-rollback") || strings.Contains(out, "Wait: it moves") {
+		t.Errorf("exit code %d\n%s%s", code, out, errOut)
+	}
+	if strings.Contains(out, h.kubeconfig) {
+		t.Error("the report names the kubeconfig of this machine")
+	}
+	if out, _, code := h.run(t, "explain", "restore/crm-rollback"); code != ExitRefused || !strings.Contains(out, "gave up writing") {
+		t.Errorf("explain: exit code %d\n%s", code, out)
+	}
+}

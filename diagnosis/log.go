@@ -80,6 +80,15 @@ func (a *assessment) final() bool {
 	return a.evidence().Log.Final(moved.Add(ahead), a.env.Server.StartedAt, a.env.Now.Add(ahead))
 }
 
+// GaveUp reports whether the server's log, as a closer look read it, says that Velero
+// gave up writing the job's last status, and the job has not moved since. It tells so of
+// a job that moved a moment ago, too.
+func GaveUp(j *job.Job, env Environment) bool {
+	a := &assessment{j: j, env: &env}
+	moved, known := j.Moved()
+	return j.Phase == velero.PhaseInProgress && a.final() && !(known && moved.Add(env.ServerAhead).After(a.evidence().Log.GaveUp.At))
+}
+
 // gaveUp: the server's log says that the last status patch is lost. No limit has
 // to pass then.
 func (a *assessment) gaveUp() (Verdict, bool) {

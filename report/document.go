@@ -131,6 +131,8 @@ type LogLine struct {
 	Level string `json:"level,omitempty"`
 	Text  string `json:"text"`
 	Error string `json:"error,omitempty"`
+	// Repeated is how many lines right before it differ from it in numbers only.
+	Repeated int `json:"repeated,omitempty"`
 }
 
 // Volumes are those of the job: how many are in each phase, and those that have not

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/logs"
 	"github.com/veltui/veltui/outcome"
+	"github.com/veltui/veltui/velero"
 )
 
 // What a report has at most of each.
@@ -24,6 +26,7 @@ const (
 	maxVolumes  = 60
 	maxErrors   = 10
 	maxLast     = 15
+	maxLastEnd  = 4 // of a job that has ended and did not fail
 	maxLost     = 3
 	maxLeft     = 20
 	maxText     = 2000
@@ -70,7 +73,7 @@ func Make(in Input) Document {
 	slices.SortStableFunc(d.Done, func(a, b Deed) int { return cmp.Compare(a.At, b.At) })
 	d.timeline(in)
 	d.messages(in)
-	d.Log = in.Log.document()
+	d.Log = in.Log.document(j.Terminal() && j.Phase != velero.PhaseFailed)
 	d.volumes(in)
 	d.operations(in)
 	for _, s := range in.Assessed.Snapshot.Sources {
@@ -104,7 +107,8 @@ func stamp(t time.Time) string {
 
 func (d *Document) timeline(in Input) {
 	told := in.Assessed.Timeline(in.Judged.Job, in.Operations)
-	events := told.Events // newest first
+	// Newest first. What was before the job is among the facts, where it matters.
+	events := slices.DeleteFunc(told.Events, func(e assess.Event) bool { return e.At.Before(in.Judged.Created) })
 	if len(events) > maxEvents {
 		// How it began and how it goes on tell more than what lies between.
 		d.TimelineLeft = len(events) - maxEvents
@@ -205,7 +209,21 @@ type Decisive struct {
 	// Name is that of the job: lines that give up on it name it.
 	Name string
 
-	lost, errors, last []logs.Line
+	lost, errors []logs.Line
+	last         []lastLine
+}
+
+// lastLine is one of the last lines, and how many like it came before it.
+type lastLine struct {
+	logs.Line
+	repeated int
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// alike reports whether two lines differ in numbers only, such as those that count items.
+func alike(a, b logs.Line) bool {
+	return a.Level == b.Level && a.Error == b.Error && digits.ReplaceAllString(a.Text, "") == digits.ReplaceAllString(b.Text, "")
 }
 
 // Take takes the next line.
@@ -220,28 +238,43 @@ func (p *Decisive) Take(l logs.Line) {
 	if text := strings.ToLower(l.Text); strings.Contains(text, "error updating") && strings.Contains(text, "status") {
 		p.lost = append(p.lost[max(0, len(p.lost)-maxLost+1):], l)
 	}
-	p.last = append(p.last[max(0, len(p.last)-maxLast+1):], l)
+	if end := len(p.last) - 1; end >= 0 && alike(p.last[end].Line, l) {
+		p.last[end] = lastLine{l, p.last[end].repeated + 1}
+		return
+	}
+	p.last = append(p.last[max(0, len(p.last)-maxLast+1):], lastLine{Line: l})
 }
 
-func (p *Decisive) document() Log {
+func (p *Decisive) document(ended bool) Log {
 	d := Log{Lost: []LogLine{}, FirstErrors: []LogLine{}, Last: []LogLine{}}
 	if p == nil {
 		return d
 	}
-	lines := func(from []logs.Line) []LogLine {
-		to := []LogLine{}
-		for _, l := range from {
-			text := l.Text
-			for _, f := range l.Fields {
-				if slices.Contains([]string{"name", "namespace", "resource", "groupResource", "original name", "logSource"}, f.Name) && f.Value != "" {
-					text += " " + f.Name + "=" + f.Value
-				}
+	line := func(l logs.Line) LogLine {
+		text := l.Text
+		for _, f := range l.Fields {
+			if slices.Contains([]string{"name", "namespace", "resource", "groupResource", "original name", "logSource"}, f.Name) && f.Value != "" && (f.Name != "logSource" || l.Level == logs.Error) {
+				text += " " + f.Name + "=" + f.Value
 			}
-			to = append(to, LogLine{stamp(l.At), l.Level.String(), cut(text), cut(l.Error)})
 		}
-		return to
+		return LogLine{At: stamp(l.At), Level: l.Level.String(), Text: cut(text), Error: cut(l.Error)}
 	}
-	d.From, d.Lost, d.FirstErrors, d.Last = p.From, lines(p.lost), lines(p.errors), lines(p.last)
+	d.From = p.From
+	for _, l := range p.lost {
+		d.Lost = append(d.Lost, line(l))
+	}
+	for _, l := range p.errors {
+		d.FirstErrors = append(d.FirstErrors, line(l))
+	}
+	last := p.last
+	if ended {
+		last = last[max(0, len(last)-maxLastEnd):]
+	}
+	for _, l := range last {
+		said := line(l.Line)
+		said.Repeated = l.repeated
+		d.Last = append(d.Last, said)
+	}
 	return d
 }
 

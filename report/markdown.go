@@ -3,10 +3,12 @@ package report
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/outcome"
 	"github.com/veltui/veltui/sanitize"
 )
 
@@ -16,10 +18,10 @@ func (d Document) Markdown() string {
 	w := &writer{made: moment(d.MadeAt)}
 	w.head(d)
 	w.verdict(d)
-	w.left(d)
 	w.done(d)
-	w.timeline(d)
+	w.left(d)
 	w.messages(d)
+	w.timeline(d)
 	w.log(d.Log)
 	w.volumes(d)
 	w.limits(d)
@@ -51,12 +53,14 @@ var special = regexp.MustCompile("[\\\\`*_{}\\[\\]<>#|~&!$@=^]")
 
 // opens is what means something at the beginning of a line only, or within an address
 // that some programs make a link of.
-var opens = regexp.MustCompile(`^(\s*)([-+]|\d+[.)])`)
+var opens = regexp.MustCompile(`^(\s*)([-+]|\d+[.)](?:\s|$))`)
 
 // text is a text of others within a line: cleaned, and without meaning to Markdown.
 func text(s string) string {
 	s = special.ReplaceAllString(strings.TrimSpace(sanitize.Cut(s, maxText)), `\$0`)
-	s = opens.ReplaceAllStringFunc(s, func(found string) string { return found[:len(found)-1] + `\` + found[len(found)-1:] })
+	s = opens.ReplaceAllStringFunc(s, func(found string) string {
+		return strings.NewReplacer("-", `\-`, "+", `\+`, ".", `\.`, ")", `\)`).Replace(found)
+	})
 	s = strings.NewReplacer("://", `:\//`, "www.", `www\.`, "WWW.", `WWW\.`, "Www.", `Www\.`).Replace(s)
 	return s
 }
@@ -81,13 +85,16 @@ func code(s string) string {
 	return fence + s + fence
 }
 
+// written is a moment, as a report writes it. The head says that it is in UTC.
+const written = "2006-01-02 15:04:05"
+
 // at is a moment, absolute and relative to when the report was made.
 func (w *writer) at(stamp string) string {
 	if stamp == "" {
 		return "at an unknown time"
 	}
 	t := moment(stamp)
-	return t.UTC().Format("2006-01-02 15:04:05 UTC") + " (" + w.ago(t) + ")"
+	return t.UTC().Format(written) + " (" + w.ago(t) + ")"
 }
 
 func (w *writer) ago(t time.Time) string {
@@ -95,9 +102,9 @@ func (w *writer) ago(t time.Time) string {
 	case since < -time.Second:
 		return "in " + human.Duration(-since)
 	case since < time.Second:
-		return "when this was made"
+		return "now"
 	default:
-		return human.Duration(since) + " before this report"
+		return human.Duration(since) + " ago"
 	}
 }
 
@@ -106,39 +113,54 @@ func (w *writer) head(d Document) {
 	w.line("# Report on %s %s", strings.ToLower(j.Kind), text(j.Name))
 	w.line("")
 	state := "phase " + code(j.Phase)
-	switch {
-	case d.Verdict.State != "":
+	if d.Verdict.State != "" {
 		state += ", verdict " + code(d.Verdict.State) + " (" + code(d.Verdict.Reason) + ")"
 	}
-	w.line("**%s.** %s", text(strings.TrimRight(d.Verdict.Summary, ".")), capital(state)+".")
+	summary := d.Verdict.Summary
+	if !strings.HasSuffix(summary, "...") { // else it was cut
+		summary = strings.TrimRight(summary, ".") + "."
+	}
+	w.line("**%s** %s", text(summary), capital(state)+".")
 	w.line("")
-	w.item("What: a %s by Velero of namespace %s%s", strings.ToLower(j.Kind), code(d.Namespace), origin(j))
+	velero := "Velero of an unknown version"
+	if d.Velero != "" {
+		velero = "Velero " + code(d.Velero)
+	}
+	w.item("What: a %s by %s in namespace %s%s", strings.ToLower(j.Kind), velero, code(d.Namespace), origin(j))
 	if d.Context != "" {
 		w.item("Where: kubeconfig context %s", code(d.Context))
+	}
+	if j.ChangedAt == j.CompletedAt {
+		j.ChangedAt = ""
 	}
 	for _, point := range []struct{ title, at string }{{"Created", j.CreatedAt}, {"Started", j.StartedAt}, {"Last change", j.ChangedAt}, {"Ended", j.CompletedAt}} {
 		if point.at != "" {
 			w.item("%s: %s", point.title, w.at(point.at))
 		}
 	}
-	if j.Progress != "" {
-		w.item("Progress: %s of stage %s", text(j.Progress), code(j.Stage))
+	if ended := d.Verdict.State == ""; !ended {
+		w.going(j)
 	}
-	w.item("Counts of the status: %s, %s", human.Count(j.Errors, "error"), human.Count(j.Warnings, "warning"))
+	w.item("UID: %s", code(j.UID))
+	w.item("This report: made %s by veltui %s", moment(d.MadeAt).UTC().Format(written), code(d.Veltui))
+	w.line("")
+	w.line("All times are in UTC, and ages are those at the time of this report. veltui writes %s in place of what looks like a credential. The report holds names of resources.", code(redacted))
+}
+
+// going is what the evidence does not say of a job that has not ended.
+func (w *writer) going(j Job) {
+	if j.Progress != "" {
+		w.item("Progress: %s in stage %s", text(j.Progress), code(j.Stage))
+	}
+	if j.Errors+j.Warnings > 0 {
+		w.item("Counts of the status: %s, %s", human.Count(j.Errors, "error"), human.Count(j.Warnings, "warning"))
+	}
 	if j.FailureReason != "" {
 		w.item("Failure reason: %s", code(j.FailureReason))
 	}
 	for _, e := range j.ValidationErrors {
 		w.item("Validation error: %s", code(e))
 	}
-	velero := "an unknown version, because its pod was not seen"
-	if d.Velero != "" {
-		velero = code(d.Velero)
-	}
-	w.item("Made %s by veltui %s; Velero's server has %s", moment(d.MadeAt).UTC().Format("2006-01-02 15:04:05 UTC"), code(d.Veltui), velero)
-	w.item("UID: %s", code(j.UID))
-	w.line("")
-	w.line("All times are in UTC. veltui takes out what looks like a credential and writes %s in its place. The report holds names of resources.", code(redacted))
 }
 
 func origin(j Job) string {
@@ -163,10 +185,11 @@ func (w *writer) verdict(d Document) {
 	if len(d.Verdict.Facts) == 0 {
 		w.line("veltui has no further evidence.")
 	}
+	w.worst(d)
 	for _, holds := range []bool{true, false} {
 		first := true
 		for _, f := range d.Verdict.Facts {
-			if f.Holds != holds {
+			if f.Holds != holds || f.Text == "phase "+d.Job.Phase { // which the head says
 				continue
 			}
 			if first && !holds {
@@ -178,6 +201,28 @@ func (w *writer) verdict(d Document) {
 				seen += ", " + w.at(f.At)
 			}
 			w.item("%s [%s]", text(f.Text), seen)
+		}
+	}
+}
+
+// maxWorst is how many groups of errors say why a job ended as it did.
+const maxWorst = 3
+
+// worst names the first errors of a job that has ended: they are why.
+func (w *writer) worst(d Document) {
+	if d.Verdict.State != "" {
+		return
+	}
+	named := 0
+	for _, m := range d.Messages.Groups {
+		switch {
+		case m.Severity != string(outcome.Error):
+		case named == maxWorst:
+			w.item("and more errors: see below")
+			return
+		default:
+			named++
+			w.item("%s, %s: %s", human.Count(m.Count, m.Severity), text(m.Where), code(human.Shorten(m.Text, 300)))
 		}
 	}
 }
@@ -198,7 +243,7 @@ func (w *writer) left(d Document) {
 func (w *writer) done(d Document) {
 	w.heading("What was done, and by whom")
 	if len(d.Done) == 0 {
-		w.line("Nobody changed the job with veltui, as far as its annotations and the log on this machine say. veltui does not see what others did without it.")
+		w.line("Nobody changed the job with veltui, as far as its annotations and the audit log on the machine of this report say. veltui does not see what others did without it.")
 	}
 	for _, deed := range d.Done {
 		by := ""
@@ -228,10 +273,12 @@ func (w *writer) timeline(d Document) {
 
 func (w *writer) messages(d Document) {
 	w.heading("Errors and warnings")
-	if d.Messages.Note != "" {
+	switch groups := len(d.Messages.Groups); {
+	case d.Messages.Note != "" && groups > 0:
 		w.line("%s\n", text(d.Messages.Note))
-	}
-	if len(d.Messages.Groups) == 0 && d.Messages.Complete {
+	case d.Messages.Note != "":
+		w.line("%s", text(d.Messages.Note))
+	case groups == 0 && d.Messages.Complete:
 		w.line("There are none.")
 	}
 	for _, m := range d.Messages.Groups {
@@ -255,21 +302,25 @@ func (w *writer) messages(d Document) {
 
 func (w *writer) log(l Log) {
 	w.heading("The log's decisive lines")
-	if l.From != "" {
-		w.line("From %s.\n", text(l.From))
-	}
 	if len(l.Lost)+len(l.FirstErrors)+len(l.Last) == 0 {
 		w.line("None were found.")
+		return
 	}
+	if l.From != "" {
+		w.line("From %s.", text(l.From))
+	}
+	told := map[LogLine]bool{}
 	for _, part := range []struct {
 		title string
 		lines []LogLine
 	}{{"Velero gave up writing the status:", l.Lost}, {"The first errors:", l.FirstErrors}, {"The last lines:", l.Last}} {
-		if len(part.lines) == 0 {
+		lines := slices.DeleteFunc(slices.Clone(part.lines), func(line LogLine) bool { return told[line] })
+		if len(lines) == 0 {
 			continue
 		}
-		w.line("%s\n", part.title)
-		for _, line := range part.lines {
+		w.line("\n%s\n", part.title)
+		for _, line := range lines {
+			told[line] = true
 			said := line.Text
 			if line.Error != "" {
 				said += ": " + line.Error
@@ -278,9 +329,12 @@ func (w *writer) log(l Log) {
 			if line.At != "" {
 				at = w.at(line.At) + " "
 			}
-			w.item("%s%s %s", at, line.Level, code(said))
+			more := ""
+			if line.Repeated > 0 {
+				more = fmt.Sprintf(" (after %s like it)", human.Count(line.Repeated, "line"))
+			}
+			w.item("%s%s %s%s", at, line.Level, code(said), more)
 		}
-		w.line("")
 	}
 }
 
@@ -290,7 +344,7 @@ func (w *writer) volumes(d Document) {
 		w.item("%s: %d", text(c.Name), c.Count)
 	}
 	if len(d.Volumes.Phases) == 0 {
-		w.item("There are no volumes that move.")
+		w.item("Velero moves the data of no volume.")
 	}
 	for _, v := range d.Volumes.Open {
 		said := []string{code(v.Kind + " " + v.Name), "of " + code(v.Target), text(v.Phase)}
@@ -318,7 +372,11 @@ func (w *writer) volumes(d Document) {
 func (w *writer) limits(d Document) {
 	w.heading("Limits in force")
 	if len(d.Limits) == 0 {
-		w.line("Velero bounds nothing any more: the job has ended, or its limits are not known.")
+		if d.Verdict.State == "" {
+			w.line("The job has ended: nothing limits it any more.")
+		} else {
+			w.line("The limits are not known.")
+		}
 	}
 	for _, l := range d.Limits {
 		w.item("%s: %s (%s)", code(l.Name), code(l.Value), text(l.Source))
@@ -328,7 +386,7 @@ func (w *writer) limits(d Document) {
 func (w *writer) notSeen(d Document) {
 	w.heading("What could not be looked at")
 	if len(d.NotSeen) == 0 {
-		w.line("Nothing is missing that veltui looks for.")
+		w.line("veltui could look at all that a report holds.")
 	}
 	for _, n := range d.NotSeen {
 		w.item("%s: %s", text(capital(n.What)), text(n.Why))
