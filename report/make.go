@@ -15,7 +15,6 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/logs"
 	"github.com/veltui/veltui/outcome"
-	"github.com/veltui/veltui/velero"
 )
 
 // What a report has at most of each.
@@ -73,7 +72,7 @@ func Make(in Input) Document {
 	slices.SortStableFunc(d.Done, func(a, b Deed) int { return cmp.Compare(a.At, b.At) })
 	d.timeline(in)
 	d.messages(in)
-	d.Log = in.Log.document(j.Terminal() && j.Phase != velero.PhaseFailed)
+	d.Log = in.Log.document(j.Terminal() && j.Phase != "Failed")
 	d.volumes(in)
 	d.operations(in)
 	for _, s := range in.Assessed.Snapshot.Sources {

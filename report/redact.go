@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // redacted stands for what was taken out.
@@ -37,7 +38,8 @@ var rules = []struct {
 	with  string
 }{
 	// PEM, with its end or without.
-	{regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|$)`), cutOut},
+	{regexp.MustCompile(`(?is)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|$)`), cutOut},
+	{regexp.MustCompile(`(?is)(\bPrivate-Lines:\s*\d+\s).*`), "${1}" + cutOut},
 	// The data of a Secret, as JSON at any depth, as Go prints a map, or as YAML: all up to the end.
 	{regexp.MustCompile(`(?is)(\\*"?\b(?:stringData|data)\\*"?\s*[:=]\s*)(?:map\[[^\]]*\]|\{.*)`), "${1}" + cutOut},
 	{regexp.MustCompile(`(?i)(\b(?:stringData|data):\s+)(?:[\w.-]+:\s+\S+\s*)+`), "${1}" + cutOut},
@@ -47,7 +49,15 @@ var rules = []struct {
 	{regexp.MustCompile(`(?i)\bX-(?:Amz|Goog|Ms)-[A-Za-z-]+(?:=|%3D)[^\s&'"]+`), cutOut},
 	// Data source names, and what clients take on their command line.
 	{regexp.MustCompile(`:[^\s@\x00]+@((?:tcp|unix)?\()`), ":" + cutOut + "@${1}"},
-	{regexp.MustCompile(`(\s-u\s+[^\s:]+:)\S+`), "${1}" + cutOut},
+	{regexp.MustCompile(`(\bjdbc:[^\s@]*[:/])[^\s@:/\x00]+@`), "${1}" + cutOut + "@"},
+	{regexp.MustCompile(`(\s(?:-u|--user)[\s=]+[^\s:]+:)\S+`), "${1}" + cutOut},
+	{regexp.MustCompile(`(\b(?:docker|podman|nerdctl|skopeo|helm|mongo\w*)\b[^\n]*?\s-p\s+)\S+`), "${1}" + cutOut},
+	{regexp.MustCompile(`(\bredis-cli\b[^\n]*?\s-a\s+|\bldap\w+\b[^\n]*?\s-w\s+|\bopenssl\b[^\n]*?\s-(?:k|K|pass\w*)\s+|\bhtpasswd\b(?:\s+-\S+)*\s+\S+\s+\S+\s+|\bmc\s+alias\s+set\s+\S+\s+\S+\s+)[^\n|;&]+`), "${1}" + cutOut},
+	{regexp.MustCompile(`(\becho\s+)[^\n|]+(\|[^\n]*password-stdin)`), "${1}" + cutOut + " ${2}"},
+	{regexp.MustCompile(`(?i)(password[-_]command["']?[\s=:]+)[^\n]*`), "${1}" + cutOut},
+	{regexp.MustCompile(`(--from-literal[=\s]+[^=\s]+=)\S+`), "${1}" + cutOut},
+	// Addresses that are a key themselves.
+	{regexp.MustCompile(`(?i)((?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks|webhook\.office\.com)/|webhook[-_]?url["']?\s*[:=]\s*["']?)[^\s"']+`), "${1}" + cutOut},
 	{regexp.MustCompile(`(\b(?:mysql|mariadb)\w*\b[^\n]*?\s-p|\bsshpass\s+-p\s*)\S+`), "${1}" + cutOut},
 	// Headers.
 	{regexp.MustCompile(`(?i)\b(bearer|basic|negotiate|aws4-hmac-sha256)\s+[^\s,;'"]{4,}[^\n]*`), "${1} " + cutOut},
@@ -55,15 +65,38 @@ var rules = []struct {
 	// Tokens and keys by their shape.
 	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,4}`), cutOut},
 	{regexp.MustCompile(`\b(?:AKIA|ASIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|A3T[A-Z0-9])[A-Z0-9]{8,}\b`), cutOut},
-	{regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xapp-|sha256~|AIza|hv[sbr]\.|dckr_pat_|dop_v1_|npm_|ya29\.|sk_live_|sk-proj-|SG\.|glsa_)[A-Za-z0-9_.-]{8,}`), cutOut},
+	{regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xapp-|sha256~|AIza|hv[sbr]\.|dckr_pat_|dop_v1_|npm_|ya29\.|sk_live_|sk-proj-|SG\.|glsa_|AGE-SECRET-KEY-1)[A-Za-z0-9_.-]{8,}`), cutOut},
 	// An environment variable of a container, as JSON and as Go prints it.
 	{regexp.MustCompile(`(?i)(` + quote + `name` + quote + `\s*[:=]\s*` + quote + named + quote + `[,\s]+` + quote + `value` + quote + `\s*[:=]\s*)` + value), "${1}" + cutOut},
 	{regexp.MustCompile(`(?i)(` + quote + `value` + quote + `\s*[:=]\s*)` + `\\*"(?:[^"\\]|\\[^"])*\\*"` + `(\s*,\s*` + quote + `name` + quote + `\s*[:=]\s*` + quote + named + `)`), "${1}" + cutOut + "${2}"},
+	// A password in YAML may have spaces.
+	{regexp.MustCompile(`(?i)(\bpass(?:word|wd|phrase): +)[^\s"'\[{\x00\x01][^\n]*`), "${1}" + cutOut},
 	// name: value, name=value, "name":"value", and so in a command line.
-	{regexp.MustCompile(`(?i)(` + named + quote + `\s*(?:[:=]|=>)+\s*)` + value), "${1}" + cutOut},
+	{regexp.MustCompile(`(?i)(` + named + quote + `\s*(?:[:=＝：➜|]|[=-]>|%3[ad](?:%20)*)+\s*)` + value), "${1}" + cutOut},
+	{regexp.MustCompile(`(?i)(["']` + named + `["']\s*,\s*["'])[^"'\x00]+`), "${1}" + cutOut},
 	{regexp.MustCompile(`(?i)(\bpass(?:word|wd|phrase)\s+(?:is\s+|was\s+)?)(?:\\*"[^"]+"|'[^']+')`), "${1}" + cutOut},
 	{regexp.MustCompile(`(?i)(--(?:[a-z0-9]+-)*(?:` + names + `)["']?[\s,]+["']?)[^\s"']+`), "${1}" + cutOut},
 }
+
+// suspects are what is a credential if it looks like one: words after a name in a
+// sentence or a table, values behind names that have other values too, and users with
+// a password before a host.
+var suspects = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)(\b(?:pass(?:word|wd|phrase)?|pwd|pin|otp|(?:api|access|secret|private|kms|sse-c|encryption)[-_ ]?key|token)["']?(?:[\s,;:=>]|</?\w+>)+(?:(?:is|was|of)\s+)?["']?)([^\s"'<>,;\x00]+)`),
+	regexp.MustCompile(`(?i)(\b(?:jwt|bearer|session(?:[-_]?id)?|csrf|nonce|salt|dsn|[\w-]*\.key|id_(?:rsa|dsa|ecdsa|ed25519)|\w*dockerconfigjson|\w*KeyEncryption\w*)["']?\s*[:=]\s*["']?)([^\s"'<>,;\x00]+)`),
+	regexp.MustCompile(`(?i)(<value>)([^<\x00]+)`),
+	regexp.MustCompile(`(\b[A-Za-z0-9_.+-]+:)([^\s:/@\x00]+)@[A-Za-z0-9/\[(]`),
+}
+
+// looksSecret reports whether a word has letters and digits as names seldom have. Paths,
+// uids, digests and versions are none.
+func looksSecret(word string) bool {
+	digits := strings.ContainsAny(word, "0123456789")
+	return len(word) >= 6 && digits && strings.ContainsFunc(word, unicode.IsLetter) && !harmless.MatchString(word)
+}
+
+// harmless are paths, uids, digests, durations, versions, and kinds of such names.
+var harmless = regexp.MustCompile(`^(?:\.{0,2}/.*|[0-9a-f]{8}-[0-9a-f-]{27}|(?:sha\d+:)?[0-9a-f]{32,}|v?\d[\d.]*[a-z0-9.-]{0,8}|[\w.-]+\.(?:go|yaml|json|io|com|org)(?::\d+)?)$`)
 
 // long is what may be a key or encoded data. Digests, which are hexadecimal, and names
 // in lower case may not.
@@ -76,6 +109,9 @@ func Redact(text string) string {
 	for _, r := range rules {
 		text = r.found.ReplaceAllString(text, r.with)
 	}
+	for _, suspect := range suspects {
+		text = replaceSuspects(suspect, text)
+	}
 	text = long.ReplaceAllStringFunc(text, func(found string) string {
 		if strings.ContainsAny(found, "0123456789+/=") && strings.ToLower(found) != found && strings.ToUpper(found) != found && !isPath(found) {
 			return redacted
@@ -83,6 +119,20 @@ func Redact(text string) string {
 		return found
 	})
 	return strings.NewReplacer(cutOut, redacted, kept, "").Replace(text)
+}
+
+// replaceSuspects takes out the second group of a match where it looks like a
+// credential. What begins with a digest's name after an @ is an image.
+func replaceSuspects(suspect *regexp.Regexp, text string) string {
+	var b strings.Builder
+	at := 0
+	for _, m := range suspect.FindAllStringSubmatchIndex(text, -1) {
+		if looksSecret(text[m[4]:m[5]]) && !strings.HasPrefix(text[m[5]:], "@sha") {
+			b.WriteString(text[at:m[4]] + cutOut)
+			at = m[5]
+		}
+	}
+	return b.String() + text[at:]
 }
 
 // name is a name of a kubeconfig, or a path. reach are the flags of a command that lead
