@@ -25,6 +25,7 @@ import (
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/target"
 	"github.com/veltui/veltui/ui/restoreform"
+	"github.com/veltui/veltui/velero"
 )
 
 // previews is what the form of a restore asks: what that restore would do.
@@ -242,9 +243,11 @@ func source(d restorespec.Draft, a *assess.Assessment) (backup string, refused [
 	case found == nil:
 		return "", []string{fmt.Sprintf("There is no backup of a schedule %s.", spec.ScheduleName)}
 	}
+	version, known := velero.ParseVersion(a.Snapshot.Server.Version)
+	refuses := !known || version.RefusesUnavailableLocation()
 	for _, l := range a.Snapshot.Locations {
-		if l.Name == found.StorageLocation && l.Status.Phase == velerov1.BackupStorageLocationPhaseUnavailable {
-			refused = append(refused, fmt.Sprintf("The storage location %s of backup %s is Unavailable.", l.Name, found.Name))
+		if refuses && l.Name == found.StorageLocation && l.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable {
+			refused = append(refused, fmt.Sprintf("The storage location %s of backup %s is not Available.", l.Name, found.Name))
 		}
 	}
 	if found.Deleting || found.Phase == string(velerov1.BackupPhaseDeleting) {

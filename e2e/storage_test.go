@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
-	rules "github.com/veltui/veltui/velero"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 )
 
@@ -22,7 +21,7 @@ func TestObjectStoreAway(t *testing.T) {
 		// The one worker is busy, so this is asked of a backup.
 		h := backup(t, "away-refused", velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}, nil)
 		refused := "FailedValidation"
-		if serverVersion(t).Before(rules.Version{1, 16, 2}) {
+		if !serverVersion(t).RefusesUnavailableLocation() {
 			refused = "Failed" // it finds out when it wants to store the first file
 		}
 		wantEnd(t, h, refused)

@@ -113,8 +113,15 @@ func (c *check) location(v Velero) {
 		if message := v.Location.Status.Message; message != "" {
 			why = " Velero says: " + human.Shorten(message, 300)
 		}
-		c.find(Finding{Severity: Obstacle, Reason: LocationUnavailable, Count: 1, Names: []string{name},
-			Sentence: fmt.Sprintf("The backup's storage location %s is not Available. Velero refuses the restore.%s", name, why),
+		severity, then := Obstacle, "Velero refuses the restore."
+		if version, known := velero.ParseVersion(v.Server.Version); known && !version.RefusesUnavailableLocation() {
+			then = "Velero " + v.Server.Version + " starts the restore all the same, and it fails if the object store does not answer."
+			if v.Location.Status.Phase != velerov1.BackupStorageLocationPhaseUnavailable {
+				severity = Doubt
+			}
+		}
+		c.find(Finding{Severity: severity, Reason: LocationUnavailable, Count: 1, Names: []string{name},
+			Sentence: fmt.Sprintf("The backup's storage location %s is not Available. %s%s", name, then, why),
 			Remedy:   "Check the object store and its credentials: kubectl -n " + v.Location.Namespace + " describe backupstoragelocation " + name + "."})
 	}
 }

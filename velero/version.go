@@ -79,6 +79,12 @@ func (v Version) QueuesBackups() bool { return !v.Before(Version{1, 18, 0}) }
 // UseOldResourceFilters, changed in 1.17.0).
 func (v Version) ScopesUnsetFilters() bool { return !v.Before(Version{1, 17, 0}) }
 
+// RefusesUnavailableLocation reports whether the validation of a backup or restore
+// fails unless its storage location is Available. Older servers start it, and it fails
+// when they cannot reach the store (pkg/controller/backup_controller.go and
+// restore_controller.go, BSLIsAvailable, since 1.16.2).
+func (v Version) RefusesUnavailableLocation() bool { return !v.Before(Version{1, 16, 2}) }
+
 // CancelsPodVolumes reports whether pod volume backups and restores can be
 // cancelled: they have spec.cancel since 1.17
 // (pkg/apis/velero/v1/pod_volume_backup_types.go).
