@@ -17,20 +17,21 @@ func TestObjectStoreAway(t *testing.T) {
 	must(t, theLab.KillS3())
 	must(t, theLab.AwaitLocation(patient(t), velerov1.BackupStorageLocationPhaseUnavailable))
 
+	refused := "FailedValidation"
+	if !serverVersion(t).RefusesUnavailableLocation() {
+		refused = "Failed" // it finds out when it wants the first file
+	}
 	t.Run("new jobs are refused", func(t *testing.T) {
-		// The one worker is busy, so this is asked of a backup.
 		h := backup(t, "away-refused", velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}, nil)
-		refused := "FailedValidation"
-		if !serverVersion(t).RefusesUnavailableLocation() {
-			refused = "Failed" // it finds out when it wants to store the first file
-		}
 		wantEnd(t, h, refused)
 		wantTold(t, h)
 	})
+	createRestore(t, "away-too", velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"ops"}, NamespaceMapping: to("away-too")}, nil)
 	must(t, theLab.OpenGate("away"))
 	// The items are restored; what cannot be stored is an error.
 	h := await(t, "Restore", "away", "leave InProgress", func(h lab.History) bool { return h.State().Phase != "InProgress" })
 	t.Logf("without the store: %s", h.Summary())
+	wantEnd(t, ended(t, "Restore", "away-too"), refused) // its turn comes once the worker is free
 	must(t, theLab.StartS3(patient(t)))
 	must(t, theLab.AwaitLocation(patient(t), velerov1.BackupStorageLocationPhaseAvailable))
 	h = ended(t, "Restore", "away")
