@@ -248,19 +248,27 @@ func TestBackupAge(t *testing.T) {
 		state  watch.SourceState
 		paused bool
 		want   string
+		// left is how many backups are left out because they ended before within.
+		left   int
+		within time.Duration
 	}{
-		"no limit":      {0, []*job.Job{run(90 * time.Hour)}, watch.SourceLive, false, ""},
-		"young":         {26 * time.Hour, []*job.Job{run(25 * time.Hour)}, watch.SourceLive, false, ""},
-		"old":           {26 * time.Hour, []*job.Job{run(27 * time.Hour)}, watch.SourceLive, false, "The last Completed backup is 27h old: b. You allow 26h (thresholds.backup-age)."},
-		"never":         {26 * time.Hour, nil, watch.SourceLive, false, "No backup of it is Completed, and the schedule is 4d old. You allow 26h (thresholds.backup-age)."},
-		"paused":        {26 * time.Hour, nil, watch.SourceLive, true, ""},
-		"may not see":   {26 * time.Hour, nil, watch.SourceForbidden, false, ""},
-		"is being read": {26 * time.Hour, nil, watch.SourceSyncing, false, ""},
+		"no limit":              {0, []*job.Job{run(90 * time.Hour)}, watch.SourceLive, false, "", 0, 0},
+		"young":                 {26 * time.Hour, []*job.Job{run(25 * time.Hour)}, watch.SourceLive, false, "", 0, 0},
+		"old":                   {26 * time.Hour, []*job.Job{run(27 * time.Hour)}, watch.SourceLive, false, "The last Completed backup is 27h old: b. You allow 26h (thresholds.backup-age).", 0, 0},
+		"never":                 {26 * time.Hour, nil, watch.SourceLive, false, "No backup of it is Completed, and the schedule is 4d old. You allow 26h (thresholds.backup-age).", 0, 0},
+		"paused":                {26 * time.Hour, nil, watch.SourceLive, true, "", 0, 0},
+		"may not see":           {26 * time.Hour, nil, watch.SourceForbidden, false, "", 0, 0},
+		"is being read":         {26 * time.Hour, nil, watch.SourceSyncing, false, "", 0, 0},
+		"young, older left out": {26 * time.Hour, []*job.Job{run(25 * time.Hour)}, watch.SourceLive, false, "", 12, 720 * time.Hour},
+		"old, older left out":   {26 * time.Hour, []*job.Job{run(27 * time.Hour)}, watch.SourceLive, false, "The last Completed backup is 27h old: b. You allow 26h (thresholds.backup-age).", 12, 720 * time.Hour},
+		"all left out":          {26 * time.Hour, nil, watch.SourceLive, false, "No backup of it that ended in the last 30d is Completed; veltui leaves out older ones (--ended-within). You allow 26h (thresholds.backup-age).", 12, 720 * time.Hour},
+		"left out too early":    {26 * time.Hour, nil, watch.SourceLive, false, "", 12, 20 * time.Hour},
 	} {
 		s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Name: "s", CreationTimestamp: metav1.NewTime(noon.Add(-100 * time.Hour))}, Spec: velerov1.ScheduleSpec{Schedule: "0 2 * * *", Paused: c.paused},
 			Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: &metav1.Time{Time: noon.Add(-10 * time.Hour)}}}
 		e := Estimates{BackupAge: c.limit}
-		got := e.Assess(&watch.Snapshot{Health: watch.Health{State: watch.Live}, Schedules: []*velerov1.Schedule{s}, Jobs: c.jobs, Sources: []watch.Source{{Resource: watch.Backups, State: c.state}}}, noon).Schedules()[0]
+		got := e.Assess(&watch.Snapshot{Health: watch.Health{State: watch.Live}, Schedules: []*velerov1.Schedule{s}, Jobs: c.jobs, Sources: []watch.Source{{Resource: watch.Backups, State: c.state}},
+			LeftBackups: c.left, LeftOf: map[string]int{"s": c.left}, EndedWithin: c.within}, noon).Schedules()[0]
 		alarm := ""
 		for _, n := range got.Notes {
 			if n.Mood == Alarming {

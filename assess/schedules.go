@@ -21,6 +21,8 @@ type Schedule struct {
 	// Runs are the backups that carry its label, newest first. Those that a person
 	// made from the schedule are among them.
 	Runs []*job.Job
+	// Left is how many more there are that ended too long ago to be among them.
+	Left int
 	// Next is when Velero makes the next backup, zero if that is not known or there
 	// will be none; NextErr is why the cron expression cannot be read.
 	Next    time.Time
@@ -84,7 +86,7 @@ func (s Schedule) LastGood() *job.Job {
 }
 
 func (a *Assessment) schedule(s *velerov1.Schedule, runs []*job.Job) Schedule {
-	found := Schedule{Schedule: s, Runs: runs, State: cmp.Or(string(s.Status.Phase), velero.PhaseNew), Zone: cmp.Or(a.Environment.Server.TimeZone, "UTC")}
+	found := Schedule{Schedule: s, Runs: runs, Left: a.Snapshot.LeftOf[s.Name], State: cmp.Or(string(s.Status.Phase), velero.PhaseNew), Zone: cmp.Or(a.Environment.Server.TimeZone, "UTC")}
 	zone, err := time.LoadLocation(found.Zone)
 	if err != nil { // a container that does not know its zone takes UTC
 		zone, found.Zone = time.UTC, "UTC"
@@ -210,8 +212,8 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 		say(Alarming, "The last %d runs did not complete: %s; the newest%s.", n, human.List(order, len(order)), cmp.Or(because(last), " gives no reason"))
 	}
 	if a.tooOld(s, good) {
-		say(Alarming, "%s You allow %s (thresholds.backup-age).", noneSince(s, good, a.Environment.Now), human.Duration(a.BackupAge))
-	} else if n > 0 && good == nil && a.Incomplete(watch.Backups) {
+		say(Alarming, "%s You allow %s (thresholds.backup-age).", noneSince(a, s, good), human.Duration(a.BackupAge))
+	} else if n > 0 && good == nil && s.Left > 0 {
 		say(Alarming, "None of its backups that are shown is Completed.")
 	} else if n > 0 && good == nil {
 		say(Alarming, "No backup of it is Completed.")
@@ -224,19 +226,27 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 }
 
 // tooOld reports whether a schedule's last Completed backup, nil for none, is older
-// than the user allows. Nobody misses backups of a schedule that is paused.
+// than the user allows. Nobody misses backups of a schedule that is paused. Those that
+// are left out ended before all that are not.
 func (a *Assessment) tooOld(s *Schedule, good *job.Job) bool {
-	if a.BackupAge <= 0 || s.Spec.Paused || a.Stale() || a.Incomplete(watch.Backups) {
+	if a.BackupAge <= 0 || s.Spec.Paused || a.Stale() || a.Unseen(watch.Backups) {
 		return false
 	}
 	since := s.CreationTimestamp.Time
-	if good != nil {
+	switch {
+	case good != nil:
 		since = endOf(good)
+	case s.Left > 0:
+		return a.BackupAge <= a.Snapshot.EndedWithin
 	}
 	return a.Environment.Now.Sub(since) > a.BackupAge
 }
 
-func noneSince(s *Schedule, good *job.Job, now time.Time) string {
+func noneSince(a *Assessment, s *Schedule, good *job.Job) string {
+	now := a.Environment.Now
+	if good == nil && s.Left > 0 {
+		return fmt.Sprintf("No backup of it that ended in the last %s is Completed; veltui leaves out older ones (--ended-within).", human.Duration(a.Snapshot.EndedWithin))
+	}
 	if good == nil {
 		return fmt.Sprintf("No backup of it is Completed, and the schedule is %s old.", human.Age(s.CreationTimestamp.Time, now))
 	}

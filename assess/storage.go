@@ -16,10 +16,11 @@ import (
 // Location is a BackupStorageLocation with what it holds, judged.
 type Location struct {
 	*velerov1.BackupStorageLocation
-	// Backups counts the backups that are in it, and Bad those of them that are
-	// not Completed and have ended. Oldest and Newest are nil without backups.
-	Backups, Bad   int
-	Oldest, Newest *job.Job
+	// Backups counts the backups that are in it, and Left those of them that ended too
+	// long ago to be kept. Of the others, Bad counts those that are not Completed and
+	// have ended, and Oldest and Newest are nil if there are none.
+	Backups, Left, Bad int
+	Oldest, Newest     *job.Job
 	// Repositories counts its BackupRepositories.
 	Repositories int
 	Notes        []Note
@@ -53,6 +54,8 @@ func (a *Assessment) Locations() []Location {
 	byName := make(map[string]*Location, len(found))
 	for i, l := range a.Snapshot.Locations {
 		found[i].BackupStorageLocation = l
+		found[i].Left = a.Snapshot.LeftIn[l.Name]
+		found[i].Backups = found[i].Left
 	}
 	slices.SortFunc(found, func(a, b Location) int { return strings.Compare(a.Name, b.Name) })
 	for i := range found {

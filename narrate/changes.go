@@ -152,6 +152,9 @@ func (c *Changes) connection(a *assess.Assessment, first bool) []Line {
 	case watch.Stale:
 		return []Line{{"connection", sentence("Connection lost: %s. What veltui said may be out of date; it keeps trying", h.Err), Urgent}}
 	case watch.Unauthorized:
+		if h.AsksLogin {
+			return []Line{{"connection", sentence("Your login has expired: %s", h.Err), Urgent}}
+		}
 		return []Line{{"connection", sentence("The API server rejects your credentials: %s. Renew them, then type: reconnect", h.Err), Urgent}}
 	case watch.Live:
 		return []Line{{"connection", "Connected again. " + counts(a), Urgent}}

@@ -109,7 +109,7 @@ func troubleOf(c draw.Canvas, of *cluster) string {
 	switch {
 	case h.State == watch.Stale && h.RetryAt.After(c.Now):
 		return c.Theme.Bad.Render(fmt.Sprintf("%s; next try in %s", h.Err, human.Duration(h.RetryAt.Sub(c.Now))))
-	case h.State == watch.Stale:
+	case h.State == watch.Stale, h.State == watch.Unauthorized:
 		return c.Theme.Bad.Render(h.Err)
 	case snap.Notice != "":
 		return c.Theme.Waiting.Render(snap.Notice)

@@ -152,6 +152,8 @@ func healthText(c draw.Canvas, of *cluster) string {
 	case h.State == watch.Stale:
 		// Since is in the cluster's clock, as all that is drawn of it.
 		return c.Theme.Bad.Render("stale " + human.Age(h.Since, c.Now))
+	case h.State == watch.Unauthorized && h.AsksLogin:
+		return c.Theme.Bad.Render("login expired, quit and start veltui again")
 	case h.State == watch.Unauthorized:
 		return c.Theme.Bad.Render("credentials expired, press " + of.sources.Keys.Key("reconnect"))
 	case h.Err != "":

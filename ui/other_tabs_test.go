@@ -308,6 +308,50 @@ func TestOtherTabsWithoutBackups(t *testing.T) {
 	}
 }
 
+// What --ended-within leaves out is counted with the rest, and said where it is not shown.
+func TestOtherTabsWithOldBackupsLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		keys  []string
+		wants []string
+		never []string
+	}{
+		{[]string{"4"}, []string{"not shown", "42"}, nil},
+		{[]string{"4", "down", "down", "enter"}, []string{"42 backups ended too long ago to be shown (--ended-within)."}, []string{"There is no backup"}},
+		{[]string{"5"}, []string{"it holds 47 backups"}, nil},
+		{[]string{"5", "enter"}, []string{"47 backups ended too long ago to be shown (--ended-within)."}, []string{"oldest"}},
+	} {
+		snap := installation()
+		snap.Jobs, snap.Active = nil, nil
+		snap.LeftBackups, snap.LeftOf, snap.LeftIn = 47, map[string]int{"nightly-crm": 42}, map[string]int{"default": 47}
+		m := screen(t, snap, 200, 60)
+		press(t, m, c.keys...)
+		frame := ansi.Strip(checkFrame(t, m))
+		for _, want := range c.wants {
+			if !strings.Contains(frame, want) {
+				t.Errorf("%v: %q is not in:\n%s", c.keys, want, frame)
+			}
+		}
+		for _, never := range c.never {
+			if strings.Contains(frame, never) {
+				t.Errorf("%v: %q is in:\n%s", c.keys, never, frame)
+			}
+		}
+	}
+}
+
+// A login that expired is said with what helps, whatever tab is open.
+func TestExpiredLogin(t *testing.T) {
+	for asks, want := range map[bool]string{true: "login expired, quit and start veltui again", false: "credentials expired, press r"} {
+		snap := installation()
+		snap.Health = watch.Health{State: watch.Unauthorized, Err: "getting credentials: the plugin says why", AsksLogin: asks}
+		for _, size := range [][2]int{{80, 24}, {120, 40}} {
+			if frame := ansi.Strip(checkFrame(t, screen(t, snap, size[0], size[1]))); !strings.Contains(frame, want) || !strings.Contains(frame, snap.Health.Err) {
+				t.Errorf("%v:\n%s", size, frame)
+			}
+		}
+	}
+}
+
 // A malformed object costs its own row; its page says what is malformed.
 func TestMalformedOtherRow(t *testing.T) {
 	for kind, tab := range map[string]string{watch.Schedules: "4", watch.Repositories: "5", watch.Deletions: "6"} {

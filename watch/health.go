@@ -2,6 +2,7 @@ package watch
 
 import (
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
@@ -77,7 +78,7 @@ func (w *Watcher) currentHealth(beat livenessState, statuses []sourceStatus) Hea
 		h := Health{State: Stale, Err: beat.err, RetryAt: beat.retryAt.Add(beat.offset)}
 		switch {
 		case beat.denied:
-			h.State, h.Err = Unauthorized, beat.err+advice
+			h = unauthorized(beat.err, h.RetryAt)
 		case !w.complete:
 			h.State = Connecting
 		default:
@@ -87,7 +88,7 @@ func (w *Watcher) currentHealth(beat livenessState, statuses []sourceStatus) Hea
 	}
 	for _, s := range statuses {
 		if s.denied {
-			return Health{State: Unauthorized, Err: s.Err + advice, RetryAt: s.retryAt}
+			return unauthorized(s.Err, s.retryAt)
 		}
 	}
 	if !w.complete {
@@ -105,6 +106,18 @@ func (w *Watcher) currentHealth(beat livenessState, statuses []sourceStatus) Hea
 
 // advice is what to do about credentials that are not taken.
 const advice = "; log in again or renew the credentials in the kubeconfig; veltui reads them again"
+
+// noKeyboard is how client-go says that a credential plugin must ask and may not
+// (plugin/pkg/client/auth/exec/exec.go, isInteractive). What to do stands behind it.
+const noKeyboard = "standard input is unavailable"
+
+func unauthorized(why string, retryAt time.Time) Health {
+	h := Health{State: Unauthorized, Err: why, RetryAt: retryAt, AsksLogin: strings.Contains(why, noKeyboard)}
+	if !h.AsksLogin {
+		h.Err += advice
+	}
+	return h
+}
 
 // settled reports whether each source has been heard of.
 func settled(statuses []sourceStatus) bool {

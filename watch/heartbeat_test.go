@@ -23,6 +23,25 @@ type stub struct {
 	asked atomic.Int32
 }
 
+// A credential plugin that must ask the user something gets no advice that only others
+// can follow.
+func TestExpiredLoginOfAPluginThatAsks(t *testing.T) {
+	for err, asks := range map[string]bool{
+		`Get "https://a/version": getting credentials: exec plugin cannot support interactive mode: standard input is unavailable: quit and start again`: true,
+		`Get "https://a/version": getting credentials: exec: executable login failed with exit code 1`:                                                   false,
+		"the API server answers 401 Unauthorized": false,
+	} {
+		w := &Watcher{}
+		fromBeat := w.currentHealth(livenessState{lost: true, denied: true, err: err}, nil)
+		fromSource := w.currentHealth(livenessState{}, []sourceStatus{{Source: Source{Err: err}, denied: true}})
+		for _, h := range []Health{fromBeat, fromSource} {
+			if h.State != Unauthorized || h.AsksLogin != asks || strings.HasSuffix(h.Err, advice) == asks {
+				t.Errorf("%s: %+v", err, h)
+			}
+		}
+	}
+}
+
 func newStub(t *testing.T, answer http.HandlerFunc) *stub {
 	t.Helper()
 	s := &stub{}

@@ -17,13 +17,18 @@ import (
 type leftOut struct {
 	// within is how long ago a job may have ended; 0 keeps all.
 	within time.Duration
-	// kinds has the resource of each, and locations are where backups lie, by name.
-	kinds     map[types.UID]string
+	jobs   map[types.UID]leftJob
+	// locations are where backups lie, by name.
 	locations map[string]string
-	counts    map[string]int
+	// counts are by resource, and of backups also by schedule and by location.
+	counts, ofSchedule, inLocation map[string]int
 	// aged is when those that are held were last gone through.
 	aged time.Time
 }
+
+// leftJob is what is known of a job that is left out. Only a backup has a name, and
+// the others of the fields.
+type leftJob struct{ resource, name, schedule, location string }
 
 // agePause is how often jobs that are held are looked at for their age.
 const agePause = time.Minute
@@ -51,41 +56,63 @@ func (l *leftOut) tooOld(o client.Object, malformed []decode.Malformed, now time
 	return velero.TerminalPhase(phase) && now.Sub(ended) > l.within
 }
 
-func (l *leftOut) put(resource string, o client.Object) {
-	if l.kinds == nil {
-		l.kinds, l.locations, l.counts = map[types.UID]string{}, map[string]string{}, map[string]int{}
+func (l *leftOut) put(resource string, o client.Object, shared *copies) {
+	if l.jobs == nil {
+		l.jobs, l.locations = map[types.UID]leftJob{}, map[string]string{}
+		l.counts, l.ofSchedule, l.inLocation = map[string]int{}, map[string]int{}, map[string]int{}
 	}
 	uid := uidOf(o)
-	if _, known := l.kinds[uid]; !known {
-		l.counts[resource]++
-	}
-	l.kinds[uid] = resource
+	l.drop(uid)
+	left := leftJob{resource: resource}
 	if b, ok := o.(*velerov1.Backup); ok {
-		l.locations[b.Name] = b.Spec.StorageLocation
+		left.name, left.schedule, left.location = b.Name, shared.text(b.Labels[velerov1.ScheduleNameLabel]), shared.text(b.Spec.StorageLocation)
+		l.locations[left.name] = left.location
+	}
+	l.jobs[uid] = left
+	l.count(left, 1)
+}
+
+func (l *leftOut) count(left leftJob, n int) {
+	l.counts[left.resource] += n
+	if left.resource == Backups {
+		l.ofSchedule[left.schedule] += n
+		l.inLocation[left.location] += n
 	}
 }
 
 func (l *leftOut) drop(uid types.UID) {
-	if resource, known := l.kinds[uid]; known {
-		delete(l.kinds, uid)
-		l.counts[resource]--
+	if left, known := l.jobs[uid]; known {
+		delete(l.jobs, uid)
+		delete(l.locations, left.name)
+		l.count(left, -1)
 	}
 }
 
 // absent drops those of a kind that a whole list does not have.
 func (l *leftOut) absent(resource string, present map[types.UID]struct{}) {
-	for uid, of := range l.kinds {
-		if _, there := present[uid]; of == resource && !there {
+	for uid, left := range l.jobs {
+		if _, there := present[uid]; left.resource == resource && !there {
 			l.drop(uid)
 		}
 	}
+}
+
+// stays reports whether an object that a list brings again is to be left out as it is
+// already: an old job, or a volume of one that has ended.
+func (l *leftOut) stays(o client.Object, malformed []decode.Malformed, now time.Time) bool {
+	if v, owner, ok := volumeOf(o); ok {
+		_, left := l.jobs[owner]
+		return left && v.Ended()
+	}
+	_, left := l.jobs[uidOf(o)]
+	return left && l.tooOld(o, malformed, now)
 }
 
 // leave leaves a job out, and what is held of it and of its volumes that have ended.
 func (s *Store) leave(resource string, o client.Object) {
 	uid := uidOf(o)
 	s.drop(resource, uid)
-	s.left.put(resource, o)
+	s.left.put(resource, o, &s.copies)
 	defer s.signal()
 	set := s.volumes[uid]
 	if set == nil {

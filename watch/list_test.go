@@ -360,6 +360,7 @@ func TestJobsThatEndedLongAgoAreLeftOut(t *testing.T) {
 		b := runningBackup(name, types.UID(name), version, 0, 3)
 		b.CreationTimestamp, b.ManagedFields = metav1.NewTime(now.Add(-ago)), nil
 		b.Status.Phase, b.Spec.StorageLocation = velerov1.BackupPhase(phase), "offsite"
+		b.Labels = map[string]string{velerov1.ScheduleNameLabel: "nightly"}
 		if ended := metav1.NewTime(now.Add(-ago)); phase == "Completed" {
 			b.Status.CompletionTimestamp = &ended
 		}
@@ -374,6 +375,9 @@ func TestJobsThatEndedLongAgoAreLeftOut(t *testing.T) {
 		held := len(s.byKind[PodVolumeBackups].versions)
 		if got := strings.Join(got, ","); got != jobs || n.LeftBackups != left || held != strings.Count(jobs, "new") || n.backupLocations()["old"] != "offsite" {
 			t.Errorf("%s: jobs %s, %d left out, %d volumes, locations %v; want %s and %d", what, got, n.LeftBackups, held, n.backupLocations(), jobs, left)
+		}
+		if n.LeftOf["nightly"] != left || n.LeftIn["offsite"] != left || len(n.LeftOf) != 1 || len(n.LeftIn) != 1 {
+			t.Errorf("%s: left out of schedules %v, in locations %v, want %d", what, n.LeftOf, n.LeftIn, left)
 		}
 	}
 	volume := func(owner string) *velerov1.PodVolumeBackup {
@@ -403,6 +407,43 @@ func TestJobsThatEndedLongAgoAreLeftOut(t *testing.T) {
 	s.Replace(PodVolumeBackups, []client.Object{running})
 	if found := s.Snapshot().volumes(); len(found) != 1 || found[0].UID != running.UID {
 		t.Errorf("volumes that run: %+v", found)
+	}
+}
+
+// TestWhatIsLeftOutIsNotKeptWhileAListIsReadAgain: after an outage a list brings tens of
+// thousands of old jobs and volumes again.
+func TestWhatIsLeftOutIsNotKeptWhileAListIsReadAgain(t *testing.T) {
+	s := NewStore(func() time.Time { return time.Unix(1_800_000_000, 0) }, 0)
+	s.left.within = time.Hour
+	old := func(version int) *velerov1.Backup {
+		b := runningBackup("old", "old", version, 3, 3)
+		b.Status.Phase = velerov1.BackupPhaseCompleted
+		return b
+	}
+	volume := func(version int) *velerov1.PodVolumeBackup {
+		v := pvbOf("old", "v", "v", version, 5)
+		v.Status.Phase = velerov1.PodVolumeBackupPhaseCompleted
+		return v
+	}
+	s.Replace(Backups, []client.Object{old(1)})
+	s.Replace(PodVolumeBackups, []client.Object{volume(1)})
+	for resource, again := range map[string]client.Object{Backups: old(2), PodVolumeBackups: volume(2)} {
+		k, _ := kindNamed(resource)
+		list := s.list(k).(*storeList)
+		list.add(&received{Object: again})
+		if len(list.changed) != 0 {
+			t.Errorf("%d of %s are kept until the end of the list", len(list.changed), resource)
+		}
+		list.done()
+		if n := s.Snapshot(); len(n.Jobs) != 0 || n.LeftBackups != 1 {
+			t.Errorf("after the list of %s there are %d jobs, and %d are left out", resource, len(n.Jobs), n.LeftBackups)
+		}
+	}
+	alive := s.list(&kinds[0])
+	alive.add(&received{Object: runningBackup("old", "old", 3, 0, 3)})
+	alive.done()
+	if n := s.Snapshot(); len(n.Jobs) != 1 || n.LeftBackups != 0 {
+		t.Errorf("alive again: %d jobs, and %d are left out", len(n.Jobs), n.LeftBackups)
 	}
 }
 
@@ -532,6 +573,17 @@ func TestVolumesOfEndedJobsAreOnlySummedUp(t *testing.T) {
 		s.Replace(PodVolumeBackups, []client.Object{volume("a", "InProgress", 3)})
 	}
 	check("listed again", 1)
+	for _, s := range []*Store{whole, sums} {
+		s.Upsert(volume("a", "Completed", 4))
+		s.Upsert(volume("f", "Completed", 1))
+	}
+	check("completed", 0)
+	alive := ended(2)
+	alive.Status.Phase = velerov1.BackupPhaseInProgress
+	for _, s := range []*Store{whole, sums} {
+		s.Upsert(alive)
+	}
+	check("alive again", 0) // what completed before goes on to count
 }
 
 // A kind that is read after others does not wait for ever for one that the server

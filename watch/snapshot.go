@@ -62,6 +62,11 @@ type Snapshot struct {
 	// LeftBackups and LeftRestores are how many jobs are not in Jobs because they
 	// ended too long ago (see [Options.EndedWithin]).
 	LeftBackups, LeftRestores int
+	// LeftOf and LeftIn are how many of these backups each schedule made and each
+	// location holds, by name. EndedWithin is how long ago a job may have ended; 0
+	// leaves none out.
+	LeftOf, LeftIn map[string]int
+	EndedWithin    time.Duration
 	// narrow is true where only some jobs are watched, with their own volumes.
 	narrow bool
 	// leftLocations are those of backups among them that active restores read.
@@ -121,6 +126,9 @@ type Health struct {
 	Since time.Time
 	// Err is the last error in one line, empty when Live.
 	Err string
+	// AsksLogin is true where the credential plugin wants to ask the user something and
+	// cannot: another attempt does not help, as long as this program has the terminal.
+	AsksLogin bool
 	// RetryAt is when the next attempt is made, zero when Live.
 	RetryAt time.Time
 }

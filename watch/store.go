@@ -231,7 +231,7 @@ func (s *Store) put(resource string, o client.Object, malformed []decode.Malform
 		s.drop(resource, other)
 	}
 	if v, owner, ok := volumeOf(o); ok {
-		if _, left := s.left.kinds[owner]; left && v.Ended() {
+		if _, left := s.left.jobs[owner]; left && v.Ended() {
 			s.drop(resource, uid)
 			return true
 		}

@@ -44,6 +44,9 @@ func (l *storeList) add(o *received) {
 		return
 	}
 	known, held := s.byKind[l.kind.resource].versions[uid]
+	if !held && s.left.stays(o.Object, o.malformed, s.now()) {
+		return
+	}
 	if !held || known.resource == "" || known.resource != o.GetResourceVersion() {
 		l.changed = append(l.changed, o)
 	}

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"maps"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -184,6 +185,9 @@ func (s *Store) Snapshot() *Snapshot {
 		Seen:         s.seen,
 		LeftBackups:  s.left.counts[Backups],
 		LeftRestores: s.left.counts[Restores],
+		LeftOf:       maps.Clone(s.left.ofSchedule),
+		LeftIn:       maps.Clone(s.left.inLocation),
+		EndedWithin:  s.left.within,
 
 		movers: s.movers,
 	}
@@ -195,7 +199,7 @@ func (s *Store) Snapshot() *Snapshot {
 			n.leftLocations[j.BackupName] = location
 		}
 	}
-	for uid := range s.left.kinds {
+	for uid := range s.left.jobs {
 		if set := s.volumes[uid]; set != nil {
 			n.leftVolumes = append(n.leftVolumes, notEnded(set.fold())...)
 		}

@@ -62,7 +62,10 @@ func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []detail.Text 
 		newest := s.Runs[0]
 		run, took, ago = phaseText(newest), tookText(newest), human.Age(newest.Began(), now)
 	}
-	kept := fmt.Sprint(len(s.Runs))
+	kept := fmt.Sprint(len(s.Runs) + s.Left)
+	if len(s.Runs) == 0 && s.Left > 0 {
+		run = detail.In(detail.Dim, "not shown")
+	}
 	if unseen {
 		run, kept = detail.In(detail.Waiting, "not seen"), "?"
 	}
@@ -179,8 +182,13 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 		{Title: "ERR", Width: 4, Priority: 2, Right: true},
 		{Title: "WARN", Width: 4, Priority: 3, Right: true},
 	}}
+	if s.Left > 0 {
+		section.Lines = []detail.Text{detail.In(detail.Dim, tooOld(s.Left))}
+	}
 	if len(s.Runs) == 0 {
-		section.Lines = []detail.Text{detail.In(detail.Dim, cmp.Or(unseen, "There is no backup of this schedule."))}
+		if s.Left == 0 {
+			section.Lines = []detail.Text{detail.In(detail.Dim, cmp.Or(unseen, "There is no backup of this schedule."))}
+		}
 		return section
 	}
 	var shortest, longest time.Duration
@@ -212,9 +220,14 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 		}})
 	}
 	if more := len(s.Runs) - shownRuns; more > 0 {
-		section.Lines = []detail.Text{detail.In(detail.Dim, human.Count(more, "older backup")+" not shown. Filter the Backups tab by the schedule's name to see all.")}
+		section.Lines = append([]detail.Text{detail.In(detail.Dim, human.Count(more, "older backup")+" not shown. Filter the Backups tab by the schedule's name to see all.")}, section.Lines...)
 	}
 	return section
+}
+
+// tooOld says of some backups why they are not shown.
+func tooOld(n int) string {
+	return human.Count(n, "backup") + " ended too long ago to be shown (--ended-within)."
 }
 
 // templateSection is what decides what a backup of the schedule holds.

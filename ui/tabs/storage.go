@@ -195,14 +195,20 @@ func holds(a *assess.Assessment, l assess.Location) string {
 // held is what a location holds, as far as the cluster knows.
 func held(a *assess.Assessment, l assess.Location, now time.Time) detail.Section {
 	backups, repositories := fmt.Sprint(l.Backups), fmt.Sprint(l.Repositories)
-	if l.Bad > 0 {
+	switch {
+	case l.Bad > 0 && l.Left > 0:
+		backups += fmt.Sprintf(", %d of those that are shown not Completed", l.Bad)
+	case l.Bad > 0:
 		backups += fmt.Sprintf(", %d of them not Completed", l.Bad)
 	}
 	section := detail.Section{Title: "What it holds", Fields: []detail.Field{
 		plain("backups", cmp.Or(detail.Unseen(a.Snapshot, watch.Backups), backups)),
 		plain("repositories", cmp.Or(detail.Unseen(a.Snapshot, watch.Repositories), repositories)),
 	}}
-	if l.Backups == 0 {
+	if l.Left > 0 {
+		section.Lines = []detail.Text{detail.In(detail.Dim, tooOld(l.Left))}
+	}
+	if l.Newest == nil {
 		return section
 	}
 	section.Columns = []draw.Column{{Title: "", Width: 7}, {Title: "BACKUP", Width: 24, Grow: 2, Limit: 63}, {Title: "PHASE", Width: 15, Grow: 1, Limit: 24}, {Title: "BEGAN", Width: 22, Priority: 1}}
@@ -210,6 +216,9 @@ func held(a *assess.Assessment, l assess.Location, now time.Time) detail.Section
 		which string
 		job   *job.Job
 	}{{"newest", l.Newest}, {"oldest", l.Oldest}} {
+		if row.which == "oldest" && l.Left > 0 {
+			break // there are older ones
+		}
 		section.Rows = append(section.Rows, detail.Cells{Job: row.job.UID, Cells: []detail.Text{
 			detail.In(detail.Dim, row.which), {Text: row.job.Name}, phaseText(row.job), {Text: moment(row.job.Began(), now, "")}}})
 	}
