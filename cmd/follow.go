@@ -24,7 +24,17 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w, snap, err := c.firstSnapshot(ctx, cancel, selected, journalSize)
+	shown, need := p.shows(), order.needs()
+	w, limit, err := c.startWatch(ctx, cancel, journalSize, func(o *watch.Options) {
+		o.SumVolumes = !shown.volumes && !need.volumes
+		if !shown.verdicts && !need.verdicts && !selected.stuck {
+			o.Only = selected.only() // the rest is there for verdicts
+		}
+	})
+	if err != nil {
+		return err
+	}
+	snap, err := readOnce(ctx, w, selected, limit)
 	if err != nil {
 		return err
 	}
@@ -88,16 +98,6 @@ func (c *cli) printHealth(h watch.Health) {
 		return
 	}
 	fmt.Fprintf(c.streams.ErrOut, "warning: the output may be out of date: %s\n", h.Err)
-}
-
-// firstSnapshot waits until all that is selected has been read once.
-func (c *cli) firstSnapshot(ctx context.Context, cancel context.CancelCauseFunc, selected selection, journal int) (*watch.Watcher, *watch.Snapshot, error) {
-	w, limit, err := c.startWatch(ctx, cancel, journal)
-	if err != nil {
-		return nil, nil, err
-	}
-	snap, err := readOnce(ctx, w, selected, limit)
-	return w, snap, err
 }
 
 // startWatch starts to watch. limit is how long silence is borne.

@@ -58,7 +58,8 @@ it does not hold up the others. JSON, YAML and a sorted table wait for all conte
 
 With -w, veltui prints every change until you interrupt it: one line per change in
 a table, one JSON document per line with -o json. Only a change of the job or of
-its volumes counts; passing time and a Velero server that goes away do not.`,
+its volumes counts; passing time and a Velero server that goes away do not. It
+watches all that verdicts depend on; with -o name only what you ask for.`,
 		Example: `  # All jobs
   veltui get
 

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bufio"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -82,6 +83,43 @@ func TestAsksForNoMoreThanItNeeds(t *testing.T) {
 		asked := b.askedBy(t, "get", "restore/asks-active", "-n", "velero", "-o", output)
 		if each := slices.Sorted(maps.Keys(want)); !slices.Equal(asked, each) {
 			t.Errorf("an active restore asks\n%s, want\n%s", strings.Join(asked, "\n"), strings.Join(each, "\n"))
+		}
+	}
+}
+
+// Only verdicts need more than the jobs that are asked for and their volumes.
+func TestFollowingWatchesNoMoreThanItNeeds(t *testing.T) {
+	b := control(t)
+	b.create(t, restore("followed", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+	for args, want := range map[string][]string{
+		"get restores -w -n velero -o name":         {"datadownloads", "podvolumerestores", "restores"},
+		"get restore/followed -w -n velero -o name": {"datadownloads", "podvolumerestores", "restores"},
+		"get restores -w -n velero --no-headers": {"backuprepositories", "backups", "backupstoragelocations", "datadownloads", "datauploads",
+			"deletebackuprequests", "pods", "podvolumebackups", "podvolumerestores", "restores", "schedules"},
+	} {
+		proxy := b.counted(t)
+		follower := through(proxy.Kubeconfig(), b.command(t, strings.Fields(args)...))
+		out, err := follower.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := follower.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for scanner := bufio.NewScanner(out); scanner.Scan() && !strings.Contains(scanner.Text(), "followed"); {
+		}
+		var kinds []string
+		for asked := range proxy.Read().Asked {
+			kind := strings.TrimSuffix(asked[strings.LastIndex(asked, "/")+1:], " (watch)")
+			if strings.Contains(asked, "/namespaces/velero/") && !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+		_ = follower.Process.Kill()
+		_ = follower.Wait()
+		proxy.Close()
+		if slices.Sort(kinds); !slices.Equal(kinds, want) {
+			t.Errorf("%s asks for\n%q, want\n%q", args, kinds, want)
 		}
 	}
 }

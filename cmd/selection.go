@@ -155,6 +155,15 @@ func (s selection) query() watch.Query {
 	return q
 }
 
+// only names the selected jobs to a watch of nothing else.
+func (s selection) only() []watch.JobName {
+	q := s.query()
+	for _, kind := range q.Kinds {
+		q.Names = append(q.Names, watch.JobName{Resource: kind})
+	}
+	return q.Names
+}
+
 // resourceOf is the resource of a kind of jobs, as [watch.Source] names it.
 func resourceOf(kind job.Kind) string {
 	if kind == job.Backup {

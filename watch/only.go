@@ -20,7 +20,7 @@ func (o Options) kinds() (watched []*kind) {
 }
 
 // only is the kind without what belongs to none of some jobs, and nil if nothing of it
-// does. Without jobs it is the kind itself. The API server finds one object by its
+// does. An empty name stands for all jobs of its kind. Without jobs it is the kind itself. The API server finds one object by its
 // name, but not one of several.
 func (k *kind) only(jobs []JobName) *kind {
 	if len(jobs) == 0 {
@@ -31,6 +31,8 @@ func (k *kind) only(jobs []JobName) *kind {
 		names := namesOf(jobs, resource)
 		switch {
 		case len(names) == 0:
+		case slices.Contains(names, "") && (k.resource == resource || slices.Contains(volumeKinds[resource], k.resource)):
+			return k
 		case k.resource == resource:
 			if len(names) == 1 {
 				some.field = fields.OneTermEqualSelector("metadata.name", names[0]).String()

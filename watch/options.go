@@ -44,7 +44,8 @@ type Options struct {
 
 	// Only narrows the watch to some jobs and their volumes. Nothing else is watched:
 	// neither pods nor storage locations nor other jobs, on which verdicts depend; [Read]
-	// reads those. Empty for all of Velero's kinds.
+	// reads those. A JobName without a name is all jobs of its kind. Empty for all of
+	// Velero's kinds.
 	Only []JobName
 
 	// SumVolumes keeps of volumes that completed in a job that has ended only their
