@@ -20,6 +20,7 @@ import (
 type preflightFlags struct {
 	file    string
 	filters restorespec.Flags
+	compare bool
 	caFile  string
 	output  string
 }
@@ -39,7 +40,9 @@ Say what to restore as for 'veltui estimate': backup/NAME with the flags of 'vel
 restore create', a Restore in a file (-f), or restore/NAME for a restore like that one.
 veltui changes nothing but for the DownloadRequest with which it reads the backup, once.
 It reads the metadata of objects only, so it does not know whether one that exists
-differs from the backup.
+differs from the backup. With --compare it reads the backup once more and those objects
+as a whole, and says of each what Velero will do: leave it, leave it with a warning,
+patch it, merge it or skip it, and which fields differ, without their values.
 
 An obstacle makes something of the restore fail. A doubt may go wrong, or do what you
 do not want. What veltui could not look at is named, and never counts as fine.
@@ -55,6 +58,9 @@ could not look at everything.`,
   # What the policy 'update' does with what exists
   veltui preflight backup/nightly --existing-resource-policy update
 
+  # The same object by object, with the fields that differ
+  veltui preflight backup/nightly --existing-resource-policy update --compare -o json | jq '.existing[]'
+
   # In a script: restore only if nothing stands in the way
   veltui preflight -f restore.yaml && kubectl create -f restore.yaml
 
@@ -69,6 +75,7 @@ could not look at everything.`,
 	f.filters.AddFilters(flags)
 	f.filters.AddExisting(flags)
 	f.filters.AddNodePorts(flags)
+	flags.BoolVar(&f.compare, "compare", false, "Compare what exists with the backup, and say what Velero does with each object")
 	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	return cmd
@@ -102,7 +109,10 @@ func (c *cli) preflight(ctx context.Context, args []string, f preflightFlags) er
 	if err != nil {
 		return err
 	}
-	progress, done := c.tellSurvey()
+	progress, say, done := c.tellSurvey()
+	if f.compare {
+		question.bodies = e.bodies(spec.Restore.BackupName, say)
+	}
 	result, err := s.check(ctx, question, progress)
 	done()
 	if err != nil {
@@ -180,14 +190,13 @@ func (c *cli) preflightIndex(ctx context.Context, e *estimator, name string) (*c
 }
 
 // tellSurvey shows on a terminal how far the look at the cluster is.
-func (c *cli) tellSurvey() (progress func(target.Progress), done func()) {
-	var at atomic.Pointer[target.Progress]
-	m := &meter{quit: make(chan struct{}), over: make(chan struct{}), text: func() string {
-		if p := at.Load(); p != nil {
-			return fmt.Sprintf("looking for %s: %d of %d lists", p.Resource, p.Done, p.Total)
-		}
-		return "looking at the cluster"
-	}}
+func (c *cli) tellSurvey() (progress func(target.Progress), say func(string), done func()) {
+	var at atomic.Pointer[string]
+	say = func(text string) { at.Store(&text) }
+	say("looking at the cluster")
+	m := &meter{quit: make(chan struct{}), over: make(chan struct{}), text: func() string { return *at.Load() }}
 	c.draw(m, meterDelay)
-	return func(p target.Progress) { at.Store(&p) }, m.stop
+	return func(p target.Progress) {
+		say(fmt.Sprintf("looking for %s: %d of %d lists", p.Resource, p.Done, p.Total))
+	}, say, m.stop
 }

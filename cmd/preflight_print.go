@@ -25,6 +25,8 @@ type preflightDocument struct {
 	Doubts    int                   `json:"doubts"`
 	Findings  []preflight.Finding   `json:"findings"`
 	NotSeen   []preflight.NotLooked `json:"notSeen"`
+	// Existing is what Velero does with each object that exists, with --compare.
+	Existing []preflight.Existing `json:"existing,omitempty"`
 }
 
 func (c *cli) printPreflight(restore velerov1.RestoreSpec, r *preflight.Result, output string) error {
@@ -35,6 +37,7 @@ func (c *cli) printPreflight(restore velerov1.RestoreSpec, r *preflight.Result, 
 			ExistingResourcePolicy: restore.ExistingResourcePolicy, Items: r.Items,
 			Obstacles: r.Count(preflight.Obstacle), Doubts: r.Count(preflight.Doubt),
 			Findings: append([]preflight.Finding{}, r.Findings...), NotSeen: append([]preflight.NotLooked{}, r.NotLooked...),
+			Existing: r.Existing,
 		})
 	}
 	l := lines{w: c.streams.Out}

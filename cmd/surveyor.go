@@ -53,6 +53,8 @@ type surveyQuestion struct {
 	// keep looks at all that the backup holds, so that the answer to the next
 	// question needs no other look unless the mapping of namespaces changes.
 	keep bool
+	// bodies, if it is not nil, asks how what exists differs from the backup.
+	bodies bodies
 }
 
 func newSurveyor(config *rest.Config, clock func() time.Time, log *slog.Logger) (*surveyor, error) {
@@ -94,6 +96,11 @@ func (s *surveyor) check(ctx context.Context, q surveyQuestion, progress func(ta
 		in.Refused = err.Error() + "."
 	default:
 		in.Fates = fates
+	}
+	if q.bodies != nil && fates != nil && known.state != nil {
+		if err := s.compare(ctx, q, known, &in, progress); err != nil {
+			return nil, err
+		}
 	}
 	return preflight.Check(in)
 }

@@ -51,22 +51,22 @@ func (w *walker) walk() error {
 			return w.tail()
 		}
 		if err != nil {
-			return w.entryError(e, err)
+			return entryError(e, err)
 		}
 		if w.entries++; w.entries > w.limits.Entries {
-			return w.entryError(e, fmt.Errorf("%w: more than %d entries", ErrLimit, w.limits.Entries))
+			return entryError(e, fmt.Errorf("%w: more than %d entries", ErrLimit, w.limits.Entries))
 		}
 		if w.entries%512 == 0 && w.builder.size() > w.limits.Index {
-			return w.entryError(e, fmt.Errorf("%w: the index would take more than %d bytes", ErrLimit, w.limits.Index))
+			return entryError(e, fmt.Errorf("%w: the index would take more than %d bytes", ErrLimit, w.limits.Index))
 		}
 		if err := w.entry(e); err != nil {
-			return w.entryError(e, err)
+			return entryError(e, err)
 		}
 	}
 }
 
 // entryError says where in the archive err came up.
-func (w *walker) entryError(e entry, err error) error {
+func entryError(e entry, err error) error {
 	if len(e.name) == 0 {
 		return fmt.Errorf("tar entry at byte %d: %w", e.offset, err)
 	}

@@ -30,6 +30,10 @@ type Input struct {
 	Versions map[string][]string
 	State    *target.State
 	Around   *target.Surroundings
+	// Compared says that the objects that exist were compared with the backup, and
+	// Existing what Velero does with each.
+	Compared bool
+	Existing []Existing
 	// Unread is what could not be read at all.
 	Unread []NotLooked
 	Now    time.Time
@@ -89,7 +93,7 @@ func Check(in Input) (*Result, error) {
 			return nil, err
 		}
 	}
-	r := &Result{Findings: sorted(c.found), NotLooked: c.unseen}
+	r := &Result{Findings: sorted(c.found), NotLooked: c.unseen, Existing: in.Existing}
 	if in.Fates != nil && in.Served != nil {
 		r.Items = &c.items
 	}

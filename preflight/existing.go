@@ -52,12 +52,16 @@ func (c *check) existing() error {
 	if err != nil {
 		return err
 	}
+	c.findCompared()
 	for _, resource := range slices.Sorted(maps.Keys(there)) {
+		if c.Compared && !c.special(resource) {
+			continue
+		}
 		c.find(there[resource].fill(c.exists(resource, there[resource].count)))
 	}
 	for _, resource := range slices.Sorted(maps.Keys(going)) {
 		c.find(going[resource].fill(Finding{Severity: Doubt, Reason: ObjectsTerminating, Resource: resource,
-			Sentence: fmt.Sprintf("%s in the cluster %s being deleted. Velero skips them because they still exist; then they are gone.", some(going[resource].count, resource), is(going[resource].count)),
+			Sentence: fmt.Sprintf("%s in the cluster %s being deleted. Velero treats them as there; then they are gone.", some(going[resource].count, resource), is(going[resource].count)),
 			Remedy:   "Wait until they are gone."}))
 	}
 	if c.State == nil {
@@ -127,13 +131,24 @@ func (c *check) exists(resource string, n int) Finding {
 		f.Severity = Note
 		f.Sentence = fmt.Sprintf("%s %s already. With the feature flag EnableCSI, Velero restores snapshots under new names. Without it, Velero leaves what exists as it is.", what, exist)
 	case resource == claims:
+		does := "leaves the claim, with a warning"
+		if update {
+			does = "patches of the claim what Kubernetes lets it"
+		}
 		f.Reason = ClaimsExist
-		f.Sentence = fmt.Sprintf("%s %s already. Velero leaves the claim and its volume, and restores no snapshot into it. But if Velero creates a pod that mounts the claim, it writes the data of file-system backups over what is in the volume.", what, exist)
+		f.Sentence = fmt.Sprintf("%s %s already. Velero %s, and restores no snapshot into its volume. But if Velero creates a pod that mounts the claim, it writes the data of file-system backups over what is in the volume.", what, exist, does)
 		f.Remedy = "To keep the data as it is, leave out the pods, or map the namespace to a new name. To get the data of a snapshot, delete the claims and the pods that use them first."
-	case update && (resource == pods || resource == jobs):
+	case resource == pods || resource == jobs:
+		f.Remedy = "To restore them anew, delete them first; to keep both, map the namespace to a new name."
+		if !update {
+			f.Sentence = fmt.Sprintf("%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in %s before it compares always makes a difference.", what, exist, resource)
+			return f
+		}
 		f.Reason = ObjectsPatched
-		f.Sentence = fmt.Sprintf("%s %s already. Kubernetes lets few fields of such an object change: Velero's patch fails with a warning where it differs, and Velero sets only its own labels.", what, exist)
-		f.Remedy = "To restore them anew, delete them first."
+		f.Sentence = fmt.Sprintf("%s %s already. Kubernetes lets few fields of such an object change: Velero's patch fails with a warning where it touches others, and Velero sets only its own labels.", what, exist)
+	case resource == services && !update:
+		f.Sentence = fmt.Sprintf("%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in services before it compares always makes a difference.", what, exist)
+		f.Remedy = "To change them to what the backup holds, set --existing-resource-policy=update; to keep both, map the namespace to a new name."
 	case update:
 		f.Reason = ObjectsPatched
 		f.Sentence = fmt.Sprintf("%s %s already. Velero patches what differs to what the backup holds, and adds a warning where Kubernetes refuses that.", what, exist)

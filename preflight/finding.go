@@ -41,6 +41,9 @@ const (
 	RestoresAhead          Reason = "RestoresAhead"
 	ObjectsExist           Reason = "ObjectsExist"
 	ObjectsPatched         Reason = "ObjectsPatched"
+	ObjectsEqual           Reason = "ObjectsEqual"
+	ObjectsSkipped         Reason = "ObjectsSkipped"
+	PatchesRefused         Reason = "PatchesRefused"
 	ObjectsTerminating     Reason = "ObjectsTerminating"
 	ClaimsExist            Reason = "ClaimsExist"
 	ServiceAccountsMerged  Reason = "ServiceAccountsMerged"
@@ -98,6 +101,8 @@ type Result struct {
 	Items     *int
 	Findings  []Finding
 	NotLooked []NotLooked
+	// Existing is what Velero does with each object that exists, if that was compared.
+	Existing []Existing
 }
 
 // Count is how many findings have a severity.

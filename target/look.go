@@ -12,6 +12,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/sanitize"
 )
@@ -32,12 +33,20 @@ type Progress struct {
 func (r *Reader) Look(ctx context.Context, served *Served, q *Question, progress func(Progress)) (*State, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l := &look{
-		Reader: r, served: served, progress: progress, give: cancel,
+	l := r.newLook(served, q, progress, cancel)
+	return l.look(ctx)
+}
+
+func (r *Reader) newLook(served *Served, q *Question, progress func(Progress), give context.CancelCauseFunc) *look {
+	return &look{
+		Reader: r, served: served, progress: progress, give: give,
 		slots: make(chan struct{}, r.Parallel), texts: map[string]string{},
 		state: &State{question: q, notServed: map[string]bool{}, unseen: map[[2]string]string{}, At: r.Clock()},
 	}
-	l.start(ctx, l.servedPlaces(q))
+}
+
+func (l *look) look(ctx context.Context) (*State, error) {
+	l.start(ctx, l.servedPlaces(l.state.question))
 	l.running.Wait()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -61,6 +70,10 @@ type look struct {
 	texts map[string]string
 	// gone is why nobody is asked any more.
 	gone error
+
+	// visit, if it is not nil, gets the whole objects, read in these versions.
+	visit    func(resource string, object *unstructured.Unstructured)
+	versions func(resource string) string
 }
 
 // servedPlaces leaves out what the cluster does not serve, or does not tell.
@@ -134,13 +147,16 @@ func (l *look) read(ctx context.Context, p place) (instead []place) {
 
 // list takes what was asked for out of one list.
 func (l *look) list(ctx context.Context, p place) error {
+	if l.visit != nil {
+		return l.whole(ctx, p)
+	}
 	k := l.served.kinds[p.resource]
 	from := metav1.NamespaceNone
 	if k.namespaced {
 		from = p.namespace
 	}
 	wanted, listed := l.state.question.kinds[p.resource], 0
-	return l.pages(ctx, p.name, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	return l.pages(ctx, p.options(l.Page), func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := l.metadata.Resource(k.GroupVersionResource).Namespace(from).List(ctx, o)
 		if err != nil {
 			return "", err

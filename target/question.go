@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/veltui/veltui/sanitize"
 )
 
@@ -123,6 +125,14 @@ type place struct {
 	name string
 	// within are the namespaces that a list of the whole cluster is for.
 	within []string
+}
+
+func (p place) options(page int64) metav1.ListOptions {
+	o := metav1.ListOptions{Limit: page}
+	if p.name != "" {
+		o.FieldSelector = "metadata.name=" + p.name
+	}
+	return o
 }
 
 const (

@@ -204,7 +204,7 @@ func (r *Reader) Whole(ctx context.Context, served *Served, resource, namespace 
 		return nil
 	}
 	visited := map[types.NamespacedName]bool{} // a list that expired is read again
-	return r.pages(ctx, "", func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	return r.pages(ctx, metav1.ListOptions{Limit: r.Page}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := r.dynamic.Resource(k.GroupVersionResource).Namespace(namespace).List(ctx, o)
 		if err != nil {
 			return "", err
@@ -227,12 +227,9 @@ func (r *Reader) Whole(ctx context.Context, served *Served, resource, namespace 
 const maxPages = 10_000
 
 // pages reads a list page by page. A list that expires on the way is read once more
-// from its beginning. Its error is fit to be shown.
-func (r *Reader) pages(ctx context.Context, name string, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
-	o := metav1.ListOptions{Limit: r.Page}
-	if name != "" {
-		o.FieldSelector = "metadata.name=" + name
-	}
+// from its beginning, and a page that is too long in smaller ones. Its error is fit
+// to be shown.
+func (r *Reader) pages(ctx context.Context, o metav1.ListOptions, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
 	again := true
 	for range maxPages {
 		next, err := read(ctx, o)
@@ -241,6 +238,9 @@ func (r *Reader) pages(ctx context.Context, name string, read func(context.Conte
 			return context.Cause(ctx)
 		case apierrors.IsResourceExpired(err) && again:
 			again, o.Continue = false, ""
+			continue
+		case errors.Is(err, errTooLong) && o.Limit >= smallerPages:
+			o.Limit /= smallerPages
 			continue
 		case err != nil:
 			return safe(err)
@@ -251,6 +251,9 @@ func (r *Reader) pages(ctx context.Context, name string, read func(context.Conte
 	}
 	return fmt.Errorf("the list has more than %d pages", maxPages)
 }
+
+// smallerPages is how many pages one becomes that is too long.
+const smallerPages = 10
 
 // safeError is an error in words that are safe to print.
 type safeError struct {

@@ -1,0 +1,91 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/preflight"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/target"
+)
+
+// bodies reads what a backup holds of the items that are wanted.
+type bodies func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error
+
+// bodies reads them out of the backup's tarball, once more; say is told how far that is.
+func (e *estimator) bodies(backup string, say func(string)) bodies {
+	return func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
+		if e.readOnly {
+			return errNoDownload
+		}
+		stream, err := e.artifacts.Open(ctx, artifact.Target{Kind: velerov1.DownloadTargetKindBackupContents, Name: backup})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = stream.Close() }()
+		body := &counted{Reader: stream, total: max(stream.Size(), 0), progress: func(done, total int64) {
+			say(fmt.Sprintf("reading what %s holds of the objects that exist: %s", sanitize.String(backup), human.BytesOf(done, total)))
+		}}
+		return collector.Bodies(ctx, body, collector.Limits{}, wanted, visit)
+	}
+}
+
+// compare holds the objects that exist against what the backup holds of them.
+func (s *surveyor) compare(ctx context.Context, q surveyQuestion, known survey, in *preflight.Input, progress func(target.Progress)) error {
+	rules := preflight.Rules{Restore: q.spec.Restore, Versions: func(string) []string { return nil }}
+	unread := func(what string, err error) {
+		in.Unread = append(in.Unread, preflight.NotLooked{What: what, Why: err.Error()})
+	}
+	server := q.velero.Server
+	if server.Visible && server.Name != "" {
+		csi := slices.Contains(server.Flags.Features, "EnableCSI")
+		rules.CSI = &csi
+	}
+	if rules.CSI == nil || slices.Contains(server.Flags.Features, "EnableAPIGroupVersions") {
+		rules.Versions = q.index.Versions
+	}
+	if b := q.velero.Backup; b != nil {
+		rules.NativeSnapshots = b.Status.VolumeSnapshotsAttempted > 0
+		plugins, err := s.reader.PluginConfigs(ctx, b.Namespace)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			unread("whether Velero changes images or storage classes before it compares", err)
+		}
+		rules.Plugins = plugins
+	}
+	c, err := preflight.NewComparison(in.Fates, known.state, rules)
+	if err != nil {
+		return err
+	}
+	in.Compared = true
+	in.Unread = append(in.Unread, c.Unlooked()...)
+	if c.Len() == 0 {
+		return nil
+	}
+	broken := q.bodies(ctx, c.Wants, c.Backup)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if broken != nil {
+		unread("how what exists differs from the backup", broken)
+	}
+	unseen, err := s.reader.LookWhole(ctx, known.served, c.Question(), q.index.Version,
+		func(resource string, object *unstructured.Unstructured) { c.Live(resource, object) }, progress)
+	if err != nil {
+		return err
+	}
+	for _, n := range unseen {
+		in.Unread = append(in.Unread, preflight.NotLooked{What: "how " + n.Resource + " differ from the backup", Resource: n.Resource, Namespace: n.Namespace, Why: n.Why})
+	}
+	in.Existing = c.Existing(unseen, broken)
+	return nil
+}

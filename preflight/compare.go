@@ -1,0 +1,337 @@
+package preflight
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/target"
+)
+
+// Outcome is what Velero does with an object that exists (pkg/restore/restore.go of
+// 1.18.3, restoreItem). Outcomes are API (docs/preflight.md).
+type Outcome string
+
+// The outcomes.
+const (
+	// Equal: it is as in the backup. Velero leaves it without a warning; with the
+	// policy update it sets its own labels.
+	Equal Outcome = "Equal"
+	// Left: it differs. Velero leaves it as it is, with a warning.
+	Left Outcome = "Left"
+	// Patched: it differs, and Velero patches it.
+	Patched Outcome = "Patched"
+	// PatchRefused: it differs in what Kubernetes lets nobody change. Velero's patch
+	// fails with a warning, and Velero sets only its own labels.
+	PatchRefused Outcome = "PatchRefused"
+	// Merged: Velero adds to it what the backup has more.
+	Merged Outcome = "Merged"
+	// Skipped: Velero does not touch it, and does not warn.
+	Skipped Outcome = "Skipped"
+	// CannotTell: veltui cannot tell.
+	CannotTell Outcome = "CannotTell"
+)
+
+// Existing is an object of the target that a restore is to restore, too.
+type Existing struct {
+	Resource  string  `json:"resource"`
+	Namespace string  `json:"namespace,omitempty"`
+	Name      string  `json:"name"`
+	Outcome   Outcome `json:"outcome"`
+	// Fields are those that differ, without their values: most of them at most.
+	Fields []string `json:"fields,omitempty"`
+	// Why is why veltui cannot tell.
+	Why string `json:"why,omitempty"`
+}
+
+const (
+	// maxCompared is how many objects are compared.
+	maxCompared = 100_000
+	// maxKept is how many bytes are kept of what the backup holds of them.
+	maxKept = 64 << 20
+	// maxFields is how many fields of an object are named, and maxField how long they
+	// may be.
+	maxFields, maxField = 8, 120
+)
+
+// Rules say what decides besides the objects themselves.
+type Rules struct {
+	Restore velerov1.RestoreSpec
+	// CSI says whether Velero runs with EnableCSI; nil is not known.
+	CSI *bool
+	// NativeSnapshots says whether the backup may hold native snapshots of volumes.
+	NativeSnapshots bool
+	// Plugins are the plugins that have a ConfigMap (package target, PluginConfigs).
+	Plugins map[string]bool
+	// Versions says of a resource whether the backup holds it in several API versions.
+	Versions func(resource string) []string
+}
+
+// Comparison compares objects that exist with what the backup holds of them. Of a
+// body, only hashes of its fields are kept, until the object of the cluster is there.
+type Comparison struct {
+	Rules
+	seed  maphash.Seed
+	items map[place]*compared
+	paths map[string]uint32
+	names []string // of paths
+	kept  int
+	// left is how many objects are beyond maxCompared.
+	left int
+}
+
+type place struct{ resource, namespace, name string }
+
+// compared is one object.
+type compared struct {
+	// inBackup are its fields in the backup without what every restore resets, and
+	// changed those that Velero's actions change after that.
+	inBackup, changed []field
+	rule              rule
+	outcome           Outcome
+	fields            []string
+	why               string
+	sources           int // how many items of the backup go there
+}
+
+// field is the hash of one field; gone stands for none.
+type field struct {
+	path  uint32
+	value uint64
+}
+
+const gone = 0
+
+// NewComparison makes a Comparison of what a restore is to restore and is there. Its
+// error is the cause of the context of fates.
+func NewComparison(fates *collector.Fates, state *target.State, rules Rules) (*Comparison, error) {
+	c := &Comparison{Rules: rules, seed: maphash.MakeSeed(), items: map[place]*compared{}, paths: map[string]uint32{}}
+	err := fates.Each(func(i collector.Item) {
+		if !isRestored(i) {
+			return
+		}
+		if object, seen := state.Find(i.Resource, i.Target, i.Name); seen != target.There || !object.Deleting.IsZero() {
+			return
+		}
+		at := place{i.Resource, i.Target, i.Name}
+		switch {
+		case c.items[at] != nil:
+			c.items[at].sources++
+		case len(c.items) == maxCompared:
+			c.left++
+		default:
+			c.items[at] = &compared{sources: 1}
+		}
+	})
+	return c, err
+}
+
+// Len is how many objects are compared.
+func (c *Comparison) Len() int { return len(c.items) }
+
+// at finds an item by its place in the backup.
+func (c *Comparison) at(resource, namespace, name string) *compared {
+	if namespace != "" {
+		if to, ok := c.Restore.NamespaceMapping[namespace]; ok {
+			namespace = to
+		}
+	}
+	return c.items[place{resource, namespace, name}]
+}
+
+// Wants says whether the body of an item of the backup is needed.
+func (c *Comparison) Wants(resource, namespace, name string) bool {
+	i := c.at(resource, namespace, name)
+	return i != nil && i.outcome == "" && i.inBackup == nil
+}
+
+// Backup takes the body of an item of the backup; nil is one that is too large.
+func (c *Comparison) Backup(resource, namespace, name string, body []byte) {
+	i := c.at(resource, namespace, name)
+	if i == nil || i.outcome != "" || i.inBackup != nil {
+		return
+	}
+	switch {
+	case i.sources > 1:
+		i.cannotTell("the restore maps several namespaces to its namespace, and Velero takes the first")
+		return
+	case len(c.Versions(resource)) > 1:
+		i.cannotTell("the backup holds it in several API versions")
+		return
+	case c.kept > maxKept:
+		i.cannotTell(fmt.Sprintf("veltui keeps at most %d MiB of what the backup holds", maxKept>>20))
+		return
+	case body == nil:
+		i.cannotTell("its body in the backup is too large")
+		return
+	}
+	var object unstructured.Unstructured
+	if err := object.UnmarshalJSON(body); err != nil {
+		i.cannotTell("its body in the backup cannot be read")
+		return
+	}
+	reset(&object)
+	i.inBackup = c.sign(object.Object)
+	i.rule = c.act(resource, namespace, &object)
+	if i.rule.changes {
+		i.changed = c.changes(i.inBackup, c.sign(object.Object))
+	}
+	c.kept += 16 * (len(i.inBackup) + len(i.changed))
+}
+
+func (i *compared) cannotTell(why string) { i.outcome, i.why = CannotTell, why }
+
+// Question asks for the objects that can be compared.
+func (c *Comparison) Question() *target.Question {
+	q := &target.Question{}
+	for at, i := range c.items {
+		if i.inBackup != nil && i.outcome == "" {
+			q.Add(at.resource, at.namespace, at.name)
+		}
+	}
+	return q
+}
+
+// Live takes an object of the cluster, and changes it.
+func (c *Comparison) Live(resource string, object *unstructured.Unstructured) {
+	i := c.items[place{resource, object.GetNamespace(), object.GetName()}]
+	if i == nil || i.inBackup == nil || i.outcome != "" {
+		return
+	}
+	frozen, _, _ := unstructured.NestedBool(object.Object, "immutable")
+	reset(object)
+	if resource == serviceAccounts {
+		spread(object)
+	}
+	live := c.sign(object.Object)
+	differing := c.differing(i.inBackup, live)
+	against := differing
+	if len(i.changed) > 0 {
+		against = c.differing(i.all(), live)
+	}
+	if resource == serviceAccounts {
+		i.merge(c.lacking(i.all(), live))
+		return
+	}
+	i.decide(resource, c.Restore.ExistingResourcePolicy, frozen, differing, against, c.has(live))
+	if i.outcome != Equal && i.outcome != Skipped && i.fields == nil {
+		i.fields = differing
+	}
+	i.inBackup, i.changed = nil, nil
+}
+
+// all are the fields after Velero's actions.
+func (i *compared) all() []field { return overlay(i.inBackup, i.changed) }
+
+// merge is what Velero does with a ServiceAccount, whatever the policy: it adds what
+// is lacking.
+func (i *compared) merge(lacking []string) {
+	i.inBackup, i.changed = nil, nil
+	if i.rule.unsure != "" {
+		i.cannotTell(i.rule.unsure)
+		return
+	}
+	i.outcome = Equal
+	for _, path := range lacking {
+		if slices.ContainsFunc(merged, func(f string) bool { return strings.HasPrefix(path, f+".") }) {
+			i.outcome, i.fields = Merged, append(i.fields, path)
+		}
+	}
+}
+
+// lacking names the fields of x that y does not have.
+func (c *Comparison) lacking(x, y []field) (names []string) {
+	both(x, y, func(path uint32, _, y uint64) {
+		if y == gone {
+			names = append(names, c.names[path])
+		}
+	})
+	slices.Sort(names)
+	return names
+}
+
+// has says whether an object has a field.
+func (c *Comparison) has(fields []field) func(path string) bool {
+	return func(path string) bool {
+		id, known := c.paths[path]
+		return known && slices.ContainsFunc(fields, func(f field) bool { return f.path == id })
+	}
+}
+
+// Existing is all that was compared, sorted. unseen is what could not be read of the
+// cluster, and broken why the backup was not read to its end, if it was not.
+func (c *Comparison) Existing(unseen []target.NotSeen, broken error) []Existing {
+	all := make([]Existing, 0, len(c.items))
+	for at, i := range c.items {
+		e := Existing{Resource: at.resource, Namespace: at.namespace, Name: at.name, Outcome: i.outcome, Why: i.why}
+		if i.outcome == "" {
+			e.Outcome, e.Why = CannotTell, missing(at, i, unseen, broken)
+		}
+		for _, f := range i.fields[:min(len(i.fields), maxFields)] {
+			e.Fields = append(e.Fields, shortened(sanitize.String(f)))
+		}
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(x, y Existing) int {
+		return cmp.Or(strings.Compare(x.Resource, y.Resource), strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
+	})
+	return all
+}
+
+// missing says why there is nothing to compare.
+func missing(at place, i *compared, unseen []target.NotSeen, broken error) string {
+	switch {
+	case i.inBackup == nil && broken != nil:
+		return "veltui could not read the backup: " + broken.Error()
+	case i.inBackup == nil:
+		return "veltui did not find its body in the backup"
+	}
+	for _, n := range unseen {
+		if n.Resource == at.resource && (n.Namespace == "" || n.Namespace == at.namespace) {
+			return "veltui could not read it: " + n.Why
+		}
+	}
+	return "it is gone since veltui found it"
+}
+
+func shortened(s string) string {
+	if r := []rune(s); len(r) > maxField {
+		return string(r[:maxField-1]) + "…"
+	}
+	return s
+}
+
+// reset removes what Velero removes of both objects before it compares them
+// (pkg/restore/restore.go, resetMetadataAndStatus), and its own labels, which it
+// makes the same in both.
+func reset(object *unstructured.Unstructured) {
+	for _, name := range []string{"generateName", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+		"deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"} {
+		unstructured.RemoveNestedField(object.Object, "metadata", name)
+	}
+	unstructured.RemoveNestedField(object.Object, "status")
+	unstructured.RemoveNestedField(object.Object, "metadata", "namespace") // Velero sets that of the target
+	unstructured.RemoveNestedField(object.Object, "metadata", "labels", velerov1.RestoreNameLabel)
+	unstructured.RemoveNestedField(object.Object, "metadata", "labels", velerov1.BackupNameLabel)
+}
+
+var errNotCompared = errors.New("veltui compares at most " + fmt.Sprint(maxCompared) + " objects")
+
+// Unlooked is what was not compared, if there is anything.
+func (c *Comparison) Unlooked() (unlooked []NotLooked) {
+	if c.left > 0 {
+		unlooked = append(unlooked, NotLooked{What: fmt.Sprintf("how %d more objects differ from the backup", c.left), Why: errNotCompared.Error()})
+	}
+	if m := c.Restore.ResourceModifier; m != nil && len(c.items) > 0 {
+		unlooked = append(unlooked, NotLooked{What: "how objects differ after the resource modifier " + m.Name, Why: "veltui does not read resource modifiers"})
+	}
+	return unlooked
+}
