@@ -3,17 +3,21 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -42,23 +46,23 @@ const comparedObjects = `
 {apiVersion: v1, kind: Service, metadata: {name: node-port}, spec: {type: NodePort, ports: [{port: 80}]}}
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: same}, spec: {accessModes: [ReadWriteOnce], storageClassName: none, resources: {requests: {storage: 1Gi}}}}
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: changed}, spec: {accessModes: [ReadWriteOnce], storageClassName: none, resources: {requests: {storage: 1Gi}}}}
-{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: bound}, spec: {accessModes: [ReadWriteOnce], storageClassName: none, volumeName: cmp-kept, resources: {requests: {storage: 1Gi}}}}
-{apiVersion: v1, kind: Pod, metadata: {name: waiting}, spec: {containers: [{name: a, image: a}]}}
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: bound}, spec: {accessModes: [ReadWriteOnce], storageClassName: kept, volumeName: cmp-kept, resources: {requests: {storage: 1Gi}}}}
+{apiVersion: v1, kind: Pod, metadata: {name: waiting}, spec: {schedulingGates: [{name: example.com/never}], containers: [{name: a, image: a}]}}
 {apiVersion: v1, kind: Pod, metadata: {name: placed}, spec: {nodeName: nowhere, containers: [{name: a, image: a}]}}
-{apiVersion: batch/v1, kind: Job, metadata: {name: same}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}
-{apiVersion: batch/v1, kind: Job, metadata: {name: manual}, spec: {manualSelector: true, selector: {matchLabels: {job: manual}}, template: {metadata: {labels: {job: manual}}, spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}
-{apiVersion: batch/v1, kind: CronJob, metadata: {name: same}, spec: {schedule: "0 0 1 1 *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}}}
-{apiVersion: apps/v1, kind: Deployment, metadata: {name: same}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
-{apiVersion: apps/v1, kind: Deployment, metadata: {name: scaled}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
-{apiVersion: apps/v1, kind: Deployment, metadata: {name: reselected}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
-{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: renamed}, spec: {replicas: 1, serviceName: a, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
+{apiVersion: batch/v1, kind: Job, metadata: {name: same}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}
+{apiVersion: batch/v1, kind: Job, metadata: {name: manual}, spec: {suspend: true, manualSelector: true, selector: {matchLabels: {job: manual}}, template: {metadata: {labels: {job: manual}}, spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}
+{apiVersion: batch/v1, kind: CronJob, metadata: {name: same}, spec: {schedule: "0 0 1 1 *", suspend: true, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}}}
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: same}, spec: {replicas: 0, paused: true, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: scaled}, spec: {replicas: 0, paused: true, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: reselected}, spec: {replicas: 0, paused: true, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
+{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: renamed}, spec: {replicas: 0, serviceName: a, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
 {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: same}, rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}
 {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: same}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: same}, subjects: [{kind: ServiceAccount, name: robot, namespace: cmp-source}]}
 {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: rebound}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: same}}
 {apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: same}, spec: {podSelector: {}}}
-{apiVersion: v1, kind: PersistentVolume, metadata: {name: cmp-kept}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: none, persistentVolumeReclaimPolicy: Retain, hostPath: {path: /kept}}}
-{apiVersion: v1, kind: PersistentVolume, metadata: {name: cmp-kept-changed}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: none, persistentVolumeReclaimPolicy: Retain, hostPath: {path: /kept}}}
-{apiVersion: v1, kind: PersistentVolume, metadata: {name: cmp-deleted}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: none, persistentVolumeReclaimPolicy: Delete, hostPath: {path: /tmp/x}}}
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: cmp-kept}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: kept, persistentVolumeReclaimPolicy: Retain, hostPath: {path: /kept}}}
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: cmp-kept-changed}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: unused, persistentVolumeReclaimPolicy: Retain, hostPath: {path: /kept}}}
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: cmp-deleted}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: unused, persistentVolumeReclaimPolicy: Delete, hostPath: {path: /tmp/x}}}
 {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: cmp-class}, provisioner: example.com/a}
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: cmp-role}, rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: cmp-binding}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cmp-role}}
@@ -78,11 +82,11 @@ const comparedChanges = `
 {apiVersion: v1, kind: Service, metadata: {name: changed}, spec: {ports: [{port: 81}]}}
 {apiVersion: v1, kind: Service, metadata: {name: beheaded}, spec: {ports: [{port: 80}]}}
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: changed}, spec: {accessModes: [ReadWriteMany], storageClassName: none, resources: {requests: {storage: 1Gi}}}}
-{apiVersion: apps/v1, kind: Deployment, metadata: {name: scaled}, spec: {replicas: 3, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
-{apiVersion: apps/v1, kind: Deployment, metadata: {name: reselected}, spec: {replicas: 1, selector: {matchLabels: {a: b, c: d}}, template: {metadata: {labels: {a: b, c: d}}, spec: {containers: [{name: a, image: a}]}}}}
-{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: renamed}, spec: {replicas: 1, serviceName: z, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: scaled}, spec: {replicas: 0, paused: true, revisionHistoryLimit: 3, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: reselected}, spec: {replicas: 0, paused: true, selector: {matchLabels: {a: b, c: d}}, template: {metadata: {labels: {a: b, c: d}}, spec: {containers: [{name: a, image: a}]}}}}
+{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: renamed}, spec: {replicas: 0, serviceName: z, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
 {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: rebound}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: other}}
-{apiVersion: v1, kind: PersistentVolume, metadata: {name: cmp-kept-changed}, spec: {capacity: {storage: 2Gi}, accessModes: [ReadWriteOnce], storageClassName: none, persistentVolumeReclaimPolicy: Retain, hostPath: {path: /kept}}}
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: cmp-kept-changed}, spec: {capacity: {storage: 2Gi}, accessModes: [ReadWriteOnce], storageClassName: unused, persistentVolumeReclaimPolicy: Retain, hostPath: {path: /kept}}}
 {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: cmp-class}, provisioner: example.com/b}
 {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: cmp-priority}, value: 8}
 `
@@ -149,6 +153,30 @@ func velerosList(t *testing.T, restore string) map[string]string {
 	return all
 }
 
+// settle waits until the controllers have seen what is in a namespace, so that they
+// write nothing between veltui's look and Velero's.
+func settle(t *testing.T, namespace string) {
+	t.Helper()
+	ctx := patient(t)
+	must(t, wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		for _, gvk := range []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "apps", Version: "v1", Kind: "StatefulSet"}} {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(gvk)
+			if err := theLab.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+				return false, err
+			}
+			for _, o := range list.Items {
+				if seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration"); seen != o.GetGeneration() {
+					return false, nil
+				}
+			}
+		}
+		var claim corev1.PersistentVolumeClaim
+		err := theLab.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "bound"}, &claim)
+		return namespace != "cmp-source" || claim.Status.Phase == corev1.ClaimBound, err
+	}))
+}
+
 // TestCompare holds what veltui says of each object that exists against what Velero
 // then does with it, under both policies, and into a namespace of another name.
 func TestCompare(t *testing.T) {
@@ -161,6 +189,9 @@ func TestCompare(t *testing.T) {
 	}
 	create(namespace("cmp-source"))
 	create(namespace("cmp-there"))
+	var nodes corev1.NodeList
+	must(t, theLab.Client.List(ctx, &nodes))
+	comparedObjects := strings.ReplaceAll(comparedObjects, "nodeName: nowhere", "nodeName: "+nodes.Items[0].Name)
 	for _, o := range objectsOf(t, comparedObjects, "cmp-source") {
 		create(o)
 		t.Cleanup(func() {
@@ -169,6 +200,7 @@ func TestCompare(t *testing.T) {
 			}
 		})
 	}
+	settle(t, "cmp-source")
 	yes, no := true, false
 	wantEnd(t, backup(t, "cmp", velerov1.BackupSpec{IncludedNamespaces: []string{"cmp-source"}, IncludeClusterResources: &yes}, nil), "Completed")
 	for _, o := range objectsOf(t, comparedChanges, "cmp-source") {
@@ -179,6 +211,9 @@ func TestCompare(t *testing.T) {
 		if o.GetNamespace() != "" && !(o.GetKind() == "Service" && o.GetName() == "node-port") {
 			create(o)
 		}
+	}
+	for _, space := range []string{"cmp-source", "cmp-there"} {
+		settle(t, space)
 	}
 	labelled := &metav1.LabelSelector{MatchLabels: map[string]string{"cmp": "yes"}}
 	for _, c := range []struct {
@@ -192,13 +227,13 @@ func TestCompare(t *testing.T) {
 	}{
 		{"cmp-none", velerov1.RestoreSpec{IncludeClusterResources: &yes},
 			[]string{"--include-cluster-resources=true"},
-			map[string]int{"Equal": 50, "Left": 20, "Merged": 1, "Skipped": 10}, []string{"persistentvolumes cmp-kept-changed"}},
+			map[string]int{"Equal": 50, "Left": 20, "Merged": 1, "Skipped": 10}, []string{"persistentvolumes cmp-kept", "persistentvolumes cmp-kept-changed"}},
 		{"cmp-mapped", velerov1.RestoreSpec{IncludeClusterResources: &no, NamespaceMapping: map[string]string{"cmp-source": "cmp-there"}},
 			[]string{"--include-cluster-resources=false", "--namespace-mappings=cmp-source:cmp-there"},
 			map[string]int{"Left": 20, "Equal": 1}, nil},
 		{"cmp-update", velerov1.RestoreSpec{IncludeClusterResources: &yes, LabelSelector: labelled, ExistingResourcePolicy: velerov1.PolicyTypeUpdate},
 			[]string{"--include-cluster-resources=true", "--selector=cmp=yes", "--existing-resource-policy=update"},
-			map[string]int{"Equal": 8, "Patched": 8, "PatchRefused": 8, "Skipped": 1}, []string{"persistentvolumeclaims bound", "persistentvolumes cmp-kept-changed"}},
+			map[string]int{"Equal": 8, "Patched": 8, "PatchRefused": 8, "Skipped": 1}, []string{"persistentvolumeclaims bound", "persistentvolumes cmp-kept", "persistentvolumes cmp-kept-changed"}},
 	} {
 		args := append([]string{"preflight", "backup/cmp", "--compare", "-o", "json"}, c.args...)
 		_, printed := runVeltui(t, args...)
@@ -218,7 +253,9 @@ func TestCompare(t *testing.T) {
 			told[e.Outcome]++
 			key := e.Resource + " " + e.Namespace + "/" + e.Name
 			if e.Outcome == "CannotTell" {
-				unsure = append(unsure, e.Resource+" "+e.Name)
+				if e.Resource != "persistentvolumes" || strings.HasPrefix(e.Name, "cmp-") { // the seed has many
+					unsure = append(unsure, e.Resource+" "+e.Name)
+				}
 			} else if want := did[e.Outcome]; real[key] != want {
 				t.Errorf("%s: %v, and Velero: %q", c.name, e, real[key])
 			}

@@ -113,7 +113,7 @@ const gone = 0
 // NewComparison makes a Comparison of what a restore is to restore and is there. Its
 // error is the cause of the context of fates.
 func NewComparison(fates *collector.Fates, state *target.State, rules Rules) (*Comparison, error) {
-	c := &Comparison{Rules: rules, seed: maphash.MakeSeed(), items: map[place]*compared{}, paths: map[string]uint32{}}
+	c := newComparison(rules)
 	err := fates.Each(func(i collector.Item) {
 		if !isRestored(i) {
 			return
@@ -132,6 +132,10 @@ func NewComparison(fates *collector.Fates, state *target.State, rules Rules) (*C
 		}
 	})
 	return c, err
+}
+
+func newComparison(rules Rules) *Comparison {
+	return &Comparison{Rules: rules, seed: maphash.MakeSeed(), items: map[place]*compared{}, paths: map[string]uint32{}}
 }
 
 // Len is how many objects are compared.
