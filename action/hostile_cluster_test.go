@@ -185,11 +185,11 @@ func TestGatherOnASlowLine(t *testing.T) {
 	in := install(t)
 	in.restore("r")
 	in.server(time.Now().Add(10 * time.Minute))
-	const attempt = time.Second
+	const attempt = 2 * time.Second
 	f := in.finalizer(func(o *Options) { o.AttemptTimeout = attempt })
 	in.requests.set(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 		select {
-		case <-time.After(attempt / 6):
+		case <-time.After(attempt / 8):
 			return nil, nil
 		case <-r.Context().Done():
 			return nil, r.Context().Err()

@@ -79,8 +79,8 @@ func TestAPIServerHangsInMidRetry(t *testing.T) {
 	in := install(t)
 	before := in.restore("r")
 	in.server(time.Now().Add(10 * time.Minute))
-	f := in.finalizer(func(o *Options) { o.AttemptTimeout = 3 * time.Second })
-	p := in.plan(f, job.Restore, "r", Request{})
+	p := in.plan(in.finalizer(), job.Restore, "r", Request{})
+	f := in.finalizer(func(o *Options) { o.AttemptTimeout = 3 * time.Second }) // what it sends it sends again, however slow the machine is
 	t.Cleanup(func() { _ = in.ResumeAPIServer() })
 	failed := 0
 	out, err := f.Apply(t.Context(), p, false, func(now Progress) {
@@ -116,19 +116,20 @@ func TestObservingOutlastsFailedLooks(t *testing.T) {
 			Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))}
 	}
 	for _, c := range []struct {
-		name    string
-		lasts   time.Duration // how long looks fail
-		last    bool          // the one that fails last is refused, as by a server that has not read its roles
-		settled bool
+		name     string
+		deadline time.Duration
+		lasts    time.Duration // how long looks fail
+		last     bool          // the one that fails last is refused, as by a server that has not read its roles
+		settled  bool
 	}{
-		{"beyond-the-time", 1300 * time.Millisecond, false, true},
-		{"refused-after-outage", 300 * time.Millisecond, true, true},
-		{"beyond-the-deadline", time.Hour, false, false},
+		{"beyond-the-time", time.Minute, 1300 * time.Millisecond, false, true},
+		{"refused-after-outage", time.Minute, 300 * time.Millisecond, true, true},
+		{"beyond-the-deadline", 4 * time.Second, time.Hour, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in.requests.set(nil)
 			in.restore(c.name)
-			f := in.finalizer(func(o *Options) { o.Deadline = 4 * time.Second })
+			f := in.finalizer(func(o *Options) { o.Deadline = c.deadline })
 			p := in.plan(f, job.Restore, c.name, Request{})
 			var since time.Time
 			refused := false
