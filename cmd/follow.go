@@ -140,6 +140,9 @@ func complete(snap *watch.Snapshot, selected selection) (bool, error) {
 	if snap.Health.State == watch.Unauthorized {
 		return false, fmt.Errorf("the API server rejects your credentials: %s", snap.Health.Err)
 	}
+	if snap.Health.Misdirected {
+		return false, fmt.Errorf("there is no such API server: %s", snap.Health.Err)
+	}
 	// Volumes are waited for too, and pods, because verdicts stand on them.
 	for _, s := range snap.Sources {
 		wanted := s.Resource == "backups.velero.io" && selected.kind != job.Restore ||

@@ -47,11 +47,14 @@ wait for ends the waiting with the exit code of its end, or 1 if it Completed. W
 with exit code 1 goes to standard error.
 
 Without --timeout, wait has no limit: a stuck job never ends. --fail-on-stuck ends the
-waiting as soon as one job is stuck. wait goes on while the API server is away, and
-with a job that is deleted and made again under the same name. It watches only the
-jobs that you name, and their volumes.
+waiting as soon as one job is stuck. Once it has seen the cluster, wait goes on while
+the API server is away, and with a job that is deleted and made again under the same
+name. An unknown host, a certificate that is not trusted and rejected credentials end
+it at once; a server that does not answer at the start ends it after --request-timeout
+(30s), but with --timeout it goes on until that is over. It watches only the jobs that
+you name, and their volumes.
 
-Exit codes: 0, 1 if a job is not there or was deleted, 3 if it ended PartiallyFailed,
+Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 3 if it ended PartiallyFailed,
 4 if it ended Failed or FailedValidation, 5 if it timed out, 6 if it is stuck,
 130 if you interrupt it. Of several jobs, the highest one counts.`,
 		Example: `  # Until a restore has ended, at most two hours

@@ -238,6 +238,17 @@ func TestWaitForAnAPIServerThatIsAway(t *testing.T) {
 			t.Errorf("-o %s: exit code %d: %s%s", output, code, out, errs)
 		}
 	}
+	// What no time mends ends it at once, and without --timeout a server that is away does.
+	for flags, says := range map[string]string{
+		"--server https://nowhere.invalid --timeout 10m":    "there is no such API server: ",
+		"--tls-server-name elsewhere.example --timeout 2m":  "certificate",
+		"--server https://127.0.0.1:1 --request-timeout 1s": "refused",
+	} {
+		w := waits(t, b.command(t, append([]string{"wait", "-n", "velero", "restore/wait-away"}, strings.Fields(flags)...)...))
+		if code := w.code(t); code != ExitError || !strings.Contains(w.errs.String(), says) {
+			t.Errorf("%s: exit code %d: %s%s", flags, code, w.out, w.errs)
+		}
+	}
 	if err := b.KillAPIServer(); err != nil {
 		t.Fatal(err)
 	}

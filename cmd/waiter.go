@@ -171,8 +171,8 @@ func (c *cli) newWaiter(ctx context.Context, cancel context.CancelCauseFunc, sel
 	return w, nil
 }
 
-// first is what is read first. A cluster may be silent for longer than patience: that is
-// said. It is nil if the time is over before.
+// first is what is read first. With a time of its own, waiting goes on although a cluster
+// is silent for longer than patience: that is said. It is nil if the time is over before.
 func (w *waiter) first(ctx context.Context, patience time.Duration) (*watch.Snapshot, error) {
 	for told := false; ; {
 		limit := patience
@@ -187,7 +187,7 @@ func (w *waiter) first(ctx context.Context, patience time.Duration) (*watch.Snap
 				w.screen.say("Connected.")
 			}
 			return snap, nil
-		case !errors.As(err, &silent):
+		case !errors.As(err, &silent), w.over.IsZero():
 			return nil, err
 		case !w.over.IsZero() && !time.Now().Before(w.over):
 			for _, t := range w.targets {

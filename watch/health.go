@@ -80,7 +80,7 @@ func (w *Watcher) currentHealth(beat livenessState, statuses []sourceStatus) Hea
 		case beat.denied:
 			h = unauthorized(beat.err, h.RetryAt)
 		case !w.complete:
-			h.State = Connecting
+			h.State, h.Misdirected = Connecting, beat.misdirected
 		default:
 			h.Since = beat.answeredAt.Add(beat.offset)
 		}

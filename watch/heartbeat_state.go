@@ -1,7 +1,10 @@
 package watch
 
 import (
+	"crypto/tls"
 	"errors"
+	"net"
+	"strings"
 	"sync"
 	"time"
 )
@@ -20,6 +23,8 @@ type livenessState struct {
 	// heard is true once the server has answered, lost while it does not, and
 	// denied while it does not take our credentials.
 	heard, lost, denied bool
+	// misdirected is true while lost to an error that time does not mend.
+	misdirected bool
 	// answeredAt is when the server last answered, lostAt when it stopped.
 	answeredAt, lostAt time.Time
 	// err and retryAt are only set while lost.
@@ -61,8 +66,21 @@ func (p *liveness) miss(at time.Time, err error, pause time.Duration) {
 		p.now.lostAt = at
 	}
 	p.now.lost = true
-	p.now.denied = errors.Is(err, errRejected)
+	p.now.denied, p.now.misdirected = errors.Is(err, errRejected), misdirected(err)
 	p.now.err, p.now.retryAt = words(err), at.Add(pause)
 	p.mu.Unlock()
 	p.changed()
+}
+
+// misdirected reports whether an error says that the address is wrong, or that another
+// server than the one of the kubeconfig answers.
+func misdirected(err error) bool {
+	var (
+		host        *net.DNSError
+		certificate *tls.CertificateVerificationError
+		record      tls.RecordHeaderError
+	)
+	return errors.As(err, &host) && host.IsNotFound || errors.As(err, &certificate) || errors.As(err, &record) ||
+		// net/http has no type for this.
+		err != nil && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
 }

@@ -131,6 +131,9 @@ type Health struct {
 	AsksLogin bool
 	// RetryAt is when the next attempt is made, zero when Live.
 	RetryAt time.Time
+	// Misdirected is true while Connecting if Err says that the address or the
+	// certificate is wrong: an unknown host, a certificate that is not trusted, no TLS.
+	Misdirected bool
 }
 
 // SourceState is the state of one watched kind.
