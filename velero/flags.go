@@ -96,6 +96,22 @@ func ParseServerFlags(args []string) ServerFlags {
 	return f
 }
 
+// defaultsOf puts in the defaults of a server with an image's version where they
+// differ: before 1.14.0 it sends 20 requests a second, 30 at once
+// (pkg/cmd/server/server.go, defaultClientQPS).
+func (f ServerFlags) defaultsOf(version string) ServerFlags {
+	if v, known := ParseVersion(version); !known || !v.Before(Version{1, 14, 0}) {
+		return f
+	}
+	if !slices.Contains(f.Given, "client-qps") {
+		f.ClientQPS = 20
+	}
+	if !slices.Contains(f.Given, "client-burst") {
+		f.ClientBurst = 30
+	}
+	return f
+}
+
 // AgentFlags are the flags of `velero node-agent server` that bound a wait
 // (pkg/cmd/cli/nodeagent/server.go).
 type AgentFlags struct {

@@ -59,7 +59,8 @@ func ServerPods(pods []*corev1.Pod) []ServerPod {
 func readServer(p *corev1.Pod) ServerPod {
 	s := ServerPod{Name: p.Name, Created: p.CreationTimestamp.Time, Deployment: deploymentOf(p), Flags: DefaultServerFlags()}
 	if c := serverIn(p); c != nil {
-		s.Container, s.Version, s.Flags = c.Name, imageVersion(c.Image), ParseServerFlags(slices.Concat(c.Command, c.Args))
+		s.Container, s.Version = c.Name, imageVersion(c.Image)
+		s.Flags = ParseServerFlags(slices.Concat(c.Command, c.Args)).defaultsOf(s.Version)
 		for _, e := range c.Env {
 			if e.Name == TimeZoneVariable {
 				s.TimeZone = e.Value

@@ -72,6 +72,27 @@ func TestServerOf(t *testing.T) {
 	}
 }
 
+// Before 1.14 the server asks less of the API server unless flags say otherwise.
+func TestClientLimitsOfOlderServers(t *testing.T) {
+	for _, c := range []struct {
+		image string
+		args  []string
+		qps   float64
+		burst int
+	}{
+		{"velero/velero:v1.13.2", nil, 20, 30},
+		{"velero/velero:v1.13.2", []string{"--client-qps=100"}, 100, 30},
+		{"velero/velero:v1.14.0", nil, 100, 100},
+		{"velero/velero", nil, 100, 100},
+	} {
+		p := serverPod("s", 1, corev1.ContainerStatus{State: runs(10)}, c.args...)
+		p.Spec.Containers[1].Image = c.image
+		if s := ServerOf([]*corev1.Pod{p}, time.Unix(99, 0)); s.Flags.ClientQPS != c.qps || s.Flags.ClientBurst != c.burst {
+			t.Errorf("%s %q: %v requests a second, %d at once, want %v and %d", c.image, c.args, s.Flags.ClientQPS, s.Flags.ClientBurst, c.qps, c.burst)
+		}
+	}
+}
+
 // A server is told from its sidecars by its name or its command; where neither
 // helps, one runs, and nobody knows since when.
 func TestServerBesideSidecars(t *testing.T) {

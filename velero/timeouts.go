@@ -68,7 +68,8 @@ type Limit struct {
 }
 
 // Limits are the bounds on a job and where each comes from, in the order in
-// which a job meets them. The defaults are the same from 1.14 to 1.18.
+// which a job meets them. The defaults are the same from 1.14 to 1.18; of older
+// versions server.Flags has those that differ.
 func Limits(o metav1.Object, server Server, agents []Agent) []Limit {
 	flags, defaults := server.Flags, DefaultServerFlags()
 	source := func(names ...string) string {
