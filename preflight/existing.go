@@ -130,6 +130,9 @@ func (c *check) exists(resource string, n int) Finding {
 	case resource == snapshots || resource == contents:
 		f.Severity = Note
 		f.Sentence = fmt.Sprintf("%s %s already. With the feature flag EnableCSI, Velero restores snapshots under new names. Without it, Velero leaves what exists as it is.", what, exist)
+		if c.before(1, 16) { // pkg/restore/actions/csi/volumesnapshot_action.go, IsVolumeSnapshotExists
+			f.Sentence = fmt.Sprintf("%s %s already. Velero %s leaves what exists as it is, and restores claims from the snapshots that exist.", what, exist, c.Velero.Server.Version)
+		}
 	case resource == claims:
 		does := "leaves the claim, with a warning"
 		if update {

@@ -261,6 +261,7 @@ func TestFindings(t *testing.T) {
 		"ports that fit":                              {given{items: threePorts, around: quota("services.nodeports", "3", "0")}, "", ""},
 		"a health check's port is none for the quota": {given{items: service, around: quota("services.nodeports", "0", "0")}, "doubt QuotaExceeded", ""},
 		"a version of a group that does not answer":   {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: map[string][]string{}}, "", ""},
+		"snapshots keep their names":                  {given{items: []item{{snapshots, "shop", "s", ""}}, there: always, velero: func(v *Velero) { v.Server.Version = "v1.15.2" }}, "note ObjectsExist", "v1.15.2 leaves what exists"},
 		"snapshots get new names":                     {given{items: []item{{snapshots, "shop", "s", ""}}, there: always}, "note ObjectsExist", "new names"},
 
 		"it exists":                 {given{items: settings, there: always}, "doubt ObjectsExist", "1 object of configmaps exists already"},
