@@ -17,7 +17,7 @@ release-snapshot: release-files ## Build archives, packages, SBOMs, checksums an
 	@$(RELEASE) snapshot -root $(CURDIR) -only '$(ONLY)'
 
 .PHONY: reproducible
-reproducible: ## Build the commit for linux/amd64 in two folders, the second time without the build cache, and compare all files
+reproducible: ## Build the commit for linux/amd64 in two folders, the second time without the build cache, and compare all files (a quarter of an hour on two busy cores; 2 GB in TMPDIR)
 	@other=$$(mktemp -d); trap 'rm -rf "$$other"' EXIT; \
 	  git clone -q . "$$other/first" && git clone -q . "$$other/second"; \
 	  $(MAKE) --no-print-directory -C "$$other/first" release-snapshot ONLY=linux/amd64; \
