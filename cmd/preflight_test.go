@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/target"
 )
 
 // tarballOf is a backup with these bodies, by "resource/namespace/name".
@@ -271,5 +275,70 @@ func TestPreflightWithFewRights(t *testing.T) {
 	}
 	if d.Kind != "Preflight" || len(d.Findings) > 0 || d.Obstacles != 0 {
 		t.Errorf("%+v", d.Findings)
+	}
+}
+
+// TestSurveyorAsksForWhatIsNew counts what the form's changes cost: the lists of a
+// namespace answer for it until they are old.
+func TestSurveyorAsksForWhatIsNew(t *testing.T) {
+	b, _ := preflightBed(t)
+	targetNamespaces(t, b, "pf-there")
+	b.create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-there", Name: "settings"}})
+	index, err := collector.Read(t.Context(), bytes.NewReader(planted(t)), collector.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	open := func() *surveyor {
+		s, err := newSurveyor(b.Config(), func() time.Time { return now }, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	asks := func(by *surveyor, spec velerov1.RestoreSpec) (found string, requests int) {
+		before := by.reader.Cost().Requests
+		result, err := by.check(t.Context(), surveyQuestion{index: index, keep: true, spec: collector.RestoreSpec{Restore: spec}}, func(target.Progress) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range result.Findings {
+			found += fmt.Sprintln(f.Severity, f.Reason, f.Namespace, f.Names, f.Count)
+		}
+		return found + fmt.Sprintln(result.NotLooked), by.reader.Cost().Requests - before
+	}
+	all := velerov1.RestoreSpec{BackupName: "b-planted"}
+	changed := func(change func(*velerov1.RestoreSpec)) velerov1.RestoreSpec {
+		spec := *all.DeepCopy()
+		change(&spec)
+		return spec
+	}
+	_, first := asks(s, all)
+	for _, c := range []struct {
+		name string
+		spec velerov1.RestoreSpec
+		most int
+	}{
+		{"a policy", changed(func(s *velerov1.RestoreSpec) { s.ExistingResourcePolicy = velerov1.PolicyTypeUpdate }), 0},
+		{"namespaces", changed(func(s *velerov1.RestoreSpec) { s.IncludedNamespaces = []string{"pf-there"} }), 0},
+		{"a mapping", changed(func(s *velerov1.RestoreSpec) { s.NamespaceMapping = map[string]string{"pf-clean": "pf-new"} }), first / 4},
+		{"another mapping", changed(func(s *velerov1.RestoreSpec) { s.NamespaceMapping = map[string]string{"pf-clean": "pf-new-2"} }), first / 4},
+		{"a mapping into one that is there", changed(func(s *velerov1.RestoreSpec) { s.NamespaceMapping = map[string]string{"pf-clean": "pf-there"} }), first / 4},
+		{"none again", all, first / 4},
+	} {
+		found, requests := asks(s, c.spec)
+		alone, whole := asks(open(), c.spec)
+		t.Logf("%s: %d requests, alone %d", c.name, requests, whole)
+		if requests > c.most {
+			t.Errorf("%s costs %d requests of %d, want at most %d", c.name, requests, first, c.most)
+		}
+		if found != alone {
+			t.Errorf("%s:\n%s\nalone:\n%s", c.name, found, alone)
+		}
+	}
+	now = now.Add(2 * surveyAge)
+	if _, requests := asks(s, all); requests < first {
+		t.Errorf("%d requests for what is old, the first time %d", requests, first)
 	}
 }

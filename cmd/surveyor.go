@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -30,18 +31,21 @@ type surveyor struct {
 
 // survey is what was found of the cluster.
 type survey struct {
-	index    *collector.Index
-	mapping  string
+	index   *collector.Index
+	mapping string
+	// at is when the oldest part of it had been read.
 	at       time.Time
 	served   *target.Served
 	versions map[string][]string
 	state    *target.State
+	asked    target.Around
 	around   *target.Surroundings
 	unread   []preflight.NotLooked
 }
 
-// surveyAge is how long a survey is kept for the next question.
-const surveyAge = 30 * time.Second
+// surveyAge is how long a survey answers further questions: about as long as it takes
+// to fill in a form.
+const surveyAge = time.Minute
 
 // surveyQuestion is the restore that a surveyor is asked about.
 type surveyQuestion struct {
@@ -50,8 +54,8 @@ type surveyQuestion struct {
 	index  *collector.Index
 	unread []preflight.NotLooked
 	spec   collector.RestoreSpec
-	// keep looks at all that the backup holds, so that the answer to the next
-	// question needs no other look unless the mapping of namespaces changes.
+	// keep looks at all that the backup holds, so that the next question needs no other
+	// look. If it maps namespaces in another way, only those that are new are looked at.
 	keep bool
 	// bodies, if it is not nil, asks how what exists differs from the backup.
 	bodies bodies
@@ -77,12 +81,15 @@ func (s *surveyor) check(ctx context.Context, q surveyQuestion, progress func(ta
 	known := s.last
 	preservesPorts := q.spec.Restore.PreserveNodePorts != nil && *q.spec.Restore.PreserveNodePorts
 	mapping := fmt.Sprint(q.spec.Restore.NamespaceMapping, preservesPorts)
-	if !q.keep || known.index != q.index || known.mapping != mapping || in.Now.Sub(known.at) > surveyAge {
+	if !q.keep || known.index != q.index || in.Now.Sub(known.at) > surveyAge {
+		known = survey{index: q.index}
+	}
+	if known.at.IsZero() || known.mapping != mapping {
 		var err error
-		if known, err = s.look(ctx, q, progress); err != nil {
+		if known, err = s.look(ctx, q, known, progress); err != nil {
 			return nil, err
 		}
-		if known.mapping, known.at = mapping, in.Now; q.keep {
+		if known.mapping = mapping; q.keep {
 			s.last = known
 		}
 	}
@@ -105,17 +112,20 @@ func (s *surveyor) check(ctx context.Context, q surveyQuestion, progress func(ta
 	return preflight.Check(in)
 }
 
-// look reads what there is to know of the cluster for a question.
-func (s *surveyor) look(ctx context.Context, q surveyQuestion, progress func(target.Progress)) (survey, error) {
-	found := survey{index: q.index}
+// look reads what there is to know of the cluster for a question, but not again what
+// is known.
+func (s *surveyor) look(ctx context.Context, q surveyQuestion, known survey, progress func(target.Progress)) (survey, error) {
+	found := survey{index: q.index, at: known.at, served: known.served, versions: known.versions}
 	var err error
-	if found.served, err = s.reader.Served(ctx); err != nil {
-		if ctx.Err() != nil {
-			return found, err
+	if found.served == nil {
+		if found.served, err = s.reader.Served(ctx); err != nil {
+			if ctx.Err() != nil {
+				return found, err
+			}
+			found.served = nil
+			found.unread = append(found.unread, preflight.NotLooked{What: "the kinds that the cluster serves, and what is there of them", Why: err.Error()})
+			return found, nil
 		}
-		found.served = nil
-		found.unread = append(found.unread, preflight.NotLooked{What: "the kinds that the cluster serves, and what is there of them", Why: err.Error()})
-		return found, nil
 	}
 	spec := q.spec
 	if q.keep {
@@ -133,18 +143,53 @@ func (s *surveyor) look(ctx context.Context, q surveyQuestion, progress func(tar
 	if err != nil {
 		return found, err
 	}
-	if found.around, err = s.reader.Surroundings(ctx, found.served, around); err != nil {
+	if found.asked, found.around, err = s.surround(ctx, found.served, around, known); err != nil {
 		return found, err
+	}
+	if known.state != nil {
+		question.Reuse(known.state)
 	}
 	if found.state, err = s.reader.Look(ctx, found.served, question, progress); err != nil {
 		return found, err
 	}
-	if s.needsVersions(found) {
+	if found.versions == nil && s.needsVersions(found) {
 		if found.versions, err = s.reader.Versions(ctx); err != nil && ctx.Err() != nil {
 			return found, err
 		}
 	}
+	if found.at.IsZero() {
+		found.at = s.clock()
+	}
 	return found, nil
+}
+
+// surround reads what surrounds a restore. If it wants the same as before but for the
+// namespaces with quotas and limit ranges, those that are new are added.
+func (s *surveyor) surround(ctx context.Context, served *target.Served, want target.Around, known survey) (target.Around, *target.Surroundings, error) {
+	before, within := known.asked, want.Within
+	before.Within, want.Within = nil, nil
+	if known.around == nil || !reflect.DeepEqual(before, want) {
+		want.Within = within
+		around, err := s.reader.Surroundings(ctx, served, want)
+		return want, around, err
+	}
+	added := slices.DeleteFunc(slices.Clone(within), func(namespace string) bool { return slices.Contains(known.asked.Within, namespace) })
+	want.Within = slices.Concat(known.asked.Within, added)
+	if len(added) == 0 {
+		return want, known.around, nil
+	}
+	more, err := s.reader.Surroundings(ctx, served, target.Around{Within: added})
+	if err != nil {
+		return want, nil, err
+	}
+	around := *known.around
+	if more.Saw(target.Namespaces, "") {
+		around.Namespaces = more.Namespaces
+	}
+	around.Quotas, around.LimitRanges = slices.Concat(around.Quotas, more.Quotas), slices.Concat(around.LimitRanges, more.LimitRanges)
+	of := func(n target.NotSeen) bool { return n.Resource == target.Quotas || n.Resource == target.LimitRanges }
+	around.NotSeen = slices.Concat(around.NotSeen, slices.DeleteFunc(slices.Clone(more.NotSeen), func(n target.NotSeen) bool { return !of(n) }))
+	return want, &around, nil
 }
 
 // needsVersions says whether some resource is stored in another version than the

@@ -14,6 +14,8 @@ import (
 type Question struct {
 	kinds map[string]map[string]map[string]*Object // resource, namespace, name
 	items int
+	// answered are the places, resource and namespace, that need no list.
+	answered map[[2]string]bool
 }
 
 // Add asks for an item. resource is plural and group, as "deployments.apps", and
@@ -43,6 +45,34 @@ func (q *Question) Items() int { return q.items }
 
 // Resources are those that are asked for, sorted.
 func (q *Question) Resources() []string { return slices.Sorted(maps.Keys(q.kinds)) }
+
+// Reuse takes over what a State tells already: [Reader.Look] then lists only the other
+// places. What could not be seen is looked at again.
+func (q *Question) Reuse(known *State) {
+	q.answered = map[[2]string]bool{}
+	for resource, spaces := range q.kinds {
+		for namespace, names := range spaces {
+			at := [2]string{resource, namespace}
+			before := known.question.kinds[resource][namespace]
+			if _, unseen := known.unseen[at]; unseen || known.notServed[resource] || !holdsAll(before, names) {
+				continue
+			}
+			for name := range names {
+				names[name] = before[name]
+			}
+			q.answered[at] = true
+		}
+	}
+}
+
+func holdsAll(before, names map[string]*Object) bool {
+	for name := range names {
+		if _, asked := before[name]; !asked {
+			return false
+		}
+	}
+	return true
+}
 
 // Object is what is kept of an object of the cluster. Its strings are safe to print.
 type Object struct {
@@ -150,12 +180,12 @@ const (
 func (q *Question) places() []place {
 	var all []place
 	for _, resource := range q.Resources() {
-		spaces := q.kinds[resource]
+		spaces := slices.DeleteFunc(slices.Sorted(maps.Keys(q.kinds[resource])), func(namespace string) bool { return q.answered[[2]string{resource, namespace}] })
 		if len(spaces) > fewNamespaces {
-			all = append(all, place{resource: resource, within: slices.Sorted(maps.Keys(spaces))})
+			all = append(all, place{resource: resource, within: spaces})
 			continue
 		}
-		all = append(all, q.oneByOne(resource, slices.Sorted(maps.Keys(spaces)))...)
+		all = append(all, q.oneByOne(resource, spaces)...)
 	}
 	return all
 }
