@@ -43,7 +43,7 @@ type previews struct {
 
 var _ restoreform.Previewer = (*previews)(nil)
 
-// ground is what previews of one backup have in common, kept for groundAge: a form
+// ground is what previews of one backup have in common, kept for surveyAge: a form
 // asks after every word.
 type ground struct {
 	backup   string
@@ -55,11 +55,8 @@ type ground struct {
 	surveyor *surveyor
 }
 
-const (
-	groundAge = 20 * time.Second
-	// mostChoices is how many labels are offered.
-	mostChoices = 5000
-)
+// mostChoices is how many labels are offered.
+const mostChoices = 5000
 
 // Preview works out what a draft would restore.
 func (p *previews) Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) restoreform.Preview {
@@ -138,7 +135,7 @@ func (p *previews) ground(ctx context.Context, namespace, backup string) (ground
 	p.mu.Lock()
 	last := p.last
 	p.mu.Unlock()
-	if now := p.cli.clock(); last.index != nil && last.backup == backup && now.Sub(last.at) < groundAge {
+	if now := p.cli.clock(); last.index != nil && last.backup == backup && now.Sub(last.at) < surveyAge {
 		return last, nil
 	}
 	if p.backups == nil {
@@ -148,7 +145,7 @@ func (p *previews) ground(ctx context.Context, namespace, backup string) (ground
 	if err != nil {
 		return ground{}, err
 	}
-	g := ground{backup: backup, at: p.cli.clock(), index: index}
+	g := ground{backup: backup, index: index}
 	if g.kinds, g.notes, err = e.kinds(ctx); err != nil {
 		return ground{}, err
 	}
@@ -169,6 +166,7 @@ func (p *previews) ground(ctx context.Context, namespace, backup string) (ground
 			return ground{}, err
 		}
 	}
+	g.at = p.cli.clock()
 	p.mu.Lock()
 	p.last = g
 	p.mu.Unlock()

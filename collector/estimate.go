@@ -67,7 +67,7 @@ func (x *Index) Estimate(ctx context.Context, spec RestoreSpec, d Discovery) (Es
 }
 
 func (x *Index) estimate(w *work, spec RestoreSpec, d Discovery) Estimate {
-	e := Estimate{Partial: x.partial, Refused: refusals(spec.Restore)}
+	e := Estimate{Partial: x.partial, Refused: Refusals(spec.Restore)}
 	if e.Refused != nil || w.err != nil {
 		return e
 	}

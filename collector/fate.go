@@ -100,7 +100,7 @@ type Fates struct {
 // the restore.
 func (x *Index) Fates(ctx context.Context, spec RestoreSpec, d Discovery) (*Fates, error) {
 	w := newWork(ctx)
-	if why := refusals(spec.Restore); why != nil {
+	if why := Refusals(spec.Restore); why != nil {
 		return nil, errors.New("Velero refuses this restore: " + strings.Join(why, " "))
 	}
 	r, err := newRestore(w, x, spec, d)

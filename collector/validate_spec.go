@@ -7,10 +7,10 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 )
 
-// refusals says why Velero's validation would fail a Restore, as far as the
+// Refusals says why Velero's validation would fail a Restore, as far as the
 // spec alone shows it (pkg/controller/restore_controller.go,
 // validateAndComplete).
-func refusals(spec velerov1.RestoreSpec) (reasons []string) {
+func Refusals(spec velerov1.RestoreSpec) (reasons []string) {
 	included := setOf(spec.IncludedResources)
 	for _, word := range nonRestorable {
 		if included[word] {

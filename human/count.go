@@ -2,13 +2,12 @@ package human
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// Count writes a number with its noun: 1 item, 3 items, 2 entries, 0 classes.
+// Count writes a number with its noun: 1 item, 3 items, 2 entries, 12,000 classes.
 func Count[N int | int64](n N, noun string) string {
 	return Plural(n, noun, plural(noun))
 }
@@ -19,7 +18,7 @@ func Plural[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return Number(n) + " " + many
 }
 
 // Times says how often: once, twice, 3 times.
@@ -30,7 +29,7 @@ func Times(n int) string {
 	case 2:
 		return "twice"
 	}
-	return fmt.Sprintf("%d times", n)
+	return Number(n) + " times"
 }
 
 // All is everything there is of something: the only item, all 3 items.
@@ -47,7 +46,7 @@ func OfAll(n, total int, noun string) string {
 	if n == total {
 		return All(total, noun)
 	}
-	return fmt.Sprintf("%d of %s", n, Count(total, noun))
+	return Number(n) + " of " + Count(total, noun)
 }
 
 // plural is the regular plural of an English noun.
@@ -65,7 +64,7 @@ func plural(noun string) string {
 // more". It never says "and 1 more" where the name would fit in its place.
 func List(names []string, most int) string {
 	if len(names) > most+1 {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+		return strings.Join(names[:most], ", ") + " and " + Number(len(names)-most) + " more"
 	}
 	switch len(names) {
 	case 0:
@@ -87,10 +86,10 @@ func Largest(counts map[string]int, most int) string {
 	}
 	words := make([]string, 0, len(names))
 	for _, name := range names[:min(most, len(names))] {
-		words = append(words, fmt.Sprintf("%s %d", name, counts[name]))
+		words = append(words, name+" "+Number(counts[name]))
 	}
 	if left := len(names) - most; left > 0 {
-		words = append(words, fmt.Sprintf("+%d more", left))
+		words = append(words, "+"+Number(left)+" more")
 	}
 	return strings.Join(words, ", ")
 }

@@ -64,8 +64,8 @@ func Percent(fraction float64) string {
 }
 
 // Number writes a whole number with its thousands apart, as 12,000.
-func Number(n int) string {
-	s := strconv.Itoa(n)
+func Number[N int | int64](n N) string {
+	s := strconv.FormatInt(int64(n), 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}

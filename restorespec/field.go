@@ -36,8 +36,9 @@ type Draft struct {
 
 // Field is one flag of `velero restore create`.
 type Field struct {
-	// Flag is its name, without dashes. Title is what a form calls it.
-	Flag, Title string
+	// Flag is its name, without dashes. Title is what a form calls it, and Group what
+	// stands above the fields that belong together.
+	Flag, Title, Group string
 	// Help is one line of what it does, Hint what may be typed.
 	Help, Hint string
 	Completes  Source
@@ -108,7 +109,14 @@ func (f Field) Tidy(text string) string {
 // Fields are all flags that describe a restore, in the order of a form: what is
 // restored and where to comes first. --wait is none of them.
 func Fields() []Field {
-	return slices.Concat(sourceFields(), filterFields(), effectFields(), metadataFields())
+	return slices.Concat(grouped("From", sourceFields()), grouped("What", filterFields()), grouped("How", effectFields()), grouped("The Restore itself", metadataFields()))
+}
+
+func grouped(name string, fields []Field) []Field {
+	for i := range fields {
+		fields[i].Group = name
+	}
+	return fields
 }
 
 // Find is the field with a flag's name.
@@ -162,7 +170,7 @@ func filterFields() []Field {
 func effectFields() []Field {
 	core := corev1.SchemeGroupVersion.Group
 	return []Field{
-		{Flag: "existing-resource-policy", Title: "Existing", Help: "What to do with objects that exist already: none (skip them) or update", Hint: "none: skip them; update: patch them", Completes: Policies, codec: policyCodec()},
+		{Flag: "existing-resource-policy", Title: "Existing", Help: "What to do with objects that exist: none (skip them) or update", Hint: "none: skip them; update: patch them", Completes: Policies, codec: policyCodec()},
 		{Flag: "preserve-nodeports", Title: "Node ports", Help: "Keep the node ports of services", Hint: "true or false; empty: false", Completes: YesNo,
 			codec: boolCodec(func(d *Draft) **bool { return &d.Restore.Spec.PreserveNodePorts })},
 		{Flag: "status-include-resources", Title: "Status of", Help: "Resources whose status is restored too", Hint: "kinds, or *", Completes: Resources, Many: true,
@@ -172,7 +180,7 @@ func effectFields() []Field {
 		{Flag: "resource-modifier-configmap", Title: "Modifiers", Help: "ConfigMap with the patches that Velero applies to what it restores", Hint: "a ConfigMap beside Velero",
 			codec: referenceCodec(&core, func(d *Draft) **corev1.TypedLocalObjectReference { return &d.Restore.Spec.ResourceModifier })},
 		{Flag: "item-operation-timeout", Title: "Timeout", Help: "How long Velero waits for operations of plugins", Hint: "a duration such as 4h", codec: durationCodec()},
-		{Flag: "parallel-files-download", Title: "Parallel", Help: "How many files of a volume Velero restores at once (0: as many as the node has CPUs)", Hint: "a number", codec: parallelCodec()},
+		{Flag: "parallel-files-download", Title: "Parallel", Help: "Files of a volume to restore at once (0: as many as the node has CPUs)", Hint: "a number", codec: parallelCodec()},
 		{Flag: "write-sparse-files", Title: "Sparse", Help: "Write sparse files when restoring volumes", Hint: "true or false; empty: false", Completes: YesNo, codec: sparseCodec()},
 	}
 }

@@ -249,12 +249,15 @@ func begins(j *job.Job) bool {
 	return j.Kind == job.Restore && (j.Stage == job.StageQueued || j.Stage == job.StageItems)
 }
 
-// ask asks about the open job if its page wants to know, and about restores
-// that begin.
+// ask asks about the open job if its page wants to know, about the form, and about
+// restores that begin.
 func (m *Model) ask() tea.Cmd {
 	var cmds []tea.Cmd
 	if m.job != nil {
 		cmds = append(cmds, m.job.Ask())
+	}
+	if m.form != nil {
+		cmds = append(cmds, m.form.Ask())
 	}
 	for _, c := range m.clusters {
 		if c.assessed == nil || c.questions.start == nil {

@@ -27,7 +27,10 @@ type previewer struct {
 	check  restoreform.Check
 	asked  []restorespec.Draft
 	ended  []error // why each question was given up; nil if it was not
-	saved  map[string]string
+	// checked and dropped are the same of looks at the cluster.
+	checked []restorespec.Draft
+	dropped []error
+	saved   map[string]string
 }
 
 func (p *previewer) Preview(ctx context.Context, d restorespec.Draft, _ *assess.Assessment) restoreform.Preview {
@@ -35,7 +38,8 @@ func (p *previewer) Preview(ctx context.Context, d restorespec.Draft, _ *assess.
 	return p.answer
 }
 
-func (p *previewer) Check(context.Context, restorespec.Draft, restoreform.Preview, *assess.Assessment) restoreform.Check {
+func (p *previewer) Check(ctx context.Context, d restorespec.Draft, _ restoreform.Preview, _ *assess.Assessment) restoreform.Check {
+	p.checked, p.dropped = append(p.checked, d), append(p.dropped, ctx.Err())
 	return p.check
 }
 
@@ -117,6 +121,8 @@ func TestFormFrames(t *testing.T) {
 	}{
 		"form":         {answer: shopPreview(), types: "shop, bil"},
 		"form-found":   {answer: shopPreview(), check: obstacles},
+		"form-zoomed":  {answer: shopPreview(), check: obstacles, keys: []string{"ctrl+p"}},
+		"form-both":    {answer: shopPreview(), keys: []string{"up", "up"}, types: "nightly"},
 		"form-wrong":   {answer: shopPreview(), keys: []string{"down", "down"}, types: "shop"},
 		"form-unknown": {answer: restoreform.Preview{Unknown: "with --no-artifacts veltui does not read backups"}},
 		"form-refused": {answer: restoreform.Preview{Backup: "nightly-shop", Refused: []string{"The storage location default of backup nightly-shop is Unavailable."}}},
@@ -227,6 +233,109 @@ func TestFormCopiesAndSaves(t *testing.T) {
 	}
 }
 
+// One key gives the preview the whole screen, and one gives it back.
+func TestFormZoomsThePreview(t *testing.T) {
+	p := &previewer{answer: shopPreview()}
+	m := form(t, 80, 24, p)
+	typeIn(t, m, "shop")
+	before := ansi.Strip(checkFrame(t, m))
+	if strings.Contains(before, "widgets.example.com") {
+		t.Fatalf("all of it is shown already:\n%s", before)
+	}
+	press(t, m, "ctrl+p")
+	zoomed := ansi.Strip(checkFrame(t, m))
+	if !strings.Contains(zoomed, "widgets.example.com") || !strings.Contains(zoomed, "--from-backup=nightly-shop") || strings.Contains(zoomed, "Namespaces  shop") {
+		t.Errorf("zoomed:\n%s", zoomed)
+	}
+	press(t, m, "down", "z")
+	if frame := ansi.Strip(checkFrame(t, m)); strings.Contains(frame, "RESOURCE ") || strings.Contains(frame, "shopz") {
+		t.Errorf("a line down:\n%s", frame)
+	}
+	if cmd := press(t, m, "y"); cmd == nil {
+		t.Error("y does not copy the command")
+	}
+	press(t, m, "esc")
+	if frame := ansi.Strip(checkFrame(t, m)); onTop(m) != "form" || !strings.Contains(frame, "▸ Namespaces  shop") {
+		t.Errorf("esc, %s:\n%s", onTop(m), frame)
+	}
+	press(t, m, "ctrl+p")
+	checkFrame(t, m)
+	m.Update(tea.PasteMsg{Content: "x"})
+	press(t, m, "ctrl+p")
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "▸ Namespaces  shop ") {
+		t.Errorf("pasted into a field that is not shown:\n%s", frame)
+	}
+}
+
+// A backup that changes while the form is open is asked about again.
+func TestFormHearsOfItsBackup(t *testing.T) {
+	p := &previewer{answer: shopPreview()}
+	m := form(t, 120, 40, p)
+	asked := len(p.asked)
+	answered(m, m.form.Ask())
+	if len(p.asked) != asked {
+		t.Fatal("asked again for nothing")
+	}
+	p.answer = restoreform.Preview{Refused: []string{"There is no backup nightly-shop."}, Unknown: "there is no backup to look into"}
+	m.form.Load(m.at.questions.estimates.Assess(snapshotOf(ended("another", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), noon))
+	answered(m, m.form.Ask())
+	if frame := ansi.Strip(checkFrame(t, m)); len(p.asked) == asked || !strings.Contains(frame, "There is no backup nightly-shop.") {
+		t.Errorf("the backup is gone:\n%s", frame)
+	}
+}
+
+// What the spec alone shows is said where no backup can be read, too, and at the field.
+func TestFormRefusesWithoutTheBackup(t *testing.T) {
+	m := form(t, 120, 40, &previewer{answer: restoreform.Preview{Unknown: "with --no-artifacts veltui does not read backups"}})
+	typeIn(t, m, "shop")
+	press(t, m, "down")
+	typeIn(t, m, "shop")
+	frame := ansi.Strip(checkFrame(t, m))
+	if !strings.Contains(frame, "Both included and excluded: namespaces shop.") || !strings.Contains(frame, "refused") {
+		t.Errorf("both included and excluded:\n%s", frame)
+	}
+	press(t, m, "backspace", "backspace", "backspace", "backspace", "down", "down", "down", "down")
+	typeIn(t, m, "app=web")
+	press(t, m, "down")
+	typeIn(t, m, "app=db")
+	frame = ansi.Strip(checkFrame(t, m))
+	if !strings.Contains(frame, "✗ Selector    app=web") || !strings.Contains(frame, "not both") {
+		t.Errorf("both kinds of selectors:\n%s", frame)
+	}
+}
+
+// Names that were pasted on lines of their own are a list, and what a terminal would
+// act on is not drawn.
+func TestFormTakesWhatIsPasted(t *testing.T) {
+	p := &previewer{answer: shopPreview()}
+	m := form(t, 120, 40, p)
+	m.Update(tea.PasteMsg{Content: "shop\r\nbilling\n\n  shop-old \n"})
+	answered(m, press(t, m, "end"))
+	typeIn(t, m, ",x")
+	if got := p.asked[len(p.asked)-1].Restore.Spec.IncludedNamespaces; strings.Join(got, "|") != "shop|billing|shop-old|x" {
+		t.Errorf("%q", got)
+	}
+	press(t, m, "ctrl+u", "down", "down", "down", "down", "down")
+	m.Update(tea.PasteMsg{Content: "app in (web,\ndb)"})
+	typeIn(t, m, " ")
+	if got := p.asked[len(p.asked)-1].Restore.Spec.LabelSelector; got == nil || len(got.MatchExpressions) != 1 {
+		t.Errorf("%+v", got)
+	}
+	for _, bad := range []string{"\x1b]0;owned\x07", "\x1b[2J", "a\u202eb", strings.Repeat("長", 300), strings.Repeat("x", 5000), "e\u0301\u0302", "👩‍👩‍👧‍👦👩‍👩‍👧‍👦"} {
+		for _, at := range []string{"ctrl+u", "down", "ctrl+u", "up"} {
+			press(t, m, at)
+			m.Update(tea.PasteMsg{Content: bad})
+			frame := checkFrame(t, m)
+			if strings.Contains(frame, "\x1b]0;") || strings.Contains(frame, "\x1b[2J") || strings.Contains(frame, "\u202e") {
+				t.Errorf("%q is drawn", bad)
+			}
+			press(t, m, "ctrl+p")
+			checkFrame(t, m)
+			press(t, m, "ctrl+p")
+		}
+	}
+}
+
 // However narrow it is, the two halves of the title stand apart.
 func TestFormTitleKeepsApart(t *testing.T) {
 	doubts := restoreform.Check{Findings: []restoreform.Finding{{Severity: restoreform.Obstacle, Text: "One."}, {Severity: restoreform.Doubt, Text: "Two."}}}
@@ -302,7 +411,7 @@ func TestFormWhileItMoves(t *testing.T) {
 	}
 	m.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
 	checkFrame(t, m)
-	m.Update(tea.MouseClickMsg{X: 5, Y: 3, Button: tea.MouseLeft})
+	m.Update(tea.MouseClickMsg{X: 5, Y: 4, Button: tea.MouseLeft})
 	typeIn(t, m, "X")
 	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "a name has only lower-case letters") {
 		t.Errorf("the click did not go to the name:\n%s", frame)
@@ -358,6 +467,53 @@ func TestFormTypingWhileTheBackupIsRead(t *testing.T) {
 	answered(m, begun[1])
 	if len(p.asked) != 4 || p.ended[2] == nil || p.ended[3] != nil {
 		t.Errorf("asked %+v, ended %v", p.asked, p.ended)
+	}
+}
+
+// A look at a slow cluster takes longer than a person waits between two words: what is
+// typed meanwhile neither ends it nor begins another, and what it found stays on the
+// screen until the next one ends.
+func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
+	p := &previewer{answer: shopPreview(), check: restoreform.Check{Findings: []restoreform.Finding{{Severity: restoreform.Doubt, Text: "14 secrets exist already."}}}, saved: map[string]string{}}
+	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), 120, 40, func(o *Options) { o.Clusters[0].Previewer = p })
+	// looks are those that have begun and not ended; previews end at once.
+	var looks []tea.Cmd
+	var run func(tea.Cmd)
+	run = func(cmd tea.Cmd) {
+		if cmd == nil {
+			return
+		}
+		switch msg := cmd().(type) {
+		case tea.BatchMsg:
+			for _, c := range msg {
+				run(c)
+			}
+		default:
+			if !restoreform.Handles(msg) {
+				return
+			}
+			_, next := m.Update(msg)
+			if fmt.Sprintf("%T", msg) == "restoreform.previewed" && next != nil {
+				looks = append(looks, next)
+				return
+			}
+			run(next)
+		}
+	}
+	run(press(t, m, keyOf(m, "preview")))
+	for _, letter := range "shop" {
+		run(press(t, m, string(letter)))
+	}
+	if len(looks) != 1 || len(p.asked) < 2 {
+		t.Fatalf("%d looks at the cluster, %d previews", len(looks), len(p.asked))
+	}
+	run(looks[0])
+	if len(p.checked) != 2 || p.dropped[0] != nil || p.dropped[1] != nil || strings.Join(p.checked[1].Restore.Spec.IncludedNamespaces, "|") != "shop" {
+		t.Fatalf("looked for %+v, given up: %v", p.checked, p.dropped)
+	}
+	press(t, m, "x")
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "14 secrets exist already.") {
+		t.Errorf("what was found is gone with the next letter:\n%s", frame)
 	}
 }
 

@@ -24,13 +24,11 @@ func (f *Form) answer(c draw.Canvas) []string {
 		lines = append(lines, c.Para(c.Theme.Dim, "veltui cannot look into backups here. The command is right all the same.", 3)...)
 	case f.pending && !f.known:
 		lines = append(lines, c.Para(c.Theme.Dim, "Reading what is in the backup"+c.Glyphs.Ellipsis, 2)...)
-	case f.pending:
-		lines = append(lines, c.Para(c.Theme.Dim, "Working it out. What is below is for what you had typed before.", 2)...)
 	}
-	if f.known {
+	if f.known && (len(f.refused()) == 0 || p.Unknown != "") {
 		if p.Unknown != "" {
 			lines = append(lines, c.Para(c.Theme.Waiting, "The items are not known: "+strings.TrimRight(p.Unknown, ".")+".", 4)...)
-		} else if len(f.refused()) == 0 || f.pending {
+		} else {
 			lines = append(lines, f.table(c)...)
 		}
 		for _, what := range f.found.Unseen {
@@ -53,13 +51,13 @@ func (f *Form) troubles(c draw.Canvas) []string {
 	}
 	for i := range f.rows {
 		if r := &f.rows[i]; r.err != nil {
-			item(c.Theme.Bad, c.Glyphs.Failed, strings.TrimSpace(r.title)+": "+r.err.Error(), 3)
+			item(c.Theme.Bad, c.Glyphs.Failed, f.name(i)+": "+r.err.Error(), 3)
 		}
 	}
 	for _, why := range f.refused() {
 		item(c.Theme.Bad, c.Glyphs.Failed, "Refused: "+why, 4)
 	}
-	if f.pending {
+	if len(lines) > 0 {
 		return lines
 	}
 	for _, severity := range []Severity{Obstacle, Doubt, Note} {

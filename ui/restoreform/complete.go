@@ -133,21 +133,3 @@ func (f *Form) complete() tea.Cmd {
 	f.input.SetCursor(len([]rune(done)))
 	return f.typed()
 }
-
-// doubt is what is odd about the focused field, though it can be read: names that
-// are not in the backup.
-func (f *Form) doubt(r *row) string {
-	if r.field == nil || len(f.preview.Namespaces) == 0 || f.pending {
-		return ""
-	}
-	if of := r.field.Completes; of != restorespec.Namespaces && of != restorespec.Mappings {
-		return ""
-	}
-	for name := range strings.SplitSeq(r.field.Tidy(r.text), ",") {
-		name, _, _ = strings.Cut(name, ":")
-		if name != "" && !strings.ContainsAny(name, `*?[{"`) && !slices.Contains(f.preview.Namespaces, name) {
-			return "The backup has no namespace " + name + "."
-		}
-	}
-	return ""
-}

@@ -20,12 +20,21 @@ const (
 // View draws the screen between the header and the footer.
 func (f *Form) View(c draw.Canvas) string {
 	lines := []string{f.title(c)}
-	if c.Height >= 12 {
+	f.drawn = nil
+	beside := c.Width >= beside
+	switch {
+	case c.Height < 12:
+	case f.zoomed || beside:
 		lines = append(lines, c.Rule())
+	default:
+		lines = append(lines, f.whereabouts(c))
 	}
 	height := max(c.Height-len(lines), 1)
 	f.rowsAt = len(lines)
-	if c.Width >= beside {
+	switch {
+	case f.zoomed:
+		lines = append(lines, f.shown(c.Sized(c.Width, height))...)
+	case beside:
 		left := min(max(46, c.Width*2/5), 76)
 		f.rowsWidth = left
 		form := f.form(c.Sized(left, height), 4)
@@ -33,16 +42,39 @@ func (f *Form) View(c draw.Canvas) string {
 		for i := range height {
 			lines = append(lines, c.Fit(at(form, i), left)+c.Theme.Dim.Render(" "+c.Glyphs.Side+" ")+at(preview, i))
 		}
-		return c.Page(lines)
+	default:
+		f.rowsWidth = c.Width
+		hints, above := 2, max(height*2/3, 3)
+		if height < 12 {
+			hints = 1
+		}
+		lines = append(lines, f.form(c.Sized(c.Width, above), hints)...)
+		lines = append(lines, c.Heading("Preview"))
+		lines = append(lines, f.shown(c.Sized(c.Width, max(height-above-1, 1)))...)
 	}
-	f.rowsWidth = c.Width
-	hints, above := 2, max(height/2, 3)
-	if height < 12 {
-		hints = 1
+	return c.Page(lines)
+}
+
+// whereabouts is the rule above a form of which only a part is shown: the group of the
+// focused field, and which field of how many it is.
+func (f *Form) whereabouts(c draw.Canvas) string {
+	left := strings.Repeat(c.Glyphs.Rule, 2)
+	if group := f.group(f.focus); group != "" {
+		left += " " + group + " "
 	}
-	lines = append(lines, f.form(c.Sized(c.Width, above), hints)...)
-	lines = append(lines, c.Rule())
-	return c.Page(append(lines, f.shown(c.Sized(c.Width, max(height-above-1, 1)))...))
+	right := fmt.Sprintf(" %d of %d ", f.focus+1, len(f.rows)) + strings.Repeat(c.Glyphs.Rule, 2)
+	return c.Theme.Dim.Render(left + strings.Repeat(c.Glyphs.Rule, max(c.Width-lipgloss.Width(left+right), 0)) + right)
+}
+
+// group is what the fields around a row have in common.
+func (f *Form) group(at int) string {
+	switch r := &f.rows[at]; {
+	case r.field != nil:
+		return r.field.Group
+	case at == 0:
+		return f.rows[1].field.Group
+	}
+	return ""
 }
 
 func at(lines []string, i int) string {
@@ -121,17 +153,16 @@ func (f *Form) counts() (obstacles, doubts int) {
 	return obstacles, doubts
 }
 
-// form are the rows around the focused one, and below them the hints.
+// form are the rows, with the names of their groups if all fit, else those around the
+// focused one, and below them the hints.
 func (f *Form) form(c draw.Canvas, hints int) []string {
 	hint := f.hint(c.Sized(c.Width-2, hints))
-	rows := max(c.Height-hints, 1)
-	f.shownRows = min(rows, len(f.rows))
-	f.firstRow = max(min(f.firstRow, f.focus, len(f.rows)-rows), f.focus-rows+1, 0)
-	var lines []string
-	for i := f.firstRow; i < min(f.firstRow+rows, len(f.rows)); i++ {
-		lines = append(lines, f.row(c, i))
+	room := max(c.Height-hints, 1)
+	lines := f.allRows(c)
+	if len(lines) > room {
+		lines = f.someRows(c, room)
 	}
-	for len(lines) < rows {
+	for len(lines) < room {
 		lines = append(lines, "")
 	}
 	for i := range hints {
@@ -140,14 +171,54 @@ func (f *Form) form(c draw.Canvas, hints int) []string {
 	return lines
 }
 
+// allRows are the rows below the names of their groups.
+func (f *Form) allRows(c draw.Canvas) (lines []string) {
+	f.drawn, f.firstRow = nil, 0
+	for i := range f.rows {
+		if group := f.group(i); i == 0 || group != f.group(i-1) {
+			heading := ""
+			if group != "" {
+				heading = c.Heading(group)
+			}
+			lines, f.drawn = append(lines, heading), append(f.drawn, -1)
+		}
+		lines, f.drawn = append(lines, f.row(c, i)), append(f.drawn, i)
+	}
+	return lines
+}
+
+// someRows are those around the focused one. The first and the last tell how many more
+// there are.
+func (f *Form) someRows(c draw.Canvas, room int) (lines []string) {
+	f.drawn = nil
+	f.firstRow = max(min(f.firstRow, f.focus-1, len(f.rows)-room), f.focus-room+2, 0)
+	f.firstRow = min(f.firstRow, max(len(f.rows)-room, 0), f.focus)
+	last := min(f.firstRow+room, len(f.rows)) - 1
+	for i := f.firstRow; i <= last; i++ {
+		more := ""
+		switch {
+		case i == f.firstRow && i > 0:
+			more = fmt.Sprintf(" %s %d", c.Glyphs.Ascending, i)
+		case i == last && i < len(f.rows)-1:
+			more = fmt.Sprintf(" %s %d", c.Glyphs.Descending, len(f.rows)-1-i)
+		}
+		lines = append(lines, c.Split(f.row(c.Sized(c.Width-lipgloss.Width(more), 1), i), c.Theme.Dim.Render(more)))
+		f.drawn = append(f.drawn, i)
+	}
+	return lines
+}
+
 func (f *Form) row(c draw.Canvas, i int) string {
 	r := &f.rows[i]
 	sign, style := " ", c.Theme.Text
+	odd, refused := f.odd(i)
 	switch {
 	case i == f.focus:
 		sign, style = c.Theme.Accent.Render(c.Glyphs.Cursor), c.Theme.Strong
-	case r.err != nil:
+	case r.err != nil || refused:
 		sign = c.Theme.Bad.Render(c.Glyphs.Failed)
+	case odd != "":
+		sign = c.Theme.Waiting.Render(c.Glyphs.Attention)
 	}
 	label := sign + " " + c.Cell(style, r.title, titleWidth-2, false)
 	width := max(c.Width-titleWidth-1, 1)
@@ -166,6 +237,7 @@ func (f *Form) row(c draw.Canvas, i int) string {
 func (f *Form) hint(c draw.Canvas) []string {
 	r := &f.rows[f.focus]
 	fit := f.candidates()
+	odd, refused := f.odd(f.focus)
 	var lines []string
 	switch {
 	case f.said != "" && f.bad:
@@ -174,17 +246,32 @@ func (f *Form) hint(c draw.Canvas) []string {
 		return c.Para(c.Theme.Good, f.said, c.Height)
 	case r.err != nil:
 		lines = c.Para(c.Theme.Bad, c.Glyphs.Failed+" "+r.err.Error(), max(c.Height-1, 1))
-	case f.doubt(r) != "":
-		lines = c.Para(c.Theme.Waiting, c.Glyphs.Attention+" "+f.doubt(r), max(c.Height-1, 1))
-	case r.field == nil || c.Height < 4:
-		lines = c.Para(c.Theme.Dim, r.hint, max(c.Height-1, 1))
+	case refused:
+		lines = c.Para(c.Theme.Bad, c.Glyphs.Failed+" "+odd, max(c.Height-1, 1))
+	case odd != "":
+		lines = c.Para(c.Theme.Waiting, c.Glyphs.Attention+" "+odd, max(c.Height-1, 1))
 	default:
-		lines = c.Para(c.Theme.Dim, strings.TrimRight(r.field.Help, ".")+". ("+r.hint+")", max(c.Height-1, 1))
+		lines = c.Para(c.Theme.Dim, r.help(c), max(c.Height-1, 1))
 	}
 	if len(lines) < c.Height && len(fit) > 0 {
 		lines = append(lines, c.Cut(c.Theme.Accent.Render("tab")+" "+strings.Join(fit[:min(len(fit), 40)], "  "), c.Width))
 	}
 	return lines
+}
+
+// help is what a field does and takes, as far as there is room for both.
+func (r *row) help(c draw.Canvas) string {
+	if r.field == nil {
+		return r.hint
+	}
+	help := strings.TrimRight(r.field.Help, ".") + ". "
+	if both := help + "(" + r.hint + ")"; c.Height >= 4 || lipgloss.Width(both) <= c.Width {
+		return both
+	}
+	if lipgloss.Width(help) <= c.Width {
+		return help
+	}
+	return r.hint
 }
 
 // shown are the lines of the preview that fit.

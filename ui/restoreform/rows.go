@@ -1,0 +1,219 @@
+package restoreform
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/sanitize"
+)
+
+// Typing reports whether letters go into a field.
+func (f *Form) Typing() bool { return !f.zoomed && f.focus < len(f.rows)-1 }
+
+// edits are the keys that edit a field. Some terminals send ctrl+h for backspace.
+var edits = []string{
+	"backspace", "delete", "left", "right", "home", "end", "ctrl+a", "ctrl+d", "ctrl+e", "ctrl+h", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+left", "ctrl+right",
+	"alt+b", "alt+d", "alt+f", "alt+backspace", "alt+delete", "alt+left", "alt+right",
+}
+
+// Takes reports whether a key is one for the field: a letter, or one that edits.
+func (f *Form) Takes(msg tea.KeyPressMsg) bool {
+	if !f.Typing() {
+		return false
+	}
+	if msg.Text != "" {
+		return true
+	}
+	return slices.Contains(edits, msg.String())
+}
+
+// Type takes a key or pasted text into the field.
+func (f *Form) Type(msg tea.Msg) tea.Cmd {
+	f.settle()
+	if !f.Typing() {
+		return nil
+	}
+	if paste, ok := msg.(tea.PasteMsg); ok {
+		paste.Content = f.rows[f.focus].pasted(paste.Content)
+		msg = paste
+	}
+	before := f.input.Value()
+	var cmd tea.Cmd
+	f.input, cmd = f.input.Update(msg)
+	if safe := sanitize.Whole(f.input.Value()); safe != f.input.Value() {
+		f.input.SetValue(safe)
+		f.input.CursorEnd()
+	}
+	if f.input.Value() == before {
+		return cmd
+	}
+	return tea.Batch(cmd, f.typed())
+}
+
+// pasted is pasted text on one line: names on lines of their own become a list.
+func (r *row) pasted(text string) string {
+	between := " "
+	if r.field != nil && r.field.Many && r.field.Completes != restorespec.Labels {
+		between = ","
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, between)
+}
+
+// settle ends what the last key led to.
+func (f *Form) settle() { f.said, f.leaving = "", false }
+
+// typed reads what is in the field now.
+func (f *Form) typed() tea.Cmd {
+	f.rows[f.focus].text, f.changed = f.input.Value(), true
+	f.check(f.focus)
+	return f.ask()
+}
+
+// check reads one row into the draft. A field that cannot be read is not set.
+func (f *Form) check(at int) {
+	r := &f.rows[at]
+	switch {
+	case r.field == nil && at == 0:
+		f.draft.Restore.Name = strings.TrimSpace(r.text)
+		r.err = nameError(f.draft.Restore.Name)
+	case r.field != nil:
+		r.field.Clear(&f.draft)
+		if text := r.field.Tidy(r.text); text != "" {
+			if r.err = r.field.Set(&f.draft, text); r.err == nil {
+				r.err = r.field.Check(&f.draft)
+			}
+			if r.err != nil {
+				r.field.Clear(&f.draft)
+			}
+		} else {
+			r.err = nil
+		}
+	}
+}
+
+// nameError says why the API server would not take a Restore with a name.
+func nameError(name string) error {
+	if name == "" {
+		return nil
+	}
+	if why := validation.IsDNS1123Subdomain(name); len(why) > 0 {
+		return errors.New("a name has only lower-case letters, digits, '-' and '.', begins and ends with a letter or digit, and has at most 253 characters")
+	}
+	return nil
+}
+
+// name is the title of a row, with that of the row above where it belongs to it.
+func (f *Form) name(at int) string {
+	title := f.rows[at].title
+	if own := strings.TrimSpace(title); own != title && at > 0 {
+		of := at - 1
+		for strings.HasPrefix(f.rows[of].title, " ") {
+			of--
+		}
+		if f.rows[of].field != nil && f.rows[of].field.Flag != "namespace-mappings" {
+			return f.rows[of].title + " " + own
+		}
+	}
+	return title
+}
+
+// odd is what is wrong with a field though it can be read, because of another one or of
+// what the backup holds; refused where Velero would not take it.
+func (f *Form) odd(at int) (text string, refused bool) {
+	r, spec := &f.rows[at], &f.draft.Restore.Spec
+	switch {
+	case at == 0 && f.taken():
+		return "There is a restore of this name already.", true
+	case r.field == nil || strings.TrimSpace(r.text) == "" || r.err != nil:
+		return "", false
+	}
+	switch r.field.Flag {
+	case "from-backup", "from-schedule":
+		if spec.BackupName != "" && spec.ScheduleName != "" {
+			return "Give a backup or a schedule, not both.", true
+		}
+	case "allow-partially-failed":
+		if spec.ScheduleName == "" {
+			return "It has no effect without a schedule.", false
+		}
+	case "selector", "or-selector":
+		if spec.LabelSelector != nil && spec.OrLabelSelectors != nil {
+			return "Give a selector or several with \" or \" between, not both.", true
+		}
+	case "status-exclude-resources":
+		if spec.RestoreStatus != nil && len(spec.RestoreStatus.IncludedResources) == 0 {
+			return "Velero's command ignores it without the field above.", false
+		}
+	case "include-namespaces", "exclude-namespaces", "namespace-mappings":
+		return f.notThere(r), false
+	}
+	return "", false
+}
+
+// notThere doubts names of namespaces that are not in the backup.
+func (f *Form) notThere(r *row) string {
+	if len(f.preview.Namespaces) == 0 || f.pending {
+		return ""
+	}
+	for name := range strings.SplitSeq(r.field.Tidy(r.text), ",") {
+		name, _, _ = strings.Cut(name, ":")
+		if name != "" && !strings.ContainsAny(name, `*?[{"`) && !slices.Contains(f.preview.Namespaces, name) {
+			return "The backup has no namespace " + name + "."
+		}
+	}
+	return ""
+}
+
+// taken reports whether a restore of the name exists.
+func (f *Form) taken() bool {
+	return f.assessed != nil && slices.ContainsFunc(f.assessed.Snapshot.Jobs, func(j *job.Job) bool {
+		return j.Kind == job.Restore && j.Name == f.draft.Restore.Name
+	})
+}
+
+// wrong are the titles of the rows that cannot be read.
+func (f *Form) wrong() []string {
+	var titles []string
+	for i := range f.rows {
+		if f.rows[i].err != nil {
+			titles = append(titles, f.name(i))
+		}
+	}
+	return titles
+}
+
+// refused is why neither Velero nor the API server would take the restore.
+func (f *Form) refused() []string {
+	var all []string
+	spec := &f.draft.Restore.Spec
+	switch {
+	case spec.BackupName != "" && spec.ScheduleName != "":
+		all = append(all, "Give a backup or a schedule, not both.")
+	case spec.BackupName == "" && spec.ScheduleName == "":
+		all = append(all, "Give a backup or a schedule to restore from.")
+	}
+	if f.taken() {
+		all = append(all, fmt.Sprintf("There is a restore %s already: choose another name.", f.draft.Restore.Name))
+	}
+	all = append(all, collector.Refusals(*spec)...)
+	for _, why := range f.preview.Refused {
+		if !f.pending && !slices.Contains(all, why) {
+			all = append(all, why)
+		}
+	}
+	return all
+}
