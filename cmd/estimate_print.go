@@ -55,13 +55,13 @@ func printCounts(out io.Writer, e collector.Estimate, wide bool) error {
 		if wide {
 			most = -1
 		}
-		if _, err := fmt.Fprintf(w, "%s\t%d\t%s\n", sanitize.String(r.Resource), r.Items, dash(sanitize.Whole(human.Largest(r.Namespaces, most)))); err != nil {
+		if _, err := fmt.Fprintf(w, "%s\t%s\t%s\n", sanitize.String(r.Resource), human.Number(r.Items), dash(sanitize.Whole(human.Largest(r.Namespaces, most)))); err != nil {
 			return err
 		}
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "Total: %d items\n", e.Total)
+	_, err := fmt.Fprintf(out, "Total: %s\n", human.Count(e.Total, "item"))
 	return err
 }

@@ -192,7 +192,7 @@ func (a *assessment) noteCounts() {
 	case !j.Items.Known:
 		a.supports(sourceWatch, moved, "Velero has written no item count yet")
 	default:
-		a.supports(sourceWatch, j.ItemsMoved(), "%d of %s", j.Items.Done, human.Count(j.Items.Total, "item"))
+		a.supports(sourceWatch, j.ItemsMoved(), "%s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
 	}
 	if n := j.VolumeCount(); n > 0 {
 		a.supports(sourceWatch, j.AnyVolumeMoved(), "%d of %s ended", n-j.ActiveVolumes(), human.Count(n, "volume"))

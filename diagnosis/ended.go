@@ -92,7 +92,7 @@ func outcome(j *job.Job, failedVolumes int) string {
 	case velero.PhaseFailed:
 		text := "Failed" + prefixed(" after ", took)
 		if j.Items.Known && j.Items.Total > 0 {
-			text += fmt.Sprintf(" at %d of %s", j.Items.Done, human.Count(j.Items.Total, "item"))
+			text += fmt.Sprintf(" at %s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
 		}
 		return text + prefixed(": ", human.Shorten(j.FailureReason, reasonRunes))
 	}
@@ -108,7 +108,7 @@ func tail(j *job.Job) string {
 	text := ""
 	switch {
 	case j.Items.Known && j.Items.Done < j.Items.Total:
-		text += fmt.Sprintf(", %d of %s counted", j.Items.Done, human.Count(j.Items.Total, "item"))
+		text += fmt.Sprintf(", %s of %s counted", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
 	case j.Items.Known:
 		text += ", " + human.Count(j.Items.Total, "item")
 	}

@@ -164,7 +164,7 @@ func (a *assessment) cannotEnd(all string) (Verdict, bool) {
 func (a *assessment) quietItems() Verdict {
 	j := a.j
 	a.noteQuiet()
-	items := fmt.Sprintf("%d of %s", j.Items.Done, human.Count(j.Items.Total, "item"))
+	items := fmt.Sprintf("%s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
 	if v, ok := a.knownWait(items); ok {
 		return v
 	}

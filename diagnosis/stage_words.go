@@ -43,7 +43,7 @@ func itemsText(j *job.Job) string {
 	case j.Items.Done >= j.Items.Total:
 		return human.All(j.Items.Total, "item") + " done"
 	}
-	return fmt.Sprintf("%d of %s", j.Items.Done, human.Count(j.Items.Total, "item"))
+	return fmt.Sprintf("%s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
 }
 
 func volumesText(t job.Tally) string {

@@ -276,7 +276,7 @@ func TestProblemsAsResults(t *testing.T) {
 			t.Errorf("%q, want %q", c.got, c.want)
 		}
 	}
-	if s := p.Summary(); !strings.Contains(s, "2001 errors, 2 warnings. Of these, the newest 6 are shown.") || !strings.Contains(s, "not exact counts") {
+	if s := p.Summary(); !strings.Contains(s, "2,001 errors, 2 warnings. Of these, the newest 6 are shown.") || !strings.Contains(s, "not exact counts") {
 		t.Error(s)
 	}
 }

@@ -153,11 +153,11 @@ func amount(done, total int64, unit job.Unit) string {
 	case job.UnitBytes:
 		return bytes(done) + " of " + bytes(total)
 	case job.UnitOperations:
-		return fmt.Sprintf("%d of %s", done, human.Count(total, "operation"))
+		return fmt.Sprintf("%s of %s", human.Number(done), human.Count(total, "operation"))
 	case job.UnitVolumes:
-		return fmt.Sprintf("%d of %s", done, human.Count(total, "volume"))
+		return fmt.Sprintf("%s of %s", human.Number(done), human.Count(total, "volume"))
 	}
-	return fmt.Sprintf("%d of %s", done, human.Count(total, "item"))
+	return fmt.Sprintf("%s of %s", human.Number(done), human.Count(total, "item"))
 }
 
 func capital(word string) string {

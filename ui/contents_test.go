@@ -217,7 +217,7 @@ func TestEstimatedTotal(t *testing.T) {
 	ended := restoreJob("fresh", "b", time.Minute, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: ptr(ago(50 * time.Second)),
 		CompletionTimestamp: ptr(ago(time.Second)), Progress: &velerov1.RestoreProgress{ItemsRestored: 1399, TotalItems: 1399}}, time.Second)
 	showAt(m, snapshotOf(ended), noon)
-	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "Velero counted 1399 items; the estimate was 1402.") {
+	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "Velero counted 1,399 items; the estimate was 1,402.") {
 		t.Errorf("nothing is said of the difference:\n%s", frame)
 	}
 }
@@ -261,7 +261,7 @@ func TestLateAnswer(t *testing.T) {
 		t.Errorf("a late answer was taken for the new question's: %+v", a)
 	}
 	obey(t, m, second)
-	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "1402 items of 7 kinds") {
+	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "1,402 items of 7 kinds") {
 		t.Errorf("no answer to the new question:\n%s", frame)
 	}
 }
@@ -292,7 +292,7 @@ func TestErrorsAreAskedAgain(t *testing.T) {
 	}
 	o.answer = shopEstimate
 	obey(t, m, press(t, m, "r"))
-	if frame := plain(checkFrame(t, m)); len(o.asked) != 3 || !strings.Contains(frame, "1402 items") {
+	if frame := plain(checkFrame(t, m)); len(o.asked) != 3 || !strings.Contains(frame, "1,402 items") {
 		t.Errorf("asked %d times:\n%s", len(o.asked), frame)
 	}
 }

@@ -66,7 +66,7 @@ func TestListsSayHowManyOlderJobsAreNotShown(t *testing.T) {
 	snap.LeftBackups = 4210
 	m = screen(t, snap, 80, 24)
 	m.dashboard.tab, m.stale = m.dashboard.backups, true
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "4210 jobs ended too long ago to be shown") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "4,210 jobs ended too long ago to be shown") {
 		t.Error(frame)
 	}
 	m.dashboard.tab, m.stale = m.dashboard.active, true

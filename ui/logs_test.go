@@ -294,7 +294,7 @@ func TestCopyingALog(t *testing.T) {
 		long = append(long, logOf(fmt.Sprintf(`10 info msg="Backing up item %d" backup=velero/stored odd="%s"`, i, "\x1b[2J"))...)
 	}
 	m = screen(t, snapshotOf(storedBackup()), 80, 24, withLogs(writes(logs.Origin{Stored: true}, long, nil, false)))
-	drive(t, m, press(t, m, "3", "l"), "Setting up", "2005 lines")
+	drive(t, m, press(t, m, "3", "l"), "Setting up", "2,005 lines")
 	got := copied(press(t, m, "Y"), m)
 	if len(got) != 1 || len(got[0]) > jobview.MaxCopied || len(got[0]) < jobview.MaxCopied*9/10 || strings.Contains(got[0], "\x1b") || !strings.Contains(m.notice, "only lines 1 to ") || !strings.Contains(m.notice, " of 2005 (s saves all)") {
 		t.Errorf("Y copied %d texts and said %q", len(got), m.notice)

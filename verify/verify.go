@@ -184,9 +184,9 @@ func (r Result) Summary() string {
 	text := "all of " + human.Count(all, "item") + " came back"
 	switch items := lost(r.Count); {
 	case items > 0 && r.SoFar:
-		text = fmt.Sprintf("%d of %s are not there yet", items, human.Count(all, "item"))
+		text = fmt.Sprintf("%s of %s are not there yet", human.Number(items), human.Count(all, "item"))
 	case items > 0:
-		text = fmt.Sprintf("%d of %s did not come back", items, human.Count(all, "item"))
+		text = fmt.Sprintf("%s of %s did not come back", human.Number(items), human.Count(all, "item"))
 	case unseen > 0 || r.Unknown:
 		text = fmt.Sprintf("nothing is missing of the %s that veltui could look for", human.Count(all-unseen, "item"))
 	case all == 0:

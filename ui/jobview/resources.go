@@ -309,7 +309,7 @@ func caveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 		texts = append(texts, "Velero reports "+human.Count(j.Errors, "error")+": it tried to restore these items, and not all of them are restored.")
 	}
 	if j.Terminal() && j.Items.Known && j.Items.Done == j.Items.Total && j.Items.Total != e.Total {
-		texts = append(texts, fmt.Sprintf("Velero counted %s; the estimate was %d.", human.Count(j.Items.Total, "item"), e.Total))
+		texts = append(texts, fmt.Sprintf("Velero counted %s; the estimate was %s.", human.Count(j.Items.Total, "item"), human.Number(e.Total)))
 	} else if !j.Terminal() && j.Items.Known && !j.Items.Estimated && j.Items.Total > e.Total {
 		texts = append(texts, fmt.Sprintf("Velero already counts %s; the estimate is %d.", human.Count(j.Items.Total, "item"), e.Total))
 	}
