@@ -187,6 +187,26 @@ func TestPreflight(t *testing.T) {
 			t.Errorf("%q: not looked at: %v", c.args, d.NotSeen)
 		}
 	}
+	// Object by object: what is there is read as a whole.
+	for _, c := range []struct {
+		args []string
+		want string
+		code int
+	}{
+		{only("pf-there", "--compare"), "configmaps settings Left data.a metadata.managedFields, serviceaccounts robot Equal", ExitOK},
+		{only("pf-there", "--compare", "--existing-resource-policy", "update"), "configmaps settings Patched data.a metadata.managedFields, serviceaccounts robot Equal", ExitOK},
+		{only("pf-clean", "--compare"), "", ExitOK},
+		{only("pf-there", "--compare", "--read-only"), "configmaps settings CannotTell, serviceaccounts robot CannotTell", ExitError},
+	} {
+		d, code := b.preflights(t, cache, c.args...)
+		var all []string
+		for _, e := range d.Existing {
+			all = append(all, strings.Join(append([]string{e.Resource, e.Name, string(e.Outcome)}, e.Fields...), " "))
+		}
+		if got := strings.Join(all, ", "); got != c.want || code != c.code || (len(d.NotSeen) > 0) != (code == ExitError) {
+			t.Errorf("%q: %s, exit code %d, want %s and %d: %+v", c.args, got, code, c.want, c.code, d)
+		}
+	}
 	// All at once, as people read it.
 	stdout, stderr, code := b.run(t, "preflight", "-n", "velero", "backup/b-planted")
 	if code != ExitRefused || stderr != "" || !holdsAll(stdout, "OBSTACLE  NodePortTaken  in pf-ports: front", "DOUBT  ObjectsExist", "  > ", "A restore of backup b-planted: ") {

@@ -141,3 +141,51 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatIsComparedIsFound: what Velero does is found once for each kind and
+// outcome, and what has the same content is no doubt.
+func TestWhatIsComparedIsFound(t *testing.T) {
+	var items []item
+	var all []Existing
+	add := func(resource, name string, outcome Outcome, why string, fields ...string) {
+		items = append(items, item{resource, "shop", name, ""})
+		all = append(all, Existing{Resource: resource, Namespace: "shop", Name: name, Outcome: outcome, Why: why, Fields: fields})
+	}
+	add(configMaps, "same", Equal, "")
+	add(secrets, "same", Equal, "")
+	add(configMaps, "a", Left, "", "data.level", sameContent)
+	add(configMaps, "b", Left, "", "data.level")
+	add(configMaps, "anew", Left, "", sameContent)
+	add(services, "web", Left, "")
+	add(serviceAccounts, "robot", Merged, "", "imagePullSecrets.pull")
+	add("deployments.apps", "web", CannotTell, "its images may change")
+	add(apiServices, "v1", Skipped, "")
+	add(claims, "data", Left, "")
+	g := given{items: items, there: always, compared: all}
+	r := checked(t, g)
+	want := "doubt ClaimsExist, doubt ObjectsExist, doubt ObjectsExist, note ObjectsEqual, note ObjectsExist, note ObjectsExist, note ObjectsSkipped, note ServiceAccountsMerged"
+	text := ""
+	for _, f := range r.Findings {
+		text += f.Sentence + "\n"
+	}
+	if got := kindsOf(r); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	for _, says := range []string{
+		"2 objects exist already and are as the backup holds them. Velero leaves them and does not warn.",
+		"2 objects of configmaps exist already and differ from the backup. Velero leaves them with a warning. Different: data.level (2), metadata.managedFields (1).",
+		"1 object of configmaps exists already with the same content. Velero leaves it, but warns that it differs: it also compares metadata.managedFields",
+		"1 object of services exists already with the same content. Velero leaves it, but warns that it differs: what it changes in services",
+		"Velero adds what it lacks: imagePullSecrets.pull.", "veltui cannot tell more: its images may change.",
+	} {
+		if !strings.Contains(text, says) {
+			t.Errorf("nothing says %q:\n%s", says, text)
+		}
+	}
+	g.spec = velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
+	g.compared = []Existing{{Resource: configMaps, Name: "a", Outcome: Patched, Fields: []string{"data.level"}}, {Resource: jobs, Name: "j", Outcome: PatchRefused, Fields: []string{"spec.template"}},
+		{Resource: services, Name: "s", Outcome: Patched}}
+	if got, want := kindsOf(checked(t, g)), "doubt ClaimsExist, doubt ObjectsPatched, doubt PatchesRefused, note ObjectsPatched"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

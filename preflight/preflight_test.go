@@ -29,6 +29,16 @@ type item struct{ resource, namespace, name, rest string }
 // indexOf is what a backup of these items holds.
 func indexOf(t testing.TB, items ...item) *collector.Index {
 	t.Helper()
+	x, err := collector.Read(t.Context(), bytes.NewReader(archiveOf(t, items...)), collector.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// archiveOf is a backup's tarball with these items.
+func archiveOf(t testing.TB, items ...item) []byte {
+	t.Helper()
 	var archive bytes.Buffer
 	zip := gzip.NewWriter(&archive)
 	w := tar.NewWriter(zip)
@@ -44,18 +54,17 @@ func indexOf(t testing.TB, items ...item) *collector.Index {
 		if i.namespace != "" {
 			scope = "namespaces/" + i.namespace + "/"
 		}
-		body := fmt.Sprintf(`{"apiVersion":"v1","kind":"X","metadata":{"name":%q,"namespace":%q}%s}`, i.name, i.namespace, i.rest)
+		body := i.rest
+		if !strings.HasPrefix(body, "{") {
+			body = fmt.Sprintf(`{"apiVersion":"v1","kind":"X","metadata":{"name":%q,"namespace":%q}%s}`, i.name, i.namespace, i.rest)
+		}
 		put("resources/"+i.resource+"/v1-preferredversion/"+scope+i.name+".json", body)
 		put("resources/"+i.resource+"/"+scope+i.name+".json", body)
 	}
 	if w.Close() != nil || zip.Close() != nil {
 		t.Fatal("cannot write the archive")
 	}
-	x, err := collector.Read(t.Context(), &archive, collector.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x
+	return archive.Bytes()
 }
 
 // served is what the target serves, in version v1 unless the name says another.
@@ -101,6 +110,7 @@ type given struct {
 	// none is true where no namespace is there, and kubernetes the cluster's version.
 	none       bool
 	kubernetes [2]string
+	compared   []Existing
 }
 
 func checked(t *testing.T, g given) *Result {
@@ -123,6 +133,7 @@ func checked(t *testing.T, g given) *Result {
 		t.Fatal(err)
 	}
 	in.State = target.NewState(q, g.there, g.unseen...)
+	in.Compared, in.Existing = g.compared != nil, g.compared
 	r, err := Check(in)
 	if err != nil {
 		t.Fatal(err)

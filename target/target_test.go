@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -256,5 +257,36 @@ func TestAListThatExpiredIsVisitedOnce(t *testing.T) {
 	expired = false
 	if state := s.look(t, time.Minute, served("pods"), question("pods", "shop", "a", "b", "c")); state.Listed != 2 {
 		t.Errorf("%d objects listed", state.Listed)
+	}
+}
+
+// TestWholeObjectsComeAsTheyAre, in the version that is asked for, and a page that is
+// too long in smaller ones.
+func TestWholeObjectsComeAsTheyAre(t *testing.T) {
+	s := newServer(t)
+	var limits []string
+	s.lists["/api/v2/namespaces/shop/pods"] = func(w http.ResponseWriter, r *http.Request) {
+		limits = append(limits, r.URL.Query().Get("limit"))
+		if len(limits) == 1 {
+			_, _ = w.Write(bytes.Repeat([]byte(" "), maxAnswer+1))
+			return
+		}
+		_, _ = w.Write([]byte(`{"kind":"PodList","apiVersion":"v2","metadata":{},"items":[{"metadata":{"name":"a","namespace":"shop","managedFields":[{"manager":"m"}]}},{"metadata":{"name":"other","namespace":"shop"}}]}`))
+	}
+	s.lists["/api/v2/namespaces/shop/secrets"] = func(w http.ResponseWriter, _ *http.Request) {
+		status(w, http.StatusForbidden, metav1.StatusReasonForbidden)
+	}
+	q := question("pods", "shop", "a", "b", "c")
+	q.Add("secrets", "shop", "s")
+	var got []string
+	unseen, err := s.reader(t, time.Minute).LookWhole(t.Context(), served("pods", "secrets"), q, func(string) string { return "v2" },
+		func(resource string, o *unstructured.Unstructured) {
+			got = append(got, fmt.Sprint(resource, o.GetName(), len(o.GetManagedFields())))
+		}, nil)
+	if err != nil || !slices.Equal(got, []string{"podsa1"}) || !slices.Equal(limits, []string{"100", "10"}) {
+		t.Errorf("%q with limits %q, %v", got, limits, err)
+	}
+	if len(unseen) != 1 || unseen[0].Resource != "secrets" || unseen[0].Why != "you may not list it" {
+		t.Errorf("%v", unseen)
 	}
 }
