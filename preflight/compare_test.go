@@ -161,7 +161,7 @@ func TestWhatIsComparedIsFound(t *testing.T) {
 	add("deployments.apps", "web", CannotTell, "its images may change")
 	add(apiServices, "v1", Skipped, "")
 	add(claims, "data", Left, "")
-	g := given{items: items, there: always, compared: all}
+	g := given{items: items, there: always, compared: all, served: []string{"deployments.apps", apiServices}}
 	r := checked(t, g)
 	want := "doubt ClaimsExist, doubt ObjectsExist, doubt ObjectsExist, note ObjectsEqual, note ObjectsExist, note ObjectsExist, note ObjectsSkipped, note ServiceAccountsMerged"
 	text := ""
