@@ -102,9 +102,7 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	one.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
 	one.Sources.Volumes = watcher
 	held := &verifier{cli: c, log: log}
-	if !c.inDemo {
-		one.Sources.Verifier = held
-	}
+	one.Sources.Verifier = held
 	one.Sources.Reporter = &reporter{cli: c, flags: reportFlags{noArtifacts: cs.flags.noArtifacts, caFile: caFile}}
 	one.Sources.Objects = &objectReader{cli: c, log: log}
 	restores := &previews{cli: c, log: log, why: "with --no-artifacts veltui does not read backups"}

@@ -90,7 +90,7 @@ type cli struct {
 	userTheme *draw.Theme
 	// warnings are those of the API server.
 	warnings *warnings
-	// inDemo is true for the demo's cluster, which holds nothing of what is restored.
+	// inDemo is true for the demo's cluster, which holds little of what a restore needs.
 	inDemo bool
 	// log is the log of the session that the command runs in, nil if it runs by
 	// itself.

@@ -154,9 +154,11 @@ func itemWords(i verify.Item) string {
 func (r verified) counts(l *lines) {
 	width := len("RESOURCE")
 	for _, k := range r.Kinds {
-		width = max(width, min(len(k.Name), maxResource))
+		if k.Wanted() > 0 {
+			width = max(width, min(len(k.Name), maxResource))
+		}
 	}
-	if len(r.Kinds) > 0 {
+	if r.Wanted() > 0 {
 		l.add("\n%-*s  %6s  %6s  %8s  %s", width, "RESOURCE", "WANTED", "THERE", "NOT BACK", "OF THESE")
 	}
 	for _, k := range r.Kinds {

@@ -22,6 +22,9 @@ const (
 	storyKept = 3
 )
 
+// recordedBackup is the one whose contents were recorded.
+const recordedBackup = "before-upgrade"
+
 // beat is how often Velero looks after its storage locations
 // (--store-validation-frequency).
 const beat = time.Minute
@@ -37,7 +40,9 @@ func (d *Demo) story(r replay.Recording) func(context.Context) error {
 		logs.begin()
 		d.group.Go(func() { logs.run(ctx) })
 		d.store.Otherwise(archive{d.cluster, d.store}.file)
-		d.storeRecorded("backup", "before-upgrade", "before-upgrade")
+		d.storeRecorded("backup", recordedBackup, recordedBackup)
+		left := &aftermath{archive: archive{d.cluster, d.store}}
+		d.cluster.Beside(left.kinds(), left.objects)
 		var told []names
 		for skip := storySkip; ; skip = 0 {
 			told = append(told, names{})

@@ -39,6 +39,7 @@ var alwaysDiffer = map[string]string{
 	"services":               "its cluster IP",
 	"pods":                   "its node",
 	"persistentvolumeclaims": "what binds it to its volume",
+	"persistentvolumes":      "what binds it to its claim",
 	"jobs.batch":             "its controller-uid labels",
 }
 

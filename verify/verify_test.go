@@ -69,6 +69,7 @@ func TestJudge(t *testing.T) {
 		"made, and something about it failed":        {did: outcome.Failed, why: "its status", object: ours(during), want: Restored, says: "its status"},
 		"a service that existed":                     {did: outcome.Failed, why: "already exists", object: bare(before), want: Existed, says: "cluster IP"},
 		"a claim that existed":                       {resource: "persistentvolumeclaims", did: outcome.Failed, object: bare(before), want: Existed, says: "always finds it different"},
+		"a volume that existed":                      {resource: "persistentvolumes", did: outcome.Failed, why: "already exists", object: bare(before), want: Existed, says: "what binds it to its claim"},
 		"a pod that could not be patched":            {resource: "pods", did: outcome.Failed, why: "pod updates may not change fields", object: bare(before), want: Differs},
 		"a lease that existed":                       {resource: "leases.coordination.k8s.io", did: outcome.Failed, why: "already exists", object: bare(before), want: Existed},
 		"endpoints that the cluster made meanwhile":  {resource: "endpoints", did: outcome.Failed, why: "already exists", object: bare(during), want: Existed},

@@ -144,8 +144,16 @@ func (q request) serve() error {
 
 func (q request) get() (*Object, error) {
 	q.cluster.mu.Lock()
-	defer q.cluster.mu.Unlock()
-	return q.cluster.get(q.kind, q.namespace, q.name)
+	o, err := q.cluster.get(q.kind, q.namespace, q.name)
+	q.cluster.mu.Unlock()
+	if apierrors.IsNotFound(err) {
+		for _, other := range q.cluster.others(q.kind) {
+			if other.GetNamespace() == q.namespace && other.GetName() == q.name {
+				return other, nil
+			}
+		}
+	}
+	return o, err
 }
 
 func (q request) delete(dryRun bool) error {

@@ -32,7 +32,9 @@ type Cluster struct {
 	// version is the resource version of the last change.
 	version  uint64
 	observer func(Change)
-	logs     podLogs
+	// beside are objects that are served and not kept here.
+	beside func(schema.GroupVersionKind) []*Object
+	logs   podLogs
 }
 
 // New makes an empty cluster that has clock's time.
@@ -52,6 +54,28 @@ func (c *Cluster) Observe(f func(Change)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.observer = f
+}
+
+// Beside serves more kinds, and what f says is there of a kind to who lists or gets it:
+// nobody can watch or change these objects. f may use the cluster.
+func (c *Cluster) Beside(kinds []schema.GroupVersionKind, f func(schema.GroupVersionKind) []*Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, g := range kinds {
+		c.serve(g)
+	}
+	c.beside = f
+}
+
+// others are the objects beside those that are kept.
+func (c *Cluster) others(k *kind) []*Object {
+	c.mu.Lock()
+	f := c.beside
+	c.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	return f(k.gvk)
 }
 
 // Change is one change of one object.

@@ -27,6 +27,11 @@ func (q request) list() error {
 		return q.watch(match)
 	}
 	objects, at := q.snapshot(match)
+	objects = append(objects, slices.DeleteFunc(q.cluster.others(q.kind), func(o *Object) bool {
+		return !match(o) || slices.ContainsFunc(objects, func(kept *Object) bool {
+			return kept.GetName() == o.GetName() && kept.GetNamespace() == o.GetNamespace()
+		})
+	})...)
 	kind, apiVersion := q.kind.gvk.Kind+"List", q.kind.gvk.GroupVersion().String()
 	items := make([]any, len(objects))
 	for n, o := range objects {
