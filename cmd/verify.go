@@ -126,7 +126,10 @@ func (c *cli) verify(ctx context.Context, selected selection, f verifyFlags) err
 func (c *cli) tellVerifying() (progress func(target.Progress), done func()) {
 	var at atomic.Pointer[target.Progress]
 	m := &meter{quit: make(chan struct{}), over: make(chan struct{}), text: func() string {
-		if p := at.Load(); p != nil {
+		switch p := at.Load(); {
+		case p != nil && p.Done == p.Total:
+			return "looking at claims and volumes"
+		case p != nil:
 			return fmt.Sprintf("looking for %s: %d of %d lists", p.Resource, p.Done, p.Total)
 		}
 		return "reading what was to come back"

@@ -328,7 +328,7 @@ func (d *dataJudge) ofClaim(info *artifact.Volume, live Claim) (DataState, strin
 	case w == ByNative && d.NoMade != "" && !d.NoVolumes:
 		return DataUnknown, "whether a volume was made of its snapshot is not known: " + d.NoMade
 	case same && bound:
-		return DataKept, "it has its old volume " + live.Volume + ", and what is in that: Velero brought no data"
+		return DataKept, "it has its old volume " + live.Volume + ", with what is in it now"
 	case same:
 		return DataWaiting, "it waits for its old volume " + live.Volume
 	case d.NoVolumes && w != ByPod:

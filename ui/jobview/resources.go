@@ -79,7 +79,7 @@ func (p *resourceModel) close() {
 }
 
 func (p *resourceModel) keys(s *Screen) []keys.Binding {
-	b, verified := p.folds.binding(s, 1), p.verify.folds.binding(s, 1)
+	b, verified := p.folds.binding(s, 1), p.verify.folds.binding(s, p.verify.depth(s))
 	b.On = func() bool { return !p.verify.on && p.listed(s) && p.items.known }
 	verified.On = func() bool { return p.verify.on && p.verify.result.known }
 	return []keys.Binding{b, verified}

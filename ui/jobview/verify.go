@@ -1,8 +1,10 @@
 package jobview
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -32,7 +34,11 @@ type verifyMode struct {
 // verifyKey turns the mode on, from whichever page, and off again.
 func (s *Screen) verifyKey() keys.Binding {
 	p := s.pages[Resources].(*resourceModel)
-	return keys.Binding{Name: "verify", Keys: []string{"V"}, Label: "V", What: "is it there?", Group: keys.Look, Short: true,
+	what := "is it there?"
+	if p.verify.on && s.page == Resources {
+		what = "what Velero did"
+	}
+	return keys.Binding{Name: "verify", Keys: []string{"V"}, Label: "V", What: what, Group: keys.Look, Short: true,
 		On: func() bool {
 			return s.sources.Verifier != nil && s.job.Job != nil && s.job.Kind == job.Restore && s.job.Terminal() && s.job.Phase != "FailedValidation"
 		},
@@ -121,6 +127,9 @@ func (m *verifyMode) lines(c draw.Canvas, s *Screen) pager.Source {
 		text := "Reading what was to come back"
 		if at := m.at.Load(); at != nil {
 			text = fmt.Sprintf("Looking for %s in the cluster: %d of %d lists", at.Resource, at.Done, at.Total)
+			if at.Done == at.Total {
+				text = "Looking at claims and volumes"
+			}
 		}
 		if m.result.pending() {
 			text += ", for " + human.Duration(max(s.sources.Clock().Sub(m.result.since), 0))
@@ -129,9 +138,9 @@ func (m *verifyMode) lines(c draw.Canvas, s *Screen) pager.Source {
 	}
 	r := m.result.value
 	var lines drawnLines
-	lines = append(lines, m.volumes(r)...)
+	lines = append(lines, m.volumes(c, r)...)
 	for n, k := range r.Kinds {
-		lines = append(lines, m.kind(n, k)...)
+		lines = append(lines, m.kind(c, n, k)...)
 	}
 	lines = append(lines, blank)
 	if text := r.VolumeWords(); text != "" {
@@ -192,104 +201,177 @@ func (m *verifyMode) row(key, name string, byDefault bool, count rowCount) drawn
 
 type rowCount struct{ wanted, there, lost, notSeen, passing int }
 
-// volumes is the row of the volumes and their data, and the volumes if it is open: at
-// first if one needs a look.
-func (m *verifyMode) volumes(r verify.Result) (lines drawnLines) {
-	if len(r.Volumes)+len(r.Claims)+len(r.Data) == 0 {
-		return nil
-	}
-	const key = "volumes"
-	count := rowCount{wanted: len(r.Volumes), lost: r.LostVolumes() + r.LostClaims()}
-	byDefault := len(r.Claims)+len(r.Data) > 0
-	for _, v := range r.Volumes {
-		switch v.State {
-		case verify.DataRestored, verify.DataExisted, verify.DataKept:
-			count.there++
-			continue
-		case verify.DataUnknown:
-			count.notSeen++
+// verifiedRow is one item or volume.
+type verifiedRow struct {
+	sign            verify.State
+	words           string
+	name, from, why string
+}
+
+// settled reports whether a row needs no look.
+func (r verifiedRow) settled() bool { return !r.sign.Lost() && r.sign != verify.NotLookedAt }
+
+// manyLost is for how many rows of a kind reasons are not cut.
+const manyLost = 8
+
+// rows are those below a kind's row. If some need a look, the others are a group of
+// their own, closed at first.
+func (m *verifyMode) rows(c draw.Canvas, key string, all []verifiedRow, need int) (lines drawnLines) {
+	add := func(key string, rows []verifiedRow) {
+		for i, r := range rows {
+			if i == mostRows {
+				lines = append(lines, drawnLine{key: key + "/more", draw: func(c draw.Canvas) string {
+					return c.Theme.Dim.Render(fmt.Sprintf("     and %s more: veltui verify --all names all", human.Number(len(rows)-i)))
+				}})
+				break
+			}
+			if r.settled() || need > manyLost {
+				lines = append(lines, drawnLine{key: fmt.Sprint(key, "/", i), draw: func(c draw.Canvas) string { return r.draw(c, 1)[0] }})
+				continue
+			}
+			for n, text := range r.draw(c, 4) {
+				line := drawnLine{draw: func(draw.Canvas) string { return text }}
+				if n == 0 {
+					line.key = fmt.Sprint(key, "/", i)
+				}
+				lines = append(lines, line)
+			}
 		}
-		byDefault = true
 	}
-	lines = append(lines, m.row(key, "data of volumes", byDefault, count))
-	if !m.folds.isOpen(key, byDefault) {
+	if need == 0 || need == len(all) {
+		add(key, all)
 		return lines
 	}
-	add := func(sign verify.State, state, text, why string) {
-		if n := len(lines) - 1; n == mostRows {
-			lines = append(lines, drawnLine{key: key + "/more", draw: func(c draw.Canvas) string { return c.Theme.Dim.Render("     and more: veltui verify names all") }})
-		} else if n < mostRows {
-			lines = append(lines, drawnLine{key: fmt.Sprint(key, "/", n), draw: func(c draw.Canvas) string { return verifiedLine(c, sign, state, text, "", why) }})
+	add(key, all[:need])
+	key += "/" + restOf
+	rest, count, folds := all[need:], map[string]int{}, m.folds
+	var words []string
+	for _, r := range rest {
+		if count[r.words]++; count[r.words] == 1 {
+			words = append(words, r.words)
 		}
 	}
-	for _, d := range r.Data {
-		sign := verify.NotLookedAt
-		if d.Lost {
-			sign = verify.Failed
-		}
-		add(sign, "not moved", d.Target, d.Words())
+	for i, w := range words {
+		words[i] = human.Number(count[w]) + " " + w
 	}
-	for _, claim := range r.Claims {
-		sign := verify.NotLookedAt
-		if claim.Lost {
-			sign = verify.Failed
-		}
-		add(sign, "not bound", claim.Namespace+"/"+claim.Name, claim.Why)
-	}
-	for _, v := range r.Volumes {
-		if v.State != verify.DataFailed { // of which its mover tells
-			sign, words := dataWords(v.State)
-			add(sign, words, v.String(), v.Why)
-		}
+	lines = append(lines, drawnLine{key: key, draw: func(c draw.Canvas) string {
+		return "   " + folds.sign(c, key, false) + " " + c.Theme.Dim.Render(strings.Join(words, ", "))
+	}})
+	if m.folds.isOpen(key, false) {
+		add(key, rest)
 	}
 	return lines
 }
 
-// dataWords is how a row names a volume's state, and the state of items that looks
-// alike.
-func dataWords(s verify.DataState) (verify.State, string) {
-	switch s {
-	case verify.DataEmpty:
-		return verify.Failed, "without data"
-	case verify.DataUnknown:
-		return verify.NotLookedAt, "not known"
-	case verify.DataWaiting:
-		return verify.NotLookedAt, "waiting"
-	case verify.DataLeftOut:
-		return verify.LeftOut, "left out"
-	case verify.DataExisted:
-		return verify.Existed, "existed"
-	case verify.DataKept:
-		return verify.Existed, "kept"
+// restOf is the key of the group of rows that need no look.
+const restOf = "rest"
+
+// depth is how deep the group is that enter opens and closes.
+func (m *verifyMode) depth(s *Screen) int {
+	if _, in, _ := strings.Cut(s.view.Selected(), "/"); in == restOf || strings.HasPrefix(in, restOf+"/") {
+		return 2
 	}
-	return verify.Restored, "restored"
+	return 1
+}
+
+// volumes is the row of the volumes and their data, and the volumes if it is open: at
+// first if one needs a look.
+func (m *verifyMode) volumes(c draw.Canvas, r verify.Result) drawnLines {
+	if len(r.Volumes)+len(r.Claims)+len(r.Data) == 0 {
+		return nil
+	}
+	count := rowCount{wanted: len(r.Volumes), lost: r.LostVolumes() + r.LostClaims()}
+	var all []verifiedRow
+	add := func(lost bool, words, name, why string) {
+		sign := verify.NotLookedAt
+		if lost {
+			sign = verify.Failed
+		}
+		all = append(all, verifiedRow{sign, words, name, "", why})
+	}
+	for _, d := range r.Data {
+		add(d.Lost, "not moved", d.Target, d.Words())
+	}
+	for _, claim := range r.Claims {
+		add(claim.Lost, "not bound", claim.Namespace+"/"+claim.Name, claim.Why)
+	}
+	for _, v := range r.Volumes {
+		if v.State == verify.DataFailed { // of which its mover tells
+			continue
+		}
+		row := dataRow(v)
+		all = append(all, row)
+		switch {
+		case v.State == verify.DataUnknown:
+			count.notSeen++
+		case row.settled() && v.State != verify.DataLeftOut:
+			count.there++
+		}
+	}
+	slices.SortStableFunc(all, func(x, y verifiedRow) int { return cmp.Compare(rowRank(x), rowRank(y)) })
+	need := slices.IndexFunc(all, verifiedRow.settled)
+	if need < 0 {
+		need = len(all)
+	}
+	const key = "volumes"
+	lines := drawnLines{m.row(key, "data of volumes", need > 0, count)}
+	if m.folds.isOpen(key, need > 0) {
+		lines = append(lines, m.rows(c, key, all, need)...)
+	}
+	return lines
+}
+
+// rowRank puts what is lost first, then what is not known.
+func rowRank(r verifiedRow) int {
+	switch {
+	case r.sign.Lost():
+		return 0
+	case !r.settled():
+		return 1
+	}
+	return 2
+}
+
+// dataRow is a volume in the states of items that look alike.
+func dataRow(v verify.Volume) verifiedRow {
+	r := verifiedRow{verify.Restored, "restored", v.String(), "", v.Why}
+	switch v.State {
+	case verify.DataEmpty:
+		r.sign, r.words = verify.Failed, "without data"
+	case verify.DataUnknown:
+		r.sign, r.words = verify.NotLookedAt, "not known"
+	case verify.DataWaiting:
+		r.sign, r.words = verify.NotLookedAt, "waiting"
+	case verify.DataLeftOut:
+		r.sign, r.words = verify.LeftOut, "left out"
+	case verify.DataExisted:
+		r.sign, r.words = verify.Existed, "existed"
+	case verify.DataKept:
+		r.sign, r.words = verify.Existed, "kept"
+	}
+	return r
 }
 
 // kind is the row of a kind, and its items if it is open: at first those kinds are of
 // which something did not come back.
-func (m *verifyMode) kind(n int, k verify.Kind) drawnLines {
+func (m *verifyMode) kind(c draw.Canvas, n int, k verify.Kind) drawnLines {
 	key, byDefault := fmt.Sprint(n), k.Lost() > 0
 	lines := drawnLines{m.row(key, k.Name, byDefault, rowCount{k.Wanted(), k.There(), k.Lost(), k.Count[verify.NotLookedAt], k.Count[verify.Passing]})}
 	if !m.folds.isOpen(key, byDefault) {
 		return lines
 	}
+	all, need := make([]verifiedRow, len(k.Items)), 0
 	for i, item := range k.Items {
-		if i == mostRows {
-			left := len(k.Items) - i
-			lines = append(lines, drawnLine{key: key + "/more", draw: func(c draw.Canvas) string {
-				return c.Theme.Dim.Render(fmt.Sprintf("     and %s more: veltui verify names all", human.Number(left)))
-			}})
-			break
-		}
 		name := item.Name
 		if item.Namespace != "" {
 			name = item.Namespace + "/" + name
 		}
-		lines = append(lines, drawnLine{key: fmt.Sprint(key, "/", i), draw: func(c draw.Canvas) string {
-			return verifiedLine(c, item.State, stateWords[item.State], name, item.From, item.Why)
-		}})
+		all[i] = verifiedRow{item.State, stateWords[item.State], name, item.From, item.Why}
+		if !all[i].settled() { // these come first
+			need++
+		}
 	}
-	return lines
+	return append(lines, m.rows(c, key, all, need)...)
 }
 
 // stateWords are the states as rows name them, at most thirteen cells.
@@ -299,23 +381,40 @@ var stateWords = map[verify.State]string{
 	verify.Restored: "restored", verify.LeftOut: "left out",
 }
 
-// verifiedLine is one item or volume.
-func verifiedLine(c draw.Canvas, state verify.State, words, name, from, why string) string {
+// draw draws a row in at most that many lines; one line is cut later.
+func (r verifiedRow) draw(c draw.Canvas, most int) []string {
 	sign, style := c.Glyphs.Done, c.Theme.Good
 	switch {
-	case state.Lost():
+	case r.sign.Lost():
 		sign, style = c.Glyphs.Failed, c.Theme.Bad
-	case state == verify.NotLookedAt:
+	case r.sign == verify.NotLookedAt:
 		sign, style = c.Glyphs.Fact, c.Theme.Waiting
-	case state == verify.LeftOut || state == verify.Passing:
+	case r.sign == verify.LeftOut || r.sign == verify.Passing:
 		sign, style = c.Glyphs.Skipped, c.Theme.Dim
 	}
-	text := "     " + style.Render(sign) + " " + style.Render(c.Fit(words, 13)) + " " + c.Theme.Text.Render(name)
-	if from != "" {
-		text += c.Theme.Dim.Render(" from " + from)
+	const indent = 21
+	head := "     " + style.Render(sign) + " " + style.Render(c.Fit(r.words, 13)) + " "
+	name, more := c.Theme.Text.Render(r.name), ""
+	if r.from != "" {
+		more = " from " + r.from
 	}
-	if why != "" {
-		text += c.Theme.Dim.Render(": " + why)
+	if r.why != "" {
+		more += ": " + r.why
 	}
-	return text
+	if most == 1 || lipgloss.Width(r.name)+lipgloss.Width(more) <= c.Width-indent-1 {
+		return []string{head + name + c.Theme.Dim.Render(more)}
+	}
+	lines := c.Sized(c.Width-indent-1, 0).Wrap(r.name+more, most)
+	for i, text := range lines {
+		rest, whole := strings.CutPrefix(text, r.name)
+		switch {
+		case i > 0:
+			lines[i] = strings.Repeat(" ", indent) + c.Theme.Dim.Render(text)
+		case whole:
+			lines[i] = head + name + c.Theme.Dim.Render(rest)
+		default:
+			lines[i] = head + c.Theme.Text.Render(text)
+		}
+	}
+	return lines
 }
