@@ -79,7 +79,8 @@ func (p *resourceModel) close() {
 }
 
 func (p *resourceModel) keys(s *Screen) []keys.Binding {
-	b, verified := p.folds.binding(s, 1), p.verify.folds.binding(s, p.verify.depth(s))
+	b, verified := p.folds.binding(s, 1), p.verify.folds.binding(s, 1)
+	verified.Do = func(key string) tea.Cmd { return p.verify.folds.binding(s, p.verify.depth(s)).Do(key) }
 	b.On = func() bool { return !p.verify.on && p.listed(s) && p.items.known }
 	verified.On = func() bool { return p.verify.on && p.verify.result.known }
 	return []keys.Binding{b, verified}

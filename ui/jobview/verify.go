@@ -34,11 +34,7 @@ type verifyMode struct {
 // verifyKey turns the mode on, from whichever page, and off again.
 func (s *Screen) verifyKey() keys.Binding {
 	p := s.pages[Resources].(*resourceModel)
-	what := "is it there?"
-	if p.verify.on && s.page == Resources {
-		what = "what Velero did"
-	}
-	return keys.Binding{Name: "verify", Keys: []string{"V"}, Label: "V", What: what, Group: keys.Look, Short: true,
+	return keys.Binding{Name: "verify", Keys: []string{"V"}, Label: "V", What: "is it there?", Group: keys.Look, Short: true,
 		On: func() bool {
 			return s.sources.Verifier != nil && s.job.Job != nil && s.job.Kind == job.Restore && s.job.Terminal() && s.job.Phase != "FailedValidation"
 		},
@@ -103,7 +99,10 @@ func (m *verifyMode) head(c draw.Canvas) []string {
 		style = c.Theme.Waiting
 	}
 	summary := r.Summary()
-	lines := []string{" " + style.Render(c.Cut(strings.ToUpper(summary[:1])+summary[1:], c.Width-2))}
+	lines := c.Sized(c.Width-2, 0).Para(style, strings.ToUpper(summary[:1])+summary[1:], 2)
+	for i := range lines {
+		lines[i] = " " + lines[i]
+	}
 	return append(lines, c.Titles(verifyColumns, draw.FitColumns(verifyColumns, c.Width), draw.Sorting{}))
 }
 

@@ -1,0 +1,94 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/verify"
+)
+
+// verified answers what a verification found.
+type verified verify.Result
+
+func (v verified) Verify(context.Context, *job.Job, *assess.Assessment, func(target.Progress)) (verify.Result, error) {
+	return verify.Result(v), nil
+}
+
+// TestVerifyFrames draws a restore of which something of each kind did not come back,
+// and one of which all did.
+func TestVerifyFrames(t *testing.T) {
+	const quota = "is forbidden: exceeded quota: compute, requested: count/secrets=1, used: count/secrets=4, limited: count/secrets=4"
+	kind := func(name string, items ...verify.Item) verify.Kind {
+		k := verify.Kind{Name: name, Count: map[verify.State]int{}, Items: items}
+		for i := range k.Items {
+			if k.Items[i].Namespace == "" {
+				k.Items[i].Namespace = "shop"
+			}
+			k.Count[k.Items[i].State]++
+		}
+		return k
+	}
+	result := func(kinds ...verify.Kind) verify.Result {
+		r := verify.Result{Kinds: kinds, Count: map[verify.State]int{}, At: noon, Cost: target.Cost{Requests: 14}}
+		for _, k := range kinds {
+			for state, n := range k.Count {
+				r.Count[state] += n
+			}
+		}
+		return r
+	}
+	whole := []verify.Item{{Name: "web", State: verify.Restored}, {Name: "api", State: verify.Restored}, {Name: "old", State: verify.LeftOut, Why: "the restore's label selector does not select it"}}
+	some := result(
+		kind("secrets", verify.Item{Name: "tls", State: verify.Failed, Why: quota}, verify.Item{Name: "token", State: verify.Differs, Why: "already exists. Warning: the in-cluster version is different than the backed-up version"},
+			verify.Item{Name: "kept", State: verify.Restored}, verify.Item{Name: "other", State: verify.LeftOut}),
+		kind("services", append([]verify.Item{{Name: "svc-2", State: verify.Gone, Why: "Velero created it, and it is not there now"}}, whole...)...),
+		kind("configmaps", verify.Item{Name: "settings", State: verify.NotLookedAt, Why: "you may not list it"}),
+		kind("deployments.apps", whole...),
+		kind("persistentvolumeclaims", whole[:2]...),
+		kind("replicasets.apps", verify.Item{Name: "web-5d4f", State: verify.Passing, Why: "deployments/web makes these, and gives each another name"}),
+	)
+	some.NotSeen = []target.NotSeen{{Resource: "configmaps", Namespace: "shop", Why: "you may not list it"}}
+	some.Bound = 3
+	some.Claims = []verify.Claim{{Namespace: "shop", Name: "cache", Phase: "Pending", Why: "the cluster has no storage class fast", Lost: true}}
+	some.Data = []verify.Data{{Name: "shop-restore-2-x7k2p", Target: "shop/db-0:data", Phase: "Failed", Done: 3 << 30, Total: 20 << 30, Message: "no space left on device", Lost: true}}
+	some.Moved, some.Bytes = 1, 6<<30
+	some.Volumes = []verify.Volume{
+		{Namespace: "shop", Claim: "uploads", State: verify.DataEmpty, Why: "the backup skipped it: volumeSnapshot: not satisfy the criteria for VolumePolicy or the legacy snapshot way"},
+		{Namespace: "shop", Claim: "data-db-0", Pod: "db-0", PodVolume: "data", Method: verify.ByPod, State: verify.DataFailed},
+		{Namespace: "shop", Claim: "cache", State: verify.DataLeftOut, Why: "the backup skipped it: any: item has label velero.io/exclude-from-backup=true"},
+		{Namespace: "shop", Claim: "spool", Pod: "mail-0", PodVolume: "spool", Method: verify.ByPod, State: verify.DataRestored},
+	}
+	all := result(kind("deployments.apps", whole...), kind("services", whole...))
+	for _, s := range []struct {
+		name   string
+		result verify.Result
+		keys   []string
+	}{
+		{"job-verify", some, nil},
+		{"job-verify-open", some, []string{"down", "down", "down", "down", "enter"}},
+		{"job-verify-all", all, nil},
+	} {
+		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}} {
+			if size[0] != 80 && s.keys != nil {
+				continue
+			}
+			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
+			t.Run(name, func(t *testing.T) {
+				m := opened(t, opsTrial(velerov1.RestorePhasePartiallyFailed), &complaints{}, size[0], size[1], "V", func(o *Options) { o.Clusters[0].Sources.Verifier = verified(s.result) })
+				obey(t, m, press(t, m, s.keys...))
+				frame := plain(checkFrame(t, m))
+				if strings.Contains(frame, "Reading what") {
+					t.Fatalf("the answer is not drawn:\n%s", frame)
+				}
+				golden(t, name, frame)
+			})
+		}
+	}
+}
