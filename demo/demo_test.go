@@ -388,6 +388,14 @@ func TestStoryStoresWhatItsJobsShow(t *testing.T) {
 		}
 		return ended["everything-to-dr"] && ended["ops-to-quota"] && ended["widgets"] && ended["media-nightly"] && ended["shop-hourly"]
 	})
+	// What it restored is in the cluster, but for a service.
+	services := schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	if list, err := r.client.Resource(services).Namespace("widgets").List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 4 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if o, err := r.client.Resource(services).Namespace("widgets").Get(t.Context(), "svc-1", metav1.GetOptions{}); err != nil || !strings.HasPrefix(o.GetLabels()["velero.io/restore-name"], "widgets-") {
+		t.Errorf("%v, %v", o, err)
+	}
 	files := map[string][]string{
 		"Backup":  {"Log", "Results", "ResourceList", "ItemOperations", "VolumeInfos", "VolumeSnapshots"},
 		"Restore": {"Log", "Results", "ResourceList", "ItemOperations", "VolumeInfo"},
