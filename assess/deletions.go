@@ -120,7 +120,10 @@ func (a *Assessment) left(d *Deletion) string {
 		return ": the backup is still there"
 	}
 	parts := []string{"the backup"}
-	if d.Restores > 0 {
+	switch more := a.Incomplete(watch.Restores); {
+	case d.Restores > 0 && more:
+		parts = append(parts, "at least "+human.Count(d.Restores, "restore"))
+	case d.Restores > 0:
 		parts = append(parts, human.Count(d.Restores, "restore"))
 	}
 	if n := d.Backup.VolumeCount(); n > 0 {

@@ -320,7 +320,7 @@ func (a *Assessment) Unseen(resource string) bool {
 // Incomplete reports whether there may be jobs of a kind that are not shown, so that
 // nothing may be said of what is not there.
 func (a *Assessment) Incomplete(resource string) bool {
-	return a.Unseen(resource) || resource == watch.Backups && a.Snapshot.LeftBackups > 0
+	return a.Unseen(resource) || resource == watch.Backups && a.Snapshot.LeftBackups > 0 || resource == watch.Restores && a.Snapshot.LeftRestores > 0
 }
 
 // sourceOf is how a kind is seen.

@@ -38,7 +38,7 @@ func Overview(a *assess.Assessment, most int, flags string) []string {
 const endedShown, recently = 3, 24 * time.Hour
 
 func counts(a *assess.Assessment) string {
-	ended := len(a.Snapshot.Jobs) - len(a.Snapshot.Active)
+	ended := len(a.Snapshot.Jobs) - len(a.Snapshot.Active) + a.Snapshot.LeftBackups + a.Snapshot.LeftRestores
 	if len(a.Snapshot.Active) == 0 {
 		return sentence("No backup or restore is active; %s ended", human.Plural(ended, "has", "have"))
 	}

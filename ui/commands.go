@@ -152,12 +152,25 @@ func (m *Model) oneNamed(kind job.Kind, name string) (*cluster, *job.Job, error)
 	found := m.named(kind, name)
 	switch len(found) {
 	case 0:
-		return nil, nil, fmt.Errorf("there is no %s %s", strings.ToLower(string(kind)), name)
+		why := ""
+		if m.leavesOut(kind) {
+			why = ", or it ended too long ago to be shown (--ended-within)"
+		}
+		return nil, nil, fmt.Errorf("there is no %s %s%s", kind.Word(), name, why)
 	case 1:
 	default:
 		return nil, nil, fmt.Errorf("several clusters have %s: type its context first, such as %s/%s", name, found[0].cluster.Context, name)
 	}
 	return found[0].cluster, found[0].Job, nil
+}
+
+// leavesOut reports whether jobs of a kind are not shown because they ended long ago.
+func (m *Model) leavesOut(kind job.Kind) bool {
+	tab := m.dashboard.backups
+	if kind == job.Restore {
+		tab = m.dashboard.restores
+	}
+	return m.dashboard.leftOut(tab) > 0
 }
 
 func (m *Model) openNamed(kind job.Kind, name string) (tea.Cmd, error) {

@@ -319,9 +319,12 @@ func TestOtherTabsWithOldBackupsLeftOut(t *testing.T) {
 		{[]string{"4", "down", "down", "enter"}, []string{"42 backups ended too long ago to be shown (--ended-within)."}, []string{"There is no backup"}},
 		{[]string{"5"}, []string{"it holds 47 backups"}, nil},
 		{[]string{"5", "enter"}, []string{"47 backups ended too long ago to be shown (--ended-within)."}, []string{"oldest"}},
+		{[]string{"6", "enter"}, []string{"0; 9 restores of this or other backups ended too long ago to be shown (--ended-within)"}, nil},
+		{[]string{":", "b", "a", "c", "k", "u", "p", " ", "x", "enter"}, []string{"there is no backup x, or it ended too long ago to be shown (--ended-within)"}, nil},
 	} {
 		snap := installation()
 		snap.Jobs, snap.Active = nil, nil
+		snap.LeftRestores = 9
 		snap.LeftBackups, snap.LeftOf, snap.LeftIn = 47, map[string]int{"nightly-crm": 42}, map[string]int{"default": 47}
 		m := screen(t, snap, 200, 60)
 		press(t, m, c.keys...)

@@ -122,6 +122,9 @@ func deletionPage(a *assess.Assessment, d assess.Deletion, malformed *watch.Malf
 	if d.Restores > 0 {
 		restores += ", which Velero deletes, too"
 	}
+	if n := a.Snapshot.LeftRestores; n > 0 {
+		restores += fmt.Sprintf("; %s of this or other backups ended too long ago to be shown (--ended-within)", human.Count(n, "restore"))
+	}
 	left.Fields = append(left.Fields, plain("restores of it", cmp.Or(detail.Unseen(a.Snapshot, watch.Restores), restores)))
 	page.Sections = []detail.Section{request, errors, left}
 	return page
