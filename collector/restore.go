@@ -133,7 +133,7 @@ func (r *restore) restoredKinds() (kinds []definition) {
 // them. A resource that a priority only names otherwise occurs twice; the
 // second time it has been processed.
 func (r *restore) orderedWords() []string {
-	p := DefaultPriorities()
+	p := r.version.priorities()
 	if r.spec.Server.Priorities != nil {
 		p = *r.spec.Server.Priorities
 	}

@@ -136,6 +136,23 @@ func (v version) before(major, minor, patch int) bool {
 	return slices.Compare(v[:], []int{major, minor, patch}) < 0
 }
 
+// priorities are a version's defaults: before 1.17 roles, bindings and priority classes
+// come with all others, by name, before 1.15 the packages of kapp too
+// (pkg/cmd/server/config/config.go; in 1.14 pkg/cmd/server/server.go).
+func (v version) priorities() Priorities {
+	p := DefaultPriorities()
+	without := func(words []string, later ...string) []string {
+		return slices.DeleteFunc(words, func(word string) bool { return slices.Contains(later, word) })
+	}
+	if v.before(1, 17, 0) {
+		p.High = without(p.High, "clusterroles", "roles", "clusterrolebindings", "rolebindings", "priorityclasses")
+	}
+	if v.before(1, 15, 0) {
+		p.Low = without(p.Low, "apps.kappctrl.k14s.io", "packageinstalls.packaging.carvel.dev")
+	}
+	return p
+}
+
 // mustHave are resources that pass the resource, namespace and label filters
 // of every restore (pkg/restore/restore.go, resourceMustHave).
 func (v version) mustHave() []string {

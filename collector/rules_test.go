@@ -176,6 +176,11 @@ func TestOrder(t *testing.T) {
 	if got := resources(Server{}); !slices.Equal(got, want) {
 		t.Errorf("default order %q", got)
 	}
+	older := []string{dirCRDs, dirNamespaces, dirDataUploads, dirVolumes, dirClaims, "configmaps", dirPods,
+		"deployments.apps", dirJobs, dirPriorityClasses, "widgets.example.com"}
+	if got := resources(Server{Version: [3]int{1, 16, 2}}); !slices.Equal(got, older) {
+		t.Errorf("before 1.17 got %q, want %q", got, older)
+	}
 	p, err := ParsePriorities("po,deploy,-,configmaps")
 	if err != nil {
 		t.Fatal(err)
