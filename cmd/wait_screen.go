@@ -92,7 +92,7 @@ func (s *waitScreen) health(h watch.Health) {
 }
 
 // call calls a person in the way that was asked for.
-func (s *waitScreen) call(text string, _ bool) {
+func (s *waitScreen) call(text string) {
 	s.write(s.notify.Sequence(text, s.beside.Kind, s.beside.Through))
 }
 

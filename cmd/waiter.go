@@ -16,7 +16,6 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -168,6 +167,11 @@ func (c *cli) newWaiter(ctx context.Context, cancel context.CancelCauseFunc, sel
 	}
 	w.looker = &closerLook{cli: c, log: slog.New(slog.DiscardHandler)}
 	w.take(ctx, snap)
+	for _, t := range w.targets {
+		if t.last.Job != nil && t.last.Terminal() {
+			t.called = t.last.Phase // it had ended before anybody waited
+		}
+	}
 	return w, nil
 }
 
@@ -444,18 +448,29 @@ func (w *waiter) look(ctx context.Context, kind job.Kind, name string) (assess.J
 	return judged, err
 }
 
-// show draws or says how the jobs are, and calls a person where that was asked for.
+// show draws or says how the jobs are, and calls a person where that was asked for: once
+// for all that ended or got stuck at the same time.
 func (w *waiter) show() {
+	var news []string
 	for _, t := range w.targets {
-		w.call(t)
+		if t.news() {
+			news = append(news, t.subject()+": "+t.state(w.now()))
+		}
+	}
+	if more := len(news) - 1; more >= 0 {
+		text := news[0]
+		if more > 0 {
+			text = fmt.Sprintf("%s, and %d more", text, more)
+		}
+		w.screen.call(text)
 	}
 	w.screen.show(w.targets, w.assessed)
 }
 
-// call calls a person once for what is worth it: a job that ended or is stuck.
-func (w *waiter) call(t *awaited) {
+// news reports once what is worth calling a person for: that the job ended or is stuck.
+func (t *awaited) news() bool {
 	if t.last.Job == nil {
-		return
+		return false
 	}
 	was := t.called
 	switch {
@@ -466,7 +481,5 @@ func (w *waiter) call(t *awaited) {
 	case t.last.State == diagnosis.Progressing:
 		t.called = ""
 	}
-	if t.called != "" && t.called != was {
-		w.screen.call(t.subject()+": "+t.state(w.now()), t.called != velero.PhaseCompleted)
-	}
+	return t.called != "" && t.called != was
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 )
 
@@ -44,5 +45,31 @@ func TestAuditedNamesWhatIsLost(t *testing.T) {
 	done, err := audited(strings.NewReader(entry+strings.Repeat("x", maxAuditLine+1)+"\n"+entry), "u", "")
 	if len(done) != 1 || err == nil {
 		t.Errorf("%v, %v", done, err)
+	}
+}
+
+// TestWaitCallsOnce for each job that ends or gets stuck, and again only after it moved.
+func TestWaitCallsOnce(t *testing.T) {
+	phase := func(p string, state diagnosis.State) assess.Judged {
+		return assess.Judged{Job: &job.Job{Kind: job.Restore, Name: "crm", Phase: p, Stage: job.StageOf(p)}, State: state}
+	}
+	target := &awaited{kind: job.Restore, name: "crm"}
+	for i, step := range []struct {
+		judged assess.Judged
+		news   bool
+	}{
+		{assess.Judged{}, false},
+		{phase("InProgress", diagnosis.Progressing), false},
+		{phase("InProgress", diagnosis.Stuck), true},
+		{phase("InProgress", ""), false},
+		{phase("InProgress", diagnosis.Stuck), false},
+		{phase("InProgress", diagnosis.Progressing), false},
+		{phase("InProgress", diagnosis.Stuck), true},
+		{phase("Failed", ""), true},
+		{phase("Failed", ""), false},
+	} {
+		if target.last = step.judged; target.news() != step.news {
+			t.Errorf("step %d: want %v", i, step.news)
+		}
 	}
 }

@@ -58,8 +58,10 @@ func TestRestores(t *testing.T) {
 			tt.spec.BackupName = full
 			guess, err := estimateSpec(t, tt.spec)
 			must(t, err)
+			waited := startWaiting(t, "restore/"+tt.name, 0, "Completed")
 			h := restore(t, tt.name, tt.spec, nil)
 			wantEnd(t, h, "Completed")
+			waited()
 			wantTold(t, h)
 			wantPhases(t, h, restored)
 			wantWhole(t, h, tt.least)
