@@ -67,7 +67,6 @@ func (s *surveyor) compare(ctx context.Context, q surveyQuestion, known survey, 
 		return err
 	}
 	in.Compared = true
-	in.Unread = append(in.Unread, c.Unlooked()...)
 	if c.Len() == 0 {
 		return nil
 	}
@@ -75,6 +74,7 @@ func (s *surveyor) compare(ctx context.Context, q surveyQuestion, known survey, 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	in.Unread = append(in.Unread, c.Unlooked()...)
 	if broken != nil {
 		unread("how what exists differs from the backup", broken)
 	}

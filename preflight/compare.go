@@ -46,8 +46,8 @@ type Comparison struct {
 	paths map[string]uint32
 	names []string // of paths
 	kept  int
-	// left is how many objects are beyond maxCompared.
-	left int
+	// left is how many objects are beyond maxCompared, and unkept beyond maxKept.
+	left, unkept int
 }
 
 type place struct{ resource, namespace, name string }
@@ -133,6 +133,7 @@ func (c *Comparison) Backup(resource, namespace, name string, body []byte) {
 		i.cannotTell("the backup holds it in several API versions")
 		return
 	case c.kept > maxKept:
+		c.unkept++
 		i.cannotTell(fmt.Sprintf("veltui keeps at most %d MiB of what the backup holds", maxKept>>20))
 		return
 	case body == nil:
@@ -248,13 +249,14 @@ func reset(object *unstructured.Unstructured) {
 
 var errNotCompared = errors.New("veltui compares at most " + fmt.Sprint(maxCompared) + " objects")
 
-// Unlooked is what was not compared, if there is anything.
+// Unlooked is what was not compared because it is too much, once the backup has been
+// read.
 func (c *Comparison) Unlooked() (unlooked []NotLooked) {
 	if c.left > 0 {
 		unlooked = append(unlooked, NotLooked{What: fmt.Sprintf("how %d more objects differ from the backup", c.left), Why: errNotCompared.Error()})
 	}
-	if m := c.Restore.ResourceModifier; m != nil && len(c.items) > 0 {
-		unlooked = append(unlooked, NotLooked{What: "how objects differ after the resource modifier " + m.Name, Why: "veltui does not read resource modifiers"})
+	if c.unkept > 0 {
+		unlooked = append(unlooked, NotLooked{What: fmt.Sprintf("how %d more objects differ from the backup", c.unkept), Why: fmt.Sprintf("veltui keeps at most %d MiB of what the backup holds", maxKept>>20)})
 	}
 	return unlooked
 }

@@ -283,7 +283,7 @@ func TestWholeObjectsComeAsTheyAre(t *testing.T) {
 		func(resource string, o *unstructured.Unstructured) {
 			got = append(got, fmt.Sprint(resource, o.GetName(), len(o.GetManagedFields())))
 		}, nil)
-	if err != nil || !slices.Equal(got, []string{"podsa1"}) || !slices.Equal(limits, []string{"100", "10"}) {
+	if err != nil || !slices.Equal(got, []string{"podsa1"}) || !slices.Equal(limits, []string{"250", "25"}) {
 		t.Errorf("%q with limits %q, %v", got, limits, err)
 	}
 	if len(unseen) != 1 || unseen[0].Resource != "secrets" || unseen[0].Why != "you may not list it" {

@@ -11,7 +11,7 @@ import (
 )
 
 // wholePage is how many whole objects are asked for at once.
-const wholePage = 100
+const wholePage = 250
 
 // LookWhole visits the whole objects that are asked for, as the API server sends
 // them: nothing is cleaned, and managed fields are there. version is the API version
