@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/e2e/lab"
 )
 
 type preflighted struct {
@@ -44,8 +46,17 @@ func preflight(t *testing.T, code int, args ...string) (d preflighted, found []s
 	return d, found
 }
 
+// customKind serves a kind of pf.example.com in one version.
+func customKind(plural, kind, version string) *crdv1.CustomResourceDefinition {
+	keep := true
+	return &crdv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + ".pf.example.com"}, Spec: crdv1.CustomResourceDefinitionSpec{
+		Group: "pf.example.com", Scope: crdv1.NamespaceScoped, Names: crdv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
+		Versions: []crdv1.CustomResourceDefinitionVersion{{Name: version, Served: true, Storage: true,
+			Schema: &crdv1.CustomResourceValidation{OpenAPIV3Schema: &crdv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &keep}}}}}}
+}
+
 // plantSource makes the namespace that is backed up.
-func plantSource(t *testing.T, namespace string) (gone *crdv1.CustomResourceDefinition) {
+func plantSource(t *testing.T, namespace string) (kinds []*crdv1.CustomResourceDefinition) {
 	t.Helper()
 	ctx := patient(t)
 	make := func(o client.Object) { must(t, theLab.Client.Create(ctx, o)) }
@@ -64,37 +75,44 @@ func plantSource(t *testing.T, namespace string) (gone *crdv1.CustomResourceDefi
 	make(&corev1.PersistentVolumeClaim{ObjectMeta: meta("data"), Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &class,
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Gi")}}}})
-	keep := true
-	gone = &crdv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "gadgets.pf.example.com"}, Spec: crdv1.CustomResourceDefinitionSpec{
-		Group: "pf.example.com", Scope: crdv1.NamespaceScoped, Names: crdv1.CustomResourceDefinitionNames{Plural: "gadgets", Kind: "Gadget"},
-		Versions: []crdv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true,
-			Schema: &crdv1.CustomResourceValidation{OpenAPIV3Schema: &crdv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &keep}}}}}}
-	make(gone)
-	gadget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "pf.example.com/v1", "kind": "Gadget", "metadata": map[string]any{"namespace": namespace, "name": "g"}}}
-	must(t, wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		return theLab.Client.Create(ctx, gadget.DeepCopy()) == nil, nil // the CRD is served in a moment
-	}))
-	return gone
+	// Neither its init container nor its container says how much memory it needs.
+	asks := corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("100m")}}
+	must(t, theLab.CreatePod(ctx, &corev1.Pod{ObjectMeta: meta("web"), Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "init", Image: "web", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("2")}}}},
+		Containers:     []corev1.Container{{Name: "main", Image: "web", Resources: asks}}}}))
+	for plural, kind := range map[string]string{"gadgets": "Gadget", "gizmos": "Gizmo"} {
+		served := customKind(plural, kind, "v1")
+		make(served)
+		kinds = append(kinds, served)
+		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "pf.example.com/v1", "kind": kind, "metadata": map[string]any{"namespace": namespace, "name": "g"}}}
+		must(t, wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			return theLab.Client.Create(ctx, object.DeepCopy()) == nil, nil // the CRD is served in a moment
+		}))
+	}
+	return kinds
 }
 
 // TestPreflight holds what veltui says before a restore to what Velero then says
 // itself.
 func TestPreflight(t *testing.T) {
 	ctx := patient(t)
-	gone := plantSource(t, "pf-source")
-	restart := func() { // it asks for the cluster's kinds at its start, and then every five minutes
+	kinds := plantSource(t, "pf-source")
+	restart := func(flags ...string) { // it asks for the cluster's kinds at its start, and then every five minutes
 		must(t, theLab.TerminateVelero(ctx))
-		must(t, theLab.StartVelero(ctx, unthrottled...))
+		must(t, theLab.StartVelero(ctx, slices.Concat(unthrottled, flags)...))
 	}
 	restart()
 	wantEnd(t, backup(t, "preflight", velerov1.BackupSpec{IncludedNamespaces: []string{"pf-source"}}, nil), "Completed")
-	must(t, theLab.Remove(ctx, gone))
-	restart()
+	for _, kind := range kinds {
+		must(t, theLab.Remove(ctx, kind))
+	}
+	must(t, theLab.Client.Create(ctx, customKind("gizmos", "Gizmo", "v2")))
+	restart("--terminating-resource-timeout=2s")
 	must(t, theLab.Remove(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-source", Name: "front"}}))
 
 	const there = "pf-there"
 	make := func(o client.Object) { must(t, theLab.Client.Create(ctx, o)) }
-	make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: there}})
+	make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: there, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
 	make(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "a"}, Data: map[string]string{"from": "cluster"}})
 	make(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "robot"}})
 	make(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "few"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("1")}}})
@@ -103,8 +121,8 @@ func TestPreflight(t *testing.T) {
 
 	d, found := preflight(t, exitRefused, "backup/preflight", "--namespace-mappings", "pf-source:"+there, "--include-cluster-resources=false")
 	want := []string{
-		"obstacle KindNotServed gadgets.pf.example.com", "obstacle NodePortTaken services", "obstacle QuotaExceeded resourcequotas",
-		"obstacle StorageClassMissing persistentvolumeclaims", "doubt ObjectsExist configmaps", "note ServiceAccountsMerged serviceaccounts",
+		"obstacle KindNotServed gadgets.pf.example.com", "obstacle NodePortTaken services", "obstacle PodSecurityViolated pods", "obstacle QuotaExceeded resourcequotas",
+		"obstacle StorageClassMissing persistentvolumeclaims", "obstacle VersionNotServed gizmos.pf.example.com", "doubt ObjectsExist configmaps", "note ServiceAccountsMerged serviceaccounts",
 	}
 	if !slices.Equal(found, want) {
 		t.Errorf("found %q, want %q: %+v", found, want, d)
@@ -114,7 +132,7 @@ func TestPreflight(t *testing.T) {
 	wantEnd(t, h, "PartiallyFailed")
 	wantMessages(t, "preflight-planted", there, map[string][]string{
 		// A claim without its class is no error for Velero: it stays Pending.
-		"errors": {"gadgets.pf.example.com", "provided port is already allocated", "exceeded quota: few", "exceeded quota: few"},
+		"errors": {"gadgets.pf.example.com", "gizmos", `violates PodSecurity "restricted:latest"`, "provided port is already allocated", "exceeded quota: few", "exceeded quota: few"},
 		// Kubernetes makes the second itself in every namespace.
 		"warnings": {existsLine(t, "ConfigMap", "a"), existsLine(t, "ConfigMap", "kube-root-ca.crt")},
 	})
@@ -122,13 +140,15 @@ func TestPreflight(t *testing.T) {
 		t.Errorf("Velero ended with %v items, preflight said %d", total, d.Items)
 	}
 
+	plantMore(t)
+
 	// A target where nothing is in the way.
-	clean := []string{"backup/preflight", "--namespace-mappings", "pf-source:pf-clean", "--exclude-resources", "gadgets.pf.example.com,services,persistentvolumeclaims,customresourcedefinitions"}
+	clean := []string{"backup/preflight", "--namespace-mappings", "pf-source:pf-clean", "--exclude-resources", "gadgets.pf.example.com,gizmos.pf.example.com,pods,services,persistentvolumeclaims,customresourcedefinitions"}
 	if _, found := preflight(t, 0, clean...); len(found) > 0 {
 		t.Errorf("found %q in a clean target", found)
 	}
 	h = restore(t, "preflight-clean", velerov1.RestoreSpec{BackupName: "preflight", NamespaceMapping: map[string]string{"pf-source": "pf-clean"},
-		ExcludedResources: []string{"gadgets.pf.example.com", "services", "persistentvolumeclaims", "customresourcedefinitions"}}, nil)
+		ExcludedResources: []string{"gadgets.pf.example.com", "gizmos.pf.example.com", "pods", "services", "persistentvolumeclaims", "customresourcedefinitions"}}, nil)
 	wantEnd(t, h, "Completed")
 	wantMessages(t, "preflight-clean", "pf-clean", map[string][]string{"errors": nil, "warnings": {existsLine(t, "ConfigMap", "kube-root-ca.crt")}})
 	// Once more into the same target, with the other policy: all are there.
@@ -136,6 +156,62 @@ func TestPreflight(t *testing.T) {
 	if want := []string{"doubt ObjectsPatched configmaps", "doubt ObjectsPatched secrets", "note ServiceAccountsMerged serviceaccounts"}; !slices.Equal(found, want) {
 		t.Errorf("found %q, want %q", found, want)
 	}
+}
+
+// plantMore has what a namespace of its own shows: pods that a quota refuses, two
+// ConfigMaps for one action, and a namespace that does not go. Then the backup expires.
+func plantMore(t *testing.T) {
+	t.Helper()
+	ctx := patient(t)
+	make := func(o client.Object) { must(t, theLab.Client.Create(ctx, o)) }
+	const full, going = "pf-full", "pf-going"
+	make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: full}})
+	make(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full, Name: "memory"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
+		"requests.memory": resource.MustParse("1Gi"), "requests.cpu": resource.MustParse("1")}}})
+	for _, name := range []string{"pf-classes-a", "pf-classes-b"} {
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name,
+			Labels: map[string]string{"velero.io/plugin-config": "", "velero.io/change-storage-class": "RestoreItemAction"}}}
+		make(config)
+		defer func() { must(t, theLab.Remove(ctx, config)) }()
+	}
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: going, Finalizers: []string{"pf.example.com/stays"}}}
+	make(space)
+	must(t, theLab.Client.Delete(ctx, space))
+	kinds := []string{"pods", "persistentvolumeclaims"}
+	for _, c := range []struct {
+		name, space string
+		kinds       []string
+		want        []string
+		errors      []string
+	}{
+		{"preflight-full", full, kinds, []string{"obstacle PluginConfigAmbiguous configmaps", "obstacle QuotaExceeded resourcequotas", "obstacle QuotaNeedsResources resourcequotas", "obstacle StorageClassMissing persistentvolumeclaims"},
+			[]string{"must specify requests.memory for: init,main", "found more than one ConfigMap"}},
+		{"preflight-going", going, []string{"configmaps"}, []string{"obstacle NamespaceTerminating namespaces"}, nil},
+	} {
+		args := []string{"backup/preflight", "--namespace-mappings", "pf-source:" + c.space, "--include-resources", strings.Join(c.kinds, ",")}
+		if d, found := preflight(t, exitRefused, args...); !slices.Equal(found, c.want) {
+			t.Errorf("found %q, want %q: %+v", found, c.want, d)
+		}
+		wantEnd(t, restore(t, c.name, velerov1.RestoreSpec{BackupName: "preflight", NamespaceMapping: map[string]string{"pf-source": c.space}, IncludedResources: c.kinds}, nil), "PartiallyFailed")
+		wantMessages(t, c.name, c.space, map[string][]string{"errors": c.errors})
+	}
+	// Velero waits with each of the four ConfigMaps.
+	if n := strings.Count(stored(t, "preflight-going", "results"), "timed out waiting for terminating namespace "+going); n != 4 {
+		t.Errorf("Velero waited %d times", n)
+	}
+	backup := &velerov1.Backup{}
+	must(t, theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "preflight"}, backup))
+	lasts := backup.Status.Expiration
+	expire := func(at *metav1.Time) {
+		before := backup.DeepCopy()
+		backup.Status.Expiration = at
+		must(t, theLab.Client.Patch(ctx, backup, client.MergeFrom(before)))
+	}
+	expire(&metav1.Time{Time: time.Now().Add(-time.Minute)})
+	if _, found := preflight(t, exitRefused, "backup/preflight", "--include-resources", "secrets", "--namespace-mappings", "pf-source:pf-new"); !slices.Equal(found, []string{"obstacle BackupExpired "}) {
+		t.Errorf("found %q of a backup that expired", found)
+	}
+	expire(lasts)
 }
 
 // wantMessages checks that Velero's own errors and warnings in a namespace are

@@ -67,7 +67,7 @@ type check struct {
 	// What the restore brings that others need.
 	brings   map[string]map[string]bool // resource -> "namespace/name" or "name"
 	retained map[string]bool            // volumes that may be restored as they were
-	spaces   map[string]bool            // target namespaces of items
+	spaces   map[string]int             // target namespace -> items
 	created  map[string]map[string]int  // namespace -> resource -> items that are new
 	wants    map[string]*demand         // namespace -> what new items ask for
 	ranges   map[string]*ranges         // namespace -> its limit ranges
@@ -81,7 +81,7 @@ type check struct {
 func Check(in Input) (*Result, error) {
 	c := &check{
 		Input: in, unseen: slices.Clone(in.Unread), brings: map[string]map[string]bool{}, retained: map[string]bool{},
-		spaces: map[string]bool{}, created: map[string]map[string]int{}, wants: map[string]*demand{}, ranges: map[string]*ranges{}, places: map[string]map[string]bool{},
+		spaces: map[string]int{}, created: map[string]map[string]int{}, wants: map[string]*demand{}, ranges: map[string]*ranges{}, places: map[string]map[string]bool{},
 	}
 	c.velero()
 	if in.Refused != "" {
@@ -172,7 +172,7 @@ func (c *check) gather() error {
 			c.brings[i.Resource][i.Name] = true
 		}
 		if i.Target != "" && i.Resource != target.Namespaces {
-			c.spaces[i.Target] = true
+			c.spaces[i.Target]++
 		}
 	})
 	if err != nil {
@@ -268,15 +268,18 @@ func (c *check) terminating() time.Duration {
 	return cmp.Or(c.Velero.Server.Flags.TerminatingTimeout, 10*time.Minute)
 }
 
-// namespaces finds those that are going. Velero waits for each, and then has an error.
+// namespaces finds those that are going. Velero waits for one with each item that goes
+// into it, and then has an error for the item (pkg/restore/restore.go,
+// processSelectedResource; what it remembers in between it does not find again, because
+// the kind of the Namespace that it reads is empty: pkg/util/kube/utils.go).
 func (c *check) namespaces() {
 	if c.Around == nil {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.spaces)) {
-		if c.Around.Namespaces[name].Terminating {
+		if n, each := c.spaces[name], c.terminating(); c.Around.Namespaces[name].Terminating {
 			c.find(Finding{Severity: Obstacle, Reason: NamespaceTerminating, Resource: target.Namespaces, Namespace: name, Count: 1, Names: []string{name},
-				Sentence: fmt.Sprintf("Namespace %s is being deleted. Velero waits up to %s for it to go, and restores nothing into it if it does not.", name, human.Duration(c.terminating())),
+				Sentence: fmt.Sprintf("Namespace %s is being deleted. With each of %s, Velero waits up to %s for it to go: %s in all if it does not, and then Velero restores nothing into it.", name, human.Count(n, "item"), human.Duration(each), human.Duration(time.Duration(n)*each)),
 				Remedy:   "Wait until it is gone (kubectl get namespace " + name + "), or map it to another name with --namespace-mappings."})
 		}
 	}

@@ -295,7 +295,7 @@ func TestFindings(t *testing.T) {
 		"a kind whose CRD is restored":      {given{items: append([]item{{"customresourcedefinitions.apiextensions.k8s.io", "", "gadgets.example.com", `,"spec":{"group":"example.com","names":{"plural":"gadgets","kind":"Gadget"},"scope":"Namespaced"}`}}, gadget...), served: []string{"customresourcedefinitions.apiextensions.k8s.io"}}, "", ""},
 		"a version that is not served":      {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: map[string][]string{"gadgets.example.com": {"v2"}}}, "obstacle VersionNotServed", "version v1"},
 		"a version that is served, too":     {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: map[string][]string{"gadgets.example.com": {"v2", "v1"}}}, "", ""},
-		"a namespace that is being deleted": {given{items: settings, around: target.Surroundings{Namespaces: map[string]target.Namespace{"shop": {Terminating: true}}}}, "obstacle NamespaceTerminating", "shop"},
+		"a namespace that is being deleted": {given{items: settings, around: target.Surroundings{Namespaces: map[string]target.Namespace{"shop": {Terminating: true}}}}, "obstacle NamespaceTerminating", "With each of 1 item, Velero waits up to 10m"},
 		"another one is":                    {given{items: settings, around: target.Surroundings{Namespaces: map[string]target.Namespace{"other": {Terminating: true}}}}, "", ""},
 
 		"no storage class":               {given{items: claim}, "obstacle StorageClassMissing", "fast"},
