@@ -14,7 +14,6 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/restorespec"
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/velero"
 )
@@ -22,13 +21,11 @@ import (
 // estimateFlags are what the user asks.
 type estimateFlags struct {
 	tarball    string
-	file       string
-	filters    restorespec.Flags
+	askedRestore
 	existing   string
 	version    string
 	priorities string
 	features   []string
-	caFile     string
 	output     string
 	given      func(flag string) bool
 }
@@ -36,13 +33,12 @@ type estimateFlags struct {
 func newEstimate(c *cli) *cobra.Command {
 	var f estimateFlags
 	cmd := &cobra.Command{
-		Use:   "estimate [backup/NAME | restore/NAME | --tarball FILE] [-f RESTORE.yaml] [filter flags]",
+		Use:   "estimate [backup/NAME | restore/NAME | --tarball FILE] [-f RESTORE.yaml] [flags of velero restore create]",
 		Short: "Print what a restore of a backup would restore",
 		Long: `Print how many items a restore would restore, by resource, in the order in which
 Velero restores them. The total is the totalItems that Velero reports at the end.
 
-For backup/NAME, choose what to restore with the filter flags of 'velero restore
-create', with a Restore in a file (-f), or with both; a flag overrides the file.
+For backup/NAME, choose what to restore with the flags of 'velero restore create', with a Restore in a file (-f), or with both; a flag overrides the file.
 With -f alone, the file also names the backup. restore/NAME is a restore that
 exists already. veltui downloads the backup through Velero; for this you need the
 right to create downloadrequests.velero.io. It downloads each backup once and
@@ -78,13 +74,11 @@ veltui prints its assumptions on standard error; with -o json they are in
 
 func (f *estimateFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tarball, "tarball", "", "Read a backup's tarball, not a cluster ('-' for standard input)")
-	flags.StringVarP(&f.file, "file", "f", "", "File with the Restore to estimate, YAML or JSON ('-' for standard input)")
-	f.filters.AddFilters(flags)
+	f.askedRestore.addTo(flags)
 	flags.StringVar(&f.existing, "existing-namespaces", "", "Namespaces that exist in the target, comma-separated, besides default and kube-* ('*' for all; default: ask the cluster)")
 	flags.StringVar(&f.version, "velero-version", "", "Version of the Velero server, such as v1.17.2 (default: the cluster's, or v1.18.3)")
 	flags.StringVar(&f.priorities, "restore-resource-priorities", "", "The Velero server's --restore-resource-priorities")
 	flags.StringSliceVar(&f.features, "features", nil, "The Velero server's --features; only EnableCSI matters (default: the cluster's, or deduced from the backup)")
-	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json or yaml")
 }
 
@@ -99,18 +93,18 @@ func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) erro
 	if err != nil {
 		return err
 	}
-	restore, err := c.restoreOf(f.file, &f.filters)
+	restore, err := c.askedSpec(&f.askedRestore)
 	if err != nil {
 		return err
 	}
-	spec := collector.RestoreSpec{Restore: restore.Spec, Existing: f.namespaces(), Server: server}
+	spec := collector.RestoreSpec{Restore: restore, Existing: f.namespaces(), Server: server}
 	switch {
 	case f.tarball != "" && len(args) > 0:
 		return usagef("%q: --tarball reads no cluster; give one or the other", args[0])
 	case f.tarball == "":
 		return c.estimateLive(ctx, args, f, spec)
 	}
-	index, err := c.readTarball(ctx, f.tarball, restore.Spec)
+	index, err := c.readTarball(ctx, f.tarball, restore)
 	if err != nil && !usable(ctx, index) {
 		return err
 	}
@@ -119,22 +113,6 @@ func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) erro
 		return ended
 	}
 	return c.answer(index, estimate, f.output, err)
-}
-
-// restoreOf is the Restore in a file, empty for none, with what the flags say.
-func (c *cli) restoreOf(file string, flags *restorespec.Flags) (velerov1.Restore, error) {
-	var restore velerov1.Restore
-	if file != "" {
-		read, err := c.readRestoreFile(file)
-		if err != nil {
-			return restore, err
-		}
-		restore = *read
-	}
-	if err := flags.Apply(&restore); err != nil {
-		return restore, usageError{err}
-	}
-	return restore, nil
 }
 
 // usable reports whether a backup that could not be read to its end was read

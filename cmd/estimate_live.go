@@ -3,8 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"reflect"
 	"slices"
 	"time"
 
@@ -19,12 +17,12 @@ import (
 
 // estimateLive answers for a backup or restore of the cluster.
 func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, spec collector.RestoreSpec) error {
-	selected, err := f.subject(args, spec.Restore)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	selected, err := c.subject(ctx, cancel, args, &f.askedRestore, spec.Restore)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	snap, subject, err := c.readJob(ctx, cancel, selected, watch.Query{NoVerdict: true, Also: []string{watch.Pods}})
 	if err != nil {
 		return err
@@ -47,22 +45,11 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 		spec.Server.CSI = seen.CSI
 	}
 
-	conn, err := c.connect()
+	e, err := c.open(snap.Namespace, f.caFile)
 	if err != nil {
 		return err
 	}
-	log := slog.Default() // read has sent it to the log file
-	e, err := c.newEstimator(conn.config, snap.Namespace, f.caFile, c.openIndexes(conn.config, log), log)
-	if err != nil {
-		return err
-	}
-	backup, err := e.backup(ctx, backupName)
-	if err != nil {
-		return err
-	}
-	m := c.startMeter("downloading " + backup.Name)
-	index, readErr := e.index(ctx, backup, m.show)
-	m.stop()
+	index, readErr := c.contents(ctx, e.estimator, backupName)
 	if readErr != nil && len(snap.Malformed) > 0 {
 		blind := snap.Malformed[0]
 		readErr = fmt.Errorf("%w (%s: %s; %s)", readErr, blind.Ref(), blind.Fields[0], decode.ServerWarning)
@@ -76,30 +63,6 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 	}
 	estimate.Assumptions = slices.Concat(estimate.Assumptions, malformedNotes(subject), compareWithResult(subject, estimate))
 	return c.answer(index, estimate, f.output, readErr)
-}
-
-// subject is the one backup or restore that is asked about.
-func (f *estimateFlags) subject(args []string, spec velerov1.RestoreSpec) (selection, error) {
-	if len(args) == 0 {
-		switch {
-		case f.file == "":
-			return selection{}, usagef("nothing to estimate: give backup/NAME, restore/NAME, --tarball FILE or -f FILE")
-		case spec.BackupName == "":
-			return selection{}, usagef("%s does not name a backup: add backup/NAME", f.file)
-		}
-		args = []string{"backup/" + spec.BackupName}
-	}
-	selected, err := parseSelection(args)
-	if err != nil {
-		return selection{}, err
-	}
-	if len(selected.names) != 1 {
-		return selection{}, usagef("expected one backup/NAME or restore/NAME, got %q", args)
-	}
-	if selected.kinds[0] == job.Restore && !reflect.DeepEqual(spec, velerov1.RestoreSpec{}) {
-		return selection{}, usagef("restore/%s has its own filters; to try other filters, give backup/NAME", selected.names[0])
-	}
-	return selected, nil
 }
 
 // compareWithResult compares the estimate of a restore that has ended with what Velero

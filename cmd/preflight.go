@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -11,17 +10,14 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/preflight"
-	"github.com/veltui/veltui/restorespec"
 	"github.com/veltui/veltui/target"
 	"github.com/veltui/veltui/watch"
 )
 
 // preflightFlags are what the user asks.
 type preflightFlags struct {
-	file    string
-	filters restorespec.Flags
+	askedRestore
 	compare bool
-	caFile  string
 	output  string
 }
 
@@ -71,12 +67,8 @@ could not look at everything.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.file, "file", "f", "", "File with the Restore, YAML or JSON ('-' for standard input)")
-	f.filters.AddFilters(flags)
-	f.filters.AddExisting(flags)
-	f.filters.AddNodePorts(flags)
+	f.askedRestore.addTo(flags)
 	flags.BoolVar(&f.compare, "compare", false, "Compare what exists with the backup, and say what Velero does with each object")
-	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	return cmd
 }
@@ -91,21 +83,16 @@ func (c *cli) preflight(ctx context.Context, args []string, f preflightFlags) er
 	if err != nil {
 		return err
 	}
-	conn, err := c.connect()
-	if err != nil {
-		return err
-	}
-	log := slog.Default() // read has sent it to the log file
-	e, err := c.newEstimator(conn.config, snap.Namespace, f.caFile, c.openIndexes(conn.config, log), log)
+	e, err := c.open(snap.Namespace, f.caFile)
 	if err != nil {
 		return err
 	}
 	question := surveyQuestion{velero: veleroState(snap, spec.Restore.BackupName), spec: spec}
-	question.index, question.unread, err = c.preflightIndex(ctx, e, spec.Restore.BackupName)
+	question.index, question.unread, err = c.preflightIndex(ctx, e.estimator, spec.Restore.BackupName)
 	if err != nil {
 		return err
 	}
-	s, err := newSurveyor(conn.config, c.clock, log)
+	s, err := newSurveyor(e.config, c.clock, e.log)
 	if err != nil {
 		return err
 	}
@@ -132,15 +119,10 @@ func (c *cli) preflight(ctx context.Context, args []string, f preflightFlags) er
 
 // preflightSubject is the restore that is asked about, and the state of Velero.
 func (c *cli) preflightSubject(ctx context.Context, cancel context.CancelCauseFunc, args []string, f preflightFlags) (spec collector.RestoreSpec, snap *watch.Snapshot, err error) {
-	restore, err := c.restoreOf(f.file, &f.filters)
-	if err != nil {
+	if spec.Restore, err = c.askedSpec(&f.askedRestore); err != nil {
 		return spec, nil, err
 	}
-	spec.Restore = restore.Spec
-	if len(args) == 0 && f.file == "" {
-		return spec, nil, usagef("nothing to look at: give backup/NAME, restore/NAME or -f FILE")
-	}
-	selected, err := (&estimateFlags{file: f.file}).subject(args, spec.Restore)
+	selected, err := c.subject(ctx, cancel, args, &f.askedRestore, spec.Restore)
 	if err != nil {
 		return spec, nil, err
 	}
@@ -153,7 +135,7 @@ func (c *cli) preflightSubject(ctx context.Context, cancel context.CancelCauseFu
 			return spec, nil, err
 		}
 	} else {
-		spec.Restore.BackupName = selected.names[0]
+		spec.Restore.BackupName, spec.Restore.ScheduleName = selected.names[0], ""
 	}
 	snap, err = c.read(ctx, watch.Query{
 		Kinds: []string{watch.Restores}, Names: []watch.JobName{{Resource: watch.Backups, Name: spec.Restore.BackupName}},
@@ -171,13 +153,7 @@ func (c *cli) preflightIndex(ctx context.Context, e *estimator, name string) (*c
 	unread := func(err error) []preflight.NotLooked {
 		return []preflight.NotLooked{{What: "what is in the backup, and all that depends on it", Why: err.Error()}}
 	}
-	backup, err := e.backup(ctx, name)
-	if err != nil {
-		return nil, unread(err), context.Cause(ctx)
-	}
-	m := c.startMeter("downloading " + backup.Name)
-	index, err := e.index(ctx, backup, m.show)
-	m.stop()
+	index, err := c.contents(ctx, e, name)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)

@@ -17,29 +17,9 @@ type Flags struct {
 // ErrSelectors is returned where both kinds of selector were given.
 var ErrSelectors = errors.New("use either --selector or --or-selector, not both")
 
-// AddFilters adds the flags that decide what is restored.
-func (f *Flags) AddFilters(flags *pflag.FlagSet) {
-	f.add(flags, func(field Field) bool { return field.Filters })
-}
-
-// AddExisting adds the flag for objects that exist already.
-func (f *Flags) AddExisting(flags *pflag.FlagSet) {
-	f.add(flags, func(field Field) bool { return field.Flag == "existing-resource-policy" })
-}
-
-// AddNodePorts adds the flag for the node ports of Services.
-func (f *Flags) AddNodePorts(flags *pflag.FlagSet) {
-	f.add(flags, func(field Field) bool { return field.Flag == "preserve-nodeports" })
-}
-
 // AddAll adds all flags of a restore.
-func (f *Flags) AddAll(flags *pflag.FlagSet) { f.add(flags, func(Field) bool { return true }) }
-
-func (f *Flags) add(flags *pflag.FlagSet, wanted func(Field) bool) {
+func (f *Flags) AddAll(flags *pflag.FlagSet) {
 	for _, field := range Fields() {
-		if !wanted(field) {
-			continue
-		}
 		short := ""
 		if field.Flag == "selector" {
 			short = "l"
@@ -51,8 +31,8 @@ func (f *Flags) add(flags *pflag.FlagSet, wanted func(Field) bool) {
 	}
 }
 
-// Given reports whether any flag was.
-func (f *Flags) Given() bool { return len(f.given) > 0 }
+// Draft is what the flags say on their own.
+func (f *Flags) Draft() Draft { return f.said }
 
 // Apply puts what was given into a Restore; what was not stays as it is there.
 func (f *Flags) Apply(r *velerov1.Restore) error {

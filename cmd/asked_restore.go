@@ -1,0 +1,137 @@
+package cmd
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"strings"
+
+	"github.com/spf13/pflag"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/watch"
+)
+
+// askedRestore is the restore that estimate and preflight are asked about: a Restore
+// in a file, flags of `velero restore create`, or both.
+type askedRestore struct {
+	file   string
+	flags  restorespec.Flags
+	caFile string
+}
+
+func (a *askedRestore) addTo(flags *pflag.FlagSet) {
+	flags.StringVarP(&a.file, "file", "f", "", "File with the Restore, YAML or JSON ('-' for standard input)")
+	a.flags.AddAll(flags)
+	flags.StringVar(&a.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
+}
+
+// askedSpec is the Restore in the file, empty for none, with what the flags say.
+func (c *cli) askedSpec(a *askedRestore) (velerov1.RestoreSpec, error) {
+	var restore velerov1.Restore
+	if a.file != "" {
+		read, err := c.readRestoreFile(a.file)
+		if err != nil {
+			return restore.Spec, err
+		}
+		restore = *read
+	}
+	if err := a.flags.Apply(&restore); err != nil {
+		return restore.Spec, usageError{err}
+	}
+	switch said := a.flags.Draft().Restore.Spec; {
+	case said.BackupName != "" && said.ScheduleName != "":
+		return restore.Spec, usagef("--from-backup and --from-schedule: give one or the other")
+	case said.ScheduleName != "":
+		restore.Spec.BackupName = "" // of the file
+	}
+	if restore.Spec.BackupName != "" {
+		restore.Spec.ScheduleName = "" // Velero has taken its backup already
+	}
+	return restore.Spec, nil
+}
+
+// subject is the one backup or restore that is asked about. Of a schedule it is the
+// backup that Velero would take.
+func (c *cli) subject(ctx context.Context, cancel context.CancelCauseFunc, args []string, a *askedRestore, spec velerov1.RestoreSpec) (selection, error) {
+	given := args
+	if len(args) == 0 {
+		switch {
+		case spec.ScheduleName != "":
+			name, err := c.newestOf(ctx, cancel, a, spec)
+			if err != nil {
+				return selection{}, err
+			}
+			args = []string{"backup/" + name}
+		case spec.BackupName != "":
+			args = []string{"backup/" + spec.BackupName}
+		case a.file == "":
+			return selection{}, usagef("nothing to look at: give backup/NAME, restore/NAME or -f FILE")
+		default:
+			return selection{}, usagef("%s does not name a backup: add backup/NAME", a.file)
+		}
+	}
+	selected, err := parseSelection(args)
+	if err != nil {
+		return selection{}, err
+	}
+	if len(selected.names) != 1 {
+		return selection{}, usagef("expected one backup/NAME or restore/NAME, got %q", args)
+	}
+	if selected.kinds[0] == job.Restore && !reflect.DeepEqual(spec, velerov1.RestoreSpec{}) {
+		return selection{}, usagef("restore/%s has its own filters; to try other filters, give backup/NAME", selected.names[0])
+	}
+	if d := a.flags.Draft().Restore.Spec; len(given) > 0 && (d.BackupName != "" && d.BackupName != selected.names[0] || d.ScheduleName != "") {
+		return selection{}, usagef("%q beside --from-backup or --from-schedule: give one or the other", given[0])
+	}
+	return selected, nil
+}
+
+// newestOf is the backup that Velero would take of a schedule.
+func (c *cli) newestOf(ctx context.Context, cancel context.CancelCauseFunc, a *askedRestore, spec velerov1.RestoreSpec) (string, error) {
+	snap, err := c.read(ctx, watch.Query{Kinds: []string{watch.Backups}, NoVerdict: true}, c.logging(ctx, cancel))
+	if err != nil {
+		return "", err
+	}
+	d := a.flags.Draft()
+	d.Restore.Spec = spec
+	name, refused := source(d, &assess.Assessment{Snapshot: snap})
+	if name == "" {
+		return "", usagef("%s", strings.Join(refused, " "))
+	}
+	return name, nil
+}
+
+// opened is what commands about a restore talk to.
+type opened struct {
+	config *rest.Config
+	*estimator
+	log *slog.Logger
+}
+
+func (c *cli) open(namespace, caFile string) (o opened, err error) {
+	conn, err := c.connect()
+	if err != nil {
+		return o, err
+	}
+	o.config, o.log = conn.config, slog.Default() // read has sent it to the log file
+	o.estimator, err = c.newEstimator(o.config, namespace, caFile, c.openIndexes(o.config, o.log), o.log)
+	return o, err
+}
+
+// contents is what a backup holds. As [collector.Read] it may return an index and an
+// error.
+func (c *cli) contents(ctx context.Context, e *estimator, name string) (*collector.Index, error) {
+	backup, err := e.backup(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	m := c.startMeter("downloading " + backup.Name)
+	defer m.stop()
+	return e.index(ctx, backup, m.show)
+}
