@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"reflect"
 	"strings"
@@ -102,7 +103,7 @@ func (c *cli) newestOf(ctx context.Context, cancel context.CancelCauseFunc, a *a
 	d.Restore.Spec = spec
 	name, refused := source(d, &assess.Assessment{Snapshot: snap})
 	if name == "" {
-		return "", usagef("%s", strings.Join(refused, " "))
+		return "", errors.New(strings.Join(refused, " "))
 	}
 	return name, nil
 }

@@ -20,7 +20,7 @@ import (
 
 // estimateFlags are what the user asks.
 type estimateFlags struct {
-	tarball    string
+	tarball string
 	askedRestore
 	existing   string
 	version    string

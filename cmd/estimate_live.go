@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
@@ -17,6 +15,9 @@ import (
 
 // estimateLive answers for a backup or restore of the cluster.
 func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, spec collector.RestoreSpec) error {
+	if len(args) == 0 && f.file == "" && spec.Restore.BackupName == "" && spec.Restore.ScheduleName == "" {
+		return usagef("nothing to estimate: give backup/NAME, restore/NAME, --tarball FILE or -f FILE")
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	selected, err := c.subject(ctx, cancel, args, &f.askedRestore, spec.Restore)

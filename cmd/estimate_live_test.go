@@ -284,9 +284,12 @@ func TestEstimateLiveErrors(t *testing.T) {
 	s.stored(t, b, "b-waiting", velerov1.BackupPhaseWaitingForPluginOperations)
 	b.create(t, restore("of-nothing", velerov1.RestoreStatus{}))
 	b.create(t, restore("of-a-schedule", velerov1.RestoreStatus{}))
-	fileWithout := filepath.Join(t.TempDir(), "r.yaml")
-	if err := os.WriteFile(fileWithout, []byte("apiVersion: velero.io/v1\nkind: Restore\nspec: {scheduleName: s}\n"), 0o600); err != nil {
-		t.Fatal(err)
+	restoreFile := func(spec string) string {
+		path := filepath.Join(t.TempDir(), "r.yaml")
+		if err := os.WriteFile(path, []byte("apiVersion: velero.io/v1\nkind: Restore\nspec: "+spec+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
 	for _, c := range []struct {
 		args []string
@@ -301,7 +304,13 @@ func TestEstimateLiveErrors(t *testing.T) {
 		{[]string{"restore/of-nothing", "-f", captures + "/restores/r2-resources/restore.yaml"}, ExitUsage, "its own filters"},
 		{[]string{"backups"}, ExitUsage, "expected one"},
 		{[]string{"backup/a", "backup/b"}, ExitUsage, "expected one"},
-		{[]string{"-f", fileWithout}, ExitUsage, "does not name a backup"},
+		{[]string{"-f", restoreFile("{includedNamespaces: [a]}")}, ExitUsage, "does not name a backup"},
+		{[]string{"-f", restoreFile("{scheduleName: s}")}, ExitError, "There is no backup of a schedule s."},
+		{[]string{"--from-schedule", "s"}, ExitError, "There is no backup of a schedule s."},
+		{[]string{"--from-backup", "b-unready"}, ExitError, "still InProgress"},
+		{[]string{"-f", restoreFile("{scheduleName: s}"), "--from-backup", "b-unready"}, ExitError, "still InProgress"},
+		{[]string{"--from-backup", "a", "--from-schedule", "s"}, ExitUsage, "give one or the other"},
+		{[]string{"backup/a", "--from-backup", "b"}, ExitUsage, "give one or the other"},
 		{[]string{"backup/b-unready", "--cacert", "/nowhere.pem"}, ExitError, "nowhere.pem"},
 	} {
 		stdout, stderr, code := b.estimates(t, t.TempDir(), c.args...)

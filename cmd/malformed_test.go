@@ -289,11 +289,11 @@ func TestEstimateNamesWhatItLeavesOut(t *testing.T) {
 		"spec":     map[string]any{"backupName": "kept-long", "itemOperationTimeout": "1d"}}}
 	b.create(t, r)
 	stdout, stderr, code := b.estimates(t, t.TempDir(), "restore/slow")
-	if code != ExitOK || !strings.Contains(stdout, "Total: 24") || !holdsAll(stderr, `spec.itemOperationTimeout is "1d"`, "counts as not set") {
+	if code != ExitOK || !strings.Contains(stdout, "Total: 2,4") || !holdsAll(stderr, `spec.itemOperationTimeout is "1d"`, "counts as not set") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 	stdout, stderr, code = b.estimates(t, t.TempDir(), "backup/kept-long")
-	if code != ExitOK || !strings.Contains(stdout, "Total: 24") || !strings.Contains(stderr, `spec.ttl is "30d"`) {
+	if code != ExitOK || !strings.Contains(stdout, "Total: 2,4") || !strings.Contains(stderr, `spec.ttl is "30d"`) {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 }

@@ -38,7 +38,7 @@ func testEstimateMeter(t *testing.T, binary string) {
 		t.Fatal(err)
 	}
 	_ = feed.Close()
-	c.sees(t, "Total: 24")
+	c.sees(t, "Total: 2,4")
 	if strings.Contains(c.screen(), "reading slow.tar.gz") {
 		t.Errorf("the meter is still there:\n%s", c.screen())
 	}
