@@ -187,7 +187,7 @@ func (c *console) preview(t *testing.T, name string) map[string]int {
 		must(t, err)
 		counts[words[0]] = n
 		for i := 2; i+1 < len(words); i += 2 {
-			n, err := strconv.Atoi(strings.TrimSuffix(words[i+1], ","))
+			n, err := strconv.Atoi(strings.ReplaceAll(words[i+1], ",", ""))
 			must(t, err)
 			counts[words[0]+" in "+words[i]] = n
 		}

@@ -51,7 +51,7 @@ func (m *Model) programKeys() []keys.Binding {
 			On: func() bool { return m.helping || !m.writing() && (m.dialog == nil || m.dialog.HasHelp()) }, Do: keys.Run(m.toggleHelp)},
 		{Name: "form-help", Keys: []string{"f1"}, Label: "f1", What: "help", Group: keys.App, Short: true, On: m.writing, Do: keys.Run(m.toggleHelp)},
 		{Name: "quit", Keys: []string{"q"}, Label: "q", What: "quit", WhatNow: m.quitSays, Group: keys.App, Short: true,
-			On: func() bool { return !m.writing() && (m.dialog == nil || m.dialog.Stage() != dialog.Typing) }, Do: run(m.quit)},
+			On: func() bool { return m.form == nil && (m.dialog == nil || m.dialog.Stage() != dialog.Typing) }, Do: run(m.quit)},
 		{Keys: []string{"ctrl+c"}, Label: "ctrl+c", What: "quit at once", Group: keys.App, Always: true, Do: run(m.interrupt)},
 	}
 }

@@ -254,7 +254,11 @@ func TestFormZoomsThePreview(t *testing.T) {
 	if cmd := press(t, m, "y"); cmd == nil {
 		t.Error("y does not copy the command")
 	}
-	press(t, m, "esc")
+	press(t, m, "q")
+	if frame := ansi.Strip(checkFrame(t, m)); onTop(m) != "form" || !strings.Contains(frame, "▸ Namespaces  shop") {
+		t.Errorf("q, as in a pager, %s:\n%s", onTop(m), frame)
+	}
+	press(t, m, "ctrl+p", "esc")
 	if frame := ansi.Strip(checkFrame(t, m)); onTop(m) != "form" || !strings.Contains(frame, "▸ Namespaces  shop") {
 		t.Errorf("esc, %s:\n%s", onTop(m), frame)
 	}

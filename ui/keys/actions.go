@@ -96,14 +96,14 @@ var Actions = []Action{
 	{Name: "command", Keys: []string{":"}, What: "type a command", At: screens | HelpScreen | Form},
 	{Name: "help", Keys: []string{"?"}, What: "help", At: everywhere | Form},
 	// In help, its usual key closes that.
-	{Name: "quit", Keys: []string{"q"}, What: "quit", At: screens | Dialog | Form},
+	{Name: "quit", Keys: []string{"q"}, What: "quit", At: screens | Dialog},
 }
 
 // Fixed are keys that always do the same.
 var Fixed = []Action{
 	{Keys: []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, What: "go to a tab or page", At: Dashboard | job},
 	{Keys: []string{"enter", "tab", "esc"}, What: "answer the dialog", At: Dialog},
-	{Keys: []string{"tab", "shift+tab", "up", "down", "enter", "pgup", "pgdown", "esc"}, What: "move in the form of a restore", At: Form},
+	{Keys: []string{"tab", "shift+tab", "up", "down", "enter", "pgup", "pgdown", "esc", "q"}, What: "move in the form of a restore", At: Form},
 	{Keys: []string{"ctrl+a", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+left", "ctrl+right"}, What: "edit a field", At: Form},
 	{Keys: []string{"esc", "left", "h", "backspace", "q"}, What: "close help", At: HelpScreen},
 }

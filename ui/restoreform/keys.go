@@ -30,6 +30,7 @@ func (f *Form) bindings() []keys.Binding {
 		{Name: "copy-restore", Keys: []string{"ctrl+y"}, Label: "ctrl+y", What: "copy command", Group: keys.Look, Short: true, Do: act(f.copy)},
 		{Keys: []string{"y"}, Label: "y", What: "copy command", Group: keys.Look, On: atCommand, Do: act(f.copy)},
 		{Keys: []string{"tab"}, Label: "tab", What: "next, or complete", WhatNow: f.tabSays, Group: keys.Move, Short: true, On: func() bool { return !f.zoomed }, Do: act(f.complete)},
+		{Keys: []string{"q"}, Label: "q", What: "back", Group: keys.Look, On: atCommand, Do: func(string) tea.Cmd { return f.leave() }},
 		{Keys: []string{"esc"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: func(string) tea.Cmd { return f.leave() }},
 	}
 }
