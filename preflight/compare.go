@@ -61,7 +61,8 @@ type compared struct {
 	outcome           Outcome
 	fields            []string
 	why               string
-	sources           int // how many items of the backup go there
+	from              string // its namespace in the backup
+	sources           int    // how many items of the backup go there
 }
 
 // field is the hash of one field; gone stands for none.
@@ -90,7 +91,7 @@ func NewComparison(fates *collector.Fates, state *target.State, rules Rules) (*C
 		case len(c.items) == maxCompared:
 			c.left++
 		default:
-			c.items[at] = &compared{sources: 1}
+			c.items[at] = &compared{from: i.Namespace, sources: 1}
 		}
 	})
 	return c, err
@@ -103,14 +104,18 @@ func newComparison(rules Rules) *Comparison {
 // Len is how many objects are compared.
 func (c *Comparison) Len() int { return len(c.items) }
 
-// at finds an item by its place in the backup.
+// at finds an item by its place in the backup. The backup may also hold an item of the
+// namespace that another is mapped to, and which the restore leaves out.
 func (c *Comparison) at(resource, namespace, name string) *compared {
-	if namespace != "" {
-		if to, ok := c.Restore.NamespaceMapping[namespace]; ok {
-			namespace = to
-		}
+	to := namespace
+	if mapped, ok := c.Restore.NamespaceMapping[namespace]; ok && namespace != "" {
+		to = mapped
 	}
-	return c.items[place{resource, namespace, name}]
+	i := c.items[place{resource, to, name}]
+	if i == nil || i.from != namespace {
+		return nil
+	}
+	return i
 }
 
 // Wants says whether the body of an item of the backup is needed.

@@ -28,7 +28,7 @@ func comparedWith(t *testing.T, resource, inBackup, live string, rules Rules) Ex
 	if mapped, ok := rules.Restore.NamespaceMapping[namespace]; ok {
 		to = mapped
 	}
-	c.items[place{resource, to, name}] = &compared{sources: 1}
+	c.items[place{resource, to, name}] = &compared{from: namespace, sources: 1}
 	if !c.Wants(resource, namespace, name) {
 		t.Fatal("the body is not wanted")
 	}
@@ -139,6 +139,29 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 				t.Errorf("%s, want %s: %+v", got, c.want, e)
 			}
 		})
+	}
+}
+
+// TestTheRestoredNamespaceIsCompared: the backup may also hold the namespace that
+// another is mapped to. The restore leaves it out, so nothing of it is compared.
+func TestTheRestoredNamespaceIsCompared(t *testing.T) {
+	c := newComparison(Rules{Restore: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"shop": "prod"}}, Versions: func(string) []string { return nil }})
+	c.items[place{configMaps, "prod", "x"}] = &compared{from: "shop", sources: 1}
+	if c.Wants(configMaps, "prod", "x") {
+		t.Error("the body of the namespace that is left out is wanted")
+	}
+	body := func(namespace, level string) string {
+		return whole(`"metadata":{"labels":{}},"data":{"level":"`+level+`"}`, namespace, "b")
+	}
+	c.Backup(configMaps, "prod", "x", []byte(body("prod", "info")))
+	c.Backup(configMaps, "shop", "x", []byte(body("shop", "debug")))
+	var live unstructured.Unstructured
+	if err := live.UnmarshalJSON([]byte(body("prod", "info"))); err != nil {
+		t.Fatal(err)
+	}
+	c.Live(configMaps, &live)
+	if e := c.Existing(nil, nil)[0]; e.Outcome != Left || !slices.Equal(e.Fields, []string{"data.level"}) {
+		t.Errorf("%+v", e)
 	}
 }
 
