@@ -80,6 +80,7 @@ func (c *Comparison) act(resource, _ string, o *unstructured.Unstructured) (r ru
 		r.always = o.GetAPIVersion() == "apiextensions.k8s.io/v1"
 	case bindings, clusterBindings:
 		r.always = len(c.Restore.NamespaceMapping) > 0
+		c.mapSubjects(o)
 	case statefulSets:
 		templates, _, _ := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
 		if c.Plugins[changesClass] && len(templates) > 0 {
@@ -132,6 +133,18 @@ func (c *Comparison) volume(o *unstructured.Unstructured, r *rule) {
 	delete(annotations, "pv.kubernetes.io/bind-completed")
 	delete(annotations, "pv.kubernetes.io/bound-by-controller")
 	o.SetAnnotations(annotations)
+}
+
+// mapSubjects maps the namespaces of a binding's subjects.
+func (c *Comparison) mapSubjects(o *unstructured.Unstructured) {
+	subjects, _ := o.Object["subjects"].([]any)
+	for _, s := range subjects {
+		s, _ := s.(map[string]any)
+		namespace, _ := s["namespace"].(string)
+		if to, ok := c.Restore.NamespaceMapping[namespace]; ok && s != nil {
+			s["namespace"] = to
+		}
+	}
 }
 
 func nested(o *unstructured.Unstructured, path ...string) string {

@@ -153,7 +153,10 @@ func (c *Comparison) Backup(resource, namespace, name string, body []byte) {
 	reset(&object)
 	i.inBackup = c.sign(object.Object)
 	i.rule = c.act(resource, namespace, &object)
-	if i.rule.changes {
+	switch {
+	case resource == bindings || resource == clusterBindings: // their subjects are as in the restore
+		i.inBackup = c.sign(object.Object)
+	case i.rule.changes:
 		i.changed = c.changes(i.inBackup, c.sign(object.Object))
 	}
 	c.kept += 16 * (len(i.inBackup) + len(i.changed))

@@ -71,6 +71,9 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 	volume := func(reclaim, more string) string {
 		return plain(`,"spec":{"persistentVolumeReclaimPolicy":"` + reclaim + `","claimRef":{"namespace":"shop","uid":"` + more + `"}}`)
 	}
+	subject := func(namespace string) string {
+		return plain(`,"subjects":[{"kind":"ServiceAccount","name":"a","namespace":"` + namespace + `"}]`)
+	}
 	account := func(more string) string { return `"metadata":{"labels":{"app":"web"}}` + more }
 	for name, c := range map[string]struct {
 		resource, backup, live string
@@ -104,18 +107,24 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 		"a Job, update": {jobs, plain(`,"spec":{"selector":{"matchLabels":{"controller-uid":"1"}}}`), plain(`,"spec":{"selector":{"matchLabels":{"controller-uid":"1"}}}`),
 			Rules{Restore: update}, "PatchRefused"},
 		"a Job with a selector of its own, update": {jobs, plain(`,"spec":{"selector":{"matchLabels":{"a":"1"}}}`), plain(`,"spec":{"selector":{"matchLabels":{"a":"1"}}}`), Rules{Restore: update}, "Patched"},
-		"a claim":                            {claims, claim(""), claim(""), Rules{}, "Left"},
-		"a claim, update":                    {claims, claim(""), claim(""), Rules{Restore: update}, "Patched"},
-		"a bound claim, update":              {claims, claim(`,"volumeName":"v"`), claim(`,"volumeName":"v"`), Rules{Restore: update}, "CannotTell"},
-		"a claim bound elsewhere, update":    {claims, claim(`,"volumeName":"v"`), claim(`,"volumeName":"w"`), Rules{Restore: update}, "PatchRefused spec.volumeName"},
-		"a claim of another class, update":   {claims, claim(`,"storageClassName":"a"`), claim(`,"storageClassName":"b"`), Rules{Restore: update}, "PatchRefused spec.storageClassName"},
-		"a claim of another size, update":    {claims, claim(""), plain(`,"spec":{"resources":{"requests":{"storage":"2Gi"}}}`), Rules{Restore: update}, "CannotTell spec.resources"},
-		"a volume that is made anew":         {volumes, volume("Delete", "1"), volume("Delete", "2"), Rules{}, "Skipped"},
-		"a volume with native snapshots":     {volumes, volume("Delete", "1"), volume("Delete", "1"), Rules{NativeSnapshots: true}, "CannotTell"},
-		"a kept volume that differs":         {volumes, volume("Retain", "1"), volume("Retain", "2"), Rules{}, "CannotTell spec.claimRef"},
-		"a kept volume that nobody claims":   {volumes, plain(`,"spec":{"a":"b"}`), plain(`,"spec":{"a":"b"}`), Rules{}, "Equal"},
-		"a role binding":                     {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"a"}`), Rules{}, "Equal"},
-		"a role binding in a new namespace":  {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"a"}`), Rules{Restore: mapped}, "Left"},
+		"a claim":                                          {claims, claim(""), claim(""), Rules{}, "Left"},
+		"a claim, update":                                  {claims, claim(""), claim(""), Rules{Restore: update}, "Patched"},
+		"a bound claim, update":                            {claims, claim(`,"volumeName":"v"`), claim(`,"volumeName":"v"`), Rules{Restore: update}, "CannotTell"},
+		"a claim bound elsewhere, update":                  {claims, claim(`,"volumeName":"v"`), claim(`,"volumeName":"w"`), Rules{Restore: update}, "PatchRefused spec.volumeName"},
+		"a claim of another class, update":                 {claims, claim(`,"storageClassName":"a"`), claim(`,"storageClassName":"b"`), Rules{Restore: update}, "PatchRefused spec.storageClassName"},
+		"a claim of another size, update":                  {claims, claim(""), plain(`,"spec":{"resources":{"requests":{"storage":"2Gi"}}}`), Rules{Restore: update}, "CannotTell spec.resources"},
+		"a volume that is made anew":                       {volumes, volume("Delete", "1"), volume("Delete", "2"), Rules{}, "Skipped"},
+		"a volume with native snapshots":                   {volumes, volume("Delete", "1"), volume("Delete", "1"), Rules{NativeSnapshots: true}, "CannotTell"},
+		"a kept volume that differs":                       {volumes, volume("Retain", "1"), volume("Retain", "2"), Rules{}, "CannotTell spec.claimRef"},
+		"a kept volume that nobody claims":                 {volumes, plain(`,"spec":{"a":"b"}`), plain(`,"spec":{"a":"b"}`), Rules{}, "Equal"},
+		"a role binding":                                   {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"a"}`), Rules{}, "Equal"},
+		"a role binding in a new namespace":                {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"a"}`), Rules{Restore: mapped}, "Left"},
+		"a cluster role binding for an account that moves": {clusterBindings, subject("shop"), subject("shop"), Rules{Restore: mapped}, "Left subjects"},
+		"a cluster role binding for one that has moved":    {clusterBindings, subject("shop"), subject("shop-2"), Rules{Restore: mapped}, "Left"},
+		"a role binding for one that has moved":            {bindings, subject("shop"), subject("shop-2"), Rules{Restore: mapped}, "Left"},
+		"a cluster role binding that moves, update": {clusterBindings, subject("shop"), subject("shop"),
+			Rules{Restore: velerov1.RestoreSpec{NamespaceMapping: mapped.NamespaceMapping, ExistingResourcePolicy: velerov1.PolicyTypeUpdate}}, "Patched subjects"},
+		"odd subjects":                       {clusterBindings, plain(`,"subjects":[null,1,{"namespace":2}]`), plain(`,"subjects":{}`), Rules{Restore: mapped}, "Left subjects"},
 		"a role binding of another, update":  {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"b"}`), Rules{Restore: update}, "PatchRefused roleRef.name"},
 		"an account":                         {serviceAccounts, account(`,"secrets":[{"name":"x-token-1"},{"name":"s"}]`), account(`,"secrets":[{"name":"s"},{"name":"t"}]`), Rules{}, "Equal"},
 		"an account that lacks something":    {serviceAccounts, account(`,"imagePullSecrets":[{"name":"pull"}],"automountServiceAccountToken":true`), `"metadata":{"labels":{"z":"z"}}`, Rules{}, "Merged imagePullSecrets.pull metadata.labels.app"},
@@ -210,5 +219,10 @@ func TestWhatIsComparedIsFound(t *testing.T) {
 		{Resource: services, Name: "s", Outcome: Patched}}
 	if got, want := kindsOf(checked(t, g)), "doubt ClaimsExist, doubt ObjectsPatched, doubt PatchesRefused, note ObjectsPatched"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	g.spec.NamespaceMapping = map[string]string{"shop": "shop-2"}
+	g.compared = []Existing{{Resource: clusterBindings, Name: "admin", Outcome: Patched, Fields: []string{"subjects"}}}
+	if f := checked(t, g).Findings; !slices.ContainsFunc(f, func(f Finding) bool { return strings.Contains(f.Sentence, "accounts of the old namespace may lose") }) {
+		t.Errorf("nothing says who loses what: %+v", f)
 	}
 }

@@ -92,7 +92,7 @@ func (c *check) compared(g *comparedGroup) Finding {
 			break
 		}
 		f.Severity = Doubt
-		f.Sentence = fmt.Sprintf("%s %s already and %s from the backup. Velero patches %s to what the backup holds.%s", what, exist, differ, them, g.from())
+		f.Sentence = fmt.Sprintf("%s %s already and %s from the backup. Velero patches %s to what the backup holds.%s%s", what, exist, differ, them, g.from(), c.moved(g, "lose to those of the new one what these bindings allow"))
 		f.Remedy = "To keep them as they are, restore with existingResourcePolicy none."
 	case Left:
 		if g.same {
@@ -100,10 +100,19 @@ func (c *check) compared(g *comparedGroup) Finding {
 			break
 		}
 		f.Severity = Doubt
-		f.Sentence = fmt.Sprintf("%s %s already and %s from the backup. Velero leaves %s with a warning.%s", what, exist, differ, them, g.from())
+		f.Sentence = fmt.Sprintf("%s %s already and %s from the backup. Velero leaves %s with a warning.%s%s", what, exist, differ, them, g.from(), c.moved(g, "keep what these bindings allow, and those of the new one do not get it"))
 		f.Remedy = c.exists(g.resource, g.count).Remedy
 	}
 	return f
+}
+
+// moved says what becomes of accounts where the restore maps namespaces and cluster
+// role bindings exist: Velero maps the namespaces in their subjects.
+func (c *check) moved(g *comparedGroup, then string) string {
+	if g.resource != clusterBindings || g.fields["subjects"] == 0 || len(c.Restore.NamespaceMapping) == 0 {
+		return ""
+	}
+	return " Velero maps the namespaces in the subjects of what it restores: accounts of the old namespace may " + then + "."
 }
 
 // nothing is the difference that Velero sees in objects with the same content.
