@@ -193,7 +193,7 @@ func (c *Comparison) Live(resource string, object *unstructured.Unstructured) {
 		against = c.differing(i.all(), live)
 	}
 	if resource == serviceAccounts {
-		i.merge(c.lacking(i.all(), live))
+		i.merge(c.lacking(i.all(), live), c.differing(i.all(), live), c.Restore.ExistingResourcePolicy)
 		return
 	}
 	i.decide(resource, c.Restore.ExistingResourcePolicy, frozen, differing, against, c.has(live))
@@ -207,14 +207,17 @@ func (c *Comparison) Live(resource string, object *unstructured.Unstructured) {
 func (i *compared) all() []field { return overlay(i.inBackup, i.changed) }
 
 // merge is what Velero does with a ServiceAccount, whatever the policy: it adds what
-// is lacking.
-func (i *compared) merge(lacking []string) {
+// is lacking. Where nothing is, it does not even set its labels.
+func (i *compared) merge(lacking, differing []string, policy velerov1.PolicyType) {
 	i.inBackup, i.changed = nil, nil
 	if i.rule.unsure != "" {
 		i.cannotTell(i.rule.unsure)
 		return
 	}
 	i.outcome = Equal
+	if policy == velerov1.PolicyTypeUpdate || slices.ContainsFunc(differing, func(f string) bool { return f != sameContent }) {
+		i.outcome = Skipped
+	}
 	for _, path := range lacking {
 		if slices.ContainsFunc(merged, func(f string) bool { return strings.HasPrefix(path, f+".") }) {
 			i.outcome, i.fields = Merged, append(i.fields, path)
