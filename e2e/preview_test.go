@@ -12,12 +12,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/e2e/seed"
 	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/target"
 )
 
 // typedRestore is a restore as a person types it into the form: what goes into
@@ -90,6 +94,7 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 				t.Errorf("the command cannot say %q", unsaid)
 			}
 			wantVelerosOwn(t, words, saved)
+			names := foreseen(t, "typed", saved.Spec)
 			if i%2 == 0 {
 				_, err = theLab.VeleroCLI(patient(t), words...)
 			} else {
@@ -103,6 +108,9 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 			truth := map[string]int{}
 			if h.State().Progress != nil && h.State().Progress.Total > 0 {
 				truth = restoredCounts(t, name)
+				if restored := restoredItems(t, name); !slices.Equal(names, restored) {
+					t.Errorf("veltui names\n%q\nVelero restored\n%q", names, restored)
+				}
 			}
 			for _, key := range slices.Sorted(maps.Keys(merged(preview, truth))) {
 				if preview[key] != truth[key] {
@@ -118,6 +126,43 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 	c.leavesForm(t)
 	c.sees(t, "[1 Active]")
 	c.quits(t)
+}
+
+// foreseen are the items that veltui's index of a backup says a restore restores now,
+// as restoredItems writes them.
+func foreseen(t *testing.T, backup string, spec velerov1.RestoreSpec) []string {
+	t.Helper()
+	file, err := os.Open(theLab.StoredPath("backups/" + backup + "/" + backup + ".tar.gz"))
+	must(t, err)
+	defer func() { _ = file.Close() }()
+	index, err := collector.Read(patient(t), file, collector.Limits{})
+	must(t, err)
+	reader, err := target.New(target.Options{Config: theLab.Config(), Clock: time.Now})
+	must(t, err)
+	served, err := reader.Served(patient(t))
+	must(t, err)
+	var there corev1.NamespaceList
+	must(t, theLab.Client.List(patient(t), &there))
+	question := collector.RestoreSpec{Restore: spec, Existing: collector.Namespaces{Known: true}}
+	for _, n := range there.Items {
+		question.Existing.Names = append(question.Existing.Names, n.Name)
+	}
+	fates, err := index.Fates(patient(t), question, collector.LiveDiscovery(served.Lists))
+	must(t, err)
+	var all []string
+	must(t, fates.Each(func(i collector.Item) {
+		switch {
+		case i.Fate != collector.ToRestore:
+		case i.Resource == target.Namespaces:
+			all = append(all, i.Resource+" "+i.Target)
+		case i.Namespace != "":
+			all = append(all, i.Resource+" "+i.Target+"/"+i.Name)
+		default:
+			all = append(all, i.Resource+" "+i.Name)
+		}
+	}))
+	slices.Sort(all)
+	return all
 }
 
 // wantVelerosFlags checks that veltui knows which flags this version's command has.

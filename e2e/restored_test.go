@@ -74,9 +74,24 @@ func (e estimated) counts() map[string]int {
 // restoredCounts are the same by the list that Velero stored of a restore.
 func restoredCounts(t *testing.T, restore string) map[string]int {
 	t.Helper()
+	counts := map[string]int{}
+	for _, item := range restoredItems(t, restore) {
+		resource, name, _ := strings.Cut(item, " ")
+		counts[resource]++
+		if namespace, _, ok := strings.Cut(name, "/"); ok {
+			counts[resource+" in "+namespace]++
+		}
+	}
+	return counts
+}
+
+// restoredItems are the items of the list that Velero stored of a restore, each as
+// resource, namespace and name: "secrets shop/key", sorted.
+func restoredItems(t *testing.T, restore string) []string {
+	t.Helper()
 	var list map[string][]string
 	must(t, json.Unmarshal([]byte(stored(t, restore, "resource-list.json")), &list))
-	counts := map[string]int{}
+	var all []string
 	for kind, items := range list {
 		gv, name := "v1", kind
 		if i := strings.LastIndex(kind, "/"); i >= 0 {
@@ -85,13 +100,11 @@ func restoredCounts(t *testing.T, restore string) map[string]int {
 		parsed, err := schema.ParseGroupVersion(gv)
 		must(t, err)
 		plural, _ := meta.UnsafeGuessKindToResource(parsed.WithKind(name))
-		resource := plural.GroupResource().String()
-		counts[resource] += len(items)
 		for _, item := range items {
-			if namespace, _, ok := strings.Cut(item, "/"); ok {
-				counts[resource+" in "+namespace]++
-			}
+			named, _, _ := strings.Cut(item, "(") // the action stands behind it
+			all = append(all, plural.GroupResource().String()+" "+named)
 		}
 	}
-	return counts
+	slices.Sort(all)
+	return all
 }
