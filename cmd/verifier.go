@@ -161,10 +161,6 @@ func (v *verifier) evidence(ctx context.Context, j *job.Job) verify.Evidence {
 	case err != nil:
 		e.NoSaved = err.Error()
 	}
-	// Without the backup's record, nothing asks for the restore's.
-	if len(e.Saved) == 0 {
-		return e
-	}
 	switch e.Made, err = v.items.stored.Volumes(ctx, j); {
 	case errors.Is(err, artifact.ErrAbsent):
 		e.NoMade = "Velero stored nothing of the restore's volumes, as it does since 1.14"

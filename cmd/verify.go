@@ -38,7 +38,7 @@ never counts as lost. 'veltui rbac artifacts --with checks' prints the right to 
 kinds.
 
 Exit codes: 0 if everything came back, 6 if something did not, 1 if veltui could not
-look at everything.`,
+look at everything or if data may still come.`,
 		Example: `  veltui verify restore/shop-restore-2
 
   # With the names of all items that did not come back
@@ -116,7 +116,7 @@ func (c *cli) verify(ctx context.Context, selected selection, f verifyFlags) err
 		return fmt.Errorf("verifying restore %s: %w", judged.Name, verifyErr)
 	case result.Lost() > 0:
 		return exitError{ExitRefused, nil}
-	case !result.LookedAtAll():
+	case !result.Settled():
 		return exitError{ExitError, nil}
 	}
 	return nil

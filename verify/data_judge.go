@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/vmware-tanzu/velero/pkg/label"
+
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/target"
@@ -20,14 +22,16 @@ type dataJudge struct {
 	saved map[[2]string]*artifact.Volume
 	ofPod map[[2]string][]*artifact.Volume
 	made  map[string]*artifact.Volume
-	moved map[[3]string]*job.Volume
-	pods  map[[2]string]Item
+	// madeFor are the restore's by the claim.
+	madeFor map[[2]string]*artifact.Volume
+	moved   map[[3]string]*job.Volume
+	pods    map[[2]string]Item
 }
 
 func newDataJudge(r *Result, in Input, e Evidence) *dataJudge {
 	d := &dataJudge{
 		Input: in, Evidence: e, claims: r.claims,
-		saved: map[[2]string]*artifact.Volume{}, ofPod: map[[2]string][]*artifact.Volume{}, made: map[string]*artifact.Volume{},
+		saved: map[[2]string]*artifact.Volume{}, ofPod: map[[2]string][]*artifact.Volume{}, made: map[string]*artifact.Volume{}, madeFor: map[[2]string]*artifact.Volume{},
 		moved: map[[3]string]*job.Volume{}, pods: map[[2]string]Item{},
 	}
 	for i := range e.Saved {
@@ -42,8 +46,12 @@ func newDataJudge(r *Result, in Input, e Evidence) *dataJudge {
 		}
 	}
 	for i := range e.Made {
-		if v := &e.Made[i]; v.PersistentVolume != "" {
+		v := &e.Made[i]
+		if v.PersistentVolume != "" {
 			d.made[v.PersistentVolume] = v
+		}
+		if v.Claim != "" {
+			d.madeFor[[2]string{v.Namespace, v.Claim}] = v
 		}
 	}
 	for i := range e.Moved {
@@ -65,12 +73,12 @@ func newDataJudge(r *Result, in Input, e Evidence) *dataJudge {
 	return d
 }
 
-// methodOf is how the backup saved a volume.
+// methodOf is how the backup saved a volume, or the restore brought it.
 func methodOf(v *artifact.Volume) Method {
 	switch {
 	case v.Skipped:
 		return ""
-	case v.Method == "PodVolumeBackup":
+	case v.Method == "PodVolumeBackup", v.Method == "PodVolumeRestore":
 		return ByPod
 	case v.DataMoved:
 		return ByMover
@@ -86,6 +94,9 @@ func methodOf(v *artifact.Volume) Method {
 func (d *dataJudge) claim(i Item) Volume {
 	v := Volume{Namespace: i.Namespace, Claim: i.Name}
 	info := d.saved[[2]string{cmp.Or(i.From, i.Namespace), i.Name}]
+	if info == nil {
+		info = d.restored(i)
+	}
 	var moved *job.Volume
 	if info != nil {
 		v.Method = methodOf(info)
@@ -111,13 +122,27 @@ func (d *dataJudge) claim(i Item) Volume {
 	case info == nil && d.NoSaved != "":
 		v.State, v.Why = DataUnknown, "what the backup has of it is not known"
 	case info == nil:
-		v.State, v.Why = DataUnknown, "the backup has no record of its data, so Velero brought none; a plugin may have"
+		v.State, v.Why = DataUnknown, "there is no record that the backup has its data, or that the restore brought it: it may be empty"
 	case !known:
 		v.State, v.Why = DataUnknown, "veltui could not read the claim"
 	default:
 		v.State, v.Why = d.ofClaim(info, live)
 	}
 	return v
+}
+
+// restored is what the restore did with a claim of which the backup has no record:
+// Velero writes none for a pod that was gone when the backup ended
+// (generateVolumeInfoFromPVB in internal/volume/volumes_information.go, 1.18.3), and none
+// before 1.13.
+func (d *dataJudge) restored(i Item) *artifact.Volume {
+	made := d.madeFor[[2]string{i.Namespace, i.Name}]
+	if made == nil {
+		return nil
+	}
+	info := *made
+	info.PersistentVolume = "" // that of the cluster, not of the backup
+	return &info
 }
 
 // ofMoved judges data by what moves it.
@@ -144,6 +169,8 @@ func (d *dataJudge) ofClaim(info *artifact.Volume, live Claim) (DataState, strin
 		return d.arrives(bound, "it waits for the volume that the driver makes of snapshot "+live.Snapshot)
 	case w == ByNative && d.NoMade != "" && !d.NoVolumes:
 		return DataUnknown, "whether a volume was made of its snapshot is not known: " + d.NoMade
+	case same && bound && d.volumeMade(live.Volume):
+		return DataUnknown, "Velero made its old volume " + live.Volume + " again and brought no data: whether its storage is still there is not known"
 	case same && bound:
 		return DataKept, "it has its old volume " + live.Volume + ", with what is in it now"
 	case same:
@@ -162,6 +189,15 @@ func (d *dataJudge) ofClaim(info *artifact.Volume, live Claim) (DataState, strin
 	return d.notMoved(methodOf(info), live.Namespace, info)
 }
 
+// volumeMade reports whether this restore made a volume: Velero restores one that is to
+// be retained as the backup has it, and the claim is bound to it whether or not there is
+// storage behind it.
+func (d *dataJudge) volumeMade(name string) bool {
+	o, seen := d.Target.Find("persistentvolumes", "", name)
+	older := !d.Started.IsZero() && o.Created.Before(d.Started.Add(-near))
+	return seen == target.There && !older && o.Restore == label.GetValidName(d.Restore)
+}
+
 // arrives judges data that comes with the claim's volume.
 func (d *dataJudge) arrives(bound bool, waits string) (DataState, string) {
 	if bound {
@@ -172,15 +208,17 @@ func (d *dataJudge) arrives(bound bool, waits string) (DataState, string) {
 
 // skipped judges a volume that the backup did not save. Velero's reasons tell a volume
 // that somebody named from one that no way of saving took: only the first is as wanted
-// (pkg/backup/item_backupper.go, trackSkippedPV, 1.18.3).
+// (pkg/backup/item_backupper.go, callers of trackSkippedPV, 1.18.3).
 func skipped(info *artifact.Volume) (DataState, string) {
 	reason := strings.Trim(info.SkippedReason, " ;")
 	why := "the backup skipped it"
 	if reason != "" {
 		why += ": " + reason
 	}
-	if strings.Contains(reason, "velero.io/exclude-from-backup=true") || strings.Contains(reason, "matched action is 'skip'") {
-		return DataLeftOut, why
+	for _, asked := range []string{"velero.io/exclude-from-backup=true", "matched action is 'skip'", "skipped due to resource policy"} {
+		if strings.Contains(reason, asked) {
+			return DataLeftOut, why
+		}
 	}
 	return DataEmpty, why
 }

@@ -40,7 +40,7 @@ func (c dataCase) judge(t *testing.T) Volume {
 	if c.change != nil {
 		c.change(&in, &e)
 	}
-	in.Target = target.NewState(Question(items), func(resource, _, _ string) *target.Object {
+	in.Target = target.NewState(Question(in.Items), func(resource, _, _ string) *target.Object {
 		o := &target.Object{Created: began.Add(time.Minute), Restore: "r1"}
 		switch {
 		case resource == "pods":
@@ -69,6 +69,12 @@ func (c dataCase) judge(t *testing.T) Volume {
 		if v.Claim == "data" {
 			if r.Unknown != (v.State == DataUnknown) {
 				t.Errorf("unknown: %t, though the state is %s", r.Unknown, v.State)
+			}
+			if r.Settled() != (v.State != DataUnknown && v.State != DataWaiting) {
+				t.Errorf("settled: %t, though the state is %s", r.Settled(), v.State)
+			}
+			if waits := strings.Contains(r.Summary(), "; the data of 1 volume may still come"); waits != (v.State == DataWaiting) {
+				t.Errorf("%q, though the state is %s", r.Summary(), v.State)
 			}
 			if lost := r.LostVolumes() > 0; lost != (v.State == DataEmpty) {
 				t.Errorf("lost: %t, though the state is %s", lost, v.State)
@@ -100,6 +106,16 @@ func TestDataOfClaims(t *testing.T) {
 	}
 	noVolumes := func(_ *Input, e *Evidence) { e.NoVolumes = true }
 	goesOn := func(in *Input, _ *Evidence) { in.SoFar, in.Unlisted, in.Ended = true, true, time.Time{} }
+	madeBy := func(m artifact.Volume) func(*Input, *Evidence) {
+		return func(_ *Input, e *Evidence) {
+			m.Namespace, m.Claim = "shop", "data"
+			e.Made, e.Completed = []artifact.Volume{m}, true
+		}
+	}
+	pvr := artifact.Volume{Method: "PodVolumeRestore", PodNamespace: "shop", Pod: "db-0", PodVolume: "data"}
+	volumeMade := func(in *Input, _ *Evidence) {
+		in.Items.Kinds = append(in.Items.Kinds, outcome.Kind{Name: "persistentvolumes", Items: []outcome.Item{{Name: "pv-old", Did: outcome.Created}}})
+	}
 	before, after := began.Add(-time.Hour), ended.Add(time.Hour)
 	for name, c := range map[string]dataCase{
 		"copied into a pod":            {pod: outcome.Created, saved: byPod, change: moved(velero.PodVolumeRestore, "Completed"), want: DataRestored},
@@ -127,15 +143,28 @@ func TestDataOfClaims(t *testing.T) {
 		"a native snapshot": {saved: byNative, claim: Claim{Volume: "restore-1"}, change: func(_ *Input, e *Evidence) {
 			e.Made = []artifact.Volume{{PersistentVolume: "restore-1", Method: "NativeSnapshot"}}
 		}, want: DataRestored},
-		"no volume from the native snapshot":         {saved: byNative, claim: Claim{Volume: "pvc-1"}, want: DataEmpty, says: "no volume was made"},
-		"a native snapshot and no record":            {saved: byNative, claim: Claim{Volume: "pvc-1"}, change: func(_ *Input, e *Evidence) { e.NoMade = "since 1.14" }, want: DataUnknown, says: "since 1.14"},
-		"its volume was still there":                 {saved: byNative, claim: Claim{Volume: "pv-old"}, want: DataKept},
-		"skipped, and empty":                         {saved: skippedBecause("volumeSnapshot: no applicable volumesnapshotter found;"), claim: Claim{Volume: "pvc-1"}, want: DataEmpty, says: "skipped it: volumeSnapshot: no applicable volumesnapshotter found"},
-		"skipped, empty and not bound":               {saved: skippedBecause(""), claim: Claim{Phase: "Pending"}, want: DataEmpty, says: "the backup skipped it"},
-		"skipped, and its volume is retained":        {saved: skippedBecause("x"), claim: Claim{Volume: "pv-old"}, want: DataKept, says: "old volume pv-old"},
-		"skipped, and it waits for its old volume":   {saved: skippedBecause("x"), claim: Claim{Volume: "pv-old", Phase: "Pending"}, want: DataWaiting},
-		"skipped by name":                            {saved: skippedBecause("any: item has label velero.io/exclude-from-backup=true;"), want: DataLeftOut, says: "exclude-from-backup"},
-		"opted out of one way, and no other took it": {saved: skippedBecause("podvolume: opted out due to annotation in pod db-0;volumeSnapshot: not satisfy the criteria;"), want: DataEmpty},
+		"no volume from the native snapshot":           {saved: byNative, claim: Claim{Volume: "pvc-1"}, want: DataEmpty, says: "no volume was made"},
+		"a native snapshot and no record":              {saved: byNative, claim: Claim{Volume: "pvc-1"}, change: func(_ *Input, e *Evidence) { e.NoMade = "since 1.14" }, want: DataUnknown, says: "since 1.14"},
+		"its volume was still there":                   {saved: byNative, claim: Claim{Volume: "pv-old"}, want: DataKept},
+		"skipped, and empty":                           {saved: skippedBecause("volumeSnapshot: no applicable volumesnapshotter found;"), claim: Claim{Volume: "pvc-1"}, want: DataEmpty, says: "skipped it: volumeSnapshot: no applicable volumesnapshotter found"},
+		"skipped, empty and not bound":                 {saved: skippedBecause(""), claim: Claim{Phase: "Pending"}, want: DataEmpty, says: "the backup skipped it"},
+		"skipped, and its volume is retained":          {saved: skippedBecause("x"), claim: Claim{Volume: "pv-old"}, want: DataKept, says: "old volume pv-old"},
+		"skipped, and it waits for its old volume":     {saved: skippedBecause("x"), claim: Claim{Volume: "pv-old", Phase: "Pending"}, want: DataWaiting},
+		"skipped by name":                              {saved: skippedBecause("any: item has label velero.io/exclude-from-backup=true;"), want: DataLeftOut, says: "exclude-from-backup"},
+		"opted out of one way, and no other took it":   {saved: skippedBecause("podvolume: opted out due to annotation in pod db-0;volumeSnapshot: not satisfy the criteria;"), want: DataEmpty},
+		"skipped by a policy, as the CSI plugin's are": {saved: skippedBecause("any: skipped due to resource policy ;volumeSnapshot: not satisfy the criteria for VolumePolicy or the legacy snapshot way;"), want: DataLeftOut, says: "resource policy"},
+		"no record of the backup's, but a PodVolumeRestore": {pod: outcome.Created, change: func(in *Input, e *Evidence) {
+			madeBy(pvr)(in, e)
+			moved(velero.PodVolumeRestore, "Completed")(in, e)
+		}, want: DataRestored},
+		"no record of the backup's, and its PodVolumeRestore failed": {pod: outcome.Created, change: func(in *Input, e *Evidence) {
+			madeBy(pvr)(in, e)
+			moved(velero.PodVolumeRestore, "Failed")(in, e)
+		}, want: DataFailed},
+		"no record of the backup's, and its PodVolumeRestore is gone": {pod: outcome.Created, change: madeBy(pvr), want: DataRestored},
+		"no record of the backup's, but a CSI snapshot":               {change: madeBy(artifact.Volume{Method: "CSISnapshot"}), claim: Claim{Snapshot: "vs"}, want: DataRestored},
+		"no record of the backup's, but a native snapshot":            {change: madeBy(artifact.Volume{Method: "NativeSnapshot", PersistentVolume: "restore-1"}), claim: Claim{Volume: "restore-1"}, want: DataRestored},
+		"its old volume was made again, with nothing in it":           {saved: byNative, claim: Claim{Volume: "pv-old"}, change: volumeMade, want: DataUnknown, says: "whether its storage is still there"},
 		"no record":                 {want: DataUnknown, says: "no record"},
 		"the record cannot be read": {change: func(_ *Input, e *Evidence) { e.NoSaved = "since 1.13" }, want: DataUnknown},
 		"existed":                   {did: outcome.Skipped, created: before, restored: "-", saved: byMover, want: DataExisted},

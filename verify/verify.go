@@ -178,6 +178,21 @@ func (r Result) Wanted() int { return wanted(r.Count) }
 // LookedAtAll reports whether veltui could look at all that was to come back.
 func (r Result) LookedAtAll() bool { return r.Count[NotLookedAt] == 0 && !r.Unknown }
 
+// Settled reports whether veltui could look at all that was to come back, and waits for
+// no data.
+func (r Result) Settled() bool { return r.LookedAtAll() && r.waiting() == 0 }
+
+// waiting is how many volumes' data may still come.
+func (r Result) waiting() int {
+	n := 0
+	for _, v := range r.Volumes {
+		if v.State == DataWaiting {
+			n++
+		}
+	}
+	return n
+}
+
 // Summary says in words how the restore stands.
 func (r Result) Summary() string {
 	all, unseen, passing := r.Wanted(), r.Count[NotLookedAt], r.Count[Passing]
@@ -196,6 +211,9 @@ func (r Result) Summary() string {
 	}
 	if n := r.LostVolumes(); n > 0 {
 		text += "; the data of " + human.Count(n, "volume") + " did not come back"
+	}
+	if n := r.waiting(); n > 0 {
+		text += "; the data of " + human.Count(n, "volume") + " may still come"
 	}
 	if n := r.LostClaims(); n > 0 {
 		text += "; " + human.Count(n, "claim") + " cannot be bound"

@@ -95,7 +95,7 @@ func (m *verifyMode) head(c draw.Canvas) []string {
 	switch {
 	case r.Lost() > 0:
 		style = c.Theme.Bad
-	case !r.LookedAtAll():
+	case !r.Settled():
 		style = c.Theme.Waiting
 	}
 	summary := r.Summary()
