@@ -459,6 +459,8 @@ func TestNotLookedAt(t *testing.T) {
 	says(checked(t, given{velero: func(v *Velero) { v.Server, v.QueueUnseen, v.LocationsUnseen = velero.Server{}, "no", "no" }}), "the Velero server", "restores ahead", "storage location")
 	says(checked(t, given{items: settings, spec: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}, ResourcePolicy: &corev1.TypedLocalObjectReference{Name: "p"}}}), "resource modifier m", "resource policy p")
 	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, around: quota("requests.ephemeral-storage", "1", "0")}), "quota q in namespace shop: requests.ephemeral-storage")
+	scratch := limitRange(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1Gi")}})
+	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, around: target.Surroundings{LimitRanges: []corev1.LimitRange{scratch}}}), "limit range l in namespace shop: ephemeral-storage")
 	// Nothing of the cluster answers.
 	in := Input{Velero: fine(), Now: now, Index: indexOf(t, settings...)}
 	fates, err := in.Index.Fates(t.Context(), collector.RestoreSpec{}, collector.Discovery{})

@@ -36,7 +36,7 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 	if d == nil {
 		d = &demand{}
 	}
-	var over, unnamed, uncounted []string
+	var over, unnamed, others []string
 	sure := false // that something does not fit
 	for _, name := range sortedNames(q.Status.Hard, q.Spec.Hard) {
 		hard, ok := q.Status.Hard[name]
@@ -46,7 +46,7 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 		used := q.Status.Used[name]
 		want, counted := wantOf(string(name), d, created)
 		if !counted && d.pods > 0 {
-			uncounted = append(uncounted, string(name))
+			others = append(others, string(name))
 		}
 		if want.n > 0 && beyond(hard, used, want) {
 			// The node port of a load balancer's health check does not count, and is not
@@ -66,8 +66,8 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 	if len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
 		severity, scoped = Doubt, " It has scopes, which may leave some of them out."
 	}
-	if len(uncounted) > 0 {
-		c.notLooked("how much the restore takes of quota "+q.Name+in(q.Namespace)+": "+strings.Join(uncounted, ", "), "veltui does not count these")
+	if len(others) > 0 {
+		c.notLooked("how much the restore takes of quota "+q.Name+in(q.Namespace)+": "+strings.Join(others, ", "), "veltui does not count these")
 	}
 	if len(over) > 0 {
 		exceeded := severity
@@ -170,10 +170,29 @@ func (c *check) limits() {
 					}
 				}
 			}
+			if others := uncounted(l); len(others) > 0 && c.wants[namespace].pods > 0 {
+				c.notLooked("whether pods keep to limit range "+l.Name+in(namespace)+": "+strings.Join(others, ", "), "veltui does not count these")
+			}
 			c.refusedBy(l, pods, &of.pods, of.podWhy)
 			c.refusedBy(l, claims, &of.claims, of.claimWhy)
 		}
 	}
+}
+
+// uncounted are the resources of pods and containers that a limit range bounds, and
+// that veltui does not count.
+func uncounted(l *corev1.LimitRange) (names []string) {
+	for _, item := range l.Spec.Limits {
+		if item.Type != corev1.LimitTypePod && item.Type != corev1.LimitTypeContainer {
+			continue
+		}
+		for _, name := range sortedNames(item.Min, item.Max, item.MaxLimitRequestRatio) {
+			if !slices.Contains(computes[:], name) && !slices.Contains(names, string(name)) {
+				names = append(names, string(name))
+			}
+		}
+	}
+	return names
 }
 
 func (c *check) refusedBy(l *corev1.LimitRange, resource string, g *group, why map[string]bool) {
