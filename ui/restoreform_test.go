@@ -313,11 +313,14 @@ func TestFormRefusesWithoutTheBackup(t *testing.T) {
 func TestFormTakesWhatIsPasted(t *testing.T) {
 	p := &previewer{answer: shopPreview()}
 	m := form(t, 120, 40, p)
-	m.Update(tea.PasteMsg{Content: "shop\r\nbilling\n\n  shop-old \n"})
-	answered(m, press(t, m, "end"))
-	typeIn(t, m, ",x")
-	if got := p.asked[len(p.asked)-1].Restore.Spec.IncludedNamespaces; strings.Join(got, "|") != "shop|billing|shop-old|x" {
-		t.Errorf("%q", got)
+	for _, pasted := range []string{"shop\r\nbilling\n\n  shop-old \n", "shop\rbilling\r\r  shop-old \r"} {
+		press(t, m, "ctrl+u")
+		m.Update(tea.PasteMsg{Content: pasted})
+		answered(m, press(t, m, "end"))
+		typeIn(t, m, ",x")
+		if got := p.asked[len(p.asked)-1].Restore.Spec.IncludedNamespaces; strings.Join(got, "|") != "shop|billing|shop-old|x" {
+			t.Errorf("%q: %q", pasted, got)
+		}
 	}
 	press(t, m, "ctrl+u", "down", "down", "down", "down", "down")
 	m.Update(tea.PasteMsg{Content: "app in (web,\ndb)"})

@@ -65,7 +65,8 @@ func (r *row) pasted(text string) string {
 		between = ","
 	}
 	var lines []string
-	for line := range strings.Lines(text) {
+	// Terminals send a carriage return for each end of a line.
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if line = strings.Join(strings.Fields(line), " "); line != "" {
 			lines = append(lines, line)
 		}
