@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -173,21 +174,22 @@ func (p *previews) ground(ctx context.Context, namespace, backup string) (ground
 	return g, nil
 }
 
-// Check does what veltui preflight does.
+// Check does what veltui preflight does. Where the items are not known it judges the
+// backup, its location and Velero all the same.
 func (p *previews) Check(ctx context.Context, d restorespec.Draft, preview restoreform.Preview, a *assess.Assessment) (check restoreform.Check) {
-	if p.cli.inDemo { // its cluster serves little more than Velero's kinds
+	spec, state := d.Restore.Spec, veleroState(a.Snapshot, preview.Backup)
+	spec.BackupName, spec.ScheduleName = preview.Backup, ""
+	var result *preflight.Result
+	var err error
+	switch {
+	case preview.Unknown != "":
+		check.Unseen = []string{"the cluster, because the items are not known"}
+		result, err = preflight.Check(preflight.Input{Restore: spec, Velero: state, Now: p.cli.clock()})
+	case p.cli.inDemo: // its cluster serves little more than Velero's kinds
 		check.Unseen = []string{"the target, because the demo has none"}
 		return check
-	}
-	g, err := p.ground(ctx, a.Snapshot.Namespace, preview.Backup)
-	var result *preflight.Result
-	if err == nil {
-		spec := d.Restore.Spec
-		spec.BackupName, spec.ScheduleName = preview.Backup, ""
-		result, err = g.surveyor.check(ctx, surveyQuestion{
-			velero: veleroState(a.Snapshot, preview.Backup), index: g.index, keep: true,
-			spec: collector.RestoreSpec{Restore: spec, Existing: g.existing, Server: serverOf(a.Snapshot.Server)},
-		}, func(target.Progress) {})
+	default:
+		result, err = p.survey(ctx, spec, state, a)
 	}
 	if err != nil {
 		check.Unseen = []string{"the cluster: " + err.Error()}
@@ -203,6 +205,18 @@ func (p *previews) Check(ctx context.Context, d restorespec.Draft, preview resto
 	}
 	sanitize.Object(&check)
 	return check
+}
+
+// survey looks at the live cluster.
+func (p *previews) survey(ctx context.Context, spec velerov1.RestoreSpec, state preflight.Velero, a *assess.Assessment) (*preflight.Result, error) {
+	g, err := p.ground(ctx, a.Snapshot.Namespace, spec.BackupName)
+	if err != nil {
+		return nil, err
+	}
+	return g.surveyor.check(ctx, surveyQuestion{
+		velero: state, index: g.index, keep: true,
+		spec: collector.RestoreSpec{Restore: spec, Existing: g.existing, Server: serverOf(a.Snapshot.Server)},
+	}, func(target.Progress) {})
 }
 
 // source is the backup that Velero would take, and why it would take none
@@ -254,7 +268,8 @@ func source(d restorespec.Draft, a *assess.Assessment) (backup string, refused [
 	return found.Name, refused
 }
 
-// Save writes a new file into the working directory, for nobody else to read.
+// Save writes a new file into the working directory, for nobody else to read. One that
+// holds this very text already is the one that was asked for.
 func (p *previews) Save(name string, data []byte) (string, error) {
 	path, err := filepath.Abs(filepath.Base(name))
 	if err != nil {
@@ -262,6 +277,9 @@ func (p *previews) Save(name string, data []byte) (string, error) {
 	}
 	switch err := writeNew(path, data); {
 	case errors.Is(err, os.ErrExist):
+		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, data) { //nolint:gosec // the user's own working directory
+			return sanitize.Whole(path), nil
+		}
 		return "", fmt.Errorf("%s %w", sanitize.String(path), restoreform.ErrExists)
 	case err != nil:
 		return "", errors.New(sanitize.String(err.Error()))

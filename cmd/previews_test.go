@@ -1,8 +1,14 @@
 package cmd
 
 import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +16,7 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/ui/restoreform"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -34,5 +41,46 @@ func TestSourceOnALocationThatIsNotAvailable(t *testing.T) {
 		if said := strings.Contains(strings.Join(refused, " "), "location default of backup b is not Available"); backup != "b" || said != c.refused {
 			t.Errorf("%s, %q: %q is refused for %q", c.version, c.phase, backup, refused)
 		}
+	}
+}
+
+// TestCheckOfABackupThatCannotBeRead: what does not depend on the items is judged, and
+// what was not looked at is named.
+func TestCheckOfABackupThatCannotBeRead(t *testing.T) {
+	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}}
+	a := &assess.Assessment{Snapshot: &watch.Snapshot{Jobs: []*job.Job{{Kind: job.Backup, Name: "b", Phase: "InProgress", Object: backup}}}}
+	for _, inDemo := range []bool{false, true} {
+		p := &previews{cli: &cli{clock: time.Now, inDemo: inDemo}, log: slog.New(slog.DiscardHandler), why: "with --no-artifacts veltui does not read backups"}
+		var d restorespec.Draft
+		d.Restore.Spec.BackupName = "b"
+		answer := p.Preview(t.Context(), d, a)
+		if answer.Unknown != p.why {
+			t.Fatalf("%+v", answer)
+		}
+		check := p.Check(t.Context(), d, answer, a)
+		if said := fmt.Sprint(check); !strings.Contains(said, "Backup b is still InProgress.") || !strings.Contains(said, "the cluster, because the items are not known") {
+			t.Errorf("in the demo %v: %s", inDemo, said)
+		}
+	}
+}
+
+// TestSaveTwice: the same text is where it was saved, unless somebody changed the file
+// since.
+func TestSaveTwice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	p := &previews{}
+	for range 2 {
+		if path, err := p.Save("r.yaml", []byte("a: b\n")); err != nil || filepath.Base(path) != "r.yaml" {
+			t.Fatalf("%q, %v", path, err)
+		}
+	}
+	if err := os.WriteFile("r.yaml", []byte("a: c\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := p.Save("r.yaml", []byte("a: b\n")); !errors.Is(err, restoreform.ErrExists) {
+		t.Errorf("%q, %v", path, err)
+	}
+	if got, _ := os.ReadFile("r.yaml"); string(got) != "a: c\n" {
+		t.Errorf("replaced by %q", got)
 	}
 }

@@ -44,7 +44,7 @@ func (p *previewer) Check(ctx context.Context, d restorespec.Draft, _ restorefor
 }
 
 func (p *previewer) Save(name string, data []byte) (string, error) {
-	if _, there := p.saved[name]; there {
+	if before, there := p.saved[name]; there && before != string(data) {
 		return "", fmt.Errorf("/home/jane/%s %w", name, restoreform.ErrExists)
 	}
 	p.saved[name] = string(data)
@@ -125,6 +125,7 @@ func TestFormFrames(t *testing.T) {
 		"form-both":    {answer: shopPreview(), keys: []string{"up", "up"}, types: "nightly"},
 		"form-wrong":   {answer: shopPreview(), keys: []string{"down", "down"}, types: "shop"},
 		"form-unknown": {answer: restoreform.Preview{Unknown: "with --no-artifacts veltui does not read backups"}},
+		"form-unread":  {answer: restoreform.Preview{Backup: "nightly-shop", Unknown: "backup nightly-shop is still InProgress; its contents are known once it has ended"}, check: restoreform.Check{Findings: []restoreform.Finding{{Severity: restoreform.Obstacle, Text: "Backup nightly-shop is still InProgress.", Remedy: "Wait until it has ended."}}, Unseen: []string{"the cluster, because the items are not known"}}},
 		"form-refused": {answer: restoreform.Preview{Backup: "nightly-shop", Refused: []string{"The storage location default of backup nightly-shop is Unavailable."}}},
 		"form-ascii":   {answer: shopPreview(), check: obstacles, change: []func(*Options){func(o *Options) { o.ASCII, o.NoColor = true, true }}},
 	} {
@@ -181,6 +182,9 @@ func TestFormCompletes(t *testing.T) {
 	press(t, m, "tab")
 	typeIn(t, m, ",sh")
 	press(t, m, "tab") // shop and shop-old
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "shop  shop-old") || strings.Contains(frame, "tab shop") {
+		t.Errorf("tab goes on here:\n%s", frame)
+	}
 	press(t, m, "tab") // shop is whole: on
 	press(t, m, "tab")
 	typeIn(t, m, "bill")

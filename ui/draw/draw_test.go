@@ -2,9 +2,12 @@ package draw
 
 import (
 	"math"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -150,6 +153,29 @@ func TestUserThemeFillsFromMono(t *testing.T) {
 	for _, meaning := range Meanings() {
 		if theme.styles()[meaning] == nil {
 			t.Errorf("no style %s", meaning)
+		}
+	}
+}
+
+// What is copied from the screen is one command for a shell, or none: never the first
+// half of it alone.
+func TestCommandOnSeveralLines(t *testing.T) {
+	words := []string{"restore", "create", "shop-20261120120000", "--from-backup=" + strings.Repeat("nightly-", 12), "--include-namespaces=shop", "--selector=app in (db,web)", "--labels=a=it's", "-n", "velero"}
+	quoted := slices.Clone(words)
+	quoted[5], quoted[6] = "'"+words[5]+"'", `'--labels=a=it'\''s'`
+	for _, width := range []int{8, 30, 40, 51, 80, 200, 1000} {
+		lines := Canvas{Width: width}.Command("printf '%s\n' " + strings.Join(quoted, " "))
+		for _, line := range lines {
+			if lipgloss.Width(line) > width {
+				t.Errorf("%d: %q", width, line)
+			}
+		}
+		if width < 40 {
+			continue // the quoted words do not fit
+		}
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", strings.Join(lines, "\n")).Output()
+		if got := strings.Split(strings.TrimSpace(string(out)), "\n"); err != nil || !slices.Equal(got, words) {
+			t.Errorf("%d: %v, %q of\n%s", width, err, got, strings.Join(lines, "\n"))
 		}
 	}
 }

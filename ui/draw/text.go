@@ -101,3 +101,56 @@ func (c Canvas) CutMiddle(s string, width int) string {
 	head := keep / 2
 	return string(runes[:head]) + c.Glyphs.Ellipsis + string(runes[len(runes)-(keep-head):])
 }
+
+// Command is a command for a shell on as many lines as it needs. Each but the last ends
+// in a backslash, so that lines copied from the screen are one command, and a part of it
+// never runs. A quoted word that is wider than a line is broken as it is.
+func (c Canvas) Command(command string) []string {
+	width := max(c.Width, 8)
+	if lipgloss.Width(command) <= width {
+		return []string{command}
+	}
+	var lines []string
+	line := ""
+	for _, word := range shellWords(command) {
+		switch {
+		case line == "":
+			line = word
+		case lipgloss.Width(line+" "+word+` \`) <= width:
+			line += " " + word
+		default:
+			lines, line = append(lines, line+` \`), "  "+word
+		}
+		for lipgloss.Width(line) > width-2 {
+			part, end := ansi.Truncate(line, width-1, ""), `\`
+			if strings.ContainsAny(word, `'"`) {
+				part, end = ansi.Truncate(line, width-2, ""), ""
+			}
+			lines, line = append(lines, part+end), line[len(part):]
+		}
+	}
+	return append(lines, line)
+}
+
+// shellWords are the words of a command as they are written, quotes and all.
+func shellWords(command string) (words []string) {
+	var quote rune
+	start, escaped := 0, false
+	for i, r := range command {
+		switch {
+		case escaped:
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped = true
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '\'' || r == '"':
+			quote = r
+		case r == ' ':
+			words, start = append(words, command[start:i]), i+1
+		}
+	}
+	return append(words, command[start:])
+}

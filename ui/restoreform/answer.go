@@ -122,7 +122,7 @@ func (f *Form) endings(c draw.Canvas) []string {
 		return nil
 	}
 	line, unsaid := f.command()
-	lines := append([]string{"", c.Theme.Strong.Render("Command")}, c.Whole(line)...)
+	lines := append([]string{"", c.Theme.Strong.Render("Command")}, c.Command(line)...)
 	if len(unsaid) > 0 {
 		slices.Sort(unsaid)
 		text := fmt.Sprintf("The command cannot say %s.", human.List(unsaid, 5))

@@ -143,8 +143,8 @@ func (f *Form) take(answer Preview) tea.Cmd {
 // look asks what stands in the way of what would be restored. One look runs at a time:
 // the end of the one that runs starts the next.
 func (f *Form) look() tea.Cmd {
-	if f.preview.Unknown != "" || len(f.refused()) > 0 {
-		f.found = Check{}
+	if f.preview.Backup == "" || len(f.refused()) > 0 {
+		f.found, f.checked = Check{}, true // there is nothing to look at
 		return nil
 	}
 	if f.looking != 0 {

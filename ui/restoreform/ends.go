@@ -84,7 +84,7 @@ func (f *Form) save() tea.Cmd {
 	name := f.draft.Restore.Name + ".yaml"
 	cmd, _ := f.options.Start(func(context.Context) tea.Msg {
 		path, err := f.options.Previewer.Save(name, []byte(text))
-		return saved{f, text, path, err}
+		return saved{f, path, err}
 	})
 	return cmd
 }
@@ -118,17 +118,12 @@ func (f *Form) ready(text func() (string, error)) (string, error) {
 	return text()
 }
 
-// keep says where a file is. One that holds this very text already is the one that
-// was asked for.
+// keep says where a file is.
 func (f *Form) keep(msg saved) {
-	if path, there := f.files[msg.text]; there && errors.Is(msg.err, ErrExists) {
-		msg.path, msg.err = path, nil
-	}
 	if msg.err != nil {
 		f.say(true, "Not saved: "+msg.err.Error()+".")
 		return
 	}
-	f.files[msg.text] = msg.path
 	text := "Saved to " + msg.path + "."
 	if len(f.refused()) == 0 {
 		text += " To restore: " + f.options.Reach.Kubectl("", "create", "-f", msg.path)

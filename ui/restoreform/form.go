@@ -89,17 +89,15 @@ type Form struct {
 	said             string
 	bad              bool
 	changed, leaving bool
-	// parting is the last command that was copied, files the path of each text that
-	// was saved.
+	// parting is the last command that was copied.
 	parting string
-	files   map[string]string
 }
 
 // saved tells where the YAML is.
 type saved struct {
-	of         *Form
-	text, path string
-	err        error
+	of   *Form
+	path string
+	err  error
 }
 
 // New opens a form, and asks for its first preview.
@@ -109,7 +107,7 @@ func New(o Options, a *assess.Assessment) (*Form, tea.Cmd) {
 	styles := input.Styles()
 	styles.Cursor.Blink = false // a screen on which nothing happens is silent
 	input.SetStyles(styles)
-	f := &Form{options: o, input: input, assessed: a, draft: o.Draft, files: map[string]string{}}
+	f := &Form{options: o, input: input, assessed: a, draft: o.Draft}
 	f.rows = []row{{title: "Name", hint: "of the new Restore; empty: Velero makes one", text: o.Draft.Restore.Name}}
 	for _, field := range restorespec.Fields() {
 		text, given := field.Text(&f.draft)

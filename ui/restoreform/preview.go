@@ -19,8 +19,8 @@ type Previewer interface {
 	// Check looks what stands in the way in the live cluster, for a preview that is
 	// known. It may take seconds, and ends with ctx.
 	Check(ctx context.Context, d restorespec.Draft, p Preview, a *assess.Assessment) Check
-	// Save writes a new file and says where it is. It never replaces one: that error
-	// is ErrExists.
+	// Save writes a new file and says where it is, also if it holds data already. It
+	// never replaces another: that error is ErrExists.
 	Save(name string, data []byte) (path string, err error)
 }
 

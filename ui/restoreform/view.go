@@ -121,7 +121,7 @@ func (f *Form) summary() []string {
 		return []string{"refused"}
 	case f.pending:
 		return []string{"working it out"}
-	case !f.known || f.preview.Unknown != "":
+	case !f.known:
 		return []string{"items not known"}
 	}
 	items, takes, checking := human.Count(f.preview.Estimate.Total, "item"), "", ""
@@ -130,6 +130,9 @@ func (f *Form) summary() []string {
 	}
 	if !f.checked {
 		checking = ", checking"
+	}
+	if f.preview.Unknown != "" {
+		items = "items not known"
 	}
 	obstacles, doubts := f.counts()
 	if obstacles+doubts == 0 {
@@ -254,7 +257,11 @@ func (f *Form) hint(c draw.Canvas) []string {
 		lines = c.Para(c.Theme.Dim, r.help(c), max(c.Height-1, 1))
 	}
 	if len(lines) < c.Height && len(fit) > 0 {
-		lines = append(lines, c.Cut(c.Theme.Accent.Render("tab")+" "+strings.Join(fit[:min(len(fit), 40)], "  "), c.Width))
+		choices := strings.Join(fit[:min(len(fit), 40)], "  ")
+		if f.completable() {
+			choices = c.Theme.Accent.Render("tab") + " " + choices
+		}
+		lines = append(lines, c.Cut(choices, c.Width))
 	}
 	return lines
 }
