@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/velero"
 )
 
 // Further resources that Velero's actions change.
@@ -47,7 +48,7 @@ const (
 var haveImages = []string{"deployments.apps", statefulSets, "daemonsets.apps", "replicasets.apps", "replicationcontrollers", jobs, "cronjobs.batch", pods}
 
 // act does what Velero's own actions do with an item that exists (pkg/restore/
-// actions of 1.18.3, and restoreItem for volumes and claims).
+// actions of 1.14 to 1.18, and restoreItem for volumes and claims).
 func (c *Comparison) act(resource, _ string, o *unstructured.Unstructured) (r rule) {
 	switch {
 	case c.Restore.ResourceModifier != nil:
@@ -74,6 +75,9 @@ func (c *Comparison) act(resource, _ string, o *unstructured.Unstructured) (r ru
 		r.headless = address == "None"
 	case claims:
 		r.always = true
+		if v, known := velero.ParseVersion(c.Server); known && !v.ConvertsClaims() {
+			r.always, r.unsure = false, "Velero "+c.Server+" changes some claims before it compares them, others not"
+		}
 		volume, _, _ := unstructured.NestedString(o.Object, "spec", "volumeName")
 		r.bound = volume != ""
 	case definitions:

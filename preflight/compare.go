@@ -27,6 +27,9 @@ const (
 // Rules say what decides besides the objects themselves.
 type Rules struct {
 	Restore velerov1.RestoreSpec
+	// Server is the version of Velero's server as [velero.ParseVersion] reads it. Where
+	// it tells none, the rules are those of the newest.
+	Server string
 	// CSI says whether Velero runs with EnableCSI; nil is not known.
 	CSI *bool
 	// NativeSnapshots says whether the backup may hold native snapshots of volumes.

@@ -108,6 +108,8 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 			Rules{Restore: update}, "PatchRefused"},
 		"a Job with a selector of its own, update": {jobs, plain(`,"spec":{"selector":{"matchLabels":{"a":"1"}}}`), plain(`,"spec":{"selector":{"matchLabels":{"a":"1"}}}`), Rules{Restore: update}, "Patched"},
 		"a claim":                                          {claims, claim(""), claim(""), Rules{}, "Left"},
+		"a claim, older server":                            {claims, claim(""), claim(""), Rules{Server: "v1.15.2"}, "CannotTell"},
+		"a claim, known server":                            {claims, claim(""), claim(""), Rules{Server: "v1.16.0"}, "Left"},
 		"a claim, update":                                  {claims, claim(""), claim(""), Rules{Restore: update}, "Patched"},
 		"a bound claim, update":                            {claims, claim(`,"volumeName":"v"`), claim(`,"volumeName":"v"`), Rules{Restore: update}, "CannotTell"},
 		"a claim bound elsewhere, update":                  {claims, claim(`,"volumeName":"v"`), claim(`,"volumeName":"w"`), Rules{Restore: update}, "PatchRefused spec.volumeName"},

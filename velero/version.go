@@ -85,6 +85,13 @@ func (v Version) ScopesUnsetFilters() bool { return !v.Before(Version{1, 17, 0})
 // restore_controller.go, BSLIsAvailable, since 1.16.2).
 func (v Version) RefusesUnavailableLocation() bool { return !v.Before(Version{1, 16, 2}) }
 
+// ConvertsClaims reports whether a restore puts every claim through its Go type before
+// it compares it with one that exists. Older servers do so only with claims that a
+// node was selected for, and change them in restoreItem itself
+// (pkg/restore/actions/pvc_action.go, since 1.16.0; before that
+// change_pvc_node_selector.go and add_pv_from_pvc_action.go).
+func (v Version) ConvertsClaims() bool { return !v.Before(Version{1, 16, 0}) }
+
 // CancelsPodVolumes reports whether pod volume backups and restores can be
 // cancelled: they have spec.cancel since 1.17
 // (pkg/apis/velero/v1/pod_volume_backup_types.go).
