@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/veltui/veltui/artifact"
@@ -123,11 +122,11 @@ func (r Result) VolumeWords() string {
 		parts = append(parts, human.Plural(r.Bound, "claim is", "claims are")+" bound")
 	}
 	if len(r.Volumes) > 0 {
-		text := fmt.Sprintf("the data of %d of %s came back", count[DataRestored], human.Count(len(r.Volumes), "volume"))
+		text := fmt.Sprintf("the data of %s of %s came back", human.Number(count[DataRestored]), human.Count(len(r.Volumes), "volume"))
 		var how []string
 		for _, m := range []Method{ByPod, ByMover, ByCSI, ByNative} {
 			if n := by[m]; n > 0 {
-				how = append(how, strconv.Itoa(n)+" "+methodWords[m])
+				how = append(how, human.Number(n)+" "+methodWords[m])
 			}
 		}
 		if len(how) > 0 {
@@ -135,7 +134,7 @@ func (r Result) VolumeWords() string {
 		}
 		for _, s := range dataOrder {
 			if n := count[s]; n > 0 && s != DataRestored {
-				text += ", " + strconv.Itoa(n) + " " + dataWords[s]
+				text += ", " + human.Number(n) + " " + dataWords[s]
 			}
 		}
 		parts = append(parts, text)

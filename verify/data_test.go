@@ -201,3 +201,13 @@ func TestDataOfPodVolumesWithoutClaim(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+func TestManyVolumesInWords(t *testing.T) {
+	r := Result{Volumes: make([]Volume, 3000)}
+	for i := range r.Volumes {
+		r.Volumes[i] = Volume{Method: ByCSI, State: []DataState{DataRestored, DataEmpty}[i%2]}
+	}
+	if s := r.VolumeWords(); s != "the data of 1,500 of 3,000 volumes came back (1,500 from a CSI snapshot), 1,500 without data." {
+		t.Error(s)
+	}
+}

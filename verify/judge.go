@@ -71,7 +71,9 @@ func Judge(in Input) Result {
 	slices.SortStableFunc(r.Kinds, func(x, y Kind) int {
 		return cmp.Or(cmp.Compare(leftOut(x), leftOut(y)), cmp.Compare(y.Lost(), x.Lost()), cmp.Compare(x.Name, y.Name))
 	})
-	r.Notes = in.notes()
+	existed := r.Count[Existed] > 0
+	r.Unknown = r.Unknown || in.Unlisted && existed // it may differ: only Velero's list tells
+	r.Notes = in.notes(existed)
 	return r
 }
 
@@ -115,9 +117,9 @@ func leftOut(k Kind) int {
 	return 0
 }
 
-func (in Input) notes() []string {
+func (in Input) notes(existed bool) []string {
 	var notes []string
-	if in.Unlisted && !in.SoFar {
+	if in.Unlisted && (existed || !in.SoFar) {
 		notes = append(notes, "Velero's list of what it restored is not there, so what was there before and differs, and what a plugin discarded, is not known.")
 	}
 	if why := in.Items.NotCompared; why != "" {
@@ -218,7 +220,7 @@ func (j *judge) there(resource string, i outcome.Item, o target.Object) (State, 
 		return Differs, cmp.Or(i.Why, "one of that name existed, and Velero left it as it was")
 	case i.Did == outcome.Skipped && !later, i.Did == outcome.Missing && older && j.Unlisted:
 		return Existed, "it is older than the restore"
-	case i.Did == outcome.Updated, ours:
+	case i.Did == outcome.Updated, ours && !older:
 		return Restored, ""
 	case later:
 		return MadeAnew, anew(o)

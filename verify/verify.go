@@ -219,7 +219,7 @@ func (r Result) Summary() string {
 		text += "; " + human.Count(n, "claim") + " cannot be bound"
 	}
 	if unseen > 0 {
-		text += fmt.Sprintf("; %d could not be looked for", unseen)
+		text += "; " + human.Number(unseen) + " could not be looked for"
 	}
 	return text
 }

@@ -56,6 +56,7 @@ func TestJudge(t *testing.T) {
 		want     State
 		says     string
 	}{
+		"of an earlier restore of that name":         {did: outcome.Missing, object: ours(before), want: Differs, says: "older than the restore"},
 		"created and there":                          {did: outcome.Created, object: ours(during), want: Restored},
 		"created, the label was taken away":          {did: outcome.Created, object: bare(during), want: Restored},
 		"created and deleted since":                  {did: outcome.Created, want: Gone, says: "not there now"},
@@ -176,6 +177,21 @@ func TestWhatIsKnownNotToBeLookedAt(t *testing.T) {
 		r.AddUnseenData(c.unseen, "you may not list it")
 		if !strings.HasPrefix(r.Summary(), c.says) || r.LookedAtAll() != c.looked || len(r.NotSeen) != c.notSeen {
 			t.Errorf("%s: %q, looked at all: %t, %+v", name, r.Summary(), r.LookedAtAll(), r.NotSeen)
+		}
+	}
+}
+
+// TestWithoutVelerosListWhatExistedMayDiffer: only Velero's list tells.
+func TestWithoutVelerosListWhatExistedMayDiffer(t *testing.T) {
+	items := outcome.Items{Compared: true, Kinds: []outcome.Kind{{Name: "secrets", Items: []outcome.Item{{Namespace: "shop", Name: "a", Did: outcome.Missing}}}}}
+	for created, known := range map[time.Time]bool{began.Add(-time.Hour): false, began: true} {
+		for _, goesOn := range []bool{true, false} {
+			r := Judge(Input{Restore: "r1", Started: began, SoFar: goesOn, Unlisted: true, Items: items, Target: target.NewState(Question(items), func(string, string, string) *target.Object {
+				return &target.Object{Created: created}
+			})})
+			if r.LookedAtAll() != known || !known && len(r.Notes) != 1 || r.Lost() > 0 {
+				t.Errorf("created %s, goes on: %t: %q, looked at all: %t, notes %q", created, goesOn, r.Summary(), r.LookedAtAll(), r.Notes)
+			}
 		}
 	}
 }
