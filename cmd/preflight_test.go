@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/collector"
@@ -296,6 +298,93 @@ func TestPreflightWithFewRights(t *testing.T) {
 	if d.Kind != "Preflight" || len(d.Findings) > 0 || d.Obstacles != 0 {
 		t.Errorf("%+v", d.Findings)
 	}
+}
+
+// TestPreflightWithoutOneRight takes one right after another from a user who has all:
+// what it was for is named, and the rest is found.
+func TestPreflightWithoutOneRight(t *testing.T) {
+	b, _ := preflightBed(t)
+	cache, see := t.TempDir(), []string{"get", "list", "watch"}
+	targetNamespaces(t, b, "pf-class", "pf-kinds")
+	velero := rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"*"}}
+	rights := map[string][]string{
+		"": {"namespaces", "configmaps", "services", "persistentvolumeclaims", "pods", "resourcequotas", "limitranges"}, "storage.k8s.io": {"storageclasses", "csidrivers"},
+		"admissionregistration.k8s.io": {"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}, "autoscaling": {"horizontalpodautoscalers"},
+	}
+	all := "obstacle/KindNotServed obstacle/StorageClassMissing obstacle/VersionNotServed"
+	for _, c := range []struct {
+		without, want string
+		says          []string
+		args          []string
+	}{
+		{"nothing", all, nil, nil},
+		{"namespaces", all, []string{"whether namespaces are being deleted, or refuse pods"}, nil},
+		{"configmaps", "doubt/StorageClassMissing obstacle/KindNotServed obstacle/VersionNotServed",
+			[]string{"the ConfigMaps of Velero's restore actions", "whether configmaps exist already in namespace pf-class", "whether configmaps exist already in namespace pf-kinds"}, nil},
+		{"storageclasses", "obstacle/KindNotServed obstacle/VersionNotServed", []string{"storage classes"}, nil},
+		{"validatingwebhookconfigurations", all, []string{"validating webhooks"}, nil},
+		{"resourcequotas", all, []string{"quotas in namespace pf-kinds"}, nil},
+		{"pods", all, []string{"whether the Velero server runs, its version and its flags"}, nil},
+		{"an API that answers", "obstacle/StorageClassMissing obstacle/VersionNotServed",
+			[]string{"whether gadgets.pf.example.com exist already in namespace pf-kinds", "whether the cluster serves gadgets.pf.example.com"}, nil},
+		{"an API that explains a word", "obstacle/StorageClassMissing", []string{"what gadgets stands for in --include-resources or --exclude-resources"},
+			[]string{"--include-resources", "gadgets,persistentvolumeclaims"}},
+	} {
+		if c.without == "an API that answers" {
+			b.apiDown(t, "pf.example.com")
+		}
+		user := "pf-without-" + strings.ReplaceAll(c.without, " ", "-")
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}}
+		for group, resources := range rights {
+			resources = slices.DeleteFunc(slices.Clone(resources), func(r string) bool { return r == c.without })
+			if len(resources) > 0 {
+				role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: see})
+			}
+		}
+		b.create(t, role)
+		b.create(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}})
+		if _, err := b.UserWith(t.Context(), user, "pf-class", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"limitranges", "resourcequotas"}, Verbs: see}); err != nil {
+			t.Fatal(err)
+		}
+		config, err := b.UserWith(t.Context(), user, "velero", velero)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kubeconfig, err := b.KubeconfigFor(config, user+".kubeconfig")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, code := b.preflights(t, cache, append([]string{"backup/b-planted", "--include-namespaces", "pf-class,pf-kinds", "--kubeconfig", kubeconfig}, c.args...)...)
+		var said []string
+		for _, n := range d.NotSeen {
+			said = append(said, n.What)
+		}
+		slices.Sort(said)
+		if got := kindsFound(d); got != c.want || code != ExitRefused || !slices.Equal(said, c.says) {
+			t.Errorf("without %s: exit code %d, %s; not looked at: %q", c.without, code, got, said)
+		}
+	}
+}
+
+// apiDown registers an aggregated API that nobody answers for, and waits until the
+// cluster says so.
+func (b *bed) apiDown(t *testing.T, group string) {
+	t.Helper()
+	reader, err := target.New(target.Options{Config: b.Config()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := func() bool {
+		served, err := reader.Served(context.Background())
+		return err == nil && served.Silent[group] != ""
+	}
+	t.Cleanup(func() { eventually(t, group+" is gone", func() bool { return !silent() }) })
+	b.create(t, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1." + group},
+		"spec": map[string]any{"group": group, "version": "v1", "groupPriorityMinimum": int64(1000), "versionPriority": int64(10), "insecureSkipTLSVerify": true,
+			"service": map[string]any{"namespace": "velero", "name": "nobody"}}}})
+	eventually(t, group+" does not answer", silent)
 }
 
 // TestSurveyorAsksForWhatIsNew counts what the form's changes cost: the lists of a

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/artifact"
@@ -79,6 +81,11 @@ func (v *verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 		return result, err
 	}
 	result = verify.Judge(input)
+	if spec, err := restoreSpec(j); err == nil {
+		for _, word := range served.Untold(slices.Concat(spec.IncludedResources, spec.ExcludedResources)) {
+			notes = append(notes, fmt.Sprintf("What the restore means by %s is not known: its API group may be one that does not answer (%s)", sanitize.String(word), served.SilentGroups()))
+		}
+	}
 	result.Notes = append(notes, result.Notes...)
 	result.Unknown = result.Unknown || len(notes) > 0
 	addClaims(ctx, reader, served, &result)
@@ -170,19 +177,19 @@ func (v *verifier) evidence(ctx context.Context, j *job.Job) verify.Evidence {
 	return e
 }
 
-// manyNamespaces is in how many namespaces claims are listed one by one.
-const manyNamespaces = 8
+// Claims of more than manyNamespaces are listed for the whole cluster; who may not do
+// that lists them in each of at most mostNamespaces.
+const (
+	manyNamespaces = 8
+	mostNamespaces = 100
+)
 
 // addClaims looks whether the claims that came back are bound.
 func addClaims(ctx context.Context, reader *target.Reader, served *target.Served, result *verify.Result) {
-	namespaces := result.ClaimNamespaces()
-	if len(namespaces) > manyNamespaces {
-		namespaces = []string{""}
-	}
 	var claims []verify.Claim
 	open := false
-	for _, namespace := range namespaces {
-		err := reader.Whole(ctx, served, "persistentvolumeclaims", namespace, func(o *unstructured.Unstructured) {
+	list := func(namespace string) error {
+		return reader.Whole(ctx, served, "persistentvolumeclaims", namespace, func(o *unstructured.Unstructured) {
 			c := verify.Claim{Namespace: o.GetNamespace(), Name: o.GetName()}
 			c.Phase, _, _ = unstructured.NestedString(o.Object, "status", "phase")
 			c.Class, _, _ = unstructured.NestedString(o.Object, "spec", "storageClassName")
@@ -193,9 +200,25 @@ func addClaims(ctx context.Context, reader *target.Reader, served *target.Served
 			open = open || c.Phase != string(corev1.ClaimBound)
 			claims = append(claims, c)
 		})
-		if err != nil {
-			result.Unknown = true
-			result.Notes = append(result.Notes, "Which claims are bound is not known: "+err.Error())
+	}
+	unknown := func(what string, err error) {
+		result.Unknown = true
+		result.Notes = append(result.Notes, what+" is not known: "+err.Error())
+	}
+	namespaces := result.ClaimNamespaces()
+	if len(namespaces) > manyNamespaces {
+		err := list("")
+		switch {
+		case err == nil:
+			namespaces = nil
+		case !apierrors.IsForbidden(err) || len(namespaces) > mostNamespaces:
+			unknown("Which claims are bound", err)
+			namespaces = nil
+		}
+	}
+	for _, namespace := range namespaces {
+		if err := list(namespace); err != nil {
+			unknown("Which claims are bound in namespace "+namespace, err)
 		}
 	}
 	var classes verify.Classes
@@ -204,8 +227,9 @@ func addClaims(ctx context.Context, reader *target.Reader, served *target.Served
 		err := reader.Whole(ctx, served, "storageclasses.storage.k8s.io", "", func(o *unstructured.Unstructured) {
 			modes[o.GetName()], _, _ = unstructured.NestedString(o.Object, "volumeBindingMode")
 		})
-		if err == nil {
-			classes = modes
+		if classes = modes; err != nil {
+			classes = nil
+			unknown("Whether the cluster has the storage classes of claims that are not bound", err)
 		}
 	}
 	result.AddClaims(claims, classes)

@@ -208,6 +208,11 @@ func (c *check) serves(resource string) (serves, known bool) {
 // kinds finds what the cluster does not serve. Velero asks for it all the same, and
 // has an error for each item (pkg/restore/restore.go, restoreItem).
 func (c *check) kinds() {
+	if c.Served != nil {
+		for _, word := range c.Served.Untold(slices.Concat(c.Restore.IncludedResources, c.Restore.ExcludedResources)) {
+			c.notLooked("what "+word+" stands for in --include-resources or --exclude-resources", "the API group of it may be one that does not answer: "+c.Served.SilentGroups())
+		}
+	}
 	for _, resource := range slices.Sorted(maps.Keys(c.brings)) {
 		serves, known := c.serves(resource)
 		switch {

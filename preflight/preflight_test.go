@@ -111,6 +111,8 @@ type given struct {
 	none       bool
 	kubernetes [2]string
 	compared   []Existing
+	// silent is an API group that does not tell its kinds.
+	silent string
 }
 
 func checked(t *testing.T, g given) *Result {
@@ -122,6 +124,9 @@ func checked(t *testing.T, g given) *Result {
 	}
 	if g.velero != nil {
 		g.velero(&in.Velero)
+	}
+	if g.silent != "" {
+		in.Served.Silent[g.silent] = "timed out"
 	}
 	var err error
 	spec := collector.RestoreSpec{Restore: in.Restore, Existing: collector.Namespaces{All: !g.none, Known: true}}
@@ -456,11 +461,18 @@ func TestNotLookedAt(t *testing.T) {
 	}
 	says(checked(t, given{items: settings, unseen: []target.NotSeen{{Resource: "configmaps", Namespace: "shop", Why: "you may not list it"}}}), "whether configmaps exist already in namespace shop", "you may not list it")
 	says(checked(t, given{items: settings, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.Quotas, Namespace: "shop", Why: "no"}, {Resource: target.Namespaces, Why: "no"}}}}), "quotas in namespace shop", "namespaces are being deleted, or refuse pods")
-	says(checked(t, given{velero: func(v *Velero) { v.Server, v.QueueUnseen, v.LocationsUnseen = velero.Server{}, "no", "no" }}), "the Velero server", "restores ahead", "storage location")
+	says(checked(t, given{velero: func(v *Velero) { v.Server, v.QueueUnseen, v.LocationsUnseen = velero.Server{}, "no", "no" }}), "whether the Velero server runs, its version and its flags", "restores ahead", "storage location")
 	says(checked(t, given{items: settings, spec: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}, ResourcePolicy: &corev1.TypedLocalObjectReference{Name: "p"}}}), "resource modifier m", "resource policy p")
 	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, around: quota("requests.ephemeral-storage", "1", "0")}), "quota q in namespace shop: requests.ephemeral-storage")
 	scratch := limitRange(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1Gi")}})
 	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, around: target.Surroundings{LimitRanges: []corev1.LimitRange{scratch}}}), "limit range l in namespace shop: ephemeral-storage")
+	unseenHook := target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.Services, Namespace: "ops", Why: "no"}}}
+	says(checked(t, given{items: []item{{target.Validating, "", "c", hooked}}, around: unseenHook}), "the Service ops/hook of webhooks that the restore brings")
+	routes := given{items: settings, silent: "route.openshift.io", spec: velerov1.RestoreSpec{IncludedResources: []string{"routes", "configmaps", "things.route.openshift.io"}}}
+	r := checked(t, routes)
+	if says(r, "what routes stands for", "route.openshift.io"); len(r.NotLooked) != 1 {
+		t.Errorf("%+v", r.NotLooked)
+	}
 	// Nothing of the cluster answers.
 	in := Input{Velero: fine(), Now: now, Index: indexOf(t, settings...)}
 	fates, err := in.Index.Fates(t.Context(), collector.RestoreSpec{}, collector.Discovery{})
@@ -468,8 +480,7 @@ func TestNotLookedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.Fates = fates
-	r, err := Check(in)
-	if err != nil {
+	if r, err = Check(in); err != nil {
 		t.Fatal(err)
 	}
 	says(r, "which objects exist already", "quotas")

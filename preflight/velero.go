@@ -130,7 +130,7 @@ func (c *check) server() {
 	v := c.Velero
 	switch {
 	case !v.Server.Visible:
-		c.notLooked("whether the Velero server runs", "you may not list pods in its namespace")
+		c.notLooked("whether the Velero server runs, its version and its flags", "you may not list pods in its namespace")
 	case v.Server.Name == "":
 		c.find(Finding{Severity: Obstacle, Reason: ServerNotRunning, Sentence: "No pod of the Velero server was found. The restore will wait until one runs.", Remedy: "Start it: kubectl get deployments, in the namespace of Velero, tells whether it is scaled down."})
 	case !v.Server.Running:

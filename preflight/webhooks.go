@@ -108,7 +108,12 @@ func applies(r admissionv1.RuleWithOperations, resource string, namespaced bool)
 func (c *check) findHooks(s *storage) {
 	for _, service := range slices.Sorted(maps.Keys(s.hooks)) {
 		there, known := c.Around.Services[service]
-		if there || !known || c.brings[target.Services][service] {
+		switch {
+		case there || c.brings[target.Services][service]:
+			continue
+		case !known:
+			namespace, _, _ := strings.Cut(service, "/")
+			c.notLooked("the Service "+service+" of webhooks that the restore brings", c.Around.Why(target.Services, namespace))
 			continue
 		}
 		c.find(s.hooks[service].fill(Finding{Severity: Doubt, Reason: WebhookRestoredWithout, Resource: "webhook configurations",

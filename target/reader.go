@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -162,6 +163,48 @@ func (s *Served) Kubernetes() (major, minor int, known bool) {
 		return 0, 0, false
 	}
 	return s.version[0], s.version[1], s.version != [2]int{}
+}
+
+// Untold returns the words for resources that no group explains that told its kinds,
+// where some group did not: Velero may know more of them. A whole name, as
+// "routes.route.openshift.io", needs no explanation.
+func (s *Served) Untold(words []string) (untold []string) {
+	if len(s.Silent) == 0 {
+		return nil
+	}
+	for _, word := range words {
+		name, group, _ := strings.Cut(word, ".")
+		if _, whole := s.Silent[group]; word != "*" && !(whole && group != "") && !s.explains(name, group) {
+			untold = append(untold, word)
+		}
+	}
+	return untold
+}
+
+// explains says whether some group has a resource of that name; of the group the
+// beginning is enough.
+func (s *Served) explains(name, group string) bool {
+	for _, list := range s.Lists {
+		if list == nil {
+			continue
+		}
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil || !strings.HasPrefix(version.Group, group) {
+			continue
+		}
+		for _, r := range list.APIResources {
+			names := append([]string{r.Name, r.SingularName, r.Kind}, r.ShortNames...)
+			if slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// SilentGroups names the API groups that did not tell their kinds.
+func (s *Served) SilentGroups() string {
+	return strings.Join(slices.Sorted(maps.Keys(s.Silent)), ", ")
 }
 
 // ServedBy is what a cluster serves that lists these resources.
