@@ -11,7 +11,7 @@ import (
 const redacted = "[redacted]"
 
 // names are those of fields that hold credentials.
-const names = `pass(?:word|wd|phrase)?|pwd|secret|token|(?:secret|access|api|account|shared|private|encryption|storage)[-_ ]?(?:access)?[-_ ]?key(?:[-_ ]?id)?|` +
+const names = `pass(?:word|wd|phrase|code|wort)?|pwd|kennwort|secret|token|(?:secret|access|api|account|shared|private|encryption|storage|master|application|license|signing|hmac|session|unseal|recovery|deploy)[-_ ]?(?:access)?[-_ ]?key(?:[-_ ]?id)?|` +
 	`client[-_]?(?:secret|key|key-data|certificate-data)|certificate-authority-data|credentials?|signature|sig|authorization|cookie|auth`
 
 // While rules work, cutOut stands for redacted and kept before what stays, so that no
@@ -20,16 +20,25 @@ const cutOut, kept = "\x00", "\x01"
 
 // noise splits words without being seen: colours, as they are, as sanitize writes them
 // and as JSON does, and marks without width.
-var noise = regexp.MustCompile(`(?:\x1b|\\x1b|\\u001[bB])\[[0-9;]*[mK]|[\x{200b}-\x{200f}\x{2060}\x{feff}\x00\x01]|\\u(?:200[b-f]|2060|feff)`)
+var noise = regexp.MustCompile(`(?:\x1b|\\x1b|\\u001[bB])\[[0-9;]*[mK]|[\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}\x00\x01]|\\u(?:200[b-f]|2060|feff)`)
+
+// spaces are those that \s does not know.
+var spaces = regexp.MustCompile(`[\p{Z}\x{85}]`)
 
 // refused is how the API server names an object that it refuses, after a colon:
-// `secret: namespaces "x" not found`.
-var refused = regexp.MustCompile(`:( [a-z]+s(?:\.[a-z0-9.]+)? "[^"\n]*" (?:not found|already exists|is forbidden|is invalid))`)
+// `secret: namespaces "x" not found`; how Velero names one that exists; and what the API
+// server says of a field without its value.
+var refused = regexp.MustCompile(`:( [a-z]+s(?:\.[a-z0-9.]+)? "[^"\n]*" (?:not found|already exists|is forbidden|is invalid)|\S+ already exists\. Warning: the in-cluster| (?:Required value|Forbidden|Not found|Too long):)`)
 
 const (
-	named = `[A-Za-z0-9_.-]*(?:` + names + `|passwords|tokens)(?:[-_]?(?:hash|value|base))?`
+	named = `(?:[A-Za-z0-9_.-]*(?:` + names + `|passwords|tokens)(?:[-_]?(?:hash|value|base|id))?|(?:\b|[A-Za-z0-9.-]*_)pw)`
+	field = `(?:name|key|property|header)`
 	quote = `\\*["']?`
-	value = `(?:\\*"(?:[^"\\\x00]|\\[^"])*\\*"?|'[^']*'?|\[[^\]\x00]*\]?|\{[^}\x00]*\}?|[^\s"'\x00\x01]+)`
+	// quoted may hold quotes that are escaped, and may itself be in a text in quotes.
+	quoted = `"(?:[^"\\\x00]|\\.)*"?|\\"(?:[^"\\\x00]|\\\\\\"|\\[^"])*\\*"?|\\*"(?:[^"\\\x00]|\\[^"])*\\*"?|'(?:[^'\\]|\\.|'')*'?`
+	value  = `(?:` + quoted + `|\[[^\]\x00]*\]?|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\}?)*\}?)*\}?|[^\s"'\x00\x01]+)`
+	// next parts the arguments of a command, in a line or in a list.
+	next = `[\s"'\\,]+`
 )
 
 // rules find what must not be handed over. They rather take too much.
@@ -38,41 +47,49 @@ var rules = []struct {
 	with  string
 }{
 	// PEM, with its end or without.
-	{regexp.MustCompile(`(?is)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|$)`), cutOut},
+	{regexp.MustCompile(`(?is)-{4,5} ?BEGIN [A-Z0-9 ]+-{4,5}.*?(?:-{4,5} ?END [A-Z0-9 ]+-{4,5}|$)`), cutOut},
 	{regexp.MustCompile(`(?is)(\bPrivate-Lines:\s*\d+\s).*`), "${1}" + cutOut},
 	// The data of a Secret, as JSON at any depth, as Go prints a map, or as YAML: all up to the end.
-	{regexp.MustCompile(`(?is)(\\*"?\b(?:stringData|data)\\*"?\s*[:=]\s*)(?:map\[[^\]]*\]|\{.*)`), "${1}" + cutOut},
+	{regexp.MustCompile(`(?is)(\\*"?\b(?:stringData|data)\\*"?\s*[:=]\s*)(?:map\[[^\]]*\](?:(?:\[\]byte|string|interface \{\}|any)\{.*)?|\{.*)`), "${1}" + cutOut},
 	{regexp.MustCompile(`(?i)(\b(?:stringData|data):\s+)(?:[\w.-]+:\s+\S+\s*)+`), "${1}" + cutOut},
 	// Who asks, in an address, and its query: a signature is in there.
 	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s@"]*@`), "${1}" + cutOut + "@"},
 	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s?#'"<>\x00]*)[?#][^\s'"<>]*`), "${1}?" + cutOut},
+	{regexp.MustCompile(`(?i)(%3A%2F%2F)[^\s"']*?%40`), "${1}" + cutOut + "%40"},
 	{regexp.MustCompile(`(?i)\bX-(?:Amz|Goog|Ms)-[A-Za-z-]+(?:=|%3D)[^\s&'"]+`), cutOut},
 	// Data source names, and what clients take on their command line.
 	{regexp.MustCompile(`:[^\s@\x00]+@((?:tcp|unix)?\()`), ":" + cutOut + "@${1}"},
 	{regexp.MustCompile(`(\bjdbc:[^\s@]*[:/])[^\s@:/\x00]+@`), "${1}" + cutOut + "@"},
-	{regexp.MustCompile(`(\s(?:-u|--user)[\s=]+[^\s:]+:)\S+`), "${1}" + cutOut},
-	{regexp.MustCompile(`(\b(?:docker|podman|nerdctl|skopeo|helm|mongo\w*)\b[^\n]*?\s-p\s+)\S+`), "${1}" + cutOut},
-	{regexp.MustCompile(`(\bredis-cli\b[^\n]*?\s-a\s+|\bldap\w+\b[^\n]*?\s-w\s+|\bopenssl\b[^\n]*?\s-(?:k|K|pass\w*)\s+|\bhtpasswd\b(?:\s+-\S+)*\s+\S+\s+\S+\s+|\bmc\s+alias\s+set\s+\S+\s+\S+\s+)[^\n|;&]+`), "${1}" + cutOut},
+	{regexp.MustCompile(`((?:^|[\s"'])(?:-u|--user)[\s="'\\,]*[^\s:"',]+:)[^\s"',\\]+`), "${1}" + cutOut},
+	{regexp.MustCompile(`(\b(?:docker|podman|nerdctl|skopeo|helm|cqlsh|mongo\w*)\b[^\n]*?[\s"']-p` + next + `|\b(?:sqlcmd|bcp|isql|osql)\b[^\n]*?[\s"']-P` + next + `)[^\s"'\\]+`), "${1}" + cutOut},
+	{regexp.MustCompile(`(\bredis-cli\b[^\n]*?[\s"']-a` + next + `|\bldap\w+\b[^\n]*?[\s"']-w` + next + `|\bopenssl\b[^\n]*?\s-(?:k|K|pass\w*)\s+|\bhtpasswd\b(?:\s+-\S+)*\s+\S+\s+\S+\s+|\bmc\s+alias\s+set\s+\S+\s+\S+\s+)[^\n|;&]+`), "${1}" + cutOut},
 	{regexp.MustCompile(`(\becho\s+)[^\n|]+(\|[^\n]*password-stdin)`), "${1}" + cutOut + " ${2}"},
 	{regexp.MustCompile(`(?i)(password[-_]command["']?[\s=:]+)[^\n]*`), "${1}" + cutOut},
+	{regexp.MustCompile(`(?i)(\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?)(?:` + quoted + `)`), "${1}" + cutOut},
 	{regexp.MustCompile(`(--from-literal[=\s]+[^=\s]+=)\S+`), "${1}" + cutOut},
 	// Addresses that are a key themselves.
 	{regexp.MustCompile(`(?i)((?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks|webhook\.office\.com)/|webhook[-_]?url["']?\s*[:=]\s*["']?)[^\s"']+`), "${1}" + cutOut},
-	{regexp.MustCompile(`(\b(?:mysql|mariadb)\w*\b[^\n]*?\s-p|\bsshpass\s+-p\s*)\S+`), "${1}" + cutOut},
+	{regexp.MustCompile(`(\b(?:mysql|mariadb)\w*\b[^\n]*?[\s"']-p["'\\,]*|\bsshpass` + next + `-p[\s"'\\,]*)[^\s"'\\]+`), "${1}" + cutOut},
 	// Headers.
 	{regexp.MustCompile(`(?i)\b(bearer|basic|negotiate|aws4-hmac-sha256)\s+[^\s,;'"]{4,}[^\n]*`), "${1} " + cutOut},
 	{regexp.MustCompile(`(?i)((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]*token)("?\s*[:=]\s*)[^\n]+`), "${1}${2}" + cutOut},
+	{regexp.MustCompile(`(\bSharedKey(?:Lite)?\s+|\bAWS\s+)[\w-]+:\S+`), "${1}" + cutOut},
 	// Tokens and keys by their shape.
 	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,4}`), cutOut},
 	{regexp.MustCompile(`\b(?:AKIA|ASIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|A3T[A-Z0-9])[A-Z0-9]{8,}\b`), cutOut},
 	{regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xapp-|sha256~|AIza|hv[sbr]\.|dckr_pat_|dop_v1_|npm_|ya29\.|sk_live_|sk-proj-|SG\.|glsa_|AGE-SECRET-KEY-1)[A-Za-z0-9_.-]{8,}`), cutOut},
-	// An environment variable of a container, as JSON and as Go prints it.
-	{regexp.MustCompile(`(?i)(` + quote + `name` + quote + `\s*[:=]\s*` + quote + named + quote + `[,\s]+` + quote + `value` + quote + `\s*[:=]\s*)` + value), "${1}" + cutOut},
-	{regexp.MustCompile(`(?i)(` + quote + `value` + quote + `\s*[:=]\s*)` + `\\*"(?:[^"\\]|\\[^"])*\\*"` + `(\s*,\s*` + quote + `name` + quote + `\s*[:=]\s*` + quote + named + `)`), "${1}" + cutOut + "${2}"},
+	{regexp.MustCompile(`\d{8,10}:[A-Za-z0-9_-]{30,}`), cutOut},
+	// What the API server says of a field.
+	{regexp.MustCompile(`(?i)((?:` + named + `["'\\]*|\b(?:stringData|data)\[[^\]]*)\]?:)(\s*(?:Invalid|Duplicate|Unsupported) value:\s*)` + value), "${1}" + kept + "${2}" + cutOut},
+	// An environment variable of a container, as JSON, as YAML and as Go prints it.
+	{regexp.MustCompile(`(?i)(` + quote + field + quote + `\s*[:=]\s*` + quote + named + quote + `[,\s]+` + quote + `value` + quote + `\s*[:=]\s*)` + value), "${1}" + cutOut},
+	{regexp.MustCompile(`(?i)(` + quote + `value` + quote + `\s*[:=]\s*)` + `(?:\\*"(?:[^"\\]|\\[^"])*\\*"|[^\s,"'\\\x00][^\n,"']*?)` + `([,\s]+` + quote + field + quote + `\s*[:=]\s*` + quote + named + `)`), "${1}" + cutOut + "${2}"},
+	// A block of YAML.
+	{regexp.MustCompile(`(?i)(` + named + quote + `:\s*[|>][+-]?\d?[ \t]*)(?:(?:\n|\\n)[ \t]+[^\n\\]*)+`), "${1}" + cutOut},
 	// A password in YAML may have spaces.
 	{regexp.MustCompile(`(?i)(\bpass(?:word|wd|phrase): +)[^\s"'\[{\x00\x01][^\n]*`), "${1}" + cutOut},
 	// name: value, name=value, "name":"value", and so in a command line.
-	{regexp.MustCompile(`(?i)(` + named + quote + `\s*(?:[:=＝：➜|]|[=-]>|%3[ad](?:%20)*)+\s*)` + value), "${1}" + cutOut},
+	{regexp.MustCompile(`(?i)(` + named + quote + `\s*(?:(?:[=-]>|[:=＝：➜|]|%3[ad](?:%20)*)\s*)+(?:[>|][+-]?\s+|[!&][^\s=]*\s+)?)` + value), "${1}" + cutOut},
 	{regexp.MustCompile(`(?i)(["']` + named + `["']\s*,\s*["'])[^"'\x00]+`), "${1}" + cutOut},
 	{regexp.MustCompile(`(?i)(\bpass(?:word|wd|phrase)\s+(?:is\s+|was\s+)?)(?:\\*"[^"]+"|'[^']+')`), "${1}" + cutOut},
 	{regexp.MustCompile(`(?i)(--(?:[a-z0-9]+-)*(?:` + names + `)["']?[\s,]+["']?)[^\s"']+`), "${1}" + cutOut},
@@ -82,7 +99,7 @@ var rules = []struct {
 // sentence or a table, values behind names that have other values too, and users with
 // a password before a host.
 var suspects = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)(\b(?:pass(?:word|wd|phrase)?|pwd|pin|otp|(?:api|access|secret|private|kms|sse-c|encryption)[-_ ]?key|token)["']?(?:[\s,;:=>]|</?\w+>)+(?:(?:is|was|of)\s+)?["']?)([^\s"'<>,;\x00]+)`),
+	regexp.MustCompile(`(?i)((?:\b|_)(?:pass(?:word|wd|phrase)?|pwd|pin|otp|(?:api|access|secret|private|kms|sse-c|encryption|application|master|unseal)[-_ ]?key|token)["']?(?:[\s,;:=>]|</?\w+>)+(?:(?:is|was|of)\s+)?["']?)([^\s"'<>,;\x00]+)`),
 	regexp.MustCompile(`(?i)(\b(?:jwt|bearer|session(?:[-_]?id)?|csrf|nonce|salt|dsn|[\w-]*\.key|id_(?:rsa|dsa|ecdsa|ed25519)|\w*dockerconfigjson|\w*KeyEncryption\w*)["']?\s*[:=]\s*["']?)([^\s"'<>,;\x00]+)`),
 	regexp.MustCompile(`(?i)(<value>)([^<\x00]+)`),
 	regexp.MustCompile(`(\b[A-Za-z0-9_.+-]+:)([^\s:/@\x00]+)@[A-Za-z0-9/\[(]`),
@@ -105,7 +122,8 @@ var long = regexp.MustCompile(`[A-Za-z0-9+/_-]{32,}={0,2}`)
 // Redact takes out of a text what may be a credential: queries and users of addresses,
 // tokens, keys, headers, the data of Secrets, kubeconfigs and certificates.
 func Redact(text string) string {
-	text = refused.ReplaceAllString(noise.ReplaceAllString(text, ""), ":"+kept+"${1}")
+	text = spaces.ReplaceAllString(noise.ReplaceAllString(text, ""), " ")
+	text = refused.ReplaceAllString(text, ":"+kept+"${1}")
 	for _, r := range rules {
 		text = r.found.ReplaceAllString(text, r.with)
 	}
