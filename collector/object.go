@@ -230,7 +230,7 @@ func (o *object) readSpec(s *scanner, want wants) {
 			case "priorityClassName":
 				o.priority, _ = s.text()
 			default:
-				o.readPodSpec(s, string(key))
+				o.readPodSpec(s, key)
 			}
 		})
 	case wantClaim:

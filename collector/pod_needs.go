@@ -3,7 +3,6 @@ package collector
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -17,12 +16,14 @@ type podNeeds struct {
 	spec                []member    // of the spec, for Pod Security
 	volumes             [][]byte    // of types that Pod Security does not always allow
 	annotations         [][2][]byte // of Pod Security of old
+
+	members []member // of all containers, reused from pod to pod
+	json    []byte   // what security returns, reused too
 }
 
 // member is a key of a JSON object, and its value as it stands there.
 type member struct {
-	key   string
-	value []byte
+	key, value []byte
 }
 
 // container is one of a pod.
@@ -30,8 +31,11 @@ type container struct {
 	asks    amounts
 	sidecar bool // an init container that goes on running
 	helper  bool // an init container that Velero takes out, because it made it
-	members []member
+	members span // of podNeeds.members
 }
+
+// span is part of a slice.
+type span struct{ from, to int }
 
 // amounts are the CPU request, memory request, CPU limit and memory limit, and
 // which of them are given.
@@ -41,7 +45,8 @@ type amounts struct {
 }
 
 func (p podNeeds) reset() podNeeds {
-	return podNeeds{containers: p.containers[:0], started: p.started[:0], spec: p.spec[:0], volumes: p.volumes[:0], annotations: p.annotations[:0]}
+	return podNeeds{containers: p.containers[:0], started: p.started[:0], spec: p.spec[:0], volumes: p.volumes[:0], annotations: p.annotations[:0],
+		members: p.members[:0], json: p.json[:0]}
 }
 
 // value is the value at hand as it stands in the body.
@@ -54,21 +59,23 @@ func (s *scanner) value() []byte {
 	return s.b[start:s.i]
 }
 
-func (o *object) readPodSpec(s *scanner, key string) {
+func (o *object) readPodSpec(s *scanner, key []byte) {
 	p := &o.raw.pod
-	switch {
-	case !o.withNeeds:
+	if !o.withNeeds {
 		s.skip()
-	case key == "containers":
-		p.containers = readContainers(s, p.containers[:0])
-	case key == "initContainers":
-		p.started = readContainers(s, p.started[:0])
-	case key == "resources":
+		return
+	}
+	switch string(key) {
+	case "containers":
+		p.containers = p.readContainers(s, p.containers[:0])
+	case "initContainers":
+		p.started = p.readContainers(s, p.started[:0])
+	case "resources":
 		p.level, p.hasLevel = readResources(s)
-	case key == "overhead":
+	case "overhead":
 		p.overhead = amounts{}
 		p.overhead.read(s, 0)
-	case key == "securityContext", key == "hostNetwork", key == "hostPID", key == "hostIPC", key == "hostUsers", key == "os":
+	case "securityContext", "hostNetwork", "hostPID", "hostIPC", "hostUsers", "os":
 		if len(p.spec) < maxNeeds {
 			p.spec = append(p.spec, member{key, s.value()})
 		} else {
@@ -117,9 +124,9 @@ func (p *podNeeds) annotate(key, value []byte) {
 	}
 }
 
-func readContainers(s *scanner, all []container) []container {
+func (p *podNeeds) readContainers(s *scanner, all []container) []container {
 	s.array(func() {
-		c := readContainer(s)
+		c := p.readContainer(s)
 		if len(all) < maxNeeds {
 			all = append(all, c)
 		}
@@ -127,35 +134,37 @@ func readContainers(s *scanner, all []container) []container {
 	return all
 }
 
-func readContainer(s *scanner) (c container) {
+func (p *podNeeds) readContainer(s *scanner) (c container) {
+	c.members.from = len(p.members)
 	s.object(func(key []byte) {
 		switch string(key) {
 		case "name":
 			name := s.value()
 			c.helper = string(name) == `"restore-wait"` || string(name) == `"restic-wait"`
-			c.members = append(c.members, member{"name", name})
+			p.members = append(p.members, member{key, name})
 		case "restartPolicy":
 			policy, _ := s.text()
 			c.sidecar = string(policy) == string(corev1.ContainerRestartPolicyAlways)
 		case "resources":
 			c.asks, _ = readResources(s)
 		case "securityContext":
-			c.members = append(c.members, member{"securityContext", s.value()})
+			p.members = append(p.members, member{key, s.value()})
 		case "ports":
-			c.keep(s, "ports", `"hostPort"`)
+			p.keep(s, key, `"hostPort"`)
 		case "livenessProbe", "readinessProbe", "startupProbe", "lifecycle":
-			c.keep(s, string(key), `"host"`)
+			p.keep(s, key, `"host"`)
 		default:
 			s.skip()
 		}
 	})
+	c.members.to = len(p.members)
 	return c
 }
 
 // keep keeps the value at hand if it holds a word.
-func (c *container) keep(s *scanner, key, word string) {
+func (p *podNeeds) keep(s *scanner, key []byte, word string) {
 	if value := s.value(); bytes.Contains(value, []byte(word)) {
-		c.members = append(c.members, member{key, value})
+		p.members = append(p.members, member{key, value})
 	}
 }
 
@@ -178,17 +187,17 @@ func readResources(s *scanner) (a amounts, some bool) {
 // read reads a list of resources.
 func (a *amounts) read(s *scanner, at int) (some bool) {
 	s.object(func(key []byte) {
-		switch name := string(key); {
-		case name == "cpu":
+		switch {
+		case string(key) == "cpu":
 			text := s.amount()
 			a.n[at], a.given[at] = quantity(text, true)
 			some = true
-		case name == "memory":
+		case string(key) == "memory":
 			text := s.amount()
 			a.n[at+1], a.given[at+1] = quantity(text, false)
 			some = true
 		default:
-			some = some || strings.HasPrefix(name, corev1.ResourceHugePagesPrefix)
+			some = some || bytes.HasPrefix(key, []byte(corev1.ResourceHugePagesPrefix))
 			s.skip()
 		}
 	})
@@ -242,9 +251,9 @@ func (o *object) putPod() {
 const maxSecurity = 16 << 10
 
 // security is a pod with nothing but what Pod Security looks at, as JSON. Pods of one
-// controller have the same.
+// controller have the same. It is valid until the next body is read.
 func (p *podNeeds) security() []byte {
-	b := append(make([]byte, 0, 256), '{')
+	b := append(p.json[:0], '{')
 	if len(p.annotations) > 0 {
 		annotations := map[string]string{}
 		for _, a := range p.annotations {
@@ -264,12 +273,12 @@ func (p *podNeeds) security() []byte {
 		}
 		b = append(b, volume...)
 	}
-	b = putContainers(append(b, `],"containers":`...), p.containers)
-	b = putContainers(append(b, `,"initContainers":`...), p.started)
-	if b = append(b, `}}`...); len(b) > maxSecurity {
+	b = p.putContainers(append(b, `],"containers":`...), p.containers)
+	b = p.putContainers(append(b, `,"initContainers":`...), p.started)
+	if p.json = append(b, `}}`...); len(p.json) > maxSecurity {
 		return nil
 	}
-	return b
+	return p.json
 }
 
 func (m member) put(b []byte) []byte {
@@ -277,7 +286,7 @@ func (m member) put(b []byte) []byte {
 	return append(b, m.value...)
 }
 
-func putContainers(b []byte, all []container) []byte {
+func (p *podNeeds) putContainers(b []byte, all []container) []byte {
 	b = append(b, '[')
 	for _, c := range all {
 		if c.helper {
@@ -287,7 +296,7 @@ func putContainers(b []byte, all []container) []byte {
 			b = append(b, ',')
 		}
 		b = append(b, '{')
-		for i, m := range c.members {
+		for i, m := range p.members[c.members.from:c.members.to] {
 			if i > 0 {
 				b = append(b, ',')
 			}
