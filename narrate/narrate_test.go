@@ -194,7 +194,7 @@ func TestAloud(t *testing.T) {
 		"backup-10m and 10m-backup":           "backup-10m and 10m-backup",
 		"":                                    "",
 		"flag --fs-backup-timeout=4h is 4h":   "flag --fs-backup-timeout=4h is 4 hours",
-		"5 items, 7 d and 99999999999999999s": "5 items, 7 d and 99999999999999999 seconds",
+		"5 items, 7 d and 99999999999999999s": "5 items, 7 d and 99,999,999,999,999,999 seconds",
 	} {
 		if got := aloud(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
