@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -10,17 +9,16 @@ import (
 
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/preflight"
-	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/ui"
 )
 
 // bodies reads what a backup holds of the items that are wanted.
 type bodies func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error
 
-// bodies reads them out of the backup's tarball, once more; say is told how far that is.
-func (e *estimator) bodies(backup string, say func(string)) bodies {
+// bodies reads them out of the backup's tarball, once more; progress is told how far that is.
+func (e *estimator) bodies(backup string, progress ui.Progress) bodies {
 	return func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
 		if e.readOnly {
 			return errNoDownload
@@ -30,9 +28,7 @@ func (e *estimator) bodies(backup string, say func(string)) bodies {
 			return err
 		}
 		defer func() { _ = stream.Close() }()
-		body := &counted{Reader: stream, total: max(stream.Size(), 0), progress: func(done, total int64) {
-			say(fmt.Sprintf("reading what %s holds of the objects that exist: %s", sanitize.String(backup), human.BytesOf(done, total)))
-		}}
+		body := &counted{Reader: stream, total: max(stream.Size(), 0), progress: progress}
 		return collector.Bodies(ctx, body, collector.Limits{}, wanted, visit)
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/preflight"
+	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/target"
 	"github.com/veltui/veltui/watch"
 )
@@ -98,7 +100,10 @@ func (c *cli) preflight(ctx context.Context, args []string, f preflightFlags) er
 	}
 	progress, say, done := c.tellSurvey()
 	if f.compare {
-		question.bodies = e.bodies(spec.Restore.BackupName, say)
+		name := spec.Restore.BackupName
+		question.bodies = e.bodies(name, func(done, total int64) {
+			say(fmt.Sprintf("reading what %s holds of the objects that exist: %s", sanitize.String(name), human.BytesOf(done, total)))
+		})
 	}
 	result, err := s.check(ctx, question, progress)
 	done()

@@ -54,6 +54,8 @@ type ground struct {
 	existing collector.Namespaces
 	notes    []string
 	surveyor *surveyor
+	// estimator reads the backup once more.
+	estimator *estimator
 }
 
 // mostChoices is how many labels are offered.
@@ -146,7 +148,7 @@ func (p *previews) ground(ctx context.Context, namespace, backup string) (ground
 	if err != nil {
 		return ground{}, err
 	}
-	g := ground{backup: backup, index: index}
+	g := ground{backup: backup, index: index, estimator: e}
 	if g.kinds, g.notes, err = e.kinds(ctx); err != nil {
 		return ground{}, err
 	}
@@ -176,47 +178,78 @@ func (p *previews) ground(ctx context.Context, namespace, backup string) (ground
 
 // Check does what veltui preflight does. Where the items are not known it judges the
 // backup, its location and Velero all the same.
-func (p *previews) Check(ctx context.Context, d restorespec.Draft, preview restoreform.Preview, a *assess.Assessment) (check restoreform.Check) {
-	spec, state := d.Restore.Spec, veleroState(a.Snapshot, preview.Backup)
-	spec.BackupName, spec.ScheduleName = preview.Backup, ""
-	var result *preflight.Result
-	var err error
-	switch {
-	case preview.Unknown != "":
-		check.Unseen = []string{"the cluster, because the items are not known"}
-		result, err = preflight.Check(preflight.Input{Restore: spec, Velero: state, Now: p.cli.clock()})
-	case p.cli.inDemo: // its cluster serves little more than Velero's kinds
-		check.Unseen = []string{"the target, because the demo has none"}
-		return check
-	default:
-		result, err = p.survey(ctx, spec, state, a)
-	}
+func (p *previews) Check(ctx context.Context, d restorespec.Draft, preview restoreform.Preview, a *assess.Assessment) restoreform.Check {
+	check, err := p.check(ctx, d, preview, a, nil)
 	if err != nil {
 		check.Unseen = []string{"the cluster: " + err.Error()}
 		sanitize.Object(&check)
-		return check
+	}
+	return check
+}
+
+// Compare does what veltui preflight --compare does.
+func (p *previews) Compare(ctx context.Context, d restorespec.Draft, preview restoreform.Preview, a *assess.Assessment, far func(string)) (restoreform.Check, error) {
+	check, err := p.check(ctx, d, preview, a, far)
+	if err != nil {
+		return check, errors.New(sanitize.String(err.Error()))
+	}
+	return check, nil
+}
+
+// check looks what stands in the way. If far is not nil, it also compares what exists.
+func (p *previews) check(ctx context.Context, d restorespec.Draft, preview restoreform.Preview, a *assess.Assessment, far func(string)) (check restoreform.Check, err error) {
+	spec, state := d.Restore.Spec, veleroState(a.Snapshot, preview.Backup)
+	spec.BackupName, spec.ScheduleName = preview.Backup, ""
+	var result *preflight.Result
+	var unseen []string
+	switch {
+	case preview.Unknown != "":
+		unseen = []string{"the cluster, because the items are not known"}
+		result, err = preflight.Check(preflight.Input{Restore: spec, Velero: state, Now: p.cli.clock()})
+	case p.cli.inDemo: // its cluster serves little more than Velero's kinds
+		check.Unseen = []string{"the target, because the demo has none"}
+		return check, nil
+	default:
+		result, err = p.survey(ctx, spec, state, a, far)
+	}
+	if err != nil {
+		return check, err
+	}
+	check.Unseen = unseen
+	if p.cli.isReadOnly() {
+		check.WhyNotCompare = errNoDownload.Error()
 	}
 	severities := map[preflight.Severity]restoreform.Severity{preflight.Obstacle: restoreform.Obstacle, preflight.Doubt: restoreform.Doubt}
 	for _, f := range result.Findings {
 		check.Findings = append(check.Findings, restoreform.Finding{Severity: severities[f.Severity], Resource: f.Resource, Text: f.Sentence, Remedy: f.Remedy})
+		if slices.Contains([]preflight.Reason{preflight.ObjectsExist, preflight.ObjectsPatched, preflight.ServiceAccountsMerged}, f.Reason) {
+			check.Existing += f.Count
+		}
 	}
 	for _, n := range result.NotLooked {
 		check.Unseen = append(check.Unseen, n.What+": "+n.Why)
 	}
 	sanitize.Object(&check)
-	return check
+	return check, nil
 }
 
-// survey looks at the live cluster.
-func (p *previews) survey(ctx context.Context, spec velerov1.RestoreSpec, state preflight.Velero, a *assess.Assessment) (*preflight.Result, error) {
+// survey looks at the live cluster. If far is not nil, it also compares what exists,
+// and says how far that is.
+func (p *previews) survey(ctx context.Context, spec velerov1.RestoreSpec, state preflight.Velero, a *assess.Assessment, far func(string)) (*preflight.Result, error) {
 	g, err := p.ground(ctx, a.Snapshot.Namespace, spec.BackupName)
 	if err != nil {
 		return nil, err
 	}
-	return g.surveyor.check(ctx, surveyQuestion{
+	question := surveyQuestion{
 		velero: state, index: g.index, keep: true,
 		spec: collector.RestoreSpec{Restore: spec, Existing: g.existing, Server: serverOf(a.Snapshot.Server)},
-	}, func(target.Progress) {})
+	}
+	progress := func(target.Progress) {}
+	if far != nil {
+		question.bodies = g.estimator.bodies(spec.BackupName, func(done, total int64) { far(human.BytesOf(done, total)) })
+		progress = func(p target.Progress) { far(fmt.Sprintf("%d of %d lists", p.Done, p.Total)) }
+	}
+	return g.surveyor.check(ctx, question, progress)
 }
 
 // source is the backup that Velero would take, and why it would take none

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,6 +31,11 @@ type previewer struct {
 	// checked and dropped are the same of looks at the cluster.
 	checked []restorespec.Draft
 	dropped []error
+	// compared and cancelled are the same of comparisons, which end as told.
+	compared  []restorespec.Draft
+	cancelled []error
+	differs   restoreform.Check
+	whyNot    error
 	saved   map[string]string
 }
 
@@ -41,6 +47,12 @@ func (p *previewer) Preview(ctx context.Context, d restorespec.Draft, _ *assess.
 func (p *previewer) Check(ctx context.Context, d restorespec.Draft, _ restoreform.Preview, _ *assess.Assessment) restoreform.Check {
 	p.checked, p.dropped = append(p.checked, d), append(p.dropped, ctx.Err())
 	return p.check
+}
+
+func (p *previewer) Compare(ctx context.Context, d restorespec.Draft, _ restoreform.Preview, _ *assess.Assessment, far func(string)) (restoreform.Check, error) {
+	p.compared, p.cancelled = append(p.compared, d), append(p.cancelled, ctx.Err())
+	far("12 of 40 MiB")
+	return p.differs, p.whyNot
 }
 
 func (p *previewer) Save(name string, data []byte) (string, error) {
@@ -393,6 +405,90 @@ func TestFormReadOnlyAndKeysOfOnesOwn(t *testing.T) {
 	for _, want := range []string{"read-only: to download", "f2 save YAML", "ctrl+x copy command", "f3 help", "velero restore create"} {
 		if !strings.Contains(frame, want) {
 			t.Errorf("no %q in\n%s", want, frame)
+		}
+	}
+}
+
+// One key compares what exists, once. Another restore marks that as outdated, another
+// name does not.
+func TestFormCompares(t *testing.T) {
+	found := func(text string) []restoreform.Finding {
+		return []restoreform.Finding{{Severity: restoreform.Doubt, Resource: "secrets", Text: text}}
+	}
+	p := &previewer{answer: shopPreview(), check: restoreform.Check{Existing: 1240, Findings: found("1,240 secrets exist.")}, differs: restoreform.Check{Findings: found("7 secrets differ.")}}
+	m := form(t, 120, 40, p)
+	says := func(when string, wants ...string) {
+		t.Helper()
+		frame := ansi.Strip(checkFrame(t, m))
+		for _, want := range wants {
+			without, not := strings.CutPrefix(want, "!")
+			if strings.Contains(frame, without) == not {
+				t.Errorf("%s: %q in\n%s", when, want, frame)
+			}
+		}
+	}
+	says("before", "ctrl+t compare", "1,240 secrets exist.")
+	cmd := press(t, m, "ctrl+t")
+	says("at first", "comparing 1,240 objects", "1,240 secrets exist.")
+	press(t, m, "ctrl+t")
+	for _, c := range cmd().(tea.BatchMsg) {
+		msg := c()
+		if strings.HasSuffix(fmt.Sprintf("%T", msg), "compared") {
+			says("while it runs", "comparing 1,240 objects: 12 of 40 MiB")
+		}
+		m.Update(msg)
+	}
+	says("compared", "7 secrets differ.", "!1,240 secrets", "Compared what exists", "ctrl+t compare again", "1 doubt")
+	m.Update(tea.MouseClickMsg{X: 5, Y: 4, Button: tea.MouseLeft}) // the name
+	typeIn(t, m, "-2")
+	says("another name", "7 secrets differ.", "!another restore")
+	if len(p.compared) != 1 {
+		t.Fatalf("compared %d times", len(p.compared))
+	}
+	press(t, m, "down", "down", "down", "down", "down")
+	typeIn(t, m, "shop")
+	says("another restore", "!7 secrets", "1,240 secrets exist.", "The comparison was of another restore.", "ctrl+t compare again")
+	// A comparison that is cancelled by esc, by what is typed, and by leaving.
+	for _, end := range []string{"esc", "x", "esc esc esc"} {
+		cmd := press(t, m, "ctrl+t")
+		says(end, "comparing 1,240 objects")
+		typed := press(t, m, strings.Fields(end)...)
+		for _, c := range cmd().(tea.BatchMsg) {
+			m.Update(c())
+		}
+		if n := len(p.cancelled); p.cancelled[n-1] == nil {
+			t.Errorf("%s does not cancel", end)
+		}
+		if end != "esc esc esc" {
+			says(end, "!comparing", "!7 secrets", "1,240 secrets exist.")
+			answered(m, typed)
+		}
+	}
+	if onTop(m) != "dashboard" {
+		t.Errorf("esc goes to %s", onTop(m))
+	}
+}
+
+// Where there is nothing to compare there is no key for it, and where it must not be
+// compared, or fails, the form says why.
+func TestFormSaysWhyItDoesNotCompare(t *testing.T) {
+	for name, c := range map[string]struct {
+		p    previewer
+		says string
+	}{
+		"nothing exists": {previewer{answer: shopPreview()}, ""},
+		"no artifacts":   {previewer{answer: restoreform.Preview{Unknown: "with --no-artifacts veltui does not read backups"}}, "with --no-artifacts"},
+		"read-only":      {previewer{answer: shopPreview(), check: restoreform.Check{Existing: 1, WhyNotCompare: "read-only: it would download"}}, "read-only: it would download"},
+		"an error":       {previewer{answer: shopPreview(), check: restoreform.Check{Existing: 1}, whyNot: errors.New("the cluster is away")}, "Not compared: the cluster is away."},
+	} {
+		m := form(t, 120, 40, &c.p)
+		frame := ansi.Strip(checkFrame(t, m))
+		if offered := strings.Contains(frame, "ctrl+t"); offered != (c.says != "") {
+			t.Errorf("%s: offered: %t\n%s", name, offered, frame)
+		}
+		answered(m, press(t, m, "ctrl+t"))
+		if frame = ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, c.says) || (len(c.p.compared) > 0) != (c.p.whyNot != nil) {
+			t.Errorf("%s: compared %d times\n%s", name, len(c.p.compared), frame)
 		}
 	}
 }

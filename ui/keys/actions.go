@@ -80,6 +80,7 @@ var Actions = []Action{
 	{Name: "save", Keys: []string{"s"}, What: "save a log", At: LogsPage},
 	{Name: "preview", Keys: []string{"R"}, What: "put a restore together and preview it", At: Dashboard | job},
 	{Name: "zoom-preview", Keys: []string{"ctrl+p"}, What: "the whole preview of a restore, or its form", At: Form, Typed: true},
+	{Name: "compare-restore", Keys: []string{"ctrl+t"}, What: "compare what exists with the backup of a restore", At: Form, Typed: true},
 	{Name: "save-restore", Keys: []string{"ctrl+s"}, What: "save a restore's YAML", At: Form, Typed: true},
 	{Name: "copy-restore", Keys: []string{"ctrl+y"}, What: "copy a restore's command", At: Form, Typed: true},
 	{Name: "form-help", Keys: []string{"f1"}, What: "help while you type into the form of a restore", At: Form, Typed: true},

@@ -31,7 +31,7 @@ func (f *Form) answer(c draw.Canvas) []string {
 		} else {
 			lines = append(lines, f.table(c)...)
 		}
-		for _, what := range f.found.Unseen {
+		for _, what := range f.checkShown().Unseen {
 			lines = append(lines, c.Item(c.Theme.Waiting.Render(" "+c.Glyphs.Open)+" ", "Not looked at: "+what, 3)...)
 		}
 		for _, note := range p.Notes {
@@ -60,8 +60,11 @@ func (f *Form) troubles(c draw.Canvas) []string {
 	if len(lines) > 0 {
 		return lines
 	}
+	if by := f.comparison; by != nil && by.outdated {
+		item(c.Theme.Waiting, c.Glyphs.Attention, "The comparison was of another restore. What follows is not compared.", 2)
+	}
 	for _, severity := range []Severity{Obstacle, Doubt, Note} {
-		for _, found := range f.found.Findings {
+		for _, found := range f.checkShown().Findings {
 			if found.Severity != severity {
 				continue
 			}

@@ -88,6 +88,7 @@ func (f *Form) ask() tea.Cmd {
 	}
 	f.asked, f.asOf = f.asked+1, f.sourceState()
 	f.pending, f.checked = f.options.Previewer != nil, false
+	f.outdate()
 	of := paused{f, f.asked}
 	return tea.Tick(pause, func(time.Time) tea.Msg { return of })
 }
@@ -103,6 +104,7 @@ func (f *Form) stop(cancel *context.CancelFunc) {
 func (f *Form) Close() {
 	f.stop(&f.cancel)
 	f.stop(&f.cancelLook)
+	f.stop(&f.cancelCompare)
 }
 
 func (f *Form) start() tea.Cmd {

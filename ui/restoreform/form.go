@@ -75,6 +75,9 @@ type Form struct {
 	looking    int
 	looksFrom  source
 	cancelLook context.CancelFunc
+	// comparison is the last one, nil for none.
+	comparison    *comparison
+	cancelCompare context.CancelFunc
 
 	// drawn are the rows as they were drawn last, -1 for a line that is none: from line
 	// rowsAt on, rowsWidth wide. firstRow is the first of them.
@@ -135,7 +138,7 @@ func (f *Form) Load(a *assess.Assessment) {
 // Handles reports whether a message is one to a form.
 func Handles(msg tea.Msg) bool {
 	switch msg.(type) {
-	case paused, previewed, checkEnded, saved:
+	case paused, previewed, checkEnded, compared, comparing, saved:
 		return true
 	}
 	return false
@@ -156,6 +159,14 @@ func (f *Form) Update(msg tea.Msg) tea.Cmd {
 	case checkEnded:
 		if msg.of == f && msg.asked == f.looking {
 			return f.looked(msg)
+		}
+	case compared:
+		if msg.by == f.comparison && f.compares() {
+			f.takeCompared(msg)
+		}
+	case comparing:
+		if msg.by == f.comparison && f.compares() {
+			return msg.by.follow()
 		}
 	case saved:
 		if msg.of == f {

@@ -19,6 +19,10 @@ type Previewer interface {
 	// Check looks what stands in the way in the live cluster, for a preview that is
 	// known. It may take seconds, and ends with ctx.
 	Check(ctx context.Context, d restorespec.Draft, p Preview, a *assess.Assessment) Check
+	// Compare is a Check that also compares what exists with the backup, which it
+	// downloads once more. far is told how far that is, in a few words, by any
+	// goroutine.
+	Compare(ctx context.Context, d restorespec.Draft, p Preview, a *assess.Assessment, far func(string)) (Check, error)
 	// Save writes a new file and says where it is, also if it holds data already. It
 	// never replaces another: that error is ErrExists.
 	Save(name string, data []byte) (path string, err error)
@@ -52,6 +56,10 @@ type Preview struct {
 type Check struct {
 	Findings []Finding
 	Unseen   []string
+	// Existing is how many objects exist and can be compared; WhyNotCompare is why
+	// they must not be, empty if they may.
+	Existing      int
+	WhyNotCompare string
 }
 
 // Severity is how bad a finding is.

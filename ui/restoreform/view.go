@@ -119,6 +119,8 @@ func (f *Form) summary() []string {
 		return []string{"not complete"}
 	case len(f.refused()) > 0:
 		return []string{"refused"}
+	case f.compares():
+		return f.comparingSays()
 	case f.pending:
 		return []string{"working it out"}
 	case !f.known:
@@ -144,7 +146,7 @@ func (f *Form) summary() []string {
 
 // counts are how many obstacles and doubts were found.
 func (f *Form) counts() (obstacles, doubts int) {
-	for _, found := range f.found.Findings {
+	for _, found := range f.checkShown().Findings {
 		switch found.Severity {
 		case Obstacle:
 			obstacles++
