@@ -446,6 +446,24 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 			t.Errorf("%s:\n%s\nalone:\n%s", c.name, found, alone)
 		}
 	}
+	// What is compared is of the restore that is asked about, though all of the backup
+	// was looked at.
+	compares := func(by *surveyor) (existing string, requests int) {
+		before := by.reader.Cost().Requests
+		spec := changed(func(s *velerov1.RestoreSpec) { s.IncludedNamespaces = []string{"pf-there"} })
+		result, err := by.check(t.Context(), surveyQuestion{index: index, keep: by == s, spec: collector.RestoreSpec{Restore: spec},
+			bodies: func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
+				return collector.Bodies(ctx, bytes.NewReader(planted(t)), collector.Limits{}, wanted, visit)
+			}}, func(target.Progress) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%+v", result.Existing), by.reader.Cost().Requests - before
+	}
+	existing, requests := compares(s)
+	if alone, whole := compares(open()); existing != alone || !strings.Contains(existing, "settings") || requests >= whole {
+		t.Errorf("%d requests for\n%s\nalone, %d for\n%s", requests, existing, whole, alone)
+	}
 	now = now.Add(2 * surveyAge)
 	if _, requests := asks(s, all); requests < first {
 		t.Errorf("%d requests for what is old, the first time %d", requests, first)

@@ -36,7 +36,7 @@ type previewer struct {
 	cancelled []error
 	differs   restoreform.Check
 	whyNot    error
-	saved   map[string]string
+	saved     map[string]string
 }
 
 func (p *previewer) Preview(ctx context.Context, d restorespec.Draft, _ *assess.Assessment) restoreform.Preview {
@@ -483,7 +483,7 @@ func TestFormSaysWhyItDoesNotCompare(t *testing.T) {
 	} {
 		m := form(t, 120, 40, &c.p)
 		frame := ansi.Strip(checkFrame(t, m))
-		if offered := strings.Contains(frame, "ctrl+t"); offered != (c.says != "") {
+		if offered := strings.Contains(frame, "ctrl+t compare"); offered != (c.p.whyNot != nil) {
 			t.Errorf("%s: offered: %t\n%s", name, offered, frame)
 		}
 		answered(m, press(t, m, "ctrl+t"))
