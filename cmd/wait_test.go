@@ -64,6 +64,7 @@ func TestWaitForWhatIsSo(t *testing.T) {
 		"wait-failed": velerov1.RestorePhaseFailed, "wait-invalid": velerov1.RestorePhaseFailedValidation} {
 		b.create(t, restore(name, velerov1.RestoreStatus{Phase: phase, StartTimestamp: &now, Errors: 2}))
 	}
+	b.create(t, restore("wait-refused", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailedValidation, ValidationErrors: []string{"backup not found"}}))
 	b.create(t, inProgress("wait-running", time.Minute))
 	for args, want := range map[string]struct {
 		code      int
@@ -73,6 +74,7 @@ func TestWaitForWhatIsSo(t *testing.T) {
 		"restore wait-partly":             {ExitPartiallyFailed, "restore/wait-partly: PartiallyFailed, 2 errors", ""},
 		"restore/wait-failed":             {ExitFailed, "restore/wait-failed: Failed", ""},
 		"restore/wait-invalid":            {ExitFailed, "FailedValidation", ""},
+		"restore/wait-refused":            {ExitFailed, "FailedValidation: backup not found", ""},
 		"restore/wait-failed --for ended": {ExitOK, "restore/wait-failed: Failed", ""},
 		"restore/wait-failed --for jsonpath={.status.phase}=Failed": {ExitOK, "restore/wait-failed: Failed", ""},
 		"restore/wait-good --for phase=InProgress":                  {ExitError, "", "error: restore/wait-good: ended without --for phase=InProgress: Completed"},

@@ -96,7 +96,7 @@ func (t *awaited) state(now time.Time) string {
 				text += ", " + human.Count(more.n, more.what)
 			}
 		}
-		if reason := t.last.FailureReason; reason != "" {
+		if reason := cmp.Or(t.last.FailureReason, strings.Join(t.last.ValidationErrors, "; ")); reason != "" {
 			text += ": " + reason
 		}
 		return text

@@ -47,7 +47,7 @@ func planLines(c draw.Canvas, choices []Plan, chosen int, age time.Duration, nam
 	}
 	lines = append(lines, "", c.Theme.Strong.Render("The same with kubectl")+c.Theme.Dim.Render(" ("+named.Key("copy-command")+" copies it)"))
 	for _, command := range p.Commands {
-		lines = append(lines, c.Whole(command)...)
+		lines = append(lines, c.Command(command)...)
 	}
 	return lines
 }
