@@ -106,9 +106,9 @@ bench-requests: testbed ## Count what the dashboard asks of the API server, idle
 	VELTUI_BENCH_REQUESTS=$${VELTUI_BENCH_REQUESTS:-yes} $(GO) test -count=1 -timeout 20m -run '^TestRequests$$' -v ./cmd
 
 .PHONY: bench-checks
-bench-checks: testbed ## Measure verify and preflight --compare on 2,000 and 60,000 items (about eight minutes)
+bench-checks: testbed ## Measure verify, preflight and preflight --compare on 2,000 and 60,000 items (about eight minutes)
 	$(GO) test -run '^$$' -bench '^BenchmarkVerify$$' -benchtime 3x -timeout 20m ./verify
-	$(GO) test -run '^$$' -bench '^BenchmarkCompare$$' -benchtime 3x -timeout 20m ./preflight
+	$(GO) test -run '^$$' -bench '^BenchmarkLive$$' -benchtime 3x -timeout 20m ./preflight
 
 # Linters and the test runner, pinned in tools/lint and built once.
 LINTBIN     := bin/lint-$(shell cksum tools/lint/go.mod | cut -d ' ' -f 1)
