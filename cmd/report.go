@@ -202,10 +202,14 @@ func (r *reporting) plans(ctx context.Context, reach action.Request) {
 	command := func(args ...string) string { return reach.Reach().Veltui(j.Namespace, args...) }
 	advice := v.Advice
 	if plan != nil && plan.Effect() != action.Refuse {
-		left(fmt.Sprintf("Finalize it, which moves it from %s to %s: %s", dash(plan.From), plan.To, plan.Why), command("finalize", subject))
+		why := plan.Why
 		if first, rest, _ := strings.Cut(advice, ". "); strings.Contains(first, "finalized") {
-			advice = rest // the plan knows better
+			advice = "" // the plan knows better
+			if rest != "" {
+				why += ". " + rest
+			}
 		}
+		left(fmt.Sprintf("Finalize it, which moves it from %s to %s: %s", dash(plan.From), plan.To, why), command("finalize", subject))
 	}
 	if advice != "" {
 		left(advice)

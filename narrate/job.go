@@ -22,21 +22,21 @@ func Job(j assess.Judged, now time.Time, flags string) string {
 		if !j.Completed.IsZero() && now.Sub(j.Completed) >= time.Minute {
 			ended += " " + lasts(now.Sub(j.Completed)) + " ago"
 		}
-		return sentence("%s: %s: %s. %s", ended, name, summary(j), wrong(j, subject))
+		return sentence("%s: %s: %s %s", ended, name, sentence("%s", summary(j)), wrong(j, subject))
 	}
 	switch {
 	case j.Troubled():
-		return sentence("%s: %s: %s. %s", capital(string(j.State)), name, summary(j), help(j, subject))
+		return sentence("%s: %s: %s %s", capital(string(j.State)), name, sentence("%s", summary(j)), help(j, subject))
 	case len(j.Malformed) > 0:
-		return sentence("Malformed: %s: %s. %s", name, summary(j), help(j, subject))
+		return sentence("Malformed: %s: %s %s", name, sentence("%s", summary(j)), help(j, subject))
 	case j.State == diagnosis.Quiet, j.State == diagnosis.Unknown:
-		return sentence("%s: %s: %s. %s", capital(string(j.State)), name, summary(j), help(j, subject))
+		return sentence("%s: %s: %s %s", capital(string(j.State)), name, sentence("%s", summary(j)), help(j, subject))
 	case j.Queue.Waits && j.Queue.Position > 0:
 		return sentence("Waiting: %s is %s in the queue: %s", name, human.Ordinal(j.Queue.Position), aloud(j.Queue.Reason))
 	case j.Queue.Waits:
 		return sentence("Waiting: %s has not begun: %s", name, aloud(j.Queue.Reason))
 	case j.State == diagnosis.Waiting:
-		return sentence("Waiting: %s: %s. %s", name, summary(j), j.Verdict.Advice)
+		return sentence("Waiting: %s: %s %s", name, sentence("%s", summary(j)), j.Verdict.Advice)
 	}
 	return sentence("%s %s %s%s", capital(j.Kind.Word()), j.Name, does(j), progress(j))
 }
@@ -58,10 +58,14 @@ func Facts(j assess.Judged, most int) []string {
 	return lines
 }
 
-// summary is the verdict's sentence without the name before it.
+// summary is the verdict's sentence without the name before it and without its full
+// stop, but with the dots of what was cut off.
 func summary(j assess.Judged) string {
 	text := strings.TrimPrefix(j.Verdict.Summary, j.Name+": ")
-	return aloud(strings.TrimRight(text, "."))
+	if !strings.HasSuffix(text, "...") {
+		text = strings.TrimRight(text, ".")
+	}
+	return aloud(text)
 }
 
 // help is what can be done, with the commands to type.

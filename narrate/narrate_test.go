@@ -202,6 +202,18 @@ func TestAloud(t *testing.T) {
 	}
 }
 
+// A reason that is cut off keeps its dots: without them it reads as a word that is
+// not one.
+func TestCutReason(t *testing.T) {
+	w := newWorld()
+	w.restore("shop", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailedValidation,
+		ValidationErrors: []string{"the storage location that the backup names was not found, so that nothing can be restored"}})
+	said := Job(Find(w.assess(), "shop")[0], w.at, "")
+	if !strings.Contains(said, "... ") || strings.Contains(said, "....") {
+		t.Errorf("%q", said)
+	}
+}
+
 // A name finds its job, else what holds it; a kind leaves the other kind out.
 func TestFind(t *testing.T) {
 	w := newWorld()
