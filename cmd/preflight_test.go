@@ -196,7 +196,7 @@ func TestPreflight(t *testing.T) {
 		code int
 	}{
 		{only("pf-there", "--compare"), "configmaps settings Left data.a, serviceaccounts robot Equal", ExitOK},
-		{only("pf-there", "--compare", "--existing-resource-policy", "update"), "configmaps settings Patched data.a, serviceaccounts robot Equal", ExitOK},
+		{only("pf-there", "--compare", "--existing-resource-policy", "update"), "configmaps settings Patched data.a, serviceaccounts robot Skipped", ExitOK},
 		{only("pf-clean", "--compare"), "", ExitOK},
 		{only("pf-there", "--compare", "--read-only"), "configmaps settings CannotTell, serviceaccounts robot CannotTell", ExitError},
 	} {

@@ -50,7 +50,7 @@ func TestCheckOfABackupThatCannotBeRead(t *testing.T) {
 	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}}
 	a := &assess.Assessment{Snapshot: &watch.Snapshot{Jobs: []*job.Job{{Kind: job.Backup, Name: "b", Phase: "InProgress", Object: backup}}}}
 	for _, inDemo := range []bool{false, true} {
-		p := &previews{cli: &cli{clock: time.Now, inDemo: inDemo}, log: slog.New(slog.DiscardHandler), why: "with --no-artifacts veltui does not read backups"}
+		p := &previews{cli: &cli{clock: time.Now, env: func(string) string { return "" }, inDemo: inDemo}, log: slog.New(slog.DiscardHandler), why: "with --no-artifacts veltui does not read backups"}
 		var d restorespec.Draft
 		d.Restore.Spec.BackupName = "b"
 		answer := p.Preview(t.Context(), d, a)
