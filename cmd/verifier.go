@@ -67,7 +67,7 @@ func (v *verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 	if err != nil {
 		return result, err
 	}
-	input := verify.Input{Restore: j.Name, Started: j.Started, SoFar: !j.Terminal()}
+	input := verify.Input{Restore: j.Name, Server: in.Snapshot.Server.Version, Started: j.Started, SoFar: !j.Terminal()}
 	if j.Terminal() {
 		input.Ended = j.Completed
 	}

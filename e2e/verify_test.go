@@ -126,7 +126,7 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 		found = append(found, v.Claim+" "+v.Method+" "+v.State)
 	}
 	if want := []string{"unsaved  Empty", "snapped CSISnapshot Restored"}; !slices.Equal(found, want) || code != 6 || d.LostItems != 0 || d.LostVolumes != 1 || len(d.Notes) > 0 {
-		t.Errorf("exit code %d, %d items and %d volumes lost, %q, notes %q; expected %q", code, d.LostItems, d.LostVolumes, found, d.Notes, want)
+		t.Errorf("exit code %d, %d items and %d volumes lost, %q, notes %q; expected %q: %.4000s", code, d.LostItems, d.LostVolumes, found, d.Notes, want, printed)
 	}
 	if len(d.Volumes) > 0 && !strings.Contains(d.Volumes[0].Why, "the backup skipped it: ") {
 		t.Errorf("%+v", d.Volumes[0])

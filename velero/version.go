@@ -92,6 +92,11 @@ func (v Version) RefusesUnavailableLocation() bool { return !v.Before(Version{1,
 // change_pvc_node_selector.go and add_pv_from_pvc_action.go).
 func (v Version) ConvertsClaims() bool { return !v.Before(Version{1, 16, 0}) }
 
+// ListsNewNames reports whether a restore's list of items names what it restored under
+// another name by that name. Older servers list it by the name that the backup has
+// (pkg/restore/restore.go, createdName, since 1.17.0).
+func (v Version) ListsNewNames() bool { return !v.Before(Version{1, 17, 0}) }
+
 // CancelsPodVolumes reports whether pod volume backups and restores can be
 // cancelled: they have spec.cancel since 1.17
 // (pkg/apis/velero/v1/pod_volume_backup_types.go).

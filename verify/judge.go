@@ -12,11 +12,14 @@ import (
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/outcome"
 	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/velero"
 )
 
 // Input is what a restore is verified with.
 type Input struct {
 	Restore string
+	// Server is the version of Velero's server as [velero.ParseVersion] reads it.
+	Server string
 	// Started and Ended are Velero's times, zero where they are not known.
 	Started, Ended time.Time
 	// SoFar is true of a restore that goes on.
@@ -167,7 +170,7 @@ func (j *judge) absent(resource string, i outcome.Item) (State, string) {
 	switch {
 	case i.Did == outcome.Failed:
 		return Failed, i.Why
-	case i.Did == outcome.Missing && discarded[resource]:
+	case j.renamed(resource, i):
 		return Passing, renamed
 	case passing != "":
 		return Passing, passing
@@ -185,6 +188,12 @@ func (j *judge) absent(resource string, i outcome.Item) (State, string) {
 		return Gone, "Velero updated it, and it is not there now"
 	}
 	return Gone, "Velero created it, and it is not there now"
+}
+
+// renamed says whether an item may have come back under another name.
+func (j *judge) renamed(resource string, i outcome.Item) bool {
+	v, known := velero.ParseVersion(j.Server)
+	return discarded[resource] && (i.Did == outcome.Missing || i.Did == outcome.Created && known && !v.ListsNewNames())
 }
 
 // near is how much the clocks of Velero and of the API server may differ, and how
@@ -206,7 +215,7 @@ func (j *judge) there(resource string, i outcome.Item, o target.Object) (State, 
 		return Deleting, "the cluster is deleting it since " + o.Deleting.UTC().Format(time.RFC3339)
 	case i.Did == outcome.Failed && (ours && !older):
 		return Restored, i.Why
-	case i.Did == outcome.Missing && older && discarded[resource]:
+	case older && j.renamed(resource, i):
 		return Existed, renamed
 	case i.Did == outcome.Failed && clustersOwn[[2]string{resource, i.Name}]:
 		return Existed, "the cluster writes it itself"

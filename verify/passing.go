@@ -26,7 +26,7 @@ var comeAndGo = map[string]string{
 }
 
 // renamed is why snapshots are not there under the name that the backup has: Velero
-// names them after the restore, and lists them by that name. It does the same with a
+// names them after the restore, and since 1.17 lists them by that name. It does the same with a
 // volume whose name is taken when it clones a namespace (pkg/restore/actions/csi,
 // pkg/restore/request.go, 1.18.3).
 const renamed = "Velero restores snapshots, and volumes whose name is taken, under another name"

@@ -92,6 +92,8 @@ func TestJudge(t *testing.T) {
 		"a snapshot under Velero's own name":         {resource: "volumesnapshots.snapshot.storage.k8s.io", did: outcome.Missing, want: Passing, says: "another name"},
 		"a snapshot, and no list":                    {change: unlisted, resource: "volumesnapshotcontents.snapshot.storage.k8s.io", did: outcome.Missing, want: Passing, says: "another name"},
 		"a snapshot that could not be restored":      {resource: "volumesnapshots.snapshot.storage.k8s.io", did: outcome.Failed, why: "no driver", want: Failed},
+		"a snapshot, listed by its old name":         {change: func(in *Input) { in.Server = "v1.16.2" }, resource: "volumesnapshots.snapshot.storage.k8s.io", did: outcome.Created, want: Passing, says: "another name"},
+		"a snapshot, listed by its new name":         {change: func(in *Input) { in.Server = "v1.17.0" }, resource: "volumesnapshots.snapshot.storage.k8s.io", did: outcome.Created, want: Gone},
 		"a snapshot that Velero made, and is gone":   {resource: "volumesnapshots.snapshot.storage.k8s.io", did: outcome.Created, want: Gone},
 		"a cloned volume under another name":         {resource: "persistentvolumes", did: outcome.Missing, object: bare(before), want: Existed, says: "another name"},
 		"a StatefulSet's pod beside a DaemonSet":     {resource: "pods", item: "fluentd-aggregator-0", change: with("daemonsets.apps", "fluentd"), did: outcome.Created, want: Gone},
