@@ -93,7 +93,9 @@ func TestDescribe(t *testing.T) {
 	var restores velerov1.RestoreList
 	must(t, theLab.Client.List(ctx, &restores, client.InNamespace(lab.Namespace)))
 	for i := range min(len(restores.Items), 20) {
-		if r := restores.Items[i]; stored[string(r.Status.Phase)] && r.Name != "describe-restored" {
+		// Velero prints some messages of TestCompare's restores on many lines, which this
+		// test cannot tell from labels.
+		if r := restores.Items[i]; stored[string(r.Status.Phase)] && r.Name != "describe-restored" && !strings.HasPrefix(r.Name, "cmp-") {
 			table.compare(t, "restore", r.Name, seen)
 		}
 	}
