@@ -54,13 +54,15 @@ func (v Verdict) by(a Action) Verdict {
 }
 
 // NeedsCloserLook reports whether evidence that is only gathered for one job may
-// change the verdict: the job does not move before our eyes.
+// change the verdict: the job does not move before our eyes, and what it waits for is
+// not known for sure. That a deletion holds a repository's lock is only likely: a
+// namespace that goes, or a hook, may be what the job really waits for.
 func (v Verdict) NeedsCloserLook() bool {
 	switch v.State {
 	case Stuck, Orphaned, Quiet, Unknown:
 		return true
 	}
-	return v.Reason == WaitingForSlot
+	return v.Reason == WaitingForSlot || v.Reason == RepositoryLocked
 }
 
 // Fact is one observation behind a verdict.
