@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -49,14 +50,13 @@ func (s *surveyor) compare(ctx context.Context, q surveyQuestion, known survey, 
 	}
 	if b := q.velero.Backup; b != nil {
 		rules.NativeSnapshots = b.Status.VolumeSnapshotsAttempted > 0
-		plugins, err := s.reader.PluginConfigs(ctx, b.Namespace)
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil:
-			unread("whether Velero changes images or storage classes before it compares", err)
+		if why := known.around.Why(target.ConfigMaps, ""); why != "" {
+			unread("whether Velero changes images or storage classes before it compares", errors.New(why))
 		}
-		rules.Plugins = plugins
+		rules.Plugins = map[string]bool{}
+		for action := range known.around.PluginConfigs {
+			rules.Plugins[action] = true
+		}
 	}
 	c, err := preflight.NewComparison(in.Fates, known.state, rules)
 	if err != nil {

@@ -34,7 +34,7 @@ type Rules struct {
 	CSI *bool
 	// NativeSnapshots says whether the backup may hold native snapshots of volumes.
 	NativeSnapshots bool
-	// Plugins are the plugins that have a ConfigMap (package target, PluginConfigs).
+	// Plugins are the plugins that have a ConfigMap (package target, Surroundings.PluginConfigs).
 	Plugins map[string]bool
 	// Versions says of a resource whether the backup holds it in several API versions.
 	Versions func(resource string) []string

@@ -5,7 +5,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/veltui/veltui/sanitize"
 )
@@ -57,30 +56,4 @@ func (l *look) whole(ctx context.Context, p place) error {
 		}
 		return page.GetContinue(), nil
 	})
-}
-
-// labelPluginConfig marks the ConfigMaps that tell Velero's plugins what to do
-// (pkg/plugin/framework/common/plugin_config.go).
-const labelPluginConfig = "velero.io/plugin-config"
-
-// PluginConfigs are the names of plugins for which there is a ConfigMap in the
-// namespace of Velero, as "velero.io/change-image-name".
-func (r *Reader) PluginConfigs(ctx context.Context, namespace string) (map[string]bool, error) {
-	found, err := r.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: ConfigMaps}).Namespace(namespace).
-		List(ctx, metav1.ListOptions{LabelSelector: labelPluginConfig, Limit: r.Page})
-	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		return nil, safe(err)
-	}
-	names := map[string]bool{}
-	for _, config := range found.Items {
-		for key, value := range config.Labels {
-			if value == "RestoreItemAction" {
-				names[key] = true
-			}
-		}
-	}
-	return names, nil
 }
