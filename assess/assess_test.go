@@ -36,6 +36,12 @@ func restore(phase velerov1.RestorePhase, total int, done ...int) *job.Job {
 	return j
 }
 
+// readOnce is a restore that Velero last wrote at noon and that is read a silence later.
+func readOnce(phase velerov1.RestorePhase, total, done int, silence time.Duration) *job.Job {
+	j := restore(phase, total, done)
+	return job.Next(nil, job.Input{Restore: j.Object.(*velerov1.Restore), At: noon.Add(silence)})
+}
+
 func snapshotOf(at time.Time, jobs ...*job.Job) *watch.Snapshot {
 	snap := &watch.Snapshot{At: at, Namespace: "velero", Jobs: jobs, Health: watch.Health{State: watch.Live},
 		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Running: true, Ready: true, Version: "v1.18.3", StartedAt: noon.Add(-time.Hour), Flags: velero.DefaultServerFlags()}}}

@@ -187,6 +187,9 @@ func judge(j *job.Job, env diagnosis.Environment, looks map[types.UID]Look) Judg
 		judged.State = last.State
 		return judged
 	}
+	if judged.State != diagnosis.Progressing {
+		return judged // what does not move has no speed
+	}
 	judged.ETA.Left, judged.ETA.Known = j.ETA(env.Now)
 	judged.ETA.Low, judged.ETA.High, judged.ETA.Rough = j.RoughETA(env.Now)
 	judged.Rate.PerSecond, judged.Rate.Known = j.Rate(env.Now)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -68,36 +69,53 @@ func (e *Estimates) Learned() []forecast.Rates {
 // Assess enriches the jobs of a snapshot and judges them for a moment of our
 // own clock. The snapshot and its jobs stay as they are.
 func (e *Estimates) Assess(snap *watch.Snapshot, now time.Time) *Assessment {
-	a := assess(e.enrich(snap), snap, e.recent(now), now)
+	a := assess(e.enrich(snap, now.Add(snap.ClockOffset)), snap, e.recent(now), now)
 	a.BackupAge = e.BackupAge
 	return a
 }
 
-// enrich gives restores their estimates; it is the snapshot itself where there
-// is nothing to add.
-func (e *Estimates) enrich(snap *watch.Snapshot) *watch.Snapshot {
+// enrich gives restores their estimates, and takes the speed from jobs that nobody
+// works on; it is the snapshot itself where there is nothing to do.
+func (e *Estimates) enrich(snap *watch.Snapshot, now time.Time) *watch.Snapshot {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.restores) == 0 {
+	serverDown := snap.Server.Visible && !snap.Server.Running
+	if len(e.restores) == 0 && !serverDown {
 		return snap
 	}
 	live := snap.Health.State == watch.Live
+	enriched := func(j *job.Job) *job.Job {
+		if j = e.better(j, live); serverDown && halted(j, snap.Server, now) {
+			return j.Halted()
+		}
+		return j
+	}
 	copied := *snap
 	copied.Changes = slices.Clone(snap.Changes)
 	for i, c := range copied.Changes {
-		copied.Changes[i].Job = e.better(c.Job, live)
+		copied.Changes[i].Job = enriched(c.Job)
 	}
 	better := map[types.UID]*job.Job{}
 	for _, j := range snap.Jobs {
-		if _, known := e.restores[j.UID]; !known {
+		if _, known := e.restores[j.UID]; !known && j.Terminal() {
 			continue
 		}
-		if k := e.better(j, live); k != j {
+		if k := enriched(j); k != j {
 			better[j.UID] = k
 		}
 	}
 	copied.Jobs, copied.Active = replaced(snap.Jobs, better), replaced(snap.Active, better)
 	return &copied
+}
+
+// movedNow is how old a movement is at most that happens before our eyes: Velero
+// writes progress once a second (docs/velero.md#progress).
+const movedNow = 3 * time.Second
+
+// halted reports whether a job's items stand still because no server runs. One that
+// is not recognized as a server may still move them.
+func halted(j *job.Job, s velero.Server, now time.Time) bool {
+	return j.Stage == job.StageItems && (s.Name != "" || now.Sub(j.ItemsMoved()) > movedNow)
 }
 
 // better is j with what is known of it, and learns from it.

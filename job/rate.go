@@ -58,15 +58,18 @@ func (s samples) each(visit func(*sample) bool) {
 // back start the window anew.
 func (j *Job) sample(prev *Job, in Input) {
 	done, total, unit, known := j.Progress()
-	at := in.At
+	at, written := in.At, j.track.itemsMoved
 	if unit == UnitBytes {
-		at = in.volumesAt()
+		at, written = in.volumesAt(), j.VolumesMoved()
 	}
 	if j.Terminal() || !known || (prev != nil && prev.Stage != j.Stage) || unit != j.track.samples.unit {
 		j.track.samples = samples{unit: unit}
 	}
 	if j.Terminal() || !known || j.pace() == nil {
 		return
+	}
+	if prev == nil && j.track.movedKnown && at.Sub(written) > j.pace().due {
+		at = written // numbers are as old as that, whenever they are first seen
 	}
 	last := j.track.samples.last()
 	switch {

@@ -28,6 +28,13 @@ func (j *Job) WithTimeLeft(f TimeLeft) *Job {
 	return &k
 }
 
+// Halted is a job without a rate and an ETA, for one whose items nobody works on.
+func (j *Job) Halted() *Job {
+	k := *j
+	k.foreseen, k.track.samples = nil, samples{unit: j.track.samples.unit}
+	return &k
+}
+
 // timeLeft is what was said about the items seen last.
 func (j *Job) timeLeft() (TimeLeft, bool) {
 	last := j.track.samples.last()
