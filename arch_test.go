@@ -30,7 +30,7 @@ var imports = map[string][]string{
 	"ui/keys":                    {"ui/draw"},
 	"ui/draw":                    {"assets", "diagnosis", "human", "job"},
 	"ui/terminal":                {"sanitize"},
-	"assess":                     {"artifact", "diagnosis", "forecast", "human", "job", "velero", "watch"},
+	"assess":                     {"artifact", "collector", "diagnosis", "forecast", "human", "job", "velero", "watch"},
 	"describe":                   {"assess", "diagnosis", "human", "job", "velero", "watch"},
 	"action":                     {"artifact", "diagnosis", "human", "job", "kubectl", "retry", "sanitize", "velero", "velero/decode"},
 	"watch":                      {"diagnosis", "etcd", "job", "sanitize", "velero", "velero/decode"},

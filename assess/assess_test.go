@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/job"
@@ -54,7 +55,9 @@ func snapshotOf(at time.Time, jobs ...*job.Job) *watch.Snapshot {
 }
 
 // secretsThenPods is a restore whose second half takes far longer.
-var secretsThenPods = []forecast.Step{{Resource: "secrets", Items: 600}, {Resource: "pods", Items: 300}}
+var secretsThenPods = []collector.Step{{Resource: "secrets", Items: 600}, {Resource: "pods", Items: 300}}
+
+var shopItems = collector.Estimate{Total: 900, Selected: 920, Steps: secretsThenPods}
 
 var lab = forecast.Rates{Throttle: forecast.Cost{Seconds: 0.02, Seen: 30}, Resources: map[string]forecast.Cost{"pods": {Seconds: 0.1, Seen: 20}}}
 
@@ -72,7 +75,7 @@ func TestOneETA(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var e Estimates
 			if c.known {
-				e.Set("shop", 900, secretsThenPods, lab, forecast.Limit{})
+				e.Set("shop", shopItems, lab, forecast.Limit{})
 			}
 			said := 0
 			for n := 2; n <= len(c.done); n++ {
@@ -104,7 +107,7 @@ func TestEnrichedBeforeJudged(t *testing.T) {
 	j := restore(velerov1.RestorePhaseInProgress, 0, 0)
 	snap := snapshotOf(noon, j)
 	var e Estimates
-	e.Set("shop", 900, secretsThenPods, lab, forecast.Limit{})
+	e.Set("shop", shopItems, lab, forecast.Limit{})
 	a := e.Assess(snap, noon)
 	judged := a.Of(a.Find("shop"))
 	if !judged.Items.Estimated || judged.Items.Total != 900 || !strings.Contains(judged.Verdict.Summary, "900 items") {
@@ -171,7 +174,7 @@ func TestNothingIsStuckThatWasNotRead(t *testing.T) {
 // What a restore tells about the cluster is learned once, when its items are done.
 func TestLearned(t *testing.T) {
 	var e Estimates
-	e.Set("shop", 900, secretsThenPods, forecast.Rates{}, forecast.Limit{})
+	e.Set("shop", shopItems, forecast.Rates{}, forecast.Limit{})
 	e.Assess(snapshotOf(noon, restore(velerov1.RestorePhaseInProgress, 900, 100, 200, 300, 400)), noon.Add(4*time.Second))
 	if len(e.Learned()) != 0 {
 		t.Error("learned while it runs")
@@ -193,7 +196,7 @@ func TestChangesAreJudgedAsTheyWere(t *testing.T) {
 	snap := snapshotOf(noon, after)
 	snap.Changes = []watch.Change{{Job: before}, {Job: after}}
 	var e Estimates
-	e.Set("shop", 900, secretsThenPods, lab, forecast.Limit{})
+	e.Set("shop", shopItems, lab, forecast.Limit{})
 	a := e.Assess(snap, noon)
 	first, second := a.Of(a.Snapshot.Changes[0].Job), a.Of(a.Snapshot.Changes[1].Job)
 	if !first.Items.Estimated || first.State == "" || second.State != "" || second.Phase != "Completed" {

@@ -49,6 +49,8 @@ type Judged struct {
 	Queue Queue
 	// Deadline is when Velero itself gives up on the present stage.
 	Deadline Deadline
+	// DeletionAt is when the deletion of the job was requested, zero if it was not.
+	DeletionAt time.Time
 }
 
 // TimeLeft is how long a job still takes, if that is known.
@@ -174,6 +176,7 @@ func judge(j *job.Job, env diagnosis.Environment, looks map[types.UID]Look) Judg
 	judged := Judged{Job: j}
 	judged.Verdict, judged.NeedsLook = verdict(env)
 	judged.State = judged.Verdict.State
+	judged.noteDeletion(env)
 	judged.Queue.Position, judged.Queue.Reason, judged.Queue.Waits = diagnosis.Queue(j, env)
 	judged.Deadline.At, judged.Deadline.Setting = diagnosis.Deadline(j, env)
 	if env.Reading.Kind != "" {

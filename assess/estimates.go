@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -22,27 +23,33 @@ type Estimates struct {
 	BackupAge time.Duration
 
 	mu       sync.Mutex
-	restores map[types.UID]estimate
+	restores map[types.UID]*estimate
 	learned  []forecast.Rates
 	looks    map[types.UID]Look
 }
 
 // estimate is what is known of one restore.
 type estimate struct {
-	total  int
+	total  job.Total
 	course *forecast.Restore // nil where nothing can be foreseen
+	// drawn is how much of the items was shown as done.
+	drawn float64
 }
 
-// Set notes what a restore restores: its total, and its items by kind in their
-// order. known is what earlier restores of the cluster showed, limit
-// what bounds the client of the server.
-func (e *Estimates) Set(uid types.UID, total int, steps []forecast.Step, known forecast.Rates, limit forecast.Limit) {
+// Set notes what a restore restores. known is what earlier restores of the cluster
+// showed, limit what bounds the client of the server.
+func (e *Estimates) Set(uid types.UID, restores collector.Estimate, known forecast.Rates, limit forecast.Limit) {
+	steps := make([]forecast.Step, len(restores.Steps))
+	for i, s := range restores.Steps {
+		steps[i] = forecast.Step(s)
+	}
+	total := job.Total{Items: restores.Total, First: restores.MostPublished()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.restores == nil {
-		e.restores = map[types.UID]estimate{}
+		e.restores = map[types.UID]*estimate{}
 	}
-	e.restores[uid] = estimate{total, forecast.Follow(steps, known, limit)}
+	e.restores[uid] = &estimate{total: total, course: forecast.Follow(steps, known, limit)}
 }
 
 // Keep drops what is known of restores that keep does not name.
@@ -127,7 +134,12 @@ func (e *Estimates) better(j *job.Job, live bool) *job.Job {
 	if rates, ok := known.course.Learned(j); ok {
 		e.learned = append(e.learned, rates)
 	}
-	return known.course.See(j.WithTotal(known.total), live)
+	k := j.WithTotal(known.total)
+	if k.Stage == job.StageItems {
+		k = k.WithFraction(known.drawn)
+		known.drawn = max(known.drawn, k.Fraction)
+	}
+	return known.course.See(k, live)
 }
 
 func replaced(jobs []*job.Job, better map[types.UID]*job.Job) []*job.Job {

@@ -7,6 +7,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/velero"
@@ -25,7 +26,7 @@ func TestNoRateOfADeadServer(t *testing.T) {
 		} {
 			var e Estimates
 			if known {
-				e.Set("shop", 900, secretsThenPods, lab, forecast.Limit{})
+				e.Set("shop", shopItems, lab, forecast.Limit{})
 			}
 			j := restore(velerov1.RestorePhaseInProgress, 900, counts...)
 			last := noon.Add(time.Duration(len(counts)-1) * time.Second)
@@ -53,7 +54,7 @@ func TestNoRateOfADeadServer(t *testing.T) {
 func TestNoETAOfOldNumbers(t *testing.T) {
 	for _, silence := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, time.Minute, 150 * time.Second, time.Hour} {
 		var e Estimates
-		e.Set("shop", 900, secretsThenPods, lab, forecast.Limit{})
+		e.Set("shop", shopItems, lab, forecast.Limit{})
 		j := readOnce(velerov1.RestorePhaseInProgress, 900, 300, silence)
 		now := noon.Add(silence)
 		a := e.Assess(snapshotOf(now, j), now)
@@ -75,6 +76,44 @@ func TestNoRateWithoutProgress(t *testing.T) {
 		judged := a.Of(a.Snapshot.Active[0])
 		if judged.State != diagnosis.Progressing && (judged.ETA.Known || judged.Rate.Known) {
 			t.Fatalf("after %v: %s, rate %q, ETA %q", wait, judged.State, judged.Rate, judged.ETA)
+		}
+	}
+}
+
+// The total that Velero publishes first is too high, and sinks (a recorded restore of
+// 1,019 items). The estimate was right before; the bar never goes back, even where the
+// estimate turns out to be wrong.
+func TestExactTotalStays(t *testing.T) {
+	expected := collector.Estimate{Total: 1019, Selected: 1035, Steps: []collector.Step{{Resource: "secrets", Items: 1019}}}
+	for name, c := range map[string]struct {
+		totals []int
+		want   []int
+	}{
+		"right":           {[]int{1035, 1035, 1031, 1025, 1019}, []int{1019, 1019, 1019, 1019, 1019}},
+		"too low":         {[]int{1035, 1036, 1040, 1041, 1041}, []int{1019, 1036, 1040, 1041, 1041}},
+		"found too high":  {[]int{1035, 1031, 1000, 1000, 1000}, []int{1019, 1019, 1000, 1000, 1000}},
+		"not even partly": {[]int{90, 90, 80, 80, 80}, []int{90, 90, 80, 80, 80}},
+	} {
+		var e Estimates
+		e.Set("shop", expected, forecast.Rates{}, forecast.Limit{})
+		before := 0.0
+		for i, total := range c.totals {
+			done := 15 * (i + 1) * total / 80
+			j := restore(velerov1.RestorePhaseInProgress, total, done)
+			a := e.Assess(snapshotOf(noon, j), noon)
+			judged := a.Of(a.Snapshot.Active[0])
+			if judged.Items.Total != c.want[i] {
+				t.Errorf("%s: %d of %d is shown as %+v", name, done, total, judged.Items)
+			}
+			if judged.Fraction < before {
+				t.Errorf("%s: the bar goes back from %v to %v", name, before, judged.Fraction)
+			}
+			before = judged.Fraction
+		}
+		ended := restore(velerov1.RestorePhaseCompleted, 1019, 1019)
+		a := e.Assess(snapshotOf(noon, ended), noon)
+		if judged := a.Of(a.Snapshot.Jobs[0]); judged.Items.Estimated || judged.Items.Total != 1019 {
+			t.Errorf("%s: it ended with %+v", name, judged.Items)
 		}
 	}
 }

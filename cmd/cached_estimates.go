@@ -128,11 +128,7 @@ func (k *cachedEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j 
 	if err != nil {
 		return err
 	}
-	steps := make([]forecast.Step, len(estimate.Steps))
-	for i, s := range estimate.Steps {
-		steps[i] = forecast.Step(s)
-	}
-	k.estimates.Set(j.UID, estimate.Total, steps, k.rates, forecast.LimitOf(snap.Server))
+	k.estimates.Set(j.UID, estimate, k.rates, forecast.LimitOf(snap.Server))
 	return nil
 }
 

@@ -61,6 +61,8 @@ type jobItem struct {
 	Verdict *verdictJSON `json:"verdict,omitempty"`
 	Summary string       `json:"summary"`
 	Deleted bool         `json:"deleted,omitempty"`
+	// DeletionRequestedAt is there while the job is being deleted.
+	DeletionRequestedAt *moment `json:"deletionRequestedAt,omitempty"`
 	// Malformed are fields that Velero cannot read; they count as not set.
 	Malformed []malformedJSON `json:"malformed,omitempty"`
 }
@@ -69,6 +71,8 @@ type itemsJSON struct {
 	Done      int  `json:"done"`
 	Total     int  `json:"total"`
 	Estimated bool `json:"estimated"`
+	// Published is Velero's own total where Total is an estimate beside it.
+	Published int `json:"published,omitempty"`
 }
 
 type volumeJSON struct {
@@ -139,14 +143,15 @@ func itemOf(j assess.Judged, volumes []assess.Volume) jobItem {
 		FailureReason: j.FailureReason, ValidationErrors: j.ValidationErrors,
 		Malformed:  malformedOf(j.Malformed),
 		BackupName: j.BackupName, ScheduleName: j.ScheduleName,
-		CreatedAt: stamp(j.Created), StartedAt: stamp(j.Started), CompletedAt: stamp(j.Completed), ChangedAt: stamp(j.Changed),
+		DeletionRequestedAt: stamp(j.DeletionAt),
+		CreatedAt:           stamp(j.Created), StartedAt: stamp(j.Started), CompletedAt: stamp(j.Completed), ChangedAt: stamp(j.Changed),
 	}
 	if j.FractionKnown {
 		fraction := number(j.Fraction)
 		item.Fraction = &fraction
 	}
 	if j.Items.Known {
-		item.Items = &itemsJSON{j.Items.Done, j.Items.Total, j.Items.Estimated}
+		item.Items = &itemsJSON{j.Items.Done, j.Items.Total, j.Items.Estimated, j.Items.Published}
 	}
 	for _, v := range volumes {
 		volume := volumeJSON{

@@ -87,7 +87,16 @@ func (r row) stage() string {
 	switch {
 	case r.deleted:
 		return "Deleted"
-	case r.Terminal() || r.Stage == job.StageUnknown:
+	case r.Stage == job.StageDeleting:
+		return string(r.Stage)
+	case !r.DeletionAt.IsZero():
+		return r.phaseOrStage() + ",deleting"
+	}
+	return r.phaseOrStage()
+}
+
+func (r row) phaseOrStage() string {
+	if r.Terminal() || r.Stage == job.StageUnknown {
 		return r.Phase
 	}
 	return string(r.Stage)

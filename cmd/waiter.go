@@ -105,6 +105,9 @@ func (t *awaited) state(now time.Time) string {
 	if began := t.last.Began(); !began.IsZero() {
 		text += " for " + human.Age(began, now)
 	}
+	if !t.last.DeletionAt.IsZero() {
+		text += ", deletion requested " + human.Age(t.last.DeletionAt, now) + " ago"
+	}
 	if t.last.State != "" && t.last.State != diagnosis.Progressing {
 		text += ", " + string(t.last.State) + ": " + t.cause()
 	}

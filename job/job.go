@@ -128,8 +128,10 @@ type Items struct {
 	Total int
 	// Known is false until Velero has written a progress at all.
 	Known bool
-	// Estimated is true while Total is veltui's estimate and not Velero's own.
+	// Estimated is true while Total is veltui's estimate and not Velero's own, which
+	// is Published then; 0 as long as there is none.
 	Estimated bool
+	Published int
 	// RevisedFrom is the total before the last time it changed while the job
 	// ran, or 0 if it never did.
 	RevisedFrom int

@@ -55,6 +55,8 @@ type told struct {
 	state  diagnosis.State
 	reason diagnosis.Reason
 	waits  bool
+	// deleting is true once the deletion is requested.
+	deleting bool
 	// tenth is how many tenths of the stage are done.
 	tenth int
 }
@@ -92,7 +94,7 @@ func (c *Changes) Since(a *assess.Assessment) []Line {
 }
 
 func toldOf(j assess.Judged, before told) told {
-	now := told{name: j.Name, kind: j.Kind, ended: j.Terminal(), stage: j.Stage, state: j.State, reason: j.Verdict.Reason, waits: j.Queue.Waits}
+	now := told{name: j.Name, kind: j.Kind, ended: j.Terminal(), stage: j.Stage, state: j.State, reason: j.Verdict.Reason, waits: j.Queue.Waits, deleting: !j.DeletionAt.IsZero()}
 	if j.FractionKnown {
 		now.tenth = int(j.Fraction*10 + 1e-9)
 	}
@@ -128,7 +130,7 @@ func change(j assess.Judged, before, after told, known bool, a *assess.Assessmen
 		return Job(j, now, flags), Urgent, true
 	case troubled(before.state):
 		return "No longer " + string(before.state) + ": " + Job(j, now, flags), Normal, !troubled(after.state)
-	case before.stage != after.stage, before.waits && !after.waits:
+	case before.stage != after.stage, before.waits && !after.waits, after.deleting && !before.deleting:
 		return Job(j, now, flags), Normal, true
 	case silent(after.state) && !silent(before.state):
 		return Job(j, now, flags), Normal, true

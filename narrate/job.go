@@ -38,7 +38,11 @@ func Job(j assess.Judged, now time.Time, flags string) string {
 	case j.State == diagnosis.Waiting:
 		return sentence("Waiting: %s: %s %s", name, sentence("%s", summary(j)), j.Verdict.Advice)
 	}
-	return sentence("%s %s %s%s", capital(j.Kind.Word()), j.Name, does(j), progress(j))
+	deletion := ""
+	if !j.DeletionAt.IsZero() && j.Stage != job.StageDeleting {
+		deletion = "; its deletion was requested " + lasts(max(0, now.Sub(j.DeletionAt))) + " ago"
+	}
+	return sentence("%s %s %s%s%s", capital(j.Kind.Word()), j.Name, does(j), progress(j), deletion)
 }
 
 // Facts are what stands behind the verdict on a job, at most so many.

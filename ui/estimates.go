@@ -175,11 +175,7 @@ func (qs *questions) take(m contentsRead) bool {
 	q.cancel()
 	q.contents, q.at, q.unasked = m.contents, m.at, false
 	if m.contents.Err == nil {
-		steps := make([]forecast.Step, len(m.contents.Estimate.Steps))
-		for i, s := range m.contents.Estimate.Steps {
-			steps[i] = forecast.Step(s)
-		}
-		qs.estimates.Set(m.uid, m.contents.Estimate.Total, steps, m.known, m.limit)
+		qs.estimates.Set(m.uid, m.contents.Estimate, m.known, m.limit)
 	}
 	return true
 }

@@ -251,6 +251,9 @@ func mark(c draw.Canvas, j assess.Judged, selected bool, width int) string {
 // stageCell is the stage and how long it lasts, or how long nothing moved. The
 // state that its colour tells is in its words too.
 func stageCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, string) {
+	if !j.DeletionAt.IsZero() && j.Stage != job.StageDeleting {
+		return deletionCell(c, j, width)
+	}
 	if j.Terminal() {
 		_, style := c.Ending(j.Phase)
 		return style, j.Phase
@@ -277,6 +280,25 @@ func stageCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, strin
 		return style, text
 	}
 	return style, state
+}
+
+// deletionCell is the stage or the last phase of a job that is being deleted, as far as
+// there is room.
+func deletionCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, string) {
+	stage, style := string(j.Stage), c.Theme.Waiting
+	if j.Terminal() || j.Stage == job.StageUnknown {
+		stage = j.Phase
+	}
+	if j.Troubled() {
+		style = c.Mood(j.State)
+	}
+	since := "deleting " + draw.Age(j.DeletionAt, c.Now)
+	for _, text := range []string{stage + " " + since, stage + " deleting", since} {
+		if len(text) <= width {
+			return style, text
+		}
+	}
+	return style, "deleting"
 }
 
 // progressCell is a bar with its percentage.

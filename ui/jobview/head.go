@@ -26,8 +26,8 @@ func (s *Screen) title(c draw.Canvas) string {
 		right = c.Theme.Waiting.Render("not read any more")
 	case s.deleted:
 		right = c.Theme.Bad.Render("deleted from the cluster")
-	case j.Deleting:
-		right = c.Theme.Waiting.Render("being deleted")
+	case !s.job.DeletionAt.IsZero():
+		right = c.Theme.Waiting.Render("being deleted for " + human.Age(s.job.DeletionAt, c.Now))
 	case lipgloss.Width(named(c.Width))+lipgloss.Width(right)+2 > c.Width:
 		right = ""
 	}

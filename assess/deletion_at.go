@@ -1,0 +1,37 @@
+package assess
+
+import (
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+)
+
+// deletionAt returns when the deletion of a job was requested, and is still under way:
+// by its deletion timestamp, or for a backup by a DeleteBackupRequest that is not
+// processed (docs/velero.md#deletion).
+func deletionAt(j *job.Job, env diagnosis.Environment) (at time.Time) {
+	if deleted := j.Object.GetDeletionTimestamp(); deleted != nil {
+		at = deleted.Time
+	}
+	for _, d := range env.Deletions {
+		ofJob := j.Kind == job.Backup && d.Backup == j.Name && !d.Created.Before(j.Created)
+		if ofJob && d.Phase != string(velerov1.DeleteBackupRequestPhaseProcessed) && (at.IsZero() || d.Created.Before(at)) {
+			at = d.Created
+		}
+	}
+	return at
+}
+
+// noteDeletion completes the verdict's sentence: how a job moves is half of the truth
+// while it is being deleted.
+func (j *Judged) noteDeletion(env diagnosis.Environment) {
+	j.DeletionAt = deletionAt(j.Job, env)
+	if !j.DeletionAt.IsZero() && !strings.Contains(j.Verdict.Summary, "deletion") && !strings.Contains(j.Verdict.Summary, "being deleted") {
+		j.Verdict.Summary += "; its deletion was requested " + human.Duration(max(0, env.Now.Sub(j.DeletionAt))) + " ago"
+	}
+}
