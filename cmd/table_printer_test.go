@@ -49,3 +49,20 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 		t.Errorf("no jobs print %q, %v", out.String(), err)
 	}
 }
+
+// A job that is being deleted says so in its stage.
+func TestTableSaysWhatIsDeleted(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for phase, want := range map[velerov1.RestorePhase]string{"": "Queued,deleting", "InProgress": "Items,deleting", "Completed": "Completed,deleting"} {
+		j := job.Next(nil, job.Input{At: now, Restore: &velerov1.Restore{
+			ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "u", CreationTimestamp: metav1.NewTime(now), DeletionTimestamp: &metav1.Time{Time: now}},
+			Status:     velerov1.RestoreStatus{Phase: phase}}})
+		a := new(assess.Estimates).Assess(&watch.Snapshot{At: now}, now)
+		if got := rowOf(watch.Change{Job: j}, a, "").stage(); got != want {
+			t.Errorf("phase %q: %s, want %s", phase, got, want)
+		}
+		if item := itemOf(a.Of(j), nil); item.DeletionRequestedAt == nil {
+			t.Errorf("phase %q: JSON does not say it", phase)
+		}
+	}
+}

@@ -3,8 +3,12 @@ package ui
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/job"
 )
 
 // The user's columns are shown in the user's order, but for those that one text
@@ -45,5 +49,19 @@ func TestChosenTabs(t *testing.T) {
 	}
 	if names := strings.Join(Tabs(), " "); names != "active restores backups schedules storage etcd deletions" {
 		t.Errorf("the tabs are called %s", names)
+	}
+}
+
+// At every width the row of a job that is being deleted says so.
+func TestRowOfAJobThatIsDeleted(t *testing.T) {
+	for _, phase := range []velerov1.RestorePhase{"", velerov1.RestorePhaseInProgress, velerov1.RestorePhaseFinalizingPartiallyFailed, velerov1.RestorePhaseCompleted} {
+		r := restoreJob("shop", "b", time.Hour, velerov1.RestoreStatus{Phase: phase}, time.Minute).Object.(*velerov1.Restore).DeepCopy()
+		r.DeletionTimestamp = ptr(ago(2 * time.Minute))
+		for _, width := range []int{40, 80, 120, 200} {
+			m := screen(t, snapshotOf(job.Next(nil, job.Input{Restore: r, At: noon})), width, 20)
+			if view := ansi.Strip(checkFrame(t, m)); !strings.Contains(view, "deleting") {
+				t.Errorf("%q at %d:\n%s", phase, width, view)
+			}
+		}
 	}
 }
