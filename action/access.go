@@ -3,7 +3,6 @@ package action
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -23,13 +22,13 @@ type access struct {
 	reload func() (*rest.Config, error)
 	// timeout bounds one request.
 	timeout time.Duration
+	// meter measures the API server's clock.
+	meter *session.Meter
 
 	mu        sync.Mutex
 	client    client.Client
 	resources resourceLister
 	pods      corev1client.PodsGetter
-	// offset is the API server's clock minus ours, as its last answer tells.
-	offset time.Duration
 }
 
 // resourceLister is the part of discovery that is needed.
@@ -38,7 +37,7 @@ type resourceLister interface {
 }
 
 func connect(config *rest.Config, reload func() (*rest.Config, error), timeout time.Duration) (*access, error) {
-	a := &access{reload: reload, timeout: timeout}
+	a := &access{reload: reload, timeout: timeout, meter: session.NewMeter(nil)}
 	return a, a.open(config)
 }
 
@@ -47,17 +46,19 @@ func (a *access) open(config *rest.Config) error {
 	config.WarningHandler = rest.NoWarnings{}
 	config.Timeout = a.timeout
 	config.QPS, config.Burst = 50, 100 // a look is a dozen requests; the client's own limit would stretch it
-	config.Wrap(retry.Transport)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return clockReader{next, a} })
-	c, err := client.New(config, client.Options{Scheme: velero.Scheme(), Mapper: velero.Mapper()})
+	over, err := session.HTTPClient(config, session.TransportOptions{Meter: a.meter, OneAttempt: true})
+	if err != nil {
+		return err
+	}
+	c, err := client.New(config, client.Options{HTTPClient: over, Scheme: velero.Scheme(), Mapper: velero.Mapper()})
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	d, err := discovery.NewDiscoveryClientForConfig(config)
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(config, over)
 	if err != nil {
 		return fmt.Errorf("making a discovery client: %w", err)
 	}
-	pods, err := corev1client.NewForConfig(config)
+	pods, err := corev1client.NewForConfigAndClient(config, over)
 	if err != nil {
 		return fmt.Errorf("making a client for logs: %w", err)
 	}
@@ -89,35 +90,8 @@ func (a *access) podLogs() corev1client.PodsGetter {
 	return a.pods
 }
 
-// minOffset is what two clocks may differ by before it is called a difference:
-// the Date header has whole seconds, and answers take time.
-const minOffset = 2 * time.Second
-
 // cluster turns our time into the cluster's.
 func (a *access) cluster(now time.Time) time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.offset.Abs() < minOffset {
-		return now
-	}
-	return now.Add(a.offset)
-}
-
-// clockReader reads the API server's clock from its answers.
-type clockReader struct {
-	next   http.RoundTripper
-	access *access
-}
-
-func (r clockReader) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := r.next.RoundTrip(request)
-	if err != nil {
-		return response, err
-	}
-	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		r.access.mu.Lock()
-		r.access.offset = time.Until(date)
-		r.access.mu.Unlock()
-	}
-	return response, nil
+	offset, _ := a.meter.Offset()
+	return now.Add(offset)
 }

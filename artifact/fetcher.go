@@ -17,6 +17,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/session"
 )
 
 // Target is one artifact of one backup or restore, in Velero's own terms.
@@ -135,15 +137,18 @@ func New(o Options) (*Fetcher, error) {
 	if config.UserAgent == "" {
 		config.UserAgent = f.agent
 	}
-	var err error
-	if f.cluster, err = dynamic.NewForConfig(config); err != nil {
+	over, err := session.HTTPClient(config, session.TransportOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if f.cluster, err = dynamic.NewForConfigAndClient(config, over); err != nil {
 		return nil, fmt.Errorf("making a client for artifacts: %w", err)
 	}
 	switch {
 	case o.NoTunnel:
 		f.tunnel = nil
 	case f.tunnel == nil:
-		f.tunnel = apiServerTunnel{config}
+		f.tunnel = apiServerTunnel{session.Protect(config, session.TransportOptions{})}
 	}
 	return f, nil
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/session"
 )
 
 // Tunnel opens connections to ports of pods.
@@ -33,6 +34,9 @@ type Tunnel interface {
 
 // apiServerTunnel forwards through the API server and the pod's kubelet, as
 // kubectl port-forward does, but without a local port that others could use.
+//
+// Its configuration is protected ([session.Protect]): the libraries that upgrade
+// connections make transports of their own.
 type apiServerTunnel struct{ config *rest.Config }
 
 func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, port int32) (net.Conn, error) {
@@ -94,7 +98,11 @@ func (t apiServerTunnel) portForwardURL(namespace, pod string) (*url.URL, error)
 	config.GroupVersion = &corev1.SchemeGroupVersion
 	config.APIPath = "/api"
 	config.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
-	client, err := rest.RESTClientFor(config)
+	over, err := session.HTTPClient(config, session.TransportOptions{})
+	if err != nil {
+		return nil, err
+	}
+	client, err := rest.RESTClientForConfigAndClient(config, over)
 	if err != nil {
 		return nil, fmt.Errorf("preparing a port-forward: %w", err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/velero/decode"
 )
@@ -59,21 +60,23 @@ func (c *cli) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
 // newEstimator makes one that talks to nobody yet. caFile holds certificates
 // of the object store, or is empty.
 func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexes *cache.Cache, log *slog.Logger) (*estimator, error) {
-	config = rest.CopyConfig(config)
-	config.Wrap(capRetryAfter)
-	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	over, err := session.HTTPClient(config, session.TransportOptions{})
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(config, over)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	core, err := corev1client.NewForConfig(config)
+	core, err := corev1client.NewForConfigAndClient(config, over)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	reviews, err := authorizationv1client.NewForConfig(config)
+	reviews, err := authorizationv1client.NewForConfigAndClient(config, over)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	velero, err := dynamic.NewForConfig(config)
+	velero, err := dynamic.NewForConfigAndClient(config, over)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
@@ -210,28 +213,26 @@ func (e *estimator) kinds(ctx context.Context) (d collector.Discovery, notes []s
 // is not older was made by it, and Velero counts it.
 func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Namespaces, error) {
 	known := collector.Namespaces{Known: true}
-	o := metav1.ListOptions{Limit: 500}
-	for pages := 0; ; {
+	err := session.Pages(ctx, metav1.ListOptions{Limit: session.PageSize}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := e.core.Namespaces().List(ctx, o)
 		if err != nil {
-			return collector.Namespaces{}, err
+			return "", err
+		}
+		if o.Continue == "" {
+			known.Names = nil
 		}
 		for _, namespace := range page.Items {
 			if began.IsZero() || namespace.CreationTimestamp.Time.Before(began) {
 				known.Names = append(known.Names, namespace.Name)
 			}
 		}
-		if o.Continue = page.Continue; o.Continue == "" {
-			return known, nil
-		}
-		if pages++; pages == maxPages {
-			return collector.Namespaces{}, fmt.Errorf("the list has more than %d pages", pages)
-		}
+		return page.Continue, nil
+	})
+	if err != nil {
+		return collector.Namespaces{}, err
 	}
+	return known, nil
 }
-
-// maxPages of namespaces are more than a cluster can hold.
-const maxPages = 1000
 
 // malformedNotes say what an estimate leaves out of a job's spec.
 func malformedNotes(j *job.Job) []string {

@@ -19,6 +19,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/ui"
 )
 
@@ -41,7 +42,11 @@ func (f *jobFinalizer) Allowed(ctx context.Context, namespace string, kind job.K
 	if err != nil {
 		return "", err
 	}
-	cluster, err := authorizationv1client.NewForConfig(config)
+	over, err := session.HTTPClient(config, session.TransportOptions{})
+	if err != nil {
+		return "", err
+	}
+	cluster, err := authorizationv1client.NewForConfigAndClient(config, over)
 	if err != nil {
 		return "", fmt.Errorf("reading the kubeconfig: %w", err)
 	}

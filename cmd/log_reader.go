@@ -14,6 +14,7 @@ import (
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/logs"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/ui/jobview"
 )
 
@@ -33,8 +34,11 @@ func (c *cli) newLogReader(namespace, caFile string, notStored error, log *slog.
 		}
 		config = rest.CopyConfig(config)
 		config.Timeout = 0 // a log that is followed has no end
-		config.Wrap(capRetryAfter)
-		client, err := corev1client.NewForConfig(config)
+		over, err := session.HTTPClient(config, session.TransportOptions{})
+		if err != nil {
+			return nil, err
+		}
+		client, err := corev1client.NewForConfigAndClient(config, over)
 		if err != nil {
 			return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 		}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/veltui/veltui/session"
 )
 
 // loginPatience is how long the first request may take before the dashboard
@@ -54,7 +56,11 @@ var errNotNow = errors.New("veltui does not connect while it logs in")
 
 // loginTo makes one request.
 func loginTo(ctx context.Context, config *rest.Config, name string) error {
-	client, err := discovery.NewDiscoveryClientForConfig(config)
+	over, err := session.HTTPClient(config, session.TransportOptions{})
+	if err != nil {
+		return err
+	}
+	client, err := discovery.NewDiscoveryClientForConfigAndClient(config, over)
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}

@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
 )
@@ -89,9 +89,11 @@ func (r *objectReader) of(namespace string, kind velero.VolumeKind) (dynamic.Res
 	if err != nil {
 		return nil, err
 	}
-	config = rest.CopyConfig(config)
-	config.Wrap(capRetryAfter)
-	client, err := dynamic.NewForConfig(config)
+	over, err := session.HTTPClient(config, session.TransportOptions{})
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfigAndClient(config, over)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}

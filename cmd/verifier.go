@@ -58,7 +58,6 @@ func (v *verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 	if err != nil {
 		return result, err
 	}
-	config.Wrap(capRetryAfter)
 	reader, err := target.New(target.Options{Config: config, Silence: cmp.Or(config.Timeout, firstSnapshotTimeout), Clock: v.cli.clock, Log: v.log})
 	if err != nil {
 		return result, err

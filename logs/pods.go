@@ -12,14 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
 
 // maxPods is how many pods' logs are read at once.
 const maxPods = 40
-
-// maxPages of pods are more than Velero's namespace holds.
-const maxPages = 20
 
 // container is one whose log is read.
 type container struct {
@@ -63,18 +61,21 @@ func (r *Reader) listPods(ctx context.Context) ([]*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Patience)
 	defer cancel()
 	var all []*corev1.Pod
-	o := metav1.ListOptions{Limit: 500}
-	for range maxPages {
+	err = session.Pages(ctx, metav1.ListOptions{Limit: session.PageSize}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := pods.List(ctx, o)
 		if err != nil {
-			return nil, fmt.Errorf("listing Velero's pods: %w", err)
+			return "", err
+		}
+		if o.Continue == "" {
+			all = nil
 		}
 		for i := range page.Items {
 			all = append(all, &page.Items[i])
 		}
-		if o.Continue = page.Continue; o.Continue == "" {
-			return all, nil
-		}
+		return page.Continue, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing Velero's pods: %w", err)
 	}
 	return all, nil
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/session"
 )
 
 // tailKept is how much is kept of the end of a line that is too long.
@@ -62,7 +63,7 @@ func (r *Reader) open(ctx context.Context, c container, from place, o corev1.Pod
 	ctx, cancel := context.WithCancel(ctx)
 	l := &podLog{cancel: cancel, from: from, behind: from.lines, first: true}
 	l.idle = time.AfterFunc(r.o.Patience, cancel)
-	body, err := pods.GetLogs(c.pod, &o).Stream(ctx)
+	body, err := pods.GetLogs(c.pod, &o).Stream(session.Streaming(ctx))
 	if err != nil {
 		late := !l.idle.Stop()
 		cancel()

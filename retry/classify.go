@@ -133,11 +133,16 @@ func Ambiguous(err error) bool {
 	return true
 }
 
-// retryAfter is how long the server asks to be left alone, zero if it does not.
+// MaxRetryAfter is the longest delay that a server may ask for. It says so for
+// everybody, or says anything at all, and must not keep us away for long after it is
+// back.
+const MaxRetryAfter = 5 * time.Second
+
+// retryAfter returns how long the server asks to be left alone, zero if it does not.
 func retryAfter(err error) time.Duration {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
 		return 0
 	}
-	return time.Duration(max(0, status.Status().Details.RetryAfterSeconds)) * time.Second
+	return min(time.Duration(max(0, status.Status().Details.RetryAfterSeconds))*time.Second, MaxRetryAfter)
 }

@@ -67,7 +67,7 @@ func RetryOnErrorMaxBackOff(ctx context.Context, o Options, fn func(context.Cont
 // the last error if there was one; it starts no attempt after that.
 //
 // An Unauthorized answer is tried once more after Options.Refresh. A
-// Retry-After of the server lengthens a delay, also beyond the cap, but never
+// Retry-After of the server lengthens a delay up to [MaxRetryAfter], but never
 // past the deadline.
 func RetryOnRetriableMaxBackOff(ctx context.Context, o Options, fn func(context.Context) error, retriable func(error) bool) error {
 	r := o.start()

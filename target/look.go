@@ -133,7 +133,7 @@ func (l *look) read(ctx context.Context, p place) (instead []place) {
 		}
 	case err != nil:
 		l.notSeen(p, err)
-		if l.line.silent() {
+		if l.meter.Silence() >= l.Silence {
 			l.gone = err
 		}
 	}
@@ -156,7 +156,7 @@ func (l *look) list(ctx context.Context, p place) error {
 		from = p.namespace
 	}
 	wanted, listed := l.state.question.kinds[p.resource], 0
-	return l.pages(ctx, p.options(l.Page), func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	return pages(ctx, p.options(l.Page), func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := l.metadata.Resource(k.GroupVersionResource).Namespace(from).List(ctx, o)
 		if err != nil {
 			return "", err
@@ -222,7 +222,7 @@ var errTooMany = fmt.Errorf("you may not list it in the whole cluster, and veltu
 
 // done sorts what was not seen.
 func (l *look) done() *State {
-	l.state.ClockOffset = l.line.offset()
+	l.state.ClockOffset, _ = l.meter.Offset()
 	for at, why := range maps.All(l.state.unseen) {
 		l.state.NotSeen = append(l.state.NotSeen, NotSeen{at[0], at[1], why})
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/session"
 )
 
 // Options say how a [Reader] asks.
@@ -63,7 +63,7 @@ func (o Options) withDefaults() Options {
 // Reader asks one cluster.
 type Reader struct {
 	Options
-	line      *line
+	meter     *session.Meter
 	discovery *discovery.DiscoveryClient
 	metadata  metadata.Interface
 	dynamic   dynamic.Interface
@@ -73,13 +73,12 @@ type Reader struct {
 func New(o Options) (*Reader, error) {
 	o = o.withDefaults()
 	config := rest.CopyConfig(o.Config)
-	config.Timeout = 0 // the line notices silence, and a long answer is none
-	transport, err := rest.TransportFor(config)
+	config.Timeout = 0 // a long answer is no silence
+	r := &Reader{Options: o, meter: session.NewMeter(o.Clock)}
+	over, err := session.HTTPClient(config, session.TransportOptions{Meter: r.meter, Silence: o.Silence})
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+		return nil, err
 	}
-	r := &Reader{Options: o, line: &line{next: transport, silence: o.Silence, clock: o.Clock, heard: o.Clock()}}
-	over := &http.Client{Transport: r.line}
 	if r.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, over); err != nil {
 		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
 	}
@@ -93,8 +92,16 @@ func New(o Options) (*Reader, error) {
 }
 
 // Cost is what was asked of the API server so far.
+type Cost struct {
+	Requests int
+	// Bytes are those of the answers, after decompression.
+	Bytes int64
+}
+
+// Cost returns what was asked of the API server so far.
 func (r *Reader) Cost() Cost {
-	return Cost{Requests: int(r.line.requests.Load()), Bytes: r.line.bytes.Load()}
+	requests, bytes := r.meter.Cost()
+	return Cost{requests, bytes}
 }
 
 // Served is what a cluster serves.
@@ -247,7 +254,7 @@ func (r *Reader) Whole(ctx context.Context, served *Served, resource, namespace 
 		return nil
 	}
 	visited := map[types.NamespacedName]bool{} // a list that expired is read again
-	return r.pages(ctx, metav1.ListOptions{Limit: r.Page}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	return pages(ctx, metav1.ListOptions{Limit: r.Page}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := r.dynamic.Resource(k.GroupVersionResource).Namespace(namespace).List(ctx, o)
 		if err != nil {
 			return "", err
@@ -266,37 +273,14 @@ func (r *Reader) Whole(ctx context.Context, served *Served, resource, namespace 
 	})
 }
 
-// maxPages of 500 are more objects than a cluster holds of one kind.
-const maxPages = 10_000
-
-// pages reads a list page by page. A list that expires on the way is read once more
-// from its beginning, and a page that is too long in smaller ones. Its error is fit
-// to be shown.
-func (r *Reader) pages(ctx context.Context, o metav1.ListOptions, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
-	again := true
-	for range maxPages {
-		next, err := read(ctx, o)
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case apierrors.IsResourceExpired(err) && again:
-			again, o.Continue = false, ""
-			continue
-		case errors.Is(err, errTooLong) && o.Limit >= smallerPages:
-			o.Limit /= smallerPages
-			continue
-		case err != nil:
-			return safe(err)
-		case next == "":
-			return nil
-		}
-		o.Continue = next
+// pages reads a list page by page. Its error is fit to be shown.
+func pages(ctx context.Context, o metav1.ListOptions, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
+	err := session.Pages(ctx, o, read)
+	if err == nil || ctx.Err() != nil {
+		return err
 	}
-	return fmt.Errorf("the list has more than %d pages", maxPages)
+	return safe(err)
 }
-
-// smallerPages is how many pages one becomes that is too long.
-const smallerPages = 10
 
 // safeError is an error in words that are safe to print.
 type safeError struct {
@@ -311,12 +295,16 @@ func safe(err error) error { return safeError{words(err), err} }
 
 // words says why something could not be looked at.
 func words(err error) string {
-	var silence silenceError
+	var silence session.SilenceError
+	var incomplete *session.IncompleteError
+	var redirect *session.RedirectError
 	switch {
 	case errors.As(err, &silence):
 		return silence.Error()
-	case errors.Is(err, errTooLong):
-		return errTooLong.Error()
+	case errors.As(err, &incomplete):
+		return incomplete.Error()
+	case errors.As(err, &redirect):
+		return redirect.Error()
 	case apierrors.IsForbidden(err):
 		return "you may not list it"
 	}

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/session"
 )
 
 // server is an API server that answers a path as it is told.
@@ -268,7 +270,7 @@ func TestWholeObjectsComeAsTheyAre(t *testing.T) {
 	s.lists["/api/v2/namespaces/shop/pods"] = func(w http.ResponseWriter, r *http.Request) {
 		limits = append(limits, r.URL.Query().Get("limit"))
 		if len(limits) == 1 {
-			_, _ = w.Write(bytes.Repeat([]byte(" "), maxAnswer+1))
+			_, _ = w.Write(bytes.Repeat([]byte(" "), session.MaxAnswer+1))
 			return
 		}
 		_, _ = w.Write([]byte(`{"kind":"PodList","apiVersion":"v2","metadata":{},"items":[{"metadata":{"name":"a","namespace":"shop","managedFields":[{"manager":"m"}]}},{"metadata":{"name":"other","namespace":"shop"}}]}`))

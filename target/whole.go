@@ -41,7 +41,7 @@ func (l *look) whole(ctx context.Context, p place) error {
 		from = p.namespace
 	}
 	wanted := l.state.question.kinds[p.resource]
-	return l.pages(ctx, p.options(min(wholePage, l.Page)), func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	return pages(ctx, p.options(min(wholePage, l.Page)), func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := l.dynamic.Resource(k.GroupVersionResource).Namespace(from).List(ctx, o)
 		if err != nil {
 			return "", err

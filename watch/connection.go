@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -56,12 +57,13 @@ func connect(cfg *rest.Config, userAgent string, log *slog.Logger) (*connection,
 	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
 		cfg.WarningHandler = warnings{log}
 	}
-	var err error
-	if c.direct, err = rest.TransportFor(cfg); err != nil {
-		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	gated, err := session.HTTPClient(cfg, session.TransportOptions{Over: func(direct http.RoundTripper) http.RoundTripper {
+		c.direct, c.gate = direct, newGate(direct)
+		return c.gate
+	}})
+	if err != nil {
+		return nil, err
 	}
-	c.gate = newGate(c.direct)
-	gated := &http.Client{Transport: c.gate}
 	c.client, err = client.New(cfg, client.Options{
 		HTTPClient: gated,
 		Scheme:     runtime.NewScheme(),

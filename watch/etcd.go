@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +26,7 @@ import (
 
 	"github.com/veltui/veltui/etcd"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/session"
 )
 
 // The API of OpenShift's etcd backups. Only v1alpha1 was ever published.
@@ -412,11 +412,11 @@ type EtcdReader struct{ rest rest.Interface }
 
 // NewEtcdReader prepares a reader without using the connection.
 func NewEtcdReader(cfg *rest.Config) (*EtcdReader, error) {
-	over, err := rest.TransportFor(cfg)
+	over, err := session.HTTPClient(cfg, session.TransportOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+		return nil, err
 	}
-	c, err := newREST(cfg, &http.Client{Transport: over, Timeout: cfg.Timeout})
+	c, err := newREST(cfg, over)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
 	}

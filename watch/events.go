@@ -11,11 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/veltui/veltui/session"
 )
 
-// maxEvent is how long one event may be, in bytes; client-go's own decoder has
-// the same bound (k8s.io/apimachinery/pkg/runtime/serializer/streaming).
-const maxEvent = 16 << 20
+// maxEvent is how long one event may be, in bytes.
+const maxEvent = session.MaxAnswer
 
 // eventDecoder reads the events of a watch: a JSON document a line, as the API
 // server writes them (k8s.io/apiserver/pkg/endpoints/handlers/watch.go).
@@ -80,7 +81,7 @@ func (d *eventDecoder) next() error {
 		d.line = append(d.line, part...)
 		switch {
 		case len(d.line) > maxEvent:
-			return fmt.Errorf("reading an event: it is longer than %d bytes", maxEvent)
+			return &session.IncompleteError{Reason: fmt.Sprintf("incomplete: an event is longer than %d MiB", maxEvent>>20)}
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err == io.EOF && len(bytes.TrimSpace(d.line)) > 0:

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/session"
 )
 
 // timing are the intervals of the heartbeat.
@@ -125,22 +126,8 @@ func (h *heartbeat) ask(ctx context.Context, c *connection) (offset time.Duratio
 	case answer.StatusCode >= http.StatusInternalServerError:
 		return 0, fmt.Errorf("the API server answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	}
-	return clockOffset(answer.Header.Get("Date"), asked, answered), nil
-}
-
-// clockOffset is the server's clock minus ours, or zero if they agree within
-// two seconds. The header has whole seconds, cut off.
-func clockOffset(date string, asked, answered time.Time) time.Duration {
-	theirs, err := http.ParseTime(date)
-	if err != nil {
-		return 0
-	}
-	ours := asked.Add(answered.Sub(asked) / 2)
-	offset := theirs.Add(500 * time.Millisecond).Sub(ours)
-	if offset.Abs() < 2*time.Second {
-		return 0
-	}
-	return offset.Round(time.Second)
+	offset, _ = session.ClockOffset(answer.Header.Get("Date"), asked, answered)
+	return offset, nil
 }
 
 // waitForDoubt returns after the period, or when a request failed or somebody

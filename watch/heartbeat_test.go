@@ -113,27 +113,6 @@ func TestHeartbeatKnowsLifeFromDeath(t *testing.T) {
 	})
 }
 
-func TestClockOffset(t *testing.T) {
-	now := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
-	for _, c := range []struct {
-		date string
-		want time.Duration
-	}{
-		{now.Format(http.TimeFormat), 0},
-		{now.Add(-time.Second).Format(http.TimeFormat), 0},
-		{now.Add(time.Hour).Format(http.TimeFormat), time.Hour},
-		{now.Add(-10 * time.Minute).Format(http.TimeFormat), -10 * time.Minute},
-		{"", 0},
-		{"yesterday", 0},
-	} {
-		// The answer took a second, so the middle is half a second later: what
-		// the cut-off of the header makes up for.
-		if got := clockOffset(c.date, now, now.Add(time.Second)); got != c.want {
-			t.Errorf("clockOffset(%q) = %v, want %v", c.date, got, c.want)
-		}
-	}
-}
-
 // TestSnapshotsAreInTheClustersClock lets our own clock be an hour slow.
 func TestSnapshotsAreInTheClustersClock(t *testing.T) {
 	c := newCluster(t)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -47,16 +48,13 @@ func (e *RejectedError) Error() string {
 func (e *RejectedError) Unwrap() error { return e.Err }
 
 // line is the way to the API server of one reading: it notices when nothing comes
-// any more, and how far the server's clock is off. A long list that keeps coming is
-// slow, and no silence.
+// any more. A long list that keeps coming is slow, and no silence.
 type line struct {
-	clock   func() time.Time
+	meter   *session.Meter
 	silence time.Duration
 	timer   *time.Timer
 
-	mu    sync.Mutex
-	ahead time.Duration
-	known bool
+	mu sync.Mutex
 	// answers counts what the server has answered.
 	answers int
 	// last is what the last request failed with.
@@ -66,18 +64,17 @@ type line struct {
 var errSilence = errors.New("nothing came in time")
 
 func newLine(clock func() time.Time, silence time.Duration, give context.CancelCauseFunc) *line {
-	return &line{clock: clock, silence: silence, timer: time.AfterFunc(silence, func() { give(errSilence) })}
+	return &line{meter: session.NewMeter(clock), silence: silence, timer: time.AfterFunc(silence, func() { give(errSilence) })}
 }
 
 func (l *line) stop() { l.timer.Stop() }
 
 func (l *line) heard() { l.timer.Reset(l.silence) }
 
-// offset is the server's clock minus ours.
+// offset returns the server's clock minus ours.
 func (l *line) offset() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ahead
+	offset, _ := l.meter.Offset()
+	return offset
 }
 
 // connectOnce prepares clients whose requests go over the line.
@@ -93,11 +90,10 @@ func connectOnce(o Options, l *line) (client.Client, rest.Interface, error) {
 	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
 		cfg.WarningHandler = warnings{o.Log}
 	}
-	transport, err := rest.TransportFor(cfg)
+	over, err := session.HTTPClient(cfg, session.TransportOptions{Meter: l.meter, Over: func(next http.RoundTripper) http.RoundTripper { return listening{next, l} }})
 	if err != nil {
-		return nil, nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+		return nil, nil, err
 	}
-	over := &http.Client{Transport: listening{transport, l}}
 	api, err := client.New(cfg, client.Options{HTTPClient: over, Scheme: runtime.NewScheme(), Mapper: velero.Mapper(), Log: logr.FromSlogHandler(o.Log.Handler())})
 	if err != nil {
 		return nil, nil, fmt.Errorf("preparing the connection to the API server: %w", err)
@@ -116,7 +112,6 @@ type listening struct {
 }
 
 func (t listening) RoundTrip(r *http.Request) (*http.Response, error) {
-	asked := t.line.clock()
 	answer, err := t.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -126,9 +121,6 @@ func (t listening) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.line.mu.Lock()
 		t.line.answers++
 		t.line.last = nil
-		if !t.line.known {
-			t.line.ahead, t.line.known = clockOffset(answer.Header.Get("Date"), asked, t.line.clock()), true
-		}
 		t.line.mu.Unlock()
 		answer.Body = heardBody{answer.Body, t.line}
 	}
@@ -193,7 +185,8 @@ func rejected(err error) bool {
 
 // final reports whether the same request would only be answered the same.
 func final(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err)
+	var redirect *session.RedirectError
+	return session.IsIncomplete(err) || errors.As(err, &redirect) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err)
 }
 
 // explain makes an error that a person understands of the one that a reading ended

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -25,7 +26,7 @@ const firstPage = 500
 // 1.36.3 with 10,000 restores: 0.9 s in one answer, 3.4 s in a stream.)
 const mostAtOnce = 20_000
 
-// maxItem is how long one object of a list may be, in bytes: far more than etcd takes.
+// maxItem is how long one object of a list may be, in bytes.
 const maxItem = maxEvent
 
 // all reads the whole list into to, each object as it comes out of the answer:
@@ -146,14 +147,17 @@ func (r reader) stream(ctx context.Context, to listing) (version string, err err
 func (r reader) streamed(ctx context.Context, to listing, heard func()) (version string, err error) {
 	yes := true
 	body, err := r.request(&metav1.ListOptions{Watch: true, SendInitialEvents: &yes, AllowWatchBookmarks: true,
-		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}).Stream(ctx)
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}).Stream(session.Streaming(ctx))
 	if err != nil {
 		return "", err
 	}
 	defer body.Close()
 	events := newEventDecoder(body, r.object)
-	for {
+	for items := 0; ; items++ {
 		kind, o, err := events.Decode()
+		if items > session.MaxItems {
+			err = errEndless
+		}
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
@@ -183,19 +187,19 @@ func (r reader) streamed(ctx context.Context, to listing, heard func()) (version
 
 // pages reads the list page by page, or whole if it changes too fast for that.
 func (r reader) pages(ctx context.Context, to listing) (version string, err error) {
-	page, err := r.page(ctx, metav1.ListOptions{Limit: firstPage}, to)
-	for err == nil && page.Continue != "" {
-		before := page.Continue
-		page, err = r.page(ctx, metav1.ListOptions{Limit: firstPage, Continue: before}, to)
-		if err == nil && page.Continue == before {
-			err = fmt.Errorf("reading the list of %s: the server sends the same page again", r.kind.resource)
+	err = session.Pages(ctx, metav1.ListOptions{Limit: firstPage}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+		page, err := r.page(ctx, o, to)
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			to.again(0)
+			page, err = r.page(ctx, metav1.ListOptions{}, to)
 		}
+		version = page.ResourceVersion
+		return page.Continue, err
+	})
+	if err != nil {
+		err = fmt.Errorf("reading the list of %s: %w", r.kind.resource, err)
 	}
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		to.again(0)
-		page, err = r.page(ctx, metav1.ListOptions{}, to)
-	}
-	return page.ResourceVersion, err
+	return version, err
 }
 
 func (r reader) page(ctx context.Context, o metav1.ListOptions, to listing) (metav1.ListMeta, error) {
@@ -205,14 +209,18 @@ func (r reader) page(ctx context.Context, o metav1.ListOptions, to listing) (met
 // taking reads one answer, and has each of its elements taken in: its JSON without
 // field sets, which is only good until item returns.
 func (r reader) taking(ctx context.Context, o metav1.ListOptions, item func(raw []byte) error) (metav1.ListMeta, error) {
-	body, err := r.request(&o).Stream(ctx)
+	body, err := r.request(&o).Stream(session.Streaming(ctx))
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
 	defer body.Close()
+	items := 0
 	page, err := readList(body, func(raw []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if items++; items > session.MaxItems {
+			return errEndless
 		}
 		return item(withoutFieldSets(raw))
 	})
@@ -240,6 +248,8 @@ func (r reader) take(raw []byte, to listing) error {
 // errNoList: what stands between us and the API server may answer anything with 200.
 // Taken for an empty list, it would make all that is there disappear.
 var errNoList = errors.New("the answer is no list")
+
+var errEndless = &session.IncompleteError{Reason: fmt.Sprintf("incomplete: the list has more than %d objects", session.MaxItems)}
 
 // readList takes a list apart while it comes in: item gets the JSON of each of its
 // elements, which is only good until it returns. It finds where each ends by its
@@ -365,7 +375,7 @@ func (l *listDecoder) value() ([]byte, error) {
 		}
 		switch {
 		case len(l.raw) > maxItem:
-			return nil, fmt.Errorf("an element is longer than %d bytes", maxItem)
+			return nil, &session.IncompleteError{Reason: fmt.Sprintf("incomplete: an element is longer than %d MiB", maxItem>>20)}
 		case found && len(l.raw) == 0:
 			return nil, errors.New("a value is missing")
 		case found:

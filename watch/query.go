@@ -20,6 +20,7 @@ import (
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/session"
 )
 
 // Query is what [Read] is asked for.
@@ -362,9 +363,17 @@ func (r *onceReader) list(ctx context.Context, resource, selector string, keep f
 	from := newReader(k, r.rest, r.installation.namespace)
 	var objects []client.Object
 	err := r.line.try(ctx, func() error {
-		objects = objects[:0]
-		r.progress(resource, 0)
-		return from.each(ctx, func(o *received) {
+		names := map[string]bool{}
+		begin := func() {
+			objects = objects[:0]
+			clear(names)
+			r.progress(resource, 0)
+		}
+		return from.each(ctx, begin, func(o *received) {
+			if names[o.GetName()] {
+				return // else a list that says the same again and again has no end
+			}
+			names[o.GetName()] = true
 			if keep == nil || len(o.malformed) > 0 || keep(o.Object) {
 				objects = append(objects, o)
 			}
@@ -381,19 +390,16 @@ func (r *onceReader) progress(resource string, read int) {
 }
 
 // each reads a whole list as it is now, in one answer unless something in between
-// makes pages of its own. Where one of those has expired, the list is to be read
-// from its beginning.
-func (r reader) each(ctx context.Context, take func(*received)) error {
-	for o := (metav1.ListOptions{}); ; {
-		page, err := r.page(ctx, o, taken(take))
-		switch {
-		case err != nil || page.Continue == "":
-			return err
-		case page.Continue == o.Continue:
-			return fmt.Errorf("reading the list of %s: the server sends the same page again", r.kind.resource)
+// makes pages of its own. Begin is called before it is read from its beginning, which
+// is again where a page has expired.
+func (r reader) each(ctx context.Context, begin func(), take func(*received)) error {
+	return session.Pages(ctx, metav1.ListOptions{}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+		if o.Continue == "" {
+			begin()
 		}
-		o.Continue = page.Continue
-	}
+		page, err := r.page(ctx, o, taken(take))
+		return page.Continue, err
+	})
 }
 
 // taken is a listing that gives each object to a function.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero/decode"
 )
 
@@ -71,7 +72,7 @@ func (r reader) request(o *metav1.ListOptions) *rest.Request {
 // watch follows the changes.
 func (r reader) watch(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 	o.Watch = true
-	body, err := r.request(&o).Stream(ctx)
+	body, err := r.request(&o).Stream(session.Streaming(ctx))
 	if err != nil {
 		return nil, err
 	}

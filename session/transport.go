@@ -1,0 +1,287 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/sanitize"
+)
+
+// How many bytes of one answer are read, after decompression. A whole answer costs
+// about three times its length while it is read and decoded.
+const (
+	// MaxAnswer is more than the API server keeps of one object (etcd takes 1.5 MiB,
+	// which JSON may write in six times as many bytes), and than a page of 500 usual
+	// ones; a page that is longer is read in smaller ones ([Pages]).
+	MaxAnswer = 10 << 20
+	// maxSmall limits errors and access reviews.
+	maxSmall = 1 << 20
+)
+
+// TransportOptions adapt the transport to one kind of client. The zero value is usable.
+type TransportOptions struct {
+	// Meter measures what comes; nil discards it.
+	Meter *Meter
+	// Silence ends a request to which nothing comes for so long; 0 waits for ever.
+	Silence time.Duration
+	// OneAttempt returns an answer that asks to come back as an error with that delay.
+	// Kubernetes' client would otherwise repeat the request by itself, up to ten times
+	// and unseen.
+	OneAttempt bool
+	// Over is a transport around this one, nil for none.
+	Over func(http.RoundTripper) http.RoundTripper
+}
+
+// Protect returns a copy of a configuration whose clients all use the transport: it
+// limits answers, refuses redirects and shortens Retry-After.
+func Protect(config *rest.Config, o TransportOptions) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{next, o} })
+	return config
+}
+
+// HTTPClient returns the HTTP client that every client of an API server is built on.
+func HTTPClient(config *rest.Config, o TransportOptions) (*http.Client, error) {
+	next, err := rest.TransportFor(Protect(config, o))
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	if o.Over != nil {
+		next = o.Over(next)
+	}
+	return &http.Client{Transport: next, Timeout: config.Timeout}, nil
+}
+
+// IncompleteError reports a limit that was reached. What was read is not all there is,
+// and nothing follows from what is missing in it.
+type IncompleteError struct {
+	Reason string
+	// TooLong is true for one answer with too many bytes: a smaller page may fit.
+	TooLong bool
+}
+
+func (e *IncompleteError) Error() string { return e.Reason }
+
+// IsIncomplete reports whether an error says that a limit was reached.
+func IsIncomplete(err error) bool {
+	var incomplete *IncompleteError
+	return errors.As(err, &incomplete)
+}
+
+func tooLong(limit int64) error {
+	return &IncompleteError{Reason: fmt.Sprintf("incomplete: the API server's answer is longer than %d MiB", limit>>20), TooLong: true}
+}
+
+// RedirectError reports an answer that leads elsewhere. It is never followed: the
+// credentials and the request would go with it.
+type RedirectError struct {
+	Code int
+	// Location is where it leads, safe to print.
+	Location string
+}
+
+func (e *RedirectError) Error() string {
+	return fmt.Sprintf("the API server answers %d and redirects to %s; veltui follows no redirect, as your credentials would go with it. Check the server's URL in the kubeconfig", e.Code, e.Location)
+}
+
+// SilenceError reports a request to which nothing came.
+type SilenceError struct{ After time.Duration }
+
+func (e SilenceError) Error() string {
+	return fmt.Sprintf("the API server sent nothing for %s", e.After)
+}
+
+type streaming struct{}
+
+// Streaming returns a context for requests whose answer has no end, or whose reader
+// takes it piece by piece and limits each: watches, followed logs, lists that are
+// never whole in memory. Errors are limited all the same.
+func Streaming(ctx context.Context) context.Context {
+	return context.WithValue(ctx, streaming{}, true)
+}
+
+// transport stands between every client and the API server.
+type transport struct {
+	next    http.RoundTripper
+	options TransportOptions
+}
+
+// WrappedRoundTripper lets Kubernetes' packages close idle connections.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	meter := t.options.Meter
+	sent := meter.send()
+	ctx, watchdog := t.watch(request.Context())
+	if watchdog != nil {
+		request = request.WithContext(ctx)
+	}
+	response, err := t.next.RoundTrip(request)
+	if err != nil {
+		return nil, watchdog.end(err)
+	}
+	meter.receive(response, sent)
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		watchdog.stop()
+		return response, nil // no answer any more, but a connection
+	}
+	watchdog.reset()
+	response.Body = &body{ReadCloser: response.Body, meter: meter, watchdog: watchdog, limit: limitOf(request, response)}
+	if err := t.check(request, response); err != nil {
+		_ = response.Body.Close()
+		return nil, err
+	}
+	return response, nil
+}
+
+// check refuses answers that no client may get, and reads errors.
+func (t *transport) check(request *http.Request, response *http.Response) error {
+	switch code := response.StatusCode; code {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return &RedirectError{code, sanitize.Cut(response.Header.Get("Location"), maxLocation)}
+	}
+	// net/http has undone the compression that it asked for.
+	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return &IncompleteError{Reason: fmt.Sprintf("incomplete: the API server's answer is encoded as %s, which nobody asked for", sanitize.Cut(encoding, 40))}
+	}
+	if limit := response.Body.(*body).limit; limit > 0 && response.ContentLength > limit {
+		return tooLong(limit)
+	}
+	capRetryAfter(response)
+	if response.StatusCode < http.StatusBadRequest {
+		return nil
+	}
+	text, err := io.ReadAll(response.Body)
+	switch {
+	case IsIncomplete(err):
+		return err
+	case err != nil:
+		response.Body = partialBody{io.MultiReader(bytes.NewReader(text), brokenReader{err}), response.Body}
+	default:
+		_ = response.Body.Close()
+		response.Body = io.NopCloser(bytes.NewReader(text))
+		if t.options.OneAttempt {
+			return busy(request, response, text)
+		}
+	}
+	return nil
+}
+
+// maxLocation is how much of a redirect's address is shown, in runes.
+const maxLocation = 200
+
+// limitOf returns how many bytes of an answer are read, 0 for no limit.
+func limitOf(request *http.Request, response *http.Response) int64 {
+	switch {
+	case response.StatusCode >= http.StatusBadRequest:
+		return maxSmall
+	case request.Context().Value(streaming{}) != nil:
+		return 0
+	case slices.ContainsFunc(strings.Split(request.URL.Path, "/"), func(part string) bool { return strings.HasPrefix(part, "selfsubject") }):
+		return maxSmall
+	}
+	return MaxAnswer
+}
+
+// body is an answer that is being read.
+type body struct {
+	io.ReadCloser
+	meter    *Meter
+	watchdog *watchdog
+	// limit is how many bytes may come, 0 for any number; read is how many did.
+	limit, read int64
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.limit > 0 {
+		if b.read > b.limit {
+			return 0, tooLong(b.limit)
+		}
+		p = p[:min(int64(len(p)), b.limit-b.read+1)]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.read += int64(n)
+		b.watchdog.reset()
+		b.meter.read(n)
+		if b.limit > 0 && b.read > b.limit {
+			return 0, tooLong(b.limit)
+		}
+	}
+	if err != nil && err != io.EOF {
+		err = b.watchdog.explain(err)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.watchdog.stop()
+	return err
+}
+
+// partialBody is an error's text up to where it broke off.
+type partialBody struct {
+	io.Reader
+	io.Closer
+}
+
+type brokenReader struct{ err error }
+
+func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
+
+// watchdog ends one request after a silence; nil never does.
+type watchdog struct {
+	silence time.Duration
+	timer   *time.Timer
+	cancel  context.CancelCauseFunc
+	cause   func() error
+}
+
+func (t *transport) watch(parent context.Context) (context.Context, *watchdog) {
+	if t.options.Silence <= 0 {
+		return parent, nil
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	w := &watchdog{silence: t.options.Silence, cancel: cancel, cause: func() error { return context.Cause(ctx) }}
+	w.timer = time.AfterFunc(w.silence, func() { cancel(SilenceError{w.silence}) })
+	return ctx, w
+}
+
+func (w *watchdog) reset() {
+	if w != nil {
+		w.timer.Reset(w.silence)
+	}
+}
+
+func (w *watchdog) stop() {
+	if w != nil {
+		w.timer.Stop()
+		w.cancel(nil)
+	}
+}
+
+// end stops the watchdog of a request that failed, and explains why it did.
+func (w *watchdog) end(err error) error {
+	err = w.explain(err)
+	w.stop()
+	return err
+}
+
+// explain returns the silence that ended a request, if that did.
+func (w *watchdog) explain(err error) error {
+	var silence SilenceError
+	if w != nil && errors.As(w.cause(), &silence) {
+		return silence
+	}
+	return err
+}
