@@ -18,7 +18,7 @@ const module = "github.com/veltui/veltui"
 // docs/architecture.md draws it.
 var imports = map[string][]string{
 	"":                           {"cmd"},
-	"cmd":                        {"action", "artifact", "assess", "assets", "collector", "collector/cache", "config", "demo", "describe", "diagnosis", "etcd", "forecast", "forecast/history", "glob", "human", "job", "logs", "narrate", "outcome", "preflight", "report", "restorespec", "retry", "sanitize", "session", "target", "ui", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/restoreform", "ui/terminal", "velero", "velero/decode", "verify", "watch"},
+	"cmd":                        {"action", "artifact", "assess", "assets", "collector", "collector/cache", "config", "demo", "describe", "diagnosis", "etcd", "forecast", "forecast/history", "glob", "human", "job", "logs", "narrate", "outcome", "preflight", "report", "restorespec", "retry", "safefile", "sanitize", "session", "target", "ui", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/restoreform", "ui/terminal", "velero", "velero/decode", "verify", "watch"},
 	"ui":                         {"action", "assess", "collector", "diagnosis", "forecast", "human", "job", "narrate", "ui/command", "ui/detail", "ui/dialog", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/pager", "ui/restoreform", "ui/tabs", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui/tabs":                    {"assess", "diagnosis", "etcd", "human", "job", "ui/detail", "ui/draw", "velero", "watch"},
 	"ui/detail":                  {"assess", "ui/draw", "ui/keys", "ui/pager", "watch"},
@@ -32,7 +32,7 @@ var imports = map[string][]string{
 	"ui/terminal":                {"sanitize"},
 	"assess":                     {"artifact", "collector", "diagnosis", "forecast", "human", "job", "velero", "watch"},
 	"describe":                   {"assess", "diagnosis", "human", "job", "velero", "watch"},
-	"action":                     {"artifact", "diagnosis", "human", "job", "kubectl", "retry", "sanitize", "session", "velero", "velero/decode"},
+	"action":                     {"artifact", "diagnosis", "human", "job", "kubectl", "retry", "safefile", "sanitize", "session", "velero", "velero/decode"},
 	"watch":                      {"diagnosis", "etcd", "job", "sanitize", "session", "velero", "velero/decode"},
 	"ui/restoreform":             {"assess", "collector", "human", "job", "kubectl", "restorespec", "sanitize", "ui/draw", "ui/keys", "velero"},
 	"preflight":                  {"collector", "human", "restorespec", "sanitize", "target", "velero"},
@@ -62,7 +62,8 @@ var imports = map[string][]string{
 	"retry":                      nil,
 	"human":                      nil,
 	"sanitize":                   nil,
-	"statedir":                   nil,
+	"statedir":                   {"safefile"},
+	"safefile":                   {"kubectl"},
 	"assets":                     nil,
 	"demo":                       {"demo/cluster", "demo/replay", "demo/responder", "demo/scene", "demo/store"},
 	"demo/responder":             {"demo/cluster", "demo/store"},

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/safefile"
 	"github.com/veltui/veltui/sanitize"
 )
 
@@ -24,11 +25,18 @@ const LogFile = "finalize.jsonl"
 
 // Entry is one line of the audit log.
 type Entry struct {
-	Time      time.Time       `json:"time"`
-	Event     string          `json:"event"` // begin, send, landed, end
-	Attempt   string          `json:"attempt"`
-	Context   string          `json:"context,omitempty"`
-	Cluster   string          `json:"cluster,omitempty"`
+	Time    time.Time `json:"time"`
+	Event   string    `json:"event"` // begin, send, landed, end
+	Attempt string    `json:"attempt"`
+	Context string    `json:"context,omitempty"`
+	Cluster string    `json:"cluster,omitempty"`
+	// ClusterUID is the uid of namespace kube-system, and Host where the last request
+	// was sent.
+	ClusterUID string `json:"clusterUID,omitempty"`
+	Host       string `json:"host,omitempty"`
+	// Machine is the one on which the attempt holds a lock while it runs; empty
+	// where there are no locks.
+	Machine   string          `json:"machine,omitempty"`
 	Action    string          `json:"action,omitempty"`
 	Kind      string          `json:"kind"`
 	Namespace string          `json:"namespace"`
@@ -51,16 +59,32 @@ type Entry struct {
 // audit is the local record of one execution.
 type audit struct {
 	dir, path, attempt string
+	// lock is held until the execution ends, on machine; nil where there are no
+	// locks.
+	lock    *os.File
+	machine string
 }
 
+// openAudit prepares the local record of one execution. It fails if others could
+// have written to it, or could replace it.
 func openAudit(o Options, attempt string) (*audit, error) {
 	if o.AuditDir == "" {
 		return nil, errors.New("there is no folder for the audit log, so veltui does nothing")
 	}
-	if err := os.MkdirAll(filepath.Join(o.AuditDir, "copies"), 0o700); err != nil {
-		return nil, fmt.Errorf("making the audit log's folder: %w", err)
+	a := &audit{dir: o.AuditDir, path: filepath.Join(o.AuditDir, LogFile), attempt: attempt}
+	for _, dir := range []string{a.dir, filepath.Join(a.dir, copiesDir)} {
+		if err := safefile.MakeDir(dir); err != nil {
+			return nil, fmt.Errorf("%w: %w", errUnsafeLog, err)
+		}
 	}
-	return &audit{dir: o.AuditDir, path: filepath.Join(o.AuditDir, LogFile), attempt: attempt}, nil
+	file, err := openLog(a.path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnsafeLog, err)
+	}
+	if err := errors.Join(a.hold(), file.Close()); err != nil {
+		return nil, fmt.Errorf("locking the attempt: %w", err)
+	}
+	return a, nil
 }
 
 // save keeps the resources as they were before, in one file.
@@ -79,8 +103,8 @@ func (a *audit) save(of *Entry, seen ...*unstructured.Unstructured) (string, err
 	}
 	name := fmt.Sprintf("%s-%s-%s", strings.ToLower(of.Kind), of.Namespace, of.Name)
 	name = name[:min(len(name), maxCopyName)] + "-" + a.attempt + ".yaml"
-	path := filepath.Join(a.dir, "copies", filepath.Base(name))
-	if err := writeSynced(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, all); err != nil {
+	path := filepath.Join(a.dir, copiesDir, filepath.Base(name))
+	if err := writeCopy(path, all); err != nil {
 		return "", fmt.Errorf("saving a copy: %w", err)
 	}
 	return path, nil
@@ -88,23 +112,8 @@ func (a *audit) save(of *Entry, seen ...*unstructured.Unstructured) (string, err
 
 // write appends one line, which is on the disk when it returns.
 func (a *audit) write(e Entry) error {
-	data, err := json.Marshal(e)
-	if err == nil {
-		err = writeSynced(a.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, append(data, '\n'))
-	}
-	if err != nil {
-		return fmt.Errorf("writing the audit log: %w", err)
-	}
-	return nil
-}
-
-func writeSynced(path string, flags int, data []byte) error {
-	file, err := os.OpenFile(path, flags, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	return errors.Join(err, file.Sync(), file.Close())
+	e.Machine = a.machine
+	return appendEntry(a.path, e)
 }
 
 // note writes one line about what goes on; e is the patch it is about, if any.
@@ -115,7 +124,7 @@ func (s *sending) note(event string, e *edit) error {
 func (s *sending) entry(event string, e *edit) Entry {
 	o, entry := s.f.o, s.record
 	entry.Time, entry.Event, entry.Attempt = o.Clock.Now().UTC(), event, s.stamp.attempt
-	entry.Context, entry.Cluster, entry.Copy = o.Context, o.Cluster, s.out.Copy
+	entry.Context, entry.Cluster, entry.ClusterUID, entry.Copy = o.Context, o.Cluster, o.ClusterUID, s.out.Copy
 	entry.By = strings.ToValidUTF8(s.stamp.by, "?")
 	if e != nil && e.seen.GetUID() != types.UID(entry.UID) {
 		entry.Target = strings.ToLower(e.seen.GetKind()) + "/" + e.seen.GetName()
@@ -134,6 +143,7 @@ func (s *sending) finish(err error) Outcome {
 	if s.audit == nil {
 		return s.out
 	}
+	defer s.audit.release()
 	entry := s.entry("end", nil)
 	if err != nil {
 		entry.Error = err.Error()

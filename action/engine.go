@@ -44,9 +44,11 @@ type Options struct {
 	Waiting func(what string)
 	// By is who does it, for the case that the API server does not say.
 	By string
-	// Context and Cluster name the cluster in the local log.
-	Context string
-	Cluster string
+	// Context and Cluster name the cluster in the local log. ClusterUID is the uid of
+	// its namespace kube-system, empty if that is unknown.
+	Context    string
+	Cluster    string
+	ClusterUID string
 	// AuditDir is where the log and the copies are kept. Nothing is written to
 	// the cluster if nothing can be written there.
 	AuditDir string

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/veltui/veltui/safefile"
 )
 
 const (
@@ -42,7 +44,7 @@ func openBoundedLog(path string, clock func() time.Time) (*boundedLog, error) {
 }
 
 func (l *boundedLog) open() error {
-	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := safefile.Open(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY)
 	if err != nil {
 		return err
 	}

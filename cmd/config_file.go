@@ -3,7 +3,6 @@ package cmd
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/safefile"
 )
 
 // configFile is the configuration file of one run.
@@ -69,23 +69,7 @@ func (f *configFile) read() ([]byte, error) {
 // readSmallFile reads a file that says what veltui does, one byte more than such a
 // file may have at most. It refuses what others could have written.
 func readSmallFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("%s is a folder", path)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	case info.Mode().Perm()&0o002 != 0 && runtime.GOOS != "windows": // which has no such bits
-		return nil, fmt.Errorf("%s may be written by anyone on this machine; run: chmod o-w %[1]s", path)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	return io.ReadAll(io.LimitReader(file, config.MaxSize+1))
+	return safefile.ReadTrusted(path, config.MaxSize+1)
 }
 
 // configure finds what is in force for a command, and sets the command's flags to

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -219,14 +218,14 @@ type finalizerOptions struct {
 
 // newFinalizer makes one for the Velero in a namespace.
 func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions) (*action.Engine, error) {
-	state, err := c.stateDir()
+	audit, err := c.auditDir()
 	if err != nil {
 		return nil, err
 	}
 	o := action.Options{
 		Config: conn.config, Reload: c.reload, Namespace: namespace, ReadOnly: f.readOnly,
 		By: userName(conn.config), Context: conn.context, Cluster: conn.config.Host,
-		AuditDir: filepath.Join(state, "finalize"), Deadline: f.timeout, Observe: f.observe, Waiting: f.waiting,
+		AuditDir: audit, Deadline: f.timeout, Observe: f.observe, Waiting: f.waiting,
 	}
 	if !f.noStore {
 		artifacts, err := artifact.New(artifact.Options{

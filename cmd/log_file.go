@@ -27,6 +27,12 @@ func (c *cli) stateDir() (string, error) {
 	return filepath.Join(home, ".local", "state", "veltui"), nil
 }
 
+// auditDir is the directory of the audit log.
+func (c *cli) auditDir() (string, error) {
+	dir, err := c.stateDir()
+	return filepath.Join(dir, "finalize"), err
+}
+
 // openLog opens veltui's log file (0600) for appending. Where there is no
 // place for one, the log is thrown away rather than shown on the screen. In a
 // session it is the session's.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/preflight"
 	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/safefile"
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/target"
 	"github.com/veltui/veltui/ui/restoreform"
@@ -310,7 +312,7 @@ func (p *previews) Save(name string, data []byte) (string, error) {
 	}
 	switch err := writeNew(path, data); {
 	case errors.Is(err, os.ErrExist):
-		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, data) { //nolint:gosec // the user's own working directory
+		if holds(path, data) {
 			return sanitize.Whole(path), nil
 		}
 		return "", fmt.Errorf("%s %w", sanitize.String(path), restoreform.ErrExists)
@@ -318,4 +320,15 @@ func (p *previews) Save(name string, data []byte) (string, error) {
 		return "", errors.New(sanitize.String(err.Error()))
 	}
 	return sanitize.Whole(path), nil
+}
+
+// holds reports whether a file has exactly this content.
+func holds(path string, data []byte) bool {
+	file, err := safefile.Open(path, os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }()
+	content, err := io.ReadAll(io.LimitReader(file, int64(len(data))+1))
+	return err == nil && bytes.Equal(content, data)
 }

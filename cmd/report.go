@@ -1,18 +1,13 @@
 package cmd
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +19,7 @@ import (
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/logs"
 	"github.com/veltui/veltui/outcome"
@@ -283,55 +279,75 @@ func instant(text string) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// maxAuditLine is how long a line of the audit log may be, and maxDeeds how many of its
-// entries a report has.
-const maxAuditLine, maxDeeds = 4 << 20, 40
+// maxDeeds is how many attempts of the audit log a report has.
+const maxDeeds = 40
 
 // audit tells what the audit log on this machine says of the job. Patches stay there.
 func (r *reporting) audit(in string) {
-	dir, err := r.cli.stateDir()
+	const log = "veltui's audit log on this machine"
+	dir, err := r.cli.auditDir()
 	if err != nil {
-		r.missing("veltui's audit log on this machine", err)
+		r.missing(log, err)
 		return
 	}
-	file, err := os.Open(filepath.Join(dir, "finalize", action.LogFile))
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			r.missing("veltui's audit log on this machine", errors.New("it cannot be opened"))
+	deeds := auditedDeeds{uid: string(r.Judged.UID), context: in, attempts: map[string]*auditedDeed{}}
+	damage, err := action.ReadLog(dir, deeds.add)
+	for _, d := range deeds.done[max(0, len(deeds.done)-maxDeeds):] {
+		if d.end == "" {
+			d.Text += "; its end is not recorded, " + d.sent
 		}
-		return
+		r.Done = append(r.Done, d.Deed)
 	}
-	defer file.Close()
-	done, err := audited(file, string(r.Judged.UID), in)
-	r.Done = append(r.Done, done...)
 	if err != nil {
-		r.missing("the end of veltui's audit log on this machine", err)
+		r.missing(log, err)
+	}
+	if damage.Begins {
+		r.missing("the beginning of "+log, errors.New("it is too large to be read whole"))
+	}
+	if damage.Lines > 0 {
+		r.missing("part of "+log, fmt.Errorf("%s damaged", human.Count(damage.Lines, "line")))
 	}
 }
 
-// audited are the newest entries of an audit log about a job in a kubeconfig context. On
-// an error they are those before it.
-func audited(log io.Reader, uid, in string) (done []report.Deed, err error) {
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, maxAuditLine)
-	begun := map[string]int{} // attempts, by their place among done
-	for lines.Scan() {
-		var e action.Entry
-		if json.Unmarshal(lines.Bytes(), &e) != nil || e.UID != uid || e.Context != "" && e.Context != in {
-			continue
-		}
-		switch e.Event {
-		case "begin":
-			begun[e.Attempt] = len(done)
-			done = append(done, report.Deed{At: e.Time.UTC().Format(time.RFC3339), By: e.By, Text: fmt.Sprintf("began to %s it, from phase %s to %s", cmp.Or(e.Action, "change"), dash(e.From), dash(e.To)),
-				Reason: e.Reason, Source: "audit log of veltui on the machine of this report"})
-		case "end":
-			if i, ok := begun[e.Attempt]; ok {
-				done[i].Text += strings.TrimRight(fmt.Sprintf("; %s at %s, %s. Phase then: %s. %s", e.State, e.Time.UTC().Format(time.RFC3339), cmp.Or(string(e.Sent), "nothing sent"), dash(e.Phase), cmp.Or(e.Error, e.Message)), ". ")
-			}
-		}
+// auditedDeeds are the attempts that an audit log has on a job in a kubeconfig
+// context.
+type auditedDeeds struct {
+	uid, context string
+	attempts     map[string]*auditedDeed
+	done         []*auditedDeed
+}
+
+// auditedDeed is an attempt, what was sent, and how it ended.
+type auditedDeed struct {
+	report.Deed
+	sent, end string
+}
+
+// add adds an entry. Entries of one attempt are one deed, also if the first of them
+// are lost.
+func (d *auditedDeeds) add(e action.Entry) {
+	if e.UID != d.uid || e.Context != "" && e.Context != d.context {
+		return
 	}
-	return done[max(0, len(done)-maxDeeds):], lines.Err()
+	at := e.Time.UTC().Format(time.RFC3339)
+	deed := d.attempts[e.Attempt]
+	if deed == nil {
+		text := fmt.Sprintf("began to %s it, from phase %s to %s", cmp.Or(e.Action, "change"), dash(e.From), dash(e.To))
+		if e.Event != "begin" {
+			text += " (the entry of its beginning is lost)"
+		}
+		deed = &auditedDeed{Deed: report.Deed{At: at, By: e.By, Text: text, Reason: e.Reason, Source: "audit log of veltui on the machine of this report"}, sent: "and nothing was sent"}
+		d.attempts[e.Attempt], d.done = deed, append(d.done, deed)
+	}
+	switch e.Event {
+	case "send":
+		deed.sent = "and it is unknown whether it was applied"
+	case "landed":
+		deed.sent = "but it was applied at " + at
+	case "end":
+		deed.end = strings.TrimRight(fmt.Sprintf("; %s at %s, %s. Phase then: %s. %s", e.State, at, cmp.Or(string(e.Sent), "nothing sent"), dash(e.Phase), cmp.Or(e.Error, e.Message)), ". ")
+		deed.Text += deed.end
+	}
 }
 
 // stored reads the results and the operations, where they are stored.

@@ -39,15 +39,6 @@ func TestWaitSaysWhenItCannotTell(t *testing.T) {
 	}
 }
 
-// TestAuditedNamesWhatIsLost: after a line that is too long, deeds are lost.
-func TestAuditedNamesWhatIsLost(t *testing.T) {
-	entry := `{"event":"begin","uid":"u"}` + "\n"
-	done, err := audited(strings.NewReader(entry+strings.Repeat("x", maxAuditLine+1)+"\n"+entry), "u", "")
-	if len(done) != 1 || err == nil {
-		t.Errorf("%v, %v", done, err)
-	}
-}
-
 // TestWaitCallsOnce for each job that ends or gets stuck, and again only after it moved.
 func TestWaitCallsOnce(t *testing.T) {
 	phase := func(p string, state diagnosis.State) assess.Judged {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/veltui/veltui/safefile"
 )
 
 // Leftover is how old a half-written file must be before it is taken for one
@@ -37,21 +39,18 @@ var ErrTooLarge = errors.New("it is too large")
 // there is none, and ErrTooLarge if it has more bytes than most.
 func (d Dir) Read(name string, most int64) ([]byte, error) {
 	path := filepath.Join(d.Path, name)
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	if info.Size() > most {
-		return nil, fmt.Errorf("%s: %w", path, ErrTooLarge)
-	}
-	f, err := os.Open(path)
+	f, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, fmt.Errorf("%s: %w", path, ErrTooLarge)
+	}
 	return io.ReadAll(io.LimitReader(f, most))
 }
 

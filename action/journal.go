@@ -1,0 +1,181 @@
+package action
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/veltui/veltui/safefile"
+)
+
+const (
+	// maxLogRead is how much of an audit log's end is read, and maxEntry how long a
+	// line of it may be.
+	maxLogRead = 32 << 20
+	maxEntry   = 4 << 20
+	// reportedFor is how long an attempt is reported whose outcome is unknown.
+	reportedFor = 30 * 24 * time.Hour
+	// presumedDead is how long after its last entry an attempt without a lock that
+	// can be tested has surely ended.
+	presumedDead = 24 * time.Hour
+)
+
+// LogDamage says which part of an audit log could not be used.
+type LogDamage struct {
+	// Lines is how many lines are no entries.
+	Lines int
+	// Begins is true if older entries were not read, because there are too many.
+	Begins bool
+}
+
+// ReadLog calls each for every entry of the audit log in a directory, the oldest
+// first. There is none without a log.
+func ReadLog(dir string, each func(Entry)) (LogDamage, error) {
+	file, err := safefile.Open(filepath.Join(dir, LogFile), os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return LogDamage{}, nil
+	}
+	if err != nil {
+		return LogDamage{}, fmt.Errorf("opening the audit log: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return LogDamage{}, fmt.Errorf("reading the audit log: %w", err)
+	}
+	damage, err := readEntries(io.NewSectionReader(file, 0, info.Size()), maxLogRead, each)
+	if err != nil {
+		err = fmt.Errorf("reading the audit log: %w", err)
+	}
+	return damage, err
+}
+
+// readEntries reads the last bytes of a log, at most limit of them.
+func readEntries(log *io.SectionReader, limit int64, each func(Entry)) (damage LogDamage, err error) {
+	if skipped := log.Size() - limit; skipped > 0 {
+		damage.Begins = true
+		if _, err := log.Seek(skipped-1, io.SeekStart); err != nil {
+			return damage, err
+		}
+	}
+	lines := bufio.NewReaderSize(log, 64<<10)
+	if damage.Begins { // to the end of the line that is cut in two
+		if _, _, err := readLine(lines); err != nil {
+			return damage, ignoreEOF(err)
+		}
+	}
+	for {
+		line, whole, err := readLine(lines)
+		if len(line) > 0 {
+			var e Entry
+			if !whole || json.Unmarshal(line, &e) != nil {
+				damage.Lines++
+			} else {
+				each(e)
+			}
+		}
+		if err != nil {
+			return damage, ignoreEOF(err)
+		}
+	}
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// readLine reads a line without what a crash leaves around it, and reports whether
+// all of it was kept.
+func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
+	whole = true
+	for {
+		part, err := r.ReadSlice('\n')
+		if whole = whole && len(line)+len(part) <= maxEntry; whole {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.Trim(line, " \t\r\n\x00"), whole, err
+		}
+	}
+}
+
+// Attempt is an attempt as the audit log has it.
+type Attempt struct {
+	// Entry is its first one.
+	Entry
+	// sends and landed are the entries of its requests.
+	sends, landed []Entry
+	last          time.Time
+	ended         bool // in doubt
+}
+
+// WasSent reports whether a request may have left.
+func (a *Attempt) WasSent() bool { return len(a.sends) > 0 }
+
+// UnfinishedAttempts returns the attempts of the audit log in a directory that neither came
+// to an end nor run any more, and those that ended in doubt, the oldest first.
+func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error) {
+	open := map[string]*Attempt{}
+	damage, err := ReadLog(dir, func(e Entry) {
+		a := open[e.Attempt]
+		switch {
+		case e.Event == "end" && (e.Sent != Doubtful || e.State == Superseded):
+			delete(open, e.Attempt)
+			return
+		case a == nil && e.Event == "begin" && now.Sub(e.Time) < reportedFor:
+			a = &Attempt{Entry: e}
+			open[e.Attempt] = a
+		case a == nil:
+			return
+		}
+		a.last = e.Time
+		switch e.Event {
+		case "end":
+			a.ended = true
+		case "send":
+			a.sends = append(a.sends, e)
+		case "landed":
+			a.landed = append(a.landed, e)
+		}
+	})
+	var unfinished []Attempt
+	for _, a := range open {
+		ended, testErr := a.hasEnded(dir, now)
+		err = cmp.Or(err, testErr)
+		if ended {
+			unfinished = append(unfinished, *a)
+		}
+	}
+	slices.SortFunc(unfinished, func(a, b Attempt) int { return a.Time.Compare(b.Time) })
+	return unfinished, damage, err
+}
+
+// hasEnded reports whether an attempt surely runs no more. A lock that nobody holds
+// proves that on the machine where it was taken; elsewhere only time does, because
+// not every network file system passes locks on.
+func (a *Attempt) hasEnded(dir string, now time.Time) (bool, error) {
+	if a.ended {
+		return true, nil
+	}
+	held, err := isHeld(dir, a.Attempt)
+	if held {
+		return false, nil
+	}
+	machine, hostErr := os.Hostname()
+	if err == nil && hostErr == nil && a.Machine == machine {
+		return true, nil
+	}
+	return now.Sub(a.last) >= presumedDead, err
+}

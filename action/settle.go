@@ -1,0 +1,190 @@
+package action
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// Superseded: what an attempt wrote to has gone on or is gone, so that nothing can
+// come of it any more, and whether it was applied cannot be found out.
+const Superseded State = "superseded"
+
+// Fate is what a look at the cluster shows of an unfinished attempt.
+type Fate struct {
+	Sent Sent
+	// Known is false as long as more may come of the attempt, or nobody can tell.
+	Known bool
+	// Phase is the job's, empty if it was not read.
+	Phase string
+	// Message says in one sentence what became of the attempt.
+	Message string
+}
+
+// IsHere reports whether an attempt was made on the engine's cluster.
+func (f *Engine) IsHere(a *Attempt) bool {
+	if a.ClusterUID != "" && f.o.ClusterUID != "" && a.ClusterUID != f.o.ClusterUID {
+		return false
+	}
+	return a.Cluster != "" && a.Cluster == f.o.Cluster
+}
+
+// Settle finds out what became of an unfinished attempt that was made on the
+// engine's cluster. Where nothing more can come of it, it notes so in the audit log,
+// and the attempt is no longer unfinished.
+func (f *Engine) Settle(ctx context.Context, a *Attempt) (Fate, error) {
+	s, err := f.traceAll(ctx, a)
+	if err != nil || !s.Known {
+		return s, err
+	}
+	state := Unfinished
+	if s.Sent == Doubtful {
+		state = Superseded
+	}
+	end := a.Entry
+	end.Time, end.Event, end.State, end.Sent, end.Phase = f.o.Clock.Now().UTC(), "end", state, s.Sent, s.Phase
+	end.Message = "looked up after veltui had ended: " + s.Message
+	return s, appendEntry(filepath.Join(f.o.AuditDir, LogFile), end)
+}
+
+// traceAll looks at everything that an attempt may have written to.
+func (f *Engine) traceAll(ctx context.Context, a *Attempt) (Fate, error) {
+	s := Fate{Sent: NotSent, Known: true, Message: "nothing was sent"}
+	found := map[Sent]int{}
+	for _, sent := range a.sends {
+		one, err := f.trace(ctx, a, sent)
+		if err != nil {
+			return Fate{}, fmt.Errorf("reading what became of it: %w", err)
+		}
+		found[one.Sent]++
+		s.Known, s.Phase = s.Known && one.Known, cmp.Or(s.Phase, one.Phase)
+	}
+	switch {
+	case !a.WasSent():
+	case !s.Known:
+		s.Sent, s.Message = Doubtful, "it is unknown whether it was applied"
+	case found[Doubtful] > 0:
+		s.Sent, s.Message = Doubtful, "it can no longer be applied, and whether it was cannot be found out"
+	case found[Landed] == len(a.sends):
+		s.Sent, s.Message = Landed, "it was applied"
+	case found[Landed] > 0:
+		s.Sent, s.Message = Partly, "it was applied to some of the volumes"
+	default:
+		s.Message = "it was not applied, and no longer can be"
+	}
+	return s, nil
+}
+
+// trace looks at the object of one recorded request.
+func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error) {
+	if slices.ContainsFunc(a.landed, func(e Entry) bool { return e.Target == sent.Target }) {
+		return Fate{Sent: Landed, Known: true}, nil
+	}
+	r, ok := readRecord(sent)
+	if !ok {
+		return Fate{Sent: Doubtful}, nil
+	}
+	o, err := f.read(ctx, bare(r.kind, sent.Namespace, r.name))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return Fate{}, err
+	}
+	if err != nil || o.GetUID() != r.uid {
+		// Another cluster may have the address of the one where it was.
+		return Fate{Sent: Doubtful, Known: a.ClusterUID != "" && a.ClusterUID == f.o.ClusterUID}, nil
+	}
+	s := r.find(o, a.Attempt)
+	if sent.Target == "" {
+		s.Phase = phaseOf(o)
+	}
+	return s, nil
+}
+
+// record is what the audit log holds of a patch.
+type record struct {
+	kind    schema.GroupVersionKind
+	name    string
+	uid     types.UID
+	version string
+	// mark is the annotation that names the attempt, before the attempts that were
+	// named there already.
+	mark   string
+	before []string
+}
+
+func readRecord(sent Entry) (record, bool) {
+	var operations []operation
+	if json.Unmarshal(sent.Patch, &operations) != nil {
+		return record{}, false
+	}
+	r := record{kind: jobKind(job.Kind(sent.Kind)), name: sent.Name}
+	if kind, name, found := strings.Cut(sent.Target, "/"); found {
+		i := slices.IndexFunc(velero.VolumeKinds[:], func(k velero.VolumeKind) bool { return strings.EqualFold(string(k), kind) })
+		if i < 0 {
+			return record{}, false
+		}
+		r.kind, r.name = velero.VolumeKinds[i].GroupVersionKind(), name
+	}
+	for _, o := range operations {
+		text, _ := o.Value.(string)
+		mark, isNote := strings.CutPrefix(o.Path, "/metadata/annotations/")
+		switch {
+		case o.Op == "test" && o.Path == "/metadata/uid":
+			r.uid = types.UID(text)
+		case o.Op == "test" && o.Path == "/metadata/resourceVersion":
+			r.version = text
+		case o.Op == "add" && isNote && strings.HasSuffix(mark, marks("").attempt()):
+			if attempts := strings.Fields(text); len(attempts) > 0 && attempts[0] == sent.Attempt {
+				r.mark, r.before = strings.ReplaceAll(mark, "~1", "/"), attempts[1:]
+			}
+		}
+	}
+	return r, r.uid != "" && r.version != "" && r.mark != ""
+}
+
+// find tells what became of a patch by the object as it is now.
+func (r *record) find(now *unstructured.Unstructured, attempt string) Fate {
+	attempts := strings.Fields(now.GetAnnotations()[r.mark])
+	since := len(attempts) - len(r.before)
+	switch {
+	case slices.Contains(attempts, attempt):
+		return Fate{Sent: Landed, Known: true}
+	case now.GetResourceVersion() == r.version:
+		return Fate{Sent: Doubtful}
+	case since == 0 && slices.Equal(attempts, r.before), since > 0 && len(r.before) > 0 && slices.Equal(attempts[since:], r.before):
+		return Fate{Sent: NotSent, Known: true} // whoever wrote since has kept what was there
+	}
+	return Fate{Sent: Doubtful, Known: true}
+}
+
+// Describe says what an unfinished attempt was about, with its time in the zone of
+// now.
+func (a *Attempt) Describe(now time.Time) string {
+	at := a.Time.In(now.Location())
+	when, end, did := at.Format("15:04"), "was not completed", "change"
+	if now.Sub(at) > 12*time.Hour {
+		when = at.Format("2006-01-02 15:04")
+	}
+	if a.ended {
+		end = "ended in doubt"
+	}
+	switch Name(a.Action) {
+	case Finalize, Wake:
+		did = a.Action
+	case CancelVolumes:
+		did = "cancel volumes of"
+	}
+	return fmt.Sprintf("An attempt at %s to %s %s/%s in context %s %s", when, did, strings.ToLower(a.Kind), a.Name, cmp.Or(a.Context, "?"), end)
+}

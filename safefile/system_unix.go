@@ -1,0 +1,48 @@
+//go:build unix
+
+package safefile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// openFlags keep open from waiting for a pipe or a device, and from following a
+// symbolic link.
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
+
+// ownerOf returns the user that a file belongs to.
+func ownerOf(info fs.FileInfo) (user int, known bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Uid), true
+}
+
+// isLinked reports whether a file has several names.
+func isLinked(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Nlink > 1
+}
+
+// isReadOnly reports whether a directory that permits writing is on a file system
+// that is mounted read-only, as ConfigMaps are in pods.
+func isReadOnly(path string) bool { return errors.Is(unix.Access(path, unix.W_OK), unix.EROFS) }
+
+// SyncDir makes the creation of files in a directory outlive a crash.
+func SyncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = dir.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		err = nil // this file system has no such thing
+	}
+	return errors.Join(err, dir.Close())
+}
