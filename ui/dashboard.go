@@ -22,6 +22,9 @@ import (
 // recently is how long an ended job stays on the active tab.
 const recently = time.Hour
 
+// attention is how long after the last key somebody is taken to look at a selected row.
+const attention = 2 * time.Minute
+
 // tab is one of the dashboard's lists.
 type tab struct {
 	list
@@ -53,6 +56,9 @@ type dashboard struct {
 	// clusters are what the rows are made of, and clock is our own.
 	clusters []*cluster
 	clock    func() time.Time
+	// attended is when somebody last used the keyboard or the mouse, or had another
+	// screen open; zero before the first time.
+	attended time.Time
 
 	// tabs are all that there can be, and tab is the present one.
 	tabs                      []*tab
@@ -167,7 +173,11 @@ func (d *dashboard) reset(clusters []*cluster) {
 func (d *dashboard) load() {
 	d.marked.prune(d.clusters)
 	var active, backups, restores, ended []clusterJob
-	settled := true
+	// On a dashboard left open, what matters most stays on the screen: the first row.
+	settled := d.clock().Sub(d.attended) < attention
+	for _, t := range d.tabs {
+		t.settled = t.settled && settled
+	}
 	for _, c := range d.clusters {
 		settled = settled && c.ended == nil && c.assessed != nil && allRead(c.assessed.Snapshot)
 		if c.assessed == nil {
@@ -210,6 +220,9 @@ func (d *dashboard) load() {
 		t.settled = t.settled || settled
 	}
 }
+
+// attend notes that somebody is there.
+func (d *dashboard) attend() { d.attended = d.clock() }
 
 // allRead reports whether every kind has told what there is.
 func allRead(snap *watch.Snapshot) bool {

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -333,5 +334,35 @@ func TestOneETAInAFrame(t *testing.T) {
 	}
 	if compared < 20 {
 		t.Errorf("only %d frames had an ETA", compared)
+	}
+}
+
+// A dashboard left open shows the running job, however many others pass: whether nobody
+// ever touched it, or somebody selected a row and left.
+func TestLeftOpenShowsTheRunningJob(t *testing.T) {
+	for name, keys := range map[string][]string{"untouched": nil, "a row selected": {"down", "down", "down"}, "scrolled": {"end"}, "another tab": {"2", "end", "1"}} {
+		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
+			now := noon
+			old := ended("old", velerov1.BackupPhaseCompleted, 10, time.Minute, time.Minute, 0, 0)
+			m := screen(t, snapshotOf(running("first", "b", 500, 1000, 10), old),
+				size[0], size[1], func(o *Options) { o.Clock = func() time.Time { return now } })
+			press(t, m, keys...)
+			for i := range 70 {
+				jobs := []*job.Job{running("shop", "b", 500, 1000, 10)}
+				for n := i; n >= 0; n-- {
+					jobs = append(jobs, ended(fmt.Sprintf("passed-%02d", n), velerov1.BackupPhaseCompleted, 10, time.Second, time.Minute, 0, 0))
+				}
+				jobs = append(jobs, ended("first", velerov1.BackupPhaseCompleted, 10, time.Minute, time.Minute, 0, 0), old)
+				if now = now.Add(10 * time.Second); i == 5 && keys != nil {
+					if view := ansi.Strip(checkFrame(t, m)); !strings.Contains(view, "old") && name != "scrolled" {
+						t.Errorf("%s: the selected row left the screen after %v:\n%s", name, now.Sub(noon), view)
+					}
+				}
+				show(m, snapshotOf(jobs...))
+			}
+			if view := ansi.Strip(checkFrame(t, m)); !strings.Contains(view, "shop") {
+				t.Errorf("%s at %dx%d: the running restore is not on the screen:\n%s", name, size[0], size[1], view)
+			}
+		}
 	}
 }

@@ -36,8 +36,8 @@ type list struct {
 	cursor int // index of the selected row, -1 if there is none
 	top    int // index of the first visible row
 	height int
-	// settled is true once the selection stays on its row: when all rows were
-	// there, or when somebody moved it. Before, the first row is selected.
+	// settled is true while the selection stays on its row: while somebody is there,
+	// once all rows are or the selection was moved. Else the first row is selected.
 	settled bool
 }
 

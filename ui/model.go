@@ -201,6 +201,10 @@ func (m *Model) Init() tea.Cmd {
 // Update routes one message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.undrawn, m.stale = m.stale, true
+	switch msg.(type) {
+	case tea.KeyPressMsg, tea.PasteMsg, tea.MouseClickMsg, tea.MouseWheelMsg:
+		m.dashboard.attend()
+	}
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
@@ -304,6 +308,9 @@ func (m *Model) show(c *cluster, a *assess.Assessment) {
 	c.assessed = a
 	m.hear(c)
 	m.dropQuestions(c)
+	if len(m.paged()) > 0 || m.dialog != nil || m.form != nil {
+		m.dashboard.attend() // whoever comes back finds the row that was left
+	}
 	m.dashboard.load()
 	if m.other != nil && m.at == c {
 		m.other.Load(a)
