@@ -112,3 +112,10 @@ func (c *ControlPlane) PauseAPIServer() error { return c.signal(apiServerProgram
 
 // ResumeAPIServer ends the hang (SIGCONT).
 func (c *ControlPlane) ResumeAPIServer() error { return c.signal(apiServerProgram, syscall.SIGCONT) }
+
+// PauseEtcd makes etcd hang (SIGSTOP) until ResumeEtcd: the API server lives, and can
+// neither read nor write.
+func (c *ControlPlane) PauseEtcd() error { return c.signal(etcdProgram, syscall.SIGSTOP) }
+
+// ResumeEtcd ends the hang (SIGCONT).
+func (c *ControlPlane) ResumeEtcd() error { return c.signal(etcdProgram, syscall.SIGCONT) }

@@ -24,7 +24,8 @@ const enough = 2 * time.Minute
 var quick = timing{
 	period:   500 * time.Millisecond,
 	patience: 2 * time.Second,
-	retry:    wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 4, Cap: time.Second},
+	retry:    wait.Backoff{Duration: 100 * time.Millisecond},
+	rejected: wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 4, Cap: time.Second},
 }
 
 // All tests share one control plane, so none may run in parallel; each has

@@ -36,8 +36,8 @@ type connection struct {
 	gate   *gate
 	// direct goes past the gate, for the heartbeat.
 	direct http.RoundTripper
-	// version is the address that the heartbeat asks for.
-	version *url.URL
+	// base is the API server's address.
+	base *url.URL
 }
 
 // connect prepares a connection without using it. It fails for credentials
@@ -76,11 +76,9 @@ func connect(cfg *rest.Config, userAgent string, log *slog.Logger) (*connection,
 	if c.rest, err = newREST(cfg, gated); err != nil {
 		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
 	}
-	base, _, err := rest.DefaultServerUrlFor(cfg)
-	if err != nil {
+	if c.base, _, err = rest.DefaultServerUrlFor(cfg); err != nil {
 		return nil, fmt.Errorf("reading the API server's address: %w", err)
 	}
-	c.version = base.JoinPath("version")
 	return c, nil
 }
 

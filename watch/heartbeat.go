@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -17,31 +18,43 @@ import (
 
 // timing are the intervals of the heartbeat.
 type timing struct {
-	// period is from one question to the next while all is well, patience how
-	// long an answer may take.
+	// period is from one answer to the next question while all is well, patience how
+	// long an answer may take. Together they stay below the ten seconds after which
+	// what is shown must no longer be called live.
 	period, patience time.Duration
-	// retry is the pause between attempts while the server is away.
-	retry wait.Backoff
+	// retry is the pause between attempts while the server is away, and rejected the one
+	// while time alone mends nothing: with wrong credentials or a wrong address.
+	retry, rejected wait.Backoff
 }
 
-// usualTiming asks every 5 s, no more often than the API server's keepers
-// tolerate, and backs off from 1 s to 30 s while there is no answer.
+// usualTiming asks every 5 s, no more often than the API server's keepers tolerate. An
+// attempt a second while there is no answer is what a server that is back, or one that
+// refuses, does not notice; a credential plugin or a login service does.
 var usualTiming = timing{
 	period:   5 * time.Second,
 	patience: 4 * time.Second,
-	retry:    wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 6, Cap: 30 * time.Second},
+	retry:    wait.Backoff{Duration: time.Second, Jitter: 0.2},
+	rejected: wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 6, Cap: 30 * time.Second},
 }
 
 // errRejected is the server's or a credential plugin's no.
 var errRejected = errors.New("credentials rejected")
 
-// heartbeat finds out whether the API server lives. An open watch does not
-// tell: a server that is stopped or cut off says nothing, just as one that has
-// no news.
+// lateError is a response that did not come in time.
+type lateError struct{ patience time.Duration }
+
+func (e lateError) Error() string { return fmt.Sprintf("no response within %v", e.patience) }
+func (e lateError) Unwrap() error { return context.DeadlineExceeded }
+
+// heartbeat finds out whether the API server lives and can read what it stores. An open
+// watch does not tell: a server that is stopped or cut off says nothing, just as one
+// that has no news, and one whose etcd hangs keeps its watches open.
 type heartbeat struct {
 	timing   timing
 	clock    func() time.Time
 	liveness *liveness
+	// lists are the paths of kinds that may be listed, the best to ask for first.
+	lists func() []string
 	// kick asks for an attempt now.
 	kick chan struct{}
 	// renew looks for other credentials; true ends this connection.
@@ -55,20 +68,18 @@ type heartbeat struct {
 
 // run asks until ctx ends or other credentials are there.
 func (h *heartbeat) run(ctx context.Context, c *connection) {
-	backoff := h.timing.retry
+	rejected := h.timing.rejected
 	for failures := 0; ; {
 		heard := c.gate.answers.Load()
 		offset, err := h.ask(ctx, c)
 		if ctx.Err() != nil {
 			return
 		}
-		if errors.Is(err, context.DeadlineExceeded) && c.gate.answers.Load() != heard {
-			// A busy server that still tells its watches lives, and must not
-			// be made to list everything again.
-			offset, err = h.liveness.read().offset, nil
+		if errors.Is(err, context.DeadlineExceeded) && c.gate.answers.Load() != heard && len(h.lists()) == 0 {
+			offset, err = h.liveness.read().offset, nil // a busy server that still sends its lists lives
 		}
 		if err == nil {
-			failures, backoff = 0, h.timing.retry
+			failures, rejected = 0, h.timing.rejected
 			again := h.liveness.beat(h.clock(), offset)
 			c.gate.unlock()
 			if again {
@@ -80,54 +91,102 @@ func (h *heartbeat) run(ctx context.Context, c *connection) {
 			continue
 		}
 		failures++
-		c.gate.shut()
-		if failures == 1 && errors.Is(err, context.DeadlineExceeded) {
-			// One slow answer is no reason to begin anew with everything.
-			h.liveness.miss(h.clock(), err, 0)
-			continue
-		}
-		c.gate.cut()
-		utilnet.CloseIdleConnectionsFor(c.direct)
-		pause := backoff.Step()
+		retry := h.timing.retry
+		pause := retry.Step()
 		h.liveness.miss(h.clock(), err, pause)
+		switch {
+		case errors.Is(err, errRejected), misdirected(err):
+			pause = rejected.Step()
+			h.liveness.miss(h.clock(), err, pause)
+			h.leave(c)
+		case c.gate.answers.Load() != heard || h.answers(ctx, c):
+			// A server that lives goes on telling its watches as soon as it can, and must
+			// not be made to list everything again.
+			h.liveness.miss(h.clock(), fmt.Errorf("the API server answers, but not what it reads from etcd: %w", err), pause)
+			c.gate.unlock()
+		case failures == 1 && errors.Is(err, context.DeadlineExceeded):
+			// One slow answer is no reason to begin anew with everything.
+			c.gate.shut()
+			pause = 0
+		default:
+			h.leave(c)
+		}
 		if h.renew() || !h.waitForRetry(ctx, pause) {
 			return
 		}
 	}
 }
 
-// ask asks for the server's version. Any answer proves life but a 401, which
-// says that it does not know us, and a 5xx, which is what a load balancer says
-// for a dead server and a server while it starts.
+// leave gives up all that is open.
+func (h *heartbeat) leave(c *connection) {
+	c.gate.shut()
+	c.gate.cut()
+	utilnet.CloseIdleConnectionsFor(c.direct)
+}
+
+// nobody is a name that no object has: a list of it is the smallest answer that the API
+// server can give only after it has asked etcd for the newest state.
+const nobody = "veltui-heartbeat"
+
+// ask makes a quorum read: a list without a resource version, limited to one object by
+// its name. Where nothing may be listed, or nothing was yet, the server's version has to
+// do, which needs no right.
 func (h *heartbeat) ask(ctx context.Context, c *connection) (offset time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, h.timing.patience)
+	for _, path := range h.lists() {
+		list := c.base.JoinPath(path)
+		list.RawQuery = url.Values{"fieldSelector": {"metadata.name=" + nobody}, "limit": {"1"}}.Encode()
+		code, offset, err := h.get(ctx, c, list, h.timing.patience)
+		if err != nil || code != http.StatusForbidden && code != http.StatusNotFound {
+			return offset, err
+		}
+		// What could be listed no longer can: that was said without etcd.
+	}
+	_, offset, err = h.get(ctx, c, c.base.JoinPath("version"), h.timing.patience)
+	return offset, err
+}
+
+// answers reports whether the server says anything at all.
+func (h *heartbeat) answers(ctx context.Context, c *connection) bool {
+	if len(h.lists()) == 0 {
+		return false // that was asked already
+	}
+	_, _, err := h.get(ctx, c, c.base.JoinPath("version"), h.timing.patience/2)
+	return err == nil
+}
+
+// get sends one request. Any answer proves life but a 401, which says that the server
+// does not know us, a 429, which it says of itself without a look, and a 5xx, which is
+// what a load balancer says for a dead server and a server while it starts.
+func (h *heartbeat) get(ctx context.Context, c *connection, address *url.URL, patience time.Duration) (code int, offset time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.version.String(), nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
-		return 0, fmt.Errorf("asking for the server's version: %w", err)
+		return 0, 0, fmt.Errorf("asking the API server: %w", err)
 	}
 	asked := h.clock()
 	answer, err := c.direct.RoundTrip(r)
 	if err != nil {
 		if ctx.Err() != nil {
-			return 0, fmt.Errorf("no response within %v: %w", h.timing.patience, ctx.Err())
+			return 0, 0, lateError{patience}
 		}
 		if strings.Contains(err.Error(), "getting credentials") {
 			// How client-go reports a failed credential plugin.
-			return 0, fmt.Errorf("%w: %w", errRejected, err)
+			return 0, 0, fmt.Errorf("%w: %w", errRejected, err)
 		}
-		return 0, err
+		return 0, 0, err
 	}
 	defer answer.Body.Close()
 	answered := h.clock()
+	code = answer.StatusCode
 	switch {
-	case answer.StatusCode == http.StatusUnauthorized:
-		return 0, fmt.Errorf("%w: the API server answers 401 Unauthorized", errRejected)
-	case answer.StatusCode >= http.StatusInternalServerError:
-		return 0, fmt.Errorf("the API server answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+	case code == http.StatusUnauthorized:
+		return code, 0, fmt.Errorf("%w: the API server answers 401 Unauthorized", errRejected)
+	case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
+		return code, 0, fmt.Errorf("the API server answers %d %s", code, http.StatusText(code))
 	}
 	offset, _ = session.ClockOffset(answer.Header.Get("Date"), asked, answered)
-	return offset, nil
+	return code, offset, nil
 }
 
 // waitForDoubt returns after the period, or when a request failed or somebody

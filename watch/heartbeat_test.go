@@ -66,6 +66,8 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
+func nothingToList() []string { return nil }
+
 func TestHeartbeatKnowsLifeFromDeath(t *testing.T) {
 	released := make(chan struct{})
 	for name, c := range map[string]struct {
@@ -76,7 +78,7 @@ func TestHeartbeatKnowsLifeFromDeath(t *testing.T) {
 		"ok":           {status(200), nil, ""},
 		"forbidden":    {status(403), nil, ""},
 		"not found":    {status(404), nil, ""},
-		"throttled":    {status(429), nil, ""},
+		"throttled":    {status(429), nil, "429 Too Many Requests"},
 		"unauthorized": {status(401), errRejected, "401 Unauthorized"},
 		"starting":     {status(503), nil, "503 Service Unavailable"},
 		"silent": {func(_ http.ResponseWriter, r *http.Request) {
@@ -88,7 +90,7 @@ func TestHeartbeatKnowsLifeFromDeath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStub(t, c.answer)
-			h := &heartbeat{timing: timing{patience: 200 * time.Millisecond}, clock: time.Now}
+			h := &heartbeat{timing: timing{patience: 200 * time.Millisecond}, clock: time.Now, lists: nothingToList}
 			if name != "silent" {
 				h.timing.patience = enough
 			}
@@ -106,11 +108,41 @@ func TestHeartbeatKnowsLifeFromDeath(t *testing.T) {
 		s := newStub(t, status(200))
 		c := s.connect(t)
 		s.Close()
-		h := &heartbeat{timing: timing{patience: enough}, clock: time.Now}
+		h := &heartbeat{timing: timing{patience: enough}, clock: time.Now, lists: nothingToList}
 		if _, err := h.ask(t.Context(), c); err == nil || !strings.Contains(err.Error(), "refused") {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// The heartbeat asks for what only etcd knows, by a list that it may have, and takes no
+// answer for one that the API server gives by itself.
+func TestHeartbeatReadsFromEtcd(t *testing.T) {
+	for name, c := range map[string]struct {
+		codes map[string]int
+		asked string
+		ok    bool
+	}{
+		"the first":            {map[string]int{"/a": 200}, "/a", true},
+		"one that may be read": {map[string]int{"/a": 403, "/b": 404, "/c": 200}, "/a /b /c", true},
+		"none":                 {map[string]int{"/a": 403, "/b": 404, "/c": 403, "/version": 200}, "/a /b /c /version", true},
+		"etcd fails":           {map[string]int{"/a": 500, "/version": 200}, "/a", false},
+		"throttled":            {map[string]int{"/a": 429, "/version": 200}, "/a", false},
+		"credentials rejected": {map[string]int{"/a": 401, "/version": 200}, "/a", false},
+	} {
+		var asked []string
+		s := newStub(t, func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, r.URL.Path)
+			if q := r.URL.Query(); r.URL.Path != "/version" && (q.Has("resourceVersion") || q.Get("limit") != "1" || q.Get("fieldSelector") != "metadata.name="+nobody) {
+				t.Errorf("%s: %s is no small quorum read", name, r.URL)
+			}
+			w.WriteHeader(c.codes[r.URL.Path])
+		})
+		h := &heartbeat{timing: timing{patience: enough}, clock: time.Now, lists: func() []string { return []string{"/a", "/b", "/c"} }}
+		if _, err := h.ask(t.Context(), s.connect(t)); (err == nil) != c.ok || strings.Join(asked, " ") != c.asked {
+			t.Errorf("%s: asked %v: %v", name, asked, err)
+		}
+	}
 }
 
 // TestSnapshotsAreInTheClustersClock lets our own clock be an hour slow.
@@ -147,6 +179,7 @@ func TestGateHoldsRequestsBack(t *testing.T) {
 		clock:    time.Now,
 		liveness: &liveness{changed: func() { changed <- struct{}{} }},
 		kick:     make(chan struct{}, 1),
+		lists:    nothingToList,
 		renew:    func() bool { return false },
 		revived:  func() {},
 		denied:   func() bool { return false },
@@ -274,8 +307,13 @@ func TestGateCutsWhatIsOpen(t *testing.T) {
 }
 
 // TestBusyServerIsNotCut has a server that never answers the heartbeat in time,
-// but goes on telling a watch.
+// but goes on telling a watch. Once it can be asked what it stores, that is stale.
 func TestBusyServerIsNotCut(t *testing.T) {
+	t.Run("while all is read", func(t *testing.T) { busyServer(t, nothingToList, false) })
+	t.Run("later", func(t *testing.T) { busyServer(t, func() []string { return []string{"/apis/x"} }, true) })
+}
+
+func busyServer(t *testing.T, lists func() []string, lost bool) {
 	g := newGate(nil)
 	cut := make(chan struct{})
 	g.flights[&flight{gate: g, cancel: func() { close(cut) }}] = struct{}{}
@@ -290,6 +328,7 @@ func TestBusyServerIsNotCut(t *testing.T) {
 		timing:   timing{period: time.Millisecond, patience: time.Millisecond},
 		clock:    time.Now,
 		liveness: &liveness{changed: func() {}},
+		lists:    lists,
 		renew:    func() bool { return false },
 		revived:  func() {},
 		denied:   func() bool { return false },
@@ -298,12 +337,12 @@ func TestBusyServerIsNotCut(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		h.run(ctx, &connection{gate: g, direct: busy, version: &url.URL{Scheme: "http", Host: "x"}})
+		h.run(ctx, &connection{gate: g, direct: busy, base: &url.URL{Scheme: "http", Host: "x"}})
 	}()
 	for range 5 {
 		<-asked
 	}
-	if p := h.liveness.read(); p.lost || !p.heard {
+	if p := h.liveness.read(); p.lost != lost || p.heard == lost {
 		t.Errorf("liveness %+v", p)
 	}
 	select {

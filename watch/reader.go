@@ -31,6 +31,11 @@ type reader struct {
 }
 
 func newReader(k *kind, c rest.Interface, namespace string) reader {
+	return reader{k, c, pathOf(k, namespace), streamPatience}
+}
+
+// pathOf is the path of a kind's resources, where Velero is in the namespace.
+func pathOf(k *kind, namespace string) string {
 	root := "/apis/" + k.gvk.GroupVersion().String()
 	if k.gvk.Group == "" {
 		root = "/api/" + k.gvk.Version
@@ -38,7 +43,7 @@ func newReader(k *kind, c rest.Interface, namespace string) reader {
 	if !k.clusterScoped {
 		root += "/namespaces/" + cmp.Or(k.namespace, namespace)
 	}
-	return reader{k, c, root + "/" + schema.ParseGroupResource(k.resource).Resource, streamPatience}
+	return root + "/" + schema.ParseGroupResource(k.resource).Resource
 }
 
 // received is an object as it was decoded, with what it could not hold.

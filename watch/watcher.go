@@ -71,6 +71,7 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 		clock:    o.Clock,
 		liveness: w.liveness,
 		kick:     make(chan struct{}, 1),
+		lists:    w.lists,
 		renew:    w.renew,
 		revived:  w.retrySources,
 		denied:   w.denied,
@@ -147,7 +148,7 @@ func (w *Watcher) gathers() time.Duration {
 	switch {
 	case told == nil:
 		return 0
-	case w.Latest().Health.State != Live:
+	case w.Latest().Health.State != Live, w.liveness.read().lost:
 		return w.opts.Window
 	}
 	return max(w.opts.Window, windowsApart*w.opts.Window-time.Since(*told))
@@ -195,6 +196,29 @@ func (w *Watcher) retryMissing() {
 			s.retry()
 		}
 	}
+}
+
+// lists are the paths of the kinds that are read, the storage locations first: each
+// role may list them, and there are few.
+func (w *Watcher) lists() (paths []string) {
+	w.mu.Lock()
+	namespace, complete := w.installation.namespace, w.complete
+	w.mu.Unlock()
+	if !complete {
+		return nil // a busy server may answer late while all is read at once
+	}
+	for _, s := range w.sources {
+		if s.status().State != SourceLive {
+			continue
+		}
+		path := pathOf(s.kind, namespace)
+		if s.kind.resource == Locations {
+			paths = slices.Insert(paths, 0, path)
+			continue
+		}
+		paths = append(paths, path)
+	}
+	return paths
 }
 
 // run follows one connection after the other.
