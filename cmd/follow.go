@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )
@@ -57,39 +59,154 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 	if len(begun.jobs) == 0 {
 		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s. veltui prints those that come.\n", selected.what(), snap.Namespace)
 	}
-	told := map[types.UID]bool{} // is what was told of a job that it is selected
+	f := follower{cli: c, watcher: w, known: known, selected: selected, printer: p, told: map[types.UID]told{}, last: assessed}
+	f.verdicts = shown.verdicts || need.verdicts || selected.stuck
 	for _, j := range begun.jobs {
-		told[j.UID] = true
+		f.told[j.UID] = f.tells(assessed.Of(j))
 	}
-	var warn malformedWarnings
-	warn.print(c, snap)
-	stale := false
+	return f.run(ctx, snap)
+}
+
+// followTick is how often verdicts are looked at again: they change as time passes.
+const followTick = time.Second
+
+// follower prints jobs as they change. Only its run uses the fields.
+type follower struct {
+	cli      *cli
+	watcher  *watch.Watcher
+	known    *cachedEstimates
+	selected selection
+	printer  printer
+	// verdicts is true if they are printed or decide what is selected.
+	verdicts bool
+
+	// told is what was last printed of each selected job.
+	told  map[types.UID]told
+	last  *assess.Assessment
+	warn  malformedWarnings
+	stale bool
+}
+
+// told is what of a job changes without a change of the job itself, by passing time or
+// by what happens around it.
+type told struct {
+	state    diagnosis.State
+	reason   diagnosis.Reason
+	action   diagnosis.Action
+	position int
+	waitsFor string
+	deleting bool
+}
+
+func (f *follower) tells(j assess.Judged) told {
+	if !f.verdicts {
+		return told{}
+	}
+	return told{j.Verdict.State, j.Verdict.Reason, j.Verdict.Action, j.Queue.Position, j.Queue.Reason, !j.DeletionAt.IsZero()}
+}
+
+// run prints every change until ctx ends.
+func (f *follower) run(ctx context.Context, snap *watch.Snapshot) error {
+	f.warn.print(f.cli, snap)
+	snaps, failed, looks := make(chan *watch.Snapshot), make(chan error, 1), make(chan func())
+	go func() {
+		for {
+			snap, err := f.watcher.Next(ctx)
+			if err != nil {
+				failed <- err
+				return
+			}
+			select {
+			case snaps <- snap:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	deliver := func(take func()) {
+		select {
+		case looks <- take:
+		case <-ctx.Done():
+		}
+	}
+	lookout := newLookout(f.cli, f.known.log)
+	tick := time.NewTicker(followTick)
+	defer tick.Stop()
 	for {
-		snap, err := w.Next(ctx)
-		if err != nil {
+		if f.verdicts {
+			lookout.start(ctx, f.last, f.selected.matches, &f.known.estimates, deliver)
+		}
+		var err error
+		select {
+		case err := <-failed:
 			return cmp.Or(context.Cause(ctx), err)
+		case snap = <-snaps:
+			f.report(snap)
+			err = f.judge(ctx, snap)
+			// What was printed is not to be printed again at the next tick.
+			rest := *snap
+			rest.Changes, rest.Dropped = nil, 0
+			snap = &rest
+		case take := <-looks:
+			take()
+			err = f.judge(ctx, snap)
+		case <-tick.C:
+			err = f.judge(ctx, snap)
 		}
-		if isStale := snap.Health.State != watch.Live; isStale != stale {
-			stale = isStale
-			c.printHealth(snap.Health)
-		}
-		if snap.Dropped > 0 {
-			fmt.Fprintf(c.streams.ErrOut, "warning: skipped %d changes that came faster than veltui could print them\n", snap.Dropped)
-		}
-		warn.print(c, snap)
-		assessed := known.assess(ctx, snap, selected.matches)
-		for _, change := range assessed.Snapshot.Changes {
-			j := change.Job
-			is := selected.matches(j) && (!selected.stuck || assessed.Of(j).Troubled())
-			if !is && !told[j.UID] {
-				continue
-			}
-			told[j.UID] = is && !change.Deleted // that it is no longer selected is told, too
-			if err := p.change(change, assessed); err != nil {
-				return printError{err}
-			}
+		if err != nil {
+			return printError{err}
 		}
 	}
+}
+
+// report says what is wrong with a new snapshot.
+func (f *follower) report(snap *watch.Snapshot) {
+	if stale := snap.Health.State != watch.Live; stale != f.stale {
+		f.stale = stale
+		f.cli.printHealth(snap.Health)
+	}
+	if snap.Dropped > 0 {
+		fmt.Fprintf(f.cli.streams.ErrOut, "warning: skipped %d changes that came faster than veltui could print them\n", snap.Dropped)
+	}
+	f.warn.print(f.cli, snap)
+}
+
+// judge judges a snapshot for this moment, and prints what is new: each change of a job,
+// and then each verdict that became another one without a change.
+func (f *follower) judge(ctx context.Context, snap *watch.Snapshot) error {
+	f.last = f.known.assess(ctx, snap, f.selected.matches)
+	for _, change := range f.last.Snapshot.Changes {
+		if err := f.print(change); err != nil {
+			return err
+		}
+	}
+	if !f.verdicts {
+		return nil
+	}
+	for _, j := range f.last.Snapshot.Active {
+		if before, known := f.told[j.UID]; known && before == f.tells(f.last.Of(j)) || !known && !f.selected.stuck {
+			continue
+		}
+		if err := f.print(watch.Change{Job: j}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// print prints one job if it is selected, and once more when it no longer is.
+func (f *follower) print(change watch.Change) error {
+	j := change.Job
+	judged := f.last.Of(j)
+	is := f.selected.matches(j) && (!f.selected.stuck || judged.Troubled())
+	if _, was := f.told[j.UID]; !is && !was {
+		return nil
+	}
+	if is && !change.Deleted {
+		f.told[j.UID] = f.tells(judged)
+	} else {
+		delete(f.told, j.UID)
+	}
+	return f.printer.change(change, f.last)
 }
 
 func (c *cli) printHealth(h watch.Health) {

@@ -57,9 +57,10 @@ context that has not answered within a second comes later, when it answers, so t
 it does not hold up the others. JSON, YAML and a sorted table wait for all contexts.
 
 With -w, veltui prints every change until you interrupt it: one line per change in
-a table, one JSON document per line with -o json. Only a change of the job or of
-its volumes counts; passing time and a Velero server that goes away do not. It
-watches all that verdicts depend on; with -o name only what you ask for.`,
+a table, one JSON document per line with -o json. A verdict that becomes another one
+is a change as well, be it because time passes or because a Velero server goes away.
+veltui watches all that verdicts depend on, and looks closer at jobs that do not move,
+as 'veltui explain' does; with -o name it watches only what you ask for.`,
 		Example: `  # All jobs
   veltui get
 

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
@@ -25,11 +23,6 @@ const (
 	plainPatience = 10 * time.Second
 	// plainShown is how many jobs are named at the start and by list.
 	plainShown = 10
-	// plainLookPace is the least time between two closer looks, and plainLookAge
-	// is when one is repeated, before what it found is forgotten.
-	plainLookPace, plainLookAge = 15 * time.Second, 4 * time.Minute
-	// plainLooks is how many jobs are looked at closer.
-	plainLooks = 6
 )
 
 // plain is a session in lines: sentences about what happens, and a prompt. Only
@@ -53,7 +46,7 @@ type plainCluster struct {
 	name    string
 	watcher *watch.Watcher
 	known   *cachedEstimates
-	looker  *closerLook
+	lookout *lookout
 	changes narrate.Changes
 
 	// snap is the last snapshot and assessed its judgement; nil until everything has
@@ -64,10 +57,6 @@ type plainCluster struct {
 	// usable has been said.
 	unusable error
 	warned   bool
-
-	looking bool
-	looked  map[types.UID]time.Time // when each job was last looked at
-	look    time.Time               // when the last look began
 }
 
 // plain tells what happens in lines until it is told to end, and takes commands.
@@ -102,7 +91,7 @@ func (c *cli) plain(ctx context.Context) error {
 
 // follow watches the cluster that c leads to.
 func (p *plain) follow(ctx context.Context, c *cli) (*plainCluster, error) {
-	one := &plainCluster{cli: c, looker: &closerLook{cli: c, log: p.log}, looked: map[types.UID]time.Time{}}
+	one := &plainCluster{cli: c, lookout: newLookout(c, p.log)}
 	conn, err := c.connect()
 	if err != nil {
 		return one, err
@@ -231,12 +220,12 @@ func (p *plain) judge(ctx context.Context) error {
 			continue
 		}
 		first := one.assessed == nil
-		one.assessed = one.known.assess(ctx, one.snap, func(*job.Job) bool { return true })
+		one.assessed = one.known.assess(ctx, one.snap, everyJob)
 		for _, line := range one.changes.Since(one.assessed) {
 			line.About, line.Text = one.name+" "+line.About, p.of(one, line.Text)
 			p.pace.Add(line)
 		}
-		p.lookCloser(ctx, one, now)
+		one.lookout.start(ctx, one.assessed, everyJob, &one.known.estimates, func(take func()) { p.hand(ctx, take) })
 		if first {
 			if err := p.announce(p.overview(one, "Connected. Velero is in namespace "+one.snap.Namespace+".")...); err != nil {
 				return err
@@ -282,41 +271,11 @@ func (p *plain) warn(one *plainCluster, now time.Time) error {
 	return p.announce(p.of(one, "veltui still waits for the cluster: "+why+". It keeps trying."))
 }
 
+func everyJob(*job.Job) bool { return true }
+
 // complete reports whether everything has been read once.
 func (one *plainCluster) complete() bool {
 	return one.snap != nil && narrate.Complete(one.snap)
-}
-
-// lookCloser looks at one job that does not move, as `veltui explain` does.
-func (p *plain) lookCloser(ctx context.Context, one *plainCluster, now time.Time) {
-	if one.looking || now.Sub(one.look) < plainLookPace || one.assessed.Stale() {
-		return
-	}
-	seen := 0
-	for _, j := range one.assessed.Snapshot.Active {
-		judged := one.assessed.Of(j)
-		if !judged.NeedsLook || judged.Queue.Waits {
-			continue
-		}
-		if seen++; seen > plainLooks {
-			return
-		}
-		if now.Sub(one.looked[j.UID]) < plainLookAge {
-			continue
-		}
-		one.looking, one.look, one.looked[j.UID] = true, now, now
-		go func() {
-			look, err := one.looker.Look(ctx, j)
-			if err != nil {
-				look = assess.Look{At: p.cli.clock(), Err: err.Error()}
-			}
-			p.hand(ctx, func() {
-				one.looking = false
-				one.known.estimates.Looked(j.UID, look)
-			})
-		}()
-		return
-	}
 }
 
 // announce says what nobody asked for. What is being typed stays in the terminal's

@@ -12,9 +12,9 @@
 //
 // # How it is put together
 //
-// A connection is one set of credentials. Over it, a heartbeat asks the API
-// server for its version, because an open watch cannot tell a server that hangs
-// from one that has no news; and one source for each kind lists and watches.
+// A connection is one set of credentials. Over it, a heartbeat makes a small quorum
+// read, because an open watch cannot tell a server that hangs, or whose etcd does, from
+// one that has no news; and one source for each kind lists and watches.
 // Their requests pass a gate in the transport, which is shut while the heartbeat
 // gets no answer: nobody backs off on his own then, and all list again at once
 // when the server is back. Renewed credentials make a new connection; the store

@@ -110,7 +110,8 @@ const (
 	// Connecting: the API server has not told all that it has yet; Health.Err
 	// says why if there is a reason.
 	Connecting HealthState = "connecting"
-	// Live: every source that can be watched is, and the server answers.
+	// Live: every source that can be watched is, and a quorum read was answered within
+	// ten seconds.
 	Live HealthState = "live"
 	// Stale: what is shown may be out of date since Health.Since.
 	Stale HealthState = "stale"

@@ -419,13 +419,15 @@ func TestSnapshotsComeApart(t *testing.T) {
 		state HealthState
 		least time.Duration
 		most  time.Duration
+		lost  bool
 	}{
-		"the first":        {0, Live, 0, 0},
-		"connecting":       {time.Millisecond, Connecting, defaultWindow, defaultWindow},
-		"live, just told":  {time.Millisecond, Live, 3 * defaultWindow, 4 * defaultWindow},
-		"live, after long": {time.Minute, Live, defaultWindow, defaultWindow},
+		"the first":        {0, Live, 0, 0, false},
+		"connecting":       {time.Millisecond, Connecting, defaultWindow, defaultWindow, false},
+		"live, just told":  {time.Millisecond, Live, 3 * defaultWindow, 4 * defaultWindow, false},
+		"live, after long": {time.Minute, Live, defaultWindow, defaultWindow, false},
+		"no longer live":   {time.Millisecond, Live, defaultWindow, defaultWindow, true},
 	} {
-		w := &Watcher{opts: Options{}.withDefaults()}
+		w := &Watcher{opts: Options{}.withDefaults(), liveness: &liveness{now: livenessState{lost: c.lost}}}
 		w.latest.Store(&Snapshot{Health: Health{State: c.state}})
 		if c.told > 0 {
 			told := time.Now().Add(-c.told)
