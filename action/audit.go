@@ -116,22 +116,22 @@ func (a *audit) write(e Entry) error {
 	return appendEntry(a.path, e)
 }
 
-// note writes one line about what goes on; e is the patch it is about, if any.
-func (s *sending) note(event string, e *edit) error {
-	return s.audit.write(s.entry(event, e))
+// note writes one line about what goes on; w is the write it is about, if any.
+func (s *sending) note(event string, w write) error {
+	return s.audit.write(s.entry(event, w))
 }
 
-func (s *sending) entry(event string, e *edit) Entry {
+func (s *sending) entry(event string, w write) Entry {
 	o, entry := s.f.o, s.record
 	entry.Time, entry.Event, entry.Attempt = o.Clock.Now().UTC(), event, s.stamp.attempt
 	entry.Context, entry.Cluster, entry.ClusterUID, entry.Copy = o.Context, o.Cluster, o.ClusterUID, s.out.Copy
 	entry.By = strings.ToValidUTF8(s.stamp.by, "?")
-	if e != nil && e.seen.GetUID() != types.UID(entry.UID) {
-		entry.Target = strings.ToLower(e.seen.GetKind()) + "/" + e.seen.GetName()
+	if w != nil && w.object().GetUID() != types.UID(entry.UID) {
+		entry.Target = strings.ToLower(w.object().GetKind()) + "/" + w.object().GetName()
 	}
 	switch event {
 	case "send":
-		entry.Patch = e.data
+		entry.Patch = w.body()
 	case "end":
 		entry.State, entry.Sent, entry.Phase, entry.Message = s.out.State, s.out.Sent, s.out.Phase, s.out.Message
 	}

@@ -25,12 +25,6 @@ func cancelling() definition {
 			return []operation{{"add", "/spec/cancel", true}}, nil
 		},
 		did: func(*unstructured.Unstructured) string { return "cancelled some of its volumes" },
-		lost: func(_ *Plan, after *unstructured.Unstructured) string {
-			if cancelled, _, _ := unstructured.NestedBool(after.Object, "spec", "cancel"); !cancelled {
-				return "drop it: the CRD may have no spec.cancel, or a webhook changes it"
-			}
-			return ""
-		},
 		event: func(p *Plan) (reason, message string) {
 			return "VolumesCancelled", "cancelled " + volumesTitle(p.Volumes) + ": " + p.Reason
 		},
@@ -40,8 +34,8 @@ func cancelling() definition {
 // observeCancel checks whether all volumes have ended.
 func observeCancel(x *execution, ctx context.Context, late bool) error {
 	open := 0
-	for i := range x.edits {
-		o, err := x.once(ctx, x.edits[i].seen)
+	for _, w := range x.writes {
+		o, err := x.once(ctx, w.object())
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -57,13 +51,13 @@ func observeCancel(x *execution, ctx context.Context, late bool) error {
 		}
 	}
 	all := volumesTitle(x.plan.Volumes)
-	x.report(Progress{Step: StepObserve, Phase: fmt.Sprintf("%d of %d ended", len(x.edits)-open, len(x.edits))})
+	x.report(Progress{Step: StepObserve, Phase: fmt.Sprintf("%d of %d ended", len(x.writes)-open, len(x.writes))})
 	switch {
 	case open == 0:
 		return x.stop(Settled, "%s: all ended", all)
 	case late:
 		return x.stop(Moving, "%s: %d of %d did not end within %s; Velero marks them Canceled within an hour of the request",
-			all, open, len(x.edits), human.Duration(x.limit()))
+			all, open, len(x.writes), human.Duration(x.limit()))
 	}
 	return nil
 }

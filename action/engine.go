@@ -167,6 +167,9 @@ const (
 	Reverted State = "reverted"
 	// Deleted: the resource is gone.
 	Deleted State = "deleted"
+	// Altered: the API server accepted it, and answered with something else than
+	// was requested.
+	Altered State = "altered"
 	// NoEffect: the patch holds, but what it was to bring about did not come.
 	NoEffect State = "no effect"
 	// Unfinished: an error or an interruption came first.

@@ -197,7 +197,7 @@ func TestRights(t *testing.T) {
 	}
 	// Even with somebody else's plan nothing is sent.
 	out, err := f.Apply(t.Context(), in.plan(in.finalizer(), job.Restore, "r", Request{}), false, nil)
-	if err != nil || out.State != Changed || in.requests.patches() != 0 || !strings.Contains(out.Message, "you may not patch") {
+	if err != nil || out.State != Changed || in.requests.patches() != 0 || !strings.Contains(out.Message, "and the plan was shown to admin") {
 		t.Errorf("viewer with a plan: %v, %+v", err, out)
 	}
 

@@ -19,7 +19,9 @@ type execution struct {
 	sending
 	definition
 	plan         Plan
-	edits        []edit
+	writes       []write
+	sent         int       // how many of them have landed
+	evidence     *Evidence // of the last look
 	observeUntil time.Time
 }
 
@@ -49,7 +51,7 @@ func (f *Engine) Apply(ctx context.Context, shown Plan, dryRun bool, report func
 		return out, err
 	}
 	x := &execution{sending: f.sending(&shown.evidence, dryRun, report), definition: d, plan: shown}
-	x.out = out
+	x.renew, x.out = x.lookOnce, out
 	x.out.State, x.out.Message = Unfinished, ""
 	return x.run(ctx, x.look, x.prepare, x.check, x.send, x.watch)
 }
@@ -79,9 +81,36 @@ func (x *execution) replan(ctx context.Context) (Plan, *Evidence, error) {
 	if err != nil {
 		return Plan{}, nil, err
 	}
-	x.f.artifacts(ctx, &e, &x.plan.evidence)
-	now, _ := x.planned(&e, x.plan.request)
-	return now, &e, nil
+	return x.planned(ctx, &e), &e, nil
+}
+
+// planned completes evidence with what is stored, and makes the plan of it.
+func (x *execution) planned(ctx context.Context, e *Evidence) Plan {
+	known := x.evidence
+	if known == nil {
+		known = &x.plan.evidence
+	}
+	x.f.artifacts(ctx, e, known)
+	x.evidence, x.looked = e, x.f.o.Clock.Now()
+	now, _ := x.definition.planned(e, x.plan.request)
+	return now
+}
+
+// lookOnce looks at the evidence again before a late send. It must still lead to
+// the plan that was shown, as far as that has not been carried out yet.
+func (x *execution) lookOnce(ctx context.Context) error {
+	e, err := x.gatherOnce(ctx, &x.plan.evidence)
+	if apierrors.IsNotFound(err) {
+		return errChanged
+	}
+	if err != nil {
+		return err
+	}
+	now := x.planned(ctx, &e)
+	if now.covers(&x.plan, x.plan.targets[x.sent:]) {
+		return nil
+	}
+	return errChanged
 }
 
 // changed says what is different now.
@@ -89,7 +118,12 @@ func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 	x.out.Plan, x.out.Phase = now, phaseOf(o)
 	seen, what := x.plan.evidence.Object, "it changed after the plan was shown"
 	by, at := x.marks.others(seen, o)
+	if x.out.Sent == Doubtful && by == x.stamp.by {
+		by, what = "", "it was changed, perhaps by what was sent"
+	}
 	switch {
+	case now.evidence.By != "" && now.evidence.By != x.plan.evidence.By:
+		what = fmt.Sprintf("you are %s now, and the plan was shown to %s", now.evidence.By, x.plan.evidence.By)
 	case o.GetUID() != x.plan.UID:
 		what = "it was deleted, and another one has its name"
 	case by != "":
@@ -102,6 +136,8 @@ func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 		what = "the evidence has changed: " + now.Refusal
 	case len(x.plan.Volumes) > 0:
 		what = "the volumes to cancel are no longer those that were shown"
+	case o.GetResourceVersion() == seen.GetResourceVersion():
+		what = "what it would lead to is no longer what was shown"
 	}
 	return x.stop(Changed, "%s; %s", what, x.nothing())
 }
@@ -117,11 +153,11 @@ func (x *execution) prepare(context.Context) error {
 		return err
 	}
 	for _, o := range p.targets {
-		e, err := x.definition.patch(p, o, x.stamp)
+		w, err := x.definition.patch(p, o, x.stamp)
 		if err != nil {
 			return err
 		}
-		x.edits = append(x.edits, e)
+		x.writes = append(x.writes, w)
 	}
 	return nil
 }
@@ -129,21 +165,13 @@ func (x *execution) prepare(context.Context) error {
 // check lets the API server judge every patch before the first is sent.
 func (x *execution) check(ctx context.Context) error {
 	x.enter(StepDryRun)
-	for i := range x.edits {
-		e := &x.edits[i]
-		after, err := x.tried(ctx, e)
+	for _, w := range x.writes {
+		after, err := x.tried(ctx, w)
 		if err != nil {
-			return x.sort(err, func(cause error) error { return x.lookAgain(ctx, e, cause) })
+			return x.sort(err, func(cause error) error { return x.lookAgain(ctx, &delivery{write: w}, cause) })
 		}
-		lost := ""
-		if x.definition.lost != nil {
-			lost = x.definition.lost(&x.plan, after)
-		}
-		if lost == "" && !x.isOurs(e, after) {
-			lost = "drop the annotations that say who did it: a webhook may change them"
-		}
-		if lost != "" {
-			return x.stop(Refused, "the API server would accept the patch but %s; %s", lost, x.nothing())
+		if wrong := w.verify(after, true); wrong != "" {
+			return x.stop(Refused, "the API server would accept the patch but %s; %s", wrong, x.nothing())
 		}
 	}
 	if x.dryRun {
@@ -152,26 +180,29 @@ func (x *execution) check(ctx context.Context) error {
 	return nil
 }
 
-// lookAgain reads a target after a patch's test failed. A patch is never
-// repeated over a change; nil means that the change was our own.
-func (x *execution) lookAgain(ctx context.Context, e *edit, cause error) error {
+// lookAgain reads a target after a precondition failed. A write is never repeated
+// over a change; nil means that it has landed after all.
+func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) error {
+	seen := d.object()
 	var o *unstructured.Unstructured
 	err := retry.RetryOnErrorMaxBackOff(ctx, x.retrying(), func(ctx context.Context) (err error) {
-		o, err = x.f.read(ctx, e.seen)
+		o, err = x.read(ctx, seen)
 		return err
 	})
 	what := "the " + x.plan.Kind.Word()
-	if !x.isJob(e) {
-		what = e.seen.GetKind() + " " + e.seen.GetName()
+	if !x.isJob(seen) {
+		what = seen.GetKind() + " " + seen.GetName()
 	}
+	found := d.find(o)
 	switch {
-	case apierrors.IsNotFound(err):
-		return x.stop(Changed, "%s is gone; %s", what, x.nothing())
 	case err != nil:
 		return errors.Join(cause, err)
-	case x.isOurs(e, o):
+	case found == landed && d.altered == "":
+		d.land(o)
 		return nil
-	case o.GetUID() == e.seen.GetUID() && o.GetResourceVersion() == e.seen.GetResourceVersion():
+	case o == nil:
+		return x.stop(Changed, "%s is gone; %s", what, x.nothing())
+	case found == pending && !errors.Is(cause, errChanged):
 		return x.stop(Refused, "the API server refused it: %v; %s", cause, x.nothing())
 	}
 	now, evidence, err := x.replan(ctx)
@@ -180,37 +211,42 @@ func (x *execution) lookAgain(ctx context.Context, e *edit, cause error) error {
 		return x.stop(Changed, "%s is gone; %s", what, x.nothing())
 	case err != nil:
 		return errors.Join(cause, err)
-	case x.isJob(e):
+	case x.isJob(seen) || found == pending:
 		return x.changed(evidence.Object, now)
 	}
 	x.out.Plan = now
 	did := "changed"
-	if by, _ := x.marks.others(e.seen, o); by != "" {
+	if by, _ := x.marks.others(seen, o); by != "" && by != x.stamp.by {
 		did = "was patched by " + by
 	}
 	return x.stop(Changed, "%s %s after it was shown; %s", what, did, x.nothing())
 }
 
-// isJob reports whether a patch is one of the job itself.
-func (x *execution) isJob(e *edit) bool { return e.seen.GetUID() == x.plan.UID }
+// isJob reports whether a resource is the job itself.
+func (x *execution) isJob(o *unstructured.Unstructured) bool { return o.GetUID() == x.plan.UID }
 
-// send sends every patch until it lands; the first that does not ends it.
+// send sends every write until it lands; the first that does not ends it.
 func (x *execution) send(ctx context.Context) error {
 	x.enter(StepPatch)
-	for i := range x.edits {
-		e, last, before := &x.edits[i], i == len(x.edits)-1, x.out.Sent
-		d, err := x.deliver(ctx, e)
-		x.out.Sent = soFar(before, d.sent, last)
-		if d.after != nil && x.isJob(e) {
-			x.out.Phase = phaseOf(d.after)
+	for i, w := range x.writes {
+		d, before, last := &delivery{write: w}, x.out.Sent, i == len(x.writes)-1
+		err := x.deliver(ctx, d, last)
+		if errors.Is(err, errAltered) && !d.landed {
+			return x.stop(Altered, "%v: it would %s; %s", err, d.altered, x.nothing())
 		}
-		if err != nil {
-			err = x.sort(err, func(cause error) error { return x.lookAgain(ctx, e, cause) })
+		if err != nil && !d.landed {
+			err = x.sort(err, func(cause error) error { return x.lookAgain(ctx, d, cause) })
 		}
-		if err != nil {
+		if !d.landed {
 			return err
 		}
-		x.out.Sent = soFar(before, Landed, last)
+		x.out.Sent, x.sent = soFar(before, Landed, last), i+1
+		if err := x.note("landed", w); err != nil {
+			x.warn("cannot write the local log: %v", err)
+		}
+		if x.isJob(w.object()) {
+			x.out.Phase = phaseOf(d.after)
+		}
 	}
 	reason, message := x.event(&x.plan)
 	x.announce(ctx, x.plan.evidence.Object, string(x.plan.Action), reason, message)

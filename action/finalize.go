@@ -21,12 +21,6 @@ func finalizing() definition {
 		did: func(now *unstructured.Unstructured) string {
 			return "set it to " + now.GetAnnotations()[string(finalized)+"-to"]
 		},
-		lost: func(p *Plan, after *unstructured.Unstructured) string {
-			if phaseOf(after) == p.To {
-				return ""
-			}
-			return "keep phase " + orNone(phaseOf(after)) + ": its CRD may have a status subresource, or a webhook changes it"
-		},
 		event: func(p *Plan) (reason, message string) {
 			return "Finalized", fmt.Sprintf("changed its phase from %s to %s: %s", orNone(p.From), p.To, p.Reason)
 		},

@@ -143,7 +143,7 @@ func TestDoubtIsNotReportedAsNothing(t *testing.T) {
 				return nil, nil
 			})
 			out, _ := f.Apply(t.Context(), p, false, nil)
-			if out.Sent != Doubtful || strings.Contains(out.Message, "nothing") || !strings.Contains(out.Message, "does not know whether it was applied") {
+			if out.Sent != Doubtful || strings.Contains(out.Message, "nothing") || !strings.Contains(out.Message, "unknown whether it was applied") {
 				t.Errorf("%s, %s: %s", out.State, out.Sent, out.Message)
 			}
 		})

@@ -1,14 +1,19 @@
 package action
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// stamp is what a patch says of the moment at which it is made.
+// stamp says who makes a patch, when, and in which attempt.
 type stamp struct {
 	at      time.Time
 	by      string
@@ -22,22 +27,23 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// edit is one JSON patch of one resource: tests that it is as it was seen, then
-// the changes. Velero's CRDs have no status subresource, so all of it goes to
-// the main resource.
-type edit struct {
-	seen *unstructured.Unstructured
-	data []byte
-	// mark is the annotation that holds the attempt.
-	mark string
+// patch is a JSON patch of one resource: tests that it is as it was seen, then the
+// changes. Velero's CRDs have no status subresource, so all of it goes to the main
+// resource.
+type patch struct {
+	seen    *unstructured.Unstructured
+	changes []operation
+	data    []byte
+	// mark is the annotation that names the attempt.
+	mark, attempt string
 }
 
-func newEdit(seen *unstructured.Unstructured, mark string, changes []operation) (edit, error) {
+func newPatch(seen *unstructured.Unstructured, mark, attempt string, changes []operation) (*patch, error) {
 	data, err := json.Marshal(append(guards(seen), changes...))
 	if err != nil {
-		return edit{}, fmt.Errorf("writing the patch: %w", err)
+		return nil, fmt.Errorf("writing the patch: %w", err)
 	}
-	return edit{seen, data, mark}, nil
+	return &patch{seen, changes, data, mark, attempt}, nil
 }
 
 // guards test that a resource is the one that was seen, and unchanged.
@@ -50,6 +56,85 @@ func guards(seen *unstructured.Unstructured) []operation {
 		tests = append(tests, operation{"test", "/status/phase", phase})
 	}
 	return tests
+}
+
+func (p *patch) object() *unstructured.Unstructured { return p.seen }
+
+func (p *patch) body() []byte { return p.data }
+
+func (p *patch) send(ctx context.Context, c client.Client, dryRun bool) (*unstructured.Unstructured, error) {
+	options := []client.PatchOption{client.FieldOwner(fieldManager)}
+	if dryRun {
+		options = append(options, client.DryRunAll)
+	}
+	o := bare(p.seen.GroupVersionKind(), p.seen.GetNamespace(), p.seen.GetName())
+	if err := c.Patch(ctx, o, client.RawPatch(types.JSONPatchType, p.data), options...); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
+	switch {
+	case answer.GetUID() != p.seen.GetUID():
+		return "answer with another object"
+	case !dryRun && answer.GetResourceVersion() == p.seen.GetResourceVersion():
+		return "leave the object as it is"
+	}
+	for i, c := range p.changes {
+		if extended(c, p.changes[i+1:]) {
+			continue // a map that is made for what follows
+		}
+		if value := valueAt(answer.Object, c.Path); !sameJSON(value, c.Value) {
+			return fmt.Sprintf("set %s to %s, not %s: the CRD may not have it (or have a status subresource), or a webhook changes it",
+				strings.ReplaceAll(c.Path[1:], "~1", "/"), quoteValue(value), quoteValue(c.Value))
+		}
+	}
+	return ""
+}
+
+func (p *patch) find(now *unstructured.Unstructured) finding {
+	if now == nil || now.GetUID() != p.seen.GetUID() {
+		return obscured
+	}
+	named := findAttempt(p.attempt, attemptsOf(p.seen, p.mark), attemptsOf(now, p.mark))
+	if named != landed && now.GetResourceVersion() == p.seen.GetResourceVersion() {
+		return pending
+	}
+	return named
+}
+
+// extended reports whether later operations write below the path of one.
+func extended(c operation, later []operation) bool {
+	for _, l := range later {
+		if strings.HasPrefix(l.Path, c.Path+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// valueAt returns what stands at a JSON pointer through objects, nil for nothing.
+func valueAt(content any, pointer string) any {
+	for _, key := range strings.Split(pointer, "/")[1:] {
+		object, _ := content.(map[string]any)
+		content = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(key)]
+	}
+	return content
+}
+
+func sameJSON(a, b any) bool {
+	one, err := json.Marshal(a)
+	other, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(one, other)
+}
+
+func quoteValue(v any) string {
+	if v == nil {
+		return "nothing"
+	}
+	text := fmt.Sprintf("%q", fmt.Sprint(v))
+	return text[:min(len(text), 80)]
 }
 
 // phaseOf is the phase as the API server sent it.

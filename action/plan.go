@@ -1,6 +1,7 @@
 package action
 
 import (
+	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -128,12 +129,47 @@ func (p *Plan) Effect() Effect {
 // Evidence is what the plan rests on.
 func (p *Plan) Evidence() Evidence { return p.evidence }
 
-// Same reports whether applying either plan writes the same, over the same.
+// Same reports whether applying either plan, as whoever it was shown to, writes the
+// same over the same, with the same consequences, and q had every doubt of p.
 func (p *Plan) Same(q *Plan) bool {
-	return p.Action == q.Action && p.Effect() == q.Effect() &&
+	return p.covers(q, q.targets) && len(p.targets) == len(q.targets) && slices.Equal(p.Will, q.Will)
+}
+
+// covers reports whether p still leads to what q showed for some of q's targets. p
+// has no consequence and no doubt that q had not.
+func (p *Plan) covers(q *Plan, targets []*unstructured.Unstructured) bool {
+	for _, t := range targets {
+		if !slices.ContainsFunc(p.targets, func(o *unstructured.Unstructured) bool { return sameVersion(o, t) }) {
+			return false
+		}
+	}
+	return p.Action == q.Action && p.Effect() == q.Effect() && p.evidence.By == q.evidence.By &&
 		p.Kind == q.Kind && p.Namespace == q.Namespace && p.Name == q.Name && p.UID == q.UID &&
 		p.To == q.To && slices.Equal(p.Set, q.Set) && (p.To == "" || p.Reason == q.Reason) &&
-		slices.EqualFunc(p.targets, q.targets, sameVersion)
+		includes(q.WillNot, p.WillNot) && includes(q.Then, p.Then) && includes(q.doubts(), p.doubts())
+}
+
+// doubts are the facts that do not hold, without their numbers and times, which
+// grow by themselves.
+func (p *Plan) doubts() (doubts []string) {
+	for _, f := range p.Facts() {
+		if !f.Holds {
+			doubts = append(doubts, numbers.ReplaceAllString(f.Text, "#"))
+		}
+	}
+	return doubts
+}
+
+var numbers = regexp.MustCompile(`[0-9][0-9a-z:.-]*( [0-9][0-9a-z:.-]*)*`)
+
+// includes reports whether all has each of some.
+func includes(all, some []string) bool {
+	for _, s := range some {
+		if !slices.Contains(all, s) {
+			return false
+		}
+	}
+	return true
 }
 
 func sameVersion(a, b *unstructured.Unstructured) bool {

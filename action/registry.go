@@ -45,9 +45,6 @@ type definition struct {
 	changes func(*Plan, *unstructured.Unstructured, stamp) (changes []operation, notes [][2]string)
 	// did says what somebody else did who was faster.
 	did func(now *unstructured.Unstructured) string
-	// lost says why the answer to a patch is not what was asked for, empty if
-	// it is; nil where the marks are all that is written.
-	lost func(*Plan, *unstructured.Unstructured) string
 	// event is the reason and the message of the Event.
 	event func(*Plan) (reason, message string)
 	// observe looks once whether the plan has brought about what it was to, and
@@ -119,7 +116,7 @@ func (d definition) commands(p *Plan) (commands []string) {
 	at := p.evidence.At.UTC()
 	s := stamp{at: at, by: p.evidence.By, attempt: "kubectl-" + at.Format("20060102T150405Z")}
 	for _, o := range p.targets {
-		e, err := d.patch(p, o, s)
+		w, err := d.patch(p, o, s)
 		if err != nil {
 			return nil
 		}
@@ -127,24 +124,24 @@ func (d definition) commands(p *Plan) (commands []string) {
 		if o.GetUID() != p.UID {
 			resource = qualified(velero.VolumeKind(o.GetKind()))
 		}
-		commands = append(commands, kubectlCommand(p.request, o.GetNamespace(), "patch", resource, o.GetName(), "--type=json", "-p", string(e.data)))
+		commands = append(commands, kubectlCommand(p.request, o.GetNamespace(), "patch", resource, o.GetName(), "--type=json", "-p", string(w.data)))
 	}
 	return commands
 }
 
 // patch is the patch of one of the plan's targets.
-func (d definition) patch(p *Plan, o *unstructured.Unstructured, s stamp) (edit, error) {
+func (d definition) patch(p *Plan, o *unstructured.Unstructured, s stamp) (*patch, error) {
 	var changes []operation
 	var notes [][2]string
 	if d.changes != nil {
 		changes, notes = d.changes(p, o, s)
 	}
-	return newEdit(o, d.marks.attempt(), append(changes, d.marks.annotate(o, s, p.Reason, notes...)...))
+	return newPatch(o, d.marks.attempt(), s.attempt, append(changes, d.marks.annotate(o, s, p.Reason, notes...)...))
 }
 
 // marks are what the names of the annotations begin with that say who did
-// something, when, why and in which attempt. The attempt tells our own patch
-// from anybody else's after an answer that never came.
+// something, when, why and in which attempts, the newest first. The attempt tells
+// our own patch from anybody else's after an answer that never came.
 type marks string
 
 const (
@@ -163,7 +160,7 @@ func (m marks) annotate(o *unstructured.Unstructured, s stamp, reason string, mo
 		ops = append(ops, operation{"add", "/metadata/annotations", map[string]string{}})
 	}
 	notes := append([][2]string{{"-by", s.by}, {"-at", s.at.UTC().Format(time.RFC3339)}}, more...)
-	for _, n := range append(notes, [2]string{"-reason", reason}, [2]string{"-attempt", s.attempt}) {
+	for _, n := range append(notes, [2]string{"-reason", reason}, [2]string{"-attempt", addAttempt(o, m.attempt(), s.attempt)}) {
 		if n[1] != "" || o.GetAnnotations()[string(m)+n[0]] != "" {
 			ops = append(ops, operation{"add", "/metadata/annotations/" + strings.ReplaceAll(string(m)+n[0], "/", "~1"), n[1]})
 		}

@@ -422,7 +422,7 @@ func TestCancelWithoutTheField(t *testing.T) {
 	})
 	eventually(t, "the API server uses the old CRD", func() bool {
 		out, err := f.Apply(t.Context(), w, true, nil)
-		return err == nil && out.State == Refused && strings.Contains(out.Message, "no spec.cancel")
+		return err == nil && out.State == Refused && strings.Contains(out.Message, "spec/cancel")
 	})
 	if out, err := f.Apply(t.Context(), w, false, nil); err != nil || out.State != Refused || out.Sent != NotSent || in.requests.patches() != 0 {
 		t.Errorf("%v, %+v", err, out)

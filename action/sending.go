@@ -21,10 +21,15 @@ type sending struct {
 	report func(Progress)
 	until  time.Time // the one deadline
 	away   time.Time // when an attempt last met no API server, or one that could not answer
+	looked time.Time // when the last look at the evidence ended
+	// renew looks at the evidence again, and ends the execution if it no longer
+	// leads to the plan that was shown.
+	renew  func(context.Context) error
 	stamp  stamp
 	step   Step
 	audit  *audit
-	record Entry // what all entries of the audit log say
+	record Entry  // what all entries of the audit log say
+	host   string // where the last request was sent
 	out    Outcome
 }
 
@@ -65,7 +70,7 @@ var sentWords = map[Sent]string{
 	NotSent:  "was not applied",
 	Landed:   "was applied",
 	Partly:   "was applied to some of the volumes",
-	Doubtful: "was sent, but veltui does not know whether it was applied",
+	Doubtful: "was sent, and it is unknown whether it was applied",
 }
 
 // stop completes the outcome.
@@ -97,7 +102,7 @@ func (s *sending) retrying() retry.Options {
 	step := s.step
 	return retry.Options{
 		Backoff:        s.f.o.Backoff,
-		Deadline:       max(1, s.until.Sub(s.f.o.Clock.Now())),
+		Deadline:       max(1, -retry.Elapsed(s.until, s.f.o.Clock.Now())),
 		AttemptTimeout: s.f.o.AttemptTimeout,
 		Refresh:        s.f.access.refresh,
 		Clock:          s.f.o.Clock,
@@ -125,18 +130,25 @@ func (s *sending) retriable(err error) bool {
 // shown.
 var errRefusing = errors.New("the API server refuses what it allowed before")
 
-// gather looks at everything again but the object store.
-func (s *sending) gather(ctx context.Context, shown *Evidence) (Evidence, error) {
-	var e Evidence
+// gather looks at everything again but the object store, until it succeeds.
+func (s *sending) gather(ctx context.Context, shown *Evidence) (e Evidence, err error) {
 	o := s.retrying()
 	o.AttemptTimeout = gatherAttempt(s.f.o)
-	err := retry.RetryOnRetriableMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
-		e, err = s.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
-		if err == nil && e.refusedMore(shown) && s.retriable(errRefusing) {
-			err = errRefusing
-		}
+	err = retry.RetryOnRetriableMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
+		e, err = s.gatherOnce(ctx, shown)
 		return err
 	}, s.retriable)
+	return e, err
+}
+
+func (s *sending) gatherOnce(ctx context.Context, shown *Evidence) (Evidence, error) {
+	if err := s.f.access.check(ctx); err != nil {
+		return Evidence{}, err
+	}
+	e, err := s.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
+	if err == nil && e.refusedMore(shown) && s.retriable(errRefusing) {
+		err = errRefusing
+	}
 	return e, err
 }
 
@@ -162,11 +174,15 @@ func (s *sending) begin(seen ...*unstructured.Unstructured) error {
 	return s.note("begin", nil)
 }
 
-// tried has the API server check a patch without applying it.
-func (s *sending) tried(ctx context.Context, e *edit) (after *unstructured.Unstructured, err error) {
-	err = retry.RetryOnRetriableMaxBackOff(ctx, s.retrying(), func(ctx context.Context) (err error) {
-		after, err = s.f.writer.patch(ctx, e, true)
-		return err
+// tried has the API server check a write without carrying it out.
+func (s *sending) tried(ctx context.Context, w write) (after *unstructured.Unstructured, err error) {
+	err = retry.RetryOnRetriableMaxBackOff(ctx, s.retrying(), func(ctx context.Context) error {
+		if err := s.f.access.check(ctx); err != nil {
+			return err
+		}
+		r := s.f.writer.send(ctx, w, true)
+		after = r.object
+		return r.err
 	}, s.retriable)
 	return after, err
 }
@@ -184,96 +200,15 @@ func (s *sending) sort(err error, again func(cause error) error) error {
 	return err
 }
 
-// nothing says that nothing, or nothing more, was written, as far as is known.
+// nothing says what was written, as far as that is proven.
 func (s *sending) nothing() string {
 	switch s.out.Sent {
 	case NotSent:
 		return "nothing was written"
 	case Doubtful:
-		return "the patch was sent before, but veltui does not know whether it was applied"
+		return "the patch was sent before, and it is unknown whether it was applied"
 	}
 	return "nothing more was written"
-}
-
-// delivery is what became of one patch.
-type delivery struct {
-	sent  Sent
-	after *unstructured.Unstructured
-}
-
-// deliver sends a patch until it lands. With an error the delivery still says,
-// as well as can be found out, what became of it.
-func (s *sending) deliver(ctx context.Context, e *edit) (delivery, error) {
-	d := delivery{sent: NotSent}
-	if err := s.note("send", e); err != nil {
-		return d, err
-	}
-	err := retry.PatchResourceWithRetries(ctx, s.retrying(), retry.Patch{
-		Send: func(ctx context.Context) error {
-			after, err := s.f.writer.patch(ctx, e, false)
-			switch {
-			case err == nil:
-				d = delivery{Landed, after}
-			case retry.Ambiguous(err):
-				d.sent = Doubtful
-			}
-			return err
-		},
-		Look: func(ctx context.Context) (bool, error) { return s.landed(ctx, e, &d) },
-	}, s.retriable)
-	if err != nil && d.sent == Doubtful {
-		err = s.lastLook(ctx, e, &d, err)
-	}
-	if err != nil {
-		return d, err
-	}
-	if err := s.note("landed", e); err != nil {
-		s.warn("cannot write the local log: %v", err)
-	}
-	return d, nil
-}
-
-// landed looks whether our patch is in the resource.
-func (s *sending) landed(ctx context.Context, e *edit, d *delivery) (bool, error) {
-	o, err := s.f.read(ctx, e.seen)
-	switch {
-	case apierrors.IsNotFound(err):
-		return false, errChanged
-	case err != nil:
-		return false, err
-	case s.isOurs(e, o):
-		*d = delivery{Landed, o}
-		return true, nil
-	}
-	if o.GetUID() != e.seen.GetUID() {
-		return false, errChanged // what became of the one before it is not to be seen
-	}
-	d.sent = NotSent
-	if o.GetResourceVersion() != e.seen.GetResourceVersion() {
-		return false, errChanged
-	}
-	return false, nil
-}
-
-func (s *sending) isOurs(e *edit, o *unstructured.Unstructured) bool {
-	return o.GetUID() == e.seen.GetUID() && o.GetAnnotations()[e.mark] == s.stamp.attempt
-}
-
-// lastLook finds out, as well as it can, what became of a patch whose sending
-// ended in doubt; nil means that it landed after all.
-func (s *sending) lastLook(ctx context.Context, e *edit, d *delivery, err error) error {
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
-	defer cancel()
-	landed, lookErr := s.landed(last, e, d)
-	switch {
-	case ctx.Err() != nil:
-		return err
-	case landed:
-		return nil
-	case errors.Is(lookErr, errChanged):
-		return errChanged
-	}
-	return err
 }
 
 // announce notes in the cluster what was done.

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
@@ -23,21 +22,6 @@ const eventTimeout = 5 * time.Second
 
 // writer is the only thing in this package that changes the cluster.
 type writer struct{ access *access }
-
-// patch sends one patch and returns the resource as the API server has it
-// afterwards.
-func (w *writer) patch(ctx context.Context, e *edit, dryRun bool) (*unstructured.Unstructured, error) {
-	options := []client.PatchOption{client.FieldOwner(fieldManager)}
-	if dryRun {
-		options = append(options, client.DryRunAll)
-	}
-	o := bare(e.seen.GroupVersionKind(), e.seen.GetNamespace(), e.seen.GetName())
-	c, _ := w.access.get()
-	if err := c.Patch(ctx, o, client.RawPatch(types.JSONPatchType, e.data), options...); err != nil {
-		return nil, err
-	}
-	return o, nil
-}
 
 // bare is a resource of which only the name is known.
 func bare(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {

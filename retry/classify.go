@@ -8,11 +8,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Class says what can be done about an error.
@@ -54,7 +56,7 @@ func classifyStatus(err error, code int) Class {
 		return Unauthorized
 	case apierrors.IsConflict(err):
 		return Conflict
-	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), fromEtcd(err):
+	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), code == http.StatusRequestTimeout, fromEtcd(err):
 		return Retriable
 	case code == http.StatusNotImplemented:
 		return Permanent
@@ -65,7 +67,7 @@ func classifyStatus(err error, code int) Class {
 }
 
 // fromTransport tells an error of the way to the server from one in our own
-// house, such as an object that cannot be encoded.
+// program, such as an object that cannot be encoded.
 func fromTransport(err error) bool {
 	var (
 		network     net.Error
@@ -111,26 +113,33 @@ func fromEtcd(err error) bool {
 	return false
 }
 
-// Ambiguous reports whether a request that ended with err may have been
-// carried out all the same. It is false only where the request surely never
-// reached the server, or where the server said that it did nothing.
-func Ambiguous(err error) bool {
-	if err == nil || errors.Is(err, syscall.ECONNREFUSED) || apierrors.IsTooManyRequests(err) {
-		return false
-	}
-	var operation *net.OpError
-	if errors.As(err, &operation) && operation.Op == "dial" {
-		return false
-	}
-	var certificate *tls.CertificateVerificationError
-	if errors.As(err, &certificate) {
-		return false
-	}
+// Excludes reports whether err is an answer which proves that the API server did
+// not carry out the request: a Kubernetes Status with a code that excludes a write.
+// A time-out (408) and a server's error (5xx) do not, nor does an answer that is no
+// Status, whatever its code: it comes from something in between, and the request may
+// have passed it.
+func Excludes(err error) bool {
 	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
-		return apierrors.IsTimeout(err)
+	if !errors.As(err, &status) || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		return false
 	}
-	return true
+	return slices.Contains(excluding, int(status.Status().Code))
+}
+
+// excluding are the codes with which the API server answers before it writes.
+var excluding = []int{
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+	http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
+	http.StatusTooManyRequests,
+}
+
+// Unsent reports whether err means that no connection to the server was made. A
+// caller who can see connections must check that none was used before.
+func Unsent(err error) bool {
+	var operation *net.OpError
+	var certificate *tls.CertificateVerificationError
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &operation) && operation.Op == "dial" || errors.As(err, &certificate) ||
+		err != nil && strings.Contains(err.Error(), "getting credentials: ") // how client-go reports a failed credential plugin
 }
 
 // MaxRetryAfter is the longest delay that a server may ask for. It says so for

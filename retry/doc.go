@@ -13,6 +13,6 @@
 // last attempt is made 39 seconds after the first (velero issue 7207,
 // kubernetes issue 131122).
 //
-// The doors are [RetryOnRetriableMaxBackOff] for any request and
-// [PatchResourceWithRetries] for a write whose outcome may be in doubt.
+// [RetryOnRetriableMaxBackOff] repeats any request. [Excludes] and [Unsent] tell
+// what an error proves about a write: only they rule out that it was carried out.
 package retry

@@ -11,14 +11,16 @@ import (
 type Options struct {
 	// Backoff is the schedule; unset fields have their defaults.
 	Backoff Backoff
-	// Deadline is how long after the first attempt the last one is made;
-	// DefaultDeadline if it is zero or less.
+	// Deadline is how long after the first attempt the last one is made, by the
+	// monotonic and by the wall clock; DefaultDeadline if it is zero or less.
 	Deadline time.Duration
 	// AttemptTimeout bounds one attempt; DefaultAttempt if it is zero or less.
 	// The last attempt may end that much after the deadline.
 	AttemptTimeout time.Duration
-	// Refresh renews the credentials after the API server refused them. It is
-	// called once; nil means that nothing can be renewed.
+	// Refresh renews the credentials after the API server refused them. It
+	// succeeds at most once; nil means that nothing can be renewed. Its error
+	// takes the place of the refusal, so that one which time does not mend ends
+	// the attempts.
 	Refresh func(context.Context) error
 	// Report is told of each attempt, after it and before the delay.
 	Report func(Attempt)
@@ -76,16 +78,23 @@ func RetryOnRetriableMaxBackOff(ctx context.Context, o Options, fn func(context.
 			return r.interrupted(ctx)
 		}
 		err := r.attempt(ctx, fn)
-		switch {
-		case err == nil:
+		if err == nil {
 			r.report(Attempt{Last: true})
 			return nil
+		}
+		if Classify(err) == Unauthorized && r.Refresh != nil && !r.refreshed && ctx.Err() == nil {
+			if failed := r.Refresh(ctx); failed != nil {
+				err = failed
+			} else {
+				r.refreshed = true
+				r.report(Attempt{Err: err})
+				continue
+			}
+		}
+		switch {
 		case ctx.Err() != nil:
 			r.report(Attempt{Err: err, Last: true})
 			return r.interrupted(ctx)
-		case Classify(err) == Unauthorized && r.refresh(ctx):
-			r.report(Attempt{Err: err})
-			continue
 		case !retriable(err):
 			r.report(Attempt{Err: err, Last: true})
 			return err
@@ -99,6 +108,10 @@ func RetryOnRetriableMaxBackOff(ctx context.Context, o Options, fn func(context.
 		r.report(Attempt{Err: err, Next: delay})
 		if !r.sleep(ctx, delay) {
 			return r.interrupted(ctx)
+		}
+		if Elapsed(r.deadline, r.clock.Now()) > r.AttemptTimeout {
+			// The machine slept: what was due then is not made up for now.
+			return &DeadlineError{Attempts: r.number, After: r.clock.Now().Sub(r.began), Err: err}
 		}
 	}
 }
@@ -139,16 +152,7 @@ func (r *run) attempt(ctx context.Context, fn func(context.Context) error) error
 	return r.last
 }
 
-func (r *run) left() time.Duration { return max(0, r.deadline.Sub(r.clock.Now())) }
-
-// refresh renews the credentials once; false if that cannot be done (again).
-func (r *run) refresh(ctx context.Context) bool {
-	if r.Refresh == nil || r.refreshed {
-		return false
-	}
-	r.refreshed = true
-	return r.Refresh(ctx) == nil
-}
+func (r *run) left() time.Duration { return max(0, -Elapsed(r.deadline, r.clock.Now())) }
 
 func (r *run) report(a Attempt) {
 	if r.Report == nil {

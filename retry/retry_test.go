@@ -60,6 +60,11 @@ func TestClassify(t *testing.T) {
 		{"400", apierrors.NewBadRequest("bad"), Permanent, false},
 		{"401", apierrors.NewUnauthorized("expired"), Unauthorized, false},
 		{"409", apierrors.NewConflict(restores, "r", errors.New("changed")), Conflict, false},
+		{"403 of a proxy", apierrors.NewGenericServerResponse(403, "PATCH", restores, "r", "<html>", 0, true), Permanent, true},
+		{"404 of a proxy", apierrors.NewGenericServerResponse(404, "PATCH", restores, "r", "<html>", 0, true), Permanent, true},
+		{"429 of a proxy", apierrors.NewGenericServerResponse(429, "PATCH", restores, "r", "<html>", 0, true), Retriable, true},
+		{"408", apierrors.NewGenericServerResponse(408, "PATCH", restores, "r", "", 0, false), Retriable, true},
+		{"credential plugin", &url.Error{Op: "Patch", Err: errors.New("getting credentials: exec: exit 1")}, Permanent, false},
 		{"our own mistake", errors.New("json: unsupported type"), Permanent, true},
 		{"cancelled", context.Canceled, Permanent, true},
 		{"nothing", nil, Permanent, false},
@@ -67,7 +72,7 @@ func TestClassify(t *testing.T) {
 		if got := Classify(c.err); got != c.want {
 			t.Errorf("%s: class %d, want %d", c.name, got, c.want)
 		}
-		if got := Ambiguous(c.err); got != c.ambiguous {
+		if got := !Excludes(c.err) && !Unsent(c.err); c.err != nil && got != c.ambiguous {
 			t.Errorf("%s: ambiguous %v, want %v", c.name, got, c.ambiguous)
 		}
 	}
@@ -191,6 +196,7 @@ func TestAttemptTimeoutEndsOneAttemptOnly(t *testing.T) {
 	}
 }
 
+<<<<<<< HEAD
 func TestPatchLooksBeforeItRepeatsWhatMayHaveLanded(t *testing.T) {
 	changed := errors.New("somebody changed it")
 	for _, c := range []struct {
@@ -240,6 +246,27 @@ func TestPatchKeepsLookingThroughAnOutage(t *testing.T) {
 	}, retriable)
 	if err != nil || sends != 1 || looks < 5 {
 		t.Errorf("%v, %d sends, %d looks", err, sends, looks)
+=======
+// Kubernetes' client must not sit out a Retry-After by itself.
+func TestTransportShowsRetryAfter(t *testing.T) {
+	calls := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls++
+		w.Header().Set("Retry-After", "77")
+		http.Error(w, "too many requests", http.StatusTooManyRequests)
+	}))
+	t.Cleanup(server.Close)
+	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{
+		GroupVersion: &schema.GroupVersion{Version: "v1"}, NegotiatedSerializer: scheme.Codecs.WithoutConversion()}}
+	config.Wrap(Transport)
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = client.Get().AbsPath("/x").Do(t.Context()).Error()
+	if got := retryAfter(err); got != 77*time.Second || Classify(err) != Retriable || !apierrors.IsTooManyRequests(err) || calls != 1 {
+		t.Errorf("%v: retry after %s, %d calls", err, got, calls)
+>>>>>>> 416d268 (action: report a write as landed, not sent or unknown only when that is proven)
 	}
 }
 

@@ -1,0 +1,212 @@
+package action
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http/httptrace"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/retry"
+)
+
+// delivery is what is known of one write while it is sent, and sent again.
+type delivery struct {
+	write
+	// open is set once a send had no answer that excludes the write: it may land
+	// until it is settled, whatever later sends are told.
+	open bool
+	// altered is how an answer differs from the request, empty without one.
+	altered string
+	// after is the object as the write left it, nil until it has landed.
+	after  *unstructured.Unstructured
+	landed bool
+}
+
+// state is how far it has come, as far as that is proven.
+func (d *delivery) state() Sent {
+	switch {
+	case d.landed:
+		return Landed
+	case d.open:
+		return Doubtful
+	}
+	return NotSent
+}
+
+func (d *delivery) land(after *unstructured.Unstructured) {
+	d.landed, d.after = true, after
+}
+
+// errAltered means that the API server accepted a write and answered with
+// something else than was requested.
+var errAltered = errors.New("the API server answered with something else than was requested")
+
+// deliver sends a write until it lands. Whatever it returns, s.out.Sent then says
+// what has been proven of this write and those before it.
+func (s *sending) deliver(ctx context.Context, d *delivery, last bool) error {
+	before := s.out.Sent
+	defer func() { s.out.Sent = soFar(before, d.state(), last) }()
+	if err := s.note("send", d.write); err != nil {
+		return err
+	}
+	o := s.retrying()
+	o.AttemptTimeout = gatherAttempt(s.f.o) + attemptTimeout(s.f.o)
+	err := retry.RetryOnRetriableMaxBackOff(ctx, o, func(ctx context.Context) error {
+		defer func() { s.out.Sent = soFar(before, d.state(), last) }()
+		return s.attempt(ctx, d)
+	}, s.retriable)
+	if err != nil && d.open && !d.landed {
+		err = s.settle(ctx, d, err)
+	}
+	return err
+}
+
+// attempt sends a write once, after it has looked what became of earlier sends and
+// that the evidence still holds.
+func (s *sending) attempt(ctx context.Context, d *delivery) error {
+	if d.open {
+		if err := s.resolve(ctx, d); d.landed || err != nil {
+			return err
+		}
+	}
+	if err := s.confirm(ctx); err != nil {
+		if d.open && errors.Is(err, errChanged) { // perhaps by an earlier send, since it was looked for
+			err = cmp.Or(s.resolve(ctx, d), err)
+		}
+		return err
+	}
+	r := s.f.writer.send(ctx, d.write, false)
+	s.host = r.host
+	switch {
+	case r.err != nil:
+		d.open = d.open || !r.excludes()
+		return r.err
+	case r.object == nil: // a deletion: see what it left
+		now, err := s.read(ctx, d.object())
+		if err != nil {
+			d.open = true
+			return err
+		}
+		r.object = now
+	}
+	if d.altered = d.verify(r.object, false); d.altered != "" {
+		d.open = true
+		return errAltered
+	}
+	d.land(r.object)
+	return nil
+}
+
+// resolve reads the object and settles what it shows of sends without an answer. An
+// error means that the write cannot land any more, or that nothing could be read.
+func (s *sending) resolve(ctx context.Context, d *delivery) error {
+	now, err := s.read(ctx, d.object())
+	if err != nil {
+		return err
+	}
+	switch d.find(now) {
+	case landed:
+		if d.altered == "" || d.verify(now, false) == "" {
+			d.land(now)
+			return nil
+		}
+		return errAltered
+	case lost:
+		d.open = d.altered != "" // an answer of success excludes nothing
+		return errChanged
+	case obscured:
+		return errChanged
+	}
+	return nil
+}
+
+// read reads an object, nil if it does not exist.
+func (s *sending) read(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	now, err := s.f.read(ctx, o)
+	if apierrors.IsNotFound(err) && retry.Excludes(err) {
+		return nil, nil
+	}
+	return now, err
+}
+
+// settle finds out what became of a write whose attempts have ended with cause. A
+// send that was lost may still be on its way, so it watches the object for as long
+// as a result is observed; after an interruption or the deadline it reads it once.
+// It returns the error that the write ends with, which no longer matters if it has
+// landed.
+func (s *sending) settle(ctx context.Context, d *delivery, cause error) error {
+	if errors.Is(cause, errChanged) || errors.Is(cause, errStop) {
+		return cause // it cannot land any more, or that it may is part of the outcome
+	}
+	patience := s.f.o.Observe
+	var over *retry.DeadlineError
+	if ctx.Err() != nil || errors.As(cause, &over) {
+		patience = 0
+	}
+	ends := s.f.o.Clock.Now().Add(patience)
+	for {
+		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
+		err := s.resolve(once, d)
+		cancel()
+		switch {
+		case d.landed:
+			return nil
+		case errors.Is(err, errChanged) && ctx.Err() == nil:
+			return errChanged
+		case errors.Is(err, errChanged), errors.Is(cause, errAltered), ctx.Err() != nil, retry.Elapsed(ends, s.f.o.Clock.Now()) >= 0:
+			return cause
+		}
+		wait(ctx, s.f.o.Clock, s.f.o.Poll)
+	}
+}
+
+// reply is an answer to one send, or its absence.
+type reply struct {
+	object *unstructured.Unstructured
+	err    error
+	// host is where the request went, and code the status of the answer, zero if
+	// none came. Connected is true once there was a connection to send it over.
+	host      string
+	code      int
+	connected bool
+}
+
+// excludes reports whether the write was surely not carried out by this send.
+func (r *reply) excludes() bool {
+	if retry.Excludes(r.err) {
+		var status apierrors.APIStatus
+		return errors.As(r.err, &status) && int(status.Status().Code) == r.code
+	}
+	return !r.connected && retry.Unsent(r.err)
+}
+
+// send sends a write and notes what the transport saw of it.
+func (w *writer) send(ctx context.Context, what write, dryRun bool) reply {
+	var r reply
+	ctx, cancel := context.WithTimeout(ctx, w.access.timeout)
+	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { r.connected = true }})
+	ctx = context.WithValue(ctx, exchangeKey{}, &r)
+	c, _ := w.access.get()
+	r.object, r.err = what.send(ctx, c, dryRun)
+	return r
+}
+
+// maxEvidenceAge is how long after the end of a look its plan may be acted on.
+const maxEvidenceAge = 10 * time.Second
+
+// confirm makes sure, before each send, that it goes to the cluster that was shown
+// and rests on evidence that is fresh.
+func (s *sending) confirm(ctx context.Context) error {
+	if err := s.f.access.check(ctx); err != nil {
+		return err
+	}
+	if retry.Elapsed(s.looked, s.f.o.Clock.Now()) <= maxEvidenceAge {
+		return nil
+	}
+	return s.renew(ctx)
+}
