@@ -1,7 +1,6 @@
 package action
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http/httptrace"
@@ -19,11 +18,18 @@ type delivery struct {
 	// open is set once a send had no answer that excludes the write: it may land
 	// until it is settled, whatever later sends are told.
 	open bool
+	// unseen is set once a precondition failed, until the object has been read: a
+	// proxy that repeats requests passes on the second answer.
+	unseen bool
 	// altered is how an answer differs from the request, empty without one.
 	altered string
 	// after is the object as the write left it, nil until it has landed.
 	after  *unstructured.Unstructured
 	landed bool
+	// before is what has been proven of the writes before it, and last is set for
+	// the last one.
+	before Sent
+	last   bool
 }
 
 // state is how far it has come, as far as that is proven.
@@ -31,7 +37,7 @@ func (d *delivery) state() Sent {
 	switch {
 	case d.landed:
 		return Landed
-	case d.open:
+	case d.open, d.unseen:
 		return Doubtful
 	}
 	return NotSent
@@ -41,29 +47,40 @@ func (d *delivery) land(after *unstructured.Unstructured) {
 	d.landed, d.after = true, after
 }
 
+// settleUnseen tells what the object shows after a precondition failed.
+func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
+	found := d.find(now)
+	if found != obscured || now == nil || now.GetUID() != d.object().GetUID() {
+		d.unseen = false
+	}
+	return found
+}
+
 // errAltered means that the API server accepted a write and answered with
 // something else than was requested.
 var errAltered = errors.New("the API server answered with something else than was requested")
 
 // deliver sends a write until it lands. Whatever it returns, s.out.Sent then says
 // what has been proven of this write and those before it.
-func (s *sending) deliver(ctx context.Context, d *delivery, last bool) error {
-	before := s.out.Sent
-	defer func() { s.out.Sent = soFar(before, d.state(), last) }()
+func (s *sending) deliver(ctx context.Context, d *delivery) error {
+	defer s.update(d)
 	if err := s.note("send", d.write); err != nil {
 		return err
 	}
 	o := s.retrying()
 	o.AttemptTimeout = gatherAttempt(s.f.o) + attemptTimeout(s.f.o)
 	err := retry.RetryOnRetriableMaxBackOff(ctx, o, func(ctx context.Context) error {
-		defer func() { s.out.Sent = soFar(before, d.state(), last) }()
+		defer s.update(d)
 		return s.attempt(ctx, d)
 	}, s.retriable)
-	if err != nil && d.open && !d.landed {
+	if err != nil && d.state() == Doubtful {
 		err = s.settle(ctx, d, err)
 	}
 	return err
 }
+
+// update keeps the outcome true of what has been proven of all writes.
+func (s *sending) update(d *delivery) { s.out.Sent = soFar(d.before, d.state(), d.last) }
 
 // attempt sends a write once, after it has looked what became of earlier sends and
 // that the evidence still holds.
@@ -74,8 +91,10 @@ func (s *sending) attempt(ctx context.Context, d *delivery) error {
 		}
 	}
 	if err := s.confirm(ctx); err != nil {
-		if d.open && errors.Is(err, errChanged) { // perhaps by an earlier send, since it was looked for
-			err = cmp.Or(s.resolve(ctx, d), err)
+		if d.open && errors.Is(err, errChanged) { // perhaps by an earlier send
+			if found := s.resolve(ctx, d); d.landed || found != nil {
+				return found
+			}
 		}
 		return err
 	}
@@ -84,6 +103,7 @@ func (s *sending) attempt(ctx context.Context, d *delivery) error {
 	switch {
 	case r.err != nil:
 		d.open = d.open || !r.excludes()
+		d.unseen = apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err) || apierrors.IsAlreadyExists(r.err)
 		return r.err
 	case r.object == nil: // a deletion: see what it left
 		now, err := s.read(ctx, d.object())
@@ -108,7 +128,7 @@ func (s *sending) resolve(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return err
 	}
-	switch d.find(now) {
+	switch d.settleUnseen(now) {
 	case landed:
 		if d.altered == "" || d.verify(now, false) == "" {
 			d.land(now)
@@ -157,7 +177,7 @@ func (s *sending) settle(ctx context.Context, d *delivery, cause error) error {
 			return nil
 		case errors.Is(err, errChanged) && ctx.Err() == nil:
 			return errChanged
-		case errors.Is(err, errChanged), errors.Is(cause, errAltered), ctx.Err() != nil, retry.Elapsed(ends, s.f.o.Clock.Now()) >= 0:
+		case errors.Is(err, errChanged), errors.Is(cause, errAltered), ctx.Err() != nil, d.state() != Doubtful, retry.Elapsed(ends, s.f.o.Clock.Now()) >= 0:
 			return cause
 		}
 		wait(ctx, s.f.o.Clock, s.f.o.Poll)

@@ -193,7 +193,11 @@ func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) err
 	if !x.isJob(seen) {
 		what = seen.GetKind() + " " + seen.GetName()
 	}
-	found := d.find(o)
+	var found finding
+	if err == nil {
+		found = d.settleUnseen(o)
+		x.update(d)
+	}
 	switch {
 	case err != nil:
 		return errors.Join(cause, err)
@@ -229,8 +233,8 @@ func (x *execution) isJob(o *unstructured.Unstructured) bool { return o.GetUID()
 func (x *execution) send(ctx context.Context) error {
 	x.enter(StepPatch)
 	for i, w := range x.writes {
-		d, before, last := &delivery{write: w}, x.out.Sent, i == len(x.writes)-1
-		err := x.deliver(ctx, d, last)
+		d := &delivery{write: w, before: x.out.Sent, last: i == len(x.writes)-1}
+		err := x.deliver(ctx, d)
 		if errors.Is(err, errAltered) && !d.landed {
 			return x.stop(Altered, "%v: it would %s; %s", err, d.altered, x.nothing())
 		}
@@ -240,7 +244,8 @@ func (x *execution) send(ctx context.Context) error {
 		if !d.landed {
 			return err
 		}
-		x.out.Sent, x.sent = soFar(before, Landed, last), i+1
+		x.update(d)
+		x.sent = i + 1
 		if err := x.note("landed", w); err != nil {
 			x.warn("cannot write the local log: %v", err)
 		}

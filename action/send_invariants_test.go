@@ -1,0 +1,421 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/retry"
+)
+
+// answers are what may become of one request. Serve carries it out.
+var answers = map[string]func(f *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error){
+	"answered": func(_ *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		connected(r)
+		return serve(), nil
+	},
+	"answer lost": func(_ *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		connected(r)
+		serve()
+		return nil, io.ErrUnexpectedEOF
+	},
+	"lost": func(_ *fakeAPI, r *http.Request, _ func() *http.Response) (*http.Response, error) {
+		connected(r)
+		return nil, io.ErrUnexpectedEOF
+	},
+	"late": func(_ *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		connected(r)
+		time.AfterFunc(4*time.Second, func() { serve() })
+		return nil, syscall.ECONNRESET
+	},
+	"late, and no connection seen": func(_ *fakeAPI, _ *http.Request, serve func() *http.Response) (*http.Response, error) {
+		time.AfterFunc(4*time.Second, func() { serve() })
+		return nil, io.EOF
+	},
+	"very late": func(_ *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		connected(r)
+		time.AfterFunc(2*time.Minute, func() { serve() })
+		return nil, io.ErrUnexpectedEOF
+	},
+	"duplicated": func(_ *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		connected(r)
+		response := serve()
+		serve()
+		time.AfterFunc(5*time.Second, func() { serve() })
+		return response, nil
+	},
+	"duplicated, the second answer": func(_ *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		connected(r)
+		serve()
+		return serve(), nil
+	},
+	"mutated": mutated(func(o map[string]any) {
+		o["status"].(map[string]any)["phase"] = "Completed"
+		delete(o["metadata"].(map[string]any)["annotations"].(map[string]any), "veltui.io/finalized-attempt")
+	}),
+	"mutated but for the mark": mutated(func(o map[string]any) { o["status"].(map[string]any)["phase"] = "Completed" }),
+	"mutated in its mark": mutated(func(o map[string]any) {
+		o["metadata"].(map[string]any)["annotations"].(map[string]any)["veltui.io/finalized-attempt"] = "another"
+	}),
+	"200 without effect": func(f *fakeAPI, r *http.Request, _ func() *http.Response) (*http.Response, error) {
+		connected(r)
+		if o := f.get(r.URL.Path); o != nil {
+			return answerJSON(r, 200, o.Object), nil
+		}
+		return statusAnswer(r, 404, "NotFound"), nil
+	},
+	"200 as for a dry run": func(f *fakeAPI, r *http.Request, _ func() *http.Response) (*http.Response, error) {
+		connected(r)
+		body, _ := io.ReadAll(r.Body)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.patch(r, r.URL.Path, body, true), nil
+	},
+	"200 of a proxy": fixedAnswer(200, "text/html", "<html>please log in</html>"),
+	"204":            fixedAnswer(204, "", ""),
+	"403":            status(403, "Forbidden"),
+	"404":            status(404, "NotFound"),
+	"409":            status(409, "Conflict"),
+	"422":            status(422, "Invalid"),
+	"429":            status(429, "TooManyRequests"),
+	"408":            status(408, "Timeout"),
+	"500":            status(500, "InternalError"),
+	"503":            status(503, "ServiceUnavailable"),
+	"403 of a proxy": fixedAnswer(403, "text/html", "<html>blocked</html>"),
+	"404 of a proxy": fixedAnswer(404, "text/plain", "not here"),
+	"400 in JSON":    fixedAnswer(400, "application/json", `{"error":"blocked"}`),
+	"502 of a proxy": fixedAnswer(502, "text/html", "<html>bad gateway</html>"),
+	"200 with a 403": fixedAnswer(200, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`),
+	"502 with a 403": fixedAnswer(502, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`),
+	"429 after it":   afterIt(statusAnswerOf(429, "TooManyRequests", "text/plain", "slow down")),
+	"403 after it":   afterIt(statusAnswerOf(403, "", "text/html", "<html>blocked</html>")),
+	"404 after it":   afterIt(statusAnswerOf(404, "", "text/html", "<html>blocked</html>")),
+	"500 after it":   afterIt(func(r *http.Request) *http.Response { return statusAnswer(r, 500, "InternalError") }),
+	"refused to dial": func(*fakeAPI, *http.Request, func() *http.Response) (*http.Response, error) {
+		return nil, syscall.ECONNREFUSED
+	},
+	"refused, but connected": func(_ *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		connected(r)
+		time.AfterFunc(4*time.Second, func() { serve() })
+		return nil, syscall.ECONNREFUSED
+	},
+	"silence": func(_ *fakeAPI, r *http.Request, _ func() *http.Response) (*http.Response, error) {
+		connected(r)
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	},
+	"silence after it": func(_ *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		connected(r)
+		serve()
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	},
+	"a body that breaks off": func(_ *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		connected(r)
+		response := serve()
+		data, _ := io.ReadAll(response.Body)
+		response.Body = io.NopCloser(io.MultiReader(strings.NewReader(string(data[:len(data)/2])), brokenReader{}))
+		response.ContentLength = -1
+		return response, nil
+	},
+}
+
+// mutated is a webhook that changes what is really written, and the answer with it.
+func mutated(change func(map[string]any)) answerFunc {
+	return func(f *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		connected(r)
+		response := serve()
+		if response.StatusCode != http.StatusOK || r.Method != http.MethodPatch {
+			return response, nil
+		}
+		f.put(r.URL.Path, change)
+		f.mutated = true
+		return answerJSON(r, 200, f.get(r.URL.Path).Object), nil
+	}
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+type answerFunc = func(*fakeAPI, *http.Request, func() *http.Response) (*http.Response, error)
+
+func fixedAnswer(code int, contentType, text string) answerFunc {
+	return func(_ *fakeAPI, r *http.Request, _ func() *http.Response) (*http.Response, error) {
+		connected(r)
+		return answerText(r, code, contentType, text), nil
+	}
+}
+
+func status(code int, reason string) answerFunc {
+	return func(_ *fakeAPI, r *http.Request, _ func() *http.Response) (*http.Response, error) {
+		connected(r)
+		return statusAnswer(r, code, reason), nil
+	}
+}
+
+func statusAnswerOf(code int, _, contentType, text string) func(*http.Request) *http.Response {
+	return func(r *http.Request) *http.Response { return answerText(r, code, contentType, text) }
+}
+
+func afterIt(answer func(*http.Request) *http.Response) answerFunc {
+	return func(_ *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		connected(r)
+		serve()
+		return answer(r), nil
+	}
+}
+
+// interruptions are what else happens, right after the first answer was tampered
+// with.
+var interruptions = map[string]func(b *sendBench){
+	"nothing": func(*sendBench) {},
+	"ctrl+c":  func(b *sendBench) { b.cancel(errInterrupt) },
+	"ctrl+c 2 s later": func(b *sendBench) {
+		time.AfterFunc(2*time.Second, func() { b.cancel(errInterrupt) })
+	},
+	"Velero writes progress": func(b *sendBench) {
+		b.api.put(b.path, func(o map[string]any) {
+			o["status"].(map[string]any)["progress"] = map[string]any{"itemsRestored": int64(8)}
+		})
+	},
+	"another operator": func(b *sendBench) { b.other(true) },
+	"another operator 1 s later": func(b *sendBench) {
+		time.AfterFunc(time.Second, func() { b.other(true) })
+	},
+	"another operator's old veltui": func(b *sendBench) {
+		time.AfterFunc(time.Second, func() { b.other(false) })
+	},
+	"deleted": func(b *sendBench) { b.api.delete(b.path) },
+	"replaced": func(b *sendBench) {
+		b.api.delete(b.path)
+		b.api.put(b.path, func(o map[string]any) { fill(o, b.start, "uid-2") })
+	},
+	"the API server away for 20 s":   func(b *sendBench) { b.awayUntil = time.Now().Add(20 * time.Second) },
+	"the API server away for 20 min": func(b *sendBench) { b.awayUntil = time.Now().Add(20 * time.Minute) },
+	"the original server comes back": func(b *sendBench) { b.server(b.start.Add(-time.Hour)) },
+}
+
+var errInterrupt = errors.New("ctrl+c")
+
+// sendBench is one execution against a fakeAPI.
+type sendBench struct {
+	api       *fakeAPI
+	path      string
+	start     time.Time
+	cancel    context.CancelCauseFunc
+	awayUntil time.Time
+}
+
+func fill(o map[string]any, start time.Time, uid string) {
+	at := start.UTC().Format(time.RFC3339)
+	o["apiVersion"], o["kind"] = "velero.io/v1", "Restore"
+	o["metadata"] = map[string]any{"name": "r", "namespace": "velero", "uid": uid, "creationTimestamp": at,
+		"managedFields": []any{map[string]any{"manager": "velero-server", "operation": "Update", "apiVersion": "velero.io/v1", "time": at, "fieldsType": "FieldsV1", "fieldsV1": map[string]any{}}}}
+	o["spec"] = map[string]any{"backupName": "source"}
+	o["status"] = map[string]any{"phase": "InProgress", "startTimestamp": at, "progress": map[string]any{"itemsRestored": int64(7), "totalItems": int64(9)}}
+}
+
+func newSendBench() *sendBench {
+	b := &sendBench{api: newFakeAPI(), path: fakeNamespace + "restores/r", start: time.Now().Add(-2 * time.Hour)}
+	b.api.put(b.path, func(o map[string]any) { fill(o, b.start, "uid-1") })
+	b.api.put(fakeNamespace+"backups/source", func(o map[string]any) {
+		o["apiVersion"], o["kind"] = "velero.io/v1", "Backup"
+		o["metadata"] = map[string]any{"name": "source", "namespace": "velero", "uid": "b-1"}
+		o["spec"] = map[string]any{}
+		o["status"] = map[string]any{"phase": "Completed"}
+	})
+	b.server(b.start.Add(time.Hour))
+	return b
+}
+
+// server makes a server pod that runs since then.
+func (b *sendBench) server(since time.Time) {
+	at := since.UTC().Format(time.RFC3339)
+	b.api.put("/api/v1/namespaces/velero/pods/velero-0", func(o map[string]any) {
+		o["apiVersion"], o["kind"] = "v1", "Pod"
+		o["metadata"] = map[string]any{"name": "velero-0", "namespace": "velero", "uid": "p-1", "creationTimestamp": at, "labels": map[string]any{"component": "velero", "deploy": "velero"}}
+		o["spec"] = map[string]any{"containers": []any{map[string]any{"name": "velero", "image": "velero/velero:v1.18.3"}}}
+		o["status"] = map[string]any{"phase": "Running", "containerStatuses": []any{map[string]any{"name": "velero", "ready": true, "state": map[string]any{"running": map[string]any{"startedAt": at}}}}}
+	})
+}
+
+// other finalizes as joe, with a veltui that keeps earlier attempts or not.
+func (b *sendBench) other(keeps bool) {
+	if b.api.get(b.path) == nil {
+		return
+	}
+	b.api.put(b.path, func(o map[string]any) {
+		meta := o["metadata"].(map[string]any)
+		notes, _ := meta["annotations"].(map[string]any)
+		if notes == nil {
+			notes = map[string]any{}
+		}
+		attempt, _ := notes["veltui.io/finalized-attempt"].(string)
+		if attempt = strings.TrimSpace("joes " + attempt); !keeps {
+			attempt = "joes"
+		}
+		notes["veltui.io/finalized-attempt"], notes["veltui.io/finalized-by"] = attempt, "joe"
+		meta["annotations"] = notes
+		o["status"].(map[string]any)["phase"] = "Failed"
+	})
+}
+
+func (b *sendBench) options(dir string) Options {
+	return Options{Config: &rest.Config{Host: "https://" + fakeHost, Transport: b.api}, Namespace: "velero", Context: "prod-east",
+		AuditDir: filepath.Join(dir, "audit"), Deadline: 5 * time.Minute, Backoff: retry.CapBackoff(5 * time.Second)}
+}
+
+// sendCase is one point of the space: what becomes of the first request of a
+// step, what of the first write or read after that, and what happens between.
+type sendCase struct{ step, first, then, second, interruption string }
+
+func (c sendCase) String() string {
+	return fmt.Sprintf("%s: %s, then %s: %s, with %s", c.step, c.first, c.then, c.second, c.interruption)
+}
+
+// run carries out one case and returns what is wrong.
+func (c sendCase) run(t *testing.T, dir string) (wrong []string) {
+	b := newSendBench()
+	engine, err := New(b.options(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.Gather(t.Context(), job.Restore, "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := For(Finalize, e, Request{Phase: "Failed", Reason: "it hangs"})
+	if p.To != "Failed" {
+		t.Fatalf("no plan: %s", p.Refusal)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	b.cancel = cancel
+	stage := 0
+	b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		if time.Now().Before(b.awayUntil) {
+			return nil, syscall.ECONNREFUSED
+		}
+		switch {
+		case stage == 0 && step == c.step:
+			stage = 1
+			response, err := answers[c.first](b.api, r, serve)
+			interruptions[c.interruption](b)
+			return response, err
+		case stage == 1 && step == c.then:
+			stage = 2
+			return answers[c.second](b.api, r, serve)
+		}
+		connected(r)
+		return serve(), nil
+	}
+	out, _ := engine.Apply(ctx, p, false, nil)
+	atEnd := len(b.api.landed[b.path])
+	time.Sleep(30 * time.Minute) // whatever is late has come
+	synctest.Wait()
+	return c.check(t, b, &out, atEnd)
+}
+
+// check holds an outcome against what really happened.
+func (c sendCase) check(t *testing.T, b *sendBench, out *Outcome, atEnd int) (wrong []string) {
+	say := func(holds bool, text string) {
+		if !holds {
+			wrong = append(wrong, text)
+		}
+	}
+	var mine []string
+	log := []Entry{}
+	if out.Log != "" {
+		log = entries(t, out.Log)
+	}
+	attempt := ""
+	if len(log) > 0 {
+		attempt = log[0].Attempt
+	}
+	for _, id := range b.api.landed[b.path] {
+		if id == attempt {
+			mine = append(mine, id)
+		}
+	}
+	say(b.api.foreign == 0, "it wrote to another cluster or as another user")
+	say(len(mine) <= 1, "it wrote twice")
+	say(out.Sent != NotSent || len(mine) == 0, "it says not sent, and the write landed")
+	say(out.Sent != Landed || len(mine) == 1 && atEnd > 0, "it says landed, and nothing did")
+	say(out.Sent != Landed || !b.api.mutated, "it says landed of what was mutated")
+	say(b.api.events == 0 || out.Sent == Landed, "an Event tells of what is not proven")
+	say(out.Sent == NotSent || !strings.Contains(out.Message, "nothing was written"), "it says that nothing was written")
+	if now := b.api.get(b.path); now != nil && len(mine) == 1 && c.interruption == "nothing" && out.State == Reverted {
+		say(b.api.mutated, "it accuses somebody")
+	}
+	if len(log) > 0 {
+		end := log[len(log)-1]
+		say(end.Event == "end" && end.Sent == out.Sent && end.State == out.State, "the journal does not end with the outcome")
+		noted := false
+		for _, l := range log {
+			noted = noted || l.Event == "landed"
+		}
+		say(noted == (out.Sent == Landed), "the journal notes another landing")
+	} else {
+		say(len(mine) == 0, "there is no journal of a write")
+	}
+	return wrong
+}
+
+// Whatever becomes of each request, and whatever interrupts it: never the wrong
+// cluster or user, never "not sent" of a write that lands, never two writes, and
+// the journal is always true.
+func TestSendInvariants(t *testing.T) {
+	dir := t.TempDir()
+	n, tried := 0, 0
+	for _, c := range sendCases() {
+		n++
+		if testing.Short() && n%17 != 0 {
+			continue
+		}
+		synctest.Test(t, func(t *testing.T) {
+			for _, w := range c.run(t, filepath.Join(dir, fmt.Sprint(n))) {
+				t.Errorf("%s: %s", c, w)
+			}
+		})
+		tried++
+	}
+	t.Logf("%d of %d combinations tried", tried, n)
+}
+
+func sendCases() (cases []sendCase) {
+	for _, step := range []string{"write", "dry run", "identity", "read", "evidence", "selfsubjectreviews", "event"} {
+		for _, first := range sortedKeys(answers) {
+			if step != "write" && strings.HasPrefix(first, "mutated") {
+				continue
+			}
+			for _, interruption := range sortedKeys(interruptions) {
+				if step != "write" {
+					cases = append(cases, sendCase{step, first, "write", "answered", interruption})
+					continue
+				}
+				for _, second := range sortedKeys(answers) {
+					cases = append(cases, sendCase{step, first, "write", second, interruption})
+				}
+				for _, second := range []string{"403", "403 of a proxy", "lost", "silence", "404 of a proxy", "500"} {
+					cases = append(cases, sendCase{step, first, "read", second, interruption})
+				}
+			}
+		}
+	}
+	return cases
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
