@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
@@ -34,6 +35,7 @@ var shared testbed.Shared
 
 func TestMain(m *testing.M) {
 	ctrllog.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
 	os.Exit(shared.Main(m))
 }
 

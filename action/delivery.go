@@ -50,9 +50,7 @@ func (d *delivery) land(after *unstructured.Unstructured) {
 // settleUnseen tells what the object shows after a precondition failed.
 func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
 	found := d.find(now)
-	if found != obscured || now == nil || now.GetUID() != d.object().GetUID() {
-		d.unseen = false
-	}
+	d.unseen = d.unseen && found == obscured
 	return found
 }
 
@@ -199,7 +197,8 @@ type reply struct {
 func (r *reply) excludes() bool {
 	if retry.Excludes(r.err) {
 		var status apierrors.APIStatus
-		return errors.As(r.err, &status) && int(status.Status().Code) == r.code
+		// Without a code the transport has compared both (session.OneAttempt).
+		return errors.As(r.err, &status) && (r.code == 0 || int(status.Status().Code) == r.code)
 	}
 	return !r.connected && retry.Unsent(r.err)
 }

@@ -22,8 +22,10 @@ const (
 
 // Evidence is all that a plan stands on, as it was at one moment.
 type Evidence struct {
-	// At is that moment, in the cluster's clock.
+	// At is that moment, by the clock that shows the earliest.
 	At time.Time
+	// skew is how far the clocks are apart.
+	skew skew
 	// Job is the job as a fresh read of it and its volumes tells it.
 	Job *job.Job
 	// Object is the resource as the API server sent it.

@@ -168,10 +168,13 @@ func (x *execution) check(ctx context.Context) error {
 	for _, w := range x.writes {
 		after, err := x.tried(ctx, w)
 		if err != nil {
-			return x.sort(err, func(cause error) error { return x.lookAgain(ctx, &delivery{write: w}, cause) })
+			return x.sort(err, func(cause error) error { return x.lookAgain(ctx, &delivery{write: w, before: x.out.Sent}, cause) })
 		}
 		if wrong := w.verify(after, true); wrong != "" {
 			return x.stop(Refused, "the API server would accept the patch but %s; %s", wrong, x.nothing())
+		}
+		if doubt := x.f.access.compareWriter(time.Now(), after).doubt(); doubt != "" {
+			return x.stop(Refused, "%s; %s", doubt, x.nothing())
 		}
 	}
 	if x.dryRun {

@@ -36,6 +36,9 @@ func (p *Plan) Facts() []diagnosis.Fact {
 	l.server()
 	l.log()
 	l.api(p.To)
+	if doubt := p.evidence.skew.doubt(); doubt != "" {
+		l.note(false, sourceAPI, p.evidence.At, "%s", doubt)
+	}
 	return l.facts
 }
 

@@ -84,7 +84,7 @@ func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Eviden
 	if err != nil {
 		return e, err
 	}
-	e.At = f.access.cluster(f.o.Clock.Now())
+	e.At, e.skew = f.access.clocks(f.o.Clock.Now(), e.Object)
 	in.Volumes, in.At = volumes, e.At
 	e.Job = job.Next(nil, in)
 	e.VeleroWrote = veleroWrote(e.Object.GetManagedFields())

@@ -104,6 +104,9 @@ func (d definition) planned(e *Evidence, r Request) (Plan, bool) {
 	if v := checkReason(r); v.refusal != "" && p.Refusal == "" {
 		p.Refusal, p.Advice = v.refusal, v.advice
 	}
+	if doubt := e.skew.doubt(); doubt != "" && p.Possible() {
+		p.Refusal, p.Advice = doubt, skewAdvice
+	}
 	if d.marks != "" {
 		p.Commands = d.commands(&p)
 	}
