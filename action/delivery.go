@@ -101,7 +101,8 @@ func (s *sending) attempt(ctx context.Context, d *delivery) error {
 	switch {
 	case r.err != nil:
 		d.open = d.open || !r.excludes()
-		d.unseen = apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err) || apierrors.IsAlreadyExists(r.err)
+		_, deletes := d.write.(*deletion) // what it has deleted is not found
+		d.unseen = apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err) || apierrors.IsAlreadyExists(r.err) || deletes && apierrors.IsNotFound(r.err)
 		return r.err
 	case r.object == nil: // a deletion: see what it left
 		now, err := s.read(ctx, d.object())

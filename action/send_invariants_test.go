@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -382,7 +383,7 @@ func TestSendInvariants(t *testing.T) {
 	n, tried := 0, 0
 	for _, c := range sendCases() {
 		n++
-		if testing.Short() && n%17 != 0 {
+		if every := sampleOf(7, 31); n%every != 0 {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {
@@ -393,6 +394,18 @@ func TestSendInvariants(t *testing.T) {
 		tried++
 	}
 	t.Logf("%d of %d combinations tried", tried, n)
+}
+
+// sampleOf says which of many combinations are tried: every one with
+// VELTUI_INVARIANTS=all, else every nth, or fewer with -short.
+func sampleOf(usual, short int) int {
+	switch {
+	case os.Getenv("VELTUI_INVARIANTS") == "all":
+		return 1
+	case testing.Short():
+		return short
+	}
+	return usual
 }
 
 func sendCases() (cases []sendCase) {
