@@ -78,8 +78,11 @@ var answers = map[string]func(f *fakeAPI, r *http.Request, serve func() *http.Re
 		}
 		return statusAnswer(r, 404, "NotFound"), nil
 	},
-	"200 as for a dry run": func(f *fakeAPI, r *http.Request, _ func() *http.Response) (*http.Response, error) {
+	"200 as for a dry run": func(f *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
 		connected(r)
+		if r.Method != http.MethodPatch {
+			return serve(), nil
+		}
 		body, _ := io.ReadAll(r.Body)
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -1,0 +1,116 @@
+package session
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+// Identity tells one cluster from another.
+type Identity struct {
+	// Server is the API server's URL with its path, without credentials.
+	Server string
+	// TLSServerName is the name that its certificate must have, empty for the URL's.
+	TLSServerName string
+	// CA is a fingerprint of what its certificate is checked with: "sha256:" and a
+	// sum, "system" for the system's authorities, "none" where nothing is checked.
+	CA string
+	// Proxy is the proxy that the kubeconfig names, without credentials.
+	Proxy string
+	// UID is that of namespace kube-system, which no two clusters share but copies
+	// of one. It is empty where it could not be read, for the reason in
+	// UIDUnavailable, and before [Session.Identify].
+	UID            types.UID
+	UIDUnavailable string
+}
+
+// Host returns the host and port of the API server.
+func (i Identity) Host() string {
+	u, err := url.Parse(i.Server)
+	if err != nil {
+		return i.Server
+	}
+	return u.Host
+}
+
+// Difference says what tells another cluster, or the way to it, from this one; empty
+// if nothing does. A uid that only one of them knows is no difference.
+func (i Identity) Difference(other Identity) string {
+	for _, d := range []struct{ what, was, is string }{
+		{"its server", i.Server, other.Server},
+		{"its TLS server name", i.TLSServerName, other.TLSServerName},
+		{"its certificate authority", i.CA, other.CA},
+		{"its proxy", i.Proxy, other.Proxy},
+	} {
+		if d.was != d.is {
+			return fmt.Sprintf("%s was %s and is %s", d.what, orNone(d.was), orNone(d.is))
+		}
+	}
+	if i.UID != "" && other.UID != "" && i.UID != other.UID {
+		return fmt.Sprintf("the uid of its namespace kube-system was %s and is %s", i.UID, other.UID)
+	}
+	return ""
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// identityOf reads what a configuration says of the cluster that it leads to. Files
+// count with their contents.
+func identityOf(config *rest.Config) (Identity, error) {
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return Identity{}, fmt.Errorf("reading the server's URL: %w", err)
+	}
+	id := Identity{Server: plainURL(server), TLSServerName: config.TLSClientConfig.ServerName, CA: "system"}
+	switch authorities := config.TLSClientConfig.CAData; {
+	case config.TLSClientConfig.Insecure:
+		id.CA = "none"
+	case len(authorities) > 0:
+		id.CA = fingerprint(authorities)
+	case config.TLSClientConfig.CAFile != "":
+		data, err := os.ReadFile(config.TLSClientConfig.CAFile)
+		if err != nil {
+			return Identity{}, fmt.Errorf("reading the certificate authority: %w", err)
+		}
+		id.CA = fingerprint(data)
+	}
+	if config.Proxy != nil {
+		proxy, err := config.Proxy(&http.Request{URL: server})
+		if err != nil {
+			return Identity{}, fmt.Errorf("reading the proxy's URL: %w", err)
+		}
+		if proxy != nil {
+			id.Proxy = plainURL(proxy)
+		}
+	}
+	return id, nil
+}
+
+// plainURL writes a URL in one way, without credentials: the host in lower case,
+// with its port, and the path without a slash at its end.
+func plainURL(u *url.URL) string {
+	host, port := strings.ToLower(u.Hostname()), u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port != "" {
+		host += ":" + port
+	}
+	return u.Scheme + "://" + host + strings.TrimRight(u.EscapedPath(), "/")
+}
+
+func fingerprint(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }

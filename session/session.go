@@ -1,0 +1,257 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/sanitize"
+)
+
+// Options are what a Session needs.
+type Options struct {
+	// Load reads the kubeconfig as it is now.
+	Load func() (*rest.Config, error)
+	// Context is the kubeconfig context's name, for messages.
+	Context string
+}
+
+// Session is the connection to one cluster, which stays the one that it was opened
+// for. It may be used by several goroutines.
+type Session struct {
+	load    func() (*rest.Config, error)
+	context string
+	meter   *Meter
+
+	mu         sync.Mutex
+	config     *rest.Config
+	identity   Identity
+	identified bool
+	user       *User
+}
+
+// User is whom the API server takes somebody for.
+type User struct {
+	Name, UID string
+	Groups    []string
+}
+
+// MovedError reports that a context, or the URL that it names, leads to another
+// cluster than the one that is shown.
+type MovedError struct{ Context, Difference string }
+
+func (e *MovedError) Error() string {
+	return fmt.Sprintf("context %s leads to another cluster now: %s. Start veltui again to use that one", e.Context, e.Difference)
+}
+
+// OtherUserError reports that renewed credentials are somebody else's.
+type OtherUserError struct{ Was, Is string }
+
+func (e *OtherUserError) Error() string {
+	return fmt.Sprintf("the renewed credentials are those of %s, no longer of %s", e.Is, e.Was)
+}
+
+// New opens a session for the cluster that the kubeconfig leads to now. It sends no
+// request.
+func New(o Options) (*Session, error) {
+	config, err := o.Load()
+	if err != nil {
+		return nil, err
+	}
+	identity, err := identityOf(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{load: o.Load, context: o.Context, meter: NewMeter(nil), config: config, identity: identity}, nil
+}
+
+// Config returns a copy of the configuration with the credentials as they are now.
+func (s *Session) Config() *rest.Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return rest.CopyConfig(s.config)
+}
+
+// Meter measures what the session's own requests cost, and the API server's clock.
+func (s *Session) Meter() *Meter { return s.meter }
+
+// Identity returns what is known of the cluster without a request.
+func (s *Session) Identity() Identity {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.identity
+}
+
+// requestTimeout bounds a question of the session's own.
+const requestTimeout = 15 * time.Second
+
+// Identify returns the cluster's identity. The first call reads the uid of namespace
+// kube-system; where that is not allowed, the URL and the authority are the identity.
+func (s *Session) Identify(ctx context.Context) (Identity, error) {
+	if id := s.Identity(); s.isIdentified() {
+		return id, nil
+	}
+	uid, err := s.readUID(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		s.identity.UIDUnavailable = sanitize.String(err.Error())
+	case err != nil:
+		return s.identity, err
+	default:
+		s.identity.UID, s.identity.UIDUnavailable = uid, ""
+	}
+	s.identified = true
+	return s.identity, nil
+}
+
+func (s *Session) isIdentified() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.identified
+}
+
+// Check makes sure that the session still leads to the cluster that was identified:
+// a [MovedError] if the uid of its namespace kube-system, or what the kubeconfig
+// says, is another now.
+func (s *Session) Check(ctx context.Context) error {
+	if err := s.Moved(); err != nil {
+		return err
+	}
+	id, err := s.Identify(ctx)
+	if err != nil || id.UID == "" {
+		return err
+	}
+	uid, err := s.readUID(ctx)
+	if err != nil {
+		return err
+	}
+	return s.compare(Identity{Server: id.Server, TLSServerName: id.TLSServerName, CA: id.CA, Proxy: id.Proxy, UID: uid})
+}
+
+// Moved reads the kubeconfig again and returns a [MovedError] if it leads elsewhere
+// now. It sends no request. A kubeconfig that cannot be read now leads nowhere else.
+func (s *Session) Moved() error {
+	config, err := s.load()
+	if err != nil {
+		return nil
+	}
+	return s.movedTo(config)
+}
+
+func (s *Session) movedTo(config *rest.Config) error {
+	now, err := identityOf(config)
+	if err != nil {
+		return err
+	}
+	return s.compare(now)
+}
+
+func (s *Session) compare(now Identity) error {
+	if difference := s.Identity().Difference(now); difference != "" {
+		return &MovedError{Context: s.context, Difference: difference}
+	}
+	return nil
+}
+
+// Refresh reads the credentials again. Nothing else of the kubeconfig may have
+// changed ([MovedError]), nor who the user is ([OtherUserError]); then the session
+// keeps the credentials that it had.
+func (s *Session) Refresh(ctx context.Context) error {
+	config, err := s.load()
+	if err != nil {
+		return fmt.Errorf("renewing the credentials: %w", err)
+	}
+	if err := s.movedTo(config); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	was := s.user
+	s.mu.Unlock()
+	var is User
+	if was != nil {
+		if is, err = readUser(ctx, config, s.meter); err != nil {
+			return fmt.Errorf("checking whose credentials these are: %w", err)
+		}
+		if !is.same(*was) {
+			return &OtherUserError{Was: was.Name, Is: is.Name}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.config = config
+	return nil
+}
+
+// User returns whom the API server takes us for now. From the first answer on, no
+// other user may follow ([OtherUserError]).
+func (s *Session) User(ctx context.Context) (User, error) {
+	is, err := readUser(ctx, s.Config(), s.meter)
+	if err != nil {
+		return User{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.user != nil && !is.same(*s.user) {
+		return is, &OtherUserError{Was: s.user.Name, Is: is.Name}
+	}
+	s.user = &is
+	return is, nil
+}
+
+func (u User) same(other User) bool {
+	return u.Name == other.Name && u.UID == other.UID
+}
+
+func (s *Session) readUID(ctx context.Context) (types.UID, error) {
+	config := s.Config()
+	config.Timeout = requestTimeout
+	over, err := HTTPClient(config, TransportOptions{Meter: s.meter, OneAttempt: true})
+	if err != nil {
+		return "", err
+	}
+	client, err := corev1client.NewForConfigAndClient(config, over)
+	if err != nil {
+		return "", fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	namespace, err := client.Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("identifying the cluster: %w", err)
+	}
+	if namespace.UID == "" {
+		return "", errors.New("identifying the cluster: namespace kube-system has no uid")
+	}
+	return namespace.UID, nil
+}
+
+func readUser(ctx context.Context, config *rest.Config, meter *Meter) (User, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = requestTimeout
+	over, err := HTTPClient(config, TransportOptions{Meter: meter, OneAttempt: true})
+	if err != nil {
+		return User{}, err
+	}
+	client, err := authenticationv1client.NewForConfigAndClient(config, over)
+	if err != nil {
+		return User{}, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	review, err := client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return User{}, err
+	}
+	info := review.Status.UserInfo
+	slices.Sort(info.Groups)
+	return User{Name: info.Username, UID: info.UID, Groups: info.Groups}, nil
+}
