@@ -20,11 +20,10 @@ import (
 // access is the way to the API server, which can be opened anew when the
 // credentials are no longer taken.
 type access struct {
-	reload func() (*rest.Config, error)
+	session *session.Session
 	// timeout bounds one request.
 	timeout time.Duration
-	// meter measures the API server's clock.
-	meter *session.Meter
+	meter   *session.Meter
 
 	mu        sync.Mutex
 	client    client.Client
@@ -37,13 +36,13 @@ type resourceLister interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 }
 
-func connect(config *rest.Config, reload func() (*rest.Config, error), timeout time.Duration) (*access, error) {
-	a := &access{reload: reload, timeout: timeout, meter: session.NewMeter(nil)}
-	return a, a.open(config)
+func connect(s *session.Session, timeout time.Duration) (*access, error) {
+	a := &access{session: s, timeout: timeout, meter: s.Meter()}
+	return a, a.open()
 }
 
-func (a *access) open(config *rest.Config) error {
-	config = rest.CopyConfig(config)
+func (a *access) open() error {
+	config := a.session.Config()
 	config.WarningHandler = rest.NoWarnings{}
 	config.Timeout = a.timeout
 	config.QPS, config.Burst = 50, 100 // a look is a dozen requests; the client's own limit would stretch it
@@ -70,13 +69,12 @@ func (a *access) open(config *rest.Config) error {
 	return nil
 }
 
-// refresh reads the credentials anew.
-func (a *access) refresh(context.Context) error {
-	config, err := a.reload()
-	if err != nil {
-		return fmt.Errorf("renewing the credentials: %w", err)
+// refresh reads the credentials anew. They must lead to the same cluster.
+func (a *access) refresh(ctx context.Context) error {
+	if err := a.session.Refresh(ctx); err != nil {
+		return err
 	}
-	return a.open(config)
+	return a.open()
 }
 
 func (a *access) get() (client.Client, resourceLister) {
@@ -99,7 +97,7 @@ func (a *access) cluster(now time.Time) time.Time {
 }
 
 // check makes sure that requests still go to the cluster that was shown.
-func (a *access) check(context.Context) error { return nil }
+func (a *access) check(ctx context.Context) error { return a.session.Check(ctx) }
 
 // exchangeKey is the context's key of the reply that an exchange is noted in.
 type exchangeKey struct{}

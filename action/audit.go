@@ -124,7 +124,9 @@ func (s *sending) note(event string, w write) error {
 func (s *sending) entry(event string, w write) Entry {
 	o, entry := s.f.o, s.record
 	entry.Time, entry.Event, entry.Attempt = o.Clock.Now().UTC(), event, s.stamp.attempt
-	entry.Context, entry.Cluster, entry.ClusterUID, entry.Copy = o.Context, o.Cluster, o.ClusterUID, s.out.Copy
+	cluster := s.f.access.session.Identity()
+	entry.Context, entry.Cluster, entry.ClusterUID, entry.Copy = o.Context, cluster.Server, string(cluster.UID), s.out.Copy
+	entry.Host = s.host
 	entry.By = strings.ToValidUTF8(s.stamp.by, "?")
 	if w != nil && w.object().GetUID() != types.UID(entry.UID) {
 		entry.Target = strings.ToLower(w.object().GetKind()) + "/" + w.object().GetName()

@@ -26,6 +26,7 @@ import (
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/testbed"
 )
 
@@ -210,7 +211,7 @@ func holding(c job.StoredCounts) *store {
 func (in *installation) finalizer(change ...func(*Options)) *Engine {
 	in.t.Helper()
 	o := Options{
-		Config: in.Config(), Namespace: in.namespace, By: "nobody", Context: "prod-east", AuditDir: filepath.Join(in.t.TempDir(), "audit"),
+		Session: in.session(in.Config()), Namespace: in.namespace, By: "nobody", Context: "prod-east", AuditDir: filepath.Join(in.t.TempDir(), "audit"),
 		Deadline: 5 * time.Minute, Backoff: retry.Backoff{First: 50 * time.Millisecond, Cap: time.Second},
 		Observe: time.Second, Poll: 50 * time.Millisecond, Clock: later{},
 		Prober: &store{presence: job.Presence{State: job.Absent}},
@@ -218,13 +219,27 @@ func (in *installation) finalizer(change ...func(*Options)) *Engine {
 	for _, c := range change {
 		c(&o)
 	}
-	o.Config = rest.CopyConfig(o.Config)
-	o.Config.Wrap(in.requests.wrap)
 	f, err := New(o)
 	if err != nil {
 		in.t.Fatal(err)
 	}
 	return f
+}
+
+// session is one whose requests the test sees. The kubeconfig that is read later is
+// the last of several.
+func (in *installation) session(configs ...*rest.Config) *session.Session {
+	in.t.Helper()
+	s, err := session.New(session.Options{Context: "prod-east", Load: func() (*rest.Config, error) {
+		config := rest.CopyConfig(configs[0])
+		configs = configs[min(1, len(configs)-1):]
+		config.Wrap(in.requests.wrap)
+		return config, nil
+	}})
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	return s
 }
 
 func (in *installation) plan(f *Engine, kind job.Kind, name string, r Request) Plan {

@@ -84,7 +84,7 @@ func TestCRDWithoutThePhase(t *testing.T) {
 		t.Errorf("the CRD is of %s", schema)
 	}
 
-	f := in.finalizer(withStore, func(o *Options) { o.Config = in.user("operator-"+in.namespace, operator...) })
+	f := in.finalizer(withStore, func(o *Options) { o.Session = in.session(in.user("operator-"+in.namespace, operator...)) })
 	p = in.plan(f, job.Restore, "r", Request{})
 	if p.To != "Finalizing" {
 		t.Fatalf("%s: %q", p.Action, p.Refusal)

@@ -143,8 +143,11 @@ func (s *sending) resolve(ctx context.Context, d *delivery) error {
 	return nil
 }
 
-// read reads an object, nil if it does not exist.
+// read reads an object of the cluster that was shown, nil if it does not exist.
 func (s *sending) read(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := s.f.access.check(ctx); err != nil {
+		return nil, err
+	}
 	now, err := s.f.read(ctx, o)
 	if apierrors.IsNotFound(err) && retry.Excludes(err) {
 		return nil, nil

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/session"
 )
 
 // The defaults of Options.
@@ -27,9 +26,8 @@ var ErrReadOnly = errors.New("veltui runs read-only and changes nothing")
 
 // Options are what an Engine needs.
 type Options struct {
-	Config *rest.Config
-	// Reload reads the kubeconfig again when the credentials are refused.
-	Reload func() (*rest.Config, error)
+	// Session is the connection to the cluster.
+	Session *session.Session
 	// Namespace is Velero's.
 	Namespace string
 	// ReadOnly makes every write impossible: there is no code path to one.
@@ -44,11 +42,8 @@ type Options struct {
 	Waiting func(what string)
 	// By is who does it, for the case that the API server does not say.
 	By string
-	// Context and Cluster name the cluster in the local log. ClusterUID is the uid of
-	// its namespace kube-system, empty if that is unknown.
-	Context    string
-	Cluster    string
-	ClusterUID string
+	// Context names the cluster in the local log.
+	Context string
 	// AuditDir is where the log and the copies are kept. Nothing is written to
 	// the cluster if nothing can be written there.
 	AuditDir string
@@ -89,16 +84,13 @@ func New(o Options) (*Engine, error) {
 	if o.Poll <= 0 {
 		o.Poll = defaultPoll
 	}
-	if o.Reload == nil {
-		o.Reload = func() (*rest.Config, error) { return o.Config, nil }
-	}
 	if o.Waiting == nil {
 		o.Waiting = func(string) {}
 	}
 	if o.NewID == nil {
 		o.NewID = newID
 	}
-	a, err := connect(o.Config, o.Reload, attemptTimeout(o))
+	a, err := connect(o.Session, attemptTimeout(o))
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -26,6 +27,8 @@ type Evidence struct {
 	At time.Time
 	// skew is how far the clocks are apart.
 	skew skew
+	// Cluster is where it was found.
+	Cluster session.Identity
 	// Job is the job as a fresh read of it and its volumes tells it.
 	Job *job.Job
 	// Object is the resource as the API server sent it.

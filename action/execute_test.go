@@ -188,7 +188,7 @@ func TestRights(t *testing.T) {
 	in := install(t)
 	before := in.restore("r")
 	in.server(time.Now().Add(10 * time.Minute))
-	as := func(cfg *rest.Config) *Engine { return in.finalizer(func(o *Options) { o.Config = cfg }) }
+	as := func(cfg *rest.Config) *Engine { return in.finalizer(func(o *Options) { o.Session = in.session(cfg) }) }
 
 	f := as(in.user("viewer-"+in.namespace, viewer...))
 	p := in.plan(f, job.Restore, "r", Request{})
@@ -299,7 +299,7 @@ func TestTwoOperators(t *testing.T) {
 	var both sync.WaitGroup
 	names := []string{"jane-" + in.namespace, "joe-" + in.namespace}
 	for i, name := range names {
-		f := in.finalizer(func(o *Options) { o.Config = in.user(name, operator...) })
+		f := in.finalizer(func(o *Options) { o.Session = in.session(in.user(name, operator...)) })
 		p := in.plan(f, job.Restore, "r", Request{})
 		both.Go(func() {
 			outs[i], errs[i] = f.Apply(t.Context(), p, false, func(now Progress) {
@@ -466,7 +466,7 @@ func TestDeadlineIsOver(t *testing.T) {
 // Who says how long to watch waits no longer.
 func TestObserveBoundsTheWatch(t *testing.T) {
 	for given, want := range map[time.Duration]time.Duration{0: DefaultObserve + untilEnded, 3 * time.Second: 3 * time.Second} {
-		f, err := New(Options{Config: &rest.Config{}, Observe: given})
+		f, err := New(Options{Session: (&installation{t: t, requests: &requests{}}).session(&rest.Config{}), Observe: given})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -503,14 +503,10 @@ func TestExpiredCredentialsAreRenewed(t *testing.T) {
 	p := in.plan(in.finalizer(), job.Restore, "r", Request{})
 	expired := rest.AnonymousClientConfig(in.Config())
 	expired.BearerToken = "expired"
-	renewed := 0
-	f := in.finalizer(func(o *Options) {
-		o.Config = expired
-		o.Reload = func() (*rest.Config, error) { renewed++; return in.Config(), nil }
-	})
+	f := in.finalizer(func(o *Options) { o.Session = in.session(expired, in.Config()) })
 	out, err := f.Apply(t.Context(), p, false, nil)
-	if err != nil || out.State != Settled || renewed != 1 {
-		t.Errorf("%v, %+v, renewed %d times", err, out, renewed)
+	if err != nil || out.State != Settled {
+		t.Errorf("%v, %+v", err, out)
 	}
 }
 
@@ -540,7 +536,7 @@ func TestEvidenceWithoutRights(t *testing.T) {
 	}
 	gather := func(cfg *rest.Config) Evidence {
 		t.Helper()
-		e, err := in.finalizer(func(o *Options) { o.Config = cfg }).Gather(t.Context(), job.Backup, "b")
+		e, err := in.finalizer(func(o *Options) { o.Session = in.session(cfg) }).Gather(t.Context(), job.Backup, "b")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -95,7 +95,7 @@ func TestTerminatingNamespaces(t *testing.T) {
 		}
 	}
 	blind := in.user("blind-"+in.namespace, operator...)
-	e, err := in.finalizer(func(o *Options) { o.Config = blind }).Gather(t.Context(), job.Restore, "into-doomed")
+	e, err := in.finalizer(func(o *Options) { o.Session = in.session(blind) }).Gather(t.Context(), job.Restore, "into-doomed")
 	if err != nil || e.Namespaces != Unknown || !strings.Contains(e.NamespacesWhy, "forbidden") || e.Terminating != nil {
 		t.Errorf("%v, %v, %q", err, e.Namespaces, e.NamespacesWhy)
 	}

@@ -38,10 +38,11 @@ type fakeAPI struct {
 const (
 	fakeHost = "a.example.test"
 	fakeUser = "jane"
+	fakeUID  = "kube-system-a"
 )
 
 func newFakeAPI() *fakeAPI {
-	return &fakeAPI{host: fakeHost, user: fakeUser, uid: "kube-system-a", version: 100, objects: map[string]map[string]any{}, landed: map[string][]string{}}
+	return &fakeAPI{host: fakeHost, user: fakeUser, uid: fakeUID, version: 100, objects: map[string]map[string]any{}, landed: map[string][]string{}}
 }
 
 const fakeNamespace = "/apis/velero.io/v1/namespaces/velero/"
@@ -113,7 +114,7 @@ func (f *fakeAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	step := stepOf(r)
 	f.mu.Lock()
 	f.log = append(f.log, time.Now().Format("05.000 ")+step)
-	if step == "write" && (r.URL.Host != fakeHost || f.user != fakeUser) {
+	if step == "write" && (r.URL.Host != fakeHost || f.user != fakeUser || f.uid != fakeUID) {
 		f.foreign++
 	}
 	tamper := f.tamper

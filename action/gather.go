@@ -73,6 +73,10 @@ func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Eviden
 	var e Evidence
 	c, resources := f.access.get()
 	g := gathering{ctx: ctx, client: c, resources: resources, pods: f.access.podLogs(), logs: &f.logs, clock: f.o.Clock, namespace: f.o.Namespace, e: &e}
+	var err error
+	if e.Cluster, err = f.access.session.Identify(ctx); err != nil {
+		return e, err
+	}
 	if err := g.object(kind, name); err != nil {
 		return e, err
 	}

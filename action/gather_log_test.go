@@ -192,7 +192,7 @@ func TestLogThatCannotBeRead(t *testing.T) {
 		code    int
 		why     string
 	}{
-		"without the right":           {func(o *Options) { o.Config = mayNot }, 0, "pods/log"},
+		"without the right":           {func(o *Options) { o.Session = in.session(mayNot) }, 0, "pods/log"},
 		"the kubelet does not answer": {func(*Options) {}, http.StatusInternalServerError, "reading the log of pod velero-0"},
 		"a proxy that asks to wait":   {func(*Options) {}, http.StatusTooManyRequests, "reading the log of pod velero-0"},
 	} {

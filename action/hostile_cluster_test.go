@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
@@ -32,7 +31,7 @@ func TestRefusalsOfAnAPIServerThatHasJustComeBack(t *testing.T) {
 		in := install(t)
 		in.restore("r")
 		in.server(time.Now().Add(10 * time.Minute))
-		f := in.finalizer(func(o *Options) { o.Config = in.user("operator", operator...) })
+		f := in.finalizer(func(o *Options) { o.Session = in.session(in.user("operator", operator...)) })
 		p := in.plan(f, job.Restore, "r", Request{})
 		tries := 0
 		in.requests.set(func(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
@@ -65,7 +64,7 @@ func TestOperatorSurvivesTheAPIServersStart(t *testing.T) {
 	in.server(time.Now().Add(10 * time.Minute))
 	refused := 0
 	f := in.finalizer(func(o *Options) {
-		o.Config = rest.CopyConfig(in.user("operator", operator...))
+		o.Session = in.session(in.user("operator", operator...))
 		o.Backoff = retry.Backoff{First: time.Millisecond, Cap: 2 * time.Millisecond}
 	})
 	p := in.plan(f, job.Restore, "r", Request{})

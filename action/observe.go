@@ -43,7 +43,7 @@ func (s *sending) once(ctx context.Context, seen *unstructured.Unstructured) (*u
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout(s.f.o))
 	defer cancel()
 	o, err := s.f.read(ctx, seen)
-	if retry.Classify(err) == retry.Unauthorized && s.f.access.refresh(ctx) == nil {
+	if retry.Classify(err) == retry.Unauthorized && s.refresh(ctx) == nil {
 		o, err = s.f.read(ctx, seen)
 	}
 	return o, err

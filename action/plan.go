@@ -143,7 +143,7 @@ func (p *Plan) covers(q *Plan, targets []*unstructured.Unstructured) bool {
 			return false
 		}
 	}
-	return p.Action == q.Action && p.Effect() == q.Effect() && p.evidence.By == q.evidence.By &&
+	return p.Action == q.Action && p.Effect() == q.Effect() && p.evidence.By == q.evidence.By && p.evidence.Cluster.Difference(q.evidence.Cluster) == "" &&
 		p.Kind == q.Kind && p.Namespace == q.Namespace && p.Name == q.Name && p.UID == q.UID &&
 		p.To == q.To && slices.Equal(p.Set, q.Set) && (p.To == "" || p.Reason == q.Reason) &&
 		includes(q.WillNot, p.WillNot) && includes(q.Then, p.Then) && includes(q.doubts(), p.doubts())

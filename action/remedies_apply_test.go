@@ -293,7 +293,7 @@ func TestRemediesAndRights(t *testing.T) {
 	in.server(time.Now().Add(-time.Hour))
 	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du")
 	in.backup("r", velerov1.BackupPhaseReadyToStart)
-	as := func(cfg *rest.Config) *Engine { return in.finalizer(func(o *Options) { o.Config = cfg }) }
+	as := func(cfg *rest.Config) *Engine { return in.finalizer(func(o *Options) { o.Session = in.session(cfg) }) }
 	f := as(in.user("operator-"+in.namespace, operator...))
 	if w := in.remedy(f, "b", CancelVolumes); w.Possible() || !strings.Contains(w.Refusal, "may not patch datauploads") || len(w.Commands) != 1 {
 		t.Errorf("%+v", w)

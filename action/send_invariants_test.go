@@ -20,6 +20,7 @@ import (
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/session"
 )
 
 // answers are what may become of one request. Serve carries it out.
@@ -90,6 +91,14 @@ var answers = map[string]func(f *fakeAPI, r *http.Request, serve func() *http.Re
 	},
 	"200 of a proxy": fixedAnswer(200, "text/html", "<html>please log in</html>"),
 	"204":            fixedAnswer(204, "", ""),
+	"401":            status(401, "Unauthorized"),
+	"401 of a proxy": fixedAnswer(401, "text/html", "<html>log in</html>"),
+	"307": func(_ *fakeAPI, r *http.Request, _ func() *http.Response) (*http.Response, error) {
+		connected(r)
+		response := answerText(r, 307, "", "")
+		response.Header.Set("Location", "https://b.example.test"+r.URL.Path)
+		return response, nil
+	},
 	"403":            status(403, "Forbidden"),
 	"404":            status(404, "NotFound"),
 	"409":            status(409, "Conflict"),
@@ -208,9 +217,12 @@ var interruptions = map[string]func(b *sendBench){
 		b.api.delete(b.path)
 		b.api.put(b.path, func(o map[string]any) { fill(o, b.start, "uid-2") })
 	},
-	"the API server away for 20 s":   func(b *sendBench) { b.awayUntil = time.Now().Add(20 * time.Second) },
-	"the API server away for 20 min": func(b *sendBench) { b.awayUntil = time.Now().Add(20 * time.Minute) },
-	"the original server comes back": func(b *sendBench) { b.server(b.start.Add(-time.Hour)) },
+	"the API server away for 20 s":        func(b *sendBench) { b.awayUntil = time.Now().Add(20 * time.Second) },
+	"the API server away for 20 min":      func(b *sendBench) { b.awayUntil = time.Now().Add(20 * time.Minute) },
+	"the kubeconfig leads elsewhere":      func(b *sendBench) { b.host = "b.example.test" },
+	"another cluster has the address":     func(b *sendBench) { b.api.uid = "kube-system-b" },
+	"the credentials are somebody else's": func(b *sendBench) { b.api.user, b.renewed = "joe", true },
+	"the original server comes back":      func(b *sendBench) { b.server(b.start.Add(-time.Hour)) },
 }
 
 var errInterrupt = errors.New("ctrl+c")
@@ -220,8 +232,10 @@ type sendBench struct {
 	api       *fakeAPI
 	path      string
 	start     time.Time
+	host      string // that the kubeconfig names
 	cancel    context.CancelCauseFunc
 	awayUntil time.Time
+	renewed   bool // the next request is not authorized, and then the user is another
 }
 
 func fill(o map[string]any, start time.Time, uid string) {
@@ -234,7 +248,7 @@ func fill(o map[string]any, start time.Time, uid string) {
 }
 
 func newSendBench() *sendBench {
-	b := &sendBench{api: newFakeAPI(), path: fakeNamespace + "restores/r", start: time.Now().Add(-2 * time.Hour)}
+	b := &sendBench{api: newFakeAPI(), host: fakeHost, path: fakeNamespace + "restores/r", start: time.Now().Add(-2 * time.Hour)}
 	b.api.put(b.path, func(o map[string]any) { fill(o, b.start, "uid-1") })
 	b.api.put(fakeNamespace+"backups/source", func(o map[string]any) {
 		o["apiVersion"], o["kind"] = "velero.io/v1", "Backup"
@@ -279,8 +293,16 @@ func (b *sendBench) other(keeps bool) {
 }
 
 func (b *sendBench) options(dir string) Options {
-	return Options{Config: &rest.Config{Host: "https://" + fakeHost, Transport: b.api}, Namespace: "velero", Context: "prod-east",
+	s, err := session.New(session.Options{Context: "prod-east", Load: b.load})
+	if err != nil {
+		panic(err)
+	}
+	return Options{Session: s, Namespace: "velero", Context: "prod-east",
 		AuditDir: filepath.Join(dir, "audit"), Deadline: 5 * time.Minute, Backoff: retry.CapBackoff(5 * time.Second)}
+}
+
+func (b *sendBench) load() (*rest.Config, error) {
+	return &rest.Config{Host: "https://" + b.host, Transport: b.api}, nil
 }
 
 // sendCase is one point of the space: what becomes of the first request of a
@@ -312,6 +334,11 @@ func (c sendCase) run(t *testing.T, dir string) (wrong []string) {
 	b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
 		if time.Now().Before(b.awayUntil) {
 			return nil, syscall.ECONNREFUSED
+		}
+		if b.renewed {
+			b.renewed = false
+			connected(r)
+			return statusAnswer(r, 401, "Unauthorized"), nil
 		}
 		switch {
 		case stage == 0 && step == c.step:

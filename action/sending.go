@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -55,6 +57,10 @@ func (f *Engine) sending(shown *Evidence, dryRun bool, report func(Progress)) se
 func (s *sending) run(ctx context.Context, steps ...func(context.Context) error) (Outcome, error) {
 	for _, step := range steps {
 		err := step(ctx)
+		if isElsewhere(err) {
+			s.out.Plan = Plan{}
+			err = s.stop(Changed, "%v; %s", err, s.nothing())
+		}
 		if errors.Is(err, errStop) {
 			break
 		}
@@ -64,6 +70,14 @@ func (s *sending) run(ctx context.Context, steps ...func(context.Context) error)
 		}
 	}
 	return s.finish(nil), nil
+}
+
+// isElsewhere reports whether the way to the cluster, or who goes it, is no longer
+// what was shown.
+func isElsewhere(err error) bool {
+	var moved *session.MovedError
+	var other *session.OtherUserError
+	return errors.As(err, &moved) || errors.As(err, &other)
 }
 
 var sentWords = map[Sent]string{
@@ -104,10 +118,25 @@ func (s *sending) retrying() retry.Options {
 		Backoff:        s.f.o.Backoff,
 		Deadline:       max(1, -retry.Elapsed(s.until, s.f.o.Clock.Now())),
 		AttemptTimeout: s.f.o.AttemptTimeout,
-		Refresh:        s.f.access.refresh,
+		Refresh:        s.refresh,
 		Clock:          s.f.o.Clock,
 		Report:         func(a retry.Attempt) { s.report(Progress{Step: step, Attempt: &a}) },
 	}
+}
+
+// refresh renews the credentials. They must be those of whoever was shown the plan.
+func (s *sending) refresh(ctx context.Context) error {
+	if err := s.f.access.refresh(ctx); err != nil {
+		return err
+	}
+	user, err := s.f.access.session.User(ctx)
+	if err != nil {
+		return err
+	}
+	if is := sanitize.String(user.Name); is != s.stamp.by {
+		return &session.OtherUserError{Was: s.stamp.by, Is: is}
+	}
+	return nil
 }
 
 // startUp is how long an API server that has just come back may refuse what it

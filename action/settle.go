@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -36,16 +37,23 @@ type Fate struct {
 
 // IsHere reports whether an attempt was made on the engine's cluster.
 func (f *Engine) IsHere(a *Attempt) bool {
-	if a.ClusterUID != "" && f.o.ClusterUID != "" && a.ClusterUID != f.o.ClusterUID {
+	here := f.access.session.Identity()
+	if a.ClusterUID != "" && here.UID != "" && a.ClusterUID != string(here.UID) {
 		return false
 	}
-	return a.Cluster != "" && a.Cluster == f.o.Cluster
+	return a.Cluster != "" && session.SameServer(a.Cluster, here.Server)
 }
 
 // Settle finds out what became of an unfinished attempt that was made on the
 // engine's cluster. Where nothing more can come of it, it notes so in the audit log,
 // and the attempt is no longer unfinished.
 func (f *Engine) Settle(ctx context.Context, a *Attempt) (Fate, error) {
+	if _, err := f.access.session.Identify(ctx); err != nil {
+		return Fate{}, err
+	}
+	if !f.IsHere(a) {
+		return Fate{Sent: Doubtful, Message: "it was made on another cluster"}, nil
+	}
 	s, err := f.traceAll(ctx, a)
 	if err != nil || !s.Known {
 		return s, err
@@ -103,7 +111,7 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 	}
 	if err != nil || o.GetUID() != r.uid {
 		// Another cluster may have the address of the one where it was.
-		return Fate{Sent: Doubtful, Known: a.ClusterUID != "" && a.ClusterUID == f.o.ClusterUID}, nil
+		return Fate{Sent: Doubtful, Known: a.ClusterUID != "" && a.ClusterUID == string(f.access.session.Identity().UID)}, nil
 	}
 	s := r.find(o, a.Attempt)
 	if sent.Target == "" {
@@ -156,15 +164,14 @@ func readRecord(sent Entry) (record, bool) {
 
 // find tells what became of a patch by the object as it is now.
 func (r *record) find(now *unstructured.Unstructured, attempt string) Fate {
-	attempts := strings.Fields(now.GetAnnotations()[r.mark])
-	since := len(attempts) - len(r.before)
-	switch {
-	case slices.Contains(attempts, attempt):
+	switch findAttempt(attempt, r.before, attemptsOf(now, r.mark)) {
+	case landed:
 		return Fate{Sent: Landed, Known: true}
-	case now.GetResourceVersion() == r.version:
-		return Fate{Sent: Doubtful}
-	case since == 0 && slices.Equal(attempts, r.before), since > 0 && len(r.before) > 0 && slices.Equal(attempts[since:], r.before):
-		return Fate{Sent: NotSent, Known: true} // whoever wrote since has kept what was there
+	case lost:
+		if now.GetResourceVersion() == r.version {
+			return Fate{Sent: Doubtful}
+		}
+		return Fate{Sent: NotSent, Known: true}
 	}
 	return Fate{Sent: Doubtful, Known: true}
 }

@@ -39,6 +39,13 @@ func (i Identity) Host() string {
 	return u.Host
 }
 
+// SameServer reports whether two URLs name the same API server.
+func SameServer(a, b string) bool {
+	one, err := url.Parse(a)
+	other, err2 := url.Parse(b)
+	return err == nil && err2 == nil && plainURL(one) == plainURL(other)
+}
+
 // Difference says what tells another cluster, or the way to it, from this one; empty
 // if nothing does. A uid that only one of them knows is no difference.
 func (i Identity) Difference(other Identity) string {

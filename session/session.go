@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -38,7 +37,6 @@ type Session struct {
 	config     *rest.Config
 	identity   Identity
 	identified bool
-	user       *User
 }
 
 // User is whom the API server takes somebody for.
@@ -55,11 +53,11 @@ func (e *MovedError) Error() string {
 	return fmt.Sprintf("context %s leads to another cluster now: %s. Start veltui again to use that one", e.Context, e.Difference)
 }
 
-// OtherUserError reports that renewed credentials are somebody else's.
+// OtherUserError reports that the credentials are somebody else's now.
 type OtherUserError struct{ Was, Is string }
 
 func (e *OtherUserError) Error() string {
-	return fmt.Sprintf("the renewed credentials are those of %s, no longer of %s", e.Is, e.Was)
+	return fmt.Sprintf("the credentials are those of %s now, no longer of %s", e.Is, e.Was)
 }
 
 // New opens a session for the cluster that the kubeconfig leads to now. It sends no
@@ -167,9 +165,9 @@ func (s *Session) compare(now Identity) error {
 }
 
 // Refresh reads the credentials again. Nothing else of the kubeconfig may have
-// changed ([MovedError]), nor who the user is ([OtherUserError]); then the session
-// keeps the credentials that it had.
-func (s *Session) Refresh(ctx context.Context) error {
+// changed, else the session keeps those that it had and returns a [MovedError].
+// Whose they are is for the caller to ask ([Session.User]).
+func (s *Session) Refresh(context.Context) error {
 	config, err := s.load()
 	if err != nil {
 		return fmt.Errorf("renewing the credentials: %w", err)
@@ -178,41 +176,29 @@ func (s *Session) Refresh(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	was := s.user
-	s.mu.Unlock()
-	var is User
-	if was != nil {
-		if is, err = readUser(ctx, config, s.meter); err != nil {
-			return fmt.Errorf("checking whose credentials these are: %w", err)
-		}
-		if !is.same(*was) {
-			return &OtherUserError{Was: was.Name, Is: is.Name}
-		}
-	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.config = config
 	return nil
 }
 
-// User returns whom the API server takes us for now. From the first answer on, no
-// other user may follow ([OtherUserError]).
+// User returns whom the API server takes us for with the credentials as they are.
 func (s *Session) User(ctx context.Context) (User, error) {
-	is, err := readUser(ctx, s.Config(), s.meter)
+	config := s.Config()
+	config.Timeout = requestTimeout
+	over, err := HTTPClient(config, TransportOptions{Meter: s.meter, OneAttempt: true})
 	if err != nil {
 		return User{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.user != nil && !is.same(*s.user) {
-		return is, &OtherUserError{Was: s.user.Name, Is: is.Name}
+	client, err := authenticationv1client.NewForConfigAndClient(config, over)
+	if err != nil {
+		return User{}, fmt.Errorf("preparing the connection to the API server: %w", err)
 	}
-	s.user = &is
-	return is, nil
-}
-
-func (u User) same(other User) bool {
-	return u.Name == other.Name && u.UID == other.UID
+	review, err := client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return User{}, fmt.Errorf("checking whose credentials these are: %w", err)
+	}
+	info := review.Status.UserInfo
+	return User{Name: info.Username, UID: info.UID, Groups: info.Groups}, nil
 }
 
 func (s *Session) readUID(ctx context.Context) (types.UID, error) {
@@ -234,24 +220,4 @@ func (s *Session) readUID(ctx context.Context) (types.UID, error) {
 		return "", errors.New("identifying the cluster: namespace kube-system has no uid")
 	}
 	return namespace.UID, nil
-}
-
-func readUser(ctx context.Context, config *rest.Config, meter *Meter) (User, error) {
-	config = rest.CopyConfig(config)
-	config.Timeout = requestTimeout
-	over, err := HTTPClient(config, TransportOptions{Meter: meter, OneAttempt: true})
-	if err != nil {
-		return User{}, err
-	}
-	client, err := authenticationv1client.NewForConfigAndClient(config, over)
-	if err != nil {
-		return User{}, fmt.Errorf("preparing the connection to the API server: %w", err)
-	}
-	review, err := client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	if err != nil {
-		return User{}, err
-	}
-	info := review.Status.UserInfo
-	slices.Sort(info.Groups)
-	return User{Name: info.Username, UID: info.UID, Groups: info.Groups}, nil
 }
