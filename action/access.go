@@ -70,8 +70,8 @@ func (a *access) open() error {
 }
 
 // refresh reads the credentials anew. They must lead to the same cluster.
-func (a *access) refresh(ctx context.Context) error {
-	if err := a.session.Refresh(ctx); err != nil {
+func (a *access) refresh(context.Context) error {
+	if err := a.session.Refresh(); err != nil {
 		return err
 	}
 	return a.open()

@@ -1,21 +1,25 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/watch"
 )
 
 // connection is what the flags and the environment say about the cluster.
 type connection struct {
-	config           *rest.Config
-	context          string // the kubeconfig context's name
+	session          *session.Session
+	config           *rest.Config // the session's, when it was asked for
+	context          string       // the kubeconfig context's name
 	contextNamespace string
 	namespace        string // as given with -n, else empty
 	// request is how kubectl gets to the same cluster.
@@ -44,9 +48,10 @@ func (c *cli) connect() (connection, error) {
 			c.flags.CurrentContext, c.allContexts = context, false
 		}
 	}
-	if conn.config, err = c.restConfig(); err != nil {
+	if conn.session, err = c.openSession(); err != nil {
 		return connection{}, err
 	}
+	conn.config = conn.session.Config()
 	conn.request.Flags, conn.request.Environment = c.connectionFlags()
 	if conn.context == "" {
 		conn.context = inCluster
@@ -59,6 +64,7 @@ func (c *cli) connect() (connection, error) {
 // unless that is empty. All else is shared, and the flags' values are the same.
 func (c *cli) forContext(context, namespace string) *cli {
 	other := *c
+	other.pinned = &pinned{}
 	other.allContexts, other.exactContext = false, true
 	values := c.flags.clusterValues
 	values.CurrentContext = context
@@ -77,8 +83,40 @@ var errNoCluster = errors.New("no cluster is configured: set KUBECONFIG, or give
 // once; its own priority and fairness protects it beyond that.
 const clientQPS, clientBurst = 50, 100
 
-// restConfig reads the kubeconfig as it is now.
+// pinned is the session of the one cluster that a cli leads to.
+type pinned struct {
+	mu      sync.Mutex
+	session *session.Session
+}
+
+// openSession returns the session of the cluster that the context led to when it was
+// first asked for, an error if it leads elsewhere now.
+func (c *cli) openSession() (*session.Session, error) {
+	c.pinned.mu.Lock()
+	defer c.pinned.mu.Unlock()
+	if c.pinned.session != nil {
+		return c.pinned.session, c.pinned.session.Moved()
+	}
+	s, err := session.New(session.Options{Load: c.loadConfig, Context: cmp.Or(c.flags.CurrentContext, inCluster)})
+	if err != nil {
+		return nil, err
+	}
+	c.pinned.session = s
+	return s, nil
+}
+
+// restConfig is how to get to the session's cluster, with the credentials that the
+// session has now.
 func (c *cli) restConfig() (*rest.Config, error) {
+	s, err := c.openSession()
+	if err != nil {
+		return nil, err
+	}
+	return s.Config(), nil
+}
+
+// loadConfig reads the kubeconfig as it is now.
+func (c *cli) loadConfig() (*rest.Config, error) {
 	if _, err := c.kubeconfig(); err != nil {
 		return nil, err
 	}
@@ -124,4 +162,13 @@ func (c *cli) watchOptions(conn connection) watch.Options {
 }
 
 // reload reads the kubeconfig again, for credentials that were renewed.
-func (c *cli) reload() (*rest.Config, error) { return c.restConfig() }
+func (c *cli) reload() (*rest.Config, error) {
+	s, err := c.openSession()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Refresh(); err != nil {
+		return nil, err
+	}
+	return s.Config(), nil
+}

@@ -29,7 +29,7 @@ func twoClusters(t *testing.T, path, current string) {
 
 func withFlags(t *testing.T, args ...string) *cli {
 	t.Helper()
-	c := &cli{warnings: &warnings{}, plainHTTP: &plainHTTP{}, requests: &atomic.Int64{}, logins: &logins{}, flags: newClusterFlags(), env: func(string) string { return "" }}
+	c := &cli{warnings: &warnings{}, plainHTTP: &plainHTTP{}, requests: &atomic.Int64{}, logins: &logins{}, pinned: &pinned{}, flags: newClusterFlags(), env: func(string) string { return "" }}
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	flags.AddFlagSet(c.flags.set)
 	flags.BoolVar(&c.allContexts, "all-contexts", false, "")

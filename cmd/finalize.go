@@ -223,8 +223,8 @@ func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions
 		return nil, err
 	}
 	o := action.Options{
-		Config: conn.config, Reload: c.reload, Namespace: namespace, ReadOnly: f.readOnly,
-		By: userName(conn.config), Context: conn.context, Cluster: conn.config.Host,
+		Session: conn.session, Namespace: namespace, ReadOnly: f.readOnly,
+		By: userName(conn.config), Context: conn.context,
 		AuditDir: audit, Deadline: f.timeout, Observe: f.observe, Waiting: f.waiting,
 	}
 	if !f.noStore {

@@ -97,13 +97,14 @@ type cli struct {
 	log *slog.Logger
 	// logins are those of credential plugins.
 	logins *logins
+	pinned *pinned
 	// requests counts the DownloadRequests that are still in a cluster.
 	requests *atomic.Int64
 }
 
 func newCLI(stdin, stdout, stderr *os.File) *cli {
 	return &cli{
-		warnings: &warnings{}, plainHTTP: &plainHTTP{}, requests: &atomic.Int64{}, logins: &logins{},
+		warnings: &warnings{}, plainHTTP: &plainHTTP{}, requests: &atomic.Int64{}, logins: &logins{}, pinned: &pinned{},
 		streams: genericiooptions.IOStreams{In: stdin, Out: sanitize.NewWriter(stdout), ErrOut: sanitize.NewWriter(stderr)},
 		stdin:   stdin, stdout: stdout, stderr: stderr,
 		screen: newScreen(stdin, stdout, os.Getenv("TERM")),

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/veltui/veltui/action"
@@ -28,6 +29,7 @@ import (
 	"github.com/veltui/veltui/demo/scene"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
@@ -280,7 +282,11 @@ func closerLook(t *testing.T, path string, want scene.Expect, now time.Time) fun
 	// By the test's clock its certificate may not be valid yet.
 	config.Insecure, config.CAData = true, nil
 	return func(j *job.Job) diagnosis.Evidence {
-		engine, err := action.New(action.Options{Config: config, Namespace: j.Namespace, ReadOnly: true, Clock: stopped{now: now}})
+		connection, err := session.New(session.Options{Load: func() (*rest.Config, error) { return config, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine, err := action.New(action.Options{Session: connection, Namespace: j.Namespace, ReadOnly: true, Clock: stopped{now: now}})
 		if err != nil {
 			t.Fatal(err)
 		}

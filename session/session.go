@@ -167,7 +167,7 @@ func (s *Session) compare(now Identity) error {
 // Refresh reads the credentials again. Nothing else of the kubeconfig may have
 // changed, else the session keeps those that it had and returns a [MovedError].
 // Whose they are is for the caller to ask ([Session.User]).
-func (s *Session) Refresh(context.Context) error {
+func (s *Session) Refresh() error {
 	config, err := s.load()
 	if err != nil {
 		return fmt.Errorf("renewing the credentials: %w", err)

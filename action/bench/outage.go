@@ -18,6 +18,7 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/testbed"
 )
 
@@ -140,7 +141,11 @@ func ourSide(ctx context.Context, plane *testbed.ControlPlane, seen *sender, dea
 	remove = func() { _ = os.RemoveAll(dir) }
 	config := plane.Config()
 	config.Wrap(seen.wrap)
-	f, err := action.New(action.Options{Config: config, Namespace: namespace, AuditDir: dir, Deadline: deadline, Observe: time.Second})
+	connection, err := session.New(session.Options{Load: func() (*rest.Config, error) { return config, nil }})
+	if err != nil {
+		return nil, plan, remove, err
+	}
+	f, err := action.New(action.Options{Session: connection, Namespace: namespace, AuditDir: dir, Deadline: deadline, Observe: time.Second})
 	if err != nil {
 		return nil, plan, remove, err
 	}
