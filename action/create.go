@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,10 +71,10 @@ func (c *create) verify(answer *unstructured.Unstructured, dryRun bool) string {
 }
 
 func (c *create) find(now *unstructured.Unstructured) finding {
-	switch {
-	case now == nil:
+	if now == nil {
 		return pending // no guard: it may still come
-	case findAttempt(c.attempt, nil, attemptsOf(now, c.mark)) == landed:
+	}
+	if attempts, _ := attemptsOf(now, c.mark); slices.Contains(attempts, c.attempt) {
 		return landed
 	}
 	return obscured // another has the name; whether ours was there before is not to be seen

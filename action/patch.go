@@ -97,7 +97,9 @@ func (p *patch) find(now *unstructured.Unstructured) finding {
 	if now == nil || now.GetUID() != p.seen.GetUID() {
 		return obscured
 	}
-	named := findAttempt(p.attempt, attemptsOf(p.seen, p.mark), attemptsOf(now, p.mark))
+	before, _ := attemptsOf(p.seen, p.mark)
+	attempts, complete := attemptsOf(now, p.mark)
+	named := findAttempt(p.attempt, before, attempts, complete)
 	if named != landed && now.GetResourceVersion() == p.seen.GetResourceVersion() {
 		return pending
 	}

@@ -301,7 +301,7 @@ func TestRemediesAndRights(t *testing.T) {
 	// Even with somebody else's plan nothing is sent.
 	for name, action := range map[string]Name{"b": CancelVolumes, "r": Wake} {
 		out, err := as(in.user("viewer-"+name+in.namespace, viewer...)).Apply(t.Context(), in.remedy(in.finalizer(), name, action), false, nil)
-		if err != nil || out.State != Changed || out.Sent != NotSent || !strings.Contains(out.Message, "you may not patch") {
+		if err != nil || out.State != Changed || out.Sent != NotSent || !strings.Contains(out.Message, "and the plan was shown to admin") {
 			t.Errorf("viewer, %s: %v, %+v", action, err, out)
 		}
 	}

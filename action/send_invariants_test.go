@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/job"
@@ -282,9 +283,9 @@ func (b *sendBench) other(keeps bool) {
 		if notes == nil {
 			notes = map[string]any{}
 		}
-		attempt, _ := notes["veltui.io/finalized-attempt"].(string)
-		if attempt = strings.TrimSpace("joes " + attempt); !keeps {
-			attempt = "joes"
+		attempt := "joes"
+		if keeps {
+			attempt = addAttempt(&unstructured.Unstructured{Object: o}, finalized.attempt(), attempt)
 		}
 		notes["veltui.io/finalized-attempt"], notes["veltui.io/finalized-by"] = attempt, "joe"
 		meta["annotations"] = notes

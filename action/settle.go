@@ -154,7 +154,7 @@ func readRecord(sent Entry) (record, bool) {
 		case o.Op == "test" && o.Path == "/metadata/resourceVersion":
 			r.version = text
 		case o.Op == "add" && isNote && strings.HasSuffix(mark, marks("").attempt()):
-			if attempts := strings.Fields(text); len(attempts) > 0 && attempts[0] == sent.Attempt {
+			if attempts, _ := readAttempts(text); len(attempts) > 0 && attempts[0] == sent.Attempt {
 				r.mark, r.before = strings.ReplaceAll(mark, "~1", "/"), attempts[1:]
 			}
 		}
@@ -164,7 +164,8 @@ func readRecord(sent Entry) (record, bool) {
 
 // find tells what became of a patch by the object as it is now.
 func (r *record) find(now *unstructured.Unstructured, attempt string) Fate {
-	switch findAttempt(attempt, r.before, attemptsOf(now, r.mark)) {
+	attempts, complete := attemptsOf(now, r.mark)
+	switch findAttempt(attempt, r.before, attempts, complete) {
 	case landed:
 		return Fate{Sent: Landed, Known: true}
 	case lost:

@@ -50,30 +50,42 @@ const (
 // keptAttempts is how many attempts a mark names.
 const keptAttempts = 8
 
-// attemptsOf returns the attempts that a mark names, the newest first. A later
-// attempt of somebody else must not hide ours.
-func attemptsOf(o *unstructured.Unstructured, mark string) []string {
-	return strings.Fields(o.GetAnnotations()[mark])
+// completeList ends a mark that names every attempt before its newest, too. Programs
+// that name only their own do not write it.
+const completeList = "."
+
+// attemptsOf returns the attempts that a mark names, the newest first, and whether
+// whoever wrote it kept those before.
+func attemptsOf(o *unstructured.Unstructured, mark string) (attempts []string, complete bool) {
+	return readAttempts(o.GetAnnotations()[mark])
 }
 
-// addAttempt returns the value of a mark after one more attempt.
+func readAttempts(text string) (attempts []string, complete bool) {
+	attempts = strings.Fields(text)
+	if n := len(attempts); n > 0 && attempts[n-1] == completeList {
+		return attempts[:n-1], true
+	}
+	return attempts, false
+}
+
+// addAttempt returns the value of a mark after one more attempt. A later attempt of
+// somebody else does not hide one that came before.
 func addAttempt(o *unstructured.Unstructured, mark, attempt string) string {
-	all := append([]string{attempt}, attemptsOf(o, mark)...)
-	return strings.Join(all[:min(len(all), keptAttempts)], " ")
+	before, _ := attemptsOf(o, mark)
+	all := append([]string{attempt}, before...)
+	return strings.Join(append(all[:min(len(all), keptAttempts)], completeList), " ")
 }
 
-// findAttempt tells whether an attempt is named by a mark, which had other
-// attempts in it before. Programs that name only their own attempt may have
-// written over ours.
-func findAttempt(attempt string, before, now []string) finding {
-	if slices.Contains(now, attempt) {
-		return landed
-	}
-	if slices.Equal(before, now) {
-		return lost
-	}
+// findAttempt tells whether an attempt is named by a mark that named others before
+// it was made. A program that names only its own attempt may have written over ours.
+func findAttempt(attempt string, before, now []string, complete bool) finding {
 	since := len(now) - len(before)
-	if since > 0 && len(before) > 0 && slices.Equal(now[since:], before) {
+	switch {
+	case slices.Contains(now, attempt):
+		return landed
+	case slices.Equal(before, now):
+		return lost
+	case since > 0 && slices.Equal(now[since:], before) && (complete || len(before) > 0):
 		return lost // whoever came since has kept what was there
 	}
 	return obscured

@@ -186,11 +186,13 @@ func TestFindAttempt(t *testing.T) {
 		before, now string
 		want        finding
 	}{
-		{"", "ours", landed}, {"", "joes ours", landed}, {"old", "joes ours old", landed},
-		{"", "", lost}, {"old", "old", lost}, {"old", "joes old", lost}, {"c b a", "d c b a", lost},
-		{"", "joes", obscured}, {"old", "joes", obscured}, {"old", "", obscured}, {"b a", "c b", obscured},
+		{"", "ours .", landed}, {"", "joes ours .", landed}, {"old", "joes ours old .", landed},
+		{"", "", lost}, {"old", "old", lost}, {"old .", "joes old .", lost}, {"c b a", "d c b a .", lost}, {"", "joes .", lost}, {"old", "joes old", lost},
+		{"", "joes", obscured}, {"old", "joes", obscured}, {"old", "joes .", obscured}, {"old", "", obscured}, {"b a", "c b .", obscured},
 	} {
-		if got := findAttempt("ours", strings.Fields(c.before), strings.Fields(c.now)); got != c.want {
+		before, _ := readAttempts(c.before)
+		now, complete := readAttempts(c.now)
+		if got := findAttempt("ours", before, now, complete); got != c.want {
 			t.Errorf("%q after %q: %d, want %d", c.now, c.before, got, c.want)
 		}
 	}

@@ -240,7 +240,7 @@ func TestSignalsInMidRetryOnATerminal(t *testing.T) {
 			}
 			c.checkSane(t, before)
 			raw := strings.ReplaceAll(c.written(), "\r\n", "\n")
-			told := strings.Index(raw, "was not applied")
+			told := strings.Index(raw, "unknown whether it was applied")
 			if dump := strings.Index(raw, "goroutine "); told < 0 || s.signal != syscall.SIGINT && dump < told {
 				t.Errorf("told at byte %d, stacks at %d of\n%.3000s", told, dump, raw)
 			}
