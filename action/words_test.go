@@ -67,7 +67,7 @@ func TestCommandsSayWhoDoesIt(t *testing.T) {
 			continue
 		}
 		d, _ := definitionOf(action)
-		for part, value := range map[string]string{"by": "jane", "at": e.At.UTC().Format(time.RFC3339), "attempt": "kubectl-" + e.At.UTC().Format("20060102T150405Z"), "reason": p.Reason} {
+		for part, value := range map[string]string{"by": "jane", "at": e.At.UTC().Format(time.RFC3339), "attempt": "kubectl-" + e.At.UTC().Format("20060102T150405Z") + " .", "reason": p.Reason} {
 			text, _ := json.Marshal(value)
 			if want := strings.ReplaceAll(string(d.marks), "/", "~1") + "-" + part + `","value":` + string(text); !strings.Contains(p.Commands[0], want) {
 				t.Errorf("%s: %s is not in %s", action, want, p.Commands[0])
