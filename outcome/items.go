@@ -13,8 +13,9 @@ import (
 // Did is what became of an item, as Velero lists it or by the restore's filters.
 type Did string
 
-// What may have become of an item. Failed is Velero's word too for one that is in
-// the cluster already and differs (pkg/restore/restore.go, 1.18.3).
+// What may have become of an item. Failed is also one that is in the cluster already and
+// differs: Velero's own word for it up to 1.18 (pkg/restore/restore.go, restoreItem), where
+// 1.19 will say skipped (Velero pull request 10243).
 const (
 	InBackup Did = "" // of a backup: it is in it
 	Failed   Did = "failed"
@@ -168,8 +169,7 @@ func Listed(list []artifact.Resources, sections []Section) Items {
 		shown = b.text(shown)
 		for _, r := range listed.Items {
 			i := Item{Namespace: b.text(r.Namespace), Name: strings.Clone(r.Name), Did: Did(r.Action)}
-			i.Why = reasons.why(i, shown, kind)
-			b.add(shown, i)
+			b.add(shown, reasons.explain(i, shown, kind))
 		}
 	}
 	return b.done()
@@ -226,8 +226,7 @@ func Compare(list []artifact.Resources, sections []Section, fates *collector.Fat
 			others[[2]string{key.resource, key.namespace}]++
 		}
 		i := Item{Namespace: b.text(key.namespace), Name: strings.Clone(key.name), Did: l.did}
-		i.Why = reasons.why(i, key.resource, kindOf[key.resource])
-		b.add(key.resource, i)
+		b.add(key.resource, reasons.explain(i, key.resource, kindOf[key.resource]))
 	}
 	for _, of := range missing {
 		i := finished(of, Missing, reasons, kindOf)
@@ -268,8 +267,7 @@ func finished(of collector.Item, did Did, reasons reasons, kindOf map[string]str
 	case of.Resource != namespaces && of.Namespace != of.Target:
 		i.From = of.Namespace
 	}
-	i.Why = reasons.why(i, of.Resource, kindOf[of.Resource])
-	return i
+	return reasons.explain(i, of.Resource, kindOf[of.Resource])
 }
 
 // leftOut is why a restore leaves an item out, in words.
@@ -313,21 +311,37 @@ func reasonsOf(sections []Section) reasons {
 	return all
 }
 
-// why is the reason for what became of an item. Velero writes the resource or
-// the kind into its messages. It says nothing of what it skips.
+// Differs reports whether Velero left an item as it was although it is not the one of the
+// backup. Only its warning tells where it lists such an item as skipped.
+func (i Item) Differs() bool {
+	return (i.Did == Failed || i.Did == Skipped) && strings.Contains(i.Why, "already exists") && strings.Contains(i.Why, "differ")
+}
+
+// explain adds the reason for what became of an item.
+func (all reasons) explain(i Item, resource, kind string) Item {
+	i.Why = all.why(i, resource, kind)
+	switch {
+	case i.Did != Skipped:
+	case i.Differs():
+		i.Did = Failed
+	case resource == "persistentvolumes":
+		i.Why = "the same is there already, or its claim gets a new volume"
+	default:
+		i.Why = "the same is there already, or a plugin discarded it"
+	}
+	return i
+}
+
+// why is the message about an item that was not restored. Velero writes the resource or
+// the kind into it.
 func (all reasons) why(i Item, resource, kind string) string {
-	switch i.Did {
-	case Failed, Missing:
-		for _, r := range all[[2]string{i.Namespace, i.Name}] {
-			if r.kind == resource || r.kind == kind || r.kind == "" {
-				return r.text
-			}
+	if i.Did != Failed && i.Did != Missing && i.Did != Skipped {
+		return ""
+	}
+	for _, r := range all[[2]string{i.Namespace, i.Name}] {
+		if r.kind == resource || r.kind == kind || r.kind == "" {
+			return r.text
 		}
-	case Skipped:
-		if resource == "persistentvolumes" {
-			return "the same is there already, or its claim gets a new volume"
-		}
-		return "the same is there already, or a plugin discarded it"
 	}
 	return ""
 }

@@ -138,3 +138,22 @@ func (v Version) BoundsRestoreHooks() bool { return !v.Before(Version{1, 18, 3})
 // status it could not write (pkg/controller/backup_controller.go and
 // restore_controller.go Reconcile, read up to 1.18).
 func (v Version) GivesUpLastStatus() bool { return v.Before(Version{1, 19, 0}) }
+
+// FailsDiffering reports whether a server of this version, as [ParseVersion] reads it, is
+// known to list an object that exists and differs as failed. The next one lists it as
+// skipped (pkg/restore/restore.go, restoreItem, read up to 1.18.3; Velero pull request
+// 10243).
+func FailsDiffering(version string) bool {
+	v, known := ParseVersion(version)
+	return known && v.Before(Version{1, 19, 0})
+}
+
+// unread is the first version whose source veltui's rules were not read in.
+var unread = Version{Current[0], Current[1] + 1, 0}
+
+// IsUnread reports whether a server is newer than the versions whose source veltui's
+// rules were read in.
+func IsUnread(version string) bool {
+	v, known := ParseVersion(version)
+	return known && !v.Before(unread)
+}

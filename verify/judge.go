@@ -75,7 +75,8 @@ func Judge(in Input) Result {
 		return cmp.Or(cmp.Compare(leftOut(x), leftOut(y)), cmp.Compare(y.Lost(), x.Lost()), cmp.Compare(x.Name, y.Name))
 	})
 	existed := r.Count[Existed] > 0
-	r.Unknown = r.Unknown || in.Unlisted && existed // it may differ: only Velero's list tells
+	// It may differ: only Velero's list tells, and from 1.19 on only its warnings.
+	r.Unknown = r.Unknown || existed && (in.Unlisted || in.Items.NoReasons != "" && !velero.FailsDiffering(in.Server))
 	r.Notes = in.notes(existed)
 	return r
 }
@@ -204,6 +205,9 @@ const near = 10 * time.Second
 // no namespaces (pkg/restore/restore.go, 1.18.3), and with existingResourcePolicy
 // update also what was there, so that the label alone says nothing there.
 func (j *judge) there(resource string, i outcome.Item, o target.Object) (State, string) {
+	if i.Differs() {
+		i.Did = outcome.Failed // whatever this version of Velero calls it
+	}
 	ours := o.Restore == j.label
 	older := !j.Started.IsZero() && o.Created.Before(j.Started.Add(-near))
 	later := !j.Ended.IsZero() && o.Created.After(j.Ended.Add(near))

@@ -15,6 +15,9 @@ var (
 	ended = began.Add(5 * time.Minute)
 )
 
+// differs is how Velero warns of an object that exists and is another one.
+const differs = "already exists. Warning: the in-cluster version is different than the backed-up version"
+
 // one judges one item of a restore that ended.
 func one(t *testing.T, change func(*Input), resource string, i outcome.Item, o *target.Object) (State, string) {
 	t.Helper()
@@ -77,6 +80,10 @@ func TestJudge(t *testing.T) {
 		"endpoints that could not be restored":       {resource: "endpoints", did: outcome.Failed, why: "quota", want: Failed},
 		"the cluster writes it itself":               {resource: "configmaps", item: "kube-root-ca.crt", did: outcome.Failed, why: "already exists", object: bare(before), want: Existed},
 		"skipped and there":                          {did: outcome.Skipped, object: bare(before), want: Existed},
+		"skipped, and different":                     {resource: "secrets", did: outcome.Skipped, why: differs, object: bare(before), want: Differs, says: "different than the backed-up version"},
+		"skipped, and different, and an account":     {resource: "secrets", change: func(in *Input) { in.Server = "v1.19.0" }, did: outcome.Skipped, why: differs, object: bare(before), want: Differs},
+		"skipped, and different, as claims are":      {resource: "persistentvolumeclaims", did: outcome.Skipped, why: differs, object: bare(before), want: Existed, says: "always finds it different"},
+		"skipped, different, and not there":          {resource: "secrets", did: outcome.Skipped, why: differs, want: Gone},
 		"skipped and not there":                      {did: outcome.Skipped, want: Gone},
 		"a skipped volume":                           {resource: "persistentvolumes", did: outcome.Skipped, want: Passing},
 		"updated and there":                          {did: outcome.Updated, object: ours(before), want: Restored},
@@ -179,6 +186,22 @@ func TestWhatIsKnownNotToBeLookedAt(t *testing.T) {
 		r.AddUnseenData(c.unseen, "you may not list it")
 		if !strings.HasPrefix(r.Summary(), c.says) || r.LookedAtAll() != c.looked || len(r.NotSeen) != c.notSeen {
 			t.Errorf("%s: %q, looked at all: %t, %+v", name, r.Summary(), r.LookedAtAll(), r.NotSeen)
+		}
+	}
+}
+
+// From 1.19 on only a warning tells that what was skipped differs. Without the warnings
+// nobody says that it came back, unless the server is known to be an older one.
+func TestWithoutWarningsWhatWasSkippedMayDiffer(t *testing.T) {
+	for server, known := range map[string]bool{"v1.16.2": true, "v1.18.3": true, "v1.19.0": false, "v1.20.1": false, "": false, "main": false} {
+		for why, told := range map[string]bool{"": true, "the results are not there": false} {
+			items := outcome.Items{Compared: true, NoReasons: why, Kinds: []outcome.Kind{{Name: "secrets", Items: []outcome.Item{{Namespace: "shop", Name: "a", Did: outcome.Skipped}}}}}
+			r := Judge(Input{Restore: "r1", Server: server, Started: began, Ended: ended, Items: items, Target: target.NewState(Question(items), func(string, string, string) *target.Object {
+				return &target.Object{Created: began.Add(-time.Hour)}
+			})})
+			if r.LookedAtAll() != (known || told) || r.Lost() > 0 {
+				t.Errorf("%q, %q: %q, looked at all: %t", server, why, r.Summary(), r.LookedAtAll())
+			}
 		}
 	}
 }
