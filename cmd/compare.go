@@ -36,7 +36,7 @@ func (e *estimator) bodies(backup string, progress ui.Progress) bodies {
 
 // compare holds the objects that exist against what the backup holds of them.
 func (s *surveyor) compare(ctx context.Context, q surveyQuestion, known survey, in *preflight.Input, progress func(target.Progress)) error {
-	rules := preflight.Rules{Restore: q.spec.Restore, Server: q.velero.Server.Version, Versions: func(string) []string { return nil }}
+	rules := preflight.Rules{Restore: q.spec.Restore, Server: q.velero.Server.Version, DefaultModifier: q.velero.Server.Flags.DefaultModifier, Versions: func(string) []string { return nil }}
 	unread := func(what string, err error) {
 		in.Unread = append(in.Unread, preflight.NotLooked{What: what, Why: err.Error()})
 	}

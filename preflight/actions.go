@@ -50,9 +50,10 @@ var haveImages = []string{"deployments.apps", statefulSets, "daemonsets.apps", "
 // act does what Velero's own actions do with an item that exists (pkg/restore/
 // actions of 1.14 to 1.18, and restoreItem for volumes and claims).
 func (c *Comparison) act(resource, _ string, o *unstructured.Unstructured) (r rule) {
+	named := modifier(c.Restore, c.DefaultModifier)
 	switch {
-	case c.Restore.ResourceModifier != nil:
-		r.unsure = "the resource modifier " + c.Restore.ResourceModifier.Name + " may change it"
+	case named != "":
+		r.unsure = "the resource modifier " + named + " may change it"
 	case c.Plugins[changesImages] && slices.Contains(haveImages, resource):
 		r.unsure = "Velero's plugin " + changesImages + " may change its images"
 	case c.Plugins[changesClass] && (resource == volumes || resource == claims):
@@ -77,6 +78,9 @@ func (c *Comparison) act(resource, _ string, o *unstructured.Unstructured) (r ru
 		r.always = true
 		if v, known := velero.ParseVersion(c.Server); known && !v.ConvertsClaims() {
 			r.always, r.unsure = false, "Velero "+c.Server+" changes some claims before it compares them, others not"
+		}
+		if velero.IsUnread(c.Server) {
+			r.always, r.unsure = false, "Velero "+c.Server+" may restore its volume in place, over the data that is there"
 		}
 		volume, _, _ := unstructured.NestedString(o.Object, "spec", "volumeName")
 		r.bound = volume != ""

@@ -102,11 +102,20 @@ func Check(in Input) (*Result, error) {
 
 // find keeps a finding. What a resource modifier may change is no more than a doubt.
 func (c *check) find(f Finding) {
-	if m := c.Restore.ResourceModifier; m != nil && f.Severity == Obstacle && slices.Contains(ofBodies, f.Reason) {
+	if m := modifier(c.Restore, c.Velero.Server.Flags.DefaultModifier); m != "" && f.Severity == Obstacle && slices.Contains(ofBodies, f.Reason) {
 		f.Severity = Doubt
-		f.Sentence += " The resource modifier " + m.Name + " may change that."
+		f.Sentence += " The resource modifier " + m + " may change that."
 	}
 	c.found = append(c.found, f)
+}
+
+// modifier returns the name of the resource modifier that applies to a restore: its own,
+// or the server's default.
+func modifier(r velerov1.RestoreSpec, byDefault string) string {
+	if r.ResourceModifier != nil {
+		return r.ResourceModifier.Name
+	}
+	return byDefault
 }
 
 // ofBodies are the reasons that go by what is in the body of items.
@@ -144,8 +153,8 @@ func (c *check) backup() error {
 	if c.Index.Partial() {
 		c.notLooked("all of the backup", "veltui could not read it to its end")
 	}
-	if m := c.Restore.ResourceModifier; m != nil {
-		c.notLooked("what the resource modifier "+m.Name+" changes", "veltui does not read resource modifiers")
+	if m := modifier(c.Restore, c.Velero.Server.Flags.DefaultModifier); m != "" {
+		c.notLooked("what the resource modifier "+m+" changes", "veltui does not read resource modifiers")
 	}
 	if p := c.Restore.ResourcePolicy; p != nil && c.reads("resource-policies-configmap") {
 		c.notLooked("what the resource policy "+p.Name+" leaves out", "veltui does not read resource policies")

@@ -30,6 +30,8 @@ type Rules struct {
 	// Server is the version of Velero's server as [velero.ParseVersion] reads it. Where
 	// it tells none, the rules are those of the newest.
 	Server string
+	// DefaultModifier is the server's own resource modifier, empty for none.
+	DefaultModifier string
 	// CSI says whether Velero runs with EnableCSI; nil is not known.
 	CSI *bool
 	// NativeSnapshots says whether the backup may hold native snapshots of volumes.

@@ -92,6 +92,8 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 		"finalizers":                     {configMaps, plain(""), `"metadata":{"labels":{"app":"web"},"finalizers":["a"]}`, Rules{}, "Left metadata.finalizers"},
 		"an immutable one, update":       {configMaps, level("info", ""), level("debug", `,"immutable":true`), Rules{Restore: update}, "PatchRefused data.level immutable"},
 		"a resource modifier":            {configMaps, level("info", ""), level("info", ""), Rules{Restore: modified}, "CannotTell"},
+		"a modifier of the server":       {configMaps, level("info", ""), level("info", ""), Rules{DefaultModifier: "m"}, "CannotTell"},
+		"a claim, of the next Velero":    {claims, claim(""), claim(""), Rules{Server: "v1.19.0"}, "CannotTell"},
 		"several versions":               {configMaps, plain(""), plain(""), Rules{Versions: func(string) []string { return []string{"v1", "v2"} }}, "CannotTell"},
 		"another type of Secret, update": {secrets, plain(`,"type":"a"`), plain(`,"type":"b"`), Rules{Restore: update}, "PatchRefused type"},
 		"a token":                        {secrets, plain(`,"type":"kubernetes.io/service-account-token"`), plain(`,"type":"kubernetes.io/service-account-token"`), Rules{}, "Left"},

@@ -10,6 +10,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/velero"
 )
 
 // The resources that Velero treats in a way of their own when they are there
@@ -126,7 +127,7 @@ func (c *check) exists(resource string, n int) Finding {
 		f.Sentence = fmt.Sprintf("%s %s already. Velero adds the secrets, pull secrets, labels and annotations of the backup to what is there, and takes nothing away.", what, exist)
 	case resource == volumes:
 		f.Severity, f.Reason = Note, VolumesExist
-		f.Sentence = fmt.Sprintf("%s %s already. How the data was backed up decides whether Velero makes a new volume, keeps this one, or gives the restored one a new name.", what, exist)
+		f.Sentence = fmt.Sprintf("%s %s already. How the data was backed up decides whether Velero makes a new volume, keeps this one, or gives the restored one a new name.", what, exist) + c.inPlace()
 	case resource == snapshots || resource == contents:
 		f.Severity = Note
 		f.Sentence = fmt.Sprintf("%s %s already. With the feature flag EnableCSI, Velero restores snapshots under new names. Without it, Velero leaves what exists as it is.", what, exist)
@@ -139,7 +140,7 @@ func (c *check) exists(resource string, n int) Finding {
 			does = "patches of the claim what Kubernetes lets it"
 		}
 		f.Reason = ClaimsExist
-		f.Sentence = fmt.Sprintf("%s %s already. Velero %s, and restores no snapshot into its volume. But if Velero creates a pod that mounts the claim, it writes the data of file-system backups over what is in the volume.", what, exist, does)
+		f.Sentence = fmt.Sprintf("%s %s already. Velero %s, and restores no snapshot into its volume. But if Velero creates a pod that mounts the claim, it writes the data of file-system backups over what is in the volume.", what, exist, does) + c.inPlace()
 		f.Remedy = "To keep the data as it is, leave out the pods, or map the namespace to a new name. To get the data of a snapshot, delete the claims and the pods that use them first."
 	case resource == pods || resource == jobs:
 		f.Remedy = "To restore them anew, delete them first; to keep both, map the namespace to a new name."
@@ -180,4 +181,12 @@ func in(namespace string) string {
 		return ""
 	}
 	return " in namespace " + namespace
+}
+
+// inPlace adds what a server whose rules are not known may do with existing volumes.
+func (c *check) inPlace() string {
+	if server := c.Velero.Server.Version; velero.IsUnread(server) {
+		return " Velero " + server + " may also delete such a claim, and write what was backed up into its volume."
+	}
+	return ""
 }

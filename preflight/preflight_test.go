@@ -463,6 +463,8 @@ func TestNotLookedAt(t *testing.T) {
 	says(checked(t, given{items: settings, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.Quotas, Namespace: "shop", Why: "no"}, {Resource: target.Namespaces, Why: "no"}}}}), "quotas in namespace shop", "namespaces are being deleted, or refuse pods")
 	says(checked(t, given{velero: func(v *Velero) { v.Server, v.QueueUnseen, v.LocationsUnseen = velero.Server{}, "no", "no" }}), "whether the Velero server runs, its version and its flags", "restores ahead", "storage location")
 	says(checked(t, given{items: settings, spec: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}, ResourcePolicy: &corev1.TypedLocalObjectReference{Name: "p"}}}), "resource modifier m", "resource policy p")
+	says(checked(t, given{items: settings, velero: func(v *Velero) { v.Server.Flags.DefaultModifier = "m" }}), "resource modifier m")
+	says(checked(t, given{items: settings, velero: func(v *Velero) { v.Server.Version = "v1.19.0" }}), "what Velero v1.19.0 does otherwise than v1.18.3", "in place", "restic")
 	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, around: quota("requests.ephemeral-storage", "1", "0")}), "quota q in namespace shop: requests.ephemeral-storage")
 	scratch := limitRange(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1Gi")}})
 	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, around: target.Surroundings{LimitRanges: []corev1.LimitRange{scratch}}}), "limit range l in namespace shop: ephemeral-storage")

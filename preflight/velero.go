@@ -141,6 +141,10 @@ func (c *check) server() {
 		c.find(Finding{Severity: Obstacle, Reason: ServerNotRunning, Count: 1, Names: []string{v.Server.Name},
 			Sentence: fmt.Sprintf("The Velero server's pod %s does not run%s. The restore will wait until it does.", v.Server.Name, why), Remedy: "veltui explain says why jobs wait."})
 	}
+	if newer := v.Server.Version; velero.IsUnread(newer) {
+		c.notLooked("what Velero "+newer+" does otherwise than "+velero.Current.String(),
+			"veltui does not know its rules; it may restore volumes in place, over the data of claims that exist, and cannot read data that restic stored")
+	}
 	switch {
 	case v.QueueUnseen != "":
 		c.notLooked("the restores ahead", v.QueueUnseen)

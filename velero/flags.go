@@ -36,6 +36,9 @@ type ServerFlags struct {
 	// RestorePriorities is --restore-resource-priorities as given, empty for the
 	// default.
 	RestorePriorities string
+	// DefaultModifier is --default-resource-modifier-configmap: it changes the objects of
+	// restores that name no modifier (from 1.19 on, Velero pull request 10098).
+	DefaultModifier string
 	// Features are those that --features turns on, such as EnableCSI.
 	Features []string
 	// Given are the names of the limits that the arguments set to a valid
@@ -86,6 +89,8 @@ func ParseServerFlags(args []string) ServerFlags {
 			valid = setCount(&f.ClientBurst, value)
 		case "restore-resource-priorities":
 			f.RestorePriorities = value
+		case "default-resource-modifier-configmap":
+			f.DefaultModifier = value
 		case "features":
 			f.Features = append(f.Features, strings.FieldsFunc(value, func(r rune) bool { return r == ',' })...)
 		}
