@@ -11,7 +11,7 @@ import (
 )
 
 // Queue says why a job that has not begun waits: its place in the line (1 is
-// next), and the reason in words. ok is false for a job that does not wait for
+// next, 0 is not known), and the reason in words. ok is false for a job that does not wait for
 // its turn.
 func Queue(j *job.Job, env Environment) (position int, reason string, ok bool) {
 	w := waitOf(j, &env)
@@ -51,10 +51,7 @@ func waitOf(j *job.Job, env *Environment) wait {
 // before it could start instead.
 func waitInQueue(j *job.Job, env *Environment, c *comparing) wait {
 	running, earlier := ahead(j, env)
-	w := wait{ok: true, position: j.QueuePosition}
-	if w.position <= 0 {
-		w.position = len(earlier) + 1
-	}
+	w := wait{ok: true, position: max(j.QueuePosition, 0)}
 	for _, r := range running {
 		// Nothing ends what the server has forgotten, so this comes before all
 		// that passes by itself.
@@ -247,6 +244,7 @@ func waitForQueue(j *job.Job, env *Environment) wait {
 // with the one before.
 func waitForWorker(j *job.Job, env *Environment) wait {
 	w := wait{ok: true, position: 1}
+	tied := false
 	var holder *job.Job
 	for _, o := range env.Jobs {
 		if o.UID == j.UID || o.Kind != job.Restore || o.Namespace != j.Namespace {
@@ -257,9 +255,14 @@ func waitForWorker(j *job.Job, env *Environment) wait {
 			if holder == nil || cmp.Or(o.Started.Compare(holder.Started), byAge(o, holder)) > 0 {
 				holder = o
 			}
-		case o.Stage == job.StageQueued && byAge(o, j) < 0:
+		case o.Stage == job.StageQueued && o.Created.Equal(j.Created):
+			tied = true
+		case o.Stage == job.StageQueued && o.Created.Before(j.Created):
 			w.position++
 		}
+	}
+	if tied {
+		w.position = 0 // creation times have whole seconds: which of them comes first is not known
 	}
 	if holder == nil {
 		w.free, w.why = true, NotPickedUp

@@ -114,6 +114,31 @@ func TestQueuedJobHasItsOwnFacts(t *testing.T) {
 	}
 }
 
+// Nobody gets a place that is only a guess: of restores that were created in the same
+// second, nothing tells which comes first, nor of a backup to which Velero gave no place.
+func TestNoPlaceForTies(t *testing.T) {
+	restore := func(name string, created float64) spec {
+		return spec{name: name, kind: job.Restore, total: -1, created: created}
+	}
+	all := []spec{
+		{name: "runs", kind: job.Restore, phase: velero.PhaseInProgress, started: 10, done: 3, total: 9},
+		restore("first", 9), restore("v1", 8), restore("v2", 8), restore("q3", 8), restore("last", 7),
+		{name: "queued", phase: velero.PhaseQueued, total: -1, created: 5}, {name: "earlier", phase: velero.PhaseQueued, position: 1, total: -1, created: 6},
+	}
+	s := healthy()
+	s.Jobs = jobs(t, all...)
+	for name, want := range map[string]int{"first": 1, "v1": 0, "v2": 0, "q3": 0, "last": 5, "queued": 0, "earlier": 1} {
+		for _, j := range s.Jobs {
+			if j.Name != name {
+				continue
+			}
+			if position, reason, ok := Queue(j, s); !ok || position != want || reason == "" {
+				t.Errorf("%s: %d, %q, %v; want %d", name, position, reason, ok, want)
+			}
+		}
+	}
+}
+
 func TestQueueOfNewJobs(t *testing.T) {
 	s := healthy()
 	first := spec{name: "first", kind: job.Restore, total: -1, created: 9}

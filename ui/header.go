@@ -9,6 +9,7 @@ import (
 
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -137,6 +138,9 @@ func (c *cluster) serverText(on draw.Canvas, uptime bool) string {
 		return "velero is not running"
 	}
 	text := strings.TrimSpace("velero " + s.Version)
+	if velero.IsUnread(s.Version) {
+		text += " (newer than veltui knows)"
+	}
 	if uptime {
 		text += " up " + human.Age(s.StartedAt, on.Now)
 	}
