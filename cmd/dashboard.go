@@ -142,6 +142,7 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 		return err
 	}
 	o.Switch = clusters.switchTo
+	o.Unfinished = func(ctx context.Context) []string { return c.unfinished(ctx, c.connections(contexts)...) }
 	if raw, err := c.kubeconfig(); err == nil {
 		o.Contexts = contextNames(raw)
 	}

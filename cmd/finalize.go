@@ -162,6 +162,9 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	if err != nil {
 		return err
 	}
+	for _, sentence := range c.unfinished(ctx, conn) {
+		fmt.Fprintln(c.streams.ErrOut, sentence)
+	}
 	finalizer, err := c.newFinalizer(conn, snap.Namespace, finalizerOptions{
 		readOnly: c.isReadOnly(), noStore: c.isReadOnly(), caFile: f.caFile, timeout: f.timeout, observe: f.observe, waiting: c.tellWaiting(),
 	})

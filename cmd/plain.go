@@ -86,7 +86,18 @@ func (c *cli) plain(ctx context.Context) error {
 		p.clusters = append(p.clusters, cluster)
 	}
 	defer c.awaitRequests()
+	go p.reportUnfinished(ctx, contexts)
 	return p.run(ctx)
+}
+
+// reportUnfinished tells of earlier attempts that were not completed.
+func (p *plain) reportUnfinished(ctx context.Context, contexts []string) {
+	sentences := p.cli.unfinished(ctx, p.cli.connections(contexts)...)
+	p.hand(ctx, func() {
+		for _, s := range sentences {
+			_ = p.say(s) // the next line meets the same error
+		}
+	})
 }
 
 // follow watches the cluster that c leads to.

@@ -195,7 +195,27 @@ func (m *Model) Init() tea.Cmd {
 	if m.options.QuerySync {
 		cmds = append(cmds, tea.Raw(ansi.RequestModeSynchronizedOutput))
 	}
+	if m.options.Unfinished != nil {
+		look, _ := m.starts(func(ctx context.Context) tea.Msg { return attemptsUnfinished(m.options.Unfinished(ctx)) })
+		cmds = append(cmds, look)
+	}
 	return tea.Batch(cmds...)
+}
+
+// attemptsUnfinished are sentences about earlier attempts that were not completed.
+type attemptsUnfinished []string
+
+// reportUnfinished shows the first, and leaves all of them on the user's terminal.
+func (m *Model) reportUnfinished(sentences attemptsUnfinished) {
+	if len(sentences) == 0 {
+		m.unchanged()
+		return
+	}
+	m.parting = append(m.parting, sentences...)
+	m.notice = sentences[0]
+	if more := len(sentences) - 1; more > 0 {
+		m.notice += fmt.Sprintf(" veltui prints this and %d more when you quit.", more)
+	}
 }
 
 // Update routes one message.
@@ -259,6 +279,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.takeLook(msg)
 	case rightsAnswered:
 		msg.of.actions.takeRights(msg)
+	case attemptsUnfinished:
+		m.reportUnfinished(msg)
 	case jobview.Noticed:
 		m.notice = msg.Text
 	case watchEnded:

@@ -27,6 +27,9 @@ type Options struct {
 	Switch func(ctx context.Context, contexts []string, namespace string) ([]Cluster, error)
 	// Contexts are the names of all contexts that there are.
 	Contexts []string
+	// Unfinished returns what is to be said of earlier attempts that were not
+	// completed; nil for nothing. Its sentences are safe to draw.
+	Unfinished func(ctx context.Context) []string
 	// ReadOnly says that nothing may be changed because the user said so.
 	ReadOnly bool
 	// Clock is our own clock.
