@@ -15,9 +15,9 @@ import (
 // copiesDir holds the resources as they were before.
 const copiesDir = "copies"
 
-// errUnsafeLog means that there is no place for the audit log in which only the
-// user can write.
-var errUnsafeLog = errors.New("veltui changes nothing, because its audit log is not safe")
+// errUnsafeLog means that there is no place for the audit log where only the user can
+// write.
+var errUnsafeLog = errors.New("veltui changes nothing, because it cannot keep a safe audit log")
 
 // A writer waits for others to write their entries, but not for one that hangs: only
 // a disk that is full at the same moment makes two of them one broken line then.

@@ -193,6 +193,9 @@ func (s *sending) begin(seen ...*unstructured.Unstructured) error {
 		return nil
 	}
 	a, err := openAudit(s.f.o, s.stamp.attempt)
+	if errors.Is(err, errUnsafeLog) {
+		return s.stop(Refused, "%v; %s", err, s.nothing())
+	}
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,14 @@
 package cmd
 
 import (
+	"os"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // clusterFlags are kubectl's flags that say which cluster is meant and as whom.
@@ -21,10 +25,12 @@ type clusterValues struct {
 	kubeconfig string
 	userExtra  []string // key=value
 	clientcmd.ConfigOverrides
+	// piped is the kubeconfig if it is a pipe, which can be read only once.
+	piped *pipedConfig
 }
 
 func newClusterFlags() *clusterFlags {
-	f := &clusterFlags{set: pflag.NewFlagSet("cluster", pflag.ContinueOnError)}
+	f := &clusterFlags{clusterValues: clusterValues{piped: &pipedConfig{}}, set: pflag.NewFlagSet("cluster", pflag.ContinueOnError)}
 	f.set.StringVar(&f.kubeconfig, "kubeconfig", "", "Path to the kubeconfig file")
 	f.set.StringArrayVar(&f.userExtra, "as-user-extra", nil, "Extra of the user to impersonate, as key=value; can be repeated")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
@@ -59,5 +65,33 @@ func (v clusterValues) loader() clientcmd.ClientConfig {
 		}
 		overrides.AuthInfo.ImpersonateUserExtra[key] = append(overrides.AuthInfo.ImpersonateUserExtra[key], value)
 	}
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides)
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(kubeconfigRules{rules, v.piped}, &overrides)
+}
+
+// kubeconfigRules load the kubeconfig each time as it is then, unless it is a pipe:
+// of a shell's <(...), for example.
+type kubeconfigRules struct {
+	*clientcmd.ClientConfigLoadingRules
+	piped *pipedConfig
+}
+
+func (r kubeconfigRules) Load() (*clientcmdapi.Config, error) {
+	for _, path := range append(slices.Clone(r.Precedence), r.ExplicitPath) {
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return r.piped.load(r.ClientConfigLoadingRules.Load)
+		}
+	}
+	return r.ClientConfigLoadingRules.Load()
+}
+
+// pipedConfig is a kubeconfig that is loaded once. The zero value is ready.
+type pipedConfig struct {
+	once   sync.Once
+	config *clientcmdapi.Config
+	err    error
+}
+
+func (p *pipedConfig) load(load func() (*clientcmdapi.Config, error)) (*clientcmdapi.Config, error) {
+	p.once.Do(func() { p.config, p.err = load() })
+	return p.config.DeepCopy(), p.err
 }

@@ -13,9 +13,10 @@ import (
 
 const (
 	// exitTimeout is how long an ended program may take to leave before it is made
-	// to: a terminal that nobody reads can block it for ever. A finalize that was
-	// interrupted needs two seconds to find out what it has sent, on a fast machine.
-	exitTimeout = 10 * time.Second
+	// to: a terminal, a pipe or a plugin that nobody serves can block it for ever. A
+	// finalize that was interrupted needs two seconds to find out what it has sent;
+	// what it cannot find out by then, the audit log reports the next time.
+	exitTimeout = 3500 * time.Millisecond
 	// minSignalGap is how much later another signal has to come to mean "at once":
 	// what ends a session sends several together.
 	minSignalGap = time.Second
@@ -61,7 +62,12 @@ func (n *signals) wait() {
 		case <-over:
 		}
 		n.screen.restore()
-		n.dump()
+		dumped := make(chan struct{})
+		go func() { defer close(dumped); n.dump() }()
+		select {
+		case <-dumped:
+		case <-time.After(drawTimeout): // nobody reads standard error
+		}
 		os.Exit(exitCode(signalError{first}, n.stderr))
 	}
 }

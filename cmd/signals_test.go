@@ -167,7 +167,7 @@ func TestSecondSignalEndsABlockedDashboard(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("it does not end")
 	}
-	if took := time.Since(began); took > exitTimeout/2 || cmd.ProcessState.ExitCode() != 143 {
+	if took := time.Since(began); took > exitTimeout-minSignalGap || cmd.ProcessState.ExitCode() != 143 {
 		t.Errorf("it took %s, exit code %d", took, cmd.ProcessState.ExitCode())
 	}
 	if after := termiosOf(t, tty); after != before {

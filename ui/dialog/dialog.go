@@ -328,6 +328,6 @@ func (d *Dialog) Parting() []string {
 }
 
 // lastWord is how long the end of the program waits for an application to tell
-// what it has sent. It needs two seconds for a last look; a signal leaves ten,
-// for slow machines.
-const lastWord = 8 * time.Second
+// what it has sent. It needs two seconds for a last look, and a signal leaves little
+// more.
+const lastWord = 3 * time.Second
