@@ -51,6 +51,8 @@ type Evidence struct {
 	// could not be read.
 	Location    *diagnosis.Location
 	LocationWhy string
+	// LocationGone: the location that it names does not exist.
+	LocationGone bool
 	// Locations is Yes if all locations of the namespace could be read, and
 	// LocationsWrote then when a server last wrote to any: it looks at each
 	// once a minute by default.
@@ -187,6 +189,8 @@ type Container struct {
 	// Created is when the pod was made, in the API server's clock; zero if not
 	// known.
 	Created time.Time
+	// Grace is how long the pod, and the one before it, may run on once deleted.
+	Grace time.Duration
 }
 
 // Artifact is one file of a job in the object store.

@@ -55,7 +55,7 @@ func (e *Evidence) owner() owner {
 		switch {
 		case c.StartedAt.IsZero() || began.IsZero():
 			return ownerUnknown
-		case !c.StartedAt.After(began), wrote.After(c.StartedAt):
+		case !c.StartedAt.After(began), wrote.After(c.StartedAt) && !e.isLeftOver(c, wrote):
 			// The second: somebody older than this one worked on, or it did.
 			return ownerAlive
 		case !c.Created.After(began) && c.StartedAt.Sub(began) < clockMargin:
@@ -72,6 +72,17 @@ func (e *Evidence) owner() owner {
 		return ownerUnknown
 	}
 	return ownerRestarted
+}
+
+// isLeftOver reports whether a write after a server's start is no sign of work on a
+// job in progress. Of those a server takes none up that was in progress when it
+// started (backup_controller.go and restore_controller.go Reconcile). The pod before
+// it writes on for its grace period; later it is a label, such as the garbage
+// collector puts on any expired backup (gc_controller.go Reconcile), or a server that
+// was not recognised, which writes again within its grace and [lifeless].
+func (e *Evidence) isLeftOver(c Container, wrote time.Time) bool {
+	return e.Job.Phase == velero.PhaseInProgress && len(e.Server.Running) == 1 && !c.Created.IsZero() &&
+		e.At.Sub(wrote) >= c.Grace+lifeless && e.At.Sub(c.StartedAt) >= c.Grace+lifeless
 }
 
 // lastWork is when a server last wrote to the job or stored a file of it.

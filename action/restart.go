@@ -34,7 +34,7 @@ func restarting() definition { return definition{name: Restart, fill: restart} }
 func restart(e *Evidence, w *Plan) bool {
 	j, o := e.Job, e.owner()
 	switch {
-	case j.Deleting || !o.live() || e.justStarted() || e.logMoves() || len(e.Malformed) > 0 || e.StatusSubresource == Yes || e.schemaTooOld():
+	case j.Deleting || !o.live() || e.justStarted() || e.logMoves() || len(e.Malformed) > 0 || e.StatusSubresource == Yes || e.schemaTooOld() || !e.handled():
 		return false
 	}
 	found := false

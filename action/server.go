@@ -32,7 +32,7 @@ func (s *Server) add(p velero.ServerPod) {
 		s.LastTermination, s.LastTerminationAt = p.LastTermination, p.LastTerminationAt
 	}
 	if p.Running {
-		s.Running = append(s.Running, Container{Pod: p.Name, Name: p.Container, Restarts: p.Restarts, StartedAt: p.StartedAt, Created: p.Created})
+		s.Running = append(s.Running, Container{Pod: p.Name, Name: p.Container, Restarts: p.Restarts, StartedAt: p.StartedAt, Created: p.Created, Grace: p.Grace})
 	} else {
 		s.Down = p.Waiting
 	}

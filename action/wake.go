@@ -60,6 +60,8 @@ func wake(e *Evidence, w *Plan) bool {
 	switch {
 	case j.Deleting, j.Kind != job.Backup, !starting && !finalizing, e.Server.Visible && len(e.Server.Running) == 0, len(e.blinding()) > 0:
 		return false
+	case !e.handled(), finalizing && e.LocationGone, starting && e.inWorkQueue():
+		return false // Velero does not look at it, or cannot do more than it does
 	case starting && e.quiet() < wakeStart, finalizing && e.quiet() < needed:
 		return false
 	}
@@ -79,4 +81,32 @@ func wake(e *Evidence, w *Plan) bool {
 		w.Refusal, w.Advice = v.refusal, v.advice
 	}
 	return true
+}
+
+// handled reports whether the server has a controller for the job's phase, and runs
+// it. An unknown version counts as the newest.
+func (e *Evidence) handled() bool {
+	v, known := e.version()
+	if !known {
+		v = velero.Current
+	}
+	c, ok := v.Handler(e.Job.Kind == job.Backup, e.Job.Phase)
+	return ok && e.Server.Flags.Runs(c)
+}
+
+// inWorkQueue reports whether a backup that is ready to start was changed since the
+// server's start, which put it into the work queue, and every worker has another
+// (backup_controller.go SetupWithManager, MaxConcurrentReconciles, since 1.18).
+func (e *Evidence) inWorkQueue() bool {
+	if len(e.Server.Running) == 0 || e.Server.Flags.ConcurrentBackups <= 0 {
+		return false
+	}
+	busy := 0
+	for _, o := range e.Others {
+		if o.Kind == job.Backup && o.Phase == velero.PhaseInProgress {
+			busy++
+		}
+	}
+	started := e.Server.Running[len(e.Server.Running)-1].StartedAt
+	return busy >= e.Server.Flags.ConcurrentBackups && newestRecord(e.Object).After(started)
 }

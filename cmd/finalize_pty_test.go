@@ -431,7 +431,7 @@ func TestFinalizeEndsWhileTheAPIServerHangs(t *testing.T) {
 	}
 	o.checkRestored(t)
 	after := o.written()[strings.LastIndex(o.written(), "\x1b[?1049l"):]
-	if !holdsAll(after, "restore/hung: InProgress -> Failed: unfinished", "does not know whether it was applied") {
+	if !holdsAll(after, "restore/hung: InProgress -> Failed: unfinished", "unknown whether it was applied") {
 		t.Errorf("on the user's own terminal: %q", after)
 	}
 	entries := o.log(t)

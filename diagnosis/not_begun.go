@@ -1,6 +1,8 @@
 package diagnosis
 
 import (
+	"cmp"
+
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -14,6 +16,9 @@ func (a *assessment) queued() Verdict {
 		return a.conclude(Waiting, Deleting, "", "has not begun and is being deleted")
 	}
 	a.noteServer()
+	if v, ok := a.notHandled(); ok {
+		return v
+	}
 	a.supports(sourceWatch, a.env.Now, "%s", w.reason)
 	if a.j.Phase == velero.PhaseReadyToStart {
 		return a.readyToStart()
@@ -30,6 +35,25 @@ func (a *assessment) queued() Verdict {
 		return a.conclude(Waiting, w.why, "", "%s", a.place(w))
 	}
 	return a.untaken(w)
+}
+
+// notHandled: no time, no restart and no touch of the job lets this server take it.
+func (a *assessment) notHandled() (Verdict, bool) {
+	v, known := velero.ParseVersion(a.env.Server.Version)
+	if !a.env.Server.Visible || !known {
+		return Verdict{}, false
+	}
+	phase := cmp.Or(a.j.Phase, velero.PhaseNew)
+	c, ok := v.Handler(a.j.Kind == job.Backup, phase)
+	switch {
+	case !ok:
+		return a.conclude(Orphaned, NotHandled, "Delete it, or set it to Failed (veltui finalize --phase Failed); then make it again."+a.undeletable(),
+			"is %s, which Velero %s does not handle: a newer version left it so", phase, v), true
+	case !a.env.Server.Flags.Runs(c):
+		return a.conclude(Orphaned, NotHandled, "Let the server run that controller, or delete the "+a.j.Kind.Word()+".",
+			"is %s, and the server runs without the controller %s (--disable-controllers, --restore-only)", phase, c), true
+	}
+	return Verdict{}, false
 }
 
 func (a *assessment) place(w wait) string {
@@ -66,6 +90,9 @@ func (a *assessment) untaken(w wait) Verdict {
 // (docs/velero.md#restart).
 func (a *assessment) readyToStart() Verdict {
 	j := a.j
+	if busy := a.busyWorkers(); len(busy) > 0 && j.Changed.After(a.env.serverStarted()) {
+		return a.conclude(Waiting, ConcurrencyLimit, "", "waits for %s: %s", human.List(names(busy), 2), limitWords(len(busy)))
+	}
 	if forgotten(j, a.env) {
 		if a.env.Now.Sub(a.env.serverStarted()) < settleGrace {
 			return a.conclude(Waiting, ServerRestarted, "", "ready to start; Velero restarted %s ago", a.ago(a.env.serverStarted()))
@@ -85,6 +112,23 @@ func (a *assessment) readyToStart() Verdict {
 	}
 	return a.conclude(Stuck, Starting, "Touch an annotation of this backup, then look into the log of the Velero server. It keeps its place in the queue: others may not start."+a.undeletable(),
 		"ready to start for %s, but Velero does not start it", a.quietWords()).by(Wake)
+}
+
+// busyWorkers are the backups that have all of the server's workers, none if one is
+// free. A change of a backup that is ready to start puts it into their work queue
+// (backup_controller.go SetupWithManager, since 1.18).
+func (a *assessment) busyWorkers() []*job.Job {
+	var busy []*job.Job
+	running, _ := ahead(a.j, a.env)
+	for _, r := range remembered(running, a.env) {
+		if r.Phase == velero.PhaseInProgress {
+			busy = append(busy, r)
+		}
+	}
+	if limit := a.env.Server.Flags.ConcurrentBackups; limit <= 0 || len(busy) < limit {
+		return nil
+	}
+	return busy
 }
 
 // undeletable says how to get rid of a backup that Velero itself cannot delete: it

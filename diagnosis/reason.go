@@ -39,6 +39,9 @@ const (
 	// ForgottenReady: it was ready to start when the server restarted, which
 	// makes Velero forget it.
 	ForgottenReady Reason = "ForgottenReady"
+	// NotHandled: the server's version has no controller for its phase, or its flags
+	// disable that controller.
+	NotHandled Reason = "NotHandled"
 )
 
 // The job is in progress.

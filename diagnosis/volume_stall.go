@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/veltui/veltui/human"
@@ -90,7 +91,24 @@ func (c *VolumeContext) holders(v *job.Volume) iter.Seq[*job.Volume] {
 				return
 			}
 		}
+		for ref := range c.Movers {
+			if o := c.carried(ref); ref != v.Ref() && o != nil && holdsSlotFor(o, v) && !yield(o) {
+				return
+			}
+		}
 	}
+}
+
+// carried is a volume that a pod still moves although its resource has ended, nil for
+// others: the node-agent counts its slots in memory and frees one when the pod ends,
+// whatever phase somebody wrote (pkg/datapath/manager.go; data_upload_controller.go
+// OnDataUploadCompleted and its siblings, 1.15 to 1.18.3).
+func (c *VolumeContext) carried(ref velero.VolumeRef) *job.Volume {
+	mover := c.Movers[ref]
+	if !mover.Alive() || slices.ContainsFunc(c.Volumes, func(o job.Volume) bool { return o.Ref() == ref }) {
+		return nil
+	}
+	return &job.Volume{Kind: ref.Kind, Name: ref.Name, Node: mover.Node, Phase: velero.VolumeInProgress}
 }
 
 func holdsSlotFor(o, v *job.Volume) bool {

@@ -41,6 +41,9 @@ type ServerFlags struct {
 	DefaultModifier string
 	// Features are those that --features turns on, such as EnableCSI.
 	Features []string
+	// Disabled are the controllers that do not run: those of --disable-controllers,
+	// and with --restore-only all that make backups.
+	Disabled []string
 	// Given are the names of the limits that the arguments set to a valid
 	// value; all others have their defaults.
 	Given []string
@@ -92,13 +95,23 @@ func ParseServerFlags(args []string) ServerFlags {
 		case "default-resource-modifier-configmap":
 			f.DefaultModifier = value
 		case "features":
-			f.Features = append(f.Features, strings.FieldsFunc(value, func(r rune) bool { return r == ',' })...)
+			f.Features = append(f.Features, splitList(value)...)
+		case "disable-controllers":
+			f.Disabled = append(f.Disabled, splitList(value)...)
+		case "restore-only":
+			if on, err := strconv.ParseBool(value); on || err != nil { // a word behind it is no value of a switch
+				f.Disabled = append(f.Disabled, restoreOnly...)
+			}
 		}
 		if valid && !slices.Contains(f.Given, name) {
 			f.Given = append(f.Given, name)
 		}
 	})
 	return f
+}
+
+func splitList(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // defaultsOf puts in the defaults of a server with an image's version where they
@@ -159,6 +172,9 @@ func eachFlag(args []string, set func(name, value string)) {
 		name, value, given := strings.Cut(w[2:], "=")
 		if !given && i+1 < len(words) && !strings.HasPrefix(words[i+1], "--") {
 			value = words[i+1]
+		}
+		if !given && value == "" {
+			value = "true" // a switch
 		}
 		if value = strings.Trim(value, `"'`); value != "" {
 			set(name, value)

@@ -56,7 +56,9 @@ const (
 // Mover is the pod that moves a volume's data. Its zero value stands for no pod.
 type Mover struct {
 	// Pod is its name.
-	Pod   string
+	Pod string
+	// Node is where it was scheduled, empty if it was not.
+	Node  string
 	Phase MoverPhase
 	// Created is when the pod was, in the API server's clock.
 	Created time.Time
@@ -65,6 +67,11 @@ type Mover struct {
 	// what Kubernetes adds, empty if it adds nothing.
 	Reason  string
 	Message string
+}
+
+// Alive reports whether the pod may still move its volume.
+func (m *Mover) Alive() bool {
+	return m.Phase != "" && m.Phase != MoverSucceeded && m.Phase != MoverFailed
 }
 
 // MoversOf reads the pods that move volumes. A volume without an entry has none.
@@ -79,7 +86,7 @@ func MoversOf(pods []*corev1.Pod) map[VolumeRef]Mover {
 }
 
 func readMover(p *corev1.Pod) Mover {
-	m := Mover{Pod: p.Name, Phase: MoverPhase(p.Status.Phase), Created: p.CreationTimestamp.Time, Reason: p.Status.Reason, Message: p.Status.Message}
+	m := Mover{Pod: p.Name, Node: p.Spec.NodeName, Phase: MoverPhase(p.Status.Phase), Created: p.CreationTimestamp.Time, Reason: p.Status.Reason, Message: p.Status.Message}
 	if m.Phase == MoverSucceeded || m.Reason != "" { // such as Evicted
 		return m
 	}

@@ -16,6 +16,8 @@ const TimeZoneVariable = "TZ"
 type ServerPod struct {
 	Name    string
 	Created time.Time
+	// Grace is how long the pod may run on after it is deleted.
+	Grace time.Duration
 	// Container is the name of the server's container, empty if it cannot be
 	// told from its neighbours.
 	Container string
@@ -57,7 +59,10 @@ func ServerPods(pods []*corev1.Pod) []ServerPod {
 }
 
 func readServer(p *corev1.Pod) ServerPod {
-	s := ServerPod{Name: p.Name, Created: p.CreationTimestamp.Time, Deployment: deploymentOf(p), Flags: DefaultServerFlags()}
+	s := ServerPod{Name: p.Name, Created: p.CreationTimestamp.Time, Deployment: deploymentOf(p), Flags: DefaultServerFlags(), Grace: 30 * time.Second}
+	if g := p.Spec.TerminationGracePeriodSeconds; g != nil {
+		s.Grace = time.Duration(max(0, *g)) * time.Second
+	}
 	if c := serverIn(p); c != nil {
 		s.Container, s.Version = c.Name, imageVersion(c.Image)
 		s.Flags = ParseServerFlags(slices.Concat(c.Command, c.Args)).defaultsOf(s.Version)
