@@ -17,6 +17,12 @@ func (a *assessment) finalizing() Verdict {
 		return a.conclude(Stuck, LocationUnavailable, "Get the storage location back; Velero tries again by itself and then ends the job.",
 			"waits to be finalized: %s", where)
 	}
+	if name := j.StorageLocation; j.Kind == job.Backup && a.quiet() > settleGrace && len(a.env.Locations) > 0 && a.env.Locations[name].Name == "" && name != "" {
+		// The finalizer gets the location first, and tries again for ever
+		// (backup_finalizer_controller.go Reconcile).
+		return a.conclude(Stuck, LocationUnavailable, "Create storage location "+name+" again; Velero tries again by itself and then ends the job. Neither a restart nor a touch of it helps.",
+			"waits to be finalized: storage location %s does not exist", name)
+	}
 	if a.quiet() < freshItems {
 		return a.progressing()
 	}
