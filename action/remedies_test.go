@@ -382,3 +382,73 @@ func TestRemediesNeverTouchWhatMoves(t *testing.T) {
 		t.Errorf("only %d remedies", applied)
 	}
 }
+
+// A wake, a restart or a cancel is offered only where it can work.
+func TestRemediesThatCannotWork(t *testing.T) {
+	flags := func(args ...string) change {
+		return func(e *Evidence) { e.Server.Flags = velero.ParseServerFlags(args) }
+	}
+	ready := evidence(t, job.Backup, "ReadyToStart", restarted, veleroVersion("v1.18.3"), lookedAt(5*time.Hour))
+	if _, ok := For(Wake, ready, Request{}); !ok {
+		t.Fatal("a forgotten backup is not woken")
+	}
+	for name, c := range map[string]struct {
+		phase  string
+		change []change
+	}{
+		"rolled back to 1.17":            {"ReadyToStart", []change{veleroVersion("v1.17.2")}},
+		"rolled back to 1.14":            {"ReadyToStart", []change{veleroVersion("v1.14.1")}},
+		"restore-only, ready":            {"ReadyToStart", []change{flags("server", "--restore-only")}},
+		"restore-only, finalizing":       {"Finalizing", []change{flags("server", "--restore-only=true")}},
+		"backup controller disabled":     {"ReadyToStart", []change{flags("server", "--disable-controllers=schedule,backup")}},
+		"finalizer disabled":             {"FinalizingPartiallyFailed", []change{flags("server", "--disable-controllers", "backup-finalizer")}},
+		"its location is gone":           {"Finalizing", []change{func(e *Evidence) { e.LocationGone = true }}},
+		"woken, and the worker is taken": {"ReadyToStart", []change{wokenAgain, func(e *Evidence) { e.Others = []Other{{Kind: job.Backup, Name: "o", Phase: "InProgress"}} }}},
+	} {
+		e := evidence(t, job.Backup, c.phase, append([]change{restarted, veleroVersion("v1.18.3"), flags("server"), lookedAt(5 * time.Hour)}, c.change...)...)
+		for _, action := range []Name{Wake, Restart} {
+			if p, ok := For(action, e, Request{}); ok && p.Refusal == "" && !(action == Restart && strings.HasPrefix(name, "its location")) {
+				t.Errorf("%s: %s is offered: %s", name, action, p.Why)
+			}
+		}
+	}
+	for flag, on := range map[string]bool{"--restore-only": true, "--restore-only=false": false, "--restore-only=true": true, "--disable-controllers=gc": false} {
+		if f := velero.ParseServerFlags([]string{"server", flag, "--log-level=info"}); f.Runs(velero.BackupController) == on {
+			t.Errorf("%s: runs the backup controller: %v", flag, !on)
+		}
+	}
+}
+
+// wokenAgain is a write after the server's start.
+func wokenAgain(e *Evidence) {
+	e.Object = e.Object.DeepCopy()
+	started := metav1.NewTime(e.Server.Running[0].StartedAt.Add(time.Minute))
+	e.Object.SetManagedFields(append(e.Object.GetManagedFields(), metav1.ManagedFieldsEntry{Manager: "veltui", Operation: metav1.ManagedFieldsOperationUpdate, Time: &started}))
+}
+
+// A write after a restart is a sign of work for as long as the pod before it may run
+// on, and not for ever.
+func TestWritesAfterARestart(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		grace, wrote time.Duration // after the start of the server
+		now          time.Duration
+		want         owner
+	}{
+		{"the old pod wrote a moment ago", 30 * time.Second, 20 * time.Second, time.Minute, ownerAlive},
+		{"half an hour later", 30 * time.Second, 20 * time.Second, 30 * time.Minute, ownerRestarted},
+		{"within the chart's grace", time.Hour, 20 * time.Minute, 50 * time.Minute, ownerAlive},
+		{"after it", time.Hour, 20 * time.Minute, 3 * time.Hour, ownerRestarted},
+		{"a label hours later", 30 * time.Second, 5 * time.Hour, 6 * time.Hour, ownerRestarted},
+		{"a label just now", 30 * time.Second, 5 * time.Hour, 5*time.Hour + time.Minute, ownerAlive},
+	} {
+		start := began.Add(time.Hour)
+		e := evidence(t, job.Backup, "InProgress", restarted, func(e *Evidence) {
+			e.Server.Running = []Container{{Pod: "velero-1", StartedAt: start, Created: start, Grace: c.grace}}
+			e.VeleroWrote, e.At = start.Add(c.wrote), start.Add(c.now)
+		})
+		if got := e.owner(); got != c.want {
+			t.Errorf("%s: owner %d, want %d", c.name, got, c.want)
+		}
+	}
+}
