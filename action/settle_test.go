@@ -39,8 +39,8 @@ func (j journal) unfinished() []Attempt {
 }
 
 // entryOf is the entry of an attempt on a restore.
-func entryOf(r *velerov1.Restore, event, attempt string) Entry {
-	return Entry{Event: event, Attempt: attempt, Cluster: "https://here", Context: "prod-east", Action: string(Finalize),
+func (in *installation) entryOf(r *velerov1.Restore, event, attempt string) Entry {
+	return Entry{Event: event, Attempt: attempt, Cluster: in.session(in.Config()).Identity().Server, Context: "prod-east", Action: string(Finalize),
 		Kind: "Restore", Namespace: r.Namespace, Name: r.Name, UID: string(r.UID), By: "jane"}
 }
 
@@ -67,6 +67,11 @@ func (in *installation) change(r *velerov1.Restore, patch string) {
 // What an attempt left behind is found out by the object, and noted once.
 func TestSettle(t *testing.T) {
 	in := install(t)
+	here, err := in.session(in.Config()).Identify(t.Context())
+	must(t, err)
+	if here.UID == "" {
+		t.Fatal("the cluster has no uid")
+	}
 	mark := func(r *velerov1.Restore, text string) {
 		in.change(r, fmt.Sprintf(`{"metadata":{"annotations":{"veltui.io/finalized-attempt":%q}},"status":{"phase":"Failed"}}`, text))
 	}
@@ -75,7 +80,7 @@ func TestSettle(t *testing.T) {
 		unsent   bool
 		noted    bool // that it landed
 		happened func(r *velerov1.Restore)
-		uid      string // of the cluster
+		uid      bool // that of the cluster is known
 		sent     Sent
 		known    bool
 		phase    string
@@ -88,17 +93,19 @@ func TestSettle(t *testing.T) {
 		"moved on":                     {happened: func(r *velerov1.Restore) { in.change(r, `{"status":{"phase":"Completed"}}`) }, sent: NotSent, known: true, phase: "Completed"},
 		"moved on, marked before":      {before: []string{"old"}, happened: func(r *velerov1.Restore) { mark(r, "theirs old") }, sent: NotSent, known: true, phase: "Failed"},
 		"marked by others":             {happened: func(r *velerov1.Restore) { mark(r, "theirs") }, sent: Doubtful, known: true, phase: "Failed"},
-		"gone":                         {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)) }, uid: "c", sent: Doubtful, known: true},
+		"gone":                         {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)) }, uid: true, sent: Doubtful, known: true},
 		"gone, perhaps elsewhere":      {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)) }, sent: Doubtful},
-		"another of the same name":     {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)); in.restore(r.Name) }, uid: "c", sent: Doubtful, known: true},
+		"another of the same name":     {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)); in.restore(r.Name) }, uid: true, sent: Doubtful, known: true},
 		"another, perhaps elsewhere":   {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)); in.restore(r.Name) }, sent: Doubtful},
 		"an id that is part of a word": {happened: func(r *velerov1.Restore) { mark(r, "oursandmore") }, sent: Doubtful, known: true, phase: "Failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := journal{t, ownDir(t)}
 			r := in.restore("r-" + strings.Trim(strings.NewReplacer(" ", "-", ",", "").Replace(name), "-"))
-			e := entryOf(r, "begin", "ours")
-			e.ClusterUID = c.uid
+			e := in.entryOf(r, "begin", "ours")
+			if c.uid {
+				e.ClusterUID = string(here.UID)
+			}
 			j.write(e)
 			if !c.unsent {
 				e.Event, e.Patch = "send", recordedPatch(r, "ours", c.before...)
@@ -111,7 +118,7 @@ func TestSettle(t *testing.T) {
 			if c.happened != nil {
 				c.happened(r)
 			}
-			f := in.finalizer(func(o *Options) { o.AuditDir, o.Cluster, o.ClusterUID, o.ReadOnly = j.dir, "https://here", c.uid, true })
+			f := in.finalizer(func(o *Options) { o.AuditDir, o.ReadOnly = j.dir, true })
 			attempts := j.unfinished()
 			if len(attempts) != 1 || !f.IsHere(&attempts[0]) {
 				t.Fatalf("unfinished: %+v", attempts)
@@ -132,13 +139,13 @@ func TestSettleSeveral(t *testing.T) {
 	in := install(t)
 	one, other := in.restore("one"), in.restore("other")
 	j := journal{t, ownDir(t)}
-	j.write(entryOf(one, "begin", "ours"))
+	j.write(in.entryOf(one, "begin", "ours"))
 	for _, r := range []*velerov1.Restore{one, other} {
-		e := entryOf(r, "send", "ours")
+		e := in.entryOf(r, "send", "ours")
 		e.Patch = recordedPatch(r, "ours")
 		j.write(e)
 	}
-	f := in.finalizer(func(o *Options) { o.AuditDir, o.Cluster = j.dir, "https://here" })
+	f := in.finalizer(func(o *Options) { o.AuditDir = j.dir })
 	settle := func() Fate {
 		t.Helper()
 		fate, err := f.Settle(t.Context(), &j.unfinished()[0])
@@ -155,30 +162,45 @@ func TestSettleSeveral(t *testing.T) {
 	}
 }
 
-// Another cluster is never asked, nor is any without a request that was sent.
-func TestSettleAsksOnlyItsOwnCluster(t *testing.T) {
+// Another cluster is never taken for the one where an attempt was made, and nothing
+// but its uid is read where nothing was sent.
+func TestSettleOnItsOwnClusterOnly(t *testing.T) {
 	in := install(t)
 	r := in.restore("r")
+	f := in.finalizer()
+	here, err := f.access.session.Identify(t.Context())
+	must(t, err)
 	for _, c := range []struct {
-		cluster, uid, ours, oursUID string
-		here                        bool
+		server, uid string
+		here        bool
 	}{
-		{"https://a", "", "https://a", "", true}, {"https://a", "u", "https://a", "", true}, {"https://a", "", "https://a", "u", true},
-		{"https://a", "u", "https://a", "u", true}, {"https://a", "u", "https://a", "v", false}, {"https://a", "", "https://b", "", false},
-		{"https://a", "u", "https://b", "u", false}, {"", "", "", "", false},
+		{here.Server, string(here.UID), true}, {here.Server, "", true}, {here.Server, "another", false},
+		{"https://elsewhere:6443", string(here.UID), false}, {"", string(here.UID), false}, {"", "", false},
 	} {
-		f := in.finalizer(func(o *Options) { o.Cluster, o.ClusterUID = c.ours, c.oursUID })
-		if got := f.IsHere(&Attempt{Entry: Entry{Cluster: c.cluster, ClusterUID: c.uid}}); got != c.here {
+		if got := f.IsHere(&Attempt{Entry: Entry{Cluster: c.server, ClusterUID: c.uid}}); got != c.here {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}
-	asked := 0
-	in.requests.set(func(http.RoundTripper, *http.Request) (*http.Response, error) { asked++; return nil, nil })
-	j := journal{t, ownDir(t)}
-	j.write(entryOf(r, "begin", "ours"))
-	f := in.finalizer(func(o *Options) { o.AuditDir, o.Cluster = j.dir, "https://here" })
-	if _, err := f.Settle(t.Context(), &j.unfinished()[0]); err != nil || asked != 0 {
-		t.Errorf("%v, %d requests", err, asked)
+	var paths []string
+	in.requests.set(func(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
+		paths = append(paths, r.URL.Path)
+		return nil, nil
+	})
+	for _, uid := range []string{"", "another"} {
+		j := journal{t, ownDir(t)}
+		e := in.entryOf(r, "begin", "ours")
+		e.ClusterUID = uid
+		j.write(e)
+		f := in.finalizer(func(o *Options) { o.AuditDir = j.dir }) // whose cluster has not been identified
+		fate, err := f.Settle(t.Context(), &j.unfinished()[0])
+		if err != nil || fate.Known != (uid == "") || len(j.unfinished()) == 0 != fate.Known {
+			t.Errorf("%q: %v, %+v", uid, err, fate)
+		}
+	}
+	for _, p := range paths {
+		if p != "/api/v1/namespaces/kube-system" {
+			t.Errorf("asked for %s", p)
+		}
 	}
 }
 
@@ -189,7 +211,7 @@ func TestApplyThatWasKilledIsSettled(t *testing.T) {
 	r := in.restore("r")
 	in.server(time.Now().Add(10 * time.Minute))
 	dir := ownDir(t)
-	f := in.finalizer(func(o *Options) { o.AuditDir, o.Cluster = dir, "https://here" })
+	f := in.finalizer(func(o *Options) { o.AuditDir = dir })
 	out, err := f.Apply(t.Context(), in.plan(f, job.Restore, "r", Request{}), false, nil)
 	must(t, err)
 	if locks, _ := filepath.Glob(filepath.Join(dir, "*.lock")); len(locks) != 0 {
