@@ -50,7 +50,7 @@ func recordedPatch(r *velerov1.Restore, attempt string, before ...string) json.R
 	data, err := json.Marshal([]operation{
 		{"test", "/metadata/uid", r.UID}, {"test", "/metadata/resourceVersion", r.ResourceVersion},
 		{"add", "/status/phase", "Failed"},
-		{"add", "/metadata/annotations/veltui.io~1finalized-attempt", strings.Join(append([]string{attempt}, before...), " ")},
+		{"add", "/metadata/annotations/veltui.io~1finalized-attempt", strings.Join(append([]string{attempt}, before...), " ") + " ."},
 	})
 	if err != nil {
 		panic(err)
@@ -85,19 +85,21 @@ func TestSettle(t *testing.T) {
 		known    bool
 		phase    string
 	}{
-		"begun only":                   {unsent: true, sent: NotSent, known: true},
-		"landed":                       {happened: func(r *velerov1.Restore) { mark(r, "ours") }, sent: Landed, known: true, phase: "Failed"},
-		"landed, before others":        {happened: func(r *velerov1.Restore) { mark(r, "theirs ours") }, sent: Landed, known: true, phase: "Failed"},
-		"landed, and noted":            {noted: true, sent: Landed, known: true},
-		"untouched":                    {sent: Doubtful, phase: "InProgress"},
-		"moved on":                     {happened: func(r *velerov1.Restore) { in.change(r, `{"status":{"phase":"Completed"}}`) }, sent: NotSent, known: true, phase: "Completed"},
-		"moved on, marked before":      {before: []string{"old"}, happened: func(r *velerov1.Restore) { mark(r, "theirs old") }, sent: NotSent, known: true, phase: "Failed"},
-		"marked by others":             {happened: func(r *velerov1.Restore) { mark(r, "theirs") }, sent: Doubtful, known: true, phase: "Failed"},
-		"gone":                         {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)) }, uid: true, sent: Doubtful, known: true},
-		"gone, perhaps elsewhere":      {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)) }, sent: Doubtful},
-		"another of the same name":     {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)); in.restore(r.Name) }, uid: true, sent: Doubtful, known: true},
-		"another, perhaps elsewhere":   {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)); in.restore(r.Name) }, sent: Doubtful},
-		"an id that is part of a word": {happened: func(r *velerov1.Restore) { mark(r, "oursandmore") }, sent: Doubtful, known: true, phase: "Failed"},
+		"begun only":                        {unsent: true, sent: NotSent, known: true},
+		"landed":                            {happened: func(r *velerov1.Restore) { mark(r, "ours") }, sent: Landed, known: true, phase: "Failed"},
+		"landed, before others":             {happened: func(r *velerov1.Restore) { mark(r, "theirs ours") }, sent: Landed, known: true, phase: "Failed"},
+		"landed, and noted":                 {noted: true, sent: Landed, known: true},
+		"untouched":                         {sent: Doubtful, phase: "InProgress"},
+		"moved on":                          {happened: func(r *velerov1.Restore) { in.change(r, `{"status":{"phase":"Completed"}}`) }, sent: NotSent, known: true, phase: "Completed"},
+		"moved on, marked before":           {before: []string{"old"}, happened: func(r *velerov1.Restore) { mark(r, "theirs old") }, sent: NotSent, known: true, phase: "Failed"},
+		"moved on, marked by one who keeps": {happened: func(r *velerov1.Restore) { mark(r, "theirs .") }, sent: NotSent, known: true, phase: "Failed"},
+		"ours fell out of the list":         {happened: func(r *velerov1.Restore) { mark(r, "a b c d e f g h .") }, sent: Doubtful, known: true, phase: "Failed"},
+		"marked by others":                  {happened: func(r *velerov1.Restore) { mark(r, "theirs") }, sent: Doubtful, known: true, phase: "Failed"},
+		"gone":                              {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)) }, uid: true, sent: Doubtful, known: true},
+		"gone, perhaps elsewhere":           {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)) }, sent: Doubtful},
+		"another of the same name":          {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)); in.restore(r.Name) }, uid: true, sent: Doubtful, known: true},
+		"another, perhaps elsewhere":        {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)); in.restore(r.Name) }, sent: Doubtful},
+		"an id that is part of a word":      {happened: func(r *velerov1.Restore) { mark(r, "oursandmore") }, sent: Doubtful, known: true, phase: "Failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := journal{t, ownDir(t)}

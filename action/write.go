@@ -85,7 +85,7 @@ func findAttempt(attempt string, before, now []string, complete bool) finding {
 		return landed
 	case slices.Equal(before, now):
 		return lost
-	case since > 0 && slices.Equal(now[since:], before) && (complete || len(before) > 0):
+	case since > 0 && slices.Equal(now[since:], before) && (len(before) > 0 || complete && len(now) < keptAttempts):
 		return lost // whoever came since has kept what was there
 	}
 	return obscured
