@@ -31,8 +31,10 @@ type fakeAPI struct {
 	foreign int
 	mutated bool // a webhook has changed what was written
 	// tamper answers in place of the server; serve carries the request out.
-	tamper func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error)
-	log    []string
+	// date is what answers say of the time, and wrote what they note of a write.
+	date, wrote func() time.Time
+	tamper      func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error)
+	log         []string
 }
 
 const (
@@ -123,7 +125,11 @@ func (f *fakeAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 		return tamper(step, r, func() *http.Response { return f.serve(r) })
 	}
 	connected(r)
-	return f.serve(r), nil
+	response := f.serve(r)
+	if f.date != nil {
+		response.Header.Set("Date", f.date().UTC().Format(http.TimeFormat))
+	}
+	return response, nil
 }
 
 // connected tells the client's trace that a connection is used, as net/http does.
@@ -222,6 +228,9 @@ func (f *fakeAPI) patch(r *http.Request, path string, body []byte, dryRun bool) 
 				parent[key] = op.Value
 			}
 		}
+	}
+	if f.wrote != nil {
+		o["metadata"].(map[string]any)["managedFields"] = []any{map[string]any{"manager": fieldManager, "operation": "Update", "time": f.wrote().UTC().Format(time.RFC3339)}}
 	}
 	if dryRun {
 		return answerJSON(r, 200, o)
