@@ -60,7 +60,7 @@ somebody reverts it. Annotations, an Event, and finalize.jsonl in veltui's state
 folder record who did it, when and why. A copy of the resource is kept there too.
 
 Exit codes: 0 done and not reverted, or the dry run passed; 1 error, or somebody
-reverted or deleted it; 2 usage; 5 timed out, or waking it had no effect;
+reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effect;
 6 refused, or it changed in the meantime; 130 interrupted.`,
 		Example: `  # Show evidence and plan, then ask
   veltui finalize restore/crm-old
@@ -299,7 +299,7 @@ func finalizeExit(o *action.Outcome, err error) error {
 		return exitError{ExitRefused, nil}
 	case action.NoEffect:
 		return exitError{ExitTimeout, nil}
-	case action.Reverted, action.Deleted:
+	case action.Reverted, action.Deleted, action.Altered:
 		return exitError{ExitError, nil}
 	}
 	return nil

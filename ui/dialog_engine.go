@@ -239,6 +239,8 @@ func headline(o *action.Outcome, byVelero bool) (string, dialog.Tone) {
 		return "It changed in the meantime: nothing was written.", dialog.Mixed
 	case action.Refused:
 		return "Refused: nothing was written.", dialog.Bad
+	case action.Altered:
+		return "In doubt: the answer is not what was requested.", dialog.Bad
 	}
 	switch o.Sent {
 	case action.Partly:
@@ -267,6 +269,8 @@ func remains(o *action.Outcome, err error, named keys.Map) string {
 		return "Find out who deleted it: a person, its expiry, or Velero's sync, which removes backups that are not in the object store."
 	case action.Changed:
 		return "Review it again before you decide."
+	case action.Altered:
+		return "Look at the object itself (y on its page): a webhook or a proxy changes what is written. Find out which before you try again."
 	case action.Refused:
 		return "See why above. Nothing has changed, so you may try again."
 	}
