@@ -158,7 +158,7 @@ func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error)
 			unfinished = append(unfinished, *a)
 		}
 	}
-	slices.SortFunc(unfinished, func(a, b Attempt) int { return a.Time.Compare(b.Time) })
+	slices.SortFunc(unfinished, func(a, b Attempt) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Attempt, b.Attempt)) })
 	return unfinished, damage, err
 }
 
