@@ -175,34 +175,6 @@ func TestSecondSignalEndsABlockedDashboard(t *testing.T) {
 	}
 }
 
-// A stop gives the terminal back, and going on takes it again.
-func TestStopAndGoOn(t *testing.T) {
-	b := control(t)
-	before := freshTermios(t)
-	cmd := b.command(t, "-n", "velero")
-	c := startConsole(t, cmd, 80, 24)
-	c.sees(t, "live")
-	for _, stop := range []func(){
-		func() { _ = cmd.Process.Signal(syscall.SIGTSTP) },
-		func() { c.types(t, "\x1a") },
-		func() { _ = cmd.Process.Signal(syscall.SIGTSTP) },
-	} {
-		stop()
-		eventually(t, "the terminal is given back", func() bool { return !modesOn(c.written())["1049"] && termiosOf(t, c.tty) == before })
-		eventually(t, "the dashboard goes on", func() bool {
-			_ = cmd.Process.Signal(syscall.SIGCONT)
-			return modesOn(c.written())["1049"]
-		})
-		c.settles(t) // keys that come while the terminal is taken are lost
-		c.sees(t, "live")
-	}
-	c.types(t, "q")
-	if code := c.exits(t); code != ExitOK {
-		t.Errorf("exit code %d", code)
-	}
-	c.checkSane(t, before)
-}
-
 // While finalize tries again, on a terminal: the modes are never touched, and
 // what was sent is said before any stacks, whatever ends it.
 func TestSignalsInMidRetryOnATerminal(t *testing.T) {

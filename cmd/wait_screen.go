@@ -1,8 +1,10 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -42,7 +44,9 @@ type waitScreen struct {
 	last   string
 	told   string
 	at     time.Time
-	began  bool
+	began  atomic.Bool
+	// continued is true after a stop: what stands there belongs to the shell.
+	continued atomic.Bool
 }
 
 func (c *cli) newWaitScreen(f waitFlags) *waitScreen {
@@ -131,7 +135,7 @@ func (s *waitScreen) show(targets []*awaited, a *assess.Assessment) {
 // draw draws lines in place of those that stand there, where they differ.
 func (s *waitScreen) draw(drawn []string, columns int) {
 	text := strings.Join(drawn, "\n") + fmt.Sprint(columns)
-	if text == s.last {
+	if text == s.last && !s.continued.Load() {
 		return
 	}
 	var b strings.Builder
@@ -148,6 +152,9 @@ func (s *waitScreen) draw(drawn []string, columns int) {
 // erased takes away what stands there. A terminal that has become narrower has wrapped
 // it.
 func (s *waitScreen) erased() string {
+	if s.continued.Swap(false) {
+		s.widths, s.last, s.told = nil, "", ""
+	}
 	columns, _, err := term.GetSize(int(s.cli.stderr.Fd()))
 	if err != nil || columns < 1 {
 		columns = 80
@@ -189,8 +196,7 @@ func (s *waitScreen) showBeside(targets []*awaited) {
 	if text == s.told || title == "" {
 		return
 	}
-	if s.told = text; !s.began {
-		s.began = true
+	if s.told = text; s.began.CompareAndSwap(false, true) {
 		text = s.beside.Begin() + text
 	}
 	s.write(text)
@@ -202,11 +208,24 @@ func (s *waitScreen) close() {
 		return
 	}
 	text := s.erased()
-	if s.began {
-		text += s.beside.End()
+	s.widths = nil
+	s.write(text + s.endBeside())
+}
+
+// endBeside gives the title back, if it was taken.
+func (s *waitScreen) endBeside() string {
+	if !s.began.Swap(false) {
+		return ""
 	}
-	s.widths, s.began = nil, false
-	s.write(text)
+	return s.beside.End()
+}
+
+// watchStops gives the title back while the program is stopped, and has all drawn
+// below what the shell wrote meanwhile.
+func (s *waitScreen) watchStops(ctx context.Context) {
+	if s.drawn {
+		uiterminal.WatchStops(ctx, func() { s.write(s.endBeside()) }, func() { s.continued.Store(true) })
+	}
 }
 
 // write sends what is drawn to the terminal. Text in it is clean.

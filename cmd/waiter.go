@@ -143,6 +143,7 @@ type waiter struct {
 // for, or the time is over. What it starts ends with ctx.
 func (c *cli) newWaiter(ctx context.Context, cancel context.CancelCauseFunc, selected selection, conditions []condition, f waitFlags) (*waiter, error) {
 	w := &waiter{cli: c, flags: f, conditions: conditions, selected: selected, looked: make(chan func()), screen: c.newWaitScreen(f)}
+	w.screen.watchStops(ctx)
 	if f.timeout > 0 {
 		w.over = time.Now().Add(f.timeout)
 	}

@@ -133,6 +133,10 @@ func (m *Model) keysNow() []keys.Binding {
 
 // pressed acts on a key.
 func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
+	key := msg.String()
+	if b := keys.Find(m.keysNow(), key); b != nil && b.Name == "suspend" { // also while text is typed
+		return b.Do(key)
+	}
 	switch {
 	case m.command.Typing():
 		return m.typedCommand(msg)
@@ -143,7 +147,6 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		return cmd
 	}
 	m.notice = ""
-	key := msg.String()
 	if key == "esc" && m.dialog == nil && !m.helping { // there it has a meaning of its own
 		if cmd, handled := m.stopSwitching(); handled {
 			return cmd

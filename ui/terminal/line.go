@@ -298,6 +298,7 @@ func (l *line) filter(msg tea.Msg) tea.Msg {
 		return msg
 	case tea.ResumeMsg:
 		l.forget() // whoever had the terminal meanwhile got it
+		l.tell()
 		return msg
 	}
 	if !l.drawn || !l.busy() {

@@ -61,14 +61,14 @@ func run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o O
 	if o.FPS > 0 {
 		options = append(options, tea.WithFPS(o.FPS))
 	}
-	stops := &stops{}
+	stops := newStops()
 	filter := func(model tea.Model, msg tea.Msg) tea.Msg {
-		return o.Notify.send(beside(stops.filter(model, way.filter(msg))), kind, o.Through)
+		return o.Notify.send(beside(stops.filter(way.filter(msg))), kind, o.Through)
 	}
 	program := tea.NewProgram(framed{model, way}, append(options, tea.WithFilter(filter))...)
 	way.send = program.Send
 	sender(program.Send)
-	stops.watch(ctx, program.Send)
+	stops.attach(ctx, program.Send)
 	go way.run()
 	_, err := program.Run()
 	if screen, ok := o.Output.(interface{ Abandoned() }); !way.finish() && ok {

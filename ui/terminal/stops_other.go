@@ -8,9 +8,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// stops does nothing where programs are not stopped.
+// WatchStops does nothing where programs are not stopped.
+func WatchStops(context.Context, func(), func()) {}
+
 type stops struct{}
 
-func (*stops) watch(context.Context, func(tea.Msg)) {}
+func newStops() *stops { return &stops{} }
 
-func (*stops) filter(_ tea.Model, msg tea.Msg) tea.Msg { return msg }
+func (*stops) attach(context.Context, func(tea.Msg)) {}
+
+func (*stops) filter(msg tea.Msg) tea.Msg { return msg }

@@ -9,77 +9,161 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 )
 
-// stops gives the terminal back while somebody else stops the program
-// (SIGTSTP), and takes it again after a stop that could not be foreseen
-// (SIGSTOP). Bubble Tea itself knows only its own stops, by ctrl+z.
-type stops struct {
-	coming chan os.Signal
-
-	mu sync.Mutex
-	// ours is true from when we are about to stop until we go on.
-	ours bool
+// WatchStops calls leave before the program is stopped by SIGTSTP, which ctrl+z
+// sends, and enter when it goes on, also after a stop that could not be foreseen
+// (SIGSTOP). It watches until ctx ends; SIGTSTP is ignored from then on.
+func WatchStops(ctx context.Context, leave, enter func()) {
+	s := newStops()
+	s.watch(ctx, func() {
+		leave()
+		s.stop()
+		enter()
+	}, func() {
+		enter()
+		s.retaken()
+	})
 }
 
-// watch begins to listen until ctx ends.
-func (s *stops) watch(ctx context.Context, send func(tea.Msg)) {
-	s.coming = make(chan os.Signal, 4)
-	signal.Notify(s.coming, syscall.SIGTSTP, syscall.SIGCONT)
+// stops stops the process as its terminal would, and learns when it goes on.
+type stops struct {
+	signals   chan os.Signal
+	continued chan struct{} // capacity 1: a stop of ours has ended
+
+	mu sync.Mutex
+	// stopping is true from SIGTSTP, or the user's key, until the process goes on.
+	stopping bool
+	// retaking is true while the terminal is taken anew.
+	retaking bool
+}
+
+func newStops() *stops {
+	return &stops{signals: make(chan os.Signal, 4), continued: make(chan struct{}, 1)}
+}
+
+// watch calls stopped after SIGTSTP, and continued after a SIGCONT that ends no
+// stop of ours, until ctx ends. stopped must call stop, and continued retaken.
+func (s *stops) watch(ctx context.Context, stopped, continued func()) {
+	signal.Notify(s.signals, syscall.SIGTSTP, syscall.SIGCONT)
 	go func() {
-		defer signal.Stop(s.coming)
+		defer signal.Stop(s.signals)
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case got := <-s.coming:
-				s.answer(got, send)
+			case received := <-s.signals:
+				s.handle(received, stopped, continued)
 			}
 		}
 	}()
 }
 
-func (s *stops) answer(got os.Signal, send func(tea.Msg)) {
+func (s *stops) handle(received os.Signal, stopped, continued func()) {
 	s.mu.Lock()
-	ours := s.ours
-	s.mu.Unlock()
+	defer s.mu.Unlock()
 	switch {
-	case ours: // Bubble Tea waits for this one
-	case got == syscall.SIGTSTP:
-		send(tea.Suspend())
-	default:
-		// The shell may have made the terminal its own. A program that does
-		// nothing is run in our place, so that it is taken anew.
-		send(tea.Exec(nothing{}, func(error) tea.Msg { return tea.ClearScreen() })())
+	case received == syscall.SIGTSTP && !s.stopping:
+		s.stopping = true
+		go stopped()
+	case received == syscall.SIGCONT && s.stopping:
+		select {
+		case s.continued <- struct{}{}:
+		default:
+		}
+	case received == syscall.SIGCONT && !s.retaking:
+		s.retaking = true
+		go continued()
 	}
 }
 
-// filter sees what Bubble Tea is about to do: its own stop must find SIGTSTP as
-// the system made it.
-func (s *stops) filter(_ tea.Model, msg tea.Msg) tea.Msg {
+// retaken notes that the terminal was taken anew.
+func (s *stops) retaken() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retaking = false
+}
+
+// begin notes that the process is about to be stopped.
+func (s *stops) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopping = true
+}
+
+// stopGrace is how long a stop may take to happen.
+const stopGrace = 150 * time.Millisecond
+
+// stop stops the process group, as ctrl+z does where the terminal sends the signal
+// itself, and returns when it goes on. Where nobody would continue it (the group
+// of a session leader, or any other that POSIX calls orphaned) the system ignores
+// the signal, and stop returns after twice stopGrace.
+func (s *stops) stop() {
+	s.begin()
+	select {
+	case <-s.continued: // of an earlier stop
+	default:
+	}
+	number, restore := stopSignal()
+	_ = syscall.Kill(0, number)
+	// The first timer may expire during the stop, when SIGCONT is yet to come.
+	for waiting, n := true, 0; waiting && n < 2; n++ {
+		select {
+		case <-s.continued:
+			waiting = false
+		case <-time.After(stopGrace):
+		}
+	}
+	restore()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopping = false
+}
+
+// attach gives the terminal back while a Bubble Tea program is stopped, and takes
+// it again.
+func (s *stops) attach(ctx context.Context, send func(tea.Msg)) {
+	s.watch(ctx, func() { send(tea.Suspend()) }, func() {
+		// The shell may have changed the terminal's modes: take it anew.
+		send(released(func() {}))
+	})
+}
+
+// filter replaces Bubble Tea's own stop, which waits for SIGCONT for ever where the
+// system ignores SIGTSTP, or where a handler is installed for it.
+func (s *stops) filter(msg tea.Msg) tea.Msg {
 	switch msg.(type) {
 	case tea.SuspendMsg:
-		s.set(true)
-		signal.Reset(syscall.SIGTSTP)
+		s.begin()
+		return released(s.stop)
 	case tea.ResumeMsg:
-		signal.Notify(s.coming, syscall.SIGTSTP)
-		s.set(false)
+		s.retaken()
 	}
 	return msg
 }
 
-func (s *stops) set(ours bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ours = ours
+// released is the message that runs do without the terminal, and redraws.
+func released(do interlude) tea.Msg {
+	return tea.Exec(do, func(error) tea.Msg { return tea.ResumeMsg{} })()
 }
 
-// nothing is a program that ends at once.
-type nothing struct{}
+// interlude is what is done while the terminal is released.
+type interlude func()
 
-func (nothing) Run() error          { return nil }
-func (nothing) SetStdin(io.Reader)  {}
-func (nothing) SetStdout(io.Writer) {}
-func (nothing) SetStderr(io.Writer) {}
+// rendererGrace lets the renderer's goroutine end. It stops the ticker that the next
+// one resets (Bubble Tea's stopRenderer and startRenderer, tea.go): in the wrong order
+// nothing would ever be drawn again.
+const rendererGrace = 100 * time.Millisecond
+
+func (i interlude) Run() error {
+	time.Sleep(rendererGrace)
+	i()
+	return nil
+}
+
+func (interlude) SetStdin(io.Reader)  {}
+func (interlude) SetStdout(io.Writer) {}
+func (interlude) SetStderr(io.Writer) {}
