@@ -2,12 +2,18 @@ package cmd
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -162,6 +168,35 @@ func TestPolicy(t *testing.T) {
 		{"the status of a volume", moving, joined(cancel, status(merge{"phase": "Completed"})), false},
 		{"a label of a volume", moving, joined(cancel, merge{"metadata": merge{"labels": merge{velerov1.BackupUIDLabel: "another"}}}), false},
 	}
+	// Times that the API server takes and Go does not, or reads as another.
+	for _, at := range []string{"2026-01-01t00:00:00Z", "2026-01-01T00:00:00z", "2026-01-01T00:00:00+99:99", "2026-01-01T00:00:00+01:00", "2026-01-01T00:00:00.5Z",
+		"2026-01-01T24:00:00Z", "2026-01-01T23:59:60Z", "2026-01-01 00:00:00Z", "0000-01-01T00:00:00Z", "12026-01-01T00:00:00Z", " 2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z\n"} {
+		cases = append(cases, policyCase{"finalized at " + at, restoring, joined(end, metadata(merge{"veltui.io/finalized-at": at})), false},
+			policyCase{"woken at " + at, waiting, joined(wake, metadata(merge{"veltui.io/woken-at": at})), false})
+		if strings.ContainsAny(at, "t+z") && !strings.Contains(at, " ") {
+			cases = append(cases, policyCase{"completed at " + at, restoring, joined(end, status(merge{"completionTimestamp": at})), false})
+		}
+	}
+	// Texts that are long, or do more than say something.
+	for name, text := range map[string]string{"long": strings.Repeat("x", 3000), "an escape": "a\x1b]0;b\x07", "lines": "a\r\nb", "a bidi control": "a\u202eb", "a C1 control": "a\u009bb", "a line separator": "a\u2028b", "a tab": "a\tb"} {
+		cases = append(cases, policyCase{"a reason with " + name, waiting, joined(wake, metadata(merge{"veltui.io/woken-reason": text})), false},
+			policyCase{"an attempt with " + name, waiting, joined(wake, metadata(merge{"veltui.io/woken-attempt": text})), false},
+			policyCase{"a reason of failure with " + name, restoring, joined(end, status(merge{"failureReason": text})), false})
+	}
+	for _, count := range []any{1000001, int64(9223372036854775807)} {
+		cases = append(cases, policyCase{fmt.Sprintf("%v errors", count), restoring, joined(end, status(merge{"errors": count})), false})
+	}
+	cases = append(cases,
+		policyCase{"a reason in another script", waiting, joined(wake, metadata(merge{"veltui.io/woken-reason": "停止 – éè 🙂"})), true},
+		policyCase{"an attempt before those of others", earlier, joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "two one ."})), true},
+		policyCase{"an attempt behind that of another", earlier, joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "one two ."})), false})
+	// Who wrote what.
+	writers := func(entries ...any) merge { return merge{"metadata": merge{"managedFields": entries}} }
+	server := merge{"manager": "velero-server", "operation": "Update", "apiVersion": "velero.io/v1", "time": "2020-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": merge{"f:status": merge{"f:startTimestamp": merge{}}}}
+	for name, forged := range map[string]merge{"emptied": writers(merge{}), "forged": writers(server)} {
+		cases = append(cases, policyCase{"writers " + name, restoring, forged, false}, policyCase{"waking, with writers " + name, waiting, joined(wake, forged), false},
+			policyCase{"ending, with writers " + name, restoring, joined(end, forged), false})
+	}
 	// Each annotation: not left out, not alone, and neither rewritten nor removed later.
 	for _, m := range []struct {
 		mark  string
@@ -206,12 +241,203 @@ func TestPolicy(t *testing.T) {
 		switch {
 		case c.allowed && err != nil:
 			t.Errorf("%s: %v", c.name, err)
+		case !c.allowed && apierrors.IsInvalid(err):
+			// The API server itself refuses it before.
 		case !c.allowed && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") || strings.Contains(err.Error(), "resulted in error")):
 			t.Errorf("%s: not refused as it should be: %v", c.name, err)
 		}
 		// Velero's server is not named.
-		if err := send(b.client, c.of, c.patch); err != nil {
+		if err := send(b.client, c.of, c.patch); apierrors.IsForbidden(err) {
 			t.Errorf("%s, by somebody else: %v", c.name, err)
 		}
+	}
+}
+
+// TestPolicyOnCreateAndDelete: nobody who is named creates or deletes what Velero
+// works on, or writes an Event in another's name, whatever rights they have.
+func TestPolicyOnCreateAndDelete(t *testing.T) {
+	b := control(t)
+	const user = "limited-creator"
+	b.apply(t, user, "policy", "--user", user, "-o", "json")
+	everything := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}
+	config, err := b.UserWith(t.Context(), user, "velero", everything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited, err := client.New(config, client.Options{Scheme: testbed.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	existing := restore("limited-existing", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed})
+	b.create(t, existing)
+	meta := metav1.ObjectMeta{Namespace: "velero", Name: "limited-new"}
+	event := func(message string, change ...func(*corev1.Event)) *corev1.Event {
+		e := &corev1.Event{ObjectMeta: meta, InvolvedObject: corev1.ObjectReference{Kind: "Restore", Namespace: "velero", Name: "limited-existing"},
+			Type: corev1.EventTypeWarning, Reason: "Woken", Message: message, Source: corev1.EventSource{Component: "veltui"}}
+		for _, c := range change {
+			c(e)
+		}
+		return e
+	}
+	refused := func(c client.Client, o client.Object) bool {
+		err := c.Create(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll)
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
+	}
+	eventually(t, "the policy is in force", func() bool {
+		return refused(limited, &velerov1.Backup{ObjectMeta: meta}) && refused(limited, event("somebody woke it"))
+	})
+	for name, c := range map[string]struct {
+		object  client.Object
+		allowed bool
+	}{
+		"a backup":              {&velerov1.Backup{ObjectMeta: meta}, false},
+		"a restore":             {&velerov1.Restore{ObjectMeta: meta, Spec: velerov1.RestoreSpec{BackupName: "b"}}, false},
+		"a schedule":            {&velerov1.Schedule{ObjectMeta: meta, Spec: velerov1.ScheduleSpec{Schedule: "@daily"}}, false},
+		"a deletion":            {&velerov1.DeleteBackupRequest{ObjectMeta: meta, Spec: velerov1.DeleteBackupRequestSpec{BackupName: "b"}}, false},
+		"a download":            {&velerov1.DownloadRequest{ObjectMeta: meta, Spec: velerov1.DownloadRequestSpec{Target: velerov1.DownloadTarget{Kind: velerov1.DownloadTargetKindBackupLog, Name: "b"}}}, true},
+		"an own event":          {event(user + " woke it: INC-1"), true},
+		"another's event":       {event("jane woke it"), false},
+		"a name that begins so": {event(user + "s woke it"), false},
+		"an event of others":    {event(user+" woke it", func(e *corev1.Event) { e.Source.Component = "velero-server" }), false},
+		"another reason":        {event(user+" woke it", func(e *corev1.Event) { e.Reason = "Killing" }), false},
+		"a long event":          {event(user + " " + strings.Repeat("x", 3000)), false},
+		"an escape":             {event(user + " \x1b[2J"), false},
+	} {
+		if got := refused(limited, c.object); got == c.allowed {
+			t.Errorf("%s: refused %v", name, got)
+		}
+		if refused(b.client, c.object) {
+			t.Errorf("%s: refused for somebody who is not named", name)
+		}
+	}
+	for _, o := range []client.DeleteOption{client.DryRunAll} {
+		if err := limited.Delete(t.Context(), existing, o); !apierrors.IsForbidden(err) {
+			t.Errorf("deleting: %v", err)
+		}
+	}
+	if err := limited.DeleteAllOf(t.Context(), &velerov1.Restore{}, client.InNamespace("velero"), client.DryRunAll); !apierrors.IsForbidden(err) {
+		t.Errorf("deleting all: %v", err)
+	}
+}
+
+// TestPolicyKeepsJobsReadable: whatever the policy lets pass, typed lists of backups
+// and restores are still decoded, and nothing but what is documented has changed.
+func TestPolicyKeepsJobsReadable(t *testing.T) {
+	b := control(t)
+	const user = "limited-generator"
+	b.apply(t, user, "operator", "--user", user, "-o", "json")
+	b.apply(t, user, "policy", "--user", user, "-o", "json")
+	config, err := b.User(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited, err := client.New(config, client.Options{Scheme: testbed.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const seed = 20261123
+	random := rand.New(rand.NewPCG(seed, 7))
+	pick := func(of ...any) any { return of[random.IntN(len(of))] }
+	times := []any{"2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2026-06-30T23:59:59Z", "2026-01-01t00:00:00z", "2026-01-01T00:00:00+99:99", "2026-02-30T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "x", nil, "2026-01-01T00:00:00.123456789Z"}
+	counts := []any{0, 4, 7, 1000, 1e3, 1e6, 1e19, -1, "4", nil, 4.5, int64(9223372036854775807)}
+	texts := []any{"given up", "x", "é", "", "\x00", "a\u202eb", strings.Repeat("é", 1024), strings.Repeat("x", 5000), nil, 7}
+	phases := []any{"Failed", "Failed", "PartiallyFailed", "Failed", "Finalizing", "Completed", nil}
+	tries, passed := 150, 0
+	if testing.Short() {
+		tries = 40
+	}
+	eventually(t, "the policy is in force", func() bool {
+		r := inProgress("limited-probe", time.Hour)
+		b.create(t, r)
+		err := limited.Patch(t.Context(), r, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`)), client.DryRunAll)
+		_ = b.client.Delete(t.Context(), r)
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
+	})
+	for i := range tries {
+		r := inProgress(fmt.Sprintf("limited-generated-%d", i), time.Hour)
+		b.create(t, r)
+		phase := pick(phases...)
+		notes := marked("finalized", user, "from", "InProgress", "to", fmt.Sprint(phase))
+		if random.IntN(3) == 0 {
+			notes["veltui.io/finalized-"+fmt.Sprint(pick("by", "at", "reason", "attempt"))] = pick(append(texts, times...)...)
+		}
+		fields := merge{"phase": phase}
+		for _, name := range []string{"errors", "warnings", "restoreItemOperationsAttempted"} {
+			if random.IntN(2) == 0 {
+				fields[name] = pick(counts...)
+			}
+		}
+		if random.IntN(3) > 0 {
+			fields["completionTimestamp"] = pick(times...)
+		}
+		if random.IntN(3) > 0 {
+			fields["failureReason"] = pick(texts...)
+		}
+		if random.IntN(8) == 0 {
+			fields["startTimestamp"] = pick(times...)
+		}
+		data, err := json.Marshal(merge{"metadata": merge{"annotations": notes}, "status": fields})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := r.DeepCopy()
+		if limited.Patch(t.Context(), r, client.RawPatch(types.MergePatchType, data), client.FieldOwner("veltui")) == nil {
+			passed++
+			if !reflect.DeepEqual(r.Spec, before.Spec) || !reflect.DeepEqual(r.Labels, before.Labels) || !before.Status.StartTimestamp.Equal(r.Status.StartTimestamp) {
+				t.Errorf("seed %d, %d: more has changed with %s", seed, i, data)
+			}
+		}
+		if i%10 != 0 && r.ResourceVersion == before.ResourceVersion {
+			_ = b.client.Delete(t.Context(), r)
+			continue // nothing was written
+		}
+		var restores velerov1.RestoreList
+		var backups velerov1.BackupList
+		if err := errors.Join(b.client.List(t.Context(), &restores, client.InNamespace("velero")), b.client.List(t.Context(), &backups, client.InNamespace("velero"))); err != nil {
+			t.Fatalf("seed %d, %d: after %s no list can be read: %v", seed, i, data, err)
+		}
+		_ = b.client.Delete(t.Context(), r)
+	}
+	if passed == 0 || passed == tries {
+		t.Errorf("%d of %d passed", passed, tries)
+	}
+	t.Logf("seed %d: %d of %d generated patches passed", seed, passed, tries)
+}
+
+// TestPolicyLetsLaterPatchesPass: whoever wrote before, and however many, what the API
+// server then notes of them keeps nobody from waking a job.
+func TestPolicyLetsLaterPatchesPass(t *testing.T) {
+	b := control(t)
+	const user = "limited-later"
+	b.apply(t, user, "operator", "--user", user, "-o", "json")
+	b.apply(t, user, "policy", "--user", user, "-o", "json")
+	config, err := b.User(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited, err := client.New(config, client.Options{Scheme: testbed.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-later"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFinalizing}}
+	b.create(t, backup)
+	wake := func(attempt string) error {
+		data, _ := json.Marshal(merge{"metadata": merge{"annotations": joined(marked("woken", user), merge{"veltui.io/woken-attempt": attempt})}})
+		return limited.Patch(t.Context(), backup.DeepCopy(), client.RawPatch(types.MergePatchType, data), client.FieldOwner("veltui"))
+	}
+	eventually(t, "the rights are granted", func() bool { return wake("zero") == nil })
+	for i := range 14 {
+		note := fmt.Sprintf(`{"metadata":{"annotations":{"note-%d":"x"}},"status":{"warnings":%d}}`, i, i)
+		if err := b.client.Patch(t.Context(), backup.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(note)), client.FieldOwner(fmt.Sprintf("writer-%d", i))); err != nil {
+			t.Fatal(err)
+		}
+		if err := wake(fmt.Sprintf("later-%d", i)); err != nil {
+			t.Fatalf("after %d writers: %v", i+1, err)
+		}
+	}
+	// kubectl with the printed command takes over what veltui wrote.
+	data, _ := json.Marshal(merge{"metadata": merge{"annotations": joined(marked("woken", user), merge{"veltui.io/woken-attempt": "by-kubectl", "veltui.io/woken-reason": "another", "veltui.io/woken-at": "2026-01-02T00:00:00Z"})}})
+	if err := limited.Patch(t.Context(), backup.DeepCopy(), client.RawPatch(types.MergePatchType, data), client.FieldOwner("kubectl-patch")); err != nil {
+		t.Errorf("kubectl: %v", err)
 	}
 }

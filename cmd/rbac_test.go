@@ -157,11 +157,18 @@ func TestRBACNames(t *testing.T) {
 		}
 		return all
 	}
+	policies := func(name string) string {
+		var all []string
+		for _, n := range []string{name, name + "-create-delete", name + "-events"} {
+			all = append(all, "ValidatingAdmissionPolicy "+n, "ValidatingAdmissionPolicyBinding "+n+" "+n)
+		}
+		return strings.Join(all, "|")
+	}
 	for _, c := range []struct{ args, want string }{
 		{"operator --with search", "Role veltui-operator|RoleBinding veltui-operator veltui-operator|ClusterRole veltui-operator-velero|ClusterRoleBinding veltui-operator-velero veltui-operator-velero"},
 		{"operator --with search --name dba", "Role dba|RoleBinding dba dba|ClusterRole dba-velero|ClusterRoleBinding dba-velero dba-velero"},
-		{"policy -n adp", "ValidatingAdmissionPolicy veltui-operator-adp|ValidatingAdmissionPolicyBinding veltui-operator-adp veltui-operator-adp"},
-		{"policy -n adp --name dba", "ValidatingAdmissionPolicy dba-adp|ValidatingAdmissionPolicyBinding dba-adp dba-adp"},
+		{"policy -n adp", policies("veltui-operator-adp")},
+		{"policy -n adp --name dba", policies("dba-adp")},
 	} {
 		if got := strings.Join(names(strings.Fields(c.args)...), "|"); got != c.want {
 			t.Errorf("%s: %s", c.args, got)

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bufio"
 	"encoding/json"
 	"encoding/pem"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -27,9 +29,9 @@ func (b *bed) readyToStart(t *testing.T, name string) {
 		Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseReadyToStart}})
 }
 
-// proxied is a kubeconfig that leads to the API server by way of a proxy. The
-// proxy's clock is ahead, so that what was made a moment ago has been quiet for
-// that long, and answer may answer in place of the API server.
+// proxied is a kubeconfig that leads to the API server by way of a proxy. Times in
+// what is read through it are that much earlier, so that what was made a moment ago
+// has been quiet for that long, and answer may answer in place of the API server.
 func (b *bed) proxied(t *testing.T, ahead time.Duration, answer func(http.ResponseWriter, *http.Request) bool) string {
 	t.Helper()
 	return b.proxiedAs(t, b.Config(), "proxied-"+strings.ReplaceAll(t.Name(), "/", "-"), ahead, answer)
@@ -48,12 +50,20 @@ func (b *bed) proxiedAs(t *testing.T, config *rest.Config, file string, ahead ti
 		t.Fatal(err)
 	}
 	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Header.Del("Accept-Encoding")
+		},
 		Transport:     transport,
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ModifyResponse: func(r *http.Response) error {
-			r.Header.Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
+			// The answer to a write has the time at which it is made.
+			if ahead != 0 && r.Request.Method == http.MethodGet && strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+				r.Body = &agedBody{body: r.Body, lines: bufio.NewReader(r.Body), by: ahead}
+				r.ContentLength = -1
+				r.Header.Del("Content-Length")
+			}
 			return nil
 		},
 	}
@@ -70,6 +80,37 @@ func (b *bed) proxiedAs(t *testing.T, config *rest.Config, file string, ahead ti
 	}
 	return path
 }
+
+// agedBody makes the times in an answer earlier, line by line.
+type agedBody struct {
+	body  io.Closer
+	lines *bufio.Reader
+	by    time.Duration
+	left  []byte
+}
+
+var timeInJSON = regexp.MustCompile(`"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"`)
+
+func (a *agedBody) Read(p []byte) (int, error) {
+	if len(a.left) == 0 {
+		line, err := a.lines.ReadBytes('\n')
+		if len(line) == 0 {
+			return 0, err
+		}
+		a.left = timeInJSON.ReplaceAllFunc(line, func(text []byte) []byte {
+			at, err := time.Parse(time.RFC3339, string(text[1:len(text)-1]))
+			if err != nil {
+				return text
+			}
+			return at.Add(-a.by).AppendFormat(nil, `"`+time.RFC3339+`"`)
+		})
+	}
+	n := copy(p, a.left)
+	a.left = a.left[n:]
+	return n, nil
+}
+
+func (a *agedBody) Close() error { return a.body.Close() }
 
 // through makes a command use another kubeconfig.
 func through(kubeconfig string, cmd *exec.Cmd) *exec.Cmd {
