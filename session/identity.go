@@ -1,11 +1,14 @@
 package session
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -72,36 +75,38 @@ func orNone(s string) string {
 	return s
 }
 
-// identityOf reads what a configuration says of the cluster that it leads to. Files
-// count with their contents.
-func identityOf(config *rest.Config) (Identity, error) {
+// pin returns a copy of a configuration that stays with the cluster that it leads to
+// now: the content of its CA file is part of it.
+func pin(config *rest.Config) (*rest.Config, Identity, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return Identity{}, fmt.Errorf("reading the server's URL: %w", err)
+		return nil, Identity{}, fmt.Errorf("reading the server's URL: %w", err)
 	}
-	id := Identity{Server: plainURL(server), TLSServerName: config.TLSClientConfig.ServerName, CA: "system"}
-	switch authorities := config.TLSClientConfig.CAData; {
-	case config.TLSClientConfig.Insecure:
-		id.CA = "none"
-	case len(authorities) > 0:
-		id.CA = fingerprint(authorities)
-	case config.TLSClientConfig.CAFile != "":
-		data, err := os.ReadFile(config.TLSClientConfig.CAFile)
-		if err != nil {
-			return Identity{}, fmt.Errorf("reading the certificate authority: %w", err)
+	config = rest.CopyConfig(config)
+	authority := &config.TLSClientConfig
+	if len(authority.CAData) == 0 && authority.CAFile != "" {
+		if authority.CAData, err = os.ReadFile(authority.CAFile); err != nil {
+			return nil, Identity{}, fmt.Errorf("reading the certificate authority: %w", err)
 		}
-		id.CA = fingerprint(data)
+	}
+	authority.CAFile = ""
+	id := Identity{Server: plainURL(server), TLSServerName: authority.ServerName, CA: "system"}
+	switch {
+	case authority.Insecure:
+		id.CA = "none"
+	case len(authority.CAData) > 0:
+		id.CA = fingerprint(authority.CAData)
 	}
 	if config.Proxy != nil {
 		proxy, err := config.Proxy(&http.Request{URL: server})
 		if err != nil {
-			return Identity{}, fmt.Errorf("reading the proxy's URL: %w", err)
+			return nil, Identity{}, fmt.Errorf("reading the proxy's URL: %w", err)
 		}
 		if proxy != nil {
 			id.Proxy = plainURL(proxy)
 		}
 	}
-	return id, nil
+	return config, id, nil
 }
 
 // plainURL writes a URL in one way, without credentials: the host in lower case,
@@ -120,4 +125,21 @@ func plainURL(u *url.URL) string {
 	return u.Scheme + "://" + host + strings.TrimRight(u.EscapedPath(), "/")
 }
 
-func fingerprint(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
+// fingerprint sums up a bundle of certificates, whatever stands between them and in
+// whichever order they are.
+func fingerprint(bundle []byte) string {
+	var certificates [][]byte
+	for rest := bundle; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		certificates = append(certificates, block.Bytes)
+	}
+	if len(certificates) == 0 {
+		return fmt.Sprintf("sha256:%x", sha256.Sum256(bundle))
+	}
+	slices.SortFunc(certificates, bytes.Compare)
+	certificates = slices.CompactFunc(certificates, bytes.Equal)
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(bytes.Join(certificates, nil)))
+}

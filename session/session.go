@@ -33,10 +33,9 @@ type Session struct {
 	context string
 	meter   *Meter
 
-	mu         sync.Mutex
-	config     *rest.Config
-	identity   Identity
-	identified bool
+	mu       sync.Mutex
+	config   *rest.Config
+	identity Identity
 }
 
 // User is whom the API server takes somebody for.
@@ -67,7 +66,7 @@ func New(o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	identity, err := identityOf(config)
+	config, identity, err := pin(config)
 	if err != nil {
 		return nil, err
 	}
@@ -94,49 +93,54 @@ func (s *Session) Identity() Identity {
 // requestTimeout bounds a question of the session's own.
 const requestTimeout = 15 * time.Second
 
-// Identify returns the cluster's identity. The first call reads the uid of namespace
-// kube-system; where that is not allowed, the URL and the authority are the identity.
+// Identify returns the cluster's identity. It reads the uid of namespace kube-system
+// unless that is known; where it may not be read, the URL and the authority are the
+// identity.
 func (s *Session) Identify(ctx context.Context) (Identity, error) {
-	if id := s.Identity(); s.isIdentified() {
+	if id := s.Identity(); id.UID != "" {
 		return id, nil
 	}
-	uid, err := s.readUID(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		s.identity.UIDUnavailable = sanitize.String(err.Error())
-	case err != nil:
-		return s.identity, err
-	default:
-		s.identity.UID, s.identity.UIDUnavailable = uid, ""
-	}
-	s.identified = true
-	return s.identity, nil
+	return s.readIdentity(ctx)
 }
 
-func (s *Session) isIdentified() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.identified
-}
-
-// Check makes sure that the session still leads to the cluster that was identified:
-// a [MovedError] if the uid of its namespace kube-system, or what the kubeconfig
-// says, is another now.
+// Check makes sure that the session still leads to the same cluster: a [MovedError] if
+// what the kubeconfig says, or the uid of the cluster's namespace kube-system, is
+// another now.
 func (s *Session) Check(ctx context.Context) error {
 	if err := s.Moved(); err != nil {
 		return err
 	}
-	id, err := s.Identify(ctx)
-	if err != nil || id.UID == "" {
-		return err
-	}
+	_, err := s.readIdentity(ctx)
+	return err
+}
+
+func (s *Session) readIdentity(ctx context.Context) (Identity, error) {
 	uid, err := s.readUID(ctx)
-	if err != nil {
-		return err
+	known := s.Identity().UID != ""
+	switch {
+	case !known && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)):
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.identity.UIDUnavailable = sanitize.String(err.Error())
+		return s.identity, nil
+	case err != nil:
+		return s.Identity(), err
 	}
-	return s.compare(Identity{Server: id.Server, TLSServerName: id.TLSServerName, CA: id.CA, Proxy: id.Proxy, UID: uid})
+	err = s.Recognize(uid)
+	return s.Identity(), err
+}
+
+// Recognize compares the uid that namespace kube-system has with the one that it had.
+// The first one is remembered.
+func (s *Session) Recognize(uid types.UID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.identity.UID == "" {
+		s.identity.UID, s.identity.UIDUnavailable = uid, ""
+	}
+	now := s.identity
+	now.UID = uid
+	return s.compare(now)
 }
 
 // Moved reads the kubeconfig again and returns a [MovedError] if it leads elsewhere
@@ -146,19 +150,18 @@ func (s *Session) Moved() error {
 	if err != nil {
 		return nil
 	}
-	return s.movedTo(config)
-}
-
-func (s *Session) movedTo(config *rest.Config) error {
-	now, err := identityOf(config)
+	_, now, err := pin(config)
 	if err != nil {
-		return err
+		return nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.compare(now)
 }
 
+// compare returns a [MovedError] for another identity. The caller holds the lock.
 func (s *Session) compare(now Identity) error {
-	if difference := s.Identity().Difference(now); difference != "" {
+	if difference := s.identity.Difference(now); difference != "" {
 		return &MovedError{Context: s.context, Difference: difference}
 	}
 	return nil
@@ -172,11 +175,15 @@ func (s *Session) Refresh() error {
 	if err != nil {
 		return fmt.Errorf("renewing the credentials: %w", err)
 	}
-	if err := s.movedTo(config); err != nil {
-		return err
+	config, now, err := pin(config)
+	if err != nil {
+		return fmt.Errorf("renewing the credentials: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.compare(now); err != nil {
+		return err
+	}
 	s.config = config
 	return nil
 }
