@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/testbed"
 )
 
@@ -95,6 +96,10 @@ func (c *cluster) watch(o Options) *follower {
 	if o.Config == nil {
 		o.Config = c.Config()
 	}
+	if o.Session == nil {
+		config := o.Config
+		o.Session = c.session(func() *restConfig { return config })
+	}
 	if o.timing.period == 0 {
 		o.timing = quick
 	}
@@ -107,6 +112,16 @@ func (c *cluster) watch(o Options) *follower {
 	}
 	c.t.Cleanup(w.Stop)
 	return &follower{w, c.t}
+}
+
+// session is a connection whose configuration is what load returns at the time.
+func (c *cluster) session(load func() *restConfig) *session.Session {
+	c.t.Helper()
+	s, err := session.New(session.Options{Context: "prod-east", Load: func() (*restConfig, error) { return load(), nil }})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return s
 }
 
 // follower is a watcher under test.

@@ -74,12 +74,12 @@ func TestTokenRefusedForResourcesOnly(t *testing.T) {
 	var renewed atomic.Bool
 	good := c.Config()
 	good.BearerToken = "other"
-	w := c.watch(Options{Config: cfg, Namespace: ns, Reload: func() (*restConfig, error) {
+	w := c.watch(Options{Config: cfg, Namespace: ns, Session: c.session(func() *restConfig {
 		if renewed.Load() {
-			return good, nil
+			return good
 		}
-		return cfg, nil
-	}})
+		return cfg
+	})})
 	s := w.until("the refusal is known", func(s *Snapshot) bool { return s.Health.State == Unauthorized })
 	if !strings.Contains(s.Health.Err, "log in again") {
 		t.Errorf("health %+v", s.Health)

@@ -2,13 +2,16 @@ package watch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -55,6 +58,10 @@ type heartbeat struct {
 	liveness *liveness
 	// lists are the paths of kinds that may be listed, the best to ask for first.
 	lists func() []string
+	// session knows which cluster it is; nil if nothing is known of that.
+	session *session.Session
+	// unidentified is true where the server does not let us read which cluster it is of.
+	unidentified bool
 	// kick asks for an attempt now.
 	kick chan struct{}
 	// renew looks for other credentials; true ends this connection.
@@ -66,14 +73,22 @@ type heartbeat struct {
 	denied func() bool
 }
 
-// run asks until ctx ends or other credentials are there.
-func (h *heartbeat) run(ctx context.Context, c *connection) {
+// run asks until ctx ends or other credentials are there. It returns an error if
+// another cluster is where this one was.
+func (h *heartbeat) run(ctx context.Context, c *connection) error {
 	rejected := h.timing.rejected
+	h.unidentified = false
 	for failures := 0; ; {
 		heard := c.gate.answers.Load()
 		offset, err := h.ask(ctx, c)
 		if ctx.Err() != nil {
-			return
+			return nil
+		}
+		var moved *session.MovedError
+		if errors.As(err, &moved) {
+			h.liveness.miss(h.clock(), err, 0)
+			h.leave(c)
+			return err
 		}
 		if errors.Is(err, context.DeadlineExceeded) && c.gate.answers.Load() != heard && len(h.lists()) == 0 {
 			offset, err = h.liveness.read().offset, nil // a busy server that still sends its lists lives
@@ -86,11 +101,12 @@ func (h *heartbeat) run(ctx context.Context, c *connection) {
 				h.revived()
 			}
 			if h.denied() && h.renew() || !h.waitForDoubt(ctx, c.gate) {
-				return
+				return nil
 			}
 			continue
 		}
 		failures++
+		h.unidentified = false
 		retry := h.timing.retry
 		pause := retry.Step()
 		h.liveness.miss(h.clock(), err, pause)
@@ -112,7 +128,7 @@ func (h *heartbeat) run(ctx context.Context, c *connection) {
 			h.leave(c)
 		}
 		if h.renew() || !h.waitForRetry(ctx, pause) {
-			return
+			return nil
 		}
 	}
 }
@@ -128,36 +144,64 @@ func (h *heartbeat) leave(c *connection) {
 // server can give only after it has asked etcd for the newest state.
 const nobody = "veltui-heartbeat"
 
-// ask makes a quorum read: a list without a resource version, limited to one object by
-// its name. Where nothing may be listed, or nothing was yet, the server's version has to
-// do, which needs no right.
+// ask makes a quorum read: of the namespace that the cluster is known by, else a list
+// without a resource version, limited to one object by its name. Where nothing may be
+// read, or nothing was yet, the server's version has to do, which needs no right.
 func (h *heartbeat) ask(ctx context.Context, c *connection) (offset time.Duration, err error) {
+	if h.session != nil {
+		if err := h.session.Moved(); err != nil {
+			return 0, err
+		}
+	}
+	if h.mayIdentify() {
+		code, offset, err := h.get(ctx, c, c.base.JoinPath("api/v1/namespaces", metav1.NamespaceSystem), h.timing.patience, h.identify)
+		if err != nil || code != http.StatusForbidden && code != http.StatusNotFound {
+			return offset, err
+		}
+		h.unidentified = true
+	}
 	for _, path := range h.lists() {
 		list := c.base.JoinPath(path)
 		list.RawQuery = url.Values{"fieldSelector": {"metadata.name=" + nobody}, "limit": {"1"}}.Encode()
-		code, offset, err := h.get(ctx, c, list, h.timing.patience)
+		code, offset, err := h.get(ctx, c, list, h.timing.patience, nil)
 		if err != nil || code != http.StatusForbidden && code != http.StatusNotFound {
 			return offset, err
 		}
 		// What could be listed no longer can: that was said without etcd.
 	}
-	_, offset, err = h.get(ctx, c, c.base.JoinPath("version"), h.timing.patience)
+	_, offset, err = h.get(ctx, c, c.base.JoinPath("version"), h.timing.patience, nil)
 	return offset, err
+}
+
+// mayIdentify reports whether the server may tell which cluster it is of.
+func (h *heartbeat) mayIdentify() bool { return h.session != nil && !h.unidentified }
+
+// identify makes sure that the cluster is still the same by its namespace kube-system.
+func (h *heartbeat) identify(answer io.Reader) error {
+	var namespace metav1.PartialObjectMetadata
+	if err := json.NewDecoder(answer).Decode(&namespace); err != nil {
+		return fmt.Errorf("identifying the cluster: %w", err)
+	}
+	if namespace.UID == "" {
+		return errors.New("identifying the cluster: namespace kube-system has no uid")
+	}
+	return h.session.Recognize(namespace.UID)
 }
 
 // answers reports whether the server says anything at all.
 func (h *heartbeat) answers(ctx context.Context, c *connection) bool {
-	if len(h.lists()) == 0 {
+	if !h.mayIdentify() && len(h.lists()) == 0 {
 		return false // that was asked already
 	}
-	_, _, err := h.get(ctx, c, c.base.JoinPath("version"), h.timing.patience/2)
+	_, _, err := h.get(ctx, c, c.base.JoinPath("version"), h.timing.patience/2, nil)
 	return err == nil
 }
 
 // get sends one request. Any answer proves life but a 401, which says that the server
 // does not know us, a 429, which it says of itself without a look, and a 5xx, which is
-// what a load balancer says for a dead server and a server while it starts.
-func (h *heartbeat) get(ctx context.Context, c *connection, address *url.URL, patience time.Duration) (code int, offset time.Duration, err error) {
+// what a load balancer says for a dead server and a server while it starts. read, if any,
+// gets what was asked for.
+func (h *heartbeat) get(ctx context.Context, c *connection, address *url.URL, patience time.Duration, read func(io.Reader) error) (code int, offset time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
@@ -186,7 +230,10 @@ func (h *heartbeat) get(ctx context.Context, c *connection, address *url.URL, pa
 		return code, 0, fmt.Errorf("the API server answers %d %s", code, http.StatusText(code))
 	}
 	offset, _ = session.ClockOffset(answer.Header.Get("Date"), asked, answered)
-	return code, offset, nil
+	if read != nil && code == http.StatusOK {
+		err = read(answer.Body)
+	}
+	return code, offset, err
 }
 
 // waitForDoubt returns after the period, or when a request failed or somebody

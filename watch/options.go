@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/session"
 )
 
 // defaultWindow is short enough to look live and long enough for a burst to be
@@ -20,12 +22,11 @@ const windowsApart = 4
 type Options struct {
 	// Config leads to the API server. It is copied, not changed.
 	Config *rest.Config
-	// Reload reads the same configuration again, for credentials that were
-	// renewed while the program runs. It is called while the API server does
-	// not take or does not answer the present ones, and by [Watcher.Retry]. It
-	// must stay with the context that Config was made from. Nil if nothing can
-	// be read again.
-	Reload func() (*rest.Config, error)
+	// Session is the connection that Config is of. Its credentials are read again while
+	// the API server does not take or does not answer the present ones, and by
+	// [Watcher.Retry]. A Watcher ends with a [session.MovedError] once the session leads
+	// to another cluster. Nil if nothing can be read again.
+	Session *session.Session
 
 	// Namespace was asked for by flag, EnvNamespace by VELERO_NAMESPACE, and
 	// ContextNamespace by the kubeconfig's context. Each may be empty.

@@ -261,14 +261,14 @@ func TestCredentialsThatExpireAreRenewed(t *testing.T) {
 	c.create(backup)
 	bad, good := c.serviceAccount(ns, "first"), c.serviceAccount(ns, "second")
 	renewed := make(chan struct{})
-	w := c.watch(Options{Config: bad, Namespace: ns, Reload: func() (*restConfig, error) {
+	w := c.watch(Options{Config: bad, Namespace: ns, Session: c.session(func() *restConfig {
 		select {
 		case <-renewed:
-			return good, nil
+			return good
 		default:
-			return bad, nil
+			return bad
 		}
-	}})
+	})})
 	w.until("the watch is live", func(s *Snapshot) bool { return isLive(s) && len(s.Jobs) == 1 })
 
 	account := &corev1.ServiceAccount{ObjectMeta: named(ns, "first")}

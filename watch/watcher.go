@@ -46,6 +46,8 @@ type Watcher struct {
 	present *connection
 	// complete is true once each source has been heard of, in this namespace.
 	complete bool
+	// moved is why the watch has ended, if it has because of another cluster.
+	moved error
 	// health is the last one that a snapshot had, to date the changes of it.
 	health Health
 }
@@ -72,6 +74,7 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 		liveness: w.liveness,
 		kick:     make(chan struct{}, 1),
 		lists:    w.lists,
+		session:  o.Session,
 		renew:    w.renew,
 		revived:  w.retrySources,
 		denied:   w.denied,
@@ -111,12 +114,18 @@ func (w *Watcher) now() time.Time {
 
 // Next waits for something to change and returns the newest snapshot. The first
 // call returns at once. It is for one reader: with two, each misses what the
-// other was given.
+// other was given. A watch that ends because of another cluster says so in a last
+// snapshot, then in a [session.MovedError].
 func (w *Watcher) Next(ctx context.Context) (*Snapshot, error) {
 	select {
 	case <-w.store.Dirty():
 	case <-w.done:
-		return nil, ErrStopped
+		select {
+		case <-w.store.Dirty():
+			return w.next(), nil
+		default:
+			return nil, w.end()
+		}
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -135,11 +144,25 @@ func (w *Watcher) Next(ctx context.Context) (*Snapshot, error) {
 	case <-w.store.Dirty():
 	default:
 	}
+	return w.next(), nil
+}
+
+func (w *Watcher) next() *Snapshot {
 	s := w.snapshot()
 	w.latest.Store(s)
 	told := time.Now()
 	w.told.Store(&told)
-	return s, nil
+	return s
+}
+
+// end returns why there are no more snapshots.
+func (w *Watcher) end() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.moved != nil {
+		return w.moved
+	}
+	return ErrStopped
 }
 
 // gathers is how long to wait after a change for others to come.
@@ -243,7 +266,11 @@ func (w *Watcher) follow(ctx context.Context, c *connection) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		defer cancel()
-		w.beats.run(ctx, c)
+		if moved := w.beats.run(ctx, c); moved != nil {
+			w.mu.Lock()
+			w.moved = moved
+			w.mu.Unlock()
+		}
 	})
 	all.Go(func() { w.watchInstallations(ctx, c) })
 	if len(w.opts.Only) == 0 {
@@ -333,14 +360,14 @@ func (w *Watcher) move(p installation) {
 // renew looks for other credentials than the present ones, and returns true if
 // the connection shall be left for one with them.
 func (w *Watcher) renew() bool {
-	if w.opts.Reload == nil {
+	if w.opts.Session == nil {
 		return false
 	}
-	cfg, err := w.opts.Reload()
-	if err != nil {
+	if err := w.opts.Session.Refresh(); err != nil {
 		w.opts.Log.Warn("cannot read the client configuration again", "err", err)
 		return false
 	}
+	cfg := w.opts.Session.Config()
 	w.mu.Lock()
 	present := w.present
 	w.mu.Unlock()
