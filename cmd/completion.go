@@ -287,7 +287,7 @@ func (c *cli) completionOptions() (watch.Options, error) {
 		conn.config.ExecProvider.StdinUnavailable = true
 	}
 	o := c.watchOptions(conn)
-	o.Reload = nil
+	o.Session = nil
 	return o, nil
 }
 

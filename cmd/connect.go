@@ -153,22 +153,10 @@ func (c *cli) watch(ctx context.Context, conn connection, journal int, log *slog
 func (c *cli) watchOptions(conn connection) watch.Options {
 	return watch.Options{
 		Config:           conn.config,
-		Reload:           c.reload,
+		Session:          conn.session,
 		Namespace:        conn.namespace,
 		EnvNamespace:     c.env("VELERO_NAMESPACE"),
 		ContextNamespace: conn.contextNamespace,
 		Clock:            c.clock,
 	}
-}
-
-// reload reads the kubeconfig again, for credentials that were renewed.
-func (c *cli) reload() (*rest.Config, error) {
-	s, err := c.openSession()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Refresh(); err != nil {
-		return nil, err
-	}
-	return s.Config(), nil
 }

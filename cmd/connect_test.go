@@ -54,7 +54,7 @@ func TestContextStaysWhatItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reloaded, err := c.reload()
+	reloaded, err := c.restConfig()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func TestEachContextIsItsOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reloaded, err := own.reload()
+		reloaded, err := own.restConfig()
 		if want := "https://" + names[i] + ".example:6443"; err != nil || conn.config.Host != want || reloaded.Host != want ||
 			conn.context != names[i] || conn.request.Context != names[i] || conn.contextNamespace != "of-"+names[i] || conn.config.Impersonate.UserName != "jane" {
 			t.Errorf("%s: %v, %+v", names[i], err, conn)
