@@ -130,6 +130,9 @@ type Evidence struct {
 	// volumes are the resources of Job.Volumes as the API server sent them.
 	volumes map[velero.VolumeRef]*unstructured.Unstructured
 
+	// engine has gathered it.
+	engine *Engine
+
 	// By is who we are to the API server, empty if it did not say.
 	By string
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -30,7 +29,6 @@ const (
 // Facts that do not hold could not be found out, or speak against finalizing.
 func (p *Plan) Facts() []diagnosis.Fact {
 	l := ledger{e: &p.evidence}
-	l.cluster()
 	l.progress()
 	l.volumes()
 	l.namespaces()
@@ -56,15 +54,6 @@ func (l *ledger) note(holds bool, source string, at time.Time, format string, ar
 // doubt notes what could not be found out.
 func (l *ledger) doubt(source, what, why string) {
 	l.note(false, source, l.e.At, "%s", cannotTell(what, why))
-}
-
-func (l *ledger) cluster() {
-	switch c := l.e.Cluster; {
-	case c.UID != "":
-		l.note(true, sourceAPI, l.e.At, "the cluster is %s (uid %s)", sanitize.String(c.Server), sanitize.String(string(c.UID)))
-	case c.Server != "":
-		l.note(true, sourceAPI, l.e.At, "the cluster is %s, known by its URL and certificate authority only%s", sanitize.String(c.Server), because(c.UIDUnavailable))
-	}
 }
 
 func (l *ledger) progress() {

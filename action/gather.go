@@ -71,7 +71,7 @@ func (f *Engine) Gather(ctx context.Context, kind job.Kind, name string) (e Evid
 
 // gather is what the API server can tell.
 func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
-	var e Evidence
+	e := Evidence{engine: f}
 	c, resources := f.access.get()
 	g := gathering{ctx: ctx, client: c, resources: resources, pods: f.access.podLogs(), logs: &f.logs, clock: f.o.Clock, namespace: f.o.Namespace, e: &e}
 	var err error

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/session"
 )
 
 // mayAsk is an error where nobody could answer a question or read it.
@@ -22,14 +23,14 @@ func (c *cli) mayAsk() error {
 }
 
 // confirm asks for the context and the name, typed in full, when all that they
-// are about has been shown. What was typed before the question is thrown away,
+// are about has been shown, and names the cluster. What was typed before the question is thrown away,
 // and the question waits until nobody types.
-func (c *cli) confirm(ctx context.Context, contextName, name string) error {
+func (c *cli) confirm(ctx context.Context, contextName, name string, cluster session.Identity) error {
 	want := sanitize.Whole(contextName + "/" + name)
 	if err := discardTypedAhead(ctx, c.stdin); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.streams.ErrOut, "\nType %s to confirm: ", want)
+	fmt.Fprintf(c.streams.ErrOut, "\nThe cluster is %s.\nType %s to confirm: ", cluster, want)
 	answer, err := c.readLine(ctx)
 	switch {
 	case ctx.Err() != nil:

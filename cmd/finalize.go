@@ -185,7 +185,7 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 		return printError{err}
 	}
 	if plan.Possible() && asks {
-		if err := c.confirm(ctx, conn.context, plan.Name); err != nil {
+		if err := c.confirm(ctx, conn.context, plan.Name, evidence.Cluster); err != nil {
 			return err
 		}
 	}

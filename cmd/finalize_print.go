@@ -4,6 +4,8 @@ import (
 	"io"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
 )
@@ -39,15 +41,28 @@ func (c *cli) finalizePrinter(output string, asks bool) finalizePrinter {
 
 // finalizeDocument is what `finalize -o json` prints.
 type finalizeDocument struct {
-	APIVersion string     `json:"apiVersion"`
-	Kind       string     `json:"kind"`
-	Facts      []factJSON `json:"facts"`
-	Plan       planJSON   `json:"plan"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Cluster is where all this is.
+	Cluster clusterJSON `json:"cluster"`
+	Facts   []factJSON  `json:"facts"`
+	Plan    planJSON    `json:"plan"`
 	// Remedies are what else the evidence calls for, and Asked is the one that was
 	// asked for in place of the plan. Both keys are older than the names.
 	Remedies []remedyJSON `json:"ways,omitempty"`
 	Asked    action.Name  `json:"taken,omitempty"`
 	Outcome  *outcomeJSON `json:"outcome,omitempty"`
+}
+
+// clusterJSON is what tells the cluster from others.
+type clusterJSON struct {
+	Server               string    `json:"server"`
+	TLSServerName        string    `json:"tlsServerName,omitempty"`
+	CertificateAuthority string    `json:"certificateAuthority"`
+	Proxy                string    `json:"proxy,omitempty"`
+	UID                  types.UID `json:"uid,omitempty"`
+	// UIDUnavailable is why the uid of its namespace kube-system is not known.
+	UIDUnavailable string `json:"uidUnavailable,omitempty"`
 }
 
 type planJSON struct {
@@ -108,6 +123,7 @@ func (f *finalizePrinter) plan(p *action.Plan) error {
 	l := lines{w: f.preview}
 	l.add("%s %s %s/%s", p.Action, p.Kind.Word(), p.Namespace, p.Name)
 	evidence := f.finalize.Evidence()
+	l.add("cluster: %s", evidence.Cluster)
 	l.facts(f.finalize.Facts(), evidence.At)
 	if !p.Possible() {
 		l.add("\nrefused: %s", p.Refusal)
@@ -201,7 +217,7 @@ func (l *lines) records(o *action.Outcome) {
 }
 
 func (f *finalizePrinter) document(shown *action.Plan, o *action.Outcome, err error) error {
-	d := finalizeDocument{APIVersion: apiVersion, Kind: "Finalization", Facts: factsOf(f.finalize.Facts()), Plan: planOf(f.finalize), Remedies: remediesOf(f.remedies),
+	d := finalizeDocument{APIVersion: apiVersion, Kind: "Finalization", Cluster: clusterJSON(f.finalize.Evidence().Cluster), Facts: factsOf(f.finalize.Facts()), Plan: planOf(f.finalize), Remedies: remediesOf(f.remedies),
 		Outcome: &outcomeJSON{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings}}
 	if shown.Action != action.Finalize {
 		d.Asked = shown.Action

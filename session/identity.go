@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/sanitize"
 )
 
 // Identity tells one cluster from another.
@@ -40,6 +42,17 @@ func (i Identity) Host() string {
 		return i.Server
 	}
 	return u.Host
+}
+
+// String names the cluster in words that are safe to print.
+func (i Identity) String() string {
+	switch {
+	case i.UID != "":
+		return sanitize.String(fmt.Sprintf("%s (uid %s)", i.Server, i.UID))
+	case i.UIDUnavailable != "":
+		return sanitize.String(fmt.Sprintf("%s (known by its URL and certificate authority only: %s)", i.Server, i.UIDUnavailable))
+	}
+	return sanitize.String(i.Server)
 }
 
 // SameServer reports whether two URLs name the same API server.

@@ -93,11 +93,11 @@ func (s *Session) Identity() Identity {
 // requestTimeout bounds a question of the session's own.
 const requestTimeout = 15 * time.Second
 
-// Identify returns the cluster's identity. It reads the uid of namespace kube-system
-// unless that is known; where it may not be read, the URL and the authority are the
-// identity.
+// Identify returns the cluster's identity. The first call reads the uid of namespace
+// kube-system, unless that is known already; where it may not be read, the URL and the
+// authority are the identity.
 func (s *Session) Identify(ctx context.Context) (Identity, error) {
-	if id := s.Identity(); id.UID != "" {
+	if id := s.Identity(); id.UID != "" || id.UIDUnavailable != "" {
 		return id, nil
 	}
 	return s.readIdentity(ctx)

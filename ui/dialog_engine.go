@@ -87,7 +87,7 @@ func finalizePlans(e action.Evidence, r action.Request) []dialog.Plan {
 
 func planOf(p action.Plan) dialog.Plan {
 	shown := dialog.Plan{
-		Title: p.Title, Change: p.Title, Why: p.Why, Refusal: p.Refusal, Advice: p.Advice,
+		Title: p.Title, Change: p.Title, Cluster: p.Evidence().Cluster.String(), Why: p.Why, Refusal: p.Refusal, Advice: p.Advice,
 		Evidence: evidenceOf(p.Facts()), EvidenceTitle: "What was found",
 		Will: p.Will, WillNot: p.WillNot, Then: p.Then, Commands: p.Commands, Engine: p, Steps: finalizeSteps(""),
 	}

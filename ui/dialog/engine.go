@@ -35,6 +35,8 @@ type Plan struct {
 	// Title is what it does, for a list; Change is all that it changes, in one
 	// line, for the plan's own head and the log.
 	Title, Change string
+	// Cluster is where it would be done.
+	Cluster string
 	// Why is what the evidence tells, and Certainty how sure it is.
 	Why, Certainty string
 	// Evidence is what it rests on, under EvidenceTitle.

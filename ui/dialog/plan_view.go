@@ -26,6 +26,7 @@ func planLines(c draw.Canvas, choices []Plan, chosen int, age time.Duration, nam
 		add("Refused", draw.Sentence(p.Refusal), c.Theme.Bad)
 		add("Helps", p.Advice, c.Theme.Text)
 	}
+	add("Cluster", p.Cluster, c.Theme.Text)
 	add("Why", draw.Sentence(p.Why), c.Theme.Text)
 	if p.Possible() {
 		add("Certainty", p.Certainty, c.Theme.Text)

@@ -74,6 +74,9 @@ func (d *Dialog) pinned(c draw.Canvas) []string {
 	case d.stage == Typing:
 		d.input.SetWidth(max(c.Width-4, 1))
 		d.input.SetCursor(d.input.Position()) // shows what fits into the new width
+		if cluster := d.plan().Cluster; cluster != "" {
+			note = append(note, c.Para(c.Theme.Text, "The cluster is "+cluster+".", 4)...)
+		}
 		lines := append(note, c.Para(c.Theme.Text, "Type "+d.wanted()+" and press enter:", 6)...)
 		return append(lines, c.Theme.Accent.Render(c.Glyphs.Cursor)+" "+d.input.View())
 	case d.stage == Applying:
