@@ -372,8 +372,14 @@ func TestHeaderNamesANewerVelero(t *testing.T) {
 	for version, newer := range map[string]bool{"v1.16.2": false, "v1.18.3": false, "v1.18.9": false, "v1.19.0": true, "v1.19.0-rc.1": true, "v2.0.1": true, "main": false, "": false} {
 		snap := stageful()
 		snap.Server.Version = version
-		for _, width := range []int{120, 200} {
+		for _, width := range []int{80, 120, 200} {
 			view := ansi.Strip(checkFrame(t, screen(t, snap, width, 40)))
+			if width == 80 {
+				if strings.Contains(view, "newer") != newer {
+					t.Errorf("%s at 80:\n%s", version, strings.Split(view, "\n")[0])
+				}
+				continue
+			}
 			if n := strings.Count(view, "newer than veltui knows"); (n == 1) != newer || n > 1 || newer && !strings.Contains(strings.Split(view, "\n")[0], version) {
 				t.Errorf("%s at %d: said %d times:\n%s", version, width, n, strings.Split(view, "\n")[0])
 			}

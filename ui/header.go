@@ -38,6 +38,8 @@ func (m *Model) header(c draw.Canvas) string {
 		left += c.Theme.Strong.Render(place) + m.readOnlyText(c)
 		if server := at.serverText(c, v.uptime); v.server && server != "" {
 			left += "  " + c.Theme.Dim.Render(server)
+		} else if v.calm && at.isNewer() {
+			left += "  " + c.Theme.Dim.Render("newer velero")
 		}
 		if lipgloss.Width(left)+lipgloss.Width(right)+2 <= c.Width {
 			break
@@ -138,13 +140,18 @@ func (c *cluster) serverText(on draw.Canvas, uptime bool) string {
 		return "velero is not running"
 	}
 	text := strings.TrimSpace("velero " + s.Version)
-	if velero.IsUnread(s.Version) {
+	if c.isNewer() {
 		text += " (newer than veltui knows)"
 	}
 	if uptime {
 		text += " up " + human.Age(s.StartedAt, on.Now)
 	}
 	return text
+}
+
+// isNewer reports whether the server is newer than the versions whose rules veltui knows.
+func (c *cluster) isNewer() bool {
+	return c.assessed != nil && velero.IsUnread(c.assessed.Snapshot.Server.Version)
 }
 
 func healthText(c draw.Canvas, of *cluster) string {
