@@ -96,7 +96,8 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	}
 	one := ui.Cluster{
 		Context: conn.context, Request: conn.request, Source: watcher, EtcdLogs: watcher, Looker: &closerLook{cli: c, log: log},
-		Stop: func() { cancel(); watcher.Stop() },
+		Stop:         func() { cancel(); watcher.Stop() },
+		WriteFailure: func() string { return c.writes.last(conn.config.Host) },
 	}
 	one.Sources.Logs, one.Sources.Problems = logs, logs
 	one.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."

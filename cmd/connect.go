@@ -126,6 +126,7 @@ func (c *cli) loadConfig() (*rest.Config, error) {
 	}
 	config = rest.CopyConfig(config)
 	c.logins.guard(config)
+	config.Wrap(c.writes.watch(config.Host))
 	config.UserAgent = "veltui/" + version
 	config.WarningHandler = c.warnings
 	// client-go's default of five requests a second stretches a look at one job,

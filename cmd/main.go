@@ -98,6 +98,8 @@ type cli struct {
 	// logins are those of credential plugins.
 	logins *logins
 	pinned *pinned
+	// writes are those that API servers failed to store.
+	writes *writeFailures
 	// requests counts the DownloadRequests that are still in a cluster.
 	requests *atomic.Int64
 }

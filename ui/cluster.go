@@ -56,6 +56,9 @@ type Cluster struct {
 	Looker Looker
 	// Request is how the kubectl commands shown get to the same cluster.
 	Request action.Request
+	// WriteFailure is why the API server did not store what veltui wrote last, on one
+	// line; empty if it did. Nil if nothing is known of that.
+	WriteFailure func() string
 	// Stop ends what follows the cluster; nil if that ends with the program only.
 	Stop func()
 }
@@ -210,6 +213,24 @@ func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
 	}
 	m.switching, m.notice = &switching{contexts: contexts, namespace: namespace}, ""
 	return m.connect(m.switching)
+}
+
+// trouble says what is wrong with the connection to a cluster, empty if nothing is.
+func (c *cluster) trouble() string {
+	switch h := c.health(); {
+	case c.ended == nil && h.State == watch.Stale && h.Err != "":
+		return "No news from the cluster: " + strings.TrimSuffix(h.Err, ".") + "."
+	case c.writeFailure() != "":
+		return "The cluster does not store what is written: " + c.writeFailure() + "."
+	}
+	return ""
+}
+
+func (c *cluster) writeFailure() string {
+	if c.WriteFailure == nil {
+		return ""
+	}
+	return c.WriteFailure()
 }
 
 // unanswered reports whether nothing is known yet of clusters that were switched to.

@@ -386,3 +386,26 @@ func TestHeaderNamesANewerVelero(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with the connection is said in words, and not only that something is.
+func TestScreenSaysWhyItIsStale(t *testing.T) {
+	const hung = "the API server answers, but not what it reads from etcd: no response within 4s"
+	for _, width := range []int{80, 120, 200} {
+		snap := stageful()
+		snap.Health = watch.Health{State: watch.Stale, Since: noon.Add(-9 * time.Second), Err: hung, RetryAt: noon.Add(time.Second)}
+		view := strings.Join(strings.Fields(ansi.Strip(checkFrame(t, screen(t, snap, width, 40)))), " ")
+		if !strings.Contains(view, "stale 9s") || !strings.Contains(view, "not what it reads from etcd") {
+			t.Errorf("at %d:\n%s", width, view)
+		}
+		failing := ""
+		m := screen(t, stageful(), width, 40, func(o *Options) { o.Clusters[0].WriteFailure = func() string { return failing } })
+		if view := strings.Join(strings.Fields(ansi.Strip(checkFrame(t, m))), " "); strings.Contains(view, "writes fail") {
+			t.Errorf("at %d:\n%s", width, view)
+		}
+		failing = "POST /apis/velero.io: the API server answers 500"
+		show(m, stageful())
+		if view := strings.Join(strings.Fields(ansi.Strip(checkFrame(t, m))), " "); !strings.Contains(view, "live, writes fail") || !strings.Contains(view, "does not store what is written") {
+			t.Errorf("at %d:\n%s", width, view)
+		}
+	}
+}

@@ -265,6 +265,9 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 			}
 		}
 	}
+	if trouble := r.cluster.trouble(); trouble != "" {
+		text, style = strings.TrimSpace(trouble+" "+text), c.Theme.Strong
+	}
 	about := c.Sized(c.Width-2, 0).Para(style, text, lines)
 	for i := range about {
 		about[i] = " " + about[i]

@@ -158,6 +158,8 @@ func healthText(c draw.Canvas, of *cluster) string {
 	switch h := of.health(); {
 	case of.ended != nil:
 		return c.Theme.Bad.Render("cannot be used")
+	case h.State == watch.Live && of.writeFailure() != "":
+		return c.Theme.Bad.Render("live, writes fail")
 	case h.State == watch.Live:
 		return c.Theme.Good.Render("live")
 	case h.State == watch.Stale:
