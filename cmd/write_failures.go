@@ -63,8 +63,8 @@ func (t *writeWatch) RoundTrip(r *http.Request) (*http.Response, error) {
 func stores(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
-		reviews, dryRun := strings.Contains(r.URL.Path, "reviews"), r.URL.Query().Has("dryRun")
-		return !reviews && !dryRun
+		unstored, dryRun := strings.Contains(r.URL.Path, "reviews") || strings.HasSuffix(r.URL.Path, "/portforward"), r.URL.Query().Has("dryRun")
+		return !unstored && !dryRun
 	}
 	return false
 }
