@@ -9,7 +9,7 @@ import (
 )
 
 // writeFailures remembers which API servers failed to store what veltui wrote: reads may
-// be answered while writes are not, as with an etcd that is full.
+// be answered while writes are not, as with an etcd that is full. Nil remembers nothing.
 type writeFailures struct {
 	clock func() time.Time
 
@@ -27,6 +27,9 @@ const writeFailureAge = 5 * time.Minute
 
 // last returns the failure of the last write to a host, empty if it was stored or is old.
 func (w *writeFailures) last(host string) string {
+	if w == nil {
+		return ""
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f, failed := w.failed[host]
@@ -52,7 +55,7 @@ func (t *writeWatch) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 func (t *writeWatch) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := t.next.RoundTrip(r)
-	if !stores(r) || r.Context().Err() != nil {
+	if t.failures == nil || !stores(r) || r.Context().Err() != nil {
 		return answer, err
 	}
 	t.failures.note(t.host, r, answer, err)
