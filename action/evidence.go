@@ -130,7 +130,7 @@ type Evidence struct {
 	// volumes are the resources of Job.Volumes as the API server sent them.
 	volumes map[velero.VolumeRef]*unstructured.Unstructured
 
-	// engine has gathered it.
+	// engine gathered it: what is planned on it goes to the same cluster.
 	engine *Engine
 
 	// By is who we are to the API server, empty if it did not say.
@@ -214,3 +214,7 @@ func Targets(kind job.Kind) []string {
 	}
 	return []string{"RestoreResults", "RestoreItemOperations", "RestoreResourceList", "RestoreVolumeInfo"}
 }
+
+// Engine returns the engine that gathered the evidence, which alone applies what is
+// planned on it; nil if none did.
+func (e Evidence) Engine() *Engine { return e.engine }

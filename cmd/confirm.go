@@ -22,9 +22,9 @@ func (c *cli) mayAsk() error {
 	return nil
 }
 
-// confirm asks for the context and the name, typed in full, when all that they
-// are about has been shown, and names the cluster. What was typed before the question is thrown away,
-// and the question waits until nobody types.
+// confirm names the cluster, and asks for the context and the name, typed in full, when
+// all that they are about has been shown. What was typed before the question is thrown
+// away, and the question waits until nobody types.
 func (c *cli) confirm(ctx context.Context, contextName, name string, cluster session.Identity) error {
 	want := sanitize.Whole(contextName + "/" + name)
 	if err := discardTypedAhead(ctx, c.stdin); err != nil {

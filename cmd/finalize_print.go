@@ -8,6 +8,7 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/session"
 )
 
 // finalizePrinter shows evidence and plan, then attempts, then the outcome.
@@ -63,6 +64,10 @@ type clusterJSON struct {
 	UID                  types.UID `json:"uid,omitempty"`
 	// UIDUnavailable is why the uid of its namespace kube-system is not known.
 	UIDUnavailable string `json:"uidUnavailable,omitempty"`
+}
+
+func clusterOf(i session.Identity) clusterJSON {
+	return clusterJSON{Server: i.Server, TLSServerName: i.TLSServerName, CertificateAuthority: i.CA, Proxy: i.Proxy, UID: i.UID, UIDUnavailable: i.UIDUnavailable}
 }
 
 type planJSON struct {
@@ -217,7 +222,7 @@ func (l *lines) records(o *action.Outcome) {
 }
 
 func (f *finalizePrinter) document(shown *action.Plan, o *action.Outcome, err error) error {
-	d := finalizeDocument{APIVersion: apiVersion, Kind: "Finalization", Cluster: clusterJSON(f.finalize.Evidence().Cluster), Facts: factsOf(f.finalize.Facts()), Plan: planOf(f.finalize), Remedies: remediesOf(f.remedies),
+	d := finalizeDocument{APIVersion: apiVersion, Kind: "Finalization", Cluster: clusterOf(f.finalize.Evidence().Cluster), Facts: factsOf(f.finalize.Facts()), Plan: planOf(f.finalize), Remedies: remediesOf(f.remedies),
 		Outcome: &outcomeJSON{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings}}
 	if shown.Action != action.Finalize {
 		d.Asked = shown.Action

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
-	"sync"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -30,8 +29,6 @@ type jobFinalizer struct {
 	noStore bool
 	caFile  string
 	log     *slog.Logger
-
-	engines sync.Map // of *action.Engine, by namespace
 }
 
 var _ ui.Finalizer = (*jobFinalizer)(nil)
@@ -80,9 +77,10 @@ func (f *jobFinalizer) Gather(ctx context.Context, namespace string, kind job.Ki
 
 // Apply applies a plan.
 func (f *jobFinalizer) Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error) {
-	engine, err := f.engine(plan.Namespace)
-	if err != nil {
-		return unsent(err)
+	evidence := plan.Evidence()
+	engine := evidence.Engine()
+	if engine == nil {
+		return unsent(errors.New("the plan rests on no evidence"))
 	}
 	outcome, err := engine.Apply(ctx, plan, dryRun, cleaned(report))
 	return f.ended(plan.Kind, plan.Name, dryRun, outcome, err)
@@ -131,28 +129,13 @@ func (f *jobFinalizer) ended(kind job.Kind, name string, dryRun bool, o action.O
 	return o, clean(err)
 }
 
-// connect makes the engine for the Velero in a namespace, with the kubeconfig as
-// it is now.
+// connect makes the engine for the Velero in a namespace.
 func (f *jobFinalizer) connect(namespace string) (*action.Engine, error) {
 	conn, err := f.cli.connect()
 	if err != nil {
 		return nil, err
 	}
-	engine, err := f.cli.newFinalizer(conn, namespace, finalizerOptions{noStore: f.noStore, caFile: f.caFile})
-	if err != nil {
-		return nil, err
-	}
-	f.engines.Store(namespace, engine)
-	return engine, nil
-}
-
-// engine is the one that gathered the evidence: what is applied goes to the same
-// cluster, whatever the kubeconfig says by now.
-func (f *jobFinalizer) engine(namespace string) (*action.Engine, error) {
-	if made, ok := f.engines.Load(namespace); ok {
-		return made.(*action.Engine), nil
-	}
-	return f.connect(namespace)
+	return f.cli.newFinalizer(conn, namespace, finalizerOptions{noStore: f.noStore, caFile: f.caFile})
 }
 
 // clean makes an error fit for the screen.
