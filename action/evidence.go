@@ -130,7 +130,7 @@ type Evidence struct {
 	// volumes are the resources of Job.Volumes as the API server sent them.
 	volumes map[velero.VolumeRef]*unstructured.Unstructured
 
-	// engine gathered it: what is planned on it goes to the same cluster.
+	// engine gathered it.
 	engine *Engine
 
 	// By is who we are to the API server, empty if it did not say.
@@ -215,6 +215,6 @@ func Targets(kind job.Kind) []string {
 	return []string{"RestoreResults", "RestoreItemOperations", "RestoreResourceList", "RestoreVolumeInfo"}
 }
 
-// Engine returns the engine that gathered the evidence, which alone applies what is
-// planned on it; nil if none did.
+// Engine returns the engine that gathered the evidence, and is to apply what is planned
+// on it; nil if none did.
 func (e Evidence) Engine() *Engine { return e.engine }

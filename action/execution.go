@@ -44,10 +44,6 @@ func (f *Engine) Apply(ctx context.Context, shown Plan, dryRun bool, report func
 		return out, ErrReadOnly
 	case !shown.Possible():
 		return out, nil
-	case shown.evidence.engine != f:
-		err := errors.New("the plan rests on what another connection read")
-		out.Message = err.Error()
-		return out, err
 	}
 	d, err := definitionOf(shown.Action)
 	if err != nil {
