@@ -9,7 +9,7 @@ import (
 const (
 	DefaultFirst    = 250 * time.Millisecond
 	DefaultFactor   = 2
-	DefaultCap      = 10 * time.Second
+	DefaultCap      = 8 * time.Second
 	DefaultJitter   = 0.1
 	DefaultDeadline = 10 * time.Minute
 	DefaultAttempt  = 15 * time.Second

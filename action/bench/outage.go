@@ -153,8 +153,8 @@ func ourSide(ctx context.Context, plane *testbed.ControlPlane, seen *sender, dea
 	if err != nil {
 		return nil, plan, remove, err
 	}
-	plan = action.Draft(evidence, action.Request{})
-	if plan.Effect() == action.Refuse {
+	plan, _ = action.For(action.Finalize, evidence, action.Request{})
+	if !plan.Possible() {
 		err = fmt.Errorf("refused: %s", plan.Refusal)
 	}
 	return f, plan, remove, err
