@@ -18,16 +18,16 @@ import (
 // now: everything of a job has long been quiet, and nothing else is wrong. The
 // jobs began a minute before, so that no file is of the second of their start,
 // and the server before them.
-var muchLater = lab.Shift{Later: time.Hour, Age: func(kind, _ string) time.Duration {
+var muchLater = lab.Shift{Age: func(kind, _ string) time.Duration {
 	switch kind {
 	case "BackupStorageLocation", "DownloadRequest":
-		return -time.Hour
+		return 0
 	case "Backup":
-		return time.Minute
+		return time.Hour + time.Minute
 	case "Pod":
-		return 10 * time.Minute
+		return time.Hour + 10*time.Minute
 	}
-	return 0
+	return time.Hour
 }}
 
 // TestLostPatchOfAFailedBackup makes backups whose last patch is lost. Two of

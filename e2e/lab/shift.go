@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -20,17 +22,14 @@ import (
 
 // Shift is another time to look at the cluster.
 type Shift struct {
-	// Later is how much later it is: the API server's clock is so much ahead.
-	Later time.Duration
-	// Age is how much longer ago everything about an object is to be; nil for
-	// none. With a negative one a thing stays as young as it is, though it is
-	// later.
+	// Age is how much longer ago everything about an object is to be. Its kind is Log
+	// for the logs of pods.
 	Age func(kind, name string) time.Duration
 }
 
 // Shifted is the real cluster at another time: a proxy in front of the API
-// server that moves its clock, and every time in some of its objects. What is
-// written through it is written as it is.
+// server that moves every time in some of the objects that are read. What is
+// written through it, and the answer to that, stays as it is.
 type Shifted struct {
 	// Kubeconfig leads to the proxy.
 	Kubeconfig string
@@ -75,17 +74,53 @@ func (p *Shifted) Close() {
 }
 
 func (s Shift) shift(r *http.Response) error {
-	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
-		r.Header.Set("Date", date.Add(s.Later).Format(http.TimeFormat))
-	}
+	kind := r.Header.Get("Content-Type")
 	switch {
-	case s.Age == nil || r.StatusCode >= http.StatusMultipleChoices || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json"):
+	case r.Request.Method != http.MethodGet || r.StatusCode >= http.StatusMultipleChoices:
+		return nil
+	case strings.HasSuffix(r.Request.URL.Path, "/log"):
+		if by := s.Age("Log", ""); by != 0 {
+			r.Body = ageLines(r.Body, by)
+			r.ContentLength = -1
+			r.Header.Del("Content-Length")
+		}
+		return nil
+	case !strings.HasPrefix(kind, "application/json"):
 		return nil
 	case r.Request.URL.Query().Get("watch") != "":
 		r.Body = ageEvents(r.Body, s.Age)
 		return nil
 	}
 	return ageAnswer(r, s.Age)
+}
+
+var timeInLine = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+
+// ageLines passes a log on, line by line.
+func ageLines(body io.ReadCloser, by time.Duration) io.ReadCloser {
+	out, in := io.Pipe()
+	go func() {
+		lines := bufio.NewReader(body)
+		for {
+			line, err := lines.ReadBytes('\n')
+			line = timeInLine.ReplaceAllFunc(line, func(text []byte) []byte {
+				at, err := time.Parse(time.RFC3339Nano, string(text))
+				if err != nil {
+					return text
+				}
+				return at.Add(-by).AppendFormat(nil, "2006-01-02T15:04:05.000000000Z")
+			})
+			if _, writing := in.Write(line); err == nil {
+				err = writing
+			}
+			if err != nil {
+				_ = body.Close()
+				_ = in.CloseWithError(err)
+				return
+			}
+		}
+	}()
+	return out
 }
 
 type age = func(kind, name string) time.Duration
