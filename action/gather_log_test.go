@@ -81,10 +81,8 @@ func TestLogIsRead(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
 	r := in.restore("r9")
-	line := func(fields string) string {
-		return fmt.Sprintf("time=%q level=info %s\n", time.Now().Add(time.Second).UTC().Format(time.RFC3339), fields)
-	}
-	ref := in.namespace + "/r9"
+	ref, at := in.namespace+"/r9", time.Now().Add(time.Second).UTC().Format(time.RFC3339)
+	line := func(fields string) string { return fmt.Sprintf("time=%q level=info %s\n", at, fields) }
 	gaveUp := line(`msg="Error updating restore's status from InProgress to Finalizing" error="bad \x1b[2J\u202e thing" Restore=` + ref)
 	others := strings.Repeat(line(`msg="Restored 1 items" restore=`+ref+`9`), logNewest)
 	asked := 0

@@ -23,7 +23,7 @@ import (
 // Shift is another time to look at the cluster.
 type Shift struct {
 	// Age is how much longer ago everything about an object is to be. Its kind is Log
-	// for the logs of pods.
+	// for the logs of pods, and Stored for what is in the object store.
 	Age func(kind, name string) time.Duration
 }
 
@@ -33,6 +33,8 @@ type Shift struct {
 type Shifted struct {
 	// Kubeconfig leads to the proxy.
 	Kubeconfig string
+	shift      Shift
+	stored     string // the object store's URL
 	server     *httptest.Server
 }
 
@@ -46,7 +48,8 @@ func (l *Lab) StartShifted(name string, s Shift) (*Shifted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the API server's address: %w", err)
 	}
-	p := &Shifted{server: httptest.NewServer(&httputil.ReverseProxy{
+	p := &Shifted{shift: s, stored: l.S3URL()}
+	cluster := &httputil.ReverseProxy{
 		Transport:     transport,
 		FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -56,9 +59,17 @@ func (l *Lab) StartShifted(name string, s Shift) (*Shifted, error) {
 				r.Out.Header.Set("Accept", "application/json")
 			}
 		},
-		ModifyResponse: s.shift,
+		ModifyResponse: p.modify,
 		ErrorLog:       log.New(io.Discard, "", 0), // clients end watches at any time
-	})}
+	}
+	routes := http.NewServeMux()
+	routes.Handle("/", cluster)
+	routes.Handle(storedPath, http.StripPrefix(strings.TrimSuffix(storedPath, "/"), &httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: l.s3.address}) },
+		ModifyResponse: p.ageStored,
+		ErrorLog:       log.New(io.Discard, "", 0),
+	}))
+	p.server = httptest.NewServer(routes)
 	p.Kubeconfig, err = l.plane.KubeconfigFor(&rest.Config{Host: p.server.URL}, name+".kubeconfig")
 	if err != nil {
 		p.Close()
@@ -73,13 +84,13 @@ func (p *Shifted) Close() {
 	p.server.Close()
 }
 
-func (s Shift) shift(r *http.Response) error {
+func (p *Shifted) modify(r *http.Response) error {
 	kind := r.Header.Get("Content-Type")
 	switch {
 	case r.Request.Method != http.MethodGet || r.StatusCode >= http.StatusMultipleChoices:
 		return nil
 	case strings.HasSuffix(r.Request.URL.Path, "/log"):
-		if by := s.Age("Log", ""); by != 0 {
+		if by := p.shift.Age("Log", ""); by != 0 {
 			r.Body = ageLines(r.Body, by)
 			r.ContentLength = -1
 			r.Header.Del("Content-Length")
@@ -88,10 +99,20 @@ func (s Shift) shift(r *http.Response) error {
 	case !strings.HasPrefix(kind, "application/json"):
 		return nil
 	case r.Request.URL.Query().Get("watch") != "":
-		r.Body = ageEvents(r.Body, s.Age)
+		r.Body = ageEvents(r.Body, p.age)
 		return nil
 	}
-	return ageAnswer(r, s.Age)
+	return ageAnswer(r, p.age)
+}
+
+// storedPath leads to the object store.
+const storedPath = "/stored/"
+
+func (p *Shifted) ageStored(r *http.Response) error {
+	if at, err := http.ParseTime(r.Header.Get("Last-Modified")); err == nil {
+		r.Header.Set("Last-Modified", at.Add(-p.shift.Age("Stored", "")).UTC().Format(http.TimeFormat))
+	}
+	return nil
 }
 
 var timeInLine = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
@@ -123,7 +144,8 @@ func ageLines(body io.ReadCloser, by time.Duration) io.ReadCloser {
 	return out
 }
 
-type age = func(kind, name string) time.Duration
+// age makes an object of a kind older.
+type age = func(object map[string]any, kind string) any
 
 func ageAnswer(r *http.Response, age age) error {
 	data, err := io.ReadAll(r.Body)
@@ -171,20 +193,26 @@ func ageDocument(document map[string]any, age age) any {
 	kind, _ := document["kind"].(string)
 	items, isList := document["items"].([]any)
 	if !isList {
-		return ageObject(document, kind, age)
+		return age(document, kind)
 	}
 	for i, item := range items {
 		if object, ok := item.(map[string]any); ok {
-			items[i] = ageObject(object, strings.TrimSuffix(kind, "List"), age)
+			items[i] = age(object, strings.TrimSuffix(kind, "List"))
 		}
 	}
 	return document
 }
 
-func ageObject(object map[string]any, kind string, age age) any {
+// age makes an object older. A DownloadRequest leads to the proxy.
+func (p *Shifted) age(object map[string]any, kind string) any {
+	if status, ok := object["status"].(map[string]any); ok && kind == "DownloadRequest" {
+		if signed, ok := status["downloadURL"].(string); ok {
+			status["downloadURL"] = strings.Replace(signed, p.stored, p.server.URL+strings.TrimSuffix(storedPath, "/"), 1)
+		}
+	}
 	meta, _ := object["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
-	if by := age(kind, name); by != 0 {
+	if by := p.shift.Age(kind, name); by != 0 {
 		return moveBack(object, by)
 	}
 	return object

@@ -28,12 +28,12 @@ func TestAgeDocumentMovesOnlySomeObjects(t *testing.T) {
 	if err := json.Unmarshal([]byte(list), &document); err != nil {
 		t.Fatal(err)
 	}
-	data, err := json.Marshal(ageDocument(document, func(kind, name string) time.Duration {
+	data, err := json.Marshal(ageDocument(document, (&Shifted{shift: Shift{Age: func(kind, name string) time.Duration {
 		if kind != "Backup" {
 			t.Errorf("kind %q, want Backup", kind)
 		}
 		return byName(kind, name)
-	}))
+	}}}).age))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestAgeDocumentMovesOnlySomeObjects(t *testing.T) {
 
 func TestAgeEventsPassesEachEventOn(t *testing.T) {
 	in, out := io.Pipe()
-	events := json.NewDecoder(ageEvents(in, byName))
+	events := json.NewDecoder(ageEvents(in, (&Shifted{shift: Shift{Age: byName}}).age))
 	for _, name := range []string{"new", "old"} {
 		go func() {
 			_, _ = io.WriteString(out, `{"type":"ADDED","object":`+strings.ReplaceAll(objectAtNoon, "NAME", name)+"}\n")
