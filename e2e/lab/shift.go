@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 )
 
@@ -203,11 +204,11 @@ func ageDocument(document map[string]any, age age) any {
 	return document
 }
 
-// age makes an object older. A DownloadRequest leads to the proxy.
+// age makes an object older. What leads to the object store leads to the proxy.
 func (p *Shifted) age(object map[string]any, kind string) any {
-	if status, ok := object["status"].(map[string]any); ok && kind == "DownloadRequest" {
-		if signed, ok := status["downloadURL"].(string); ok {
-			status["downloadURL"] = strings.Replace(signed, p.stored, p.server.URL+strings.TrimSuffix(storedPath, "/"), 1)
+	for _, way := range [][]string{{"status", "downloadURL"}, {"spec", "config", "s3Url"}} {
+		if to, ok, _ := unstructured.NestedString(object, way...); ok {
+			_ = unstructured.SetNestedField(object, strings.Replace(to, p.stored, p.server.URL+strings.TrimSuffix(storedPath, "/"), 1), way...)
 		}
 	}
 	meta, _ := object["metadata"].(map[string]any)
