@@ -257,8 +257,7 @@ func (x *execution) send(ctx context.Context) error {
 		}
 	}
 	reason, message := x.event(&x.plan)
-	x.announce(ctx, x.plan.evidence.Object, string(x.plan.Action), reason, message)
-	return nil
+	return x.announce(ctx, x.plan.evidence.Object, string(x.plan.Action), reason, message)
 }
 
 // soFar is how far all patches came, with what became of one more.

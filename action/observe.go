@@ -38,14 +38,24 @@ func (s *sending) poll(ctx context.Context, limit time.Duration, look func(ctx c
 	}
 }
 
-// once reads a resource in one attempt.
-func (s *sending) once(ctx context.Context, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// once reads a resource of the cluster that was shown in one attempt.
+func (s *sending) once(ctx context.Context, seen *unstructured.Unstructured) (o *unstructured.Unstructured, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout(s.f.o))
 	defer cancel()
-	o, err := s.f.read(ctx, seen)
-	if retry.Classify(err) == retry.Unauthorized && s.refresh(ctx) == nil {
+	read := func() error {
+		if err := s.f.access.check(ctx); err != nil {
+			return err
+		}
 		o, err = s.f.read(ctx, seen)
+		return err
 	}
+	if err := read(); retry.Classify(err) != retry.Unauthorized {
+		return o, err
+	}
+	if err := s.refresh(ctx); err != nil {
+		return nil, err
+	}
+	err = read()
 	return o, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -129,11 +130,14 @@ func (s *sending) refresh(ctx context.Context) error {
 	if err := s.f.access.refresh(ctx); err != nil {
 		return err
 	}
-	user, err := s.f.access.session.User(ctx)
-	if err != nil {
-		return err
+	review := &authenticationv1.SelfSubjectReview{}
+	c, _ := s.f.access.get()
+	if err := c.Create(ctx, review); apierrors.IsNotFound(err) { // which says nothing about the job
+		return fmt.Errorf("checking whose credentials these are: %v", err)
+	} else if err != nil {
+		return fmt.Errorf("checking whose credentials these are: %w", err)
 	}
-	if is := sanitize.String(user.Name); is != s.stamp.by {
+	if is := sanitize.String(review.Status.UserInfo.Username); is != s.stamp.by {
 		return &session.OtherUserError{Was: s.stamp.by, Is: is}
 	}
 	return nil
@@ -243,9 +247,18 @@ func (s *sending) nothing() string {
 	return "nothing more was written"
 }
 
-// announce notes in the cluster what was done.
-func (s *sending) announce(ctx context.Context, subject *unstructured.Unstructured, action, reason, message string) {
-	if err := s.f.writer.event(ctx, subject, s.stamp, action, reason, message); err != nil {
+// announce notes in the cluster that was shown what was done. Its error says that
+// another one is there now.
+func (s *sending) announce(ctx context.Context, subject *unstructured.Unstructured, action, reason, message string) error {
+	err := s.f.access.check(ctx)
+	if err == nil {
+		err = s.f.writer.event(ctx, subject, s.stamp, action, reason, message)
+	}
+	if err != nil {
 		s.warn("cannot write the Event: %v", err)
 	}
+	if isElsewhere(err) {
+		return err
+	}
+	return nil
 }

@@ -7,11 +7,9 @@ import (
 	"sync"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -36,12 +34,6 @@ type Session struct {
 	mu       sync.Mutex
 	config   *rest.Config
 	identity Identity
-}
-
-// User is whom the API server takes somebody for.
-type User struct {
-	Name, UID string
-	Groups    []string
 }
 
 // MovedError reports that a context, or the URL that it names, leads to another
@@ -123,6 +115,8 @@ func (s *Session) readIdentity(ctx context.Context) (Identity, error) {
 		defer s.mu.Unlock()
 		s.identity.UIDUnavailable = sanitize.String(err.Error())
 		return s.identity, nil
+	case apierrors.IsNotFound(err): // which says nothing of what the caller looks for
+		return s.Identity(), errors.New(err.Error())
 	case err != nil:
 		return s.Identity(), err
 	}
@@ -169,7 +163,7 @@ func (s *Session) compare(now Identity) error {
 
 // Refresh reads the credentials again. Nothing else of the kubeconfig may have
 // changed, else the session keeps those that it had and returns a [MovedError].
-// Whose they are is for the caller to ask ([Session.User]).
+// Whose they are is for the caller to ask.
 func (s *Session) Refresh() error {
 	config, err := s.load()
 	if err != nil {
@@ -186,26 +180,6 @@ func (s *Session) Refresh() error {
 	}
 	s.config = config
 	return nil
-}
-
-// User returns whom the API server takes us for with the credentials as they are.
-func (s *Session) User(ctx context.Context) (User, error) {
-	config := s.Config()
-	config.Timeout = requestTimeout
-	over, err := HTTPClient(config, TransportOptions{Meter: s.meter, OneAttempt: true})
-	if err != nil {
-		return User{}, err
-	}
-	client, err := authenticationv1client.NewForConfigAndClient(config, over)
-	if err != nil {
-		return User{}, fmt.Errorf("preparing the connection to the API server: %w", err)
-	}
-	review, err := client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	if err != nil {
-		return User{}, fmt.Errorf("checking whose credentials these are: %w", err)
-	}
-	info := review.Status.UserInfo
-	return User{Name: info.Username, UID: info.UID, Groups: info.Groups}, nil
 }
 
 func (s *Session) readUID(ctx context.Context) (types.UID, error) {
