@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,6 +84,9 @@ func (h *heartbeat) run(ctx context.Context, c *connection) error {
 		offset, err := h.ask(ctx, c)
 		if ctx.Err() != nil {
 			return nil
+		}
+		if errors.Is(err, errRejected) && h.session != nil {
+			err = cmp.Or(h.session.Moved(), err)
 		}
 		var moved *session.MovedError
 		if errors.As(err, &moved) {
