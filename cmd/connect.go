@@ -90,12 +90,16 @@ type pinned struct {
 }
 
 // openSession returns the session of the cluster that the context led to when it was
-// first asked for, an error if it leads elsewhere now.
+// first asked for, with the credentials of now, and an error if it leads elsewhere.
 func (c *cli) openSession() (*session.Session, error) {
 	c.pinned.mu.Lock()
 	defer c.pinned.mu.Unlock()
 	if c.pinned.session != nil {
-		return c.pinned.session, c.pinned.session.Moved()
+		var moved *session.MovedError
+		if err := c.pinned.session.Refresh(); errors.As(err, &moved) {
+			return nil, err
+		}
+		return c.pinned.session, nil // one that cannot be read now leads nowhere else
 	}
 	s, err := session.New(session.Options{Load: c.loadConfig, Context: cmp.Or(c.flags.CurrentContext, inCluster)})
 	if err != nil {
@@ -103,6 +107,23 @@ func (c *cli) openSession() (*session.Session, error) {
 	}
 	c.pinned.session = s
 	return s, nil
+}
+
+// explain adds to an error that the context leads to another cluster now: credentials
+// that were renewed for that one do not come to the one that was asked.
+func (p *pinned) explain(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var known *session.MovedError
+	var coded exitError
+	switch {
+	case err == nil, p.session == nil, errors.As(err, &known), errors.As(err, &coded) && coded.error == nil:
+		return err
+	}
+	if moved := p.session.Moved(); moved != nil {
+		return errors.Join(moved, err)
+	}
+	return err
 }
 
 // restConfig is how to get to the session's cluster, with the credentials that the

@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/logs"
 	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -114,6 +115,9 @@ func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least l
 		if err != nil {
 			return err
 		}
+		if _, err := conn.session.Identify(ctx); err != nil {
+			return err
+		}
 		go c.awaitEnd(reading, c.watchOptions(conn), j, stop)
 	}
 	waiting := c.tellStored()
@@ -130,11 +134,14 @@ func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least l
 		err = printError{flushed}
 	}
 	var printing printError
+	var moved *session.MovedError
 	switch {
 	case errors.As(err, &printing):
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.As(context.Cause(reading), &moved):
+		return moved
 	case errors.Is(context.Cause(reading), errJobEnded):
 		p.note("%s %s has ended", j.Kind.Word(), j.Name)
 	case err != nil:
@@ -149,8 +156,8 @@ func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least l
 // endCheck is how often a job whose log is followed is asked for its end.
 const endCheck = 2 * time.Second
 
-// awaitEnd ends the reading a little after the job has ended. An API server that
-// does not answer ends nothing.
+// awaitEnd ends the reading a little after the job has ended, or if its cluster is no
+// longer where it was. An API server that does not answer ends nothing.
 func (c *cli) awaitEnd(ctx context.Context, o watch.Options, j *job.Job, stop context.CancelCauseFunc) {
 	o.Namespace = j.Namespace
 	q := watch.Query{Names: []watch.JobName{{Resource: resourceOf(j.Kind), Name: j.Name}}, NoVerdict: true, Silence: firstSnapshotTimeout}
@@ -162,6 +169,12 @@ func (c *cli) awaitEnd(ctx context.Context, o watch.Options, j *job.Job, stop co
 		case <-ctx.Done():
 			return
 		}
+		var moved *session.MovedError
+		if err := o.Session.Check(ctx); errors.As(err, &moved) {
+			stop(err)
+			return
+		}
+		o.Config = o.Session.Config()
 		snap, err := watch.Read(ctx, o, q)
 		if err != nil || slices.ContainsFunc(snap.Sources, func(s watch.Source) bool { return s.State != watch.SourceLive }) {
 			continue

@@ -48,6 +48,8 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	err := root.ExecuteContext(ctx)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause // whatever failed then, failed because it was told to end
+	} else {
+		err = c.pinned.explain(err)
 	}
 	return exitCode(err, c.streams.ErrOut)
 }

@@ -140,8 +140,8 @@ type reporting struct {
 	report.Input
 }
 
-// reportOn makes the report on a job. Only the end of ctx fails it: what cannot be read
-// is named in it.
+// reportOn makes the report on a job. Only the end of ctx, and a context that leads
+// elsewhere, fail it: what cannot be read is named in it.
 func (c *cli) reportOn(ctx context.Context, assessed *assess.Assessment, judged assess.Judged, f reportFlags) (report.Document, error) {
 	conn, err := c.connect()
 	if err != nil {
@@ -162,6 +162,9 @@ func (c *cli) reportOn(ctx context.Context, assessed *assess.Assessment, judged 
 	}
 	if ctx.Err() != nil {
 		return report.Document{}, context.Cause(ctx)
+	}
+	if err := conn.session.Moved(); err != nil { // after which little could be seen
+		return report.Document{}, err
 	}
 	return report.Make(r.Input), nil
 }

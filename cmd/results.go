@@ -143,6 +143,9 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 		if r.problems, r.logErr = reader.Problems(ctx, j); ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if _, err := c.openSession(); r.logErr != nil && err != nil {
+			return err // another cluster's credentials are why
+		}
 	}
 	if f.output == "text" {
 		err = r.print(c.streams.Out, f.all)
