@@ -56,6 +56,12 @@ func inProgress(name string, ago time.Duration) *velerov1.Restore {
 func (b *bed) quiet(t *testing.T, o client.Object) {
 	t.Helper()
 	b.create(t, o)
+	b.age(t, o)
+}
+
+// age makes a job look as if nobody who works on it had written to it for an hour.
+func (b *bed) age(t *testing.T, o client.Object) {
+	t.Helper()
 	if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		t.Fatal(err)
 	}

@@ -53,9 +53,12 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	_ = os.RemoveAll(config)
-	if shared != nil {
-		if err := shared.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
+	for _, b := range []*bed{shared, twinsOnce.a, twinsOnce.b} {
+		if b == nil {
+			continue
+		}
+		if err := b.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping a control plane:", err)
 			code = 1
 		}
 	}

@@ -22,6 +22,10 @@ const startTimeout = 3 * time.Minute
 type Options struct {
 	// NoCRDs leaves Velero's CRDs out.
 	NoCRDs bool
+	// CopyOf is a running control plane that this one begins as a copy of: with all of
+	// its objects, their uids and resource versions, but an address and an authority of
+	// its own.
+	CopyOf *ControlPlane
 	// APIServerLog gets kube-apiserver's output; nil discards it.
 	APIServerLog io.Writer
 	// APIServerFlags are set on top of envtest's, by name without dashes.
@@ -103,6 +107,11 @@ func (c *ControlPlane) start(ctx context.Context, assets string, o Options) erro
 	if err := c.wrapPrograms(assets); err != nil {
 		return err
 	}
+	if o.CopyOf != nil {
+		if err := o.CopyOf.copyData(c); err != nil {
+			return err
+		}
+	}
 	// Port 0: nobody needs to know where etcd waits for peers that never come.
 	c.env.ControlPlane.Etcd.Configure().Set("listen-peer-urls", "http://127.0.0.1:0")
 	apiServer := c.env.ControlPlane.GetAPIServer()
@@ -129,7 +138,7 @@ func (c *ControlPlane) start(ctx context.Context, assets string, o Options) erro
 	if _, err := c.KubeconfigFor(c.config, "kubeconfig"); err != nil {
 		return err
 	}
-	if o.NoCRDs {
+	if o.NoCRDs || o.CopyOf != nil {
 		return nil
 	}
 	return InstallCRDs(ctx, c.config)

@@ -16,6 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
+// dataDir is where etcd keeps its data, in the test bed's folder.
+const dataDir = "data"
+
 // wrapPrograms makes envtest start each server through a script that writes
 // its process id down and then becomes the server: envtest itself does not
 // tell the ids, and to kill, stop or watch over a server we need them.
@@ -52,10 +55,10 @@ func (c *ControlPlane) wrapPrograms(assets string) error {
 	c.env.ControlPlane.Etcd = &envtest.Etcd{
 		URL:          &url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(etcdPort))},
 		Path:         etcdPath,
-		DataDir:      filepath.Join(c.dir, "data"),
+		DataDir:      filepath.Join(c.dir, dataDir),
 		StartTimeout: startTimeout,
 	}
-	return errors.Join(os.Mkdir(apiServer.CertDir, 0o700), os.Mkdir(filepath.Join(c.dir, "data"), 0o700))
+	return errors.Join(os.Mkdir(apiServer.CertDir, 0o700), os.Mkdir(filepath.Join(c.dir, dataDir), 0o700))
 }
 
 func (c *ControlPlane) pidFile(program string) string {
