@@ -89,8 +89,13 @@ func (c *console) row(job string) string {
 	return ""
 }
 
+// types sends keys. Escape at their end goes as the Kitty keyboard protocol writes it:
+// a lone \x1b that a busy machine reads together with the next key means alt and that key.
 func (c *console) types(t *testing.T, keys string) {
 	t.Helper()
+	if rest, ok := strings.CutSuffix(keys, "\x1b"); ok {
+		keys = rest + "\x1b[27u"
+	}
 	_, err := c.tty.WriteString(keys)
 	must(t, err)
 }

@@ -27,7 +27,7 @@ func TestVolumesAndOperationsPages(t *testing.T) {
 	upload := in(t, moved, "Accepted")
 
 	c := openConsole(t)
-	c.types(t, "/"+moved+"\r\r5")
+	c.opens(t, "", moved, "5")
 	c.sees(t, "[5 Volumes 1]", moved+"/data-0", "preparing", "CSI snapshot, data mover")
 	c.types(t, "\r") // the details, with what volume info and the resource say
 	c.sees(t, "dataupload/"+upload.Name, "Data mover     velero", "Spec of "+upload.Name, "sourcePVC: data-0", upload.Labels[velerov1.AsyncOperationIDLabel])
@@ -54,7 +54,7 @@ func TestVolumesAndOperationsPages(t *testing.T) {
 	const skipped = "pages-skipped"
 	wantEnd(t, backup(t, skipped, velerov1.BackupSpec{IncludedNamespaces: []string{"media"}}, nil), "Completed")
 	c.types(t, "\x1b")
-	c.types(t, "3/"+skipped+"\r\r5")
+	c.opens(t, "3", skipped, "5")
 	c.sees(t, "media/web-data-0002", "skipped", "volumeSnapshot: no applicable volumesnapshotter found")
 	c.types(t, "\x1b")
 
@@ -62,11 +62,20 @@ func TestVolumesAndOperationsPages(t *testing.T) {
 	createBackup(t, acting, velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}, lab.Annotations{lab.Operation: "1s", lab.OperationHold: acting})
 	await(t, "Backup", acting, "wait for its operations", lab.InPhase(waiting))
 	c.types(t, "\x1b")
-	c.types(t, "1/"+acting+"\r\r6")
+	c.opens(t, "1", acting, "6")
 	c.sees(t, "4 operations, 0 completed, 4 going on", "InProgress", "veltui asks again every 30s")
 	must(t, theLab.OpenGate(acting))
 	wantEnd(t, ended(t, "Backup", acting), "Completed")
 	c.sees(t, "4 operations, 4 completed")
 	c.awaits(t, "all of them Completed", func() bool { return !holdsAll(c.screen(), []string{"InProgress"}) })
 	c.quits(t)
+}
+
+// opens finds a job on a tab, if only once the dashboard has heard of it, and opens a
+// page of it.
+func (c *console) opens(t *testing.T, tab, job, page string) {
+	t.Helper()
+	c.types(t, tab+"/"+job+"\r")
+	c.sees(t, "/"+job+"  1 of ")
+	c.types(t, "\r"+page)
 }
