@@ -185,10 +185,7 @@ func (c *cli) printEtcdNames(l judgedEtcd) error {
 
 // printEtcdTables prints the schedules and the backups, each as a table of its own.
 func (c *cli) printEtcdTables(l judgedEtcd, wide bool) error {
-	schedules := [][]string{{"SCHEDULE", "CRON", "LAST RUN", "NEXT RUN", "LAST BACKUP", "VERDICT", "AGE"}}
-	if wide {
-		schedules[0] = append(schedules[0], "ZONE", "KEEPS", "CLAIM", "LAST GOOD")
-	}
+	var schedules, backups [][]string
 	for _, s := range l.schedules {
 		last, good := "", ""
 		if s.Last != nil {
@@ -197,40 +194,58 @@ func (c *cli) printEtcdTables(l judgedEtcd, wide bool) error {
 		if s.Good != nil {
 			good = s.Good.Name
 		}
-		cells := []string{s.Name, dash(s.Cron), dash(human.Ago(s.LastRun, l.now)), dash(inFuture(s.Next, l.now)), dash(last),
-			etcdVerdict(s.Verdict, s.Trouble), dash(human.Age(s.Created, l.now))}
+		cells := []string{s.Name, s.Cron, human.Ago(s.LastRun, l.now), inFuture(s.Next, l.now), last,
+			etcdVerdict(s.Verdict, s.Trouble), human.Age(s.Created, l.now)}
 		if wide {
-			cells = append(cells, dash(s.TimeZone), s.Retention.String(), dash(s.Claim), dash(good))
+			cells = append(cells, s.TimeZone, s.Retention.String(), s.Claim, good)
 		}
 		schedules = append(schedules, cells)
 	}
-	backups := [][]string{{"BACKUP", "STAGE", "TOOK", "SCHEDULE", "CLAIM", "VERDICT", "AGE"}}
-	if wide {
-		backups[0] = append(backups[0], "CONDITION", "JOB", "MESSAGE")
-	}
 	for _, b := range l.backups {
-		cells := []string{b.Name, b.Stage(), dash(tookText(b.Took(l.now))), dash(b.Schedule), dash(b.Claim),
-			etcdVerdict(b.Verdict, b.Trouble), dash(human.Age(b.Created, l.now))}
+		cells := []string{b.Name, b.Stage(), tookText(b.Took(l.now)), b.Schedule, b.Claim,
+			etcdVerdict(b.Verdict, b.Trouble), human.Age(b.Created, l.now)}
 		if wide {
-			cells = append(cells, dash(b.Condition.Type), dash(b.JobName), dash(b.Condition.Message))
+			cells = append(cells, b.Condition.Type, b.JobName, b.Condition.Message)
 		}
 		backups = append(backups, cells)
 	}
-	for i, table := range [][][]string{schedules, backups} {
-		if len(table) == 1 {
-			continue
-		}
-		if i > 0 && len(schedules) > 1 {
-			if _, err := fmt.Fprintln(c.streams.Out); err != nil {
-				return err
-			}
-		}
-		p := tablePrinter{w: c.streams.Out}
-		if err := p.print(table); err != nil {
+	t := c.newTable()
+	if err := t.print(etcdColumns(etcdScheduleColumns, wide), schedules); err != nil {
+		return err
+	}
+	if len(schedules) > 0 && len(backups) > 0 {
+		if _, err := fmt.Fprintln(c.streams.Out); err != nil {
 			return err
 		}
 	}
-	return nil
+	t = c.newTable()
+	return t.print(etcdColumns(etcdBackupColumns, wide), backups)
+}
+
+// The columns of schedules and of backups. Those that are wide stand at the end.
+var (
+	etcdScheduleColumns = []column{
+		{title: "SCHEDULE", least: 8, middle: true}, {title: "CRON", rank: 4}, {title: "LAST RUN", rank: 1}, {title: "NEXT RUN", rank: 3},
+		{title: "LAST BACKUP", rank: 2}, {title: "VERDICT", least: 7}, {title: "AGE", rank: 5},
+		{title: "ZONE", wide: true}, {title: "KEEPS", wide: true}, {title: "CLAIM", wide: true, least: 6, middle: true}, {title: "LAST GOOD", wide: true, least: 9, middle: true},
+	}
+	etcdBackupColumns = []column{
+		{title: "BACKUP", least: 6, middle: true}, {title: "STAGE", least: 5}, {title: "TOOK", rank: 3}, {title: "SCHEDULE", rank: 2, least: 8, middle: true},
+		{title: "CLAIM", rank: 4, least: 6, middle: true}, {title: "VERDICT", least: 7}, {title: "AGE", rank: 1},
+		{title: "CONDITION", wide: true}, {title: "JOB", wide: true, least: 6, middle: true}, {title: "MESSAGE", wide: true, least: 7},
+	}
+)
+
+// etcdColumns are the columns of a table; -o wide drops none.
+func etcdColumns(all []column, wide bool) []column {
+	columns := slices.Clone(all)
+	if !wide {
+		return slices.DeleteFunc(columns, func(c column) bool { return c.wide })
+	}
+	for i := range columns {
+		columns[i].rank = 0
+	}
+	return columns
 }
 
 func inFuture(t, now time.Time) string {

@@ -20,6 +20,7 @@ type printed struct{ items []jobItem }
 
 func (p *printed) list([]clusterJobs, bool) error { return nil }
 func (p *printed) shows() parts                   { return parts{verdicts: true} }
+func (p *printed) whole() bool                    { return false }
 
 func (p *printed) change(c watch.Change, a *assess.Assessment) error {
 	p.items = append(p.items, changedItem(c, a, ""))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -54,13 +54,20 @@ prints of a job or into Velero's own resource. Jobs without a value come first.
 
 With several contexts, the rows of a table come in the order of the contexts. A
 context that has not answered within a second comes later, when it answers, so that
-it does not hold up the others. JSON, YAML and a sorted table wait for all contexts.
+it does not hold up the others. JSON, YAML, a sorted table and one in a pipe wait for
+all contexts.
+
+In a pipe a table has all its columns with all their text. On a narrow terminal, veltui
+drops first the columns in which no job has anything, then DONE, WARNINGS, AGE, ETA,
+ERRORS, PROGRESS, KIND and CONTEXT, in this order, and shortens long names in the middle.
+It keeps NAME, STAGE, VERDICT, the column of --sort-by and, with -o wide, all columns.
 
 With -w, veltui prints every change until you interrupt it: one line per change in
-a table, one JSON document per line with -o json. A verdict that becomes another one
-is a change as well, be it because time passes or because a Velero server goes away.
-veltui watches all that verdicts depend on, and looks closer at jobs that do not move,
-as 'veltui explain' does; with -o name it watches only what you ask for.`,
+a table, which keeps to the columns that it began with, one JSON document per line with
+-o json. A verdict that becomes another one is a change as well, be it because time
+passes or because a Velero server goes away. veltui watches all that verdicts depend on,
+and looks closer at jobs that do not move, as 'veltui explain' does; with -o name it
+watches only what you ask for.`,
 		Example: `  # All jobs
   veltui get
 
@@ -98,8 +105,12 @@ as 'veltui explain' does; with -o name it watches only what you ask for.`,
 			if err != nil {
 				return err
 			}
-			if table, ok := p.(*tablePrinter); ok {
-				table.noHeaders, table.width = f.noHeaders, c.tableWidth()
+			if p, ok := p.(*tablePrinter); ok {
+				p.table = c.newTable()
+				p.noHeaders, p.grows = f.noHeaders, f.follow
+				if order != nil && order.column != nil {
+					p.sorted = order.column.title
+				}
 			}
 			if path, ok := p.(*pathPrinter); ok {
 				path.one = len(selected.names) == 1
@@ -140,14 +151,17 @@ func (f getFlags) narrow(s *selection) error {
 // maxNamesInError is how many names an error lists.
 const maxNamesInError = 3
 
-// tableWidth is the width that a table may have, 0 for any: the terminal's, or what
-// the program that reads it says, as watch(1) does.
-func (c *cli) tableWidth() int {
+// newTable returns a table that fits the terminal; in a pipe it has all its columns,
+// as kubectl's has.
+func (c *cli) newTable() table {
+	t := table{w: c.streams.Out, glyphs: &draw.ASCII}
 	if columns, _, err := term.GetSize(int(c.stdout.Fd())); err == nil {
-		return columns
+		t.width = columns
 	}
-	columns, _ := strconv.Atoi(c.env("COLUMNS"))
-	return columns
+	if c.terminal().utf8 {
+		t.glyphs = &draw.Unicode
+	}
+	return t
 }
 
 // get prints the selected jobs of all contexts as they are now. The contexts are
@@ -173,13 +187,12 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 			answers <- i
 		}()
 	}
-	_, whole := p.(wholePrinter)
 	late := time.NewTimer(lateAfter)
 	defer late.Stop()
 	stopCounts := sync.OnceFunc(counts.stop)
 	defer stopCounts()
 	var answered []clusterJobs
-	err = asTheyCome(len(contexts), answers, late.C, whole || order != nil, func(some []int) error {
+	err = asTheyCome(len(contexts), answers, late.C, p.whole() || order != nil, func(some []int) error {
 		stopCounts()
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -197,6 +210,9 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 		sorted, err := order.sorted(clusters)
 		if err != nil {
 			return err
+		}
+		if p, ok := p.(*tablePrinter); ok {
+			p.grows = len(some) < len(contexts)
 		}
 		if err := p.list(sorted, several); err != nil {
 			return printError{err}

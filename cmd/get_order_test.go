@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,7 +50,7 @@ func TestSortByNamesWithNumbers(t *testing.T) {
 // Titles stand before the first line, also where -w begins with none.
 func TestFollowedTableHasTitles(t *testing.T) {
 	var out strings.Builder
-	p := &tablePrinter{w: &out}
+	p := &tablePrinter{table: table{w: &out}}
 	a := assessed(aged("a", 1, 0))
 	if err := p.list([]clusterJobs{{"", nil, a}}, false); err != nil || out.String() != "" {
 		t.Fatalf("%v, %q", err, out.String())
@@ -118,56 +117,6 @@ func TestSortedDocumentNamesMalformedResourcesOnce(t *testing.T) {
 		}
 		if l := listOf(sorted...); len(l.Items) != len(held) || len(l.Malformed) != 1 {
 			t.Errorf("%d items, %d malformed", len(l.Items), len(l.Malformed))
-		}
-	}
-}
-
-// One long name leaves the others' columns where they were, on a terminal; what
-// reads a pipe gets them aligned, as kubectl does it.
-func TestLongNameDoesNotPadTheOthers(t *testing.T) {
-	long := strings.Repeat("long-", 20) + "name"
-	jobs := []*job.Job{aged("shop", 5, 0), aged(long, 6, 0), aged("crm", 7, 2)}
-	for _, width := range []int{0, 100} {
-		var out strings.Builder
-		p := &tablePrinter{w: &out, width: width}
-		if err := p.list([]clusterJobs{{jobs: jobs, assessed: assessed(jobs...)}}, false); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.change(watch.Change{Job: jobs[2]}, assessed(jobs...)); err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
-		for i, line := range lines {
-			if width > 0 && i != 2 && ansi.StringWidth(line) > width {
-				t.Errorf("width %d, line of %d:\n%s", width, ansi.StringWidth(line), out.String())
-			}
-			if got := strings.Fields(line); len(got) != len(strings.Fields(lines[0])) {
-				t.Errorf("a reader of words finds %d cells in %q", len(got), line)
-			}
-		}
-		if !strings.Contains(lines[2], long+"   Completed") || strings.Index(lines[1], "Completed") != strings.Index(lines[3], "Completed") || lines[3] != lines[4] {
-			t.Errorf("width %d:\n%s", width, out.String())
-		}
-	}
-}
-
-// Where most names are long, they are aligned all the same.
-func TestManyLongNamesStayAligned(t *testing.T) {
-	var jobs []*job.Job
-	for i := range 9 {
-		jobs = append(jobs, aged(fmt.Sprintf("a-schedule-with-a-rather-long-name-2026112%d030000", i), i+1, 0))
-	}
-	var out strings.Builder
-	if err := (&tablePrinter{w: &out, width: 80, noHeaders: true}).list([]clusterJobs{{jobs: jobs, assessed: assessed(jobs...)}}, false); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != len(jobs) {
-		t.Fatalf("%d lines", len(lines))
-	}
-	for _, line := range lines {
-		if strings.Index(line, "Completed") != strings.Index(lines[0], "Completed") {
-			t.Errorf("not aligned:\n%s", out.String())
 		}
 	}
 }

@@ -33,12 +33,8 @@ type printer interface {
 	change(c watch.Change, a *assess.Assessment) error
 	// shows is which parts of an answer it writes.
 	shows() parts
-}
-
-// wholePrinter is a printer of one document, which is written only once all is known.
-type wholePrinter interface {
-	printer
-	whole()
+	// whole reports whether it writes only once all contexts have answered.
+	whole() bool
 }
 
 // parts are those of an answer that cost requests of their own.
@@ -51,9 +47,9 @@ type parts struct {
 func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
 	switch {
 	case output == "table" || output == "":
-		return &tablePrinter{w: w}, nil
+		return &tablePrinter{table: table{w: w}}, nil
 	case output == "wide":
-		return &tablePrinter{w: w, wide: true}, nil
+		return &tablePrinter{table: table{w: w}, wide: true}, nil
 	case output == "json" || output == "yaml":
 		return &documentPrinter{w: w, yaml: output == "yaml", follow: follow}, nil
 	case output == "name":
@@ -105,7 +101,7 @@ type documentPrinter struct {
 	context string
 }
 
-func (*documentPrinter) whole() {}
+func (*documentPrinter) whole() bool { return true }
 
 func (*documentPrinter) shows() parts { return parts{volumes: true, verdicts: true} }
 
@@ -151,6 +147,8 @@ type namePrinter struct{ w io.Writer }
 
 func (namePrinter) shows() parts { return parts{} }
 
+func (namePrinter) whole() bool { return false }
+
 func (p namePrinter) list(clusters []clusterJobs, _ bool) error {
 	for _, c := range clusters {
 		for _, j := range c.jobs {
@@ -179,7 +177,7 @@ type pathPrinter struct {
 	one bool
 }
 
-func (*pathPrinter) whole() {}
+func (*pathPrinter) whole() bool { return true }
 
 func (*pathPrinter) shows() parts { return parts{volumes: true, verdicts: true} }
 

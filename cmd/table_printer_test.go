@@ -21,7 +21,7 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 			Status:     velerov1.RestoreStatus{Phase: phase}}})
 	}
 	var out strings.Builder
-	p := &tablePrinter{w: &out, wide: true}
+	p := &tablePrinter{table: table{w: &out}, wide: true}
 	a := new(assess.Estimates).Assess(&watch.Snapshot{At: now}, now)
 	if err := p.list([]clusterJobs{{jobs: []*job.Job{one("a-long-name", "PartiallyFailed")}, assessed: a}}, false); err != nil {
 		t.Fatal(err)
@@ -30,9 +30,9 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, w := range []bool{true, false} { // what went wrong is in every table, once
-		var table strings.Builder
-		if err := (&tablePrinter{w: &table, wide: w}).list([]clusterJobs{{jobs: []*job.Job{one("a", "Failed")}, assessed: a}}, false); err != nil || strings.Count(table.String(), "ERRORS") != 1 {
-			t.Errorf("%v:\n%s", err, table.String())
+		var text strings.Builder
+		if err := (&tablePrinter{table: table{w: &text}, wide: w}).list([]clusterJobs{{jobs: []*job.Job{one("a", "Failed")}, assessed: a}}, false); err != nil || strings.Count(text.String(), "ERRORS") != 1 {
+			t.Errorf("%v:\n%s", err, text.String())
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -45,7 +45,7 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := (&tablePrinter{w: &out}).list([]clusterJobs{{assessed: a}}, false); err != nil || out.Len() > 0 {
+	if err := (&tablePrinter{table: table{w: &out}}).list([]clusterJobs{{assessed: a}}, false); err != nil || out.Len() > 0 {
 		t.Errorf("no jobs print %q, %v", out.String(), err)
 	}
 }

@@ -87,19 +87,27 @@ func Sentence(words string) string {
 	return strings.ToUpper(words[:size]) + words[size:] + "."
 }
 
-// CutMiddle shortens s to width cells in its middle: names of clusters and of
+// CutMiddle shortens s to at most width cells in its middle: names of clusters and of
 // scheduled jobs differ at both ends.
 func (c Canvas) CutMiddle(s string, width int) string {
-	runes := []rune(s)
+	if len(s) <= width { // no rune has more cells than bytes
+		return s
+	}
+	whole := ansi.StringWidth(s)
 	switch {
-	case len(runes) <= width:
+	case whole <= width:
 		return s
 	case width <= 3:
-		return string(runes[:max(width, 0)])
+		return ansi.Truncate(s, max(width, 0), "")
 	}
-	keep := width - 1
-	head := keep / 2
-	return string(runes[:head]) + c.Glyphs.Ellipsis + string(runes[len(runes)-(keep-head):])
+	head := (width - 1) / 2
+	tail := width - 1 - head
+	// A wide rune at the cut goes as a whole.
+	end := ansi.TruncateLeft(s, whole-tail, "")
+	if ansi.StringWidth(end) > tail {
+		end = ansi.TruncateLeft(s, whole-tail+1, "")
+	}
+	return ansi.Truncate(s, head, "") + c.Glyphs.Ellipsis + end
 }
 
 // Command is a command for a shell on as many lines as it needs. Each but the last ends

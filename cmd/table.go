@@ -1,0 +1,207 @@
+package cmd
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/veltui/veltui/ui/draw"
+)
+
+// column is one column of a table.
+type column struct {
+	title string
+	text  func(row) string
+	// order is what --sort-by compares, a number or a text; nil for a job that has
+	// none. Without it, that is the text.
+	order func(row) any
+	// wide columns are only in -o wide.
+	wide bool
+
+	// rank orders the columns that a narrow terminal drops, the highest first; those
+	// of rank 0 stay.
+	rank int
+	// least is how many cells are enough where a terminal is too narrow for the whole
+	// text; 0 for a text that is never cut.
+	least int
+	// middle is true for names, which are cut in the middle.
+	middle bool
+	// usual is the width of a long text, for which a table that grows keeps room.
+	usual int
+}
+
+const (
+	// columnGap is how many spaces stand between two columns, as in kubectl's tables.
+	columnGap = 3
+	// narrowGap is how many there are where the terminal is narrower than the table.
+	narrowGap = 2
+	// readableCell is how short a text may become before a column is dropped instead.
+	readableCell = 30
+)
+
+// table aligns rows to columns. On a terminal that is too narrow it drops columns and
+// shortens texts; rows that come later keep to the columns of the first ones.
+type table struct {
+	w io.Writer
+	// width is the terminal's, 0 for none: then columns have all their text, and
+	// become wider where a later row needs it.
+	width     int
+	glyphs    *draw.Glyphs
+	noHeaders bool
+	// grows is true if more rows may come: a column that is empty now may not stay so.
+	grows bool
+
+	// shown are the indices of the columns that are printed, nil before the first rows.
+	shown  []int
+	widths []int // of all columns
+	gap    int
+}
+
+// print writes rows, below the titles if they are the first. A cell without text
+// becomes a dash.
+func (t *table) print(columns []column, rows [][]string) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	for _, cells := range rows {
+		for i := range cells {
+			cells[i] = cmp.Or(cells[i], "-")
+		}
+	}
+	first := t.shown == nil
+	if first && !t.noHeaders {
+		titles := make([]string, len(columns))
+		for i, c := range columns {
+			titles[i] = c.title
+		}
+		rows = slices.Insert(rows, 0, titles)
+	}
+	if first {
+		t.layOut(columns, rows)
+	} else if t.width <= 0 {
+		t.widen(rows)
+	}
+	canvas := draw.Canvas{Glyphs: t.glyphs}
+	var text strings.Builder
+	for _, cells := range rows {
+		padding := 0
+		for _, i := range t.shown {
+			cell := cells[i]
+			switch {
+			case t.width <= 0: // it fits
+			case columns[i].middle:
+				cell = canvas.CutMiddle(cell, t.widths[i])
+			default:
+				cell = canvas.Cut(cell, t.widths[i])
+			}
+			text.WriteString(strings.Repeat(" ", padding))
+			text.WriteString(cell)
+			padding = t.widths[i] - ansi.StringWidth(cell) + t.gap
+		}
+		text.WriteByte('\n')
+	}
+	_, err := io.WriteString(t.w, text.String())
+	return err
+}
+
+// widen makes room for rows.
+func (t *table) widen(rows [][]string) {
+	for _, cells := range rows {
+		for i, cell := range cells {
+			t.widths[i] = max(t.widths[i], ansi.StringWidth(cell))
+		}
+	}
+}
+
+// layOut chooses the columns and their widths by the first rows.
+func (t *table) layOut(columns []column, rows [][]string) {
+	t.gap, t.widths = columnGap, make([]int, len(columns))
+	for i, c := range columns {
+		t.shown = append(t.shown, i)
+		if t.grows {
+			t.widths[i] = max(c.usual, len(c.title))
+		}
+	}
+	t.widen(rows)
+	if t.width <= 0 || t.over() <= 0 {
+		return
+	}
+	t.gap = narrowGap
+	readable := func(int) int { return readableCell }
+	for t.over() > t.slack(columns, readable) {
+		i := t.dispensable(columns, rows)
+		if i < 0 {
+			break
+		}
+		t.shown = slices.DeleteFunc(t.shown, func(s int) bool { return s == i })
+	}
+	least := func(i int) int { return columns[i].least }
+	if t.over() > t.slack(columns, least) {
+		return // the terminal wraps the lines anyway
+	}
+	t.shorten(columns, readable)
+	t.shorten(columns, least)
+}
+
+// over is by how many cells the columns are wider than the terminal.
+func (t *table) over() int {
+	over := t.gap*(len(t.shown)-1) - t.width
+	for _, i := range t.shown {
+		over += t.widths[i]
+	}
+	return over
+}
+
+// slack is how many cells the columns can give if none becomes narrower than floor.
+func (t *table) slack(columns []column, floor func(int) int) (cells int) {
+	for _, i := range t.shown {
+		if columns[i].least > 0 {
+			cells += max(0, t.widths[i]-floor(i))
+		}
+	}
+	return cells
+}
+
+// dispensable is the column to drop next, -1 for none: of those that say nothing, if
+// there are any, the one of the highest rank.
+func (t *table) dispensable(columns []column, rows [][]string) int {
+	next, nextEmpty := -1, false
+	for _, i := range t.shown {
+		if columns[i].rank == 0 {
+			continue
+		}
+		empty := !t.grows && t.isEmpty(rows, i)
+		if next < 0 || empty && !nextEmpty || empty == nextEmpty && columns[i].rank > columns[next].rank {
+			next, nextEmpty = i, empty
+		}
+	}
+	return next
+}
+
+// isEmpty reports whether a column has no text but its title.
+func (t *table) isEmpty(rows [][]string, column int) bool {
+	if !t.noHeaders {
+		rows = rows[1:]
+	}
+	return !slices.ContainsFunc(rows, func(cells []string) bool { return cells[column] != "-" })
+}
+
+// shorten makes the widest columns narrower until the table fits, but none narrower
+// than floor.
+func (t *table) shorten(columns []column, floor func(int) int) {
+	for over := t.over(); over > 0; over-- {
+		widest := -1
+		for _, i := range t.shown {
+			if columns[i].least > 0 && t.widths[i] > floor(i) && (widest < 0 || t.widths[i] > t.widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		t.widths[widest]--
+	}
+}
