@@ -1,14 +1,18 @@
 package cmd
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/session"
+	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
 // mayAsk is an error where nobody could answer a question or read it.
@@ -22,47 +26,48 @@ func (c *cli) mayAsk() error {
 	return nil
 }
 
+// errPasted is that an answer was not typed.
+var errPasted = errors.New("the answer arrived at once, as from a paste: nothing was done; type it, or use --yes")
+
 // confirm names the cluster, and asks for the context and the name, typed in full, when
 // all that they are about has been shown. What was typed before the question is thrown
-// away, and the question waits until nobody types.
+// away, and the question waits until nobody types. A paste confirms nothing.
 func (c *cli) confirm(ctx context.Context, contextName, name string, cluster session.Identity) error {
 	want := sanitize.Whole(contextName + "/" + name)
 	if err := discardTypedAhead(ctx, c.stdin); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.streams.ErrOut, "\nThe cluster is %s.\nType %s to confirm: ", cluster, want)
-	answer, err := c.readLine(ctx)
+	q := question{terminal: c.stdin, screen: c.stderr, print: func() {
+		fmt.Fprintf(c.streams.ErrOut, "\nThe cluster is %s.\nType %s to confirm: ", cluster, want)
+	}}
+	kind := uiterminal.KindOf(c.env("TERM"))
+	q.marksPaste = string(kind.Translate([]byte(ansi.SetModeBracketedPaste)))
+	q.endsMarks = string(kind.Translate([]byte(ansi.ResetModeBracketedPaste)))
+	answer, err := q.ask(ctx)
+	fmt.Fprintln(c.streams.ErrOut)
 	switch {
 	case ctx.Err() != nil:
-		fmt.Fprintln(c.streams.ErrOut)
 		return context.Cause(ctx)
+	case errors.Is(err, errPasted):
+		hasTypedAhead(c.stdin) // the rest of the paste is not for the shell
+		return err
 	case err != nil:
-		fmt.Fprintln(c.streams.ErrOut)
 		return errors.New("no answer: nothing was done")
-	case strings.TrimSpace(answer) != want:
-		return fmt.Errorf("that is not %s: nothing was done", want)
 	case hasTypedAhead(c.stdin):
 		return errors.New("more than one line arrived at once, as from a paste: nothing was done")
+	case strings.TrimSpace(answer) != want:
+		return fmt.Errorf("that is not %s: nothing was done", want)
 	}
 	return nil
 }
 
-// readLine reads one whole line. A read cannot be interrupted: after the end of
-// ctx it goes on until the program ends.
-func (c *cli) readLine(ctx context.Context) (string, error) {
-	type line struct {
-		text string
-		err  error
-	}
-	lines := make(chan line, 1)
-	go func() {
-		text, err := bufio.NewReader(c.stdin).ReadString('\n')
-		lines <- line{text, err}
-	}()
-	select {
-	case <-ctx.Done():
-		return "", ctx.Err()
-	case l := <-lines:
-		return l.text, l.err
-	}
+// question is asked on a terminal.
+type question struct {
+	terminal *os.File
+	// screen gets the echo and the modes; print prints the question.
+	screen io.Writer
+	print  func()
+	// marksPaste has the terminal mark what is pasted, endsMarks ends that; both are
+	// empty where it cannot.
+	marksPaste, endsMarks string
 }

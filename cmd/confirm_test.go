@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -60,12 +62,12 @@ func TestConfirmOfAWakeThrowsAwayTypeAhead(t *testing.T) {
 	}
 }
 
-// answers waits until nothing more is drawn after the question, types and
+// answers waits until nothing more is drawn after the question, types key by key and
 // returns the exit code.
 func (c *console) answers(t *testing.T, text string) int {
 	t.Helper()
 	c.sees(t, "to confirm: ")
-	c.types(t, text)
+	c.typesKeys(t, text)
 	return c.exits(t)
 }
 
@@ -85,10 +87,9 @@ func TestConfirmTakesOneWholeLine(t *testing.T) {
 		{"the name alone", "{NAME}\n", "that is not " + right, ExitError},
 		{"too much", right + "x\n", "that is not " + right, ExitError},
 		{"another case", "{UPPER}\n", "that is not " + right, ExitError},
-		{"a paste of several lines", right + "\nveltui get\nrm x\n", "more than one line arrived at once", ExitError},
-		{"a paste of two answers", right + "\n" + right + "\n", "more than one line arrived at once", ExitError},
-		{"a paste that begins with a line feed", "\n" + right + "\n", "nothing was done", ExitError},
 		{"spaces behind it", right + "  \n", "settled", ExitOK},
+		{"a mistake taken back", right + "xy\b\x7f\n", "settled", ExitOK},
+		{"a line taken back", "wrong\x15" + right + "\n", "settled", ExitOK},
 	} {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
@@ -105,6 +106,87 @@ func TestConfirmTakesOneWholeLine(t *testing.T) {
 			}
 			if after := termiosOf(t, c.tty); after != before {
 				t.Errorf("the terminal's modes were %+v and are %+v", before, after)
+			}
+		})
+	}
+}
+
+// typing is what arrives at the question for which right is the answer.
+type typing func(t *testing.T, c *console, right string)
+
+// TestPastesDoNotConfirm pastes the right answer into terminals that mark pastes and into
+// those that do not, and ends the question in every other way: each time the terminal is
+// as it was, and marks pastes no longer.
+func TestPastesDoNotConfirm(t *testing.T) {
+	b := control(t)
+	const on, off = "\x1b[200~", "\x1b[201~"
+	pasted := "as from a paste: nothing was done"
+	pastes := func(before, after string) typing {
+		return func(t *testing.T, c *console, right string) { c.types(t, before+right+after) }
+	}
+	keys := func(text string) typing {
+		return func(t *testing.T, c *console, _ string) { c.types(t, text) }
+	}
+	for i, a := range []struct {
+		name string
+		do   typing
+		says string
+		code int
+		term string
+	}{
+		{"a line", pastes("", "\n"), pasted, ExitError, "xterm-256color"},
+		{"a line ended by a carriage return", pastes("", "\r"), pasted, ExitError, "vt220"},
+		{"a line on a dumb terminal", pastes("", "\r"), pasted, ExitError, "dumb"},
+		{"a line, marked", pastes(on, "\r"+off), pasted, ExitError, "xterm-256color"},
+		{"a word, marked", pastes(on, off), pasted, ExitError, "xterm-256color"},
+		{"a word, and enter", func(t *testing.T, c *console, right string) {
+			c.types(t, right)
+			c.sees(t, "to confirm: "+right)
+			c.typesKeys(t, "\n")
+		}, pasted, ExitError, "xterm-256color"},
+		{"the end of a word, and enter", func(t *testing.T, c *console, right string) {
+			c.typesKeys(t, right[:4])
+			c.types(t, right[4:])
+			c.sees(t, "to confirm: "+right)
+			c.typesKeys(t, "\n")
+		}, pasted, ExitError, "xterm-256color"},
+		{"the last character, and enter", func(t *testing.T, c *console, right string) {
+			c.typesKeys(t, right[:len(right)-1])
+			c.types(t, right[len(right)-1:]+"\n")
+		}, pasted, ExitError, "xterm-256color"},
+		{"several lines", pastes("", "\nveltui get\nrm x\n"), pasted, ExitError, "xterm-256color"},
+		{"two answers", func(t *testing.T, c *console, right string) { c.types(t, right+"\n"+right+"\n") }, pasted, ExitError, "xterm-256color"},
+		{"a line feed and the answer", pastes("\n", "\n"), "nothing was done", ExitError, "xterm-256color"},
+		{"ctrl+c", keys("\x03"), "", ExitInterrupted, "xterm-256color"},
+		{"SIGTERM", func(t *testing.T, c *console, right string) { signalProcess(t, c.cmd.Process.Pid, syscall.SIGTERM) }, "", 143, "xterm-256color"},
+		{"SIGHUP", func(t *testing.T, c *console, right string) { signalProcess(t, c.cmd.Process.Pid, syscall.SIGHUP) }, "", 129, "xterm-256color"},
+		{"ctrl+\\", keys("\x1c"), "", 131, "xterm-256color"},
+		{"end of file", keys("\x04"), "no answer", ExitError, "xterm-256color"},
+		{"a mistake", func(t *testing.T, c *console, right string) { c.typesKeys(t, "no\n") }, "nothing was done", ExitError, "xterm-256color"},
+		{"the answer", func(t *testing.T, c *console, right string) { c.typesKeys(t, right+"\n") }, "settled", ExitOK, "xterm-256color"},
+		{"an arrow in the answer", func(t *testing.T, c *console, right string) { c.types(t, "\x1b[D"); c.typesKeys(t, right+"\n") }, "settled", ExitOK, "xterm-256color"},
+	} {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			name := fmt.Sprintf("pasted-%d", i)
+			b.quiet(t, inProgress(name, time.Hour))
+			cmd := b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--observe", "1s")
+			cmd.Env = append(cmd.Env, "TERM="+a.term)
+			c := startConsole(t, cmd, 200, 100)
+			before := termiosOf(t, c.tty)
+			c.sees(t, "to confirm: ")
+			a.do(t, c, currentContext(t, b)+"/"+name)
+			code := c.exits(t)
+			want := map[bool]string{true: "Failed", false: "InProgress"}[a.code == ExitOK]
+			if phase := b.restorePhase(t, name); code != a.code || phase != want || !strings.Contains(c.screen(), a.says) {
+				t.Errorf("exit code %d, phase %s\n%s", code, phase, c.screen())
+			}
+			if after := termiosOf(t, c.tty); after != before {
+				t.Errorf("the terminal's modes were %+v and are %+v", before, after)
+			}
+			begun, ended := strings.LastIndex(c.written(), ansi.SetModeBracketedPaste), strings.LastIndex(c.written(), ansi.ResetModeBracketedPaste)
+			if marks := a.term == "xterm-256color"; marks != (begun >= 0) || marks && ended < begun {
+				t.Errorf("the terminal marks pastes from %d to %d", begun, ended)
 			}
 		})
 	}

@@ -275,7 +275,7 @@ func TestFinalizeAsks(t *testing.T) {
 		cmd := b.command(t, "finalize", "restore/asked", "--phase", "Failed", "--observe", "1s")
 		console := startConsole(t, cmd, 200, 100)
 		console.sees(t, "Type "+contextName+"/asked to confirm")
-		console.types(t, c.typed)
+		console.typesKeys(t, c.typed)
 		console.sees(t, c.says)
 		if code := console.exits(t); code != c.code || b.restorePhase(t, "asked") != c.phase {
 			t.Errorf("typed %q: exit code %d, phase %s", c.typed, code, b.restorePhase(t, "asked"))

@@ -162,13 +162,13 @@ func TestPlainFinalizes(t *testing.T) {
 	c.types(t, "finalize restore/crm-rollback\r")
 	c.sees(t, "Type demo/crm-rollback to confirm:")
 	time.Sleep(pastePause) // a person reads
-	c.types(t, "crm-rollback\r")
+	c.typesKeys(t, "crm-rollback\r")
 	c.sees(t, "that is not demo/crm-rollback: nothing was done")
 	c.types(t, "show crm-rollback\r")
 	c.sees(t, "Fact: 902 of 918 items.")
 	c.types(t, "finalize restore/crm-rollback --observe 1s\r")
 	eventually(t, "it asks again", func() bool { return strings.Count(c.written(), "Type demo/crm-rollback to confirm:") == 2 })
-	c.types(t, "demo/crm-rollback\r")
+	c.typesKeys(t, "demo/crm-rollback\r")
 	c.sees(t, "sending the patch", "Ended: restore crm-rollback: Completed")
 	c.types(t, "quit\r")
 	if code := c.exits(t); code != ExitOK {

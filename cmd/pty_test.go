@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -125,6 +126,16 @@ func (c *console) types(t *testing.T, keys string) {
 	t.Helper()
 	if _, err := c.tty.WriteString(keys); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// typesKeys types text key by key, as a confirmation must be.
+func (c *console) typesKeys(t *testing.T, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := testbed.TypeKeys(ctx, c.tty, func() int { return len(c.written()) }, text); err != nil {
+		t.Fatalf("%v; the screen:\n%s", err, c.screen())
 	}
 }
 

@@ -16,6 +16,9 @@ const (
 	setTermiosFlush = unix.TIOCSETAF
 )
 
+// disabledKey stands for a special key that a terminal does not have.
+const disabledKey = 0xff
+
 // discardOutput throws away what the system holds for a terminal.
 func discardOutput(terminal *os.File) {
 	const written = 2 // FWRITE of sys/fcntl.h

@@ -14,6 +14,9 @@ const (
 	setTermiosFlush = unix.TCSETSF
 )
 
+// disabledKey stands for a special key that a terminal does not have.
+const disabledKey = 0
+
 // discardOutput throws away what the system holds for a terminal.
 func discardOutput(terminal *os.File) {
 	_ = unix.IoctlSetInt(int(terminal.Fd()), unix.TCFLSH, unix.TCOFLUSH)

@@ -3,8 +3,13 @@
 package cmd
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"os"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // discardTypedAhead does nothing where terminals have no modes that we know.
@@ -12,6 +17,33 @@ func discardTypedAhead(ctx context.Context, _ *os.File) error { return context.C
 
 // hasTypedAhead cannot tell there.
 func hasTypedAhead(*os.File) bool { return false }
+
+// ask prints the question and reads one whole line; errPasted if the terminal marks it as
+// pasted. A read cannot be interrupted: after the end of ctx it goes on until the program
+// ends.
+func (q question) ask(ctx context.Context) (string, error) {
+	fmt.Fprint(q.screen, q.marksPaste)
+	q.print()
+	defer func() { fmt.Fprint(q.screen, q.endsMarks) }()
+	type line struct {
+		text string
+		err  error
+	}
+	lines := make(chan line, 1)
+	go func() {
+		text, err := bufio.NewReader(q.terminal).ReadString('\n')
+		lines <- line{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case l := <-lines:
+		if strings.Contains(l.text, ansi.BracketedPasteStart) {
+			return "", errPasted
+		}
+		return l.text, l.err
+	}
+}
 
 // discardOutput cannot there.
 func discardOutput(*os.File) {}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -25,59 +26,160 @@ const (
 
 // discardTypedAhead throws away what was typed, until nothing is typed any more.
 func discardTypedAhead(ctx context.Context, terminal *os.File) error {
+	input, err := openCharacterInput(terminal, setTermiosFlush)
+	if err != nil {
+		return err
+	}
+	defer input.close()
 	until := time.Now().Add(typingLimit)
-	return withCharacterInput(terminal, setTermiosFlush, func(read func() bool) error {
-		for last := time.Now(); time.Since(last) < typingPause; {
-			switch {
-			case ctx.Err() != nil:
-				return context.Cause(ctx)
-			case time.Now().After(until):
-				return errors.New("the terminal keeps sending input, so veltui did not ask and changed nothing")
-			case read():
-				last = time.Now()
-			}
+	for last := time.Now(); time.Since(last) < typingPause; {
+		keys, err := input.read()
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return err
+		case time.Now().After(until):
+			return errors.New("the terminal keeps sending input, so veltui did not ask and changed nothing")
+		case len(keys) > 0:
+			last = time.Now()
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // hasTypedAhead reports whether more comes in right behind a line, and throws it
 // away: a shell would take it for commands.
 func hasTypedAhead(terminal *os.File) bool {
+	input, err := openCharacterInput(terminal, setTermios)
+	if err != nil {
+		return true
+	}
+	defer input.close()
 	more := false
-	err := withCharacterInput(terminal, setTermios, func(read func() bool) error {
-		for last := time.Now(); time.Since(last) < pastePause; {
-			if read() {
-				more, last = true, time.Now()
-			}
+	for last := time.Now(); time.Since(last) < pastePause; {
+		keys, err := input.read()
+		if err != nil {
+			return true
 		}
-		return nil
-	})
-	return more || err != nil
+		if len(keys) > 0 {
+			more, last = true, time.Now()
+		}
+	}
+	return more
 }
 
-// withCharacterInput lets do read what comes in without waiting for whole lines, and
-// without an echo. ctrl+c and its kin stay signals.
-func withCharacterInput(terminal *os.File, set uint, do func(read func() bool) error) error {
-	fd := int(terminal.Fd())
-	before, err := unix.IoctlGetTermios(fd, getTermios)
+// ask prints the question and reads the line that somebody types; errPasted if nobody
+// does. The line ends with ctx, too.
+func (q question) ask(ctx context.Context) (string, error) {
+	input, err := openCharacterInput(q.terminal, setTermiosFlush)
 	if err != nil {
-		return fmt.Errorf("reading the terminal's modes: %w", err)
+		return "", err
 	}
-	now := *before
-	now.Lflag &^= unix.ICANON | unix.ECHO
-	now.Cc[unix.VMIN], now.Cc[unix.VTIME] = 0, uint8(readPause/(100*time.Millisecond))
-	if err := unix.IoctlSetTermios(fd, set, &now); err != nil {
+	defer input.close()
+	defer func() { _, _ = io.WriteString(q.screen, q.endsMarks) }()
+	var line typedLine
+	begin := func() {
+		line = typedLine{echo: q.screen}
+		_, _ = io.WriteString(q.screen, q.marksPaste)
+		q.print()
+	}
+	begin()
+	for !line.ended {
+		keys, err := input.read()
+		switch {
+		case ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		case err != nil:
+			return "", err
+		case input.isTaken(): // by a shell, after a stop
+			if err := input.retake(); err != nil {
+				return "", err
+			}
+			begin()
+			continue
+		}
+		line.read(keys, time.Now())
+		if line.suspended {
+			_, _ = io.WriteString(q.screen, q.endsMarks+"\n")
+			if err := input.suspend(); err != nil {
+				return "", err
+			}
+			begin()
+		}
+	}
+	switch {
+	case line.pasted:
+		return "", errPasted
+	case line.endOfFile:
+		return "", io.EOF
+	}
+	return string(line.text), nil
+}
+
+// characterInput reads what comes in from a terminal without waiting for whole lines,
+// and without an echo. ctrl+c and ctrl+\ stay signals.
+type characterInput struct {
+	fd          int
+	before, now unix.Termios
+	buffer      []byte
+}
+
+// openCharacterInput sets the terminal's modes by one of the requests for that.
+func openCharacterInput(terminal *os.File, set uint) (*characterInput, error) {
+	in := &characterInput{fd: int(terminal.Fd()), buffer: make([]byte, 4096)}
+	before, err := unix.IoctlGetTermios(in.fd, getTermios)
+	if err != nil {
+		return nil, fmt.Errorf("reading the terminal's modes: %w", err)
+	}
+	in.before, in.now = *before, *before
+	in.now.Lflag &^= unix.ICANON | unix.ECHO | unix.IEXTEN
+	in.now.Cc[unix.VMIN], in.now.Cc[unix.VTIME] = 0, uint8(readPause/(100*time.Millisecond))
+	in.now.Cc[unix.VSUSP] = disabledKey
+	return in, in.set(set, &in.now)
+}
+
+func (in *characterInput) set(request uint, modes *unix.Termios) error {
+	if err := unix.IoctlSetTermios(in.fd, request, modes); err != nil {
 		return fmt.Errorf("setting the terminal's modes: %w", err)
 	}
-	defer func() { _ = unix.IoctlSetTermios(fd, setTermiosFlush, before) }()
-	buffer := make([]byte, 4096)
-	return do(func() bool {
-		began := time.Now()
-		n, err := unix.Read(fd, buffer)
-		if n <= 0 && err != nil {
-			time.Sleep(readPause - min(time.Since(began), readPause)) // the caller does not spin
-		}
-		return n > 0
-	})
+	return nil
+}
+
+// close restores the terminal's modes, and throws away what was not read.
+func (in *characterInput) close() { _ = in.set(setTermiosFlush, &in.before) }
+
+// read waits up to readPause for input.
+func (in *characterInput) read() ([]byte, error) {
+	began := time.Now()
+	n, err := unix.Read(in.fd, in.buffer)
+	if n > 0 {
+		return in.buffer[:n], nil
+	}
+	if _, gone := unix.IoctlGetTermios(in.fd, getTermios); gone != nil {
+		return nil, fmt.Errorf("reading the terminal: %w", gone)
+	}
+	if err != nil {
+		time.Sleep(readPause - min(time.Since(began), readPause)) // the caller does not spin
+	}
+	return nil, nil
+}
+
+// isTaken reports whether somebody else has set the terminal's modes.
+func (in *characterInput) isTaken() bool {
+	modes, err := unix.IoctlGetTermios(in.fd, getTermios)
+	return err == nil && modes.Lflag&unix.ICANON != 0
+}
+
+func (in *characterInput) retake() error { return in.set(setTermiosFlush, &in.now) }
+
+// suspend stops the process group as ctrl+z does, and returns when it goes on. The system
+// ignores the signal where nobody would continue it.
+func (in *characterInput) suspend() error {
+	if err := in.set(setTermiosFlush, &in.before); err != nil {
+		return err
+	}
+	_ = unix.Kill(0, unix.SIGTSTP)
+	time.Sleep(readPause) // another thread may be the one that is stopped first
+	return in.retake()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/creack/pty"
 	"github.com/hinshun/vt10x"
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/testbed"
 )
 
 // console is the dashboard on a pseudo-terminal, with an emulator that reads
@@ -23,8 +24,9 @@ type console struct {
 	cmd *exec.Cmd
 	tty *os.File
 
-	mu   sync.Mutex
-	term vt10x.Terminal
+	mu      sync.Mutex
+	term    vt10x.Terminal
+	written int // bytes
 }
 
 // openConsole starts the dashboard on a terminal of 120 by 40.
@@ -65,6 +67,7 @@ func (c *console) read() {
 		n, err := c.tty.Read(buffer)
 		c.mu.Lock()
 		_, _ = c.term.Write(buffer[:n])
+		c.written += n
 		c.mu.Unlock()
 		if err != nil {
 			return
@@ -98,6 +101,16 @@ func (c *console) types(t *testing.T, keys string) {
 	}
 	_, err := c.tty.WriteString(keys)
 	must(t, err)
+}
+
+// typesKeys types text key by key, as a confirmation must be.
+func (c *console) typesKeys(t *testing.T, text string) {
+	t.Helper()
+	must(t, testbed.TypeKeys(patient(t), c.tty, func() int {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.written
+	}, text))
 }
 
 // sees waits until all words are on the screen.

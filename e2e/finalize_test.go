@@ -121,7 +121,7 @@ func finalizeThroughOutage(t *testing.T, kind, name string) {
 	want := testbed.ContextName + "/" + name
 	c.sees(t, "Type "+want+" to confirm:")
 	must(t, theLab.KillAPIServer())
-	c.types(t, want+"\r")
+	c.typesKeys(t, want+"\r")
 	c.sees(t, "reading the evidence again", "attempt 2")
 	must(t, theLab.StartAPIServer(patient(t)))
 	c.sees(t, "settled: it is ")

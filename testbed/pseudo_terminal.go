@@ -1,10 +1,14 @@
 package testbed
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
+	"unicode"
 
 	"github.com/creack/pty"
 )
@@ -29,4 +33,30 @@ func OnTerminal(cmd *exec.Cmd, width, height uint16) (*os.File, error) {
 		return nil, fmt.Errorf("opening the pseudo-terminal: %w", err)
 	}
 	return os.NewFile(uintptr(fd), "pseudo-terminal"), nil
+}
+
+// keyPause is longer than veltui takes for the pause of a paste before its last line ends.
+const keyPause = 30 * time.Millisecond
+
+// TypeKeys types text as a person does: each key once the program has echoed the one
+// before, and enter after a pause. written returns how many bytes the program has written
+// to the terminal.
+func TypeKeys(ctx context.Context, tty io.Writer, written func() int, text string) error {
+	for _, key := range text {
+		if unicode.IsControl(key) {
+			time.Sleep(keyPause) // a person's finger, not a wait
+		}
+		before := written()
+		if _, err := io.WriteString(tty, string(key)); err != nil {
+			return fmt.Errorf("typing %q: %w", text, err)
+		}
+		for !unicode.IsControl(key) && written() == before {
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("typing %q: %q is not echoed: %w", text, key, context.Cause(ctx))
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	return nil
 }
