@@ -13,15 +13,18 @@ import (
 // to what only it can reach. What a location's configuration names is excepted,
 // but for the metadata services of clouds: no object store is behind those.
 
-// metadataAddresses answer with a machine's credentials: AWS, Google, Azure and
-// others; AWS over IPv6; Alibaba; Azure's wire server; Oracle.
+// metadataAddresses answer with a machine's or a pod's credentials.
 var metadataAddresses = []netip.Addr{
-	netip.MustParseAddr("169.254.169.254"),
-	netip.MustParseAddr("169.254.170.2"),
-	netip.MustParseAddr("fd00:ec2::254"),
-	netip.MustParseAddr("100.100.100.200"),
-	netip.MustParseAddr("168.63.129.16"),
-	netip.MustParseAddr("192.0.0.192"),
+	netip.MustParseAddr("169.254.169.254"), // AWS, Google, Azure and others
+	netip.MustParseAddr("fd00:ec2::254"),   // AWS over IPv6
+	netip.MustParseAddr("169.254.170.2"),   // AWS ECS tasks
+	netip.MustParseAddr("169.254.170.23"),  // EKS Pod Identity
+	netip.MustParseAddr("fd00:ec2::23"),    // EKS Pod Identity over IPv6
+	netip.MustParseAddr("fd20:ce::254"),    // Google over IPv6
+	netip.MustParseAddr("fe80::a9fe:a9fe"), // OpenStack over IPv6
+	netip.MustParseAddr("100.100.100.200"), // Alibaba
+	netip.MustParseAddr("168.63.129.16"),   // Azure's wire server
+	netip.MustParseAddr("192.0.0.192"),     // Oracle
 }
 
 var metadataNames = []string{"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal", "metadata.azure.internal"}

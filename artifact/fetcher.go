@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -82,6 +83,10 @@ type Fetcher struct {
 	pending   *atomic.Int64
 
 	allowPlainHTTP bool
+
+	// unresolved are the hosts behind a proxy that this machine cannot resolve: each is
+	// tried once, as that may take long.
+	unresolved sync.Map
 
 	// lookup resolves a host name, own are this machine's addresses, and loopback
 	// those that never leave it; a test replaces them.

@@ -705,6 +705,66 @@ func TestProxy(t *testing.T) {
 	fails(t, err, ErrUnsafe, "metadata")
 }
 
+// TestForbiddenNamesBehindAProxy refuses what a name leads to, where this machine can tell.
+func TestForbiddenNamesBehindAProxy(t *testing.T) {
+	var asked atomic.Int32
+	lookups := 0
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		serve(zip("through a proxy"))(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	b := newBed(t, false, func(http.ResponseWriter, *http.Request) { t.Error("the store was asked directly") })
+	b.options.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(proxy.URL) }
+	b.options.AllowPlainHTTP = true
+	b.sign = signURL("http://store.example.com/x?sig=" + secret)
+	for _, c := range []struct {
+		addresses string // empty for a name that is unknown here
+		says      string // empty if the proxy is asked
+	}{
+		{"", ""}, {"203.0.113.9", ""}, {"10.0.0.7 203.0.113.9", ""}, {"fd12::1", ""},
+		{"169.254.169.254", "metadata"}, {"169.254.170.2", "metadata"}, {"169.254.170.23", "metadata"}, {"100.100.100.200", "metadata"},
+		{"168.63.129.16", "metadata"}, {"192.0.0.192", "metadata"}, {"fd00:ec2::254", "metadata"}, {"fd00:ec2::23", "metadata"},
+		{"fd20:ce::254", "metadata"}, {"fe80::a9fe:a9fe%eth0", "metadata"}, {"::ffff:169.254.169.254", "metadata"}, {"64:ff9b::a9fe:a9fe", "metadata"},
+		{"203.0.113.9 169.254.169.254", "metadata"}, {"169.254.7.7", "link-local"}, {"fe80::1%eth0", "link-local"},
+		{"127.0.0.1", "this machine"}, {"::1", "this machine"}, {"0.0.0.0", "cannot be the address"},
+	} {
+		asked.Store(0)
+		lookups = 0
+		f := b.fetcher()
+		f.lookup = func(_ context.Context, host string) (found []netip.Addr, err error) {
+			if host != "store.example.com" {
+				t.Errorf("%s was looked up", host)
+			}
+			lookups++
+			for _, a := range strings.Fields(c.addresses) {
+				found = append(found, netip.MustParseAddr(a))
+			}
+			if found == nil {
+				err = errors.New("no such host")
+			}
+			return found, err
+		}
+		for range 2 {
+			s, err := f.Open(t.Context(), contents())
+			if c.says != "" {
+				fails(t, err, ErrUnsafe, c.says)
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%q: %v", c.addresses, err)
+			}
+			s.Close()
+		}
+		if want := map[bool]int32{true: 2}[c.says == ""]; asked.Load() != want {
+			t.Errorf("%q: the proxy was asked %d times", c.addresses, asked.Load())
+		}
+		if c.addresses == "" && lookups != 1 {
+			t.Errorf("%d lookups of a name that is unknown here", lookups)
+		}
+	}
+}
+
 func TestRedact(t *testing.T) {
 	raw := "http://host/x?X-Amz-Credential=AKIA%2F2026%2Fhere&X-Amz-Signature=" + secret + "&v=1"
 	s, err := parseSigned(raw)

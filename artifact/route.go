@@ -74,8 +74,32 @@ func (f *Fetcher) plan(ctx context.Context, w *storeLocation, signed signedURL) 
 		if p.guard.clear {
 			return nil, w.explainDial(signed, ErrClear)
 		}
+		if err := p.checkBehindProxy(ctx, host); err != nil {
+			return nil, err
+		}
 	}
 	return p, nil
+}
+
+// checkBehindProxy refuses a name that leads to a forbidden address as far as this machine
+// can tell: the proxy may run here, or resolve names as this machine does. A name that
+// cannot be resolved here is for the proxy to judge.
+func (p *path) checkBehindProxy(ctx context.Context, host string) error {
+	if _, is := p.f.unresolved.Load(host); is {
+		return nil
+	}
+	resolving, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	addresses, err := p.f.lookup(resolving, host)
+	if err != nil && ctx.Err() == nil {
+		p.f.unresolved.Store(host, nil)
+	}
+	for _, a := range addresses {
+		if err := p.guard.address(a); err != nil {
+			return fmt.Errorf("%w, to which %s leads; a proxy does not change that", err, p.route.Host)
+		}
+	}
+	return nil
 }
 
 func (p *path) planTunnel(ctx context.Context, host string) error {
@@ -122,7 +146,7 @@ func (p *path) dial(ctx context.Context, network, address string) (net.Conn, err
 	plain := net.Dialer{Timeout: dialTimeout}
 	if p.proxy == nil {
 		// Where there is a proxy, the address is the proxy's, which the
-		// environment names; what lies behind it is for the proxy to judge.
+		// environment names; checkBehindProxy has looked behind it.
 		plain.Control = p.guard.control
 	}
 	conn, err := plain.DialContext(ctx, network, address)
