@@ -11,7 +11,7 @@ import (
 const redacted = "[redacted]"
 
 // names are those of fields that hold credentials.
-const names = `pass(?:word|wd|phrase|code|wort)?|pwd|kennwort|secret|token|(?:secret|access|api|account|shared|private|encryption|storage|master|application|license|signing|hmac|session|unseal|recovery|deploy)[-_ ]?(?:access)?[-_ ]?key(?:[-_ ]?id)?|` +
+const names = `pass(?:word|wd|phrase|code|wort)|pwd|kennwort|secret|token|(?:secret|access|api|account|shared|private|encryption|storage|master|application|license|signing|hmac|session|unseal|recovery|deploy)[-_ ]?(?:access)?[-_ ]?key(?:[-_ ]?id)?|` +
 	`client[-_]?(?:secret|key|key-data|certificate-data)|certificate-authority-data|credentials?|signature|sig|authorization|cookie|auth`
 
 // While rules work, cutOut stands for redacted and kept before what stays, so that no
@@ -28,7 +28,10 @@ var spaces = regexp.MustCompile(`[\p{Z}\x{85}]`)
 // refused is how the API server names an object that it refuses, after a colon:
 // `secret: namespaces "x" not found`; how Velero names one that exists; and what the API
 // server says of a field without its value.
-var refused = regexp.MustCompile(`:( [a-z]+s(?:\.[a-z0-9.]+)? "[^"\n]*" (?:not found|already exists|is forbidden|is invalid)|\S+ already exists\. Warning: the in-cluster| (?:Required value|Forbidden|Not found|Too long):)`)
+var refused = regexp.MustCompile(`:( [a-z]+s(?:\.[a-z0-9.]+)? "[^"\n]*" (?:not found|already exists|is forbidden|is invalid)|\S+ already exists\. Warning: the in-cluster| (?:Required value|Forbidden|Not found|Too long):| (?:EOF|not found|timeout)(?:[\s.,:;)"']|$)| (?:no such |cannot |could not |failed |unable ))`)
+
+// restored is how Velero names a Secret that it restores.
+var restored = regexp.MustCompile(`(\brestor(?:e|ing) Secret:)( [a-z0-9.-]+)`)
 
 const (
 	named = `(?:[A-Za-z0-9_.-]*(?:` + names + `|passwords|tokens)(?:[-_]?(?:hash|value|base|id))?|(?:\b|[A-Za-z0-9.-]*_)pw)`
@@ -78,6 +81,7 @@ var rules = []struct {
 	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,4}`), cutOut},
 	{regexp.MustCompile(`\b(?:AKIA|ASIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|A3T[A-Z0-9])[A-Z0-9]{8,}\b`), cutOut},
 	{regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xapp-|sha256~|AIza|hv[sbr]\.|dckr_pat_|dop_v1_|npm_|ya29\.|sk_live_|sk-proj-|SG\.|glsa_|AGE-SECRET-KEY-1)[A-Za-z0-9_.-]{8,}`), cutOut},
+	{regexp.MustCompile(`\b[sbr]\.[A-Za-z0-9]{24,}\b`), cutOut}, // Vault's before hvs.
 	{regexp.MustCompile(`\d{8,10}:[A-Za-z0-9_-]{30,}`), cutOut},
 	// What the API server says of a field.
 	{regexp.MustCompile(`(?i)((?:` + named + `["'\\]*|\b(?:stringData|data)\[[^\]]*)\]?:)(\s*(?:Invalid|Duplicate|Unsupported) value:\s*)` + value), "${1}" + kept + "${2}" + cutOut},
@@ -92,7 +96,6 @@ var rules = []struct {
 	{regexp.MustCompile(`(?i)(` + named + quote + `\s*(?:(?:[=-]>|[:=＝：➜|]|%3[ad](?:%20)*)\s*)+(?:[>|][+-]?\s+|[!&][^\s=]*\s+)?)` + value), "${1}" + cutOut},
 	{regexp.MustCompile(`(?i)(["']` + named + `["']\s*,\s*["'])[^"'\x00]+`), "${1}" + cutOut},
 	{regexp.MustCompile(`(?i)(\bpass(?:word|wd|phrase)\s+(?:is\s+|was\s+)?)(?:\\*"[^"]+"|'[^']+')`), "${1}" + cutOut},
-	{regexp.MustCompile(`(?i)(--(?:[a-z0-9]+-)*(?:` + names + `)["']?[\s,]+["']?)[^\s"']+`), "${1}" + cutOut},
 }
 
 // suspects are what is a credential if it looks like one: words after a name in a
@@ -124,9 +127,11 @@ var long = regexp.MustCompile(`[A-Za-z0-9+/_-]{32,}={0,2}`)
 func Redact(text string) string {
 	text = spaces.ReplaceAllString(noise.ReplaceAllString(text, ""), " ")
 	text = refused.ReplaceAllString(text, ":"+kept+"${1}")
+	text = restored.ReplaceAllString(text, "${1}"+kept+"${2}")
 	for _, r := range rules {
 		text = r.found.ReplaceAllString(text, r.with)
 	}
+	text = redactNamed(text)
 	for _, suspect := range suspects {
 		text = replaceSuspects(suspect, text)
 	}
