@@ -195,5 +195,3 @@ func TestAttemptTimeoutEndsOneAttemptOnly(t *testing.T) {
 		t.Errorf("%v after %d calls", err, calls)
 	}
 }
-
-func retriable(err error) bool { return Classify(err) == Retriable }
