@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"regexp"
 	"sync"
 	"time"
 
@@ -134,6 +138,9 @@ func ourSide(ctx context.Context, plane *testbed.ControlPlane, seen *sender, dea
 	if err := admin.Create(ctx, restore("veltui")); err != nil {
 		return nil, plan, nil, err
 	}
+	if err := restartedServer(ctx, admin); err != nil {
+		return nil, plan, nil, err
+	}
 	dir, err := os.MkdirTemp("", "veltui-bench-")
 	if err != nil {
 		return nil, plan, nil, err
@@ -141,11 +148,12 @@ func ourSide(ctx context.Context, plane *testbed.ControlPlane, seen *sender, dea
 	remove = func() { _ = os.RemoveAll(dir) }
 	config := plane.Config()
 	config.Wrap(seen.wrap)
+	config.Wrap(anHourLater)
 	connection, err := session.New(session.Options{Load: func() (*rest.Config, error) { return config, nil }})
 	if err != nil {
 		return nil, plan, remove, err
 	}
-	f, err := action.New(action.Options{Session: connection, Namespace: namespace, AuditDir: dir, Deadline: deadline, Observe: time.Second})
+	f, err := action.New(action.Options{Session: connection, Namespace: namespace, AuditDir: dir, Deadline: deadline, Observe: time.Second, Prober: emptyStore{}})
 	if err != nil {
 		return nil, plan, remove, err
 	}
@@ -167,4 +175,53 @@ func restore(name string) *velerov1.Restore {
 		Spec:       velerov1.RestoreSpec{BackupName: "b"},
 		Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &start},
 	}
+}
+
+// emptyStore has nothing of any job.
+type emptyStore struct{}
+
+func (emptyStore) Probe(context.Context, job.Kind, string, string) (job.Presence, error) {
+	return job.Presence{State: job.Absent}, nil
+}
+
+// restartedServer is a Velero server that started after the restore was last written,
+// so that nobody works on it.
+func restartedServer(ctx context.Context, c client.Client) error {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "velero-0", Labels: map[string]string{"component": "velero", "deploy": "velero"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
+	}
+	if err := c.Create(ctx, pod); err != nil {
+		return err
+	}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "velero", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(10 * time.Minute))}},
+	}}}
+	return c.Status().Update(ctx, pod)
+}
+
+var timeInJSON = regexp.MustCompile(`"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"`)
+
+// anHourLater makes all that is read an hour older, so that Velero's own time to end
+// the restore is over.
+func anHourLater(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
+		if err != nil || r.Method != http.MethodGet {
+			return response, err
+		}
+		data, err := io.ReadAll(response.Body)
+		if err := errors.Join(err, response.Body.Close()); err != nil {
+			return nil, err
+		}
+		data = timeInJSON.ReplaceAllFunc(data, func(text []byte) []byte {
+			at, err := time.Parse(`"`+time.RFC3339+`"`, string(text))
+			if err != nil {
+				return text
+			}
+			return at.Add(-time.Hour).AppendFormat(nil, `"`+time.RFC3339+`"`)
+		})
+		response.Body = io.NopCloser(bytes.NewReader(data))
+		return response, nil
+	})
 }
