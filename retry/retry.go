@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Options say how often and how long to try. The zero value is usable.
@@ -70,7 +72,8 @@ func RetryOnErrorMaxBackOff(ctx context.Context, o Options, fn func(context.Cont
 //
 // An Unauthorized answer is tried once more after Options.Refresh. A
 // Retry-After of the server lengthens a delay up to [MaxRetryAfter], but never
-// past the deadline.
+// past the deadline. Once a server that was away answers, if only with an error, the
+// schedule begins anew: what it lacks then it mostly has within seconds.
 func RetryOnRetriableMaxBackOff(ctx context.Context, o Options, fn func(context.Context) error, retriable func(error) bool) error {
 	r := o.start()
 	for {
@@ -104,7 +107,7 @@ func RetryOnRetriableMaxBackOff(ctx context.Context, o Options, fn func(context.
 			r.report(Attempt{Err: err, Last: true})
 			return &DeadlineError{Attempts: r.number, After: r.clock.Now().Sub(r.began), Err: err}
 		}
-		delay := min(max(r.steps.step(), retryAfter(err)), left)
+		delay := min(max(r.step(err), retryAfter(err)), left)
 		r.report(Attempt{Err: err, Next: delay})
 		if !r.sleep(ctx, delay) {
 			return r.interrupted(ctx)
@@ -126,6 +129,7 @@ type run struct {
 	number    int
 	last      error
 	refreshed bool
+	away      bool // nobody has answered the attempt before
 }
 
 func (o Options) start() *run {
@@ -150,6 +154,18 @@ func (r *run) attempt(ctx context.Context, fn func(context.Context) error) error
 	defer cancel()
 	r.last = fn(ctx)
 	return r.last
+}
+
+// step returns the delay after an error. Only a schedule that has reached its cap begins
+// anew, so that a server that comes and goes is not asked more often.
+func (r *run) step(err error) time.Duration {
+	var status apierrors.APIStatus
+	answered := errors.As(err, &status)
+	if answered && r.away && r.steps.next >= float64(r.steps.Cap) {
+		r.steps.next = float64(r.steps.First)
+	}
+	r.away = !answered
+	return r.steps.step()
 }
 
 func (r *run) left() time.Duration { return max(0, -Elapsed(r.deadline, r.clock.Now())) }

@@ -195,3 +195,47 @@ func TestAttemptTimeoutEndsOneAttemptOnly(t *testing.T) {
 		t.Errorf("%v after %d calls", err, calls)
 	}
 }
+
+// A server that was away for long lacks its caches when it returns, one kind after the
+// other.
+func TestScheduleBeginsAnewOnceTheServerAnswers(t *testing.T) {
+	away := &url.Error{Op: "Get", Err: syscall.ECONNREFUSED}
+	starting := apierrors.NewTooManyRequests("storage is (re)initializing", 0)
+	for _, c := range []struct {
+		name string
+		err  func(call int) error
+		want []time.Duration
+	}{
+		{"returns at the cap", func(call int) error {
+			if call <= 3 {
+				return away
+			}
+			return starting
+		}, []time.Duration{1, 2, 4, 1, 2, 4, 4}},
+		{"returns before the cap", func(call int) error {
+			if call <= 1 {
+				return away
+			}
+			return starting
+		}, []time.Duration{1, 2, 4, 4}},
+		{"comes and goes", func(call int) error {
+			if call%2 == 1 {
+				return away
+			}
+			return starting
+		}, []time.Duration{1, 2, 4, 1, 2, 1, 2, 1}},
+	} {
+		clock := newFakeClock()
+		calls := 0
+		_ = RetryOnErrorMaxBackOff(t.Context(), Options{Clock: clock, Rand: func() float64 { return 0 }, Backoff: Backoff{First: 1, Cap: 4, Factor: 2}, Deadline: time.Hour},
+			func(context.Context) error {
+				if calls++; calls > len(c.want) {
+					return nil
+				}
+				return c.err(calls)
+			})
+		if !slices.Equal(clock.sleeps, c.want) {
+			t.Errorf("%s: slept %v, want %v", c.name, clock.sleeps, c.want)
+		}
+	}
+}
