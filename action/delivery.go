@@ -149,11 +149,15 @@ func (s *sending) read(ctx context.Context, o *unstructured.Unstructured) (*unst
 		return nil, err
 	}
 	now, err := s.f.read(ctx, o)
-	if apierrors.IsNotFound(err) && retry.Excludes(err) {
+	if isGone(err) {
 		return nil, nil
 	}
 	return now, err
 }
+
+// isGone reports whether the API server says that an object does not exist. A proxy's
+// page says nothing.
+func isGone(err error) bool { return apierrors.IsNotFound(err) && retry.Excludes(err) }
 
 // settle finds out what became of a write whose attempts have ended with cause. A
 // send that was lost may still be on its way, so it watches the object for as long

@@ -130,6 +130,9 @@ type Evidence struct {
 	// volumes are the resources of Job.Volumes as the API server sent them.
 	volumes map[velero.VolumeRef]*unstructured.Unstructured
 
+	// storedAt is when the object store was asked.
+	storedAt time.Time
+
 	// engine gathered it.
 	engine *Engine
 

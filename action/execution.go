@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/retry"
@@ -60,7 +59,7 @@ func (f *Engine) Apply(ctx context.Context, shown Plan, dryRun bool, report func
 func (x *execution) look(ctx context.Context) error {
 	x.enter(StepLook)
 	now, e, err := x.replan(ctx)
-	if apierrors.IsNotFound(err) {
+	if isGone(err) {
 		return x.stop(Changed, "%s %s no longer exists; %s", x.plan.Kind.Word(), x.plan.Name, x.nothing())
 	}
 	if err != nil {
@@ -90,8 +89,9 @@ func (x *execution) planned(ctx context.Context, e *Evidence) Plan {
 	if known == nil {
 		known = &x.plan.evidence
 	}
+	x.looked = x.f.o.Clock.Now() // the object store may take its time
 	x.f.artifacts(ctx, e, known)
-	x.evidence, x.looked = e, x.f.o.Clock.Now()
+	x.evidence = e
 	now, _ := x.definition.planned(e, x.plan.request)
 	return now
 }
@@ -100,7 +100,7 @@ func (x *execution) planned(ctx context.Context, e *Evidence) Plan {
 // the plan that was shown, as far as that has not been carried out yet.
 func (x *execution) lookOnce(ctx context.Context) error {
 	e, err := x.gatherOnce(ctx, &x.plan.evidence)
-	if apierrors.IsNotFound(err) {
+	if isGone(err) {
 		return errChanged
 	}
 	if err != nil {
@@ -214,7 +214,7 @@ func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) err
 	}
 	now, evidence, err := x.replan(ctx)
 	switch {
-	case apierrors.IsNotFound(err):
+	case isGone(err):
 		return x.stop(Changed, "%s is gone; %s", what, x.nothing())
 	case err != nil:
 		return errors.Join(cause, err)
@@ -296,7 +296,7 @@ func (x *execution) observed() bool { return !x.f.o.Clock.Now().Before(x.observe
 func (x *execution) readJob(ctx context.Context) error {
 	o, err := x.once(ctx, x.plan.evidence.Object)
 	switch {
-	case apierrors.IsNotFound(err):
+	case isGone(err):
 		return x.stop(Deleted, "the %s is gone", x.plan.Kind.Word())
 	case err != nil:
 		return err

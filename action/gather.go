@@ -11,7 +11,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -174,7 +173,7 @@ func (g *gathering) location() error {
 	}
 	var l velerov1.BackupStorageLocation
 	err := g.read(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation"), name, &l)
-	g.e.LocationGone = apierrors.IsNotFound(err) && retry.Excludes(err)
+	g.e.LocationGone = isGone(err)
 	why, err := open("reading the storage location", err)
 	if err != nil || why != "" {
 		g.e.LocationWhy = why

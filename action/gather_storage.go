@@ -36,10 +36,11 @@ const storedAgain = 5 * time.Minute
 // asked again.
 func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 	if shown != nil && shown.Object.GetUID() == e.Object.GetUID() && shown.Object.GetResourceVersion() == e.Object.GetResourceVersion() &&
-		e.At.Sub(shown.At) < storedAgain {
-		e.Artifacts, e.Counts, e.CountsWhy = shown.Artifacts, shown.Counts, shown.CountsWhy
+		e.At.Sub(shown.storedAt) < storedAgain {
+		e.Artifacts, e.Counts, e.CountsWhy, e.storedAt = shown.Artifacts, shown.Counts, shown.CountsWhy, shown.storedAt
 		return
 	}
+	e.storedAt = e.At
 	if f.o.Prober == nil || !worthProbing(e) {
 		return
 	}

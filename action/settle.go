@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,7 +47,7 @@ func (f *Engine) IsHere(a *Attempt) bool {
 // engine's cluster. Where nothing more can come of it, it notes so in the audit log,
 // and the attempt is no longer unfinished.
 func (f *Engine) Settle(ctx context.Context, a *Attempt) (Fate, error) {
-	if _, err := f.access.session.Identify(ctx); err != nil {
+	if err := f.access.check(ctx); err != nil {
 		return Fate{}, err
 	}
 	if !f.IsHere(a) {
@@ -106,7 +105,7 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 		return Fate{Sent: Doubtful}, nil
 	}
 	o, err := f.read(ctx, bare(r.kind, sent.Namespace, r.name))
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !isGone(err) {
 		return Fate{}, err
 	}
 	if err != nil || o.GetUID() != r.uid {
@@ -165,13 +164,12 @@ func readRecord(sent Entry) (record, bool) {
 // find tells what became of a patch by the object as it is now.
 func (r *record) find(now *unstructured.Unstructured, attempt string) Fate {
 	attempts, complete := attemptsOf(now, r.mark)
-	switch findAttempt(attempt, r.before, attempts, complete) {
-	case landed:
+	switch found := findAttempt(attempt, r.before, attempts, complete); {
+	case found == landed:
 		return Fate{Sent: Landed, Known: true}
-	case lost:
-		if now.GetResourceVersion() == r.version {
-			return Fate{Sent: Doubtful}
-		}
+	case now.GetResourceVersion() == r.version:
+		return Fate{Sent: Doubtful} // it may still land
+	case found == lost:
 		return Fate{Sent: NotSent, Known: true}
 	}
 	return Fate{Sent: Doubtful, Known: true}

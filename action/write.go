@@ -69,11 +69,16 @@ func readAttempts(text string) (attempts []string, complete bool) {
 }
 
 // addAttempt returns the value of a mark after one more attempt. A later attempt of
-// somebody else does not hide one that came before.
+// somebody else does not hide one that came before, and a list that may have lost one
+// stays a list that may have.
 func addAttempt(o *unstructured.Unstructured, mark, attempt string) string {
-	before, _ := attemptsOf(o, mark)
+	before, complete := attemptsOf(o, mark)
 	all := append([]string{attempt}, before...)
-	return strings.Join(append(all[:min(len(all), keptAttempts)], completeList), " ")
+	all = all[:min(len(all), keptAttempts)]
+	if complete || len(before) == 0 {
+		all = append(all, completeList)
+	}
+	return strings.Join(all, " ")
 }
 
 // findAttempt tells whether an attempt is named by a mark that named others before

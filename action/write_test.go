@@ -197,3 +197,35 @@ func TestFindAttempt(t *testing.T) {
 		}
 	}
 }
+
+// A program that names only its own attempt may have hidden ours, whoever came after it.
+func TestMarksAfterAProgramThatNamesOnlyItself(t *testing.T) {
+	object := func(version, mark string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{}}
+		o.SetUID("u")
+		o.SetResourceVersion(version)
+		if mark != "" {
+			o.SetAnnotations(map[string]string{"m": mark})
+		}
+		return o
+	}
+	for _, c := range []struct {
+		name, before, now string
+		want              finding
+	}{
+		{"only one came", "", addAttempt(object("3", ""), "m", "new"), lost},
+		{"one that names itself, and one more", "", addAttempt(object("3", "old"), "m", "new"), obscured},
+		{"the same, later", "b .", addAttempt(object("3", "old"), "m", "new"), obscured},
+		{"one that kept what was there", "b .", addAttempt(object("3", "b ."), "m", "new"), lost},
+		{"one that kept ours", "b", addAttempt(object("3", "me b"), "m", "new"), landed},
+	} {
+		p := &patch{seen: object("1", c.before), mark: "m", attempt: "me"}
+		if got := p.find(object("4", c.now)); got != c.want {
+			t.Errorf("%s: %q after %q is %v, want %v", c.name, c.now, c.before, got, c.want)
+		}
+	}
+	full := record{uid: "u", version: "9", mark: "m", before: strings.Fields("1 2 3 4 5 6 7")}
+	if f := full.find(object("9", "1 2 3 4 5 6 7 8 ."), "me"); f.Known || f.Sent != Doubtful {
+		t.Errorf("an attempt that may still land is %+v", f)
+	}
+}

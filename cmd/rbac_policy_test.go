@@ -107,7 +107,7 @@ func TestPolicy(t *testing.T) {
 	cancelledEarlier := on(by(&velerov2alpha1.DataUpload{ObjectMeta: ofBackup("limited-cancelled", types.UID("of-nobody")), Spec: velerov2alpha1.DataUploadSpec{SourcePVC: "pg", Cancel: true},
 		Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress}}, marked("cancelled", "jane")))
 	again := func(mark string, more ...string) merge {
-		return metadata(joined(marked(mark, user, more...), merge{"veltui.io/" + mark + "-attempt": "two"}))
+		return metadata(joined(marked(mark, user, more...), merge{"veltui.io/" + mark + "-attempt": "two one"}))
 	}
 	endEarlier := joined(again("finalized", "from", "Finalizing", "to", "Failed"), status(merge{"phase": "Failed"}))
 	type policyCase struct {
@@ -188,7 +188,11 @@ func TestPolicy(t *testing.T) {
 	}
 	cases = append(cases,
 		policyCase{"a reason in another script", waiting, joined(wake, metadata(merge{"veltui.io/woken-reason": "停止 – éè 🙂"})), true},
-		policyCase{"an attempt before those of others", earlier, joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "two one ."})), true},
+		policyCase{"an attempt in place of that of another", earlier, joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "two"})), false},
+		policyCase{"an attempt as if none before another were left out", earlier, joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "two one ."})), false},
+		policyCase{"an attempt before one that is not there", earlier, joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "two three one"})), false},
+		policyCase{"a long attempt", waiting, joined(wake, metadata(merge{"veltui.io/woken-attempt": strings.Repeat("x", 65)})), false},
+		policyCase{"nine attempts", waiting, joined(wake, metadata(merge{"veltui.io/woken-attempt": "1 2 3 4 5 6 7 8 9"})), false},
 		policyCase{"an attempt behind that of another", earlier, joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "one two ."})), false})
 	// Who wrote what.
 	writers := func(entries ...any) merge { return merge{"metadata": merge{"managedFields": entries}} }
@@ -425,18 +429,20 @@ func TestPolicyLetsLaterPatchesPass(t *testing.T) {
 		data, _ := json.Marshal(merge{"metadata": merge{"annotations": joined(marked("woken", user), merge{"veltui.io/woken-attempt": attempt})}})
 		return limited.Patch(t.Context(), backup.DeepCopy(), client.RawPatch(types.MergePatchType, data), client.FieldOwner("veltui"))
 	}
-	eventually(t, "the rights are granted", func() bool { return wake("zero") == nil })
+	eventually(t, "the rights are granted", func() bool { return wake("zero .") == nil })
+	attempts := []string{"zero"}
 	for i := range 14 {
 		note := fmt.Sprintf(`{"metadata":{"annotations":{"note-%d":"x"}},"status":{"warnings":%d}}`, i, i)
 		if err := b.client.Patch(t.Context(), backup.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(note)), client.FieldOwner(fmt.Sprintf("writer-%d", i))); err != nil {
 			t.Fatal(err)
 		}
-		if err := wake(fmt.Sprintf("later-%d", i)); err != nil {
+		attempts = append([]string{fmt.Sprintf("later-%d", i)}, attempts[:min(len(attempts), 7)]...)
+		if err := wake(strings.Join(attempts, " ") + " ."); err != nil {
 			t.Fatalf("after %d writers: %v", i+1, err)
 		}
 	}
 	// kubectl with the printed command takes over what veltui wrote.
-	data, _ := json.Marshal(merge{"metadata": merge{"annotations": joined(marked("woken", user), merge{"veltui.io/woken-attempt": "by-kubectl", "veltui.io/woken-reason": "another", "veltui.io/woken-at": "2026-01-02T00:00:00Z"})}})
+	data, _ := json.Marshal(merge{"metadata": merge{"annotations": joined(marked("woken", user), merge{"veltui.io/woken-attempt": "by-kubectl " + strings.Join(attempts[:7], " ") + " .", "veltui.io/woken-reason": "another", "veltui.io/woken-at": "2026-01-02T00:00:00Z"})}})
 	if err := limited.Patch(t.Context(), backup.DeepCopy(), client.RawPatch(types.MergePatchType, data), client.FieldOwner("kubectl-patch")); err != nil {
 		t.Errorf("kubectl: %v", err)
 	}

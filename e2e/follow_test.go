@@ -35,6 +35,7 @@ type told struct {
 		Done      int  `json:"done"`
 		Total     int  `json:"total"`
 		Estimated bool `json:"estimated"`
+		Published *int `json:"published"`
 	} `json:"items"`
 	Operations struct{ Attempted, Completed, Failed int } `json:"operations"`
 	Queue      *struct {
@@ -61,8 +62,12 @@ type told struct {
 // state is what was told in the raw watch's terms.
 func (d told) state() lab.State {
 	s := lab.State{Phase: d.Phase}
-	if d.Items != nil && !d.Items.Estimated {
-		s.Progress = &lab.Progress{Done: d.Items.Done, Total: d.Items.Total}
+	switch i := d.Items; {
+	case i == nil:
+	case i.Published != nil:
+		s.Progress = &lab.Progress{Done: i.Done, Total: *i.Published}
+	case !i.Estimated:
+		s.Progress = &lab.Progress{Done: i.Done, Total: i.Total}
 	}
 	return s
 }
