@@ -51,8 +51,10 @@ func (f *Fetcher) explainCreate(ctx context.Context, target Target, err error) e
 // (pkg/controller/download_request_controller.go).
 func (f *Fetcher) explainSilence(ctx context.Context, r *request, last error) error {
 	wait := f.limits.Answer
-	down := f.serverDown(ctx)
+	down, err := f.serverDown(ctx)
 	switch {
+	case err != nil && !answered(err):
+		return fmt.Errorf("%w within %s: the API server does not respond: %w", ErrNoAnswer, wait, err)
 	case down != "":
 		return fmt.Errorf("%w within %s: %s, so nobody answers requests", ErrNoAnswer, wait, down)
 	case !errors.Is(last, ErrNoAnswer):
@@ -69,32 +71,38 @@ func (f *Fetcher) explainSilence(ctx context.Context, r *request, last error) er
 		ErrNoAnswer, wait, phase, f.namespace)
 }
 
+// answered reports whether the API server sent an error, rather than nothing.
+func answered(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status)
+}
+
 // serverDown says that Velero's server does not run, by the pods in its
-// namespace; it is empty if it runs, or if that cannot be told.
-func (f *Fetcher) serverDown(ctx context.Context) string {
+// namespace; it is empty if it runs, or if that cannot be known.
+func (f *Fetcher) serverDown(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tidyTimeout)
 	defer cancel()
 	list, err := f.cluster.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(f.namespace).List(ctx, metav1.ListOptions{Limit: 500})
 	if err != nil || list.GetContinue() != "" {
-		return ""
+		return "", err
 	}
 	var pods []*corev1.Pod
 	for i := range list.Items {
 		p := &corev1.Pod{}
 		if _, err := decode.Unstructured(&list.Items[i], p); err != nil {
-			return ""
+			return "", nil //nolint:nilerr // a pod that cannot be read says nothing about the server
 		}
 		pods = append(pods, p)
 	}
 	switch server := velero.ServerOf(pods, f.clock()); {
 	case server.Running:
-		return ""
+		return "", nil
 	case server.Name == "":
-		return "there is no pod of Velero's server in namespace " + f.namespace
+		return "there is no pod of Velero's server in namespace " + f.namespace, nil
 	case server.Waiting != "":
-		return fmt.Sprintf("Velero's server does not run in namespace %s (pod %s: %s)", f.namespace, sanitize.String(server.Name), sanitize.String(server.Waiting))
+		return fmt.Sprintf("Velero's server does not run in namespace %s (pod %s: %s)", f.namespace, sanitize.String(server.Name), sanitize.String(server.Waiting)), nil
 	default:
-		return fmt.Sprintf("Velero's server does not run in namespace %s (pod %s)", f.namespace, sanitize.String(server.Name))
+		return fmt.Sprintf("Velero's server does not run in namespace %s (pod %s)", f.namespace, sanitize.String(server.Name)), nil
 	}
 }
 

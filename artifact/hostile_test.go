@@ -429,6 +429,7 @@ func TestSilentAPIServer(t *testing.T) {
 	t.Cleanup(resume)
 	_, err := f.ask(t.Context(), contents())
 	fails(t, err, ErrNoAnswer, "API server")
+	fails(t, f.explainSilence(t.Context(), &request{}, ErrNoAnswer), ErrNoAnswer, "the API server does not respond")
 	resume()
 }
 

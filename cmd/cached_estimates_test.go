@@ -96,7 +96,7 @@ func TestDashboardForesees(t *testing.T) {
 			t.Errorf("%s: %s\nlearned: %s", c.what, out, book)
 		}
 	}
-	if n := s.downloads.Load(); n != 1 {
+	if n := s.contents.Load(); n != 1 {
 		t.Errorf("%d downloads for one backup", n)
 	}
 	var left velerov1.DownloadRequestList

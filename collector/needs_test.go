@@ -216,7 +216,8 @@ func TestHostileNeeds(t *testing.T) {
 
 // FuzzQuantity gives amounts of any kind: none takes long or comes out below zero.
 func FuzzQuantity(f *testing.F) {
-	for _, text := range []string{"1", "100m", "1.5Gi", "1e3", "1E", "1e999", "-1", "", "9E", "0.0000000000000000000000001", "1e-99", "250m", "512Mi", "2", "16Ki", "7Gi", "0007"} {
+	for _, text := range []string{"1", "100m", "1.5Gi", "1e3", "1E", "1e999", "-1", "", "9E", "0.0000000000000000000000001", "1e-99", "250m", "512Mi", "2", "16Ki", "7Gi", "0007",
+		"0100000000000000000000000000000", "123456789012345678901234567890n"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -402,13 +402,17 @@ func quantity(text []byte, thousandths bool) (amount int64, ok bool) {
 		return 0, false
 	}
 	q, err := resource.ParseQuantity(string(text))
-	switch {
-	case err != nil || q.Sign() < 0:
+	if err != nil || q.Sign() < 0 {
 		return 0, false
-	case thousandths:
-		return min(q.MilliValue(), maxAmount), true
 	}
-	return min(q.Value(), maxAmount), true
+	// Value and MilliValue overflow without a word: compare before.
+	switch {
+	case thousandths && q.CmpInt64(maxAmount/1000) >= 0, q.CmpInt64(maxAmount) >= 0:
+		return maxAmount, true
+	case thousandths:
+		return q.MilliValue(), true
+	}
+	return q.Value(), true
 }
 
 // plainQuantity reads what nearly all quantities look like, such as 250m, 2 or
