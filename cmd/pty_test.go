@@ -158,7 +158,11 @@ func (c *console) exits(t *testing.T) int {
 	go func() { done <- c.cmd.Wait() }()
 	select {
 	case <-done:
-		<-c.heard
+		select {
+		case <-c.heard:
+		case <-time.After(patience):
+			t.Fatalf("something holds the terminal after the end of the process; its screen:\n%s", c.screen())
+		}
 		return c.cmd.ProcessState.ExitCode()
 	case <-time.After(patience):
 		t.Fatalf("the dashboard does not end; its screen:\n%s", c.screen())

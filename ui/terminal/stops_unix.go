@@ -48,7 +48,7 @@ func newStops() *stops {
 // watch calls stopped after SIGTSTP, and continued after a SIGCONT that ends no
 // stop of ours, until ctx ends. stopped must call stop, and continued retaken.
 func (s *stops) watch(ctx context.Context, stopped, continued func()) {
-	signal.Notify(s.signals, syscall.SIGTSTP, syscall.SIGCONT)
+	signal.Notify(s.signals, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGHUP)
 	go func() {
 		defer signal.Stop(s.signals)
 		for {
@@ -66,6 +66,11 @@ func (s *stops) handle(received os.Signal, stopped, continued func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case received == syscall.SIGHUP:
+		// The program ends. A shell that exits continues its stopped jobs in the
+		// background, where to give the terminal back would stop them once more, and
+		// nobody is left to continue them.
+		signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN)
 	case received == syscall.SIGTSTP && !s.stopping:
 		s.stopping = true
 		go stopped()
@@ -76,7 +81,10 @@ func (s *stops) handle(received os.Signal, stopped, continued func()) {
 		}
 	case received == syscall.SIGCONT && !s.retaking:
 		s.retaking = true
-		go continued()
+		go func() {
+			time.Sleep(hangupGrace)
+			continued()
+		}()
 	}
 }
 
@@ -96,6 +104,10 @@ func (s *stops) begin() {
 
 // stopGrace is how long a stop may take to happen.
 const stopGrace = 150 * time.Millisecond
+
+// hangupGrace is how long a process that goes on waits for SIGHUP, which comes with
+// SIGCONT where its shell exits, before it touches the terminal.
+const hangupGrace = 50 * time.Millisecond
 
 // stop stops the process group, as ctrl+z does where the terminal sends the signal
 // itself, and returns when it goes on. Where nobody would continue it (the group
@@ -118,6 +130,7 @@ func (s *stops) stop() {
 		}
 	}
 	restore()
+	time.Sleep(hangupGrace)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopping = false
