@@ -201,6 +201,8 @@ func (s *store) Counts(context.Context, job.Kind, string) (job.StoredCounts, err
 	return s.counts, nil
 }
 
+func (s *store) Errors(context.Context, job.Kind, string) (int, error) { return s.counts.Errors, nil }
+
 // holding is a store with everything, written after the job began.
 func holding(c job.StoredCounts) *store {
 	c.Items, c.ItemsKnown = 9, true

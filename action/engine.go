@@ -36,6 +36,9 @@ type Options struct {
 	// stored is unknown.
 	Prober  Prober
 	Counter Counter
+	// LeaveOperations does not ask for a job's list of operations: Velero stores it
+	// again when asked (pkg/controller/download_request_controller.go Reconcile).
+	LeaveOperations bool
 	// Waiting is called with what is asked of the object store, before each
 	// question, and with an empty string after the last; nil for nobody. A
 	// store that does not answer holds up each question for a minute.

@@ -130,8 +130,12 @@ type Evidence struct {
 	// volumes are the resources of Job.Volumes as the API server sent them.
 	volumes map[velero.VolumeRef]*unstructured.Unstructured
 
-	// storedAt is when the object store was asked.
-	storedAt time.Time
+	// storedAt is when the object store was asked. operationsUnread is true if it was
+	// not asked for the list of operations; storedErrors is then the number of errors
+	// in the results.
+	storedAt         time.Time
+	operationsUnread bool
+	storedErrors     int
 
 	// engine gathered it.
 	engine *Engine
@@ -144,6 +148,16 @@ type Evidence struct {
 func (e Evidence) ForVerdict() diagnosis.Evidence {
 	seen := diagnosis.Evidence{NamespacesSeen: e.Namespaces == Yes, Terminating: e.Terminating, Phases: e.Phases, Schema: e.Schema,
 		LogSeen: e.LogSeen == Yes, LogWhy: e.LogWhy, Log: e.Log, Slots: e.Slots, Snapshots: e.Snapshots, SnapshotsWhy: e.SnapshotsWhy}
+	seen.StatusSubresource = e.StatusSubresource == Yes
+	if seen.Stored = e.allStored(); !seen.Stored.IsZero() {
+		seen.StoredErrors = e.storedErrors
+		if e.Counts != nil {
+			seen.StoredErrors = e.Counts.Errors
+		}
+		if phase, _, missing := nextPhase(&e); missing.refusal == "" {
+			seen.NextPhase = phase
+		}
+	}
 	if h := e.hungHook(); h != nil {
 		seen.HungHook, seen.HungHookWhy = h.Pod, h.Blocked
 	}

@@ -258,6 +258,9 @@ func (g *gathering) phases() error {
 		if version["name"] != velerov1.SchemeGroupVersion.Version {
 			continue
 		}
+		if _, split, _ := unstructured.NestedMap(version, "subresources", "status"); split {
+			g.e.StatusSubresource = Yes
+		}
 		spec, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "spec", "properties")
 		status, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "status", "properties")
 		g.e.Schema, _ = velero.SchemaVersionsOf(string(g.e.Job.Kind), spec, status)
@@ -278,7 +281,9 @@ func (g *gathering) subresource() error {
 	if err != nil || why != "" {
 		return err
 	}
-	g.e.StatusSubresource = No
+	if g.e.StatusSubresource != Yes { // the CRD may already say so
+		g.e.StatusSubresource = No
+	}
 	for i := range list.APIResources {
 		if list.APIResources[i].Name == g.e.Job.Kind.Resource()+"/status" {
 			g.e.StatusSubresource = Yes

@@ -43,11 +43,11 @@ type logCache struct {
 	log  velero.JobLog
 }
 
-// log reads what the servers' logs tell of a job that Velero has begun with. It
-// is never needed: whatever keeps us from reading it is named, and fails nothing.
+// log reads what the servers' logs tell of a job that has not ended. It is never
+// needed: whatever keeps us from reading it is named, and fails nothing.
 func (g *gathering) log() error {
 	j := g.e.Job
-	if j.Terminal() || j.Stage == job.StageQueued {
+	if j.Terminal() {
 		return nil
 	}
 	if len(g.e.Server.Running) == 0 {
@@ -133,7 +133,7 @@ func readLog(ctx context.Context, pods corev1client.PodInterface, name string, o
 // cleanLog makes what a log says harmless.
 func cleanLog(l velero.JobLog) velero.JobLog {
 	for _, text := range []*string{&l.Last.Level, &l.Last.Text, &l.Last.Error, &l.GaveUp.Level, &l.GaveUp.Text, &l.GaveUp.Error,
-		&l.Failure, &l.Hook.Pod, &l.Hook.Container, &l.Hook.Name, &l.Hook.Phase} {
+		&l.Refused.Text, &l.Refused.Error, &l.Unlisted.Text, &l.Unlisted.Error, &l.Failure, &l.Hook.Pod, &l.Hook.Container, &l.Hook.Name, &l.Hook.Phase} {
 		*text = sanitize.String(*text)
 	}
 	return l

@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/veltui/veltui/job"
@@ -20,6 +21,8 @@ type Prober interface {
 // operations.
 type Counter interface {
 	Counts(ctx context.Context, kind job.Kind, name string) (job.StoredCounts, error)
+	// Errors reads the number of errors alone, and leaves the operations unread.
+	Errors(ctx context.Context, kind job.Kind, name string) (int, error)
 }
 
 // artifactTimeout bounds all questions to the object store together. Velero
@@ -41,11 +44,15 @@ func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 		return
 	}
 	e.storedAt = e.At
-	if f.o.Prober == nil || !worthProbing(e) {
+	if f.o.Prober == nil || !worthProbing(e, f.o.ReadOnly) {
 		return
 	}
+	targets := Targets(e.Job.Kind)
+	if e.operationsUnread = f.o.LeaveOperations; e.operationsUnread {
+		targets = slices.DeleteFunc(targets, isOperations)
+	}
 	if e.Server.Visible && len(e.Server.Running) == 0 {
-		for _, target := range Targets(e.Job.Kind) {
+		for _, target := range targets {
 			e.Artifacts = append(e.Artifacts, Artifact{target, job.Presence{Why: "no Velero server is running to ask"}})
 		}
 		return
@@ -53,7 +60,7 @@ func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 	ctx, cancel := context.WithTimeout(ctx, artifactTimeout)
 	defer cancel()
 	defer f.o.Waiting("")
-	for _, target := range Targets(e.Job.Kind) {
+	for _, target := range targets {
 		f.o.Waiting("whether " + target + " is stored")
 		p, err := f.o.Prober.Probe(ctx, e.Job.Kind, e.Job.Name, target)
 		if err != nil {
@@ -64,10 +71,16 @@ func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 			return // nobody answers, or nothing is stored yet
 		}
 	}
-	if f.o.Counter == nil || proof(e).refusal != "" {
+	if f.o.Counter == nil || f.o.LeaveOperations && e.allStored().IsZero() || !f.o.LeaveOperations && proof(e).refusal != "" {
 		return
 	}
 	f.o.Waiting("the stored results")
+	if f.o.LeaveOperations {
+		if n, err := f.o.Counter.Errors(ctx, e.Job.Kind, e.Job.Name); err == nil {
+			e.storedErrors = n
+		}
+		return
+	}
 	counts, err := f.o.Counter.Counts(ctx, e.Job.Kind, e.Job.Name)
 	if err != nil {
 		e.CountsWhy = sanitize.String(err.Error())
@@ -76,12 +89,31 @@ func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 	e.Counts = &counts
 }
 
-// worthProbing: only phases in which files may be stored, and only a server
-// that runs answers.
-func worthProbing(e *Evidence) bool {
+// allStored is when the last of the job's files was stored, if all that were asked for
+// are there and newer than the job's start, else zero.
+func (e *Evidence) allStored() (newest time.Time) {
+	wanted := len(Targets(e.Job.Kind))
+	if e.operationsUnread {
+		wanted--
+	}
+	if len(e.Artifacts) < wanted {
+		return time.Time{}
+	}
+	for _, a := range e.Artifacts {
+		if a.State != job.Present || !a.LastModified.After(e.began()) {
+			return time.Time{}
+		}
+		newest = job.Latest(newest, a.LastModified)
+	}
+	return newest
+}
+
+// worthProbing: only phases in which files may be stored, only a server that runs
+// answers, and only who may act on it, or only looks, needs to know.
+func worthProbing(e *Evidence, readOnly bool) bool {
 	switch e.Job.Phase {
 	case velero.PhaseInProgress, velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly:
-		return !e.Job.Deleting && e.MayPatch == Yes
+		return !e.Job.Deleting && (e.MayPatch == Yes || readOnly)
 	}
 	return false
 }

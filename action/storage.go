@@ -29,6 +29,15 @@ func (s Storage) Probe(ctx context.Context, _ job.Kind, name, target string) (jo
 	return job.Presence{Why: p.Reason}, nil
 }
 
+// Errors reads from the stored results how many errors a job counted.
+func (s Storage) Errors(ctx context.Context, kind job.Kind, name string) (int, error) {
+	results, err := s.Artifacts.Results(ctx, kind, name)
+	if err != nil {
+		return 0, fmt.Errorf("reading the stored results: %w", err)
+	}
+	return results.Errors.Count(), nil
+}
+
 // Counts reads results, item operations and, of a backup, how many items it
 // has. Velero always stores a list of operations, so an absent one is an error.
 func (s Storage) Counts(ctx context.Context, kind job.Kind, name string) (job.StoredCounts, error) {

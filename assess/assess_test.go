@@ -149,8 +149,8 @@ func TestStale(t *testing.T) {
 		if judged.Troubled() {
 			troubled++
 		}
-		if judged.Verdict.State != diagnosis.Unknown || judged.ETA.Known || judged.Rate.Known {
-			t.Errorf("%s: %s, ETA %v, rate %v", j.Name, judged.Verdict.State, judged.ETA, judged.Rate)
+		if judged.Verdict.State() != diagnosis.Unknown || judged.ETA.Known || judged.Rate.Known {
+			t.Errorf("%s: %s, ETA %v, rate %v", j.Name, judged.Verdict.State(), judged.ETA, judged.Rate)
 		}
 	}
 	if troubled != stale.Troubled {

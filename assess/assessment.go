@@ -175,7 +175,7 @@ func judge(j *job.Job, env diagnosis.Environment, looks map[types.UID]Look) Judg
 	}
 	judged := Judged{Job: j}
 	judged.Verdict, judged.NeedsLook = verdict(env)
-	judged.State = judged.Verdict.State
+	judged.State = judged.Verdict.State()
 	judged.noteDeletion(env)
 	judged.Queue.Position, judged.Queue.Reason, judged.Queue.Waits = diagnosis.Queue(j, env)
 	judged.Deadline.At, judged.Deadline.Setting = diagnosis.Deadline(j, env)
@@ -187,7 +187,7 @@ func judge(j *job.Job, env diagnosis.Environment, looks map[types.UID]Look) Judg
 		lastKnown := env
 		lastKnown.Now, lastKnown.StaleSince = env.StaleSince, time.Time{}
 		last, _ := verdict(lastKnown)
-		judged.State = last.State
+		judged.State = last.State()
 		return judged
 	}
 	if judged.State != diagnosis.Progressing {

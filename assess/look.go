@@ -52,7 +52,7 @@ func (e *Estimates) recent(now time.Time) map[types.UID]Look {
 
 // needsLook reports whether a closer look may change what is said of a job.
 func needsLook(j *job.Job, v diagnosis.Verdict) bool {
-	return v.NeedsCloserLook() || v.State != "" && len(j.Malformed) > 0
+	return v.NeedsCloserLook() || v.State() != "" && len(j.Malformed) > 0
 }
 
 // with is the verdict on a job with what a closer look found, and whether it needs one.
@@ -61,12 +61,12 @@ func (l Look) with(j *job.Job, env diagnosis.Environment, before diagnosis.Verdi
 	env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: l.Evidence}
 	v := diagnosis.Judge(j, env)
 	if !needed && !diagnosis.GaveUp(j, env) {
-		if v.State == before.State && v.Reason == before.Reason {
+		if v.State() == before.State() && v.Reason == before.Reason {
 			return v, false // the log is among the facts
 		}
 		return before, false
 	}
-	if before.State != diagnosis.Waiting || v.State != diagnosis.Waiting { // else nothing is to be done about it
+	if before.State() != diagnosis.Waiting || v.State() != diagnosis.Waiting { // else nothing is to be done about it
 		v.Facts = merge(v.Facts, l.Facts)
 	}
 	if l.Err != "" {

@@ -265,12 +265,12 @@ func tookText(d time.Duration) string {
 // etcdVerdict is a verdict in a cell: the state, and the reason for trouble.
 func etcdVerdict(v diagnosis.Verdict, trouble bool) string {
 	switch {
-	case trouble && v.State == diagnosis.Stuck:
-		return string(v.State) + ": " + string(v.Reason)
+	case trouble && v.State() == diagnosis.Stuck:
+		return string(v.State()) + ": " + string(v.Reason)
 	case trouble:
 		return string(v.Reason)
 	}
-	return dash(string(v.State))
+	return dash(string(v.State()))
 }
 
 // explainEtcd prints every fact.
@@ -281,8 +281,8 @@ func (c *cli) explainEtcd(l judgedEtcd) error {
 		out.add("%s%s", gap, title)
 		out.add("%s", v.Summary)
 		state := string(v.Reason)
-		if v.State != "" {
-			state = fmt.Sprintf("%s (%s)", v.State, v.Reason)
+		if v.State() != "" {
+			state = fmt.Sprintf("%s (%s)", v.State(), v.Reason)
 		}
 		out.add("verdict: %s", state)
 		out.facts(v.Facts, l.now)

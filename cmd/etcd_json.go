@@ -114,5 +114,5 @@ func nameOf(b *etcd.JudgedBackup) string {
 }
 
 func verdictOf(v diagnosis.Verdict) verdictJSON {
-	return verdictJSON{State: string(v.State), Reason: string(v.Reason), Facts: factsOf(v.Facts), Advice: v.Advice, Action: string(v.Action)}
+	return verdictJSON{State: string(v.State()), Reason: string(v.Reason), Facts: factsOf(v.Facts), Advice: v.Advice, Action: string(v.Action)}
 }

@@ -62,7 +62,9 @@ FailedValidation, 6 if it is stuck or orphaned.`,
 type explainFlags struct {
 	output    string
 	artifacts bool
-	caFile    string
+	// stored asks the object store, but not for the list of operations.
+	stored bool
+	caFile string
 	// elsewhere makes commands for other machines.
 	elsewhere bool
 }
@@ -144,7 +146,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		err = printVerdict(c.streams.Out, j, verdict, assessed.Volumes(j), plan, remedies, limitsOf(j, assessed.Environment), assessed.Environment.Now)
 	} else {
 		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(judged, assessed.Volumes(j)),
-			Verdict: verdictJSON{State: string(verdict.State), Reason: string(verdict.Reason), Facts: factsOf(verdict.Facts), Advice: verdict.Advice, Action: string(verdict.Action)}}
+			Verdict: verdictJSON{State: string(verdict.State()), Reason: string(verdict.Reason), Facts: factsOf(verdict.Facts), Advice: verdict.Advice, Action: string(verdict.Action)}}
 		if plan != nil {
 			out := planOf(plan)
 			e.Finalize = &out
@@ -162,15 +164,23 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 // lookCloser judges a job once more, with a closer look at it: also at one that moved a
 // moment ago, because Velero may have logged since that it gave up. For a job that does
 // not move, it also says what finalize would do, and the other options; nil for others.
-// It only reads, but for DownloadRequests if artifacts are wanted.
+// It only reads, but for DownloadRequests if artifacts are wanted, or if what is stored
+// decides the verdict.
 func (c *cli) lookCloser(ctx context.Context, assessed *assess.Assessment, judged assess.Judged, f explainFlags) (*assess.Assessment, assess.Judged, *action.Plan, []action.Plan, error) {
 	plan, remedies, err := c.remedies(ctx, judged, f)
 	if plan == nil {
 		return assessed, judged, nil, remedies, err
 	}
-	waited := judged.Verdict.State == diagnosis.Waiting
+	waited := judged.Verdict.State() == diagnosis.Waiting
 	assessed, judged = assessed.Look(judged.Job, lookOf(plan, c.clock()))
-	if !judged.NeedsLook || waited && judged.Verdict.State == diagnosis.Waiting {
+	if judged.Verdict.StorageDecides() && !f.artifacts && !c.isReadOnly() {
+		f.stored = true
+		if again, more, err := c.remedies(ctx, judged, f); err == nil && again != nil {
+			plan, remedies = again, more
+			assessed, judged = assessed.Look(judged.Job, lookOf(plan, c.clock()))
+		}
+	}
+	if !judged.NeedsLook || waited && judged.Verdict.State() == diagnosis.Waiting {
 		plan, remedies = nil, nil // nothing is to be done about it
 	}
 	return assessed, judged, plan, remedies, err
@@ -181,8 +191,8 @@ func (c *cli) lookCloser(ctx context.Context, assessed *assess.Assessment, judge
 func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags) (*action.Plan, []action.Plan, error) {
 	j := judged.Job
 	switch {
-	case judged.NeedsLook, judged.Verdict.State == diagnosis.Progressing:
-	case judged.Verdict.State != "",
+	case judged.NeedsLook, judged.Verdict.State() == diagnosis.Progressing:
+	case judged.Verdict.State() != "",
 		len(j.Malformed) == 0 && !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }):
 		return nil, nil, nil
 	}
@@ -190,7 +200,7 @@ func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags
 	if err != nil {
 		return nil, nil, err
 	}
-	finalizer, err := c.newFinalizer(conn, j.Namespace, finalizerOptions{readOnly: true, noStore: !f.artifacts, caFile: f.caFile, waiting: c.tellWaiting()})
+	finalizer, err := c.newFinalizer(conn, j.Namespace, finalizerOptions{readOnly: true, noStore: !f.artifacts && !f.stored, leaveOperations: !f.artifacts, caFile: f.caFile, waiting: c.tellWaiting()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -213,7 +223,7 @@ func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags
 // words: all has been said.
 func exitFor(j *job.Job, v diagnosis.Verdict) error {
 	switch {
-	case v.State == diagnosis.Stuck || v.State == diagnosis.Orphaned:
+	case v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned:
 		return exitError{ExitRefused, nil}
 	case j.Phase == "PartiallyFailed":
 		return exitError{ExitPartiallyFailed, nil}
@@ -235,8 +245,8 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, volumes []assess
 	l := lines{w: w}
 	l.add("%s %s/%s, phase %s", strings.ToLower(string(j.Kind)), j.Namespace, j.Name, dash(j.Phase))
 	l.add("%s", v.Summary)
-	if v.State != "" {
-		l.add("verdict: %s (%s)", v.State, v.Reason)
+	if v.State() != "" {
+		l.add("verdict: %s (%s)", v.State(), v.Reason)
 	}
 	l.facts(v.Facts, now)
 	l.list("volumes that have not ended:", openVolumes(volumes))

@@ -212,7 +212,9 @@ type finalizerOptions struct {
 	readOnly bool
 	// noStore leaves the object store alone: to ask it is to create a
 	// DownloadRequest.
-	noStore          bool
+	noStore bool
+	// leaveOperations does not ask for the list of operations.
+	leaveOperations  bool
 	caFile           string
 	timeout, observe time.Duration // 0 for the defaults
 	// waiting is told what the object store is asked; nil for nobody.
@@ -240,7 +242,7 @@ func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions
 			return nil, err
 		}
 		storage := action.Storage{Artifacts: artifacts}
-		o.Prober, o.Counter = storage, storage
+		o.Prober, o.Counter, o.LeaveOperations = storage, storage, f.leaveOperations
 	}
 	return action.New(o)
 }

@@ -178,7 +178,7 @@ func TestExplainExitCodes(t *testing.T) {
 		{"FailedValidation", "", ExitFailed},
 	} {
 		var said strings.Builder
-		if got := exitCode(exitFor(&job.Job{Phase: c.phase}, diagnosis.Verdict{State: c.state}), &said); got != c.want || said.Len() > 0 {
+		if got := exitCode(exitFor(&job.Job{Phase: c.phase}, verdictIn(c.state)), &said); got != c.want || said.Len() > 0 {
 			t.Errorf("%s, %s: exit code %d, want %d; said %q", c.phase, c.state, got, c.want, said.String())
 		}
 	}
@@ -378,4 +378,12 @@ func TestFinalizeSignalInMidRetry(t *testing.T) {
 			}
 		})
 	}
+}
+
+// verdictIn is a verdict of a state.
+func verdictIn(state diagnosis.State) diagnosis.Verdict {
+	if state == diagnosis.Stuck || state == diagnosis.Orphaned {
+		return diagnosis.Proven(state, diagnosis.ByOwner(diagnosis.Fact{Text: "gone"}), "", "")
+	}
+	return diagnosis.Undecided(diagnosis.Open(state), "", "")
 }

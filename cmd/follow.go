@@ -102,7 +102,7 @@ func (f *follower) tells(j assess.Judged) told {
 	if !f.verdicts {
 		return told{}
 	}
-	return told{j.Verdict.State, j.Verdict.Reason, j.Verdict.Action, j.Queue.Position, j.Queue.Reason, !j.DeletionAt.IsZero()}
+	return told{j.Verdict.State(), j.Verdict.Reason, j.Verdict.Action, j.Queue.Position, j.Queue.Reason, !j.DeletionAt.IsZero()}
 }
 
 // run prints every change until ctx ends.

@@ -187,8 +187,8 @@ func itemOf(j assess.Judged, volumes []assess.Volume) jobItem {
 	v := j.Verdict
 	item.Stuck = j.Troubled()
 	item.Summary = v.Summary
-	if v.State != "" {
-		item.Verdict = &verdictJSON{State: string(v.State), Reason: string(v.Reason), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice, Action: string(v.Action)}
+	if v.State() != "" {
+		item.Verdict = &verdictJSON{State: string(v.State()), Reason: string(v.Reason), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice, Action: string(v.Action)}
 		for _, f := range v.Facts {
 			item.Verdict.Facts = append(item.Verdict.Facts, factJSON{f.Text, f.Holds, f.Source, stamp(f.At)})
 		}

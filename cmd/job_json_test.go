@@ -30,8 +30,8 @@ func TestStuckExampleNamesWhatIsCounted(t *testing.T) {
 	snap := &watch.Snapshot{At: now, Jobs: []*job.Job{orphaned, ended}, Active: []*job.Job{orphaned}, Health: watch.Health{State: watch.Live},
 		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Running: true, Ready: true, StartedAt: now.Add(-10 * time.Minute), Flags: velero.DefaultServerFlags()}}}
 	a := new(assess.Estimates).Assess(snap, now)
-	if a.Troubled != 1 || a.Of(orphaned).Verdict.State != diagnosis.Orphaned {
-		t.Fatalf("%d in trouble, %s", a.Troubled, a.Of(orphaned).Verdict.State)
+	if a.Troubled != 1 || a.Of(orphaned).Verdict.State() != diagnosis.Orphaned {
+		t.Fatalf("%d in trouble, %s", a.Troubled, a.Of(orphaned).Verdict.State())
 	}
 	example := newGet(&cli{}).Example
 	_, template, _ := strings.Cut(example, "-o jsonpath='")

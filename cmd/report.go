@@ -224,9 +224,9 @@ func (r *reporting) plans(ctx context.Context, reach action.Request) {
 	switch {
 	case j.Terminal():
 		r.afterwards(left, command)
-	case v.State == diagnosis.Progressing:
+	case v.State() == diagnosis.Progressing:
 		left("Wait: it moves.", command("wait", subject))
-	case v.State == diagnosis.Waiting && len(r.Left) == 0:
+	case v.State() == diagnosis.Waiting && len(r.Left) == 0:
 		left("Wait: it goes on by itself.", command("wait", subject))
 	}
 }

@@ -92,7 +92,7 @@ func (r row) verdict() string {
 	if len(r.Malformed) > 0 {
 		return fmt.Sprintf("malformed: %s %s", r.Malformed[0].Field, r.Malformed[0].Value)
 	}
-	return string(r.Verdict.State)
+	return string(r.Verdict.State())
 }
 
 // tablePrinter writes one line a job, in columns as kubectl does. Changes, and

@@ -29,12 +29,6 @@ const (
 	lostPatchQuiet = 5 * time.Minute
 	// waitMargin is added to a limit of Velero's before it counts as passed.
 	waitMargin = 5 * time.Minute
-	// unboundedQuiet is how long a job may be silent in what Velero puts no limit
-	// on: listing a big cluster, reading a big backup, hooks that pods ask for.
-	unboundedQuiet = 4 * time.Hour
-	// unseenQuiet is the same of a restore that is finalized, whose volumes and
-	// hooks may not all be seen.
-	unseenQuiet = time.Hour
 	// itemsPerMinute is how fast Velero at least stores the files of a job.
 	itemsPerMinute = 10_000
 	// deletionQuiet is how long a deletion may take whose request is not seen.
@@ -66,9 +60,11 @@ type assessment struct {
 	versionNoted bool
 }
 
-// supports notes what speaks for the verdict.
-func (a *assessment) supports(source string, at time.Time, format string, args ...any) {
-	a.facts = append(a.facts, Fact{Holds: true, Text: fmt.Sprintf(format, args...), Source: source, At: at})
+// supports notes what speaks for the verdict, and returns it.
+func (a *assessment) supports(source string, at time.Time, format string, args ...any) Fact {
+	f := Fact{Holds: true, Text: fmt.Sprintf(format, args...), Source: source, At: at}
+	a.facts = append(a.facts, f)
+	return f
 }
 
 // doubts notes what speaks against the verdict or could not be seen.
@@ -76,15 +72,23 @@ func (a *assessment) doubts(source string, at time.Time, format string, args ...
 	a.facts = append(a.facts, Fact{Text: fmt.Sprintf(format, args...), Source: source, At: at})
 }
 
-// conclude makes the verdict. The summary begins with the job's name.
-func (a *assessment) conclude(state State, reason Reason, advice, format string, args ...any) Verdict {
-	return Verdict{
-		State:   state,
-		Reason:  reason,
-		Summary: a.j.Name + ": " + fmt.Sprintf(format, args...),
-		Facts:   a.facts,
-		Advice:  advice,
-	}
+// conclude makes a verdict that needs no proof. The summary begins with the job's
+// name.
+func (a *assessment) conclude(state Open, reason Reason, advice, format string, args ...any) Verdict {
+	v := Undecided(state, reason, a.j.Name+": "+fmt.Sprintf(format, args...))
+	v.Facts, v.Advice = a.facts, advice
+	return v
+}
+
+// prove makes a verdict that rests on a proof.
+func (a *assessment) prove(state State, proof Proof, reason Reason, advice, format string, args ...any) Verdict {
+	v := Proven(state, proof, reason, a.j.Name+": "+fmt.Sprintf(format, args...))
+	v.Facts, v.Advice = a.facts, advice
+	return v
+}
+
+func (a *assessment) stuck(proof Proof, reason Reason, advice, format string, args ...any) Verdict {
+	return a.prove(Stuck, proof, reason, advice, format, args...)
 }
 
 // version is the server's; if its image does not tell, that of the CRDs, and the
@@ -124,12 +128,6 @@ func (e *Environment) serverStarted() time.Time {
 
 // ago is how long ago something was, in words.
 func (a *assessment) ago(t time.Time) string { return human.Duration(a.env.Now.Sub(t)) }
-
-// deadline is when Velero gives up on a stage, zero if nothing bounds it.
-func (a *assessment) deadline(stage job.Stage) time.Time {
-	at, _ := deadline(a.j, stage, a.env.Server.Flags)
-	return at
-}
 
 // quiet is how long neither the job nor its volumes moved.
 func (a *assessment) quiet() time.Duration { return max(0, a.env.Now.Sub(a.j.QuietSince())) }
@@ -217,8 +215,10 @@ func (a *assessment) noteUnlooked() {
 
 // down is what the job's storage location says, if it is not available. That of a
 // restore is its backup's (pkg/controller/restore_finalizer_controller.go,
-// Reconcile); where it is not known, only all of them together tell.
-func (a *assessment) down() string {
+// Reconcile); where it is not known, only all of them together tell. There is a proof
+// where the store refuses for good, such as a key or a bucket that it does not know:
+// an outage ends by itself.
+func (a *assessment) down() (string, Proof) {
 	name := a.j.StorageLocation
 	if a.j.Kind == job.Restore {
 		name = a.env.BackupLocations[a.j.BackupName]
@@ -229,7 +229,7 @@ func (a *assessment) down() string {
 	} else {
 		for _, l := range a.env.Locations {
 			if l.Phase != unavailable.Phase {
-				return ""
+				return "", Proof{}
 			}
 			if unavailable.Name == "" || l.Name < unavailable.Name {
 				unavailable = l
@@ -237,14 +237,17 @@ func (a *assessment) down() string {
 		}
 	}
 	if unavailable.Name == "" || unavailable.Phase != "Unavailable" {
-		return ""
+		return "", Proof{}
 	}
-	a.noteLocation(unavailable)
-	return "storage location " + unavailable.Name + " is unavailable"
+	fact, proof := a.noteLocation(unavailable), Proof{}
+	if velero.RefusedByStore(unavailable.Message) {
+		proof = ByRefusal(fact)
+	}
+	return "storage location " + unavailable.Name + " is unavailable", proof
 }
 
-func (a *assessment) noteLocation(l Location) {
-	a.supports(sourceWatch, l.LastValidated, "storage location %s is Unavailable%s", l.Name, because(l.Message))
+func (a *assessment) noteLocation(l Location) Fact {
+	return a.supports(sourceWatch, l.LastValidated, "storage location %s is Unavailable%s", l.Name, because(l.Message))
 }
 
 func because(message string) string {

@@ -17,7 +17,7 @@ func BenchmarkVerdictQueued(b *testing.B) {
 	}
 	last := s.Jobs[len(s.Jobs)-1]
 	for b.Loop() {
-		if Judge(last, s).State != Waiting {
+		if Judge(last, s).State() != Waiting {
 			b.Fatal("it does not wait")
 		}
 	}

@@ -9,47 +9,43 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Deadline is when Velero itself gives up on a job's present stage, in the
-// cluster's clock, and the setting that says so; zero if nothing bounds it
-// (docs/velero.md#limits).
-func Deadline(j *job.Job, env Environment) (at time.Time, setting string) {
-	return deadline(j, j.Stage, env.Server.Flags)
-}
-
-func deadline(j *job.Job, stage job.Stage, flags velero.ServerFlags) (at time.Time, setting string) {
-	began := j.Record(stage).Began
-	if began.IsZero() || j.Object == nil {
-		return time.Time{}, ""
-	}
-	switch stage {
-	case job.StageVolumes:
-		// One time-out for all pod volumes, counted from the start of the job.
-		if !j.Started.IsZero() {
-			return j.Started.Add(velero.PodVolumeTimeout(j.Object, flags)), "fs-backup-timeout"
-		}
-	case job.StageOperations:
-		// Counted from the creation of each operation, so from the beginning of
-		// the stage at the latest.
-		return began.Add(velero.ItemOperationTimeout(j.Object, flags)), "itemOperationTimeout"
-	case job.StageFinalizing:
-		// Three workers bind volumes, each waits up to the time-out for one.
-		// Hooks are waited for without limit.
-		if j.Kind == job.Restore && !hasHooks(j) {
-			return began.Add(bindingLimit(j, flags)), "resource-timeout"
-		}
-	}
-	return time.Time{}, ""
-}
-
 // maxRounds bounds what is multiplied: a limit of years says nothing.
 const maxRounds = 1000
 
-// bindingLimit is how long finalizing a restore may take to bind its volumes:
-// three workers do, and each waits up to the time-out for one
-// (pkg/controller/restore_finalizer_controller.go).
-func bindingLimit(j *job.Job, flags velero.ServerFlags) time.Duration {
-	rounds := min((max(1, j.VolumeCount())+2)/3, maxRounds)
-	return time.Duration(rounds) * velero.ResourceTimeout(j.Object, flags)
+// decisive is the wait that gives a stage its deadline.
+var decisive = map[job.Stage]velero.WaitName{
+	job.StageVolumes: velero.WaitPodVolumes, job.StageOperations: velero.WaitOperations, job.StageFinalizing: velero.WaitBinding,
+}
+
+// Deadline is when Velero itself gives up on a job's present stage, in the
+// cluster's clock, and the setting that says so; zero if nothing bounds it
+// (docs/velero.md#waits).
+func Deadline(j *job.Job, env Environment) (at time.Time, setting string) {
+	if j.Object == nil || j.Record(j.Stage).Began.IsZero() {
+		return time.Time{}, ""
+	}
+	a := &assessment{j: j, env: &env}
+	for _, w := range a.waits() {
+		switch {
+		case w.row.Name == velero.WaitRestoreHooks && w.until.IsZero() && hasHooks(j):
+			return time.Time{}, "" // they are waited for without a limit
+		case w.row.Name == decisive[j.Stage] && !w.until.IsZero() && at.IsZero():
+			at, setting = w.until.Add(-w.row.Limit.After), w.row.Limit.Setting
+		}
+	}
+	return at, setting
+}
+
+// firstPodVolume is when the first of the job's pod volumes was created, zero if it
+// has none.
+func firstPodVolume(j *job.Job) time.Time {
+	var first time.Time
+	for i := range j.Volumes {
+		if v := &j.Volumes[i]; v.Kind.IsPodVolume() && !v.Created.IsZero() && (first.IsZero() || v.Created.Before(first)) {
+			first = v.Created
+		}
+	}
+	return first
 }
 
 // hasHooks reports whether the resource itself asks for hooks; annotations of

@@ -33,6 +33,9 @@ type Environment struct {
 	BackupLocations map[string]string
 	// Jobs are the jobs that have not ended, in any order.
 	Jobs []*job.Job
+	// Overridden are the jobs that a person ended while Velero may still count them as
+	// running.
+	Overridden []*job.Job
 	// LastEnded is when a job last ended, zero if that is not known. It keeps
 	// a queue that is about to move from being called stalled.
 	LastEnded time.Time
@@ -51,9 +54,24 @@ type Environment struct {
 	// Namespaces are the cluster's namespaces, nil if they are not known; with
 	// them it is certain which backups overlap.
 	Namespaces []string
+	// BackupVolumes is how many volumes the backups have that Jobs restore from, as
+	// far as their status and their volumes' resources tell; BackupGroups names those
+	// with snapshots of volume groups.
+	BackupVolumes map[string]int
+	BackupGroups  map[string]bool
+	// Waits is Velero's table of waits, nil for [velero.Waits].
+	Waits []velero.Wait
 	// Malformed are the resources of the job's namespace with fields that
 	// Velero's types cannot hold.
 	Malformed []Malformed
+}
+
+// table is the table of waits.
+func (e *Environment) table() []velero.Wait {
+	if e.Waits != nil {
+		return e.Waits
+	}
+	return velero.Waits()
 }
 
 // Reading is how far the first list of a kind is read. The zero value stands for

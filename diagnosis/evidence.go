@@ -36,6 +36,16 @@ type Evidence struct {
 	// Phases are those that the CRD of the job's kind allows, nil if that could
 	// not be read.
 	Phases []string
+	// StatusSubresource is true if that CRD splits the status off, so that the API
+	// server drops every status that Velero writes.
+	StatusSubresource bool
+	// Stored is when the last of the job's files was stored, if the object store was
+	// asked and all are there, newer than the job's start; else zero. NextPhase is then
+	// the phase that Velero's last patch carried.
+	Stored    time.Time
+	NextPhase string
+	// StoredErrors is how many errors the stored results count.
+	StoredErrors int
 	// Schema are the versions of Velero that this CRD belongs to, zero if it
 	// could not be read or does not tell.
 	Schema velero.SchemaVersions
@@ -69,6 +79,8 @@ type Deletion struct {
 	Phase   string
 	Errors  []string
 	Created time.Time
+	// Changed is when it last changed, in the cluster's clock.
+	Changed time.Time
 }
 
 // evidence is what a closer look at the job found.

@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -18,18 +19,33 @@ const defaultHookTimeout = 30 * time.Second
 // longestHooks bounds what is added up: a time-out of years says nothing.
 const longestHooks = 1000 * time.Hour
 
-// runningHook is a hook that the server's log shows to have begun, by annotation
-// or by spec, and whose time is not over.
-func (a *assessment) runningHook(items string) (Verdict, bool) {
+// seeHook: a hook that the server's log shows to have begun, by annotation or by
+// spec, and whose time is not over; else one that the spec asks for. How many pods a
+// hook of the spec runs in, and which pods ask for one by annotation, is not known.
+func (a *assessment) seeHook() sight {
 	h := a.evidence().Log.Hook
 	ran, limit := a.loggedAgo(h.At), cmp.Or(h.Timeout, defaultHookTimeout)
-	if h.Pod == "" || ran > limit+waitMargin {
-		return Verdict{}, false
+	if !h.At.IsZero() && ran <= limit+waitMargin {
+		which, where := strings.TrimPrefix(h.Phase+"-hook", "-"), "container "+h.Container
+		if h.Pod != "" {
+			where += " of pod " + h.Pod
+		}
+		return sight{shown: true, since: h.At.Add(-a.env.ServerAhead), limit: limit, what: "the " + which + " in " + where,
+			note: func() {
+				a.supports(sourceLog, h.At, "the server runs the %s %s in %s", which, human.Shorten(h.Name, 60), where)
+			},
+			summary: fmt.Sprintf("; %s in %s runs for %s of %s", which, human.Shorten(cmp.Or(h.Pod, h.Container), 60), human.Duration(max(0, ran)), human.Duration(limit))}
 	}
-	which := strings.TrimPrefix(h.Phase+"-hook", "-")
-	a.supports(sourceLog, h.At, "the server runs the %s %s in container %s of pod %s", which, human.Shorten(h.Name, 60), h.Container, h.Pod)
-	return a.conclude(Waiting, RunningHook, "", "%s; %s of pod %s runs for %s of %s", items, which, human.Shorten(h.Pod, 60),
-		human.Duration(max(0, ran)), human.Duration(limit)), true
+	if hook := backupHookTimeout(a.j); hook > defaultHookTimeout && a.quiet() < hook+waitMargin {
+		return sight{shown: true, what: "the hooks of its spec",
+			note: func() {
+				a.supports(sourceWatch, a.env.Now, "its spec asks for a hook that may take %s", human.Duration(hook))
+			},
+			summary: fmt.Sprintf(", quiet for %s; a hook may take %s", a.quietWords(), human.Duration(hook))}
+	}
+	return sight{note: func() {
+		a.doubts(sourceWatch, a.env.Now, "veltui has not checked whether a pod asks for a hook by annotation")
+	}}
 }
 
 // hungHook is a hook that cannot run and that Velero waits for without limit.
@@ -38,8 +54,8 @@ func (a *assessment) hungHook() (Verdict, bool) {
 	if e.HungHook == "" {
 		return Verdict{}, false
 	}
-	a.supports(sourcePod, a.env.Now, "pod %s asks for a hook and cannot start: %s", e.HungHook, e.HungHookWhy)
-	return a.conclude(Stuck, HookHung, "Get pod "+e.HungHook+" to start: its hook then runs, and all goes on. A restart of the server ends the restore with its hooks never run.",
+	fact := a.supports(sourcePod, a.env.Now, "pod %s asks for a hook and cannot start: %s", e.HungHook, e.HungHookWhy)
+	return a.stuck(ByRefusal(fact), HookHung, "Get pod "+e.HungHook+" to start: its hook then runs, and all goes on. A restart of the server ends the restore with its hooks never run.",
 		"finalizing for %s; waits without limit for the hook of pod %s, which cannot start (%s)", a.quietWords(), human.Shorten(e.HungHook, 60), e.HungHookWhy), true
 }
 

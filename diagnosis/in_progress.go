@@ -13,30 +13,27 @@ import (
 
 // inProgress is a job in phase InProgress with a server that runs.
 func (a *assessment) inProgress() Verdict {
-	if v, ok := a.orphaned(); ok {
-		return v
+	for _, proven := range []func() (Verdict, bool){a.orphaned, a.gaveUp, a.leftBehind, a.statusDropped} {
+		if v, ok := proven(); ok {
+			return v
+		}
 	}
 	a.noteCounts()
 	a.noteServer()
-	if v, ok := a.gaveUp(); ok {
-		return v
-	}
 	a.noteLog()
-	if v, ok := a.cancelledVolume(); ok {
-		return v
-	}
-	j := a.j
-	switch {
-	case a.fresh():
+	if a.fresh() {
 		return a.progressing()
-	case j.Stage == job.StageVolumes && j.PodVolumes().Active() > 0:
+	}
+	switch a.step() {
+	case velero.StepVolumes:
 		return a.volumes()
-	case !j.Items.Known:
+	case velero.StepCollecting:
 		return a.collecting()
-	case j.Items.Done >= j.Items.Total && j.PodVolumes().Active() == 0:
+	case velero.StepStoring:
 		return a.afterItems()
 	}
-	return a.quietItems()
+	a.noteQuiet()
+	return a.silent(fmt.Sprintf("%s of %s", human.Number(a.j.Items.Done), human.Count(a.j.Items.Total, "item")))
 }
 
 // orphaned: the server that worked on the job is gone. Velero marks such jobs
@@ -44,12 +41,17 @@ func (a *assessment) inProgress() Verdict {
 func (a *assessment) orphaned() (Verdict, bool) {
 	j, v := a.j, a.env.Server
 	if !forgotten(j, a.env) {
-		if !j.Started.IsZero() && v.StartedAt.After(j.Started) {
+		switch {
+		case j.Started.IsZero() || !v.StartedAt.After(j.Started):
+		case v.Others > 0:
+			a.doubts(sourcePod, v.StartedAt, "%d servers run, and one of them started after this job; which of them works on it is not known", v.Others+1)
+		default:
 			a.doubts(sourcePod, v.StartedAt, "a Velero server started after this job, yet the job moved after that")
 		}
 		return Verdict{}, false
 	}
-	a.supports(sourcePod, v.StartedAt, "the Velero server started %s ago, after this job began", a.ago(a.env.serverStarted()))
+	a.noteCounts()
+	gone := a.supports(sourcePod, v.StartedAt, "the Velero server started %s ago, after this job began", a.ago(a.env.serverStarted()))
 	if a.env.Now.Sub(a.env.serverStarted()) < settleGrace {
 		return a.conclude(Waiting, ServerRestarted, "", "Velero restarted %s ago, it will mark this job Failed in a moment", a.ago(a.env.serverStarted())), true
 	}
@@ -58,63 +60,95 @@ func (a *assessment) orphaned() (Verdict, bool) {
 		why = " (" + v.LastTermination + ")"
 		a.supports(sourcePod, v.LastTerminationAt, "the server before it ended with %s", v.LastTermination)
 	}
-	a.noteCounts()
 	a.noteQuiet()
 	a.noteUnlooked()
-	return a.conclude(Orphaned, ServerRestarted,
+	return a.prove(Orphaned, ByOwner(gone), ServerRestarted,
 		"It can be finalized as Failed, as Velero itself does at its start. Another restart of Velero does the same.",
 		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(a.env.serverStarted()), why).by(Finalize), true
 }
 
-// cancelledVolume: some versions wait for a cancelled pod volume backup for
-// ever (Velero issue 9464, from 1.17.0 until 1.18.3).
-func (a *assessment) cancelledVolume() (Verdict, bool) {
-	j, tag := a.j, a.env.Server.Version
-	v, known := velero.ParseVersion(tag)
-	fixed := known && !v.HangsOnCancelledVolume()
-	if j.Kind != job.Backup || fixed || j.PodVolumes().Active() > 0 || a.fresh() {
+// leftBehind: the only worker of the kind has gone on to another job, so it has
+// returned from this one, whose last status was lost (docs/velero.md#restore-worker;
+// backup_controller.go and restore_controller.go SetupWithManager).
+func (a *assessment) leftBehind() (Verdict, bool) {
+	v := a.env.Server
+	if v.Others > 0 || v.StartedAt.IsZero() || a.j.Started.IsZero() || v.StartedAt.After(a.j.Started) || !a.singleWorker() {
 		return Verdict{}, false
 	}
-	for i := range j.Volumes {
-		c := &j.Volumes[i]
-		if c.Kind != velero.PodVolumeBackup || c.Phase != velero.VolumeCanceled {
+	for _, o := range a.env.Jobs {
+		if o.UID == a.j.UID || o.Kind != a.j.Kind || o.Namespace != a.j.Namespace || o.Phase != velero.PhaseInProgress || !o.Started.After(a.j.Started) {
 			continue
 		}
-		a.supports(sourceWatch, c.Changed, "volume %s was cancelled", c.Target)
+		if moved, known := a.j.Moved(); known && moved.After(o.Started) && a.env.Now.Sub(moved) <= freshItems {
+			continue // whatever the phases say, it moves
+		}
+		a.noteCounts()
+		a.noteServer()
+		fact := a.supports(sourceWatch, o.Started, "%s began %s ago, and Velero's only %s worker begins none before it is done with the one before", o.Name, a.ago(o.Started), a.j.Kind.Word())
 		a.noteQuiet()
-		what := "hangs on a cancelled volume"
-		if known {
-			a.supports(sourcePod, a.env.Server.SeenAt, "Velero %s has the bug of issue 9464", v)
-		} else {
-			a.doubts(sourcePod, a.env.Server.SeenAt, "the server's version is not known")
-			what = "may hang on a cancelled volume"
-		}
-		until := ""
-		bound := j.Started.Add(velero.PodVolumeTimeout(j.Object, a.env.Server.Flags))
-		if bound.After(a.env.Now) {
-			until = "; Velero gives up at " + human.Clock(bound, a.env.Now)
-		}
-		return a.conclude(Stuck, CancelledVolumeHang, "Do not wait for the time-out: this version then loses the list of the volumes that did end. A restart of the Velero server fails all that is in progress.",
-			"%s (Velero issue 9464)%s", what, until).by(Restart), true
+		a.noteUnread()
+		return a.stuck(ByOwner(fact), LostPatch, "If its results are stored, it can be finalized. A restart of Velero marks it Failed, with all else in progress.",
+			"%s; Velero's only %s worker has gone on to %s", progressText(a.j), a.j.Kind.Word(), human.Shorten(o.Name, 40)).by(Finalize), true
 	}
 	return Verdict{}, false
+}
+
+// singleWorker reports whether one worker runs all jobs of the kind: restores in
+// every version, backups up to 1.17, and later where --concurrent-backups is 1.
+func (a *assessment) singleWorker() bool {
+	v, known := velero.ParseVersion(a.env.Server.Version)
+	if a.j.Kind == job.Restore {
+		return !known || !velero.IsUnread(a.env.Server.Version)
+	}
+	return known && (!v.QueuesBackups() || !velero.IsUnread(a.env.Server.Version) && a.env.Server.Flags.ConcurrentBackups == 1)
+}
+
+// statusDropped: with a status subresource the API server answers 200 to each status
+// that Velero writes, and drops it. No version of Velero's CRDs has one
+// (config/crd/v1/bases), and Velero patches the resource itself
+// (pkg/util/kube/client.go PatchResource).
+func (a *assessment) statusDropped() (Verdict, bool) {
+	if !a.evidence().StatusSubresource || a.quiet() < settleGrace {
+		return Verdict{}, false
+	}
+	a.noteCounts()
+	a.noteServer()
+	a.noteLog()
+	a.noteQuiet()
+	fact := a.supports(sourceSchema, a.env.Now, "the CRD has a status subresource, so the API server drops every status that Velero writes")
+	return a.stuck(ByRefusal(fact), StatusSubresource, "Apply the CRDs of the server's own version, which have no status subresource: velero install --crds-only --dry-run -o yaml | kubectl apply -f -. What Velero wrote meanwhile is lost.",
+		"the CRD has a status subresource, and nothing that Velero writes lands; quiet for %s", a.quietWords()), true
 }
 
 // collecting: no number has been written yet. Velero puts no limit on it.
 func (a *assessment) collecting() Verdict {
 	a.noteQuiet()
-	if v, ok := a.knownWait("no count yet"); ok { // before the first item too
+	if v, ok := a.kindNotListed(); ok {
 		return v
 	}
-	doing := "Velero lists the cluster"
-	if a.j.Kind == job.Restore {
-		doing = "Velero downloads and reads the backup"
+	v := a.silent("no count yet")
+	if v.Reason == CollectingItems {
+		doing := "Velero lists the cluster"
+		if a.j.Kind == job.Restore {
+			doing = "Velero downloads and reads the backup"
+		}
+		v.Summary = fmt.Sprintf("%s: no count after %s; %s, which takes long when there is much", a.j.Name, a.quietWords(), doing)
 	}
-	if a.quiet() < unboundedQuiet {
-		return a.conclude(Quiet, CollectingItems, "", "no count after %s; %s, which takes long when there is much", a.quietWords(), doing)
+	return v
+}
+
+// kindNotListed: before its first item a restore waits, without a limit, until the
+// API server has listed every kind of the backup, and one cannot be listed.
+func (a *assessment) kindNotListed() (Verdict, bool) {
+	log := a.evidence().Log
+	if !log.AwaitsCaches() || log.Unlisted.At.Sub(log.Last.At) < settleGrace || a.loggedAgo(log.Unlisted.At) > settleGrace {
+		return Verdict{}, false
 	}
-	return a.conclude(Stuck, LimitPassed, "Look into the log of the Velero server for the last thing it did for this job.",
-		"no count after %s, longer than listing or downloading should take", a.quietWords())
+	a.supports(sourceLog, log.Last.At, "the server logged about it: %s", logText(log.Last))
+	fact := a.supports(sourceLog, log.Unlisted.At, "and since then, again and again: %s", logText(log.Unlisted))
+	return a.stuck(ByRefusal(fact), KindNotListed,
+		"Make the API server list that kind again: its conversion webhook, its aggregated API or the version that the backup has. The restore then goes on by itself. No other restore runs meanwhile; --disable-informer-cache of the server avoids it.",
+		"waits for %s until a kind can be listed: %s", human.Duration(a.loggedAgo(log.Last.At)), human.Shorten(log.Unlisted.Error, 55)), true
 }
 
 // afterItems: all items are done and no volume moves, so only the upload of
@@ -124,121 +158,87 @@ func (a *assessment) afterItems() Verdict {
 	a.noteQuiet()
 	a.supports(sourceWatch, a.env.Now, "no volume is still moving")
 	all := human.All(j.Items.Total, "item") + " " + verb(j)
-	if r, ok := a.preparedRepository(); ok && a.quiet() < velero.ResourceTimeout(j.Object, a.env.Server.Flags)+waitMargin {
-		a.supports(sourceWatch, r.Changed, "backup repository %s is not ready", r.Name)
-		return a.conclude(Waiting, PreparingRepository, "", "%s; Velero prepares repository %s for %s", all, r.Name, a.quietWords())
-	}
-	if a.quiet() < lostPatchQuiet+time.Duration(j.Items.Total/itemsPerMinute)*time.Minute {
-		return a.conclude(Quiet, UploadingArtifacts, "", "%s, quiet for %s; Velero stores logs and results now", all, a.quietWords())
-	}
-	a.noteUnlooked()
 	if n := j.DataMovements().Active(); n > 0 {
 		a.supports(sourceWatch, j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
 	}
-	if where := a.down(); where != "" {
-		return a.conclude(Stuck, LocationUnavailable, "Get the storage location back; Velero cannot store the results without it.",
-			"%s, but %s; quiet for %s", all, where, a.quietWords())
+	v := a.silent(all)
+	switch {
+	case v.Proof.Kind() == ProofLimitsPassed:
+		return a.lostPatch(v, all)
+	case v.state != Quiet:
+		return v
+	case v.Reason == UploadingArtifacts:
+		v.Summary = fmt.Sprintf("%s: %s, quiet for %s; Velero stores logs and results now, if nothing was lost", j.Name, all, a.quietWords())
 	}
-	if v, ok := a.cannotEnd(all); ok {
+	if a.quiet() < lostPatchQuiet+time.Duration(j.Items.Total/itemsPerMinute)*time.Minute {
 		return v
 	}
-	return a.conclude(Stuck, LostPatch, "If its results are stored, it can be finalized. A restart of Velero marks it Failed, with all else in progress.",
-		"%s, phase never moved on for %s; its last status patch was probably lost", all, a.quietWords()).by(Finalize)
+	a.noteUnlooked()
+	if where, proof := a.down(); where != "" {
+		return a.prove(Stuck, proof, LocationUnavailable, "Get the storage location back; Velero cannot store the results without it.",
+			"%s, but %s; quiet for %s", all, where, a.quietWords())
+	}
+	if w, ok := a.cannotEnd(all); ok {
+		return w
+	}
+	v.Facts, v.Advice = a.facts, "If this goes on, read the server's log and what is stored: a lost last status shows there. "+a.restartCost()
+	return v
+}
+
+// restartCost says what a restart of the server fails.
+func (a *assessment) restartCost() string {
+	var others []string
+	for _, o := range a.env.Jobs {
+		if o.UID != a.j.UID && o.Phase == velero.PhaseInProgress {
+			others = append(others, o.Kind.Word()+"/"+o.Name)
+		}
+	}
+	if len(others) == 0 {
+		return "A restart of the Velero server marks it Failed."
+	}
+	return "A restart of the Velero server marks it Failed, and " + human.List(others, 3) + " too."
+}
+
+// lostPatch: all of its files are stored, and Velero has no attempt left to write the
+// status that says so.
+func (a *assessment) lostPatch(v Verdict, all string) Verdict {
+	e := a.evidence()
+	a.supports(sourceStorage, e.Stored, "all of its files are stored, the last %s ago", a.ago(e.Stored))
+	if w, ok := a.cannotEnd(all); ok {
+		return w
+	}
+	to := "its next phase, once veltui has read its operations"
+	switch {
+	case e.NextPhase != "":
+		to = e.NextPhase
+		a.supports(sourceStorage, e.Stored, "by its stored results Velero would have moved it to %s", e.NextPhase)
+	case e.StoredErrors > 0:
+		a.supports(sourceStorage, e.Stored, "its stored results count %s, so it ends PartiallyFailed", human.Count(e.StoredErrors, "error"))
+	}
+	return a.stuck(v.Proof, LostPatch, "It can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
+		"%s and stored, phase never moved on for %s; its last status patch was lost", all, a.quietWords()).by(Finalize)
 }
 
 // cannotEnd: its work is over, and something keeps Velero from ending it.
 func (a *assessment) cannotEnd(all string) (Verdict, bool) {
 	if refused := a.refusedPhases(); len(refused) > 0 {
-		a.supports(sourceSchema, a.env.Now, "the CRD does not allow %s", human.List(refused, 3))
-		return a.conclude(Stuck, SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
+		fact := a.supports(sourceSchema, a.env.Now, "the CRD does not allow %s", human.List(refused, 3))
+		return a.stuck(ByRefusal(fact), SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
 			"%s, but the CRD refuses the phase that comes next (Velero issue 6170)", all), true
 	}
-	if l, ok := a.readOnlyLocation(); ok {
-		return a.conclude(Stuck, LocationReadOnly, "Make the storage location "+l.Name+" writable first: Velero cannot finalize a backup in a read-only one.",
+	if l, fact, ok := a.readOnlyLocation(); ok {
+		return a.stuck(ByRefusal(fact), LocationReadOnly, "Make the storage location "+l.Name+" writable first: Velero cannot finalize a backup in a read-only one.",
 			"%s, phase never moved on for %s; storage location %s is read-only", all, a.quietWords(), l.Name), true
 	}
 	return Verdict{}, false
 }
 
-// quietItems: some items are left and nothing moves.
-func (a *assessment) quietItems() Verdict {
-	j := a.j
-	a.noteQuiet()
-	items := fmt.Sprintf("%s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
-	if v, ok := a.knownWait(items); ok {
-		return v
-	}
-	wait, limit := a.itemLimit()
-	if a.quiet() < limit {
-		return a.conclude(Quiet, SlowItem, "", "%s, quiet for %s; one slow item can take %s", items, a.quietWords(), human.Duration(wait))
-	}
-	a.noteUnlooked()
-	return a.conclude(Stuck, LimitPassed,
-		"Check whether the Velero log still mentions it. If its results are stored, its last status patches were lost and it can be finalized.",
-		"%s, quiet for %s, longer than Velero waits for any item", items, a.quietWords()).by(Finalize)
-}
-
 // readOnlyLocation is the location of a backup, if it may only be read. Restores
 // do not care (docs/velero.md#operations).
-func (a *assessment) readOnlyLocation() (Location, bool) {
+func (a *assessment) readOnlyLocation() (Location, Fact, bool) {
 	l, ok := a.env.Locations[a.j.StorageLocation]
 	if !ok || a.j.Kind != job.Backup || l.AccessMode != string(velerov1.BackupStorageLocationAccessModeReadOnly) {
-		return Location{}, false
+		return Location{}, Fact{}, false
 	}
-	a.supports(sourceWatch, l.LastValidated, "storage location %s is read-only", l.Name)
-	return l, true
-}
-
-// knownWait is what one item waits for, where that can be named.
-func (a *assessment) knownWait(items string) (Verdict, bool) {
-	j, flags := a.j, a.env.Server.Flags
-	if names := a.terminating(); len(names) > 0 && a.quiet() < flags.TerminatingTimeout+waitMargin {
-		a.supports(sourceNamespaces, a.env.Now, "namespace %s is being deleted", human.List(names, 3))
-		return a.conclude(Waiting, NamespaceTerminating, "Look what keeps the namespace: its status names the finalizers that remain.",
-			"%s, quiet for %s; waits until namespace %s is gone", items, a.quietWords(), human.List(names, 1)), true
-	}
-	if v, ok := a.runningHook(items); ok {
-		return v, true
-	}
-	if s, ok := a.awaitedSnapshot(); ok {
-		a.supports(sourceSnapshots, s.Created, "VolumeSnapshot %s has no snapshot behind it yet%s", s.Name, because(s.Error))
-		return a.conclude(Waiting, WaitingForSnapshot, "Look at VolumeSnapshot "+s.Name+" and at its CSI driver if this goes on.",
-			"%s; snapshot %s not made for %s of %s%s", items, human.Shorten(s.Name, 60), a.ago(s.Created), human.Duration(velero.SnapshotTimeout(j.Object)), because(s.Error)), true
-	}
-	if hook := backupHookTimeout(j); hook > defaultHookTimeout && a.quiet() < hook+waitMargin {
-		a.supports(sourceWatch, a.env.Now, "its spec asks for a hook that may take %s", human.Duration(hook))
-		return a.conclude(Waiting, RunningHook, "", "%s, quiet for %s; a hook may take %s", items, a.quietWords(), human.Duration(hook)), true
-	}
-	if r, ok := a.preparedRepository(); ok && a.quiet() < velero.ResourceTimeout(j.Object, flags)+waitMargin {
-		a.supports(sourceWatch, r.Changed, "backup repository %s is not ready", r.Name)
-		return a.conclude(Waiting, PreparingRepository, "", "%s, quiet for %s; Velero prepares repository %s", items, a.quietWords(), r.Name), true
-	}
-	if d, ok := a.lockingDeletion(); ok {
-		a.supports(sourceWatch, d.Created, "deletion %s of backup %s is in progress and locks backup repositories", d.Name, d.Backup)
-		return a.conclude(Waiting, RepositoryLocked, "", "%s, quiet for %s; the deletion of %s may hold the lock on a repository",
-			items, a.quietWords(), human.Shorten(d.Backup, 30)), true
-	}
-	return Verdict{}, false
-}
-
-// itemLimit is how long Velero waits for one item, as far as that is known, and
-// how long silence is taken for that.
-func (a *assessment) itemLimit() (wait, limit time.Duration) {
-	j, flags := a.j, a.env.Server.Flags
-	wait = max(velero.SnapshotTimeout(j.Object), velero.ResourceTimeout(j.Object, flags))
-	if j.Kind == job.Restore {
-		wait = max(wait, flags.TerminatingTimeout)
-	}
-	limit = wait + waitMargin
-	if j.ActiveVolumes() > 0 {
-		limit = max(limit, carrierQuiet)
-	}
-	switch {
-	case j.Kind == job.Backup:
-		a.doubts(sourceWatch, a.env.Now, "veltui has not checked whether a pod asks for a hook by annotation")
-		limit = max(limit, unboundedQuiet)
-	case !a.evidence().NamespacesSeen:
-		a.doubts(sourceNamespaces, a.env.Now, "veltui has not checked whether a namespace that it restores into is being deleted")
-	}
-	return wait, limit
+	return l, a.supports(sourceWatch, l.LastValidated, "storage location %s is read-only", l.Name), true
 }

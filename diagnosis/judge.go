@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"slices"
 	"strings"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
@@ -66,19 +67,24 @@ func (a *assessment) judge() Verdict {
 // change reaches its controllers (docs/velero.md#malformed-resources).
 func (a *assessment) blinding(v Verdict) (Malformed, bool) {
 	switch v.Reason {
-	case NotPickedUp, Starting, QueueStalled, WorkerHung, FinalizerStalled:
+	case NotPickedUp, Starting, QueueStalled, WorkerHung:
+	case Finalizing:
+		if a.quiet() < lostPatchQuiet {
+			return Malformed{}, false
+		}
 	default:
 		return Malformed{}, false
 	}
 	i := slices.IndexFunc(a.env.Malformed, func(m Malformed) bool { return strings.HasPrefix(m.Ref, strings.ToLower(string(a.j.Kind))+"/") })
-	if v.State != Stuck || i < 0 {
+	if v.state != Stuck && v.state != Quiet || i < 0 {
 		return Malformed{}, false
 	}
 	return a.env.Malformed[i], true
 }
 
 func (a *assessment) blindServer(m Malformed) Verdict {
-	return a.conclude(Stuck, MalformedSpec, "Correct or delete "+m.Ref+" with kubectl. Do not restart the Velero server before: it may not come up again.",
+	fact := a.supports(sourceWatch, a.env.Now, "Velero cannot read %s, and then sees nothing of that kind: %s", m.Ref, m.Field)
+	return a.stuck(ByRefusal(fact), MalformedSpec, "Correct or delete "+m.Ref+" with kubectl. Do not restart the Velero server before: it may not come up again.",
 		"nothing for %s; Velero cannot read %s", a.quietWords(), human.Shorten(m.Ref, 60))
 }
 
@@ -110,7 +116,7 @@ func (a *assessment) blind() Verdict {
 	if a.fresh() && job.StageOf(a.j.Phase) != job.StageQueued {
 		return a.progressing()
 	}
-	if w := waitOf(a.j, a.env); w.ok {
+	if w := turnOf(a.j, a.env); w.ok {
 		for _, b := range w.behind {
 			other := &assessment{j: b, env: a.env}
 			if other.fresh() {
@@ -129,16 +135,22 @@ func (a *assessment) serverDown() Verdict {
 	v := a.env.Server
 	a.noteServer()
 	a.noteCounts()
-	since := v.LastTerminationAt
 	moved, known := a.j.Moved()
+	since := job.Latest(v.LastTerminationAt, v.Created)
 	if known {
 		since = job.Latest(since, moved)
 	}
 	if a.j.Phase == velero.PhaseInProgress && known && a.env.Now.Sub(moved) <= justNow && moved.After(v.LastTerminationAt) {
 		return a.progressing() // some server that is not among these pods works on it
 	}
-	if !since.IsZero() && a.env.Now.Sub(since) < settleGrace {
+	if !since.IsZero() && a.env.Now.Sub(since) < settleGrace && v.Waiting != "CrashLoopBackOff" {
 		return a.conclude(Waiting, ServerStarting, "", "the Velero server is not up at the moment, last seen at work %s ago", a.ago(since))
+	}
+	if l, ok := a.servedElsewhere(); ok {
+		a.supports(sourceWatch, l.LastValidated, "some server validated storage location %s %s ago", l.Name, a.ago(job.Latest(l.LastValidated, l.LastSynced)))
+		a.noteQuiet()
+		return a.conclude(Quiet, ServerElsewhere, "Look where the server of this namespace runs; veltui recognises no pod of it.",
+			"quiet for %s; no pod is recognised as the Velero server, but one is at work", a.quietWords())
 	}
 	why, reason := "", ServerDown
 	switch {
@@ -163,39 +175,71 @@ func (a *assessment) serverDown() Verdict {
 		advice = "Get the Velero server to run again, then touch an annotation of this backup: Velero forgets those that were ready to start."
 		after = "it will not start by itself afterwards"
 	}
-	return a.conclude(Stuck, reason, advice, "no Velero server runs%s; %s", why, after)
+	return a.stuck(ByOwner(Fact{Holds: true, Text: "no Velero server runs" + why, Source: sourcePod, At: v.SeenAt}), reason, advice, "no Velero server runs%s; %s", why, after)
 }
 
-// deleting is a backup whose deletion has begun (docs/velero.md#deletion). Nothing is written until all is
-// removed, which takes seconds for each snapshot (pkg/controller/
-// backup_deletion_controller.go); a request that ended with errors is not tried
-// again, but for an expired backup, of which the garbage collector makes a new one.
+// locationPeriod is how often a server validates and syncs a storage location at the
+// least, by default (pkg/controller/backup_storage_location_controller.go and
+// backup_sync_controller.go), with a margin.
+const locationPeriod = 3 * time.Minute
+
+// servedElsewhere is a storage location that a server looked at a moment ago, although
+// no pod is one and none has ended since.
+func (a *assessment) servedElsewhere() (Location, bool) {
+	for _, l := range a.env.Locations {
+		at := job.Latest(l.LastValidated, l.LastSynced)
+		if a.env.Server.Name == "" && !at.IsZero() && a.env.Now.Sub(at) < locationPeriod && at.After(a.env.Server.LastTerminationAt) {
+			return l, true
+		}
+	}
+	return Location{}, false
+}
+
+// deleting is a backup whose deletion has begun (docs/velero.md#deletion). Nothing is
+// written until all is removed, which takes seconds for each snapshot and has no limit
+// (pkg/controller/backup_deletion_controller.go). A request that ended with errors is
+// not tried again, but of an expired backup the garbage collector makes a new one each
+// hour, so the newest request decides, and the backup's own age says nothing.
 func (a *assessment) deleting() Verdict {
 	a.noteQuiet()
 	a.noteServer()
-	for _, d := range a.env.Deletions {
-		if d.Backup != a.j.Name {
-			continue
-		}
-		a.supports(sourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, orNew(d.Phase))
-		if d.Phase == string(velerov1.DeleteBackupRequestPhaseInProgress) && a.env.serverStarted().After(a.j.QuietSince()) {
-			a.supports(sourcePod, a.env.serverStarted(), "the Velero server restarted %s ago, after it began with the deletion", a.ago(a.env.serverStarted()))
-			return a.conclude(Stuck, DeletionFailed, "Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day old.",
-				"its deletion was cut off when Velero restarted %s ago", a.ago(a.env.serverStarted()))
-		}
-		if d.Phase != string(velerov1.DeleteBackupRequestPhaseProcessed) && a.quiet() < unboundedQuiet {
-			return a.conclude(Waiting, Deleting, "", "being deleted for %s", human.Duration(a.quiet()))
-		}
-		for _, e := range d.Errors {
-			a.supports(sourceWatch, d.Created, "%s", human.Shorten(e, 400))
-		}
-	}
-	if a.quiet() < deletionQuiet {
+	d, ok := a.newestDeletion()
+	again := "Fix what its DeleteBackupRequest reports (often the storage location), then delete the backup again: velero backup delete " + a.j.Name
+	switch {
+	case !ok && a.quiet() < deletionQuiet:
 		return a.conclude(Waiting, Deleting, "", "being deleted for %s", human.Duration(a.quiet()))
+	case !ok:
+		fact := a.supports(sourceWatch, a.env.Now, "no DeleteBackupRequest asks for its deletion any more")
+		return a.stuck(ByOwner(fact), DeletionFailed, again, "deletion began %s ago and did not end; no request asks for it any more", human.Duration(a.quiet()))
 	}
-	return a.conclude(Stuck, DeletionFailed,
-		"Fix what its DeleteBackupRequest reports (often the storage location), then delete the backup again: velero backup delete "+a.j.Name,
-		"deletion began %s ago and did not end", human.Duration(a.quiet()))
+	fact := a.supports(sourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, orNew(d.Phase))
+	for _, e := range d.Errors {
+		a.supports(sourceWatch, d.Created, "%s", human.Shorten(e, 400))
+	}
+	began := job.Latest(d.Created, d.Changed)
+	switch {
+	case d.Phase == string(velerov1.DeleteBackupRequestPhaseProcessed) && a.env.Now.Sub(began) < deletionQuiet && len(d.Errors) == 0:
+		return a.conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
+	case d.Phase == string(velerov1.DeleteBackupRequestPhaseProcessed):
+		return a.stuck(ByGivingUp(fact), DeletionFailed, again, "deletion began %s ago and did not end", human.Duration(a.quiet()))
+	case d.Phase == string(velerov1.DeleteBackupRequestPhaseInProgress) && a.env.serverStarted().After(began):
+		fact = a.supports(sourcePod, a.env.serverStarted(), "the Velero server restarted %s ago, after it began with the deletion", a.ago(a.env.serverStarted()))
+		return a.stuck(ByOwner(fact), DeletionFailed, "Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day old.",
+			"its deletion was cut off when Velero restarted %s ago", a.ago(a.env.serverStarted()))
+	case !a.env.Server.Running && a.env.Server.Visible:
+		return a.stuck(ByOwner(fact), DeletionFailed, "Get the Velero server to run again.", "being deleted, and no Velero server runs")
+	}
+	return a.conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
+}
+
+// newestDeletion is the newest request for the deletion of the backup.
+func (a *assessment) newestDeletion() (newest Deletion, ok bool) {
+	for _, d := range a.env.Deletions {
+		if d.Backup == a.j.Name && (!ok || d.Created.After(newest.Created)) {
+			newest, ok = d, true
+		}
+	}
+	return newest, ok
 }
 
 // progressing says how far the job is and how fast it goes.

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -50,13 +51,13 @@ func (a *assessment) logMoves(v Verdict) bool {
 	}
 	switch v.Reason {
 	case LimitPassed, FinalizerStalled, LostPatch:
-		return v.State == Stuck && !a.final()
+		return v.state == Stuck && !a.final() && v.Proof.Kind() == ProofLimitsPassed
 	}
-	return v.State == Quiet
+	return v.state == Quiet
 }
 
 func (a *assessment) logMoving() Verdict {
-	last, state := a.evidence().Log.Last, Progressing
+	last, state := a.evidence().Log.Last, Open(Progressing)
 	if strings.HasPrefix(strings.ToLower(last.Text), "waiting ") {
 		state = Waiting
 	}
@@ -92,14 +93,16 @@ func GaveUp(j *job.Job, env Environment) bool {
 // gaveUp: the server's log says that the last status patch is lost. No limit has
 // to pass then.
 func (a *assessment) gaveUp() (Verdict, bool) {
+	log := a.evidence().Log
 	if !a.final() {
 		return Verdict{}, false
 	}
-	log := a.evidence().Log
+	a.noteCounts()
+	a.noteServer()
 	a.noteQuiet()
-	a.supports(sourceLog, log.GaveUp.At, "the server gave up: %s", logText(log.GaveUp))
+	proof := ByGivingUp(a.supports(sourceLog, log.GaveUp.At, "the server gave up: %s", logText(log.GaveUp)))
 	if log.LostPhase == velero.PhaseFailed {
-		return a.meantToFail(log), true
+		return a.meantToFail(log, proof), true
 	}
 	a.noteUnread()
 	if n := a.j.DataMovements().Active(); n > 0 {
@@ -107,29 +110,26 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 	}
 	done := progressText(a.j)
 	if strings.Contains(log.GaveUp.Error, "Unsupported value") {
-		return a.conclude(Stuck, SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
+		return a.stuck(proof, SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
 			"its work is over, but the CRD refused phase %s (Velero issue 6170)", log.LostPhase), true
 	}
 	if v, ok := a.cannotEnd(done); ok {
 		return v, true
 	}
-	to := "its next phase"
-	if log.LostPhase != "" {
-		to = log.LostPhase
-	}
+	to := cmp.Or(log.LostPhase, a.evidence().NextPhase, "its next phase")
 	if n := a.j.PodVolumes().Active(); n > 0 { // finalize refuses while they may move
-		return a.conclude(Stuck, LostPatch, "Wait until its volumes have ended; then it can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
+		return a.stuck(proof, LostPatch, "Wait until its volumes have ended; then it can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
 			"Velero gave up writing %s %s ago and does not try again; %s not ended", to, human.Duration(max(0, a.loggedAgo(log.GaveUp.At))),
 			human.Plural(n, "volume has", "volumes have")), true
 	}
-	return a.conclude(Stuck, LostPatch, "If its results are stored, it can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
+	return a.stuck(proof, LostPatch, "If its results are stored, it can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
 		"its work is over (%s), but Velero gave up writing %s %s ago and does not try again", done, to, human.Duration(max(0, a.loggedAgo(log.GaveUp.At)))).by(Finalize), true
 }
 
 // meantToFail: the lost patch would have ended the job as Failed. A backup of a
 // name that the object store has already fails at once (pkg/controller/
 // backup_controller.go runBackup).
-func (a *assessment) meantToFail(log velero.JobLog) Verdict {
+func (a *assessment) meantToFail(log velero.JobLog, proof Proof) Verdict {
 	why := ""
 	if log.Failure != "" {
 		why = ": " + human.Shorten(log.Failure, logRunes)
@@ -142,5 +142,5 @@ func (a *assessment) meantToFail(log velero.JobLog) Verdict {
 	case a.j.Kind == job.Backup:
 		advice += " Do not rely on what was backed up: make a new backup."
 	}
-	return a.conclude(Stuck, LostPatch, advice, "it failed%s; Velero gave up writing that %s ago and does not try again", why, human.Duration(max(0, a.loggedAgo(log.GaveUp.At)))).by(Restart)
+	return a.stuck(proof, LostPatch, advice, "it failed%s; Velero gave up writing that %s ago and does not try again", why, human.Duration(max(0, a.loggedAgo(log.GaveUp.At)))).by(Restart)
 }

@@ -73,8 +73,8 @@ func TestServersLog(t *testing.T) {
 			for _, f := range v.Facts {
 				text += "\n" + f.Text
 			}
-			if v.State != c.state || v.Reason != c.reason || !strings.Contains(text, c.says) {
-				t.Errorf("it is %s (%s), want %s (%s) and %q:\n%s", v.State, v.Reason, c.state, c.reason, c.says, text)
+			if v.State() != c.state || v.Reason != c.reason || !strings.Contains(text, c.says) {
+				t.Errorf("it is %s (%s), want %s (%s) and %q:\n%s", v.State(), v.Reason, c.state, c.reason, c.says, text)
 			}
 		})
 	}
@@ -86,8 +86,8 @@ func TestUnreadLogIsNoNo(t *testing.T) {
 	without := Judge(j, env)
 	env.Evidence = map[types.UID]Evidence{j.UID: {LogWhy: "pods/log is forbidden"}}
 	v := Judge(j, env)
-	if v.State != without.State || v.Reason != without.Reason {
-		t.Errorf("it is %s (%s), want %s (%s)", v.State, v.Reason, without.State, without.Reason)
+	if v.State() != without.State() || v.Reason != without.Reason {
+		t.Errorf("it is %s (%s), want %s (%s)", v.State(), v.Reason, without.State(), without.Reason)
 	}
 	for _, f := range v.Facts {
 		if f.Source == sourceLog && !f.Holds && strings.Contains(f.Text, "forbidden") {

@@ -62,12 +62,11 @@ func (a *assessment) malformed() Verdict {
 		v.Summary += fmt.Sprintf("; %s. %s", a.j.Malformed[0], decode.ServerWarning)
 		return v
 	}
-	state := Stuck
+	const advice = "Correct the field. A restart of the Velero server does not help: it fails on the resource again."
 	if v, known := velero.ParseVersion(a.env.Server.Version); known && velero.Current.Before(v) {
-		state = Unknown
 		a.doubts(sourceSchema, a.env.Now, "Velero %s may read what %s cannot", v, velero.Current)
+		return a.conclude(Unknown, MalformedSpec, advice, "%s. %s", a.j.Malformed[0], decode.ServerWarning).by(FixField)
 	}
-	return a.conclude(state, MalformedSpec,
-		"Correct the field. A restart of the Velero server does not help: it fails on the resource again.",
-		"%s. %s", a.j.Malformed[0], decode.ServerWarning).by(FixField)
+	fact := Fact{Holds: true, Source: sourceWatch, At: a.env.Now, Text: fmt.Sprintf("%s; %s", a.j.Malformed[0], decode.ServerWarning)}
+	return a.stuck(ByRefusal(fact), MalformedSpec, advice, "%s. %s", a.j.Malformed[0], decode.ServerWarning).by(FixField)
 }

@@ -39,8 +39,8 @@ func TestMalformed(t *testing.T) {
 				c.env(&env)
 			}
 			v := Judge(job.Next(nil, in), env)
-			if v.State != c.state || v.Reason != c.reason {
-				t.Errorf("%s for %s: %s", v.State, v.Reason, v.Summary)
+			if v.State() != c.state || v.Reason != c.reason {
+				t.Errorf("%s for %s: %s", v.State(), v.Reason, v.Summary)
 			}
 			if v.Reason != StaleData && !strings.Contains(v.Summary, days.String()) {
 				t.Errorf("the summary does not name it: %s", v.Summary)
@@ -62,8 +62,8 @@ func TestMalformedBeside(t *testing.T) {
 		env.Malformed = append(env.Malformed, Malformed{Ref: name, Field: days})
 	}
 	v := Judge(s.job(t), env)
-	if v.State != Progressing {
-		t.Errorf("%s: %s", v.State, v.Summary)
+	if v.State() != Progressing {
+		t.Errorf("%s: %s", v.State(), v.Summary)
 	}
 	var named []string
 	for _, f := range v.Facts {

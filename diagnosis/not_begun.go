@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/job"
@@ -10,7 +11,7 @@ import (
 
 // queued is a job that waits for its turn.
 func (a *assessment) queued() Verdict {
-	w := waitOf(a.j, a.env)
+	w := turnOf(a.j, a.env)
 	if !w.ok { // asked to be deleted before it began
 		a.noteQuiet()
 		return a.conclude(Waiting, Deleting, "", "has not begun and is being deleted")
@@ -20,22 +21,60 @@ func (a *assessment) queued() Verdict {
 		return v
 	}
 	a.supports(sourceWatch, a.env.Now, "%s", w.reason)
+	if v, ok := a.refused(); ok {
+		return v
+	}
 	if a.j.Phase == velero.PhaseReadyToStart {
 		return a.readyToStart()
 	}
-	for _, b := range w.behind {
-		v := Judge(b, *a.env)
-		if (v.State == Stuck || v.State == Orphaned) && a.env.Now.Sub(a.j.Created) >= settleGrace {
-			a.supports(sourceWatch, b.QuietSince(), "%s is %s (%s)", b.Name, v.State, v.Reason)
-			return a.conclude(Stuck, QueueBlocked, "Look at "+b.Name+" first: this job begins when that one is out of the way.",
-				"waits for %s, which is %s", b.Name, v.State)
-		}
+	if v, ok := a.blocked(w); ok {
+		return v
 	}
 	if !w.free {
 		return a.conclude(Waiting, w.why, "", "%s", a.place(w))
 	}
 	return a.untaken(w)
 }
+
+// blocked: all that it waits for are proven not to go on by themselves.
+func (a *assessment) blocked(w turn) (Verdict, bool) {
+	if len(w.behind) == 0 || a.env.Now.Sub(a.j.Created) < settleGrace {
+		return Verdict{}, false
+	}
+	var first Verdict
+	for i, b := range w.behind {
+		v := Judge(b, *a.env)
+		if v.Proof.IsZero() {
+			return Verdict{}, false
+		}
+		if i == 0 {
+			first = v
+		}
+	}
+	b := w.behind[0]
+	a.supports(sourceWatch, b.QuietSince(), "%s is %s (%s)", b.Name, first.state, first.Reason)
+	return a.stuck(first.Proof, QueueBlocked, "Look at "+b.Name+" first: this job begins when that one is out of the way.",
+		"waits for %s, which is %s", b.Name, first.state), true
+}
+
+// refused: the server's log says, more than once, that a controller could not take it
+// up, such as because an admission webhook refuses the patch to the next phase.
+func (a *assessment) refused() (Verdict, bool) {
+	r := a.evidence().Log.Refused
+	if r.At.IsZero() || a.loggedAgo(r.At) > refusedAgain || a.env.Now.Sub(a.j.QuietSince()) < lostPatchQuiet {
+		return Verdict{}, false
+	}
+	a.noteQuiet()
+	fact := a.supports(sourceLog, r.At, "the server logged about it: %s", logText(r))
+	advice := "Remove what refuses it; Velero tries again by itself."
+	if a.j.Kind == job.Backup && a.j.Phase == velero.PhaseReadyToStart {
+		advice += " Until then it keeps its place in the queue: others may not start."
+	}
+	return a.stuck(ByRefusal(fact), NotPickedUp, advice, "%s for %s; refused: %s", cmp.Or(a.j.Phase, velero.PhaseNew), a.quietWords(), human.Shorten(cmp.Or(r.Error, r.Text), 60)), true
+}
+
+// refusedAgain is longer than the longest delay after which a controller tries again.
+const refusedAgain = 20 * time.Minute
 
 // notHandled: no time, no restart and no touch of the job lets this server take it.
 func (a *assessment) notHandled() (Verdict, bool) {
@@ -47,16 +86,18 @@ func (a *assessment) notHandled() (Verdict, bool) {
 	c, ok := v.Handler(a.j.Kind == job.Backup, phase)
 	switch {
 	case !ok:
-		return a.conclude(Orphaned, NotHandled, "Delete it, or set it to Failed (veltui finalize --phase Failed); then make it again."+a.undeletable(),
+		fact := a.supports(sourcePod, a.env.Server.SeenAt, "Velero %s has no controller for phase %s", v, phase)
+		return a.prove(Orphaned, ByOwner(fact), NotHandled, "Delete it, or set it to Failed (veltui finalize --phase Failed); then make it again."+a.undeletable(),
 			"is %s, which Velero %s does not handle: a newer version left it so", phase, v), true
 	case !a.env.Server.Flags.Runs(c):
-		return a.conclude(Orphaned, NotHandled, "Let the server run that controller, or delete the "+a.j.Kind.Word()+".",
+		fact := a.supports(sourcePod, a.env.Server.SeenAt, "the server runs without the controller %s (--disable-controllers, --restore-only)", c)
+		return a.prove(Orphaned, ByOwner(fact), NotHandled, "Let the server run that controller, or delete the "+a.j.Kind.Word()+".",
 			"is %s, and the server runs without the controller %s (--disable-controllers, --restore-only)", phase, c), true
 	}
 	return Verdict{}, false
 }
 
-func (a *assessment) place(w wait) string {
+func (a *assessment) place(w turn) string {
 	if w.position > 1 {
 		return human.Ordinal(w.position) + " in line; " + w.reason
 	}
@@ -64,25 +105,41 @@ func (a *assessment) place(w wait) string {
 }
 
 // untaken is a job that nothing known holds back.
-func (a *assessment) untaken(w wait) Verdict {
+func (a *assessment) untaken(w turn) Verdict {
 	j := a.j
 	idle := a.env.Now.Sub(job.Latest(j.Changed, j.Created, a.env.serverStarted(), a.env.LastEnded))
 	if idle < settleGrace {
 		return a.conclude(Waiting, w.why, "", "%s", a.place(w))
 	}
 	a.noteQuiet()
+	const gone = "Nothing shows a deleted or edited job that the server may still work on. "
 	switch {
 	case j.Phase == velero.PhaseQueued:
+		const advice = "A restart of the Velero server gets the queue going; it fails what is in progress."
+		if o := a.lostSlot(); o != nil {
+			fact := a.supports(sourceWatch, o.Changed, "somebody set %s to %s before it started, and the server counts it as running until it restarts", o.Name, o.Phase)
+			return a.stuck(ByOwner(fact), QueueStalled, advice, "free to start for %s, but %s keeps its slot: somebody set it to %s", human.Duration(idle), human.Shorten(o.Name, 30), o.Phase).by(Restart)
+		}
 		// Velero issue 10519: the queue lost count of what runs.
-		return a.conclude(Stuck, QueueStalled, "A restart of the Velero server gets the queue going; it fails what is in progress.",
-			"queue stalled: free to start for %s, but Velero starts nothing", human.Duration(idle)).by(Restart)
+		return a.conclude(Quiet, QueueStalled, gone+advice, "queue stalled: free to start for %s, but Velero starts nothing", human.Duration(idle)).by(Restart)
 	case j.Kind == job.Restore:
 		// Velero issues 4128 and 4556: its one worker can hang on a deleted restore.
-		return a.conclude(Stuck, WorkerHung, "A restart of the Velero server frees its worker; it fails what is in progress.",
+		return a.conclude(Quiet, WorkerHung, gone+"A restart of the Velero server frees its worker; it fails what is in progress.",
 			"new for %s and no restore runs; Velero's only restore worker may hang", a.ago(j.Created)).by(Restart)
 	}
-	return a.conclude(Stuck, NotPickedUp, "Look into the log of the Velero server; a restart makes it look at all backups again.",
+	return a.conclude(Quiet, NotPickedUp, gone+"Look into the log of the Velero server; a restart makes it look at all backups again.",
 		"new for %s, and Velero has not picked it up", a.ago(j.Created)).by(Restart)
+}
+
+// lostSlot is a backup that a person ended between the queue and its start, nil if
+// there is none: the queue counts it for as long as the server lives.
+func (a *assessment) lostSlot() *job.Job {
+	for _, o := range a.env.Overridden {
+		if o.LostSlot(a.env.serverStarted()) && !o.RunsOn(a.env.Now) {
+			return o
+		}
+	}
+	return nil
 }
 
 // readyToStart is a backup that Velero let out of its queue. It starts within
@@ -98,8 +155,8 @@ func (a *assessment) readyToStart() Verdict {
 			return a.conclude(Waiting, ServerRestarted, "", "ready to start; Velero restarted %s ago", a.ago(a.env.serverStarted()))
 		}
 		moved, _ := j.Moved()
-		a.supports(sourceWatch, moved, "ready to start since before the server's start")
-		return a.conclude(Orphaned, ForgottenReady,
+		fact := a.supports(sourceWatch, moved, "ready to start since before the server's start")
+		return a.prove(Orphaned, ByOwner(fact), ForgottenReady,
 			"Touch an annotation of this backup; it keeps back queued backups of the same namespaces."+a.undeletable(),
 			"was about to start when Velero restarted %s ago; Velero has forgotten it", a.ago(a.env.serverStarted())).by(Wake)
 	}
@@ -107,11 +164,12 @@ func (a *assessment) readyToStart() Verdict {
 		return a.conclude(Waiting, Starting, "", "about to start")
 	}
 	a.noteQuiet()
-	if a.quiet() < lostPatchQuiet {
-		return a.conclude(Quiet, Starting, "", "ready to start for %s; that normally takes seconds", a.quietWords())
+	v := a.conclude(Quiet, Starting, "", "ready to start for %s; that normally takes seconds", a.quietWords())
+	if a.quiet() >= lostPatchQuiet {
+		v.Advice = "Touch an annotation of this backup, then look into the log of the Velero server. It keeps its place in the queue: others may not start." + a.undeletable()
+		v.Action = Wake
 	}
-	return a.conclude(Stuck, Starting, "Touch an annotation of this backup, then look into the log of the Velero server. It keeps its place in the queue: others may not start."+a.undeletable(),
-		"ready to start for %s, but Velero does not start it", a.quietWords()).by(Wake)
+	return v
 }
 
 // busyWorkers are the backups that have all of the server's workers, none if one is

@@ -2,7 +2,7 @@ package diagnosis
 
 import (
 	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // operations: asynchronous operations are waited for. The server goes on with
@@ -11,36 +11,40 @@ func (a *assessment) operations() Verdict {
 	j := a.j
 	a.noteCounts()
 	a.noteServer()
-	where := a.down()
 	if a.fresh() {
 		return a.progressing()
 	}
-	bound := a.deadline(job.StageOperations)
-	if where != "" && a.quiet() > settleGrace {
-		a.noteQuiet()
-		return a.conclude(Stuck, LocationUnavailable, "Get the storage location back; Velero reads and writes its operations there.",
-			"waits for operations, but %s", where)
+	if a.quiet() > settleGrace {
+		if where, proof := a.down(); where != "" {
+			a.noteQuiet()
+			const advice = "Get the storage location back; Velero reads and writes its operations there."
+			if proof.IsZero() {
+				return a.conclude(Waiting, LocationUnavailable, advice, "waits for operations, but %s", where)
+			}
+			return a.stuck(proof, LocationUnavailable, advice, "waits for operations, but %s", where)
+		}
+		if l, fact, ok := a.readOnlyLocation(); ok {
+			a.noteQuiet()
+			return a.stuck(ByRefusal(fact), LocationReadOnly, "Make the storage location "+l.Name+" writable: Velero ends the backup PartiallyFailed, without finalizing it, when it next looks.",
+				"waits for operations, but storage location %s is read-only", l.Name)
+		}
 	}
-	if l, ok := a.readOnlyLocation(); ok && a.quiet() > settleGrace {
-		a.noteQuiet()
-		return a.conclude(Stuck, LocationReadOnly, "Make the storage location "+l.Name+" writable: Velero ends the backup PartiallyFailed, without finalizing it, when it next looks.",
-			"waits for operations, but storage location %s is read-only", l.Name)
-	}
+	bound, _ := Deadline(j, *a.env)
 	if j.DataMovements().Active() > 0 {
-		return a.movers(bound, false)
+		return a.movers(bound, velero.WaitOperations)
 	}
 	a.noteQuiet()
-	ended := j.Operations.Ended()
-	if j.Operations.Attempted > 0 && ended >= int64(j.Operations.Attempted) && a.quiet() > lostPatchQuiet {
-		return a.conclude(Stuck, LostPatch, "Look into the log of the Velero server: it looks at ended operations every 10 seconds.",
-			"%s ended, phase never moved on for %s", human.All(j.Operations.Attempted, "operation"), a.quietWords())
+	v := a.silent(human.Count(j.Operations.Attempted, "operation"))
+	if !v.Proof.IsZero() {
+		return v
 	}
-	open := max(0, int64(j.Operations.Attempted)-ended)
-	if a.env.Now.Sub(bound) > waitMargin && !bound.IsZero() {
-		a.supports(sourceWatch, bound, "Velero's limit passed %s ago", a.ago(bound))
-		return a.conclude(Stuck, LimitPassed, "Look into the log of the Velero server: it should have given up by itself.",
-			"%s not ended %s after Velero's own limit", human.Count(open, "operation"), a.ago(bound))
-	}
-	return a.conclude(Waiting, WaitingForOperations, "", "waits for %d of %s; Velero gives up at %s (itemOperationTimeout)",
+	open := max(0, int64(j.Operations.Attempted)-j.Operations.Ended())
+	w := a.conclude(Waiting, WaitingForOperations, "", "waits for %d of %s; Velero gives up at %s (itemOperationTimeout)",
 		open, human.Count(j.Operations.Attempted, "operation"), human.Clock(bound, a.env.Now))
+	if open == 0 && a.quiet() > lostPatchQuiet {
+		w = a.conclude(Quiet, WaitingForOperations, "Look into the log of the Velero server: it looks at ended operations every 10 seconds.",
+			"%s ended, phase not moved on for %s", human.All(j.Operations.Attempted, "operation"), a.quietWords())
+	}
+	w.Waits = v.Waits
+	return w
 }

@@ -18,11 +18,12 @@ func NeedsOthers(j *job.Job, v Verdict) (jobs, volumes bool) {
 		return true, true // the verdict on what it waits for needs that one's volumes
 	}
 	volumes = slices.ContainsFunc(j.Volumes, func(o job.Volume) bool {
-		return !o.Ended() && (v.State != Progressing || o.Waiting())
+		return !o.Ended() && (v.State() != Progressing || o.Waiting())
 	})
 	switch v.Reason {
 	case NotPickedUp, Starting, QueueStalled, WorkerHung, FinalizerStalled: // see blinding
 		return true, volumes
 	}
-	return v.State != Progressing && job.StageOf(j.Phase) == job.StageFinalizing, volumes
+	stage := job.StageOf(j.Phase)
+	return v.state != Progressing && (stage == job.StageFinalizing || stage == job.StageItems), volumes
 }

@@ -14,12 +14,12 @@ import (
 // next, 0 is not known), and the reason in words. ok is false for a job that does not wait for
 // its turn.
 func Queue(j *job.Job, env Environment) (position int, reason string, ok bool) {
-	w := waitOf(j, &env)
+	w := turnOf(j, &env)
 	return w.position, w.reason, w.ok
 }
 
-// wait is why a job has not begun.
-type wait struct {
+// turn is why a job has not begun.
+type turn struct {
 	ok       bool
 	position int
 	reason   string
@@ -31,16 +31,16 @@ type wait struct {
 	free bool
 }
 
-func waitOf(j *job.Job, env *Environment) wait {
+func turnOf(j *job.Job, env *Environment) turn {
 	switch {
 	case j.Stage != job.StageQueued || j.Deleting:
-		return wait{}
+		return turn{}
 	case j.Kind == job.Restore:
 		return waitForWorker(j, env)
 	case j.Phase == velero.PhaseQueued:
 		return waitInQueue(j, env, &comparing{known: env.Namespaces, left: maxComparisons})
 	case j.Phase == velero.PhaseReadyToStart:
-		return wait{ok: true, reason: "ready to start", why: Starting, free: true}
+		return turn{ok: true, reason: "ready to start", why: Starting, free: true}
 	}
 	return waitForQueue(j, env)
 }
@@ -49,9 +49,9 @@ func waitOf(j *job.Job, env *Environment) wait {
 // backup starts if fewer than --concurrent-backups run, none of the running
 // or of those queued before it takes a namespace of its own, and none queued
 // before it could start instead.
-func waitInQueue(j *job.Job, env *Environment, c *comparing) wait {
+func waitInQueue(j *job.Job, env *Environment, c *comparing) turn {
 	running, earlier := ahead(j, env)
-	w := wait{ok: true, position: max(j.QueuePosition, 0)}
+	w := turn{ok: true, position: max(j.QueuePosition, 0)}
 	for _, r := range running {
 		// Nothing ends what the server has forgotten, so this comes before all
 		// that passes by itself.
@@ -65,6 +65,10 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) wait {
 	if busy := remembered(running, env); limit > 0 && len(busy) >= limit {
 		w.behind, w.why = busy, ConcurrencyLimit
 		w.reason = fmt.Sprintf("waits for %s: %s", human.List(names(busy), 2), limitWords(limit))
+		if i := slices.IndexFunc(busy, (*job.Job).Terminal); i >= 0 {
+			w.why = QueuedBehind
+			w.reason += overriddenText(busy[i])
+		}
 		for _, r := range running {
 			if o := c.overlap(j, r); o.Any {
 				w.reason += "; " + overlapText(o)
@@ -118,16 +122,30 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) wait {
 }
 
 // remembered are those of the running backups that the server counts: it does
-// so in memory, and a restart makes it forget them (docs/velero.md#queue), while
-// their namespaces still keep others back.
+// so in memory, a restart makes it forget them (docs/velero.md#queue), and it counts
+// none on which it has given up, while their namespaces still keep others back.
 func remembered(running []*job.Job, env *Environment) []*job.Job {
 	var out []*job.Job
 	for _, r := range running {
-		if !forgotten(r, env) {
+		if !forgotten(r, env) && !released(r, env) {
 			out = append(out, r)
 		}
 	}
 	return out
+}
+
+// released reports whether the worker of a job in progress is proven to have returned
+// from it (backup_controller.go Reconcile calls AddPostProcessing or Delete after its
+// last attempt too; restore_controller.go Reconcile returns).
+func released(j *job.Job, env *Environment) bool {
+	if j.Phase != velero.PhaseInProgress || !env.Server.Visible || !env.Server.Running {
+		return false
+	}
+	if GaveUp(j, *env) {
+		return true
+	}
+	v := Judge(j, *env)
+	return !v.Proof.IsZero() && (v.Reason == LostPatch || v.Reason == ServerRestarted)
 }
 
 // forgotten reports whether the server started after it, or one before it,
@@ -142,8 +160,20 @@ func forgotten(j *job.Job, env *Environment) bool {
 	if since.IsZero() || !restarted.After(since) {
 		return false
 	}
-	// During a rolling update two servers run, and the old one works on.
-	return !(known && moved.After(env.serverStarted()))
+	// During a rolling update two servers run, and the old one works on. Of several that
+	// stay, nothing tells which works on it.
+	if j.Phase == velero.PhaseInProgress && env.Server.Others > 0 {
+		return false
+	}
+	if !known || !moved.After(env.serverStarted()) {
+		return true
+	}
+	return j.Phase == velero.PhaseInProgress && env.Server.LeftOver(moved.Add(env.ServerAhead), env.Now.Add(env.ServerAhead))
+}
+
+// overriddenText says why a job with a final phase keeps others back.
+func overriddenText(j *job.Job) string {
+	return fmt.Sprintf("; somebody set %s to %s while Velero works on it", j.Name, j.Phase)
 }
 
 func limitWords(limit int) string {
@@ -188,11 +218,13 @@ func (c *comparing) runnable(j *job.Job, running, earlier []*job.Job) bool {
 
 // ahead are the backups that run and those queued before j, in their order.
 func ahead(j *job.Job, env *Environment) (running, earlier []*job.Job) {
-	for _, o := range env.Jobs {
+	for _, o := range slices.Concat(env.Jobs, env.Overridden) {
 		if o.UID == j.UID || o.Kind != job.Backup || o.Namespace != j.Namespace {
 			continue
 		}
 		switch {
+		case o.RunsOn(env.Now):
+			running = append(running, o)
 		case o.Phase == velero.PhaseInProgress || o.Phase == velero.PhaseReadyToStart:
 			running = append(running, o)
 		case o.Phase == velero.PhaseQueued && o.QueuePosition < j.QueuePosition:
@@ -220,38 +252,38 @@ func names(jobs []*job.Job) []string {
 
 // waitForQueue is a new backup: Velero from 1.18 on queues it at once, and
 // older ones run one backup at a time without a queue.
-func waitForQueue(j *job.Job, env *Environment) wait {
+func waitForQueue(j *job.Job, env *Environment) turn {
 	running, _ := ahead(j, env)
 	version, known := velero.ParseVersion(env.Server.Version)
 	if !known && env.Server.Visible && len(running) > 0 {
-		return wait{
+		return turn{
 			ok: true, behind: running, why: VersionUnknown,
 			reason: fmt.Sprintf("%s; up to v1.17 Velero runs one backup at a time, and its version is not known", runs(running)),
 		}
 	}
 	if known && !version.QueuesBackups() && len(running) > 0 {
-		return wait{
+		return turn{
 			ok: true, behind: running, why: ConcurrencyLimit,
 			reason: fmt.Sprintf("waits for %s: this Velero runs one backup at a time", human.List(names(running), 2)),
 		}
 	}
-	return wait{ok: true, free: true, why: NotPickedUp, reason: "not yet taken up by Velero"}
+	return turn{ok: true, free: true, why: NotPickedUp, reason: "not yet taken up by Velero"}
 }
 
 // waitForWorker is a new restore: one worker runs all restores, one after the
 // other (docs/velero.md#restore-worker). Of several in progress it has the one that began
 // last; the others are left over, because it begins none before it is done
 // with the one before.
-func waitForWorker(j *job.Job, env *Environment) wait {
-	w := wait{ok: true, position: 1}
+func waitForWorker(j *job.Job, env *Environment) turn {
+	w := turn{ok: true, position: 1}
 	tied := false
 	var holder *job.Job
-	for _, o := range env.Jobs {
+	for _, o := range slices.Concat(env.Jobs, env.Overridden) {
 		if o.UID == j.UID || o.Kind != job.Restore || o.Namespace != j.Namespace {
 			continue
 		}
 		switch {
-		case o.Phase == velero.PhaseInProgress:
+		case o.Phase == velero.PhaseInProgress || o.RunsOn(env.Now):
 			if holder == nil || cmp.Or(o.Started.Compare(holder.Started), byAge(o, holder)) > 0 {
 				holder = o
 			}
@@ -264,13 +296,16 @@ func waitForWorker(j *job.Job, env *Environment) wait {
 	if tied {
 		w.position = 0 // creation times have whole seconds: which of them comes first is not known
 	}
-	if holder == nil {
+	if holder == nil || released(holder, env) {
 		w.free, w.why = true, NotPickedUp
 		w.reason = "not yet taken up by Velero"
 		return w
 	}
 	w.behind, w.why = []*job.Job{holder}, RestoreWorkerBusy
 	w.reason = fmt.Sprintf("waits for %s: Velero runs one restore at a time", holder.Name)
+	if holder.Terminal() {
+		w.reason += overriddenText(holder)
+	}
 	return w
 }
 

@@ -48,7 +48,10 @@ const (
 const (
 	// CollectingItems: Velero lists the cluster or reads the backup; no count yet.
 	CollectingItems Reason = "CollectingItems"
-	// SlowItem: Velero waits for one item, for no longer than it may.
+	// KindNotListed: a restore waits until the API server lists a kind that it cannot
+	// list.
+	KindNotListed Reason = "KindNotListed"
+	// SlowItem: one item takes long, and nothing tells which or why.
 	SlowItem Reason = "SlowItem"
 	// RunningHook: it waits for a hook that was asked for.
 	RunningHook Reason = "RunningHook"
@@ -64,11 +67,15 @@ const (
 	LostPatch Reason = "LostPatch"
 	// SchemaTooOld: the CRD does not allow the phase that comes next.
 	SchemaTooOld Reason = "SchemaTooOld"
+	// StatusSubresource: the CRD splits the status off, and nothing that Velero writes
+	// lands.
+	StatusSubresource Reason = "StatusSubresource"
 	// LocationReadOnly: its storage location is read-only, so Velero cannot end it.
 	LocationReadOnly Reason = "LocationReadOnly"
 	// LimitPassed: every limit that Velero puts on it has passed.
 	LimitPassed Reason = "LimitPassed"
-	// CancelledVolumeHang: Velero waits for a volume that was cancelled (issue 9464).
+	// CancelledVolumeHang: Velero waits for a volume that was cancelled (issue 9464), up to
+	// its limit.
 	CancelledVolumeHang Reason = "CancelledVolumeHang"
 	// WaitingForSnapshot: it waits for a CSI driver to make a snapshot.
 	WaitingForSnapshot Reason = "WaitingForSnapshot"

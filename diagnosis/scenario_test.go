@@ -78,8 +78,8 @@ func TestScenarios(t *testing.T) {
 
 			backwards := slices.Clone(s.Objects)
 			slices.Reverse(backwards)
-			if w := judge(t, backwards, s.Expect, now, look); w.State != v.State || w.Reason != v.Reason {
-				t.Errorf("in the other order it is %s, %s (%s)", w.State, w.Reason, w.Summary)
+			if w := judge(t, backwards, s.Expect, now, look); w.State() != v.State() || w.Reason != v.Reason {
+				t.Errorf("in the other order it is %s, %s (%s)", w.State(), w.Reason, w.Summary)
 			}
 		})
 	}
@@ -87,7 +87,7 @@ func TestScenarios(t *testing.T) {
 
 func compare(t *testing.T, v diagnosis.Verdict, want scene.Expect) {
 	t.Helper()
-	state := string(v.State)
+	state := string(v.State())
 	if len(want.State) > 0 && !slices.Contains(want.State, state) || slices.Contains(want.Never, state) {
 		t.Errorf("state %s, want one of %q: %s", state, want.State, v.Summary)
 	}
@@ -194,8 +194,8 @@ func checkRecording(t *testing.T, r replay.Recording) (judged int) {
 			env := snap.Environment(now)
 			for _, j := range snap.Jobs {
 				judged++
-				if v := diagnosis.Judge(j, env); v.State == diagnosis.Stuck || v.State == diagnosis.Orphaned {
-					t.Errorf("%s, %s after the start: %s (%s): %s", who, now.Sub(r.Events[0].At), v.State, v.Reason, v.Summary)
+				if v := diagnosis.Judge(j, env); v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned {
+					t.Errorf("%s, %s after the start: %s (%s): %s", who, now.Sub(r.Events[0].At), v.State(), v.Reason, v.Summary)
 				}
 			}
 		}

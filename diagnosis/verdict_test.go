@@ -337,8 +337,8 @@ func TestHowAJobEnded(t *testing.T) {
 
 func checkVerdict(t *testing.T, j *job.Job, v Verdict, want State, reason Reason) {
 	t.Helper()
-	if v.State != want || v.Reason != reason {
-		t.Errorf("%s, %s: %q; want %s, %s", v.State, v.Reason, v.Summary, want, reason)
+	if v.State() != want || v.Reason != reason {
+		t.Errorf("%s, %s: %q; want %s, %s", v.State(), v.Reason, v.Summary, want, reason)
 	}
 	if !strings.HasPrefix(v.Summary, j.Name+": ") {
 		t.Errorf("summary %q does not name the job", v.Summary)
@@ -354,13 +354,13 @@ func checkVerdict(t *testing.T, j *job.Job, v Verdict, want State, reason Reason
 			t.Errorf("fact %+v lacks its text or source", f)
 		}
 	}
-	if (v.State == Stuck || v.State == Orphaned || v.State == Unknown) && v.Advice == "" {
+	if (v.State() == Stuck || v.State() == Orphaned || v.State() == Unknown) && v.Advice == "" {
 		t.Errorf("%q comes with no advice", v.Summary)
 	}
 	if strings.Contains(v.Advice, "veltui finalize") || strings.Contains(v.Advice, "veltui explain") || v.Action != "" && v.Advice == "" {
 		t.Errorf("%q: a front end names the command or the key for %q, not the advice: %q", v.Summary, v.Action, v.Advice)
 	}
-	if v.State == Progressing && v.Advice != "" {
+	if v.State() == Progressing && v.Advice != "" {
 		t.Errorf("%q comes with advice %q", v.Summary, v.Advice)
 	}
 }
@@ -451,8 +451,8 @@ func TestAClusterThatIsBeingReadIsNotStale(t *testing.T) {
 	} {
 		env.Reading = r
 		v := Judge(spec{phase: velero.PhaseInProgress, started: 5, changed: 0.1, done: 40, total: 100}.job(t), env)
-		if v.State != Unknown || v.Reason != StaleData || !strings.Contains(v.Summary, want) {
-			t.Errorf("%s %s %q, want %q", v.State, v.Reason, v.Summary, want)
+		if v.State() != Unknown || v.Reason != StaleData || !strings.Contains(v.Summary, want) {
+			t.Errorf("%s %s %q, want %q", v.State(), v.Reason, v.Summary, want)
 		}
 	}
 }

@@ -69,12 +69,8 @@ type VolumeContext struct {
 }
 
 // SlotHolder is a volume of any job that may hold the slot for which v waits,
-// nil if there is none, or if v is past waiting. In New a volume waits for
-// prepareQueueLength, which counts all that are being prepared in the whole
-// namespace (pkg/exposer/vgdp_counter.go IsConstrained, since 1.17; before, a
-// pod volume in New waited for its node); in Prepared for loadConcurrency of
-// its node, by default one (pkg/datapath/manager.go, ConcurrentLimitExceed).
-// Either way the controller asks again every 5 seconds and writes nothing.
+// nil if there is none, or if v is past waiting. The controller asks again every 5
+// seconds and writes nothing.
 func (c *VolumeContext) SlotHolder(v *job.Volume) *job.Volume {
 	for o := range c.holders(v) {
 		return o
@@ -87,12 +83,12 @@ func (c *VolumeContext) holders(v *job.Volume) iter.Seq[*job.Volume] {
 	return func(yield func(*job.Volume) bool) {
 		for i := range c.Volumes {
 			o := &c.Volumes[i]
-			if o.Ref() != v.Ref() && !o.Ended() && o.BuiltIn() && holdsSlotFor(o, v) && !yield(o) {
+			if o.Ref() != v.Ref() && !o.Ended() && o.BuiltIn() && c.holdsSlotFor(o, v) && !yield(o) {
 				return
 			}
 		}
 		for ref := range c.Movers {
-			if o := c.carried(ref); ref != v.Ref() && o != nil && holdsSlotFor(o, v) && !yield(o) {
+			if o := c.carried(ref); ref != v.Ref() && o != nil && c.holdsSlotFor(o, v) && !yield(o) {
 				return
 			}
 		}
@@ -111,15 +107,41 @@ func (c *VolumeContext) carried(ref velero.VolumeRef) *job.Volume {
 	return &job.Volume{Kind: ref.Kind, Name: ref.Name, Node: mover.Node, Phase: velero.VolumeInProgress}
 }
 
-func holdsSlotFor(o, v *job.Volume) bool {
+// holdsSlotFor reports whether o may hold what v waits for. In New that is the
+// node-agent that prepares o, or since 1.17 a place among the prepareQueueLength
+// volumes of the namespace that are being prepared, where that is set
+// (pkg/exposer/vgdp_counter.go IsConstrained; the label is gone once a volume is
+// InProgress); a pod volume before 1.17 waits for its node. In Prepared it is one of
+// the slots of its node, by default one (pkg/datapath/manager.go,
+// ConcurrentLimitExceed): they are the memory of that node's node-agent, and end with
+// it.
+func (c *VolumeContext) holdsSlotFor(o, v *job.Volume) bool {
+	version, known := velero.ParseVersion(c.Version)
+	sameNode := v.Node == "" || o.Node == "" || v.Node == o.Node
 	switch v.Phase {
 	case "", velero.VolumeNew:
-		return o.Phase != "" && o.Phase != velero.VolumeNew
+		if v.Kind.IsPodVolume() && (!known || !version.CancelsPodVolumes()) && sameNode && !o.Waiting() {
+			return true
+		}
+		queue := (!known || version.CancelsPodVolumes()) && !(c.Slots.Source != "" && c.Slots.PrepareQueue == 0)
+		return o.Phase == velero.VolumeAccepted || o.Phase == velero.VolumePrepared && queue
 	case velero.VolumePrepared:
-		sameNode := v.Node == "" || o.Node == "" || v.Node == o.Node
-		return sameNode && !o.Waiting()
+		return sameNode && !o.Waiting() && !c.agentless(cmp.Or(o.Node, v.Node))
 	}
 	return false
+}
+
+// agentless reports whether no node-agent runs on a node, or on any if it is empty, as
+// far as the pods could be seen.
+func (c *VolumeContext) agentless(node string) bool {
+	if !c.PodsSeen {
+		return false
+	}
+	if node == "" {
+		return len(c.Agents) == 0 && len(c.Starting) == 0
+	}
+	_, ready := c.Agents[node]
+	return !ready && !c.Starting[node]
 }
 
 // Stalled says why a volume that has not ended cannot move any more, empty if
@@ -133,7 +155,13 @@ func (c *VolumeContext) Stalled(v *job.Volume) string {
 }
 
 func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
-	if v.Ended() || !v.BuiltIn() || !c.PodsSeen || !c.Complete || c.SlotHolder(v) != nil {
+	if v.Ended() || !v.BuiltIn() || !c.PodsSeen {
+		return "", ""
+	}
+	if v.Waiting() && v.Quiet(c.Now) >= prepareMargin && c.Blinding[v.Kind] == "" && (c.agentless("") || v.Node != "" && c.agentless(v.Node)) {
+		return NodeAgentMissing, c.agentlessCause(v)
+	}
+	if !c.Complete || c.SlotHolder(v) != nil {
 		return "", ""
 	}
 	switch v.Phase {
@@ -151,6 +179,13 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 	return "", ""
 }
 
+func (c *VolumeContext) agentlessCause(v *job.Volume) string {
+	if c.agentless("") {
+		return "no node-agent runs" + in(c.moverCause(v))
+	}
+	return "no node-agent runs on its node " + v.Node
+}
+
 // notTaken: no other volume holds its slot.
 func (c *VolumeContext) notTaken(v *job.Volume) (Reason, string) {
 	silent := v.Quiet(c.Now)
@@ -162,8 +197,6 @@ func (c *VolumeContext) notTaken(v *job.Volume) (Reason, string) {
 		return MalformedSpec, "the node-agents see no " + v.Kind.Resource() + ", because Velero cannot read " + c.Blinding[v.Kind]
 	case silent < prepareMargin, silent < untakenQuiet && (v.Node == "" || agent):
 		return "", ""
-	case v.Node != "" && !agent:
-		return NodeAgentMissing, "no node-agent runs on its node " + v.Node
 	}
 	return VolumeStalled, fmt.Sprintf("its slot is free, but nobody starts it for %s", human.Duration(silent))
 }

@@ -13,11 +13,15 @@ import (
 
 // volumes: all items are done, and pod volumes are waited for.
 func (a *assessment) volumes() Verdict {
-	return a.movers(a.deadline(job.StageVolumes), true)
+	bound, _ := Deadline(a.j, *a.env)
+	return a.movers(bound, velero.WaitPodVolumes)
 }
 
-// movers judges volumes that have not ended and did not move lately.
-func (a *assessment) movers(bound time.Time, podVolumes bool) Verdict {
+// movers judges volumes that have not ended and did not move lately. bound is when
+// Velero gives them up, and name the wait for them.
+func (a *assessment) movers(bound time.Time, name velero.WaitName) Verdict {
+	podVolumes := name == velero.WaitPodVolumes
+	waits := a.waits()
 	var waiting, moving []*job.Volume
 	for i := range a.j.Volumes {
 		v := &a.j.Volumes[i]
@@ -37,10 +41,22 @@ func (a *assessment) movers(bound time.Time, podVolumes bool) Verdict {
 			gives = "cancels them"
 		}
 		until = "; Velero " + gives + " at " + human.Clock(bound, a.env.Now)
-		if a.env.Now.Sub(bound) > waitMargin {
-			return a.volumesOverdue(len(waiting)+len(moving), bound, podVolumes)
+		if bound.Before(a.env.Now) {
+			until = "; its limit has passed"
+		}
+		if bound.Before(a.env.Now) {
+			if v, ok := a.volumesOverdue(waits, len(waiting)+len(moving), bound, podVolumes); ok {
+				return v
+			}
 		}
 	}
+	v := a.openVolumes(waiting, moving, until)
+	v.Waits = publicWaits(waits)
+	return v
+}
+
+// openVolumes judges volumes whose limit has not passed.
+func (a *assessment) openVolumes(waiting, moving []*job.Volume, until string) Verdict {
 	if v, ok := a.agentless(waiting, until); ok {
 		return v
 	}
@@ -54,13 +70,18 @@ func (a *assessment) movers(bound time.Time, podVolumes bool) Verdict {
 }
 
 // volumesOverdue: the time-out is over and they have not ended.
-func (a *assessment) volumesOverdue(open int, bound time.Time, podVolumes bool) Verdict {
-	a.supports(sourceWatch, bound, "Velero's limit passed %s ago", a.ago(bound))
+func (a *assessment) volumesOverdue(waits []wait, open int, bound time.Time, podVolumes bool) (Verdict, bool) {
+	fact := Fact{Holds: true, Source: sourceWatch, At: bound, Text: "Velero's limit passed " + a.ago(bound) + " ago"}
+	proof := ByLimits(a.env.Now, fact, publicWaits(waits)...)
+	if proof.IsZero() {
+		return Verdict{}, false
+	}
+	a.facts = append(a.facts, fact)
 	advice := "Look into the log of the Velero server: it should have given up by itself."
 	if podVolumes && a.cancelsAtLimit() {
 		advice = "Get the node-agents on their nodes to run: Velero has cancelled them and waits for the node-agents to end them."
 	}
-	return a.conclude(Stuck, LimitPassed, advice, "%s not ended %s after Velero's own limit", human.Count(open, "volume"), a.ago(bound))
+	return a.stuck(proof, LimitPassed, advice, "%s not ended %s after Velero's own limit", human.Count(open, "volume"), a.ago(bound)), true
 }
 
 // cancelsAtLimit reports whether the server cancels pod volume backups at their
@@ -98,19 +119,20 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 		switch reason, cause := c.stalled(v); {
 		case reason == MalformedSpec:
 			a.noteAgents()
-			return a.conclude(Stuck, MalformedSpec, "Correct or delete "+c.Blinding[v.Kind]+" with kubectl. Until then the node-agents hear no cancel either.",
+			fact := a.supports(sourceWatch, v.Changed, "%s %s: %s", v.Kind, v.Target, cause)
+			return a.stuck(ByRefusal(fact), MalformedSpec, "Correct or delete "+c.Blinding[v.Kind]+" with kubectl. Until then the node-agents hear no cancel either.",
 				"%s cannot move: %s%s", v.Target, cause, until), true
 		case cause != "":
 			a.noteMover(v)
-			a.supports(sourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)), cause)
+			fact := a.supports(sourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)), cause)
 			a.noteAgents()
-			return a.conclude(Stuck, reason,
+			return a.stuck(proofOf(reason, fact), reason,
 				"Look at the node-agent's log and at the data mover pods in Velero's namespace. A volume that is cancelled is lost to the "+a.j.Kind.Word()+", which then ends PartiallyFailed.",
 				"%s cannot move: %s%s", v.Target, cause, until), true
 		case c.LostTrack(v):
-			a.supports(sourcePod, v.Changed, "the pod that moved %s has succeeded", v.Target)
+			fact := a.supports(sourcePod, v.Changed, "the pod that moved %s has succeeded %s ago, and the node-agent has not noted it", v.Target, human.Duration(v.Quiet(a.env.Now)))
 			a.noteAgents()
-			return a.conclude(Stuck, MoverForgotten,
+			return a.stuck(ByOwner(fact), MoverForgotten,
 				"Restart the node-agent on node "+orNotNamed(v.Node)+". Do not cancel the volume: its data are complete.",
 				"volume %s is moved, but the node-agent lost track of it%s", v.Target, until).by(RestartNodeAgent), true
 		}
@@ -123,11 +145,20 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 	return Verdict{}, false
 }
 
+// proofOf says what a stalled volume's cause proves.
+func proofOf(reason Reason, fact Fact) Proof {
+	switch reason {
+	case NodeAgentMissing, MoverGone, VolumeStalled:
+		return ByOwner(fact)
+	}
+	return Proof{}
+}
+
 // moverBlocked: the pod of a volume does not run, and its status says why.
 func (a *assessment) moverBlocked(c *VolumeContext, v *job.Volume, until string) Verdict {
 	a.noteMover(v)
 	a.noteAgents()
-	pod, reason, state := "pod "+c.Movers[v.Ref()].Pod+" in namespace "+a.j.Namespace, c.blockedReason(v), Waiting
+	pod, reason, state := "pod "+c.Movers[v.Ref()].Pod+" in namespace "+a.j.Namespace, c.blockedReason(v), Open(Waiting)
 	advice := "Look at " + pod + "."
 	switch {
 	case reason == MoverUnschedulable:
@@ -168,14 +199,14 @@ func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bo
 		const lost = " If it cannot, cancel the volume: the job then ends PartiallyFailed."
 		switch {
 		case ready == 0:
-			a.supports(sourcePod, a.env.Server.SeenAt, "no node-agent pod is ready (%d in all)", len(a.env.NodeAgents))
+			fact := a.supports(sourcePod, a.env.Server.SeenAt, "no node-agent pod is ready (%d in all)", len(a.env.NodeAgents))
 			a.noteDownAgent("")
-			return a.conclude(Stuck, NodeAgentMissing, "Get the node-agent DaemonSet to run."+lost,
+			return a.stuck(ByOwner(fact), NodeAgentMissing, "Get the node-agent DaemonSet to run."+lost,
 				"%s to be moved, and no node-agent runs%s", human.Count(len(waiting), "volume"), until), true
 		case v.Node != "" && !there:
-			a.supports(sourcePod, a.env.Server.SeenAt, "no node-agent pod is ready on node %s", v.Node)
+			fact := a.supports(sourcePod, a.env.Server.SeenAt, "no node-agent pod is ready on node %s", v.Node)
 			a.noteDownAgent(v.Node)
-			return a.conclude(Stuck, NodeAgentMissing, "Get the node-agent on node "+v.Node+" to run."+lost,
+			return a.stuck(ByOwner(fact), NodeAgentMissing, "Get the node-agent on node "+v.Node+" to run."+lost,
 				"volume %s is on node %s, where no node-agent runs%s", v.Target, v.Node, until), true
 		}
 	}
@@ -212,7 +243,7 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 		if c.WaitsForPod(v) {
 			a.supports(sourceWatch, v.Changed, "%s %s begins when its restored pod is on a node and runs its first init container", v.Kind, v.Target)
 			a.noteAgents()
-			state := Waiting
+			state := Open(Waiting)
 			if a.quiet() >= volumeStall {
 				state = Quiet
 			}

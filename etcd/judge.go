@@ -52,8 +52,18 @@ func (a *assessment) doubts(source string, at time.Time, format string, args ...
 	a.facts = append(a.facts, diagnosis.Fact{Text: fmt.Sprintf(format, args...), Source: source, At: at})
 }
 
-func (a *assessment) conclude(state diagnosis.State, reason diagnosis.Reason, advice, format string, args ...any) diagnosis.Verdict {
-	return diagnosis.Verdict{State: state, Reason: reason, Summary: a.name + ": " + fmt.Sprintf(format, args...), Facts: a.facts, Advice: advice}
+func (a *assessment) conclude(state diagnosis.Open, reason diagnosis.Reason, advice, format string, args ...any) diagnosis.Verdict {
+	v := diagnosis.Undecided(state, reason, a.name+": "+fmt.Sprintf(format, args...))
+	v.Facts, v.Advice = a.facts, advice
+	return v
+}
+
+// stuck makes a verdict whose own sentence is the proof, of the kind that is given.
+func (a *assessment) stuck(by func(diagnosis.Fact) diagnosis.Proof, reason diagnosis.Reason, advice, format string, args ...any) diagnosis.Verdict {
+	text := fmt.Sprintf(format, args...)
+	v := diagnosis.Proven(diagnosis.Stuck, by(diagnosis.Fact{Holds: true, Text: text, Source: sourceWatch, At: a.now}), reason, a.name+": "+text)
+	v.Facts, v.Advice = a.facts, advice
+	return v
 }
 
 func (a *assessment) since(t time.Time) time.Duration { return max(a.now.Sub(t), 0) }
@@ -147,7 +157,7 @@ func troubled(v diagnosis.Verdict) bool {
 	case FalseCompletion, BackupFailed, StorageTooSmall, ClaimMissing, DeadlineExceeded, BackupSkipped, LastBackupFailed:
 		return true
 	}
-	return v.State == diagnosis.Stuck || v.State == diagnosis.Orphaned
+	return v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned
 }
 
 // JudgedBackup is an EtcdBackup with its verdict.

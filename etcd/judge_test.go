@@ -308,8 +308,8 @@ func TestVerdictsOfBackups(t *testing.T) {
 				t.Fatal("the backup is not there")
 			}
 			v := cluster.Judge(b, now).Verdict
-			if v.State != c.state || v.Reason != c.reason {
-				t.Errorf("%q %s, want %q %s: %s", v.State, v.Reason, c.state, c.reason, v.Summary)
+			if v.State() != c.state || v.Reason != c.reason {
+				t.Errorf("%q %s, want %q %s: %s", v.State(), v.Reason, c.state, c.reason, v.Summary)
 			}
 			all := v.Summary + "\n" + v.Advice
 			for _, f := range v.Facts {
@@ -318,7 +318,7 @@ func TestVerdictsOfBackups(t *testing.T) {
 			if !strings.Contains(all, c.says) {
 				t.Errorf("%q is not in\n%s", c.says, all)
 			}
-			if v.State == diagnosis.Stuck && v.Advice == "" {
+			if v.State() == diagnosis.Stuck && v.Advice == "" {
 				t.Error("stuck, and no advice")
 			}
 			for _, never := range []string{"kubectl patch", "oc patch", "finalizer"} {
@@ -423,8 +423,8 @@ func TestVerdictsOfSchedules(t *testing.T) {
 			c.build(w)
 			cluster := w.cluster()
 			v := cluster.JudgeSchedule(&cluster.Schedules[0], now).Verdict
-			if v.State != c.state || v.Reason != c.reason {
-				t.Errorf("%q %s, want %q %s: %s", v.State, v.Reason, c.state, c.reason, v.Summary)
+			if v.State() != c.state || v.Reason != c.reason {
+				t.Errorf("%q %s, want %q %s: %s", v.State(), v.Reason, c.state, c.reason, v.Summary)
 			}
 			all := v.Summary + "\n" + v.Advice
 			for _, f := range v.Facts {

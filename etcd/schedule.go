@@ -96,7 +96,7 @@ func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 		// A CronJob must have a schedule, so that the operator's attempt to make
 		// one fails (periodicbackupcontroller.go, reconcileCronJob).
 		a.supports(sourceWatch, s.Created, "spec.etcd.schedule is empty")
-		return a.conclude(diagnosis.Stuck, NoCronSchedule, "Set spec.etcd.schedule", "has no cron schedule, and never runs")
+		return a.stuck(diagnosis.ByRefusal, NoCronSchedule, "Set spec.etcd.schedule", "has no cron schedule, and never runs")
 	case s.CronJob == nil && !a.cluster.sees(CronJobs):
 		a.noteUnseen(CronJobs)
 		if v, bad := a.lastFailed(j); bad {
@@ -107,7 +107,7 @@ func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 		return a.conclude(diagnosis.Waiting, WaitingForOperator, "", "the operator makes its CronJob within a minute")
 	case s.CronJob == nil:
 		a.supports(sourceWatch, s.Created, "there is no CronJob %s in namespace %s", s.Name, Namespace)
-		return a.conclude(diagnosis.Stuck, CronJobMissing, "The condition PeriodicBackupControllerDegraded of the etcd operator may say why. "+adviseOperator, "the operator has not made its CronJob, and it never runs")
+		return a.stuck(diagnosis.ByOwner, CronJobMissing, "The condition PeriodicBackupControllerDegraded of the etcd operator may say why. "+adviseOperator, "the operator has not made its CronJob, and it never runs")
 	}
 	a.noteClaim(s)
 	if v, hangs := a.hangs(s); hangs {
@@ -119,7 +119,9 @@ func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 	if j.Running != nil {
 		a.supports(sourceWatch, j.Running.Created, "%s", j.Running.Verdict.Summary)
 		if j.Running.Trouble {
-			return a.conclude(j.Running.Verdict.State, j.Running.Verdict.Reason, j.Running.Verdict.Advice, "%s", j.Running.Verdict.Summary)
+			v := j.Running.Verdict
+			v.Summary, v.Facts = a.name+": "+v.Summary, a.facts
+			return v
 		}
 		return a.conclude(diagnosis.Waiting, ScheduleRunning, "", "%s", j.Running.Verdict.Summary)
 	}
@@ -175,7 +177,7 @@ func (a *assessment) hangs(s *Schedule) (diagnosis.Verdict, bool) {
 			if a.cluster.sees(Claims) && a.cluster.ClaimOf(s.Claim) == nil {
 				advice = fmt.Sprintf("Make the PersistentVolumeClaim %s in namespace %s", s.Claim, Namespace)
 			}
-			return a.conclude(diagnosis.Stuck, RunHangs, advice, "its last run has not ended for %s, and no other begins%s", a.ago(j.Created), said(why)), true
+			return a.stuck(diagnosis.ByOwner, RunHangs, advice, "its last run has not ended for %s, and no other begins%s", a.ago(j.Created), said(why)), true
 		}
 	}
 	return diagnosis.Verdict{}, false
@@ -204,7 +206,7 @@ func (a *assessment) missed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 		suspended = "; the CronJob is suspended"
 	}
 	a.supports(sourceWatch, due, "a run was due %s ago, and the CronJob started none%s", a.ago(due), suspended)
-	return a.conclude(diagnosis.Stuck, RunMissed, "Look at the CronJob: oc describe cronjob "+s.Name+" -n "+Namespace, "a run was due %s ago, and none began%s", a.ago(due), suspended), true
+	return a.stuck(diagnosis.ByOwner, RunMissed, "Look at the CronJob: oc describe cronjob "+s.Name+" -n "+Namespace, "a run was due %s ago, and none began%s", a.ago(due), suspended), true
 }
 
 // lastFailed looks at the newest backup that ended: that the CronJob's own Job

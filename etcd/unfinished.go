@@ -32,7 +32,7 @@ func (a *assessment) pending(b *Backup) diagnosis.Verdict {
 		return a.conclude(diagnosis.Waiting, ResultPending, "", "its Job is %s, and the operator is about to say so", j.Result)
 	default:
 		a.noteJob(j)
-		return a.conclude(diagnosis.Stuck, OperatorSilent, adviseOperator, "its Job ended %s ago (%s), and the operator has not said so", a.ago(j.Ended), j.Result)
+		return a.stuck(diagnosis.ByOwner, OperatorSilent, adviseOperator, "its Job ended %s ago (%s), and the operator has not said so", a.ago(j.Ended), j.Result)
 	}
 }
 
@@ -44,10 +44,10 @@ func (a *assessment) statusLost(b *Backup) diagnosis.Verdict {
 	a.supports(sourceWatch, time.Time{}, "label %s=%s: the operator never looks at it again", stateLabel, processed)
 	if b.Job != nil && b.Job.Result != "" {
 		a.noteJob(b.Job)
-		return a.conclude(diagnosis.Stuck, StatusLost, "Its Job tells how it ended. "+adviseAnother, "its Job is %s, but the operator never wrote that down and never will", b.Job.Result)
+		return a.stuck(diagnosis.ByOwner, StatusLost, "Its Job tells how it ended. "+adviseAnother, "its Job is %s, but the operator never wrote that down and never will", b.Job.Result)
 	}
 	a.noteUnseen(Jobs)
-	return a.conclude(diagnosis.Stuck, StatusLost, adviseAnother, "the operator is done with it, but never wrote how it ended, and never will")
+	return a.stuck(diagnosis.ByOwner, StatusLost, adviseAnother, "the operator is done with it, but never wrote how it ended, and never will")
 }
 
 // running judges a backup whose Job has not ended.
@@ -68,13 +68,13 @@ func (a *assessment) running(b *Backup) diagnosis.Verdict {
 		return a.conclude(diagnosis.Waiting, PodStarting, "", "its Job is about to make a pod")
 	case p == nil:
 		a.blocksOthers()
-		return a.conclude(diagnosis.Stuck, NoPod, "Look at the Job's events: oc describe job "+j.Name+" -n "+Namespace, "its Job has made no pod in %s", a.ago(j.Created))
+		return a.stuck(diagnosis.ByRefusal, NoPod, "Look at the Job's events: oc describe job "+j.Name+" -n "+Namespace, "its Job has made no pod in %s", a.ago(j.Created))
 	case p.Started.IsZero() || p.Unschedulable != "":
 		return a.unscheduled(b, p)
 	case a.since(p.Started) > j.Deadline+endPatience:
 		a.supports(sourcePod, p.Started, "node %s took pod %s %s ago; it may run for %s", p.Node, p.Name, a.ago(p.Started), human.Duration(j.Deadline))
 		a.blocksOthers()
-		return a.conclude(diagnosis.Stuck, PodPastDeadline, "Look at node "+p.Node+": its kubelet has to end the pod", "its pod has run for %s, and node %s does not end it", a.ago(p.Started), p.Node)
+		return a.stuck(diagnosis.ByOwner, PodPastDeadline, "Look at node "+p.Node+": its kubelet has to end the pod", "its pod has run for %s, and node %s does not end it", a.ago(p.Started), p.Node)
 	case p.Waiting != "":
 		a.supports(sourcePod, p.Started, "container %s of pod %s waits: %s", p.Container, p.Name, p.Waiting)
 		return a.conclude(diagnosis.Waiting, PodNotStarting, "If it does not start, its pod is ended after "+human.Duration(j.Deadline)+", and the Job makes another", "container %s cannot start: %s", p.Container, p.Waiting)
@@ -119,13 +119,13 @@ func (a *assessment) unscheduled(b *Backup, p *Pod) diagnosis.Verdict {
 	switch {
 	case a.cluster.sees(Claims) && claim == nil:
 		a.supports(sourceWatch, time.Time{}, "there is no PersistentVolumeClaim %s in namespace %s", b.Claim, Namespace)
-		return a.conclude(diagnosis.Stuck, ClaimMissing, "Make the PersistentVolumeClaim "+b.Claim+" in namespace "+Namespace, "its pod waits for PersistentVolumeClaim %s, which is not there", b.Claim)
+		return a.stuck(diagnosis.ByRefusal, ClaimMissing, "Make the PersistentVolumeClaim "+b.Claim+" in namespace "+Namespace, "its pod waits for PersistentVolumeClaim %s, which is not there", b.Claim)
 	case claim != nil && claim.Status.Phase != corev1.ClaimBound:
 		a.supports(sourceWatch, claim.CreationTimestamp.Time, "PersistentVolumeClaim %s is %s", claim.Name, claim.Status.Phase)
-		return a.conclude(diagnosis.Stuck, ClaimUnbound, "Look at the claim's events: oc describe pvc "+claim.Name+" -n "+Namespace, "its pod waits for PersistentVolumeClaim %s, which is %s: %s", claim.Name, claim.Status.Phase, p.Unschedulable)
+		return a.stuck(diagnosis.ByRefusal, ClaimUnbound, "Look at the claim's events: oc describe pvc "+claim.Name+" -n "+Namespace, "its pod waits for PersistentVolumeClaim %s, which is %s: %s", claim.Name, claim.Status.Phase, p.Unschedulable)
 	}
 	a.noteUnseen(Claims)
-	return a.conclude(diagnosis.Stuck, PodUnschedulable, "The pod has to run on a control plane node (node-role.kubernetes.io/master)", "no node takes its pod: %s", p.Unschedulable)
+	return a.stuck(diagnosis.ByRefusal, PodUnschedulable, "The pod has to run on a control plane node (node-role.kubernetes.io/master)", "no node takes its pod: %s", p.Unschedulable)
 }
 
 // blocksOthers says what a Job that does not end means for other backups
@@ -156,12 +156,12 @@ func (a *assessment) notBegun(b *Backup) diagnosis.Verdict {
 		// The operator asks for a claim without a name, which is an error that it
 		// meets again every minute (backupcontroller.go, validateBackup).
 		a.supports(sourceWatch, time.Time{}, "spec.pvcName is empty; backups that come after it by name cannot start either")
-		return a.conclude(diagnosis.Stuck, NoClaimNamed, "Delete it, and make an EtcdBackup with spec.pvcName", "it names no PersistentVolumeClaim, and the operator cannot start it")
+		return a.stuck(diagnosis.ByRefusal, NoClaimNamed, "Delete it, and make an EtcdBackup with spec.pvcName", "it names no PersistentVolumeClaim, and the operator cannot start it")
 	case age < operatorPatience:
 		return a.conclude(diagnosis.Waiting, WaitingForOperator, "", "the operator looks at it within a minute")
 	}
 	a.supports(sourceWatch, time.Time{}, "no etcd backup runs, so that this one could start")
-	return a.conclude(diagnosis.Stuck, OperatorSilent, adviseOperator, "the operator has not looked at it for %s", human.Duration(age))
+	return a.stuck(diagnosis.ByOwner, OperatorSilent, adviseOperator, "the operator has not looked at it for %s", human.Duration(age))
 }
 
 // behind judges a backup that waits for another.
@@ -172,8 +172,8 @@ func (a *assessment) behind(b *Backup, other *Job) diagnosis.Verdict {
 		a.supports(sourceWatch, time.Time{}, "%s comes before it by name: the operator starts that one, and skips this one", first)
 	}
 	if runner, found := a.cluster.Find(other.Backup); found {
-		if v := (&assessment{cluster: a.cluster, now: a.now, name: runner.Name}).judge(runner); v.State == diagnosis.Stuck {
-			return a.conclude(diagnosis.Stuck, BehindStuckBackup, v.Advice, "waits for another etcd backup that is stuck; %s", v.Summary)
+		if v := (&assessment{cluster: a.cluster, now: a.now, name: runner.Name}).judge(runner); v.State() == diagnosis.Stuck {
+			return a.stuck(diagnosis.ByOwner, BehindStuckBackup, v.Advice, "waits for another etcd backup that is stuck; %s", v.Summary)
 		}
 	}
 	if first != b.Name {

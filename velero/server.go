@@ -120,6 +120,8 @@ type Server struct {
 	// ServerPod is the pod whose container started last, or the newest pod if
 	// none runs. It has no name if no pod was recognised as a server.
 	ServerPod
+	// Others is how many more server pods run.
+	Others int
 	// SeenAt is when the pods were last known to be so.
 	SeenAt time.Time
 }
@@ -130,6 +132,11 @@ func ServerOf(pods []*corev1.Pod, seen time.Time) Server {
 	s := Server{Visible: true, SeenAt: seen}
 	if all := ServerPods(pods); len(all) > 0 {
 		s.ServerPod = slices.MaxFunc(all, compareServers)
+		for i := range all {
+			if all[i].Running && all[i].Name != s.Name {
+				s.Others++
+			}
+		}
 	} else {
 		s.Flags = DefaultServerFlags()
 	}
@@ -205,4 +212,19 @@ func agentFlagsOf(p *corev1.Pod) AgentFlags {
 		}
 	}
 	return DefaultAgentFlags()
+}
+
+// lifeless is how long after its grace period a server that is being replaced may
+// still write.
+const lifeless = 5 * time.Minute
+
+// LeftOver reports whether a write of Velero's to a job in progress, after this
+// server's start, is no sign of work on it. A server takes none up that was in
+// progress when it started (pkg/controller/backup_controller.go and
+// restore_controller.go Reconcile). The pod before it writes on for its grace period;
+// later it is a label, such as the garbage collector puts on any expired backup
+// (pkg/controller/gc_controller.go Reconcile), or a server that was not recognised,
+// which writes again.
+func (s *Server) LeftOver(wrote, now time.Time) bool {
+	return s.Others == 0 && !s.Created.IsZero() && now.Sub(wrote) >= s.Grace+lifeless && now.Sub(s.StartedAt) >= s.Grace+lifeless
 }

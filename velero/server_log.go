@@ -39,9 +39,22 @@ type JobLog struct {
 	// or did not say. Of restores it says so at level debug only
 	// (pkg/controller/restore_controller.go Reconcile).
 	Failure string
-	// Hook is the newest hook that began and of which no end was seen; its
-	// Pod is empty if there is none.
+	// Hook is the newest hook that began and of which no end was seen,
+	// zero if there is none; its Pod is empty where the line does not name it.
 	Hook LoggedHook
+	// Refused is the newest line in which a controller says that it cannot take the
+	// job up, and tries again.
+	Refused LogLine
+	// Unlisted is the newest line in which the server says that it cannot list or
+	// watch a kind, while Last says that it waits for its caches.
+	Unlisted LogLine
+}
+
+// AwaitsCaches reports whether the server last said that it waits for its caches,
+// as a restore does before its first item, without a limit (pkg/restore/restore.go
+// execute and getResourceLister, 1.14 to 1.18.3).
+func (l *JobLog) AwaitsCaches() bool {
+	return strings.HasPrefix(l.Last.Text, "waiting informer cache sync")
 }
 
 // LoggedHook is a command that the server runs in a container of a pod.
@@ -71,10 +84,18 @@ func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 	ref := namespace + "/" + name
 	for line := range strings.Lines(log) {
 		line, whole := strings.CutSuffix(line, "\n")
-		if !whole || !strings.Contains(line, name) {
+		awaits := found.AwaitsCaches() && strings.Contains(line, "ailed to ")
+		if !whole || !strings.Contains(line, name) && !awaits {
 			continue
 		}
 		e, ok := ParseLogLine(strings.TrimSuffix(line, "\r"))
+		if ok && awaits && e.failsToList() {
+			found.Unlisted = e.LogLine
+		}
+		if ok && !e.At.Before(since) && e.refuses(namespace, name) {
+			found.Refused = e.LogLine
+			continue
+		}
 		if !ok || e.At.Before(since) || !e.worksOn(kind, namespace, name) {
 			continue
 		}
@@ -87,7 +108,7 @@ func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 // the two may overlap.
 func (l JobLog) Then(later JobLog) JobLog {
 	switch {
-	case later.Last.At.IsZero() && later.GaveUp.At.IsZero():
+	case later.Last.At.IsZero() && later.GaveUp.At.IsZero() && later.Unlisted.At.IsZero() && later.Refused.At.IsZero():
 		return l
 	case later.Last.At.IsZero():
 		later.Last = l.Last
@@ -98,7 +119,13 @@ func (l JobLog) Then(later JobLog) JobLog {
 	if later.Failure == "" {
 		later.Failure = l.Failure
 	}
-	if later.Hook.Pod == "" && later.GaveUp.At.IsZero() && later.Last == l.Last {
+	if later.Refused.At.IsZero() {
+		later.Refused = l.Refused
+	}
+	if later.Unlisted.At.IsZero() {
+		later.Unlisted = l.Unlisted
+	}
+	if later.Hook.At.IsZero() && later.GaveUp.At.IsZero() && later.Last == l.Last {
 		later.Hook = l.Hook
 	}
 	return later
@@ -165,6 +192,21 @@ func (e *LogEntry) ofController(kind, ref string) bool {
 	source := e.Fields["logSource"]
 	return !plugin && e.Fields[controllerKeys[kind]] == ref &&
 		(source == "" || strings.Contains(source, "controller/"+strings.ToLower(kind)+"_controller.go:"))
+}
+
+// refuses recognises what controller-runtime logs of a job that a controller could
+// not take up; it tries again with delays of up to 1000 s
+// (sigs.k8s.io/controller-runtime/pkg/internal/controller, reconcileHandler).
+func (e *LogEntry) refuses(namespace, name string) bool {
+	c := e.Fields["controller"]
+	return e.Text == "Reconciler error" && (c == string(BackupController) || c == string(RestoreController) || c == string(BackupQueueController)) &&
+		e.Fields["name"] == name && (e.Fields["namespace"] == "" || e.Fields["namespace"] == namespace)
+}
+
+// failsToList recognises what a reflector says of a kind that it cannot list or
+// watch (k8s.io/client-go/tools/cache/reflector.go, DefaultWatchErrorHandler).
+func (e *LogEntry) failsToList() bool {
+	return strings.HasPrefix(e.Text, "Failed to watch") || strings.HasPrefix(e.Text, "failed to list") || strings.HasPrefix(e.Error, "failed to list")
 }
 
 // endsWorkers recognises the lines with which the backup controller stops its

@@ -157,3 +157,9 @@ func IsUnread(version string) bool {
 	v, known := ParseVersion(version)
 	return known && !v.Before(unread)
 }
+
+// LocksForMaintenance reports whether the maintenance of a repository holds its lock
+// while its Job runs (pkg/repository/manager.go PruneRepo in 1.14, pkg/repository/
+// manager/manager.go in 1.15; since 1.16 pkg/controller/backup_repository_controller.go
+// runMaintenanceIfDue takes none).
+func (v Version) LocksForMaintenance() bool { return v.Before(Version{1, 16, 0}) }

@@ -281,8 +281,8 @@ func TestEtcdBackupsWithoutRights(t *testing.T) {
 		}
 	}
 	later := s.At.Add(time.Hour)
-	if v := s.Etcd.Judge(&s.Etcd.Backups[0], later).Verdict; v.State != diagnosis.Unknown || v.Reason != etcd.JobsHidden {
-		t.Errorf("judged %s %s", v.State, v.Reason)
+	if v := s.Etcd.Judge(&s.Etcd.Backups[0], later).Verdict; v.State() != diagnosis.Unknown || v.Reason != etcd.JobsHidden {
+		t.Errorf("judged %s %s", v.State(), v.Reason)
 	}
 }
 

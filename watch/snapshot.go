@@ -191,6 +191,12 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 	if s.Health.State == Connecting && s.Health.Err == "" {
 		a.Reading = s.reading()
 	}
+	for _, j := range s.Jobs {
+		if j.RunsOn(a.Now) || j.LostSlot(a.Server.StartedAt) {
+			a.Overridden = append(a.Overridden, j)
+		}
+	}
+	a.BackupVolumes, a.BackupGroups = s.backupVolumes()
 	a.BackupLocations = s.backupLocations()
 	a.ServerAhead = s.serverAhead()
 	for _, r := range s.Repositories {
@@ -199,7 +205,7 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 	}
 	for _, d := range s.Deletions {
 		a.Deletions = append(a.Deletions, diagnosis.Deletion{Name: d.Name, Backup: d.Spec.BackupName,
-			Phase: string(d.Status.Phase), Errors: d.Status.Errors, Created: d.CreationTimestamp.Time})
+			Phase: string(d.Status.Phase), Errors: d.Status.Errors, Created: d.CreationTimestamp.Time, Changed: changed(d)})
 	}
 	for _, l := range s.Locations {
 		known := diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
@@ -337,4 +343,27 @@ func (s *Snapshot) lastEnded() time.Time {
 		}
 	}
 	return last
+}
+
+// backupVolumes is how many volumes the backups have that restores are made from, and
+// which have snapshots of volume groups, as far as their status and the volumes'
+// resources tell (pkg/controller/restore_finalizer_controller.go
+// patchDynamicPVWithVolumeInfo: CSI snapshots and pod volumes).
+func (s *Snapshot) backupVolumes() (count map[string]int, groups map[string]bool) {
+	asked := map[string]bool{}
+	for _, j := range s.Active {
+		if j.Kind == job.Restore {
+			asked[j.BackupName] = true
+		}
+	}
+	count, groups = map[string]int{}, map[string]bool{}
+	for _, j := range s.Jobs {
+		b, ok := j.Object.(*velerov1.Backup)
+		if !ok || !asked[j.Name] {
+			continue
+		}
+		count[j.Name] = b.Status.CSIVolumeSnapshotsAttempted + j.PodVolumes().Count
+		groups[j.Name] = b.Spec.VolumeGroupSnapshotLabelKey != "" && b.Status.CSIVolumeSnapshotsAttempted > 0
+	}
+	return count, groups
 }

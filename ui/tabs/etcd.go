@@ -119,13 +119,13 @@ func etcdState(b etcd.JudgedBackup) detail.Text {
 	switch {
 	case b.Verdict.Reason == etcd.FalseCompletion:
 		return detail.In(detail.Bad, "Failed (log)")
-	case b.Verdict.State == diagnosis.Stuck:
+	case b.Verdict.State() == diagnosis.Stuck:
 		return detail.In(detail.Bad, "stuck")
 	case b.Condition.Type == etcd.Completed:
 		return detail.In(detail.Good, b.Stage())
 	case b.Condition.Type == etcd.Failed:
 		return detail.In(detail.Bad, b.Stage())
-	case b.Condition.Type == etcd.Skipped, b.Verdict.State == diagnosis.Unknown:
+	case b.Condition.Type == etcd.Skipped, b.Verdict.State() == diagnosis.Unknown:
 		return detail.In(detail.Waiting, b.Stage())
 	}
 	return detail.In(detail.Running, b.Stage())
@@ -140,11 +140,11 @@ func etcdBackupCells(b etcd.JudgedBackup, now time.Time) []detail.Text {
 
 func etcdScheduleState(s etcd.JudgedSchedule) detail.Text {
 	switch {
-	case s.Verdict.State == diagnosis.Stuck:
+	case s.Verdict.State() == diagnosis.Stuck:
 		return detail.In(detail.Bad, "stuck")
 	case s.Verdict.Reason == etcd.LastBackupFailed:
 		return detail.In(detail.Bad, "last failed")
-	case s.Verdict.State == diagnosis.Unknown:
+	case s.Verdict.State() == diagnosis.Unknown:
 		return detail.In(detail.Waiting, "unknown")
 	case s.Verdict.Reason == etcd.ScheduleRunning:
 		return detail.In(detail.Running, "running")

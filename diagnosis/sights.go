@@ -1,0 +1,261 @@
+package diagnosis
+
+import (
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/velero"
+)
+
+// reasons are what the waits of Velero's table are called in a verdict.
+var reasons = map[velero.WaitName]Reason{
+	velero.WaitListing: CollectingItems, velero.WaitDownload: CollectingItems, velero.WaitCacheSync: KindNotListed,
+	velero.WaitNamespace: NamespaceTerminating, velero.WaitHook: RunningHook, velero.WaitSnapshot: WaitingForSnapshot,
+	velero.WaitItemAction: SlowItem, velero.WaitRepository: PreparingRepository, velero.WaitLock: RepositoryLocked,
+	velero.WaitPodVolumes: VolumeSilent, velero.WaitCancelled: CancelledVolumeHang, velero.WaitStoring: UploadingArtifacts,
+	velero.WaitLastPatch: UploadingArtifacts, velero.WaitOperations: WaitingForOperations, velero.WaitFinalizer: FinalizingBehind,
+	velero.WaitRewriting: Finalizing, velero.WaitBinding: Finalizing, velero.WaitGroups: Finalizing,
+	velero.WaitRestoreHooks: RunningHook, velero.WaitStore: Finalizing,
+}
+
+// see says what the evidence shows of a wait; ok is false for those that are judged
+// elsewhere: the queue and the workers by Queue, a deletion by its request.
+func (a *assessment) see(name velero.WaitName) (s sight, ok bool) {
+	switch name {
+	case velero.WaitListing, velero.WaitDownload, velero.WaitItemAction, velero.WaitLastPatch, velero.WaitStore:
+		return sight{}, true // nothing shows it, nothing rules it out
+	case velero.WaitCacheSync:
+		return a.seeCacheSync(), true
+	case velero.WaitNamespace:
+		return a.seeNamespace(), true
+	case velero.WaitHook:
+		return a.seeHook(), true
+	case velero.WaitSnapshot:
+		return a.seeSnapshot(), true
+	case velero.WaitRepository:
+		return a.seeRepository(), true
+	case velero.WaitLock:
+		return a.seeLock(), true
+	case velero.WaitPodVolumes:
+		return a.seePodVolumes(), true
+	case velero.WaitCancelled:
+		return a.seeCancelled(), true
+	case velero.WaitStoring:
+		return sight{out: !a.evidence().Stored.IsZero()}, true
+	case velero.WaitOperations:
+		return sight{}, true
+	case velero.WaitFinalizer:
+		return a.seeFinalizer(), true
+	case velero.WaitRewriting:
+		return a.seeRewriting(), true
+	case velero.WaitBinding:
+		return a.seeBinding(), true
+	case velero.WaitGroups:
+		return a.seeGroups(), true
+	case velero.WaitRestoreHooks:
+		return a.seeRestoreHooks(), true
+	}
+	return sight{}, false
+}
+
+func (a *assessment) seeCacheSync() sight {
+	// Without a log it is one of the slow beginnings; with one, its last line.
+	log := a.evidence().Log
+	if !log.AwaitsCaches() {
+		return sight{out: true}
+	}
+	return sight{shown: true, what: "the API server to list every kind of the backup",
+		note:    func() { a.supports(sourceLog, log.Last.At, "the server logged about it: %s", logText(log.Last)) },
+		summary: ", quiet for " + a.quietWords() + "; waits until the API server lists every kind of the backup"}
+}
+
+func (a *assessment) seeNamespace() sight {
+	names := a.terminating()
+	switch {
+	case len(names) > 0:
+		return sight{shown: true, what: "namespace " + human.List(names, 3) + " to be gone",
+			note:    func() { a.supports(sourceNamespaces, a.env.Now, "namespace %s is being deleted", human.List(names, 3)) },
+			summary: ", quiet for " + a.quietWords() + "; waits until namespace " + human.List(names, 1) + " is gone",
+			advice:  "Look what keeps the namespace: its status names the finalizers that remain."}
+	case a.evidence().NamespacesSeen:
+		return sight{out: true}
+	}
+	return sight{note: func() {
+		a.doubts(sourceNamespaces, a.env.Now, "veltui has not checked whether a namespace that it restores into is being deleted")
+	}}
+}
+
+func (a *assessment) seeSnapshot() sight {
+	s, ok := a.awaitedSnapshot()
+	if !ok {
+		return sight{out: a.evidence().SnapshotsWhy == ""}
+	}
+	return sight{shown: true, since: s.Created, what: "VolumeSnapshot " + s.Name,
+		note: func() {
+			a.supports(sourceSnapshots, s.Created, "VolumeSnapshot %s has no snapshot behind it yet%s", s.Name, because(s.Error))
+		},
+		summary: "; snapshot " + human.Shorten(s.Name, 60) + " not made for " + a.ago(s.Created) + " of " + human.Duration(velero.SnapshotTimeout(a.j.Object)) + because(s.Error),
+		advice:  "Look at VolumeSnapshot " + s.Name + " and at its CSI driver if this goes on."}
+}
+
+func (a *assessment) seeRepository() sight {
+	r, ok := a.preparedRepository()
+	if !ok {
+		return sight{out: true}
+	}
+	return sight{shown: true, what: "repository " + r.Name + " to be made or connected",
+		note:    func() { a.supports(sourceWatch, r.Changed, "backup repository %s is not ready", r.Name) },
+		summary: ", quiet for " + a.quietWords() + "; Velero prepares repository " + r.Name}
+}
+
+// seeLock: a deletion shows the lock's holder. Up to 1.15 the maintenance of a
+// repository holds it too, for as long as its Job runs (pkg/repository/manager.go
+// PruneRepo, 1.14.1 and 1.15.2), and no resource of Velero's shows it.
+func (a *assessment) seeLock() sight {
+	d, ok := a.lockingDeletion()
+	switch {
+	case ok:
+		return sight{shown: true, what: "the lock of a repository that the deletion of " + d.Backup + " may hold",
+			note: func() {
+				a.supports(sourceWatch, d.Created, "deletion %s of backup %s is in progress and locks backup repositories", d.Name, d.Backup)
+			},
+			summary: ", quiet for " + a.quietWords() + "; the deletion of " + human.Shorten(d.Backup, 30) + " may hold the lock on a repository"}
+	case a.version().LocksForMaintenance() && a.usesRepository():
+		return sight{what: "the lock of a repository that its maintenance may hold"}
+	}
+	return sight{out: true}
+}
+
+func (a *assessment) usesRepository() bool {
+	takes := a.namespaces()
+	for _, r := range a.env.Repositories {
+		if takes(r.Namespace) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *assessment) seePodVolumes() sight {
+	j := a.j
+	switch n := j.PodVolumes().Active(); {
+	case n > 0:
+		return sight{shown: true, what: human.Count(n, "pod volume"), reason: a.podVolumeReason(),
+			note:    a.notePodVolumes,
+			summary: ", quiet for " + a.quietWords() + "; hooks behind it wait for " + human.Count(n, "pod volume")}
+	case a.step() == velero.StepStoring && j.PodVolumes().Count > 0 && a.evidence().Stored.IsZero():
+		// A pod volume restore that was deleted is waited for up to the limit, and
+		// nothing shows it (pkg/podvolume/restorer.go newRestorer, RestorePodVolumes).
+		return sight{what: "pod volumes whose resources were deleted"}
+	}
+	return sight{out: true}
+}
+
+// podVolumeReason is that of the first pod volume that has not ended, unless it is
+// stuck: what waits for it is not.
+func (a *assessment) podVolumeReason() Reason {
+	c := newVolumeContext(a.env, a.j)
+	for i := range a.j.Volumes {
+		if v := &a.j.Volumes[i]; v.Kind.IsPodVolume() && !v.Ended() {
+			if verdict := c.verdict(v); !verdict.Stuck && verdict.Reason != BytesMoving {
+				return verdict.Reason
+			}
+			break
+		}
+	}
+	return VolumeSilent
+}
+
+// notePodVolumes puts down which volumes have not ended.
+func (a *assessment) notePodVolumes() {
+	noted := 0
+	for i := range a.j.Volumes {
+		v := &a.j.Volumes[i]
+		if !v.Kind.IsPodVolume() || v.Ended() {
+			continue
+		}
+		if noted++; noted <= 3 {
+			a.supports(sourceWatch, v.Changed, "%s %s is %s for %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)))
+		}
+	}
+}
+
+// seeCancelled: issue 9464. The hang begins where Velero waits for pod volumes:
+// before the post hooks of a pod, and after the last item.
+func (a *assessment) seeCancelled() sight {
+	if a.j.PodVolumes().Active() > 0 {
+		return sight{out: true}
+	}
+	for i := range a.j.Volumes {
+		c := &a.j.Volumes[i]
+		if c.Kind != velero.PodVolumeBackup || c.Phase != velero.VolumeCanceled {
+			continue
+		}
+		v, known := velero.ParseVersion(a.env.Server.Version)
+		note := func() {
+			a.supports(sourceWatch, c.Changed, "volume %s was cancelled", c.Target)
+			if known {
+				a.supports(sourcePod, a.env.Server.SeenAt, "Velero %s has the bug of issue 9464", v)
+			} else {
+				a.doubts(sourcePod, a.env.Server.SeenAt, "the server's version is not known")
+			}
+		}
+		if !known || a.step() != velero.StepStoring {
+			return sight{note: note}
+		}
+		bound := a.j.Started.Add(velero.PodVolumeTimeout(a.j.Object, a.env.Server.Flags))
+		return sight{shown: true, note: note, action: Restart,
+			summary: "; hangs on a cancelled volume until " + human.Clock(bound, a.env.Now) + " (Velero issue 9464)",
+			advice:  "Do not wait for the time-out: this version then loses the list of the volumes that did end. A restart of the Velero server fails all that is in progress."}
+	}
+	return sight{out: true}
+}
+
+func (a *assessment) seeRewriting() sight {
+	if a.j.Operations.Attempted == 0 && a.j.DataMovements().Count == 0 {
+		return sight{out: true}
+	}
+	return sight{shown: true, note: func() {
+		a.supports(sourceWatch, a.env.Now, "it has operations, so Velero reads its contents back, changes them and stores them anew, without a limit")
+	}, summary: "finalizing for " + a.quietWords() + "; Velero writes its contents anew, which takes as long as they are big"}
+}
+
+// bindingRounds: three volumes are bound at a time. Those of CSI snapshots and of pod
+// volumes count, as the backup has them.
+func (a *assessment) bindingRounds() int {
+	return (max(1, a.j.VolumeCount(), a.backupVolumes()) + 2) / 3
+}
+
+func (a *assessment) seeBinding() sight {
+	return sight{rounds: a.bindingRounds()}
+}
+
+// backupVolumes is how many volumes the backup of a restore has, as far as that is
+// known.
+func (a *assessment) backupVolumes() int { return a.env.BackupVolumes[a.j.BackupName] }
+
+func (a *assessment) seeGroups() sight {
+	return sight{out: !a.env.BackupGroups[a.j.BackupName], rounds: max(1, a.backupVolumes()), what: "snapshots of volume groups"}
+}
+
+// seeRestoreHooks: they are waited for when all volumes are bound.
+func (a *assessment) seeRestoreHooks() sight {
+	note := func() {
+		a.doubts(sourceWatch, a.env.Now, "veltui has not checked whether pods ask for hooks by annotation")
+	}
+	if hasHooks(a.j) {
+		note = func() { a.supports(sourceWatch, a.env.Now, "the restore asks for hooks") }
+	}
+	return sight{note: note, rounds: 1 + a.bindingRounds(), what: "hooks in restored pods",
+		advice: "Look whether a hook still runs in one of the restored pods. A restart of the server ends the restore with its hooks never run."}
+}
+
+// seeFinalizer: one worker finalizes all jobs of a kind, and nothing tells which it
+// has in hand but that it took it first.
+func (a *assessment) seeFinalizer() sight {
+	o := a.finalizesFirst()
+	if o == nil {
+		return sight{out: true}
+	}
+	return sight{shown: true, what: "the finalizer, which may have " + o.Name + " in hand", note: func() {
+		a.supports(sourceWatch, o.QuietSince(), "%s is being finalized too, for %s; Velero does one at a time", o.Name, a.ago(o.QuietSince()))
+	}, summary: "finalizing for " + a.quietWords() + ", maybe behind " + o.Name, advice: "Look at " + o.Name + " first: one worker finalizes all jobs of a kind."}
+}

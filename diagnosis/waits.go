@@ -1,0 +1,223 @@
+package diagnosis
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// sight is what the evidence says of one wait of Velero's table.
+type sight struct {
+	// out is true if the job cannot be waiting for it, shown if it is.
+	out, shown bool
+	// what names it where the table's words are too general.
+	what string
+	// reason stands for the wait's own where the evidence tells more.
+	reason Reason
+	// since is when it began and limit its length, where the evidence tells.
+	since time.Time
+	limit time.Duration
+	// rounds is how many times in a row the limit may pass, at least one.
+	rounds int
+	// note puts down the facts behind it.
+	note func()
+	// summary is the rest of a sentence that begins with how far the job is, and
+	// advice is what would help; both only where it is shown.
+	summary, advice string
+	action          Action
+}
+
+// wait is a row of the table with what the evidence says of it.
+type wait struct {
+	row *velero.Wait
+	sight
+	// until is when its limit passes, zero if it has none.
+	until time.Time
+}
+
+// step is where on its way the job is.
+func (a *assessment) step() velero.Step {
+	j := a.j
+	switch job.StageOf(j.Phase) {
+	case job.StageQueued:
+		return velero.StepQueued
+	case job.StageOperations:
+		return velero.StepOperations
+	case job.StageFinalizing:
+		return velero.StepFinalizing
+	case job.StageDeleting:
+		return velero.StepDeleting
+	}
+	switch {
+	case !j.Items.Known:
+		return velero.StepCollecting
+	case j.Items.Done < j.Items.Total && !(j.Stage == job.StageVolumes && j.PodVolumes().Active() > 0):
+		return velero.StepItems
+	case j.PodVolumes().Active() > 0:
+		return velero.StepVolumes
+	}
+	return velero.StepStoring
+}
+
+func subject(j *job.Job) velero.Subject {
+	if j.Kind == job.Restore {
+		return velero.SubjectRestore
+	}
+	return velero.SubjectBackup
+}
+
+// waits are what the job may be waiting for now, by Velero's table and as far as the
+// evidence allows it.
+func (a *assessment) waits() []wait {
+	var found []wait
+	rows := velero.WaitsIn(a.env.table(), subject(a.j), a.step(), a.version())
+	for i := range rows {
+		s, ok := a.see(rows[i].Name)
+		if !ok || s.out {
+			continue
+		}
+		w := wait{row: &rows[i], sight: s}
+		w.until = a.until(w)
+		found = append(found, w)
+	}
+	return found
+}
+
+// until is when a wait's limit has passed and Velero has acted on it.
+func (a *assessment) until(w wait) time.Time {
+	limit := w.limit
+	if w.row.Limit.Of != nil {
+		limit = w.row.Limit.Of(a.j.Object, a.env.Server.Flags)
+	}
+	if limit <= 0 {
+		return time.Time{}
+	}
+	from := a.moment(w)
+	if from.IsZero() {
+		return time.Time{}
+	}
+	rounds := time.Duration(min(max(w.rounds, 1), maxRounds))
+	return from.Add(rounds*limit + w.row.Limit.After)
+}
+
+// moment is what a wait's limit is counted from; zero if that is not known, so that
+// the limit bounds nothing.
+func (a *assessment) moment(w wait) time.Time {
+	j := a.j
+	switch w.row.From {
+	case velero.FromStart:
+		return j.Started
+	case velero.FromPhase:
+		return j.Record(j.Stage).Began
+	case velero.FromFirstVolume:
+		return firstPodVolume(j)
+	case velero.FromStored:
+		return a.evidence().Stored
+	case velero.FromEvidence:
+		return w.since
+	}
+	return j.QuietSince()
+}
+
+// passed reports whether a limit passed long enough ago that Velero would have acted.
+func (a *assessment) passed(until time.Time) bool {
+	return !until.IsZero() && a.env.Now.After(until.Add(waitMargin))
+}
+
+// public is the wait for those who show it.
+func (w wait) public() Wait {
+	p := Wait{Name: w.row.Name, For: w.row.For, Shown: w.shown}
+	if w.what != "" {
+		p.For = w.what
+	}
+	if !w.until.IsZero() {
+		p.Limit, p.Until = w.row.Limit.Setting, w.until.Add(waitMargin)
+	}
+	return p
+}
+
+func publicWaits(waits []wait) []Wait {
+	out := make([]Wait, len(waits))
+	for i := range waits {
+		out[i] = waits[i].public()
+	}
+	return out
+}
+
+// silent is the verdict on a job that does not move: it waits for what the evidence
+// shows, or cannot go on because every limit has passed, or may be waiting for any of
+// several things. doing says how far it is.
+func (a *assessment) silent(doing string) Verdict {
+	waits := a.waits()
+	all := publicWaits(waits)
+	for _, w := range waits {
+		if !w.shown || a.passed(w.until) {
+			continue
+		}
+		if w.note != nil {
+			w.note()
+		}
+		v := a.conclude(Waiting, cmp.Or(w.reason, reasons[w.row.Name]), w.advice, "%s%s", doing, w.summary).by(w.action)
+		v.Waits = all
+		return v
+	}
+	fact := Fact{Holds: true, Source: sourceWatch, At: a.env.Now, Text: "every limit of what it may be waiting for has passed: " + limitsText(all)}
+	if p := ByLimits(a.env.Now, fact, all...); !p.IsZero() {
+		return a.overdue(p, waits, doing)
+	}
+	for _, w := range waits {
+		if w.note != nil {
+			w.note()
+		}
+	}
+	reason, advice := SlowItem, ""
+	var open []string
+	for _, w := range waits {
+		if a.passed(w.until) {
+			continue
+		}
+		if open = append(open, w.public().For); len(open) == 1 {
+			reason, advice = cmp.Or(w.reason, reasons[w.row.Name]), w.advice
+		}
+	}
+	if a.step() == velero.StepItems || len(open) == 0 {
+		reason = SlowItem
+	}
+	a.doubts(sourceWatch, a.env.Now, "it may be waiting for %s", limitsText(all))
+	v := a.conclude(Quiet, reason, advice, "%s, quiet for %s; may be waiting for %s", doing, a.quietWords(), human.Shorten(human.List(open, 1), 60))
+	v.Waits = all
+	return v
+}
+
+// overdue: every limit has passed.
+func (a *assessment) overdue(p Proof, waits []wait, doing string) Verdict {
+	last := waits[len(waits)-1]
+	for _, w := range waits {
+		if w.until.After(last.until) {
+			last = w
+		}
+	}
+	a.supports(sourceWatch, last.until, "Velero's limit passed %s ago", a.ago(last.until))
+	return a.stuck(p, LimitPassed, "Look into the log of the Velero server: it should have given up by itself.",
+		"%s; Velero's own limit passed %s ago, and it did not go on", doing, a.ago(last.until))
+}
+
+// limitsText lists waits with their limits, as a fact has it.
+func limitsText(waits []Wait) string {
+	text := ""
+	for i, w := range waits {
+		if i > 0 {
+			text += ", "
+		}
+		text += w.For
+		if w.Until.IsZero() {
+			text += " (no limit)"
+		} else {
+			text += " (until " + w.Until.UTC().Format("15:04") + " UTC by " + w.Limit + ")"
+		}
+	}
+	return text
+}

@@ -1,0 +1,52 @@
+package job
+
+import (
+	"strings"
+	"time"
+)
+
+// atWork is how long ago Velero must have written to a job that a person ended, for it
+// to count as being worked on.
+const atWork = 5 * time.Minute
+
+// writers are when a server and when anybody else last wrote to the job, as the API
+// server noted it. A server's field manager ends in -server (pkg/cmd/server/server.go,
+// SetBasename); velero is the command line.
+func (j *Job) writers() (server, other time.Time) {
+	for _, m := range j.Object.GetManagedFields() {
+		if strings.HasSuffix(m.Manager, "-server") {
+			server = Latest(server, timeOf(m.Time))
+		} else {
+			other = Latest(other, timeOf(m.Time))
+		}
+	}
+	return server, other
+}
+
+// overridden reports whether somebody else than Velero seems to have ended the job:
+// Velero notes when a job was completed.
+func (j *Job) overridden() (server, other time.Time, ok bool) {
+	if j.Object == nil || !j.Terminal() || !j.Completed.IsZero() {
+		return time.Time{}, time.Time{}, false
+	}
+	server, other = j.writers()
+	return server, other, !server.IsZero() && other.After(j.Created.Add(time.Second))
+}
+
+// RunsOn reports whether Velero works on a job on which a person wrote a final phase:
+// Velero writes its own copy of the status over it, and keeps its worker and its place
+// in the queue (pkg/util/kube/client.go PatchResource, pkg/controller/backup_tracker.go;
+// Velero issue 7230).
+func (j *Job) RunsOn(now time.Time) bool {
+	server, other, ok := j.overridden()
+	return ok && !j.Started.IsZero() && server.After(other) && now.Sub(server) < atWork
+}
+
+// LostSlot reports whether a person ended a backup that the server may have let out of
+// its queue, but not started: the server counts it as running for as long as it lives
+// (pkg/controller/backup_queue_controller.go Reconcile, backup_tracker.go; since
+// 1.18). since is the server's start.
+func (j *Job) LostSlot(since time.Time) bool {
+	server, other, ok := j.overridden()
+	return ok && j.Kind == Backup && j.Started.IsZero() && server.After(since) && other.After(server)
+}
