@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -17,6 +18,7 @@ import (
 	"github.com/veltui/veltui/cmd"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/velero"
 )
 
 // `make docs` sets it.
@@ -146,6 +148,37 @@ func TestDocsOfKeys(t *testing.T) {
 	}
 	b.WriteString("\n")
 	inDoc(t, "docs/keys.md", "keys", b.String())
+}
+
+// docs/velero.md has the table of waits.
+func TestDocsOfWaits(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("\n| waits for | a job that is | since, before | worker (how many) | limit | counted from | Velero writes | shown by | a restart | source |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, w := range velero.Waits() {
+		steps := make([]string, len(w.Steps))
+		for i, s := range w.Steps {
+			steps[i] = string(s)
+		}
+		versions := ""
+		if w.Since != (velero.Version{}) {
+			versions = w.Since.String()
+		}
+		if w.Before != (velero.Version{}) {
+			versions += ", before " + w.Before.String()
+		}
+		limit, from := "none", ""
+		if w.Limit.Setting != "" {
+			limit, from = w.Limit.Setting, string(w.From)
+			if w.Limit.After > 0 {
+				limit += " and " + w.Limit.After.String()
+			}
+		}
+		file, function, _ := strings.Cut(w.Source, " ")
+		fmt.Fprintf(&b, "| %s | %s: %s | %s | %s (%s) | %s | %s | %s | %s | %s | `%s` `%s` |\n", w.For, w.Subject, strings.Join(steps, ", "), strings.TrimPrefix(versions, ", "),
+			w.Worker, w.Workers, limit, from, w.Writes, cmp.Or(w.Shows, "nothing"), w.Restart, file, strings.ReplaceAll(function, ", ", "`, `"))
+	}
+	b.WriteString("\n")
+	inDoc(t, "docs/velero.md", "waits", b.String())
 }
 
 // docs/reasons.md has each reason, with the meaning that its comment in the code

@@ -92,14 +92,16 @@ func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 // allStored is when the last of the job's files was stored, if all that were asked for
 // are there and newer than the job's start, else zero.
 func (e *Evidence) allStored() (newest time.Time) {
-	wanted := len(Targets(e.Job.Kind))
-	if e.operationsUnread {
-		wanted--
-	}
-	if len(e.Artifacts) < wanted {
-		return time.Time{}
-	}
-	for _, a := range e.Artifacts {
+	v, known := e.version()
+	for _, target := range Targets(e.Job.Kind) {
+		if e.operationsUnread && isOperations(target) || target == "RestoreVolumeInfo" && known && v.Before(velero.Version{1, 14, 0}) {
+			continue // not asked for, or not yet made by that version
+		}
+		i := slices.IndexFunc(e.Artifacts, func(a Artifact) bool { return a.Target == target })
+		if i < 0 {
+			return time.Time{}
+		}
+		a := e.Artifacts[i]
 		if a.State != job.Present || !a.LastModified.After(e.began()) {
 			return time.Time{}
 		}

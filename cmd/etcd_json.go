@@ -3,7 +3,6 @@ package cmd
 import (
 	"time"
 
-	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/etcd"
 )
 
@@ -111,8 +110,4 @@ func nameOf(b *etcd.JudgedBackup) string {
 		return ""
 	}
 	return b.Name
-}
-
-func verdictOf(v diagnosis.Verdict) verdictJSON {
-	return verdictJSON{State: string(v.State()), Reason: string(v.Reason), Facts: factsOf(v.Facts), Advice: v.Advice, Action: string(v.Action)}
 }

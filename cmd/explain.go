@@ -146,7 +146,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		err = printVerdict(c.streams.Out, j, verdict, assessed.Volumes(j), plan, remedies, limitsOf(j, assessed.Environment), assessed.Environment.Now)
 	} else {
 		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(judged, assessed.Volumes(j)),
-			Verdict: verdictJSON{State: string(verdict.State()), Reason: string(verdict.Reason), Facts: factsOf(verdict.Facts), Advice: verdict.Advice, Action: string(verdict.Action)}}
+			Verdict: verdictOf(verdict)}
 		if plan != nil {
 			out := planOf(plan)
 			e.Finalize = &out
@@ -247,6 +247,9 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, volumes []assess
 	l.add("%s", v.Summary)
 	if v.State() != "" {
 		l.add("verdict: %s (%s)", v.State(), v.Reason)
+	}
+	if !v.Proof.IsZero() {
+		l.add("proof: %s: %s", v.Proof.Kind(), v.Proof.Fact().Text)
 	}
 	l.facts(v.Facts, now)
 	l.list("volumes that have not ended:", openVolumes(volumes))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/velero/decode"
 )
 
@@ -118,11 +119,49 @@ type queueJSON struct {
 type verdictJSON struct {
 	State string `json:"state"`
 	// Reason is one of those in docs/reasons.md.
-	Reason string     `json:"reason"`
-	Facts  []factJSON `json:"facts"`
+	Reason string `json:"reason"`
+	// Proof is why the job cannot go on by itself, for one that is stuck or orphaned.
+	Proof *proofJSON `json:"proof,omitempty"`
+	// Waits are what the job may be waiting for.
+	Waits []waitJSON `json:"waits,omitempty"`
+	Facts []factJSON `json:"facts"`
 	Advice string     `json:"advice,omitempty"`
 	// Action is what veltui can do about it.
 	Action string `json:"action,omitempty"`
+}
+
+// proofJSON is a [diagnosis.Proof].
+type proofJSON struct {
+	// Kind is ownerGone, gaveUp, refused or limitsPassed.
+	Kind   string  `json:"kind"`
+	Text   string  `json:"text"`
+	Source string  `json:"source"`
+	At     *moment `json:"at,omitempty"`
+}
+
+// waitJSON is a [diagnosis.Wait].
+type waitJSON struct {
+	Name string `json:"name"`
+	For  string `json:"for"`
+	// Limit is the setting that bounds it, and Until when that has passed for sure;
+	// empty if nothing bounds it.
+	Limit string  `json:"limit,omitempty"`
+	Until *moment `json:"until,omitempty"`
+	// Shown is true if the evidence shows that the job waits for this.
+	Shown bool `json:"shown"`
+}
+
+// verdictOf is a verdict as a document has it.
+func verdictOf(v diagnosis.Verdict) verdictJSON {
+	out := verdictJSON{State: string(v.State()), Reason: string(v.Reason), Facts: factsOf(v.Facts), Advice: v.Advice, Action: string(v.Action)}
+	if !v.Proof.IsZero() {
+		f := v.Proof.Fact()
+		out.Proof = &proofJSON{Kind: string(v.Proof.Kind()), Text: f.Text, Source: f.Source, At: stamp(f.At)}
+	}
+	for _, w := range v.Waits {
+		out.Waits = append(out.Waits, waitJSON{Name: string(w.Name), For: w.For, Limit: w.Limit, Until: stamp(w.Until), Shown: w.Shown})
+	}
+	return out
 }
 
 type factJSON struct {
@@ -188,10 +227,8 @@ func itemOf(j assess.Judged, volumes []assess.Volume) jobItem {
 	item.Stuck = j.Troubled()
 	item.Summary = v.Summary
 	if v.State() != "" {
-		item.Verdict = &verdictJSON{State: string(v.State()), Reason: string(v.Reason), Facts: make([]factJSON, 0, len(v.Facts)), Advice: v.Advice, Action: string(v.Action)}
-		for _, f := range v.Facts {
-			item.Verdict.Facts = append(item.Verdict.Facts, factJSON{f.Text, f.Holds, f.Source, stamp(f.At)})
-		}
+		verdict := verdictOf(v)
+		item.Verdict = &verdict
 	}
 	return item
 }

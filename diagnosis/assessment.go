@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -31,6 +32,9 @@ const (
 	waitMargin = 5 * time.Minute
 	// itemsPerMinute is how fast Velero at least stores the files of a job.
 	itemsPerMinute = 10_000
+	// lastingOutage is after how long an object store that cannot be reached is taken to
+	// need a person. Velero tries once a minute.
+	lastingOutage = 30 * time.Minute
 	// deletionQuiet is how long a deletion may take whose request is not seen.
 	deletionQuiet = 10 * time.Minute
 	// volumeStall is the silence of a volume in progress that is worth a word.
@@ -83,8 +87,17 @@ func (a *assessment) conclude(state Open, reason Reason, advice, format string, 
 // prove makes a verdict that rests on a proof.
 func (a *assessment) prove(state State, proof Proof, reason Reason, advice, format string, args ...any) Verdict {
 	v := Proven(state, proof, reason, a.j.Name+": "+fmt.Sprintf(format, args...))
-	v.Facts, v.Advice = a.facts, advice
+	v.Facts, v.Advice = proofFirst(proof, a.facts), advice
 	return v
+}
+
+// proofFirst puts what proves a verdict before all else.
+func proofFirst(p Proof, facts []Fact) []Fact {
+	if p.IsZero() {
+		return facts
+	}
+	rest := slices.DeleteFunc(slices.Clone(facts), func(f Fact) bool { return f == p.fact })
+	return slices.Concat([]Fact{p.fact}, rest)
 }
 
 func (a *assessment) stuck(proof Proof, reason Reason, advice, format string, args ...any) Verdict {
@@ -216,8 +229,8 @@ func (a *assessment) noteUnlooked() {
 // down is what the job's storage location says, if it is not available. That of a
 // restore is its backup's (pkg/controller/restore_finalizer_controller.go,
 // Reconcile); where it is not known, only all of them together tell. There is a proof
-// where the store refuses for good, such as a key or a bucket that it does not know:
-// an outage ends by itself.
+// where the store refuses for good, such as a key or a bucket that it does not know,
+// or has for long: a short outage ends by itself.
 func (a *assessment) down() (string, Proof) {
 	name := a.j.StorageLocation
 	if a.j.Kind == job.Restore {
@@ -240,7 +253,7 @@ func (a *assessment) down() (string, Proof) {
 		return "", Proof{}
 	}
 	fact, proof := a.noteLocation(unavailable), Proof{}
-	if velero.RefusedByStore(unavailable.Message) {
+	if velero.RefusedByStore(unavailable.Message) || a.quiet() >= lastingOutage && a.env.Now.Sub(unavailable.LastSynced) >= lastingOutage {
 		proof = ByRefusal(fact)
 	}
 	return "storage location " + unavailable.Name + " is unavailable", proof

@@ -25,15 +25,16 @@ func Deadline(j *job.Job, env Environment) (at time.Time, setting string) {
 		return time.Time{}, ""
 	}
 	a := &assessment{j: j, env: &env}
+	name := decisive[j.Stage]
+	if j.Stage == job.StageFinalizing && hasHooks(j) {
+		name = velero.WaitRestoreHooks
+	}
 	for _, w := range a.waits() {
-		switch {
-		case w.row.Name == velero.WaitRestoreHooks && w.until.IsZero() && hasHooks(j):
-			return time.Time{}, "" // they are waited for without a limit
-		case w.row.Name == decisive[j.Stage] && !w.until.IsZero() && at.IsZero():
-			at, setting = w.until.Add(-w.row.Limit.After), w.row.Limit.Setting
+		if w.row.Name == name && !w.until.IsZero() {
+			return w.until.Add(-w.row.Limit.After), w.row.Limit.Setting
 		}
 	}
-	return at, setting
+	return time.Time{}, ""
 }
 
 // firstPodVolume is when the first of the job's pod volumes was created, zero if it

@@ -25,13 +25,13 @@ func TestDeadlines(t *testing.T) {
 		want  float64 // minutes before noon, negative: after
 		by    string
 	}{
-		{"volumes", spec{phase: velero.PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr}, job.StageVolumes, -180, "fs-backup-timeout"},
+		{"volumes", spec{phase: velero.PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr}, job.StageVolumes, -239, "fs-backup-timeout"},
 		{"volumes, annotated", spec{phase: velero.PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
-			restore: annotated("velero.io/pod-volume-timeout", "90m")}, job.StageVolumes, -30, "fs-backup-timeout"},
+			restore: annotated("velero.io/pod-volume-timeout", "90m")}, job.StageVolumes, -89, "fs-backup-timeout"},
 		{"volumes, annotated with nonsense", spec{phase: velero.PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
-			restore: annotated("velero.io/pod-volume-timeout", "soon")}, job.StageVolumes, -180, "fs-backup-timeout"},
+			restore: annotated("velero.io/pod-volume-timeout", "soon")}, job.StageVolumes, -239, "fs-backup-timeout"},
 		{"volumes, annotated with less than nothing", spec{phase: velero.PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
-			restore: annotated("velero.io/pod-volume-timeout", "-5m")}, job.StageVolumes, -180, "fs-backup-timeout"},
+			restore: annotated("velero.io/pod-volume-timeout", "-5m")}, job.StageVolumes, -239, "fs-backup-timeout"},
 		{"operations", spec{phase: velero.PhaseWaiting, started: 60, changed: 30, ops: [3]int{1, 0, 0},
 			restore: func(r *velerov1.Restore) { r.Spec.ItemOperationTimeout = metav1.Duration{Duration: time.Hour} }},
 			job.StageOperations, -30, "itemOperationTimeout"},
@@ -48,7 +48,10 @@ func TestDeadlines(t *testing.T) {
 	hooks := spec{name: "r", kind: job.Restore, phase: velero.PhaseFinalizing, started: 60, changed: 5, restore: func(r *velerov1.Restore) {
 		r.Spec.Hooks.Resources = []velerov1.RestoreResourceHookSpec{{Name: "h"}}
 	}}
-	if at, _ := Deadline(hooks.job(t), healthy()); !at.IsZero() {
+	if at, _ := Deadline(hooks.job(t), healthy()); !at.Equal(minutesAgo(-15)) {
+		t.Errorf("hooks are waited for after one round of volumes, yet the bound is %v", at)
+	}
+	if at, _ := Deadline(hooks.job(t), with(version17("v1.18.2"))); !at.IsZero() {
 		t.Errorf("hooks are waited for without limit, yet the bound is %v", at)
 	}
 }

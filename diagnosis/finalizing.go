@@ -67,8 +67,8 @@ func (a *assessment) finalizingBehind(v Verdict) Verdict {
 	if first.Proof.IsZero() {
 		return v
 	}
-	a.supports(sourceWatch, o.QuietSince(), "%s is %s (%s)", o.Name, first.state, first.Reason)
-	w := a.stuck(first.Proof, FinalizingBehind, "Look at "+o.Name+" first: one worker finalizes all jobs of a kind.",
+	fact := a.supports(sourceWatch, o.QuietSince(), "%s is %s (%s)", o.Name, first.state, first.Reason)
+	w := a.stuck(first.Proof.behind(fact), FinalizingBehind, "Look at "+o.Name+" first: one worker finalizes all jobs of a kind.",
 		"finalizing for %s behind %s, which is %s", a.quietWords(), o.Name, first.state)
 	w.Waits = v.Waits
 	return w

@@ -26,15 +26,15 @@ func (a *assessment) seeHook() sight {
 	h := a.evidence().Log.Hook
 	ran, limit := a.loggedAgo(h.At), cmp.Or(h.Timeout, defaultHookTimeout)
 	if !h.At.IsZero() && ran <= limit+waitMargin {
-		which, where := strings.TrimPrefix(h.Phase+"-hook", "-"), "container "+h.Container
+		which, where, whose := strings.TrimPrefix(h.Phase+"-hook", "-"), "container "+h.Container, "in container "+human.Shorten(h.Container, 60)
 		if h.Pod != "" {
-			where += " of pod " + h.Pod
+			where, whose = where+" of pod "+h.Pod, "of pod "+human.Shorten(h.Pod, 60)
 		}
 		return sight{shown: true, since: h.At.Add(-a.env.ServerAhead), limit: limit, what: "the " + which + " in " + where,
 			note: func() {
 				a.supports(sourceLog, h.At, "the server runs the %s %s in %s", which, human.Shorten(h.Name, 60), where)
 			},
-			summary: fmt.Sprintf("; %s in %s runs for %s of %s", which, human.Shorten(cmp.Or(h.Pod, h.Container), 60), human.Duration(max(0, ran)), human.Duration(limit))}
+			summary: fmt.Sprintf("; %s %s runs for %s of %s", which, whose, human.Duration(max(0, ran)), human.Duration(limit))}
 	}
 	if hook := backupHookTimeout(a.j); hook > defaultHookTimeout && a.quiet() < hook+waitMargin {
 		return sight{shown: true, what: "the hooks of its spec",

@@ -79,8 +79,9 @@ func (a *assessment) leftBehind() (Verdict, bool) {
 		if o.UID == a.j.UID || o.Kind != a.j.Kind || o.Namespace != a.j.Namespace || o.Phase != velero.PhaseInProgress || !o.Started.After(a.j.Started) {
 			continue
 		}
-		if moved, known := a.j.Moved(); known && moved.After(o.Started) && a.env.Now.Sub(moved) <= freshItems {
-			continue // whatever the phases say, it moves
+		moved, known := a.j.Moved()
+		if !known || moved.After(o.Started.Add(justNow)) || a.env.Now.Sub(o.Started) < settleGrace {
+			continue // whatever the phases say, it has moved since, or still may
 		}
 		a.noteCounts()
 		a.noteServer()
@@ -100,7 +101,8 @@ func (a *assessment) singleWorker() bool {
 	if a.j.Kind == job.Restore {
 		return !known || !velero.IsUnread(a.env.Server.Version)
 	}
-	return known && (!v.QueuesBackups() || !velero.IsUnread(a.env.Server.Version) && a.env.Server.Flags.ConcurrentBackups == 1)
+	one := a.env.Server.Container != "" && a.env.Server.Flags.ConcurrentBackups == 1
+	return known && (!v.QueuesBackups() || !velero.IsUnread(a.env.Server.Version) && one)
 }
 
 // statusDropped: with a status subresource the API server answers 200 to each status

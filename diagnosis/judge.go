@@ -143,7 +143,11 @@ func (a *assessment) serverDown() Verdict {
 	if a.j.Phase == velero.PhaseInProgress && known && a.env.Now.Sub(moved) <= justNow && moved.After(v.LastTerminationAt) {
 		return a.progressing() // some server that is not among these pods works on it
 	}
-	if !since.IsZero() && a.env.Now.Sub(since) < settleGrace && v.Waiting != "CrashLoopBackOff" {
+	grace := settleGrace
+	if v.Name != "" && v.Restarts < crashLoop {
+		grace = restartDelay
+	}
+	if !since.IsZero() && a.env.Now.Sub(since) < grace {
 		return a.conclude(Waiting, ServerStarting, "", "the Velero server is not up at the moment, last seen at work %s ago", a.ago(since))
 	}
 	if l, ok := a.servedElsewhere(); ok {
@@ -177,6 +181,14 @@ func (a *assessment) serverDown() Verdict {
 	}
 	return a.stuck(ByOwner(Fact{Holds: true, Text: "no Velero server runs" + why, Source: sourcePod, At: v.SeenAt}), reason, advice, "no Velero server runs%s; %s", why, after)
 }
+
+const (
+	// crashLoop is how many restarts make a crash loop: the kubelet's next may help.
+	crashLoop = 3
+	// restartDelay is how long a kubelet waits at most before it starts a container
+	// again, with a margin in which it starts.
+	restartDelay = 6 * time.Minute
+)
 
 // locationPeriod is how often a server validates and syncs a storage location at the
 // least, by default (pkg/controller/backup_storage_location_controller.go and
@@ -229,7 +241,9 @@ func (a *assessment) deleting() Verdict {
 	case !a.env.Server.Running && a.env.Server.Visible:
 		return a.stuck(ByOwner(fact), DeletionFailed, "Get the Velero server to run again.", "being deleted, and no Velero server runs")
 	}
-	return a.conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
+	v := a.conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
+	v.Waits = publicWaits(a.waits())
+	return v
 }
 
 // newestDeletion is the newest request for the deletion of the backup.

@@ -31,7 +31,9 @@ func (a *assessment) queued() Verdict {
 		return v
 	}
 	if !w.free {
-		return a.conclude(Waiting, w.why, "", "%s", a.place(w))
+		v := a.conclude(Waiting, w.why, "", "%s", a.place(w))
+		v.Waits = publicWaits(a.waits())
+		return v
 	}
 	return a.untaken(w)
 }
@@ -52,8 +54,8 @@ func (a *assessment) blocked(w turn) (Verdict, bool) {
 		}
 	}
 	b := w.behind[0]
-	a.supports(sourceWatch, b.QuietSince(), "%s is %s (%s)", b.Name, first.state, first.Reason)
-	return a.stuck(first.Proof, QueueBlocked, "Look at "+b.Name+" first: this job begins when that one is out of the way.",
+	fact := a.supports(sourceWatch, b.QuietSince(), "%s is %s (%s)", b.Name, first.state, first.Reason)
+	return a.stuck(first.Proof.behind(fact), QueueBlocked, "Look at "+b.Name+" first: this job begins when that one is out of the way.",
 		"waits for %s, which is %s", b.Name, first.state), true
 }
 

@@ -45,6 +45,13 @@ func (p Proof) Waits() []Wait { return slices.Clone(p.waits) }
 // IsZero reports whether it proves nothing.
 func (p Proof) IsZero() bool { return p.kind == "" }
 
+// behind is the same proof of a job that waits for the one that it is about, with its
+// own observation.
+func (p Proof) behind(f Fact) Proof {
+	p.fact = f
+	return p
+}
+
 // ByOwner returns the proof that nobody works on the job any more.
 func ByOwner(f Fact) Proof { return Proof{kind: ProofOwnerGone, fact: f} }
 

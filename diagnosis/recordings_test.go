@@ -62,6 +62,8 @@ func TestStuckRecordings(t *testing.T) {
 	down := up("02:10:00", "01:00:00")
 	down.Now = at("01:58:00")
 	down.Server.Running, down.Server.LastTermination, down.Server.LastTerminationAt = false, "Error", at("01:54:50")
+	gone := down
+	gone.Now = at("02:03:00")
 	store := up("02:00:00", "01:00:00")
 	storeIs := func(phase string) Environment {
 		s := store
@@ -78,24 +80,26 @@ func TestStuckRecordings(t *testing.T) {
 	}{
 		// s1: the server was killed in the middle, and was down for a while.
 		{"s1/at-kill", "01:54:49", up("01:54:50", "01:00:00"), Progressing, ItemsMoving, 117. / 242},
-		{"s1/12s-later-still-down", "01:54:49", down, Stuck, ServerDown, 117. / 242},
+		{"s1/12s-later-still-down", "01:54:49", down, Waiting, ServerStarting, 117. / 242},
+		{"s1/12s-later-still-down", "01:54:49", gone, Stuck, ServerDown, 117. / 242},
 		{"s1/12s-later-still-down", "01:54:49", up("02:30:00", "02:00:00"), Orphaned, ServerRestarted, 117. / 242},
 		{"s1/after-restart", "01:55:09", up("02:00:00", "01:55:00"), "", Failed, 117. / 242},
 		// s2: terminated after the items; a restart goes on with finalizing.
 		{"s2/after-term", "01:55:15", up("01:55:20", "01:55:18"), Progressing, Finalizing, almost},
 		{"s2/after-restart", "01:55:17", up("02:00:00", "01:55:16"), "", Completed, 1},
-		// s3, s13, s14, s15: the last status patches were lost on a live server.
+		// s3, s13, s14, s15: the last status patches were lost on a live server, which only
+		// its log and the object store show.
 		{"s3/apiserver-back", "01:56:00", up("01:56:30", "01:50:00"), Progressing, ItemsMoving, 215. / 242},
 		{"s3/20s-later", "01:56:00", up("02:00:00", "01:50:00"), Quiet, SlowItem, 215. / 242},
 		{"s13/after-240s", "02:40:10", up("02:45:30", "02:00:00"), Quiet, SlowItem, 204. / 229},
-		{"s13/after-240s", "02:40:10", up("03:10:10", "02:00:00"), Stuck, LimitPassed, 204. / 229},
-		{"s14/stuck", "02:56:00", up("03:20:00", "02:00:00"), Stuck, LimitPassed, 204. / 229},
+		{"s13/after-240s", "02:40:10", up("03:10:10", "02:00:00"), Quiet, SlowItem, 204. / 229},
+		{"s14/stuck", "02:56:00", up("03:20:00", "02:00:00"), Quiet, SlowItem, 204. / 229},
 		{"s14/after-nudge", "02:57:11", up("03:20:00", "02:00:00"), "", PartiallyFailed, 204. / 229},
 		// Of a backup a hook that a pod asks for may explain the silence.
 		{"s15/stuck", "02:57:20", up("03:20:00", "02:00:00"), Quiet, SlowItem, 0},
 		{"s15/after-nudge", "02:59:03", up("03:20:00", "02:00:00"), "", PartiallyFailed, 0},
 		// s7: the object store is gone while the restore is finalized.
-		{"s7/while-s3-down-3min", "01:57:00", storeIs("Unavailable"), Stuck, LocationUnavailable, almost},
+		{"s7/while-s3-down-3min", "01:57:00", storeIs("Unavailable"), Waiting, LocationUnavailable, almost},
 		{"s7/while-s3-down-3min", "01:57:00", storeIs("Available"), Waiting, Finalizing, almost},
 		{"s7/end", "02:02:00", storeIs("Available"), "", PartiallyFailed, 1},
 		// s10: the API server was away, but came back in time.

@@ -1,6 +1,7 @@
 package diagnosis_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,12 +74,12 @@ func TestScenarios(t *testing.T) {
 				t.Fatalf("%s: %v", path, err)
 			}
 			look := closerLook(t, path, s.Expect, now)
-			v := judge(t, s.Objects, s.Expect, now, look)
+			v := judge(t, s.Objects, s.Expect, now, look, s.Stored)
 			compare(t, v, s.Expect)
 
 			backwards := slices.Clone(s.Objects)
 			slices.Reverse(backwards)
-			if w := judge(t, backwards, s.Expect, now, look); w.State() != v.State() || w.Reason != v.Reason {
+			if w := judge(t, backwards, s.Expect, now, look, s.Stored); w.State() != v.State() || w.Reason != v.Reason {
 				t.Errorf("in the other order it is %s, %s (%s)", w.State(), w.Reason, w.Summary)
 			}
 		})
@@ -106,7 +107,7 @@ func compare(t *testing.T, v diagnosis.Verdict, want scene.Expect) {
 }
 
 // judge takes the objects in through a store and judges the job that is asked for.
-func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect, now time.Time, look func(*job.Job) diagnosis.Evidence) diagnosis.Verdict {
+func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect, now time.Time, look func(*job.Job) diagnosis.Evidence, stored scene.Stored) diagnosis.Verdict {
 	t.Helper()
 	store := watch.NewStore(func() time.Time { return now }, 0)
 	known := velero.Scheme()
@@ -132,11 +133,45 @@ func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect
 				env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: look(j)}
 				v = diagnosis.Judge(j, env)
 			}
+			if v.StorageDecides() {
+				seen := env.Evidence[j.UID]
+				seen.Stored, seen.StoredErrors = storedOf(stored, j)
+				env.Evidence[j.UID] = seen
+				v = diagnosis.Judge(j, env)
+			}
 			return v
 		}
 	}
 	t.Fatalf("there is no %s among %d jobs", want.Job, len(snap.Jobs))
 	return diagnosis.Verdict{}
+}
+
+// storedOf is what a look at the object store finds, without the list of operations.
+func storedOf(stored scene.Stored, j *job.Job) (at time.Time, errors int) {
+	for _, target := range action.Targets(j.Kind) {
+		file, ok := stored.Files[target]
+		if strings.HasSuffix(target, "ItemOperations") || target == "RestoreVolumeInfo" && !ok {
+			continue
+		}
+		if !ok || !file.Modified.After(j.Started) {
+			return time.Time{}, 0
+		}
+		at = job.Latest(at, file.Modified)
+		if strings.HasSuffix(target, "Results") {
+			var results struct {
+				Errors struct {
+					Velero, Cluster []string
+					Namespaces      map[string][]string
+				}
+			}
+			_ = json.Unmarshal([]byte(file.Body), &results)
+			errors = len(results.Errors.Velero) + len(results.Errors.Cluster)
+			for _, of := range results.Errors.Namespaces {
+				errors += len(of)
+			}
+		}
+	}
+	return at, errors
 }
 
 // live is the store's snapshot while all is live.

@@ -1,6 +1,8 @@
 package diagnosis
 
 import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
 	"github.com/veltui/veltui/human"
 	"github.com/veltui/veltui/velero"
 )
@@ -16,8 +18,7 @@ var reasons = map[velero.WaitName]Reason{
 	velero.WaitRestoreHooks: RunningHook, velero.WaitStore: Finalizing,
 }
 
-// see says what the evidence shows of a wait; ok is false for those that are judged
-// elsewhere: the queue and the workers by Queue, a deletion by its request.
+// see says what the evidence shows of a wait; ok is false for one that is not known.
 func (a *assessment) see(name velero.WaitName) (s sight, ok bool) {
 	switch name {
 	case velero.WaitListing, velero.WaitDownload, velero.WaitItemAction, velero.WaitLastPatch, velero.WaitStore:
@@ -52,8 +53,19 @@ func (a *assessment) see(name velero.WaitName) (s sight, ok bool) {
 		return a.seeGroups(), true
 	case velero.WaitRestoreHooks:
 		return a.seeRestoreHooks(), true
+	case velero.WaitQueue, velero.WaitWorker:
+		return a.seeTurn(), true
+	case velero.WaitDeletion:
+		d, ok := a.newestDeletion()
+		return sight{out: !ok || d.Phase == string(velerov1.DeleteBackupRequestPhaseProcessed), shown: true, reason: Deleting}, true
 	}
 	return sight{}, false
+}
+
+// seeTurn is what Queue says of a job that has not begun.
+func (a *assessment) seeTurn() sight {
+	w := turnOf(a.j, a.env)
+	return sight{out: !w.ok || w.free, shown: true, reason: w.why, what: "its turn: it " + w.reason}
 }
 
 func (a *assessment) seeCacheSync() sight {
@@ -215,7 +227,7 @@ func (a *assessment) seeRewriting() sight {
 	}
 	return sight{shown: true, note: func() {
 		a.supports(sourceWatch, a.env.Now, "it has operations, so Velero reads its contents back, changes them and stores them anew, without a limit")
-	}, summary: "finalizing for " + a.quietWords() + "; Velero writes its contents anew, which takes as long as they are big"}
+	}, summary: "; Velero writes its contents anew, which takes as long as they are big"}
 }
 
 // bindingRounds: three volumes are bound at a time. Those of CSI snapshots and of pod
@@ -225,7 +237,11 @@ func (a *assessment) bindingRounds() int {
 }
 
 func (a *assessment) seeBinding() sight {
-	return sight{rounds: a.bindingRounds()}
+	n := max(a.j.VolumeCount(), a.backupVolumes())
+	return sight{rounds: a.bindingRounds(), shown: n > 0, summary: "; Velero waits until " + human.Count(n, "volume") + " are bound, and for hooks",
+		note: func() {
+			a.supports(sourceWatch, a.env.Now, "%s to be bound, three at a time", human.Count(n, "volume"))
+		}}
 }
 
 // backupVolumes is how many volumes the backup of a restore has, as far as that is
@@ -257,5 +273,5 @@ func (a *assessment) seeFinalizer() sight {
 	}
 	return sight{shown: true, what: "the finalizer, which may have " + o.Name + " in hand", note: func() {
 		a.supports(sourceWatch, o.QuietSince(), "%s is being finalized too, for %s; Velero does one at a time", o.Name, a.ago(o.QuietSince()))
-	}, summary: "finalizing for " + a.quietWords() + ", maybe behind " + o.Name, advice: "Look at " + o.Name + " first: one worker finalizes all jobs of a kind."}
+	}, summary: ", maybe behind " + o.Name, advice: "Look at " + o.Name + " first: one worker finalizes all jobs of a kind."}
 }

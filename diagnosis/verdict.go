@@ -1,10 +1,7 @@
 package diagnosis
 
 import (
-	"slices"
 	"time"
-
-	"github.com/veltui/veltui/velero"
 )
 
 // State is the short word of a verdict; empty for a job that has ended.
@@ -36,6 +33,8 @@ type Verdict struct {
 	// Proof is why the job cannot go on by itself; zero unless it is stuck or
 	// orphaned.
 	Proof Proof
+	// storage is true if the job's stored files would settle it.
+	storage bool
 	// Waits are what the job may be waiting for, as far as the evidence allows it.
 	Waits []Wait
 	Facts []Fact
@@ -102,7 +101,7 @@ func (v Verdict) NeedsCloserLook() bool {
 // StorageDecides reports whether the object store can tell more: whether the job's
 // files are stored is what would settle the verdict.
 func (v Verdict) StorageDecides() bool {
-	return v.state == Quiet && slices.ContainsFunc(v.Waits, func(w Wait) bool { return w.Name == velero.WaitStoring })
+	return v.state == Quiet && v.storage
 }
 
 // Fact is one observation behind a verdict.

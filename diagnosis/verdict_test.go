@@ -87,19 +87,19 @@ func TestVerdicts(t *testing.T) {
 		{"items quiet for a while", spec{phase: velero.PhaseInProgress, started: 9, changed: 4, done: 40, total: 100}, with(), nil,
 			Quiet, SlowItem},
 		{"items quiet for too long", spec{phase: velero.PhaseInProgress, started: 290, changed: 270, done: 40, total: 100}, with(), nil,
-			Stuck, LimitPassed},
+			Quiet, SlowItem},
 		{"a longer snapshot time-out is no reason to cry", spec{phase: velero.PhaseInProgress, started: 90, changed: 70, done: 40, total: 100,
 			backup: func(b *velerov1.Backup) { b.Spec.CSISnapshotTimeout.Duration = 2 * time.Hour }}, with(), nil, Quiet, SlowItem},
 		{"collecting", spec{phase: velero.PhaseInProgress, started: 20, changed: 20, total: -1}, with(), nil, Quiet, CollectingItems},
 		{"a hook that no spec shows may take hours", spec{phase: velero.PhaseInProgress, started: 90, changed: 70, done: 40, total: 100}, with(), nil, Quiet, SlowItem},
-		{"restore quiet for too long", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 70, done: 40, total: 100}, with(), nil, Stuck, LimitPassed},
+		{"restore quiet for too long", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 70, done: 40, total: 100}, with(), nil, Quiet, SlowItem},
 		{"a server with a longer limit", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 70, done: 40, total: 100},
 			with(func(s *Environment) { s.Server.Flags.TerminatingTimeout = 2 * time.Hour }), nil, Quiet, SlowItem},
-		{"collecting for ever", spec{phase: velero.PhaseInProgress, started: 280, changed: 280, total: -1}, with(), nil, Stuck, LimitPassed},
+		{"collecting for ever", spec{phase: velero.PhaseInProgress, started: 280, changed: 280, total: -1}, with(), nil, Quiet, CollectingItems},
 		{"results are being stored", spec{phase: velero.PhaseInProgress, started: 9, changed: 3, done: 140, total: 140}, with(), nil,
 			Quiet, UploadingArtifacts},
 		{"lost final patch", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 60, changed: 41, done: 140, total: 140}, with(), nil,
-			Stuck, LostPatch},
+			Quiet, UploadingArtifacts},
 		{"store away while results should be stored", spec{phase: velero.PhaseInProgress, started: 60, changed: 41, done: 140, total: 140, location: "default"},
 			with(unavailable), nil, Stuck, LocationUnavailable},
 		{"orphaned", spec{phase: velero.PhaseInProgress, started: 60, changed: 50, done: 14, total: 140}, with(restarted(42)), nil,
@@ -131,7 +131,7 @@ func TestVerdicts(t *testing.T) {
 
 		{"a data upload moves, but the items do not", spec{phase: velero.PhaseInProgress, started: 90, changed: 80, done: 9, total: 9,
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeInProgress, 1<<30, 2<<30, 85, 0.1)}}, with(), nil,
-			Stuck, LostPatch},
+			Quiet, UploadingArtifacts},
 		{"volume moves", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 20, changed: 15, done: 9, total: 9,
 			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 15, 0.1)}, with(), nil, Progressing, BytesMoving},
 		{"volume not begun", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 20, changed: 5, done: 9, total: 9,
@@ -174,10 +174,10 @@ func TestVerdicts(t *testing.T) {
 			Stuck, LimitPassed},
 		{"cancelled volume, version with the bug", spec{phase: velero.PhaseInProgress, started: 20, changed: 5, done: 9, total: 9,
 			volumes: []job.Volume{volume(velero.PodVolumeBackup, "v", velero.VolumeCanceled, 0, 9, 9, 5)}}, with(version17("v1.17.1")), nil,
-			Stuck, CancelledVolumeHang},
+			Waiting, CancelledVolumeHang},
 		{"cancelled volume, version unknown", spec{phase: velero.PhaseInProgress, started: 20, changed: 5, done: 9, total: 9,
 			volumes: []job.Volume{volume(velero.PodVolumeBackup, "v", velero.VolumeCanceled, 0, 9, 9, 5)}}, with(version17("main")), nil,
-			Stuck, CancelledVolumeHang},
+			Quiet, UploadingArtifacts},
 		{"cancelled volume, version before the bug", spec{phase: velero.PhaseInProgress, started: 20, changed: 4, done: 9, total: 9,
 			volumes: []job.Volume{volume(velero.PodVolumeBackup, "v", velero.VolumeCanceled, 0, 9, 9, 4)}}, with(version17("v1.16.2")), nil, Quiet, UploadingArtifacts},
 		{"cancelled volume, fixed version", spec{phase: velero.PhaseInProgress, started: 20, changed: 4, done: 9, total: 9,
@@ -188,7 +188,7 @@ func TestVerdicts(t *testing.T) {
 		{"operations past their limit", spec{phase: velero.PhaseWaiting, kind: job.Restore, started: 300, changed: 280, done: 9, total: 9, ops: [3]int{5, 0, 0}}, with(), nil,
 			Stuck, LimitPassed},
 		{"operations all ended", spec{phase: velero.PhaseWaitingPartly, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{5, 3, 2}}, with(), nil,
-			Stuck, LostPatch},
+			Quiet, WaitingForOperations},
 		{"data upload moves", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeInProgress, 1<<30, 2<<30, 50, 0.1)}}, with(), nil, Progressing, BytesMoving},
 		{"data upload moves though the store is away", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0}, location: "default",
@@ -200,35 +200,35 @@ func TestVerdicts(t *testing.T) {
 
 		{"finalizing", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 0.2, done: 9, total: 9}, with(), nil, Progressing, Finalizing},
 		{"finalizing for a while", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(), nil,
-			Waiting, Finalizing},
+			Quiet, Finalizing},
 		{"finalizing with hooks for too long", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 90, changed: 70, done: 9, total: 9, restore: hooks}, with(version17("v1.18.2")), nil,
-			Stuck, HookHung},
+			Quiet, Finalizing},
 		{"finalizing for too long", spec{phase: velero.PhaseFinalizingPartly, kind: job.Restore, started: 90, changed: 70, done: 9, total: 9}, with(), nil,
-			Stuck, FinalizerStalled},
+			Quiet, Finalizing},
 		{"finalizing before 1.18.3, hooks not seen", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 90, changed: 70, done: 9, total: 9},
 			with(version17("v1.18.2")), nil, Quiet, Finalizing},
 		{"backup finalizing for too long", spec{phase: velero.PhaseFinalizing, started: 90, changed: 40, done: 9, total: 9}, with(), nil,
-			Stuck, FinalizerStalled},
+			Quiet, Finalizing},
 		{"finalizing behind another", spec{phase: velero.PhaseFinalizing, started: 90, changed: 40, done: 9, total: 9}, with(),
-			[]spec{{name: "first", phase: velero.PhaseFinalizing, started: 200, changed: 100, done: 1, total: 1}}, Stuck, FinalizingBehind},
+			[]spec{{name: "first", phase: velero.PhaseFinalizing, started: 200, changed: 100, done: 1, total: 1}}, Waiting, FinalizingBehind},
 		{"finalizing, store away", spec{phase: velero.PhaseFinalizingPartly, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable), nil,
-			Stuck, LocationUnavailable},
+			Waiting, LocationUnavailable},
 
 		{"finalizing, its backup's store of two away", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable,
 			func(s *Environment) {
 				s.Locations["other"] = Location{Name: "other", Phase: "Available"}
 				s.BackupLocations = map[string]string{"nightly": "default"}
 			}), nil,
-			Stuck, LocationUnavailable},
+			Waiting, LocationUnavailable},
 		{"finalizing, the other store of two away", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable,
 			func(s *Environment) {
 				s.Locations["other"] = Location{Name: "other", Phase: "Available"}
 				s.BackupLocations = map[string]string{"nightly": "other"}
 			}), nil,
-			Waiting, Finalizing},
+			Quiet, Finalizing},
 		{"finalizing, one store of two away", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable,
 			func(s *Environment) { s.Locations["other"] = Location{Name: "other", Phase: "Available"} }), nil,
-			Waiting, Finalizing},
+			Quiet, Finalizing},
 		{"finalizing, another store away", spec{phase: velero.PhaseFinalizing, location: "mine", started: 60, changed: 3, done: 9, total: 9}, with(unavailable,
 			func(s *Environment) { s.Locations["mine"] = Location{Name: "mine", Phase: "Available"} }), nil,
 			Waiting, Finalizing},
@@ -239,21 +239,21 @@ func TestVerdicts(t *testing.T) {
 		{"second in line", spec{phase: velero.PhaseQueued, position: 2, total: -1, created: 20, changed: 20}, with(),
 			[]spec{{name: "other", phase: velero.PhaseInProgress, started: 30, changed: 0.1, done: 1, total: 9}}, Waiting, ConcurrencyLimit},
 		{"queued behind a stuck one", spec{phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(),
-			[]spec{{name: "other", phase: velero.PhaseInProgress, started: 90, changed: 80, done: 9, total: 9}}, Stuck, QueueBlocked},
+			[]spec{{name: "other", phase: velero.PhaseInProgress, started: 90, changed: 80, done: 9, total: 9}}, Waiting, ConcurrencyLimit},
 		{"queued behind an orphan", spec{phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(restarted(30)),
 			[]spec{{name: "other", phase: velero.PhaseInProgress, started: 90, changed: 80, done: 9, total: 19}}, Stuck, QueueBlocked},
 		{"queued behind one behind a stuck one", spec{phase: velero.PhaseQueued, position: 2, total: -1, created: 20, changed: 20, includes: []string{"x"}},
 			with(func(s *Environment) { s.Server.Flags.ConcurrentBackups = 3 }), []spec{
 				{name: "other", phase: velero.PhaseInProgress, started: 90, changed: 80, done: 9, total: 9, includes: []string{"y"}},
 				{name: "between", phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20, includes: []string{"x", "y"}}},
-			Stuck, QueueBlocked},
+			Waiting, QueuedBehind},
 		{"queue stalled", spec{phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(), nil,
-			Stuck, QueueStalled},
+			Quiet, QueueStalled},
 		{"queue moves in a moment", spec{phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20},
 			with(func(s *Environment) { s.LastEnded = minutesAgo(0.5) }), nil, Waiting, NotPickedUp},
 		{"queue after a restart", spec{phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(restarted(1)), nil, Waiting, NotPickedUp},
 		{"ready to start", spec{phase: velero.PhaseReadyToStart, total: -1, created: 1, changed: 0.5}, with(), nil, Waiting, Starting},
-		{"ready to start for long", spec{phase: velero.PhaseReadyToStart, total: -1, created: 20, changed: 20}, with(), nil, Stuck, Starting},
+		{"ready to start for long", spec{phase: velero.PhaseReadyToStart, total: -1, created: 20, changed: 20}, with(), nil, Quiet, Starting},
 		{"ready to start, forgotten", spec{phase: velero.PhaseReadyToStart, total: -1, created: 20, changed: 20}, with(restarted(10)), nil,
 			Orphaned, ForgottenReady},
 		{"ready to start, just restarted", spec{phase: velero.PhaseReadyToStart, total: -1, created: 20, changed: 20}, with(restarted(1)), nil,
@@ -265,8 +265,8 @@ func TestVerdicts(t *testing.T) {
 			[]spec{{name: "other", kind: job.Restore, phase: velero.PhaseInProgress, started: 10, changed: 0.1, done: 1, total: 9}},
 			Waiting, RestoreWorkerBusy},
 		{"new restore and nobody runs", spec{kind: job.Restore, phase: velero.PhaseNew, total: -1, created: 12, changed: 12}, with(), nil,
-			Stuck, WorkerHung},
-		{"new backup that nobody takes up", spec{total: -1, created: 12, changed: 12}, with(), nil, Stuck, NotPickedUp},
+			Quiet, WorkerHung},
+		{"new backup that nobody takes up", spec{total: -1, created: 12, changed: 12}, with(), nil, Quiet, NotPickedUp},
 
 		{"deleting for long, its request in progress", spec{phase: velero.PhaseDeleting, started: 90, changed: 30, done: 9, total: 9}, with(deletion("InProgress")), nil, Waiting, Deleting},
 		{"deletion cut off by a restart", spec{phase: velero.PhaseDeleting, started: 90, changed: 30, done: 9, total: 9}, with(deletion("InProgress"), restarted(20)), nil, Stuck, DeletionFailed},
@@ -400,7 +400,7 @@ func TestATouchIsNoProgress(t *testing.T) {
 		t.Errorf("changed %v, want the touch", j.Changed)
 	}
 	checkVerdict(t, j, Judge(j, with(restarted(42))), Orphaned, ServerRestarted)
-	checkVerdict(t, j, Judge(j, with()), Stuck, LimitPassed)
+	checkVerdict(t, j, Judge(j, with()), Quiet, SlowItem)
 
 	later := in
 	later.Backup = in.Backup.DeepCopy()
@@ -410,7 +410,7 @@ func TestATouchIsNoProgress(t *testing.T) {
 	if !j.Changed.Equal(noon) {
 		t.Errorf("changed %v, want when it was seen", j.Changed)
 	}
-	checkVerdict(t, j, Judge(j, with()), Stuck, LimitPassed)
+	checkVerdict(t, j, Judge(j, with()), Quiet, SlowItem)
 }
 
 // Where the image does not tell the version, the CRDs do, and what was taken for

@@ -35,7 +35,7 @@ func TestVolumeCauses(t *testing.T) {
 		{volume("a", "backup/mine", velero.VolumePrepared, "node-3", 30), []job.Volume{erp1, erp2, far}, false, WaitingForSlot, "waits for a slot on node-3 behind 2 volumes of backup/nightly-erp"},
 		{volume("a", "backup/mine", velero.VolumePrepared, "node-3", 30), []job.Volume{erp1, erp2, hr}, false, WaitingForSlot, "behind 2 volumes of backup/nightly-erp and 1 volume of backup/hr"},
 		{volume("a", "backup/hr", velero.VolumePrepared, "node-3", 30), []job.Volume{hr}, false, WaitingForSlot, "behind 1 other volume"},
-		{volume("a", "backup/mine", velero.VolumeNew, "", 30), []job.Volume{far}, false, WaitingForSlot, "its turn to be prepared behind 1 volume of backup/far"},
+		{volume("a", "backup/mine", velero.VolumeNew, "", 30), []job.Volume{far}, false, WaitingForSlot, "waits for its turn to be prepared"},
 		{volume("a", "backup/mine", velero.VolumeAccepted, "node-3", 3), nil, false, PreparingVolume, "3m of 30m"},
 		{volume("a", "backup/mine", velero.VolumeInProgress, "node-3", 0), nil, false, BytesMoving, ""},
 		{volume("a", "backup/mine", velero.VolumeInProgress, "node-3", 5), nil, false, VolumeSilent, "no new bytes for 5m"},

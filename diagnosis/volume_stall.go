@@ -158,7 +158,7 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 	if v.Ended() || !v.BuiltIn() || !c.PodsSeen {
 		return "", ""
 	}
-	if v.Waiting() && v.Quiet(c.Now) >= prepareMargin && c.Blinding[v.Kind] == "" && (c.agentless("") || v.Node != "" && c.agentless(v.Node)) {
+	if v.Waiting() && !c.WaitsForPod(v) && v.Quiet(c.Now) >= prepareMargin && c.Blinding[v.Kind] == "" && (c.agentless("") || v.Node != "" && c.agentless(v.Node)) {
 		return NodeAgentMissing, c.agentlessCause(v)
 	}
 	if !c.Complete || c.SlotHolder(v) != nil {

@@ -52,6 +52,8 @@ func (a *assessment) step() velero.Step {
 		return velero.StepDeleting
 	}
 	switch {
+	case !a.evidence().Stored.IsZero():
+		return velero.StepStoring // whatever is counted, it stores its files last
 	case !j.Items.Known:
 		return velero.StepCollecting
 	case j.Items.Done < j.Items.Total && !(j.Stage == job.StageVolumes && j.PodVolumes().Active() > 0):
@@ -187,8 +189,11 @@ func (a *assessment) silent(doing string) Verdict {
 		reason = SlowItem
 	}
 	a.doubts(sourceWatch, a.env.Now, "it may be waiting for %s", limitsText(all))
-	v := a.conclude(Quiet, reason, advice, "%s, quiet for %s; may be waiting for %s", doing, a.quietWords(), human.Shorten(human.List(open, 1), 60))
-	v.Waits = all
+	if a.step() != velero.StepFinalizing {
+		doing += ", quiet for " + a.quietWords()
+	}
+	v := a.conclude(Quiet, reason, advice, "%s; may wait for %s", doing, human.Shorten(human.List(open, 1), 50))
+	v.Waits, v.storage = all, a.j.Phase == velero.PhaseInProgress && a.quiet() >= lostPatchQuiet
 	return v
 }
 

@@ -57,7 +57,10 @@ type Verdict struct {
 	State   string `json:"state,omitempty"`
 	Reason  string `json:"reason"`
 	Summary string `json:"summary"`
-	Facts   []Fact `json:"facts"`
+	// Proof is why the job cannot go on by itself, such as ownerGone; empty if nothing
+	// proves that. The first fact is the observation.
+	Proof string `json:"proof,omitempty"`
+	Facts []Fact `json:"facts"`
 	Advice  string `json:"advice,omitempty"`
 }
 

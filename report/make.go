@@ -63,7 +63,7 @@ func Make(in Input) Document {
 			Backup: j.BackupName, Schedule: j.ScheduleName, Location: j.StorageLocation, CreatedAt: stamp(j.Created), StartedAt: stamp(j.Started),
 			ChangedAt: stamp(j.Changed), CompletedAt: stamp(j.Completed), Errors: j.Errors, Warnings: j.Warnings,
 			FailureReason: j.FailureReason, ValidationErrors: slices.Clone(j.ValidationErrors)},
-		Verdict: Verdict{State: string(v.State()), Reason: string(v.Reason), Summary: v.Summary, Facts: []Fact{}, Advice: v.Advice},
+		Verdict: Verdict{State: string(v.State()), Reason: string(v.Reason), Summary: v.Summary, Proof: string(v.Proof.Kind()), Facts: []Fact{}, Advice: v.Advice},
 		Left:    append([]Step{}, in.Left...), Done: append([]Deed{}, in.Done...), Limits: append([]Limit{}, in.Limits...), NotSeen: append([]NotSeen{}, in.NotSeen...),
 	}
 	for _, f := range v.Facts {
