@@ -148,6 +148,7 @@ type Evidence struct {
 func (e Evidence) ForVerdict() diagnosis.Evidence {
 	seen := diagnosis.Evidence{NamespacesSeen: e.Namespaces == Yes, Terminating: e.Terminating, Phases: e.Phases, Schema: e.Schema,
 		LogSeen: e.LogSeen == Yes, LogWhy: e.LogWhy, Log: e.Log, Slots: e.Slots, Snapshots: e.Snapshots, SnapshotsWhy: e.SnapshotsWhy}
+	seen.Refused = e.refused()
 	seen.StatusSubresource = e.StatusSubresource == Yes
 	if seen.Stored = e.allStored(); !seen.Stored.IsZero() {
 		seen.StoredErrors = e.storedErrors
@@ -162,6 +163,22 @@ func (e Evidence) ForVerdict() diagnosis.Evidence {
 		seen.HungHook, seen.HungHookWhy = h.Pod, h.Blocked
 	}
 	return seen
+}
+
+// refused are the actions that a verdict may point to and that would be refused on
+// this evidence, each with why. What could not be found out refuses nothing here.
+func (e Evidence) refused() map[diagnosis.Action]string {
+	refused := map[diagnosis.Action]string{}
+	for _, name := range []Name{Finalize, Wake, Restart, RestartNodeAgent, FixField} {
+		p, ok := For(name, e, Request{})
+		switch {
+		case !ok:
+			refused[diagnosis.Action(name)] = "nothing that was seen calls for it"
+		case !p.Possible() && len(p.Commands) == 0 && !p.InDoubt:
+			refused[diagnosis.Action(name)] = p.Refusal
+		}
+	}
+	return refused
 }
 
 // Server is what the pods tell about Velero's servers.

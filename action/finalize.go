@@ -45,7 +45,7 @@ func finalize(e *Evidence, p *Plan) bool {
 		v = guard(e, v)
 	}
 	if v.refusal != "" {
-		p.Title, p.Refusal, p.Advice = "leave it as it is", v.refusal, v.advice
+		p.Title, p.Refusal, p.Advice, p.InDoubt = "leave it as it is", v.refusal, v.advice, v.doubt
 		return true
 	}
 	p.To, p.Why, p.Reason = v.to, v.why, cmp.Or(p.request.Reason, v.why)

@@ -75,6 +75,8 @@ type Plan struct {
 	// would help.
 	Refusal string
 	Advice  string
+	// InDoubt is true for a refusal because something could not be found out.
+	InDoubt bool
 
 	// Will, WillNot and Then say in plain words what it does, what it leaves
 	// as it is, and what follows.

@@ -49,6 +49,7 @@ const (
 	sourceStorage = "storage"
 	sourceLog     = "log"
 	sourceConfig  = "configmap"
+	sourceAction  = "action"
 	// sourceSnapshots are the VolumeSnapshots.
 	sourceSnapshots = "snapshots"
 	// sourceNamespaces is that of finalize's evidence too.

@@ -36,6 +36,9 @@ type Evidence struct {
 	// Phases are those that the CRD of the job's kind allows, nil if that could
 	// not be read.
 	Phases []string
+	// Refused are the actions that package action would refuse on what was seen, and
+	// why.
+	Refused map[Action]string
 	// StatusSubresource is true if that CRD splits the status off, so that the API
 	// server drops every status that Velero writes.
 	StatusSubresource bool

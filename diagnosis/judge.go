@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,17 @@ func Judge(j *job.Job, env Environment) Verdict {
 	if m, ok := a.blinding(v); ok {
 		return a.blindServer(m)
 	}
+	return a.offer(v)
+}
+
+// offer takes back an action that would be refused on the same evidence.
+func (a *assessment) offer(v Verdict) Verdict {
+	why, refused := a.evidence().Refused[v.Action]
+	if v.Action == "" || !refused {
+		return v
+	}
+	v.Facts = append(slices.Clone(v.Facts), Fact{Text: fmt.Sprintf("veltui would refuse %s: %s", v.Action, human.Shorten(why, 200)), Source: sourceAction, At: a.env.Now})
+	v.Action = ""
 	return v
 }
 
