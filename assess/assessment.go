@@ -89,6 +89,11 @@ type Deadline struct {
 // or when it was last seen.
 func (j Judged) Troubled() bool { return j.State == diagnosis.Stuck || j.State == diagnosis.Orphaned }
 
+// MayBeStored reports whether Velero may have stored the job's results although its
+// counts do not say so: where it could not write the phase, it could not write the
+// last counts either.
+func (j Judged) MayBeStored() bool { return j.Troubled() || j.Verdict.StorageDecides() }
+
 // Of is the judged form of a job of the snapshot, or of one of its changes.
 func (a *Assessment) Of(j *job.Job) Judged {
 	if known, ok := a.judged[j.UID]; ok && known.Job == j {

@@ -358,7 +358,7 @@ func (r *reporting) stored(ctx context.Context) {
 	j := r.Judged.Job
 	reader := &artifactReader{cli: r.cli, caFile: r.flags.caFile, log: slog.Default()}
 	why := r.whyNoArtifacts()
-	r.MessagesNote, r.MessagesComplete = outcome.WithoutResults(j, r.Judged.Troubled())
+	r.MessagesNote, r.MessagesComplete = outcome.WithoutResults(j, r.Judged.MayBeStored())
 	if r.MessagesNote == "" {
 		var results artifact.Results
 		err := why

@@ -117,7 +117,7 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 	r := resultsRead{Judged: judged}
 	var readErr error
 	stored := false
-	if r.note, r.complete = outcome.WithoutResults(j, judged.Troubled()); r.note == "" {
+	if r.note, r.complete = outcome.WithoutResults(j, judged.MayBeStored()); r.note == "" {
 		reader := &artifactReader{cli: c, caFile: f.caFile, log: slog.Default()} // read has sent it to the log file
 		var results artifact.Results
 		waiting := c.tellStored()

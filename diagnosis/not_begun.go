@@ -114,7 +114,7 @@ func (a *assessment) untaken(w turn) Verdict {
 		return a.conclude(Waiting, w.why, "", "%s", a.place(w))
 	}
 	a.noteQuiet()
-	const gone = "Nothing shows a deleted or edited job that the server may still work on. "
+	const gone = "The server may still work on a job that was deleted or edited, which does not show. "
 	switch {
 	case j.Phase == velero.PhaseQueued:
 		const advice = "A restart of the Velero server gets the queue going; it fails what is in progress."

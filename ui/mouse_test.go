@@ -78,7 +78,7 @@ func TestClicksOnSmallTerminals(t *testing.T) {
 			m := screen(t, stageful(), size[0], size[1])
 			m.View()
 			m.Update(tea.MouseClickMsg{X: 6, Y: y, Button: tea.MouseLeft})
-			if name := selectedName(t, m); strings.Contains(line, "restore") && !strings.Contains(line, name[:4]) {
+			if name := selectedName(t, m); strings.Contains(line, "-restore") && !strings.Contains(line, name[:4]) {
 				t.Errorf("at %v a click on %q selects %s", size, line, name)
 			}
 		}

@@ -80,7 +80,7 @@ func (p *resultsPage) wantsLogged(s *Screen) bool {
 	if j.Terminal() || j.Stage == job.StageQueued {
 		return false
 	}
-	without, _ := outcome.WithoutResults(j, s.job.Troubled())
+	without, _ := outcome.WithoutResults(j, s.job.MayBeStored())
 	return without != "" || s.sources.Artifacts == nil || p.results.err != nil || p.results.known && p.results.value.note != ""
 }
 
@@ -98,7 +98,7 @@ func (p *resultsPage) sections(s *Screen) []outcome.Section {
 // loadResults reads what is stored.
 func (p *resultsPage) loadResults(s *Screen) tea.Cmd {
 	j := s.job.Job
-	if note, _ := outcome.WithoutResults(j, s.job.Troubled()); note != "" || s.sources.Artifacts == nil {
+	if note, _ := outcome.WithoutResults(j, s.job.MayBeStored()); note != "" || s.sources.Artifacts == nil {
 		return nil
 	}
 	age := time.Duration(0)
@@ -193,7 +193,7 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 			lines = append(lines, inner.Para(c.Theme.Dim, text, 6)...)
 		}
 	}
-	without, _ := outcome.WithoutResults(j, s.job.Troubled())
+	without, _ := outcome.WithoutResults(j, s.job.MayBeStored())
 	switch {
 	case without != "":
 		say(without)
