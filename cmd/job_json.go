@@ -123,8 +123,8 @@ type verdictJSON struct {
 	// Proof is why the job cannot go on by itself, for one that is stuck or orphaned.
 	Proof *proofJSON `json:"proof,omitempty"`
 	// Waits are what the job may be waiting for.
-	Waits []waitJSON `json:"waits,omitempty"`
-	Facts []factJSON `json:"facts"`
+	Waits  []waitJSON `json:"waits,omitempty"`
+	Facts  []factJSON `json:"facts"`
 	Advice string     `json:"advice,omitempty"`
 	// Action is what veltui can do about it.
 	Action string `json:"action,omitempty"`

@@ -93,7 +93,9 @@ func TestProofs(t *testing.T) {
 	}
 	known := server(func(*velero.Server) {})
 	replaced := func(minutes float64, grace time.Duration) func(*Environment) {
-		return server(func(s *velero.Server) { s.StartedAt, s.Created, s.Grace = minutesAgo(minutes), minutesAgo(minutes), grace })
+		return server(func(s *velero.Server) {
+			s.StartedAt, s.Created, s.Grace = minutesAgo(minutes), minutesAgo(minutes), grace
+		})
 	}
 	two := server(func(s *velero.Server) { s.Others, s.StartedAt = 1, minutesAgo(26) })
 	log := func(l velero.JobLog) Evidence { return Evidence{LogSeen: true, NamespacesSeen: true, Log: l} }

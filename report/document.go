@@ -59,9 +59,9 @@ type Verdict struct {
 	Summary string `json:"summary"`
 	// Proof is why the job cannot go on by itself, such as ownerGone; empty if nothing
 	// proves that. The first fact is the observation.
-	Proof string `json:"proof,omitempty"`
-	Facts []Fact `json:"facts"`
-	Advice  string `json:"advice,omitempty"`
+	Proof  string `json:"proof,omitempty"`
+	Facts  []Fact `json:"facts"`
+	Advice string `json:"advice,omitempty"`
 }
 
 // Fact is one piece of evidence. One that does not hold could not be looked at, or
