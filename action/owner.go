@@ -75,14 +75,10 @@ func (e *Evidence) owner() owner {
 }
 
 // isLeftOver reports whether a write after a server's start is no sign of work on a
-// job in progress. Of those a server takes none up that was in progress when it
-// started (backup_controller.go and restore_controller.go Reconcile). The pod before
-// it writes on for its grace period; later it is a label, such as the garbage
-// collector puts on any expired backup (gc_controller.go Reconcile), or a server that
-// was not recognised, which writes again within its grace and [lifeless].
+// job in progress.
 func (e *Evidence) isLeftOver(c Container, wrote time.Time) bool {
-	return e.Job.Phase == velero.PhaseInProgress && len(e.Server.Running) == 1 && !c.Created.IsZero() &&
-		e.At.Sub(wrote) >= c.Grace+lifeless && e.At.Sub(c.StartedAt) >= c.Grace+lifeless
+	s := velero.Server{Others: len(e.Server.Running) - 1, ServerPod: velero.ServerPod{Created: c.Created, Grace: c.Grace, StartedAt: c.StartedAt}}
+	return e.Job.Phase == velero.PhaseInProgress && s.LeftOver(wrote, e.At)
 }
 
 // lastWork is when a server last wrote to the job or stored a file of it.

@@ -225,16 +225,8 @@ func fields(e *Evidence, to string) []Field {
 }
 
 // patchWindow is how long after its work Velero may still try to write its last
-// status: the delays of its helper grow fivefold from 10 ms with 10 % of jitter,
-// and once the next one would pass the resource timeout there is no further
-// attempt (pkg/client/retry.go with apimachinery's wait.Backoff). It is never
-// taken for less than five minutes, nor for more than twenty.
+// status, never less than five minutes.
 func patchWindow(e *Evidence) time.Duration {
-	limit := velero.ResourceTimeout(e.Job.Object, e.Server.Flags)
-	total, delay := time.Duration(0), 10*time.Millisecond
-	for delay*5 <= limit { // ends, as the limit is far from the largest number
-		total += delay
-		delay *= 5
-	}
-	return min(max(total+total/10, 5*time.Minute), 20*time.Minute)
+	attempt, _ := velero.LastPatch(e.Job.Object, e.Server.Flags)
+	return max(attempt, 5*time.Minute)
 }

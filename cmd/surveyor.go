@@ -13,9 +13,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/preflight"
 	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -222,6 +224,7 @@ func (f *survey) discovery() collector.Discovery {
 // veleroState is what a snapshot tells of Velero and of a backup.
 func veleroState(snap *watch.Snapshot, backup string) preflight.Velero {
 	v := preflight.Velero{Server: snap.Server, LocationsUnseen: unseenSource(snap, watch.Locations), QueueUnseen: unseenSource(snap, watch.Restores), DeletionsUnseen: unseenSource(snap, watch.Deletions)}
+	env := snap.Environment(snap.At)
 	for _, j := range snap.Jobs {
 		switch object := j.Object.(type) {
 		case *velerov1.Backup:
@@ -230,11 +233,10 @@ func veleroState(snap *watch.Snapshot, backup string) preflight.Velero {
 			}
 		case *velerov1.Restore:
 			switch {
-			case j.Terminal():
 			case j.Stage == job.StageQueued:
 				v.Waiting = append(v.Waiting, j.Name)
-			default:
-				v.Running = append(v.Running, j.Name)
+			case j.Phase == velero.PhaseInProgress && !diagnosis.Released(j, env):
+				v.Running = append(v.Running, j.Name) // a later phase leaves the worker free
 			}
 		}
 	}

@@ -127,24 +127,24 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) turn {
 func remembered(running []*job.Job, env *Environment) []*job.Job {
 	var out []*job.Job
 	for _, r := range running {
-		if !forgotten(r, env) && !released(r, env) {
+		if !forgotten(r, env) && !Released(r, *env) {
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-// released reports whether the worker of a job in progress is proven to have returned
+// Released reports whether the worker of a job in progress is proven to have returned
 // from it (backup_controller.go Reconcile calls AddPostProcessing or Delete after its
 // last attempt too; restore_controller.go Reconcile returns).
-func released(j *job.Job, env *Environment) bool {
+func Released(j *job.Job, env Environment) bool {
 	if j.Phase != velero.PhaseInProgress || !env.Server.Visible || !env.Server.Running {
 		return false
 	}
-	if GaveUp(j, *env) {
+	if GaveUp(j, env) {
 		return true
 	}
-	v := Judge(j, *env)
+	v := Judge(j, env)
 	return !v.Proof.IsZero() && (v.Reason == LostPatch || v.Reason == ServerRestarted)
 }
 
@@ -296,7 +296,7 @@ func waitForWorker(j *job.Job, env *Environment) turn {
 	if tied {
 		w.position = 0 // creation times have whole seconds: which of them comes first is not known
 	}
-	if holder == nil || released(holder, env) {
+	if holder == nil || Released(holder, *env) {
 		w.free, w.why = true, NotPickedUp
 		w.reason = "not yet taken up by Velero"
 		return w

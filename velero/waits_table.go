@@ -33,17 +33,24 @@ const (
 	WaitWorker       WaitName = "Worker"
 )
 
-// lastPatch is how long Velero tries to write the last status of a phase. The first
-// delay is 10 ms, each is five times the one before, the cap is one delay and no
-// limit of the whole, and jitter adds a tenth.
-func lastPatch(o metav1.Object, f ServerFlags) time.Duration {
+// LastPatch is when Velero makes its last attempt at writing the last status of a
+// phase, and when it gives up. The first delay is 10 ms, each is five times the one
+// before, jitter adds a tenth, and there is no attempt after a delay whose next would
+// pass the resource timeout (pkg/client/retry.go with apimachinery's wait.Backoff,
+// since 1.15).
+func LastPatch(o metav1.Object, f ServerFlags) (attempt, givesUp time.Duration) {
 	sum, limit := time.Duration(0), ResourceTimeout(o, f)
 	for delay := 10 * time.Millisecond; ; delay *= 5 {
-		sum += delay
-		if delay > limit/5 {
-			return min(sum+sum/10, longestTimeout)
+		if delay > limit/5 { // ends, as the limit is far from the largest number
+			return sum + sum/10, sum + delay + (sum+delay)/10
 		}
+		sum += delay
 	}
+}
+
+func lastPatch(o metav1.Object, f ServerFlags) time.Duration {
+	_, givesUp := LastPatch(o, f)
+	return givesUp
 }
 
 // cancelDelay is after how long any node-agent ends a volume whose own does not end
