@@ -84,3 +84,21 @@ lab: build lab-programs ## Start a real Velero on loopback and leave it running
 .PHONY: lab-down
 lab-down: ## End what make lab started
 	@$(GO) run ./e2e/labctl down
+
+# A random story against a real Velero, judged in hindsight. OLDER=1.17 also rolls
+# the server back to that version; OUT keeps recordings, tables and scenarios.
+SEED      ?= 1
+DURATION  ?= 15m
+OLDER     ?=
+OUT       ?= $(CURDIR)/bin/chaos
+LAB_BEFORE = $(if $(OLDER),$(CURDIR)/$(call lab-folder,$(OLDER)))
+
+.PHONY: chaos
+chaos: lab-programs ## Run the story of SEED (1) for DURATION (15m) against a real Velero, and judge every second of it
+	$(if $(OLDER),@$(MAKE) lab-programs VELERO=$(OLDER))
+	@mkdir -p bin && $(GO) build -o bin/chaos-run ./e2e/chaos
+	LAB_PROGRAMS=$(CURDIR)/$(LAB) bin/chaos-run -seed $(SEED) -duration $(DURATION) -out '$(OUT)' -older '$(LAB_BEFORE)'
+
+.PHONY: chaos-judge
+chaos-judge: ## Judge RECORDING, the file of a run, again
+	@mkdir -p bin && $(GO) build -o bin/chaos-run ./e2e/chaos && bin/chaos-run -recording '$(RECORDING)'

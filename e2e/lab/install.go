@@ -31,15 +31,12 @@ func serverLabels() map[string]string {
 // installCRDs asks Velero's own command for its version and for the CRDs that
 // belong to it, and creates them.
 func (l *Lab) installCRDs(ctx context.Context) error {
-	told, err := l.VeleroCLI(ctx, "version", "--client-only")
-	if err != nil {
+	var err error
+	if l.Version, err = l.cliVersion(ctx); err != nil {
 		return err
 	}
-	_, version, _ := strings.Cut(told, "Version: ")
-	if l.Version, _, _ = strings.Cut(version, "\n"); l.Version == "" {
-		return fmt.Errorf("velero version told none: %s", told)
-	}
-	if told, err = l.VeleroCLI(ctx, "install", "--crds-only", "--dry-run", "--output=json"); err != nil {
+	told, err := l.VeleroCLI(ctx, "install", "--crds-only", "--dry-run", "--output=json")
+	if err != nil {
 		return err
 	}
 	var list struct {
@@ -49,6 +46,20 @@ func (l *Lab) installCRDs(ctx context.Context) error {
 		return fmt.Errorf("reading Velero's CRDs: %w", err)
 	}
 	return testbed.InstallDefinitions(ctx, l.Config(), list.Items)
+}
+
+// cliVersion asks Velero's own command for its version, such as v1.18.3.
+func (l *Lab) cliVersion(ctx context.Context) (string, error) {
+	text, err := l.VeleroCLI(ctx, "version", "--client-only")
+	if err != nil {
+		return "", err
+	}
+	_, rest, _ := strings.Cut(text, "Version: ")
+	version, _, _ := strings.Cut(rest, "\n")
+	if version == "" {
+		return "", fmt.Errorf("velero version named none: %s", text)
+	}
+	return version, nil
 }
 
 // install creates what `velero install` would. The Deployment has no replicas,

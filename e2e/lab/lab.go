@@ -174,3 +174,10 @@ func (l *Lab) PauseAPIServer() error { return l.plane.PauseAPIServer() }
 
 // ResumeAPIServer ends the hang.
 func (l *Lab) ResumeAPIServer() error { return l.plane.ResumeAPIServer() }
+
+// PauseEtcd makes etcd hang until ResumeEtcd: the API server lives, and can
+// neither read nor write.
+func (l *Lab) PauseEtcd() error { return l.plane.PauseEtcd() }
+
+// ResumeEtcd ends the hang.
+func (l *Lab) ResumeEtcd() error { return l.plane.ResumeEtcd() }

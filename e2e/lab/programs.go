@@ -27,6 +27,10 @@ func findPrograms() (programs, error) {
 	if dir == "" {
 		return "", errors.New(ProgramsVar + " is not set: run the lab through `make e2e` or `make lab`, which build its programs")
 	}
+	return programsIn(dir)
+}
+
+func programsIn(dir string) (programs, error) {
 	p := programs(dir)
 	for _, path := range []string{
 		p.velero(), p.s3(), p.controllerManager(),

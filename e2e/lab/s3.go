@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/veltui/veltui/testbed"
@@ -72,6 +73,12 @@ func (l *Lab) StartS3(ctx context.Context) (err error) {
 
 // KillS3 ends the S3 server; its data stay.
 func (l *Lab) KillS3() error { return l.s3.kill() }
+
+// PauseS3 makes the S3 server hang until ResumeS3.
+func (l *Lab) PauseS3() error { return l.s3.process.signal(syscall.SIGSTOP) }
+
+// ResumeS3 ends the hang.
+func (l *Lab) ResumeS3() error { return l.s3.process.signal(syscall.SIGCONT) }
 
 // S3URL is where the S3 server answers.
 func (l *Lab) S3URL() string { return "http://" + l.s3.address }

@@ -132,6 +132,32 @@ func (l *Lab) VeleroWith(ctx context.Context, flags ...string) error {
 	return l.StartVelero(ctx, flags...)
 }
 
+// RollOutVelero ends the server as a roll-out does, killed if it does not end
+// within grace, and starts it with these flags; with other programs, those of
+// the folder of another lab, unless that is empty. The CRDs stay as they are.
+func (l *Lab) RollOutVelero(ctx context.Context, grace time.Duration, folder string, flags ...string) error {
+	patience, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	if err := l.velero.process.terminate(patience); err != nil {
+		if err := l.velero.kill(); err != nil {
+			return err
+		}
+	}
+	if err := l.serverEnded(ctx, 0, "Completed"); err != nil {
+		return err
+	}
+	if folder != "" {
+		var err error
+		if l.programs, err = programsIn(folder); err != nil {
+			return err
+		}
+		if l.Version, err = l.cliVersion(ctx); err != nil {
+			return err
+		}
+	}
+	return l.StartVelero(ctx, flags...)
+}
+
 // PauseVelero makes the server hang until ResumeVelero.
 func (l *Lab) PauseVelero() error { return l.velero.process.signal(syscall.SIGSTOP) }
 

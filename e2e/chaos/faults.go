@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/veltui/veltui/e2e/lab"
+)
+
+// faultActs are the faults that end by themselves, as in a cluster: a container
+// is restarted by its kubelet, an API server comes back.
+var faultActs = map[Act]func(*run, context.Context, Step) error{
+	CrashServer: func(r *run, ctx context.Context, s Step) error {
+		return r.outage(ctx, s, func() error { return r.lab.KillVelero(ctx) }, func() error { return r.lab.StartVelero(ctx, r.flags...) })
+	},
+	RollOutServer:  func(r *run, ctx context.Context, s Step) error { return r.rollOut(ctx, s, "") },
+	RollBackServer: func(r *run, ctx context.Context, s Step) error { return r.rollOut(ctx, s, r.older) },
+	PauseServer: func(r *run, ctx context.Context, s Step) error {
+		return r.outage(ctx, s, r.lab.PauseVelero, r.lab.ResumeVelero)
+	},
+	PauseAPIServer: func(r *run, ctx context.Context, s Step) error {
+		return r.outage(ctx, s, r.lab.PauseAPIServer, r.lab.ResumeAPIServer)
+	},
+	KillAPIServer: func(r *run, ctx context.Context, s Step) error {
+		return r.outage(ctx, s, r.lab.KillAPIServer, func() error { return r.lab.StartAPIServer(ctx) })
+	},
+	PauseEtcd: func(r *run, ctx context.Context, s Step) error {
+		return r.outage(ctx, s, r.lab.PauseEtcd, r.lab.ResumeEtcd)
+	},
+	PauseStore: func(r *run, ctx context.Context, s Step) error {
+		return r.outage(ctx, s, r.lab.PauseS3, r.lab.ResumeS3)
+	},
+	KillStore: func(r *run, ctx context.Context, s Step) error {
+		return r.outage(ctx, s, r.lab.KillS3, func() error { return r.lab.StartS3(ctx) })
+	},
+	RestartAgent: func(r *run, ctx context.Context, s Step) error {
+		return r.outage(ctx, s, func() error { return r.lab.CrashNodeAgent(ctx) }, func() error { return r.lab.RunNodeAgent(ctx) })
+	},
+}
+
+// outage takes something away for the step's length. One thing is away at a time.
+func (r *run) outage(ctx context.Context, s Step, begin, end func() error) error {
+	r.server.Lock()
+	defer r.server.Unlock()
+	r.fault(s.Name, "begins")
+	defer r.fault(s.Name, "ends")
+	if err := begin(); err != nil {
+		return errors.Join(err, end())
+	}
+	sleep(ctx, s.Length)
+	return end()
+}
+
+func (r *run) fault(name, what string) { r.out.Add(Entry{Kind: FaultEntry, Text: name + " " + what}) }
+
+// rollOut replaces the server by one with other flags, of the programs in a
+// folder unless that is empty. A person does that, so what it ends has not gone
+// on by itself.
+func (r *run) rollOut(ctx context.Context, s Step, folder string) error {
+	r.server.Lock()
+	defer r.server.Unlock()
+	r.fault(s.Name, "begins")
+	defer r.fault(s.Name, "ends")
+	// Nothing of what follows by this is Velero's own doing.
+	r.repair("", s.Name)
+	flags := append([]string{}, r.flags...)
+	if folder != "" {
+		flags = r.story.Limits.Flags(queuesBackups(versionOf(folder)))
+	}
+	flags = append(flags, fmt.Sprintf("--client-page-size=%d", 400+int(s.At.Seconds())))
+	if err := r.lab.RollOutVelero(ctx, 30*time.Second, folder, flags...); err != nil {
+		return err
+	}
+	r.flags = flags
+	return nil
+}
+
+// crashWithMark kills the server while a restore runs and a backup is ready to
+// start. The next one may not mark the restore as Failed, and does not look at
+// the backup.
+func crashWithMark(r *run, ctx context.Context, s Step) error {
+	if err := r.deny(ctx, "Restore", s.Name, "Failed"); err != nil {
+		return err
+	}
+	if err := r.restore(ctx, s.Name, base, source, lab.Annotations{lab.Hold: s.Name}); err != nil {
+		return err
+	}
+	if _, err := r.await(ctx, "Restore", s.Name, "begin", lab.InPhase("InProgress")); err != nil {
+		return err
+	}
+	if r.queues() {
+		if err := r.readyBackup(ctx, s.Name); err != nil {
+			return err
+		}
+	}
+	sleep(ctx, 5*time.Second)
+	r.server.Lock()
+	defer r.server.Unlock()
+	_, logged, err := r.lab.VeleroLog(0)
+	if err != nil {
+		return err
+	}
+	r.fault(s.Name, "begins")
+	defer r.fault(s.Name, "ends")
+	if err := r.lab.KillVelero(ctx); err != nil {
+		return err
+	}
+	sleep(ctx, min(s.Length, 20*time.Second))
+	if r.queues() {
+		if err := r.lab.Allow(ctx, "Backup", s.Name); err != nil {
+			return err
+		}
+	}
+	if err := r.lab.StartVelero(ctx, r.flags...); err != nil {
+		return err
+	}
+	if err := r.lab.AwaitLog(ctx, logged, "failed to patch restore", s.Name); err != nil {
+		return err
+	}
+	if r.queues() {
+		if err := r.dies("backup/" + s.Name); err != nil {
+			return err
+		}
+	}
+	return r.dies("restore/" + s.Name)
+}
+
+// readyBackup makes a backup that the server cannot start.
+func (r *run) readyBackup(ctx context.Context, name string) error {
+	if err := r.deny(ctx, "Backup", name, "InProgress"); err != nil {
+		return err
+	}
+	if err := r.namespaceWith(ctx, name+"-ready", 3); err != nil {
+		return err
+	}
+	if err := r.lab.CreateBackup(ctx, name, backupOf(name+"-ready"), nil); err != nil {
+		return err
+	}
+	_, err := r.await(ctx, "Backup", name, "be ready", lab.InPhase("ReadyToStart"))
+	return err
+}

@@ -1,0 +1,440 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const (
+	// misses is how long after its expected time a dead job may go unseen.
+	misses = time.Minute
+	// slow is how long a job that lives is silent before it counts as slow.
+	slow = 20 * time.Second
+	// silence is how long a client may hear nothing before what it knows is stale.
+	silence = 10 * time.Second
+)
+
+// Verdict is what is said of a job at a moment.
+type Verdict struct {
+	// Job is KIND/NAME in lower case.
+	Job     string
+	State   string
+	Reason  string
+	Summary string
+}
+
+// troubled is true for a verdict by which people act.
+func (v Verdict) troubled() bool { return v.State == "stuck" || v.State == "orphaned" }
+
+// Judge says how jobs are from what a recording has shown so far.
+type Judge interface {
+	// Show tells the next entry: an object or a line of a log.
+	Show(Entry) error
+	// Verdicts are those on all jobs that have not ended at a moment; stale is
+	// true if nothing was heard since heard.
+	Verdicts(now, heard time.Time, stale bool) ([]Verdict, error)
+}
+
+// Wrong says in what way a verdict is wrong.
+type Wrong string
+
+// The ways.
+const (
+	FalseAlarm Wrong = "false alarm"
+	Miss       Wrong = "miss"
+)
+
+// Moment is an unbroken time in which one verdict on one job was wrong in one
+// way.
+type Moment struct {
+	Wrong
+	Verdict
+	From, To time.Time
+	// Truth says what shows that it is wrong.
+	Truth string
+	// Seconds counts the wrong ones.
+	Seconds int
+}
+
+// Count is how many seconds were judged with one verdict.
+type Count struct {
+	State, Reason string
+	// Seconds are all, False and Missed those of them that were wrong, and Stale
+	// those at which nothing could be said.
+	Seconds, False, Missed int
+}
+
+// Result is what judging a recording came to.
+type Result struct {
+	Story   Story
+	Counts  []Count
+	Moments []Moment
+	// Jobs are all, Dead those with a fate, by cause, Slow the slow living ones,
+	// and Undecided those that neither ended nor had a fate.
+	Jobs      int
+	Dead      map[Cause]int
+	Slow      []string
+	Undecided []string
+	// Faults and Failures are what happened to the cluster, and what could not be
+	// carried out.
+	Faults, Failures []string
+	// Unproven are fates whose expected time lies too late in the recording, and
+	// Seen how long after that time each other was seen; negative before it.
+	Unproven []string
+	Seen     map[string]time.Duration
+	// Seconds is the number of all judgements.
+	Seconds int
+}
+
+// JudgeRecording judges every job at every second and holds each verdict
+// against the rest of the recording.
+func JudgeRecording(entries []Entry, judge Judge) (Result, error) {
+	truth := learn(entries)
+	if truth.begin.IsZero() {
+		return Result{}, errors.New("the recording holds no beginning of a story")
+	}
+	result := Result{Story: truth.story, Dead: map[Cause]int{}, Seen: map[string]time.Duration{}, Faults: truth.faults, Failures: truth.failures}
+	tally := tally{truth: truth, result: &result, counts: map[[2]string]*Count{}, open: map[string]int{}}
+	next, heard := 0, time.Time{}
+	for now := truth.begin.Truncate(time.Second).Add(time.Second); !now.After(truth.end); now = now.Add(time.Second) {
+		for ; next < len(entries) && !entries[next].At.After(now); next++ {
+			switch e := entries[next]; e.Kind {
+			case BeatEntry:
+				heard = e.At
+			case ObjectEntry, LogEntry:
+				if err := judge.Show(e); err != nil {
+					return result, fmt.Errorf("showing entry %d: %w", next+1, err)
+				}
+			}
+		}
+		stale := now.Sub(heard) > silence
+		verdicts, err := judge.Verdicts(now, heard, stale)
+		if err != nil {
+			return result, fmt.Errorf("judging at %s: %w", now.Format(time.TimeOnly), err)
+		}
+		for _, v := range verdicts {
+			tally.add(v, now, stale)
+		}
+	}
+	tally.finish()
+	return result, nil
+}
+
+// tally counts verdicts.
+type tally struct {
+	truth  truth
+	result *Result
+	counts map[[2]string]*Count
+	// open are the moments that may go on, by job, as indices.
+	open map[string]int
+}
+
+func (t *tally) add(v Verdict, now time.Time, stale bool) {
+	t.result.Seconds++
+	key := [2]string{v.State, v.Reason}
+	c := t.counts[key]
+	if c == nil {
+		c = &Count{State: v.State, Reason: v.Reason}
+		t.counts[key] = c
+	}
+	c.Seconds++
+	job := t.truth.jobs[v.Job]
+	if job == nil {
+		return
+	}
+	fate := job.fateAt(now)
+	if fate != nil && v.troubled() {
+		if _, seen := t.result.Seen[v.Job]; !seen {
+			t.result.Seen[v.Job] = now.Sub(fate.expected)
+		}
+	}
+	var wrong Wrong
+	var why string
+	switch {
+	case fate == nil && v.troubled():
+		if goesOn, how, ok := job.continues(now); ok {
+			wrong, why = FalseAlarm, fmt.Sprintf("Velero went on by itself %s later: %s", goesOn.Sub(now).Round(time.Second), how)
+			c.False++
+		}
+	case fate != nil && !v.troubled() && !stale && t.truth.steady(now) && now.After(fate.expected.Add(misses)) && !job.repaired(fate.at, now):
+		wrong, why = Miss, fmt.Sprintf("dead since %s (%s), to be seen by %s: %s", fate.at.Format(time.TimeOnly), fate.Cause,
+			fate.expected.Add(misses).Format(time.TimeOnly), fate.Source)
+		c.Missed++
+	}
+	t.note(v, now, wrong, why)
+}
+
+// note makes moments of wrong seconds.
+func (t *tally) note(v Verdict, now time.Time, wrong Wrong, why string) {
+	i, open := t.open[v.Job]
+	if open {
+		m := &t.result.Moments[i]
+		if m.Wrong == wrong && m.State == v.State && m.Reason == v.Reason {
+			m.To, m.Seconds = now, m.Seconds+1
+			return
+		}
+		delete(t.open, v.Job)
+	}
+	if wrong != "" {
+		t.open[v.Job] = len(t.result.Moments)
+		t.result.Moments = append(t.result.Moments, Moment{Wrong: wrong, Verdict: v, From: now, To: now, Truth: why, Seconds: 1})
+	}
+}
+
+func (t *tally) finish() {
+	for _, c := range t.counts {
+		t.result.Counts = append(t.result.Counts, *c)
+	}
+	slices.SortFunc(t.result.Counts, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.Reason, b.Reason))
+	})
+	for _, name := range t.truth.names {
+		job := t.truth.jobs[name]
+		t.result.Jobs++
+		switch {
+		case job.fate != nil:
+			t.result.Dead[job.fate.Cause]++
+			if !job.fate.expected.Add(misses).Before(t.truth.end) {
+				t.result.Unproven = append(t.result.Unproven, name)
+			}
+		case !job.over:
+			t.result.Undecided = append(t.result.Undecided, name)
+		case job.silent >= slow:
+			t.result.Slow = append(t.result.Slow, name)
+		}
+	}
+}
+
+// Err is what a run fails for, nil if every verdict was right and the story was
+// told as it should be.
+func (r Result) Err() error {
+	var errs []error
+	if len(r.Moments) > 0 {
+		errs = append(errs, fmt.Errorf("%d wrong moments", len(r.Moments)))
+	}
+	dead := 0
+	for _, n := range r.Dead {
+		dead += n
+	}
+	if dead < 5 || len(r.Dead) < 4 {
+		errs = append(errs, fmt.Errorf("only %d dead jobs of %d kinds", dead, len(r.Dead)))
+	}
+	if len(r.Slow) < 10 {
+		errs = append(errs, fmt.Errorf("only %d slow living jobs", len(r.Slow)))
+	}
+	if 20*len(r.Undecided) > r.Jobs {
+		errs = append(errs, fmt.Errorf("%d of %d jobs are undecided", len(r.Undecided), r.Jobs))
+	}
+	if len(r.Unproven) > 0 {
+		errs = append(errs, fmt.Errorf("the recording ends too early for %s", strings.Join(r.Unproven, ", ")))
+	}
+	return errors.Join(errs...)
+}
+
+// truth is what the whole recording shows.
+type truth struct {
+	story            Story
+	begin, end       time.Time
+	jobs             map[string]*course
+	names            []string
+	faults, failures []string
+	// upheavals are when faults began or ended.
+	upheavals []time.Time
+}
+
+// steady is false within a minute of a fault: what is known is then still being
+// gathered.
+func (t truth) steady(now time.Time) bool {
+	return !slices.ContainsFunc(t.upheavals, func(at time.Time) bool { return !at.After(now) && now.Sub(at) < misses })
+}
+
+// course is what became of one job.
+type course struct {
+	changes []change
+	fate    *due
+	repairs []time.Time
+	edits   map[string]bool
+	uid     string
+	// over is true once it ended, or was deleted.
+	over bool
+	// silent is the longest time between two changes before it ended.
+	silent time.Duration
+	last   status
+}
+
+// change is a step that Velero took with a job.
+type change struct {
+	at   time.Time
+	what string
+}
+
+// due is a fate that has come.
+type due struct {
+	Fate
+	at, expected time.Time
+}
+
+// fateAt is the job's fate if it has come by then.
+func (c *course) fateAt(now time.Time) *due {
+	if c.fate == nil || now.Before(c.fate.at) {
+		return nil
+	}
+	return c.fate
+}
+
+// continues is when Velero next goes on with the job by itself: before its fate
+// and before anybody helped.
+func (c *course) continues(now time.Time) (at time.Time, how string, ok bool) {
+	for _, next := range c.changes {
+		if !next.at.After(now) {
+			continue
+		}
+		if c.fate != nil && !next.at.Before(c.fate.at) || c.repaired(now, next.at) {
+			return at, how, false
+		}
+		return next.at, next.what, true
+	}
+	return at, how, false
+}
+
+// repaired reports whether a person helped between two moments.
+func (c *course) repaired(from, to time.Time) bool {
+	return slices.ContainsFunc(c.repairs, func(at time.Time) bool { return !at.Before(from) && !at.After(to) })
+}
+
+// learn reads the truth from a recording.
+func learn(entries []Entry) truth {
+	t := truth{jobs: map[string]*course{}}
+	for _, e := range entries {
+		if e.Kind == EditEntry { // the watch may have been faster
+			c := t.job(e.Job)
+			c.edits[e.Version] = true
+			c.repairs = append(c.repairs, e.At)
+		}
+	}
+	volumes := volumes{owners: map[string]string{}, last: map[string]status{}}
+	for _, e := range entries {
+		switch e.Kind {
+		case StoryEntry:
+			t.story = *e.Story
+		case BeginEntry:
+			t.begin = e.At
+		case EndEntry:
+			t.end = e.At
+		case FaultEntry:
+			t.faults = append(t.faults, e.Text)
+			t.upheavals = append(t.upheavals, e.At)
+		case FailureEntry:
+			t.failures = append(t.failures, e.Text)
+		case FateEntry:
+			t.job(e.Job).fate = &due{Fate: *e.Fate, at: e.At, expected: e.At.Add(e.Fate.After)}
+		case ObjectEntry:
+			t.see(e, volumes)
+		}
+	}
+	if t.end.IsZero() && len(entries) > 0 {
+		t.end = entries[len(entries)-1].At
+	}
+	for _, e := range entries {
+		if e.Kind != RepairEntry {
+			continue
+		}
+		for name, c := range t.jobs {
+			if e.Job == "" || e.Job == name {
+				c.repairs = append(c.repairs, e.At)
+			}
+		}
+	}
+	t.forget()
+	return t
+}
+
+// forget drops what ended before the story began.
+func (t *truth) forget() {
+	t.names = slices.DeleteFunc(t.names, func(name string) bool {
+		c := t.jobs[name]
+		return c.over && c.fate == nil && len(c.changes) > 0 && c.changes[len(c.changes)-1].at.Before(t.begin)
+	})
+}
+
+func (t *truth) job(name string) *course {
+	c := t.jobs[name]
+	if c == nil {
+		c = &course{edits: map[string]bool{}}
+		t.jobs[name] = c
+		t.names = append(t.names, name)
+	}
+	return c
+}
+
+// volumes are the resources that move a job's data.
+type volumes struct {
+	// owners are the jobs by their uid, and last what each volume was, by its own.
+	owners map[string]string
+	last   map[string]status
+}
+
+// see takes in an event of a job, or of a volume that is moved for one.
+func (t *truth) see(e Entry, v volumes) {
+	o := e.Object
+	switch o.GetKind() {
+	case "Backup", "Restore":
+		name := jobName(o)
+		v.owners[string(o.GetUID())] = name
+		t.job(name).see(e)
+	case "DataUpload", "DataDownload", "PodVolumeBackup", "PodVolumeRestore":
+		now, uid := statusOf(o), string(o.GetUID())
+		name := v.owners[cmp.Or(o.GetLabels()["velero.io/backup-uid"], o.GetLabels()["velero.io/restore-uid"])]
+		if c := t.jobs[name]; c != nil && now != v.last[uid] {
+			c.changes = append(c.changes, change{e.At, o.GetKind() + " " + o.GetName() + " is " + now.phase})
+		}
+		v.last[uid] = now
+	}
+}
+
+// status is what shows that Velero goes on with a job.
+type status struct{ phase, rest string }
+
+// statusOf leaves out the place in the queue, which changes for others' sake.
+func statusOf(o *unstructured.Unstructured) status {
+	all, _, _ := unstructured.NestedMap(o.Object, "status")
+	phase, _ := all["phase"].(string)
+	delete(all, "phase")
+	delete(all, "queuePosition")
+	if len(all) == 0 {
+		return status{phase: phase}
+	}
+	return status{phase, fmt.Sprint(all)}
+}
+
+func (c *course) see(e Entry) {
+	o, now := e.Object, statusOf(e.Object)
+	if c.uid != string(o.GetUID()) {
+		c.uid, c.last, c.over = string(o.GetUID()), status{}, false
+		c.changes = append(c.changes, change{at: e.At, what: "it was created"})
+	}
+	before := c.over
+	c.over = ended(o) || e.Type == watch.Deleted
+	switch {
+	case e.Type == watch.Deleted:
+		c.changes = append(c.changes, change{e.At, "it was deleted"})
+	case now == c.last || c.edits[o.GetResourceVersion()]:
+	default:
+		what := "it is " + now.phase
+		if now.phase == c.last.phase {
+			what = "its status changed while " + now.phase
+		}
+		c.changes = append(c.changes, change{e.At, what})
+	}
+	if n := len(c.changes); n > 1 && !before {
+		c.silent = max(c.silent, c.changes[n-1].at.Sub(c.changes[n-2].at))
+	}
+	c.last = now
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+var start = time.Date(2026, 11, 24, 6, 0, 0, 0, time.UTC)
+
+// tape is a recording that is made by hand.
+type tape struct{ entries []Entry }
+
+// newTape is a story of some seconds during which the API server answers, but
+// for the seconds of silent.
+func newTape(seconds int, silent ...int) *tape {
+	r := &tape{}
+	r.add(-1, Entry{Kind: StoryEntry, Story: &Story{Seed: 7, Version: "v1.18.3"}})
+	r.add(0, Entry{Kind: BeginEntry})
+	for i := range seconds {
+		if !slices.Contains(silent, i) {
+			r.add(i, Entry{Kind: BeatEntry})
+		}
+	}
+	r.add(seconds, Entry{Kind: EndEntry})
+	return r
+}
+
+func (r *tape) add(second int, e Entry) {
+	e.At = start.Add(time.Duration(second) * time.Second)
+	r.entries = append(r.entries, e)
+}
+
+// sees records a backup in a phase; every phase has a resource version of its own.
+func (r *tape) sees(second int, name, phase string) {
+	r.add(second, Entry{Kind: ObjectEntry, Type: watch.Modified, Object: &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "velero.io/v1", "kind": "Backup",
+		"metadata": map[string]any{"namespace": "velero", "name": name, "uid": name, "resourceVersion": fmt.Sprint(second)},
+		"status":   map[string]any{"phase": phase},
+	}}})
+}
+
+func (r *tape) dies(second int, job string, after time.Duration) {
+	r.add(second, Entry{Kind: FateEntry, Job: job, Fate: &Fate{Job: job, Cause: LostPatch, After: after, Source: "somewhere"}})
+}
+
+func (r *tape) judged(t *testing.T, j Judge) Result {
+	t.Helper()
+	slices.SortStableFunc(r.entries, func(a, b Entry) int { return a.At.Compare(b.At) })
+	result, err := JudgeRecording(r.entries, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// says is a judge that says one thing about a backup from a second on, and
+// nothing before.
+type says struct {
+	name, state string
+	from        int
+	shown       []Entry
+}
+
+func (s *says) Show(e Entry) error {
+	s.shown = append(s.shown, e)
+	return nil
+}
+
+func (s *says) Verdicts(now, _ time.Time, stale bool) ([]Verdict, error) {
+	if now.Before(start.Add(time.Duration(s.from) * time.Second)) {
+		return nil, nil
+	}
+	if len(s.shown) > 0 && s.shown[len(s.shown)-1].At.After(now) {
+		return nil, fmt.Errorf("something of the future was shown")
+	}
+	state := s.state
+	if stale {
+		state = "unknown"
+	}
+	return []Verdict{{Job: "backup/" + s.name, State: state, Reason: "Test"}}, nil
+}
+
+func wantMoments(t *testing.T, r Result, want ...string) {
+	t.Helper()
+	var got []string
+	for _, m := range r.Moments {
+		got = append(got, fmt.Sprintf("%s %s %.0f-%.0f", m.Wrong, m.Job, m.From.Sub(start).Seconds(), m.To.Sub(start).Seconds()))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("wrong moments %q, want %q", got, want)
+	}
+}
+
+func TestFalseAlarm(t *testing.T) {
+	r := newTape(60)
+	r.sees(1, "b", "InProgress")
+	r.sees(30, "b", "Completed")
+	wantMoments(t, r.judged(t, &says{name: "b", state: "stuck", from: 10}), "false alarm backup/b 10-29")
+	wantMoments(t, r.judged(t, &says{name: "b", state: "orphaned", from: 10}), "false alarm backup/b 10-29")
+	wantMoments(t, r.judged(t, &says{name: "b", state: "quiet", from: 10}))
+}
+
+func TestAlarmBeforeAPersonHelped(t *testing.T) {
+	r := newTape(60)
+	r.sees(1, "b", "InProgress")
+	r.add(25, Entry{Kind: RepairEntry, Text: "somebody rolled the server out"})
+	r.sees(30, "b", "Failed")
+	wantMoments(t, r.judged(t, &says{name: "b", state: "stuck", from: 10}), "false alarm backup/b 26-29")
+
+	r = newTape(60)
+	r.sees(1, "b", "InProgress")
+	r.sees(30, "b", "Failed") // the watch is faster than the answer to the edit
+	r.add(31, Entry{Kind: EditEntry, Job: "backup/b", Version: "30"})
+	wantMoments(t, r.judged(t, &says{name: "b", state: "stuck", from: 10}))
+}
+
+func TestMiss(t *testing.T) {
+	r := newTape(300)
+	r.sees(1, "b", "InProgress")
+	r.dies(100, "backup/b", 40*time.Second)
+	result := r.judged(t, &says{name: "b", state: "quiet", from: 1})
+	wantMoments(t, result, "miss backup/b 201-300")
+	if len(result.Seen) > 0 {
+		t.Errorf("it was seen: %v", result.Seen)
+	}
+	result = r.judged(t, &says{name: "b", state: "stuck", from: 170})
+	wantMoments(t, result)
+	if result.Seen["backup/b"] != 30*time.Second {
+		t.Errorf("seen %v after the expected time, want 30 s", result.Seen["backup/b"])
+	}
+	wantMoments(t, r.judged(t, &says{name: "b", state: "stuck", from: 1}))
+	wantMoments(t, r.judged(t, &says{name: "b", state: "waiting", from: 250}), "miss backup/b 250-300")
+}
+
+func TestNoMissWhileNothingIsHeard(t *testing.T) {
+	var silent []int
+	for i := 180; i < 300; i++ {
+		silent = append(silent, i)
+	}
+	r := newTape(300, silent...)
+	r.sees(1, "b", "InProgress")
+	r.dies(100, "backup/b", 0)
+	wantMoments(t, r.judged(t, &says{name: "b", state: "quiet", from: 1}), "miss backup/b 161-189")
+}
+
+func TestJobsAreCounted(t *testing.T) {
+	r := newTape(300)
+	r.sees(-1, "before", "Completed")
+	r.sees(10, "fast", "InProgress")
+	r.sees(15, "fast", "Completed")
+	r.sees(10, "slow", "InProgress")
+	r.sees(40, "slow", "Completed")
+	r.sees(10, "dead", "InProgress")
+	r.dies(20, "backup/dead", 0)
+	r.sees(10, "open", "InProgress")
+	r.sees(10, "late", "InProgress")
+	r.dies(280, "backup/late", 0)
+	result := r.judged(t, &says{name: "none", state: "quiet"})
+	if result.Jobs != 5 || !slices.Equal(result.Slow, []string{"backup/slow"}) || !slices.Equal(result.Undecided, []string{"backup/open"}) ||
+		!slices.Equal(result.Unproven, []string{"backup/late"}) || result.Dead[LostPatch] != 2 {
+		t.Errorf("jobs %d, slow %v, undecided %v, unproven %v, dead %v", result.Jobs, result.Slow, result.Undecided, result.Unproven, result.Dead)
+	}
+	if result.Err() == nil {
+		t.Error("a story with one slow job passes")
+	}
+}
+
+func TestVolumesAreWorkToo(t *testing.T) {
+	r := newTape(60)
+	r.sees(1, "b", "WaitingForPluginOperations")
+	upload := func(second int, phase string) {
+		r.add(second, Entry{Kind: ObjectEntry, Type: watch.Modified, Object: &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "velero.io/v2alpha1", "kind": "DataUpload",
+			"metadata": map[string]any{"namespace": "velero", "name": "u", "uid": "u", "labels": map[string]any{"velero.io/backup-uid": "b"}},
+			"status":   map[string]any{"phase": phase},
+		}}})
+	}
+	upload(5, "Accepted")
+	upload(30, "InProgress")
+	upload(40, "InProgress") // nothing new
+	wantMoments(t, r.judged(t, &says{name: "b", state: "stuck", from: 10}), "false alarm backup/b 10-29")
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/velero"
+)
+
+func main() {
+	if err := command(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		os.Exit(1)
+	}
+}
+
+// command runs a story and judges it, or judges a recording.
+func command(args []string) error {
+	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	seed := flags.Uint64("seed", 1, "the seed of the story")
+	duration := flags.Duration("duration", 15*time.Minute, "how long the story is")
+	out := flags.String("out", "", "the folder for the recording, the table and the scenarios")
+	recording := flags.String("recording", "", "judge this recording and run nothing")
+	older := flags.String("older", "", "the folder of another Velero's programs, to roll back to")
+	plan := flags.Bool("plan", false, "print the story and run nothing")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *recording != "" {
+		return judgeFile(*recording, *out)
+	}
+	can := abilities(*older)
+	story := Plan(*seed, *duration, can)
+	if *plan {
+		for _, s := range story.Steps {
+			fmt.Printf("%6s %-24s %s\n", s.At, s.Name, s.Length)
+		}
+		return nil
+	}
+	if *out == "" {
+		*out = filepath.Join(os.TempDir(), "chaos")
+	}
+	if err := os.MkdirAll(*out, 0o755); err != nil {
+		return fmt.Errorf("making the folder of the recording: %w", err)
+	}
+	path := filepath.Join(*out, fmt.Sprintf("seed-%d-%s-%s.jsonl.gz", *seed, can.Version, *duration))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	writer, err := Create(path)
+	if err != nil {
+		return err
+	}
+	progress := func(text string) { fmt.Fprintln(os.Stderr, time.Now().UTC().Format(time.TimeOnly), text) }
+	if err := errors.Join(Run(ctx, story, *older, writer, progress), writer.Close()); err != nil {
+		return err
+	}
+	return judgeFile(path, *out)
+}
+
+// judgeFile judges a recording, prints the table, and writes the wrong moments
+// beside the recording.
+func judgeFile(path, out string) error {
+	entries, err := Read(path)
+	if err != nil {
+		return err
+	}
+	product, err := NewProduct()
+	if err != nil {
+		return err
+	}
+	defer product.Close()
+	result, err := JudgeRecording(entries, product)
+	if err != nil {
+		return err
+	}
+	fmt.Println(path)
+	result.Write(os.Stdout)
+	if out == "" {
+		out = filepath.Dir(path)
+	}
+	scenarios := filepath.Join(out, strings.TrimSuffix(filepath.Base(path), ".jsonl.gz")+"-scenarios")
+	if err := os.RemoveAll(scenarios); err != nil {
+		return fmt.Errorf("removing the scenarios of an earlier judgement: %w", err)
+	}
+	return errors.Join(WriteScenarios(scenarios, entries, result), result.Err())
+}
+
+// abilities are those of the Velero whose programs the lab uses.
+func abilities(older string) Abilities {
+	version := versionOf(os.Getenv(lab.ProgramsVar))
+	return Abilities{Version: version, Queues: queuesBackups(version), RollsBack: older != ""}
+}
+
+// versionOf reads a version from a folder's name, such as bin/lab-v1.18.3-f0c8.
+func versionOf(folder string) string {
+	_, rest, _ := strings.Cut(filepath.Base(folder), "lab-")
+	version, _, _ := strings.Cut(rest, "-")
+	return version
+}
+
+func queuesBackups(version string) bool {
+	v, known := velero.ParseVersion(version)
+	return known && v.QueuesBackups()
+}

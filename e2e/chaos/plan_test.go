@@ -1,0 +1,55 @@
+package main
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestPlan(t *testing.T) {
+	for _, duration := range []time.Duration{5 * time.Minute, 15 * time.Minute} {
+		for seed := range uint64(200) {
+			s := Plan(seed, duration, Abilities{Version: "v1.18.3", Queues: true})
+			if !reflect.DeepEqual(s, Plan(seed, duration, Abilities{Version: "v1.18.3", Queues: true})) {
+				t.Fatalf("seed %d makes two stories", seed)
+			}
+			if len(s.Fates) < 5 || len(s.causes()) < 4 {
+				t.Errorf("seed %d has %d dead jobs of %d kinds", seed, len(s.Fates), len(s.causes()))
+			}
+			names := map[string]bool{}
+			var mark time.Duration
+			for _, step := range s.Steps {
+				if names[step.Name] {
+					t.Errorf("seed %d has two steps %s", seed, step.Name)
+				}
+				names[step.Name] = true
+				if step.Act == CrashWithMark {
+					mark = step.At
+				}
+			}
+			for _, step := range s.Steps {
+				if ends := []Act{CrashServer, RollOutServer, RollBackServer}; slices.Contains(ends, step.Act) && step.At > mark {
+					t.Errorf("seed %d: %s ends the server after the mark was lost", seed, step.Name)
+				}
+			}
+		}
+	}
+	if reflect.DeepEqual(Plan(1, time.Minute, Abilities{}).Steps, Plan(2, time.Minute, Abilities{}).Steps) {
+		t.Error("two seeds make one story")
+	}
+}
+
+// TestGivesUpAfter compares with what was seen of Velero: 8 s with a limit of
+// 20 s, 39 to 43 s with one of a minute, 195 to 215 s with its default.
+func TestGivesUpAfter(t *testing.T) {
+	for limit, want := range map[time.Duration][2]time.Duration{
+		20 * time.Second: {7 * time.Second, 9 * time.Second},
+		time.Minute:      {39 * time.Second, 43 * time.Second},
+		10 * time.Minute: {195 * time.Second, 215 * time.Second},
+	} {
+		if got := givesUpAfter(limit); got < want[0] || got > want[1] {
+			t.Errorf("with %s it gives up after %s, want %v", limit, got, want)
+		}
+	}
+}

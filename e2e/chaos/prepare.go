@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/e2e/seed"
+)
+
+const (
+	// source is the namespace that restores take, and base its backup.
+	source, base = "source", "base"
+	// hookSource is one with a pod that asks for a hook after its restore.
+	hookSource = "hook-source"
+	// trap is the namespace with an object of a kind that can be made unlistable.
+	trap = "trap"
+	// spare is a second storage location, and its backup's name.
+	spare = "spare"
+	// victim is the backup whose deletion fails.
+	victim = "victim"
+	// acted is how many objects of a namespace the lab's plugin acts on.
+	acted = 5
+)
+
+const trapGroup = "trap.veltui.io"
+
+// twoSlots lets a node move and prepare two volumes at once.
+const twoSlots = `{"loadConcurrency":{"globalConfig":2,"prepareQueueLength":2}}`
+
+// prepare starts the lab and makes what the story stands on.
+func (r *run) prepare(ctx context.Context, progress func(string)) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	if r.lab, err = lab.Start(ctx, lab.Options{Seed: world(), Step: func(what string, took time.Duration) {
+		progress(fmt.Sprintf("lab: %s, %.1f s", what, took.Seconds()))
+	}}); err != nil {
+		return err
+	}
+	r.flags = r.story.Limits.Flags(r.queues())
+	for _, step := range []func() error{
+		func() error { return r.lab.StartSnapshots(ctx) },
+		func() error { return r.lab.StartNodeAgent(ctx, twoSlots) },
+		func() error { return r.lab.VeleroWith(ctx, r.flags...) },
+		func() error { return r.spareLocation(ctx) },
+		func() error { return r.hookPod(ctx) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	for name, spec := range map[string]velerov1.BackupSpec{
+		base: {IncludedNamespaces: []string{source}}, hookSource: {IncludedNamespaces: []string{hookSource}},
+		trap: {IncludedNamespaces: []string{trap}}, spare: {IncludedNamespaces: []string{source}, StorageLocation: spare},
+		victim: {IncludedNamespaces: []string{source}},
+	} {
+		if err := r.lab.CreateBackup(ctx, name, spec, nil); err != nil {
+			return err
+		}
+		if _, err := r.await(ctx, "Backup", name, "complete", lab.InPhase("Completed")); err != nil {
+			return err
+		}
+	}
+	progress("Velero " + r.lab.Version + " runs")
+	return nil
+}
+
+// world is what the cluster holds before Velero starts.
+func world() seed.Set {
+	set := seed.Set{Definitions: []client.Object{trapDefinition()}}
+	for _, name := range []string{source, hookSource, trap} {
+		set.Bases = append(set.Bases, namespace(name))
+	}
+	set.Objects = configMaps(source, 40)
+	thing := &unstructured.Unstructured{Object: map[string]any{"apiVersion": trapGroup + "/v1", "kind": "Thing"}}
+	thing.SetNamespace(trap)
+	thing.SetName("thing")
+	set.Objects = append(set.Objects, thing)
+	return set
+}
+
+func namespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// configMaps are n objects of which the lab's plugin acts on a few.
+func configMaps(namespace string, n int) []client.Object {
+	objects := make([]client.Object, n)
+	for i := range objects {
+		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("config-%03d", i)}, Data: map[string]string{"n": fmt.Sprint(i)}}
+		if i < acted {
+			o.Labels = map[string]string{seed.ActedLabel: seed.Early}
+		}
+		objects[i] = o
+	}
+	return objects
+}
+
+// trapDefinition is a kind with two versions, of which v1 is served and stored.
+func trapDefinition() *apiextensionsv1.CustomResourceDefinition {
+	anything := true
+	schema := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &anything}}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "things." + trapGroup},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: trapGroup, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "things", Singular: "thing", Kind: "Thing", ListKind: "ThingList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
+				{Name: "v1", Served: true, Storage: true, Schema: schema}, {Name: "v2", Served: false, Storage: false, Schema: schema},
+			},
+		},
+	}
+}
+
+// spareLocation makes a second location in the same bucket.
+func (r *run) spareLocation(ctx context.Context) error {
+	var first velerov1.BackupStorageLocation
+	if err := r.lab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: lab.Location}, &first); err != nil {
+		return err
+	}
+	second := &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: spare}, Spec: *first.Spec.DeepCopy()}
+	second.Spec.Default = false
+	second.Spec.ObjectStorage.Prefix = spare
+	if err := r.lab.Client.Create(ctx, second); err != nil {
+		return err
+	}
+	return r.until(ctx, "the spare location to be available", func() bool {
+		err := r.lab.Client.Get(ctx, client.ObjectKeyFromObject(second), second)
+		return err == nil && second.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable
+	})
+}
+
+// hookPod makes a pod that runs a command after it was restored.
+func (r *run) hookPod(ctx context.Context) error {
+	return r.lab.CreatePod(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: hookSource, Name: "db-0", Annotations: map[string]string{
+			"post.hook.restore.velero.io/command":   `["gate","hook-restore"]`,
+			"post.hook.restore.velero.io/container": "db",
+		}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "db", Image: "registry.example.com/lab/db:1"}}},
+	})
+}
+
+func (r *run) queues() bool { return queuesBackups(r.lab.Version) }

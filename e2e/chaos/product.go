@@ -1,0 +1,210 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/demo/cluster"
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
+	"github.com/veltui/veltui/watch"
+)
+
+// lookEvery is how often a job is looked at more closely that needs it.
+const lookEvery = 5 * time.Second
+
+// token is that of the replayed cluster.
+const token = "recording"
+
+// Product is veltui's own diagnosis, fed as the dashboard feeds it: a watch's
+// store, the assessment, and closer looks through an API server that shows what
+// the recording showed until then.
+type Product struct {
+	now       time.Time
+	store     *watch.Store
+	estimates assess.Estimates
+	looked    map[types.UID]time.Time
+	objects   map[types.UID]*unstructured.Unstructured
+	logs      map[string][]cluster.Line
+
+	// api is the cluster as it is at the moment; nil if it has to be made anew.
+	api    *cluster.Cluster
+	served atomic.Pointer[http.Handler]
+	server *httptest.Server
+	engine *action.Engine
+}
+
+// NewProduct makes a Product; Close ends it.
+func NewProduct() (*Product, error) {
+	p := &Product{looked: map[types.UID]time.Time{}, objects: map[types.UID]*unstructured.Unstructured{}, logs: map[string][]cluster.Line{}}
+	p.store = watch.NewStore(func() time.Time { return p.now }, 0)
+	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(*p.served.Load()).ServeHTTP(w, r)
+	}))
+	connection, err := session.New(session.Options{Load: func() (*rest.Config, error) {
+		return &rest.Config{Host: p.server.URL, BearerToken: token, QPS: -1}, nil
+	}})
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	p.engine, err = action.New(action.Options{Session: connection, Namespace: lab.Namespace, ReadOnly: true, Clock: replayed{product: p}})
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close ends the replayed API server.
+func (p *Product) Close() { p.server.Close() }
+
+// replayed is the clock of a recording.
+type replayed struct {
+	retry.SystemClock
+	product *Product
+}
+
+func (r replayed) Now() time.Time { return r.product.now }
+
+// Show takes an object in as the watch does, and a line as a kubelet keeps it.
+func (p *Product) Show(e Entry) error {
+	p.now, p.api = e.At, nil
+	if e.Kind == LogEntry {
+		at := e.At
+		if line, ok := velero.ParseLogLine(e.Text); ok {
+			at = line.At
+		}
+		p.logs[e.Pod] = append(p.logs[e.Pod], cluster.Line{Time: at, Text: e.Text})
+		return nil
+	}
+	if e.Type == apiwatch.Deleted {
+		delete(p.objects, e.Object.GetUID())
+	} else {
+		p.objects[e.Object.GetUID()] = e.Object
+	}
+	o, err := typed(e.Object)
+	if err != nil || o == nil {
+		return err
+	}
+	if e.Type == apiwatch.Deleted {
+		p.store.Delete(o)
+	} else {
+		p.store.Upsert(o)
+	}
+	return nil
+}
+
+// typed is an object as a reflector decodes it, nil for a kind that no watch has.
+func typed(o *unstructured.Unstructured) (client.Object, error) {
+	made, err := velero.Scheme().New(schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()))
+	if err != nil {
+		return nil, nil //nolint:nilerr // nobody watches it
+	}
+	if _, err := decode.Unstructured(o.DeepCopy(), made); err != nil {
+		return nil, fmt.Errorf("decoding %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	object, _ := made.(client.Object)
+	return object, nil
+}
+
+// Verdicts judges all jobs that have not ended.
+func (p *Product) Verdicts(now, heard time.Time, stale bool) ([]Verdict, error) {
+	p.now = now
+	snap := *p.store.Snapshot()
+	snap.Health = watch.Health{State: watch.Live}
+	if stale {
+		snap.Health = watch.Health{State: watch.Stale, Since: heard}
+	}
+	snap.Sources = nil
+	for _, volumes := range []string{watch.PodVolumeBackups, watch.PodVolumeRestores, watch.DataUploads, watch.DataDownloads} {
+		snap.Sources = append(snap.Sources, watch.Source{Resource: volumes, State: watch.SourceLive})
+	}
+	assessed := p.estimates.Assess(&snap, now)
+	if !stale && now.Sub(heard) < 2*beatEvery && p.look(assessed) {
+		assessed = p.estimates.Assess(&snap, now)
+	}
+	var verdicts []Verdict
+	for _, j := range assessed.Snapshot.Active {
+		v := assessed.Of(j).Verdict
+		verdicts = append(verdicts, Verdict{Job: j.Kind.Word() + "/" + j.Name, State: string(v.State), Reason: string(v.Reason), Summary: v.Summary})
+	}
+	slices.SortFunc(verdicts, func(a, b Verdict) int { return cmp.Compare(a.Job, b.Job) })
+	return verdicts, nil
+}
+
+// look looks at the jobs more closely that need it, and reports whether it did.
+// A look that fails is none.
+func (p *Product) look(a *assess.Assessment) (looked bool) {
+	for _, j := range a.Snapshot.Active {
+		judged := a.Of(j)
+		if !judged.NeedsLook || p.now.Sub(p.looked[j.UID]) < lookEvery {
+			continue
+		}
+		found, err := p.gather(j)
+		if err != nil {
+			continue
+		}
+		p.looked[j.UID] = p.now
+		p.estimates.Looked(j.UID, assess.Look{Evidence: found, At: p.now})
+		looked = true
+	}
+	return looked
+}
+
+// gather reads what explain reads of one job.
+func (p *Product) gather(j *job.Job) (diagnosis.Evidence, error) {
+	if err := p.serve(); err != nil {
+		return diagnosis.Evidence{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	e, err := p.engine.Gather(ctx, j.Kind, j.Name)
+	if err != nil {
+		return diagnosis.Evidence{}, err
+	}
+	return e.ForVerdict(), nil
+}
+
+// serve makes the API server show what the recording has shown.
+func (p *Product) serve() error {
+	if p.api != nil {
+		return nil
+	}
+	api := cluster.New(func() time.Time { return p.now })
+	for _, uid := range slices.Sorted(maps.Keys(p.objects)) {
+		if err := api.Put(p.objects[uid]); err != nil {
+			return err
+		}
+	}
+	for pod, lines := range p.logs {
+		namespace, name, _ := strings.Cut(pod, "/")
+		api.Log(namespace, name, lines...)
+	}
+	handler := api.API(token)
+	p.served.Store(&handler)
+	p.api = api
+	return nil
+}

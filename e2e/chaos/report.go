@@ -1,0 +1,66 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Write prints the result: the counts by reason, then every wrong moment.
+func (r Result) Write(w io.Writer) {
+	dead := 0
+	for _, n := range r.Dead {
+		dead += n
+	}
+	fmt.Fprintf(w, "Seed %d, Velero %s, %s: %d jobs (%d dead of %d kinds, %d slow living, %d undecided), %d fault events, %d judgements\n\n",
+		r.Story.Seed, r.Story.Version, r.Story.Duration, r.Jobs, dead, len(r.Dead), len(r.Slow), len(r.Undecided), len(r.Faults), r.Seconds)
+	fmt.Fprintf(w, "| state | reason | seconds | false alarms | misses |\n|---|---|---|---|---|\n")
+	var all Count
+	for _, c := range r.Counts {
+		fmt.Fprintf(w, "| %s | %s | %d | %d | %d |\n", c.State, c.Reason, c.Seconds, c.False, c.Missed)
+		all.Seconds, all.False, all.Missed = all.Seconds+c.Seconds, all.False+c.False, all.Missed+c.Missed
+	}
+	fmt.Fprintf(w, "| all | | %d | %d | %d |\n\n", all.Seconds, all.False, all.Missed)
+	fmt.Fprintf(w, "Dead jobs, and when each was seen, counted from its expected time (a minute is allowed):\n")
+	for _, f := range r.Story.Fates {
+		seen := "never"
+		if after, ok := r.Seen[f.Job]; ok {
+			seen = fmt.Sprintf("%+.0f s", after.Seconds())
+		} else if r.Dead[f.Cause] == 0 {
+			seen = "it did not come to it"
+		}
+		fmt.Fprintf(w, "- %s (%s): %s\n", f.Job, f.Cause, seen)
+	}
+	for _, list := range []struct {
+		what  string
+		names []string
+	}{{"Undecided", r.Undecided}, {"Not recorded long enough", r.Unproven}, {"Failed steps", r.Failures}} {
+		if len(list.names) > 0 {
+			fmt.Fprintf(w, "\n%s:\n- %s\n", list.what, strings.Join(list.names, "\n- "))
+		}
+	}
+	if len(r.Moments) > 0 {
+		fmt.Fprintf(w, "\nWrong moments:\n")
+	}
+	for _, m := range byLength(r.Moments) {
+		fmt.Fprintf(w, "- %s, %s, %s to %s (%d s): %s %s: %s\n  %s\n", m.Wrong, m.Job, m.From.Format(time.TimeOnly), m.To.Format(time.TimeOnly), m.Seconds,
+			m.State, m.Reason, m.Summary, m.Truth)
+	}
+}
+
+func byLength(moments []Moment) []Moment {
+	return slices.SortedStableFunc(slices.Values(moments), func(a, b Moment) int { return cmp.Compare(b.Seconds, a.Seconds) })
+}
+
+// causes are the kinds of dead jobs of a story.
+func (s Story) causes() []Cause {
+	found := map[Cause]bool{}
+	for _, f := range s.Fates {
+		found[f.Cause] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
