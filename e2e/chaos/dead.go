@@ -170,36 +170,39 @@ func deleteMover(r *run, ctx context.Context, s Step) error {
 	return r.dies("backup/" + s.Name)
 }
 
-// upload waits until a DataUpload of a backup is in one of these phases.
-func (r *run) upload(ctx context.Context, backup string, phases ...velerov2alpha1.DataUploadPhase) (name string, err error) {
-	return name, r.until(ctx, "a data upload of "+backup, func() bool {
-		var list velerov2alpha1.DataUploadList
+// upload waits until a DataUpload of a backup is in a phase.
+func (r *run) upload(ctx context.Context, backup string, phase velerov2alpha1.DataUploadPhase) (name string, err error) {
+	var list velerov2alpha1.DataUploadList
+	_, err = r.await(ctx, "Backup", backup, "have an upload that is "+string(phase), func(h lab.History) bool {
+		if lab.Ended(h) {
+			return true
+		}
 		if r.lab.Client.List(ctx, &list, client.InNamespace(lab.Namespace), client.MatchingLabels{velerov1.BackupNameLabel: backup}) != nil {
 			return false
 		}
-		for _, u := range list.Items {
-			if slices.Contains(phases, u.Status.Phase) {
-				name = u.Name
-				return true
-			}
+		i := slices.IndexFunc(list.Items, func(u velerov2alpha1.DataUpload) bool { return u.Status.Phase == phase })
+		if i >= 0 {
+			name = list.Items[i].Name
 		}
-		return false
+		return i >= 0
 	})
+	if err == nil && name == "" {
+		err = fmt.Errorf("backup %s ended before its upload was %s", backup, phase)
+	}
+	return name, err
 }
 
-// removeNodeAgent removes the node-agents, and makes a backup whose volume then
-// has nobody to take it up.
+// removeNodeAgent removes the node-agents while one prepares a volume.
 func removeNodeAgent(r *run, ctx context.Context, s Step) error {
+	if err := r.moving(ctx, s.Name, 1, mover{pending: true}); err != nil {
+		return err
+	}
+	if _, err := r.upload(ctx, s.Name, velerov2alpha1.DataUploadPhaseAccepted); err != nil {
+		return err
+	}
 	r.server.Lock()
-	err := r.retry(ctx, func() error { return r.lab.StopNodeAgent(ctx) })
-	r.server.Unlock()
-	if err != nil {
-		return err
-	}
-	if err := r.moving(ctx, s.Name, 1, mover{}); err != nil {
-		return err
-	}
-	if _, err := r.upload(ctx, s.Name, "", velerov2alpha1.DataUploadPhaseNew); err != nil {
+	defer r.server.Unlock()
+	if err := r.retry(ctx, func() error { return r.lab.StopNodeAgent(ctx) }); err != nil {
 		return err
 	}
 	return r.dies("backup/" + s.Name)

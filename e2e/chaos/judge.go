@@ -163,9 +163,12 @@ func (t *tally) add(v Verdict, now time.Time, stale bool) {
 			wrong, why = FalseAlarm, fmt.Sprintf("Velero went on by itself %s later: %s", goesOn.Sub(now).Round(time.Second), how)
 			c.False++
 		}
-	case fate != nil && !v.troubled() && !stale && t.truth.steady(now) && now.After(fate.expected.Add(misses)) && !job.repaired(fate.at, now):
+	case fate != nil && stale:
+		// What nobody can hear takes none of the minute.
+		fate.stale += time.Second
+	case fate != nil && !v.troubled() && now.After(fate.expected.Add(misses+fate.stale)) && !job.repaired(fate.at, now):
 		wrong, why = Miss, fmt.Sprintf("dead since %s (%s), to be seen by %s: %s", fate.at.Format(time.TimeOnly), fate.Cause,
-			fate.expected.Add(misses).Format(time.TimeOnly), fate.Source)
+			fate.expected.Add(misses+fate.stale).Format(time.TimeOnly), fate.Source)
 		c.Missed++
 	}
 	t.note(v, now, wrong, why)
@@ -245,14 +248,6 @@ type truth struct {
 	jobs             map[string]*course
 	names            []string
 	faults, failures []string
-	// upheavals are when faults began or ended.
-	upheavals []time.Time
-}
-
-// steady is false within a minute of a fault: what is known is then still being
-// gathered.
-func (t truth) steady(now time.Time) bool {
-	return !slices.ContainsFunc(t.upheavals, func(at time.Time) bool { return !at.After(now) && now.Sub(at) < misses })
 }
 
 // course is what became of one job.
@@ -279,6 +274,8 @@ type change struct {
 type due struct {
 	Fate
 	at, expected time.Time
+	// stale is for how long since then nothing was heard.
+	stale time.Duration
 }
 
 // fateAt is the job's fate if it has come by then.
@@ -330,7 +327,6 @@ func learn(entries []Entry) truth {
 			t.end = e.At
 		case FaultEntry:
 			t.faults = append(t.faults, e.Text)
-			t.upheavals = append(t.upheavals, e.At)
 		case FailureEntry:
 			t.failures = append(t.failures, e.Text)
 		case FateEntry:

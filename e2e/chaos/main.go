@@ -12,11 +12,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	crlog "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/velero"
 )
 
 func main() {
+	crlog.SetLogger(logr.Discard()) // the API server's warnings are of no interest
 	if err := command(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 		os.Exit(1)

@@ -220,7 +220,7 @@ func (w *writer) faults() {
 	}
 	w.fault(pick(w.random, ends...), 0.09)
 	w.fault(pick(w.random, PauseServer, PauseStore, PauseEtcd), 0.37)
-	w.fault(RestartAgent, 0.44)
+	w.fault(RestartAgent, 0.43)
 	w.fault(pick(w.random, PauseServer, PauseAPIServer, PauseEtcd), 0.60)
 	w.fault(pick(w.random, KillAPIServer, PauseAPIServer, PauseServer, KillStore), 0.80)
 }
@@ -246,7 +246,7 @@ func (w *writer) dead() {
 	others := []struct {
 		act   Act
 		share float64
-	}{{EditPhase, 0.52}, {DeleteLocation, 0.58}, {FailDeletion, 0.68}, {DeleteMover, 0.48}, {RemoveNodeAgent, 0.78}, {HangCache, 0.86}}
+	}{{EditPhase, 0.52}, {DeleteLocation, 0.58}, {FailDeletion, 0.68}, {DeleteMover, 0.57}, {RemoveNodeAgent, 0.78}, {HangCache, 0.86}}
 	w.random.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 	for _, o := range others[:4] {
 		w.die(o.act, o.share)
@@ -279,7 +279,7 @@ func (w *writer) die(act Act, share float64) {
 	case DeleteMover:
 		fate("backup", s.Name, MoverDeleted, 30*time.Second, "pkg/datapath/micro_service_watcher.go Init (a deleted pod is never noticed), data_upload_controller.go (no limit in InProgress)")
 	case RemoveNodeAgent:
-		fate("backup", s.Name, NodeAgentRemoved, 30*time.Second, "pkg/controller/data_upload_controller.go (only node-agents take a DataUpload up; no limit in New)")
+		fate("backup", s.Name, NodeAgentRemoved, 30*time.Second, "pkg/controller/data_upload_controller.go (only node-agents go on with a DataUpload, and give one up that is Accepted)")
 	case HangCache:
 		fate("restore", s.Name, CacheHung, time.Minute, "pkg/restore/restore.go execute (WaitForCacheSync has no limit; the reflector's error repeats every 30 s at most)")
 	}

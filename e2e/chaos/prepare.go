@@ -120,15 +120,18 @@ func trapDefinition() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// spareLocation makes a second location in the same bucket.
+// spareLocation makes a second location in a bucket of its own.
 func (r *run) spareLocation(ctx context.Context) error {
+	if err := r.lab.MakeBucket(spare); err != nil {
+		return err
+	}
 	var first velerov1.BackupStorageLocation
 	if err := r.lab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: lab.Location}, &first); err != nil {
 		return err
 	}
 	second := &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: spare}, Spec: *first.Spec.DeepCopy()}
 	second.Spec.Default = false
-	second.Spec.ObjectStorage.Prefix = spare
+	second.Spec.ObjectStorage.Bucket = spare
 	if err := r.lab.Client.Create(ctx, second); err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func scenarioOf(entries []Entry, story Story, m Moment) scenario {
 			}
 		case LogEntry:
 			server = e.Pod
-			s.Logs = append(s.Logs, fmt.Sprintf("[%s] %s", relative(e.At, m.From), inLine(e.Text, m.From)))
+			s.Logs = append(s.Logs, fmt.Sprintf("[%s] %s", relative(e.At, m.From), timeOfLine.ReplaceAllString(e.Text, "time=... ")))
 		}
 	}
 	_, running := objects["v1Pod/"+lab.Namespace+"/"+strings.TrimPrefix(server, lab.Namespace+"/")]
@@ -116,7 +116,5 @@ func relativeTimes(value any, now time.Time) any {
 	return value
 }
 
+// timeOfLine is a line's own time, for which its brackets stand.
 var timeOfLine = regexp.MustCompile(`^time="[^"]*" `)
-
-// inLine leaves a line's own time to its brackets.
-func inLine(text string, _ time.Time) string { return timeOfLine.ReplaceAllString(text, "time=... ") }

@@ -83,6 +83,14 @@ func (l *Lab) ResumeS3() error { return l.s3.process.signal(syscall.SIGCONT) }
 // S3URL is where the S3 server answers.
 func (l *Lab) S3URL() string { return "http://" + l.s3.address }
 
+// MakeBucket makes another bucket.
+func (l *Lab) MakeBucket(name string) error {
+	if err := os.Mkdir(l.path(filepath.Join("s3", name)), 0o700); err != nil {
+		return fmt.Errorf("making bucket %s: %w", name, err)
+	}
+	return nil
+}
+
 // StoredPath is the file in which the S3 server keeps an object.
 func (l *Lab) StoredPath(key string) string { return l.path(filepath.Join("s3", bucket, key)) }
 
