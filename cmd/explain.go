@@ -251,7 +251,7 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, volumes []assess
 	if !v.Proof.IsZero() {
 		l.add("proof: %s: %s", v.Proof.Kind(), v.Proof.Fact().Text)
 	}
-	l.facts(v.Facts, now)
+	l.facts(slices.DeleteFunc(slices.Clone(v.Facts), func(f diagnosis.Fact) bool { return f == v.Proof.Fact() }), now)
 	l.list("volumes that have not ended:", openVolumes(volumes))
 	l.limits(limits)
 	if v.Advice != "" {

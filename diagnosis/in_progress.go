@@ -146,8 +146,7 @@ func (a *assessment) kindNotListed() (Verdict, bool) {
 	if !log.AwaitsCaches() || log.Unlisted.At.Sub(log.Last.At) < settleGrace || a.loggedAgo(log.Unlisted.At) > settleGrace {
 		return Verdict{}, false
 	}
-	a.supports(sourceLog, log.Last.At, "the server logged about it: %s", logText(log.Last))
-	fact := a.supports(sourceLog, log.Unlisted.At, "and since then, again and again: %s", logText(log.Unlisted))
+	fact := a.supports(sourceLog, log.Unlisted.At, "it waits for its caches, and the server logs again and again: %s", logText(log.Unlisted))
 	return a.stuck(ByRefusal(fact), KindNotListed,
 		"Make the API server list that kind again: its conversion webhook, its aggregated API or the version that the backup has. The restore then goes on by itself. No other restore runs meanwhile; --disable-informer-cache of the server avoids it.",
 		"waits for %s until a kind can be listed: %s", human.Duration(a.loggedAgo(log.Last.At)), human.Shorten(log.Unlisted.Error, 55)), true
