@@ -140,6 +140,22 @@ func (e *Environment) serverStarted() time.Time {
 	return e.Server.StartedAt.Add(-e.ServerAhead)
 }
 
+// settled reports whether a server that started has done what it does at its start.
+// It marks jobs in progress before its controllers run (pkg/cmd/server/server.go run),
+// and these validate the storage locations.
+func (a *assessment) settled() bool {
+	up := a.env.Now.Sub(a.env.serverStarted())
+	if up >= settleGrace {
+		return true
+	}
+	for _, l := range a.env.Locations {
+		if up >= settleGrace/8 && l.LastValidated.After(a.env.Server.StartedAt) {
+			return true
+		}
+	}
+	return false
+}
+
 // ago is how long ago something was, in words.
 func (a *assessment) ago(t time.Time) string { return human.Duration(a.env.Now.Sub(t)) }
 
@@ -165,8 +181,11 @@ func (a *assessment) fresh() bool {
 	if a.j.Phase != velero.PhaseInProgress {
 		active = a.j.ActiveVolumes()
 	}
-	moved := a.j.VolumesMoved()
-	return active > 0 && !moved.IsZero() && a.env.Now.Sub(moved) <= freshBytes
+	moved, fresh := a.j.VolumesMoved(), freshBytes
+	if a.env.Server.Visible && !slices.ContainsFunc(a.env.NodeAgents, func(g velero.Agent) bool { return g.Ready || g.Starting(a.env.Now) }) {
+		fresh = justNow // nobody is left to write how far they are
+	}
+	return active > 0 && !moved.IsZero() && a.env.Now.Sub(moved) <= fresh
 }
 
 // noteServer puts down what the pods say.

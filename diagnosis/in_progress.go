@@ -13,7 +13,7 @@ import (
 
 // inProgress is a job in phase InProgress with a server that runs.
 func (a *assessment) inProgress() Verdict {
-	for _, proven := range []func() (Verdict, bool){a.orphaned, a.gaveUp, a.leftBehind, a.statusDropped} {
+	for _, proven := range []func() (Verdict, bool){a.orphaned, a.reopened, a.gaveUp, a.leftBehind, a.statusDropped} {
 		if v, ok := proven(); ok {
 			return v
 		}
@@ -52,7 +52,7 @@ func (a *assessment) orphaned() (Verdict, bool) {
 	}
 	a.noteCounts()
 	gone := a.supports(sourcePod, v.StartedAt, "the Velero server started %s ago, after this job began", a.ago(a.env.serverStarted()))
-	if a.env.Now.Sub(a.env.serverStarted()) < settleGrace {
+	if !a.settled() {
 		return a.conclude(Waiting, ServerRestarted, "", "Velero restarted %s ago, it will mark this job Failed in a moment", a.ago(a.env.serverStarted())), true
 	}
 	why := ""
@@ -65,6 +65,23 @@ func (a *assessment) orphaned() (Verdict, bool) {
 	return a.prove(Orphaned, ByOwner(gone), ServerRestarted,
 		"It can be finalized as Failed, as Velero itself does at its start. Another restart of Velero does the same.",
 		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(a.env.serverStarted()), why).by(Finalize), true
+}
+
+// reopened: Velero notes when a job is completed with its last phase, so one in
+// progress that has such a time was set back by somebody, and no controller takes up
+// what is in progress (backup_controller.go and restore_controller.go Reconcile).
+func (a *assessment) reopened() (Verdict, bool) {
+	j := a.j
+	if j.Completed.IsZero() || a.env.Now.Sub(j.Changed) < freshItems/2 {
+		return Verdict{}, false
+	}
+	a.noteCounts()
+	a.noteServer()
+	fact := a.supports(sourceWatch, j.Completed, "it was completed %s ago, and set back to InProgress", a.ago(j.Completed))
+	a.noteQuiet()
+	a.noteUnlooked()
+	return a.prove(Orphaned, ByOwner(fact), Reopened, "If its results are stored, it can be finalized, and Velero ends it again.",
+		"it had ended %s ago, and somebody set it back to InProgress; nobody works on it", a.ago(j.Completed)).by(Finalize), true
 }
 
 // leftBehind: the only worker of the kind has gone on to another job, so it has

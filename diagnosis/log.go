@@ -46,7 +46,7 @@ func logText(l velero.LogLine) string {
 // whose silence is all that speaks against it. A named cause is not overruled.
 func (a *assessment) logMoves(v Verdict) bool {
 	last := a.evidence().Log.Last
-	if ago := a.loggedAgo(last.At); last.At.IsZero() || ago > logFresh || ago < -logFresh || !a.env.Server.Running || job.StageOf(a.j.Phase) == job.StageQueued {
+	if ago := a.loggedAgo(last.At); last.At.IsZero() || last.EndsJob() || ago > logFresh || ago < -logFresh || !a.env.Server.Running || job.StageOf(a.j.Phase) == job.StageQueued {
 		return false
 	}
 	switch v.Reason {

@@ -153,7 +153,7 @@ func (a *assessment) readyToStart() Verdict {
 		return a.conclude(Waiting, ConcurrencyLimit, "", "waits for %s: %s", human.List(names(busy), 2), limitWords(len(busy)))
 	}
 	if forgotten(j, a.env) {
-		if a.env.Now.Sub(a.env.serverStarted()) < settleGrace {
+		if !a.settled() {
 			return a.conclude(Waiting, ServerRestarted, "", "ready to start; Velero restarted %s ago", a.ago(a.env.serverStarted()))
 		}
 		moved, _ := j.Moved()

@@ -65,6 +65,9 @@ const (
 	UploadingArtifacts Reason = "UploadingArtifacts"
 	// LostPatch: all work is done, but the status patch that says so never landed.
 	LostPatch Reason = "LostPatch"
+	// Reopened: it had ended, and somebody set it back to InProgress, which nobody takes
+	// up.
+	Reopened Reason = "Reopened"
 	// SchemaTooOld: the CRD does not allow the phase that comes next.
 	SchemaTooOld Reason = "SchemaTooOld"
 	// StatusSubresource: the CRD splits the status off, and nothing that Velero writes

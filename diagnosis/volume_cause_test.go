@@ -48,6 +48,7 @@ func TestVolumeCauses(t *testing.T) {
 			Server:     velero.Server{Visible: true},
 			NodeAgents: []velero.Agent{{Node: "node-3", Ready: true, StartedAt: at(900)}}}
 		env.Server.Version = "v1.18.3"
+		env.Movers = map[velero.VolumeRef]velero.Mover{c.volume.Ref(): {Phase: velero.MoverRunning}}
 		got := JudgeVolumes(&job.Job{Volumes: []job.Volume{c.volume}}, env)[0]
 		if got.Stuck != c.stuck || got.Reason != c.reason || !strings.Contains(got.Cause, c.says) || (c.says == "") != (got.Cause == "") {
 			t.Errorf("%s beside %d: %+v; want %v, %s, %q", c.volume.Phase, len(c.others), got, c.stuck, c.reason, c.says)

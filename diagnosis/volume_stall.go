@@ -30,6 +30,10 @@ const (
 	// millions of directories changes no byte (pkg/uploader/kopia/progress.go
 	// FinishedDirectory), and equal values are not written.
 	carrierQuiet = 45 * time.Minute
+	// agentGrace is how long a node may be without a node-agent, and a volume in
+	// progress without its pod, which the node-agent removes after it has noted the end
+	// (OnDataUploadCompleted and its siblings).
+	agentGrace = time.Minute
 	// lostTrackQuiet is how long a node-agent may take to note that a mover pod
 	// has ended: a minute for the last event, and the time to copy its log
 	// (pkg/datapath/micro_service_watcher.go startWatch).
@@ -158,7 +162,7 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 	if v.Ended() || !v.BuiltIn() || !c.PodsSeen {
 		return "", ""
 	}
-	if v.Waiting() && !c.WaitsForPod(v) && v.Quiet(c.Now) >= prepareMargin && c.Blinding[v.Kind] == "" && (c.agentless("") || v.Node != "" && c.agentless(v.Node)) {
+	if !c.WaitsForPod(v) && !c.endsCancelled(v) && v.Quiet(c.Now) >= agentGrace && c.Blinding[v.Kind] == "" && (c.agentless("") || v.Node != "" && c.agentless(v.Node)) {
 		return NodeAgentMissing, c.agentlessCause(v)
 	}
 	if !c.Complete || c.SlotHolder(v) != nil {
@@ -177,6 +181,13 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 		return c.notCarried(v)
 	}
 	return "", ""
+}
+
+// endsCancelled reports whether some node-agent will end a volume that was cancelled:
+// each ends any within an hour, whatever its node (pod_volume_backup_controller.go
+// Reconcile, cancelDelayInProgress, and its siblings).
+func (c *VolumeContext) endsCancelled(v *job.Volume) bool {
+	return v.CancelAsked && len(c.Agents) > 0 && v.Quiet(c.Now) < velero.CancelDelay+prepareMargin
 }
 
 func (c *VolumeContext) agentlessCause(v *job.Volume) string {
@@ -212,19 +223,23 @@ func (c *VolumeContext) WaitsForPod(v *job.Volume) bool {
 // notCarried: since 1.15 (data uploads and downloads) and 1.17 (pod volumes) a
 // pod of its own moves the volume; before, the node-agent itself did.
 func (c *VolumeContext) notCarried(v *job.Volume) (Reason, string) {
-	if v.Quiet(c.Now) < carrierQuiet {
+	mover := c.Movers[v.Ref()]
+	version, known := velero.ParseVersion(c.Version)
+	inPod := known && version.MovesInPods(v.Kind)
+	if quiet := v.Quiet(c.Now); c.endsCancelled(v) || quiet < agentGrace || !inPod && quiet < carrierQuiet {
 		return "", ""
 	}
-	mover := c.Movers[v.Ref()]
 	switch mover.Phase {
 	case "":
 	case velero.MoverFailed:
+		if v.Quiet(c.Now) < carrierQuiet {
+			return "", ""
+		}
 		return MoverGone, "its mover pod has failed" + in(moverWhy(mover)) + ", and the node-agent did not note it"
 	default:
 		return "", ""
 	}
-	version, known := velero.ParseVersion(c.Version)
-	if known && version.MovesInPods(v.Kind) {
+	if inPod {
 		return MoverGone, "no pod moves it any more"
 	}
 	since, agent := c.Agents[v.Node]

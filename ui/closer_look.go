@@ -37,7 +37,7 @@ type lookTaken struct {
 	err  error
 }
 
-// look is one closer look at the open job.
+// look is one closer look at a job.
 type look struct {
 	uid    types.UID
 	cancel context.CancelFunc
@@ -46,12 +46,13 @@ type look struct {
 	done    time.Time
 }
 
-// looks are the closer looks at the open job: never two at a time, and none
-// about a job whose screen is closed.
+// looks are the closer looks: never two at a time, at the open job, or, on the
+// dashboard, at one after the other of those that do not move.
 type looks struct {
 	// start makes the command that looks; nil if nobody can.
 	start     func(j *job.Job, l *look) tea.Cmd
-	last      *look // nil while no screen is open
+	last      *look // nil before the first
+	lookout   assess.Lookout
 	estimates *assess.Estimates
 }
 
@@ -90,19 +91,31 @@ func (ls *looks) again() {
 	}
 }
 
-// look looks closer at the open job if that may change its verdict.
+// look looks closer at the open job, or at the next one of the list, if that may
+// change its verdict.
 func (m *Model) look() tea.Cmd {
 	ls := &m.at.looks
 	if ls.start == nil {
 		return nil
 	}
-	if m.job == nil || m.job.Job() == nil || ls.last != nil && ls.last.uid != m.job.UID() {
-		ls.end()
-	}
-	if m.job == nil || m.job.Job() == nil || m.job.Deleted() || m.at.health().State != watch.Live {
+	now, live := m.options.Clock(), m.at.health().State == watch.Live
+	if m.job == nil {
+		if ls.last != nil && ls.last.pending || !live {
+			return nil
+		}
+		if j := ls.lookout.Due(m.at.assessed, func(*job.Job) bool { return true }, now); j != nil {
+			ls.last = &look{uid: j.UID, pending: true}
+			return ls.start(j, ls.last)
+		}
 		return nil
 	}
-	j, now := m.job.Job(), m.options.Clock()
+	if m.job.Job() == nil || ls.last != nil && ls.last.uid != m.job.UID() {
+		ls.end()
+	}
+	if m.job.Job() == nil || m.job.Deleted() || !live {
+		return nil
+	}
+	j := m.job.Job()
 	switch last := ls.last; {
 	case last != nil && (last.pending || now.Sub(last.done).Abs() < lookPace):
 		return nil
@@ -116,7 +129,7 @@ func (m *Model) look() tea.Cmd {
 // takeLook takes what was found, and judges anew with it.
 func (m *Model) takeLook(taken lookTaken) tea.Cmd {
 	if taken.look != taken.of.looks.last {
-		return nil // its screen was closed meanwhile
+		return nil // another job was opened meanwhile
 	}
 	taken.look.pending, taken.look.done = false, m.options.Clock()
 	seen := taken.seen

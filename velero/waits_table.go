@@ -53,10 +53,10 @@ func lastPatch(o metav1.Object, f ServerFlags) time.Duration {
 	return givesUp
 }
 
-// cancelDelay is after how long any node-agent ends a volume whose own does not end
+// CancelDelay is after how long any node-agent ends a volume whose own does not end
 // it once it is cancelled (pkg/controller/pod_volume_backup_controller.go
 // cancelDelayInProgress, since 1.17).
-const cancelDelay = time.Hour
+const CancelDelay = time.Hour
 
 var inItems = []Step{StepCollecting, StepItems}
 
@@ -128,7 +128,7 @@ func Waits() []Wait {
 			Shows: "PodVolumeBackups that have not ended", Source: "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed"},
 		{Name: WaitPodVolumes, For: "its pod volumes", Subject: SubjectBackup, Steps: []Step{StepVolumes}, Since: Version{1, 18, 3},
 			Worker: WorkerAgent, Workers: "loadConcurrency of the node",
-			Limit: Bound{Setting: "fs-backup-timeout", Of: PodVolumeTimeout, After: cancelDelay},
+			Limit: Bound{Setting: "fs-backup-timeout", Of: PodVolumeTimeout, After: CancelDelay},
 			From:  FromStart, Writes: "bytes of the volume, every ten seconds, while they grow", Restart: RestartFails,
 			Shows: "PodVolumeBackups that have not ended", Source: "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed"},
 		{Name: WaitPodVolumes, For: "its pod volumes", Subject: SubjectRestore, Steps: []Step{StepVolumes, StepStoring},
