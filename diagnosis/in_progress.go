@@ -70,18 +70,24 @@ func (a *assessment) orphaned() (Verdict, bool) {
 // reopened: Velero notes when a job is completed with its last phase, so one in
 // progress that has such a time was set back by somebody, and no controller takes up
 // what is in progress (backup_controller.go and restore_controller.go Reconcile).
+// The finalizer's last line in the server's log tells the same of a restore.
 func (a *assessment) reopened() (Verdict, bool) {
-	j := a.j
-	if j.Completed.IsZero() || a.env.Now.Sub(j.Changed) < freshItems/2 {
+	j, last := a.j, a.evidence().Log.Last
+	ended := j.Completed
+	if ended.IsZero() && last.EndsFinalizing() {
+		ended = last.At.Add(-a.env.ServerAhead)
+	}
+	if ended.IsZero() || a.env.Now.Sub(job.Latest(j.Changed, ended)) < freshItems/2 {
 		return Verdict{}, false
 	}
 	a.noteCounts()
 	a.noteServer()
-	fact := a.supports(sourceWatch, j.Completed, "it was completed %s ago, and set back to InProgress", a.ago(j.Completed))
+	a.noteLog()
+	fact := a.supports(sourceWatch, ended, "it ended %s ago, and was set back to InProgress", a.ago(ended))
 	a.noteQuiet()
 	a.noteUnlooked()
 	return a.prove(Orphaned, ByOwner(fact), Reopened, "If its results are stored, it can be finalized, and Velero ends it again.",
-		"it had ended %s ago, and somebody set it back to InProgress; nobody works on it", a.ago(j.Completed)).by(Finalize), true
+		"it had ended %s ago, and somebody set it back to InProgress; nobody works on it", a.ago(ended)).by(Finalize), true
 }
 
 // leftBehind: the only worker of the kind has gone on to another job, so it has

@@ -229,3 +229,22 @@ func TestRefusedActionsAreNotOffered(t *testing.T) {
 		t.Errorf("%q, and says %q", v.Action, last.Text)
 	}
 }
+
+// A job that had ended and was set back is nobody's.
+func TestReopenedJobs(t *testing.T) {
+	back := spec{name: "crm", kind: job.Restore, phase: velero.PhaseInProgress, started: 60, changed: 2, ended: 3, done: 9, total: 9}
+	logged := back
+	logged.ended = 0
+	marked := map[types.UID]Evidence{"Restore/crm": {LogSeen: true, Log: velero.JobLog{Last: line("Marking restore Completed", 2)}}}
+	for _, c := range []struct {
+		job  spec
+		e    map[types.UID]Evidence
+		want State
+	}{{back, nil, Orphaned}, {logged, marked, Orphaned}, {logged, nil, Quiet}} {
+		env := with()
+		env.Evidence = c.e
+		if v := Judge(c.job.job(t), env); v.State() != c.want || c.want == Orphaned && v.Reason != Reopened {
+			t.Errorf("%s (%s): %s, want %s", v.State(), v.Reason, v.Summary, c.want)
+		}
+	}
+}

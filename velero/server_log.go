@@ -19,11 +19,13 @@ type LogLine struct {
 	Error string
 }
 
-// EndsJob reports whether it is one of the last lines of the server's work on a job
-// (pkg/controller/restore_finalizer_controller.go and restore_controller.go Reconcile).
-func (l *LogLine) EndsJob() bool {
-	return l.Text == "restore completed" || strings.HasPrefix(l.Text, "Marking restore ")
-}
+// EndsJob reports whether it is one of the last lines of the server's work on a
+// restore that is in progress or being finalized (pkg/controller/restore_controller.go
+// and restore_finalizer_controller.go Reconcile).
+func (l *LogLine) EndsJob() bool { return l.Text == "restore completed" || l.EndsFinalizing() }
+
+// EndsFinalizing reports whether it is the last line of a restore's finalizer.
+func (l *LogLine) EndsFinalizing() bool { return strings.HasPrefix(l.Text, "Marking restore ") }
 
 // JobLog is what a server's log tells of one job. What is not in it was not
 // seen, which is no sign of anything: a log is read in part, and rotated.
