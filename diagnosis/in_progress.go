@@ -162,11 +162,15 @@ func (a *assessment) collecting() Verdict {
 	return v
 }
 
+// unlistedFor is how long a kind cannot be listed before that is taken to last: a
+// webhook that restarts is back before. The reflector tries every 30 s at least.
+const unlistedFor = 75 * time.Second
+
 // kindNotListed: before its first item a restore waits, without a limit, until the
 // API server has listed every kind of the backup, and one cannot be listed.
 func (a *assessment) kindNotListed() (Verdict, bool) {
 	log := a.evidence().Log
-	if !log.AwaitsCaches() || log.Unlisted.At.Sub(log.Last.At) < settleGrace || a.loggedAgo(log.Unlisted.At) > settleGrace {
+	if !log.AwaitsCaches() || log.Unlisted.At.Sub(log.Last.At) < unlistedFor || a.loggedAgo(log.Unlisted.At) > settleGrace {
 		return Verdict{}, false
 	}
 	fact := a.supports(sourceLog, log.Unlisted.At, "it waits for its caches, and the server logs again and again: %s", logText(log.Unlisted))
