@@ -193,7 +193,9 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 		w.WillNot = append(w.WillNot, "help if no node-agent is running; veltui cannot tell: "+unseen(e))
 	case len(e.NodeAgents) == 0 && !foreign:
 		w.Refusal, w.Advice = "no node-agent is running to cancel them", "Get the node-agent DaemonSet running. Without it Velero gives up on them at the item operation timeout."
-		w.targets = nil // no command either
+		if !e.Job.Terminal() {
+			w.targets = nil // no command either: it would end the volume once one is back
+		}
 	}
 	for _, v := range volumes {
 		if ref := e.BlindingVolumes[v.Kind]; ref != "" && w.Refusal == "" {
