@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
 	"github.com/veltui/veltui/e2e/lab"
 )
 
@@ -16,7 +18,7 @@ var faultActs = map[Act]func(*run, context.Context, Step) error{
 		return r.outage(ctx, s, func() error { return r.lab.KillVelero(ctx) }, func() error { return r.lab.StartVelero(ctx, r.flags...) })
 	},
 	RollOutServer:  func(r *run, ctx context.Context, s Step) error { return r.rollOut(ctx, s, "") },
-	RollBackServer: func(r *run, ctx context.Context, s Step) error { return r.rollOut(ctx, s, r.older) },
+	RollBackServer: rollBack,
 	PauseServer: func(r *run, ctx context.Context, s Step) error {
 		return r.outage(ctx, s, r.lab.PauseVelero, r.lab.ResumeVelero)
 	},
@@ -74,6 +76,29 @@ func (r *run) rollOut(ctx context.Context, s Step, folder string) error {
 		return err
 	}
 	r.flags = flags
+	return nil
+}
+
+// rollBack rolls the server back to an older version while a backup is queued:
+// one without a queue does not know such a phase.
+func rollBack(r *run, ctx context.Context, s Step) error {
+	queues, behind := r.queues(), s.Name+"-behind"
+	if err := r.backup(ctx, s.Name, velerov1.BackupSpec{}, lab.Annotations{lab.Hold: s.Name}); err != nil {
+		return err
+	}
+	if _, err := r.await(ctx, "Backup", s.Name, "begin", lab.InPhase("InProgress")); err != nil {
+		return err
+	}
+	if err := r.backup(ctx, behind, backupOf(s.Name), nil); err != nil {
+		return err
+	}
+	sleep(ctx, 5*time.Second)
+	if err := r.rollOut(ctx, s, r.older); err != nil {
+		return err
+	}
+	if queues && !r.queues() {
+		return r.dies("backup/" + behind)
+	}
 	return nil
 }
 

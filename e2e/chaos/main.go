@@ -101,7 +101,7 @@ func judgeFile(path, out string) error {
 // abilities are those of the Velero whose programs the lab uses.
 func abilities(older string) Abilities {
 	version := versionOf(os.Getenv(lab.ProgramsVar))
-	return Abilities{Version: version, Queues: queuesBackups(version), RollsBack: older != ""}
+	return Abilities{Version: version, Queues: queuesBackups(version), RollsBack: older != "", OlderQueues: older != "" && queuesBackups(versionOf(older))}
 }
 
 // versionOf reads a version from a folder's name, such as bin/lab-v1.18.3-f0c8.

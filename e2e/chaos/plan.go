@@ -21,6 +21,7 @@ const (
 	MoverDeleted     Cause = "MoverDeleted"
 	NodeAgentRemoved Cause = "NodeAgentRemoved"
 	CacheHung        Cause = "CacheHung"
+	QueueRolledBack  Cause = "QueueRolledBack"
 )
 
 // Act is something that happens in a story: a job, or a fault.
@@ -133,8 +134,9 @@ type Abilities struct {
 	Version string
 	// Queues is true for a server that has a queue of backups.
 	Queues bool
-	// RollsBack is true where another version's binary is there.
-	RollsBack bool
+	// RollsBack is true where another version's binary is there, and OlderQueues
+	// if that has a queue too.
+	RollsBack, OlderQueues bool
 }
 
 // writer makes one story. All chance comes from random, so the order of calls
@@ -214,11 +216,12 @@ func (w *writer) living() {
 // would end what is dead.
 func (w *writer) faults() {
 	w.fault(pick(w.random, PauseStore, PauseAPIServer, PauseEtcd), 0.04)
-	ends := []Act{CrashServer, RollOutServer}
 	if w.can.RollsBack {
-		ends = append(ends, RollBackServer)
+		w.die(RollBackServer, 0.09)
+		w.can.Queues = w.can.OlderQueues
+	} else {
+		w.fault(pick(w.random, CrashServer, RollOutServer), 0.09)
 	}
-	w.fault(pick(w.random, ends...), 0.09)
 	w.fault(pick(w.random, PauseServer, PauseStore, PauseEtcd), 0.37)
 	w.fault(RestartAgent, 0.43)
 	w.fault(pick(w.random, PauseServer, PauseAPIServer, PauseEtcd), 0.60)
@@ -261,6 +264,10 @@ func (w *writer) die(act Act, share float64) {
 		w.story.Fates = append(w.story.Fates, Fate{Job: kind + "/" + name, Cause: cause, After: after, Source: source})
 	}
 	switch act {
+	case RollBackServer:
+		if w.can.Queues && !w.can.OlderQueues {
+			fate("backup", s.Name+"-behind", QueueRolledBack, 0, "pkg/controller/backup_controller.go Reconcile (up to 1.17 only new ones are looked at)")
+		}
 	case CrashWithMark:
 		fate("restore", s.Name, LostMark, 0, "pkg/cmd/server/server.go markInProgressRestoresFailed (one try, the error is only logged)")
 		if w.can.Queues {

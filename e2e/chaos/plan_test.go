@@ -35,6 +35,10 @@ func TestPlan(t *testing.T) {
 			}
 		}
 	}
+	back := Plan(1, time.Minute, Abilities{Version: "v1.18.3", Queues: true, RollsBack: true})
+	if !slices.Contains(back.causes(), QueueRolledBack) || slices.Contains(back.causes(), ForgottenReady) {
+		t.Errorf("a server that is rolled back to one without a queue has dead jobs of %v", back.causes())
+	}
 	if reflect.DeepEqual(Plan(1, time.Minute, Abilities{}).Steps, Plan(2, time.Minute, Abilities{}).Steps) {
 		t.Error("two seeds make one story")
 	}
