@@ -85,7 +85,9 @@ type Result struct {
 	// Unproven are fates whose expected time lies too late in the recording, and
 	// Seen how long after that time each other was seen; negative before it.
 	Unproven []string
-	Seen     map[string]time.Duration
+	// Refuted are the fates that did not hold: Velero went on with the job.
+	Refuted []string
+	Seen    map[string]time.Duration
 	// Seconds is the number of all judgements.
 	Seconds int
 }
@@ -204,6 +206,9 @@ func (t *tally) finish() {
 			if !job.fate.expected.Add(misses).Before(t.truth.end) {
 				t.result.Unproven = append(t.result.Unproven, name)
 			}
+			if how, refuted := job.refutes(); refuted {
+				t.result.Refuted = append(t.result.Refuted, name+": "+how)
+			}
 		case !job.over:
 			t.result.Undecided = append(t.result.Undecided, name)
 		case job.silent >= slow:
@@ -231,6 +236,9 @@ func (r Result) Err() error {
 	}
 	if 20*len(r.Undecided) > r.Jobs {
 		errs = append(errs, fmt.Errorf("%d of %d jobs are undecided", len(r.Undecided), r.Jobs))
+	}
+	if len(r.Refuted) > 0 {
+		errs = append(errs, fmt.Errorf("the story is wrong: %d jobs went on that it takes for dead", len(r.Refuted)))
 	}
 	if len(r.Unproven) > 0 {
 		errs = append(errs, fmt.Errorf("the recording ends too early for %s", strings.Join(r.Unproven, ", ")))

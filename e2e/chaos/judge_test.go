@@ -137,6 +137,24 @@ func TestMiss(t *testing.T) {
 	wantMoments(t, r.judged(t, &says{name: "b", state: "waiting", from: 250}), "miss backup/b 250-300")
 }
 
+// TestFateIsRefuted has Velero go on with what the story takes for dead.
+func TestFateIsRefuted(t *testing.T) {
+	r := newTape(300)
+	r.sees(1, "b", "InProgress")
+	r.dies(100, "backup/b", 0)
+	if result := r.judged(t, &says{name: "b", state: "stuck", from: 100}); len(result.Refuted) > 0 {
+		t.Errorf("refuted: %q", result.Refuted)
+	}
+	r.sees(250, "b", "Completed")
+	if result := r.judged(t, &says{name: "b", state: "stuck", from: 100}); len(result.Refuted) != 1 {
+		t.Errorf("refuted: %q, want one", result.Refuted)
+	}
+	r.add(200, Entry{Kind: RepairEntry, Job: "backup/b", Text: "somebody helped"})
+	if result := r.judged(t, &says{name: "b", state: "stuck", from: 100}); len(result.Refuted) > 0 {
+		t.Errorf("refuted although somebody helped: %q", result.Refuted)
+	}
+}
+
 func TestNoMissWhileNothingIsHeard(t *testing.T) {
 	var silent []int
 	for i := 120; i < 180; i++ {

@@ -213,9 +213,11 @@ func (w *writer) living() {
 }
 
 // faults adds what ends by itself. No server ends after the first third: that
-// would end what is dead.
+// would end what is dead. Nor does the API server: after it Velero's informers
+// list all anew, and tell of each object as if it had changed, which wakes a
+// backup that was forgotten.
 func (w *writer) faults() {
-	w.fault(pick(w.random, PauseStore, PauseAPIServer, PauseEtcd), 0.04)
+	w.fault(pick(w.random, PauseStore, PauseAPIServer, PauseEtcd, KillAPIServer), 0.04)
 	if w.can.RollsBack {
 		w.die(RollBackServer, 0.09)
 		w.can.Queues = w.can.OlderQueues
@@ -225,7 +227,7 @@ func (w *writer) faults() {
 	w.fault(pick(w.random, PauseServer, PauseStore, PauseEtcd), 0.37)
 	w.fault(RestartAgent, 0.43)
 	w.fault(pick(w.random, PauseServer, PauseAPIServer, PauseEtcd), 0.60)
-	w.fault(pick(w.random, KillAPIServer, PauseAPIServer, PauseServer, KillStore), 0.80)
+	w.fault(pick(w.random, PauseAPIServer, PauseServer, KillStore), 0.80)
 }
 
 // fault lasts for seconds to a minute.

@@ -29,7 +29,7 @@ func TestPlan(t *testing.T) {
 				}
 			}
 			for _, step := range s.Steps {
-				if ends := []Act{CrashServer, RollOutServer, RollBackServer}; slices.Contains(ends, step.Act) && step.At > mark {
+				if ends := []Act{CrashServer, RollOutServer, RollBackServer, KillAPIServer}; slices.Contains(ends, step.Act) && step.At > mark {
 					t.Errorf("seed %d: %s ends the server after the mark was lost", seed, step.Name)
 				}
 			}

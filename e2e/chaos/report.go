@@ -38,7 +38,7 @@ func (r Result) Write(w io.Writer) {
 	for _, list := range []struct {
 		what  string
 		names []string
-	}{{"Undecided", r.Undecided}, {"Not recorded long enough", r.Unproven}, {"Failed steps", r.Failures}} {
+	}{{"Undecided", r.Undecided}, {"Not recorded long enough", r.Unproven}, {"Not dead after all", r.Refuted}, {"Failed steps", r.Failures}} {
 		if len(list.names) > 0 {
 			fmt.Fprintf(w, "\n%s:\n- %s\n", list.what, strings.Join(list.names, "\n- "))
 		}
