@@ -35,9 +35,13 @@ func (e *Estimates) Looked(uid types.UID, l Look) {
 	if e.looks == nil {
 		e.looks = map[types.UID]Look{}
 	}
-	if old, known := e.looks[uid]; known && l.Err != "" {
-		old.Err = l.Err
-		l = old
+	if old, known := e.looks[uid]; known {
+		if l.Err != "" {
+			old.Err = l.Err
+			l = old
+		} else {
+			l.Evidence.Log = old.Evidence.Log.Then(l.Evidence.Log) // a log is rotated
+		}
 	}
 	e.looks[uid] = l
 }

@@ -209,6 +209,7 @@ func TestAScriptsDashboardIsAJob(t *testing.T) {
 	}
 	s.types(t, "q")
 	s.sees(t, "over")
+	eventually(t, "the shell takes a line", func() bool { return strings.HasSuffix(strings.TrimSpace(s.screen()), "ready>") })
 	s.types(t, "exit\n")
 	s.exits(t)
 }

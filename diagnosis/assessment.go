@@ -181,11 +181,18 @@ func (a *assessment) fresh() bool {
 	if a.j.Phase != velero.PhaseInProgress {
 		active = a.j.ActiveVolumes()
 	}
-	moved, fresh := a.j.VolumesMoved(), freshBytes
-	if a.env.Server.Visible && !slices.ContainsFunc(a.env.NodeAgents, func(g velero.Agent) bool { return g.Ready || g.Starting(a.env.Now) }) {
-		fresh = justNow // nobody is left to write how far they are
-	}
-	return active > 0 && !moved.IsZero() && a.env.Now.Sub(moved) <= fresh
+	moved := a.j.VolumesMoved()
+	return active > 0 && !moved.IsZero() && a.env.Now.Sub(moved) <= freshBytes && a.anyMayMove()
+}
+
+// anyMayMove reports whether there is a volume that has not ended and of which nothing
+// shows that it cannot move any more.
+func (a *assessment) anyMayMove() bool {
+	c := newVolumeContext(a.env, a.j)
+	return slices.ContainsFunc(a.j.Volumes, func(v job.Volume) bool {
+		_, cause := c.stalled(&v)
+		return !v.Ended() && cause == ""
+	})
 }
 
 // noteServer puts down what the pods say.

@@ -12,7 +12,7 @@ func (a *assessment) finalizing() Verdict {
 	a.noteServer()
 	a.noteQuiet()
 	a.noteLog()
-	if a.quiet() > settleGrace {
+	if a.quiet() > freshItems/2 {
 		if v, ok := a.cutOff("waits to be finalized"); ok {
 			return v
 		}

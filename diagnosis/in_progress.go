@@ -164,7 +164,7 @@ func (a *assessment) collecting() Verdict {
 
 // unlistedFor is how long a kind cannot be listed before that is taken to last: a
 // webhook that restarts is back before. The reflector tries every 30 s at least.
-const unlistedFor = 75 * time.Second
+const unlistedFor = 45 * time.Second
 
 // kindNotListed: before its first item a restore waits, without a limit, until the
 // API server has listed every kind of the backup, and one cannot be listed.

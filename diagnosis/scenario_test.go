@@ -227,6 +227,10 @@ func checkRecording(t *testing.T, r replay.Recording) (judged int) {
 		for who, store := range map[string]*watch.Store{"watching": watching, "coming": coming} {
 			snap := live(store)
 			env := snap.Environment(now)
+			env.Movers = map[velero.VolumeRef]velero.Mover{} // they were not recorded
+			for _, v := range env.Volumes {
+				env.Movers[v.Ref()] = velero.Mover{Phase: velero.MoverRunning, Node: v.Node}
+			}
 			for _, j := range snap.Jobs {
 				judged++
 				if v := diagnosis.Judge(j, env); v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned {
@@ -273,7 +277,15 @@ func serverPods(since time.Time) []client.Object {
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(since)}}}}
 		return p
 	}
-	return []client.Object{pod("velero", "server"), pod("node-agent", "node-agent", "server")}
+	pods := []client.Object{pod("velero", "server")}
+	for _, node := range []string{"n1", "node-a", "node-b"} {
+		agent := pod("node-agent", "node-agent", "server")
+		agent.SetName("node-agent-" + node)
+		agent.SetUID(types.UID(agent.GetName()))
+		agent.(*corev1.Pod).Spec.NodeName = node
+		pods = append(pods, agent)
+	}
+	return pods
 }
 
 // typed is an object as a reflector decodes it, with what it could not hold; nil

@@ -148,13 +148,20 @@ func (c *VolumeContext) agentless(node string) bool {
 	return !ready && !c.Starting[node]
 }
 
-// Stalled says why a volume that has not ended cannot move any more, empty if
-// it may. It needs a cause, never silence alone; what could not be seen is no
-// cause. A third-party data mover's volumes are never judged: Velero's
+// Stalled says why a volume that has not ended may be cancelled, empty if it may still
+// move. It needs a cause, never silence alone, and more silence than a verdict; what
+// could not be seen is no cause. A third-party data mover's volumes are never judged: Velero's
 // node-agent does not touch them, and the vendor need not write phases
 // (data_upload_controller.go Reconcile, datamover.IsBuiltInUploader).
 func (c *VolumeContext) Stalled(v *job.Volume) string {
 	_, cause := c.stalled(v)
+	quiet, mover := v.Quiet(c.Now), c.Movers[v.Ref()]
+	switch {
+	case !c.Complete || quiet < prepareMargin || c.SlotHolder(v) != nil:
+		return ""
+	case v.Phase == velero.VolumeInProgress && (quiet < carrierQuiet || mover.Phase != "" && mover.Phase != velero.MoverFailed):
+		return "" // a node-agent that comes back takes it up again
+	}
 	return cause
 }
 

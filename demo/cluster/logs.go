@@ -40,7 +40,7 @@ func (c *Cluster) Log(namespace, pod string, lines ...Line) {
 }
 
 // maxLogLines is how much of a pod's log is kept.
-const maxLogLines = 8192
+const maxLogLines = 1 << 15
 
 func (c *Cluster) log(namespace, pod string) (lines []Line, readable bool) {
 	c.mu.Lock()
