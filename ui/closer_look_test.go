@@ -146,7 +146,9 @@ func TestOpenJobIsLookedAtCloser(t *testing.T) {
 // away; without a Looker nothing is asked.
 func TestLooksAreNotWasted(t *testing.T) {
 	f := newLookFixture(t, &watcher{})
-	press(t, f.Model, "/", "s", "h", "o", "p", "-", "r", "enter", "enter")
+	press(t, f.Model, "/", "s", "h", "o", "p", "-", "r", "enter")
+	f.beforehand(t)
+	press(t, f.Model, "enter")
 	f.after(0)
 	if f.job == nil || f.asks != 0 {
 		t.Errorf("%d looks at a job that moves", f.asks)
