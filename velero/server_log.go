@@ -97,8 +97,8 @@ func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 			continue
 		}
 		e, ok := ParseLogLine(strings.TrimSuffix(line, "\r"))
-		if ok && awaits && e.failsToList() {
-			found.Unlisted = e.LogLine
+		if why := e.failsToList(); ok && awaits && why != "" {
+			found.Unlisted = LogLine{At: e.At, Level: e.Level, Text: "Failed to watch", Error: why}
 		}
 		if ok && !e.At.Before(since) && e.refuses(namespace, name) {
 			found.Refused = e.LogLine
@@ -211,10 +211,19 @@ func (e *LogEntry) refuses(namespace, name string) bool {
 		e.Fields["name"] == name && (e.Fields["namespace"] == "" || e.Fields["namespace"] == namespace)
 }
 
-// failsToList recognises what a reflector says of a kind that it cannot list or
-// watch (k8s.io/client-go/tools/cache/reflector.go, DefaultWatchErrorHandler).
-func (e *LogEntry) failsToList() bool {
-	return strings.HasPrefix(e.Text, "Failed to watch") || strings.HasPrefix(e.Text, "failed to list") || strings.HasPrefix(e.Error, "failed to list")
+// failsToList is what a reflector says of a kind that it cannot list, empty for other
+// lines (k8s.io/client-go/tools/cache/reflector.go, DefaultWatchErrorHandler; up to
+// Velero 1.17 the text begins with the reflector's place in the source).
+func (e *LogEntry) failsToList() string {
+	if !strings.HasPrefix(e.Text, "Failed to watch") && !strings.Contains(e.Text+e.Error+e.Fields["logSource"], "reflector.go:") {
+		return ""
+	}
+	for _, text := range []string{e.Error, e.Text} {
+		if i := strings.Index(text, "failed to list "); i >= 0 {
+			return text[i:]
+		}
+	}
+	return ""
 }
 
 // endsWorkers recognises the lines with which the backup controller stops its

@@ -217,3 +217,20 @@ func FuzzJobLog(f *testing.F) {
 		l.Then(l).Beside(l)
 	})
 }
+
+// A restore that waits for its caches, and the kind that cannot be listed, as the
+// servers of 1.18 and of 1.16 log it.
+func TestKindThatIsNotListed(t *testing.T) {
+	const waits = `time="2026-11-24T05:22:00Z" level=info msg="waiting informer cache sync ..." restore=velero/app` + "\n"
+	since := time.Date(2026, 11, 24, 5, 0, 0, 0, time.UTC)
+	for _, c := range []struct{ log, want string }{
+		{waits + `time="2026-11-24T05:22:26Z" level=error msg="Failed to watch" error="failed to list trap.io/v1, Resource=things: not found" logSource="tools/cache/reflector.go:200"`, "failed to list trap.io/v1, Resource=things: not found"},
+		{waits + `time="2026-11-24T05:22:26Z" level=error msg="Unhandled Error" error="k8s.io/client-go@v0.31.3/tools/cache/reflector.go:243: Failed to watch trap.io/v1, Resource=things: failed to list trap.io/v1, Resource=things: not found"`, "failed to list trap.io/v1, Resource=things: not found"},
+		{waits + `time="2026-11-24T05:22:26Z" level=error msg="failed to list backups" error="no"`, ""},
+		{waits + `time="2026-11-24T05:22:20Z" level=info msg="restoring" restore=velero/app` + "\n" + `time="2026-11-24T05:22:26Z" level=error msg="Failed to watch" error="failed to list trap.io/v1"`, ""},
+	} {
+		if got := ReadJobLog(c.log+"\n", "Restore", "velero", "app", since); got.Unlisted.Error != c.want {
+			t.Errorf("%q, want %q", got.Unlisted.Error, c.want)
+		}
+	}
+}
