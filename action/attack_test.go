@@ -68,7 +68,7 @@ func TestAttacks(t *testing.T) {
 				if out.Sent != c.sent || out.State != c.state || !strings.Contains(out.Message, c.says) || c.never != "" && strings.Contains(out.Message, c.never) {
 					t.Errorf("%s, %s: %s", out.State, out.Sent, out.Message)
 				}
-				if landed := len(b.api.landed[b.path]); landed != c.landed || b.api.foreign != 0 {
+				if landed := len(b.api.landings(b.path)); landed != c.landed || b.api.foreign != 0 {
 					t.Errorf("landed %d times, %d elsewhere", landed, b.api.foreign)
 				}
 			})

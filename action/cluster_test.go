@@ -232,7 +232,10 @@ func (in *installation) finalizer(change ...func(*Options)) *Engine {
 // the last of several.
 func (in *installation) session(configs ...*rest.Config) *session.Session {
 	in.t.Helper()
+	var reading sync.Mutex
 	s, err := session.New(session.Options{Context: "prod-east", Load: func() (*rest.Config, error) {
+		reading.Lock()
+		defer reading.Unlock()
 		config := rest.CopyConfig(configs[0])
 		configs = configs[min(1, len(configs)-1):]
 		config.Wrap(in.requests.wrap)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -240,6 +241,13 @@ func (f *fakeAPI) patch(r *http.Request, path string, body []byte, dryRun bool) 
 	f.objects[path] = o
 	f.note(path, o)
 	return answerJSON(r, 200, o)
+}
+
+// landings are the attempts whose write of an object was carried out so far.
+func (f *fakeAPI) landings(path string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.landed[path])
 }
 
 func (f *fakeAPI) note(path string, o map[string]any) {

@@ -355,7 +355,7 @@ func (c sendCase) run(t *testing.T, dir string) (wrong []string) {
 		return serve(), nil
 	}
 	out, _ := engine.Apply(ctx, p, false, nil)
-	atEnd := len(b.api.landed[b.path])
+	atEnd := len(b.api.landings(b.path))
 	time.Sleep(30 * time.Minute) // whatever is late has come
 	synctest.Wait()
 	return c.check(t, b, &out, atEnd)
@@ -377,7 +377,7 @@ func (c sendCase) check(t *testing.T, b *sendBench, out *Outcome, atEnd int) (wr
 	if len(log) > 0 {
 		attempt = log[0].Attempt
 	}
-	for _, id := range b.api.landed[b.path] {
+	for _, id := range b.api.landings(b.path) {
 		if id == attempt {
 			mine = append(mine, id)
 		}

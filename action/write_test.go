@@ -96,7 +96,7 @@ func TestCreateAndDeleteInvariants(t *testing.T) {
 							return w
 						})
 						time.Sleep(30 * time.Minute)
-						landed := len(b.api.landed[path])
+						landed := len(b.api.landings(path))
 						say := func(holds bool, text string) {
 							if !holds {
 								t.Errorf("%s: %s, then %s, with %s: %s, and it says %s", verb, first, second, interruption, text, sent)

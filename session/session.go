@@ -18,7 +18,7 @@ import (
 
 // Options are what a Session needs.
 type Options struct {
-	// Load reads the kubeconfig as it is now.
+	// Load reads the kubeconfig as it is now. Several goroutines may call it at once.
 	Load func() (*rest.Config, error)
 	// Context is the kubeconfig context's name, for messages.
 	Context string
