@@ -85,7 +85,8 @@ type Result struct {
 	// Unproven are fates whose expected time lies too late in the recording, and
 	// Seen how long after that time each other was seen; negative before it.
 	Unproven []string
-	// Refuted are the fates that did not hold: Velero went on with the job.
+	// Refuted are the fates that did not hold: Velero went on with the job, which
+	// counts as one that lives.
 	Refuted []string
 	Seen    map[string]time.Duration
 	// Seconds is the number of all judgements.
@@ -200,14 +201,14 @@ func (t *tally) finish() {
 	for _, name := range t.truth.names {
 		job := t.truth.jobs[name]
 		t.result.Jobs++
+		if job.refuted != "" {
+			t.result.Refuted = append(t.result.Refuted, name+": "+job.refuted)
+		}
 		switch {
 		case job.fate != nil:
 			t.result.Dead[job.fate.Cause]++
 			if !job.fate.expected.Add(misses).Before(t.truth.end) {
 				t.result.Unproven = append(t.result.Unproven, name)
-			}
-			if how, refuted := job.refutes(); refuted {
-				t.result.Refuted = append(t.result.Refuted, name+": "+how)
 			}
 		case !job.over:
 			t.result.Undecided = append(t.result.Undecided, name)

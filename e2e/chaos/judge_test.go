@@ -146,9 +146,11 @@ func TestFateIsRefuted(t *testing.T) {
 		t.Errorf("refuted: %q", result.Refuted)
 	}
 	r.sees(250, "b", "Completed")
-	if result := r.judged(t, &says{name: "b", state: "stuck", from: 100}); len(result.Refuted) != 1 {
-		t.Errorf("refuted: %q, want one", result.Refuted)
+	result := r.judged(t, &says{name: "b", state: "stuck", from: 100})
+	if len(result.Refuted) != 1 || len(result.Dead) > 0 {
+		t.Errorf("refuted: %q, want one; dead: %v", result.Refuted, result.Dead)
 	}
+	wantMoments(t, result, "false alarm backup/b 100-249")
 	r.add(200, Entry{Kind: RepairEntry, Job: "backup/b", Text: "somebody helped"})
 	if result := r.judged(t, &says{name: "b", state: "stuck", from: 100}); len(result.Refuted) > 0 {
 		t.Errorf("refuted although somebody helped: %q", result.Refuted)

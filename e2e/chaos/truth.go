@@ -26,6 +26,9 @@ type truth struct {
 type course struct {
 	changes []change
 	fate    *due
+	// refuted says how Velero went on with the job after the fate that the story
+	// gave it: it lives.
+	refuted string
 	repairs []time.Time
 	edits   map[string]bool
 	uid     string
@@ -129,6 +132,14 @@ func learn(entries []Entry) truth {
 			if e.Job == "" || e.Job == name {
 				c.repairs = append(c.repairs, e.At)
 			}
+		}
+	}
+	for _, c := range t.jobs {
+		if c.fate == nil {
+			continue
+		}
+		if how, refuted := c.refutes(); refuted {
+			c.fate, c.refuted = nil, how
 		}
 	}
 	t.forget()
