@@ -155,6 +155,10 @@ func (r *restore) assumptions() (all []string) {
 	if r.usesSnapshots && r.spec.Server.CSI == nil {
 		say("Claims in the backup name their volume snapshots, so the server is taken to run with EnableCSI.")
 	}
+	if r.forced > 0 {
+		// pkg/restore/actions/csi/pvc_action.go, Execute and isResourceExist.
+		say("Volume snapshots that the filters leave out, counted with their claims in namespaces that exist: %d. A claim that exists brings none.", r.forced)
+	}
 	if r.undecodable > 0 {
 		say("Selected objects that cannot be decoded: %d. Velero leaves them out, with an error each.", r.undecodable)
 	}

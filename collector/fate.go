@@ -186,7 +186,7 @@ func (r *restore) namespaceFate(name string, kept Fate) Fate {
 	switch {
 	case !r.spaces.lets(name):
 		return NamespaceExcluded
-	case r.spec.Existing.All || r.existing[target]:
+	case r.namespaceExists(target):
 		return NamespaceThere
 	case r.ensured[target]:
 		return ToRestore

@@ -36,6 +36,8 @@ type restore struct {
 	unread        int
 	unjudged      int // items whose labels the selectors take too long for
 	usesSnapshots bool
+	// forced are snapshots that only the claim's action brings, in namespaces that exist.
+	forced int
 }
 
 type targetItem struct{ resource, namespace, name string }
@@ -245,10 +247,15 @@ func (r *restore) ensure(namespace string) {
 		return
 	}
 	r.ensured[namespace] = true
-	if !r.spec.Existing.All && !r.existing[namespace] {
+	if !r.namespaceExists(namespace) {
 		r.made = append(r.made, namespace)
 		r.count(dirNamespaces, "", 1)
 	}
+}
+
+// namespaceExists reports whether a namespace of the target is there before the restore.
+func (r *restore) namespaceExists(namespace string) bool {
+	return r.spec.Existing.All || r.existing[namespace]
 }
 
 func (r *restore) count(resource, namespace string, n int) {
@@ -320,6 +327,9 @@ func (r *restore) bringAlong(item uint32, namespace string) {
 		case refSnapshot:
 			if r.restoresSnapshots() {
 				r.usesSnapshots = true
+				if r.namespaceExists(r.mapped(namespace)) && !r.passes(dirSnapshots, namespace) && r.version.forcesSnapshots() {
+					r.forced++
+				}
 				r.additional(dirSnapshots, namespace, name, r.version.forcesSnapshots())
 			}
 		case refContent:

@@ -229,6 +229,13 @@ func TestCSI(t *testing.T) {
 			}
 		})
 	}
+	// A claim that exists brings no snapshot, and which do is not known here.
+	for existing, want := range map[string]bool{"*": true, "a": true, "b": false} {
+		e := estimate(t, x, RestoreSpec{Restore: spec{IncludedResources: claims}, Existing: ParseNamespaces(existing)}, Discovery{})
+		if said := strings.Contains(strings.Join(e.Assumptions, "\n"), "A claim that exists brings none"); said != want {
+			t.Errorf("namespaces %s: %q", existing, e.Assumptions)
+		}
+	}
 }
 
 // The same objects without version directories, as format version 1 had them.
