@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
 	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/sanitize"
@@ -38,6 +40,18 @@ func (r *artifactReader) Volumes(ctx context.Context, j *job.Job) ([]artifact.Vo
 // Operations are its asynchronous item operations.
 func (r *artifactReader) Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error) {
 	return readArtifact(ctx, r, j, (*artifact.Fetcher).ItemOperations)
+}
+
+// whyNotFinalized says that what a backup's operations made is missing in what Velero
+// stored of it, empty if it is not. Only the objects that are asked of are read.
+func (r *artifactReader) whyNotFinalized(ctx context.Context, namespace string, b *velerov1.Backup) (string, error) {
+	finalized, err := readArtifact(ctx, r, &job.Job{Kind: job.Backup, Namespace: namespace, Name: b.Name}, func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) (bool, error) {
+		return f.Finalized(ctx, b)
+	})
+	if finalized || err != nil {
+		return "", err
+	}
+	return "Velero did not store its contents after its operations: what they made, such as moved volumes, cannot be restored", nil
 }
 
 // safeError is an error in words that are safe to draw.

@@ -37,6 +37,8 @@ type store struct {
 	// hold, if set, is waited for in the middle of a download; held tells that
 	// a download is there.
 	hold, held chan struct{}
+	// modified is when files were stored, by KIND/NAME, where the store says so.
+	modified map[string]time.Time
 }
 
 // openStore serves the captured tarball, and signs URLs until the test ends.
@@ -53,6 +55,9 @@ func openStore(t *testing.T, b *bed) *store {
 			return
 		}
 		s.downloads.Add(1)
+		if at, known := s.modified[r.URL.Query().Get("kind")+"/"+r.URL.Query().Get("name")]; known {
+			w.Header().Set("Last-Modified", at.UTC().Format(http.TimeFormat))
+		}
 		if kind := r.URL.Query().Get("kind"); kind != string(velerov1.DownloadTargetKindBackupContents) {
 			if file := s.files[kind+"/"+r.URL.Query().Get("name")]; file != "" {
 				_, _ = io.WriteString(w, file)

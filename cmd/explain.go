@@ -3,13 +3,16 @@ package cmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
@@ -169,6 +172,12 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 func (c *cli) lookCloser(ctx context.Context, assessed *assess.Assessment, judged assess.Judged, f explainFlags) (*assess.Assessment, assess.Judged, *action.Plan, []action.Plan, error) {
 	plan, remedies, err := c.remedies(ctx, judged, f)
 	if plan == nil {
+		if b, ok := judged.Object.(*velerov1.Backup); ok && f.artifacts && judged.Terminal() {
+			reader := &artifactReader{cli: c, caFile: f.caFile, log: slog.Default()}
+			why, failed := reader.whyNotFinalized(ctx, judged.Namespace, b)
+			err = errors.Join(err, failed)
+			assessed, judged = assessed.Look(judged.Job, assess.Look{Evidence: diagnosis.Evidence{NotFinalized: why}, At: c.clock()})
+		}
 		return assessed, judged, nil, remedies, err
 	}
 	waited := judged.Verdict.State() == diagnosis.Waiting

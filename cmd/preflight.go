@@ -94,6 +94,7 @@ func (c *cli) preflight(ctx context.Context, args []string, f preflightFlags) er
 	if err != nil {
 		return err
 	}
+	addFinalized(ctx, &question.velero, e.estimator)
 	s, err := newSurveyor(e.config, c.clock, e.log)
 	if err != nil {
 		return err

@@ -137,11 +137,32 @@ func backupIn(t *testing.T, b *bed, name, location string, left time.Duration) {
 	})
 }
 
+// unfinished makes a backup that moved data, and whose contents Velero did not store
+// again at its end.
+func unfinished(t *testing.T, b *bed, s *store, name string) {
+	t.Helper()
+	backupIn(t, b, name, "pf", 24*time.Hour)
+	stored := time.Now().Add(-time.Hour).Truncate(time.Second)
+	s.tarballs[name], s.files = planted(t), map[string]string{"BackupResults/" + name: string(tarballOf(t, nil))}
+	s.modified = map[string]time.Time{"BackupContents/" + name: stored, "BackupResults/" + name: stored.Add(time.Second)}
+	var backup velerov1.Backup
+	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: name}, &backup); err != nil {
+		t.Fatal(err)
+	}
+	backup.Spec.SnapshotMoveData = new(true)
+	backup.Status.BackupItemOperationsAttempted, backup.Status.BackupItemOperationsCompleted = 2, 2
+	backup.Status.StartTimestamp, backup.Status.CompletionTimestamp = &metav1.Time{Time: stored.Add(-time.Minute)}, &metav1.Time{Time: stored.Add(10 * time.Minute)}
+	if err := b.client.Update(t.Context(), &backup); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestPreflight plants each obstacle in a real API server: each is found, and a
 // clean target gives none.
 func TestPreflight(t *testing.T) {
-	b, _ := preflightBed(t)
+	b, s := preflightBed(t)
 	targetNamespaces(t, b, "pf-there", "pf-quota", "pf-going", "pf-ports")
+	unfinished(t, b, s, "b-unfinished")
 	b.create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-there", Name: "settings"}})
 	b.create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-there", Name: "robot"}})
 	b.create(t, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-quota", Name: "small"},
@@ -178,6 +199,7 @@ func TestPreflight(t *testing.T) {
 		{only("pf-clean", "--include-cluster-resources=false", "-l", "no=where"), "", ExitOK, ""},
 		{[]string{"backup/b-expired", "--include-namespaces", "none"}, "obstacle/BackupExpired", ExitRefused, "expired"},
 		{[]string{"backup/b-nowhere", "--include-namespaces", "none"}, "obstacle/LocationMissing", ExitRefused, "does not exist"},
+		{[]string{"backup/b-unfinished", "--include-namespaces", "pf-clean"}, "obstacle/BackupNotFinalized", ExitRefused, "cannot be restored"},
 		{[]string{"backup/b-none"}, "obstacle/BackupMissing", ExitRefused, "There is no backup b-none."},
 	} {
 		d, code := b.preflights(t, cache, c.args...)
@@ -208,6 +230,9 @@ func TestPreflight(t *testing.T) {
 		if got := strings.Join(all, ", "); got != c.want || code != c.code || (len(d.NotSeen) > 0) != (code == ExitError) {
 			t.Errorf("%q: %s, exit code %d, want %s and %d: %+v", c.args, got, code, c.want, c.code, d)
 		}
+	}
+	if stdout, stderr, _ := b.run(t, "explain", "-n", "velero", "backup/b-unfinished", "--artifacts"); !strings.Contains(stdout, "its contents lack what its operations made") {
+		t.Errorf("explain says nothing of contents that were not stored:\n%s%s", stdout, stderr)
 	}
 	// All at once, as people read it.
 	stdout, stderr, code := b.run(t, "preflight", "-n", "velero", "backup/b-planted")

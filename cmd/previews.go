@@ -42,6 +42,8 @@ type previews struct {
 
 	mu   sync.Mutex
 	last ground
+	// finalized is the state of the last backup that the object store was asked about.
+	finalized preflight.Velero
 }
 
 var _ restoreform.Previewer = (*previews)(nil)
@@ -242,6 +244,7 @@ func (p *previews) survey(ctx context.Context, spec velerov1.RestoreSpec, state 
 	if err != nil {
 		return nil, err
 	}
+	p.addFinalized(ctx, &state, g.estimator)
 	question := surveyQuestion{
 		velero: state, index: g.index, keep: true,
 		spec: collector.RestoreSpec{Restore: spec, Existing: g.existing, Server: serverOf(a.Snapshot.Server)},
@@ -252,6 +255,23 @@ func (p *previews) survey(ctx context.Context, spec velerov1.RestoreSpec, state 
 		progress = func(p target.Progress) { far(fmt.Sprintf("%d of %d lists", p.Done, p.Total)) }
 	}
 	return g.surveyor.check(ctx, question, progress)
+}
+
+// addFinalized asks the object store once for each backup that has ended.
+func (p *previews) addFinalized(ctx context.Context, state *preflight.Velero, e *estimator) {
+	p.mu.Lock()
+	known := p.finalized
+	p.mu.Unlock()
+	if b := state.Backup; known.Backup != nil && b != nil && known.Backup.UID == b.UID {
+		state.NotFinalized = known.NotFinalized
+		return
+	}
+	addFinalized(ctx, state, e)
+	if state.Backup != nil && state.Backup.Status.CompletionTimestamp != nil && state.FinalizedUnseen == "" {
+		p.mu.Lock()
+		p.finalized = *state
+		p.mu.Unlock()
+	}
 }
 
 // source is the backup that Velero would take, and why it would take none

@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/preflight"
+	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/target"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
@@ -254,6 +255,23 @@ func veleroState(snap *watch.Snapshot, backup string) preflight.Velero {
 		}
 	}
 	return v
+}
+
+// addFinalized adds whether Velero stored what the backup's operations made. Only a
+// backup with operations costs requests.
+func addFinalized(ctx context.Context, v *preflight.Velero, e *estimator) {
+	if v.Backup == nil || v.Backup.Status.BackupItemOperationsAttempted == 0 {
+		return
+	}
+	if e.readOnly {
+		v.FinalizedUnseen = errReadOnlyDownload.Error()
+		return
+	}
+	finalized, err := e.artifacts.Finalized(ctx, v.Backup)
+	if err != nil {
+		v.FinalizedUnseen = sanitize.String(err.Error())
+	}
+	v.NotFinalized = !finalized
 }
 
 // unseenSource is why a kind could not be read, empty if it was.

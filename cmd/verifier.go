@@ -81,6 +81,15 @@ func (v *verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 	}
 	result = verify.Judge(input)
 	if spec, err := restoreSpec(j); err == nil {
+		if b := veleroState(in.Snapshot, spec.BackupName).Backup; b != nil {
+			why, err := v.items.stored.whyNotFinalized(ctx, j.Namespace, b)
+			if err != nil {
+				why = "Whether Velero stored its contents after its operations is not known: " + err.Error()
+			}
+			if why != "" {
+				notes = append(notes, "Backup "+b.Name+": "+why)
+			}
+		}
 		for _, word := range served.Untold(slices.Concat(spec.IncludedResources, spec.ExcludedResources)) {
 			notes = append(notes, fmt.Sprintf("What the restore means by %s is not known: its API group may be one that does not answer (%s)", sanitize.String(word), served.SilentGroups()))
 		}

@@ -35,6 +35,11 @@ func (a *assessment) ended() Verdict {
 		advice = "It goes when the Velero server has removed its files; that needs its storage location."
 	}
 	text := outcome(j, failed)
+	if why := a.evidence().NotFinalized; why != "" {
+		a.supports(sourceStorage, a.env.Now, "%s", why)
+		text += "; its contents lack what its operations made"
+		advice = "Take another backup: of this one, volumes that were moved cannot be restored."
+	}
 	if n := j.ActiveVolumes(); n > 0 {
 		text += fmt.Sprintf("; %s not ended", human.OfAll(n, j.VolumeCount(), "volume"))
 	}

@@ -49,6 +49,9 @@ type Evidence struct {
 	NextPhase string
 	// StoredErrors is how many errors the stored results count.
 	StoredErrors int
+	// NotFinalized says that what an ended backup's operations made is not in what
+	// Velero stored of it, empty if it is or nobody asked.
+	NotFinalized string
 	// Schema are the versions of Velero that this CRD belongs to, zero if it
 	// could not be read or does not tell.
 	Schema velero.SchemaVersions

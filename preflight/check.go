@@ -55,6 +55,10 @@ type Velero struct {
 	// whether there is one.
 	Deletion        *velerov1.DeleteBackupRequest
 	DeletionsUnseen string
+	// NotFinalized is true if Velero did not store the backup's contents after its
+	// operations, FinalizedUnseen why that is not known.
+	NotFinalized    bool
+	FinalizedUnseen string
 }
 
 // check is one preflight.

@@ -32,6 +32,7 @@ const (
 	BackupMissing          Reason = "BackupMissing"
 	BackupNotReady         Reason = "BackupNotReady"
 	BackupPartiallyFailed  Reason = "BackupPartiallyFailed"
+	BackupNotFinalized     Reason = "BackupNotFinalized"
 	BackupExpired          Reason = "BackupExpired"
 	BackupExpiresSoon      Reason = "BackupExpiresSoon"
 	BackupDeleting         Reason = "BackupDeleting"

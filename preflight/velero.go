@@ -49,6 +49,7 @@ func (c *check) state(b *velerov1.Backup) {
 		c.find(Finding{Severity: Obstacle, Reason: BackupNotReady, Count: 1, Names: name,
 			Sentence: fmt.Sprintf("Backup %s is still %s.", b.Name, phase), Remedy: "Wait until it has ended."})
 	}
+	c.finalized(b)
 	if b.Status.Phase == velerov1.BackupPhaseDeleting || b.DeletionTimestamp != nil || c.Velero.Deletion != nil {
 		c.find(Finding{Severity: Obstacle, Reason: BackupDeleting, Count: 1, Names: name,
 			Sentence: fmt.Sprintf("Backup %s is being deleted.", b.Name), Remedy: "Take another backup."})
@@ -70,6 +71,26 @@ func (c *check) state(b *velerov1.Backup) {
 			Sentence: fmt.Sprintf("Backup %s expires in %s. Velero may delete it while the restore runs.", b.Name, human.Duration(left)),
 			Remedy:   "Take a newer backup, or raise spec.ttl and status.expiration of this one first."})
 	}
+}
+
+// finalized judges whether the snapshots and data movements of a backup are in what was
+// stored: what its operations made is added at its end, and an upload that fails then
+// shows nowhere (pkg/controller/backup_finalizer_controller.go Reconcile).
+func (c *check) finalized(b *velerov1.Backup) {
+	if c.Velero.FinalizedUnseen != "" {
+		c.notLooked("whether Velero stored the backup's contents after its operations", c.Velero.FinalizedUnseen)
+	}
+	if !c.Velero.NotFinalized {
+		return
+	}
+	severity := Doubt
+	if b.Spec.SnapshotMoveData != nil && *b.Spec.SnapshotMoveData {
+		severity = Obstacle
+	}
+	c.find(Finding{Severity: severity, Reason: BackupNotFinalized, Count: 1, Names: []string{b.Name},
+		Sentence: fmt.Sprintf("Velero ended backup %s without storing its contents after %s: what they made, such as moved volumes, cannot be restored.",
+			b.Name, human.Count(b.Status.BackupItemOperationsAttempted, "operation")),
+		Remedy: "Take another backup."})
 }
 
 // reads says whether the server reads a field of the Restore. One of unknown version
