@@ -170,7 +170,7 @@ const unlistedFor = 45 * time.Second
 // API server has listed every kind of the backup, and one cannot be listed.
 func (a *assessment) kindNotListed() (Verdict, bool) {
 	log := a.evidence().Log
-	if !log.AwaitsCaches() || log.Unlisted.At.Sub(log.Last.At) < unlistedFor || a.loggedAgo(log.Unlisted.At) > settleGrace {
+	if !log.AwaitsCaches() || log.UnlistedSince.IsZero() || log.Unlisted.At.Sub(log.UnlistedSince) < unlistedFor || a.loggedAgo(log.Unlisted.At) > settleGrace {
 		return Verdict{}, false
 	}
 	fact := a.supports(sourceLog, log.Unlisted.At, "it waits for its caches, and the server logs again and again: %s", logText(log.Unlisted))

@@ -160,6 +160,11 @@ func (a *assessment) serverDown() Verdict {
 		grace = restartDelay
 	}
 	if !since.IsZero() && a.env.Now.Sub(since) < grace {
+		if job.StageOf(a.j.Phase) == job.StageQueued {
+			if v, ok := a.notHandled(); ok {
+				return v // the same container comes back
+			}
+		}
 		return a.conclude(Waiting, ServerStarting, "", "the Velero server is not up at the moment, last seen at work %s ago", a.ago(since))
 	}
 	if l, ok := a.servedElsewhere(); ok {

@@ -89,7 +89,7 @@ func (a *assessment) notHandled() (Verdict, bool) {
 	switch {
 	case !ok:
 		fact := a.supports(sourcePod, a.env.Server.SeenAt, "Velero %s has no controller for phase %s", v, phase)
-		return a.prove(Orphaned, ByOwner(fact), NotHandled, "Delete it, or set it to Failed (veltui finalize --phase Failed); then make it again."+a.undeletable(),
+		return a.prove(Orphaned, ByOwner(fact), NotHandled, "Delete it, or finalize it with phase Failed; then make it again."+a.undeletable(),
 			"is %s, which Velero %s does not handle: a newer version left it so", phase, v), true
 	case !a.env.Server.Flags.Runs(c):
 		fact := a.supports(sourcePod, a.env.Server.SeenAt, "the server runs without the controller %s (--disable-controllers, --restore-only)", c)

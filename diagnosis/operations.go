@@ -14,6 +14,16 @@ func (a *assessment) operations() Verdict {
 	if a.fresh() {
 		return a.progressing()
 	}
+	bound, _ := Deadline(j, *a.env)
+	moving := j.DataMovements().Active() > 0
+	if moving {
+		// What is proven of a volume holds whatever the store does.
+		facts := a.facts
+		if v := a.movers(bound, velero.WaitOperations); !v.Proof.IsZero() {
+			return v
+		}
+		a.facts = facts
+	}
 	if a.quiet() > settleGrace {
 		if where, proof := a.down(); where != "" {
 			a.noteQuiet()
@@ -29,8 +39,7 @@ func (a *assessment) operations() Verdict {
 				"waits for operations, but storage location %s is read-only", l.Name)
 		}
 	}
-	bound, _ := Deadline(j, *a.env)
-	if j.DataMovements().Active() > 0 {
+	if moving {
 		return a.movers(bound, velero.WaitOperations)
 	}
 	a.noteQuiet()

@@ -53,9 +53,11 @@ type JobLog struct {
 	// Refused is the newest line in which a controller says that it cannot take the
 	// job up, and tries again.
 	Refused LogLine
-	// Unlisted is the newest line in which the server says that it cannot list or
-	// watch a kind, while Last says that it waits for its caches.
-	Unlisted LogLine
+	// Unlisted is the newest line in which the server says that the API server
+	// refuses to list a kind, while Last says that it waits for its caches, and
+	// UnlistedSince when it first said so. A connection that broke refuses nothing.
+	Unlisted      LogLine
+	UnlistedSince time.Time
 }
 
 // AwaitsCaches reports whether the server last said that it waits for its caches,
@@ -98,6 +100,9 @@ func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 		}
 		e, ok := ParseLogLine(strings.TrimSuffix(line, "\r"))
 		if why := e.failsToList(); ok && awaits && why != "" {
+			if found.UnlistedSince.IsZero() || e.At.Sub(found.Unlisted.At) > reflectorRetries {
+				found.UnlistedSince = e.At
+			}
 			found.Unlisted = LogLine{At: e.At, Level: e.Level, Text: "Failed to watch", Error: why}
 		}
 		if ok && !e.At.Before(since) && e.refuses(namespace, name) {
@@ -131,7 +136,9 @@ func (l JobLog) Then(later JobLog) JobLog {
 		later.Refused = l.Refused
 	}
 	if later.Unlisted.At.IsZero() {
-		later.Unlisted = l.Unlisted
+		later.Unlisted, later.UnlistedSince = l.Unlisted, l.UnlistedSince
+	} else if later.Last == l.Last && !l.UnlistedSince.IsZero() {
+		later.UnlistedSince = l.UnlistedSince
 	}
 	if later.Hook.At.IsZero() && later.GaveUp.At.IsZero() && later.Last == l.Last {
 		later.Hook = l.Hook
@@ -178,7 +185,7 @@ func (l *JobLog) add(e LogEntry, kind, ref string, since time.Time) {
 	if e.endsWorkers(kind, ref) {
 		return
 	}
-	l.Last = e.LogLine
+	l.Last, l.UnlistedSince = e.LogLine, time.Time{}
 	l.GaveUp, l.LostPhase = LogLine{}, ""
 	switch {
 	case kind == "Backup" && e.Text == "backup failed":
@@ -219,11 +226,28 @@ func (e *LogEntry) failsToList() string {
 		return ""
 	}
 	for _, text := range []string{e.Error, e.Text} {
-		if i := strings.Index(text, "failed to list "); i >= 0 {
+		if i := strings.Index(text, "failed to list "); i >= 0 && !unanswered(text[i:]) {
 			return text[i:]
 		}
 	}
 	return ""
+}
+
+// reflectorRetries is longer than a reflector waits before it lists a kind again
+// (client-go tools/cache/reflector.go: 30 s at most, doubled at random): after a
+// longer silence the list was answered meanwhile.
+const reflectorRetries = 90 * time.Second
+
+// unanswered reports whether a list failed because the API server, or its etcd, did
+// not answer: that ends with the outage, and says nothing of the kind. What a webhook
+// of the kind did not answer is the API server's own answer.
+func unanswered(failure string) bool {
+	_, why, _ := strings.Cut(failure, ": ")
+	return strings.HasPrefix(why, `Get "`) || slices.ContainsFunc([]string{
+		"etcdserver: ", "context deadline exceeded", "context canceled", "unexpected EOF", "http2: ", "stream error: ", "client rate limiter ",
+		"the server was unable to return a response in the time allotted", "apiserver not ready", "the apiserver is shutting down",
+		"storage is (re)initializing", "Timeout: ", "Too many requests", "the server has received too many requests",
+	}, func(text string) bool { return strings.HasPrefix(why, text) })
 }
 
 // endsWorkers recognises the lines with which the backup controller stops its

@@ -218,6 +218,10 @@ func FuzzJobLog(f *testing.F) {
 	})
 }
 
+func failedWatch(why string) string {
+	return `time="2026-11-24T05:22:26Z" level=error msg="Failed to watch" error="failed to list trap.io/v1, Resource=things: ` + why + `" logSource="tools/cache/reflector.go:200"`
+}
+
 // A restore that waits for its caches, and the kind that cannot be listed, as the
 // servers of 1.18 and of 1.16 log it.
 func TestKindThatIsNotListed(t *testing.T) {
@@ -227,10 +231,41 @@ func TestKindThatIsNotListed(t *testing.T) {
 		{waits + `time="2026-11-24T05:22:26Z" level=error msg="Failed to watch" error="failed to list trap.io/v1, Resource=things: not found" logSource="tools/cache/reflector.go:200"`, "failed to list trap.io/v1, Resource=things: not found"},
 		{waits + `time="2026-11-24T05:22:26Z" level=error msg="Unhandled Error" error="k8s.io/client-go@v0.31.3/tools/cache/reflector.go:243: Failed to watch trap.io/v1, Resource=things: failed to list trap.io/v1, Resource=things: not found"`, "failed to list trap.io/v1, Resource=things: not found"},
 		{waits + `time="2026-11-24T05:22:26Z" level=error msg="failed to list backups" error="no"`, ""},
+		{waits + failedWatch(`Get \"https://10.0.0.1:443/apis/trap.io/v1/things\": net/http: TLS handshake timeout`), ""},
+		{waits + failedWatch("etcdserver: request timed out"), ""},
+		{waits + failedWatch("context deadline exceeded"), ""},
+		{waits + failedWatch(`conversion webhook for trap.io/v1, Kind=Thing failed: Post \"https://w.shop.svc:443\": connection refused`),
+			`failed to list trap.io/v1, Resource=things: conversion webhook for trap.io/v1, Kind=Thing failed: Post "https://w.shop.svc:443": connection refused`},
 		{waits + `time="2026-11-24T05:22:20Z" level=info msg="restoring" restore=velero/app` + "\n" + `time="2026-11-24T05:22:26Z" level=error msg="Failed to watch" error="failed to list trap.io/v1"`, ""},
 	} {
 		if got := ReadJobLog(c.log+"\n", "Restore", "velero", "app", since); got.Unlisted.Error != c.want {
 			t.Errorf("%q, want %q", got.Unlisted.Error, c.want)
+		}
+	}
+}
+
+// A list that the API server refuses again and again counts from its first refusal,
+// whatever part of the log that is in.
+func TestKindIsNotListedSince(t *testing.T) {
+	at := func(minute, second int) time.Time { return time.Date(2026, 11, 24, 5, minute, second, 0, time.UTC) }
+	const waits = `time="2026-11-24T05:22:00Z" level=info msg="waiting informer cache sync ..." restore=velero/app` + "\n"
+	refused := func(minute string) string {
+		return strings.Replace(failedWatch("not found"), "05:22:26", minute, 1) + "\n"
+	}
+	read := func(log string) JobLog { return ReadJobLog(log, "Restore", "velero", "app", at(0, 0)) }
+	first, second := waits+refused("05:22:26"), waits+refused("05:23:30")
+	for name, c := range map[string]struct {
+		log  JobLog
+		want time.Time
+	}{
+		"twice":              {read(first + refused("05:23:30")), at(22, 26)},
+		"in two parts":       {read(first).Then(read(second)), at(22, 26)},
+		"answered meanwhile": {read(waits + refused("05:20:26") + refused("05:23:30")), at(23, 30)},
+		"it waits anew":      {read(first + strings.Replace(waits, "05:22:00", "05:23:00", 1) + refused("05:23:30")), at(23, 30)},
+		"it waits for later": {read(first).Then(read(strings.Replace(waits, "05:22:00", "05:23:00", 1) + refused("05:23:30"))), at(23, 30)},
+	} {
+		if got := c.log; !got.UnlistedSince.Equal(c.want) || !got.Unlisted.At.Equal(at(23, 30)) {
+			t.Errorf("%s: since %s until %s, want %s", name, got.UnlistedSince, got.Unlisted.At, c.want)
 		}
 	}
 }

@@ -46,6 +46,9 @@ type Wrong string
 const (
 	FalseAlarm Wrong = "false alarm"
 	Miss       Wrong = "miss"
+	// Unsettled is an alarm before a fault that makes Velero look at everything
+	// anew, after which it went on: whether it would have by itself is not known.
+	Unsettled Wrong = "unsettled"
 )
 
 // Moment is an unbroken time in which one verdict on one job was wrong in one
@@ -63,9 +66,9 @@ type Moment struct {
 // Count is how many seconds were judged with one verdict.
 type Count struct {
 	State, Reason string
-	// Seconds are all, False and Missed those of them that were wrong, and Stale
-	// those at which nothing could be said.
-	Seconds, False, Missed int
+	// Seconds are all, False and Missed those of them that were wrong, and
+	// Unsettled the alarms of which that is not known.
+	Seconds, False, Missed, Unsettled int
 }
 
 // Result is what judging a recording came to.
@@ -88,7 +91,10 @@ type Result struct {
 	// Refuted are the fates that did not hold: Velero went on with the job, which
 	// counts as one that lives.
 	Refuted []string
-	Seen    map[string]time.Duration
+	// Woken are the jobs with which Velero went on, after a shock, before they had to
+	// be seen as dead.
+	Woken []string
+	Seen  map[string]time.Duration
 	// Seconds is the number of all judgements.
 	Seconds int
 }
@@ -159,14 +165,19 @@ func (t *tally) add(v Verdict, now time.Time, stale bool) {
 	var why string
 	switch {
 	case fate == nil && v.troubled():
-		if goesOn, how, ok := job.continues(now); ok {
-			wrong, why = FalseAlarm, fmt.Sprintf("Velero went on by itself %s later: %s", goesOn.Sub(now).Round(time.Second), how)
+		next, shock, ok := job.continues(now)
+		switch after := next.at.Sub(now).Round(time.Second); {
+		case ok && shock:
+			wrong, why = Unsettled, fmt.Sprintf("Velero went on %s later, after another fault: %s", after, next.what)
+			c.Unsettled++
+		case ok:
+			wrong, why = FalseAlarm, fmt.Sprintf("Velero went on by itself %s later: %s", after, next.what)
 			c.False++
 		}
 	case fate != nil && stale:
 		// What nobody can hear takes none of the minute.
 		fate.stale += time.Second
-	case fate != nil && !v.troubled() && now.After(fate.expected.Add(misses+fate.stale)) && !job.repaired(fate.at, now):
+	case fate != nil && !v.troubled() && now.After(fate.expected.Add(misses+fate.stale)) && !between(job.repairs, fate.at, now):
 		wrong, why = Miss, fmt.Sprintf("dead since %s (%s), to be seen by %s: %s", fate.at.Format(time.TimeOnly), fate.Cause,
 			fate.expected.Add(misses+fate.stale).Format(time.TimeOnly), fate.Source)
 		c.Missed++
@@ -205,6 +216,8 @@ func (t *tally) finish() {
 			t.result.Refuted = append(t.result.Refuted, name+": "+job.refuted)
 		}
 		switch {
+		case job.fate != nil && !job.fate.woken.IsZero() && job.fate.woken.Before(job.fate.expected.Add(misses+job.fate.stale)):
+			t.result.Woken = append(t.result.Woken, name)
 		case job.fate != nil:
 			t.result.Dead[job.fate.Cause]++
 			if !job.fate.expected.Add(misses).Before(t.truth.end) {
@@ -218,12 +231,17 @@ func (t *tally) finish() {
 	}
 }
 
+// wrong are the moments that are known to be.
+func (r Result) wrong() []Moment {
+	return slices.DeleteFunc(slices.Clone(r.Moments), func(m Moment) bool { return m.Wrong == Unsettled })
+}
+
 // Err is what a run fails for, nil if every verdict was right and the story was
 // told as it should be.
 func (r Result) Err() error {
 	var errs []error
-	if len(r.Moments) > 0 {
-		errs = append(errs, fmt.Errorf("%d wrong moments", len(r.Moments)))
+	if wrong := r.wrong(); len(wrong) > 0 {
+		errs = append(errs, fmt.Errorf("%d wrong moments", len(wrong)))
 	}
 	dead := 0
 	for _, n := range r.Dead {

@@ -157,6 +157,54 @@ func TestFateIsRefuted(t *testing.T) {
 	}
 }
 
+// TestFateHoldsUntilAShock has Velero go on with what is dead because its informers
+// list all anew.
+func TestFateHoldsUntilAShock(t *testing.T) {
+	tape := func(fault string) *tape {
+		r := newTape(300)
+		r.sees(1, "b", "ReadyToStart")
+		r.dies(100, "backup/b", 0)
+		r.add(200, Entry{Kind: FaultEntry, Text: fault})
+		r.sees(250, "b", "InProgress")
+		r.sees(290, "b", "Completed")
+		return r
+	}
+	r := tape("pause-api-server-a begins")
+	result := r.judged(t, &says{name: "b", state: "stuck", from: 50})
+	wantMoments(t, result, "false alarm backup/b 250-289")
+	if len(result.Refuted) > 0 || result.Dead[LostPatch] != 1 {
+		t.Errorf("refuted %q, dead %v, want one that is dead", result.Refuted, result.Dead)
+	}
+	wantMoments(t, r.judged(t, &says{name: "b", state: "quiet", from: 1}), "miss backup/b 161-199")
+	soon := newTape(300)
+	soon.sees(1, "b", "ReadyToStart")
+	soon.dies(100, "backup/b", 0)
+	soon.add(120, Entry{Kind: FaultEntry, Text: "pause-etcd-a begins"})
+	soon.add(140, Entry{Kind: FaultEntry, Text: "pause-etcd-b begins"})
+	soon.sees(170, "b", "InProgress")
+	if result := soon.judged(t, &says{name: "b", state: "quiet", from: 1}); len(result.Moments) > 0 || len(result.Dead) > 0 || len(result.Woken) != 1 {
+		t.Errorf("woken before it had to be seen: moments %v, dead %v, woken %q", result.Moments, result.Dead, result.Woken)
+	}
+	for _, fault := range []string{"kill-s3-a begins", "pause-api-server-a ends", "restart-node-agent-a begins"} {
+		if result := tape(fault).judged(t, &says{name: "b", state: "stuck", from: 101}); len(result.Refuted) != 1 {
+			t.Errorf("%s: not refuted", fault)
+		}
+	}
+}
+
+// TestAlarmBeforeAShock is unsettled; one within it is false.
+func TestAlarmBeforeAShock(t *testing.T) {
+	r := newTape(60)
+	r.sees(1, "b", "InProgress")
+	r.add(20, Entry{Kind: FaultEntry, Text: "kill-api-server-a begins"})
+	r.sees(30, "b", "Failed")
+	result := r.judged(t, &says{name: "b", state: "stuck", from: 10})
+	wantMoments(t, result, "unsettled backup/b 10-19", "false alarm backup/b 20-29")
+	if c := result.Counts[0]; c.False != 10 || c.Unsettled != 10 {
+		t.Errorf("counted %+v", c)
+	}
+}
+
 func TestNoMissWhileNothingIsHeard(t *testing.T) {
 	var silent []int
 	for i := 120; i < 180; i++ {

@@ -213,9 +213,8 @@ func (w *writer) living() {
 }
 
 // faults adds what ends by itself. No server ends after the first third: that
-// would end what is dead. Nor does the API server: after it Velero's informers
-// list all anew, and tell of each object as if it had changed, which wakes a
-// backup that was forgotten.
+// would end what is dead. An API server that was away may wake it: Velero's
+// informers then list all anew, and tell of each object as if it had changed.
 func (w *writer) faults() {
 	w.fault(pick(w.random, PauseStore, PauseAPIServer, PauseEtcd, KillAPIServer), 0.04)
 	if w.can.RollsBack {

@@ -18,13 +18,13 @@ func (r Result) Write(w io.Writer) {
 	}
 	fmt.Fprintf(w, "Seed %d, Velero %s, %s: %d jobs (%d dead of %d kinds, %d slow living, %d undecided), %d fault events, %d judgements\n\n",
 		r.Story.Seed, r.Story.Version, r.Story.Duration, r.Jobs, dead, len(r.Dead), len(r.Slow), len(r.Undecided), len(r.Faults), r.Seconds)
-	fmt.Fprintf(w, "| state | reason | seconds | false alarms | misses |\n|---|---|---|---|---|\n")
+	fmt.Fprintf(w, "| state | reason | seconds | false alarms | misses | unsettled |\n|---|---|---|---|---|---|\n")
 	var all Count
 	for _, c := range r.Counts {
-		fmt.Fprintf(w, "| %s | %s | %d | %d | %d |\n", c.State, c.Reason, c.Seconds, c.False, c.Missed)
-		all.Seconds, all.False, all.Missed = all.Seconds+c.Seconds, all.False+c.False, all.Missed+c.Missed
+		fmt.Fprintf(w, "| %s | %s | %d | %d | %d | %d |\n", c.State, c.Reason, c.Seconds, c.False, c.Missed, c.Unsettled)
+		all.Seconds, all.False, all.Missed, all.Unsettled = all.Seconds+c.Seconds, all.False+c.False, all.Missed+c.Missed, all.Unsettled+c.Unsettled
 	}
-	fmt.Fprintf(w, "| all | | %d | %d | %d |\n\n", all.Seconds, all.False, all.Missed)
+	fmt.Fprintf(w, "| all | | %d | %d | %d | %d |\n\n", all.Seconds, all.False, all.Missed, all.Unsettled)
 	fmt.Fprintf(w, "Dead jobs, and when each was seen, counted from its expected time (a minute is allowed):\n")
 	for _, f := range r.Story.Fates {
 		seen := "never"
@@ -38,13 +38,13 @@ func (r Result) Write(w io.Writer) {
 	for _, list := range []struct {
 		what  string
 		names []string
-	}{{"Undecided", r.Undecided}, {"Not recorded long enough", r.Unproven}, {"Not dead after all", r.Refuted}, {"Failed steps", r.Failures}} {
+	}{{"Undecided", r.Undecided}, {"Not recorded long enough", r.Unproven}, {"Not dead after all", r.Refuted}, {"Woken by another fault before it had to be seen", r.Woken}, {"Failed steps", r.Failures}} {
 		if len(list.names) > 0 {
 			fmt.Fprintf(w, "\n%s:\n- %s\n", list.what, strings.Join(list.names, "\n- "))
 		}
 	}
 	if len(r.Moments) > 0 {
-		fmt.Fprintf(w, "\nWrong moments:\n")
+		fmt.Fprintf(w, "\nMoments that are wrong, or not settled:\n")
 	}
 	for _, m := range byLength(r.Moments) {
 		fmt.Fprintf(w, "- %s, %s, %s to %s (%d s): %s %s: %s\n  %s\n", m.Wrong, m.Job, m.From.Format(time.TimeOnly), m.To.Format(time.TimeOnly), m.Seconds,

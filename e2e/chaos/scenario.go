@@ -33,13 +33,14 @@ type scenario struct {
 // WriteScenarios writes each wrong moment into dir, as the cluster was when the
 // moment began.
 func WriteScenarios(dir string, entries []Entry, r Result) error {
-	if len(r.Moments) == 0 {
+	wrong := r.wrong()
+	if len(wrong) == 0 {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("writing the scenarios: %w", err)
 	}
-	for i, m := range r.Moments {
+	for i, m := range wrong {
 		data, err := yaml.Marshal(scenarioOf(entries, r.Story, m))
 		if err != nil {
 			return fmt.Errorf("writing the scenarios: %w", err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,8 +31,11 @@ type course struct {
 	// gave it: it lives.
 	refuted string
 	repairs []time.Time
-	edits   map[string]bool
-	uid     string
+	// shocks are the moments at which a fault began that makes Velero look at
+	// everything anew.
+	shocks []time.Time
+	edits  map[string]bool
+	uid    string
 	// over is true once it ended, or was deleted.
 	over bool
 	// silent is the longest time between two changes before it ended.
@@ -51,45 +55,80 @@ type due struct {
 	at, expected time.Time
 	// stale is for how long since then nothing was heard.
 	stale time.Duration
+	// woken is when the shock began after which Velero went on with the job, and
+	// revived when it did; both are zero where it never did. Between the two the
+	// job is neither dead nor known to live.
+	woken, revived time.Time
 }
 
-// fateAt is the job's fate if it has come by then.
+// holds reports whether the job is dead at a moment.
+func (d *due) holds(now time.Time) bool {
+	return !now.Before(d.at) && (d.woken.IsZero() || now.Before(d.woken))
+}
+
+// wakes reports whether the job is between a shock and Velero's going on.
+func (d *due) wakes(now time.Time) bool {
+	return !d.woken.IsZero() && !now.Before(d.woken) && now.Before(d.revived)
+}
+
+// fateAt is the job's fate if it holds at a moment.
 func (c *course) fateAt(now time.Time) *due {
-	if c.fate == nil || now.Before(c.fate.at) {
+	if c.fate == nil || !c.fate.holds(now) {
 		return nil
 	}
 	return c.fate
 }
 
-// continues is when Velero next goes on with the job by itself: before its fate
-// and before anybody helped.
-func (c *course) continues(now time.Time) (at time.Time, how string, ok bool) {
-	for _, next := range c.changes {
-		if !next.at.After(now) {
-			continue
-		}
-		if c.fate != nil && !next.at.Before(c.fate.at) || c.repaired(now, next.at) {
-			return at, how, false
-		}
-		return next.at, next.what, true
+// continues is when Velero next goes on with the job by itself: before its fate,
+// and before anybody helped. shock is true if a fault began meanwhile that makes
+// Velero look at everything anew, so that it may not have been by itself.
+func (c *course) continues(now time.Time) (next change, shock, ok bool) {
+	i := slices.IndexFunc(c.changes, func(s change) bool { return s.at.After(now) })
+	if i < 0 {
+		return next, false, false
 	}
-	return at, how, false
+	next = c.changes[i]
+	dies := c.fate != nil && now.Before(c.fate.at) && !next.at.Before(c.fate.at)
+	if dies || c.fate != nil && c.fate.wakes(now) || between(c.repairs, now, next.at) {
+		return next, false, false
+	}
+	return next, between(c.shocks, now.Add(time.Nanosecond), next.at), true
 }
 
-// refutes says how Velero went on with the job by itself after its fate. What it
-// wrote in the same moment may have been on its way.
-func (c *course) refutes() (how string, refuted bool) {
-	for _, next := range c.changes {
-		if next.at.After(c.fate.at.Add(fateMargin)) && !c.repaired(c.fate.at, next.at) {
-			return next.what, true
+// settle holds the job's fate against what Velero did with it afterwards. What it
+// wrote in the same moment may have been on its way. How it went on by itself
+// refutes the fate; if it did after a shock, the fate held until that.
+func (c *course) settle() {
+	i := slices.IndexFunc(c.changes, func(s change) bool { return s.at.After(c.fate.at.Add(fateMargin)) })
+	if i < 0 || between(c.repairs, c.fate.at, c.changes[i].at) {
+		return
+	}
+	next := c.changes[i]
+	for _, at := range c.shocks { // in their order; those before the last woke nothing
+		if at.After(c.fate.at) && !at.After(next.at) {
+			c.fate.woken, c.fate.revived = at, next.at
 		}
 	}
-	return "", false
+	if c.fate.woken.IsZero() {
+		c.fate, c.refuted = nil, next.what
+	}
 }
 
-// repaired reports whether a person helped between two moments.
-func (c *course) repaired(from, to time.Time) bool {
-	return slices.ContainsFunc(c.repairs, func(at time.Time) bool { return !at.Before(from) && !at.After(to) })
+// between reports whether one of the moments lies between two others.
+func between(moments []time.Time, from, to time.Time) bool {
+	return slices.ContainsFunc(moments, func(at time.Time) bool { return !at.Before(from) && !at.After(to) })
+}
+
+// shocks are the faults after which Velero looks at everything anew: a server that
+// starts, and informers that lost their watch, list all objects (client-go
+// tools/cache/reflector.go), and one failed call of an operation's Progress ends the
+// operation (pkg/controller/backup_operations_controller.go
+// getBackupItemOperationProgress).
+var shocks = []Act{CrashServer, CrashWithMark, PauseServer, PauseAPIServer, KillAPIServer, PauseEtcd}
+
+// isShock reports whether a fault's entry is the beginning of one.
+func isShock(e Entry) bool {
+	return strings.HasSuffix(e.Text, " begins") && slices.ContainsFunc(shocks, func(a Act) bool { return strings.HasPrefix(e.Text, string(a)+"-") })
 }
 
 // learn reads the truth from a recording.
@@ -125,21 +164,18 @@ func learn(entries []Entry) truth {
 		t.end = entries[len(entries)-1].At
 	}
 	for _, e := range entries {
-		if e.Kind != RepairEntry {
-			continue
-		}
 		for name, c := range t.jobs {
-			if e.Job == "" || e.Job == name {
+			switch {
+			case e.Kind == RepairEntry && (e.Job == "" || e.Job == name):
 				c.repairs = append(c.repairs, e.At)
+			case e.Kind == FaultEntry && isShock(e):
+				c.shocks = append(c.shocks, e.At)
 			}
 		}
 	}
 	for _, c := range t.jobs {
-		if c.fate == nil {
-			continue
-		}
-		if how, refuted := c.refutes(); refuted {
-			c.fate, c.refuted = nil, how
+		if c.fate != nil {
+			c.settle()
 		}
 	}
 	t.forget()
