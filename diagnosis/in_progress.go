@@ -162,15 +162,24 @@ func (a *assessment) collecting() Verdict {
 	return v
 }
 
-// unlistedFor is how long a kind cannot be listed before that is taken to last: a
-// webhook that restarts is back before. The reflector tries every 30 s at least.
-const unlistedFor = 45 * time.Second
+const (
+	// unlistedFor is how long a kind cannot be listed before that is taken to last: a
+	// webhook that restarts is back before. The reflector tries every 30 s at least.
+	unlistedFor = 45 * time.Second
+	// listedWithin is longer than lists take that the API server answers: it ends each
+	// after a minute (--request-timeout). Whoever waits for longer, and is refused, has
+	// been refused before, in a part of the log that is gone.
+	listedWithin = 10 * time.Minute
+)
 
 // kindNotListed: before its first item a restore waits, without a limit, until the
 // API server has listed every kind of the backup, and one cannot be listed.
 func (a *assessment) kindNotListed() (Verdict, bool) {
 	log := a.evidence().Log
-	if !log.AwaitsCaches() || log.UnlistedSince.IsZero() || log.Unlisted.At.Sub(log.UnlistedSince) < unlistedFor || a.loggedAgo(log.Unlisted.At) > settleGrace {
+	if !log.AwaitsCaches() || log.UnlistedSince.IsZero() || a.loggedAgo(log.Unlisted.At) > settleGrace {
+		return Verdict{}, false
+	}
+	if at := log.Unlisted.At; at.Sub(log.UnlistedSince) < unlistedFor && at.Sub(log.Last.At) < listedWithin {
 		return Verdict{}, false
 	}
 	fact := a.supports(sourceLog, log.Unlisted.At, "it waits for its caches, and the server logs again and again: %s", logText(log.Unlisted))

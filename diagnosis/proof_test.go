@@ -99,8 +99,8 @@ func TestProofs(t *testing.T) {
 	}
 	two := server(func(s *velero.Server) { s.Others, s.StartedAt = 1, minutesAgo(26) })
 	log := func(l velero.JobLog) Evidence { return Evidence{LogSeen: true, NamespacesSeen: true, Log: l} }
-	caches := func(since, unlisted float64) Evidence {
-		return log(velero.JobLog{UnlistedSince: minutesAgo(since), Last: line("waiting informer cache sync ...", 50), Unlisted: velero.LogLine{At: minutesAgo(unlisted), Text: "Failed to watch", Error: "failed to list example.com/v1, Resource=widgets: no webhook"}})
+	caches := func(waits, since, unlisted float64) Evidence {
+		return log(velero.JobLog{UnlistedSince: minutesAgo(since), Last: line("waiting informer cache sync ...", waits), Unlisted: velero.LogLine{At: minutesAgo(unlisted), Text: "Failed to watch", Error: "failed to list example.com/v1, Resource=widgets: no webhook"}})
 	}
 	refused := func(minutes float64) Evidence {
 		return log(velero.JobLog{Refused: velero.LogLine{At: minutesAgo(minutes), Text: "Reconciler error", Error: "admission webhook denied the request"}})
@@ -146,10 +146,11 @@ func TestProofs(t *testing.T) {
 		{"one of two servers restarted", running(60, 33, 4, 9), with(two), Evidence{}, nil, Quiet, "", ""},
 
 		{"the status is dropped", restore(running(50, 47, 4, 9)), with(), Evidence{StatusSubresource: true}, nil, Stuck, ProofRefused, "subresource"},
-		{"a kind cannot be listed", restore(running(52, 50, 0, -1)), with(), caches(49, 0.5), nil, Stuck, ProofRefused, "widgets"},
-		{"it can be listed again", restore(running(52, 50, 0, -1)), with(), caches(49, 10), nil, Waiting, "", "every kind"},
-		{"a list failed once", restore(running(52, 50, 0, -1)), with(), caches(49, 49), nil, Waiting, "", ""},
-		{"it waits for long, and a list failed twice just now", restore(running(52, 50, 0, -1)), with(), caches(0.8, 0.5), nil, Waiting, "", "every kind"},
+		{"a kind cannot be listed", restore(running(52, 50, 0, -1)), with(), caches(50, 49, 0.5), nil, Stuck, ProofRefused, "widgets"},
+		{"it can be listed again", restore(running(52, 50, 0, -1)), with(), caches(50, 49, 10), nil, Waiting, "", "every kind"},
+		{"a list failed once", restore(running(52, 50, 0, -1)), with(), caches(50, 49, 49), nil, Waiting, "", ""},
+		{"it has waited for minutes, and a list failed twice just now", restore(running(6, 5, 0, -1)), with(), caches(5, 0.8, 0.5), nil, Waiting, "", "every kind"},
+		{"it has waited for long, and the log holds one refusal", restore(running(52, 50, 0, -1)), with(), caches(50, 0.5, 0.5), nil, Stuck, ProofRefused, "widgets"},
 
 		{"its start is refused", ready, with(), refused(6), nil, Stuck, ProofRefused, "denied"},
 		{"its start was refused long ago", ready, with(), refused(40), nil, Quiet, "", ""},
