@@ -94,7 +94,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 bench: bench-go bench-collector bench-outages bench-requests ## Run all benchmarks (about half an hour)
 
 bench-go: ## Benchmark packages: job, watch, ui, collector, results, logs, and the ETA on recordings (VELTUI_CAPTURES=DIR: yours)
-	$(GO) test -run '^$$' -bench . -benchmem ./job ./watch ./ui ./collector ./outcome ./logs ./forecast
+	$(GO) test -run '^$$' -bench . -benchmem ./job ./watch ./ui ./collector ./stored/outcome ./stored/logs ./job/forecast
 
 bench-collector: ## Read a 1 GB backup beside tar, gzip, igzip and Velero's own reader
 	cd collector/bench && $(GO) run .
@@ -107,8 +107,8 @@ bench-requests: testbed ## Count what the dashboard asks of the API server, idle
 
 .PHONY: bench-checks
 bench-checks: testbed ## Measure verify, preflight and preflight --compare on 2,000 and 60,000 items (about eight minutes)
-	$(GO) test -run '^$$' -bench '^BenchmarkVerify$$' -benchtime 3x -timeout 20m ./verify
-	$(GO) test -run '^$$' -bench '^BenchmarkLive$$' -benchtime 3x -timeout 20m ./preflight
+	$(GO) test -run '^$$' -bench '^BenchmarkVerify$$' -benchtime 3x -timeout 20m ./restore/verify
+	$(GO) test -run '^$$' -bench '^BenchmarkLive$$' -benchtime 3x -timeout 20m ./restore/preflight
 
 # Linters and the test runner, pinned in tools/lint and built once.
 LINTBIN     := bin/lint-$(shell cksum tools/lint/go.mod | cut -d ' ' -f 1)
@@ -155,5 +155,5 @@ clean: ## Remove what was built, but not the test bed
 	rm -rf bin/veltui dist
 
 include e2e/lab.mk
-include bench/bench.mk
+include tools/bench/bench.mk
 include tools/release/release.mk

@@ -47,7 +47,7 @@ func TestDocsNames(t *testing.T) {
 			_, beside := os.Stat(filepath.Join(filepath.Dir(d.path), c))
 			words := strings.FieldsFunc(c, func(r rune) bool { return r == '.' })
 			switch {
-			case file.MatchString(c) && ours == nil && first != "bin" && there != nil && beside != nil:
+			case file.MatchString(c) && ours == nil && first != "bin" && d.path != "docs/velero.md" && there != nil && beside != nil:
 				t.Errorf("%s names the file %s, which is not there", d.path, c)
 			case camel.MatchString(c) && !known[words[len(words)-1]] && d.path != "docs/velero.md": // which names Velero's
 				t.Errorf("%s names %s, which no code has", d.path, c)
@@ -63,7 +63,7 @@ func TestDocsOfJSON(t *testing.T) {
 	fields := map[string]bool{}
 	tag := regexp.MustCompile("`json:\"(\\w+)")
 	for _, path := range files(t, ".go") {
-		if dir := filepath.Dir(path); dir != "cmd" && dir != "report" || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(filepath.Base(path), "rbac") {
+		if dir := filepath.Dir(path); dir != "cmd" && dir != "say/report" || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(filepath.Base(path), "rbac") {
 			continue // rbac reads a file of ours, and prints Kubernetes' own kinds
 		}
 		text, err := os.ReadFile(path)
@@ -127,7 +127,7 @@ func TestDocsAreWhole(t *testing.T) {
 			}
 		case "docs/architecture.md":
 			for name := range imports {
-				if name != "" && !strings.Contains(name, "/internal/") && !strings.Contains(d.text, name) {
+				if name != "" && !strings.Contains(name, "collector/internal/") && !strings.Contains(d.text, name) {
 					t.Errorf("%s does not name package %s", d.path, name)
 				}
 			}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/veltui/veltui/safefile"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/safefile"
+	"github.com/veltui/veltui/internal/sanitize"
 )
 
 // maxCopyName is what a copy's name has of its resource's, which may be longer

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/veltui/veltui/safefile"
+	"github.com/veltui/veltui/internal/safefile"
 )
 
 // copiesDir holds the resources as they were before.

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 )
 
 // maxSkew is how far the clocks that an age is told by may be apart. Beyond it no

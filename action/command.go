@@ -3,7 +3,7 @@ package action
 import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/kubectl"
+	"github.com/veltui/veltui/internal/kubectl"
 )
 
 // qualified is the resource of a kind, of jobs or of volumes, with its group, so

@@ -1,6 +1,5 @@
-// Package finalize holds everything that veltui may do to a Backup or Restore
-// that does not move, from evidence to outcome: the most dangerous thing that
-// veltui does.
+// Package action holds everything that veltui may do to a Backup or Restore that
+// does not move, from evidence to outcome.
 //
 // [Engine.Gather] collects evidence, [Plans] turns it into plans or refusals
 // (pure functions), and [Engine.Apply] applies one of them: it gathers again,

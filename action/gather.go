@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
-	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/velero"
 )
 

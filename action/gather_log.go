@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/velero"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/velero"
 )
 

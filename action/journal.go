@@ -14,7 +14,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/veltui/veltui/safefile"
+	"github.com/veltui/veltui/internal/safefile"
 )
 
 const (

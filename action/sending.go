@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/retry"
-	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )

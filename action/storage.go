@@ -6,8 +6,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
 )
 
 // Storage is the object store as Velero's DownloadRequests show it: a [Prober]

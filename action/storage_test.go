@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
 )
 
 var (

@@ -11,8 +11,8 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/job/forecast"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )

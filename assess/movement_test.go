@@ -9,7 +9,7 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/forecast"
+	"github.com/veltui/veltui/job/forecast"
 	"github.com/veltui/veltui/velero"
 )
 

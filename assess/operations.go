@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/veltui/veltui/artifact"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/velero"
 )
 

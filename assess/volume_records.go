@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/velero"
 )
 

@@ -3,7 +3,7 @@ package assess
 import (
 	"fmt"
 
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 )
 

@@ -11,11 +11,11 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/collector/cache"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/velero"
 )

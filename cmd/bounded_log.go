@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/veltui/veltui/safefile"
+	"github.com/veltui/veltui/internal/safefile"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/collector/cache"
-	"github.com/veltui/veltui/forecast"
-	"github.com/veltui/veltui/forecast/history"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/job/forecast"
+	"github.com/veltui/veltui/job/forecast/history"
 	"github.com/veltui/veltui/watch"
 )
 

@@ -8,10 +8,10 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/preflight"
-	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/restore/preflight"
+	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/ui"
 )
 

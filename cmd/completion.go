@@ -15,10 +15,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/internal/config"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/logs"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/stored/logs"
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 	"github.com/veltui/veltui/watch"
 )

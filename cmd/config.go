@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/internal/config"
 )
 
 func newConfig(c *cli) *cobra.Command {

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/veltui/veltui/config"
-	"github.com/veltui/veltui/safefile"
+	"github.com/veltui/veltui/internal/config"
+	"github.com/veltui/veltui/internal/safefile"
 )
 
 // configFile is the configuration file of one run.

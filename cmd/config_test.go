@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/ui/keys"
 )
 

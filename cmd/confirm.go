@@ -10,7 +10,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/session"
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 )

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/veltui/veltui/glob"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/glob"
+	"github.com/veltui/veltui/internal/human"
 )
 
 // contexts are the kubeconfig contexts that --context and --all-contexts name:

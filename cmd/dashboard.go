@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/guide"

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/describe"
+	"github.com/veltui/veltui/say/describe"
 	"github.com/veltui/veltui/watch"
 )
 

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/sanitize"
 )
 
 // The documents for machines are made of strings, booleans, whole numbers, and

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/stored/artifact"
 )
 
 // What failed is tried again after firstRetry, then after twice as long each

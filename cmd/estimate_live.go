@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero/decode"
 	"github.com/veltui/veltui/watch"

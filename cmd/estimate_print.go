@@ -7,8 +7,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
 )
 
 // estimateDocument is what `estimate -o json` prints.

@@ -20,11 +20,11 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/velero/decode"
 )

@@ -17,9 +17,9 @@ import (
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/velero"
 )
 

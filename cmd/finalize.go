@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/watch"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/internal/config"
 )
 
 // exitCodes is what `veltui options` and the manual page say of them.

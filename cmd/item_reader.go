@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/outcome"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/stored/outcome"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
 )

@@ -14,10 +14,10 @@ import (
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
-	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/ui"
 )

@@ -11,10 +11,10 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/logs"
 	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/stored/logs"
 	"github.com/veltui/veltui/ui/jobview"
 )
 

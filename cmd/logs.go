@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/logs"
-	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/stored/logs"
 	"github.com/veltui/veltui/watch"
 )
 

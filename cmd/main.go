@@ -13,8 +13,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // credential plugins that need code of their own
 
-	"github.com/veltui/veltui/config"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/config"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )

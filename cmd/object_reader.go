@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"

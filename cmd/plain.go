@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/narrate"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/say/narrate"
 	"github.com/veltui/veltui/watch"
 )
 

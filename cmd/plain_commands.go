@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/veltui/veltui/narrate"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/say/narrate"
 )
 
 // plainCommands are veltui's commands that a session runs.

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"strconv"
 
-	"github.com/veltui/veltui/artifact"
+	"github.com/veltui/veltui/stored/artifact"
 )
 
 // plainHTTP is what the user allows about object stores without TLS.

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/preflight"
-	"github.com/veltui/veltui/sanitize"
-	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/restore/preflight"
+	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/watch"
 )
 

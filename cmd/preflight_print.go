@@ -6,8 +6,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/preflight"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/restore/preflight"
 )
 
 // preflightDocument is what `preflight -o json` prints.

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/restore/target"
 )
 
 // tarballOf is a backup with these bodies, by "resource/namespace/name".

@@ -15,7 +15,7 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/ui/restoreform"
 	"github.com/veltui/veltui/watch"
 )

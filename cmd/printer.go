@@ -11,8 +11,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/sanitize"
 	"github.com/veltui/veltui/watch"
 )
 

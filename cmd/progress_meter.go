@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
 )
 
 const (

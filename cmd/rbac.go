@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 )
 
 // rbacPolicy is what `rbac` prints besides the roles.

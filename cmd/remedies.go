@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/sanitize"
 )
 
 // remedyJSON is a plan other than that of finalizing.

@@ -16,14 +16,14 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/logs"
-	"github.com/veltui/veltui/outcome"
-	"github.com/veltui/veltui/report"
+	"github.com/veltui/veltui/say/report"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/stored/logs"
+	"github.com/veltui/veltui/stored/outcome"
 	"github.com/veltui/veltui/watch"
 )
 

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/ui/jobview"
 )
 

@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/logs"
-	"github.com/veltui/veltui/outcome"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/stored/logs"
+	"github.com/veltui/veltui/stored/outcome"
 )
 
 type resultsFlags struct {

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )

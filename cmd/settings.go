@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"

@@ -11,8 +11,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/util/jsonpath"
 
-	"github.com/veltui/veltui/config"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/config"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/watch"
 )
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/sanitize"
 )
 
 // stderrTimeout is how long the end waits for what was written last.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/preflight"
-	"github.com/veltui/veltui/sanitize"
-	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/restore/preflight"
+	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/sanitize"
 )
 
 // settlePatience is how long looking up the outcome of unfinished attempts may take.

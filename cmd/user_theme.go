@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/veltui/veltui/config"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/config"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/ui/draw"
 )
 

@@ -13,16 +13,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/outcome"
-	"github.com/veltui/veltui/sanitize"
-	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/restore/verify"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/stored/outcome"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
-	"github.com/veltui/veltui/verify"
 	"github.com/veltui/veltui/watch"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/target"
-	"github.com/veltui/veltui/verify"
+	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/restore/verify"
 	"github.com/veltui/veltui/watch"
 )
 

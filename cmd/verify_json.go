@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/verify"
+	"github.com/veltui/veltui/restore/verify"
 )
 
 // verifyDocument is what `verify -o json` prints.

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/verify"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/restore/verify"
 )
 
 // verified is what the command found out about a restore.

@@ -19,8 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/veltui/veltui/target"
-	"github.com/veltui/veltui/verify"
+	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/restore/verify"
 )
 
 const verifySpace = "verify-ops"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/sanitize"
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 

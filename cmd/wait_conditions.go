@@ -7,7 +7,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/config"
+	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/job"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/narrate"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/say/narrate"
 	"github.com/veltui/veltui/ui/draw"
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 	"github.com/veltui/veltui/watch"

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/sanitize"
 )
 
 const (

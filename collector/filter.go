@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/veltui/veltui/glob"
+	"github.com/veltui/veltui/internal/glob"
 )
 
 // nonRestorable are never restored, whatever a Restore says

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/veltui/veltui/glob"
+	"github.com/veltui/veltui/internal/glob"
 )
 
 // selection says which label sets of an Index a Restore selects. Every set is

@@ -3,7 +3,7 @@ package collector
 import (
 	"context"
 
-	"github.com/veltui/veltui/glob"
+	"github.com/veltui/veltui/internal/glob"
 )
 
 const (

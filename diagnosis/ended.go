@@ -3,7 +3,7 @@ package diagnosis
 import (
 	"fmt"
 
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"

@@ -1,7 +1,7 @@
 package diagnosis
 
 import (
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/velero"
 )
 

@@ -3,7 +3,7 @@ package diagnosis
 import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/velero"
 )
 

@@ -20,8 +20,8 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/e2e/seed"
-	"github.com/veltui/veltui/restorespec"
-	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/restore/target"
 )
 
 // typedRestore is a restore as a person types it into the form: what goes into

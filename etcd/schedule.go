@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 )
 
 // runPatience is how long a run of a CronJob may take: it removes old files and

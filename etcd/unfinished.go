@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 )
 
 // pending judges a backup for which the operator has made a Job.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/narrate"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/say/narrate"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/restoreform"
 	"github.com/veltui/veltui/watch"

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/job/forecast"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
 )

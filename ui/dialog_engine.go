@@ -6,7 +6,7 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/keys"

@@ -5,13 +5,13 @@
 // Its door is [Run]. The root [Model] routes messages and draws the frame; the
 // screens are the dashboard in this package, one job (jobview) and an action
 // under way (dialog). They are drawn with draw, and their keys are data (keys).
-// The root imports these rooms; none of them imports the root.
+// The root imports these packages; none of them imports the root.
 //
 // I/O and heavy reckoning happen in commands: a single outstanding command waits
 // for the next snapshot, enriches and judges it, and is armed again by Update, so
 // that a key never waits behind a flood of events.
 //
-// Package finalize comes to the dialog through one adapter (finalize_adapter.go).
+// Package action comes to the dialog through one adapter (dialog_engine.go).
 // An application runs in a command of its own and never waits for the screen;
 // when the program ends, its last word is waited for and printed (partingWords in
 // run.go).

@@ -10,8 +10,8 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/forecast"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/job/forecast"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
 )

@@ -15,7 +15,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/logs"
+	"github.com/veltui/veltui/stored/logs"
 	"github.com/veltui/veltui/ui/jobview"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/narrate"
+	"github.com/veltui/veltui/say/narrate"
 	"github.com/veltui/veltui/ui/command"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/dialog"

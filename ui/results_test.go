@@ -14,10 +14,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/logs"
-	came "github.com/veltui/veltui/outcome"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/stored/logs"
+	came "github.com/veltui/veltui/stored/outcome"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"

@@ -13,8 +13,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/veltui/veltui/glob"
+	"github.com/veltui/veltui/internal/glob"
 )
 
 // filterSteps is what matching two filters may take: some milliseconds.

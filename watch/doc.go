@@ -31,4 +31,27 @@
 // the first snapshot after an outage that says live is right. A change of the
 // credentials or a missing CRD replaces a kind as a whole, deletions included,
 // and each object is held once.
+//
+// # Lists
+//
+// A list is taken apart as it comes: neither it nor a page of it is ever in memory.
+// The first 500 objects are asked for alone and tell how many there are. Up to 20,000
+// come in one answer, which the API server takes from its cache; more are streamed as
+// a watch that begins with all there is, or come in pages where that is not possible.
+// Backups and restores are read before volumes, what runs before what has ended. Of
+// the volumes of an ended job only their sum is kept (Options.SumVolumes); what many
+// jobs have in common is kept once (copies.go).
+//
+// # Liveness
+//
+// The heartbeat lists storage locations by a name that none has, every five seconds
+// and without a resource version. That is the smallest read that the API server has to
+// ask etcd for; /version and discovery come from its memory. "Live" means that such a
+// read was answered within ten seconds.
+//
+// # One look
+//
+// [Read] lists what a command asks for, and of other jobs only what a verdict needs
+// (diagnosis.NeedsOthers). It fills the same Store, so that every command and the
+// dashboard judge the same.
 package watch

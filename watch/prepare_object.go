@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/velero"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/statedir"
+	"github.com/veltui/veltui/internal/statedir"
 )
 
 // Options say where indexes are kept and how many. A zero field means its

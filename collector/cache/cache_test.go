@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/statedir"
+	"github.com/veltui/veltui/internal/statedir"
 )
 
 // capture is the index of a real backup.

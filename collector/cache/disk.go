@@ -9,7 +9,7 @@ import (
 	"regexp"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/statedir"
+	"github.com/veltui/veltui/internal/statedir"
 )
 
 const suffix = ".index"

@@ -8,7 +8,7 @@ import (
 	"text/template"
 )
 
-// manifest is what the templates in packaging/ may use.
+// manifest is what the templates in tools/packaging may use.
 type manifest struct {
 	release
 	Homepage, Description, License string
@@ -37,7 +37,7 @@ func manifests(root string) error {
 	return writeManifests(root, dist, c, of, sums)
 }
 
-// writeManifests fills in packaging/*.tmpl with the names and checksums of the
+// writeManifests fills in tools/packaging/*.tmpl with the names and checksums of the
 // archives.
 func writeManifests(root, dist string, c *config, of release, sums map[string]string) error {
 	m := manifest{release: of, Homepage: c.Packages[0].Homepage, Description: c.Packages[0].Description, License: c.Packages[0].License}
@@ -52,9 +52,9 @@ func writeManifests(root, dist string, c *config, of release, sums map[string]st
 		}
 		m.Platforms = append(m.Platforms, platform{at.Os, at.Arch, file, sums[file], "veltui" + at.Ext})
 	}
-	templates, err := filepath.Glob(filepath.Join(root, "packaging", "*.tmpl"))
+	templates, err := filepath.Glob(filepath.Join(root, "tools", "packaging", "*.tmpl"))
 	if err != nil || len(templates) == 0 {
-		return fmt.Errorf("there are no templates in packaging: %w", err)
+		return fmt.Errorf("there are no templates in tools/packaging: %w", err)
 	}
 	for _, path := range templates {
 		t, err := template.ParseFiles(path)

@@ -3,7 +3,7 @@ package dialog
 import (
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
 )
 

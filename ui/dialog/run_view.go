@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
 )
 

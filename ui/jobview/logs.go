@@ -14,8 +14,8 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/logs"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/stored/logs"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"

@@ -8,9 +8,9 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/describe"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/say/describe"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )

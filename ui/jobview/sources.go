@@ -8,15 +8,15 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/artifact"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/logs"
-	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/restore/verify"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/stored/logs"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/velero"
-	"github.com/veltui/veltui/verify"
 )
 
 // Sources are what the pages read through. What is nil is not read: the page

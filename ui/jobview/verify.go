@@ -12,13 +12,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/restore/verify"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
-	"github.com/veltui/veltui/verify"
 )
 
 // verifyMode is the Resources page of a restore that has ended, held against the

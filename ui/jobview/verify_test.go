@@ -14,9 +14,9 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/target"
+	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/restore/verify"
 	"github.com/veltui/veltui/ui/keys"
-	"github.com/veltui/veltui/verify"
 )
 
 type fakeVerifier struct {

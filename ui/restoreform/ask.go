@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/restore/restorespec"
 )
 
 // pause is how long nothing must be typed before the preview is worked out anew.

@@ -8,8 +8,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/restore/restorespec"
 )
 
 // comparison is one of what exists with the backup.

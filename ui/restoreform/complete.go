@@ -7,7 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/restore/restorespec"
 )
 
 // word is what stands before the cursor and is completed: the text from at on.

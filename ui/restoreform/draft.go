@@ -7,7 +7,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/restore/restorespec"
 )
 
 // Name is the default name of a restore, as Velero makes it; cut where the API server

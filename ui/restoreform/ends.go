@@ -7,8 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/human"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/velero"
 )
 

@@ -9,8 +9,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/kubectl"
-	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/internal/kubectl"
+	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/ui/keys"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/restorespec"
+	"github.com/veltui/veltui/restore/restorespec"
 )
 
 // Previewer works out what a restore would do. What it answers is safe to draw,

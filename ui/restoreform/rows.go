@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restorespec"
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/restore/restorespec"
 )
 
 // Typing reports whether letters go into a field.

@@ -9,7 +9,7 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/etcd"
-	"github.com/veltui/veltui/human"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"

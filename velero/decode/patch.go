@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/veltui/veltui/sanitize"
+	"github.com/veltui/veltui/internal/sanitize"
 )
 
 // maxPatch is how long a patch may be, in bytes, that a person is to copy.

@@ -1,0 +1,171 @@
+// Package safefile opens the user's own files where others may have put something
+// else: a named pipe or a device, which could block for ever, a symbolic link, or a
+// file that somebody else may write. On Windows, which has neither such files nor
+// such permissions, it opens what is there.
+package safefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/veltui/veltui/internal/kubectl"
+)
+
+// Error says what is wrong with a file and which command mends it.
+type Error struct {
+	Path    string
+	Problem string
+	// Mend is a shell command, empty if none helps.
+	Mend string
+}
+
+func (e *Error) Error() string {
+	text := e.Path + " " + e.Problem
+	if e.Mend != "" {
+		text += "; run: " + e.Mend
+	}
+	return text
+}
+
+// ErrLocked means that another process holds a lock.
+var ErrLocked = errors.New("another process holds the lock")
+
+// mode is that of files that are created.
+const mode = 0o600
+
+// Open opens a regular file, and creates it (0600) if flag has O_CREATE. It never
+// waits for a pipe or a device, and follows no symbolic link at the end of path.
+func Open(path string, flag int) (*os.File, error) {
+	if info, err := os.Lstat(path); err == nil {
+		if err := regular(path, info); err != nil {
+			return nil, err
+		}
+	}
+	file, err := os.OpenFile(path, flag|openFlags, mode)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil {
+		err = regular(path, info) // it may have been replaced meanwhile
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// OpenPrivate opens a regular file that nobody but the user can have written, in a
+// directory of which the same is true. Their parents are not checked.
+func OpenPrivate(path string, flag int) (*os.File, error) {
+	if err := CheckDir(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	file, err := Open(path, flag)
+	if wrong := (*Error)(nil); errors.As(err, &wrong) {
+		wrong.Mend = moveAway(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil {
+		err = private(path, info)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// MakeDir makes a directory (0700) with its parents where it is missing, so that it
+// outlives a crash, and checks that it is private.
+func MakeDir(path string) error {
+	if _, err := os.Lstat(path); os.IsNotExist(err) {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return err
+		}
+		if err := SyncDir(filepath.Dir(path)); err != nil {
+			return err
+		}
+	}
+	return CheckDir(path)
+}
+
+// CheckDir checks that a directory is no symbolic link, and that only the user can
+// write to it.
+func CheckDir(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return &Error{path, "is " + kind(info) + ", not a directory", moveAway(path)}
+	}
+	return private(path, info)
+}
+
+// private checks that only the user can write to a file or directory.
+func private(path string, info fs.FileInfo) error {
+	who, known := ownerOf(info)
+	switch {
+	case !known:
+		return nil
+	case who != os.Geteuid():
+		return foreign(path, who)
+	case info.Mode().Perm()&0o022 != 0:
+		return writable(path, info)
+	case info.Mode().IsRegular() && isLinked(info):
+		quoted := kubectl.Quote(path)
+		return &Error{path, "has another name too (a hard link)", fmt.Sprintf("cp -p %s %[2]s && mv %[2]s %[1]s", quoted, kubectl.Quote(path+".new"))}
+	}
+	return nil
+}
+
+func foreign(path string, owner int) error {
+	return &Error{path, fmt.Sprintf("belongs to user %d, and veltui runs as user %d", owner, os.Geteuid()),
+		fmt.Sprintf("sudo chown %d %s", os.Geteuid(), kubectl.Quote(path))}
+}
+
+func writable(path string, info fs.FileInfo) error {
+	who := "its group"
+	if info.Mode().Perm()&0o002 != 0 {
+		who = "anyone on this machine"
+	}
+	return &Error{path, "may be written by " + who, "chmod go-w " + kubectl.Quote(path)}
+}
+
+func regular(path string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	return &Error{path, "is " + kind(info) + ", not a regular file", ""}
+}
+
+// moveAway is the command that makes room for what should be at a path.
+func moveAway(path string) string {
+	return "mv " + kubectl.Quote(path) + " " + kubectl.Quote(path+".old")
+}
+
+func kind(info fs.FileInfo) string {
+	switch t := info.Mode().Type(); {
+	case t == 0:
+		return "a regular file"
+	case t&fs.ModeDir != 0:
+		return "a directory"
+	case t&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case t&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case t&fs.ModeSocket != 0:
+		return "a socket"
+	case t&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "something special"
+}

@@ -1,0 +1,137 @@
+// Package statedir keeps small private files of one kind in a folder: each is
+// read and written whole or not at all, and there are never too many. Whoever
+// uses it bears that any file may be gone tomorrow.
+package statedir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/veltui/veltui/internal/safefile"
+)
+
+// Leftover is how old a half-written file must be before it is taken for one
+// that a killed program left behind.
+const Leftover = time.Hour
+
+// Dir is a folder of files whose names end in Suffix.
+type Dir struct {
+	Path   string
+	Suffix string
+	// Files and Bytes bound what is kept: what was not touched for longest goes
+	// first. Zero Bytes is no bound.
+	Files int
+	Bytes int64
+	Clock func() time.Time
+}
+
+// ErrTooLarge is a file that cannot be one of ours.
+var ErrTooLarge = errors.New("it is too large")
+
+// Read reads a file, if it is a regular one. The error is fs.ErrNotExist if
+// there is none, and ErrTooLarge if it has more bytes than most.
+func (d Dir) Read(name string, most int64) ([]byte, error) {
+	path := filepath.Join(d.Path, name)
+	f, err := safefile.Open(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, fmt.Errorf("%s: %w", path, ErrTooLarge)
+	}
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// Write writes a file (0600) in place of the one that may be there, touches it,
+// and makes room. It makes the folder (0700) where it is missing.
+func (d Dir) Write(name string, data []byte) error {
+	if err := os.MkdirAll(d.Path, 0o700); err != nil {
+		return err
+	}
+	if err := d.replace(name, data); err != nil {
+		return err
+	}
+	if err := d.prune(name); err != nil {
+		return fmt.Errorf("making room: %w", err)
+	}
+	return nil
+}
+
+func (d Dir) replace(name string, data []byte) (err error) {
+	f, err := os.CreateTemp(d.Path, name+".*.tmp") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(data)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	now := d.Clock()
+	if err := os.Chtimes(f.Name(), now, now); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), filepath.Join(d.Path, name))
+}
+
+// Touch notes that a file was used.
+func (d Dir) Touch(name string) error {
+	now := d.Clock()
+	return os.Chtimes(filepath.Join(d.Path, name), now, now)
+}
+
+// prune removes what was not touched for longest until the rest is within the
+// bounds, and what killed programs left. keep stays.
+func (d Dir) prune(keep string) error {
+	entries, err := os.ReadDir(d.Path)
+	if err != nil {
+		return err
+	}
+	var all []fs.FileInfo
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			continue // gone meanwhile, or not ours
+		}
+		switch {
+		case strings.HasSuffix(e.Name(), d.Suffix):
+			all = append(all, info)
+		case strings.HasSuffix(e.Name(), ".tmp") && d.Clock().Sub(info.ModTime()) > Leftover:
+			_ = os.Remove(filepath.Join(d.Path, e.Name()))
+		}
+	}
+	slices.SortFunc(all, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	var files int
+	var bytes int64
+	for _, info := range all {
+		if files++; files <= d.Files {
+			bytes += info.Size()
+		}
+		if info.Name() == keep || files <= d.Files && (d.Bytes == 0 || bytes <= d.Bytes) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(d.Path, info.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package history
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/veltui/veltui/internal/statedir"
+	"github.com/veltui/veltui/job/forecast"
+)
+
+// Options say where a book is and whose it is.
+type Options struct {
+	// Dir is the folder of the books; it is made when there is something to
+	// write. Empty means that the book is kept in memory only.
+	Dir string
+	// Context and Server are the cluster's: its kubeconfig context, and what
+	// distinguishes its API server from others. Another server of the same name is
+	// another cluster.
+	Context, Server string
+	// Clock is our own clock; default time.Now.
+	Clock func() time.Time
+	// Failed is called if the file cannot be used.
+	Failed func(error)
+}
+
+// Book is what was learned about one cluster. It may be used by several
+// goroutines.
+type Book struct {
+	path   string // empty if it is not on disk
+	clock  func() time.Time
+	failed func(error)
+	// patience is how long another program's turn is waited for.
+	patience time.Duration
+
+	mu sync.Mutex
+	// unsaved is what was learned and is not in the file.
+	unsaved forecast.Rates
+}
+
+// Open opens a book. It touches nothing yet.
+func Open(o Options) *Book {
+	b := &Book{clock: o.Clock, failed: o.Failed, patience: patience}
+	if o.Dir != "" {
+		name := sha256.Sum256([]byte(o.Context + "\x00" + o.Server))
+		b.path = filepath.Join(o.Dir, fmt.Sprintf("%x-v%d.json", name[:12], formatVersion))
+	}
+	if b.clock == nil {
+		b.clock = time.Now
+	}
+	if b.failed == nil {
+		b.failed = func(error) {}
+	}
+	return b
+}
+
+// Known is what the book holds; nothing if it cannot be read.
+func (b *Book) Known() forecast.Rates {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rates, err := b.read()
+	if err != nil {
+		b.failed(err)
+	}
+	return rates.With(b.unsaved)
+}
+
+// Learn adds the rates of a restore. It reads the file again before it writes,
+// because another program may have learned meanwhile.
+func (b *Book) Learn(rates forecast.Rates) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unsaved = b.unsaved.With(rates)
+	if b.path == "" {
+		return
+	}
+	if err := b.save(); err != nil {
+		b.failed(fmt.Errorf("keeping how fast a restore went: %w", err))
+		return
+	}
+	b.unsaved = forecast.Rates{}
+}
+
+// save adds what is not saved to the file.
+func (b *Book) save() error {
+	if err := os.MkdirAll(filepath.Dir(b.path), 0o700); err != nil {
+		return err
+	}
+	unlock, err := b.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	rates, err := b.read()
+	if errors.Is(err, errNotBook) {
+		b.failed(err)
+	} else if err != nil {
+		return err
+	}
+	data, err := encode(rates.With(b.unsaved))
+	if err != nil {
+		return err
+	}
+	return b.dir().Write(filepath.Base(b.path), data)
+}
+
+// maxBooks is how many clusters are remembered.
+const maxBooks = 100
+
+func (b *Book) dir() statedir.Dir {
+	return statedir.Dir{Path: filepath.Dir(b.path), Suffix: ".json", Files: maxBooks, Clock: b.clock}
+}
+
+// read reads the file; one that is not there holds nothing, and one that is no
+// book gives errNotBook.
+func (b *Book) read() (forecast.Rates, error) {
+	if b.path == "" {
+		return forecast.Rates{}, nil
+	}
+	data, err := b.dir().Read(filepath.Base(b.path), maxBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return forecast.Rates{}, nil
+	case errors.Is(err, statedir.ErrTooLarge):
+		return forecast.Rates{}, fmt.Errorf("%w: %w", errNotBook, err)
+	case err != nil:
+		return forecast.Rates{}, fmt.Errorf("reading how fast restores went: %w", err)
+	}
+	rates, err := decode(data)
+	if err != nil {
+		return forecast.Rates{}, fmt.Errorf("%w: %s: %w", errNotBook, b.path, err)
+	}
+	return rates, nil
+}

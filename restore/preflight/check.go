@@ -1,0 +1,304 @@
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/velero"
+)
+
+// Input is all that a preflight goes by. What is nil was not looked at.
+type Input struct {
+	Restore velerov1.RestoreSpec
+	// Refused is why Velero would refuse the restore, if it would.
+	Refused string
+	Velero  Velero
+	// Index and Fates are what the backup holds, and what becomes of it.
+	Index *collector.Index
+	Fates *collector.Fates
+	// Served, State and Around are what the cluster serves and holds; Versions are
+	// all API versions of its resources.
+	Served   *target.Served
+	Versions map[string][]string
+	State    *target.State
+	Around   *target.Surroundings
+	// Compared says that the objects that exist were compared with the backup, and
+	// Existing what Velero does with each.
+	Compared bool
+	Existing []Existing
+	// Unread is what could not be read at all.
+	Unread []NotLooked
+	Now    time.Time
+}
+
+// Velero is the state of Velero and of the backup.
+type Velero struct {
+	// Backup is nil if there is none of that name.
+	Backup *velerov1.Backup
+	// Location is the backup's; nil if there is none, or if LocationsUnseen says why
+	// that is not known.
+	Location        *velerov1.BackupStorageLocation
+	LocationsUnseen string
+	Server          velero.Server
+	// Running and Waiting are the restores ahead, QueueUnseen why they are not known.
+	Running, Waiting []string
+	QueueUnseen      string
+	// Deletion is a request to delete the backup, DeletionsUnseen why it is not known
+	// whether there is one.
+	Deletion        *velerov1.DeleteBackupRequest
+	DeletionsUnseen string
+	// NotFinalized is true if Velero did not store the backup's contents after its
+	// operations, FinalizedUnseen why that is not known.
+	NotFinalized    bool
+	FinalizedUnseen string
+}
+
+// check is one preflight.
+type check struct {
+	Input
+	found  []Finding
+	unseen []NotLooked
+	items  int
+
+	// What the restore brings that others need.
+	brings   map[string]map[string]bool // resource -> "namespace/name" or "name"
+	retained map[string]bool            // volumes that may be restored as they were
+	spaces   map[string]int             // target namespace -> items
+	created  map[string]map[string]int  // namespace -> resource -> items that are new
+	wants    map[string]*demand         // namespace -> what new items ask for
+	ranges   map[string]*ranges         // namespace -> its limit ranges
+	security secured
+	pod      pod                        // used again for each
+	places   map[string]map[string]bool // resource -> target namespaces of new items
+}
+
+// Check finds what stands in the way of a restore. Its error is the cause of the
+// context of the fates.
+func Check(in Input) (*Result, error) {
+	c := &check{
+		Input: in, unseen: slices.Clone(in.Unread), brings: map[string]map[string]bool{}, retained: map[string]bool{},
+		spaces: map[string]int{}, created: map[string]map[string]int{}, wants: map[string]*demand{}, ranges: map[string]*ranges{}, places: map[string]map[string]bool{},
+	}
+	c.velero()
+	if in.Refused != "" {
+		c.find(Finding{Severity: Obstacle, Reason: Refused, Sentence: in.Refused, Remedy: "Change the restore: as it is, Velero ends it at once."})
+	}
+	c.ignored()
+	if in.Fates != nil {
+		if err := c.backup(); err != nil {
+			return nil, err
+		}
+	}
+	r := &Result{Findings: sorted(c.found), NotLooked: c.unseen, Existing: in.Existing}
+	if in.Fates != nil && in.Served != nil {
+		r.Items = &c.items
+	}
+	return r, nil
+}
+
+// find keeps a finding. What a resource modifier may change is no more than a doubt.
+func (c *check) find(f Finding) {
+	if m := modifier(c.Restore, c.Velero.Server.Flags.DefaultModifier); m != "" && f.Severity == Obstacle && slices.Contains(ofBodies, f.Reason) {
+		f.Severity = Doubt
+		f.Sentence += " The resource modifier " + m + " may change that."
+	}
+	c.found = append(c.found, f)
+}
+
+// modifier returns the name of the resource modifier that applies to a restore: its own,
+// or the server's default.
+func modifier(r velerov1.RestoreSpec, byDefault string) string {
+	if r.ResourceModifier != nil {
+		return r.ResourceModifier.Name
+	}
+	return byDefault
+}
+
+// ofBodies are the reasons that go by what is in the body of items.
+var ofBodies = []Reason{StorageClassMissing, DefaultClassMissing, QuotaExceeded, QuotaNeedsResources, LimitRangeViolated, NodePortTaken, PodSecurityViolated, VolumesEmpty}
+
+func (c *check) notLooked(what, why string) {
+	c.unseen = append(c.unseen, NotLooked{What: what, Why: why})
+}
+
+// notListed notes a list of the cluster that could not be read.
+func (c *check) notListed(what string, n target.NotSeen) {
+	c.unseen = append(c.unseen, NotLooked{what + in(n.Namespace), n.Resource, n.Namespace, n.Why})
+}
+
+// backup goes through what the restore brings.
+func (c *check) backup() error {
+	if err := c.gather(); err != nil {
+		return err
+	}
+	c.kinds()
+	c.namespaces()
+	if err := c.existing(); err != nil {
+		return err
+	}
+	if !c.Index.HasNeeds() {
+		c.notLooked("storage, quotas, node ports and webhooks", "only the names in the backup were read")
+	} else if err := c.needs(); err != nil {
+		return err
+	}
+	c.webhooks()
+	c.pluginConfigs()
+	c.quotas()
+	c.limits()
+	c.findInsecure()
+	if c.Index.Partial() {
+		c.notLooked("all of the backup", "veltui could not read it to its end")
+	}
+	if m := modifier(c.Restore, c.Velero.Server.Flags.DefaultModifier); m != "" {
+		c.notLooked("what the resource modifier "+m+" changes", "veltui does not read resource modifiers")
+	}
+	if p := c.Restore.ResourcePolicy; p != nil && c.reads("resource-policies-configmap") {
+		c.notLooked("what the resource policy "+p.Name+" leaves out", "veltui does not read resource policies")
+	}
+	c.unlookedAround()
+	return nil
+}
+
+// gather notes what the restore brings that others may need.
+func (c *check) gather() error {
+	err := c.Fates.Each(func(i collector.Item) {
+		if i.Fate != collector.ToRestore || i.Mirror {
+			return
+		}
+		c.items++
+		if c.brings[i.Resource] == nil {
+			c.brings[i.Resource] = map[string]bool{}
+		}
+		switch i.Resource {
+		case target.Namespaces:
+		case target.Services:
+			c.brings[i.Resource][i.Target+"/"+i.Name] = true
+		case target.StorageClasses, target.SnapshotClasses, target.Drivers:
+			c.brings[i.Resource][i.Name] = true
+		}
+		if i.Target != "" && i.Resource != target.Namespaces {
+			c.spaces[i.Target]++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return c.Fates.Needs(func(i collector.Item, needs []collector.Need) {
+		for _, n := range needs {
+			if n.Kind == collector.NeedRetained {
+				c.retained[i.Name] = true
+			}
+			if n.Kind == collector.NeedDriver && i.Resource == target.SnapshotClasses {
+				c.brings[target.SnapshotClasses][ofDriver+n.Name] = true
+			}
+		}
+		if i.Resource == target.Namespaces {
+			c.enforcedBy(i, needs)
+		}
+	})
+}
+
+// serves says whether the cluster will serve a resource when its turn comes, and
+// whether that is known.
+func (c *check) serves(resource string) (serves, known bool) {
+	if c.Served == nil {
+		return false, false
+	}
+	if c.Fates.Serves(resource) {
+		return true, true
+	}
+	return c.Served.Serves(resource)
+}
+
+// kinds finds what the cluster does not serve. Velero asks for it all the same, and
+// has an error for each item (pkg/restore/restore.go, restoreItem).
+func (c *check) kinds() {
+	if c.Served != nil {
+		for _, word := range c.Served.Untold(slices.Concat(c.Restore.IncludedResources, c.Restore.ExcludedResources)) {
+			c.notLooked("what "+word+" stands for in --include-resources or --exclude-resources", "the API group of it may be one that does not answer: "+c.Served.SilentGroups())
+		}
+	}
+	for _, resource := range slices.Sorted(maps.Keys(c.brings)) {
+		serves, known := c.serves(resource)
+		switch {
+		case !known && c.Served != nil:
+			c.notLooked("whether the cluster serves "+resource, "its API group does not answer")
+		case known && !serves:
+			var g group
+			_ = c.Fates.Each(func(i collector.Item) {
+				if i.Resource == resource && isRestored(i) {
+					g.add(i.Target, i.Name)
+				}
+			})
+			c.find(g.fill(Finding{Severity: Obstacle, Reason: KindNotServed, Resource: resource,
+				Sentence: fmt.Sprintf("The cluster does not serve %s, and the restore brings no CRD for it. Velero has an error for each of them.", resource),
+				Remedy:   "Install the CRD or the operator first, or leave them out with --exclude-resources " + resource + "."}))
+		case known:
+			c.version(resource)
+		}
+	}
+}
+
+// version finds what is stored in an API version that is gone.
+func (c *check) version(resource string) {
+	stored := c.Index.Version(resource)
+	if stored == "" || c.Served.Version(resource) == "" || stored == c.Served.Version(resource) {
+		return
+	}
+	served := c.Versions[resource]
+	switch {
+	case len(served) == 0: // it did not tell all of the group
+		c.notLooked("whether the cluster serves "+resource+" in version "+stored, "the cluster did not tell its API versions")
+		return
+	case slices.Contains(served, stored):
+		return
+	}
+	f := Finding{Severity: Obstacle, Reason: VersionNotServed, Resource: resource,
+		Sentence: fmt.Sprintf("The backup holds %s in version %s, and the cluster does not serve that. Velero has an error for each of them.", resource, stored),
+		Remedy:   "Leave them out with --exclude-resources " + resource + ", and apply them in a version that the cluster serves."}
+	for _, other := range c.Index.Versions(resource) {
+		if slices.Contains(served, other) {
+			f.Severity = Doubt
+			f.Sentence = fmt.Sprintf("The backup holds %s in version %s, which the cluster does not serve, and in %s, which it does. Velero takes that only with the feature flag EnableAPIGroupVersions.", resource, stored, other)
+			f.Remedy = "Make sure that the Velero server runs with --features=EnableAPIGroupVersions."
+		}
+	}
+	var g group
+	_ = c.Fates.Each(func(i collector.Item) {
+		if i.Resource == resource && isRestored(i) {
+			g.add(i.Target, i.Name)
+		}
+	})
+	c.find(g.fill(f))
+}
+
+// terminating is how long Velero waits for each object that is going
+// (--terminating-resource-timeout).
+func (c *check) terminating() time.Duration {
+	return cmp.Or(c.Velero.Server.Flags.TerminatingTimeout, 10*time.Minute)
+}
+
+// namespaces finds those that are going. Velero waits for one with each item that goes
+// into it, and then has an error for the item (pkg/restore/restore.go,
+// processSelectedResource; what it remembers in between it does not find again, because
+// the kind of the Namespace that it reads is empty: pkg/util/kube/utils.go).
+func (c *check) namespaces() {
+	if c.Around == nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.spaces)) {
+		if n, each := c.spaces[name], c.terminating(); c.Around.Namespaces[name].Terminating {
+			c.find(Finding{Severity: Obstacle, Reason: NamespaceTerminating, Resource: target.Namespaces, Namespace: name, Count: 1, Names: []string{name},
+				Sentence: fmt.Sprintf("Namespace %s is being deleted. With each of %s, Velero waits up to %s for it to go: %s in all if it does not, and then Velero restores nothing into it.", name, human.Count(n, "item"), human.Duration(each), human.Duration(time.Duration(n)*each)),
+				Remedy:   "Wait until it is gone (kubectl get namespace " + name + "), or map it to another name with --namespace-mappings."})
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/restore/target"
+)
+
+const (
+	// maxCompared is how many objects are compared.
+	maxCompared = 100_000
+	// maxKept is how many bytes are kept of what the backup holds of them.
+	maxKept = 64 << 20
+	// maxFields is how many fields of an object are named, and maxField how long they
+	// may be.
+	maxFields, maxField = 8, 120
+)
+
+// Rules say what decides besides the objects themselves.
+type Rules struct {
+	Restore velerov1.RestoreSpec
+	// Server is the version of Velero's server as [velero.ParseVersion] reads it. Where
+	// it tells none, the rules are those of the newest.
+	Server string
+	// DefaultModifier is the server's own resource modifier, empty for none.
+	DefaultModifier string
+	// CSI says whether Velero runs with EnableCSI; nil is not known.
+	CSI *bool
+	// NativeSnapshots says whether the backup may hold native snapshots of volumes.
+	NativeSnapshots bool
+	// Plugins are the plugins that have a ConfigMap (package target, Surroundings.PluginConfigs).
+	Plugins map[string]bool
+	// Versions says of a resource whether the backup holds it in several API versions.
+	Versions func(resource string) []string
+}
+
+// Comparison compares objects that exist with what the backup holds of them. Of a
+// body, only hashes of its fields are kept, until the object of the cluster is there.
+type Comparison struct {
+	Rules
+	seed  maphash.Seed
+	items map[place]*compared
+	paths map[string]uint32
+	names []string // of paths
+	kept  int
+	// left is how many objects are beyond maxCompared, and unkept beyond maxKept.
+	left, unkept int
+}
+
+type place struct{ resource, namespace, name string }
+
+// compared is one object.
+type compared struct {
+	// inBackup are its fields in the backup without what every restore resets, and
+	// changed those that Velero's actions change after that.
+	inBackup, changed []field
+	rule              rule
+	outcome           Outcome
+	fields            []string
+	why               string
+	from              string // its namespace in the backup
+	sources           int    // how many items of the backup go there
+}
+
+// field is the hash of one field; gone stands for none.
+type field struct {
+	path  uint32
+	value uint64
+}
+
+const gone = 0
+
+// NewComparison makes a Comparison of what a restore is to restore and is there. Its
+// error is the cause of the context of fates.
+func NewComparison(fates *collector.Fates, state *target.State, rules Rules) (*Comparison, error) {
+	c := newComparison(rules)
+	err := fates.Each(func(i collector.Item) {
+		if !isRestored(i) {
+			return
+		}
+		if object, seen := state.Find(i.Resource, i.Target, i.Name); seen != target.There || !object.Deleting.IsZero() {
+			return
+		}
+		at := place{i.Resource, i.Target, i.Name}
+		switch {
+		case c.items[at] != nil:
+			c.items[at].sources++
+		case len(c.items) == maxCompared:
+			c.left++
+		default:
+			c.items[at] = &compared{from: i.Namespace, sources: 1}
+		}
+	})
+	return c, err
+}
+
+func newComparison(rules Rules) *Comparison {
+	return &Comparison{Rules: rules, seed: maphash.MakeSeed(), items: map[place]*compared{}, paths: map[string]uint32{}}
+}
+
+// Len is how many objects are compared.
+func (c *Comparison) Len() int { return len(c.items) }
+
+// at finds an item by its place in the backup. The backup may also hold an item of the
+// namespace that another is mapped to, and which the restore leaves out.
+func (c *Comparison) at(resource, namespace, name string) *compared {
+	to := namespace
+	if mapped, ok := c.Restore.NamespaceMapping[namespace]; ok && namespace != "" {
+		to = mapped
+	}
+	i := c.items[place{resource, to, name}]
+	if i == nil || i.from != namespace {
+		return nil
+	}
+	return i
+}
+
+// Wants says whether the body of an item of the backup is needed.
+func (c *Comparison) Wants(resource, namespace, name string) bool {
+	i := c.at(resource, namespace, name)
+	return i != nil && i.outcome == "" && i.inBackup == nil
+}
+
+// Backup takes the body of an item of the backup; nil is one that is too large.
+func (c *Comparison) Backup(resource, namespace, name string, body []byte) {
+	i := c.at(resource, namespace, name)
+	if i == nil || i.outcome != "" || i.inBackup != nil {
+		return
+	}
+	switch {
+	case i.sources > 1:
+		i.cannotTell("the restore maps several namespaces to its namespace, and Velero takes the first")
+		return
+	case len(c.Versions(resource)) > 1:
+		i.cannotTell("the backup holds it in several API versions")
+		return
+	case c.kept > maxKept:
+		c.unkept++
+		i.cannotTell(fmt.Sprintf("veltui keeps at most %d MiB of what the backup holds", maxKept>>20))
+		return
+	case body == nil:
+		i.cannotTell("its body in the backup is too large")
+		return
+	}
+	var object unstructured.Unstructured
+	if err := object.UnmarshalJSON(body); err != nil {
+		i.cannotTell("its body in the backup cannot be read")
+		return
+	}
+	reset(&object)
+	i.inBackup = c.sign(object.Object)
+	i.rule = c.act(resource, namespace, &object)
+	switch {
+	case resource == bindings || resource == clusterBindings: // their subjects are as in the restore
+		i.inBackup = c.sign(object.Object)
+	case i.rule.changes:
+		i.changed = c.changes(i.inBackup, c.sign(object.Object))
+	}
+	c.kept += 16 * (len(i.inBackup) + len(i.changed))
+}
+
+func (i *compared) cannotTell(why string) { i.outcome, i.why = CannotTell, why }
+
+// Question asks for the objects that can be compared.
+func (c *Comparison) Question() *target.Question {
+	q := &target.Question{}
+	for at, i := range c.items {
+		if i.inBackup != nil && i.outcome == "" {
+			q.Add(at.resource, at.namespace, at.name)
+		}
+	}
+	return q
+}
+
+// Live takes an object of the cluster, and changes it.
+func (c *Comparison) Live(resource string, object *unstructured.Unstructured) {
+	i := c.items[place{resource, object.GetNamespace(), object.GetName()}]
+	if i == nil || i.inBackup == nil || i.outcome != "" {
+		return
+	}
+	frozen, _, _ := unstructured.NestedBool(object.Object, "immutable")
+	reset(object)
+	if resource == serviceAccounts {
+		spread(object)
+	}
+	live := c.sign(object.Object)
+	differing := c.differing(i.inBackup, live)
+	against := differing
+	if len(i.changed) > 0 {
+		against = c.differing(i.all(), live)
+	}
+	if resource == serviceAccounts {
+		i.merge(c.lacking(i.all(), live), c.differing(i.all(), live), c.Restore.ExistingResourcePolicy)
+		return
+	}
+	i.decide(resource, c.Restore.ExistingResourcePolicy, frozen, differing, against, c.has(live))
+	if i.outcome != Equal && i.outcome != Skipped && i.fields == nil {
+		i.fields = differing
+	}
+	i.inBackup, i.changed = nil, nil
+}
+
+// all are the fields after Velero's actions.
+func (i *compared) all() []field { return overlay(i.inBackup, i.changed) }
+
+// merge is what Velero does with a ServiceAccount, whatever the policy: it adds what
+// is lacking. Where nothing is, it does not even set its labels.
+func (i *compared) merge(lacking, differing []string, policy velerov1.PolicyType) {
+	i.inBackup, i.changed = nil, nil
+	if i.rule.unsure != "" {
+		i.cannotTell(i.rule.unsure)
+		return
+	}
+	i.outcome = Equal
+	if policy == velerov1.PolicyTypeUpdate || slices.ContainsFunc(differing, func(f string) bool { return f != sameContent }) {
+		i.outcome = Skipped
+	}
+	for _, path := range lacking {
+		if slices.ContainsFunc(merged, func(f string) bool { return strings.HasPrefix(path, f+".") }) {
+			i.outcome, i.fields = Merged, append(i.fields, path)
+		}
+	}
+}
+
+// lacking names the fields of x that y does not have.
+func (c *Comparison) lacking(x, y []field) (names []string) {
+	both(x, y, func(path uint32, _, y uint64) {
+		if y == gone {
+			names = append(names, c.names[path])
+		}
+	})
+	slices.Sort(names)
+	return names
+}
+
+// has says whether an object has a field.
+func (c *Comparison) has(fields []field) func(path string) bool {
+	return func(path string) bool {
+		id, known := c.paths[path]
+		return known && slices.ContainsFunc(fields, func(f field) bool { return f.path == id })
+	}
+}
+
+// reset removes what Velero removes of both objects before it compares them
+// (pkg/restore/restore.go, resetMetadataAndStatus), and its own labels, which it
+// makes the same in both.
+func reset(object *unstructured.Unstructured) {
+	for _, name := range []string{"generateName", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+		"deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"} {
+		unstructured.RemoveNestedField(object.Object, "metadata", name)
+	}
+	unstructured.RemoveNestedField(object.Object, "status")
+	unstructured.RemoveNestedField(object.Object, "metadata", "namespace") // Velero sets that of the target
+	unstructured.RemoveNestedField(object.Object, "metadata", "labels", velerov1.RestoreNameLabel)
+	unstructured.RemoveNestedField(object.Object, "metadata", "labels", velerov1.BackupNameLabel)
+}
+
+var errNotCompared = errors.New("veltui compares at most " + fmt.Sprint(maxCompared) + " objects")
+
+// Unlooked is what was not compared because it is too much, once the backup has been
+// read.
+func (c *Comparison) Unlooked() (unlooked []NotLooked) {
+	if c.left > 0 {
+		unlooked = append(unlooked, NotLooked{What: fmt.Sprintf("how %d more objects differ from the backup", c.left), Why: errNotCompared.Error()})
+	}
+	if c.unkept > 0 {
+		unlooked = append(unlooked, NotLooked{What: fmt.Sprintf("how %d more objects differ from the backup", c.unkept), Why: fmt.Sprintf("veltui keeps at most %d MiB of what the backup holds", maxKept>>20)})
+	}
+	return unlooked
+}

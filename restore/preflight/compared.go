@@ -1,0 +1,151 @@
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/internal/human"
+)
+
+// special says whether the finding about a resource says more than what Velero does
+// with the object itself.
+func (*check) special(resource string) bool {
+	return slices.Contains([]string{claims, volumes, snapshots, contents}, resource)
+}
+
+// sameContent is all that differs of objects with the same content.
+const sameContent = "metadata.managedFields"
+
+// comparedGroup is objects with which Velero does the same for the same reason.
+type comparedGroup struct {
+	group
+	outcome  Outcome
+	resource string
+	why      string
+	// same: the objects have the same content.
+	same   bool
+	fields map[string]int
+}
+
+// findCompared finds what Velero does with the objects that were compared.
+func (c *check) findCompared() {
+	all := map[string]*comparedGroup{}
+	for _, e := range c.Existing {
+		if c.special(e.Resource) {
+			continue
+		}
+		same := !slices.ContainsFunc(e.Fields, func(f string) bool { return f != sameContent })
+		key := fmt.Sprint(e.Outcome, " ", e.Resource, " ", same, " ", e.Why)
+		if e.Outcome == Equal {
+			key, e.Resource = "", ""
+		}
+		g := all[key]
+		if g == nil {
+			g = &comparedGroup{outcome: e.Outcome, resource: e.Resource, why: e.Why, same: same, fields: map[string]int{}}
+			all[key] = g
+		}
+		g.add(e.Namespace, e.Name)
+		for _, f := range e.Fields {
+			g.fields[f]++
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		c.find(all[key].fill(c.compared(all[key])))
+	}
+}
+
+// compared says what Velero does with a group.
+func (c *check) compared(g *comparedGroup) Finding {
+	f := Finding{Severity: Note, Reason: ObjectsExist, Resource: g.resource}
+	what, exist, differ := some(g.count, g.resource), verb(g.count, "exists", "exist"), verb(g.count, "differs", "differ")
+	it, them := verb(g.count, "it", "they"), verb(g.count, "it", "them")
+	update := c.Restore.ExistingResourcePolicy == velerov1.PolicyTypeUpdate
+	switch g.outcome {
+	case Equal:
+		f.Reason = ObjectsEqual
+		f.Sentence = fmt.Sprintf("%s %s already and %s as the backup holds %s. Velero leaves %s and does not warn.", human.Count(g.count, "object"), exist, is(g.count), them, them)
+		if update {
+			f.Sentence = fmt.Sprintf("%s %s already and %s as the backup holds %s. Velero sets only its own labels.", human.Count(g.count, "object"), exist, is(g.count), them)
+		}
+	case Skipped:
+		f.Reason = ObjectsSkipped
+		f.Sentence = fmt.Sprintf("%s %s already. Velero does not touch %s and does not warn.", what, exist, them)
+	case Merged:
+		f.Reason = ServiceAccountsMerged
+		f.Sentence = fmt.Sprintf("%s %s already. Velero adds what %s %s: %s.", what, exist, it, verb(g.count, "lacks", "lack"), g.fieldNames())
+	case PatchRefused:
+		f.Severity, f.Reason = Doubt, PatchesRefused
+		f.Sentence = fmt.Sprintf("%s %s already. Velero's patch changes fields that Kubernetes lets nobody change, so it fails with a warning, and Velero sets only its own labels.%s", what, exist, g.from())
+		f.Remedy = "To restore them anew, delete them first; to keep both, map the namespace to a new name."
+	case CannotTell:
+		f = c.exists(g.resource, g.count)
+		f.Sentence += " veltui cannot tell more: " + g.why + "."
+	case Patched:
+		f.Reason = ObjectsPatched
+		if g.same {
+			f.Sentence = fmt.Sprintf("%s %s already with the same content. Velero patches %s all the same: %s.", what, exist, them, g.nothing())
+			break
+		}
+		f.Severity = Doubt
+		f.Sentence = fmt.Sprintf("%s %s already and %s from the backup. Velero patches %s to what the backup holds.%s%s", what, exist, differ, them, g.from(), c.moved(g, "lose to those of the new one what these bindings allow"))
+		f.Remedy = "To keep them as they are, restore with existingResourcePolicy none."
+	case Left:
+		if g.same {
+			f.Sentence = fmt.Sprintf("%s %s already with the same content. Velero leaves %s, but warns that %s %s: %s.", what, exist, them, it, differ, g.nothing())
+			break
+		}
+		f.Severity = Doubt
+		f.Sentence = fmt.Sprintf("%s %s already and %s from the backup. Velero leaves %s with a warning.%s%s", what, exist, differ, them, g.from(), c.moved(g, "keep what these bindings allow, and those of the new one do not get it"))
+		f.Remedy = c.exists(g.resource, g.count).Remedy
+	}
+	return f
+}
+
+// moved says what becomes of accounts where the restore maps namespaces and cluster
+// role bindings exist: Velero maps the namespaces in their subjects.
+func (c *check) moved(g *comparedGroup, then string) string {
+	if g.resource != clusterBindings || g.fields["subjects"] == 0 || len(c.Restore.NamespaceMapping) == 0 {
+		return ""
+	}
+	return " Velero maps the namespaces in the subjects of what it restores: accounts of the old namespace may " + then + "."
+}
+
+// nothing is the difference that Velero sees in objects with the same content.
+func (g *comparedGroup) nothing() string {
+	if len(g.fields) > 0 {
+		return "it also compares metadata.managedFields, which says who set a field and when"
+	}
+	return "what it changes in " + g.resource + " before it compares always makes a difference"
+}
+
+// from says in what the objects differ.
+func (g *comparedGroup) from() string {
+	if len(g.fields) == 0 {
+		return ""
+	}
+	return " Different: " + g.fieldNames() + "."
+}
+
+// fieldNames names the fields that most of the objects differ in.
+func (g *comparedGroup) fieldNames() string {
+	names := slices.SortedFunc(maps.Keys(g.fields), func(x, y string) int {
+		return cmp.Or(g.fields[y]-g.fields[x], strings.Compare(x, y))
+	})
+	more := len(names) - maxNames
+	names = names[:min(len(names), maxNames)]
+	for i, name := range names {
+		if n := g.fields[name]; g.count > 1 {
+			names[i] = fmt.Sprintf("%s (%d)", name, n)
+		}
+	}
+	text := strings.Join(names, ", ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %s", human.Count(more, "more field"))
+	}
+	return text
+}

@@ -1,0 +1,192 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/velero"
+)
+
+// The resources that Velero treats in a way of their own when they are there
+// already.
+const (
+	serviceAccounts = "serviceaccounts"
+	claims          = "persistentvolumeclaims"
+	volumes         = "persistentvolumes"
+	pods            = "pods"
+	jobs            = "jobs.batch"
+	snapshots       = "volumesnapshots.snapshot.storage.k8s.io"
+	contents        = "volumesnapshotcontents.snapshot.storage.k8s.io"
+)
+
+// existing finds what is there already, and notes what is new
+// (pkg/restore/restore.go, restoreItem).
+func (c *check) existing() error {
+	there, going := groups{}, groups{}
+	err := c.Fates.Each(func(i collector.Item) {
+		if !isRestored(i) {
+			return
+		}
+		object, seen := c.seen(i)
+		switch {
+		case seen == target.There && !object.Deleting.IsZero():
+			going.add(i.Resource, i.Target, i.Name)
+		case seen == target.There:
+			there.add(i.Resource, i.Target, i.Name)
+		case seen == target.NotServed:
+			if !c.Fates.Serves(i.Resource) {
+				return
+			}
+			c.isNew(i)
+		default:
+			if c.create(i) {
+				c.isNew(i)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	c.findCompared()
+	for _, resource := range slices.Sorted(maps.Keys(there)) {
+		if c.Compared && !c.special(resource) {
+			continue
+		}
+		c.find(there[resource].fill(c.exists(resource, there[resource].count)))
+	}
+	for _, resource := range slices.Sorted(maps.Keys(going)) {
+		c.find(going[resource].fill(Finding{Severity: Doubt, Reason: ObjectsTerminating, Resource: resource,
+			Sentence: fmt.Sprintf("%s in the cluster %s being deleted. Velero treats them as there; then they are gone.", some(going[resource].count, resource), is(going[resource].count)),
+			Remedy:   "Wait until they are gone."}))
+	}
+	if c.State == nil {
+		c.notLooked("which objects exist already", "the cluster was not looked at")
+		return nil
+	}
+	for _, n := range c.State.NotSeen {
+		c.notListed("whether "+n.Resource+" exist already", n)
+	}
+	return nil
+}
+
+func (c *check) seen(i collector.Item) (target.Object, target.Seen) {
+	if c.State == nil {
+		return target.Object{}, target.NotLooked
+	}
+	return c.State.Find(i.Resource, i.Target, i.Name)
+}
+
+// create says whether Velero will create an item: it is not there, or its namespace
+// is not. What could not be looked for is not taken for new.
+func (c *check) create(i collector.Item) bool {
+	switch _, seen := c.seen(i); seen {
+	case target.There:
+		return false
+	case target.NotLooked:
+		return c.newSpace(i.Target)
+	}
+	return true
+}
+
+// newSpace says whether it is known that a namespace does not exist.
+func (c *check) newSpace(name string) bool {
+	if name == "" || c.Around == nil || !c.Around.Saw(target.Namespaces, "") {
+		return false
+	}
+	_, there := c.Around.Namespaces[name]
+	return !there
+}
+
+// isNew says that Velero will create an item.
+func (c *check) isNew(i collector.Item) {
+	if c.created[i.Target] == nil {
+		c.created[i.Target] = map[string]int{}
+	}
+	c.created[i.Target][i.Resource]++
+	if c.places[i.Resource] == nil {
+		c.places[i.Resource] = map[string]bool{}
+	}
+	c.places[i.Resource][i.Target] = true
+}
+
+// exists says what Velero does with objects that are there. Only their metadata
+// was read, so that nothing is known of how they differ.
+func (c *check) exists(resource string, n int) Finding {
+	what, exist := some(n, resource), verb(n, "exists", "exist")
+	update := c.Restore.ExistingResourcePolicy == velerov1.PolicyTypeUpdate
+	f := Finding{Severity: Doubt, Reason: ObjectsExist, Resource: resource}
+	switch {
+	case resource == serviceAccounts:
+		f.Severity, f.Reason = Note, ServiceAccountsMerged
+		f.Sentence = fmt.Sprintf("%s %s already. Velero adds the secrets, pull secrets, labels and annotations of the backup to what is there, and takes nothing away.", what, exist)
+	case resource == volumes:
+		f.Severity, f.Reason = Note, VolumesExist
+		f.Sentence = fmt.Sprintf("%s %s already. How the data was backed up decides whether Velero makes a new volume, keeps this one, or gives the restored one a new name.", what, exist) + c.inPlace()
+	case resource == snapshots || resource == contents:
+		f.Severity = Note
+		f.Sentence = fmt.Sprintf("%s %s already. With the feature flag EnableCSI, Velero restores snapshots under new names. Without it, Velero leaves what exists as it is.", what, exist)
+		if c.before(1, 16) { // pkg/restore/actions/csi/volumesnapshot_action.go, IsVolumeSnapshotExists
+			f.Sentence = fmt.Sprintf("%s %s already. Velero %s leaves what exists as it is, and restores claims from the snapshots that exist.", what, exist, c.Velero.Server.Version)
+		}
+	case resource == claims:
+		does := "leaves the claim, with a warning"
+		if update {
+			does = "patches of the claim what Kubernetes lets it"
+		}
+		f.Reason = ClaimsExist
+		f.Sentence = fmt.Sprintf("%s %s already. Velero %s, and restores no snapshot into its volume. But if Velero creates a pod that mounts the claim, it writes the data of file-system backups over what is in the volume.", what, exist, does) + c.inPlace()
+		f.Remedy = "To keep the data as it is, leave out the pods, or map the namespace to a new name. To get the data of a snapshot, delete the claims and the pods that use them first."
+	case resource == pods || resource == jobs:
+		f.Remedy = "To restore them anew, delete them first; to keep both, map the namespace to a new name."
+		if !update {
+			f.Sentence = fmt.Sprintf("%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in %s before it compares always makes a difference.", what, exist, resource)
+			return f
+		}
+		f.Reason = ObjectsPatched
+		f.Sentence = fmt.Sprintf("%s %s already. Kubernetes lets few fields of such an object change: Velero's patch fails with a warning where it touches others, and Velero sets only its own labels.", what, exist)
+	case resource == services && !update:
+		f.Sentence = fmt.Sprintf("%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in services before it compares always makes a difference.", what, exist)
+		f.Remedy = "To change them to what the backup holds, set --existing-resource-policy=update; to keep both, map the namespace to a new name."
+	case update:
+		f.Reason = ObjectsPatched
+		f.Sentence = fmt.Sprintf("%s %s already. Velero patches what differs to what the backup holds, and adds a warning where Kubernetes refuses that.", what, exist)
+		f.Remedy = "To keep them as they are, restore with existingResourcePolicy none."
+	default:
+		f.Sentence = fmt.Sprintf("%s %s already. Velero leaves what exists as it is, with a warning where it differs from the backup.", what, exist)
+		f.Remedy = "To change them to what the backup holds, set --existing-resource-policy=update; to keep both, map the namespace to a new name."
+	}
+	return f
+}
+
+// some writes a number of a resource: 3 objects of deployments.apps.
+func some(n int, resource string) string { return human.Count(n, "object") + " of " + resource }
+
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func is(n int) string { return verb(n, "is", "are") }
+
+func in(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return " in namespace " + namespace
+}
+
+// inPlace adds what a server whose rules are not known may do with existing volumes.
+func (c *check) inPlace() string {
+	if server := c.Velero.Server.Version; velero.IsUnread(server) {
+		return " Velero " + server + " may also delete such a claim, and write what was backed up into its volume."
+	}
+	return ""
+}

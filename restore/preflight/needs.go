@@ -1,0 +1,261 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/restore/target"
+)
+
+// demand is what the new items of a namespace ask for.
+type demand struct {
+	// compute is what a quota counts of pods, and without how many of them have a
+	// container that does not say it: CPU request, memory request, CPU limit, memory
+	// limit.
+	compute                  [4]int64
+	without                  [4]int
+	pods                     int
+	storage                  int64
+	storageOf                map[string]int64 // by storage class
+	claimsOf                 map[string]int
+	nodePorts, loadBalancers int
+	claims                   []claimNeed
+}
+
+type claimNeed struct {
+	name    string
+	storage int64
+}
+
+// most keeps sums within their numbers.
+const most = 1 << 60
+
+func add(to *int64, n int64) { *to = min(*to+n, most) }
+
+// storage is what claims and snapshots need.
+type storage struct {
+	classes, retained, snapshots, drivers groups
+	changed                               groups // by "from to", where Velero changes the class
+	contents                              groups // contents of snapshots, by driver
+	empty, noClass                        group
+	ports                                 groups                     // by what is said of them
+	taken                                 map[string]map[string]bool // by namespace
+	hooks                                 groups                     // by Service
+}
+
+// needs goes through what the new items need.
+func (c *check) needs() error {
+	s := &storage{classes: groups{}, changed: groups{}, contents: groups{}, retained: groups{}, snapshots: groups{}, drivers: groups{}, ports: groups{}, taken: map[string]map[string]bool{}, hooks: groups{}}
+	err := c.Fates.Needs(func(i collector.Item, needs []collector.Need) {
+		if !isRestored(i) || !c.create(i) {
+			return
+		}
+		d := c.wants[i.Target]
+		if d == nil {
+			d = &demand{storageOf: map[string]int64{}, claimsOf: map[string]int{}}
+			c.wants[i.Target] = d
+		}
+		c.need(s, d, i, needs)
+	})
+	if err != nil || c.Around == nil {
+		return err
+	}
+	c.findStorage(s)
+	c.findPorts(s)
+	c.findHooks(s)
+	return nil
+}
+
+// need counts what one item needs.
+func (c *check) need(s *storage, d *demand, i collector.Item, needs []collector.Need) {
+	switch i.Resource {
+	case pods:
+		c.addPod(d, i, needs)
+		return
+	case claims:
+		c.claim(s, d, i, needs)
+		return
+	}
+	for _, n := range needs {
+		switch n.Kind {
+		case collector.NeedSnapshotClass:
+			s.snapshots.add(n.Name, i.Target, i.Name)
+		case collector.NeedDriver:
+			if i.Resource == contents {
+				s.contents.add(n.Name, i.Target, i.Name)
+			}
+			// A volume that is made anew takes the driver of its class, and a class that
+			// no claim uses needs none.
+			if i.Resource != target.StorageClasses && (i.Resource != volumes || c.retained[i.Name]) {
+				s.drivers.add(n.Name, i.Target, i.Name)
+			}
+		case collector.NeedServiceType:
+			d.loadBalancers += countIf(n.Name == "LoadBalancer")
+		case collector.NeedNodePort:
+			d.nodePorts++
+			if preservesPorts(c.Restore) {
+				c.port(s, i, n.Amount)
+			}
+		case collector.NeedKeptNodePort:
+			d.nodePorts++
+			c.port(s, i, n.Amount)
+		case collector.NeedWebhookService:
+			if n.Amount == 1 {
+				s.hooks.add(n.Name, "", i.Name)
+			}
+		}
+	}
+}
+
+func countIf(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector.Need) {
+	class, volume, size := "", "", int64(0)
+	unnamed := false
+	for _, n := range needs {
+		switch n.Kind {
+		case collector.NeedStorageClass:
+			class = n.Name
+		case collector.NeedDefaultClass:
+			unnamed = true
+		case collector.NeedVolume:
+			volume = n.Name
+		case collector.NeedStorage:
+			size = n.Amount
+		case collector.NeedCSIData:
+			if c.skipsCSI() {
+				s.empty.add(i.Target, i.Name)
+			}
+		}
+	}
+	changed := ""
+	if c.Around != nil && c.Around.ClassMap[class] != "" {
+		changed = class + " to " + c.Around.ClassMap[class]
+		class = c.Around.ClassMap[class]
+	}
+	c.rangesOf(i.Target)
+	add(&d.storage, size)
+	d.claims = append(d.claims, claimNeed{i.Name, size})
+	switch {
+	case unnamed && !c.keeps(volume):
+		s.noClass.add(i.Target, i.Name)
+	case class == "":
+	default:
+		sum := d.storageOf[class]
+		add(&sum, size)
+		d.storageOf[class] = sum
+		d.claimsOf[class]++
+		_, there := c.Around.Class(class)
+		switch {
+		case changed != "" && !c.has(target.StorageClasses, class, there):
+			s.changed.add(changed, i.Target, i.Name)
+		case c.keeps(volume):
+			s.retained.add(class, i.Target, i.Name)
+		default:
+			s.classes.add(class, i.Target, i.Name)
+		}
+	}
+}
+
+// keeps says whether a volume may come with its claim: it was kept, or Velero makes it
+// of a native snapshot. Such a claim needs no class.
+func (c *check) keeps(volume string) bool {
+	b := c.Velero.Backup
+	snapshots := b != nil && b.Status.VolumeSnapshotsCompleted > 0 && (c.Restore.RestorePVs == nil || *c.Restore.RestorePVs)
+	return volume != "" && (c.retained[volume] || snapshots)
+}
+
+// has says whether the target has a thing of the whole cluster, or the restore
+// brings it.
+func (c *check) has(resource, name string, there bool) bool {
+	return there || c.brings[resource][name]
+}
+
+func (c *check) findStorage(s *storage) {
+	a := c.Around
+	if s.empty.count > 0 {
+		c.find(s.empty.fill(Finding{Severity: Obstacle, Reason: VolumesEmpty, Resource: claims,
+			Sentence: fmt.Sprintf("The data of %s is in CSI snapshots or was moved from them, and the Velero server runs without the feature flag EnableCSI. Velero restores the claims, and their volumes are empty.", human.Count(s.empty.count, "claim")),
+			Remedy:   "Start the Velero server with --features=EnableCSI before you restore."}))
+	}
+	if a.Saw(target.StorageClasses, "") {
+		for _, change := range slices.Sorted(maps.Keys(s.changed)) {
+			c.find(s.changed[change].fill(Finding{Severity: Obstacle, Reason: StorageClassMissing, Resource: claims,
+				Sentence: fmt.Sprintf("A ConfigMap has Velero change storage class %s, which does not exist. Velero has an error for each claim, and restores none of them.", change),
+				Remedy:   "Create the class, or correct the ConfigMap with the label velero.io/change-storage-class: RestoreItemAction in the namespace of Velero."}))
+		}
+		defaults := false
+		for _, class := range a.StorageClasses {
+			defaults = defaults || class.Default
+		}
+		if s.noClass.count > 0 && !defaults {
+			c.find(s.noClass.fill(Finding{Severity: Obstacle, Reason: DefaultClassMissing, Resource: claims,
+				Sentence: fmt.Sprintf("%s no storage class, and the cluster has no default one. They stay Pending.", human.Plural(s.noClass.count, "claim names", "claims name")),
+				Remedy:   "Mark a storage class as the default (annotation storageclass.kubernetes.io/is-default-class: \"true\")."}))
+		}
+		missing := func(of groups, severity Severity, then string) {
+			for _, class := range slices.Sorted(maps.Keys(of)) {
+				if _, there := a.StorageClasses[class]; c.has(target.StorageClasses, class, there) {
+					continue
+				}
+				c.find(of[class].fill(Finding{Severity: severity, Reason: StorageClassMissing, Resource: claims,
+					Sentence: fmt.Sprintf("Storage class %s does not exist, and %s it. %s", class, human.Plural(of[class].count, "claim wants", "claims want"), then),
+					Remedy:   "Create the class, or have Velero change it: a ConfigMap in the namespace of Velero, with the labels velero.io/plugin-config: \"\" and velero.io/change-storage-class: RestoreItemAction, whose data maps " + class + " to one that exists."}))
+			}
+		}
+		if a.Saw(target.ConfigMaps, "") {
+			missing(s.classes, Obstacle, "They stay Pending.")
+		} else {
+			missing(s.classes, Doubt, "They stay Pending, unless Velero changes the class: its ConfigMap for that could not be read.")
+		}
+		missing(s.retained, Doubt, "Their volumes were kept (reclaim policy Retain), or may be in native snapshots; where Velero does neither keep nor restore them, the claims stay Pending.")
+	}
+	c.findSnapshotClasses(s)
+	if a.Saw(target.Drivers, "") {
+		for _, driver := range slices.Sorted(maps.Keys(s.drivers)) {
+			if !c.has(target.Drivers, driver, a.Drivers[driver]) {
+				c.find(s.drivers[driver].fill(Finding{Severity: Doubt, Reason: DriverMissing, Resource: target.Drivers,
+					Sentence: fmt.Sprintf("The cluster has no CSIDriver %s, and %s it. Without the driver no pod gets these volumes.", driver, human.Plural(s.drivers[driver].count, "item needs", "items need")),
+					Remedy:   "Install the CSI driver, or leave these volumes out."}))
+			}
+		}
+	}
+}
+
+// port looks whether another Service holds a node port.
+func (c *check) port(s *storage, i collector.Item, port int64) {
+	if c.Around == nil {
+		return
+	}
+	holder, taken := c.Around.NodePorts[port]
+	if taken && holder != i.Target+"/"+i.Name {
+		key := fmt.Sprintf("%d by %s", port, holder)
+		s.ports.add(i.Target, i.Target, i.Name)
+		if s.taken[i.Target] == nil {
+			s.taken[i.Target] = map[string]bool{}
+		}
+		s.taken[i.Target][key] = true
+	}
+}
+
+func (c *check) findPorts(s *storage) {
+	for _, namespace := range slices.Sorted(maps.Keys(s.ports)) {
+		g := s.ports[namespace]
+		remedy := "Change or delete the Service that holds the port, or leave this one out."
+		if preservesPorts(c.Restore) {
+			remedy = "Restore without --preserve-nodeports, or free the ports."
+		}
+		c.find(g.fill(Finding{Severity: Obstacle, Reason: NodePortTaken, Resource: target.Services,
+			Sentence: fmt.Sprintf("Node ports are taken: %s. Kubernetes refuses the Services that Velero restores with them.", human.Shorten(strings.Join(sortedKeys(s.taken[namespace]), ", "), 300)),
+			Remedy:   remedy}))
+	}
+}

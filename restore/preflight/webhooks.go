@@ -1,0 +1,153 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/restore/target"
+)
+
+// webhooks finds those of the cluster that will refuse items because nobody
+// answers for them.
+func (c *check) webhooks() {
+	if c.Around == nil {
+		return
+	}
+	for _, w := range c.Around.Webhooks {
+		there, known := c.Around.Services[w.Service]
+		if !w.Fails || there {
+			continue
+		}
+		n, resources, sure := c.matches(w)
+		switch {
+		case n == 0:
+			continue
+		case !known:
+			namespace, _, _ := strings.Cut(w.Service, "/")
+			c.notLooked("the Service "+w.Service+" of webhook "+w.Name, c.Around.Why(target.Services, namespace))
+			continue
+		}
+		kind, name, _ := strings.Cut(w.Configuration, "/")
+		f := Finding{Severity: Obstacle, Reason: WebhookServiceMissing, Resource: kind, Count: 1, Names: []string{name},
+			Sentence: fmt.Sprintf("Webhook %s of %s has no Service %s, and its failure policy is Fail: Kubernetes refuses %s that it applies to (%s).", w.Name, name, w.Service, human.Count(n, "item"), human.List(resources, 3)),
+			Remedy:   "Install what answers for the webhook first, or delete its configuration if nobody needs it: kubectl delete " + strings.Replace(w.Configuration, "/", " ", 1) + "."}
+		switch {
+		case c.brings[target.Services][w.Service]:
+			f.Severity = Doubt
+			f.Sentence += " The restore brings the Service; until pods answer behind it, items are refused."
+			f.Remedy = "Restore the webhook's namespace first, and the rest when its pods are ready."
+		case !sure:
+			f.Severity = Doubt
+			f.Sentence += " Its selectors may leave these items out."
+		}
+		c.find(f)
+	}
+}
+
+// matches counts the new items that a webhook applies to; sure is false where
+// labels decide that are not known.
+func (c *check) matches(w target.Webhook) (n int, resources []string, sure bool) {
+	for _, resource := range slices.Sorted(maps.Keys(c.places)) {
+		for namespace := range c.places[resource] {
+			if !slices.ContainsFunc(w.Rules, func(r admissionv1.RuleWithOperations) bool { return applies(r, resource, namespace != "") }) {
+				continue
+			}
+			selected, known := c.selected(w, namespace)
+			if !selected {
+				continue
+			}
+			sure = sure || known && !w.Objects
+			n += c.created[namespace][resource]
+			if !slices.Contains(resources, resource) {
+				resources = append(resources, resource)
+			}
+		}
+	}
+	return n, resources, sure
+}
+
+// selected says whether a webhook is about a namespace, and whether that is known:
+// of one that the restore makes, only the name is.
+func (c *check) selected(w target.Webhook, namespace string) (selected, known bool) {
+	if w.Namespaces == nil || namespace == "" {
+		return true, true
+	}
+	s, err := metav1.LabelSelectorAsSelector(w.Namespaces)
+	if err != nil {
+		return true, false
+	}
+	there, known := c.Around.Namespaces[namespace]
+	if known {
+		return s.Matches(labels.Set(there.Labels)), true
+	}
+	return true, false
+}
+
+// applies says whether a webhook's rule is about creating a resource.
+func applies(r admissionv1.RuleWithOperations, resource string, namespaced bool) bool {
+	name, group, _ := strings.Cut(resource, ".")
+	has := func(list []string, words ...string) bool {
+		return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(words, s) })
+	}
+	if r.Scope != nil && (*r.Scope == admissionv1.ClusterScope && namespaced || *r.Scope == admissionv1.NamespacedScope && !namespaced) {
+		return false
+	}
+	return slices.ContainsFunc(r.Operations, func(o admissionv1.OperationType) bool {
+		return o == admissionv1.Create || o == admissionv1.OperationAll
+	}) && has(r.APIGroups, group, "*") && has(r.Resources, name, "*", "*/*", name+"/*")
+}
+
+// findHooks finds webhooks of the backup that will have nobody to answer.
+func (c *check) findHooks(s *storage) {
+	for _, service := range slices.Sorted(maps.Keys(s.hooks)) {
+		there, known := c.Around.Services[service]
+		switch {
+		case there || c.brings[target.Services][service]:
+			continue
+		case !known:
+			namespace, _, _ := strings.Cut(service, "/")
+			c.notLooked("the Service "+service+" of webhooks that the restore brings", c.Around.Why(target.Services, namespace))
+			continue
+		}
+		c.find(s.hooks[service].fill(Finding{Severity: Doubt, Reason: WebhookRestoredWithout, Resource: "webhook configurations",
+			Sentence: fmt.Sprintf("The restore brings webhooks that ask Service %s, which neither exists nor is restored%s. Once they are there, Kubernetes refuses what they apply to.", service, c.mappedAway(service)),
+			Remedy:   "Leave them out: --exclude-resources validatingwebhookconfigurations,mutatingwebhookconfigurations."}))
+	}
+}
+
+// mappedAway says that the Service comes under another name. Velero does not change
+// the namespace in a webhook.
+func (c *check) mappedAway(service string) string {
+	namespace, _, _ := strings.Cut(service, "/")
+	if to, mapped := c.Restore.NamespaceMapping[namespace]; mapped {
+		return " there: the restore maps " + namespace + " to " + to + ", and Velero does not change that in webhooks"
+	}
+	return ""
+}
+
+// unlookedAround says what of the surroundings could not be looked at.
+func (c *check) unlookedAround() {
+	if c.Around == nil {
+		c.notLooked("namespaces, classes, quotas, node ports and webhooks of the cluster", "the cluster was not looked at")
+		return
+	}
+	about := map[string]string{
+		target.Namespaces: "whether namespaces are being deleted, or refuse pods", target.StorageClasses: "storage classes", target.SnapshotClasses: "volume snapshot classes",
+		target.Drivers: "CSI drivers", target.Quotas: "quotas", target.LimitRanges: "limit ranges", target.Services: "node ports",
+		target.Validating: "validating webhooks", target.Mutating: "mutating webhooks",
+		target.ConfigMaps: "the ConfigMaps of Velero's restore actions",
+	}
+	for _, n := range c.Around.NotSeen {
+		if n.Resource == target.Services && n.Namespace != "" {
+			continue // a webhook's Service: said where it matters
+		}
+		c.notListed(about[n.Resource], n)
+	}
+}

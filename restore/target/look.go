@@ -1,0 +1,233 @@
+package target
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/internal/sanitize"
+)
+
+// Progress is how far a look is.
+type Progress struct {
+	// Done of Total lists have been read; Total grows where a list of the whole
+	// cluster is refused and its namespaces are read one by one.
+	Done, Total int
+	// Resource is the one that was read last.
+	Resource string
+}
+
+// Look looks for what is asked for. progress, if it is not nil, is called by one
+// goroutine at a time. It is an error if ctx ends, or if the API server rejects the
+// credentials; what else cannot be looked at is in [State.NotSeen]. The question
+// belongs to the State from then on.
+func (r *Reader) Look(ctx context.Context, served *Served, q *Question, progress func(Progress)) (*State, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l := r.newLook(served, q, progress, cancel)
+	return l.look(ctx)
+}
+
+func (r *Reader) newLook(served *Served, q *Question, progress func(Progress), give context.CancelCauseFunc) *look {
+	return &look{
+		Reader: r, served: served, progress: progress, give: give,
+		slots: make(chan struct{}, r.Parallel), texts: map[string]string{},
+		state: &State{question: q, notServed: map[string]bool{}, unseen: map[[2]string]string{}, At: r.Clock()},
+	}
+}
+
+func (l *look) look(ctx context.Context) (*State, error) {
+	l.start(ctx, l.servedPlaces(l.state.question))
+	l.running.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return l.done(), nil
+}
+
+// look is one Look.
+type look struct {
+	*Reader
+	served   *Served
+	progress func(Progress)
+	give     context.CancelCauseFunc
+	slots    chan struct{}
+	running  sync.WaitGroup
+
+	mu    sync.Mutex
+	at    Progress
+	state *State
+	// texts holds one copy of what many objects have in common.
+	texts map[string]string
+	// gone is why nobody is asked any more.
+	gone error
+
+	// visit, if it is not nil, gets the whole objects, read in these versions.
+	visit    func(resource string, object *unstructured.Unstructured)
+	versions func(resource string) string
+}
+
+// servedPlaces leaves out what the cluster does not serve, or does not tell.
+func (l *look) servedPlaces(q *Question) []place {
+	return slices.DeleteFunc(q.places(), func(p place) bool {
+		serves, known := l.served.Serves(p.resource)
+		switch {
+		case !known:
+			_, group, _ := strings.Cut(p.resource, ".")
+			l.notSeen(p, fmt.Errorf("the cluster does not tell its kinds of %s: %s", group, l.served.Silent[group]))
+		case !serves:
+			l.state.notServed[p.resource] = true
+		}
+		return !serves
+	})
+}
+
+func (l *look) start(ctx context.Context, places []place) {
+	l.mu.Lock()
+	l.at.Total += len(places)
+	l.mu.Unlock()
+	for _, p := range places {
+		l.running.Go(func() {
+			select {
+			case l.slots <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			again := l.read(ctx, p)
+			<-l.slots
+			l.start(ctx, again)
+		})
+	}
+}
+
+// read reads one list, and returns those to read in its stead.
+func (l *look) read(ctx context.Context, p place) (instead []place) {
+	l.mu.Lock()
+	err := l.gone
+	l.mu.Unlock()
+	if err == nil {
+		err = l.list(ctx, p)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case apierrors.IsUnauthorized(err):
+		l.give(fmt.Errorf("the API server rejects your credentials: %w", err))
+		return nil
+	case apierrors.IsForbidden(err) && len(p.within) > 0:
+		ask := p.within[:min(len(p.within), mostOneByOne)]
+		instead = l.state.question.oneByOne(p.resource, ask)
+		if rest := p.within[len(ask):]; len(rest) > 0 {
+			l.notSeen(place{resource: p.resource, within: rest}, errTooMany)
+		}
+	case err != nil:
+		l.notSeen(p, err)
+		if l.meter.Silence() >= l.Silence {
+			l.gone = err
+		}
+	}
+	l.at.Done++
+	l.at.Resource = p.resource
+	if l.progress != nil {
+		l.progress(Progress{l.at.Done, l.at.Total + len(instead), p.resource})
+	}
+	return instead
+}
+
+// list takes what was asked for out of one list.
+func (l *look) list(ctx context.Context, p place) error {
+	if l.visit != nil {
+		return l.whole(ctx, p)
+	}
+	k := l.served.kinds[p.resource]
+	from := metav1.NamespaceNone
+	if k.namespaced {
+		from = p.namespace
+	}
+	wanted, listed := l.state.question.kinds[p.resource], 0
+	return pages(ctx, p.options(l.Page), func(ctx context.Context, o metav1.ListOptions) (string, error) {
+		page, err := l.metadata.Resource(k.GroupVersionResource).Namespace(from).List(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if o.Continue == "" { // a list that expired is read again from its beginning
+			l.state.Listed -= listed
+			listed = 0
+		}
+		listed += len(page.Items)
+		l.state.Listed += len(page.Items)
+		for i := range page.Items {
+			o := &page.Items[i]
+			names, name := wanted[o.Namespace], sanitize.String(o.Name)
+			if _, ok := names[name]; ok {
+				names[name] = l.object(o)
+			}
+		}
+		return page.Continue, nil
+	})
+}
+
+func (l *look) object(o *metav1.PartialObjectMetadata) *Object {
+	found := &Object{
+		UID:     sanitize.String(string(o.UID)),
+		Created: o.CreationTimestamp.Time,
+		Restore: l.text(o.Labels[velerov1.RestoreNameLabel]),
+		Backup:  l.text(o.Labels[velerov1.BackupNameLabel]),
+	}
+	if o.DeletionTimestamp != nil {
+		found.Deleting = o.DeletionTimestamp.Time
+	}
+	if owner := metav1.GetControllerOf(o); owner != nil {
+		found.Owner = l.text(owner.Kind)
+	}
+	return found
+}
+
+func (l *look) text(s string) string {
+	if known, ok := l.texts[s]; ok {
+		return known
+	}
+	clean := sanitize.String(s)
+	l.texts[strings.Clone(s)] = strings.Clone(clean)
+	return clean
+}
+
+// notSeen notes that a place could not be looked at.
+func (l *look) notSeen(p place, err error) {
+	namespaces := p.within
+	if len(namespaces) == 0 {
+		namespaces = []string{p.namespace}
+	}
+	why := words(err)
+	l.Log.Info("looking at the target", "resource", p.resource, "namespace", p.namespace, "error", why)
+	for _, namespace := range namespaces {
+		l.state.unseen[[2]string{p.resource, namespace}] = why
+	}
+}
+
+var errTooMany = fmt.Errorf("you may not list it in the whole cluster, and veltui lists at most %d namespaces one by one", mostOneByOne)
+
+// done sorts what was not seen.
+func (l *look) done() *State {
+	l.state.ClockOffset, _ = l.meter.Offset()
+	for at, why := range maps.All(l.state.unseen) {
+		l.state.NotSeen = append(l.state.NotSeen, NotSeen{at[0], at[1], why})
+	}
+	slices.SortFunc(l.state.NotSeen, func(x, y NotSeen) int {
+		return cmp.Or(cmp.Compare(x.Resource, y.Resource), cmp.Compare(x.Namespace, y.Namespace))
+	})
+	return l.state
+}

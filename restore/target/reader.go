@@ -1,0 +1,312 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/session"
+)
+
+// Options say how a [Reader] asks.
+type Options struct {
+	// Config leads to the API server. It is copied, not changed.
+	Config *rest.Config
+	// Parallel is how many lists are read at once; 0 means four.
+	Parallel int
+	// Silence is how long nothing may come in answer to a request; 0 means 30 seconds.
+	Silence time.Duration
+	// Page is how many objects are asked for at once; 0 means 500.
+	Page int64
+	// Clock is our own clock; nil means time.Now.
+	Clock func() time.Time
+	// Log gets what could not be looked at; nil discards it.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Parallel <= 0 {
+		o.Parallel = 4
+	}
+	if o.Silence <= 0 {
+		o.Silence = 30 * time.Second
+	}
+	if o.Page <= 0 {
+		o.Page = 500
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Reader asks one cluster.
+type Reader struct {
+	Options
+	meter     *session.Meter
+	discovery *discovery.DiscoveryClient
+	metadata  metadata.Interface
+	dynamic   dynamic.Interface
+}
+
+// New makes a Reader; it does not talk to the cluster.
+func New(o Options) (*Reader, error) {
+	o = o.withDefaults()
+	config := rest.CopyConfig(o.Config)
+	config.Timeout = 0 // a long answer is no silence
+	r := &Reader{Options: o, meter: session.NewMeter(o.Clock)}
+	over, err := session.HTTPClient(config, session.TransportOptions{Meter: r.meter, Silence: o.Silence})
+	if err != nil {
+		return nil, err
+	}
+	if r.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, over); err != nil {
+		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	if r.metadata, err = metadata.NewForConfigAndClient(config, over); err != nil {
+		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	if r.dynamic, err = dynamic.NewForConfigAndClient(config, over); err != nil {
+		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	return r, nil
+}
+
+// Cost is what was asked of the API server so far.
+type Cost struct {
+	Requests int
+	// Bytes are those of the answers, after decompression.
+	Bytes int64
+}
+
+// Cost returns what was asked of the API server so far.
+func (r *Reader) Cost() Cost {
+	requests, bytes := r.meter.Cost()
+	return Cost{requests, bytes}
+}
+
+// Served is what a cluster serves.
+type Served struct {
+	// Lists are as client-go's ServerPreferredResources returns them.
+	Lists []*metav1.APIResourceList
+	// Silent are the groups that did not tell, with why: nothing may be said of
+	// their kinds.
+	Silent map[string]string
+	kinds  map[string]kind // by resource
+	// version is Kubernetes', zero if the cluster did not tell.
+	version [2]int
+}
+
+type kind struct {
+	schema.GroupVersionResource
+	namespaced bool
+}
+
+// Serves reports whether a resource, as "deployments.apps", is served, and whether
+// that is known.
+func (s *Served) Serves(resource string) (serves, known bool) {
+	if _, ok := s.kinds[resource]; ok {
+		return true, true
+	}
+	_, group, _ := strings.Cut(resource, ".")
+	_, silent := s.Silent[group]
+	return false, !silent
+}
+
+// Served asks the cluster for the kinds that it serves. It is an error if it does
+// not tell at all.
+func (r *Reader) Served(ctx context.Context) (*Served, error) {
+	lists, err := discovery.ToServerResourcesInterfaceWithContext(r.discovery).ServerPreferredResourcesWithContext(ctx)
+	s := &Served{Lists: lists, Silent: map[string]string{}, kinds: map[string]kind{}}
+	var partly *discovery.ErrGroupDiscoveryFailed
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.As(err, &partly):
+		for group, why := range partly.Groups {
+			s.Silent[group.Group] = words(why)
+		}
+	case err != nil:
+		return nil, fmt.Errorf("asking the cluster for its kinds: %w", safe(err))
+	}
+	s.take(lists)
+	if info, err := discovery.ToServerVersionInterfaceWithContext(r.discovery).ServerVersionWithContext(ctx); err == nil {
+		s.SetVersion(info.Major, info.Minor)
+	}
+	return s, nil
+}
+
+// SetVersion notes the version of the cluster, as it writes it.
+func (s *Served) SetVersion(major, minor string) {
+	m, err := strconv.Atoi(major)
+	n, err2 := strconv.Atoi(strings.TrimSuffix(minor, "+")) // clouds write 33+
+	if err == nil && err2 == nil {
+		s.version = [2]int{m, n}
+	}
+}
+
+// Kubernetes is the version of the cluster, and whether it is known.
+func (s *Served) Kubernetes() (major, minor int, known bool) {
+	if s == nil {
+		return 0, 0, false
+	}
+	return s.version[0], s.version[1], s.version != [2]int{}
+}
+
+// Untold returns the words for resources that no group explains that told its kinds,
+// where some group did not: Velero may know more of them. A whole name, as
+// "routes.route.openshift.io", needs no explanation.
+func (s *Served) Untold(words []string) (untold []string) {
+	if len(s.Silent) == 0 {
+		return nil
+	}
+	for _, word := range words {
+		name, group, _ := strings.Cut(word, ".")
+		if _, whole := s.Silent[group]; word != "*" && !(whole && group != "") && !s.explains(name, group) {
+			untold = append(untold, word)
+		}
+	}
+	return untold
+}
+
+// explains says whether some group has a resource of that name; of the group the
+// beginning is enough.
+func (s *Served) explains(name, group string) bool {
+	for _, list := range s.Lists {
+		if list == nil {
+			continue
+		}
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil || !strings.HasPrefix(version.Group, group) {
+			continue
+		}
+		for _, r := range list.APIResources {
+			names := append([]string{r.Name, r.SingularName, r.Kind}, r.ShortNames...)
+			if slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// SilentGroups names the API groups that did not tell their kinds.
+func (s *Served) SilentGroups() string {
+	return strings.Join(slices.Sorted(maps.Keys(s.Silent)), ", ")
+}
+
+// ServedBy is what a cluster serves that lists these resources.
+func ServedBy(lists ...*metav1.APIResourceList) *Served {
+	s := &Served{Lists: lists, Silent: map[string]string{}, kinds: map[string]kind{}}
+	s.take(lists)
+	return s
+}
+
+// take notes the resources that can be listed.
+func (s *Served) take(lists []*metav1.APIResourceList) {
+	for _, list := range lists {
+		if list == nil {
+			continue
+		}
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, served := range list.APIResources {
+			k := kind{version.WithResource(served.Name), served.Namespaced}
+			if !strings.Contains(served.Name, "/") && slices.Contains(served.Verbs, "list") {
+				s.kinds[k.GroupResource().String()] = k
+			}
+		}
+	}
+}
+
+// Whole visits the whole objects of a resource, cleaned of what could steer a
+// terminal; an empty namespace stands for the whole cluster. What is not served
+// visits nothing. Its error is fit to be shown: why it could not be looked at, and
+// then what was visited is not all.
+func (r *Reader) Whole(ctx context.Context, served *Served, resource, namespace string, visit func(*unstructured.Unstructured)) error {
+	k, ok := served.kinds[resource]
+	if !ok {
+		_, group, _ := strings.Cut(resource, ".")
+		if why, silent := served.Silent[group]; silent {
+			return errors.New(why)
+		}
+		return nil
+	}
+	visited := map[types.NamespacedName]bool{} // a list that expired is read again
+	return pages(ctx, metav1.ListOptions{Limit: r.Page}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+		page, err := r.dynamic.Resource(k.GroupVersionResource).Namespace(namespace).List(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			name := types.NamespacedName{Namespace: page.Items[i].GetNamespace(), Name: page.Items[i].GetName()}
+			if visited[name] {
+				continue
+			}
+			visited[name] = true
+			page.Items[i].SetManagedFields(nil)
+			sanitize.Object(&page.Items[i].Object)
+			visit(&page.Items[i])
+		}
+		return page.GetContinue(), nil
+	})
+}
+
+// pages reads a list page by page. Its error is fit to be shown.
+func pages(ctx context.Context, o metav1.ListOptions, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
+	err := session.Pages(ctx, o, read)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return safe(err)
+}
+
+// safeError is an error in words that are safe to print.
+type safeError struct {
+	text  string
+	cause error
+}
+
+func (e safeError) Error() string { return e.text }
+func (e safeError) Unwrap() error { return e.cause }
+
+func safe(err error) error { return safeError{words(err), err} }
+
+// words says why something could not be looked at.
+func words(err error) string {
+	var silence session.SilenceError
+	var incomplete *session.IncompleteError
+	var redirect *session.RedirectError
+	switch {
+	case errors.As(err, &silence):
+		return silence.Error()
+	case errors.As(err, &incomplete):
+		return incomplete.Error()
+	case errors.As(err, &redirect):
+		return redirect.Error()
+	case apierrors.IsForbidden(err):
+		return "you may not list it"
+	}
+	return sanitize.String(err.Error())
+}

@@ -1,0 +1,400 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/veltui/veltui/internal/sanitize"
+)
+
+// The resources that surround a restore.
+const (
+	Namespaces      = "namespaces"
+	StorageClasses  = "storageclasses.storage.k8s.io"
+	SnapshotClasses = "volumesnapshotclasses.snapshot.storage.k8s.io"
+	Drivers         = "csidrivers.storage.k8s.io"
+	Quotas          = "resourcequotas"
+	LimitRanges     = "limitranges"
+	Services        = "services"
+	ConfigMaps      = "configmaps"
+	Validating      = "validatingwebhookconfigurations.admissionregistration.k8s.io"
+	Mutating        = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+)
+
+// Around says which surroundings are wanted; nothing else is asked for.
+type Around struct {
+	// Storage asks for storage classes and CSI drivers, Snapshots for the classes of
+	// volume snapshots and the drivers.
+	Storage, Snapshots bool
+	// Velero is the namespace of Velero, whose ConfigMaps configure restore actions.
+	Velero string
+	// NodePorts asks for the Services of the whole cluster.
+	NodePorts bool
+	// Within are the namespaces whose quotas and limit ranges are wanted.
+	Within []string
+	// WebhookServices are further Services that are looked for, as "namespace/name".
+	WebhookServices []string
+}
+
+// Surroundings are what a restore meets besides the objects that it brings.
+type Surroundings struct {
+	Namespaces      map[string]Namespace
+	StorageClasses  map[string]StorageClass
+	SnapshotClasses map[string]string // name to driver
+	// ClassMap is what Velero makes of storage classes, from one name to another.
+	ClassMap map[string]string
+	// PluginConfigs are the ConfigMaps of Velero's restore actions, by the action's
+	// label, such as [ChangesClasses]; sorted.
+	PluginConfigs map[string][]string
+	Drivers       map[string]bool
+	Quotas        []corev1.ResourceQuota
+	LimitRanges   []corev1.LimitRange
+	// NodePorts are the Services that hold them, as "namespace/name".
+	NodePorts map[int64]string
+	Webhooks  []Webhook
+	// Services tells of each Service behind a webhook whether it is there.
+	Services map[string]bool
+	// NotSeen is what could not be looked at, sorted by resource and namespace.
+	NotSeen []NotSeen
+}
+
+// Namespace is one of the target.
+type Namespace struct {
+	Terminating bool
+	Labels      map[string]string
+}
+
+// StorageClass is one of the target.
+type StorageClass struct {
+	Provisioner string
+	Default     bool
+}
+
+// Webhook is one admission webhook with a Service behind it.
+type Webhook struct {
+	// Configuration is as "validatingwebhookconfigurations.admissionregistration.k8s.io/NAME".
+	Configuration string
+	Name          string
+	Service       string // "namespace/name"
+	// Fails is true where requests fail while it does not answer.
+	Fails bool
+	Rules []admissionv1.RuleWithOperations
+	// Namespaces, if not nil, selects the namespaces that it is about, and Objects
+	// is true where labels or match conditions select objects, too.
+	Namespaces *metav1.LabelSelector
+	Objects    bool
+}
+
+// Saw reports whether a resource was looked at in a namespace, which is empty for
+// what is of the whole cluster.
+func (s *Surroundings) Saw(resource, namespace string) bool {
+	return !slices.ContainsFunc(s.NotSeen, func(n NotSeen) bool {
+		return n.Resource == resource && (n.Namespace == namespace || n.Namespace == "")
+	})
+}
+
+// Why is why a resource was not looked at in a namespace, empty if it was.
+func (s *Surroundings) Why(resource, namespace string) string {
+	for _, n := range s.NotSeen {
+		if n.Resource == resource && n.Namespace == namespace {
+			return n.Why
+		}
+	}
+	return ""
+}
+
+// maxKept is how many objects of a kind are kept.
+const maxKept = 100_000
+
+// Surroundings looks at what surrounds a restore. It is an error only if ctx ends;
+// what cannot be looked at is in NotSeen.
+func (r *Reader) Surroundings(ctx context.Context, served *Served, want Around) (*Surroundings, error) {
+	s := &Surroundings{
+		Namespaces: map[string]Namespace{}, StorageClasses: map[string]StorageClass{}, SnapshotClasses: map[string]string{},
+		Drivers: map[string]bool{}, NodePorts: map[int64]string{}, Services: map[string]bool{},
+	}
+	a := &around{Reader: r, served: served, found: s, slots: make(chan struct{}, r.Parallel)}
+	a.lists(ctx, want)
+	a.running.Wait()
+	a.services(ctx, want)
+	a.running.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	slices.SortFunc(s.NotSeen, func(x, y NotSeen) int {
+		return strings.Compare(x.Resource+"/"+x.Namespace, y.Resource+"/"+y.Namespace)
+	})
+	slices.SortFunc(s.Webhooks, func(x, y Webhook) int {
+		return strings.Compare(x.Configuration+"/"+x.Name, y.Configuration+"/"+y.Name)
+	})
+	return s, nil
+}
+
+// around is one look at the surroundings.
+type around struct {
+	*Reader
+	served  *Served
+	slots   chan struct{}
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	found *Surroundings
+}
+
+// each reads the objects of a resource into typed ones, one at a time.
+func each[T any](ctx context.Context, a *around, resource, namespace string, take func(*Surroundings, *T)) {
+	a.running.Go(func() {
+		a.slots <- struct{}{}
+		defer func() { <-a.slots }()
+		kept := 0
+		err := a.Whole(ctx, a.served, resource, namespace, func(u *unstructured.Unstructured) {
+			var object T
+			if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &object) != nil || kept >= maxKept {
+				return
+			}
+			kept++
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			take(a.found, &object)
+		})
+		a.note(ctx, resource, namespace, err)
+	})
+}
+
+func (a *around) note(ctx context.Context, resource, namespace string, err error) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.Log.Info("looking at the target", "resource", resource, "namespace", namespace, "error", err)
+	a.found.NotSeen = append(a.found.NotSeen, NotSeen{resource, namespace, err.Error()})
+}
+
+func (a *around) lists(ctx context.Context, want Around) {
+	each(ctx, a, Namespaces, "", func(s *Surroundings, n *corev1.Namespace) {
+		s.Namespaces[n.Name] = Namespace{n.DeletionTimestamp != nil || n.Status.Phase == corev1.NamespaceTerminating, n.Labels}
+	})
+	if want.Storage {
+		each(ctx, a, StorageClasses, "", func(s *Surroundings, c *storagev1.StorageClass) {
+			s.StorageClasses[c.Name] = StorageClass{c.Provisioner, isDefaultClass(c)}
+		})
+	}
+	if want.Velero != "" {
+		a.pluginConfigs(ctx, want.Velero)
+	}
+	if want.Storage || want.Snapshots {
+		each(ctx, a, Drivers, "", func(s *Surroundings, d *storagev1.CSIDriver) { s.Drivers[d.Name] = true })
+	}
+	if want.Snapshots {
+		each(ctx, a, SnapshotClasses, "", func(s *Surroundings, c *snapshotClass) { s.SnapshotClasses[c.Metadata.Name] = c.Driver })
+	}
+	if want.NodePorts {
+		each(ctx, a, Services, "", takePorts)
+	}
+	for _, namespace := range want.Within[:min(len(want.Within), mostOneByOne)] {
+		each(ctx, a, Quotas, namespace, func(s *Surroundings, q *corev1.ResourceQuota) { s.Quotas = append(s.Quotas, *q) })
+		each(ctx, a, LimitRanges, namespace, func(s *Surroundings, l *corev1.LimitRange) { s.LimitRanges = append(s.LimitRanges, *l) })
+	}
+	for _, namespace := range want.Within[min(len(want.Within), mostOneByOne):] {
+		a.note(ctx, Quotas, namespace, errTooManyNamespaces)
+		a.note(ctx, LimitRanges, namespace, errTooManyNamespaces)
+	}
+	each(ctx, a, Validating, "", func(s *Surroundings, c *admissionv1.ValidatingWebhookConfiguration) {
+		for _, w := range c.Webhooks {
+			s.addWebhook(Validating+"/"+c.Name, w.Name, w.ClientConfig, w.FailurePolicy, w.Rules, w.NamespaceSelector, w.ObjectSelector, len(w.MatchConditions) > 0)
+		}
+	})
+	each(ctx, a, Mutating, "", func(s *Surroundings, c *admissionv1.MutatingWebhookConfiguration) {
+		for _, w := range c.Webhooks {
+			s.addWebhook(Mutating+"/"+c.Name, w.Name, w.ClientConfig, w.FailurePolicy, w.Rules, w.NamespaceSelector, w.ObjectSelector, len(w.MatchConditions) > 0)
+		}
+	})
+}
+
+// ChangesClasses is the label of the ConfigMap by which Velero changes storage classes
+// (pkg/restore/actions/change_storageclass_action.go).
+const ChangesClasses = "velero.io/change-storage-class"
+
+// pluginConfigs finds the ConfigMaps of restore actions
+// (pkg/plugin/framework/common/plugin_config.go).
+func (a *around) pluginConfigs(ctx context.Context, namespace string) {
+	a.running.Go(func() {
+		a.slots <- struct{}{}
+		defer func() { <-a.slots }()
+		found, err := a.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: ConfigMaps}).Namespace(namespace).
+			List(ctx, metav1.ListOptions{LabelSelector: "velero.io/plugin-config"})
+		if err != nil {
+			a.note(ctx, ConfigMaps, "", safe(err))
+			return
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.found.takeConfigs(found.Items)
+	})
+}
+
+func (s *Surroundings) takeConfigs(configs []unstructured.Unstructured) {
+	s.PluginConfigs = map[string][]string{}
+	for i := range configs {
+		sanitize.Object(&configs[i].Object)
+		for action, kind := range configs[i].GetLabels() {
+			if kind == "RestoreItemAction" {
+				s.PluginConfigs[action] = append(s.PluginConfigs[action], configs[i].GetName())
+			}
+			if kind == "RestoreItemAction" && action == ChangesClasses {
+				s.ClassMap, _, _ = unstructured.NestedStringMap(configs[i].Object, "data")
+			}
+		}
+	}
+	for _, names := range s.PluginConfigs {
+		slices.Sort(names)
+	}
+	if len(s.PluginConfigs[ChangesClasses]) > 1 { // Velero has an error for each claim
+		s.ClassMap = nil
+	}
+}
+
+// Class is a storage class, and whether there is one; of nil there is none.
+func (s *Surroundings) Class(name string) (StorageClass, bool) {
+	if s == nil {
+		return StorageClass{}, false
+	}
+	class, there := s.StorageClasses[name]
+	return class, there
+}
+
+// services looks for the Services behind webhooks, by name.
+func (a *around) services(ctx context.Context, want Around) {
+	asked := map[string]bool{}
+	for _, name := range want.WebhookServices {
+		asked[name] = true
+	}
+	for _, w := range a.found.Webhooks {
+		asked[w.Service] = true
+	}
+	names := slices.Sorted(maps.Keys(asked))
+	for _, name := range names[min(len(names), mostOneByOne):] {
+		namespace, _, _ := strings.Cut(name, "/")
+		a.note(ctx, Services, namespace, errTooManyServices)
+	}
+	for _, name := range names[:min(len(names), mostOneByOne)] {
+		namespace, service, _ := strings.Cut(name, "/")
+		a.running.Go(func() {
+			a.slots <- struct{}{}
+			defer func() { <-a.slots }()
+			there, err := a.there(ctx, schema.GroupVersionResource{Version: "v1", Resource: Services}, namespace, service)
+			a.mu.Lock()
+			if err == nil {
+				a.found.Services[name] = there
+			}
+			a.mu.Unlock()
+			a.note(ctx, Services, namespace, err)
+		})
+	}
+}
+
+// there reports whether one object is there.
+func (r *Reader) there(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (bool, error) {
+	page, err := r.metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return false, safe(err)
+	}
+	return len(page.Items) > 0, nil
+}
+
+var errTooManyNamespaces = fmt.Errorf("veltui looks at the quotas of at most %d namespaces", mostOneByOne)
+
+var errTooManyServices = fmt.Errorf("veltui looks for at most %d Services of webhooks", mostOneByOne)
+
+// snapshotClass is what is read of a VolumeSnapshotClass.
+type snapshotClass struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Driver   string            `json:"driver"`
+}
+
+// isDefaultClass is how Kubernetes finds the class of claims that name none.
+func isDefaultClass(c *storagev1.StorageClass) bool {
+	return c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" ||
+		c.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true"
+}
+
+func takePorts(s *Surroundings, service *corev1.Service) {
+	name := service.Namespace + "/" + service.Name
+	if service.Spec.HealthCheckNodePort > 0 {
+		s.NodePorts[int64(service.Spec.HealthCheckNodePort)] = name
+	}
+	for _, port := range service.Spec.Ports {
+		if port.NodePort > 0 {
+			s.NodePorts[int64(port.NodePort)] = name
+		}
+	}
+}
+
+func (s *Surroundings) addWebhook(configuration, name string, client admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType,
+	rules []admissionv1.RuleWithOperations, namespaces, objects *metav1.LabelSelector, conditions bool) {
+	if client.Service == nil {
+		return
+	}
+	w := Webhook{
+		Configuration: configuration, Name: name, Service: client.Service.Namespace + "/" + client.Service.Name,
+		Fails: policy == nil || *policy == admissionv1.Fail, Rules: rules, Objects: selects(objects) || conditions,
+	}
+	if selects(namespaces) {
+		w.Namespaces = namespaces
+	}
+	s.Webhooks = append(s.Webhooks, w)
+}
+
+func selects(s *metav1.LabelSelector) bool {
+	return s != nil && (len(s.MatchLabels) > 0 || len(s.MatchExpressions) > 0)
+}
+
+// Version is the API version of a resource that the cluster prefers, empty if it
+// does not serve it.
+func (s *Served) Version(resource string) string { return s.kinds[resource].Version }
+
+// Versions asks for all API versions in which the cluster serves each resource. A
+// group of which some version does not answer is not in it.
+func (r *Reader) Versions(ctx context.Context) (map[string][]string, error) {
+	_, lists, err := discovery.ToServerResourcesInterfaceWithContext(r.discovery).ServerGroupsAndResourcesWithContext(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil && len(lists) == 0:
+		return nil, safe(err)
+	}
+	silent := map[string]bool{}
+	var partly *discovery.ErrGroupDiscoveryFailed
+	if errors.As(err, &partly) {
+		for version := range partly.Groups {
+			silent[version.Group] = true
+		}
+	}
+	versions := map[string][]string{}
+	for _, list := range lists {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil || silent[group.Group] {
+			continue
+		}
+		for _, served := range list.APIResources {
+			resource := schema.GroupResource{Group: group.Group, Resource: served.Name}.String()
+			versions[resource] = append(versions[resource], group.Version)
+		}
+	}
+	return versions, nil
+}

@@ -1,0 +1,192 @@
+package verify
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/velero"
+)
+
+// Method is how a volume's data was to come back. The names are API.
+type Method string
+
+// How Velero saves and restores data (internal/volume/volumes_information.go, 1.18.3).
+// An empty Method is none: the backup does not have the data, or says nothing of it.
+const (
+	// ByPod: it was copied from a pod's volume, and is copied into one
+	// (PodVolumeBackup, PodVolumeRestore).
+	ByPod Method = "PodVolume"
+	// ByMover: a snapshot of it was moved to the storage location (DataUpload,
+	// DataDownload).
+	ByMover Method = "DataMover"
+	// ByCSI: the claim gets a volume that the CSI driver makes from a snapshot.
+	ByCSI Method = "CSISnapshot"
+	// ByNative: Velero has a volume made from a snapshot of the cloud's.
+	ByNative Method = "NativeSnapshot"
+)
+
+// DataState is how a volume's data stands. The names are API.
+type DataState string
+
+// What may have become of a volume's data. DataEmpty and DataFailed did not come back.
+const (
+	// DataEmpty: the volume is there, and nothing brought its data.
+	DataEmpty DataState = "Empty"
+	// DataFailed: Velero began to move the data, and it did not complete.
+	DataFailed DataState = "Failed"
+	// DataUnknown: what became of it is not known.
+	DataUnknown DataState = "Unknown"
+	// DataWaiting: it may still come.
+	DataWaiting DataState = "Waiting"
+	// DataLeftOut: nothing brought the data, as the restore or the backup was told.
+	DataLeftOut DataState = "LeftOut"
+	// DataExisted: the claim existed before the restore, or another restore made it, so
+	// that this restore did nothing to its data.
+	DataExisted DataState = "Existed"
+	// DataKept: the claim has the volume that it had when it was backed up, with
+	// whatever is in it now.
+	DataKept DataState = "Kept"
+	// DataRestored: Velero, or the driver, brought it.
+	DataRestored DataState = "Restored"
+)
+
+// dataOrder is the order in which volumes are told of: what needs a look first.
+var dataOrder = []DataState{DataEmpty, DataFailed, DataUnknown, DataWaiting, DataLeftOut, DataExisted, DataKept, DataRestored}
+
+// Lost reports whether a volume in this state did not get its data.
+func (s DataState) Lost() bool { return s == DataEmpty || s == DataFailed }
+
+// Volume is a volume of what came back.
+type Volume struct {
+	Namespace string // in the target
+	Claim     string // empty for a pod's volume without one
+	// Pod and PodVolume are those that the data is copied into; empty for other ways.
+	Pod, PodVolume string
+	Method         Method
+	State          DataState
+	// Why is the reason, empty where the state says all.
+	Why string
+}
+
+// String is the volume as NAMESPACE/CLAIM or NAMESPACE/POD:VOLUME.
+func (v Volume) String() string {
+	if v.Claim != "" {
+		return v.Namespace + "/" + v.Claim
+	}
+	return v.Namespace + "/" + v.Pod + ":" + v.PodVolume
+}
+
+// Evidence is what tells of the data of a restore's volumes.
+type Evidence struct {
+	// Saved is what the backup did with each volume, and NoSaved why that is not known.
+	// Velero stores it since 1.13.
+	Saved   []artifact.Volume
+	NoSaved string
+	// Made is what the restore did with each, and NoMade why that is not known. Velero
+	// stores it since 1.14, of restores whose items are done.
+	Made   []artifact.Volume
+	NoMade string
+	// Moved are the PodVolumeRestores and DataDownloads; Unseen are those of the two
+	// that may not be listed.
+	Moved  []job.Volume
+	Unseen map[velero.VolumeKind]bool
+	// NoVolumes is true if the restore was told to restore none.
+	NoVolumes bool
+	// Completed is true if the restore ended in phase Completed, so that nothing failed.
+	Completed bool
+}
+
+// HasVolumes reports whether something came back that may have a volume: a claim or a
+// pod.
+func (r *Result) HasVolumes() bool {
+	return slices.ContainsFunc(r.Kinds, func(k Kind) bool { return (k.Name == claims || k.Name == "pods") && k.There()+k.Count[Differs] > 0 })
+}
+
+// VolumeWords says of all claims and volumes how many are bound and got their data, and
+// how; empty for none.
+func (r Result) VolumeWords() string {
+	count, by := map[DataState]int{}, map[Method]int{}
+	for _, v := range r.Volumes {
+		count[v.State]++
+		if v.State == DataRestored {
+			by[v.Method]++
+		}
+	}
+	var parts []string
+	if r.Bound > 0 {
+		parts = append(parts, human.Plural(r.Bound, "claim is", "claims are")+" bound")
+	}
+	if len(r.Volumes) > 0 {
+		text := fmt.Sprintf("the data of %s of %s came back", human.Number(count[DataRestored]), human.Count(len(r.Volumes), "volume"))
+		var how []string
+		for _, m := range []Method{ByPod, ByMover, ByCSI, ByNative} {
+			if n := by[m]; n > 0 {
+				how = append(how, human.Number(n)+" "+methodWords[m])
+			}
+		}
+		if len(how) > 0 {
+			text += " (" + strings.Join(how, ", ") + ")"
+		}
+		for _, s := range dataOrder {
+			if n := count[s]; n > 0 && s != DataRestored {
+				text += ", " + human.Number(n) + " " + dataWords[s]
+			}
+		}
+		parts = append(parts, text)
+	}
+	if r.Bytes > 0 {
+		parts = append(parts, "Velero moved "+human.Bytes(r.Bytes)+" into "+human.Count(r.Moved, "volume"))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+var methodWords = map[Method]string{
+	ByPod: "copied into a pod", ByMover: "moved from storage", ByCSI: "from a CSI snapshot", ByNative: "from a snapshot",
+}
+
+var dataWords = map[DataState]string{
+	DataEmpty: "without data", DataFailed: "failed", DataUnknown: "not known", DataWaiting: "waiting", DataLeftOut: "left out as told",
+	DataExisted: "there before the restore", DataKept: "with the old volume",
+}
+
+// AddVolumes adds how the data of each volume stands. The claims have to be there
+// already, see [Result.AddClaims].
+func (r *Result) AddVolumes(in Input, e Evidence) {
+	d := newDataJudge(r, in, e)
+	for _, k := range r.Kinds {
+		switch k.Name {
+		case claims:
+			for _, i := range k.Items {
+				if isThere(i.State) {
+					r.Volumes = append(r.Volumes, d.claim(i))
+				}
+			}
+		case "pods":
+			for _, i := range k.Items {
+				r.Volumes = append(r.Volumes, d.podVolumes(i)...)
+			}
+		}
+	}
+	rank := func(v Volume) int { return slices.Index(dataOrder, v.State) }
+	slices.SortStableFunc(r.Volumes, func(x, y Volume) int {
+		return cmp.Or(cmp.Compare(rank(x), rank(y)), cmp.Compare(x.String(), y.String()))
+	})
+	for _, v := range r.Volumes {
+		r.Unknown = r.Unknown || v.State == DataUnknown
+	}
+	if e.NoSaved != "" {
+		r.Notes = append(slices.Clip(r.Notes), "What the backup has of volumes is not known: "+e.NoSaved)
+	}
+}
+
+func isThere(s State) bool {
+	return s == Restored || s == Existed || s == MadeAnew || s == Differs
+}

@@ -1,0 +1,255 @@
+package verify
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vmware-tanzu/velero/pkg/label"
+
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/velero"
+)
+
+// Input is what a restore is verified with.
+type Input struct {
+	Restore string
+	// Server is the version of Velero's server as [velero.ParseVersion] reads it.
+	Server string
+	// Started and Ended are Velero's times, zero where they are not known.
+	Started, Ended time.Time
+	// SoFar is true of a restore that goes on.
+	SoFar bool
+	// Items are what Velero lists, compared with the backup where that can be read.
+	Items outcome.Items
+	// Unlisted is true if Velero's own list is not there, so that Items only say what
+	// was to come back.
+	Unlisted bool
+	Target   *target.State
+}
+
+// Question is which items to look for in the cluster.
+func Question(items outcome.Items) *target.Question {
+	q := &target.Question{}
+	for _, k := range items.Kinds {
+		if strings.Contains(k.Name, "/") {
+			continue // a kind whose resource is not known
+		}
+		for _, i := range k.Items {
+			if i.Did != outcome.LeftOut {
+				q.Add(k.Name, i.Namespace, i.Name)
+			}
+		}
+	}
+	return q
+}
+
+// Judge verifies a restore item by item. Claims and data are added by [Result.AddClaims]
+// and [Result.AddData].
+func Judge(in Input) Result {
+	r := Result{Count: map[State]int{}, NotSeen: in.Target.NotSeen, SoFar: in.SoFar, At: in.Target.At, Unknown: in.Items.NotCompared != ""}
+	j := judge{Input: in, label: label.GetValidName(in.Restore), parents: parentsOf(in.Items)}
+	for _, from := range in.Items.Kinds {
+		k := Kind{Name: from.Name, Count: map[State]int{}, Items: make([]Item, 0, len(from.Items))}
+		for _, i := range from.Items {
+			item := Item{Namespace: i.Namespace, Name: i.Name, From: i.From}
+			item.State, item.Why = j.item(from.Name, i)
+			k.Count[item.State]++
+			r.Count[item.State]++
+			k.Items = append(k.Items, item)
+		}
+		for state, n := range unnamed(from) {
+			k.Count[state] += n
+			r.Count[state] += n
+		}
+		slices.SortStableFunc(k.Items, func(x, y Item) int { // each state stays sorted by namespace and name
+			return cmp.Or(cmp.Compare(rank[x.State], rank[y.State]), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+		})
+		r.Kinds = append(r.Kinds, k)
+	}
+	slices.SortStableFunc(r.Kinds, func(x, y Kind) int {
+		return cmp.Or(cmp.Compare(leftOut(x), leftOut(y)), cmp.Compare(y.Lost(), x.Lost()), cmp.Compare(x.Name, y.Name))
+	})
+	existed := r.Count[Existed] > 0
+	// It may differ: only Velero's list tells, and from 1.19 on only its warnings.
+	r.Unknown = r.Unknown || existed && (in.Unlisted || in.Items.NoReasons != "" && !velero.FailsDiffering(in.Server))
+	r.Notes = in.notes(existed)
+	return r
+}
+
+var rank = func() map[State]int {
+	ranks := map[State]int{}
+	for n, state := range States {
+		ranks[state] = n
+	}
+	return ranks
+}()
+
+// unnamed are the items of a kind that are counted without their names, so that nobody
+// can look for them.
+func unnamed(k outcome.Kind) map[State]int {
+	left := map[State]int{}
+	for did, n := range k.Count {
+		state := NotLookedAt
+		if did == outcome.LeftOut {
+			state = LeftOut
+		}
+		left[state] += n
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	for _, i := range k.Items {
+		if i.Did == outcome.LeftOut {
+			left[LeftOut]--
+		} else {
+			left[NotLookedAt]--
+		}
+	}
+	maps.DeleteFunc(left, func(_ State, n int) bool { return n <= 0 })
+	return left
+}
+
+func leftOut(k Kind) int {
+	if k.Wanted() == 0 {
+		return 1
+	}
+	return 0
+}
+
+func (in Input) notes(existed bool) []string {
+	var notes []string
+	if in.Unlisted && (existed || !in.SoFar) {
+		notes = append(notes, "Velero's list of what it restored is not there, so what was there before and differs, and what a plugin discarded, is not known.")
+	}
+	if why := in.Items.NotCompared; why != "" {
+		notes = append(notes, "Only what Velero lists was verified: what of the backup it does not list is not known: "+why)
+	}
+	if why := in.Items.NoReasons; why != "" {
+		notes = append(notes, "Why items failed is not known: "+why)
+	}
+	if n := in.Items.Unnamed; n > 0 {
+		notes = append(notes, human.Count(n, "more item")+" of this restore could not be looked for: veltui keeps the names of 200,000.")
+	}
+	return notes
+}
+
+// judge judges one item after the other.
+type judge struct {
+	Input
+	label   string
+	parents parents
+}
+
+func (j *judge) item(resource string, i outcome.Item) (State, string) {
+	if i.Did == outcome.LeftOut {
+		return LeftOut, i.Why
+	}
+	object, seen := j.Target.Find(resource, i.Namespace, i.Name)
+	switch seen {
+	case target.NotLooked:
+		return NotLookedAt, cmp.Or(j.Target.Why(resource, i.Namespace), "the resource of this kind is not known")
+	case target.NotServed:
+		state, why := j.absent(resource, i)
+		if i.Did != outcome.Failed || why == "" {
+			why = "the cluster does not serve this kind"
+		}
+		return state, why
+	case target.Absent:
+		return j.absent(resource, i)
+	}
+	return j.there(resource, i, object)
+}
+
+// absent judges an item that is not in the cluster.
+func (j *judge) absent(resource string, i outcome.Item) (State, string) {
+	passing := j.passing(resource, i)
+	switch {
+	case i.Did == outcome.Failed:
+		return Failed, i.Why
+	case j.renamed(resource, i):
+		return Passing, renamed
+	case passing != "":
+		return Passing, passing
+	case j.SoFar:
+		return Missing, "it is not there yet"
+	case j.Unlisted:
+		return Missing, "it is not there; whether Velero restored it is not known"
+	case i.Did == outcome.Missing:
+		return Missing, i.Why
+	case i.Did == outcome.Skipped && discarded[resource]:
+		return Passing, "Velero's own plugins discard it: its claim gets a new volume"
+	case i.Did == outcome.Skipped:
+		return Gone, "Velero skipped it, because the same was there or a plugin discarded it; it is not there now"
+	case i.Did == outcome.Updated:
+		return Gone, "Velero updated it, and it is not there now"
+	}
+	return Gone, "Velero created it, and it is not there now"
+}
+
+// renamed says whether an item may have come back under another name.
+func (j *judge) renamed(resource string, i outcome.Item) bool {
+	v, known := velero.ParseVersion(j.Server)
+	return discarded[resource] && (i.Did == outcome.Missing || i.Did == outcome.Created && known && !v.ListsNewNames())
+}
+
+// near is how much the clocks of Velero and of the API server may differ, and how
+// exact the times are, which have whole seconds.
+const near = 10 * time.Second
+
+// there judges an item that is in the cluster. Velero labels all that it creates, but
+// no namespaces (pkg/restore/restore.go, 1.18.3), and with existingResourcePolicy
+// update also what was there, so that the label alone says nothing there.
+func (j *judge) there(resource string, i outcome.Item, o target.Object) (State, string) {
+	if i.Differs() {
+		i.Did = outcome.Failed // whatever this version of Velero calls it
+	}
+	ours := o.Restore == j.label
+	older := !j.Started.IsZero() && o.Created.Before(j.Started.Add(-near))
+	later := !j.Ended.IsZero() && o.Created.After(j.Ended.Add(near))
+	passing := j.passing(resource, i)
+	switch {
+	case !o.Deleting.IsZero() && passing != "":
+		return Passing, passing
+	case !o.Deleting.IsZero():
+		return Deleting, "the cluster is deleting it since " + o.Deleting.UTC().Format(time.RFC3339)
+	case i.Did == outcome.Failed && (ours && !older):
+		return Restored, i.Why
+	case older && j.renamed(resource, i):
+		return Existed, renamed
+	case i.Did == outcome.Failed && clustersOwn[[2]string{resource, i.Name}]:
+		return Existed, "the cluster writes it itself"
+	case i.Did == outcome.Failed && keptByCluster[resource]:
+		return Existed, "the cluster keeps writing to it"
+	case i.Did == outcome.Failed && older && alwaysDiffer[resource] != "" && (i.Why == "" || strings.Contains(i.Why, "already exists")):
+		return Existed, "Velero left it as it was, and always finds it different, because it drops " + alwaysDiffer[resource] + " before it compares; whether more differs is not known"
+	case i.Did == outcome.Failed && later:
+		return MadeAnew, "Velero could not restore it, and somebody made one after that: " + i.Why
+	case i.Did == outcome.Failed:
+		return Differs, cmp.Or(i.Why, "one of that name existed, and Velero left it as it was")
+	case i.Did == outcome.Skipped && !later, i.Did == outcome.Missing && older && j.Unlisted:
+		return Existed, "it is older than the restore"
+	case i.Did == outcome.Updated, ours && !older:
+		return Restored, ""
+	case later:
+		return MadeAnew, anew(o)
+	case i.Did == outcome.Missing && older:
+		return Differs, "one of that name is there that is older than the restore, and Velero does not list it"
+	}
+	return Restored, ""
+}
+
+// anew says who made an object, as far as its labels and owner say.
+func anew(o target.Object) string {
+	switch {
+	case o.Restore != "":
+		return "restore " + o.Restore + " made it after this one had ended"
+	case o.Owner != "":
+		return "its " + o.Owner + " made it again after the restore had ended"
+	}
+	return "it was made after the restore had ended, and not by Velero"
+}

@@ -1,0 +1,225 @@
+// Package verify holds what a restore was to bring back against what the target
+// cluster holds now, item by item. Pure.
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/restore/target"
+)
+
+// State is how an item stands now. The names are API.
+type State string
+
+// What an item may be. Failed, Missing, Gone, Deleting and Differs did not come back.
+const (
+	// Failed: Velero could not restore it, and it is not there.
+	Failed State = "Failed"
+	// Missing: it was to be restored, Velero does not list it, and it is not there.
+	Missing State = "Missing"
+	// Gone: Velero lists it as restored, and it is not there now.
+	Gone State = "Gone"
+	// Deleting: it is there, and the cluster is deleting it.
+	Deleting State = "Deleting"
+	// Differs: one of that name existed before the restore, and Velero left it as it
+	// was, though the backup has another version.
+	Differs State = "Differs"
+	// NotLookedAt: whether it is there is not known.
+	NotLookedAt State = "NotLookedAt"
+	// MadeAnew: one of that name is there, made after the restore by somebody else.
+	MadeAnew State = "MadeAnew"
+	// Passing: it is not there, and its kind comes and goes by itself: controllers
+	// replace it under another name, or delete it when it is done.
+	Passing State = "Passing"
+	// Existed: it is there, it is older than the restore, and Velero skipped it.
+	Existed State = "Existed"
+	// Restored: it is there, and this restore made or updated it.
+	Restored State = "Restored"
+	// LeftOut: the restore was not to bring it back.
+	LeftOut State = "LeftOut"
+)
+
+// States are all of them, in the order in which they are shown.
+var States = []State{Failed, Missing, Gone, Deleting, Differs, NotLookedAt, MadeAnew, Passing, Existed, Restored, LeftOut}
+
+// Lost reports whether an item in this state did not come back.
+func (s State) Lost() bool {
+	return s == Failed || s == Missing || s == Gone || s == Deleting || s == Differs
+}
+
+// Item is one that a restore was to bring back.
+type Item struct {
+	// Namespace is in the target; empty if it has none.
+	Namespace string
+	Name      string
+	// From is its namespace in the backup, if that is another.
+	From  string
+	State State
+	// Why is the reason, empty where the state says all.
+	Why string
+}
+
+// Kind is the items of one resource, as "deployments.apps".
+type Kind struct {
+	Name  string
+	Count map[State]int
+	Items []Item // what did not come back first
+}
+
+// Lost is how many items of the kind did not come back.
+func (k Kind) Lost() int { return lost(k.Count) }
+
+func lost(count map[State]int) int {
+	n := 0
+	for state, items := range count {
+		if state.Lost() {
+			n += items
+		}
+	}
+	return n
+}
+
+// Wanted is how many items of the kind were to come back.
+func (k Kind) Wanted() int { return wanted(k.Count) }
+
+// There is how many items of the kind are there, as they were to be or in another way
+// that is no loss.
+func (k Kind) There() int { return there(k.Count) }
+
+func wanted(count map[State]int) int {
+	n := 0
+	for state, items := range count {
+		if state != LeftOut {
+			n += items
+		}
+	}
+	return n
+}
+
+func there(count map[State]int) int { return count[Restored] + count[Existed] + count[MadeAnew] }
+
+// Result is what became of a restore.
+type Result struct {
+	// Kinds that lost most come first; those that the restore left out wholly last.
+	Kinds []Kind
+	Count map[State]int
+	// Claims are the claims that were to come back and are there, without those that
+	// are bound; Bound is how many are.
+	Claims []Claim
+	Bound  int
+	// Data are what moves data and did not complete; Moved is how many volumes' data was
+	// moved, and Bytes how many bytes that was.
+	Data  []Data
+	Moved int
+	Bytes int64
+	// Volumes are the volumes of what came back, and how each got its data; those that
+	// need a look first.
+	Volumes []Volume
+	// Notes say what is not known, and why.
+	Notes []string
+	// NotSeen is what could not be looked at in the cluster.
+	NotSeen []target.NotSeen
+	// Unknown is true if veltui could not look at all that was to come back, beyond the
+	// items that it counts as NotLookedAt: the notes and NotSeen say at what.
+	Unknown bool
+	// SoFar is true of a restore that goes on.
+	SoFar bool
+	// At is when the cluster was looked at, by our clock, and Cost what that asked of
+	// it.
+	At   time.Time
+	Cost target.Cost
+
+	// claims are those that were to come back and are there.
+	claims map[[2]string]Claim
+}
+
+// ErrNotStarted says that there is nothing to verify.
+var ErrNotStarted = errors.New("there is nothing to verify: Velero did not start this restore")
+
+// Lost is how many items, claims and volumes did not come back.
+func (r Result) Lost() int { return r.LostItems() + r.LostClaims() + r.LostVolumes() }
+
+// LostItems is how many of the items that were to come back did not.
+func (r Result) LostItems() int { return lost(r.Count) }
+
+// LostClaims is how many claims are there that cannot be bound.
+func (r Result) LostClaims() int {
+	n := 0
+	for _, c := range r.Claims {
+		if c.Lost {
+			n++
+		}
+	}
+	return n
+}
+
+// LostVolumes is how many volumes did not get their data.
+func (r Result) LostVolumes() int {
+	n := 0
+	for _, d := range r.Data {
+		if d.Lost {
+			n++
+		}
+	}
+	for _, v := range r.Volumes {
+		if v.State == DataEmpty { // of DataFailed, Data tells
+			n++
+		}
+	}
+	return n
+}
+
+// Wanted is how many items the restore was to bring back.
+func (r Result) Wanted() int { return wanted(r.Count) }
+
+// LookedAtAll reports whether veltui could look at all that was to come back.
+func (r Result) LookedAtAll() bool { return r.Count[NotLookedAt] == 0 && !r.Unknown }
+
+// Settled reports whether veltui could look at all that was to come back, and waits for
+// no data.
+func (r Result) Settled() bool { return r.LookedAtAll() && r.waiting() == 0 }
+
+// waiting is how many volumes' data may still come.
+func (r Result) waiting() int {
+	n := 0
+	for _, v := range r.Volumes {
+		if v.State == DataWaiting {
+			n++
+		}
+	}
+	return n
+}
+
+// Summary says in words how the restore stands.
+func (r Result) Summary() string {
+	all, unseen, passing := r.Wanted(), r.Count[NotLookedAt], r.Count[Passing]
+	text := "all of " + human.Count(all, "item") + " came back"
+	switch items := lost(r.Count); {
+	case items > 0 && r.SoFar:
+		text = fmt.Sprintf("%s of %s are not there yet", human.Number(items), human.Count(all, "item"))
+	case items > 0:
+		text = fmt.Sprintf("%s of %s did not come back", human.Number(items), human.Count(all, "item"))
+	case unseen > 0 || r.Unknown:
+		text = fmt.Sprintf("nothing is missing of the %s that veltui could look for", human.Count(all-unseen, "item"))
+	case all == 0:
+		text = "no item is known that was to come back"
+	case passing > 0:
+		text = "nothing of " + human.Count(all, "item") + " is missing; " + human.Plural(passing, "comes and goes", "come and go")
+	}
+	if n := r.LostVolumes(); n > 0 {
+		text += "; the data of " + human.Count(n, "volume") + " did not come back"
+	}
+	if n := r.waiting(); n > 0 {
+		text += "; the data of " + human.Count(n, "volume") + " may still come"
+	}
+	if n := r.LostClaims(); n > 0 {
+		text += "; " + human.Count(n, "claim") + " cannot be bound"
+	}
+	if unseen > 0 {
+		text += "; " + human.Number(unseen) + " could not be looked for"
+	}
+	return text
+}

@@ -1,0 +1,292 @@
+package verify
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/stored/outcome"
+)
+
+var (
+	began = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	ended = began.Add(5 * time.Minute)
+)
+
+// differs is how Velero warns of an object that exists and is another one.
+const differs = "already exists. Warning: the in-cluster version is different than the backed-up version"
+
+// one judges one item of a restore that ended.
+func one(t *testing.T, change func(*Input), resource string, i outcome.Item, o *target.Object) (State, string) {
+	t.Helper()
+	in := Input{Restore: "r1", Started: began, Ended: ended, Items: outcome.Items{Compared: true, Kinds: []outcome.Kind{{Name: resource, Items: []outcome.Item{i}}}}}
+	if change != nil {
+		change(&in)
+	}
+	in.Target = target.NewState(Question(in.Items), func(r, namespace, name string) *target.Object {
+		if r == resource && namespace == i.Namespace && name == i.Name {
+			return o
+		}
+		if r == "services" && name == "kept" {
+			return &target.Object{Created: began, Restore: "r1"}
+		}
+		return nil
+	})
+	r := Judge(in)
+	for _, k := range r.Kinds {
+		if k.Name == resource {
+			return k.Items[0].State, k.Items[0].Why
+		}
+	}
+	t.Fatal("nothing was judged")
+	return "", ""
+}
+
+func TestJudge(t *testing.T) {
+	during, before, after := began.Add(time.Minute), began.Add(-time.Hour), ended.Add(time.Hour)
+	ours := func(created time.Time) *target.Object { return &target.Object{Created: created, Restore: "r1"} }
+	bare := func(created time.Time) *target.Object { return &target.Object{Created: created} }
+	unlisted := func(in *Input) { in.Unlisted = true }
+	for name, c := range map[string]struct {
+		change   func(*Input)
+		resource string
+		did      outcome.Did
+		item     string
+		why      string
+		object   *target.Object
+		want     State
+		says     string
+	}{
+		"of an earlier restore of that name":         {did: outcome.Missing, object: ours(before), want: Differs, says: "older than the restore"},
+		"created and there":                          {did: outcome.Created, object: ours(during), want: Restored},
+		"created, the label was taken away":          {did: outcome.Created, object: bare(during), want: Restored},
+		"created and deleted since":                  {did: outcome.Created, want: Gone, says: "not there now"},
+		"created and being deleted":                  {did: outcome.Created, object: &target.Object{Created: during, Restore: "r1", Deleting: after}, want: Deleting},
+		"created, and somebody made it anew":         {did: outcome.Created, object: bare(after), want: MadeAnew},
+		"created, and another restore made it":       {did: outcome.Created, object: &target.Object{Created: after, Restore: "r2"}, want: MadeAnew, says: "restore r2"},
+		"a namespace has no label":                   {resource: "namespaces", did: outcome.Created, object: bare(during), want: Restored},
+		"failed and not there":                       {did: outcome.Failed, why: "exceeded quota", want: Failed, says: "exceeded quota"},
+		"failed, and older and different":            {resource: "configmaps", did: outcome.Failed, why: "already exists", object: bare(before), want: Differs, says: "already exists"},
+		"failed, and made by hand since":             {did: outcome.Failed, why: "exceeded quota", object: bare(after), want: MadeAnew, says: "exceeded quota"},
+		"made, and something about it failed":        {did: outcome.Failed, why: "its status", object: ours(during), want: Restored, says: "its status"},
+		"a service that existed":                     {did: outcome.Failed, why: "already exists", object: bare(before), want: Existed, says: "cluster IP"},
+		"a claim that existed":                       {resource: "persistentvolumeclaims", did: outcome.Failed, object: bare(before), want: Existed, says: "always finds it different"},
+		"a volume that existed":                      {resource: "persistentvolumes", did: outcome.Failed, why: "already exists", object: bare(before), want: Existed, says: "what binds it to its claim"},
+		"a pod that could not be patched":            {resource: "pods", did: outcome.Failed, why: "pod updates may not change fields", object: bare(before), want: Differs},
+		"a lease that existed":                       {resource: "leases.coordination.k8s.io", did: outcome.Failed, why: "already exists", object: bare(before), want: Existed},
+		"endpoints that the cluster made meanwhile":  {resource: "endpoints", did: outcome.Failed, why: "already exists", object: bare(during), want: Existed},
+		"endpoints that could not be restored":       {resource: "endpoints", did: outcome.Failed, why: "quota", want: Failed},
+		"the cluster writes it itself":               {resource: "configmaps", item: "kube-root-ca.crt", did: outcome.Failed, why: "already exists", object: bare(before), want: Existed},
+		"skipped and there":                          {did: outcome.Skipped, object: bare(before), want: Existed},
+		"skipped, and different":                     {resource: "secrets", did: outcome.Skipped, why: differs, object: bare(before), want: Differs, says: "different than the backed-up version"},
+		"skipped, and different, and an account":     {resource: "secrets", change: func(in *Input) { in.Server = "v1.19.0" }, did: outcome.Skipped, why: differs, object: bare(before), want: Differs},
+		"skipped, and different, as claims are":      {resource: "persistentvolumeclaims", did: outcome.Skipped, why: differs, object: bare(before), want: Existed, says: "always finds it different"},
+		"skipped, different, and not there":          {resource: "secrets", did: outcome.Skipped, why: differs, want: Gone},
+		"skipped and not there":                      {did: outcome.Skipped, want: Gone},
+		"a skipped volume":                           {resource: "persistentvolumes", did: outcome.Skipped, want: Passing},
+		"updated and there":                          {did: outcome.Updated, object: ours(before), want: Restored},
+		"updated and not there":                      {did: outcome.Updated, want: Gone},
+		"not listed and not there":                   {did: outcome.Missing, why: "not in Velero's list", want: Missing, says: "not in Velero's list"},
+		"not listed and older":                       {did: outcome.Missing, object: bare(before), want: Differs},
+		"not listed but labelled":                    {did: outcome.Missing, object: ours(during), want: Restored},
+		"left out":                                   {did: outcome.LeftOut, why: "excluded", want: LeftOut, says: "excluded"},
+		"no list, not there":                         {change: unlisted, did: outcome.Missing, want: Missing, says: "not known"},
+		"it goes on":                                 {change: func(in *Input) { in.SoFar, in.Unlisted = true, true }, did: outcome.Missing, want: Missing, says: "yet"},
+		"no list, older":                             {change: unlisted, did: outcome.Missing, object: bare(before), want: Existed},
+		"no list, there":                             {change: unlisted, did: outcome.Missing, object: ours(during), want: Restored},
+		"a snapshot under Velero's own name":         {resource: "volumesnapshots.snapshot.storage.k8s.io", did: outcome.Missing, want: Passing, says: "another name"},
+		"a snapshot, and no list":                    {change: unlisted, resource: "volumesnapshotcontents.snapshot.storage.k8s.io", did: outcome.Missing, want: Passing, says: "another name"},
+		"a snapshot that could not be restored":      {resource: "volumesnapshots.snapshot.storage.k8s.io", did: outcome.Failed, why: "no driver", want: Failed},
+		"a snapshot, listed by its old name":         {change: func(in *Input) { in.Server = "v1.16.2" }, resource: "volumesnapshots.snapshot.storage.k8s.io", did: outcome.Created, want: Passing, says: "another name"},
+		"a snapshot, listed by its new name":         {change: func(in *Input) { in.Server = "v1.17.0" }, resource: "volumesnapshots.snapshot.storage.k8s.io", did: outcome.Created, want: Gone},
+		"a snapshot that Velero made, and is gone":   {resource: "volumesnapshots.snapshot.storage.k8s.io", did: outcome.Created, want: Gone},
+		"a cloned volume under another name":         {resource: "persistentvolumes", did: outcome.Missing, object: bare(before), want: Existed, says: "another name"},
+		"a StatefulSet's pod beside a DaemonSet":     {resource: "pods", item: "fluentd-aggregator-0", change: with("daemonsets.apps", "fluentd"), did: outcome.Created, want: Gone},
+		"a StatefulSet's pod beside a Job":           {resource: "pods", item: "db-main-0", change: with("jobs.batch", "db"), did: outcome.Missing, want: Missing},
+		"a pod of an indexed Job":                    {resource: "pods", item: "import-3-x7k2p", change: with("jobs.batch", "import"), did: outcome.Created, want: Passing},
+		"a pod of a DaemonSet":                       {resource: "pods", item: "fluentd-x7k2p", change: with("daemonsets.apps", "fluentd"), did: outcome.Created, want: Passing, says: "daemonsets/fluentd"},
+		"a generated name that lost its base's end":  {resource: "pods", item: strings.Repeat("a", 58) + "x7k2p", did: outcome.Created, want: Passing},
+		"a name as long that was not generated":      {resource: "pods", item: strings.Repeat("a", 63), did: outcome.Created, want: Gone},
+		"endpoints":                                  {resource: "endpoints", did: outcome.Created, want: Gone},
+		"endpoints of a service that is there":       {resource: "endpoints", item: "kept", did: outcome.Created, change: with("services", "kept"), want: Gone},
+		"endpoints whose service is gone too":        {resource: "endpoints", did: outcome.Created, change: with("services", "web"), want: Passing, says: "with their service"},
+		"an endpoint slice with a generated name":    {resource: "endpointslices.discovery.k8s.io", item: "web-x7k2p", did: outcome.Missing, want: Passing},
+		"an endpoint slice that somebody wrote":      {resource: "endpointslices.discovery.k8s.io", item: "external-db-1", did: outcome.Missing, want: Missing},
+		"a job that Velero never listed":             {resource: "jobs.batch", item: "schema-migration", did: outcome.Missing, why: "not in Velero's list", want: Missing},
+		"a job, and no list":                         {change: unlisted, resource: "jobs.batch", did: outcome.Missing, want: Passing},
+		"another's ReplicaSet beside a Deployment":   {resource: "replicasets.apps", item: "web-legacy-5d4f", change: deployment, did: outcome.Created, want: Gone},
+		"a revision of a StatefulSet":                {resource: "controllerrevisions.apps", item: "db-6f7d8b9c5", change: with("statefulsets.apps", "db"), did: outcome.Created, want: Passing, says: "statefulsets/db"},
+		"a job that is done":                         {resource: "jobs.batch", did: outcome.Created, want: Passing, says: "TTL"},
+		"a pod with a generated name":                {resource: "pods", item: "web-x7k2p", did: outcome.Created, want: Passing},
+		"a pod of a StatefulSet":                     {resource: "pods", item: "db-0", did: outcome.Created, want: Gone},
+		"a pod with a name of its own":               {resource: "pods", item: "web-shell", did: outcome.Created, want: Gone},
+		"a pod that failed":                          {resource: "pods", item: "web-x7k2p", did: outcome.Failed, why: "quota", want: Failed},
+		"a pod that its StatefulSet made again":      {resource: "pods", item: "db-0", did: outcome.Created, object: &target.Object{Created: after, Owner: "StatefulSet"}, want: MadeAnew, says: "StatefulSet"},
+		"a ReplicaSet of a Deployment that is there": {resource: "replicasets.apps", item: "web-5d4f", change: deployment, did: outcome.Created, want: Passing, says: "deployments/web"},
+		"a ReplicaSet of nobody":                     {resource: "replicasets.apps", item: "web-5d4f", did: outcome.Created, want: Gone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.resource == "" {
+				c.resource = "services"
+			}
+			if c.item == "" {
+				c.item = "web"
+			}
+			state, why := one(t, c.change, c.resource, outcome.Item{Namespace: "shop", Name: c.item, Did: c.did, Why: c.why}, c.object)
+			if state != c.want || !strings.Contains(why, c.says) {
+				t.Errorf("%s (%s), expected %s (%s)", state, why, c.want, c.says)
+			}
+		})
+	}
+}
+
+func deployment(in *Input) { with("deployments.apps", "web")(in) }
+
+func TestWhatIsNotThereAndNoLossDidNotComeBack(t *testing.T) {
+	items := outcome.Items{Kinds: []outcome.Kind{{Name: "events", Items: []outcome.Item{{Namespace: "shop", Name: "e", Did: outcome.Created}}}}}
+	r := Judge(Input{Items: items, Target: target.NewState(Question(items), nil)})
+	if s := r.Summary(); s != "nothing of 1 item is missing; 1 comes and goes" || !r.LookedAtAll() {
+		t.Error(s)
+	}
+}
+
+// TestWhatIsKnownNotToBeLookedAt: veltui does not say that all came back if it knows
+// that it could not look at something.
+func TestWhatIsKnownNotToBeLookedAt(t *testing.T) {
+	judge := func(items outcome.Items) Result {
+		return Judge(Input{Restore: "r1", Started: began, Ended: ended, Items: items, Target: target.NewState(Question(items), func(string, string, string) *target.Object {
+			return &target.Object{Created: began, Restore: "r1"}
+		})})
+	}
+	pods := outcome.Kind{Name: "pods", Items: []outcome.Item{{Namespace: "shop", Name: "a", Did: outcome.Created}, {Namespace: "shop", Name: "b", Did: outcome.LeftOut}}}
+	many := pods
+	many.Count = map[outcome.Did]int{outcome.Created: 3, outcome.LeftOut: 4}
+	leftOut := pods
+	leftOut.Count = map[outcome.Did]int{outcome.Created: 1, outcome.LeftOut: 4}
+	none := outcome.Kind{Name: "pods", Items: pods.Items[1:]}
+	for name, c := range map[string]struct {
+		items   outcome.Items
+		unseen  string // a kind of Velero that may not be listed
+		says    string
+		looked  bool
+		notSeen int
+	}{
+		"all":                            {items: outcome.Items{Kinds: []outcome.Kind{pods}}, looked: true, says: "all of 1 item came back"},
+		"more than veltui names":         {items: outcome.Items{Kinds: []outcome.Kind{many}, Unnamed: 5}, says: "nothing is missing of the 1 item that veltui could look for; 2 could not be looked for"},
+		"more, but the filters leave it": {items: outcome.Items{Kinds: []outcome.Kind{leftOut}, Unnamed: 3}, looked: true, says: "all of 1 item came back"},
+		"no backup":                      {items: outcome.Items{Kinds: []outcome.Kind{pods}, NotCompared: "it is gone"}, says: "nothing is missing of the 1 item that veltui could look for"},
+		"no PodVolumeRestores":           {items: outcome.Items{Kinds: []outcome.Kind{pods}}, unseen: "podvolumerestores.velero.io", notSeen: 1, says: "nothing is missing of the 1 item that veltui could look for"},
+		"no DataDownloads, no claims":    {items: outcome.Items{Kinds: []outcome.Kind{pods}}, unseen: "datadownloads.velero.io", looked: true, says: "all of 1 item came back"},
+		"no PodVolumeRestores, no pods":  {items: outcome.Items{Kinds: []outcome.Kind{none}}, unseen: "podvolumerestores.velero.io", looked: true, says: "no item is known"},
+		"no right that does not matter":  {items: outcome.Items{Kinds: []outcome.Kind{pods}}, unseen: "backups.velero.io", looked: true, says: "all of 1 item came back"},
+	} {
+		r := judge(c.items)
+		r.AddUnseenData(c.unseen, "you may not list it")
+		if !strings.HasPrefix(r.Summary(), c.says) || r.LookedAtAll() != c.looked || len(r.NotSeen) != c.notSeen {
+			t.Errorf("%s: %q, looked at all: %t, %+v", name, r.Summary(), r.LookedAtAll(), r.NotSeen)
+		}
+	}
+}
+
+// From 1.19 on only a warning tells that what was skipped differs. Without the warnings
+// nobody says that it came back, unless the server is known to be an older one.
+func TestWithoutWarningsWhatWasSkippedMayDiffer(t *testing.T) {
+	for server, known := range map[string]bool{"v1.16.2": true, "v1.18.3": true, "v1.19.0": false, "v1.20.1": false, "": false, "main": false} {
+		for why, told := range map[string]bool{"": true, "the results are not there": false} {
+			items := outcome.Items{Compared: true, NoReasons: why, Kinds: []outcome.Kind{{Name: "secrets", Items: []outcome.Item{{Namespace: "shop", Name: "a", Did: outcome.Skipped}}}}}
+			r := Judge(Input{Restore: "r1", Server: server, Started: began, Ended: ended, Items: items, Target: target.NewState(Question(items), func(string, string, string) *target.Object {
+				return &target.Object{Created: began.Add(-time.Hour)}
+			})})
+			if r.LookedAtAll() != (known || told) || r.Lost() > 0 {
+				t.Errorf("%q, %q: %q, looked at all: %t", server, why, r.Summary(), r.LookedAtAll())
+			}
+		}
+	}
+}
+
+// TestWithoutVelerosListWhatExistedMayDiffer: only Velero's list tells.
+func TestWithoutVelerosListWhatExistedMayDiffer(t *testing.T) {
+	items := outcome.Items{Compared: true, Kinds: []outcome.Kind{{Name: "secrets", Items: []outcome.Item{{Namespace: "shop", Name: "a", Did: outcome.Missing}}}}}
+	for created, known := range map[time.Time]bool{began.Add(-time.Hour): false, began: true} {
+		for _, goesOn := range []bool{true, false} {
+			r := Judge(Input{Restore: "r1", Started: began, SoFar: goesOn, Unlisted: true, Items: items, Target: target.NewState(Question(items), func(string, string, string) *target.Object {
+				return &target.Object{Created: created}
+			})})
+			if r.LookedAtAll() != known || !known && len(r.Notes) != 1 || r.Lost() > 0 {
+				t.Errorf("created %s, goes on: %t: %q, looked at all: %t, notes %q", created, goesOn, r.Summary(), r.LookedAtAll(), r.Notes)
+			}
+		}
+	}
+}
+
+// with adds an item that the restore created.
+func with(resource, name string) func(*Input) {
+	return func(in *Input) {
+		in.Items.Kinds = append(in.Items.Kinds, outcome.Kind{Name: resource, Items: []outcome.Item{{Namespace: "shop", Name: name, Did: outcome.Created}}})
+	}
+}
+
+func TestWhatWasNotLookedAtIsNoLoss(t *testing.T) {
+	items := outcome.Items{Kinds: []outcome.Kind{
+		{Name: "secrets", Items: []outcome.Item{{Namespace: "shop", Name: "a", Did: outcome.Created}}},
+		{Name: "example.com/v1/Widget", Items: []outcome.Item{{Namespace: "shop", Name: "w", Did: outcome.Created}}},
+	}}
+	state := target.NewState(Question(items), nil, target.NotSeen{Resource: "secrets", Namespace: "shop", Why: "you may not list it"})
+	r := Judge(Input{Restore: "r1", Started: began, Ended: ended, Items: items, Target: state})
+	if r.Count[NotLookedAt] != 2 || r.Lost() != 0 || r.Kinds[1].Items[0].Why != "you may not list it" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestNothingOfAKindThatIsNotServedIsThere(t *testing.T) {
+	items := outcome.Items{Kinds: []outcome.Kind{{Name: "widgets.example.com", Items: []outcome.Item{{Namespace: "shop", Name: "w", Did: outcome.Failed}}}}}
+	r := Judge(Input{Restore: "r1", Started: began, Ended: ended, Items: items, Target: target.NewState(Question(items), nil, target.NotSeen{Resource: "widgets.example.com"})})
+	if r.Count[Failed] != 1 || !strings.Contains(r.Kinds[0].Items[0].Why, "does not serve") {
+		t.Errorf("%+v", r.Kinds)
+	}
+}
+
+func TestKindsThatLostMostComeFirst(t *testing.T) {
+	kind := func(name string, dids ...outcome.Did) outcome.Kind {
+		k := outcome.Kind{Name: name}
+		for n, did := range dids {
+			k.Items = append(k.Items, outcome.Item{Namespace: "shop", Name: string(rune('a' + n)), Did: did})
+		}
+		return k
+	}
+	items := outcome.Items{Kinds: []outcome.Kind{kind("a", outcome.LeftOut), kind("b", outcome.Skipped), kind("c", outcome.LeftOut, outcome.Failed)}}
+	found := &target.Object{Created: began.Add(-time.Hour)}
+	r := Judge(Input{Restore: "r1", Started: began, SoFar: true, Items: items, Target: target.NewState(Question(items), func(resource, _, _ string) *target.Object {
+		if resource == "b" {
+			return found
+		}
+		return nil
+	})})
+	if r.Kinds[0].Name != "c" || r.Kinds[0].Items[0].State != Failed || r.Kinds[1].Name != "b" || r.Kinds[2].Name != "a" {
+		t.Errorf("%+v", r.Kinds)
+	}
+	if !r.SoFar || r.Lost() != 1 || r.Wanted() != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestVolumes(t *testing.T) {
+	items := outcome.Items{Kinds: []outcome.Kind{{Name: "persistentvolumeclaims", Items: []outcome.Item{
+		{Namespace: "shop", Name: "a", Did: outcome.Created}, {Namespace: "shop", Name: "b", Did: outcome.Created}, {Namespace: "shop", Name: "c", Did: outcome.Created}}}}}
+	r := Judge(Input{Restore: "r1", Started: began, Ended: ended, Items: items, Target: target.NewState(Question(items), func(string, string, string) *target.Object {
+		return &target.Object{Created: began, Restore: "r1"}
+	})})
+	claim := func(name, phase, class string) Claim {
+		return Claim{Namespace: "shop", Name: name, Phase: phase, Class: class}
+	}
+	r.AddClaims([]Claim{claim("a", "Bound", "fast"), claim("b", "Pending", "fast"), claim("c", "Pending", "slow"), claim("other", "Pending", "slow")}, Classes{"fast": "WaitForFirstConsumer"})
+	if r.Bound != 1 || len(r.Claims) != 2 || r.Claims[0].Lost || !r.Claims[1].Lost || !strings.Contains(r.Claims[1].Why, "no storage class slow") {
+		t.Errorf("%+v", r)
+	}
+	r.AddData([]job.Volume{{Phase: "Completed", Done: 10, Total: 10}, {Name: "x", Phase: "Failed", Message: "broken"}})
+	if r.Moved != 1 || r.Bytes != 10 || len(r.Data) != 1 || !r.Data[0].Lost || r.Lost() != 2 {
+		t.Errorf("%+v", r)
+	}
+}

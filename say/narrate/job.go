@@ -1,0 +1,176 @@
+package narrate
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+// Job says how a job is: what stands first is what matters most. flags end the
+// commands that it names, such as --context east.
+func Job(j assess.Judged, now time.Time, flags string) string {
+	name := j.Kind.Word() + " " + j.Name
+	subject := strings.TrimSpace(j.Kind.Word() + "/" + j.Name + " " + flags)
+	if j.Terminal() {
+		ended := "Ended"
+		if !j.Completed.IsZero() && now.Sub(j.Completed) >= time.Minute {
+			ended += " " + lasts(now.Sub(j.Completed)) + " ago"
+		}
+		return sentence("%s: %s: %s %s", ended, name, sentence("%s", summary(j)), wrong(j, subject))
+	}
+	switch {
+	case j.Troubled():
+		return sentence("%s: %s: %s %s", capital(string(j.State)), name, sentence("%s", summary(j)), help(j, subject))
+	case len(j.Malformed) > 0:
+		return sentence("Malformed: %s: %s %s", name, sentence("%s", summary(j)), help(j, subject))
+	case j.State == diagnosis.Quiet, j.State == diagnosis.Unknown:
+		return sentence("%s: %s: %s %s", capital(string(j.State)), name, sentence("%s", summary(j)), help(j, subject))
+	case j.Queue.Waits && j.Queue.Position > 0:
+		return sentence("Waiting: %s is %s in the queue: %s", name, human.Ordinal(j.Queue.Position), aloud(j.Queue.Reason))
+	case j.Queue.Waits:
+		return sentence("Waiting: %s has not begun: %s", name, aloud(j.Queue.Reason))
+	case j.State == diagnosis.Waiting:
+		return sentence("Waiting: %s: %s %s", name, sentence("%s", summary(j)), j.Verdict.Advice)
+	}
+	deletion := ""
+	if !j.DeletionAt.IsZero() && j.Stage != job.StageDeleting {
+		deletion = "; its deletion was requested " + lasts(max(0, now.Sub(j.DeletionAt))) + " ago"
+	}
+	return sentence("%s %s %s%s%s", capital(j.Kind.Word()), j.Name, does(j), progress(j), deletion)
+}
+
+// Facts are what stands behind the verdict on a job, at most so many.
+func Facts(j assess.Judged, most int) []string {
+	var lines []string
+	for _, f := range j.Verdict.Facts {
+		if len(lines) == most {
+			lines = append(lines, sentence("And %s", human.Count(len(j.Verdict.Facts)-most, "fact more")))
+			break
+		}
+		kind := "Fact"
+		if !f.Holds {
+			kind = "Unknown or contradicting"
+		}
+		lines = append(lines, sentence("%s: %s", kind, aloud(f.Text)))
+	}
+	return lines
+}
+
+// summary is the verdict's sentence without the name before it and without its full
+// stop, but with the dots of what was cut off.
+func summary(j assess.Judged) string {
+	text := strings.TrimPrefix(j.Verdict.Summary, j.Name+": ")
+	if !strings.HasSuffix(text, "...") {
+		text = strings.TrimRight(text, ".")
+	}
+	return aloud(text)
+}
+
+// help is what can be done, with the commands to type.
+func help(j assess.Judged, subject string) string {
+	said := ""
+	if advice := strings.TrimRight(j.Verdict.Advice, "."); advice != "" {
+		said = "What helps: " + aloud(advice) + ". "
+	}
+	if j.NeedsLook {
+		said += "For all the evidence, type: explain " + subject + ". "
+	}
+	switch {
+	case j.Verdict.Action == diagnosis.Wake:
+		said += "To wake it, type: finalize " + subject + " --wake. "
+	case j.Verdict.Action != "":
+		said += "To see what veltui can do, type: finalize " + subject + ". "
+	}
+	return strings.TrimSpace(said)
+}
+
+// wrong is where to read more about a job that did not end well.
+func wrong(j assess.Judged, subject string) string {
+	switch {
+	case j.Errors+j.Warnings > 0:
+		return "For the messages, type: results " + subject
+	case j.Phase != velero.PhaseCompleted:
+		return "For the reason, type: explain " + subject
+	}
+	return ""
+}
+
+// does is what the job does in its stage.
+func does(j assess.Judged) string {
+	restores := j.Kind == job.Restore
+	switch j.Stage {
+	case job.StageQueued:
+		return "has not begun"
+	case job.StageItems:
+		if restores {
+			return "restores items"
+		}
+		return "backs up items"
+	case job.StageVolumes:
+		if restores {
+			return "restores volumes"
+		}
+		return "backs up volumes"
+	case job.StageOperations:
+		switch {
+		case j.DataMovements().Count == 0:
+			return "waits for plugin operations"
+		case restores:
+			return "downloads volumes"
+		}
+		return "uploads volumes"
+	case job.StageFinalizing:
+		return "is finalizing"
+	case job.StageDeleting:
+		return "is being deleted"
+	}
+	return "is in phase " + j.Phase
+}
+
+// progress is how far the stage is, and how long it still takes.
+func progress(j assess.Judged) string {
+	text := ""
+	if j.FractionKnown {
+		text = ": " + strings.TrimSuffix(human.Percent(j.Fraction), "%") + " percent"
+	}
+	if done, total, unit, known := j.Progress(); known && total > 0 {
+		separator := ", "
+		if text == "" {
+			separator = ": "
+		}
+		text += separator + amount(done, total, unit)
+	}
+	switch {
+	case !j.ETA.Known:
+	case j.ETA.Rough:
+		text += ", about " + lasts(j.ETA.Low) + " to " + lasts(j.ETA.High) + " left"
+	default:
+		text += ", about " + aloud(human.TimeLeft(j.ETA.Left)) + " left"
+	}
+	return text
+}
+
+func amount(done, total int64, unit job.Unit) string {
+	switch unit {
+	case job.UnitBytes:
+		return bytes(done) + " of " + bytes(total)
+	case job.UnitOperations:
+		return fmt.Sprintf("%s of %s", human.Number(done), human.Count(total, "operation"))
+	case job.UnitVolumes:
+		return fmt.Sprintf("%s of %s", human.Number(done), human.Count(total, "volume"))
+	}
+	return fmt.Sprintf("%s of %s", human.Number(done), human.Count(total, "item"))
+}
+
+func capital(word string) string {
+	if word == "" {
+		return ""
+	}
+	return strings.ToUpper(word[:1]) + word[1:]
+}

@@ -1,0 +1,162 @@
+package narrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/watch"
+)
+
+// Overview says how everything is: the counts, then one sentence a job that has
+// not ended, what is in trouble first, then those that ended badly in the last
+// day, and the newest. It names at most so many that have not ended. flags are
+// those of [Job].
+func Overview(a *assess.Assessment, most int, flags string) []string {
+	lines := append([]string{counts(a)}, around(a)...)
+	active := urgentFirst(a)
+	for i, j := range active {
+		if i == most {
+			lines = append(lines, sentence("And %d more; type: get", len(active)-most))
+			break
+		}
+		lines = append(lines, Job(j, a.Environment.Now, flags))
+	}
+	for _, j := range worthNaming(a) {
+		lines = append(lines, Job(a.Of(j), a.Environment.Now, flags))
+	}
+	return lines
+}
+
+// endedShown is how many jobs that ended badly are named without being asked for,
+// if they ended no longer ago than recently.
+const endedShown, recently = 3, 24 * time.Hour
+
+func counts(a *assess.Assessment) string {
+	ended := len(a.Snapshot.Jobs) - len(a.Snapshot.Active) + a.Snapshot.LeftBackups + a.Snapshot.LeftRestores
+	if len(a.Snapshot.Active) == 0 {
+		return sentence("No backup or restore is active; %s ended", human.Plural(ended, "has", "have"))
+	}
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{a.Troubled, "stuck"}, {a.Running, "running"}, {a.Queued, "in the queue"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return sentence("%s active: %s; %s ended", human.Plural(len(a.Snapshot.Active), "job is", "jobs are"), strings.Join(parts, ", "), human.Plural(ended, "has", "have"))
+}
+
+// around are sentences about what the jobs depend on, where something is wrong.
+func around(a *assess.Assessment) []string {
+	var lines []string
+	if a.Snapshot.Notice != "" {
+		lines = append(lines, sentence("Note: %s", a.Snapshot.Notice))
+	}
+	for _, s := range a.Snapshot.Sources {
+		if s.State == watch.SourceForbidden {
+			lines = append(lines, sentence("Note: you may not list %s, so veltui does not see them", s.Resource))
+		}
+	}
+	if text := server(a); text != "" {
+		lines = append(lines, text)
+	}
+	for _, l := range a.Snapshot.Locations {
+		if text := location(l.Name, string(l.Status.Phase), l.Status.Message); text != "" {
+			lines = append(lines, text)
+		}
+	}
+	return lines
+}
+
+// server says that Velero does not run, and nothing while it does or its pod
+// cannot be seen.
+func server(a *assess.Assessment) string {
+	s := a.Snapshot.Server
+	if !s.Visible || s.Running {
+		return ""
+	}
+	why := ""
+	if s.Waiting != "" {
+		why = " (" + s.Waiting + ")"
+	}
+	return sentence("Velero's server is not running%s: no job goes on until it does", why)
+}
+
+func location(name, phase, message string) string {
+	if phase != "Unavailable" {
+		return ""
+	}
+	return sentence("Storage location %s is unavailable: %s", name, human.Shorten(message, locationRunes))
+}
+
+// locationRunes is how much of an object store's message is said.
+const locationRunes = 200
+
+// urgentFirst are the jobs that have not ended.
+func urgentFirst(a *assess.Assessment) []assess.Judged {
+	var active []assess.Judged
+	for _, j := range a.Snapshot.Active {
+		active = append(active, a.Of(j))
+	}
+	rank := func(j assess.Judged) int {
+		switch {
+		case j.Troubled(), len(j.Malformed) > 0:
+			return 0
+		case j.Stage == job.StageQueued:
+			return 2
+		}
+		return 1
+	}
+	slices.SortStableFunc(active, func(a, b assess.Judged) int { return rank(a) - rank(b) })
+	return active
+}
+
+// worthNaming are the newest that ended badly, and the newest of all.
+func worthNaming(a *assess.Assessment) []*job.Job {
+	var ended []*job.Job
+	for _, j := range a.Snapshot.Jobs {
+		if j.Terminal() {
+			ended = append(ended, j)
+		}
+	}
+	slices.SortStableFunc(ended, func(a, b *job.Job) int { return b.Completed.Compare(a.Completed) })
+	var named []*job.Job
+	for i, j := range ended {
+		bad := j.Phase != velero.PhaseCompleted && a.Environment.Now.Sub(j.Completed) < recently && len(named) <= endedShown
+		if i == 0 || bad {
+			named = append(named, j)
+		}
+	}
+	return named
+}
+
+// Find are the jobs of a name, or, if there is none, those whose name holds it.
+// A kind before it, as in restore/crm-old, leaves the other kind out.
+func Find(a *assess.Assessment, name string) []assess.Judged {
+	kind, rest, both := strings.Cut(name, "/")
+	if !both {
+		kind, rest = "", name
+	}
+	var exact, near []assess.Judged
+	for _, j := range a.Snapshot.Jobs {
+		switch {
+		case kind != "" && !strings.HasPrefix(j.Kind.Resource(), strings.ToLower(strings.TrimSuffix(kind, "s"))):
+		case j.Name == rest:
+			exact = append(exact, a.Of(j))
+		case rest != "" && strings.Contains(j.Name, rest):
+			near = append(near, a.Of(j))
+		}
+	}
+	if len(exact) > 0 {
+		return exact
+	}
+	return near
+}

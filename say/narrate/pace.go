@@ -1,0 +1,75 @@
+package narrate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/veltui/veltui/internal/human"
+)
+
+// Pace lets so many lines through in any minute that a person can listen to
+// them. What is left out it sums up; what is urgent waits instead. The zero
+// value is ready.
+type Pace struct {
+	waiting []Line
+	said    []time.Time
+}
+
+const (
+	// perMinute is how many lines are said in any minute.
+	perMinute = 8
+	// forUrgent of them are only for what is urgent.
+	forUrgent = 3
+	// gap is the least time between two deliveries, so that what belongs
+	// together comes together.
+	gap = 5 * time.Second
+)
+
+// Add takes lines that are to be said. A line that waits gives way to a newer one
+// about the same.
+func (p *Pace) Add(lines ...Line) {
+	for _, l := range lines {
+		if i := slices.IndexFunc(p.waiting, func(w Line) bool { return w.About == l.About }); i >= 0 {
+			p.waiting = slices.Delete(p.waiting, i, i+1)
+		}
+		p.waiting = append(p.waiting, l)
+	}
+}
+
+// Due are the lines to say at a moment, what is urgent first.
+func (p *Pace) Due(now time.Time) []string {
+	p.said = slices.DeleteFunc(p.said, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
+	if len(p.waiting) == 0 || len(p.said) > 0 && now.Sub(p.said[len(p.said)-1]) < gap {
+		return nil
+	}
+	slices.SortStableFunc(p.waiting, func(a, b Line) int { return int(b.Weight - a.Weight) })
+	urgent := slices.IndexFunc(p.waiting, func(l Line) bool { return l.Weight != Urgent })
+	if urgent < 0 {
+		urgent = len(p.waiting)
+	}
+	var due []string
+	say := func(text string) {
+		due = append(due, text)
+		p.said = append(p.said, now)
+	}
+	for ; urgent > 0 && len(p.said) < perMinute; urgent-- {
+		say(p.waiting[0].Text)
+		p.waiting = p.waiting[1:]
+	}
+	room := perMinute - forUrgent - len(p.said)
+	if urgent > 0 || room <= 0 {
+		return due
+	}
+	if len(p.waiting) > room {
+		room--
+	}
+	for ; room > 0 && len(p.waiting) > 0; room-- {
+		say(p.waiting[0].Text)
+		p.waiting = p.waiting[1:]
+	}
+	if n := len(p.waiting); n > 0 {
+		say(sentence("And %s; type: list", human.Plural(n, "more job changed", "more jobs changed")))
+		p.waiting = nil
+	}
+	return due
+}

@@ -1,0 +1,281 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/stored/logs"
+	"github.com/veltui/veltui/stored/outcome"
+)
+
+// What a report has at most of each.
+const (
+	maxEvents   = 80
+	maxGroups   = 60
+	maxNamed    = 8
+	maxVolumes  = 60
+	maxErrors   = 10
+	maxLast     = 15
+	maxLastEnd  = 4 // of a job that has ended and did not fail
+	maxLost     = 3
+	maxLeft     = 20
+	maxText     = 2000
+	maxRead     = 32 * maxText // bytes of a text that are looked at
+	maxOpenWork = 40
+)
+
+// Input is what is known of the job.
+type Input struct {
+	// Now is when the report is made, in the cluster's clock.
+	Now             time.Time
+	Veltui, Context string
+	Assessed        *assess.Assessment
+	Judged          assess.Judged
+
+	Sections         []outcome.Section
+	MessagesComplete bool
+	MessagesNote     string
+	Log              *Decisive
+	// Operations are nil where they could not be read.
+	Operations []artifact.Operation
+	Limits     []Limit
+	Done       []Deed
+	Left       []Step
+	NotSeen    []NotSeen
+}
+
+// Make makes the report. Each text in it is redacted.
+func Make(in Input) Document {
+	j, v := in.Judged.Job, in.Judged.Verdict
+	d := Document{
+		APIVersion: "veltui/v1", Kind: "Report", MadeAt: stamp(in.Now), Veltui: in.Veltui, Context: in.Context, Namespace: j.Namespace,
+		Velero: in.Assessed.Environment.Server.Version,
+		Job: Job{Kind: string(j.Kind), Name: j.Name, UID: string(j.UID), Phase: j.Phase, Stage: string(j.Stage), Progress: in.Judged.Amount(),
+			Backup: j.BackupName, Schedule: j.ScheduleName, Location: j.StorageLocation, CreatedAt: stamp(j.Created), StartedAt: stamp(j.Started),
+			ChangedAt: stamp(j.Changed), CompletedAt: stamp(j.Completed), Errors: j.Errors, Warnings: j.Warnings,
+			FailureReason: j.FailureReason, ValidationErrors: slices.Clone(j.ValidationErrors)},
+		Verdict: Verdict{State: string(v.State()), Reason: string(v.Reason), Summary: v.Summary, Proof: string(v.Proof.Kind()), Facts: []Fact{}, Advice: v.Advice},
+		Left:    append([]Step{}, in.Left...), Done: append([]Deed{}, in.Done...), Limits: append([]Limit{}, in.Limits...), NotSeen: append([]NotSeen{}, in.NotSeen...),
+	}
+	for _, f := range v.Facts {
+		d.Verdict.Facts = append(d.Verdict.Facts, Fact{f.Text, f.Holds, f.Source, stamp(f.At)})
+	}
+	slices.SortStableFunc(d.Done, func(a, b Deed) int { return cmp.Compare(a.At, b.At) })
+	d.timeline(in)
+	d.messages(in)
+	d.Log = in.Log.document(j.Terminal() && j.Phase != "Failed")
+	d.volumes(in)
+	d.operations(in)
+	for _, s := range in.Assessed.Snapshot.Sources {
+		if s.State != "live" && s.State != "syncing" {
+			d.NotSeen = append(d.NotSeen, NotSeen{s.Resource, s.Err})
+		}
+	}
+	commands := make([][]string, len(d.Left))
+	for i := range d.Left {
+		for _, c := range d.Left[i].Commands {
+			commands[i] = append(commands[i], redactCommand(c))
+		}
+		d.Left[i].Commands = nil
+	}
+	d.Context = ""
+	redactAll(reflect.ValueOf(&d))
+	d.Context = redactName(in.Context)
+	for i := range d.Left {
+		d.Left[i].Commands = commands[i]
+	}
+	return d
+}
+
+// stamp is a moment as RFC 3339 has it, empty for none.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func (d *Document) timeline(in Input) {
+	told := in.Assessed.Timeline(in.Judged.Job, in.Operations)
+	// Newest first. What was before the job is among the facts, where it matters.
+	events := slices.DeleteFunc(told.Events, func(e assess.Event) bool { return e.At.Before(in.Judged.Created) })
+	if len(events) > maxEvents {
+		// How it began and how it goes on tell more than what lies between.
+		d.TimelineLeft = len(events) - maxEvents
+		events = append(slices.Clone(events[:maxEvents-maxEvents/4]), events[len(events)-maxEvents/4:]...)
+	}
+	d.Timeline, d.TimelineNotes = []Event{}, told.Notes
+	for _, e := range slices.Backward(events) {
+		d.Timeline = append(d.Timeline, Event{stamp(e.At), string(e.Source), e.Text})
+	}
+}
+
+func (d *Document) messages(in Input) {
+	d.Messages = Messages{Complete: in.MessagesComplete, Note: in.MessagesNote, Groups: []Message{}}
+	for _, s := range in.Sections {
+		for _, c := range s.Complaints {
+			if len(d.Messages.Groups) == maxGroups {
+				d.Messages.Left++
+				continue
+			}
+			m := Message{Severity: string(c.Severity), Where: s.Title(), Text: cut(c.Words()), Count: c.Count}
+			for i, r := range c.Resources {
+				if i == maxNamed {
+					m.More = len(c.Resources) - i
+					break
+				}
+				m.Resources = append(m.Resources, r.String())
+			}
+			d.Messages.Groups = append(d.Messages.Groups, m)
+		}
+	}
+}
+
+func (d *Document) volumes(in Input) {
+	d.Volumes = Volumes{Phases: []Count{}, Open: []Volume{}}
+	phases := map[string]int{}
+	for _, v := range in.Assessed.Volumes(in.Judged.Job) {
+		phase := cmp.Or(v.Phase, "New")
+		phases[string(v.Kind)+" "+phase]++
+		switch {
+		case phase == "Completed":
+			continue
+		case len(d.Volumes.Open) == maxVolumes:
+			d.Volumes.Left++
+			continue
+		}
+		open := Volume{Kind: string(v.Kind), Name: v.Name, Target: v.Target, Phase: phase, Node: v.Node, Cause: v.Verdict.Cause, Message: cut(v.Message)}
+		if v.Total > 0 {
+			open.Amount = human.BytesOf(v.Done, v.Total)
+		}
+		d.Volumes.Open = append(d.Volumes.Open, open)
+	}
+	for _, name := range slices.Sorted(maps.Keys(phases)) {
+		d.Volumes.Phases = append(d.Volumes.Phases, Count{name, phases[name]})
+	}
+}
+
+func (d *Document) operations(in Input) {
+	o := in.Judged.Operations
+	d.Operations = Work{Attempted: o.Attempted, Completed: o.Completed, Failed: o.Failed, Open: []string{}}
+	for _, o := range in.Operations {
+		switch {
+		case o.Phase == "Completed":
+		case len(d.Operations.Open) == maxOpenWork:
+			d.Operations.Left++
+		default:
+			text := o.Phase + ": " + o.Resource + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/") + " by " + o.Action
+			if o.Error != "" {
+				text += ": " + o.Error
+			}
+			d.Operations.Open = append(d.Operations.Open, cut(text))
+		}
+	}
+}
+
+// cut redacts a text of others and then bounds it: of half a credential, no rule can tell
+// that it is one.
+func cut(text string) string {
+	long := len(text) > maxRead
+	if long {
+		text = strings.ToValidUTF8(text[:maxRead], "")
+	}
+	text = Redact(text)
+	runes := []rune(text)
+	most := maxText
+	if long { // its end may be such a half
+		most = min(most, len(runes)/2)
+	}
+	if len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return text
+}
+
+// Decisive picks the lines of a log that decide, in bounded memory.
+type Decisive struct {
+	// From says which log it is.
+	From string
+	// Name is that of the job: lines that give up on it name it.
+	Name string
+
+	lost, errors []logs.Line
+	last         []lastLine
+}
+
+// lastLine is one of the last lines, and how many like it came before it.
+type lastLine struct {
+	logs.Line
+	repeated int
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// alike reports whether two lines differ in numbers only, such as those that count items.
+func alike(a, b logs.Line) bool {
+	return a.Level == b.Level && a.Error == b.Error && digits.ReplaceAllString(a.Text, "") == digits.ReplaceAllString(b.Text, "")
+}
+
+// Take takes the next line.
+func (p *Decisive) Take(l logs.Line) {
+	if l.More {
+		return
+	}
+	if l.Level == logs.Error && len(p.errors) < maxErrors {
+		p.errors = append(p.errors, l)
+	}
+	// pkg/controller/backup_controller.go and restore_controller.go, Reconcile.
+	if text := strings.ToLower(l.Text); strings.Contains(text, "error updating") && strings.Contains(text, "status") {
+		p.lost = append(p.lost[max(0, len(p.lost)-maxLost+1):], l)
+	}
+	if end := len(p.last) - 1; end >= 0 && alike(p.last[end].Line, l) {
+		p.last[end] = lastLine{l, p.last[end].repeated + 1}
+		return
+	}
+	p.last = append(p.last[max(0, len(p.last)-maxLast+1):], lastLine{Line: l})
+}
+
+func (p *Decisive) document(ended bool) Log {
+	d := Log{Lost: []LogLine{}, FirstErrors: []LogLine{}, Last: []LogLine{}}
+	if p == nil {
+		return d
+	}
+	line := func(l logs.Line) LogLine {
+		text := l.Text
+		for _, f := range l.Fields {
+			if slices.Contains([]string{"name", "namespace", "resource", "groupResource", "original name", "logSource"}, f.Name) && f.Value != "" && (f.Name != "logSource" || l.Level == logs.Error) {
+				text += " " + f.Name + "=" + f.Value
+			}
+		}
+		return LogLine{At: stamp(l.At), Level: l.Level.String(), Text: cut(text), Error: cut(l.Error)}
+	}
+	d.From = p.From
+	for _, l := range p.lost {
+		d.Lost = append(d.Lost, line(l))
+	}
+	for _, l := range p.errors {
+		d.FirstErrors = append(d.FirstErrors, line(l))
+	}
+	last := p.last
+	if ended {
+		last = last[max(0, len(last)-maxLastEnd):]
+	}
+	for _, l := range last {
+		said := line(l.Line)
+		said.Repeated = l.repeated
+		d.Last = append(d.Last, said)
+	}
+	return d
+}
+
+// Subject names the job as commands do.
+func (d Document) Subject() string { return job.Kind(d.Job.Kind).Word() + "/" + d.Job.Name }

@@ -1,0 +1,394 @@
+package report
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/stored/outcome"
+)
+
+// Markdown is the report as a text that reads well with and without a program that
+// draws Markdown.
+func (d Document) Markdown() string {
+	w := &writer{made: moment(d.MadeAt)}
+	w.head(d)
+	w.verdict(d)
+	w.done(d)
+	w.left(d)
+	w.messages(d)
+	w.timeline(d)
+	w.log(d.Log)
+	w.volumes(d)
+	w.limits(d)
+	w.notSeen(d)
+	return w.text.String()
+}
+
+// writer writes Markdown. Text of others passes text or code, and nothing else.
+type writer struct {
+	text strings.Builder
+	// made is when the report was made.
+	made time.Time
+}
+
+func moment(stamp string) time.Time {
+	t, _ := time.Parse(time.RFC3339, stamp) // we wrote it
+	return t
+}
+
+func (w *writer) heading(title string) { fmt.Fprintf(&w.text, "\n## %s\n\n", title) }
+
+func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+"\n", args...) }
+
+// item is a point of a list, without a line break.
+func (w *writer) item(format string, args ...any) { w.line("- "+format, args...) }
+
+// special are the characters that mean something to Markdown anywhere in a line.
+var special = regexp.MustCompile("[\\\\`*_{}\\[\\]<>#|~&!$@=^]")
+
+// opens is what means something at the beginning of a line only, or within an address
+// that some programs make a link of.
+var opens = regexp.MustCompile(`^(\s*)([-+]|\d+[.)](?:\s|$))`)
+
+// text is a text of others within a line: cleaned, and without meaning to Markdown.
+func text(s string) string {
+	s = special.ReplaceAllString(strings.TrimSpace(sanitize.Cut(s, maxText)), `\$0`)
+	s = opens.ReplaceAllStringFunc(s, func(found string) string {
+		return strings.NewReplacer("-", `\-`, "+", `\+`, ".", `\.`, ")", `\)`).Replace(found)
+	})
+	s = strings.NewReplacer("://", `:\//`, "www.", `www\.`, "WWW.", `WWW\.`, "Www.", `Www\.`).Replace(s)
+	return s
+}
+
+// code is a text of others as code. No run of backticks in it is as long as the fence.
+func code(s string) string {
+	s = strings.TrimSpace(sanitize.Cut(s, maxText))
+	longest, run := 0, 0
+	for _, r := range s {
+		if run++; r != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	fence := strings.Repeat("`", longest+1)
+	switch {
+	case s == "":
+		return ""
+	case longest > 0:
+		return fence + " " + s + " " + fence
+	}
+	return fence + s + fence
+}
+
+// written is a moment, as a report writes it. The head says that it is in UTC.
+const written = "2006-01-02 15:04:05"
+
+// at is a moment, absolute and relative to when the report was made.
+func (w *writer) at(stamp string) string {
+	if stamp == "" {
+		return "at an unknown time"
+	}
+	t := moment(stamp)
+	return t.UTC().Format(written) + " (" + w.ago(t) + ")"
+}
+
+func (w *writer) ago(t time.Time) string {
+	switch since := w.made.Sub(t); {
+	case since < -time.Second:
+		return "in " + human.Duration(-since)
+	case since < time.Second:
+		return "now"
+	default:
+		return human.Duration(since) + " ago"
+	}
+}
+
+func (w *writer) head(d Document) {
+	j := d.Job
+	w.line("# Report on %s %s", strings.ToLower(j.Kind), text(j.Name))
+	w.line("")
+	state := "phase " + code(j.Phase)
+	if d.Verdict.State != "" {
+		state += ", verdict " + code(d.Verdict.State) + " (" + code(d.Verdict.Reason) + ")"
+	}
+	summary := d.Verdict.Summary
+	if !strings.HasSuffix(summary, "...") { // else it was cut
+		summary = strings.TrimRight(summary, ".") + "."
+	}
+	w.line("**%s** %s", text(summary), capital(state)+".")
+	w.line("")
+	velero := "Velero of an unknown version"
+	if d.Velero != "" {
+		velero = "Velero " + code(d.Velero)
+	}
+	w.item("What: a %s by %s in namespace %s%s", strings.ToLower(j.Kind), velero, code(d.Namespace), origin(j))
+	if d.Context != "" {
+		w.item("Where: kubeconfig context %s", code(d.Context))
+	}
+	if j.ChangedAt == j.CompletedAt {
+		j.ChangedAt = ""
+	}
+	for _, point := range []struct{ title, at string }{{"Created", j.CreatedAt}, {"Started", j.StartedAt}, {"Last change", j.ChangedAt}, {"Ended", j.CompletedAt}} {
+		if point.at != "" {
+			w.item("%s: %s", point.title, w.at(point.at))
+		}
+	}
+	if ended := d.Verdict.State == ""; !ended {
+		w.going(j)
+	}
+	w.item("UID: %s", code(j.UID))
+	w.item("This report: made %s by veltui %s", moment(d.MadeAt).UTC().Format(written), code(d.Veltui))
+	w.line("")
+	w.line("All times are in UTC, and ages are those at the time of this report. veltui writes %s in place of what looks like a credential. The report holds names of resources.", code(redacted))
+}
+
+// going is what the evidence does not say of a job that has not ended.
+func (w *writer) going(j Job) {
+	if j.Progress != "" {
+		w.item("Progress: %s in stage %s", text(j.Progress), code(j.Stage))
+	}
+	if j.Errors+j.Warnings > 0 {
+		w.item("Counts of the status: %s, %s", human.Count(j.Errors, "error"), human.Count(j.Warnings, "warning"))
+	}
+	if j.FailureReason != "" {
+		w.item("Failure reason: %s", code(j.FailureReason))
+	}
+	for _, e := range j.ValidationErrors {
+		w.item("Validation error: %s", code(e))
+	}
+}
+
+func origin(j Job) string {
+	switch {
+	case j.Kind == "Restore" && j.Backup != "":
+		return ", from backup " + code(j.Backup)
+	case j.Schedule != "":
+		return ", by schedule " + code(j.Schedule)
+	}
+	return ""
+}
+
+func capital(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+func (w *writer) verdict(d Document) {
+	w.heading("Why")
+	if len(d.Verdict.Facts) == 0 {
+		w.line("veltui has no further evidence.")
+	}
+	w.worst(d)
+	for _, holds := range []bool{true, false} {
+		first := true
+		for _, f := range d.Verdict.Facts {
+			if f.Holds != holds || f.Text == "phase "+d.Job.Phase { // which the head says
+				continue
+			}
+			if first && !holds {
+				w.line("\nUnknown, or against it:\n")
+			}
+			first = false
+			seen := code(f.Source)
+			if f.At != "" {
+				seen += ", " + w.at(f.At)
+			}
+			w.item("%s [%s]", text(f.Text), seen)
+		}
+	}
+}
+
+// maxWorst is how many groups of errors say why a job ended as it did.
+const maxWorst = 3
+
+// worst names the first errors of a job that has ended: they are why.
+func (w *writer) worst(d Document) {
+	if d.Verdict.State != "" {
+		return
+	}
+	named := 0
+	for _, m := range d.Messages.Groups {
+		switch {
+		case m.Severity != string(outcome.Error):
+		case named == maxWorst:
+			w.item("and more errors: see below")
+			return
+		default:
+			named++
+			w.item("%s, %s: %s", human.Count(m.Count, m.Severity), text(m.Where), code(human.Shorten(m.Text, 300)))
+		}
+	}
+}
+
+func (w *writer) left(d Document) {
+	w.heading("What is left to do")
+	if len(d.Left) == 0 {
+		w.line("Nothing that veltui knows of.")
+	}
+	for i, s := range d.Left {
+		w.line("%d. %s", i+1, text(s.Text))
+		for _, c := range s.Commands {
+			w.line("   - %s", code(c))
+		}
+	}
+}
+
+func (w *writer) done(d Document) {
+	w.heading("What was done, and by whom")
+	if len(d.Done) == 0 {
+		w.line("Nobody changed the job with veltui, as far as its annotations and the audit log on the machine of this report say. veltui does not see what others did without it.")
+	}
+	for _, deed := range d.Done {
+		by := ""
+		if deed.By != "" {
+			by = " by " + code(deed.By)
+		}
+		reason := ""
+		if deed.Reason != "" {
+			reason = "; reason: " + code(deed.Reason)
+		}
+		w.item("%s%s: %s%s [%s]", w.at(deed.At), by, text(deed.Text), reason, code(deed.Source))
+	}
+}
+
+func (w *writer) timeline(d Document) {
+	w.heading("Timeline")
+	for i, e := range d.Timeline {
+		if i == maxEvents/4 && d.TimelineLeft > 0 {
+			w.item("(%s between are not in this report)", human.Count(d.TimelineLeft, "event"))
+		}
+		w.item("%s: %s [%s]", w.at(e.At), text(e.Text), code(e.Source))
+	}
+	for _, n := range d.TimelineNotes {
+		w.line("\n%s", text(n))
+	}
+}
+
+func (w *writer) messages(d Document) {
+	w.heading("Errors and warnings")
+	switch groups := len(d.Messages.Groups); {
+	case d.Messages.Note != "" && groups > 0:
+		w.line("%s\n", text(d.Messages.Note))
+	case d.Messages.Note != "":
+		w.line("%s", text(d.Messages.Note))
+	case groups == 0 && d.Messages.Complete:
+		w.line("There are none.")
+	}
+	for _, m := range d.Messages.Groups {
+		w.item("%s, %s: %s", human.Count(m.Count, m.Severity), text(m.Where), code(m.Text))
+		if len(m.Resources) > 0 {
+			named := make([]string, len(m.Resources))
+			for i, r := range m.Resources {
+				named[i] = code(r)
+			}
+			more := ""
+			if m.More > 0 {
+				more = fmt.Sprintf(" and %d more", m.More)
+			}
+			w.line("  - of %s%s", strings.Join(named, ", "), more)
+		}
+	}
+	if d.Messages.Left > 0 {
+		w.line("\n%s more; `veltui results %s --all` prints all.", human.Count(d.Messages.Left, "group"), d.Subject())
+	}
+}
+
+func (w *writer) log(l Log) {
+	w.heading("The log's decisive lines")
+	if len(l.Lost)+len(l.FirstErrors)+len(l.Last) == 0 {
+		w.line("None were found.")
+		return
+	}
+	if l.From != "" {
+		w.line("From %s.", text(l.From))
+	}
+	told := map[LogLine]bool{}
+	for _, part := range []struct {
+		title string
+		lines []LogLine
+	}{{"Velero gave up writing the status:", l.Lost}, {"The first errors:", l.FirstErrors}, {"The last lines:", l.Last}} {
+		lines := slices.DeleteFunc(slices.Clone(part.lines), func(line LogLine) bool { return told[line] })
+		if len(lines) == 0 {
+			continue
+		}
+		w.line("\n%s\n", part.title)
+		for _, line := range lines {
+			told[line] = true
+			said := line.Text
+			if line.Error != "" {
+				said += ": " + line.Error
+			}
+			at := ""
+			if line.At != "" {
+				at = w.at(line.At) + " "
+			}
+			more := ""
+			if line.Repeated > 0 {
+				more = fmt.Sprintf(" (after %s like it)", human.Count(line.Repeated, "line"))
+			}
+			w.item("%s%s %s%s", at, line.Level, code(said), more)
+		}
+	}
+}
+
+func (w *writer) volumes(d Document) {
+	w.heading("Volumes and operations")
+	for _, c := range d.Volumes.Phases {
+		w.item("%s: %d", text(c.Name), c.Count)
+	}
+	if len(d.Volumes.Phases) == 0 {
+		w.item("Velero moves the data of no volume.")
+	}
+	for _, v := range d.Volumes.Open {
+		said := []string{code(v.Kind + " " + v.Name), "of " + code(v.Target), text(v.Phase)}
+		for _, more := range []string{v.Amount, v.Cause, v.Message} {
+			if more != "" {
+				said = append(said, text(more))
+			}
+		}
+		if v.Node != "" {
+			said = append(said, "on node "+code(v.Node))
+		}
+		w.item("%s", strings.Join(said, ", "))
+	}
+	if d.Volumes.Left > 0 {
+		w.item("%d more", d.Volumes.Left)
+	}
+	if o := d.Operations; o.Attempted > 0 {
+		w.item("Item operations: %d begun, %d completed, %d failed", o.Attempted, o.Completed, o.Failed)
+	}
+	for _, o := range d.Operations.Open {
+		w.item("Operation %s", text(o))
+	}
+}
+
+func (w *writer) limits(d Document) {
+	w.heading("Limits in force")
+	if len(d.Limits) == 0 {
+		if d.Verdict.State == "" {
+			w.line("The job has ended: nothing limits it any more.")
+		} else {
+			w.line("The limits are not known.")
+		}
+	}
+	for _, l := range d.Limits {
+		w.item("%s: %s (%s)", code(l.Name), code(l.Value), text(l.Source))
+	}
+}
+
+func (w *writer) notSeen(d Document) {
+	w.heading("What could not be looked at")
+	if len(d.NotSeen) == 0 {
+		w.line("veltui could look at all that a report holds.")
+	}
+	for _, n := range d.NotSeen {
+		w.item("%s: %s", text(capital(n.What)), text(n.Why))
+	}
+}

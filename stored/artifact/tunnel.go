@@ -1,0 +1,204 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/session"
+)
+
+// Tunnel opens connections to ports of pods.
+type Tunnel interface {
+	// DialPod connects to a port of a pod. ctx bounds the dialling only.
+	DialPod(ctx context.Context, namespace, pod string, port int32) (net.Conn, error)
+}
+
+// apiServerTunnel forwards through the API server and the pod's kubelet, as
+// kubectl port-forward does, but without a local port that others could use.
+//
+// Its configuration is protected ([session.Protect]): the libraries that upgrade
+// connections make transports of their own.
+type apiServerTunnel struct{ config *rest.Config }
+
+func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, port int32) (net.Conn, error) {
+	modern, old, err := t.dialers(namespace, pod)
+	if err != nil {
+		return nil, err
+	}
+	dialer := portforward.NewFallbackDialerForStreaming(modern, old, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	})
+	// The libraries take no context: a dial that nobody waits for any more is
+	// ended when it comes back.
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	results := make(chan result, 1)
+	go func() {
+		conn, err := openPort(dialer, port)
+		results <- result{conn, err}
+	}()
+	select {
+	case r := <-results:
+		return r.conn, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-results; r.conn != nil {
+				_ = r.conn.Close()
+			}
+		}()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// dialers are one that speaks SPDY inside a websocket, and one that speaks bare
+// SPDY, for an API server that does not know websockets here (before Kubernetes
+// 1.31) or a proxy that does not let them through.
+func (t apiServerTunnel) dialers(namespace, pod string) (modern, old httpstream.Dialer, err error) {
+	to, err := t.portForwardURL(namespace, pod)
+	if err != nil {
+		return nil, nil, err
+	}
+	transport, upgrader, err := spdy.RoundTripperFor(t.config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing a port-forward: %w", err)
+	}
+	old = spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
+	// Without a logger of its own the library would, at a high verbosity, write
+	// what it carries into the log.
+	modern, err = portforward.NewSPDYOverWebsocketDialerForStreamingWithLogger(logr.Discard(), to, t.config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing a port-forward: %w", err)
+	}
+	return modern, old, nil
+}
+
+func (t apiServerTunnel) portForwardURL(namespace, pod string) (*url.URL, error) {
+	config := rest.CopyConfig(t.config)
+	config.GroupVersion = &corev1.SchemeGroupVersion
+	config.APIPath = "/api"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	over, err := session.HTTPClient(config, session.TransportOptions{})
+	if err != nil {
+		return nil, err
+	}
+	client, err := rest.RESTClientForConfigAndClient(config, over)
+	if err != nil {
+		return nil, fmt.Errorf("preparing a port-forward: %w", err)
+	}
+	return client.Post().Namespace(namespace).Resource("pods").Name(pod).SubResource("portforward").URL(), nil
+}
+
+// openPort dials and opens the pair of streams that make one connection.
+func openPort(dialer httpstream.Dialer, port int32) (net.Conn, error) {
+	session, protocol, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
+	if err != nil {
+		return nil, fmt.Errorf("opening a port-forward: %w", err)
+	}
+	if protocol != portforward.PortForwardProtocolV1Name {
+		_ = session.Close()
+		return nil, fmt.Errorf("opening a port-forward: the server speaks %q", sanitize.String(protocol))
+	}
+	c := &forwarded{session: session, port: port, failed: make(chan struct{})}
+	if err := c.open(); err != nil {
+		_ = session.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// forwarded is one connection to a pod's port. The kubelet says on a second
+// stream what went wrong, such as that nobody listens there.
+type forwarded struct {
+	session httpstream.Connection
+	data    httpstream.Stream
+	port    int32
+
+	// failed is closed when the second stream has ended; reason is set then.
+	failed chan struct{}
+	reason string
+	once   sync.Once
+}
+
+func (c *forwarded) open() error {
+	headers := http.Header{}
+	headers.Set(corev1.PortHeader, strconv.Itoa(int(c.port)))
+	headers.Set(corev1.PortForwardRequestIDHeader, "0")
+	headers.Set(corev1.StreamType, corev1.StreamTypeError)
+	complaints, err := c.session.CreateStream(headers)
+	if err != nil {
+		return fmt.Errorf("opening a port-forward: %w", err)
+	}
+	_ = complaints.Close() // Nothing is said on it from here.
+	headers.Set(corev1.StreamType, corev1.StreamTypeData)
+	if c.data, err = c.session.CreateStream(headers); err != nil {
+		return fmt.Errorf("opening a port-forward: %w", err)
+	}
+	go func() {
+		defer close(c.failed)
+		text, _ := io.ReadAll(io.LimitReader(complaints, 4096))
+		c.reason = strings.TrimSpace(string(text))
+	}()
+	return nil
+}
+
+// Read waits a moment for the reason when the stream ends, as the two streams
+// need not end in order.
+func (c *forwarded) Read(p []byte) (int, error) {
+	n, err := c.data.Read(p)
+	if err == nil || n > 0 {
+		return n, nil
+	}
+	select {
+	case <-c.failed:
+		if c.reason != "" {
+			return 0, fmt.Errorf("port %d of the pod: %s", c.port, sanitize.Cut(c.reason, 300))
+		}
+	case <-time.After(time.Second):
+	}
+	return 0, err
+}
+
+func (c *forwarded) Write(p []byte) (int, error) { return c.data.Write(p) }
+
+// Close ends the whole session, which carries nothing else.
+func (c *forwarded) Close() error {
+	err := error(nil)
+	c.once.Do(func() { err = c.session.Close() })
+	return err
+}
+
+func (c *forwarded) LocalAddr() net.Addr  { return podAddress("API server") }
+func (c *forwarded) RemoteAddr() net.Addr { return podAddress("port " + strconv.Itoa(int(c.port))) }
+
+// errNoDeadline: the streams have none; a download is ended by closing.
+var errNoDeadline = errors.New("a forwarded connection does not support deadlines")
+
+func (c *forwarded) SetDeadline(time.Time) error      { return errNoDeadline }
+func (c *forwarded) SetReadDeadline(time.Time) error  { return errNoDeadline }
+func (c *forwarded) SetWriteDeadline(time.Time) error { return errNoDeadline }
+
+type podAddress string
+
+func (podAddress) Network() string  { return "port-forward" }
+func (a podAddress) String() string { return string(a) }

@@ -1,0 +1,261 @@
+package logs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
+)
+
+// Options are what a Reader needs.
+type Options struct {
+	// Pods leads to the pods in Velero's namespace. It is called for each
+	// connection, because credentials are renewed while a log is followed.
+	Pods func() (corev1client.PodInterface, error)
+	// Open opens an artifact; nil where that must not be, and then NotOpen is why.
+	Open    func(context.Context, artifact.Target) (Stored, error)
+	NotOpen error
+	// Clock is our own clock; nil means time.Now.
+	Clock func() time.Time
+	// Pause is how long to wait before a log that ended is asked for again; it
+	// doubles up to ten times as long. Default 2 s.
+	Pause time.Duration
+	// Patience is how long a log may take to begin, and to go on. Default 30 s.
+	Patience time.Duration
+}
+
+// Reader reads the logs of jobs. It may be used by several goroutines.
+type Reader struct{ o Options }
+
+// New makes a Reader; it asks for nothing yet.
+func New(o Options) *Reader {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Pause <= 0 {
+		o.Pause = 2 * time.Second
+	}
+	if o.Patience <= 0 {
+		o.Patience = 30 * time.Second
+	}
+	if o.Open == nil && o.NotOpen == nil {
+		o.NotOpen = errors.New("stored logs are not read")
+	}
+	return &Reader{o: o}
+}
+
+// Query is what is asked of a job's log.
+type Query struct {
+	Job *job.Job
+	// Since leaves out lines from before it; zero for none.
+	Since time.Time
+	// Follow goes on with new lines of a job that has not ended, until the
+	// context ends.
+	Follow bool
+	// Volumes adds the lines of node-agents about the job's volumes, and the
+	// logs of the pods that move them.
+	Volumes bool
+}
+
+// live reports whether the lines come from pods: while a job lives, its stored
+// log is not there or not all of it.
+func (q Query) live() bool { return !q.Job.Terminal() }
+
+// began is from when on there can be lines of the job.
+func (q Query) began() time.Time {
+	began := q.Job.Began()
+	if c := q.Job.Created; !c.IsZero() && c.Before(began) {
+		began = c
+	}
+	if q.Since.After(began) {
+		return q.Since
+	}
+	return began
+}
+
+// Output takes what a Reader brings. Its functions are called by one goroutine.
+type Output struct {
+	// Line takes a line; an error of its own ends the reading.
+	Line func(Entry) error
+	// Origin is told where the lines come from, before the first of them, and
+	// again when that changes; nil if it does not matter.
+	Origin func(Origin)
+}
+
+func (o Output) origin(from Origin) {
+	if o.Origin != nil {
+		o.Origin(from)
+	}
+}
+
+// Origin is where lines come from.
+type Origin struct {
+	// Stored is true for the log in the object store. Modified is when it was
+	// stored, Size how many bytes it has as it is stored (-1 if not known), and
+	// Done how many of them have come.
+	Stored   bool
+	Modified time.Time
+	Size     int64
+	Done     func() int64
+
+	// Pods are those whose logs are read.
+	Pods []string
+	// NotStored is why the stored log of a job that has ended is not shown, nil
+	// if it is, or if the job lives.
+	NotStored error
+}
+
+// Read brings the log of a job: the stored one if it has ended, else the lines
+// of the server's pods that belong to it. Where there is no stored log to be had,
+// what the pods still have comes in its place. It returns when all has come, or,
+// with Follow, when ctx ends.
+func (r *Reader) Read(ctx context.Context, q Query, out Output) error {
+	if q.live() {
+		return r.live(ctx, q, out, Origin{})
+	}
+	lines := 0
+	line := out.Line
+	out.Line = func(e Entry) error { lines++; return line(e) }
+	q.Follow = false
+	err := r.stored(ctx, q, out)
+	switch {
+	case err == nil && q.Volumes:
+		return r.live(ctx, q, out, Origin{Stored: true})
+	case err == nil, lines > 0, ctx.Err() != nil:
+		return err
+	}
+	pods := r.live(ctx, q, out, Origin{NotStored: err})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case lines > 0 && pods == nil:
+		return nil
+	case pods != nil:
+		return fmt.Errorf("%w; and not from the pods either: %w", err, pods)
+	}
+	return fmt.Errorf("%w; the pods of the server have no line about it any more", err)
+}
+
+// maxProblems is how many lines Problems returns.
+const maxProblems = 2000
+
+// Problems are the warnings and errors that the server logged of a job.
+type Problems struct {
+	// Lines are the newest of them, oldest first; there are Errors and Warnings
+	// in all.
+	Lines            []Line
+	Errors, Warnings int
+	// Gaps say which lines could not be had.
+	Gaps []string
+}
+
+// Problems reads what a job that has not ended logged of warnings and errors so
+// far, from the logs of the server's pods.
+func (r *Reader) Problems(ctx context.Context, j *job.Job) (Problems, error) {
+	var p Problems
+	err := r.live(ctx, Query{Job: j}, Output{Line: func(e Entry) error {
+		switch {
+		case e.More:
+			return nil
+		case e.Level == Mark:
+			p.Gaps = append(p.Gaps, Parse(string(e.Raw)).Text)
+			return nil
+		case e.Level == Warning:
+			p.Warnings++
+		case e.Level == Error:
+			p.Errors++
+		default:
+			return nil
+		}
+		if len(p.Lines) >= 2*maxProblems {
+			p.Lines = append(p.Lines[:0], p.Lines[maxProblems:]...)
+		}
+		p.Lines = append(p.Lines, Parse(string(e.Raw)))
+		return nil
+	}}, Origin{})
+	p.Lines = p.Lines[max(0, len(p.Lines)-maxProblems):]
+	return p, err
+}
+
+// Results are the Lines as Velero stores those of a backup: the resource first,
+// where fields name it (pkg/util/logging/log_counter_hook.go, 1.18.3). A restore's
+// lines name it in other fields (restoreItem in pkg/restore/restore.go).
+func (p Problems) Results() artifact.Results {
+	var r artifact.Results
+	for _, l := range p.Lines {
+		to := &r.Errors
+		if l.Level == Warning {
+			to = &r.Warnings
+		}
+		message := l.Text
+		kind, name := cmp.Or(l.field("resource"), l.field("groupResource")), cmp.Or(l.field("name"), l.field("original name"))
+		switch named := kind != "" && name != ""; {
+		case named && l.Error != "":
+			message = "resource: /" + kind + " name: /" + name + " message: /" + l.Text + " error: /" + l.Error
+		case named:
+			message = "resource: /" + kind + " name: /" + name + " message: /" + l.Text
+		case l.Error != "":
+			message += ": " + l.Error
+		}
+		namespace := l.field("namespace")
+		in, rest, again := repeated(message)
+		if again {
+			namespace, message = in, rest
+		}
+		switch {
+		case again && strings.HasPrefix(l.Text, "Cluster"):
+			to.Cluster = append(to.Cluster, message)
+		case namespace != "":
+			if to.Namespaces == nil {
+				to.Namespaces = map[string][]string{}
+			}
+			to.Namespaces[namespace] = append(to.Namespaces[namespace], message)
+		case kind != "" && name != "":
+			to.Cluster = append(to.Cluster, message)
+		default:
+			to.Velero = append(to.Velero, message)
+		}
+	}
+	return r
+}
+
+// repeated reads the lines in which a restore's errors and warnings are logged once
+// more when its items are done: what was stored as a result, and the namespace
+// (pkg/controller/restore_controller.go, runValidatedRestore, 1.18.3).
+func repeated(text string) (namespace, message string, ok bool) {
+	for _, severity := range []string{"error", "warning"} {
+		before, message, found := strings.Cut(text, " restore "+severity+": ")
+		if !found {
+			continue
+		}
+		if before == "Velero" || before == "Cluster resource" {
+			return "", message, true
+		}
+		namespace, named := strings.CutPrefix(before, "Namespace ")
+		if namespace, resource := strings.CutSuffix(namespace, ", resource"); named && resource && !strings.Contains(namespace, " ") {
+			return namespace, message, true
+		}
+	}
+	return "", "", false
+}
+
+// Summary says how many there are, and that these may not be all.
+func (p Problems) Summary() string {
+	n := p.Errors + p.Warnings
+	if n == 0 {
+		return "So far, the server's log has no error and no warning about this job. Kubernetes deletes the oldest lines of a log."
+	}
+	text := fmt.Sprintf("So far, from the server's log: %s, %s.", human.Count(p.Errors, "error"), human.Count(p.Warnings, "warning"))
+	if n > len(p.Lines) {
+		text += fmt.Sprintf(" Of these, the newest %d are shown.", len(p.Lines))
+	}
+	return text + " These are not exact counts: Velero logs some twice and some late, and Kubernetes deletes the oldest lines of a log."
+}

@@ -1,0 +1,412 @@
+package logs
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/velero"
+)
+
+const (
+	// MaxText is how much text a Store keeps by default.
+	MaxText = 2 << 30
+	// longest is how many bytes a line of a Store has; longer ones are several.
+	longest = 1 << 20
+	// drawn is how many bytes of a line are read to draw it: all that
+	// sanitize.String lets through, and more.
+	drawn = 16 << 10
+	// inBlock is how many lines share one offset in the index.
+	inBlock = 64
+	// unwritten is how much text waits in memory before it goes to the file.
+	unwritten = 64 << 10
+)
+
+// An index entry holds a line's length, whether it goes on with the line before
+// it, and its level.
+const (
+	lengthBits = 24
+	moreBit    = 1 << lengthBits
+	levelShift = lengthBits + 1
+)
+
+// Store keeps lines. The text lies in a file that only its user could read and
+// that has no name any more, so that nothing of it is left behind, whatever ends
+// the program. In memory are 4 1/8 bytes a line and [unwritten] bytes of text.
+//
+// One goroutine adds lines; others may read them meanwhile.
+type Store struct {
+	most int64
+
+	mu    sync.RWMutex
+	file  *os.File
+	base  []int64  // where each block of lines begins
+	lines []uint32 // of each line, see above
+	// size is how many bytes there are; those from written on wait in tail.
+	size, written int64
+	tail          []byte
+	counts        [Mark + 1]int
+	// full is true from the first line on that did not fit; dropped counts from it.
+	full    bool
+	dropped int
+	closed  bool
+}
+
+// NewStore makes an empty Store with a file in dir, the usual folder for
+// temporary files if that is empty. It keeps up to most bytes, [MaxText] if that
+// is zero. It must be closed.
+func NewStore(dir string, most int64) (*Store, error) {
+	if most <= 0 {
+		most = MaxText
+	}
+	file, err := os.CreateTemp(dir, "veltui-log-") // its mode is 0600
+	if err != nil {
+		return nil, fmt.Errorf("keeping the log: %w", err)
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("keeping the log: %w", err)
+	}
+	return &Store{file: file, most: most}, nil
+}
+
+// Close gives the space back. Reading gives [os.ErrClosed] from then on.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.base, s.lines, s.tail = nil, nil, nil
+	return s.file.Close()
+}
+
+// Add appends a line. From the first line on that does not fit it only counts
+// lines: a shorter one that would fit is not kept either, so that there are no
+// holes.
+func (s *Store) Add(e Entry) error {
+	raw := e.withSource()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return os.ErrClosed
+	}
+	for more := e.More; ; more = true {
+		part := raw[:min(len(raw), longest)]
+		switch {
+		case s.full && e.More: // the rest of a line that is counted
+			return nil
+		case s.full, s.size+int64(len(part))+1 > s.most, len(s.lines) == math.MaxInt32:
+			s.full = true
+			s.dropped++
+			return nil
+		}
+		if err := s.add(part, e.Level, more); err != nil {
+			return err
+		}
+		if raw = raw[len(part):]; len(raw) == 0 {
+			return nil
+		}
+	}
+}
+
+func (s *Store) add(raw []byte, level Level, more bool) error {
+	if len(s.lines)%inBlock == 0 {
+		s.base = append(s.base, s.size)
+	}
+	packed := uint32(len(raw)) | uint32(min(level, Mark))<<levelShift
+	if more {
+		packed |= moreBit
+	} else {
+		s.counts[min(level, Mark)]++
+	}
+	s.lines = append(s.lines, packed)
+	s.tail = append(s.tail, raw...)
+	s.tail = append(s.tail, '\n')
+	s.size += int64(len(raw)) + 1
+	if len(s.tail) < unwritten {
+		return nil
+	}
+	n, err := s.file.WriteAt(s.tail, s.written)
+	if err != nil {
+		return fmt.Errorf("keeping the log: %w", err)
+	}
+	s.written += int64(n)
+	s.tail = s.tail[:0]
+	return nil
+}
+
+// Lines is how many lines were logged of what there is: one that is kept in parts
+// is one, and marks are none.
+func (s *Store) Lines() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	lines := 0
+	for _, n := range s.counts[:Mark] {
+		lines += n
+	}
+	return lines
+}
+
+// Len is how many lines there are to show: the parts of a very long one are
+// several.
+func (s *Store) Len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.lines)
+}
+
+// Size is how many bytes of text there are, and Dropped how many lines did not
+// fit.
+func (s *Store) Size() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.size
+}
+
+// Dropped is how many lines did not fit.
+func (s *Store) Dropped() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.dropped
+}
+
+// Count is how many lines have a level.
+func (s *Store) Count(level Level) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.counts[min(level, Mark)]
+}
+
+// Memory is how many bytes of memory the Store takes.
+func (s *Store) Memory() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return int64(cap(s.lines))*4 + int64(cap(s.base))*8 + int64(cap(s.tail))
+}
+
+// Level is that of line i.
+func (s *Store) Level(i int) Level {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.level(i)
+}
+
+func (s *Store) level(i int) Level {
+	if i < 0 || i >= len(s.lines) {
+		return NoLevel
+	}
+	return Level(s.lines[i] >> levelShift)
+}
+
+// Raw is line i as it was written, up to so many bytes. It is not harmless.
+func (s *Store) Raw(i, most int) (string, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return "", os.ErrClosed
+	}
+	if i < 0 || i >= len(s.lines) {
+		return "", nil
+	}
+	at, size := s.place(i)
+	text := make([]byte, min(size, most))
+	if err := s.readAt(text, at); err != nil {
+		return "", err
+	}
+	return string(text), nil
+}
+
+// Text is line i as it was written but harmless, of so many runes at most.
+func (s *Store) Text(i, most int) string {
+	raw, err := s.Raw(i, 4*most)
+	if err != nil {
+		return sanitize.String(err.Error())
+	}
+	return sanitize.Cut(raw, most)
+}
+
+// place is where line i begins, and its length.
+func (s *Store) place(i int) (at int64, size int) {
+	block := i / inBlock
+	at = s.base[block]
+	for _, packed := range s.lines[block*inBlock : i] {
+		at += int64(packed&(moreBit-1)) + 1
+	}
+	return at, int(s.lines[i] & (moreBit - 1))
+}
+
+// readAt fills text, which lies within what there is.
+func (s *Store) readAt(text []byte, at int64) error {
+	n := 0
+	if at < s.written {
+		n = int(min(int64(len(text)), s.written-at))
+		if _, err := s.file.ReadAt(text[:n], at); err != nil {
+			return fmt.Errorf("reading the log that was kept: %w", err)
+		}
+	}
+	if n < len(text) {
+		copy(text[n:], s.tail[at+int64(n)-s.written:])
+	}
+	return nil
+}
+
+// Line is line i, ready to draw; its cost does not depend on the line's length.
+func (s *Store) Line(i int) Line {
+	raw, err := s.Raw(i, drawn)
+	if err != nil {
+		return Line{Level: Mark, Text: sanitize.String(err.Error())}
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if i < 0 || i >= len(s.lines) {
+		return Line{}
+	}
+	more := s.lines[i]&moreBit != 0
+	if level := s.level(i); more || level == Mark {
+		return Line{Level: level, More: more, Text: sanitize.String(raw)}
+	}
+	l := Parse(raw)
+	l.Level = s.level(i)
+	return l
+}
+
+// Newest is when the newest line that has a time was written; zero if none of the
+// last hundred has one.
+func (s *Store) Newest() time.Time {
+	for i := s.Len() - 1; i >= max(0, s.Len()-100); i-- {
+		if at := s.at(i); !at.IsZero() {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// Oldest is when the first line that has a time was written; zero if none of the
+// first hundred has one.
+func (s *Store) Oldest() time.Time {
+	for i := range min(s.Len(), 100) {
+		if at := s.at(i); !at.IsZero() {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// at is when line i was written, zero if it does not say.
+func (s *Store) at(i int) time.Time {
+	if s.Level(i) == Mark {
+		return time.Time{}
+	}
+	raw, err := s.Raw(i, drawn)
+	if err != nil {
+		return time.Time{}
+	}
+	_, raw = cutSource(raw)
+	if l, ok := velero.CutLogLine(raw); ok {
+		return l.At
+	}
+	e, _ := velero.ParseLogLine(raw)
+	return e.At
+}
+
+// WriteTo writes all lines, made harmless.
+func (s *Store) WriteTo(w io.Writer) (written int64, err error) {
+	out := bufio.NewWriterSize(w, unwritten)
+	write := func(text string) {
+		if err == nil {
+			var n int
+			n, err = out.WriteString(text)
+			written += int64(n)
+		}
+	}
+	scanned := s.scan(context.Background(), 0, func(i int, sizes []uint32, text []byte) bool {
+		for _, packed := range sizes {
+			if i > 0 && packed&moreBit == 0 {
+				write("\n")
+			}
+			size := int(packed & (moreBit - 1))
+			write(sanitize.Whole(string(text[:size])))
+			text, i = text[size+1:], i+1
+		}
+		return err == nil
+	})
+	if written > 0 {
+		write("\n")
+	}
+	return written, cmp.Or(err, scanned, out.Flush())
+}
+
+// scan reads the lines from one on, many at once: visit gets the number of the
+// first, their index entries, and their text with a line feed after each, until
+// it returns false. Lines that are added meanwhile may be left out.
+func (s *Store) scan(ctx context.Context, from int, visit func(first int, sizes []uint32, text []byte) bool) error {
+	var text []byte
+	var sizes []uint32
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.mu.RLock()
+		if s.closed {
+			s.mu.RUnlock()
+			return os.ErrClosed
+		}
+		if from >= len(s.lines) {
+			s.mu.RUnlock()
+			return nil
+		}
+		at, _ := s.place(from)
+		sizes = sizes[:0]
+		all := 0
+		for _, packed := range s.lines[from:] {
+			sizes = append(sizes, packed)
+			if all += int(packed&(moreBit-1)) + 1; all >= longest {
+				break
+			}
+		}
+		text = slices.Grow(text[:0], all)[:all]
+		err := s.readAt(text, at)
+		s.mu.RUnlock()
+		if err != nil || !visit(from, sizes, text) {
+			return err
+		}
+		from += len(sizes)
+	}
+}
+
+// Save writes all lines to a new file that only its user can read. It never
+// writes to one that is there already.
+func (s *Store) Save(path string) (err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("saving the log: %w", err)
+	}
+	defer func() {
+		if err = errors.Join(err, file.Close()); err != nil {
+			err = fmt.Errorf("saving the log: %w", err)
+			_ = os.Remove(path)
+		}
+	}()
+	_, err = s.WriteTo(file)
+	return err
+}
+
+// Kept says in words what is not in the Store, empty if all is.
+func (s *Store) Kept() string {
+	if dropped := s.Dropped(); dropped > 0 {
+		return human.Count(dropped, "line") + " after " + human.Bytes(s.Size()) + " not kept"
+	}
+	return ""
+}

@@ -1,0 +1,92 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/velero"
+)
+
+// Stored is an artifact on its way, unpacked; an [artifact.Text] is one.
+type Stored interface {
+	io.ReadCloser
+	// Size is how many bytes it has as it is stored, -1 if not known; Done is how
+	// many of them have come, and Modified when it was stored, zero if not known.
+	Size() int64
+	Done() int64
+	Modified() time.Time
+}
+
+// logOf is the stored log of a job.
+func logOf(kind job.Kind, name string) artifact.Target {
+	if kind == job.Restore {
+		return artifact.Target{Kind: velerov1.DownloadTargetKindRestoreLog, Name: name}
+	}
+	return artifact.Target{Kind: velerov1.DownloadTargetKindBackupLog, Name: name}
+}
+
+// stored brings the log that Velero stored when the job ended.
+func (r *Reader) stored(ctx context.Context, q Query, out Output) (err error) {
+	if r.o.Open == nil {
+		return r.o.NotOpen
+	}
+	text, err := r.o.Open(ctx, logOf(q.Job.Kind, q.Job.Name))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, text.Close()) }()
+	out.origin(Origin{Stored: true, Modified: text.Modified(), Size: text.Size(), Done: text.Done})
+	if err := split(ctx, text, q.Since, out.Line); err != nil {
+		return fmt.Errorf("reading the stored log of %s %s: %w", q.Job.Kind.Word(), q.Job.Name, err)
+	}
+	return nil
+}
+
+// split brings the lines of a log from a moment on; those without a time belong
+// to the one before them.
+func split(ctx context.Context, log io.Reader, since time.Time, line func(Entry) error) error {
+	s := newSplitter(log)
+	level, wanted := NoLevel, since.IsZero()
+	for {
+		raw, more, ends, err := s.next()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if !more {
+			level = levelOf(raw)
+			if at := timeOf(raw); !wanted && !at.IsZero() {
+				wanted = !at.Before(since)
+			}
+		}
+		if !wanted {
+			continue
+		}
+		if err := line(Entry{Raw: raw, Level: level, More: more, Open: !ends}); err != nil {
+			return err
+		}
+	}
+}
+
+func parseLevel(raw []byte) Level { return ParseLevel(velero.LogLevel(string(raw))) }
+
+// timeOf is when a line was written, zero if it does not say.
+func timeOf(raw []byte) time.Time {
+	if len(raw) > 0 && raw[0] == '{' {
+		e, _ := velero.ParseLogLine(string(raw))
+		return e.At
+	}
+	head, _ := velero.CutLogLine(string(raw[:min(len(raw), 256)]))
+	return head.At
+}

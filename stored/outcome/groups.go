@@ -1,0 +1,159 @@
+package outcome
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/veltui/veltui/stored/artifact"
+)
+
+// Severity is how bad a message is.
+type Severity string
+
+// The two severities that Velero stores.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+)
+
+// Scope is what a message is about.
+type Scope string
+
+// The scopes that Velero tells apart (pkg/util/results/result.go).
+const (
+	Velero    Scope = "velero"    // the run itself
+	Cluster   Scope = "cluster"   // what has no namespace
+	Namespace Scope = "namespace" // what is in one
+)
+
+// Complaint is the messages of one severity and scope that say the same.
+type Complaint struct {
+	Severity Severity
+	Scope    Scope
+	// Namespace is set if the scope is a namespace. A restore's is the target.
+	Namespace string
+	// Text is what they say, without the resource where Velero's words begin with
+	// it. If they name several resources, "*" stands for the name.
+	Text string
+	// Example is the first of them, as Velero wrote it.
+	Example string
+	// Count is how many messages there are.
+	Count int
+	// Resources are those that they name, in the order of the messages, each
+	// once. There are none if Velero does not say which.
+	Resources []Resource
+}
+
+// Words are what the messages say, fit to show: never nothing.
+func (c Complaint) Words() string {
+	if strings.TrimSpace(c.Text) == "" {
+		return "(no message)"
+	}
+	return c.Text
+}
+
+// Section is the complaints of one severity and scope.
+type Section struct {
+	Severity   Severity
+	Scope      Scope
+	Namespace  string
+	Count      int // messages
+	Complaints []Complaint
+}
+
+// Title is the section's place in words.
+func (s Section) Title() string {
+	if s.Scope == Namespace {
+		return "namespace " + s.Namespace
+	}
+	return string(s.Scope)
+}
+
+// Group puts a job's messages together: errors before warnings, the place with
+// the most messages first, and there the message that repeats most. It keeps
+// nothing of results, so that their memory can be freed.
+func Group(results artifact.Results) []Section {
+	return append(sections(Error, results.Errors), sections(Warning, results.Warnings)...)
+}
+
+func sections(severity Severity, m artifact.Messages) []Section {
+	all := []Section{section(severity, Velero, "", m.Velero), section(severity, Cluster, "", m.Cluster)}
+	for _, namespace := range slices.Sorted(maps.Keys(m.Namespaces)) {
+		all = append(all, section(severity, Namespace, strings.Clone(namespace), m.Namespaces[namespace]))
+	}
+	all = slices.DeleteFunc(all, func(s Section) bool { return s.Count == 0 })
+	slices.SortStableFunc(all, func(a, b Section) int { return cmp.Compare(b.Count, a.Count) })
+	return all
+}
+
+// gathering is a Complaint that grows.
+type gathering struct {
+	Complaint
+	text string // of the first message, with its name
+	seen map[Resource]bool
+}
+
+func section(severity Severity, scope Scope, namespace string, messages []string) Section {
+	s := Section{Severity: severity, Scope: scope, Namespace: namespace, Count: len(messages)}
+	byText := map[string]*gathering{}
+	var order []*gathering
+	kinds := map[string]string{}
+	for _, message := range messages {
+		named, text := parse(message)
+		same := template(text, named.Name)
+		g := byText[same]
+		if g == nil {
+			same = strings.Clone(same)
+			g = &gathering{text: strings.Clone(text), seen: map[Resource]bool{}}
+			g.Complaint = Complaint{Severity: severity, Scope: scope, Namespace: namespace, Text: same, Example: strings.Clone(message)}
+			byText[same] = g
+			order = append(order, g)
+		}
+		g.Count++
+		if named.Name == "" || g.seen[named] {
+			continue
+		}
+		kind, known := kinds[named.Kind]
+		if !known {
+			kind = strings.Clone(named.Kind)
+			kinds[kind] = kind
+		}
+		named = Resource{kind, strings.Clone(named.Name)}
+		g.seen[named] = true
+		g.Resources = append(g.Resources, named)
+	}
+	for _, g := range order {
+		if len(g.Resources) <= 1 {
+			g.Text = g.text
+		}
+		g.Resources = slices.Clip(g.Resources)
+		s.Complaints = append(s.Complaints, g.Complaint)
+	}
+	slices.SortStableFunc(s.Complaints, func(a, b Complaint) int { return cmp.Compare(b.Count, a.Count) })
+	return s
+}
+
+// Names lists at most most resources of a complaint, each kind once:
+// "configmaps/a, b, pods/c". A negative most is all of them. left is how many
+// more there are.
+func (c Complaint) Names(most int) (names string, left int) {
+	var b strings.Builder
+	last := Resource{}
+	for i, r := range c.Resources {
+		if i == most {
+			return b.String(), len(c.Resources) - most
+		}
+		switch {
+		case i == 0:
+			b.WriteString(r.String())
+		case r.Kind == last.Kind:
+			b.WriteString(", " + r.Name)
+		default:
+			b.WriteString(", " + r.String())
+		}
+		last = r
+	}
+	return b.String(), 0
+}

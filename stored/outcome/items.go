@@ -1,0 +1,347 @@
+package outcome
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/stored/artifact"
+)
+
+// Did is what became of an item, as Velero lists it or by the restore's filters.
+type Did string
+
+// What may have become of an item. Failed is also one that is in the cluster already and
+// differs: Velero's own word for it up to 1.18 (pkg/restore/restore.go, restoreItem), where
+// 1.19 will say skipped (Velero pull request 10243).
+const (
+	InBackup Did = "" // of a backup: it is in it
+	Failed   Did = "failed"
+	Missing  Did = "missing" // it was to be restored, and Velero does not list it
+	LeftOut  Did = "left out"
+	Skipped  Did = "skipped"
+	Updated  Did = "updated"
+	Created  Did = "created"
+)
+
+// order is how the items of a kind are listed: what went wrong first, and last
+// what nobody wanted back.
+var order = []Did{Failed, Missing, Skipped, Updated, Created, InBackup, LeftOut}
+
+// Item is one that a job worked on, or did not.
+type Item struct {
+	// Namespace is where a restore put it; empty if it has none.
+	Namespace string
+	Name      string
+	// From is its namespace in the backup, if that is another.
+	From string
+	Did  Did
+	// Why is the reason, empty where none is needed or known.
+	Why string
+}
+
+// Kind is the items of one kind.
+type Kind struct {
+	// Name is the resource, as deployments.apps, or what Velero lists it as
+	// (example.com/v1/Widget) where that is not known.
+	Name  string
+	Count map[Did]int
+	Items []Item
+}
+
+// Total is how many items there are.
+func (k Kind) Total() int {
+	n := 0
+	for _, count := range k.Count {
+		n += count
+	}
+	return n
+}
+
+// Lost is how many items did not come back though they were to.
+func (k Kind) Lost() int { return k.Count[Failed] + k.Count[Missing] }
+
+// Items are what a job worked on, kind by kind.
+type Items struct {
+	Kinds []Kind
+	// Compared is whether what the backup holds was compared, and NotCompared why
+	// a restore's was not.
+	Compared    bool
+	NotCompared string
+	// NoReasons is why the messages of the job are not known.
+	NoReasons string
+	// Unnamed is how many items are counted, but not among Items.
+	Unnamed int
+}
+
+// Total is how many items there are in all.
+func (i Items) Total() int {
+	n := 0
+	for _, k := range i.Kinds {
+		n += k.Total()
+	}
+	return n
+}
+
+// maxNamed is how many items are kept with their names; others are counted.
+const maxNamed = 200_000
+
+// builder puts Items together.
+type builder struct {
+	byName map[string]*Kind
+	texts  map[string]string
+	named  int
+	Items
+}
+
+func newBuilder() *builder {
+	return &builder{byName: map[string]*Kind{}, texts: map[string]string{}}
+}
+
+func (b *builder) add(kind string, i Item) {
+	k := b.byName[kind]
+	if k == nil {
+		k = &Kind{Name: kind, Count: map[Did]int{}}
+		b.byName[kind] = k
+	}
+	k.Count[i.Did]++
+	if b.named++; b.named > maxNamed {
+		b.Unnamed++
+		return
+	}
+	k.Items = append(k.Items, i)
+}
+
+// text is one copy of s, which may be a part of something larger.
+func (b *builder) text(s string) string {
+	if known, ok := b.texts[s]; ok {
+		return known
+	}
+	s = strings.Clone(s)
+	b.texts[s] = s
+	return s
+}
+
+// done sorts: the kinds that lost most come first, and those that the restore
+// left out wholly come last.
+func (b *builder) done() Items {
+	rank := map[Did]int{}
+	for n, did := range order {
+		rank[did] = n
+	}
+	for _, k := range b.byName {
+		slices.SortFunc(k.Items, func(x, y Item) int {
+			return cmp.Or(cmp.Compare(rank[x.Did], rank[y.Did]), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.From, y.From))
+		})
+		k.Items = slices.Clip(k.Items)
+		b.Kinds = append(b.Kinds, *k)
+	}
+	slices.SortFunc(b.Kinds, func(x, y Kind) int {
+		leftOut := func(k Kind) int {
+			if k.Count[LeftOut] == k.Total() {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(leftOut(x), leftOut(y)), cmp.Compare(y.Lost(), x.Lost()), cmp.Compare(x.Name, y.Name))
+	})
+	return b.Items
+}
+
+// nameOf is a kind as Velero lists it, group/version/Kind or version/Kind, taken
+// apart, and the name to show for it.
+func nameOf(listed string, kinds collector.Kinds) (group, kind, shown string) {
+	parts := strings.Split(listed, "/")
+	kind = parts[len(parts)-1]
+	if len(parts) == 3 {
+		group = parts[0]
+	}
+	return group, kind, cmp.Or(kinds[[2]string{group, kind}], listed)
+}
+
+// Listed is what a job lists, without a comparison.
+func Listed(list []artifact.Resources, sections []Section) Items {
+	b, kinds, reasons := newBuilder(), collector.KnownKinds(), reasonsOf(sections)
+	for _, listed := range list {
+		_, kind, shown := nameOf(listed.Kind, kinds)
+		shown = b.text(shown)
+		for _, r := range listed.Items {
+			i := Item{Namespace: b.text(r.Namespace), Name: strings.Clone(r.Name), Did: Did(r.Action)}
+			b.add(shown, reasons.explain(i, shown, kind))
+		}
+	}
+	return b.done()
+}
+
+// itemKey is an item in the target cluster.
+type itemKey struct{ resource, namespace, name string }
+
+// listedItem is one that Velero lists.
+type listedItem struct {
+	did  Did
+	seen bool // the backup has it
+}
+
+// Compare puts together what a restore lists, what it complained about and what
+// its backup holds: also what did not come back, with the reason. Its only error
+// is the cause of the context of fates.
+func Compare(list []artifact.Resources, sections []Section, fates *collector.Fates) (Items, error) {
+	b, reasons := newBuilder(), reasonsOf(sections)
+	b.Compared = true
+	listed := map[itemKey]*listedItem{}
+	kindOf := map[string]string{}
+	inhabited := map[string]bool{} // namespaces that Velero put items into
+	others := map[[2]string]int{}  // items that Velero made under names that the backup does not have
+	for _, of := range list {
+		group, kind, _ := nameOf(of.Kind, fates.Kinds)
+		resource := b.text(fates.Kinds.Guess(group, kind))
+		kindOf[resource] = b.text(kind)
+		for _, r := range of.Items {
+			listed[itemKey{resource, r.Namespace, r.Name}] = &listedItem{did: Did(r.Action)}
+			inhabited[r.Namespace] = true
+		}
+	}
+	var missing []collector.Item
+	err := fates.Each(func(of collector.Item) {
+		of.Name, of.Namespace, of.Target = sanitize.String(of.Name), b.text(sanitize.String(of.Namespace)), b.text(sanitize.String(of.Target))
+		of.Resource = b.text(sanitize.String(of.Resource))
+		l := listed[keyOf(of)]
+		if l == nil || l.seen {
+			missing = append(missing, of)
+			return
+		}
+		l.seen = true
+		b.add(of.Resource, finished(of, l.did, reasons, kindOf))
+	})
+	if err != nil {
+		return Items{}, err
+	}
+	for key, l := range listed {
+		if l.seen {
+			continue
+		}
+		if l.did == Created {
+			others[[2]string{key.resource, key.namespace}]++
+		}
+		i := Item{Namespace: b.text(key.namespace), Name: strings.Clone(key.name), Did: l.did}
+		b.add(key.resource, reasons.explain(i, key.resource, kindOf[key.resource]))
+	}
+	for _, of := range missing {
+		i := finished(of, Missing, reasons, kindOf)
+		switch {
+		case of.Resource == namespaces && inhabited[of.Target]:
+			i.Did, i.Why = LeftOut, leftOut(collector.NamespaceThere)
+		case of.Fate != collector.ToRestore:
+			i.Did, i.Why = LeftOut, leftOut(of.Fate)
+		case i.Why != "":
+		case listed[keyOf(of)] != nil:
+			i.Did, i.Why = LeftOut, "an item of that name came into this namespace from another one"
+		case others[[2]string{of.Resource, i.Namespace}] > 0:
+			i.Why = "not in Velero's list; it may have come back under a new name (generateName)"
+		default:
+			i.Why = "not in Velero's list of what it worked on"
+		}
+		b.add(of.Resource, i)
+	}
+	return b.done(), nil
+}
+
+// keyOf is an item of the backup as Velero lists it after the restore.
+func keyOf(of collector.Item) itemKey {
+	if of.Resource == namespaces {
+		return itemKey{of.Resource, "", of.Target}
+	}
+	return itemKey{of.Resource, of.Target, of.Name}
+}
+
+const namespaces = "namespaces"
+
+func finished(of collector.Item, did Did, reasons reasons, kindOf map[string]string) Item {
+	key := keyOf(of)
+	i := Item{Namespace: key.namespace, Name: key.name, Did: did}
+	switch {
+	case of.Resource == namespaces && of.Target != of.Name:
+		i.From = of.Name
+	case of.Resource != namespaces && of.Namespace != of.Target:
+		i.From = of.Namespace
+	}
+	return reasons.explain(i, of.Resource, kindOf[of.Resource])
+}
+
+// leftOut is why a restore leaves an item out, in words.
+func leftOut(f collector.Fate) string {
+	switch f {
+	case collector.NeverRestored:
+		return "Velero never restores this kind"
+	case collector.KindExcluded:
+		return "the restore's resource filters exclude this kind"
+	case collector.NamespaceExcluded:
+		return "the restore's filters exclude this namespace"
+	case collector.ClusterExcluded:
+		return "the restore's filters exclude what has no namespace"
+	case collector.NotSelected:
+		return "the restore's label selector does not select it"
+	case collector.HasCompleted:
+		return "it had completed when it was backed up"
+	case collector.Undecodable:
+		return "its JSON in the backup cannot be read"
+	case collector.NamespaceThere:
+		return "this namespace was there already"
+	}
+	return ""
+}
+
+// reasons are messages by the item that they name.
+type reasons map[[2]string][]reason // namespace and name
+
+type reason struct{ kind, text string }
+
+func reasonsOf(sections []Section) reasons {
+	all := reasons{}
+	for _, s := range sections {
+		for _, c := range s.Complaints {
+			for _, r := range c.Resources {
+				key := [2]string{c.Namespace, r.Name}
+				all[key] = append(all[key], reason{r.Kind, c.Words()})
+			}
+		}
+	}
+	return all
+}
+
+// Differs reports whether Velero left an item as it was although it is not the one of the
+// backup. Only its warning tells where it lists such an item as skipped.
+func (i Item) Differs() bool {
+	return (i.Did == Failed || i.Did == Skipped) && strings.Contains(i.Why, "already exists") && strings.Contains(i.Why, "differ")
+}
+
+// explain adds the reason for what became of an item.
+func (all reasons) explain(i Item, resource, kind string) Item {
+	i.Why = all.why(i, resource, kind)
+	switch {
+	case i.Did != Skipped:
+	case i.Differs():
+		i.Did = Failed
+	case resource == "persistentvolumes":
+		i.Why = "the same is there already, or its claim gets a new volume"
+	default:
+		i.Why = "the same is there already, or a plugin discarded it"
+	}
+	return i
+}
+
+// why is the message about an item that was not restored. Velero writes the resource or
+// the kind into it.
+func (all reasons) why(i Item, resource, kind string) string {
+	if i.Did != Failed && i.Did != Missing && i.Did != Skipped {
+		return ""
+	}
+	for _, r := range all[[2]string{i.Namespace, i.Name}] {
+		if r.kind == resource || r.kind == kind || r.kind == "" {
+			return r.text
+		}
+	}
+	return ""
+}
