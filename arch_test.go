@@ -15,7 +15,7 @@ const module = "github.com/veltui/veltui"
 
 // imports is the whole picture: for every package of the product, those of our
 // own that it imports, from the top down. No more and no less may be true.
-// docs/architecture.md draws it.
+// docs/dev/architecture.md draws it.
 var imports = map[string][]string{
 	"":                           {"cmd"},
 	"cmd":                        {"action", "stored/artifact", "assess", "assets", "collector", "collector/cache", "internal/config", "demo", "say/describe", "diagnosis", "etcd", "job/forecast", "job/forecast/history", "internal/glob", "internal/human", "job", "stored/logs", "say/narrate", "stored/outcome", "restore/preflight", "say/report", "restore/restorespec", "retry", "internal/safefile", "internal/sanitize", "session", "restore/target", "ui", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/restoreform", "ui/terminal", "velero", "velero/decode", "restore/verify", "watch"},
@@ -134,7 +134,7 @@ func TestImportRules(t *testing.T) {
 		seen[name] = true
 		allowed, known := imports[name]
 		if !known {
-			t.Errorf("%s is not in the import rules: add it there and to docs/architecture.md", name)
+			t.Errorf("%s is not in the import rules: add it there and to docs/dev/architecture.md", name)
 		}
 		var found []string
 		for _, imported := range p.Imports {

@@ -47,9 +47,9 @@ func TestDocsNames(t *testing.T) {
 			_, beside := os.Stat(filepath.Join(filepath.Dir(d.path), c))
 			words := strings.FieldsFunc(c, func(r rune) bool { return r == '.' })
 			switch {
-			case file.MatchString(c) && ours == nil && first != "bin" && d.path != "docs/velero.md" && there != nil && beside != nil:
+			case file.MatchString(c) && ours == nil && first != "bin" && d.path != "docs/dev/velero.md" && there != nil && beside != nil:
 				t.Errorf("%s names the file %s, which is not there", d.path, c)
-			case camel.MatchString(c) && !known[words[len(words)-1]] && d.path != "docs/velero.md": // which names Velero's
+			case camel.MatchString(c) && !known[words[len(words)-1]] && d.path != "docs/dev/velero.md": // which names Velero's
 				t.Errorf("%s names %s, which no code has", d.path, c)
 			case flagName.MatchString(c) && !strings.Contains(text, c) && !strings.Contains(text, `"`+c[2:]+`"`) && root.PersistentFlags().Lookup(c[2:]) == nil && d.path != "docs/commands.md":
 				t.Errorf("%s names the flag %s, which no code has", d.path, c)
@@ -104,8 +104,8 @@ func TestDocsOfJSON(t *testing.T) {
 	}
 }
 
-// Each line of docs/security.md names a test that holds it, docs/architecture.md
-// names every package, and docs/dependencies.md every direct dependency.
+// Each line of docs/security.md names a test that holds it, docs/dev/architecture.md
+// names every package, and docs/dev/dependencies.md every direct dependency.
 func TestDocsAreWhole(t *testing.T) {
 	for _, d := range docs(t) {
 		switch d.path {
@@ -115,7 +115,7 @@ func TestDocsAreWhole(t *testing.T) {
 					t.Errorf("%s: no test holds this line:\n%s", d.path, line)
 				}
 			}
-		case "docs/dependencies.md":
+		case "docs/dev/dependencies.md":
 			mod, err := os.ReadFile("go.mod")
 			if err != nil {
 				t.Fatal(err)
@@ -125,7 +125,7 @@ func TestDocsAreWhole(t *testing.T) {
 					t.Errorf("%s does not say why %s is here", d.path, m[1])
 				}
 			}
-		case "docs/architecture.md":
+		case "docs/dev/architecture.md":
 			for name := range imports {
 				if name != "" && !strings.Contains(name, "collector/internal/") && !strings.Contains(d.text, name) {
 					t.Errorf("%s does not name package %s", d.path, name)

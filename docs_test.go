@@ -150,7 +150,7 @@ func TestDocsOfKeys(t *testing.T) {
 	inDoc(t, "docs/keys.md", "keys", b.String())
 }
 
-// docs/velero.md has the table of waits.
+// docs/dev/velero.md has the table of waits.
 func TestDocsOfWaits(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("\n| waits for | a job that is | since, before | worker (how many) | limit | counted from | Velero writes | shown by | a restart | source |\n|---|---|---|---|---|---|---|---|---|---|\n")
@@ -178,7 +178,7 @@ func TestDocsOfWaits(t *testing.T) {
 			w.Worker, w.Workers, limit, from, w.Writes, cmp.Or(w.Shows, "nothing"), w.Restart, file, strings.ReplaceAll(function, ", ", "`, `"))
 	}
 	b.WriteString("\n")
-	inDoc(t, "docs/velero.md", "waits", b.String())
+	inDoc(t, "docs/dev/velero.md", "waits", b.String())
 }
 
 // docs/reasons.md has each reason, with the meaning that its comment in the code

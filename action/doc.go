@@ -13,5 +13,5 @@
 //
 // Nothing is ever written over a state that was not seen: each patch tests uid,
 // resourceVersion and phase, and whatever else happened makes a new plan.
-// docs/invariants.md lists what no plan may ever do.
+// docs/dev/invariants.md lists what no plan may ever do.
 package action

@@ -616,7 +616,7 @@ func (w part) every(stride int64, f func(situation)) (n int64) {
 
 // TestInvariants holds the plans of all situations against what must never be.
 // It takes each 29th, and with -short fewer; with
-// VELTUI_INVARIANTS=all every one (docs/invariants.md).
+// VELTUI_INVARIANTS=all every one (docs/dev/invariants.md).
 func TestInvariants(t *testing.T) {
 	stride, most := int64(29), int64(29) // most is the stride of the parts that need more
 	switch {

@@ -13,7 +13,7 @@ import (
 
 // deletionAt returns when the deletion of a job was requested, and is still under way:
 // by its deletion timestamp, or for a backup by a DeleteBackupRequest that is not
-// processed (docs/velero.md#deletion).
+// processed (docs/dev/velero.md#deletion).
 func deletionAt(j *job.Job, env diagnosis.Environment) (at time.Time) {
 	if deleted := j.Object.GetDeletionTimestamp(); deleted != nil {
 		at = deleted.Time

@@ -54,7 +54,7 @@ func (a *Assessment) Deletions() []Deletion {
 }
 
 // judgeDeletion goes by pkg/controller/backup_deletion_controller.go Reconcile
-// (1.16 to 1.18.3; docs/velero.md#deletion).
+// (1.16 to 1.18.3; docs/dev/velero.md#deletion).
 func (a *Assessment) judgeDeletion(d *Deletion) {
 	say := func(mood Mood, format string, args ...any) {
 		d.Notes = append(d.Notes, Note{fmt.Sprintf(format, args...), mood})

@@ -116,7 +116,7 @@ func (e *Estimates) enrich(snap *watch.Snapshot, now time.Time) *watch.Snapshot 
 }
 
 // movedNow is how old a movement is at most that happens before our eyes: Velero
-// writes progress once a second (docs/velero.md#progress).
+// writes progress once a second (docs/dev/velero.md#progress).
 const movedNow = 3 * time.Second
 
 // halted reports whether a job's items stand still because no server runs. One that

@@ -4,7 +4,7 @@ package assets
 import "embed"
 
 // Themes holds themes/NAME.yaml, one file a theme; the fields are described in
-// docs/themes.md and read by package ui.
+// docs/config.md and read by package ui.
 //
 //go:embed themes/*.yaml
 var Themes embed.FS

@@ -37,7 +37,7 @@ func (b *bed) counted(t *testing.T) *testbed.CountingProxy {
 }
 
 // TestRequests measures what the dashboard asks of the API server, for `make
-// bench-requests` (docs/architecture.md). VELTUI_BENCH_REQUESTS is yes for this
+// bench-requests` (docs/dev/architecture.md). VELTUI_BENCH_REQUESTS is yes for this
 // source, or the path of another veltui.
 func TestRequests(t *testing.T) {
 	which := os.Getenv("VELTUI_BENCH_REQUESTS")

@@ -14,7 +14,7 @@ import (
 
 // How long silence lasts before it means something. Velero writes no
 // heartbeat: nothing comes while it lists, downloads, uploads, or waits for one
-// slow item (docs/velero.md#progress).
+// slow item (docs/dev/velero.md#progress).
 const (
 	// freshItems and freshBytes are how long a movement is fresh.
 	freshItems = time.Minute
@@ -26,7 +26,7 @@ const (
 	// creation, before anything is said against them.
 	settleGrace = 2 * time.Minute
 	// lostPatchQuiet is the silence after the last item that speaks for a lost
-	// status patch: Velero gives up retrying after 195 s (docs/velero.md#lost-patch).
+	// status patch: Velero gives up retrying after 195 s (docs/dev/velero.md#lost-patch).
 	lostPatchQuiet = 5 * time.Minute
 	// waitMargin is added to a limit of Velero's before it counts as passed.
 	waitMargin = 5 * time.Minute

@@ -19,7 +19,7 @@ var decisive = map[job.Stage]velero.WaitName{
 
 // Deadline is when Velero itself gives up on a job's present stage, in the
 // cluster's clock, and the setting that says so; zero if nothing bounds it
-// (docs/velero.md#waits).
+// (docs/dev/velero.md#waits).
 func Deadline(j *job.Job, env Environment) (at time.Time, setting string) {
 	if j.Object == nil || j.Record(j.Stage).Began.IsZero() {
 		return time.Time{}, ""

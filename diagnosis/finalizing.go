@@ -6,7 +6,7 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// finalizing: all work is done, Velero ends the job (docs/velero.md#finalizing).
+// finalizing: all work is done, Velero ends the job (docs/dev/velero.md#finalizing).
 func (a *assessment) finalizing() Verdict {
 	j := a.j
 	a.noteServer()

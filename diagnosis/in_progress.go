@@ -37,7 +37,7 @@ func (a *assessment) inProgress() Verdict {
 }
 
 // orphaned: the server that worked on the job is gone. Velero marks such jobs
-// Failed when it starts, unless it cannot (docs/velero.md#restart).
+// Failed when it starts, unless it cannot (docs/dev/velero.md#restart).
 func (a *assessment) orphaned() (Verdict, bool) {
 	j, v := a.j, a.env.Server
 	if !forgotten(j, a.env) {
@@ -91,7 +91,7 @@ func (a *assessment) reopened() (Verdict, bool) {
 }
 
 // leftBehind: the only worker of the kind has gone on to another job, so it has
-// returned from this one, whose last status was lost (docs/velero.md#restore-worker;
+// returned from this one, whose last status was lost (docs/dev/velero.md#restore-worker;
 // backup_controller.go and restore_controller.go SetupWithManager).
 func (a *assessment) leftBehind() (Verdict, bool) {
 	v := a.env.Server
@@ -189,7 +189,7 @@ func (a *assessment) kindNotListed() (Verdict, bool) {
 }
 
 // afterItems: all items are done and no volume moves, so only the upload of
-// results and one status patch are left (docs/velero.md#after-the-last-item).
+// results and one status patch are left (docs/dev/velero.md#after-the-last-item).
 func (a *assessment) afterItems() Verdict {
 	j := a.j
 	a.noteQuiet()
@@ -271,7 +271,7 @@ func (a *assessment) cannotEnd(all string) (Verdict, bool) {
 }
 
 // readOnlyLocation is the location of a backup, if it may only be read. Restores
-// do not care (docs/velero.md#operations).
+// do not care (docs/dev/velero.md#operations).
 func (a *assessment) readOnlyLocation() (Location, Fact, bool) {
 	l, ok := a.env.Locations[a.j.StorageLocation]
 	if !ok || a.j.Kind != job.Backup || l.AccessMode != string(velerov1.BackupStorageLocationAccessModeReadOnly) {

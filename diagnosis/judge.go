@@ -15,7 +15,7 @@ import (
 
 // Judge says how a job is, from its own resources and the evidence around it. The
 // rules follow from what Velero's server marks at its start and where its
-// status patches can be lost (docs/velero.md#restart, #lost-patch); what only
+// status patches can be lost (docs/dev/velero.md#restart, #lost-patch); what only
 // the object store or a schema could tell is named among the facts as not seen.
 func Judge(j *job.Job, env Environment) Verdict {
 	a := &assessment{j: j, env: &env}
@@ -76,7 +76,7 @@ func (a *assessment) judge() Verdict {
 
 // blinding is a malformed resource that explains why the server does not look at
 // the job: with one of them no client can list or watch the kind, so that no
-// change reaches its controllers (docs/velero.md#malformed-resources).
+// change reaches its controllers (docs/dev/velero.md#malformed-resources).
 func (a *assessment) blinding(v Verdict) (Malformed, bool) {
 	switch v.Reason {
 	case NotPickedUp, Starting, QueueStalled, WorkerHung:
@@ -224,7 +224,7 @@ func (a *assessment) servedElsewhere() (Location, bool) {
 	return Location{}, false
 }
 
-// deleting is a backup whose deletion has begun (docs/velero.md#deletion). Nothing is
+// deleting is a backup whose deletion has begun (docs/dev/velero.md#deletion). Nothing is
 // written until all is removed, which takes seconds for each snapshot and has no limit
 // (pkg/controller/backup_deletion_controller.go). A request that ended with errors is
 // not tried again, but of an expired backup the garbage collector makes a new one each

@@ -146,7 +146,7 @@ func (a *assessment) lostSlot() *job.Job {
 
 // readyToStart is a backup that Velero let out of its queue. It starts within
 // seconds, or never: after a restart the server does not look at it again
-// (docs/velero.md#restart).
+// (docs/dev/velero.md#restart).
 func (a *assessment) readyToStart() Verdict {
 	j := a.j
 	if busy := a.busyWorkers(); len(busy) > 0 && j.Changed.After(a.env.serverStarted()) {

@@ -6,7 +6,7 @@ import (
 )
 
 // operations: asynchronous operations are waited for. The server goes on with
-// them after a restart (docs/velero.md#operations).
+// them after a restart (docs/dev/velero.md#operations).
 func (a *assessment) operations() Verdict {
 	j := a.j
 	a.noteCounts()

@@ -45,7 +45,7 @@ func turnOf(j *job.Job, env *Environment) turn {
 	return waitForQueue(j, env)
 }
 
-// waitInQueue applies the rule of Velero's queue (docs/velero.md#queue): a queued
+// waitInQueue applies the rule of Velero's queue (docs/dev/velero.md#queue): a queued
 // backup starts if fewer than --concurrent-backups run, none of the running
 // or of those queued before it takes a namespace of its own, and none queued
 // before it could start instead.
@@ -122,7 +122,7 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) turn {
 }
 
 // remembered are those of the running backups that the server counts: it does
-// so in memory, a restart makes it forget them (docs/velero.md#queue), and it counts
+// so in memory, a restart makes it forget them (docs/dev/velero.md#queue), and it counts
 // none on which it has given up, while their namespaces still keep others back.
 func remembered(running []*job.Job, env *Environment) []*job.Job {
 	var out []*job.Job
@@ -271,7 +271,7 @@ func waitForQueue(j *job.Job, env *Environment) turn {
 }
 
 // waitForWorker is a new restore: one worker runs all restores, one after the
-// other (docs/velero.md#restore-worker). Of several in progress it has the one that began
+// other (docs/dev/velero.md#restore-worker). Of several in progress it has the one that began
 // last; the others are left over, because it begins none before it is done
 // with the one before.
 func waitForWorker(j *job.Job, env *Environment) turn {

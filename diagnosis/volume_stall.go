@@ -59,7 +59,7 @@ type VolumeContext struct {
 	Starting map[string]bool
 	// Blinding names, by kind, a resource that Velero cannot read. With one of
 	// them the node-agents see no change of that kind, a cancel neither
-	// (docs/velero.md#malformed-resources).
+	// (docs/dev/velero.md#malformed-resources).
 	Blinding map[velero.VolumeKind]string
 	// Movers are the mover pods; a volume without an entry has none.
 	Movers map[velero.VolumeRef]velero.Mover

@@ -182,7 +182,7 @@ func (a *assessment) noteMover(v *job.Volume) {
 }
 
 // agentless finds volumes that no node-agent will ever begin with
-// (docs/velero.md#volumes).
+// (docs/dev/velero.md#volumes).
 func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bool) {
 	for _, v := range waiting {
 		if v.Phase != "" && v.Phase != velero.VolumeNew || !v.BuiltIn() || a.env.Now.Sub(v.Created) < settleGrace {

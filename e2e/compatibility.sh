@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # usage: compatibility.sh VELERO KUBE_APISERVER
-# Writes one run of the suite into its row of docs/compatibility.md. gotestsum
+# Writes one run of the suite into its row of docs/install.md. gotestsum
 # runs this after the last test and gives the counts in the environment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-page=docs/compatibility.md
+page=docs/install.md
 failed=$((TESTS_FAILED + TESTS_ERRORS))
 row="| $1 | $2 | whole suite | $((TESTS_TOTAL - TESTS_SKIPPED - failed)) | $TESTS_SKIPPED | $failed | $(date -u +%F) |"
 awk -v row="$row" -v start="| ${1%.*}." '

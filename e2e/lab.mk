@@ -33,7 +33,7 @@ LAB_PROGRAMS := $(LAB)/velero $(LAB_PLUGIN) $(LAB)/plugins/velero-plugin-for-aws
 # How long the whole suite may take, and which of its tests to run.
 E2E_TIMEOUT ?= 40m
 E2E_RUN     ?= .
-# With E2E_ROW=yes the result is written into docs/compatibility.md.
+# With E2E_ROW=yes the result is written into docs/install.md.
 E2E_ROW     ?=
 E2E_AFTER    = $(if $(E2E_ROW),--post-run-command 'e2e/compatibility.sh $(LAB_VELERO_VERSION) $(KUBE_VERSION)')
 
@@ -73,7 +73,7 @@ e2e: build lab-programs lint-tools ## Hold veltui against a real Velero server, 
 	LAB_PROGRAMS=$(CURDIR)/$(LAB) VELTUI=$(CURDIR)/bin/veltui $(GOTESTSUM) --format testname $(RERUN) $(E2E_AFTER) --packages $(if $(E2E_ROW),./e2e,./e2e/...) -- -tags e2e -count 1 -timeout $(E2E_TIMEOUT) -run '$(E2E_RUN)'
 
 .PHONY: e2e-versions
-e2e-versions: ## Run the suite with every Velero, one after the other, and write docs/compatibility.md
+e2e-versions: ## Run the suite with every Velero, one after the other, and write docs/install.md
 	@for v in $(LAB_NEWEST) $(LAB_OLDER); do $(MAKE) e2e VELERO=$$v E2E_ROW=yes || failed="$${failed-} $$v"; done; \
 	  if [ -n "$${failed-}" ]; then echo "failed:$$failed" >&2; exit 1; fi
 

@@ -3,7 +3,7 @@ package job
 import "github.com/veltui/veltui/velero"
 
 // almost is the most that is drawn of a job that has not ended: 100 % of
-// anything is not done (docs/velero.md#after-the-last-item).
+// anything is not done (docs/dev/velero.md#after-the-last-item).
 const almost = 0.99
 
 // draw sets the fraction, never lower than it was drawn in the same stage.

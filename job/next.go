@@ -223,7 +223,7 @@ func (j *Job) Began() time.Time {
 
 // Elapsed is how long the job has run: from its start (its creation while it
 // has none) to its completion or now. A job that ended without a completion
-// time (docs/velero.md#phases) ends with its last change.
+// time (docs/dev/velero.md#phases) ends with its last change.
 func (j *Job) Elapsed(now time.Time) time.Duration {
 	from, to := j.Started, now
 	if from.IsZero() {

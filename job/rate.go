@@ -98,7 +98,7 @@ type pace struct {
 	settled time.Duration
 }
 
-// Items are written once a second while they move (docs/velero.md#progress). Their
+// Items are written once a second while they move (docs/dev/velero.md#progress). Their
 // speed changes with their kind: on a recorded restore of 2,359 items an ETA
 // from a window of 60 s is wrong by 37 % in the median and by 50 % at the 90th
 // percentile, one from 10 s by 39 % and 190 %.
@@ -108,7 +108,7 @@ var itemPace = pace{
 }
 
 // Bytes are written every ten seconds, and their total grows while the
-// uploader still counts (docs/velero.md#byte-progress).
+// uploader still counts (docs/dev/velero.md#byte-progress).
 var bytePace = pace{
 	window: 2 * time.Minute, due: 12 * time.Second, silent: 45 * time.Second,
 	span: 20 * time.Second, moves: 2, amount: 1 << 20, settled: 20 * time.Second,

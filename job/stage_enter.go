@@ -58,7 +58,7 @@ func (j *Job) reached() Stage {
 }
 
 // The last items of a backup may stay uncounted until its volumes are done
-// (docs/velero.md#progress), so a backup that has all but uncountedShare of them and
+// (docs/dev/velero.md#progress), so a backup that has all but uncountedShare of them and
 // has not moved for uncountedQuiet waits for its volumes.
 const (
 	uncountedShare = 0.02

@@ -38,7 +38,7 @@ type Volume struct {
 	// Incremental is how many of the bytes were new, 0 if not said (Velero 1.18).
 	Incremental int64
 	// Done and Total are bytes as the uploader counts them (processed, not
-	// sent); Total is 0 until it is known and may grow (docs/velero.md#byte-progress).
+	// sent); Total is 0 until it is known and may grow (docs/dev/velero.md#byte-progress).
 	Done  int64
 	Total int64
 

@@ -15,7 +15,7 @@ import (
 const pvcName = "velero.io/pvc-name"
 
 // VolumeFromPodVolumeBackup reads a PodVolumeBackup. Its node is in the spec
-// (docs/velero.md#labels).
+// (docs/dev/velero.md#labels).
 func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
 	v := volumeOf(velero.PodVolumeBackup, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
 	v.Phase = string(o.Status.Phase)

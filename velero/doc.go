@@ -3,6 +3,6 @@
 // its server and its node-agents, and which namespaces a job takes.
 //
 // Each fact is here once, with the file and function of Velero's source that it
-// comes from and the versions it holds for; docs/velero.md explains them. The
+// comes from and the versions it holds for; docs/dev/velero.md explains them. The
 // package is pure and imports nothing of ours and no client.
 package velero

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-const page = "../docs/velero.md"
+const page = "../docs/dev/velero.md"
 
 // anchors are those of a page's headings, as a renderer makes them.
 func anchors(t *testing.T) map[string]bool {
@@ -26,7 +26,7 @@ func anchors(t *testing.T) map[string]bool {
 	return found
 }
 
-// Every section of docs/velero.md that code or a page cites is there.
+// Every section of docs/dev/velero.md that code or a page cites is there.
 func TestCitedSectionsExist(t *testing.T) {
 	known, cited := anchors(t), 0
 	citation := regexp.MustCompile(`velero\.md((?:#[a-z0-9-]+(?:, )?)+)`)
@@ -49,7 +49,7 @@ func TestCitedSectionsExist(t *testing.T) {
 			for _, anchor := range regexp.MustCompile(`#[a-z0-9-]+`).FindAllString(c[1], -1) {
 				cited++
 				if !known[anchor[1:]] {
-					t.Errorf("%s cites %s, which is no section of docs/velero.md", path, anchor)
+					t.Errorf("%s cites %s, which is no section of docs/dev/velero.md", path, anchor)
 				}
 			}
 		}

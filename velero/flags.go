@@ -9,7 +9,7 @@ import (
 
 // ServerFlags are the flags of `velero server` that bound how long Velero waits
 // and decide what runs at once (pkg/cmd/server/config/config.go, BindFlags;
-// docs/velero.md#flags). The zero value is that of a server whose arguments
+// docs/dev/velero.md#flags). The zero value is that of a server whose arguments
 // could not be read.
 type ServerFlags struct {
 	// ConcurrentBackups is --concurrent-backups (since 1.18).

@@ -1,7 +1,7 @@
 package velero
 
 // Phases of Backups and Restores (pkg/apis/velero/v1/backup_types.go and
-// restore_types.go; docs/velero.md#phases). A phase that is not here belongs to
+// restore_types.go; docs/dev/velero.md#phases). A phase that is not here belongs to
 // a newer Velero.
 const (
 	PhaseNew              = "New"
@@ -30,7 +30,7 @@ func TerminalPhase(phase string) bool {
 }
 
 // Phases of the four volume kinds (pkg/apis/velero/v1/pod_volume_backup_types.go,
-// pkg/apis/velero/v2alpha1/data_upload_types.go; docs/velero.md#volumes). Pod
+// pkg/apis/velero/v2alpha1/data_upload_types.go; docs/dev/velero.md#volumes). Pod
 // volumes have Accepted, Prepared, Canceling and Canceled since 1.17.
 const (
 	VolumeNew        = "New"

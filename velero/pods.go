@@ -16,7 +16,7 @@ const (
 )
 
 // IsNodeAgent tells a node-agent by the labels that installers set (pkg/install/
-// daemonset.go, the Helm chart, OADP; docs/velero.md#pods).
+// daemonset.go, the Helm chart, OADP; docs/dev/velero.md#pods).
 func IsNodeAgent(p *corev1.Pod) bool {
 	return p.Labels["role"] == "node-agent" || strings.HasPrefix(p.Labels["name"], "node-agent")
 }

@@ -61,7 +61,7 @@ const CancelDelay = time.Hour
 var inItems = []Step{StepCollecting, StepItems}
 
 // Waits are all that Velero's jobs wait for in silence, in the order in which a job
-// meets them, from 1.14 to 1.18.3. docs/velero.md prints them.
+// meets them, from 1.14 to 1.18.3. docs/dev/velero.md prints them.
 func Waits() []Wait {
 	resource := Bound{Setting: "resource-timeout", Of: ResourceTimeout}
 	podVolumes := Bound{Setting: "fs-backup-timeout", Of: PodVolumeTimeout}

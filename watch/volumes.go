@@ -31,7 +31,7 @@ func volumeOf(o client.Object) (v job.Volume, owner types.UID, ok bool) {
 }
 
 // ownerOf is the uid in the label, else that of the owner reference to a
-// Backup or Restore (docs/velero.md#labels). Names are never used: they are cut at
+// Backup or Restore (docs/dev/velero.md#labels). Names are never used: they are cut at
 // 63 characters and used again.
 func ownerOf(o metav1.Object, label string) types.UID {
 	if uid := o.GetLabels()[label]; uid != "" {

@@ -37,7 +37,7 @@ func (g *generated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// largeLog is what veltui promises to take (docs/logs.md).
+// largeLog is what veltui promises to take (docs/reading.md).
 const largeLog = 300 << 20
 
 func heap() uint64 {

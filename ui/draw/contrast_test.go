@@ -14,7 +14,7 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-var update = flag.Bool("update", false, "write the table of contrasts in docs/themes.md anew")
+var update = flag.Bool("update", false, "write the table of contrasts in docs/config.md anew")
 
 // The backgrounds that themes are made for: the terminals' own, and those of
 // schemes in wide use. Solarized is of ethanschoonover.com/solarized, the others
@@ -123,7 +123,7 @@ func groundOf(theme string) string {
 var meanings = []string{"text", "strong", "dim", "accent", "good", "running", "waiting", "bad", "barFull", "barEmpty"}
 
 // Each colour of each theme can be read on every background that it is for, and
-// docs/themes.md says how well. What has no colour is the terminal's own text.
+// docs/config.md says how well. What has no colour is the terminal's own text.
 func TestContrast(t *testing.T) {
 	var table strings.Builder
 	for _, name := range files() {
@@ -258,10 +258,10 @@ func difference(a, b rgb) float64 {
 	return math.Sqrt((x[0]-y[0])*(x[0]-y[0]) + (x[1]-y[1])*(x[1]-y[1]) + (x[2]-y[2])*(x[2]-y[2]))
 }
 
-// inDocs holds docs/themes.md to a table, between two comments that name it.
+// inDocs holds docs/config.md to a table, between two comments that name it.
 func inDocs(t *testing.T, name, table string) {
 	t.Helper()
-	const path = "../../docs/themes.md"
+	const path = "../../docs/config.md"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

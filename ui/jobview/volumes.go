@@ -355,7 +355,7 @@ func volumeWord(phase string) string {
 	return phase
 }
 
-// volumePhase explains the phase of a volume's resource (docs/velero.md#volumes).
+// volumePhase explains the phase of a volume's resource (docs/dev/velero.md#volumes).
 func volumePhase(phase string) string {
 	words := map[string]string{
 		"":                      "no node-agent has looked at it yet",
