@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/pflag"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/watch"
@@ -101,38 +101,34 @@ func (c *cli) newestOf(ctx context.Context, cancel context.CancelCauseFunc, a *a
 	}
 	d := a.flags.Draft()
 	d.Restore.Spec = spec
-	name, refused := source(d, &assess.Assessment{Snapshot: snap})
+	name, refused := inspect.Source(d, &assess.Assessment{Snapshot: snap})
 	if name == "" {
 		return "", errors.New(strings.Join(refused, " "))
 	}
 	return name, nil
 }
 
-// opened is what commands about a restore talk to.
-type opened struct {
-	config *rest.Config
-	*estimator
-	log *slog.Logger
-}
-
-func (c *cli) open(namespace, caFile string) (o opened, err error) {
+// openStore is what commands about a restore talk to, with the index cache.
+func (c *cli) openStore(namespace, caFile string) (*inspect.Cluster, *inspect.Store, error) {
 	conn, err := c.connect()
 	if err != nil {
-		return o, err
+		return nil, nil, err
 	}
-	o.config, o.log = conn.config, slog.Default() // read has sent it to the log file
-	o.estimator, err = c.newEstimator(o.config, namespace, caFile, c.openIndexes(o.config, o.log), o.log)
-	return o, err
+	log := slog.Default() // read has sent it to the log file
+	cluster := c.inspected(caFile, log)
+	cluster.Indexes = c.openIndexes(conn.Config, log)
+	store, err := cluster.Store(namespace)
+	return cluster, store, err
 }
 
 // contents is what a backup holds. As [collector.Read] it may return an index and an
 // error.
-func (c *cli) contents(ctx context.Context, e *estimator, name string) (*collector.Index, error) {
-	backup, err := e.backup(ctx, name)
+func (c *cli) contents(ctx context.Context, e *inspect.Store, name string) (*collector.Index, error) {
+	backup, err := e.Backup(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	m := c.startMeter("downloading " + backup.Name)
 	defer m.stop()
-	return e.index(ctx, backup, m.show)
+	return e.Index(ctx, backup, m.show)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/collector/cache"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/job/forecast"
 	"github.com/veltui/veltui/job/forecast/history"
@@ -21,7 +22,7 @@ import (
 // openRates is what is remembered of how fast restores of a cluster went.
 func (c *cli) openRates(conn connection, log *slog.Logger) *history.Book {
 	o := history.Options{
-		Context: conn.context, Server: clusterIdentity(conn.config), Clock: c.clock,
+		Context: conn.Context, Server: clusterIdentity(conn.Config), Clock: c.clock,
 		Failed: func(err error) { log.Warn("how fast restores go", "error", err) },
 	}
 	if dir, err := c.stateDir(); err == nil {
@@ -55,7 +56,7 @@ func (c *cli) newCachedEstimates() (*cachedEstimates, error) {
 	log := slog.Default() // read has sent it to the log file
 	k := &cachedEstimates{
 		cli: c, conn: conn, log: log,
-		indexes: c.openIndexes(conn.config, log), book: c.openRates(conn, log), asked: map[types.UID]bool{},
+		indexes: c.openIndexes(conn.Config, log), book: c.openRates(conn, log), asked: map[types.UID]bool{},
 	}
 	k.rates = k.book.Known()
 	return k, nil
@@ -112,7 +113,7 @@ func (k *cachedEstimates) assess(ctx context.Context, snap *watch.Snapshot, want
 func (k *cachedEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j *job.Job) error {
 	ctx, cancel := context.WithTimeout(ctx, estimateTimeout)
 	defer cancel()
-	spec, err := restoreSpec(j)
+	spec, err := inspect.RestoreSpec(j)
 	if err != nil {
 		return err
 	}
@@ -120,11 +121,11 @@ func (k *cachedEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j 
 	if err != nil {
 		return err
 	}
-	e, err := k.cli.newEstimator(k.conn.config, snap.Namespace, "", k.indexes, k.log)
+	store, err := k.cli.inspected("", k.log).Store(snap.Namespace)
 	if err != nil {
 		return err
 	}
-	estimate, err := e.estimate(ctx, index, collector.RestoreSpec{Restore: spec, Server: serverOf(snap.Server)}, j.Started)
+	estimate, err := store.Estimate(ctx, index, collector.RestoreSpec{Restore: spec, Server: inspect.ServerOf(snap.Server)}, j.Started)
 	if err != nil {
 		return err
 	}

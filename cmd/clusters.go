@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/watch"
@@ -86,38 +87,39 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		cancel()
 		return ui.Cluster{}, err
 	}
-	caFile, log := cs.flags.caFile, cs.log
-	logs := &pageLogs{cli: c, caFile: caFile, log: log}
+	cluster := c.inspected(cs.flags.caFile, cs.log)
+	logs := &inspect.Logs{Cluster: cluster}
 	switch {
 	case cs.flags.noArtifacts:
-		logs.notStored = errNoArtifactsLog
+		logs.NotStored = inspect.ErrNoArtifactsLog
 	case c.isReadOnly():
-		logs.notStored = errReadOnlyLog
+		logs.NotStored = inspect.ErrReadOnlyLog
 	}
 	one := ui.Cluster{
-		Context: conn.context, Request: conn.request, Source: watcher, EtcdLogs: watcher, Looker: &closerLook{cli: c, log: log},
+		Context: conn.Context, Request: conn.Request, Source: watcher, EtcdLogs: watcher, Looker: &inspect.Looks{Cluster: cluster},
 		Stop:         func() { cancel(); watcher.Stop() },
-		WriteFailure: func() string { return c.writes.last(conn.config.Host) },
+		WriteFailure: func() string { return c.writes.last(conn.Config.Host) },
 	}
 	one.Sources.Logs, one.Sources.Problems = logs, logs
 	one.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
 	one.Sources.Volumes = watcher
-	held := &verifier{cli: c, log: log}
+	held := &inspect.Verifier{Cluster: cluster}
 	one.Sources.Verifier = held
-	one.Sources.Reporter = &reporter{cli: c, flags: reportFlags{noArtifacts: cs.flags.noArtifacts, caFile: caFile}}
-	one.Sources.Objects = &objectReader{cli: c, log: log}
-	restores := &previews{cli: c, log: log, why: "with --no-artifacts veltui does not read backups"}
+	one.Sources.Reporter = &reporter{cli: c, flags: reportFlags{noArtifacts: cs.flags.noArtifacts, caFile: cs.flags.caFile}}
+	one.Sources.Objects = &inspect.Objects{Cluster: cluster}
+	restores := &inspect.Previews{Cluster: cluster, Why: "with --no-artifacts veltui does not read backups"}
 	one.Previewer = restores
 	if !cs.flags.noArtifacts {
-		stored := &artifactReader{cli: c, caFile: caFile, log: log}
-		backups := &backupReader{cli: c, caFile: caFile, indexes: c.openIndexes(conn.config, log), log: log}
-		one.Sources.Artifacts, one.Sources.Items, one.Estimator = stored, &itemReader{stored, backups}, backups
-		held.items = &itemReader{stored, backups}
-		rates := c.openRates(conn, log)
-		one.Rates, restores.backups, restores.rates = rates, backups, rates
+		cluster.Indexes = c.openIndexes(conn.Config, cs.log)
+		backups := &inspect.Backups{Cluster: cluster}
+		items := &inspect.Items{Stored: &inspect.Artifacts{Cluster: cluster}, Backups: backups}
+		one.Sources.Artifacts, one.Sources.Items, one.Estimator = items.Stored, items, backups
+		held.Items = items
+		rates := c.openRates(conn, cs.log)
+		one.Rates, restores.Backups, restores.Rates = rates, backups, rates
 	}
 	if !c.isReadOnly() {
-		one.Finalizer = &jobFinalizer{cli: c, noStore: cs.flags.noArtifacts, caFile: caFile, log: log}
+		one.Finalizer = &inspect.Actions{Cluster: cluster, NoStore: cs.flags.noArtifacts}
 	}
 	return one, nil
 }

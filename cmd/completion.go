@@ -283,8 +283,8 @@ func (c *cli) completionOptions() (watch.Options, error) {
 	if err != nil {
 		return watch.Options{}, err
 	}
-	if conn.config.ExecProvider != nil {
-		conn.config.ExecProvider.StdinUnavailable = true
+	if conn.Config.ExecProvider != nil {
+		conn.Config.ExecProvider.StdinUnavailable = true
 	}
 	o := c.watchOptions(conn)
 	o.Session = nil

@@ -10,20 +10,16 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/watch"
 )
 
 // connection is what the flags and the environment say about the cluster.
 type connection struct {
-	session          *session.Session
-	config           *rest.Config // the session's, when it was asked for
-	context          string       // the kubeconfig context's name
+	inspect.Connection
 	contextNamespace string
 	namespace        string // as given with -n, else empty
-	// request is how kubectl gets to the same cluster.
-	request action.Request
 }
 
 // inCluster is what the context is called where no kubeconfig names one.
@@ -41,20 +37,20 @@ func (c *cli) connect() (connection, error) {
 	if err != nil {
 		return connection{}, err
 	}
-	conn := connection{context: context}
+	conn := connection{Connection: inspect.Connection{Context: context}}
 	if named := raw.Contexts[context]; named != nil {
-		conn.contextNamespace, conn.request.Context = named.Namespace, context
+		conn.contextNamespace, conn.Request.Context = named.Namespace, context
 		if c.flags.CurrentContext != context || c.allContexts { // else several may connect at once
 			c.flags.CurrentContext, c.allContexts = context, false
 		}
 	}
-	if conn.session, err = c.openSession(); err != nil {
+	if conn.Session, err = c.openSession(); err != nil {
 		return connection{}, err
 	}
-	conn.config = conn.session.Config()
-	conn.request.Flags, conn.request.Environment = c.connectionFlags()
-	if conn.context == "" {
-		conn.context = inCluster
+	conn.Config = conn.Session.Config()
+	conn.Request.Flags, conn.Request.Environment = c.connectionFlags()
+	if conn.Context == "" {
+		conn.Context = inCluster
 	}
 	conn.namespace = c.flags.Context.Namespace
 	return conn, nil
@@ -174,8 +170,8 @@ func (c *cli) watch(ctx context.Context, conn connection, journal int, log *slog
 // watchOptions say where Velero is, for a watch or one reading.
 func (c *cli) watchOptions(conn connection) watch.Options {
 	return watch.Options{
-		Config:           conn.config,
-		Session:          conn.session,
+		Config:           conn.Config,
+		Session:          conn.Session,
 		Namespace:        conn.namespace,
 		EnvNamespace:     c.env("VELERO_NAMESPACE"),
 		ContextNamespace: conn.contextNamespace,

@@ -58,8 +58,8 @@ func TestContextStaysWhatItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.context != "east" || again.config.Host != first.config.Host || reloaded.Host != first.config.Host {
-		t.Errorf("led from %s to %s (%s) and %s", first.config.Host, again.config.Host, again.context, reloaded.Host)
+	if again.Context != "east" || again.Config.Host != first.Config.Host || reloaded.Host != first.Config.Host {
+		t.Errorf("led from %s to %s (%s) and %s", first.Config.Host, again.Config.Host, again.Context, reloaded.Host)
 	}
 }
 
@@ -73,8 +73,8 @@ func TestCommandsLeadToTheSameCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"--kubeconfig=" + path, "--as=jane", "--as-group=a", "--as-group=b"}
-	if conn.request.Context != "west" || !slices.Equal(conn.request.Flags, want) {
-		t.Errorf("%+v, want %q", conn.request, want)
+	if conn.Request.Context != "west" || !slices.Equal(conn.Request.Flags, want) {
+		t.Errorf("%+v, want %q", conn.Request, want)
 	}
 	// What the environment says is said too: a file by the flag, several by the
 	// variable, and relative ones in full.
@@ -91,13 +91,13 @@ func TestCommandsLeadToTheSameCluster(t *testing.T) {
 		c := withFlags(t, "--context", "west")
 		c.env = os.Getenv
 		conn, err := c.connect()
-		if err != nil || !slices.Equal(append(conn.request.Flags, conn.request.Environment...), want) {
-			t.Errorf("KUBECONFIG=%s: %v, %+v, want %q", list, err, conn.request, want)
+		if err != nil || !slices.Equal(append(conn.Request.Flags, conn.Request.Environment...), want) {
+			t.Errorf("KUBECONFIG=%s: %v, %+v, want %q", list, err, conn.Request, want)
 		}
 	}
 	// Without a kubeconfig there is no context that kubectl would know.
 	conn, err = withFlags(t, "--kubeconfig", filepath.Join(t.TempDir(), "none"), "--server", "https://east.example").connect()
-	if err == nil && (conn.request.Context != "" || conn.context != "in-cluster") {
+	if err == nil && (conn.Request.Context != "" || conn.Context != "in-cluster") {
 		t.Errorf("%+v", conn)
 	}
 }
@@ -114,13 +114,13 @@ func TestForContextSharesFlags(t *testing.T) {
 		}
 	})
 	west, err := other.connect()
-	if err != nil || west.context != "west" || west.config.Host != "https://west.example:6443" || west.namespace != "velero" {
+	if err != nil || west.Context != "west" || west.Config.Host != "https://west.example:6443" || west.namespace != "velero" {
 		t.Errorf("%+v, %v", west, err)
 	}
 	if moved, err := c.forContext("west", "adp").connect(); err != nil || moved.namespace != "adp" {
 		t.Errorf("%+v, %v", moved, err)
 	}
-	if east, err := c.connect(); err != nil || east.context != "east" || east.namespace != "velero" {
+	if east, err := c.connect(); err != nil || east.Context != "east" || east.namespace != "velero" {
 		t.Errorf("%+v, %v", east, err)
 	}
 }

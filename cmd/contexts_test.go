@@ -86,8 +86,8 @@ func TestEachContextIsItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		reloaded, err := own.restConfig()
-		if want := "https://" + names[i] + ".example:6443"; err != nil || conn.config.Host != want || reloaded.Host != want ||
-			conn.context != names[i] || conn.request.Context != names[i] || conn.contextNamespace != "of-"+names[i] || conn.config.Impersonate.UserName != "jane" {
+		if want := "https://" + names[i] + ".example:6443"; err != nil || conn.Config.Host != want || reloaded.Host != want ||
+			conn.Context != names[i] || conn.Request.Context != names[i] || conn.contextNamespace != "of-"+names[i] || conn.Config.Impersonate.UserName != "jane" {
 			t.Errorf("%s: %v, %+v", names[i], err, conn)
 		}
 	}
@@ -99,7 +99,7 @@ func TestContextThatIsGoneLeadsNowhere(t *testing.T) {
 	c := withFlags(t, "--kubeconfig", manyClusters(t, "east", "west"), "--all-contexts")
 	for _, gone := range []string{"e*", "east,", "north"} {
 		if conn, err := c.forContext(gone, "").connect(); err == nil {
-			t.Errorf("%s leads to %s", gone, conn.config.Host)
+			t.Errorf("%s leads to %s", gone, conn.Config.Host)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestContextsWithoutKubeconfig(t *testing.T) {
 		t.Error(names, err)
 	}
 	conn, err := withFlags(t, "--server", "https://x.example").connect()
-	if err != nil || conn.context != "in-cluster" || conn.request.Context != "" || conn.config.Host != "https://x.example" {
+	if err != nil || conn.Context != "in-cluster" || conn.Request.Context != "" || conn.Config.Host != "https://x.example" {
 		t.Errorf("%v %+v", err, conn)
 	}
 }

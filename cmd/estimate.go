@@ -14,8 +14,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/velero"
 )
 
 // estimateFlags are what the user asks.
@@ -121,30 +121,9 @@ func usable(ctx context.Context, index *collector.Index) bool {
 	return index != nil && index.Items() > 0 && ctx.Err() == nil
 }
 
-// tagged is a Velero server with that image tag.
-func tagged(tag string) collector.Server {
-	v, _ := velero.ParseVersion(tag) // else zero: Estimate says that it is not known
-	return collector.Server{Version: v, Tag: tag}
-}
-
-// serverOf is the cluster's Velero server, with what its flags decide.
-func serverOf(s velero.Server) collector.Server {
-	server := tagged(s.Version)
-	// Velero does not start with a value that cannot be parsed.
-	if p, err := collector.ParsePriorities(s.Flags.RestorePriorities); err == nil && s.Flags.RestorePriorities != "" {
-		server.Priorities = &p
-	}
-	// Before 1.14 the actions are a plugin's, which runs without the feature flag.
-	if s.Running && (server.Version == [3]int{} || server.Version[0] > 1 || server.Version[1] >= 14) {
-		csi := slices.Contains(s.Flags.Features, velerov1.CSIFeatureFlag)
-		server.CSI = &csi
-	}
-	return server
-}
-
 // server is how the flags describe the Velero server.
 func (f *estimateFlags) server() (collector.Server, error) {
-	s := tagged(f.version)
+	s := inspect.Tagged(f.version)
 	if f.version != "" && s.Version == [3]int{} {
 		return s, usagef("--velero-version %s: expected a version such as v1.18.3", f.version)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero/decode"
@@ -30,12 +31,12 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 	}
 	backupName, began := subject.Name, time.Time{}
 	if subject.Kind == job.Restore {
-		if spec.Restore, err = restoreSpec(subject); err != nil {
+		if spec.Restore, err = inspect.RestoreSpec(subject); err != nil {
 			return err
 		}
 		backupName, began = spec.Restore.BackupName, subject.Started
 	}
-	seen := serverOf(snap.Server)
+	seen := inspect.ServerOf(snap.Server)
 	if spec.Server.Tag == "" {
 		spec.Server.Version, spec.Server.Tag = seen.Version, seen.Tag
 	}
@@ -46,11 +47,11 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 		spec.Server.CSI = seen.CSI
 	}
 
-	e, err := c.open(snap.Namespace, f.caFile)
+	_, store, err := c.openStore(snap.Namespace, f.caFile)
 	if err != nil {
 		return err
 	}
-	index, readErr := c.contents(ctx, e.estimator, backupName)
+	index, readErr := c.contents(ctx, store, backupName)
 	if readErr != nil && len(snap.Malformed) > 0 {
 		blind := snap.Malformed[0]
 		readErr = fmt.Errorf("%w (%s: %s; %s)", readErr, blind.Ref(), blind.Fields[0], decode.ServerWarning)
@@ -58,11 +59,11 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 	if readErr != nil && !usable(ctx, index) {
 		return readErr
 	}
-	estimate, err := e.estimate(ctx, index, spec, began)
+	estimate, err := store.Estimate(ctx, index, spec, began)
 	if err != nil {
 		return err
 	}
-	estimate.Assumptions = slices.Concat(estimate.Assumptions, malformedNotes(subject), compareWithResult(subject, estimate))
+	estimate.Assumptions = slices.Concat(estimate.Assumptions, inspect.MalformedNotes(subject), compareWithResult(subject, estimate))
 	return c.answer(index, estimate, f.output, readErr)
 }
 

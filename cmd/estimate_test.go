@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/velero"
 	"os"
 	"os/exec"
@@ -319,7 +320,7 @@ func otherTarball(t *testing.T) string {
 // the server's pod.
 func TestServerFlagsOrderTheEstimate(t *testing.T) {
 	of := func(args ...string) *collector.Priorities {
-		return serverOf(velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero-1", Flags: velero.ParseServerFlags(args)}}).Priorities
+		return inspect.ServerOf(velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero-1", Flags: velero.ParseServerFlags(args)}}).Priorities
 	}
 	if p := of("server"); p != nil {
 		t.Errorf("the default: %+v", p)

@@ -62,11 +62,11 @@ func (c *cli) etcd(ctx context.Context, names []string, output string) error {
 	if err != nil {
 		return err
 	}
-	reader, err := watch.NewEtcdReader(conn.config)
+	reader, err := watch.NewEtcdReader(conn.Config)
 	if err != nil {
 		return err
 	}
-	limit := cmp.Or(conn.config.Timeout, firstSnapshotTimeout)
+	limit := cmp.Or(conn.Config.Timeout, firstSnapshotTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave up after %s (--request-timeout changes how long it tries)", limit))
 	defer cancel()
 	cluster, err := readEtcd(ctx, reader)

@@ -17,6 +17,7 @@ import (
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
@@ -173,20 +174,20 @@ func (c *cli) lookCloser(ctx context.Context, assessed *assess.Assessment, judge
 	plan, remedies, err := c.remedies(ctx, judged, f)
 	if plan == nil {
 		if b, ok := judged.Object.(*velerov1.Backup); ok && f.artifacts && judged.Terminal() {
-			reader := &artifactReader{cli: c, caFile: f.caFile, log: slog.Default()}
-			why, failed := reader.whyNotFinalized(ctx, judged.Namespace, b)
+			reader := &inspect.Artifacts{Cluster: c.inspected(f.caFile, slog.Default())}
+			why, failed := reader.WhyNotFinalized(ctx, judged.Namespace, b)
 			err = errors.Join(err, failed)
 			assessed, judged = assessed.Look(judged.Job, assess.Look{Evidence: diagnosis.Evidence{NotFinalized: why}, At: c.clock()})
 		}
 		return assessed, judged, nil, remedies, err
 	}
 	waited := judged.Verdict.State() == diagnosis.Waiting
-	assessed, judged = assessed.Look(judged.Job, lookOf(plan, c.clock()))
+	assessed, judged = assessed.Look(judged.Job, inspect.LookOf(plan, c.clock()))
 	if judged.Verdict.StorageDecides() && !f.artifacts && !c.isReadOnly() {
 		f.stored = true
 		if again, more, err := c.remedies(ctx, judged, f); err == nil && again != nil {
 			plan, remedies = again, more
-			assessed, judged = assessed.Look(judged.Job, lookOf(plan, c.clock()))
+			assessed, judged = assessed.Look(judged.Job, inspect.LookOf(plan, c.clock()))
 		}
 	}
 	if !judged.NeedsLook || waited && judged.Verdict.State() == diagnosis.Waiting {
@@ -209,7 +210,7 @@ func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags
 	if err != nil {
 		return nil, nil, err
 	}
-	finalizer, err := c.newFinalizer(conn, j.Namespace, finalizerOptions{readOnly: true, noStore: !f.artifacts && !f.stored, leaveOperations: !f.artifacts, caFile: f.caFile, waiting: c.tellWaiting()})
+	finalizer, err := c.inspected(f.caFile, slog.Default()).Engine(conn.Connection, j.Namespace, inspect.EngineOptions{ReadOnly: true, NoStore: !f.artifacts && !f.stored, LeaveOperations: !f.artifacts, Waiting: c.tellWaiting()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -217,7 +218,7 @@ func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags
 	if err != nil {
 		return nil, nil, err
 	}
-	request := conn.request
+	request := conn.Request
 	if f.elsewhere {
 		request = elsewhere(request)
 	}

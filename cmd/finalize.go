@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/retry"
-	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -165,13 +164,13 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 	for _, sentence := range c.unfinished(ctx, conn) {
 		fmt.Fprintln(c.streams.ErrOut, sentence)
 	}
-	finalizer, err := c.newFinalizer(conn, snap.Namespace, finalizerOptions{
-		readOnly: c.isReadOnly(), noStore: c.isReadOnly(), caFile: f.caFile, timeout: f.timeout, observe: f.observe, waiting: c.tellWaiting(),
+	finalizer, err := c.inspected(f.caFile, slog.Default()).Engine(conn.Connection, snap.Namespace, inspect.EngineOptions{
+		ReadOnly: c.isReadOnly(), NoStore: c.isReadOnly(), Timeout: f.timeout, Observe: f.observe, Waiting: c.tellWaiting(),
 	})
 	if err != nil {
 		return err
 	}
-	request := conn.request
+	request := conn.Request
 	request.Phase, request.Reason = f.phase, f.reason
 	evidence, err := finalizer.Gather(ctx, selected.kinds[0], selected.names[0])
 	if err != nil {
@@ -185,7 +184,7 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 		return printError{err}
 	}
 	if plan.Possible() && asks {
-		if err := c.confirm(ctx, conn.context, plan.Name, evidence.Cluster); err != nil {
+		if err := c.confirm(ctx, conn.Context, plan.Name, evidence.Cluster); err != nil {
 			return err
 		}
 	}
@@ -205,46 +204,6 @@ func (f *finalizeFlags) wanted(plans []action.Plan) action.Plan {
 	p := plans[0]
 	return action.Plan{Action: name, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, From: p.From,
 		Refusal: "the evidence does not call for it", Advice: p.Advice}
-}
-
-// finalizerOptions are what differs between those who make a Finalizer.
-type finalizerOptions struct {
-	readOnly bool
-	// noStore leaves the object store alone: to ask it is to create a
-	// DownloadRequest.
-	noStore bool
-	// leaveOperations does not ask for the list of operations.
-	leaveOperations  bool
-	caFile           string
-	timeout, observe time.Duration // 0 for the defaults
-	// waiting is told what the object store is asked; nil for nobody.
-	waiting func(what string)
-}
-
-// newFinalizer makes one for the Velero in a namespace.
-func (c *cli) newFinalizer(conn connection, namespace string, f finalizerOptions) (*action.Engine, error) {
-	audit, err := c.auditDir()
-	if err != nil {
-		return nil, err
-	}
-	o := action.Options{
-		Session: conn.session, Namespace: namespace, ReadOnly: f.readOnly,
-		By: userName(conn.config), Context: conn.context,
-		AuditDir: audit, Deadline: f.timeout, Observe: f.observe, Waiting: f.waiting,
-	}
-	if !f.noStore {
-		artifacts, err := artifact.New(artifact.Options{
-			Config: conn.config, Namespace: namespace, CAFile: f.caFile,
-			AllowPlainHTTP: c.allowsPlainHTTP(), Announce: c.announcer(slog.Default()),
-			UserAgent: "veltui/" + version, Clock: c.clock, Log: slog.Default(), Open: c.requests,
-		})
-		if err != nil {
-			return nil, err
-		}
-		storage := action.Storage{Artifacts: artifacts}
-		o.Prober, o.Counter, o.LeaveOperations = storage, storage, f.leaveOperations
-	}
-	return action.New(o)
 }
 
 // waitsQuietly is how long the object store may take before a person is told.
@@ -275,14 +234,6 @@ func (c *cli) tellSlow(sentence string) func(what string) {
 			})
 		}
 	}
-}
-
-// userName is who the kubeconfig says we are, for an API server that does not.
-func userName(config *rest.Config) string {
-	if config.Impersonate.UserName != "" {
-		return config.Impersonate.UserName
-	}
-	return config.Username
 }
 
 // finalizeExit turns the end into the exit code.

@@ -226,7 +226,7 @@ func (c *cli) startWatch(ctx context.Context, cancel context.CancelCauseFunc, jo
 	logFile, _ := c.openLog()
 	context.AfterFunc(ctx, func() { _ = logFile.Close() })
 	w, err = c.watch(ctx, conn, journal, c.logTo(logFile, cancel), change...)
-	return w, cmp.Or(max(conn.config.Timeout, 0), firstSnapshotTimeout), err
+	return w, cmp.Or(max(conn.Config.Timeout, 0), firstSnapshotTimeout), err
 }
 
 // readOnce waits until all that is selected has been read once; silentError if that

@@ -30,16 +30,16 @@ func (c *cli) login(ctx context.Context, contexts []string) error {
 		switch {
 		case err != nil && len(contexts) == 1:
 			return err
-		case err != nil || conn.config.ExecProvider == nil:
+		case err != nil || conn.Config.ExecProvider == nil:
 			continue // that it cannot be used, the dashboard shows
 		case len(contexts) == 1:
-			if err := loginTo(ctx, conn.config, conn.context); err != nil {
+			if err := loginTo(ctx, conn.Config, conn.Context); err != nil {
 				return err
 			}
 		default:
 			_ = runPlugin(ctx, conn)
 		}
-		c.logins.note(conn.config)
+		c.logins.note(conn.Config)
 	}
 	return nil
 }
@@ -47,9 +47,9 @@ func (c *cli) login(ctx context.Context, contexts []string) error {
 // runPlugin has a credential plugin run and makes no connection: a cluster that does
 // not answer keeps nobody waiting.
 func runPlugin(ctx context.Context, conn connection) error {
-	config := rest.CopyConfig(conn.config)
+	config := rest.CopyConfig(conn.Config)
 	config.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errNotNow }
-	return loginTo(ctx, config, conn.context)
+	return loginTo(ctx, config, conn.Context)
 }
 
 var errNotNow = errors.New("veltui does not connect while it logs in")
@@ -135,15 +135,15 @@ func (l *logins) guard(config *rest.Config) {
 // silent has the plugin of a context that is new to the dashboard log in without
 // asking anything. The error says what a person has to do first.
 func (l *logins) silent(ctx context.Context, conn connection) error {
-	exec := conn.config.ExecProvider
+	exec := conn.Config.ExecProvider
 	if exec == nil || !exec.StdinUnavailable {
 		return nil
 	}
 	if exec.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode {
-		return fmt.Errorf("its credential plugin %s asks on the terminal, where the dashboard is (interactiveMode: Always); quit veltui and start it with --context %s", exec.Command, conn.context)
+		return fmt.Errorf("its credential plugin %s asks on the terminal, where the dashboard is (interactiveMode: Always); quit veltui and start it with --context %s", exec.Command, conn.Context)
 	}
 	if err := runPlugin(ctx, conn); err != nil {
-		return fmt.Errorf("%w; if the plugin has to ask you something, first run in another terminal: kubectl --context %s get --raw /version", err, conn.context)
+		return fmt.Errorf("%w; if the plugin has to ask you something, first run in another terminal: kubectl --context %s get --raw /version", err, conn.Context)
 	}
 	return nil
 }

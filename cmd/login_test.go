@@ -64,7 +64,7 @@ func TestPluginsLeaveTheKeyboardToTheDashboard(t *testing.T) {
 	}
 	c.logins.takeKeyboard()
 	again := connect("first")
-	if err := c.logins.silent(t.Context(), again); err != nil || again.config.ExecProvider.StdinUnavailable {
+	if err := c.logins.silent(t.Context(), again); err != nil || again.Config.ExecProvider.StdinUnavailable {
 		t.Errorf("what was logged in before: %v", err)
 	}
 	if err := runPlugin(t.Context(), again); err != nil || ran("first") != 1 {
@@ -75,7 +75,7 @@ func TestPluginsLeaveTheKeyboardToTheDashboard(t *testing.T) {
 	}
 
 	quiet := connect("quiet")
-	if err := c.logins.silent(t.Context(), quiet); err != nil || !quiet.config.ExecProvider.StdinUnavailable || ran("quiet") != 1 {
+	if err := c.logins.silent(t.Context(), quiet); err != nil || !quiet.Config.ExecProvider.StdinUnavailable || ran("quiet") != 1 {
 		t.Errorf("a plugin that asks nothing: %v, ran %d times", err, ran("quiet"))
 	}
 	err = c.logins.silent(t.Context(), connect("failing"))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
@@ -102,7 +103,7 @@ func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least l
 	}
 	var notStored error
 	if c.isReadOnly() {
-		notStored = errReadOnlyLog
+		notStored = inspect.ErrReadOnlyLog
 	}
 	q := logs.Query{Job: j, Follow: f.follow && !j.Terminal(), Volumes: f.volumes}
 	if f.since > 0 {
@@ -115,7 +116,7 @@ func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least l
 		if err != nil {
 			return err
 		}
-		if _, err := conn.session.Identify(ctx); err != nil {
+		if _, err := conn.Session.Identify(ctx); err != nil {
 			return err
 		}
 		go c.awaitEnd(reading, c.watchOptions(conn), j, stop)
@@ -125,7 +126,7 @@ func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least l
 		waiting(fmt.Sprintf("the log of %s %s", j.Kind.Word(), j.Name))
 	}
 	p := logPrinter{out: bufio.NewWriter(c.streams.Out), errOut: c.streams.ErrOut, json: f.output == "json", least: least, eager: q.Follow, clock: c.clock}
-	err = c.newLogReader(j.Namespace, f.caFile, notStored, slog.Default()).Read(reading, q, logs.Output{Line: p.line, Origin: func(from logs.Origin) {
+	err = c.inspected(f.caFile, slog.Default()).LogReader(j.Namespace, notStored).Read(reading, q, logs.Output{Line: p.line, Origin: func(from logs.Origin) {
 		waiting("")
 		p.origin(from)
 	}})
@@ -145,7 +146,7 @@ func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least l
 	case errors.Is(context.Cause(reading), errJobEnded):
 		p.note("%s %s has ended", j.Kind.Word(), j.Name)
 	case err != nil:
-		return fmt.Errorf("the log of %s %s: %w", j.Kind.Word(), j.Name, withRights(err, j.Namespace))
+		return fmt.Errorf("the log of %s %s: %w", j.Kind.Word(), j.Name, inspect.WithRights(err, j.Namespace))
 	}
 	if p.printed == 0 {
 		p.note("%s", nothingLogged(j, f, least, p.seen))

@@ -107,7 +107,7 @@ func (p *plain) follow(ctx context.Context, c *cli) (*plainCluster, error) {
 	if err != nil {
 		return one, err
 	}
-	one.name = conn.context
+	one.name = conn.Context
 	if one.watcher, err = c.watch(ctx, conn, 0, p.log); err != nil {
 		return one, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
@@ -85,28 +86,28 @@ func (c *cli) preflight(ctx context.Context, args []string, f preflightFlags) er
 	if err != nil {
 		return err
 	}
-	e, err := c.open(snap.Namespace, f.caFile)
+	cluster, store, err := c.openStore(snap.Namespace, f.caFile)
 	if err != nil {
 		return err
 	}
-	question := surveyQuestion{velero: veleroState(snap, spec.Restore.BackupName), spec: spec}
-	question.index, question.unread, err = c.preflightIndex(ctx, e.estimator, spec.Restore.BackupName)
+	question := inspect.SurveyQuestion{Velero: inspect.VeleroState(snap, spec.Restore.BackupName), Spec: spec}
+	question.Index, question.Unread, err = c.preflightIndex(ctx, store, spec.Restore.BackupName)
 	if err != nil {
 		return err
 	}
-	addFinalized(ctx, &question.velero, e.estimator)
-	s, err := newSurveyor(e.config, c.clock, e.log)
+	inspect.AddFinalized(ctx, &question.Velero, store)
+	s, err := cluster.Surveyor()
 	if err != nil {
 		return err
 	}
 	progress, say, done := c.tellSurvey()
 	if f.compare {
 		name := spec.Restore.BackupName
-		question.bodies = e.bodies(name, func(done, total int64) {
+		question.Bodies = store.Bodies(name, func(done, total int64) {
 			say(fmt.Sprintf("reading what %s holds of the objects that exist: %s", sanitize.String(name), human.BytesOf(done, total)))
 		})
 	}
-	result, err := s.check(ctx, question, progress)
+	result, err := s.Check(ctx, question, progress)
 	done()
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func (c *cli) preflightSubject(ctx context.Context, cancel context.CancelCauseFu
 		if err != nil {
 			return spec, nil, err
 		}
-		if spec.Restore, err = restoreSpec(like); err != nil {
+		if spec.Restore, err = inspect.RestoreSpec(like); err != nil {
 			return spec, nil, err
 		}
 	} else {
@@ -148,14 +149,14 @@ func (c *cli) preflightSubject(ctx context.Context, cancel context.CancelCauseFu
 		Also: []string{watch.Pods, watch.Locations, watch.Deletions}, NoVerdict: true,
 	}, c.logging(ctx, cancel))
 	if err == nil {
-		spec.Server = serverOf(snap.Server)
+		spec.Server = inspect.ServerOf(snap.Server)
 	}
 	return spec, snap, err
 }
 
 // preflightIndex is what the backup holds. That it cannot be read is no error, but
 // for the end of ctx: what does not depend on it is looked at all the same.
-func (c *cli) preflightIndex(ctx context.Context, e *estimator, name string) (*collector.Index, []preflight.NotLooked, error) {
+func (c *cli) preflightIndex(ctx context.Context, e *inspect.Store, name string) (*collector.Index, []preflight.NotLooked, error) {
 	unread := func(err error) []preflight.NotLooked {
 		return []preflight.NotLooked{{What: "what is in the backup, and all that depends on it", Why: err.Error()}}
 	}

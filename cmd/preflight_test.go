@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/restore/target"
 )
 
@@ -423,24 +424,25 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	open := func() *surveyor {
-		s, err := newSurveyor(b.Config(), func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	open := func() *inspect.Surveyor {
+		s, err := (&inspect.Cluster{Connect: func() (inspect.Connection, error) { return inspect.Connection{Config: b.Config()}, nil },
+			Clock: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}).Surveyor()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
 	s := open()
-	asks := func(by *surveyor, spec velerov1.RestoreSpec) (found string, requests int) {
-		before := by.reader.Cost().Requests
-		result, err := by.check(t.Context(), surveyQuestion{index: index, keep: true, spec: collector.RestoreSpec{Restore: spec}}, func(target.Progress) {})
+	asks := func(by *inspect.Surveyor, spec velerov1.RestoreSpec) (found string, requests int) {
+		before := by.Cost().Requests
+		result, err := by.Check(t.Context(), inspect.SurveyQuestion{Index: index, Keep: true, Spec: collector.RestoreSpec{Restore: spec}}, func(target.Progress) {})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range result.Findings {
 			found += fmt.Sprintln(f.Severity, f.Reason, f.Namespace, f.Names, f.Count)
 		}
-		return found + fmt.Sprintln(result.NotLooked), by.reader.Cost().Requests - before
+		return found + fmt.Sprintln(result.NotLooked), by.Cost().Requests - before
 	}
 	all := velerov1.RestoreSpec{BackupName: "b-planted"}
 	changed := func(change func(*velerov1.RestoreSpec)) velerov1.RestoreSpec {
@@ -473,23 +475,23 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 	}
 	// What is compared is of the restore that is asked about, though all of the backup
 	// was looked at.
-	compares := func(by *surveyor) (existing string, requests int) {
-		before := by.reader.Cost().Requests
+	compares := func(by *inspect.Surveyor) (existing string, requests int) {
+		before := by.Cost().Requests
 		spec := changed(func(s *velerov1.RestoreSpec) { s.IncludedNamespaces = []string{"pf-there"} })
-		result, err := by.check(t.Context(), surveyQuestion{index: index, keep: by == s, spec: collector.RestoreSpec{Restore: spec},
-			bodies: func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
+		result, err := by.Check(t.Context(), inspect.SurveyQuestion{Index: index, Keep: by == s, Spec: collector.RestoreSpec{Restore: spec},
+			Bodies: func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
 				return collector.Bodies(ctx, bytes.NewReader(planted(t)), collector.Limits{}, wanted, visit)
 			}}, func(target.Progress) {})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprintf("%+v", result.Existing), by.reader.Cost().Requests - before
+		return fmt.Sprintf("%+v", result.Existing), by.Cost().Requests - before
 	}
 	existing, requests := compares(s)
 	if alone, whole := compares(open()); existing != alone || !strings.Contains(existing, "settings") || requests >= whole {
 		t.Errorf("%d requests for\n%s\nalone, %d for\n%s", requests, existing, whole, alone)
 	}
-	now = now.Add(2 * surveyAge)
+	now = now.Add(2 * inspect.SurveyAge)
 	if _, requests := asks(s, all); requests < first {
 		t.Errorf("%d requests for what is old, the first time %d", requests, first)
 	}

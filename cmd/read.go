@@ -27,7 +27,7 @@ func (c *cli) read(ctx context.Context, q watch.Query, log *slog.Logger) (*watch
 	}
 	o := c.watchOptions(conn)
 	o.Log = log
-	q.Silence = cmp.Or(conn.config.Timeout, firstSnapshotTimeout)
+	q.Silence = cmp.Or(conn.Config.Timeout, firstSnapshotTimeout)
 	if q.Progress == nil {
 		counts := c.startCounts()
 		defer counts.stop()
@@ -39,7 +39,7 @@ func (c *cli) read(ctx context.Context, q watch.Query, log *slog.Logger) (*watch
 	case errors.As(err, &silence):
 		return nil, fmt.Errorf("%w (--request-timeout changes how long it waits)", err)
 	case err != nil:
-		return nil, cmp.Or(context.Cause(ctx), conn.session.Moved(), err)
+		return nil, cmp.Or(context.Cause(ctx), conn.Session.Moved(), err)
 	}
 	for _, s := range snap.Sources {
 		// Jobs that only a verdict needs may be unreadable: the verdict says so.

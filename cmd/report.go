@@ -18,7 +18,9 @@ import (
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/safefile"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/report"
 	"github.com/veltui/veltui/stored/artifact"
@@ -105,28 +107,11 @@ func (c *cli) report(ctx context.Context, selected selection, f reportFlags) err
 		}
 		return nil
 	}
-	if err := writeNew(f.file, text); err != nil {
+	if err := safefile.WriteNew(f.file, text); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	fmt.Fprintf(c.streams.ErrOut, "The report is in %s.\n", f.file)
 	return nil
-}
-
-// writeNew writes a file that only its owner can read. It fails if there is one of that
-// name.
-func writeNew(path string, data []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		_ = os.Remove(path)
-	}
-	return err
 }
 
 // reportPatience is how long a report waits for stored artifacts and logs; what has not
@@ -147,13 +132,13 @@ func (c *cli) reportOn(ctx context.Context, assessed *assess.Assessment, judged 
 	if err != nil {
 		return report.Document{}, err
 	}
-	r := &reporting{cli: c, flags: f, Input: report.Input{Veltui: version, Context: conn.context, Assessed: assessed, Judged: judged}}
+	r := &reporting{cli: c, flags: f, Input: report.Input{Veltui: version, Context: conn.Context, Assessed: assessed, Judged: judged}}
 	r.annotations()
-	r.audit(conn.context)
+	r.audit(conn.Context)
 	reading, stop := context.WithTimeout(ctx, reportPatience)
 	defer stop()
 	r.log(reading)
-	r.plans(ctx, elsewhere(conn.request)) // after the log: the verdict knows of all that it says
+	r.plans(ctx, elsewhere(conn.Request)) // after the log: the verdict knows of all that it says
 	r.stored(reading)
 	r.problems(reading)
 	r.Now = r.Assessed.Environment.Now
@@ -163,7 +148,7 @@ func (c *cli) reportOn(ctx context.Context, assessed *assess.Assessment, judged 
 	if ctx.Err() != nil {
 		return report.Document{}, context.Cause(ctx)
 	}
-	if err := conn.session.Moved(); err != nil { // after which little could be seen
+	if err := conn.Session.Moved(); err != nil { // after which little could be seen
 		return report.Document{}, err
 	}
 	return report.Make(r.Input), nil
@@ -356,7 +341,7 @@ func (d *auditedDeeds) add(e action.Entry) {
 // stored reads the results and the operations, where they are stored.
 func (r *reporting) stored(ctx context.Context) {
 	j := r.Judged.Job
-	reader := &artifactReader{cli: r.cli, caFile: r.flags.caFile, log: slog.Default()}
+	reader := &inspect.Artifacts{Cluster: r.cli.inspected(r.flags.caFile, slog.Default())}
 	why := r.whyNoArtifacts()
 	r.MessagesNote, r.MessagesComplete = outcome.WithoutResults(j, r.Judged.MayBeStored())
 	if r.MessagesNote == "" {
@@ -395,7 +380,7 @@ func (r *reporting) log(ctx context.Context) {
 	why := r.whyNoArtifacts()
 	decisive := &report.Decisive{Name: j.Name}
 	r.Log = decisive
-	reader := r.cli.newLogReader(j.Namespace, r.flags.caFile, why, slog.Default())
+	reader := r.cli.inspected(r.flags.caFile, slog.Default()).LogReader(j.Namespace, why)
 	err := reader.Read(ctx, logs.Query{Job: j}, logs.Output{
 		Line: func(e logs.Entry) error {
 			switch {
@@ -418,7 +403,7 @@ func (r *reporting) log(ctx context.Context) {
 	})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		r.NotSeen = slices.DeleteFunc(r.NotSeen, func(n report.NotSeen) bool { return n.What == "the stored log" }) // the error says so, too
-		r.missing("the log", withRights(err, j.Namespace))
+		r.missing("the log", inspect.WithRights(err, j.Namespace))
 	}
 }
 
@@ -429,7 +414,7 @@ func (r *reporting) problems(ctx context.Context) {
 	if j.Terminal() || len(r.Sections) > 0 || j.Stage == job.StageQueued {
 		return
 	}
-	pages := &pageLogs{cli: r.cli, caFile: r.flags.caFile, notStored: errReadOnlyLog, log: slog.Default()}
+	pages := &inspect.Logs{Cluster: r.cli.inspected(r.flags.caFile, slog.Default()), NotStored: inspect.ErrReadOnlyLog}
 	problems, err := pages.Problems(ctx, j)
 	if err != nil {
 		return // the log has been named

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/safefile"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/ui/jobview"
 )
@@ -28,7 +30,7 @@ func (r *reporter) Report(ctx context.Context, assessed *assess.Assessment, judg
 	quiet.streams.ErrOut = io.Discard // the screen is the dashboard's
 	document, err := quiet.reportOn(ctx, assessed, judged, r.flags)
 	if err != nil {
-		return "", clean(err)
+		return "", inspect.Clean(err)
 	}
 	return document.Markdown(), nil
 }
@@ -38,7 +40,7 @@ func (r *reporter) Report(ctx context.Context, assessed *assess.Assessment, judg
 func (r *reporter) Save(name, text string) (string, error) {
 	path, err := filepath.Abs(name)
 	if err == nil {
-		err = writeNew(path, []byte(text))
+		err = safefile.WriteNew(path, []byte(text))
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		dir, elsewhere := r.cli.stateDir()
@@ -47,7 +49,7 @@ func (r *reporter) Save(name, text string) (string, error) {
 		}
 		if elsewhere == nil {
 			path = filepath.Join(dir, name)
-			elsewhere = writeNew(path, []byte(text))
+			elsewhere = safefile.WriteNew(path, []byte(text))
 		}
 		if elsewhere != nil {
 			elsewhere = fmt.Errorf("%w; %w", err, elsewhere)
@@ -55,7 +57,7 @@ func (r *reporter) Save(name, text string) (string, error) {
 		err = elsewhere
 	}
 	if err != nil {
-		return "", clean(err)
+		return "", inspect.Clean(err)
 	}
 	return sanitize.Whole(path), nil
 }

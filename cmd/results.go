@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
@@ -118,7 +119,7 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 	var readErr error
 	stored := false
 	if r.note, r.complete = outcome.WithoutResults(j, judged.MayBeStored()); r.note == "" {
-		reader := &artifactReader{cli: c, caFile: f.caFile, log: slog.Default()} // read has sent it to the log file
+		reader := &inspect.Artifacts{Cluster: c.inspected(f.caFile, slog.Default())} // read has sent it to the log file
 		var results artifact.Results
 		waiting := c.tellStored()
 		waiting(fmt.Sprintf("the results of %s %s", j.Kind.Word(), j.Name))
@@ -138,7 +139,7 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 		}
 	}
 	if !j.Terminal() && j.Stage != job.StageQueued && !stored {
-		reader := &pageLogs{cli: c, caFile: f.caFile, notStored: errReadOnlyLog, log: slog.Default()} // only pods are read
+		reader := &inspect.Logs{Cluster: c.inspected(f.caFile, slog.Default()), NotStored: inspect.ErrReadOnlyLog} // only pods are read
 		r.logged = true
 		if r.problems, r.logErr = reader.Problems(ctx, j); ctx.Err() != nil {
 			return context.Cause(ctx)

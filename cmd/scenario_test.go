@@ -17,6 +17,7 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/demo/scene"
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/testbed"
 	"github.com/veltui/veltui/watch"
 )
@@ -158,7 +159,7 @@ func (c *scenarioCheck) page() {
 	assessed := known.Assess(snap, time.Now())
 	j := pick(assessed.Snapshot.Jobs, selected)[0]
 	if assessed.Of(j).NeedsLook {
-		looker := &closerLook{cli: own, log: slog.New(slog.DiscardHandler)}
+		looker := &inspect.Looks{Cluster: own.inspected("", slog.New(slog.DiscardHandler))}
 		seen, err := looker.Look(ctx, j)
 		if err != nil {
 			c.Errorf("looking closer: %v", err)

@@ -3,9 +3,11 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
@@ -37,7 +39,7 @@ func (c *cli) unfinished(ctx context.Context, connections ...connection) []strin
 // settle looks up what became of an attempt, and says it as the end of a sentence.
 func (c *cli) settle(ctx context.Context, a *action.Attempt, connections []connection) string {
 	for _, conn := range connections {
-		engine, err := c.newFinalizer(conn, a.Namespace, finalizerOptions{readOnly: true, noStore: true})
+		engine, err := c.inspected("", slog.Default()).Engine(conn.Connection, a.Namespace, inspect.EngineOptions{ReadOnly: true, NoStore: true})
 		if err != nil || !engine.IsHere(a) {
 			continue
 		}

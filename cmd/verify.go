@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/restore/verify"
@@ -87,10 +88,9 @@ func (c *cli) verify(ctx context.Context, selected selection, f verifyFlags) err
 		return err
 	}
 	log := slog.Default() // readJob has sent it to the log file
-	v := &verifier{cli: c, log: log, items: &itemReader{
-		stored:  &artifactReader{cli: c, caFile: f.caFile, log: log},
-		backups: &backupReader{cli: c, caFile: f.caFile, indexes: c.openIndexes(conn.config, log), log: log},
-	}}
+	cluster := c.inspected(f.caFile, log)
+	cluster.Indexes = c.openIndexes(conn.Config, log)
+	v := &inspect.Verifier{Cluster: cluster, Items: &inspect.Items{Stored: &inspect.Artifacts{Cluster: cluster}, Backups: &inspect.Backups{Cluster: cluster}}}
 	progress, done := c.tellVerifying()
 	result, verifyErr := v.Verify(ctx, judged.Job, assessed, progress)
 	done()

@@ -3,8 +3,6 @@ package cmd
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +15,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-
-	"github.com/veltui/veltui/restore/target"
-	"github.com/veltui/veltui/restore/verify"
 )
 
 const verifySpace = "verify-ops"
@@ -288,38 +282,5 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 	want = []string{"copied  Unknown", "failed  Unknown", "forgotten  Unknown", "moved DataMover Restored"}
 	if got := states(d); !slices.Equal(got, want) || code != ExitError || !strings.Contains(strings.Join(d.Notes, " "), "What the backup has of volumes is not known: Velero stored nothing") {
 		t.Errorf("exit code %d, %q, expected %q; %q", code, got, want, d.Notes)
-	}
-}
-
-// TestClaimsAreReadWithRightsInNamespacesAlone: who may list the claims of nine namespaces,
-// but not of the whole cluster, learns of all, and what could not be looked at.
-func TestClaimsAreReadWithRightsInNamespacesAlone(t *testing.T) {
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		namespace := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/"), "/persistentvolumeclaims")
-		if strings.Contains(namespace, "/") || namespace == "ns-3" {
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`)
-			return
-		}
-		_, _ = fmt.Fprintf(w, `{"kind": "PersistentVolumeClaimList", "apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "PersistentVolumeClaim",
-			"metadata": {"namespace": %q, "name": "data"}, "spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}}]}`, namespace)
-	}))
-	defer api.Close()
-	reader, err := target.New(target.Options{Config: &rest.Config{Host: api.URL, QPS: -1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := target.ServedBy(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "persistentvolumeclaims", Namespaced: true, Verbs: metav1.Verbs{"list"}}}},
-		&metav1.APIResourceList{GroupVersion: "storage.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "storageclasses", Verbs: metav1.Verbs{"list"}}}})
-	claims := verify.Kind{Name: "persistentvolumeclaims"}
-	for i := range manyNamespaces + 1 {
-		claims.Items = append(claims.Items, verify.Item{Namespace: fmt.Sprintf("ns-%d", i), Name: "data", State: verify.Restored})
-	}
-	result := verify.Result{Kinds: []verify.Kind{claims}}
-	addClaims(t.Context(), reader, served, &result)
-	if len(result.Claims) != manyNamespaces || result.LostClaims() != 0 || !result.Unknown ||
-		!holdsAll(strings.Join(result.Notes, "\n"), "Which claims are bound in namespace ns-3 is not known: you may not list it", "storage classes of claims that are not bound is not known: you may not list it") {
-		t.Errorf("%d claims, unknown: %t, %q", len(result.Claims), result.Unknown, result.Notes)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
@@ -129,7 +130,7 @@ type waiter struct {
 
 	watcher  *watch.Watcher
 	known    *cachedEstimates
-	looker   *closerLook
+	looker   *inspect.Looks
 	screen   *waitScreen
 	assessed *assess.Assessment
 	// looked takes what came of full looks.
@@ -169,7 +170,7 @@ func (c *cli) newWaiter(ctx context.Context, cancel context.CancelCauseFunc, sel
 	if w.known, err = c.newCachedEstimates(); err != nil {
 		return nil, err
 	}
-	w.looker = &closerLook{cli: c, log: slog.New(slog.DiscardHandler)}
+	w.looker = &inspect.Looks{Cluster: c.inspected("", slog.New(slog.DiscardHandler))}
 	w.take(ctx, snap)
 	for _, t := range w.targets {
 		if t.last.Job != nil && t.last.Terminal() {
@@ -431,7 +432,7 @@ func (w *waiter) look(ctx context.Context, kind job.Kind, name string) (assess.J
 	selected := selection{kind: kind, names: []string{name}, kinds: []job.Kind{kind}}
 	q := selected.query()
 	q.Volumes, q.Also, q.Progress = true, []string{watch.Deletions}, func(string, int) {}
-	snap, err := w.cli.read(ctx, q, w.looker.log)
+	snap, err := w.cli.read(ctx, q, w.looker.Log)
 	if err != nil {
 		return assess.Judged{}, err
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/veltui/veltui/inspect"
 )
 
 // writeFailures remembers which API servers failed to store what veltui wrote: reads may
@@ -88,5 +90,5 @@ func (w *writeFailures) note(host string, r *http.Request, answer *http.Response
 	if w.failed == nil {
 		w.failed = map[string]writeFailure{}
 	}
-	w.failed[host] = writeFailure{w.clock(), fmt.Sprintf("%s %s: %v", r.Method, r.URL.Path, clean(err))}
+	w.failed[host] = writeFailure{w.clock(), fmt.Sprintf("%s %s: %v", r.Method, r.URL.Path, inspect.Clean(err))}
 }

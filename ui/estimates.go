@@ -10,6 +10,7 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/job/forecast"
 	"github.com/veltui/veltui/ui/jobview"
@@ -21,9 +22,9 @@ import (
 type Estimator interface {
 	// Estimate works out what a restore of the cluster restores. The version and
 	// flags of server, Velero's, decide on that.
-	Estimate(ctx context.Context, restore *job.Job, server velero.Server, progress Progress) (collector.Estimate, error)
+	Estimate(ctx context.Context, restore *job.Job, server velero.Server, progress inspect.Progress) (collector.Estimate, error)
 	// Contents counts what a backup holds.
-	Contents(ctx context.Context, backup *job.Job, progress Progress) ([]collector.ResourceCount, error)
+	Contents(ctx context.Context, backup *job.Job, progress inspect.Progress) ([]collector.ResourceCount, error)
 }
 
 // Rates remembers how fast restores of the cluster went. Its methods may take
@@ -34,11 +35,6 @@ type Rates interface {
 	// Learn adds what one told that has been watched.
 	Learn(told forecast.Rates)
 }
-
-// Progress takes how many bytes of a backup have come, of how many; total is 0
-// while that is not known. It may be called from any goroutine, and never
-// blocks. While nothing is downloaded it is not called.
-type Progress func(done, total int64)
 
 const (
 	// errorAge is how long an answer that is an error stands.
@@ -115,7 +111,7 @@ func newQuestions(ctx context.Context, of *cluster, clock func() time.Time, esti
 	return qs
 }
 
-// report is a [Progress].
+// report is an [inspect.Progress].
 func (q *question) report(done, total int64) {
 	q.done.Store(done)
 	q.total.Store(total)

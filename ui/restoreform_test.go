@@ -16,6 +16,7 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/ui/keys"
@@ -24,8 +25,8 @@ import (
 
 // previewer answers as told, and keeps what it was asked and what was saved.
 type previewer struct {
-	answer restoreform.Preview
-	check  restoreform.Check
+	answer inspect.Preview
+	check  inspect.Check
 	asked  []restorespec.Draft
 	ended  []error // why each question was given up; nil if it was not
 	// checked and dropped are the same of looks at the cluster.
@@ -34,22 +35,22 @@ type previewer struct {
 	// compared and cancelled are the same of comparisons, which end as told.
 	compared  []restorespec.Draft
 	cancelled []error
-	differs   restoreform.Check
+	differs   inspect.Check
 	whyNot    error
 	saved     map[string]string
 }
 
-func (p *previewer) Preview(ctx context.Context, d restorespec.Draft, _ *assess.Assessment) restoreform.Preview {
+func (p *previewer) Preview(ctx context.Context, d restorespec.Draft, _ *assess.Assessment) inspect.Preview {
 	p.asked, p.ended = append(p.asked, d), append(p.ended, ctx.Err())
 	return p.answer
 }
 
-func (p *previewer) Check(ctx context.Context, d restorespec.Draft, _ restoreform.Preview, _ *assess.Assessment) restoreform.Check {
+func (p *previewer) Check(ctx context.Context, d restorespec.Draft, _ inspect.Preview, _ *assess.Assessment) inspect.Check {
 	p.checked, p.dropped = append(p.checked, d), append(p.dropped, ctx.Err())
 	return p.check
 }
 
-func (p *previewer) Compare(ctx context.Context, d restorespec.Draft, _ restoreform.Preview, _ *assess.Assessment, far func(string)) (restoreform.Check, error) {
+func (p *previewer) Compare(ctx context.Context, d restorespec.Draft, _ inspect.Preview, _ *assess.Assessment, far func(string)) (inspect.Check, error) {
 	p.compared, p.cancelled = append(p.compared, d), append(p.cancelled, ctx.Err())
 	far("12 of 40 MiB")
 	return p.differs, p.whyNot
@@ -57,17 +58,17 @@ func (p *previewer) Compare(ctx context.Context, d restorespec.Draft, _ restoref
 
 func (p *previewer) Save(name string, data []byte) (string, error) {
 	if before, there := p.saved[name]; there && before != string(data) {
-		return "", fmt.Errorf("/home/jane/%s %w", name, restoreform.ErrExists)
+		return "", fmt.Errorf("/home/jane/%s %w", name, inspect.ErrExists)
 	}
 	p.saved[name] = string(data)
 	return "/home/jane/" + name, nil
 }
 
-func shopPreview() restoreform.Preview {
+func shopPreview() inspect.Preview {
 	counts := func(name string, n int, namespaces map[string]int) collector.ResourceCount {
 		return collector.ResourceCount{Resource: name, Items: n, Namespaces: namespaces}
 	}
-	return restoreform.Preview{
+	return inspect.Preview{
 		Backup: "nightly-shop", Takes: 42 * time.Second, Low: 31 * time.Second, High: 65 * time.Second, Learned: true,
 		Estimate: collector.Estimate{Total: 1402, Resources: []collector.ResourceCount{
 			counts("namespaces", 2, nil), counts("persistentvolumeclaims", 40, map[string]int{"shop": 30, "billing": 10}),
@@ -120,13 +121,13 @@ func typeIn(t testing.TB, m *Model, text string) {
 }
 
 func TestFormFrames(t *testing.T) {
-	obstacles := restoreform.Check{Unseen: []string{"events: you may not list them."}, Findings: []restoreform.Finding{
-		{Severity: restoreform.Obstacle, Resource: "widgets.example.com", Text: "The cluster does not serve widgets.example.com (80 items).", Remedy: "Install its CRD first."},
-		{Severity: restoreform.Doubt, Resource: "secrets", Text: "14 secrets exist already: Velero skips them."},
+	obstacles := inspect.Check{Unseen: []string{"events: you may not list them."}, Findings: []inspect.Finding{
+		{Severity: inspect.Obstacle, Resource: "widgets.example.com", Text: "The cluster does not serve widgets.example.com (80 items).", Remedy: "Install its CRD first."},
+		{Severity: inspect.Doubt, Resource: "secrets", Text: "14 secrets exist already: Velero skips them."},
 	}}
 	for name, c := range map[string]struct {
-		answer restoreform.Preview
-		check  restoreform.Check
+		answer inspect.Preview
+		check  inspect.Check
 		types  string
 		keys   []string
 		change []func(*Options)
@@ -136,9 +137,9 @@ func TestFormFrames(t *testing.T) {
 		"form-zoomed":  {answer: shopPreview(), check: obstacles, keys: []string{"ctrl+p"}},
 		"form-both":    {answer: shopPreview(), keys: []string{"up", "up"}, types: "nightly"},
 		"form-wrong":   {answer: shopPreview(), keys: []string{"down", "down"}, types: "shop"},
-		"form-unknown": {answer: restoreform.Preview{Unknown: "with --no-artifacts veltui does not read backups"}},
-		"form-unread":  {answer: restoreform.Preview{Backup: "nightly-shop", Unknown: "backup nightly-shop is still InProgress; its contents are known once it has ended"}, check: restoreform.Check{Findings: []restoreform.Finding{{Severity: restoreform.Obstacle, Text: "Backup nightly-shop is still InProgress.", Remedy: "Wait until it has ended."}}, Unseen: []string{"the cluster, because the items are not known"}}},
-		"form-refused": {answer: restoreform.Preview{Backup: "nightly-shop", Refused: []string{"The storage location default of backup nightly-shop is Unavailable."}}},
+		"form-unknown": {answer: inspect.Preview{Unknown: "with --no-artifacts veltui does not read backups"}},
+		"form-unread":  {answer: inspect.Preview{Backup: "nightly-shop", Unknown: "backup nightly-shop is still InProgress; its contents are known once it has ended"}, check: inspect.Check{Findings: []inspect.Finding{{Severity: inspect.Obstacle, Text: "Backup nightly-shop is still InProgress.", Remedy: "Wait until it has ended."}}, Unseen: []string{"the cluster, because the items are not known"}}},
+		"form-refused": {answer: inspect.Preview{Backup: "nightly-shop", Refused: []string{"The storage location default of backup nightly-shop is Unavailable."}}},
 		"form-ascii":   {answer: shopPreview(), check: obstacles, change: []func(*Options){func(o *Options) { o.ASCII, o.NoColor = true, true }}},
 	} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}} {
@@ -296,7 +297,7 @@ func TestFormHearsOfItsBackup(t *testing.T) {
 	if len(p.asked) != asked {
 		t.Fatal("asked again for nothing")
 	}
-	p.answer = restoreform.Preview{Refused: []string{"There is no backup nightly-shop."}, Unknown: "there is no backup to look into"}
+	p.answer = inspect.Preview{Refused: []string{"There is no backup nightly-shop."}, Unknown: "there is no backup to look into"}
 	m.form.Load(m.at.questions.estimates.Assess(snapshotOf(ended("another", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), noon))
 	answered(m, m.form.Ask())
 	if frame := ansi.Strip(checkFrame(t, m)); len(p.asked) == asked || !strings.Contains(frame, "There is no backup nightly-shop.") {
@@ -306,7 +307,7 @@ func TestFormHearsOfItsBackup(t *testing.T) {
 
 // What the spec alone shows is said where no backup can be read, too, and at the field.
 func TestFormRefusesWithoutTheBackup(t *testing.T) {
-	m := form(t, 120, 40, &previewer{answer: restoreform.Preview{Unknown: "with --no-artifacts veltui does not read backups"}})
+	m := form(t, 120, 40, &previewer{answer: inspect.Preview{Unknown: "with --no-artifacts veltui does not read backups"}})
 	typeIn(t, m, "shop")
 	press(t, m, "down")
 	typeIn(t, m, "shop")
@@ -361,9 +362,9 @@ func TestFormTakesWhatIsPasted(t *testing.T) {
 
 // However narrow it is, the two halves of the title stand apart.
 func TestFormTitleKeepsApart(t *testing.T) {
-	doubts := restoreform.Check{Findings: []restoreform.Finding{{Severity: restoreform.Obstacle, Text: "One."}, {Severity: restoreform.Doubt, Text: "Two."}}}
-	for _, answer := range []restoreform.Preview{shopPreview(), {Unknown: "the backup is still Queued"}} {
-		for _, check := range []restoreform.Check{{}, doubts} {
+	doubts := inspect.Check{Findings: []inspect.Finding{{Severity: inspect.Obstacle, Text: "One."}, {Severity: inspect.Doubt, Text: "Two."}}}
+	for _, answer := range []inspect.Preview{shopPreview(), {Unknown: "the backup is still Queued"}} {
+		for _, check := range []inspect.Check{{}, doubts} {
 			m := form(t, 200, 60, &previewer{answer: answer, check: check})
 			for width := 40; width <= 100; width++ {
 				m.Update(tea.WindowSizeMsg{Width: width, Height: 12})
@@ -396,7 +397,7 @@ func TestFormAgain(t *testing.T) {
 
 // A form in a read-only dashboard works, also where nothing is known of backups.
 func TestFormReadOnlyAndKeysOfOnesOwn(t *testing.T) {
-	p := &previewer{answer: restoreform.Preview{Unknown: "read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster"}}
+	p := &previewer{answer: inspect.Preview{Unknown: "read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster"}}
 	m := form(t, 80, 24, p, func(o *Options) {
 		o.ReadOnly = true
 		o.Keys = keys.Map{"preview": {"p"}, "save-restore": {"f2"}, "copy-restore": {"ctrl+x"}, "form-help": {"f3"}}
@@ -412,10 +413,10 @@ func TestFormReadOnlyAndKeysOfOnesOwn(t *testing.T) {
 // One key compares what exists, once. Another restore marks that as outdated, another
 // name does not.
 func TestFormCompares(t *testing.T) {
-	found := func(text string) []restoreform.Finding {
-		return []restoreform.Finding{{Severity: restoreform.Doubt, Resource: "secrets", Text: text}}
+	found := func(text string) []inspect.Finding {
+		return []inspect.Finding{{Severity: inspect.Doubt, Resource: "secrets", Text: text}}
 	}
-	p := &previewer{answer: shopPreview(), check: restoreform.Check{Existing: 1240, Findings: found("1,240 secrets exist.")}, differs: restoreform.Check{Findings: found("7 secrets differ.")}}
+	p := &previewer{answer: shopPreview(), check: inspect.Check{Existing: 1240, Findings: found("1,240 secrets exist.")}, differs: inspect.Check{Findings: found("7 secrets differ.")}}
 	m := form(t, 120, 40, p)
 	says := func(when string, wants ...string) {
 		t.Helper()
@@ -477,9 +478,9 @@ func TestFormSaysWhyItDoesNotCompare(t *testing.T) {
 		says string
 	}{
 		"nothing exists": {previewer{answer: shopPreview()}, ""},
-		"no artifacts":   {previewer{answer: restoreform.Preview{Unknown: "with --no-artifacts veltui does not read backups"}}, "with --no-artifacts"},
-		"read-only":      {previewer{answer: shopPreview(), check: restoreform.Check{Existing: 1, WhyNotCompare: "read-only: it would download"}}, "read-only: it would download"},
-		"an error":       {previewer{answer: shopPreview(), check: restoreform.Check{Existing: 1}, whyNot: errors.New("the cluster is away")}, "Not compared: the cluster is away."},
+		"no artifacts":   {previewer{answer: inspect.Preview{Unknown: "with --no-artifacts veltui does not read backups"}}, "with --no-artifacts"},
+		"read-only":      {previewer{answer: shopPreview(), check: inspect.Check{Existing: 1, WhyNotCompare: "read-only: it would download"}}, "read-only: it would download"},
+		"an error":       {previewer{answer: shopPreview(), check: inspect.Check{Existing: 1}, whyNot: errors.New("the cluster is away")}, "Not compared: the cluster is away."},
 	} {
 		m := form(t, 120, 40, &c.p)
 		frame := ansi.Strip(checkFrame(t, m))
@@ -581,7 +582,7 @@ func TestFormTypingWhileTheBackupIsRead(t *testing.T) {
 // typed meanwhile neither ends it nor begins another, and what it found stays on the
 // screen until the next one ends.
 func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
-	p := &previewer{answer: shopPreview(), check: restoreform.Check{Findings: []restoreform.Finding{{Severity: restoreform.Doubt, Text: "14 secrets exist already."}}}, saved: map[string]string{}}
+	p := &previewer{answer: shopPreview(), check: inspect.Check{Findings: []inspect.Finding{{Severity: inspect.Doubt, Text: "14 secrets exist already."}}}, saved: map[string]string{}}
 	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), 120, 40, func(o *Options) { o.Clusters[0].Previewer = p })
 	// looks are those that have begun and not ended; previews end at once.
 	var looks []tea.Cmd
@@ -628,7 +629,7 @@ func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
 // a click ends what esc asked.
 func TestFormSaysWhatIsRefused(t *testing.T) {
 	const why = "The backup nightly-shop is being deleted."
-	m := form(t, 120, 40, &previewer{answer: restoreform.Preview{Backup: "nightly-shop", Refused: []string{why}}})
+	m := form(t, 120, 40, &previewer{answer: inspect.Preview{Backup: "nightly-shop", Refused: []string{why}}})
 	for _, key := range []string{"ctrl+y", "ctrl+s"} {
 		answered(m, press(t, m, key))
 		frame := strings.Join(strings.Fields(strings.ReplaceAll(ansi.Strip(checkFrame(t, m)), "│", " ")), " ")

@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/ui/jobview"
@@ -24,7 +25,7 @@ import (
 type archive struct {
 	volumes    []artifact.Volume
 	operations []artifact.Operation
-	documents  []jobview.Document
+	documents  []inspect.Document
 	err        error
 	asked      []string
 }
@@ -53,16 +54,16 @@ func (a *archive) Operations(context.Context, *job.Job) ([]artifact.Operation, e
 // resources are those of an archive's volumes in the cluster.
 type resources struct{ *archive }
 
-func (r resources) Volume(_ context.Context, namespace string, v velero.VolumeRef) (jobview.Document, error) {
+func (r resources) Volume(_ context.Context, namespace string, v velero.VolumeRef) (inspect.Document, error) {
 	for _, d := range r.documents {
 		if d.Name == v.Name {
 			return d, r.note("volume " + namespace + "/" + v.Name)
 		}
 	}
-	return jobview.Document{}, errors.New("not found")
+	return inspect.Document{}, errors.New("not found")
 }
 
-func (r resources) Volumes(context.Context, *job.Job, int) ([]jobview.Document, error) {
+func (r resources) Volumes(context.Context, *job.Job, int) ([]inspect.Document, error) {
 	return r.documents, r.note("volume resources")
 }
 
@@ -150,7 +151,7 @@ func erpArchive() *archive {
 			{ID: "du-1.data-pg-0", Action: "velero.io/csi-pvc-backupper", Resource: "persistentvolumeclaims", Namespace: "erp", Name: "data-pg-0", Phase: "New", Created: at(39)},
 			{ID: "x", Action: "example.com/widgets", Group: "example.com", Resource: "widgets", Namespace: "erp", Name: "w", Phase: "Failed", Error: "Asynchronous action timed out", Done: 3, Total: 12, Units: "steps", Created: at(39)},
 		},
-		documents: []jobview.Document{{Kind: "DataUpload", Name: "nightly-erp-data-oracle-0", Lines: strings.Split("apiVersion: velero.io/v2alpha1\nkind: DataUpload\nmetadata:\n  name: nightly-erp-data-oracle-0\nspec:\n  backupStorageLocation: default\n  sourcePVC: data-oracle-0\nstatus:\n  phase: InProgress", "\n")}},
+		documents: []inspect.Document{{Kind: "DataUpload", Name: "nightly-erp-data-oracle-0", Lines: strings.Split("apiVersion: velero.io/v2alpha1\nkind: DataUpload\nmetadata:\n  name: nightly-erp-data-oracle-0\nspec:\n  backupStorageLocation: default\n  sourcePVC: data-oracle-0\nstatus:\n  phase: InProgress", "\n")}},
 	}
 }
 

@@ -2,13 +2,12 @@ package jobview
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/restore/verify"
@@ -83,30 +82,10 @@ type VolumeReader interface {
 // safe to draw, and so are its errors, which are on one line.
 type Objects interface {
 	// Volume is the resource of one volume.
-	Volume(ctx context.Context, namespace string, volume velero.VolumeRef) (Document, error)
+	Volume(ctx context.Context, namespace string, volume velero.VolumeRef) (inspect.Document, error)
 	// Volumes are those of a job's volumes, maxDocuments at most. Those that cannot
 	// be read are missing; it fails if none can.
-	Volumes(ctx context.Context, j *job.Job, maxDocuments int) ([]Document, error)
-}
-
-// Document is a resource as YAML, without managed fields.
-type Document struct {
-	Kind, Name string
-	// Lines are those of its YAML, without styles.
-	Lines []string
-}
-
-// Section are the lines of one field at the top, without those of others.
-func (d Document) Section(field string) []string {
-	from := slices.Index(d.Lines, field+":")
-	if from < 0 {
-		return nil
-	}
-	to := from + 1
-	for to < len(d.Lines) && strings.HasPrefix(d.Lines[to], " ") || to < len(d.Lines) && strings.HasPrefix(d.Lines[to], "-") {
-		to++
-	}
-	return d.Lines[from:to]
+	Volumes(ctx context.Context, j *job.Job, maxDocuments int) ([]inspect.Document, error)
 }
 
 // errorAge is how long an answer that is an error stands.

@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
@@ -29,7 +30,7 @@ type volumesPage struct {
 	info storedAnswer[[]artifact.Volume]
 	// open are the rows whose details are shown, and objects their resources.
 	open    map[string]bool
-	objects map[string]*answer[Document]
+	objects map[string]*answer[inspect.Document]
 	// records are those of the last drawing, by the key of their row.
 	records map[string]*assess.VolumeRecord
 	canvas  draw.Canvas
@@ -41,7 +42,7 @@ type volumesPage struct {
 }
 
 func newVolumesPage() *volumesPage {
-	return &volumesPage{open: map[string]bool{}, objects: map[string]*answer[Document]{}}
+	return &volumesPage{open: map[string]bool{}, objects: map[string]*answer[inspect.Document]{}}
 }
 
 func (p *volumesPage) count(j *job.Job) string {
@@ -65,10 +66,10 @@ func (p *volumesPage) load(s *Screen) tea.Cmd {
 		r := p.records[key]
 		if o := s.sources.Objects; o != nil && r != nil && r.Moved != nil {
 			if p.objects[key] == nil {
-				p.objects[key] = &answer[Document]{}
+				p.objects[key] = &answer[inspect.Document]{}
 			}
 			namespace, ref := s.job.Namespace, r.Moved.Ref()
-			cmds = append(cmds, p.objects[key].ask(s.sources, objectAge, func(ctx context.Context) (Document, error) { return o.Volume(ctx, namespace, ref) }))
+			cmds = append(cmds, p.objects[key].ask(s.sources, objectAge, func(ctx context.Context) (inspect.Document, error) { return o.Volume(ctx, namespace, ref) }))
 		}
 	}
 	return tea.Batch(cmds...)

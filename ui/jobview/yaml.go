@@ -2,7 +2,6 @@ package jobview
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -10,8 +9,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
@@ -28,7 +27,7 @@ const (
 // yamlPage is the job's resource and those of its volumes, each a document.
 type yamlPage struct {
 	still
-	children storedAnswer[[]Document]
+	children storedAnswer[[]inspect.Document]
 	text     []string // of the last drawing, by its lines
 }
 
@@ -41,7 +40,7 @@ func (p *yamlPage) load(s *Screen) tea.Cmd {
 	if o == nil || len(j.Volumes) == 0 {
 		return nil
 	}
-	return p.children.ask(s, documentsAge, func(ctx context.Context) ([]Document, error) { return o.Volumes(ctx, j, maxDocuments) })
+	return p.children.ask(s, documentsAge, func(ctx context.Context) ([]inspect.Document, error) { return o.Volumes(ctx, j, maxDocuments) })
 }
 
 func (p *yamlPage) forget() { p.children.forget() }
@@ -135,7 +134,7 @@ func (p *yamlPage) lines(_ draw.Canvas, s *Screen) pager.Source {
 	if err != nil {
 		return pager.Plain([]string{"", "  The resource cannot be shown: " + err.Error()})
 	}
-	for i, d := range append([]Document{own}, p.children.value...) {
+	for i, d := range append([]inspect.Document{own}, p.children.value...) {
 		if i > 0 {
 			p.text = append(p.text, "---", "# "+d.Kind+" "+d.Name)
 		}
@@ -150,8 +149,8 @@ func (p *yamlPage) lines(_ draw.Canvas, s *Screen) pager.Source {
 
 // ownDocument is the job's resource as it is in the cluster, without managed
 // fields.
-func ownDocument(s *Screen) (Document, error) {
-	d := Document{Kind: string(s.job.Kind), Name: s.job.Name}
+func ownDocument(s *Screen) (inspect.Document, error) {
+	d := inspect.Document{Kind: string(s.job.Kind), Name: s.job.Name}
 	if s.job.Object == nil {
 		return d, fmt.Errorf("it is not available")
 	}
@@ -159,42 +158,24 @@ func ownDocument(s *Screen) (Document, error) {
 		SetManagedFields([]metav1.ManagedFieldsEntry)
 	})
 	object.SetManagedFields(nil)
-	lines, err := documentLines(object)
+	own, err := inspect.NewDocument(d.Kind, d.Name, object)
 	if err != nil {
 		return d, err
 	}
 	for _, m := range s.job.Malformed {
 		d.Lines = append(d.Lines, "# left out: "+m.String())
 	}
-	if lines[0] == "{" {
-		d.Lines = append(d.Lines, lines...)
+	if own.Lines[0] == "{" {
+		d.Lines = append(d.Lines, own.Lines...)
 		return d, nil
 	}
 	d.Lines = append(d.Lines, "apiVersion: velero.io/v1", "kind: "+d.Kind)
-	for _, line := range lines {
+	for _, line := range own.Lines {
 		if !strings.HasPrefix(line, "apiVersion:") && !strings.HasPrefix(line, "kind:") {
 			d.Lines = append(d.Lines, line)
 		}
 	}
 	return d, nil
-}
-
-// NewDocument is an object, which is clean, as a document.
-func NewDocument(kind, name string, object any) (Document, error) {
-	lines, err := documentLines(object)
-	return Document{Kind: kind, Name: name, Lines: lines}, err
-}
-
-// documentLines is an object as YAML. What the library cannot write so, such as a
-// key of more than 1,024 bytes, is in JSON, which is YAML too.
-func documentLines(object any) ([]string, error) {
-	text, err := yaml.Marshal(object)
-	if err != nil {
-		if text, err = json.MarshalIndent(object, "", "  "); err != nil {
-			return nil, err
-		}
-	}
-	return strings.Split(strings.TrimRight(string(text), "\n"), "\n"), nil
 }
 
 // yamlLine sets the key of a line off from its value, and a comment from both.

@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
 )
@@ -63,7 +64,7 @@ func (f *Form) troubles(c draw.Canvas) []string {
 	if by := f.comparison; by != nil && by.outdated {
 		item(c.Theme.Waiting, c.Glyphs.Attention, "The comparison was of another restore. What follows is not compared.", 2)
 	}
-	for _, severity := range []Severity{Obstacle, Doubt, Note} {
+	for _, severity := range []inspect.Severity{inspect.Obstacle, inspect.Doubt, inspect.Note} {
 		for _, found := range f.checkShown().Findings {
 			if found.Severity != severity {
 				continue
@@ -73,11 +74,11 @@ func (f *Form) troubles(c draw.Canvas) []string {
 				text += " " + found.Remedy
 			}
 			switch severity {
-			case Obstacle:
+			case inspect.Obstacle:
 				item(c.Theme.Bad, c.Glyphs.Failed, text, 4)
-			case Doubt:
+			case inspect.Doubt:
 				item(c.Theme.Waiting, c.Glyphs.Attention, text, 4)
-			case Note:
+			case inspect.Note:
 				item(c.Theme.Dim, c.Glyphs.Fact, text, 4)
 			}
 		}

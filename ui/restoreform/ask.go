@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
 )
@@ -31,14 +32,14 @@ type paused struct {
 type previewed struct {
 	of      *Form
 	asked   int
-	preview Preview
+	preview inspect.Preview
 }
 
 // checkEnded tells what stands in the way.
 type checkEnded struct {
 	of    *Form
 	asked int
-	check Check
+	check inspect.Check
 }
 
 func (f *Form) source() source {
@@ -84,7 +85,7 @@ func (f *Form) ask() tea.Cmd {
 	}
 	if f.looksFrom != from {
 		f.stop(&f.cancelLook)
-		f.looking, f.looksFrom, f.found = 0, from, Check{}
+		f.looking, f.looksFrom, f.found = 0, from, inspect.Check{}
 	}
 	f.asked, f.asOf = f.asked+1, f.sourceState()
 	f.pending, f.checked = f.options.Previewer != nil, false
@@ -126,7 +127,7 @@ func (f *Form) start() tea.Cmd {
 
 // take takes the answer. If something was typed meanwhile it tells what is in the
 // backup, and the next question follows.
-func (f *Form) take(answer Preview) tea.Cmd {
+func (f *Form) take(answer inspect.Preview) tea.Cmd {
 	late := f.flight != f.asked
 	f.preview, f.known, f.flight, f.read = answer, true, 0, source{}
 	if answer.Unknown == "" {
@@ -146,7 +147,7 @@ func (f *Form) take(answer Preview) tea.Cmd {
 // the end of the one that runs starts the next.
 func (f *Form) look() tea.Cmd {
 	if f.preview.Backup == "" || len(f.refused()) > 0 {
-		f.found, f.checked = Check{}, true // there is nothing to look at
+		f.found, f.checked = inspect.Check{}, true // there is nothing to look at
 		return nil
 	}
 	if f.looking != 0 {

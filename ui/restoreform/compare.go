@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/restore/restorespec"
 )
@@ -20,7 +21,7 @@ type comparison struct {
 	// far is how far it is, until it has ended.
 	far   atomic.Pointer[string]
 	ended bool
-	check Check
+	check inspect.Check
 	// outdated is true once another restore is in the form.
 	outdated bool
 }
@@ -28,7 +29,7 @@ type comparison struct {
 // compared brings what a comparison found.
 type compared struct {
 	by    *comparison
-	check Check
+	check inspect.Check
 	err   error
 }
 
@@ -46,7 +47,7 @@ func (f *Form) hasCompared() bool {
 }
 
 // checkShown is what was found, compared if it was.
-func (f *Form) checkShown() *Check {
+func (f *Form) checkShown() *inspect.Check {
 	if f.hasCompared() {
 		return &f.comparison.check
 	}

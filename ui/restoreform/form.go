@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/ui/keys"
@@ -53,11 +54,11 @@ type Form struct {
 	// assessed is the cluster as it was known last.
 	assessed *assess.Assessment
 
-	preview Preview
+	preview inspect.Preview
 	known   bool // preview has been answered once
 	// found is what stands in the way; checked is true once that is for what is in the
 	// form now, and not for what had been typed before.
-	found   Check
+	found   inspect.Check
 	checked bool
 	// asked counts changes, and rested is the last one after which nothing was typed
 	// for a while: only the answer to the last change counts. asOf is the state of the

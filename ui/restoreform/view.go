@@ -6,6 +6,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
 )
@@ -148,11 +149,11 @@ func (f *Form) summary() []string {
 func (f *Form) counts() (obstacles, doubts int) {
 	for _, found := range f.checkShown().Findings {
 		switch found.Severity {
-		case Obstacle:
+		case inspect.Obstacle:
 			obstacles++
-		case Doubt:
+		case inspect.Doubt:
 			doubts++
-		case Note:
+		case inspect.Note:
 		}
 	}
 	return obstacles, doubts

@@ -1,11 +1,10 @@
-package cmd
+package inspect
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
@@ -21,44 +20,40 @@ import (
 	"github.com/veltui/veltui/restore/verify"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/outcome"
-	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
-// verifier holds what restores were to bring back against the cluster. `veltui
+// Verifier holds what restores were to bring back against the cluster. `veltui
 // verify` and the Verify page ask it. Everything that it answers is safe to draw.
-type verifier struct {
-	// items is nil with --no-artifacts.
-	items *itemReader
-	cli   *cli
-	log   *slog.Logger
+type Verifier struct {
+	*Cluster
+	// Items is nil with --no-artifacts.
+	Items *Items
 }
-
-var _ jobview.Verifier = (*verifier)(nil)
 
 var errNoArtifactsVerify = errors.New("with --no-artifacts veltui does not read what was to come back")
 
 // Verify reads what a restore was to bring back, and looks for it in the cluster. With
 // an error that is not about the cluster, the result says what is known all the same.
-func (v *verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment, progress func(target.Progress)) (result verify.Result, err error) {
+func (v *Verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment, progress func(target.Progress)) (result verify.Result, err error) {
 	defer func() {
 		if err != nil && ctx.Err() == nil {
-			v.log.Info("verifying a restore", "for", j.Name, "error", err)
+			v.Log.Info("verifying a restore", "for", j.Name, "error", err)
 			err = safeError{sanitize.String(err.Error()), err}
 		}
 	}()
 	if j.Phase == "FailedValidation" || j.Stage == job.StageQueued && !j.Terminal() {
 		return result, verify.ErrNotStarted
 	}
-	if v.items == nil {
+	if v.Items == nil {
 		return result, errNoArtifactsVerify
 	}
-	config, err := v.cli.restConfig()
+	config, err := v.Config()
 	if err != nil {
 		return result, err
 	}
-	reader, err := target.New(target.Options{Config: config, Silence: cmp.Or(config.Timeout, firstSnapshotTimeout), Clock: v.cli.clock, Log: v.log})
+	reader, err := target.New(target.Options{Config: config, Silence: cmp.Or(config.Timeout, patience), Clock: v.Clock, Log: v.Log})
 	if err != nil {
 		return result, err
 	}
@@ -72,7 +67,7 @@ func (v *verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 	}
 	var notes []string
 	if input.Items, input.Unlisted, notes, err = v.expected(ctx, j, in.Snapshot.Server, served); err != nil {
-		result = verify.Result{Count: map[verify.State]int{}, At: v.cli.clock(), SoFar: !j.Terminal(), Notes: []string{"What was to come back is not known: " + sanitize.String(err.Error())}}
+		result = verify.Result{Count: map[verify.State]int{}, At: v.Clock(), SoFar: !j.Terminal(), Notes: []string{"What was to come back is not known: " + sanitize.String(err.Error())}}
 		result.AddData(j.Volumes)
 		return result, fmt.Errorf("what was to come back is not known: %w", err)
 	}
@@ -80,9 +75,9 @@ func (v *verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 		return result, err
 	}
 	result = verify.Judge(input)
-	if spec, err := restoreSpec(j); err == nil {
-		if b := veleroState(in.Snapshot, spec.BackupName).Backup; b != nil {
-			why, err := v.items.stored.whyNotFinalized(ctx, j.Namespace, b)
+	if spec, err := RestoreSpec(j); err == nil {
+		if b := VeleroState(in.Snapshot, spec.BackupName).Backup; b != nil {
+			why, err := v.Items.Stored.WhyNotFinalized(ctx, j.Namespace, b)
 			if err != nil {
 				why = "Whether Velero stored its contents after its operations is not known: " + err.Error()
 			}
@@ -126,20 +121,20 @@ func (v *verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 
 // expected is what a restore was to bring back: what Velero lists, and what its backup
 // holds. Either is enough for an answer.
-func (v *verifier) expected(ctx context.Context, j *job.Job, server velero.Server, served *target.Served) (items outcome.Items, unlisted bool, notes []string, err error) {
+func (v *Verifier) expected(ctx context.Context, j *job.Job, server velero.Server, served *target.Served) (items outcome.Items, unlisted bool, notes []string, err error) {
 	var list []artifact.Resources
 	noList := errors.New("the restore has not ended, so Velero has not stored its list")
 	if j.Terminal() {
-		list, noList = v.items.stored.Resources(ctx, j)
+		list, noList = v.Items.Stored.Resources(ctx, j)
 	}
 	var sections []outcome.Section
 	var noReasons error
 	if note, _ := outcome.WithoutResults(j, false); note == "" && j.Terminal() {
 		var results artifact.Results
-		results, noReasons = v.items.stored.Results(ctx, j)
+		results, noReasons = v.Items.Stored.Results(ctx, j)
 		sections = outcome.Group(results)
 	}
-	items, noBackup := v.items.compare(ctx, j, server, list, sections, func(context.Context, *estimator) (collector.Discovery, error) {
+	items, noBackup := v.Items.compare(ctx, j, server, list, sections, func(context.Context, *Store) (collector.Discovery, error) {
 		return collector.LiveDiscovery(served.Lists), nil
 	})
 	switch {
@@ -161,12 +156,12 @@ func (v *verifier) expected(ctx context.Context, j *job.Job, server velero.Serve
 }
 
 // evidence reads what Velero stored of the volumes of a restore and of its backup.
-func (v *verifier) evidence(ctx context.Context, j *job.Job) verify.Evidence {
+func (v *Verifier) evidence(ctx context.Context, j *job.Job) verify.Evidence {
 	e := verify.Evidence{Moved: j.Volumes, Completed: j.Phase == "Completed"}
-	spec, err := restoreSpec(j)
+	spec, err := RestoreSpec(j)
 	if err == nil {
 		e.NoVolumes = spec.RestorePVs != nil && !*spec.RestorePVs
-		e.Saved, err = readArtifact(ctx, v.items.stored, j, func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) ([]artifact.Volume, error) {
+		e.Saved, err = readArtifact(ctx, v.Items.Stored, j, func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) ([]artifact.Volume, error) {
 			return f.Volumes(ctx, job.Backup, spec.BackupName)
 		})
 	}
@@ -176,7 +171,7 @@ func (v *verifier) evidence(ctx context.Context, j *job.Job) verify.Evidence {
 	case err != nil:
 		e.NoSaved = err.Error()
 	}
-	switch e.Made, err = v.items.stored.Volumes(ctx, j); {
+	switch e.Made, err = v.Items.Stored.Volumes(ctx, j); {
 	case errors.Is(err, artifact.ErrAbsent):
 		e.NoMade = "Velero stored nothing of the restore's volumes, as it does since 1.14"
 	case err != nil:

@@ -1,12 +1,9 @@
-package cmd
+package inspect
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,20 +15,18 @@ import (
 	"k8s.io/client-go/dynamic"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/stored/artifact"
-	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// estimator works out what restores restore, from the backups in object
+// Store works out what restores restore, from the backups in object
 // storage and the target cluster. `veltui estimate` and the dashboard ask it.
-type estimator struct {
+type Store struct {
 	namespace string // Velero's
 	discovery discovery.DiscoveryInterface
 	core      corev1client.NamespacesGetter
@@ -42,24 +37,20 @@ type estimator struct {
 	readOnly  bool
 }
 
-// errNoDownload is said where what is in a backup is not known already and must
+// ErrNoDownload is said where what is in a backup is not known already and must
 // not be asked for.
-var errNoDownload = errors.New("read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster")
+var ErrNoDownload = errors.New("read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster")
 
-// errReadOnlyDownload is the same for what Velero has stored beside a backup.
-var errReadOnlyDownload = errors.New("read-only: to read this, veltui would have to create a DownloadRequest in the cluster")
+// ErrReadOnlyDownload is the same for what Velero has stored beside a backup.
+var ErrReadOnlyDownload = errors.New("read-only: to read this, veltui would have to create a DownloadRequest in the cluster")
 
-// openIndexes is the cache of what is in a cluster's backups.
-func (c *cli) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
-	return cache.Open(cache.Options{
-		Dir: c.indexDir(), Cluster: clusterIdentity(config), Clock: c.clock,
-		Failed: func(err error) { log.Warn("cannot use the index cache", "error", err) },
-	})
-}
-
-// newEstimator makes one that talks to nobody yet. caFile holds certificates
-// of the object store, or is empty.
-func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexes *cache.Cache, log *slog.Logger) (*estimator, error) {
+// Store is one for the Velero in a namespace, with the credentials of now. It has
+// talked to nobody yet.
+func (c *Cluster) Store(namespace string) (*Store, error) {
+	config, err := c.Config()
+	if err != nil {
+		return nil, err
+	}
 	over, err := session.HTTPClient(config, session.TransportOptions{})
 	if err != nil {
 		return nil, err
@@ -80,40 +71,24 @@ func (c *cli) newEstimator(config *rest.Config, namespace, caFile string, indexe
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	artifacts, err := artifact.New(artifact.Options{
-		Config: config, Namespace: namespace, CAFile: caFile,
-		AllowPlainHTTP: c.allowsPlainHTTP(), Announce: c.announcer(log),
-		UserAgent: "veltui/" + version, Clock: c.clock, Log: log, Open: c.requests,
-	})
+	artifacts, err := c.artifacts(config, namespace)
 	if err != nil {
 		return nil, err
 	}
-	return &estimator{
+	return &Store{
 		namespace: namespace,
 		discovery: kinds,
 		core:      core,
 		reviews:   reviews,
 		backups:   velero.Resource(velerov1.SchemeGroupVersion.WithResource("backups")).Namespace(namespace),
 		artifacts: artifacts,
-		indexes:   indexes,
-		readOnly:  c.isReadOnly(),
+		indexes:   c.Indexes,
+		readOnly:  c.ReadOnly,
 	}, nil
 }
 
-// indexDir is the XDG place for indexes of backups, empty if there is none.
-func (c *cli) indexDir() string {
-	if dir := c.env("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "veltui", "indexes")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(home, ".cache", "veltui", "indexes")
-}
-
-// backup reads a Backup whose contents can be downloaded.
-func (e *estimator) backup(ctx context.Context, name string) (*velerov1.Backup, error) {
+// Backup reads a Backup whose contents can be downloaded.
+func (e *Store) Backup(ctx context.Context, name string) (*velerov1.Backup, error) {
 	object, err := e.backups.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -146,12 +121,12 @@ func (e *estimator) backup(ctx context.Context, name string) (*velerov1.Backup, 
 	}
 }
 
-// index is what a backup holds, downloaded if it never was; progress is told how
+// Index is what a backup holds, downloaded if it never was; progress is told how
 // far that is. As [collector.Read] it may return an index and an error.
-func (e *estimator) index(ctx context.Context, b *velerov1.Backup, progress ui.Progress) (*collector.Index, error) {
+func (e *Store) Index(ctx context.Context, b *velerov1.Backup, progress Progress) (*collector.Index, error) {
 	return e.indexes.Index(ctx, string(b.UID), func(ctx context.Context) (*collector.Index, error) {
 		if e.readOnly {
-			return nil, errNoDownload
+			return nil, ErrNoDownload
 		}
 		stream, err := e.artifacts.Open(ctx, artifact.Target{Kind: velerov1.DownloadTargetKindBackupContents, Name: b.Name})
 		if err != nil {
@@ -168,16 +143,16 @@ func (e *estimator) index(ctx context.Context, b *velerov1.Backup, progress ui.P
 	})
 }
 
-// estimate works out the answer to a restore's spec. began is when that restore
+// Estimate works out the answer to a restore's spec. began is when that restore
 // began, zero if it has not. The namespaces of the target are asked for unless
 // spec says them.
-func (e *estimator) estimate(ctx context.Context, index *collector.Index, spec collector.RestoreSpec, began time.Time) (collector.Estimate, error) {
-	kinds, notes, err := e.kinds(ctx)
+func (e *Store) Estimate(ctx context.Context, index *collector.Index, spec collector.RestoreSpec, began time.Time) (collector.Estimate, error) {
+	kinds, notes, err := e.Kinds(ctx)
 	if err != nil {
 		return collector.Estimate{}, err
 	}
 	if !spec.Existing.Known {
-		spec.Existing, err = e.existing(ctx, began)
+		spec.Existing, err = e.Existing(ctx, began)
 		switch {
 		case apierrors.IsForbidden(err):
 			notes = append(notes, "You may not list the namespaces of the target.")
@@ -193,8 +168,8 @@ func (e *estimator) estimate(ctx context.Context, index *collector.Index, spec c
 	return estimate, nil
 }
 
-// kinds are those that the target serves. Notes say what it did not tell.
-func (e *estimator) kinds(ctx context.Context) (d collector.Discovery, notes []string, err error) {
+// Kinds are those that the target serves. Notes say what it did not tell.
+func (e *Store) Kinds(ctx context.Context) (d collector.Discovery, notes []string, err error) {
 	lists, err := discovery.ToServerResourcesInterfaceWithContext(e.discovery).ServerPreferredResourcesWithContext(ctx)
 	var partly *discovery.ErrGroupDiscoveryFailed
 	switch {
@@ -209,9 +184,9 @@ func (e *estimator) kinds(ctx context.Context) (d collector.Discovery, notes []s
 	return collector.LiveDiscovery(lists), notes, nil
 }
 
-// existing are the namespaces that were there before a restore began. One that
+// Existing are the namespaces that were there before a restore began. One that
 // is not older was made by it, and Velero counts it.
-func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Namespaces, error) {
+func (e *Store) Existing(ctx context.Context, began time.Time) (collector.Namespaces, error) {
 	known := collector.Namespaces{Known: true}
 	err := session.Pages(ctx, metav1.ListOptions{Limit: session.PageSize}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := e.core.Namespaces().List(ctx, o)
@@ -234,8 +209,8 @@ func (e *estimator) existing(ctx context.Context, began time.Time) (collector.Na
 	return known, nil
 }
 
-// malformedNotes say what an estimate leaves out of a job's spec.
-func malformedNotes(j *job.Job) []string {
+// MalformedNotes say what an estimate leaves out of a job's spec.
+func MalformedNotes(j *job.Job) []string {
 	var notes []string
 	for _, m := range j.Malformed {
 		notes = append(notes, fmt.Sprintf("%s %s: %s. It counts as not set; %s.", strings.ToLower(string(j.Kind)), j.Name, m, decode.ServerWarning))
@@ -243,8 +218,8 @@ func malformedNotes(j *job.Job) []string {
 	return notes
 }
 
-// restoreSpec is the spec of a restore in the cluster.
-func restoreSpec(j *job.Job) (velerov1.RestoreSpec, error) {
+// RestoreSpec is the spec of a restore in the cluster.
+func RestoreSpec(j *job.Job) (velerov1.RestoreSpec, error) {
 	r, ok := j.Object.(*velerov1.Restore)
 	switch {
 	case !ok:

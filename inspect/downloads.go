@@ -1,32 +1,30 @@
-package cmd
+package inspect
 
 import (
 	"io"
 	"slices"
 	"sync"
-
-	"github.com/veltui/veltui/ui"
 )
 
 // downloads tells all who wait for a backup how much of it has come: it is
 // downloaded once, by the first of them.
 type downloads struct {
 	mu      sync.Mutex
-	waiting map[string][]*ui.Progress // by the backup's uid
+	waiting map[string][]*Progress // by the backup's uid
 }
 
 // join waits for a backup until leave is called.
-func (d *downloads) join(uid string, progress ui.Progress) (leave func()) {
+func (d *downloads) join(uid string, progress Progress) (leave func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.waiting == nil {
-		d.waiting = map[string][]*ui.Progress{}
+		d.waiting = map[string][]*Progress{}
 	}
 	d.waiting[uid] = append(d.waiting[uid], &progress)
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.waiting[uid] = slices.DeleteFunc(d.waiting[uid], func(p *ui.Progress) bool { return p == &progress })
+		d.waiting[uid] = slices.DeleteFunc(d.waiting[uid], func(p *Progress) bool { return p == &progress })
 		if len(d.waiting[uid]) == 0 {
 			delete(d.waiting, uid)
 		}
@@ -45,7 +43,7 @@ func (d *downloads) report(uid string, done, total int64) {
 type counted struct {
 	io.Reader
 	done, total int64
-	progress    ui.Progress
+	progress    Progress
 }
 
 func (c *counted) Read(b []byte) (int, error) {

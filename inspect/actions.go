@@ -1,10 +1,9 @@
-package cmd
+package inspect
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"strings"
 
@@ -19,23 +18,19 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/session"
-	"github.com/veltui/veltui/ui"
 )
 
-// jobFinalizer is the dashboard's way to package action, with engines like
+// Actions is the dashboard's way to package action, with engines like
 // that of `veltui finalize`. Everything that it answers is safe to draw.
-type jobFinalizer struct {
-	cli     *cli
-	noStore bool
-	caFile  string
-	log     *slog.Logger
+type Actions struct {
+	*Cluster
+	// NoStore leaves the object store alone.
+	NoStore bool
 }
 
-var _ ui.Finalizer = (*jobFinalizer)(nil)
-
 // Allowed asks for the right to patch jobs of a kind.
-func (f *jobFinalizer) Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error) {
-	config, err := f.cli.restConfig()
+func (f *Actions) Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error) {
+	config, err := f.Config()
 	if err != nil {
 		return "", err
 	}
@@ -47,7 +42,7 @@ func (f *jobFinalizer) Allowed(ctx context.Context, namespace string, kind job.K
 	if err != nil {
 		return "", fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, loginPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	answer, err := cluster.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -63,20 +58,20 @@ func (f *jobFinalizer) Allowed(ctx context.Context, namespace string, kind job.K
 }
 
 // Gather reads all that a plan for one job stands on.
-func (f *jobFinalizer) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error) {
+func (f *Actions) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error) {
 	engine, err := f.connect(namespace)
 	if err != nil {
-		return action.Evidence{}, clean(err)
+		return action.Evidence{}, Clean(err)
 	}
 	e, err := engine.Gather(ctx, kind, name)
 	if err != nil && ctx.Err() == nil {
-		f.log.Warn("gathering evidence", "kind", kind, "name", name, "error", err)
+		f.Log.Warn("gathering evidence", "kind", kind, "name", name, "error", err)
 	}
-	return e, clean(err)
+	return e, Clean(err)
 }
 
 // Apply applies a plan.
-func (f *jobFinalizer) Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error) {
+func (f *Actions) Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error) {
 	evidence := plan.Evidence()
 	engine := evidence.Engine()
 	if engine == nil {
@@ -88,7 +83,7 @@ func (f *jobFinalizer) Apply(ctx context.Context, plan action.Plan, dryRun bool,
 
 // unsent is the outcome of what could not even be begun.
 func unsent(err error) (action.Outcome, error) {
-	err = clean(err)
+	err = Clean(err)
 	return action.Outcome{State: action.Unfinished, Sent: action.NotSent, Message: err.Error() + "; nothing was sent"}, err
 }
 
@@ -97,7 +92,7 @@ func cleaned(report func(action.Progress)) func(action.Progress) {
 	return func(p action.Progress) {
 		if p.Attempt != nil {
 			attempt := *p.Attempt
-			attempt.Err = clean(met(attempt.Err))
+			attempt.Err = Clean(met(attempt.Err))
 			p.Attempt = &attempt
 		}
 		p.Phase = sanitize.String(p.Phase)
@@ -119,27 +114,27 @@ func met(err error) error {
 }
 
 // ended logs how an execution ended, and makes it fit for the screen.
-func (f *jobFinalizer) ended(kind job.Kind, name string, dryRun bool, o action.Outcome, err error) (action.Outcome, error) {
-	f.log.Info("finalizing", "kind", kind, "name", name, "dryRun", dryRun, "state", o.State, "sent", o.Sent, "message", o.Message)
+func (f *Actions) ended(kind job.Kind, name string, dryRun bool, o action.Outcome, err error) (action.Outcome, error) {
+	f.Log.Info("finalizing", "kind", kind, "name", name, "dryRun", dryRun, "state", o.State, "sent", o.Sent, "message", o.Message)
 	// Errors that were joined stand on lines of their own.
 	o.Phase, o.Message = sanitize.String(o.Phase), sanitize.String(strings.ReplaceAll(o.Message, "\n", ": "))
 	for i := range o.Warnings {
 		o.Warnings[i] = sanitize.String(o.Warnings[i])
 	}
-	return o, clean(err)
+	return o, Clean(err)
 }
 
 // connect makes the engine for the Velero in a namespace.
-func (f *jobFinalizer) connect(namespace string) (*action.Engine, error) {
-	conn, err := f.cli.connect()
+func (f *Actions) connect(namespace string) (*action.Engine, error) {
+	conn, err := f.Connect()
 	if err != nil {
 		return nil, err
 	}
-	return f.cli.newFinalizer(conn, namespace, finalizerOptions{noStore: f.noStore, caFile: f.caFile})
+	return f.Engine(conn, namespace, EngineOptions{NoStore: f.NoStore})
 }
 
-// clean makes an error fit for the screen.
-func clean(err error) error {
+// Clean makes an error fit for the screen.
+func Clean(err error) error {
 	var over *retry.DeadlineError
 	switch {
 	case err == nil:

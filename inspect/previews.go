@@ -1,4 +1,4 @@
-package cmd
+package inspect
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,18 +26,16 @@ import (
 	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/restore/target"
-	"github.com/veltui/veltui/ui/restoreform"
 	"github.com/veltui/veltui/velero"
 )
 
-// previews is what the form of a restore asks: what that restore would do.
-type previews struct {
-	cli *cli
-	log *slog.Logger
-	// backups is nil where backups must not be read, for the reason why.
-	backups *backupReader
-	why     string
-	rates   *history.Book
+// Previews is what the form of a restore asks: what that restore would do.
+type Previews struct {
+	*Cluster
+	// Backups is nil where backups must not be read, for the reason Why.
+	Backups *Backups
+	Why     string
+	Rates   *history.Book
 
 	mu   sync.Mutex
 	last ground
@@ -46,9 +43,7 @@ type previews struct {
 	finalized preflight.Velero
 }
 
-var _ restoreform.Previewer = (*previews)(nil)
-
-// ground is what previews of one backup have in common, kept for surveyAge: a form
+// ground is what Previews of one backup have in common, kept for SurveyAge: a form
 // asks after every word.
 type ground struct {
 	backup   string
@@ -57,23 +52,23 @@ type ground struct {
 	kinds    collector.Discovery
 	existing collector.Namespaces
 	notes    []string
-	surveyor *surveyor
-	// estimator reads the backup once more.
-	estimator *estimator
+	surveyor *Surveyor
+	// store reads the backup once more.
+	store *Store
 }
 
 // mostChoices is how many labels are offered.
 const mostChoices = 5000
 
 // Preview works out what a draft would restore.
-func (p *previews) Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) restoreform.Preview {
-	answer := restoreform.Preview{}
+func (p *Previews) Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) Preview {
+	answer := Preview{}
 	if a == nil {
 		answer.Unknown = "the cluster has not answered yet"
 		return answer
 	}
 	spec := d.Restore.Spec
-	backup, refused := source(d, a)
+	backup, refused := Source(d, a)
 	answer.Backup, answer.Refused = backup, refused
 	if backup == "" {
 		answer.Unknown = "there is no backup to look into"
@@ -85,12 +80,12 @@ func (p *previews) Preview(ctx context.Context, d restorespec.Draft, a *assess.A
 }
 
 // look fills in what is known from the backup and the target.
-func (p *previews) look(ctx context.Context, answer *restoreform.Preview, spec velerov1.RestoreSpec, a *assess.Assessment) {
+func (p *Previews) look(ctx context.Context, answer *Preview, spec velerov1.RestoreSpec, a *assess.Assessment) {
 	g, err := p.ground(ctx, a.Snapshot.Namespace, answer.Backup)
 	if err != nil {
 		answer.Unknown = err.Error()
 		if !errors.Is(err, context.Canceled) {
-			p.log.Info("previewing a restore", "backup", answer.Backup, "error", err)
+			p.Log.Info("previewing a restore", "backup", answer.Backup, "error", err)
 		}
 		return
 	}
@@ -99,7 +94,7 @@ func (p *previews) look(ctx context.Context, answer *restoreform.Preview, spec v
 		answer.Resources = append(answer.Resources, r.Resource)
 	}
 	slices.Sort(answer.Resources)
-	question := collector.RestoreSpec{Restore: spec, Existing: g.existing, Server: serverOf(a.Snapshot.Server)}
+	question := collector.RestoreSpec{Restore: spec, Existing: g.existing, Server: ServerOf(a.Snapshot.Server)}
 	estimate, err := g.index.Estimate(ctx, question, g.kinds)
 	if err != nil {
 		answer.Unknown = err.Error()
@@ -112,17 +107,17 @@ func (p *previews) look(ctx context.Context, answer *restoreform.Preview, spec v
 }
 
 // foresee says how long the items take.
-func (p *previews) foresee(answer *restoreform.Preview, a *assess.Assessment) {
+func (p *Previews) foresee(answer *Preview, a *assess.Assessment) {
 	var known forecast.Rates
-	if p.rates != nil {
-		known = p.rates.Known()
+	if p.Rates != nil {
+		known = p.Rates.Known()
 	}
 	steps := make([]forecast.Step, len(answer.Estimate.Steps))
 	for i, s := range answer.Estimate.Steps {
 		steps[i] = forecast.Step(s)
 	}
 	course := forecast.NewCourse(steps, known, forecast.LimitOf(a.Snapshot.Server))
-	now := p.cli.clock()
+	now := p.Clock()
 	course.Observe(now, 0)
 	left, ok := course.Left(now)
 	if !ok {
@@ -138,25 +133,25 @@ func (p *previews) foresee(answer *restoreform.Preview, a *assess.Assessment) {
 }
 
 // ground reads the backup, and what the target serves and has.
-func (p *previews) ground(ctx context.Context, namespace, backup string) (ground, error) {
+func (p *Previews) ground(ctx context.Context, namespace, backup string) (ground, error) {
 	p.mu.Lock()
 	last := p.last
 	p.mu.Unlock()
-	if now := p.cli.clock(); last.index != nil && last.backup == backup && now.Sub(last.at) < surveyAge {
+	if now := p.Clock(); last.index != nil && last.backup == backup && now.Sub(last.at) < SurveyAge {
 		return last, nil
 	}
-	if p.backups == nil {
-		return ground{}, errors.New(p.why)
+	if p.Backups == nil {
+		return ground{}, errors.New(p.Why)
 	}
-	e, index, err := p.backups.read(ctx, namespace, backup, func(int64, int64) {})
+	e, index, err := p.Backups.read(ctx, namespace, backup, func(int64, int64) {})
 	if err != nil {
 		return ground{}, err
 	}
-	g := ground{backup: backup, index: index, estimator: e}
-	if g.kinds, g.notes, err = e.kinds(ctx); err != nil {
+	g := ground{backup: backup, index: index, store: e}
+	if g.kinds, g.notes, err = e.Kinds(ctx); err != nil {
 		return ground{}, err
 	}
-	g.existing, err = e.existing(ctx, time.Time{})
+	g.existing, err = e.Existing(ctx, time.Time{})
 	switch {
 	case apierrors.IsForbidden(err):
 		g.notes = append(g.notes, "You may not list the namespaces of the target.")
@@ -165,15 +160,11 @@ func (p *previews) ground(ctx context.Context, namespace, backup string) (ground
 	}
 	// The one that there was knows what it has looked at.
 	if g.surveyor = last.surveyor; g.surveyor == nil || last.backup != backup {
-		config, err := p.cli.restConfig()
-		if err != nil {
-			return ground{}, err
-		}
-		if g.surveyor, err = newSurveyor(config, p.cli.clock, p.log); err != nil {
+		if g.surveyor, err = p.Surveyor(); err != nil {
 			return ground{}, err
 		}
 	}
-	g.at = p.cli.clock()
+	g.at = p.Clock()
 	p.mu.Lock()
 	p.last = g
 	p.mu.Unlock()
@@ -182,7 +173,7 @@ func (p *previews) ground(ctx context.Context, namespace, backup string) (ground
 
 // Check does what veltui preflight does. Where the items are not known it judges the
 // backup, its location and Velero all the same.
-func (p *previews) Check(ctx context.Context, d restorespec.Draft, preview restoreform.Preview, a *assess.Assessment) restoreform.Check {
+func (p *Previews) Check(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment) Check {
 	check, err := p.check(ctx, d, preview, a, nil)
 	if err != nil {
 		check.Unseen = []string{"the cluster: " + err.Error()}
@@ -192,7 +183,7 @@ func (p *previews) Check(ctx context.Context, d restorespec.Draft, preview resto
 }
 
 // Compare does what veltui preflight --compare does.
-func (p *previews) Compare(ctx context.Context, d restorespec.Draft, preview restoreform.Preview, a *assess.Assessment, far func(string)) (restoreform.Check, error) {
+func (p *Previews) Compare(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment, far func(string)) (Check, error) {
 	check, err := p.check(ctx, d, preview, a, far)
 	if err != nil {
 		return check, errors.New(sanitize.String(err.Error()))
@@ -201,16 +192,16 @@ func (p *previews) Compare(ctx context.Context, d restorespec.Draft, preview res
 }
 
 // check looks what stands in the way. If far is not nil, it also compares what exists.
-func (p *previews) check(ctx context.Context, d restorespec.Draft, preview restoreform.Preview, a *assess.Assessment, far func(string)) (check restoreform.Check, err error) {
-	spec, state := d.Restore.Spec, veleroState(a.Snapshot, preview.Backup)
+func (p *Previews) check(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment, far func(string)) (check Check, err error) {
+	spec, state := d.Restore.Spec, VeleroState(a.Snapshot, preview.Backup)
 	spec.BackupName, spec.ScheduleName = preview.Backup, ""
 	var result *preflight.Result
 	var unseen []string
 	switch {
 	case preview.Unknown != "":
 		unseen = []string{"the cluster, because the items are not known"}
-		result, err = preflight.Check(preflight.Input{Restore: spec, Velero: state, Now: p.cli.clock()})
-	case p.cli.inDemo: // its cluster serves little more than Velero's kinds
+		result, err = preflight.Check(preflight.Input{Restore: spec, Velero: state, Now: p.Clock()})
+	case p.Demo: // its cluster serves little more than Velero's kinds
 		check.Unseen = []string{"the target, because the demo has none"}
 		return check, nil
 	default:
@@ -220,12 +211,12 @@ func (p *previews) check(ctx context.Context, d restorespec.Draft, preview resto
 		return check, err
 	}
 	check.Unseen = unseen
-	if p.cli.isReadOnly() {
-		check.WhyNotCompare = errNoDownload.Error()
+	if p.ReadOnly {
+		check.WhyNotCompare = ErrNoDownload.Error()
 	}
-	severities := map[preflight.Severity]restoreform.Severity{preflight.Obstacle: restoreform.Obstacle, preflight.Doubt: restoreform.Doubt}
+	severities := map[preflight.Severity]Severity{preflight.Obstacle: Obstacle, preflight.Doubt: Doubt}
 	for _, f := range result.Findings {
-		check.Findings = append(check.Findings, restoreform.Finding{Severity: severities[f.Severity], Resource: f.Resource, Text: f.Sentence, Remedy: f.Remedy})
+		check.Findings = append(check.Findings, Finding{Severity: severities[f.Severity], Resource: f.Resource, Text: f.Sentence, Remedy: f.Remedy})
 		if slices.Contains([]preflight.Reason{preflight.ObjectsExist, preflight.ObjectsPatched, preflight.ServiceAccountsMerged}, f.Reason) {
 			check.Existing += f.Count
 		}
@@ -239,26 +230,26 @@ func (p *previews) check(ctx context.Context, d restorespec.Draft, preview resto
 
 // survey looks at the live cluster. If far is not nil, it also compares what exists,
 // and says how far that is.
-func (p *previews) survey(ctx context.Context, spec velerov1.RestoreSpec, state preflight.Velero, a *assess.Assessment, far func(string)) (*preflight.Result, error) {
+func (p *Previews) survey(ctx context.Context, spec velerov1.RestoreSpec, state preflight.Velero, a *assess.Assessment, far func(string)) (*preflight.Result, error) {
 	g, err := p.ground(ctx, a.Snapshot.Namespace, spec.BackupName)
 	if err != nil {
 		return nil, err
 	}
-	p.addFinalized(ctx, &state, g.estimator)
-	question := surveyQuestion{
-		velero: state, index: g.index, keep: true,
-		spec: collector.RestoreSpec{Restore: spec, Existing: g.existing, Server: serverOf(a.Snapshot.Server)},
+	p.addFinalized(ctx, &state, g.store)
+	question := SurveyQuestion{
+		Velero: state, Index: g.index, Keep: true,
+		Spec: collector.RestoreSpec{Restore: spec, Existing: g.existing, Server: ServerOf(a.Snapshot.Server)},
 	}
 	progress := func(target.Progress) {}
 	if far != nil {
-		question.bodies = g.estimator.bodies(spec.BackupName, func(done, total int64) { far(human.BytesOf(done, total)) })
+		question.Bodies = g.store.Bodies(spec.BackupName, func(done, total int64) { far(human.BytesOf(done, total)) })
 		progress = func(p target.Progress) { far(fmt.Sprintf("%d of %d lists", p.Done, p.Total)) }
 	}
-	return g.surveyor.check(ctx, question, progress)
+	return g.surveyor.Check(ctx, question, progress)
 }
 
-// addFinalized asks the object store once for each backup that has ended.
-func (p *previews) addFinalized(ctx context.Context, state *preflight.Velero, e *estimator) {
+// AddFinalized asks the object store once for each backup that has ended.
+func (p *Previews) addFinalized(ctx context.Context, state *preflight.Velero, e *Store) {
 	p.mu.Lock()
 	known := p.finalized
 	p.mu.Unlock()
@@ -266,7 +257,7 @@ func (p *previews) addFinalized(ctx context.Context, state *preflight.Velero, e 
 		state.NotFinalized = known.NotFinalized
 		return
 	}
-	addFinalized(ctx, state, e)
+	AddFinalized(ctx, state, e)
 	if state.Backup != nil && state.Backup.Status.CompletionTimestamp != nil && state.FinalizedUnseen == "" {
 		p.mu.Lock()
 		p.finalized = *state
@@ -274,10 +265,10 @@ func (p *previews) addFinalized(ctx context.Context, state *preflight.Velero, e 
 	}
 }
 
-// source is the backup that Velero would take, and why it would take none
+// Source is the backup that Velero would take, and why it would take none
 // (pkg/controller/restore_controller.go, validateAndComplete; pkg/cmd/cli/restore/
 // create.go, Run).
-func source(d restorespec.Draft, a *assess.Assessment) (backup string, refused []string) {
+func Source(d restorespec.Draft, a *assess.Assessment) (backup string, refused []string) {
 	spec := d.Restore.Spec
 	if (spec.BackupName == "") == (spec.ScheduleName == "") {
 		return "", nil // the form says it
@@ -325,17 +316,17 @@ func source(d restorespec.Draft, a *assess.Assessment) (backup string, refused [
 
 // Save writes a new file into the working directory, for nobody else to read. One that
 // holds this very text already is the one that was asked for.
-func (p *previews) Save(name string, data []byte) (string, error) {
+func (p *Previews) Save(name string, data []byte) (string, error) {
 	path, err := filepath.Abs(filepath.Base(name))
 	if err != nil {
 		return "", fmt.Errorf("finding the working directory: %w", err)
 	}
-	switch err := writeNew(path, data); {
+	switch err := safefile.WriteNew(path, data); {
 	case errors.Is(err, os.ErrExist):
 		if holds(path, data) {
 			return sanitize.Whole(path), nil
 		}
-		return "", fmt.Errorf("%s %w", sanitize.String(path), restoreform.ErrExists)
+		return "", fmt.Errorf("%s %w", sanitize.String(path), ErrExists)
 	case err != nil:
 		return "", errors.New(sanitize.String(err.Error()))
 	}

@@ -1,4 +1,4 @@
-package cmd
+package inspect
 
 import (
 	"errors"
@@ -16,7 +16,6 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
-	"github.com/veltui/veltui/ui/restoreform"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -37,7 +36,7 @@ func TestSourceOnALocationThatIsNotAvailable(t *testing.T) {
 			Locations: []*velerov1.BackupStorageLocation{{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Status: velerov1.BackupStorageLocationStatus{Phase: c.phase}}},
 		}
 		snap.Server.Version = c.version
-		backup, refused := source(d, &assess.Assessment{Snapshot: snap})
+		backup, refused := Source(d, &assess.Assessment{Snapshot: snap})
 		if said := strings.Contains(strings.Join(refused, " "), "location default of backup b is not Available"); backup != "b" || said != c.refused {
 			t.Errorf("%s, %q: %q is refused for %q", c.version, c.phase, backup, refused)
 		}
@@ -50,11 +49,11 @@ func TestCheckOfABackupThatCannotBeRead(t *testing.T) {
 	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}}
 	a := &assess.Assessment{Snapshot: &watch.Snapshot{Jobs: []*job.Job{{Kind: job.Backup, Name: "b", Phase: "InProgress", Object: backup}}}}
 	for _, inDemo := range []bool{false, true} {
-		p := &previews{cli: &cli{clock: time.Now, env: func(string) string { return "" }, inDemo: inDemo}, log: slog.New(slog.DiscardHandler), why: "with --no-artifacts veltui does not read backups"}
+		p := &Previews{Cluster: &Cluster{Clock: time.Now, Demo: inDemo, Log: slog.New(slog.DiscardHandler)}, Why: "with --no-artifacts veltui does not read backups"}
 		var d restorespec.Draft
 		d.Restore.Spec.BackupName = "b"
 		answer := p.Preview(t.Context(), d, a)
-		if answer.Unknown != p.why {
+		if answer.Unknown != p.Why {
 			t.Fatalf("%+v", answer)
 		}
 		check := p.Check(t.Context(), d, answer, a)
@@ -68,7 +67,7 @@ func TestCheckOfABackupThatCannotBeRead(t *testing.T) {
 // since.
 func TestSaveTwice(t *testing.T) {
 	t.Chdir(t.TempDir())
-	p := &previews{}
+	p := &Previews{}
 	for range 2 {
 		if path, err := p.Save("r.yaml", []byte("a: b\n")); err != nil || filepath.Base(path) != "r.yaml" {
 			t.Fatalf("%q, %v", path, err)
@@ -77,7 +76,7 @@ func TestSaveTwice(t *testing.T) {
 	if err := os.WriteFile("r.yaml", []byte("a: c\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if path, err := p.Save("r.yaml", []byte("a: b\n")); !errors.Is(err, restoreform.ErrExists) {
+	if path, err := p.Save("r.yaml", []byte("a: b\n")); !errors.Is(err, ErrExists) {
 		t.Errorf("%q, %v", path, err)
 	}
 	if got, _ := os.ReadFile("r.yaml"); string(got) != "a: c\n" {

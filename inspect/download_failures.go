@@ -1,4 +1,4 @@
-package cmd
+package inspect
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func (f *failures) note(uid string, err error, now time.Time) {
 	defer f.mu.Unlock()
 	last, failed := f.of[uid]
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, errNoDownload), errors.Is(err, artifact.ErrForbidden):
+	case errors.Is(err, context.Canceled), errors.Is(err, ErrNoDownload), errors.Is(err, artifact.ErrForbidden):
 		return // says nothing about the backup, and costs nothing to ask
 	case err == nil:
 		delete(f.of, uid)

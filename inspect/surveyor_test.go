@@ -1,4 +1,4 @@
-package cmd
+package inspect
 
 import (
 	"slices"
@@ -34,7 +34,7 @@ func TestRestoresAhead(t *testing.T) {
 		restore("runs", velerov1.RestorePhaseInProgress, 30, 0), restore("next", velerov1.RestorePhaseNew, 0, 5)}
 	snap := &watch.Snapshot{At: now, Health: watch.Health{State: watch.Live}, Jobs: jobs, Active: jobs}
 	snap.Server = velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero-0", Running: true, StartedAt: now.Add(-48 * time.Hour), Version: "v1.18.3", Flags: velero.DefaultServerFlags()}}
-	v := veleroState(snap, "nightly")
+	v := VeleroState(snap, "nightly")
 	if !slices.Equal(v.Running, []string{"runs"}) || !slices.Equal(v.Waiting, []string{"next"}) {
 		t.Errorf("%q run and %q wait", v.Running, v.Waiting)
 	}

@@ -1,50 +1,42 @@
-package cmd
+package inspect
 
 import (
 	"context"
-	"log/slog"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
-	"github.com/veltui/veltui/ui/jobview"
 )
 
-// artifactReader is what the pages of a job ask about what Velero has stored.
+// Artifacts is what the pages of a job ask about what Velero has stored.
 // Everything that it answers is safe to draw.
-type artifactReader struct {
-	cli    *cli
-	caFile string
-	log    *slog.Logger
-}
-
-var _ jobview.Artifacts = (*artifactReader)(nil)
+type Artifacts struct{ *Cluster }
 
 // Results are the job's warnings and errors.
-func (r *artifactReader) Results(ctx context.Context, j *job.Job) (artifact.Results, error) {
+func (r *Artifacts) Results(ctx context.Context, j *job.Job) (artifact.Results, error) {
 	return readArtifact(ctx, r, j, (*artifact.Fetcher).Results)
 }
 
 // Resources are the items that the job worked on.
-func (r *artifactReader) Resources(ctx context.Context, j *job.Job) ([]artifact.Resources, error) {
+func (r *Artifacts) Resources(ctx context.Context, j *job.Job) ([]artifact.Resources, error) {
 	return readArtifact(ctx, r, j, (*artifact.Fetcher).ResourceList)
 }
 
 // Volumes are what the job did with each volume.
-func (r *artifactReader) Volumes(ctx context.Context, j *job.Job) ([]artifact.Volume, error) {
+func (r *Artifacts) Volumes(ctx context.Context, j *job.Job) ([]artifact.Volume, error) {
 	return readArtifact(ctx, r, j, (*artifact.Fetcher).Volumes)
 }
 
 // Operations are its asynchronous item operations.
-func (r *artifactReader) Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error) {
+func (r *Artifacts) Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error) {
 	return readArtifact(ctx, r, j, (*artifact.Fetcher).ItemOperations)
 }
 
-// whyNotFinalized says that what a backup's operations made is missing in what Velero
+// WhyNotFinalized says that what a backup's operations made is missing in what Velero
 // stored of it, empty if it is not. Only the objects that are asked of are read.
-func (r *artifactReader) whyNotFinalized(ctx context.Context, namespace string, b *velerov1.Backup) (string, error) {
+func (r *Artifacts) WhyNotFinalized(ctx context.Context, namespace string, b *velerov1.Backup) (string, error) {
 	finalized, err := readArtifact(ctx, r, &job.Job{Kind: job.Backup, Namespace: namespace, Name: b.Name}, func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) (bool, error) {
 		return f.Finalized(ctx, b)
 	})
@@ -66,27 +58,23 @@ func (e safeError) Unwrap() error { return e.cause }
 
 // readArtifact reads one artifact. The kubeconfig is read anew each time,
 // because credentials are renewed while the dashboard runs.
-func readArtifact[T any](ctx context.Context, r *artifactReader, j *job.Job, read func(*artifact.Fetcher, context.Context, job.Kind, string) (T, error)) (value T, err error) {
+func readArtifact[T any](ctx context.Context, r *Artifacts, j *job.Job, read func(*artifact.Fetcher, context.Context, job.Kind, string) (T, error)) (value T, err error) {
 	defer func() {
 		if err != nil {
 			if ctx.Err() == nil {
-				r.log.Info("reading what is stored of a job", "for", j.Name, "error", err)
+				r.Log.Info("reading what is stored of a job", "for", j.Name, "error", err)
 			}
 			err = safeError{sanitize.String(err.Error()), err}
 		}
 	}()
-	config, err := r.cli.restConfig()
+	e, err := r.Store(j.Namespace)
 	if err != nil {
 		return value, err
 	}
-	e, err := r.cli.newEstimator(config, j.Namespace, r.caFile, nil, r.log)
-	if err != nil {
-		return value, err
+	if r.ReadOnly {
+		return value, ErrReadOnlyDownload
 	}
-	if e.readOnly {
-		return value, errReadOnlyDownload
-	}
-	if err := e.mayDownload(ctx); err != nil {
+	if err := e.MayDownload(ctx); err != nil {
 		return value, err
 	}
 	return read(e.artifacts, ctx, j.Kind, j.Name)

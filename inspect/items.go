@@ -1,4 +1,4 @@
-package cmd
+package inspect
 
 import (
 	"context"
@@ -9,22 +9,19 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/outcome"
-	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
 )
 
-// itemReader is what the Resources page asks about a job whose items are done.
-type itemReader struct {
-	stored  *artifactReader
-	backups *backupReader
+// Items is what the Resources page asks about a job whose items are done.
+type Items struct {
+	Stored  *Artifacts
+	Backups *Backups
 }
-
-var _ jobview.Items = (*itemReader)(nil)
 
 // Items are what became of a job's items. Only its own list has to be there: of
 // what else cannot be read, the answer says so.
-func (r *itemReader) Items(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error) {
-	list, err := r.stored.Resources(ctx, j)
+func (r *Items) Items(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error) {
+	list, err := r.Stored.Resources(ctx, j)
 	if errors.Is(err, artifact.ErrAbsent) {
 		err = errors.New("none is stored")
 	}
@@ -35,7 +32,7 @@ func (r *itemReader) Items(ctx context.Context, j *job.Job, server velero.Server
 	var noReasons error
 	if note, _ := outcome.WithoutResults(j, false); note == "" {
 		var results artifact.Results
-		results, noReasons = r.stored.Results(ctx, j)
+		results, noReasons = r.Stored.Results(ctx, j)
 		sections = outcome.Group(results)
 	}
 	items, err := r.compare(ctx, j, server, list, sections, servedKinds)
@@ -53,23 +50,23 @@ func (r *itemReader) Items(ctx context.Context, j *job.Job, server velero.Server
 }
 
 // servedKinds asks the cluster for the kinds that it serves.
-func servedKinds(ctx context.Context, e *estimator) (collector.Discovery, error) {
-	kinds, _, err := e.kinds(ctx)
+func servedKinds(ctx context.Context, e *Store) (collector.Discovery, error) {
+	kinds, _, err := e.Kinds(ctx)
 	return kinds, err
 }
 
 // compare joins a restore's list with what its backup holds.
-func (r *itemReader) compare(ctx context.Context, j *job.Job, server velero.Server, list []artifact.Resources, sections []outcome.Section, served func(context.Context, *estimator) (collector.Discovery, error)) (outcome.Items, error) {
-	restore, err := restoreSpec(j)
+func (r *Items) compare(ctx context.Context, j *job.Job, server velero.Server, list []artifact.Resources, sections []outcome.Section, served func(context.Context, *Store) (collector.Discovery, error)) (outcome.Items, error) {
+	restore, err := RestoreSpec(j)
 	if err != nil {
 		return outcome.Items{}, err
 	}
-	e, index, err := r.backups.read(ctx, j.Namespace, restore.BackupName, func(int64, int64) {})
+	e, index, err := r.Backups.read(ctx, j.Namespace, restore.BackupName, func(int64, int64) {})
 	if err != nil {
 		return outcome.Items{}, err
 	}
-	spec := collector.RestoreSpec{Restore: restore, Server: serverOf(server)}
-	spec.Existing, err = e.existing(ctx, j.Started)
+	spec := collector.RestoreSpec{Restore: restore, Server: ServerOf(server)}
+	spec.Existing, err = e.Existing(ctx, j.Started)
 	if err != nil { // which namespaces were there only changes a reason
 		spec.Existing = collector.Namespaces{}
 	}

@@ -1,10 +1,9 @@
-package cmd
+package inspect
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -16,62 +15,56 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
-	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
 )
 
-// objectReader reads volumes' resources for the pages of a job, when somebody
+// Objects reads volumes' resources for the pages of a job, when somebody
 // looks at them: the watch keeps only what it needs. It only gets and lists.
 // Everything that it answers is safe to draw.
-type objectReader struct {
-	cli *cli
-	log *slog.Logger
-}
-
-var _ jobview.Objects = (*objectReader)(nil)
+type Objects struct{ *Cluster }
 
 // Volume is the resource of one volume.
-func (r *objectReader) Volume(ctx context.Context, namespace string, volume velero.VolumeRef) (jobview.Document, error) {
-	resources, err := r.of(namespace, volume.Kind)
+func (r *Objects) Volume(ctx context.Context, namespace string, volume velero.VolumeRef) (Document, error) {
+	resources, err := r.resources(namespace, volume.Kind)
 	if err != nil {
-		return jobview.Document{}, clean(err)
+		return Document{}, Clean(err)
 	}
 	o, err := resources.Get(ctx, volume.Name, metav1.GetOptions{})
 	if err != nil {
-		return jobview.Document{}, clean(err)
+		return Document{}, Clean(err)
 	}
 	d, err := documentOf(volume.Kind, o)
-	return d, clean(err)
+	return d, Clean(err)
 }
 
 // Volumes are the resources of a job's volumes, by the label with its uid.
-func (r *objectReader) Volumes(ctx context.Context, j *job.Job, most int) ([]jobview.Document, error) {
+func (r *Objects) Volumes(ctx context.Context, j *job.Job, most int) ([]Document, error) {
 	label := velerov1.BackupUIDLabel
 	if j.Kind == job.Restore {
 		label = velerov1.RestoreUIDLabel
 	}
-	var documents []jobview.Document
+	var documents []Document
 	var failed error
 	for _, kind := range velero.VolumeKinds {
 		if !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return v.Kind == kind }) {
 			continue
 		}
-		resources, err := r.of(j.Namespace, kind)
+		resources, err := r.resources(j.Namespace, kind)
 		if err != nil {
-			return nil, clean(err)
+			return nil, Clean(err)
 		}
 		page, err := resources.List(ctx, metav1.ListOptions{LabelSelector: label + "=" + string(j.UID), Limit: int64(most)})
 		if err != nil {
 			if ctx.Err() == nil {
-				r.log.Info("reading the volumes of a job", "for", j.Name, "error", err)
+				r.Log.Info("reading the volumes of a job", "for", j.Name, "error", err)
 			}
-			failed = cmp.Or(failed, clean(err))
+			failed = cmp.Or(failed, Clean(err))
 			continue
 		}
 		for i := range page.Items[:min(len(page.Items), most-len(documents))] {
 			d, err := documentOf(kind, &page.Items[i])
 			if err != nil {
-				failed = cmp.Or(failed, clean(err))
+				failed = cmp.Or(failed, Clean(err))
 				continue
 			}
 			documents = append(documents, d)
@@ -83,9 +76,9 @@ func (r *objectReader) Volumes(ctx context.Context, j *job.Job, most int) ([]job
 	return documents, failed
 }
 
-// of is the client for a kind, with the kubeconfig as it is now.
-func (r *objectReader) of(namespace string, kind velero.VolumeKind) (dynamic.ResourceInterface, error) {
-	config, err := r.cli.restConfig()
+// resources is the client for a kind, with the kubeconfig as it is now.
+func (r *Objects) resources(namespace string, kind velero.VolumeKind) (dynamic.ResourceInterface, error) {
+	config, err := r.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -106,14 +99,14 @@ func (r *objectReader) of(namespace string, kind velero.VolumeKind) (dynamic.Res
 const maxDocumentLines = 2000
 
 // documentOf is a resource as YAML, without what nobody looks for in it.
-func documentOf(kind velero.VolumeKind, o *unstructured.Unstructured) (jobview.Document, error) {
+func documentOf(kind velero.VolumeKind, o *unstructured.Unstructured) (Document, error) {
 	o.SetManagedFields(nil)
 	if notes := o.GetAnnotations(); notes[corev1.LastAppliedConfigAnnotation] != "" {
 		delete(notes, corev1.LastAppliedConfigAnnotation)
 		o.SetAnnotations(notes)
 	}
 	sanitize.Object(&o.Object)
-	d, err := jobview.NewDocument(string(kind), o.GetName(), o.Object)
+	d, err := NewDocument(string(kind), o.GetName(), o.Object)
 	if err != nil {
 		return d, fmt.Errorf("writing %s %s: %w", kind.Resource(), o.GetName(), err)
 	}

@@ -1,23 +1,20 @@
-package cmd
+package inspect
 
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/ui"
 )
 
-// closerLook looks closer at jobs for the dashboard, with an engine like that
+// Looks looks closer at jobs for the dashboard, with an engine like that
 // of `veltui explain`: it changes nothing and downloads nothing.
-type closerLook struct {
-	cli *cli
-	log *slog.Logger
+type Looks struct {
+	*Cluster
 
 	mu sync.Mutex
 	// engines are by namespace. Each remembers what it has read of the log.
@@ -29,13 +26,11 @@ type lookEngine struct {
 	request action.Request
 }
 
-var _ ui.Looker = (*closerLook)(nil)
-
 // Look gathers the evidence about a job that has not ended.
-func (l *closerLook) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
+func (l *Looks) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
 	engine, err := l.engine(j.Namespace)
 	if err != nil {
-		return assess.Look{}, clean(err)
+		return assess.Look{}, Clean(err)
 	}
 	e, err := engine.Gather(ctx, j.Kind, j.Name)
 	switch {
@@ -44,37 +39,37 @@ func (l *closerLook) Look(ctx context.Context, j *job.Job) (assess.Look, error) 
 	case err == nil && e.Object.GetUID() != j.UID:
 		return assess.Look{}, fmt.Errorf("another %s of this name took its place", j.Kind.Word())
 	case err != nil:
-		l.log.Warn("looking closer", "kind", j.Kind, "name", j.Name, "error", err)
-		return assess.Look{}, clean(err)
+		l.Log.Warn("looking closer", "kind", j.Kind, "name", j.Name, "error", err)
+		return assess.Look{}, Clean(err)
 	}
 	plan := action.Plans(e, engine.request)[0]
-	return lookOf(&plan, l.cli.clock()), nil
+	return LookOf(&plan, l.Clock()), nil
 }
 
 // engine is the one for a namespace, with the way to its cluster.
-func (l *closerLook) engine(namespace string) (lookEngine, error) {
+func (l *Looks) engine(namespace string) (lookEngine, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if made, ok := l.engines[namespace]; ok {
 		return made, nil
 	}
-	conn, err := l.cli.connect()
+	conn, err := l.Connect()
 	if err != nil {
 		return lookEngine{}, err
 	}
-	engine, err := l.cli.newFinalizer(conn, namespace, finalizerOptions{readOnly: true, noStore: true})
+	engine, err := l.Engine(conn, namespace, EngineOptions{ReadOnly: true, NoStore: true})
 	if err != nil {
 		return lookEngine{}, err
 	}
 	if l.engines == nil {
 		l.engines = map[string]lookEngine{}
 	}
-	l.engines[namespace] = lookEngine{engine, conn.request}
+	l.engines[namespace] = lookEngine{engine, conn.Request}
 	return l.engines[namespace], nil
 }
 
-// lookOf is what the evidence of a plan says to the verdict.
-func lookOf(plan *action.Plan, at time.Time) assess.Look {
+// LookOf is what the evidence of a plan says to the verdict.
+func LookOf(plan *action.Plan, at time.Time) assess.Look {
 	e := plan.Evidence()
 	return assess.Look{Evidence: e.ForVerdict(), Facts: plan.Facts(), At: at}
 }

@@ -2,8 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,46 +13,10 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/collector/cache"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
-
-func TestFailuresBackOff(t *testing.T) {
-	var f failures
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	broken := errors.New("the store is broken")
-	var waits []string
-	for range 9 {
-		f.note("a", broken, now)
-		f.note("a", errors.New("the second who waited"), now)
-		begin := now
-		for f.recent("a", now) != nil {
-			if err := f.recent("a", now); !errors.Is(err, broken) || !strings.Contains(err.Error(), begin.Format(time.TimeOnly)) {
-				t.Fatal(err)
-			}
-			now = now.Add(time.Minute)
-		}
-		waits = append(waits, now.Sub(begin).String())
-	}
-	if got := strings.Join(waits, " "); got != "1m0s 2m0s 4m0s 8m0s 16m0s 32m0s 1h0m0s 1h0m0s 1h0m0s" {
-		t.Errorf("waits %s", got)
-	}
-	if err := f.recent("b", now); err != nil {
-		t.Error(err)
-	}
-	f.note("a", nil, now)
-	f.note("a", fmt.Errorf("ended: %w", context.Canceled), now)
-	f.note("a", errNoDownload, now)
-	if err := f.recent("a", now); err != nil {
-		t.Errorf("after a success: %v", err)
-	}
-	for i := range 2 * maxFailures {
-		f.note(fmt.Sprint(i), broken, now)
-	}
-	if len(f.of) != maxFailures {
-		t.Errorf("%d are remembered", len(f.of))
-	}
-}
 
 // TestFailedDownloadIsNotRepeated: ten restores of a backup that cannot be
 // downloaded ask for it once, and all say why.
@@ -79,7 +41,8 @@ func TestFailedDownloadIsNotRepeated(t *testing.T) {
 	c := withFlags(t, "--kubeconfig", b.Kubeconfig())
 	now := time.Now()
 	c.clock = func() time.Time { return now }
-	r := &backupReader{cli: c, indexes: cache.Open(cache.Options{}), log: slog.New(slog.DiscardHandler)}
+	r := &inspect.Backups{Cluster: c.inspected("", slog.New(slog.DiscardHandler))}
+	r.Indexes = cache.Open(cache.Options{})
 	ask := func() {
 		t.Helper()
 		_, err := r.Estimate(t.Context(), &job.Job{Kind: job.Restore, Namespace: "velero", Name: "r",
@@ -94,7 +57,7 @@ func TestFailedDownloadIsNotRepeated(t *testing.T) {
 	if n := asked.Load(); n != 1 {
 		t.Errorf("the store was asked %d times", n)
 	}
-	now = now.Add(firstRetry)
+	now = now.Add(time.Minute)
 	ask()
 	ask()
 	if n := asked.Load(); n != 2 {

@@ -1,4 +1,4 @@
-package cmd
+package inspect
 
 import (
 	"context"
@@ -12,17 +12,16 @@ import (
 	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/stored/artifact"
-	"github.com/veltui/veltui/ui"
 )
 
-// bodies reads what a backup holds of the items that are wanted.
-type bodies func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error
+// Bodies reads what a backup holds of the items that are wanted.
+type Bodies func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error
 
-// bodies reads them out of the backup's tarball, once more; progress is told how far that is.
-func (e *estimator) bodies(backup string, progress ui.Progress) bodies {
+// Bodies reads them out of the backup's tarball, once more; progress is told how far that is.
+func (e *Store) Bodies(backup string, progress Progress) Bodies {
 	return func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
 		if e.readOnly {
-			return errNoDownload
+			return ErrNoDownload
 		}
 		stream, err := e.artifacts.Open(ctx, artifact.Target{Kind: velerov1.DownloadTargetKindBackupContents, Name: backup})
 		if err != nil {
@@ -35,20 +34,20 @@ func (e *estimator) bodies(backup string, progress ui.Progress) bodies {
 }
 
 // compare holds the objects that exist against what the backup holds of them.
-func (s *surveyor) compare(ctx context.Context, q surveyQuestion, known survey, in *preflight.Input, progress func(target.Progress)) error {
-	rules := preflight.Rules{Restore: q.spec.Restore, Server: q.velero.Server.Version, DefaultModifier: q.velero.Server.Flags.DefaultModifier, Versions: func(string) []string { return nil }}
+func (s *Surveyor) compare(ctx context.Context, q SurveyQuestion, known survey, in *preflight.Input, progress func(target.Progress)) error {
+	rules := preflight.Rules{Restore: q.Spec.Restore, Server: q.Velero.Server.Version, DefaultModifier: q.Velero.Server.Flags.DefaultModifier, Versions: func(string) []string { return nil }}
 	unread := func(what string, err error) {
 		in.Unread = append(in.Unread, preflight.NotLooked{What: what, Why: err.Error()})
 	}
-	server := q.velero.Server
+	server := q.Velero.Server
 	if server.Visible && server.Name != "" {
 		csi := slices.Contains(server.Flags.Features, "EnableCSI")
 		rules.CSI = &csi
 	}
 	if rules.CSI == nil || slices.Contains(server.Flags.Features, "EnableAPIGroupVersions") {
-		rules.Versions = q.index.Versions
+		rules.Versions = q.Index.Versions
 	}
-	if b := q.velero.Backup; b != nil {
+	if b := q.Velero.Backup; b != nil {
 		rules.NativeSnapshots = b.Status.VolumeSnapshotsAttempted > 0
 		if why := known.around.Why(target.ConfigMaps, ""); why != "" {
 			unread("whether Velero changes images or storage classes before it compares", errors.New(why))
@@ -66,7 +65,7 @@ func (s *surveyor) compare(ctx context.Context, q surveyQuestion, known survey, 
 	if c.Len() == 0 {
 		return nil
 	}
-	broken := q.bodies(ctx, c.Wants, c.Backup)
+	broken := q.Bodies(ctx, c.Wants, c.Backup)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -74,7 +73,7 @@ func (s *surveyor) compare(ctx context.Context, q surveyQuestion, known survey, 
 	if broken != nil {
 		unread("how what exists differs from the backup", broken)
 	}
-	unseen, err := s.reader.LookWhole(ctx, known.served, c.Question(), q.index.Version,
+	unseen, err := s.reader.LookWhole(ctx, known.served, c.Question(), q.Index.Version,
 		func(resource string, object *unstructured.Unstructured) { c.Live(resource, object) }, progress)
 	if err != nil {
 		return err

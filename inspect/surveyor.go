@@ -1,16 +1,14 @@
-package cmd
+package inspect
 
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/diagnosis"
@@ -22,9 +20,9 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// surveyor says what stands in the way of restores into one cluster. It may be used
+// Surveyor says what stands in the way of restores into one cluster. It may be used
 // by several goroutines; they wait for each other.
-type surveyor struct {
+type Surveyor struct {
 	reader *target.Reader
 	clock  func() time.Time
 
@@ -46,59 +44,63 @@ type survey struct {
 	unread   []preflight.NotLooked
 }
 
-// surveyAge is how long a survey answers further questions: about as long as it takes
+// SurveyAge is how long a survey answers further questions: about as long as it takes
 // to fill in a form.
-const surveyAge = time.Minute
+const SurveyAge = time.Minute
 
-// surveyQuestion is the restore that a surveyor is asked about.
-type surveyQuestion struct {
-	velero preflight.Velero
-	// index is what the backup holds, nil if it could not be read.
-	index  *collector.Index
-	unread []preflight.NotLooked
-	spec   collector.RestoreSpec
-	// keep looks at all that the backup holds, so that the next question needs no other
+// SurveyQuestion is the restore that a Surveyor is asked about.
+type SurveyQuestion struct {
+	Velero preflight.Velero
+	// Index is what the backup holds, nil if it could not be read.
+	Index  *collector.Index
+	Unread []preflight.NotLooked
+	Spec   collector.RestoreSpec
+	// Keep looks at all that the backup holds, so that the next question needs no other
 	// look. If it maps namespaces in another way, only those that are new are looked at.
-	keep bool
-	// bodies, if it is not nil, asks how what exists differs from the backup.
-	bodies bodies
+	Keep bool
+	// Bodies, if it is not nil, asks how what exists differs from the backup.
+	Bodies Bodies
 }
 
-func newSurveyor(config *rest.Config, clock func() time.Time, log *slog.Logger) (*surveyor, error) {
-	reader, err := target.New(target.Options{Config: config, Clock: clock, Log: log})
+func (c *Cluster) Surveyor() (*Surveyor, error) {
+	config, err := c.Config()
 	if err != nil {
 		return nil, err
 	}
-	return &surveyor{reader: reader, clock: clock}, nil
+	reader, err := target.New(target.Options{Config: config, Clock: c.Clock, Log: c.Log})
+	if err != nil {
+		return nil, err
+	}
+	return &Surveyor{reader: reader, clock: c.Clock}, nil
 }
 
-// check finds what stands in the way. Its error is that ctx ended, or that the API
+// Check finds what stands in the way. Its error is that ctx ended, or that the API
 // server rejects the credentials.
-func (s *surveyor) check(ctx context.Context, q surveyQuestion, progress func(target.Progress)) (*preflight.Result, error) {
-	in := preflight.Input{Restore: q.spec.Restore, Velero: q.velero, Index: q.index, Unread: q.unread, Now: s.clock()}
-	if q.index == nil {
+func (s *Surveyor) Check(ctx context.Context, q SurveyQuestion, progress func(target.Progress)) (*preflight.Result, error) {
+	in := preflight.Input{Restore: q.Spec.Restore, Velero: q.Velero, Index: q.Index, Unread: q.Unread, Now: s.clock()}
+	if q.Index == nil {
 		return preflight.Check(in)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.last
-	preservesPorts := q.spec.Restore.PreserveNodePorts != nil && *q.spec.Restore.PreserveNodePorts
-	mapping := fmt.Sprint(q.spec.Restore.NamespaceMapping, preservesPorts)
-	if !q.keep || known.index != q.index || in.Now.Sub(known.at) > surveyAge {
-		known = survey{index: q.index}
+	preservesPorts := q.Spec.Restore.PreserveNodePorts != nil && *q.Spec.Restore.PreserveNodePorts
+	mapping := fmt.Sprint(q.Spec.Restore.NamespaceMapping, preservesPorts)
+	if !q.Keep || known.index != q.Index || in.Now.Sub(known.at) > SurveyAge {
+		known = survey{index: q.Index}
 	}
 	if known.at.IsZero() || known.mapping != mapping {
 		var err error
 		if known, err = s.look(ctx, q, known, progress); err != nil {
 			return nil, err
 		}
-		if known.mapping = mapping; q.keep {
+		if known.mapping = mapping; q.Keep {
 			s.last = known
 		}
 	}
 	in.Served, in.Versions, in.State, in.Around = known.served, known.versions, known.state, known.around
-	in.Unread = slices.Concat(q.unread, known.unread)
-	fates, err := q.index.Fates(ctx, known.spec(q.spec), known.discovery())
+	in.Unread = slices.Concat(q.Unread, known.unread)
+	fates, err := q.Index.Fates(ctx, known.spec(q.Spec), known.discovery())
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -107,7 +109,7 @@ func (s *surveyor) check(ctx context.Context, q surveyQuestion, progress func(ta
 	default:
 		in.Fates = fates
 	}
-	if q.bodies != nil && fates != nil && known.state != nil {
+	if q.Bodies != nil && fates != nil && known.state != nil {
 		if err := s.compare(ctx, q, known, &in, progress); err != nil {
 			return nil, err
 		}
@@ -115,10 +117,13 @@ func (s *surveyor) check(ctx context.Context, q surveyQuestion, progress func(ta
 	return preflight.Check(in)
 }
 
+// Cost is what its questions have cost so far.
+func (s *Surveyor) Cost() target.Cost { return s.reader.Cost() }
+
 // look reads what there is to know of the cluster for a question, but not again what
 // is known.
-func (s *surveyor) look(ctx context.Context, q surveyQuestion, known survey, progress func(target.Progress)) (survey, error) {
-	found := survey{index: q.index, at: known.at, served: known.served, versions: known.versions}
+func (s *Surveyor) look(ctx context.Context, q SurveyQuestion, known survey, progress func(target.Progress)) (survey, error) {
+	found := survey{index: q.Index, at: known.at, served: known.served, versions: known.versions}
 	var err error
 	if found.served == nil {
 		if found.served, err = s.reader.Served(ctx); err != nil {
@@ -130,17 +135,17 @@ func (s *surveyor) look(ctx context.Context, q surveyQuestion, known survey, pro
 			return found, nil
 		}
 	}
-	spec := q.spec
-	if q.keep {
+	spec := q.Spec
+	if q.Keep {
 		spec.Restore = velerov1.RestoreSpec{BackupName: spec.Restore.BackupName, NamespaceMapping: spec.Restore.NamespaceMapping, PreserveNodePorts: spec.Restore.PreserveNodePorts}
 	}
-	fates, err := q.index.Fates(ctx, found.spec(spec), found.discovery())
+	fates, err := q.Index.Fates(ctx, found.spec(spec), found.discovery())
 	if err != nil {
 		return found, context.Cause(ctx) // else it is refused, and check says so
 	}
 	velero := ""
-	if q.velero.Backup != nil {
-		velero = q.velero.Backup.Namespace
+	if q.Velero.Backup != nil {
+		velero = q.Velero.Backup.Namespace
 	}
 	question, around, err := preflight.Ask(fates, spec.Restore, velero)
 	if err != nil {
@@ -168,7 +173,7 @@ func (s *surveyor) look(ctx context.Context, q surveyQuestion, known survey, pro
 
 // surround reads what surrounds a restore. If it wants the same as before but for the
 // namespaces with quotas and limit ranges, those that are new are added.
-func (s *surveyor) surround(ctx context.Context, served *target.Served, want target.Around, known survey) (target.Around, *target.Surroundings, error) {
+func (s *Surveyor) surround(ctx context.Context, served *target.Served, want target.Around, known survey) (target.Around, *target.Surroundings, error) {
 	before, within := known.asked, want.Within
 	before.Within, want.Within = nil, nil
 	if known.around == nil || !reflect.DeepEqual(before, want) {
@@ -197,7 +202,7 @@ func (s *surveyor) surround(ctx context.Context, served *target.Served, want tar
 
 // needsVersions says whether some resource is stored in another version than the
 // one that the cluster prefers.
-func (s *surveyor) needsVersions(found survey) bool {
+func (s *Surveyor) needsVersions(found survey) bool {
 	return slices.ContainsFunc(found.index.Contents(), func(r collector.ResourceCount) bool {
 		stored, preferred := found.index.Version(r.Resource), found.served.Version(r.Resource)
 		return stored != "" && preferred != "" && stored != preferred
@@ -222,8 +227,8 @@ func (f *survey) discovery() collector.Discovery {
 	return collector.LiveDiscovery(f.served.Lists)
 }
 
-// veleroState is what a snapshot tells of Velero and of a backup.
-func veleroState(snap *watch.Snapshot, backup string) preflight.Velero {
+// VeleroState is what a snapshot tells of Velero and of a backup.
+func VeleroState(snap *watch.Snapshot, backup string) preflight.Velero {
 	v := preflight.Velero{Server: snap.Server, LocationsUnseen: unseenSource(snap, watch.Locations), QueueUnseen: unseenSource(snap, watch.Restores), DeletionsUnseen: unseenSource(snap, watch.Deletions)}
 	env := snap.Environment(snap.At)
 	for _, j := range snap.Jobs {
@@ -257,14 +262,14 @@ func veleroState(snap *watch.Snapshot, backup string) preflight.Velero {
 	return v
 }
 
-// addFinalized adds whether Velero stored what the backup's operations made. Only a
+// AddFinalized adds whether Velero stored what the backup's operations made. Only a
 // backup with operations costs requests.
-func addFinalized(ctx context.Context, v *preflight.Velero, e *estimator) {
+func AddFinalized(ctx context.Context, v *preflight.Velero, e *Store) {
 	if v.Backup == nil || v.Backup.Status.BackupItemOperationsAttempted == 0 {
 		return
 	}
 	if e.readOnly {
-		v.FinalizedUnseen = errReadOnlyDownload.Error()
+		v.FinalizedUnseen = ErrReadOnlyDownload.Error()
 		return
 	}
 	finalized, err := e.artifacts.Finalized(ctx, v.Backup)

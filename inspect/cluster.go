@@ -1,0 +1,115 @@
+package inspect
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/collector/cache"
+	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/stored/artifact"
+)
+
+// Cluster is one cluster, and how to ask it. All that asks is made from it.
+type Cluster struct {
+	// Connect returns the way to the cluster with the credentials of now, and an error
+	// if the kubeconfig leads to another one by now. It does not talk to it.
+	Connect func() (Connection, error)
+	Clock   func() time.Time
+	Log     *slog.Logger
+	// ReadOnly creates nothing, no DownloadRequest either.
+	ReadOnly bool
+	// Demo is true for the demo's cluster, which serves little more than Velero's kinds.
+	Demo bool
+	// CAFile holds certificates of the object store, or is empty.
+	CAFile string
+	// AllowPlainHTTP lets stored artifacts come without TLS; Announce is told before
+	// they do.
+	AllowPlainHTTP bool
+	Announce       func(artifact.Route)
+	// Version is veltui's.
+	Version string
+	// Requests counts the DownloadRequests that are still in a cluster.
+	Requests *atomic.Int64
+	// Indexes keeps what is in backups, nil for those that read none.
+	Indexes *cache.Cache
+	// AuditDir is the directory of the audit log.
+	AuditDir func() (string, error)
+}
+
+// Connection is a way to a cluster.
+type Connection struct {
+	Session *session.Session
+	// Config is the session's, when it was asked for.
+	Config *rest.Config
+	// Context is the kubeconfig context's name.
+	Context string
+	// Request is how kubectl gets to the same cluster.
+	Request action.Request
+}
+
+// Config is how to get to the cluster with the credentials of now.
+func (c *Cluster) Config() (*rest.Config, error) {
+	conn, err := c.Connect()
+	return conn.Config, err
+}
+
+func (c *Cluster) userAgent() string { return "veltui/" + c.Version }
+
+// patience is how long a cluster may take for its first answer.
+const patience = 30 * time.Second
+
+// EngineOptions are what differs between those who use an engine of package action.
+type EngineOptions struct {
+	ReadOnly bool
+	// NoStore leaves the object store alone: to ask it is to create a DownloadRequest.
+	NoStore bool
+	// LeaveOperations does not ask for the list of operations.
+	LeaveOperations bool
+	// Timeout and Observe are 0 for the defaults.
+	Timeout, Observe time.Duration
+	// Waiting is told what the object store is asked; nil for nobody.
+	Waiting func(what string)
+}
+
+// Engine makes one for the Velero in a namespace.
+func (c *Cluster) Engine(conn Connection, namespace string, e EngineOptions) (*action.Engine, error) {
+	audit, err := c.AuditDir()
+	if err != nil {
+		return nil, err
+	}
+	o := action.Options{
+		Session: conn.Session, Namespace: namespace, ReadOnly: e.ReadOnly,
+		By: userName(conn.Config), Context: conn.Context,
+		AuditDir: audit, Deadline: e.Timeout, Observe: e.Observe, Waiting: e.Waiting,
+	}
+	if !e.NoStore {
+		artifacts, err := c.artifacts(conn.Config, namespace)
+		if err != nil {
+			return nil, err
+		}
+		storage := action.Storage{Artifacts: artifacts}
+		o.Prober, o.Counter, o.LeaveOperations = storage, storage, e.LeaveOperations
+	}
+	return action.New(o)
+}
+
+// artifacts reads what the Velero in a namespace has stored.
+func (c *Cluster) artifacts(config *rest.Config, namespace string) (*artifact.Fetcher, error) {
+	return artifact.New(artifact.Options{
+		Config: config, Namespace: namespace, CAFile: c.CAFile,
+		AllowPlainHTTP: c.AllowPlainHTTP, Announce: c.Announce,
+		UserAgent: c.userAgent(), Clock: c.Clock, Log: c.Log, Open: c.Requests,
+	})
+}
+
+// userName is who the kubeconfig says we are, for an API server that does not.
+func userName(config *rest.Config) string {
+	if config.Impersonate.UserName != "" {
+		return config.Impersonate.UserName
+	}
+	return config.Username
+}

@@ -1,0 +1,66 @@
+package inspect
+
+import (
+	"errors"
+	"time"
+
+	"github.com/veltui/veltui/collector"
+)
+
+// Progress takes how many bytes of a backup have come, of how many; total is 0
+// while that is not known. It may be called from any goroutine, and never
+// blocks. While nothing is downloaded it is not called.
+type Progress func(done, total int64)
+
+// ErrExists is why a file is not saved; the path goes before it.
+var ErrExists = errors.New("exists already, and veltui does not replace it")
+
+// Preview is what a restore would do, as far as that is known.
+type Preview struct {
+	// Backup is the one that would be restored: with a schedule, its newest.
+	Backup string
+	// Refused is why Velero would not do it, in sentences.
+	Refused []string
+	// Unknown is why the items are not known, empty if they are.
+	Unknown string
+	// Estimate is what would be restored.
+	Estimate collector.Estimate
+	// Takes is how long the items may take, between Low and High; 0 if that is not
+	// known. Learned is true where earlier restores of the cluster told.
+	Takes, Low, High time.Duration
+	Learned          bool
+	// Namespaces, Resources and Labels (key=value) are those in the backup.
+	Namespaces, Resources, Labels []string
+	// Notes are what was taken for granted or could not be looked at.
+	Notes []string
+}
+
+// Check is what a look at the live cluster found. Unseen is what could not be
+// looked at; it is never a no.
+type Check struct {
+	Findings []Finding
+	Unseen   []string
+	// Existing is how many objects exist and can be compared; WhyNotCompare is why
+	// they must not be, empty if they may.
+	Existing      int
+	WhyNotCompare string
+}
+
+// Severity is how bad a finding is.
+type Severity uint8
+
+// The severities.
+const (
+	Note     Severity = iota
+	Doubt             // it may go wrong
+	Obstacle          // it will
+)
+
+// Finding is something in the live cluster that the restore will meet.
+type Finding struct {
+	Severity Severity
+	// Resource is the kind that it is about, empty for none.
+	Resource string
+	// Text is a sentence, Remedy what to do about it; that may be empty.
+	Text, Remedy string
+}
