@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/internal/config"
-	"github.com/veltui/veltui/ui/keys"
 )
 
 // configured runs the built binary without a cluster, with a configuration file
@@ -167,12 +166,6 @@ func TestConfigIsDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../docs/config.md")
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, a := range keys.Actions {
-		row := fmt.Sprintf("| `%s` | `%s` | %s |", a.Name, strings.Join(a.Keys, "`, `"), a.What)
-		if !strings.Contains(string(doc), row+"\n") {
-			t.Errorf("docs/config.md lacks this row:\n%s", row)
-		}
 	}
 	for _, s := range settings() {
 		flag, env := "", ""
