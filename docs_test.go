@@ -69,11 +69,7 @@ func TestDocsOfCommands(t *testing.T) {
 
 func describeCommand(b *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
-	long := c.Long
-	if long == "" {
-		long = c.Short + "."
-	}
-	fmt.Fprintf(b, "```text\n%s\n```\n\n", strings.TrimSpace(long))
+	fmt.Fprintf(b, "%s.\n\n", strings.TrimSuffix(c.Short, "."))
 	fmt.Fprintf(b, "Usage: `%s`\n", c.UseLine())
 	if c.Example != "" {
 		fmt.Fprintf(b, "\n```sh\n%s\n```\n", unindented(c.Example))
