@@ -65,6 +65,7 @@ func TestDocsOfCommands(t *testing.T) {
 	flagTable(&b, root.PersistentFlags())
 	b.WriteString("\n")
 	inDoc(t, "docs/commands.md", "commands", b.String())
+	inDoc(t, "docs/commands.md", "exit codes", "\n```text\n"+cmd.ExitCodes+"\n```\n\n")
 }
 
 func describeCommand(b *strings.Builder, c *cobra.Command) {

@@ -13,15 +13,17 @@ import (
 	"github.com/veltui/veltui/internal/config"
 )
 
-// exitCodes is what `veltui options` and the manual page say of them.
-const exitCodes = `Exit codes of all commands:
+// ExitCodes is the one table of them: `veltui options`, the manual page and
+// docs/commands.md have it.
+const ExitCodes = `Exit codes of all commands:
   0    done; the job, if one is asked about, completed or goes on
-  1    an error
+  1    an error, or not all could be looked at
   2    a mistake in the command line or the configuration
   3    the job ended PartiallyFailed
   4    the job ended Failed or FailedValidation
   5    timed out
-  6    the job is stuck or orphaned, or veltui refuses
+  6    the job is stuck or orphaned, veltui refuses, something stands in the way of a
+       restore, or something did not come back
   130  interrupted; any other signal: 128 and its number`
 
 func newOptions() *cobra.Command {
@@ -33,7 +35,7 @@ func newOptions() *cobra.Command {
   veltui options`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "These flags can be given to any command:\n\n%s\n%s\n", cmd.Root().PersistentFlags().FlagUsages(), exitCodes)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "These flags can be given to any command:\n\n%s\n%s\n", cmd.Root().PersistentFlags().FlagUsages(), ExitCodes)
 			return err
 		},
 	}

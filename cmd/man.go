@@ -80,7 +80,7 @@ func manualPage(cmd *cobra.Command) string {
 		section("OPTIONS OF ALL COMMANDS")
 		flagPages(&b, cmd.PersistentFlags())
 		section("EXIT STATUS")
-		paragraphs(&b, exitCodes)
+		paragraphs(&b, ExitCodes)
 	}
 	if cmd.Example != "" {
 		section("EXAMPLES")
