@@ -22,7 +22,7 @@ import (
 
 // TestDescribe makes jobs with every setting that a test can give them, and
 // compares what Velero's own command prints of them, and of all others that are
-// there, with the table in docs/reading.md and with veltui.
+// there, with the table in the table of velero describe and with veltui.
 func TestDescribe(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.VeleroWith(ctx))
@@ -105,7 +105,7 @@ func TestDescribe(t *testing.T) {
 	t.Logf("Velero printed %d lines of the table", len(seen))
 }
 
-// tableRow is a line of the table in docs/reading.md, or a part of its path.
+// tableRow is a line of the table in the table of velero describe, or a part of its path.
 type tableRow struct {
 	label    string
 	named    *regexp.Regexp // for a label with a word in capitals, that stands for a name
@@ -117,7 +117,7 @@ var anyName = regexp.MustCompile(`\b(NAMESPACE|KIND|NAME|ITEM|PV|CLAIM|PHASE|POD
 
 func readTable(t *testing.T) *tableRow {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "docs", "reading.md"))
+	text, err := os.ReadFile(filepath.Join("..", "say", "describe", "testdata", "velero-describe.md"))
 	must(t, err)
 	root := &tableRow{}
 	for line := range strings.Lines(string(text)) {
@@ -204,7 +204,7 @@ func (r *tableRow) read(t *testing.T, printed string) []*printedLine {
 		}
 		m := labelled.FindStringSubmatch(text)
 		if m == nil || above.row.child(m[1]) == nil {
-			t.Errorf("docs/reading.md has no row for this line, below %q: %q", above.label, text)
+			t.Errorf("the table of velero describe has no row for this line, below %q: %q", above.label, text)
 			continue
 		}
 		line := &printedLine{row: above.row.child(m[1]), label: m[1], above: above}

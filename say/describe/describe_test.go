@@ -169,7 +169,7 @@ func TestNotSeen(t *testing.T) {
 var printed = regexp.MustCompile(`^\t*((?:%s )?[A-Z][A-Za-z /-]*[A-Za-z](?: \((?:Default|bytes)\))?)`)
 
 // Velero's own source tells what its describe command prints: each label in it
-// is a part of some path in docs/reading.md.
+// is a part of some path in testdata/velero-describe.md.
 func TestTableNamesEveryLabelOfVelero(t *testing.T) {
 	table := tableLabels(t)
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/vmware-tanzu/velero").Output()
@@ -200,7 +200,7 @@ func TestTableNamesEveryLabelOfVelero(t *testing.T) {
 	delete(found, "WARNING") // about a certificate
 	for label := range found {
 		if !slices.Contains(table, label) {
-			t.Errorf("Velero prints %q, which docs/reading.md does not have", label)
+			t.Errorf("Velero prints %q, which testdata/velero-describe.md does not have", label)
 		}
 	}
 	if len(found) < 80 {
@@ -234,7 +234,7 @@ func texts(e ast.Expr) []string {
 // tableLabels are the parts of all paths in the first column of the table.
 func tableLabels(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/reading.md")
+	text, err := os.ReadFile("testdata/velero-describe.md")
 	if err != nil {
 		t.Fatal(err)
 	}
