@@ -61,9 +61,7 @@ func TestDocsOfCommands(t *testing.T) {
 	root := cmd.Root()
 	var b strings.Builder
 	describeCommand(&b, root)
-	b.WriteString("\n## Flags that every command takes\n\n")
-	flagTable(&b, root.PersistentFlags())
-	b.WriteString("\n")
+	b.WriteString("\n`veltui options` lists the flags that every command takes; most are kubectl's.\n\n")
 	inDoc(t, "docs/commands.md", "commands", b.String())
 	inDoc(t, "docs/commands.md", "exit codes", "\n```text\n"+cmd.ExitCodes+"\n```\n\n")
 }
