@@ -117,7 +117,7 @@ func TestDocsOfKeys(t *testing.T) {
 			if !here(a.At) {
 				continue
 			}
-			name := "cannot be chosen"
+			name := ""
 			if a.Name != "" {
 				name = "`" + a.Name + "`"
 			}
@@ -130,11 +130,12 @@ func TestDocsOfKeys(t *testing.T) {
 		title string
 		at    keys.Place
 	}{
-		{"On the dashboard", keys.Dashboard}, {"On a job's pages", keys.Page}, {"On a job's Logs page", keys.LogsPage},
+		{"On the dashboard", keys.Dashboard}, {"On a job's pages", keys.Page}, {"On a job's Logs page, besides", keys.LogsPage},
 		{"On the page of a schedule, location, repository, deletion or etcd backup", keys.Other}, {"In the finalize dialog", keys.Dialog}, {"In help", keys.HelpScreen}, {"In the form of a restore", keys.Form},
 	} {
 		section(s.title, func(at keys.Place) bool {
-			return at&everywhere != everywhere && at&s.at != 0 || s.at == keys.Form && at&s.at != 0
+			besides := s.at == keys.LogsPage && at&keys.Page != 0
+			return at&everywhere != everywhere && at&s.at != 0 && !besides || s.at == keys.Form && at&s.at != 0
 		})
 	}
 	b.WriteString("\n## Commands\n\n| command | does |\n|---|---|\n")
