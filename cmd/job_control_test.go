@@ -57,10 +57,10 @@ func (s *shell) jobs(t *testing.T) []int {
 func (s *shell) run(t *testing.T, command string, words ...string) int {
 	t.Helper()
 	s.types(t, command+"\n")
-	s.sees(t, words...)
-	jobs := s.jobs(t)
-	if len(jobs) == 0 {
-		t.Fatalf("%s does not run:\n%s", command, s.screen())
+	var jobs []int
+	eventually(t, command+" runs", func() bool { jobs = s.jobs(t); return len(jobs) > 0 })
+	for _, word := range words { // once more than in the echo of the command
+		eventually(t, command+" prints "+word, func() bool { return strings.Count(s.written(), word) > strings.Count(command, word) })
 	}
 	return jobs[len(jobs)-1]
 }
