@@ -171,7 +171,7 @@ func TestDocsOfWaits(t *testing.T) {
 		}
 		file, function, _ := strings.Cut(w.Source, " ")
 		fmt.Fprintf(&b, "| %s | %s: %s | %s | %s (%s) | %s | %s | %s | %s | %s | `%s` `%s` |\n", w.For, w.Subject, strings.Join(steps, ", "), strings.TrimPrefix(versions, ", "),
-			w.Worker, w.Workers, limit, from, w.Writes, cmp.Or(w.Shows, "nothing"), w.Restart, file, strings.ReplaceAll(function, ", ", "`, `"))
+			w.Worker, w.Workers, limit, from, cmp.Or(w.Writes, "nothing"), cmp.Or(w.Shows, "nothing"), w.Restart, file, strings.ReplaceAll(function, ", ", "`, `"))
 	}
 	b.WriteString("\n")
 	inDoc(t, "docs/dev/velero.md", "waits", b.String())

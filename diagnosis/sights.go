@@ -7,59 +7,41 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// reasons are what the waits of Velero's table are called in a verdict.
-var reasons = map[velero.WaitName]Reason{
-	velero.WaitListing: CollectingItems, velero.WaitDownload: CollectingItems, velero.WaitCacheSync: KindNotListed,
-	velero.WaitNamespace: NamespaceTerminating, velero.WaitHook: RunningHook, velero.WaitSnapshot: WaitingForSnapshot,
-	velero.WaitItemAction: SlowItem, velero.WaitRepository: PreparingRepository, velero.WaitLock: RepositoryLocked,
-	velero.WaitPodVolumes: VolumeSilent, velero.WaitCancelled: CancelledVolumeHang, velero.WaitStoring: UploadingArtifacts,
-	velero.WaitLastPatch: UploadingArtifacts, velero.WaitOperations: WaitingForOperations, velero.WaitFinalizer: FinalizingBehind,
-	velero.WaitRewriting: Finalizing, velero.WaitBinding: Finalizing, velero.WaitGroups: Finalizing,
-	velero.WaitRestoreHooks: RunningHook, velero.WaitStore: Finalizing,
+// sighting is what a wait of Velero's table is called in a verdict, and what the
+// evidence shows of it. Where see is nil, nothing shows it and nothing rules it out.
+type sighting struct {
+	reason Reason
+	see    func(*assessment) sight
 }
 
-// see says what the evidence shows of a wait; ok is false for one that is not known.
-func (a *assessment) see(name velero.WaitName) (s sight, ok bool) {
-	switch name {
-	case velero.WaitListing, velero.WaitDownload, velero.WaitItemAction, velero.WaitLastPatch, velero.WaitStore:
-		return sight{}, true // nothing shows it, nothing rules it out
-	case velero.WaitCacheSync:
-		return a.seeCacheSync(), true
-	case velero.WaitNamespace:
-		return a.seeNamespace(), true
-	case velero.WaitHook:
-		return a.seeHook(), true
-	case velero.WaitSnapshot:
-		return a.seeSnapshot(), true
-	case velero.WaitRepository:
-		return a.seeRepository(), true
-	case velero.WaitLock:
-		return a.seeLock(), true
-	case velero.WaitPodVolumes:
-		return a.seePodVolumes(), true
-	case velero.WaitCancelled:
-		return a.seeCancelled(), true
-	case velero.WaitStoring:
-		return sight{out: !a.evidence().Stored.IsZero()}, true
-	case velero.WaitOperations:
-		return sight{}, true
-	case velero.WaitFinalizer:
-		return a.seeFinalizer(), true
-	case velero.WaitRewriting:
-		return a.seeRewriting(), true
-	case velero.WaitBinding:
-		return a.seeBinding(), true
-	case velero.WaitGroups:
-		return a.seeGroups(), true
-	case velero.WaitRestoreHooks:
-		return a.seeRestoreHooks(), true
-	case velero.WaitQueue, velero.WaitWorker:
-		return a.seeTurn(), true
-	case velero.WaitDeletion:
-		d, ok := a.newestDeletion()
-		return sight{out: !ok || d.Phase == string(velerov1.DeleteBackupRequestPhaseProcessed), shown: true, reason: Deleting}, true
+func sightings() map[velero.WaitName]sighting {
+	return map[velero.WaitName]sighting{
+		velero.WaitQueue: {see: (*assessment).seeTurn}, velero.WaitWorker: {see: (*assessment).seeTurn},
+		velero.WaitListing: {reason: CollectingItems}, velero.WaitDownload: {reason: CollectingItems}, velero.WaitItemAction: {reason: SlowItem},
+		velero.WaitCacheSync:    {KindNotListed, (*assessment).seeCacheSync},
+		velero.WaitNamespace:    {NamespaceTerminating, (*assessment).seeNamespace},
+		velero.WaitHook:         {RunningHook, (*assessment).seeHook},
+		velero.WaitSnapshot:     {WaitingForSnapshot, (*assessment).seeSnapshot},
+		velero.WaitRepository:   {PreparingRepository, (*assessment).seeRepository},
+		velero.WaitLock:         {RepositoryLocked, (*assessment).seeLock},
+		velero.WaitPodVolumes:   {VolumeSilent, (*assessment).seePodVolumes},
+		velero.WaitCancelled:    {CancelledVolumeHang, (*assessment).seeCancelled},
+		velero.WaitStoring:      {UploadingArtifacts, func(a *assessment) sight { return sight{out: !a.evidence().Stored.IsZero()} }},
+		velero.WaitLastPatch:    {reason: UploadingArtifacts},
+		velero.WaitOperations:   {reason: WaitingForOperations},
+		velero.WaitFinalizer:    {FinalizingBehind, (*assessment).seeFinalizer},
+		velero.WaitRewriting:    {Finalizing, (*assessment).seeRewriting},
+		velero.WaitBinding:      {Finalizing, (*assessment).seeBinding},
+		velero.WaitGroups:       {Finalizing, (*assessment).seeGroups},
+		velero.WaitRestoreHooks: {RunningHook, (*assessment).seeRestoreHooks},
+		velero.WaitStore:        {reason: Finalizing},
+		velero.WaitDeletion:     {Deleting, (*assessment).seeDeletion},
 	}
-	return sight{}, false
+}
+
+func (a *assessment) seeDeletion() sight {
+	d, ok := a.newestDeletion()
+	return sight{out: !ok || d.Phase == string(velerov1.DeleteBackupRequestPhaseProcessed), shown: true}
 }
 
 // seeTurn is what Queue says of a job that has not begun.

@@ -75,13 +75,19 @@ func subject(j *job.Job) velero.Subject {
 // evidence allows it.
 func (a *assessment) waits() []wait {
 	var found []wait
-	rows := velero.WaitsIn(a.env.table(), subject(a.j), a.step(), a.version())
+	sightings, rows := sightings(), velero.WaitsIn(a.env.table(), subject(a.j), a.step(), a.version())
 	for i := range rows {
-		s, ok := a.see(rows[i].Name)
-		if !ok || s.out {
+		of, known := sightings[rows[i].Name]
+		if !known {
 			continue
 		}
-		w := wait{row: &rows[i], sight: s}
+		w := wait{row: &rows[i]}
+		if of.see != nil {
+			w.sight = of.see(a)
+		}
+		if w.reason = cmp.Or(w.reason, of.reason); w.out {
+			continue
+		}
 		w.until = a.until(w)
 		found = append(found, w)
 	}
@@ -162,7 +168,7 @@ func (a *assessment) silent(doing string) Verdict {
 		if w.note != nil {
 			w.note()
 		}
-		v := a.conclude(Waiting, cmp.Or(w.reason, reasons[w.row.Name]), w.advice, "%s%s", doing, w.summary).by(w.action)
+		v := a.conclude(Waiting, w.reason, w.advice, "%s%s", doing, w.summary).by(w.action)
 		v.Waits = all
 		return v
 	}
@@ -182,7 +188,7 @@ func (a *assessment) silent(doing string) Verdict {
 			continue
 		}
 		if open = append(open, w.public().For); len(open) == 1 {
-			reason, advice = cmp.Or(w.reason, reasons[w.row.Name]), w.advice
+			reason, advice = w.reason, w.advice
 		}
 	}
 	if a.step() == velero.StepItems || len(open) == 0 {

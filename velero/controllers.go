@@ -25,38 +25,28 @@ var restoreOnly = []string{string(BackupController), "backup-deletion", string(B
 // Runs reports whether a server with these flags runs a controller.
 func (f *ServerFlags) Runs(c Controller) bool { return !slices.Contains(f.Disabled, string(c)) }
 
+// handlers are the controllers that take a backup and a restore out of a phase.
+var handlers = map[string][2]Controller{
+	"": {BackupController, RestoreController}, PhaseNew: {BackupController, RestoreController}, PhaseInProgress: {BackupController, RestoreController},
+	PhaseQueued: {BackupQueueController}, PhaseReadyToStart: {BackupController},
+	PhaseWaiting:          {BackupOperationsController, RestoreOperationsController},
+	PhaseWaitingPartly:    {BackupOperationsController, RestoreOperationsController},
+	PhaseFinalizing:       {BackupFinalizerController, RestoreFinalizerController},
+	PhaseFinalizingPartly: {BackupFinalizerController, RestoreFinalizerController},
+}
+
 // Handler returns the controller that takes a job out of its phase; ok is false if
 // that version has none for it: up to 1.17 a backup that is Queued or ReadyToStart
 // is "not handled" (backup_controller.go Reconcile).
 func (v Version) Handler(backup bool, phase string) (c Controller, ok bool) {
-	switch phase {
-	case "", PhaseNew:
-		switch {
-		case !backup:
-			return RestoreController, true
-		case v.QueuesBackups():
-			return BackupQueueController, true
-		}
-		return BackupController, true
-	case PhaseQueued:
-		return BackupQueueController, backup && v.QueuesBackups()
-	case PhaseReadyToStart:
-		return BackupController, backup && v.QueuesBackups()
-	case PhaseInProgress:
-		if backup {
-			return BackupController, true
-		}
-		return RestoreController, true
-	case PhaseWaiting, PhaseWaitingPartly:
-		if backup {
-			return BackupOperationsController, true
-		}
-		return RestoreOperationsController, true
-	case PhaseFinalizing, PhaseFinalizingPartly:
-		if backup {
-			return BackupFinalizerController, true
-		}
-		return RestoreFinalizerController, true
+	isNew, queue := phase == "" || phase == PhaseNew, phase == PhaseQueued || phase == PhaseReadyToStart
+	switch {
+	case !backup:
+		c = handlers[phase][1]
+	case isNew && v.QueuesBackups():
+		c = BackupQueueController
+	case !queue || v.QueuesBackups():
+		c = handlers[phase][0]
 	}
-	return "", false
+	return c, c != ""
 }

@@ -99,7 +99,7 @@ type Wait struct {
 	Workers string
 	Limit   Bound
 	From    Moment
-	// Writes is what Velero writes meanwhile, and how often.
+	// Writes is what Velero writes meanwhile, and how often; empty for nothing.
 	Writes string
 	// Shows is the evidence that shows it, empty if nothing does: then the wait is
 	// always possible.
