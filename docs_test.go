@@ -70,8 +70,9 @@ func describeCommand(b *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
 	fmt.Fprintf(b, "%s.\n\n", strings.TrimSuffix(c.Short, "."))
 	fmt.Fprintf(b, "Usage: `%s`\n", c.UseLine())
-	if c.Example != "" {
-		fmt.Fprintf(b, "\n```sh\n%s\n```\n", unindented(c.Example))
+	if c.Example != "" { // help has them all
+		examples := strings.Split(unindented(c.Example), "\n\n")
+		fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.Join(examples[:min(2, len(examples))], "\n\n"))
 	}
 	if local := cmd.OwnFlags(c); local.HasAvailableFlags() {
 		b.WriteString("\n")
