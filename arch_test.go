@@ -17,9 +17,10 @@ const module = "github.com/veltui/veltui"
 // own that it imports, from the top down. No more and no less may be true.
 // docs/dev/architecture.md draws it.
 var imports = map[string][]string{
+	"internal/assets":            nil,
 	"inspect":                    {"action", "assess", "collector", "collector/cache", "diagnosis", "internal/human", "internal/safefile", "internal/sanitize", "job", "job/forecast", "job/forecast/history", "restore/preflight", "restore/restorespec", "restore/target", "restore/verify", "retry", "session", "stored/artifact", "stored/logs", "stored/outcome", "velero", "velero/decode", "watch"},
 	"":                           {"cmd"},
-	"cmd":                        {"action", "assess", "assets", "collector", "collector/cache", "demo", "diagnosis", "etcd", "inspect", "internal/config", "internal/glob", "internal/human", "internal/safefile", "internal/sanitize", "job", "job/forecast", "job/forecast/history", "restore/preflight", "restore/restorespec", "restore/target", "restore/verify", "retry", "say/describe", "say/narrate", "say/report", "session", "stored/artifact", "stored/logs", "stored/outcome", "ui", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/terminal", "velero", "velero/decode", "watch"},
+	"cmd":                        {"action", "assess", "collector", "collector/cache", "demo", "diagnosis", "etcd", "inspect", "internal/assets", "internal/config", "internal/glob", "internal/human", "internal/safefile", "internal/sanitize", "job", "job/forecast", "job/forecast/history", "restore/preflight", "restore/restorespec", "restore/target", "restore/verify", "retry", "say/describe", "say/narrate", "say/report", "session", "stored/artifact", "stored/logs", "stored/outcome", "ui", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui":                         {"action", "assess", "collector", "diagnosis", "inspect", "internal/human", "job", "job/forecast", "say/narrate", "ui/command", "ui/detail", "ui/dialog", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/pager", "ui/restoreform", "ui/tabs", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui/tabs":                    {"assess", "diagnosis", "etcd", "internal/human", "job", "ui/detail", "ui/draw", "velero", "watch"},
 	"ui/detail":                  {"assess", "ui/draw", "ui/keys", "ui/pager", "watch"},
@@ -29,7 +30,7 @@ var imports = map[string][]string{
 	"ui/guide":                   {"ui/draw", "ui/keys"},
 	"ui/pager":                   {"internal/human", "ui/draw", "ui/keys"},
 	"ui/keys":                    {"ui/draw"},
-	"ui/draw":                    {"assets", "diagnosis", "internal/human", "job"},
+	"ui/draw":                    {"diagnosis", "internal/assets", "internal/human", "job"},
 	"ui/terminal":                {"internal/sanitize"},
 	"assess":                     {"collector", "diagnosis", "internal/human", "job", "job/forecast", "stored/artifact", "velero", "watch"},
 	"say/describe":               {"assess", "diagnosis", "internal/human", "job", "velero", "watch"},
@@ -65,7 +66,6 @@ var imports = map[string][]string{
 	"internal/sanitize":          nil,
 	"internal/statedir":          {"internal/safefile"},
 	"internal/safefile":          {"internal/kubectl"},
-	"assets":                     nil,
 	"demo":                       {"demo/cluster", "demo/replay", "demo/responder", "demo/scene", "demo/store"},
 	"demo/responder":             {"demo/cluster", "demo/store"},
 	"demo/replay":                {"demo/cluster"},

@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	"github.com/veltui/veltui/assets"
+	"github.com/veltui/veltui/internal/assets"
 )
 
 // rbacRoles are the roles; each has the rights of those before it.
 var rbacRoles = []string{"viewer", "artifacts", "operator"}
 
-// right is one of assets/rbac/rights.yaml.
+// right is one of internal/assets/rbac/rights.yaml.
 type right struct {
 	Name     string `json:"name"`
 	Role     string `json:"role"`

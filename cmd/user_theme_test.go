@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/veltui/veltui/assets"
+	"github.com/veltui/veltui/internal/assets"
 )
 
 func TestUserThemes(t *testing.T) {
