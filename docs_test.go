@@ -217,7 +217,7 @@ func reasonTables(t *testing.T, file, what string, remedies map[string]string) s
 		if !ok || group.Tok != token.CONST {
 			continue
 		}
-		title, more, _ := strings.Cut(strings.Join(strings.Fields(group.Doc.Text()), " "), ".")
+		title, more, _ := strings.Cut(strings.Join(strings.Fields(group.Doc.Text()), " ")+" ", ". ")
 		fmt.Fprintf(&b, "\n## %s\n\n", title)
 		if more = strings.TrimSpace(more); more != "" {
 			b.WriteString(more + "\n\n")
