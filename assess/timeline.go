@@ -343,7 +343,7 @@ func (l *telling) ends() {
 		return
 	}
 	text, mood := "it ended as "+j.Phase, Good
-	if j.Phase != "Completed" {
+	if j.Phase != velero.PhaseCompleted {
 		mood = Bad
 	}
 	for _, n := range []struct {

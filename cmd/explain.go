@@ -235,9 +235,9 @@ func exitFor(j *job.Job, v diagnosis.Verdict) error {
 	switch {
 	case v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned:
 		return exitError{ExitRefused, nil}
-	case j.Phase == "PartiallyFailed":
+	case j.Phase == velero.PhasePartiallyFailed:
 		return exitError{ExitPartiallyFailed, nil}
-	case j.Phase == "Failed" || j.Phase == "FailedValidation":
+	case j.Phase == velero.PhaseFailed || j.Phase == velero.PhaseFailedValidation:
 		return exitError{ExitFailed, nil}
 	}
 	return nil

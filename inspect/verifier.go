@@ -43,7 +43,7 @@ func (v *Verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 			err = safeError{sanitize.String(err.Error()), err}
 		}
 	}()
-	if j.Phase == "FailedValidation" || j.Stage == job.StageQueued && !j.Terminal() {
+	if j.Phase == velero.PhaseFailedValidation || j.Stage == job.StageQueued && !j.Terminal() {
 		return result, verify.ErrNotStarted
 	}
 	if v.Items == nil {
@@ -157,7 +157,7 @@ func (v *Verifier) expected(ctx context.Context, j *job.Job, server velero.Serve
 
 // evidence reads what Velero stored of the volumes of a restore and of its backup.
 func (v *Verifier) evidence(ctx context.Context, j *job.Job) verify.Evidence {
-	e := verify.Evidence{Moved: j.Volumes, Completed: j.Phase == "Completed"}
+	e := verify.Evidence{Moved: j.Volumes, Completed: j.Phase == velero.PhaseCompleted}
 	spec, err := RestoreSpec(j)
 	if err == nil {
 		e.NoVolumes = spec.RestorePVs != nil && !*spec.RestorePVs

@@ -50,7 +50,7 @@ type resourceModel struct {
 // before the phase says so (persistBackup in pkg/controller/backup_controller.go),
 // and signs downloads in any phase (download_request_controller.go, both 1.18.3).
 func (p *resourceModel) listed(s *Screen) bool {
-	stored := s.job.Terminal() && s.job.Phase != "FailedValidation" ||
+	stored := s.job.Terminal() && s.job.Phase != velero.PhaseFailedValidation ||
 		s.job.Kind == job.Backup && (s.job.Stage == job.StageOperations || s.job.Stage == job.StageFinalizing)
 	return stored && s.sources.Items != nil
 }
@@ -219,7 +219,7 @@ func restoredPage(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 		at = collector.Position{Step: -1} // all is to come
 	}
 	itemsDone := j.Stage != job.StageQueued && j.Stage != job.StageItems
-	if itemsDone && !j.Terminal() || j.Phase == "Completed" {
+	if itemsDone && !j.Terminal() || j.Phase == velero.PhaseCompleted {
 		// Whatever the estimate says, no item is to come.
 		at = collector.Position{Step: len(e.Steps)}
 	}
