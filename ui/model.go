@@ -18,6 +18,7 @@ import (
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
@@ -62,7 +63,7 @@ type Model struct {
 	// at; nil while there is none.
 	form *restoreform.Form
 	// starts makes commands of work that ends with the program.
-	starts pager.Start
+	starts fetch.Start
 	// dialog is over the screen, nil while there is none; it changes dialogAt.
 	dialog   *dialog.Dialog
 	dialogAt *cluster
@@ -164,7 +165,7 @@ func newModel(ctx context.Context, o Options) (*Model, error) {
 }
 
 // starter makes commands of work that ends with the program.
-func starter(ctx context.Context) pager.Start {
+func starter(ctx context.Context) fetch.Start {
 	return func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(ctx)
 		return guarded(func() tea.Msg { return work(ctx) }), cancel

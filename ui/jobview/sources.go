@@ -13,8 +13,8 @@ import (
 	"github.com/veltui/veltui/restore/verify"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/logs"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
-	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -46,7 +46,7 @@ type Sources struct {
 	// Keys are those that sentences name.
 	Keys keys.Map
 	// Start makes the commands that read.
-	Start pager.Start
+	Start fetch.Start
 	// Clock is our own clock.
 	Clock func() time.Time
 }

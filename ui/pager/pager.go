@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
@@ -30,7 +31,7 @@ type Pager struct {
 }
 
 // New is a pager without lines. start runs searches of a [Finder].
-func New(start Start) *Pager {
+func New(start fetch.Start) *Pager {
 	input := textinput.New()
 	input.Prompt = "/"
 	input.CharLimit = 200

@@ -11,6 +11,7 @@ import (
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
@@ -25,7 +26,7 @@ type search struct {
 	// if the lines changed since.
 	hits   []int
 	stale  bool
-	start  Start
+	start  fetch.Start
 	cancel context.CancelFunc // of a Finder's search that runs, else nil
 	asked  int                // how many searches a Finder was asked for
 	err    error

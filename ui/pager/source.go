@@ -2,11 +2,8 @@ package pager
 
 import (
 	"context"
-	"strings"
-
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/veltui/veltui/ui/draw"
+	"strings"
 )
 
 // Line is one line of what a pager shows.
@@ -55,10 +52,6 @@ func FindIn(ctx context.Context, n int, text func(i int) string, want string, fr
 	}
 	return -1, nil
 }
-
-// Start makes a command of work. The context of work ends with the program, or
-// when cancel is called.
-type Start func(work func(context.Context) tea.Msg) (cmd tea.Cmd, cancel context.CancelFunc)
 
 // Lines are a Source of few lines.
 type Lines []Line
