@@ -109,8 +109,8 @@ func newDashboard(clusters []*cluster, clock func() time.Time) *dashboard {
 		{Name: "sort", Keys: []string{"s"}, Label: "s", What: "sort", Group: keys.Move, Short: true, On: d.showsJobs, Do: keys.Run(d.nextOrder)},
 		{Name: "reverse", Keys: []string{"S"}, Label: "S", What: "reverse the order", Group: keys.Move, On: d.showsJobs, Do: keys.Run(d.reverse)},
 	}, keys.Moving(func(m keys.Motion) { d.tab.moved(m) })...)
-	for _, k := range jobview.Openers {
-		d.keys = append(d.keys, keys.Binding{Name: k.What, Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Short,
+	for _, k := range jobview.Openers() {
+		d.keys = append(d.keys, keys.Binding{Name: k.What, Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Footer,
 			On: d.showsJobs, WhyNot: d.whyNotOpen, Do: d.openSelected(k.Page)})
 	}
 	return d

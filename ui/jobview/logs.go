@@ -410,25 +410,21 @@ func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 		parts = append(parts, c.Theme.Dim.Render("F follows"))
 	}
 	lines := []string{" " + c.Cut(strings.Join(parts, c.Theme.Dim.Render("  ")), c.Width-1)}
-	note := func(style lipgloss.Style, text string) {
-		for _, line := range c.Sized(c.Width-2, 0).Para(style, text, 2) {
-			lines = append(lines, " "+line)
-		}
-	}
+	say := func(style lipgloss.Style, text string) { lines = append(lines, note(c, style, text, 2)...) }
 	if from.NotStored != nil && l.view.Seen() > 0 {
-		note(c.Theme.Waiting, "These lines are what the server's pods still have: the stored log cannot be read: "+from.NotStored.Error())
+		say(c.Theme.Waiting, "These lines are what the server's pods still have: the stored log cannot be read: "+from.NotStored.Error())
 	}
 	if p.log != nil && p.log.err != nil && l.view.Seen() > 0 {
-		note(c.Theme.Bad, "The log ends here: "+p.log.err.Error())
+		say(c.Theme.Bad, "The log ends here: "+p.log.err.Error())
 	}
 	if kept := l.store.Kept(); kept != "" {
-		note(c.Theme.Waiting, kept)
+		say(c.Theme.Waiting, kept)
 	}
 	if style := c.Theme.Good; p.saved != "" {
 		if p.savedBad {
 			style = c.Theme.Bad
 		}
-		note(style, p.saved)
+		say(style, p.saved)
 	}
 	return lines
 }

@@ -28,16 +28,11 @@ const operationsAge = 30 * time.Second
 type operationsPage struct {
 	still
 	list    storedAnswer[[]artifact.Operation]
-	open    map[string]bool
-	canvas  draw.Canvas // of the last drawing
+	folds   folds
 	records map[string]*assess.Operation
 }
 
-func newOperationsPage() *operationsPage { return &operationsPage{open: map[string]bool{}} }
-
-func (p *operationsPage) count(j *job.Job) string {
-	return number(func(j *job.Job) int { return j.Operations.Attempted }, j)
-}
+func (p *operationsPage) count(j *job.Job) string { return counted(j.Operations.Attempted) }
 
 func (p *operationsPage) load(s *Screen) tea.Cmd {
 	j, a := s.job.Job, s.sources.Artifacts
@@ -47,29 +42,21 @@ func (p *operationsPage) load(s *Screen) tea.Cmd {
 	return p.list.ask(s, operationsAge, func(ctx context.Context) ([]artifact.Operation, error) { return a.Operations(ctx, j) })
 }
 
-// wide is a canvas for text that is copied.
-func (p *operationsPage) wide() draw.Canvas { return p.canvas.Sized(widest, 0) }
-
 func (p *operationsPage) forget() { p.list.forget() }
 func (p *operationsPage) close()  { p.list.close() }
 
 func (p *operationsPage) keys(s *Screen) []keys.Binding {
 	listed := func() bool { return p.list.known }
-	return append([]keys.Binding{openKey(s, listed, p.open)}, copyKeys(s, listed,
+	return append([]keys.Binding{p.folds.binding(s, "details", listed, rowItself)}, copyKeys(s, listed,
 		func() (string, string) {
 			o := p.records[s.view.Selected()]
 			if o == nil {
 				return "", ""
 			}
-			return "the operation on " + human.Shorten(o.ItemName(), 60), plainText(operationDetails(p.wide(), o))
+			return "the operation on " + human.Shorten(o.ItemName(), 60), plainText(operationDetails(s.wide(), o))
 		},
 		func() (string, string) {
-			var lines []string
-			source := p.lines(p.wide(), s)
-			for i := range source.Len() {
-				lines = append(lines, source.Line(p.wide(), i).Text)
-			}
-			return "the list of operations", plainText(lines)
+			return "the list of operations", sourceText(s.wide(), p.lines(s.wide(), s))
 		})...)
 }
 
@@ -87,12 +74,8 @@ func (p *operationsPage) head(c draw.Canvas, s *Screen) []string {
 	if going := o.Attempted - o.Completed - o.Failed; going > 0 {
 		parts = append(parts, c.Theme.Running.Render(fmt.Sprintf("%d going on", going)))
 	}
-	lines := []string{" " + strings.Join(parts, ", ")}
 	text, style := p.about(c, s)
-	for _, line := range c.Sized(c.Width-2, 0).Para(style, text, aboutLines(c)) {
-		lines = append(lines, " "+line)
-	}
-	return lines
+	return append([]string{" " + strings.Join(parts, ", ")}, note(c, style, text, aboutLines(c))...)
 }
 
 // about says how old the list is, or why there is none.
@@ -135,7 +118,6 @@ var operationColumns = []draw.Column{
 
 func (p *operationsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	j := s.job.Job
-	p.canvas = c
 	if j.Operations.Attempted == 0 {
 		return pager.Plain([]string{"", "  Plugins have started no asynchronous operation for this job" + soFar(j) + "."})
 	}
@@ -148,26 +130,23 @@ func (p *operationsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	operations := s.assessed.Operations(j, p.list.value, s.assessed.Volumes(j))
 	p.records = make(map[string]*assess.Operation, len(operations))
 	widths := draw.FitColumns(operationColumns, c.Width)
-	all := drawnLines{{draw: func(c draw.Canvas) string { return c.Titles(operationColumns, widths, draw.Sorting{}) }}}
+	o := &outline{canvas: c, folds: p.folds}
+	o.say(c.Titles(operationColumns, widths, draw.Sorting{}))
 	for i := range operations {
-		o := &operations[i]
-		key := o.ID + "/" + o.Item()
-		p.records[key] = o
-		all = append(all, drawnLine{key, func(c draw.Canvas) string { return draw.JoinCells(operationRow(c, o, widths), widths) }})
-		var lines []string
+		operation := &operations[i]
+		key := operation.ID + "/" + operation.Item()
+		p.records[key] = operation
+		o.add(key, func(c draw.Canvas) string { return draw.JoinCells(operationRow(c, operation, widths), widths) })
 		switch {
-		case p.open[key]:
-			lines = operationDetails(c, o)
-		case o.Error != "":
-			for _, line := range c.Sized(c.Width-5, 0).Para(c.Theme.Bad, o.Error, 2) {
-				lines = append(lines, "    "+line)
+		case o.folds.isOpen(key, false):
+			o.say(operationDetails(c, operation)...)
+		case operation.Error != "":
+			for _, line := range c.Sized(c.Width-5, 0).Para(c.Theme.Bad, operation.Error, 2) {
+				o.say("    " + line)
 			}
 		}
-		for _, line := range lines {
-			all = append(all, drawnLine{draw: func(draw.Canvas) string { return line }})
-		}
 	}
-	return all
+	return o
 }
 
 func operationRow(c draw.Canvas, o *assess.Operation, widths []int) []string {

@@ -13,6 +13,7 @@ import (
 	"github.com/veltui/veltui/say/describe"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/ui/pager"
 )
 
 // Widths of the Overview, in cells.
@@ -24,6 +25,11 @@ const (
 	// narrow is below what a label has no column of its own.
 	narrow = 50
 )
+
+// overview is the page of what is drawn from the job alone.
+type overview struct{ still }
+
+func (overview) lines(c draw.Canvas, s *Screen) pager.Source { return pager.Plain(overviewPage(c, s)) }
 
 // overviewPage says how the job stands, what veltui concludes, and everything
 // about the job itself. On wide screens the verdict is beside the fields, and
@@ -151,18 +157,18 @@ const labelWidth = 15
 // unlimited is more lines than any value has.
 const unlimited = 10_000
 
-// hintFor is the key that opens the page of a place, empty for none.
+// hintFor returns the key that opens the page of a place, empty for none.
 func hintFor(p describe.Place, named keys.Map) string {
-	page := slices.Index(pageNames[:], string(p))
-	if page < 0 {
-		return ""
-	}
-	for _, k := range Openers {
-		if k.Page == Page(page) {
-			return "press " + named.Key(k.What)
+	for i, t := range tabs() {
+		switch {
+		case t.Page != Page(p):
+		case t.Key != "":
+			return "press " + named.Key(t.What)
+		default:
+			return fmt.Sprintf("press %d", i+1)
 		}
 	}
-	return fmt.Sprintf("press %d", page+1)
+	return ""
 }
 
 // Advice is what would help a job, with the keys that lead to it.

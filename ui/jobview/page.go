@@ -2,9 +2,11 @@ package jobview
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
@@ -31,6 +33,8 @@ type page interface {
 	// changed: the job, an answer, the width, or the second where ages is true.
 	lines(draw.Canvas, *Screen) pager.Source
 	ages() bool
+	// wantsContents reports whether the page shows what is in the backup.
+	wantsContents(*Screen) bool
 	// keys are the page's own. They are made once.
 	keys(*Screen) []keys.Binding
 	// leave is called when another page is opened.
@@ -49,27 +53,11 @@ func (still) load(*Screen) tea.Cmd                    { return nil }
 func (still) update(*Screen, tea.Msg) (tea.Cmd, bool) { return nil, false }
 func (still) head(draw.Canvas, *Screen) []string      { return nil }
 func (still) ages() bool                              { return true }
+func (still) wantsContents(*Screen) bool              { return false }
 func (still) keys(*Screen) []keys.Binding             { return nil }
 func (still) leave()                                  {}
 func (still) forget()                                 {}
 func (still) close()                                  {}
-
-// textPage is a page of text that is drawn from the job alone.
-type textPage struct {
-	still
-	text   func(draw.Canvas, *Screen) []string
-	number func(*job.Job) int
-	// timeless text shows no age.
-	timeless bool
-}
-
-func (p textPage) ages() bool { return !p.timeless }
-
-func (p textPage) count(j *job.Job) string { return number(p.number, j) }
-
-func (p textPage) lines(c draw.Canvas, s *Screen) pager.Source {
-	return pager.Plain(p.text(c, s))
-}
 
 // storedAnswer is an answer about what is complete only once the job has ended, such
 // as what Velero stores: it is asked for anew once then.
@@ -95,37 +83,25 @@ func (a *storedAnswer[T]) ask(s *Screen, age time.Duration, read func(context.Co
 	return cmd
 }
 
-// drawnLine is a line that is drawn when it is visible.
-type drawnLine struct {
-	key  string
-	draw func(draw.Canvas) string
+// note wraps a text into at most most lines that begin with a space.
+func note(c draw.Canvas, style lipgloss.Style, text string, most int) []string {
+	return indented(c.Sized(c.Width-2, 0).Para(style, text, most))
 }
 
-// drawnLines are a Source of many lines.
-type drawnLines []drawnLine
-
-// Len is how many lines there are.
-func (l drawnLines) Len() int { return len(l) }
-
-// Line draws the line at i.
-func (l drawnLines) Line(c draw.Canvas, i int) pager.Line {
-	return pager.Line{Text: l[i].draw(c), Key: l[i].key}
+// waiting says what is read, and for how long: since is zero if it was not asked for.
+func waiting(c draw.Canvas, s *Screen, what string, since time.Time) string {
+	if !since.IsZero() {
+		what += " for " + human.Duration(s.sources.Clock().Sub(since))
+	}
+	return what + c.Glyphs.Ellipsis
 }
 
-// openKey is enter, which shows the details of the selected line below it, or no
-// longer.
-func openKey(s *Screen, on func() bool, open map[string]bool) keys.Binding {
-	return keys.Binding{Name: "open", Keys: []string{"enter"}, Label: "enter", What: "details", Group: keys.Look, Short: true,
-		On: on, Do: func(string) tea.Cmd {
-			key := s.view.Selected()
-			if key == "" {
-				return nil
-			}
-			if open[key] = !open[key]; !open[key] {
-				delete(open, key)
-			}
-			return s.Ask()
-		}}
+// counted returns a count to stand behind a page's name; nothing is not said.
+func counted(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
 }
 
 // aboutLines is how many lines a page may say about its list, above it.

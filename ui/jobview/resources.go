@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
@@ -35,30 +35,26 @@ type Contents struct {
 // NoArtifacts stands for the contents where none may be read.
 var NoArtifacts = &Contents{}
 
-// resourceModel is the Resources page. Of a job whose items are done it shows what
+// resourcesPage is the Resources page. Of a job whose items are done it shows what
 // became of each item; before that, and where that cannot be read, what a restore
 // restores, kind by kind and where it is in that, or what a backup holds.
-type resourceModel struct {
+type resourcesPage struct {
 	still
-	items  storedAnswer[outcome.Items]
-	folds  folds
-	verify verifyMode
+	items storedAnswer[outcome.Items]
+	folds folds
 }
 
 // listed reports whether the job's own list of items is to be shown: of a job that
 // has ended, and of a backup whose items are done. Velero stores a backup's list
 // before the phase says so (persistBackup in pkg/controller/backup_controller.go),
 // and signs downloads in any phase (download_request_controller.go, both 1.18.3).
-func (p *resourceModel) listed(s *Screen) bool {
+func (p *resourcesPage) listed(s *Screen) bool {
 	stored := s.job.Terminal() && s.job.Phase != velero.PhaseFailedValidation ||
 		s.job.Kind == job.Backup && (s.job.Stage == job.StageOperations || s.job.Stage == job.StageFinalizing)
 	return stored && s.sources.Items != nil
 }
 
-func (p *resourceModel) load(s *Screen) tea.Cmd {
-	if p.verify.on {
-		return p.verify.load(s)
-	}
+func (p *resourcesPage) load(s *Screen) tea.Cmd {
 	if !p.listed(s) || s.assessed == nil {
 		return nil
 	}
@@ -68,100 +64,80 @@ func (p *resourceModel) load(s *Screen) tea.Cmd {
 	})
 }
 
-func (p *resourceModel) forget() {
-	p.items.forget()
-	p.verify.result.forget()
+func (p *resourcesPage) ages() bool { return !p.items.known }
+func (p *resourcesPage) forget()    { p.items.forget() }
+func (p *resourcesPage) close()     { p.items.close() }
+
+func (p *resourcesPage) keys(s *Screen) []keys.Binding {
+	return []keys.Binding{p.folds.binding(s, "open or close", func() bool { return p.listed(s) && p.items.known }, upTo(1))}
 }
 
-func (p *resourceModel) close() {
-	p.items.close()
-	p.verify.result.close()
-}
+func (p *resourcesPage) wantsContents(s *Screen) bool { return !p.listed(s) || p.items.err != nil }
 
-func (p *resourceModel) keys(s *Screen) []keys.Binding {
-	b, verified := p.folds.binding(s, 1), p.verify.folds.binding(s, 1)
-	verified.Do = func(key string) tea.Cmd { return p.verify.folds.binding(s, p.verify.depth(s)).Do(key) }
-	b.On = func() bool { return !p.verify.on && p.listed(s) && p.items.known }
-	verified.On = func() bool { return p.verify.on && p.verify.result.known }
-	return []keys.Binding{b, verified}
-}
-
-// wantsContents reports whether the page shows what is in the backup.
-func (p *resourceModel) wantsContents(s *Screen) bool {
-	return !p.verify.on && (!p.listed(s) || p.items.err != nil)
-}
-
-func (p *resourceModel) head(c draw.Canvas, s *Screen) []string {
-	if p.verify.on {
-		return p.verify.head(c)
-	}
+func (p *resourcesPage) head(c draw.Canvas, s *Screen) []string {
 	if !p.listed(s) || !p.items.known {
 		return nil
 	}
-	l := itemLines{restore: s.job.Kind == job.Restore}
-	return []string{itemsLine(c, s.job.Job, p.items.value), l.titles(c)}
+	columns := itemColumns(s.job.Kind)
+	return []string{itemsLine(c, s.job.Job, p.items.value), c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{})}
 }
 
-func (p *resourceModel) lines(c draw.Canvas, s *Screen) pager.Source {
-	if p.verify.on {
-		return p.verify.lines(c, s)
-	}
+func (p *resourcesPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	p.folds.settle(s)
-	said := func(style lipgloss.Style, text string) (lines []string) {
-		for _, line := range c.Sized(c.Width-2, 0).Para(style, text, 6) {
-			lines = append(lines, " "+line)
-		}
-		return lines
-	}
 	switch {
 	case !p.listed(s):
-		return pager.Plain(resourcesPage(c, s))
+		return pager.Plain(contentsLines(c, s))
 	case p.items.known:
-		items := p.items.value
-		l := &itemLines{restore: s.job.Kind == job.Restore, kinds: items.Kinds}
-		if items.NotCompared != "" {
-			l.below = append(append(l.below, ""), said(c.Theme.Waiting, "What of the backup did not come back is not known: "+items.NotCompared)...)
-		}
-		if items.NoReasons != "" {
-			l.below = append(append(l.below, ""), said(c.Theme.Waiting, "Why items failed is not known: "+items.NoReasons)...)
-		}
-		if items.Unnamed > 0 {
-			l.below = append(append(l.below, ""), said(c.Theme.Dim, fmt.Sprintf("%s more are counted, but not named here.", human.Count(items.Unnamed, "item")))...)
-		}
-		if !s.job.Terminal() {
-			l.below = append(append(l.below, ""), said(c.Theme.Dim, "Velero may write some items anew until the backup has ended.")...)
-		}
-		if l.fold(p.folds); len(l.rows) > pager.AtOnce {
-			return manyItems{l}
-		}
-		return l
+		return p.outline(c, s).source()
 	case p.items.err != nil:
-		lines := said(c.Theme.Bad, "The list of the items cannot be read: "+p.items.err.Error())
+		lines := note(c, c.Theme.Bad, "The list of the items cannot be read: "+p.items.err.Error(), 6)
 		if s.contents != NoArtifacts {
-			lines = append(append(lines, ""), resourcesPage(c, s)...)
+			lines = append(append(lines, ""), contentsLines(c, s)...)
 		}
 		return pager.Plain(lines)
 	}
-	text := "Reading the list of the items"
-	if p.items.pending() {
-		text += " for " + human.Duration(max(s.sources.Clock().Sub(p.items.since), 0))
-	}
-	return pager.Plain(append([]string{""}, said(c.Theme.Dim, text+c.Glyphs.Ellipsis)...))
+	return pager.Plain(append([]string{""}, note(c, c.Theme.Dim, waiting(c, s, "Reading the list of the items", p.items.since), 6)...))
 }
 
-// resourcesPage shows what a restore restores, kind by kind and where it is in
-// that, or what a backup holds.
-func resourcesPage(c draw.Canvas, s *Screen) []string {
+// outline lists the kinds of a job whose items are done, with the items of those that
+// are open.
+func (p *resourcesPage) outline(c draw.Canvas, s *Screen) *outline {
+	o, items, of := &outline{canvas: c, folds: p.folds}, p.items.value, s.job.Kind
+	for k := range items.Kinds {
+		kind, key := &items.Kinds[k], strconv.Itoa(k)
+		if !o.group(key, false, func(c draw.Canvas, sign string) string { return kindRow(c, of, kind, sign) }) {
+			continue
+		}
+		for i := range kind.Items {
+			o.add(key+"/"+strconv.Itoa(i), func(c draw.Canvas) string { return itemRow(c, &kind.Items[i]) })
+		}
+	}
+	below := func(style lipgloss.Style, text string) { o.say(append([]string{""}, note(c, style, text, 6)...)...) }
+	if items.NotCompared != "" {
+		below(c.Theme.Waiting, "What of the backup did not come back is not known: "+items.NotCompared)
+	}
+	if items.NoReasons != "" {
+		below(c.Theme.Waiting, "Why items failed is not known: "+items.NoReasons)
+	}
+	if items.Unnamed > 0 {
+		below(c.Theme.Dim, human.Count(items.Unnamed, "item")+" more are counted, but not named here.")
+	}
+	if !s.job.Terminal() {
+		below(c.Theme.Dim, "Velero may write some items anew until the backup has ended.")
+	}
+	return o
+}
+
+// contentsLines show what a restore restores, kind by kind and where it is in that,
+// or what a backup holds.
+func contentsLines(c draw.Canvas, s *Screen) []string {
 	contents := s.contents
 	if why := whyNoContents(s.job.Job, contents); why != "" {
 		lines := append([]string{""}, c.Sized(c.Width-4, 0).Para(c.Theme.Dim, why, 6)...)
 		if contents != nil && contents.Pending && contents.Done > 0 {
 			lines = append(lines, "", downloadLine(c, contents.Done, contents.Total))
 		}
-		for i := range lines {
-			lines[i] = "  " + lines[i]
-		}
-		return lines
+		return indented(indented(lines))
 	}
 	if s.job.Kind == job.Backup {
 		return contentsPage(c, contents.Resources)
@@ -320,9 +296,7 @@ func caveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 	}
 	lines := []string{""}
 	for _, text := range texts {
-		for _, line := range c.Sized(c.Width-2, 0).Wrap(text, 3) {
-			lines = append(lines, " "+c.Theme.Dim.Render(line))
-		}
+		lines = append(lines, note(c, c.Theme.Dim, text, 3)...)
 	}
 	return lines
 }
@@ -367,81 +341,6 @@ type Items interface {
 	Items(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error)
 }
 
-// itemLines are the kinds of a job whose items are done, with the items of those that
-// are open: only rows that are drawn are made.
-type itemLines struct {
-	notes   []string // above the table
-	restore bool
-	kinds   []outcome.Kind
-	below   []string
-	rows    []itemRow
-	folds   folds
-}
-
-// itemRow is one row. Kind and item are -1 in rows that have none.
-type itemRow struct {
-	kind, item, note int
-}
-
-func (l *itemLines) fold(f folds) {
-	l.folds = f
-	for i := range l.notes {
-		l.rows = append(l.rows, itemRow{-1, -1, i})
-	}
-	for k, kind := range l.kinds {
-		l.rows = append(l.rows, itemRow{k, -1, -1})
-		if f.isOpen(fmt.Sprint(k), false) {
-			for i := range kind.Items {
-				l.rows = append(l.rows, itemRow{k, i, -1})
-			}
-		}
-	}
-	for i := range l.below {
-		l.rows = append(l.rows, itemRow{-1, -1, len(l.notes) + i})
-	}
-}
-
-// manyItems are searched in a command.
-type manyItems struct{ *itemLines }
-
-// Find looks through the rows' plain texts.
-func (l manyItems) Find(ctx context.Context, text string, from int, forward bool) (int, error) {
-	return pager.FindIn(ctx, len(l.rows), l.plain, text, from, forward)
-}
-
-// plain is what a row says. It reads nothing that the user can change meanwhile: a
-// search calls it from another goroutine.
-func (l *itemLines) plain(i int) string {
-	row := l.rows[i]
-	switch {
-	case row.kind < 0 && row.note >= len(l.notes):
-		return ansi.Strip(l.below[row.note-len(l.notes)])
-	case row.kind < 0:
-		return ansi.Strip(l.notes[row.note])
-	case row.item < 0:
-		return l.kinds[row.kind].Name
-	}
-	item := l.kinds[row.kind].Items[row.item]
-	return strings.Join([]string{string(item.Did), item.Namespace + "/" + item.Name, item.From, item.Why}, " ")
-}
-
-// Len is how many rows there are.
-func (l *itemLines) Len() int { return len(l.rows) }
-
-// Line draws one row.
-func (l *itemLines) Line(c draw.Canvas, i int) pager.Line {
-	row := l.rows[i]
-	switch {
-	case row.kind < 0 && row.note >= len(l.notes):
-		return pager.Line{Text: l.below[row.note-len(l.notes)]}
-	case row.kind < 0:
-		return pager.Line{Text: l.notes[row.note]}
-	case row.item < 0:
-		return pager.Line{Text: l.kind(c, row.kind), Key: fmt.Sprint(row.kind)}
-	}
-	return pager.Line{Text: l.item(c, l.kinds[row.kind].Items[row.item]), Key: fmt.Sprint(row.kind, "/", row.item)}
-}
-
 var restoredColumns = []draw.Column{
 	{Width: 1},
 	{Width: 1},
@@ -466,30 +365,24 @@ var heldColumns = []draw.Column{
 	{Width: 1},
 }
 
-func (l *itemLines) columns() []draw.Column {
-	if l.restore {
+func itemColumns(of job.Kind) []draw.Column {
+	if of == job.Restore {
 		return restoredColumns
 	}
 	return heldColumns
 }
 
-// titles is the header of the table.
-func (l *itemLines) titles(c draw.Canvas) string {
-	columns := l.columns()
-	return c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{})
-}
-
-func (l *itemLines) kind(c draw.Canvas, k int) string {
-	kind := l.kinds[k]
-	widths := draw.FitColumns(l.columns(), c.Width)
+// kindRow draws a kind with the counts of what became of its items.
+func kindRow(c draw.Canvas, of job.Kind, kind *outcome.Kind, sign string) string {
+	widths := draw.FitColumns(itemColumns(of), c.Width)
 	name := c.Theme.Text
 	if kind.Lost() > 0 {
 		name = c.Theme.Bad
-	} else if l.restore && kind.Count[outcome.LeftOut] == kind.Total() {
+	} else if of == job.Restore && kind.Count[outcome.LeftOut] == kind.Total() {
 		name = c.Theme.Dim
 	}
-	cells := []string{" ", l.folds.sign(c, fmt.Sprint(k), false), name.Render(c.Fit(c.CutMiddle(kind.Name, widths[2]), widths[2]))}
-	if !l.restore {
+	cells := []string{" ", sign, c.Cell(name, c.CutMiddle(kind.Name, widths[2]), widths[2], false)}
+	if of == job.Backup {
 		return draw.JoinCells(append(cells, c.Cell(c.Theme.Text, fmt.Sprint(kind.Total()), widths[3], true), " "), widths)
 	}
 	for i, did := range dids {
@@ -516,7 +409,8 @@ func didSign(c draw.Canvas, did outcome.Did) (string, lipgloss.Style) {
 	return c.Glyphs.Done, c.Theme.Good
 }
 
-func (l *itemLines) item(c draw.Canvas, i outcome.Item) string {
+// itemRow draws an item with what became of it.
+func itemRow(c draw.Canvas, i *outcome.Item) string {
 	name := i.Name
 	if i.Namespace != "" {
 		name = i.Namespace + "/" + name

@@ -62,7 +62,7 @@ func TestResourcesPageSaysWhyNot(t *testing.T) {
 	} {
 		s, canvas := shown(t, c.of)
 		s.Read(c.contents)
-		if got := strings.Join(resourcesPage(canvas, s), "\n"); !strings.Contains(got, c.want) {
+		if got := strings.Join(contentsLines(canvas, s), "\n"); !strings.Contains(got, c.want) {
 			t.Errorf("no %q: %s", c.want, got)
 		}
 	}
@@ -72,9 +72,10 @@ func TestResourcesPageSaysWhyNot(t *testing.T) {
 func TestEndedJobsHaveNothingAhead(t *testing.T) {
 	s, c := shown(t, job.Input{Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation}}})
 	text := stageLine(c, s.Job())
-	for _, p := range []Page{Volumes, Operations} {
-		source := s.pages[p].lines(c, s)
-		text += strings.Join(s.pages[p].head(c, s), "\n")
+	for _, name := range []Page{Volumes, Operations} {
+		p := s.pages[s.indexOf(name)]
+		source := p.lines(c, s)
+		text += strings.Join(p.head(c, s), "\n")
 		for i := range source.Len() {
 			text += "\n" + source.Line(c, i).Text
 		}
@@ -110,7 +111,7 @@ func TestErrorsAreNotCalledRestored(t *testing.T) {
 		Phase: velerov1.RestorePhasePartiallyFailed, Errors: 3, Progress: &velerov1.RestoreProgress{TotalItems: 7, ItemsRestored: 7}}}
 	s, c := shown(t, job.Input{Restore: r})
 	s.Read(&Contents{Estimate: collector.Estimate{Total: 7, Steps: []collector.Step{{Resource: "pods", Items: 7}}}})
-	text := strings.Join(resourcesPage(c, s), "\n")
+	text := strings.Join(contentsLines(c, s), "\n")
 	if strings.Contains(text, "RESTORED") || !strings.Contains(text, "3 errors") {
 		t.Error(text)
 	}
@@ -125,7 +126,7 @@ func TestResourcesAddUpToTheEstimate(t *testing.T) {
 		Steps:     []collector.Step{{Resource: "persistentvolumeclaims", Items: 2}, {Resource: "pods", Items: 6}, {Resource: "services", Items: 1}},
 		Brought:   []collector.Brought{{Step: 0, Resource: "namespaces", Items: 1}, {Step: 1, Resource: "persistentvolumeclaims", Items: 2}},
 		Resources: []collector.ResourceCount{{Resource: "namespaces", Items: 1}, {Resource: "persistentvolumeclaims", Items: 3}, {Resource: "pods", Items: 4}, {Resource: "services", Items: 1}}}})
-	text := ansi.Strip(strings.Join(resourcesPage(c, s), "\n"))
+	text := ansi.Strip(strings.Join(contentsLines(c, s), "\n"))
 	restored, of := map[string]int{}, map[string]int{}
 	for _, row := range regexp.MustCompile(`(?m)^ +(?:with )?(\S+) +\S? +(\d+) +(\d+)`).FindAllStringSubmatch(text, -1) {
 		done, _ := strconv.Atoi(row[2])
@@ -204,7 +205,7 @@ func TestZoneWords(t *testing.T) {
 // A job whose volumes have not been read yet is not said to have none.
 func TestVolumesThatWereNotReadAreNotNone(t *testing.T) {
 	s, c := shown(t, job.Input{Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}}})
-	s.turn(Volumes)
+	s.turn(s.indexOf(Volumes))
 	if frame := ansi.Strip(s.View(c)); !strings.Contains(frame, "No volume data is moved for this job so far") {
 		t.Errorf("without any:\n%s", frame)
 	}
@@ -233,7 +234,7 @@ func TestVolumesThatAreLeftOutAreRead(t *testing.T) {
 	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		return func() tea.Msg { return read(t.Context()) }, func() {}
 	}
-	cmd := s.turn(Volumes)
+	cmd := s.turn(s.indexOf(Volumes))
 	if frame := ansi.Strip(s.View(c)); !strings.Contains(frame, "Reading 1 volume that completed") {
 		t.Errorf("before they are read:\n%s", frame)
 	}

@@ -3,6 +3,8 @@ package jobview
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
@@ -16,53 +18,46 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// Page is one tab of the screen.
-type Page int
+// Page is the name of a page.
+type Page string
 
-// The pages, in their order.
+// The pages that others open or name.
 const (
-	Overview Page = iota
-	Results
-	Logs
-	Resources
-	Volumes
-	Operations
-	Timeline
-	YAML
-	pageCount
+	Overview   Page = "Overview"
+	Results    Page = "Results"
+	Resources  Page = "Resources"
+	Volumes    Page = "Volumes"
+	Operations Page = "Operations"
 )
 
-var (
-	pageNames  = [pageCount]string{"Overview", "Results", "Logs", "Resources", "Volumes", "Operations", "Timeline", "YAML"}
-	shortNames = [pageCount]string{"Overview", "Results", "Logs", "Items", "Vols", "Ops", "Time", "YAML"}
-)
-
-// Opener is a key that opens a page, here and from a row of the dashboard.
-type Opener struct {
+// Tab is a page as the screen offers it.
+type Tab struct {
+	Page  Page
+	short string // its name on narrow screens
+	// Key opens the page, here and from a row of the dashboard, and What names it; empty
+	// for pages with a number alone. Footer has the footer name the key.
 	Key, What string
-	Page      Page
-	Short     bool
+	Footer    bool
+	make      func() page
 }
 
-// Openers are the keys that open pages.
-var Openers = []Opener{
-	{"e", "errors", Results, true},
-	{"l", "logs", Logs, true},
-	{"v", "volumes", Volumes, false},
-}
-
-// newPages makes the pages of one screen.
-func newPages() [pageCount]page {
-	return [pageCount]page{
-		Overview:   textPage{text: overviewPage},
-		Results:    &resultsPage{},
-		Logs:       &logsPage{},
-		Resources:  &resourceModel{},
-		Volumes:    newVolumesPage(),
-		Operations: newOperationsPage(),
-		Timeline:   &timelinePage{},
-		YAML:       newYAMLPage(),
+// tabs are the pages in their order.
+func tabs() []Tab {
+	return []Tab{
+		{Page: Overview, short: "Overview", make: func() page { return overview{} }},
+		{Page: Results, short: "Results", Key: "e", What: "errors", Footer: true, make: func() page { return &resultsPage{} }},
+		{Page: "Logs", short: "Logs", Key: "l", What: "logs", Footer: true, make: func() page { return &logsPage{} }},
+		{Page: Resources, short: "Items", make: func() page { return &resourcesPage{} }},
+		{Page: Volumes, short: "Vols", Key: "v", What: "volumes", make: newVolumesPage},
+		{Page: Operations, short: "Ops", make: func() page { return &operationsPage{} }},
+		{Page: "Timeline", short: "Time", make: func() page { return &timelinePage{} }},
+		{Page: "YAML", short: "YAML", make: func() page { return &yamlPage{} }},
 	}
+}
+
+// Openers are the tabs with a key.
+func Openers() []Tab {
+	return slices.DeleteFunc(tabs(), func(t Tab) bool { return t.Key == "" })
 }
 
 // Screen is the screen of one job.
@@ -83,13 +78,18 @@ type Screen struct {
 	// moved are the volumes of a job that leaves some out.
 	moved  answer[[]job.Volume]
 	report reporting
-	page   Page
-	pages  [pageCount]page
-	view   *pager.Pager
-	// tabs are where the pages' names were drawn last, in the line tabsAt, and
-	// linesAt is where the lines that scroll begin.
-	tabs            []draw.Span
-	tabsAt, linesAt int
+	tabs   []Tab
+	pages  []page // of the tabs
+	at     int    // of the open tab
+	// verify stands in the place of the Resources page while verifying is true.
+	verify    verifyPage
+	verifying bool
+	view      *pager.Pager
+	canvas    draw.Canvas // of the lines that were drawn last
+	// labels are where the tabs were drawn last, in the line labelsAt, and linesAt is
+	// where the lines that scroll begin.
+	labels            []draw.Span
+	labelsAt, linesAt int
 	// answers counts what pages have read or changed.
 	answers int
 	// filled is what the pager was filled for.
@@ -100,7 +100,7 @@ type Screen struct {
 // filled says what a filled pager depends on, so that it is filled again
 // only when that changed.
 type filled struct {
-	page     Page
+	page     page
 	job      *job.Job
 	contents *Contents
 	width    int
@@ -111,11 +111,15 @@ type filled struct {
 	searching bool
 }
 
-// New is the screen of the job with a uid, open at a page. back is what leaves
-// it.
+// New returns the screen of the job with a uid, open at a page. back leaves it.
 func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back func() tea.Cmd) *Screen {
-	s := &Screen{uid: uid, page: at, sources: sources, pages: newPages(), view: pager.New(sources.Start)}
-	turn := func(to func() Page) func(string) tea.Cmd {
+	s := &Screen{uid: uid, sources: sources, tabs: tabs(), view: pager.New(sources.Start)}
+	for _, t := range s.tabs {
+		s.pages = append(s.pages, t.make())
+	}
+	s.at = s.indexOf(at)
+	last := len(s.tabs) - 1
+	turn := func(to func() int) func(string) tea.Cmd {
 		return func(string) tea.Cmd { return s.turn(to()) }
 	}
 	leave := func(key string) tea.Cmd {
@@ -127,31 +131,46 @@ func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back fun
 	}
 	s.keys = []keys.Binding{
 		{Name: "back", Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: leave},
-		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: fmt.Sprintf("1..%d", pageCount), What: "go to a page", Group: keys.Move,
-			Do: func(key string) tea.Cmd { return s.turn(Page(key[0] - '1')) }},
-		{Keys: []string{"0"}, Label: "0", What: "go to the last page", Group: keys.Move, Do: turn(func() Page { return pageCount - 1 })},
-		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", What: "next page", Group: keys.Move, Do: turn(func() Page { return (s.page + 1) % pageCount })},
-		{Name: "previous-tab", Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous page", Group: keys.Move, Do: turn(func() Page { return (s.page + pageCount - 1) % pageCount })},
+		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: fmt.Sprintf("1..%d", last+1), What: "go to a page", Group: keys.Move,
+			Do: func(key string) tea.Cmd { return s.turn(int(key[0] - '1')) }},
+		{Keys: []string{"0"}, Label: "0", What: "go to the last page", Group: keys.Move, Do: turn(func() int { return last })},
+		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", What: "next page", Group: keys.Move, Do: turn(func() int { return (s.at + 1) % len(s.tabs) })},
+		{Name: "previous-tab", Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous page", Group: keys.Move, Do: turn(func() int { return (s.at + last) % len(s.tabs) })},
 	}
-	for _, k := range Openers {
-		s.keys = append(s.keys, keys.Binding{Name: k.What, Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Short,
-			Do: turn(func() Page { return k.Page })})
+	for _, t := range Openers() {
+		s.keys = append(s.keys, keys.Binding{Name: t.What, Keys: []string{t.Key}, Label: t.Key, What: t.What, Group: keys.Look, Short: t.Footer,
+			Do: turn(func() int { return s.indexOf(t.Page) })})
 	}
 	s.keys = append(append(s.keys, s.verifyKey()), s.reportKeys()...)
-	for p := range pageCount {
-		s.keys = append(s.keys, whileOpen(s, p, s.pages[p].keys(s))...)
+	for _, p := range s.allPages() {
+		s.keys = append(s.keys, whileOpen(s, p, p.keys(s))...)
 	}
 	s.keys = append(s.keys, s.view.Keys()...)
 	s.Load(a)
 	return s
 }
 
+// indexOf returns the index of a tab, the first one's for a name that there is not.
+func (s *Screen) indexOf(p Page) int {
+	return max(slices.IndexFunc(s.tabs, func(t Tab) bool { return t.Page == p }), 0)
+}
+
+// open returns the page that is shown.
+func (s *Screen) open() page {
+	if s.verifying && s.tabs[s.at].Page == Resources {
+		return &s.verify
+	}
+	return s.pages[s.at]
+}
+
+func (s *Screen) allPages() []page { return append(slices.Clone(s.pages), &s.verify) }
+
 // whileOpen makes a page's keys be there only while the page is open, and has
 // the page drawn anew after each.
-func whileOpen(s *Screen, p Page, bindings []keys.Binding) []keys.Binding {
+func whileOpen(s *Screen, p page, bindings []keys.Binding) []keys.Binding {
 	for i := range bindings {
 		on, do := bindings[i].On, bindings[i].Do
-		bindings[i].On = func() bool { return s.page == p && (on == nil || on()) }
+		bindings[i].On = func() bool { return s.open() == p && (on == nil || on()) }
 		bindings[i].Do = func(key string) tea.Cmd {
 			s.answers++
 			return do(key)
@@ -209,7 +228,7 @@ func (s *Screen) Deleted() bool { return s.deleted }
 
 // WantsContents reports whether the open page shows what is in the backup.
 func (s *Screen) WantsContents() bool {
-	return s.page == Resources && s.job.Job != nil && !s.deleted && s.pages[Resources].(*resourceModel).wantsContents(s)
+	return s.job.Job != nil && !s.deleted && s.open().wantsContents(s)
 }
 
 // Read takes what was read from the backup, nil if nothing was asked for.
@@ -220,13 +239,13 @@ func (s *Screen) Ask() tea.Cmd {
 	if s.job.Job == nil || s.deleted {
 		return nil
 	}
-	return tea.Batch(s.askVolumes(), s.pages[s.page].load(s))
+	return tea.Batch(s.askVolumes(), s.open().load(s))
 }
 
 // AskAgain makes what could not be read be asked for anew.
 func (s *Screen) AskAgain() {
 	s.moved.forget()
-	for _, p := range s.pages {
+	for _, p := range s.allPages() {
 		p.forget()
 	}
 }
@@ -236,7 +255,7 @@ func (s *Screen) Close() {
 	s.view.EndSearch()
 	s.moved.close()
 	s.report.close()
-	for _, p := range s.pages {
+	for _, p := range s.allPages() {
 		p.close()
 	}
 }
@@ -256,7 +275,7 @@ func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
 	if cmd, handled := s.view.Update(msg); handled {
 		return cmd, true
 	}
-	for _, p := range s.pages {
+	for _, p := range s.allPages() {
 		if cmd, handled := p.update(s, msg); handled {
 			s.answers++
 			return tea.Batch(cmd, s.Ask()), true
@@ -275,13 +294,18 @@ func (s *Screen) Prompt(width int) string { return s.view.Prompt(width) }
 // Keys are the screen's own keys.
 func (s *Screen) Keys() []keys.Binding { return s.keys }
 
-// turn opens a page.
-func (s *Screen) turn(p Page) tea.Cmd {
-	if p >= pageCount || p == s.page {
+// turn opens a tab.
+func (s *Screen) turn(to int) tea.Cmd {
+	if to >= len(s.tabs) || to == s.at {
 		return nil
 	}
-	s.pages[s.page].leave()
-	s.page = p
+	s.open().leave()
+	s.at = to
+	return s.opened()
+}
+
+// opened shows the page that is open now from its top.
+func (s *Screen) opened() tea.Cmd {
 	s.view.Reset()
 	s.filled = filled{}
 	return s.Ask()
@@ -290,8 +314,8 @@ func (s *Screen) turn(p Page) tea.Cmd {
 // Click opens the page whose name is there, or selects the line; again is true for
 // the line that was selected.
 func (s *Screen) Click(x, y int) (again bool, cmd tea.Cmd) {
-	if p := draw.SpanAt(s.tabs, x); y == s.tabsAt && p >= 0 {
-		return false, s.turn(Page(p))
+	if tab := draw.SpanAt(s.labels, x); y == s.labelsAt && tab >= 0 {
+		return false, s.turn(tab)
 	}
 	return s.view.Click(y - s.linesAt), nil
 }
@@ -308,9 +332,9 @@ func (s *Screen) View(c draw.Canvas) string {
 	if c.Height >= 8 {
 		lines = append(lines, s.title(c), stageLine(c, s.job.Job))
 	}
-	lines = append(lines, progressLine(c, s.job), s.pagesLine(c))
-	s.tabsAt = len(lines) - 1
-	head := s.pages[s.page].head(c, s)
+	lines = append(lines, progressLine(c, s.job), s.tabsLine(c))
+	s.labelsAt = len(lines) - 1
+	head := s.open().head(c, s)
 	lines = append(lines, head[:min(len(head), max(c.Height-len(lines)-1, 0))]...)
 	s.linesAt = len(lines)
 	below := c.Sized(c.Width, max(c.Height-len(lines), 0))
@@ -318,35 +342,35 @@ func (s *Screen) View(c draw.Canvas) string {
 	return c.Page(append(lines, s.view.Page(below)...))
 }
 
-// pagesLine names the pages. On narrow screens first the names get shorter, then
+// tabsLine names the pages. On narrow screens first the names get shorter, then
 // the counts go, then all names but the open page's.
-func (s *Screen) pagesLine(c draw.Canvas) string {
-	label := func(p Page, name string, counted bool) string {
-		text := fmt.Sprint(int(p) + 1)
-		if name != "" {
-			text += " " + name
+func (s *Screen) tabsLine(c draw.Canvas) string {
+	long := func(t Tab) string { return string(t.Page) }
+	short := func(t Tab) string { return t.short }
+	only := func(t Tab) string {
+		if t.Page != s.tabs[s.at].Page {
+			return ""
 		}
-		if count := s.pages[p].count(s.job.Job); counted && count != "" {
-			text += " " + count
-		}
-		if p == s.page {
-			return c.Theme.Accent.Render("[" + text + "]")
-		}
-		return c.Theme.Dim.Render(" " + text + " ")
+		return t.short
 	}
-	var only [pageCount]string
-	only[s.page] = shortNames[s.page]
 	line := ""
-	s.tabs = nil
 	for _, level := range []struct {
-		names   [pageCount]string
+		name    func(Tab) string
 		counted bool
-	}{{pageNames, true}, {shortNames, true}, {shortNames, false}, {only, true}, {only, false}} {
-		labels := make([]string, pageCount)
-		for p := range pageCount {
-			labels[p] = label(p, level.names[p], level.counted)
+	}{{long, true}, {short, true}, {short, false}, {only, true}, {only, false}} {
+		labels := make([]string, len(s.tabs))
+		for i, t := range s.tabs {
+			words := []string{fmt.Sprint(i + 1), level.name(t), ""}
+			if level.counted {
+				words[2] = s.pages[i].count(s.job.Job)
+			}
+			text := strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
+			labels[i] = c.Theme.Dim.Render(" " + text + " ")
+			if i == s.at {
+				labels[i] = c.Theme.Accent.Render("[" + text + "]")
+			}
 		}
-		if line, s.tabs = draw.Labels(labels); lipgloss.Width(line) <= c.Width {
+		if line, s.labels = draw.Labels(labels); lipgloss.Width(line) <= c.Width {
 			break
 		}
 	}
@@ -355,8 +379,9 @@ func (s *Screen) pagesLine(c draw.Canvas) string {
 
 // fill gives the pager the page's lines if anything that they show changed.
 func (s *Screen) fill(c draw.Canvas) {
-	p := s.pages[s.page]
-	want := filled{page: s.page, job: s.job.Job, contents: s.contents, width: c.Width, answers: s.answers, searching: s.view.Typing() || s.view.Searching()}
+	p := s.open()
+	s.canvas = c
+	want := filled{page: p, job: s.job.Job, contents: s.contents, width: c.Width, answers: s.answers, searching: s.view.Typing() || s.view.Searching()}
 	if p.ages() {
 		want.seconds, want.seq = c.Now.Unix(), s.seq
 	}
@@ -367,10 +392,5 @@ func (s *Screen) fill(c draw.Canvas) {
 	s.view.Show(p.lines(c, s))
 }
 
-// number is a count behind a page's name; nothing is not said.
-func number(of func(*job.Job) int, j *job.Job) string {
-	if of == nil || of(j) == 0 {
-		return ""
-	}
-	return fmt.Sprint(of(j))
-}
+// wide is a canvas for text that is copied.
+func (s *Screen) wide() draw.Canvas { return s.canvas.Sized(widest, 0) }

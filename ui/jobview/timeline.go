@@ -33,17 +33,13 @@ func (p *timelinePage) keys(s *Screen) []keys.Binding {
 			return "", ""
 		},
 		func() (string, string) {
-			var texts []string
-			for _, l := range p.shown {
-				texts = append(texts, l.Text)
-			}
-			return "the timeline", plainText(texts)
+			return "the timeline", sourceText(s.wide(), p.shown)
 		})
 }
 
 func (p *timelinePage) lines(c draw.Canvas, s *Screen) pager.Source {
 	var operations []artifact.Operation
-	if p, ok := s.pages[Operations].(*operationsPage); ok && p.list.known {
+	if p, ok := s.pages[s.indexOf(Operations)].(*operationsPage); ok && p.list.known {
 		operations = p.list.value
 	}
 	told := s.assessed.Timeline(s.job.Job, operations)

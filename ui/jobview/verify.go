@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -19,50 +20,56 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
+	"github.com/veltui/veltui/velero"
 )
 
-// verifyMode is the Resources page of a restore that has ended, held against the
-// cluster. It asks when it is turned on, and not by itself after that.
-type verifyMode struct {
-	on     bool
+// verifyPage holds a restore that has ended against the cluster. It stands in the place
+// of the Resources page, asks when it is opened, and not by itself after that.
+type verifyPage struct {
+	still
 	result answer[verify.Result]
-	// at is how far a reading is; it is written by the command that reads.
-	at    atomic.Pointer[target.Progress]
-	folds folds
+	// progress is that of a reading; the command that reads writes it.
+	progress atomic.Pointer[target.Progress]
+	folds    folds
 }
 
-// verifyKey turns the mode on, from whichever page, and off again.
+// verifyKey opens the page from whichever page, and goes back to Resources.
 func (s *Screen) verifyKey() keys.Binding {
-	p := s.pages[Resources].(*resourceModel)
+	p := &s.verify
 	return keys.Binding{Name: "verify", Keys: []string{"V"}, Label: "V", What: "is it there?", Group: keys.Look, Short: true,
 		On: func() bool {
-			return s.sources.Verifier != nil && s.job.Job != nil && s.job.Kind == job.Restore && s.job.Terminal() && s.job.Phase != "FailedValidation"
+			return s.sources.Verifier != nil && s.job.Job != nil && s.job.Kind == job.Restore && s.job.Terminal() && s.job.Phase != velero.PhaseFailedValidation
 		},
 		Do: func(string) tea.Cmd {
-			m := &p.verify
-			m.on = s.page != Resources || !m.on
-			if m.on && !m.result.pending() {
-				m.result.at = time.Time{} // it is asked anew
-				m.result.err = nil
-				m.at.Store(nil)
+			was := s.open()
+			s.verifying = was != page(p)
+			if s.verifying && !p.result.pending() {
+				p.result.at, p.result.err = time.Time{}, nil // it is asked anew
+				p.progress.Store(nil)
+			}
+			s.at = s.indexOf(Resources)
+			if s.open() != was {
+				was.leave()
 			}
 			s.answers++
-			s.view.Reset()
-			if s.page == Resources {
-				s.filled = filled{}
-				return s.Ask()
-			}
-			return s.turn(Resources)
+			return s.opened()
 		}}
 }
 
-func (m *verifyMode) load(s *Screen) tea.Cmd {
+func (p *verifyPage) forget() { p.result.forget() }
+func (p *verifyPage) close()  { p.result.close() }
+
+func (p *verifyPage) keys(s *Screen) []keys.Binding {
+	return []keys.Binding{p.folds.binding(s, "open or close", func() bool { return p.result.known }, verifyGroup)}
+}
+
+func (p *verifyPage) load(s *Screen) tea.Cmd {
 	if s.assessed == nil {
 		return nil
 	}
 	j, in := s.job.Job, s.assessed
 	verifier, volumes, leftOut := s.sources.Verifier, s.sources.Volumes, s.sources.Volumes != nil && j.LeftOut() > 0
-	return m.result.ask(s.sources, 0, func(ctx context.Context) (verify.Result, error) {
+	return p.result.ask(s.sources, 0, func(ctx context.Context) (verify.Result, error) {
 		if leftOut { // those that completed tell that their data came back
 			all, err := volumes.ReadVolumes(ctx, j)
 			if err != nil {
@@ -70,7 +77,7 @@ func (m *verifyMode) load(s *Screen) tea.Cmd {
 			}
 			j = j.WithVolumes(all)
 		}
-		return verifier.Verify(ctx, j, in, func(p target.Progress) { m.at.Store(&p) })
+		return verifier.Verify(ctx, j, in, func(at target.Progress) { p.progress.Store(&at) })
 	})
 }
 
@@ -86,11 +93,11 @@ var verifyColumns = []draw.Column{
 	{Width: 1},
 }
 
-func (m *verifyMode) head(c draw.Canvas) []string {
-	if !m.result.known || m.result.pending() || m.result.err != nil {
+func (p *verifyPage) head(c draw.Canvas, _ *Screen) []string {
+	if !p.result.known || p.result.pending() || p.result.err != nil {
 		return nil
 	}
-	r := m.result.value
+	r := p.result.value
 	style := c.Theme.Good
 	switch {
 	case r.Lost() > 0:
@@ -99,106 +106,159 @@ func (m *verifyMode) head(c draw.Canvas) []string {
 		style = c.Theme.Waiting
 	}
 	summary := r.Summary()
-	lines := c.Sized(c.Width-2, 0).Para(style, strings.ToUpper(summary[:1])+summary[1:], 2)
-	for i := range lines {
-		lines[i] = " " + lines[i]
-	}
+	lines := note(c, style, strings.ToUpper(summary[:1])+summary[1:], 2)
 	return append(lines, c.Titles(verifyColumns, draw.FitColumns(verifyColumns, c.Width), draw.Sorting{}))
 }
 
-// mostRows is how many items of a kind the page has.
-const mostRows = 500
+const (
+	// mostRows is how many items of a kind the page has, and mostUnseen how many things
+	// that were not looked at.
+	mostRows   = 500
+	mostUnseen = 20
+	// manyLost is for how many rows of a kind reasons are not cut.
+	manyLost = 8
+)
 
-func (m *verifyMode) lines(c draw.Canvas, s *Screen) pager.Source {
-	m.folds.settle(s)
-	said := func(style lipgloss.Style, text string) (lines drawnLines) {
-		for _, line := range c.Sized(c.Width-2, 0).Para(style, text, 6) {
-			lines = append(lines, drawnLine{draw: func(draw.Canvas) string { return " " + line }})
-		}
-		return lines
-	}
-	blank := drawnLine{draw: func(draw.Canvas) string { return "" }}
+func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
+	p.folds.settle(s)
+	o := verifyOutline{&outline{canvas: c, folds: p.folds}}
+	say := func(style lipgloss.Style, text string) { o.say(note(c, style, text, 6)...) }
+	key := s.sources.Keys.Key("verify")
+	again := fmt.Sprintf("%s goes back to what Velero did; press %s twice to look again.", key, key)
 	switch {
-	case m.result.err != nil:
-		lines := said(c.Theme.Bad, "veltui cannot tell whether everything came back: "+m.result.err.Error()+".")
-		return append(append(lines, blank), said(c.Theme.Dim, m.again(s))...)
-	case !m.result.known || m.result.pending():
+	case p.result.err != nil:
+		say(c.Theme.Bad, "veltui cannot tell whether everything came back: "+p.result.err.Error()+".")
+		o.say("")
+		say(c.Theme.Dim, again)
+		return o
+	case !p.result.known || p.result.pending():
 		text := "Reading what was to come back"
-		if at := m.at.Load(); at != nil {
+		if at := p.progress.Load(); at != nil {
 			text = fmt.Sprintf("Looking for %s in the cluster: %d of %d lists", at.Resource, at.Done, at.Total)
 			if at.Done == at.Total {
 				text = "Looking at claims and volumes"
 			}
 		}
-		if m.result.pending() {
-			text += ", for " + human.Duration(max(s.sources.Clock().Sub(m.result.since), 0))
+		if p.result.pending() {
+			text += ","
 		}
-		return append(drawnLines{blank}, said(c.Theme.Dim, text+c.Glyphs.Ellipsis)...)
+		o.say("")
+		say(c.Theme.Dim, waiting(c, s, text, p.result.since))
+		return o
 	}
-	r := m.result.value
-	var lines drawnLines
-	lines = append(lines, m.volumes(c, r)...)
-	for n, k := range r.Kinds {
-		lines = append(lines, m.kind(c, n, k)...)
+	r := &p.result.value
+	o.volumes(r)
+	for n := range r.Kinds {
+		o.kind(strconv.Itoa(n), &r.Kinds[n])
 	}
-	lines = append(lines, blank)
+	o.say("")
 	if text := r.VolumeWords(); text != "" {
-		lines = append(lines, said(c.Theme.Dim, text)...)
+		say(c.Theme.Dim, text)
 	}
 	for n, not := range r.NotSeen {
-		if n == maxUnseenRows {
-			lines = append(lines, said(c.Theme.Waiting, fmt.Sprintf("Not looked at: %d more.", len(r.NotSeen)-n))...)
+		if n == mostUnseen {
+			say(c.Theme.Waiting, fmt.Sprintf("Not looked at: %d more.", len(r.NotSeen)-n))
 			break
 		}
 		where := not.Resource
 		if not.Namespace != "" {
 			where += " in " + not.Namespace
 		}
-		lines = append(lines, said(c.Theme.Waiting, "Not looked at: "+where+": "+not.Why+".")...)
+		say(c.Theme.Waiting, "Not looked at: "+where+": "+not.Why+".")
 	}
-	for _, note := range r.Notes {
-		lines = append(lines, said(c.Theme.Waiting, note)...)
+	for _, text := range r.Notes {
+		say(c.Theme.Waiting, text)
 	}
-	return append(lines, said(c.Theme.Dim, "Looked "+human.Ago(m.result.read, c.Now)+", with "+human.Count(r.Cost.Requests, "request")+". "+m.again(s))...)
+	say(c.Theme.Dim, "Looked "+human.Ago(p.result.read, c.Now)+", with "+human.Count(r.Cost.Requests, "request")+". "+again)
+	return o
 }
 
-// again says what the key does now.
-func (m *verifyMode) again(s *Screen) string {
-	key := s.sources.Keys.Key("verify")
-	return fmt.Sprintf("%s goes back to what Velero did; press %s twice to look again.", key, key)
-}
+// verifyOutline lists kinds and volumes with what came back of them.
+type verifyOutline struct{ *outline }
 
-const maxUnseenRows = 20
+// rowCount is what the columns count: wanted, there, not back, not seen, come and gone.
+type rowCount [5]int
 
-// row is the row of a kind, which opens.
-func (m *verifyMode) row(key, name string, byDefault bool, count rowCount) drawnLine {
-	folds := m.folds
-	return drawnLine{key: key, draw: func(c draw.Canvas) string {
+// count adds a row that opens to show all below it, of which the first need a look.
+func (o verifyOutline) count(key, name string, count rowCount, all []verifiedRow, need int, byDefault bool) {
+	open := o.group(key, byDefault, func(c draw.Canvas, sign string) string {
 		widths := draw.FitColumns(verifyColumns, c.Width)
 		style := c.Theme.Text
-		if count.lost > 0 {
+		if count[2] > 0 {
 			style = c.Theme.Bad
-		} else if count.wanted == 0 {
+		} else if count[0] == 0 {
 			style = c.Theme.Dim
 		}
-		cells := []string{" ", folds.sign(c, key, byDefault), style.Render(c.Fit(c.CutMiddle(name, widths[2]), widths[2]))}
-		for i, n := range []int{count.wanted, count.there, count.lost, count.notSeen, count.passing} {
-			text, style := fmt.Sprint(n), c.Theme.Text
-			switch {
-			case n == 0:
+		cells := []string{" ", sign, c.Cell(style, c.CutMiddle(name, widths[2]), widths[2], false)}
+		styles := [len(count)]lipgloss.Style{c.Theme.Text, c.Theme.Text, c.Theme.Bad, c.Theme.Waiting, c.Theme.Text}
+		for i, n := range count {
+			text, style := fmt.Sprint(n), styles[i]
+			if n == 0 {
 				text, style = c.Glyphs.Ahead, c.Theme.Dim
-			case i == 2:
-				style = c.Theme.Bad
-			case i == 3:
-				style = c.Theme.Waiting
 			}
 			cells = append(cells, c.Cell(style, text, widths[3+i], true))
 		}
 		return draw.JoinCells(append(cells, " "), widths)
-	}}
+	})
+	switch {
+	case !open:
+	case need == 0 || need == len(all):
+		o.list(key, all, need)
+	default:
+		o.list(key, all[:need], need)
+		o.rest(key+"/"+restOf, all[need:], need)
+	}
 }
 
-type rowCount struct{ wanted, there, lost, notSeen, passing int }
+// rest adds the rows that need no look as a group of their own, closed at first.
+func (o verifyOutline) rest(key string, rest []verifiedRow, need int) {
+	count := map[string]int{}
+	var words []string
+	for _, r := range rest {
+		if count[r.words]++; count[r.words] == 1 {
+			words = append(words, r.words)
+		}
+	}
+	for i, w := range words {
+		words[i] = human.Number(count[w]) + " " + w
+	}
+	if o.group(key, false, func(c draw.Canvas, sign string) string {
+		return "   " + sign + " " + c.Theme.Dim.Render(strings.Join(words, ", "))
+	}) {
+		o.list(key, rest, need)
+	}
+}
+
+// restOf is the key of the group of rows that need no look.
+const restOf = "rest"
+
+// verifyGroup returns the group that a row belongs to.
+func verifyGroup(key string) string {
+	if _, in, _ := strings.Cut(key, "/"); in == restOf || strings.HasPrefix(in, restOf+"/") {
+		return upTo(2)(key)
+	}
+	return upTo(1)(key)
+}
+
+// list adds rows below a kind's. Those that need a look are not cut if they are few.
+func (o verifyOutline) list(key string, rows []verifiedRow, need int) {
+	for i, r := range rows {
+		if i == mostRows {
+			o.add(key+"/more", func(c draw.Canvas) string {
+				return c.Theme.Dim.Render(fmt.Sprintf("     and %s more: veltui verify --all names all", human.Number(len(rows)-i)))
+			})
+			return
+		}
+		own := key + "/" + strconv.Itoa(i)
+		if r.settled() || need > manyLost {
+			o.add(own, func(c draw.Canvas) string { return r.draw(c, 1)[0] })
+			continue
+		}
+		lines := r.draw(o.canvas, 4)
+		o.add(own, func(draw.Canvas) string { return lines[0] })
+		o.say(lines[1:]...)
+	}
+}
 
 // verifiedRow is one item or volume.
 type verifiedRow struct {
@@ -210,76 +270,11 @@ type verifiedRow struct {
 // settled reports whether a row needs no look.
 func (r verifiedRow) settled() bool { return !r.sign.Lost() && r.sign != verify.NotLookedAt }
 
-// manyLost is for how many rows of a kind reasons are not cut.
-const manyLost = 8
-
-// rows are those below a kind's row. If some need a look, the others are a group of
-// their own, closed at first.
-func (m *verifyMode) rows(c draw.Canvas, key string, all []verifiedRow, need int) (lines drawnLines) {
-	add := func(key string, rows []verifiedRow) {
-		for i, r := range rows {
-			if i == mostRows {
-				lines = append(lines, drawnLine{key: key + "/more", draw: func(c draw.Canvas) string {
-					return c.Theme.Dim.Render(fmt.Sprintf("     and %s more: veltui verify --all names all", human.Number(len(rows)-i)))
-				}})
-				break
-			}
-			if r.settled() || need > manyLost {
-				lines = append(lines, drawnLine{key: fmt.Sprint(key, "/", i), draw: func(c draw.Canvas) string { return r.draw(c, 1)[0] }})
-				continue
-			}
-			for n, text := range r.draw(c, 4) {
-				line := drawnLine{draw: func(draw.Canvas) string { return text }}
-				if n == 0 {
-					line.key = fmt.Sprint(key, "/", i)
-				}
-				lines = append(lines, line)
-			}
-		}
-	}
-	if need == 0 || need == len(all) {
-		add(key, all)
-		return lines
-	}
-	add(key, all[:need])
-	key += "/" + restOf
-	rest, count, folds := all[need:], map[string]int{}, m.folds
-	var words []string
-	for _, r := range rest {
-		if count[r.words]++; count[r.words] == 1 {
-			words = append(words, r.words)
-		}
-	}
-	for i, w := range words {
-		words[i] = human.Number(count[w]) + " " + w
-	}
-	lines = append(lines, drawnLine{key: key, draw: func(c draw.Canvas) string {
-		return "   " + folds.sign(c, key, false) + " " + c.Theme.Dim.Render(strings.Join(words, ", "))
-	}})
-	if m.folds.isOpen(key, false) {
-		add(key, rest)
-	}
-	return lines
-}
-
-// restOf is the key of the group of rows that need no look.
-const restOf = "rest"
-
-// depth is how deep the group is that enter opens and closes.
-func (m *verifyMode) depth(s *Screen) int {
-	if _, in, _ := strings.Cut(s.view.Selected(), "/"); in == restOf || strings.HasPrefix(in, restOf+"/") {
-		return 2
-	}
-	return 1
-}
-
-// volumes is the row of the volumes and their data, and the volumes if it is open: at
-// first if one needs a look.
-func (m *verifyMode) volumes(c draw.Canvas, r verify.Result) drawnLines {
+// volumes adds the volumes and their data, open at first if one needs a look.
+func (o verifyOutline) volumes(r *verify.Result) {
 	if len(r.Volumes)+len(r.Claims)+len(r.Data) == 0 {
-		return nil
+		return
 	}
-	count := rowCount{wanted: len(r.Volumes), lost: r.LostVolumes() + r.LostClaims()}
 	var all []verifiedRow
 	add := func(lost bool, words, name, why string) {
 		sign := verify.NotLookedAt
@@ -294,6 +289,7 @@ func (m *verifyMode) volumes(c draw.Canvas, r verify.Result) drawnLines {
 	for _, claim := range r.Claims {
 		add(claim.Lost, "not bound", claim.Namespace+"/"+claim.Name, claim.Why)
 	}
+	there, notSeen := 0, 0
 	for _, v := range r.Volumes {
 		if v.State == verify.DataFailed { // of which its mover tells
 			continue
@@ -302,9 +298,9 @@ func (m *verifyMode) volumes(c draw.Canvas, r verify.Result) drawnLines {
 		all = append(all, row)
 		switch {
 		case v.State == verify.DataUnknown:
-			count.notSeen++
+			notSeen++
 		case row.settled() && v.State != verify.DataLeftOut:
-			count.there++
+			there++
 		}
 	}
 	slices.SortStableFunc(all, func(x, y verifiedRow) int { return cmp.Compare(rowRank(x), rowRank(y)) })
@@ -312,12 +308,7 @@ func (m *verifyMode) volumes(c draw.Canvas, r verify.Result) drawnLines {
 	if need < 0 {
 		need = len(all)
 	}
-	const key = "volumes"
-	lines := drawnLines{m.row(key, "data of volumes", need > 0, count)}
-	if m.folds.isOpen(key, need > 0) {
-		lines = append(lines, m.rows(c, key, all, need)...)
-	}
-	return lines
+	o.count("volumes", "data of volumes", rowCount{len(r.Volumes), there, r.LostVolumes() + r.LostClaims(), notSeen, 0}, all, need, need > 0)
 }
 
 // rowRank puts what is lost first, then what is not known.
@@ -351,14 +342,8 @@ func dataRow(v verify.Volume) verifiedRow {
 	return r
 }
 
-// kind is the row of a kind, and its items if it is open: at first those kinds are of
-// which something did not come back.
-func (m *verifyMode) kind(c draw.Canvas, n int, k verify.Kind) drawnLines {
-	key, byDefault := fmt.Sprint(n), k.Lost() > 0
-	lines := drawnLines{m.row(key, k.Name, byDefault, rowCount{k.Wanted(), k.There(), k.Lost(), k.Count[verify.NotLookedAt], k.Count[verify.Passing]})}
-	if !m.folds.isOpen(key, byDefault) {
-		return lines
-	}
+// kind adds a kind and its items, open at first if something did not come back.
+func (o verifyOutline) kind(key string, k *verify.Kind) {
 	all, need := make([]verifiedRow, len(k.Items)), 0
 	for i, item := range k.Items {
 		name := item.Name
@@ -370,7 +355,7 @@ func (m *verifyMode) kind(c draw.Canvas, n int, k verify.Kind) drawnLines {
 			need++
 		}
 	}
-	return append(lines, m.rows(c, key, all, need)...)
+	o.count(key, k.Name, rowCount{k.Wanted(), k.There(), k.Lost(), k.Count[verify.NotLookedAt], k.Count[verify.Passing]}, all, need, k.Lost() > 0)
 }
 
 // stateWords are the states as rows name them, at most thirteen cells.

@@ -71,7 +71,7 @@ func TestVerifyShowsWhatDidNotComeBackFirst(t *testing.T) {
 	}}
 	s, view, answers := verifyScreen(t, v, velerov1.RestorePhaseCompleted)
 	s.pressed(t, "verify")
-	if s.page != Resources || v.asked != 1 || !strings.Contains(view(), "Looking for secrets in the cluster: 3 of 9 lists") {
+	if s.open() != page(&s.verify) || v.asked != 1 || !strings.Contains(view(), "Looking for secrets in the cluster: 3 of 9 lists") {
 		t.Fatalf("asked %d times:\n%s", v.asked, view())
 	}
 	s.Update((*answers)[0])

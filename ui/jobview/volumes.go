@@ -8,7 +8,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/inspect"
@@ -28,12 +27,11 @@ import (
 type volumesPage struct {
 	still
 	info storedAnswer[[]artifact.Volume]
-	// open are the rows whose details are shown, and objects their resources.
-	open    map[string]bool
+	// folds are the rows whose details are shown, and objects their resources.
+	folds   folds
 	objects map[string]*answer[inspect.Document]
 	// records are those of the last drawing, by the key of their row.
 	records map[string]*assess.VolumeRecord
-	canvas  draw.Canvas
 	// total is how many volumes there are with those of volume info, counted for
 	// a job and an answer.
 	total     int
@@ -41,9 +39,7 @@ type volumesPage struct {
 	countedAt time.Time
 }
 
-func newVolumesPage() *volumesPage {
-	return &volumesPage{open: map[string]bool{}, objects: map[string]*answer[inspect.Document]{}}
-}
+func newVolumesPage() page { return &volumesPage{objects: map[string]*answer[inspect.Document]{}} }
 
 func (p *volumesPage) count(j *job.Job) string {
 	if p.info.known && (p.counted != j || !p.countedAt.Equal(p.info.read)) {
@@ -53,7 +49,7 @@ func (p *volumesPage) count(j *job.Job) string {
 		}
 		p.counted, p.countedAt, p.total = j, p.info.read, len(assess.JoinVolumes(volumes, p.info.value))
 	}
-	return number(func(j *job.Job) int { return max(j.VolumeCount(), p.total) }, j)
+	return counted(max(j.VolumeCount(), p.total))
 }
 
 func (p *volumesPage) load(s *Screen) tea.Cmd {
@@ -62,9 +58,9 @@ func (p *volumesPage) load(s *Screen) tea.Cmd {
 		j := s.job.Job
 		cmds = append(cmds, p.info.ask(s, 0, func(ctx context.Context) ([]artifact.Volume, error) { return a.Volumes(ctx, j) }))
 	}
-	for key := range p.open {
+	for key, open := range p.folds.turned {
 		r := p.records[key]
-		if o := s.sources.Objects; o != nil && r != nil && r.Moved != nil {
+		if o := s.sources.Objects; open && o != nil && r != nil && r.Moved != nil {
 			if p.objects[key] == nil {
 				p.objects[key] = &answer[inspect.Document]{}
 			}
@@ -80,26 +76,18 @@ const objectAge = 30 * time.Second
 
 func (p *volumesPage) keys(s *Screen) []keys.Binding {
 	listed := func() bool { return p.info.known || len(s.job.Volumes) > 0 }
-	return append([]keys.Binding{openKey(s, listed, p.open)}, copyKeys(s, listed,
+	return append([]keys.Binding{p.folds.binding(s, "details", listed, rowItself)}, copyKeys(s, listed,
 		func() (string, string) {
 			r := p.records[s.view.Selected()]
 			if r == nil {
 				return "", ""
 			}
-			return "the volume " + human.Shorten(r.Name(), 60), plainText(p.details(p.wide(), s, s.view.Selected(), r))
+			return "the volume " + human.Shorten(r.Name(), 60), plainText(p.details(s.wide(), s, s.view.Selected(), r))
 		},
 		func() (string, string) {
-			var lines []string
-			source := p.lines(p.wide(), s)
-			for i := range source.Len() {
-				lines = append(lines, source.Line(p.wide(), i).Text)
-			}
-			return "the list of volumes", plainText(lines)
+			return "the list of volumes", sourceText(s.wide(), p.lines(s.wide(), s))
 		})...)
 }
-
-// wide is a canvas for text that is copied.
-func (p *volumesPage) wide() draw.Canvas { return p.canvas.Sized(widest, 0) }
 
 func (p *volumesPage) forget() {
 	p.info.forget()
@@ -125,17 +113,14 @@ func (p *volumesPage) head(c draw.Canvas, s *Screen) []string {
 			if last.ETA.Known {
 				text += ", " + last.ETA.String() + " left"
 			}
-			lines = append(lines, c.Sized(c.Width-2, 0).Para(c.Theme.Accent, text, 1)...) // its row says why
+			lines = append(lines, note(c, c.Theme.Accent, text, 1)...) // its row says why
 		}
 	}
 	if text, style := p.lacks(c, s); text != "" {
-		lines = append(lines, c.Sized(c.Width-2, 0).Para(style, text, aboutLines(c))...)
+		lines = append(lines, note(c, style, text, aboutLines(c))...)
 	}
 	if text, style := s.leftOut(c); text != "" {
-		lines = append(lines, c.Sized(c.Width-2, 0).Para(style, text, aboutLines(c))...)
-	}
-	for i := range lines {
-		lines[i] = " " + lines[i]
+		lines = append(lines, note(c, style, text, aboutLines(c))...)
 	}
 	return lines
 }
@@ -202,7 +187,6 @@ var (
 
 func (p *volumesPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	j := s.job.Job
-	p.canvas = c
 	var volumes []assess.Volume
 	if s.assessed != nil {
 		volumes = s.assessed.Volumes(j)
@@ -223,21 +207,20 @@ func (p *volumesPage) lines(c draw.Canvas, s *Screen) pager.Source {
 		columns, row = endedColumns, endedRow
 	}
 	widths := draw.FitColumns(columns, c.Width)
-	all := drawnLines{{draw: func(c draw.Canvas) string { return c.Titles(columns, widths, draw.Sorting{}) }}}
+	o := &outline{canvas: c, folds: p.folds}
+	o.say(c.Titles(columns, widths, draw.Sorting{}))
 	for i := range records {
 		r := &records[i]
 		key := recordKey(r)
 		p.records[key] = r
-		all = append(all, drawnLine{key, func(c draw.Canvas) string { return draw.JoinCells(row(c, r, widths), widths) }})
-		lines := belowRow(c, r)
-		if p.open[key] {
-			lines = p.details(c, s, key, r)
-		}
-		for _, line := range lines {
-			all = append(all, drawnLine{draw: func(draw.Canvas) string { return line }})
+		o.add(key, func(c draw.Canvas) string { return draw.JoinCells(row(c, r, widths), widths) })
+		if o.folds.isOpen(key, false) {
+			o.say(p.details(c, s, key, r)...)
+		} else {
+			o.say(belowRow(c, r)...)
 		}
 	}
-	return all
+	return o
 }
 
 func noVolumes(j *job.Job, known bool) string {
@@ -548,12 +531,4 @@ func soFar(j *job.Job) string {
 		return ""
 	}
 	return " so far"
-}
-
-// plainText is drawn lines without their styles.
-func plainText(lines []string) string {
-	for i, line := range lines {
-		lines[i] = strings.TrimRight(ansi.Strip(line), " ")
-	}
-	return strings.Join(lines, "\n")
 }

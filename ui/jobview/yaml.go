@@ -31,8 +31,6 @@ type yamlPage struct {
 	text     []string // of the last drawing, by its lines
 }
 
-func newYAMLPage() *yamlPage { return &yamlPage{} }
-
 func (p *yamlPage) ages() bool { return false }
 
 func (p *yamlPage) load(s *Screen) tea.Cmd {
@@ -99,14 +97,10 @@ func (p *yamlPage) reading(s *Screen) bool {
 // head says what is missing below.
 func (p *yamlPage) head(c draw.Canvas, s *Screen) []string {
 	text, style := p.lacks(c, s)
-	lines := c.Sized(c.Width-2, 0).Para(style, text, 2)
-	for i := range lines {
-		lines[i] = " " + lines[i]
-	}
 	if text == "" {
 		return nil
 	}
-	return lines
+	return note(c, style, text, 2)
 }
 
 func (p *yamlPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
@@ -140,11 +134,11 @@ func (p *yamlPage) lines(_ draw.Canvas, s *Screen) pager.Source {
 		}
 		p.text = append(p.text, d.Lines...)
 	}
-	all := make(drawnLines, len(p.text))
+	o := &outline{}
 	for i, line := range p.text {
-		all[i] = drawnLine{fmt.Sprint(i), func(c draw.Canvas) string { return " " + yamlLine(c, line) }}
+		o.add(fmt.Sprint(i), func(c draw.Canvas) string { return " " + yamlLine(c, line) })
 	}
-	return all
+	return o
 }
 
 // ownDocument is the job's resource as it is in the cluster, without managed
