@@ -1,79 +1,64 @@
 package watch
 
 import (
+	"hash/maphash"
 	"maps"
 	"slices"
+	"unique"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// copies keeps one copy of what thousands of objects of one kind have in common:
-// the labels of a schedule's backups, their annotations, lists of namespaces, who
-// wrote them. Objects are never changed once they are in the store.
+// copies keeps one copy of what thousands of objects of one kind have in common: the
+// labels of a schedule's backups, their annotations, lists of namespaces. Objects are
+// never changed once they are in the store.
 type copies struct {
-	texts map[string]string
-	sets  map[string][]map[string]string
-	lists map[string][][]string
+	sets  map[uint64]map[string]string
+	lists map[uint64][]string
 }
 
-// mostShared bounds each of the tables, and mostAlike what is compared to find a copy:
-// what differs from object to object gains nothing.
-const mostShared, mostAlike = 4096, 16
+// mostShared bounds each of the tables: what differs from object to object gains
+// nothing.
+const mostShared = 4096
 
-func (s *copies) text(t string) string {
-	if len(t) > 64 {
-		return t
-	}
-	if known, ok := s.texts[t]; ok {
-		return known
-	}
-	if s.texts == nil {
-		s.texts = map[string]string{}
-	}
-	if len(s.texts) < mostShared {
-		s.texts[t] = t
-	}
-	return t
-}
+var copiesSeed = maphash.MakeSeed()
+
+// intern returns the one copy of a text.
+func intern[T ~string](text T) T { return unique.Make(text).Value() }
 
 func (s *copies) set(m map[string]string) map[string]string {
-	if len(m) == 0 {
-		return m
+	var sum uint64
+	for k, v := range m {
+		sum += maphash.String(copiesSeed, k)*31 + maphash.String(copiesSeed, v)
 	}
-	key := slices.Min(slices.Collect(maps.Keys(m)))
-	key += "\x00" + m[key]
-	for _, known := range s.sets[key] {
-		if maps.Equal(known, m) {
-			return known
-		}
-	}
-	if s.sets == nil {
-		s.sets = map[string][]map[string]string{}
-	}
-	if len(s.sets) < mostShared && len(s.sets[key]) < mostAlike {
-		s.sets[key] = append(s.sets[key], m)
-	}
-	return m
+	return known(&s.sets, sum, m, maps.Equal)
 }
 
 func (s *copies) list(l []string) []string {
-	if len(l) == 0 {
-		return l
+	var sum uint64
+	for _, text := range l {
+		sum = sum*31 + maphash.String(copiesSeed, text)
 	}
-	for _, known := range s.lists[l[0]] {
-		if slices.Equal(known, l) {
-			return known
-		}
+	return known(&s.lists, sum, slices.Clip(l), slices.Equal)
+}
+
+// known returns the equal of a value that is in a table already, else puts it there.
+func known[T ~[]string | ~map[string]string](table *map[uint64]T, sum uint64, value T, equal func(T, T) bool) T {
+	if len(value) == 0 {
+		return value
 	}
-	if s.lists == nil {
-		s.lists = map[string][][]string{}
+	old, ok := (*table)[sum]
+	switch {
+	case ok && equal(old, value):
+		return old
+	case *table == nil:
+		*table = map[uint64]T{}
 	}
-	if len(s.lists) < mostShared && len(s.lists[l[0]]) < mostAlike {
-		s.lists[l[0]] = append(s.lists[l[0]], slices.Clip(l))
+	if !ok && len(*table) < mostShared {
+		(*table)[sum] = value
 	}
-	return l
+	return value
 }
 
 // share has the object use what others have too. The caller holds the store's lock.
@@ -84,28 +69,31 @@ func (s *copies) share(o client.Object) {
 	if annotations := o.GetAnnotations(); len(annotations) > 0 {
 		o.SetAnnotations(s.set(annotations))
 	}
-	o.SetNamespace(s.text(o.GetNamespace()))
+	o.SetNamespace(intern(o.GetNamespace()))
 	o.SetFinalizers(s.list(o.GetFinalizers()))
 	writers := o.GetManagedFields()
 	for i := range writers {
-		writers[i].Manager = s.text(writers[i].Manager)
-		writers[i].Operation = metav1.ManagedFieldsOperationType(s.text(string(writers[i].Operation)))
+		writers[i].Manager, writers[i].Operation = intern(writers[i].Manager), intern(writers[i].Operation)
 	}
-	switch o := o.(type) {
-	case *velerov1.Backup:
-		spec, status := &o.Spec, &o.Status
-		for _, l := range []*[]string{&spec.IncludedNamespaces, &spec.ExcludedNamespaces, &spec.IncludedResources, &spec.ExcludedResources, &spec.VolumeSnapshotLocations,
-			&spec.IncludedClusterScopedResources, &spec.ExcludedClusterScopedResources, &spec.IncludedNamespaceScopedResources, &spec.ExcludedNamespaceScopedResources} {
-			*l = s.list(*l)
-		}
-		spec.StorageLocation, status.FormatVersion = s.text(spec.StorageLocation), s.text(status.FormatVersion)
-		status.Phase = velerov1.BackupPhase(s.text(string(status.Phase)))
-	case *velerov1.Restore:
-		spec, status := &o.Spec, &o.Status
-		for _, l := range []*[]string{&spec.IncludedNamespaces, &spec.ExcludedNamespaces, &spec.IncludedResources, &spec.ExcludedResources} {
-			*l = s.list(*l)
-		}
-		spec.NamespaceMapping = s.set(spec.NamespaceMapping)
-		status.Phase = velerov1.RestorePhase(s.text(string(status.Phase)))
+}
+
+func shareBackup(s *copies, b *velerov1.Backup) {
+	s.share(b)
+	spec, status := &b.Spec, &b.Status
+	s.shareLists(&spec.IncludedNamespaces, &spec.ExcludedNamespaces, &spec.IncludedResources, &spec.ExcludedResources, &spec.VolumeSnapshotLocations,
+		&spec.IncludedClusterScopedResources, &spec.ExcludedClusterScopedResources, &spec.IncludedNamespaceScopedResources, &spec.ExcludedNamespaceScopedResources)
+	spec.StorageLocation, status.FormatVersion, status.Phase = intern(spec.StorageLocation), intern(status.FormatVersion), intern(status.Phase)
+}
+
+func shareRestore(s *copies, r *velerov1.Restore) {
+	s.share(r)
+	spec := &r.Spec
+	s.shareLists(&spec.IncludedNamespaces, &spec.ExcludedNamespaces, &spec.IncludedResources, &spec.ExcludedResources)
+	spec.NamespaceMapping, r.Status.Phase = s.set(spec.NamespaceMapping), intern(r.Status.Phase)
+}
+
+func (s *copies) shareLists(lists ...*[]string) {
+	for _, l := range lists {
+		*l = s.list(*l)
 	}
 }

@@ -18,10 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/etcd"
@@ -35,48 +33,63 @@ var (
 	etcdScheduleGroup = schema.GroupVersion{Group: "config.openshift.io", Version: "v1alpha1"}
 )
 
-var (
-	etcdBackups   = kind{resource: etcd.Backups, gvk: etcdBackupGroup.WithKind("EtcdBackup"), newObject: newUnstructured, clusterScoped: true}
-	etcdSchedules = kind{resource: etcd.Schedules, gvk: etcdScheduleGroup.WithKind("Backup"), newObject: newUnstructured, clusterScoped: true}
-	// etcdHelpers are what the operator makes for them.
-	etcdHelpers = []kind{
-		{resource: etcd.Jobs, gvk: batchv1.SchemeGroupVersion.WithKind("Job"), namespace: etcd.Namespace, selector: etcd.JobSelector,
-			newObject: func() client.Object { return &batchv1.Job{} }},
-		{resource: etcd.CronJobs, gvk: batchv1.SchemeGroupVersion.WithKind("CronJob"), namespace: etcd.Namespace, selector: etcd.CronJobSelector,
-			newObject: func() client.Object { return &batchv1.CronJob{} }},
-		{resource: etcd.Claims, gvk: corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), namespace: etcd.Namespace,
-			newObject: func() client.Object { return &corev1.PersistentVolumeClaim{} }},
-		{resource: etcd.Pods, gvk: corev1.SchemeGroupVersion.WithKind("Pod"), namespace: etcd.Namespace, selector: etcd.PodSelector,
-			newObject: func() client.Object { return &corev1.Pod{} }},
+// etcdKinds lists what OpenShift has of etcd backups: the backups, their schedules, and
+// what the operator makes for them.
+var etcdKinds = []*kind{
+	openShiftKind(etcd.Backups, etcdBackupGroup.WithKind("EtcdBackup")),
+	openShiftKind(etcd.Schedules, etcdScheduleGroup.WithKind("Backup")),
+	newKind[batchv1.Job](etcd.Jobs, batchv1.SchemeGroupVersion, kind{namespace: etcd.Namespace, selector: etcd.JobSelector, strip: stripEtcd}),
+	newKind[batchv1.CronJob](etcd.CronJobs, batchv1.SchemeGroupVersion, kind{namespace: etcd.Namespace, selector: etcd.CronJobSelector, strip: stripEtcd}),
+	newKind[corev1.PersistentVolumeClaim](etcd.Claims, corev1.SchemeGroupVersion, kind{namespace: etcd.Namespace, strip: stripEtcd}),
+	newKind[corev1.Pod](etcd.Pods, corev1.SchemeGroupVersion, kind{namespace: etcd.Namespace, selector: etcd.PodSelector, strip: stripEtcd}),
+}
+
+func openShiftKind(resource string, gvk schema.GroupVersionKind) *kind {
+	k := newKind[unstructured.Unstructured](resource, gvk.GroupVersion(), kind{clusterScoped: true, strip: stripEtcd})
+	k.gvk = gvk
+	return k
+}
+
+// stripEtcd drops the fields of an object that are never read, in place.
+func stripEtcd(o client.Object) bool {
+	o.SetManagedFields(nil)
+	if annotations := o.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		o.SetAnnotations(annotations)
 	}
-)
+	switch o := o.(type) {
+	case *batchv1.Job:
+		deadline := corev1.PodSpec{ActiveDeadlineSeconds: o.Spec.Template.Spec.ActiveDeadlineSeconds}
+		o.Spec = batchv1.JobSpec{BackoffLimit: o.Spec.BackoffLimit, Template: corev1.PodTemplateSpec{Spec: deadline}}
+	case *batchv1.CronJob:
+		o.Spec.JobTemplate = batchv1.JobTemplateSpec{}
+	case *corev1.Pod:
+		o.Spec, o.Annotations = corev1.PodSpec{NodeName: o.Spec.NodeName}, nil
+	}
+	return true
+}
 
-func newUnstructured() client.Object { return &unstructured.Unstructured{} }
-
-// etcdKinds are the kinds to read, none where the cluster has no EtcdBackups. One
-// feature gate brings both CRDs, so that one question settles it on all other
+// servedEtcdKinds returns the kinds to read, none where the cluster has no EtcdBackups.
+// One feature gate brings both CRDs, so that one question settles it on all other
 // clusters.
-func etcdKinds(ctx context.Context, c rest.Interface) ([]*kind, error) {
-	there, err := serves(ctx, c, etcdBackups)
-	if !there || err != nil {
-		return nil, err
+func servedEtcdKinds(ctx context.Context, c rest.Interface) ([]*kind, error) {
+	for i, k := range etcdKinds[:2] {
+		there, err := serves(ctx, c, k)
+		switch {
+		case err != nil:
+			return nil, err
+		case !there && i == 0:
+			return nil, nil
+		case !there:
+			return slices.Delete(slices.Clone(etcdKinds), i, i+1), nil
+		}
 	}
-	found := []*kind{&etcdBackups}
-	if there, err = serves(ctx, c, etcdSchedules); err != nil {
-		return nil, err
-	}
-	if there {
-		found = append(found, &etcdSchedules)
-	}
-	for i := range etcdHelpers {
-		found = append(found, &etcdHelpers[i])
-	}
-	return found, nil
+	return etcdKinds, nil
 }
 
 // serves asks the API server whether it has a kind. Where discovery is not
 // allowed, the kind is taken for missing.
-func serves(ctx context.Context, c rest.Interface, k kind) (bool, error) {
+func serves(ctx context.Context, c rest.Interface, k *kind) (bool, error) {
 	body, err := c.Get().AbsPath("/apis/" + k.gvk.GroupVersion().String()).Do(ctx).Raw()
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return false, nil
@@ -98,24 +111,33 @@ var etcdRetry = wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, 
 
 // etcdWatch follows OpenShift's etcd backups, where there are any.
 type etcdWatch struct {
-	store *etcdStore
+	store *Store
 	now   func() time.Time
 	log   *slog.Logger
 	kick  chan struct{}
 
 	mu      sync.Mutex
 	sources []*source
+	// logs are the ends of the logs that were read, by pod; those of pods that are
+	// gone are dropped.
+	logs map[string]etcd.Log
+	// known is what was made of the store's version, nil if a log was read since.
+	known   *etcd.Cluster
+	version int
 }
 
-func newEtcdWatch(changed func(), now func() time.Time, log *slog.Logger) *etcdWatch {
-	return &etcdWatch{store: newEtcdStore(changed), now: now, log: log, kick: make(chan struct{}, 1)}
+// newEtcdWatch makes one that signals what another store signals.
+func newEtcdWatch(beside *Store, now func() time.Time, log *slog.Logger) *etcdWatch {
+	store := newStore(etcdKinds, now, 0)
+	store.dirty = beside.dirty
+	return &etcdWatch{store: store, now: now, log: log, kick: make(chan struct{}, 1), logs: map[string]etcd.Log{}}
 }
 
 // run looks once whether the kinds are there and follows them until ctx ends.
 // Where they are not, it looks again when asked to, and after an outage.
 func (w *etcdWatch) run(ctx context.Context, c rest.Interface) {
 	for backoff := etcdRetry; ctx.Err() == nil; {
-		found, err := etcdKinds(ctx, c)
+		found, err := servedEtcdKinds(ctx, c)
 		select {
 		case <-w.kick: // asked while the question was under way, as the first heartbeat does
 		default:
@@ -202,9 +224,35 @@ func (w *etcdWatch) snapshot(beat livenessState) *etcd.Cluster {
 	if beat.lost {
 		stale = beat.answeredAt.Add(beat.offset)
 	}
-	known := *w.store.cluster()
+	known := *w.cluster()
 	known.Unseen, known.StaleSince = unseen, stale
 	return &known
+}
+
+// cluster reads the objects anew if they have changed.
+func (w *etcdWatch) cluster() *etcd.Cluster {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	objects, version := w.store.etcdObjects()
+	if w.known != nil && w.version == version {
+		return w.known
+	}
+	maps.DeleteFunc(w.logs, func(pod string, _ etcd.Log) bool {
+		return !slices.ContainsFunc(objects.Pods, func(p *corev1.Pod) bool { return p.Name == pod })
+	})
+	w.known, w.version = etcd.Read(objects, nil).WithLogs(maps.Clone(w.logs)), version
+	return w.known
+}
+
+// etcdObjects returns the objects of etcd backups, and the version of the store.
+func (s *Store) etcdObjects() (etcd.Objects, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return etcd.Objects{
+		Backups: keptOf[*unstructured.Unstructured](s, etcd.Backups).byName(), Schedules: keptOf[*unstructured.Unstructured](s, etcd.Schedules).byName(),
+		Jobs: keptOf[*batchv1.Job](s, etcd.Jobs).byName(), CronJobs: keptOf[*batchv1.CronJob](s, etcd.CronJobs).byName(),
+		Claims: keptOf[*corev1.PersistentVolumeClaim](s, etcd.Claims).byName(), Pods: keptOf[*corev1.Pod](s, etcd.Pods).byName(),
+	}, s.version
 }
 
 // etcdLogPatience is how long the end of a log may take.
@@ -218,190 +266,11 @@ func (w *Watcher) ReadEtcdLog(ctx context.Context, pod string) {
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, etcdLogPatience)
 	defer cancel()
-	w.etcd.store.setLog(pod, (&EtcdReader{c.rest}).Log(ctx, pod))
-}
-
-// etcdStore holds the objects of etcd backups. There are few of them.
-type etcdStore struct {
-	changed func()
-
-	mu      sync.Mutex
-	objects map[string]map[types.UID]client.Object
-	// logs are the ends of the logs that were read, by pod; those of pods that are
-	// gone are dropped.
-	logs map[string]etcd.Log
-	// known is what was made of them, nil if they have changed since.
-	known *etcd.Cluster
-}
-
-func newEtcdStore(changed func()) *etcdStore {
-	return &etcdStore{changed: changed, objects: map[string]map[types.UID]client.Object{}}
-}
-
-func (s *etcdStore) signal() { s.changed() }
-
-func (s *etcdStore) count(resource string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.objects[resource])
-}
-
-// Upsert takes in an object that is new or has changed.
-func (s *etcdStore) Upsert(o client.Object) {
-	s.change(func() {
-		o, _ := unwrap(o)
-		if resource := etcdResource(o); resource != "" {
-			s.put(resource, o)
-		}
-	})
-}
-
-// Delete takes an object out.
-func (s *etcdStore) Delete(o any) {
-	if unknown, ok := o.(cache.DeletedFinalStateUnknown); ok {
-		o = unknown.Obj
-	}
-	object, ok := o.(client.Object)
-	if !ok {
-		return
-	}
-	s.change(func() {
-		object, _ := unwrap(object)
-		delete(s.objects[etcdResource(object)], uidOf(object))
-	})
-}
-
-func (s *etcdStore) list(k *kind) listing { return &wholeList{store: s, resource: k.resource} }
-
-// wholeList is a list of one kind: there are few objects of it.
-type wholeList struct {
-	store    *etcdStore
-	resource string
-	objects  []client.Object
-}
-
-func (l *wholeList) add(o *received) { l.objects = append(l.objects, o) }
-func (l *wholeList) remove(o *received) {
-	l.objects = slices.DeleteFunc(l.objects, func(other client.Object) bool { return other.GetUID() == o.GetUID() })
-}
-func (l *wholeList) again(int) { l.objects = nil }
-func (l *wholeList) done()     { l.store.Replace(l.resource, l.objects) }
-
-// Replace makes objects all that there is of a kind.
-func (s *etcdStore) Replace(resource string, objects []client.Object) {
-	s.change(func() {
-		delete(s.objects, resource)
-		for _, o := range objects {
-			o, _ := unwrap(o)
-			s.put(resource, o)
-		}
-	})
-}
-
-func (s *etcdStore) change(f func()) {
-	s.mu.Lock()
-	f()
-	s.known = nil
-	s.mu.Unlock()
-	s.changed()
-}
-
-// put keeps an object. The caller holds the lock.
-func (s *etcdStore) put(resource string, o client.Object) {
-	prepareEtcd(o)
-	if s.objects[resource] == nil {
-		s.objects[resource] = map[types.UID]client.Object{}
-	}
-	s.objects[resource][uidOf(o)] = o
-}
-
-func (s *etcdStore) cluster() *etcd.Cluster {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known == nil {
-		s.known = etcd.Read(etcd.Objects{
-			Backups: all[*unstructured.Unstructured](s, etcd.Backups), Schedules: all[*unstructured.Unstructured](s, etcd.Schedules),
-			Jobs: all[*batchv1.Job](s, etcd.Jobs), CronJobs: all[*batchv1.CronJob](s, etcd.CronJobs),
-			Claims: all[*corev1.PersistentVolumeClaim](s, etcd.Claims), Pods: all[*corev1.Pod](s, etcd.Pods),
-		}, nil).WithLogs(s.knownLogs())
-	}
-	return s.known
-}
-
-// knownLogs are the logs of the pods that there are. The caller holds the lock.
-func (s *etcdStore) knownLogs() map[string]etcd.Log {
-	kept := map[string]etcd.Log{}
-	for _, o := range s.objects[etcd.Pods] {
-		if log, known := s.logs[o.GetName()]; known {
-			kept[o.GetName()] = log
-		}
-	}
-	s.logs = kept
-	return maps.Clone(kept)
-}
-
-// setLog notes the end of a pod's log.
-func (s *etcdStore) setLog(pod string, log etcd.Log) {
-	s.change(func() {
-		if s.logs == nil {
-			s.logs = map[string]etcd.Log{}
-		}
-		s.logs[pod] = log
-	})
-}
-
-// all are the objects of a kind. The caller holds the lock.
-func all[T client.Object](s *etcdStore, resource string) []T {
-	var found []T
-	for _, o := range s.objects[resource] {
-		if o, ok := o.(T); ok {
-			found = append(found, o)
-		}
-	}
-	return found
-}
-
-func etcdResource(o client.Object) string {
-	switch o := o.(type) {
-	case *batchv1.Job:
-		return etcd.Jobs
-	case *batchv1.CronJob:
-		return etcd.CronJobs
-	case *corev1.PersistentVolumeClaim:
-		return etcd.Claims
-	case *corev1.Pod:
-		return etcd.Pods
-	case *unstructured.Unstructured:
-		switch o.GroupVersionKind().GroupKind() {
-		case etcdBackups.gvk.GroupKind():
-			return etcd.Backups
-		case etcdSchedules.gvk.GroupKind():
-			return etcd.Schedules
-		}
-	}
-	return ""
-}
-
-// prepareEtcd drops what nobody looks at and makes every string harmless, in place.
-func prepareEtcd(o client.Object) {
-	o.SetManagedFields(nil)
-	if annotations := o.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
-		delete(annotations, corev1.LastAppliedConfigAnnotation)
-		o.SetAnnotations(annotations)
-	}
-	switch o := o.(type) {
-	case *batchv1.Job:
-		o.Spec = batchv1.JobSpec{BackoffLimit: o.Spec.BackoffLimit, Template: deadlineOf(o.Spec.Template)}
-	case *batchv1.CronJob:
-		o.Spec.JobTemplate = batchv1.JobTemplateSpec{}
-	case *corev1.Pod:
-		o.Spec, o.Annotations = corev1.PodSpec{NodeName: o.Spec.NodeName}, nil
-	}
-	sanitize.Object(o)
-}
-
-func deadlineOf(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{ActiveDeadlineSeconds: t.Spec.ActiveDeadlineSeconds}}
+	log := (&EtcdReader{c.rest}).Log(ctx, pod)
+	w.etcd.mu.Lock()
+	w.etcd.logs[pod], w.etcd.known = log, nil
+	w.etcd.mu.Unlock()
+	w.store.signal()
 }
 
 // ErrNoEtcdBackups says that the cluster has none of the kinds.
@@ -426,14 +295,14 @@ func NewEtcdReader(cfg *rest.Config) (*EtcdReader, error) {
 // Read reads everything once. What may not be read is named in the answer; the
 // error is [ErrNoEtcdBackups] where there is nothing to read.
 func (r *EtcdReader) Read(ctx context.Context) (*etcd.Cluster, error) {
-	found, err := etcdKinds(ctx, r.rest)
+	found, err := servedEtcdKinds(ctx, r.rest)
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
 		return nil, ErrNoEtcdBackups
 	}
-	store := newEtcdStore(func() {})
+	store := newStore(etcdKinds, time.Now, 0)
 	var unseen []etcd.Unseen
 	for _, k := range found {
 		list := store.list(k)
@@ -446,9 +315,8 @@ func (r *EtcdReader) Read(ctx context.Context) (*etcd.Cluster, error) {
 		}
 		list.done()
 	}
-	known := *store.cluster()
-	known.Unseen = unseen
-	return &known, nil
+	objects, _ := store.etcdObjects()
+	return etcd.Read(objects, unseen), nil
 }
 
 // How much of a pod's log is read: the program says at its very end whether the

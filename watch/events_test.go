@@ -12,7 +12,7 @@ import (
 )
 
 func decoderOf(text string) *eventDecoder {
-	return newEventDecoder(io.NopCloser(strings.NewReader(text)), newReader(&kinds[0], nil, "velero").object)
+	return newEventDecoder(io.NopCloser(strings.NewReader(text)), newReader(kinds[0], nil, "velero").object)
 }
 
 func nameOf(t *testing.T, o any) string {

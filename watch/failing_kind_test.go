@@ -113,7 +113,7 @@ func TestConfigThatCannotBeUsed(t *testing.T) {
 // TestPanicBecomesAnError checks that a resource which our own code cannot take
 // ends neither the program nor its terminal.
 func TestPanicBecomesAnError(t *testing.T) {
-	s := newSource(&kinds[0], NewStore(time.Now, 0), time.Now, slog.New(slog.DiscardHandler))
+	s := newSource(kinds[0], NewStore(time.Now, 0), time.Now, slog.New(slog.DiscardHandler))
 	broken := &cache.ListWatch{
 		ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { panic("boom") },
 		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) { panic("boom") },

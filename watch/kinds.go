@@ -1,18 +1,25 @@
 package watch
 
 import (
+	"reflect"
+	"slices"
+
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/job"
 )
 
-// kind is one kind of resource that is watched.
+// kind is one kind of resource that is watched, and what a [Store] does with its
+// objects.
 type kind struct {
 	// resource is the plural with its group, as [Source] shows it.
 	resource string
 	gvk      schema.GroupVersionKind
+	goType   reflect.Type
 	// newObject makes an empty one.
 	newObject func() client.Object
 
@@ -21,8 +28,21 @@ type kind struct {
 	clusterScoped              bool
 	namespace, selector, field string
 
-	// moves is true for the kinds of volumes, and ends for those of jobs.
-	moves, ends bool
+	// strip drops the fields that are never read, in place, and returns false for an
+	// object of no interest; nil drops nothing.
+	strip func(client.Object) bool
+	// input reads a job, and volume a volume of a job of the resource jobs, which
+	// uidLabel names; nil for other kinds. nameLabel is the one with a job's name.
+	input               func(client.Object) job.Input
+	volume              func(client.Object) job.Volume
+	jobs                string
+	nameLabel, uidLabel string
+	// share has a job use what others of its kind have too; nil for other kinds.
+	share func(*copies, client.Object)
+	// newList makes the list of the objects that are kept as they are; nil for jobs and
+	// volumes. observe is called before one of them is put into it; nil for most.
+	newList func() keptList
+	observe func(*Store, client.Object)
 }
 
 // The plurals, with their group, of the kinds that are watched.
@@ -40,76 +60,77 @@ const (
 	Pods              = "pods"
 )
 
-// kinds are all that is watched, in the order in which a reader looks for them.
-var kinds = []kind{
-	ofJobs(veleroKind(Backups, "Backup", func() client.Object { return &velerov1.Backup{} })),
-	ofJobs(veleroKind(Restores, "Restore", func() client.Object { return &velerov1.Restore{} })),
-	ofVolumes(veleroKind(PodVolumeBackups, "PodVolumeBackup", func() client.Object { return &velerov1.PodVolumeBackup{} })),
-	ofVolumes(veleroKind(PodVolumeRestores, "PodVolumeRestore", func() client.Object { return &velerov1.PodVolumeRestore{} })),
-	ofVolumes(moverKind(DataUploads, "DataUpload", func() client.Object { return &velerov2alpha1.DataUpload{} })),
-	ofVolumes(moverKind(DataDownloads, "DataDownload", func() client.Object { return &velerov2alpha1.DataDownload{} })),
-	veleroKind(Schedules, "Schedule", func() client.Object { return &velerov1.Schedule{} }),
-	veleroKind(Locations, "BackupStorageLocation", func() client.Object { return &velerov1.BackupStorageLocation{} }),
-	veleroKind(Repositories, "BackupRepository", func() client.Object { return &velerov1.BackupRepository{} }),
-	veleroKind(Deletions, "DeleteBackupRequest", func() client.Object { return &velerov1.DeleteBackupRequest{} }),
-	{resource: Pods, gvk: corev1.SchemeGroupVersion.WithKind("Pod"), newObject: func() client.Object { return &corev1.Pod{} }},
+// kinds lists all that is watched of Velero, in the order in which a reader looks for
+// them.
+var kinds = []*kind{
+	jobKind(Backups, velerov1.BackupNameLabel, velerov1.BackupUIDLabel, shareBackup, func(b *velerov1.Backup) job.Input { return job.Input{Backup: b} }),
+	jobKind(Restores, velerov1.RestoreNameLabel, velerov1.RestoreUIDLabel, shareRestore, func(r *velerov1.Restore) job.Input { return job.Input{Restore: r} }),
+	volumeKind(PodVolumeBackups, Backups, velerov1.BackupUIDLabel, velerov1.SchemeGroupVersion, job.VolumeFromPodVolumeBackup),
+	volumeKind(PodVolumeRestores, Restores, velerov1.RestoreUIDLabel, velerov1.SchemeGroupVersion, job.VolumeFromPodVolumeRestore),
+	volumeKind(DataUploads, Backups, velerov1.BackupUIDLabel, velerov2alpha1.SchemeGroupVersion, job.VolumeFromDataUpload),
+	volumeKind(DataDownloads, Restores, velerov1.RestoreUIDLabel, velerov2alpha1.SchemeGroupVersion, job.VolumeFromDataDownload),
+	newKind[velerov1.Schedule](Schedules, velerov1.SchemeGroupVersion, kind{}),
+	newKind[velerov1.BackupStorageLocation](Locations, velerov1.SchemeGroupVersion, kind{observe: (*Store).observeLocation}),
+	newKind[velerov1.BackupRepository](Repositories, velerov1.SchemeGroupVersion, kind{}),
+	newKind[velerov1.DeleteBackupRequest](Deletions, velerov1.SchemeGroupVersion, kind{}),
+	newKind[corev1.Pod](Pods, corev1.SchemeGroupVersion, kind{strip: stripPod}),
 }
 
-func veleroKind(resource, name string, newObject func() client.Object) kind {
-	return kind{resource: resource, gvk: velerov1.SchemeGroupVersion.WithKind(name), newObject: newObject}
+// pointer is the pointer to an API type.
+type pointer[T any] interface {
+	*T
+	client.Object
 }
 
-func moverKind(resource, name string, newObject func() client.Object) kind {
-	return kind{resource: resource, gvk: velerov2alpha1.SchemeGroupVersion.WithKind(name), newObject: newObject}
-}
-
-func ofVolumes(k kind) kind {
-	k.moves = true
-	return k
-}
-
-func ofJobs(k kind) kind {
-	k.ends = true
-	return k
-}
-
-// kindOf returns the kind that an object is of; ok is false for others.
-func kindOf(o client.Object) (k *kind, ok bool) {
-	var resource string
-	switch o.(type) {
-	case *velerov1.Backup:
-		resource = Backups
-	case *velerov1.Restore:
-		resource = Restores
-	case *velerov1.PodVolumeBackup:
-		resource = PodVolumeBackups
-	case *velerov1.PodVolumeRestore:
-		resource = PodVolumeRestores
-	case *velerov2alpha1.DataUpload:
-		resource = DataUploads
-	case *velerov2alpha1.DataDownload:
-		resource = DataDownloads
-	case *velerov1.Schedule:
-		resource = Schedules
-	case *velerov1.BackupStorageLocation:
-		resource = Locations
-	case *velerov1.BackupRepository:
-		resource = Repositories
-	case *velerov1.DeleteBackupRequest:
-		resource = Deletions
-	case *corev1.Pod:
-		resource = Pods
-	default:
-		return nil, false
+// newKind completes k with what follows from a type. The kind's name is the type's.
+func newKind[T any, P pointer[T]](resource string, version schema.GroupVersion, k kind) *kind {
+	k.resource, k.goType = resource, reflect.TypeFor[P]()
+	k.gvk = version.WithKind(reflect.TypeFor[T]().Name())
+	k.newObject = func() client.Object { return P(new(T)) }
+	if k.input == nil && k.volume == nil {
+		k.newList = func() keptList { return &objectList[P]{} }
 	}
-	return kindNamed(resource)
+	return &k
+}
+
+func jobKind[T any, P pointer[T]](resource, nameLabel, uidLabel string, share func(*copies, P), input func(P) job.Input) *kind {
+	return newKind[T, P](resource, velerov1.SchemeGroupVersion, kind{nameLabel: nameLabel, uidLabel: uidLabel,
+		share: func(c *copies, o client.Object) { share(c, o.(P)) },
+		input: func(o client.Object) job.Input { return input(o.(P)) }})
+}
+
+func volumeKind[T any, P pointer[T]](resource, jobs, uidLabel string, version schema.GroupVersion, volume func(P) job.Volume) *kind {
+	return newKind[T, P](resource, version, kind{jobs: jobs, uidLabel: uidLabel,
+		volume: func(o client.Object) job.Volume { return volume(o.(P)) }})
+}
+
+// kindOf returns Velero's kind that an object is of; ok is false for others.
+func kindOf(o client.Object) (k *kind, ok bool) {
+	return findKind(func(k *kind) bool { return k.goType == reflect.TypeOf(o) })
 }
 
 func kindNamed(resource string) (k *kind, ok bool) {
-	for i := range kinds {
-		if kinds[i].resource == resource {
-			return &kinds[i], true
+	return findKind(func(k *kind) bool { return k.resource == resource })
+}
+
+func findKind(is func(*kind) bool) (k *kind, ok bool) {
+	i := slices.IndexFunc(kinds, is)
+	if i < 0 {
+		return nil, false
+	}
+	return kinds[i], true
+}
+
+// volumeKinds lists the kinds of volumes of the jobs of a resource, [Backups] or
+// [Restores].
+func volumeKinds(jobs string) (found []*kind) {
+	for _, k := range kinds {
+		if k.volume != nil && k.jobs == jobs {
+			found = append(found, k)
 		}
 	}
-	return nil, false
+	return found
 }
+
+// resourceOf returns the resource of a kind of job.
+func resourceOf(k job.Kind) string { return k.Resource() + "." + velerov1.SchemeGroupVersion.Group }

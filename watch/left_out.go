@@ -56,7 +56,7 @@ func (l *leftOut) tooOld(o client.Object, malformed []decode.Malformed, now time
 	return velero.TerminalPhase(phase) && now.Sub(ended) > l.within
 }
 
-func (l *leftOut) put(resource string, o client.Object, shared *copies) {
+func (l *leftOut) put(resource string, o client.Object) {
 	if l.jobs == nil {
 		l.jobs, l.locations = map[types.UID]leftJob{}, map[string]string{}
 		l.counts, l.ofSchedule, l.inLocation = map[string]int{}, map[string]int{}, map[string]int{}
@@ -65,7 +65,7 @@ func (l *leftOut) put(resource string, o client.Object, shared *copies) {
 	l.drop(uid)
 	left := leftJob{resource: resource}
 	if b, ok := o.(*velerov1.Backup); ok {
-		left.name, left.schedule, left.location = b.Name, shared.text(b.Labels[velerov1.ScheduleNameLabel]), shared.text(b.Spec.StorageLocation)
+		left.name, left.schedule, left.location = b.Name, intern(b.Labels[velerov1.ScheduleNameLabel]), intern(b.Spec.StorageLocation)
 		l.locations[left.name] = left.location
 	}
 	l.jobs[uid] = left
@@ -99,9 +99,10 @@ func (l *leftOut) absent(resource string, present map[types.UID]struct{}) {
 
 // stays reports whether an object that a list brings again is to be left out as it is
 // already: an old job, or a volume of one that has ended.
-func (l *leftOut) stays(o client.Object, malformed []decode.Malformed, now time.Time) bool {
-	if v, owner, ok := volumeOf(o); ok {
-		_, left := l.jobs[owner]
+func (l *leftOut) stays(k *kind, o client.Object, malformed []decode.Malformed, now time.Time) bool {
+	if k.volume != nil {
+		v := k.volume(o)
+		_, left := l.jobs[ownerOf(o, k.uidLabel)]
 		return left && v.Ended()
 	}
 	_, left := l.jobs[uidOf(o)]
@@ -109,10 +110,10 @@ func (l *leftOut) stays(o client.Object, malformed []decode.Malformed, now time.
 }
 
 // leave leaves a job out, and what is held of it and of its volumes that have ended.
-func (s *Store) leave(resource string, o client.Object) {
+func (s *Store) leave(k *kind, o client.Object) {
 	uid := uidOf(o)
-	s.drop(resource, uid)
-	s.left.put(resource, o, &s.copies)
+	s.drop(k, uid)
+	s.left.put(k.resource, o)
 	defer s.signal()
 	set := s.volumes[uid]
 	if set == nil {
@@ -122,10 +123,10 @@ func (s *Store) leave(resource string, o client.Object) {
 	for _, v := range set.fold() {
 		kept[v.UID] = !v.Ended()
 	}
-	for _, kind := range []string{PodVolumeBackups, PodVolumeRestores, DataUploads, DataDownloads} {
-		for volume, v := range s.byKind[kind].versions {
+	for _, of := range volumeKinds(k.resource) {
+		for volume, v := range s.byKind[of.resource].versions {
 			if v.owner == uid && !kept[volume] {
-				s.drop(kind, volume)
+				s.drop(of, volume)
 			}
 		}
 	}
@@ -140,8 +141,7 @@ func (s *Store) ageOut() {
 	s.left.aged = now
 	for _, e := range s.jobs {
 		if o, ok := e.job.Object.(client.Object); ok && s.left.tooOld(o, e.job.Malformed, now) {
-			k, _ := kindOf(o)
-			s.leave(k.resource, o)
+			s.leave(e.kind, o)
 		}
 	}
 }

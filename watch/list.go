@@ -105,7 +105,7 @@ var phaseMember = []byte(`"phase":"`)
 // be the phase: a wrong guess changes when the object is taken in, and nothing else.
 func (p *putOff) keep(raw []byte) bool {
 	at := bytes.LastIndex(raw, phaseMember)
-	if !p.kind.ends || at < 0 || p.size+len(raw) > mostPutOff {
+	if p.kind.input == nil || at < 0 || p.size+len(raw) > mostPutOff {
 		return false
 	}
 	phase, _, _ := bytes.Cut(raw[at+len(phaseMember):], []byte{'"'})

@@ -96,7 +96,7 @@ func backupsOf(t *testing.T, a answers) reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newReader(&kinds[0], c, "velero")
+	return newReader(kinds[0], c, "velero")
 }
 
 func listOf(version, meta string, names ...string) string {
@@ -186,7 +186,7 @@ func TestAListIsReadWhateverTheServerMakesOfIt(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := NewStore(ticker(), 0)
-			list := s.list(&kinds[0])
+			list := s.list(kinds[0])
 			requests := 0
 			version, err := backupsOf(t, func(r *http.Request) (int, string) {
 				if requests++; requests > 1 {
@@ -201,7 +201,7 @@ func TestAListIsReadWhateverTheServerMakesOfIt(t *testing.T) {
 				if n := len(s.Snapshot().Jobs); n < 2 {
 					t.Errorf("%d jobs", n)
 				}
-				list = s.list(&kinds[0])
+				list = s.list(kinds[0])
 				version, err = backupsOf(t, func(*http.Request) (int, string) { return 200, listOf("9", "", "b", "c", "d") }).all(t.Context(), list)
 			}
 			list.done()
@@ -255,7 +255,7 @@ func TestAStreamWithoutAnEndIsGivenUp(t *testing.T) {
 	}
 	r.rest, r.patience = c, 10*time.Millisecond
 	s := NewStore(ticker(), 0)
-	list := s.list(&kinds[0])
+	list := s.list(kinds[0])
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	version, err := r.all(ctx, list)
@@ -296,11 +296,12 @@ func TestJobsThatRunAreReadFirst(t *testing.T) {
 // TestAKindThatWaitsForItsTurnIsNotSlow: it is slow only once it was asked for.
 func TestAKindThatWaitsForItsTurnIsNotSlow(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	hangs := newSource(&kinds[0], NewStore(ticker(), 0), time.Now, slog.New(slog.DiscardHandler))
-	s := newSource(&kinds[2], NewStore(ticker(), 0), func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	hangs := newSource(kinds[0], NewStore(ticker(), 0), time.Now, slog.New(slog.DiscardHandler))
+	s := newSource(kinds[2], NewStore(ticker(), 0), func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	s.after, s.patience = []*source{hangs}, time.Millisecond
 	now = now.Add(time.Minute)
 	r := backupsOf(t, func(*http.Request) (int, string) { return 200, listOf("9", "", "a") })
+	r.kind = s.kind
 	if _, err := s.read(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +341,7 @@ func TestVolumesThatAreReadLateHaveMovedOnlySinceThen(t *testing.T) {
 // TestAJobThatWasNeverReportedIsNotDeleted: it went while the first list was read.
 func TestAJobThatWasNeverReportedIsNotDeleted(t *testing.T) {
 	s := NewStore(ticker(), 10)
-	list := s.list(&kinds[0])
+	list := s.list(kinds[0])
 	list.add(&received{Object: runningBackup("gone", "gone", 1, 0, 1)})
 	list.again(0)
 	list.add(&received{Object: runningBackup("stays", "stays", 1, 0, 1)})
@@ -439,7 +440,7 @@ func TestWhatIsLeftOutIsNotKeptWhileAListIsReadAgain(t *testing.T) {
 			t.Errorf("after the list of %s there are %d jobs, and %d are left out", resource, len(n.Jobs), n.LeftBackups)
 		}
 	}
-	alive := s.list(&kinds[0])
+	alive := s.list(kinds[0])
 	alive.add(&received{Object: runningBackup("old", "old", 3, 0, 3)})
 	alive.done()
 	if n := s.Snapshot(); len(n.Jobs) != 1 || n.LeftBackups != 0 {
@@ -453,14 +454,14 @@ func TestAListThatIsReadAgainCountsInOneStep(t *testing.T) {
 	object := func(name string, version int) *received {
 		return &received{Object: runningBackup(name, types.UID(name), version, 0, version)}
 	}
-	first := s.list(&kinds[0])
+	first := s.list(kinds[0])
 	first.add(object("gone", 1))
 	first.add(object("stays", 1))
 	if n := len(s.Snapshot().Jobs); n != 2 {
 		t.Errorf("%d jobs are there before the first list ends", n)
 	}
 	first.done()
-	second := s.list(&kinds[0])
+	second := s.list(kinds[0])
 	second.add(object("stays", 2))
 	second.add(object("new", 1))
 	if n := s.Snapshot(); len(n.Jobs) != 2 || len(n.Changes) != 0 {
@@ -470,7 +471,7 @@ func TestAListThatIsReadAgainCountsInOneStep(t *testing.T) {
 	if n := s.Snapshot(); len(n.Jobs) != 2 || len(n.Changes) != 3 || jobNamed(n, "stays").Items.Done != 2 {
 		t.Errorf("%d jobs and changes %+v", len(n.Jobs), n.Changes)
 	}
-	late := s.list(&kinds[0])
+	late := s.list(kinds[0])
 	s.Clear()
 	late.add(object("of another namespace", 1))
 	late.done()
@@ -490,7 +491,7 @@ func TestJobsDoNotDependOnWhatWasReadFirst(t *testing.T) {
 		for _, step := range order {
 			switch step {
 			case 'j':
-				l := s.list(&kinds[0])
+				l := s.list(kinds[0])
 				l.add(&received{Object: runningBackup("b", "b", 1, 0, 3)})
 				l.done()
 			case 'v', 'w':
@@ -589,12 +590,13 @@ func TestVolumesOfEndedJobsAreOnlySummedUp(t *testing.T) {
 // A kind that is read after others does not wait for ever for one that the server
 // never answers for.
 func TestAKindThatHangsKeepsNobodyWaiting(t *testing.T) {
-	hangs := newSource(&kinds[0], NewStore(ticker(), 0), time.Now, slog.New(slog.DiscardHandler))
-	s := newSource(&kinds[2], NewStore(ticker(), 0), time.Now, slog.New(slog.DiscardHandler))
+	hangs := newSource(kinds[0], NewStore(ticker(), 0), time.Now, slog.New(slog.DiscardHandler))
+	s := newSource(kinds[2], NewStore(ticker(), 0), time.Now, slog.New(slog.DiscardHandler))
 	s.after, s.patience = []*source{hangs}, time.Millisecond
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	r := backupsOf(t, func(*http.Request) (int, string) { return 200, listOf("9", "", "a") })
+	r.kind = s.kind
 	if version, err := s.read(ctx, r); err != nil || version != "9" {
 		t.Errorf("version %q, %v", version, err)
 	}

@@ -13,11 +13,8 @@ import (
 // at, makes every string harmless and notes the kind, which typed clients leave
 // out. It returns false for an object that is of no interest.
 func prepare(o client.Object, k *kind) bool {
-	if pod, ok := o.(*corev1.Pod); ok {
-		if _, moves := velero.MoverOf(pod); !moves && !velero.IsServer(pod) && !velero.IsNodeAgent(pod) {
-			return false
-		}
-		stripPod(pod)
+	if k.strip != nil && !k.strip(o) {
+		return false
 	}
 	if fields := o.GetManagedFields(); len(fields) > 0 {
 		// Who wrote last, and when, is the only clock that Velero's resources
@@ -35,8 +32,13 @@ func prepare(o client.Object, k *kind) bool {
 	return true
 }
 
-// stripPod keeps what [velero.Server], [velero.Agent] and [velero.Mover] are made from.
-func stripPod(p *corev1.Pod) {
+// stripPod keeps what [velero.Server], [velero.Agent] and [velero.Mover] are made from,
+// and returns false for pods that are none of these.
+func stripPod(o client.Object) bool {
+	p := o.(*corev1.Pod)
+	if _, moves := velero.MoverOf(p); !moves && !velero.IsServer(p) && !velero.IsNodeAgent(p) {
+		return false
+	}
 	p.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName, Containers: stripContainers(p.Spec.Containers)}
 	p.Status = corev1.PodStatus{
 		Phase:             p.Status.Phase,
@@ -46,6 +48,7 @@ func stripPod(p *corev1.Pod) {
 		ContainerStatuses: p.Status.ContainerStatuses,
 	}
 	p.Annotations = nil
+	return true
 }
 
 func stripContainers(full []corev1.Container) []corev1.Container {

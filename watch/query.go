@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -95,11 +94,6 @@ type onceReader struct {
 	built *Snapshot
 }
 
-var volumeKinds = map[string][]string{
-	Backups:  {PodVolumeBackups, DataUploads},
-	Restores: {PodVolumeRestores, DataDownloads},
-}
-
 func (r *onceReader) all(ctx context.Context, o Options) error {
 	if err := r.find(ctx, o); err != nil {
 		return err
@@ -149,7 +143,7 @@ func (r *onceReader) asked(ctx context.Context) error {
 		}
 		kinds = append(slices.Clip(kinds), kind)
 		if r.Volumes {
-			kinds = append(kinds, volumeKinds[kind]...)
+			kinds = append(kinds, volumeResources(kind)...)
 		}
 	}
 	for _, n := range r.Names {
@@ -160,23 +154,27 @@ func (r *onceReader) asked(ctx context.Context) error {
 	return together(append(tasks, r.lists(ctx, kinds, nil)...))
 }
 
+func volumeResources(jobs string) (resources []string) {
+	for _, k := range volumeKinds(jobs) {
+		resources = append(resources, k.resource)
+	}
+	return resources
+}
+
 // volumesOf reads the volumes of jobs whose kinds of volumes are not known as a
 // whole.
 func (r *onceReader) volumesOf(ctx context.Context, jobs []*job.Job) error {
 	var tasks []func() error
-	for resource, label := range map[string]string{Backups: velerov1.BackupUIDLabel, Restores: velerov1.RestoreUIDLabel} {
-		var uids []string
-		for _, j := range jobs {
-			if j.Kind.Word()+"s.velero.io" == resource {
-				uids = append(uids, string(j.UID))
-			}
+	uids := map[string][]string{}
+	for _, j := range jobs {
+		uids[resourceOf(j.Kind)] = append(uids[resourceOf(j.Kind)], string(j.UID))
+	}
+	for _, k := range kinds {
+		if k.volume == nil || r.isWhole(k.resource) {
+			continue
 		}
-		for some := range slices.Chunk(uids, maxSelected) {
-			for _, kind := range volumeKinds[resource] {
-				if !r.isWhole(kind) {
-					tasks = append(tasks, func() error { return r.list(ctx, kind, label+" in ("+strings.Join(some, ",")+")", nil) })
-				}
-			}
+		for some := range slices.Chunk(uids[k.jobs], maxSelected) {
+			tasks = append(tasks, func() error { return r.list(ctx, k.resource, k.uidLabel+" in ("+strings.Join(some, ",")+")", nil) })
 		}
 	}
 	return together(tasks)
@@ -237,12 +235,11 @@ func (r *onceReader) others(ctx context.Context) error {
 	for _, j := range r.snapshot().Jobs {
 		whole[j.UID] = !j.Terminal() || r.Volumes && r.wants(j)
 	}
-	keep := func(o client.Object) bool {
-		v, owner, ok := volumeOf(o)
-		return !ok || whole[owner] || !v.Ended()
+	keep := func(k *kind, o client.Object) bool {
+		v := k.volume(o)
+		return whole[ownerOf(o, k.uidLabel)] || !v.Ended()
 	}
-	kinds := slices.Concat(volumeKinds[Backups], volumeKinds[Restores])
-	if err := together(r.lists(ctx, kinds, keep)); err != nil {
+	if err := together(r.lists(ctx, append(volumeResources(Backups), volumeResources(Restores)...), keep)); err != nil {
 		return err
 	}
 	return r.owners(ctx)
@@ -252,15 +249,13 @@ func (r *onceReader) others(ctx context.Context) error {
 // only with their job, because what is left over of one that is gone moves nothing.
 func (r *onceReader) owners(ctx context.Context) error {
 	wanted := map[string][]string{}
-	for resource, kinds := range volumeKinds {
-		if r.isWhole(resource) {
+	for _, k := range kinds {
+		if k.volume == nil || r.isWhole(k.jobs) {
 			continue
 		}
-		for _, kind := range kinds {
-			for _, name := range r.openOwners(kind) {
-				if !slices.Contains(wanted[resource], name) && !r.holds(resource, name) {
-					wanted[resource] = append(wanted[resource], name)
-				}
+		for _, name := range r.openOwners(k) {
+			if !slices.Contains(wanted[k.jobs], name) && !r.holds(k.jobs, name) {
+				wanted[k.jobs] = append(wanted[k.jobs], name)
 			}
 		}
 	}
@@ -279,12 +274,11 @@ func (r *onceReader) owners(ctx context.Context) error {
 
 // openOwners are the names of the jobs whose volumes of a kind have not ended; empty
 // for one that the volume does not name in full.
-func (r *onceReader) openOwners(kind string) (names []string) {
+func (r *onceReader) openOwners(k *kind) (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, o := range r.held[kind] {
-		o, _ := unwrap(o)
-		v, owner, _ := volumeOf(o)
+	for _, o := range r.held[k.resource] {
+		v, owner := k.volume(wrap(o).Object), ownerOf(o, k.uidLabel)
 		if v.Ended() || owner == "" {
 			continue
 		}
@@ -341,7 +335,7 @@ func together(tasks []func() error) error {
 
 // lists are the tasks of reading the kinds that are not known yet. Volumes that
 // were read with Query.Volumes stay.
-func (r *onceReader) lists(ctx context.Context, kinds []string, keep func(client.Object) bool) []func() error {
+func (r *onceReader) lists(ctx context.Context, kinds []string, keep func(*kind, client.Object) bool) []func() error {
 	var tasks []func() error
 	for _, kind := range kinds {
 		if !r.isWhole(kind) {
@@ -353,7 +347,7 @@ func (r *onceReader) lists(ctx context.Context, kinds []string, keep func(client
 
 // list reads a kind, or those of it that a selector names. keep says which are
 // held, nil for all.
-func (r *onceReader) list(ctx context.Context, resource, selector string, keep func(client.Object) bool) error {
+func (r *onceReader) list(ctx context.Context, resource, selector string, keep func(*kind, client.Object) bool) error {
 	k, _ := kindNamed(resource)
 	if selector != "" {
 		some := *k
@@ -374,7 +368,7 @@ func (r *onceReader) list(ctx context.Context, resource, selector string, keep f
 				return // else a list that says the same again and again has no end
 			}
 			names[o.GetName()] = true
-			if keep == nil || len(o.malformed) > 0 || keep(o.Object) {
+			if keep == nil || len(o.malformed) > 0 || keep(k, o.Object) {
 				objects = append(objects, o)
 			}
 			r.progress(resource, 1)

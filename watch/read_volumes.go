@@ -19,10 +19,9 @@ func (w *Watcher) ReadVolumes(ctx context.Context, j *job.Job) ([]job.Volume, er
 	c, namespace := w.present, w.installation.namespace
 	w.mu.Unlock()
 	read := &volumeList{}
-	for _, resource := range volumesOf(j.Kind) {
-		k, _ := kindNamed(resource)
+	for _, k := range volumeKinds(resourceOf(j.Kind)) {
 		ofJob := *k
-		ofJob.selector = labels.Set{uidLabel(j.Kind): string(j.UID)}.String()
+		ofJob.selector = labels.Set{k.uidLabel: string(j.UID)}.String()
 		read.kind = &ofJob
 		_, err := newReader(&ofJob, c.rest, namespace).all(ctx, read)
 		// A kind that may not be listed, or is not there, the source of the kind names.
@@ -33,14 +32,6 @@ func (w *Watcher) ReadVolumes(ctx context.Context, j *job.Job) ([]job.Volume, er
 	}
 	slices.SortFunc(read.all, compareVolumes)
 	return read.all, nil
-}
-
-// volumesOf are the kinds of volumes that a kind of job has.
-func volumesOf(k job.Kind) []string {
-	if k == job.Restore {
-		return []string{PodVolumeRestores, DataDownloads}
-	}
-	return []string{PodVolumeBackups, DataUploads}
 }
 
 // volumeList takes in the volumes of one job.
@@ -55,7 +46,7 @@ func (l *volumeList) add(o *received) {
 	if !prepare(o.Object, l.kind) {
 		return
 	}
-	v, _, _ := volumeOf(o.Object)
+	v := l.kind.volume(o.Object)
 	v.UID = uidOf(o)
 	if len(o.malformed) > 0 {
 		v.Malformed = o.malformed[0]

@@ -52,12 +52,12 @@ type received struct {
 	malformed []decode.Malformed
 }
 
-// unwrap takes an object out of its wrapping, if it has one.
-func unwrap(o client.Object) (client.Object, []decode.Malformed) {
+// wrap returns an object as one that was received, if it is none yet.
+func wrap(o client.Object) *received {
 	if r, ok := o.(*received); ok {
-		return r.Object, r.malformed
+		return r
 	}
-	return o, nil
+	return &received{Object: o}
 }
 
 func (r reader) object(raw []byte) (*received, error) {

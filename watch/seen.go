@@ -5,6 +5,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/velero"
 )
@@ -52,20 +53,14 @@ func (s *Store) sawServer(now velero.Server) {
 	}
 }
 
-// sawLocation notes that a location came to another phase. The caller holds the
+// observeLocation notes that a location came to another phase. The caller holds the
 // lock.
-func (s *Store) sawLocation(l *velerov1.BackupStorageLocation) {
-	old, known := s.locations.objects[uidOf(l)]
-	if from, to := locationPhase(old), locationPhase(l); known && from != to {
-		s.note(Seen{At: s.now(), What: SeenLocation, Name: l.Name, From: from, To: to, Why: l.Status.Message})
+func (s *Store) observeLocation(o client.Object) {
+	l := o.(*velerov1.BackupStorageLocation)
+	old, known := keptOf[*velerov1.BackupStorageLocation](s, Locations).byUID[uidOf(l)]
+	if known && old.Status.Phase != l.Status.Phase {
+		s.note(Seen{At: s.now(), What: SeenLocation, Name: l.Name, From: string(old.Status.Phase), To: string(l.Status.Phase), Why: l.Status.Message})
 	}
-}
-
-func locationPhase(l *velerov1.BackupStorageLocation) string {
-	if l == nil {
-		return ""
-	}
-	return string(l.Status.Phase)
 }
 
 // note appends to a list of its own, because snapshots hold the old one, unless

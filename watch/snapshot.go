@@ -254,16 +254,11 @@ func notEnded(volumes []job.Volume) []job.Volume {
 // volumesKnown reports whether all volumes could be listed. A Velero that does
 // not have a kind has none of it.
 func (s *Snapshot) volumesKnown() bool {
-	known := 0
+	known := map[string]bool{}
 	for _, source := range s.Sources {
-		switch source.Resource {
-		case PodVolumeBackups, PodVolumeRestores, DataUploads, DataDownloads:
-			if source.State == SourceLive || source.State == SourceMissing {
-				known++
-			}
-		}
+		known[source.Resource] = source.State == SourceLive || source.State == SourceMissing
 	}
-	return known == 4 && !s.narrow
+	return !s.narrow && !slices.ContainsFunc(kinds, func(k *kind) bool { return k.volume != nil && !known[k.resource] })
 }
 
 // changed is when an object last changed, as the API server noted it.

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -70,39 +71,56 @@ func merge(a, b []*job.Job) []*job.Job {
 	return append(append(out, a...), b...)
 }
 
-// objectList keeps the objects of a kind that is shown as it is.
-type objectList[T client.Object] struct {
-	objects map[types.UID]T
-	list    []T
-	stale   bool
+// sortedSet keeps things by uid, and gives them in order.
+type sortedSet[T any] struct {
+	byUID map[types.UID]T
+	list  []T
+	stale bool
 }
 
-func (s *objectList[T]) put(o T) {
-	if s.objects == nil {
-		s.objects = map[types.UID]T{}
+func (s *sortedSet[T]) put(uid types.UID, value T) {
+	if s.byUID == nil {
+		s.byUID = map[types.UID]T{}
 	}
-	s.objects[uidOf(o)], s.stale = o, true
+	s.byUID[uid], s.stale = value, true
 }
 
-func (s *objectList[T]) drop(uid types.UID) {
-	delete(s.objects, uid)
-	s.stale = true
+func (s *sortedSet[T]) drop(uid types.UID) {
+	if _, known := s.byUID[uid]; known {
+		delete(s.byUID, uid)
+		s.stale = true
+	}
 }
 
-// sorted returns the objects by name. A list that it returned stays as it was.
-func (s *objectList[T]) sorted() []T {
-	if !s.stale {
-		return s.list
+// sorted returns what is kept. A list that it returned stays as it was.
+func (s *sortedSet[T]) sorted(compare func(a, b T) int) []T {
+	if s.stale {
+		s.list, s.stale = slices.SortedFunc(maps.Values(s.byUID), compare), false
 	}
-	list := make([]T, 0, len(s.objects))
-	for _, o := range s.objects {
-		list = append(list, o)
-	}
-	slices.SortFunc(list, func(a, b T) int {
+	return s.list
+}
+
+// keptList keeps the objects of a kind that is shown as it is.
+type keptList interface {
+	put(uid types.UID, o client.Object)
+	drop(uid types.UID)
+}
+
+// objectList is a [keptList] of a type.
+type objectList[T client.Object] struct{ sortedSet[T] }
+
+func (l *objectList[T]) put(uid types.UID, o client.Object) { l.sortedSet.put(uid, o.(T)) }
+
+// byName returns the objects by name.
+func (l *objectList[T]) byName() []T {
+	return l.sorted(func(a, b T) int {
 		return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetUID(), b.GetUID()))
 	})
-	s.list, s.stale = list, false
-	return list
+}
+
+// keptOf returns the list of a kind's objects. The caller holds the store's lock.
+func keptOf[T client.Object](s *Store, resource string) *objectList[T] {
+	return s.byKind[resource].list.(*objectList[T])
 }
 
 // uidOf is an object's uid, or its name for one that was never in a cluster.

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // sourceRetry is the pause between attempts to watch one kind while the server
@@ -36,17 +35,6 @@ const (
 	steadyAfter = 10 * time.Second
 	grace       = time.Second
 )
-
-// feed is where the objects of sources go: a [Store] or etcd's.
-type feed interface {
-	Upsert(o client.Object)
-	Delete(o any)
-	// list begins to take in all that there is of a kind.
-	list(k *kind) listing
-	Replace(resource string, objects []client.Object)
-	count(resource string) int
-	signal()
-}
 
 // listing takes in a list of a whole kind. What was added counts once it is done,
 // at the latest; one that is given up leaves what was there before.
@@ -78,7 +66,7 @@ func (c counted) again(total int) {
 // source keeps one kind of the store up to date and knows how that goes.
 type source struct {
 	kind  *kind
-	store feed
+	store *Store
 	now   func() time.Time
 	log   *slog.Logger
 	// kick ends a pause between attempts.
@@ -113,7 +101,7 @@ type source struct {
 	synced time.Time
 }
 
-func newSource(k *kind, s feed, now func() time.Time, log *slog.Logger) *source {
+func newSource(k *kind, s *Store, now func() time.Time, log *slog.Logger) *source {
 	src := &source{kind: k, store: s, now: now, log: log.With("resource", k.resource), kick: make(chan struct{}, 1), patience: turnPatience}
 	src.reset()
 	return src
@@ -296,16 +284,16 @@ func (o *observed) Stop() {
 // intake is the store as the reflector of one source sees it.
 type intake struct{ s *source }
 
-func (i intake) Add(o any) error    { return i.Update(o) }
-func (i intake) Resync() error      { return nil }
-func (i intake) Delete(o any) error { i.s.store.Delete(o); return nil }
+func (i intake) Add(o any) error { return i.Update(o) }
+func (i intake) Resync() error   { return nil }
+
+func (i intake) Delete(o any) error {
+	i.s.store.remove(i.s.kind, o.(*received))
+	return nil
+}
 
 func (i intake) Update(o any) error {
-	object, ok := o.(client.Object)
-	if !ok {
-		return fmt.Errorf("a %T is not a resource", o)
-	}
-	i.s.store.Upsert(object)
+	i.s.store.upsert(i.s.kind, o.(*received))
 	return nil
 }
 
@@ -389,7 +377,7 @@ func (s *source) failed(ctx context.Context, err error) {
 	}
 	s.mu.Unlock()
 	if gone {
-		s.store.Replace(s.kind.resource, nil)
+		s.store.list(s.kind).done()
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"sync"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,11 +32,12 @@ type Store struct {
 	sums bool
 	// left are the jobs that ended too long ago to be kept.
 	left leftOut
-	// era counts how often everything was forgotten.
-	era     int
-	byKind  map[string]*kindState
-	jobs    map[types.UID]*entry
-	volumes map[types.UID]*volumes
+	// era counts how often everything was forgotten, and version what has changed since.
+	era, version int
+	kinds        []*kind
+	byKind       map[string]*kindState
+	jobs         map[types.UID]*entry
+	volumes      map[types.UID]*volumes
 	// changed are the jobs that differ from the last snapshot, with what that
 	// one has; unfolded are those whose volumes changed after the job was
 	// folded, with the time of that.
@@ -48,12 +47,7 @@ type Store struct {
 	active   []*job.Job
 	journal  journal
 
-	schedules    objectList[*velerov1.Schedule]
-	locations    objectList[*velerov1.BackupStorageLocation]
-	repositories objectList[*velerov1.BackupRepository]
-	deletions    objectList[*velerov1.DeleteBackupRequest]
-	pods         objectList[*corev1.Pod]
-	malformed    malformedList
+	malformed sortedSet[Malformed]
 	// seen are the newest changes around the jobs, oldest first. The list is
 	// never changed in place.
 	seen   []Seen
@@ -64,7 +58,8 @@ type Store struct {
 
 // entry is one Backup or Restore.
 type entry struct {
-	job *job.Job
+	kind *kind
+	job  *job.Job
 	// published is the job as the last snapshot has it, nil if it has not.
 	published *job.Job
 	// begun is when it was first seen. It is fresh as long as nothing of it was
@@ -82,6 +77,8 @@ type kindState struct {
 	named map[types.NamespacedName]types.UID
 	// listed is true once the kind was given as a whole.
 	listed bool
+	// list holds the objects that are kept as they are; nil for jobs and volumes.
+	list keptList
 }
 
 type version struct {
@@ -98,7 +95,11 @@ type version struct {
 // NewStore makes an empty store. now tells the cluster's time; journal is how
 // many changes of jobs are kept from one snapshot to the next, 0 for none.
 func NewStore(now func() time.Time, journalLimit int) *Store {
-	s := &Store{now: now, dirty: make(chan struct{}, 1), journal: journal{limit: journalLimit}}
+	return newStore(kinds, now, journalLimit)
+}
+
+func newStore(kinds []*kind, now func() time.Time, journalLimit int) *Store {
+	s := &Store{now: now, dirty: make(chan struct{}, 1), kinds: kinds, journal: journal{limit: journalLimit}}
 	s.clear()
 	return s
 }
@@ -118,20 +119,19 @@ func (s *Store) signal() {
 // Upsert takes in an object that is new or has changed. Objects of kinds that
 // are not watched, and pods that are not Velero's, are ignored.
 func (s *Store) Upsert(o client.Object) {
-	o, malformed := unwrap(o)
-	k, ok := kindOf(o)
-	if !ok {
-		return
+	if k, ok := kindOf(o); ok {
+		s.upsert(k, &received{Object: o})
 	}
-	wanted := prepare(o, k)
+}
+
+func (s *Store) upsert(k *kind, o *received) {
+	wanted := prepare(o.Object, k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if wanted {
-		if s.put(k.resource, o, malformed, true) {
-			s.signal()
-		}
-	} else {
-		s.drop(k.resource, uidOf(o))
+	if !wanted {
+		s.drop(k, uidOf(o))
+	} else if s.put(k, o.Object, o.malformed, true) {
+		s.signal()
 	}
 }
 
@@ -142,18 +142,17 @@ func (s *Store) Delete(o any) {
 	if unknown, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = unknown.Obj
 	}
-	object, ok := o.(client.Object)
-	if !ok {
-		return
+	if object, ok := o.(client.Object); ok {
+		if k, ok := kindOf(object); ok {
+			s.remove(k, object)
+		}
 	}
-	object, _ = unwrap(object)
-	k, ok := kindOf(object)
-	if !ok {
-		return
-	}
+}
+
+func (s *Store) remove(k *kind, o client.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drop(k.resource, uidOf(object))
+	s.drop(k, uidOf(o))
 }
 
 // Replace makes objects all that there is of a kind, given by its resource
@@ -166,8 +165,7 @@ func (s *Store) Replace(resource string, objects []client.Object) {
 	}
 	l := s.list(k)
 	for _, o := range objects {
-		o, malformed := unwrap(o)
-		l.add(&received{o, malformed})
+		l.add(wrap(o))
 	}
 	l.done()
 }
@@ -182,22 +180,21 @@ func (s *Store) Clear() {
 
 func (s *Store) clear() {
 	s.era++
-	s.byKind = make(map[string]*kindState, len(kinds))
-	for i := range kinds {
-		s.byKind[kinds[i].resource] = &kindState{versions: map[types.UID]version{}, named: map[types.NamespacedName]types.UID{}}
+	s.byKind = make(map[string]*kindState, len(s.kinds))
+	for _, k := range s.kinds {
+		state := &kindState{versions: map[types.UID]version{}, named: map[types.NamespacedName]types.UID{}}
+		if k.newList != nil {
+			state.list = k.newList()
+		}
+		s.byKind[k.resource] = state
 	}
 	s.jobs = map[types.UID]*entry{}
 	s.volumes = map[types.UID]*volumes{}
 	s.changed = map[types.UID]*job.Job{}
 	s.unfolded = map[types.UID]time.Time{}
 	s.ordered, s.active = nil, nil
-	s.schedules = objectList[*velerov1.Schedule]{}
-	s.locations = objectList[*velerov1.BackupStorageLocation]{}
-	s.repositories = objectList[*velerov1.BackupRepository]{}
-	s.deletions = objectList[*velerov1.DeleteBackupRequest]{}
-	s.pods = objectList[*corev1.Pod]{}
 	s.server, s.agents, s.movers = velero.Server{}, nil, nil
-	s.malformed = malformedList{}
+	s.malformed = sortedSet[Malformed]{}
 	s.seen = nil
 	s.copies = copies{}
 	s.left = leftOut{within: s.left.within}
@@ -214,50 +211,26 @@ func (s *Store) count(resource string) int {
 
 // put takes in a prepared object and returns false if it is known already. The
 // caller holds the lock and tells of it.
-func (s *Store) put(resource string, o client.Object, malformed []decode.Malformed, journaled bool) bool {
-	uid, h := uidOf(o), s.byKind[resource]
+func (s *Store) put(k *kind, o client.Object, malformed []decode.Malformed, journaled bool) bool {
+	uid, h := uidOf(o), s.byKind[k.resource]
 	old, known := h.versions[uid]
 	now := version{name: client.ObjectKeyFromObject(o), resource: o.GetResourceVersion()}
 	if known && now.resource != "" && now.resource == old.resource {
 		// A list after a break brings back what is known already.
 		return false
 	}
+	s.version++
 	if s.left.tooOld(o, malformed, s.now()) {
-		s.leave(resource, o)
+		s.leave(k, o)
 		return true
 	}
 	s.left.drop(uid) // it is alive again
 	if other, taken := h.named[now.name]; taken && other != uid {
-		s.drop(resource, other)
+		s.drop(k, other)
 	}
-	if v, owner, ok := volumeOf(o); ok {
-		if _, left := s.left.jobs[owner]; left && v.Ended() {
-			s.drop(resource, uid)
-			return true
-		}
-		if journaled {
-			s.age(owner)
-		}
-		if e := s.jobs[owner]; e != nil {
-			owner = e.job.UID // the same text once
-			now.summed = s.sums && e.job.Terminal() && v.Phase == velero.VolumeCompleted && len(malformed) == 0 && readable(o)
-		}
-		v.UID, now.owner, now.bytes = uid, owner, v.Total
-		if len(malformed) > 0 {
-			v.Malformed = malformed[0]
-		}
-		grow := 1
-		switch {
-		case known && old.owner == owner && !old.summed && !now.summed:
-			grow = 0
-		case known:
-			s.dropVolume(resource, uid, old)
-		}
-		if now.summed {
-			s.sumVolume(owner, &v)
-		} else {
-			s.putVolume(owner, uid, &v, grow)
-		}
+	if k.volume != nil && !s.putVolume(k, o, malformed, journaled, &now) {
+		s.drop(k, uid)
+		return true
 	}
 	if now.summed {
 		// Tens of thousands of these are kept only to be counted, so without their
@@ -268,57 +241,43 @@ func (s *Store) put(resource string, o client.Object, malformed []decode.Malform
 		h.named[now.name] = uid
 	}
 	h.versions[uid] = now
-	s.malformed.put(resource, o, malformed)
-	switch o := o.(type) {
-	case *velerov1.Backup:
-		s.copies.share(o)
-		s.putJob(uid, job.Input{Backup: o, Malformed: malformed}, journaled)
-	case *velerov1.Restore:
-		s.copies.share(o)
-		s.putJob(uid, job.Input{Restore: o, Malformed: malformed}, journaled)
-	case *velerov1.Schedule:
-		s.schedules.put(o)
-	case *velerov1.BackupStorageLocation:
-		s.sawLocation(o)
-		s.locations.put(o)
-	case *velerov1.BackupRepository:
-		s.repositories.put(o)
-	case *velerov1.DeleteBackupRequest:
-		s.deletions.put(o)
-	case *corev1.Pod:
-		s.pods.put(o)
+	s.putMalformed(k, o, malformed)
+	if k.observe != nil {
+		k.observe(s, o)
+	}
+	switch {
+	case k.input != nil:
+		k.share(&s.copies, o)
+		in := k.input(o)
+		in.Malformed = malformed
+		s.putJob(k, uid, in, journaled)
+	case h.list != nil:
+		h.list.put(uid, o)
 	}
 	return true
 }
 
 // drop takes an object out if it is held. The caller holds the lock.
-func (s *Store) drop(resource string, uid types.UID) {
-	h := s.byKind[resource]
+func (s *Store) drop(k *kind, uid types.UID) {
+	h := s.byKind[k.resource]
 	s.left.drop(uid)
 	old, known := h.versions[uid]
 	if !known {
 		return
 	}
+	s.version++
 	delete(h.versions, uid)
 	s.malformed.drop(uid)
 	if h.named[old.name] == uid {
 		delete(h.named, old.name)
 	}
-	switch resource {
-	case Backups, Restores:
+	switch {
+	case k.input != nil:
 		s.dropJob(uid, h.listed)
-	case PodVolumeBackups, PodVolumeRestores, DataUploads, DataDownloads:
-		s.dropVolume(resource, uid, old)
-	case Schedules:
-		s.schedules.drop(uid)
-	case Locations:
-		s.locations.drop(uid)
-	case Repositories:
-		s.repositories.drop(uid)
-	case Deletions:
-		s.deletions.drop(uid)
-	case Pods:
-		s.pods.drop(uid)
+	case k.volume != nil:
+		s.dropVolume(k, uid, old)
+	default:
+		h.list.drop(uid)
 	}
 	s.signal()
 }

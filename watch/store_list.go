@@ -37,14 +37,14 @@ func (l *storeList) add(o *received) {
 		return
 	}
 	if l.first {
-		s.put(l.kind.resource, o.Object, o.malformed, false)
-		if e := s.jobs[uid]; l.kind.ends && e != nil && !e.job.Terminal() {
+		s.put(l.kind, o.Object, o.malformed, false)
+		if e := s.jobs[uid]; e != nil && !e.job.Terminal() {
 			s.signal() // somebody waits for it
 		}
 		return
 	}
 	known, held := s.byKind[l.kind.resource].versions[uid]
-	if !held && s.left.stays(o.Object, o.malformed, s.now()) {
+	if !held && s.left.stays(l.kind, o.Object, o.malformed, s.now()) {
 		return
 	}
 	if !held || known.resource == "" || known.resource != o.GetResourceVersion() {
@@ -70,13 +70,13 @@ func (l *storeList) done() {
 	h := s.byKind[l.kind.resource]
 	for uid := range h.versions {
 		if _, there := l.present[uid]; !there {
-			s.drop(l.kind.resource, uid)
+			s.drop(l.kind, uid)
 		}
 	}
 	s.left.absent(l.kind.resource, l.present)
 	for _, o := range l.changed {
 		if _, there := l.present[uidOf(o)]; there {
-			s.put(l.kind.resource, o.Object, o.malformed, h.listed)
+			s.put(l.kind, o.Object, o.malformed, h.listed)
 		}
 	}
 	h.listed = true

@@ -5,20 +5,23 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // putJob folds a Backup or Restore at once, so that no number is lost between
 // two snapshots and rates are measured at the right times.
-func (s *Store) putJob(uid types.UID, in job.Input, journaled bool) {
+func (s *Store) putJob(k *kind, uid types.UID, in job.Input, journaled bool) {
 	in.At = s.now()
 	s.age(uid)
 	e := s.jobs[uid]
 	if e == nil {
-		e = &entry{begun: in.At, fresh: true}
+		e = &entry{kind: k, begun: in.At, fresh: true}
 		s.jobs[uid] = e
 	}
 	s.fold(uid, e, in, journaled)
@@ -79,40 +82,57 @@ func (s *Store) noteChange(uid types.UID, e *entry) {
 	}
 }
 
-// putVolume notes a volume's newest state. Volumes may come before their job
-// and wait for it. grow is 1 for a volume that the job did not have before.
-func (s *Store) putVolume(owner, uid types.UID, v *job.Volume, grow int) {
-	if owner == "" {
-		return
+// putVolume takes in a volume and completes its version. It returns false for one that
+// is not kept, because its job is left out.
+func (s *Store) putVolume(k *kind, o client.Object, malformed []decode.Malformed, journaled bool, now *version) bool {
+	uid, v, owner := uidOf(o), k.volume(o), ownerOf(o, k.uidLabel)
+	if _, left := s.left.jobs[owner]; left && v.Ended() {
+		return false
+	}
+	if journaled {
+		s.age(owner)
+	}
+	if e := s.jobs[owner]; e != nil {
+		owner = e.job.UID // the same text once
+		now.summed = s.sums && e.job.Terminal() && v.Phase == velero.VolumeCompleted && len(malformed) == 0 && readable(o)
+	}
+	v.UID, now.owner, now.bytes = uid, owner, v.Total
+	if len(malformed) > 0 {
+		v.Malformed = malformed[0]
+	}
+	grow := 1
+	if old, known := s.byKind[k.resource].versions[uid]; known {
+		if old.owner == owner && !old.summed && !now.summed {
+			grow = 0
+		} else {
+			s.dropVolume(k, uid, old)
+		}
 	}
 	set := s.volumes[owner]
-	if set == nil {
+	switch {
+	case owner == "":
+		return true
+	case set == nil:
 		set = &volumes{}
 		s.volumes[owner] = set
 	}
-	set.put(uid, v, grow)
-	s.noteVolumes(owner, set)
-}
-
-// sumVolume notes a volume of which only the sum is kept.
-func (s *Store) sumVolume(owner types.UID, v *job.Volume) {
-	set := s.volumes[owner]
-	if set == nil {
-		set = &volumes{}
-		s.volumes[owner] = set
+	if now.summed {
+		set.completed = set.completed.With(&v)
+		set.count++
+	} else {
+		set.put(uid, &v, grow)
 	}
-	set.completed = set.completed.With(v)
-	set.count++
 	s.noteVolumes(owner, set)
+	return true
 }
 
-func (s *Store) dropVolume(resource string, uid types.UID, old version) {
+func (s *Store) dropVolume(k *kind, uid types.UID, old version) {
 	set := s.volumes[old.owner]
 	switch {
 	case set == nil:
 		return
 	case old.summed:
-		set.completed = set.completed.Without(resource == PodVolumeBackups || resource == PodVolumeRestores, old.bytes)
+		set.completed = set.completed.Without(k.gvk.GroupVersion() == velerov1.SchemeGroupVersion, old.bytes)
 		set.count--
 	default:
 		set.put(uid, nil, -1)
@@ -141,13 +161,8 @@ func (s *Store) foldVolumes() {
 // volumes: a fresh one is seen for the first time once more, so that what is made
 // of it does not depend on which came first.
 func (s *Store) foldVolumesOf(uid types.UID, e *entry, at time.Time) {
-	in := job.Input{At: at, Malformed: e.job.Malformed}
-	switch o := e.job.Object.(type) {
-	case *velerov1.Backup:
-		in.Backup = o
-	case *velerov1.Restore:
-		in.Restore = o
-	}
+	in := e.kind.input(e.job.Object.(client.Object))
+	in.At, in.Malformed = at, e.job.Malformed
 	if e.fresh {
 		e.job, in.At, in.VolumesAt = nil, e.begun, at
 	}
@@ -163,8 +178,8 @@ func (s *Store) Snapshot() *Snapshot {
 	s.foldVolumes()
 	s.ageOut()
 	s.order()
-	if s.pods.stale {
-		pods := s.pods.sorted()
+	if known := keptOf[*corev1.Pod](s, Pods); known.stale {
+		pods := known.byName()
 		s.server, s.agents = velero.ServerOf(pods, s.now()), velero.AgentsOf(pods)
 		s.movers = velero.MoversOf(pods)
 		s.sawServer(s.server)
@@ -175,11 +190,11 @@ func (s *Store) Snapshot() *Snapshot {
 		At:           s.now(),
 		Jobs:         s.ordered,
 		Active:       s.active,
-		Schedules:    s.schedules.sorted(),
-		Locations:    s.locations.sorted(),
-		Repositories: s.repositories.sorted(),
-		Deletions:    s.deletions.sorted(),
-		Malformed:    s.malformed.sorted(),
+		Schedules:    keptOf[*velerov1.Schedule](s, Schedules).byName(),
+		Locations:    keptOf[*velerov1.BackupStorageLocation](s, Locations).byName(),
+		Repositories: keptOf[*velerov1.BackupRepository](s, Repositories).byName(),
+		Deletions:    keptOf[*velerov1.DeleteBackupRequest](s, Deletions).byName(),
+		Malformed:    s.malformed.sorted(compareMalformed),
 		Server:       s.server,
 		NodeAgents:   s.agents,
 		Seen:         s.seen,

@@ -6,29 +6,12 @@ import (
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/job"
 )
-
-// volumeOf reads a volume resource and the uid of the job that it belongs to.
-// ok is false for an object of another kind.
-func volumeOf(o client.Object) (v job.Volume, owner types.UID, ok bool) {
-	switch o := o.(type) {
-	case *velerov1.PodVolumeBackup:
-		return job.VolumeFromPodVolumeBackup(o), ownerOf(o, velerov1.BackupUIDLabel), true
-	case *velerov1.PodVolumeRestore:
-		return job.VolumeFromPodVolumeRestore(o), ownerOf(o, velerov1.RestoreUIDLabel), true
-	case *velerov2alpha1.DataUpload:
-		return job.VolumeFromDataUpload(o), ownerOf(o, velerov1.BackupUIDLabel), true
-	case *velerov2alpha1.DataDownload:
-		return job.VolumeFromDataDownload(o), ownerOf(o, velerov1.RestoreUIDLabel), true
-	}
-	return job.Volume{}, "", false
-}
 
 // ownerOf is the uid in the label, else that of the owner reference to a
 // Backup or Restore (docs/dev/velero.md#labels). Names are never used: they are cut at
@@ -44,14 +27,6 @@ func ownerOf(o metav1.Object, label string) types.UID {
 		}
 	}
 	return ""
-}
-
-// uidLabel is the label by which the volumes of a kind of job are found.
-func uidLabel(k job.Kind) string {
-	if k == job.Restore {
-		return velerov1.RestoreUIDLabel
-	}
-	return velerov1.BackupUIDLabel
 }
 
 // readable reports whether a volume can be found again by its job's uid.

@@ -84,15 +84,15 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 		s := newSource(k, w.store, w.now, o.Log)
 		s.appeared = w.retryMissing
 		switch {
-		case k.ends:
+		case k.input != nil:
 			jobs = append(jobs, s)
-		case k.moves:
+		case k.volume != nil:
 			// What decides comes first: the jobs, then what they move.
 			s.after = jobs
 		}
 		w.sources = append(w.sources, s)
 	}
-	w.etcd = newEtcdWatch(w.store.signal, w.now, o.Log)
+	w.etcd = newEtcdWatch(w.store, w.now, o.Log)
 	w.health = Health{State: Connecting, Since: o.Clock()}
 	w.latest.Store(w.snapshot())
 	w.store.signal()
