@@ -20,7 +20,7 @@ import (
 )
 
 // openRates is what is remembered of how fast restores of a cluster went.
-func (c *cli) openRates(conn connection, log *slog.Logger) *history.Book {
+func (c *files) openRates(conn connection, log *slog.Logger) *history.Book {
 	o := history.Options{
 		Context: conn.Context, Server: clusterIdentity(conn.Config), Clock: c.clock,
 		Failed: func(err error) { log.Warn("how fast restores go", "error", err) },

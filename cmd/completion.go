@@ -37,7 +37,7 @@ func completes(args []string) bool {
 
 // silence sends messages nowhere: a shell would print them into the line that
 // somebody types.
-func (c *cli) silence() {
+func (c *stdio) silence() {
 	c.streams.ErrOut = io.Discard
 	if none, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
 		c.stderr = none // for what credential plugins say

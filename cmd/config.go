@@ -94,7 +94,7 @@ func (c *cli) printConfig(output string) error {
 }
 
 // aboutConfig are the first lines of the printed YAML.
-func (c *cli) aboutConfig() string {
+func (c *settings) aboutConfig() string {
 	file := "none"
 	if c.configFile.path != "" {
 		file = strings.Join(strings.Fields(c.configFile.path), " ")

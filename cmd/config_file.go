@@ -15,7 +15,22 @@ import (
 
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/safefile"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
 )
+
+// settings are what is in force of the configuration.
+type settings struct {
+	*process
+	// configFlag is --config, configFile the file that is read, inForce what holds
+	// with it, and keys those that were chosen.
+	configFlag string
+	configFile configFile
+	inForce    []config.InForce
+	keys       keys.Map
+	// userTheme is the user's own theme, nil for a built-in one.
+	userTheme *draw.Theme
+}
 
 // configFile is the configuration file of one run.
 type configFile struct {
@@ -27,7 +42,7 @@ type configFile struct {
 
 // findConfig is where the file is, or would be: in the XDG place, also on macOS,
 // and in %AppData% on Windows.
-func (c *cli) findConfig() configFile {
+func (c *settings) findConfig() configFile {
 	switch {
 	case c.configFlag != "":
 		return configFile{path: absolutePath(c.configFlag), named: "--config"}
@@ -75,13 +90,13 @@ func readSmallFile(path string) ([]byte, error) {
 // configure finds what is in force for a command, and sets the command's flags to
 // it, so that nobody else has to know the configuration. Mistakes in the file and
 // the environment are all told, before anything else happens.
-func (c *cli) configure(cmd *cobra.Command) error {
+func (c *settings) configure(cmd *cobra.Command) error {
 	c.configFile = c.findConfig()
 	data, err := c.configFile.read()
 	if err != nil {
 		return usageError{err}
 	}
-	all := settings()
+	all := allSettings()
 	file, problems := config.Parse(c.configFile.path, data, all)
 	var faults config.Problems
 	if c.keys, faults = chosenKeys(c.configFile.path, file); faults != nil {
@@ -127,7 +142,7 @@ func givenFlag(flags *pflag.FlagSet) func(string) (string, bool) {
 // setFlag gives a flag of the command the value that the file or the environment
 // has for it. It does not count as one that was given. VELERO_NAMESPACE stays
 // with those who look for Velero.
-func (c *cli) setFlag(flags *pflag.FlagSet, s config.InForce) error {
+func (c *settings) setFlag(flags *pflag.FlagSet, s config.InForce) error {
 	f := flags.Lookup(s.Flag)
 	if f == nil || s.Source == config.FromDefault || s.Source == config.FromFlag || s.Env == "VELERO_NAMESPACE" && s.Source == config.FromEnvironment {
 		return nil
@@ -141,7 +156,7 @@ func (c *cli) setFlag(flags *pflag.FlagSet, s config.InForce) error {
 
 // besideConfig is the full path of a file that the configuration names: ~ is the
 // home folder, and a relative path starts at the file's own folder.
-func (c *cli) besideConfig(path string) string {
+func (c *settings) besideConfig(path string) string {
 	if rest, home := strings.CutPrefix(path, "~/"); home {
 		if dir, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(dir, rest)
@@ -154,7 +169,7 @@ func (c *cli) besideConfig(path string) string {
 }
 
 // from says where the value of a setting comes from.
-func (c *cli) from(s config.InForce) string {
+func (c *settings) from(s config.InForce) string {
 	switch s.Source {
 	case config.FromFlag:
 		return "--" + s.Flag

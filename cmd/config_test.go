@@ -167,7 +167,7 @@ func TestConfigIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range settings() {
+	for _, s := range allSettings() {
 		flag, env := "", ""
 		if s.Flag != "" {
 			flag = "`--" + s.Flag + "`"

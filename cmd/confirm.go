@@ -16,7 +16,7 @@ import (
 )
 
 // mayAsk is an error where nobody could answer a question or read it.
-func (c *cli) mayAsk() error {
+func (c *stdio) mayAsk() error {
 	switch {
 	case !isTerminal(c.stdin):
 		return usagef("there is no terminal to ask on: use --yes or --dry-run=server")
@@ -32,7 +32,7 @@ var errPasted = errors.New("the answer arrived at once, as from a paste: nothing
 // confirm names the cluster, and asks for the context and the name, typed in full, when
 // all that they are about has been shown. What was typed before the question is thrown
 // away, and the question waits until nobody types. A paste confirms nothing.
-func (c *cli) confirm(ctx context.Context, contextName, name string, cluster session.Identity) error {
+func (c *stdio) confirm(ctx context.Context, contextName, name string, cluster session.Identity) error {
 	want := sanitize.Whole(contextName + "/" + name)
 	if err := discardTypedAhead(ctx, c.stdin); err != nil {
 		return err

@@ -15,6 +15,27 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
+// connector leads to the cluster that the flags, the environment and the kubeconfig name.
+type connector struct {
+	*process
+	flags *clusterFlags
+	// allContexts is --all-contexts.
+	allContexts bool
+	// exactContext is true where --context is one name, and neither list nor glob.
+	exactContext bool
+	// warnings are those of the API server.
+	warnings *warnings
+	// logins are those of credential plugins.
+	logins *logins
+	pinned *pinned
+	// writes are those that API servers failed to store.
+	writes *writeFailures
+}
+
+func newConnector(p *process) connector {
+	return connector{process: p, flags: newClusterFlags(), warnings: &warnings{}, logins: &logins{}, pinned: &pinned{}}
+}
+
 // connection is what the flags and the environment say about the cluster.
 type connection struct {
 	inspect.Connection
@@ -28,7 +49,7 @@ const inCluster = "in-cluster"
 // connect reads the kubeconfig of the one context that was named; it does not
 // talk to the cluster. From then on the context stays what it was, whichever
 // becomes the current one.
-func (c *cli) connect() (connection, error) {
+func (c *connector) connect() (connection, error) {
 	context, err := c.oneContext()
 	if err != nil {
 		return connection{}, err
@@ -56,9 +77,9 @@ func (c *cli) connect() (connection, error) {
 	return conn, nil
 }
 
-// forContext is c with another kubeconfig context, and with another namespace
-// unless that is empty. All else is shared, and the flags' values are the same.
-func (c *cli) forContext(context, namespace string) *cli {
+// withContext returns a connector to another kubeconfig context, and for another
+// namespace unless that is empty. All else is shared, and the flags' values are the same.
+func (c *connector) withContext(context, namespace string) *connector {
 	other := *c
 	other.pinned = &pinned{}
 	other.allContexts, other.exactContext = false, true
@@ -87,7 +108,7 @@ type pinned struct {
 
 // openSession returns the session of the cluster that the context led to when it was
 // first asked for, with the credentials of now, and an error if it leads elsewhere.
-func (c *cli) openSession() (*session.Session, error) {
+func (c *connector) openSession() (*session.Session, error) {
 	c.pinned.mu.Lock()
 	defer c.pinned.mu.Unlock()
 	if c.pinned.session != nil {
@@ -124,7 +145,7 @@ func (p *pinned) explain(err error) error {
 
 // restConfig is how to get to the session's cluster, with the credentials that the
 // session has now.
-func (c *cli) restConfig() (*rest.Config, error) {
+func (c *connector) restConfig() (*rest.Config, error) {
 	s, err := c.openSession()
 	if err != nil {
 		return nil, err
@@ -133,7 +154,7 @@ func (c *cli) restConfig() (*rest.Config, error) {
 }
 
 // loadConfig reads the kubeconfig as it is now.
-func (c *cli) loadConfig() (*rest.Config, error) {
+func (c *connector) loadConfig() (*rest.Config, error) {
 	if _, err := c.kubeconfig(); err != nil {
 		return nil, err
 	}
@@ -154,7 +175,7 @@ func (c *cli) loadConfig() (*rest.Config, error) {
 
 // watch starts to follow Velero. journal is how many changes are kept for a
 // reader that must see every one.
-func (c *cli) watch(ctx context.Context, conn connection, journal int, log *slog.Logger, change ...func(*watch.Options)) (*watch.Watcher, error) {
+func (c *connector) watch(ctx context.Context, conn connection, journal int, log *slog.Logger, change ...func(*watch.Options)) (*watch.Watcher, error) {
 	o := c.watchOptions(conn)
 	o.Journal, o.Log = journal, log
 	for _, f := range change {
@@ -168,7 +189,7 @@ func (c *cli) watch(ctx context.Context, conn connection, journal int, log *slog
 }
 
 // watchOptions say where Velero is, for a watch or one reading.
-func (c *cli) watchOptions(conn connection) watch.Options {
+func (c *connector) watchOptions(conn connection) watch.Options {
 	return watch.Options{
 		Config:           conn.Config,
 		Session:          conn.Session,

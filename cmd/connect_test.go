@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -29,7 +28,8 @@ func twoClusters(t *testing.T, path, current string) {
 
 func withFlags(t *testing.T, args ...string) *cli {
 	t.Helper()
-	c := &cli{warnings: &warnings{}, plainHTTP: &plainHTTP{}, requests: &atomic.Int64{}, logins: &logins{}, pinned: &pinned{}, flags: newClusterFlags(), env: func(string) string { return "" }}
+	c := newCLI(nil, nil, nil)
+	c.env = func(string) string { return "" }
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	flags.AddFlagSet(c.flags.set)
 	flags.BoolVar(&c.allContexts, "all-contexts", false, "")

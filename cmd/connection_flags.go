@@ -11,7 +11,7 @@ import (
 // excepted: by flags, and by the environment where no flag says it. Files are
 // named in full, because a command may be copied to another shell. Secrets are
 // left out: --token and a proxy's password.
-func (c *cli) connectionFlags() (flags, environment []string) {
+func (c *connector) connectionFlags() (flags, environment []string) {
 	add := func(name string, values ...string) {
 		for _, value := range values {
 			if value != "" {

@@ -17,7 +17,7 @@ import (
 // in the order given, those of a glob by name, each once. Without these flags it
 // is the current one; its name is empty where no context is in use. A context
 // that is named like a list or a glob is that context.
-func (c *cli) contexts() ([]string, error) {
+func (c *connector) contexts() ([]string, error) {
 	raw, err := c.kubeconfig()
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (c *cli) contexts() ([]string, error) {
 
 // flagOfOneCluster is a flag that was given and that names one cluster or is its
 // secret, empty if there is none.
-func (c *cli) flagOfOneCluster() string {
+func (c *connector) flagOfOneCluster() string {
 	f := c.flags
 	for _, flag := range []struct{ name, value string }{
 		{"--server", f.ClusterInfo.Server}, {"--cluster", f.Context.Cluster}, {"--token", f.AuthInfo.Token}, {"--user", f.Context.AuthInfo},
@@ -131,7 +131,7 @@ func noContext(known []string, problem, word string) error {
 }
 
 // oneContext is the context of a command that is about one cluster.
-func (c *cli) oneContext() (string, error) {
+func (c *connector) oneContext() (string, error) {
 	named, err := c.contexts()
 	if err != nil {
 		return "", err
@@ -143,7 +143,7 @@ func (c *cli) oneContext() (string, error) {
 }
 
 // contextFlag is how the contexts were named.
-func (c *cli) contextFlag() string {
+func (c *connector) contextFlag() string {
 	if c.allContexts {
 		return "--all-contexts"
 	}
@@ -152,7 +152,7 @@ func (c *cli) contextFlag() string {
 
 // kubeconfig reads the kubeconfig as it is now. It fails where nothing names a
 // cluster.
-func (c *cli) kubeconfig() (*clientcmdapi.Config, error) {
+func (c *connector) kubeconfig() (*clientcmdapi.Config, error) {
 	raw, err := c.flags.loader().RawConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)

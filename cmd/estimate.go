@@ -149,7 +149,7 @@ func (f *estimateFlags) namespaces() collector.Namespaces {
 
 // readTarball reads a backup's tarball. As [collector.Read] it may return an
 // index and an error.
-func (c *cli) readTarball(ctx context.Context, path string, spec velerov1.RestoreSpec) (*collector.Index, error) {
+func (c *stdio) readTarball(ctx context.Context, path string, spec velerov1.RestoreSpec) (*collector.Index, error) {
 	m := c.startMeter("reading " + sanitize.Cut(filepath.Base(path), 30))
 	defer m.stop()
 	in := io.Reader(c.stdin)
@@ -184,7 +184,7 @@ func (c *cli) readTarball(ctx context.Context, path string, spec velerov1.Restor
 
 // answer prints an estimate. readErr is why the index does not hold all of the
 // backup, if so: it is returned after that.
-func (c *cli) answer(index *collector.Index, e collector.Estimate, output string, readErr error) error {
+func (c *stdio) answer(index *collector.Index, e collector.Estimate, output string, readErr error) error {
 	if len(e.Refused) > 0 {
 		reasons := make([]string, len(e.Refused))
 		for i, reason := range e.Refused {

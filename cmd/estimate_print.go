@@ -23,7 +23,7 @@ type estimateDocument struct {
 	Partial     bool                      `json:"partial"`
 }
 
-func (c *cli) printEstimate(e collector.Estimate, output string) error {
+func (c *stdio) printEstimate(e collector.Estimate, output string) error {
 	if output == "json" || output == "yaml" {
 		document := estimateDocument{
 			APIVersion: apiVersion, Kind: "Estimate", Items: e.Total, Partial: e.Partial,

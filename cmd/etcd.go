@@ -156,7 +156,7 @@ func (l judgedEtcd) missing(names []string) error {
 	return fmt.Errorf("not found: no EtcdBackup and no schedule is named %s", strings.Join(lost, ", "))
 }
 
-func (c *cli) printEtcd(l judgedEtcd, output string, named bool) error {
+func (c *stdio) printEtcd(l judgedEtcd, output string, named bool) error {
 	switch output {
 	case "json", "yaml":
 		p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
@@ -172,7 +172,7 @@ func (c *cli) printEtcd(l judgedEtcd, output string, named bool) error {
 	return c.printEtcdTables(l, false)
 }
 
-func (c *cli) printEtcdNames(l judgedEtcd) error {
+func (c *stdio) printEtcdNames(l judgedEtcd) error {
 	out := lines{w: c.streams.Out}
 	for _, s := range l.schedules {
 		out.add("backup.config.openshift.io/%s", s.Name)
@@ -184,7 +184,7 @@ func (c *cli) printEtcdNames(l judgedEtcd) error {
 }
 
 // printEtcdTables prints the schedules and the backups, each as a table of its own.
-func (c *cli) printEtcdTables(l judgedEtcd, wide bool) error {
+func (c *stdio) printEtcdTables(l judgedEtcd, wide bool) error {
 	var schedules, backups [][]string
 	for _, s := range l.schedules {
 		last, good := "", ""
@@ -274,7 +274,7 @@ func etcdVerdict(v diagnosis.Verdict, trouble bool) string {
 }
 
 // explainEtcd prints every fact.
-func (c *cli) explainEtcd(l judgedEtcd) error {
+func (c *stdio) explainEtcd(l judgedEtcd) error {
 	out := lines{w: c.streams.Out}
 	gap := ""
 	explain := func(title string, v diagnosis.Verdict, settings []string) {

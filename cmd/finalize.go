@@ -211,18 +211,18 @@ const waitsQuietly = 2 * time.Second
 
 // tellWaiting returns a function that says on standard error what is waited for,
 // if that takes long.
-func (c *cli) tellWaiting() func(what string) {
+func (c *stdio) tellWaiting() func(what string) {
 	return c.tellSlow("waiting for Velero and the object store to say: %s (up to a minute)...")
 }
 
 // tellStored is the same for the reading of what Velero has stored.
-func (c *cli) tellStored() func(what string) {
+func (c *stdio) tellStored() func(what string) {
 	return c.tellSlow("waiting for Velero and the object store to send %s (Velero has a minute to answer)...")
 }
 
 // tellSlow says a sentence about what goes on if that takes long. The empty text
 // is the end of it.
-func (c *cli) tellSlow(sentence string) func(what string) {
+func (c *stdio) tellSlow(sentence string) func(what string) {
 	var timer *time.Timer
 	return func(what string) {
 		if timer != nil {

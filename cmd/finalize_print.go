@@ -27,7 +27,7 @@ type finalizePrinter struct {
 
 // finalizePrinter prints in a format. Before a question, evidence and plan are
 // on the terminal, wherever the data goes.
-func (c *cli) finalizePrinter(output string, asks bool) finalizePrinter {
+func (c *stdio) finalizePrinter(output string, asks bool) finalizePrinter {
 	f := finalizePrinter{out: c.streams.Out, messages: c.streams.ErrOut, output: output}
 	switch {
 	case output == "text" && asks && !isTerminal(c.stdout):

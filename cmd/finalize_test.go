@@ -21,7 +21,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/diagnosis"
@@ -249,7 +248,8 @@ func TestFinalizeRefusesWithoutProof(t *testing.T) {
 // long.
 func TestFinalizeSaysWhatItWaitsFor(t *testing.T) {
 	said, stderr := io.Pipe()
-	c := &cli{streams: genericiooptions.IOStreams{ErrOut: stderr}}
+	c := newCLI(nil, nil, nil)
+	c.streams.ErrOut = stderr
 	waiting := c.tellWaiting()
 	waiting("whether RestoreResults is stored")
 	line, err := bufio.NewReader(said).ReadString('\n')

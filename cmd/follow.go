@@ -209,7 +209,7 @@ func (f *follower) print(change watch.Change) error {
 	return f.printer.change(change, f.last)
 }
 
-func (c *cli) printHealth(h watch.Health) {
+func (c *stdio) printHealth(h watch.Health) {
 	if h.State == watch.Live {
 		fmt.Fprintln(c.streams.ErrOut, "connected again")
 		return

@@ -37,7 +37,8 @@ type followed struct {
 
 func newFollowed(stuck bool, jobs ...*job.Job) *followed {
 	f := &followed{now: followNoon, out: &printed{}}
-	c := &cli{clock: func() time.Time { return f.now }}
+	c := newCLI(nil, nil, nil)
+	c.clock = func() time.Time { return f.now }
 	f.follower = follower{cli: c, known: &cachedEstimates{cli: c, asked: map[types.UID]bool{}}, printer: f.out, verdicts: true,
 		selected: selection{stuck: stuck}, told: map[types.UID]told{}}
 	f.snap = &watch.Snapshot{At: followNoon, Namespace: "velero", Jobs: jobs, Active: jobs, Health: watch.Health{State: watch.Live},

@@ -153,7 +153,7 @@ const maxNamesInError = 3
 
 // newTable returns a table that fits the terminal; in a pipe it has all its columns,
 // as kubectl's has.
-func (c *cli) newTable() table {
+func (c *stdio) newTable() table {
 	t := table{w: c.streams.Out, glyphs: &draw.ASCII}
 	if columns, _, err := term.GetSize(int(c.stdout.Fd())); err == nil {
 		t.width = columns

@@ -25,7 +25,7 @@ func (c *cli) inspected(caFile string, log *slog.Logger) *inspect.Cluster {
 }
 
 // openIndexes is the cache of what is in a cluster's backups.
-func (c *cli) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
+func (c *files) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
 	return cache.Open(cache.Options{
 		Dir: c.indexDir(), Cluster: clusterIdentity(config), Clock: c.clock,
 		Failed: func(err error) { log.Warn("cannot use the index cache", "error", err) },
@@ -33,7 +33,7 @@ func (c *cli) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
 }
 
 // indexDir is the XDG place for indexes of backups, empty if there is none.
-func (c *cli) indexDir() string {
+func (c *files) indexDir() string {
 	if dir := c.env("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "veltui", "indexes")
 	}

@@ -33,7 +33,7 @@ func TestStuckExampleNamesWhatIsCounted(t *testing.T) {
 	if a.Troubled != 1 || a.Of(orphaned).Verdict.State() != diagnosis.Orphaned {
 		t.Fatalf("%d in trouble, %s", a.Troubled, a.Of(orphaned).Verdict.State())
 	}
-	example := newGet(&cli{}).Example
+	example := newGet(newCLI(nil, nil, nil)).Example
 	_, template, _ := strings.Cut(example, "-o jsonpath='")
 	template, _, _ = strings.Cut(template, "'")
 	var out strings.Builder

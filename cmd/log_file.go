@@ -15,8 +15,16 @@ import (
 	crlog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
+// files are those that veltui keeps: its state, its cache and its log.
+type files struct {
+	*process
+	// log is the log of the session that the command runs in, nil if it runs by
+	// itself.
+	log *slog.Logger
+}
+
 // stateDir is the XDG place for logs and the like.
-func (c *cli) stateDir() (string, error) {
+func (c *files) stateDir() (string, error) {
 	if dir := c.env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "veltui"), nil
 	}
@@ -28,7 +36,7 @@ func (c *cli) stateDir() (string, error) {
 }
 
 // auditDir is the directory of the audit log.
-func (c *cli) auditDir() (string, error) {
+func (c *files) auditDir() (string, error) {
 	dir, err := c.stateDir()
 	return filepath.Join(dir, "finalize"), err
 }
@@ -36,7 +44,7 @@ func (c *cli) auditDir() (string, error) {
 // openLog opens veltui's log file (0600) for appending. Where there is no
 // place for one, the log is thrown away rather than shown on the screen. In a
 // session it is the session's.
-func (c *cli) openLog() (io.WriteCloser, string) {
+func (c *files) openLog() (io.WriteCloser, string) {
 	if c.log != nil {
 		return discard{}, ""
 	}

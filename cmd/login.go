@@ -24,9 +24,9 @@ const loginPatience = 30 * time.Second
 
 // login has credential plugins run while the terminal is still the user's own:
 // they may want to ask something.
-func (c *cli) login(ctx context.Context, contexts []string) error {
+func (c *connector) login(ctx context.Context, contexts []string) error {
 	for _, name := range contexts {
-		conn, err := c.forContext(name, "").connect()
+		conn, err := c.withContext(name, "").connect()
 		switch {
 		case err != nil && len(contexts) == 1:
 			return err

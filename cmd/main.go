@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,13 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // credential plugins that need code of their own
-
-	"github.com/veltui/veltui/internal/config"
-	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/ui/draw"
-	"github.com/veltui/veltui/ui/keys"
 )
 
 // Main runs veltui as a program and returns its exit code. A signal ends it in
@@ -66,56 +59,42 @@ func programName(path string) string {
 	return "veltui"
 }
 
-// cli is what all commands share.
+// process is what the commands know of the process that they run in.
+type process struct {
+	env   func(string) string
+	clock func() time.Time
+}
+
+// cli is what the commands share.
 type cli struct {
-	// streams clean all that is written to them; the files are for what draws.
-	streams               genericiooptions.IOStreams
-	stdin, stdout, stderr *os.File
-	screen                *screen
-	flags                 *clusterFlags
-	// allContexts is --all-contexts.
-	allContexts bool
-	// exactContext is true where --context is one name, and neither list nor glob.
-	exactContext bool
-	env          func(string) string
-	clock        func() time.Time
+	*process
+	stdio
+	connector
+	*settings
+	files
 	// readOnly is --read-only.
 	readOnly  bool
 	plainHTTP *plainHTTP
-	// configFlag is --config, configFile the file that is read, inForce what holds
-	// with it, and keys those that were chosen.
-	configFlag string
-	configFile configFile
-	inForce    []config.InForce
-	keys       keys.Map
-	// userTheme is the user's own theme, nil for a built-in one.
-	userTheme *draw.Theme
-	// warnings are those of the API server.
-	warnings *warnings
 	// inDemo is true for the demo's cluster, which holds little of what a restore needs.
 	inDemo bool
-	// log is the log of the session that the command runs in, nil if it runs by
-	// itself.
-	log *slog.Logger
-	// logins are those of credential plugins.
-	logins *logins
-	pinned *pinned
-	// writes are those that API servers failed to store.
-	writes *writeFailures
 	// requests counts the DownloadRequests that are still in a cluster.
 	requests *atomic.Int64
 }
 
 func newCLI(stdin, stdout, stderr *os.File) *cli {
+	p := &process{env: os.Getenv, clock: time.Now}
 	return &cli{
-		warnings: &warnings{}, plainHTTP: &plainHTTP{}, requests: &atomic.Int64{}, logins: &logins{}, pinned: &pinned{},
-		streams: genericiooptions.IOStreams{In: stdin, Out: sanitize.NewWriter(stdout), ErrOut: sanitize.NewWriter(stderr)},
-		stdin:   stdin, stdout: stdout, stderr: stderr,
-		screen: newScreen(stdin, stdout, os.Getenv("TERM")),
-		flags:  newClusterFlags(),
-		env:    os.Getenv,
-		clock:  time.Now,
+		process: p, stdio: newStdio(p, stdin, stdout, stderr), connector: newConnector(p), settings: &settings{process: p}, files: files{process: p},
+		plainHTTP: &plainHTTP{}, requests: &atomic.Int64{},
 	}
+}
+
+// forContext is c with another kubeconfig context, and with another namespace
+// unless that is empty.
+func (c *cli) forContext(context, namespace string) *cli {
+	other := *c
+	other.connector = *c.withContext(context, namespace)
+	return &other
 }
 
 // Root is veltui's root command as cobra has it, for documents and their tests.

@@ -173,7 +173,7 @@ func (c *cli) preflightIndex(ctx context.Context, e *inspect.Store, name string)
 }
 
 // tellSurvey shows on a terminal how far the look at the cluster is.
-func (c *cli) tellSurvey() (progress func(target.Progress), say func(string), done func()) {
+func (c *stdio) tellSurvey() (progress func(target.Progress), say func(string), done func()) {
 	var at atomic.Pointer[string]
 	say = func(text string) { at.Store(&text) }
 	say("looking at the cluster")

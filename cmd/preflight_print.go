@@ -29,7 +29,7 @@ type preflightDocument struct {
 	Existing []preflight.Existing `json:"existing,omitempty"`
 }
 
-func (c *cli) printPreflight(restore velerov1.RestoreSpec, r *preflight.Result, output string) error {
+func (c *stdio) printPreflight(restore velerov1.RestoreSpec, r *preflight.Result, output string) error {
 	if output == "json" || output == "yaml" {
 		p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
 		return p.document(preflightDocument{

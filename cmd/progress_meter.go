@@ -35,14 +35,14 @@ type meter struct {
 
 // startMeter starts a meter on standard error; it stays silent where that is
 // no terminal. stop must be called.
-func (c *cli) startMeter(what string) *meter {
+func (c *stdio) startMeter(what string) *meter {
 	m := &meter{what: sanitize.String(what), quit: make(chan struct{}), over: make(chan struct{})}
 	c.draw(m, meterDelay)
 	return m
 }
 
 // draw starts to draw a meter after a delay.
-func (c *cli) draw(m *meter, delay time.Duration) {
+func (c *stdio) draw(m *meter, delay time.Duration) {
 	out := c.stderr
 	t := c.terminal()
 	if !isTerminal(out) || t.name == "dumb" || t.name == "" {
@@ -69,7 +69,7 @@ type counts struct {
 }
 
 // startCounts starts to count; stop must be called.
-func (c *cli) startCounts() *counts {
+func (c *stdio) startCounts() *counts {
 	n := &counts{read: map[string]int{}}
 	n.meter = &meter{text: n.line, quit: make(chan struct{}), over: make(chan struct{})}
 	c.draw(n.meter, countsDelay)

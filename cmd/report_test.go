@@ -87,7 +87,8 @@ func TestReportIsSavedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(gone)
-	r := &reporter{cli: &cli{env: func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }}}
+	r := &reporter{cli: newCLI(nil, nil, nil)}
+	r.cli.env = func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }
 	if path, err := r.Save("x.md", "first"); err != nil || path != filepath.Join(gone, "x.md") {
 		t.Errorf("%q, %v", path, err)
 	}

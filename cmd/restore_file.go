@@ -19,7 +19,7 @@ const maxRestoreFile = 4 << 20
 // readRestoreFile reads the one Restore that a YAML or JSON file holds; "-" is
 // standard input. A field that Restores do not have is an error: a filter with
 // a wrong name would change every number.
-func (c *cli) readRestoreFile(path string) (*velerov1.Restore, error) {
+func (c *stdio) readRestoreFile(path string) (*velerov1.Restore, error) {
 	in := c.streams.In
 	if path != "-" {
 		f, err := os.Open(path)

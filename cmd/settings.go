@@ -17,12 +17,12 @@ import (
 // maxFPS is how many frames a second the dashboard draws at most.
 const maxFPS = 60
 
-// settings are all settings of the configuration file, in the order in which
+// allSettings are the settings of the configuration file, in the order in which
 // `veltui config` prints them. docs/config.md describes them; a test compares.
 //
 // What guards writes and what comes from Velero is not among them, and neither
 // is --allow-plain-http: who sends Secrets without TLS decides so each time.
-func settings() []config.Setting {
+func allSettings() []config.Setting {
 	return []config.Setting{
 		{Name: "contexts", Kind: config.List, What: "The kubeconfig contexts, by name or glob. Several are for the dashboard and get; other commands then need --context.",
 			Default: "the current context", Example: "[prod-east, prod-west]", Flag: contextFlag, Env: "VELTUI_CONTEXTS"},
@@ -90,7 +90,7 @@ func ageFault(text string) string {
 }
 
 // threshold is what was chosen for a threshold, 0 for nothing.
-func (c *cli) threshold(name string) time.Duration {
+func (c *settings) threshold(name string) time.Duration {
 	for _, s := range c.inForce {
 		for _, field := range s.Value.Fields {
 			if parts := ageText.FindStringSubmatch(field.Text); s.Name == "thresholds" && field.Name == name && parts != nil {
@@ -103,7 +103,7 @@ func (c *cli) threshold(name string) time.Duration {
 }
 
 // chosen is the list that is in force for a setting, nil for the default.
-func (c *cli) chosen(name string) []string {
+func (c *settings) chosen(name string) []string {
 	for _, s := range c.inForce {
 		if s.Name == name && s.Source != config.FromDefault {
 			return s.Value.Texts()

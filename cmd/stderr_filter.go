@@ -16,7 +16,7 @@ const stderrTimeout = 300 * time.Millisecond
 // and libraries, pass through the same cleaning as our own messages. Both take
 // it from [os.Stderr]. A plugin still asks its questions there; only standard
 // input is the terminal for it. The function that it returns undoes that.
-func (c *cli) filterStderr() (undo func()) {
+func (c *stdio) filterStderr() (undo func()) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return func() {}

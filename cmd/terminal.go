@@ -4,10 +4,28 @@ import (
 	"os"
 	"strings"
 
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/veltui/veltui/internal/sanitize"
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
+
+// stdio is where a command reads, prints, asks and draws.
+type stdio struct {
+	*process
+	// streams clean all that is written to them; the files are for what draws.
+	streams               genericiooptions.IOStreams
+	stdin, stdout, stderr *os.File
+	screen                *screen
+}
+
+func newStdio(p *process, stdin, stdout, stderr *os.File) stdio {
+	return stdio{
+		process: p, stdin: stdin, stdout: stdout, stderr: stderr, screen: newScreen(stdin, stdout, os.Getenv("TERM")),
+		streams: genericiooptions.IOStreams{In: stdin, Out: sanitize.NewWriter(stdout), ErrOut: sanitize.NewWriter(stderr)},
+	}
+}
 
 // terminal is what the environment says about the user's terminal.
 type terminal struct {
@@ -19,7 +37,7 @@ type terminal struct {
 	dumb   bool // it cannot be drawn on
 }
 
-func (c *cli) terminal() terminal {
+func (c *stdio) terminal() terminal {
 	t := terminal{
 		name:   c.env("TERM"),
 		remote: c.env("SSH_TTY") != "" || c.env("SSH_CONNECTION") != "",

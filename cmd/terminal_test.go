@@ -28,7 +28,8 @@ func TestTerminalByItsEnvironment(t *testing.T) {
 		{env{"TERM": "dumb", "LANG": "C.UTF-8"}, false, false, false, true},
 		{env{"TERM": "unknown"}, false, false, false, true},
 	} {
-		c := &cli{env: func(name string) string { return test.env[name] }}
+		c := newCLI(nil, nil, nil)
+		c.env = func(name string) string { return test.env[name] }
 		got := c.terminal()
 		if got.utf8 != test.utf8 || got.color != test.color || got.window != test.window || got.dumb != test.dumb {
 			t.Errorf("%v: %+v", test.env, got)

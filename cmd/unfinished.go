@@ -58,10 +58,10 @@ func (c *cli) settle(ctx context.Context, a *action.Attempt, connections []conne
 }
 
 // connections are those of some contexts, as far as they can be used.
-func (c *cli) connections(contexts []string) []connection {
+func (c *connector) connections(contexts []string) []connection {
 	var all []connection
 	for _, name := range contexts {
-		if conn, err := c.forContext(name, "").connect(); err == nil {
+		if conn, err := c.withContext(name, "").connect(); err == nil {
 			all = append(all, conn)
 		}
 	}

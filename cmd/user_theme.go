@@ -17,7 +17,7 @@ import (
 // loadTheme reads the theme that is in force, if it is one of the user's own: a
 // path, or a name in the folder themes beside the configuration file. A built-in
 // one of the same name wins.
-func (c *cli) loadTheme() config.Problems {
+func (c *settings) loadTheme() config.Problems {
 	at := slices.IndexFunc(c.inForce, func(s config.InForce) bool { return s.Name == "theme" })
 	theme := c.inForce[at]
 	name := theme.Value.Text
@@ -54,7 +54,7 @@ func readTheme(path, from string) (*draw.Theme, config.Problems) {
 }
 
 // ownTheme reads one of the user's own themes by its name, for the dashboard.
-func (c *cli) ownTheme(name string) (*draw.Theme, error) {
+func (c *settings) ownTheme(name string) (*draw.Theme, error) {
 	for _, file := range c.userThemes() {
 		if themeName(file) == name {
 			theme, problems := readTheme(file, file)
@@ -68,7 +68,7 @@ func (c *cli) ownTheme(name string) (*draw.Theme, error) {
 }
 
 // ownThemes are the names of the user's own themes that no built-in one has.
-func (c *cli) ownThemes() []string {
+func (c *settings) ownThemes() []string {
 	var names []string
 	for _, file := range c.userThemes() {
 		if name := themeName(file); sanitize.String(name) == name && name != draw.ThemeAuto && !slices.Contains(draw.Themes(), name) {
@@ -84,7 +84,7 @@ func themeName(file string) string {
 }
 
 // themePath is the file of a theme, empty if there is none with such a name.
-func (c *cli) themePath(theme config.InForce) string {
+func (c *settings) themePath(theme config.InForce) string {
 	name := theme.Value.Text
 	isPath := strings.ContainsRune(name, filepath.Separator) || strings.Contains(name, "/") || filepath.Ext(name) != ""
 	switch {
@@ -102,7 +102,7 @@ func (c *cli) themePath(theme config.InForce) string {
 }
 
 // userThemes are the files in the user's folder of themes.
-func (c *cli) userThemes() []string {
+func (c *settings) userThemes() []string {
 	if c.configFile.path == "" {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (c *cli) userThemes() []string {
 }
 
 // themes are the names of all themes that there are.
-func (c *cli) themes() []string {
+func (c *settings) themes() []string {
 	all := append([]string{draw.ThemeAuto}, draw.Themes()...)
 	for _, file := range c.userThemes() {
 		all = append(all, themeName(file))

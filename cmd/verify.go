@@ -123,7 +123,7 @@ func (c *cli) verify(ctx context.Context, selected selection, f verifyFlags) err
 }
 
 // tellVerifying shows on a terminal how far verifying is, until done is called.
-func (c *cli) tellVerifying() (progress func(target.Progress), done func()) {
+func (c *stdio) tellVerifying() (progress func(target.Progress), done func()) {
 	var at atomic.Pointer[target.Progress]
 	m := &meter{quit: make(chan struct{}), over: make(chan struct{}), text: func() string {
 		switch p := at.Load(); {

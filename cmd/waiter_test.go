@@ -6,9 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
@@ -23,7 +20,8 @@ func TestWaitSaysWhenItCannotTell(t *testing.T) {
 	}
 	defer null.Close()
 	var errs bytes.Buffer
-	c := &cli{stderr: null, streams: genericiooptions.IOStreams{ErrOut: &errs}, clock: time.Now}
+	c := newCLI(null, null, null)
+	c.streams.ErrOut = &errs
 	w := &waiter{cli: c, screen: &waitScreen{cli: c}}
 	target := &awaited{kind: job.Restore, name: "crm", looking: true}
 	for _, err := range []error{errGone, errors.New("forbidden"), errors.New("forbidden")} {
