@@ -33,20 +33,37 @@ type connection struct {
 	// client asks where Velero is, rest reads what is there.
 	client client.Client
 	rest   rest.Interface
+	// gate holds requests back, and direct goes past it for the heartbeat; nil where
+	// something is read once.
 	gate   *gate
-	// direct goes past the gate, for the heartbeat.
 	direct http.RoundTripper
 	// base is the API server's address.
 	base *url.URL
 }
 
-// connect prepares a connection without using it. It fails for credentials
-// that cannot be read, such as a certificate file that is not there.
+// connect prepares a connection whose lists and watches pass a gate, without using it.
+// It fails for credentials that cannot be read, such as a certificate file that is not
+// there.
 func connect(cfg *rest.Config, userAgent string, log *slog.Logger) (*connection, error) {
+	var direct http.RoundTripper
+	var g *gate
+	c, err := open(cfg, userAgent, log, session.TransportOptions{Over: func(next http.RoundTripper) http.RoundTripper {
+		direct, g = next, newGate(next)
+		return g
+	}})
+	if err != nil {
+		return nil, err
+	}
+	c.direct, c.gate = direct, g
+	return c, nil
+}
+
+// open prepares a connection over a transport.
+func open(cfg *rest.Config, userAgent string, log *slog.Logger, t session.TransportOptions) (*connection, error) {
 	c := &connection{config: cfg}
 	cfg = rest.CopyConfig(cfg)
-	// A time limit on requests would end every watch; the heartbeat is what
-	// notices a server that does not answer.
+	// A time limit on requests would end every watch and long list; the heartbeat, or
+	// the reading's silence, is what notices a server that does not answer.
 	cfg.Timeout = 0
 	if cfg.QPS == 0 {
 		cfg.QPS, cfg.Burst = qps, burst
@@ -57,23 +74,19 @@ func connect(cfg *rest.Config, userAgent string, log *slog.Logger) (*connection,
 	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
 		cfg.WarningHandler = warnings{log}
 	}
-	gated, err := session.HTTPClient(cfg, session.TransportOptions{Over: func(direct http.RoundTripper) http.RoundTripper {
-		c.direct, c.gate = direct, newGate(direct)
-		return c.gate
-	}})
+	over, err := session.HTTPClient(cfg, t)
 	if err != nil {
 		return nil, err
 	}
-	c.client, err = client.New(cfg, client.Options{
-		HTTPClient: gated,
+	if c.client, err = client.New(cfg, client.Options{
+		HTTPClient: over,
 		Scheme:     runtime.NewScheme(),
 		Mapper:     velero.Mapper(),
 		Log:        logr.FromSlogHandler(log.Handler()),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}); err == nil {
+		c.rest, err = newREST(cfg, over)
 	}
-	if c.rest, err = newREST(cfg, gated); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
 	}
 	if c.base, _, err = rest.DefaultServerUrlFor(cfg); err != nil {

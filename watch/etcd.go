@@ -180,10 +180,7 @@ func (w *etcdWatch) follow(ctx context.Context, c rest.Interface, found []*kind)
 
 // retry looks again for what is not there.
 func (w *etcdWatch) retry() {
-	select {
-	case w.kick <- struct{}{}:
-	default:
-	}
+	notify(w.kick)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.sources {

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,8 +28,7 @@ func (w *Watcher) snapshot() *Snapshot {
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n.Namespace, n.NamespaceFrom = w.installation.namespace, w.installation.from
-	n.OtherNamespaces, n.Notice = w.installation.others, w.installation.notice
+	w.installation.describe(n)
 	for _, s := range statuses {
 		if beat.lost && s.State == SourceLive {
 			// Its watch may be open, but nothing can come through it.
@@ -121,22 +121,11 @@ func unauthorized(why string, retryAt time.Time) Health {
 
 // settled reports whether each source has been heard of.
 func settled(statuses []sourceStatus) bool {
-	for _, s := range statuses {
-		if s.State == SourceSyncing {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(statuses, func(s sourceStatus) bool { return s.State == SourceSyncing })
 }
 
 // outdated reports whether what is shown of a source may be wrong. A kind that
 // is forbidden shows nothing, unless it was allowed before.
 func outdated(s sourceStatus) bool {
-	switch s.State {
-	case SourceStale, SourceSyncing:
-		return true
-	case SourceForbidden:
-		return s.Objects > 0
-	}
-	return false
+	return s.State == SourceStale || s.State == SourceSyncing || s.State == SourceForbidden && s.Objects > 0
 }

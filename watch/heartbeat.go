@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,26 +111,26 @@ func (h *heartbeat) run(ctx context.Context, c *connection) error {
 		failures++
 		h.unidentified = false
 		retry := h.timing.retry
-		pause := retry.Step()
-		h.liveness.miss(h.clock(), err, pause)
+		wait := retry.Step()
+		h.liveness.miss(h.clock(), err, wait)
 		switch {
 		case errors.Is(err, errRejected), misdirected(err):
-			pause = rejected.Step()
-			h.liveness.miss(h.clock(), err, pause)
+			wait = rejected.Step()
+			h.liveness.miss(h.clock(), err, wait)
 			h.leave(c)
 		case c.gate.answers.Load() != heard || h.answers(ctx, c):
 			// A server that lives goes on telling its watches as soon as it can, and must
 			// not be made to list everything again.
-			h.liveness.miss(h.clock(), fmt.Errorf("the API server answers, but not what it reads from etcd: %w", err), pause)
+			h.liveness.miss(h.clock(), fmt.Errorf("the API server answers, but not what it reads from etcd: %w", err), wait)
 			c.gate.unlock()
 		case failures == 1 && errors.Is(err, context.DeadlineExceeded):
 			// One slow answer is no reason to begin anew with everything.
 			c.gate.shut()
-			pause = 0
+			wait = 0
 		default:
 			h.leave(c)
 		}
-		if h.renew() || !h.waitForRetry(ctx, pause) {
+		if h.renew() || !pause(ctx, wait, h.kick) {
 			return nil
 		}
 	}
@@ -218,8 +217,7 @@ func (h *heartbeat) get(ctx context.Context, c *connection, address *url.URL, pa
 		if ctx.Err() != nil {
 			return 0, 0, lateError{patience}
 		}
-		if strings.Contains(err.Error(), "getting credentials") {
-			// How client-go reports a failed credential plugin.
+		if pluginFailed(err) {
 			return 0, 0, fmt.Errorf("%w: %w", errRejected, err)
 		}
 		return 0, 0, err
@@ -254,18 +252,6 @@ func (h *heartbeat) waitForDoubt(ctx context.Context, g *gate) bool {
 	case <-timer.C:
 	case <-ctx.Done():
 		return false
-	}
-	return ctx.Err() == nil
-}
-
-// waitForRetry returns after a pause, or when somebody asks.
-func (h *heartbeat) waitForRetry(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-h.kick:
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 	return ctx.Err() == nil
 }

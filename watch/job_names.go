@@ -55,9 +55,9 @@ func look(ctx context.Context, o Options, ask func(context.Context, client.Clien
 	defer cancel(nil)
 	line := newLine(o.Clock, time.Minute, cancel)
 	defer line.stop()
-	c, _, err := connectOnce(o, line)
+	c, err := line.open(o)
 	if err != nil {
 		return err
 	}
-	return ask(ctx, c)
+	return ask(ctx, c.client)
 }

@@ -10,15 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/session"
-	"github.com/veltui/veltui/velero"
 )
 
 // SilenceError says that the API server sent nothing for a time.
@@ -77,32 +72,9 @@ func (l *line) offset() time.Duration {
 	return offset
 }
 
-// connectOnce prepares clients whose requests go over the line.
-func connectOnce(o Options, l *line) (client.Client, rest.Interface, error) {
-	cfg := rest.CopyConfig(o.Config)
-	cfg.Timeout = 0 // the line notices silence
-	if cfg.QPS == 0 {
-		cfg.QPS, cfg.Burst = qps, burst
-	}
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = o.UserAgent
-	}
-	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
-		cfg.WarningHandler = warnings{o.Log}
-	}
-	over, err := session.HTTPClient(cfg, session.TransportOptions{Meter: l.meter, Over: func(next http.RoundTripper) http.RoundTripper { return listening{next, l} }})
-	if err != nil {
-		return nil, nil, err
-	}
-	api, err := client.New(cfg, client.Options{HTTPClient: over, Scheme: runtime.NewScheme(), Mapper: velero.Mapper(), Log: logr.FromSlogHandler(o.Log.Handler())})
-	if err != nil {
-		return nil, nil, fmt.Errorf("preparing the connection to the API server: %w", err)
-	}
-	plain, err := newREST(cfg, over)
-	if err != nil {
-		return nil, nil, fmt.Errorf("preparing the connection to the API server: %w", err)
-	}
-	return api, plain, nil
+// open prepares a connection whose requests go over the line.
+func (l *line) open(o Options) (*connection, error) {
+	return open(o.Config, o.UserAgent, o.Log, session.TransportOptions{Meter: l.meter, Over: func(next http.RoundTripper) http.RoundTripper { return listening{next, l} }})
 }
 
 // listening is a transport that tells its line of all that comes.
@@ -164,8 +136,7 @@ func (l *line) try(ctx context.Context, ask func() error) error {
 		l.mu.Lock()
 		l.last = err
 		l.mu.Unlock()
-		sleep(ctx, backoff.Step())
-		if ctx.Err() != nil {
+		if !pause(ctx, backoff.Step(), nil) {
 			return err
 		}
 	}
@@ -178,9 +149,16 @@ func (l *line) heardAnswers() int {
 }
 
 // rejected reports whether an error says that the credentials are not taken.
-func rejected(err error) bool {
-	return err != nil && (apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), `"system:anonymous"`) ||
-		strings.Contains(err.Error(), "getting credentials")) // how client-go reports a failed credential plugin
+func rejected(err error) bool { return unauthenticated(err) || pluginFailed(err) }
+
+// unauthenticated reports whether the API server takes us for nobody it knows.
+func unauthenticated(err error) bool {
+	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), `"system:anonymous"`)
+}
+
+// pluginFailed reports whether a credential plugin did, as client-go says so.
+func pluginFailed(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "getting credentials")
 }
 
 // final reports whether the same request would only be answered the same.

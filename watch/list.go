@@ -1,8 +1,8 @@
 package watch
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,7 +59,7 @@ func (r reader) all(ctx context.Context, to listing) (version string, err error)
 	version, err = r.stream(ctx, to)
 	if cannotStream(err) && ctx.Err() == nil {
 		to.again(total)
-		version, err = r.pages(ctx, to)
+		version, err = r.pages(ctx, firstPage, to)
 	}
 	return version, err
 }
@@ -185,9 +185,10 @@ func (r reader) streamed(ctx context.Context, to listing, heard func()) (version
 	}
 }
 
-// pages reads the list page by page, or whole if it changes too fast for that.
-func (r reader) pages(ctx context.Context, to listing) (version string, err error) {
-	err = session.Pages(ctx, metav1.ListOptions{Limit: firstPage}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+// pages reads the list page by page, 0 for as large ones as the server makes, or whole
+// if it changes too fast for that.
+func (r reader) pages(ctx context.Context, limit int64, to listing) (version string, err error) {
+	err = session.Pages(ctx, metav1.ListOptions{Limit: limit}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := r.page(ctx, o, to)
 		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 			to.again(0)
@@ -196,9 +197,6 @@ func (r reader) pages(ctx context.Context, to listing) (version string, err erro
 		version = page.ResourceVersion
 		return page.Continue, err
 	})
-	if err != nil {
-		err = fmt.Errorf("reading the list of %s: %w", r.kind.resource, err)
-	}
 	return version, err
 }
 
@@ -233,14 +231,10 @@ func (r reader) taking(ctx context.Context, o metav1.ListOptions, item func(raw 
 	return page, nil
 }
 
-// take takes in one element of a list.
+// take takes in one element of a list. One that is no object has no name to be shown by.
 func (r reader) take(raw []byte, to listing) error {
-	object, err := r.object(raw)
-	switch {
-	case err == nil:
+	if object, err := r.object(raw); err == nil {
 		to.add(object)
-	case !json.Valid(raw):
-		return err
 	}
 	return nil
 }
@@ -251,205 +245,88 @@ var errNoList = errors.New("the answer is no list")
 
 var errEndless = &session.IncompleteError{Reason: fmt.Sprintf("incomplete: the list has more than %d objects", session.MaxItems)}
 
-// readList takes a list apart while it comes in: item gets the JSON of each of its
-// elements, which is only good until it returns. It finds where each ends by its
-// brackets alone; whether it is JSON inside is for item to find out. It is an error
-// if there are no items, not even an empty list of them.
-func readList(body io.Reader, item func(raw []byte) error) (metav1.ListMeta, error) {
-	l := listDecoder{in: bufio.NewReaderSize(body, 64<<10)}
-	var meta metav1.ListMeta
+// readList reads a list while it comes in: item gets the JSON of each of its elements,
+// which is only good until it returns. It is an error if there are no items, not even
+// an empty list of them.
+func readList(body io.Reader, item func(raw []byte) error) (meta metav1.ListMeta, err error) {
+	limited := &itemReader{body, maxItem}
+	list := json.NewDecoder(limited)
 	listed := false
-	err := l.each('{', '}', func() error {
-		name, err := l.name()
-		if err != nil {
-			return err
-		}
-		if name == "items" && l.next() == '[' {
+	err = members(list, func(name string) error {
+		switch name {
+		case "metadata":
+			return list.Decode(&meta)
+		case "items":
 			listed = true
-			return l.each('[', ']', func() error {
-				raw, err := l.value()
-				if err != nil {
-					return err
-				}
-				return item(raw)
-			})
+			return elements(list, limited, item)
 		}
-		raw, err := l.value()
-		switch {
-		case err == nil && name == "metadata":
-			err = json.Unmarshal(raw, &meta)
-		case err == nil && name == "items":
-			listed = string(raw) == "null" // so Go writes an empty list
-		}
-		return err
+		var ignored json.RawMessage
+		return list.Decode(&ignored)
 	})
-	if err == nil && !listed {
-		err = errNoList
-	}
-	if errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
+	case err == nil && !listed:
+		err = errNoList
 	}
 	return meta, err
 }
 
-// listDecoder reads JSON value by value.
-type listDecoder struct {
-	in *bufio.Reader
-	// raw is used again for each value.
-	raw []byte
-}
-
-// next is the next byte that is no space, which stays unread; 0 at the end.
-func (l *listDecoder) next() byte {
-	for {
-		b, err := l.in.ReadByte()
+// members reads an object: member reads the value of each name.
+func members(d *json.Decoder, member func(name string) error) error {
+	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+		return cmp.Or(err, errNoList)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err == nil {
+			err = member(name.(string))
+		}
 		if err != nil {
-			return 0
-		}
-		if b != ' ' && b != '\t' && b != '\n' && b != '\r' {
-			_ = l.in.UnreadByte()
-			return b
-		}
-	}
-}
-
-// expect reads one byte, which must be b.
-func (l *listDecoder) expect(b byte) error {
-	found := l.next()
-	if _, err := l.in.ReadByte(); err != nil {
-		return err
-	}
-	if found != b {
-		return fmt.Errorf("there is %q where %q must be", found, b)
-	}
-	return nil
-}
-
-// each reads what stands between two brackets, separated by commas.
-func (l *listDecoder) each(opening, closing byte, element func() error) error {
-	if err := l.expect(opening); err != nil {
-		return err
-	}
-	if l.next() == closing {
-		return l.expect(closing)
-	}
-	for {
-		if err := element(); err != nil {
-			return err
-		}
-		if l.next() == closing {
-			return l.expect(closing)
-		}
-		if err := l.expect(','); err != nil {
 			return err
 		}
 	}
+	_, err := d.Token()
+	return err
 }
 
-// name reads the name of a member and the colon behind it.
-func (l *listDecoder) name() (name string, err error) {
-	raw, err := l.value()
-	if err != nil {
-		return "", err
+// elements reads an array, or null, as which Go writes an empty one.
+func elements(d *json.Decoder, limited *itemReader, element func(raw []byte) error) error {
+	token, err := d.Token()
+	if err != nil || token == nil {
+		return err
 	}
-	if err := json.Unmarshal(raw, &name); err != nil {
-		return "", err
+	if token != json.Delim('[') {
+		return errNoList
 	}
-	return name, l.expect(':')
+	var raw json.RawMessage // used again for each element
+	for d.More() {
+		limited.left = maxItem
+		if err := d.Decode(&raw); err != nil {
+			return err
+		}
+		if err := element(raw); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
 }
 
-// value reads one value as it is written.
-func (l *listDecoder) value() ([]byte, error) {
-	l.next()
-	l.raw = l.raw[:0]
-	var end valueEnd
-	for {
-		if _, err := l.in.Peek(1); err != nil {
-			return nil, err
-		}
-		window, _ := l.in.Peek(l.in.Buffered())
-		n, found := end.find(window)
-		l.raw = append(l.raw, window[:n]...)
-		if _, err := l.in.Discard(n); err != nil {
-			return nil, err
-		}
-		switch {
-		case len(l.raw) > maxItem:
-			return nil, &session.IncompleteError{Reason: fmt.Sprintf("incomplete: an element is longer than %d MiB", maxItem>>20)}
-		case found && len(l.raw) == 0:
-			return nil, errors.New("a value is missing")
-		case found:
-			return l.raw, nil
-		}
-	}
+// itemReader reads no more than is left for one element. What the decoder has read
+// before counts to the element before.
+type itemReader struct {
+	io.Reader
+	left int
 }
 
-// valueEnd finds where a value ends that comes in pieces.
-type valueEnd struct {
-	depth           int
-	inText, escaped bool
-	plainWord       bool
-}
-
-// find returns how many bytes of the piece belong to the value, and whether it
-// ends there.
-func (e *valueEnd) find(piece []byte) (n int, found bool) {
-	for i := 0; i < len(piece); i++ {
-		if e.inText {
-			if i += e.skipText(piece[i:]); e.inText {
-				return len(piece), false
-			}
-			if e.depth == 0 {
-				return i + 1, true
-			}
-			continue
-		}
-		switch b := piece[i]; b {
-		case '"':
-			if e.plainWord {
-				return i, true
-			}
-			e.inText = true
-		case '{', '[':
-			e.depth++
-		case '}', ']', ',', ':', ' ', '\t', '\n', '\r':
-			if e.depth == 0 {
-				return i, true // The end of a number, true, false or null.
-			}
-			if b == '}' || b == ']' {
-				if e.depth--; e.depth == 0 {
-					return i + 1, true
-				}
-			}
-		default:
-			e.plainWord = e.depth == 0
-		}
+func (r *itemReader) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, &session.IncompleteError{Reason: fmt.Sprintf("incomplete: an element is longer than %d MiB", maxItem>>20)}
 	}
-	return len(piece), false
-}
-
-// skipText returns where in the piece the text ends: at its closing quote, and
-// then inText is false.
-func (e *valueEnd) skipText(piece []byte) int {
-	for i := 0; i < len(piece); i++ {
-		if e.escaped {
-			e.escaped = false
-			continue
-		}
-		j := bytes.IndexByte(piece[i:], '"')
-		if j < 0 {
-			j = len(piece) - i
-		}
-		if k := bytes.IndexByte(piece[i:i+j], '\\'); k >= 0 {
-			i, e.escaped = i+k, true
-			continue
-		}
-		if i += j; i < len(piece) {
-			e.inText = false
-			return i
-		}
-	}
-	return len(piece)
+	n, err := r.Reader.Read(p)
+	r.left -= n
+	return n, err
 }
 
 var fieldSet = []byte(`"fieldsV1":{`)
@@ -465,7 +342,7 @@ func withoutFieldSets(raw []byte) []byte {
 	kept, rest := raw[:at], raw[at:]
 	for {
 		body := rest[len(fieldSet)-1:]
-		n, _ := new(valueEnd).find(body) // before what stands there is written over
+		n := objectEnd(body) // before what stands there is written over
 		kept = append(append(kept, rest[:len(fieldSet)]...), '}')
 		rest = body[n:]
 		next := bytes.Index(rest, fieldSet)
@@ -475,4 +352,27 @@ func withoutFieldSets(raw []byte) []byte {
 		kept = append(kept, rest[:next]...)
 		rest = rest[next:]
 	}
+}
+
+// objectEnd returns the length of the object with which a text begins, that of the
+// text if it has no end.
+func objectEnd(text []byte) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(text)
 }

@@ -651,3 +651,11 @@ func TestALongListOfARealServer(t *testing.T) {
 		}
 	}
 }
+
+// taken is a listing that gives each object to a function.
+type taken func(*received)
+
+func (t taken) add(o *received) { t(o) }
+func (taken) remove(*received)  {}
+func (taken) again(int)         {}
+func (taken) done()             {}

@@ -41,6 +41,11 @@ type installation struct {
 	notice string
 }
 
+// describe puts it into a snapshot.
+func (p installation) describe(n *Snapshot) {
+	n.Namespace, n.NamespaceFrom, n.OtherNamespaces, n.Notice = p.namespace, p.from, p.others, p.notice
+}
+
 // requested are the namespaces that a person has named.
 type requested struct{ flag, env, context string }
 

@@ -96,10 +96,7 @@ func (g *gate) send(r *http.Request) (*http.Response, error) {
 // suspect closes the gate until the heartbeat has looked.
 func (g *gate) suspect() {
 	g.shut()
-	select {
-	case g.suspected <- struct{}{}:
-	default:
-	}
+	notify(g.suspected)
 }
 
 func (g *gate) shut() {

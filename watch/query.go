@@ -14,12 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/session"
 )
 
 // Query is what [Read] is asked for.
@@ -64,11 +62,11 @@ func Read(ctx context.Context, o Options, q Query) (*Snapshot, error) {
 	defer cancel(nil)
 	line := newLine(o.Clock, q.Silence, cancel)
 	defer line.stop()
-	r := &onceReader{Query: q, line: line, clock: o.Clock, held: map[string][]client.Object{}, whole: map[string]bool{}}
-	var err error
-	if r.client, r.rest, err = connectOnce(o, line); err != nil {
+	c, err := line.open(o)
+	if err != nil {
 		return nil, err
 	}
+	r := &onceReader{Query: q, connection: c, line: line, clock: o.Clock, held: map[string][]client.Object{}, whole: map[string]bool{}}
 	if err := r.all(ctx, o); err != nil {
 		return nil, line.explain(ctx, err)
 	}
@@ -78,10 +76,9 @@ func Read(ctx context.Context, o Options, q Query) (*Snapshot, error) {
 // onceReader collects what one answer needs.
 type onceReader struct {
 	Query
-	client client.Client
-	rest   rest.Interface
-	line   *line
-	clock  func() time.Time
+	*connection
+	line  *line
+	clock func() time.Time
 
 	installation installation
 
@@ -354,27 +351,13 @@ func (r *onceReader) list(ctx context.Context, resource, selector string, keep f
 		some.selector = selector
 		k = &some
 	}
-	from := newReader(k, r.rest, r.installation.namespace)
-	var objects []client.Object
+	found := &foundObjects{reader: r, kind: k, keep: keep, names: map[string]bool{}}
 	err := r.line.try(ctx, func() error {
-		names := map[string]bool{}
-		begin := func() {
-			objects = objects[:0]
-			clear(names)
-			r.progress(resource, 0)
-		}
-		return from.each(ctx, begin, func(o *received) {
-			if names[o.GetName()] {
-				return // else a list that says the same again and again has no end
-			}
-			names[o.GetName()] = true
-			if keep == nil || len(o.malformed) > 0 || keep(k, o.Object) {
-				objects = append(objects, o)
-			}
-			r.progress(resource, 1)
-		})
+		found.again(0)
+		_, err := newReader(k, r.rest, r.installation.namespace).pages(ctx, 0, found)
+		return err
 	})
-	return r.note(resource, objects, selector == "", err)
+	return r.note(resource, found.objects, selector == "", err)
 }
 
 func (r *onceReader) progress(resource string, read int) {
@@ -383,26 +366,36 @@ func (r *onceReader) progress(resource string, read int) {
 	}
 }
 
-// each reads a whole list as it is now, in one answer unless something in between
-// makes pages of its own. Begin is called before it is read from its beginning, which
-// is again where a page has expired.
-func (r reader) each(ctx context.Context, begin func(), take func(*received)) error {
-	return session.Pages(ctx, metav1.ListOptions{}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		if o.Continue == "" {
-			begin()
-		}
-		page, err := r.page(ctx, o, taken(take))
-		return page.Continue, err
-	})
+// foundObjects takes in a list for a [onceReader].
+type foundObjects struct {
+	reader *onceReader
+	kind   *kind
+	keep   func(*kind, client.Object) bool
+	// names are those that were read: a list that says the same again and again would
+	// have no end.
+	names   map[string]bool
+	objects []client.Object
 }
 
-// taken is a listing that gives each object to a function.
-type taken func(*received)
+func (l *foundObjects) add(o *received) {
+	if l.names[o.GetName()] {
+		return
+	}
+	l.names[o.GetName()] = true
+	if l.keep == nil || len(o.malformed) > 0 || l.keep(l.kind, o.Object) {
+		l.objects = append(l.objects, o)
+	}
+	l.reader.progress(l.kind.resource, 1)
+}
 
-func (t taken) add(o *received) { t(o) }
-func (taken) remove(*received)  {}
-func (taken) again(int)         {}
-func (taken) done()             {}
+func (l *foundObjects) again(int) {
+	clear(l.names)
+	l.objects = l.objects[:0]
+	l.reader.progress(l.kind.resource, 0)
+}
+
+func (*foundObjects) remove(*received) {}
+func (*foundObjects) done()            {}
 
 // get reads one job. One that is not there is no error.
 func (r *onceReader) get(ctx context.Context, resource, name string) error {
@@ -492,7 +485,7 @@ func (r *onceReader) snapshot() *Snapshot {
 	}
 	n := store.Snapshot()
 	n.ClockOffset = r.line.offset()
-	n.Namespace, n.NamespaceFrom, n.OtherNamespaces, n.Notice = r.installation.namespace, r.installation.from, r.installation.others, r.installation.notice
+	r.installation.describe(n)
 	n.Health = Health{State: Live, Since: n.At}
 	n.Sources = slices.Clone(r.sources)
 	n.Server.Visible = slices.ContainsFunc(r.sources, func(s Source) bool { return s.Resource == Pods && s.State == SourceLive })

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -130,9 +129,9 @@ func (s *source) run(ctx context.Context, c rest.Interface, namespace string) {
 		if s.steadySince(began) {
 			backoff = sourceRetry
 		}
-		pause := backoff.Step()
-		s.ended(err, pause)
-		if !s.pause(ctx, pause) {
+		wait := backoff.Step()
+		s.ended(err, wait)
+		if !pause(ctx, wait, s.kick) {
 			return
 		}
 	}
@@ -150,24 +149,8 @@ func (s *source) listAndWatch(ctx context.Context, r *cache.Reflector) (err erro
 	return r.ListAndWatchWithContext(ctx)
 }
 
-func (s *source) pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.kick:
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
-}
-
 // retry ends a pause, if there is one.
-func (s *source) retry() {
-	select {
-	case s.kick <- struct{}{}:
-	default:
-	}
-}
+func (s *source) retry() { notify(s.kick) }
 
 func (s *source) listWatch(r reader) cache.ListerWatcher {
 	return plainLists{&cache.ListWatch{
@@ -355,7 +338,7 @@ func (s *source) failed(ctx context.Context, err error) {
 	}
 	s.log.Debug("cannot watch", "err", err)
 	s.mu.Lock()
-	s.denied = apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), `"system:anonymous"`)
+	s.denied = unauthenticated(err)
 	gone := false
 	switch {
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):

@@ -108,13 +108,7 @@ func newStore(kinds []*kind, now func() time.Time, journalLimit int) *Store {
 // received from before.
 func (s *Store) Dirty() <-chan struct{} { return s.dirty }
 
-// signal never waits.
-func (s *Store) signal() {
-	select {
-	case s.dirty <- struct{}{}:
-	default:
-	}
-}
+func (s *Store) signal() { notify(s.dirty) }
 
 // Upsert takes in an object that is new or has changed. Objects of kinds that
 // are not watched, and pods that are not Velero's, are ignored.

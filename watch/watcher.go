@@ -184,10 +184,7 @@ func (w *Watcher) Latest() *Snapshot { return w.latest.Load() }
 // Retry reads the credentials again and tries everything that does not work,
 // now.
 func (w *Watcher) Retry() {
-	select {
-	case w.beats.kick <- struct{}{}:
-	default:
-	}
+	notify(w.beats.kick)
 	w.retrySources()
 }
 
@@ -312,7 +309,7 @@ func (w *Watcher) waitForInstallation(ctx context.Context, c *connection) instal
 		w.installationErr = words(err)
 		w.mu.Unlock()
 		w.store.signal()
-		sleep(ctx, backoff.Step())
+		pause(ctx, backoff.Step(), nil)
 	}
 }
 
@@ -320,8 +317,7 @@ func (w *Watcher) waitForInstallation(ctx context.Context, c *connection) instal
 // comes to be a reason for it.
 func (w *Watcher) waitForBetterInstallation(ctx context.Context, c *connection, p installation) installation {
 	for backoff := installationRetry; p.notice != ""; {
-		sleep(ctx, backoff.Step())
-		if ctx.Err() != nil {
+		if !pause(ctx, backoff.Step(), nil) {
 			return p
 		}
 		next, err := w.findInstallation(ctx, c)
@@ -386,12 +382,22 @@ func (w *Watcher) renew() bool {
 	return true
 }
 
-// sleep returns when the pause is over or ctx has ended.
-func sleep(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
+// pause returns after a time, when kick is ready, or when ctx has ended, and false then.
+func pause(ctx context.Context, d time.Duration, kick <-chan struct{}) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-kick:
 	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// notify makes a channel of capacity one ready. It never waits.
+func notify(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
