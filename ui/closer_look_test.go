@@ -12,20 +12,22 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/velero"
 )
 
 // watcher is a Looker whose looks end when the test says so.
 type watcher struct {
-	seen assess.Look
-	err  error
+	seen       assess.Look
+	err, ended error
 }
 
 func (w *watcher) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
 	if w.err != nil {
 		return assess.Look{}, w.err
 	}
-	return w.seen, ctx.Err()
+	w.ended = ctx.Err()
+	return w.seen, w.ended
 }
 
 // lookFixture is a dashboard with a restore that is silent, one that moves, and
@@ -43,12 +45,14 @@ func newLookFixture(t *testing.T, w Looker) *lookFixture {
 		o.Clusters[0].Looker = w
 		o.Clock = func() time.Time { return f.now }
 	})
-	f.at.looks.last, f.at.looks.lookout = nil, assess.Lookout{} // the first look is never taken
-	start := f.at.looks.start
-	f.at.looks.start = func(j *job.Job, l *look) tea.Cmd {
+	f.at.looks.last.About(nil) // the first look is never taken
+	f.at.looks.lookout = assess.Lookout{}
+	start := f.at.sources.Start
+	f.at.sources.Start = func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		f.asks++
-		f.last = start(j, l)
-		return f.last
+		cmd, cancel := start(work)
+		f.last = cmd
+		return cmd, cancel
 	}
 	return f
 }
@@ -56,13 +60,13 @@ func newLookFixture(t *testing.T, w Looker) *lookFixture {
 // after lets time pass and judges again, as the slow clock does.
 func (f *lookFixture) after(d time.Duration) {
 	f.now = f.now.Add(d)
-	f.Update(assessedAgain{f.at, f.at.questions.estimates.Assess(f.at.assessed.Source, f.now)})
+	f.Update(assessedAgain{f.at, f.at.estimates.Assess(f.at.assessed.Source, f.now)})
 }
 
 // answer ends the look that is under way.
 func (f *lookFixture) answer(t *testing.T) {
 	t.Helper()
-	taken, ok := f.last().(lookTaken)
+	taken, ok := f.last().(fetch.Message)
 	if !ok {
 		t.Fatal("the look brought nothing")
 	}
@@ -130,8 +134,10 @@ func TestOpenJobIsLookedAtCloser(t *testing.T) {
 	}
 	last := f.last
 	press(t, f.Model, "esc")
-	if taken, _ := last().(lookTaken); !errors.Is(taken.err, context.Canceled) {
-		t.Errorf("the screen is closed, and its look goes on: %v", taken.err)
+	if taken, _ := last().(fetch.Message); !errors.Is(w.ended, context.Canceled) {
+		t.Errorf("the screen is closed, and its look goes on: %v", w.ended)
+	} else if _, changed := taken.Deliver(); changed {
+		t.Error("the screen is closed, and its look is taken")
 	}
 	if frame := plain(checkFrame(t, f.Model)); !strings.Contains(frame, "gave up writing Finalizing") {
 		t.Errorf("the row does not say what the page said:\n%s", frame)
@@ -183,7 +189,7 @@ func TestLookThatFails(t *testing.T) {
 		t.Errorf("a look that failed took what was found: %s", got.Reason)
 	}
 	press(t, f.Model, "r")
-	if last := f.at.looks.last; last == nil || !last.pending {
+	if !f.at.looks.last.Pending() {
 		t.Error("r does not look again at once")
 	}
 }

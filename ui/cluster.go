@@ -13,7 +13,9 @@ import (
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/narrate"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/restoreform"
 	"github.com/veltui/veltui/watch"
@@ -82,27 +84,22 @@ type cluster struct {
 	// makes one that judges a snapshot for the present moment.
 	next        tea.Cmd
 	assessAgain func(*watch.Snapshot) tea.Cmd
-	// readLog has the log of an etcd backup's pod read, nil if none may be.
-	readLog   func(pod string) tea.Cmd
-	sources   jobview.Sources
-	questions questions
-	looks     looks
-	actions   actions
-	// leave ends what is asked of it.
+	estimates   *assess.Estimates
+	sources     jobview.Sources
+	questions   questions
+	looks       looks
+	// rights is why jobs of each kind may not be changed.
+	rights fetch.Answer[map[job.Kind]string]
+	// ctx ends what is asked of it, once leave is called.
+	ctx   context.Context
 	leave context.CancelFunc
 }
 
 func newCluster(ctx context.Context, o Options, shown Cluster, n int) *cluster {
 	ctx, cancel := context.WithCancel(ctx)
 	estimates := &assess.Estimates{BackupAge: o.BackupAge}
-	c := &cluster{Cluster: shown, id: strconv.Itoa(n), leave: cancel, sources: shown.Sources}
-	c.questions, c.looks, c.actions = newQuestions(ctx, c, o.Clock, estimates), newLooks(ctx, c, estimates), newActions(ctx, o, c)
+	c := &cluster{Cluster: shown, id: strconv.Itoa(n), ctx: ctx, leave: cancel, sources: shown.Sources, estimates: estimates, questions: questions{}}
 	c.next, c.assessAgain = assessments(ctx, c, o.Clock, estimates)
-	if c.EtcdLogs != nil {
-		c.readLog = func(pod string) tea.Cmd {
-			return guarded(func() tea.Msg { c.EtcdLogs.ReadEtcdLog(ctx, pod); return nil })
-		}
-	}
 	c.sources.WhyNoClipboard = o.Terminal.WhyNoClipboard
 	c.sources.Clock, c.sources.Keys, c.sources.Start = o.Clock, o.Keys, starter(ctx)
 	return c
@@ -122,6 +119,11 @@ func assessments(ctx context.Context, of *cluster, clock func() time.Time, estim
 	return next, func(snap *watch.Snapshot) tea.Cmd {
 		return guarded(func() tea.Msg { return assessedAgain{of, estimates.Assess(snap, clock())} })
 	}
+}
+
+// asker asks the cluster; answered is called once an answer has come.
+func (c *cluster) asker(answered func() tea.Cmd) fetch.Asker {
+	return fetch.Asker{Start: c.sources.Start, Clock: c.sources.Clock, Answered: answered}
 }
 
 // key is the identity of a row about a thing of the cluster.

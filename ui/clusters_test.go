@@ -27,7 +27,7 @@ func clustersNamed(names ...string) func(*Options) {
 }
 
 func showOf(m *Model, c *cluster, snap *watch.Snapshot) {
-	m.Update(snapshotAssessed{c, c.questions.estimates.Assess(snap, noon)})
+	m.Update(snapshotAssessed{c, c.estimates.Assess(snap, noon)})
 }
 
 // fourClusters are: one live, one stale, one that is not reached, and one that

@@ -163,7 +163,7 @@ func twoClusters(t *testing.T) *Model {
 		o.Clusters = []Cluster{{Context: "east", Source: source()}, {Context: "west", Source: source()}}
 	})
 	for _, c := range m.clusters {
-		m.Update(snapshotAssessed{c, c.questions.estimates.Assess(snapshotOf(ended("same", velerov1.BackupPhaseCompleted, 3, 1, 1, 0, 0)), noon)})
+		m.Update(snapshotAssessed{c, c.estimates.Assess(snapshotOf(ended("same", velerov1.BackupPhaseCompleted, 3, 1, 1, 0, 0)), noon)})
 	}
 	return m
 }

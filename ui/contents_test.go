@@ -17,6 +17,7 @@ import (
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/job/forecast"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
 )
@@ -90,7 +91,7 @@ func obey(t *testing.T, m *Model, cmd tea.Cmd) {
 		for _, c := range msg {
 			obey(t, m, c)
 		}
-	case contentsRead, assessedAgain:
+	case fetch.Message, assessedAgain:
 		_, next := m.Update(msg)
 		obey(t, m, next)
 	case nil:
@@ -109,7 +110,7 @@ func asked(t *testing.T, o *oracle, width, height int, change ...func(*Options))
 
 // askAgainAll asks anew whatever was asked when the snapshot came.
 func (m *Model) askAgainAll() tea.Cmd {
-	m.at.questions.forget(func(types.UID, *question) bool { return false })
+	m.at.forgetContents(func(types.UID, *question) bool { return false })
 	return m.ask()
 }
 
@@ -157,7 +158,7 @@ func TestAsksOnlyWhatIsNeeded(t *testing.T) {
 		backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour),
 	)
 	m := screen(t, snap, 80, 24, withOracle(o))
-	if n := len(m.at.questions.byUID); n != 1 {
+	if n := len(m.at.questions); n != 1 {
 		t.Errorf("%d questions at once that nobody asked", n)
 	}
 	obey(t, m, m.askAgainAll())
@@ -184,7 +185,7 @@ func TestAsksOnlyWhatIsNeeded(t *testing.T) {
 	for name, want := range map[string]int{"new": 0, "items": 0, "no-backup": 0, "finalizing": 1, "ended": 1, "running": 0, "stored": 1} {
 		look(name, want)
 	}
-	if n := len(m.at.questions.byUID); n != 2 {
+	if n := len(m.at.questions); n != 2 {
 		t.Errorf("%d answers are kept, want those of the restores that begin", n)
 	}
 }
@@ -258,7 +259,7 @@ func TestLateAnswer(t *testing.T) {
 	o.answer = shopEstimate
 	second := press(t, m, "enter", "4")
 	m.Update(<-answered)
-	if a := m.at.questions.contents("uid-stored"); a == nil || !a.Pending {
+	if a := m.at.contents("uid-stored"); a == nil || !a.Pending {
 		t.Errorf("a late answer was taken for the new question's: %+v", a)
 	}
 	obey(t, m, second)
@@ -280,14 +281,14 @@ func TestErrorsAreAskedAgain(t *testing.T) {
 		t.Errorf("the error does not show:\n%s", frame)
 	}
 	next := func() {
-		m.show(m.at, m.at.questions.estimates.Assess(snap, now))
+		m.show(m.at, m.at.estimates.Assess(snap, now))
 		obey(t, m, m.ask())
 	}
-	now = now.Add(errorAge / 2)
+	now = now.Add(time.Minute / 2)
 	if next(); len(o.asked) != 1 {
 		t.Errorf("asked %d times within half a minute", len(o.asked))
 	}
-	now = now.Add(errorAge / 2)
+	now = now.Add(time.Minute / 2)
 	if next(); len(o.asked) != 2 {
 		t.Errorf("asked %d times, though a minute is over", len(o.asked))
 	}

@@ -306,7 +306,7 @@ func TestOneETAInAFrame(t *testing.T) {
 	compared := 0
 	for range 40 {
 		clock = clock.Add(700 * time.Millisecond)
-		m.show(m.at, m.at.questions.estimates.Assess(snapshotOf(j), clock))
+		m.show(m.at, m.at.estimates.Assess(snapshotOf(j), clock))
 		m.stale = true
 		judged := m.at.assessed.Of(m.at.assessed.Snapshot.Active[0])
 		for _, open := range []bool{false, true} {

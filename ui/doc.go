@@ -11,7 +11,7 @@
 // for the next snapshot, enriches and judges it, and is armed again by Update, so
 // that a key never waits behind a flood of events.
 //
-// Package action comes to the dialog through one adapter (dialog_engine.go).
+// Package dialog shows the plans of package action.
 // An application runs in a command of its own and never waits for the screen;
 // when the program ends, its last word is waited for and printed (partingWords in
 // run.go).

@@ -2,17 +2,16 @@ package ui
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/job/forecast"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
 )
@@ -36,195 +35,132 @@ type Rates interface {
 	Learn(told forecast.Rates)
 }
 
-const (
-	// errorAge is how long an answer that is an error stands.
-	errorAge = time.Minute
-	// downloadPace is how often at most a download is drawn anew.
-	downloadPace = 250 * time.Millisecond
-)
+// downloadPace is how often at most a download is drawn anew.
+const downloadPace = 250 * time.Millisecond
 
-// contentsRead brings what was read from a job's backup.
-type contentsRead struct {
-	of       *cluster
-	uid      types.UID
-	question *question
-	contents *jobview.Contents
-	known    forecast.Rates // of the cluster, when a restore was asked about
-	limit    forecast.Limit // of the server, at the same moment
-	at       time.Time
+// download is how much of a backup has come.
+type download struct{ done, total int64 }
+
+// contents are what was read from a job's backup.
+type contents struct {
+	estimate  collector.Estimate
+	resources []collector.ResourceCount
+	// known and limit are the rates of the cluster when a restore was asked about, and
+	// the server's limit.
+	known forecast.Rates
+	limit forecast.Limit
 }
 
-// downloadMoved tells that more of a backup has come.
-type downloadMoved struct {
-	of       *cluster
-	uid      types.UID
-	question *question
-}
-
-// question is one that the Estimator was asked, with its answer so far.
+// question is one that the Estimator was asked.
 type question struct {
 	// unasked is true if no screen is open that wants to know.
 	unasked  bool
-	ctx      context.Context // ends with the question
-	cancel   context.CancelFunc
-	contents *jobview.Contents
-	at       time.Time // of the answer
-
-	// What has come of the download, and that there is more of it.
-	done, total atomic.Int64
-	moved       chan struct{}
+	answer   fetch.Answer[contents]
+	progress *fetch.Progress[download]
+	// shown is the answer so far, as pages show it.
+	shown *jobview.Contents
 }
 
-// questions are those of this run that matter still. There is never more than
-// one about a job, nor more than one at a time that nobody asked for.
-type questions struct {
-	of *cluster
-	// start makes the command that asks; nil if nobody can be asked.
-	start     func(j *job.Job, server velero.Server, q *question) tea.Cmd
-	byUID     map[types.UID]*question
-	rates     Rates // nil if nothing is remembered
-	estimates *assess.Estimates
+// close withdraws the question.
+func (q *question) close() {
+	q.answer.Close()
+	q.progress.Close()
 }
 
-func newQuestions(ctx context.Context, of *cluster, clock func() time.Time, estimates *assess.Estimates) questions {
-	qs := questions{of: of, byUID: map[types.UID]*question{}, rates: of.Rates, estimates: estimates}
-	if of.Estimator == nil {
-		return qs
-	}
-	qs.start = func(j *job.Job, server velero.Server, q *question) tea.Cmd {
-		q.ctx, q.cancel = context.WithCancel(ctx)
-		return guarded(func() tea.Msg {
-			read := contentsRead{of: of, uid: j.UID, question: q, contents: &jobview.Contents{}, limit: forecast.LimitOf(server)}
-			c := read.contents
-			if j.Kind == job.Restore {
-				c.Estimate, c.Err = of.Estimator.Estimate(q.ctx, j, server, q.report)
-				if of.Rates != nil && c.Err == nil {
-					read.known = of.Rates.Known()
-				}
-			} else {
-				c.Resources, c.Err = of.Estimator.Contents(q.ctx, j, q.report)
-			}
-			read.at = clock()
-			return read
-		})
-	}
-	return qs
-}
+// questions are those of this run that matter still, by the job's uid. There is never
+// more than one at a time that nobody asked for.
+type questions map[types.UID]*question
 
-// report is an [inspect.Progress].
-func (q *question) report(done, total int64) {
-	q.done.Store(done)
-	q.total.Store(total)
-	select {
-	case q.moved <- struct{}{}:
-	default: // the screen has not seen the last one yet
-	}
-}
-
-// follow makes the command that waits until more has come, but not less than
-// pause. It ends with the question, and says nothing while nothing comes.
-func (q *question) follow(of *cluster, uid types.UID, pause time.Duration) tea.Cmd {
-	return guarded(func() tea.Msg {
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-q.ctx.Done():
-			return nil
-		}
-		select {
-		case <-q.moved:
-			return downloadMoved{of, uid, q}
-		case <-q.ctx.Done():
-			return nil
-		}
-	})
-}
-
-// advance takes over how much has come, and waits for more.
-func (qs *questions) advance(m downloadMoved) tea.Cmd {
-	q := qs.byUID[m.uid]
-	if q == nil || q != m.question || !q.contents.Pending {
-		return nil
-	}
-	q.contents = &jobview.Contents{Pending: true, Done: q.done.Load(), Total: q.total.Load()}
-	return q.follow(qs.of, m.uid, downloadPace)
-}
-
-// contents are what is known of a job's backup, nil if nothing was asked.
-func (qs *questions) contents(uid types.UID) *jobview.Contents {
-	if qs.start == nil {
-		return jobview.NoArtifacts
-	}
-	if q := qs.byUID[uid]; q != nil {
-		return q.contents
-	}
-	return nil
-}
-
-// take accepts an answer unless the question was withdrawn meanwhile.
-func (qs *questions) take(m contentsRead) bool {
-	q := qs.byUID[m.uid]
-	if q == nil || q != m.question {
-		return false
-	}
-	q.cancel()
-	q.contents, q.at, q.unasked = m.contents, m.at, false
-	if m.contents.Err == nil {
-		qs.estimates.Set(m.uid, m.contents.Estimate, m.known, m.limit)
-	}
-	return true
-}
-
-// want asks about a job if that was not done yet. unasked is true if it is only
-// because the job runs.
-func (qs *questions) want(j *job.Job, server velero.Server, now time.Time, unasked bool) tea.Cmd {
-	if j.Kind == job.Restore && j.BackupName == "" || j.Kind == job.Backup && !j.Terminal() {
-		return nil
-	}
-	if q := qs.byUID[j.UID]; q != nil {
-		q.unasked = q.unasked && unasked
-		if q.contents.Err == nil || unasked || now.Sub(q.at) < errorAge {
-			return nil
-		}
-	}
-	if unasked && qs.busy() {
-		return nil
-	}
-	q := &question{unasked: unasked, contents: &jobview.Contents{Pending: true}, moved: make(chan struct{}, 1)}
-	qs.byUID[j.UID] = q
-	return tea.Batch(qs.start(j, server, q), q.follow(qs.of, j.UID, 0))
-}
-
-func (qs *questions) busy() bool {
-	for _, q := range qs.byUID {
-		if q.unasked && q.contents.Pending {
+func (qs questions) isBusy() bool {
+	for _, q := range qs {
+		if q.unasked && q.answer.Pending() {
 			return true
 		}
 	}
 	return false
 }
 
-// forget withdraws the questions about jobs that keep does not want, ends their
-// downloads and drops their answers.
-func (qs *questions) forget(keep func(types.UID, *question) bool) {
-	for uid, q := range qs.byUID {
-		if !keep(uid, q) {
-			q.cancel()
-			delete(qs.byUID, uid)
-		}
+// contents are what is known of a job's backup, nil if nothing was asked.
+func (c *cluster) contents(uid types.UID) *jobview.Contents {
+	if c.Estimator == nil {
+		return jobview.NoArtifacts
 	}
-	qs.estimates.Keep(func(uid types.UID) bool { return qs.byUID[uid] != nil })
+	if q := c.questions[uid]; q != nil {
+		return q.shown
+	}
+	return nil
 }
 
-// forgetErrors makes what could not be answered be asked anew.
-func (qs *questions) forgetErrors() {
-	qs.forget(func(_ types.UID, q *question) bool { return q.contents.Err == nil })
+// askContents asks about a job if that was not done yet. unasked is true if it is only
+// because the job runs.
+func (m *Model) askContents(c *cluster, j *job.Job, unasked bool) tea.Cmd {
+	q := c.questions[j.UID]
+	switch {
+	case j.Kind == job.Restore && j.BackupName == "", j.Kind == job.Backup && !j.Terminal(), unasked && (q != nil || c.questions.isBusy()):
+		return nil
+	case q == nil:
+		q = &question{unasked: unasked}
+	}
+	q.unasked = q.unasked && unasked
+	progress := fetch.NewProgress[download]()
+	by := c.asker(func() tea.Cmd { return c.handleContents(j.UID, q) })
+	estimator, rates, server := c.Estimator, c.Rates, c.assessed.Snapshot.Server
+	cmd := q.answer.Ask(by, 0, func(ctx context.Context) (read contents, err error) {
+		report := func(done, total int64) { progress.Report(download{done, total}) }
+		read.limit = forecast.LimitOf(server)
+		if j.Kind == job.Backup {
+			read.resources, err = estimator.Contents(ctx, j, report)
+			return read, err
+		}
+		read.estimate, err = estimator.Estimate(ctx, j, server, report)
+		if rates != nil && err == nil {
+			read.known = rates.Known()
+		}
+		return read, err
+	})
+	if cmd == nil {
+		return nil
+	}
+	c.questions[j.UID] = q
+	q.progress, q.shown = progress, &jobview.Contents{Pending: true}
+	return tea.Batch(cmd, m.followDownload(c, j.UID, q))
+}
+
+// followDownload draws the page of a job anew as more of its backup comes.
+func (m *Model) followDownload(c *cluster, uid types.UID, q *question) tea.Cmd {
+	return q.progress.Follow(c.asker(nil), downloadPace, func(at download) bool {
+		q.shown = &jobview.Contents{Pending: true, Done: at.done, Total: at.total}
+		return m.job != nil && m.job.UID() == uid
+	})
+}
+
+// handleContents shows what was read, and judges anew with it.
+func (c *cluster) handleContents(uid types.UID, q *question) tea.Cmd {
+	q.progress.Close()
+	q.unasked = false
+	read := &q.answer.Value
+	if q.shown = (&jobview.Contents{Err: q.answer.Err}); q.answer.Err == nil {
+		q.shown.Estimate, q.shown.Resources = read.estimate, read.resources
+		c.estimates.Set(uid, read.estimate, read.known, read.limit)
+	}
+	return c.judgeAgain()
+}
+
+// forgetContents withdraws the questions about jobs that keep does not want, ends their
+// downloads and drops their answers.
+func (c *cluster) forgetContents(keep func(types.UID, *question) bool) {
+	for uid, q := range c.questions {
+		if !keep(uid, q) {
+			q.close()
+			delete(c.questions, uid)
+		}
+	}
+	c.estimates.Keep(func(uid types.UID) bool { return c.questions[uid] != nil })
 }
 
 // remember makes the command that writes down what restores have told.
-func (qs *questions) remember() tea.Cmd {
-	learned, rates := qs.estimates.Learned(), qs.rates
+func (c *cluster) remember() tea.Cmd {
+	learned, rates := c.estimates.Learned(), c.Rates
 	if len(learned) == 0 || rates == nil {
 		return nil
 	}
@@ -252,35 +188,26 @@ func (m *Model) ask() tea.Cmd {
 		cmds = append(cmds, m.form.Ask())
 	}
 	for _, c := range m.clusters {
-		if c.assessed == nil || c.questions.start == nil {
+		if c.assessed == nil || c.Estimator == nil {
 			continue
 		}
-		server, now := c.assessed.Snapshot.Server, m.options.Clock()
 		if m.job != nil && m.at == c && m.job.WantsContents() {
-			cmds = append(cmds, c.questions.want(m.job.Job(), server, now, false))
+			cmds = append(cmds, m.askContents(c, m.job.Job(), false))
 		}
 		for _, j := range c.assessed.Snapshot.Active {
 			if begins(j) {
-				cmds = append(cmds, c.questions.want(j, server, now, true))
+				cmds = append(cmds, m.askContents(c, j, true))
 			}
 		}
-		cmds = append(cmds, c.questions.remember())
+		cmds = append(cmds, c.remember())
 	}
 	return tea.Batch(cmds...)
-}
-
-// takeContents takes what was read, and judges anew with it.
-func (m *Model) takeContents(read contentsRead) tea.Cmd {
-	if !read.of.questions.take(read) {
-		return m.ask()
-	}
-	return tea.Batch(read.of.judgeAgain(), m.ask())
 }
 
 // dropQuestions keeps what is known of the open job and of restores that begin.
 // Downloads that were begun for a screen that is closed now are ended.
 func (m *Model) dropQuestions(c *cluster) {
-	if len(c.questions.byUID) == 0 || c.assessed == nil {
+	if len(c.questions) == 0 || c.assessed == nil {
 		return
 	}
 	keep := map[types.UID]bool{}
@@ -290,5 +217,5 @@ func (m *Model) dropQuestions(c *cluster) {
 	for _, j := range c.assessed.Snapshot.Active {
 		keep[j.UID] = keep[j.UID] || begins(j)
 	}
-	c.questions.forget(func(uid types.UID, _ *question) bool { return keep[uid] })
+	c.forgetContents(func(uid types.UID, _ *question) bool { return keep[uid] })
 }

@@ -83,7 +83,7 @@ func TestLearnsFromWhatWasWatched(t *testing.T) {
 		}
 		j = next(j, noon.Add(time.Second), c.phase, 900, c.failed)
 		for range 2 {
-			m.show(m.at, m.at.questions.estimates.Assess(snapshotOf(j), noon))
+			m.show(m.at, m.at.estimates.Assess(snapshotOf(j), noon))
 			obey(t, m, m.ask())
 		}
 		told := o.rates.rates.Throttle

@@ -241,7 +241,7 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 				change = c.change
 			}
 			b := newBench(t, 80, 24, change)
-			b.Update(rightsAnswered{b.at, b.at.actions.namespace, c.rights})
+			b.at.rights.Value = c.rights
 			press(t, b.Model, c.keys...)
 			press(t, b.Model, "f")
 			if b.dialog != nil {
@@ -269,16 +269,15 @@ func TestRightsAreAskedAgain(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.why = map[job.Kind]string{job.Restore: "you may not"}
 	b.send(snapshotAssessed{b.at, b.at.assessed})
-	b.begin(b.at.askRightsAgain())
-	b.at.actions.asking = false
-	b.begin(b.at.askRightsAgain())
-	b.until("the answer", func() bool { return b.at.actions.why[job.Restore] != "" })
+	b.at.rights.Close()
+	b.begin(b.checkAccess(b.at))
+	b.until("the answer", func() bool { return b.at.rights.Value[job.Restore] != "" })
 	b.fake.why = nil
 	b.keys("f")
 	if b.dialog != nil {
 		t.Fatal("the dialog opened without the right")
 	}
-	b.until("another answer", func() bool { return b.at.actions.why[job.Restore] == "" })
+	b.until("another answer", func() bool { return b.at.rights.Value[job.Restore] == "" })
 	b.keys("f")
 	if b.dialog == nil {
 		t.Error("the dialog does not open with the right")

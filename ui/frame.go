@@ -95,7 +95,7 @@ func (m *Model) behind(c draw.Canvas) string {
 	case m.form != nil:
 		return m.form.View(c)
 	case m.job != nil:
-		m.job.Read(m.at.questions.contents(m.job.UID()))
+		m.job.Read(m.at.contents(m.job.UID()))
 		return m.job.View(c)
 	case m.other != nil:
 		return m.other.View(c)

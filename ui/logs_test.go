@@ -251,7 +251,7 @@ func TestLogsAreReadWhileThePageIsOpen(t *testing.T) {
 	drive(t, m, press(t, m, "l"), "at work")
 	s.write = writes(logs.Origin{Stored: true}, logOf(`9 info msg="from the store"`), nil, false).write
 	ended := restoreJob("running", "nightly", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: ptr(ago(time.Hour))}, time.Minute)
-	_, cmd := m.Update(snapshotAssessed{m.at, m.at.questions.estimates.Assess(snapshotOf(ended), noon)})
+	_, cmd := m.Update(snapshotAssessed{m.at, m.at.estimates.Assess(snapshotOf(ended), noon)})
 	drive(t, m, cmd, "stored log", "from the store")
 	closes(t, s, 3)
 	press(t, m, "esc")

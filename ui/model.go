@@ -249,7 +249,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, nil
 		}
 		m.show(msg.of, msg.Assessment)
-		return m, tea.Batch(msg.of.next, m.tick(), m.ask(), m.look(), msg.of.askRights(), m.call())
+		return m, tea.Batch(msg.of.next, m.tick(), m.ask(), m.look(), m.checkAccess(msg.of), m.call())
 	case assessedAgain:
 		if m.shows(msg.of) && msg.Source == msg.of.assessed.Source {
 			m.show(msg.of, msg.Assessment)
@@ -269,17 +269,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		pace := m.pace
 		m.pace = 0
 		return m, m.judgeAgain(pace)
-	case contentsRead:
-		return m, m.takeContents(msg)
-	case downloadMoved:
-		if m.job == nil || m.job.UID() != msg.uid {
+	case fetch.Message:
+		next, changed := msg.Deliver()
+		if !changed {
 			m.unchanged()
 		}
-		return m, msg.of.questions.advance(msg)
-	case lookTaken:
-		return m, m.takeLook(msg)
-	case rightsAnswered:
-		msg.of.actions.takeRights(msg)
+		return m, tea.Batch(next, m.ask())
 	case attemptsUnfinished:
 		m.reportUnfinished(msg)
 	case jobview.Noticed:

@@ -27,7 +27,7 @@ import (
 func show(m *Model, snap *watch.Snapshot) { showAt(m, snap, noon) }
 
 func showAt(m *Model, snap *watch.Snapshot, at time.Time) {
-	m.Update(snapshotAssessed{m.at, m.at.questions.estimates.Assess(snap, at)})
+	m.Update(snapshotAssessed{m.at, m.at.estimates.Assess(snap, at)})
 }
 
 func selectedName(t *testing.T, m *Model) string {
@@ -524,7 +524,7 @@ func TestWhatWasNotDrawnIsDrawnLater(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	before := m.View().Content
 	press(t, m, "2")
-	for _, msg := range []tea.Msg{struct{}{}, ticked{n: -1}, downloadMoved{of: m.at, uid: "none"}} {
+	for _, msg := range []tea.Msg{struct{}{}, ticked{n: -1}} {
 		m.Update(msg)
 		if !m.stale {
 			t.Errorf("%T takes the frame of what was before it", msg)
@@ -561,7 +561,7 @@ func TestJobsThatEndCallAPerson(t *testing.T) {
 	for _, how := range []terminal.Notification{"", terminal.NoNotification, terminal.Bell} {
 		m := screen(t, nil, 80, 24, func(o *Options) { o.Terminal.Notify = how })
 		bring := func(snap *watch.Snapshot) []string {
-			_, cmd := m.Update(snapshotAssessed{m.at, m.at.questions.estimates.Assess(snap, noon)})
+			_, cmd := m.Update(snapshotAssessed{m.at, m.at.estimates.Assess(snap, noon)})
 			return calledWith(cmd)
 		}
 		if got := bring(stageful()); len(got) != 0 {

@@ -61,78 +61,34 @@ func (m *Model) whyNotForm() string {
 	return ""
 }
 
-// actions is what may be changed from here, and the way to it.
-type actions struct {
-	// allowed asks the API server what we may change, and open opens the dialog;
-	// both are nil where nothing may be changed.
-	allowed func(namespace string) tea.Cmd
-	open    func(about []dialog.Subject, readable func() bool) (*dialog.Dialog, tea.Cmd)
-
-	// The API server's last answer: why not, for each kind.
-	namespace string
-	asking    bool
-	why       map[job.Kind]string
+// Finalizer looks into jobs that nobody works on any more, and moves them on.
+type Finalizer interface {
+	dialog.Actions
+	// Allowed asks the API server whether we may change jobs of a kind; why
+	// says why not, and is empty if we may.
+	Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error)
 }
 
-// rightsAnswered brings what we may change: why not, for each kind.
-type rightsAnswered struct {
-	of        *cluster
-	namespace string
-	why       map[job.Kind]string
-}
+// canChange reports whether anything may be changed from here.
+func (m *Model) canChange(c *cluster) bool { return !m.options.ReadOnly && c.Finalizer != nil }
 
-func newActions(ctx context.Context, o Options, of *cluster) actions {
-	if o.ReadOnly || of.Finalizer == nil {
-		return actions{}
-	}
-	engine := finalizeEngine{of.Finalizer, of.Request, o.Keys}
-	return actions{
-		allowed: func(namespace string) tea.Cmd {
-			return guarded(func() tea.Msg {
-				answered := rightsAnswered{of: of, namespace: namespace, why: map[job.Kind]string{}}
-				for _, kind := range []job.Kind{job.Backup, job.Restore} {
-					// Without an answer the dialog's own look tells.
-					if why, err := of.Finalizer.Allowed(ctx, namespace, kind); err == nil {
-						answered.why[kind] = why
-					}
-				}
-				return answered
-			})
-		},
-		open: func(about []dialog.Subject, readable func() bool) (*dialog.Dialog, tea.Cmd) {
-			return dialog.Open(ctx, dialog.Options{
-				Engine: engine, Title: "Force finalize", Looks: finalizeLooks,
-				Clock: o.Clock, Context: of.Context, Subjects: about, Readable: readable, NoClipboard: o.Terminal.WhyNoClipboard != "", Keys: o.Keys, Guard: guarded,
-			})
-		},
-	}
-}
-
-// askRights asks once for each namespace.
-func (c *cluster) askRights() tea.Cmd {
-	if c.assessed == nil || c.assessed.Snapshot.Namespace == "" || c.assessed.Snapshot.Namespace == c.actions.namespace {
+// checkAccess asks the API server what we may change: once for each namespace.
+func (m *Model) checkAccess(c *cluster) tea.Cmd {
+	if !m.canChange(c) || c.assessed == nil || c.assessed.Snapshot.Namespace == "" {
 		return nil
 	}
-	return c.askRightsAgain()
-}
-
-// askRightsAgain asks anew: a right may have been given meanwhile.
-func (c *cluster) askRightsAgain() tea.Cmd {
-	a := &c.actions
-	if a.allowed == nil || c.assessed == nil || a.asking {
-		return nil
-	}
-	if namespace := c.assessed.Snapshot.Namespace; namespace != a.namespace {
-		a.namespace, a.why = namespace, nil
-	}
-	a.asking = true
-	return a.allowed(a.namespace)
-}
-
-func (a *actions) takeRights(answered rightsAnswered) {
-	if answered.namespace == a.namespace {
-		a.asking, a.why = false, answered.why
-	}
+	namespace, finalizer := c.assessed.Snapshot.Namespace, c.Finalizer
+	c.rights.About(namespace)
+	return c.rights.Ask(c.asker(nil), 0, func(ctx context.Context) (map[job.Kind]string, error) {
+		denied := map[job.Kind]string{}
+		for _, kind := range []job.Kind{job.Backup, job.Restore} {
+			// Without an answer the dialog's own evidence tells.
+			if why, err := finalizer.Allowed(ctx, namespace, kind); err == nil {
+				denied[kind] = why
+			}
+		}
+		return denied, nil
+	})
 }
 
 // subjects are the jobs that the finalize key means, and their cluster: the open
@@ -149,11 +105,11 @@ func (m *Model) subjects() (*cluster, []*job.Job) {
 
 func (m *Model) openFinalize() tea.Cmd {
 	of, jobs := m.subjects()
-	var about []dialog.Subject
-	for _, j := range jobs {
-		about = append(about, dialog.Subject{Kind: j.Kind, Namespace: j.Namespace, Name: j.Name, UID: j.UID})
-	}
-	opened, cmd := of.actions.open(about, m.readable)
+	o := m.options
+	opened, cmd := dialog.Open(of.ctx, dialog.Options{
+		Actions: of.Finalizer, Request: of.Request, Jobs: jobs, Context: of.Context, Clock: o.Clock, Keys: o.Keys,
+		Readable: m.readable, NoClipboard: o.Terminal.WhyNoClipboard != "", Guard: guarded,
+	})
 	m.dialog, m.dialogAt = opened, of
 	return cmd
 }
@@ -180,7 +136,7 @@ func (m *Model) whyNotChange(of *cluster, j *job.Job) string {
 	switch {
 	case m.options.ReadOnly:
 		return "read-only: nothing may be changed (--read-only or VELTUI_READ_ONLY)"
-	case of.actions.open == nil:
+	case of.Finalizer == nil:
 		return "this dashboard cannot change anything"
 	case j == nil:
 		return "no backup or restore is selected"
@@ -191,7 +147,7 @@ func (m *Model) whyNotChange(of *cluster, j *job.Job) string {
 	case j.Terminal() && !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }):
 		return fmt.Sprintf("%s has ended: %s is a final phase, which Velero never leaves", j.Name, j.Phase)
 	}
-	return of.actions.why[j.Kind]
+	return of.rights.Value[j.Kind]
 }
 
 // whyNotMark also keeps all marks in one cluster: a dialog is about one.

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -170,7 +171,8 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	if why := b.Why(); why != "" {
 		m.notice = key + ": " + why
-		return m.focus().askRightsAgain()
+		m.focus().rights.Outdate() // a right may have been given meanwhile
+		return m.checkAccess(m.focus())
 	}
 	cmd := b.Do(key)
 	if m.dialog != nil && m.dialog.Closed() {
@@ -230,13 +232,15 @@ func (m *Model) searching() paged {
 func (m *Model) openOther(of *cluster, t detail.Tab, key string) tea.Cmd {
 	m.at = of
 	m.other = detail.New(t, key, of.assessed, m.closeOther, func(uid types.UID) tea.Cmd { return m.openJob(of, uid, jobview.Overview) })
-	if t.Reads == nil || of.readLog == nil {
+	if t.Reads == nil || of.EtcdLogs == nil {
 		return nil
 	}
-	if pod := t.Reads(of.assessed, key); pod != "" {
-		return of.readLog(pod)
+	pod := t.Reads(of.assessed, key)
+	if pod == "" {
+		return nil
 	}
-	return nil
+	cmd, _ := of.sources.Start(func(ctx context.Context) tea.Msg { of.EtcdLogs.ReadEtcdLog(ctx, pod); return nil })
+	return cmd
 }
 
 func (m *Model) closeOther() tea.Cmd {
@@ -253,7 +257,7 @@ func (m *Model) openJob(of *cluster, uid types.UID, at jobview.Page) tea.Cmd {
 func (m *Model) closeJob() tea.Cmd {
 	m.job.Close()
 	m.job = nil
-	m.at.looks.end()
+	m.at.looks.last.About(nil)
 	m.dropQuestions(m.at)
 	return nil
 }
@@ -261,8 +265,8 @@ func (m *Model) closeJob() tea.Cmd {
 func (m *Model) retry() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, c := range m.clusters {
-		c.questions.forgetErrors()
-		c.looks.again()
+		c.forgetContents(func(_ types.UID, q *question) bool { return q.answer.Err == nil })
+		c.looks.last.Outdate()
 		cmds = append(cmds, guarded(func() tea.Msg { c.Source.Retry(); return nil }))
 	}
 	if m.job != nil {

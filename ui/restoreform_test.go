@@ -298,7 +298,7 @@ func TestFormHearsOfItsBackup(t *testing.T) {
 		t.Fatal("asked again for nothing")
 	}
 	p.answer = inspect.Preview{Refused: []string{"There is no backup nightly-shop."}, Unknown: "there is no backup to look into"}
-	m.form.Load(m.at.questions.estimates.Assess(snapshotOf(ended("another", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), noon))
+	m.form.Load(m.at.estimates.Assess(snapshotOf(ended("another", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), noon))
 	answered(m, m.form.Ask())
 	if frame := ansi.Strip(checkFrame(t, m)); len(p.asked) == asked || !strings.Contains(frame, "There is no backup nightly-shop.") {
 		t.Errorf("the backup is gone:\n%s", frame)

@@ -168,7 +168,7 @@ func TestResultsAreReadOnceAndAgainAtTheEnd(t *testing.T) {
 		t.Errorf("asked %d times:\n%s", from.asked, plain(checkFrame(t, m)))
 	}
 	for n, phase := range []velerov1.RestorePhase{velerov1.RestorePhaseFinalizingPartiallyFailed, velerov1.RestorePhaseFinalizingPartiallyFailed, velerov1.RestorePhasePartiallyFailed} {
-		m.show(m.at, m.at.questions.estimates.Assess(opsTrial(phase), noon))
+		m.show(m.at, m.at.estimates.Assess(opsTrial(phase), noon))
 		follow(t, m, m.job.Ask())
 		if want := []int{1, 1, 2}[n]; from.asked != want {
 			t.Errorf("%s: asked %d times, want %d", phase, from.asked, want)
@@ -201,7 +201,7 @@ func TestResultsThatCameTooEarly(t *testing.T) {
 	m := opened(t, opsTrial(velerov1.RestorePhaseFinalizing), from, 80, 24, "1")
 	early := press(t, m, "e")
 	from.asked = 0
-	m.show(m.at, m.at.questions.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), noon))
+	m.show(m.at, m.at.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), noon))
 	follow(t, m, m.job.Ask())
 	answer := early()
 	from.err, from.results = nil, opsResults()
@@ -275,7 +275,7 @@ func TestResultsSoFar(t *testing.T) {
 	if from.asked != 0 {
 		t.Errorf("results asked for %d times", from.asked)
 	}
-	m.show(m.at, m.at.questions.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), now))
+	m.show(m.at, m.at.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), now))
 	follow(t, m, m.job.Ask())
 	if frame := plain(checkFrame(t, m)); strings.Contains(frame, "So far") || !strings.Contains(frame, "widgets") || l.asked != 2 {
 		t.Errorf("ended, but:\n%s", frame)

@@ -283,7 +283,7 @@ func TestOperationsAreAskedForAtMostEvery30s(t *testing.T) {
 func TestVolumeInfoIsReadAgainAtTheEnd(t *testing.T) {
 	a := erpArchive()
 	m := openedBackup(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 120, 40, a.option, "5")
-	_, cmd := m.Update(snapshotAssessed{m.at, m.at.questions.estimates.Assess(uploading(velerov1.BackupPhaseCompleted), noon)})
+	_, cmd := m.Update(snapshotAssessed{m.at, m.at.estimates.Assess(uploading(velerov1.BackupPhaseCompleted), noon)})
 	answerAll(t, m, cmd)
 	answerAll(t, m, m.ask())
 	n := 0
@@ -377,7 +377,7 @@ func TestVolumesResourcesAreReadAgainAtTheEnd(t *testing.T) {
 	if !slices.Equal(a.asked, []string{"volume resources"}) {
 		t.Fatalf("asked for %q", a.asked)
 	}
-	m.show(m.at, m.at.questions.estimates.Assess(uploading(velerov1.BackupPhaseCompleted), noon))
+	m.show(m.at, m.at.estimates.Assess(uploading(velerov1.BackupPhaseCompleted), noon))
 	for range 2 { // once is enough
 		answerAll(t, m, m.job.Ask())
 	}

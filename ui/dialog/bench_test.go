@@ -12,79 +12,129 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// fakeEngine plays an action and the cluster. Nothing in this package knows
-// which action that is, and neither do its tests.
-type fakeEngine struct {
+// fakeActions plays the cluster.
+type fakeActions struct {
 	mu      sync.Mutex
-	plans   []Plan
+	change  func(*action.Evidence)
 	err     error
 	looked  int
-	apply   func(ctx context.Context, p Plan, dryRun bool, report func(Progress)) Outcome
+	apply   func(ctx context.Context, p action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error)
 	applied []string
 }
 
-func (f *fakeEngine) Plans(context.Context, Subject) ([]Plan, error) {
+func (f *fakeActions) Gather(_ context.Context, _ string, _ job.Kind, name string) (action.Evidence, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.looked++
-	return f.plans, f.err
+	return evidenceOf(name, f.change), f.err
 }
 
-func (f *fakeEngine) Apply(ctx context.Context, p Plan, dryRun bool, report func(Progress)) Outcome {
+func (f *fakeActions) Apply(ctx context.Context, p action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error) {
 	f.mu.Lock()
-	f.applied = append(f.applied, fmt.Sprintf("%s dry=%v", p.Title, dryRun))
+	f.applied = append(f.applied, fmt.Sprintf("%s dry=%v", change(&p), dryRun))
 	apply := f.apply
 	f.mu.Unlock()
 	switch {
 	case apply != nil:
 		return apply(ctx, p, dryRun, report)
 	case dryRun:
-		return Outcome{State: "checked", Checked: true, Headline: "Checked.", Message: "the API server would take it; nothing was written"}
+		return action.Outcome{State: action.Checked, Sent: action.NotSent, Plan: p, Message: "the API server would take it; nothing was written"}, nil
 	}
-	return Outcome{State: "settled", Sent: true, Headline: "Done.", Message: "it is so now", Remains: "Nothing."}
+	return settled(p), nil
+}
+
+func settled(p action.Plan) action.Outcome {
+	return action.Outcome{State: action.Settled, Sent: action.Landed, Plan: p, Phase: "PartiallyFailed", Message: "it is so now"}
 }
 
 // set changes what the engine plays, while its commands may run.
-func (f *fakeEngine) set(change func()) {
+func (f *fakeActions) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
 }
 
-func (f *fakeEngine) done() string {
+func (f *fakeActions) done() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return strings.Join(f.applied, "; ")
 }
 
-var steps = []Step{{Name: "look", What: "look again"}, {Name: "dry", What: "have the API server check it"}, {Name: "send", What: "send it", Part: Sends},
-	{Name: "observe", What: "observe what comes of it", Part: Observes, Note: "watched for 1m10s at least"}}
-
-func planOf(title string) Plan {
-	return Plan{Title: title, Change: title + " -> done", Why: "nobody works on it", Certainty: "Very high.", EvidenceTitle: "What was found",
-		Evidence: []Evidence{{Holds: true, Text: "phase InProgress", Source: "api", At: noon}, {Text: "whether it is stored is unknown", Source: "storage", At: noon}},
-		Will:     []string{"write a phase"}, WillNot: []string{"bring back what is lost"}, Then: []string{"Velero ends it"}, Commands: []string{"kubectl " + title}, Steps: steps}
+func restoreNamed(name string) *job.Job {
+	ago := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: noon.Add(-d)} }
+	r := &velerov1.Restore{
+		TypeMeta: metav1.TypeMeta{APIVersion: "velero.io/v1", Kind: "Restore"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name, UID: "u-1", ResourceVersion: "7", CreationTimestamp: *ago(time.Hour),
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: ago(42 * time.Minute)}}},
+		Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ago(time.Hour), Progress: &velerov1.RestoreProgress{ItemsRestored: 140, TotalItems: 140}},
+	}
+	return job.Next(nil, job.Input{Restore: r, At: noon})
 }
 
-func refusalOf(title string) Plan {
-	p := planOf(title)
-	p.Refusal, p.Advice, p.Commands = "somebody works on it", "Wait.", nil
-	return p
+// evidenceOf is what was found of a restore whose artifacts are all stored, by a server
+// whose last patch was lost.
+func evidenceOf(name string, changed func(*action.Evidence)) action.Evidence {
+	j := restoreNamed(name)
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(j.Object)
+	if err != nil {
+		panic(err)
+	}
+	e := action.Evidence{
+		At: noon, Job: j, Object: &unstructured.Unstructured{Object: raw},
+		Server:  action.Server{Visible: true, Running: []action.Container{{Pod: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour)}}, Version: "v1.18.3", Deployment: "velero"},
+		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, HooksSeen: action.Yes, MayPatch: action.Yes, StatusSubresource: action.No, By: "jane",
+		Phases:   []string{"New", "InProgress", "WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"},
+		Location: &diagnosis.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
+		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
+	}
+	for _, target := range action.Targets(j.Kind) {
+		e.Artifacts = append(e.Artifacts, action.Artifact{Target: target, Presence: job.Presence{State: job.Present, LastModified: noon.Add(-42 * time.Minute)}})
+	}
+	if changed != nil {
+		changed(&e)
+	}
+	return e
+}
+
+// refuse makes the evidence one for which finalizing is refused, and a person may decide
+// for a phase.
+func refuse(e *action.Evidence) {
+	e.Server.Running[0].StartedAt, e.Server.Running[0].Created = noon.Add(-10*time.Minute), noon.Add(-10*time.Minute)
+	e.Artifacts, e.Counts = e.Artifacts[:1], nil
+	e.Artifacts[0].Presence = job.Presence{Why: "the storage location is not reachable"}
+}
+
+// finish is what the plan about crm-old changes, with fewer errors after more was found.
+const (
+	finish     = "InProgress -> FinalizingPartiallyFailed, 1 warning, 3 errors"
+	finishAnew = "InProgress -> FinalizingPartiallyFailed, 1 warning, 2 errors"
+)
+
+// planOf is what the evidence about a restore asks for.
+func planOf(name string, changed func(*action.Evidence)) action.Plan {
+	return choices(evidenceOf(name, changed), action.Request{})[0]
 }
 
 // bench is a dialog whose clock, keys and commands the test holds in its hands.
 type bench struct {
 	*Dialog
 	t       *testing.T
-	fake    *fakeEngine
+	fake    *fakeActions
 	mu      sync.Mutex
 	present time.Time
 	msgs    chan tea.Msg
@@ -92,18 +142,18 @@ type bench struct {
 	notice  string
 }
 
-func newBench(t *testing.T, plans []Plan, names ...string) *bench {
+func newBench(t *testing.T, names ...string) *bench {
 	t.Helper()
-	b := &bench{t: t, present: noon, msgs: make(chan tea.Msg, 64), fake: &fakeEngine{plans: plans}}
+	b := &bench{t: t, present: noon, msgs: make(chan tea.Msg, 64), fake: &fakeActions{}}
 	if len(names) == 0 {
 		names = []string{"crm-old"}
 	}
-	var subjects []Subject
+	var jobs []*job.Job
 	for _, name := range names {
-		subjects = append(subjects, Subject{job.Restore, "velero", name, "u-1"})
+		jobs = append(jobs, restoreNamed(name))
 	}
-	d, cmd := Open(t.Context(), Options{Engine: b.fake, Title: "Force finalize", Looks: []string{"everything"}, Clock: b.now, Context: "prod-east",
-		Subjects: subjects, Readable: func() bool { return true }, Guard: func(c tea.Cmd) tea.Cmd { return c }})
+	d, cmd := Open(t.Context(), Options{Actions: b.fake, Clock: b.now, Context: "prod-east",
+		Jobs: jobs, Readable: func() bool { return true }, Guard: func(c tea.Cmd) tea.Cmd { return c }})
 	b.Dialog = d
 	b.begin(cmd)
 	return b
@@ -207,7 +257,7 @@ func (b *bench) open() {
 
 func (b *bench) confirm() {
 	b.keys("enter")
-	b.write("prod-east/" + b.subject().Name)
+	b.write("prod-east/" + b.job().Name)
 	b.keys("enter")
 }
 
@@ -244,14 +294,14 @@ func (b *bench) shows(words ...string) {
 }
 
 // interrupted plays an application that retries until it is stopped.
-func interrupted(begun chan<- struct{}) func(context.Context, Plan, bool, func(Progress)) Outcome {
-	return func(ctx context.Context, _ Plan, _ bool, report func(Progress)) Outcome {
+func interrupted(begun chan<- struct{}) func(context.Context, action.Plan, bool, func(action.Progress)) (action.Outcome, error) {
+	return func(ctx context.Context, p action.Plan, _ bool, report func(action.Progress)) (action.Outcome, error) {
 		for _, s := range steps[:3] {
-			report(Progress{Step: s.Name})
+			report(action.Progress{Step: s.name})
 		}
 		close(begun)
 		<-ctx.Done()
-		return Outcome{State: "unfinished", Unfinished: true, Headline: "Stopped: nothing was written.", Message: context.Cause(ctx).Error() + "; it was not carried out"}
+		return action.Outcome{State: action.Unfinished, Sent: action.NotSent, Plan: p, Message: context.Cause(ctx).Error() + "; it was not carried out"}, context.Cause(ctx)
 	}
 }
 
@@ -263,8 +313,8 @@ func (b *bench) retrying() {
 	b.fake.set(func() { b.fake.apply = interrupted(begun) })
 	b.confirm()
 	<-begun
-	b.until("it is being sent", func() bool { _, sending := b.state.of("send"); return sending })
-	b.run.tell(Progress{Step: "send", Attempt: &Attempt{Number: 4, Err: errors.New("connect: connection refused"), Next: 10 * time.Second, Left: 9*time.Minute + 12*time.Second}}, b.now())
+	b.until("it is being sent", func() bool { _, sending := b.state.step(action.StepPatch); return sending })
+	b.run.report(action.Progress{Step: action.StepPatch, Attempt: &retry.Attempt{Number: 4, Err: errors.New("connect: connection refused"), Next: 10 * time.Second, Left: 9*time.Minute + 12*time.Second}}, b.now())
 	b.pass(3 * time.Second)
 	b.Update(runProgressed{b.awaited, b.run.read()})
 }

@@ -10,21 +10,32 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
 
+// Actions looks into jobs that nobody works on any more, and moves them on. Whatever it
+// answers is safe to draw. Its methods end with ctx.
+type Actions interface {
+	// Gather reads all that a plan for one job rests on. It may take minutes.
+	Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error)
+	// Apply applies a plan, as [action.Engine.Apply] does.
+	Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error)
+}
+
 // Options say what a dialog is about and what it works with.
 type Options struct {
-	Engine Engine
-	// Title is the action's name, and Looks what gathering evidence looks at.
-	Title string
-	Looks []string
+	Actions Actions
+	// Request is how the kubectl commands shown get to the cluster.
+	Request action.Request
 	// Clock is our own clock.
 	Clock func() time.Time
 	// Context is the kubeconfig context's name; context/name is typed to confirm.
 	Context string
-	// Subjects are the jobs, at least one.
-	Subjects []Subject
+	// Jobs are what it is about, at least one.
+	Jobs []*job.Job
 	// Readable reports whether the terminal is large enough to read a plan.
 	Readable func() bool
 	// NoClipboard says that nothing can be copied.
@@ -54,22 +65,21 @@ const (
 type Dialog struct {
 	options Options
 	keys    []keys.Binding
-	// plans and apply start the engine's work in commands.
-	plans func(*ticket, Subject) (tea.Cmd, context.CancelFunc)
-	apply func(*ticket, Subject, Plan, bool) (*run, tea.Cmd)
+	// start makes a command of work, which ends with the program or is cancelled.
+	start func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelCauseFunc)
 
-	at int // which of the subjects
+	at int // which of the jobs
 	// results are what became of each, in one line.
 	results []string
 	stage   Stage
 	// awaited is what is waited for; messages about anything else are late.
 	awaited *ticket
 	grace   grace
-	since   time.Time // of the stage
-	cancel  func()    // ends what is awaited
+	since   time.Time               // of the stage
+	cancel  context.CancelCauseFunc // ends the gathering that is awaited
 
 	// choices are what may be done, the evidence's own plan first.
-	choices []Plan
+	choices []action.Plan
 	chosen  int
 	// seen is when the evidence was gathered, in our own clock.
 	seen time.Time
@@ -87,9 +97,7 @@ type Dialog struct {
 	stopping bool
 	// leaving: the program is to end with the application.
 	leaving bool
-	// outcome is how applied ended.
-	outcome Outcome
-	applied Plan
+	outcome outcome
 	closed  bool
 	// parting are lines for the user's own terminal when the program ends.
 	parting []string
@@ -103,7 +111,7 @@ type ticket struct{ _ byte }
 // plansMade brings what may be done about a job.
 type plansMade struct {
 	ticket *ticket
-	plans  []Plan
+	plans  []action.Plan
 	err    error
 }
 
@@ -116,7 +124,7 @@ type runProgressed struct {
 // runEnded brings how an application ended.
 type runEnded struct {
 	ticket  *ticket
-	outcome Outcome
+	outcome outcome
 }
 
 // graceEnded tells that a stage's deaf first moment may be over.
@@ -125,37 +133,32 @@ type graceEnded struct{ ticket *ticket }
 // ticked is the dialog's clock, while something in it is under way.
 type ticked struct{ ticket *ticket }
 
-// Open opens a dialog on its first subject.
+// Open opens a dialog on its first job.
 func Open(ctx context.Context, o Options) (*Dialog, tea.Cmd) {
 	input := textinput.New()
 	input.Prompt = ""
 	styles := input.Styles()
 	styles.Cursor.Blink = false // a screen on which nothing happens is silent
 	input.SetStyles(styles)
-	d := &Dialog{options: o, input: input, view: viewport.New(), results: make([]string, len(o.Subjects))}
-	d.plans = func(of *ticket, about Subject) (tea.Cmd, context.CancelFunc) {
-		ctx, cancel := context.WithCancel(ctx)
-		return o.Guard(func() tea.Msg {
-			plans, err := o.Engine.Plans(ctx, about)
-			return plansMade{of, plans, err}
-		}), cancel
-	}
-	d.apply = func(of *ticket, about Subject, plan Plan, dryRun bool) (*run, tea.Cmd) {
+	d := &Dialog{options: o, input: input, view: viewport.New(), results: make([]string, len(o.Jobs))}
+	d.start = func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelCauseFunc) {
 		ctx, cancel := context.WithCancelCause(ctx)
-		r := newRun(of, about, plan, dryRun, cancel, o)
-		return r, tea.Batch(r.news(), o.Guard(func() tea.Msg { return r.execute(ctx) }))
+		return o.Guard(func() tea.Msg { return work(ctx) }), cancel
 	}
 	d.keys = d.bindings()
 	return d, d.look()
 }
 
-func (d *Dialog) subject() Subject { return d.options.Subjects[d.at] }
+func (d *Dialog) job() *job.Job { return d.options.Jobs[d.at] }
 
 // plan is the one that is chosen.
-func (d *Dialog) plan() *Plan { return &d.choices[d.chosen] }
+func (d *Dialog) plan() *action.Plan { return &d.choices[d.chosen] }
 
 // wanted is what must be typed.
-func (d *Dialog) wanted() string { return d.options.Context + "/" + d.subject().Name }
+func (d *Dialog) wanted() string { return d.options.Context + "/" + d.job().Name }
+
+// subject names a job in a sentence.
+func subject(j *job.Job) string { return draw.Subject(j.Kind, j.Name) }
 
 // Closed reports whether the dialog is done with.
 func (d *Dialog) Closed() bool { return d.closed }
@@ -171,7 +174,7 @@ func (d *Dialog) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case plansMade:
 		if msg.ticket == d.awaited && d.stage == Looking {
-			return d.takePlans(msg)
+			return d.handlePlans(msg)
 		}
 	case runProgressed:
 		if msg.ticket == d.awaited && d.run != nil {
@@ -180,7 +183,7 @@ func (d *Dialog) Update(msg tea.Msg) tea.Cmd {
 		}
 	case runEnded:
 		if msg.ticket == d.awaited && d.run != nil {
-			return d.takeEnd(msg.outcome)
+			return d.handleEnd(msg.outcome)
 		}
 	case graceEnded:
 		if msg.ticket == d.awaited && !d.grace.check(d.options.Clock()) {
@@ -235,7 +238,17 @@ func (d *Dialog) await() *ticket {
 // look gathers the evidence about the present job.
 func (d *Dialog) look() tea.Cmd {
 	d.stop()
-	cmd, cancel := d.plans(d.await(), d.subject())
+	of, j := d.await(), d.job()
+	cmd, cancel := d.start(func(ctx context.Context) tea.Msg {
+		e, err := d.options.Actions.Gather(ctx, j.Namespace, j.Kind, j.Name)
+		switch {
+		case err != nil:
+			return plansMade{of, nil, err}
+		case e.Job.UID != j.UID:
+			return plansMade{of, nil, fmt.Errorf("it was deleted, and there is a new %s; close this, and review that one first", subject(j))}
+		}
+		return plansMade{of, choices(e, d.options.Request), nil}
+	})
 	d.cancel = cancel
 	d.choices, d.chosen, d.err = nil, 0, nil
 	d.say("")
@@ -246,7 +259,7 @@ func (d *Dialog) look() tea.Cmd {
 // stop ends what is awaited; its answer will be late.
 func (d *Dialog) stop() {
 	if d.cancel != nil {
-		d.cancel()
+		d.cancel(nil)
 		d.cancel = nil
 	}
 }
@@ -254,7 +267,7 @@ func (d *Dialog) stop() {
 func (d *Dialog) say(text string)  { d.note, d.alarm = text, false }
 func (d *Dialog) warn(text string) { d.note, d.alarm = text, true }
 
-func (d *Dialog) takePlans(msg plansMade) tea.Cmd {
+func (d *Dialog) handlePlans(msg plansMade) tea.Cmd {
 	d.stop()
 	if d.err = msg.err; d.err != nil {
 		return d.enter(Unseen)
@@ -263,30 +276,29 @@ func (d *Dialog) takePlans(msg plansMade) tea.Cmd {
 }
 
 // choose lets a person choose between plans.
-func (d *Dialog) choose(plans []Plan) tea.Cmd {
+func (d *Dialog) choose(plans []action.Plan) tea.Cmd {
 	d.choices, d.chosen, d.seen = plans, 0, d.options.Clock()
 	d.input.Reset()
 	return d.enter(Choosing)
 }
 
-func (d *Dialog) takeEnd(o Outcome) tea.Cmd {
+func (d *Dialog) handleEnd(o outcome) tea.Cmd {
 	r := d.run
-	d.run, d.cancel, d.stopping = nil, nil, false
-	d.outcome, d.applied = o, r.plan
+	d.run, d.stopping, d.outcome = nil, false, o
 	if !r.dryRun {
-		d.results[d.at] = r.plan.Change + ": " + o.State + ": " + o.Message
-		d.parting = append(d.parting, r.parting())
-		if o.Sent {
-			d.settled = append(d.settled, d.subject().UID)
+		d.results[d.at] = change(&r.plan) + ": " + string(o.State) + ": " + o.Message
+		d.parting = append(d.parting, r.exitMessage())
+		if o.Sent == action.Landed {
+			d.settled = append(d.settled, d.job().UID)
 		}
 	}
 	if d.leaving {
 		d.enter(Ended)
 		return tea.Quit
 	}
-	if r.dryRun && (o.Checked || o.Unfinished) {
+	if r.dryRun && (o.State == action.Checked || o.State == action.Unfinished) {
 		cmd := d.enter(Choosing)
-		d.note, d.alarm = "Dry run: "+o.Message+".", !o.Checked
+		d.note, d.alarm = "Dry run: "+o.Message+".", o.State != action.Checked
 		return cmd
 	}
 	return d.enter(Ended)
@@ -297,15 +309,20 @@ func (d *Dialog) begin(dryRun bool) tea.Cmd {
 	d.input.Blur()
 	d.input.Reset()
 	d.say("")
-	r, cmd := d.apply(d.await(), d.subject(), *d.plan(), dryRun)
-	d.run, d.state, d.cancel = r, runState{}, nil
-	return tea.Batch(cmd, d.enter(Applying), d.tick())
+	r := newRun(d.await(), d.job(), *d.plan(), dryRun, d.options)
+	cmd, cancel := d.start(r.execute)
+	r.cancel = cancel
+	d.run, d.state = r, runState{}
+	return tea.Batch(r.news(), cmd, d.enter(Applying), d.tick())
 }
 
 // next is the plan that a change has left, nil if it left none that is possible.
-func (d *Dialog) next() *Plan {
-	if d.stage == Ended && d.outcome.Next != nil && d.outcome.Next.Possible() {
-		return d.outcome.Next
+func (d *Dialog) next() *action.Plan {
+	if d.stage != Ended {
+		return nil
+	}
+	if next := d.outcome.next(); next != nil && next.Possible() {
+		return next
 	}
 	return nil
 }
@@ -321,9 +338,9 @@ func (d *Dialog) Parting() []string {
 		if d.run.dryRun {
 			return d.parting
 		}
-		return append(d.parting, d.run.parting())
+		return append(d.parting, d.run.exitMessage())
 	case <-time.After(lastWord):
-		return append(d.parting, fmt.Sprintf("%s: veltui does not know what was sent; see the log", d.subject()))
+		return append(d.parting, fmt.Sprintf("%s: veltui does not know what was sent; see the log", subject(d.job())))
 	}
 }
 

@@ -10,13 +10,14 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
 
 // Whatever was typed before the dialog was seen answers nothing.
 func TestDeafAtFirst(t *testing.T) {
-	b := newBench(t, []Plan{planOf("finish it")})
+	b := newBench(t)
 	b.write("yd")
 	b.keys("enter")
 	b.at(Choosing)
@@ -44,7 +45,7 @@ func TestDeafAtFirst(t *testing.T) {
 
 func TestWrongNamesDoNothingAndSaySo(t *testing.T) {
 	for _, typed := range []string{"", "y", "yes", "crm-old", "prod-east", "prod-east/crm-ol", "prod-east/crm-oldd", "PROD-EAST/crm-old", "prod-east/ crm-old", "dev/crm-old"} {
-		b := newBench(t, []Plan{planOf("finish it")})
+		b := newBench(t)
 		b.open()
 		b.keys("enter")
 		b.write(typed)
@@ -58,7 +59,7 @@ func TestWrongNamesDoNothingAndSaySo(t *testing.T) {
 
 // Letters that are keys elsewhere are letters in the field.
 func TestTheFieldTakesEveryLetter(t *testing.T) {
-	b := newBench(t, []Plan{planOf("finish it")})
+	b := newBench(t)
 	b.open()
 	b.keys("enter")
 	b.write("dyqwnr?fm/jkgG")
@@ -73,7 +74,7 @@ func TestTheFieldTakesEveryLetter(t *testing.T) {
 
 // A paste fills the field, but confirms nothing, even with a line break in it.
 func TestPasteDoesNotConfirm(t *testing.T) {
-	b := newBench(t, []Plan{planOf("finish it")})
+	b := newBench(t)
 	b.open()
 	b.Paste(tea.PasteMsg{Content: "prod-east/crm-old\n"})
 	b.shows("Press enter first, then paste.")
@@ -88,7 +89,7 @@ func TestPasteDoesNotConfirm(t *testing.T) {
 
 // After a terminal was made narrow and wide again the whole name is seen.
 func TestFieldAfterAResize(t *testing.T) {
-	b := newBench(t, []Plan{planOf("finish it")})
+	b := newBench(t)
 	b.open()
 	b.keys("enter")
 	b.draw(20, 12)
@@ -98,13 +99,13 @@ func TestFieldAfterAResize(t *testing.T) {
 }
 
 func TestEscTwiceStops(t *testing.T) {
-	b := newBench(t, []Plan{planOf("finish it")})
+	b := newBench(t)
 	begun := make(chan struct{})
 	b.fake.set(func() { b.fake.apply = interrupted(begun) })
 	b.open()
 	b.confirm()
 	<-begun
-	b.until("it is being sent", func() bool { _, sending := b.state.of("send"); return sending })
+	b.until("it is being sent", func() bool { _, sending := b.state.step(action.StepPatch); return sending })
 	// An arrow key that a slow line tears apart.
 	b.keys("esc", "[", "A")
 	if b.stopping || b.asked {
@@ -123,7 +124,7 @@ func TestEscTwiceStops(t *testing.T) {
 // q leaves only when it is known what was sent; ctrl+c asks for it at once.
 func TestLeavingInMidRetry(t *testing.T) {
 	for _, pressed := range [][]string{{"q", "q"}, {"esc", "q"}, {"ctrl+c"}} {
-		b := newBench(t, []Plan{planOf("finish it")})
+		b := newBench(t)
 		begun := make(chan struct{})
 		b.fake.set(func() { b.fake.apply = interrupted(begun) })
 		b.open()
@@ -148,10 +149,11 @@ func TestLeavingInMidRetry(t *testing.T) {
 // The program's end waits for the application's last word.
 func TestPartingWaitsForTheApplication(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	b := newBench(t, []Plan{planOf("finish it")})
+	b := newBench(t)
 	begun := make(chan struct{})
 	b.fake.set(func() { b.fake.apply = interrupted(begun) })
-	b.run = newRun(b.awaited, b.subject(), planOf("finish it"), false, cancel, b.options)
+	b.run = newRun(b.awaited, b.job(), planOf("crm-old", nil), false, b.options)
+	b.run.cancel = cancel
 	go b.run.execute(ctx)
 	<-begun
 	cancel(errors.New("hangup"))
@@ -159,7 +161,7 @@ func TestPartingWaitsForTheApplication(t *testing.T) {
 		t.Errorf("said %q", said)
 	}
 	// One that the end overtook is never begun.
-	late := newRun(b.awaited, b.subject(), planOf("finish it"), false, cancel, b.options)
+	late := newRun(b.awaited, b.job(), planOf("crm-old", nil), false, b.options)
 	b.run = late
 	before := b.fake.done()
 	if said := b.Parting(); len(said) != 0 {
@@ -171,15 +173,15 @@ func TestPartingWaitsForTheApplication(t *testing.T) {
 }
 
 func TestLateAnswersAreDropped(t *testing.T) {
-	b := newBench(t, nil)
+	b := newBench(t)
 	late := b.awaited
 	b.look()
-	made := []Plan{planOf("finish it")}
+	made := []action.Plan{planOf("crm-old", nil)}
 	b.Update(plansMade{late, made, nil})
 	if b.stage != Looking {
 		t.Error("a late answer was taken for the present one")
 	}
-	b.Update(runEnded{b.awaited, Outcome{State: "settled"}})
+	b.Update(runEnded{b.awaited, outcome{}})
 	b.Update(runProgressed{late, runState{}})
 	if b.stage != Looking {
 		t.Error("the end of another application was taken")
@@ -192,9 +194,11 @@ func TestLateAnswersAreDropped(t *testing.T) {
 
 // What cannot be done can only be read, whatever the key.
 func TestARefusalCannotBeApplied(t *testing.T) {
-	b := newBench(t, []Plan{refusalOf("leave it"), planOf("wake it")})
+	b := newBench(t)
+	b.fake.set(func() { b.fake.change = refuse })
+	b.begin(b.look())
 	b.open()
-	b.shows("Refused Somebody works on it.", "Helps Wait.", "Options (w cycles)", "wake it")
+	b.shows("Refused ", "Helps ", "Options (w cycles)")
 	for _, key := range []string{"enter", "d", "y"} {
 		b.notice = ""
 		b.keys(key)
@@ -203,30 +207,31 @@ func TestARefusalCannotBeApplied(t *testing.T) {
 		}
 	}
 	b.keys("w")
-	b.shows("Plan wake it -> done", "To apply it, press enter, then type prod-east/crm-old")
+	b.shows("Plan InProgress -> Failed", "To apply it, press enter, then type prod-east/crm-old")
 	b.confirm()
 	b.at(Ended)
-	if got := b.fake.done(); got != "wake it dry=false" {
+	if got := b.fake.done(); got != "InProgress -> Failed dry=false" {
 		t.Errorf("applied %q", got)
 	}
 }
 
 // A change leads to a new plan, whose name is typed anew.
 func TestAChangeMakesANewPlan(t *testing.T) {
-	b := newBench(t, []Plan{planOf("finish it")})
-	apply := func(_ context.Context, p Plan, _ bool, _ func(Progress)) Outcome {
-		if p.Title != "finish it" {
-			return Outcome{State: "settled", Sent: true, Headline: "Done.", Message: "it is so now"}
+	b := newBench(t)
+	fewer := func(e *action.Evidence) { e.Counts.Errors = 2 }
+	apply := func(_ context.Context, p action.Plan, _ bool, _ func(action.Progress)) (action.Outcome, error) {
+		next := planOf("crm-old", fewer)
+		if p.Same(&next) {
+			return settled(p), nil
 		}
-		next := planOf("finish it otherwise")
-		return Outcome{State: "changed", Headline: "Changed meanwhile: nothing was written.", Message: "it was changed", Next: &next}
+		return action.Outcome{State: action.Changed, Sent: action.NotSent, Plan: next, Message: "it was changed"}, nil
 	}
 	b.fake.set(func() { b.fake.apply = apply })
 	b.open()
 	b.confirm()
 	b.at(Ended)
 	b.listen()
-	b.shows("Now finish it otherwise -> done (enter looks at this new plan)")
+	b.shows("Now " + finishAnew + " (enter looks at this new plan)")
 	b.keys("enter")
 	b.listen()
 	b.shows("The job has changed, so this is a new plan. Review it again.")
@@ -235,22 +240,22 @@ func TestAChangeMakesANewPlan(t *testing.T) {
 	b.write("prod-east/crm-old")
 	b.keys("enter")
 	b.at(Ended)
-	if got := b.fake.done(); got != "finish it dry=false; finish it otherwise dry=false" {
+	if got := b.fake.done(); got != finish+" dry=false; "+finishAnew+" dry=false" {
 		t.Errorf("applied %q", got)
 	}
 }
 
 func TestAnApplicationIsShownAsItGoes(t *testing.T) {
-	b := newBench(t, []Plan{planOf("finish it")})
+	b := newBench(t)
 	b.retrying()
-	b.shows("finish it -> done", "▶ send it", "attempt 4: connect: connection refused", "attempt 5 in 7s", "9m09s left of the deadline.",
-		"veltui is sending the change. Before each retry it reads the job again.", "· observe what comes of it")
+	b.shows("InProgress -> FinalizingPartiallyFailed", "▶ send it", "attempt 4: connect: connection refused", "attempt 5 in 7s", "9m09s left of the deadline.",
+		"veltui is sending the change. Before each retry it reads the job again.", "· watch the result")
 	b.pass(8 * time.Second)
 	b.shows("attempt 5 is under way")
-	b.run.tell(Progress{Step: "observe"}, b.now())
-	b.run.tell(Progress{Step: "observe", Seen: "Finalizing"}, b.now())
+	b.run.report(action.Progress{Step: action.StepObserve}, b.now())
+	b.run.report(action.Progress{Step: action.StepObserve, Phase: "Finalizing"}, b.now())
 	b.Update(runProgressed{b.awaited, b.run.read()})
-	b.shows("so far: Finalizing", "watched for 1m10s at least", "veltui now watches the result")
+	b.shows("so far: Finalizing", "until it has ended, and for at least 1m10s", "veltui now watches the result")
 	if strings.Contains(b.frame(), "deadline") {
 		t.Error("observing has no deadline")
 	}
@@ -270,7 +275,7 @@ func TestEveryStageFits(t *testing.T) {
 		},
 		"plan": func(b *bench) { b.open() },
 		"refusal": func(b *bench) {
-			b.fake.set(func() { b.fake.plans = []Plan{refusalOf("leave it"), planOf("wake it")} })
+			b.fake.set(func() { b.fake.change = refuse })
 			b.begin(b.look())
 			b.at(Choosing)
 		},
@@ -280,7 +285,7 @@ func TestEveryStageFits(t *testing.T) {
 		"ended":   func(b *bench) { b.open(); b.confirm(); b.at(Ended) },
 		"summary": func(b *bench) { b.enter(Summary) },
 	} {
-		b := newBench(t, []Plan{planOf("finish it")}, "crm-old", "db-restore")
+		b := newBench(t, "crm-old", "db-restore")
 		show(b)
 		for width := 10; width < 140; width += 13 {
 			for _, height := range []int{1, 2, 3, 5, 8, 12, 17, 24, 50} {
@@ -302,7 +307,7 @@ func TestEveryStageFits(t *testing.T) {
 func TestLongContextNames(t *testing.T) {
 	long := "arn:aws:eks:eu-central-1:123456789012:cluster/customer-facing-production-blue"
 	for _, size := range [][2]int{{80, 22}, {40, 10}} {
-		b := newBench(t, []Plan{planOf("finish it")})
+		b := newBench(t)
 		b.options.Context = long
 		b.open()
 		b.keys("enter")

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -45,7 +46,7 @@ func (d *Dialog) bindings() []keys.Binding {
 	impossible := unless(func() bool { return d.plan().Possible() }, "veltui cannot do this, for the reason above")
 	unreadable := unless(d.options.Readable, "the terminal is too small to show the plan")
 	noOption := unless(func() bool { return len(d.choices) > 1 }, "the evidence supports no other option")
-	noJob := unless(func() bool { return len(d.options.Subjects) > 1 }, "no other job is marked")
+	noJob := unless(func() bool { return len(d.options.Jobs) > 1 }, "no other job is marked")
 	noCommand := unless(func() bool { return len(d.plan().Commands) > 0 }, "there is no command for it")
 	notStop := unless(func() bool { return !d.stopping }, "it is already stopping")
 	plan, ended := on(Choosing), on(Unseen, Ended, Summary)
@@ -111,7 +112,7 @@ func (d *Dialog) close() tea.Cmd {
 func (d *Dialog) back() tea.Cmd {
 	d.stop()
 	worked := slices.ContainsFunc(d.results, func(result string) bool { return result != "" })
-	if d.stage == Summary || len(d.options.Subjects) == 1 || !worked {
+	if d.stage == Summary || len(d.options.Jobs) == 1 || !worked {
 		return d.close()
 	}
 	d.await()
@@ -123,10 +124,10 @@ func (d *Dialog) nextJob() tea.Cmd {
 	if d.results[d.at] == "" {
 		d.results[d.at] = "skipped"
 		if len(d.choices) > 0 && !d.choices[0].Possible() {
-			d.results[d.at] = "refused: " + d.choices[0].Refusal
+			d.results[d.at] = "refused: " + refusal(&d.choices[0])
 		}
 	}
-	if d.at == len(d.options.Subjects)-1 {
+	if d.at == len(d.options.Jobs)-1 {
 		return d.back()
 	}
 	d.at++
@@ -176,10 +177,10 @@ func (d *Dialog) goOn() tea.Cmd {
 		return d.look()
 	case next != nil:
 		d.await()
-		cmd := d.choose([]Plan{*next})
+		cmd := d.choose([]action.Plan{*next})
 		d.say("The job has changed, so this is a new plan. Review it again.")
 		return cmd
-	case d.stage == Ended && len(d.options.Subjects) > 1:
+	case d.stage == Ended && len(d.options.Jobs) > 1:
 		return d.nextJob()
 	}
 	return d.close()
@@ -192,9 +193,9 @@ func (d *Dialog) onward() string {
 		return "look again"
 	case d.next() != nil:
 		return "see the new plan"
-	case d.stage == Ended && d.at < len(d.options.Subjects)-1:
+	case d.stage == Ended && d.at < len(d.options.Jobs)-1:
 		return "next job"
-	case d.stage == Ended && len(d.options.Subjects) > 1:
+	case d.stage == Ended && len(d.options.Jobs) > 1:
 		return "summary"
 	}
 	return "close"

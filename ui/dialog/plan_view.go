@@ -5,6 +5,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
@@ -14,22 +15,22 @@ const labelWidth = 10
 
 // planLines draw what is to be done and why, or why nothing is, then all
 // evidence, then what follows, then the command.
-func planLines(c draw.Canvas, choices []Plan, chosen int, age time.Duration, named keys.Map) []string {
+func planLines(c draw.Canvas, choices []action.Plan, chosen int, age time.Duration, named keys.Map) []string {
 	p := &choices[chosen]
 	var lines []string
 	add := func(label, text string, style lipgloss.Style) {
 		lines = append(lines, c.Labelled(label, labelWidth, style, text, 8)...)
 	}
 	if p.Possible() {
-		add("Plan", p.Change, c.Theme.Strong)
+		add("Plan", change(p), c.Theme.Strong)
 	} else {
-		add("Refused", draw.Sentence(p.Refusal), c.Theme.Bad)
+		add("Refused", draw.Sentence(refusal(p)), c.Theme.Bad)
 		add("Helps", p.Advice, c.Theme.Text)
 	}
-	add("Cluster", p.Cluster, c.Theme.Text)
+	add("Cluster", p.Evidence().Cluster.String(), c.Theme.Text)
 	add("Why", draw.Sentence(p.Why), c.Theme.Text)
 	if p.Possible() {
-		add("Certainty", p.Certainty, c.Theme.Text)
+		add("Certainty", certainty(p), c.Theme.Text)
 	}
 	label := "Then"
 	for _, text := range p.Then {
@@ -38,8 +39,12 @@ func planLines(c draw.Canvas, choices []Plan, chosen int, age time.Duration, nam
 	}
 	lines = append(lines, optionLines(c, choices, chosen, named)...)
 	effects := append(c.Titled("It will", p.Will), c.Titled("It will not", p.WillNot)...)
-	evidence := evidenceLines(c, p, age, named)
-	if p.EffectsFirst {
+	title := "What was found"
+	if chosen == 0 && p.Possible() {
+		title = "Why it looks stuck"
+	}
+	evidence := evidenceLines(c, p, title, age, named)
+	if p.Action != action.Finalize { // what a restart fails matters more than what was found
 		effects, evidence = evidence, effects
 	}
 	lines = append(append(lines, evidence...), effects...)
@@ -54,9 +59,9 @@ func planLines(c draw.Canvas, choices []Plan, chosen int, age time.Duration, nam
 }
 
 // evidenceLines draw all evidence, doubts first.
-func evidenceLines(c draw.Canvas, p *Plan, age time.Duration, named keys.Map) []string {
+func evidenceLines(c draw.Canvas, p *action.Plan, title string, age time.Duration, named keys.Map) []string {
 	var holds, doubts []string
-	for _, e := range p.Evidence {
+	for _, e := range p.Facts() {
 		seen := e.Source
 		if !e.At.IsZero() {
 			seen += ", " + human.Age(e.At, c.Now)
@@ -72,22 +77,22 @@ func evidenceLines(c draw.Canvas, p *Plan, age time.Duration, named keys.Map) []
 	if len(doubts) > 0 {
 		lines = append(append(lines, "", c.Theme.Strong.Render("Unknown or contradicting")), doubts...)
 	}
-	title := c.Theme.Strong.Render(p.EvidenceTitle) + c.Theme.Dim.Render(" (seen "+human.Duration(age)+" ago; "+named.Key("look-again")+" looks again)")
+	title = c.Theme.Strong.Render(title) + c.Theme.Dim.Render(" (seen "+human.Duration(age)+" ago; "+named.Key("look-again")+" looks again)")
 	return append(append(lines, "", title), holds...)
 }
 
 // optionLines name what may be chosen, if there is more than one thing.
-func optionLines(c draw.Canvas, choices []Plan, chosen int, named keys.Map) []string {
+func optionLines(c draw.Canvas, choices []action.Plan, chosen int, named keys.Map) []string {
 	if len(choices) < 2 {
 		return nil
 	}
 	lines := []string{"", c.Theme.Strong.Render("Options") + c.Theme.Dim.Render(" ("+named.Key("next-option")+" cycles)")}
-	for i, p := range choices {
+	for i := range choices {
 		sign, style := " ", c.Theme.Text
 		if i == chosen {
 			sign, style = c.Glyphs.Cursor, c.Theme.Selected
 		}
-		lines = append(lines, " "+c.Theme.Accent.Render(sign)+" "+style.Render(c.Cut(p.Title, c.Width-3)))
+		lines = append(lines, " "+c.Theme.Accent.Render(sign)+" "+style.Render(c.Cut(title(&choices[i]), c.Width-3)))
 	}
 	return lines
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/job"
 )
 
 // run is one application of a plan. It goes on whether or not anybody looks: the
@@ -16,8 +19,8 @@ import (
 type run struct {
 	ticket  *ticket
 	options Options
-	plan    Plan
-	subject Subject
+	plan    action.Plan
+	subject *job.Job
 	dryRun  bool
 	cancel  context.CancelCauseFunc
 	told    chan struct{} // there is news
@@ -28,7 +31,7 @@ type run struct {
 	// begun and forsaken exclude each other: a run that the program's end
 	// overtook is never begun.
 	begun, forsaken bool
-	outcome         Outcome
+	outcome         outcome
 }
 
 // ErrStopped is why an application ends that a person has stopped.
@@ -39,7 +42,7 @@ type runState struct{ steps []stepState }
 
 // stepState is what was told about one step.
 type stepState struct {
-	name     string
+	name     action.Step
 	began    time.Time
 	ended    time.Time
 	attempts int
@@ -51,8 +54,8 @@ type stepState struct {
 	seen       string
 }
 
-func newRun(of *ticket, about Subject, plan Plan, dryRun bool, cancel context.CancelCauseFunc, o Options) *run {
-	return &run{ticket: of, options: o, subject: about, plan: plan, dryRun: dryRun, cancel: cancel,
+func newRun(of *ticket, about *job.Job, plan action.Plan, dryRun bool, o Options) *run {
+	return &run{ticket: of, options: o, subject: about, plan: plan, dryRun: dryRun,
 		told: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
@@ -65,15 +68,15 @@ func (r *run) execute(ctx context.Context) tea.Msg {
 	}
 	r.begun = true
 	// Stands if Apply panics.
-	r.outcome = Outcome{State: "unfinished", Message: "veltui has a defect and does not know whether anything was sent"}
+	r.outcome.State, r.outcome.Message = action.Unfinished, "veltui has a defect and does not know whether anything was sent"
 	r.mu.Unlock()
 	defer close(r.done)
 	defer r.cancel(nil)
-	outcome := r.options.Engine.Apply(ctx, r.plan, r.dryRun, func(p Progress) { r.tell(p, r.options.Clock()) })
+	ended, err := r.options.Actions.Apply(ctx, r.plan, r.dryRun, func(p action.Progress) { r.report(p, r.options.Clock()) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.outcome = outcome
-	return runEnded{r.ticket, outcome}
+	r.outcome = outcome{ended, err, r.plan}
+	return runEnded{r.ticket, r.outcome}
 }
 
 // forsake makes sure that a run which has not begun never does, and reports
@@ -85,13 +88,13 @@ func (r *run) forsake() bool {
 	return r.forsaken
 }
 
-// parting is one line for the user's own terminal about what was done.
-func (r *run) parting() string {
+// exitMessage is one line for the user's own terminal about what was done.
+func (r *run) exitMessage() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	text := fmt.Sprintf("%s: %s: %s: %s", r.subject, r.plan.Change, r.outcome.State, r.outcome.Message)
-	if len(r.outcome.Files) > 0 {
-		text += " (" + r.outcome.Files[0].What + ": " + r.outcome.Files[0].Path + ")"
+	text := fmt.Sprintf("%s: %s: %s: %s", subject(r.subject), change(&r.plan), r.outcome.State, r.outcome.Message)
+	if r.outcome.Log != "" {
+		text += " (the log: " + r.outcome.Log + ")"
 	}
 	return text
 }
@@ -114,10 +117,10 @@ func (r *run) read() runState {
 	return runState{slices.Clone(r.state.steps)}
 }
 
-// tell takes what the application reports; it does not wait.
-func (r *run) tell(p Progress, now time.Time) {
+// report notes what the application reports; it does not wait.
+func (r *run) report(p action.Progress, now time.Time) {
 	r.mu.Lock()
-	r.state.take(p, now)
+	r.state.note(p, now)
 	r.mu.Unlock()
 	select {
 	case r.told <- struct{}{}:
@@ -125,7 +128,7 @@ func (r *run) tell(p Progress, now time.Time) {
 	}
 }
 
-func (s *runState) take(p Progress, now time.Time) {
+func (s *runState) note(p action.Progress, now time.Time) {
 	last := len(s.steps) - 1
 	if last < 0 || s.steps[last].name != p.Step {
 		if last >= 0 {
@@ -135,8 +138,8 @@ func (s *runState) take(p Progress, now time.Time) {
 		last++
 	}
 	step := &s.steps[last]
-	if p.Seen != "" {
-		step.seen = p.Seen
+	if p.Phase != "" {
+		step.seen = p.Phase
 	}
 	if a := p.Attempt; a != nil {
 		step.attempts, step.at, step.failure, step.last, step.next, step.left = a.Number, now, "", a.Last, a.Next, a.Left
@@ -146,8 +149,8 @@ func (s *runState) take(p Progress, now time.Time) {
 	}
 }
 
-// of is what is known of a step, false if it has not begun.
-func (s *runState) of(name string) (stepState, bool) {
+// step is what is known of a step, false if it has not begun.
+func (s *runState) step(name action.Step) (stepState, bool) {
 	for _, known := range s.steps {
 		if known.name == name {
 			return known, true

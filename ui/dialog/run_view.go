@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
 )
@@ -13,61 +14,55 @@ const slowAnswer = 3 * time.Second
 
 // runLines draw an application under way. now is our own clock's.
 func runLines(c draw.Canvas, r *run, s runState, now time.Time) []string {
-	change := r.plan.Change
+	what, shown := change(&r.plan), steps
 	if r.dryRun {
-		change = "dry run: " + change
+		what, shown = "dry run: "+what, steps[:2]
 	}
 	var lines []string
 	roomy := c.Width >= 50
 	if roomy {
-		lines = append(c.Para(c.Theme.Strong, change, 3), "")
+		lines = append(c.Para(c.Theme.Strong, what, 3), "")
 	}
-	for _, step := range r.plan.Steps {
-		if !r.dryRun || step.Part == Checks {
-			lines = append(lines, stepLines(c, step, s, now)...)
-		}
+	for _, step := range shown {
+		lines = append(lines, stepLines(c, step, &r.plan, s, now)...)
 	}
 	if roomy {
 		lines = append(lines, "")
 	}
-	if left, known := s.left(now); known && !reached(r, s, Observes) {
+	if left, known := s.left(now); known && !s.reached(action.StepObserve) {
 		lines = append(lines, c.Para(c.Theme.Text, human.Duration(left)+" left of the deadline.", 2)...)
 	}
 	return append(lines, c.Para(c.Theme.Text, writtenSoFar(r, s), 3)...)
 }
 
-// reached reports whether a run has come to a part.
-func reached(r *run, s runState, part Part) bool {
-	for _, step := range r.plan.Steps {
-		if _, begun := s.of(step.Name); begun && step.Part == part {
-			return true
-		}
-	}
-	return false
+// reached reports whether a run has come to a step.
+func (s *runState) reached(name action.Step) bool {
+	_, begun := s.step(name)
+	return begun
 }
 
 // stepLines draw one step: its sign, how long it took or takes, and what its
 // attempts met.
-func stepLines(c draw.Canvas, step Step, s runState, now time.Time) []string {
-	known, begun := s.of(step.Name)
+func stepLines(c draw.Canvas, step step, plan *action.Plan, s runState, now time.Time) []string {
+	known, begun := s.step(step.name)
 	switch {
 	case !begun:
-		return []string{c.Theme.Dim.Render(c.Glyphs.Ahead + " " + step.What)}
+		return []string{c.Theme.Dim.Render(c.Glyphs.Ahead + " " + step.what)}
 	case !known.ended.IsZero():
-		return []string{c.Split(c.Theme.Good.Render(c.Glyphs.Done)+" "+step.What, c.Theme.Dim.Render(human.Duration(known.ended.Sub(known.began))))}
+		return []string{c.Split(c.Theme.Good.Render(c.Glyphs.Done)+" "+step.what, c.Theme.Dim.Render(human.Duration(known.ended.Sub(known.began))))}
 	}
-	lines := []string{c.Split(c.Theme.Running.Render(c.Glyphs.Now)+" "+c.Theme.Strong.Render(step.What), c.Theme.Dim.Render(human.Age(known.began, now)))}
+	lines := []string{c.Split(c.Theme.Running.Render(c.Glyphs.Now)+" "+c.Theme.Strong.Render(step.what), c.Theme.Dim.Render(human.Age(known.began, now)))}
 	inner := c.Sized(c.Width-4, 0)
 	add := func(drawn []string) {
 		for _, line := range drawn {
 			lines = append(lines, "    "+line)
 		}
 	}
-	if step.Part == Observes {
+	if step.name == action.StepObserve {
 		if known.seen != "" {
 			add(inner.Wrap("so far: "+known.seen, 2))
 		}
-		add(inner.Wrap(step.Note, 2))
+		add(inner.Wrap(observing(plan), 2))
 		return lines
 	}
 	if known.attempts == 0 && now.Sub(known.began) >= slowAnswer {
@@ -92,9 +87,9 @@ func writtenSoFar(r *run, s runState) string {
 	switch {
 	case r.dryRun:
 		return "A dry run writes nothing."
-	case reached(r, s, Observes):
+	case s.reached(action.StepObserve):
 		return "The change was applied. veltui now watches the result; press esc twice to stop watching."
-	case reached(r, s, Sends):
+	case s.reached(action.StepPatch):
 		return "veltui is sending the change. Before each retry it reads the job again."
 	}
 	return "Nothing has been written so far."

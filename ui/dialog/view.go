@@ -2,7 +2,6 @@ package dialog
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
@@ -23,13 +22,14 @@ func (d *Dialog) View(c draw.Canvas, behind string) string {
 }
 
 func (d *Dialog) title() string {
-	s := d.subject()
-	text := d.options.Title + " " + strings.ToLower(string(s.Kind)) + " " + s.Namespace + "/" + s.Name
+	const what = "Force finalize"
+	j := d.job()
+	text := what + " " + j.Kind.Word() + " " + j.Namespace + "/" + j.Name
 	switch {
 	case d.stage == Summary:
-		return d.options.Title
-	case len(d.options.Subjects) > 1:
-		return fmt.Sprintf("%d of %d: %s", d.at+1, len(d.options.Subjects), text)
+		return what
+	case len(d.options.Jobs) > 1:
+		return fmt.Sprintf("%d of %d: %s", d.at+1, len(d.options.Jobs), text)
 	}
 	return text
 }
@@ -39,8 +39,8 @@ func (d *Dialog) text(c draw.Canvas) []string {
 	now := d.options.Clock()
 	switch d.stage {
 	case Looking:
-		lines := append(c.Para(c.Theme.Strong, "Gathering evidence about "+d.subject().String()+" ... "+human.Duration(now.Sub(d.since)), 2), "")
-		for _, what := range d.options.Looks {
+		lines := append(c.Para(c.Theme.Strong, "Gathering evidence about "+subject(d.job())+" ... "+human.Duration(now.Sub(d.since)), 2), "")
+		for _, what := range gathering {
 			lines = append(lines, c.Item(" "+c.Theme.Dim.Render(c.Glyphs.Ahead)+" ", what, 3)...)
 		}
 		return lines
@@ -50,9 +50,9 @@ func (d *Dialog) text(c draw.Canvas) []string {
 	case Applying:
 		return runLines(c, d.run, d.state, now)
 	case Ended:
-		return outcomeLines(c, &d.outcome, &d.applied)
+		return d.outcome.lines(c, d.options.Keys)
 	case Summary:
-		return summaryLines(c, d.options.Subjects, d.results)
+		return summaryLines(c, d.options.Jobs, d.results)
 	}
 	return planLines(c, d.choices, d.chosen, now.Sub(d.seen), d.options.Keys)
 }
@@ -74,7 +74,7 @@ func (d *Dialog) pinned(c draw.Canvas) []string {
 	case d.stage == Typing:
 		d.input.SetWidth(max(c.Width-4, 1))
 		d.input.SetCursor(d.input.Position()) // shows what fits into the new width
-		if cluster := d.plan().Cluster; cluster != "" {
+		if cluster := d.plan().Evidence().Cluster.String(); cluster != "" {
 			note = append(note, c.Para(c.Theme.Text, "The cluster is "+cluster+".", 4)...)
 		}
 		lines := append(note, c.Para(c.Theme.Text, "Type "+d.wanted()+" and press enter:", 6)...)

@@ -79,8 +79,8 @@ func (a *Answer[T]) Ask(by Asker, age time.Duration, read func(context.Context) 
 	now := by.Clock()
 	switch {
 	case a.Pending(),
-		a.Err != nil && now.Sub(a.at) < errorAge,
-		a.Err == nil && a.Known && !a.at.IsZero() && (age == 0 || now.Sub(a.at) < age):
+		a.Err != nil && now.Sub(a.at).Abs() < errorAge,
+		a.Err == nil && a.Known && !a.at.IsZero() && (age == 0 || now.Sub(a.at).Abs() < age):
 		return nil
 	}
 	r := &request{}

@@ -17,10 +17,10 @@ type Progress[P any] struct {
 
 // moved tells that a read is further than it was.
 type moved[P any] struct {
-	of    *Progress[P]
-	by    Asker
-	pace  time.Duration
-	shown func() bool
+	of   *Progress[P]
+	by   Asker
+	pace time.Duration
+	show func(P) bool
 }
 
 // NewProgress makes one of a read that has not begun.
@@ -39,10 +39,10 @@ func (p *Progress[P]) Report(at P) {
 func (p *Progress[P]) Last() *P { return p.last.Load() }
 
 // Follow makes the command that waits until more was reported, at once and from then on
-// not less than pace apart; it says nothing while nothing comes. shown reports whether
-// what was reported is on the screen.
-func (p *Progress[P]) Follow(by Asker, pace time.Duration, shown func() bool) tea.Cmd {
-	return p.follow(moved[P]{p, by, pace, shown}, 0)
+// not less than pace apart; it says nothing while nothing comes. show is given what was
+// reported last, in Update, and reports whether that is on the screen.
+func (p *Progress[P]) Follow(by Asker, pace time.Duration, show func(P) bool) tea.Cmd {
+	return p.follow(moved[P]{p, by, pace, show}, 0)
 }
 
 func (p *Progress[P]) follow(m moved[P], pause time.Duration) tea.Cmd {
@@ -65,13 +65,13 @@ func (p *Progress[P]) follow(m moved[P], pause time.Duration) tea.Cmd {
 	return cmd
 }
 
-// Deliver waits for more.
+// Deliver shows what was reported, and waits for more.
 func (m moved[P]) Deliver() (next tea.Cmd, changed bool) {
 	if m.of.stop == nil {
 		return nil, false
 	}
 	m.of.stop()
-	return m.of.follow(m, m.pace), m.shown()
+	return m.of.follow(m, m.pace), m.show(*m.of.Last())
 }
 
 // Close stops following.
