@@ -174,8 +174,8 @@ func (p *bomber) peak(t *testing.T, cmd *exec.Cmd, isDashboard bool) (most int64
 	if isDashboard {
 		c := startConsole(t, cmd, 120, 40)
 		defer func() {
-			_ = c.cmd.Process.Kill()
-			_ = c.cmd.Wait()
+			_ = c.Cmd.Process.Kill()
+			_ = c.Cmd.Wait()
 		}()
 	} else {
 		if err := cmd.Start(); err != nil {

@@ -47,8 +47,8 @@ func TestDashboardForesees(t *testing.T) {
 	c.sees(t, "Reading the backup's contents", "50%", "119/237K")
 	close(s.hold)
 	c.sees(t, "RESOURCE (restore order)", "configmaps")
-	if strings.Contains(c.screen(), "119/237K") {
-		t.Errorf("the download is over, but still there:\n%s", c.screen())
+	if strings.Contains(c.Screen(), "119/237K") {
+		t.Errorf("the download is over, but still there:\n%s", c.Screen())
 	}
 	// Velero's pace: a number a second. That is no waiting for something to
 	// settle; on a slow machine the restore is a slow one.

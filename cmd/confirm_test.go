@@ -32,12 +32,12 @@ func TestConfirmThrowsAwayTypeAhead(t *testing.T) {
 				c.types(t, answer)
 				time.Sleep(50 * time.Millisecond) // a key that is held, not a wait
 			}
-			if strings.Contains(c.screen(), "to confirm") {
+			if strings.Contains(c.Screen(), "to confirm") {
 				t.Error("the question comes while somebody types")
 			}
 			c.sees(t, "Type "+strings.TrimSpace(answer)+" to confirm")
 			if code := c.answers(t, "no\n"); code != ExitError || b.restorePhase(t, "typed-ahead") != "InProgress" {
-				t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "typed-ahead"), c.screen())
+				t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "typed-ahead"), c.Screen())
 			}
 		})
 	}
@@ -98,13 +98,13 @@ func TestConfirmTakesOneWholeLine(t *testing.T) {
 			of := strings.NewReplacer(right, confirms, "{UPPER}", strings.ToUpper(confirms), "{NAME}", name)
 			b.quiet(t, inProgress(name, time.Hour))
 			c := startConsole(t, b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--observe", "1s"), 200, 100)
-			before := termiosOf(t, c.tty)
+			before := termiosOf(t, c.TTY())
 			code := c.answers(t, of.Replace(a.typed))
 			want := map[bool]string{true: "Failed", false: "InProgress"}[a.code == ExitOK]
-			if phase := b.restorePhase(t, name); code != a.code || phase != want || !strings.Contains(c.screen(), of.Replace(a.says)) {
-				t.Errorf("exit code %d, phase %s\n%s", code, phase, c.screen())
+			if phase := b.restorePhase(t, name); code != a.code || phase != want || !strings.Contains(c.Screen(), of.Replace(a.says)) {
+				t.Errorf("exit code %d, phase %s\n%s", code, phase, c.Screen())
 			}
-			if after := termiosOf(t, c.tty); after != before {
+			if after := termiosOf(t, c.TTY()); after != before {
 				t.Errorf("the terminal's modes were %+v and are %+v", before, after)
 			}
 		})
@@ -158,8 +158,8 @@ func TestPastesDoNotConfirm(t *testing.T) {
 		{"two answers", func(t *testing.T, c *console, right string) { c.types(t, right+"\n"+right+"\n") }, pasted, ExitError, "xterm-256color"},
 		{"a line feed and the answer", pastes("\n", "\n"), "nothing was done", ExitError, "xterm-256color"},
 		{"ctrl+c", keys("\x03"), "", ExitInterrupted, "xterm-256color"},
-		{"SIGTERM", func(t *testing.T, c *console, right string) { signalProcess(t, c.cmd.Process.Pid, syscall.SIGTERM) }, "", 143, "xterm-256color"},
-		{"SIGHUP", func(t *testing.T, c *console, right string) { signalProcess(t, c.cmd.Process.Pid, syscall.SIGHUP) }, "", 129, "xterm-256color"},
+		{"SIGTERM", func(t *testing.T, c *console, right string) { signalProcess(t, c.Cmd.Process.Pid, syscall.SIGTERM) }, "", 143, "xterm-256color"},
+		{"SIGHUP", func(t *testing.T, c *console, right string) { signalProcess(t, c.Cmd.Process.Pid, syscall.SIGHUP) }, "", 129, "xterm-256color"},
 		{"ctrl+\\", keys("\x1c"), "", 131, "xterm-256color"},
 		{"end of file", keys("\x04"), "no answer", ExitError, "xterm-256color"},
 		{"a mistake", func(t *testing.T, c *console, right string) { c.typesKeys(t, "no\n") }, "nothing was done", ExitError, "xterm-256color"},
@@ -173,18 +173,18 @@ func TestPastesDoNotConfirm(t *testing.T) {
 			cmd := b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--observe", "1s")
 			cmd.Env = append(cmd.Env, "TERM="+a.term)
 			c := startConsole(t, cmd, 200, 100)
-			before := termiosOf(t, c.tty)
+			before := termiosOf(t, c.TTY())
 			c.sees(t, "to confirm: ")
 			a.do(t, c, currentContext(t, b)+"/"+name)
 			code := c.exits(t)
 			want := map[bool]string{true: "Failed", false: "InProgress"}[a.code == ExitOK]
-			if phase := b.restorePhase(t, name); code != a.code || phase != want || !strings.Contains(c.screen(), a.says) {
-				t.Errorf("exit code %d, phase %s\n%s", code, phase, c.screen())
+			if phase := b.restorePhase(t, name); code != a.code || phase != want || !strings.Contains(c.Screen(), a.says) {
+				t.Errorf("exit code %d, phase %s\n%s", code, phase, c.Screen())
 			}
-			if after := termiosOf(t, c.tty); after != before {
+			if after := termiosOf(t, c.TTY()); after != before {
 				t.Errorf("the terminal's modes were %+v and are %+v", before, after)
 			}
-			begun, ended := strings.LastIndex(c.written(), ansi.SetModeBracketedPaste), strings.LastIndex(c.written(), ansi.ResetModeBracketedPaste)
+			begun, ended := strings.LastIndex(c.Output(), ansi.SetModeBracketedPaste), strings.LastIndex(c.Output(), ansi.ResetModeBracketedPaste)
 			if marks := a.term == "xterm-256color"; marks != (begun >= 0) || marks && ended < begun {
 				t.Errorf("the terminal marks pastes from %d to %d", begun, ended)
 			}
@@ -211,7 +211,7 @@ func TestConfirmShowsWhatItAsksAbout(t *testing.T) {
 			c := startConsole(t, cmd, 200, 100)
 			c.sees(t, "facts:", "plan: InProgress -> Failed", "it will", "to confirm")
 			if code := c.answers(t, currentContext(t, b)+"/"+name+"\n"); code != ExitOK {
-				t.Errorf("exit code %d\n%s", code, c.screen())
+				t.Errorf("exit code %d\n%s", code, c.Screen())
 			}
 			data, err := os.ReadFile(path)
 			if err != nil {
@@ -271,20 +271,20 @@ func TestConfirmGivesUpOnEndlessInput(t *testing.T) {
 	go func() {
 		defer close(done)
 		for {
-			if _, err := c.tty.WriteString("local/endless\n"); err != nil {
+			if _, err := c.TTY().WriteString("local/endless\n"); err != nil {
 				return
 			}
 			select {
-			case <-c.heard:
+			case <-c.Done():
 				return
 			case <-time.After(100 * time.Millisecond):
 			}
 		}
 	}()
 	code := c.exits(t)
-	_ = c.tty.Close()
+	_ = c.TTY().Close()
 	<-done
-	if code != ExitError || !strings.Contains(c.screen(), "keeps sending input") || b.restorePhase(t, "endless") != "InProgress" {
-		t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "endless"), c.screen())
+	if code != ExitError || !strings.Contains(c.Screen(), "keeps sending input") || b.restorePhase(t, "endless") != "InProgress" {
+		t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "endless"), c.Screen())
 	}
 }

@@ -56,7 +56,7 @@ func TestDemoFinalizesByKeyboard(t *testing.T) {
 	c.types(t, "\r")
 	c.sees(t, "x hides this")
 	c.types(t, "x")
-	eventually(t, "the hints are gone", func() bool { return !strings.Contains(c.screen(), "Demo") })
+	eventually(t, "the hints are gone", func() bool { return !strings.Contains(c.Screen(), "Demo") })
 	c.types(t, "q")
 	if code := c.exits(t); code != ExitOK {
 		t.Errorf("exit code %d", code)
@@ -69,7 +69,7 @@ func TestDemoFinalizesByKeyboard(t *testing.T) {
 func (c *console) clickOn(t *testing.T, text string) {
 	t.Helper()
 	c.sees(t, text)
-	for y, line := range strings.Split(c.screen(), "\n") {
+	for y, line := range strings.Split(c.Screen(), "\n") {
 		if before, _, found := strings.Cut(line, text); found {
 			at := fmt.Sprintf("%d;%d", len([]rune(before))+1, y+1)
 			c.types(t, "\x1b[<0;"+at+"M\x1b[<0;"+at+"m")
@@ -96,18 +96,18 @@ func TestMouseAndCommands(t *testing.T) {
 	c.clickOn(t, "8 YAML")
 	c.sees(t, "apiVersion: velero.io/v1")
 	c.types(t, strings.Repeat("\x1b[<65;10;20M", 3))
-	eventually(t, "the wheel scrolls", func() bool { return !strings.Contains(c.screen(), "apiVersion: velero.io/v1") })
+	eventually(t, "the wheel scrolls", func() bool { return !strings.Contains(c.Screen(), "apiVersion: velero.io/v1") })
 	c.types(t, ":backup media-n\t\r")
 	c.sees(t, "B media-nightly", "[1 Overview]")
 	c.types(t, ":mouse off\r")
-	eventually(t, "the mouse is given back", func() bool { return strings.HasSuffix(strings.TrimRight(mouseModes(c.written()), " "), "1006l") })
+	eventually(t, "the mouse is given back", func() bool { return strings.HasSuffix(strings.TrimRight(mouseModes(c.Output()), " "), "1006l") })
 	c.types(t, ":mouse on\r")
-	eventually(t, "the mouse is taken", func() bool { return strings.HasSuffix(strings.TrimRight(mouseModes(c.written()), " "), "1006h") })
+	eventually(t, "the mouse is taken", func() bool { return strings.HasSuffix(strings.TrimRight(mouseModes(c.Output()), " "), "1006h") })
 	c.types(t, ":q\r")
 	if code := c.exits(t); code != ExitOK {
 		t.Errorf("exit code %d", code)
 	}
-	if modes := mouseModes(c.written()); !strings.Contains(modes, "1002l") || strings.LastIndex(modes, "1002h") > strings.LastIndex(modes, "1002l") || strings.LastIndex(modes, "1006h") > strings.LastIndex(modes, "1006l") {
+	if modes := mouseModes(c.Output()); !strings.Contains(modes, "1002l") || strings.LastIndex(modes, "1002h") > strings.LastIndex(modes, "1002l") || strings.LastIndex(modes, "1006h") > strings.LastIndex(modes, "1006l") {
 		t.Errorf("the mouse is not given back: %s", modes)
 	}
 	checkNothingLeft(t, cmd)

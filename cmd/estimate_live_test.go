@@ -391,8 +391,8 @@ func TestEstimateInterrupted(t *testing.T) {
 	if code := c.exits(t); code != ExitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
-	if strings.Contains(c.screen(), "Total") {
-		t.Errorf("an interrupted estimate was printed:\n%s", c.screen())
+	if strings.Contains(c.Screen(), "Total") {
+		t.Errorf("an interrupted estimate was printed:\n%s", c.Screen())
 	}
 	var left velerov1.DownloadRequestList
 	if err := b.client.List(t.Context(), &left); err != nil || len(left.Items) > 0 {

@@ -217,7 +217,7 @@ func TestFinalizeByKeyboard(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	o.checkRestored(t)
-	after := o.written()[strings.LastIndex(o.written(), "\x1b[?1049l"):]
+	after := o.Output()[strings.LastIndex(o.Output(), "\x1b[?1049l"):]
 	if !holdsAll(after, "restore/keyed: InProgress -> Failed", "the patch was applied", "finalize.jsonl") {
 		t.Errorf("on the user's own terminal: %q", after)
 	}
@@ -257,7 +257,7 @@ func TestFinalizeByKeyboardMeetsAChange(t *testing.T) {
 	o.types(t, "\x1b[6~") // a page down
 	o.sees(t, "8 of 9 items")
 	o.types(t, "\x1b")
-	eventually(t, "the dialog is closed", func() bool { return !strings.Contains(o.screen(), "Force finalize") })
+	eventually(t, "the dialog is closed", func() bool { return !strings.Contains(o.Screen(), "Force finalize") })
 	o.types(t, "q")
 	if code := o.exits(t); code != ExitOK || b.restorePhase(t, "contended") != "InProgress" {
 		t.Errorf("exit code %d, phase %s", code, b.restorePhase(t, "contended"))
@@ -275,7 +275,7 @@ func TestReadOnlyDashboardFinalizesNothing(t *testing.T) {
 	o.types(t, "?/not now\r")
 	o.sees(t, "not now: read-only: nothing may be changed")
 	o.types(t, "q") // q in help goes back
-	eventually(t, "help is closed", func() bool { return !strings.Contains(o.screen(), "not now: read-only") })
+	eventually(t, "help is closed", func() bool { return !strings.Contains(o.Screen(), "not now: read-only") })
 	o.types(t, "q")
 	o.exits(t)
 	if writes, _ := g.seen(); len(writes) > 0 || b.restorePhase(t, "guarded") != "InProgress" {
@@ -324,9 +324,9 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 		lost bool
 		sent action.Sent
 	}{
-		{"SIGHUP", func(_ *testing.T, o *operator) error { return o.cmd.Process.Signal(syscall.SIGHUP) }, 129, false, action.NotSent},
-		{"SIGTERM", func(_ *testing.T, o *operator) error { return o.cmd.Process.Signal(syscall.SIGTERM) }, 143, true, action.Doubtful},
-		{"terminal", func(_ *testing.T, o *operator) error { return o.tty.Close() }, -1, false, action.NotSent},
+		{"SIGHUP", func(_ *testing.T, o *operator) error { return o.Cmd.Process.Signal(syscall.SIGHUP) }, 129, false, action.NotSent},
+		{"SIGTERM", func(_ *testing.T, o *operator) error { return o.Cmd.Process.Signal(syscall.SIGTERM) }, 143, true, action.Doubtful},
+		{"terminal", func(_ *testing.T, o *operator) error { return o.TTY().Close() }, -1, false, action.NotSent},
 		{"ctrl+c", func(t *testing.T, o *operator) error { o.types(t, "\x03"); return nil }, ExitInterrupted, true, action.Doubtful},
 		{"q", func(t *testing.T, o *operator) error {
 			o.types(t, "q")
@@ -372,11 +372,11 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 				t.Fatal(err)
 			}
 			if code := o.exits(t); end.code >= 0 && code != end.code || end.code < 0 && code == ExitOK {
-				t.Errorf("exit code %d, want %d; last words: %q", code, end.code, o.written()[max(len(o.written())-600, 0):])
+				t.Errorf("exit code %d, want %d; last words: %q", code, end.code, o.Output()[max(len(o.Output())-600, 0):])
 			}
 			if end.name != "terminal" {
 				o.checkRestored(t)
-				after := o.written()[strings.LastIndex(o.written(), "\x1b[?1049l"):]
+				after := o.Output()[strings.LastIndex(o.Output(), "\x1b[?1049l"):]
 				if !holdsAll(after, "restore/"+name+": InProgress -> Failed: unfinished", "finalize.jsonl") {
 					t.Errorf("on the user's own terminal: %q", after)
 				}
@@ -423,14 +423,14 @@ func TestFinalizeEndsWhileTheAPIServerHangs(t *testing.T) {
 	o.opens(t, "hung")
 	o.confirms(t, "hung")
 	o.sees(t, "send it", "attempt 1 is under way; no answer yet")
-	if err := o.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := o.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if code := o.exits(t); code != 143 {
 		t.Errorf("exit code %d", code)
 	}
 	o.checkRestored(t)
-	after := o.written()[strings.LastIndex(o.written(), "\x1b[?1049l"):]
+	after := o.Output()[strings.LastIndex(o.Output(), "\x1b[?1049l"):]
 	if !holdsAll(after, "restore/hung: InProgress -> Failed: unfinished", "unknown whether it was applied") {
 		t.Errorf("on the user's own terminal: %q", after)
 	}

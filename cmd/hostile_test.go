@@ -229,7 +229,7 @@ func TestHostileServerAndAFollower(t *testing.T) {
 		c.sees(t, "prey-new")
 		c.types(t, "\x03")
 		c.exits(t)
-		checkTerminal(t, "get -w -o "+format, c.written())
+		checkTerminal(t, "get -w -o "+format, c.Output())
 	}
 }
 
@@ -242,7 +242,7 @@ func TestHostileServerAndTheQuestion(t *testing.T) {
 	if code := c.answers(t, "no\n"); code != ExitError {
 		t.Errorf("exit code %d", code)
 	}
-	checkTerminal(t, "finalize", c.written())
+	checkTerminal(t, "finalize", c.Output())
 }
 
 // Every screen, with every key that opens one.
@@ -275,14 +275,14 @@ func TestHostileServerAndEveryScreen(t *testing.T) {
 					c.sees(t, "[5 ")
 				}
 			}
-			if answers && !strings.Contains(c.written(), "orce finalize restore") {
-				t.Errorf("the dialog never came:\n%s", c.screen())
+			if answers && !strings.Contains(c.Output(), "orce finalize restore") {
+				t.Errorf("the dialog never came:\n%s", c.Screen())
 			}
 			c.types(t, "\x03")
 			c.settles(t)
-			_, _ = c.tty.WriteString("\x03") // the first may have joined an escape before it
+			_, _ = c.TTY().WriteString("\x03") // the first may have joined an escape before it
 			c.exits(t)
-			checkTerminal(t, name, c.written())
+			checkTerminal(t, name, c.Output())
 		})
 	}
 }
@@ -290,9 +290,9 @@ func TestHostileServerAndEveryScreen(t *testing.T) {
 // settles waits until nothing was drawn for a moment.
 func (c *console) settles(t *testing.T) {
 	t.Helper()
-	for drawn, quiet := len(c.written()), 0; quiet < 4; {
+	for drawn, quiet := len(c.Output()), 0; quiet < 4; {
 		time.Sleep(30 * time.Millisecond)
-		if now := len(c.written()); now != drawn {
+		if now := len(c.Output()); now != drawn {
 			drawn, quiet = now, 0
 			continue
 		}
@@ -348,5 +348,5 @@ func TestHostileTextFromThisMachine(t *testing.T) {
 	c.sees(t, "live", "local-prey")
 	c.types(t, "q")
 	c.exits(t)
-	checkTerminal(t, "the dashboard", c.written())
+	checkTerminal(t, "the dashboard", c.Output())
 }

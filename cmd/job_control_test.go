@@ -37,7 +37,7 @@ func startShell(t *testing.T, env []string) *shell {
 // jobs are the processes that the shell has started and that still live.
 func (s *shell) jobs(t *testing.T) []int {
 	t.Helper()
-	pid := s.cmd.Process.Pid
+	pid := s.Cmd.Process.Pid
 	list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	if err != nil {
 		t.Skip("this system does not list children")
@@ -60,7 +60,7 @@ func (s *shell) run(t *testing.T, command string, words ...string) int {
 	var jobs []int
 	eventually(t, command+" runs", func() bool { jobs = s.jobs(t); return len(jobs) > 0 })
 	for _, word := range words { // once more than in the echo of the command
-		eventually(t, command+" prints "+word, func() bool { return strings.Count(s.written(), word) > strings.Count(command, word) })
+		eventually(t, command+" prints "+word, func() bool { return strings.Count(s.Output(), word) > strings.Count(command, word) })
 	}
 	return jobs[len(jobs)-1]
 }
@@ -81,16 +81,16 @@ func processState(pid int) string {
 func (s *shell) stops(t *testing.T, pid int) {
 	t.Helper()
 	eventually(t, "the process is stopped", func() bool { return processState(pid) == "T" })
-	prompts := func() int { return strings.Count(s.written(), "ready>") }
+	prompts := func() int { return strings.Count(s.Output(), "ready>") }
 	before := prompts()
 	eventually(t, "the shell asks for a command", func() bool {
 		if prompts() > before {
 			return true
 		}
-		_, _ = s.tty.WriteString("\n")
+		_, _ = s.TTY().WriteString("\n")
 		return false
 	})
-	on := modesOn(s.written())
+	on := modesOn(s.Output())
 	for _, mode := range []string{"1049", "2004", "2026", "1002", "1003", "1004", "1006"} {
 		if on[mode] {
 			t.Errorf("mode %s stays on while it is stopped", mode)
@@ -142,7 +142,7 @@ func TestTheDashboardIsAJob(t *testing.T) {
 			for range 3 {
 				c.stop(s, t, pid)
 				s.stops(t, pid)
-				if screen := s.screen(); !strings.Contains(screen, "Stopped") || strings.Contains(screen, "live") {
+				if screen := s.Screen(); !strings.Contains(screen, "Stopped") || strings.Contains(screen, "live") {
 					t.Errorf("the shell shows\n%s", screen)
 				}
 				s.types(t, "fg\n")
@@ -209,7 +209,7 @@ func TestAScriptsDashboardIsAJob(t *testing.T) {
 	}
 	s.types(t, "q")
 	s.sees(t, "over")
-	eventually(t, "the shell takes a line", func() bool { return strings.HasSuffix(strings.TrimSpace(s.screen()), "ready>") })
+	eventually(t, "the shell takes a line", func() bool { return strings.HasSuffix(strings.TrimSpace(s.Screen()), "ready>") })
 	s.types(t, "exit\n")
 	s.exits(t)
 }
@@ -222,7 +222,7 @@ func TestTheDashboardWithoutJobControl(t *testing.T) {
 	cmd := demoCommand(t)
 	c := startConsole(t, cmd, 80, 24)
 	c.sees(t, "live", "crm-rollback")
-	entered := func() int { return strings.Count(c.written(), "\x1b[?1049h") }
+	entered := func() int { return strings.Count(c.Output(), "\x1b[?1049h") }
 	for _, stop := range []func(){
 		func() { c.types(t, "\x1a") },
 		func() { signalProcess(t, cmd.Process.Pid, syscall.SIGTSTP) },
@@ -268,11 +268,11 @@ func TestCommandsAreJobs(t *testing.T) {
 			} {
 				stop()
 				s.stops(t, pid)
-				seen := strings.Count(s.written(), c.seen)
+				seen := strings.Count(s.Output(), c.seen)
 				s.types(t, "fg\n")
 				eventually(t, "it goes on", func() bool { return strings.Contains("SR", processState(pid)) })
 				if c.args[0] == "wait" {
-					eventually(t, "it shows again where it stands", func() bool { return strings.Count(s.written(), c.seen) > seen+1 })
+					eventually(t, "it shows again where it stands", func() bool { return strings.Count(s.Output(), c.seen) > seen+1 })
 				}
 			}
 			s.types(t, "\x03")

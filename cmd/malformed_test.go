@@ -149,7 +149,7 @@ func (m *malformedBed) checkScreens(c *console) {
 		c.sees(m.t, tab.title)
 		for _, bad := range m.of(tab.kinds...) {
 			eventually(m.t, fmt.Sprintf("%s %s has its row on tab %s", bad.Kind.Kind, bad.Path, tab.title), func() bool {
-				return slices.ContainsFunc(strings.Split(c.screen(), "\n"), func(line string) bool {
+				return slices.ContainsFunc(strings.Split(c.Screen(), "\n"), func(line string) bool {
 					return strings.Contains(line, bad.Object.GetName()) && strings.Contains(line, end(bad.Path, 30)) && strings.Contains(line, fmt.Sprintf("%q", bad.Value))
 				})
 			})

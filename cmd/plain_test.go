@@ -167,14 +167,14 @@ func TestPlainFinalizes(t *testing.T) {
 	c.types(t, "show crm-rollback\r")
 	c.sees(t, "Fact: 902 of 918 items.")
 	c.types(t, "finalize restore/crm-rollback --observe 1s\r")
-	eventually(t, "it asks again", func() bool { return strings.Count(c.written(), "Type demo/crm-rollback to confirm:") == 2 })
+	eventually(t, "it asks again", func() bool { return strings.Count(c.Output(), "Type demo/crm-rollback to confirm:") == 2 })
 	c.typesKeys(t, "demo/crm-rollback\r")
 	c.sees(t, "sending the patch", "Ended: restore crm-rollback: Completed")
 	c.types(t, "quit\r")
 	if code := c.exits(t); code != ExitOK {
 		t.Errorf("exit code %d", code)
 	}
-	checkLines(t, c.written())
+	checkLines(t, c.Output())
 }
 
 // TestPlainNamesItsClusters where there are several: one that is dead and one that

@@ -39,8 +39,8 @@ func testEstimateMeter(t *testing.T, binary string) {
 	}
 	_ = feed.Close()
 	c.sees(t, "Total: 2,4")
-	if strings.Contains(c.screen(), "reading slow.tar.gz") {
-		t.Errorf("the meter is still there:\n%s", c.screen())
+	if strings.Contains(c.Screen(), "reading slow.tar.gz") {
+		t.Errorf("the meter is still there:\n%s", c.Screen())
 	}
 }
 

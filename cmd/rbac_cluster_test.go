@@ -444,5 +444,5 @@ func onTheDashboard(t *testing.T, _ *holder, cmd *exec.Cmd) (int, string) {
 		c.sees(t, "Spec of "+volumes.pod)
 	}
 	c.types(t, "q")
-	return c.exits(t), c.screen()
+	return c.exits(t), c.Screen()
 }

@@ -145,7 +145,7 @@ func (b *bed) measure(t *testing.T, which, sees, types string, moves func(second
 			}
 			c.types(t, "q")
 			if code := c.exits(t); code != ExitOK {
-				t.Errorf("exit code %d:\n%s", code, c.written())
+				t.Errorf("exit code %d:\n%s", code, c.Output())
 			}
 			return
 		}

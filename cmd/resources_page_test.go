@@ -52,7 +52,7 @@ func TestDashboardReadsBackups(t *testing.T) {
 	// the page and the command count them alike.
 	c.sees(t, "[4 Resources]", "RESOURCE (restore order)", "with namespaces", "with persistentvolumes")
 	of := map[string]int{}
-	for _, row := range regexp.MustCompile(`(?m)^ +(?:with )?(\S+) +\S? +\d+ +(\d+)`).FindAllStringSubmatch(c.screen(), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^ +(?:with )?(\S+) +\S? +\d+ +(\d+)`).FindAllStringSubmatch(c.Screen(), -1) {
 		n, _ := strconv.Atoi(row[2])
 		of[row[1]] += n
 	}
@@ -62,13 +62,13 @@ func TestDashboardReadsBackups(t *testing.T) {
 	}
 	for _, r := range parseEstimate(t, stdout).Resources {
 		if of[r.Resource] != r.Items {
-			t.Errorf("%s: %d on the page, %d by veltui estimate:\n%s", r.Resource, of[r.Resource], r.Items, c.screen())
+			t.Errorf("%s: %d on the page, %d by veltui estimate:\n%s", r.Resource, of[r.Resource], r.Items, c.Screen())
 		}
 	}
 	c.types(t, "\x1b")
 	c.sees(t, "[2 Restores", "/resources-selected")
 	c.types(t, "\x1b") // the filter goes too
-	eventually(t, "the filter is gone", func() bool { return !strings.Contains(c.screen(), "/resources-selected") })
+	eventually(t, "the filter is gone", func() bool { return !strings.Contains(c.Screen(), "/resources-selected") })
 	c.types(t, "3/b-seen\r\r4")
 	c.sees(t, "3 items of 2 kinds", "IN THE BACKUP", "lab.example.com/v1/Widget")
 	c.types(t, "\r")

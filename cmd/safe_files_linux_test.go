@@ -409,7 +409,7 @@ func TestDashboardReportsAttempts(t *testing.T) {
 		if code := c.exits(t); code != ExitOK {
 			t.Errorf("exit code %d", code)
 		}
-		if _, after, left := strings.Cut(c.written(), "\x1b[?1049l"); !left || strings.Contains(after, sentence) != reported {
+		if _, after, left := strings.Cut(c.Output(), "\x1b[?1049l"); !left || strings.Contains(after, sentence) != reported {
 			t.Errorf("start %d, after its end: %q", times+1, after)
 		}
 	}

@@ -34,7 +34,7 @@ func modesOn(raw string) map[string]bool {
 // them, the normal screen, a cursor, and no mouse, paste or focus reports.
 func (c *console) checkSane(t *testing.T, before unix.Termios) {
 	t.Helper()
-	raw := c.written()
+	raw := c.Output()
 	on := modesOn(raw)
 	if !on["25"] {
 		t.Error("the cursor stays hidden")
@@ -47,7 +47,7 @@ func (c *console) checkSane(t *testing.T, before unix.Termios) {
 	if strings.LastIndex(raw, "\x1b[>1u") > strings.LastIndex(raw, "\x1b[<1u") || strings.LastIndex(raw, "\x1b[>4;2m") > strings.LastIndex(raw, "\x1b[>4m") {
 		t.Errorf("keys stay as the dashboard wants them: %q", raw[max(0, len(raw)-200):])
 	}
-	if after := termiosOf(t, c.tty); after != before {
+	if after := termiosOf(t, c.TTY()); after != before {
 		t.Errorf("the terminal's modes were\n%+v and are\n%+v", before, after)
 	}
 }
@@ -112,7 +112,7 @@ func TestSignalsLeaveASaneTerminal(t *testing.T) {
 				t.Errorf("exit code %d, want %d", code, s.code)
 			}
 			c.checkSane(t, before)
-			raw := c.written()
+			raw := c.Output()
 			dump := strings.Index(raw, "goroutine ")
 			if (dump >= 0) != s.dump || s.dump && dump < strings.LastIndex(raw, "\x1b[?1049l") {
 				t.Errorf("stacks at byte %d, the screen is left at %d", dump, strings.LastIndex(raw, "\x1b[?1049l"))
@@ -211,7 +211,7 @@ func TestSignalsInMidRetryOnATerminal(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 			c.checkSane(t, before)
-			raw := strings.ReplaceAll(c.written(), "\r\n", "\n")
+			raw := strings.ReplaceAll(c.Output(), "\r\n", "\n")
 			told := strings.Index(raw, "unknown whether it was applied")
 			if dump := strings.Index(raw, "goroutine "); told < 0 || s.signal != syscall.SIGINT && dump < told {
 				t.Errorf("told at byte %d, stacks at %d of\n%.3000s", told, dump, raw)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/veltui/veltui/testbed"
 )
 
 // Behind a line of 1 kB a second, with the demo's jobs at twenty times their speed, a
@@ -16,7 +18,7 @@ func TestDashboardOnASlowLine(t *testing.T) {
 	t.Parallel()
 	cmd := demoCommand(t, "--speed", "20")
 	before := freshTermios(t)
-	c := startPacedConsole(t, cmd, 80, 24, pace)
+	c := startConsoleWith(t, cmd, testbed.ConsoleOptions{Width: 80, Height: 24, Pace: pace})
 	c.sees(t, "live", "[1 Active]", "running")
 	resident := residentOf(t, cmd.Process.Pid)
 
@@ -25,9 +27,9 @@ func TestDashboardOnASlowLine(t *testing.T) {
 		time.Sleep(10 * time.Millisecond) // a person who holds a key down
 	}
 	c.types(t, "?")
-	sent := len(c.written())
+	sent := len(c.Output())
 	c.sees(t, "Moving", "esc back")
-	if n := len(c.written()) - sent; n > 12*pace {
+	if n := len(c.Output()) - sent; n > 12*pace {
 		t.Errorf("%d bytes came before the last key's screen", n)
 	}
 	if now := residentOf(t, cmd.Process.Pid); now > resident+30<<20 {

@@ -37,8 +37,8 @@ func TestConfirmForASwappedCluster(t *testing.T) {
 			c := startConsole(t, cmd, 200, 100)
 			c.sees(t, "The cluster is "+a.server.URL+" (uid "+string(w.uid)+").")
 			v.lead(t, k, a, b)
-			if code := c.answers(t, twinContext+"/"+r.Name+"\n"); code != ExitRefused || !holdsAll(c.screen(), movedSentence, "nothing was written") {
-				t.Errorf("exit code %d\n%s", code, c.screen())
+			if code := c.answers(t, twinContext+"/"+r.Name+"\n"); code != ExitRefused || !holdsAll(c.Screen(), movedSentence, "nothing was written") {
+				t.Errorf("exit code %d\n%s", code, c.Screen())
 			}
 			w.a.untouched(t, r)
 			w.b.untouched(t, r)
@@ -118,8 +118,8 @@ func TestDashboardOfASwappedCluster(t *testing.T) {
 					if c.says != "" {
 						o.sees(t, c.says)
 					}
-					if c.before == nil && strings.Contains(o.screen(), "To apply it") {
-						t.Errorf("it plans for another cluster:\n%s", o.screen())
+					if c.before == nil && strings.Contains(o.Screen(), "To apply it") {
+						t.Errorf("it plans for another cluster:\n%s", o.Screen())
 					}
 					if code := o.exits(t); code != ExitError {
 						t.Errorf("exit code %d", code)

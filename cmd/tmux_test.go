@@ -101,7 +101,7 @@ func TestNotificationsInTmux(t *testing.T) {
 	s := startInTmux(t, "set -g allow-passthrough on\n", "--notify", "osc9", "--speed", "60")
 	c := s.attach(t, 80, 24)
 	c.sees(t, "live")
-	eventually(t, "a job's end is told", func() bool { return strings.Contains(c.written(), "\x1b]9;veltui: ") })
+	eventually(t, "a job's end is told", func() bool { return strings.Contains(c.Output(), "\x1b]9;veltui: ") })
 	s.tell(t, "kill-server")
 	c.exits(t)
 	eventually(t, "no process is left", func() bool { return gone(s.pid) })
@@ -122,7 +122,7 @@ func TestADroppedLineLeavesNothing(t *testing.T) {
 			c := startConsole(t, cmd, 80, 24)
 			c.sees(t, "live", "[1 Active]")
 			before := cpuOf(t, cmd.Process.Pid)
-			if err := c.tty.Close(); err != nil {
+			if err := c.TTY().Close(); err != nil {
 				t.Fatal(err)
 			}
 			if code := c.exits(t); code == ExitOK {

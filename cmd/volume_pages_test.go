@@ -52,7 +52,7 @@ func TestDashboardReadsVolumes(t *testing.T) {
 	c.sees(t, "kind: Backup", "name: volumes-seen", "---")
 	c.types(t, "Y")
 	c.sees(t, "Sent to the terminal's clipboard: all of the YAML")
-	found := toClipboard.FindAllStringSubmatch(c.written(), -1)
+	found := toClipboard.FindAllStringSubmatch(c.Output(), -1)
 	if len(found) != 1 {
 		t.Fatalf("%d texts for the clipboard", len(found))
 	}
@@ -105,10 +105,10 @@ func TestHostileServerAndTheClipboard(t *testing.T) {
 	}
 	c.types(t, "q")
 	c.exits(t)
-	raw := c.written()
+	raw := c.Output()
 	found := toClipboard.FindAllStringSubmatch(raw, -1)
 	if len(found) < 3 {
-		t.Errorf("only %d texts for the clipboard; the last screen:\n%s", len(found), c.screen())
+		t.Errorf("only %d texts for the clipboard; the last screen:\n%s", len(found), c.Screen())
 	}
 	for _, m := range found {
 		text, err := base64.StdEncoding.DecodeString(m[1])

@@ -209,23 +209,23 @@ func TestWaitOnATerminal(t *testing.T) {
 	c.sees(t, "wait-drawn", "wait-none", "does not exist")
 	b.set(t, r, velerov1.RestorePhaseInProgress, 10)
 	c.sees(t, "25%", "10/40", "Items")
-	if raw := c.written(); !strings.Contains(raw, "\x1b]9;4;1;25") || !strings.Contains(raw, "veltui: restore/wait-drawn 25%") {
+	if raw := c.Output(); !strings.Contains(raw, "\x1b]9;4;1;25") || !strings.Contains(raw, "veltui: restore/wait-drawn 25%") {
 		t.Errorf("neither title nor progress: %q", raw)
 	}
 	b.set(t, r, velerov1.RestorePhasePartiallyFailed, 40)
 	c.sees(t, "PartiallyFailed")
-	if raw := c.written(); strings.Count(raw, "\a") < 1 || strings.Contains(raw, "\x1b[?1049h") || strings.Contains(raw, "\x1b[?25l") {
+	if raw := c.Output(); strings.Count(raw, "\a") < 1 || strings.Contains(raw, "\x1b[?1049h") || strings.Contains(raw, "\x1b[?25l") {
 		t.Errorf("no bell, or the screen is taken: %q", raw)
 	}
-	if err := c.cmd.Process.Signal(syscall.SIGINT); err != nil {
+	if err := c.Cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	if code := c.exits(t); code != ExitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
-	raw := c.written()
-	if strings.TrimSpace(c.screen()) != "" || strings.LastIndex(raw, "\x1b]9;4;0") < strings.LastIndex(raw, "\x1b]9;4;1") || !strings.HasSuffix(raw, "\x1b[23;2t") {
-		t.Errorf("something is left: %q\n%s", raw[max(0, len(raw)-200):], c.screen())
+	raw := c.Output()
+	if strings.TrimSpace(c.Screen()) != "" || strings.LastIndex(raw, "\x1b]9;4;0") < strings.LastIndex(raw, "\x1b]9;4;1") || !strings.HasSuffix(raw, "\x1b[23;2t") {
+		t.Errorf("something is left: %q\n%s", raw[max(0, len(raw)-200):], c.Screen())
 	}
 }
 

@@ -3,31 +3,17 @@
 package e2e
 
 import (
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
 
-	"github.com/creack/pty"
-	"github.com/hinshun/vt10x"
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/testbed"
 )
 
-// console is the dashboard on a pseudo-terminal, with an emulator that reads
-// what it draws.
-type console struct {
-	cmd *exec.Cmd
-	tty *os.File
-
-	mu      sync.Mutex
-	term    vt10x.Terminal
-	written int // bytes
-}
+// console is the built program on a terminal.
+type console struct{ *testbed.Console }
 
 // openConsole starts the dashboard on a terminal of 120 by 40.
 func openConsole(t *testing.T) *console {
@@ -48,43 +34,18 @@ func startConsoleIn(t *testing.T, dir string, columns, rows int, args ...string)
 	t.Helper()
 	path, err := veltui()
 	must(t, err)
-	c := &console{term: vt10x.New(vt10x.WithSize(columns, rows))}
-	c.cmd = exec.Command(path, append(args, "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)...)
-	c.cmd.Dir = dir
-	c.cmd.Env = append(slices.Clone(veltuiTells.cmd.Env), "TERM=xterm-256color", "LANG=C.UTF-8")
-	tty, err := pty.StartWithSize(c.cmd, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)})
+	cmd := exec.Command(path, append(args, "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)...)
+	cmd.Dir = dir
+	cmd.Env = append(slices.Clone(veltuiTells.cmd.Env), "TERM=xterm-256color", "LANG=C.UTF-8")
+	c, err := testbed.StartConsole(cmd, testbed.ConsoleOptions{Width: columns, Height: rows, Mute: true})
 	must(t, err)
-	t.Cleanup(func() { _ = tty.Close() })
-	t.Cleanup(func() { _ = c.cmd.Process.Kill() })
-	c.tty = tty
-	go c.read()
-	return c
-}
-
-func (c *console) read() {
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := c.tty.Read(buffer)
-		c.mu.Lock()
-		_, _ = c.term.Write(buffer[:n])
-		c.written += n
-		c.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-// screen is what a person sees.
-func (c *console) screen() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.term.String()
+	t.Cleanup(c.Close)
+	return &console{c}
 }
 
 // row is the line of the screen that shows a job, empty if none does.
 func (c *console) row(job string) string {
-	for line := range strings.Lines(c.screen()) {
+	for line := range strings.Lines(c.Screen()) {
 		if slices.Contains(strings.Fields(line), job) {
 			return line
 		}
@@ -99,24 +60,19 @@ func (c *console) types(t *testing.T, keys string) {
 	if rest, ok := strings.CutSuffix(keys, "\x1b"); ok {
 		keys = rest + "\x1b[27u"
 	}
-	_, err := c.tty.WriteString(keys)
-	must(t, err)
+	must(t, c.Type(keys))
 }
 
 // typesKeys types text key by key, as a confirmation must be.
 func (c *console) typesKeys(t *testing.T, text string) {
 	t.Helper()
-	must(t, testbed.TypeKeys(patient(t), c.tty, func() int {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.written
-	}, text))
+	must(t, c.TypeKeys(patient(t), text))
 }
 
 // sees waits until all words are on the screen.
 func (c *console) sees(t *testing.T, words ...string) {
 	t.Helper()
-	c.awaits(t, strings.Join(words, ", "), func() bool { return holdsAll(c.screen(), words) })
+	c.awaits(t, strings.Join(words, ", "), func() bool { return holdsAll(c.Screen(), words) })
 }
 
 // seesRow waits until the row of a job holds all words.
@@ -127,14 +83,7 @@ func (c *console) seesRow(t *testing.T, job string, words ...string) {
 
 func (c *console) awaits(t *testing.T, what string, seen func() bool) {
 	t.Helper()
-	ctx := patient(t)
-	for !seen() {
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			t.Fatalf("waited in vain to see %s on the screen:\n%s", what, c.screen())
-		}
-	}
+	must(t, c.Wait(patient(t), what, seen))
 }
 
 func holdsAll(text string, words []string) bool {
@@ -151,15 +100,9 @@ func (c *console) quits(t *testing.T) {
 // ends waits until the program has ended, and checks that it did so well.
 func (c *console) ends(t *testing.T) {
 	t.Helper()
-	done := make(chan error, 1)
-	go func() { done <- c.cmd.Wait() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Errorf("veltui ended with %v; its screen:\n%s", err, c.screen())
-		}
-	case <-patient(t).Done():
-		_ = c.cmd.Process.Signal(syscall.SIGKILL)
-		t.Fatalf("veltui does not end; its screen:\n%s", c.screen())
+	code, err := c.Exit(patient(t))
+	must(t, err)
+	if code != 0 {
+		t.Errorf("veltui ended with exit code %d; its screen:\n%s", code, c.Screen())
 	}
 }

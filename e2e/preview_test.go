@@ -74,9 +74,9 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 			c.fill(t, name, r.fields)
 			preview := c.preview(t, name)
 			if i == 0 { // the first has the live cluster looked at to its end
-				c.awaits(t, "what stands in the way", func() bool { return !strings.Contains(c.screen(), ", checking") })
-				if strings.Contains(c.screen(), "Not looked at") {
-					t.Errorf("not all was looked at:\n%s", c.screen())
+				c.awaits(t, "what stands in the way", func() bool { return !strings.Contains(c.Screen(), ", checking") })
+				if strings.Contains(c.Screen(), "Not looked at") {
+					t.Errorf("not all was looked at:\n%s", c.Screen())
 				}
 			}
 			c.types(t, "\x13") // ctrl+s
@@ -208,7 +208,7 @@ func (c *console) preview(t *testing.T, name string) map[string]int {
 	t.Helper()
 	var screen string
 	c.awaits(t, "the preview of "+name, func() bool {
-		screen = c.screen()
+		screen = c.Screen()
 		return strings.Contains(screen, "name: "+name) && !strings.Contains(screen, "orking it out") &&
 			(strings.Contains(screen, "Total") || strings.Contains(screen, "Nothing would be restored"))
 	})

@@ -67,7 +67,7 @@ func TestVolumesAndOperationsPages(t *testing.T) {
 	must(t, theLab.OpenGate(acting))
 	wantEnd(t, ended(t, "Backup", acting), "Completed")
 	c.sees(t, "4 operations, 4 completed")
-	c.awaits(t, "all of them Completed", func() bool { return !holdsAll(c.screen(), []string{"InProgress"}) })
+	c.awaits(t, "all of them Completed", func() bool { return !holdsAll(c.Screen(), []string{"InProgress"}) })
 	c.quits(t)
 }
 
