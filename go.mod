@@ -13,7 +13,6 @@ require (
 	github.com/creack/pty v1.1.24
 	github.com/go-logr/logr v1.4.4
 	github.com/gobwas/glob v0.2.3
-	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02
 	github.com/netresearch/go-cron v0.15.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10

@@ -54,7 +54,7 @@ func (s *inTmux) tell(t *testing.T, args ...string) string {
 }
 
 // attach shows it on a terminal.
-func (s *inTmux) attach(t *testing.T, width, height uint16) *console {
+func (s *inTmux) attach(t *testing.T, width, height int) *console {
 	t.Helper()
 	cmd := exec.Command("tmux", "-S", s.socket, "attach-session")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "LANG=C.UTF-8"}
@@ -72,7 +72,7 @@ func TestTmuxDetachAndAttach(t *testing.T) {
 	if code := first.exits(t); code != 0 {
 		t.Errorf("tmux ended with %d", code)
 	}
-	for _, size := range [][2]uint16{{120, 40}, {60, 18}} {
+	for _, size := range [][2]int{{120, 40}, {60, 18}} {
 		again := s.attach(t, size[0], size[1])
 		again.sees(t, "live", "? help")
 		eventually(t, "the frame fits the terminal, and what it shows is what tmux has", func() bool {
@@ -80,7 +80,7 @@ func TestTmuxDetachAndAttach(t *testing.T) {
 			if len(lines) != int(size[1]) || !strings.HasPrefix(lines[0], " veltui") || !strings.Contains(lines[len(lines)-1], "? help") {
 				return false
 			}
-			shown := strings.Split(strings.TrimRight(again.screen(), "\n"), "\n")
+			shown := strings.Split(strings.TrimRight(again.Screen(), "\n"), "\n")
 			for i, line := range lines {
 				if i >= len(shown) || strings.TrimRight(shown[i], " ") != strings.TrimRight(line, " ") {
 					return false

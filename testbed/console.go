@@ -149,10 +149,10 @@ func (c *Console) draw(output []byte, all bool) {
 	c.held = text[end:]
 }
 
-// clusterStart returns where the last cluster of a text begins that more text may
-// extend; the text's length if there is none.
+// clusterStart returns where the clusters begin that more text may extend: the text
+// from the last ASCII character on, its length if that is a control character.
 func clusterStart(text []byte) int {
-	for i := len(text) - 1; i >= 0 && i > len(text)-64; i-- {
+	for i := len(text) - 1; i >= 0; i-- {
 		if text[i] < utf8.RuneSelf {
 			if text[i] < ' ' || text[i] == 0x7f || inSequence(text[:i]) {
 				i++
@@ -160,7 +160,7 @@ func clusterStart(text []byte) int {
 			return i
 		}
 	}
-	return len(text)
+	return 0
 }
 
 // inSequence reports whether a text ends within a control sequence.

@@ -1,16 +1,13 @@
 package ui
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"image/color"
-	"io"
 	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,75 +16,38 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/vt"
-	"github.com/creack/pty"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/testbed"
 	"github.com/veltui/veltui/watch"
 )
 
-// emulator is a terminal with the dashboard on it.
-type emulator struct {
-	pty        *os.File
-	background color.Color
+// patience is how long a busy machine may take to draw a frame.
+const patience = 2 * time.Minute
 
-	mu  sync.Mutex
-	vt  *vt.Emulator
-	raw bytes.Buffer // all that it was sent
-}
+// emulator is a terminal with the dashboard on it.
+type emulator struct{ *testbed.Console }
 
 // newEmulator runs the dashboard on an emulator until the test ends.
 func newEmulator(t *testing.T, o Options, background color.Color, size [2]int) (e *emulator, ended chan error) {
 	t.Helper()
-	master, tty, err := pty.Open()
+	c, tty, err := testbed.OpenConsole(testbed.ConsoleOptions{Width: size[0], Height: size[1], Background: background})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e = &emulator{pty: master, background: background}
-	e.replace(size)
-	e.resize(t, size)
 	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(func() { cancel(); _ = tty.Close(); _ = master.Close(); e.hangUp() })
-	go func() { _, _ = io.Copy(e, master) }()
+	t.Cleanup(func() { cancel(); _ = tty.Close(); c.Close() })
 	ended = make(chan error, 1)
 	o.Input, o.Output, o.FPS = tty, tty, 60
 	go func() { _, err := Run(ctx, o); ended <- err }()
-	return e, ended
+	return &emulator{c}, ended
 }
-
-func (e *emulator) Write(p []byte) (int, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.raw.Write(p)
-	return e.vt.Write(p)
-}
-
-func (e *emulator) written() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.raw.String()
-}
-
-// replace puts an empty screen of another size into the terminal. The emulator
-// itself loses lines where it shrinks.
-func (e *emulator) replace(size [2]int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.vt != nil {
-		e.hangUp()
-	}
-	e.vt = vt.NewEmulator(size[0], size[1])
-	e.vt.SetDefaultBackgroundColor(e.background)
-	go func(answers io.Reader) { _, _ = io.Copy(e.pty, answers) }(e.vt)
-}
-
-// hangUp ends the answers of the emulator. Its own Close races with its Read.
-func (e *emulator) hangUp() { _ = e.vt.InputPipe().(io.Closer).Close() }
 
 // resize tells the program of a new size.
 func (e *emulator) resize(t *testing.T, size [2]int) {
 	t.Helper()
-	if err := pty.Setsize(e.pty, &pty.Winsize{Cols: uint16(size[0]), Rows: uint16(size[1])}); err != nil {
+	if err := e.Resize(size[0], size[1]); err != nil {
 		t.Fatal(err)
 	}
 	// The system tells only the process whose terminal it is.
@@ -98,7 +58,17 @@ func (e *emulator) resize(t *testing.T, size [2]int) {
 
 func (e *emulator) types(t *testing.T, keys string) {
 	t.Helper()
-	if _, err := io.WriteString(e.pty, keys); err != nil {
+	if err := e.Type(keys); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waits waits until something holds.
+func (e *emulator) waits(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := e.Wait(ctx, what, holds); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -137,13 +107,14 @@ func (e *emulator) shows(t *testing.T, after string, m *Model, styles bool) {
 	t.Helper()
 	want := meant(m, styles)
 	var got string
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(3 * time.Millisecond) {
-		e.mu.Lock()
-		got = cells(e.vt, styles)
-		e.mu.Unlock()
-		if got == want {
-			return
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := e.Wait(ctx, "the frame of "+after, func() bool {
+		e.Inspect(func(v *vt.Emulator) { got = cells(v, styles) })
+		return got == want
+	})
+	if err == nil {
+		return
 	}
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range min(len(g), len(w)) {
@@ -225,7 +196,7 @@ func TestTerminals(t *testing.T) {
 			styles := !vt
 			e.shows(t, "the start", m, styles)
 			for _, size := range matrixSizes[1:] {
-				e.replace(size)
+				e.Replace(size[0], size[1])
 				e.resize(t, size)
 				m.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
 				e.shows(t, "resizing", m, styles)
@@ -244,18 +215,14 @@ func TestTerminals(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(patience):
 				t.Fatal("it does not end")
 			}
 			shown := func(raw string) bool {
 				return strings.LastIndex(raw, "\x1b[?25h") > strings.LastIndex(raw, "\x1b[?25l")
 			}
-			for end := time.Now().Add(20 * time.Second); !shown(e.written()); time.Sleep(3 * time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatal("the cursor stays hidden")
-				}
-			}
-			raw := e.written()
+			e.waits(t, "the cursor", func() bool { return shown(e.Output()) })
+			raw := e.Output()
 			for _, foreign := range test.foreign {
 				if at := foreign.FindStringIndex(raw); at != nil {
 					t.Errorf("%s is sent %q", test.term, raw[at[0]:at[1]])
@@ -280,7 +247,7 @@ func TestResizeStorm(t *testing.T) {
 	m.Update(tea.ColorProfileMsg{Profile: colorprofile.ANSI256})
 	e, ended := newEmulator(t, o, color.Black, [2]int{120, 40})
 	e.shows(t, "the start", m, true)
-	e.replace([2]int{300, 100}) // the last and largest size: the emulator cannot shrink
+	e.Replace(300, 100) // the last and largest size: the emulator cannot shrink
 	e.types(t, "3")
 	press(t, m, "3")
 	var size [2]int
@@ -298,11 +265,7 @@ func TestResizeStorm(t *testing.T) {
 	// The title names the selected row, which all keys have moved to; where the list
 	// is scrolled to is a matter of the sizes it had then.
 	title := "\x1b]2;" + m.View().WindowTitle + "\x07"
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(e.written(), title); time.Sleep(3 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the title %q never comes", title)
-		}
-	}
+	e.waits(t, "the title "+title, func() bool { return strings.Contains(e.Output(), title) })
 	// A terminal that shrinks moves its cursor into what is left, and the emulator,
 	// which cannot shrink, does not: it is drawn anew.
 	e.types(t, "g\x0c")
@@ -314,7 +277,7 @@ func TestResizeStorm(t *testing.T) {
 		if !errors.Is(err, ErrInterrupted) {
 			t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("it does not end")
 	}
 }

@@ -82,7 +82,7 @@ func (b *bench) pressed(ctx context.Context, c contender, namespace, name, targe
 		}
 		down = !down
 		began := time.Now()
-		if _, err := t.tty.WriteString(key); err != nil {
+		if _, err := t.TTY().WriteString(key); err != nil {
 			return err
 		}
 		at, err := t.waits(ctx, "the selection to move", keyLimit, func() bool { row := t.pointer(); return row >= 0 && row != from })

@@ -57,7 +57,7 @@ func (b *bench) screens(ctx context.Context) error {
 	}
 	for _, p := range programs {
 		if strings.HasPrefix(p.column, columnVeltui) {
-			b.table.row("small cluster, resident MB", "at most 50", "%.0f").add(p.column, float64(used(p.cmd.Process.Pid).rss)/1e6)
+			b.table.row("small cluster, resident MB", "at most 50", "%.0f").add(p.column, float64(used(p.Cmd.Process.Pid).rss)/1e6)
 		}
 	}
 	one, err := b.restores(ctx, small, 0, 1, time.Second)
@@ -95,7 +95,7 @@ func (b *bench) shows(ctx context.Context, programs []shown, state, bytesTarget,
 		usage   usage
 		traffic testbed.Traffic
 	}
-	read := func(p shown) reading { return reading{p.written(), used(p.cmd.Process.Pid), p.proxy.Read()} }
+	read := func(p shown) reading { return reading{p.written(), used(p.Cmd.Process.Pid), p.proxy.Read()} }
 	before := make([]reading, len(programs))
 	for i, p := range programs {
 		before[i] = read(p)

@@ -82,7 +82,7 @@ func (b *bench) start(ctx context.Context, c contender, namespace string, settle
 		return 0, 0, 0, err
 	}
 	rows = at.Sub(began)
-	at, err = t.waits(ctx, "every job", patience, func() bool { return b.complete(t.screen()) })
+	at, err = t.waits(ctx, "every job", patience, func() bool { return b.complete(t.Screen()) })
 	if err != nil {
 		return rows, 0, 0, err
 	}
@@ -91,7 +91,7 @@ func (b *bench) start(ctx context.Context, c contender, namespace string, settle
 		if err := pause(ctx, memorySettles); err != nil {
 			return rows, all, 0, err
 		}
-		rss = used(t.cmd.Process.Pid).rss
+		rss = used(t.Cmd.Process.Pid).rss
 	}
 	return rows, all, rss, nil
 }

@@ -32,19 +32,6 @@ func (f frame) same(other frame) bool {
 	return f.says == other.says && slices.EqualFunc(f.rows, other.rows, slices.Equal[[]span])
 }
 
-// texts are the rows without their looks.
-func (f frame) texts() []string {
-	var all []string
-	for _, row := range f.rows {
-		var b strings.Builder
-		for _, r := range row {
-			b.WriteString(r.text)
-		}
-		all = append(all, b.String())
-	}
-	return all
-}
-
 // A cell's size, and the frame around the screen.
 const (
 	cellWidth, cellHeight = 8.4, 18.0

@@ -4,89 +4,48 @@ import (
 	"context"
 	"fmt"
 	"image/color"
-	"io"
-	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/vt"
-	"github.com/creack/pty"
+
+	"github.com/veltui/veltui/testbed"
 )
 
 // patience is how long a step may take.
 const patience = 90 * time.Second
 
-// terminal is a program on a pseudo-terminal, and the emulator that shows it.
-type terminal struct {
-	cmd *exec.Cmd
-	tty *os.File
-
-	mu       sync.Mutex
-	emulator *vt.Emulator
-}
+// terminal is a program on a terminal.
+type terminal struct{ *testbed.Console }
 
 func start(cmd *exec.Cmd) (*terminal, error) {
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: rows, Cols: columns})
+	c, err := testbed.StartConsole(cmd, testbed.ConsoleOptions{Width: columns, Height: rows})
 	if err != nil {
-		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
+		return nil, err
 	}
-	t := &terminal{cmd: cmd, tty: tty, emulator: vt.NewEmulator(columns, rows)}
-	go func() { _, _ = io.Copy(tty, t.emulator) }() // its answers
-	go func() {
-		buffer := make([]byte, 64<<10)
-		for {
-			n, err := tty.Read(buffer)
-			if err != nil {
-				return
-			}
-			t.mu.Lock()
-			_, _ = t.emulator.Write(buffer[:n])
-			t.mu.Unlock()
-		}
-	}()
-	return t, nil
+	return &terminal{c}, nil
 }
 
 // stop quits the program and waits for its end.
 func (t *terminal) stop() {
 	_ = t.press("\x03")
-	_ = t.cmd.Wait()
-	_ = t.tty.Close()
+	_ = t.Cmd.Wait()
+	t.Close()
 }
 
-func (t *terminal) press(key string) error {
-	if _, err := t.tty.WriteString(key); err != nil {
-		return fmt.Errorf("pressing a key: %w", err)
-	}
-	return nil
-}
+func (t *terminal) press(key string) error { return t.Type(key) }
 
 // keysOf are the keys of a text, one by one.
 func keysOf(text string) []string { return strings.Split(text, "") }
 
 // wait returns once the screen shows all of some texts, which | divides.
 func (t *terminal) wait(ctx context.Context, until string) error {
-	end := time.Now().Add(patience)
-	for {
-		shown := strings.Join(t.frame("").texts(), "\n")
-		missing := ""
-		for text := range strings.SplitSeq(until, "|") {
-			if !strings.Contains(shown, text) {
-				missing = text
-			}
-		}
-		switch {
-		case missing == "":
-			return nil
-		case time.Now().After(end) || ctx.Err() != nil:
-			return fmt.Errorf("the screen does not show %q:\n%s", missing, shown)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return t.WaitFor(ctx, strings.Split(until, "|")...)
 }
 
 // film is what the screen shows for a while, ten times a second; frames that do not
@@ -111,14 +70,18 @@ func (t *terminal) film(ctx context.Context, look time.Duration, says string) (f
 
 // frame is what the screen shows now.
 func (t *terminal) frame(says string) frame {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	f := frame{says: says}
+	t.Inspect(func(e *vt.Emulator) { f.rows = rowsOf(e) })
+	return f
+}
+
+// rowsOf returns what an emulator shows, in runs of equal looks.
+func rowsOf(e *vt.Emulator) (all [][]span) {
 	for y := range rows {
 		var row []span
 		for x := 0; x < columns; {
 			text, style, width := " ", look{}, 1
-			if cell := t.emulator.CellAt(x, y); cell != nil {
+			if cell := e.CellAt(x, y); cell != nil {
 				style, width = styleOf(cell), max(cell.Width, 1)
 				if cell.Content != "" {
 					text = cell.Content
@@ -132,9 +95,9 @@ func (t *terminal) frame(says string) frame {
 			}
 			x += width
 		}
-		f.rows = append(f.rows, row)
+		all = append(all, row)
 	}
-	return f
+	return all
 }
 
 func styleOf(cell *uv.Cell) look {
