@@ -212,11 +212,23 @@ func (c *Console) Resize(width, height int) error {
 // TTY is the terminal's end of the pseudo-terminal.
 func (c *Console) TTY() *os.File { return c.tty }
 
-// Screen is what a person sees, a line a row.
+// Screen is what a person sees, a line a row, with the blanks at its end.
 func (c *Console) Screen() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.emulator.String()
+	var screen strings.Builder
+	c.Inspect(func(e *vt.Emulator) {
+		for y := range e.Height() {
+			for x := range e.Width() {
+				switch cell := e.CellAt(x, y); {
+				case cell == nil || cell.Content == "" && cell.Width > 0:
+					screen.WriteByte(' ')
+				default: // the second half of a wide character is empty
+					screen.WriteString(cell.Content)
+				}
+			}
+			screen.WriteByte('\n')
+		}
+	})
+	return screen.String()
 }
 
 // Inspect gives the emulator to f; nothing is drawn meanwhile.
