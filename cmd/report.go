@@ -25,7 +25,6 @@ import (
 	"github.com/veltui/veltui/say/report"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/logs"
-	"github.com/veltui/veltui/stored/outcome"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -140,7 +139,6 @@ func (c *cli) reportOn(ctx context.Context, assessed *assess.Assessment, judged 
 	r.log(reading)
 	r.plans(ctx, elsewhere(conn.Request)) // after the log: the verdict knows of all that it says
 	r.stored(reading)
-	r.problems(reading)
 	r.Now = r.Assessed.Environment.Now
 	for _, l := range limitsOf(judged.Job, r.Assessed.Environment) {
 		r.Limits = append(r.Limits, report.Limit(l))
@@ -338,29 +336,24 @@ func (d *auditedDeeds) add(e action.Entry) {
 	}
 }
 
-// stored reads the results and the operations, where they are stored.
+// stored reads the messages, and the operations where they are stored.
 func (r *reporting) stored(ctx context.Context) {
 	j := r.Judged.Job
 	reader := &inspect.Artifacts{Cluster: r.cli.inspected(r.flags.caFile, slog.Default())}
 	why := r.whyNoArtifacts()
-	r.MessagesNote, r.MessagesComplete = outcome.WithoutResults(j, r.Judged.MayBeStored())
-	if r.MessagesNote == "" {
-		var results artifact.Results
-		err := why
-		if err == nil {
-			results, err = reader.Results(ctx, j)
+	m := reader.Messages(ctx, r.Judged, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
+		if why != nil {
+			return artifact.Results{}, why
 		}
-		r.Sections = outcome.Group(results)
-		note, err := outcome.NotStored(j, err)
-		switch {
-		case err != nil:
-			r.missing("the stored errors and warnings", err)
-			r.MessagesNote = "The stored errors and warnings could not be read."
-		case note != "":
-			r.MessagesNote = note
-		default:
-			r.MessagesComplete, r.MessagesNote = j.Terminal(), outcome.Caveat(j, r.Sections)
-		}
+		return reader.Results(ctx, j)
+	})
+	r.Sections, r.MessagesComplete, r.MessagesNote = m.Sections, m.Complete, m.Note
+	if m.Err != nil {
+		r.missing("the stored errors and warnings", m.Err)
+	}
+	if m.Log != nil && m.LogErr == nil { // else the log has been named
+		r.Sections = m.Log.Sections
+		r.MessagesNote = strings.TrimSpace(m.Note + " " + m.Log.Summary())
 	}
 	if j.Operations.Attempted == 0 || !r.Judged.ListsStored() {
 		return
@@ -405,20 +398,4 @@ func (r *reporting) log(ctx context.Context) {
 		r.NotSeen = slices.DeleteFunc(r.NotSeen, func(n report.NotSeen) bool { return n.What == "the stored log" }) // the error says so, too
 		r.missing("the log", inspect.WithRights(err, j.Namespace))
 	}
-}
-
-// problems finds the errors and warnings of a job that goes on in the log, where no
-// results are stored.
-func (r *reporting) problems(ctx context.Context) {
-	j := r.Judged.Job
-	if j.Terminal() || len(r.Sections) > 0 || j.Stage == job.StageQueued {
-		return
-	}
-	pages := &inspect.Logs{Cluster: r.cli.inspected(r.flags.caFile, slog.Default()), NotStored: inspect.ErrReadOnlyLog}
-	problems, err := pages.Problems(ctx, j)
-	if err != nil {
-		return // the log has been named
-	}
-	r.Sections = outcome.Group(problems.Results())
-	r.MessagesNote = strings.TrimSpace(r.MessagesNote + " " + problems.Summary())
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
-	"github.com/veltui/veltui/stored/logs"
 	"github.com/veltui/veltui/stored/outcome"
 )
 
@@ -115,38 +114,18 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 		return err
 	}
 	j := judged.Job
-	r := resultsRead{Judged: judged}
-	var readErr error
-	stored := false
-	if r.note, r.complete = outcome.WithoutResults(j, judged.MayBeStored()); r.note == "" {
-		reader := &inspect.Artifacts{Cluster: c.inspected(f.caFile, slog.Default())} // read has sent it to the log file
-		var results artifact.Results
+	cluster := c.inspected(f.caFile, slog.Default()) // read has sent it to the log file
+	r := resultsRead{judged, cluster.Messages(ctx, judged, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
 		waiting := c.tellStored()
 		waiting(fmt.Sprintf("the results of %s %s", j.Kind.Word(), j.Name))
-		results, readErr = reader.Results(ctx, j)
-		waiting("")
-		r.sections = outcome.Group(results)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		r.note, readErr = outcome.NotStored(j, readErr)
-		switch {
-		case readErr != nil:
-			r.note = "The results cannot be read."
-		case r.note == "":
-			stored = true
-			r.complete, r.note = j.Terminal(), outcome.Caveat(j, r.sections)
-		}
+		defer waiting("")
+		return (&inspect.Artifacts{Cluster: cluster}).Results(ctx, j)
+	})}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	if !j.Terminal() && j.Stage != job.StageQueued && !stored {
-		reader := &inspect.Logs{Cluster: c.inspected(f.caFile, slog.Default()), NotStored: inspect.ErrReadOnlyLog} // only pods are read
-		r.logged = true
-		if r.problems, r.logErr = reader.Problems(ctx, j); ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if _, err := c.openSession(); r.logErr != nil && err != nil {
-			return err // another cluster's credentials are why
-		}
+	if _, err := c.openSession(); r.LogErr != nil && err != nil {
+		return err // another cluster's credentials are why
 	}
 	if f.output == "text" {
 		err = r.print(c.streams.Out, f.all)
@@ -157,8 +136,8 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 	switch {
 	case err != nil:
 		return printError{err}
-	case readErr != nil:
-		return fmt.Errorf("reading the results of %s %s: %w", j.Kind.Word(), j.Name, readErr)
+	case r.Err != nil:
+		return fmt.Errorf("reading the results of %s %s: %w", j.Kind.Word(), j.Name, r.Err)
 	}
 	return exitFor(j, judged.Verdict)
 }
@@ -166,23 +145,17 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 // resultsRead is what the command found out about a job's messages.
 type resultsRead struct {
 	assess.Judged
-	sections []outcome.Section
-	complete bool
-	note     string
-	// logged is whether the server's log was read; problems is what it has.
-	logged   bool
-	problems logs.Problems
-	logErr   error
+	inspect.AllMessages
 }
 
 func (r resultsRead) document(volumes []assess.Volume) resultsDocument {
-	d := resultsDocument{APIVersion: apiVersion, Kind: "Results", Job: itemOf(r.Judged, volumes), Complete: r.complete, Note: r.note}
-	d.Messages = messagesOf(r.sections)
-	if r.logged {
-		d.ServerLog = &serverLogJSON{Errors: r.problems.Errors, Warnings: r.problems.Warnings,
-			Messages: messagesOf(outcome.Group(r.problems.Results())), Gaps: append([]string{}, r.problems.Gaps...)}
-		if r.logErr != nil {
-			d.ServerLog.Error = r.logErr.Error()
+	d := resultsDocument{APIVersion: apiVersion, Kind: "Results", Job: itemOf(r.Judged, volumes), Complete: r.Complete, Note: r.Note}
+	d.Messages = messagesOf(r.Sections)
+	if r.Log != nil {
+		d.ServerLog = &serverLogJSON{Errors: r.Log.Errors, Warnings: r.Log.Warnings,
+			Messages: messagesOf(r.Log.Sections), Gaps: append([]string{}, r.Log.Gaps...)}
+		if r.LogErr != nil {
+			d.ServerLog.Error = r.LogErr.Error()
 		}
 	}
 	return d
@@ -210,16 +183,16 @@ const namesShown = 5
 func (r resultsRead) print(w io.Writer, all bool) error {
 	l := lines{w: w}
 	title := fmt.Sprintf("%s %s/%s, phase %s", r.Kind.Word(), r.Namespace, r.Name, dash(r.Phase))
-	errs, warnings := outcome.Counts(r.sections)
-	if !r.complete && len(r.sections) == 0 {
+	errs, warnings := outcome.Counts(r.Sections)
+	if !r.Complete && len(r.Sections) == 0 {
 		errs, warnings = r.Errors, r.Warnings
 	}
 	if errs+warnings > 0 {
 		title += fmt.Sprintf(": %s, %s", human.Count(errs, "error"), human.Count(warnings, "warning"))
 	}
 	l.add("%s", title)
-	if r.note != "" {
-		l.add("%s", r.note)
+	if r.Note != "" {
+		l.add("%s", r.Note)
 	}
 	if r.FailureReason != "" {
 		l.add("failure reason: %s", r.FailureReason)
@@ -229,17 +202,17 @@ func (r resultsRead) print(w io.Writer, all bool) error {
 	if all {
 		most = -1
 	}
-	printSections(&l, r.sections, most)
-	if !r.logged {
+	printSections(&l, r.Sections, most)
+	switch {
+	case r.Log == nil:
+		return l.err
+	case r.LogErr != nil:
+		l.add("The server's log cannot be read: %s", r.LogErr)
 		return l.err
 	}
-	if r.logErr != nil {
-		l.add("The server's log cannot be read: %s", r.logErr)
-		return l.err
-	}
-	l.add("%s", r.problems.Summary())
-	l.list("Not all of the log could be read:", r.problems.Gaps)
-	printSections(&l, outcome.Group(r.problems.Results()), most)
+	l.add("%s", r.Log.Summary())
+	l.list("Not all of the log could be read:", r.Log.Gaps)
+	printSections(&l, r.Log.Sections, most)
 	return l.err
 }
 

@@ -3,7 +3,7 @@
 // at jobs, what a restore would do and meet, and the actions of package action.
 //
 // All of it starts from a [Cluster], which knows how to get there with the credentials
-// of now. Each question has a type of its own: [Artifacts], [Backups], [Items], [Logs],
-// [Objects], [Looks], [Actions], [Previews], [Verifier] and [Surveyor]. What they answer
-// is safe to draw.
+// of now. Each question has a type of its own: [Artifacts], [Messages], [Backups], [Items],
+// [Logs], [Objects], [Looks], [Actions], [Previews], [Verifier] and [Surveyor]. What they
+// answer is safe to draw.
 package inspect

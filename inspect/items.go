@@ -28,13 +28,7 @@ func (r *Items) Items(ctx context.Context, j *job.Job, server velero.Server) (ou
 	if err != nil || j.Kind == job.Backup {
 		return outcome.Listed(list, nil), err
 	}
-	var sections []outcome.Section
-	var noReasons error
-	if note, _ := outcome.WithoutResults(j, false); note == "" {
-		var results artifact.Results
-		results, noReasons = r.Stored.Results(ctx, j)
-		sections = outcome.Group(results)
-	}
+	sections, noReasons := r.Stored.reasons(ctx, j)
 	items, err := r.compare(ctx, j, server, list, sections, servedKinds)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -123,16 +123,12 @@ func (v *Verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 // holds. Either is enough for an answer.
 func (v *Verifier) expected(ctx context.Context, j *job.Job, server velero.Server, served *target.Served) (items outcome.Items, unlisted bool, notes []string, err error) {
 	var list []artifact.Resources
+	var sections []outcome.Section
+	var noReasons error
 	noList := errors.New("the restore has not ended, so Velero has not stored its list")
 	if j.Terminal() {
 		list, noList = v.Items.Stored.Resources(ctx, j)
-	}
-	var sections []outcome.Section
-	var noReasons error
-	if note, _ := outcome.WithoutResults(j, false); note == "" && j.Terminal() {
-		var results artifact.Results
-		results, noReasons = v.Items.Stored.Results(ctx, j)
-		sections = outcome.Group(results)
+		sections, noReasons = v.Items.Stored.reasons(ctx, j)
 	}
 	items, noBackup := v.Items.compare(ctx, j, server, list, sections, func(context.Context, *Store) (collector.Discovery, error) {
 		return collector.LiveDiscovery(served.Lists), nil

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/outcome"
@@ -20,25 +21,12 @@ import (
 // resultsPage shows a job's errors and warnings, those that repeat as one.
 type resultsPage struct {
 	still
-	results answer[stored]
+	results answer[inspect.Messages]
 	// logged is what the server has logged so far, while there are no results.
-	logged answer[logged]
+	logged answer[inspect.Logged]
 	// phase is what the job was in when they were asked for.
 	phase string
 	folds folds
-}
-
-// stored is what was read: messages, or why there are none.
-type stored struct {
-	sections []outcome.Section
-	note     string
-}
-
-// logged are the errors and warnings of the server's log.
-type logged struct {
-	sections []outcome.Section
-	summary  string
-	gaps     []string
 }
 
 // resultsAge is how long results, and what was logged, stand while the job goes on:
@@ -65,53 +53,56 @@ func (p *resultsPage) loadLogged(s *Screen) tea.Cmd {
 		return nil
 	}
 	j := s.job.Job
-	return p.logged.ask(s.sources, resultsAge, func(ctx context.Context) (logged, error) {
+	return p.logged.ask(s.sources, resultsAge, func(ctx context.Context) (inspect.Logged, error) {
 		found, err := s.sources.Problems.Problems(ctx, j)
-		if err != nil {
-			return logged{}, err
-		}
-		return logged{outcome.Group(found.Results()), found.Summary(), found.Gaps}, nil
+		return inspect.NewLogged(found), err
 	})
+}
+
+// messages are what is known of the job's messages without the server's log, if anything
+// is. An error is why the results cannot be read.
+func (p *resultsPage) messages(s *Screen) (m inspect.Messages, known bool, err error) {
+	switch m = inspect.StatusMessages(s.job); {
+	case m.Note != "":
+		return m, true, nil
+	case s.sources.Artifacts == nil:
+		return inspect.Messages{Note: s.sources.WhyNoArtifacts}, true, nil
+	case p.results.err != nil:
+		return inspect.Messages{Sections: p.results.value.Sections}, true, p.results.err
+	}
+	return p.results.value, p.results.known, nil
 }
 
 // wantsLogged is true for a job that goes on and has no results that can be read.
 func (p *resultsPage) wantsLogged(s *Screen) bool {
-	j := s.job.Job
-	if j.Terminal() || j.Stage == job.StageQueued {
-		return false
-	}
-	without, _ := outcome.WithoutResults(j, s.job.MayBeStored())
-	return without != "" || s.sources.Artifacts == nil || p.results.err != nil || p.results.known && p.results.value.note != ""
+	m, known, _ := p.messages(s)
+	return known && m.NeedsLog(s.job.Job)
 }
 
 // sections are the messages that the page shows.
 func (p *resultsPage) sections(s *Screen) []outcome.Section {
-	switch {
-	case p.wantsLogged(s):
-		return p.logged.value.sections
-	case p.results.known:
-		return p.results.value.sections
+	m, known, _ := p.messages(s)
+	if known && m.NeedsLog(s.job.Job) {
+		return p.logged.value.Sections
 	}
-	return nil
+	return m.Sections
 }
 
 // loadResults reads what is stored.
 func (p *resultsPage) loadResults(s *Screen) tea.Cmd {
-	j := s.job.Job
-	if note, _ := outcome.WithoutResults(j, s.job.MayBeStored()); note != "" || s.sources.Artifacts == nil {
+	judged := s.job
+	if inspect.StatusMessages(judged).Note != "" || s.sources.Artifacts == nil {
 		return nil
 	}
 	age := time.Duration(0)
-	if !j.Terminal() {
+	if !judged.Terminal() {
 		age = resultsAge
 	}
-	if p.phase != j.Phase && !p.results.pending() { // an answer on its way may be too old
-		p.results.at, p.results.err, p.phase = time.Time{}, nil, j.Phase
+	if p.phase != judged.Phase && !p.results.pending() { // an answer on its way may be too old
+		p.results.at, p.results.err, p.phase = time.Time{}, nil, judged.Phase
 	}
-	return p.results.ask(s.sources, age, func(ctx context.Context) (stored, error) {
-		results, err := s.sources.Artifacts.Results(ctx, j)
-		note, err := outcome.NotStored(j, err)
-		return stored{outcome.Group(results), note}, err
+	return p.results.ask(s.sources, age, func(ctx context.Context) (inspect.Messages, error) {
+		return inspect.ReadMessages(ctx, judged, s.sources.Artifacts.Results)
 	})
 }
 
@@ -170,8 +161,8 @@ func copyOf(sections []outcome.Section, key string) string {
 
 func (p *resultsPage) head(c draw.Canvas, s *Screen) []string {
 	errs, warnings := s.job.Errors, s.job.Warnings
-	if p.results.known && p.results.value.note == "" {
-		errs, warnings = outcome.Counts(p.results.value.sections)
+	if p.results.value.Stored {
+		errs, warnings = outcome.Counts(p.results.value.Sections)
 	}
 	if errs+warnings == 0 {
 		return nil
@@ -193,27 +184,21 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 		}
 	}
 	say := func(text string) { add(c.Theme.Dim, text, 6) }
-	without, _ := outcome.WithoutResults(j, s.job.MayBeStored())
+	m, known, err := p.messages(s)
 	switch {
-	case without != "":
-		say(without)
-	case s.sources.Artifacts == nil:
-		say(s.sources.WhyNoArtifacts)
-	case p.results.err != nil:
-		add(c.Theme.Bad, "The results cannot be read: "+p.results.err.Error(), 8)
+	case err != nil:
+		add(c.Theme.Bad, "The results cannot be read: "+err.Error(), 8)
 		again := "Press " + s.sources.Keys.Key("reconnect") + " to try again."
 		if j.Errors+j.Warnings > 0 {
 			again = "The counts above are those of the job's status. " + again
 		}
 		say(again)
-	case !p.results.known:
+	case !known:
 		say(waiting(c, s, "Reading the results", p.results.since))
-	case p.results.value.note != "":
-		say(p.results.value.note)
 	default:
-		say(outcome.Caveat(j, p.results.value.sections))
+		say(m.Note)
 	}
-	if p.wantsLogged(s) {
+	if known && m.NeedsLog(j) {
 		switch {
 		case s.sources.Problems == nil:
 		case p.logged.err != nil:
@@ -221,8 +206,8 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 		case !p.logged.known:
 			say("Reading the server's log" + c.Glyphs.Ellipsis)
 		default:
-			say(p.logged.value.summary)
-			for _, gap := range p.logged.value.gaps[:min(len(p.logged.value.gaps), 3)] {
+			say(p.logged.value.Summary())
+			for _, gap := range p.logged.value.Gaps[:min(len(p.logged.value.Gaps), 3)] {
 				add(c.Theme.Waiting, gap, 2)
 			}
 		}
