@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/internal/config"
+	"github.com/veltui/veltui/say/document"
 )
 
 func newConfig(c *cli) *cobra.Command {
@@ -48,40 +49,22 @@ code 2.`,
 	return cmd
 }
 
-// configDocument is what `config -o json` prints.
-type configDocument struct {
-	APIVersion string          `json:"apiVersion"`
-	Kind       string          `json:"kind"`
-	File       string          `json:"file,omitempty"`
-	Exists     bool            `json:"exists"`
-	Settings   []configSetting `json:"settings"`
-}
-
-// configSetting is one setting of it. Without a value, the default holds.
-type configSetting struct {
-	Name    string        `json:"name"`
-	Value   any           `json:"value,omitempty"`
-	Source  config.Source `json:"source"`
-	From    string        `json:"from"`
-	Default string        `json:"default"`
-}
-
 func (c *cli) printConfig(output string) error {
 	var data []byte
 	switch output {
 	case "yaml":
 		data = append([]byte(c.aboutConfig()), config.Document(c.inForce, c.from)...)
 	case "json":
-		d := configDocument{APIVersion: apiVersion, Kind: "Config", File: c.configFile.path, Exists: c.configFile.there}
+		d := document.Config{Header: document.NewHeader("Config"), File: c.configFile.path, Exists: c.configFile.there}
 		for _, s := range c.inForce {
-			listed := configSetting{Name: s.Name, Source: s.Source, From: c.from(s), Default: s.Default}
+			listed := document.Setting{Name: s.Name, Source: s.Source, From: c.from(s), Default: s.Default}
 			if s.Source != config.FromDefault {
 				listed.Value = s.JSON(s.Value)
 			}
 			d.Settings = append(d.Settings, listed)
 		}
 		var err error
-		if data, err = documentJSON(d, "  "); err != nil {
+		if data, err = document.Encode(d, "  "); err != nil {
 			return err
 		}
 	default:

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/internal/config"
+	"github.com/veltui/veltui/say/document"
 )
 
 // configured runs the built binary without a cluster, with a configuration file
@@ -72,7 +73,7 @@ func TestConfigPrecedence(t *testing.T) {
 		{"contexts", nil, []string{"--all-contexts"}, "flag", "[*]"},
 	} {
 		stdout, stderr, code := configured(t, file, c.env, append([]string{"config", "-o", "json"}, c.args...)...)
-		var d configDocument
+		var d document.Config
 		if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitOK {
 			t.Fatalf("%v, exit code %d, %s", err, code, stderr)
 		}

@@ -14,6 +14,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/say/document"
 )
 
 // What was typed before the question does not answer it, whenever it came: at
@@ -217,7 +219,7 @@ func TestConfirmShowsWhatItAsksAbout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var d finalizeDocument
+			var d document.Finalization
 			switch {
 			case output == "text" && !holdsAll(string(data), "plan: InProgress -> Failed", "settled"),
 				output == "json" && (json.Unmarshal(data, &d) != nil || d.Outcome.State != "settled"),

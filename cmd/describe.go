@@ -3,13 +3,13 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/say/describe"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -45,30 +45,6 @@ then does.`,
 	return cmd
 }
 
-// description is what `describe -o json` prints.
-type description struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	// Job is the same as in a JobList.
-	Job      jobItem       `json:"job"`
-	Sections []sectionJSON `json:"sections"`
-}
-
-type sectionJSON struct {
-	Title  string      `json:"title"`
-	Fields []fieldJSON `json:"fields"`
-}
-
-type fieldJSON struct {
-	Name   string   `json:"name"`
-	Title  string   `json:"title"`
-	Values []string `json:"values"`
-	// At is the value, if that is a moment.
-	At *moment `json:"at,omitempty"`
-	// Unset is true where the resource says nothing.
-	Unset bool `json:"unset,omitempty"`
-}
-
 func (c *cli) describe(ctx context.Context, selected selection, output string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -78,37 +54,15 @@ func (c *cli) describe(ctx context.Context, selected selection, output string) e
 		return err
 	}
 	sections := describe.Job(judged, assessed, assessed.Environment.Now)
-	if output == "text" {
-		err = printDescription(c.streams.Out, judged, sections)
-	} else {
-		d := description{APIVersion: apiVersion, Kind: "Description", Job: itemOf(judged, assessed.Volumes(judged.Job)), Sections: sectionsOf(sections)}
-		p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
-		err = p.document(d)
-	}
-	if err != nil {
-		return printError{err}
-	}
-	return nil
-}
-
-func sectionsOf(sections []describe.Section) []sectionJSON {
-	out := make([]sectionJSON, 0, len(sections))
-	for _, s := range sections {
-		section := sectionJSON{Title: s.Title}
-		for _, f := range s.Fields {
-			section.Fields = append(section.Fields, fieldJSON{f.Name, f.Title, f.Values, stamp(f.At), f.Unset})
-		}
-		out = append(out, section)
-	}
-	return out
+	data := describe.Document{Header: document.NewHeader("Description"), Job: document.NewJob(judged, assessed.Volumes(judged.Job)), Sections: sections}
+	return c.print(output, data, func(l *lines) { l.describe(judged, sections) })
 }
 
 // commandsFor are the commands that print what stands at a place.
 var commandsFor = map[describe.Place]string{describe.Results: "results"}
 
-func printDescription(w io.Writer, j assess.Judged, sections []describe.Section) error {
+func (l *lines) describe(j assess.Judged, sections []describe.Section) {
 	subject := j.Kind.Word() + "/" + j.Name
-	l := lines{w: w}
 	l.add("%s %s/%s", j.Kind.Word(), j.Namespace, j.Name)
 	l.add("%s", j.Verdict.Summary)
 	width := 0
@@ -138,7 +92,6 @@ func printDescription(w io.Writer, j assess.Judged, sections []describe.Section)
 			}
 		}
 	}
-	return l.err
 }
 
 // about is what stands behind the values of a field.

@@ -8,6 +8,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/say/describe"
 )
 
 func TestDescribe(t *testing.T) {
@@ -24,17 +26,17 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
 	stdout, _, code = b.run(t, "describe", "restore", "described", "-o", "json")
-	var d description
+	var d describe.Document
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, stdout)
 	}
-	fields := map[string]fieldJSON{}
+	fields := map[string]describe.Field{}
 	for _, s := range d.Sections {
 		for _, f := range s.Fields {
 			fields[f.Name] = f
 		}
 	}
-	if f := fields["started"]; d.Kind != "Description" || d.Job.Name != "described" || f.At == nil || !f.At.Equal(started.Time) ||
+	if f := fields["started"]; d.Kind != "Description" || d.Job.Name != "described" || !f.At.Equal(started.Time) ||
 		!fields["restorePVs"].Unset || fields["namespaceMapping"].Values[0] != "shop -> shop-dr" {
 		t.Errorf("%+v", d)
 	}

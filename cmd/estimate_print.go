@@ -9,29 +9,13 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/say/document"
 )
-
-// estimateDocument is what `estimate -o json` prints.
-type estimateDocument struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	// Items is the totalItems that Velero will end with.
-	Items int `json:"items"`
-	// Resources are in the order in which they are restored.
-	Resources   []collector.ResourceCount `json:"resources"`
-	Assumptions []string                  `json:"assumptions"`
-	Partial     bool                      `json:"partial"`
-}
 
 func (c *stdio) printEstimate(e collector.Estimate, output string) error {
 	if output == "json" || output == "yaml" {
-		document := estimateDocument{
-			APIVersion: apiVersion, Kind: "Estimate", Items: e.Total, Partial: e.Partial,
-			Resources:   append([]collector.ResourceCount{}, e.Resources...),
-			Assumptions: append([]string{}, e.Assumptions...),
-		}
 		p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
-		return p.document(document)
+		return p.document(document.NewEstimate(e))
 	}
 	if err := printCounts(c.streams.Out, e, output == "wide"); err != nil {
 		return err

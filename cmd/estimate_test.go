@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/velero"
 	"os"
 	"os/exec"
@@ -53,9 +54,9 @@ func runOffline(t *testing.T, stdin string, args ...string) (stdout, stderr stri
 	return read(out), read(errs), code
 }
 
-func parseEstimate(t *testing.T, stdout string) estimateDocument {
+func parseEstimate(t *testing.T, stdout string) document.Estimate {
 	t.Helper()
-	var d estimateDocument
+	var d document.Estimate
 	decoder := json.NewDecoder(strings.NewReader(stdout))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&d); err != nil {
@@ -184,7 +185,7 @@ func TestEstimateTable(t *testing.T) {
 }
 
 func TestEstimateSettings(t *testing.T) {
-	items := func(args ...string) estimateDocument {
+	items := func(args ...string) document.Estimate {
 		stdout, stderr, code := runOffline(t, "", append([]string{"--tarball", captureTarball, "-o", "json"}, args...)...)
 		if code != ExitOK {
 			t.Fatalf("%v: %s", args, stderr)

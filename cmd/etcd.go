@@ -14,6 +14,7 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/etcd"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -160,7 +161,7 @@ func (c *stdio) printEtcd(l judgedEtcd, output string, named bool) error {
 	switch output {
 	case "json", "yaml":
 		p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
-		return p.document(etcdDocumentOf(l))
+		return p.document(document.NewEtcdBackupList(l.backups, l.schedules, l.cluster.Unseen, l.now))
 	case "name":
 		return c.printEtcdNames(l)
 	case "wide":

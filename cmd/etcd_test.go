@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/etcd"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/testbed"
 )
 
@@ -102,7 +103,7 @@ func TestEtcd(t *testing.T) {
 		checkDocument(t, format, stdout)
 	}
 	stdout, _, _ = b.run(t, "etcd", "-o", "json")
-	var d etcdDocument
+	var d document.EtcdBackupList
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -98,40 +99,12 @@ func checkTextOutput(output string) error {
 	return wrongOutput(output, "text", "json", "yaml")
 }
 
-// explanation is what `explain -o json` prints.
-type explanation struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	// Job is the same as in a JobList.
-	Job jobItem `json:"job"`
-	// Verdict is there for ended jobs too; its state is empty then.
-	Verdict verdictJSON `json:"verdict"`
-	// Finalize is what `veltui finalize` would do, for a job that does not move.
-	Finalize *planJSON `json:"finalize,omitempty"`
-	// Remedies are what else the evidence calls for.
-	Remedies []remedyJSON `json:"ways,omitempty"`
-	// Limits are Velero's own bounds on a job that has not ended.
-	Limits []limitJSON `json:"limits,omitempty"`
-}
-
-// limitJSON is a bound and where it comes from.
-type limitJSON struct {
-	Name   string `json:"name"`
-	Value  string `json:"value"`
-	Source string `json:"source"`
-}
-
 // limitsOf are the bounds that Velero puts on a job that has not ended.
-func limitsOf(j *job.Job, env diagnosis.Environment) []limitJSON {
+func limitsOf(j *job.Job, env diagnosis.Environment) []velero.Limit {
 	if j.Terminal() || j.Object == nil {
 		return nil
 	}
-	var out []limitJSON
-	limits := append(velero.Limits(j.Object, env.Server, env.NodeAgents), velero.SlotLimits(env.Evidence[j.UID].Slots)...)
-	for _, l := range limits {
-		out = append(out, limitJSON(l))
-	}
-	return out
+	return append(velero.Limits(j.Object, env.Server, env.NodeAgents), velero.SlotLimits(env.Evidence[j.UID].Slots)...)
 }
 
 func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) error {
@@ -145,24 +118,11 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	if err != nil {
 		fmt.Fprintln(c.streams.ErrOut, "warning: veltui could not look closer at the job:", sanitize.String(err.Error()))
 	}
-	j, verdict := judged.Job, judged.Verdict
-	if f.output == "text" {
-		err = printVerdict(c.streams.Out, j, verdict, assessed.Volumes(j), plan, remedies, limitsOf(j, assessed.Environment), assessed.Environment.Now)
-	} else {
-		e := explanation{APIVersion: apiVersion, Kind: "Explanation", Job: itemOf(judged, assessed.Volumes(j)),
-			Verdict: verdictOf(verdict)}
-		if plan != nil {
-			out := planOf(plan)
-			e.Finalize = &out
-		}
-		e.Remedies, e.Limits = remediesOf(remedies), limitsOf(j, assessed.Environment)
-		p := documentPrinter{w: c.streams.Out, yaml: f.output == "yaml"}
-		err = p.document(e)
-	}
-	if err != nil {
-		return printError{err}
-	}
-	return exitFor(j, verdict)
+	j, volumes, limits := judged.Job, assessed.Volumes(judged.Job), limitsOf(judged.Job, assessed.Environment)
+	err = c.print(f.output, document.NewExplanation(judged, volumes, plan, remedies, limits), func(l *lines) {
+		l.explain(judged, volumes, plan, remedies, limits, assessed.Environment.Now)
+	})
+	return cmp.Or(err, exitFor(j, judged.Verdict))
 }
 
 // lookCloser judges a job once more, with a closer look at it: also at one that moved a
@@ -243,17 +203,9 @@ func exitFor(j *job.Job, v diagnosis.Verdict) error {
 	return nil
 }
 
-func factsOf(facts []diagnosis.Fact) []factJSON {
-	out := make([]factJSON, 0, len(facts))
-	for _, f := range facts {
-		out = append(out, factJSON{f.Text, f.Holds, f.Source, stamp(f.At)})
-	}
-	return out
-}
-
-func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, volumes []assess.Volume, plan *action.Plan, remedies []action.Plan, limits []limitJSON, now time.Time) error {
-	l := lines{w: w}
-	l.add("%s %s/%s, phase %s", strings.ToLower(string(j.Kind)), j.Namespace, j.Name, dash(j.Phase))
+func (l *lines) explain(j assess.Judged, volumes []assess.Volume, plan *action.Plan, remedies []action.Plan, limits []velero.Limit, now time.Time) {
+	v := j.Verdict
+	l.add("%s %s/%s, phase %s", j.Kind.Word(), j.Namespace, j.Name, dash(j.Phase))
 	l.add("%s", v.Summary)
 	if v.State() != "" {
 		l.add("verdict: %s (%s)", v.State(), v.Reason)
@@ -279,7 +231,6 @@ func printVerdict(w io.Writer, j *job.Job, v diagnosis.Verdict, volumes []assess
 		l.command("  ", plan.Veltui("finalize", strings.ToLower(string(plan.Kind))+"/"+plan.Name))
 	}
 	l.remedies(remedies, action.Finalize)
-	return l.err
 }
 
 // volumesShown is how many volumes explain lists as text; -o json has all.
@@ -321,6 +272,22 @@ func leftWords(v assess.Volume) string {
 	return v.ETA.String() + " left"
 }
 
+// print writes an answer as text or, with json or yaml, as a document.
+func (c *stdio) print(output string, data any, text func(*lines)) error {
+	l := lines{w: c.streams.Out}
+	switch output {
+	case "json", "yaml":
+		p := documentPrinter{w: l.w, yaml: output == "yaml"}
+		l.err = p.document(data)
+	default:
+		text(&l)
+	}
+	if l.err != nil {
+		return printError{l.err}
+	}
+	return nil
+}
+
 // lines writes harmless lines until one fails.
 type lines struct {
 	w   io.Writer
@@ -349,7 +316,7 @@ func (l *lines) list(title string, items []string) {
 	}
 }
 
-func (l *lines) limits(limits []limitJSON) {
+func (l *lines) limits(limits []velero.Limit) {
 	items := make([]string, 0, len(limits))
 	for _, limit := range limits {
 		items = append(items, limit.Name+" "+limit.Value+" ("+limit.Source+")")

@@ -4,11 +4,8 @@ import (
 	"io"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/say/document"
 )
 
 // finalizePrinter shows evidence and plan, then attempts, then the outcome.
@@ -38,87 +35,6 @@ func (c *stdio) finalizePrinter(output string, asks bool) finalizePrinter {
 		f.preview = f.messages
 	}
 	return f
-}
-
-// finalizeDocument is what `finalize -o json` prints.
-type finalizeDocument struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	// Cluster is where all this is.
-	Cluster clusterJSON `json:"cluster"`
-	Facts   []factJSON  `json:"facts"`
-	Plan    planJSON    `json:"plan"`
-	// Remedies are what else the evidence calls for, and Asked is the one that was
-	// asked for in place of the plan. Both keys are older than the names.
-	Remedies []remedyJSON `json:"ways,omitempty"`
-	Asked    action.Name  `json:"taken,omitempty"`
-	Outcome  *outcomeJSON `json:"outcome,omitempty"`
-}
-
-// clusterJSON is what tells the cluster from others.
-type clusterJSON struct {
-	Server               string    `json:"server"`
-	TLSServerName        string    `json:"tlsServerName,omitempty"`
-	CertificateAuthority string    `json:"certificateAuthority"`
-	Proxy                string    `json:"proxy,omitempty"`
-	UID                  types.UID `json:"uid,omitempty"`
-	// UIDUnavailable is why the uid of its namespace kube-system is not known.
-	UIDUnavailable string `json:"uidUnavailable,omitempty"`
-}
-
-func clusterOf(i session.Identity) clusterJSON {
-	return clusterJSON{Server: i.Server, TLSServerName: i.TLSServerName, CertificateAuthority: i.CA, Proxy: i.Proxy, UID: i.UID, UIDUnavailable: i.UIDUnavailable}
-}
-
-type planJSON struct {
-	Action          action.Effect  `json:"action"`
-	Kind            job.Kind       `json:"kind"`
-	Namespace       string         `json:"namespace"`
-	Name            string         `json:"name"`
-	UID             string         `json:"uid"`
-	ResourceVersion string         `json:"resourceVersion"`
-	From            string         `json:"from"`
-	To              string         `json:"to,omitempty"`
-	Set             map[string]int `json:"set,omitempty"`
-	Why             string         `json:"why,omitempty"`
-	Reason          string         `json:"reason,omitempty"`
-	Refusal         string         `json:"refusal,omitempty"`
-	Advice          string         `json:"advice,omitempty"`
-	Will            []string       `json:"will,omitempty"`
-	WillNot         []string       `json:"willNot,omitempty"`
-	Then            []string       `json:"then,omitempty"`
-	Command         string         `json:"command,omitempty"`
-}
-
-type outcomeJSON struct {
-	State    action.State `json:"state"`
-	Sent     action.Sent  `json:"sent"`
-	Phase    string       `json:"phase"`
-	Message  string       `json:"message"`
-	Copy     string       `json:"copy,omitempty"`
-	Log      string       `json:"log,omitempty"`
-	Warnings []string     `json:"warnings,omitempty"`
-	// NewPlan is what follows from the newest evidence after a change.
-	NewPlan *planJSON `json:"newPlan,omitempty"`
-	Error   string    `json:"error,omitempty"`
-}
-
-func planOf(p *action.Plan) planJSON {
-	out := planJSON{
-		Action: p.Effect(), Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), ResourceVersion: p.ResourceVersion,
-		From: p.From, To: p.To, Why: p.Why, Reason: p.Reason, Refusal: p.Refusal, Advice: p.Advice,
-		Will: p.Will, WillNot: p.WillNot, Then: p.Then,
-	}
-	if len(p.Commands) > 0 {
-		out.Command = p.Commands[0]
-	}
-	for _, field := range p.Set {
-		if out.Set == nil {
-			out.Set = map[string]int{}
-		}
-		out.Set[field.Name] = field.Value
-	}
-	return out
 }
 
 func (f *finalizePrinter) plan(p *action.Plan) error {
@@ -176,7 +92,8 @@ var stepWords = map[action.Step]string{
 
 func (f *finalizePrinter) outcome(shown *action.Plan, o *action.Outcome, err error) error {
 	if f.output != "text" {
-		return f.document(shown, o, err)
+		p := documentPrinter{w: f.out, yaml: f.output == "yaml"}
+		return p.document(document.NewFinalization(f.finalize, f.remedies, shown, o, err))
 	}
 	if !shown.Possible() && err == nil {
 		return nil // has been said
@@ -219,20 +136,4 @@ func (l *lines) records(o *action.Outcome) {
 		l.add("copy of the resource before the change: %s", o.Copy)
 		l.add("log: %s", o.Log)
 	}
-}
-
-func (f *finalizePrinter) document(shown *action.Plan, o *action.Outcome, err error) error {
-	d := finalizeDocument{APIVersion: apiVersion, Kind: "Finalization", Cluster: clusterOf(f.finalize.Evidence().Cluster), Facts: factsOf(f.finalize.Facts()), Plan: planOf(f.finalize), Remedies: remediesOf(f.remedies),
-		Outcome: &outcomeJSON{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings}}
-	if shown.Action != action.Finalize {
-		d.Asked = shown.Action
-	} else if o.State == action.Changed {
-		now := planOf(&o.Plan)
-		d.Outcome.NewPlan = &now
-	}
-	if err != nil {
-		d.Outcome.Error = err.Error()
-	}
-	p := documentPrinter{w: f.out, yaml: f.output == "yaml"}
-	return p.document(d)
 }

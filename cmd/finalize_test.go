@@ -25,6 +25,7 @@ import (
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 )
 
 // veleroPod is a server whose container started at the given time.
@@ -112,7 +113,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	stdout, _, code := b.run(t, "explain", "restore/explained", "-o", "json")
-	var e explanation
+	var e document.Explanation
 	if err := json.Unmarshal([]byte(stdout), &e); err != nil || code != ExitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, stdout)
 	}
@@ -150,7 +151,7 @@ func TestExplainNamesTheRemedies(t *testing.T) {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, stdout)
 	}
 	stdout, _, code = b.run(t, append(args, "-o", "json")...)
-	var e explanation
+	var e document.Explanation
 	if err := json.Unmarshal([]byte(stdout), &e); err != nil || code != ExitOK || e.Finalize == nil || e.Finalize.Action != "refuse" {
 		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
 	}
@@ -214,7 +215,7 @@ func TestFinalizeOrphan(t *testing.T) {
 	state := t.TempDir()
 	cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
 	out, err := cmd.Output()
-	var d finalizeDocument
+	var d document.Finalization
 	if err != nil || json.Unmarshal(out, &d) != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -364,7 +365,7 @@ func TestFinalizeSignalInMidRetry(t *testing.T) {
 			if want := 128 + int(signal); exitOf(err) != want {
 				t.Errorf("%v, want exit code %d", err, want)
 			}
-			var d finalizeDocument
+			var d document.Finalization
 			if err := json.Unmarshal(stdout.Bytes(), &d); err != nil || d.Outcome.State != "unfinished" || d.Outcome.Sent != "in doubt" || !strings.Contains(d.Outcome.Message, "unknown whether it was applied") {
 				t.Errorf("%v\n%s", err, stdout.String())
 			}

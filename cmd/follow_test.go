@@ -11,12 +11,13 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
 // printed is a printer that keeps what it is given.
-type printed struct{ items []jobItem }
+type printed struct{ items []document.Job }
 
 func (p *printed) list([]clusterJobs, bool) error { return nil }
 func (p *printed) shows() parts                   { return parts{verdicts: true} }

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/say/document"
 )
 
 func TestGetPrintsTheNumbersOfTheResources(t *testing.T) {
@@ -47,7 +49,7 @@ func TestGetPrintsTheNumbersOfTheResources(t *testing.T) {
 	if want := len(restores.Items) + len(backups.Items); len(got.Items) != want {
 		t.Errorf("%d jobs, the API server has %d", len(got.Items), want)
 	}
-	items := map[string]jobItem{}
+	items := map[string]document.Job{}
 	for _, item := range got.Items {
 		items[item.Kind+"/"+item.Name] = item
 	}
@@ -65,7 +67,7 @@ func TestGetPrintsTheNumbersOfTheResources(t *testing.T) {
 		case item.Items == nil || item.Items.Done != r.Status.Progress.ItemsRestored || item.Items.Total != r.Status.Progress.TotalItems:
 			t.Errorf("restore %s has items %+v, in the cluster %+v", r.Name, item.Items, r.Status.Progress)
 		}
-		if start := r.Status.StartTimestamp; start != nil && (item.StartedAt == nil || !item.StartedAt.Equal(start.Time)) {
+		if start := r.Status.StartTimestamp; start != nil && !item.StartedAt.Equal(start.Time) {
 			t.Errorf("restore %s started at %v, in the cluster at %v", r.Name, item.StartedAt, start)
 		}
 	}
@@ -217,7 +219,7 @@ func TestGetWatchMissesNothing(t *testing.T) {
 }
 
 // follow starts a command that prints JSON lines, and returns once it follows.
-func (b *bed) follow(t *testing.T, args ...string) (*exec.Cmd, <-chan jobItem) {
+func (b *bed) follow(t *testing.T, args ...string) (*exec.Cmd, <-chan document.Job) {
 	t.Helper()
 	follower, lines := b.followIn(t, args...)
 	b.create(t, restore("marker", velerov1.RestoreStatus{}))
@@ -230,7 +232,7 @@ func (b *bed) follow(t *testing.T, args ...string) (*exec.Cmd, <-chan jobItem) {
 }
 
 // followIn starts veltui and reads its JSON lines.
-func (b *bed) followIn(t *testing.T, args ...string) (*exec.Cmd, <-chan jobItem) {
+func (b *bed) followIn(t *testing.T, args ...string) (*exec.Cmd, <-chan document.Job) {
 	t.Helper()
 	follower := b.command(t, args...)
 	out, err := follower.StdoutPipe()
@@ -241,13 +243,13 @@ func (b *bed) followIn(t *testing.T, args ...string) (*exec.Cmd, <-chan jobItem)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = follower.Process.Kill() })
-	lines := make(chan jobItem, 10_000)
+	lines := make(chan document.Job, 10_000)
 	go func() {
 		defer close(lines)
 		scanner := bufio.NewScanner(out)
 		scanner.Buffer(nil, 1<<20)
 		for scanner.Scan() {
-			var item jobItem
+			var item document.Job
 			if json.Unmarshal(scanner.Bytes(), &item) == nil {
 				lines <- item
 			}
@@ -303,10 +305,10 @@ func recordedProgress(t *testing.T, o *unstructured.Unstructured) string {
 		}
 		return n
 	}
-	return progressOf(phase, &itemsJSON{Done: number("itemsRestored", "itemsBackedUp"), Total: number("totalItems")})
+	return progressOf(phase, &document.Items{Done: number("itemsRestored", "itemsBackedUp"), Total: number("totalItems")})
 }
 
-func progressOf(phase string, items *itemsJSON) string {
+func progressOf(phase string, items *document.Items) string {
 	if items == nil {
 		return phase + " -"
 	}

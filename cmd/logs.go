@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/stored/logs"
 	"github.com/veltui/veltui/watch"
@@ -226,17 +227,6 @@ type logPrinter struct {
 // collected is how long lines are collected before they are written.
 const collected = 100 * time.Millisecond
 
-// logLineJSON is a line of `logs -o json`.
-type logLineJSON struct {
-	Time  *moment `json:"time,omitempty"`
-	Level string  `json:"level,omitempty"`
-	// Pod wrote it, where that is not the server's.
-	Pod    string            `json:"pod,omitempty"`
-	Text   string            `json:"text"`
-	Error  string            `json:"error,omitempty"`
-	Fields map[string]string `json:"fields,omitempty"`
-}
-
 func (p *logPrinter) line(e logs.Entry) error {
 	for _, text := range p.before {
 		p.note("%s", text)
@@ -272,14 +262,14 @@ func (p *logPrinter) line(e logs.Entry) error {
 func (p *logPrinter) print(e logs.Entry) error {
 	if p.json {
 		l := e.Parse()
-		d := logLineJSON{Time: stamp(l.At), Level: l.Level.String(), Pod: l.Source, Text: l.Text, Error: l.Error}
+		d := document.LogLine{Time: document.Moment{Time: l.At}, Level: l.Level.String(), Pod: l.Source, Text: l.Text, Error: l.Error}
 		for _, field := range l.Fields {
 			if d.Fields == nil {
 				d.Fields = map[string]string{}
 			}
 			d.Fields[field.Name] = field.Value
 		}
-		text, err := documentJSON(d, "")
+		text, err := document.Encode(d, "")
 		if err == nil {
 			_, err = p.out.Write(text)
 		}

@@ -11,6 +11,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/say/document"
 )
 
 // hostileLog is a stored log in which others have written.
@@ -55,11 +57,11 @@ func TestLogs(t *testing.T) {
 		}
 	}
 	stdout, stderr, code := b.run(t, "logs", "-n", "velero", "restore/said", "-o", "json", "--level", "error")
-	var l logLineJSON
+	var l document.LogLine
 	if err := json.Unmarshal([]byte(stdout), &l); err != nil || code != ExitOK || stderr != "" {
 		t.Fatalf("exit code %d, %v: %s%s", code, err, stdout, stderr)
 	}
-	if l.Level != "error" || l.Text != `cannot \x1b[2J` || l.Error != `no \u202eway` || l.Fields["restore"] != "velero/said" || l.Time == nil || l.Time.Second() != 2 {
+	if l.Level != "error" || l.Text != `cannot \x1b[2J` || l.Error != `no \u202eway` || l.Fields["restore"] != "velero/said" || l.Time.IsZero() || l.Time.Second() != 2 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -91,7 +93,7 @@ func TestLogsFromPods(t *testing.T) {
 		t.Errorf("results of crm-rollback: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	stdout, stderr, _ = h.run(t, "results", "restore/crm-rollback", "--read-only", "-o", "json")
-	var d resultsDocument
+	var d document.Results
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil || d.Complete || len(d.Messages) != 0 || d.ServerLog == nil || d.ServerLog.Warnings != 1 || len(d.ServerLog.Messages) != 1 || d.ServerLog.Error != "" {
 		t.Errorf("results of crm-rollback: %v, %+v\n%s%s", err, d.ServerLog, stdout, stderr)
 	}

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/testbed"
 )
 
@@ -143,9 +144,9 @@ func (b *bed) create(t *testing.T, o client.Object) {
 	})
 }
 
-func list(t *testing.T, stdout string) jobList {
+func list(t *testing.T, stdout string) document.JobList {
 	t.Helper()
-	var l jobList
+	var l document.JobList
 	if err := json.Unmarshal([]byte(stdout), &l); err != nil {
 		t.Fatalf("%v in:\n%s", err, stdout)
 	}

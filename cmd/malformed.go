@@ -5,41 +5,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/velero/decode"
 	"github.com/veltui/veltui/watch"
 )
-
-// malformedJSON is a field that Velero's types cannot hold.
-type malformedJSON struct {
-	// Context is the kubeconfig context that leads to the resource's cluster, in a
-	// list of jobs.
-	Context string `json:"context,omitempty"`
-	// Resource is KIND/NAME; it is left out where the field's owner is at hand.
-	Resource string `json:"resource,omitempty"`
-	Field    string `json:"field"`
-	// Value is the value in JSON, shortened.
-	Value string `json:"value"`
-	Error string `json:"error"`
-}
-
-func malformedOf(fields []decode.Malformed) []malformedJSON {
-	var out []malformedJSON
-	for _, m := range fields {
-		out = append(out, malformedJSON{Field: m.Field, Value: m.Value, Error: m.Error})
-	}
-	return out
-}
-
-// malformedResources are all in Velero's namespace, of whatever kind.
-func malformedResources(found []diagnosis.Malformed) []malformedJSON {
-	var out []malformedJSON
-	for _, m := range found {
-		out = append(out, malformedJSON{Resource: m.Ref, Field: m.Field.Field, Value: m.Field.Value, Error: m.Field.Error})
-	}
-	return out
-}
 
 // maxMalformedWarnings is how many malformed resources are named at a time.
 const maxMalformedWarnings = 10

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/testbed"
 )
 
@@ -172,7 +173,7 @@ func (m *malformedBed) checkScreens(c *console) {
 // end is the end of a text, which a narrow cell keeps.
 func end(s string, n int) string { return s[max(len(s)-n, 0):] }
 
-func (m *malformedBed) checkFollow(cmd *exec.Cmd, items <-chan jobItem) {
+func (m *malformedBed) checkFollow(cmd *exec.Cmd, items <-chan document.Job) {
 	m.t.Helper()
 	wanted := map[string]string{}
 	for _, bad := range m.of("Backup", "Restore") {
@@ -213,15 +214,15 @@ func (m *malformedBed) checkGet() {
 		got := list(t, stdout)
 		for _, bad := range m.watched() {
 			ref := strings.ToLower(bad.Kind.Kind) + "/" + bad.Object.GetName()
-			if !slices.ContainsFunc(got.Malformed, func(j malformedJSON) bool {
+			if !slices.ContainsFunc(got.Malformed, func(j document.Malformed) bool {
 				return j.Resource == ref && j.Field == bad.Path && j.Value == fmt.Sprintf("%q", bad.Value) && j.Error != ""
 			}) {
 				t.Errorf("-o json does not tell of %s with %s: %+v", ref, bad.Path, got.Malformed)
 			}
 		}
-		good := got.Items[slices.IndexFunc(got.Items, func(i jobItem) bool { return i.Name == "good" })]
+		good := got.Items[slices.IndexFunc(got.Items, func(i document.Job) bool { return i.Name == "good" })]
 		volumes := m.of("PodVolumeBackup", "DataUpload")
-		if good.Items.Done != 30 || good.Malformed != nil || !slices.ContainsFunc(good.Volumes, func(v volumeJSON) bool {
+		if good.Items.Done != 30 || good.Malformed != nil || !slices.ContainsFunc(good.Volumes, func(v document.Volume) bool {
 			return v.Name == volumes[0].Object.GetName() && v.Malformed[0].Field == volumes[0].Path
 		}) {
 			t.Errorf("the sound one: %+v", good)
@@ -240,11 +241,11 @@ func (m *malformedBed) checkExplain() {
 		}
 	}
 	stdout, stderr, code := m.run(m.t, "explain", "backup/good", "-n", malformedNamespace, "-o", "json")
-	var e explanation
+	var e document.Explanation
 	if err := json.Unmarshal([]byte(stdout), &e); err != nil || code != ExitOK || stderr != "" {
 		m.t.Fatalf("exit code %d, %v, %q: %s", code, err, stderr, stdout)
 	}
-	if e.Job.Items.Done != 30 || !slices.ContainsFunc(e.Verdict.Facts, func(f factJSON) bool { return strings.Contains(f.Text, "Velero's own server may fail") }) {
+	if e.Job.Items.Done != 30 || !slices.ContainsFunc(e.Verdict.Facts, func(f document.Fact) bool { return strings.Contains(f.Text, "Velero's own server may fail") }) {
 		m.t.Errorf("the sound one: %+v", e)
 	}
 }

@@ -19,10 +19,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/say/describe"
+	"github.com/veltui/veltui/say/document"
 )
 
 // documents are all that is printed for machines.
-var documents = []any{jobList{}, explanation{}, description{}, finalizeDocument{}, estimateDocument{}, resultsDocument{}, logLineJSON{}, etcdDocument{}, versionDocument{}}
+var documents = []any{document.JobList{}, document.Explanation{}, describe.Document{}, document.Finalization{}, document.Estimate{}, document.Results{}, document.LogLine{}, document.EtcdBackupList{}, document.Version{}}
 
 // TestDocumentsCanAlwaysBeWritten holds the types of all documents to what can
 // be written whatever it holds.
@@ -34,7 +36,7 @@ func TestDocumentsCanAlwaysBeWritten(t *testing.T) {
 
 func checkWritable(t *testing.T, path string, of reflect.Type) {
 	t.Helper()
-	if of == reflect.TypeFor[moment]() || of == reflect.TypeFor[number]() {
+	if of == reflect.TypeFor[document.Moment]() || of == reflect.TypeFor[document.Number]() {
 		return
 	}
 	switch of.Kind() {
@@ -70,7 +72,7 @@ func TestAnyTimeAndNumberCanBeWritten(t *testing.T) {
 		read("9999-12-31T23:59:59-12:00"), read("9999-12-31T23:59:59-23:59"), read("9999-12-31T23:59:59Z"),
 		read("0000-01-01T00:00:00+12:00"), read("0000-01-01T00:00:00+23:59"), read("2026-11-21T03:04:05Z"),
 	} {
-		data, err := json.Marshal(stamp(at.Local()))
+		data, err := json.Marshal(document.Moment{Time: at.Local()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,16 +82,16 @@ func TestAnyTimeAndNumberCanBeWritten(t *testing.T) {
 		}
 	}
 	for _, at := range []time.Time{time.Unix(math.MaxInt64/2, 0), time.Unix(math.MinInt64/2, 0), time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		if data, err := json.Marshal(stamp(at)); err != nil || len(data) < 20 {
+		if data, err := json.Marshal(document.Moment{Time: at}); err != nil || len(data) < 20 {
 			t.Errorf("%d: %s, %v", at.Year(), data, err)
 		}
 	}
 	for value, want := range map[float64]string{math.Inf(1): "null", math.Inf(-1): "null", math.MaxFloat64: "1.7976931348623157e+308", 0.25: "0.25"} {
-		if data, err := json.Marshal(number(value)); err != nil || string(data) != want {
+		if data, err := json.Marshal(document.Number(value)); err != nil || string(data) != want {
 			t.Errorf("%v was written as %s, %v", value, data, err)
 		}
 	}
-	if data, err := json.Marshal(number(math.NaN())); err != nil || string(data) != "null" {
+	if data, err := json.Marshal(document.Number(math.NaN())); err != nil || string(data) != "null" {
 		t.Errorf("%s, %v", data, err)
 	}
 }
@@ -184,7 +186,7 @@ func TestFinalizeOfAnyValueIsPrinted(t *testing.T) {
 			state := t.TempDir()
 			cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
 			out, err := cmd.Output()
-			var d finalizeDocument
+			var d document.Finalization
 			if yaml.Unmarshal(out, &d) != nil || d.Outcome == nil {
 				t.Fatalf("%v: %v\n%s", x, err, out)
 			}

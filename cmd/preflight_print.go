@@ -8,37 +8,13 @@ import (
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/restore/preflight"
+	"github.com/veltui/veltui/say/document"
 )
-
-// preflightDocument is what `preflight -o json` prints.
-type preflightDocument struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Backup     string `json:"backup"`
-	// NamespaceMapping and ExistingResourcePolicy are the restore's.
-	NamespaceMapping       map[string]string   `json:"namespaceMapping,omitempty"`
-	ExistingResourcePolicy velerov1.PolicyType `json:"existingResourcePolicy,omitempty"`
-	// Items is how many items the restore would try to restore, absent if that could
-	// not be found out.
-	Items     *int                  `json:"items,omitempty"`
-	Obstacles int                   `json:"obstacles"`
-	Doubts    int                   `json:"doubts"`
-	Findings  []preflight.Finding   `json:"findings"`
-	NotSeen   []preflight.NotLooked `json:"notSeen"`
-	// Existing is what Velero does with each object that exists, with --compare.
-	Existing []preflight.Existing `json:"existing,omitempty"`
-}
 
 func (c *stdio) printPreflight(restore velerov1.RestoreSpec, r *preflight.Result, output string) error {
 	if output == "json" || output == "yaml" {
 		p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
-		return p.document(preflightDocument{
-			APIVersion: apiVersion, Kind: "Preflight", Backup: restore.BackupName, NamespaceMapping: restore.NamespaceMapping,
-			ExistingResourcePolicy: restore.ExistingResourcePolicy, Items: r.Items,
-			Obstacles: r.Count(preflight.Obstacle), Doubts: r.Count(preflight.Doubt),
-			Findings: append([]preflight.Finding{}, r.Findings...), NotSeen: append([]preflight.NotLooked{}, r.NotLooked...),
-			Existing: r.Existing,
-		})
+		return p.document(document.NewPreflight(restore, r))
 	}
 	l := lines{w: c.streams.Out}
 	items := "veltui cannot tell what it would restore"

@@ -26,6 +26,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/say/document"
 )
 
 // tarballOf is a backup with these bodies, by "resource/namespace/name".
@@ -89,7 +90,7 @@ func planted(t *testing.T) []byte {
 
 // preflights runs veltui preflight with one cache, and returns the kinds of its
 // findings with their severity, and what it did not look at.
-func (b *bed) preflights(t *testing.T, cache string, args ...string) (d preflightDocument, code int) {
+func (b *bed) preflights(t *testing.T, cache string, args ...string) (d document.Preflight, code int) {
 	t.Helper()
 	cmd := b.command(t, append([]string{"preflight", "-n", "velero", "-o", "json"}, args...)...)
 	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+cache)
@@ -102,7 +103,7 @@ func (b *bed) preflights(t *testing.T, cache string, args ...string) (d prefligh
 	return d, cmd.ProcessState.ExitCode()
 }
 
-func kindsFound(d preflightDocument) string {
+func kindsFound(d document.Preflight) string {
 	var all []string
 	for _, f := range d.Findings {
 		all = append(all, fmt.Sprintf("%s/%s", f.Severity, f.Reason))
@@ -289,7 +290,7 @@ func TestPreflightWithFewRights(t *testing.T) {
 		}
 		return path
 	}
-	unlooked := func(d preflightDocument) string {
+	unlooked := func(d document.Preflight) string {
 		var all []string
 		for _, n := range d.NotSeen {
 			all = append(all, n.What+": "+n.Why)

@@ -13,6 +13,7 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -65,27 +66,24 @@ func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
 	return nil, wrongOutput(output, "table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE")
 }
 
-func listOf(clusters ...clusterJobs) jobList {
-	list := jobList{APIVersion: apiVersion, Kind: "JobList", Items: []jobItem{}}
+func listOf(clusters ...clusterJobs) document.JobList {
+	list := document.NewJobList()
 	for i, c := range clusters {
 		for _, j := range c.jobs {
-			item := itemOf(c.assessed.Of(j), c.assessed.Volumes(j))
+			item := document.NewJob(c.assessed.Of(j), c.assessed.Volumes(j))
 			item.Context = c.context
 			list.Items = append(list.Items, item)
 		}
 		if slices.ContainsFunc(clusters[:i], func(before clusterJobs) bool { return before.assessed == c.assessed }) {
 			continue // sorted, a cluster's jobs come in several parts
 		}
-		for _, m := range malformedResources(c.assessed.Environment.Malformed) {
-			m.Context = c.context
-			list.Malformed = append(list.Malformed, m)
-		}
+		list.Malformed = append(list.Malformed, document.NewMalformedResources(c.assessed.Environment.Malformed, c.context)...)
 	}
 	return list
 }
 
-func changedItem(c watch.Change, a *assess.Assessment, context string) jobItem {
-	item := itemOf(a.Of(c.Job), a.Volumes(c.Job))
+func changedItem(c watch.Change, a *assess.Assessment, context string) document.Job {
+	item := document.NewJob(a.Of(c.Job), a.Volumes(c.Job))
 	item.Context = context
 	item.Deleted = c.Deleted
 	return item
@@ -128,7 +126,7 @@ func (p *documentPrinter) document(v any) error {
 	if p.follow && !p.yaml {
 		indent = ""
 	}
-	data, err := documentJSON(v, indent)
+	data, err := document.Encode(v, indent)
 	if err != nil {
 		return err
 	}
@@ -194,8 +192,8 @@ func (p *pathPrinter) change(c watch.Change, a *assess.Assessment) error {
 	return p.print(list)
 }
 
-func (p *pathPrinter) print(list jobList) error {
-	data, err := documentJSON(list, "")
+func (p *pathPrinter) print(list document.JobList) error {
+	data, err := document.Encode(list, "")
 	if err != nil {
 		return err
 	}

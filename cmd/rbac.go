@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/say/document"
 )
 
 // rbacPolicy is what `rbac` prints besides the roles.
@@ -172,5 +173,5 @@ func manifestJSON(manifest []byte) ([]byte, error) {
 		}
 		list.Items = append(list.Items, data)
 	}
-	return documentJSON(list, "  ")
+	return document.Encode(list, "  ")
 }

@@ -2,44 +2,10 @@ package cmd
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/internal/sanitize"
 )
-
-// remedyJSON is a plan other than that of finalizing.
-type remedyJSON struct {
-	Action  action.Name `json:"action"`
-	Title   string      `json:"title"`
-	Why     string      `json:"why"`
-	Will    []string    `json:"will,omitempty"`
-	WillNot []string    `json:"willNot,omitempty"`
-	Then    []string    `json:"then,omitempty"`
-	// Commands are the kubectl commands that do the same.
-	Commands []string `json:"commands,omitempty"`
-	// Volumes are cancelled, and Fails would be marked Failed, as KIND/NAME.
-	Volumes []string `json:"volumes,omitempty"`
-	Fails   []string `json:"fails,omitempty"`
-	// Possible is false, with Refusal, for what veltui does not do itself.
-	Possible bool   `json:"canTake"`
-	Refusal  string `json:"refusal,omitempty"`
-	Advice   string `json:"advice,omitempty"`
-}
-
-func remediesOf(plans []action.Plan) []remedyJSON {
-	var out []remedyJSON
-	for i := range plans {
-		w := &plans[i]
-		j := remedyJSON{Action: w.Action, Title: w.Title, Why: w.Why, Will: w.Will, WillNot: w.WillNot, Then: w.Then,
-			Commands: w.Commands, Fails: w.Fails, Possible: w.Possible(), Refusal: w.Refusal, Advice: w.Advice}
-		for _, v := range w.Volumes {
-			j.Volumes = append(j.Volumes, strings.ToLower(string(v.Kind))+"/"+v.Name)
-		}
-		out = append(out, j)
-	}
-	return out
-}
 
 // actionFlags are the flags of finalize that ask for another action.
 var actionFlags = map[action.Name]string{action.Wake: "--wake", action.CancelVolumes: "--cancel-volumes"}

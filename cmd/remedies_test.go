@@ -20,6 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/say/document"
 )
 
 // readyToStart is a backup that left Velero's queue that long ago.
@@ -131,7 +133,7 @@ func TestFinalizeWakes(t *testing.T) {
 	kubeconfig := b.proxied(t, 40*time.Minute, nil)
 
 	stdout, err := through(kubeconfig, b.command(t, "explain", "backup/forgotten", "-o", "json")).Output()
-	var e explanation
+	var e document.Explanation
 	if json.Unmarshal(stdout, &e) != nil || len(e.Remedies) != 1 || e.Remedies[0].Action != "wake" || !e.Remedies[0].Possible {
 		t.Fatalf("%v\n%s", err, stdout)
 	}
@@ -148,7 +150,7 @@ func TestFinalizeWakes(t *testing.T) {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	stdout, err = through(kubeconfig, b.command(t, "finalize", "backup/forgotten", "--wake", "--dry-run=server", "-o", "json")).Output()
-	var d finalizeDocument
+	var d document.Finalization
 	if err != nil || json.Unmarshal(stdout, &d) != nil || d.Asked != "wake" || d.Outcome.State != "checked" || len(d.Remedies) != 1 {
 		t.Errorf("%v\n%s", err, stdout)
 	}
@@ -175,7 +177,7 @@ func TestFinalizeRefusesRemedies(t *testing.T) {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, stdout)
 	}
 	stdout, _, code = b.run(t, "finalize", "backup/starting", "--cancel-volumes", "--yes", "-o", "json")
-	var d finalizeDocument
+	var d document.Finalization
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitRefused || d.Asked != "cancel-volumes" || d.Outcome.State != "refused" || d.Outcome.Message == "" {
 		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
 	}
@@ -202,7 +204,7 @@ func TestExplainEndedButMoving(t *testing.T) {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	stdout, err = through(kubeconfig, b.command(t, "explain", "backup/ended", "-o", "json")).Output()
-	var e explanation
+	var e document.Explanation
 	if json.Unmarshal(stdout, &e) != nil || e.Finalize != nil || len(e.Remedies) != 1 || e.Remedies[0].Possible || strings.Join(e.Remedies[0].Volumes, " ") != "dataupload/goes-on" {
 		t.Errorf("%v\n%s", err, stdout)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/safefile"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/say/report"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/logs"
@@ -89,14 +90,14 @@ func (c *cli) report(ctx context.Context, selected selection, f reportFlags) err
 	if err != nil {
 		return err
 	}
-	document, err := c.reportOn(ctx, assessed, judged, f)
+	made, err := c.reportOn(ctx, assessed, judged, f)
 	c.awaitRequests()
 	if err != nil {
 		return err
 	}
-	text := []byte(document.Markdown())
+	text := []byte(made.Markdown())
 	if f.output == "json" {
-		if text, err = documentJSON(document, "  "); err != nil {
+		if text, err = document.Encode(made, "  "); err != nil {
 			return err
 		}
 	}
@@ -140,9 +141,7 @@ func (c *cli) reportOn(ctx context.Context, assessed *assess.Assessment, judged 
 	r.plans(ctx, elsewhere(conn.Request)) // after the log: the verdict knows of all that it says
 	r.stored(reading)
 	r.Now = r.Assessed.Environment.Now
-	for _, l := range limitsOf(judged.Job, r.Assessed.Environment) {
-		r.Limits = append(r.Limits, report.Limit(l))
-	}
+	r.Limits = limitsOf(judged.Job, r.Assessed.Environment)
 	if ctx.Err() != nil {
 		return report.Document{}, context.Cause(ctx)
 	}
@@ -256,13 +255,13 @@ func (r *reporting) annotations() {
 	}
 }
 
-// instant is a moment that somebody else wrote, as reports write it; empty if it is none.
-func instant(text string) string {
+// instant is a moment that somebody else wrote, zero if it is none.
+func instant(text string) document.Moment {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return ""
+		return document.Moment{}
 	}
-	return at.UTC().Format(time.RFC3339)
+	return document.Moment{Time: at.Truncate(time.Second)}
 }
 
 // maxDeeds is how many attempts of the audit log a report has.
@@ -322,7 +321,7 @@ func (d *auditedDeeds) add(e action.Entry) {
 		if e.Event != "begin" {
 			text += " (the entry of its beginning is lost)"
 		}
-		deed = &auditedDeed{Deed: report.Deed{At: at, By: e.By, Text: text, Reason: e.Reason, Source: "audit log of veltui on the machine of this report"}, sent: "and nothing was sent"}
+		deed = &auditedDeed{Deed: report.Deed{At: instant(at), By: e.By, Text: text, Reason: e.Reason, Source: "audit log of veltui on the machine of this report"}, sent: "and nothing was sent"}
 		d.attempts[e.Attempt], d.done = deed, append(d.done, deed)
 	}
 	switch e.Event {

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -12,6 +11,7 @@ import (
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/outcome"
 )
@@ -65,47 +65,6 @@ FailedValidation, 6 if it is stuck or orphaned, 1 if the results cannot be read.
 	return cmd
 }
 
-// resultsDocument is what `results -o json` prints.
-type resultsDocument struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	// Job is the same as in a JobList.
-	Job jobItem `json:"job"`
-	// Complete is whether the messages are all there are; Note says why not.
-	Complete bool          `json:"complete"`
-	Note     string        `json:"note,omitempty"`
-	Messages []messageJSON `json:"messages"`
-	// ServerLog is what the server has logged so far of a job that goes on and has
-	// no results that can be read.
-	ServerLog *serverLogJSON `json:"serverLog,omitempty"`
-}
-
-// serverLogJSON are the errors and warnings of the server's log, never said to be
-// all.
-type serverLogJSON struct {
-	Errors   int           `json:"errors"`
-	Warnings int           `json:"warnings"`
-	Messages []messageJSON `json:"messages"`
-	Gaps     []string      `json:"gaps"`
-	Error    string        `json:"error,omitempty"`
-}
-
-// messageJSON is one entry: messages that say the same.
-type messageJSON struct {
-	Severity  string          `json:"severity"`
-	Scope     string          `json:"scope"`
-	Namespace string          `json:"namespace,omitempty"`
-	Text      string          `json:"text"`
-	Example   string          `json:"example"`
-	Count     int             `json:"count"`
-	Resources []namedResource `json:"resources"`
-}
-
-type namedResource struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-}
-
 func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -127,15 +86,9 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 	if _, err := c.openSession(); r.LogErr != nil && err != nil {
 		return err // another cluster's credentials are why
 	}
-	if f.output == "text" {
-		err = r.print(c.streams.Out, f.all)
-	} else {
-		p := documentPrinter{w: c.streams.Out, yaml: f.output == "yaml"}
-		err = p.document(r.document(assessed.Volumes(j)))
-	}
-	switch {
+	switch err := c.print(f.output, r.document(assessed.Volumes(j)), func(l *lines) { r.print(l, f.all) }); {
 	case err != nil:
-		return printError{err}
+		return err
 	case r.Err != nil:
 		return fmt.Errorf("reading the results of %s %s: %w", j.Kind.Word(), j.Name, r.Err)
 	}
@@ -148,12 +101,12 @@ type resultsRead struct {
 	inspect.AllMessages
 }
 
-func (r resultsRead) document(volumes []assess.Volume) resultsDocument {
-	d := resultsDocument{APIVersion: apiVersion, Kind: "Results", Job: itemOf(r.Judged, volumes), Complete: r.Complete, Note: r.Note}
-	d.Messages = messagesOf(r.Sections)
+func (r resultsRead) document(volumes []assess.Volume) document.Results {
+	d := document.Results{Header: document.NewHeader("Results"), Job: document.NewJob(r.Judged, volumes), Complete: r.Complete, Note: r.Note,
+		Messages: document.NewMessages(r.Sections)}
 	if r.Log != nil {
-		d.ServerLog = &serverLogJSON{Errors: r.Log.Errors, Warnings: r.Log.Warnings,
-			Messages: messagesOf(r.Log.Sections), Gaps: append([]string{}, r.Log.Gaps...)}
+		d.ServerLog = &document.ServerLog{Errors: r.Log.Errors, Warnings: r.Log.Warnings,
+			Messages: document.NewMessages(r.Log.Sections), Gaps: append([]string{}, r.Log.Gaps...)}
 		if r.LogErr != nil {
 			d.ServerLog.Error = r.LogErr.Error()
 		}
@@ -161,27 +114,11 @@ func (r resultsRead) document(volumes []assess.Volume) resultsDocument {
 	return d
 }
 
-func messagesOf(sections []outcome.Section) []messageJSON {
-	messages := []messageJSON{}
-	for _, s := range sections {
-		for _, m := range s.Complaints {
-			entry := messageJSON{Severity: string(m.Severity), Scope: string(m.Scope), Namespace: m.Namespace,
-				Text: m.Text, Example: m.Example, Count: m.Count, Resources: make([]namedResource, 0, len(m.Resources))}
-			for _, named := range m.Resources {
-				entry.Resources = append(entry.Resources, namedResource(named))
-			}
-			messages = append(messages, entry)
-		}
-	}
-	return messages
-}
-
 // namesShown is how many resources of a message are named as text; --all names
 // all, and -o json too.
 const namesShown = 5
 
-func (r resultsRead) print(w io.Writer, all bool) error {
-	l := lines{w: w}
+func (r resultsRead) print(l *lines, all bool) {
 	title := fmt.Sprintf("%s %s/%s, phase %s", r.Kind.Word(), r.Namespace, r.Name, dash(r.Phase))
 	errs, warnings := outcome.Counts(r.Sections)
 	if !r.Complete && len(r.Sections) == 0 {
@@ -202,18 +139,16 @@ func (r resultsRead) print(w io.Writer, all bool) error {
 	if all {
 		most = -1
 	}
-	printSections(&l, r.Sections, most)
+	printSections(l, r.Sections, most)
 	switch {
 	case r.Log == nil:
-		return l.err
 	case r.LogErr != nil:
 		l.add("The server's log cannot be read: %s", r.LogErr)
-		return l.err
+	default:
+		l.add("%s", r.Log.Summary())
+		l.list("Not all of the log could be read:", r.Log.Gaps)
+		printSections(l, r.Log.Sections, most)
 	}
-	l.add("%s", r.Log.Summary())
-	l.list("Not all of the log could be read:", r.Log.Gaps)
-	printSections(&l, r.Log.Sections, most)
-	return l.err
 }
 
 func printSections(l *lines, sections []outcome.Section, most int) {

@@ -11,6 +11,9 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/say/document"
+	"github.com/veltui/veltui/stored/outcome"
 )
 
 // quotaResults are those of a restore into a namespace with a quota, and one
@@ -65,7 +68,7 @@ func TestResults(t *testing.T) {
 		}
 	}
 	stdout, stderr, code := b.run(t, "results", "-n", "velero", "restore/into-quota", "-o", "json")
-	var d resultsDocument
+	var d document.Results
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitPartiallyFailed {
 		t.Fatalf("exit code %d, %v: %s%s", code, err, stdout, stderr)
 	}
@@ -73,11 +76,11 @@ func TestResults(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	if m := d.Messages[0]; m.Severity != "error" || m.Scope != "namespace" || m.Namespace != "ops" || m.Count != 7 || len(m.Resources) != 7 ||
-		m.Resources[6] != (namedResource{"pods", "worker-6"}) || m.Text != "is forbidden: exceeded quota: compute" || !strings.HasPrefix(m.Example, "error restoring pods/ops/worker-0: ") {
+		m.Resources[6] != (outcome.Resource{Kind: "pods", Name: "worker-6"}) || m.Text != "is forbidden: exceeded quota: compute" || !strings.HasPrefix(m.Example, "error restoring pods/ops/worker-0: ") {
 		t.Errorf("%+v", m)
 	}
 	stdout, _, _ = b.run(t, "results", "-n", "velero", "restore/goes-on", "-o", "json")
-	if d = (resultsDocument{}); json.Unmarshal([]byte(stdout), &d) != nil || d.Complete || d.ServerLog == nil || !strings.Contains(d.ServerLog.Error, "no pod of") || d.ServerLog.Messages == nil {
+	if d = (document.Results{}); json.Unmarshal([]byte(stdout), &d) != nil || d.Complete || d.ServerLog == nil || !strings.Contains(d.ServerLog.Error, "no pod of") || d.ServerLog.Messages == nil {
 		t.Errorf("of one that goes on: %s", stdout)
 	}
 	for _, args := range [][]string{{"results"}, {"results", "restores"}, {"results", "restore/a", "-o", "table"}} {

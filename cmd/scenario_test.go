@@ -18,6 +18,7 @@ import (
 	"github.com/veltui/veltui/demo/scene"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/testbed"
 	"github.com/veltui/veltui/watch"
 )
@@ -93,7 +94,7 @@ func (c *scenarioCheck) document(into any, args ...string) (text string, code in
 }
 
 func (c *scenarioCheck) explain() {
-	var e explanation
+	var e document.Explanation
 	text, code := c.document(&e, "explain", c.want.Job, "-o", "json")
 	c.state, c.reason, c.advice, c.facts = e.Verdict.State, e.Verdict.Reason, e.Verdict.Advice, len(e.Verdict.Facts)
 	summary := e.Job.Summary
@@ -184,7 +185,7 @@ func (c *scenarioCheck) page() {
 }
 
 func (c *scenarioCheck) get() {
-	var list jobList
+	var list document.JobList
 	_, code := c.document(&list, "get", "-o", "json")
 	if code != ExitOK {
 		c.Errorf("get: exit code %d", code)
@@ -213,7 +214,7 @@ func (c *scenarioCheck) get() {
 }
 
 func (c *scenarioCheck) finalize() {
-	var f finalizeDocument
+	var f document.Finalization
 	_, code := c.document(&f, "finalize", c.want.Job, "--dry-run=server", "--yes", "-o", "json")
 	c.checkPlan("finalize", f.Plan)
 	if c.want.Finalize != "" && c.want.Finalize != "refuse" && f.Plan.To != c.want.Finalize {
@@ -233,7 +234,7 @@ func (c *scenarioCheck) finalize() {
 // checkAdvice holds what the verdict advises against what can be done: veltui must
 // not answer its own advice with a refusal. Finalizing is advised for the case that
 // the results are stored; where they are not, another action must be possible.
-func (c *scenarioCheck) checkAdvice(f finalizeDocument) {
+func (c *scenarioCheck) checkAdvice(f document.Finalization) {
 	backed := c.advised == "" || c.advised == action.Finalize && f.Plan.Action != action.Refuse ||
 		strings.Contains(f.Plan.Refusal, "cannot tell") // it says what it could not look at
 	for _, r := range f.Remedies {
@@ -245,7 +246,7 @@ func (c *scenarioCheck) checkAdvice(f finalizeDocument) {
 }
 
 // checkPlan holds what finalizing would do against what it may do.
-func (c *scenarioCheck) checkPlan(who string, p planJSON) {
+func (c *scenarioCheck) checkPlan(who string, p document.Plan) {
 	c.Helper()
 	if p.Action == action.Refuse {
 		return
@@ -260,7 +261,7 @@ func (c *scenarioCheck) checkPlan(who string, p planJSON) {
 
 // checkRemedies holds what is offered, by veltui itself or as a command, against
 // what may be.
-func (c *scenarioCheck) checkRemedies(who string, remedies []remedyJSON) {
+func (c *scenarioCheck) checkRemedies(who string, remedies []document.Remedy) {
 	c.Helper()
 	for _, r := range remedies {
 		name := string(r.Action)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -148,7 +149,7 @@ func (s *sortBy) values(all []clusterJobs) ([]any, error) {
 
 // ownDocument is a job as -o json prints it.
 func ownDocument(c clusterJobs) (map[string]any, error) {
-	data, err := documentJSON(listOf(c).Items[0], "")
+	data, err := document.Encode(listOf(c).Items[0], "")
 	if err != nil {
 		return nil, err
 	}

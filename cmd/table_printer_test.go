@@ -10,6 +10,7 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -61,7 +62,7 @@ func TestTableSaysWhatIsDeleted(t *testing.T) {
 		if got := rowOf(watch.Change{Job: j}, a, "").stage(); got != want {
 			t.Errorf("phase %q: %s, want %s", phase, got, want)
 		}
-		if item := itemOf(a.Of(j), nil); item.DeletionRequestedAt == nil {
+		if item := document.NewJob(a.Of(j), nil); item.DeletionRequestedAt.IsZero() {
 			t.Errorf("phase %q: JSON does not say it", phase)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/restore/verify"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -103,15 +104,9 @@ func (c *cli) verify(ctx context.Context, selected selection, f verifyFlags) err
 		return fmt.Errorf("verifying restore %s: %w", judged.Name, verifyErr)
 	}
 	r := verified{Judged: judged, Result: result}
-	if f.output == "text" {
-		err = r.print(c.streams.Out, f.all)
-	} else {
-		p := documentPrinter{w: c.streams.Out, yaml: f.output == "yaml"}
-		err = p.document(r.document(assessed.Volumes(judged.Job)))
-	}
-	switch {
+	switch err := c.print(f.output, document.NewVerification(judged, assessed.Volumes(judged.Job), &result), func(l *lines) { r.print(l, f.all) }); {
 	case err != nil:
-		return printError{err}
+		return err
 	case verifyErr != nil:
 		return fmt.Errorf("verifying restore %s: %w", judged.Name, verifyErr)
 	case result.Lost() > 0:

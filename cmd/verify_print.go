@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/veltui/veltui/assess"
@@ -34,17 +33,16 @@ var stateTitles = map[verify.State]string{
 // namedItems is how many items of a kind and state are named as text; --all names all.
 const namedItems = 5
 
-func (r verified) print(w io.Writer, all bool) error {
-	l := lines{w: w}
+func (r verified) print(l *lines, all bool) {
 	l.add("restore %s/%s, phase %s: %s", r.Namespace, r.Name, dash(r.Phase), r.Summary())
 	if r.SoFar {
 		l.add("It has not ended: this is how it is so far.")
 	}
-	r.volumes(&l, all)
+	r.volumes(l, all)
 	for _, k := range r.Kinds {
-		r.findings(&l, k, all)
+		r.findings(l, k, all)
 	}
-	r.counts(&l)
+	r.counts(l)
 	if text := r.VolumeWords(); text != "" {
 		l.add("\n%s", text)
 	}
@@ -61,7 +59,6 @@ func (r verified) print(w io.Writer, all bool) error {
 	}
 	l.list("not looked at, and so not known:", unseen)
 	l.list("notes:", r.Notes)
-	return l.err
 }
 
 // maxUnseen is how many places that were not looked at are named as text.

@@ -15,6 +15,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/say/document"
 )
 
 const verifySpace = "verify-ops"
@@ -74,7 +76,7 @@ func (b *bed) verifyCluster(t *testing.T, s *store, name string) {
 }
 
 // verified runs `veltui verify -o json`.
-func (b *bed) verified(t *testing.T, name string, args ...string) (d verifyDocument, code int) {
+func (b *bed) verified(t *testing.T, name string, args ...string) (d document.Verification, code int) {
 	t.Helper()
 	stdout, stderr, code := b.run(t, append([]string{"verify", "-n", "velero", "restore/" + name, "-o", "json"}, args...)...)
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
@@ -83,8 +85,8 @@ func (b *bed) verified(t *testing.T, name string, args ...string) (d verifyDocum
 	return d, code
 }
 
-// lost are the items that did not come back.
-func (d verifyDocument) lost() (names []string) {
+// lostItems are the items that did not come back.
+func lostItems(d document.Verification) (names []string) {
 	for _, k := range d.Resources {
 		for _, i := range k.Items {
 			if i.Lost {
@@ -104,7 +106,7 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 
 	d, code := b.verified(t, "verify-ended")
 	want := []string{"Differs secrets/sec-0004", "Failed secrets/sec-0003", "Gone services/svc-2", "Missing secrets/sec-0005"}
-	if got := d.lost(); !slices.Equal(got, want) || code != ExitRefused || d.LostItems != 4 {
+	if got := lostItems(d); !slices.Equal(got, want) || code != ExitRefused || d.LostItems != 4 {
 		t.Errorf("exit code %d: %q, expected %q", code, got, want)
 	}
 	if d.Counts["Restored"] != 11 || d.Counts["NotLookedAt"] != 0 || d.Wanted != 15 {
@@ -136,7 +138,7 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, code = b.verified(t, "verify-ended", "--kubeconfig", few)
-	if got := d.lost(); code != ExitRefused || !slices.Equal(got, []string{"Gone services/svc-2"}) || d.Counts["NotLookedAt"] != 10 {
+	if got := lostItems(d); code != ExitRefused || !slices.Equal(got, []string{"Gone services/svc-2"}) || d.Counts["NotLookedAt"] != 10 {
 		t.Errorf("exit code %d, %q, %v", code, got, d.Counts)
 	}
 	if len(d.NotSeen) != 1 || d.NotSeen[0].Resource != "secrets" || d.NotSeen[0].Why != "you may not list it" {
@@ -161,7 +163,7 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 	delete(s.files, "RestoreResourceList/verify-ended")
 	d, code = b.verified(t, "verify-ended")
 	want = []string{"Missing secrets/sec-0003", "Missing secrets/sec-0005", "Missing services/svc-2"}
-	if got := d.lost(); code != ExitRefused || !slices.Equal(got, want) || !strings.Contains(strings.Join(d.Notes, " "), "Velero's list of what it restored is not there") {
+	if got := lostItems(d); code != ExitRefused || !slices.Equal(got, want) || !strings.Contains(strings.Join(d.Notes, " "), "Velero's list of what it restored is not there") {
 		t.Errorf("exit code %d, %q, %q", code, got, d.Notes)
 	}
 	now := metav1.Now()
@@ -233,7 +235,7 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 		Spec:   velerov2alpha1.DataDownloadSpec{TargetVolume: velerov2alpha1.TargetVolumeSpec{PVC: "moved", Namespace: space}},
 		Status: velerov2alpha1.DataDownloadStatus{Phase: velerov2alpha1.DataDownloadPhaseCompleted}})
 
-	states := func(d verifyDocument) (all []string) {
+	states := func(d document.Verification) (all []string) {
 		for _, v := range d.Volumes {
 			all = append(all, fmt.Sprintf("%s %s %s", v.Claim, v.Method, v.State))
 		}

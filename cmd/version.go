@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/veltui/veltui/say/document"
 )
 
 // release, commit and date are set by the linker in builds of the Makefile and in
@@ -59,25 +61,11 @@ func (b buildInfo) module(path string) string {
 	return "unknown"
 }
 
-// versionDocument is `veltui version -o json`. What a build does not know is
-// absent.
-type versionDocument struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Version    string `json:"version"`
-	Commit     string `json:"commit,omitempty"`
-	Date       string `json:"date,omitempty"`
-	Modified   bool   `json:"modified,omitempty"`
-	VeleroAPI  string `json:"veleroAPI"`
-	GoVersion  string `json:"goVersion"`
-	Platform   string `json:"platform"`
-}
-
 // document says what this binary was made from. What the linker was told goes before
 // what the toolchain found out.
-func (b buildInfo) document(version, commit, date string) versionDocument {
-	d := versionDocument{
-		APIVersion: "veltui/v1", Kind: "Version", Version: version, Commit: commit, Date: date,
+func (b buildInfo) document(version, commit, date string) document.Version {
+	d := document.Version{
+		Header: document.NewHeader("Version"), Version: version, Commit: commit, Date: date,
 		VeleroAPI: b.module("github.com/vmware-tanzu/velero"), GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	if d.Commit == "" {
@@ -86,7 +74,7 @@ func (b buildInfo) document(version, commit, date string) versionDocument {
 	return d
 }
 
-func (d versionDocument) text() string {
+func versionText(d document.Version) string {
 	commit := "unknown"
 	if d.Commit != "" {
 		commit = d.Commit
@@ -117,7 +105,7 @@ Built with "go install", veltui knows its version but not its commit.`,
 			d := built().document(version, commit, date)
 			switch output {
 			case "text":
-				_, err := io.WriteString(c.streams.Out, d.text())
+				_, err := io.WriteString(c.streams.Out, versionText(d))
 				return err
 			case "json", "yaml":
 				p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}

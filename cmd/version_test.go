@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/veltui/veltui/say/document"
 )
 
 // What a build does not know it does not say.
@@ -32,7 +34,7 @@ func TestVersionIsHonest(t *testing.T) {
 		}
 		b := buildInfo{&c.info}
 		want := c.says + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + "\n"
-		if got := b.document(b.version(), c.commit, date).text(); got != want {
+		if got := versionText(b.document(b.version(), c.commit, date)); got != want {
 			t.Errorf("%s says\n%swant\n%s", c.name, got, want)
 		}
 	}
@@ -63,7 +65,7 @@ func TestMakefileSetsTheVersion(t *testing.T) {
 
 func TestVersionAsADocument(t *testing.T) {
 	out, err := exec.Command(control(t).binary, "version", "-o", "json").Output()
-	var d versionDocument
+	var d document.Version
 	if err != nil || json.Unmarshal(out, &d) != nil || d.Kind != "Version" || d.VeleroAPI == "unknown" || d.Platform != runtime.GOOS+"/"+runtime.GOARCH {
 		t.Errorf("%s, %v", out, err)
 	}

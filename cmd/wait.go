@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/say/document"
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
@@ -123,37 +124,15 @@ func (c *cli) wait(ctx context.Context, selected selection, conditions []conditi
 	return w.conclude()
 }
 
-// waitResult is what `wait -o json` prints.
-type waitResult struct {
-	APIVersion string     `json:"apiVersion"`
-	Kind       string     `json:"kind"`
-	Items      []waitItem `json:"items"`
-}
-
-// waitItem is what came of waiting for one job.
-type waitItem struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-	// Result is met, ended (in another way), missing, deleted, stuck, timeout or
-	// pending.
-	Result string `json:"result"`
-	// Condition is the one that was met, as --for takes it.
-	Condition string `json:"condition,omitempty"`
-	ExitCode  int    `json:"exitCode"`
-	// Job is the job as it was seen last.
-	Job *jobItem `json:"job,omitempty"`
-}
-
 // conclude prints what came of each job, and returns the exit code as an error.
 func (w *waiter) conclude() error {
-	result := waitResult{APIVersion: apiVersion, Kind: "WaitResult", Items: make([]waitItem, 0, len(w.targets))}
+	result := document.WaitResult{Header: document.NewHeader("WaitResult"), Items: make([]document.WaitItem, 0, len(w.targets))}
 	worst := 0
 	for _, t := range w.targets {
 		worst = max(worst, t.code)
-		item := waitItem{Kind: string(t.kind), Name: t.name, Result: string(t.result), Condition: t.condition, ExitCode: t.code}
+		item := document.WaitItem{Kind: string(t.kind), Name: t.name, Result: string(t.result), Condition: t.condition, ExitCode: t.code}
 		if t.last.Job != nil {
-			job := itemOf(t.last, t.volumes)
-			item.Job = &job
+			item.Job = new(document.NewJob(t.last, t.volumes))
 		}
 		result.Items = append(result.Items, item)
 	}

@@ -11,6 +11,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/say/document"
 )
 
 // waiting is a `veltui wait` that goes on.
@@ -125,7 +127,7 @@ func TestWaitFollows(t *testing.T) {
 	if code := completed.code(t); code != ExitOK {
 		t.Errorf("exit code %d: %s", code, completed.out)
 	}
-	var result waitResult
+	var result document.WaitResult
 	if err := json.Unmarshal([]byte(completed.out.String()), &result); err != nil || len(result.Items) != 1 || result.Items[0].Result != "met" ||
 		result.Items[0].Condition != "completed" || result.Items[0].Job.Phase != "Completed" || result.Kind != "WaitResult" {
 		t.Errorf("%v: %s", err, completed.out)

@@ -71,11 +71,11 @@ type Objects struct {
 
 // Unseen is a resource that could not be read.
 type Unseen struct {
-	Resource string
+	Resource string `json:"resource"`
 	// Missing is true for a kind that the cluster does not have.
-	Missing bool
+	Missing bool `json:"missing,omitempty"`
 	// Why is the API server's answer.
-	Why string
+	Why string `json:"error"`
 }
 
 // Cluster is all that is known of etcd's backups at one moment. It is immutable.
@@ -140,12 +140,12 @@ type Schedule struct {
 // (backup_removal_controller.go, sync).
 type Retention struct {
 	// Type is RetentionNumber or RetentionSize.
-	Type string
+	Type string `json:"type"`
 	// Limit is a number of backups or of gigabytes, 0 for a type that veltui does
 	// not know.
-	Limit int64
+	Limit int64 `json:"limit"`
 	// Default says that the operator chose the limit.
-	Default bool
+	Default bool `json:"default,omitempty"`
 }
 
 // String writes what is kept: "15 backups (default)", "20 GB".

@@ -139,7 +139,7 @@ type Items struct {
 
 // Operations are the counters of asynchronous item operations.
 type Operations struct {
-	Attempted int
-	Completed int
-	Failed    int
+	Attempted int `json:"attempted"`
+	Completed int `json:"completed"`
+	Failed    int `json:"failed"`
 }

@@ -59,12 +59,12 @@ func SnapshotTimeout(o metav1.Object) time.Duration {
 // Limit is a bound on what a job may do or wait for.
 type Limit struct {
 	// Name is the server's or the node-agent's flag, or the field of the spec.
-	Name string
+	Name string `json:"name"`
 	// Value is a duration or a count, as a flag takes it.
-	Value string
+	Value string `json:"value"`
 	// Source is where it comes from. It says so where that is not known, and the
 	// default then stands in.
-	Source string
+	Source string `json:"source"`
 }
 
 // Limits are the bounds on a job and where each comes from, in the order in

@@ -104,10 +104,10 @@ const (
 
 // NotSeen is something that could not be looked at.
 type NotSeen struct {
-	Resource string
+	Resource string `json:"resource"`
 	// Namespace is empty for the whole cluster.
-	Namespace string
-	Why       string
+	Namespace string `json:"namespace,omitempty"`
+	Why       string `json:"why"`
 }
 
 // State is what was found of a [Question].

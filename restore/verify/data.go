@@ -63,14 +63,15 @@ func (s DataState) Lost() bool { return s == DataEmpty || s == DataFailed }
 
 // Volume is a volume of what came back.
 type Volume struct {
-	Namespace string // in the target
-	Claim     string // empty for a pod's volume without one
+	Namespace string `json:"namespace"`       // in the target
+	Claim     string `json:"claim,omitempty"` // empty for a pod's volume without one
 	// Pod and PodVolume are those that the data is copied into; empty for other ways.
-	Pod, PodVolume string
-	Method         Method
-	State          DataState
+	Pod       string    `json:"pod,omitempty"`
+	PodVolume string    `json:"podVolume,omitempty"`
+	Method    Method    `json:"method,omitempty"`
+	State     DataState `json:"state"`
 	// Why is the reason, empty where the state says all.
-	Why string
+	Why string `json:"why,omitempty"`
 }
 
 // String is the volume as NAMESPACE/CLAIM or NAMESPACE/POD:VOLUME.

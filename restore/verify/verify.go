@@ -53,13 +53,13 @@ func (s State) Lost() bool {
 // Item is one that a restore was to bring back.
 type Item struct {
 	// Namespace is in the target; empty if it has none.
-	Namespace string
-	Name      string
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
 	// From is its namespace in the backup, if that is another.
-	From  string
-	State State
+	From  string `json:"from,omitempty"`
+	State State  `json:"state"`
 	// Why is the reason, empty where the state says all.
-	Why string
+	Why string `json:"why,omitempty"`
 }
 
 // Kind is the items of one resource, as "deployments.apps".

@@ -12,29 +12,31 @@ import (
 
 // Claim is a claim that is there and not bound.
 type Claim struct {
-	Namespace string
-	Name      string
-	Phase     string
-	Class     string
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Phase     string `json:"phase"`
+	Class     string `json:"class,omitempty"`
 	// Volume is the volume that it is bound to or asks for, and Snapshot the
 	// VolumeSnapshot that its volume is made from; empty for none.
-	Volume, Snapshot string
-	// Why is what keeps it from being bound, as far as that is known.
-	Why string
+	Volume   string `json:"-"`
+	Snapshot string `json:"-"`
 	// Lost is true if it cannot be bound as things are.
-	Lost bool
+	Lost bool `json:"lost,omitempty"`
+	// Why is what keeps it from being bound, as far as that is known.
+	Why string `json:"why"`
 }
 
 // Data is a volume whose data did not come back wholly.
 type Data struct {
-	Name   string // of the PodVolumeRestore or DataDownload
-	Target string // what it fills, as namespace/pvc
-	Phase  string
+	Name   string `json:"name"`   // of the PodVolumeRestore or DataDownload
+	Target string `json:"target"` // what it fills, as namespace/pvc
+	Phase  string `json:"phase"`
 	// Done and Total are bytes; Total is 0 where it is not known.
-	Done, Total int64
-	Message     string
+	Done  int64 `json:"bytesDone"`
+	Total int64 `json:"bytesTotal,omitempty"`
 	// Lost is true if Velero does not go on with it.
-	Lost bool
+	Lost    bool   `json:"lost,omitempty"`
+	Message string `json:"message,omitempty"`
 }
 
 // Words say how far it came and why it ended.

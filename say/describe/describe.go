@@ -20,37 +20,46 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
+// Document is what `describe -o json` prints.
+type Document struct {
+	document.Header
+	// Job is the same as in a JobList.
+	Job      document.Job `json:"job"`
+	Sections []Section    `json:"sections"`
+}
+
 // Section is a group of fields. The first one of a job has no title: it says
 // how the job stands.
 type Section struct {
-	Title  string
-	Fields []Field
+	Title  string  `json:"title"`
+	Fields []Field `json:"fields"`
 }
 
 // Field is one thing known of a job.
 type Field struct {
 	// Name is the field's name for machines: the one in the resource, if it is
 	// there. It is API.
-	Name string
+	Name string `json:"name"`
 	// Title is its name for people.
-	Title string
+	Title string `json:"title"`
 	// Values are what it says, one a line, and never none.
-	Values []string
-	// Note says in a few words what the values alone do not: how long ago.
-	Note string
+	Values []string `json:"values"`
 	// At is the moment that the only value is, if it is one.
-	At time.Time
+	At document.Moment `json:"at,omitzero"`
 	// Unset is true where the resource says nothing; the values then are what
 	// Velero takes for that.
-	Unset bool
+	Unset bool `json:"unset,omitempty"`
+	// Note says in a few words what the values alone do not: how long ago.
+	Note string `json:"-"`
 	// Tone is how serious it is.
-	Tone Tone
+	Tone Tone `json:"-"`
 	// More is where more of it is shown, if there is more.
-	More Place
+	More Place `json:"-"`
 }
 
 // Tone is how serious a field is.
@@ -142,7 +151,7 @@ func (d *describer) moment(name, title string, at time.Time) {
 	if at.After(d.now) {
 		note = "in " + human.Duration(at.Sub(d.now))
 	}
-	d.add(Field{Name: name, Title: title, Values: []string{Moment(at, d.now)}, Note: note, At: at})
+	d.add(Field{Name: name, Title: title, Values: []string{Moment(at, d.now)}, Note: note, At: document.Moment{Time: at}})
 }
 
 // Moment writes a time to the second, with its date and now's time zone.

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/logs"
 	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/velero"
 )
 
 // What a report has at most of each.
@@ -47,7 +48,7 @@ type Input struct {
 	Log              *Decisive
 	// Operations are nil where they could not be read.
 	Operations []artifact.Operation
-	Limits     []Limit
+	Limits     []velero.Limit
 	Done       []Deed
 	Left       []Step
 	NotSeen    []NotSeen
@@ -57,22 +58,17 @@ type Input struct {
 func Make(in Input) Document {
 	j, v := in.Judged.Job, in.Judged.Verdict
 	d := Document{
-		APIVersion: "veltui/v1", Kind: "Report", MadeAt: stamp(in.Now), Veltui: in.Veltui, Context: in.Context, Namespace: j.Namespace,
-		Velero: in.Assessed.Environment.Server.Version,
-		Job: Job{Kind: string(j.Kind), Name: j.Name, UID: string(j.UID), Phase: j.Phase, Stage: string(j.Stage), Progress: in.Judged.Amount(),
-			Backup: j.BackupName, Schedule: j.ScheduleName, Location: j.StorageLocation, CreatedAt: stamp(j.Created), StartedAt: stamp(j.Started),
-			ChangedAt: stamp(j.Changed), CompletedAt: stamp(j.Completed), Errors: j.Errors, Warnings: j.Warnings,
-			FailureReason: j.FailureReason, ValidationErrors: slices.Clone(j.ValidationErrors)},
-		Verdict: Verdict{State: string(v.State()), Reason: string(v.Reason), Summary: v.Summary, Proof: string(v.Proof.Kind()), Facts: []Fact{}, Advice: v.Advice},
-		Left:    append([]Step{}, in.Left...), Done: append([]Deed{}, in.Done...), Limits: append([]Limit{}, in.Limits...), NotSeen: append([]NotSeen{}, in.NotSeen...),
+		Header: document.NewHeader("Report"), MadeAt: stamp(in.Now), Veltui: in.Veltui, Context: in.Context, Namespace: j.Namespace,
+		Velero:  in.Assessed.Environment.Server.Version,
+		Job:     Job{document.NewHead(j), in.Judged.Amount(), j.StorageLocation},
+		Verdict: Verdict{document.NewVerdict(v), v.Summary},
+		Left:    append([]Step{}, in.Left...), Done: append([]Deed{}, in.Done...), Limits: append([]velero.Limit{}, in.Limits...), NotSeen: append([]NotSeen{}, in.NotSeen...),
 	}
-	for _, f := range v.Facts {
-		d.Verdict.Facts = append(d.Verdict.Facts, Fact{f.Text, f.Holds, f.Source, stamp(f.At)})
-	}
-	slices.SortStableFunc(d.Done, func(a, b Deed) int { return cmp.Compare(a.At, b.At) })
+	d.Job.ValidationErrors = slices.Clone(j.ValidationErrors) // which are redacted
+	slices.SortStableFunc(d.Done, func(a, b Deed) int { return a.At.Compare(b.At.Time) })
 	d.timeline(in)
 	d.messages(in)
-	d.Log = in.Log.document(j.Terminal() && j.Phase != "Failed")
+	d.Log = in.Log.document(j.Terminal() && j.Phase != velero.PhaseFailed)
 	d.volumes(in)
 	d.operations(in)
 	for _, s := range in.Assessed.Snapshot.Sources {
@@ -96,13 +92,8 @@ func Make(in Input) Document {
 	return d
 }
 
-// stamp is a moment as RFC 3339 has it, empty for none.
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
-}
+// stamp returns a moment to the second.
+func stamp(t time.Time) document.Moment { return document.Moment{Time: t.UTC().Truncate(time.Second)} }
 
 func (d *Document) timeline(in Input) {
 	told := in.Assessed.Timeline(in.Judged.Job, in.Operations)
@@ -120,44 +111,29 @@ func (d *Document) timeline(in Input) {
 }
 
 func (d *Document) messages(in Input) {
-	d.Messages = Messages{Complete: in.MessagesComplete, Note: in.MessagesNote, Groups: []Message{}}
-	for _, s := range in.Sections {
-		for _, c := range s.Complaints {
-			if len(d.Messages.Groups) == maxGroups {
-				d.Messages.Left++
-				continue
-			}
-			m := Message{Severity: string(c.Severity), Where: s.Title(), Text: cut(c.Words()), Count: c.Count}
-			for i, r := range c.Resources {
-				if i == maxNamed {
-					m.More = len(c.Resources) - i
-					break
-				}
-				m.Resources = append(m.Resources, r.String())
-			}
-			d.Messages.Groups = append(d.Messages.Groups, m)
-		}
+	groups := document.NewMessages(in.Sections)
+	d.Messages = Messages{Complete: in.MessagesComplete, Note: in.MessagesNote, Groups: groups[:min(len(groups), maxGroups)], Left: max(len(groups)-maxGroups, 0)}
+	for i := range d.Messages.Groups {
+		m := &d.Messages.Groups[i]
+		m.Text, m.Example, m.More = cut(m.Text), "", max(len(m.Resources)-maxNamed, 0)
+		m.Resources = m.Resources[:len(m.Resources)-m.More]
 	}
 }
 
 func (d *Document) volumes(in Input) {
-	d.Volumes = Volumes{Phases: []Count{}, Open: []Volume{}}
+	d.Volumes = Volumes{Phases: []Count{}, Open: []document.Volume{}}
 	phases := map[string]int{}
 	for _, v := range in.Assessed.Volumes(in.Judged.Job) {
-		phase := cmp.Or(v.Phase, "New")
-		phases[string(v.Kind)+" "+phase]++
+		phases[string(v.Kind)+" "+cmp.Or(v.Phase, velero.VolumeNew)]++
 		switch {
-		case phase == "Completed":
-			continue
+		case v.Phase == velero.PhaseCompleted:
 		case len(d.Volumes.Open) == maxVolumes:
 			d.Volumes.Left++
-			continue
+		default:
+			open := document.NewVolume(v)
+			open.Message = cut(open.Message)
+			d.Volumes.Open = append(d.Volumes.Open, open)
 		}
-		open := Volume{Kind: string(v.Kind), Name: v.Name, Target: v.Target, Phase: phase, Node: v.Node, Cause: v.Verdict.Cause, Message: cut(v.Message)}
-		if v.Total > 0 {
-			open.Amount = human.BytesOf(v.Done, v.Total)
-		}
-		d.Volumes.Open = append(d.Volumes.Open, open)
 	}
 	for _, name := range slices.Sorted(maps.Keys(phases)) {
 		d.Volumes.Phases = append(d.Volumes.Phases, Count{name, phases[name]})
@@ -165,11 +141,10 @@ func (d *Document) volumes(in Input) {
 }
 
 func (d *Document) operations(in Input) {
-	o := in.Judged.Operations
-	d.Operations = Work{Attempted: o.Attempted, Completed: o.Completed, Failed: o.Failed, Open: []string{}}
+	d.Operations = Operations{Operations: in.Judged.Operations, Open: []string{}}
 	for _, o := range in.Operations {
 		switch {
-		case o.Phase == "Completed":
+		case o.Phase == velero.PhaseCompleted:
 		case len(d.Operations.Open) == maxOpenWork:
 			d.Operations.Left++
 		default:

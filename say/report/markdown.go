@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -9,13 +10,16 @@ import (
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/velero"
 )
 
 // Markdown is the report as a text that reads well with and without a program that
 // draws Markdown.
 func (d Document) Markdown() string {
-	w := &writer{made: moment(d.MadeAt)}
+	w := &writer{made: d.MadeAt.Time}
 	w.head(d)
 	w.verdict(d)
 	w.done(d)
@@ -34,11 +38,6 @@ type writer struct {
 	text strings.Builder
 	// made is when the report was made.
 	made time.Time
-}
-
-func moment(stamp string) time.Time {
-	t, _ := time.Parse(time.RFC3339, stamp) // we wrote it
-	return t
 }
 
 func (w *writer) heading(title string) { fmt.Fprintf(&w.text, "\n## %s\n\n", title) }
@@ -89,11 +88,11 @@ func code(s string) string {
 const written = "2006-01-02 15:04:05"
 
 // at is a moment, absolute and relative to when the report was made.
-func (w *writer) at(stamp string) string {
-	if stamp == "" {
+func (w *writer) at(at document.Moment) string {
+	if at.IsZero() {
 		return "at an unknown time"
 	}
-	t := moment(stamp)
+	t := at.Truncate(time.Second)
 	return t.UTC().Format(written) + " (" + w.ago(t) + ")"
 }
 
@@ -130,11 +129,14 @@ func (w *writer) head(d Document) {
 	if d.Context != "" {
 		w.item("Where: kubeconfig context %s", code(d.Context))
 	}
-	if j.ChangedAt == j.CompletedAt {
-		j.ChangedAt = ""
+	if j.ChangedAt.Truncate(time.Second).Equal(j.CompletedAt.Truncate(time.Second)) {
+		j.ChangedAt = document.Moment{}
 	}
-	for _, point := range []struct{ title, at string }{{"Created", j.CreatedAt}, {"Started", j.StartedAt}, {"Last change", j.ChangedAt}, {"Ended", j.CompletedAt}} {
-		if point.at != "" {
+	for _, point := range []struct {
+		title string
+		at    document.Moment
+	}{{"Created", j.CreatedAt}, {"Started", j.StartedAt}, {"Last change", j.ChangedAt}, {"Ended", j.CompletedAt}} {
+		if !point.at.IsZero() {
 			w.item("%s: %s", point.title, w.at(point.at))
 		}
 	}
@@ -142,7 +144,7 @@ func (w *writer) head(d Document) {
 		w.going(j)
 	}
 	w.item("UID: %s", code(j.UID))
-	w.item("This report: made %s by veltui %s", moment(d.MadeAt).UTC().Format(written), code(d.Veltui))
+	w.item("This report: made %s by veltui %s", d.MadeAt.UTC().Format(written), code(d.Veltui))
 	w.line("")
 	w.line("All times are in UTC, and ages are those at the time of this report. veltui writes %s in place of what looks like a credential. The report holds names of resources.", code(redacted))
 }
@@ -165,10 +167,10 @@ func (w *writer) going(j Job) {
 
 func origin(j Job) string {
 	switch {
-	case j.Kind == "Restore" && j.Backup != "":
-		return ", from backup " + code(j.Backup)
-	case j.Schedule != "":
-		return ", by schedule " + code(j.Schedule)
+	case j.Kind == string(job.Restore) && j.BackupName != "":
+		return ", from backup " + code(j.BackupName)
+	case j.ScheduleName != "":
+		return ", by schedule " + code(j.ScheduleName)
 	}
 	return ""
 }
@@ -197,7 +199,7 @@ func (w *writer) verdict(d Document) {
 			}
 			first = false
 			seen := code(f.Source)
-			if f.At != "" {
+			if !f.At.IsZero() {
 				seen += ", " + w.at(f.At)
 			}
 			w.item("%s [%s]", text(f.Text), seen)
@@ -222,7 +224,7 @@ func (w *writer) worst(d Document) {
 			return
 		default:
 			named++
-			w.item("%s, %s: %s", human.Count(m.Count, m.Severity), text(m.Where), code(human.Shorten(m.Text, 300)))
+			w.item("%s, %s: %s", human.Count(m.Count, m.Severity), text(m.Place()), code(human.Shorten(m.Words(), 300)))
 		}
 	}
 }
@@ -282,11 +284,11 @@ func (w *writer) messages(d Document) {
 		w.line("There are none.")
 	}
 	for _, m := range d.Messages.Groups {
-		w.item("%s, %s: %s", human.Count(m.Count, m.Severity), text(m.Where), code(m.Text))
+		w.item("%s, %s: %s", human.Count(m.Count, m.Severity), text(m.Place()), code(m.Words()))
 		if len(m.Resources) > 0 {
 			named := make([]string, len(m.Resources))
 			for i, r := range m.Resources {
-				named[i] = code(r)
+				named[i] = code(r.String())
 			}
 			more := ""
 			if m.More > 0 {
@@ -326,7 +328,7 @@ func (w *writer) log(l Log) {
 				said += ": " + line.Error
 			}
 			at := ""
-			if line.At != "" {
+			if !line.At.IsZero() {
 				at = w.at(line.At) + " "
 			}
 			more := ""
@@ -347,8 +349,12 @@ func (w *writer) volumes(d Document) {
 		w.item("Velero moves the data of no volume.")
 	}
 	for _, v := range d.Volumes.Open {
-		said := []string{code(v.Kind + " " + v.Name), "of " + code(v.Target), text(v.Phase)}
-		for _, more := range []string{v.Amount, v.Cause, v.Message} {
+		said := []string{code(v.Kind + " " + v.Name), "of " + code(v.Target), text(cmp.Or(v.Phase, velero.VolumeNew))}
+		amount := ""
+		if v.BytesTotal > 0 {
+			amount = human.BytesOf(v.BytesDone, v.BytesTotal)
+		}
+		for _, more := range []string{amount, v.Cause, v.Message} {
 			if more != "" {
 				said = append(said, text(more))
 			}

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/veltui/veltui/say/document"
 )
 
 // redacted stands for what was taken out.
@@ -195,7 +197,8 @@ func isPath(text string) bool {
 	return strings.ContainsAny(text, "/-_") && !strings.ContainsAny(text, "+=")
 }
 
-// redactAll redacts every string that a pointer leads to.
+// redactAll redacts every string that a pointer leads to. What is not exported is not
+// written.
 func redactAll(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -203,6 +206,9 @@ func redactAll(v reflect.Value) {
 			redactAll(v.Elem())
 		}
 	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[document.Moment]() {
+			return
+		}
 		for i := range v.NumField() {
 			redactAll(v.Field(i))
 		}
@@ -211,6 +217,8 @@ func redactAll(v reflect.Value) {
 			redactAll(v.Index(i))
 		}
 	case reflect.String:
-		v.SetString(Redact(v.String()))
+		if v.CanSet() {
+			v.SetString(Redact(v.String()))
+		}
 	}
 }

@@ -16,9 +16,11 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/logs"
 	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -51,8 +53,8 @@ func stuck(say string) Input {
 	return Input{Now: noon, Veltui: "v1.0.0", Context: "prod " + say, Assessed: a, Judged: judged, Log: log,
 		Sections:     outcome.Group(artifact.Results{Errors: artifact.Messages{Namespaces: map[string][]string{"crm": {"error restoring secrets/crm/db: " + say, "the server said: " + say}}}}),
 		MessagesNote: "Velero may add more until it ends. " + say, Operations: []artifact.Operation{{Phase: "Failed", Resource: "datadownloads", Name: "d", Action: "csi", Error: say}},
-		Limits:  []Limit{{"resource-timeout", "10m0s", "server flag " + say}},
-		Done:    []Deed{{At: "2026-11-20T11:30:00Z", By: "ops@example.org", Text: "had Velero look at it again", Reason: "INC-1 " + say, Source: "annotation veltui.io/woken"}},
+		Limits:  []velero.Limit{{Name: "resource-timeout", Value: "10m0s", Source: "server flag " + say}},
+		Done:    []Deed{{At: document.Moment{Time: noon.Add(-30 * time.Minute)}, By: "ops@example.org", Text: "had Velero look at it again", Reason: "INC-1 " + say, Source: "annotation veltui.io/woken"}},
 		Left:    []Step{{"Finalize it, which moves it to Finalizing", []string{"veltui finalize restore/crm-rollback " + say}}},
 		NotSeen: []NotSeen{{"the stored log", "read-only " + say}},
 	}

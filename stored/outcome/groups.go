@@ -28,6 +28,14 @@ const (
 	Namespace Scope = "namespace" // what is in one
 )
 
+// Title is a scope, or the namespace that it is, in words.
+func (s Scope) Title(namespace string) string {
+	if s == Namespace {
+		return "namespace " + namespace
+	}
+	return string(s)
+}
+
 // Complaint is the messages of one severity and scope that say the same.
 type Complaint struct {
 	Severity Severity
@@ -47,11 +55,14 @@ type Complaint struct {
 }
 
 // Words are what the messages say, fit to show: never nothing.
-func (c Complaint) Words() string {
-	if strings.TrimSpace(c.Text) == "" {
+func (c Complaint) Words() string { return Words(c.Text) }
+
+// Words is a message's text, fit to show: never nothing.
+func Words(text string) string {
+	if strings.TrimSpace(text) == "" {
 		return "(no message)"
 	}
-	return c.Text
+	return text
 }
 
 // Section is the complaints of one severity and scope.
@@ -64,12 +75,7 @@ type Section struct {
 }
 
 // Title is the section's place in words.
-func (s Section) Title() string {
-	if s.Scope == Namespace {
-		return "namespace " + s.Namespace
-	}
-	return string(s.Scope)
-}
+func (s Section) Title() string { return s.Scope.Title(s.Namespace) }
 
 // Group puts a job's messages together: errors before warnings, the place with
 // the most messages first, and there the message that repeats most. It keeps

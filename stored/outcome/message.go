@@ -7,8 +7,8 @@ type Resource struct {
 	// Kind is as Velero writes it in that message: a resource such as
 	// deployments.apps, or a kind such as ConfigMap. Empty where the message does
 	// not say it.
-	Kind string
-	Name string
+	Kind string `json:"kind"`
+	Name string `json:"name"`
 }
 
 // String is KIND/NAME.

@@ -19,11 +19,11 @@ const (
 type Malformed struct {
 	// Field is the path, such as spec.hooks.resources[0].pre[0].exec.timeout;
 	// empty where the object as a whole is meant.
-	Field string
+	Field string `json:"field"`
 	// Value is the value in JSON, shortened.
-	Value string
+	Value string `json:"value"`
 	// Error says what was expected instead.
-	Error string
+	Error string `json:"error"`
 
 	// patch is the JSON patch that mends the field, empty if there is none; see
 	// [Patch].

@@ -1,4 +1,4 @@
-package cmd
+package document
 
 import (
 	"bytes"
@@ -9,23 +9,29 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// The documents for machines are made of strings, booleans, whole numbers, and
-// the two types below, all of which can be written whatever they hold.
-// TestDocumentsCanAlwaysBeWritten keeps it so.
+// Header begins every document.
+type Header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
 
-// number is written as null where JSON has no word for it.
-type number float64
+// NewHeader returns the header of a kind of document.
+func NewHeader(kind string) Header { return Header{"veltui/v1", kind} }
+
+// Number is null where JSON cannot express it.
+type Number float64
 
 // MarshalJSON never fails.
-func (n number) MarshalJSON() ([]byte, error) {
+func (n Number) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(float64(n))
 }
 
-// moment is written in RFC 3339, in UTC where that has a year of four digits.
-type moment struct{ time.Time }
+// Moment is written in RFC 3339, in UTC where that has a year of four digits, and as
+// null if it is zero.
+type Moment struct{ time.Time }
 
 // The outermost time zones of RFC 3339. A time that could be read from one has
 // a year of four digits in one of them.
@@ -36,9 +42,11 @@ var (
 
 // MarshalJSON never fails: what lies outside all years of RFC 3339 becomes its
 // first or last second.
-func (m moment) MarshalJSON() ([]byte, error) {
+func (m Moment) MarshalJSON() ([]byte, error) {
 	t := m.UTC()
 	switch {
+	case t.IsZero():
+		return []byte("null"), nil
 	case t.Year() > 9999:
 		if t = t.In(farWest); t.Year() > 9999 {
 			t = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
@@ -51,17 +59,9 @@ func (m moment) MarshalJSON() ([]byte, error) {
 	return t.MarshalJSON()
 }
 
-// stamp is a time for a document, nil for none.
-func stamp(t time.Time) *moment {
-	if t.IsZero() {
-		return nil
-	}
-	return &moment{t}
-}
-
-// documentJSON is the only way to write a document: valid JSON in which no
-// string, ours or anybody's, holds what could steer a terminal.
-func documentJSON(v any, indent string) ([]byte, error) {
+// Encode writes a document as JSON in which no string, ours or anybody's, holds what
+// could steer a terminal. It is the only way to write one.
+func Encode(v any, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -70,4 +70,13 @@ func documentJSON(v any, indent string) ([]byte, error) {
 		return nil, err
 	}
 	return sanitize.JSON(b.Bytes()), nil
+}
+
+// convert returns what a function makes of each element, never nil.
+func convert[T, U any](in []T, to func(T) U) []U {
+	out := make([]U, 0, len(in))
+	for _, element := range in {
+		out = append(out, to(element))
+	}
+	return out
 }
