@@ -688,4 +688,7 @@ func TestInvariants(t *testing.T) {
 	if plans.Load() == 0 {
 		t.Error("no situation has a plan")
 	}
+	if testing.Short() {
+		t.Skip("a sample of them passed")
+	}
 }

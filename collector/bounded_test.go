@@ -108,10 +108,10 @@ func TestHostileSpecsComeToAnEnd(t *testing.T) {
 		"a namespace mapped in ring": {velerov1.RestoreSpec{NamespaceMapping: map[string]string{x.Namespaces()[0]: x.Namespaces()[1], x.Namespaces()[1]: x.Namespaces()[0]}}, ""},
 	} {
 		for _, version := range [][3]int{{1, 18, 3}, {1, 18, 0}} {
-			if testing.Short() && version[2] != 3 {
-				continue
-			}
 			t.Run(fmt.Sprint(name, version), func(t *testing.T) {
+				if testing.Short() && version[2] != 3 {
+					t.Skip("the other version passed")
+				}
 				spec := RestoreSpec{Restore: c.spec, Server: Server{Version: version}, Existing: Namespaces{Known: true, Names: many(50_000, "there-%d")}}
 				e, steps := stepsOf(t, x, spec, Discovery{})
 				t.Logf("%d steps, %d items", steps, e.Total)

@@ -81,6 +81,9 @@ func TestSameAsTheLibrary(t *testing.T) {
 	if matches < each/6 {
 		t.Errorf("only %d matches: the names are too far from the patterns", matches)
 	}
+	if testing.Short() {
+		t.Skip("a sample of them passed")
+	}
 }
 
 // TestQuirks are patterns about which the library has an opinion of its own.

@@ -104,6 +104,9 @@ func TestWidthIsAgreed(t *testing.T) {
 			checkWidth(t, "a"+strings.Repeat(string(r), 20))
 		}
 	}
+	if testing.Short() {
+		t.Skip("a sample of them passed")
+	}
 }
 
 // TestNothingJoins holds clean texts to staying what they are beside others.
