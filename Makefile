@@ -28,8 +28,8 @@ build: ## Build bin/veltui, one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/veltui .
 
 .PHONY: man
-man: build ## Write the manual pages of all commands into bin/man
-	@mkdir -p bin/man && rm -f bin/man/*.1 && bin/veltui man bin/man && echo "bin/man: $$(ls bin/man | wc -l) pages"
+man: ## Write the manual pages of all commands into bin/man
+	@mkdir -p bin/man && rm -f bin/man/*.1 && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(GO) run -C tools/man . $(VERSION) $(CURDIR)/bin/man && echo "bin/man: $$(ls bin/man | wc -l) pages"
 
 .PHONY: testbed
 testbed: ## Build kube-apiserver and etcd into bin/ (once; about five minutes on two cores)
@@ -141,6 +141,8 @@ lint: lint-tools ## Check formatting, go.mod, go vet, staticcheck and the import
 	  if [ -n "$$unformatted" ]; then echo "not formatted (run make fmt):"; echo "$$unformatted"; exit 1; fi
 	$(GO) mod tidy -diff
 	$(GO) -C tools/release mod tidy -diff
+	$(GO) -C tools/man mod tidy -diff
+	$(GO) -C tools/man vet .
 	$(GO) vet ./...
 	$(STATICCHECK) ./...
 	$(GO) test -count=1 -run TestImportRules .

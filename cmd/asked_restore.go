@@ -21,6 +21,7 @@ import (
 // askedRestore is the restore that estimate and preflight are asked about: a Restore
 // in a file, flags of `velero restore create`, or both.
 type askedRestore struct {
+	*cli
 	file   string
 	flags  restorespec.Flags
 	caFile string
@@ -28,15 +29,16 @@ type askedRestore struct {
 
 func (a *askedRestore) addTo(flags *pflag.FlagSet) {
 	flags.StringVarP(&a.file, "file", "f", "", "File with the Restore, YAML or JSON ('-' for standard input)")
+	completeFiles(flags, "file")
 	a.flags.AddAll(flags)
-	flags.StringVar(&a.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
+	addCAFile(flags, &a.caFile)
 }
 
-// askedSpec is the Restore in the file, empty for none, with what the flags say.
-func (c *cli) askedSpec(a *askedRestore) (velerov1.RestoreSpec, error) {
+// spec is the Restore in the file, empty for none, with what the flags say.
+func (a *askedRestore) spec() (velerov1.RestoreSpec, error) {
 	var restore velerov1.Restore
 	if a.file != "" {
-		read, err := c.readRestoreFile(a.file)
+		read, err := a.readRestoreFile(a.file)
 		if err != nil {
 			return restore.Spec, err
 		}
@@ -59,12 +61,12 @@ func (c *cli) askedSpec(a *askedRestore) (velerov1.RestoreSpec, error) {
 
 // subject is the one backup or restore that is asked about. Of a schedule it is the
 // backup that Velero would take.
-func (c *cli) subject(ctx context.Context, cancel context.CancelCauseFunc, args []string, a *askedRestore, spec velerov1.RestoreSpec) (selection, error) {
+func (a *askedRestore) subject(ctx context.Context, cancel context.CancelCauseFunc, args []string, spec velerov1.RestoreSpec) (selection, error) {
 	given := args
 	if len(args) == 0 {
 		switch {
 		case spec.ScheduleName != "":
-			name, err := c.newestOf(ctx, cancel, a, spec)
+			name, err := a.newestOf(ctx, cancel, spec)
 			if err != nil {
 				return selection{}, err
 			}
@@ -94,8 +96,8 @@ func (c *cli) subject(ctx context.Context, cancel context.CancelCauseFunc, args 
 }
 
 // newestOf is the backup that Velero would take of a schedule.
-func (c *cli) newestOf(ctx context.Context, cancel context.CancelCauseFunc, a *askedRestore, spec velerov1.RestoreSpec) (string, error) {
-	snap, err := c.read(ctx, watch.Query{Kinds: []string{watch.Backups}, NoVerdict: true}, c.logging(ctx, cancel))
+func (a *askedRestore) newestOf(ctx context.Context, cancel context.CancelCauseFunc, spec velerov1.RestoreSpec) (string, error) {
+	snap, err := a.read(ctx, watch.Query{Kinds: []string{watch.Backups}, NoVerdict: true}, a.logging(ctx, cancel))
 	if err != nil {
 		return "", err
 	}
@@ -109,26 +111,26 @@ func (c *cli) newestOf(ctx context.Context, cancel context.CancelCauseFunc, a *a
 }
 
 // openStore is what commands about a restore talk to, with the index cache.
-func (c *cli) openStore(namespace, caFile string) (*inspect.Cluster, *inspect.Store, error) {
-	conn, err := c.connect()
+func (a *askedRestore) openStore(namespace string) (*inspect.Cluster, *inspect.Store, error) {
+	conn, err := a.connect()
 	if err != nil {
 		return nil, nil, err
 	}
 	log := slog.Default() // read has sent it to the log file
-	cluster := c.inspected(caFile, log)
-	cluster.Indexes = c.openIndexes(conn.Config, log)
+	cluster := a.inspected(a.caFile, log)
+	cluster.Indexes = a.openIndexes(conn.Config, log)
 	store, err := cluster.Store(namespace)
 	return cluster, store, err
 }
 
 // contents is what a backup holds. As [collector.Read] it may return an index and an
 // error.
-func (c *cli) contents(ctx context.Context, e *inspect.Store, name string) (*collector.Index, error) {
+func (a *askedRestore) contents(ctx context.Context, e *inspect.Store, name string) (*collector.Index, error) {
 	backup, err := e.Backup(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	m := c.startMeter("downloading " + backup.Name)
+	m := a.startMeter("downloading " + backup.Name)
 	defer m.stop()
 	return e.Index(ctx, backup, m.show)
 }

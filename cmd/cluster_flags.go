@@ -38,6 +38,7 @@ func newClusterFlags() *clusterFlags {
 	// kubectl has no passwords on its command line any more.
 	names.AuthOverrideFlags.Username.LongName, names.AuthOverrideFlags.Password.LongName = "", ""
 	clientcmd.BindOverrideFlags(&f.ConfigOverrides, f.set, names)
+	completeFiles(f.set, "kubeconfig", "certificate-authority", "client-certificate", "client-key")
 	return f
 }
 

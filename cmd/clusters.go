@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/sanitize"
@@ -15,9 +16,12 @@ import (
 
 // clusters connects the dashboard to clusters.
 type clusters struct {
-	cli   *cli
-	flags dashboardFlags
-	log   *slog.Logger
+	cli *cli
+	log *slog.Logger
+
+	noArtifacts bool
+	endedWithin time.Duration
+	caFile      string
 }
 
 // connect follows the clusters of some contexts until ctx ends or they are
@@ -82,15 +86,15 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		return ui.Cluster{}, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	watcher, err := c.watch(ctx, conn, 0, cs.log, func(o *watch.Options) { o.SumVolumes, o.EndedWithin = true, cs.flags.endedWithin })
+	watcher, err := c.watch(ctx, conn, 0, cs.log, func(o *watch.Options) { o.SumVolumes, o.EndedWithin = true, cs.endedWithin })
 	if err != nil {
 		cancel()
 		return ui.Cluster{}, err
 	}
-	cluster := c.inspected(cs.flags.caFile, cs.log)
+	cluster := c.inspected(cs.caFile, cs.log)
 	logs := &inspect.Logs{Cluster: cluster}
 	switch {
-	case cs.flags.noArtifacts:
+	case cs.noArtifacts:
 		logs.NotStored = inspect.ErrNoArtifactsLog
 	case c.isReadOnly():
 		logs.NotStored = inspect.ErrReadOnlyLog
@@ -105,11 +109,11 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	one.Sources.Volumes = watcher
 	held := &inspect.Verifier{Cluster: cluster}
 	one.Sources.Verifier = held
-	one.Sources.Reporter = &reporter{cli: c, flags: reportFlags{noArtifacts: cs.flags.noArtifacts, caFile: cs.flags.caFile}}
+	one.Sources.Reporter = &reporter{cli: c, flags: reportFlags{noArtifacts: cs.noArtifacts, caFile: cs.caFile}}
 	one.Sources.Objects = &inspect.Objects{Cluster: cluster}
 	restores := &inspect.Previews{Cluster: cluster, Why: "with --no-artifacts veltui does not read backups"}
 	one.Previewer = restores
-	if !cs.flags.noArtifacts {
+	if !cs.noArtifacts {
 		cluster.Indexes = c.openIndexes(conn.Config, cs.log)
 		backups := &inspect.Backups{Cluster: cluster}
 		items := &inspect.Items{Stored: &inspect.Artifacts{Cluster: cluster}, Backups: backups}
@@ -119,7 +123,7 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		one.Rates, restores.Backups, restores.Rates = rates, backups, rates
 	}
 	if !c.isReadOnly() {
-		one.Finalizer = &inspect.Actions{Cluster: cluster, NoStore: cs.flags.noArtifacts}
+		one.Finalizer = &inspect.Actions{Cluster: cluster, NoStore: cs.noArtifacts}
 	}
 	return one, nil
 }

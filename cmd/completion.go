@@ -11,15 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/stored/logs"
-	uiterminal "github.com/veltui/veltui/ui/terminal"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -47,83 +43,76 @@ func (c *stdio) silence() {
 // completion is a function as cobra wants it.
 type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// addCompletion has all commands complete their arguments and flags.
-func (c *cli) addCompletion(root *cobra.Command) {
-	c.completeFlags(root)
-	for _, cmd := range append(root.Commands(), root) {
-		switch cmd.Name() {
-		case "get", "wait":
-			cmd.ValidArgsFunction = c.completeJobs(true, job.Backup, job.Restore)
-		case "explain", "describe", "results", "report", "logs", "estimate", "preflight", "finalize":
-			cmd.ValidArgsFunction = c.completeJobs(false, job.Backup, job.Restore)
-		case "verify":
-			cmd.ValidArgsFunction = c.completeJobs(false, job.Restore)
-		}
-		if cmd.ValidArgsFunction == nil && cmd.Name() != "demo" {
-			cmd.ValidArgsFunction = fixed(nil)
-		}
-	}
+// completer completes command lines with what the kubeconfig and the cluster have.
+type completer struct {
+	*connector
+	*settings
 }
 
-// fileFlags take a file or a folder: the shell completes them.
-var fileFlags = []string{"cacert", "certificate-authority", "client-certificate", "client-key", "config", "file", "kubeconfig", "scene", "tarball"}
+func (c *cli) completer() completer { return completer{&c.connector, c.settings} }
 
-// completeFlags has all flags of a command, and of those below it, complete their
-// values; those that take a file are left to the shell, and the rest completes
-// nothing.
-func (c *cli) completeFlags(cmd *cobra.Command) {
-	asked := map[string]func(context.Context, string) []string{
-		contextFlag: c.completeContexts, "kubecontext": c.completeContexts, "namespace": c.completeNamespaces, "store-namespace": c.completeNamespaces,
-		"theme":   func(context.Context, string) []string { return c.themes() },
-		"cluster": c.ofKubeconfig(func(raw *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.Clusters)) }),
-		"existing-namespaces": func(ctx context.Context, typed string) []string {
-			return afterComma(typed, c.completeNamespaces(ctx, typed))
-		},
+// completeClusterFlags has the flags that lead to a cluster complete their values.
+func (c completer) completeClusterFlags(root *cobra.Command) {
+	kubeconfig := func(names func(*clientcmdapi.Config) []string) completion {
+		return c.values(func(_ context.Context, typed string) []string {
+			raw, err := c.kubeconfig()
+			if err != nil {
+				return nil
+			}
+			return names(raw)
+		})
 	}
-	var levels []string
-	for _, l := range logs.Levels() {
-		levels = append(levels, l.String())
-	}
-	known := map[string]completion{
-		"sort-by": fixed(columnNames()), "level": fixed(levels), "notify": fixed(uiterminal.Notifications()),
-		"phase": fixed(action.Phases()), "dry-run": fixed([]string{"none", "server"}),
-		"for":  fixed(conditionWords()),
-		"with": several(optionalRights()), "features": several([]string{velerov1.CSIFeatureFlag}),
-	}
-	if cmd.Name() == "rbac" { // elsewhere it is a user of the kubeconfig
-		known["user"] = fixed(nil)
-	} else {
-		asked["user"] = c.ofKubeconfig(func(raw *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.AuthInfos)) })
-	}
-	register := func(f *pflag.Flag) {
-		complete, found := known[f.Name]
-		switch ask := asked[f.Name]; {
-		case slices.Contains(fileFlags, f.Name):
-			return
-		case f.Name == "output":
-			complete = fixed(outputFormats(f.Usage))
-		case ask != nil:
-			complete = c.completeFlag(ask)
-		case !found:
-			complete = fixed(nil)
-		}
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails only if it completes already
-	}
-	cmd.PersistentFlags().VisitAll(register)
-	cmd.Flags().VisitAll(register)
-	for _, sub := range cmd.Commands() {
-		c.completeFlags(sub)
-	}
-}
-
-// ofKubeconfig are names in the kubeconfig.
-func (c *cli) ofKubeconfig(names func(*clientcmdapi.Config) []string) func(context.Context, string) []string {
-	return func(context.Context, string) []string {
+	contexts := c.values(func(_ context.Context, typed string) []string {
 		raw, err := c.kubeconfig()
 		if err != nil {
 			return nil
 		}
-		return names(raw)
+		return afterComma(typed, contextNames(raw))
+	})
+	completeFlag(root, contextFlag, contexts)
+	completeFlag(root, "kubecontext", contexts)
+	completeFlag(root, "namespace", c.values(c.namespaces))
+	completeFlag(root, "cluster", kubeconfig(func(raw *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.Clusters)) }))
+	completeFlag(root, "user", kubeconfig(func(raw *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.AuthInfos)) }))
+}
+
+// completeFlag has a command's flag complete its values.
+func completeFlag(cmd *cobra.Command, flag string, values completion) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, values); err != nil {
+		panic(err) // it has no such flag
+	}
+}
+
+// completeFiles leaves the values of flags to the shell, which completes files.
+func completeFiles(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		if err := cobra.MarkFlagFilename(flags, name); err != nil {
+			panic(err) // there is no such flag
+		}
+	}
+}
+
+// completeRest has the flags of a command, and of those below it, that have no
+// completion of their own complete the formats that -o names, files, or nothing.
+func completeRest(cmd *cobra.Command) {
+	register := func(f *pflag.Flag) {
+		_, known := cmd.GetFlagCompletionFunc(f.Name)
+		if _, file := f.Annotations[cobra.BashCompFilenameExt]; known || file {
+			return
+		}
+		if f.Name == "output" {
+			completeFlag(cmd, f.Name, fixed(outputFormats(f.Usage)))
+		} else {
+			completeFlag(cmd, f.Name, fixed(nil))
+		}
+	}
+	cmd.PersistentFlags().VisitAll(register)
+	cmd.Flags().VisitAll(register)
+	for _, sub := range cmd.Commands() {
+		if sub.ValidArgsFunction == nil && !cmd.HasParent() {
+			sub.ValidArgsFunction = fixed(nil)
+		}
+		completeRest(sub)
 	}
 }
 
@@ -165,16 +154,15 @@ func fixed(values []string) completion {
 	}
 }
 
-// completeFlag completes a flag's value with what is known of this machine or the
-// cluster.
-func (c *cli) completeFlag(values func(ctx context.Context, typed string) []string) completion {
+// values completes a flag's value with what is known of this machine or the cluster.
+func (c completer) values(names func(ctx context.Context, typed string) []string) completion {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 		defer cancel()
 		if c.configure(cmd) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return shown(values(ctx, typed), typed), cobra.ShellCompDirectiveNoFileComp
+		return shown(names(ctx, typed), typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -184,16 +172,8 @@ func shown(values []string, typed string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !strings.HasPrefix(v, typed) || sanitize.Whole(v) != v })
 }
 
-// completeContexts completes the last of a list of contexts.
-func (c *cli) completeContexts(_ context.Context, typed string) []string {
-	raw, err := c.kubeconfig()
-	if err != nil {
-		return nil
-	}
-	return afterComma(typed, contextNames(raw))
-}
-
-func (c *cli) completeNamespaces(ctx context.Context, _ string) []string {
+// namespaces are those of the cluster.
+func (c *connector) namespaces(ctx context.Context, _ string) []string {
 	o, err := c.completionOptions()
 	if err != nil {
 		return nil
@@ -217,11 +197,14 @@ func atMost(ctx context.Context, ask func() []string) []string {
 	}
 }
 
-// completeJobs completes KIND NAME and KIND/NAME of the kinds that a command takes, as
-// often as it takes them.
-func (c *cli) completeJobs(several bool, of ...job.Kind) completion {
+// jobs completes KIND NAME and KIND/NAME of the kinds that a command takes, both if none
+// is given, as often as it takes them.
+func (c completer) jobs(several bool, of ...job.Kind) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		const directive = cobra.ShellCompDirectiveNoFileComp
+		if len(of) == 0 {
+			of = []job.Kind{job.Backup, job.Restore}
+		}
 		word, _, slash := strings.Cut(typed, "/")
 		prefix := ""
 		switch {
@@ -265,7 +248,7 @@ func (c *cli) completeJobs(several bool, of ...job.Kind) completion {
 }
 
 // jobNames are the names of the jobs of a kind, or none if they cannot be had at once.
-func (c *cli) jobNames(ctx context.Context, kind job.Kind) []string {
+func (c *connector) jobNames(ctx context.Context, kind job.Kind) []string {
 	o, err := c.completionOptions()
 	if err != nil {
 		return nil
@@ -278,7 +261,7 @@ func (c *cli) jobNames(ctx context.Context, kind job.Kind) []string {
 
 // completionOptions lead to the cluster, and to nobody who could be asked for a
 // password.
-func (c *cli) completionOptions() (watch.Options, error) {
+func (c *connector) completionOptions() (watch.Options, error) {
 	conn, err := c.connect()
 	if err != nil {
 		return watch.Options{}, err
@@ -336,7 +319,7 @@ completion must be loaded in your shell.`,
 
 // nearName is the job that was probably meant by a name that is not there, in
 // brackets; empty if none of the first few is near, or they cannot be had at once.
-func (c *cli) nearName(ctx context.Context, selected selection, jobs []*job.Job) string {
+func (c *connector) nearName(ctx context.Context, selected selection, jobs []*job.Job) string {
 	ctx, cancel := context.WithTimeout(ctx, completionPatience)
 	defer cancel()
 	known, tried := map[job.Kind][]string{}, 0

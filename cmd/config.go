@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +13,7 @@ import (
 
 func newConfig(c *cli) *cobra.Command {
 	var output string
-	var f dashboardFlags
+	f := dashboardCommand{cli: c}
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Print the settings that are in force and where each comes from",
@@ -41,15 +42,15 @@ code 2.`,
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			return c.printConfig(output)
+			return c.settings.write(c.streams.Out, output)
 		},
 	}
-	f.register(cmd.Flags())
+	f.register(cmd, cmd.Flags())
 	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
 	return cmd
 }
 
-func (c *cli) printConfig(output string) error {
+func (c *settings) write(out io.Writer, output string) error {
 	var data []byte
 	switch output {
 	case "yaml":
@@ -70,7 +71,7 @@ func (c *cli) printConfig(output string) error {
 	default:
 		return wrongOutput(output, "yaml", "json")
 	}
-	if _, err := c.streams.Out.Write(data); err != nil {
+	if _, err := out.Write(data); err != nil {
 		return printError{err}
 	}
 	return nil

@@ -28,6 +28,8 @@ type settings struct {
 	configFile configFile
 	inForce    []config.InForce
 	keys       keys.Map
+	// readOnly is --read-only.
+	readOnly bool
 	// userTheme is the user's own theme, nil for a built-in one.
 	userTheme *draw.Theme
 }
@@ -184,7 +186,7 @@ func (c *settings) from(s config.InForce) string {
 // needsNoConfig are commands that work whatever the configuration says.
 var needsNoConfig = []string{"version", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
-func (c *cli) preRun(cmd *cobra.Command, _ []string) error {
+func (c *settings) preRun(cmd *cobra.Command, _ []string) error {
 	for command := cmd; command != nil; command = command.Parent() {
 		if slices.Contains(needsNoConfig, command.Name()) {
 			return nil

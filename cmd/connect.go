@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 
@@ -30,10 +31,12 @@ type connector struct {
 	pinned *pinned
 	// writes are those that API servers failed to store.
 	writes *writeFailures
+	// requests counts the DownloadRequests that are still in a cluster.
+	requests *atomic.Int64
 }
 
 func newConnector(p *process) connector {
-	return connector{process: p, flags: newClusterFlags(), warnings: &warnings{}, logins: &logins{}, pinned: &pinned{}}
+	return connector{process: p, flags: newClusterFlags(), warnings: &warnings{}, logins: &logins{}, pinned: &pinned{}, requests: &atomic.Int64{}}
 }
 
 // connection is what the flags and the environment say about the cluster.

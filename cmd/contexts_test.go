@@ -108,7 +108,7 @@ func TestContextThatIsGoneLeadsNowhere(t *testing.T) {
 func TestServerIsNotShownUnderOtherContexts(t *testing.T) {
 	path := manyClusters(t, "east", "west")
 	c := withFlags(t, "--kubeconfig", path, "--context", "east", "--server", "https://127.0.0.1:1")
-	shown := &clusters{cli: c, flags: dashboardFlags{noArtifacts: true}, log: slog.New(slog.DiscardHandler)}
+	shown := &clusters{cli: c, noArtifacts: true, log: slog.New(slog.DiscardHandler)}
 	if connected, err := shown.switchTo(t.Context(), []string{"west"}, ""); err == nil || !strings.Contains(err.Error(), "--server") {
 		t.Errorf("%v, %+v", err, connected)
 	}

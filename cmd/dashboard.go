@@ -18,7 +18,9 @@ import (
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
-type dashboardFlags struct {
+// dashboardCommand is the dashboard with its flags.
+type dashboardCommand struct {
+	*cli
 	ascii       bool
 	theme       string
 	fps         int
@@ -34,7 +36,7 @@ type dashboardFlags struct {
 }
 
 func newDashboard(c *cli) *cobra.Command {
-	var f dashboardFlags
+	f := dashboardCommand{cli: c}
 	cmd := &cobra.Command{
 		Short: "A live dashboard for Velero's backups and restores",
 		Long: `veltui shows every Velero backup and restore of a cluster live: how far each one
@@ -70,16 +72,16 @@ Velero is there; otherwise it searches for it.`,
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			return c.dashboard(cmd.Context(), f)
+			return f.run(cmd.Context())
 		},
 	}
 	cmd.PersistentFlags().BoolVar(&c.readOnly, "read-only", false, "Never change the cluster (also VELTUI_READ_ONLY=1)")
 	cmd.PersistentFlags().BoolVar(&c.plainHTTP.allowed, "allow-plain-http", false, "Allow downloads from a remote object store without TLS; backups contain Secrets (also VELTUI_ALLOW_PLAIN_HTTP=1)")
-	f.register(cmd.Flags())
+	f.register(cmd, cmd.Flags())
 	return cmd
 }
 
-func (f *dashboardFlags) register(flags *pflag.FlagSet) {
+func (f *dashboardCommand) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
 	flags.StringVar(&f.theme, "theme", draw.ThemeAuto, draw.ThemeAuto+", "+strings.Join(draw.Themes(), ", ")+", or a theme file of your own (see docs/config.md)")
 	flags.IntVar(&f.fps, "fps", 0, "Frames per second at most, 1 to 60 (default 30, or 10 over ssh)")
@@ -89,10 +91,12 @@ func (f *dashboardFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
 	flags.DurationVar(&f.endedWithin, "ended-within", 0, "Hide jobs that ended longer ago, such as 720h, to use less memory; running and stuck jobs stay (default: show all)")
 	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, not even the contents of backups")
-	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
+	addCAFile(flags, &f.caFile)
+	completeFlag(cmd, "theme", f.completer().values(func(context.Context, string) []string { return f.themes() }))
+	completeFlag(cmd, "notify", fixed(uiterminal.Notifications()))
 }
 
-func (f dashboardFlags) check(cmd *cobra.Command) error {
+func (f *dashboardCommand) check(cmd *cobra.Command) error {
 	if f.fps < 0 || f.fps > maxFPS || f.fps == 0 && cmd.Flags().Changed("fps") {
 		return usagef("--fps %d: must be from 1 to %d", f.fps, maxFPS)
 	}
@@ -109,55 +113,55 @@ func (f dashboardFlags) check(cmd *cobra.Command) error {
 // lets it double: a dashboard stays open for days and makes little garbage.
 const gcPercent = 25
 
-func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
+func (f *dashboardCommand) run(ctx context.Context) error {
 	if f.plain {
-		return c.plain(ctx)
+		return f.cli.plain(ctx)
 	}
-	if !isTerminal(c.stdin) || !isTerminal(c.stdout) {
+	if !isTerminal(f.stdin) || !isTerminal(f.stdout) {
 		return usagef("the dashboard needs a terminal; in scripts use 'veltui get', or 'veltui --plain' to print events as lines")
 	}
-	term := c.terminal()
+	term := f.terminal()
 	if term.dumb {
 		return usagef("the dashboard cannot draw with TERM=%s; 'veltui --plain' works on any terminal", term.name)
 	}
-	contexts, err := c.contexts()
+	contexts, err := f.contexts()
 	if err != nil {
 		return err
 	}
-	if err := c.login(ctx, contexts); err != nil {
+	if err := f.login(ctx, contexts); err != nil {
 		return err
 	}
-	c.logins.takeKeyboard()
-	if c.env("GOGC") == "" {
+	f.logins.takeKeyboard()
+	if f.env("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	logFile, logPath := c.openLog()
+	logFile, logPath := f.openLog()
 	defer func() { _ = logFile.Close() }()
-	c.plainHTTP.silent = true
-	o := c.uiOptions(term, f)
-	clusters := &clusters{cli: c, flags: f, log: c.logTo(logFile, cancel)}
+	f.plainHTTP.silent = true
+	o := f.options(term)
+	clusters := &clusters{cli: f.cli, noArtifacts: f.noArtifacts, endedWithin: f.endedWithin, caFile: f.caFile, log: f.logTo(logFile, cancel)}
 	if o.Clusters, err = clusters.connect(ctx, contexts, ""); err != nil {
 		return err
 	}
 	o.Switch = clusters.switchTo
-	o.Unfinished = func(ctx context.Context) []string { return c.unfinished(ctx, c.connections(contexts)...) }
-	if raw, err := c.kubeconfig(); err == nil {
+	o.Unfinished = func(ctx context.Context) []string { return f.unfinished(ctx, f.connections(contexts)...) }
+	if raw, err := f.kubeconfig(); err == nil {
 		o.Contexts = contextNames(raw)
 	}
 	restore, err := redirectStderr(logFile)
 	if err != nil {
 		return err
 	}
-	c.screen.restoreStderr.Store(&restore)
+	f.screen.restoreStderr.Store(&restore)
 	said, err := ui.Run(ctx, o)
-	c.screen.release()
-	c.screen.restore()
+	f.screen.release()
+	f.screen.restore()
 	cancel(nil)
-	c.awaitRequests()
+	f.awaitRequests()
 	for _, line := range said {
-		fmt.Fprintln(c.streams.ErrOut, sanitize.Whole(line))
+		fmt.Fprintln(f.streams.ErrOut, sanitize.Whole(line))
 	}
 	if err != nil && logPath != "" && err != ui.ErrInterrupted {
 		return fmt.Errorf("%w (log: %s)", err, logPath)
@@ -165,18 +169,18 @@ func (c *cli) dashboard(ctx context.Context, f dashboardFlags) error {
 	return err
 }
 
-func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
+func (f *dashboardCommand) options(term terminal) ui.Options {
 	o := ui.Options{
-		ReadOnly:    c.isReadOnly(),
-		Clock:       c.clock,
+		ReadOnly:    f.isReadOnly(),
+		Clock:       f.clock,
 		Theme:       f.theme,
-		UserTheme:   c.userTheme,
-		Themes:      c.ownThemes(),
-		LoadTheme:   c.ownTheme,
-		Keys:        c.keys,
-		Tabs:        c.chosen("tabs"),
-		Columns:     c.chosen("columns"),
-		BackupAge:   c.threshold(backupAge),
+		UserTheme:   f.userTheme,
+		Themes:      f.ownThemes(),
+		LoadTheme:   f.ownTheme,
+		Keys:        f.keys,
+		Tabs:        f.chosen("tabs"),
+		Columns:     f.chosen("columns"),
+		BackupAge:   f.threshold(backupAge),
 		ASCII:       f.ascii || !term.utf8,
 		NoColor:     !term.color,
 		NoAltScreen: f.noAltScreen,
@@ -186,9 +190,9 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 		Tick:        time.Second,
 		QuerySync:   term.remote && term.window,
 		Term:        term.name,
-		Terminal:    ui.Terminal{Title: term.window, Progress: term.window, Notify: uiterminal.Notification(f.notify), Through: uiterminal.MultiplexerOf(c.env)},
-		Input:       c.stdin,
-		Output:      c.screen,
+		Terminal:    ui.Terminal{Title: term.window, Progress: term.window, Notify: uiterminal.Notification(f.notify), Through: uiterminal.MultiplexerOf(f.env)},
+		Input:       f.stdin,
+		Output:      f.screen,
 	}
 	if !term.window {
 		o.Terminal.WhyNoClipboard = fmt.Sprintf("this terminal (TERM=%s) has no clipboard. Commands such as veltui results and veltui logs print the same.", sanitize.String(term.name))
@@ -207,7 +211,7 @@ func (c *cli) uiOptions(term terminal, f dashboardFlags) ui.Options {
 const tidyPatience = 2 * time.Second
 
 // awaitRequests waits until what was cancelled has deleted its requests.
-func (c *cli) awaitRequests() {
+func (c *connector) awaitRequests() {
 	for end := time.Now().Add(tidyPatience); c.requests.Load() > 0 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}

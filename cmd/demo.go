@@ -16,8 +16,9 @@ import (
 	"github.com/veltui/veltui/ui/guide"
 )
 
-type demoFlags struct {
-	dashboardFlags
+// demoSession is demo with its flags.
+type demoSession struct {
+	dashboardCommand
 	headless bool
 	scene    string
 	speed    float64
@@ -36,7 +37,7 @@ var demoGuide = guide.Guide{
 }
 
 func newDemo(c *cli) *cobra.Command {
-	var f demoFlags
+	f := demoSession{dashboardCommand: dashboardCommand{cli: c}}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the dashboard without a cluster, on recordings of a real Velero",
@@ -62,15 +63,16 @@ format.`,
   veltui demo replay recordings/ --speed 10`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.demo(cmd, f, nil)
+			return f.run(cmd, nil)
 		},
 	}
 	flags := cmd.PersistentFlags()
-	f.register(flags)
+	f.register(cmd, flags)
 	flags.BoolVar(&f.headless, "headless", false, "Show no dashboard: print the path of a kubeconfig and serve until interrupted")
 	flags.Float64Var(&f.speed, "speed", 1, "Speed of the recordings, 0.1 to 1000 times the original")
 	cmd.Flags().BoolVar(&f.noGuide, "no-guide", false, "Show no hints of what to press; x hides them too")
 	cmd.Flags().StringVar(&f.scene, "scene", "", "File with one scene to show")
+	completeFiles(cmd.Flags(), "scene")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "replay DIR",
 		Short: "Play recordings from a folder",
@@ -89,18 +91,18 @@ Each line is one event of a watch: {"t":SECONDS,"type":"ADDED","object":{...}}.`
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.demo(cmd, f, os.DirFS(args[0]))
+			return f.run(cmd, os.DirFS(args[0]))
 		},
 	})
 	return cmd
 }
 
 // demo serves the demo's cluster, and shows the dashboard on it.
-func (c *cli) demo(cmd *cobra.Command, f demoFlags, recordings fs.FS) (err error) {
+func (f *demoSession) run(cmd *cobra.Command, recordings fs.FS) (err error) {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
-	o := demo.Options{Recordings: recordings, Speed: f.speed, Clock: c.clock}
+	o := demo.Options{Recordings: recordings, Speed: f.speed, Clock: f.clock}
 	if f.scene != "" {
 		file, err := os.Open(f.scene)
 		if err != nil {
@@ -115,17 +117,17 @@ func (c *cli) demo(cmd *cobra.Command, f demoFlags, recordings fs.FS) (err error
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	if f.headless {
-		return c.serveDemo(cmd.Context(), d)
+		return f.serveDemo(cmd.Context(), d)
 	}
-	c.lead(d)
+	f.lead(d)
 	if o.Scene == nil && o.Recordings == nil && !f.noGuide {
 		f.guide = &demoGuide
 	}
-	return c.dashboard(cmd.Context(), f.dashboardFlags)
+	return f.dashboardCommand.run(cmd.Context())
 }
 
 // check refuses flags that the demo cannot heed.
-func (f demoFlags) check(cmd *cobra.Command) error {
+func (f *demoSession) check(cmd *cobra.Command) error {
 	if f.speed < 0.1 || f.speed > 1000 {
 		return usagef("--speed %g: must be from 0.1 to 1000", f.speed)
 	}
@@ -139,11 +141,11 @@ func (f demoFlags) check(cmd *cobra.Command) error {
 	if given != "" {
 		return usagef("--%s: the demo runs its own cluster and cannot use another one", given)
 	}
-	return f.dashboardFlags.check(cmd)
+	return f.dashboardCommand.check(cmd)
 }
 
 // serveDemo names the kubeconfig and waits for a signal.
-func (c *cli) serveDemo(ctx context.Context, d *demo.Demo) error {
+func (c *stdio) serveDemo(ctx context.Context, d *demo.Demo) error {
 	if _, err := fmt.Fprintln(c.streams.Out, d.Kubeconfig); err != nil {
 		return fmt.Errorf("printing the path of the kubeconfig: %w", err)
 	}
@@ -154,12 +156,12 @@ func (c *cli) serveDemo(ctx context.Context, d *demo.Demo) error {
 
 // lead has the dashboard find the demo's cluster and no other. What it keeps
 // goes with the demo's folder.
-func (c *cli) lead(d *demo.Demo) {
-	c.inDemo = true
-	c.flags = newClusterFlags()
-	c.flags.kubeconfig = d.Kubeconfig
-	env := c.env
-	c.env = func(name string) string {
+func (f *demoSession) lead(d *demo.Demo) {
+	f.inDemo = true
+	f.flags = newClusterFlags()
+	f.flags.kubeconfig = d.Kubeconfig
+	env := f.env
+	f.env = func(name string) string {
 		switch name {
 		case "XDG_STATE_HOME", "XDG_CACHE_HOME":
 			return filepath.Join(d.Dir, "state")

@@ -42,6 +42,7 @@ then does.`,
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json or yaml")
+	cmd.ValidArgsFunction = c.completer().jobs(false)
 	return cmd
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// estimateFlags are what the user asks.
-type estimateFlags struct {
+// estimateCommand is estimate with its flags.
+type estimateCommand struct {
 	tarball string
 	askedRestore
 	existing   string
@@ -31,7 +31,7 @@ type estimateFlags struct {
 }
 
 func newEstimate(c *cli) *cobra.Command {
-	var f estimateFlags
+	f := estimateCommand{askedRestore: askedRestore{cli: c}}
 	cmd := &cobra.Command{
 		Use:   "estimate [backup/NAME | restore/NAME | --tarball FILE] [-f RESTORE.yaml] [flags of velero restore create]",
 		Short: "Print what a restore of a backup would restore",
@@ -65,14 +65,21 @@ veltui prints its assumptions on standard error; with -o json they are in
   veltui estimate restore/shop-restore-2`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed
-			return c.estimate(cmd.Context(), args, f)
+			return f.run(cmd.Context(), args)
 		},
 	}
 	f.addTo(cmd.Flags())
+	complete := c.completer()
+	cmd.ValidArgsFunction = complete.jobs(false)
+	completeFiles(cmd.Flags(), "tarball")
+	completeFlag(cmd, "existing-namespaces", complete.values(func(ctx context.Context, typed string) []string {
+		return afterComma(typed, complete.namespaces(ctx, typed))
+	}))
+	completeFlag(cmd, "features", several([]string{velerov1.CSIFeatureFlag}))
 	return cmd
 }
 
-func (f *estimateFlags) addTo(flags *pflag.FlagSet) {
+func (f *estimateCommand) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tarball, "tarball", "", "Read a backup's tarball, not a cluster ('-' for standard input)")
 	f.askedRestore.addTo(flags)
 	flags.StringVar(&f.existing, "existing-namespaces", "", "Namespaces that exist in the target, comma-separated, besides default and kube-* ('*' for all; default: ask the cluster)")
@@ -82,7 +89,7 @@ func (f *estimateFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json or yaml")
 }
 
-func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) error {
+func (f *estimateCommand) run(ctx context.Context, args []string) error {
 	if !slices.Contains([]string{"", "table", "wide", "json", "yaml"}, f.output) {
 		return wrongOutput(f.output, "table", "wide", "json", "yaml")
 	}
@@ -93,7 +100,7 @@ func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) erro
 	if err != nil {
 		return err
 	}
-	restore, err := c.askedSpec(&f.askedRestore)
+	restore, err := f.spec()
 	if err != nil {
 		return err
 	}
@@ -102,9 +109,9 @@ func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) erro
 	case f.tarball != "" && len(args) > 0:
 		return usagef("%q: --tarball reads no cluster; give one or the other", args[0])
 	case f.tarball == "":
-		return c.estimateLive(ctx, args, f, spec)
+		return f.live(ctx, args, spec)
 	}
-	index, err := c.readTarball(ctx, f.tarball, restore)
+	index, err := f.readTarball(ctx, f.tarball, restore)
 	if err != nil && !usable(ctx, index) {
 		return err
 	}
@@ -112,7 +119,7 @@ func (c *cli) estimate(ctx context.Context, args []string, f estimateFlags) erro
 	if ended != nil {
 		return ended
 	}
-	return c.answer(index, estimate, f.output, err)
+	return f.answer(index, estimate, f.output, err)
 }
 
 // usable reports whether a backup that could not be read to its end was read
@@ -122,7 +129,7 @@ func usable(ctx context.Context, index *collector.Index) bool {
 }
 
 // server is how the flags describe the Velero server.
-func (f *estimateFlags) server() (collector.Server, error) {
+func (f *estimateCommand) server() (collector.Server, error) {
 	s := inspect.Tagged(f.version)
 	if f.version != "" && s.Version == [3]int{} {
 		return s, usagef("--velero-version %s: expected a version such as v1.18.3", f.version)
@@ -141,7 +148,7 @@ func (f *estimateFlags) server() (collector.Server, error) {
 	return s, nil
 }
 
-func (f *estimateFlags) namespaces() collector.Namespaces {
+func (f *estimateCommand) namespaces() collector.Namespaces {
 	n := collector.ParseNamespaces(f.existing)
 	n.Known = f.given("existing-namespaces")
 	return n

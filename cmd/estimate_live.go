@@ -14,18 +14,18 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// estimateLive answers for a backup or restore of the cluster.
-func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, spec collector.RestoreSpec) error {
+// live answers for a backup or restore of the cluster.
+func (f *estimateCommand) live(ctx context.Context, args []string, spec collector.RestoreSpec) error {
 	if len(args) == 0 && f.file == "" && spec.Restore.BackupName == "" && spec.Restore.ScheduleName == "" {
 		return usagef("nothing to estimate: give backup/NAME, restore/NAME, --tarball FILE or -f FILE")
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	selected, err := c.subject(ctx, cancel, args, &f.askedRestore, spec.Restore)
+	selected, err := f.subject(ctx, cancel, args, spec.Restore)
 	if err != nil {
 		return err
 	}
-	snap, subject, err := c.readJob(ctx, cancel, selected, watch.Query{NoVerdict: true, Also: []string{watch.Pods}})
+	snap, subject, err := f.readJob(ctx, cancel, selected, watch.Query{NoVerdict: true, Also: []string{watch.Pods}})
 	if err != nil {
 		return err
 	}
@@ -47,11 +47,11 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 		spec.Server.CSI = seen.CSI
 	}
 
-	_, store, err := c.openStore(snap.Namespace, f.caFile)
+	_, store, err := f.openStore(snap.Namespace)
 	if err != nil {
 		return err
 	}
-	index, readErr := c.contents(ctx, store, backupName)
+	index, readErr := f.contents(ctx, store, backupName)
 	if readErr != nil && len(snap.Malformed) > 0 {
 		blind := snap.Malformed[0]
 		readErr = fmt.Errorf("%w (%s: %s; %s)", readErr, blind.Ref(), blind.Fields[0], decode.ServerWarning)
@@ -64,7 +64,7 @@ func (c *cli) estimateLive(ctx context.Context, args []string, f estimateFlags, 
 		return err
 	}
 	estimate.Assumptions = slices.Concat(estimate.Assumptions, inspect.MalformedNotes(subject), compareWithResult(subject, estimate))
-	return c.answer(index, estimate, f.output, readErr)
+	return f.answer(index, estimate, f.output, readErr)
 }
 
 // compareWithResult compares the estimate of a restore that has ended with what Velero

@@ -60,7 +60,8 @@ FailedValidation, 6 if it is stuck or orphaned.`,
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	cmd.Flags().BoolVar(&f.artifacts, "artifacts", false, "Also check whether results are stored")
-	cmd.Flags().StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
+	addCAFile(cmd.Flags(), &f.caFile)
+	cmd.ValidArgsFunction = c.completer().jobs(false)
 	return cmd
 }
 

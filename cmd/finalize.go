@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,9 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-type finalizeFlags struct {
+// finalizeCommand is finalize with its flags.
+type finalizeCommand struct {
+	*cli
 	phase   string
 	wake    bool
 	cancel  bool
@@ -30,7 +31,7 @@ type finalizeFlags struct {
 }
 
 func newFinalize(c *cli) *cobra.Command {
-	var f finalizeFlags
+	f := finalizeCommand{cli: c}
 	cmd := &cobra.Command{
 		Use:   "finalize KIND/NAME",
 		Short: "Finish a backup or restore that Velero has abandoned",
@@ -89,7 +90,7 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
 			if !cmd.Flags().Changed("observe") {
 				f.observe = 0 // and longer, until Velero has ended the job
 			}
-			return c.finalize(cmd.Context(), selected, f)
+			return f.run(cmd.Context(), selected)
 		},
 	}
 	flags := cmd.Flags()
@@ -103,11 +104,14 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
 	flags.DurationVar(&f.timeout, "timeout", 0, "How long to retry (default: the resource timeout recorded on the job, else 10m)")
 	flags.DurationVar(&f.observe, "observe", action.DefaultObserve, "How long to watch the result; if not set, up to 4m longer until Velero has ended the job")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
-	flags.StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
+	addCAFile(flags, &f.caFile)
+	completeFlag(cmd, "phase", fixed(action.Phases()))
+	completeFlag(cmd, "dry-run", fixed([]string{"none", "server"}))
+	cmd.ValidArgsFunction = c.completer().jobs(false)
 	return cmd
 }
 
-func (f *finalizeFlags) check() error {
+func (f *finalizeCommand) check() error {
 	switch {
 	case f.dryRun != "none" && f.dryRun != "server":
 		return usagef("--dry-run=%s: expected none or server", f.dryRun)
@@ -122,7 +126,7 @@ func (f *finalizeFlags) check() error {
 }
 
 // action is the one that is asked for.
-func (f *finalizeFlags) action() action.Name {
+func (f *finalizeCommand) action() action.Name {
 	switch {
 	case f.wake:
 		return action.Wake
@@ -132,40 +136,29 @@ func (f *finalizeFlags) action() action.Name {
 	return action.Finalize
 }
 
-// isReadOnly is what --read-only and VELTUI_READ_ONLY say. Whatever is not a
-// clear no in the variable means yes.
-func (c *cli) isReadOnly() bool {
-	set := c.env("VELTUI_READ_ONLY")
-	if set == "" {
-		return c.readOnly
-	}
-	no, err := strconv.ParseBool(set)
-	return c.readOnly || err != nil || no
-}
-
-func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags) error {
+func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	snap, j, err := c.readJob(ctx, cancel, selected, watch.Query{NoVerdict: true})
+	snap, j, err := f.readJob(ctx, cancel, selected, watch.Query{NoVerdict: true})
 	if err != nil {
 		return err
 	}
-	asks := f.dryRun == "none" && !f.yes && !c.isReadOnly()
-	if err := c.mayAsk(); asks && err != nil {
+	asks := f.dryRun == "none" && !f.yes && !f.isReadOnly()
+	if err := f.mayAsk(); asks && err != nil {
 		if j.Terminal() && f.action() == action.Finalize {
 			err = exitError{ExitRefused, fmt.Errorf("%s %s/%s has ended: it is %s", j.Kind.Word(), j.Namespace, j.Name, j.Phase)}
 		}
 		return err
 	}
-	conn, err := c.connect()
+	conn, err := f.connect()
 	if err != nil {
 		return err
 	}
-	for _, sentence := range c.unfinished(ctx, conn) {
-		fmt.Fprintln(c.streams.ErrOut, sentence)
+	for _, sentence := range f.unfinished(ctx, conn) {
+		fmt.Fprintln(f.streams.ErrOut, sentence)
 	}
-	finalizer, err := c.inspected(f.caFile, slog.Default()).Engine(conn.Connection, snap.Namespace, inspect.EngineOptions{
-		ReadOnly: c.isReadOnly(), NoStore: c.isReadOnly(), Timeout: f.timeout, Observe: f.observe, Waiting: c.tellWaiting(),
+	finalizer, err := f.inspected(f.caFile, slog.Default()).Engine(conn.Connection, snap.Namespace, inspect.EngineOptions{
+		ReadOnly: f.isReadOnly(), NoStore: f.isReadOnly(), Timeout: f.timeout, Observe: f.observe, Waiting: f.tellWaiting(),
 	})
 	if err != nil {
 		return err
@@ -177,14 +170,14 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 		return err
 	}
 	plans := action.Plans(evidence, request)
-	show := c.finalizePrinter(f.output, asks)
+	show := f.finalizePrinter(f.output, asks)
 	show.finalize, show.remedies = &plans[0], plans[1:]
 	plan := f.wanted(plans)
 	if err := show.plan(&plan); err != nil {
 		return printError{err}
 	}
 	if plan.Possible() && asks {
-		if err := c.confirm(ctx, conn.Context, plan.Name, evidence.Cluster); err != nil {
+		if err := f.confirm(ctx, conn.Context, plan.Name, evidence.Cluster); err != nil {
 			return err
 		}
 	}
@@ -194,7 +187,7 @@ func (c *cli) finalize(ctx context.Context, selected selection, f finalizeFlags)
 
 // wanted is the plan of the action that is asked for, a refusal if the evidence
 // does not call for it.
-func (f *finalizeFlags) wanted(plans []action.Plan) action.Plan {
+func (f *finalizeCommand) wanted(plans []action.Plan) action.Plan {
 	name := f.action()
 	for _, p := range plans {
 		if p.Action == name {

@@ -127,6 +127,8 @@ watches only what you ask for.`,
 	cmd.Flags().StringVar(&f.sortBy, "sort-by", "", "Sort by a column such as age, or by a JSONPath such as .metadata.creationTimestamp")
 	cmd.Flags().BoolVar(&f.noHeaders, "no-headers", false, "Print the table without its titles")
 	cmd.Flags().BoolVar(&f.stuck, "stuck", false, "Only jobs that are stuck or orphaned")
+	cmd.ValidArgsFunction = c.completer().jobs(true)
+	completeFlag(cmd, "sort-by", fixed(columnNames()))
 	return cmd
 }
 

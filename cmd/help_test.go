@@ -2,11 +2,13 @@ package cmd
 
 import (
 	"bytes"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // called runs a command that needs no cluster.
@@ -27,6 +29,53 @@ func everyCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 			everyCommand(sub, f)
 		}
 	}
+}
+
+// argsOf are arguments that a command takes: a job's name, or the first of its words.
+func argsOf(cmd *cobra.Command, restore string) []string {
+	switch {
+	case strings.Contains(cmd.Use, "KIND/NAME"), strings.Contains(cmd.Use, "restore/NAME"):
+		return []string{"restore/" + restore}
+	case len(cmd.ValidArgs) > 0:
+		return cmd.ValidArgs[:1]
+	}
+	return nil
+}
+
+// The table that help, the manual page and docs/commands.md have lists each exit code.
+func TestTableOfExitCodes(t *testing.T) {
+	var listed []string
+	for _, m := range regexp.MustCompile(`(?m)^  (\d+) `).FindAllStringSubmatch(ExitCodes, -1) {
+		listed = append(listed, m[1])
+	}
+	var want []string
+	for _, code := range []int{ExitOK, ExitError, ExitUsage, ExitPartiallyFailed, ExitFailed, ExitTimeout, ExitRefused, ExitInterrupted} {
+		want = append(want, strconv.Itoa(code))
+	}
+	if !slices.Equal(listed, want) {
+		t.Errorf("the table has %q, want %q", listed, want)
+	}
+}
+
+// Every command with -o refuses a format that it does not have, and names those that it
+// has, before it asks a cluster.
+func TestEveryCommandChecksItsFormat(t *testing.T) {
+	everyCommand(Root(), func(cmd *cobra.Command) {
+		f := cmd.Flags().Lookup("output")
+		if f == nil {
+			return
+		}
+		args := slices.Concat(strings.Fields(cmd.CommandPath())[1:], argsOf(cmd, "x"), []string{"-o", "xml", "--kubeconfig", "/nowhere"})
+		_, stderr, code := called(t, "veltui", args...)
+		if code != ExitUsage || !strings.Contains(stderr, "-o xml: expected ") {
+			t.Errorf("%q: exit code %d, %q", args, code, stderr)
+		}
+		for _, format := range outputFormats(f.Usage) {
+			if !strings.Contains(stderr, strings.TrimSuffix(format, "=")) {
+				t.Errorf("%q does not name %s: %q", args, format, stderr)
+			}
+		}
+	})
 }
 
 // Every command has examples that begin with what is typed, and lists its own flags
@@ -111,17 +160,4 @@ func TestPluginNamesItselfAsItWasCalled(t *testing.T) {
 			t.Errorf("%s: %s", path, stdout)
 		}
 	}
-}
-
-// A manual page has each flag that --help lists, also those that a command shares
-// with the ones below it.
-func TestManualPagesNameEachFlag(t *testing.T) {
-	everyCommand(newRoot(newCLI(nil, nil, nil), "veltui"), func(cmd *cobra.Command) {
-		page := manualPage(cmd)
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && f.Name != "help" && !strings.Contains(page, roff("--"+f.Name)) {
-				t.Errorf("the manual page of %s lacks --%s", cmd.CommandPath(), f.Name)
-			}
-		})
-	})
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/collector/cache"
@@ -20,8 +21,14 @@ func (c *cli) inspected(caFile string, log *slog.Logger) *inspect.Cluster {
 			return conn.Connection, err
 		},
 		Clock: c.clock, Log: log, ReadOnly: c.isReadOnly(), Demo: c.inDemo, CAFile: caFile,
-		AllowPlainHTTP: c.allowsPlainHTTP(), Announce: c.announcer(log), Version: version, Requests: c.requests, AuditDir: c.auditDir,
+		AllowPlainHTTP: c.plainHTTP.allows(), Announce: c.plainHTTP.announcer(c.streams.ErrOut, log), Version: version, Requests: c.requests, AuditDir: c.auditDir,
 	}
+}
+
+// addCAFile adds --cacert.
+func addCAFile(flags *pflag.FlagSet, to *string) {
+	flags.StringVar(to, "cacert", "", "PEM file with the CA certificates of the object store")
+	completeFiles(flags, "cacert")
 }
 
 // openIndexes is the cache of what is in a cluster's backups.

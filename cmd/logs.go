@@ -22,17 +22,20 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-type logsFlags struct {
+// logsCommand is logs with its flags.
+type logsCommand struct {
+	*cli
 	follow  bool
 	since   time.Duration
 	level   string
+	least   logs.Level // as level names it
 	volumes bool
 	output  string
 	caFile  string
 }
 
 func newLogs(c *cli) *cobra.Command {
-	var f logsFlags
+	f := logsCommand{cli: c}
 	cmd := &cobra.Command{
 		Use:   "logs KIND/NAME",
 		Short: "Print what Velero logged of a backup or restore",
@@ -70,14 +73,14 @@ says where lines are missing.`,
 			if f.output != "text" && f.output != "json" {
 				return wrongOutput(f.output, "text", "json")
 			}
-			least := logs.ParseLevel(f.level)
-			if f.level != "" && least == logs.NoLevel {
+			f.least = logs.ParseLevel(f.level)
+			if f.level != "" && f.least == logs.NoLevel {
 				return usagef("--level %s: expected trace, debug, info, warning or error", f.level)
 			}
 			if f.since < 0 || f.since == 0 && cmd.Flags().Changed("since") {
 				return usagef("--since %s: expected a duration above zero, such as 10m", f.since)
 			}
-			return c.logs(cmd.Context(), selected, f, least)
+			return f.run(cmd.Context(), selected)
 		},
 	}
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "Print new lines until the job ends")
@@ -85,8 +88,17 @@ says where lines are missing.`,
 	cmd.Flags().StringVar(&f.level, "level", "", "Only lines of this level and above: trace, debug, info, warning or error")
 	cmd.Flags().BoolVar(&f.volumes, "volumes", false, "Also print what node-agents and mover pods log about the job's volumes")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text or json (a document per line)")
-	cmd.Flags().StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
+	addCAFile(cmd.Flags(), &f.caFile)
+	completeFlag(cmd, "level", fixed(levelNames()))
+	cmd.ValidArgsFunction = c.completer().jobs(false)
 	return cmd
+}
+
+func levelNames() (names []string) {
+	for _, l := range logs.Levels() {
+		names = append(names, l.String())
+	}
+	return names
 }
 
 // errJobEnded is the cause of a context that ends because the job has.
@@ -95,15 +107,15 @@ var errJobEnded = errors.New("the job ended")
 // afterEnd is how long lines still come after a job has ended.
 const afterEnd = 3 * time.Second
 
-func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least logs.Level) error {
+func (f *logsCommand) run(ctx context.Context, selected selection) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	snap, j, err := c.readJob(ctx, cancel, selected, watch.Query{Volumes: true, NoVerdict: true})
+	snap, j, err := f.readJob(ctx, cancel, selected, watch.Query{Volumes: true, NoVerdict: true})
 	if err != nil {
 		return err
 	}
 	var notStored error
-	if c.isReadOnly() {
+	if f.isReadOnly() {
 		notStored = inspect.ErrReadOnlyLog
 	}
 	q := logs.Query{Job: j, Follow: f.follow && !j.Terminal(), Volumes: f.volumes}
@@ -113,21 +125,21 @@ func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least l
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if q.Follow {
-		conn, err := c.connect()
+		conn, err := f.connect()
 		if err != nil {
 			return err
 		}
 		if _, err := conn.Session.Identify(ctx); err != nil {
 			return err
 		}
-		go c.awaitEnd(reading, c.watchOptions(conn), j, stop)
+		go awaitEnd(reading, f.watchOptions(conn), j, stop)
 	}
-	waiting := c.tellStored()
+	waiting := f.tellStored()
 	if j.Terminal() && notStored == nil {
 		waiting(fmt.Sprintf("the log of %s %s", j.Kind.Word(), j.Name))
 	}
-	p := logPrinter{out: bufio.NewWriter(c.streams.Out), errOut: c.streams.ErrOut, json: f.output == "json", least: least, eager: q.Follow, clock: c.clock}
-	err = c.inspected(f.caFile, slog.Default()).LogReader(j.Namespace, notStored).Read(reading, q, logs.Output{Line: p.line, Origin: func(from logs.Origin) {
+	p := logPrinter{out: bufio.NewWriter(f.streams.Out), errOut: f.streams.ErrOut, json: f.output == "json", least: f.least, eager: q.Follow, clock: f.clock}
+	err = f.inspected(f.caFile, slog.Default()).LogReader(j.Namespace, notStored).Read(reading, q, logs.Output{Line: p.line, Origin: func(from logs.Origin) {
 		waiting("")
 		p.origin(from)
 	}})
@@ -150,7 +162,7 @@ func (c *cli) logs(ctx context.Context, selected selection, f logsFlags, least l
 		return fmt.Errorf("the log of %s %s: %w", j.Kind.Word(), j.Name, inspect.WithRights(err, j.Namespace))
 	}
 	if p.printed == 0 {
-		p.note("%s", nothingLogged(j, f, least, p.seen))
+		p.note("%s", f.nothingLogged(j, p.seen))
 	}
 	return nil
 }
@@ -160,7 +172,7 @@ const endCheck = 2 * time.Second
 
 // awaitEnd ends the reading a little after the job has ended, or if its cluster is no
 // longer where it was. An API server that does not answer ends nothing.
-func (c *cli) awaitEnd(ctx context.Context, o watch.Options, j *job.Job, stop context.CancelCauseFunc) {
+func awaitEnd(ctx context.Context, o watch.Options, j *job.Job, stop context.CancelCauseFunc) {
 	o.Namespace = j.Namespace
 	q := watch.Query{Names: []watch.JobName{{Resource: resourceOf(j.Kind), Name: j.Name}}, NoVerdict: true, Silence: firstSnapshotTimeout}
 	tick := time.NewTicker(endCheck)
@@ -193,13 +205,13 @@ func (c *cli) awaitEnd(ctx context.Context, o watch.Options, j *job.Job, stop co
 }
 
 // nothingLogged says why nothing was printed.
-func nothingLogged(j *job.Job, f logsFlags, least logs.Level, seen int) string {
+func (f *logsCommand) nothingLogged(j *job.Job, seen int) string {
 	text := fmt.Sprintf("no line about %s %s", j.Kind.Word(), j.Name)
 	if f.since > 0 {
 		text += " in the last " + f.since.String()
 	}
-	if least != logs.NoLevel && seen > 0 {
-		text += fmt.Sprintf(" is of level %s or above", least)
+	if f.least != logs.NoLevel && seen > 0 {
+		text += fmt.Sprintf(" is of level %s or above", f.least)
 	} else {
 		text += " was logged"
 	}

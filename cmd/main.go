@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,20 +71,16 @@ type cli struct {
 	connector
 	*settings
 	files
-	// readOnly is --read-only.
-	readOnly  bool
 	plainHTTP *plainHTTP
 	// inDemo is true for the demo's cluster, which holds little of what a restore needs.
 	inDemo bool
-	// requests counts the DownloadRequests that are still in a cluster.
-	requests *atomic.Int64
 }
 
 func newCLI(stdin, stdout, stderr *os.File) *cli {
 	p := &process{env: os.Getenv, clock: time.Now}
 	return &cli{
 		process: p, stdio: newStdio(p, stdin, stdout, stderr), connector: newConnector(p), settings: &settings{process: p}, files: files{process: p},
-		plainHTTP: &plainHTTP{}, requests: &atomic.Int64{},
+		plainHTTP: &plainHTTP{process: p},
 	}
 }
 
@@ -122,11 +117,13 @@ func newRoot(c *cli, name string) *cobra.Command {
 	root.PersistentFlags().BoolVar(&c.allContexts, "all-contexts", false, "All contexts of the kubeconfig, in the dashboard and get")
 	root.PersistentFlags().StringVar(&c.flags.CurrentContext, "kubecontext", "", "Same as --context, for users of the velero command")
 	root.PersistentFlags().StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what is in force")
+	completeFiles(root.PersistentFlags(), "config")
+	c.completer().completeClusterFlags(root)
 	root.PersistentPreRunE = c.preRun
-	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newExplain(c), newWait(c), newDescribe(c), newResults(c), newReport(c), newVerify(c), newLogs(c), newEtcd(c), newEstimate(c), newPreflight(c), newFinalize(c), newDemo(c), newOptions(), newVersion(c), newMan())
+	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newExplain(c), newWait(c), newDescribe(c), newResults(c), newReport(c), newVerify(c), newLogs(c), newEtcd(c), newEstimate(c), newPreflight(c), newFinalize(c), newDemo(c), newOptions(), newVersion(c))
 	addCompletionScripts(c, root)
 	checkTopics(root)
-	c.addCompletion(root)
+	completeRest(root)
 	root.SetHelpFunc(helpOf(root.HelpFunc()))
 	calledAs(root, name)
 	return root

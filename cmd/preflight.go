@@ -17,15 +17,15 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// preflightFlags are what the user asks.
-type preflightFlags struct {
+// preflightCommand is preflight with its flags.
+type preflightCommand struct {
 	askedRestore
 	compare bool
 	output  string
 }
 
 func newPreflight(c *cli) *cobra.Command {
-	var f preflightFlags
+	f := preflightCommand{askedRestore: askedRestore{cli: c}}
 	cmd := &cobra.Command{
 		Use:   "preflight [backup/NAME | restore/NAME] [-f RESTORE.yaml] [flags of velero restore create]",
 		Short: "Print what stands in the way of a restore, before you start it",
@@ -66,32 +66,33 @@ could not look at everything.`,
   # The obstacles alone
   veltui preflight backup/nightly -o json | jq '.findings[] | select(.severity == "obstacle")'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.preflight(cmd.Context(), args, f)
+			return f.run(cmd.Context(), args)
 		},
 	}
 	flags := cmd.Flags()
 	f.askedRestore.addTo(flags)
 	flags.BoolVar(&f.compare, "compare", false, "Compare what exists with the backup, and say what Velero does with each object")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
+	cmd.ValidArgsFunction = c.completer().jobs(false)
 	return cmd
 }
 
-func (c *cli) preflight(ctx context.Context, args []string, f preflightFlags) error {
+func (f *preflightCommand) run(ctx context.Context, args []string) error {
 	if err := checkTextOutput(f.output); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	spec, snap, err := c.preflightSubject(ctx, cancel, args, f)
+	spec, snap, err := f.restore(ctx, cancel, args)
 	if err != nil {
 		return err
 	}
-	cluster, store, err := c.openStore(snap.Namespace, f.caFile)
+	cluster, store, err := f.openStore(snap.Namespace)
 	if err != nil {
 		return err
 	}
 	question := inspect.SurveyQuestion{Velero: inspect.VeleroState(snap, spec.Restore.BackupName), Spec: spec}
-	question.Index, question.Unread, err = c.preflightIndex(ctx, store, spec.Restore.BackupName)
+	question.Index, question.Unread, err = f.index(ctx, store, spec.Restore.BackupName)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (c *cli) preflight(ctx context.Context, args []string, f preflightFlags) er
 	if err != nil {
 		return err
 	}
-	progress, say, done := c.tellSurvey()
+	progress, say, done := f.tellSurvey()
 	if f.compare {
 		name := spec.Restore.BackupName
 		question.Bodies = store.Bodies(name, func(done, total int64) {
@@ -112,7 +113,7 @@ func (c *cli) preflight(ctx context.Context, args []string, f preflightFlags) er
 	if err != nil {
 		return err
 	}
-	if err := c.printPreflight(spec.Restore, result, f.output); err != nil {
+	if err := f.printPreflight(spec.Restore, result, f.output); err != nil {
 		return printError{err}
 	}
 	if result.Count(preflight.Obstacle) > 0 {
@@ -124,17 +125,17 @@ func (c *cli) preflight(ctx context.Context, args []string, f preflightFlags) er
 	return nil
 }
 
-// preflightSubject is the restore that is asked about, and the state of Velero.
-func (c *cli) preflightSubject(ctx context.Context, cancel context.CancelCauseFunc, args []string, f preflightFlags) (spec collector.RestoreSpec, snap *watch.Snapshot, err error) {
-	if spec.Restore, err = c.askedSpec(&f.askedRestore); err != nil {
+// restore is the restore that is asked about, and the state of Velero.
+func (f *preflightCommand) restore(ctx context.Context, cancel context.CancelCauseFunc, args []string) (spec collector.RestoreSpec, snap *watch.Snapshot, err error) {
+	if spec.Restore, err = f.spec(); err != nil {
 		return spec, nil, err
 	}
-	selected, err := c.subject(ctx, cancel, args, &f.askedRestore, spec.Restore)
+	selected, err := f.subject(ctx, cancel, args, spec.Restore)
 	if err != nil {
 		return spec, nil, err
 	}
 	if selected.kinds[0] == job.Restore {
-		_, like, err := c.readJob(ctx, cancel, selected, watch.Query{NoVerdict: true})
+		_, like, err := f.readJob(ctx, cancel, selected, watch.Query{NoVerdict: true})
 		if err != nil {
 			return spec, nil, err
 		}
@@ -144,23 +145,23 @@ func (c *cli) preflightSubject(ctx context.Context, cancel context.CancelCauseFu
 	} else {
 		spec.Restore.BackupName, spec.Restore.ScheduleName = selected.names[0], ""
 	}
-	snap, err = c.read(ctx, watch.Query{
+	snap, err = f.read(ctx, watch.Query{
 		Kinds: []string{watch.Restores}, Names: []watch.JobName{{Resource: watch.Backups, Name: spec.Restore.BackupName}},
 		Also: []string{watch.Pods, watch.Locations, watch.Deletions}, NoVerdict: true,
-	}, c.logging(ctx, cancel))
+	}, f.logging(ctx, cancel))
 	if err == nil {
 		spec.Server = inspect.ServerOf(snap.Server)
 	}
 	return spec, snap, err
 }
 
-// preflightIndex is what the backup holds. That it cannot be read is no error, but
+// index is what the backup holds. That it cannot be read is no error, but
 // for the end of ctx: what does not depend on it is looked at all the same.
-func (c *cli) preflightIndex(ctx context.Context, e *inspect.Store, name string) (*collector.Index, []preflight.NotLooked, error) {
+func (f *preflightCommand) index(ctx context.Context, e *inspect.Store, name string) (*collector.Index, []preflight.NotLooked, error) {
 	unread := func(err error) []preflight.NotLooked {
 		return []preflight.NotLooked{{What: "what is in the backup, and all that depends on it", Why: err.Error()}}
 	}
-	index, err := c.contents(ctx, e, name)
+	index, err := f.contents(ctx, e, name)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ const rbacPolicy = "policy"
 
 // rbacFlags are what the manifests are to hold.
 type rbacFlags struct {
+	out                           io.Writer
 	namespace, store, name        string
 	with                          []string
 	groups, users, serviceAccount []string
@@ -28,7 +30,7 @@ type rbacFlags struct {
 }
 
 func newRBAC(c *cli) *cobra.Command {
-	var f rbacFlags
+	f := rbacFlags{out: c.streams.Out}
 	cmd := &cobra.Command{
 		Use:   "rbac viewer|artifacts|operator|policy",
 		Short: "Print the roles that veltui needs, as manifests for kubectl apply",
@@ -72,7 +74,7 @@ one manifest, or give each manifest a --name of its own.`,
 		ValidArgs: append(slices.Clone(rbacRoles), rbacPolicy),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f.namespace = cmp.Or(c.flags.Context.Namespace, c.env("VELERO_NAMESPACE"), "velero")
-			return c.rbac(args[0], &f)
+			return f.print(args[0])
 		},
 	}
 	flags := cmd.Flags()
@@ -83,6 +85,8 @@ one manifest, or give each manifest a --name of its own.`,
 	flags.StringArrayVar(&f.serviceAccount, "service-account", nil, "Service account to bind the role to, as NAMESPACE:NAME")
 	flags.StringVar(&f.name, "name", "", "Begin all names in the manifest with this (default veltui-ROLE); kubectl apply replaces what has the same name")
 	flags.StringVarP(&f.output, "output", "o", "yaml", "yaml or json")
+	completeFlag(cmd, "with", several(optionalRights()))
+	completeFlag(cmd, "store-namespace", c.completer().values(c.namespaces))
 	return cmd
 }
 
@@ -93,7 +97,7 @@ func rbacArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (c *cli) rbac(what string, f *rbacFlags) error {
+func (f *rbacFlags) print(what string) error {
 	subjects, err := f.check(what)
 	if err != nil {
 		return err
@@ -110,7 +114,7 @@ func (c *cli) rbac(what string, f *rbacFlags) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.streams.Out.Write(manifest); err != nil {
+	if _, err := f.out.Write(manifest); err != nil {
 		return printError{err}
 	}
 	return nil

@@ -73,7 +73,9 @@ them again; with --read-only or --no-artifacts it does not, and the document say
 	cmd.Flags().StringVarP(&f.output, "output", "o", "markdown", "markdown or json")
 	cmd.Flags().StringVar(&f.file, "file", "", "Write a new file in place of standard output")
 	cmd.Flags().BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store")
-	cmd.Flags().StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
+	addCAFile(cmd.Flags(), &f.caFile)
+	completeFiles(cmd.Flags(), "file")
+	cmd.ValidArgsFunction = c.completer().jobs(false)
 	return cmd
 }
 

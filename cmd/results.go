@@ -61,7 +61,8 @@ FailedValidation, 6 if it is stuck or orphaned, 1 if the results cannot be read.
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	cmd.Flags().BoolVar(&f.all, "all", false, "Name all resources of each message, not only the first")
-	cmd.Flags().StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
+	addCAFile(cmd.Flags(), &f.caFile)
+	cmd.ValidArgsFunction = c.completer().jobs(false)
 	return cmd
 }
 

@@ -112,6 +112,17 @@ func (c *settings) chosen(name string) []string {
 	return nil
 }
 
+// isReadOnly is what --read-only and VELTUI_READ_ONLY say. Whatever is not a
+// clear no in the variable means yes.
+func (c *settings) isReadOnly() bool {
+	set := c.env("VELTUI_READ_ONLY")
+	if set == "" {
+		return c.readOnly
+	}
+	no, err := strconv.ParseBool(set)
+	return c.readOnly || err != nil || no
+}
+
 // keySettings are the actions whose keys can be chosen.
 func keySettings() []config.Setting {
 	all := make([]config.Setting, len(keys.Actions))

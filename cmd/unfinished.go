@@ -31,15 +31,15 @@ func (c *cli) unfinished(ctx context.Context, connections ...connection) []strin
 	ctx, cancel := context.WithTimeout(ctx, settlePatience)
 	defer cancel()
 	for i := range attempts {
-		all = append(all, sanitize.Whole(attempts[i].Describe(now)+c.settle(ctx, &attempts[i], connections)))
+		all = append(all, sanitize.Whole(attempts[i].Describe(now)+settle(ctx, c.inspected("", slog.Default()), &attempts[i], connections)))
 	}
 	return all
 }
 
 // settle looks up what became of an attempt, and says it as the end of a sentence.
-func (c *cli) settle(ctx context.Context, a *action.Attempt, connections []connection) string {
+func settle(ctx context.Context, cluster *inspect.Cluster, a *action.Attempt, connections []connection) string {
 	for _, conn := range connections {
-		engine, err := c.inspected("", slog.Default()).Engine(conn.Connection, a.Namespace, inspect.EngineOptions{ReadOnly: true, NoStore: true})
+		engine, err := cluster.Engine(conn.Connection, a.Namespace, inspect.EngineOptions{ReadOnly: true, NoStore: true})
 		if err != nil || !engine.IsHere(a) {
 			continue
 		}

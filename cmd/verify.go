@@ -17,14 +17,16 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-type verifyFlags struct {
+// verifyCommand is verify with its flags.
+type verifyCommand struct {
+	*cli
 	output string
 	all    bool
 	caFile string
 }
 
 func newVerify(c *cli) *cobra.Command {
-	var f verifyFlags
+	f := verifyCommand{cli: c}
 	cmd := &cobra.Command{
 		Use:   "verify restore/NAME",
 		Short: "Print what of a restore is in the cluster, and what is not",
@@ -63,36 +65,37 @@ look at everything or if data may still come.`,
 			if err := checkTextOutput(f.output); err != nil {
 				return err
 			}
-			return c.verify(cmd.Context(), selected, f)
+			return f.run(cmd.Context(), selected)
 		},
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	cmd.Flags().BoolVar(&f.all, "all", false, "Name all items that did not come back, and those that are there in another way")
-	cmd.Flags().StringVar(&f.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
+	addCAFile(cmd.Flags(), &f.caFile)
+	cmd.ValidArgsFunction = c.completer().jobs(false, job.Restore)
 	return cmd
 }
 
-func (c *cli) verify(ctx context.Context, selected selection, f verifyFlags) error {
+func (f *verifyCommand) run(ctx context.Context, selected selection) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	snap, _, err := c.readJob(ctx, cancel, selected, watch.Query{Volumes: true, Also: []string{watch.Deletions, watch.Pods}})
+	snap, _, err := f.readJob(ctx, cancel, selected, watch.Query{Volumes: true, Also: []string{watch.Deletions, watch.Pods}})
 	if err != nil {
 		return err
 	}
-	assessed, err := c.assess(ctx, snap, selected)
+	assessed, err := f.assess(ctx, snap, selected)
 	if err != nil {
 		return err
 	}
 	judged := assessed.Of(pick(snap.Jobs, selected)[0])
-	conn, err := c.connect()
+	conn, err := f.connect()
 	if err != nil {
 		return err
 	}
 	log := slog.Default() // readJob has sent it to the log file
-	cluster := c.inspected(f.caFile, log)
-	cluster.Indexes = c.openIndexes(conn.Config, log)
+	cluster := f.inspected(f.caFile, log)
+	cluster.Indexes = f.openIndexes(conn.Config, log)
 	v := &inspect.Verifier{Cluster: cluster, Items: &inspect.Items{Stored: &inspect.Artifacts{Cluster: cluster}, Backups: &inspect.Backups{Cluster: cluster}}}
-	progress, done := c.tellVerifying()
+	progress, done := f.tellVerifying()
 	result, verifyErr := v.Verify(ctx, judged.Job, assessed, progress)
 	done()
 	switch {
@@ -104,7 +107,7 @@ func (c *cli) verify(ctx context.Context, selected selection, f verifyFlags) err
 		return fmt.Errorf("verifying restore %s: %w", judged.Name, verifyErr)
 	}
 	r := verified{Judged: judged, Result: result}
-	switch err := c.print(f.output, document.NewVerification(judged, assessed.Volumes(judged.Job), &result), func(l *lines) { r.print(l, f.all) }); {
+	switch err := f.print(f.output, document.NewVerification(judged, assessed.Volumes(judged.Job), &result), func(l *lines) { r.print(l, f.all) }); {
 	case err != nil:
 		return err
 	case verifyErr != nil:

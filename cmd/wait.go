@@ -90,8 +90,9 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 	cmd.Flags().BoolVar(&f.forCreation, "wait-for-creation", false, "Also wait for jobs that do not exist yet")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	cmd.Flags().StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
-	_ = cmd.RegisterFlagCompletionFunc("for", fixed(conditionWords())) // fails only for flags that there are not
+	completeFlag(cmd, "for", fixed(conditionWords()))
 	_ = cmd.RegisterFlagCompletionFunc("notify", fixed(uiterminal.Notifications()))
+	cmd.ValidArgsFunction = c.completer().jobs(true)
 	return cmd
 }
 

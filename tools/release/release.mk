@@ -3,7 +3,7 @@
 RELEASE := nice -n 19 $(GO) run -C tools/release -p $(JOBS) .
 
 .PHONY: release-files
-release-files: man ## Write what packages hold beside the binary: licences of others, manual pages, completions
+release-files: build man ## Write what packages hold beside the binary: licences of others, manual pages, completions
 	@rm -rf bin/release && mkdir -p bin/release/completions bin/release/man
 	@cp bin/man/*.1 bin/release/man && gzip -9n bin/release/man/*
 	@$(RELEASE) licenses -root $(CURDIR) $(CURDIR)/bin/release/THIRD_PARTY_LICENSES
