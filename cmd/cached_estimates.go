@@ -16,13 +16,14 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/job/forecast"
 	"github.com/veltui/veltui/job/forecast/history"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/watch"
 )
 
 // openRates is what is remembered of how fast restores of a cluster went.
 func (c *files) openRates(conn connection, log *slog.Logger) *history.Book {
 	o := history.Options{
-		Context: conn.Context, Server: clusterIdentity(conn.Config), Clock: c.clock,
+		Context: conn.Context, Server: session.CacheKey(conn.Config), Clock: c.clock,
 		Failed: func(err error) { log.Warn("how fast restores go", "error", err) },
 	}
 	if dir, err := c.stateDir(); err == nil {

@@ -102,7 +102,7 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	one := ui.Cluster{
 		Context: conn.Context, Request: conn.Request, Source: watcher, EtcdLogs: watcher, Looker: &inspect.Looks{Cluster: cluster},
 		Stop:         func() { cancel(); watcher.Stop() },
-		WriteFailure: func() string { return c.writes.last(conn.Config.Host) },
+		WriteFailure: func() string { return c.writes.Last(conn.Config.Host) },
 	}
 	one.Sources.Logs, one.Sources.Problems = logs, logs
 	one.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."

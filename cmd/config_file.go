@@ -170,6 +170,14 @@ func (c *settings) besideConfig(path string) string {
 	return filepath.Join(filepath.Dir(c.configFile.path), path)
 }
 
+// absolutePath is a path that means the same in every folder.
+func absolutePath(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
+}
+
 // from says where the value of a setting comes from.
 func (c *settings) from(s config.InForce) string {
 	switch s.Source {

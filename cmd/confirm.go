@@ -1,12 +1,16 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -70,4 +74,122 @@ type question struct {
 	// marksPaste has the terminal mark what is pasted, endsMarks ends that; both are
 	// empty where it cannot.
 	marksPaste, endsMarks string
+}
+
+const (
+	// enterPause is the least time between the last character of a line that somebody
+	// types and enter.
+	enterPause = 10 * time.Millisecond
+	// typedAtOnce is how many characters may arrive in one read of a slow line; of a
+	// longer answer, half of it may.
+	typedAtOnce = 3
+	// longestSequence is how many bytes an escape sequence may have.
+	longestSequence = 32
+)
+
+// The keys that edit a line.
+const (
+	keyEndOfFile = 'd' & 0x1f
+	keyBackspace = 'h' & 0x1f
+	keyEraseLine = 'u' & 0x1f
+	keyEraseWord = 'w' & 0x1f
+	keySuspend   = 'z' & 0x1f
+	keyEscape    = 0x1b
+	keyDelete    = 0x7f
+)
+
+// typedLine is a line of text that somebody types. It echoes the characters, and
+// notices if they come from a paste: the terminal marks them, enter arrives together with
+// what stands before it, or most of the text arrives in one read.
+type typedLine struct {
+	echo io.Writer
+
+	text []rune
+	rest []byte // of a rune or a sequence that was read in part
+	// last is when the last character came, and most is how many came at once.
+	last time.Time
+	most int
+	// ended is true after enter, the end of file or a mark of a paste.
+	ended, pasted, endOfFile bool
+	suspended                bool
+}
+
+// read edits the line with what arrived at one moment.
+func (l *typedLine) read(input []byte, at time.Time) {
+	input = append(l.rest, input...)
+	l.rest = nil
+	characters := 0
+	for len(input) > 0 && !l.ended && !l.suspended {
+		if input[0] == keyEscape {
+			size := sequenceSize(input)
+			if size == 0 {
+				break
+			}
+			l.pasted = string(input[:size]) == ansi.BracketedPasteStart
+			l.ended = l.pasted
+			input = input[size:]
+			continue
+		}
+		if !utf8.FullRune(input) {
+			break
+		}
+		r, size := utf8.DecodeRune(input)
+		input = input[size:]
+		switch r {
+		case '\r', '\n':
+			typed := characters == 0 && at.Sub(l.last) >= enterPause && l.most <= max(typedAtOnce, len(l.text)/2)
+			l.ended, l.pasted = true, len(l.text) > 1 && !typed
+		case keyEndOfFile:
+			l.ended, l.endOfFile = true, true
+		case keySuspend:
+			l.suspended = true
+		case keyBackspace, keyDelete:
+			l.erase(1)
+		case keyEraseLine, keyEraseWord:
+			l.erase(len(l.text))
+		default:
+			if unicode.IsPrint(r) {
+				l.text = append(l.text, r)
+				_, _ = io.WriteString(l.echo, string(r))
+				characters++
+			}
+		}
+	}
+	if !l.ended && !l.suspended {
+		l.rest = bytes.Clone(input)
+	}
+	if characters > 0 {
+		l.last, l.most = at, max(l.most, characters)
+	}
+}
+
+// erase takes back the last n characters; all of them if they leave none, and with
+// them what is known of how they came.
+func (l *typedLine) erase(n int) {
+	n = min(n, len(l.text))
+	erased := string(l.text[len(l.text)-n:])
+	l.text = l.text[:len(l.text)-n]
+	if len(l.text) == 0 {
+		l.most = 0
+	}
+	_, _ = io.WriteString(l.echo, strings.Repeat("\b \b", ansi.StringWidth(erased)))
+}
+
+// sequenceSize is the length of the escape sequence that input begins with, 0 if its
+// end is still to come.
+func sequenceSize(input []byte) int {
+	switch {
+	case len(input) < 2:
+		return 0
+	case input[1] == 'O':
+		return min(len(input), 3) / 3 * 3
+	case input[1] != '[':
+		return 2
+	}
+	for i := 2; i < len(input); i++ {
+		if input[i] >= 0x40 && input[i] <= 0x7e || i == longestSequence {
+			return i + 1
+		}
+	}
+	return 0
 }

@@ -6,8 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -19,24 +24,27 @@ import (
 // connector leads to the cluster that the flags, the environment and the kubeconfig name.
 type connector struct {
 	*process
-	flags *clusterFlags
+	flags *session.Flags
 	// allContexts is --all-contexts.
 	allContexts bool
 	// exactContext is true where --context is one name, and neither list nor glob.
 	exactContext bool
 	// warnings are those of the API server.
-	warnings *warnings
+	warnings *session.Warnings
 	// logins are those of credential plugins.
 	logins *logins
 	pinned *pinned
 	// writes are those that API servers failed to store.
-	writes *writeFailures
+	writes *session.WriteFailures
 	// requests counts the DownloadRequests that are still in a cluster.
 	requests *atomic.Int64
 }
 
 func newConnector(p *process) connector {
-	return connector{process: p, flags: newClusterFlags(), warnings: &warnings{}, logins: &logins{}, pinned: &pinned{}, requests: &atomic.Int64{}}
+	return connector{
+		process: p, flags: session.NewFlags(), warnings: &session.Warnings{}, logins: &logins{}, pinned: &pinned{}, requests: &atomic.Int64{},
+		writes: &session.WriteFailures{Clock: func() time.Time { return p.clock() }},
+	}
 }
 
 // connection is what the flags and the environment say about the cluster.
@@ -86,12 +94,7 @@ func (c *connector) withContext(context, namespace string) *connector {
 	other := *c
 	other.pinned = &pinned{}
 	other.allContexts, other.exactContext = false, true
-	values := c.flags.clusterValues
-	values.CurrentContext = context
-	if namespace != "" {
-		values.Context.Namespace = namespace
-	}
-	other.flags = values.flags()
+	other.flags = c.flags.ForContext(context, namespace)
 	return &other
 }
 
@@ -161,13 +164,13 @@ func (c *connector) loadConfig() (*rest.Config, error) {
 	if _, err := c.kubeconfig(); err != nil {
 		return nil, err
 	}
-	config, err := c.flags.loader().ClientConfig()
+	config, err := c.flags.Loader().ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	config = rest.CopyConfig(config)
 	c.logins.guard(config)
-	config.Wrap(c.writes.watch(config.Host))
+	config.Wrap(c.writes.Watch(config.Host))
 	config.UserAgent = "veltui/" + version
 	config.WarningHandler = c.warnings
 	// client-go's default of five requests a second stretches a look at one job,
@@ -201,4 +204,62 @@ func (c *connector) watchOptions(conn connection) watch.Options {
 		ContextNamespace: conn.contextNamespace,
 		Clock:            c.clock,
 	}
+}
+
+// connectionFlags are how another program gets to the cluster as we do, the context
+// excepted: by flags, and by the environment where no flag says it. Files are
+// named in full, because a command may be copied to another shell. Secrets are
+// left out: --token and a proxy's password.
+func (c *connector) connectionFlags() (flags, environment []string) {
+	add := func(name string, values ...string) {
+		for _, value := range values {
+			if value != "" {
+				flags = append(flags, "--"+name+"="+value)
+			}
+		}
+	}
+	addFile := func(name, path string) {
+		if path != "" {
+			add(name, absolutePath(path))
+		}
+	}
+	f := c.flags
+	addFile("kubeconfig", f.Kubeconfig)
+	if f.Kubeconfig == "" {
+		switch files := kubeconfigFiles(c.env("KUBECONFIG")); len(files) {
+		case 0:
+		case 1:
+			addFile("kubeconfig", files[0])
+		default:
+			environment = append(environment, "KUBECONFIG="+strings.Join(files, string(filepath.ListSeparator)))
+		}
+	}
+	add("cluster", f.Context.Cluster)
+	add("user", f.Context.AuthInfo)
+	add("server", f.ClusterInfo.Server)
+	add("tls-server-name", f.ClusterInfo.TLSServerName)
+	addFile("certificate-authority", f.ClusterInfo.CertificateAuthority)
+	addFile("client-certificate", f.AuthInfo.ClientCertificate)
+	addFile("client-key", f.AuthInfo.ClientKey)
+	add("as", f.AuthInfo.Impersonate)
+	add("as-uid", f.AuthInfo.ImpersonateUID)
+	add("as-group", f.AuthInfo.ImpersonateGroups...)
+	add("as-user-extra", f.UserExtra...)
+	if proxy, err := url.Parse(f.ClusterInfo.ProxyURL); err == nil && proxy.User == nil {
+		add("proxy-url", f.ClusterInfo.ProxyURL)
+	}
+	if f.ClusterInfo.InsecureSkipTLSVerify {
+		flags = append(flags, "--insecure-skip-tls-verify=true")
+	}
+	return flags, environment
+}
+
+// kubeconfigFiles are the files that KUBECONFIG lists.
+func kubeconfigFiles(list string) (files []string) {
+	for _, file := range filepath.SplitList(list) {
+		if file != "" && !slices.Contains(files, absolutePath(file)) {
+			files = append(files, absolutePath(file))
+		}
+	}
+	return files
 }

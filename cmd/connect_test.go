@@ -31,7 +31,7 @@ func withFlags(t *testing.T, args ...string) *cli {
 	c := newCLI(nil, nil, nil)
 	c.env = func(string) string { return "" }
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	flags.AddFlagSet(c.flags.set)
+	flags.AddFlagSet(c.flags.Set)
 	flags.BoolVar(&c.allContexts, "all-contexts", false, "")
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
@@ -108,8 +108,8 @@ func TestForContextSharesFlags(t *testing.T) {
 	twoClusters(t, path, "east")
 	c := withFlags(t, "--kubeconfig", path, "-n", "velero", "--as", "ann", "--as-group", "ops", "--as-group", "dba", "--as-user-extra", "team=a", "--request-timeout", "9s")
 	other := c.forContext("west", "")
-	c.flags.set.VisitAll(func(f *pflag.Flag) {
-		if theirs := other.flags.set.Lookup(f.Name).Value.String(); f.Name != "context" && theirs != f.Value.String() {
+	c.flags.Set.VisitAll(func(f *pflag.Flag) {
+		if theirs := other.flags.Set.Lookup(f.Name).Value.String(); f.Name != "context" && theirs != f.Value.String() {
 			t.Errorf("--%s is %q for another context, not %q", f.Name, theirs, f.Value)
 		}
 	})

@@ -153,7 +153,7 @@ func (c *connector) contextFlag() string {
 // kubeconfig reads the kubeconfig as it is now. It fails where nothing names a
 // cluster.
 func (c *connector) kubeconfig() (*clientcmdapi.Config, error) {
-	raw, err := c.flags.loader().RawConfig()
+	raw, err := c.flags.Loader().RawConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/veltui/veltui/demo"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/ui/guide"
 )
 
@@ -131,7 +132,7 @@ func (f *demoSession) check(cmd *cobra.Command) error {
 	if f.speed < 0.1 || f.speed > 1000 {
 		return usagef("--speed %g: must be from 0.1 to 1000", f.speed)
 	}
-	cluster := newClusterFlags().set
+	cluster := session.NewFlags().Set
 	given := ""
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if cluster.Lookup(flag.Name) != nil || flag.Name == "kubecontext" {
@@ -158,8 +159,8 @@ func (c *stdio) serveDemo(ctx context.Context, d *demo.Demo) error {
 // goes with the demo's folder.
 func (f *demoSession) lead(d *demo.Demo) {
 	f.inDemo = true
-	f.flags = newClusterFlags()
-	f.flags.kubeconfig = d.Kubeconfig
+	f.flags = session.NewFlags()
+	f.flags.Kubeconfig = d.Kubeconfig
 	env := f.env
 	f.env = func(name string) string {
 		switch name {

@@ -15,6 +15,7 @@ import (
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -76,7 +77,7 @@ func TestClusterIdentity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return clusterIdentity(config)
+		return session.CacheKey(config)
 	}
 	if again := identity(first); again != identity(first) || again == identity(second) {
 		t.Errorf("%q and %q", identity(first), identity(second))
@@ -85,9 +86,9 @@ func TestClusterIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := clusterIdentity(config)
+	before := session.CacheKey(config)
 	config.CAData = []byte("made anew")
-	if clusterIdentity(config) == before {
+	if session.CacheKey(config) == before {
 		t.Error("a cluster with another authority is taken for the same")
 	}
 }

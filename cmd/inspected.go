@@ -1,15 +1,20 @@
 package cmd
 
 import (
+	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/stored/artifact"
 )
 
 // inspected is the cluster of the command's context. caFile holds certificates of the
@@ -34,7 +39,7 @@ func addCAFile(flags *pflag.FlagSet, to *string) {
 // openIndexes is the cache of what is in a cluster's backups.
 func (c *files) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
 	return cache.Open(cache.Options{
-		Dir: c.indexDir(), Cluster: clusterIdentity(config), Clock: c.clock,
+		Dir: c.indexDir(), Cluster: session.CacheKey(config), Clock: c.clock,
 		Failed: func(err error) { log.Warn("cannot use the index cache", "error", err) },
 	})
 }
@@ -49,4 +54,32 @@ func (c *files) indexDir() string {
 		return ""
 	}
 	return filepath.Join(home, ".cache", "veltui", "indexes")
+}
+
+// plainHTTP is what the user allows about object stores without TLS.
+type plainHTTP struct {
+	*process
+	allowed bool // --allow-plain-http
+	// silent is true while something else has the screen.
+	silent bool
+}
+
+// allows is what --allow-plain-http and VELTUI_ALLOW_PLAIN_HTTP say.
+// Whatever is not a clear yes in the variable means no.
+func (p *plainHTTP) allows() bool {
+	yes, err := strconv.ParseBool(p.env("VELTUI_ALLOW_PLAIN_HTTP"))
+	return p.allowed || err == nil && yes
+}
+
+// announcer says on a writer, before they come, that bytes come unencrypted.
+func (p *plainHTTP) announcer(errOut io.Writer, log *slog.Logger) func(artifact.Route) {
+	return func(r artifact.Route) {
+		if !r.PlainHTTP {
+			return
+		}
+		log.Warn("a download comes over plain http", "host", r.Host, "via", r.Via)
+		if !p.silent {
+			fmt.Fprintf(errOut, "warning: downloading from %s over plain http; anyone on the network can read the data\n", r.Host)
+		}
+	}
 }

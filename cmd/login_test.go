@@ -49,7 +49,7 @@ func TestPluginsLeaveTheKeyboardToTheDashboard(t *testing.T) {
 	}
 	defer func() { _ = null.Close() }()
 	c := newCLI(null, null, null)
-	c.flags.kubeconfig = file
+	c.flags.Kubeconfig = file
 	connect := func(name string) connection {
 		t.Helper()
 		conn, err := c.forContext(name, "").connect()

@@ -168,7 +168,7 @@ func (p *plain) names() []string {
 // globalFlags are the flags that every command has, as they are in this session.
 func (c *cli) globalFlags() []string {
 	var args []string
-	c.flags.set.VisitAll(func(f *pflag.Flag) {
+	c.flags.Set.VisitAll(func(f *pflag.Flag) {
 		if f.Value.String() == f.DefValue {
 			return
 		}

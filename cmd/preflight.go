@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -101,14 +100,14 @@ func (f *preflightCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	progress, say, done := f.tellSurvey()
+	say, done := f.startSteps("looking at the cluster")
 	if f.compare {
 		name := spec.Restore.BackupName
 		question.Bodies = store.Bodies(name, func(done, total int64) {
 			say(fmt.Sprintf("reading what %s holds of the objects that exist: %s", sanitize.String(name), human.BytesOf(done, total)))
 		})
 	}
-	result, err := s.Check(ctx, question, progress)
+	result, err := s.Check(ctx, question, func(p target.Progress) { say(lookedFor(p)) })
 	done()
 	if err != nil {
 		return err
@@ -171,16 +170,4 @@ func (f *preflightCommand) index(ctx context.Context, e *inspect.Store, name str
 		return index, []preflight.NotLooked{{What: "all of the backup", Why: err.Error()}}, nil
 	}
 	return index, nil, nil
-}
-
-// tellSurvey shows on a terminal how far the look at the cluster is.
-func (c *stdio) tellSurvey() (progress func(target.Progress), say func(string), done func()) {
-	var at atomic.Pointer[string]
-	say = func(text string) { at.Store(&text) }
-	say("looking at the cluster")
-	m := &meter{quit: make(chan struct{}), over: make(chan struct{}), text: func() string { return *at.Load() }}
-	c.draw(m, meterDelay)
-	return func(p target.Progress) {
-		say(fmt.Sprintf("looking for %s: %d of %d lists", p.Resource, p.Done, p.Total))
-	}, say, m.stop
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/restore/target"
 )
 
 const (
@@ -95,6 +96,21 @@ func (n *counts) line() string {
 	}
 	kind, _, _ := strings.Cut(n.last, ".")
 	return fmt.Sprintf("reading %s: %s so far", kind, human.Number(n.read[n.last]))
+}
+
+// startSteps shows on a terminal what a command does at the moment, until done is called.
+func (c *stdio) startSteps(first string) (say func(string), done func()) {
+	var at atomic.Pointer[string]
+	say = func(text string) { at.Store(&text) }
+	say(first)
+	m := &meter{quit: make(chan struct{}), over: make(chan struct{}), text: func() string { return *at.Load() }}
+	c.draw(m, meterDelay)
+	return say, m.stop
+}
+
+// lookedFor says how far the search through a cluster is.
+func lookedFor(p target.Progress) string {
+	return fmt.Sprintf("looking for %s: %d of %d lists", p.Resource, p.Done, p.Total)
 }
 
 // reader counts what is read through it.

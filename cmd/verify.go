@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -95,8 +94,13 @@ func (f *verifyCommand) run(ctx context.Context, selected selection) error {
 	cluster := f.inspected(f.caFile, log)
 	cluster.Indexes = f.openIndexes(conn.Config, log)
 	v := &inspect.Verifier{Cluster: cluster, Items: &inspect.Items{Stored: &inspect.Artifacts{Cluster: cluster}, Backups: &inspect.Backups{Cluster: cluster}}}
-	progress, done := f.tellVerifying()
-	result, verifyErr := v.Verify(ctx, judged.Job, assessed, progress)
+	say, done := f.startSteps("reading what was to come back")
+	result, verifyErr := v.Verify(ctx, judged.Job, assessed, func(p target.Progress) {
+		say(lookedFor(p))
+		if p.Done == p.Total {
+			say("looking at claims and volumes")
+		}
+	})
 	done()
 	switch {
 	case ctx.Err() != nil:
@@ -118,20 +122,4 @@ func (f *verifyCommand) run(ctx context.Context, selected selection) error {
 		return exitError{ExitError, nil}
 	}
 	return nil
-}
-
-// tellVerifying shows on a terminal how far verifying is, until done is called.
-func (c *stdio) tellVerifying() (progress func(target.Progress), done func()) {
-	var at atomic.Pointer[target.Progress]
-	m := &meter{quit: make(chan struct{}), over: make(chan struct{}), text: func() string {
-		switch p := at.Load(); {
-		case p != nil && p.Done == p.Total:
-			return "looking at claims and volumes"
-		case p != nil:
-			return fmt.Sprintf("looking for %s: %d of %d lists", p.Resource, p.Done, p.Total)
-		}
-		return "reading what was to come back"
-	}}
-	c.draw(m, meterDelay)
-	return func(p target.Progress) { at.Store(&p) }, m.stop
 }

@@ -7,6 +7,9 @@
 // server's clock ([Meter]). Lists are read with [Pages]. A limit that was reached is an
 // [IncompleteError]: what was read is not all there is.
 //
+// [Flags] are kubectl's flags that name the cluster and the user. [Warnings] and
+// [WriteFailures] keep what the API server says beside its answers.
+//
 // The object store's client (package artifact) is not built on it: it has limits and
 // redirects of its own, and no credentials of the API server.
 package session

@@ -1,4 +1,4 @@
-package cmd
+package session
 
 import (
 	"fmt"
@@ -7,13 +7,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// writeFailures remembers which API servers failed to store what veltui wrote: reads may
+// WriteFailures remembers which API servers failed to store what veltui wrote: reads may
 // be answered while writes are not, as with an etcd that is full. Nil remembers nothing.
-type writeFailures struct {
-	clock func() time.Time
+type WriteFailures struct {
+	Clock func() time.Time
 
 	mu     sync.Mutex
 	failed map[string]writeFailure // by host
@@ -27,28 +27,28 @@ type writeFailure struct {
 // writeFailureAge is how long a failed write is reported that no other one followed.
 const writeFailureAge = 5 * time.Minute
 
-// last returns the failure of the last write to a host, empty if it was stored or is old.
-func (w *writeFailures) last(host string) string {
+// Last returns the failure of the last write to a host, empty if it was stored or is old.
+func (w *WriteFailures) Last(host string) string {
 	if w == nil {
 		return ""
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f, failed := w.failed[host]
-	if !failed || w.clock().Sub(f.at) > writeFailureAge {
+	if !failed || w.Clock().Sub(f.at) > writeFailureAge {
 		return ""
 	}
 	return f.err
 }
 
-// watch returns a transport that takes note of the writes to a host.
-func (w *writeFailures) watch(host string) func(http.RoundTripper) http.RoundTripper {
+// Watch returns a transport that takes note of the writes to a host.
+func (w *WriteFailures) Watch(host string) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper { return &writeWatch{next, w, host} }
 }
 
 type writeWatch struct {
 	next     http.RoundTripper
-	failures *writeFailures
+	failures *WriteFailures
 	host     string
 }
 
@@ -75,7 +75,7 @@ func stores(r *http.Request) bool {
 }
 
 // note takes in how a write ended. One that the server refused was no failure of storing.
-func (w *writeFailures) note(host string, r *http.Request, answer *http.Response, err error) {
+func (w *WriteFailures) note(host string, r *http.Request, answer *http.Response, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -90,5 +90,5 @@ func (w *writeFailures) note(host string, r *http.Request, answer *http.Response
 	if w.failed == nil {
 		w.failed = map[string]writeFailure{}
 	}
-	w.failed[host] = writeFailure{w.clock(), fmt.Sprintf("%s %s: %v", r.Method, r.URL.Path, inspect.Clean(err))}
+	w.failed[host] = writeFailure{w.Clock(), fmt.Sprintf("%s %s: %v", r.Method, r.URL.Path, sanitize.String(err.Error()))}
 }

@@ -1,4 +1,4 @@
-package cmd
+package session
 
 import (
 	"os"
@@ -11,52 +11,56 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// clusterFlags are kubectl's flags that say which cluster is meant and as whom.
-// Most are client-go's own. kubectl's package of them is not used: it brings
-// kustomize along.
-type clusterFlags struct {
-	clusterValues
-	// set has the flags, bound to the values.
-	set *pflag.FlagSet
+// Flags are kubectl's flags that say which cluster is meant and as whom. Most are
+// client-go's own. kubectl's package of them is not used: it brings kustomize along.
+type Flags struct {
+	values
+	// Set has the flags, bound to the values.
+	Set *pflag.FlagSet
 }
 
-// clusterValues are what the flags say.
-type clusterValues struct {
-	kubeconfig string
-	userExtra  []string // key=value
+// values are what the flags say.
+type values struct {
+	Kubeconfig string
+	UserExtra  []string // key=value
 	clientcmd.ConfigOverrides
 	// piped is the kubeconfig if it is a pipe, which can be read only once.
 	piped *pipedConfig
 }
 
-func newClusterFlags() *clusterFlags {
-	f := &clusterFlags{clusterValues: clusterValues{piped: &pipedConfig{}}, set: pflag.NewFlagSet("cluster", pflag.ContinueOnError)}
-	f.set.StringVar(&f.kubeconfig, "kubeconfig", "", "Path to the kubeconfig file")
-	f.set.StringArrayVar(&f.userExtra, "as-user-extra", nil, "Extra of the user to impersonate, as key=value; can be repeated")
+// NewFlags returns the flags, each with its default.
+func NewFlags() *Flags {
+	f := &Flags{values: values{piped: &pipedConfig{}}, Set: pflag.NewFlagSet("cluster", pflag.ContinueOnError)}
+	f.Set.StringVar(&f.Kubeconfig, "kubeconfig", "", "Path to the kubeconfig file")
+	f.Set.StringArrayVar(&f.UserExtra, "as-user-extra", nil, "Extra of the user to impersonate, as key=value; can be repeated")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"
 	// kubectl has no passwords on its command line any more.
 	names.AuthOverrideFlags.Username.LongName, names.AuthOverrideFlags.Password.LongName = "", ""
-	clientcmd.BindOverrideFlags(&f.ConfigOverrides, f.set, names)
-	completeFiles(f.set, "kubeconfig", "certificate-authority", "client-certificate", "client-key")
+	clientcmd.BindOverrideFlags(&f.ConfigOverrides, f.Set, names)
 	return f
 }
 
-// flags are flags of their own with these values.
-func (v clusterValues) flags() *clusterFlags {
-	f := newClusterFlags()
-	f.clusterValues = v
-	return f
+// ForContext returns flags of their own with the same values, but for the context and,
+// if it is not empty, the namespace.
+func (f *Flags) ForContext(context, namespace string) *Flags {
+	other := NewFlags()
+	other.values = f.values
+	other.CurrentContext = context
+	if namespace != "" {
+		other.Context.Namespace = namespace
+	}
+	return other
 }
 
-// loader reads the kubeconfig, with what the flags say over it.
-func (v clusterValues) loader() clientcmd.ClientConfig {
+// Loader reads the kubeconfig, with what the flags say over it.
+func (v values) Loader() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.DefaultClientConfig = &clientcmd.DefaultClientConfig
-	rules.ExplicitPath = v.kubeconfig
+	rules.ExplicitPath = v.Kubeconfig
 	overrides := v.ConfigOverrides
 	overrides.ClusterDefaults = clientcmd.ClusterDefaults
-	for _, extra := range v.userExtra {
+	for _, extra := range v.UserExtra {
 		key, value, found := strings.Cut(extra, "=")
 		if !found {
 			continue

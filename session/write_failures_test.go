@@ -1,4 +1,4 @@
-package cmd
+package session
 
 import (
 	"errors"
@@ -16,9 +16,9 @@ func (a answers) RoundTrip(*http.Request) (*http.Response, error) { return a() }
 // it is old. What it refused, and what writes nothing, says nothing of that.
 func TestFailedWritesAreReported(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	w := &writeFailures{clock: func() time.Time { return now }}
+	w := &WriteFailures{Clock: func() time.Time { return now }}
 	do := func(method, path string, code int, failure error) {
-		transport := w.watch("https://a")(answers(func() (*http.Response, error) { return &http.Response{StatusCode: code}, failure }))
+		transport := w.Watch("https://a")(answers(func() (*http.Response, error) { return &http.Response{StatusCode: code}, failure }))
 		r, err := http.NewRequestWithContext(t.Context(), method, "https://a"+path, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -43,14 +43,14 @@ func TestFailedWritesAreReported(t *testing.T) {
 		{http.MethodDelete, requests + "/a", 0, errors.New("connection reset"), "connection reset"},
 	} {
 		do(step.method, step.path, step.code, step.err)
-		if got := w.last("https://a"); (got == "") != (step.reported == "") || !strings.Contains(got, step.reported) {
+		if got := w.Last("https://a"); (got == "") != (step.reported == "") || !strings.Contains(got, step.reported) {
 			t.Errorf("after %s %s, %d: %q", step.method, step.path, step.code, got)
 		}
 	}
-	if got := w.last("https://b"); got != "" {
+	if got := w.Last("https://b"); got != "" {
 		t.Errorf("of another cluster: %q", got)
 	}
-	if now = now.Add(writeFailureAge + time.Second); w.last("https://a") != "" {
+	if now = now.Add(writeFailureAge + time.Second); w.Last("https://a") != "" {
 		t.Error("it is reported for ever")
 	}
 }

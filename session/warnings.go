@@ -1,4 +1,4 @@
-package cmd
+package session
 
 import (
 	"log/slog"
@@ -15,10 +15,10 @@ const (
 	maxWarning  = 500
 )
 
-// warnings logs what the API server warns of (the Warning headers of its
+// Warnings logs what the API server warns of (the Warning headers of its
 // answers), each once: an admission webhook or a proxy may put any number of
 // them on every answer. Its zero value logs nothing yet.
-type warnings struct {
+type Warnings struct {
 	log atomic.Pointer[slog.Logger]
 
 	mu         sync.Mutex
@@ -27,8 +27,11 @@ type warnings struct {
 	nextReport int // how many are left out when that is said again
 }
 
-// HandleWarningHeader takes one warning.
-func (w *warnings) HandleWarningHeader(code int, agent, text string) {
+// LogTo sets where warnings are logged from now on.
+func (w *Warnings) LogTo(log *slog.Logger) { w.log.Store(log) }
+
+// HandleWarningHeader logs one warning.
+func (w *Warnings) HandleWarningHeader(code int, agent, text string) {
 	log := w.log.Load()
 	if log == nil || text == "" {
 		return
