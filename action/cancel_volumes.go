@@ -223,7 +223,7 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 func cancelTiming(e *Evidence, volumes []job.Volume) string {
 	alone := slices.ContainsFunc(volumes, func(v job.Volume) bool {
 		_, agent := e.NodeAgents[v.Node]
-		return v.Phase == "InProgress" && !agent
+		return v.Phase == velero.VolumeInProgress && !agent
 	})
 	switch {
 	case slices.ContainsFunc(volumes, func(v job.Volume) bool { return !v.BuiltIn() }):

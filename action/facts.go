@@ -90,7 +90,7 @@ func (l *ledger) volumes() {
 		if loc.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly) {
 			readOnly = " and read-only"
 		}
-		l.note(loc.Phase == "Available" && (readOnly == "" || e.Job.Kind == job.Restore), sourceAPI, loc.LastValidated,
+		l.note(loc.Phase == velero.LocationAvailable && (readOnly == "" || e.Job.Kind == job.Restore), sourceAPI, loc.LastValidated,
 			"storage location %s is %s%s%s", loc.Name, loc.Phase, readOnly, because(loc.Message))
 	} else if e.LocationWhy != "" {
 		l.doubt(sourceAPI, "whether the storage location is available", e.LocationWhy)

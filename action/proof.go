@@ -54,7 +54,7 @@ func overAdvice(e *Evidence) string {
 		return malformed(e).advice
 	case len(e.moving()) > 0, e.Volumes != Yes:
 		return "Do not restart the Velero server while its volumes move: that cancels them. " + waitAdvice
-	case l == nil, l.Phase != string(velerov1.BackupStorageLocationPhaseAvailable),
+	case l == nil, l.Phase != velero.LocationAvailable,
 		e.Job.Kind == job.Backup && l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):
 		return "Fix the storage location first, then try again."
 	}
@@ -125,7 +125,7 @@ func canFinalize(e *Evidence) verdict {
 	switch {
 	case l == nil:
 		return unknown("Ask for the right to read backupstoragelocations in namespace "+e.Job.Namespace+".", "the state of its storage location", e.LocationWhy)
-	case l.Phase != string(velerov1.BackupStorageLocationPhaseAvailable):
+	case l.Phase != velero.LocationAvailable:
 		return refuse("Make the storage location available again.",
 			"storage location %s is %s, so Velero could not finalize it", l.Name, cmp.Or(strings.ToLower(l.Phase), "not validated yet")).inDoubt()
 	case e.Job.Kind == job.Backup && l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -131,7 +129,7 @@ func restartFinalizer(e *Evidence, w *Plan) bool {
 	busy := slices.ContainsFunc(e.Others, func(o Other) bool {
 		return o.Kind == job.Backup && (o.Phase == velero.PhaseFinalizing || o.Phase == velero.PhaseFinalizingPartly)
 	})
-	if e.quiet() < finalizerHangs || busy || e.OthersWhy != "" || l == nil || l.Phase != string(velerov1.BackupStorageLocationPhaseAvailable) {
+	if e.quiet() < finalizerHangs || busy || e.OthersWhy != "" || l == nil || l.Phase != velero.LocationAvailable {
 		return false
 	}
 	w.Why = fmt.Sprintf("it has been %s for %s; the finalizer may be repeating a patch that always fails", e.Job.Phase, human.Duration(e.quiet()))

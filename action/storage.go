@@ -8,6 +8,7 @@ import (
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/velero"
 )
 
 // Storage is the object store as Velero's DownloadRequests show it: a [Prober]
@@ -66,9 +67,9 @@ func countStored(r artifact.Results, operations []artifact.Operation) job.Stored
 	for _, o := range operations {
 		c.Operations.Attempted++
 		switch o.Phase {
-		case "Completed":
+		case velero.OperationCompleted:
 			c.Operations.Completed++
-		case "Failed":
+		case velero.OperationFailed:
 			c.Operations.Failed++
 		}
 	}

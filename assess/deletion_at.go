@@ -4,11 +4,10 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // deletionAt returns when the deletion of a job was requested, and is still under way:
@@ -20,7 +19,7 @@ func deletionAt(j *job.Job, env diagnosis.Environment) (at time.Time) {
 	}
 	for _, d := range env.Deletions {
 		ofJob := j.Kind == job.Backup && d.Backup == j.Name && !d.Created.Before(j.Created)
-		if ofJob && d.Phase != string(velerov1.DeleteBackupRequestPhaseProcessed) && (at.IsZero() || d.Created.Before(at)) {
+		if ofJob && d.Phase != velero.DeletionProcessed && (at.IsZero() || d.Created.Before(at)) {
 			at = d.Created
 		}
 	}

@@ -24,12 +24,6 @@ type Operation struct {
 	Deadline time.Time
 }
 
-// The phases of item operations (pkg/itemoperation/shared.go).
-const (
-	operationCompleted = "Completed"
-	operationFailed    = "Failed"
-)
-
 // Operations joins a job's item operations with its volumes by the operation's
 // id. Those that have not ended come first, the oldest first, then those that
 // failed, then all others by their item. An operation is cancelled when its
@@ -62,9 +56,9 @@ func (a *Assessment) Operations(j *job.Job, operations []artifact.Operation, vol
 
 func (o *Operation) order() int {
 	switch o.Phase {
-	case operationCompleted:
+	case velero.OperationCompleted:
 		return 2
-	case operationFailed:
+	case velero.OperationFailed:
 		return 1
 	}
 	return 0
@@ -74,7 +68,7 @@ func (o *Operation) order() int {
 func (o *Operation) Ended() bool { return o.order() > 0 }
 
 // Failed reports whether it ended without having done all.
-func (o *Operation) Failed() bool { return o.Phase == operationFailed }
+func (o *Operation) Failed() bool { return o.Phase == velero.OperationFailed }
 
 // ItemKind is the kind of what the operation is about, as widgets.example.com.
 func (o *Operation) ItemKind() string {

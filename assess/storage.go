@@ -11,6 +11,7 @@ import (
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Location is a BackupStorageLocation with what it holds, judged.
@@ -67,7 +68,7 @@ func (a *Assessment) Locations() []Location {
 			continue
 		}
 		l.Backups++
-		if j.Terminal() && j.Phase != "Completed" {
+		if j.Terminal() && j.Phase != velero.PhaseCompleted {
 			l.Bad++
 		}
 		if l.Newest == nil || j.Began().After(l.Newest.Began()) {
@@ -97,7 +98,7 @@ func (a *Assessment) judgeLocation(l *Location) {
 	case l.Status.LastValidationTime == nil && why == "":
 		say(Unusual, "Velero has not checked it yet.")
 	default:
-		say(Alarming, "It is %s: %s. Velero accepts no backup to it, and deletes none from it.", cmp.Or(string(l.Status.Phase), "Unavailable"), cmp.Or(why, "Velero gives no reason"))
+		say(Alarming, "It is %s: %s. Velero accepts no backup to it, and deletes none from it.", cmp.Or(string(l.Status.Phase), velero.LocationUnavailable), cmp.Or(why, "Velero gives no reason"))
 	}
 	if l.Spec.AccessMode == velerov1.BackupStorageLocationAccessModeReadOnly {
 		say(Unusual, "It is ReadOnly: Velero accepts no backup to it, deletes none from it and maintains no repository in it. Restores work.")

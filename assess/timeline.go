@@ -136,7 +136,7 @@ func (l *telling) location() {
 	if !known || l.over(location.LastValidated) {
 		return
 	}
-	if location.Phase == "Available" || location.Phase == "" {
+	if location.Phase == velero.LocationAvailable || location.Phase == "" {
 		l.tell(location.LastValidated, FromVelero, Neutral, "storage location %s was last checked: %s", location.Name, cmp.Or(location.Phase, "no phase yet"))
 	} else {
 		l.tell(location.LastValidated, FromVelero, Bad, "storage location %s was last checked: %s%s", location.Name, location.Phase, reason(location.Message))
@@ -188,7 +188,7 @@ func (l *telling) resource() {
 		if d.Backup != j.Name {
 			continue
 		}
-		mood, text := Neutral, cmp.Or(d.Phase, "New")
+		mood, text := Neutral, cmp.Or(d.Phase, velero.PhaseNew)
 		if len(d.Errors) > 0 {
 			mood, text = Bad, text+reason(human.List(d.Errors, 2))
 		}
@@ -273,9 +273,9 @@ func (l *telling) operations(operations []artifact.Operation) {
 		item := strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
 		l.tell(o.Created, FromVelero, Neutral, "%s began an operation for %s %s", o.Action, o.Resource, item)
 		switch o.Phase {
-		case "Completed":
+		case velero.OperationCompleted:
 			l.tell(o.Updated, FromVelero, Good, "the operation for %s %s was Completed", o.Resource, item)
-		case "Failed", "Canceled":
+		case velero.OperationFailed, velero.VolumeCanceled:
 			l.tell(o.Updated, FromVelero, Bad, "the operation for %s %s: %s%s", o.Resource, item, o.Phase, reason(o.Error))
 		default:
 			l.tell(o.Updated, FromVelero, Neutral, "the operation for %s %s was last updated: %s", o.Resource, item, o.Phase)
@@ -288,7 +288,7 @@ func (l *telling) seen() {
 	for _, s := range l.j.Seen {
 		switch s.What {
 		case job.SeenPhase:
-			l.tell(s.At, FromVeltui, phaseMood(s.To), "phase %s -> %s", cmp.Or(s.From, "New"), cmp.Or(s.To, "New"))
+			l.tell(s.At, FromVeltui, phaseMood(s.To), "phase %s -> %s", cmp.Or(s.From, velero.PhaseNew), cmp.Or(s.To, velero.PhaseNew))
 		case job.SeenTotal:
 			l.tell(s.At, FromVeltui, Neutral, "Velero revised the number of items from %d to %d", s.FromItems, s.ToItems)
 		case job.SeenVolumePhase:
@@ -312,9 +312,10 @@ func (l *telling) seen() {
 
 func phaseMood(phase string) EventMood {
 	switch phase {
-	case "Completed", "Available":
+	case velero.PhaseCompleted, velero.LocationAvailable:
 		return Good
-	case "Failed", "PartiallyFailed", "FinalizingPartiallyFailed", "WaitingForPluginOperationsPartiallyFailed", "FailedValidation", "Unavailable", "Canceled", "Canceling":
+	case velero.PhaseFailed, velero.PhasePartiallyFailed, velero.PhaseFinalizingPartly, velero.PhaseWaitingPartly, velero.PhaseFailedValidation,
+		velero.LocationUnavailable, velero.VolumeCanceled, velero.VolumeCanceling:
 		return Bad
 	}
 	return Neutral

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
@@ -222,14 +221,14 @@ func (r *reporting) afterwards(left func(text string, commands ...string), comma
 		left("Decide about the errors and warnings below.", command("results", subject, "--all"))
 	}
 	switch {
-	case j.Phase == string(velerov1.BackupPhaseFailedValidation):
+	case j.Phase == velero.PhaseFailedValidation:
 		left("Velero does not look at it again. Correct what the validation error says, and create a new " + j.Kind.Word() + ".")
-	case j.Kind == job.Restore && j.Phase == string(velerov1.RestorePhaseFailed):
+	case j.Kind == job.Restore && j.Phase == velero.PhaseFailed:
 		left("Velero does not go on with it. Remove the cause, and create a new restore.")
-	case j.Kind == job.Backup && j.Phase == string(velerov1.BackupPhaseFailed):
+	case j.Kind == job.Backup && j.Phase == velero.PhaseFailed:
 		left("Velero does not go on with it. Remove the cause, and create a new backup: do not rely on this one.")
 	}
-	if j.Kind == job.Restore && j.Phase != string(velerov1.RestorePhaseFailedValidation) {
+	if j.Kind == job.Restore && j.Phase != velero.PhaseFailedValidation {
 		left("See what came back, and what did not.", command("verify", subject))
 	}
 }

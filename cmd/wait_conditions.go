@@ -4,11 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // condition is one value of --for.
@@ -23,10 +22,10 @@ func (c condition) String() string {
 
 // waitedPhases are those of Velero's phases that one can wait for.
 var waitedPhases = []string{
-	string(velerov1.BackupPhaseNew), string(velerov1.BackupPhaseQueued), string(velerov1.BackupPhaseReadyToStart), string(velerov1.BackupPhaseFailedValidation), string(velerov1.BackupPhaseInProgress),
-	string(velerov1.BackupPhaseWaitingForPluginOperations), string(velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed),
-	string(velerov1.BackupPhaseFinalizing), string(velerov1.BackupPhaseFinalizingPartiallyFailed),
-	string(velerov1.BackupPhaseCompleted), string(velerov1.BackupPhasePartiallyFailed), string(velerov1.BackupPhaseFailed), string(velerov1.BackupPhaseDeleting),
+	velero.PhaseNew, velero.PhaseQueued, velero.PhaseReadyToStart, velero.PhaseFailedValidation, velero.PhaseInProgress,
+	velero.PhaseWaiting, velero.PhaseWaitingPartly,
+	velero.PhaseFinalizing, velero.PhaseFinalizingPartly,
+	velero.PhaseCompleted, velero.PhasePartiallyFailed, velero.PhaseFailed, velero.PhaseDeleting,
 }
 
 var waitedStages = []string{string(job.StageQueued), string(job.StageItems), string(job.StageVolumes), string(job.StageOperations), string(job.StageFinalizing), string(job.StageDone), string(job.StageDeleting)}
@@ -97,9 +96,9 @@ func (c condition) met(j assess.Judged) (code int, ok bool) {
 // endCode is the exit code of how a job ended.
 func endCode(j assess.Judged) int {
 	switch j.Phase {
-	case string(velerov1.BackupPhaseCompleted):
+	case velero.PhaseCompleted:
 		return ExitOK
-	case string(velerov1.BackupPhasePartiallyFailed):
+	case velero.PhasePartiallyFailed:
 		return ExitPartiallyFailed
 	}
 	return ExitFailed

@@ -17,6 +17,7 @@ import (
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -102,7 +103,7 @@ func (t *awaited) state(now time.Time) string {
 		}
 		return text
 	}
-	text := "phase " + cmp.Or(t.last.Phase, "New")
+	text := "phase " + cmp.Or(t.last.Phase, velero.PhaseNew)
 	if began := t.last.Began(); !began.IsZero() {
 		text += " for " + human.Age(began, now)
 	}

@@ -263,7 +263,7 @@ func (a *assessment) down() (string, Proof) {
 	if a.j.Kind == job.Restore {
 		name = a.env.BackupLocations[a.j.BackupName]
 	}
-	unavailable := Location{Phase: "Unavailable"}
+	unavailable := Location{Phase: velero.LocationUnavailable}
 	if name != "" || a.j.Kind == job.Backup {
 		unavailable = a.env.Locations[name]
 	} else {
@@ -276,7 +276,7 @@ func (a *assessment) down() (string, Proof) {
 			}
 		}
 	}
-	if unavailable.Name == "" || unavailable.Phase != "Unavailable" {
+	if unavailable.Name == "" || unavailable.Phase != velero.LocationUnavailable {
 		return "", Proof{}
 	}
 	fact, proof := a.noteLocation(unavailable), Proof{}

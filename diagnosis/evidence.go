@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/velero"
 )
 
@@ -103,7 +101,7 @@ func (a *assessment) refusedPhases() []string {
 		return nil
 	}
 	var refused []string
-	for _, phase := range []string{string(velerov1.RestorePhaseWaitingForPluginOperations), string(velerov1.RestorePhaseFinalizing), string(velerov1.RestorePhaseFinalizingPartiallyFailed)} {
+	for _, phase := range []string{velero.PhaseWaiting, velero.PhaseFinalizing, velero.PhaseFinalizingPartly} {
 		if !slices.Contains(allowed, phase) {
 			refused = append(refused, phase)
 		}
@@ -148,7 +146,7 @@ func (a *assessment) lockingDeletion() (Deletion, bool) {
 		return Deletion{}, false
 	}
 	for _, d := range a.env.Deletions {
-		if d.Phase == string(velerov1.DeleteBackupRequestPhaseInProgress) {
+		if d.Phase == velero.DeletionInProgress {
 			return d, true
 		}
 	}

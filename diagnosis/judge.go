@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -247,11 +245,11 @@ func (a *assessment) deleting() Verdict {
 	}
 	began := job.Latest(d.Created, d.Changed)
 	switch {
-	case d.Phase == string(velerov1.DeleteBackupRequestPhaseProcessed) && a.env.Now.Sub(began) < deletionQuiet && len(d.Errors) == 0:
+	case d.Phase == velero.DeletionProcessed && a.env.Now.Sub(began) < deletionQuiet && len(d.Errors) == 0:
 		return a.conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
-	case d.Phase == string(velerov1.DeleteBackupRequestPhaseProcessed):
+	case d.Phase == velero.DeletionProcessed:
 		return a.stuck(ByGivingUp(fact), DeletionFailed, again, "deletion began %s ago and did not end", human.Duration(a.quiet()))
-	case d.Phase == string(velerov1.DeleteBackupRequestPhaseInProgress) && a.env.serverStarted().After(began):
+	case d.Phase == velero.DeletionInProgress && a.env.serverStarted().After(began):
 		fact = a.supports(sourcePod, a.env.serverStarted(), "the Velero server restarted %s ago, after it began with the deletion", a.ago(a.env.serverStarted()))
 		return a.stuck(ByOwner(fact), DeletionFailed, "Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day old.",
 			"its deletion was cut off when Velero restarted %s ago", a.ago(a.env.serverStarted()))

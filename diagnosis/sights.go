@@ -1,8 +1,6 @@
 package diagnosis
 
 import (
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/velero"
 )
@@ -41,7 +39,7 @@ func sightings() map[velero.WaitName]sighting {
 
 func (a *assessment) seeDeletion() sight {
 	d, ok := a.newestDeletion()
-	return sight{out: !ok || d.Phase == string(velerov1.DeleteBackupRequestPhaseProcessed), shown: true}
+	return sight{out: !ok || d.Phase == velero.DeletionProcessed, shown: true}
 }
 
 // seeTurn is what Queue says of a job that has not begun.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // progressText says how far the job is.
@@ -24,7 +25,7 @@ func progressText(j *job.Job) string {
 		return fmt.Sprintf("items done; %d of %s ended", j.Operations.Ended(),
 			human.Count(j.Operations.Attempted, "operation"))
 	case job.StageFinalizing:
-		if strings.HasSuffix(j.Phase, "PartiallyFailed") {
+		if strings.HasSuffix(j.Phase, velero.PhasePartiallyFailed) {
 			return "all work done, with errors; Velero finalizes"
 		}
 		return "all work done, Velero finalizes"

@@ -285,7 +285,7 @@ func Source(d restorespec.Draft, a *assess.Assessment) (backup string, refused [
 			found = j
 		case spec.ScheduleName != "" && j.ScheduleName == spec.ScheduleName:
 			seen++
-			completed := j.Phase == string(velerov1.BackupPhaseCompleted) || partial && j.Phase == string(velerov1.BackupPhasePartiallyFailed)
+			completed := j.Phase == velero.PhaseCompleted || partial && j.Phase == velero.PhasePartiallyFailed
 			if completed && (found == nil || j.Started.After(found.Started)) {
 				found = j
 			}
@@ -308,7 +308,7 @@ func Source(d restorespec.Draft, a *assess.Assessment) (backup string, refused [
 			refused = append(refused, fmt.Sprintf("The storage location %s of backup %s is not Available.", l.Name, found.Name))
 		}
 	}
-	if found.Deleting || found.Phase == string(velerov1.BackupPhaseDeleting) {
+	if found.Deleting || found.Phase == velero.PhaseDeleting {
 		refused = append(refused, fmt.Sprintf("The backup %s is being deleted.", found.Name))
 	}
 	return found.Name, refused

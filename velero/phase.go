@@ -42,3 +42,20 @@ const (
 	VolumeCompleted  = "Completed"
 	VolumeFailed     = "Failed"
 )
+
+// Phases of storage locations, and of DeleteBackupRequests
+// (pkg/apis/velero/v1/backupstoragelocation_types.go and
+// delete_backup_request_types.go). An empty phase of a request stands for PhaseNew.
+const (
+	LocationAvailable   = "Available"
+	LocationUnavailable = "Unavailable"
+	DeletionInProgress  = "InProgress"
+	DeletionProcessed   = "Processed"
+)
+
+// Phases of item operations (pkg/itemoperation/shared.go).
+const (
+	OperationNew       = "New"
+	OperationCompleted = "Completed"
+	OperationFailed    = "Failed"
+)

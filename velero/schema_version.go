@@ -16,7 +16,7 @@ var schemaMarkers = map[string][]struct {
 	},
 	"Restore": {
 		{spec: "resourcePolicy", since: Version{1, 18, 3}},
-		{phase: "Finalizing", since: Version{1, 14, 0}},
+		{phase: PhaseFinalizing, since: Version{1, 14, 0}},
 	},
 }
 

@@ -151,9 +151,9 @@ func (d *dataJudge) ofMoved(m *job.Volume) (DataState, string) {
 	case m.Phase == velero.VolumeCompleted:
 		return DataRestored, ""
 	case !m.Ended() && d.SoFar:
-		return DataWaiting, "Velero moves it: " + m.Name + " is " + cmp.Or(m.Phase, "New")
+		return DataWaiting, "Velero moves it: " + m.Name + " is " + cmp.Or(m.Phase, velero.VolumeNew)
 	}
-	return DataFailed, m.Name + " is " + cmp.Or(m.Phase, "New")
+	return DataFailed, m.Name + " is " + cmp.Or(m.Phase, velero.VolumeNew)
 }
 
 // ofClaim judges the data of a claim that this restore made and that nothing moved

@@ -126,7 +126,7 @@ func (r *Result) AddData(volumes []job.Volume) {
 			r.Bytes += v.Done
 			continue
 		}
-		r.Data = append(r.Data, Data{Name: v.Name, Target: v.Target, Phase: cmp.Or(v.Phase, "New"), Done: v.Done, Total: v.Total, Message: v.Message, Lost: v.Ended() || !r.SoFar})
+		r.Data = append(r.Data, Data{Name: v.Name, Target: v.Target, Phase: cmp.Or(v.Phase, velero.VolumeNew), Done: v.Done, Total: v.Total, Message: v.Message, Lost: v.Ended() || !r.SoFar})
 	}
 	slices.SortFunc(r.Data, func(x, y Data) int { return cmp.Or(cmp.Compare(x.Target, y.Target), cmp.Compare(x.Name, y.Name)) })
 }

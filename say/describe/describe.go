@@ -7,6 +7,7 @@
 package describe
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -226,10 +227,7 @@ func nonEmpty(s string) []string {
 func (d *describer) status(deletions []diagnosis.Deletion) {
 	j := d.job
 	d.section("")
-	phase := j.Phase
-	if phase == "" {
-		phase = "New"
-	}
+	phase := cmp.Or(j.Phase, velero.PhaseNew)
 	if j.Deleting {
 		phase += " (being deleted)"
 	}
@@ -307,11 +305,7 @@ func (d *describer) deletions(all []diagnosis.Deletion) {
 		if d.job.Kind != job.Backup || request.Backup != d.job.Name || request.Created.Before(d.job.Created) {
 			continue
 		}
-		phase := request.Phase
-		if phase == "" {
-			phase = "New"
-		}
-		f.Values = append(f.Values, Moment(request.Created, d.now)+": "+phase)
+		f.Values = append(f.Values, Moment(request.Created, d.now)+": "+cmp.Or(request.Phase, velero.PhaseNew))
 		for _, err := range request.Errors {
 			f.Values, f.Tone = append(f.Values, "  "+err), Bad
 		}
@@ -328,11 +322,7 @@ func (d *describer) progress() {
 		count := 0
 		for _, v := range j.Volumes {
 			if string(v.Kind) == kind {
-				phase := v.Phase
-				if phase == "" {
-					phase = "New"
-				}
-				phases[phase]++
+				phases[cmp.Or(v.Phase, velero.VolumeNew)]++
 				count++
 			}
 		}

@@ -91,7 +91,7 @@ func server(a *assess.Assessment) string {
 }
 
 func location(name, phase, message string) string {
-	if phase != "Unavailable" {
+	if phase != velero.LocationUnavailable {
 		return ""
 	}
 	return sentence("Storage location %s is unavailable: %s", name, human.Shorten(message, locationRunes))

@@ -126,7 +126,7 @@ func (d *Document) volumes(in Input) {
 	for _, v := range in.Assessed.Volumes(in.Judged.Job) {
 		phases[string(v.Kind)+" "+cmp.Or(v.Phase, velero.VolumeNew)]++
 		switch {
-		case v.Phase == velero.PhaseCompleted:
+		case v.Phase == velero.VolumeCompleted:
 		case len(d.Volumes.Open) == maxVolumes:
 			d.Volumes.Left++
 		default:
@@ -144,7 +144,7 @@ func (d *Document) operations(in Input) {
 	d.Operations = Operations{Operations: in.Judged.Operations, Open: []string{}}
 	for _, o := range in.Operations {
 		switch {
-		case o.Phase == velero.PhaseCompleted:
+		case o.Phase == velero.OperationCompleted:
 		case len(d.Operations.Open) == maxOpenWork:
 			d.Operations.Left++
 		default:

@@ -7,6 +7,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/velero"
 )
 
 // WithoutResults says what is known of a job's messages before its results are
@@ -19,9 +20,9 @@ import (
 func WithoutResults(j *job.Job, troubled bool) (note string, complete bool) {
 	itemsDone := j.Items.Known && j.Items.Done >= j.Items.Total
 	switch {
-	case j.Phase == "FailedValidation":
+	case j.Phase == velero.PhaseFailedValidation:
 		return "Velero did not start it, so there are no results.", true
-	case j.Phase == "Completed" && j.Errors == 0 && j.Warnings == 0:
+	case j.Phase == velero.PhaseCompleted && j.Errors == 0 && j.Warnings == 0:
 		return "No errors and no warnings.", true
 	case !j.Terminal() && j.Stage == job.StageQueued:
 		return "It has not started.", false

@@ -9,14 +9,15 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Ending is the sign and the style of how a job ended.
 func (c Canvas) Ending(phase string) (string, lipgloss.Style) {
 	switch phase {
-	case "Completed":
+	case velero.PhaseCompleted:
 		return c.Glyphs.Done, c.Theme.Good
-	case "PartiallyFailed":
+	case velero.PhasePartiallyFailed:
 		return c.Glyphs.Partly, c.Theme.Waiting
 	default:
 		return c.Glyphs.Failed, c.Theme.Bad

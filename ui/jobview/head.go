@@ -10,6 +10,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/velero"
 )
 
 func (s *Screen) title(c draw.Canvas) string {
@@ -51,7 +52,7 @@ func stageLineBrief(c draw.Canvas, j *job.Job, brief int) string {
 	for _, record := range j.Stages {
 		name := string(record.Stage)
 		if record.Stage == job.StageQueued && j.Kind == job.Restore {
-			name = "New"
+			name = velero.PhaseNew
 		}
 		here := record.Stage == j.Stage
 		switch {
@@ -76,7 +77,7 @@ func stageLineBrief(c draw.Canvas, j *job.Job, brief int) string {
 			parts = append(parts, c.Theme.Good.Render(text))
 		case !j.Terminal():
 			parts = append(parts, c.Theme.Dim.Render(name+" "+c.Glyphs.Ahead))
-		case j.Phase == "Completed" || j.Phase == "PartiallyFailed": // it went through all of them
+		case j.Phase == velero.PhaseCompleted || j.Phase == velero.PhasePartiallyFailed: // it went through all of them
 			parts = append(parts, c.Theme.Good.Render(name+" "+c.Glyphs.Done))
 		}
 	}

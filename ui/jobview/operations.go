@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
+	"github.com/veltui/veltui/velero"
 )
 
 // operationsAge is how long a list of operations is fresh. Asking for it makes
@@ -156,7 +157,7 @@ func operationRow(c draw.Canvas, o *assess.Operation, widths []int) []string {
 		sign, style = c.Glyphs.Failed, c.Theme.Bad
 	case o.Ended():
 		sign, style = c.Glyphs.Done, c.Theme.Good
-	case o.Phase == "New" || o.Phase == "":
+	case o.Phase == velero.OperationNew || o.Phase == "":
 		sign, style = c.Glyphs.Ahead, c.Theme.Waiting
 	}
 	volume := ""

@@ -12,6 +12,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -52,7 +53,7 @@ var deletionColumns = []draw.Column{
 
 // deletionState is the phase, or that it failed or hangs.
 func deletionState(d assess.Deletion) detail.Text {
-	phase := cmp.Or(string(d.Status.Phase), string(velerov1.DeleteBackupRequestPhaseNew))
+	phase := cmp.Or(string(d.Status.Phase), velero.PhaseNew)
 	switch {
 	case len(d.Status.Errors) > 0:
 		return detail.In(detail.Bad, "failed")
@@ -91,7 +92,7 @@ func deletionPage(a *assess.Assessment, d assess.Deletion, malformed *watch.Malf
 	page := detail.Page{Kind: "deletion of backup", Name: d.Spec.BackupName, State: deletionState(d), Notes: notes(d.Notes, malformed)}
 	request := detail.Section{Title: "Request", Fields: []detail.Field{
 		plain("name", d.Name),
-		plain("phase", cmp.Or(string(d.Status.Phase), "New")),
+		plain("phase", cmp.Or(string(d.Status.Phase), velero.PhaseNew)),
 		plain("created", moment(d.CreationTimestamp.Time, now, "")),
 	}}
 	errors := detail.Section{Title: "Errors"}

@@ -162,7 +162,7 @@ func schedulePage(a *assess.Assessment, s assess.Schedule, malformed *watch.Malf
 		plain("last backup", moment(timeOf(s.Status.LastBackup), now, "never")),
 		plain("last skipped", moment(timeOf(s.Status.LastSkipped), now, "")),
 		plain("paused", yes(s.Spec.Paused)),
-		plain("phase", cmp.Or(string(s.Status.Phase), "New")),
+		plain("phase", cmp.Or(string(s.Status.Phase), velero.PhaseNew)),
 		plain("errors", strings.Join(s.Status.ValidationErrors, "; ")),
 		plain("created", moment(s.CreationTimestamp.Time, now, "")),
 	}}

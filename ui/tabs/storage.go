@@ -17,6 +17,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -277,7 +278,7 @@ func repositoryCells(r assess.Repository, malformed bool, now time.Time) []detai
 	}
 	return []detail.Text{
 		{Text: name},
-		detail.In(repositoryStyle(r), cmp.Or(string(r.Status.Phase), "New")),
+		detail.In(repositoryStyle(r), cmp.Or(string(r.Status.Phase), velero.PhaseNew)),
 		{Text: r.Spec.BackupStorageLocation},
 		detail.In(detail.Dim, repositoryType(r)),
 		failures,
@@ -289,7 +290,7 @@ func repositoryCells(r assess.Repository, malformed bool, now time.Time) []detai
 func repositoryPage(a *assess.Assessment, r assess.Repository, malformed *watch.Malformed) detail.Page {
 	now := a.Environment.Now
 	page := detail.Page{Kind: "repository", Name: r.Name, Notes: notes(r.Notes, malformed),
-		State: detail.In(repositoryStyle(r), cmp.Or(string(r.Status.Phase), "New"))}
+		State: detail.In(repositoryStyle(r), cmp.Or(string(r.Status.Phase), velero.PhaseNew))}
 	due := moment(r.Due, now, "not known")
 	if r.Due.After(now) {
 		due = human.Clock(r.Due, now) + ", in " + human.Duration(r.Due.Sub(now))
