@@ -35,7 +35,7 @@ func cancelling() definition {
 func observeCancel(x *execution, ctx context.Context, late bool) error {
 	open := 0
 	for _, w := range x.writes {
-		o, err := x.once(ctx, w.object())
+		o, err := x.once(ctx, w.seen)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -191,7 +191,7 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	switch {
 	case !e.Server.Visible:
 		w.WillNot = append(w.WillNot, "help if no node-agent is running; veltui cannot tell: "+unseen(e))
-	case len(e.NodeAgents) == 0 && !foreign:
+	case !slices.ContainsFunc(e.Agents, func(a velero.Agent) bool { return a.Ready }) && !foreign:
 		w.Refusal, w.Advice = "no node-agent is running to cancel them", "Get the node-agent DaemonSet running. Without it Velero gives up on them at the item operation timeout."
 		if !e.Job.Terminal() {
 			w.targets = nil // no command either: it would end the volume once one is back
@@ -222,8 +222,7 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 // data_upload_controller.go; the same for the other kinds).
 func cancelTiming(e *Evidence, volumes []job.Volume) string {
 	alone := slices.ContainsFunc(volumes, func(v job.Volume) bool {
-		_, agent := e.NodeAgents[v.Node]
-		return v.Phase == velero.VolumeInProgress && !agent
+		return v.Phase == velero.VolumeInProgress && !e.hasAgent(v.Node)
 	})
 	switch {
 	case slices.ContainsFunc(volumes, func(v job.Volume) bool { return !v.BuiltIn() }):

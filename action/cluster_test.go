@@ -181,9 +181,7 @@ var (
 
 // later is a clock that runs ahead, so that a job that was made a moment ago has
 // been quiet for long.
-type later struct{ retry.SystemClock }
-
-func (l later) Now() time.Time { return l.SystemClock.Now().Add(time.Hour) }
+func later() time.Time { return time.Now().Add(time.Hour) }
 
 // store is an object store that holds what the test says.
 type store struct {
@@ -215,7 +213,7 @@ func (in *installation) finalizer(change ...func(*Options)) *Engine {
 	o := Options{
 		Session: in.session(in.Config()), Namespace: in.namespace, By: "nobody", Context: "prod-east", AuditDir: filepath.Join(in.t.TempDir(), "audit"),
 		Deadline: 5 * time.Minute, Backoff: retry.Backoff{First: 50 * time.Millisecond, Cap: time.Second},
-		Observe: time.Second, Poll: 50 * time.Millisecond, Clock: later{},
+		Observe: time.Second, Poll: 50 * time.Millisecond, Now: later,
 		Prober: &store{presence: job.Presence{State: job.Absent}},
 	}
 	for _, c := range change {

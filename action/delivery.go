@@ -12,9 +12,9 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// delivery is what is known of one write while it is sent, and sent again.
+// delivery is what is known of one patch while it is sent, and sent again.
 type delivery struct {
-	write
+	*patch
 	// open is set once a send had no answer that excludes the write: it may land
 	// until it is settled, whatever later sends are told.
 	open bool
@@ -62,7 +62,7 @@ var errAltered = errors.New("the API server answered with something else than wa
 // what has been proven of this write and those before it.
 func (s *sending) deliver(ctx context.Context, d *delivery) error {
 	defer s.update(d)
-	if err := s.note("send", d.write); err != nil {
+	if err := s.note("send", d.patch); err != nil {
 		return err
 	}
 	o := s.retrying()
@@ -96,21 +96,12 @@ func (s *sending) attempt(ctx context.Context, d *delivery) error {
 		}
 		return err
 	}
-	r := s.f.writer.send(ctx, d.write, false)
+	r := s.f.writer.send(ctx, d.patch, false)
 	s.host = r.host
-	switch {
-	case r.err != nil:
+	if r.err != nil {
 		d.open = d.open || !r.excludes()
-		_, deletes := d.write.(*deletion) // what it has deleted is not found
-		d.unseen = apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err) || apierrors.IsAlreadyExists(r.err) || deletes && apierrors.IsNotFound(r.err)
+		d.unseen = apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err)
 		return r.err
-	case r.object == nil: // a deletion: see what it left
-		now, err := s.read(ctx, d.object())
-		if err != nil {
-			d.open = true
-			return err
-		}
-		r.object = now
 	}
 	if d.altered = d.verify(r.object, false); d.altered != "" {
 		d.open = true
@@ -123,7 +114,7 @@ func (s *sending) attempt(ctx context.Context, d *delivery) error {
 // resolve reads the object and settles what it shows of sends without an answer. An
 // error means that the write cannot land any more, or that nothing could be read.
 func (s *sending) resolve(ctx context.Context, d *delivery) error {
-	now, err := s.read(ctx, d.object())
+	now, err := s.read(ctx, d.seen)
 	if err != nil {
 		return err
 	}
@@ -173,7 +164,7 @@ func (s *sending) settle(ctx context.Context, d *delivery, cause error) error {
 	if ctx.Err() != nil || errors.As(cause, &over) {
 		patience = 0
 	}
-	ends := s.f.o.Clock.Now().Add(patience)
+	ends := s.f.o.Now().Add(patience)
 	for {
 		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
 		err := s.resolve(once, d)
@@ -183,10 +174,10 @@ func (s *sending) settle(ctx context.Context, d *delivery, cause error) error {
 			return nil
 		case errors.Is(err, errChanged) && ctx.Err() == nil:
 			return errChanged
-		case errors.Is(err, errChanged), errors.Is(cause, errAltered), ctx.Err() != nil, d.state() != Doubtful, retry.Elapsed(ends, s.f.o.Clock.Now()) >= 0:
+		case errors.Is(err, errChanged), errors.Is(cause, errAltered), ctx.Err() != nil, d.state() != Doubtful, retry.Elapsed(ends, s.f.o.Now()) >= 0:
 			return cause
 		}
-		wait(ctx, s.f.o.Clock, s.f.o.Poll)
+		retry.Sleep(ctx, s.f.o.Poll)
 	}
 }
 
@@ -211,15 +202,15 @@ func (r *reply) excludes() bool {
 	return !r.connected && retry.Unsent(r.err)
 }
 
-// send sends a write and notes what the transport saw of it.
-func (w *writer) send(ctx context.Context, what write, dryRun bool) reply {
+// send sends a patch and notes what the transport saw of it.
+func (w *writer) send(ctx context.Context, p *patch, dryRun bool) reply {
 	var r reply
 	ctx, cancel := context.WithTimeout(ctx, w.access.timeout)
 	defer cancel()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { r.connected = true }})
 	ctx = context.WithValue(ctx, exchangeKey{}, &r)
 	c, _ := w.access.get()
-	r.object, r.err = what.send(ctx, c, dryRun)
+	r.object, r.err = p.send(ctx, c, dryRun)
 	return r
 }
 
@@ -232,8 +223,56 @@ func (s *sending) confirm(ctx context.Context) error {
 	if err := s.f.access.check(ctx); err != nil {
 		return err
 	}
-	if retry.Elapsed(s.looked, s.f.o.Clock.Now()) <= maxEvidenceAge {
+	if retry.Elapsed(s.looked, s.f.o.Now()) <= maxEvidenceAge {
 		return nil
 	}
 	return s.renew(ctx)
+}
+
+// poll calls look again and again until it ends the matter. Late tells it that
+// the time is over. A look that fails, as time may mend it, is repeated beyond
+// that for as long as [startUp], within the one deadline: the patch has landed,
+// and one answer tells what became of it.
+func (s *sending) poll(ctx context.Context, limit time.Duration, look func(ctx context.Context, late bool) error) error {
+	end := s.f.o.Now().Add(limit)
+	last := end.Add(startUp)
+	if s.until.Before(last) {
+		last = s.until
+	}
+	for {
+		late := s.f.o.Now().After(end)
+		err := look(ctx, late)
+		switch {
+		case errors.Is(err, errStop):
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && (!s.retriable(err) || late && s.f.o.Now().After(last)):
+			return err
+		}
+		if !retry.Sleep(ctx, s.f.o.Poll) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// once reads a resource of the cluster that was shown in one attempt.
+func (s *sending) once(ctx context.Context, seen *unstructured.Unstructured) (o *unstructured.Unstructured, err error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout(s.f.o))
+	defer cancel()
+	read := func() error {
+		if err := s.f.access.check(ctx); err != nil {
+			return err
+		}
+		o, err = s.f.read(ctx, seen)
+		return err
+	}
+	if err := read(); retry.Classify(err) != retry.Unauthorized {
+		return o, err
+	}
+	if err := s.refresh(ctx); err != nil {
+		return nil, err
+	}
+	err = read()
+	return o, err
 }

@@ -63,7 +63,8 @@ type Options struct {
 	Poll time.Duration
 	// NewID returns a new unique word for each execution.
 	NewID func() string
-	Clock retry.Clock
+	// Now tells the time, which recordings have their own of; nil for time.Now.
+	Now func() time.Time
 }
 
 // Engine makes and applies plans for the jobs of one Velero. It is the only thing
@@ -81,8 +82,8 @@ type Engine struct {
 
 // New prepares an Engine; it does not talk to the cluster.
 func New(o Options) (*Engine, error) {
-	if o.Clock == nil {
-		o.Clock = retry.SystemClock{}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.Poll <= 0 {
 		o.Poll = defaultPoll

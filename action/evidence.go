@@ -21,8 +21,12 @@ const (
 	No
 )
 
-// Evidence is all that a plan stands on, as it was at one moment.
+// Evidence is all that a plan stands on, as it was at one moment. What verdicts rest
+// on too is declared once, in the Evidence of package diagnosis.
 type Evidence struct {
+	diagnosis.Evidence
+	// PhasesWhy is why the CRD's phases could not be read.
+	PhasesWhy string
 	// At is that moment, by the clock that shows the earliest.
 	At time.Time
 	// skew is how far the clocks are apart.
@@ -59,12 +63,6 @@ type Evidence struct {
 	Locations      Answer
 	LocationsWhy   string
 	LocationsWrote time.Time
-	// LogSeen is Yes if the log of the running servers could be read, Unknown
-	// with LogWhy if it could not or nobody looked; Log is what it tells of the
-	// job. That it tells nothing means nothing.
-	LogSeen Answer
-	LogWhy  string
-	Log     velero.JobLog
 	// Hooks are the pods that a restore waits for to run their hooks; HooksSeen
 	// is Yes if they could be listed.
 	Hooks     []Hook
@@ -75,24 +73,10 @@ type Evidence struct {
 	// BlindingVolumes names, by kind, a volume of any job that Velero cannot read.
 	// The node-agents then see no change of that kind, a cancel neither.
 	BlindingVolumes map[velero.VolumeKind]string
-	// Namespaces says for a restore whether the cluster's namespaces could be
-	// listed; Terminating are those that it may restore into and that are
-	// being deleted: Velero waits up to 10 minutes for each.
-	Namespaces    Answer
-	NamespacesWhy string
-	Terminating   []string
 
 	// MayPatch is the API server's answer to whether we may.
 	MayPatch    Answer
 	MayPatchWhy string
-	// Phases are those that the CRD allows, nil if that could not be read.
-	Phases    []string
-	PhasesWhy string
-	// Schema are the versions of Velero that the CRD belongs to, zero if it does
-	// not tell.
-	Schema velero.SchemaVersions
-	// StatusSubresource is Yes on a cluster whose CRD splits the status off.
-	StatusSubresource Answer
 
 	// Artifacts are the files that prove that Velero did all its work.
 	Artifacts []Artifact
@@ -110,32 +94,17 @@ type Evidence struct {
 	// MayCancel is, for each kind among the volumes that have not ended, the
 	// API server's answer to whether we may patch it.
 	MayCancel map[velero.VolumeKind]Answer
-	// NodeAgents are the nodes with a node-agent that is ready, and since when
-	// it runs; StartingAgents are those with one that is about to be ready;
-	// Movers are the pods that move volumes; PrepareTimeout is the node-agents'
-	// limit for preparing one, zero for the default. All are known if
-	// Server.Visible is.
-	NodeAgents     map[string]time.Time
-	StartingAgents map[string]bool
-	Movers         map[velero.VolumeRef]velero.Mover
-	PrepareTimeout time.Duration
-	// Slots are only asked for where a volume of the job waits for one.
-	Slots velero.Slots
-	// Snapshots are the CSI snapshots that a backup in progress waits for;
-	// SnapshotsWhy is why not all could be seen.
-	Snapshots    []diagnosis.Snapshot
-	SnapshotsWhy string
-	// agentConfigs are the ConfigMaps that the node-agents name, one for each.
-	agentConfigs []string
+	// Agents are the node-agents, and Movers the pods that move volumes; both are
+	// known if Server.Visible is.
+	Agents []velero.Agent
+	Movers map[velero.VolumeRef]velero.Mover
 	// volumes are the resources of Job.Volumes as the API server sent them.
 	volumes map[velero.VolumeRef]*unstructured.Unstructured
 
 	// storedAt is when the object store was asked. operationsUnread is true if it was
-	// not asked for the list of operations; storedErrors is then the number of errors
-	// in the results.
+	// not asked for the list of operations.
 	storedAt         time.Time
 	operationsUnread bool
-	storedErrors     int
 
 	// engine gathered it.
 	engine *Engine
@@ -144,14 +113,12 @@ type Evidence struct {
 	By string
 }
 
-// ForVerdict is what all this tells beyond what the watch sees of every job.
+// ForVerdict is what a verdict needs of all this: what was gathered, and what follows
+// from it.
 func (e Evidence) ForVerdict() diagnosis.Evidence {
-	seen := diagnosis.Evidence{NamespacesSeen: e.Namespaces == Yes, Terminating: e.Terminating, Phases: e.Phases, Schema: e.Schema,
-		LogSeen: e.LogSeen == Yes, LogWhy: e.LogWhy, Log: e.Log, Slots: e.Slots, Snapshots: e.Snapshots, SnapshotsWhy: e.SnapshotsWhy}
+	seen := e.Evidence
 	seen.Refused = e.refused()
-	seen.StatusSubresource = e.StatusSubresource == Yes
 	if seen.Stored = e.allStored(); !seen.Stored.IsZero() {
-		seen.StoredErrors = e.storedErrors
 		if e.Counts != nil {
 			seen.StoredErrors = e.Counts.Errors
 		}
@@ -186,8 +153,8 @@ type Server struct {
 	// Visible is false with Why if the pods could not be listed.
 	Visible bool
 	Why     string
-	// Running are the containers that run: more than one during a roll-out.
-	Running []Container
+	// Running are those that run: more than one during a roll-out.
+	Running []velero.ServerPod
 	// Down says why none runs, such as CrashLoopBackOff.
 	Down string
 	// Restarts is how often the containers were started again, all together.
@@ -212,22 +179,6 @@ type Other struct {
 	// Running is true for a job with a final phase that a person wrote while
 	// Velero goes on with it: its slot and its worker are still taken.
 	Running bool
-}
-
-// Container is a running server.
-type Container struct {
-	Pod string
-	// Name is the container's, empty if it cannot be told from its neighbours;
-	// Restarts is how often it was started again.
-	Name     string
-	Restarts int
-	// StartedAt is in the clock of the pod's node.
-	StartedAt time.Time
-	// Created is when the pod was made, in the API server's clock; zero if not
-	// known.
-	Created time.Time
-	// Grace is how long the pod, and the one before it, may run on once deleted.
-	Grace time.Duration
 }
 
 // Artifact is one file of a job in the object store.

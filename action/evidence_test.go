@@ -44,7 +44,7 @@ func evidence(t *testing.T, kind job.Kind, phase string, change ...func(*Evidenc
 		t.Fatal(err)
 	}
 	e := Evidence{At: now, Job: job.Next(nil, in), Object: &unstructured.Unstructured{Object: raw},
-		VeleroWrote: wrote.Time, Volumes: Yes, MovingKnown: Yes, HooksSeen: Yes, MayPatch: Yes, StatusSubresource: No, By: "jane",
+		VeleroWrote: wrote.Time, Volumes: Yes, MovingKnown: Yes, HooksSeen: Yes, MayPatch: Yes, By: "jane",
 		Location:  &diagnosis.Location{Name: "s3", Phase: "Available", AccessMode: "ReadWrite"},
 		Locations: Yes, LocationsWrote: wrote.Time}
 	for _, c := range change {
@@ -54,11 +54,11 @@ func evidence(t *testing.T, kind job.Kind, phase string, change ...func(*Evidenc
 }
 
 func alive(e *Evidence) {
-	e.Server = Server{Visible: true, Running: []Container{{Pod: "velero-1", StartedAt: began.Add(-time.Hour)}}}
+	e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "velero-1", StartedAt: began.Add(-time.Hour)}}}
 }
 
 func restarted(e *Evidence) {
-	e.Server = Server{Visible: true, Running: []Container{{Pod: "velero-1", StartedAt: began.Add(20 * time.Minute)}}}
+	e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "velero-1", StartedAt: began.Add(20 * time.Minute)}}}
 }
 
 func down(e *Evidence) { e.Server = Server{Visible: true, Down: "CrashLoopBackOff"} }

@@ -18,7 +18,7 @@ type execution struct {
 	sending
 	definition
 	plan         Plan
-	writes       []write
+	writes       []*patch
 	sent         int       // how many of them have landed
 	evidence     *Evidence // of the last look
 	observeUntil time.Time
@@ -89,7 +89,7 @@ func (x *execution) planned(ctx context.Context, e *Evidence) Plan {
 	if known == nil {
 		known = &x.plan.evidence
 	}
-	x.looked = x.f.o.Clock.Now() // the object store may take its time
+	x.looked = x.f.o.Now() // the object store may take its time
 	x.f.artifacts(ctx, e, known)
 	x.evidence = e
 	now, _ := x.definition.planned(e, x.plan.request)
@@ -168,7 +168,7 @@ func (x *execution) check(ctx context.Context) error {
 	for _, w := range x.writes {
 		after, err := x.tried(ctx, w)
 		if err != nil {
-			return x.sort(err, func(cause error) error { return x.lookAgain(ctx, &delivery{write: w, before: x.out.Sent}, cause) })
+			return x.sort(err, func(cause error) error { return x.lookAgain(ctx, &delivery{patch: w, before: x.out.Sent}, cause) })
 		}
 		if wrong := w.verify(after, true); wrong != "" {
 			return x.stop(Refused, "the API server would accept the patch but %s; %s", wrong, x.nothing())
@@ -186,7 +186,7 @@ func (x *execution) check(ctx context.Context) error {
 // lookAgain reads a target after a precondition failed. A write is never repeated
 // over a change; nil means that it has landed after all.
 func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) error {
-	seen := d.object()
+	seen := d.seen
 	var o *unstructured.Unstructured
 	err := retry.RetryOnErrorMaxBackOff(ctx, x.retrying(), func(ctx context.Context) (err error) {
 		o, err = x.read(ctx, seen)
@@ -236,7 +236,7 @@ func (x *execution) isJob(o *unstructured.Unstructured) bool { return o.GetUID()
 func (x *execution) send(ctx context.Context) error {
 	x.enter(StepPatch)
 	for i, w := range x.writes {
-		d := &delivery{write: w, before: x.out.Sent, last: i == len(x.writes)-1}
+		d := &delivery{patch: w, before: x.out.Sent, last: i == len(x.writes)-1}
 		err := x.deliver(ctx, d)
 		if errors.Is(err, errAltered) && !d.landed {
 			return x.stop(Altered, "%v: it would %s; %s", err, d.altered, x.nothing())
@@ -252,7 +252,7 @@ func (x *execution) send(ctx context.Context) error {
 		if err := x.note("landed", w); err != nil {
 			x.warn("cannot write the local log: %v", err)
 		}
-		if x.isJob(w.object()) {
+		if x.isJob(w.seen) {
 			x.out.Phase = phaseOf(d.after)
 		}
 	}
@@ -276,7 +276,7 @@ func soFar(before, one Sent, last bool) Sent {
 // watch observes whether the plan brings about what it was to.
 func (x *execution) watch(ctx context.Context) error {
 	x.enter(StepObserve)
-	x.observeUntil = x.f.o.Clock.Now().Add(x.f.o.Observe)
+	x.observeUntil = x.f.o.Now().Add(x.f.o.Observe)
 	return x.poll(ctx, x.limit(), func(ctx context.Context, late bool) error { return x.observe(x, ctx, late) })
 }
 
@@ -289,7 +289,7 @@ func (x *execution) limit() time.Duration {
 }
 
 // observed reports whether it was observed for as long as Options.Observe says.
-func (x *execution) observed() bool { return !x.f.o.Clock.Now().Before(x.observeUntil) }
+func (x *execution) observed() bool { return !x.f.o.Now().Before(x.observeUntil) }
 
 // readJob reads the job once while observing; it ends the execution if the job
 // is gone.

@@ -1,10 +1,8 @@
 package action
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
@@ -12,17 +10,6 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
-)
-
-// Sources of facts.
-const (
-	sourceAPI        = "api"
-	sourceNamespaces = "namespaces"
-	sourcePod        = "pod"
-	sourceSchema     = "schema"
-	sourceStorage    = "storage"
-	sourceRBAC       = "rbac"
-	sourceLog        = "log"
 )
 
 // Facts are the evidence in words, each with its source and when it was so.
@@ -37,23 +24,20 @@ func (p *Plan) Facts() []diagnosis.Fact {
 	l.log()
 	l.api(p.To)
 	if doubt := p.evidence.skew.doubt(); doubt != "" {
-		l.note(false, sourceAPI, p.evidence.At, "%s", doubt)
+		l.Doubts(diagnosis.SourceAPI, p.evidence.At, "%s", doubt)
 	}
-	return l.facts
+	return l.Facts()
 }
 
+// ledger notes the evidence in words.
 type ledger struct {
-	e     *Evidence
-	facts []diagnosis.Fact
-}
-
-func (l *ledger) note(holds bool, source string, at time.Time, format string, args ...any) {
-	l.facts = append(l.facts, diagnosis.Fact{Holds: holds, Source: source, At: at, Text: fmt.Sprintf(format, args...)})
+	diagnosis.Ledger
+	e *Evidence
 }
 
 // doubt notes what could not be found out.
 func (l *ledger) doubt(source, what, why string) {
-	l.note(false, source, l.e.At, "%s", cannotTell(what, why))
+	l.Doubts(source, l.e.At, "%s", cannotTell(what, why))
 }
 
 func (l *ledger) progress() {
@@ -62,13 +46,13 @@ func (l *ledger) progress() {
 	if phase == "" {
 		phase = "none yet"
 	}
-	l.note(true, sourceAPI, e.At, "phase %s", phase)
+	l.Supports(diagnosis.SourceAPI, e.At, "phase %s", phase)
 	if j.Items.Known {
-		l.note(true, sourceAPI, j.QuietSince(), "%d of %d items, unchanged for %s", j.Items.Done, j.Items.Total, human.Duration(e.quiet()))
+		l.Supports(diagnosis.SourceAPI, j.QuietSince(), "%d of %d items, unchanged for %s", j.Items.Done, j.Items.Total, human.Duration(e.quiet()))
 	} else {
 		// Velero writes it before the first item, so that a backup without it may
 		// have failed before.
-		l.note(j.Kind != job.Backup || j.Phase != velero.PhaseInProgress, sourceAPI, j.QuietSince(), "no item count, unchanged for %s", human.Duration(e.quiet()))
+		l.Note(j.Kind != job.Backup || j.Phase != velero.PhaseInProgress, diagnosis.SourceAPI, j.QuietSince(), "no item count, unchanged for %s", human.Duration(e.quiet()))
 	}
 }
 
@@ -76,24 +60,24 @@ func (l *ledger) volumes() {
 	e := l.e
 	switch moving := e.moving(); {
 	case e.Volumes != Yes:
-		l.doubt(sourceAPI, "whether volumes are still moving", e.VolumesWhy)
+		l.doubt(diagnosis.SourceAPI, "whether volumes are still moving", e.VolumesWhy)
 	case len(moving) > 0:
-		l.note(false, sourceAPI, e.At, "%s not ended", human.Plural(len(moving), "volume has", "volumes have"))
+		l.Doubts(diagnosis.SourceAPI, e.At, "%s not ended", human.Plural(len(moving), "volume has", "volumes have"))
 	default:
-		l.note(true, sourceAPI, e.At, "no volume is still moving")
+		l.Supports(diagnosis.SourceAPI, e.At, "no volume is still moving")
 	}
 	if ops := e.Job.Operations; ops.Attempted > 0 {
-		l.note(true, sourceAPI, e.At, "%d of %d operations ended", ops.Completed+ops.Failed, ops.Attempted)
+		l.Supports(diagnosis.SourceAPI, e.At, "%d of %d operations ended", ops.Completed+ops.Failed, ops.Attempted)
 	}
 	if loc := e.Location; loc != nil {
 		readOnly := ""
 		if loc.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly) {
 			readOnly = " and read-only"
 		}
-		l.note(loc.Phase == velero.LocationAvailable && (readOnly == "" || e.Job.Kind == job.Restore), sourceAPI, loc.LastValidated,
+		l.Note(loc.Phase == velero.LocationAvailable && (readOnly == "" || e.Job.Kind == job.Restore), diagnosis.SourceAPI, loc.LastValidated,
 			"storage location %s is %s%s%s", loc.Name, loc.Phase, readOnly, because(loc.Message))
 	} else if e.LocationWhy != "" {
-		l.doubt(sourceAPI, "whether the storage location is available", e.LocationWhy)
+		l.doubt(diagnosis.SourceAPI, "whether the storage location is available", e.LocationWhy)
 	}
 }
 
@@ -101,14 +85,14 @@ func (l *ledger) namespaces() {
 	e := l.e
 	switch {
 	case e.Job.Kind != job.Restore || e.Job.Terminal():
-	case e.Namespaces != Yes && proof(e).refusal == "": // all is restored, so that it waits for none
-	case e.Namespaces != Yes:
-		l.doubt(sourceNamespaces, "whether it restores into a namespace that is being deleted", e.NamespacesWhy)
+	case !e.NamespacesSeen && proof(e).refusal == "": // all is restored, so that it waits for none
+	case !e.NamespacesSeen:
+		l.doubt(diagnosis.SourceNamespaces, "whether it restores into a namespace that is being deleted", e.NamespacesWhy)
 	case len(e.Terminating) > 0:
-		l.note(false, sourceNamespaces, e.At, "%s: Velero waits up to 10 minutes for each item in it (Velero issues 5697, 8234)",
+		l.Doubts(diagnosis.SourceNamespaces, e.At, "%s: Velero waits up to 10 minutes for each item in it (Velero issues 5697, 8234)",
 			human.Plural(len(e.Terminating), "namespace that it restores into is being deleted", "namespaces that it restores into are being deleted")+" ("+human.List(e.Terminating, 5)+")")
 	default:
-		l.note(true, sourceNamespaces, e.At, "no namespace that it restores into is being deleted")
+		l.Supports(diagnosis.SourceNamespaces, e.At, "no namespace that it restores into is being deleted")
 	}
 }
 
@@ -117,25 +101,25 @@ func (l *ledger) storage() {
 	for _, a := range e.Artifacts {
 		switch {
 		case a.State == job.Absent:
-			l.note(false, sourceStorage, e.At, "%s is not stored", a.Target)
+			l.Doubts(diagnosis.SourceStorage, e.At, "%s is not stored", a.Target)
 		case a.State != job.Present:
-			l.doubt(sourceStorage, "whether "+a.Target+" is stored", a.Why)
+			l.doubt(diagnosis.SourceStorage, "whether "+a.Target+" is stored", a.Why)
 		case a.LastModified.After(e.began()):
-			l.note(true, sourceStorage, a.LastModified, "%s is stored, newer than the job's start", a.Target)
+			l.Supports(diagnosis.SourceStorage, a.LastModified, "%s is stored, newer than the job's start", a.Target)
 		default:
-			l.note(false, sourceStorage, a.LastModified, "%s is stored, but may be older than the job's start", a.Target)
+			l.Doubts(diagnosis.SourceStorage, a.LastModified, "%s is stored, but may be older than the job's start", a.Target)
 		}
 	}
 	if len(e.Artifacts) == 0 && !e.Job.Terminal() && e.Job.Stage != job.StageQueued {
-		l.note(false, sourceStorage, e.At, "veltui has not checked whether its results are stored")
+		l.Doubts(diagnosis.SourceStorage, e.At, "veltui has not checked whether its results are stored")
 	}
 	if e.Counts != nil && e.Counts.ItemsKnown {
-		l.note(e.Counts.Items > 0 || e.Job.Kind == job.Restore, sourceStorage, e.At, "its stored resource list names %s", human.Count(e.Counts.Items, "item"))
+		l.Note(e.Counts.Items > 0 || e.Job.Kind == job.Restore, diagnosis.SourceStorage, e.At, "its stored resource list names %s", human.Count(e.Counts.Items, "item"))
 	}
 	if e.Counts != nil {
-		l.note(true, sourceStorage, e.At, "its results report %s and %s", human.Count(e.Counts.Errors, "error"), human.Count(e.Counts.Warnings, "warning"))
+		l.Supports(diagnosis.SourceStorage, e.At, "its results report %s and %s", human.Count(e.Counts.Errors, "error"), human.Count(e.Counts.Warnings, "warning"))
 	} else if e.CountsWhy != "" {
-		l.note(false, sourceStorage, e.At, "cannot read its results: %s", e.CountsWhy)
+		l.Doubts(diagnosis.SourceStorage, e.At, "cannot read its results: %s", e.CountsWhy)
 	}
 }
 
@@ -143,29 +127,29 @@ func (l *ledger) server() {
 	e := l.e
 	switch s := e.Server; {
 	case !s.Visible:
-		l.doubt(sourcePod, "whether a Velero server is running", s.Why)
+		l.doubt(diagnosis.SourcePod, "whether a Velero server is running", s.Why)
 	case len(s.Running) == 0:
-		l.note(true, sourcePod, e.At, "no pod was recognised as a running Velero server%s", because(s.Down))
+		l.Supports(diagnosis.SourcePod, e.At, "no pod was recognised as a running Velero server%s", because(s.Down))
 	default:
 		for _, c := range s.Running {
 			when := "before"
 			if c.StartedAt.After(e.began()) {
 				when = "after"
 			}
-			l.note(true, sourcePod, c.StartedAt, "Velero server %s is running, since %s the job started", c.Pod, when)
+			l.Supports(diagnosis.SourcePod, c.StartedAt, "Velero server %s is running, since %s the job started", c.Name, when)
 		}
 	}
-	if e.owner() == ownerAlive && slices.ContainsFunc(e.Server.Running, func(c Container) bool { return c.StartedAt.After(e.began()) }) {
-		l.note(false, sourceAPI, e.VeleroWrote, "Velero changed the job after that server started")
+	if e.owner() == ownerAlive && slices.ContainsFunc(e.Server.Running, func(c velero.ServerPod) bool { return c.StartedAt.After(e.began()) }) {
+		l.Doubts(diagnosis.SourceAPI, e.VeleroWrote, "Velero changed the job after that server started")
 	}
 	if s := e.Server; s.LastTermination != "" {
-		l.note(true, sourcePod, s.LastTerminationAt, "the server restarted %s; it last stopped with %s", human.Times(s.Restarts), s.LastTermination)
+		l.Supports(diagnosis.SourcePod, s.LastTerminationAt, "the server restarted %s; it last stopped with %s", human.Times(s.Restarts), s.LastTermination)
 	}
 	if s, fresh := e.lifeSign(); fresh && !e.Job.Terminal() {
-		l.note(false, sourceAPI, s.at, "%s %s ago", s.what, human.Duration(max(0, e.At.Sub(s.at))))
+		l.Doubts(diagnosis.SourceAPI, s.at, "%s %s ago", s.what, human.Duration(max(0, e.At.Sub(s.at))))
 	}
 	for _, m := range e.Malformed {
-		l.note(false, sourceAPI, e.At, "a Velero server cannot read %s", m)
+		l.Doubts(diagnosis.SourceAPI, e.At, "a Velero server cannot read %s", m)
 	}
 }
 
@@ -173,11 +157,11 @@ func (l *ledger) log() {
 	e := l.e
 	switch {
 	case e.gaveUp():
-		l.note(true, sourceLog, e.Log.GaveUp.At, "the server gave up: %s", human.Shorten(e.Log.GaveUp.Text, 200))
-	case e.LogSeen != Yes && e.LogWhy != "":
-		l.note(false, sourceLog, e.At, "what the server's log says could not be read%s", because(e.LogWhy))
-	case e.LogSeen == Yes && !e.Log.Last.At.IsZero():
-		l.note(e.At.Sub(e.Log.Last.At) >= lifeless, sourceLog, e.Log.Last.At, "the server logged about it: %s", human.Shorten(e.Log.Last.Text, 200))
+		l.Supports(diagnosis.SourceLog, e.Log.GaveUp.At, "the server gave up: %s", human.Shorten(e.Log.GaveUp.Text, 200))
+	case !e.LogSeen && e.LogWhy != "":
+		l.Doubts(diagnosis.SourceLog, e.At, "what the server's log says could not be read%s", because(e.LogWhy))
+	case e.LogSeen && !e.Log.Last.At.IsZero():
+		l.Note(e.At.Sub(e.Log.Last.At) >= lifeless, diagnosis.SourceLog, e.Log.Last.At, "the server logged about it: %s", human.Shorten(e.Log.Last.Text, 200))
 	}
 }
 
@@ -188,17 +172,17 @@ func (l *ledger) api(to string) {
 	}
 	switch e.MayPatch {
 	case Yes:
-		l.note(true, sourceRBAC, e.At, "you may patch it%s", as)
+		l.Supports(diagnosis.SourceRBAC, e.At, "you may patch it%s", as)
 	case No:
-		l.note(false, sourceRBAC, e.At, "you may not patch it%s%s", as, because(e.MayPatchWhy))
+		l.Doubts(diagnosis.SourceRBAC, e.At, "you may not patch it%s%s", as, because(e.MayPatchWhy))
 	default:
-		l.doubt(sourceRBAC, "whether you may patch it", e.MayPatchWhy)
+		l.doubt(diagnosis.SourceRBAC, "whether you may patch it", e.MayPatchWhy)
 	}
 	switch {
 	case e.Phases == nil:
-		l.doubt(sourceSchema, "before the dry run which phases the CRD allows", e.PhasesWhy)
+		l.doubt(diagnosis.SourceSchema, "before the dry run which phases the CRD allows", e.PhasesWhy)
 	case slices.Contains(e.Phases, to):
-		l.note(true, sourceSchema, e.At, "the CRD allows %s", to)
+		l.Supports(diagnosis.SourceSchema, e.At, "the CRD allows %s", to)
 	default:
 		l.schema()
 	}
@@ -210,8 +194,8 @@ func (l *ledger) schema() {
 	e := l.e
 	missing := slices.DeleteFunc(slices.Clone(onward), func(phase string) bool { return slices.Contains(e.Phases, phase) })
 	if len(missing) == 0 {
-		l.note(true, sourceSchema, e.At, "the CRD allows all phases that may follow")
+		l.Supports(diagnosis.SourceSchema, e.At, "the CRD allows all phases that may follow")
 		return
 	}
-	l.note(false, sourceSchema, e.At, "the CRD does not allow %s: if the server is newer than it, its last patch was refused (Velero issue 6170)", strings.Join(missing, ", "))
+	l.Doubts(diagnosis.SourceSchema, e.At, "the CRD does not allow %s: if the server is newer than it, its last patch was refused (Velero issue 6170)", strings.Join(missing, ", "))
 }

@@ -20,7 +20,7 @@ import (
 func TestFacts(t *testing.T) {
 	const b, r = job.Backup, job.Restore
 	namespaces := func(names ...string) change {
-		return func(e *Evidence) { e.Namespaces, e.Terminating = Yes, names }
+		return func(e *Evidence) { e.NamespacesSeen, e.Terminating = true, names }
 	}
 	for _, c := range []struct {
 		name    string
@@ -62,7 +62,7 @@ func TestFacts(t *testing.T) {
 		}
 	}
 	for _, f := range (&Plan{evidence: evidence(t, b, "InProgress")}).Facts() {
-		if f.Source == sourceNamespaces {
+		if f.Source == diagnosis.SourceNamespaces {
 			t.Errorf("a backup restores into nothing: %s", f.Text)
 		}
 	}
@@ -90,13 +90,13 @@ func TestTerminatingNamespaces(t *testing.T) {
 	}
 	for name, want := range map[string]string{"into-doomed": doomed, "into-spared": ""} {
 		e, err := in.finalizer().Gather(t.Context(), job.Restore, name)
-		if err != nil || e.Namespaces != Yes || strings.Join(e.Terminating, " ") != want {
-			t.Errorf("%s: %v, %v, %q", name, err, e.Namespaces, e.Terminating)
+		if err != nil || !e.NamespacesSeen || strings.Join(e.Terminating, " ") != want {
+			t.Errorf("%s: %v, %v, %q", name, err, e.NamespacesSeen, e.Terminating)
 		}
 	}
 	blind := in.user("blind-"+in.namespace, operator...)
 	e, err := in.finalizer(func(o *Options) { o.Session = in.session(blind) }).Gather(t.Context(), job.Restore, "into-doomed")
-	if err != nil || e.Namespaces != Unknown || !strings.Contains(e.NamespacesWhy, "forbidden") || e.Terminating != nil {
-		t.Errorf("%v, %v, %q", err, e.Namespaces, e.NamespacesWhy)
+	if err != nil || e.NamespacesSeen || !strings.Contains(e.NamespacesWhy, "forbidden") || e.Terminating != nil {
+		t.Errorf("%v, %v, %q", err, e.NamespacesSeen, e.NamespacesWhy)
 	}
 }

@@ -398,7 +398,7 @@ func guard(e *Evidence, v verdict) verdict {
 	switch {
 	case right.refusal != "":
 		return right
-	case e.StatusSubresource == Yes:
+	case e.StatusSubresource:
 		return refuse("Apply Velero's own CRDs, which have none. With it the API server drops the phase that veltui, or Velero, writes.",
 			"this cluster's CRD has a status subresource")
 	case e.Phases != nil && !slices.Contains(e.Phases, v.to):

@@ -106,11 +106,11 @@ func TestDraft(t *testing.T) {
 		{"orphaned, results unreadable", b, "InProgress", []change{restarted, stored, func(e *Evidence) { e.Counts = nil }}, "", "", "it may be complete"},
 		{"orphaned, location gone", b, "InProgress", []change{restarted, stored, func(e *Evidence) { e.Location = &diagnosis.Location{Name: "s3", Phase: "Unavailable"} }}, "", "", "it may be complete"},
 		{"just restarted", r, "InProgress", []change{func(e *Evidence) {
-			e.Server = Server{Visible: true, Running: []Container{{Pod: "v", StartedAt: now.Add(-time.Minute)}}}
+			e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "v", StartedAt: now.Add(-time.Minute)}}}
 		}}, "", "", "just restarted"},
 		{"restarted, yet Velero wrote after", r, "InProgress", []change{restarted, func(e *Evidence) { e.VeleroWrote = now.Add(-10 * time.Minute) }}, "", "", "has not checked"},
 		{"roll-out: the old server still runs", r, "InProgress", []change{func(e *Evidence) {
-			e.Server = Server{Visible: true, Running: []Container{{Pod: "old", StartedAt: began.Add(-time.Hour)}, {Pod: "new", StartedAt: now.Add(-20 * time.Minute)}}}
+			e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "old", StartedAt: began.Add(-time.Hour)}, {Name: "new", StartedAt: now.Add(-20 * time.Minute)}}}
 		}}, "Failed", "", "may still work on it"},
 		{"down", b, "InProgress", []change{down}, "", "Failed", ""},
 
@@ -186,11 +186,11 @@ func TestDraft(t *testing.T) {
 		// What keeps any plan from being made.
 		{"pods hidden", r, "InProgress", []change{func(e *Evidence) { e.Server = Server{Why: "pods is forbidden"} }}, "Failed", "", "pods is forbidden"},
 		{"server of unknown age", r, "InProgress", []change{func(e *Evidence) {
-			e.Server = Server{Visible: true, Running: []Container{{Pod: "v", StartedAt: time.Time{}}}}
+			e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "v", StartedAt: time.Time{}}}}
 		}}, "", "", "its start time is unknown"},
 		{"no right", r, "InProgress", []change{restarted, func(e *Evidence) { e.MayPatch = No }}, "", "", "you may not patch restores.velero.io"},
 		{"right unknown", r, "InProgress", []change{restarted, func(e *Evidence) { e.MayPatch = Unknown }}, "", "", "whether you may patch"},
-		{"status subresource", r, "InProgress", []change{restarted, notStored, func(e *Evidence) { e.StatusSubresource = Yes }}, "", "", "status subresource"},
+		{"status subresource", r, "InProgress", []change{restarted, notStored, func(e *Evidence) { e.StatusSubresource = true }}, "", "", "status subresource"},
 		{"old CRD", b, "InProgress", []change{alive, stored, func(e *Evidence) { e.Phases = []string{"InProgress", "Completed", "Failed"} }}, "", "", "does not allow phase Finalizing"},
 		{"CRD unknown", b, "InProgress", []change{restarted, notStored, func(e *Evidence) { e.PhasesWhy = "forbidden" }}, "", "Failed", ""},
 	} {
@@ -307,7 +307,7 @@ func TestPatchWindowFollowsVelerosHelper(t *testing.T) {
 
 func startedAgo(ago time.Duration) change {
 	return func(e *Evidence) {
-		e.Server = Server{Visible: true, Running: []Container{{Pod: "v", StartedAt: now.Add(-ago)}}}
+		e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "v", StartedAt: now.Add(-ago)}}}
 	}
 }
 
@@ -316,7 +316,7 @@ func startedAgo(ago time.Duration) change {
 func startedAfter(d time.Duration) change {
 	return func(e *Evidence) {
 		e.VeleroWrote = began
-		e.Server = Server{Visible: true, Running: []Container{{Pod: "v", StartedAt: began.Add(d)}}}
+		e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "v", StartedAt: began.Add(d)}}}
 	}
 }
 

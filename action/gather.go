@@ -10,18 +10,16 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // gathering asks one question after the other. A question that the API server
@@ -32,7 +30,7 @@ type gathering struct {
 	resources resourceLister
 	pods      corev1client.PodsGetter
 	logs      *logCache
-	clock     retry.Clock
+	now       func() time.Time
 	namespace string
 	e         *Evidence
 	// backup is a restore's backup, nil if it could not be read.
@@ -57,7 +55,7 @@ func attemptTimeout(o Options) time.Duration {
 
 // Gather reads all that a plan for one job stands on.
 func (f *Engine) Gather(ctx context.Context, kind job.Kind, name string) (e Evidence, err error) {
-	o := retry.Options{Backoff: f.o.Backoff, Deadline: gatherDeadline, AttemptTimeout: gatherAttempt(f.o), Refresh: f.access.refresh, Clock: f.o.Clock}
+	o := retry.Options{Backoff: f.o.Backoff, Deadline: gatherDeadline, AttemptTimeout: gatherAttempt(f.o), Refresh: f.access.refresh}
 	err = retry.RetryOnErrorMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
 		e, err = f.gather(ctx, kind, name)
 		return err
@@ -72,7 +70,7 @@ func (f *Engine) Gather(ctx context.Context, kind job.Kind, name string) (e Evid
 func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
 	e := Evidence{engine: f}
 	c, resources := f.access.get()
-	g := gathering{ctx: ctx, client: c, resources: resources, pods: f.access.podLogs(), logs: &f.logs, clock: f.o.Clock, namespace: f.o.Namespace, e: &e}
+	g := gathering{ctx: ctx, client: c, resources: resources, pods: f.access.podLogs(), logs: &f.logs, now: f.o.Now, namespace: f.o.Namespace, e: &e}
 	var err error
 	if e.Cluster, err = f.access.session.Identify(ctx); err != nil {
 		return e, err
@@ -88,7 +86,7 @@ func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Eviden
 	if err != nil {
 		return e, err
 	}
-	e.At, e.skew = f.access.clocks(f.o.Clock.Now(), e.Object)
+	e.At, e.skew = f.access.clocks(f.o.Now(), e.Object)
 	in.Volumes, in.At = volumes, e.At
 	e.Job = job.Next(nil, in)
 	e.VeleroWrote = veleroWrote(e.Object.GetManagedFields())
@@ -135,78 +133,6 @@ func (g *gathering) typed(kind job.Kind) (in job.Input, err error) {
 	in.Backup = &velerov1.Backup{}
 	in.Malformed, err = convert(g.e.Object, in.Backup)
 	return in, err
-}
-
-func (g *gathering) server() error {
-	pods, err := list[corev1.Pod](g, corev1.SchemeGroupVersion.WithKind("Pod"))
-	why, err := open("listing pods", err)
-	if err != nil {
-		return err
-	}
-	if why != "" {
-		g.e.Server = Server{Why: why}
-		return nil
-	}
-	g.e.Server = serverOf(pods)
-	g.e.NodeAgents, g.e.StartingAgents, g.e.PrepareTimeout = nodeAgents(pods, g.e.At)
-	g.e.Movers = velero.MoversOf(pointers(pods))
-	for _, a := range velero.AgentsOf(pointers(pods)) {
-		g.e.agentConfigs = append(g.e.agentConfigs, a.Flags.ConfigMap)
-	}
-	return nil
-}
-
-// location reads the storage location of the backup, or of a restore's backup.
-func (g *gathering) location() error {
-	name := g.e.Job.StorageLocation
-	if g.e.Job.Kind == job.Restore && g.e.Job.BackupName != "" {
-		var b velerov1.Backup
-		why, err := open("reading the backup", g.read(jobKind(job.Backup), g.e.Job.BackupName, &b))
-		if err != nil || why != "" {
-			g.e.LocationWhy = why
-			return err
-		}
-		g.backup, name = &b, b.Spec.StorageLocation
-	}
-	if name == "" {
-		return nil
-	}
-	var l velerov1.BackupStorageLocation
-	err := g.read(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation"), name, &l)
-	g.e.LocationGone = isGone(err)
-	why, err := open("reading the storage location", err)
-	if err != nil || why != "" {
-		g.e.LocationWhy = why
-		return err
-	}
-	g.e.Location = &diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
-	if l.Status.LastValidationTime != nil {
-		g.e.Location.LastValidated = l.Status.LastValidationTime.Time
-	}
-	return nil
-}
-
-// targets looks for namespaces that are being deleted among those that a
-// restore restores into (Velero issues 5697, 7516 and 8234).
-func (g *gathering) targets() error {
-	restore, ok := g.e.Job.Object.(*velerov1.Restore)
-	if !ok || g.e.Job.Terminal() {
-		return nil
-	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	why, err := open("listing namespaces", g.client.List(g.ctx, list))
-	if err != nil || why != "" {
-		g.e.NamespacesWhy = why
-		return err
-	}
-	g.e.Namespaces = Yes
-	for i := range list.Items {
-		if n := &list.Items[i]; n.DeletionTimestamp != nil && velero.RestoresInto(restore, g.backup, n.Name) {
-			g.e.Terminating = append(g.e.Terminating, n.Name)
-		}
-	}
-	return nil
 }
 
 // permissions asks whether we may patch the job, and the volumes that have not
@@ -259,7 +185,7 @@ func (g *gathering) phases() error {
 			continue
 		}
 		if _, split, _ := unstructured.NestedMap(version, "subresources", "status"); split {
-			g.e.StatusSubresource = Yes
+			g.e.StatusSubresource = true
 		}
 		spec, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "spec", "properties")
 		status, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "status", "properties")
@@ -281,12 +207,9 @@ func (g *gathering) subresource() error {
 	if err != nil || why != "" {
 		return err
 	}
-	if g.e.StatusSubresource != Yes { // the CRD may already say so
-		g.e.StatusSubresource = No
-	}
 	for i := range list.APIResources {
 		if list.APIResources[i].Name == g.e.Job.Kind.Resource()+"/status" {
-			g.e.StatusSubresource = Yes
+			g.e.StatusSubresource = true
 		}
 	}
 	return nil
@@ -299,4 +222,50 @@ func (g *gathering) identity() error {
 		g.e.By = sanitize.String(review.Status.UserInfo.Username)
 	}
 	return err
+}
+
+// read reads one resource of Velero's namespace into a typed one, as far as its
+// type can hold it.
+func (g *gathering) read(kind schema.GroupVersionKind, name string, into client.Object) error {
+	o := bare(kind, g.namespace, name)
+	if err := g.client.Get(g.ctx, client.ObjectKeyFromObject(o), o); err != nil {
+		return err
+	}
+	_, err := convert(o, into)
+	return err
+}
+
+// convert makes a typed resource with harmless texts, and names what its type
+// could not hold.
+func convert(o *unstructured.Unstructured, into any) ([]decode.Malformed, error) {
+	malformed, err := decode.Unstructured(o, into)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	sanitize.Object(into)
+	return malformed, nil
+}
+
+// listRaw lists resources of Velero's namespace as the API server sends them.
+func (g *gathering) listRaw(kind schema.GroupVersionKind, options ...client.ListOption) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind)
+	err := g.client.List(g.ctx, list, append(options, client.InNamespace(g.namespace))...)
+	return list.Items, err
+}
+
+// list lists typed resources. One that is malformed is left with what its type
+// can hold, and takes nothing from the others.
+func list[T any](g *gathering, kind schema.GroupVersionKind) ([]T, error) {
+	raw, err := g.listRaw(kind)
+	if err != nil {
+		return nil, err
+	}
+	typed := make([]T, len(raw))
+	for i := range raw {
+		if _, err := convert(&raw[i], &typed[i]); err != nil {
+			return nil, err
+		}
+	}
+	return typed, nil
 }

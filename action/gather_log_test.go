@@ -18,19 +18,19 @@ import (
 
 func gaveUpOn(phase string, after time.Duration) change {
 	return func(e *Evidence) {
-		e.LogSeen = Yes
+		e.LogSeen = true
 		e.Log = velero.JobLog{GaveUp: velero.LogLine{At: began.Add(after), Text: "Error updating restore's status", Error: "refused"}, LostPhase: phase}
 	}
 }
 
 func loggedAgo(ago time.Duration) change {
 	return func(e *Evidence) {
-		e.LogSeen, e.Log.Last = Yes, velero.LogLine{At: e.At.Add(-ago), Text: "Restored 8 items"}
+		e.LogSeen, e.Log.Last = true, velero.LogLine{At: e.At.Add(-ago), Text: "Restored 8 items"}
 	}
 }
 
 func another(e *Evidence) {
-	e.Server.Running = append(e.Server.Running, Container{Pod: "velero-2", StartedAt: began.Add(-time.Minute)})
+	e.Server.Running = append(e.Server.Running, velero.ServerPod{Name: "velero-2", StartedAt: began.Add(-time.Minute)})
 }
 
 // The job of these tests was last written after ten minutes.
@@ -101,7 +101,7 @@ func TestLogIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.LogSeen != Yes || e.Log.LostPhase != "Finalizing" || len(e.Log.Last.Text) > 5000 || strings.ContainsAny(e.Log.GaveUp.Error, "\x1b\u202e") {
+	if !e.LogSeen || e.Log.LostPhase != "Finalizing" || len(e.Log.Last.Text) > 5000 || strings.ContainsAny(e.Log.GaveUp.Error, "\x1b\u202e") {
 		t.Errorf("the log tells %v %q, %.80q, %q", e.LogSeen, e.Log.LostPhase, e.Log.Last.Text, e.Log.GaveUp.Error)
 	}
 	if seen := e.ForVerdict(); !seen.LogSeen || seen.Log.LostPhase != "Finalizing" {
@@ -130,7 +130,7 @@ func TestLogOfANewerServer(t *testing.T) {
 			"Error updating restore's status from InProgress to Finalizing", in.namespace)
 	})
 	e, err := in.finalizer().Gather(t.Context(), job.Restore, r.Name)
-	if err != nil || e.LogSeen != Yes || !e.Log.GaveUp.At.IsZero() {
+	if err != nil || !e.LogSeen || !e.Log.GaveUp.At.IsZero() {
 		t.Errorf("the log of a 1.19 says that it gave up: %+v, %v", e.Log, err)
 	}
 }
@@ -170,7 +170,7 @@ func TestLogWithoutEnd(t *testing.T) {
 		})
 		start := time.Now()
 		e, err := in.finalizer().Gather(t.Context(), job.Restore, r.Name)
-		if err != nil || e.LogSeen != Unknown || !strings.Contains(e.LogWhy, "velero-0") || strings.Contains(e.LogWhy, "\x1b") {
+		if err != nil || e.LogSeen || !strings.Contains(e.LogWhy, "velero-0") || strings.Contains(e.LogWhy, "\x1b") {
 			t.Errorf("a log %s: %v %q, %v", name, e.LogSeen, e.LogWhy, err)
 		}
 		if took := time.Since(start); asked > 2 || body.read > 2*logBytes || took > 4*logTimeout {
@@ -202,7 +202,7 @@ func TestLogThatCannotBeRead(t *testing.T) {
 				Body: io.NopCloser(strings.NewReader("<html>")), Request: q}, nil
 		})
 		e, err := in.finalizer(c.options).Gather(t.Context(), job.Restore, r.Name)
-		if err != nil || e.LogSeen != Unknown || !strings.Contains(e.LogWhy, c.why) {
+		if err != nil || e.LogSeen || !strings.Contains(e.LogWhy, c.why) {
 			t.Errorf("%s: %v %q, %v", name, e.LogSeen, e.LogWhy, err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/internal/sanitize"
@@ -64,4 +66,27 @@ func malformedJob(kind job.Kind, o *unstructured.Unstructured) []decode.Malforme
 	}
 	malformed, _ := decode.Unstructured(o, typed) // an object that was read as one is one
 	return malformed
+}
+
+// targets looks for namespaces that are being deleted among those that a
+// restore restores into (Velero issues 5697, 7516 and 8234).
+func (g *gathering) targets() error {
+	restore, ok := g.e.Job.Object.(*velerov1.Restore)
+	if !ok || g.e.Job.Terminal() {
+		return nil
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	why, err := open("listing namespaces", g.client.List(g.ctx, list))
+	if err != nil || why != "" {
+		g.e.NamespacesWhy = why
+		return err
+	}
+	g.e.NamespacesSeen = true
+	for i := range list.Items {
+		if n := &list.Items[i]; n.DeletionTimestamp != nil && velero.RestoresInto(restore, g.backup, n.Name) {
+			g.e.Terminating = append(g.e.Terminating, n.Name)
+		}
+	}
+	return nil
 }

@@ -2,11 +2,18 @@ package action
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -77,7 +84,7 @@ func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 	f.o.Waiting("the stored results")
 	if f.o.LeaveOperations {
 		if n, err := f.o.Counter.Errors(ctx, e.Job.Kind, e.Job.Name); err == nil {
-			e.storedErrors = n
+			e.StoredErrors = n
 		}
 		return
 	}
@@ -118,4 +125,125 @@ func worthProbing(e *Evidence, readOnly bool) bool {
 		return !e.Job.Deleting && (e.MayPatch == Yes || readOnly)
 	}
 	return false
+}
+
+// location reads the storage location of the backup, or of a restore's backup.
+func (g *gathering) location() error {
+	name := g.e.Job.StorageLocation
+	if g.e.Job.Kind == job.Restore && g.e.Job.BackupName != "" {
+		var b velerov1.Backup
+		why, err := open("reading the backup", g.read(jobKind(job.Backup), g.e.Job.BackupName, &b))
+		if err != nil || why != "" {
+			g.e.LocationWhy = why
+			return err
+		}
+		g.backup, name = &b, b.Spec.StorageLocation
+	}
+	if name == "" {
+		return nil
+	}
+	var l velerov1.BackupStorageLocation
+	err := g.read(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation"), name, &l)
+	g.e.LocationGone = isGone(err)
+	why, err := open("reading the storage location", err)
+	if err != nil || why != "" {
+		g.e.LocationWhy = why
+		return err
+	}
+	g.e.Location = &diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
+	if l.Status.LastValidationTime != nil {
+		g.e.Location.LastValidated = l.Status.LastValidationTime.Time
+	}
+	return nil
+}
+
+// locations finds out when a server last wrote to any storage location: it
+// validates and syncs each, by default once a minute
+// (backup_storage_location_controller.go, backup_sync_controller.go).
+func (g *gathering) locations() error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocationList"))
+	why, err := open("listing storage locations", g.client.List(g.ctx, list, client.InNamespace(g.namespace)))
+	if err != nil || why != "" {
+		g.e.LocationsWhy = why
+		return err
+	}
+	g.e.Locations = Yes
+	for i := range list.Items {
+		o := &list.Items[i]
+		newest := veleroWrote(o.GetManagedFields())
+		for _, field := range []string{"lastValidationTime", "lastSyncedTime"} {
+			text, _, _ := unstructured.NestedString(o.Object, "status", field)
+			if at, err := time.Parse(time.RFC3339, text); err == nil {
+				newest = job.Latest(newest, at)
+			}
+		}
+		g.e.LocationsWrote = job.Latest(g.e.LocationsWrote, newest)
+	}
+	return nil
+}
+
+// Storage is the object store as Velero's DownloadRequests show it: a [Prober]
+// and a [Counter].
+type Storage struct{ Artifacts *artifact.Fetcher }
+
+// Probe asks for the first byte of a file.
+func (s Storage) Probe(ctx context.Context, _ job.Kind, name, target string) (job.Presence, error) {
+	p, err := s.Artifacts.Probe(ctx, artifact.Target{Kind: velerov1.DownloadTargetKind(target), Name: name})
+	if err != nil {
+		return job.Presence{}, err
+	}
+	switch p.State {
+	case artifact.Present:
+		return job.Presence{State: job.Present, LastModified: p.Modified}, nil
+	case artifact.Absent:
+		return job.Presence{State: job.Absent, Why: p.Reason}, nil
+	}
+	return job.Presence{Why: p.Reason}, nil
+}
+
+// Errors reads from the stored results how many errors a job counted.
+func (s Storage) Errors(ctx context.Context, kind job.Kind, name string) (int, error) {
+	results, err := s.Artifacts.Results(ctx, kind, name)
+	if err != nil {
+		return 0, fmt.Errorf("reading the stored results: %w", err)
+	}
+	return results.Errors.Count(), nil
+}
+
+// Counts reads results, item operations and, of a backup, how many items it
+// has. Velero always stores a list of operations, so an absent one is an error.
+func (s Storage) Counts(ctx context.Context, kind job.Kind, name string) (job.StoredCounts, error) {
+	results, err := s.Artifacts.Results(ctx, kind, name)
+	if err != nil {
+		return job.StoredCounts{}, fmt.Errorf("reading the stored results: %w", err)
+	}
+	operations, err := s.Artifacts.ItemOperations(ctx, kind, name)
+	if err != nil {
+		return job.StoredCounts{}, fmt.Errorf("reading the stored operations: %w", err)
+	}
+	resources, err := s.Artifacts.ResourceList(ctx, kind, name)
+	if err != nil {
+		return job.StoredCounts{}, fmt.Errorf("reading the stored resource list: %w", err)
+	}
+	counts := countStored(results, operations)
+	counts.ItemsKnown = true
+	for _, r := range resources {
+		counts.Items += len(r.Items)
+	}
+	return counts, nil
+}
+
+func countStored(r artifact.Results, operations []artifact.Operation) job.StoredCounts {
+	c := job.StoredCounts{Warnings: r.Warnings.Count(), Errors: r.Errors.Count()}
+	for _, o := range operations {
+		c.Operations.Attempted++
+		switch o.Phase {
+		case velero.OperationCompleted:
+			c.Operations.Completed++
+		case velero.OperationFailed:
+			c.Operations.Failed++
+		}
+	}
+	return c
 }

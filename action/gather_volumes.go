@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/vmware-tanzu/velero/pkg/label"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -161,7 +163,10 @@ func (g *gathering) slots() error {
 // loadConcurrency reads the ConfigMap that the node-agents name; why says why it
 // is not known.
 func (g *gathering) loadConcurrency() (config velero.LoadConcurrency, source, why string, _ error) {
-	names := slices.Clone(g.e.agentConfigs)
+	var names []string
+	for _, a := range g.e.Agents {
+		names = append(names, a.Flags.ConfigMap)
+	}
 	slices.Sort(names)
 	names = slices.Compact(names)
 	version, known := velero.ParseVersion(g.e.Server.Version)
@@ -194,4 +199,57 @@ func (g *gathering) loadConcurrency() (config velero.LoadConcurrency, source, wh
 		return config, "", sanitize.String("ConfigMap " + name + ": " + err.Error()), nil
 	}
 	return config, "ConfigMap " + g.namespace + "/" + name, "", nil
+}
+
+// snapshots looks for CSI snapshots that a backup waits for: those that are not
+// bound, or whose content has no handle yet (pkg/util/csi/volume_snapshot.go
+// WaitUntilVSCHandleIsReady). That one is not ready to use does not count.
+func (g *gathering) snapshots() error {
+	j := g.e.Job
+	if j.Kind != job.Backup || j.Phase != velero.PhaseInProgress {
+		return nil
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(velero.VolumeSnapshots.WithKind("VolumeSnapshotList"))
+	err := g.client.List(g.ctx, list, client.MatchingLabels{velerov1.BackupNameLabel: label.GetValidName(j.Name)})
+	if apierrors.IsNotFound(err) {
+		return nil // a cluster without CSI snapshots
+	}
+	why, err := open("listing VolumeSnapshots", err)
+	if err != nil || why != "" {
+		g.e.SnapshotsWhy = why
+		return err
+	}
+	for i := range list.Items {
+		if err := g.snapshot(&list.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gathering) snapshot(o *unstructured.Unstructured) error {
+	s := diagnosis.Snapshot{Name: sanitize.String(o.GetNamespace() + "/" + o.GetName()), Created: o.GetCreationTimestamp().Time}
+	bound, _, _ := unstructured.NestedString(o.Object, "status", "boundVolumeSnapshotContentName")
+	ready, _, _ := unstructured.NestedBool(o.Object, "status", "readyToUse")
+	switch {
+	case ready || s.Created.Before(g.e.Job.Created):
+		return nil
+	case bound != "":
+		content := bare(velero.VolumeSnapshots.WithKind("VolumeSnapshotContent"), "", bound)
+		why, err := open("reading a VolumeSnapshotContent", g.client.Get(g.ctx, client.ObjectKeyFromObject(content), content))
+		if err != nil || why != "" {
+			g.e.SnapshotsWhy = why
+			return err
+		}
+		if handle, _, _ := unstructured.NestedString(content.Object, "status", "snapshotHandle"); handle != "" {
+			return nil
+		}
+		s.Error, _, _ = unstructured.NestedString(content.Object, "status", "error", "message")
+	default:
+		s.Error, _, _ = unstructured.NestedString(o.Object, "status", "error", "message")
+	}
+	s.Error = sanitize.String(s.Error)
+	g.e.Snapshots = append(g.e.Snapshots, s)
+	return nil
 }

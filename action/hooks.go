@@ -4,7 +4,12 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/vmware-tanzu/velero/pkg/label"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -62,4 +67,56 @@ func hookAdvice(e *Evidence) string {
 		return "Get pod " + e.hungHook().Pod + " to start: its hook cannot run (" + e.hungHook().Blocked + "), and Velero waits for it without limit. Restarting the server ends the wait too, but then the hooks never run."
 	}
 	return "Wait, and check the pods whose hooks it may wait for. Restarting the server ends the wait, but then the hooks never run."
+}
+
+// The annotations by which a pod asks a restore to run a command in it
+// (internal/hook/item_hook_handler.go).
+const (
+	hookCommand   = "post.hook.restore.velero.io/command"
+	hookContainer = "post.hook.restore.velero.io/container"
+	hookWait      = "post.hook.restore.velero.io/wait-timeout"
+)
+
+// hooks looks at the pods that a restore has made, once all else is restored.
+func (g *gathering) hooks() error {
+	j := g.e.Job
+	if j.Kind != job.Restore || j.Terminal() || j.Stage == job.StageQueued {
+		return nil
+	}
+	var pods corev1.PodList
+	why, err := open("listing restored pods", g.client.List(g.ctx, &pods, client.MatchingLabels{velerov1.RestoreNameLabel: label.GetValidName(j.Name)}))
+	if err != nil || why != "" {
+		return err
+	}
+	g.e.HooksSeen = Yes
+	for i := range pods.Items {
+		if h, asked := hookOf(&pods.Items[i]); asked {
+			g.e.Hooks = append(g.e.Hooks, h)
+		}
+	}
+	return nil
+}
+
+func hookOf(p *corev1.Pod) (Hook, bool) {
+	if p.Annotations[hookCommand] == "" {
+		return Hook{}, false
+	}
+	h := Hook{Pod: sanitize.String(p.Namespace + "/" + p.Name), Container: sanitize.String(p.Annotations[hookContainer]), Created: p.CreationTimestamp.Time}
+	if d, err := time.ParseDuration(p.Annotations[hookWait]); err == nil {
+		h.Waits = max(0, d)
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		first := p.Annotations[hookContainer] == "" && len(p.Spec.Containers) > 0 && c.Name == p.Spec.Containers[0].Name
+		if w := c.State.Waiting; w != nil && (first || c.Name == p.Annotations[hookContainer]) && cannotStart[w.Reason] {
+			h.Blocked = w.Reason
+		}
+	}
+	return h, true
+}
+
+// cannotStart are the kubelet's reasons for a container that will not start by
+// itself.
+var cannotStart = map[string]bool{
+	"ImagePullBackOff": true, "ErrImagePull": true, "ErrImageNeverPull": true, "InvalidImageName": true,
+	"CreateContainerConfigError": true, "CreateContainerError": true, "CrashLoopBackOff": true,
 }

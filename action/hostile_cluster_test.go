@@ -156,27 +156,21 @@ func TestStoredFilesAreLookedAtAgain(t *testing.T) {
 	in.server(time.Now().Add(-time.Hour))
 	in.recorded("s14/stuck")
 	s := holding(job.StoredCounts{})
-	clock := &movable{}
-	f := in.finalizer(func(o *Options) { o.Prober, o.Counter, o.Clock = s, s, clock })
+	var ahead atomic.Int64
+	f := in.finalizer(func(o *Options) {
+		o.Prober, o.Counter, o.Now = s, s, func() time.Time { return later().Add(time.Duration(ahead.Load())) }
+	})
 	p := in.plan(f, job.Restore, "s14-nudge", Request{})
 	if p.Effect() != Nudge {
 		t.Fatalf("%s: %s", p.Action, p.Refusal)
 	}
 	s.presence = job.Presence{State: job.Absent}
-	clock.ahead.Store(int64(storedAgain))
+	ahead.Store(int64(storedAgain))
 	out, err := f.Apply(t.Context(), p, false, nil)
 	if err != nil || out.State != Changed || out.Sent != NotSent || in.requests.patches() != 0 {
 		t.Errorf("%v, %s, %s: %s", err, out.State, out.Sent, out.Message)
 	}
 }
-
-// movable is a clock that can be set.
-type movable struct {
-	later
-	ahead atomic.Int64
-}
-
-func (m *movable) Now() time.Time { return m.later.Now().Add(time.Duration(m.ahead.Load())) }
 
 // A look is a dozen requests. Where each takes its time, all together may take
 // longer than one attempt.

@@ -146,7 +146,7 @@ func (sp *space) evidence(s situation) Evidence {
 	j := *e.Job
 	e.Job = &j
 	e.Server.Version = s.version
-	e.NodeAgents = map[string]time.Time{"n1": began.Add(-time.Hour)}
+	e.Agents = []velero.Agent{{Node: "n1", Ready: true, StartedAt: began.Add(-time.Hour)}}
 	start := map[string]time.Time{"alive": began.Add(-time.Hour), "restarted": began.Add(time.Hour), "restarting": e.At.Add(-time.Minute)}
 	switch s.server {
 	case "none", "crashing":
@@ -155,9 +155,9 @@ func (sp *space) evidence(s situation) Evidence {
 			e.Server.Down, e.Server.Restarts = "CrashLoopBackOff", 9
 		}
 	case "alive", "restarted", "restarting":
-		e.Server.Visible, e.Server.Running = true, []Container{{Pod: "velero-1", StartedAt: start[s.server], Created: start[s.server]}}
+		e.Server.Visible, e.Server.Running = true, []velero.ServerPod{{Name: "velero-1", StartedAt: start[s.server], Created: start[s.server]}}
 	case "start unknown":
-		e.Server.Visible, e.Server.Running = true, []Container{{Pod: "velero-1"}}
+		e.Server.Visible, e.Server.Running = true, []velero.ServerPod{{Name: "velero-1"}}
 	}
 	sp.proof(&e, s)
 	sp.volumes(&e, &j, s)
@@ -185,7 +185,7 @@ func (sp *space) evidence(s situation) Evidence {
 	case "unknown":
 		e.MayPatch = Unknown
 	case "status subresource":
-		e.StatusSubresource = Yes
+		e.StatusSubresource = true
 	case "old CRD":
 		e.Phases = []string{"New", "InProgress", "Completed"}
 	}
@@ -197,7 +197,7 @@ func (sp *space) log(e *Evidence, s situation) {
 		e.LogWhy = "forbidden"
 		return
 	}
-	e.LogSeen, e.Log = Yes, sp.logs[fmt.Sprint(s.kind, s.log)]
+	e.LogSeen, e.Log = true, sp.logs[fmt.Sprint(s.kind, s.log)]
 	switch _, then := s.named(); then {
 	case "a write":
 		e.VeleroWrote = job.Latest(e.VeleroWrote, e.At.Add(-freshAge))
@@ -209,7 +209,7 @@ func (sp *space) log(e *Evidence, s situation) {
 	case "a start":
 		if len(e.Server.Running) > 0 {
 			start := began.Add(time.Hour)
-			e.Server.Running = append(e.Server.Running, Container{Pod: "velero-2", StartedAt: start, Created: start})
+			e.Server.Running = append(e.Server.Running, velero.ServerPod{Name: "velero-2", StartedAt: start, Created: start})
 		}
 	}
 }
@@ -224,9 +224,9 @@ func (sp *space) around(e *Evidence, s situation) {
 			e.BlindingVolumes[k] = "other (spec.operationTimeout)"
 		}
 	case "no node-agent":
-		e.NodeAgents = nil
+		e.Agents = nil
 	case "node-agent starts":
-		e.NodeAgents, e.StartingAgents = map[string]time.Time{"n2": began.Add(-time.Hour)}, map[string]bool{"n1": true}
+		e.Agents = []velero.Agent{{Node: "n2", Ready: true, StartedAt: began.Add(-time.Hour)}, {Node: "n1", Created: e.At}}
 	}
 }
 

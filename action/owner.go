@@ -1,6 +1,7 @@
 package action
 
 import (
+	"slices"
 	"time"
 
 	"github.com/veltui/veltui/diagnosis"
@@ -76,8 +77,8 @@ func (e *Evidence) owner() owner {
 
 // isLeftOver reports whether a write after a server's start is no sign of work on a
 // job in progress.
-func (e *Evidence) isLeftOver(c Container, wrote time.Time) bool {
-	s := velero.Server{Others: len(e.Server.Running) - 1, ServerPod: velero.ServerPod{Created: c.Created, Grace: c.Grace, StartedAt: c.StartedAt}}
+func (e *Evidence) isLeftOver(c velero.ServerPod, wrote time.Time) bool {
+	s := velero.Server{Others: len(e.Server.Running) - 1, ServerPod: c}
 	return e.Job.Phase == velero.PhaseInProgress && s.LeftOver(wrote, e.At)
 }
 
@@ -133,8 +134,15 @@ func (e *Evidence) dataMover() bool {
 
 // volumeContext is what is known of all volumes.
 func (e *Evidence) volumeContext() *diagnosis.VolumeContext {
-	return &diagnosis.VolumeContext{Now: e.At, Volumes: e.Moving, Complete: e.Volumes == Yes && e.MovingKnown == Yes, PodsSeen: e.Server.Visible,
-		Agents: e.NodeAgents, Starting: e.StartingAgents, Blinding: e.BlindingVolumes, Movers: e.Movers, PrepareTimeout: e.PrepareTimeout, Version: e.Server.Version}
+	c := &diagnosis.VolumeContext{Now: e.At, Volumes: e.Moving, Complete: e.Volumes == Yes && e.MovingKnown == Yes, PodsSeen: e.Server.Visible,
+		Blinding: e.BlindingVolumes, Movers: e.Movers, Version: e.Server.Version}
+	c.AddAgents(e.Agents)
+	return c
+}
+
+// hasAgent reports whether a node-agent on a node is ready.
+func (e *Evidence) hasAgent(node string) bool {
+	return slices.ContainsFunc(e.Agents, func(a velero.Agent) bool { return a.Ready && a.Node == node })
 }
 
 // quiet is how long nothing has changed.

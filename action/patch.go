@@ -5,12 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/job"
 )
 
 // stamp says who makes a patch, when, and in which attempt.
@@ -58,10 +65,7 @@ func guards(seen *unstructured.Unstructured) []operation {
 	return tests
 }
 
-func (p *patch) object() *unstructured.Unstructured { return p.seen }
-
-func (p *patch) body() []byte { return p.data }
-
+// send sends it once. The API server carries it out only if the resource is unchanged.
 func (p *patch) send(ctx context.Context, c client.Client, dryRun bool) (*unstructured.Unstructured, error) {
 	options := []client.PatchOption{client.FieldOwner(fieldManager)}
 	if dryRun {
@@ -74,6 +78,9 @@ func (p *patch) send(ctx context.Context, c client.Client, dryRun bool) (*unstru
 	return o, nil
 }
 
+// verify compares the answer with the request. It returns what is wrong, to follow
+// "the API server would accept it but"; empty if the answer is the resource with all
+// that was requested. An answer to a dry run has the version of the resource before.
 func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
 	switch {
 	case answer.GetUID() != p.seen.GetUID():
@@ -93,6 +100,8 @@ func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
 	return ""
 }
 
+// find tells what became of sends without an answer by the resource as it is now, nil
+// if it does not exist.
 func (p *patch) find(now *unstructured.Unstructured) finding {
 	if now == nil || now.GetUID() != p.seen.GetUID() {
 		return obscured
@@ -143,4 +152,121 @@ func quoteValue(v any) string {
 func phaseOf(o *unstructured.Unstructured) string {
 	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
 	return phase
+}
+
+// finding is what an object shows of a patch that may have reached it.
+type finding int
+
+const (
+	// pending: it has not been carried out, and still may be.
+	pending finding = iota
+	// landed: the object has our mark.
+	landed
+	// lost: it was not carried out and cannot be any more, because the object has
+	// moved past the precondition without our mark.
+	lost
+	// obscured: it cannot be carried out any more, and whether it was is unknown: the
+	// object is gone, or was replaced, or somebody else's mark may have taken the
+	// place of ours.
+	obscured
+)
+
+// keptAttempts is how many attempts a mark names.
+const keptAttempts = 8
+
+// completeList ends a mark that names every attempt before its newest, too. Programs
+// that name only their own do not write it.
+const completeList = "."
+
+// attemptsOf returns the attempts that a mark names, the newest first, and whether
+// whoever wrote it kept those before.
+func attemptsOf(o *unstructured.Unstructured, mark string) (attempts []string, complete bool) {
+	return readAttempts(o.GetAnnotations()[mark])
+}
+
+func readAttempts(text string) (attempts []string, complete bool) {
+	attempts = strings.Fields(text)
+	if n := len(attempts); n > 0 && attempts[n-1] == completeList {
+		return attempts[:n-1], true
+	}
+	return attempts, false
+}
+
+// addAttempt returns the value of a mark after one more attempt. A later attempt of
+// somebody else does not hide one that came before, and a list that may have lost one
+// stays a list that may have.
+func addAttempt(o *unstructured.Unstructured, mark, attempt string) string {
+	before, complete := attemptsOf(o, mark)
+	all := append([]string{attempt}, before...)
+	all = all[:min(len(all), keptAttempts)]
+	if complete || len(before) == 0 {
+		all = append(all, completeList)
+	}
+	return strings.Join(all, " ")
+}
+
+// findAttempt tells whether an attempt is named by a mark that named others before
+// it was made. A program that names only its own attempt may have written over ours.
+func findAttempt(attempt string, before, now []string, complete bool) finding {
+	since := len(now) - len(before)
+	switch {
+	case slices.Contains(now, attempt):
+		return landed
+	case slices.Equal(before, now):
+		return lost
+	case since > 0 && slices.Equal(now[since:], before) && (len(before) > 0 || complete && len(now) < keptAttempts):
+		return lost // whoever came since has kept what was there
+	}
+	return obscured
+}
+
+// fieldManager is our name in metadata.managedFields.
+const fieldManager = "veltui"
+
+// eventTimeout bounds the Event, which is only good to have.
+const eventTimeout = 5 * time.Second
+
+// writer is the only thing in this package that changes the cluster.
+type writer struct{ access *access }
+
+// bare is a resource of which only the name is known.
+func bare(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(kind)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}
+
+func jobKind(kind job.Kind) schema.GroupVersionKind {
+	return velerov1.SchemeGroupVersion.WithKind(string(kind))
+}
+
+// read reads a resource afresh.
+func (f *Engine) read(ctx context.Context, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	o := bare(seen.GroupVersionKind(), seen.GetNamespace(), seen.GetName())
+	c, _ := f.access.get()
+	if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// event notes in the cluster what was done to a job.
+func (w *writer) event(ctx context.Context, subject *unstructured.Unstructured, s stamp, action, reason, message string) error {
+	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
+	defer cancel()
+	at := metav1.NewTime(s.at)
+	c, _ := w.access.get()
+	return c.Create(ctx, &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: subject.GetNamespace(), Name: "veltui-finalize-" + s.attempt},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: subject.GetAPIVersion(), Kind: subject.GetKind(),
+			Namespace: subject.GetNamespace(), Name: subject.GetName(), UID: subject.GetUID(),
+		},
+		Type: corev1.EventTypeWarning, Reason: reason, Action: action,
+		Message:        s.by + " " + message,
+		Source:         corev1.EventSource{Component: fieldManager},
+		FirstTimestamp: at, LastTimestamp: at, Count: 1,
+	}, client.FieldOwner(fieldManager))
 }

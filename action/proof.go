@@ -48,7 +48,7 @@ func proof(e *Evidence) verdict {
 // complete: a restart marks it Failed, where that works and costs nothing of it.
 func overAdvice(e *Evidence) string {
 	switch l := e.Location; {
-	case e.schemaTooOld(), e.StatusSubresource == Yes:
+	case e.schemaTooOld(), e.StatusSubresource:
 		return "First apply the CRDs of the server's version; until then restarting the server does not help."
 	case len(e.Malformed) > 0:
 		return malformed(e).advice

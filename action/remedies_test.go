@@ -50,9 +50,9 @@ func asked(name string) change {
 
 func agents(nodes ...string) change {
 	return func(e *Evidence) {
-		e.NodeAgents = map[string]time.Time{}
+		e.Agents = nil
 		for _, n := range nodes {
-			e.NodeAgents[n] = began.Add(-time.Hour)
+			e.Agents = append(e.Agents, velero.Agent{Node: n, Ready: true, StartedAt: began.Add(-time.Hour)})
 		}
 	}
 }
@@ -108,7 +108,9 @@ func node(name string) change {
 	}
 }
 
-func prepares(limit time.Duration) change { return func(e *Evidence) { e.PrepareTimeout = limit } }
+func prepares(limit time.Duration) change {
+	return func(e *Evidence) { e.Agents[0].Flags.PrepareTimeout = limit }
+}
 
 // elsewhere is a volume of another job.
 func elsewhere(kind velero.VolumeKind, phase string) change {
@@ -165,7 +167,7 @@ func TestRemedies(t *testing.T) {
 		{"backup finalizing for very long", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour)}, "wake !restart", "a patch that always fails"},
 		{"the same behind another one", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), others(Other{Kind: b, Name: "x2", Phase: "Finalizing"})}, "wake", ""},
 		{"the same, the server is blind", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), malformedSpec}, "", ""},
-		{"the same, a status subresource", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), func(e *Evidence) { e.StatusSubresource = Yes }}, "wake", ""},
+		{"the same, a status subresource", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), func(e *Evidence) { e.StatusSubresource = true }}, "wake", ""},
 		{"the same, the CRD is too old", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), func(e *Evidence) { e.Phases = []string{"Finalizing", "Failed"} }}, "wake", ""},
 		{"finalizing lately", r, "FinalizingPartiallyFailed", []change{alive, lookedAt(14 * time.Minute)}, "", ""},
 		{"restore finalizing for long: it waits for claims or hooks", r, "FinalizingPartiallyFailed", []change{alive}, "", ""},
@@ -244,7 +246,7 @@ func TestRemedies(t *testing.T) {
 		{"pod volume backup, 1.16.2", b, "InProgress", []change{alive, agents("n2"), veleroVersion("v1.16.2"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour), node("n1")}, "!cancel-volumes", "cannot cancel"},
 		{"pod volume restore whose pod has not started", r, "InProgress", []change{alive, agents("n1"), v1183, mover(velero.PodVolumeRestore, "pvr", "New", hour)}, "", ""},
 		{"a pod volume whose node-agent was replaced just now", b, "InProgress", []change{alive, agents("n1"), v1183, mover(velero.PodVolumeBackup, "pvb", "New", hour), node("n3"),
-			func(e *Evidence) { e.StartingAgents = map[string]bool{"n3": true} }}, "", ""},
+			func(e *Evidence) { e.Agents = append(e.Agents, velero.Agent{Node: "n3", Created: e.At}) }}, "", ""},
 		{"an upload that Velero cannot read hides all", b, waits, []change{alive, agents("n1"), v1183, du(hour),
 			func(e *Evidence) {
 				e.BlindingVolumes = map[velero.VolumeKind]string{velero.DataUpload: "dataupload/tenant (spec.operationTimeout)"}
@@ -444,7 +446,7 @@ func TestWritesAfterARestart(t *testing.T) {
 	} {
 		start := began.Add(time.Hour)
 		e := evidence(t, job.Backup, "InProgress", restarted, func(e *Evidence) {
-			e.Server.Running = []Container{{Pod: "velero-1", StartedAt: start, Created: start, Grace: c.grace}}
+			e.Server.Running = []velero.ServerPod{{Name: "velero-1", StartedAt: start, Created: start, Grace: c.grace}}
 			e.VeleroWrote, e.At = start.Add(c.wrote), start.Add(c.now)
 		})
 		if got := e.owner(); got != c.want {

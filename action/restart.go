@@ -32,7 +32,7 @@ func restarting() definition { return definition{name: Restart, fill: restart} }
 func restart(e *Evidence, w *Plan) bool {
 	j, o := e.Job, e.owner()
 	switch {
-	case j.Deleting || !o.live() || e.justStarted() || e.logMoves() || len(e.Malformed) > 0 || e.StatusSubresource == Yes || e.schemaTooOld() || !e.handled():
+	case j.Deleting || !o.live() || e.justStarted() || e.logMoves() || len(e.Malformed) > 0 || e.StatusSubresource || e.schemaTooOld() || !e.handled():
 		return false
 	}
 	found := false
@@ -57,7 +57,7 @@ func restart(e *Evidence, w *Plan) bool {
 // justStarted reports whether a server is still looking at what it found at its
 // start.
 func (e *Evidence) justStarted() bool {
-	return slices.ContainsFunc(e.Server.Running, func(c Container) bool { return e.At.Sub(c.StartedAt) < restartGrace })
+	return slices.ContainsFunc(e.Server.Running, func(c velero.ServerPod) bool { return e.At.Sub(c.StartedAt) < restartGrace })
 }
 
 // schemaTooOld reports whether the CRD lacks phases that the server may write,
@@ -213,7 +213,7 @@ func describeRestart(e *Evidence, w *Plan) {
 		w.Commands = []string{kubectlCommand(w.request, j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment)}
 	} else {
 		for _, c := range e.Server.Running {
-			w.Commands = append(w.Commands, kubectlCommand(w.request, j.Namespace, "delete", "pod", c.Pod))
+			w.Commands = append(w.Commands, kubectlCommand(w.request, j.Namespace, "delete", "pod", c.Name))
 		}
 	}
 	w.Refusal = "restarting is up to you: veltui only shows the command"

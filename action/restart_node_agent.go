@@ -27,8 +27,7 @@ func restartNodeAgent(e *Evidence, w *Plan) bool {
 	var lost []job.Volume
 	var nodes []string
 	for _, m := range e.moving() {
-		_, agent := e.NodeAgents[m.Node]
-		if !m.CancelAsked && agent && v.MovesInPods(m.Kind) && c.LostTrack(&m) {
+		if !m.CancelAsked && e.hasAgent(m.Node) && v.MovesInPods(m.Kind) && c.LostTrack(&m) {
 			lost = append(lost, m)
 			if !slices.Contains(nodes, m.Node) {
 				nodes = append(nodes, m.Node)

@@ -50,7 +50,7 @@ func (f *Engine) sending(shown *Evidence, dryRun bool, report func(Progress)) se
 	if deadline <= 0 {
 		deadline = velero.ResourceTimeout(shown.Job.Object, velero.ServerFlags{})
 	}
-	return sending{f: f, dryRun: dryRun, report: report, until: f.o.Clock.Now().Add(deadline),
+	return sending{f: f, dryRun: dryRun, report: report, until: f.o.Now().Add(deadline),
 		stamp: stamp{by: shown.By, attempt: f.o.NewID()}}
 }
 
@@ -105,7 +105,7 @@ func (s *sending) moment(annotation string) string {
 	if err != nil {
 		return annotation
 	}
-	return at.In(s.f.o.Clock.Now().Location()).Format("2006-01-02 15:04:05 MST")
+	return at.In(s.f.o.Now().Location()).Format("2006-01-02 15:04:05 MST")
 }
 
 func (s *sending) warn(format string, args ...any) {
@@ -117,10 +117,9 @@ func (s *sending) retrying() retry.Options {
 	step := s.step
 	return retry.Options{
 		Backoff:        s.f.o.Backoff,
-		Deadline:       max(1, -retry.Elapsed(s.until, s.f.o.Clock.Now())),
+		Deadline:       max(1, -retry.Elapsed(s.until, s.f.o.Now())),
 		AttemptTimeout: s.f.o.AttemptTimeout,
 		Refresh:        s.refresh,
-		Clock:          s.f.o.Clock,
 		Report:         func(a retry.Attempt) { s.report(Progress{Step: step, Attempt: &a}) },
 	}
 }
@@ -150,7 +149,7 @@ const startUp = 30 * time.Second
 // retriable tells errors that time may mend, among them refusals of an API
 // server that was away a moment ago.
 func (s *sending) retriable(err error) bool {
-	now := s.f.o.Clock.Now()
+	now := s.f.o.Now()
 	if retry.Classify(err) == retry.Retriable {
 		s.away = now
 		return true
@@ -192,7 +191,7 @@ func (e *Evidence) refusedMore(shown *Evidence) bool {
 
 // begin puts down what is going to be done, before anything is sent.
 func (s *sending) begin(seen ...*unstructured.Unstructured) error {
-	s.stamp.at = s.f.access.cluster(s.f.o.Clock.Now())
+	s.stamp.at = s.f.access.cluster(s.f.o.Now())
 	if s.dryRun {
 		return nil
 	}
@@ -210,13 +209,13 @@ func (s *sending) begin(seen ...*unstructured.Unstructured) error {
 	return s.note("begin", nil)
 }
 
-// tried has the API server check a write without carrying it out.
-func (s *sending) tried(ctx context.Context, w write) (after *unstructured.Unstructured, err error) {
+// tried has the API server check a patch without carrying it out.
+func (s *sending) tried(ctx context.Context, p *patch) (after *unstructured.Unstructured, err error) {
 	err = retry.RetryOnRetriableMaxBackOff(ctx, s.retrying(), func(ctx context.Context) error {
 		if err := s.f.access.check(ctx); err != nil {
 			return err
 		}
-		r := s.f.writer.send(ctx, w, true)
+		r := s.f.writer.send(ctx, p, true)
 		after = r.object
 		return r.err
 	}, s.retriable)

@@ -62,7 +62,7 @@ func (f *Engine) Settle(ctx context.Context, a *Attempt) (Fate, error) {
 		state = Superseded
 	}
 	end := a.Entry
-	end.Time, end.Event, end.State, end.Sent, end.Phase = f.o.Clock.Now().UTC(), "end", state, s.Sent, s.Phase
+	end.Time, end.Event, end.State, end.Sent, end.Phase = f.o.Now().UTC(), "end", state, s.Sent, s.Phase
 	end.Message = "looked up after veltui had ended: " + s.Message
 	return s, appendEntry(filepath.Join(f.o.AuditDir, LogFile), end)
 }

@@ -1,12 +1,18 @@
 package action
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // lifeless is how long nothing that works on a job, its volumes or its location
@@ -94,4 +100,56 @@ func stillAlive(e *Evidence) verdict {
 		return refuse("Try again in five minutes.", "a Velero server stopped %s ago, and another may be starting", human.Duration(max(0, e.At.Sub(e.Server.LastTerminationAt)))).inDoubt()
 	}
 	return verdict{}
+}
+
+// veleroWrote is when a server last wrote to an object, as the API server noted
+// it. A server's field manager is its command and its word "server"
+// (pkg/cmd/server/server.go SetBasename), velero-server in all but rebranded
+// builds; the command line is velero. Whoever else writes a status, but a person
+// with kubectl or veltui, may be one too.
+func veleroWrote(managers []metav1.ManagedFieldsEntry) time.Time {
+	var newest time.Time
+	for i := range managers {
+		m := &managers[i]
+		server := strings.HasSuffix(m.Manager, "-server") ||
+			m.Manager != fieldManager && !strings.HasPrefix(m.Manager, "kubectl") && len(statusOf(m)) > 0
+		if server && m.Time != nil && m.Time.After(newest) {
+			newest = m.Time.Time
+		}
+	}
+	return newest
+}
+
+// statusOf are the fields of the status that an entry of managedFields owns.
+func statusOf(m *metav1.ManagedFieldsEntry) map[string]any {
+	var owned struct {
+		Status map[string]any `json:"f:status"`
+	}
+	if m.FieldsV1 == nil || json.Unmarshal(m.FieldsV1.GetRawBytes(), &owned) != nil {
+		return nil
+	}
+	return owned.Status
+}
+
+// phaseOwner is who last wrote the phase, and when; empty if that was not noted.
+func phaseOwner(o *unstructured.Unstructured) (owner string, at time.Time) {
+	managers := o.GetManagedFields()
+	for i := range managers {
+		m := &managers[i]
+		if _, owns := statusOf(m)["f:phase"]; owns && m.Time != nil && !m.Time.Time.Before(at) {
+			owner, at = m.Manager, m.Time.Time
+		}
+	}
+	return owner, at
+}
+
+// runsOn reports whether a job has a final phase that a person wrote, while
+// Velero wrote to it after that, or a moment ago.
+func runsOn(o *unstructured.Unstructured, at time.Time) bool {
+	by, written := phaseOwner(o)
+	if by == "" || strings.HasSuffix(by, "-server") || !velero.TerminalPhase(phaseOf(o)) {
+		return false
+	}
+	wrote := veleroWrote(o.GetManagedFields())
+	return wrote.After(written) || !wrote.IsZero() && at.Sub(wrote) < lifeless
 }

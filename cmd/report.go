@@ -25,6 +25,7 @@ import (
 	"github.com/veltui/veltui/say/report"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/logs"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 

@@ -41,40 +41,13 @@ const (
 	volumeStall = 10 * time.Minute
 )
 
-// Sources of facts.
-const (
-	sourceWatch   = "watch"
-	sourcePod     = "pod"
-	sourceSchema  = "schema"
-	sourceStorage = "storage"
-	sourceLog     = "log"
-	sourceConfig  = "configmap"
-	sourceAction  = "action"
-	// sourceSnapshots are the VolumeSnapshots.
-	sourceSnapshots = "snapshots"
-	// sourceNamespaces is that of finalize's evidence too.
-	sourceNamespaces = "namespaces"
-)
-
 // assessment gathers the facts for one verdict.
 type assessment struct {
-	j     *job.Job
-	env   *Environment
-	facts []Fact
+	Ledger
+	j   *job.Job
+	env *Environment
 	// versionNoted is true once the facts say that the version is not known.
 	versionNoted bool
-}
-
-// supports notes what speaks for the verdict, and returns it.
-func (a *assessment) supports(source string, at time.Time, format string, args ...any) Fact {
-	f := Fact{Holds: true, Text: fmt.Sprintf(format, args...), Source: source, At: at}
-	a.facts = append(a.facts, f)
-	return f
-}
-
-// doubts notes what speaks against the verdict or could not be seen.
-func (a *assessment) doubts(source string, at time.Time, format string, args ...any) {
-	a.facts = append(a.facts, Fact{Text: fmt.Sprintf(format, args...), Source: source, At: at})
 }
 
 // conclude makes a verdict that needs no proof. The summary begins with the job's
@@ -116,7 +89,7 @@ func (a *assessment) version() velero.Version {
 		v, basis = schema.Likely(), "; its CRD is that of "+schema.String()
 	}
 	if !a.versionNoted {
-		a.doubts(sourcePod, a.env.Server.SeenAt, "the server's image does not tell its version%s; the rules are those of %s", basis, v)
+		a.Doubts(SourcePod, a.env.Server.SeenAt, "the server's image does not tell its version%s; the rules are those of %s", basis, v)
 		a.versionNoted = true
 	}
 	return v
@@ -200,26 +173,26 @@ func (a *assessment) noteServer() {
 	v := a.env.Server
 	switch {
 	case !v.Visible:
-		a.doubts(sourcePod, a.env.Now, "whether a Velero server runs was not seen: its pods may not be listed")
+		a.Doubts(SourcePod, a.env.Now, "whether a Velero server runs was not seen: its pods may not be listed")
 	case !v.Running && v.Waiting != "":
-		a.supports(sourcePod, v.SeenAt, "no Velero server runs: %s", v.Waiting)
+		a.Supports(SourcePod, v.SeenAt, "no Velero server runs: %s", v.Waiting)
 	case !v.Running:
-		a.supports(sourcePod, v.SeenAt, "no Velero server runs")
+		a.Supports(SourcePod, v.SeenAt, "no Velero server runs")
 	case v.StartedAt.IsZero():
-		a.supports(sourcePod, v.SeenAt, "the Velero server is up")
-		a.doubts(sourcePod, v.SeenAt, "since when the server runs is not known")
+		a.Supports(SourcePod, v.SeenAt, "the Velero server is up")
+		a.Doubts(SourcePod, v.SeenAt, "since when the server runs is not known")
 	default:
-		a.supports(sourcePod, v.SeenAt, "the Velero server is up, running for %s", a.ago(v.StartedAt))
+		a.Supports(SourcePod, v.SeenAt, "the Velero server is up, running for %s", a.ago(v.StartedAt))
 	}
 	if v.LastTermination != "" {
-		a.supports(sourcePod, v.LastTerminationAt, "the server restarted %s and last ended with %s",
+		a.Supports(SourcePod, v.LastTerminationAt, "the server restarted %s and last ended with %s",
 			human.Times(v.Restarts), v.LastTermination)
 	}
 }
 
 // noteQuiet puts down since when nothing moved.
 func (a *assessment) noteQuiet() {
-	a.supports(sourceWatch, a.j.QuietSince(), "nothing changed for %s", a.quietWords())
+	a.Supports(SourceWatch, a.j.QuietSince(), "nothing changed for %s", a.quietWords())
 }
 
 // noteCounts puts down the job's own numbers.
@@ -228,29 +201,29 @@ func (a *assessment) noteCounts() {
 	moved, _ := j.Moved()
 	switch {
 	case !j.Items.Known:
-		a.supports(sourceWatch, moved, "Velero has written no item count yet")
+		a.Supports(SourceWatch, moved, "Velero has written no item count yet")
 	default:
-		a.supports(sourceWatch, j.ItemsMoved(), "%s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
+		a.Supports(SourceWatch, j.ItemsMoved(), "%s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
 	}
 	if n := j.VolumeCount(); n > 0 {
-		a.supports(sourceWatch, j.AnyVolumeMoved(), "%d of %s ended", n-j.ActiveVolumes(), human.Count(n, "volume"))
+		a.Supports(SourceWatch, j.AnyVolumeMoved(), "%d of %s ended", n-j.ActiveVolumes(), human.Count(n, "volume"))
 	}
 	if j.Operations.Attempted > 0 {
-		a.supports(sourceWatch, moved, "%d of %s ended, %d failed",
+		a.Supports(SourceWatch, moved, "%d of %s ended, %d failed",
 			j.Operations.Ended(), human.Count(j.Operations.Attempted, "operation"), j.Operations.Failed)
 	}
 }
 
 // noteUnread says that the object store was not asked, as it never is here.
 func (a *assessment) noteUnread() {
-	a.doubts(sourceStorage, time.Time{}, "veltui has not checked whether its results are stored")
+	a.Doubts(SourceStorage, time.Time{}, "veltui has not checked whether its results are stored")
 }
 
 // noteUnlooked names what only the API server's schema and the object store
 // could tell.
 func (a *assessment) noteUnlooked() {
 	a.noteUnread()
-	a.doubts(sourceSchema, time.Time{}, "veltui has not checked whether the CRD allows the next phase")
+	a.Doubts(SourceSchema, time.Time{}, "veltui has not checked whether the CRD allows the next phase")
 }
 
 // down is what the job's storage location says, if it is not available. That of a
@@ -287,7 +260,7 @@ func (a *assessment) down() (string, Proof) {
 }
 
 func (a *assessment) noteLocation(l Location) Fact {
-	return a.supports(sourceWatch, l.LastValidated, "storage location %s is Unavailable%s", l.Name, because(l.Message))
+	return a.Supports(SourceWatch, l.LastValidated, "storage location %s is Unavailable%s", l.Name, because(l.Message))
 }
 
 func because(message string) string {

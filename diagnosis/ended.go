@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
@@ -14,21 +15,21 @@ func (a *assessment) ended() Verdict {
 	j := a.j
 	a.noteCounts()
 	at := job.Latest(j.Completed, j.Changed)
-	a.supports(sourceWatch, at, "phase %s", j.Phase)
+	a.Supports(SourceWatch, at, "phase %s", j.Phase)
 	if j.FailureReason != "" {
-		a.supports(sourceWatch, at, "%s", human.Shorten(j.FailureReason, 400))
+		a.Supports(SourceWatch, at, "%s", human.Shorten(j.FailureReason, 400))
 	}
 	for _, e := range j.ValidationErrors {
-		a.supports(sourceWatch, at, "%s", human.Shorten(e, 400))
+		a.Supports(SourceWatch, at, "%s", human.Shorten(e, 400))
 	}
 	if j.Revived() {
-		a.supports(sourceWatch, at, "it had ended before, and went on: its phase was written over")
+		a.Supports(SourceWatch, at, "it had ended before, and went on: its phase was written over")
 	}
 	failed := a.noteFailedVolumes()
 	advice := ""
 	if n := j.ActiveVolumes(); n > 0 {
 		// They go on, or stay for ever (Velero issues 7908, 7067, 4403).
-		a.supports(sourceWatch, at, "%s not ended, although the job is over", human.Count(n, "volume"))
+		a.Supports(SourceWatch, at, "%s not ended, although the job is over", human.Count(n, "volume"))
 		advice = "What still moves can be cancelled at the volume."
 	}
 	if j.Deleting {
@@ -36,7 +37,7 @@ func (a *assessment) ended() Verdict {
 	}
 	text := outcome(j, failed)
 	if why := a.evidence().NotFinalized; why != "" {
-		a.supports(sourceStorage, a.env.Now, "%s", why)
+		a.Supports(SourceStorage, a.env.Now, "%s", why)
 		text += "; its contents lack what its operations made"
 		advice = "Take another backup: of this one, volumes that were moved cannot be restored."
 	}
@@ -61,11 +62,11 @@ func (a *assessment) noteFailedVolumes() int {
 		}
 		failed++
 		if failed <= 5 {
-			a.supports(sourceWatch, v.Changed, "%s %s is %s%s", v.Kind, v.Target, v.Phase, because(v.Message))
+			a.Supports(SourceWatch, v.Changed, "%s %s is %s%s", v.Kind, v.Target, v.Phase, because(v.Message))
 		}
 	}
 	if failed > 5 {
-		a.supports(sourceWatch, a.j.Changed, "and %s more failed", human.Count(failed-5, "volume"))
+		a.Supports(SourceWatch, a.j.Changed, "and %s more failed", human.Count(failed-5, "volume"))
 	}
 	return failed
 }
@@ -131,4 +132,60 @@ func prefixed(prefix, s string) string {
 		return ""
 	}
 	return prefix + s
+}
+
+// progressText says how far the job is.
+func progressText(j *job.Job) string {
+	switch j.Stage {
+	case job.StageQueued:
+		return "has not begun"
+	case job.StageItems:
+		return itemsText(j)
+	case job.StageVolumes:
+		return volumesText(j.PodVolumes())
+	case job.StageOperations:
+		if j.DataMovements().Count > 0 {
+			return volumesText(j.DataMovements())
+		}
+		return fmt.Sprintf("items done; %d of %s ended", j.Operations.Ended(),
+			human.Count(j.Operations.Attempted, "operation"))
+	case job.StageFinalizing:
+		if strings.HasSuffix(j.Phase, velero.PhasePartiallyFailed) {
+			return "all work done, with errors; Velero finalizes"
+		}
+		return "all work done, Velero finalizes"
+	case job.StageDeleting:
+		return "being deleted"
+	}
+	return "phase " + human.Shorten(j.Phase, 40)
+}
+
+func itemsText(j *job.Job) string {
+	switch {
+	case !j.Items.Known && j.Kind == job.Restore:
+		return "reading the backup, no count yet"
+	case !j.Items.Known:
+		return "collecting what to back up, no count yet"
+	case j.Items.Done >= j.Items.Total:
+		return human.All(j.Items.Total, "item") + " done"
+	}
+	return fmt.Sprintf("%s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
+}
+
+func volumesText(t job.Tally) string {
+	switch {
+	case t.Active() == 0:
+		return fmt.Sprintf("items done; %s ended", human.Count(t.Count, "volume"))
+	case t.Sized():
+		return fmt.Sprintf("items done; %s of %s in %s", human.Bytes(t.Done), human.Bytes(t.Total), human.Count(t.Count, "volume"))
+	}
+	return fmt.Sprintf("items done; %d of %s ended", t.Ended, human.Count(t.Count, "volume"))
+}
+
+// verb is what the job does to its items.
+func verb(j *job.Job) string {
+	if j.Kind == job.Restore {
+		return "restored"
+	}
+	return "backed up"
 }

@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -110,4 +111,152 @@ type Location struct {
 	AccessMode    string
 	LastValidated time.Time
 	LastSynced    time.Time
+}
+
+// Evidence is what a closer look at one job found, beyond what the watch tells of
+// all jobs. Its zero value means that nobody looked.
+type Evidence struct {
+	// NamespacesSeen is true if the cluster's namespaces could be listed, else
+	// NamespacesWhy is why not if somebody tried; Terminating are those that a
+	// restore may write into and that are being deleted: Velero waits up to 10
+	// minutes for each.
+	NamespacesSeen bool
+	NamespacesWhy  string
+	Terminating    []string
+	// HungHook is a pod that a restore waits for without limit to run its hook in
+	// and that cannot start, as NAMESPACE/NAME, and HungHookWhy why; empty if
+	// there is none or if that is not certain.
+	HungHook, HungHookWhy string
+	// LogSeen is true if the server's log could be read, else LogWhy is why not
+	// if somebody tried; Log is what it tells of the job.
+	LogSeen bool
+	LogWhy  string
+	Log     velero.JobLog
+	// Slots is how many volumes may be moved and prepared at once, where a volume
+	// of the job waits for that.
+	Slots velero.Slots
+	// Snapshots are the CSI snapshots that a backup waits for; SnapshotsWhy is why
+	// not all could be seen, empty if they were or nobody looked.
+	Snapshots    []Snapshot
+	SnapshotsWhy string
+	// Phases are those that the CRD of the job's kind allows, nil if that could
+	// not be read.
+	Phases []string
+	// Refused are the actions that package action would refuse on what was seen, and
+	// why.
+	Refused map[Action]string
+	// StatusSubresource is true if that CRD splits the status off, so that the API
+	// server drops every status that Velero writes.
+	StatusSubresource bool
+	// Stored is when the last of the job's files was stored, if the object store was
+	// asked and all are there, newer than the job's start; else zero. NextPhase is then
+	// the phase that Velero's last patch carried.
+	Stored    time.Time
+	NextPhase string
+	// StoredErrors is how many errors the stored results count.
+	StoredErrors int
+	// NotFinalized says that what an ended backup's operations made is not in what
+	// Velero stored of it, empty if it is or nobody asked.
+	NotFinalized string
+	// Schema are the versions of Velero that this CRD belongs to, zero if it
+	// could not be read or does not tell.
+	Schema velero.SchemaVersions
+}
+
+// Snapshot is a VolumeSnapshot that its driver has not made yet.
+type Snapshot struct {
+	// Name is NAMESPACE/NAME.
+	Name string
+	// Created is when it was asked for, in the API server's clock.
+	Created time.Time
+	// Error is what the driver says, empty if it says nothing.
+	Error string
+}
+
+// Repository is a BackupRepository's state.
+type Repository struct {
+	Name string
+	// Namespace is the one whose volumes it holds.
+	Namespace string
+	Ready     bool
+	// Changed is when it last changed, in the cluster's clock.
+	Changed time.Time
+}
+
+// Deletion is a DeleteBackupRequest.
+type Deletion struct {
+	Name   string
+	Backup string
+	// Phase is New, InProgress or Processed; empty stands for New.
+	Phase   string
+	Errors  []string
+	Created time.Time
+	// Changed is when it last changed, in the cluster's clock.
+	Changed time.Time
+}
+
+// evidence is what a closer look at the job found.
+func (a *assessment) evidence() Evidence { return a.env.Evidence[a.j.UID] }
+
+// terminating are the namespaces that the job waits for to be gone.
+func (a *assessment) terminating() []string { return a.evidence().Terminating }
+
+// refusedPhases are the phases still to come that the CRD does not allow, so that
+// Velero's patch to them is refused (Velero issue 6170).
+func (a *assessment) refusedPhases() []string {
+	allowed := a.evidence().Phases
+	if allowed == nil {
+		return nil
+	}
+	var refused []string
+	for _, phase := range []string{velero.PhaseWaiting, velero.PhaseFinalizing, velero.PhaseFinalizingPartly} {
+		if !slices.Contains(allowed, phase) {
+			refused = append(refused, phase)
+		}
+	}
+	return refused
+}
+
+// preparedRepository is a repository that is not ready and that the job may wait
+// for: its namespace is one that the job takes.
+func (a *assessment) preparedRepository() (Repository, bool) {
+	takes := a.namespaces()
+	for _, r := range a.env.Repositories {
+		if !r.Ready && takes(r.Namespace) {
+			return r, true
+		}
+	}
+	return Repository{}, false
+}
+
+// awaitedSnapshot is the newest CSI snapshot that Velero still waits for. It
+// gives each up after the backup's csiSnapshotTimeout (pkg/util/csi/
+// volume_snapshot.go WaitUntilVSCHandleIsReady).
+func (a *assessment) awaitedSnapshot() (Snapshot, bool) {
+	if why := a.evidence().SnapshotsWhy; why != "" {
+		a.Doubts(SourceSnapshots, a.env.Now, "whether it waits for a CSI snapshot could not be seen: %s", why)
+	}
+	var newest Snapshot
+	for _, s := range a.evidence().Snapshots {
+		if newest.Name == "" || s.Created.After(newest.Created) {
+			newest = s
+		}
+	}
+	limit := velero.SnapshotTimeout(a.j.Object)
+	return newest, newest.Name != "" && limit > 0 && a.env.Now.Sub(newest.Created) < limit+waitMargin
+}
+
+// lockingDeletion is a deletion that may hold a repository's lock against the
+// job: it asks for the lock alone, waits for those who read, and keeps out all
+// who come later (pkg/repository/locker.go, a read-write lock without a limit).
+func (a *assessment) lockingDeletion() (Deletion, bool) {
+	if len(a.env.Repositories) == 0 {
+		return Deletion{}, false
+	}
+	for _, d := range a.env.Deletions {
+		if d.Phase == velero.DeletionInProgress {
+			return d, true
+		}
+	}
+	return Deletion{}, false
 }

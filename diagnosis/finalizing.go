@@ -54,7 +54,7 @@ func (a *assessment) cutOff(doing string) (Verdict, bool) {
 	}
 	// The finalizer gets the location first, and tries again for ever
 	// (backup_finalizer_controller.go Reconcile).
-	fact := a.supports(sourceWatch, a.env.Now, "storage location %s does not exist", name)
+	fact := a.Supports(SourceWatch, a.env.Now, "storage location %s does not exist", name)
 	return a.stuck(ByRefusal(fact), LocationUnavailable, "Create storage location "+name+" again; Velero tries again by itself and then ends the job. Neither a restart nor a touch of it helps.",
 		"%s: storage location %s does not exist", doing, name), true
 }
@@ -67,7 +67,7 @@ func (a *assessment) finalizingBehind(v Verdict) Verdict {
 	if first.Proof.IsZero() {
 		return v
 	}
-	fact := a.supports(sourceWatch, o.QuietSince(), "%s is %s (%s)", o.Name, first.state, first.Reason)
+	fact := a.Supports(SourceWatch, o.QuietSince(), "%s is %s (%s)", o.Name, first.state, first.Reason)
 	w := a.stuck(first.Proof.behind(fact), FinalizingBehind, "Look at "+o.Name+" first: one worker finalizes all jobs of a kind.",
 		"finalizing for %s behind %s, which is %s", a.quietWords(), o.Name, first.state)
 	w.Waits = v.Waits

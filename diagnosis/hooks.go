@@ -32,19 +32,19 @@ func (a *assessment) seeHook() sight {
 		}
 		return sight{shown: true, since: h.At.Add(-a.env.ServerAhead), limit: limit, what: "the " + which + " in " + where,
 			note: func() {
-				a.supports(sourceLog, h.At, "the server runs the %s %s in %s", which, human.Shorten(h.Name, 60), where)
+				a.Supports(SourceLog, h.At, "the server runs the %s %s in %s", which, human.Shorten(h.Name, 60), where)
 			},
 			summary: fmt.Sprintf("; %s %s runs for %s of %s", which, whose, human.Duration(max(0, ran)), human.Duration(limit))}
 	}
 	if hook := backupHookTimeout(a.j); hook > defaultHookTimeout && a.quiet() < hook+waitMargin {
 		return sight{shown: true, what: "the hooks of its spec",
 			note: func() {
-				a.supports(sourceWatch, a.env.Now, "its spec asks for a hook that may take %s", human.Duration(hook))
+				a.Supports(SourceWatch, a.env.Now, "its spec asks for a hook that may take %s", human.Duration(hook))
 			},
 			summary: fmt.Sprintf(", quiet for %s; a hook may take %s", a.quietWords(), human.Duration(hook))}
 	}
 	return sight{note: func() {
-		a.doubts(sourceWatch, a.env.Now, "veltui has not checked whether a pod asks for a hook by annotation")
+		a.Doubts(SourceWatch, a.env.Now, "veltui has not checked whether a pod asks for a hook by annotation")
 	}}
 }
 
@@ -54,7 +54,7 @@ func (a *assessment) hungHook() (Verdict, bool) {
 	if e.HungHook == "" {
 		return Verdict{}, false
 	}
-	fact := a.supports(sourcePod, a.env.Now, "pod %s asks for a hook and cannot start: %s", e.HungHook, e.HungHookWhy)
+	fact := a.Supports(SourcePod, a.env.Now, "pod %s asks for a hook and cannot start: %s", e.HungHook, e.HungHookWhy)
 	return a.stuck(ByRefusal(fact), HookHung, "Get pod "+e.HungHook+" to start: its hook then runs, and all goes on. A restart of the server ends the restore with its hooks never run.",
 		"finalizing for %s; waits without limit for the hook of pod %s, which cannot start (%s)", a.quietWords(), human.Shorten(e.HungHook, 60), e.HungHookWhy), true
 }

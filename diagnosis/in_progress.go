@@ -44,21 +44,21 @@ func (a *assessment) orphaned() (Verdict, bool) {
 		switch {
 		case j.Started.IsZero() || !v.StartedAt.After(j.Started):
 		case v.Others > 0:
-			a.doubts(sourcePod, v.StartedAt, "%d servers run, and one of them started after this job; which of them works on it is not known", v.Others+1)
+			a.Doubts(SourcePod, v.StartedAt, "%d servers run, and one of them started after this job; which of them works on it is not known", v.Others+1)
 		default:
-			a.doubts(sourcePod, v.StartedAt, "a Velero server started after this job, yet the job moved after that")
+			a.Doubts(SourcePod, v.StartedAt, "a Velero server started after this job, yet the job moved after that")
 		}
 		return Verdict{}, false
 	}
 	a.noteCounts()
-	gone := a.supports(sourcePod, v.StartedAt, "the Velero server started %s ago, after this job began", a.ago(a.env.serverStarted()))
+	gone := a.Supports(SourcePod, v.StartedAt, "the Velero server started %s ago, after this job began", a.ago(a.env.serverStarted()))
 	if !a.settled() {
 		return a.conclude(Waiting, ServerRestarted, "", "Velero restarted %s ago, it will mark this job Failed in a moment", a.ago(a.env.serverStarted())), true
 	}
 	why := ""
 	if v.LastTermination != "" {
 		why = " (" + v.LastTermination + ")"
-		a.supports(sourcePod, v.LastTerminationAt, "the server before it ended with %s", v.LastTermination)
+		a.Supports(SourcePod, v.LastTerminationAt, "the server before it ended with %s", v.LastTermination)
 	}
 	a.noteQuiet()
 	a.noteUnlooked()
@@ -83,7 +83,7 @@ func (a *assessment) reopened() (Verdict, bool) {
 	a.noteCounts()
 	a.noteServer()
 	a.noteLog()
-	fact := a.supports(sourceWatch, ended, "it ended %s ago, and was set back to InProgress", a.ago(ended))
+	fact := a.Supports(SourceWatch, ended, "it ended %s ago, and was set back to InProgress", a.ago(ended))
 	a.noteQuiet()
 	a.noteUnlooked()
 	return a.prove(Orphaned, ByOwner(fact), Reopened, "If its results are stored, it can be finalized, and Velero ends it again.",
@@ -108,7 +108,7 @@ func (a *assessment) leftBehind() (Verdict, bool) {
 		}
 		a.noteCounts()
 		a.noteServer()
-		fact := a.supports(sourceWatch, o.Started, "%s began %s ago, and Velero's only %s worker begins none before it is done with the one before", o.Name, a.ago(o.Started), a.j.Kind.Word())
+		fact := a.Supports(SourceWatch, o.Started, "%s began %s ago, and Velero's only %s worker begins none before it is done with the one before", o.Name, a.ago(o.Started), a.j.Kind.Word())
 		a.noteQuiet()
 		a.noteUnread()
 		return a.stuck(ByOwner(fact), LostPatch, "If its results are stored, it can be finalized. A restart of Velero marks it Failed, with all else in progress.",
@@ -140,7 +140,7 @@ func (a *assessment) statusDropped() (Verdict, bool) {
 	a.noteServer()
 	a.noteLog()
 	a.noteQuiet()
-	fact := a.supports(sourceSchema, a.env.Now, "the CRD has a status subresource, so the API server drops every status that Velero writes")
+	fact := a.Supports(SourceSchema, a.env.Now, "the CRD has a status subresource, so the API server drops every status that Velero writes")
 	return a.stuck(ByRefusal(fact), StatusSubresource, "Apply the CRDs of the server's own version, which have no status subresource: velero install --crds-only --dry-run -o yaml | kubectl apply -f -. What Velero wrote meanwhile is lost.",
 		"the CRD has a status subresource, and nothing that Velero writes lands; quiet for %s", a.quietWords()), true
 }
@@ -182,7 +182,7 @@ func (a *assessment) kindNotListed() (Verdict, bool) {
 	if at := log.Unlisted.At; at.Sub(log.UnlistedSince) < unlistedFor && at.Sub(log.Last.At) < listedWithin {
 		return Verdict{}, false
 	}
-	fact := a.supports(sourceLog, log.Unlisted.At, "it waits for its caches, and the server logs again and again: %s", logText(log.Unlisted))
+	fact := a.Supports(SourceLog, log.Unlisted.At, "it waits for its caches, and the server logs again and again: %s", logText(log.Unlisted))
 	return a.stuck(ByRefusal(fact), KindNotListed,
 		"Make the API server list that kind again: its conversion webhook, its aggregated API or the version that the backup has. The restore then goes on by itself. No other restore runs meanwhile; --disable-informer-cache of the server avoids it.",
 		"waits for %s until a kind can be listed: %s", human.Duration(a.loggedAgo(log.Last.At)), human.Shorten(log.Unlisted.Error, 55)), true
@@ -193,10 +193,10 @@ func (a *assessment) kindNotListed() (Verdict, bool) {
 func (a *assessment) afterItems() Verdict {
 	j := a.j
 	a.noteQuiet()
-	a.supports(sourceWatch, a.env.Now, "no volume is still moving")
+	a.Supports(SourceWatch, a.env.Now, "no volume is still moving")
 	all := human.All(j.Items.Total, "item") + " " + verb(j)
 	if n := j.DataMovements().Active(); n > 0 {
-		a.supports(sourceWatch, j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
+		a.Supports(SourceWatch, j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
 	}
 	v := a.silent(all)
 	switch {
@@ -240,7 +240,7 @@ func (a *assessment) restartCost() string {
 // status that says so.
 func (a *assessment) lostPatch(v Verdict, all string) Verdict {
 	e := a.evidence()
-	a.supports(sourceStorage, e.Stored, "all of its files are stored, the last %s ago", a.ago(e.Stored))
+	a.Supports(SourceStorage, e.Stored, "all of its files are stored, the last %s ago", a.ago(e.Stored))
 	if w, ok := a.cannotEnd(all); ok {
 		return w
 	}
@@ -248,9 +248,9 @@ func (a *assessment) lostPatch(v Verdict, all string) Verdict {
 	switch {
 	case e.NextPhase != "":
 		to = e.NextPhase
-		a.supports(sourceStorage, e.Stored, "by its stored results Velero would have moved it to %s", e.NextPhase)
+		a.Supports(SourceStorage, e.Stored, "by its stored results Velero would have moved it to %s", e.NextPhase)
 	case e.StoredErrors > 0:
-		a.supports(sourceStorage, e.Stored, "its stored results count %s, so it ends PartiallyFailed", human.Count(e.StoredErrors, "error"))
+		a.Supports(SourceStorage, e.Stored, "its stored results count %s, so it ends PartiallyFailed", human.Count(e.StoredErrors, "error"))
 	}
 	return a.stuck(v.Proof, LostPatch, "It can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
 		"%s and stored, phase never moved on for %s; its last status patch was lost", all, a.quietWords()).by(Finalize)
@@ -259,7 +259,7 @@ func (a *assessment) lostPatch(v Verdict, all string) Verdict {
 // cannotEnd: its work is over, and something keeps Velero from ending it.
 func (a *assessment) cannotEnd(all string) (Verdict, bool) {
 	if refused := a.refusedPhases(); len(refused) > 0 {
-		fact := a.supports(sourceSchema, a.env.Now, "the CRD does not allow %s", human.List(refused, 3))
+		fact := a.Supports(SourceSchema, a.env.Now, "the CRD does not allow %s", human.List(refused, 3))
 		return a.stuck(ByRefusal(fact), SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
 			"%s, but the CRD refuses the phase that comes next (Velero issue 6170)", all), true
 	}
@@ -277,5 +277,5 @@ func (a *assessment) readOnlyLocation() (Location, Fact, bool) {
 	if !ok || a.j.Kind != job.Backup || l.AccessMode != string(velerov1.BackupStorageLocationAccessModeReadOnly) {
 		return Location{}, Fact{}, false
 	}
-	return l, a.supports(sourceWatch, l.LastValidated, "storage location %s is read-only", l.Name), true
+	return l, a.Supports(SourceWatch, l.LastValidated, "storage location %s is read-only", l.Name), true
 }

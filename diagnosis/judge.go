@@ -33,7 +33,7 @@ func (a *assessment) offer(v Verdict) Verdict {
 	if v.Action == "" || !refused {
 		return v
 	}
-	v.Facts = append(slices.Clone(v.Facts), Fact{Text: fmt.Sprintf("veltui would refuse %s: %s", v.Action, human.Shorten(why, 200)), Source: sourceAction, At: a.env.Now})
+	v.Facts = append(slices.Clone(v.Facts), Fact{Text: fmt.Sprintf("veltui would refuse %s: %s", v.Action, human.Shorten(why, 200)), Source: SourceAction, At: a.env.Now})
 	v.Action = ""
 	return v
 }
@@ -41,7 +41,7 @@ func (a *assessment) offer(v Verdict) Verdict {
 func (a *assessment) judge() Verdict {
 	j, env := a.j, a.env
 	if j.Deleting {
-		a.supports(sourceWatch, j.Object.GetDeletionTimestamp().Time, "deletion was asked for; held by %s",
+		a.Supports(SourceWatch, j.Object.GetDeletionTimestamp().Time, "deletion was asked for; held by %s",
 			strings.Join(j.Object.GetFinalizers(), ", "))
 	}
 	a.noteMalformed()
@@ -93,7 +93,7 @@ func (a *assessment) blinding(v Verdict) (Malformed, bool) {
 }
 
 func (a *assessment) blindServer(m Malformed) Verdict {
-	fact := a.supports(sourceWatch, a.env.Now, "Velero cannot read %s, and then sees nothing of that kind: %s", m.Ref, m.Field)
+	fact := a.Supports(SourceWatch, a.env.Now, "Velero cannot read %s, and then sees nothing of that kind: %s", m.Ref, m.Field)
 	return a.stuck(ByRefusal(fact), MalformedSpec, "Correct or delete "+m.Ref+" with kubectl. Do not restart the Velero server before: it may not come up again.",
 		"nothing for %s; Velero cannot read %s", a.quietWords(), human.Shorten(m.Ref, 60))
 }
@@ -101,11 +101,11 @@ func (a *assessment) blindServer(m Malformed) Verdict {
 // stale: what is shown may be out of date, so nothing can be said.
 func (a *assessment) stale() Verdict {
 	if r := a.env.Reading; r.Kind != "" {
-		a.doubts(sourceWatch, a.env.Now, "%s have not all been looked at yet", r.Kind)
+		a.Doubts(SourceWatch, a.env.Now, "%s have not all been looked at yet", r.Kind)
 		a.noteCounts()
 		return a.conclude(Unknown, StaleData, "Wait until the cluster is read; what stands here is not out of date.", "cannot tell yet, %s; %s", r, progressText(a.j))
 	}
-	a.doubts(sourceWatch, a.env.StaleSince, "the cluster has not been heard for %s", a.ago(a.env.StaleSince))
+	a.Doubts(SourceWatch, a.env.StaleSince, "the cluster has not been heard for %s", a.ago(a.env.StaleSince))
 	a.noteCounts()
 	return a.conclude(Unknown, StaleData, "Wait until the API server answers again; what is shown is as old as that.",
 		"cannot tell, nothing heard from the cluster for %s; last seen: %s", a.ago(a.env.StaleSince), progressText(a.j))
@@ -114,7 +114,7 @@ func (a *assessment) stale() Verdict {
 func (a *assessment) unknownPhase() Verdict {
 	a.noteQuiet()
 	a.noteServer()
-	a.doubts(sourceSchema, a.env.Now, "phase %q is not known to this veltui", a.j.Phase)
+	a.Doubts(SourceSchema, a.env.Now, "phase %q is not known to this veltui", a.j.Phase)
 	return a.conclude(Unknown, UnknownPhase, "A newer veltui may know this phase.",
 		"phase %s is not known to this veltui; last change %s ago", human.Shorten(a.j.Phase, 40), human.Duration(a.quiet()))
 }
@@ -130,7 +130,7 @@ func (a *assessment) blind() Verdict {
 		for _, b := range w.behind {
 			other := &assessment{j: b, env: a.env}
 			if other.fresh() {
-				a.supports(sourceWatch, b.QuietSince(), "%s moves", b.Name)
+				a.Supports(SourceWatch, b.QuietSince(), "%s moves", b.Name)
 				return a.conclude(Waiting, w.why, "", "%s", w.reason)
 			}
 		}
@@ -166,7 +166,7 @@ func (a *assessment) serverDown() Verdict {
 		return a.conclude(Waiting, ServerStarting, "", "the Velero server is not up at the moment, last seen at work %s ago", a.ago(since))
 	}
 	if l, ok := a.servedElsewhere(); ok {
-		a.supports(sourceWatch, l.LastValidated, "some server validated storage location %s %s ago", l.Name, a.ago(job.Latest(l.LastValidated, l.LastSynced)))
+		a.Supports(SourceWatch, l.LastValidated, "some server validated storage location %s %s ago", l.Name, a.ago(job.Latest(l.LastValidated, l.LastSynced)))
 		a.noteQuiet()
 		return a.conclude(Quiet, ServerElsewhere, "Look where the server of this namespace runs; veltui recognises no pod of it.",
 			"quiet for %s; no pod is recognised as the Velero server, but one is at work", a.quietWords())
@@ -194,7 +194,7 @@ func (a *assessment) serverDown() Verdict {
 		advice = "Get the Velero server to run again, then touch an annotation of this backup: Velero forgets those that were ready to start."
 		after = "it will not start by itself afterwards"
 	}
-	return a.stuck(ByOwner(Fact{Holds: true, Text: "no Velero server runs" + why, Source: sourcePod, At: v.SeenAt}), reason, advice, "no Velero server runs%s; %s", why, after)
+	return a.stuck(ByOwner(Fact{Holds: true, Text: "no Velero server runs" + why, Source: SourcePod, At: v.SeenAt}), reason, advice, "no Velero server runs%s; %s", why, after)
 }
 
 const (
@@ -236,12 +236,12 @@ func (a *assessment) deleting() Verdict {
 	case !ok && a.quiet() < deletionQuiet:
 		return a.conclude(Waiting, Deleting, "", "being deleted for %s", human.Duration(a.quiet()))
 	case !ok:
-		fact := a.supports(sourceWatch, a.env.Now, "no DeleteBackupRequest asks for its deletion any more")
+		fact := a.Supports(SourceWatch, a.env.Now, "no DeleteBackupRequest asks for its deletion any more")
 		return a.stuck(ByOwner(fact), DeletionFailed, again, "deletion began %s ago and did not end; no request asks for it any more", human.Duration(a.quiet()))
 	}
-	fact := a.supports(sourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, orNew(d.Phase))
+	fact := a.Supports(SourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, orNew(d.Phase))
 	for _, e := range d.Errors {
-		a.supports(sourceWatch, d.Created, "%s", human.Shorten(e, 400))
+		a.Supports(SourceWatch, d.Created, "%s", human.Shorten(e, 400))
 	}
 	began := job.Latest(d.Created, d.Changed)
 	switch {
@@ -250,7 +250,7 @@ func (a *assessment) deleting() Verdict {
 	case d.Phase == velero.DeletionProcessed:
 		return a.stuck(ByGivingUp(fact), DeletionFailed, again, "deletion began %s ago and did not end", human.Duration(a.quiet()))
 	case d.Phase == velero.DeletionInProgress && a.env.serverStarted().After(began):
-		fact = a.supports(sourcePod, a.env.serverStarted(), "the Velero server restarted %s ago, after it began with the deletion", a.ago(a.env.serverStarted()))
+		fact = a.Supports(SourcePod, a.env.serverStarted(), "the Velero server restarted %s ago, after it began with the deletion", a.ago(a.env.serverStarted()))
 		return a.stuck(ByOwner(fact), DeletionFailed, "Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day old.",
 			"its deletion was cut off when Velero restarted %s ago", a.ago(a.env.serverStarted()))
 	case !a.env.Server.Running && a.env.Server.Visible:
@@ -274,7 +274,7 @@ func (a *assessment) newestDeletion() (newest Deletion, ok bool) {
 // progressing says how far the job is and how fast it goes.
 func (a *assessment) progressing() Verdict {
 	j := a.j
-	a.supports(sourceWatch, j.QuietSince(), "last movement %s ago", a.ago(j.QuietSince()))
+	a.Supports(SourceWatch, j.QuietSince(), "last movement %s ago", a.ago(j.QuietSince()))
 	text := progressText(j)
 	done, total, _, known := j.Progress()
 	if j.Stage == job.StageItems && known && done >= total {

@@ -24,13 +24,13 @@ const (
 func (a *assessment) noteLog() {
 	switch e := a.evidence(); {
 	case !e.LogSeen && e.LogWhy != "":
-		a.doubts(sourceLog, a.env.Now, "whether the server's log still speaks of it could not be seen: %s", e.LogWhy)
+		a.Doubts(SourceLog, a.env.Now, "whether the server's log still speaks of it could not be seen: %s", e.LogWhy)
 	case !e.LogSeen:
-		a.doubts(sourceLog, time.Time{}, "veltui has not read the server's log, which may still mention it")
+		a.Doubts(SourceLog, time.Time{}, "veltui has not read the server's log, which may still mention it")
 	case e.Log.Last.At.IsZero():
-		a.doubts(sourceLog, a.env.Now, "what could be read of the server's log does not speak of it")
+		a.Doubts(SourceLog, a.env.Now, "what could be read of the server's log does not speak of it")
 	default:
-		a.supports(sourceLog, e.Log.Last.At, "the server logged about it: %s", logText(e.Log.Last))
+		a.Supports(SourceLog, e.Log.Last.At, "the server logged about it: %s", logText(e.Log.Last))
 	}
 }
 
@@ -100,13 +100,13 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 	a.noteCounts()
 	a.noteServer()
 	a.noteQuiet()
-	proof := ByGivingUp(a.supports(sourceLog, log.GaveUp.At, "the server gave up: %s", logText(log.GaveUp)))
+	proof := ByGivingUp(a.Supports(SourceLog, log.GaveUp.At, "the server gave up: %s", logText(log.GaveUp)))
 	if log.LostPhase == velero.PhaseFailed {
 		return a.meantToFail(log, proof), true
 	}
 	a.noteUnread()
 	if n := a.j.DataMovements().Active(); n > 0 {
-		a.supports(sourceWatch, a.j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
+		a.Supports(SourceWatch, a.j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
 	}
 	done := progressText(a.j)
 	if strings.Contains(log.GaveUp.Error, "Unsupported value") {
@@ -133,7 +133,7 @@ func (a *assessment) meantToFail(log velero.JobLog, proof Proof) Verdict {
 	why := ""
 	if log.Failure != "" {
 		why = ": " + human.Shorten(log.Failure, logRunes)
-		a.supports(sourceLog, log.GaveUp.At, "it failed%s", why)
+		a.Supports(SourceLog, log.GaveUp.At, "it failed%s", why)
 	}
 	advice := "A restart of the Velero server marks it Failed, with all else in progress."
 	switch {

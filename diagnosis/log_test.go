@@ -90,7 +90,7 @@ func TestUnreadLogIsNoNo(t *testing.T) {
 		t.Errorf("it is %s (%s), want %s (%s)", v.State(), v.Reason, without.State(), without.Reason)
 	}
 	for _, f := range v.Facts {
-		if f.Source == sourceLog && !f.Holds && strings.Contains(f.Text, "forbidden") {
+		if f.Source == SourceLog && !f.Holds && strings.Contains(f.Text, "forbidden") {
 			return
 		}
 	}

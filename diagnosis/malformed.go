@@ -24,7 +24,7 @@ type Malformed struct {
 // caches are typed informers: one such resource hides all of its kind.
 func (a *assessment) noteMalformed() {
 	for _, m := range a.j.Malformed {
-		a.supports(sourceWatch, a.env.Now, "%s; %s", m, decode.ServerWarning)
+		a.Supports(SourceWatch, a.env.Now, "%s; %s", m, decode.ServerWarning)
 	}
 	own := map[string]bool{strings.ToLower(string(a.j.Kind)) + "/" + a.j.Name: true}
 	named := 0
@@ -35,7 +35,7 @@ func (a *assessment) noteMalformed() {
 		ref := strings.ToLower(string(v.Kind)) + "/" + v.Name
 		own[ref] = true
 		if named++; named <= maxMalformed {
-			a.supports(sourceWatch, a.env.Now, "%s: %s; %s", ref, v.Malformed, decode.ServerWarning)
+			a.Supports(SourceWatch, a.env.Now, "%s: %s; %s", ref, v.Malformed, decode.ServerWarning)
 		}
 	}
 	if a.j.Terminal() {
@@ -48,7 +48,7 @@ func (a *assessment) noteMalformed() {
 		if named++; named > maxMalformed {
 			return
 		}
-		a.supports(sourceWatch, a.env.Now, "%s: %s; %s, and then sees nothing of that kind", m.Ref, m.Field, decode.ServerWarning)
+		a.Supports(SourceWatch, a.env.Now, "%s: %s; %s, and then sees nothing of that kind", m.Ref, m.Field, decode.ServerWarning)
 	}
 }
 
@@ -64,9 +64,9 @@ func (a *assessment) malformed() Verdict {
 	}
 	const advice = "Correct the field. A restart of the Velero server does not help: it fails on the resource again."
 	if v, known := velero.ParseVersion(a.env.Server.Version); known && velero.Current.Before(v) {
-		a.doubts(sourceSchema, a.env.Now, "Velero %s may read what %s cannot", v, velero.Current)
+		a.Doubts(SourceSchema, a.env.Now, "Velero %s may read what %s cannot", v, velero.Current)
 		return a.conclude(Unknown, MalformedSpec, advice, "%s. %s", a.j.Malformed[0], decode.ServerWarning).by(FixField)
 	}
-	fact := Fact{Holds: true, Source: sourceWatch, At: a.env.Now, Text: fmt.Sprintf("%s; %s", a.j.Malformed[0], decode.ServerWarning)}
+	fact := Fact{Holds: true, Source: SourceWatch, At: a.env.Now, Text: fmt.Sprintf("%s; %s", a.j.Malformed[0], decode.ServerWarning)}
 	return a.stuck(ByRefusal(fact), MalformedSpec, advice, "%s. %s", a.j.Malformed[0], decode.ServerWarning).by(FixField)
 }

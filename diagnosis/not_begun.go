@@ -20,7 +20,7 @@ func (a *assessment) queued() Verdict {
 	if v, ok := a.notHandled(); ok {
 		return v
 	}
-	a.supports(sourceWatch, a.env.Now, "%s", w.reason)
+	a.Supports(SourceWatch, a.env.Now, "%s", w.reason)
 	if v, ok := a.refused(); ok {
 		return v
 	}
@@ -54,7 +54,7 @@ func (a *assessment) blocked(w turn) (Verdict, bool) {
 		}
 	}
 	b := w.behind[0]
-	fact := a.supports(sourceWatch, b.QuietSince(), "%s is %s (%s)", b.Name, first.state, first.Reason)
+	fact := a.Supports(SourceWatch, b.QuietSince(), "%s is %s (%s)", b.Name, first.state, first.Reason)
 	return a.stuck(first.Proof.behind(fact), QueueBlocked, "Look at "+b.Name+" first: this job begins when that one is out of the way.",
 		"waits for %s, which is %s", b.Name, first.state), true
 }
@@ -67,7 +67,7 @@ func (a *assessment) refused() (Verdict, bool) {
 		return Verdict{}, false
 	}
 	a.noteQuiet()
-	fact := a.supports(sourceLog, r.At, "the server logged about it: %s", logText(r))
+	fact := a.Supports(SourceLog, r.At, "the server logged about it: %s", logText(r))
 	advice := "Remove what refuses it; Velero tries again by itself."
 	if a.j.Kind == job.Backup && a.j.Phase == velero.PhaseReadyToStart {
 		advice += " Until then it keeps its place in the queue: others may not start."
@@ -88,11 +88,11 @@ func (a *assessment) notHandled() (Verdict, bool) {
 	c, ok := v.Handler(a.j.Kind == job.Backup, phase)
 	switch {
 	case !ok:
-		fact := a.supports(sourcePod, a.env.Server.SeenAt, "Velero %s has no controller for phase %s", v, phase)
+		fact := a.Supports(SourcePod, a.env.Server.SeenAt, "Velero %s has no controller for phase %s", v, phase)
 		return a.prove(Orphaned, ByOwner(fact), NotHandled, "Delete it, or finalize it with phase Failed; then make it again."+a.undeletable(),
 			"is %s, which Velero %s does not handle: a newer version left it so", phase, v), true
 	case !a.env.Server.Flags.Runs(c):
-		fact := a.supports(sourcePod, a.env.Server.SeenAt, "the server runs without the controller %s (--disable-controllers, --restore-only)", c)
+		fact := a.Supports(SourcePod, a.env.Server.SeenAt, "the server runs without the controller %s (--disable-controllers, --restore-only)", c)
 		return a.prove(Orphaned, ByOwner(fact), NotHandled, "Let the server run that controller, or delete the "+a.j.Kind.Word()+".",
 			"is %s, and the server runs without the controller %s (--disable-controllers, --restore-only)", phase, c), true
 	}
@@ -119,7 +119,7 @@ func (a *assessment) untaken(w turn) Verdict {
 	case j.Phase == velero.PhaseQueued:
 		const advice = "A restart of the Velero server gets the queue going; it fails what is in progress."
 		if o := a.lostSlot(); o != nil {
-			fact := a.supports(sourceWatch, o.Changed, "somebody set %s to %s before it started, and the server counts it as running until it restarts", o.Name, o.Phase)
+			fact := a.Supports(SourceWatch, o.Changed, "somebody set %s to %s before it started, and the server counts it as running until it restarts", o.Name, o.Phase)
 			return a.stuck(ByOwner(fact), QueueStalled, advice, "free to start for %s, but %s keeps its slot: somebody set it to %s", human.Duration(idle), human.Shorten(o.Name, 30), o.Phase).by(Restart)
 		}
 		// Velero issue 10519: the queue lost count of what runs.
@@ -157,7 +157,7 @@ func (a *assessment) readyToStart() Verdict {
 			return a.conclude(Waiting, ServerRestarted, "", "ready to start; Velero restarted %s ago", a.ago(a.env.serverStarted()))
 		}
 		moved, _ := j.Moved()
-		fact := a.supports(sourceWatch, moved, "ready to start since before the server's start")
+		fact := a.Supports(SourceWatch, moved, "ready to start since before the server's start")
 		return a.prove(Orphaned, ByOwner(fact), ForgottenReady,
 			"Touch an annotation of this backup; it keeps back queued backups of the same namespaces."+a.undeletable(),
 			"was about to start when Velero restarted %s ago; Velero has forgotten it", a.ago(a.env.serverStarted())).by(Wake)

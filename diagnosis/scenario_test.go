@@ -11,27 +11,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero/decode"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/demo"
 	"github.com/veltui/veltui/demo/replay"
 	"github.com/veltui/veltui/demo/scene"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -333,7 +329,7 @@ func closerLook(t *testing.T, path string, want scene.Expect, now time.Time) fun
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine, err := action.New(action.Options{Session: connection, Namespace: j.Namespace, ReadOnly: true, Clock: stopped{now: now}})
+		engine, err := action.New(action.Options{Session: connection, Namespace: j.Namespace, ReadOnly: true, Now: func() time.Time { return now }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,11 +340,3 @@ func closerLook(t *testing.T, path string, want scene.Expect, now time.Time) fun
 		return e.ForVerdict()
 	}
 }
-
-// stopped is a clock at one moment, for those who only ask for the time.
-type stopped struct {
-	retry.SystemClock
-	now time.Time
-}
-
-func (s stopped) Now() time.Time { return s.now }

@@ -55,7 +55,7 @@ func (a *assessment) seeCacheSync() sight {
 		return sight{out: true}
 	}
 	return sight{shown: true, what: "the API server to list every kind of the backup",
-		note:    func() { a.supports(sourceLog, log.Last.At, "the server logged about it: %s", logText(log.Last)) },
+		note:    func() { a.Supports(SourceLog, log.Last.At, "the server logged about it: %s", logText(log.Last)) },
 		summary: ", quiet for " + a.quietWords() + "; waits until the API server lists every kind of the backup"}
 }
 
@@ -64,14 +64,14 @@ func (a *assessment) seeNamespace() sight {
 	switch {
 	case len(names) > 0:
 		return sight{shown: true, what: "namespace " + human.List(names, 3) + " to be gone",
-			note:    func() { a.supports(sourceNamespaces, a.env.Now, "namespace %s is being deleted", human.List(names, 3)) },
+			note:    func() { a.Supports(SourceNamespaces, a.env.Now, "namespace %s is being deleted", human.List(names, 3)) },
 			summary: ", quiet for " + a.quietWords() + "; waits until namespace " + human.List(names, 1) + " is gone",
 			advice:  "Look what keeps the namespace: its status names the finalizers that remain."}
 	case a.evidence().NamespacesSeen:
 		return sight{out: true}
 	}
 	return sight{note: func() {
-		a.doubts(sourceNamespaces, a.env.Now, "veltui has not checked whether a namespace that it restores into is being deleted")
+		a.Doubts(SourceNamespaces, a.env.Now, "veltui has not checked whether a namespace that it restores into is being deleted")
 	}}
 }
 
@@ -82,7 +82,7 @@ func (a *assessment) seeSnapshot() sight {
 	}
 	return sight{shown: true, since: s.Created, what: "VolumeSnapshot " + s.Name,
 		note: func() {
-			a.supports(sourceSnapshots, s.Created, "VolumeSnapshot %s has no snapshot behind it yet%s", s.Name, because(s.Error))
+			a.Supports(SourceSnapshots, s.Created, "VolumeSnapshot %s has no snapshot behind it yet%s", s.Name, because(s.Error))
 		},
 		summary: "; snapshot " + human.Shorten(s.Name, 60) + " not made for " + a.ago(s.Created) + " of " + human.Duration(velero.SnapshotTimeout(a.j.Object)) + because(s.Error),
 		advice:  "Look at VolumeSnapshot " + s.Name + " and at its CSI driver if this goes on."}
@@ -94,7 +94,7 @@ func (a *assessment) seeRepository() sight {
 		return sight{out: true}
 	}
 	return sight{shown: true, what: "repository " + r.Name + " to be made or connected",
-		note:    func() { a.supports(sourceWatch, r.Changed, "backup repository %s is not ready", r.Name) },
+		note:    func() { a.Supports(SourceWatch, r.Changed, "backup repository %s is not ready", r.Name) },
 		summary: ", quiet for " + a.quietWords() + "; Velero prepares repository " + r.Name}
 }
 
@@ -107,7 +107,7 @@ func (a *assessment) seeLock() sight {
 	case ok:
 		return sight{shown: true, what: "the lock of a repository that the deletion of " + d.Backup + " may hold",
 			note: func() {
-				a.supports(sourceWatch, d.Created, "deletion %s of backup %s is in progress and locks backup repositories", d.Name, d.Backup)
+				a.Supports(SourceWatch, d.Created, "deletion %s of backup %s is in progress and locks backup repositories", d.Name, d.Backup)
 			},
 			summary: ", quiet for " + a.quietWords() + "; the deletion of " + human.Shorten(d.Backup, 30) + " may hold the lock on a repository"}
 	case a.version().LocksForMaintenance() && a.usesRepository():
@@ -165,7 +165,7 @@ func (a *assessment) notePodVolumes() {
 			continue
 		}
 		if noted++; noted <= 3 {
-			a.supports(sourceWatch, v.Changed, "%s %s is %s for %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)))
+			a.Supports(SourceWatch, v.Changed, "%s %s is %s for %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)))
 		}
 	}
 }
@@ -183,11 +183,11 @@ func (a *assessment) seeCancelled() sight {
 		}
 		v, known := velero.ParseVersion(a.env.Server.Version)
 		note := func() {
-			a.supports(sourceWatch, c.Changed, "volume %s was cancelled", c.Target)
+			a.Supports(SourceWatch, c.Changed, "volume %s was cancelled", c.Target)
 			if known {
-				a.supports(sourcePod, a.env.Server.SeenAt, "Velero %s has the bug of issue 9464", v)
+				a.Supports(SourcePod, a.env.Server.SeenAt, "Velero %s has the bug of issue 9464", v)
 			} else {
-				a.doubts(sourcePod, a.env.Server.SeenAt, "the server's version is not known")
+				a.Doubts(SourcePod, a.env.Server.SeenAt, "the server's version is not known")
 			}
 		}
 		if !known || a.step() != velero.StepStoring {
@@ -206,7 +206,7 @@ func (a *assessment) seeRewriting() sight {
 		return sight{out: true}
 	}
 	return sight{shown: true, note: func() {
-		a.supports(sourceWatch, a.env.Now, "it has operations, so Velero reads its contents back, changes them and stores them anew, without a limit")
+		a.Supports(SourceWatch, a.env.Now, "it has operations, so Velero reads its contents back, changes them and stores them anew, without a limit")
 	}, summary: "; Velero writes its contents anew, which takes as long as they are big"}
 }
 
@@ -220,7 +220,7 @@ func (a *assessment) seeBinding() sight {
 	n := max(a.j.VolumeCount(), a.backupVolumes())
 	return sight{rounds: a.bindingRounds(), shown: n > 0, summary: "; Velero waits until " + human.Count(n, "volume") + " are bound, and for hooks",
 		note: func() {
-			a.supports(sourceWatch, a.env.Now, "%s to be bound, three at a time", human.Count(n, "volume"))
+			a.Supports(SourceWatch, a.env.Now, "%s to be bound, three at a time", human.Count(n, "volume"))
 		}}
 }
 
@@ -235,10 +235,10 @@ func (a *assessment) seeGroups() sight {
 // seeRestoreHooks: they are waited for when all volumes are bound.
 func (a *assessment) seeRestoreHooks() sight {
 	note := func() {
-		a.doubts(sourceWatch, a.env.Now, "veltui has not checked whether pods ask for hooks by annotation")
+		a.Doubts(SourceWatch, a.env.Now, "veltui has not checked whether pods ask for hooks by annotation")
 	}
 	if hasHooks(a.j) {
-		note = func() { a.supports(sourceWatch, a.env.Now, "the restore asks for hooks") }
+		note = func() { a.Supports(SourceWatch, a.env.Now, "the restore asks for hooks") }
 	}
 	return sight{note: note, rounds: 1 + a.bindingRounds(), what: "hooks in restored pods",
 		advice: "Look whether a hook still runs in one of the restored pods. A restart of the server ends the restore with its hooks never run."}
@@ -252,6 +252,6 @@ func (a *assessment) seeFinalizer() sight {
 		return sight{out: true}
 	}
 	return sight{shown: true, what: "the finalizer, which may have " + o.Name + " in hand", note: func() {
-		a.supports(sourceWatch, o.QuietSince(), "%s is being finalized too, for %s; Velero does one at a time", o.Name, a.ago(o.QuietSince()))
+		a.Supports(SourceWatch, o.QuietSince(), "%s is being finalized too, for %s; Velero does one at a time", o.Name, a.ago(o.QuietSince()))
 	}, summary: ", maybe behind " + o.Name, advice: "Look at " + o.Name + " first: one worker finalizes all jobs of a kind."}
 }

@@ -1,7 +1,12 @@
 package diagnosis
 
 import (
+	"fmt"
+	"slices"
 	"time"
+
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // State is the short word of a verdict; empty for a job that has ended.
@@ -104,14 +109,159 @@ func (v Verdict) StorageDecides() bool {
 	return v.state == Quiet && v.storage
 }
 
-// Fact is one observation behind a verdict.
+// Sources of facts.
+const (
+	SourceAPI        = "api"
+	SourceWatch      = "watch"
+	SourcePod        = "pod"
+	SourceLog        = "log"
+	SourceSchema     = "schema"
+	SourceStorage    = "storage"
+	SourceSnapshots  = "snapshots"
+	SourceNamespaces = "namespaces"
+	SourceConfig     = "configmap"
+	SourceRBAC       = "rbac"
+	SourceAction     = "action"
+)
+
+// Fact is one observation behind a verdict or a plan.
 type Fact struct {
-	// Holds tells a fact that speaks for the verdict from one that could not
-	// be looked at or speaks against it.
+	// Holds tells a fact that speaks for the conclusion from one that could not
+	// be checked or speaks against it.
 	Holds bool
 	Text  string
-	// Source is where it was seen: watch, pod, schema, storage.
+	// Source is where it was seen.
 	Source string
 	// At is when it was seen or last changed, in the cluster's clock.
 	At time.Time
+}
+
+// Ledger collects the facts of one conclusion in the order in which they are shown.
+type Ledger struct{ facts []Fact }
+
+// Facts returns what was noted.
+func (l *Ledger) Facts() []Fact { return l.facts }
+
+// Note notes a fact that supports the conclusion if holds is true, else one that
+// puts it in doubt, and returns it.
+func (l *Ledger) Note(holds bool, source string, at time.Time, format string, args ...any) Fact {
+	f := Fact{Holds: holds, Text: fmt.Sprintf(format, args...), Source: source, At: at}
+	l.facts = append(l.facts, f)
+	return f
+}
+
+// Supports notes what speaks for the conclusion, and returns it.
+func (l *Ledger) Supports(source string, at time.Time, format string, args ...any) Fact {
+	return l.Note(true, source, at, format, args...)
+}
+
+// Doubts notes what speaks against the conclusion or could not be checked.
+func (l *Ledger) Doubts(source string, at time.Time, format string, args ...any) {
+	l.Note(false, source, at, format, args...)
+}
+
+// ProofKind is how it is known that a job cannot go on by itself.
+type ProofKind string
+
+// The kinds of proof.
+const (
+	// ProofOwnerGone: whoever worked on it does so no more. The server restarted and its
+	// mark was lost, the only worker has gone on to another job, no node-agent runs on
+	// the node, or this version has nobody for the phase.
+	ProofOwnerGone ProofKind = "ownerGone"
+	// ProofGaveUp: Velero says that it gave up, in its log or in a condition.
+	ProofGaveUp ProofKind = "gaveUp"
+	// ProofRefused: an error that lasts until somebody repairs its cause keeps it back.
+	ProofRefused ProofKind = "refused"
+	// ProofLimitsPassed: all that it may wait for has a limit, and every limit has passed.
+	ProofLimitsPassed ProofKind = "limitsPassed"
+)
+
+// Proof is why a job cannot go on by itself. Its zero value proves nothing.
+type Proof struct {
+	kind ProofKind
+	fact Fact
+	// waits are those of ProofLimitsPassed.
+	waits []Wait
+}
+
+// Kind is how it is known, empty for the zero Proof.
+func (p Proof) Kind() ProofKind { return p.kind }
+
+// Fact is the observation that proves it.
+func (p Proof) Fact() Fact { return p.fact }
+
+// Waits are what the job could wait for and whose limits have passed, for
+// ProofLimitsPassed.
+func (p Proof) Waits() []Wait { return slices.Clone(p.waits) }
+
+// IsZero reports whether it proves nothing.
+func (p Proof) IsZero() bool { return p.kind == "" }
+
+// behind is the same proof of a job that waits for the one that it is about, with its
+// own observation.
+func (p Proof) behind(f Fact) Proof {
+	p.fact = f
+	return p
+}
+
+// ByOwner returns the proof that nobody works on the job any more.
+func ByOwner(f Fact) Proof { return Proof{kind: ProofOwnerGone, fact: f} }
+
+// ByGivingUp returns the proof that Velero says that it gave up.
+func ByGivingUp(f Fact) Proof { return Proof{kind: ProofGaveUp, fact: f} }
+
+// ByRefusal returns the proof that an error that lasts keeps the job back.
+func ByRefusal(f Fact) Proof { return Proof{kind: ProofRefused, fact: f} }
+
+// ByLimits returns the proof that every limit has passed, by now. It proves
+// nothing if there is no wait, one without a limit, or one whose limit has not
+// passed with its margin.
+func ByLimits(now time.Time, f Fact, waits ...Wait) Proof {
+	for _, w := range waits {
+		if w.Until.IsZero() || now.Before(w.Until) {
+			return Proof{}
+		}
+	}
+	if len(waits) == 0 {
+		return Proof{}
+	}
+	return Proof{kind: ProofLimitsPassed, fact: f, waits: slices.Clone(waits)}
+}
+
+// Wait is something that a job may be waiting for.
+type Wait struct {
+	// Name is that of the row of Velero's table.
+	Name velero.WaitName
+	// For names it, such as "a slot on node-3".
+	For string
+	// Limit is the setting that bounds it, empty if nothing does.
+	Limit string
+	// Until is when the limit has passed at the latest, with a margin for what
+	// Velero does then; zero if nothing bounds it.
+	Until time.Time
+	// Shown is true if the evidence shows that the job waits for this.
+	Shown bool
+}
+
+// NeedsOthers reports what else may change a verdict that was reached with the
+// job, its own volumes, the pods and the small kinds alone: the other jobs of the
+// installation, and the volumes of all of them. A job that moves before our eyes
+// needs neither.
+func NeedsOthers(j *job.Job, v Verdict) (jobs, volumes bool) {
+	switch {
+	case j.Terminal():
+		return false, false
+	case j.Stage == job.StageQueued:
+		return true, true // the verdict on what it waits for needs that one's volumes
+	}
+	volumes = slices.ContainsFunc(j.Volumes, func(o job.Volume) bool {
+		return !o.Ended() && (v.State() != Progressing || o.Waiting())
+	})
+	switch v.Reason {
+	case NotPickedUp, Starting, QueueStalled, WorkerHung, FinalizerStalled: // see blinding
+		return true, volumes
+	}
+	stage := job.StageOf(j.Phase)
+	return v.state != Progressing && (stage == job.StageFinalizing || stage == job.StageItems), volumes
 }

@@ -72,6 +72,19 @@ type VolumeContext struct {
 	Version string
 }
 
+// AddAgents adds what the node-agents tell; c.Now must be set.
+func (c *VolumeContext) AddAgents(agents []velero.Agent) {
+	c.Agents, c.Starting = map[string]time.Time{}, map[string]bool{}
+	for _, a := range agents {
+		c.PrepareTimeout = max(c.PrepareTimeout, a.Flags.PrepareTimeout)
+		if a.Ready {
+			c.Agents[a.Node] = a.StartedAt
+		} else if a.Starting(c.Now) {
+			c.Starting[a.Node] = true
+		}
+	}
+}
+
 // SlotHolder is a volume of any job that may hold the slot for which v waits,
 // nil if there is none, or if v is past waiting. The controller asks again every 5
 // seconds and writes nothing.

@@ -71,7 +71,7 @@ func (a *assessment) openVolumes(waiting, moving []*job.Volume, until string) Ve
 
 // volumesOverdue: the time-out is over and they have not ended.
 func (a *assessment) volumesOverdue(waits []wait, open int, bound time.Time, podVolumes bool) (Verdict, bool) {
-	fact := Fact{Holds: true, Source: sourceWatch, At: bound, Text: "Velero's limit passed " + a.ago(bound) + " ago"}
+	fact := Fact{Holds: true, Source: SourceWatch, At: bound, Text: "Velero's limit passed " + a.ago(bound) + " ago"}
 	proof := ByLimits(a.env.Now, fact, publicWaits(waits)...)
 	if proof.IsZero() {
 		return Verdict{}, false
@@ -93,7 +93,7 @@ func (a *assessment) cancelsAtLimit() bool {
 // newVolumeContext is what the environment tells about the volumes of a job.
 func newVolumeContext(env *Environment, j *job.Job) *VolumeContext {
 	c := &VolumeContext{Slots: env.Evidence[j.UID].Slots, Now: env.Now, Volumes: env.Volumes, Complete: env.VolumesKnown, PodsSeen: env.Server.Visible,
-		Movers: env.Movers, Version: env.Server.Version, Agents: map[string]time.Time{}, Starting: map[string]bool{}, Blinding: map[velero.VolumeKind]string{}}
+		Movers: env.Movers, Version: env.Server.Version, Blinding: map[velero.VolumeKind]string{}}
 	for _, m := range env.Malformed {
 		for _, kind := range velero.VolumeKinds {
 			if strings.HasPrefix(m.Ref, strings.ToLower(string(kind))+"/") {
@@ -101,14 +101,7 @@ func newVolumeContext(env *Environment, j *job.Job) *VolumeContext {
 			}
 		}
 	}
-	for _, agent := range env.NodeAgents {
-		c.PrepareTimeout = max(c.PrepareTimeout, agent.Flags.PrepareTimeout)
-		if agent.Ready {
-			c.Agents[agent.Node] = agent.StartedAt
-		} else if agent.Starting(env.Now) {
-			c.Starting[agent.Node] = true
-		}
-	}
+	c.AddAgents(env.NodeAgents)
 	return c
 }
 
@@ -119,18 +112,18 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 		switch reason, cause := c.stalled(v); {
 		case reason == MalformedSpec:
 			a.noteAgents()
-			fact := a.supports(sourceWatch, v.Changed, "%s %s: %s", v.Kind, v.Target, cause)
+			fact := a.Supports(SourceWatch, v.Changed, "%s %s: %s", v.Kind, v.Target, cause)
 			return a.stuck(ByRefusal(fact), MalformedSpec, "Correct or delete "+c.Blinding[v.Kind]+" with kubectl. Until then the node-agents hear no cancel either.",
 				"%s cannot move: %s%s", v.Target, cause, until), true
 		case cause != "":
 			a.noteMover(v)
-			fact := a.supports(sourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)), cause)
+			fact := a.Supports(SourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)), cause)
 			a.noteAgents()
 			return a.stuck(proofOf(reason, fact), reason,
 				"Look at the node-agent's log and at the data mover pods in Velero's namespace. A volume that is cancelled is lost to the "+a.j.Kind.Word()+", which then ends PartiallyFailed.",
 				"%s cannot move: %s%s", v.Target, cause, until), true
 		case c.LostTrack(v):
-			fact := a.supports(sourcePod, v.Changed, "the pod that moved %s has succeeded %s ago, and the node-agent has not noted it", v.Target, human.Duration(v.Quiet(a.env.Now)))
+			fact := a.Supports(SourcePod, v.Changed, "the pod that moved %s has succeeded %s ago, and the node-agent has not noted it", v.Target, human.Duration(v.Quiet(a.env.Now)))
 			a.noteAgents()
 			return a.stuck(ByOwner(fact), MoverForgotten,
 				"Restart the node-agent on node "+orNotNamed(v.Node)+". Do not cancel the volume: its data are complete.",
@@ -178,7 +171,7 @@ func (a *assessment) noteMover(v *job.Volume) {
 	if m.Reason == "" {
 		return
 	}
-	a.supports(sourcePod, m.Created, "pod %s is to move %s and does not run: %s%s", m.Pod, v.Target, m.Reason, because(m.Message))
+	a.Supports(SourcePod, m.Created, "pod %s is to move %s and does not run: %s%s", m.Pod, v.Target, m.Reason, because(m.Message))
 }
 
 // agentless finds volumes that no node-agent will ever begin with
@@ -199,12 +192,12 @@ func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bo
 		const lost = " If it cannot, cancel the volume: the job then ends PartiallyFailed."
 		switch {
 		case ready == 0:
-			fact := a.supports(sourcePod, a.env.Server.SeenAt, "no node-agent pod is ready (%d in all)", len(a.env.NodeAgents))
+			fact := a.Supports(SourcePod, a.env.Server.SeenAt, "no node-agent pod is ready (%d in all)", len(a.env.NodeAgents))
 			a.noteDownAgent("")
 			return a.stuck(ByOwner(fact), NodeAgentMissing, "Get the node-agent DaemonSet to run."+lost,
 				"%s to be moved, and no node-agent runs%s", human.Count(len(waiting), "volume"), until), true
 		case v.Node != "" && !there:
-			fact := a.supports(sourcePod, a.env.Server.SeenAt, "no node-agent pod is ready on node %s", v.Node)
+			fact := a.Supports(SourcePod, a.env.Server.SeenAt, "no node-agent pod is ready on node %s", v.Node)
 			a.noteDownAgent(v.Node)
 			return a.stuck(ByOwner(fact), NodeAgentMissing, "Get the node-agent on node "+v.Node+" to run."+lost,
 				"volume %s is on node %s, where no node-agent runs%s", v.Target, v.Node, until), true
@@ -218,7 +211,7 @@ func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bo
 func (a *assessment) noteDownAgent(node string) {
 	for _, agent := range a.env.NodeAgents {
 		if agent.Waiting != "" && (node == "" || agent.Node == node) {
-			a.supports(sourcePod, a.env.Server.SeenAt, "node-agent pod %s: %s, restarted %s", agent.Pod, agent.Waiting, human.Times(agent.Restarts))
+			a.Supports(SourcePod, a.env.Server.SeenAt, "node-agent pod %s: %s, restarted %s", agent.Pod, agent.Waiting, human.Times(agent.Restarts))
 			return
 		}
 	}
@@ -232,16 +225,16 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 	preparing := false
 	for _, v := range waiting {
 		if !v.BuiltIn() {
-			a.supports(sourceWatch, v.Changed, "%s is moved by the data mover %s, not by Velero's own", v.Target, human.Shorten(v.DataMover, 40))
+			a.Supports(SourceWatch, v.Changed, "%s is moved by the data mover %s, not by Velero's own", v.Target, human.Shorten(v.DataMover, 40))
 			return a.conclude(Quiet, WaitingForOperations, "", "%s for %s; moved by %s%s", what, a.quietWords(), human.Shorten(v.DataMover, 25), until)
 		}
 		if holder := c.SlotHolder(v); holder != nil {
-			a.supports(sourceWatch, holder.Changed, "%s %s of %s is %s and may hold its slot", holder.Kind, holder.Target, orUnknownNode(holder.Node), holder.Phase)
+			a.Supports(SourceWatch, holder.Changed, "%s %s of %s is %s and may hold its slot", holder.Kind, holder.Target, orUnknownNode(holder.Node), holder.Phase)
 			a.noteSlots(c.Slots)
 			return a.conclude(Waiting, WaitingForSlot, "", "%s; %s%s", what, c.waits(v), until)
 		}
 		if c.WaitsForPod(v) {
-			a.supports(sourceWatch, v.Changed, "%s %s begins when its restored pod is on a node and runs its first init container", v.Kind, v.Target)
+			a.Supports(SourceWatch, v.Changed, "%s %s begins when its restored pod is on a node and runs its first init container", v.Kind, v.Target)
 			a.noteAgents()
 			state := Open(Waiting)
 			if a.quiet() >= volumeStall {
@@ -256,17 +249,17 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 	if preparing || a.quiet() < volumeStall {
 		return a.conclude(Waiting, PreparingVolume, "", "items done; %s for %s%s", what, a.quietWords(), until)
 	}
-	a.doubts(sourceWatch, a.env.Now, "preparing a volume may take %s, and volumes of other jobs may hold the slots", human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)))
+	a.Doubts(SourceWatch, a.env.Now, "preparing a volume may take %s, and volumes of other jobs may hold the slots", human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)))
 	return a.conclude(Quiet, WaitingForSlot, "", "%s for %s; it may wait for a slot%s", what, a.quietWords(), until)
 }
 
 // noteSlots puts down where the number of slots comes from.
 func (a *assessment) noteSlots(s velero.Slots) {
 	if s.Source != "" {
-		a.supports(sourceConfig, a.env.Now, "how many volumes move at once: %s; node-agents read it when they start", s.Source)
+		a.Supports(SourceConfig, a.env.Now, "how many volumes move at once: %s; node-agents read it when they start", s.Source)
 	}
 	if s.Why != "" {
-		a.doubts(sourceConfig, a.env.Now, "how many volumes move at once is not known: %s", s.Why)
+		a.Doubts(SourceConfig, a.env.Now, "how many volumes move at once is not known: %s", s.Why)
 	}
 }
 
@@ -278,17 +271,17 @@ func (a *assessment) movingVolumes(moving []*job.Volume, until string) Verdict {
 			slowest = v
 		}
 	}
-	a.supports(sourceWatch, slowest.Changed, "%s %s is %s at %s of %s, unchanged for %s", slowest.Kind, slowest.Target,
+	a.Supports(SourceWatch, slowest.Changed, "%s %s is %s at %s of %s, unchanged for %s", slowest.Kind, slowest.Target,
 		slowest.Phase, human.Bytes(max(0, slowest.Done)), human.Bytes(max(0, slowest.Total)), human.Duration(slowest.Quiet(a.env.Now)))
 	a.noteAgents()
 	reason := VolumeSilent
 	if a.env.Movers[slowest.Ref()].Phase == velero.MoverRunning {
-		a.supports(sourcePod, a.env.Server.SeenAt, "the pod that moves it runs")
+		a.Supports(SourcePod, a.env.Server.SeenAt, "the pod that moves it runs")
 		reason = WaitingForOperations
 	}
 	for _, agent := range a.env.NodeAgents {
 		if agent.Node != "" && agent.Node == slowest.Node && !slowest.Started.IsZero() && agent.StartedAt.After(slowest.Started) {
-			a.supports(sourcePod, agent.StartedAt, "the node-agent on %s started after this volume did", agent.Node)
+			a.Supports(SourcePod, agent.StartedAt, "the node-agent on %s started after this volume did", agent.Node)
 		}
 	}
 	what := human.Count(len(moving), "volume") + " in progress"
@@ -306,7 +299,7 @@ func (a *assessment) noteAgents() {
 			ready++
 		}
 	}
-	a.supports(sourcePod, a.env.Server.SeenAt, "%d of %s ready", ready, human.Count(len(a.env.NodeAgents), "node-agent"))
+	a.Supports(SourcePod, a.env.Server.SeenAt, "%d of %s ready", ready, human.Count(len(a.env.NodeAgents), "node-agent"))
 }
 
 func orNotNamed(node string) string {

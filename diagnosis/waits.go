@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -172,7 +174,7 @@ func (a *assessment) silent(doing string) Verdict {
 		v.Waits = all
 		return v
 	}
-	fact := Fact{Holds: true, Source: sourceWatch, At: a.env.Now, Text: "every limit of what it may be waiting for has passed: " + limitsText(all)}
+	fact := Fact{Holds: true, Source: SourceWatch, At: a.env.Now, Text: "every limit of what it may be waiting for has passed: " + limitsText(all)}
 	if p := ByLimits(a.env.Now, fact, all...); !p.IsZero() {
 		return a.overdue(p, waits, doing)
 	}
@@ -194,7 +196,7 @@ func (a *assessment) silent(doing string) Verdict {
 	if a.step() == velero.StepItems || len(open) == 0 {
 		reason = SlowItem
 	}
-	a.doubts(sourceWatch, a.env.Now, "it may be waiting for %s", limitsText(all))
+	a.Doubts(SourceWatch, a.env.Now, "it may be waiting for %s", limitsText(all))
 	if a.step() != velero.StepFinalizing {
 		doing += ", quiet for " + a.quietWords()
 	}
@@ -211,7 +213,7 @@ func (a *assessment) overdue(p Proof, waits []wait, doing string) Verdict {
 			last = w
 		}
 	}
-	a.supports(sourceWatch, last.until, "Velero's limit passed %s ago", a.ago(last.until))
+	a.Supports(SourceWatch, last.until, "Velero's limit passed %s ago", a.ago(last.until))
 	return a.stuck(p, LimitPassed, "Look into the log of the Velero server: it should have given up by itself.",
 		"%s; Velero's own limit passed %s ago, and it did not go on", doing, a.ago(last.until))
 }
@@ -231,4 +233,56 @@ func limitsText(waits []Wait) string {
 		}
 	}
 	return text
+}
+
+// maxRounds bounds what is multiplied: a limit of years says nothing.
+const maxRounds = 1000
+
+// decisive is the wait that gives a stage its deadline.
+var decisive = map[job.Stage]velero.WaitName{
+	job.StageVolumes: velero.WaitPodVolumes, job.StageOperations: velero.WaitOperations, job.StageFinalizing: velero.WaitBinding,
+}
+
+// Deadline is when Velero itself gives up on a job's present stage, in the
+// cluster's clock, and the setting that says so; zero if nothing bounds it
+// (docs/dev/velero.md#waits).
+func Deadline(j *job.Job, env Environment) (at time.Time, setting string) {
+	if j.Object == nil || j.Record(j.Stage).Began.IsZero() {
+		return time.Time{}, ""
+	}
+	a := &assessment{j: j, env: &env}
+	name := decisive[j.Stage]
+	if j.Stage == job.StageFinalizing && hasHooks(j) {
+		name = velero.WaitRestoreHooks
+	}
+	for _, w := range a.waits() {
+		if w.row.Name == name && !w.until.IsZero() {
+			return w.until.Add(-w.row.Limit.After), w.row.Limit.Setting
+		}
+	}
+	return time.Time{}, ""
+}
+
+// firstPodVolume is when the first of the job's pod volumes was created, zero if it
+// has none.
+func firstPodVolume(j *job.Job) time.Time {
+	var first time.Time
+	for i := range j.Volumes {
+		if v := &j.Volumes[i]; v.Kind.IsPodVolume() && !v.Created.IsZero() && (first.IsZero() || v.Created.Before(first)) {
+			first = v.Created
+		}
+	}
+	return first
+}
+
+// hasHooks reports whether the resource itself asks for hooks; annotations of
+// pods may ask for more.
+func hasHooks(j *job.Job) bool {
+	switch o := j.Object.(type) {
+	case *velerov1.Backup:
+		return len(o.Spec.Hooks.Resources) > 0
+	case *velerov1.Restore:
+		return len(o.Spec.Hooks.Resources) > 0
+	}
+	return false
 }

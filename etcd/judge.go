@@ -22,13 +22,6 @@ const (
 	endPatience      = 2 * time.Minute
 )
 
-// Where facts come from, as [diagnosis.Fact] has it.
-const (
-	sourceWatch = "watch"
-	sourcePod   = "pod"
-	sourceLog   = "log"
-)
-
 // The advice that several verdicts give. Nobody can help these objects on: they
 // are the operator's own.
 const (
@@ -38,31 +31,23 @@ const (
 
 // assessment gathers the facts of one verdict.
 type assessment struct {
+	diagnosis.Ledger
 	cluster *Cluster
 	now     time.Time
 	name    string
-	facts   []diagnosis.Fact
-}
-
-func (a *assessment) supports(source string, at time.Time, format string, args ...any) {
-	a.facts = append(a.facts, diagnosis.Fact{Holds: true, Text: fmt.Sprintf(format, args...), Source: source, At: at})
-}
-
-func (a *assessment) doubts(source string, at time.Time, format string, args ...any) {
-	a.facts = append(a.facts, diagnosis.Fact{Text: fmt.Sprintf(format, args...), Source: source, At: at})
 }
 
 func (a *assessment) conclude(state diagnosis.Open, reason diagnosis.Reason, advice, format string, args ...any) diagnosis.Verdict {
 	v := diagnosis.Undecided(state, reason, a.name+": "+fmt.Sprintf(format, args...))
-	v.Facts, v.Advice = a.facts, advice
+	v.Facts, v.Advice = a.Facts(), advice
 	return v
 }
 
 // stuck makes a verdict whose own sentence is the proof, of the kind that is given.
 func (a *assessment) stuck(by func(diagnosis.Fact) diagnosis.Proof, reason diagnosis.Reason, advice, format string, args ...any) diagnosis.Verdict {
 	text := fmt.Sprintf(format, args...)
-	v := diagnosis.Proven(diagnosis.Stuck, by(diagnosis.Fact{Holds: true, Text: text, Source: sourceWatch, At: a.now}), reason, a.name+": "+text)
-	v.Facts, v.Advice = a.facts, advice
+	v := diagnosis.Proven(diagnosis.Stuck, by(diagnosis.Fact{Holds: true, Text: text, Source: diagnosis.SourceWatch, At: a.now}), reason, a.name+": "+text)
+	v.Facts, v.Advice = a.Facts(), advice
 	return v
 }
 
@@ -75,7 +60,7 @@ func (a *assessment) noteUnseen(resources ...string) {
 	for _, u := range a.cluster.Unseen {
 		for _, r := range resources {
 			if u.Resource == r {
-				a.doubts(sourceWatch, time.Time{}, "%s in namespace %s could not be read: %s", r, Namespace, u.Why)
+				a.Doubts(diagnosis.SourceWatch, time.Time{}, "%s in namespace %s could not be read: %s", r, Namespace, u.Why)
 			}
 		}
 	}
@@ -172,7 +157,7 @@ type JudgedBackup struct {
 func (c *Cluster) Judge(b *Backup, now time.Time) JudgedBackup {
 	a := &assessment{cluster: c, now: now, name: b.Name}
 	for _, m := range b.Malformed {
-		a.doubts("schema", time.Time{}, "%s", m.String())
+		a.Doubts(diagnosis.SourceSchema, time.Time{}, "%s", m.String())
 	}
 	v := a.judge(b)
 	return JudgedBackup{b, v, troubled(v)}
@@ -181,11 +166,11 @@ func (c *Cluster) Judge(b *Backup, now time.Time) JudgedBackup {
 func (a *assessment) judge(b *Backup) diagnosis.Verdict {
 	ended := b.Ended()
 	if since := a.cluster.StaleSince; !since.IsZero() && !ended {
-		a.doubts(sourceWatch, since, "the API server has not answered for %s", a.ago(since))
+		a.Doubts(diagnosis.SourceWatch, since, "the API server has not answered for %s", a.ago(since))
 		return a.conclude(diagnosis.Unknown, diagnosis.StaleData, "", "was %s when the API server last answered", b.Stage())
 	}
 	if b.Condition.Type != "" {
-		a.supports(sourceWatch, b.Condition.Changed, "condition %s is True%s", b.Condition.Type, said(b.Condition.Message))
+		a.Supports(diagnosis.SourceWatch, b.Condition.Changed, "condition %s is True%s", b.Condition.Type, said(b.Condition.Message))
 	}
 	switch b.Condition.Type {
 	case Completed:
@@ -193,7 +178,7 @@ func (a *assessment) judge(b *Backup) diagnosis.Verdict {
 	case Failed:
 		return a.failed(b)
 	case Skipped:
-		a.supports(sourceWatch, time.Time{}, "the operator runs one backup at a time, takes the first by name, and skips the others that wait")
+		a.Supports(diagnosis.SourceWatch, time.Time{}, "the operator runs one backup at a time, takes the first by name, and skips the others that wait")
 		return a.conclude("", BackupSkipped, adviseAnother+", while no other runs", "skipped: another etcd backup was started in its place")
 	case Pending:
 		return a.pending(b)
@@ -223,22 +208,22 @@ func (a *assessment) completed(b *Backup) diagnosis.Verdict {
 	const why = "the operator calls a backup completed if its program ended, which it also does when the backup failed"
 	if b.Job == nil || b.Job.succeeded() == nil {
 		a.noteUnseen(Jobs, Pods)
-		a.doubts(sourceLog, time.Time{}, "the log of its pod is not there to read; %s", why)
+		a.Doubts(diagnosis.SourceLog, time.Time{}, "the log of its pod is not there to read; %s", why)
 		return a.conclude("", BackupCompleted, "", "completed%s, not checked in its log", took)
 	}
 	pod := b.Job.succeeded().Name
 	log, known := a.cluster.logs[pod]
 	switch {
 	case log.Failure != "":
-		a.supports(sourceLog, b.Job.Ended, "pod %s logged: %s%s", pod, backupFailedLine, log.Failure)
-		a.supports(sourceLog, time.Time{}, "%s", why)
+		a.Supports(diagnosis.SourceLog, b.Job.Ended, "pod %s logged: %s%s", pod, backupFailedLine, log.Failure)
+		a.Supports(diagnosis.SourceLog, time.Time{}, "%s", why)
 		return a.conclude("", FalseCompletion, "Do not rely on this backup. "+adviseAnother, "called completed, but its log says that the backup failed: %s", log.Failure)
 	case !known:
-		a.doubts(sourceLog, time.Time{}, "the log of pod %s was not read; %s", pod, why)
+		a.Doubts(diagnosis.SourceLog, time.Time{}, "the log of pod %s was not read; %s", pod, why)
 	case log.Unread != "":
-		a.doubts(sourceLog, time.Time{}, "the log of pod %s could not be read: %s; %s", pod, log.Unread, why)
+		a.Doubts(diagnosis.SourceLog, time.Time{}, "the log of pod %s could not be read: %s; %s", pod, log.Unread, why)
 	default:
-		a.supports(sourceLog, b.Job.Ended, "the log of pod %s ends without an error", pod)
+		a.Supports(diagnosis.SourceLog, b.Job.Ended, "the log of pod %s ends without an error", pod)
 		return a.conclude("", BackupCompleted, "", "completed%s, and its log ends without an error", took)
 	}
 	return a.conclude("", BackupCompleted, "", "completed%s, not checked in its log", took)
@@ -286,17 +271,17 @@ func tooSmall(p *Pod) bool {
 func (a *assessment) noteJob(j *Job) {
 	switch {
 	case j.Result != "":
-		a.supports(sourceWatch, j.Ended, "Job %s is %s%s", j.Name, j.Result, said(strings.TrimSuffix(j.Reason+": "+j.Message, ": ")))
+		a.Supports(diagnosis.SourceWatch, j.Ended, "Job %s is %s%s", j.Name, j.Result, said(strings.TrimSuffix(j.Reason+": "+j.Message, ": ")))
 	case !j.Started.IsZero():
-		a.supports(sourceWatch, j.Started, "Job %s has run for %s", j.Name, a.ago(j.Started))
+		a.Supports(diagnosis.SourceWatch, j.Started, "Job %s has run for %s", j.Name, a.ago(j.Started))
 	}
 	if j.Failed > 0 {
-		a.supports(sourceWatch, time.Time{}, "%s of at most %d failed", human.Count(j.Failed, "pod"), j.Most)
+		a.Supports(diagnosis.SourceWatch, time.Time{}, "%s of at most %d failed", human.Count(j.Failed, "pod"), j.Most)
 	}
 }
 
 func (a *assessment) notePod(p *Pod) {
 	if cause := p.Cause(); cause != "" {
-		a.supports(sourcePod, p.Created, "pod %s: %s", p.Name, cause)
+		a.Supports(diagnosis.SourcePod, p.Created, "pod %s: %s", p.Name, cause)
 	}
 }

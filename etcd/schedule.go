@@ -35,7 +35,7 @@ type JudgedSchedule struct {
 func (c *Cluster) JudgeSchedule(s *Schedule, now time.Time) JudgedSchedule {
 	a := &assessment{cluster: c, now: now, name: s.Name}
 	for _, m := range s.Malformed {
-		a.doubts("schema", time.Time{}, "%s", m.String())
+		a.Doubts(diagnosis.SourceSchema, time.Time{}, "%s", m.String())
 	}
 	j := JudgedSchedule{Schedule: s}
 	for i := range c.Backups {
@@ -88,14 +88,14 @@ func next(schedule, zone string, t time.Time) (at time.Time) {
 func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 	s := j.Schedule
 	if since := a.cluster.StaleSince; !since.IsZero() {
-		a.doubts(sourceWatch, since, "the API server has not answered for %s", a.ago(since))
+		a.Doubts(diagnosis.SourceWatch, since, "the API server has not answered for %s", a.ago(since))
 		return a.conclude(diagnosis.Unknown, diagnosis.StaleData, "", "as it was when the API server last answered")
 	}
 	switch {
 	case s.Cron == "":
 		// A CronJob must have a schedule, so that the operator's attempt to make
 		// one fails (periodicbackupcontroller.go, reconcileCronJob).
-		a.supports(sourceWatch, s.Created, "spec.etcd.schedule is empty")
+		a.Supports(diagnosis.SourceWatch, s.Created, "spec.etcd.schedule is empty")
 		return a.stuck(diagnosis.ByRefusal, NoCronSchedule, "Set spec.etcd.schedule", "has no cron schedule, and never runs")
 	case s.CronJob == nil && !a.cluster.sees(CronJobs):
 		a.noteUnseen(CronJobs)
@@ -106,7 +106,7 @@ func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 	case s.CronJob == nil && a.since(s.Created) < operatorPatience:
 		return a.conclude(diagnosis.Waiting, WaitingForOperator, "", "the operator makes its CronJob within a minute")
 	case s.CronJob == nil:
-		a.supports(sourceWatch, s.Created, "there is no CronJob %s in namespace %s", s.Name, Namespace)
+		a.Supports(diagnosis.SourceWatch, s.Created, "there is no CronJob %s in namespace %s", s.Name, Namespace)
 		return a.stuck(diagnosis.ByOwner, CronJobMissing, "The condition PeriodicBackupControllerDegraded of the etcd operator may say why. "+adviseOperator, "the operator has not made its CronJob, and it never runs")
 	}
 	a.noteClaim(s)
@@ -117,10 +117,10 @@ func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 		return v
 	}
 	if j.Running != nil {
-		a.supports(sourceWatch, j.Running.Created, "%s", j.Running.Verdict.Summary)
+		a.Supports(diagnosis.SourceWatch, j.Running.Created, "%s", j.Running.Verdict.Summary)
 		if j.Running.Trouble {
 			v := j.Running.Verdict
-			v.Summary, v.Facts = a.name+": "+v.Summary, a.facts
+			v.Summary, v.Facts = a.name+": "+v.Summary, a.Facts()
 			return v
 		}
 		return a.conclude(diagnosis.Waiting, ScheduleRunning, "", "%s", j.Running.Verdict.Summary)
@@ -129,7 +129,7 @@ func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 		return v
 	}
 	if j.Last != nil {
-		a.supports(sourceWatch, j.Last.Condition.Changed, "%s", j.Last.Verdict.Summary)
+		a.Supports(diagnosis.SourceWatch, j.Last.Condition.Changed, "%s", j.Last.Verdict.Summary)
 	}
 	return a.conclude(diagnosis.Waiting, WaitingForNextRun, "", "next run %s", a.in(j.Next))
 }
@@ -145,13 +145,13 @@ func (a *assessment) noteClaim(s *Schedule) {
 	claim := a.cluster.ClaimOf(s.Claim)
 	switch {
 	case s.Claim == "":
-		a.doubts(sourceWatch, time.Time{}, "spec.etcd.pvcName is empty: its runs cannot make an EtcdBackup")
+		a.Doubts(diagnosis.SourceWatch, time.Time{}, "spec.etcd.pvcName is empty: its runs cannot make an EtcdBackup")
 	case claim == nil && a.cluster.sees(Claims):
-		a.supports(sourceWatch, time.Time{}, "there is no PersistentVolumeClaim %s in namespace %s", s.Claim, Namespace)
+		a.Supports(diagnosis.SourceWatch, time.Time{}, "there is no PersistentVolumeClaim %s in namespace %s", s.Claim, Namespace)
 	case claim == nil:
 		a.noteUnseen(Claims)
 	case claim.Status.Phase != corev1.ClaimBound:
-		a.supports(sourceWatch, claim.CreationTimestamp.Time, "PersistentVolumeClaim %s is %s", claim.Name, claim.Status.Phase)
+		a.Supports(diagnosis.SourceWatch, claim.CreationTimestamp.Time, "PersistentVolumeClaim %s is %s", claim.Name, claim.Status.Phase)
 	}
 }
 
@@ -168,9 +168,9 @@ func (a *assessment) hangs(s *Schedule) (diagnosis.Verdict, bool) {
 			if p := j.live(); p != nil {
 				why = cmp.Or(p.Unschedulable, p.Waiting)
 			}
-			a.supports(sourceWatch, j.Created, "Job %s runs since %s; the CronJob starts no other beside it", j.Name, a.ago(j.Created))
+			a.Supports(diagnosis.SourceWatch, j.Created, "Job %s runs since %s; the CronJob starts no other beside it", j.Name, a.ago(j.Created))
 			if why != "" {
-				a.supports(sourcePod, time.Time{}, "its pod waits: %s", why)
+				a.Supports(diagnosis.SourcePod, time.Time{}, "its pod waits: %s", why)
 			}
 			a.noteUnseen(Pods)
 			advice := "Look at the Job: oc describe job " + j.Name + " -n " + Namespace
@@ -197,7 +197,7 @@ func (a *assessment) missed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 	if s.TimeZone == "" {
 		// Only the day's hour depends on the zone that is not known.
 		if a.since(due) < 24*time.Hour {
-			a.doubts(sourceWatch, due, "a run was due %s ago, if the cluster's time zone is UTC", a.ago(due))
+			a.Doubts(diagnosis.SourceWatch, due, "a run was due %s ago, if the cluster's time zone is UTC", a.ago(due))
 			return diagnosis.Verdict{}, false
 		}
 	}
@@ -205,7 +205,7 @@ func (a *assessment) missed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 	if s.CronJob.Spec.Suspend != nil && *s.CronJob.Spec.Suspend {
 		suspended = "; the CronJob is suspended"
 	}
-	a.supports(sourceWatch, due, "a run was due %s ago, and the CronJob started none%s", a.ago(due), suspended)
+	a.Supports(diagnosis.SourceWatch, due, "a run was due %s ago, and the CronJob started none%s", a.ago(due), suspended)
 	return a.stuck(diagnosis.ByOwner, RunMissed, "Look at the CronJob: oc describe cronjob "+s.Name+" -n "+Namespace, "a run was due %s ago, and none began%s", a.ago(due), suspended), true
 }
 
@@ -215,11 +215,11 @@ func (a *assessment) lastFailed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 	if j.Last == nil || !j.Last.Trouble {
 		return diagnosis.Verdict{}, false
 	}
-	a.supports(sourceWatch, j.Last.Condition.Changed, "%s", j.Last.Verdict.Summary)
+	a.Supports(diagnosis.SourceWatch, j.Last.Condition.Changed, "%s", j.Last.Verdict.Summary)
 	good := "none that completed is known"
 	if j.Good != nil {
 		good = fmt.Sprintf("the last that completed is %s, %s ago", j.Good.Name, a.ago(j.Good.Condition.Changed))
 	}
-	a.supports(sourceWatch, time.Time{}, "%s", good)
+	a.Supports(diagnosis.SourceWatch, time.Time{}, "%s", good)
 	return a.conclude(diagnosis.Waiting, LastBackupFailed, j.Last.Verdict.Advice, "its last backup %s; %s", j.Last.Verdict.Summary, good), true
 }

@@ -23,7 +23,7 @@ func (a *assessment) pending(b *Backup) diagnosis.Verdict {
 	case j == nil:
 		// The operator finds no Job, takes the backup for a new one and makes
 		// another (backupcontroller.go, sync).
-		a.supports(sourceWatch, time.Time{}, "there is no Job %s in namespace %s", b.JobName, Namespace)
+		a.Supports(diagnosis.SourceWatch, time.Time{}, "there is no Job %s in namespace %s", b.JobName, Namespace)
 		return a.conclude(diagnosis.Waiting, JobGone, "If it stays so for more than three minutes: "+adviseOperator, "its Job is gone; the operator makes another within a minute")
 	case j.Result == "":
 		return a.running(b)
@@ -41,7 +41,7 @@ func (a *assessment) pending(b *Backup) diagnosis.Verdict {
 // one with the label again. It deletes the Job as one without a backup
 // (backupcontroller.go, reconcileJobStatus and sync).
 func (a *assessment) statusLost(b *Backup) diagnosis.Verdict {
-	a.supports(sourceWatch, time.Time{}, "label %s=%s: the operator never looks at it again", stateLabel, processed)
+	a.Supports(diagnosis.SourceWatch, time.Time{}, "label %s=%s: the operator never looks at it again", stateLabel, processed)
 	if b.Job != nil && b.Job.Result != "" {
 		a.noteJob(b.Job)
 		return a.stuck(diagnosis.ByOwner, StatusLost, "Its Job tells how it ended. "+adviseAnother, "its Job is %s, but the operator never wrote that down and never will", b.Job.Result)
@@ -72,19 +72,19 @@ func (a *assessment) running(b *Backup) diagnosis.Verdict {
 	case p.Started.IsZero() || p.Unschedulable != "":
 		return a.unscheduled(b, p)
 	case a.since(p.Started) > j.Deadline+endPatience:
-		a.supports(sourcePod, p.Started, "node %s took pod %s %s ago; it may run for %s", p.Node, p.Name, a.ago(p.Started), human.Duration(j.Deadline))
+		a.Supports(diagnosis.SourcePod, p.Started, "node %s took pod %s %s ago; it may run for %s", p.Node, p.Name, a.ago(p.Started), human.Duration(j.Deadline))
 		a.blocksOthers()
 		return a.stuck(diagnosis.ByOwner, PodPastDeadline, "Look at node "+p.Node+": its kubelet has to end the pod", "its pod has run for %s, and node %s does not end it", a.ago(p.Started), p.Node)
 	case p.Waiting != "":
-		a.supports(sourcePod, p.Started, "container %s of pod %s waits: %s", p.Container, p.Name, p.Waiting)
+		a.Supports(diagnosis.SourcePod, p.Started, "container %s of pod %s waits: %s", p.Container, p.Name, p.Waiting)
 		return a.conclude(diagnosis.Waiting, PodNotStarting, "If it does not start, its pod is ended after "+human.Duration(j.Deadline)+", and the Job makes another", "container %s cannot start: %s", p.Container, p.Waiting)
 	case p.Phase != corev1.PodRunning && p.Container == "":
 		return a.conclude(diagnosis.Waiting, PodStarting, "", "its pod is about to start on node %s", p.Node)
 	case j.Failed > 0:
 		return a.retries(b, "and another runs since "+a.ago(p.Started))
 	}
-	a.supports(sourcePod, p.Started, "container %s of pod %s runs on node %s", p.Container, p.Name, p.Node)
-	a.doubts(sourceWatch, time.Time{}, "nothing says how far it is: the objects have no progress and no size")
+	a.Supports(diagnosis.SourcePod, p.Started, "container %s of pod %s runs on node %s", p.Container, p.Name, p.Node)
+	a.Doubts(diagnosis.SourceWatch, time.Time{}, "nothing says how far it is: the objects have no progress and no size")
 	return a.conclude(diagnosis.Waiting, BackupRunning, "", "%s for %s of at most %s on node %s", doing(p), a.ago(p.Started), human.Duration(j.Deadline), p.Node)
 }
 
@@ -112,16 +112,16 @@ func (a *assessment) unscheduled(b *Backup, p *Pod) diagnosis.Verdict {
 	if p.Unschedulable == "" || a.since(p.Created) < schedulePatience {
 		return a.conclude(diagnosis.Waiting, PodStarting, "", "its pod waits for a node%s", said(p.Unschedulable))
 	}
-	a.supports(sourcePod, p.Created, "no node has taken pod %s for %s: %s", p.Name, a.ago(p.Created), p.Unschedulable)
-	a.supports(sourcePod, time.Time{}, "its deadline of %s begins only when a node takes it, so that nothing ends it", human.Duration(b.Job.Deadline))
+	a.Supports(diagnosis.SourcePod, p.Created, "no node has taken pod %s for %s: %s", p.Name, a.ago(p.Created), p.Unschedulable)
+	a.Supports(diagnosis.SourcePod, time.Time{}, "its deadline of %s begins only when a node takes it, so that nothing ends it", human.Duration(b.Job.Deadline))
 	a.blocksOthers()
 	claim := a.cluster.ClaimOf(b.Claim)
 	switch {
 	case a.cluster.sees(Claims) && claim == nil:
-		a.supports(sourceWatch, time.Time{}, "there is no PersistentVolumeClaim %s in namespace %s", b.Claim, Namespace)
+		a.Supports(diagnosis.SourceWatch, time.Time{}, "there is no PersistentVolumeClaim %s in namespace %s", b.Claim, Namespace)
 		return a.stuck(diagnosis.ByRefusal, ClaimMissing, "Make the PersistentVolumeClaim "+b.Claim+" in namespace "+Namespace, "its pod waits for PersistentVolumeClaim %s, which is not there", b.Claim)
 	case claim != nil && claim.Status.Phase != corev1.ClaimBound:
-		a.supports(sourceWatch, claim.CreationTimestamp.Time, "PersistentVolumeClaim %s is %s", claim.Name, claim.Status.Phase)
+		a.Supports(diagnosis.SourceWatch, claim.CreationTimestamp.Time, "PersistentVolumeClaim %s is %s", claim.Name, claim.Status.Phase)
 		return a.stuck(diagnosis.ByRefusal, ClaimUnbound, "Look at the claim's events: oc describe pvc "+claim.Name+" -n "+Namespace, "its pod waits for PersistentVolumeClaim %s, which is %s: %s", claim.Name, claim.Status.Phase, p.Unschedulable)
 	}
 	a.noteUnseen(Claims)
@@ -131,18 +131,18 @@ func (a *assessment) unscheduled(b *Backup, p *Pod) diagnosis.Verdict {
 // blocksOthers says what a Job that does not end means for other backups
 // (backupcontroller.go, sync: while a Job runs, nothing else is looked at).
 func (a *assessment) blocksOthers() {
-	a.supports(sourceWatch, time.Time{}, "no other etcd backup can start before this one ends")
+	a.Supports(diagnosis.SourceWatch, time.Time{}, "no other etcd backup can start before this one ends")
 }
 
 // notBegun judges a backup that the operator has written nothing about.
 func (a *assessment) notBegun(b *Backup) diagnosis.Verdict {
 	age := a.since(b.Created)
-	a.supports(sourceWatch, b.Created, "made %s ago, and the operator has written nothing about it", human.Duration(age))
+	a.Supports(diagnosis.SourceWatch, b.Created, "made %s ago, and the operator has written nothing about it", human.Duration(age))
 	switch {
 	case b.Processed:
 		return a.statusLost(b)
 	case b.Job != nil && b.Job.Result == "":
-		a.supports(sourceWatch, b.Job.Created, "Job %s is for it, though its status does not name one", b.Job.Name)
+		a.Supports(diagnosis.SourceWatch, b.Job.Created, "Job %s is for it, though its status does not name one", b.Job.Name)
 		return a.running(b)
 	case !a.cluster.sees(Jobs) && age >= operatorPatience:
 		a.noteUnseen(Jobs)
@@ -155,21 +155,21 @@ func (a *assessment) notBegun(b *Backup) diagnosis.Verdict {
 	case b.Claim == "":
 		// The operator asks for a claim without a name, which is an error that it
 		// meets again every minute (backupcontroller.go, validateBackup).
-		a.supports(sourceWatch, time.Time{}, "spec.pvcName is empty; backups that come after it by name cannot start either")
+		a.Supports(diagnosis.SourceWatch, time.Time{}, "spec.pvcName is empty; backups that come after it by name cannot start either")
 		return a.stuck(diagnosis.ByRefusal, NoClaimNamed, "Delete it, and make an EtcdBackup with spec.pvcName", "it names no PersistentVolumeClaim, and the operator cannot start it")
 	case age < operatorPatience:
 		return a.conclude(diagnosis.Waiting, WaitingForOperator, "", "the operator looks at it within a minute")
 	}
-	a.supports(sourceWatch, time.Time{}, "no etcd backup runs, so that this one could start")
+	a.Supports(diagnosis.SourceWatch, time.Time{}, "no etcd backup runs, so that this one could start")
 	return a.stuck(diagnosis.ByOwner, OperatorSilent, adviseOperator, "the operator has not looked at it for %s", human.Duration(age))
 }
 
 // behind judges a backup that waits for another.
 func (a *assessment) behind(b *Backup, other *Job) diagnosis.Verdict {
-	a.supports(sourceWatch, other.Created, "Job %s runs for etcd backup %s; there is only ever one", other.Name, other.Backup)
+	a.Supports(diagnosis.SourceWatch, other.Created, "Job %s runs for etcd backup %s; there is only ever one", other.Name, other.Backup)
 	first := a.cluster.firstWaiting()
 	if first != b.Name {
-		a.supports(sourceWatch, time.Time{}, "%s comes before it by name: the operator starts that one, and skips this one", first)
+		a.Supports(diagnosis.SourceWatch, time.Time{}, "%s comes before it by name: the operator starts that one, and skips this one", first)
 	}
 	if runner, found := a.cluster.Find(other.Backup); found {
 		if v := (&assessment{cluster: a.cluster, now: a.now, name: runner.Name}).judge(runner); v.State() == diagnosis.Stuck {

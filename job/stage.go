@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"time"
 
 	"github.com/veltui/veltui/velero"
@@ -56,4 +57,225 @@ func StageOf(phase string) Stage {
 		return StageDone
 	}
 	return StageUnknown
+}
+
+// order is the life of every job. StageDeleting follows it for backups that
+// are being deleted; StageUnknown stands outside of it.
+var order = [...]Stage{StageQueued, StageItems, StageVolumes, StageOperations, StageFinalizing, StageDone}
+
+func rank(s Stage) int {
+	switch s {
+	case StageUnknown:
+		return -1
+	case StageDeleting:
+		return len(order)
+	}
+	return slices.Index(order[:], s)
+}
+
+// enterStage finds the stage and dates the records. The stage only goes back
+// if a job that had ended lives again.
+func (j *Job) enterStage(prev *Job, at time.Time) {
+	stage := j.presentStage(at)
+	if prev == nil {
+		j.Stage = stage
+		j.Stages = j.firstRecords()
+		return
+	}
+	if prev.Terminal() && !j.Terminal() && stage != StageDeleting {
+		j.track.revived = true
+		j.track.samples, j.track.drawnIn = samples{}, ""
+		j.Stage = stage
+		j.Stages = j.firstRecords()
+		return
+	}
+	reached := prev.reached()
+	if stage != StageUnknown && rank(stage) < rank(reached) {
+		stage = reached
+	}
+	j.Stage = stage
+	if stage != prev.Stage && stage != StageUnknown {
+		j.Stages = j.advance(prev, at)
+		return
+	}
+	j.Stages = prev.Stages
+}
+
+// reached is the furthest stage that the job was known to be in.
+func (j *Job) reached() Stage {
+	if j.track.drawnIn == "" {
+		return StageQueued
+	}
+	return j.track.drawnIn
+}
+
+// The last items of a backup may stay uncounted until its volumes are done
+// (docs/dev/velero.md#progress), so a backup that has all but uncountedShare of them and
+// has not moved for uncountedQuiet waits for its volumes.
+const (
+	uncountedShare = 0.02
+	uncountedQuiet = 30 * time.Second
+)
+
+func (j *Job) presentStage(at time.Time) Stage {
+	stage := StageOf(j.Phase)
+	if stage != StageItems || j.track.filesystem.Active() == 0 || !j.Items.Known || j.Items.Total <= 0 {
+		return stage
+	}
+	if j.Items.Done >= j.Items.Total {
+		return StageVolumes
+	}
+	if j.Kind == Backup && float64(j.Items.Done) >= (1-uncountedShare)*float64(j.Items.Total) &&
+		at.Sub(j.track.itemsMoved) >= uncountedQuiet {
+		return StageVolumes
+	}
+	return stage
+}
+
+// firstRecords dates the stages of a job that is seen for the first time, from
+// the best evidence there is.
+func (j *Job) firstRecords() []StageRecord {
+	records := make([]StageRecord, len(order)) // no more: most jobs have ended, and there are thousands
+	for i, s := range order {
+		records[i].Stage = s
+	}
+	if j.Stage == StageDeleting {
+		records = append(records, StageRecord{Stage: StageDeleting})
+	}
+	records[0].Began, records[0].Exact = j.Created, true
+
+	present := rank(j.Stage)
+	if present < 0 && !j.Started.IsZero() {
+		present = rank(StageItems)
+	}
+	if present > 0 && !j.Started.IsZero() {
+		records[1].Began, records[1].Exact = j.Started, true
+		records[0].Ended = j.Started
+	}
+	failed := j.Phase == velero.PhaseFailed || j.Phase == velero.PhaseFailedValidation
+	if !failed {
+		j.passVolumes(records, present)
+	}
+	if present >= rank(StageDone) {
+		j.endRecords(records)
+	} else if present > 0 && records[present].Began.IsZero() {
+		now := &records[present]
+		now.Began = Latest(j.Changed, j.Started)
+		if j.track.moved.After(j.Started) && j.track.moved.Before(now.Began) {
+			now.Began = j.track.moved
+		}
+	}
+	closeBefore(records, present)
+	return records
+}
+
+// passVolumes dates or skips the stages between the items and the present one.
+func (j *Job) passVolumes(records []StageRecord, present int) {
+	for i := rank(StageVolumes); i < min(present, rank(StageDone)); i++ {
+		r := &records[i]
+		switch {
+		case r.Stage == StageVolumes && j.track.filesystem.Count > 0:
+			r.Began = Latest(j.lastVolume(true), j.Started)
+		case r.Stage == StageOperations && (j.track.movers.Count > 0 || j.Operations.Attempted > 0):
+			r.Began = Latest(j.lastVolume(false), j.Started)
+		case r.Stage == StageFinalizing && (j.Phase == velero.PhaseCompleted || j.Phase == velero.PhasePartiallyFailed):
+			r.Began = Latest(j.Completed, j.Started)
+		default:
+			r.Skipped = true
+			continue
+		}
+		r.Ended = r.Began
+	}
+}
+
+// lastVolume is when the last volume of a sort ended.
+func (j *Job) lastVolume(podVolumes bool) time.Time {
+	summed := j.track.completed.value()
+	last := summed.lastMover
+	if podVolumes {
+		last = summed.lastPodVolume
+	}
+	for i := range j.Volumes {
+		if j.Volumes[i].Kind.IsPodVolume() == podVolumes {
+			last = Latest(last, j.Volumes[i].Completed)
+		}
+	}
+	return last
+}
+
+// endRecords dates the end of a job that is first seen when it is over.
+func (j *Job) endRecords(records []StageRecord) {
+	done := &records[rank(StageDone)]
+	done.Began, done.Exact = j.Completed, true
+	if j.Completed.IsZero() {
+		done.Began, done.Exact = Latest(j.Changed, j.Started, j.Created), false
+	}
+	if j.Stage == StageDeleting {
+		records[rank(StageDeleting)].Began = Latest(j.Changed, done.Began)
+	}
+}
+
+// closeBefore ends what began before the present stage.
+func closeBefore(records []StageRecord, present int) {
+	end := time.Time{}
+	for i := min(present, len(records)-1); i >= 0; i-- {
+		r := &records[i]
+		if i < present && r.Ended.IsZero() && !r.Began.IsZero() {
+			r.Ended = Latest(end, r.Began)
+		}
+		if !r.Began.IsZero() {
+			end = r.Began
+		}
+	}
+}
+
+// advance dates a change of stage that this process saw, by the cluster's own
+// time stamps where they tell it.
+func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
+	records := slices.Clone(prev.Stages)
+	if j.Stage == StageDeleting && records[len(records)-1].Stage != StageDeleting {
+		records = append(records, StageRecord{Stage: StageDeleting})
+	}
+	from, to := rank(prev.reached()), rank(j.Stage)
+	if to <= from {
+		return prev.Stages // back from a phase that is not known
+	}
+	began := Latest(at, records[from].Began)
+	switch j.Stage {
+	case StageItems, StageVolumes:
+		if from == 0 && !j.Started.IsZero() {
+			began = j.Started
+		}
+	case StageDone:
+		if !j.Completed.IsZero() {
+			began = j.Completed
+		}
+	}
+	if from == 0 && to > rank(StageItems) && !j.Started.IsZero() {
+		// The whole run of items fell between two looks.
+		items := &records[rank(StageItems)]
+		items.Began, items.Exact, items.Ended = j.Started, true, Latest(began, j.Started)
+		records[0].Ended = j.Started
+	}
+	failed := j.Phase == velero.PhaseFailed || j.Phase == velero.PhaseFailedValidation
+	for i := from + 1; i < to && i < len(records); i++ {
+		if records[i].Began.IsZero() && !failed {
+			records[i].Skipped = true
+		}
+	}
+	if records[from].Ended.IsZero() {
+		records[from].Ended = Latest(began, records[from].Began)
+	}
+	records[to].Began, records[to].Exact, records[to].Skipped = began, true, false
+	return records
+}
+
+// Record is what is known of a stage.
+func (j *Job) Record(s Stage) StageRecord {
+	for _, r := range j.Stages {
+		if r.Stage == s {
+			return r
+		}
+	}
+	return StageRecord{Stage: s}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,9 +27,8 @@ type Options struct {
 	Refresh func(context.Context) error
 	// Report is told of each attempt, after it and before the delay.
 	Report func(Attempt)
-	// Clock is SystemClock if nil, and Rand (from 0 to below 1) math/rand's.
-	Clock Clock
-	Rand  func() float64
+	// Rand returns numbers from 0 to below 1; nil stands for those of math/rand.
+	Rand func() float64
 }
 
 // Attempt is what happened at one attempt.
@@ -105,16 +105,16 @@ func RetryOnRetriableMaxBackOff(ctx context.Context, o Options, fn func(context.
 		left := r.left()
 		if left <= 0 {
 			r.report(Attempt{Err: err, Last: true})
-			return &DeadlineError{Attempts: r.number, After: r.clock.Now().Sub(r.began), Err: err}
+			return &DeadlineError{Attempts: r.number, After: time.Since(r.began), Err: err}
 		}
 		delay := min(max(r.step(err), retryAfter(err)), left)
 		r.report(Attempt{Err: err, Next: delay})
-		if !r.sleep(ctx, delay) {
+		if !Sleep(ctx, delay) {
 			return r.interrupted(ctx)
 		}
-		if Elapsed(r.deadline, r.clock.Now()) > r.AttemptTimeout {
+		if Elapsed(r.deadline, time.Now()) > r.AttemptTimeout {
 			// The machine slept: what was due then is not made up for now.
-			return &DeadlineError{Attempts: r.number, After: r.clock.Now().Sub(r.began), Err: err}
+			return &DeadlineError{Attempts: r.number, After: time.Since(r.began), Err: err}
 		}
 	}
 }
@@ -123,7 +123,6 @@ func RetryOnRetriableMaxBackOff(ctx context.Context, o Options, fn func(context.
 type run struct {
 	Options
 	steps     *steps
-	clock     Clock
 	began     time.Time
 	deadline  time.Time
 	number    int
@@ -133,17 +132,14 @@ type run struct {
 }
 
 func (o Options) start() *run {
-	r := &run{Options: o, steps: o.Backoff.start(o.Rand), clock: o.Clock}
-	if r.clock == nil {
-		r.clock = SystemClock{}
-	}
+	r := &run{Options: o, steps: o.Backoff.start(o.Rand)}
 	if r.Deadline <= 0 {
 		r.Deadline = DefaultDeadline
 	}
 	if r.AttemptTimeout <= 0 {
 		r.AttemptTimeout = DefaultAttempt
 	}
-	r.began = r.clock.Now()
+	r.began = time.Now()
 	r.deadline = r.began.Add(r.Deadline)
 	return r
 }
@@ -168,7 +164,7 @@ func (r *run) step(err error) time.Duration {
 	return r.steps.step()
 }
 
-func (r *run) left() time.Duration { return max(0, -Elapsed(r.deadline, r.clock.Now())) }
+func (r *run) left() time.Duration { return max(0, -Elapsed(r.deadline, time.Now())) }
 
 func (r *run) report(a Attempt) {
 	if r.Report == nil {
@@ -178,16 +174,23 @@ func (r *run) report(a Attempt) {
 	r.Report(a)
 }
 
-// sleep waits; false means that ctx ended first.
-func (r *run) sleep(ctx context.Context, d time.Duration) bool {
-	timer := r.clock.NewTimer(d)
+// Sleep waits for d, and reports false if ctx has ended before.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case <-timer.C():
+	case <-timer.C:
 		return ctx.Err() == nil
 	}
+}
+
+// Elapsed returns the time from since to now, by the monotonic or by the wall
+// clock, whichever shows more: the monotonic clock stands still while a machine
+// sleeps, and the wall clock may be set back.
+func Elapsed(since, now time.Time) time.Duration {
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
 func (r *run) interrupted(ctx context.Context) error {
@@ -196,4 +199,72 @@ func (r *run) interrupted(ctx context.Context) error {
 		return cause
 	}
 	return errors.Join(cause, r.last)
+}
+
+// The defaults of a Backoff.
+const (
+	DefaultFirst    = 250 * time.Millisecond
+	DefaultFactor   = 2
+	DefaultCap      = 8 * time.Second
+	DefaultJitter   = 0.1
+	DefaultDeadline = 10 * time.Minute
+	DefaultAttempt  = 15 * time.Second
+)
+
+// Backoff is a schedule of delays between attempts.
+type Backoff struct {
+	// First is the delay after the first attempt.
+	First time.Duration
+	// Factor is by what each delay is longer than the one before.
+	Factor float64
+	// Cap bounds each delay; at the cap it goes on with that delay.
+	Cap time.Duration
+	// Jitter is the part of a delay, from 0 to 1, that is left to chance. It
+	// only ever makes a delay shorter, so that Cap holds.
+	Jitter float64
+}
+
+// CapBackoff is a schedule whose steps grow up to the given cap and stay
+// there. A cap of zero or less stands for DefaultCap.
+func CapBackoff(cap time.Duration) Backoff {
+	return Backoff{First: DefaultFirst, Factor: DefaultFactor, Cap: cap, Jitter: DefaultJitter}.complete()
+}
+
+// complete puts defaults where nothing usable is set.
+func (b Backoff) complete() Backoff {
+	if b.Cap <= 0 {
+		b.Cap = DefaultCap
+	}
+	if b.First <= 0 {
+		b.First = DefaultFirst
+	}
+	if !(b.Factor >= 1) { // NaN too
+		b.Factor = DefaultFactor
+	}
+	if !(b.Jitter >= 0 && b.Jitter <= 1) {
+		b.Jitter = DefaultJitter
+	}
+	b.First = min(b.First, b.Cap)
+	return b
+}
+
+// steps hands out the delays of a schedule in turn.
+type steps struct {
+	Backoff
+	next float64 // in nanoseconds, without jitter
+	rand func() float64
+}
+
+func (b Backoff) start(random func() float64) *steps {
+	b = b.complete()
+	if random == nil {
+		random = rand.Float64
+	}
+	return &steps{Backoff: b, next: float64(b.First), rand: random}
+}
+
+func (s *steps) step() time.Duration {
+	delay := s.next
+	s.next = min(s.next*s.Factor, float64(s.Cap))
+	return time.Duration(delay * (1 - s.Jitter*s.rand()))
 }

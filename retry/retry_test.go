@@ -13,11 +13,40 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// outage is an API server that is away for a time; each request costs some.
+type outage struct {
+	back     time.Time
+	cost     time.Duration
+	err      error
+	attempts []time.Time
+}
+
+func (o *outage) request(context.Context) error {
+	o.attempts = append(o.attempts, time.Now())
+	time.Sleep(o.cost)
+	if time.Now().Before(o.back) {
+		return o.err
+	}
+	return nil
+}
+
+// delays returns where the delays between attempts are recorded.
+func delays(o *Options) *[]time.Duration {
+	var found []time.Duration
+	o.Report = func(a Attempt) {
+		if !a.Last {
+			found = append(found, a.Next)
+		}
+	}
+	return &found
+}
 
 var restores = schema.GroupResource{Group: "velero.io", Resource: "restores"}
 
@@ -79,163 +108,171 @@ func TestClassify(t *testing.T) {
 }
 
 func TestPermanentErrorsEndAtOnce(t *testing.T) {
-	for _, err := range []error{
-		apierrors.NewForbidden(restores, "r", errors.New("no")),
-		apierrors.NewConflict(restores, "r", errors.New("changed")),
-		apierrors.NewNotFound(restores, "r"),
-		apierrors.NewUnauthorized("expired"),
-	} {
-		clock := newFakeClock()
-		calls := 0
-		got := RetryOnErrorMaxBackOff(t.Context(), Options{Clock: clock}, func(context.Context) error { calls++; return err })
-		if calls != 1 || got != err || len(clock.sleeps) != 0 {
-			t.Errorf("%v: %d calls, %d sleeps, returned %v", err, calls, len(clock.sleeps), got)
+	synctest.Test(t, func(t *testing.T) {
+		for _, err := range []error{
+			apierrors.NewForbidden(restores, "r", errors.New("no")),
+			apierrors.NewConflict(restores, "r", errors.New("changed")),
+			apierrors.NewNotFound(restores, "r"),
+			apierrors.NewUnauthorized("expired"),
+		} {
+			began, calls := time.Now(), 0
+			got := RetryOnErrorMaxBackOff(t.Context(), Options{}, func(context.Context) error { calls++; return err })
+			if calls != 1 || got != err || time.Since(began) != 0 {
+				t.Errorf("%v: %d calls in %s, returned %v", err, calls, time.Since(began), got)
+			}
 		}
-	}
+	})
 }
 
 func TestUnauthorizedIsTriedOnceMoreAfterRefresh(t *testing.T) {
-	expired := apierrors.NewUnauthorized("expired")
-	for _, c := range []struct {
-		name        string
-		refreshErr  error
-		works       bool
-		calls, done int
-	}{
-		{"new credentials work", nil, true, 2, 1},
-		{"new credentials do not", nil, false, 2, 1},
-		{"there are none", errors.New("no"), false, 1, 1},
-	} {
-		refreshed, calls := 0, 0
-		err := RetryOnErrorMaxBackOff(t.Context(), Options{
-			Clock:   newFakeClock(),
-			Refresh: func(context.Context) error { refreshed++; return c.refreshErr },
-		}, func(context.Context) error {
-			calls++
-			if c.works && refreshed > 0 {
-				return nil
+	synctest.Test(t, func(t *testing.T) {
+		expired := apierrors.NewUnauthorized("expired")
+		for _, c := range []struct {
+			name        string
+			refreshErr  error
+			works       bool
+			calls, done int
+		}{
+			{"new credentials work", nil, true, 2, 1},
+			{"new credentials do not", nil, false, 2, 1},
+			{"there are none", errors.New("no"), false, 1, 1},
+		} {
+			refreshed, calls := 0, 0
+			err := RetryOnErrorMaxBackOff(t.Context(), Options{
+				Refresh: func(context.Context) error { refreshed++; return c.refreshErr },
+			}, func(context.Context) error {
+				calls++
+				if c.works && refreshed > 0 {
+					return nil
+				}
+				return expired
+			})
+			if (err == nil) != c.works || calls != c.calls || refreshed != c.done {
+				t.Errorf("%s: %v, %d calls, %d refreshes", c.name, err, calls, refreshed)
 			}
-			return expired
-		})
-		if (err == nil) != c.works || calls != c.calls || refreshed != c.done {
-			t.Errorf("%s: %v, %d calls, %d refreshes", c.name, err, calls, refreshed)
 		}
-	}
+	})
 }
 
 func TestRetryAfterIsCapped(t *testing.T) {
-	clock := newFakeClock()
-	began := clock.now
-	var at []time.Duration
-	err := RetryOnErrorMaxBackOff(t.Context(), Options{Clock: clock, Deadline: 12 * time.Second, Backoff: CapBackoff(2 * time.Second)}, func(context.Context) error {
-		at = append(at, clock.now.Sub(began))
-		return apierrors.NewTooManyRequests("busy", 40)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var at []time.Duration
+		err := RetryOnErrorMaxBackOff(t.Context(), Options{Deadline: 12 * time.Second, Backoff: CapBackoff(2 * time.Second)}, func(context.Context) error {
+			at = append(at, time.Since(began))
+			return apierrors.NewTooManyRequests("busy", 40)
+		})
+		var over *DeadlineError
+		if !errors.As(err, &over) {
+			t.Fatalf("ended with %v", err)
+		}
+		if want := []time.Duration{0, 5 * time.Second, 10 * time.Second, 12 * time.Second}; !slices.Equal(at, want) {
+			t.Errorf("attempts at %v, want %v", at, want)
+		}
 	})
-	var over *DeadlineError
-	if !errors.As(err, &over) {
-		t.Fatalf("ended with %v", err)
-	}
-	if want := []time.Duration{0, 5 * time.Second, 10 * time.Second, 12 * time.Second}; !slices.Equal(at, want) {
-		t.Errorf("attempts at %v, want %v", at, want)
-	}
 }
 
 func TestReportOfAttempts(t *testing.T) {
-	clock := newFakeClock()
-	server := &outage{clock: clock, back: clock.now.Add(time.Second), err: syscall.ECONNREFUSED}
-	var got []Attempt
-	o := Options{Clock: clock, Deadline: time.Minute, Rand: func() float64 { return 0 }, Report: func(a Attempt) { got = append(got, a) }}
-	if err := RetryOnErrorMaxBackOff(t.Context(), o, server.request); err != nil {
-		t.Fatal(err)
-	}
-	ms := time.Millisecond
-	want := []Attempt{
-		{Number: 1, Err: syscall.ECONNREFUSED, Next: 250 * ms, Left: time.Minute},
-		{Number: 2, Err: syscall.ECONNREFUSED, Next: 500 * ms, Left: time.Minute - 250*ms},
-		{Number: 3, Err: syscall.ECONNREFUSED, Next: 1000 * ms, Left: time.Minute - 750*ms},
-		{Number: 4, Last: true, Left: time.Minute - 1750*ms},
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("reported\n%+v, want\n%+v", got, want)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		server := &outage{back: time.Now().Add(time.Second), err: syscall.ECONNREFUSED}
+		var got []Attempt
+		o := Options{Deadline: time.Minute, Rand: func() float64 { return 0 }, Report: func(a Attempt) { got = append(got, a) }}
+		if err := RetryOnErrorMaxBackOff(t.Context(), o, server.request); err != nil {
+			t.Fatal(err)
+		}
+		ms := time.Millisecond
+		want := []Attempt{
+			{Number: 1, Err: syscall.ECONNREFUSED, Next: 250 * ms, Left: time.Minute},
+			{Number: 2, Err: syscall.ECONNREFUSED, Next: 500 * ms, Left: time.Minute - 250*ms},
+			{Number: 3, Err: syscall.ECONNREFUSED, Next: 1000 * ms, Left: time.Minute - 750*ms},
+			{Number: 4, Last: true, Left: time.Minute - 1750*ms},
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("reported\n%+v, want\n%+v", got, want)
+		}
+	})
 }
 
 func TestCancelledWhileWaitingStartsNothingMore(t *testing.T) {
-	cause := errors.New("ctrl-c")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	clock := newFakeClock()
-	calls := 0
-	clock.onSleep = func(time.Duration) {
-		if len(clock.sleeps) == 2 {
-			cancel(cause)
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("ctrl-c")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		calls := 0
+		o := Options{Report: func(a Attempt) {
+			if a.Number == 3 {
+				time.AfterFunc(a.Next/2, func() { cancel(cause) })
+			}
+		}}
+		err := RetryOnErrorMaxBackOff(ctx, o, func(context.Context) error { calls++; return syscall.ECONNREFUSED })
+		if !errors.Is(err, cause) || !errors.Is(err, syscall.ECONNREFUSED) || calls != 3 {
+			t.Errorf("%v after %d calls", err, calls)
 		}
-	}
-	err := RetryOnErrorMaxBackOff(ctx, Options{Clock: clock}, func(context.Context) error { calls++; return syscall.ECONNREFUSED })
-	if !errors.Is(err, cause) || !errors.Is(err, syscall.ECONNREFUSED) || calls != 3 {
-		t.Errorf("%v after %d calls", err, calls)
-	}
-	calls = 0
-	err = RetryOnErrorMaxBackOff(ctx, Options{Clock: clock}, func(context.Context) error { calls++; return nil })
-	if !errors.Is(err, cause) || calls != 0 {
-		t.Errorf("an ended context: %v after %d calls", err, calls)
-	}
+		calls = 0
+		err = RetryOnErrorMaxBackOff(ctx, Options{}, func(context.Context) error { calls++; return nil })
+		if !errors.Is(err, cause) || calls != 0 {
+			t.Errorf("an ended context: %v after %d calls", err, calls)
+		}
+	})
 }
 
 func TestAttemptTimeoutEndsOneAttemptOnly(t *testing.T) {
-	calls := 0
-	err := RetryOnErrorMaxBackOff(t.Context(), Options{Clock: newFakeClock(), AttemptTimeout: time.Millisecond}, func(ctx context.Context) error {
-		calls++
-		if calls == 1 {
-			<-ctx.Done() // a server that hangs
-			return ctx.Err()
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		err := RetryOnErrorMaxBackOff(t.Context(), Options{AttemptTimeout: time.Millisecond}, func(ctx context.Context) error {
+			calls++
+			if calls == 1 {
+				<-ctx.Done() // a server that hangs
+				return ctx.Err()
+			}
+			return nil
+		})
+		if err != nil || calls != 2 {
+			t.Errorf("%v after %d calls", err, calls)
 		}
-		return nil
 	})
-	if err != nil || calls != 2 {
-		t.Errorf("%v after %d calls", err, calls)
-	}
 }
 
 // A server that was away for long lacks its caches when it returns, one kind after the
 // other.
 func TestScheduleBeginsAnewOnceTheServerAnswers(t *testing.T) {
-	away := &url.Error{Op: "Get", Err: syscall.ECONNREFUSED}
-	starting := apierrors.NewTooManyRequests("storage is (re)initializing", 0)
-	for _, c := range []struct {
-		name string
-		err  func(call int) error
-		want []time.Duration
-	}{
-		{"returns at the cap", func(call int) error {
-			if call <= 3 {
-				return away
-			}
-			return starting
-		}, []time.Duration{1, 2, 4, 1, 2, 4, 4}},
-		{"returns before the cap", func(call int) error {
-			if call <= 1 {
-				return away
-			}
-			return starting
-		}, []time.Duration{1, 2, 4, 4}},
-		{"comes and goes", func(call int) error {
-			if call%2 == 1 {
-				return away
-			}
-			return starting
-		}, []time.Duration{1, 2, 4, 1, 2, 1, 2, 1}},
-	} {
-		clock := newFakeClock()
-		calls := 0
-		_ = RetryOnErrorMaxBackOff(t.Context(), Options{Clock: clock, Rand: func() float64 { return 0 }, Backoff: Backoff{First: 1, Cap: 4, Factor: 2}, Deadline: time.Hour},
-			func(context.Context) error {
+	synctest.Test(t, func(t *testing.T) {
+		away := &url.Error{Op: "Get", Err: syscall.ECONNREFUSED}
+		starting := apierrors.NewTooManyRequests("storage is (re)initializing", 0)
+		for _, c := range []struct {
+			name string
+			err  func(call int) error
+			want []time.Duration
+		}{
+			{"returns at the cap", func(call int) error {
+				if call <= 3 {
+					return away
+				}
+				return starting
+			}, []time.Duration{1, 2, 4, 1, 2, 4, 4}},
+			{"returns before the cap", func(call int) error {
+				if call <= 1 {
+					return away
+				}
+				return starting
+			}, []time.Duration{1, 2, 4, 4}},
+			{"comes and goes", func(call int) error {
+				if call%2 == 1 {
+					return away
+				}
+				return starting
+			}, []time.Duration{1, 2, 4, 1, 2, 1, 2, 1}},
+		} {
+			o := Options{Rand: func() float64 { return 0 }, Backoff: Backoff{First: 1, Cap: 4, Factor: 2}, Deadline: time.Hour}
+			slept, calls := delays(&o), 0
+			_ = RetryOnErrorMaxBackOff(t.Context(), o, func(context.Context) error {
 				if calls++; calls > len(c.want) {
 					return nil
 				}
 				return c.err(calls)
 			})
-		if !slices.Equal(clock.sleeps, c.want) {
-			t.Errorf("%s: slept %v, want %v", c.name, clock.sleeps, c.want)
+			if !slices.Equal(*slept, c.want) {
+				t.Errorf("%s: slept %v, want %v", c.name, *slept, c.want)
+			}
 		}
-	}
+	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/ui/dialog"
+	"github.com/veltui/veltui/velero"
 )
 
 // fakeFinalizer plays the cluster's part.
@@ -112,8 +113,8 @@ func gatheredFor(t *testing.T, j *job.Job, change ...func(*action.Evidence)) act
 	}
 	e := action.Evidence{
 		At: noon, Job: j, Object: &unstructured.Unstructured{Object: raw},
-		Server:  action.Server{Visible: true, Running: []action.Container{{Pod: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour)}}, Version: "v1.18.3", Deployment: "velero"},
-		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, HooksSeen: action.Yes, MayPatch: action.Yes, Phases: allPhases, StatusSubresource: action.No, By: "jane",
+		Server:  action.Server{Visible: true, Running: []velero.ServerPod{{Name: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour)}}, Version: "v1.18.3", Deployment: "velero"},
+		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, HooksSeen: action.Yes, MayPatch: action.Yes, Evidence: diagnosis.Evidence{Phases: allPhases}, By: "jane",
 		Location: &diagnosis.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
 		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
 	}

@@ -25,7 +25,6 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
@@ -70,7 +69,7 @@ func NewProduct() (*Product, error) {
 		p.Close()
 		return nil, err
 	}
-	p.engine, err = action.New(action.Options{Session: connection, Namespace: lab.Namespace, ReadOnly: true, Clock: replayed{product: p}})
+	p.engine, err = action.New(action.Options{Session: connection, Namespace: lab.Namespace, ReadOnly: true, Now: func() time.Time { return p.now }})
 	if err != nil {
 		p.Close()
 		return nil, err
@@ -80,14 +79,6 @@ func NewProduct() (*Product, error) {
 
 // Close ends the replayed API server.
 func (p *Product) Close() { p.server.Close() }
-
-// replayed is the clock of a recording.
-type replayed struct {
-	retry.SystemClock
-	product *Product
-}
-
-func (r replayed) Now() time.Time { return r.product.now }
 
 // Show takes an object in as the watch does, and a line as a kubelet keeps it.
 func (p *Product) Show(e Entry) error {

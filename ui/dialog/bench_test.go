@@ -23,6 +23,7 @@ import (
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/velero"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -96,9 +97,9 @@ func evidenceOf(name string, changed func(*action.Evidence)) action.Evidence {
 	}
 	e := action.Evidence{
 		At: noon, Job: j, Object: &unstructured.Unstructured{Object: raw},
-		Server:  action.Server{Visible: true, Running: []action.Container{{Pod: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour)}}, Version: "v1.18.3", Deployment: "velero"},
-		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, HooksSeen: action.Yes, MayPatch: action.Yes, StatusSubresource: action.No, By: "jane",
-		Phases:   []string{"New", "InProgress", "WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"},
+		Server:  action.Server{Visible: true, Running: []velero.ServerPod{{Name: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour)}}, Version: "v1.18.3", Deployment: "velero"},
+		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, HooksSeen: action.Yes, MayPatch: action.Yes, By: "jane",
+		Evidence: diagnosis.Evidence{Phases: []string{"New", "InProgress", "WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"}},
 		Location: &diagnosis.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
 		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/velero"
 )
 
 // gathering is what is looked at for the evidence.
@@ -44,7 +45,7 @@ func choices(e action.Evidence, r action.Request) []action.Plan {
 	if found[0].Effect() != action.Refuse {
 		return found
 	}
-	for _, phase := range []string{"PartiallyFailed", "Failed"} {
+	for _, phase := range []string{velero.PhasePartiallyFailed, velero.PhaseFailed} {
 		asked := r
 		asked.Phase = phase
 		if p, _ := action.For(action.Finalize, e, asked); p.Effect() != action.Refuse {
@@ -102,7 +103,7 @@ func certainty(p *action.Plan) string {
 		text = "Very high: all artifacts are stored; Velero will finish it."
 	case len(e.Server.Running) == 0:
 		text = "No pod was recognised as a Velero server, and nothing that works on it wrote in the last five minutes. A server that veltui does not recognise may still return to it."
-	case p.From == "InProgress":
+	case p.From == velero.PhaseInProgress:
 		text = "High: the server that worked on it is gone."
 	}
 	for _, f := range p.Facts() {

@@ -1,10 +1,12 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -56,8 +58,8 @@ func (g *gathering) log() error {
 	}
 	// The server gives up minutes after it last wrote; clocks differ.
 	since := job.Latest(g.e.began(), g.e.VeleroWrote).Add(-clockMargin)
-	if log, ok := g.logs.get(j.UID, since, g.clock.Now()); ok {
-		g.e.Log, g.e.LogSeen = log, Yes
+	if log, ok := g.logs.get(j.UID, since, g.now()); ok {
+		g.e.Log, g.e.LogSeen = log, true
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, logTimeout)
@@ -81,18 +83,18 @@ func (g *gathering) log() error {
 	if v, known := g.e.version(); known && !v.GivesUpLastStatus() {
 		all.GaveUp, all.LostPhase = velero.LogLine{}, ""
 	}
-	g.e.LogSeen, g.e.Log = Yes, all
-	g.logs.put(j.UID, since, g.clock.Now(), all)
+	g.e.LogSeen, g.e.Log = true, all
+	g.logs.put(j.UID, since, g.now(), all)
 	return nil
 }
 
 // containerLog is what the log of a server's container tells, and of the one
 // that ran before it in the same pod if the job was there then.
-func (g *gathering) containerLog(ctx context.Context, c Container, since time.Time) (found velero.JobLog, err error) {
+func (g *gathering) containerLog(ctx context.Context, c velero.ServerPod, since time.Time) (found velero.JobLog, err error) {
 	read := func(o corev1.PodLogOptions) (part velero.JobLog, text string, err error) {
-		o.Container, o.SinceTime = c.Name, &metav1.Time{Time: since}
-		if text, err = readLog(ctx, g.pods.Pods(g.namespace), c.Pod, &o); err != nil {
-			return part, "", fmt.Errorf("reading the log of pod %s: %w", c.Pod, err)
+		o.Container, o.SinceTime = c.Container, &metav1.Time{Time: since}
+		if text, err = readLog(ctx, g.pods.Pods(g.namespace), c.Name, &o); err != nil {
+			return part, "", fmt.Errorf("reading the log of pod %s: %w", c.Name, err)
 		}
 		j := g.e.Job
 		return cleanLog(velero.ReadJobLog(text, string(j.Kind), j.Namespace, j.Name, g.e.began())), text, nil
@@ -109,7 +111,7 @@ func (g *gathering) containerLog(ctx context.Context, c Container, since time.Ti
 	case err != nil:
 		return found, err
 	case len(text) == logBytes:
-		return found, fmt.Errorf("the newest %d lines of the log of pod %s are more than %s", logNewest, c.Pod, human.Bytes(logBytes))
+		return found, fmt.Errorf("the newest %d lines of the log of pod %s are more than %s", logNewest, c.Name, human.Bytes(logBytes))
 	case strings.Count(text, "\n") < logNewest:
 		return found.Then(tail), nil
 	}
@@ -159,11 +161,62 @@ func (e *Evidence) logMoves() bool {
 // gaveUp reports whether the server's log says that it gave up writing the job's
 // last status, and nothing speaks against it.
 func (e *Evidence) gaveUp() bool {
-	if e.LogSeen != Yes || e.Job.Phase != velero.PhaseInProgress || e.owner() != ownerAlive {
+	if !e.LogSeen || e.Job.Phase != velero.PhaseInProgress || e.owner() != ownerAlive {
 		return false
 	}
 	if len(e.Server.Running) != 1 {
 		return false // another server may work on it
 	}
 	return e.Log.Final(e.lastWork(), e.Server.Running[0].StartedAt, e.At)
+}
+
+// serverOf reads all servers: during a roll-out the old one may still work.
+func serverOf(pods []corev1.Pod) Server {
+	s := Server{Visible: true}
+	newest := time.Time{}
+	for _, p := range velero.ServerPods(pointers(pods)) {
+		s.add(p)
+		if !p.Created.Before(newest) {
+			newest, s.Version, s.Deployment, s.Flags = p.Created, p.Version, p.Deployment, p.Flags
+		}
+	}
+	slices.SortFunc(s.Running, func(a, b velero.ServerPod) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Name, b.Name))
+	})
+	return s
+}
+
+func (s *Server) add(p velero.ServerPod) {
+	s.Restarts += p.Restarts
+	if p.LastTermination != "" && (s.LastTermination == "" || p.LastTerminationAt.After(s.LastTerminationAt)) {
+		s.LastTermination, s.LastTerminationAt = p.LastTermination, p.LastTerminationAt
+	}
+	if p.Running {
+		s.Running = append(s.Running, p)
+	} else {
+		s.Down = p.Waiting
+	}
+}
+
+func pointers(pods []corev1.Pod) []*corev1.Pod {
+	out := make([]*corev1.Pod, len(pods))
+	for i := range pods {
+		out[i] = &pods[i]
+	}
+	return out
+}
+
+func (g *gathering) server() error {
+	pods, err := list[corev1.Pod](g, corev1.SchemeGroupVersion.WithKind("Pod"))
+	why, err := open("listing pods", err)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		g.e.Server = Server{Why: why}
+		return nil
+	}
+	g.e.Server = serverOf(pods)
+	g.e.Agents, g.e.Movers = velero.AgentsOf(pointers(pods)), velero.MoversOf(pointers(pods))
+	return nil
 }
