@@ -210,7 +210,7 @@ func (b *bench) until(what string, holds func() bool) {
 // at waits for a stage of the dialog, and until it listens.
 func (b *bench) reaches(s dialog.Stage) {
 	b.t.Helper()
-	b.until(fmt.Sprintf("stage %d", s), func() bool { return b.dialog != nil && b.dialog.Stage() == s })
+	b.until(fmt.Sprintf("stage %d", s), func() bool { return find[*dialogScreen](b.Model) != nil && find[*dialogScreen](b.Model).Stage() == s })
 	b.listen()
 }
 
@@ -218,7 +218,7 @@ func (b *bench) reaches(s dialog.Stage) {
 func (b *bench) listen() {
 	b.t.Helper()
 	b.pass(2 * time.Second)
-	b.until("the dialog listens", func() bool { return !b.dialog.Deaf() })
+	b.until("the dialog listens", func() bool { return !find[*dialogScreen](b.Model).Deaf() })
 }
 
 func (b *bench) keys(names ...string) {

@@ -156,7 +156,7 @@ func TestLooksAreNotWasted(t *testing.T) {
 	f.beforehand(t)
 	press(t, f.Model, "enter")
 	f.after(0)
-	if f.job == nil || f.asks != 0 {
+	if f.job() == nil || f.asks != 0 {
 		t.Errorf("%d looks at a job that moves", f.asks)
 	}
 	nobody := screen(t, stageful(), 120, 40)

@@ -196,7 +196,7 @@ func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
 	case m.connect == nil:
 		m.notice = "veltui cannot switch clusters here"
 		return nil
-	case m.dialog != nil:
+	case find[*dialogScreen](m) != nil:
 		m.notice = "finish or close this first: it belongs to the cluster that is shown"
 		return nil
 	}
@@ -237,7 +237,7 @@ func (c *cluster) writeFailure() string {
 
 // unanswered reports whether nothing is known yet of clusters that were switched to.
 func (m *Model) unanswered() bool {
-	return m.switching != nil && m.switching.done && m.dialog == nil && m.job == nil && m.other == nil && m.form == nil && !m.helping &&
+	return m.switching != nil && m.switching.done && len(m.screens) == 1 &&
 		!slices.ContainsFunc(m.clusters, func(c *cluster) bool { return c.ended == nil && c.health().State != watch.Connecting })
 }
 
@@ -280,9 +280,9 @@ func (m *Model) stopSwitching() (cmd tea.Cmd, handled bool) {
 	return nil, false
 }
 
-// takeClusters shows other clusters from now on. Where that failed, those that
+// handleClusters shows other clusters from now on. Where that failed, those that
 // are shown stay.
-func (m *Model) takeClusters(connected clustersConnected) tea.Cmd {
+func (m *Model) handleClusters(connected clustersConnected) tea.Cmd {
 	switch {
 	case connected.of != m.switching: // cancelled, or another one was asked for since
 		return stopAll(connected.clusters)
@@ -290,17 +290,13 @@ func (m *Model) takeClusters(connected clustersConnected) tea.Cmd {
 		m.notice = "veltui cannot switch to " + m.switching.String() + ": " + connected.err.Error()
 		m.switching = nil
 		return nil
-	case m.dialog != nil:
+	case find[*dialogScreen](m) != nil:
 		m.switching = nil
 		m.notice = "veltui did not switch, because of the open dialog; ask for it again"
 		return stopAll(connected.clusters)
 	}
 	m.switching.done, m.namespace = true, m.switching.namespace
-	if m.job != nil {
-		m.closeJob()
-	}
-	m.other = nil
-	m.closeForm()
+	m.showDashboard()
 	var stop []*cluster
 	stop, m.clusters = m.clusters, nil
 	var cmds []tea.Cmd
@@ -338,10 +334,11 @@ func (m *Model) shows(c *cluster) bool { return slices.Contains(m.clusters, c) }
 
 // focus is the cluster of the open screen, or of the selected row.
 func (m *Model) focus() *cluster {
-	if m.job == nil && m.other == nil && m.form == nil {
-		if r, ok := m.dashboard.tab.selected(); ok {
-			return r.cluster
-		}
+	if c := m.shown().cluster(); c != nil {
+		return c
+	}
+	if r, ok := m.dashboard.tab.selected(); ok {
+		return r.cluster
 	}
 	return m.at
 }

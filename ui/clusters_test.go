@@ -76,7 +76,7 @@ func TestSameUIDInTwoClusters(t *testing.T) {
 		press(t, m, key)
 	}
 	header := strings.SplitN(ansi.Strip(checkFrame(t, m)), "\n", 2)[0]
-	if m.job == nil || !strings.Contains(header, m.at.Context+"/velero") {
+	if m.job() == nil || !strings.Contains(header, m.at.Context+"/velero") {
 		t.Fatalf("the header does not name the cluster of the open job: %s", header)
 	}
 	opened := m.at
@@ -88,10 +88,10 @@ func TestSameUIDInTwoClusters(t *testing.T) {
 		t.Errorf("%d jobs are marked, in %s", len(jobs), of.Context)
 	}
 	press(t, m, "f")
-	if m.dialog == nil || m.dialogAt == opened {
+	if find[*dialogScreen](m) == nil || find[*dialogScreen](m).of == opened {
 		t.Fatal("the dialog is not about the marked job")
 	}
-	if header := strings.SplitN(ansi.Strip(checkFrame(t, m)), "\n", 2)[0]; !strings.Contains(header, m.dialogAt.Context+"/velero") {
+	if header := strings.SplitN(ansi.Strip(checkFrame(t, m)), "\n", 2)[0]; !strings.Contains(header, find[*dialogScreen](m).of.Context+"/velero") {
 		t.Errorf("the header does not name the cluster of the dialog: %s", header)
 	}
 }
@@ -123,7 +123,7 @@ func TestSwitchingClusters(t *testing.T) {
 
 	fail = errors.New("no context \"nowhere\"")
 	m.Update(m.switchTo([]string{"nowhere"}, "")())
-	if len(m.clusters) != 2 || m.job == nil || !strings.Contains(m.notice, "nowhere") {
+	if len(m.clusters) != 2 || m.job() == nil || !strings.Contains(m.notice, "nowhere") {
 		t.Fatalf("a switch that failed changed something: %q", m.notice)
 	}
 	fail = nil
@@ -139,7 +139,7 @@ func TestSwitchingClusters(t *testing.T) {
 		t.Fatal("the cluster of an overtaken switch is followed for ever")
 	}
 	_, cmd := m.Update(second())
-	if len(m.clusters) != 2 || m.clusters[0] == old[0] || m.job != nil || m.dashboard.shown() != 0 {
+	if len(m.clusters) != 2 || m.clusters[0] == old[0] || m.job() != nil || m.dashboard.shown() != 0 {
 		t.Fatalf("old rows stay after the switch: %d", m.dashboard.shown())
 	}
 	if got := asked[len(asked)-1]; strings.Join(got, " ") != "east west adp" {

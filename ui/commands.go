@@ -62,7 +62,7 @@ func (m *Model) newCommands() []command.Command {
 		command.Command{Name: "mouse", Argument: "on/off", What: "use the mouse; while it is on, hold shift to select text",
 			Values: slices.Values([]string{"on", "off"}), Do: m.useMouse},
 		command.Command{Name: "help", What: "all keys and commands of this screen", Do: func(string) (tea.Cmd, error) {
-			if !m.helping {
+			if !m.helping() {
 				m.toggleHelp()
 			}
 			return nil, nil
@@ -107,18 +107,6 @@ func (m *Model) typedCommand(msg tea.Msg) tea.Cmd {
 		return cmd
 	}
 	return tea.Batch(cmd, m.ask(), m.look())
-}
-
-// showDashboard leaves help and the open screens.
-func (m *Model) showDashboard() {
-	if m.helping {
-		m.toggleHelp()
-	}
-	if m.job != nil {
-		m.closeJob()
-	}
-	m.other = nil
-	m.closeForm()
 }
 
 func (m *Model) goToTab(t *tab) (tea.Cmd, error) {

@@ -131,7 +131,7 @@ func TestCommandLineAtAnySize(t *testing.T) {
 		m := screen(t, stageful(), size[0], size[1])
 		typeText(t, m, ":backup nightly-q")
 		frame := ansi.Strip(checkFrame(t, m))
-		if !strings.Contains(frame, "nightly-q") || m.job != nil {
+		if !strings.Contains(frame, "nightly-q") || m.job() != nil {
 			t.Errorf("at %v:\n%s", size, frame)
 		}
 		press(t, m, "esc")
@@ -145,12 +145,12 @@ func TestCommandLineAtAnySize(t *testing.T) {
 func TestCommandsNameTheirCluster(t *testing.T) {
 	m := twoClusters(t)
 	typeCommand(t, m, "backup same")
-	if m.job != nil || !strings.Contains(m.notice, "such as east/same") {
-		t.Errorf("opened %v, says %q", m.job, m.notice)
+	if m.job() != nil || !strings.Contains(m.notice, "such as east/same") {
+		t.Errorf("opened %v, says %q", m.job(), m.notice)
 	}
 	typeCommand(t, m, "backup west/same")
-	if m.job == nil || m.at.Context != "west" {
-		t.Errorf("west/same opens %v at %s", m.job, m.at.Context)
+	if m.job() == nil || m.at.Context != "west" {
+		t.Errorf("west/same opens %v at %s", m.job(), m.at.Context)
 	}
 }
 

@@ -47,7 +47,10 @@ func otherTabs() []detail.Tab {
 
 // dashboard is the first screen: tabs of lists with one selected row.
 type dashboard struct {
+	still
 	keys []keys.Binding
+	// readable reports whether the terminal is large enough for tables.
+	readable func() bool
 	// named are the keys that sentences name.
 	named keys.Map
 	// open opens a job's screen, and look that of a row of a tab of what is no job.
@@ -361,24 +364,40 @@ func (d *dashboard) setFilter(text string) {
 	}
 }
 
-// typed handles what happens while the filter is being typed. Rows follow at
+func (d *dashboard) allows() allowed {
+	return allowed{main: true, jobs: d.showsJobs(), command: true, help: true, quit: true, suspend: true}
+}
+
+// Keys are the dashboard's own keys.
+func (d *dashboard) Keys() []keys.Binding { return d.keys }
+
+// Typing reports whether the filter is being typed.
+func (d *dashboard) Typing() bool { return d.typing }
+
+// Prompt is the line in which the filter is typed.
+func (d *dashboard) Prompt(width int) string {
+	d.input.SetWidth(max(width-4, 1))
+	return " " + d.input.View()
+}
+
+// Update handles what happens while the filter is being typed. Rows follow at
 // once; enter keeps the filter and esc takes it away.
-func (d *dashboard) typed(msg tea.Msg) tea.Cmd {
+func (d *dashboard) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
+	if !d.typing {
+		return nil, false
+	}
 	if k, ok := msg.(tea.KeyPressMsg); ok {
-		switch k.String() {
-		case "enter", "up", "down":
+		switch name := k.String(); name {
+		case "enter", "up", "down", "esc", "ctrl+c":
 			d.typing = false
 			d.input.Blur()
-			return nil
-		case "esc", "ctrl+c":
-			d.typing = false
-			d.input.Blur()
-			d.setFilter("")
-			return nil
+			if name == "esc" || name == "ctrl+c" {
+				d.setFilter("")
+			}
+			return nil, true
 		}
 	}
-	var cmd tea.Cmd
 	d.input, cmd = d.input.Update(msg)
 	d.setFilter(d.input.Value())
-	return cmd
+	return cmd, true
 }

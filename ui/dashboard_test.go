@@ -170,7 +170,7 @@ func TestNoDeadKeys(t *testing.T) {
 			}
 			press(t, m, key)
 		}
-		if m.job != nil || m.dashboard.order != order {
+		if m.job() != nil || m.dashboard.order != order {
 			t.Errorf("tab %s: something happened", tab)
 		}
 	}
@@ -234,11 +234,11 @@ func TestAdviceNamesKeys(t *testing.T) {
 func TestHelpHidesTheKeysBehindIt(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.keys("?", "f", "m", "s")
-	if b.dialog != nil || len(b.dashboard.marked) > 0 || b.dashboard.order != 0 || !b.helping {
-		t.Errorf("dialog %v, marks %v, order %d", b.dialog, b.dashboard.marked, b.dashboard.order)
+	if find[*dialogScreen](b.Model) != nil || len(b.dashboard.marked) > 0 || b.dashboard.order != 0 || !b.helping() {
+		t.Errorf("dialog %v, marks %v, order %d", find[*dialogScreen](b.Model), b.dashboard.marked, b.dashboard.order)
 	}
 	b.keys("q")
-	if b.helping || b.quit {
+	if b.helping() || b.quit {
 		t.Error("q in help does not lead back")
 	}
 }
@@ -310,7 +310,7 @@ func TestOneETAInAFrame(t *testing.T) {
 		m.stale = true
 		judged := m.at.assessed.Of(m.at.assessed.Snapshot.Active[0])
 		for _, open := range []bool{false, true} {
-			m.job = nil
+			m.showDashboard()
 			if open {
 				m.openJob(m.at, j.UID, jobview.Overview)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
@@ -15,7 +16,18 @@ import (
 	"github.com/veltui/veltui/ui/jobview"
 )
 
-// view draws the dashboard between the header and the keys. What is said about
+// View draws the dashboard between the header and the keys.
+func (d *dashboard) View(c draw.Canvas) string {
+	if !d.readable() {
+		return d.compact(c)
+	}
+	return d.view(c)
+}
+
+// Wheel scrolls the list.
+func (d *dashboard) Wheel(lines int) { d.tab.wheel(lines) }
+
+// view draws the whole dashboard. What is said about
 // the selected row has the room that it needs, up to a quarter of the screen.
 func (d *dashboard) view(c draw.Canvas) string {
 	about := d.about(c, max(c.Height/4, 1))
@@ -282,13 +294,13 @@ type zones struct {
 	rows int         // the line of the first row
 }
 
-// clicked selects a tab or a row; again is true for the row that was selected.
-func (d *dashboard) clicked(x, y int) (again bool) {
+// Click selects a tab or a row; again is true for the row that was selected.
+func (d *dashboard) Click(x, y int) (again bool, cmd tea.Cmd) {
 	if y == 0 {
 		if i := draw.SpanAt(d.zones.tabs, x); i >= 0 {
 			d.tab = d.shownTabs()[i]
-			return false
+			return false, nil
 		}
 	}
-	return y >= d.zones.rows && d.tab.click(y-d.zones.rows)
+	return y >= d.zones.rows && d.tab.click(y-d.zones.rows), nil
 }

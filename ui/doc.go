@@ -11,8 +11,11 @@
 // for the next snapshot, enriches and judges it, and is armed again by Update, so
 // that a key never waits behind a flood of events.
 //
-// Package dialog shows the plans of package action.
-// An application runs in a command of its own and never waits for the screen;
-// when the program ends, its last word is waited for and printed (partingWords in
+// The open screens lie on each other in a stack (screen.go): the one on top is drawn
+// and gets the keys, all of them get messages and new assessments. What takes longer is
+// asked for through package fetch.
+//
+// A plan of package action is applied in a command of its own and never waits for the
+// screen; when the program ends, its last word is waited for and printed (exitMessages in
 // run.go).
 package ui

@@ -2,11 +2,13 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
@@ -14,6 +16,7 @@ import (
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/watch"
 )
 
 // Estimator knows what is in backups. Its methods take as long as downloading
@@ -130,7 +133,8 @@ func (m *Model) askContents(c *cluster, j *job.Job, unasked bool) tea.Cmd {
 func (m *Model) followDownload(c *cluster, uid types.UID, q *question) tea.Cmd {
 	return q.progress.Follow(c.asker(nil), downloadPace, func(at download) bool {
 		q.shown = &jobview.Contents{Pending: true, Done: at.done, Total: at.total}
-		return m.job != nil && m.job.UID() == uid
+		s := m.job()
+		return s != nil && s.UID() == uid
 	})
 }
 
@@ -181,18 +185,16 @@ func begins(j *job.Job) bool {
 // restores that begin.
 func (m *Model) ask() tea.Cmd {
 	var cmds []tea.Cmd
-	if m.job != nil {
-		cmds = append(cmds, m.job.Ask())
+	for _, s := range m.screens {
+		cmds = append(cmds, s.Ask())
 	}
-	if m.form != nil {
-		cmds = append(cmds, m.form.Ask())
-	}
+	open := m.job()
 	for _, c := range m.clusters {
 		if c.assessed == nil || c.Estimator == nil {
 			continue
 		}
-		if m.job != nil && m.at == c && m.job.WantsContents() {
-			cmds = append(cmds, m.askContents(c, m.job.Job(), false))
+		if open != nil && open.of == c && open.WantsContents() {
+			cmds = append(cmds, m.askContents(c, open.Job(), false))
 		}
 		for _, j := range c.assessed.Snapshot.Active {
 			if begins(j) {
@@ -211,11 +213,85 @@ func (m *Model) dropQuestions(c *cluster) {
 		return
 	}
 	keep := map[types.UID]bool{}
-	if m.job != nil && m.at == c {
-		keep[m.job.UID()] = true
+	if s := m.job(); s != nil && s.of == c {
+		keep[s.UID()] = true
 	}
 	for _, j := range c.assessed.Snapshot.Active {
 		keep[j.UID] = keep[j.UID] || begins(j)
 	}
 	c.forgetContents(func(uid types.UID, _ *question) bool { return keep[uid] })
+}
+
+// Looker looks closer at a job that does not move: at the server's log, hooks,
+// namespaces, snapshots and slots, as `veltui explain` does. It changes nothing.
+// A look takes as long as a few dozen requests and ends with ctx. What it finds
+// and its errors are safe to draw.
+type Looker interface {
+	Look(ctx context.Context, j *job.Job) (assess.Look, error)
+}
+
+const (
+	// lookPace is the least time between two looks.
+	lookPace = 30 * time.Second
+	// lookDeadline is how long a look may take.
+	lookDeadline = 45 * time.Second
+)
+
+// looks are the closer looks at the jobs of a cluster, one at a time.
+type looks struct {
+	// last is the last one. Its key is the job's uid.
+	last    fetch.Answer[assess.Look]
+	lookout assess.Lookout
+}
+
+// look looks closer at the open job, or at the next one of the list, if that may
+// change its verdict.
+func (m *Model) look() tea.Cmd {
+	c := m.at
+	live := c.health().State == watch.Live
+	if c.Looker == nil {
+		return nil
+	}
+	open := m.job()
+	if open == nil {
+		if !live || c.looks.last.Pending() {
+			return nil
+		}
+		j := c.looks.lookout.Due(c.assessed, func(*job.Job) bool { return true }, m.options.Clock())
+		if j == nil {
+			return nil
+		}
+		c.looks.last.Outdate()
+		return c.lookAt(j)
+	}
+	j := open.Job()
+	if j == nil || c.looks.last.Key() != j.UID {
+		c.looks.last.About(nil)
+	}
+	if j == nil || open.Deleted() || !live || !c.assessed.Of(j).NeedsLook {
+		return nil
+	}
+	return c.lookAt(j)
+}
+
+// lookAt looks at a job, and has it judged anew with what is found.
+func (c *cluster) lookAt(j *job.Job) tea.Cmd {
+	looker, clock, last := c.Looker, c.sources.Clock, &c.looks.last
+	last.About(j.UID)
+	by := c.asker(func() tea.Cmd {
+		c.estimates.Looked(j.UID, last.Value)
+		return c.judgeAgain()
+	})
+	return last.Ask(by, lookPace, func(ctx context.Context) (assess.Look, error) {
+		ctx, cancel := context.WithTimeout(ctx, lookDeadline)
+		defer cancel()
+		seen, err := looker.Look(ctx, j)
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			return assess.Look{At: clock(), Err: "no answer in time"}, nil
+		case err != nil:
+			return assess.Look{At: clock(), Err: err.Error()}, nil
+		}
+		return seen, nil
+	})
 }

@@ -25,8 +25,8 @@ func TestFinalizeByATypedName(t *testing.T) {
 	}
 	b.listen()
 	b.keys("enter")
-	if b.dialog != nil || len(b.parting) != 1 || !strings.Contains(b.parting[0], "restore/crm-old: InProgress -> FinalizingPartiallyFailed") {
-		t.Errorf("dialog %v, to be said %q", b.dialog, b.parting)
+	if find[*dialogScreen](b.Model) != nil || len(b.parting) != 1 || !strings.Contains(b.parting[0], "restore/crm-old: InProgress -> FinalizingPartiallyFailed") {
+		t.Errorf("dialog %v, to be said %q", find[*dialogScreen](b.Model), b.parting)
 	}
 }
 
@@ -41,14 +41,16 @@ func TestTheProgramIsDeafWhileTheDialogIs(t *testing.T) {
 		b.keys("enter", "?", "q", "esc")
 	}
 	typed()
-	b.until("a plan", func() bool { return b.dialog != nil && b.dialog.Stage() == dialog.Choosing })
+	b.until("a plan", func() bool {
+		return find[*dialogScreen](b.Model) != nil && find[*dialogScreen](b.Model).Stage() == dialog.Choosing
+	})
 	typed()
-	if b.dialog == nil || b.dialog.Stage() != dialog.Choosing || b.helping || b.quit || b.clip != "" || b.fake.done() != "" || b.notice != "" {
+	if find[*dialogScreen](b.Model) == nil || find[*dialogScreen](b.Model).Stage() != dialog.Choosing || b.helping() || b.quit || b.clip != "" || b.fake.done() != "" || b.notice != "" {
 		t.Fatalf("a deaf dialog did something: executed %q, copied %q, notice %q:\n%s", b.fake.done(), b.clip, b.notice, b.frame())
 	}
 	b.listen()
 	b.keys("enter")
-	if b.dialog.Stage() != dialog.Typing {
+	if find[*dialogScreen](b.Model).Stage() != dialog.Typing {
 		t.Error("the dialog stays deaf")
 	}
 }
@@ -64,8 +66,8 @@ func TestDryRunWritesNothingAndGoesBackToThePlan(t *testing.T) {
 	}
 	b.listen()
 	b.keys("esc")
-	if b.dialog != nil || len(b.parting) != 0 {
-		t.Errorf("dialog %v, said %q", b.dialog, b.parting)
+	if find[*dialogScreen](b.Model) != nil || len(b.parting) != 0 {
+		t.Errorf("dialog %v, said %q", find[*dialogScreen](b.Model), b.parting)
 	}
 }
 
@@ -120,7 +122,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	b.shows("Refused", "Options (w cycles)", "leave it as it is", "wake it", "give it up: set it to Failed")
 	b.keys("enter", "d")
 	b.shows("veltui cannot do this")
-	if b.dialog.Stage() != dialog.Choosing || b.fake.done() != "" {
+	if find[*dialogScreen](b.Model).Stage() != dialog.Choosing || b.fake.done() != "" {
 		t.Fatalf("a refusal was carried out: %q", b.fake.done())
 	}
 	b.keys("w")
@@ -147,7 +149,7 @@ func TestARestartIsOnlyACommand(t *testing.T) {
 	b.shows("Refused", "leave it as it is", "restart the Velero server (veltui only shows the command)")
 	b.keys("w", "enter")
 	b.shows("veltui cannot do this")
-	if b.dialog.Stage() != dialog.Choosing {
+	if find[*dialogScreen](b.Model).Stage() != dialog.Choosing {
 		t.Error("a restart can be confirmed")
 	}
 	b.keys("d")
@@ -191,8 +193,8 @@ func TestMarkedJobsAreFinalizedOneByOne(t *testing.T) {
 	b.listen()
 	b.shows("Results for the 2 marked jobs", "restore/crm-old", "settled", "restore/"+second)
 	b.keys("enter")
-	if b.dialog != nil || len(b.dashboard.marked) != 1 {
-		t.Errorf("dialog %v, marks %v", b.dialog, b.dashboard.marked)
+	if find[*dialogScreen](b.Model) != nil || len(b.dashboard.marked) != 1 {
+		t.Errorf("dialog %v, marks %v", find[*dialogScreen](b.Model), b.dashboard.marked)
 	}
 	if got := b.fake.done(); got != "crm-old to FinalizingPartiallyFailed dry=false" {
 		t.Errorf("executed %s", got)
@@ -244,7 +246,7 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 			b.at.rights.Value = c.rights
 			press(t, b.Model, c.keys...)
 			press(t, b.Model, "f")
-			if b.dialog != nil {
+			if find[*dialogScreen](b.Model) != nil {
 				t.Fatal("the dialog opened")
 			}
 			b.shows("f: " + c.want)
@@ -274,12 +276,12 @@ func TestRightsAreAskedAgain(t *testing.T) {
 	b.until("the answer", func() bool { return b.at.rights.Value[job.Restore] != "" })
 	b.fake.why = nil
 	b.keys("f")
-	if b.dialog != nil {
+	if find[*dialogScreen](b.Model) != nil {
 		t.Fatal("the dialog opened without the right")
 	}
 	b.until("another answer", func() bool { return b.at.rights.Value[job.Restore] == "" })
 	b.keys("f")
-	if b.dialog == nil {
+	if find[*dialogScreen](b.Model) == nil {
 		t.Error("the dialog does not open with the right")
 	}
 }
@@ -300,7 +302,7 @@ func TestFinalizeOfAnEndedJobWithMovingVolumes(t *testing.T) {
 	b := newBench(t, 80, 24)
 	j := ended("left-behind", velerov1.BackupPhaseFailed, 3, time.Minute, 10*time.Minute, 1, 0)
 	j.Volumes = []job.Volume{{Kind: velero.DataUpload, Name: "du-1", Phase: "InProgress"}}
-	if why := b.whyNotChange(b.at, j); why != "" {
+	if why := b.changeUnavailable(b.at, j); why != "" {
 		t.Errorf("volumes that go on cannot be looked at: %s", why)
 	}
 	show(b.Model, snapshotOf(j))

@@ -3,7 +3,6 @@ package ui
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
-	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/ui/terminal"
 )
 
@@ -70,60 +68,27 @@ func (m *Model) content() string {
 		bottom = m.command.View(c.Sized(c.Width, min(c.Height/3, 2)))
 	}
 	bottom = bottom[:min(len(bottom), max(c.Height-2, 1))]
-	if g := m.options.Guide; g != nil && len(bottom) == 1 && m.form == nil {
-		on, ended := m.guided()
+	if g := m.options.Guide; g != nil && len(bottom) == 1 && find[*formScreen](m) == nil {
+		on, ended := m.guideScreen()
 		bottom = append(g.Draw(c, on, ended, m.screenKeys()), bottom...)
 	}
-	screen := m.screen(c.Sized(c.Width, c.Height-1-len(bottom)))
+	screen := m.drawn(c.Sized(c.Width, c.Height-1-len(bottom)), len(m.screens)-1)
 	return strings.Join([]string{m.header(c), screen, strings.Join(bottom, "\n")}, "\n")
 }
 
-// screen is what is drawn between the header and the keys.
-func (m *Model) screen(c draw.Canvas) string {
-	switch {
-	case m.helping:
-		return m.help(c)
-	case m.dialog != nil:
-		return m.dialog.View(c, m.behind(c))
-	}
-	return m.behind(c)
-}
-
-// behind is the screen that a dialog is over.
-func (m *Model) behind(c draw.Canvas) string {
-	switch {
-	case m.form != nil:
-		return m.form.View(c)
-	case m.job != nil:
-		m.job.Read(m.at.contents(m.job.UID()))
-		return m.job.View(c)
-	case m.other != nil:
-		return m.other.View(c)
-	case !m.readable():
-		return m.dashboard.compact(c)
-	}
-	return m.dashboard.view(c)
-}
-
-func (m *Model) help(c draw.Canvas) string {
-	m.helpView.Show(pager.Plain(keys.Help(c, slices.Concat(m.screenKeys(), m.commandHelp()))))
-	return c.Page(m.helpView.Page(c))
-}
-
-// bottomLine names the keys, or is where a filter is typed. A dialog that does
+// bottomLine names the keys, or is where something is typed. A dialog that does
 // not listen yet names none.
 func (m *Model) bottomLine(c draw.Canvas) string {
-	switch {
-	case m.dashboard.typing:
-		m.dashboard.input.SetWidth(max(c.Width-4, 1))
-		return " " + m.dashboard.input.View()
-	case m.searching() != nil:
-		return m.searching().Prompt(c.Width)
-	case m.dialog != nil && !m.helping && m.dialog.Deaf():
-		return c.Theme.Dim.Render(" " + c.Glyphs.Ellipsis)
+	if p := m.prompting(); p != nil {
+		return p.Prompt(c.Width)
 	}
-	if m.helping {
-		return keys.Footer(c, m.helpKeys)
+	switch top := m.top().(type) {
+	case *helpScreen:
+		return keys.Footer(c, top.Keys())
+	case *dialogScreen:
+		if top.Deaf() {
+			return c.Theme.Dim.Render(" " + c.Glyphs.Ellipsis)
+		}
 	}
 	return keys.Footer(c, m.screenKeys())
 }
@@ -140,11 +105,13 @@ func (m *Model) watched() (assess.Judged, bool) {
 		}
 	}
 	var shown clusterJob
-	switch {
-	case m.job != nil:
-		shown = clusterJob{m.at, m.job.Job()}
-	case m.other == nil && m.dashboard.selectedJob() != nil && !m.dashboard.selectedJob().Terminal():
-		shown = clusterJob{m.focus(), m.dashboard.selectedJob()}
+	selected := m.dashboard.selectedJob()
+	switch s := m.job(); {
+	case s != nil:
+		shown = clusterJob{s.of, s.Job()}
+	case find[*otherScreen](m) == nil && selected != nil && !selected.Terminal():
+		row, _ := m.dashboard.tab.selected()
+		shown = clusterJob{row.cluster, selected}
 	case len(active) == 1:
 		shown = active[0]
 	}

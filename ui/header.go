@@ -20,7 +20,7 @@ func (m *Model) header(c draw.Canvas) string {
 	if m.overview() {
 		return m.headerOfSeveral(c)
 	}
-	at := m.headed()
+	at := m.focus()
 	place := at.place()
 	health := healthText(c, at)
 	var left, right string
@@ -49,17 +49,7 @@ func (m *Model) header(c draw.Canvas) string {
 }
 
 // overview reports whether the screen is about several clusters.
-func (m *Model) overview() bool {
-	return len(m.clusters) > 1 && m.job == nil && m.other == nil && m.dialog == nil
-}
-
-// headed is the cluster that the open screen is about.
-func (m *Model) headed() *cluster {
-	if m.dialogAt != nil {
-		return m.dialogAt
-	}
-	return m.focus()
-}
+func (m *Model) overview() bool { return len(m.clusters) > 1 && m.onDashboard() }
 
 // headerOfSeveral names every cluster with its health. Where they do not fit, it
 // counts those that are live, and names the others as far as there is room.
@@ -123,7 +113,7 @@ func (m *Model) placeText() string {
 	if m.overview() {
 		return fmt.Sprintf("%d clusters", len(m.clusters))
 	}
-	return m.headed().place()
+	return m.focus().place()
 }
 
 func (c *cluster) serverText(on draw.Canvas, uptime bool) string {

@@ -15,14 +15,10 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/say/narrate"
 	"github.com/veltui/veltui/ui/command"
-	"github.com/veltui/veltui/ui/detail"
-	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
-	"github.com/veltui/veltui/ui/pager"
-	"github.com/veltui/veltui/ui/restoreform"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -52,21 +48,13 @@ type Model struct {
 
 	width, height int
 	// clusters are those that are shown, and at is the one of the open screen.
-	clusters  []*cluster
-	at        *cluster
+	clusters []*cluster
+	at       *cluster
+	// screens are the open ones, the dashboard at the bottom.
+	screens   []openScreen
 	dashboard *dashboard
-	// other is the open screen of what is no job, nil on the dashboard.
-	other *detail.Screen
-	// job is the open job's screen, over the others, nil while there is none.
-	job *jobview.Screen
-	// form is where a restore is put together, over the other screens of the cluster
-	// at; nil while there is none.
-	form *restoreform.Form
 	// starts makes commands of work that ends with the program.
 	starts fetch.Start
-	// dialog is over the screen, nil while there is none; it changes dialogAt.
-	dialog   *dialog.Dialog
-	dialogAt *cluster
 	// notice answers a key that could do nothing; it goes with the next key.
 	notice string
 	// calls are those to a person that are due or wait, and calling says that a clock
@@ -77,10 +65,6 @@ type Model struct {
 	unguided bool
 	// parting are lines for the user's own terminal when the program has ended.
 	parting []string
-	// helping is true while help is open, which helpView scrolls.
-	helping  bool
-	helpView *pager.Pager
-	helpKeys []keys.Binding
 	// command is where a command is typed.
 	command *command.Line
 	// pace is that of the slow clock while it is armed, and ticks counts how often
@@ -128,7 +112,7 @@ type panicked struct {
 }
 
 func newModel(ctx context.Context, o Options) (*Model, error) {
-	m := &Model{options: o, helpView: pager.New(nil), starts: starter(ctx), glyphs: &draw.Unicode, stale: true}
+	m := &Model{options: o, starts: starter(ctx), glyphs: &draw.Unicode, stale: true}
 	made := 0
 	m.newCluster = func(shown Cluster) *cluster {
 		made++
@@ -142,7 +126,9 @@ func newModel(ctx context.Context, o Options) (*Model, error) {
 	}
 	m.at = m.clusters[0]
 	m.dashboard = newDashboard(m.clusters, o.Clock)
+	m.dashboard.readable = m.readable
 	m.dashboard.choose(o.Tabs, o.Columns, o.Keys)
+	m.screens = []openScreen{m.dashboard}
 	if o.Switch != nil {
 		m.connect = func(s *switching) tea.Cmd {
 			// What it starts goes on until ctx ends: only a switch that is taken back is
@@ -155,7 +141,7 @@ func newModel(ctx context.Context, o Options) (*Model, error) {
 			})
 		}
 	}
-	m.keys, m.changes, m.helpKeys = m.programKeys(), m.changeKeys(), m.keysOfHelp()
+	m.keys, m.changes = m.programKeys(), m.changeKeys()
 	m.dashboard.open, m.dashboard.look = m.openJob, m.openOther
 	m.command = command.New(m.newCommands())
 	if o.ASCII {
@@ -260,7 +246,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.calling = false
 		return m, m.call()
 	case clustersConnected:
-		return m, m.takeClusters(msg)
+		return m, m.handleClusters(msg)
 	case ticked:
 		if msg.n != m.ticks {
 			m.unchanged()
@@ -291,27 +277,13 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // passOn gives a message to the screen that it is for.
 func (m *Model) passOn(msg tea.Msg) tea.Cmd {
-	switch {
-	case restoreform.Handles(msg):
-		if m.form == nil {
-			m.unchanged()
-			return nil
-		}
-		return m.form.Update(msg)
-	case dialog.Handles(msg):
-		if m.dialog == nil {
-			return nil
-		}
-		return m.dialog.Update(msg)
-	case m.command.Typing():
-		return m.typedCommand(msg)
-	case m.dashboard.typing:
-		return m.dashboard.typed(msg)
-	}
-	for _, screen := range m.paged() {
-		if cmd, handled := screen.Update(msg); handled {
+	for _, s := range slices.Backward(m.screens) {
+		if cmd, handled := s.Update(msg); handled {
 			return cmd
 		}
+	}
+	if m.command.Typing() {
+		return m.typedCommand(msg)
 	}
 	m.unchanged()
 	return nil
@@ -326,18 +298,14 @@ func (m *Model) show(c *cluster, a *assess.Assessment) {
 	c.assessed = a
 	m.hear(c)
 	m.dropQuestions(c)
-	if len(m.paged()) > 0 || m.dialog != nil || m.form != nil {
+	if len(m.screens) > 1 {
 		m.dashboard.attend() // whoever comes back finds the row that was left
 	}
 	m.dashboard.load()
-	if m.other != nil && m.at == c {
-		m.other.Load(a)
-	}
-	if m.job != nil && m.at == c {
-		m.job.Load(a)
-	}
-	if m.form != nil && m.at == c {
-		m.form.Load(a)
+	for _, s := range m.screens {
+		if s.cluster() == c {
+			s.Load(a)
+		}
 	}
 }
 

@@ -465,16 +465,16 @@ func everyScreen(t *testing.T) map[string]*Model {
 
 // onTop names the screen that keys go to.
 func onTop(m *Model) string {
-	switch {
-	case m.helping:
+	switch m.top().(type) {
+	case *helpScreen:
 		return "help"
-	case m.dialog != nil:
+	case *dialogScreen:
 		return "dialog"
-	case m.form != nil:
+	case *formScreen:
 		return "form"
-	case m.job != nil:
+	case *jobScreen:
 		return "job"
-	case m.other != nil:
+	case *otherScreen:
 		return "other"
 	}
 	return "dashboard"

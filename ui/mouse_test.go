@@ -36,7 +36,7 @@ func TestClicks(t *testing.T) {
 			t.Fatalf("at %v a click selects %s on %s", size, got, onTop(m))
 		}
 		click(t, m, "db-restore")
-		if onTop(m) != "job" || m.job.Job().Name != "db-restore" {
+		if onTop(m) != "job" || m.job().Job().Name != "db-restore" {
 			t.Fatalf("at %v the second click leads to %s", size, onTop(m))
 		}
 		for _, page := range []string{"7 Time", "8 YAML", "2 Results", "1 Overview", "5 Vol"} {
@@ -118,17 +118,17 @@ func TestTheMouseNeverConfirms(t *testing.T) {
 	for _, frame := range dialogFrames {
 		b := newBench(t, 80, 24)
 		frame.show(t, b)
-		before, stage := b.frame(), b.dialog.Stage()
+		before, stage := b.frame(), find[*dialogScreen](b.Model).Stage()
 		for y := range 24 {
 			for x := 0; x < 80; x += 3 {
 				b.Update(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
 			}
 		}
-		if after := b.frame(); b.dialog == nil || b.dialog.Stage() != stage || after != before {
+		if after := b.frame(); find[*dialogScreen](b.Model) == nil || find[*dialogScreen](b.Model).Stage() != stage || after != before {
 			t.Errorf("%s: clicks changed the dialog:\n%s", frame.name, after)
 		}
 		wheel(b.Model, tea.MouseWheelDown, 3)
-		if b.dialog.Stage() != stage {
+		if find[*dialogScreen](b.Model).Stage() != stage {
 			t.Errorf("%s: the wheel changed the dialog", frame.name)
 		}
 	}

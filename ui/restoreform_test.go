@@ -19,6 +19,7 @@ import (
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/restoreform"
 )
@@ -103,11 +104,9 @@ func answered(m *Model, cmd tea.Cmd) {
 		for _, c := range msg {
 			answered(m, c)
 		}
-	default:
-		if restoreform.Handles(msg) {
-			_, next := m.Update(msg)
-			answered(m, next)
-		}
+	case fetch.Message:
+		_, next := m.Update(msg)
+		answered(m, next)
 	}
 }
 
@@ -167,7 +166,7 @@ func TestFormTakesLetters(t *testing.T) {
 	m := form(t, 120, 40, p)
 	const all = "qRf?:yrhjk/xmes"
 	typeIn(t, m, all)
-	if got := p.asked[len(p.asked)-1].Restore.Spec.IncludedNamespaces; onTop(m) != "form" || m.helping || m.command.Typing() || len(got) != 1 || got[0] != all {
+	if got := p.asked[len(p.asked)-1].Restore.Spec.IncludedNamespaces; onTop(m) != "form" || m.helping() || m.command.Typing() || len(got) != 1 || got[0] != all {
 		t.Errorf("%s, namespaces %q", onTop(m), got)
 	}
 	press(t, m, "ctrl+u")
@@ -180,7 +179,7 @@ func TestFormTakesLetters(t *testing.T) {
 		t.Errorf("the wrong name is not doubted:\n%s", frame)
 	}
 	press(t, m, "f1")
-	if !m.helping {
+	if !m.helping() {
 		t.Error("f1 opens no help")
 	}
 	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "save YAML") || strings.Contains(frame, "? ") && strings.Contains(frame, "finalize") {
@@ -245,7 +244,7 @@ func TestFormCopiesAndSaves(t *testing.T) {
 		t.Error("one esc loses what was typed")
 	}
 	press(t, m, "esc")
-	if said := m.partingWords(); onTop(m) != "dashboard" || len(said) != 1 || !strings.Contains(said[0], "--include-namespaces=shop --kubecontext prod-east -n velero") {
+	if said := m.exitMessages(); onTop(m) != "dashboard" || len(said) != 1 || !strings.Contains(said[0], "--include-namespaces=shop --kubecontext prod-east -n velero") {
 		t.Errorf("%s, said %q", onTop(m), said)
 	}
 }
@@ -293,13 +292,13 @@ func TestFormHearsOfItsBackup(t *testing.T) {
 	p := &previewer{answer: shopPreview()}
 	m := form(t, 120, 40, p)
 	asked := len(p.asked)
-	answered(m, m.form.Ask())
+	answered(m, find[*formScreen](m).Ask())
 	if len(p.asked) != asked {
 		t.Fatal("asked again for nothing")
 	}
 	p.answer = inspect.Preview{Refused: []string{"There is no backup nightly-shop."}, Unknown: "there is no backup to look into"}
-	m.form.Load(m.at.estimates.Assess(snapshotOf(ended("another", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), noon))
-	answered(m, m.form.Ask())
+	find[*formScreen](m).Load(m.at.estimates.Assess(snapshotOf(ended("another", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), noon))
+	answered(m, find[*formScreen](m).Ask())
 	if frame := ansi.Strip(checkFrame(t, m)); len(p.asked) == asked || !strings.Contains(frame, "There is no backup nightly-shop.") {
 		t.Errorf("the backup is gone:\n%s", frame)
 	}
@@ -545,11 +544,9 @@ func TestFormTypingWhileTheBackupIsRead(t *testing.T) {
 			for _, c := range msg {
 				begin(c)
 			}
-		default:
-			if restoreform.Handles(msg) {
-				if _, next := m.Update(msg); next != nil {
-					begun = append(begun, next)
-				}
+		case fetch.Message:
+			if _, next := m.Update(msg); next != nil {
+				begun = append(begun, next)
 			}
 		}
 	}
@@ -596,12 +593,9 @@ func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
 			for _, c := range msg {
 				run(c)
 			}
-		default:
-			if !restoreform.Handles(msg) {
-				return
-			}
+		case fetch.Message:
 			_, next := m.Update(msg)
-			if fmt.Sprintf("%T", msg) == "restoreform.previewed" && next != nil {
+			if strings.Contains(fmt.Sprintf("%T", msg), "inspect.Preview]") && next != nil {
 				looks = append(looks, next)
 				return
 			}

@@ -169,7 +169,7 @@ func TestResultsAreReadOnceAndAgainAtTheEnd(t *testing.T) {
 	}
 	for n, phase := range []velerov1.RestorePhase{velerov1.RestorePhaseFinalizingPartiallyFailed, velerov1.RestorePhaseFinalizingPartiallyFailed, velerov1.RestorePhasePartiallyFailed} {
 		m.show(m.at, m.at.estimates.Assess(opsTrial(phase), noon))
-		follow(t, m, m.job.Ask())
+		follow(t, m, m.job().Ask())
 		if want := []int{1, 1, 2}[n]; from.asked != want {
 			t.Errorf("%s: asked %d times, want %d", phase, from.asked, want)
 		}
@@ -202,7 +202,7 @@ func TestResultsThatCameTooEarly(t *testing.T) {
 	early := press(t, m, "e")
 	from.asked = 0
 	m.show(m.at, m.at.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), noon))
-	follow(t, m, m.job.Ask())
+	follow(t, m, m.job().Ask())
 	answer := early()
 	from.err, from.results = nil, opsResults()
 	_, next := m.Update(answer)
@@ -267,7 +267,7 @@ func TestResultsSoFar(t *testing.T) {
 	}
 	for n, after := range []time.Duration{29 * time.Second, time.Second} {
 		now = now.Add(after)
-		follow(t, m, m.job.Ask())
+		follow(t, m, m.job().Ask())
 		if l.asked != n+1 {
 			t.Errorf("asked %d times, want %d", l.asked, n+1)
 		}
@@ -276,7 +276,7 @@ func TestResultsSoFar(t *testing.T) {
 		t.Errorf("results asked for %d times", from.asked)
 	}
 	m.show(m.at, m.at.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), now))
-	follow(t, m, m.job.Ask())
+	follow(t, m, m.job().Ask())
 	if frame := plain(checkFrame(t, m)); strings.Contains(frame, "So far") || !strings.Contains(frame, "widgets") || l.asked != 2 {
 		t.Errorf("ended, but:\n%s", frame)
 	}

@@ -110,7 +110,7 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	err = terminal.Run(ctx, cancel, model, terminal.Options{Input: o.Input, Output: o.Output, Term: o.Term, NoColor: o.NoColor, FPS: o.FPS, Notify: o.Terminal.Notify, Through: o.Terminal.Through})
 	cause := context.Cause(ctx)
 	cancel(nil)
-	said = model.partingWords()
+	said = model.exitMessages()
 	switch {
 	case err == nil:
 		return said, model.err
@@ -120,11 +120,8 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	return said, fmt.Errorf("running the dashboard: %w", err)
 }
 
-// partingWords are what is to be said when the program has ended.
-func (m *Model) partingWords() []string {
-	m.closeForm()
-	if m.dialog == nil {
-		return m.parting
-	}
-	return append(m.parting, m.dialog.Parting()...)
+// exitMessages are what is to be said when the program has ended.
+func (m *Model) exitMessages() []string {
+	m.showDashboard()
+	return m.parting
 }

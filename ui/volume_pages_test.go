@@ -379,7 +379,7 @@ func TestVolumesResourcesAreReadAgainAtTheEnd(t *testing.T) {
 	}
 	m.show(m.at, m.at.estimates.Assess(uploading(velerov1.BackupPhaseCompleted), noon))
 	for range 2 { // once is enough
-		answerAll(t, m, m.job.Ask())
+		answerAll(t, m, m.job().Ask())
 	}
 	if len(a.asked) != 2 {
 		t.Errorf("asked %d times, want once more at the end", len(a.asked))

@@ -23,10 +23,10 @@ func (f *Form) answer(c draw.Canvas) []string {
 		return append(lines, f.endings(c)...)
 	case f.options.Previewer == nil:
 		lines = append(lines, c.Para(c.Theme.Dim, "veltui cannot look into backups here. The command is right all the same.", 3)...)
-	case f.pending && !f.known:
+	case f.pending && !f.previewed.Known:
 		lines = append(lines, c.Para(c.Theme.Dim, "Reading what is in the backup"+c.Glyphs.Ellipsis, 2)...)
 	}
-	if f.known && (len(f.refused()) == 0 || p.Unknown != "") {
+	if f.previewed.Known && (len(f.refused()) == 0 || p.Unknown != "") {
 		if p.Unknown != "" {
 			lines = append(lines, c.Para(c.Theme.Waiting, "The items are not known: "+strings.TrimRight(p.Unknown, ".")+".", 4)...)
 		} else {

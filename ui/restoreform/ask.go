@@ -11,6 +11,7 @@ import (
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/ui/fetch"
 )
 
 // pause is how long nothing must be typed before the preview is worked out anew.
@@ -22,29 +23,27 @@ type source struct {
 	partial          bool
 }
 
-// paused tells that nothing was typed for a while.
-type paused struct {
-	of    *Form
-	asked int
-}
-
-// previewed brings what the restore would do.
-type previewed struct {
-	of      *Form
-	asked   int
-	preview inspect.Preview
-}
-
-// checkEnded tells what stands in the way.
-type checkEnded struct {
-	of    *Form
-	asked int
-	check inspect.Check
+// asked is an answer that is for some state of the form: of is the change after which it
+// was asked for, and from where it reads.
+type asked[T any] struct {
+	fetch.Answer[T]
+	of   int
+	from source
 }
 
 func (f *Form) source() source {
 	spec := &f.draft.Restore.Spec
 	return source{spec.BackupName, spec.ScheduleName, f.draft.AllowPartiallyFailed != nil && *f.draft.AllowPartiallyFailed}
+}
+
+// asker is the form, which does something with each answer.
+func (f *Form) asker(answered func() tea.Cmd) fetch.Asker {
+	return fetch.Asker{Start: f.options.Start, Clock: f.options.Clock, Answered: answered}
+}
+
+// copyDraft is the draft as it is now, for another goroutine.
+func (f *Form) copyDraft() restorespec.Draft {
+	return restorespec.Draft{Restore: *f.draft.Restore.DeepCopy(), AllowPartiallyFailed: f.draft.AllowPartiallyFailed}
 }
 
 // Ask asks again once the backup, or one of the schedule, is another than it was: it
@@ -79,33 +78,25 @@ func (f *Form) sourceState() string {
 // needs it. So does a look at the cluster: the next one needs most of what it lists.
 func (f *Form) ask() tea.Cmd {
 	from := f.source()
-	if f.flight == 0 || f.from != from || f.read == f.from {
-		f.stop(&f.cancel)
-		f.flight = 0
+	if f.previewed.from != from || f.read == from {
+		f.previewed.Close()
 	}
-	if f.looksFrom != from {
-		f.stop(&f.cancelLook)
-		f.looking, f.looksFrom, f.found = 0, from, inspect.Check{}
+	if f.found.from != from {
+		f.found.Close()
+		f.found = asked[inspect.Check]{from: from}
 	}
-	f.asked, f.asOf = f.asked+1, f.sourceState()
-	f.pending, f.checked = f.options.Previewer != nil, false
+	f.changes++
+	f.asOf, f.pending, f.checked = f.sourceState(), f.options.Previewer != nil, false
 	f.outdate()
-	of := paused{f, f.asked}
-	return tea.Tick(pause, func(time.Time) tea.Msg { return of })
-}
-
-func (f *Form) stop(cancel *context.CancelFunc) {
-	if *cancel != nil {
-		(*cancel)()
-	}
-	*cancel = nil
+	return f.pause.Begin(pause, f.start)
 }
 
 // Close withdraws what was asked for.
 func (f *Form) Close() {
-	f.stop(&f.cancel)
-	f.stop(&f.cancelLook)
-	f.stop(&f.cancelCompare)
+	f.pause.Close()
+	f.previewed.Close()
+	f.found.Close()
+	f.comparison.close()
 }
 
 func (f *Form) start() tea.Cmd {
@@ -113,31 +104,29 @@ func (f *Form) start() tea.Cmd {
 		f.pending = false
 		return nil
 	}
-	if f.flight != 0 {
+	if f.previewed.Pending() {
 		return nil // its answer starts this one
 	}
-	f.flight, f.from = f.asked, f.source()
-	draft, asked, a := restorespec.Draft{Restore: *f.draft.Restore.DeepCopy(), AllowPartiallyFailed: f.draft.AllowPartiallyFailed}, f.asked, f.assessed
-	cmd, cancel := f.options.Start(func(ctx context.Context) tea.Msg {
-		return previewed{f, asked, f.options.Previewer.Preview(ctx, draft, a)}
+	f.previewed.of, f.previewed.from = f.changes, f.source()
+	f.previewed.Outdate()
+	draft, a := f.copyDraft(), f.assessed
+	return f.previewed.Ask(f.asker(f.handlePreview), 0, func(ctx context.Context) (inspect.Preview, error) {
+		return f.options.Previewer.Preview(ctx, draft, a), nil
 	})
-	f.cancel = cancel
-	return cmd
 }
 
-// take takes the answer. If something was typed meanwhile it tells what is in the
+// handlePreview shows the answer. If something was typed meanwhile it tells what is in the
 // backup, and the next question follows.
-func (f *Form) take(answer inspect.Preview) tea.Cmd {
-	late := f.flight != f.asked
-	f.preview, f.known, f.flight, f.read = answer, true, 0, source{}
-	if answer.Unknown == "" {
-		f.read = f.from
+func (f *Form) handlePreview() tea.Cmd {
+	f.preview, f.read = f.previewed.Value, source{}
+	if f.preview.Unknown == "" {
+		f.read = f.previewed.from
 	}
 	switch {
-	case !late:
+	case f.previewed.of == f.changes:
 		f.pending = false
 		return f.look()
-	case f.rested == f.asked:
+	case f.pause.Resting():
 		return f.start()
 	}
 	return nil // more is being typed
@@ -147,25 +136,24 @@ func (f *Form) take(answer inspect.Preview) tea.Cmd {
 // the end of the one that runs starts the next.
 func (f *Form) look() tea.Cmd {
 	if f.preview.Backup == "" || len(f.refused()) > 0 {
-		f.found, f.checked = inspect.Check{}, true // there is nothing to look at
+		f.found.Value, f.checked = inspect.Check{}, true // there is nothing to look at
 		return nil
 	}
-	if f.looking != 0 {
+	if f.found.Pending() {
 		return nil
 	}
-	f.looking = f.asked
-	draft, asked, preview, a := restorespec.Draft{Restore: *f.draft.Restore.DeepCopy()}, f.asked, f.preview, f.assessed
-	cmd, cancel := f.options.Start(func(ctx context.Context) tea.Msg {
-		return checkEnded{f, asked, f.options.Previewer.Check(ctx, draft, preview, a)}
+	f.found.of = f.changes
+	f.found.Outdate()
+	draft, preview, a := f.copyDraft(), f.preview, f.assessed
+	return f.found.Ask(f.asker(f.handleCheck), 0, func(ctx context.Context) (inspect.Check, error) {
+		return f.options.Previewer.Check(ctx, draft, preview, a), nil
 	})
-	f.cancelLook = cancel
-	return cmd
 }
 
-// looked takes what a look found. If something was typed meanwhile it is for what had
+// handleCheck shows what a look found. If something was typed meanwhile it is for what had
 // been typed before, and the next look follows.
-func (f *Form) looked(msg checkEnded) tea.Cmd {
-	f.looking, f.found, f.checked = 0, msg.check, msg.asked == f.asked
+func (f *Form) handleCheck() tea.Cmd {
+	f.checked = f.found.of == f.changes
 	if f.checked || f.pending || len(f.wrong()) > 0 {
 		return nil
 	}

@@ -3,72 +3,61 @@ package restoreform
 import (
 	"context"
 	"reflect"
-	"sync/atomic"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/ui/fetch"
 )
 
 // comparison is one of what exists with the backup.
 type comparison struct {
-	// of and asOf are what it is about: the draft, and the state of its backup.
-	of   restorespec.Draft
-	asOf string
-	// far is how far it is, until it has ended.
-	far   atomic.Pointer[string]
-	ended bool
-	check inspect.Check
+	fetch.Answer[inspect.Check]
+	progress *fetch.Progress[string]
+	// draft and asOf are what it is about: the draft, and the state of its backup.
+	draft restorespec.Draft
+	asOf  string
 	// outdated is true once another restore is in the form.
 	outdated bool
 }
 
-// compared brings what a comparison found.
-type compared struct {
-	by    *comparison
-	check inspect.Check
-	err   error
+// close withdraws the comparison.
+func (c *comparison) close() {
+	if c != nil {
+		c.Close()
+		c.progress.Close()
+	}
 }
-
-// comparing tells to look how far a comparison is.
-type comparing struct{ by *comparison }
 
 // compares reports whether a comparison runs.
-func (f *Form) compares() bool {
-	return f.comparison != nil && !f.comparison.ended && !f.comparison.outdated
-}
+func (f *Form) compares() bool { return f.comparison != nil && f.comparison.Pending() }
 
-// hasCompared reports whether what was found of this restore is compared.
-func (f *Form) hasCompared() bool {
-	return f.comparison != nil && f.comparison.ended && !f.comparison.outdated
-}
-
-// checkShown is what was found, compared if it was.
+// checkShown is what was found, compared if that was done of this restore.
 func (f *Form) checkShown() *inspect.Check {
-	if f.hasCompared() {
-		return &f.comparison.check
+	if c := f.comparison; c != nil && c.Known && !c.outdated {
+		return &c.Value
 	}
-	return &f.found
+	return &f.found.Value
 }
 
 // canCompare says whether there is something to compare, as far as that is known.
 func (f *Form) canCompare() bool {
-	return f.options.Previewer != nil && (f.preview.Unknown != "" || f.found.Existing > 0)
+	return f.options.Previewer != nil && (f.preview.Unknown != "" || f.found.Value.Existing > 0)
 }
 
-func (f *Form) whyNotCompare() string {
+// compareUnavailable says why nothing can be compared.
+func (f *Form) compareUnavailable() string {
 	if f.preview.Unknown != "" {
 		return f.preview.Unknown
 	}
-	return f.found.WhyNotCompare
+	return f.found.Value.WhyNotCompare
 }
 
 // compareSays is what the key does now.
 func (f *Form) compareSays() string {
-	if f.comparison != nil && (f.comparison.ended || f.comparison.outdated) {
+	if f.comparison != nil && !f.compares() {
 		return "compare again"
 	}
 	return "compare"
@@ -88,50 +77,46 @@ func (f *Form) compare() tea.Cmd {
 		f.say(true, "Not compared: veltui is still looking at the cluster. Try again in a moment.")
 		return nil
 	}
-	by := &comparison{of: restorespec.Draft{Restore: *f.draft.Restore.DeepCopy(), AllowPartiallyFailed: f.draft.AllowPartiallyFailed}, asOf: f.asOf}
+	c := &comparison{progress: fetch.NewProgress[string](), draft: f.copyDraft(), asOf: f.asOf}
+	f.comparison = c
 	preview, a := f.preview, f.assessed
-	f.comparison = by
-	cmd, cancel := f.options.Start(func(ctx context.Context) tea.Msg {
-		check, err := f.options.Previewer.Compare(ctx, by.of, preview, a, func(far string) { by.far.Store(&far) })
-		return compared{by, check, err}
-	})
-	f.cancelCompare = cancel
-	return tea.Batch(cmd, by.follow())
+	return tea.Batch(
+		c.Ask(f.asker(f.handleComparison), 0, func(ctx context.Context) (inspect.Check, error) {
+			return f.options.Previewer.Compare(ctx, c.draft, preview, a, c.progress.Report)
+		}),
+		c.progress.Follow(f.asker(nil), pause, func(string) bool { return true }))
 }
 
-// follow draws how far it is, now and then.
-func (by *comparison) follow() tea.Cmd {
-	return tea.Tick(pause, func(time.Time) tea.Msg { return comparing{by} })
-}
-
-// takeCompared takes what a comparison found.
-func (f *Form) takeCompared(msg compared) {
-	f.stop(&f.cancelCompare)
-	if msg.err != nil {
+// handleComparison shows what a comparison found.
+func (f *Form) handleComparison() tea.Cmd {
+	c := f.comparison
+	c.close()
+	if c.Err != nil {
 		f.comparison = nil
-		f.say(true, "Not compared: "+msg.err.Error()+".")
-		return
+		f.say(true, "Not compared: "+c.Err.Error()+".")
+		return nil
 	}
-	f.comparison.ended, f.comparison.check, f.top = true, msg.check, 0
+	f.top = 0
 	f.say(false, "Compared what exists with the backup.")
+	return nil
 }
 
 // outdate ends and marks a comparison of another restore than the one in the form. The
 // name changes nothing.
 func (f *Form) outdate() {
-	by := f.comparison
-	if by == nil || by.outdated || by.asOf == f.asOf && reflect.DeepEqual(by.of.Restore.Spec, f.draft.Restore.Spec) &&
-		reflect.DeepEqual(by.of.AllowPartiallyFailed, f.draft.AllowPartiallyFailed) {
+	c := f.comparison
+	if c == nil || c.outdated || c.asOf == f.asOf && reflect.DeepEqual(c.draft.Restore.Spec, f.draft.Restore.Spec) &&
+		reflect.DeepEqual(c.draft.AllowPartiallyFailed, f.draft.AllowPartiallyFailed) {
 		return
 	}
-	f.stop(&f.cancelCompare)
-	by.outdated = true
+	c.close()
+	c.outdated = true
 }
 
 // comparingSays is how far a comparison is, in a few words, then in fewer.
 func (f *Form) comparingSays() []string {
-	words := "comparing " + human.Count(f.found.Existing, "object")
-	if far := f.comparison.far.Load(); far != nil {
+	words := "comparing " + human.Count(f.found.Value.Existing, "object")
+	if far := f.comparison.progress.Last(); far != nil {
 		return []string{words + ": " + *far, words, "comparing"}
 	}
 	return []string{words, "comparing"}

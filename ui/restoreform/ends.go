@@ -82,11 +82,10 @@ func (f *Form) save() tea.Cmd {
 		return nil
 	}
 	name := f.draft.Restore.Name + ".yaml"
-	cmd, _ := f.options.Start(func(context.Context) tea.Msg {
-		path, err := f.options.Previewer.Save(name, []byte(text))
-		return saved{f, path, err}
+	f.saved.Outdate()
+	return f.saved.Ask(f.asker(f.handleSaved), 0, func(context.Context) (string, error) {
+		return f.options.Previewer.Save(name, []byte(text))
 	})
-	return cmd
 }
 
 func (f *Form) copy() tea.Cmd {
@@ -118,17 +117,18 @@ func (f *Form) ready(text func() (string, error)) (string, error) {
 	return text()
 }
 
-// keep says where a file is.
-func (f *Form) keep(msg saved) {
-	if msg.err != nil {
-		f.say(true, "Not saved: "+msg.err.Error()+".")
-		return
+// handleSaved says where a file is.
+func (f *Form) handleSaved() tea.Cmd {
+	if f.saved.Err != nil {
+		f.say(true, "Not saved: "+f.saved.Err.Error()+".")
+		return nil
 	}
-	text := "Saved to " + msg.path + "."
+	text := "Saved to " + f.saved.Value + "."
 	if len(f.refused()) == 0 {
-		text += " To restore: " + f.options.Reach.Kubectl("", "create", "-f", msg.path)
+		text += " To restore: " + f.options.Reach.Kubectl("", "create", "-f", f.saved.Value)
 	}
 	f.tell(text)
+	return nil
 }
 
 // say answers a key. What esc asked is no longer asked then.

@@ -12,6 +12,7 @@ import (
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
@@ -26,13 +27,31 @@ type Options struct {
 	Previewer Previewer
 	// Start makes a command of work that ends with the program, or when it is
 	// cancelled.
-	Start func(func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc)
+	Start fetch.Start
 	Clock func() time.Time
 	// WhyNoClipboard says why nothing can be copied; empty where the terminal may
 	// have a clipboard.
 	WhyNoClipboard string
 	// Back leaves the form.
 	Back func() tea.Cmd
+}
+
+// Previewer works out what a restore would do. What it answers is safe to draw,
+// and so are its errors, which are on one line.
+type Previewer interface {
+	// Preview takes as long as downloading the backup, the first time, and ends
+	// with ctx. a is what is known of the cluster, nil for nothing yet.
+	Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) inspect.Preview
+	// Check looks what stands in the way in the live cluster, for a preview that is
+	// known. It may take seconds, and ends with ctx.
+	Check(ctx context.Context, d restorespec.Draft, p inspect.Preview, a *assess.Assessment) inspect.Check
+	// Compare is a Check that also compares what exists with the backup, which it
+	// downloads once more. far is told how far that is, in a few words, by any
+	// goroutine.
+	Compare(ctx context.Context, d restorespec.Draft, p inspect.Preview, a *assess.Assessment, far func(string)) (inspect.Check, error)
+	// Save writes a new file and says where it is, also if it holds data already. It
+	// never replaces another: that error is ErrExists.
+	Save(name string, data []byte) (path string, err error)
 }
 
 // row is one line of the form. The last one has no field: it is the command.
@@ -54,31 +73,24 @@ type Form struct {
 	// assessed is the cluster as it was known last.
 	assessed *assess.Assessment
 
-	preview inspect.Preview
-	known   bool // preview has been answered once
+	// preview is the last one that was answered, and previewed the question.
+	preview   inspect.Preview
+	previewed asked[inspect.Preview]
 	// found is what stands in the way; checked is true once that is for what is in the
 	// form now, and not for what had been typed before.
-	found   inspect.Check
+	found   asked[inspect.Check]
 	checked bool
-	// asked counts changes, and rested is the last one after which nothing was typed
-	// for a while: only the answer to the last change counts. asOf is the state of the
-	// backup that was asked about.
-	asked, rested int
-	asOf          string
-	pending       bool
-	// flight is the change that a preview is being worked out for, 0 for none, from
-	// where it reads; read is where the last preview could read from.
-	flight     int
-	from, read source
-	cancel     context.CancelFunc
-	// looking is the change that the cluster is looked at for, 0 for none, and
-	// looksFrom the source of that and of found.
-	looking    int
-	looksFrom  source
-	cancelLook context.CancelFunc
+	// changes counts changes, and pause is that after the last: only the answer to the
+	// last change counts. asOf is the state of the backup that was asked about.
+	changes int
+	pause   fetch.Pause
+	asOf    string
+	pending bool
+	// read is where the last preview could read from.
+	read source
 	// comparison is the last one, nil for none.
-	comparison    *comparison
-	cancelCompare context.CancelFunc
+	comparison *comparison
+	saved      fetch.Answer[string]
 
 	// drawn are the rows as they were drawn last, -1 for a line that is none: from line
 	// rowsAt on, rowsWidth wide. firstRow is the first of them.
@@ -95,13 +107,6 @@ type Form struct {
 	changed, leaving bool
 	// parting is the last command that was copied.
 	parting string
-}
-
-// saved tells where the YAML is.
-type saved struct {
-	of   *Form
-	path string
-	err  error
 }
 
 // New opens a form, and asks for its first preview.
@@ -134,47 +139,6 @@ func (f *Form) Load(a *assess.Assessment) {
 	if a != nil {
 		f.assessed = a
 	}
-}
-
-// Handles reports whether a message is one to a form.
-func Handles(msg tea.Msg) bool {
-	switch msg.(type) {
-	case paused, previewed, checkEnded, compared, comparing, saved:
-		return true
-	}
-	return false
-}
-
-// Update takes a message to a form, and drops late ones.
-func (f *Form) Update(msg tea.Msg) tea.Cmd {
-	switch msg := msg.(type) {
-	case paused:
-		if msg.of == f && msg.asked == f.asked {
-			f.rested = f.asked
-			return f.start()
-		}
-	case previewed:
-		if msg.of == f && msg.asked == f.flight {
-			return f.take(msg.preview)
-		}
-	case checkEnded:
-		if msg.of == f && msg.asked == f.looking {
-			return f.looked(msg)
-		}
-	case compared:
-		if msg.by == f.comparison && f.compares() {
-			f.takeCompared(msg)
-		}
-	case comparing:
-		if msg.by == f.comparison && f.compares() {
-			return msg.by.follow()
-		}
-	case saved:
-		if msg.of == f {
-			f.keep(msg)
-		}
-	}
-	return nil
 }
 
 // Parting is the command that was copied last, for the user's own terminal; empty

@@ -26,7 +26,7 @@ func (f *Form) bindings() []keys.Binding {
 		{Keys: []string{"down", "enter"}, Label: "down enter", What: "next field", Group: keys.Move, Do: act(func() tea.Cmd { return f.step(1) })},
 		{Keys: []string{"pgup"}, Label: "pgup", What: "scroll the preview up", Group: keys.Move, Do: act(func() tea.Cmd { return f.scroll(-f.page) })},
 		{Keys: []string{"pgdown"}, Label: "pgdn", What: "scroll the preview down", Group: keys.Move, Do: act(func() tea.Cmd { return f.scroll(f.page) })},
-		{Name: "compare-restore", Keys: []string{"ctrl+t"}, Label: "ctrl+t", What: "compare what exists", WhatNow: f.compareSays, Group: keys.Look, Short: true, On: f.canCompare, WhyNot: f.whyNotCompare, Do: act(f.compare)},
+		{Name: "compare-restore", Keys: []string{"ctrl+t"}, Label: "ctrl+t", What: "compare what exists", WhatNow: f.compareSays, Group: keys.Look, Short: true, On: f.canCompare, WhyNot: f.compareUnavailable, Do: act(f.compare)},
 		{Name: "save-restore", Keys: []string{"ctrl+s"}, Label: "ctrl+s", What: "save YAML", Group: keys.Look, Short: true, Do: act(f.save)},
 		{Name: "copy-restore", Keys: []string{"ctrl+y"}, Label: "ctrl+y", What: "copy command", Group: keys.Look, Short: true, Do: act(f.copy)},
 		{Keys: []string{"y"}, Label: "y", What: "copy command", Group: keys.Look, On: atCommand, Do: act(f.copy)},
@@ -65,7 +65,7 @@ func (f *Form) leave() tea.Cmd {
 		return f.zoom()
 	}
 	if f.compares() {
-		f.stop(&f.cancelCompare)
+		f.comparison.close()
 		f.comparison = nil
 		f.say(true, "The comparison is cancelled.")
 		return nil

@@ -124,7 +124,7 @@ func (f *Form) summary() []string {
 		return f.comparingSays()
 	case f.pending:
 		return []string{"working it out"}
-	case !f.known:
+	case !f.previewed.Known:
 		return []string{"items not known"}
 	}
 	items, takes, checking := human.Count(f.preview.Estimate.Total, "item"), "", ""

@@ -7,58 +7,52 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/dialog"
-	"github.com/veltui/veltui/ui/restoreform"
+	"github.com/veltui/veltui/ui/draw"
 )
 
-// openForm opens the form of a restore: from a backup, or like another restore.
-func (m *Model) openForm(of *cluster, j *job.Job) tea.Cmd {
-	now := m.options.Clock()
-	draft := restoreform.From(j.Name, now)
-	if r, ok := j.Object.(*velerov1.Restore); ok {
-		draft = restoreform.Again(r, now)
-	}
-	m.at = of
-	var cmd tea.Cmd
-	m.form, cmd = restoreform.New(restoreform.Options{
-		Draft: draft, Context: of.Context, Reach: of.Request.Reach(), Previewer: of.Previewer, Start: m.starts,
-		Clock: m.options.Clock, WhyNoClipboard: m.options.Terminal.WhyNoClipboard, Back: func() tea.Cmd { m.closeForm(); return nil },
-	}, of.assessed)
-	return cmd
+// dialogScreen leads through an action on jobs of a cluster.
+type dialogScreen struct {
+	base
+	*dialog.Dialog
 }
 
-func (m *Model) closeForm() {
-	if m.form == nil {
-		return
-	}
-	m.form.Close()
-	if text := m.form.Parting(); text != "" {
-		m.parting = append(m.parting, text)
-	}
-	m.form = nil
+func (s *dialogScreen) allows() allowed {
+	return allowed{help: s.HasHelp(), quit: s.Stage() != dialog.Typing, suspend: s.Stage() != dialog.Applying}
 }
 
-// writing reports whether letters go into a field of the form.
-func (m *Model) writing() bool {
-	return m.form != nil && m.form.Typing() && !m.helping && m.dialog == nil
+func (s *dialogScreen) Load(*assess.Assessment) {}
+func (s *dialogScreen) Ask() tea.Cmd            { return nil }
+
+// Update takes a message to a dialog.
+func (s *dialogScreen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
+	if !dialog.Handles(msg) {
+		return nil, false
+	}
+	return s.Dialog.Update(msg), true
 }
 
-// meant is the job that a key about one job means, nil if there is none.
-func (m *Model) meant() *job.Job {
-	if m.job != nil {
-		return m.job.Job()
-	}
-	return m.dashboard.selectedJob()
+// Takes reports whether a key is not to be acted on: the stage is deaf, or it has no such
+// key.
+func (s *dialogScreen) Takes(msg tea.KeyPressMsg, bound bool) bool {
+	return s.Swallows() || !bound && msg.Mod != tea.ModAlt
 }
 
-func (m *Model) whyNotForm() string {
-	if m.meant() == nil {
-		return "no backup or restore is selected"
+// View draws the dialog alone.
+func (s *dialogScreen) View(c draw.Canvas) string { return s.ViewOver(c, "") }
+
+// ViewOver draws the dialog over the screen below it.
+func (s *dialogScreen) ViewOver(c draw.Canvas, behind string) string { return s.Dialog.View(c, behind) }
+
+// Close takes the marks from the jobs that are done with, and leaves what was done on the
+// user's terminal.
+func (s *dialogScreen) Close() {
+	for _, uid := range s.Settled() {
+		delete(s.m.dashboard.marked, s.of.key(string(uid)))
 	}
-	return ""
+	s.m.parting = append(s.m.parting, s.Parting()...)
 }
 
 // Finalizer looks into jobs that nobody works on any more, and moves them on.
@@ -94,8 +88,8 @@ func (m *Model) checkAccess(c *cluster) tea.Cmd {
 // subjects are the jobs that the finalize key means, and their cluster: the open
 // one, the marked ones, or the one under the cursor.
 func (m *Model) subjects() (*cluster, []*job.Job) {
-	if m.job != nil {
-		return m.at, []*job.Job{m.job.Job()}
+	if s := m.job(); s != nil {
+		return s.of, []*job.Job{s.Job()}
 	}
 	if c, marked := m.dashboard.markedJobs(); len(marked) > 0 {
 		return c, marked
@@ -110,29 +104,21 @@ func (m *Model) openFinalize() tea.Cmd {
 		Actions: of.Finalizer, Request: of.Request, Jobs: jobs, Context: of.Context, Clock: o.Clock, Keys: o.Keys,
 		Readable: m.readable, NoClipboard: o.Terminal.WhyNoClipboard != "", Guard: guarded,
 	})
-	m.dialog, m.dialogAt = opened, of
+	m.push(&dialogScreen{base{m, of}, opened})
 	return cmd
 }
 
-func (m *Model) closeDialog() {
-	for _, uid := range m.dialog.Settled() {
-		delete(m.dashboard.marked, m.dialogAt.key(string(uid)))
-	}
-	m.parting = append(m.parting, m.dialog.Parting()...)
-	m.dialog, m.dialogAt = nil, nil
-}
-
-// whyNotFinalize says why the finalize key can do nothing, and is empty if a
-// look may be taken. The evidence decides about the rest.
-func (m *Model) whyNotFinalize() string {
-	if m.job == nil && len(m.dashboard.marked) > 0 {
+// finalizeUnavailable says why the finalize key can do nothing, and is empty if evidence
+// may be gathered, which decides about the rest.
+func (m *Model) finalizeUnavailable() string {
+	if m.job() == nil && len(m.dashboard.marked) > 0 {
 		return ""
 	}
 	of, jobs := m.subjects()
-	return m.whyNotChange(of, jobs[0])
+	return m.changeUnavailable(of, jobs[0])
 }
 
-func (m *Model) whyNotChange(of *cluster, j *job.Job) string {
+func (m *Model) changeUnavailable(of *cluster, j *job.Job) string {
 	switch {
 	case m.options.ReadOnly:
 		return "read-only: nothing may be changed (--read-only or VELTUI_READ_ONLY)"
@@ -140,7 +126,7 @@ func (m *Model) whyNotChange(of *cluster, j *job.Job) string {
 		return "this dashboard cannot change anything"
 	case j == nil:
 		return "no backup or restore is selected"
-	case m.job != nil && m.job.Deleted():
+	case m.job() != nil && m.job().Deleted():
 		return j.Name + " has been deleted from the cluster"
 	case j.Deleting:
 		return j.Name + " is being deleted, so its phase no longer matters"
@@ -150,10 +136,10 @@ func (m *Model) whyNotChange(of *cluster, j *job.Job) string {
 	return of.rights.Value[j.Kind]
 }
 
-// whyNotMark also keeps all marks in one cluster: a dialog is about one.
-func (m *Model) whyNotMark() string {
+// markUnavailable also keeps all marks in one cluster: a dialog is about one.
+func (m *Model) markUnavailable() string {
 	of, j := m.focus(), m.dashboard.selectedJob()
-	why := m.whyNotChange(of, j)
+	why := m.changeUnavailable(of, j)
 	other, marked := m.dashboard.markedJobs()
 	switch {
 	case why != "":

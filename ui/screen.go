@@ -1,0 +1,139 @@
+package ui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
+)
+
+// openScreen is what is shown between the header and the keys. The open ones lie on each
+// other in Model.screens, the dashboard at the bottom.
+type openScreen interface {
+	// cluster is the one that the screen is about, nil for none in particular.
+	cluster() *cluster
+	// allows says which of the program's keys there are over the screen.
+	allows() allowed
+	// Keys are the screen's own keys.
+	Keys() []keys.Binding
+	// Update takes a message; handled is false if it is for others.
+	Update(msg tea.Msg) (cmd tea.Cmd, handled bool)
+	// Load takes the newest state of the cluster, and Ask asks for what is missing.
+	Load(a *assess.Assessment)
+	Ask() tea.Cmd
+	View(c draw.Canvas) string
+	Wheel(lines int)
+	// Close is called once the screen is left.
+	Close()
+}
+
+// allowed are the keys of the program that depend on the screen.
+type allowed struct {
+	// main screens are those of the cluster: there are keys for actions and to
+	// reconnect. On those with jobs, the actions are on these.
+	main, jobs                   bool
+	command, help, quit, suspend bool
+}
+
+// A screen may do more than each of them does.
+type (
+	// prompter takes all keys while something is typed into the last line.
+	prompter interface {
+		Typing() bool
+		Prompt(width int) string
+		Update(tea.Msg) (cmd tea.Cmd, handled bool)
+	}
+	// writer has text fields, which take keys before they are looked up. bound is true
+	// of a key that is bound.
+	writer interface {
+		Takes(msg tea.KeyPressMsg, bound bool) bool
+		Type(msg tea.Msg) tea.Cmd
+		Paste(msg tea.PasteMsg) tea.Cmd
+	}
+	// clicker takes clicks; again is true for what was selected before.
+	clicker interface {
+		Click(x, y int) (again bool, cmd tea.Cmd)
+	}
+	// overlay is drawn over the screen below it.
+	overlay interface {
+		ViewOver(c draw.Canvas, behind string) string
+	}
+)
+
+// still is what screens need not have, for them to embed.
+type still struct{}
+
+func (still) cluster() *cluster              { return nil }
+func (still) Update(tea.Msg) (tea.Cmd, bool) { return nil, false }
+func (still) Load(*assess.Assessment)        {}
+func (still) Ask() tea.Cmd                   { return nil }
+func (still) Close()                         {}
+
+// base is a screen that is about a cluster, for screens to embed.
+type base struct {
+	m  *Model
+	of *cluster
+}
+
+func (b base) cluster() *cluster { return b.of }
+
+// push opens a screen over the others.
+func (m *Model) push(s openScreen) {
+	m.screens = append(m.screens, s)
+	if c := s.cluster(); c != nil {
+		m.at = c
+	}
+}
+
+// pop leaves the screen on top.
+func (m *Model) pop() tea.Cmd {
+	top := m.top()
+	m.screens = m.screens[:len(m.screens)-1]
+	top.Close()
+	return nil
+}
+
+// showDashboard leaves help and the open screens.
+func (m *Model) showDashboard() {
+	for len(m.screens) > 1 {
+		m.pop()
+	}
+}
+
+// top is the screen that keys go to.
+func (m *Model) top() openScreen { return m.screens[len(m.screens)-1] }
+
+// shown is the screen on top, or that below help.
+func (m *Model) shown() openScreen {
+	if m.helping() {
+		return m.screens[len(m.screens)-2]
+	}
+	return m.top()
+}
+
+// find is the open screen of a type, the zero value if there is none.
+func find[S openScreen](m *Model) (found S) {
+	for _, s := range m.screens {
+		if s, ok := s.(S); ok {
+			found = s
+		}
+	}
+	return found
+}
+
+// prompting is what takes all keys for its last line, or nil.
+func (m *Model) prompting() prompter {
+	if p, ok := m.top().(prompter); ok && p.Typing() {
+		return p
+	}
+	return nil
+}
+
+// drawn is the screen at a place of the stack, with what it lies over.
+func (m *Model) drawn(c draw.Canvas, at int) string {
+	if over, ok := m.screens[at].(overlay); ok {
+		return over.ViewOver(c, m.drawn(c, at-1))
+	}
+	return m.screens[at].View(c)
+}
