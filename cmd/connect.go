@@ -149,16 +149,6 @@ func (p *pinned) explain(err error) error {
 	return err
 }
 
-// restConfig is how to get to the session's cluster, with the credentials that the
-// session has now.
-func (c *connector) restConfig() (*rest.Config, error) {
-	s, err := c.openSession()
-	if err != nil {
-		return nil, err
-	}
-	return s.Config(), nil
-}
-
 // loadConfig reads the kubeconfig as it is now.
 func (c *connector) loadConfig() (*rest.Config, error) {
 	if _, err := c.kubeconfig(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -39,6 +40,15 @@ func withFlags(t *testing.T, args ...string) *cli {
 	return c
 }
 
+// restConfig leads to the cluster of a session, with the credentials of now.
+func restConfig(c *cli) (*rest.Config, error) {
+	s, err := c.openSession()
+	if err != nil {
+		return nil, err
+	}
+	return s.Config(), nil
+}
+
 // Another shell that switches the current context must not lead a dashboard,
 // whose header says east, to another cluster.
 func TestContextStaysWhatItWas(t *testing.T) {
@@ -54,7 +64,7 @@ func TestContextStaysWhatItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reloaded, err := c.restConfig()
+	reloaded, err := restConfig(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +140,7 @@ func TestForContextSharesFlags(t *testing.T) {
 func TestClientsAreNotSlowedDown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	twoClusters(t, path, "east")
-	config, err := withFlags(t, "--kubeconfig", path).restConfig()
+	config, err := restConfig(withFlags(t, "--kubeconfig", path))
 	if err != nil || config.QPS < 50 || config.Burst < 50 {
 		t.Fatalf("%v, %+v", err, config)
 	}

@@ -73,7 +73,7 @@ func TestClusterIdentity(t *testing.T) {
 	twoClusters(t, first, "east")
 	twoClusters(t, second, "west")
 	identity := func(path string) string {
-		config, err := withFlags(t, "--kubeconfig", path).restConfig()
+		config, err := restConfig(withFlags(t, "--kubeconfig", path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestClusterIdentity(t *testing.T) {
 	if again := identity(first); again != identity(first) || again == identity(second) {
 		t.Errorf("%q and %q", identity(first), identity(second))
 	}
-	config, err := withFlags(t, "--kubeconfig", first).restConfig()
+	config, err := restConfig(withFlags(t, "--kubeconfig", first))
 	if err != nil {
 		t.Fatal(err)
 	}

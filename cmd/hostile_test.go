@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,6 +111,24 @@ var (
 	}
 )
 
+// jobCommands are all commands about a job, in each of their formats.
+func jobCommands(restore string) (commands [][]string) {
+	everyCommand(Root(), func(cmd *cobra.Command) {
+		f := cmd.Flags().Lookup("output")
+		if f == nil || !strings.Contains(cmd.Use, "/NAME") {
+			return
+		}
+		args := append(strings.Fields(cmd.CommandPath())[1:], argsOf(cmd, restore)...)
+		if cmd.Flags().Lookup("timeout") != nil {
+			args = append(args, "--timeout", "2s")
+		}
+		for _, format := range outputFormats(f.Usage) {
+			commands = append(commands, append(slices.Clone(args), "-o", format))
+		}
+	})
+	return commands
+}
+
 func TestHostileServerAndEveryCommand(t *testing.T) {
 	b := control(t)
 	b.prey(t)
@@ -123,6 +142,9 @@ func TestHostileServerAndEveryCommand(t *testing.T) {
 			}
 			if name == "texts" || name == "names" {
 				commands = slices.Concat(quickCommands, moreCommands)
+			}
+			if name == "texts" {
+				commands = slices.Concat(commands, jobCommands("prey"))
 			}
 			for _, args := range commands {
 				cmd := through(kubeconfig, b.command(t, append(args, "-n", "velero", "--request-timeout", timeout)...))
