@@ -194,6 +194,7 @@ func (h *headless) run(t *testing.T, args ...string) (stdout, stderr string, cod
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
+	checkSchema(t, out.String(), args)
 	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
 }
 

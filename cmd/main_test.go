@@ -129,6 +129,7 @@ func (b *bed) run(t *testing.T, args ...string) (stdout, stderr string, code int
 	if cmd.ProcessState == nil {
 		t.Fatalf("running veltui: %v", err)
 	}
+	checkSchema(t, out.String(), args)
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
