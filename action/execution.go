@@ -166,9 +166,9 @@ func (x *execution) prepare(context.Context) error {
 func (x *execution) check(ctx context.Context) error {
 	x.enter(StepDryRun)
 	for _, w := range x.writes {
-		after, err := x.tried(ctx, w)
+		after, err := x.dryRunPatch(ctx, w)
 		if err != nil {
-			return x.sort(err, func(cause error) error { return x.lookAgain(ctx, &delivery{patch: w, before: x.out.Sent}, cause) })
+			return x.sortAnswer(err, func(cause error) error { return x.lookAgain(ctx, &delivery{patch: w, before: x.out.Sent}, cause) })
 		}
 		if wrong := w.verify(after, true); wrong != "" {
 			return x.stop(Refused, "the API server would accept the patch but %s; %s", wrong, x.nothing())
@@ -242,7 +242,7 @@ func (x *execution) send(ctx context.Context) error {
 			return x.stop(Altered, "%v: it would %s; %s", err, d.altered, x.nothing())
 		}
 		if err != nil && !d.landed {
-			err = x.sort(err, func(cause error) error { return x.lookAgain(ctx, d, cause) })
+			err = x.sortAnswer(err, func(cause error) error { return x.lookAgain(ctx, d, cause) })
 		}
 		if !d.landed {
 			return err

@@ -358,7 +358,7 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 	case o.live():
 		return refuse(hookAdvice(e), "a Velero server is running and finalizing it; it would overwrite a phase written now")
 	case r.Phase == "":
-		return refuse(comeBackAdvice(e, target), "no pod was recognised as a running Velero server; one that comes back continues with it by itself")
+		return refuse(serverDownAdvice(e, target), "no pod was recognised as a running Velero server; one that comes back continues with it by itself")
 	case r.Phase != target && r.Phase != velero.PhaseFailed:
 		return refuse("Without a server, --phase "+target+" is allowed.", "%s would be wrong", r.Phase)
 	case waiting && j.Kind == job.Restore && len(e.moving(velero.DataDownload)) > 0:
@@ -367,11 +367,11 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 	return goTo(r.Phase, "no pod was recognised as a running Velero server that could finalize it")
 }
 
-// comeBackAdvice: up to 1.18.3 the server panics while it finalizes a restore
+// serverDownAdvice: up to 1.18.3 the server panics while it finalizes a restore
 // with a pending claim that names no storage class, at each start
 // (restore_finalizer_controller.go patchDynamicPVWithVolumeInfo; since 1.14).
 // Then a final phase on that restore is what lets the server run again.
-func comeBackAdvice(e *Evidence, target string) string {
+func serverDownAdvice(e *Evidence, target string) string {
 	finalizing := e.Job.Phase == velero.PhaseFinalizing || e.Job.Phase == velero.PhaseFinalizingPartly
 	if e.Job.Kind == job.Restore && finalizing && e.crashLoops() {
 		return "Look at the end of the server's log. If it panics in patchDynamicPVWithVolumeInfo, this restore crashes the server at every start (up to 1.18.3): --phase " + target + " lets it run again."

@@ -102,6 +102,16 @@ func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Eviden
 	return e, nil
 }
 
+// answered reports whether the API server answered a question. It puts a refusal into
+// why, if that is not nil, and returns an error that time may mend.
+func answered(what string, failed error, why *string) (ok bool, _ error) {
+	refusal, err := open(what, failed)
+	if why != nil && err == nil {
+		*why = refusal
+	}
+	return err == nil && refusal == "", err
+}
+
 // open turns a refusal of the API server into words, and passes on an error
 // that time may mend.
 func open(what string, err error) (why string, _ error) {
@@ -170,13 +180,8 @@ func (g *gathering) mayPatch(group schema.GroupVersion, resource, name string) (
 func (g *gathering) phases() error {
 	crd := &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(velero.CustomResourceDefinition)
-	why, err := open("reading the CRD", g.client.Get(g.ctx, client.ObjectKey{Name: qualified(g.e.Job.Kind)}, crd))
-	if err != nil {
+	if ok, err := answered("reading the CRD", g.client.Get(g.ctx, client.ObjectKey{Name: qualified(g.e.Job.Kind)}, crd), &g.e.PhasesWhy); !ok {
 		return err
-	}
-	if why != "" {
-		g.e.PhasesWhy = why
-		return nil
 	}
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, v := range versions {
@@ -203,8 +208,7 @@ func (g *gathering) phases() error {
 
 func (g *gathering) subresource() error {
 	list, err := g.resources.ServerResourcesForGroupVersionWithContext(g.ctx, velerov1.SchemeGroupVersion.String())
-	why, err := open("asking for Velero's resources", err)
-	if err != nil || why != "" {
+	if ok, err := answered("asking for Velero's resources", err, nil); !ok {
 		return err
 	}
 	for i := range list.APIResources {

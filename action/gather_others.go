@@ -77,9 +77,7 @@ func (g *gathering) targets() error {
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	why, err := open("listing namespaces", g.client.List(g.ctx, list))
-	if err != nil || why != "" {
-		g.e.NamespacesWhy = why
+	if ok, err := answered("listing namespaces", g.client.List(g.ctx, list), &g.e.NamespacesWhy); !ok {
 		return err
 	}
 	g.e.NamespacesSeen = true

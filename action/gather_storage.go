@@ -145,9 +145,7 @@ func (g *gathering) location() error {
 	var l velerov1.BackupStorageLocation
 	err := g.read(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation"), name, &l)
 	g.e.LocationGone = isGone(err)
-	why, err := open("reading the storage location", err)
-	if err != nil || why != "" {
-		g.e.LocationWhy = why
+	if ok, err := answered("reading the storage location", err, &g.e.LocationWhy); !ok {
 		return err
 	}
 	g.e.Location = &diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
@@ -163,9 +161,7 @@ func (g *gathering) location() error {
 func (g *gathering) locations() error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocationList"))
-	why, err := open("listing storage locations", g.client.List(g.ctx, list, client.InNamespace(g.namespace)))
-	if err != nil || why != "" {
-		g.e.LocationsWhy = why
+	if ok, err := answered("listing storage locations", g.client.List(g.ctx, list, client.InNamespace(g.namespace)), &g.e.LocationsWhy); !ok {
 		return err
 	}
 	g.e.Locations = Yes

@@ -215,9 +215,7 @@ func (g *gathering) snapshots() error {
 	if apierrors.IsNotFound(err) {
 		return nil // a cluster without CSI snapshots
 	}
-	why, err := open("listing VolumeSnapshots", err)
-	if err != nil || why != "" {
-		g.e.SnapshotsWhy = why
+	if ok, err := answered("listing VolumeSnapshots", err, &g.e.SnapshotsWhy); !ok {
 		return err
 	}
 	for i := range list.Items {

@@ -84,8 +84,7 @@ func (g *gathering) hooks() error {
 		return nil
 	}
 	var pods corev1.PodList
-	why, err := open("listing restored pods", g.client.List(g.ctx, &pods, client.MatchingLabels{velerov1.RestoreNameLabel: label.GetValidName(j.Name)}))
-	if err != nil || why != "" {
+	if ok, err := answered("listing restored pods", g.client.List(g.ctx, &pods, client.MatchingLabels{velerov1.RestoreNameLabel: label.GetValidName(j.Name)}), nil); !ok {
 		return err
 	}
 	g.e.HooksSeen = Yes

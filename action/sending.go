@@ -209,8 +209,8 @@ func (s *sending) begin(seen ...*unstructured.Unstructured) error {
 	return s.note("begin", nil)
 }
 
-// tried has the API server check a patch without carrying it out.
-func (s *sending) tried(ctx context.Context, p *patch) (after *unstructured.Unstructured, err error) {
+// dryRunPatch has the API server check a patch without carrying it out.
+func (s *sending) dryRunPatch(ctx context.Context, p *patch) (after *unstructured.Unstructured, err error) {
 	err = retry.RetryOnRetriableMaxBackOff(ctx, s.retrying(), func(ctx context.Context) error {
 		if err := s.f.access.check(ctx); err != nil {
 			return err
@@ -222,10 +222,10 @@ func (s *sending) tried(ctx context.Context, p *patch) (after *unstructured.Unst
 	return after, err
 }
 
-// sort sorts an answer to a patch that did not succeed: somebody was faster,
+// sortAnswer sorts an answer to a patch that did not succeed: somebody was faster,
 // and again says what follows; the server does not want it; or it could not be
 // reached.
-func (s *sending) sort(err error, again func(cause error) error) error {
+func (s *sending) sortAnswer(err error, again func(cause error) error) error {
 	switch {
 	case errors.Is(err, errChanged), apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInvalid(err):
 		return again(err)

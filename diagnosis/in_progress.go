@@ -64,7 +64,7 @@ func (a *assessment) orphaned() (Verdict, bool) {
 	a.noteUnlooked()
 	return a.prove(Orphaned, ByOwner(gone), ServerRestarted,
 		"It can be finalized as Failed, as Velero itself does at its start. Another restart of Velero does the same.",
-		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(a.env.serverStarted()), why).by(Finalize), true
+		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(a.env.serverStarted()), why).withAction(Finalize), true
 }
 
 // reopened: Velero notes when a job is completed with its last phase, so one in
@@ -87,7 +87,7 @@ func (a *assessment) reopened() (Verdict, bool) {
 	a.noteQuiet()
 	a.noteUnlooked()
 	return a.prove(Orphaned, ByOwner(fact), Reopened, "If its results are stored, it can be finalized, and Velero ends it again.",
-		"it had ended %s ago, and somebody set it back to InProgress; nobody works on it", a.ago(ended)).by(Finalize), true
+		"it had ended %s ago, and somebody set it back to InProgress; nobody works on it", a.ago(ended)).withAction(Finalize), true
 }
 
 // leftBehind: the only worker of the kind has gone on to another job, so it has
@@ -112,7 +112,7 @@ func (a *assessment) leftBehind() (Verdict, bool) {
 		a.noteQuiet()
 		a.noteUnread()
 		return a.stuck(ByOwner(fact), LostPatch, "If its results are stored, it can be finalized. A restart of Velero marks it Failed, with all else in progress.",
-			"%s; Velero's only %s worker has gone on to %s", progressText(a.j), a.j.Kind.Word(), human.Shorten(o.Name, 40)).by(Finalize), true
+			"%s; Velero's only %s worker has gone on to %s", progressText(a.j), a.j.Kind.Word(), human.Shorten(o.Name, 40)).withAction(Finalize), true
 	}
 	return Verdict{}, false
 }
@@ -253,7 +253,7 @@ func (a *assessment) lostPatch(v Verdict, all string) Verdict {
 		a.Supports(SourceStorage, e.Stored, "its stored results count %s, so it ends PartiallyFailed", human.Count(e.StoredErrors, "error"))
 	}
 	return a.stuck(v.Proof, LostPatch, "It can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
-		"%s and stored, phase never moved on for %s; its last status patch was lost", all, a.quietWords()).by(Finalize)
+		"%s and stored, phase never moved on for %s; its last status patch was lost", all, a.quietWords()).withAction(Finalize)
 }
 
 // cannotEnd: its work is over, and something keeps Velero from ending it.

@@ -102,7 +102,7 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 	a.noteQuiet()
 	proof := ByGivingUp(a.Supports(SourceLog, log.GaveUp.At, "the server gave up: %s", logText(log.GaveUp)))
 	if log.LostPhase == velero.PhaseFailed {
-		return a.meantToFail(log, proof), true
+		return a.expectsFailure(log, proof), true
 	}
 	a.noteUnread()
 	if n := a.j.DataMovements().Active(); n > 0 {
@@ -123,13 +123,13 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 			human.Plural(n, "volume has", "volumes have")), true
 	}
 	return a.stuck(proof, LostPatch, "If its results are stored, it can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
-		"its work is over (%s), but Velero gave up writing %s %s ago and does not try again", done, to, human.Duration(max(0, a.loggedAgo(log.GaveUp.At)))).by(Finalize), true
+		"its work is over (%s), but Velero gave up writing %s %s ago and does not try again", done, to, human.Duration(max(0, a.loggedAgo(log.GaveUp.At)))).withAction(Finalize), true
 }
 
-// meantToFail: the lost patch would have ended the job as Failed. A backup of a
+// expectsFailure: the lost patch would have ended the job as Failed. A backup of a
 // name that the object store has already fails at once (pkg/controller/
 // backup_controller.go runBackup).
-func (a *assessment) meantToFail(log velero.JobLog, proof Proof) Verdict {
+func (a *assessment) expectsFailure(log velero.JobLog, proof Proof) Verdict {
 	why := ""
 	if log.Failure != "" {
 		why = ": " + human.Shorten(log.Failure, logRunes)
@@ -142,5 +142,5 @@ func (a *assessment) meantToFail(log velero.JobLog, proof Proof) Verdict {
 	case a.j.Kind == job.Backup:
 		advice += " Do not rely on what was backed up: make a new backup."
 	}
-	return a.stuck(proof, LostPatch, advice, "it failed%s; Velero gave up writing that %s ago and does not try again", why, human.Duration(max(0, a.loggedAgo(log.GaveUp.At)))).by(Restart)
+	return a.stuck(proof, LostPatch, advice, "it failed%s; Velero gave up writing that %s ago and does not try again", why, human.Duration(max(0, a.loggedAgo(log.GaveUp.At)))).withAction(Restart)
 }

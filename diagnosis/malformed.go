@@ -65,8 +65,8 @@ func (a *assessment) malformed() Verdict {
 	const advice = "Correct the field. A restart of the Velero server does not help: it fails on the resource again."
 	if v, known := velero.ParseVersion(a.env.Server.Version); known && velero.Current.Before(v) {
 		a.Doubts(SourceSchema, a.env.Now, "Velero %s may read what %s cannot", v, velero.Current)
-		return a.conclude(Unknown, MalformedSpec, advice, "%s. %s", a.j.Malformed[0], decode.ServerWarning).by(FixField)
+		return a.conclude(Unknown, MalformedSpec, advice, "%s. %s", a.j.Malformed[0], decode.ServerWarning).withAction(FixField)
 	}
 	fact := Fact{Holds: true, Source: SourceWatch, At: a.env.Now, Text: fmt.Sprintf("%s; %s", a.j.Malformed[0], decode.ServerWarning)}
-	return a.stuck(ByRefusal(fact), MalformedSpec, advice, "%s. %s", a.j.Malformed[0], decode.ServerWarning).by(FixField)
+	return a.stuck(ByRefusal(fact), MalformedSpec, advice, "%s. %s", a.j.Malformed[0], decode.ServerWarning).withAction(FixField)
 }

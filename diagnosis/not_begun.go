@@ -120,17 +120,17 @@ func (a *assessment) untaken(w turn) Verdict {
 		const advice = "A restart of the Velero server gets the queue going; it fails what is in progress."
 		if o := a.lostSlot(); o != nil {
 			fact := a.Supports(SourceWatch, o.Changed, "somebody set %s to %s before it started, and the server counts it as running until it restarts", o.Name, o.Phase)
-			return a.stuck(ByOwner(fact), QueueStalled, advice, "free to start for %s, but %s keeps its slot: somebody set it to %s", human.Duration(idle), human.Shorten(o.Name, 30), o.Phase).by(Restart)
+			return a.stuck(ByOwner(fact), QueueStalled, advice, "free to start for %s, but %s keeps its slot: somebody set it to %s", human.Duration(idle), human.Shorten(o.Name, 30), o.Phase).withAction(Restart)
 		}
 		// Velero issue 10519: the queue lost count of what runs.
-		return a.conclude(Quiet, QueueStalled, gone+advice, "queue stalled: free to start for %s, but Velero starts nothing", human.Duration(idle)).by(Restart)
+		return a.conclude(Quiet, QueueStalled, gone+advice, "queue stalled: free to start for %s, but Velero starts nothing", human.Duration(idle)).withAction(Restart)
 	case j.Kind == job.Restore:
 		// Velero issues 4128 and 4556: its one worker can hang on a deleted restore.
 		return a.conclude(Quiet, WorkerHung, gone+"A restart of the Velero server frees its worker; it fails what is in progress.",
-			"new for %s and no restore runs; Velero's only restore worker may hang", a.ago(j.Created)).by(Restart)
+			"new for %s and no restore runs; Velero's only restore worker may hang", a.ago(j.Created)).withAction(Restart)
 	}
 	return a.conclude(Quiet, NotPickedUp, gone+"Look into the log of the Velero server; a restart makes it look at all backups again.",
-		"new for %s, and Velero has not picked it up", a.ago(j.Created)).by(Restart)
+		"new for %s, and Velero has not picked it up", a.ago(j.Created)).withAction(Restart)
 }
 
 // lostSlot is a backup that a person ended between the queue and its start, nil if
@@ -160,7 +160,7 @@ func (a *assessment) readyToStart() Verdict {
 		fact := a.Supports(SourceWatch, moved, "ready to start since before the server's start")
 		return a.prove(Orphaned, ByOwner(fact), ForgottenReady,
 			"Touch an annotation of this backup; it keeps back queued backups of the same namespaces."+a.undeletable(),
-			"was about to start when Velero restarted %s ago; Velero has forgotten it", a.ago(a.env.serverStarted())).by(Wake)
+			"was about to start when Velero restarted %s ago; Velero has forgotten it", a.ago(a.env.serverStarted())).withAction(Wake)
 	}
 	if a.quiet() < settleGrace {
 		return a.conclude(Waiting, Starting, "", "about to start")

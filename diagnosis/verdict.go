@@ -85,8 +85,8 @@ const (
 	FixField         Action = "fix-field"
 )
 
-// by is the verdict with the action that may help.
-func (v Verdict) by(a Action) Verdict {
+// withAction returns the verdict with the action that may help.
+func (v Verdict) withAction(a Action) Verdict {
 	v.Action = a
 	return v
 }

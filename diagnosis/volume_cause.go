@@ -167,8 +167,8 @@ func moverWhy(m velero.Mover) string {
 // characters. The facts have more.
 const moverWords = 120
 
-// in puts a phrase in parentheses, if there is one.
-func in(phrase string) string {
+// parenthesized puts a phrase in parentheses, if there is one.
+func parenthesized(phrase string) string {
 	if phrase == "" {
 		return ""
 	}

@@ -195,7 +195,7 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 		limit := cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)
 		if silent := c.Now.Sub(job.Latest(v.Changed, v.Accepted)); silent >= limit+prepareMargin {
 			cause := fmt.Sprintf("it is being prepared for %s, and no node-agent ended that after %s", human.Duration(silent), human.Duration(limit))
-			return VolumeStalled, cause + in(c.moverCause(v))
+			return VolumeStalled, cause + parenthesized(c.moverCause(v))
 		}
 	case velero.VolumeInProgress:
 		return c.notCarried(v)
@@ -212,7 +212,7 @@ func (c *VolumeContext) endsCancelled(v *job.Volume) bool {
 
 func (c *VolumeContext) agentlessCause(v *job.Volume) string {
 	if c.agentless("") {
-		return "no node-agent runs" + in(c.moverCause(v))
+		return "no node-agent runs" + parenthesized(c.moverCause(v))
 	}
 	return "no node-agent runs on its node " + v.Node
 }
@@ -255,7 +255,7 @@ func (c *VolumeContext) notCarried(v *job.Volume) (Reason, string) {
 		if v.Quiet(c.Now) < carrierQuiet {
 			return "", ""
 		}
-		return MoverGone, "its mover pod has failed" + in(moverWhy(mover)) + ", and the node-agent did not note it"
+		return MoverGone, "its mover pod has failed" + parenthesized(moverWhy(mover)) + ", and the node-agent did not note it"
 	default:
 		return "", ""
 	}

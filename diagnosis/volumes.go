@@ -127,7 +127,7 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 			a.noteAgents()
 			return a.stuck(ByOwner(fact), MoverForgotten,
 				"Restart the node-agent on node "+orNotNamed(v.Node)+". Do not cancel the volume: its data are complete.",
-				"volume %s is moved, but the node-agent lost track of it%s", v.Target, until).by(RestartNodeAgent), true
+				"volume %s is moved, but the node-agent lost track of it%s", v.Target, until).withAction(RestartNodeAgent), true
 		}
 	}
 	for _, v := range volumes {

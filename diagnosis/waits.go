@@ -170,7 +170,7 @@ func (a *assessment) silent(doing string) Verdict {
 		if w.note != nil {
 			w.note()
 		}
-		v := a.conclude(Waiting, w.reason, w.advice, "%s%s", doing, w.summary).by(w.action)
+		v := a.conclude(Waiting, w.reason, w.advice, "%s%s", doing, w.summary).withAction(w.action)
 		v.Waits = all
 		return v
 	}

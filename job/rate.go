@@ -178,7 +178,7 @@ func (s samples) rate(p *pace, now time.Time) (perSecond float64, ok bool) {
 // A restore with a word about its mix goes by that (see [Job.WithTimeLeft]).
 func (j *Job) ETA(now time.Time) (left time.Duration, ok bool) {
 	if f, found := j.timeLeft(); found {
-		return f.at(now)
+		return f.leftAt(now)
 	}
 	rate, ok := j.Rate(now)
 	if !ok || rate <= 0 || !j.totalSettled(now) {

@@ -44,9 +44,9 @@ func (j *Job) timeLeft() (TimeLeft, bool) {
 	return *j.foreseen, true
 }
 
-// at is the time left at a moment. It runs down until the next number is due,
+// leftAt is the time left at a moment. It runs down until the next number is due,
 // then stands still, and is not known in a long silence.
-func (f TimeLeft) at(now time.Time) (time.Duration, bool) {
+func (f TimeLeft) leftAt(now time.Time) (time.Duration, bool) {
 	silence := max(0, now.Sub(f.Seen))
 	if !f.Known || f.Left < 0 || f.Left > longestETA || silence > itemPace.silent {
 		return 0, false
@@ -67,7 +67,7 @@ const rough = 2.0
 // at all.
 func (j *Job) RoughETA(now time.Time) (low, high time.Duration, ok bool) {
 	f, found := j.timeLeft()
-	if _, known := f.at(now); !found || !known || float64(f.High) <= rough*float64(f.Low) {
+	if _, known := f.leftAt(now); !found || !known || float64(f.High) <= rough*float64(f.Low) {
 		return 0, 0, false
 	}
 	silence := max(0, now.Sub(f.Seen))

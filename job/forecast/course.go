@@ -107,7 +107,7 @@ func (c *Course) likely() *model {
 func (c *Course) total() int { return c.plain.total }
 
 // Learned are the rates that this restore shows.
-func (c *Course) Learned() Rates { return c.likely().learnt() }
+func (c *Course) Learned() Rates { return c.likely().rates() }
 
 // Exceeded reports whether more items were restored than the steps have.
 func (c *Course) Exceeded() bool { return c.plain.begun && c.plain.last.done > c.total() }

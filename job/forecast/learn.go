@@ -56,7 +56,7 @@ func blend(seconds, items, base, trust float64) float64 {
 func (m *model) seconds(k *cost) float64 {
 	base := k.base
 	if k != m.throttle {
-		base = (base + m.farther(k)) * m.factor[k.class].of(k)
+		base = (base + m.farther(k)) * m.factor[k.class].forCost(k)
 	}
 	return blend(k.seen, k.items, base, k.trust)
 }
@@ -98,7 +98,7 @@ func (m *model) compare() {
 // nothing was known before, and those that were learned.
 type factors struct{ fresh, learned float64 }
 
-func (f factors) of(k *cost) float64 {
+func (f factors) forCost(k *cost) float64 {
 	if k.learned {
 		return f.learned
 	}
@@ -174,18 +174,18 @@ func (m *model) blamed(p *part, wait float64) *cost {
 	return p.cost
 }
 
-// learnt are the rates that this restore shows.
-func (m *model) learnt() Rates {
-	r := Rates{Resources: map[string]Cost{}, Throttle: m.throttle.learnt()}
+// rates are the rates that this restore shows.
+func (m *model) rates() Rates {
+	r := Rates{Resources: map[string]Cost{}, Throttle: m.throttle.measured()}
 	for i, k := range m.resources {
-		if l := k.learnt(); l.Valid() {
+		if l := k.measured(); l.Valid() {
 			r.Resources[m.names[i]] = l
 		}
 	}
 	return r
 }
 
-func (k *cost) learnt() Cost {
+func (k *cost) measured() Cost {
 	if k.allItems < 1 || k.allSeen <= 0 {
 		return Cost{}
 	}
