@@ -46,16 +46,6 @@ func (r *Artifacts) WhyNotFinalized(ctx context.Context, namespace string, b *ve
 	return "Velero did not store its contents after its operations: what they made, such as moved volumes, cannot be restored", nil
 }
 
-// safeError is an error in words that are safe to draw.
-type safeError struct {
-	text  string
-	cause error // only to tell what kind of error it is
-}
-
-func (e safeError) Error() string { return e.text }
-
-func (e safeError) Unwrap() error { return e.cause }
-
 // readArtifact reads one artifact. The kubeconfig is read anew each time,
 // because credentials are renewed while the dashboard runs.
 func readArtifact[T any](ctx context.Context, r *Artifacts, j *job.Job, read func(*artifact.Fetcher, context.Context, job.Kind, string) (T, error)) (value T, err error) {
@@ -64,7 +54,7 @@ func readArtifact[T any](ctx context.Context, r *Artifacts, j *job.Job, read fun
 			if ctx.Err() == nil {
 				r.Log.Info("reading what is stored of a job", "for", j.Name, "error", err)
 			}
-			err = safeError{sanitize.String(err.Error()), err}
+			err = sanitize.Error(err)
 		}
 	}()
 	e, err := r.Store(j.Namespace)

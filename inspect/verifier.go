@@ -40,7 +40,7 @@ func (v *Verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 	defer func() {
 		if err != nil && ctx.Err() == nil {
 			v.Log.Info("verifying a restore", "for", j.Name, "error", err)
-			err = safeError{sanitize.String(err.Error()), err}
+			err = sanitize.Error(err)
 		}
 	}()
 	if j.Phase == velero.PhaseFailedValidation || j.Stage == job.StageQueued && !j.Terminal() {

@@ -83,6 +83,23 @@ func OpenPrivate(path string, flag int) (*os.File, error) {
 	return file, nil
 }
 
+// WriteNew writes a file that only its owner can read. It fails if there is one of that
+// name.
+func WriteNew(path string, data []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return err
+}
+
 // MakeDir makes a directory (0700) with its parents where it is missing, so that it
 // outlives a crash, and checks that it is private.
 func MakeDir(path string) error {

@@ -282,16 +282,8 @@ func pages(ctx context.Context, o metav1.ListOptions, read func(context.Context,
 	return safe(err)
 }
 
-// safeError is an error in words that are safe to print.
-type safeError struct {
-	text  string
-	cause error
-}
-
-func (e safeError) Error() string { return e.text }
-func (e safeError) Unwrap() error { return e.cause }
-
-func safe(err error) error { return safeError{words(err), err} }
+// safe returns err in words that are safe to print.
+func safe(err error) error { return sanitize.Reworded(words(err), err) }
 
 // words says why something could not be looked at.
 func words(err error) string {

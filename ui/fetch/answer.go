@@ -7,8 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// errorAge is how long an answer that is an error stands.
-const errorAge = time.Minute
+// ErrorAge is how long an answer that is an error stands.
+const ErrorAge = time.Minute
 
 // Start makes a command of work. The context of work ends with the program, or once
 // cancel is called.
@@ -47,7 +47,10 @@ type Answer[T any] struct {
 }
 
 // request is one reading.
-type request struct{ cancel context.CancelFunc }
+type request struct {
+	began  time.Time
+	cancel context.CancelFunc
+}
 
 // answered brings an answer.
 type answered[T any] struct {
@@ -79,11 +82,11 @@ func (a *Answer[T]) Ask(by Asker, age time.Duration, read func(context.Context) 
 	now := by.Clock()
 	switch {
 	case a.Pending(),
-		a.Err != nil && now.Sub(a.at).Abs() < errorAge,
+		a.Err != nil && now.Sub(a.at).Abs() < ErrorAge,
 		a.Err == nil && a.Known && !a.at.IsZero() && (age == 0 || now.Sub(a.at).Abs() < age):
 		return nil
 	}
-	r := &request{}
+	r := &request{began: now}
 	a.request = r
 	var cmd tea.Cmd
 	cmd, r.cancel = by.Start(func(ctx context.Context) tea.Msg {
@@ -111,6 +114,14 @@ func (m answered[T]) Deliver() (next tea.Cmd, changed bool) {
 
 // Pending reports whether the answer is still to come.
 func (a *Answer[T]) Pending() bool { return a.request != nil }
+
+// Since returns when what is still to come was asked for, zero for nothing.
+func (a *Answer[T]) Since() time.Time {
+	if a.request == nil {
+		return time.Time{}
+	}
+	return a.request.began
+}
 
 // At returns when the last answer or error came; zero if it is to be asked for anew.
 func (a *Answer[T]) At() time.Time { return a.at }

@@ -66,7 +66,7 @@ func TestAnAnswerStands(t *testing.T) {
 	if a.Value != 1 || a.Err == nil || !a.Known {
 		t.Errorf("after an error: %+v", a)
 	}
-	by.now = by.now.Add(errorAge - 1)
+	by.now = by.now.Add(ErrorAge - 1)
 	if a.Ask(by.Asker, time.Second, reads(2, nil)) != nil {
 		t.Error("asked again soon after an error")
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/stored/logs"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 )
@@ -88,7 +89,7 @@ func (p *logsPage) load(s *Screen) tea.Cmd {
 	switch l := p.log; {
 	case s.sources.Logs == nil:
 	case l == nil, l.live && s.job.Terminal(),
-		l.err != nil && !l.ended.IsZero() && s.sources.Clock().Sub(l.ended) >= errorAge:
+		l.err != nil && !l.ended.IsZero() && s.sources.Clock().Sub(l.ended) >= fetch.ErrorAge:
 		return p.begin(s)
 	}
 	return nil

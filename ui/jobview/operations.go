@@ -14,6 +14,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/velero"
@@ -28,7 +29,7 @@ const operationsAge = 30 * time.Second
 // open.
 type operationsPage struct {
 	still
-	list    storedAnswer[[]artifact.Operation]
+	list    fetch.StoredAnswer[[]artifact.Operation]
 	folds   folds
 	records map[string]*assess.Operation
 }
@@ -40,14 +41,14 @@ func (p *operationsPage) load(s *Screen) tea.Cmd {
 	if a == nil || j.Operations.Attempted == 0 || !s.job.ListsStored() {
 		return nil
 	}
-	return p.list.ask(s, operationsAge, func(ctx context.Context) ([]artifact.Operation, error) { return a.Operations(ctx, j) })
+	return p.list.Ask(s.asker(), s.job.Terminal(), operationsAge, func(ctx context.Context) ([]artifact.Operation, error) { return a.Operations(ctx, j) })
 }
 
-func (p *operationsPage) forget() { p.list.forget() }
-func (p *operationsPage) close()  { p.list.close() }
+func (p *operationsPage) forget() { p.list.Forget() }
+func (p *operationsPage) close()  { p.list.Close() }
 
 func (p *operationsPage) keys(s *Screen) []keys.Binding {
-	listed := func() bool { return p.list.known }
+	listed := func() bool { return p.list.Known }
 	return append([]keys.Binding{p.folds.binding(s, "details", listed, rowItself)}, copyKeys(s, listed,
 		func() (string, string) {
 			o := p.records[s.view.Selected()]
@@ -83,20 +84,20 @@ func (p *operationsPage) head(c draw.Canvas, s *Screen) []string {
 func (p *operationsPage) about(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 	j := s.job.Job
 	var age string
-	if p.list.known && !j.Terminal() {
+	if p.list.Known && !j.Terminal() {
 		// The list's age is by our own clock, as it has no other.
-		age = "The list is " + human.Age(p.list.read, s.sources.Clock()) + " old."
+		age = "The list is " + human.Age(p.list.Read, s.sources.Clock()) + " old."
 	}
 	switch {
 	case s.sources.Artifacts == nil:
 		return strings.TrimSpace(s.sources.WhyNoArtifacts + " The operations themselves are not known."), c.Theme.Dim
 	case !s.job.ListsStored():
 		return "Velero stores the list of operations when all items are done.", c.Theme.Dim
-	case p.list.err != nil && p.list.known:
-		return age + " It could not be read again: " + p.list.err.Error(), c.Theme.Waiting
-	case p.list.err != nil:
-		return "The operations themselves are not known: " + p.list.err.Error(), c.Theme.Waiting
-	case p.list.pending() && !p.list.known:
+	case p.list.Err != nil && p.list.Known:
+		return age + " It could not be read again: " + p.list.Err.Error(), c.Theme.Waiting
+	case p.list.Err != nil:
+		return "The operations themselves are not known: " + p.list.Err.Error(), c.Theme.Waiting
+	case p.list.Pending() && !p.list.Known:
 		return "Reading the list of operations...", c.Theme.Dim
 	case j.Terminal():
 		return "", c.Theme.Dim
@@ -122,13 +123,13 @@ func (p *operationsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	if j.Operations.Attempted == 0 {
 		return pager.Plain([]string{"", "  Plugins have started no asynchronous operation for this job" + soFar(j) + "."})
 	}
-	if !p.list.known {
+	if !p.list.Known {
 		if len(j.Volumes) > 0 {
 			return pager.Plain([]string{"", "  The Volumes page (v) shows the bytes that data movers have moved."})
 		}
 		return pager.Lines{}
 	}
-	operations := s.assessed.Operations(j, p.list.value, s.assessed.Volumes(j))
+	operations := s.assessed.Operations(j, p.list.Value, s.assessed.Volumes(j))
 	p.records = make(map[string]*assess.Operation, len(operations))
 	widths := draw.FitColumns(operationColumns, c.Width)
 	o := &outline{canvas: c, folds: p.folds}

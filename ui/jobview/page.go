@@ -1,7 +1,6 @@
 package jobview
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -58,30 +57,6 @@ func (still) keys(*Screen) []keys.Binding             { return nil }
 func (still) leave()                                  {}
 func (still) forget()                                 {}
 func (still) close()                                  {}
-
-// storedAnswer is an answer about what is complete only once the job has ended, such
-// as what Velero stores: it is asked for anew once then.
-type storedAnswer[T any] struct {
-	answer[T]
-	// early is true if it was asked for while the job had not ended.
-	early bool
-}
-
-// ask is that of an answer. A job that has ended is asked about once.
-func (a *storedAnswer[T]) ask(s *Screen, age time.Duration, read func(context.Context) (T, error)) tea.Cmd {
-	ended := s.job.Terminal()
-	if ended && a.early && !a.pending() {
-		a.early, a.at, a.err = false, time.Time{}, nil
-	}
-	if ended {
-		age = 0
-	}
-	cmd := a.answer.ask(s.sources, age, read)
-	if cmd != nil {
-		a.early = !ended
-	}
-	return cmd
-}
 
 // note wraps a text into at most most lines that begin with a space.
 func note(c draw.Canvas, style lipgloss.Style, text string, most int) []string {

@@ -15,6 +15,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/outcome"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/velero"
@@ -40,7 +41,7 @@ var NoArtifacts = &Contents{}
 // restores, kind by kind and where it is in that, or what a backup holds.
 type resourcesPage struct {
 	still
-	items storedAnswer[outcome.Items]
+	items fetch.StoredAnswer[outcome.Items]
 	folds folds
 }
 
@@ -59,27 +60,27 @@ func (p *resourcesPage) load(s *Screen) tea.Cmd {
 		return nil
 	}
 	j, server := s.job.Job, s.assessed.Snapshot.Server
-	return p.items.ask(s, 0, func(ctx context.Context) (outcome.Items, error) {
+	return p.items.Ask(s.asker(), s.job.Terminal(), 0, func(ctx context.Context) (outcome.Items, error) {
 		return s.sources.Items.Items(ctx, j, server)
 	})
 }
 
-func (p *resourcesPage) ages() bool { return !p.items.known }
-func (p *resourcesPage) forget()    { p.items.forget() }
-func (p *resourcesPage) close()     { p.items.close() }
+func (p *resourcesPage) ages() bool { return !p.items.Known }
+func (p *resourcesPage) forget()    { p.items.Forget() }
+func (p *resourcesPage) close()     { p.items.Close() }
 
 func (p *resourcesPage) keys(s *Screen) []keys.Binding {
-	return []keys.Binding{p.folds.binding(s, "open or close", func() bool { return p.listed(s) && p.items.known }, upTo(1))}
+	return []keys.Binding{p.folds.binding(s, "open or close", func() bool { return p.listed(s) && p.items.Known }, upTo(1))}
 }
 
-func (p *resourcesPage) wantsContents(s *Screen) bool { return !p.listed(s) || p.items.err != nil }
+func (p *resourcesPage) wantsContents(s *Screen) bool { return !p.listed(s) || p.items.Err != nil }
 
 func (p *resourcesPage) head(c draw.Canvas, s *Screen) []string {
-	if !p.listed(s) || !p.items.known {
+	if !p.listed(s) || !p.items.Known {
 		return nil
 	}
 	columns := itemColumns(s.job.Kind)
-	return []string{itemsLine(c, s.job.Job, p.items.value), c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{})}
+	return []string{itemsLine(c, s.job.Job, p.items.Value), c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{})}
 }
 
 func (p *resourcesPage) lines(c draw.Canvas, s *Screen) pager.Source {
@@ -87,22 +88,22 @@ func (p *resourcesPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	switch {
 	case !p.listed(s):
 		return pager.Plain(contentsLines(c, s))
-	case p.items.known:
+	case p.items.Known:
 		return p.outline(c, s).source()
-	case p.items.err != nil:
-		lines := note(c, c.Theme.Bad, "The list of the items cannot be read: "+p.items.err.Error(), 6)
+	case p.items.Err != nil:
+		lines := note(c, c.Theme.Bad, "The list of the items cannot be read: "+p.items.Err.Error(), 6)
 		if s.contents != NoArtifacts {
 			lines = append(append(lines, ""), contentsLines(c, s)...)
 		}
 		return pager.Plain(lines)
 	}
-	return pager.Plain(append([]string{""}, note(c, c.Theme.Dim, waiting(c, s, "Reading the list of the items", p.items.since), 6)...))
+	return pager.Plain(append([]string{""}, note(c, c.Theme.Dim, waiting(c, s, "Reading the list of the items", p.items.Since()), 6)...))
 }
 
 // outline lists the kinds of a job whose items are done, with the items of those that
 // are open.
 func (p *resourcesPage) outline(c draw.Canvas, s *Screen) *outline {
-	o, items, of := &outline{canvas: c, folds: p.folds}, p.items.value, s.job.Kind
+	o, items, of := &outline{canvas: c, folds: p.folds}, p.items.Value, s.job.Kind
 	for k := range items.Kinds {
 		kind, key := &items.Kinds[k], strconv.Itoa(k)
 		if !o.group(key, false, func(c draw.Canvas, sign string) string { return kindRow(c, of, kind, sign) }) {

@@ -14,6 +14,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/outcome"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 )
@@ -21,9 +22,9 @@ import (
 // resultsPage shows a job's errors and warnings, those that repeat as one.
 type resultsPage struct {
 	still
-	results answer[inspect.Messages]
+	results fetch.Answer[inspect.Messages]
 	// logged is what the server has logged so far, while there are no results.
-	logged answer[inspect.Logged]
+	logged fetch.Answer[inspect.Logged]
 	// phase is what the job was in when they were asked for.
 	phase string
 	folds folds
@@ -53,7 +54,7 @@ func (p *resultsPage) loadLogged(s *Screen) tea.Cmd {
 		return nil
 	}
 	j := s.job.Job
-	return p.logged.ask(s.sources, resultsAge, func(ctx context.Context) (inspect.Logged, error) {
+	return p.logged.Ask(s.asker(), resultsAge, func(ctx context.Context) (inspect.Logged, error) {
 		found, err := s.sources.Problems.Problems(ctx, j)
 		return inspect.NewLogged(found), err
 	})
@@ -67,10 +68,10 @@ func (p *resultsPage) messages(s *Screen) (m inspect.Messages, known bool, err e
 		return m, true, nil
 	case s.sources.Artifacts == nil:
 		return inspect.Messages{Note: s.sources.WhyNoArtifacts}, true, nil
-	case p.results.err != nil:
-		return inspect.Messages{Sections: p.results.value.Sections}, true, p.results.err
+	case p.results.Err != nil:
+		return inspect.Messages{Sections: p.results.Value.Sections}, true, p.results.Err
 	}
-	return p.results.value, p.results.known, nil
+	return p.results.Value, p.results.Known, nil
 }
 
 // wantsLogged is true for a job that goes on and has no results that can be read.
@@ -83,7 +84,7 @@ func (p *resultsPage) wantsLogged(s *Screen) bool {
 func (p *resultsPage) sections(s *Screen) []outcome.Section {
 	m, known, _ := p.messages(s)
 	if known && m.NeedsLog(s.job.Job) {
-		return p.logged.value.Sections
+		return p.logged.Value.Sections
 	}
 	return m.Sections
 }
@@ -98,27 +99,28 @@ func (p *resultsPage) loadResults(s *Screen) tea.Cmd {
 	if !judged.Terminal() {
 		age = resultsAge
 	}
-	if p.phase != judged.Phase && !p.results.pending() { // an answer on its way may be too old
-		p.results.at, p.results.err, p.phase = time.Time{}, nil, judged.Phase
+	if p.phase != judged.Phase && !p.results.Pending() { // an answer on its way may be too old
+		p.results.Outdate()
+		p.phase = judged.Phase
 	}
-	return p.results.ask(s.sources, age, func(ctx context.Context) (inspect.Messages, error) {
+	return p.results.Ask(s.asker(), age, func(ctx context.Context) (inspect.Messages, error) {
 		return inspect.ReadMessages(ctx, judged, s.sources.Artifacts.Results)
 	})
 }
 
-func (p *resultsPage) ages() bool { return p.results.pending() || p.logged.pending() }
+func (p *resultsPage) ages() bool { return p.results.Pending() || p.logged.Pending() }
 
 func (p *resultsPage) forget() {
-	p.results.forget()
-	p.logged.forget()
+	p.results.Forget()
+	p.logged.Forget()
 }
 
 func (p *resultsPage) close() {
-	p.results.close()
-	p.logged.close()
+	p.results.Close()
+	p.logged.Close()
 }
 
-func (p *resultsPage) leave() { p.logged.close() }
+func (p *resultsPage) leave() { p.logged.Close() }
 
 func (p *resultsPage) keys(s *Screen) []keys.Binding {
 	return append([]keys.Binding{p.folds.binding(s, "open or close", nil, upTo(2))}, copyKeys(s, func() bool { return s.job.Job != nil && len(p.sections(s)) > 0 },
@@ -161,8 +163,8 @@ func copyOf(sections []outcome.Section, key string) string {
 
 func (p *resultsPage) head(c draw.Canvas, s *Screen) []string {
 	errs, warnings := s.job.Errors, s.job.Warnings
-	if p.results.value.Stored {
-		errs, warnings = outcome.Counts(p.results.value.Sections)
+	if p.results.Value.Stored {
+		errs, warnings = outcome.Counts(p.results.Value.Sections)
 	}
 	if errs+warnings == 0 {
 		return nil
@@ -194,20 +196,20 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 		}
 		say(again)
 	case !known:
-		say(waiting(c, s, "Reading the results", p.results.since))
+		say(waiting(c, s, "Reading the results", p.results.Since()))
 	default:
 		say(m.Note)
 	}
 	if known && m.NeedsLog(j) {
 		switch {
 		case s.sources.Problems == nil:
-		case p.logged.err != nil:
-			add(c.Theme.Bad, "The server's log cannot be read: "+p.logged.err.Error(), 8)
-		case !p.logged.known:
+		case p.logged.Err != nil:
+			add(c.Theme.Bad, "The server's log cannot be read: "+p.logged.Err.Error(), 8)
+		case !p.logged.Known:
 			say("Reading the server's log" + c.Glyphs.Ellipsis)
 		default:
-			say(p.logged.value.Summary())
-			for _, gap := range p.logged.value.Gaps[:min(len(p.logged.value.Gaps), 3)] {
+			say(p.logged.Value.Summary())
+			for _, gap := range p.logged.Value.Gaps[:min(len(p.logged.Value.Gaps), 3)] {
 				add(c.Theme.Waiting, gap, 2)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 )
@@ -76,7 +77,7 @@ type Screen struct {
 	contents *Contents
 	sources  Sources
 	// moved are the volumes of a job that leaves some out.
-	moved  answer[[]job.Volume]
+	moved  fetch.Answer[[]job.Volume]
 	report reporting
 	tabs   []Tab
 	pages  []page // of the tabs
@@ -202,8 +203,8 @@ func (s *Screen) Load(a *assess.Assessment) {
 
 // complete puts in the volumes that the job leaves out, once they were read.
 func (s *Screen) complete() {
-	if s.moved.known {
-		s.job.Job = s.job.WithVolumes(s.moved.value)
+	if s.moved.Known {
+		s.job.Job = s.job.WithVolumes(s.moved.Value)
 	}
 }
 
@@ -214,7 +215,16 @@ func (s *Screen) askVolumes() tea.Cmd {
 		return nil
 	}
 	j := s.job.Job
-	return s.moved.ask(s.sources, 0, func(ctx context.Context) ([]job.Volume, error) { return s.sources.Volumes.ReadVolumes(ctx, j) })
+	return s.moved.Ask(s.asker(), 0, func(ctx context.Context) ([]job.Volume, error) { return s.sources.Volumes.ReadVolumes(ctx, j) })
+}
+
+// asker asks for the pages, and has the open one drawn anew for each answer.
+func (s *Screen) asker() fetch.Asker {
+	return fetch.Asker{Start: s.sources.Start, Clock: s.sources.Clock, Answered: func() tea.Cmd {
+		s.complete()
+		s.answers++
+		return s.Ask()
+	}}
 }
 
 // UID is that of the job.
@@ -244,7 +254,7 @@ func (s *Screen) Ask() tea.Cmd {
 
 // AskAgain makes what could not be read be asked for anew.
 func (s *Screen) AskAgain() {
-	s.moved.forget()
+	s.moved.Forget()
 	for _, p := range s.allPages() {
 		p.forget()
 	}
@@ -253,7 +263,7 @@ func (s *Screen) AskAgain() {
 // Close withdraws what was asked for.
 func (s *Screen) Close() {
 	s.view.EndSearch()
-	s.moved.close()
+	s.moved.Close()
 	s.report.close()
 	for _, p := range s.allPages() {
 		p.close()
@@ -263,11 +273,9 @@ func (s *Screen) Close() {
 // Update takes a message of the screen's own; handled is false if it is for
 // others.
 func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
-	if m, ok := msg.(delivery); ok {
-		m.deliver()
-		s.complete()
-		s.answers++
-		return s.Ask(), true
+	if m, ok := msg.(fetch.Message); ok {
+		next, _ := m.Deliver()
+		return next, true
 	}
 	if m, ok := msg.(reportMade); ok {
 		return s.report.take(s, m), true

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
@@ -87,89 +85,6 @@ type Objects interface {
 	// be read are missing; it fails if none can.
 	Volumes(ctx context.Context, j *job.Job, maxDocuments int) ([]inspect.Document, error)
 }
-
-// errorAge is how long an answer that is an error stands.
-const errorAge = time.Minute
-
-// answer is what a page has asked for: nothing yet, still to come, a value, or
-// why there is none. After an error, or when it is asked for anew, the last
-// value stays.
-type answer[T any] struct {
-	value T
-	// known is true once there is a value; at is when it, or the error, came.
-	known bool
-	err   error
-	at    time.Time
-	// read is when the value came.
-	read time.Time
-	// since is when it was asked for, zero unless it is still to come.
-	since  time.Time
-	cancel context.CancelFunc
-}
-
-// answered brings an answer to the page that asked.
-type answered[T any] struct {
-	to    *answer[T]
-	since time.Time
-	value T
-	err   error
-	at    time.Time
-}
-
-// delivery is any answered: the screen need not know whose it is.
-type delivery interface{ deliver() }
-
-// ask makes the command that reads, nil if there is nothing to ask: it is on its
-// way, has been answered within the last age (0 for any time ago), or failed
-// less than a minute ago.
-func (a *answer[T]) ask(s Sources, age time.Duration, read func(context.Context) (T, error)) tea.Cmd {
-	now := s.Clock()
-	switch {
-	case !a.since.IsZero(),
-		a.err != nil && now.Sub(a.at) < errorAge,
-		a.err == nil && a.known && !a.at.IsZero() && (age == 0 || now.Sub(a.at) < age):
-		return nil
-	}
-	a.since = now
-	since := now
-	cmd, cancel := s.Start(func(ctx context.Context) tea.Msg {
-		value, err := read(ctx)
-		return answered[T]{a, since, value, err, s.Clock()}
-	})
-	a.cancel = cancel
-	return cmd
-}
-
-// deliver takes the answer, unless the question was withdrawn.
-func (m answered[T]) deliver() {
-	a := m.to
-	if a.cancel == nil || !a.since.Equal(m.since) {
-		return
-	}
-	a.cancel()
-	a.cancel, a.since = nil, time.Time{}
-	if a.err, a.at = m.err, m.at; m.err == nil {
-		a.value, a.known, a.read = m.value, true, m.at
-	}
-}
-
-// close withdraws the question.
-func (a *answer[T]) close() {
-	if a.cancel != nil {
-		a.cancel()
-		a.cancel, a.since = nil, time.Time{}
-	}
-}
-
-// forget makes what could not be answered be asked anew at once.
-func (a *answer[T]) forget() {
-	if a.err != nil {
-		a.err, a.at = nil, time.Time{} // a value that is known is older than any age
-	}
-}
-
-// pending reports whether it is still to come.
-func (a *answer[T]) pending() bool { return !a.since.IsZero() }
 
 // Verifier holds what a restore was to bring back against the cluster. It takes as
 // long as downloads and lists do, and ends with ctx. What it answers is safe to draw,

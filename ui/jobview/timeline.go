@@ -39,8 +39,8 @@ func (p *timelinePage) keys(s *Screen) []keys.Binding {
 
 func (p *timelinePage) lines(c draw.Canvas, s *Screen) pager.Source {
 	var operations []artifact.Operation
-	if p, ok := s.pages[s.indexOf(Operations)].(*operationsPage); ok && p.list.known {
-		operations = p.list.value
+	if p, ok := s.pages[s.indexOf(Operations)].(*operationsPage); ok && p.list.Known {
+		operations = p.list.Value
 	}
 	told := s.assessed.Timeline(s.job.Job, operations)
 	if n := s.job.Operations.Attempted; n > 0 && operations == nil {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
@@ -18,6 +17,7 @@ import (
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/restore/verify"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/velero"
@@ -27,7 +27,7 @@ import (
 // of the Resources page, asks when it is opened, and not by itself after that.
 type verifyPage struct {
 	still
-	result answer[verify.Result]
+	result fetch.Answer[verify.Result]
 	// progress is that of a reading; the command that reads writes it.
 	progress atomic.Pointer[target.Progress]
 	folds    folds
@@ -43,8 +43,8 @@ func (s *Screen) verifyKey() keys.Binding {
 		Do: func(string) tea.Cmd {
 			was := s.open()
 			s.verifying = was != page(p)
-			if s.verifying && !p.result.pending() {
-				p.result.at, p.result.err = time.Time{}, nil // it is asked anew
+			if s.verifying && !p.result.Pending() {
+				p.result.Outdate()
 				p.progress.Store(nil)
 			}
 			s.at = s.indexOf(Resources)
@@ -56,11 +56,11 @@ func (s *Screen) verifyKey() keys.Binding {
 		}}
 }
 
-func (p *verifyPage) forget() { p.result.forget() }
-func (p *verifyPage) close()  { p.result.close() }
+func (p *verifyPage) forget() { p.result.Forget() }
+func (p *verifyPage) close()  { p.result.Close() }
 
 func (p *verifyPage) keys(s *Screen) []keys.Binding {
-	return []keys.Binding{p.folds.binding(s, "open or close", func() bool { return p.result.known }, verifyGroup)}
+	return []keys.Binding{p.folds.binding(s, "open or close", func() bool { return p.result.Known }, verifyGroup)}
 }
 
 func (p *verifyPage) load(s *Screen) tea.Cmd {
@@ -69,7 +69,7 @@ func (p *verifyPage) load(s *Screen) tea.Cmd {
 	}
 	j, in := s.job.Job, s.assessed
 	verifier, volumes, leftOut := s.sources.Verifier, s.sources.Volumes, s.sources.Volumes != nil && j.LeftOut() > 0
-	return p.result.ask(s.sources, 0, func(ctx context.Context) (verify.Result, error) {
+	return p.result.Ask(s.asker(), 0, func(ctx context.Context) (verify.Result, error) {
 		if leftOut { // those that completed tell that their data came back
 			all, err := volumes.ReadVolumes(ctx, j)
 			if err != nil {
@@ -94,10 +94,10 @@ var verifyColumns = []draw.Column{
 }
 
 func (p *verifyPage) head(c draw.Canvas, _ *Screen) []string {
-	if !p.result.known || p.result.pending() || p.result.err != nil {
+	if !p.result.Known || p.result.Pending() || p.result.Err != nil {
 		return nil
 	}
-	r := p.result.value
+	r := p.result.Value
 	style := c.Theme.Good
 	switch {
 	case r.Lost() > 0:
@@ -126,12 +126,12 @@ func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	key := s.sources.Keys.Key("verify")
 	again := fmt.Sprintf("%s goes back to what Velero did; press %s twice to look again.", key, key)
 	switch {
-	case p.result.err != nil:
-		say(c.Theme.Bad, "veltui cannot tell whether everything came back: "+p.result.err.Error()+".")
+	case p.result.Err != nil:
+		say(c.Theme.Bad, "veltui cannot tell whether everything came back: "+p.result.Err.Error()+".")
 		o.say("")
 		say(c.Theme.Dim, again)
 		return o
-	case !p.result.known || p.result.pending():
+	case !p.result.Known || p.result.Pending():
 		text := "Reading what was to come back"
 		if at := p.progress.Load(); at != nil {
 			text = fmt.Sprintf("Looking for %s in the cluster: %d of %d lists", at.Resource, at.Done, at.Total)
@@ -139,14 +139,14 @@ func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
 				text = "Looking at claims and volumes"
 			}
 		}
-		if p.result.pending() {
+		if p.result.Pending() {
 			text += ","
 		}
 		o.say("")
-		say(c.Theme.Dim, waiting(c, s, text, p.result.since))
+		say(c.Theme.Dim, waiting(c, s, text, p.result.Since()))
 		return o
 	}
-	r := &p.result.value
+	r := &p.result.Value
 	o.volumes(r)
 	for n := range r.Kinds {
 		o.kind(strconv.Itoa(n), &r.Kinds[n])
@@ -169,7 +169,7 @@ func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	for _, text := range r.Notes {
 		say(c.Theme.Waiting, text)
 	}
-	say(c.Theme.Dim, "Looked "+human.Ago(p.result.read, c.Now)+", with "+human.Count(r.Cost.Requests, "request")+". "+again)
+	say(c.Theme.Dim, "Looked "+human.Ago(p.result.Read, c.Now)+", with "+human.Count(r.Cost.Requests, "request")+". "+again)
 	return o
 }
 

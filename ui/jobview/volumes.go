@@ -15,6 +15,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/velero"
@@ -26,10 +27,10 @@ import (
 // What holds the job up comes first.
 type volumesPage struct {
 	still
-	info storedAnswer[[]artifact.Volume]
+	info fetch.StoredAnswer[[]artifact.Volume]
 	// folds are the rows whose details are shown, and objects their resources.
 	folds   folds
-	objects map[string]*answer[inspect.Document]
+	objects map[string]*fetch.Answer[inspect.Document]
 	// records are those of the last drawing, by the key of their row.
 	records map[string]*assess.VolumeRecord
 	// total is how many volumes there are with those of volume info, counted for
@@ -39,15 +40,17 @@ type volumesPage struct {
 	countedAt time.Time
 }
 
-func newVolumesPage() page { return &volumesPage{objects: map[string]*answer[inspect.Document]{}} }
+func newVolumesPage() page {
+	return &volumesPage{objects: map[string]*fetch.Answer[inspect.Document]{}}
+}
 
 func (p *volumesPage) count(j *job.Job) string {
-	if p.info.known && (p.counted != j || !p.countedAt.Equal(p.info.read)) {
+	if p.info.Known && (p.counted != j || !p.countedAt.Equal(p.info.Read)) {
 		volumes := make([]assess.Volume, len(j.Volumes))
 		for i := range j.Volumes {
 			volumes[i].Volume = &j.Volumes[i]
 		}
-		p.counted, p.countedAt, p.total = j, p.info.read, len(assess.JoinVolumes(volumes, p.info.value))
+		p.counted, p.countedAt, p.total = j, p.info.Read, len(assess.JoinVolumes(volumes, p.info.Value))
 	}
 	return counted(max(j.VolumeCount(), p.total))
 }
@@ -56,16 +59,16 @@ func (p *volumesPage) load(s *Screen) tea.Cmd {
 	var cmds []tea.Cmd
 	if a := s.sources.Artifacts; a != nil && s.job.ListsStored() {
 		j := s.job.Job
-		cmds = append(cmds, p.info.ask(s, 0, func(ctx context.Context) ([]artifact.Volume, error) { return a.Volumes(ctx, j) }))
+		cmds = append(cmds, p.info.Ask(s.asker(), s.job.Terminal(), 0, func(ctx context.Context) ([]artifact.Volume, error) { return a.Volumes(ctx, j) }))
 	}
 	for key, open := range p.folds.turned {
 		r := p.records[key]
 		if o := s.sources.Objects; open && o != nil && r != nil && r.Moved != nil {
 			if p.objects[key] == nil {
-				p.objects[key] = &answer[inspect.Document]{}
+				p.objects[key] = &fetch.Answer[inspect.Document]{}
 			}
 			namespace, ref := s.job.Namespace, r.Moved.Ref()
-			cmds = append(cmds, p.objects[key].ask(s.sources, objectAge, func(ctx context.Context) (inspect.Document, error) { return o.Volume(ctx, namespace, ref) }))
+			cmds = append(cmds, p.objects[key].Ask(s.asker(), objectAge, func(ctx context.Context) (inspect.Document, error) { return o.Volume(ctx, namespace, ref) }))
 		}
 	}
 	return tea.Batch(cmds...)
@@ -75,7 +78,7 @@ func (p *volumesPage) load(s *Screen) tea.Cmd {
 const objectAge = 30 * time.Second
 
 func (p *volumesPage) keys(s *Screen) []keys.Binding {
-	listed := func() bool { return p.info.known || len(s.job.Volumes) > 0 }
+	listed := func() bool { return p.info.Known || len(s.job.Volumes) > 0 }
 	return append([]keys.Binding{p.folds.binding(s, "details", listed, rowItself)}, copyKeys(s, listed,
 		func() (string, string) {
 			r := p.records[s.view.Selected()]
@@ -90,16 +93,16 @@ func (p *volumesPage) keys(s *Screen) []keys.Binding {
 }
 
 func (p *volumesPage) forget() {
-	p.info.forget()
+	p.info.Forget()
 	for _, o := range p.objects {
-		o.forget()
+		o.Forget()
 	}
 }
 
 func (p *volumesPage) close() {
-	p.info.close()
+	p.info.Close()
 	for _, o := range p.objects {
-		o.close()
+		o.Close()
 	}
 }
 
@@ -131,8 +134,8 @@ func (s *Screen) leftOut(c draw.Canvas) (string, lipgloss.Style) {
 	switch {
 	case n == 0:
 		return "", c.Theme.Text
-	case s.moved.err != nil:
-		return fmt.Sprintf("%s that completed cannot be read: %v", human.Count(n, "volume"), s.moved.err), c.Theme.Waiting
+	case s.moved.Err != nil:
+		return fmt.Sprintf("%s that completed cannot be read: %v", human.Count(n, "volume"), s.moved.Err), c.Theme.Waiting
 	}
 	return "Reading " + human.Count(n, "volume") + " that completed...", c.Theme.Dim
 }
@@ -141,13 +144,13 @@ func (s *Screen) leftOut(c draw.Canvas) (string, lipgloss.Style) {
 // are.
 func (p *volumesPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 	switch {
-	case p.info.pending() && !p.info.known:
+	case p.info.Pending() && !p.info.Known:
 		return "Reading the volume info: it has the snapshots and the skipped volumes...", c.Theme.Dim
-	case p.info.err != nil && strings.Contains(p.info.err.Error(), artifact.ErrAbsent.Error()):
+	case p.info.Err != nil && strings.Contains(p.info.Err.Error(), artifact.ErrAbsent.Error()):
 		return "No volume info is stored, so snapshots and skipped volumes are not known. Velero stores it for backups since 1.13, for restores since 1.14.", c.Theme.Dim
-	case p.info.err != nil:
-		return "Snapshots and skipped volumes are not known: " + p.info.err.Error(), c.Theme.Waiting
-	case p.info.known:
+	case p.info.Err != nil:
+		return "Snapshots and skipped volumes are not known: " + p.info.Err.Error(), c.Theme.Waiting
+	case p.info.Known:
 		return "", c.Theme.Text
 	case !s.job.ListsStored():
 		return "Snapshots and skipped volumes are known when all items are done.", c.Theme.Dim
@@ -191,16 +194,16 @@ func (p *volumesPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	if s.assessed != nil {
 		volumes = s.assessed.Volumes(j)
 	}
-	records := assess.JoinVolumes(volumes, p.info.value)
+	records := assess.JoinVolumes(volumes, p.info.Value)
 	p.records = make(map[string]*assess.VolumeRecord, len(records))
 	if len(records) == 0 && j.LeftOut() > 0 {
 		return pager.Lines{} // the head says that they are being read
 	}
-	if len(records) == 0 && s.assessed != nil && s.assessed.Environment.Reading.Kind != "" && !p.info.known {
+	if len(records) == 0 && s.assessed != nil && s.assessed.Environment.Reading.Kind != "" && !p.info.Known {
 		return pager.Plain([]string{"", "  Its volumes have not all been looked at yet: " + s.assessed.Environment.Reading.String() + "."})
 	}
 	if len(records) == 0 {
-		return pager.Plain([]string{"", "  " + noVolumes(j, p.info.known)})
+		return pager.Plain([]string{"", "  " + noVolumes(j, p.info.Known)})
 	}
 	columns, row := movingColumns, movingRow
 	if j.Terminal() {
@@ -513,14 +516,14 @@ func (p *volumesPage) object(c draw.Canvas, s *Screen, key string, r *assess.Vol
 	switch {
 	case r.Moved == nil || s.sources.Objects == nil || a == nil:
 		return nil
-	case a.known:
+	case a.Known:
 		lines := []string{"", c.Theme.Strong.Render("Spec of " + r.Moved.Name)}
-		for _, line := range a.value.Section("spec") {
+		for _, line := range a.Value.Section("spec") {
 			lines = append(lines, yamlLine(c, line))
 		}
 		return lines
-	case a.err != nil:
-		return append([]string{""}, c.Para(c.Theme.Waiting, "Its spec is not known: "+a.err.Error(), 3)...)
+	case a.Err != nil:
+		return append([]string{""}, c.Para(c.Theme.Waiting, "Its spec is not known: "+a.Err.Error(), 3)...)
 	}
 	return []string{"", c.Theme.Dim.Render("Reading its spec...")}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 )
@@ -27,7 +28,7 @@ const (
 // yamlPage is the job's resource and those of its volumes, each a document.
 type yamlPage struct {
 	still
-	children storedAnswer[[]inspect.Document]
+	children fetch.StoredAnswer[[]inspect.Document]
 	text     []string // of the last drawing, by its lines
 }
 
@@ -38,11 +39,11 @@ func (p *yamlPage) load(s *Screen) tea.Cmd {
 	if o == nil || len(j.Volumes) == 0 {
 		return nil
 	}
-	return p.children.ask(s, documentsAge, func(ctx context.Context) ([]inspect.Document, error) { return o.Volumes(ctx, j, maxDocuments) })
+	return p.children.Ask(s.asker(), s.job.Terminal(), documentsAge, func(ctx context.Context) ([]inspect.Document, error) { return o.Volumes(ctx, j, maxDocuments) })
 }
 
-func (p *yamlPage) forget() { p.children.forget() }
-func (p *yamlPage) close()  { p.children.close() }
+func (p *yamlPage) forget() { p.children.Forget() }
+func (p *yamlPage) close()  { p.children.Close() }
 
 func (p *yamlPage) keys(s *Screen) []keys.Binding {
 	bindings := copyKeys(s, nil,
@@ -77,7 +78,7 @@ func (p *yamlPage) all(s *Screen) (what, text string) {
 	}
 	p.lines(draw.Canvas{}, s)
 	what = "all of the YAML"
-	if len(p.children.value) < s.job.VolumeCount() {
+	if len(p.children.Value) < s.job.VolumeCount() {
 		what = "the YAML that is shown, not that of all its volumes"
 	}
 	return what, strings.Join(p.text, "\n")
@@ -89,9 +90,9 @@ func (p *yamlPage) reading(s *Screen) bool {
 		return false
 	}
 	if s.job.LeftOut() > 0 { // which volumes there are is to be read first
-		return s.sources.Volumes != nil && s.moved.err == nil
+		return s.sources.Volumes != nil && s.moved.Err == nil
 	}
-	return len(s.job.Volumes) > 0 && !p.children.known && p.children.err == nil
+	return len(s.job.Volumes) > 0 && !p.children.Known && p.children.Err == nil
 }
 
 // head says what is missing below.
@@ -110,14 +111,14 @@ func (p *yamlPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 		return "", c.Theme.Dim
 	case s.sources.Objects == nil:
 		return "The resources of its volumes are not shown.", c.Theme.Dim
-	case s.job.LeftOut() > 0 && s.moved.err != nil:
-		return "Its volumes are not known: " + s.moved.err.Error(), c.Theme.Waiting
-	case p.children.err != nil:
-		return "The resources of its volumes are not known: " + p.children.err.Error(), c.Theme.Waiting
-	case !p.children.known:
+	case s.job.LeftOut() > 0 && s.moved.Err != nil:
+		return "Its volumes are not known: " + s.moved.Err.Error(), c.Theme.Waiting
+	case p.children.Err != nil:
+		return "The resources of its volumes are not known: " + p.children.Err.Error(), c.Theme.Waiting
+	case !p.children.Known:
 		return "Reading the resources of " + human.Plural(volumes, "its volume", "its volumes") + "...", c.Theme.Dim
-	case len(p.children.value) < volumes:
-		return fmt.Sprintf("With the resources of %d of its %s.", len(p.children.value), human.Count(volumes, "volume")), c.Theme.Dim
+	case len(p.children.Value) < volumes:
+		return fmt.Sprintf("With the resources of %d of its %s.", len(p.children.Value), human.Count(volumes, "volume")), c.Theme.Dim
 	}
 	return "", c.Theme.Dim
 }
@@ -128,7 +129,7 @@ func (p *yamlPage) lines(_ draw.Canvas, s *Screen) pager.Source {
 	if err != nil {
 		return pager.Plain([]string{"", "  The resource cannot be shown: " + err.Error()})
 	}
-	for i, d := range append([]inspect.Document{own}, p.children.value...) {
+	for i, d := range append([]inspect.Document{own}, p.children.Value...) {
 		if i > 0 {
 			p.text = append(p.text, "---", "# "+d.Kind+" "+d.Name)
 		}
