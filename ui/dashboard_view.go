@@ -122,7 +122,7 @@ func (d *dashboard) in(r row, c draw.Canvas) draw.Canvas {
 	if r.cluster == nil {
 		return c
 	}
-	return c.At(r.cluster.now(d.clock))
+	return c.AtTime(r.cluster.now(d.clock))
 }
 
 // inCluster names the cluster of a row where there are several.

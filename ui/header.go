@@ -56,7 +56,7 @@ func (m *Model) overview() bool { return len(m.clusters) > 1 && m.onDashboard() 
 func (m *Model) headerOfSeveral(c draw.Canvas) string {
 	live, all, unwell := 0, []string(nil), []string(nil)
 	for _, of := range m.clusters {
-		text := c.Theme.Strong.Render(of.Context) + " " + healthText(c.At(of.now(m.options.Clock)), of)
+		text := c.Theme.Strong.Render(of.Context) + " " + healthText(c.AtTime(of.now(m.options.Clock)), of)
 		if all = append(all, text); of.health().State == watch.Live {
 			live++
 		} else {

@@ -106,7 +106,7 @@ func otherRow(c draw.Canvas, r *detail.Row, columns []draw.Column, selected bool
 // shortRow is the row's name and its state in one line of few cells.
 func shortRow(c draw.Canvas, r *detail.Row, selected bool) string {
 	name, state := r.Short(c)
-	tail := " " + state.Style.Of(c.Theme).Render(state.Text)
+	tail := " " + state.Style.Resolve(c.Theme).Render(state.Text)
 	if r.Malformed != nil {
 		tail = " " + malformedText(c, r.Malformed.Fields[0], 22)
 	}

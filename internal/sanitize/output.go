@@ -9,7 +9,7 @@ import (
 
 // Frame returns what a program draws with nothing in it but text, line feeds
 // and colours (SGR): each other character that could steer a terminal becomes
-// a question mark, so that rows keep their width. It is the last door before a
+// a question mark, so that rows keep their width. It is the last step before a
 // screen; what is drawn was cleaned, and measured, before.
 func Frame(s string) string {
 	if isCleanFrame(s) {

@@ -4,6 +4,6 @@
 // picture. [Screen] shows it, follows it by its key while the cluster changes,
 // and says when the thing is gone.
 //
-// To add a tab, write a func() Tab in a room of its own and name it in ui
+// To add a tab, write a func() Tab in a package of its own and name it in ui
 // (dashboard.go, otherTabs). Nothing here knows what the things are.
 package detail

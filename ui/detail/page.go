@@ -30,7 +30,7 @@ func (p Page) lines(c draw.Canvas) []pager.Line {
 		if note.Style == Bad {
 			sign = c.Glyphs.Attention
 		}
-		style := note.Style.Of(c.Theme)
+		style := note.Style.Resolve(c.Theme)
 		for i, line := range body.Sized(body.Width-2, 0).Para(style, note.Text, mostLines) {
 			if i > 0 {
 				sign = " "
@@ -48,7 +48,7 @@ func (p Page) lines(c draw.Canvas) []pager.Line {
 		}
 		add(" " + c.Theme.Strong.Render(s.Title))
 		for _, f := range s.Fields {
-			for _, line := range body.Sized(body.Width-1, 0).Labelled(f.Label, width, f.Style.Of(c.Theme), f.Text.Text, mostLines) {
+			for _, line := range body.Sized(body.Width-1, 0).Labelled(f.Label, width, f.Style.Resolve(c.Theme), f.Text.Text, mostLines) {
 				add("   " + line)
 			}
 		}
@@ -63,7 +63,7 @@ func (p Page) lines(c draw.Canvas) []pager.Line {
 			}
 		}
 		for _, text := range s.Lines {
-			for _, line := range body.Sized(body.Width-1, 0).Para(text.Style.Of(c.Theme), text.Text, mostLines) {
+			for _, line := range body.Sized(body.Width-1, 0).Para(text.Style.Resolve(c.Theme), text.Text, mostLines) {
 				add("   " + line)
 			}
 		}
@@ -129,7 +129,7 @@ func cellsOf(c draw.Canvas, columns []draw.Column, widths []int, texts []Text) s
 			cells[i] = c.Fit(signs(c, text.Phases[max(len(text.Phases)-widths[i], 0):]), widths[i])
 			continue
 		}
-		cells[i] = c.Cell(text.Style.Of(c.Theme), text.Text, widths[i], col.Right)
+		cells[i] = c.Cell(text.Style.Resolve(c.Theme), text.Text, widths[i], col.Right)
 	}
 	return draw.JoinCells(cells, widths)
 }

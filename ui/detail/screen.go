@@ -104,7 +104,7 @@ func (s *Screen) View(c draw.Canvas) string {
 }
 
 func (s *Screen) title(c draw.Canvas) string {
-	right := s.page.State.Style.Of(c.Theme).Render(s.page.State.Text)
+	right := s.page.State.Style.Resolve(c.Theme).Render(s.page.State.Text)
 	if s.deleted {
 		right = c.Theme.Bad.Render("deleted from the cluster")
 	}

@@ -95,8 +95,8 @@ type Text struct {
 	Phases []string
 }
 
-// In is a text in a style.
-func In(style Style, text string) Text { return Text{Text: text, Style: style} }
+// Styled returns a text in a style.
+func Styled(style Style, text string) Text { return Text{Text: text, Style: style} }
 
 // Style is a meaning that the theme gives a style. It is never the only sign: the
 // text says the same.
@@ -113,23 +113,9 @@ const (
 	Bad
 )
 
-// Of is the theme's style for the meaning.
-func (s Style) Of(t *draw.Theme) lipgloss.Style {
-	switch s {
-	case Strong:
-		return t.Strong
-	case Dim:
-		return t.Dim
-	case Good:
-		return t.Good
-	case Running:
-		return t.Running
-	case Waiting:
-		return t.Waiting
-	case Bad:
-		return t.Bad
-	}
-	return t.Text
+// Resolve returns the theme's style for the meaning.
+func (s Style) Resolve(t *draw.Theme) lipgloss.Style {
+	return *[...]*lipgloss.Style{&t.Text, &t.Strong, &t.Dim, &t.Good, &t.Running, &t.Waiting, &t.Bad}[s]
 }
 
 // Page is what there is to know of one thing.

@@ -24,8 +24,8 @@ func (c Canvas) Sized(width, height int) Canvas {
 	return c
 }
 
-// At is the canvas at another moment.
-func (c Canvas) At(now time.Time) Canvas {
+// AtTime returns the canvas at another moment.
+func (c Canvas) AtTime(now time.Time) Canvas {
 	c.Now = now
 	return c
 }

@@ -13,8 +13,8 @@ import (
 // Noticed is a sentence for the user that stays until the next key.
 type Noticed struct{ Text string }
 
-// MaxCopied is how many bytes are copied at once: the terminal's door takes no
-// more (terminal.MaxClipboard).
+// MaxCopied is how many bytes are copied at once: package terminal lets no more
+// through (terminal.MaxClipboard).
 const MaxCopied = 70_000
 
 func noticed(text string) tea.Cmd { return func() tea.Msg { return Noticed{text} } }

@@ -1,18 +1,15 @@
 package jobview
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/stored/logs"
@@ -43,32 +40,8 @@ type logsPage struct {
 	savedBad bool
 }
 
-// jobLog is a log on its way.
-type jobLog struct {
-	store *logs.Store
-	view  *logs.View
-	// live is true if the job had not ended when it was asked for.
-	live   bool
-	grown  chan struct{}
-	cancel context.CancelFunc // of the reading; nil once it has ended
-	waits  context.CancelFunc // of the command that waits for more
-	// ended is when all was there, or failed with err; zero while it goes on.
-	ended time.Time
-	err   error
-	// placed is true once the window was put where reading begins.
-	placed bool
-	drawn  map[int]logs.Line
-	// began is when the first line was written, zero while that is not known.
-	began time.Time
-
-	mu     sync.Mutex
-	origin logs.Origin
-}
-
-// logGrew says that lines came, logRead that no more do, logSaved that the log
-// was written to a file.
+// logRead says that no more lines come, logSaved that the log was written to a file.
 type (
-	logGrew struct{ log *jobLog }
 	logRead struct {
 		log *jobLog
 		err error
@@ -103,7 +76,7 @@ func (p *logsPage) begin(s *Screen) tea.Cmd {
 			p.before = p.log
 		}
 	}
-	l := &jobLog{live: !s.job.Terminal(), grown: make(chan struct{}, 1), drawn: map[int]logs.Line{}}
+	l := &jobLog{live: !s.job.Terminal(), grown: fetch.NewProgress[struct{}](), drawn: map[int]logs.Line{}}
 	p.log, p.at = l, -1
 	if l.store, l.err = logs.NewStore("", 0); l.err != nil {
 		l.ended = s.sources.Clock()
@@ -111,79 +84,20 @@ func (p *logsPage) begin(s *Screen) tea.Cmd {
 	}
 	l.view = logs.NewView(l.store, p.least)
 	q := logs.Query{Job: s.job.Job, Follow: true, Volumes: p.volumes}
-	var read, wait tea.Cmd
+	var read tea.Cmd
 	read, l.cancel = s.sources.Start(func(ctx context.Context) tea.Msg {
-		err := s.sources.Logs.Read(ctx, q, logs.Output{Line: l.add, Origin: l.comesFrom})
+		err := s.sources.Logs.Read(ctx, q, logs.Output{Line: l.add, Origin: l.setOrigin})
 		return logRead{l, err, s.sources.Clock()}
 	})
-	wait, l.waits = s.sources.Start(l.wait)
-	return tea.Batch(read, wait)
-}
-
-func (l *jobLog) add(e logs.Entry) error {
-	err := l.store.Add(e)
-	select {
-	case l.grown <- struct{}{}:
-	default:
-	}
-	return err
-}
-
-func (l *jobLog) comesFrom(from logs.Origin) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.origin = from
-}
-
-func (l *jobLog) from() logs.Origin {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.origin
-}
-
-// wait is for more lines, and for a moment in which others may come.
-func (l *jobLog) wait(ctx context.Context) tea.Msg {
-	select {
-	case <-l.grown:
-	case <-ctx.Done():
-		return nil
-	}
-	select {
-	case <-time.After(redrawn):
-		return logGrew{l}
-	case <-ctx.Done():
-		return nil
-	}
-}
-
-// stop ends the reading; what came stays.
-func (l *jobLog) stop() {
-	if l.cancel != nil {
-		l.cancel()
-		l.waits()
-		l.cancel = nil
-	}
-}
-
-// close gives up what came too.
-func (l *jobLog) close() {
-	if l != nil && l.store != nil {
-		l.stop()
-		_ = l.store.Close()
-	}
+	return tea.Batch(read, l.grown.Follow(s.asker(), redrawn, func(struct{}) bool {
+		l.view.Update()
+		s.answers++
+		return true
+	}))
 }
 
 func (p *logsPage) update(s *Screen, msg tea.Msg) (tea.Cmd, bool) {
 	switch m := msg.(type) {
-	case logGrew:
-		if m.log != p.log || p.log.cancel == nil {
-			return nil, true
-		}
-		m.log.view.Update()
-		m.log.waits()
-		var again tea.Cmd
-		again, m.log.waits = s.sources.Start(m.log.wait)
-		return again, true
 	case logRead:
 		if m.log == p.log && p.log.cancel != nil {
 			p.log.stop()
@@ -221,7 +135,7 @@ func (p *logsPage) close() {
 }
 
 func (p *logsPage) forget() {
-	if p.log != nil && (p.log.err != nil || p.log.from().NotStored != nil) {
+	if p.log != nil && (p.log.err != nil || p.log.knownOrigin().NotStored != nil) {
 		p.close()
 	}
 }
@@ -306,15 +220,6 @@ func (p *logsPage) part(s *Screen) (what, text string) {
 	return what, strings.Join(append(before, after...), "\n")
 }
 
-// text is a line to copy, empty for what is not the log's.
-func (l *jobLog) text(row int) string {
-	line := l.view.Index(row)
-	if line < 0 {
-		return ""
-	}
-	return l.store.Text(line, MaxCopied/4-1) // runes, of four bytes at most
-}
-
 // nextLevel shows lines from the next level on, and keeps the place.
 func (p *logsPage) nextLevel(s *Screen) {
 	next := map[logs.Level]logs.Level{logs.NoLevel: logs.Info, logs.Info: logs.Warning, logs.Warning: logs.Error, logs.Error: logs.NoLevel}
@@ -386,7 +291,7 @@ func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 		return nil
 	}
 	p.place(s, l)
-	from := l.from()
+	from := l.knownOrigin()
 	parts := []string{c.Theme.Strong.Render(sourceWords(l, from))}
 	if l.view.Seen() > 0 {
 		words := human.Count(l.store.Lines(), "line")
@@ -430,32 +335,6 @@ func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 	return lines
 }
 
-// sourceWords say where the lines come from.
-func sourceWords(l *jobLog, from logs.Origin) string {
-	switch {
-	case from.Stored && len(from.Pods) > 0:
-		return "stored log, and of " + human.Count(len(from.Pods), "pod")
-	case from.Stored:
-		words := "stored log"
-		if from.Size > 0 && l.ended.IsZero() && from.Done != nil {
-			words += ", " + human.BytesOf(min(from.Done(), from.Size), from.Size) + " read"
-		}
-		return words
-	case len(from.Pods) == 0:
-		return "log"
-	case len(from.Pods) > 2:
-		return "log of " + human.Count(len(from.Pods), "pod") + liveWord(l)
-	}
-	return "log of " + strings.Join(from.Pods, ", ") + liveWord(l)
-}
-
-func liveWord(l *jobLog) string {
-	if l.live && l.ended.IsZero() {
-		return ", live"
-	}
-	return ""
-}
-
 func (p *logsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	l := p.shown()
 	if why := p.empty(s, l); why != "" {
@@ -496,160 +375,8 @@ func (p *logsPage) empty(s *Screen, l *jobLog) string {
 		return "The log cannot be read: " + l.err.Error() + ". veltui tries again in a minute; press " + s.sources.Keys.Key("reconnect") + " to try now."
 	case !l.ended.IsZero():
 		return "Nothing was logged about this " + word + "."
-	case l.live && len(l.from().Pods) > 0:
+	case l.live && len(l.knownOrigin().Pods) > 0:
 		return "The server has logged nothing about this " + word + " so far. New lines appear here."
 	}
 	return "Reading the log..."
 }
-
-// logLines are the lines of a log as a pager shows them.
-type logLines struct {
-	log  *jobLog
-	view *logs.View
-	// own is the field that names the job itself, and is left out.
-	own string
-	// oldest is when the log began; the times of one that did not begin today
-	// have their day.
-	oldest time.Time
-	// at is the line that the user has jumped to, -1 for none.
-	at int
-	// silence is the last line, which says since when nothing came; empty for none.
-	silence string
-}
-
-func (p *logsPage) source(s *Screen, l *jobLog) *logLines {
-	return &logLines{log: l, view: l.view, own: s.job.Namespace + "/" + s.job.Name, oldest: l.oldest(), at: p.at}
-}
-
-// oldest is when the log began, zero while that is not known.
-func (l *jobLog) oldest() time.Time {
-	if l.began.IsZero() {
-		l.began = l.store.Oldest()
-	}
-	return l.began
-}
-
-// stamp is how a time is written: with its day, where that or the one when the log
-// began is not today, or where there is room.
-func stamp(c draw.Canvas, at, oldest time.Time) string {
-	at = at.In(c.Now.Location())
-	today := func(t time.Time) bool { return t.Format(time.DateOnly) == c.Now.Format(time.DateOnly) }
-	switch {
-	case c.Width >= 120, at.Year() != c.Now.Year():
-		return at.Format(time.DateTime)
-	case !today(at), !oldest.IsZero() && !today(oldest.In(c.Now.Location())):
-		return at.Format("01-02 15:04:05")
-	}
-	return at.Format(time.TimeOnly)
-}
-
-// quietAfter is how long nothing must have come for that to be said.
-const quietAfter = time.Minute
-
-// silence says since when nothing was logged of a job that has not ended, empty if
-// something was just now.
-func (l *jobLog) silence(c draw.Canvas) string {
-	newest := l.store.Newest()
-	if !l.live || !l.ended.IsZero() || l.store.Dropped() > 0 || newest.IsZero() || c.Now.Sub(newest) < quietAfter {
-		return ""
-	}
-	return " " + c.Sized(c.Width-1, 0).Heading(fmt.Sprintf("nothing about this job since %s (%s)", stamp(c, newest, l.oldest()), human.Age(newest, c.Now)))
-}
-
-// Len is how many lines there are.
-func (s *logLines) Len() int {
-	if s.silence != "" {
-		return s.view.Len() + 1
-	}
-	return s.view.Len()
-}
-
-// Line draws a line.
-func (s *logLines) Line(c draw.Canvas, i int) pager.Line {
-	line := s.view.Index(i)
-	if line < 0 {
-		return pager.Line{Text: s.silence}
-	}
-	l, known := s.log.drawn[line]
-	if !known {
-		if len(s.log.drawn) > 1000 {
-			clear(s.log.drawn)
-		}
-		l = s.log.store.Line(line)
-		s.log.drawn[line] = l
-	}
-	return pager.Line{Text: s.draw(c, l, line == s.at)}
-}
-
-// zoneWords names the clock of the times on the page, empty if it is UTC, which
-// Velero itself writes.
-func zoneWords(now time.Time) string {
-	zone, offset := now.Zone()
-	if offset == 0 {
-		return ""
-	}
-	return "times in " + zone
-}
-
-func (s *logLines) draw(c draw.Canvas, l logs.Line, here bool) string {
-	sign := " "
-	if here {
-		sign = c.Theme.Accent.Render(c.Glyphs.Now)
-	}
-	margin := ""
-	if !l.At.IsZero() {
-		margin = stamp(c, l.At, s.oldest) + " "
-	} else { // as wide as that of the lines around it
-		margin = strings.Repeat(" ", len(stamp(c, cmp.Or(s.oldest, c.Now), s.oldest))+1)
-	}
-	level, text := c.Theme.Dim, c.Theme.Text
-	switch l.Level {
-	case logs.Mark:
-		return " " + c.Theme.Accent.Render(c.Glyphs.Stage+c.Glyphs.Stage+" "+l.Text)
-	case logs.Error:
-		level, text = c.Theme.Bad, c.Theme.Bad
-	case logs.Warning:
-		level, text = c.Theme.Waiting, c.Theme.Waiting
-	case logs.Debug, logs.Trace, logs.NoLevel:
-		text = c.Theme.Dim
-	}
-	out := sign + c.Theme.Dim.Render(margin) + level.Render(fmt.Sprintf("%-8s", l.Level))
-	if l.Source != "" {
-		out += c.Theme.Accent.Render(l.Source) + " "
-	}
-	out += text.Render(l.Text)
-	if l.Error != "" {
-		out += text.Render(": " + l.Error)
-	}
-	var more []string
-	for _, f := range l.Fields {
-		if f.Name != "logSource" && f.Value != s.own && f.Value != "" {
-			more = append(more, f.Name+"="+f.Value)
-		}
-	}
-	if len(more) > 0 {
-		out += "  " + c.Theme.Dim.Render(strings.Join(more, " "))
-	}
-	return out
-}
-
-// Find is where a text stands that is shown: not in fields that are left out. It
-// is called from another goroutine.
-func (s *logLines) Find(ctx context.Context, text string, from int, forward bool) (int, error) {
-	plain := draw.Canvas{Width: 200, Theme: &draw.Theme{}, Glyphs: &draw.ASCII}
-	shown := func(line int) bool {
-		return strings.Contains(strings.ToLower(ansi.Strip(s.draw(plain, s.log.store.Line(line), false))), text)
-	}
-	start := []int{from, 0}
-	if !forward {
-		start = []int{from + 1, s.view.Len()}
-	}
-	for _, row := range start {
-		if at, err := s.view.Next(ctx, text, row, forward, shown); at >= 0 || err != nil {
-			return at, err
-		}
-	}
-	return -1, nil
-}
-
-var _ pager.Finder = (*logLines)(nil)

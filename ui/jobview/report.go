@@ -78,8 +78,8 @@ func (s *Screen) makeReport() tea.Cmd {
 	return tea.Batch(cmd, noticed(fmt.Sprintf("Making the report on %s %s. It can take more than a minute; %s cancels it.", judged.Kind.Word(), judged.Name, s.sources.Keys.Key("report"))))
 }
 
-// take takes a document, unless it was cancelled, and says where it is.
-func (r *reporting) take(s *Screen, m reportMade) tea.Cmd {
+// handleMade keeps a document, unless it was cancelled, and says where it is.
+func (r *reporting) handleMade(s *Screen, m reportMade) tea.Cmd {
 	if m.to != r || m.n != r.n || r.cancel == nil {
 		return nil
 	}

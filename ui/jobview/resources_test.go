@@ -18,6 +18,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
@@ -238,7 +239,7 @@ func TestVolumesThatAreLeftOutAreRead(t *testing.T) {
 	if frame := ansi.Strip(s.View(c)); !strings.Contains(frame, "Reading 1 volume that completed") {
 		t.Errorf("before they are read:\n%s", frame)
 	}
-	s.Update(cmd())
+	cmd().(fetch.Message).Deliver()
 	for range 2 {
 		if frame := ansi.Strip(s.View(c)); !strings.Contains(frame, "shop/data") || strings.Contains(frame, "Reading 1 volume") {
 			t.Errorf("after they are read:\n%s", frame)

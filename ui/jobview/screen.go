@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
@@ -18,48 +16,6 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 )
-
-// Page is the name of a page.
-type Page string
-
-// The pages that others open or name.
-const (
-	Overview   Page = "Overview"
-	Results    Page = "Results"
-	Resources  Page = "Resources"
-	Volumes    Page = "Volumes"
-	Operations Page = "Operations"
-)
-
-// Tab is a page as the screen offers it.
-type Tab struct {
-	Page  Page
-	short string // its name on narrow screens
-	// Key opens the page, here and from a row of the dashboard, and What names it; empty
-	// for pages with a number alone. Footer has the footer name the key.
-	Key, What string
-	Footer    bool
-	make      func() page
-}
-
-// tabs are the pages in their order.
-func tabs() []Tab {
-	return []Tab{
-		{Page: Overview, short: "Overview", make: func() page { return overview{} }},
-		{Page: Results, short: "Results", Key: "e", What: "errors", Footer: true, make: func() page { return &resultsPage{} }},
-		{Page: "Logs", short: "Logs", Key: "l", What: "logs", Footer: true, make: func() page { return &logsPage{} }},
-		{Page: Resources, short: "Items", make: func() page { return &resourcesPage{} }},
-		{Page: Volumes, short: "Vols", Key: "v", What: "volumes", make: newVolumesPage},
-		{Page: Operations, short: "Ops", make: func() page { return &operationsPage{} }},
-		{Page: "Timeline", short: "Time", make: func() page { return &timelinePage{} }},
-		{Page: "YAML", short: "YAML", make: func() page { return &yamlPage{} }},
-	}
-}
-
-// Openers are the tabs with a key.
-func Openers() []Tab {
-	return slices.DeleteFunc(tabs(), func(t Tab) bool { return t.Key == "" })
-}
 
 // Screen is the screen of one job.
 type Screen struct {
@@ -151,11 +107,6 @@ func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back fun
 	return s
 }
 
-// indexOf returns the index of a tab, the first one's for a name that there is not.
-func (s *Screen) indexOf(p Page) int {
-	return max(slices.IndexFunc(s.tabs, func(t Tab) bool { return t.Page == p }), 0)
-}
-
 // open returns the page that is shown.
 func (s *Screen) open() page {
 	if s.verifying && s.tabs[s.at].Page == Resources {
@@ -208,9 +159,8 @@ func (s *Screen) complete() {
 	}
 }
 
-// askVolumes reads the volumes that the job leaves out, nil if there is nothing to
-// read.
-func (s *Screen) askVolumes() tea.Cmd {
+// loadVolumes reads the volumes that the job leaves out, nil for nothing to read.
+func (s *Screen) loadVolumes() tea.Cmd {
 	if s.sources.Volumes == nil || s.job.LeftOut() == 0 {
 		return nil
 	}
@@ -218,7 +168,7 @@ func (s *Screen) askVolumes() tea.Cmd {
 	return s.moved.Ask(s.asker(), 0, func(ctx context.Context) ([]job.Volume, error) { return s.sources.Volumes.ReadVolumes(ctx, j) })
 }
 
-// asker asks for the pages, and has the open one drawn anew for each answer.
+// asker asks for the pages.
 func (s *Screen) asker() fetch.Asker {
 	return fetch.Asker{Start: s.sources.Start, Clock: s.sources.Clock, Answered: func() tea.Cmd {
 		s.complete()
@@ -249,7 +199,7 @@ func (s *Screen) Ask() tea.Cmd {
 	if s.job.Job == nil || s.deleted {
 		return nil
 	}
-	return tea.Batch(s.askVolumes(), s.open().load(s))
+	return tea.Batch(s.loadVolumes(), s.open().load(s))
 }
 
 // AskAgain makes what could not be read be asked for anew.
@@ -273,12 +223,8 @@ func (s *Screen) Close() {
 // Update takes a message of the screen's own; handled is false if it is for
 // others.
 func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
-	if m, ok := msg.(fetch.Message); ok {
-		next, _ := m.Deliver()
-		return next, true
-	}
 	if m, ok := msg.(reportMade); ok {
-		return s.report.take(s, m), true
+		return s.report.handleMade(s, m), true
 	}
 	if cmd, handled := s.view.Update(msg); handled {
 		return cmd, true
@@ -348,41 +294,6 @@ func (s *Screen) View(c draw.Canvas) string {
 	below := c.Sized(c.Width, max(c.Height-len(lines), 0))
 	s.fill(below)
 	return c.Page(append(lines, s.view.Page(below)...))
-}
-
-// tabsLine names the pages. On narrow screens first the names get shorter, then
-// the counts go, then all names but the open page's.
-func (s *Screen) tabsLine(c draw.Canvas) string {
-	long := func(t Tab) string { return string(t.Page) }
-	short := func(t Tab) string { return t.short }
-	only := func(t Tab) string {
-		if t.Page != s.tabs[s.at].Page {
-			return ""
-		}
-		return t.short
-	}
-	line := ""
-	for _, level := range []struct {
-		name    func(Tab) string
-		counted bool
-	}{{long, true}, {short, true}, {short, false}, {only, true}, {only, false}} {
-		labels := make([]string, len(s.tabs))
-		for i, t := range s.tabs {
-			words := []string{fmt.Sprint(i + 1), level.name(t), ""}
-			if level.counted {
-				words[2] = s.pages[i].count(s.job.Job)
-			}
-			text := strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
-			labels[i] = c.Theme.Dim.Render(" " + text + " ")
-			if i == s.at {
-				labels[i] = c.Theme.Accent.Render("[" + text + "]")
-			}
-		}
-		if line, s.labels = draw.Labels(labels); lipgloss.Width(line) <= c.Width {
-			break
-		}
-	}
-	return c.Cut(line, c.Width)
 }
 
 // fill gives the pager the page's lines if anything that they show changed.

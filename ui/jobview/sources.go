@@ -11,6 +11,7 @@ import (
 	"github.com/veltui/veltui/restore/verify"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/logs"
+	"github.com/veltui/veltui/stored/outcome"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/velero"
@@ -103,4 +104,15 @@ type Reporter interface {
 	// Save writes it to a new file of that name, which only the user can read, and says
 	// the full path. It overwrites no file.
 	Save(name, text string) (path string, err error)
+}
+
+// Items reads what became of a job's items. It takes as long as the downloads
+// that it needs, and ends with ctx. What it answers is safe to draw, and so is
+// its error, which is on one line.
+type Items interface {
+	// Items are the items of a job that has ended, or of a backup whose items are
+	// done: of a backup those that it holds, of a restore what it did with each, and
+	// those of its backup that it did not restore. The version and flags of Velero's
+	// server decide on that.
+	Items(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/restore/verify"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
@@ -74,7 +75,7 @@ func TestVerifyShowsWhatDidNotComeBackFirst(t *testing.T) {
 	if s.open() != page(&s.verify) || v.asked != 1 || !strings.Contains(view(), "Looking for secrets in the cluster: 3 of 9 lists") {
 		t.Fatalf("asked %d times:\n%s", v.asked, view())
 	}
-	s.Update((*answers)[0])
+	(*answers)[0].(fetch.Message).Deliver()
 	for _, says := range []string{"1 of 4 items did not come back; 1 could not be looked for", "gone          shop/web: Velero created it",
 		"configmaps", "Not looked at: secrets in shop: you may not list it.", "with 5 requests. V goes back"} {
 		if !strings.Contains(view(), says) {
@@ -102,7 +103,7 @@ func TestVerifySaysWhyNot(t *testing.T) {
 	v := &fakeVerifier{err: errors.New("with --no-artifacts veltui does not read what was to come back")}
 	s, view, answers := verifyScreen(t, v, velerov1.RestorePhaseCompleted)
 	s.pressed(t, "verify")
-	s.Update((*answers)[0])
+	(*answers)[0].(fetch.Message).Deliver()
 	if !strings.Contains(view(), "--no-artifacts") {
 		t.Errorf("%s", view())
 	}

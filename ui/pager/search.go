@@ -119,7 +119,7 @@ func (p *Pager) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
 		if m.pager != p {
 			return nil, false
 		}
-		p.took(m)
+		p.handleFound(m)
 		return nil, true
 	}
 	if !p.search.typing {
@@ -131,7 +131,7 @@ func (p *Pager) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
 		case "enter":
 			s.typing = false
 			s.input.Blur()
-			return p.look(s.input.Value()), true
+			return p.startSearch(s.input.Value()), true
 		case "esc", "ctrl+c":
 			s.end()
 			return nil, true
@@ -147,8 +147,8 @@ func (p *Pager) open() tea.Cmd {
 	return p.search.input.Focus()
 }
 
-// look searches for a text from the top of the window on.
-func (p *Pager) look(text string) tea.Cmd {
+// startSearch searches for a text from the top of the window on.
+func (p *Pager) startSearch(text string) tea.Cmd {
 	p.search.end()
 	p.search.text, p.search.stale = strings.ToLower(strings.TrimSpace(text)), true
 	if p.search.text == "" {
@@ -223,7 +223,7 @@ func (p *Pager) refresh() {
 	}
 }
 
-func (p *Pager) took(m found) {
+func (p *Pager) handleFound(m found) {
 	s := &p.search
 	if m.asked != s.asked || s.cancel == nil {
 		return

@@ -56,21 +56,21 @@ func deletionState(d assess.Deletion) detail.Text {
 	phase := cmp.Or(string(d.Status.Phase), velero.PhaseNew)
 	switch {
 	case len(d.Status.Errors) > 0:
-		return detail.In(detail.Bad, "failed")
+		return detail.Styled(detail.Bad, "failed")
 	case assess.Alarmed(d.Notes):
-		return detail.In(detail.Bad, "hangs")
+		return detail.Styled(detail.Bad, "hangs")
 	case d.Status.Phase == velerov1.DeleteBackupRequestPhaseProcessed:
-		return detail.In(detail.Good, phase)
+		return detail.Styled(detail.Good, phase)
 	}
-	return detail.In(detail.Running, phase)
+	return detail.Styled(detail.Running, phase)
 }
 
 func backupState(j *job.Job, unseen bool) detail.Text {
 	if unseen {
-		return detail.In(detail.Waiting, "not seen")
+		return detail.Styled(detail.Waiting, "not seen")
 	}
 	if j == nil {
-		return detail.In(detail.Dim, "gone")
+		return detail.Styled(detail.Dim, "gone")
 	}
 	return phaseText(j)
 }
@@ -80,10 +80,10 @@ func deletionCells(d assess.Deletion, unseen bool, now time.Time) []detail.Text 
 		{Text: cmp.Or(d.Spec.BackupName, d.Name)},
 		deletionState(d),
 		{Text: human.Age(d.CreationTimestamp.Time, now)},
-		detail.In(detail.Bad, count(len(d.Status.Errors))),
+		detail.Styled(detail.Bad, count(len(d.Status.Errors))),
 		backupState(d.Backup, unseen),
-		detail.In(detail.Dim, count(d.Restores)),
-		detail.In(detail.Dim, d.Name),
+		detail.Styled(detail.Dim, count(d.Restores)),
+		detail.Styled(detail.Dim, d.Name),
 	}
 }
 
@@ -98,10 +98,10 @@ func deletionPage(a *assess.Assessment, d assess.Deletion, malformed *watch.Malf
 	errors := detail.Section{Title: "Errors"}
 	for i, e := range d.Status.Errors {
 		if i == shownErrors {
-			errors.Lines = append(errors.Lines, detail.In(detail.Dim, human.Count(len(d.Status.Errors)-i, "more error")+" not shown."))
+			errors.Lines = append(errors.Lines, detail.Styled(detail.Dim, human.Count(len(d.Status.Errors)-i, "more error")+" not shown."))
 			break
 		}
-		errors.Lines = append(errors.Lines, detail.In(detail.Bad, e))
+		errors.Lines = append(errors.Lines, detail.Styled(detail.Bad, e))
 	}
 	left := detail.Section{Title: "What is still there"}
 	if d.Backup == nil {

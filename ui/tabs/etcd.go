@@ -118,44 +118,44 @@ func sentence(text string) string { return strings.TrimSuffix(text, ".") + "." }
 func etcdState(b etcd.JudgedBackup) detail.Text {
 	switch {
 	case b.Verdict.Reason == etcd.FalseCompletion:
-		return detail.In(detail.Bad, "Failed (log)")
+		return detail.Styled(detail.Bad, "Failed (log)")
 	case b.Verdict.State() == diagnosis.Stuck:
-		return detail.In(detail.Bad, "stuck")
+		return detail.Styled(detail.Bad, "stuck")
 	case b.Condition.Type == etcd.Completed:
-		return detail.In(detail.Good, b.Stage())
+		return detail.Styled(detail.Good, b.Stage())
 	case b.Condition.Type == etcd.Failed:
-		return detail.In(detail.Bad, b.Stage())
+		return detail.Styled(detail.Bad, b.Stage())
 	case b.Condition.Type == etcd.Skipped, b.Verdict.State() == diagnosis.Unknown:
-		return detail.In(detail.Waiting, b.Stage())
+		return detail.Styled(detail.Waiting, b.Stage())
 	}
-	return detail.In(detail.Running, b.Stage())
+	return detail.Styled(detail.Running, b.Stage())
 }
 
 func etcdBackupCells(b etcd.JudgedBackup, now time.Time) []detail.Text {
 	return []detail.Text{
 		{Text: b.Name}, etcdState(b), {Text: durationOr(b.Took(now), "")}, {Text: human.Age(b.Created, now)},
-		detail.In(detail.Dim, cmp.Or(b.Schedule, "by hand")), detail.In(detail.Dim, b.Claim),
+		detail.Styled(detail.Dim, cmp.Or(b.Schedule, "by hand")), detail.Styled(detail.Dim, b.Claim),
 	}
 }
 
 func etcdScheduleState(s etcd.JudgedSchedule) detail.Text {
 	switch {
 	case s.Verdict.State() == diagnosis.Stuck:
-		return detail.In(detail.Bad, "stuck")
+		return detail.Styled(detail.Bad, "stuck")
 	case s.Verdict.Reason == etcd.LastBackupFailed:
-		return detail.In(detail.Bad, "last failed")
+		return detail.Styled(detail.Bad, "last failed")
 	case s.Verdict.State() == diagnosis.Unknown:
-		return detail.In(detail.Waiting, "unknown")
+		return detail.Styled(detail.Waiting, "unknown")
 	case s.Verdict.Reason == etcd.ScheduleRunning:
-		return detail.In(detail.Running, "running")
+		return detail.Styled(detail.Running, "running")
 	}
-	return detail.In(detail.Good, "in order")
+	return detail.Styled(detail.Good, "in order")
 }
 
 func etcdScheduleCells(s etcd.JudgedSchedule, now time.Time) []detail.Text {
 	return []detail.Text{
 		{Text: s.Name}, etcdScheduleState(s), {Text: human.Ago(s.LastRun, now)}, {Text: inFuture(s.Next, now)},
-		{Text: s.Cron}, detail.In(detail.Dim, s.Retention.String()), detail.In(detail.Dim, s.Claim),
+		{Text: s.Cron}, detail.Styled(detail.Dim, s.Retention.String()), detail.Styled(detail.Dim, s.Claim),
 	}
 }
 
@@ -173,9 +173,9 @@ func etcdNotes(v diagnosis.Verdict, trouble bool) []detail.Text {
 	if trouble {
 		style = detail.Bad
 	}
-	notes := []detail.Text{detail.In(style, sentence(strings.ToUpper(text[:min(len(text), 1)])+text[min(len(text), 1):]))}
+	notes := []detail.Text{detail.Styled(style, draw.Sentence(strings.TrimSuffix(text, ".")))}
 	if v.Advice != "" {
-		notes = append(notes, detail.In(detail.Strong, sentence(v.Advice)))
+		notes = append(notes, detail.Styled(detail.Strong, sentence(v.Advice)))
 	}
 	return notes
 }
@@ -194,7 +194,7 @@ func factSections(v diagnosis.Verdict, now time.Time) []detail.Section {
 		if f.Holds {
 			holds.Lines = append(holds.Lines, detail.Text{Text: text})
 		} else {
-			doubts.Lines = append(doubts.Lines, detail.In(detail.Waiting, text))
+			doubts.Lines = append(doubts.Lines, detail.Styled(detail.Waiting, text))
 		}
 	}
 	return []detail.Section{holds, doubts}
@@ -238,7 +238,7 @@ func withJob(page detail.Page, conditions detail.Section, b etcd.JudgedBackup, n
 		for i := range j.Pods {
 			p := &j.Pods[i]
 			job.Rows = append(job.Rows, detail.Cells{Cells: []detail.Text{{Text: p.Name}, {Text: string(p.Phase)}, {Text: human.Age(p.Created, now)},
-				{Text: p.Node}, detail.In(detail.Waiting, cmp.Or(p.Cause(), p.Unschedulable, p.Waiting))}})
+				{Text: p.Node}, detail.Styled(detail.Waiting, cmp.Or(p.Cause(), p.Unschedulable, p.Waiting))}})
 		}
 	}
 	page.Sections = append(page.Sections, job)

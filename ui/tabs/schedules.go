@@ -57,17 +57,17 @@ var scheduleColumns = []draw.Column{
 }
 
 func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []detail.Text {
-	run, took, ago := detail.In(detail.Dim, "none"), "", human.Age(timeOf(s.Status.LastBackup), now)
+	run, took, ago := detail.Styled(detail.Dim, "none"), "", human.Age(timeOf(s.Status.LastBackup), now)
 	if len(s.Runs) > 0 {
 		newest := s.Runs[0]
 		run, took, ago = phaseText(newest), tookText(newest), human.Age(newest.Began(), now)
 	}
 	kept := fmt.Sprint(len(s.Runs) + s.Left)
 	if len(s.Runs) == 0 && s.Left > 0 {
-		run = detail.In(detail.Dim, "not shown")
+		run = detail.Styled(detail.Dim, "not shown")
 	}
 	if unseen {
-		run, kept = detail.In(detail.Waiting, "not seen"), "?"
+		run, kept = detail.Styled(detail.Waiting, "not seen"), "?"
 	}
 	ttl := ""
 	if d := s.Spec.Template.TTL.Duration; d > 0 {
@@ -75,16 +75,16 @@ func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []detail.Text 
 	}
 	return []detail.Text{
 		{Text: s.Name},
-		detail.In(scheduleStyle(s), s.State),
+		detail.Styled(scheduleStyle(s), s.State),
 		{Text: s.Spec.Schedule},
 		run,
 		{Text: ago},
-		{Text: nextCell(s, now)},
-		detail.In(detail.Dim, took),
-		detail.In(detail.Dim, kept),
+		{Text: until(s.Next, now, "-")},
+		detail.Styled(detail.Dim, took),
+		detail.Styled(detail.Dim, kept),
 		{Phases: endings(s.Runs)},
-		detail.In(detail.Dim, ttl),
-		detail.In(detail.Dim, s.Spec.Template.StorageLocation),
+		detail.Styled(detail.Dim, ttl),
+		detail.Styled(detail.Dim, s.Spec.Template.StorageLocation),
 	}
 }
 
@@ -112,17 +112,6 @@ func scheduleStyle(s assess.Schedule) detail.Style {
 	return detail.Running
 }
 
-// nextCell is how long it is until the next run.
-func nextCell(s assess.Schedule, now time.Time) string {
-	switch {
-	case s.Next.IsZero():
-		return "-"
-	case !s.Next.After(now):
-		return "now"
-	}
-	return human.Duration(s.Next.Sub(now))
-}
-
 // shownRuns is how many runs a page lists, and pictured how many its picture has.
 const (
 	shownRuns = 20
@@ -131,18 +120,18 @@ const (
 
 func schedulePage(a *assess.Assessment, s assess.Schedule, malformed *watch.Malformed) detail.Page {
 	now := a.Environment.Now
-	page := detail.Page{Kind: "schedule", Name: s.Name, State: detail.In(scheduleStyle(s), s.State), Notes: notes(s.Notes, malformed)}
+	page := detail.Page{Kind: "schedule", Name: s.Name, State: detail.Styled(scheduleStyle(s), s.State), Notes: notes(s.Notes, malformed)}
 	next := detail.Text{Text: human.Clock(s.Next, now)}
 	switch {
 	case s.Next.IsZero():
-		next = detail.In(detail.Waiting, "none: it is "+s.State)
+		next = detail.Styled(detail.Waiting, "none: it is "+s.State)
 		if s.State != assess.SchedulePaused && s.State != assess.ScheduleNotValid {
 			next.Text = "not known"
 		}
 	case s.Next.After(now):
 		next.Text += ", in " + human.Duration(s.Next.Sub(now))
 	default:
-		next = detail.In(detail.Waiting, "due since "+next.Text+", for "+human.Age(s.Next, now))
+		next = detail.Styled(detail.Waiting, "due since "+next.Text+", for "+human.Age(s.Next, now))
 	}
 	after := ""
 	if s.Interval > 0 {
@@ -183,11 +172,11 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 		{Title: "WARN", Width: 4, Priority: 3, Right: true},
 	}}
 	if s.Left > 0 {
-		section.Lines = []detail.Text{detail.In(detail.Dim, tooOld(s.Left))}
+		section.Lines = []detail.Text{detail.Styled(detail.Dim, tooOld(s.Left))}
 	}
 	if len(s.Runs) == 0 {
 		if s.Left == 0 {
-			section.Lines = []detail.Text{detail.In(detail.Dim, cmp.Or(unseen, "There is no backup of this schedule."))}
+			section.Lines = []detail.Text{detail.Styled(detail.Dim, cmp.Or(unseen, "There is no backup of this schedule."))}
 		}
 		return section
 	}
@@ -196,7 +185,7 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 		if !j.Terminal() {
 			continue
 		}
-		took := took(j)
+		took := duration(j)
 		section.Bars = append([]detail.Bar{{Value: took.Seconds(), Phase: j.Phase}}, section.Bars...)
 		if longest = max(longest, took); took > 0 && (shortest == 0 || took < shortest) {
 			shortest = took
@@ -216,11 +205,11 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 		}
 		section.Rows = append(section.Rows, detail.Cells{Job: j.UID, Cells: []detail.Text{
 			{Text: j.Name}, phaseText(j), {Text: human.Age(j.Began(), now)}, {Text: tookText(j)},
-			detail.In(detail.Dim, items), detail.In(detail.Bad, count(j.Errors)), detail.In(detail.Waiting, count(j.Warnings)),
+			detail.Styled(detail.Dim, items), detail.Styled(detail.Bad, count(j.Errors)), detail.Styled(detail.Waiting, count(j.Warnings)),
 		}})
 	}
 	if more := len(s.Runs) - shownRuns; more > 0 {
-		section.Lines = append([]detail.Text{detail.In(detail.Dim, human.Count(more, "older backup")+" not shown. Filter the Backups tab by the schedule's name to see all.")}, section.Lines...)
+		section.Lines = append([]detail.Text{detail.Styled(detail.Dim, human.Count(more, "older backup")+" not shown. Filter the Backups tab by the schedule's name to see all.")}, section.Lines...)
 	}
 	return section
 }
@@ -248,7 +237,7 @@ func templateSection(s velerov1.ScheduleSpec) detail.Section {
 		section.Fields = append(section.Fields, plain("resource policy", strings.ToLower(t.ResourcePolicy.Kind)+" "+t.ResourcePolicy.Name))
 	}
 	if own := s.UseOwnerReferencesInBackup; own != nil && *own {
-		section.Fields = append(section.Fields, detail.Field{Label: "owner references", Text: detail.In(detail.Waiting, "yes: whoever deletes the schedule deletes its backups from the cluster")})
+		section.Fields = append(section.Fields, detail.Field{Label: "owner references", Text: detail.Styled(detail.Waiting, "yes: whoever deletes the schedule deletes its backups from the cluster")})
 	}
 	if skip := s.SkipImmediately; skip != nil && *skip {
 		section.Fields = append(section.Fields, plain("skipImmediately", "yes, until Velero has seen it"))
@@ -260,14 +249,14 @@ func templateSection(s velerov1.ScheduleSpec) detail.Section {
 func phaseText(j *job.Job) detail.Text {
 	switch j.Phase {
 	case velero.PhaseCompleted:
-		return detail.In(detail.Good, j.Phase)
+		return detail.Styled(detail.Good, j.Phase)
 	case velero.PhasePartiallyFailed:
-		return detail.In(detail.Waiting, j.Phase)
+		return detail.Styled(detail.Waiting, j.Phase)
 	case velero.PhaseFailed, velero.PhaseFailedValidation:
-		return detail.In(detail.Bad, j.Phase)
+		return detail.Styled(detail.Bad, j.Phase)
 	}
 	if j.Stage == job.StageUnknown {
-		return detail.In(detail.Running, j.Phase)
+		return detail.Styled(detail.Running, j.Phase)
 	}
-	return detail.In(detail.Running, string(j.Stage))
+	return detail.Styled(detail.Running, string(j.Stage))
 }

@@ -33,7 +33,7 @@ func Storage() detail.Tab {
 				locations.Rows = append(locations.Rows, detail.Row{
 					Key: string(l.UID), Words: []string{l.Name, bucket(l), string(l.Status.Phase), "location"},
 					Cells: func(now time.Time) []detail.Text { return locationCells(l, a.Unseen(watch.Backups), now) },
-					About: about(l.Notes, l.Name+" is Available"+holds(a, l)+"."), Alarm: assess.Alarmed(l.Notes),
+					About: about(l.Notes, l.Name+" is Available"+backupsHeld(a, l)+"."), Alarm: assess.Alarmed(l.Notes),
 					Malformed: malformed[l.UID],
 					Page:      func() detail.Page { return locationPage(a, l, malformed[l.UID]) },
 				})
@@ -86,7 +86,7 @@ func malformedGroup(snap *watch.Snapshot) detail.Group {
 			Key: string(m.UID), Words: []string{m.Name, m.Kind, m.Fields[0].Field}, Malformed: m,
 			Cells: func(time.Time) []detail.Text { return []detail.Text{{Text: m.Ref()}} },
 			Page: func() detail.Page {
-				return detail.Page{Kind: m.Kind, Name: m.Name, State: detail.In(detail.Bad, "malformed"), Notes: notes(nil, m)}
+				return detail.Page{Kind: m.Kind, Name: m.Name, State: detail.Styled(detail.Bad, "malformed"), Notes: notes(nil, m)}
 			},
 		})
 	}
@@ -138,19 +138,19 @@ func locationCells(l assess.Location, unseen bool, now time.Time) []detail.Text 
 	}
 	return []detail.Text{
 		{Text: name},
-		detail.In(locationStyle(l), cmp.Or(string(l.Status.Phase), "not checked")),
+		detail.Styled(locationStyle(l), cmp.Or(string(l.Status.Phase), "not checked")),
 		{Text: bucket(l)},
-		detail.In(detail.Dim, mode(l)),
+		detail.Styled(detail.Dim, mode(l)),
 		{Text: backups},
 		{Text: cmp.Or(human.Age(timeOf(l.Status.LastValidationTime), now), "never")},
-		detail.In(detail.Dim, cmp.Or(human.Age(timeOf(l.Status.LastSyncedTime), now), "never")),
+		detail.Styled(detail.Dim, cmp.Or(human.Age(timeOf(l.Status.LastSyncedTime), now), "never")),
 	}
 }
 
 func locationPage(a *assess.Assessment, l assess.Location, malformed *watch.Malformed) detail.Page {
 	now := a.Environment.Now
 	page := detail.Page{Kind: "storage location", Name: l.Name, Notes: notes(l.Notes, malformed),
-		State: detail.In(locationStyle(l), cmp.Or(string(l.Status.Phase), "not checked"))}
+		State: detail.Styled(locationStyle(l), cmp.Or(string(l.Status.Phase), "not checked"))}
 	where := detail.Section{Title: "Where", Fields: []detail.Field{plain("provider", l.Spec.Provider)}}
 	if o := l.Spec.ObjectStorage; o != nil {
 		ca := ""
@@ -181,20 +181,20 @@ func locationPage(a *assess.Assessment, l assess.Location, malformed *watch.Malf
 		plain("synced every", period(l.Spec.BackupSyncPeriod)),
 		plain("created", moment(l.CreationTimestamp.Time, now, "")),
 	}}
-	page.Sections = []detail.Section{state, where, held(a, l, now)}
+	page.Sections = []detail.Section{state, where, heldSection(a, l, now)}
 	return page
 }
 
-// holds says how many backups a location holds, if they can be seen.
-func holds(a *assess.Assessment, l assess.Location) string {
+// backupsHeld says how many backups a location holds, if they can be seen.
+func backupsHeld(a *assess.Assessment, l assess.Location) string {
 	if a.Unseen(watch.Backups) {
 		return ""
 	}
 	return "; it holds " + human.Count(l.Backups, "backup")
 }
 
-// held is what a location holds, as far as the cluster knows.
-func held(a *assess.Assessment, l assess.Location, now time.Time) detail.Section {
+// heldSection says what a location holds, as far as the cluster knows.
+func heldSection(a *assess.Assessment, l assess.Location, now time.Time) detail.Section {
 	backups, repositories := fmt.Sprint(l.Backups), fmt.Sprint(l.Repositories)
 	switch {
 	case l.Bad > 0 && l.Left > 0:
@@ -207,7 +207,7 @@ func held(a *assess.Assessment, l assess.Location, now time.Time) detail.Section
 		plain("repositories", cmp.Or(detail.Unseen(a.Snapshot, watch.Repositories), repositories)),
 	}}
 	if l.Left > 0 {
-		section.Lines = []detail.Text{detail.In(detail.Dim, tooOld(l.Left))}
+		section.Lines = []detail.Text{detail.Styled(detail.Dim, tooOld(l.Left))}
 	}
 	if l.Newest == nil {
 		return section
@@ -221,7 +221,7 @@ func held(a *assess.Assessment, l assess.Location, now time.Time) detail.Section
 			break // there are older ones
 		}
 		section.Rows = append(section.Rows, detail.Cells{Job: row.job.UID, Cells: []detail.Text{
-			detail.In(detail.Dim, row.which), {Text: row.job.Name}, phaseText(row.job), {Text: moment(row.job.Began(), now, "")}}})
+			detail.Styled(detail.Dim, row.which), {Text: row.job.Name}, phaseText(row.job), {Text: moment(row.job.Began(), now, "")}}})
 	}
 	return section
 }
@@ -257,17 +257,9 @@ func repositoryCells(r assess.Repository, malformed bool, now time.Time) []detai
 			failed++
 		}
 	}
-	due := ""
-	switch {
-	case r.Due.IsZero():
-	case r.Due.After(now):
-		due = human.Duration(r.Due.Sub(now))
-	default:
-		due = "now"
-	}
 	failures := detail.Text{Text: "-"}
 	if n := len(r.Status.RecentMaintenance); n > 0 {
-		failures = detail.In(detail.Plain, fmt.Sprintf("%d of %d", failed, n))
+		failures = detail.Styled(detail.Plain, fmt.Sprintf("%d of %d", failed, n))
 		if failed > 0 {
 			failures.Style = detail.Bad
 		}
@@ -278,19 +270,19 @@ func repositoryCells(r assess.Repository, malformed bool, now time.Time) []detai
 	}
 	return []detail.Text{
 		{Text: name},
-		detail.In(repositoryStyle(r), cmp.Or(string(r.Status.Phase), velero.PhaseNew)),
+		detail.Styled(repositoryStyle(r), cmp.Or(string(r.Status.Phase), velero.PhaseNew)),
 		{Text: r.Spec.BackupStorageLocation},
-		detail.In(detail.Dim, repositoryType(r)),
+		detail.Styled(detail.Dim, repositoryType(r)),
 		failures,
 		{Text: cmp.Or(human.Age(timeOf(r.Status.LastMaintenanceTime), now), "never")},
-		detail.In(detail.Dim, due),
+		detail.Styled(detail.Dim, until(r.Due, now, "")),
 	}
 }
 
 func repositoryPage(a *assess.Assessment, r assess.Repository, malformed *watch.Malformed) detail.Page {
 	now := a.Environment.Now
 	page := detail.Page{Kind: "repository", Name: r.Name, Notes: notes(r.Notes, malformed),
-		State: detail.In(repositoryStyle(r), cmp.Or(string(r.Status.Phase), velero.PhaseNew))}
+		State: detail.Styled(repositoryStyle(r), cmp.Or(string(r.Status.Phase), velero.PhaseNew))}
 	due := moment(r.Due, now, "not known")
 	if r.Due.After(now) {
 		due = human.Clock(r.Due, now) + ", in " + human.Duration(r.Due.Sub(now))
@@ -327,9 +319,9 @@ func repositoryPage(a *assess.Assessment, r assess.Repository, malformed *watch.
 			took = human.Duration(ended.Sub(began))
 		}
 		care.Rows = append(care.Rows, detail.Cells{Cells: []detail.Text{
-			detail.In(style, cmp.Or(string(m.Result), "running")), {Text: moment(began, now, "")}, {Text: took}, detail.In(style, m.Message)}})
+			detail.Styled(style, cmp.Or(string(m.Result), "running")), {Text: moment(began, now, "")}, {Text: took}, detail.Styled(style, m.Message)}})
 	}
-	care.Lines = []detail.Text{detail.In(detail.Dim, "Velero keeps the last 3 results.")}
+	care.Lines = []detail.Text{detail.Styled(detail.Dim, "Velero keeps the last 3 results.")}
 	page.Sections = []detail.Section{state, care}
 	return page
 }

@@ -40,7 +40,7 @@ func notes(found []assess.Note, malformed *watch.Malformed) []detail.Text {
 	var texts []detail.Text
 	if malformed != nil {
 		for _, f := range malformed.Fields {
-			texts = append(texts, detail.In(detail.Bad, "Malformed: "+f.String()+". It counts as not set here; Velero itself may see nothing of this kind until you correct it."))
+			texts = append(texts, detail.Styled(detail.Bad, "Malformed: "+f.String()+". It counts as not set here; Velero itself may see nothing of this kind until you correct it."))
 		}
 	}
 	for _, n := range found {
@@ -51,7 +51,7 @@ func notes(found []assess.Note, malformed *watch.Malformed) []detail.Text {
 		case assess.Unusual:
 			style = detail.Waiting
 		}
-		texts = append(texts, detail.In(style, n.Text))
+		texts = append(texts, detail.Styled(style, n.Text))
 	}
 	return texts
 }
@@ -92,6 +92,17 @@ func durationOr(d time.Duration, otherwise string) string {
 	return human.Duration(d)
 }
 
+// until returns how long it is until a moment.
+func until(t, now time.Time, unknown string) string {
+	switch {
+	case t.IsZero():
+		return unknown
+	case !t.After(now):
+		return "now"
+	}
+	return human.Duration(t.Sub(now))
+}
+
 func yes(b bool) string {
 	if b {
 		return "yes"
@@ -106,8 +117,8 @@ func count(n int) string {
 	return fmt.Sprint(n)
 }
 
-// took is how long an ended job took, 0 if that is not known.
-func took(j *job.Job) time.Duration {
+// duration returns how long an ended job took, 0 if that is not known.
+func duration(j *job.Job) time.Duration {
 	if j.Started.IsZero() || j.Completed.IsZero() {
 		return 0
 	}
@@ -115,20 +126,20 @@ func took(j *job.Job) time.Duration {
 }
 
 func tookText(j *job.Job) string {
-	if d := took(j); d > 0 {
+	if d := duration(j); d > 0 {
 		return human.Duration(d)
 	}
 	return ""
 }
 
 func namespaces(t velerov1.BackupSpec) string {
-	return but("all namespaces", "namespaces ", t.IncludedNamespaces, t.ExcludedNamespaces)
+	return limited("all namespaces", "namespaces ", t.IncludedNamespaces, t.ExcludedNamespaces)
 }
 
 // kinds are the resources that a backup is limited to, in the old or the new form
 // of its filters.
 func kinds(t velerov1.BackupSpec) string {
-	text := but("all resources", "", t.IncludedResources, t.ExcludedResources)
+	text := limited("all resources", "", t.IncludedResources, t.ExcludedResources)
 	for _, scope := range []struct {
 		what     string
 		in, out  []string
@@ -138,7 +149,7 @@ func kinds(t velerov1.BackupSpec) string {
 		{"of namespaces: ", t.IncludedNamespaceScopedResources, t.ExcludedNamespaceScopedResources, "all"},
 	} {
 		if len(scope.in)+len(scope.out) > 0 {
-			text += "; " + scope.what + but(scope.ordinary, "", scope.in, scope.out)
+			text += "; " + scope.what + limited(scope.ordinary, "", scope.in, scope.out)
 		}
 	}
 	if include := t.IncludeClusterResources; include != nil {
@@ -147,7 +158,7 @@ func kinds(t velerov1.BackupSpec) string {
 	return text
 }
 
-func but(all, some string, included, excluded []string) string {
+func limited(all, some string, included, excluded []string) string {
 	text := all
 	if len(included) > 0 && !slices.Contains(included, "*") {
 		text = some + strings.Join(included, ", ")

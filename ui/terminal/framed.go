@@ -19,8 +19,8 @@ const MaxClipboard = 70_000
 // maxTitle is how long, in runes, the window's title may be.
 const maxTitle = 200
 
-// framed is the root model behind the last door before the screen: what it
-// draws holds text and colours only, and its title is one line of text. While
+// framed is the root model with its frames cleaned: what it draws holds text and
+// colours only, and its title is one line of text. While
 // the way to the terminal is busy it shows what it showed.
 type framed struct {
 	tea.Model

@@ -32,7 +32,7 @@ func Notifications() []string {
 // shortest limit for such a sequence, 768 bytes.
 const maxNotified = 300
 
-// notified asks for a notification. Only the door to the terminal knows what that
+// notified asks for a notification. Only [Run] knows what the
 // terminal takes.
 type notified struct{ text string }
 

@@ -1,0 +1,211 @@
+package jobview
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
+)
+
+// volumePhase explains the phase of a volume's resource (docs/dev/velero.md#volumes).
+func volumePhase(phase string) string {
+	words := map[string]string{
+		"":                      "no node-agent has looked at it yet",
+		velero.VolumeNew:        "it waits for its turn to be prepared",
+		velero.VolumeAccepted:   "a node-agent prepares it: the snapshot, a claim and the pod that moves it",
+		velero.VolumePrepared:   "it is ready, and waits for a slot on its node",
+		velero.VolumeInProgress: "its bytes are moved",
+		velero.VolumeCanceling:  "a cancel was requested, and its pod ends",
+		velero.VolumeCanceled:   "it was cancelled before all of it was moved",
+		velero.VolumeCompleted:  "all of it was moved",
+		velero.VolumeFailed:     "it could not be moved",
+	}
+	switch text := words[phase]; {
+	case phase == "":
+		return "none: " + text
+	case text != "":
+		return phase + ": " + text
+	}
+	return phase
+}
+
+// belowRow are the lines below a volume's row: what it waits for, why it failed
+// or was skipped.
+func belowRow(c draw.Canvas, r *assess.VolumeRecord) []string {
+	const indent = 4
+	var lines []string
+	add := func(style lipgloss.Style, text string) {
+		for _, line := range c.Sized(c.Width-indent-1, 0).Para(style, text, 2) {
+			lines = append(lines, strings.Repeat(" ", indent)+line)
+		}
+	}
+	if why := r.SkippedReason(); why != "" {
+		add(c.Theme.Dim, why)
+	}
+	if v := r.Moved; v != nil {
+		_, _, style := volumeState(c, r)
+		if v.Malformed != (decode.Malformed{}) {
+			add(c.Theme.Bad, v.Name+" is malformed: "+v.Malformed.String())
+		}
+		if v.Verdict.Cause != "" {
+			cause := c.Theme.Dim
+			if v.Verdict.Stuck {
+				cause = c.Theme.Bad
+			}
+			add(cause, v.Verdict.Cause)
+		}
+		if v.Message != "" {
+			add(style, v.Message)
+		}
+	}
+	return lines
+}
+
+// recordTimes are when a volume's data began to be moved or its snapshot was
+// made, and when that ended; zero if not known.
+func recordTimes(r *assess.VolumeRecord) (began, ended time.Time) {
+	if v := r.Moved; v != nil {
+		return v.Started, v.Completed
+	}
+	return r.Info.Started, r.Info.Completed
+}
+
+// details are all that is known of one volume, below its row.
+func (p *volumesPage) details(c draw.Canvas, s *Screen, key string, r *assess.VolumeRecord) []string {
+	const indent = 4
+	text := c.Sized(min(c.Width-indent-1, widest), 0)
+	var lines []string
+	add := func(label, value string) {
+		lines = append(lines, text.Labelled(label, labelWidth, c.Theme.Text, value, 20)...)
+	}
+	claim := r.Claim()
+	if claim == "" && r.Info != nil {
+		claim = "none: the pod's volume has no claim"
+	}
+	add("Claim", claim)
+	add("Pod", r.Pod())
+	add("Not saved", r.SkippedReason())
+	label := "Saved by"
+	if s.job.Kind == job.Restore {
+		label = "Restored by"
+	}
+	add(label, r.How())
+	if v := r.Moved; v != nil {
+		p.addMoved(c, add, v)
+	}
+	add("Node", r.Node())
+	done, total := r.Bytes()
+	if r.Moved != nil {
+		add("Done", exactBytes(done))
+	}
+	add("Size", exactBytes(total))
+	add("New", exactBytes(r.Incremental()))
+	add("Snapshot", r.Handle())
+	add("Operation", r.Operation())
+	if i := r.Info; i != nil {
+		addInfo(c, add, i)
+	}
+	if v := r.Moved; v != nil {
+		add("Created", moment(c, v.Created))
+		add("Accepted", moment(c, v.Accepted))
+	}
+	began, ended := recordTimes(r)
+	add("Started", moment(c, began))
+	add("Completed", moment(c, ended))
+	lines = append(lines, p.object(text, s, key, r)...)
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", indent) + lines[i]
+	}
+	return append(lines, "")
+}
+
+func (p *volumesPage) addMoved(c draw.Canvas, add func(label, value string), v *assess.Volume) {
+	add("Resource", strings.ToLower(string(v.Kind))+"/"+v.Name)
+	add("Phase", volumePhase(v.Phase))
+	if v.Malformed != (decode.Malformed{}) {
+		add("Malformed", v.Malformed.String())
+	}
+	add("Cause", v.Verdict.Cause)
+	add("Message", v.Message)
+	add("Rate", v.Rate.String())
+	add("Time left", v.ETA.String())
+	add("Uploader", v.Uploader)
+	add("Data mover", v.DataMover)
+	if v.CancelAsked {
+		add("Cancel", "requested (spec.cancel)")
+	}
+	add("Last change", moment(c, v.Changed))
+}
+
+func addInfo(c draw.Canvas, add func(label, value string), i *artifact.Volume) {
+	add("Volume", i.PersistentVolume)
+	if i.Result != "" {
+		add("Result", i.Result)
+	}
+	add("CSI driver", i.CSIDriver)
+	add("Data mover", i.DataMover)
+	add("Uploader", i.Uploader)
+	add("Content", i.Content)
+	if i.DataMoved {
+		add("CSI snapshot", i.LocalHandle)
+	}
+	if i.DataMoved && i.LocalSize != i.Size {
+		add("Its size", exactBytes(i.LocalSize))
+	}
+	if i.Preserved {
+		add("Kept", "the snapshot stays in the cluster")
+	}
+	add("Retained", i.Retained)
+	add("Volume type", i.VolumeType)
+	add("Zone", i.Zone)
+	if i.IOPS != "" && i.IOPS != "0" {
+		add("IOPS", i.IOPS)
+	}
+}
+
+// exactBytes is a size for people, and to the byte; empty for 0, which is what is
+// not known.
+func exactBytes(n int64) string {
+	switch {
+	case n <= 0:
+		return ""
+	case n < 1024:
+		return human.Count(n, "byte")
+	}
+	return fmt.Sprintf("%s (%s)", human.Bytes(n), human.Count(n, "byte"))
+}
+
+// object is the spec of the volume's resource, or why it is not shown.
+func (p *volumesPage) object(c draw.Canvas, s *Screen, key string, r *assess.VolumeRecord) []string {
+	a := p.objects[key]
+	switch {
+	case r.Moved == nil || s.sources.Objects == nil || a == nil:
+		return nil
+	case a.Known:
+		lines := []string{"", c.Theme.Strong.Render("Spec of " + r.Moved.Name)}
+		for _, line := range a.Value.Section("spec") {
+			lines = append(lines, yamlLine(c, line))
+		}
+		return lines
+	case a.Err != nil:
+		return append([]string{""}, c.Para(c.Theme.Waiting, "Its spec is not known: "+a.Err.Error(), 3)...)
+	}
+	return []string{"", c.Theme.Dim.Render("Reading its spec...")}
+}
+
+// soFar qualifies what may still come; to an ended job nothing comes.
+func soFar(j *job.Job) string {
+	if j.Terminal() {
+		return ""
+	}
+	return " so far"
+}
