@@ -3,20 +3,17 @@ package cmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/watch"
 )
 
-// journalSize is how many changes `get -w` may lag behind before it says that
-// it lost some.
+// journalSize is how many changes may come at once without a command missing one.
 const journalSize = 10_000
 
 // follow prints the selected jobs and then every change.
@@ -26,70 +23,71 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	shown, need := p.shows(), order.needs()
-	w, limit, err := c.startWatch(ctx, cancel, journalSize, func(o *watch.Options) {
-		o.SumVolumes = !shown.volumes && !need.volumes
-		if !shown.verdicts && !need.verdicts && !selected.stuck {
+	shown := p.shows().and(order.needs())
+	f := follower{cli: c, selected: selected, order: order, printer: p, verdicts: shown.verdicts || selected.stuck}
+	o, known, err := c.following(ctx, cancel, selected, func(o *watch.Options) {
+		o.SumVolumes = !shown.volumes
+		if !f.verdicts {
 			o.Only = selected.only() // the rest is there for verdicts
 		}
 	})
 	if err != nil {
 		return err
 	}
-	snap, err := readOnce(ctx, w, selected, limit)
-	if err != nil {
-		return err
+	if f.verdicts {
+		looks := inspect.Looks{Cluster: c.inspected("", known.log)}
+		o.Look, o.Wanted = looks.Recording(&known.estimates), selected.matches
 	}
-	known, err := c.newCachedEstimates()
-	if err != nil {
-		return err
+	for a, err := range inspect.Follow(ctx, o) {
+		if err == nil {
+			err = f.take(a)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	assessed := known.assess(ctx, snap, selected.matches)
-	if err := selected.missing(assessed.Snapshot.Jobs, assessed.Snapshot.Namespace); err != nil {
-		return err
-	}
-	begun := selected.clusterJobs(c.flags.CurrentContext, assessed)
-	sorted, err := order.sorted([]clusterJobs{begun})
-	if err != nil {
-		return err
-	}
-	if err := p.list(sorted, false); err != nil {
-		return printError{err}
-	}
-	if len(begun.jobs) == 0 {
-		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s. veltui prints those that come.\n", selected.what(), snap.Namespace)
-	}
-	f := follower{cli: c, watcher: w, known: known, selected: selected, printer: p, told: map[types.UID]told{}, last: assessed}
-	f.verdicts = shown.verdicts || need.verdicts || selected.stuck
-	for _, j := range begun.jobs {
-		f.told[j.UID] = f.tells(assessed.Of(j))
-	}
-	return f.run(ctx, snap)
+	return nil
 }
 
-// followTick is how often verdicts are looked at again: they change as time passes.
-const followTick = time.Second
+// following starts to watch until ctx ends, and says how a command follows the selected
+// jobs. change narrows the watch.
+func (c *cli) following(ctx context.Context, cancel context.CancelCauseFunc, selected selection, change func(*watch.Options)) (inspect.FollowOptions, *cachedEstimates, error) {
+	conn, err := c.connect()
+	if err != nil {
+		return inspect.FollowOptions{}, nil, err
+	}
+	w, err := c.watch(ctx, conn, journalSize, c.logging(ctx, cancel), change)
+	if err != nil {
+		return inspect.FollowOptions{}, nil, err
+	}
+	known, err := c.newCachedEstimates()
+	return inspect.FollowOptions{
+		Watcher: w, Clock: c.clock, Ready: selected.ready, Patience: cmp.Or(max(conn.Config.Timeout, 0), firstSnapshotTimeout),
+		Assess: func(ctx context.Context, snap *watch.Snapshot) *assess.Assessment {
+			return known.assess(ctx, snap, selected.matches)
+		},
+	}, known, err
+}
 
-// follower prints jobs as they change. Only its run uses the fields.
+// follower prints jobs as they change.
 type follower struct {
 	cli      *cli
-	watcher  *watch.Watcher
-	known    *cachedEstimates
 	selected selection
+	order    *sortBy
 	printer  printer
 	// verdicts is true if they are printed or decide what is selected.
 	verdicts bool
 
-	// told is what was last printed of each selected job.
-	told  map[types.UID]told
-	last  *assess.Assessment
-	warn  malformedWarnings
-	stale bool
+	// printed is what was last printed of each selected job, nil before the first list.
+	printed map[types.UID]printedState
+	last    *assess.Assessment
+	warn    malformedWarnings
+	stale   bool
 }
 
-// told is what of a job changes without a change of the job itself, by passing time or
-// by what happens around it.
-type told struct {
+// printedState is what of a job changes without a change of the job itself, by passing
+// time or by what happens around it.
+type printedState struct {
 	state    diagnosis.State
 	reason   diagnosis.Reason
 	action   diagnosis.Action
@@ -98,68 +96,20 @@ type told struct {
 	deleting bool
 }
 
-func (f *follower) tells(j assess.Judged) told {
+func (f *follower) stateOf(j assess.Judged) printedState {
 	if !f.verdicts {
-		return told{}
+		return printedState{}
 	}
-	return told{j.Verdict.State(), j.Verdict.Reason, j.Verdict.Action, j.Queue.Position, j.Queue.Reason, !j.DeletionAt.IsZero()}
+	return printedState{j.Verdict.State(), j.Verdict.Reason, j.Verdict.Action, j.Queue.Position, j.Queue.Reason, !j.DeletionAt.IsZero()}
 }
 
-// run prints every change until ctx ends.
-func (f *follower) run(ctx context.Context, snap *watch.Snapshot) error {
-	f.warn.print(f.cli, snap)
-	snaps, failed, looks := make(chan *watch.Snapshot), make(chan error, 1), make(chan func())
-	go func() {
-		for {
-			snap, err := f.watcher.Next(ctx)
-			if err != nil {
-				failed <- err
-				return
-			}
-			select {
-			case snaps <- snap:
-			case <-ctx.Done():
-			}
-		}
-	}()
-	deliver := func(take func()) {
-		select {
-		case looks <- take:
-		case <-ctx.Done():
-		}
+// take prints what is new in an assessment.
+func (f *follower) take(a *assess.Assessment) error {
+	f.last = a
+	if f.printed == nil {
+		return f.printList()
 	}
-	lookout := newLookout(f.cli, f.known.log)
-	tick := time.NewTicker(followTick)
-	defer tick.Stop()
-	for {
-		if f.verdicts {
-			lookout.start(ctx, f.last, f.selected.matches, &f.known.estimates, deliver)
-		}
-		var err error
-		select {
-		case err := <-failed:
-			return cmp.Or(context.Cause(ctx), err)
-		case snap = <-snaps:
-			f.report(snap)
-			err = f.judge(ctx, snap)
-			// What was printed is not to be printed again at the next tick.
-			rest := *snap
-			rest.Changes, rest.Dropped = nil, 0
-			snap = &rest
-		case take := <-looks:
-			take()
-			err = f.judge(ctx, snap)
-		case <-tick.C:
-			err = f.judge(ctx, snap)
-		}
-		if err != nil {
-			return printError{err}
-		}
-	}
-}
-
-// report says what is wrong with a new snapshot.
-func (f *follower) report(snap *watch.Snapshot) {
+	snap := a.Snapshot
 	if stale := snap.Health.State != watch.Live; stale != f.stale {
 		f.stale = stale
 		f.cli.printHealth(snap.Health)
@@ -168,12 +118,37 @@ func (f *follower) report(snap *watch.Snapshot) {
 		fmt.Fprintf(f.cli.streams.ErrOut, "warning: skipped %d changes that came faster than veltui could print them\n", snap.Dropped)
 	}
 	f.warn.print(f.cli, snap)
+	return f.printChanges()
 }
 
-// judge judges a snapshot for this moment, and prints what is new: each change of a job,
-// and then each verdict that became another one without a change.
-func (f *follower) judge(ctx context.Context, snap *watch.Snapshot) error {
-	f.last = f.known.assess(ctx, snap, f.selected.matches)
+// printList prints all selected jobs.
+func (f *follower) printList() error {
+	snap := f.last.Snapshot
+	if err := f.selected.missing(snap.Jobs, snap.Namespace); err != nil {
+		return err
+	}
+	listed := f.selected.clusterJobs(f.cli.flags.CurrentContext, f.last)
+	sorted, err := f.order.sorted([]clusterJobs{listed})
+	if err != nil {
+		return err
+	}
+	if err := f.printer.list(sorted, false); err != nil {
+		return printError{err}
+	}
+	if len(listed.jobs) == 0 {
+		fmt.Fprintf(f.cli.streams.ErrOut, "No %s found in namespace %s. veltui prints those that come.\n", f.selected.what(), snap.Namespace)
+	}
+	f.printed = map[types.UID]printedState{}
+	for _, j := range listed.jobs {
+		f.printed[j.UID] = f.stateOf(f.last.Of(j))
+	}
+	f.warn.print(f.cli, snap)
+	return nil
+}
+
+// printChanges prints each change of a job, and then each verdict that became another
+// one without a change.
+func (f *follower) printChanges() error {
 	for _, change := range f.last.Snapshot.Changes {
 		if err := f.print(change); err != nil {
 			return err
@@ -183,7 +158,7 @@ func (f *follower) judge(ctx context.Context, snap *watch.Snapshot) error {
 		return nil
 	}
 	for _, j := range f.last.Snapshot.Active {
-		if before, known := f.told[j.UID]; known && before == f.tells(f.last.Of(j)) || !known && !f.selected.stuck {
+		if before, known := f.printed[j.UID]; known && before == f.stateOf(f.last.Of(j)) || !known && !f.selected.stuck {
 			continue
 		}
 		if err := f.print(watch.Change{Job: j}); err != nil {
@@ -198,15 +173,18 @@ func (f *follower) print(change watch.Change) error {
 	j := change.Job
 	judged := f.last.Of(j)
 	is := f.selected.matches(j) && (!f.selected.stuck || judged.Troubled())
-	if _, was := f.told[j.UID]; !is && !was {
+	if _, was := f.printed[j.UID]; !is && !was {
 		return nil
 	}
 	if is && !change.Deleted {
-		f.told[j.UID] = f.tells(judged)
+		f.printed[j.UID] = f.stateOf(judged)
 	} else {
-		delete(f.told, j.UID)
+		delete(f.printed, j.UID)
 	}
-	return f.printer.change(change, f.last)
+	if err := f.printer.change(change, f.last); err != nil {
+		return printError{err}
+	}
+	return nil
 }
 
 func (c *stdio) printHealth(h watch.Health) {
@@ -215,81 +193,4 @@ func (c *stdio) printHealth(h watch.Health) {
 		return
 	}
 	fmt.Fprintf(c.streams.ErrOut, "warning: the output may be out of date: %s\n", h.Err)
-}
-
-// startWatch starts to watch. limit is how long silence is borne.
-func (c *cli) startWatch(ctx context.Context, cancel context.CancelCauseFunc, journal int, change ...func(*watch.Options)) (w *watch.Watcher, limit time.Duration, err error) {
-	conn, err := c.connect()
-	if err != nil {
-		return nil, 0, err
-	}
-	logFile, _ := c.openLog()
-	context.AfterFunc(ctx, func() { _ = logFile.Close() })
-	w, err = c.watch(ctx, conn, journal, c.logTo(logFile, cancel), change...)
-	return w, cmp.Or(max(conn.Config.Timeout, 0), firstSnapshotTimeout), err
-}
-
-// readOnce waits until all that is selected has been read once; silentError if that
-// takes longer than limit.
-func readOnce(ctx context.Context, w *watch.Watcher, selected selection, limit time.Duration) (*watch.Snapshot, error) {
-	waitCtx, stop := context.WithTimeoutCause(ctx, limit, errors.New("no answer in time"))
-	defer stop()
-	var last *watch.Snapshot
-	for {
-		snap, err := w.Next(waitCtx)
-		if err != nil {
-			if ctx.Err() == nil && waitCtx.Err() != nil {
-				return nil, notReady(last, limit)
-			}
-			return nil, cmp.Or(context.Cause(ctx), err)
-		}
-		last = snap
-		ready, err := complete(snap, selected)
-		if ready || err != nil {
-			return snap, err
-		}
-	}
-}
-
-// complete reports whether a snapshot holds all that is selected, and an error
-// if it never will without somebody's help.
-func complete(snap *watch.Snapshot, selected selection) (bool, error) {
-	if snap.Health.State == watch.Unauthorized {
-		return false, fmt.Errorf("the API server rejects your credentials: %s", snap.Health.Err)
-	}
-	if snap.Health.Misdirected {
-		return false, fmt.Errorf("there is no such API server: %s", snap.Health.Err)
-	}
-	// Volumes are waited for too, and pods, because verdicts stand on them.
-	for _, s := range snap.Sources {
-		wanted := s.Resource == "backups.velero.io" && selected.kind != job.Restore ||
-			s.Resource == "restores.velero.io" && selected.kind != job.Backup
-		switch {
-		case s.State == watch.SourceSyncing:
-			return false, nil
-		case wanted && s.State == watch.SourceForbidden:
-			return false, fmt.Errorf("you may not list %s in namespace %s: %s", s.Resource, snap.Namespace, s.Err)
-		case wanted && s.State == watch.SourceMissing:
-			return false, fmt.Errorf("this cluster has no %s: is Velero installed? %s", s.Resource, s.Err)
-		}
-	}
-	return len(snap.Sources) > 0 && snap.Health.State == watch.Live, nil
-}
-
-// silentError is that a cluster did not answer in time.
-type silentError struct {
-	limit time.Duration
-	why   string
-}
-
-func (e silentError) Error() string {
-	return fmt.Sprintf("gave up after %s: %s (--request-timeout changes how long it tries)", e.limit, e.why)
-}
-
-func notReady(last *watch.Snapshot, limit time.Duration) error {
-	why := "the API server did not answer"
-	if last != nil && last.Health.Err != "" {
-		why = last.Health.Err
-	}
-	return silentError{limit, why}
 }

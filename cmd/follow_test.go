@@ -31,17 +31,18 @@ func (p *printed) change(c watch.Change, a *assess.Assessment) error {
 // followed is a follower of one snapshot, with a clock that the test moves.
 type followed struct {
 	follower
-	now  time.Time
-	out  *printed
-	snap *watch.Snapshot
+	known *cachedEstimates
+	now   time.Time
+	out   *printed
+	snap  *watch.Snapshot
 }
 
 func newFollowed(stuck bool, jobs ...*job.Job) *followed {
 	f := &followed{now: followNoon, out: &printed{}}
 	c := newCLI(nil, nil, nil)
 	c.clock = func() time.Time { return f.now }
-	f.follower = follower{cli: c, known: &cachedEstimates{cli: c, asked: map[types.UID]bool{}}, printer: f.out, verdicts: true,
-		selected: selection{stuck: stuck}, told: map[types.UID]told{}}
+	f.known = &cachedEstimates{cli: c, asked: map[types.UID]bool{}}
+	f.follower = follower{cli: c, printer: f.out, verdicts: true, selected: selection{stuck: stuck}, printed: map[types.UID]printedState{}}
 	f.snap = &watch.Snapshot{At: followNoon, Namespace: "velero", Jobs: jobs, Active: jobs, Health: watch.Health{State: watch.Live},
 		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero", Running: true, Ready: true, Version: "v1.18.3",
 			StartedAt: followNoon.Add(-time.Hour), Flags: velero.DefaultServerFlags()}}}
@@ -55,8 +56,8 @@ func newFollowed(stuck bool, jobs ...*job.Job) *followed {
 // pass judges once a second, as the command does.
 func (f *followed) pass(t *testing.T, d time.Duration) {
 	t.Helper()
-	for end := f.now.Add(d); f.now.Before(end); f.now = f.now.Add(followTick) {
-		if err := f.judge(t.Context(), f.snap); err != nil {
+	for end := f.now.Add(d); f.now.Before(end); f.now = f.now.Add(time.Second) {
+		if err := f.take(f.known.assess(t.Context(), f.snap, f.selected.matches)); err != nil {
 			t.Fatal(err)
 		}
 		f.snap.Changes = nil

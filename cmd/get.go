@@ -2,8 +2,8 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -176,36 +176,34 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 	several := c.allContexts || len(contexts) > 1
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	q, need := selected.query(), order.needs()
-	q.Volumes = p.shows().volumes || need.volumes
-	q.NoVerdict = !p.shows().verdicts && !need.verdicts && !selected.stuck
+	q, shown := selected.query(), p.shows().and(order.needs())
+	q.Volumes, q.NoVerdict = shown.volumes, !shown.verdicts && !selected.stuck
 	log, counts := c.logging(ctx, cancel), c.startCounts()
+	stopCounts := sync.OnceFunc(counts.stop)
+	defer stopCounts()
 	q.Progress = counts.add
-	found, failed := make([]clusterJobs, len(contexts)), make([]error, len(contexts))
-	answers := make(chan int, len(contexts))
+	answers, came := make([]clusterJobs, len(contexts)), make(chan int, len(contexts))
 	for i, name := range contexts {
 		go func() {
-			found[i], failed[i] = c.forContext(name, "").jobs(ctx, selected, q, log)
-			answers <- i
+			answers[i] = c.forContext(name, "").jobs(ctx, selected, q, log)
+			came <- i
 		}()
 	}
 	late := time.NewTimer(lateAfter)
 	defer late.Stop()
-	stopCounts := sync.OnceFunc(counts.stop)
-	defer stopCounts()
 	var answered []clusterJobs
-	err = asTheyCome(len(contexts), answers, late.C, p.whole() || order != nil, func(some []int) error {
+	for some := range asTheyCome(len(contexts), came, late.C, p.whole() || order != nil) {
 		stopCounts()
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		if !several && failed[0] != nil {
-			return failed[0]
-		}
 		var clusters []clusterJobs
 		for _, i := range some {
-			if failed[i] == nil {
-				clusters = append(clusters, found[i])
+			switch err := answers[i].err; {
+			case err == nil:
+				clusters = append(clusters, answers[i])
+			case !several:
+				return err
 			}
 		}
 		answered = append(answered, clusters...)
@@ -219,26 +217,21 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 		if err := p.list(sorted, several); err != nil {
 			return printError{err}
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	for _, f := range answered {
 		c.remarks(f, selected, several)
 	}
-	for i, err := range failed {
-		if err != nil {
-			printErrorLines(c.streams.ErrOut, fmt.Errorf("context %s: %w", contexts[i], err))
+	for i, name := range contexts {
+		if err := answers[i].err; err != nil {
+			printErrorLines(c.streams.ErrOut, fmt.Errorf("context %s: %w", name, err))
 		}
 	}
-	if err := missingEverywhere(answered, selected); err != nil {
-		if !several {
-			err = fmt.Errorf("%w%s", err, c.nearName(ctx, selected, answered[0].jobs))
-		}
+	switch err := missingEverywhere(answered, selected); {
+	case err != nil && !several:
+		return fmt.Errorf("%w%s", err, c.nearName(ctx, selected, answered[0].jobs))
+	case err != nil:
 		return err
-	}
-	if err := errors.Join(failed...); err != nil {
+	case len(answered) < len(contexts):
 		return exitError{ExitError, nil}
 	}
 	return nil
@@ -247,43 +240,44 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 // lateAfter is how long contexts are waited for before the others are printed.
 const lateAfter = time.Second
 
-// asTheyCome calls print with those of n contexts that have answered: with all at
-// once and in their order, if they answer before late, or if all are needed. Else
-// with those that have, and then with each of the others as it comes.
-func asTheyCome(n int, answers <-chan int, late <-chan time.Time, whole bool, print func([]int) error) error {
-	var held []int
-	isLate := false
-	for came := 0; came < n; {
-		select {
-		case i := <-answers:
-			came++
-			held = append(held, i)
-		case <-late:
-			isLate = true
+// asTheyCome yields those of n contexts that have answered: all at once and in their
+// order, if they answer before late, or if all are needed. Else those that have, and then
+// each of the others as it comes.
+func asTheyCome(n int, answers <-chan int, late <-chan time.Time, whole bool) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		var held []int
+		isLate := false
+		for came := 0; came < n; {
+			select {
+			case i := <-answers:
+				came++
+				held = append(held, i)
+			case <-late:
+				isLate = true
+			}
+			if len(held) == 0 || came < n && (whole || !isLate) {
+				continue
+			}
+			slices.Sort(held)
+			if !yield(held) {
+				return
+			}
+			held = nil
 		}
-		if len(held) == 0 || came < n && (whole || !isLate) {
-			continue
-		}
-		slices.Sort(held)
-		if err := print(held); err != nil {
-			return err
-		}
-		held = nil
 	}
-	return nil
 }
 
 // jobs reads and judges the selected jobs of one context.
-func (c *cli) jobs(ctx context.Context, selected selection, q watch.Query, log *slog.Logger) (clusterJobs, error) {
+func (c *cli) jobs(ctx context.Context, selected selection, q watch.Query, log *slog.Logger) clusterJobs {
 	snap, err := c.read(ctx, q, log)
 	if err != nil {
-		return clusterJobs{}, err
+		return clusterJobs{err: err}
 	}
 	assessed, err := c.assess(ctx, snap, selected)
 	if err != nil {
-		return clusterJobs{}, err
+		return clusterJobs{err: err}
 	}
-	return selected.clusterJobs(c.flags.CurrentContext, assessed), nil
+	return selected.clusterJobs(c.flags.CurrentContext, assessed)
 }
 
 // remarks says what a list leaves out.
@@ -332,5 +326,5 @@ func (s selection) clusterJobs(context string, a *assess.Assessment) clusterJobs
 	if s.stuck {
 		jobs = slices.DeleteFunc(jobs, func(j *job.Job) bool { return !a.Of(j).Troubled() })
 	}
-	return clusterJobs{context, jobs, a}
+	return clusterJobs{context: context, jobs: jobs, assessed: a}
 }

@@ -40,7 +40,7 @@ func TestSortByNamesWithNumbers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sorted, err := order.sorted([]clusterJobs{{"east", jobs, assessed(jobs...)}})
+		sorted, err := order.sorted([]clusterJobs{{context: "east", jobs: jobs, assessed: assessed(jobs...)}})
 		if err != nil || sorted[0].jobs[0].Name != "backup-2" || sorted[2].jobs[0].Name != "backup-10" {
 			t.Errorf("%s: %v, %v", by, sorted, err)
 		}
@@ -52,7 +52,7 @@ func TestFollowedTableHasTitles(t *testing.T) {
 	var out strings.Builder
 	p := &tablePrinter{table: table{w: &out}}
 	a := assessed(aged("a", 1, 0))
-	if err := p.list([]clusterJobs{{"", nil, a}}, false); err != nil || out.String() != "" {
+	if err := p.list([]clusterJobs{{assessed: a}}, false); err != nil || out.String() != "" {
 		t.Fatalf("%v, %q", err, out.String())
 	}
 	for range 2 {
@@ -67,7 +67,7 @@ func TestFollowedTableHasTitles(t *testing.T) {
 
 func TestSortBy(t *testing.T) {
 	east, west := []*job.Job{aged("c", 30, 0), aged("a", 10, 12)}, []*job.Job{aged("b", 200, 3)}
-	clusters := []clusterJobs{{"east", east, assessed(east...)}, {"west", west, assessed(west...)}}
+	clusters := []clusterJobs{{context: "east", jobs: east, assessed: assessed(east...)}, {context: "west", jobs: west, assessed: assessed(west...)}}
 	for _, c := range []struct{ by, want string }{
 		{"", "c a b"},
 		{"name", "a b c"}, {"NAME", "a b c"}, {".name", "a b c"}, {"{.name}", "a b c"},
@@ -111,7 +111,7 @@ func TestSortedDocumentNamesMalformedResourcesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, held := range [][]*job.Job{jobs, nil} {
-		sorted, err := order.sorted([]clusterJobs{{"east", held, a}})
+		sorted, err := order.sorted([]clusterJobs{{context: "east", jobs: held, assessed: a}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,26 +137,25 @@ func TestContextsArePrintedAsTheyCome(t *testing.T) {
 	} {
 		answers, late := make(chan int), make(chan time.Time)
 		var got [][]int
-		done := make(chan error)
+		done := make(chan struct{})
 		go func() {
-			done <- asTheyCome(3, answers, late, c.whole, func(some []int) error {
+			for some := range asTheyCome(3, answers, late, c.whole) {
 				got = append(got, slices.Clone(some))
-				return nil
-			})
+			}
+			close(done)
 		}()
 		for _, step := range c.answers {
 			if step == 'L' {
 				select {
 				case late <- noon:
-				case err := <-done:
-					go func() { done <- err }()
+				case <-done:
 				}
 				continue
 			}
 			answers <- int(step - '0')
 		}
-		if err := <-done; err != nil || fmt.Sprint(got) != c.want {
-			t.Errorf("%s: %v, %v; want %s", c.name, got, err, c.want)
+		if <-done; fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %v; want %s", c.name, got, c.want)
 		}
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
@@ -17,8 +19,6 @@ import (
 )
 
 const (
-	// plainPace is how often passing time is looked at: verdicts change with it.
-	plainPace = time.Second
 	// plainPatience is how long a cluster may be silent before that is said.
 	plainPatience = 10 * time.Second
 	// plainShown is how many jobs are named at the start and by list.
@@ -31,11 +31,10 @@ type plain struct {
 	cli      *cli
 	log      *slog.Logger
 	clusters []*plainCluster
-	changed  chan func() // what came of a cluster, to be taken by run
+	events   chan plainEvent
 
 	// stamped lines begin with the time, and prompted says that somebody types.
 	stamped, prompted bool
-	began             time.Time
 	pace              narrate.Pace
 	muted             bool
 }
@@ -44,19 +43,22 @@ type plain struct {
 type plainCluster struct {
 	cli     *cli
 	name    string
-	watcher *watch.Watcher
-	known   *cachedEstimates
-	lookout *lookout
+	options inspect.FollowOptions
 	changes narrate.Changes
 
-	// snap is the last snapshot and assessed its judgement; nil until everything has
-	// been read once.
-	snap     *watch.Snapshot
+	// assessed is nil until everything has been read once.
 	assessed *assess.Assessment
-	// unusable is why it cannot be followed, and warned that it is silent or not
-	// usable has been said.
+	// unusable is why it cannot be followed, and warned that it is silent has been said.
 	unusable error
 	warned   bool
+}
+
+// plainEvent is what came of a cluster, or what else there is to say.
+type plainEvent struct {
+	of        *plainCluster
+	assessed  *assess.Assessment
+	err       error
+	sentences []string
 }
 
 // plain tells what happens in lines until it is told to end, and takes commands.
@@ -72,7 +74,7 @@ func (c *cli) plain(ctx context.Context) error {
 	defer cancel(nil)
 	logFile, _ := c.openLog()
 	defer func() { _ = logFile.Close() }()
-	p := &plain{cli: c, log: c.logTo(logFile, cancel), began: c.clock(), changed: make(chan func())}
+	p := &plain{cli: c, log: c.logTo(logFile, cancel), events: make(chan plainEvent)}
 	p.stamped, p.prompted = !isTerminal(c.stdout), isTerminal(c.stdout) && isTerminal(c.stdin)
 	for _, name := range contexts {
 		cluster, err := p.follow(ctx, c.forContext(name, ""))
@@ -92,27 +94,42 @@ func (c *cli) plain(ctx context.Context) error {
 
 // reportUnfinished tells of earlier attempts that were not completed.
 func (p *plain) reportUnfinished(ctx context.Context, contexts []string) {
-	sentences := p.cli.unfinished(ctx, p.cli.connections(contexts)...)
-	p.hand(ctx, func() {
-		for _, s := range sentences {
-			_ = p.say(s) // the next line meets the same error
-		}
-	})
+	p.send(ctx, plainEvent{sentences: p.cli.unfinished(ctx, p.cli.connections(contexts)...)})
+}
+
+func (p *plain) send(ctx context.Context, e plainEvent) {
+	select {
+	case p.events <- e:
+	case <-ctx.Done():
+	}
 }
 
 // follow watches the cluster that c leads to.
 func (p *plain) follow(ctx context.Context, c *cli) (*plainCluster, error) {
-	one := &plainCluster{cli: c, lookout: newLookout(c, p.log)}
+	one := &plainCluster{cli: c}
 	conn, err := c.connect()
 	if err != nil {
 		return one, err
 	}
 	one.name = conn.Context
-	if one.watcher, err = c.watch(ctx, conn, 0, p.log); err != nil {
+	w, err := c.watch(ctx, conn, 0, p.log)
+	if err != nil {
 		return one, err
 	}
-	one.known, err = c.newCachedEstimates()
-	return one, err
+	known, err := c.newCachedEstimates()
+	if err != nil {
+		return one, err
+	}
+	looks := inspect.Looks{Cluster: c.inspected("", p.log)}
+	one.options = inspect.FollowOptions{
+		Watcher: w, Clock: c.clock, Patience: plainPatience,
+		Ready: func(snap *watch.Snapshot) (bool, error) { return narrate.Complete(snap), nil },
+		Assess: func(ctx context.Context, snap *watch.Snapshot) *assess.Assessment {
+			return known.assess(ctx, snap, everyJob)
+		},
+		Look: looks.Recording(&known.estimates), Wanted: everyJob,
+	}
+	return one, nil
 }
 
 // run is the session.
@@ -130,28 +147,29 @@ func (p *plain) run(ctx context.Context) error {
 			return err
 		}
 	}
-	failed := make(chan error, len(p.clusters))
 	for _, one := range p.clusters {
 		if one.unusable == nil {
-			go p.read(ctx, one, failed)
+			go p.read(ctx, one)
+		} else if err := p.say(p.unusable(one)); err != nil {
+			return err
 		}
 	}
 	lines, next := p.lines(ctx)
 	p.prompt()
-	tick := time.NewTicker(plainPace)
-	defer tick.Stop()
 	for {
 		var err error
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case err = <-failed:
-			return cmp.Or(context.Cause(ctx), err)
-		case take := <-p.changed:
-			take()
-			err = p.judge(ctx)
-		case <-tick.C:
-			err = p.judge(ctx)
+		case e := <-p.events:
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			var silent *inspect.SilentError
+			if e.err != nil && !errors.As(e.err, &silent) {
+				return e.err
+			}
+			err = p.take(e, silent)
 		case line, open := <-lines:
 			if !open {
 				if lines = nil; p.prompted {
@@ -172,23 +190,10 @@ func (p *plain) run(ctx context.Context) error {
 	}
 }
 
-// read hands over each new snapshot of a cluster.
-func (p *plain) read(ctx context.Context, one *plainCluster, failed chan<- error) {
-	for {
-		snap, err := one.watcher.Next(ctx)
-		if err != nil {
-			failed <- err
-			return
-		}
-		p.hand(ctx, func() { one.snap = snap })
-	}
-}
-
-// hand has run take something.
-func (p *plain) hand(ctx context.Context, take func()) {
-	select {
-	case p.changed <- take:
-	case <-ctx.Done():
+// read hands over what comes of a cluster.
+func (p *plain) read(ctx context.Context, one *plainCluster) {
+	for a, err := range inspect.Follow(ctx, one.options) {
+		p.send(ctx, plainEvent{of: one, assessed: a, err: err})
 	}
 }
 
@@ -219,75 +224,58 @@ func (p *plain) lines(ctx context.Context) (<-chan string, chan<- struct{}) {
 	return lines, next
 }
 
-// judge judges what is known of each cluster for this moment, and says what is
-// due.
-func (p *plain) judge(ctx context.Context) error {
-	now := p.cli.clock()
-	for _, one := range p.clusters {
-		if one.assessed == nil && !one.complete() {
-			if err := p.warn(one, now); err != nil {
-				return err
-			}
-			continue
-		}
-		first := one.assessed == nil
-		one.assessed = one.known.assess(ctx, one.snap, everyJob)
-		for _, line := range one.changes.Since(one.assessed) {
-			line.About, line.Text = one.name+" "+line.About, p.of(one, line.Text)
-			p.pace.Add(line)
-		}
-		one.lookout.start(ctx, one.assessed, everyJob, &one.known.estimates, func(take func()) { p.hand(ctx, take) })
-		if first {
-			if err := p.announce(p.overview(one, "Connected. Velero is in namespace "+one.snap.Namespace+".")...); err != nil {
-				return err
-			}
+// take says what is new and due. A silent cluster is said once.
+func (p *plain) take(e plainEvent, silent *inspect.SilentError) error {
+	one := e.of
+	switch {
+	case one == nil:
+		return p.say(e.sentences...)
+	case silent != nil && one.warned:
+		return nil
+	case silent != nil:
+		one.warned = true
+		why := cmp.Or(silent.Why, "it has not sent everything")
+		return p.announce(p.about(one, "veltui still waits for the cluster: "+why+". It keeps trying."))
+	}
+	first := one.assessed == nil
+	one.assessed = e.assessed
+	for _, line := range one.changes.Since(one.assessed) {
+		line.About, line.Text = one.name+" "+line.About, p.about(one, line.Text)
+		p.pace.Add(line)
+	}
+	if first {
+		if err := p.announce(p.overview(one, "Connected. Velero is in namespace "+one.assessed.Snapshot.Namespace+".")...); err != nil {
+			return err
 		}
 	}
 	if p.muted {
 		return nil
 	}
-	return p.announce(p.pace.Due(now)...)
+	return p.announce(p.pace.Due(p.cli.clock())...)
 }
 
 // overview says how a cluster is, after a sentence.
 func (p *plain) overview(one *plainCluster, before ...string) []string {
 	lines := append(before, narrate.Overview(one.assessed, plainShown, one.changes.Flags)...)
 	for i := range lines {
-		lines[i] = p.of(one, lines[i])
+		lines[i] = p.about(one, lines[i])
 	}
 	return lines
 }
 
-// of is a sentence about one of several clusters.
-func (p *plain) of(one *plainCluster, text string) string {
+// about is a sentence about one of several clusters.
+func (p *plain) about(one *plainCluster, text string) string {
 	if len(p.clusters) == 1 {
 		return text
 	}
 	return one.name + ": " + text
 }
 
-// warn says once that a cluster tells nothing, and why.
-func (p *plain) warn(one *plainCluster, now time.Time) error {
-	if one.warned || one.unusable == nil && now.Sub(p.began) < plainPatience {
-		return nil
-	}
-	one.warned = true
-	why := "it does not answer"
-	switch {
-	case one.unusable != nil:
-		return p.announce(p.of(one, fmt.Sprintf("veltui cannot follow this cluster: %s.", one.unusable)))
-	case one.snap != nil:
-		why = cmp.Or(one.snap.Health.Err, "it has not sent everything")
-	}
-	return p.announce(p.of(one, "veltui still waits for the cluster: "+why+". It keeps trying."))
+func (p *plain) unusable(one *plainCluster) string {
+	return p.about(one, fmt.Sprintf("veltui cannot follow this cluster: %s.", one.unusable))
 }
 
 func everyJob(*job.Job) bool { return true }
-
-// complete reports whether everything has been read once.
-func (one *plainCluster) complete() bool {
-	return one.snap != nil && narrate.Complete(one.snap)
-}
 
 // announce says what nobody asked for. What is being typed stays in the terminal's
 // line; it begins a new line on the screen.

@@ -52,8 +52,8 @@ func (p *plain) obey(ctx context.Context, line string) (quit bool, err error) {
 		return false, p.say("veltui tells you again what happens.")
 	case command == "reconnect":
 		for _, one := range p.clusters {
-			if one.watcher != nil {
-				one.watcher.Retry()
+			if one.unusable == nil {
+				one.options.Watcher.Retry()
 			}
 		}
 		return false, p.say("veltui tries the cluster again.")
@@ -72,10 +72,10 @@ const stillReading = "veltui is still reading the cluster. Try again in a moment
 
 func (p *plain) list() error {
 	for _, one := range p.clusters {
-		lines := []string{p.of(one, stillReading)}
+		lines := []string{p.about(one, stillReading)}
 		switch {
 		case one.unusable != nil:
-			lines[0] = p.of(one, fmt.Sprintf("veltui cannot follow this cluster: %s.", one.unusable))
+			lines[0] = p.unusable(one)
 		case one.assessed != nil:
 			lines = p.overview(one)
 		}
@@ -98,12 +98,12 @@ func (p *plain) show(names []string) error {
 	found := 0
 	for _, one := range p.clusters {
 		if one.assessed == nil {
-			lines = append(lines, p.of(one, stillReading))
+			lines = append(lines, p.about(one, stillReading))
 			continue
 		}
 		for _, j := range narrate.Find(one.assessed, name) {
 			if found++; found <= plainShown {
-				lines, facts = append(lines, p.of(one, narrate.Job(j, one.assessed.Environment.Now, one.changes.Flags))), narrate.Facts(j, plainFacts)
+				lines, facts = append(lines, p.about(one, narrate.Job(j, one.assessed.Environment.Now, one.changes.Flags))), narrate.Facts(j, plainFacts)
 			}
 		}
 	}

@@ -17,12 +17,13 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// clusterJobs are the selected jobs of one cluster.
+// clusterJobs are the selected jobs of one cluster, or why they are unknown.
 type clusterJobs struct {
 	// context is the kubeconfig's, empty where none is in use.
 	context  string
 	jobs     []*job.Job
 	assessed *assess.Assessment
+	err      error
 }
 
 // printer writes jobs in one of the output formats.
@@ -44,6 +45,8 @@ type parts struct {
 	// stand on.
 	volumes, verdicts bool
 }
+
+func (p parts) and(q parts) parts { return parts{p.volumes || q.volumes, p.verdicts || q.verdicts} }
 
 func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
 	switch {

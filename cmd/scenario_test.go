@@ -152,7 +152,7 @@ func (c *scenarioCheck) page() {
 		if snap, err = w.Next(ctx); err != nil {
 			c.Fatal(err)
 		}
-		if ready, err = complete(snap, selected); err != nil {
+		if ready, err = selected.ready(snap); err != nil {
 			c.Fatal(err)
 		}
 	}

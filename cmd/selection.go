@@ -198,3 +198,24 @@ func (s selection) missing(jobs []*job.Job, namespace string) error {
 	}
 	return fmt.Errorf("not found in namespace %s: %s", namespace, strings.Join(lost, ", "))
 }
+
+// ready reports whether a snapshot holds all that is selected and what verdicts stand on,
+// and an error if it never will without somebody's help.
+func (s selection) ready(snap *watch.Snapshot) (bool, error) {
+	switch h := snap.Health; {
+	case h.State == watch.Unauthorized:
+		return false, fmt.Errorf("the API server rejects your credentials: %s", h.Err)
+	case h.Misdirected:
+		return false, fmt.Errorf("there is no such API server: %s", h.Err)
+	}
+	q := s.query()
+	for _, source := range snap.Sources {
+		if source.State == watch.SourceSyncing {
+			return false, nil
+		}
+		if err := unreadable(source, snap.Namespace, q.Asks(source.Resource)); err != nil {
+			return false, err
+		}
+	}
+	return len(snap.Sources) > 0 && snap.Health.State == watch.Live, nil
+}

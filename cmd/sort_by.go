@@ -81,7 +81,7 @@ func (s *sortBy) sorted(clusters []clusterJobs) ([]clusterJobs, error) {
 	var all []clusterJobs
 	for _, c := range clusters {
 		for i := range c.jobs {
-			all = append(all, clusterJobs{c.context, c.jobs[i : i+1], c.assessed})
+			all = append(all, clusterJobs{context: c.context, jobs: c.jobs[i : i+1], assessed: c.assessed})
 		}
 	}
 	values, err := s.values(all)

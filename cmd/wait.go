@@ -111,13 +111,8 @@ func (f waitFlags) check() ([]condition, error) {
 
 // wait waits for the selected jobs of one cluster.
 func (c *cli) wait(ctx context.Context, selected selection, conditions []condition, f waitFlags) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	w, err := c.newWaiter(ctx, cancel, selected, conditions, f)
-	if err != nil {
-		return err
-	}
-	err = w.run(ctx)
+	w := c.newWaiter(selected, conditions, f)
+	err := w.run(ctx)
 	w.screen.close()
 	if err != nil {
 		return err

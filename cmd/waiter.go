@@ -21,15 +21,8 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-const (
-	// waitTick is how often passing time is looked at.
-	waitTick = time.Second
-	// waitLookPace is how long after a full look at a job that does not move the next
-	// one follows, as in the dashboard.
-	waitLookPace = 30 * time.Second
-	// waitJournal is how many changes may come at once without a phase being missed.
-	waitJournal = 10_000
-)
+// waitWindow is how long changes are collected: a wait has few, and ends with one.
+const waitWindow = 250 * time.Millisecond
 
 // waited is what came of waiting for a job.
 type waited string
@@ -55,11 +48,9 @@ type awaited struct {
 	// seen are the changes since it was looked at last.
 	seen []*job.Job
 
-	// full is the last full look, at fullAt: a reading of all that the verdict stands
-	// on, as `veltui explain` makes it. looking is true while one goes on.
-	full    assess.Judged
-	fullAt  time.Time
-	looking bool
+	// full is the job in the last full look: a reading of all that the verdict stands
+	// on, as `veltui explain` makes it.
+	full assess.Judged
 	// unclear is that the last full look failed. It was said.
 	unclear bool
 
@@ -121,6 +112,9 @@ func (t *awaited) cause() string {
 	return strings.TrimPrefix(t.last.Verdict.Summary, t.name+": ")
 }
 
+// errTimeUp is why waiting ends after --timeout.
+var errTimeUp = errors.New("the time is up")
+
 // waiter waits for jobs of one cluster. Only its run touches the fields.
 type waiter struct {
 	cli        *cli
@@ -129,86 +123,90 @@ type waiter struct {
 	targets    []*awaited
 	selected   selection
 
-	watcher  *watch.Watcher
-	known    *cachedEstimates
-	looker   *inspect.Looks
+	looks    *inspect.Looks
 	screen   *waitScreen
 	assessed *assess.Assessment
-	// looked takes what came of full looks.
-	looked chan func()
+	// looked brings what came of the last full look.
+	looked chan fullLook
 	stale  bool
-	// over is when the time is over, zero for never.
-	over time.Time
 }
 
-// newWaiter starts to watch the selected jobs, and returns once each has been asked
-// for, or the time is over. What it starts ends with ctx.
-func (c *cli) newWaiter(ctx context.Context, cancel context.CancelCauseFunc, selected selection, conditions []condition, f waitFlags) (*waiter, error) {
-	w := &waiter{cli: c, flags: f, conditions: conditions, selected: selected, looked: make(chan func()), screen: c.newWaitScreen(f)}
-	w.screen.watchStops(ctx)
-	if f.timeout > 0 {
-		w.over = time.Now().Add(f.timeout)
-	}
-	only := selected.query().Names
-	for _, n := range only {
+// fullLook is what came of a full look at a job.
+type fullLook struct {
+	job    *job.Job
+	judged assess.Judged
+	err    error
+}
+
+func (c *cli) newWaiter(selected selection, conditions []condition, f waitFlags) *waiter {
+	w := &waiter{cli: c, flags: f, conditions: conditions, selected: selected, looked: make(chan fullLook, 1), screen: c.newWaitScreen(f)}
+	w.looks = &inspect.Looks{Cluster: c.inspected("", slog.New(slog.DiscardHandler))}
+	for _, n := range selected.query().Names {
 		kind := job.Backup
 		if n.Resource == watch.Restores {
 			kind = job.Restore
 		}
 		w.targets = append(w.targets, &awaited{kind: kind, name: n.Name, result: resultPending})
 	}
-	var patience time.Duration
-	var err error
-	if w.watcher, patience, err = c.startWatch(ctx, cancel, waitJournal, func(o *watch.Options) {
-		o.Only, o.Window = only, waitTick/4
-	}); err != nil {
-		return nil, err
-	}
-	snap, err := w.first(ctx, patience)
-	if snap == nil || err != nil {
-		return w, err
-	}
-	if w.known, err = c.newCachedEstimates(); err != nil {
-		return nil, err
-	}
-	w.looker = &inspect.Looks{Cluster: c.inspected("", slog.New(slog.DiscardHandler))}
-	w.take(ctx, snap)
-	for _, t := range w.targets {
-		if t.last.Job != nil && t.last.Terminal() {
-			t.called = t.last.Phase // it had ended before anybody waited
-		}
-	}
-	return w, nil
+	return w
 }
 
-// first is what is read first. With a time of its own, waiting goes on although a cluster
-// is silent for longer than patience: that is said. It is nil if the time is over before.
-func (w *waiter) first(ctx context.Context, patience time.Duration) (*watch.Snapshot, error) {
-	for told := false; ; {
-		limit := patience
-		if !w.over.IsZero() {
-			limit = min(limit, time.Until(w.over))
-		}
-		snap, err := readOnce(ctx, w.watcher, w.selected, limit)
-		silent := silentError{}
+// run waits until all that is waited for has come, or the time is up. With a limit of
+// its own, waiting goes on although a cluster is silent from the start: that is said.
+func (w *waiter) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w.screen.watchStops(ctx)
+	if w.flags.timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, w.flags.timeout, errTimeUp)
+		defer stop()
+	}
+	o, _, err := w.cli.following(ctx, cancel, w.selected, func(o *watch.Options) {
+		o.Only, o.Window = w.selected.query().Names, waitWindow
+	})
+	if err != nil {
+		return err
+	}
+	o.Look, o.Wanted, o.InFocus = w.look, w.needsLook, true
+	warned := false
+	for a, err := range inspect.Follow(ctx, o) {
+		var silent *inspect.SilentError
 		switch {
-		case err == nil:
-			if told {
-				w.screen.say("Connected.")
+		case errors.Is(err, errTimeUp):
+			errors.As(err, &silent)
+			w.timeUp(silent)
+			return nil
+		case errors.As(err, &silent) && w.flags.timeout > 0:
+			if !warned {
+				warned = true
+				w.screen.say("No connection yet: " + strings.TrimRight(silent.Cause(), ".") + ". veltui keeps trying, and goes on to wait.")
 			}
-			return snap, nil
-		case !errors.As(err, &silent), w.over.IsZero():
-			return nil, err
-		case !w.over.IsZero() && !time.Now().Before(w.over):
-			for _, t := range w.targets {
-				t.unknown = silent.why
-				t.settle(resultTimeout, "", ExitTimeout)
-			}
-			return nil, nil
-		case !told:
-			told = true
-			w.screen.say("No connection yet: " + strings.TrimRight(silent.why, ".") + ". veltui keeps trying, and goes on to wait.")
+			continue
+		case err != nil:
+			return err
+		case warned && w.assessed == nil:
+			w.screen.say("Connected.")
 		}
+		w.take(a)
+		w.show()
+		if w.done() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// timeUp settles what is pending. silent is why nothing was read, nil if something was.
+func (w *waiter) timeUp(silent *inspect.SilentError) {
+	for _, t := range w.pending() {
+		t.settle(resultTimeout, "", ExitTimeout)
+		if silent != nil {
+			t.unknown = silent.Cause()
+		}
+	}
+	if w.assessed != nil {
+		w.show()
 	}
 }
 
@@ -217,56 +215,6 @@ func (w *waiter) now() time.Time {
 		return w.cli.clock()
 	}
 	return w.assessed.Environment.Now
-}
-
-// run waits until all that is waited for has come, or the time is over.
-func (w *waiter) run(ctx context.Context) error {
-	if w.assessed == nil { // the time was over before anything was read
-		return nil
-	}
-	snaps, failed := make(chan *watch.Snapshot), make(chan error, 1)
-	go func() {
-		for {
-			snap, err := w.watcher.Next(ctx)
-			if err != nil {
-				failed <- err
-				return
-			}
-			select {
-			case snaps <- snap:
-			case <-ctx.Done():
-			}
-		}
-	}()
-	var over <-chan time.Time
-	if !w.over.IsZero() {
-		over = time.After(time.Until(w.over))
-	}
-	tick := time.NewTicker(waitTick)
-	defer tick.Stop()
-	for !w.done() {
-		w.lookCloser(ctx)
-		w.show()
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case err := <-failed:
-			return cmp.Or(context.Cause(ctx), err)
-		case snap := <-snaps:
-			w.take(ctx, snap)
-		case take := <-w.looked:
-			take()
-			w.judge(ctx, w.assessed.Snapshot)
-		case <-tick.C:
-			w.judge(ctx, w.assessed.Snapshot)
-		case <-over:
-			for _, t := range w.pending() {
-				t.settle(resultTimeout, "", ExitTimeout)
-			}
-		}
-	}
-	w.show()
-	return nil
 }
 
 func (w *waiter) pending() []*awaited {
@@ -279,28 +227,34 @@ func (w *waiter) done() bool {
 	return stuck || len(w.pending()) == 0
 }
 
-// take takes in a new snapshot.
-func (w *waiter) take(ctx context.Context, snap *watch.Snapshot) {
-	for _, change := range snap.Changes {
+// take takes in an assessment, and settles what has come.
+func (w *waiter) take(a *assess.Assessment) {
+	first := w.assessed == nil
+	w.assessed = a
+	for _, change := range a.Snapshot.Changes {
 		for _, t := range w.pending() {
 			if change.Job.Kind == t.kind && change.Job.Name == t.name && !change.Deleted {
 				t.seen = append(t.seen, change.Job)
 			}
 		}
 	}
-	w.judge(ctx, snap)
-}
-
-// judge judges what is known for this moment, and settles what has come.
-func (w *waiter) judge(ctx context.Context, snap *watch.Snapshot) {
-	w.assessed = w.known.assess(ctx, snap, w.selected.matches)
-	if stale := w.assessed.Stale(); stale != w.stale {
+	select {
+	case l := <-w.looked:
+		w.takeLook(l)
+	default:
+	}
+	if stale := a.Stale(); stale != w.stale {
 		w.stale = stale
-		w.screen.health(snap.Health)
+		w.screen.health(a.Snapshot.Health)
 	}
 	for _, t := range w.pending() {
 		w.judgeTarget(t)
 		t.seen = nil
+	}
+	for _, t := range w.targets {
+		if first && t.last.Job != nil && t.last.Terminal() {
+			t.called = t.last.Phase // it had ended before anybody waited
+		}
 	}
 }
 
@@ -324,7 +278,7 @@ func (w *waiter) judgeTarget(t *awaited) {
 	}
 	j := snap.Jobs[i]
 	if t.uid != "" && t.uid != j.UID {
-		t.full, t.fullAt = assess.Judged{}, time.Time{}
+		t.full = assess.Judged{}
 		w.screen.say(fmt.Sprintf("%s was deleted and made again; veltui waits for the new one.", capitalWord(t.kind.Word()+" "+t.name)))
 	}
 	t.uid, t.last, t.volumes = j.UID, w.effective(t, j), w.assessed.Volumes(j)
@@ -387,53 +341,43 @@ func (w *waiter) effective(t *awaited, j *job.Job) assess.Judged {
 	return judged
 }
 
-// lookCloser has jobs that do not move looked at, one after the other.
-func (w *waiter) lookCloser(ctx context.Context) {
-	if w.stale || slices.ContainsFunc(w.targets, func(t *awaited) bool { return t.looking }) {
-		return
-	}
-	now := w.cli.clock()
-	due := slices.DeleteFunc(w.pending(), func(t *awaited) bool {
-		live := t.last.Job
-		return live == nil || live.Terminal() || now.Sub(t.fullAt) < waitLookPace || w.assessed.Of(live).State == diagnosis.Progressing
-	})
-	if len(due) == 0 {
-		return
-	}
-	t := slices.MinFunc(due, func(a, b *awaited) int { return a.fullAt.Compare(b.fullAt) })
-	t.looking = true
-	go func() {
-		full, err := w.look(ctx, t.kind, t.name)
-		take := func() { w.takeLook(t, full, err) }
-		select {
-		case w.looked <- take:
-		case <-ctx.Done():
-		}
-	}()
+// needsLook reports whether a job is waited for and does not move.
+func (w *waiter) needsLook(j *job.Job) bool {
+	return w.assessed.Of(j).State != diagnosis.Progressing &&
+		slices.ContainsFunc(w.pending(), func(t *awaited) bool { return t.uid == j.UID })
 }
 
 // takeLook takes in a full look. One that failed is said once, until one succeeds.
-func (w *waiter) takeLook(t *awaited, full assess.Judged, err error) {
-	t.looking, t.fullAt = false, w.cli.clock()
-	if full.Job != nil {
-		t.full = full
+func (w *waiter) takeLook(l fullLook) {
+	for _, t := range w.targets {
+		if t.uid != l.job.UID {
+			continue
+		}
+		if l.judged.Job != nil {
+			t.full = l.judged
+		}
+		failed := l.err != nil && !errors.Is(l.err, errGone)
+		if failed && !t.unclear {
+			w.screen.say(fmt.Sprintf("veltui cannot tell whether %s is stuck: %s", t.subject(), l.err))
+		}
+		t.unclear = failed
 	}
-	failed := err != nil && !errors.Is(err, errGone)
-	if failed && !t.unclear {
-		w.screen.say(fmt.Sprintf("veltui cannot tell whether %s is stuck: %s", t.subject(), err))
-	}
-	t.unclear = failed
 }
 
 // errGone is that a job was deleted before it was looked at.
 var errGone = errors.New("it is gone")
 
 // look judges a job as `veltui explain` does.
-func (w *waiter) look(ctx context.Context, kind job.Kind, name string) (assess.Judged, error) {
-	selected := selection{kind: kind, names: []string{name}, kinds: []job.Kind{kind}}
+func (w *waiter) look(ctx context.Context, j *job.Job) {
+	judged, err := w.lookFully(ctx, j)
+	w.looked <- fullLook{j, judged, err}
+}
+
+func (w *waiter) lookFully(ctx context.Context, j *job.Job) (assess.Judged, error) {
+	selected := selection{kind: j.Kind, names: []string{j.Name}, kinds: []job.Kind{j.Kind}}
 	q := selected.query()
 	q.Volumes, q.Also, q.Progress = true, []string{watch.Deletions}, func(string, int) {}
-	snap, err := w.cli.read(ctx, q, w.looker.Log)
+	snap, err := w.cli.read(ctx, q, w.looks.Log)
 	if err != nil {
 		return assess.Judged{}, err
 	}
@@ -447,7 +391,7 @@ func (w *waiter) look(ctx context.Context, kind job.Kind, name string) (assess.J
 	if !judged.NeedsLook {
 		return judged, nil
 	}
-	look, err := w.looker.Look(ctx, judged.Job)
+	look, err := w.looks.Look(ctx, judged.Job)
 	if err == nil {
 		_, judged = assessed.Look(judged.Job, look)
 	}

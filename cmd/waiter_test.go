@@ -22,16 +22,16 @@ func TestWaitSaysWhenItCannotTell(t *testing.T) {
 	var errs bytes.Buffer
 	c := newCLI(null, null, null)
 	c.streams.ErrOut = &errs
-	w := &waiter{cli: c, screen: &waitScreen{cli: c}}
-	target := &awaited{kind: job.Restore, name: "crm", looking: true}
+	w := &waiter{cli: c, screen: &waitScreen{cli: c}, targets: []*awaited{{kind: job.Restore, name: "crm", uid: "crm"}}}
+	look := func(err error) { w.takeLook(fullLook{job: &job.Job{UID: "crm"}, err: err}) }
 	for _, err := range []error{errGone, errors.New("forbidden"), errors.New("forbidden")} {
-		w.takeLook(target, assess.Judged{}, err)
+		look(err)
 	}
-	if said := errs.String(); target.looking || strings.Count(said, "veltui cannot tell whether restore/crm is stuck: forbidden") != 1 || strings.Contains(said, "gone") {
+	if said := errs.String(); strings.Count(said, "veltui cannot tell whether restore/crm is stuck: forbidden") != 1 || strings.Contains(said, "gone") {
 		t.Errorf("%q", said)
 	}
-	w.takeLook(target, assess.Judged{}, nil)
-	w.takeLook(target, assess.Judged{}, errors.New("away"))
+	look(nil)
+	look(errors.New("away"))
 	if !strings.Contains(errs.String(), "is stuck: away") {
 		t.Errorf("%q", &errs)
 	}

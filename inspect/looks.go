@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,8 +12,8 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// Looks looks closer at jobs for the dashboard, with an engine like that
-// of `veltui explain`: it changes nothing and downloads nothing.
+// Looks looks closer at jobs, with an engine like that of `veltui explain`: it changes
+// nothing and downloads nothing.
 type Looks struct {
 	*Cluster
 
@@ -26,8 +27,13 @@ type lookEngine struct {
 	request action.Request
 }
 
+// lookDeadline is how long a look may take.
+const lookDeadline = 45 * time.Second
+
 // Look gathers the evidence about a job that has not ended.
 func (l *Looks) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, lookDeadline, errors.New("no answer in time"))
+	defer cancel()
 	engine, err := l.engine(j.Namespace)
 	if err != nil {
 		return assess.Look{}, Clean(err)
@@ -35,7 +41,7 @@ func (l *Looks) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
 	e, err := engine.Gather(ctx, j.Kind, j.Name)
 	switch {
 	case ctx.Err() != nil:
-		return assess.Look{}, ctx.Err()
+		return assess.Look{}, context.Cause(ctx)
 	case err == nil && e.Object.GetUID() != j.UID:
 		return assess.Look{}, fmt.Errorf("another %s of this name took its place", j.Kind.Word())
 	case err != nil:
@@ -44,6 +50,18 @@ func (l *Looks) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
 	}
 	plan := action.Plans(e, engine.request)[0]
 	return LookOf(&plan, l.Clock()), nil
+}
+
+// Recording returns a function that looks closer at a job, and records in e what it finds
+// or why it finds nothing.
+func (l *Looks) Recording(e *assess.Estimates) func(context.Context, *job.Job) {
+	return func(ctx context.Context, j *job.Job) {
+		look, err := l.Look(ctx, j)
+		if err != nil {
+			look = assess.Look{At: l.Clock(), Err: err.Error()}
+		}
+		e.Looked(j.UID, look)
+	}
 }
 
 // engine is the one for a namespace, with the way to its cluster.

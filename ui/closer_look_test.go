@@ -16,6 +16,9 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
+// lookPace is how long the next look at an open job waits.
+const lookPace = 30 * time.Second
+
 // watcher is a Looker whose looks end when the test says so.
 type watcher struct {
 	seen       assess.Look

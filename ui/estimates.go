@@ -2,7 +2,6 @@ package ui
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -16,7 +15,6 @@ import (
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/velero"
-	"github.com/veltui/veltui/watch"
 )
 
 // Estimator knows what is in backups. Its methods take as long as downloading
@@ -230,13 +228,6 @@ type Looker interface {
 	Look(ctx context.Context, j *job.Job) (assess.Look, error)
 }
 
-const (
-	// lookPace is the least time between two looks.
-	lookPace = 30 * time.Second
-	// lookDeadline is how long a look may take.
-	lookDeadline = 45 * time.Second
-)
-
 // looks are the closer looks at the jobs of a cluster, one at a time.
 type looks struct {
 	// last is the last one. Its key is the job's uid.
@@ -248,48 +239,51 @@ type looks struct {
 // change its verdict.
 func (m *Model) look() tea.Cmd {
 	c := m.at
-	live := c.health().State == watch.Live
-	if c.Looker == nil {
+	ls, now := &c.looks, m.options.Clock()
+	if c.Looker == nil || c.assessed == nil {
 		return nil
 	}
-	open := m.job()
-	if open == nil {
-		if !live || c.looks.last.Pending() {
+	var due *job.Job
+	if page := m.job(); page == nil {
+		ls.settle()
+		due = ls.lookout.Due(c.assessed, func(*job.Job) bool { return true }, now)
+	} else {
+		open := page.Job()
+		if open == nil || ls.last.Key() != open.UID {
+			ls.last.About(nil)
+		}
+		if open == nil || page.Deleted() {
 			return nil
 		}
-		j := c.looks.lookout.Due(c.assessed, func(*job.Job) bool { return true }, m.options.Clock())
-		if j == nil {
-			return nil
-		}
-		c.looks.last.Outdate()
-		return c.lookAt(j)
+		ls.settle()
+		due = ls.lookout.DueInFocus(c.assessed, func(j *job.Job) bool { return j.UID == open.UID && c.assessed.Of(j).NeedsLook }, now)
 	}
-	j := open.Job()
-	if j == nil || c.looks.last.Key() != j.UID {
-		c.looks.last.About(nil)
-	}
-	if j == nil || open.Deleted() || !live || !c.assessed.Of(j).NeedsLook {
+	if due == nil {
 		return nil
 	}
-	return c.lookAt(j)
+	return c.lookAt(due)
+}
+
+// settle has the lookout forget a look that was withdrawn.
+func (ls *looks) settle() {
+	if !ls.last.Pending() {
+		ls.lookout.Cancel()
+	}
 }
 
 // lookAt looks at a job, and has it judged anew with what is found.
 func (c *cluster) lookAt(j *job.Job) tea.Cmd {
 	looker, clock, last := c.Looker, c.sources.Clock, &c.looks.last
 	last.About(j.UID)
+	last.Outdate()
 	by := c.asker(func() tea.Cmd {
+		c.looks.lookout.Done(clock())
 		c.estimates.Looked(j.UID, last.Value)
 		return c.judgeAgain()
 	})
-	return last.Ask(by, lookPace, func(ctx context.Context) (assess.Look, error) {
-		ctx, cancel := context.WithTimeout(ctx, lookDeadline)
-		defer cancel()
+	return last.Ask(by, 0, func(ctx context.Context) (assess.Look, error) {
 		seen, err := looker.Look(ctx, j)
-		switch {
-		case errors.Is(err, context.DeadlineExceeded):
-			return assess.Look{At: clock(), Err: "no answer in time"}, nil
-		case err != nil:
+		if err != nil {
 			return assess.Look{At: clock(), Err: err.Error()}, nil
 		}
 		return seen, nil

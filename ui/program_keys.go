@@ -182,7 +182,7 @@ func (m *Model) retry() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, c := range m.clusters {
 		c.forgetContents(func(_ types.UID, q *question) bool { return q.answer.Err == nil })
-		c.looks.last.Outdate()
+		c.looks.lookout.Again()
 		cmds = append(cmds, guarded(func() tea.Msg { c.Source.Retry(); return nil }))
 	}
 	if s := m.job(); s != nil {
