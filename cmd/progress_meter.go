@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/restore/target"
@@ -44,20 +42,16 @@ func (c *stdio) startMeter(what string) *meter {
 
 // draw starts to draw a meter after a delay.
 func (c *stdio) draw(m *meter, delay time.Duration) {
-	out := c.stderr
 	t := c.terminal()
-	if !isTerminal(out) || t.name == "dumb" || t.name == "" {
+	if !isTerminal(c.stderr) || t.name == "dumb" || t.name == "" {
 		close(m.over)
 		return
 	}
-	width := func() int {
-		columns, _, err := term.GetSize(int(out.Fd()))
-		if err != nil || columns <= 0 {
-			return 80
-		}
+	columns := func() int {
+		columns, _ := terminalSize(c.stderr)
 		return columns
 	}
-	go m.run(out, t.utf8, width, delay)
+	go m.run(c.stderr, t.utf8, columns, delay)
 }
 
 // counts shows how many objects of each kind a reading has read so far.
@@ -139,21 +133,20 @@ func (m *meter) stop() {
 	<-m.over
 }
 
-func (m *meter) run(out io.Writer, utf8 bool, width func() int, delay time.Duration) {
+func (m *meter) run(out io.Writer, utf8 bool, columns func() int, delay time.Duration) {
 	defer close(m.over)
+	live := liveLines{columns: columns}
 	next := time.NewTimer(delay)
 	defer next.Stop()
-	drawn := false
 	for {
 		select {
 		case <-m.quit:
-			if drawn {
-				fmt.Fprint(out, "\r\x1b[K")
+			if live.widths != nil {
+				fmt.Fprint(out, live.erased())
 			}
 			return
 		case <-next.C:
-			fmt.Fprint(out, "\r"+m.line(utf8, width()-1)+"\x1b[K")
-			drawn = true
+			fmt.Fprint(out, live.replaced([]string{m.line(utf8, columns()-1)}))
 			next.Reset(meterPace)
 		}
 	}

@@ -93,7 +93,7 @@ func TestMeterDraws(t *testing.T) {
 	}()
 	m.stop()
 	_ = draw.Close()
-	if last := <-rest; !strings.HasSuffix(last, "\r\x1b[K") {
+	if last := <-rest; !strings.HasSuffix(last, "\r\x1b[J") {
 		t.Errorf("left behind %q", last)
 	}
 }

@@ -107,7 +107,7 @@ func (t *table) print(columns []column, rows [][]string) error {
 	return err
 }
 
-// widen makes room for rows.
+// widen makes columns wide enough for rows.
 func (t *table) widen(rows [][]string) {
 	for _, cells := range rows {
 		for i, cell := range cells {
@@ -126,59 +126,46 @@ func (t *table) layOut(columns []column, rows [][]string) {
 		}
 	}
 	t.widen(rows)
-	if t.width <= 0 || t.over() <= 0 {
+	whole := columnGap * (len(columns) - 1)
+	for _, width := range t.widths {
+		whole += width
+	}
+	if t.width <= 0 || whole <= t.width {
 		return
 	}
 	t.gap = narrowGap
-	readable := func(int) int { return readableCell }
-	for t.over() > t.slack(columns, readable) {
-		i := t.dispensable(columns, rows)
-		if i < 0 {
-			break
-		}
-		t.shown = slices.DeleteFunc(t.shown, func(s int) bool { return s == i })
+	if t.fit(columns, rows, func(column) int { return readableCell }) {
+		return
 	}
-	least := func(i int) int { return columns[i].least }
-	if t.over() > t.slack(columns, least) {
-		return // the terminal wraps the lines anyway
-	}
-	t.shorten(columns, readable)
-	t.shorten(columns, least)
+	t.shown = slices.DeleteFunc(t.shown, func(i int) bool { return columns[i].rank > 0 })
+	t.fit(columns, rows, func(c column) int { return c.least }) // else the terminal wraps the lines
 }
 
-// over is by how many cells the columns are wider than the terminal.
-func (t *table) over() int {
-	over := t.gap*(len(t.shown)-1) - t.width
+// fit drops columns, and shortens those that may be cut to what is left, but none to less
+// than a floor. It reports whether that is enough; else it changes nothing.
+func (t *table) fit(columns []column, rows [][]string, floor func(column) int) bool {
+	const gap = narrowGap - 1 // FitColumns has a gap of one
+	fitted := make([]draw.Column, len(columns))
 	for _, i := range t.shown {
-		over += t.widths[i]
-	}
-	return over
-}
-
-// slack is how many cells the columns can give if none becomes narrower than floor.
-func (t *table) slack(columns []column, floor func(int) int) (cells int) {
-	for _, i := range t.shown {
-		if columns[i].least > 0 {
-			cells += max(0, t.widths[i]-floor(i))
+		c, width := columns[i], t.widths[i]
+		fitted[i] = draw.Column{Width: width + gap, Grow: 1, Limit: width + gap, Priority: c.rank}
+		if c.least > 0 {
+			fitted[i].Width = min(width, floor(c)) + gap
+		}
+		if c.rank > 0 && !t.grows && t.isEmpty(rows, i) {
+			fitted[i].Priority += len(columns) // it says nothing
 		}
 	}
-	return cells
-}
-
-// dispensable is the column to drop next, -1 for none: of those that say nothing, if
-// there are any, the one of the highest rank.
-func (t *table) dispensable(columns []column, rows [][]string) int {
-	next, nextEmpty := -1, false
-	for _, i := range t.shown {
-		if columns[i].rank == 0 {
-			continue
-		}
-		empty := !t.grows && t.isEmpty(rows, i)
-		if next < 0 || empty && !nextEmpty || empty == nextEmpty && columns[i].rank > columns[next].rank {
-			next, nextEmpty = i, empty
-		}
+	widths := draw.FitColumns(fitted, t.width+gap)
+	tooNarrow := func(i int) bool { return widths[i] > 0 && widths[i] < fitted[i].Width }
+	if slices.ContainsFunc(t.shown, tooNarrow) {
+		return false
 	}
-	return next
+	t.shown = slices.DeleteFunc(t.shown, func(i int) bool { return widths[i] == 0 })
+	for _, i := range t.shown {
+		t.widths[i] = widths[i] - gap
+	}
+	return true
 }
 
 // isEmpty reports whether a column has no text but its title.
@@ -187,21 +174,4 @@ func (t *table) isEmpty(rows [][]string, column int) bool {
 		rows = rows[1:]
 	}
 	return !slices.ContainsFunc(rows, func(cells []string) bool { return cells[column] != "-" })
-}
-
-// shorten makes the widest columns narrower until the table fits, but none narrower
-// than floor.
-func (t *table) shorten(columns []column, floor func(int) int) {
-	for over := t.over(); over > 0; over-- {
-		widest := -1
-		for _, i := range t.shown {
-			if columns[i].least > 0 && t.widths[i] > floor(i) && (widest < 0 || t.widths[i] > t.widths[widest]) {
-				widest = i
-			}
-		}
-		if widest < 0 {
-			return
-		}
-		t.widths[widest]--
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	"golang.org/x/term"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
@@ -38,13 +37,11 @@ type waitScreen struct {
 	beside uiterminal.Beside
 	notify uiterminal.Notification
 	pace   time.Duration
-	// width is how many cells each line that stands there has, and told what was sent
-	// beside the screen last.
-	widths []int
-	last   string
-	told   string
-	at     time.Time
-	began  atomic.Bool
+	live   liveLines
+	// last is what was drawn last, at a time, and told what was sent beside the screen.
+	last, told string
+	at         time.Time
+	began      atomic.Bool
 	// continued is true after a stop: what stands there belongs to the shell.
 	continued atomic.Bool
 }
@@ -53,6 +50,10 @@ func (c *cli) newWaitScreen(f waitFlags) *waitScreen {
 	t := c.terminal()
 	on := isTerminal(c.stderr)
 	s := &waitScreen{cli: c, drawn: on && !t.dumb && t.name != "", theme: &draw.Theme{}, glyphs: &draw.ASCII, pace: waitFrame}
+	s.live.columns = func() int {
+		columns, _ := terminalSize(c.stderr)
+		return columns
+	}
 	if t.utf8 {
 		s.glyphs = &draw.Unicode
 	}
@@ -77,7 +78,7 @@ func (s *waitScreen) say(line string) {
 	line = sanitize.String(line)
 	if s.drawn {
 		s.write(s.erased() + line + "\r\n")
-		s.widths, s.last = nil, ""
+		s.last = ""
 		return
 	}
 	if !isTerminal(s.cli.stderr) {
@@ -110,10 +111,7 @@ func (s *waitScreen) show(targets []*awaited, a *assess.Assessment) {
 	if now := time.Now(); now.Sub(s.at) < s.pace {
 		return
 	}
-	columns, rows, err := term.GetSize(int(s.cli.stderr.Fd()))
-	if err != nil || columns < 2 {
-		columns, rows = 80, 24
-	}
+	columns, rows := terminalSize(s.cli.stderr)
 	c := draw.Canvas{Width: columns - 1, Theme: s.theme, Glyphs: s.glyphs, Now: a.Environment.Now}
 	longest := 0
 	for _, t := range targets {
@@ -138,35 +136,22 @@ func (s *waitScreen) draw(drawn []string, columns int) {
 	if text == s.last && !s.continued.Load() {
 		return
 	}
-	var b strings.Builder
-	b.WriteString(s.erased())
-	s.widths = s.widths[:0]
-	for _, line := range drawn {
-		b.WriteString(sanitize.Frame(line) + "\r\n")
-		s.widths = append(s.widths, ansi.StringWidth(line))
-	}
-	s.write(b.String())
+	s.forgetAfterStop()
+	s.write(s.live.replaced(drawn))
 	s.last, s.at = text, time.Now()
 }
 
-// erased takes away what stands there. A terminal that has become narrower has wrapped
-// it.
-func (s *waitScreen) erased() string {
+// forgetAfterStop leaves to the shell what stood there before a stop.
+func (s *waitScreen) forgetAfterStop() {
 	if s.continued.Swap(false) {
-		s.widths, s.last, s.told = nil, "", ""
+		s.live.widths, s.last, s.told = nil, "", ""
 	}
-	columns, _, err := term.GetSize(int(s.cli.stderr.Fd()))
-	if err != nil || columns < 1 {
-		columns = 80
-	}
-	rows := 0
-	for _, width := range s.widths {
-		rows += max(1, (width+columns-1)/columns)
-	}
-	if rows == 0 {
-		return "\r" + ansi.EraseScreenBelow
-	}
-	return "\r" + ansi.CursorUp(rows) + ansi.EraseScreenBelow
+}
+
+// erased takes away what stands there.
+func (s *waitScreen) erased() string {
+	s.forgetAfterStop()
+	return s.live.erased()
 }
 
 // showBeside sets the title and the progress indicator: of several jobs, that of the
@@ -207,9 +192,7 @@ func (s *waitScreen) close() {
 	if !s.drawn {
 		return
 	}
-	text := s.erased()
-	s.widths = nil
-	s.write(text + s.endBeside())
+	s.write(s.erased() + s.endBeside())
 }
 
 // endBeside gives the title back, if it was taken.
@@ -224,7 +207,7 @@ func (s *waitScreen) endBeside() string {
 // below what the shell wrote meanwhile.
 func (s *waitScreen) watchStops(ctx context.Context) {
 	if s.drawn {
-		uiterminal.WatchStops(ctx, func() { s.write(s.endBeside()) }, func() { s.continued.Store(true) })
+		uiterminal.WatchStops(ctx, func() { s.write(s.endBeside() + "\r\n") }, func() { s.continued.Store(true) })
 	}
 }
 
