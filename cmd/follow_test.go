@@ -20,10 +20,9 @@ import (
 type printed struct{ items []document.Job }
 
 func (p *printed) list([]clusterJobs, bool) error { return nil }
-func (p *printed) shows() parts                   { return parts{verdicts: true} }
-func (p *printed) whole() bool                    { return false }
+func (p *printed) needs() parts                   { return parts{verdicts: true} }
 
-func (p *printed) change(c watch.Change, a *assess.Assessment) error {
+func (p *printed) change(c watch.Change, a *assess.Assessment, _ string) error {
 	p.items = append(p.items, changedItem(c, a, ""))
 	return nil
 }

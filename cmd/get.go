@@ -101,19 +101,9 @@ watches only what you ask for.`,
 			if err != nil {
 				return err
 			}
-			p, err := newPrinter(f.output, f.follow, c.streams.Out)
+			p, err := f.printer(c, selected, order)
 			if err != nil {
 				return err
-			}
-			if p, ok := p.(*tablePrinter); ok {
-				p.table = c.newTable()
-				p.noHeaders, p.grows = f.noHeaders, f.follow
-				if order != nil && order.column != nil {
-					p.sorted = order.column.title
-				}
-			}
-			if path, ok := p.(*pathPrinter); ok {
-				path.one = len(selected.names) == 1
 			}
 			if f.follow {
 				return c.follow(cmd.Context(), selected, order, p)
@@ -176,8 +166,8 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 	several := c.allContexts || len(contexts) > 1
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	q, shown := selected.query(), p.shows().and(order.needs())
-	q.Volumes, q.NoVerdict = shown.volumes, !shown.verdicts && !selected.stuck
+	q, need := selected.query(), p.needs().and(order.needs())
+	q.Volumes, q.NoVerdict = need.volumes, !need.verdicts && !selected.stuck
 	log, counts := c.logging(ctx, cancel), c.startCounts()
 	stopCounts := sync.OnceFunc(counts.stop)
 	defer stopCounts()
@@ -192,7 +182,7 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 	late := time.NewTimer(lateAfter)
 	defer late.Stop()
 	var answered []clusterJobs
-	for some := range asTheyCome(len(contexts), came, late.C, p.whole() || order != nil) {
+	for some := range asTheyCome(len(contexts), came, late.C, need.whole) {
 		stopCounts()
 		if err := context.Cause(ctx); err != nil {
 			return err

@@ -56,7 +56,7 @@ func TestFollowedTableHasTitles(t *testing.T) {
 		t.Fatalf("%v, %q", err, out.String())
 	}
 	for range 2 {
-		if err := p.change(watch.Change{Job: a.Snapshot.Jobs[0]}, a); err != nil {
+		if err := p.change(watch.Change{Job: a.Snapshot.Jobs[0]}, a, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -37,7 +37,9 @@ func TestStuckExampleNamesWhatIsCounted(t *testing.T) {
 	_, template, _ := strings.Cut(example, "-o jsonpath='")
 	template, _, _ = strings.Cut(template, "'")
 	var out strings.Builder
-	p, err := newPrinter("jsonpath="+template, false, &out)
+	c := newCLI(nil, nil, nil)
+	c.streams.Out = &out
+	p, err := getFlags{output: "jsonpath=" + template}.printer(c, selection{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,51 +31,60 @@ type printer interface {
 	// list writes all selected jobs, and names their context in each format if
 	// several contexts were asked for.
 	list(clusters []clusterJobs, several bool) error
-	// change writes one job after it changed.
-	change(c watch.Change, a *assess.Assessment) error
-	// shows is which parts of an answer it writes.
-	shows() parts
-	// whole reports whether it writes only once all contexts have answered.
-	whole() bool
+	// change writes one job of a context after it changed.
+	change(c watch.Change, a *assess.Assessment, context string) error
+	// needs is which parts of an answer it writes.
+	needs() parts
 }
 
-// parts are those of an answer that cost requests of their own.
+// parts are those of an answer that cost requests of their own, or time.
 type parts struct {
 	// volumes are also those of jobs that have ended, and verdicts need what they
 	// stand on.
 	volumes, verdicts bool
+	// whole is true if nothing is written until all contexts have answered.
+	whole bool
 }
 
-func (p parts) and(q parts) parts { return parts{p.volumes || q.volumes, p.verdicts || q.verdicts} }
+var allParts = parts{true, true, true}
 
-func newPrinter(output string, follow bool, w io.Writer) (printer, error) {
-	switch {
-	case output == "table" || output == "":
-		return &tablePrinter{table: table{w: w}}, nil
-	case output == "wide":
-		return &tablePrinter{table: table{w: w}, wide: true}, nil
-	case output == "json" || output == "yaml":
-		return &documentPrinter{w: w, yaml: output == "yaml", follow: follow}, nil
-	case output == "name":
-		return namePrinter{w}, nil
-	case strings.HasPrefix(output, "jsonpath="):
-		p, err := printers.NewJSONPathPrinter(strings.TrimPrefix(output, "jsonpath="))
-		if err != nil {
-			return nil, usagef("reading the jsonpath: %w", err)
+func (p parts) and(q parts) parts {
+	return parts{p.volumes || q.volumes, p.verdicts || q.verdicts, p.whole || q.whole}
+}
+
+// printer makes the one that -o asks for.
+func (f getFlags) printer(c *cli, selected selection, order *sortBy) (printer, error) {
+	w := c.streams.Out
+	switch f.output {
+	case "table", "", "wide":
+		p := &tablePrinter{table: c.newTable(), wide: f.output == "wide"}
+		p.noHeaders, p.grows = f.noHeaders, f.follow
+		if order != nil && order.column != nil {
+			p.sorted = order.column.title
 		}
-		p.AllowMissingKeys(true) // ended jobs have no verdict, waiting ones no items
-		return &pathPrinter{w: w, path: p}, nil
+		return p, nil
+	case "json", "yaml":
+		return &documentPrinter{w: w, yaml: f.output == "yaml", follow: f.follow}, nil
+	case "name":
+		return namePrinter{w}, nil
 	}
-	return nil, wrongOutput(output, "table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE")
+	template, ok := strings.CutPrefix(f.output, "jsonpath=")
+	if !ok {
+		return nil, wrongOutput(f.output, "table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE")
+	}
+	path, err := printers.NewJSONPathPrinter(template)
+	if err != nil {
+		return nil, usagef("reading the jsonpath: %w", err)
+	}
+	path.AllowMissingKeys(true) // ended jobs have no verdict, waiting ones no items
+	return &pathPrinter{w: w, path: path, one: len(selected.names) == 1}, nil
 }
 
 func listOf(clusters ...clusterJobs) document.JobList {
 	list := document.NewJobList()
 	for i, c := range clusters {
 		for _, j := range c.jobs {
-			item := document.NewJob(c.assessed.Of(j), c.assessed.Volumes(j))
-			item.Context = c.context
-			list.Items = append(list.Items, item)
+			list.Items = append(list.Items, changedItem(watch.Change{Job: j}, c.assessed, c.context))
 		}
 		if slices.ContainsFunc(clusters[:i], func(before clusterJobs) bool { return before.assessed == c.assessed }) {
 			continue // sorted, a cluster's jobs come in several parts
@@ -98,20 +107,15 @@ type documentPrinter struct {
 	w      io.Writer
 	yaml   bool
 	follow bool
-	// context is that of the jobs that are followed.
-	context string
 }
 
-func (*documentPrinter) whole() bool { return true }
-
-func (*documentPrinter) shows() parts { return parts{volumes: true, verdicts: true} }
+func (*documentPrinter) needs() parts { return allParts }
 
 func (p *documentPrinter) list(clusters []clusterJobs, _ bool) error {
 	list := listOf(clusters...)
 	if !p.follow {
 		return p.document(list)
 	}
-	p.context = clusters[0].context
 	for _, item := range list.Items {
 		if err := p.document(item); err != nil {
 			return err
@@ -120,8 +124,8 @@ func (p *documentPrinter) list(clusters []clusterJobs, _ bool) error {
 	return nil
 }
 
-func (p *documentPrinter) change(c watch.Change, a *assess.Assessment) error {
-	return p.document(changedItem(c, a, p.context))
+func (p *documentPrinter) change(c watch.Change, a *assess.Assessment, context string) error {
+	return p.document(changedItem(c, a, context))
 }
 
 func (p *documentPrinter) document(v any) error {
@@ -146,14 +150,12 @@ func (p *documentPrinter) document(v any) error {
 // namePrinter writes kind/name as kubectl does.
 type namePrinter struct{ w io.Writer }
 
-func (namePrinter) shows() parts { return parts{} }
-
-func (namePrinter) whole() bool { return false }
+func (namePrinter) needs() parts { return parts{} }
 
 func (p namePrinter) list(clusters []clusterJobs, _ bool) error {
 	for _, c := range clusters {
 		for _, j := range c.jobs {
-			if err := p.change(watch.Change{Job: j}, c.assessed); err != nil {
+			if err := p.change(watch.Change{Job: j}, c.assessed, ""); err != nil {
 				return err
 			}
 		}
@@ -161,7 +163,7 @@ func (p namePrinter) list(clusters []clusterJobs, _ bool) error {
 	return nil
 }
 
-func (p namePrinter) change(c watch.Change, _ *assess.Assessment) error {
+func (p namePrinter) change(c watch.Change, _ *assess.Assessment, _ string) error {
 	_, err := fmt.Fprintf(p.w, "%s.velero.io/%s\n", strings.ToLower(string(c.Job.Kind)), c.Job.Name)
 	return err
 }
@@ -171,27 +173,18 @@ func (p namePrinter) change(c watch.Change, _ *assess.Assessment) error {
 type pathPrinter struct {
 	w    io.Writer
 	path *printers.JSONPathPrinter
-	// context is that of the jobs that are followed.
-	context string
 	// one is true if one job was asked for by name: a template finds its fields at
 	// the top too, as kubectl's do. items stays the list.
 	one bool
 }
 
-func (*pathPrinter) whole() bool { return true }
+func (*pathPrinter) needs() parts { return allParts }
 
-func (*pathPrinter) shows() parts { return parts{volumes: true, verdicts: true} }
+func (p *pathPrinter) list(clusters []clusterJobs, _ bool) error { return p.print(listOf(clusters...)) }
 
-func (p *pathPrinter) list(clusters []clusterJobs, _ bool) error {
-	if len(clusters) > 0 {
-		p.context = clusters[0].context
-	}
-	return p.print(listOf(clusters...))
-}
-
-func (p *pathPrinter) change(c watch.Change, a *assess.Assessment) error {
-	list := listOf(clusterJobs{context: p.context, assessed: a})
-	list.Items = append(list.Items, changedItem(c, a, p.context))
+func (p *pathPrinter) change(c watch.Change, a *assess.Assessment, context string) error {
+	list := listOf(clusterJobs{context: context, assessed: a})
+	list.Items = append(list.Items, changedItem(c, a, context))
 	return p.print(list)
 }
 

@@ -3,10 +3,14 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
@@ -47,11 +51,7 @@ func (c *stdio) draw(m *meter, delay time.Duration) {
 		close(m.over)
 		return
 	}
-	columns := func() int {
-		columns, _ := terminalSize(c.stderr)
-		return columns
-	}
-	go m.run(c.stderr, t.utf8, columns, delay)
+	go m.run(c.stderr, t.utf8, columnsOf(c.stderr), delay)
 }
 
 // counts shows how many objects of each kind a reading has read so far.
@@ -156,8 +156,7 @@ func (m *meter) run(out io.Writer, utf8 bool, columns func() int, delay time.Dur
 // without.
 func (m *meter) line(utf8 bool, width int) string {
 	if m.text != nil {
-		line := []rune(m.text())
-		return string(line[:max(0, min(len(line), width))])
+		return cutRunes(m.text(), width)
 	}
 	done, total := m.done.Load(), m.total.Load()
 	amount := human.BytesOf(done, max(total, 0))
@@ -168,8 +167,12 @@ func (m *meter) line(utf8 bool, width int) string {
 			amount = bar + " " + amount
 		}
 	}
-	line := []rune(m.what + "  " + amount)
-	return string(line[:max(0, min(len(line), width))])
+	return cutRunes(m.what+"  "+amount, width)
+}
+
+func cutRunes(text string, most int) string {
+	runes := []rune(text)
+	return string(runes[:max(0, min(len(runes), most))])
 }
 
 func drawBar(fraction float64, utf8 bool) string {
@@ -179,4 +182,57 @@ func drawBar(fraction float64, utf8 bool) string {
 	}
 	filled := int(fraction * meterBar)
 	return strings.Repeat(full, filled) + strings.Repeat(empty, meterBar-filled)
+}
+
+// liveLines are lines on a terminal that the next ones replace. The cursor stays at the
+// end of the last one.
+type liveLines struct {
+	columns func() int
+	// widths are those of the lines that stand there, in cells.
+	widths []int
+}
+
+// terminalSize is that of a terminal, and a usual one where it is unknown.
+func terminalSize(f *os.File) (columns, rows int) {
+	columns, rows, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns < 2 {
+		return 80, 24
+	}
+	return columns, rows
+}
+
+// columnsOf returns what asks for a terminal's width.
+func columnsOf(f *os.File) func() int {
+	return func() int {
+		columns, _ := terminalSize(f)
+		return columns
+	}
+}
+
+// replaced returns what draws lines in place of those that stand there.
+func (l *liveLines) replaced(lines []string) string {
+	var b strings.Builder
+	b.WriteString(l.erased())
+	for i, line := range lines {
+		if i > 0 {
+			b.WriteString("\r\n")
+		}
+		b.WriteString(sanitize.Frame(line))
+		l.widths = append(l.widths, ansi.StringWidth(line))
+	}
+	return b.String()
+}
+
+// erased returns what takes away the lines that stand there. A terminal that has become
+// narrower has wrapped them.
+func (l *liveLines) erased() string {
+	columns, rows := l.columns(), 0
+	for _, width := range l.widths {
+		rows += max(1, (width+columns-1)/columns)
+	}
+	l.widths = nil
+	if rows < 2 {
+		return "\r" + ansi.EraseScreenBelow
+	}
+	return "\r" + ansi.CursorUp(rows-1) + ansi.EraseScreenBelow
 }

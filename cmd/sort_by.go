@@ -69,7 +69,7 @@ func (s *sortBy) needs() parts {
 	if s == nil {
 		return parts{}
 	}
-	return parts{volumes: strings.Contains(strings.ToLower(s.text), "volumes"), verdicts: true}
+	return parts{volumes: strings.Contains(strings.ToLower(s.text), "volumes"), verdicts: true, whole: true}
 }
 
 // sorted puts the jobs of all clusters into one order, those without a value first,
@@ -93,21 +93,15 @@ func (s *sortBy) sorted(clusters []clusterJobs) ([]clusterJobs, error) {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return compareValues(values[a], values[b]) })
-	sorted := make([]clusterJobs, 0, len(all))
+	sorted := make([]clusterJobs, 0, len(all)+len(clusters))
 	for _, i := range order {
 		sorted = append(sorted, all[i])
 	}
-	return append(sorted, emptied(clusters)...), nil
-}
-
-// emptied are the clusters without their jobs: what else is known of them stays in
-// the answer.
-func emptied(clusters []clusterJobs) []clusterJobs {
-	left := slices.Clone(clusters)
-	for i := range left {
-		left[i].jobs = nil
+	for _, c := range clusters { // what else is known of them stays in the answer
+		c.jobs = nil
+		sorted = append(sorted, c)
 	}
-	return left
+	return sorted, nil
 }
 
 // values are what is compared, one for each part with its one job.
@@ -116,10 +110,9 @@ func (s *sortBy) values(all []clusterJobs) ([]any, error) {
 	if s.column != nil {
 		for i, c := range all {
 			r := rowOf(watch.Change{Job: c.jobs[0]}, c.assessed, c.context)
-			switch {
-			case s.column.order != nil:
+			if s.column.order != nil {
 				values[i] = s.column.order(r)
-			default:
+			} else {
 				values[i] = s.column.text(r)
 			}
 		}
@@ -180,7 +173,10 @@ func (s *sortBy) find(doc map[string]any) (any, error) {
 	case int64:
 		return float64(v), nil
 	case bool:
-		return known(true, map[bool]float64{true: 1}[v]), nil
+		if v {
+			return 1.0, nil
+		}
+		return 0.0, nil
 	}
 	return nil, usagef("--sort-by %s: this has no order; name one of its fields", s.text)
 }
@@ -196,14 +192,9 @@ func compareValues(a, b any) int {
 		}
 		return 2
 	}
-	if order := cmp.Compare(rank(a), rank(b)); order != 0 {
-		return order
-	}
-	switch x := a.(type) {
-	case float64:
-		return cmp.Compare(x, b.(float64))
-	case string:
-		return human.CompareNames(x, b.(string))
-	}
-	return 0
+	x, _ := a.(float64)
+	y, _ := b.(float64)
+	text, _ := a.(string)
+	other, _ := b.(string)
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(x, y), human.CompareNames(text, other))
 }

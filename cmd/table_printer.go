@@ -105,11 +105,11 @@ type tablePrinter struct {
 	sorted string
 }
 
-func (p *tablePrinter) shows() parts { return parts{volumes: p.wide, verdicts: true} }
-
-// whole is true in a pipe, where a column has all its text: a context that answers
-// later would make it wider.
-func (p *tablePrinter) whole() bool { return p.width <= 0 }
+// needs waits for all contexts in a pipe, where a column has all its text: a context that
+// answers later would make it wider.
+func (p *tablePrinter) needs() parts {
+	return parts{volumes: p.wide, verdicts: true, whole: p.width <= 0}
+}
 
 func (p *tablePrinter) columns(several bool) []column {
 	columns := slices.DeleteFunc(slices.Clone(tableColumns), func(c column) bool { return c.wide && !p.wide })
@@ -135,7 +135,7 @@ func (p *tablePrinter) list(clusters []clusterJobs, several bool) error {
 	return p.print(columns, rows)
 }
 
-func (p *tablePrinter) change(c watch.Change, a *assess.Assessment) error {
+func (p *tablePrinter) change(c watch.Change, a *assess.Assessment, _ string) error {
 	columns := p.columns(false)
 	return p.print(columns, [][]string{cells(columns, rowOf(c, a, ""))})
 }

@@ -27,7 +27,7 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 	if err := p.list([]clusterJobs{{jobs: []*job.Job{one("a-long-name", "PartiallyFailed")}, assessed: a}}, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.change(watch.Change{Job: one("a", "Failed")}, a); err != nil {
+	if err := p.change(watch.Change{Job: one("a", "Failed")}, a, ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range []bool{true, false} { // what went wrong is in every table, once

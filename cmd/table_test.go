@@ -181,7 +181,7 @@ func TestTableOfChangesOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, j := range jobs[1:] {
-		if err := p.change(watch.Change{Job: j}, a); err != nil {
+		if err := p.change(watch.Change{Job: j}, a, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

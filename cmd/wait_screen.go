@@ -49,11 +49,7 @@ type waitScreen struct {
 func (c *cli) newWaitScreen(f waitFlags) *waitScreen {
 	t := c.terminal()
 	on := isTerminal(c.stderr)
-	s := &waitScreen{cli: c, drawn: on && !t.dumb && t.name != "", theme: &draw.Theme{}, glyphs: &draw.ASCII, pace: waitFrame}
-	s.live.columns = func() int {
-		columns, _ := terminalSize(c.stderr)
-		return columns
-	}
+	s := &waitScreen{cli: c, drawn: on && !t.dumb && t.name != "", theme: &draw.Theme{}, glyphs: &draw.ASCII, pace: waitFrame, live: liveLines{columns: columnsOf(c.stderr)}}
 	if t.utf8 {
 		s.glyphs = &draw.Unicode
 	}
@@ -233,14 +229,11 @@ func (s *waitScreen) tell(t *awaited, a *assess.Assessment) {
 	if j.FractionKnown {
 		tenth = int(j.Fraction*10 + 1e-9)
 	}
-	state := j.State
-	if state == diagnosis.Progressing {
-		state = ""
+	state, reason := j.State, j.Verdict.Reason
+	if state == "" || state == diagnosis.Progressing {
+		state, reason = "", ""
 	}
-	said := fmt.Sprint(j.UID, j.Phase, j.Stage, state, j.Verdict.Reason, tenth)
-	if state == "" {
-		said = fmt.Sprint(j.UID, j.Phase, j.Stage, state, tenth)
-	}
+	said := fmt.Sprint(j.UID, j.Phase, j.Stage, state, reason, tenth)
 	if said == t.said {
 		return
 	}

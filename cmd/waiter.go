@@ -81,13 +81,11 @@ func (t *awaited) state(now time.Time) string {
 		if began, ended := t.last.Began(), t.last.Completed; !began.IsZero() && ended.After(began) {
 			text += " after " + human.Duration(ended.Sub(began))
 		}
-		for _, more := range []struct {
-			n    int
-			what string
-		}{{t.last.Errors, "error"}, {t.last.Warnings, "warning"}} {
-			if more.n > 0 {
-				text += ", " + human.Count(more.n, more.what)
-			}
+		if t.last.Errors > 0 {
+			text += ", " + human.Count(t.last.Errors, "error")
+		}
+		if t.last.Warnings > 0 {
+			text += ", " + human.Count(t.last.Warnings, "warning")
 		}
 		if reason := cmp.Or(t.last.FailureReason, strings.Join(t.last.ValidationErrors, "; ")); reason != "" {
 			text += ": " + reason
@@ -177,6 +175,8 @@ func (w *waiter) run(ctx context.Context) error {
 			errors.As(err, &silent)
 			w.timeUp(silent)
 			return nil
+		case err != nil && ctx.Err() != nil:
+			return err
 		case errors.As(err, &silent) && w.flags.timeout > 0:
 			if !warned {
 				warned = true
@@ -265,7 +265,7 @@ func (w *waiter) judgeTarget(t *awaited) {
 	// Some phases last for less than the time between two snapshots.
 	for _, j := range t.seen {
 		for _, c := range w.conditions {
-			if _, ok := c.met(assess.Judged{Job: j}); ok && (c.word == "phase" || c.word == "stage" || c.word == "create") {
+			if _, ok := c.met(assess.Judged{Job: j}); ok && slices.Contains([]string{"phase", "stage", "create"}, c.word) {
 				t.uid, t.last = j.UID, w.effective(t, j)
 				t.settle(resultMet, c.String(), ExitOK)
 				return
@@ -279,7 +279,7 @@ func (w *waiter) judgeTarget(t *awaited) {
 	j := snap.Jobs[i]
 	if t.uid != "" && t.uid != j.UID {
 		t.full = assess.Judged{}
-		w.screen.say(fmt.Sprintf("%s was deleted and made again; veltui waits for the new one.", capitalWord(t.kind.Word()+" "+t.name)))
+		w.screen.say(string(t.kind) + " " + t.name + " was deleted and made again; veltui waits for the new one.")
 	}
 	t.uid, t.last, t.volumes = j.UID, w.effective(t, j), w.assessed.Volumes(j)
 	if w.stale {
@@ -313,7 +313,7 @@ func (w *waiter) judgeMissing(t *awaited) {
 	case w.flags.forCreation || w.conditions[0].word == "create":
 		if existed {
 			t.uid, t.last, t.volumes = "", assess.Judged{}, nil
-			w.screen.say(fmt.Sprintf("%s was deleted; veltui waits until it is made again.", capitalWord(t.kind.Word()+" "+t.name)))
+			w.screen.say(string(t.kind) + " " + t.name + " was deleted; veltui waits until it is made again.")
 		}
 	case existed:
 		t.settle(resultDeleted, "", ExitError)
@@ -321,8 +321,6 @@ func (w *waiter) judgeMissing(t *awaited) {
 		t.settle(resultMissing, "", ExitError)
 	}
 }
-
-func capitalWord(text string) string { return string(text[0]-'a'+'A') + text[1:] }
 
 // effective is a job as it moves before our eyes, with the verdict of the last full
 // look where it does not.
@@ -407,12 +405,12 @@ func (w *waiter) show() {
 			news = append(news, t.subject()+": "+t.state(w.now()))
 		}
 	}
-	if more := len(news) - 1; more >= 0 {
-		text := news[0]
-		if more > 0 {
-			text = fmt.Sprintf("%s, and %d more", text, more)
-		}
-		w.screen.call(text)
+	switch len(news) {
+	case 0:
+	case 1:
+		w.screen.call(news[0])
+	default:
+		w.screen.call(fmt.Sprintf("%s, and %d more", news[0], len(news)-1))
 	}
 	w.screen.show(w.targets, w.assessed)
 }

@@ -6,4 +6,7 @@
 // of now. Each question has a type of its own: [Artifacts], [Messages], [Backups], [Items],
 // [Logs], [Objects], [Looks], [Actions], [Previews], [Verifier] and [Surveyor]. What they
 // answer is safe to draw.
+//
+// [Follow] is the loop over a watch for commands that go on: it judges each snapshot, judges
+// again as time passes, and has jobs that do not move looked at closer.
 package inspect
