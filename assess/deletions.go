@@ -2,7 +2,6 @@ package assess
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,8 +9,10 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -56,9 +57,7 @@ func (a *Assessment) Deletions() []Deletion {
 // judgeDeletion goes by pkg/controller/backup_deletion_controller.go Reconcile
 // (1.16 to 1.18.3; docs/dev/velero.md#deletion).
 func (a *Assessment) judgeDeletion(d *Deletion) {
-	say := func(mood Mood, format string, args ...any) {
-		d.Notes = append(d.Notes, Note{fmt.Sprintf(format, args...), mood})
-	}
+	say := noteTo(&d.Notes)
 	name, age := d.Spec.BackupName, a.Environment.Now.Sub(d.CreationTimestamp.Time)
 	again := "velero backup delete " + name
 	switch server := a.Environment.Server; d.Status.Phase {
@@ -81,7 +80,7 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 			say(Alarming, "%s. %s.", judged.Verdict.Summary, strings.TrimSuffix(judged.Verdict.Advice, "."))
 			break
 		}
-		began := lastWritten(d)
+		began := watch.LastWritten(d)
 		if server.Visible && server.StartedAt.After(began) {
 			say(Alarming, "The Velero server restarted %s ago, after it began with this. It looks at the request again only when that is a day old, and then drops it. Delete it again: %s.", human.Age(server.StartedAt, a.Environment.Now), again)
 			break
@@ -145,7 +144,7 @@ func expiredAgain(j *job.Job, now time.Time) string {
 func (a *Assessment) ahead(d *Deletion) string {
 	server := a.Environment.Server
 	for _, other := range a.Snapshot.Deletions {
-		if server.Visible && server.StartedAt.After(lastWritten(other)) {
+		if server.Visible && server.StartedAt.After(watch.LastWritten(other)) {
 			continue // nobody works on it
 		}
 		if other.UID != d.UID && other.Status.Phase == velerov1.DeleteBackupRequestPhaseInProgress {
@@ -153,17 +152,6 @@ func (a *Assessment) ahead(d *Deletion) string {
 		}
 	}
 	return ""
-}
-
-// lastWritten is when an object last changed, as far as its managed fields tell.
-func lastWritten(o metav1.Object) time.Time {
-	last := o.GetCreationTimestamp().Time
-	for _, m := range o.GetManagedFields() {
-		if m.Time != nil && m.Time.After(last) {
-			last = m.Time.Time
-		}
-	}
-	return last
 }
 
 func timeOf(t *metav1.Time) time.Time {
@@ -179,4 +167,29 @@ func periodOf(d *metav1.Duration) time.Duration {
 		return storeCheck
 	}
 	return d.Duration
+}
+
+// deletionAt returns when the deletion of a job was requested, and is still under way:
+// by its deletion timestamp, or for a backup by a DeleteBackupRequest that is not
+// processed (docs/dev/velero.md#deletion).
+func deletionAt(j *job.Job, env diagnosis.Environment) (at time.Time) {
+	if deleted := j.Object.GetDeletionTimestamp(); deleted != nil {
+		at = deleted.Time
+	}
+	for _, d := range env.Deletions {
+		ofJob := j.Kind == job.Backup && d.Backup == j.Name && !d.Created.Before(j.Created)
+		if ofJob && d.Phase != velero.DeletionProcessed && (at.IsZero() || d.Created.Before(at)) {
+			at = d.Created
+		}
+	}
+	return at
+}
+
+// noteDeletion completes the verdict's sentence: how a job moves is half of the truth
+// while it is being deleted.
+func (j *Judged) noteDeletion(env diagnosis.Environment) {
+	j.DeletionAt = deletionAt(j.Job, env)
+	if !j.DeletionAt.IsZero() && !strings.Contains(j.Verdict.Summary, "deletion") && !strings.Contains(j.Verdict.Summary, "being deleted") {
+		j.Verdict.Summary += "; its deletion was requested " + human.Duration(max(0, env.Now.Sub(j.DeletionAt))) + " ago"
+	}
 }

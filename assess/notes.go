@@ -1,9 +1,24 @@
 package assess
 
+import (
+	"fmt"
+	"slices"
+
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
+)
+
 // Note is a sentence about a thing that is no job, and how much it matters.
 type Note struct {
 	Text string
 	Mood Mood
+}
+
+// noteTo returns a function that adds a sentence to notes.
+func noteTo(notes *[]Note) func(mood Mood, format string, args ...any) {
+	return func(mood Mood, format string, args ...any) {
+		*notes = append(*notes, Note{fmt.Sprintf(format, args...), mood})
+	}
 }
 
 // Mood is how much a note matters.
@@ -20,10 +35,45 @@ const (
 
 // Alarmed reports whether a person's attention is wanted.
 func Alarmed(notes []Note) bool {
-	for _, n := range notes {
-		if n.Mood == Alarming {
-			return true
-		}
+	return slices.ContainsFunc(notes, func(n Note) bool { return n.Mood == Alarming })
+}
+
+// String is the time left as it is written everywhere, a range while it is rough;
+// empty if it is not known.
+func (t TimeLeft) String() string {
+	switch {
+	case !t.Known:
+		return ""
+	case t.Rough:
+		return human.TimeLeftRange(t.Low, t.High)
 	}
-	return false
+	return human.TimeLeft(t.Left)
+}
+
+// String is the rate in its own unit, empty if it is not known: 34/s, 12.4M/s.
+func (r Rate) String() string {
+	switch {
+	case !r.Known:
+		return ""
+	case r.Unit == job.UnitBytes:
+		return human.BytesPerSecond(r.PerSecond)
+	}
+	return human.PerSecond(r.PerSecond)
+}
+
+// Amount is the present stage's progress in its own unit, empty if it is not
+// known: 871/1402, 9.0/20.0G, 5/12 ops.
+func (j Judged) Amount() string {
+	done, total, unit, known := j.Progress()
+	switch {
+	case !known:
+		return ""
+	case unit == job.UnitBytes:
+		return human.BytesOf(done, total)
+	case unit == job.UnitOperations:
+		return fmt.Sprintf("%d/%d ops", done, total)
+	case unit == job.UnitVolumes:
+		return fmt.Sprintf("%d/%d vols", done, total)
+	}
+	return fmt.Sprintf("%d/%d", done, total)
 }

@@ -106,9 +106,7 @@ func (a *Assessment) schedule(s *velerov1.Schedule, runs []*job.Job) Schedule {
 // judgeSchedule finds the state and the notes.
 func (a *Assessment) judgeSchedule(s *Schedule) {
 	now := a.Environment.Now
-	say := func(mood Mood, format string, args ...any) {
-		s.Notes = append(s.Notes, Note{fmt.Sprintf(format, args...), mood})
-	}
+	say := noteTo(&s.Notes)
 	due := !s.Next.IsZero() && now.After(s.Next)
 	switch {
 	case s.Spec.Paused:
@@ -181,9 +179,7 @@ func moodOf(j Judged) Mood {
 
 // judgeRuns says how the last runs went.
 func (a *Assessment) judgeRuns(s *Schedule) {
-	say := func(mood Mood, format string, args ...any) {
-		s.Notes = append(s.Notes, Note{fmt.Sprintf(format, args...), mood})
-	}
+	say := noteTo(&s.Notes)
 	var order []string
 	bad := map[string]int{}
 	n, ended := 0, 0

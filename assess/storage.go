@@ -2,7 +2,6 @@ package assess
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -90,9 +89,7 @@ func (a *Assessment) Locations() []Location {
 }
 
 func (a *Assessment) judgeLocation(l *Location) {
-	say := func(mood Mood, format string, args ...any) {
-		l.Notes = append(l.Notes, Note{fmt.Sprintf(format, args...), mood})
-	}
+	say := noteTo(&l.Notes)
 	switch why := strings.TrimSuffix(l.Status.Message, "."); {
 	case l.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable:
 	case l.Status.LastValidationTime == nil && why == "":
@@ -137,9 +134,7 @@ func (a *Assessment) Repositories() []Repository {
 // judgeRepository goes by pkg/controller/backup_repository_controller.go Reconcile
 // and dueForMaintenance (1.16 to 1.18.3).
 func (a *Assessment) judgeRepository(r *Repository) {
-	say := func(mood Mood, format string, args ...any) {
-		r.Notes = append(r.Notes, Note{fmt.Sprintf(format, args...), mood})
-	}
+	say := noteTo(&r.Notes)
 	why := strings.TrimSuffix(r.Status.Message, ".")
 	switch {
 	case r.Status.Phase == velerov1.BackupRepositoryPhaseReady:

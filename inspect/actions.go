@@ -9,8 +9,6 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/internal/human"
@@ -38,20 +36,15 @@ func (f *Actions) Allowed(ctx context.Context, namespace string, kind job.Kind) 
 	if err != nil {
 		return "", err
 	}
-	cluster, err := authorizationv1client.NewForConfigAndClient(config, over)
-	if err != nil {
-		return "", fmt.Errorf("reading the kubeconfig: %w", err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	answer, err := cluster.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: "patch", Group: velerov1.SchemeGroupVersion.Group, Resource: kind.Resource(),
-		}}}, metav1.CreateOptions{})
+	allowed, err := session.Allowed(ctx, config, over, authorizationv1.ResourceAttributes{
+		Namespace: namespace, Verb: "patch", Group: velerov1.SchemeGroupVersion.Group, Resource: kind.Resource(),
+	})
 	if err != nil {
-		return "", fmt.Errorf("asking for permission: %w", err)
+		return "", err
 	}
-	if !answer.Status.Allowed {
+	if !allowed {
 		return fmt.Sprintf("you may not patch %s.velero.io in namespace %s; docs/rbac.md names the role that may", kind.Resource(), namespace), nil
 	}
 	return "", nil

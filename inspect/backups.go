@@ -8,7 +8,6 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/sanitize"
@@ -90,13 +89,10 @@ func (r *Backups) read(ctx context.Context, namespace, backupName string, progre
 // MayDownload asks whether the user may create download requests, so that
 // nothing is tried in vain. No answer counts as yes.
 func (e *Store) MayDownload(ctx context.Context) error {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: e.namespace, Verb: "create", Group: velerov1.SchemeGroupVersion.Group, Resource: "downloadrequests",
-		},
-	}}
-	answer, err := e.reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if err == nil && !answer.Status.Allowed {
+	allowed, err := e.allowed(ctx, authorizationv1.ResourceAttributes{
+		Namespace: e.namespace, Verb: "create", Group: velerov1.SchemeGroupVersion.Group, Resource: "downloadrequests",
+	})
+	if err == nil && !allowed {
 		return fmt.Errorf("%w: you may not create downloadrequests.velero.io in namespace %s", artifact.ErrForbidden, e.namespace)
 	}
 	return nil

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/veltui/veltui/collector"
@@ -30,7 +30,7 @@ type Store struct {
 	namespace string // Velero's
 	discovery discovery.DiscoveryInterface
 	core      corev1client.NamespacesGetter
-	reviews   authorizationv1client.SelfSubjectAccessReviewsGetter
+	allowed   func(context.Context, authorizationv1.ResourceAttributes) (bool, error)
 	backups   dynamic.ResourceInterface
 	artifacts *artifact.Fetcher
 	indexes   *cache.Cache
@@ -63,10 +63,6 @@ func (c *Cluster) Store(namespace string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	reviews, err := authorizationv1client.NewForConfigAndClient(config, over)
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
 	velero, err := dynamic.NewForConfigAndClient(config, over)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
@@ -79,7 +75,9 @@ func (c *Cluster) Store(namespace string) (*Store, error) {
 		namespace: namespace,
 		discovery: kinds,
 		core:      core,
-		reviews:   reviews,
+		allowed: func(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
+			return session.Allowed(ctx, config, over, what)
+		},
 		backups:   velero.Resource(velerov1.SchemeGroupVersion.WithResource("backups")).Namespace(namespace),
 		artifacts: artifacts,
 		indexes:   c.Indexes,

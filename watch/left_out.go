@@ -49,7 +49,7 @@ func (l *leftOut) tooOld(o client.Object, malformed []decode.Malformed, now time
 	default:
 		return false
 	}
-	ended := changed(o) // nothing else dates what failed before it began
+	ended := LastWritten(o) // nothing else dates what failed before it began
 	if completed != nil {
 		ended = completed.Time
 	}

@@ -201,11 +201,11 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 	a.ServerAhead = s.serverAhead()
 	for _, r := range s.Repositories {
 		a.Repositories = append(a.Repositories, diagnosis.Repository{Name: r.Name, Namespace: r.Spec.VolumeNamespace,
-			Ready: r.Status.Phase == velerov1.BackupRepositoryPhaseReady, Changed: changed(r)})
+			Ready: r.Status.Phase == velerov1.BackupRepositoryPhaseReady, Changed: LastWritten(r)})
 	}
 	for _, d := range s.Deletions {
 		a.Deletions = append(a.Deletions, diagnosis.Deletion{Name: d.Name, Backup: d.Spec.BackupName,
-			Phase: string(d.Status.Phase), Errors: d.Status.Errors, Created: d.CreationTimestamp.Time, Changed: changed(d)})
+			Phase: string(d.Status.Phase), Errors: d.Status.Errors, Created: d.CreationTimestamp.Time, Changed: LastWritten(d)})
 	}
 	for _, l := range s.Locations {
 		known := diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
@@ -261,8 +261,8 @@ func (s *Snapshot) volumesKnown() bool {
 	return !s.narrow && !slices.ContainsFunc(kinds, func(k *kind) bool { return k.volume != nil && !known[k.resource] })
 }
 
-// changed is when an object last changed, as the API server noted it.
-func changed(o metav1.Object) time.Time {
+// LastWritten returns when an object last changed, as the API server noted it.
+func LastWritten(o metav1.Object) time.Time {
 	newest := o.GetCreationTimestamp().Time
 	for _, m := range o.GetManagedFields() {
 		if m.Time != nil && m.Time.After(newest) {
