@@ -18,9 +18,9 @@ const module = "github.com/veltui/veltui"
 // docs/dev/architecture.md draws it.
 var imports = map[string][]string{
 	"internal/assets":            nil,
-	"inspect":                    {"action", "assess", "collector", "collector/cache", "diagnosis", "internal/human", "internal/safefile", "internal/sanitize", "job", "job/forecast", "job/forecast/history", "restore/preflight", "restore/restorespec", "restore/target", "restore/verify", "retry", "session", "stored/artifact", "stored/logs", "stored/outcome", "velero", "velero/decode", "watch"},
+	"inspect":                    {"action", "assess", "collector", "collector/cache", "diagnosis", "internal/client", "internal/human", "internal/safefile", "internal/sanitize", "job", "job/forecast", "job/forecast/history", "restore/preflight", "restore/restorespec", "restore/target", "restore/verify", "retry", "session", "stored/artifact", "stored/logs", "stored/outcome", "velero", "velero/decode", "watch"},
 	"":                           {"cmd"},
-	"cmd":                        {"action", "assess", "collector", "collector/cache", "demo", "diagnosis", "etcd", "inspect", "internal/assets", "internal/config", "internal/glob", "internal/human", "internal/safefile", "internal/sanitize", "job", "job/forecast", "job/forecast/history", "restore/preflight", "restore/restorespec", "restore/target", "restore/verify", "retry", "say/describe", "say/document", "say/narrate", "say/report", "session", "stored/artifact", "stored/logs", "stored/outcome", "ui", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/terminal", "velero", "velero/decode", "watch"},
+	"cmd":                        {"action", "assess", "collector", "collector/cache", "demo", "diagnosis", "etcd", "inspect", "internal/assets", "internal/client", "internal/config", "internal/glob", "internal/human", "internal/safefile", "internal/sanitize", "job", "job/forecast", "job/forecast/history", "restore/preflight", "restore/restorespec", "restore/target", "restore/verify", "retry", "say/describe", "say/document", "say/narrate", "say/report", "session", "stored/artifact", "stored/logs", "stored/outcome", "ui", "ui/draw", "ui/guide", "ui/jobview", "ui/keys", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui":                         {"action", "assess", "collector", "diagnosis", "inspect", "internal/human", "job", "job/forecast", "say/narrate", "ui/command", "ui/detail", "ui/dialog", "ui/draw", "ui/fetch", "ui/guide", "ui/jobview", "ui/keys", "ui/pager", "ui/restoreform", "ui/tabs", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui/tabs":                    {"assess", "diagnosis", "etcd", "internal/human", "job", "ui/detail", "ui/draw", "velero", "watch"},
 	"ui/detail":                  {"assess", "ui/draw", "ui/keys", "ui/pager", "watch"},
@@ -35,18 +35,19 @@ var imports = map[string][]string{
 	"ui/terminal":                {"internal/sanitize"},
 	"assess":                     {"collector", "diagnosis", "internal/human", "job", "job/forecast", "stored/artifact", "velero", "watch"},
 	"say/describe":               {"assess", "diagnosis", "internal/human", "job", "say/document", "velero", "watch"},
-	"action":                     {"diagnosis", "internal/human", "internal/kubectl", "internal/safefile", "internal/sanitize", "job", "retry", "session", "stored/artifact", "velero", "velero/decode"},
-	"watch":                      {"diagnosis", "etcd", "internal/sanitize", "job", "session", "velero", "velero/decode"},
+	"action":                     {"diagnosis", "internal/client", "internal/human", "internal/kubectl", "internal/safefile", "internal/sanitize", "job", "retry", "session", "stored/artifact", "velero", "velero/decode"},
+	"watch":                      {"diagnosis", "etcd", "internal/client", "internal/sanitize", "job", "session", "velero", "velero/decode"},
 	"ui/restoreform":             {"assess", "collector", "inspect", "internal/human", "internal/kubectl", "internal/sanitize", "job", "restore/restorespec", "ui/draw", "ui/fetch", "ui/keys", "velero"},
 	"restore/preflight":          {"collector", "internal/human", "internal/sanitize", "restore/restorespec", "restore/target", "velero"},
 	"say/report":                 {"assess", "internal/human", "internal/sanitize", "job", "say/document", "stored/artifact", "stored/logs", "stored/outcome", "velero"},
 	"say/document":               {"action", "assess", "collector", "diagnosis", "etcd", "internal/config", "internal/sanitize", "job", "restore/preflight", "restore/target", "restore/verify", "session", "stored/outcome", "velero", "velero/decode"},
 	"restore/verify":             {"internal/human", "job", "restore/target", "stored/artifact", "stored/outcome", "velero"},
-	"restore/target":             {"internal/sanitize", "session"},
+	"restore/target":             {"internal/client", "internal/sanitize", "session"},
 	"restore/restorespec":        {"collector", "velero"},
+	"internal/client":            nil,
 	"internal/config":            nil,
 	"say/narrate":                {"assess", "diagnosis", "internal/human", "job", "velero", "watch"},
-	"stored/logs":                {"internal/human", "internal/sanitize", "job", "session", "stored/artifact", "velero"},
+	"stored/logs":                {"internal/client", "internal/human", "internal/sanitize", "job", "session", "stored/artifact", "velero"},
 	"stored/artifact":            {"internal/sanitize", "job", "session", "velero", "velero/decode"},
 	"stored/outcome":             {"collector", "internal/human", "internal/sanitize", "job", "stored/artifact", "velero"},
 	"job/forecast":               {"job", "velero"},
@@ -62,7 +63,7 @@ var imports = map[string][]string{
 	"velero/decode":              {"internal/sanitize"},
 	"internal/glob":              nil,
 	"internal/kubectl":           nil,
-	"session":                    {"internal/sanitize", "retry"},
+	"session":                    {"internal/client", "internal/sanitize", "retry"},
 	"retry":                      nil,
 	"internal/human":             nil,
 	"internal/sanitize":          nil,
@@ -121,6 +122,20 @@ func TestRootOfUI(t *testing.T) {
 	files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") })
 	if len(files) == 0 || len(files) >= 20 {
 		t.Errorf("%d files at the root of ui: what belongs together gets a room", len(files))
+	}
+}
+
+// TestProductLinksNoScheme keeps out of the program what links every kind of
+// Kubernetes, a fifth of its size; package internal/client does without.
+func TestProductLinksNoScheme(t *testing.T) {
+	deps, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, not := range []string{"k8s.io/client-go/kubernetes/scheme", "k8s.io/client-go/discovery", "sigs.k8s.io/controller-runtime/pkg/client"} {
+		if slices.Contains(strings.Fields(string(deps)), not) {
+			t.Errorf("the program links %s", not)
+		}
 	}
 }
 

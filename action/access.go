@@ -2,17 +2,13 @@ package action
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
@@ -25,15 +21,8 @@ type access struct {
 	timeout time.Duration
 	meter   *session.Meter
 
-	mu        sync.Mutex
-	client    client.Client
-	resources resourceLister
-	pods      corev1client.PodsGetter
-}
-
-// resourceLister is the part of discovery that is needed.
-type resourceLister interface {
-	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+	mu     sync.Mutex
+	client *client.Client
 }
 
 func connect(s *session.Session, timeout time.Duration) (*access, error) {
@@ -51,21 +40,13 @@ func (a *access) open() error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(config, client.Options{HTTPClient: over, Scheme: velero.Scheme(), Mapper: velero.Mapper()})
+	c, err := client.New(config, over, velero.Mapper())
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
-	d, err := discovery.NewDiscoveryClientForConfigAndClient(config, over)
-	if err != nil {
-		return fmt.Errorf("making a discovery client: %w", err)
-	}
-	pods, err := corev1client.NewForConfigAndClient(config, over)
-	if err != nil {
-		return fmt.Errorf("making a client for logs: %w", err)
+		return err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.client, a.resources, a.pods = c, d, pods
+	a.client = c
 	return nil
 }
 
@@ -77,17 +58,10 @@ func (a *access) refresh(context.Context) error {
 	return a.open()
 }
 
-func (a *access) get() (client.Client, resourceLister) {
+func (a *access) get() *client.Client {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.client, a.resources
-}
-
-// podLogs is the way to the logs of pods.
-func (a *access) podLogs() corev1client.PodsGetter {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.pods
+	return a.client
 }
 
 // cluster turns our time into the cluster's.

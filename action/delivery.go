@@ -209,8 +209,7 @@ func (w *writer) send(ctx context.Context, p *patch, dryRun bool) reply {
 	defer cancel()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { r.connected = true }})
 	ctx = context.WithValue(ctx, exchangeKey{}, &r)
-	c, _ := w.access.get()
-	r.object, r.err = p.send(ctx, c, dryRun)
+	r.object, r.err = p.send(ctx, w.access.get(), dryRun)
 	return r
 }
 

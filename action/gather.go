@@ -8,13 +8,12 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
@@ -26,9 +25,7 @@ import (
 // cannot answer now fails the whole; one that it refuses stays open.
 type gathering struct {
 	ctx       context.Context
-	client    client.Client
-	resources resourceLister
-	pods      corev1client.PodsGetter
+	client    *client.Client
 	logs      *logCache
 	now       func() time.Time
 	namespace string
@@ -69,8 +66,7 @@ func (f *Engine) Gather(ctx context.Context, kind job.Kind, name string) (e Evid
 // gather is what the API server can tell.
 func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
 	e := Evidence{engine: f}
-	c, resources := f.access.get()
-	g := gathering{ctx: ctx, client: c, resources: resources, pods: f.access.podLogs(), logs: &f.logs, now: f.o.Now, namespace: f.o.Namespace, e: &e}
+	g := gathering{ctx: ctx, client: f.access.get(), logs: &f.logs, now: f.o.Now, namespace: f.o.Namespace, e: &e}
 	var err error
 	if e.Cluster, err = f.access.session.Identify(ctx); err != nil {
 		return e, err
@@ -126,7 +122,7 @@ func open(what string, err error) (why string, _ error) {
 
 func (g *gathering) object(kind job.Kind, name string) error {
 	o := bare(jobKind(kind), g.namespace, name)
-	if err := g.client.Get(g.ctx, client.ObjectKeyFromObject(o), o); err != nil {
+	if err := g.client.Get(g.ctx, o); err != nil {
 		return fmt.Errorf("reading %s %s: %w", kind.Word(), name, err)
 	}
 	g.e.Object = o
@@ -162,25 +158,23 @@ func (g *gathering) permissions() (err error) {
 
 // mayPatch asks about one object, or about all of a resource if name is empty.
 func (g *gathering) mayPatch(group schema.GroupVersion, resource, name string) (Answer, string, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: g.namespace, Verb: "patch", Group: group.Group, Version: group.Version, Resource: resource, Name: name,
-		}}}
-	why, err := open("asking for permission", g.client.Create(g.ctx, review))
+	may, err := g.client.May(g.ctx, authorizationv1.ResourceAttributes{
+		Namespace: g.namespace, Verb: "patch", Group: group.Group, Version: group.Version, Resource: resource, Name: name,
+	})
+	why, err := open("asking for permission", err)
 	switch {
 	case err != nil || why != "":
 		return Unknown, why, err
-	case review.Status.Allowed:
+	case may.Allowed:
 		return Yes, "", nil
 	}
-	return No, sanitize.String(review.Status.Reason), nil
+	return No, sanitize.String(may.Reason), nil
 }
 
 // phases reads from the CRD which phases it allows and which versions it is of.
 func (g *gathering) phases() error {
-	crd := &unstructured.Unstructured{}
-	crd.SetGroupVersionKind(velero.CustomResourceDefinition)
-	if ok, err := answered("reading the CRD", g.client.Get(g.ctx, client.ObjectKey{Name: qualified(g.e.Job.Kind)}, crd), &g.e.PhasesWhy); !ok {
+	crd := bare(velero.CustomResourceDefinition, "", qualified(g.e.Job.Kind))
+	if ok, err := answered("reading the CRD", g.client.Get(g.ctx, crd), &g.e.PhasesWhy); !ok {
 		return err
 	}
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
@@ -207,7 +201,7 @@ func (g *gathering) phases() error {
 }
 
 func (g *gathering) subresource() error {
-	list, err := g.resources.ServerResourcesForGroupVersionWithContext(g.ctx, velerov1.SchemeGroupVersion.String())
+	list, err := g.client.Resources(g.ctx, velerov1.SchemeGroupVersion)
 	if ok, err := answered("asking for Velero's resources", err, nil); !ok {
 		return err
 	}
@@ -220,10 +214,10 @@ func (g *gathering) subresource() error {
 }
 
 func (g *gathering) identity() error {
-	review := &authenticationv1.SelfSubjectReview{}
-	why, err := open("asking who we are", g.client.Create(g.ctx, review))
+	user, err := g.client.User(g.ctx)
+	why, err := open("asking who we are", err)
 	if err == nil && why == "" {
-		g.e.By = sanitize.String(review.Status.UserInfo.Username)
+		g.e.By = sanitize.String(user.Username)
 	}
 	return err
 }
@@ -232,7 +226,7 @@ func (g *gathering) identity() error {
 // type can hold it.
 func (g *gathering) read(kind schema.GroupVersionKind, name string, into client.Object) error {
 	o := bare(kind, g.namespace, name)
-	if err := g.client.Get(g.ctx, client.ObjectKeyFromObject(o), o); err != nil {
+	if err := g.client.Get(g.ctx, o); err != nil {
 		return err
 	}
 	_, err := convert(o, into)
@@ -251,10 +245,10 @@ func convert(o *unstructured.Unstructured, into any) ([]decode.Malformed, error)
 }
 
 // listRaw lists resources of Velero's namespace as the API server sends them.
-func (g *gathering) listRaw(kind schema.GroupVersionKind, options ...client.ListOption) ([]unstructured.Unstructured, error) {
+func (g *gathering) listRaw(kind schema.GroupVersionKind, labels ...string) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind)
-	err := g.client.List(g.ctx, list, append(options, client.InNamespace(g.namespace))...)
+	err := g.client.List(g.ctx, list, g.namespace, metav1.ListOptions{LabelSelector: strings.Join(labels, ",")})
 	return list.Items, err
 }
 

@@ -77,7 +77,7 @@ func (g *gathering) targets() error {
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	if ok, err := answered("listing namespaces", g.client.List(g.ctx, list), &g.e.NamespacesWhy); !ok {
+	if ok, err := answered("listing namespaces", g.client.List(g.ctx, list, "", metav1.ListOptions{}), &g.e.NamespacesWhy); !ok {
 		return err
 	}
 	g.e.NamespacesSeen = true

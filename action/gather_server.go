@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
@@ -93,7 +93,7 @@ func (g *gathering) log() error {
 func (g *gathering) containerLog(ctx context.Context, c velero.ServerPod, since time.Time) (found velero.JobLog, err error) {
 	read := func(o corev1.PodLogOptions) (part velero.JobLog, text string, err error) {
 		o.Container, o.SinceTime = c.Container, &metav1.Time{Time: since}
-		if text, err = readLog(ctx, g.pods.Pods(g.namespace), c.Name, &o); err != nil {
+		if text, err = readLog(ctx, g.client.Pods(g.namespace), c.Name, &o); err != nil {
 			return part, "", fmt.Errorf("reading the log of pod %s: %w", c.Name, err)
 		}
 		j := g.e.Job
@@ -120,10 +120,10 @@ func (g *gathering) containerLog(ctx context.Context, c velero.ServerPod, since 
 }
 
 // readLog reads a bounded part of a log.
-func readLog(ctx context.Context, pods corev1client.PodInterface, name string, o *corev1.PodLogOptions) (text string, err error) {
+func readLog(ctx context.Context, pods *client.Pods, name string, o *corev1.PodLogOptions) (text string, err error) {
 	limit := int64(logBytes)
 	o.LimitBytes = &limit
-	body, err := pods.GetLogs(name, o).Stream(ctx)
+	body, err := pods.Log(ctx, name, *o)
 	if err != nil {
 		return "", err
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/sanitize"
@@ -161,7 +161,7 @@ func (g *gathering) location() error {
 func (g *gathering) locations() error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocationList"))
-	if ok, err := answered("listing storage locations", g.client.List(g.ctx, list, client.InNamespace(g.namespace)), &g.e.LocationsWhy); !ok {
+	if ok, err := answered("listing storage locations", g.client.List(g.ctx, list, g.namespace, metav1.ListOptions{}), &g.e.LocationsWhy); !ok {
 		return err
 	}
 	g.e.Locations = Yes

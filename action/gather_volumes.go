@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/sanitize"
@@ -35,7 +34,7 @@ func (g *gathering) volumes(kind job.Kind) ([]job.Volume, error) {
 		why, err := g.listVolumes(k, func(v job.Volume, o *unstructured.Unstructured) {
 			g.e.volumes[v.Ref()] = o
 			own, moves = append(own, v), moves || !v.Ended()
-		}, client.MatchingLabels{label: string(g.e.Object.GetUID())})
+		}, label+"="+string(g.e.Object.GetUID()))
 		if err != nil {
 			return nil, err
 		}
@@ -78,8 +77,8 @@ func (g *gathering) moving() error {
 }
 
 // listVolumes lists volumes of one kind; why is the API server's refusal.
-func (g *gathering) listVolumes(kind velero.VolumeKind, each func(job.Volume, *unstructured.Unstructured), options ...client.ListOption) (why string, _ error) {
-	found, err := g.listRaw(kind.GroupVersionKind(), options...)
+func (g *gathering) listVolumes(kind velero.VolumeKind, each func(job.Volume, *unstructured.Unstructured), labels ...string) (why string, _ error) {
+	found, err := g.listRaw(kind.GroupVersionKind(), labels...)
 	if apierrors.IsNotFound(err) {
 		return "", nil // a Velero without that kind has none of it
 	}
@@ -143,10 +142,10 @@ func (g *gathering) slots() error {
 	}
 	g.e.Slots = velero.Slots{Source: source, ByNode: map[string]int{}, PrepareQueue: config.PrepareQueueLength}
 	for name := range nodes {
-		node := &metav1.PartialObjectMetadata{}
+		node := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
 		if len(config.PerNodeConfig) > 0 {
-			why, err := open("reading a node", g.client.Get(g.ctx, client.ObjectKey{Name: name}, node))
+			why, err := open("reading a node", g.client.Get(g.ctx, node))
 			if err != nil {
 				return err
 			}
@@ -184,7 +183,7 @@ func (g *gathering) loadConcurrency() (config velero.LoadConcurrency, source, wh
 	}
 	name := cmp.Or(names[0], velero.DefaultAgentConfig)
 	m := bare(corev1.SchemeGroupVersion.WithKind("ConfigMap"), g.namespace, name)
-	err := g.client.Get(g.ctx, client.ObjectKeyFromObject(m), m)
+	err := g.client.Get(g.ctx, m)
 	if apierrors.IsNotFound(err) && names[0] == "" {
 		return config, "default of Velero, there is no ConfigMap " + name, "", nil
 	}
@@ -211,7 +210,7 @@ func (g *gathering) snapshots() error {
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(velero.VolumeSnapshots.WithKind("VolumeSnapshotList"))
-	err := g.client.List(g.ctx, list, client.MatchingLabels{velerov1.BackupNameLabel: label.GetValidName(j.Name)})
+	err := g.client.List(g.ctx, list, "", labeled(velerov1.BackupNameLabel, j.Name))
 	if apierrors.IsNotFound(err) {
 		return nil // a cluster without CSI snapshots
 	}
@@ -235,7 +234,7 @@ func (g *gathering) snapshot(o *unstructured.Unstructured) error {
 		return nil
 	case bound != "":
 		content := bare(velero.VolumeSnapshots.WithKind("VolumeSnapshotContent"), "", bound)
-		why, err := open("reading a VolumeSnapshotContent", g.client.Get(g.ctx, client.ObjectKeyFromObject(content), content))
+		why, err := open("reading a VolumeSnapshotContent", g.client.Get(g.ctx, content))
 		if err != nil || why != "" {
 			g.e.SnapshotsWhy = why
 			return err
@@ -250,4 +249,9 @@ func (g *gathering) snapshot(o *unstructured.Unstructured) error {
 	s.Error = sanitize.String(s.Error)
 	g.e.Snapshots = append(g.e.Snapshots, s)
 	return nil
+}
+
+// labeled selects what Velero labels with the name of a job.
+func labeled(key, job string) metav1.ListOptions {
+	return metav1.ListOptions{LabelSelector: key + "=" + label.GetValidName(job)}
 }

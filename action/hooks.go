@@ -4,9 +4,8 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"github.com/vmware-tanzu/velero/pkg/label"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
@@ -83,8 +82,8 @@ func (g *gathering) hooks() error {
 	if j.Kind != job.Restore || j.Terminal() || j.Stage == job.StageQueued {
 		return nil
 	}
-	var pods corev1.PodList
-	if ok, err := answered("listing restored pods", g.client.List(g.ctx, &pods, client.MatchingLabels{velerov1.RestoreNameLabel: label.GetValidName(j.Name)}), nil); !ok {
+	pods := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+	if ok, err := answered("listing restored pods", g.client.List(g.ctx, &pods, "", labeled(velerov1.RestoreNameLabel, j.Name)), nil); !ok {
 		return err
 	}
 	g.e.HooksSeen = Yes

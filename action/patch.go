@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/job"
 )
 
@@ -66,13 +66,13 @@ func guards(seen *unstructured.Unstructured) []operation {
 }
 
 // send sends it once. The API server carries it out only if the resource is unchanged.
-func (p *patch) send(ctx context.Context, c client.Client, dryRun bool) (*unstructured.Unstructured, error) {
-	options := []client.PatchOption{client.FieldOwner(fieldManager)}
+func (p *patch) send(ctx context.Context, c *client.Client, dryRun bool) (*unstructured.Unstructured, error) {
+	options := metav1.PatchOptions{FieldManager: fieldManager}
 	if dryRun {
-		options = append(options, client.DryRunAll)
+		options.DryRun = []string{metav1.DryRunAll}
 	}
 	o := bare(p.seen.GroupVersionKind(), p.seen.GetNamespace(), p.seen.GetName())
-	if err := c.Patch(ctx, o, client.RawPatch(types.JSONPatchType, p.data), options...); err != nil {
+	if err := c.Patch(ctx, o, types.JSONPatchType, p.data, options); err != nil {
 		return nil, err
 	}
 	return o, nil
@@ -245,8 +245,7 @@ func jobKind(kind job.Kind) schema.GroupVersionKind {
 // read reads a resource afresh.
 func (f *Engine) read(ctx context.Context, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	o := bare(seen.GroupVersionKind(), seen.GetNamespace(), seen.GetName())
-	c, _ := f.access.get()
-	if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+	if err := f.access.get().Get(ctx, o); err != nil {
 		return nil, err
 	}
 	return o, nil
@@ -257,8 +256,8 @@ func (w *writer) event(ctx context.Context, subject *unstructured.Unstructured, 
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
 	at := metav1.NewTime(s.at)
-	c, _ := w.access.get()
-	return c.Create(ctx, &corev1.Event{
+	return w.access.get().Create(ctx, &corev1.Event{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: subject.GetNamespace(), Name: "veltui-finalize-" + s.attempt},
 		InvolvedObject: corev1.ObjectReference{
 			APIVersion: subject.GetAPIVersion(), Kind: subject.GetKind(),
@@ -268,5 +267,5 @@ func (w *writer) event(ctx context.Context, subject *unstructured.Unstructured, 
 		Message:        s.by + " " + message,
 		Source:         corev1.EventSource{Component: fieldManager},
 		FirstTimestamp: at, LastTimestamp: at, Count: 1,
-	}, client.FieldOwner(fieldManager))
+	}, metav1.CreateOptions{FieldManager: fieldManager})
 }

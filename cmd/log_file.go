@@ -14,7 +14,6 @@ import (
 	"github.com/go-logr/logr"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
-	crlog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/veltui/veltui/internal/safefile"
 )
@@ -92,7 +91,6 @@ func captureLogs(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
 	klog.SetLogger(logr.FromSlogHandler(logger.Handler()))
 	klog.LogToStderr(false)
 	klog.SetOutput(w)
-	crlog.SetLogger(logr.FromSlogHandler(logger.Handler()))
 	utilruntime.ReallyCrash = false
 	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, value any) {
 		cancel(fmt.Errorf("this is a bug in veltui; please report it with the log: %v", value))

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/session"
 )
 
@@ -60,13 +60,13 @@ func loginTo(ctx context.Context, config *rest.Config, name string) error {
 	if err != nil {
 		return err
 	}
-	client, err := discovery.NewDiscoveryClientForConfigAndClient(config, over)
+	c, err := client.New(config, over, nil)
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginPatience)
 	defer cancel()
-	_, err = client.RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	_, err = c.REST.Get().AbsPath("/version").DoRaw(ctx)
 	if apierrors.IsUnauthorized(err) || err != nil && strings.Contains(err.Error(), "getting credentials") {
 		return fmt.Errorf("logging in to context %s: %w", name, err)
 	}

@@ -11,6 +11,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
@@ -36,15 +37,19 @@ func (f *Actions) Allowed(ctx context.Context, namespace string, kind job.Kind) 
 	if err != nil {
 		return "", err
 	}
+	c, err := client.New(config, over, nil)
+	if err != nil {
+		return "", fmt.Errorf("reading the kubeconfig: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	allowed, err := session.Allowed(ctx, config, over, authorizationv1.ResourceAttributes{
+	answer, err := c.May(ctx, authorizationv1.ResourceAttributes{
 		Namespace: namespace, Verb: "patch", Group: velerov1.SchemeGroupVersion.Group, Resource: kind.Resource(),
 	})
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("asking for permission: %w", err)
 	}
-	if !allowed {
+	if !answer.Allowed {
 		return fmt.Sprintf("you may not patch %s.velero.io in namespace %s; docs/rbac.md names the role that may", kind.Resource(), namespace), nil
 	}
 	return "", nil

@@ -89,10 +89,10 @@ func (r *Backups) read(ctx context.Context, namespace, backupName string, progre
 // MayDownload asks whether the user may create download requests, so that
 // nothing is tried in vain. No answer counts as yes.
 func (e *Store) MayDownload(ctx context.Context) error {
-	allowed, err := e.allowed(ctx, authorizationv1.ResourceAttributes{
+	answer, err := e.client.May(ctx, authorizationv1.ResourceAttributes{
 		Namespace: e.namespace, Verb: "create", Group: velerov1.SchemeGroupVersion.Group, Resource: "downloadrequests",
 	})
-	if err == nil && !allowed {
+	if err == nil && !answer.Allowed {
 		return fmt.Errorf("%w: you may not create downloadrequests.velero.io in namespace %s", artifact.ErrForbidden, e.namespace)
 	}
 	return nil

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/stored/artifact"
@@ -25,7 +25,7 @@ var (
 // LogReader makes a reader of jobs' logs that asks for nothing yet. notStored
 // is why stored logs are not read, nil if they are.
 func (c *Cluster) LogReader(namespace string, notStored error) *logs.Reader {
-	o := logs.Options{Clock: c.Clock, NotOpen: notStored, Pods: func() (corev1client.PodInterface, error) {
+	o := logs.Options{Clock: c.Clock, NotOpen: notStored, Pods: func() (*client.Pods, error) {
 		config, err := c.Config()
 		if err != nil {
 			return nil, err
@@ -36,11 +36,11 @@ func (c *Cluster) LogReader(namespace string, notStored error) *logs.Reader {
 		if err != nil {
 			return nil, err
 		}
-		client, err := corev1client.NewForConfigAndClient(config, over)
+		api, err := client.New(config, over, nil)
 		if err != nil {
 			return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 		}
-		return client.Pods(namespace), nil
+		return api.Pods(namespace), nil
 	}}
 	if notStored == nil {
 		o.Open = func(ctx context.Context, target artifact.Target) (logs.Stored, error) {

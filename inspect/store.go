@@ -9,18 +9,18 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/collector/cache"
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
 )
 
@@ -28,9 +28,7 @@ import (
 // storage and the target cluster. `veltui estimate` and the dashboard ask it.
 type Store struct {
 	namespace string // Velero's
-	discovery discovery.DiscoveryInterface
-	core      corev1client.NamespacesGetter
-	allowed   func(context.Context, authorizationv1.ResourceAttributes) (bool, error)
+	client    *client.Client
 	backups   dynamic.ResourceInterface
 	artifacts *artifact.Fetcher
 	indexes   *cache.Cache
@@ -55,15 +53,11 @@ func (c *Cluster) Store(namespace string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(config, over)
+	api, err := client.New(config, over, velero.Mapper())
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	core, err := corev1client.NewForConfigAndClient(config, over)
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	velero, err := dynamic.NewForConfigAndClient(config, over)
+	resources, err := dynamic.NewForConfigAndClient(config, over)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
@@ -73,12 +67,8 @@ func (c *Cluster) Store(namespace string) (*Store, error) {
 	}
 	return &Store{
 		namespace: namespace,
-		discovery: kinds,
-		core:      core,
-		allowed: func(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
-			return session.Allowed(ctx, config, over, what)
-		},
-		backups:   velero.Resource(velerov1.SchemeGroupVersion.WithResource("backups")).Namespace(namespace),
+		client:    api,
+		backups:   resources.Resource(velerov1.SchemeGroupVersion.WithResource("backups")).Namespace(namespace),
 		artifacts: artifacts,
 		indexes:   c.Indexes,
 		readOnly:  c.ReadOnly,
@@ -168,18 +158,15 @@ func (e *Store) Estimate(ctx context.Context, index *collector.Index, spec colle
 
 // Kinds are those that the target serves. Notes say what it did not tell.
 func (e *Store) Kinds(ctx context.Context) (d collector.Discovery, notes []string, err error) {
-	lists, err := discovery.ToServerResourcesInterfaceWithContext(e.discovery).ServerPreferredResourcesWithContext(ctx)
-	var partly *discovery.ErrGroupDiscoveryFailed
-	switch {
-	case errors.As(err, &partly):
-		for group := range partly.Groups {
-			notes = append(notes, fmt.Sprintf("The target did not list the kinds of %s.", group))
-		}
-		slices.Sort(notes)
-	case err != nil:
+	kinds, err := e.client.Kinds(ctx)
+	if err != nil {
 		return d, nil, fmt.Errorf("asking the cluster for its kinds: %w", err)
 	}
-	return collector.LiveDiscovery(lists), notes, nil
+	for group := range kinds.Silent {
+		notes = append(notes, fmt.Sprintf("The target did not list the kinds of %s.", group))
+	}
+	slices.Sort(notes)
+	return collector.LiveDiscovery(kinds.Preferred()), notes, nil
 }
 
 // Existing are the namespaces that were there before a restore began. One that
@@ -187,8 +174,9 @@ func (e *Store) Kinds(ctx context.Context) (d collector.Discovery, notes []strin
 func (e *Store) Existing(ctx context.Context, began time.Time) (collector.Namespaces, error) {
 	known := collector.Namespaces{Known: true}
 	err := session.Pages(ctx, metav1.ListOptions{Limit: session.PageSize}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		page, err := e.core.Namespaces().List(ctx, o)
-		if err != nil {
+		page := &metav1.PartialObjectMetadataList{}
+		page.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+		if err := e.client.List(ctx, page, "", o); err != nil {
 			return "", err
 		}
 		if o.Continue == "" {

@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
@@ -140,20 +137,6 @@ func (s *Session) Recognize(uid types.UID) error {
 	return s.compare(now)
 }
 
-// Allowed asks an API server whether the user may do something.
-func Allowed(ctx context.Context, config *rest.Config, over *http.Client, what authorizationv1.ResourceAttributes) (bool, error) {
-	client, err := authorizationv1client.NewForConfigAndClient(config, over)
-	if err != nil {
-		return false, fmt.Errorf("preparing the connection to the API server: %w", err)
-	}
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}
-	answer, err := client.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("asking for permission: %w", err)
-	}
-	return answer.Status.Allowed, nil
-}
-
 // Moved reads the kubeconfig again and returns a [MovedError] if it leads elsewhere
 // now. It sends no request. A kubeconfig that cannot be read now leads nowhere else.
 func (s *Session) Moved() error {
@@ -206,11 +189,11 @@ func (s *Session) readUID(ctx context.Context) (types.UID, error) {
 	if err != nil {
 		return "", err
 	}
-	client, err := corev1client.NewForConfigAndClient(config, over)
+	c, err := client.New(config, over, nil)
 	if err != nil {
-		return "", fmt.Errorf("preparing the connection to the API server: %w", err)
+		return "", err
 	}
-	namespace, err := client.Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	namespace, err := c.Namespace(ctx, metav1.NamespaceSystem)
 	if err != nil {
 		return "", fmt.Errorf("identifying the cluster: %w", err)
 	}

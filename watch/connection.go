@@ -7,14 +7,9 @@ import (
 	"net/url"
 	"reflect"
 
-	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
@@ -31,7 +26,7 @@ const (
 type connection struct {
 	config *rest.Config
 	// client asks where Velero is, rest reads what is there.
-	client client.Client
+	client *client.Client
 	rest   rest.Interface
 	// gate holds requests back, and direct goes past it for the heartbeat; nil where
 	// something is read once.
@@ -78,33 +73,14 @@ func open(cfg *rest.Config, userAgent string, log *slog.Logger, t session.Transp
 	if err != nil {
 		return nil, err
 	}
-	if c.client, err = client.New(cfg, client.Options{
-		HTTPClient: over,
-		Scheme:     runtime.NewScheme(),
-		Mapper:     velero.Mapper(),
-		Log:        logr.FromSlogHandler(log.Handler()),
-	}); err == nil {
-		c.rest, err = newREST(cfg, over)
+	if c.client, err = client.New(cfg, over, velero.Mapper()); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
-	}
+	c.rest = c.client.REST
 	if c.base, _, err = rest.DefaultServerUrlFor(cfg); err != nil {
 		return nil, fmt.Errorf("reading the API server's address: %w", err)
 	}
 	return c, nil
-}
-
-// newREST makes a client for requests with whole paths. All that it decodes
-// itself is the API server's errors.
-func newREST(cfg *rest.Config, over *http.Client) (rest.Interface, error) {
-	cfg = rest.CopyConfig(cfg)
-	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	cfg.GroupVersion = &schema.GroupVersion{Version: "v1"}
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	cfg.AcceptContentTypes, cfg.ContentType = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	return rest.RESTClientForConfigAndClient(cfg, over)
 }
 
 // warnings sends the API server's warnings to the log instead of the terminal.

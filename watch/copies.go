@@ -7,7 +7,8 @@ import (
 	"unique"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/internal/client"
 )
 
 // copies keeps one copy of what thousands of objects of one kind have in common: the

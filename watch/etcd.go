@@ -20,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/etcd"
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/session"
 )
@@ -282,11 +282,11 @@ func NewEtcdReader(cfg *rest.Config) (*EtcdReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := newREST(cfg, over)
+	c, err := client.New(cfg, over, nil)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+		return nil, err
 	}
-	return &EtcdReader{c}, nil
+	return &EtcdReader{c.REST}, nil
 }
 
 // Read reads everything once. What may not be read is named in the answer; the

@@ -7,14 +7,15 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/internal/client"
 )
 
 // JobNames reads the names of at most limit jobs of a kind, [Backups] or [Restores],
 // and nothing else of them: two requests, one if the namespace was asked for. It
 // gives up when ctx ends.
 func JobNames(ctx context.Context, o Options, resource string, limit int64) (names []string, err error) {
-	err = look(ctx, o, func(ctx context.Context, c client.Client) error {
+	err = look(ctx, o, func(ctx context.Context, c *client.Client) error {
 		p := installation{namespace: o.Namespace}
 		if p.namespace == "" {
 			p.namespace = o.EnvNamespace
@@ -27,7 +28,7 @@ func JobNames(ctx context.Context, o Options, resource string, limit int64) (nam
 		list := &metav1.PartialObjectMetadataList{}
 		k, _ := kindNamed(resource)
 		list.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind(k.gvk.Kind + "List"))
-		if err := c.List(ctx, list, client.InNamespace(p.namespace), client.Limit(limit)); err != nil {
+		if err := c.List(ctx, list, p.namespace, metav1.ListOptions{Limit: limit}); err != nil {
 			return err
 		}
 		for i := range list.Items {
@@ -41,7 +42,7 @@ func JobNames(ctx context.Context, o Options, resource string, limit int64) (nam
 // Namespaces reads in which namespaces Velero may be: those with a storage location,
 // velero first.
 func Namespaces(ctx context.Context, o Options) (found []string, err error) {
-	err = look(ctx, o, func(ctx context.Context, c client.Client) error {
+	err = look(ctx, o, func(ctx context.Context, c *client.Client) error {
 		found, _, err = searchLocations(ctx, c)
 		return err
 	})
@@ -49,7 +50,7 @@ func Namespaces(ctx context.Context, o Options) (found []string, err error) {
 }
 
 // look asks the API server something on the side, without trying again.
-func look(ctx context.Context, o Options, ask func(context.Context, client.Client) error) error {
+func look(ctx context.Context, o Options, ask func(context.Context, *client.Client) error) error {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/testbed"
 )
@@ -88,6 +88,14 @@ type answers func(r *http.Request) (status int, body string)
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	status, body := a(r)
 	return &http.Response{StatusCode: status, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+func newREST(config *rest.Config, over *http.Client) (rest.Interface, error) {
+	c, err := client.New(config, over, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.REST, nil
 }
 
 func backupsOf(t *testing.T, a answers) reader {

@@ -11,7 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/internal/client"
 )
 
 // Of what the search asks for only the metadata is read: what else is in a
@@ -54,7 +55,7 @@ type requested struct{ flag, env, context string }
 // first, then by name. If nobody may look everywhere, or there is none, it
 // tries the usual ones. It fails if the API server gives no usable answer and
 // no namespace was asked for.
-func findInstallation(ctx context.Context, c client.Client, a requested) (installation, error) {
+func findInstallation(ctx context.Context, c *client.Client, a requested) (installation, error) {
 	p := installation{namespace: a.flag, from: FromFlag}
 	if p.namespace == "" {
 		p = installation{namespace: a.env, from: FromEnv}
@@ -77,7 +78,7 @@ func findInstallation(ctx context.Context, c client.Client, a requested) (instal
 }
 
 // choose takes a namespace that nobody has asked for.
-func choose(ctx context.Context, c client.Client, contextNamespace string, found []string) (installation, error) {
+func choose(ctx context.Context, c *client.Client, contextNamespace string, found []string) (installation, error) {
 	if contextNamespace != "" {
 		held, err := holdsLocation(ctx, c, contextNamespace)
 		if err != nil {
@@ -118,9 +119,9 @@ func answerOf(err error) (answer, error) {
 
 // searchLocations returns the namespaces that hold a BackupStorageLocation,
 // velero first, then by name.
-func searchLocations(ctx context.Context, c client.Client) (found []string, a answer, err error) {
+func searchLocations(ctx context.Context, c *client.Client) (found []string, a answer, err error) {
 	list := locations()
-	if a, err = answerOf(c.List(ctx, list)); err != nil {
+	if a, err = answerOf(c.List(ctx, list, "", metav1.ListOptions{})); err != nil {
 		return nil, no, fmt.Errorf("looking for Velero in all namespaces: %w", err)
 	}
 	for i := range list.Items {
@@ -141,9 +142,9 @@ func searchLocations(ctx context.Context, c client.Client) (found []string, a an
 	return slices.Compact(found), a, nil
 }
 
-func holdsLocation(ctx context.Context, c client.Client, namespace string) (answer, error) {
+func holdsLocation(ctx context.Context, c *client.Client, namespace string) (answer, error) {
 	list := locations()
-	a, err := answerOf(c.List(ctx, list, client.InNamespace(namespace), client.Limit(1)))
+	a, err := answerOf(c.List(ctx, list, namespace, metav1.ListOptions{Limit: 1}))
 	if err != nil {
 		return no, fmt.Errorf("looking for Velero in namespace %s: %w", namespace, err)
 	}
@@ -155,7 +156,7 @@ func holdsLocation(ctx context.Context, c client.Client, namespace string) (answ
 
 // fallBack takes the first of the usual namespaces that holds a location, else
 // the first that exists, else the first.
-func fallBack(ctx context.Context, c client.Client) (installation, error) {
+func fallBack(ctx context.Context, c *client.Client) (installation, error) {
 	best, bestRank := usualNamespaces[0], 0
 	for _, ns := range usualNamespaces {
 		held, err := holdsLocation(ctx, c, ns)
@@ -185,10 +186,10 @@ func fallBack(ctx context.Context, c client.Client) (installation, error) {
 	return installation{namespace: best, from: FromFallback}, nil
 }
 
-func namespaceThere(ctx context.Context, c client.Client, namespace string) (answer, error) {
-	found := &metav1.PartialObjectMetadata{}
+func namespaceThere(ctx context.Context, c *client.Client, namespace string) (answer, error) {
+	found := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	found.SetGroupVersionKind(namespaceKind)
-	a, err := answerOf(c.Get(ctx, client.ObjectKey{Name: namespace}, found))
+	a, err := answerOf(c.Get(ctx, found))
 	if err != nil {
 		return no, fmt.Errorf("looking for namespace %s: %w", namespace, err)
 	}
@@ -197,7 +198,7 @@ func namespaceThere(ctx context.Context, c client.Client, namespace string) (ans
 
 // noticeFor says what a person should know about a namespace in which the
 // search has found nothing.
-func noticeFor(ctx context.Context, c client.Client, p installation, search answer) (string, error) {
+func noticeFor(ctx context.Context, c *client.Client, p installation, search answer) (string, error) {
 	if search == missing {
 		return "Velero's custom resources are not installed in this cluster", nil
 	}

@@ -12,8 +12,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero/decode"
 )

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
@@ -208,7 +208,7 @@ func (s *Store) count(resource string) int {
 func (s *Store) put(k *kind, o client.Object, malformed []decode.Malformed, journaled bool) bool {
 	uid, h := uidOf(o), s.byKind[k.resource]
 	old, known := h.versions[uid]
-	now := version{name: client.ObjectKeyFromObject(o), resource: o.GetResourceVersion()}
+	now := version{name: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}, resource: o.GetResourceVersion()}
 	if known && now.resource != "" && now.resource == old.resource {
 		// A list after a break brings back what is known already.
 		return false

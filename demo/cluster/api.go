@@ -9,13 +9,32 @@ import (
 	"net/http"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/client-go/kubernetes/scheme"
 )
+
+// typed reads what clients of Kubernetes' own kinds send.
+var typed = func() runtime.Decoder {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, storagev1.AddToScheme, authorizationv1.AddToScheme, authenticationv1.AddToScheme,
+	} {
+		utilruntime.Must(add(s))
+	}
+	return serializer.NewCodecFactory(s).UniversalDeserializer()
+}()
 
 var podKind = kindOf(gvk("", "v1", "Pod"))
 
@@ -160,7 +179,7 @@ func (q request) delete(dryRun bool) error {
 	var o metav1.DeleteOptions
 	data, err := io.ReadAll(q.r.Body)
 	if err == nil && len(data) > 0 {
-		_, _, err = scheme.Codecs.UniversalDeserializer().Decode(data, nil, &o)
+		_, _, err = typed.Decode(data, nil, &o)
 	}
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
@@ -179,11 +198,11 @@ func (q request) body() (*Object, error) {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if strings.Contains(q.r.Header.Get("Content-Type"), "protobuf") {
-		typed, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+		o, _, err := typed.Decode(data, nil, nil)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
-		if data, err = json.Marshal(typed); err != nil {
+		if data, err = json.Marshal(o); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 	}

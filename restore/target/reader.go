@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/session"
 )
@@ -63,10 +63,10 @@ func (o Options) withDefaults() Options {
 // Reader asks one cluster.
 type Reader struct {
 	Options
-	meter     *session.Meter
-	discovery *discovery.DiscoveryClient
-	metadata  metadata.Interface
-	dynamic   dynamic.Interface
+	meter    *session.Meter
+	client   *client.Client
+	metadata metadata.Interface
+	dynamic  dynamic.Interface
 }
 
 // New makes a Reader; it does not talk to the cluster.
@@ -79,8 +79,8 @@ func New(o Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, over); err != nil {
-		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	if r.client, err = client.New(config, over, nil); err != nil {
+		return nil, err
 	}
 	if r.metadata, err = metadata.NewForConfigAndClient(config, over); err != nil {
 		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
@@ -135,21 +135,19 @@ func (s *Served) Serves(resource string) (serves, known bool) {
 // Served asks the cluster for the kinds that it serves. It is an error if it does
 // not tell at all.
 func (r *Reader) Served(ctx context.Context) (*Served, error) {
-	lists, err := discovery.ToServerResourcesInterfaceWithContext(r.discovery).ServerPreferredResourcesWithContext(ctx)
-	s := &Served{Lists: lists, Silent: map[string]string{}, kinds: map[string]kind{}}
-	var partly *discovery.ErrGroupDiscoveryFailed
+	kinds, err := r.client.Kinds(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.As(err, &partly):
-		for group, why := range partly.Groups {
-			s.Silent[group.Group] = words(why)
-		}
 	case err != nil:
 		return nil, fmt.Errorf("asking the cluster for its kinds: %w", safe(err))
 	}
-	s.take(lists)
-	if info, err := discovery.ToServerVersionInterfaceWithContext(r.discovery).ServerVersionWithContext(ctx); err == nil {
+	s := &Served{Lists: kinds.Preferred(), Silent: map[string]string{}, kinds: map[string]kind{}}
+	for group, why := range kinds.Silent {
+		s.Silent[group.Group] = words(why)
+	}
+	s.take(s.Lists)
+	if info, err := r.client.Version(ctx); err == nil {
 		s.SetVersion(info.Major, info.Minor)
 	}
 	return s, nil

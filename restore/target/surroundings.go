@@ -2,7 +2,6 @@ package target
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 
 	"github.com/veltui/veltui/internal/sanitize"
 )
@@ -371,22 +369,19 @@ func (s *Served) Version(resource string) string { return s.kinds[resource].Vers
 // Versions asks for all API versions in which the cluster serves each resource. A
 // group of which some version does not answer is not in it.
 func (r *Reader) Versions(ctx context.Context) (map[string][]string, error) {
-	_, lists, err := discovery.ToServerResourcesInterfaceWithContext(r.discovery).ServerGroupsAndResourcesWithContext(ctx)
+	kinds, err := r.client.Kinds(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case err != nil && len(lists) == 0:
+	case err != nil:
 		return nil, safe(err)
 	}
 	silent := map[string]bool{}
-	var partly *discovery.ErrGroupDiscoveryFailed
-	if errors.As(err, &partly) {
-		for version := range partly.Groups {
-			silent[version.Group] = true
-		}
+	for version := range kinds.Silent {
+		silent[version.Group] = true
 	}
 	versions := map[string][]string{}
-	for _, list := range lists {
+	for _, list := range kinds.Lists {
 		group, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil || silent[group.Group] {
 			continue

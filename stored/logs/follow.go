@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // slower is how much longer than [Options.Pause] the pauses become.
@@ -152,7 +151,7 @@ func (r *Reader) lookAgain(ctx context.Context, t *tail, lines chan<- []Entry, s
 		return false, false
 	}
 	ask, cancel := context.WithTimeout(ctx, r.o.Patience)
-	pod, err := pods.Get(ask, t.pod, metav1.GetOptions{})
+	pod, err := pods.Get(ask, t.pod)
 	cancel()
 	switch {
 	case apierrors.IsNotFound(err):

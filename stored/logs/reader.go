@@ -8,8 +8,7 @@ import (
 	"strings"
 	"time"
 
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
@@ -19,7 +18,7 @@ import (
 type Options struct {
 	// Pods leads to the pods in Velero's namespace. It is called for each
 	// connection, because credentials are renewed while a log is followed.
-	Pods func() (corev1client.PodInterface, error)
+	Pods func() (*client.Pods, error)
 	// Open opens an artifact; nil where that must not be, and then NotOpen is why.
 	Open    func(context.Context, artifact.Target) (Stored, error)
 	NotOpen error

@@ -18,10 +18,9 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/velero"
@@ -63,12 +62,12 @@ func newKubelet(t *testing.T) (*kubelet, Options) {
 	server := httptest.NewServer(k)
 	t.Cleanup(func() { k.change(func() { k.cut++ }); server.Close() })
 	return k, Options{
-		Pods: func() (corev1client.PodInterface, error) {
-			c, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: 1000, Burst: 1000})
+		Pods: func() (*client.Pods, error) {
+			c, err := client.New(&rest.Config{Host: server.URL, QPS: 1000, Burst: 1000}, server.Client(), nil)
 			if err != nil {
 				return nil, err
 			}
-			return c.CoreV1().Pods(ns), nil
+			return c.Pods(ns), nil
 		},
 		Pause: 10 * time.Millisecond, Patience: 5 * time.Second,
 	}

@@ -63,7 +63,7 @@ func (r *Reader) open(ctx context.Context, c container, from place, o corev1.Pod
 	ctx, cancel := context.WithCancel(ctx)
 	l := &podLog{cancel: cancel, from: from, behind: from.lines, first: true}
 	l.idle = time.AfterFunc(r.o.Patience, cancel)
-	body, err := pods.GetLogs(c.pod, &o).Stream(session.Streaming(ctx))
+	body, err := pods.Log(session.Streaming(ctx), c.pod, o)
 	if err != nil {
 		late := !l.idle.Stop()
 		cancel()

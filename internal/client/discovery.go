@@ -1,0 +1,197 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"mime"
+	"slices"
+	"strings"
+	"sync"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// Kinds are those that an API server serves.
+type Kinds struct {
+	// Lists are of the versions of all groups, in the server's order: in each group,
+	// the version that it prefers is the first.
+	Lists []*metav1.APIResourceList
+	// Silent are the versions of groups that did not tell, with why.
+	Silent map[schema.GroupVersion]error
+}
+
+// Preferred lists each resource once, in the version that its group prefers, or else
+// in the first that has it. Subresources are left out.
+func (k *Kinds) Preferred() []*metav1.APIResourceList {
+	var preferred []*metav1.APIResourceList
+	taken := map[schema.GroupResource]bool{}
+	for _, all := range k.Lists {
+		group, _ := schema.ParseGroupVersion(all.GroupVersion)
+		list := &metav1.APIResourceList{GroupVersion: all.GroupVersion}
+		for _, r := range all.APIResources {
+			name := schema.GroupResource{Group: group.Group, Resource: r.Name}
+			if !strings.Contains(r.Name, "/") && !taken[name] {
+				taken[name] = true
+				list.APIResources = append(list.APIResources, r)
+			}
+		}
+		preferred = append(preferred, list)
+	}
+	return preferred
+}
+
+// Version asks for the version of Kubernetes.
+func (c *Client) Version(ctx context.Context) (version.Info, error) {
+	var info version.Info
+	err := into(c.REST.Get().AbsPath("/version").Do(ctx), &info)
+	return info, err
+}
+
+// Resources asks for the resources of one version of a group.
+func (c *Client) Resources(ctx context.Context, g schema.GroupVersion) (*metav1.APIResourceList, error) {
+	list := &metav1.APIResourceList{GroupVersion: g.String()}
+	return list, into(c.REST.Get().AbsPath(groupPath(g)).Do(ctx), list)
+}
+
+// Kinds asks for all kinds. A group that does not tell is asked a second time: its
+// server may have just started.
+func (c *Client) Kinds(ctx context.Context) (*Kinds, error) {
+	k, err := c.kinds(ctx)
+	if err == nil && len(k.Silent) > 0 {
+		return c.kinds(ctx)
+	}
+	return k, err
+}
+
+func (c *Client) kinds(ctx context.Context) (*Kinds, error) {
+	k := &Kinds{Silent: map[schema.GroupVersion]error{}}
+	var open []schema.GroupVersion
+	for _, root := range []string{"/api", "/apis"} {
+		left, err := c.root(ctx, root, k)
+		if err != nil && !(root == "/api" && apierrors.IsNotFound(err)) { // an aggregated API server may have none
+			return nil, err
+		}
+		open = append(open, left...)
+	}
+	k.Lists = append(k.Lists, c.each(ctx, open, k.Silent)...)
+	return k, nil
+}
+
+// aggregated is how an API server since Kubernetes 1.26 tells of all kinds at once
+// (https://kubernetes.io/docs/concepts/overview/kubernetes-api, Aggregated discovery).
+const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+// root asks at /api or /apis. Of a server that does not tell of all kinds at once it
+// returns the versions that are to be asked for.
+func (c *Client) root(ctx context.Context, path string, k *Kinds) (open []schema.GroupVersion, err error) {
+	var contentType string
+	answer := c.REST.Get().AbsPath(path).SetHeader("Accept", aggregated+",application/json").Do(ctx).ContentType(&contentType)
+	if isAggregated(contentType) {
+		var groups apidiscoveryv2.APIGroupDiscoveryList
+		if err := into(answer, &groups); err != nil {
+			return nil, err
+		}
+		for i := range groups.Items {
+			k.add(&groups.Items[i])
+		}
+		return nil, nil
+	}
+	var plain struct {
+		metav1.APIVersions
+		Groups []metav1.APIGroup `json:"groups"`
+	}
+	if err := into(answer, &plain); err != nil {
+		return nil, err
+	}
+	for _, v := range plain.Versions {
+		open = append(open, schema.GroupVersion{Version: v})
+	}
+	for _, g := range plain.Groups {
+		slices.SortStableFunc(g.Versions, func(a, b metav1.GroupVersionForDiscovery) int {
+			return cmp.Compare(order(a, g), order(b, g))
+		})
+		for _, v := range g.Versions {
+			open = append(open, schema.GroupVersion{Group: g.Name, Version: v.Version})
+		}
+	}
+	return open, nil
+}
+
+// order puts the version that a group prefers before the others.
+func order(v metav1.GroupVersionForDiscovery, g metav1.APIGroup) int {
+	if v.Version == g.PreferredVersion.Version {
+		return 0
+	}
+	return 1
+}
+
+func isAggregated(contentType string) bool {
+	is, params, err := mime.ParseMediaType(contentType)
+	_, want, _ := mime.ParseMediaType(aggregated)
+	maps.DeleteFunc(params, func(name, _ string) bool { return want[name] == "" })
+	return err == nil && is == "application/json" && maps.Equal(params, want)
+}
+
+// add takes in what is told of one group. The first version that is not stale is the
+// one that it prefers.
+func (k *Kinds) add(g *apidiscoveryv2.APIGroupDiscovery) {
+	for _, v := range g.Versions {
+		of := schema.GroupVersion{Group: g.Name, Version: v.Version}
+		if v.Freshness == apidiscoveryv2.DiscoveryFreshnessStale {
+			k.Silent[of] = fmt.Errorf("stale GroupVersion discovery: %v", of)
+			continue
+		}
+		list := &metav1.APIResourceList{GroupVersion: of.String()}
+		for _, r := range v.Resources {
+			resource := metav1.APIResource{
+				Name: r.Resource, SingularName: r.SingularResource, Namespaced: r.Scope == apidiscoveryv2.ScopeNamespace,
+				Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories,
+			}
+			list.APIResources = append(list.APIResources, withKind(resource, r.ResponseKind)...)
+			for _, sub := range r.Subresources {
+				part := metav1.APIResource{
+					Name: r.Resource + "/" + sub.Subresource, SingularName: resource.SingularName, Namespaced: resource.Namespaced, Verbs: sub.Verbs,
+				}
+				list.APIResources = append(list.APIResources, withKind(part, sub.ResponseKind)...)
+			}
+		}
+		k.Lists = append(k.Lists, list)
+	}
+}
+
+// withKind is a resource of a kind, or none where the server does not name one.
+func withKind(r metav1.APIResource, kind *metav1.GroupVersionKind) []metav1.APIResource {
+	if kind == nil || *kind == (metav1.GroupVersionKind{}) {
+		return nil
+	}
+	r.Group, r.Version, r.Kind = kind.Group, kind.Version, kind.Kind
+	return []metav1.APIResource{r}
+}
+
+// each asks for the resources of each version, all at once.
+func (c *Client) each(ctx context.Context, versions []schema.GroupVersion, silent map[schema.GroupVersion]error) []*metav1.APIResourceList {
+	lists := make([]*metav1.APIResourceList, len(versions))
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	for i, v := range versions {
+		running.Go(func() {
+			list, err := c.Resources(ctx, v)
+			switch {
+			case err == nil, v.Group == "" && apierrors.IsNotFound(err):
+				lists[i] = list
+			default:
+				mu.Lock()
+				defer mu.Unlock()
+				silent[v] = err
+			}
+		})
+	}
+	running.Wait()
+	return slices.DeleteFunc(lists, func(l *metav1.APIResourceList) bool { return l == nil })
+}
