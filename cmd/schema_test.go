@@ -3,6 +3,7 @@ package cmd
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,7 +67,7 @@ func (s *schema) check(value any, defs map[string]*schema) error {
 		of = "boolean"
 	case float64:
 		of = "number"
-		if value == float64(int64(value)) && s.Type == "integer" {
+		if value == math.Trunc(value) && s.Type == "integer" {
 			of = "integer"
 		}
 	case []any:

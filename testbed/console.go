@@ -29,7 +29,8 @@ type ConsoleOptions struct {
 	Background color.Color
 	// Mute drops the terminal's answers to queries, as a terminal without any does.
 	Mute bool
-	// Pace is how many bytes a second the connection carries, 0 for no limit.
+	// Pace is how many bytes a second the connection carries, 0 for no limit. Such a
+	// terminal answers only the question whether it works (DSR 5).
 	Pace int
 }
 
@@ -102,6 +103,9 @@ func newConsole(master *os.File, o ConsoleOptions) (*Console, error) {
 	return c, nil
 }
 
+// statusQuery asks a terminal whether it works (DSR 5).
+const statusQuery = "\x1b[5n"
+
 // clusterPause is how long a cluster at the end of all output waits for its rest.
 const clusterPause = 250 * time.Millisecond
 
@@ -139,6 +143,11 @@ func (c *Console) draw(output []byte, all bool) {
 	if len(output) > 0 {
 		c.output.Write(output)
 		c.lastOutput = time.Now()
+	}
+	if c.options.Pace > 0 {
+		before := max(0, c.output.Len()-len(output)-len(statusQuery)+1)
+		asked := strings.Count(c.output.String()[before:], statusQuery)
+		_, _ = c.tty.WriteString(strings.Repeat("\x1b[0n", asked))
 	}
 	text := slices.Concat(c.held, output)
 	end := len(text)
@@ -188,7 +197,7 @@ func (c *Console) Replace(width, height int) {
 		c.emulator.SetDefaultBackgroundColor(c.options.Background)
 	}
 	answers := io.Writer(c.tty)
-	if c.options.Mute {
+	if c.options.Mute || c.options.Pace > 0 {
 		answers = io.Discard
 	}
 	go func(e *vt.Emulator) { _, _ = io.Copy(answers, e) }(c.emulator)
