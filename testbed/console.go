@@ -117,7 +117,7 @@ func (c *Console) read() {
 	}
 	for {
 		var limit time.Time
-		if len(c.held) > 0 {
+		if c.holds() {
 			limit = time.Now().Add(clusterPause)
 		}
 		_ = c.tty.SetReadDeadline(limit)
@@ -134,6 +134,13 @@ func (c *Console) read() {
 			return
 		}
 	}
+}
+
+// holds reports whether something is held that no more output may follow.
+func (c *Console) holds() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.held) > 0
 }
 
 // draw draws output, and what was held as well where all is to be drawn.
