@@ -48,7 +48,7 @@ var imports = map[string][]string{
 	"internal/config":            nil,
 	"say/narrate":                {"assess", "diagnosis", "internal/human", "job", "velero", "watch"},
 	"stored/logs":                {"internal/client", "internal/human", "internal/sanitize", "job", "session", "stored/artifact", "velero"},
-	"stored/artifact":            {"internal/sanitize", "job", "session", "velero", "velero/decode"},
+	"stored/artifact":            {"internal/sanitize", "job", "retry", "session", "velero", "velero/decode"},
 	"stored/outcome":             {"collector", "internal/human", "internal/sanitize", "job", "stored/artifact", "velero"},
 	"job/forecast":               {"job", "velero"},
 	"job/forecast/history":       {"internal/statedir", "job/forecast"},

@@ -185,17 +185,7 @@ type Storage struct{ Artifacts *artifact.Fetcher }
 
 // Probe asks for the first byte of a file.
 func (s Storage) Probe(ctx context.Context, _ job.Kind, name, target string) (job.Presence, error) {
-	p, err := s.Artifacts.Probe(ctx, artifact.Target{Kind: velerov1.DownloadTargetKind(target), Name: name})
-	if err != nil {
-		return job.Presence{}, err
-	}
-	switch p.State {
-	case artifact.Present:
-		return job.Presence{State: job.Present, LastModified: p.Modified}, nil
-	case artifact.Absent:
-		return job.Presence{State: job.Absent, Why: p.Reason}, nil
-	}
-	return job.Presence{Why: p.Reason}, nil
+	return s.Artifacts.Probe(ctx, artifact.Target{Kind: velerov1.DownloadTargetKind(target), Name: name})
 }
 
 // Errors reads from the stored results how many errors a job counted.

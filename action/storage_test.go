@@ -1,7 +1,6 @@
 package action
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/veltui/veltui/job"
@@ -14,16 +13,11 @@ var (
 )
 
 func TestCountsOfStoredFiles(t *testing.T) {
-	results, err := artifact.ReadResults(strings.NewReader(
-		`{"errors":{"velero":["a"],"namespaces":{"shop":["b","c"]}},"warnings":{"cluster":["d"]}}`))
-	if err != nil {
-		t.Fatal(err)
+	results := artifact.Results{
+		Errors:   artifact.Messages{Velero: []string{"a"}, Namespaces: map[string][]string{"shop": {"b", "c"}}},
+		Warnings: artifact.Messages{Cluster: []string{"d"}},
 	}
-	operations, err := artifact.ReadItemOperations(strings.NewReader(
-		`[{"status":{"phase":"Completed"}},{"status":{"phase":"Failed"}},{"status":{"phase":"InProgress"}},{"status":{"phase":"New"}}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	operations := []artifact.Operation{{Phase: "Completed"}, {Phase: "Failed"}, {Phase: "InProgress"}, {Phase: "New"}}
 	want := job.StoredCounts{Errors: 3, Warnings: 1, Operations: job.Operations{Attempted: 4, Completed: 1, Failed: 1}}
 	if got := countStored(results, operations); got != want {
 		t.Errorf("%+v, want %+v", got, want)

@@ -103,15 +103,13 @@ func (f *Fetcher) podsBehind(ctx context.Context, h clusterHost, port int32) ([]
 	if len(found) == 0 {
 		return nil, fmt.Errorf("none of the %d pods of %s is ready and has a port behind %d", len(listed.Items), what, port)
 	}
-	slices.SortFunc(found, func(a, b podPort) int {
-		if (a.name == h.pod) != (b.name == h.pod) {
-			if a.name == h.pod {
-				return -1
-			}
-			return 1
+	order := func(p podPort) string {
+		if p.name == h.pod {
+			return "" // first
 		}
-		return strings.Compare(a.name, b.name)
-	})
+		return p.name
+	}
+	slices.SortFunc(found, func(a, b podPort) int { return strings.Compare(order(a), order(b)) })
 	return found[:min(len(found), maxPods)], nil
 }
 

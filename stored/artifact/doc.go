@@ -10,7 +10,7 @@
 // # How it is put together
 //
 // Velero hands out artifacts by DownloadRequest: a client creates one, the
-// server writes a signed URL into its status, and whoever has that URL can read
+// server writes a signed URL into its status, and anyone with that URL can read
 // the object for ten minutes. A request of ours has a name of its own, is
 // waited for by watch, trusted only while its uid and target are what was
 // created, and deleted as soon as the URL has been read: a download that is

@@ -71,7 +71,7 @@ func TestOpenStreamsEveryKindAsStored(t *testing.T) {
 		if s.Size() != int64(len(body)) || s.Done() != s.Size() || !s.Modified().Equal(modified) {
 			t.Errorf("%s: size %d, done %d, modified %s", kind, s.Size(), s.Done(), s.Modified())
 		}
-		if r := s.Route(); r.PlainHTTP || r.Via != "" || "http://"+r.Host != b.store.URL {
+		if r := s.route; r.PlainHTTP || r.Via != "" || "http://"+r.Host != b.store.URL {
 			t.Errorf("%s: route %+v", kind, r)
 		}
 		if err := s.Close(); err != nil {
@@ -135,16 +135,16 @@ func TestProbe(t *testing.T) {
 	tests := []struct {
 		name    string
 		handler http.HandlerFunc
-		want    Presence
+		want    job.Presence
 	}{
-		{"present", serve(stored), Presence{State: Present, Modified: modified, Size: int64(len(stored))}},
-		{"no ranges", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(stored) }, Presence{State: Present, Size: int64(len(stored))}},
-		{"absent", refuse(404, "NoSuchKey", "The specified key does not exist."), Presence{State: Absent, Size: -1}},
-		{"absent, without words", http.NotFound, Presence{State: Absent, Size: -1}},
-		{"forbidden", refuse(403, "AccessDenied", "Access Denied"), Presence{State: Unknown, Size: -1}},
-		{"bucket gone", refuse(404, "NoSuchBucket", "no bucket"), Presence{State: Unknown, Size: -1}},
-		{"empty", serve(nil), Presence{State: Unknown, Modified: modified, Size: 0}},
-		{"a web page", serve([]byte("<html>log in first")), Presence{State: Unknown, Modified: modified, Size: 18}},
+		{"present", serve(stored), job.Presence{State: job.Present, LastModified: modified}},
+		{"no ranges", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(stored) }, job.Presence{State: job.Present}},
+		{"absent", refuse(404, "NoSuchKey", "The specified key does not exist."), job.Presence{State: job.Absent}},
+		{"absent, without words", http.NotFound, job.Presence{State: job.Absent}},
+		{"forbidden", refuse(403, "AccessDenied", "Access Denied"), job.Presence{}},
+		{"bucket gone", refuse(404, "NoSuchBucket", "no bucket"), job.Presence{}},
+		{"empty", serve(nil), job.Presence{}},
+		{"a web page", serve([]byte("<html>log in first")), job.Presence{}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -158,12 +158,12 @@ func TestProbe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (got.Reason == "") != (got.State == Present) {
-				t.Errorf("%s with reason %q", got.State, got.Reason)
+			if (got.Why == "") != (got.State == job.Present) {
+				t.Errorf("state %d with reason %q", got.State, got.Why)
 			}
-			hides(t, errors.New(got.Reason))
-			got.Reason = ""
-			if !got.Modified.Equal(test.want.Modified) || got.State != test.want.State || got.Size != test.want.Size {
+			hides(t, errors.New(got.Why))
+			got.Why = ""
+			if !got.LastModified.Equal(test.want.LastModified) || got.State != test.want.State {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 			b.noneLeft()
@@ -271,7 +271,7 @@ func TestTLS(t *testing.T) {
 		if err == nil && string(got) != string(body) {
 			err = errors.New("other bytes")
 		}
-		if s.Route().PlainHTTP {
+		if s.route.PlainHTTP {
 			t.Error("TLS is called clear")
 		}
 		return err
@@ -361,7 +361,7 @@ func TestWhatVeleroCannotSign(t *testing.T) {
 	_, err := f.Open(t.Context(), Target{Kind: velerov1.DownloadTargetKindBackupLog, Name: "nobody"})
 	fails(t, err, ErrUnknowable, "no backup nobody")
 	p, err := f.Probe(t.Context(), Target{Kind: velerov1.DownloadTargetKindRestoreLog, Name: "nobody"})
-	if err != nil || p.State != Unknown || !strings.Contains(p.Reason, "no restore nobody") {
+	if err != nil || p.State != job.PresenceUnknown || !strings.Contains(p.Why, "no restore nobody") {
 		t.Errorf("probe of a restore that is gone: %+v, %v", p, err)
 	}
 	if err := b.api.Delete(t.Context(), &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: backupName}}); err != nil {

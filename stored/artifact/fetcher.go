@@ -1,8 +1,8 @@
 package artifact
 
 import (
+	"cmp"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,18 +35,14 @@ type Options struct {
 	// CAFile names a file with more certificates, in PEM, that the object
 	// store's may be signed by; empty for none.
 	CAFile string
-
 	// Tunnel reaches pods when the store is inside the cluster; nil means by
 	// port-forward through the API server of Config.
 	Tunnel Tunnel
-	// NoTunnel never reaches into the cluster.
-	NoTunnel bool
-
-	// AllowPlainHTTP lets downloads come over plain http from another machine. They
-	// hold Secrets that everybody on the way can then read. Without it only
-	// this machine itself, and pods by way of the API server, are asked so.
+	// AllowPlainHTTP lets downloads, which hold Secrets, come unencrypted over http
+	// from another machine. Without it only this machine itself, and pods by way of
+	// the API server, are asked so.
 	AllowPlainHTTP bool
-	// Announce is told, before the first byte of a download goes out, where it
+	// Announce is called, before the first byte of a download goes out, with where it
 	// goes; nil if nobody needs to know. It is called from other goroutines.
 	Announce func(Route)
 	// Proxy chooses the proxy of a request; nil means the environment's
@@ -67,22 +63,40 @@ type Options struct {
 	Log *slog.Logger
 }
 
+// Limits bound what a download may take. A zero field means its default.
+type Limits struct {
+	// Answer is how long Velero may take to sign a URL; default 1 min, as
+	// Velero's own client waits for logs.
+	Answer time.Duration
+	// Idle is how long nothing may arrive, from the connection on; default
+	// 1 min.
+	Idle time.Duration
+	// Total is how long a download may take in all; default 6 h.
+	Total time.Duration
+
+	Contents int64 // bytes of a backup's tarball; default 64 GiB
+	Stored   int64 // bytes of any other artifact as stored; default 512 MiB
+	Text     int64 // bytes of an unpacked log; default 8 GiB
+	JSON     int64 // bytes of an unpacked JSON artifact; default 64 MiB
+	// Ratio is how many bytes one stored byte may become, on average, once
+	// ratioFrom bytes came out; default 400.
+	Ratio int64
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Answer: cmp.Or(l.Answer, time.Minute), Idle: cmp.Or(l.Idle, time.Minute), Total: cmp.Or(l.Total, 6*time.Hour),
+		Contents: cmp.Or(l.Contents, 64<<30), Stored: cmp.Or(l.Stored, 512<<20), Text: cmp.Or(l.Text, 8<<30), JSON: cmp.Or(l.JSON, 64<<20),
+		Ratio: cmp.Or(l.Ratio, 400),
+	}
+}
+
 // Fetcher fetches artifacts. It is safe for use by several goroutines and keeps
 // nothing open between two downloads.
 type Fetcher struct {
-	namespace string
-	cluster   dynamic.Interface
-	tunnel    Tunnel
-	cas       []byte
-	announce  func(Route)
-	proxy     func(*http.Request) (*url.URL, error)
-	limits    Limits
-	agent     string
-	clock     func() time.Time
-	log       *slog.Logger
-	pending   *atomic.Int64
-
-	allowPlainHTTP bool
+	options Options // with its defaults
+	cluster dynamic.Interface
+	cas     []byte
 
 	// unresolved are the hosts behind a proxy that this machine cannot resolve: each is
 	// tried once, as that may take long.
@@ -101,59 +115,34 @@ func New(o Options) (*Fetcher, error) {
 	if o.Config == nil || o.Namespace == "" {
 		return nil, errors.New("fetching artifacts needs a cluster and Velero's namespace")
 	}
-	f := &Fetcher{
-		namespace: o.Namespace,
-		tunnel:    o.Tunnel,
-		announce:  o.Announce,
-		proxy:     o.Proxy,
-		limits:    o.Limits.withDefaults(),
-		agent:     o.UserAgent,
-		clock:     o.Clock,
-		log:       o.Log,
-		pending:   o.Open,
-		lookup:    resolve,
-		own:       ownAddresses,
-		loopback:  netip.Addr.IsLoopback,
-
-		allowPlainHTTP: o.AllowPlainHTTP,
+	o.Limits = o.Limits.withDefaults()
+	o.UserAgent = cmp.Or(o.UserAgent, "veltui")
+	o.Open = cmp.Or(o.Open, new(atomic.Int64))
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Announce == nil {
+		o.Announce = func(Route) {}
 	}
-	if f.agent == "" {
-		f.agent = "veltui"
+	if o.Proxy == nil {
+		o.Proxy = http.ProxyFromEnvironment
 	}
-	if f.announce == nil {
-		f.announce = func(Route) {}
+	if o.Clock == nil {
+		o.Clock = time.Now
 	}
-	if f.proxy == nil {
-		f.proxy = http.ProxyFromEnvironment
+	o.Config = rest.CopyConfig(o.Config)
+	o.Config.UserAgent = cmp.Or(o.Config.UserAgent, o.UserAgent)
+	if o.Tunnel == nil {
+		o.Tunnel = apiServerTunnel{session.Protect(o.Config, session.TransportOptions{})}
 	}
-	if f.pending == nil {
-		f.pending = new(atomic.Int64)
-	}
-	if f.clock == nil {
-		f.clock = time.Now
-	}
-	if f.log == nil {
-		f.log = slog.New(slog.DiscardHandler)
-	}
+	f := &Fetcher{options: o, lookup: resolve, own: ownAddresses, loopback: netip.Addr.IsLoopback}
 	if err := f.readCAs(o.CAFile); err != nil {
 		return nil, err
 	}
-	config := rest.CopyConfig(o.Config)
-	if config.UserAgent == "" {
-		config.UserAgent = f.agent
-	}
-	over, err := session.HTTPClient(config, session.TransportOptions{})
+	over, err := session.HTTPClient(o.Config, session.TransportOptions{})
 	if err != nil {
 		return nil, err
 	}
-	if f.cluster, err = dynamic.NewForConfigAndClient(config, over); err != nil {
+	if f.cluster, err = dynamic.NewForConfigAndClient(o.Config, over); err != nil {
 		return nil, fmt.Errorf("making a client for artifacts: %w", err)
-	}
-	switch {
-	case o.NoTunnel:
-		f.tunnel = nil
-	case f.tunnel == nil:
-		f.tunnel = apiServerTunnel{session.Protect(config, session.TransportOptions{})}
 	}
 	return f, nil
 }
@@ -166,7 +155,7 @@ func (f *Fetcher) readCAs(file string) error {
 	if err != nil {
 		return fmt.Errorf("reading the object store's CA: %w", err)
 	}
-	if !x509.NewCertPool().AppendCertsFromPEM(pem) {
+	if pemOf(pem) == nil {
 		return fmt.Errorf("reading the object store's CA: there is no PEM certificate in %s", file)
 	}
 	f.cas = pem
@@ -195,28 +184,24 @@ func (f *Fetcher) open(ctx context.Context, target Target, ranged string) (*Stre
 	if err != nil {
 		return nil, err
 	}
+	most := f.options.Limits.Stored
+	if target.Kind == velerov1.DownloadTargetKindBackupContents {
+		most = f.options.Limits.Contents
+	}
 	for again := true; ; again = false {
 		signed, err := f.ask(ctx, target)
 		if err != nil {
 			return nil, err
 		}
-		if again && signed.expired(f.clock()) {
-			f.log.Info("download URL expired before it was used; asking again", "kind", target.Kind, "name", target.Name)
+		if again && signed.expired(f.options.Clock()) {
+			f.options.Log.Info("download URL expired before it was used; asking again", "kind", target.Kind, "name", target.Name)
 			continue
 		}
-		s, err := f.follow(ctx, where, signed, f.bytesOf(target.Kind), ranged)
+		s, err := f.follow(ctx, where, signed, most, ranged)
 		if again && errors.Is(err, errExpired) {
-			f.log.Info("download URL expired; asking again", "kind", target.Kind, "name", target.Name)
+			f.options.Log.Info("download URL expired; asking again", "kind", target.Kind, "name", target.Name)
 			continue
 		}
 		return s, err
 	}
-}
-
-// bytesOf is the most that an artifact of that kind may have as stored.
-func (f *Fetcher) bytesOf(kind velerov1.DownloadTargetKind) int64 {
-	if kind == velerov1.DownloadTargetKindBackupContents {
-		return f.limits.Contents
-	}
-	return f.limits.Stored
 }

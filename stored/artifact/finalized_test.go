@@ -8,6 +8,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/job"
 )
 
 // endedBackup ended an hour after the store's files were modified, with operations.
@@ -18,9 +20,11 @@ func endedBackup(attempted int) *velerov1.Backup {
 }
 
 func TestFinalized(t *testing.T) {
-	stored := func(after time.Duration) Presence { return Presence{State: Present, Modified: modified.Add(after)} }
+	stored := func(after time.Duration) job.Presence {
+		return job.Presence{State: job.Present, LastModified: modified.Add(after)}
+	}
 	for name, c := range map[string]struct {
-		contents, results Presence
+		contents, results job.Presence
 		want              bool
 	}{
 		"stored once more at its end":       {stored(time.Hour), stored(0), true},
@@ -28,8 +32,8 @@ func TestFinalized(t *testing.T) {
 		"the first upload within a second":  {stored(0), stored(0), false},
 		"finalized in the second it stored": {stored(59 * time.Minute), stored(59 * time.Minute), true},
 		"a copy of the bucket":              {stored(2 * time.Hour), stored(3 * time.Hour), true},
-		"no results":                        {stored(0), Presence{State: Absent}, true},
-		"the store does not say when":       {Presence{State: Present}, stored(0), true},
+		"no results":                        {stored(0), job.Presence{State: job.Absent}, true},
+		"the store does not say when":       {job.Presence{State: job.Present}, stored(0), true},
 	} {
 		if got := finalized(endedBackup(1), c.contents, c.results); got != c.want {
 			t.Errorf("%s: %v", name, got)

@@ -697,8 +697,8 @@ func TestProxy(t *testing.T) {
 		t.Errorf("the proxy was asked %v", seen.Load())
 	}
 	want := Route{Host: "store.example.com", Via: "proxy " + proxy.URL, PlainHTTP: true}
-	if s.Route() != want || len(routes) != 1 || routes[0] != want {
-		t.Errorf("route %+v, announced %+v", s.Route(), routes)
+	if s.route != want || len(routes) != 1 || routes[0] != want {
+		t.Errorf("route %+v, announced %+v", s.route, routes)
 	}
 
 	b.sign = signURL("http://169.254.169.254/x?sig=" + secret)

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -15,9 +18,8 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// document is what the small artifacts are read into. Everything in them was
-// written by others: fields may be missing, and every string is made harmless.
-type document interface{ read(*json.Decoder) error }
+// The small artifacts are JSON that others wrote: fields may be missing, and every
+// string is made harmless.
 
 const (
 	// maxParts is how many commas a document may have, those in its texts
@@ -28,86 +30,76 @@ const (
 	maxList = 100_000
 )
 
-// load fetches a JSON artifact of a job into a document.
-func (f *Fetcher) load(ctx context.Context, target Target, into document) error {
-	text, err := f.openText(ctx, target, f.limits.JSON)
+// load fetches a JSON artifact of a job and passes it to read.
+func (f *Fetcher) load(ctx context.Context, target Target, read func(*json.Decoder) error) error {
+	text, err := f.openText(ctx, target, f.options.Limits.JSON)
 	if err != nil {
 		return err
 	}
 	defer text.Close()
-	if err := readJSON(text, into); err != nil {
+	if err := readJSON(text, read); err != nil {
 		return fmt.Errorf("reading %s of %s: %w", target.Kind, target.Name, err)
 	}
 	return nil
 }
 
-// readJSON reads one JSON value and nothing after it.
-func readJSON(r io.Reader, into document) error {
-	d := json.NewDecoder(&parts{from: r})
-	if err := into.read(d); err != nil {
-		return explainJSON(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		if err == nil || isSyntax(err) {
+// readJSON reads one JSON value and nothing after it. No error quotes what a
+// terminal must not print.
+func readJSON(r io.Reader, read func(*json.Decoder) error) error {
+	commas := 0
+	d := json.NewDecoder(readerFunc(func(p []byte) (int, error) {
+		n, err := r.Read(p)
+		if commas += bytes.Count(p[:n], []byte{','}); commas > maxParts {
+			return 0, fmt.Errorf("%w: it has more than %d parts", ErrTooLarge, maxParts)
+		}
+		return n, err
+	}))
+	err := read(d)
+	if err == nil {
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
+			return nil
+		}
+		if _, syntax := errors.AsType[*json.SyntaxError](err); syntax || err == nil {
 			err = errors.New("it continues after its end")
 		}
 		return err
 	}
-	return nil
-}
-
-// parts ends a document that has too many.
-type parts struct {
-	from io.Reader
-	n    int
-}
-
-func (p *parts) Read(b []byte) (int, error) {
-	n, err := p.from.Read(b)
-	if p.n += bytes.Count(b[:n], []byte{','}); p.n > maxParts {
-		return 0, fmt.Errorf("%w: it has more than %d parts", ErrTooLarge, maxParts)
-	}
-	return n, err
-}
-
-// readList reads a list, or null, one element at a time.
-func readList[T any](d *json.Decoder, take func(*T)) error {
-	start, err := d.Token()
-	switch {
-	case err != nil || start == nil:
-		return err
-	case start != json.Delim('['):
-		return errors.New("it is not the JSON that Velero writes: it is not a list")
-	}
-	for n := 0; d.More(); n++ {
-		if n == maxList {
-			return fmt.Errorf("%w: it has more than %d elements", ErrTooLarge, maxList)
-		}
-		var one T
-		if err := d.Decode(&one); err != nil {
-			return err
-		}
-		take(&one)
-	}
-	_, err = d.Token()
-	return err
-}
-
-// explainJSON keeps what a JSON error quotes from reaching a terminal.
-func explainJSON(err error) error {
-	var wrongType *json.UnmarshalTypeError
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, wrongType := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("it ends too early: %w", io.ErrUnexpectedEOF)
-	case isSyntax(err), errors.As(err, &wrongType):
+	case syntax, wrongType:
 		return errors.New("it is not the JSON that Velero writes: " + sanitize.Cut(err.Error(), 200))
 	}
 	return err
 }
 
-func isSyntax(err error) bool {
-	var syntax *json.SyntaxError
-	return errors.As(err, &syntax)
+// readList reads a list, or null, one element at a time.
+func readList[S, T any](list *[]T, convert func(*S) T) func(*json.Decoder) error {
+	return func(d *json.Decoder) error {
+		start, err := d.Token()
+		switch {
+		case err != nil || start == nil:
+			return err
+		case start != json.Delim('['):
+			return errors.New("it is not the JSON that Velero writes: it is not a list")
+		}
+		for d.More() {
+			if len(*list) == maxList {
+				return fmt.Errorf("%w: it has more than %d elements", ErrTooLarge, maxList)
+			}
+			var stored S
+			if err := d.Decode(&stored); err != nil {
+				return err
+			}
+			one := convert(&stored)
+			sanitize.Object(&one)
+			*list = append(*list, one)
+		}
+		_, err = d.Token()
+		return err
+	}
 }
 
 func targetOf(kind job.Kind, name string, backup, restore velerov1.DownloadTargetKind) Target {
@@ -115,19 +107,6 @@ func targetOf(kind job.Kind, name string, backup, restore velerov1.DownloadTarge
 		return Target{Kind: restore, Name: name}
 	}
 	return Target{Kind: backup, Name: name}
-}
-
-// cleanAll makes every string of a list harmless, in place.
-func cleanAll(list []string) {
-	for i, s := range list {
-		list[i] = sanitize.String(s)
-	}
-}
-
-func cleanEach(texts ...*string) {
-	for _, s := range texts {
-		*s = sanitize.String(*s)
-	}
 }
 
 // moment is a time that may be missing or unreadable, which is as good.
@@ -139,4 +118,107 @@ func (m *moment) UnmarshalJSON(text []byte) error {
 		m.Time = t
 	}
 	return nil
+}
+
+// Messages are the warnings or the errors of one job.
+type Messages struct {
+	// Velero are about the run itself, Cluster about things without a
+	// namespace, Namespaces about those in each.
+	Velero     []string            `json:"velero"`
+	Cluster    []string            `json:"cluster"`
+	Namespaces map[string][]string `json:"namespaces"`
+}
+
+// Count is how many there are, as Velero counts them in a job's status.
+func (m Messages) Count() int {
+	n := len(m.Velero) + len(m.Cluster)
+	for _, list := range m.Namespaces {
+		n += len(list)
+	}
+	return n
+}
+
+// Results are the warnings and errors of a job (pkg/util/results/result.go).
+type Results struct {
+	Warnings Messages `json:"warnings"`
+	Errors   Messages `json:"errors"`
+}
+
+func (r *Results) read(d *json.Decoder) error {
+	err := d.Decode(r)
+	sanitize.Object(r)
+	return err
+}
+
+// Results fetches the warnings and errors of a job.
+func (f *Fetcher) Results(ctx context.Context, kind job.Kind, name string) (results Results, err error) {
+	target := targetOf(kind, name, velerov1.DownloadTargetKindBackupResults, velerov1.DownloadTargetKindRestoreResults)
+	err = f.load(ctx, target, results.read)
+	return results, err
+}
+
+// Resources are the items of one kind that a job worked on.
+type Resources struct {
+	// Kind is group/version/Kind, or version/Kind in the core group.
+	Kind  string
+	Items []Resource
+}
+
+// Resource is one of them.
+type Resource struct {
+	Namespace string // empty for what has none
+	Name      string
+	// Action is what a restore did: created, updated, skipped or failed; empty
+	// in the list of a backup.
+	Action string
+}
+
+// resourceList is the artifact as stored: "v1/Pod" to "ns/name" or
+// "ns/name(created)".
+type resourceList struct {
+	restore bool
+	sorted  []Resources
+}
+
+func (l *resourceList) read(d *json.Decoder) error {
+	var byKind map[string][]string
+	if err := d.Decode(&byKind); err != nil {
+		return err
+	}
+	sanitize.Object(&byKind)
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		r := Resources{Kind: kind, Items: make([]Resource, 0, len(byKind[kind]))}
+		for _, entry := range byKind[kind] {
+			r.Items = append(r.Items, parseResource(entry, l.restore))
+		}
+		l.sorted = append(l.sorted, r)
+	}
+	return nil
+}
+
+// actions are what a restore may have done with an item
+// (pkg/restore/request.go).
+var actions = []string{"created", "updated", "failed", "skipped"}
+
+func parseResource(entry string, restore bool) Resource {
+	r := Resource{Name: entry}
+	if restore {
+		// RBAC names may have brackets of their own: only the last pair counts.
+		at := strings.LastIndexByte(entry, '(')
+		if at >= 0 && strings.HasSuffix(entry, ")") && slices.Contains(actions, entry[at+1:len(entry)-1]) {
+			r.Name, r.Action = entry[:at], entry[at+1:len(entry)-1]
+		}
+	}
+	if namespace, name, ok := strings.Cut(r.Name, "/"); ok {
+		r.Namespace, r.Name = namespace, name
+	}
+	return r
+}
+
+// ResourceList fetches what a job worked on, sorted by kind.
+func (f *Fetcher) ResourceList(ctx context.Context, kind job.Kind, name string) ([]Resources, error) {
+	list := resourceList{restore: kind == job.Restore}
+	target := targetOf(kind, name, velerov1.DownloadTargetKindBackupResourceList, velerov1.DownloadTargetKindRestoreResourceList)
+	err := f.load(ctx, target, list.read)
+	return list.sorted, err
 }

@@ -12,8 +12,29 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
+func readResults(r io.Reader) (results Results, err error) {
+	err = readJSON(r, results.read)
+	return results, err
+}
+
+func readResources(r io.Reader, kind job.Kind) ([]Resources, error) {
+	list := resourceList{restore: kind == job.Restore}
+	err := readJSON(r, list.read)
+	return list.sorted, err
+}
+
+func readOperations(r io.Reader) (operations []Operation, err error) {
+	err = readJSON(r, readList(&operations, (*storedOperation).operation))
+	return operations, err
+}
+
+func readVolumes(r io.Reader) (volumes []Volume, err error) {
+	err = readJSON(r, readList(&volumes, (*storedVolume).volume))
+	return volumes, err
+}
+
 func TestReadResults(t *testing.T) {
-	got, err := ReadResults(strings.NewReader(samples["BackupResults"]))
+	got, err := readResults(strings.NewReader(samples["BackupResults"]))
 	want := Results{Warnings: Messages{
 		Velero: []string{"slow"}, Cluster: []string{"a", "b"},
 		Namespaces: map[string][]string{"shop": {"c"}, "ops": {"d", "e"}},
@@ -27,7 +48,7 @@ func TestReadResults(t *testing.T) {
 }
 
 func TestReadResourceList(t *testing.T) {
-	got, err := ReadResourceList(strings.NewReader(samples["RestoreResourceList"]), job.Restore)
+	got, err := readResources(strings.NewReader(samples["RestoreResourceList"]), job.Restore)
 	want := []Resources{
 		{"rbac.authorization.k8s.io/v1/ClusterRole", []Resource{{"", "odd(name)", "skipped"}, {"", "plain(name)", ""}}},
 		{"v1/Pod", []Resource{{"shop", "web-0", "created"}, {"shop", "web-1", "failed"}}},
@@ -35,7 +56,7 @@ func TestReadResourceList(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	got, err = ReadResourceList(strings.NewReader(`{"v1/Pod":["shop/a(created)"]}`), job.Backup)
+	got, err = readResources(strings.NewReader(`{"v1/Pod":["shop/a(created)"]}`), job.Backup)
 	want = []Resources{{"v1/Pod", []Resource{{"shop", "a(created)", ""}}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
@@ -43,7 +64,7 @@ func TestReadResourceList(t *testing.T) {
 }
 
 func TestReadItemOperations(t *testing.T) {
-	got, err := ReadItemOperations(strings.NewReader(samples["BackupItemOperations"]))
+	got, err := readOperations(strings.NewReader(samples["BackupItemOperations"]))
 	want := []Operation{{
 		ID: "du-1.2", Action: "velero.io/csi-pvc-backupper", Resource: "persistentvolumeclaims", Namespace: "shop", Name: "data",
 		Phase: "InProgress", Done: 5, Total: 10, Units: "Bytes", Description: "Current phase: InProgress", Updates: "datauploads.velero.io velero/x",
@@ -52,14 +73,14 @@ func TestReadItemOperations(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	got, err = ReadItemOperations(strings.NewReader(samples["RestoreItemOperations"]))
+	got, err = readOperations(strings.NewReader(samples["RestoreItemOperations"]))
 	if err != nil || len(got) != 2 || got[0].Error != "it broke" || got[0].Group != "lab.example.com" || got[1] != (Operation{}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
 func TestReadVolumes(t *testing.T) {
-	got, err := ReadVolumes(strings.NewReader(samples["BackupVolumeInfos"]))
+	got, err := readVolumes(strings.NewReader(samples["BackupVolumeInfos"]))
 	want := []Volume{{
 		Namespace: "shop", Claim: "data", PersistentVolume: "pv-0", Method: "CSISnapshot", DataMoved: true,
 		Result: "succeeded", Phase: "Completed", Size: 4096, Incremental: 512, Handle: "k1", Driver: "velero", Operation: "du-1.2",
@@ -69,7 +90,7 @@ func TestReadVolumes(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	got, err = ReadVolumes(strings.NewReader(samples["RestoreVolumeInfo"]))
+	got, err = readVolumes(strings.NewReader(samples["RestoreVolumeInfo"]))
 	want = []Volume{{
 		Namespace: "shop", Claim: "data", PersistentVolume: "pv-0", Method: "PodVolumeRestore", Phase: "Completed",
 		Size: 77, Handle: "k2", Driver: "kopia", Uploader: "kopia", PodNamespace: "shop", Pod: "web-0", PodVolume: "data",
@@ -81,7 +102,7 @@ func TestReadVolumes(t *testing.T) {
 
 // What is unknown to Velero is not known, and is no name.
 func TestUnknownIsEmpty(t *testing.T) {
-	got, err := ReadVolumes(strings.NewReader(`[{"backupMethod":"CSISnapshot","snapshotDataMoved":true,` +
+	got, err := readVolumes(strings.NewReader(`[{"backupMethod":"CSISnapshot","snapshotDataMoved":true,` +
 		`"csiSnapshotInfo":{"snapshotHandle":"unknown","vscName":"unknown","operationID":"unknown","driver":"d"},"snapshotDataMovementInfo":{"dataMover":"velero","uploaderType":"kopia"}},` +
 		`{"backupMethod":"NativeSnapshot","result":"succeeded","nativeSnapshotInfo":{"snapshotHandle":"snap-1","volumeType":"gp3","volumeAZ":"eu-1a","iops":"300","Phase":"Completed"}}]`))
 	want := []Volume{
@@ -95,10 +116,10 @@ func TestUnknownIsEmpty(t *testing.T) {
 
 // readers read each of the documents and say nothing but whether it worked.
 var readers = map[string]func(io.Reader) error{
-	"results":    func(r io.Reader) error { _, err := ReadResults(r); return err },
-	"resources":  func(r io.Reader) error { _, err := ReadResourceList(r, job.Restore); return err },
-	"operations": func(r io.Reader) error { _, err := ReadItemOperations(r); return err },
-	"volumes":    func(r io.Reader) error { _, err := ReadVolumes(r); return err },
+	"results":    func(r io.Reader) error { _, err := readResults(r); return err },
+	"resources":  func(r io.Reader) error { _, err := readResources(r, job.Restore); return err },
+	"operations": func(r io.Reader) error { _, err := readOperations(r); return err },
+	"volumes":    func(r io.Reader) error { _, err := readVolumes(r); return err },
 }
 
 func TestReadersTolerateWhatIsMissing(t *testing.T) {
@@ -186,13 +207,13 @@ func TestReadersMakeTextHarmless(t *testing.T) {
 		}
 	}
 	list := `["` + bad + `"]`
-	results, err := ReadResults(strings.NewReader(`{"errors":{"velero":` + list + `,"cluster":` + list + `,"namespaces":{"` + bad + `":` + list + `}}}`))
+	results, err := readResults(strings.NewReader(`{"errors":{"velero":` + list + `,"cluster":` + list + `,"namespaces":{"` + bad + `":` + list + `}}}`))
 	must(err)
 	harmless(results)
 	if results.Errors.Count() != 3 {
 		t.Errorf("%d messages, want 3", results.Errors.Count())
 	}
-	resources, err := ReadResourceList(strings.NewReader(`{"`+bad+`":`+list+`}`), job.Backup)
+	resources, err := readResources(strings.NewReader(`{"`+bad+`":`+list+`}`), job.Backup)
 	must(err)
 	harmless(resources)
 	for _, kind := range []string{"BackupItemOperations", "RestoreItemOperations", "BackupVolumeInfos", "RestoreVolumeInfo"} {
@@ -201,11 +222,11 @@ func TestReadersMakeTextHarmless(t *testing.T) {
 			text = strings.ReplaceAll(text, `"`+word+`"`, `"`+bad+`"`)
 		}
 		if strings.HasSuffix(kind, "Operations") {
-			operations, err := ReadItemOperations(strings.NewReader(text))
+			operations, err := readOperations(strings.NewReader(text))
 			must(err)
 			harmless(operations)
 		} else {
-			volumes, err := ReadVolumes(strings.NewReader(text))
+			volumes, err := readVolumes(strings.NewReader(text))
 			must(err)
 			harmless(volumes)
 		}
@@ -238,7 +259,7 @@ func TestUnpack(t *testing.T) {
 		{"a bomb by size", zip(strings.Repeat("x", 2<<20)), "", ErrTooLarge, "more than 1048576 bytes"},
 	}
 	for _, test := range tests {
-		got, err := io.ReadAll(unpack(bytes.NewReader(test.stored), 1<<20, 400))
+		got, err := io.ReadAll(&unpacker{stored: bytes.NewReader(test.stored), most: 1 << 20, ratio: 400})
 		if test.says == "" {
 			if err != nil || string(got) != test.want {
 				t.Errorf("%s: %d bytes, %v", test.name, len(got), err)
@@ -249,7 +270,7 @@ func TestUnpack(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
-	got, err := io.ReadAll(unpack(bytes.NewReader(zip(strings.Repeat("\x00", 64<<20))), 1<<30, 400))
+	got, err := io.ReadAll(&unpacker{stored: bytes.NewReader(zip(strings.Repeat("\x00", 64<<20))), most: 1 << 30, ratio: 400})
 	if !errors.Is(err, ErrTooLarge) || len(got) > ratioFrom+1<<16 {
 		t.Errorf("a bomb by ratio: %d bytes came out, %v", len(got), err)
 	}
@@ -262,7 +283,7 @@ func FuzzReaders(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		for name, read := range readers {
-			err := read(unpack(bytes.NewReader(stored), 1<<20, 400))
+			err := read(&unpacker{stored: bytes.NewReader(stored), most: 1 << 20, ratio: 400})
 			if err != nil && strings.ContainsFunc(err.Error(), func(r rune) bool { return r < 0x20 || r >= 0x7f && r <= 0x9f }) {
 				t.Errorf("%s: the error %q is not harmless", name, err)
 			}

@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -69,19 +70,16 @@ func (f *Fetcher) locate(ctx context.Context, target Target) (*storeLocation, er
 // find reads an object of Velero's. It is not found, without an error, if the
 // user may not read it.
 func (f *Fetcher) find(ctx context.Context, resource, name string, into any) (found bool, err error) {
-	err = f.get(ctx, velerov1.SchemeGroupVersion.WithResource(resource), f.namespace, name, into)
-	kind := map[string]string{"backups": "backup", "restores": "restore"}[resource]
-	if kind == "" {
-		kind = "storage location"
-	}
+	err = f.get(ctx, velerov1.SchemeGroupVersion.WithResource(resource), f.options.Namespace, name, into)
+	kind := cmp.Or(map[string]string{"backups": "backup", "restores": "restore"}[resource], "storage location")
 	switch {
 	case err == nil:
 		return true, nil
 	case apierrors.IsForbidden(err):
-		f.log.Info("may not read "+kind, "name", name)
+		f.options.Log.Info("may not read "+kind, "name", name)
 		return false, nil
 	case apierrors.IsNotFound(err):
-		return false, fmt.Errorf("%w: there is no %s %s in namespace %s, and without it Velero cannot sign a URL", ErrUnknowable, kind, sanitize.String(name), f.namespace)
+		return false, fmt.Errorf("%w: there is no %s %s in namespace %s, and without it Velero cannot sign a URL", ErrUnknowable, kind, sanitize.String(name), f.options.Namespace)
 	}
 	return false, explainAPI("reading "+kind+" "+sanitize.String(name), err)
 }
@@ -117,7 +115,7 @@ func (f *Fetcher) readLocationCA(ctx context.Context, w *storeLocation, location
 	}
 	if ref := storage.CACertRef; ref != nil {
 		var secret corev1.Secret
-		err := f.get(ctx, corev1.SchemeGroupVersion.WithResource("secrets"), f.namespace, ref.Name, &secret)
+		err := f.get(ctx, corev1.SchemeGroupVersion.WithResource("secrets"), f.options.Namespace, ref.Name, &secret)
 		switch {
 		case err == nil && pemOf(secret.Data[ref.Key]) != nil:
 			w.cas = secret.Data[ref.Key]

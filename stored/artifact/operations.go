@@ -2,8 +2,6 @@ package artifact
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 	"strings"
 	"time"
 
@@ -33,8 +31,6 @@ type Operation struct {
 	// Created, Started and Updated are zero if not said.
 	Created, Started, Updated time.Time
 }
-
-type operationList []Operation
 
 // storedOperation is an operation as stored. The item's keys are capitalised,
 // as its Go type has no names for JSON.
@@ -72,10 +68,6 @@ func (i storedItem) String() string {
 	return text + " " + i.Name
 }
 
-func (l *operationList) read(d *json.Decoder) error {
-	return readList(d, func(s *storedOperation) { *l = append(*l, s.operation()) })
-}
-
 func (s *storedOperation) operation() Operation {
 	spec, status := &s.Spec, &s.Status
 	o := Operation{
@@ -92,21 +84,13 @@ func (s *storedOperation) operation() Operation {
 		updates = append(updates, item.String())
 	}
 	o.Updates = strings.Join(updates, ", ")
-	cleanEach(&o.Updates, &o.ID, &o.Action, &o.Group, &o.Resource, &o.Namespace, &o.Name, &o.Phase, &o.Error, &o.Units, &o.Description)
 	return o
-}
-
-// ReadItemOperations reads an unpacked list of item operations.
-func ReadItemOperations(r io.Reader) ([]Operation, error) {
-	var l operationList
-	err := readJSON(r, &l)
-	return l, err
 }
 
 // ItemOperations fetches the asynchronous operations of a job. While they run,
 // asking makes Velero store what it knows of them, so the numbers are live.
-func (f *Fetcher) ItemOperations(ctx context.Context, kind job.Kind, name string) ([]Operation, error) {
-	var l operationList
-	err := f.load(ctx, targetOf(kind, name, velerov1.DownloadTargetKindBackupItemOperations, velerov1.DownloadTargetKindRestoreItemOperations), &l)
-	return l, err
+func (f *Fetcher) ItemOperations(ctx context.Context, kind job.Kind, name string) (operations []Operation, err error) {
+	target := targetOf(kind, name, velerov1.DownloadTargetKindBackupItemOperations, velerov1.DownloadTargetKindRestoreItemOperations)
+	err = f.load(ctx, target, readList(&operations, (*storedOperation).operation))
+	return operations, err
 }

@@ -6,79 +6,87 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/job"
 )
-
-// State is whether an artifact is stored.
-type State int
-
-// The three answers.
-const (
-	// Unknown: the store does not say, or what it says proves nothing.
-	Unknown State = iota
-	Absent
-	Present
-)
-
-func (s State) String() string {
-	switch s {
-	case Absent:
-		return "absent"
-	case Present:
-		return "present"
-	}
-	return "unknown"
-}
-
-// Presence is what a probe found.
-type Presence struct {
-	State State
-	// Modified is when it was stored, by the store's clock, and Size its bytes;
-	// zero and -1 if the store does not say. An object that is older than the
-	// job belongs to an earlier one of the same name.
-	Modified time.Time
-	Size     int64
-	// Reason says why the answer is not Present.
-	Reason string
-}
 
 // Probe asks whether an artifact is stored, by a GET of its first byte: the URL
 // is signed for GET, and Velero signs without looking. All artifacts are
 // gzipped, so that another first byte is not ours but, say, a proxy's error
 // page. An error means that the question could not be asked or was not answered.
-func (f *Fetcher) Probe(ctx context.Context, target Target) (Presence, error) {
+// An object that is older than the job belongs to an earlier one of the same name.
+func (f *Fetcher) Probe(ctx context.Context, target Target) (job.Presence, error) {
 	p, err := f.probe(ctx, target)
 	switch {
 	case errors.Is(err, ErrAbsent):
-		return Presence{State: Absent, Size: -1, Reason: err.Error()}, nil
+		return job.Presence{State: job.Absent, Why: err.Error()}, nil
 	case errors.Is(err, ErrUnknowable):
-		return Presence{State: Unknown, Size: -1, Reason: err.Error()}, nil
+		return job.Presence{Why: err.Error()}, nil
 	case err != nil:
-		return Presence{Size: -1}, fmt.Errorf("checking whether %s of %s is stored: %w", target.Kind, target.Name, err)
+		return job.Presence{}, fmt.Errorf("checking whether %s of %s is stored: %w", target.Kind, target.Name, err)
 	}
 	return p, nil
 }
 
-func (f *Fetcher) probe(ctx context.Context, target Target) (Presence, error) {
+func (f *Fetcher) probe(ctx context.Context, target Target) (job.Presence, error) {
 	s, err := f.open(ctx, target, "bytes=0-0")
 	if err != nil {
-		return Presence{}, err
+		return job.Presence{}, err
 	}
 	defer s.Close()
-	p := Presence{Modified: s.Modified(), Size: s.Size()}
-	if s.empty {
-		p.Size, p.Reason = 0, "an empty object is stored"
-		return p, nil
-	}
 	first := make([]byte, 1)
 	switch _, err := io.ReadFull(s, first); {
 	case errors.Is(err, io.EOF):
-		p.Size, p.Reason = 0, "an empty object is stored"
+		return job.Presence{Why: "an empty object is stored"}, nil
 	case err != nil:
-		return Presence{}, err
+		return job.Presence{}, err
 	case first[0] != gzipMagic[0]:
-		p.Reason = "what the object store returns is not gzip, which every artifact is"
-	default:
-		p.State = Present
+		return job.Presence{Why: "what the object store returns is not gzip, which every artifact is"}, nil
 	}
-	return p, nil
+	return job.Presence{State: job.Present, LastModified: s.modified}, nil
+}
+
+// Finalized reports whether Velero stored the contents of an ended backup once more
+// after its operations, which put snapshots and the results of data movements into them.
+// It is true of a backup without operations, and where the store does not tell. An error
+// means that it could not be asked.
+//
+// The backup finalizer sets the phase before it stores them, and an upload that fails
+// changes neither phase nor errors (pkg/controller/backup_finalizer_controller.go,
+// Reconcile; 1.14 to 1.18.3). The first upload stores the contents before the results,
+// which are not stored again (pkg/persistence/object_store.go, PutBackup), so that the
+// store's clock alone decides.
+func (f *Fetcher) Finalized(ctx context.Context, b *velerov1.Backup) (bool, error) {
+	ended := b.Status.Phase == velerov1.BackupPhaseCompleted || b.Status.Phase == velerov1.BackupPhasePartiallyFailed
+	if !ended || b.Status.CompletionTimestamp == nil || b.Status.BackupItemOperationsAttempted <= 0 {
+		return true, nil
+	}
+	contents, err := f.Probe(ctx, Target{Kind: velerov1.DownloadTargetKindBackupContents, Name: b.Name})
+	if err != nil {
+		return true, err
+	}
+	results, err := f.Probe(ctx, Target{Kind: velerov1.DownloadTargetKindBackupResults, Name: b.Name})
+	if err != nil {
+		return true, err
+	}
+	return finalized(b, contents, results), nil
+}
+
+// storeClockMargin is how far the store's clock may be from the server's.
+const storeClockMargin = 2 * time.Minute
+
+// finalized decides by when the store says that it stored both. Copies of a bucket were
+// stored after the backup's end, in any order. Stored in the same second, both may be
+// of the first upload, or the finalizer came at once.
+func finalized(b *velerov1.Backup, contents, results job.Presence) bool {
+	ended := b.Status.CompletionTimestamp.Time
+	switch {
+	case contents.State != job.Present, results.State != job.Present, contents.LastModified.IsZero(), results.LastModified.IsZero():
+		return true
+	case !results.LastModified.Before(ended), contents.LastModified.After(results.LastModified):
+		return true
+	}
+	return contents.LastModified.Equal(results.LastModified) && ended.Sub(results.LastModified) < storeClockMargin
 }

@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/velero/decode"
 )
 
@@ -26,21 +28,23 @@ import (
 // sign (velero-io/velero after 1.18).
 const phaseFailed = "Failed"
 
+// tidyTimeout is how long deleting a request may take, also when the download
+// itself was cancelled.
+const tidyTimeout = 5 * time.Second
+
 // rewatch is how long to wait before a watch that ended is begun again.
 const rewatch = time.Second
 
-func (f *Fetcher) resource(name string) dynamic.ResourceInterface {
-	return f.cluster.Resource(velerov1.SchemeGroupVersion.WithResource(name)).Namespace(f.namespace)
+func (f *Fetcher) requests() dynamic.ResourceInterface {
+	return f.cluster.Resource(velerov1.SchemeGroupVersion.WithResource("downloadrequests")).Namespace(f.options.Namespace)
 }
-
-func (f *Fetcher) requests() dynamic.ResourceInterface { return f.resource("downloadrequests") }
 
 // ask has Velero sign a URL for the target. The request is gone when it
 // returns, or as good as: the URL stays valid without it.
 func (f *Fetcher) ask(ctx context.Context, target Target) (signedURL, error) {
-	f.pending.Add(1)
-	defer f.pending.Add(-1)
-	answering, cancel := context.WithTimeoutCause(ctx, f.limits.Answer, ErrNoAnswer)
+	f.options.Open.Add(1)
+	defer f.options.Open.Add(-1)
+	answering, cancel := context.WithTimeoutCause(ctx, f.options.Limits.Answer, ErrNoAnswer)
 	defer cancel()
 	created, err := f.createRequest(answering, target)
 	if err != nil {
@@ -72,22 +76,20 @@ type request struct {
 	target Target
 	at     time.Time // when it was created, in our own clock
 
-	version string // the resourceVersion to watch from
-	// seen is what the cluster last said, message why Velero refused.
-	seen    velerov1.DownloadRequest
-	message string
+	version string                   // the resourceVersion to watch from
+	seen    velerov1.DownloadRequest // what the cluster last said
 }
 
 func (f *Fetcher) createRequest(ctx context.Context, target Target) (*request, error) {
 	r := &request{
 		name:   fmt.Sprintf("veltui-%s-%s", strings.ToLower(string(target.Kind)), uuid.NewUUID()),
 		target: target,
-		at:     f.clock(),
+		at:     f.options.Clock(),
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": velerov1.SchemeGroupVersion.String(),
 		"kind":       "DownloadRequest",
-		"metadata":   map[string]any{"name": r.name, "namespace": f.namespace},
+		"metadata":   map[string]any{"name": r.name, "namespace": f.options.Namespace},
 		"spec":       map[string]any{"target": map[string]any{"kind": string(target.Kind), "name": target.Name}},
 	}}
 	created, err := f.requests().Create(ctx, object, metav1.CreateOptions{})
@@ -111,10 +113,9 @@ func (f *Fetcher) deleteRequest(ctx context.Context, name string, uid types.UID)
 	if uid != "" {
 		o.Preconditions = &metav1.Preconditions{UID: &uid}
 	}
-	err := f.requests().Delete(ctx, name, o)
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := f.requests().Delete(ctx, name, o); err != nil && !apierrors.IsNotFound(err) {
 		// Velero deletes it some minutes after it has expired.
-		f.log.Warn("deleting a download request", "name", name, "error", err)
+		f.options.Log.Warn("deleting a download request", "name", name, "error", err)
 	}
 }
 
@@ -126,10 +127,8 @@ func (f *Fetcher) await(ctx context.Context, r *request) error {
 			return err
 		}
 		// The watch broke off. What happened meanwhile is seen by looking.
-		select {
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, rewatch) {
 			return context.Cause(ctx)
-		case <-time.After(rewatch):
 		}
 		object, err := f.requests().Get(ctx, r.name, metav1.GetOptions{})
 		switch {
@@ -195,22 +194,11 @@ func (r *request) take(object *unstructured.Unstructured) (answered bool, err er
 			sanitize.String(string(now.Spec.Target.Kind)), sanitize.String(now.Spec.Target.Name))
 	}
 	r.seen, r.version = now, object.GetResourceVersion()
-	r.message, _, _ = unstructured.NestedString(object.Object, "status", "message")
-	switch {
-	case now.Status.Phase == phaseFailed:
-		return false, fmt.Errorf("%w: %s", ErrRefused, r.reason())
-	case now.Status.DownloadURL != "":
-		return true, nil
+	if now.Status.Phase == phaseFailed {
+		message, _, _ := unstructured.NestedString(object.Object, "status", "message")
+		return false, fmt.Errorf("%w: %s", ErrRefused, cmp.Or(signedURL{}.scrub(message), "it gives no reason"))
 	}
-	return false, nil
-}
-
-// reason is what Velero says about a request that it refused.
-func (r *request) reason() string {
-	if r.message == "" {
-		return "it gives no reason"
-	}
-	return signedURL{}.scrub(r.message)
+	return now.Status.DownloadURL != "", nil
 }
 
 // lasting reports whether asking the API server again leads to the same error.

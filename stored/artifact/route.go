@@ -53,19 +53,19 @@ type path struct {
 // resolved here is reached by a tunnel; one that can, but does not answer, too.
 func (f *Fetcher) plan(ctx context.Context, w *storeLocation, signed signedURL) (*path, error) {
 	host := plainHost(signed.url.Hostname())
-	p := &path{f: f, w: w, address: signed.address(), http: signed.url.Scheme == "http", route: Route{Host: sanitize.String(signed.url.Host)}}
+	p := &path{f: f, w: w, address: addressOf(signed.url), http: signed.url.Scheme == "http", route: Route{Host: sanitize.String(signed.url.Host)}}
 	p.guard = guard{configured: w.names(p.address), own: f.own, loopback: f.loopback}
 	if err := p.guard.host(host); err != nil {
 		return nil, err
 	}
-	p.guard.clear = p.http && !f.allowPlainHTTP
+	p.guard.clear = p.http && !f.options.AllowPlainHTTP
 	if err := p.planTunnel(ctx, host); err != nil {
 		return nil, err
 	}
 	if p.first {
 		return p, nil
 	}
-	proxy, err := f.proxy(&http.Request{Method: http.MethodGet, URL: signed.url, Header: http.Header{}})
+	proxy, err := f.options.Proxy(&http.Request{Method: http.MethodGet, URL: signed.url, Header: http.Header{}})
 	if err != nil {
 		return nil, errors.New("the proxy in the environment is not a URL")
 	}
@@ -103,8 +103,8 @@ func (p *path) checkBehindProxy(ctx context.Context, host string) error {
 }
 
 func (p *path) planTunnel(ctx context.Context, host string) error {
-	inside, ok := parseClusterHost(host, p.f.namespace)
-	if !ok || p.f.tunnel == nil {
+	inside, ok := parseClusterHost(host, p.f.options.Namespace)
+	if !ok {
 		return nil
 	}
 	resolving, cancel := context.WithTimeout(ctx, lookupTimeout)
@@ -152,16 +152,17 @@ func (p *path) dial(ctx context.Context, network, address string) (net.Conn, err
 	conn, err := plain.DialContext(ctx, network, address)
 	if err == nil {
 		p.route.PlainHTTP = p.http && (p.proxy != nil || !p.staysHere(conn))
-		p.f.announce(p.route)
+		p.f.options.Announce(p.route)
+		return conn, nil
 	}
-	if err == nil || p.inside == nil || errors.Is(err, ErrUnsafe) || ctx.Err() != nil {
-		return conn, err
+	if p.inside == nil || errors.Is(err, ErrUnsafe) || ctx.Err() != nil {
+		return nil, err
 	}
 	pods, lookErr := p.f.podsBehind(ctx, *p.inside, p.port())
 	if lookErr != nil {
 		return nil, err
 	}
-	p.f.log.Info("object store does not answer; trying a port-forward", "host", p.route.Host, "error", err)
+	p.f.options.Log.Info("object store does not answer; trying a port-forward", "host", p.route.Host, "error", err)
 	p.pods = pods
 	through, tunnelErr := p.tunnel(ctx)
 	if tunnelErr != nil {
@@ -184,10 +185,10 @@ func (p *path) staysHere(conn net.Conn) bool {
 func (p *path) tunnel(ctx context.Context) (net.Conn, error) {
 	var failed error
 	for _, pod := range p.pods {
-		conn, err := p.f.tunnel.DialPod(ctx, pod.namespace, pod.name, pod.port)
+		conn, err := p.f.options.Tunnel.DialPod(ctx, pod.namespace, pod.name, pod.port)
 		if err == nil {
 			p.route.Via = "port-forward to " + pod.String()
-			p.f.announce(p.route)
+			p.f.options.Announce(p.route)
 			return conn, nil
 		}
 		err = fmt.Errorf("forwarding to %s through the API server: %w", pod, err)

@@ -1,13 +1,15 @@
 package artifact
 
 import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +27,6 @@ type Stream struct {
 	size     int64
 	modified time.Time
 	most     int64
-	empty    bool // the object has no bytes at all
 
 	done        atomic.Int64
 	idle, total *time.Timer
@@ -36,15 +37,13 @@ type Stream struct {
 // take looks at a response and keeps it if it is the object.
 func (s *Stream) take(response *http.Response, ranged bool) error {
 	s.body, s.size = response.Body, response.ContentLength
-	if at, err := http.ParseTime(response.Header.Get("Last-Modified")); err == nil {
-		s.modified = at
-	}
+	s.modified, _ = http.ParseTime(response.Header.Get("Last-Modified")) // or the zero time
 	switch status := response.StatusCode; {
 	case status == http.StatusOK:
 	case status == http.StatusPartialContent && ranged:
-		s.size = sizeOf(response.Header.Get("Content-Range"))
-	case status == http.StatusRequestedRangeNotSatisfiable && ranged:
-		s.empty = true
+	case status == http.StatusRequestedRangeNotSatisfiable && ranged: // of an empty object
+		_ = response.Body.Close()
+		s.body = http.NoBody
 	default:
 		return storeError(response, s.signed)
 	}
@@ -52,16 +51,6 @@ func (s *Stream) take(response *http.Response, ranged bool) error {
 		return fmt.Errorf("%w: it has %d bytes, %d are allowed", ErrTooLarge, s.size, s.most)
 	}
 	return nil
-}
-
-// sizeOf reads the whole size from "bytes 0-0/1234"; it is -1 if not said.
-func sizeOf(contentRange string) int64 {
-	_, size, _ := strings.Cut(contentRange, "/")
-	n, err := strconv.ParseInt(size, 10, 64)
-	if err != nil || n < 0 {
-		return -1
-	}
-	return n
 }
 
 // Size is how many bytes will come, or -1 if the store does not say.
@@ -73,9 +62,6 @@ func (s *Stream) Done() int64 { return s.done.Load() }
 // Modified is when the object was stored, by the store's clock; zero if it does
 // not say.
 func (s *Stream) Modified() time.Time { return s.modified }
-
-// Route is the way that the bytes come.
-func (s *Stream) Route() Route { return s.route }
 
 // Read gives what is stored. It fails with [ErrTooLarge] or [ErrStalled] at the
 // limits, with the context's error when that is done, and with
@@ -120,3 +106,114 @@ func (s *Stream) end(cause error) {
 		}
 	})
 }
+
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// ratioFrom is how much must have come out before the ratio is judged: a short
+// text that repeats itself may pack far better than the limit.
+const ratioFrom = 4 << 20
+
+// maxLayers is how often a stream is unpacked: once for Velero's own gzip, and
+// once more for something on the way that packed it again.
+const maxLayers = 2
+
+// Text is an artifact that is unpacked on its way.
+type Text struct {
+	*Stream // the artifact as stored: its size and progress, and Close
+
+	plain io.Reader
+}
+
+// OpenText is [Fetcher.Open] for all that is not a tarball: what is read is
+// unpacked. It was written by others and is not made safe for a terminal.
+func (f *Fetcher) OpenText(ctx context.Context, target Target) (*Text, error) {
+	return f.openText(ctx, target, f.options.Limits.Text)
+}
+
+func (f *Fetcher) openText(ctx context.Context, target Target, most int64) (*Text, error) {
+	s, err := f.Open(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	return &Text{s, &unpacker{stored: s, most: most, ratio: f.options.Limits.Ratio}}, nil
+}
+
+// Read gives the unpacked text.
+func (t *Text) Read(p []byte) (int, error) { return t.plain.Read(p) }
+
+// WriteTo keeps the Stream's bytes from being copied in the place of the text.
+func (t *Text) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(w, struct{ io.Reader }{t.plain})
+}
+
+// unpacker gives what stored unpacks to, up to most bytes and ratio bytes for
+// each stored one. What is not gzip is taken as it is: a store may have
+// unpacked it (Google's does so for objects marked as encoded), and so may a
+// proxy.
+type unpacker struct {
+	stored      io.Reader
+	most, ratio int64
+
+	plain   io.Reader // nil before the first Read
+	in, out int64     // bytes
+	err     error
+}
+
+func (u *unpacker) Read(p []byte) (int, error) {
+	if u.plain == nil && u.err == nil {
+		u.plain, u.err = layers(readerFunc(func(p []byte) (int, error) {
+			n, err := u.stored.Read(p)
+			u.in += int64(n)
+			return n, err
+		}))
+	}
+	if u.err != nil {
+		return 0, u.err
+	}
+	n, err := u.plain.Read(p)
+	u.out += int64(n)
+	switch {
+	case u.out > u.most:
+		n, err = 0, fmt.Errorf("%w: it unpacks to more than %d bytes", ErrTooLarge, u.most)
+	case u.out > ratioFrom && u.out/max(1, u.in) > u.ratio:
+		n, err = 0, fmt.Errorf("%w: %d stored bytes unpack to more than %d", ErrTooLarge, u.in, u.out)
+	case err != nil && !errors.Is(err, io.EOF):
+		err = explainGzip(err)
+	}
+	u.err = err
+	return n, err
+}
+
+// layers peels gzip off as long as there is some.
+func layers(r io.Reader) (io.Reader, error) {
+	for range maxLayers {
+		b := bufio.NewReader(r)
+		head, err := b.Peek(len(gzipMagic))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, explainGzip(err)
+		}
+		if !bytes.Equal(head, gzipMagic) {
+			return b, nil
+		}
+		if r, err = gzip.NewReader(b); err != nil {
+			return nil, explainGzip(err)
+		}
+	}
+	return r, nil
+}
+
+// explainGzip names damage for what it is, and leaves other errors alone.
+func explainGzip(err error) error {
+	_, corrupt := errors.AsType[flate.CorruptInputError](err)
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || corrupt {
+		return fmt.Errorf("the gzip data is damaged: %w", err)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the gzip data ends too early: %w", err)
+	}
+	return err
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,15 +14,12 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/session"
 )
 
 // Tunnel opens connections to ports of pods.
@@ -75,10 +71,13 @@ func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, por
 // SPDY, for an API server that does not know websockets here (before Kubernetes
 // 1.31) or a proxy that does not let them through.
 func (t apiServerTunnel) dialers(namespace, pod string) (modern, old httpstream.Dialer, err error) {
-	to, err := t.portForwardURL(namespace, pod)
+	config := rest.CopyConfig(t.config)
+	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	base, version, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("preparing a port-forward: %w", err)
 	}
+	to := base.JoinPath(version, "namespaces", namespace, "pods", pod, "portforward")
 	transport, upgrader, err := spdy.RoundTripperFor(t.config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("preparing a port-forward: %w", err)
@@ -93,22 +92,6 @@ func (t apiServerTunnel) dialers(namespace, pod string) (modern, old httpstream.
 	return modern, old, nil
 }
 
-func (t apiServerTunnel) portForwardURL(namespace, pod string) (*url.URL, error) {
-	config := rest.CopyConfig(t.config)
-	config.GroupVersion = &corev1.SchemeGroupVersion
-	config.APIPath = "/api"
-	config.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
-	over, err := session.HTTPClient(config, session.TransportOptions{})
-	if err != nil {
-		return nil, err
-	}
-	client, err := rest.RESTClientForConfigAndClient(config, over)
-	if err != nil {
-		return nil, fmt.Errorf("preparing a port-forward: %w", err)
-	}
-	return client.Post().Namespace(namespace).Resource("pods").Name(pod).SubResource("portforward").URL(), nil
-}
-
 // openPort dials and opens the pair of streams that make one connection.
 func openPort(dialer httpstream.Dialer, port int32) (net.Conn, error) {
 	session, protocol, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
@@ -119,7 +102,7 @@ func openPort(dialer httpstream.Dialer, port int32) (net.Conn, error) {
 		_ = session.Close()
 		return nil, fmt.Errorf("opening a port-forward: the server speaks %q", sanitize.String(protocol))
 	}
-	c := &forwarded{session: session, port: port, failed: make(chan struct{})}
+	c := &forwarded{session: session, close: sync.OnceValue(session.Close), port: port, failed: make(chan struct{})}
 	if err := c.open(); err != nil {
 		_ = session.Close()
 		return nil, err
@@ -131,13 +114,13 @@ func openPort(dialer httpstream.Dialer, port int32) (net.Conn, error) {
 // stream what went wrong, such as that nobody listens there.
 type forwarded struct {
 	session httpstream.Connection
+	close   func() error
 	data    httpstream.Stream
 	port    int32
 
 	// failed is closed when the second stream has ended; reason is set then.
 	failed chan struct{}
 	reason string
-	once   sync.Once
 }
 
 func (c *forwarded) open() error {
@@ -182,11 +165,7 @@ func (c *forwarded) Read(p []byte) (int, error) {
 func (c *forwarded) Write(p []byte) (int, error) { return c.data.Write(p) }
 
 // Close ends the whole session, which carries nothing else.
-func (c *forwarded) Close() error {
-	err := error(nil)
-	c.once.Do(func() { err = c.session.Close() })
-	return err
-}
+func (c *forwarded) Close() error { return c.close() }
 
 func (c *forwarded) LocalAddr() net.Addr  { return podAddress("API server") }
 func (c *forwarded) RemoteAddr() net.Addr { return podAddress("port " + strconv.Itoa(int(c.port))) }

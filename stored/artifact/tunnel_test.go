@@ -215,11 +215,11 @@ func TestStoreInsideTheCluster(t *testing.T) {
 				t.Fatal(err)
 			}
 			signed := strings.TrimPrefix(form, "http://")
-			if *host.Load() != signed || s.Route().Host != signed {
-				t.Errorf("signed for %s; the store was asked as %s, route %+v", signed, *host.Load(), s.Route())
+			if *host.Load() != signed || s.route.Host != signed {
+				t.Errorf("signed for %s; the store was asked as %s, route %+v", signed, *host.Load(), s.route)
 			}
-			if tunnel.pods() != b.namespace+"/minio-0:9000" || !strings.HasPrefix(s.Route().Via, "port-forward to pod "+b.namespace+"/minio-0:9000") {
-				t.Errorf("tunnel to %s, route %+v", tunnel.pods(), s.Route())
+			if tunnel.pods() != b.namespace+"/minio-0:9000" || !strings.HasPrefix(s.route.Via, "port-forward to pod "+b.namespace+"/minio-0:9000") {
+				t.Errorf("tunnel to %s, route %+v", tunnel.pods(), s.route)
 			}
 		})
 	}
@@ -236,7 +236,7 @@ func TestStoreInsideTheCluster(t *testing.T) {
 		tunnel.refuse = map[string]error{"minio-0": errors.New("not this one")}
 		b.configure("http://minio."+b.namespace+".svc", nil)
 		s, err := open(t, b)
-		if err != nil || !strings.Contains(s.Route().Via, "minio-1") {
+		if err != nil || !strings.Contains(s.route.Via, "minio-1") {
 			t.Errorf("%v, asked %s", err, tunnel.pods())
 		}
 	})
@@ -266,17 +266,6 @@ func TestStoreInsideTheCluster(t *testing.T) {
 			t.Errorf("forwarded to %s", tunnel.pods())
 		}
 	})
-	t.Run("no tunnel wanted", func(t *testing.T) {
-		b, tunnel := inside(t)
-		b.options.NoTunnel = true
-		b.options.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
-		b.configure("http://minio."+b.namespace+".svc.invalid", nil)
-		_, err := open(t, b)
-		fails(t, err, nil, "minio."+b.namespace)
-		if tunnel.pods() != "" {
-			t.Errorf("forwarded to %s", tunnel.pods())
-		}
-	})
 	t.Run("known here", func(t *testing.T) {
 		b, tunnel := inside(t)
 		b.options.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
@@ -299,8 +288,8 @@ func TestStoreInsideTheCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Close()
-		if tunnel.pods() != b.namespace+"/minio-0:9000" || !strings.HasPrefix(s.Route().Via, "port-forward") {
-			t.Errorf("forwarded to %q, route %+v", tunnel.pods(), s.Route())
+		if tunnel.pods() != b.namespace+"/minio-0:9000" || !strings.HasPrefix(s.route.Via, "port-forward") {
+			t.Errorf("forwarded to %q, route %+v", tunnel.pods(), s.route)
 		}
 	})
 }
@@ -347,8 +336,8 @@ func TestTLSThroughTheTunnel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, body) || s.Route().PlainHTTP {
-			t.Errorf("%d bytes, %v, route %+v", len(got), err, s.Route())
+		if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, body) || s.route.PlainHTTP {
+			t.Errorf("%d bytes, %v, route %+v", len(got), err, s.route)
 		}
 		s.Close()
 		if *asked.Load() != name {
@@ -484,7 +473,7 @@ func TestPortForward(t *testing.T) {
 	s.Close()
 
 	// Both protocols carry a connection.
-	tunnel := f.tunnel.(apiServerTunnel)
+	tunnel := f.options.Tunnel.(apiServerTunnel)
 	modern, old, err := tunnel.dialers(b.namespace, pod.Name)
 	if err != nil {
 		t.Fatal(err)

@@ -3,8 +3,6 @@ package artifact
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"io"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -56,8 +54,6 @@ type Volume struct {
 	Started, Completed time.Time
 }
 
-type volumeList []Volume
-
 type storedVolume struct {
 	PVCName             string `json:"pvcName"`
 	PVCNamespace        string `json:"pvcNamespace"`
@@ -101,10 +97,6 @@ type carrier struct {
 	Phase           string `json:"Phase"`
 }
 
-func (l *volumeList) read(d *json.Decoder) error {
-	return readList(d, func(s *storedVolume) { *l = append(*l, s.volume()) })
-}
-
 func (s *storedVolume) volume() Volume {
 	v := Volume{
 		Namespace: s.PVCNamespace, Claim: s.PVCName, PersistentVolume: s.PVName,
@@ -128,9 +120,6 @@ func (s *storedVolume) volume() Volume {
 		v.PodVolume = cmp.Or(v.PodVolume, c.VolumeName)
 		v.Node = cmp.Or(v.Node, c.NodeName)
 	}
-	cleanEach(&v.Namespace, &v.Claim, &v.PersistentVolume, &v.Method, &v.SkippedReason, &v.Result, &v.Phase,
-		&v.Handle, &v.Driver, &v.CSIDriver, &v.DataMover, &v.Uploader, &v.Content, &v.LocalHandle, &v.Retained,
-		&v.VolumeType, &v.Zone, &v.IOPS, &v.Operation, &v.PodNamespace, &v.Pod, &v.PodVolume, &v.Node)
 	return v
 }
 
@@ -143,16 +132,9 @@ func known(text string) string {
 	return text
 }
 
-// ReadVolumes reads unpacked volume infos of a backup or a restore.
-func ReadVolumes(r io.Reader) ([]Volume, error) {
-	var l volumeList
-	err := readJSON(r, &l)
-	return l, err
-}
-
 // Volumes fetches what a job did with each volume.
-func (f *Fetcher) Volumes(ctx context.Context, kind job.Kind, name string) ([]Volume, error) {
-	var l volumeList
-	err := f.load(ctx, targetOf(kind, name, velerov1.DownloadTargetKindBackupVolumeInfos, velerov1.DownloadTargetKindRestoreVolumeInfo), &l)
-	return l, err
+func (f *Fetcher) Volumes(ctx context.Context, kind job.Kind, name string) (volumes []Volume, err error) {
+	target := targetOf(kind, name, velerov1.DownloadTargetKindBackupVolumeInfos, velerov1.DownloadTargetKindRestoreVolumeInfo)
+	err = f.load(ctx, target, readList(&volumes, (*storedVolume).volume))
+	return volumes, err
 }
