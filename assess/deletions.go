@@ -154,13 +154,6 @@ func (a *Assessment) ahead(d *Deletion) string {
 	return ""
 }
 
-func timeOf(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.Time
-}
-
 // periodOf is a period of a location, Velero's default where it sets none.
 func periodOf(d *metav1.Duration) time.Duration {
 	if d == nil || d.Duration < 0 {

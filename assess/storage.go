@@ -105,8 +105,8 @@ func (a *Assessment) judgeLocation(l *Location) {
 		every     time.Duration
 		last      time.Time
 	}{
-		{"checked it", "Velero does not check whether it can be reached: validationFrequency is 0.", periodOf(l.Spec.ValidationFrequency), timeOf(l.Status.LastValidationTime)},
-		{"looked for backups of others in it", "Velero does not look for backups of others in it: backupSyncPeriod is 0.", periodOf(l.Spec.BackupSyncPeriod), timeOf(l.Status.LastSyncedTime)},
+		{"checked it", "Velero does not check whether it can be reached: validationFrequency is 0.", periodOf(l.Spec.ValidationFrequency), job.TimeOf(l.Status.LastValidationTime)},
+		{"looked for backups of others in it", "Velero does not look for backups of others in it: backupSyncPeriod is 0.", periodOf(l.Spec.BackupSyncPeriod), job.TimeOf(l.Status.LastSyncedTime)},
 	} {
 		switch since := a.Environment.Now.Sub(c.last); {
 		case c.every == 0:
@@ -157,7 +157,7 @@ func (a *Assessment) judgeRepository(r *Repository) {
 		say(mood, "The last %s failed: %s. Without maintenance what was deleted stays in the object store.",
 			human.Plural(failed, "maintenance", "maintenances"), cmp.Or(human.Shorten(strings.TrimSuffix(newest.Message, "."), 300), "it gives no reason"))
 	}
-	last, every := timeOf(r.Status.LastMaintenanceTime), r.Spec.MaintenanceFrequency.Duration
+	last, every := job.TimeOf(r.Status.LastMaintenanceTime), r.Spec.MaintenanceFrequency.Duration
 	if last.IsZero() || every <= 0 {
 		return
 	}

@@ -242,7 +242,7 @@ func (a *assessment) awaitedSnapshot() (Snapshot, bool) {
 			newest = s
 		}
 	}
-	limit := velero.SnapshotTimeout(a.j.Object)
+	limit := velero.SnapshotTimeout(a.j.Object, a.env.Server.Flags)
 	return newest, newest.Name != "" && limit > 0 && a.env.Now.Sub(newest.Created) < limit+waitMargin
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/testbed"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
 	"github.com/veltui/veltui/watch"
@@ -106,7 +107,7 @@ func compare(t *testing.T, v diagnosis.Verdict, want scene.Expect) {
 func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect, now time.Time, look func(*job.Job) diagnosis.Evidence, stored scene.Stored) diagnosis.Verdict {
 	t.Helper()
 	store := watch.NewStore(func() time.Time { return now }, 0)
-	known := velero.Scheme()
+	known := testbed.VeleroScheme()
 	var malformed []watch.Malformed
 	for _, o := range objects {
 		typed, fields := typed(t, known, o)
@@ -203,7 +204,7 @@ func TestRecordingsAreNeverStuck(t *testing.T) {
 func checkRecording(t *testing.T, r replay.Recording) (judged int) {
 	t.Helper()
 	now := r.Events[0].At
-	known := velero.Scheme()
+	known := testbed.VeleroScheme()
 	clock := func() time.Time { return now }
 	watching := watch.NewStore(clock, 0)
 	pods := serverPods(now.Add(-24 * time.Hour))

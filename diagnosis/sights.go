@@ -84,7 +84,7 @@ func (a *assessment) seeSnapshot() sight {
 		note: func() {
 			a.Supports(SourceSnapshots, s.Created, "VolumeSnapshot %s has no snapshot behind it yet%s", s.Name, because(s.Error))
 		},
-		summary: "; snapshot " + human.Shorten(s.Name, 60) + " not made for " + a.ago(s.Created) + " of " + human.Duration(velero.SnapshotTimeout(a.j.Object)) + because(s.Error),
+		summary: "; snapshot " + human.Shorten(s.Name, 60) + " not made for " + a.ago(s.Created) + " of " + human.Duration(velero.SnapshotTimeout(a.j.Object, a.env.Server.Flags)) + because(s.Error),
 		advice:  "Look at VolumeSnapshot " + s.Name + " and at its CSI driver if this goes on."}
 }
 

@@ -66,18 +66,11 @@ func (a *assessment) step() velero.Step {
 	return velero.StepStoring
 }
 
-func subject(j *job.Job) velero.Subject {
-	if j.Kind == job.Restore {
-		return velero.SubjectRestore
-	}
-	return velero.SubjectBackup
-}
-
 // waits are what the job may be waiting for now, by Velero's table and as far as the
 // evidence allows it.
 func (a *assessment) waits() []wait {
 	var found []wait
-	sightings, rows := sightings(), velero.WaitsIn(a.env.table(), subject(a.j), a.step(), a.version())
+	sightings, rows := sightings(), velero.WaitsIn(a.env.table(), string(a.j.Kind), a.step(), a.version())
 	for i := range rows {
 		of, known := sightings[rows[i].Name]
 		if !known {

@@ -61,7 +61,7 @@ func (r *anyJob) volumes() []Volume {
 		volumes[i] = Volume{
 			Kind: anyKind[r.IntN(len(anyKind))], Name: strconv.Itoa(i), UID: types.UID(strconv.Itoa(i)),
 			Phase: anyVolumePhase[r.IntN(len(anyVolumePhase))], Done: int64(r.number()), Total: int64(r.number()),
-			Created: timeOf(r.time()), Started: timeOf(r.time()), Completed: timeOf(r.time()), Changed: timeOf(r.time()),
+			Created: TimeOf(r.time()), Started: TimeOf(r.time()), Completed: TimeOf(r.time()), Changed: TimeOf(r.time()),
 		}
 	}
 	return volumes

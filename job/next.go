@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -79,12 +80,7 @@ func Next(prev *Job, in Input) *Job {
 	return j
 }
 
-func (in Input) volumesAt() time.Time {
-	if in.VolumesAt.IsZero() {
-		return in.At
-	}
-	return in.VolumesAt
-}
+func (in Input) volumesAt() time.Time { return cmp.Or(in.VolumesAt, in.At) }
 
 func (in Input) object() (Object, bool) {
 	switch {
@@ -127,8 +123,8 @@ func (j *Job) read(in Input) {
 func (j *Job) readBackup(b *velerov1.Backup) {
 	j.Kind, j.Object = Backup, b
 	j.Phase = string(b.Status.Phase)
-	j.Started = timeOf(b.Status.StartTimestamp)
-	j.Completed = timeOf(b.Status.CompletionTimestamp)
+	j.Started = TimeOf(b.Status.StartTimestamp)
+	j.Completed = TimeOf(b.Status.CompletionTimestamp)
 	j.Items = Items{}
 	if p := b.Status.Progress; p != nil {
 		j.Items = Items{Known: true, Done: p.ItemsBackedUp, Total: p.TotalItems}
@@ -149,8 +145,8 @@ func (j *Job) readBackup(b *velerov1.Backup) {
 func (j *Job) readRestore(r *velerov1.Restore) {
 	j.Kind, j.Object = Restore, r
 	j.Phase = string(r.Status.Phase)
-	j.Started = timeOf(r.Status.StartTimestamp)
-	j.Completed = timeOf(r.Status.CompletionTimestamp)
+	j.Started = TimeOf(r.Status.StartTimestamp)
+	j.Completed = TimeOf(r.Status.CompletionTimestamp)
 	j.Items = Items{}
 	if p := r.Status.Progress; p != nil {
 		j.Items = Items{Known: true, Done: p.ItemsRestored, Total: p.TotalItems}
@@ -215,28 +211,19 @@ func (j *Job) Terminal() bool { return velero.TerminalPhase(j.Phase) }
 // Began is when the job began, or was asked for while it has not. Backups that
 // Velero synced from storage were created long after they began.
 func (j *Job) Began() time.Time {
-	if !j.Started.IsZero() {
-		return j.Started
-	}
-	return j.Created
+	return cmp.Or(j.Started, j.Created)
 }
 
 // Elapsed is how long the job has run: from its start (its creation while it
 // has none) to its completion or now. A job that ended without a completion
 // time (docs/dev/velero.md#phases) ends with its last change.
 func (j *Job) Elapsed(now time.Time) time.Duration {
-	from, to := j.Started, now
-	if from.IsZero() {
-		from = j.Created
-	}
+	from := j.Began()
 	if j.Terminal() {
-		to = j.Completed
-		if to.IsZero() {
-			to = j.Changed
-		}
+		now = cmp.Or(j.Completed, j.Changed)
 	}
 	if from.IsZero() {
 		return 0
 	}
-	return max(0, to.Sub(from))
+	return max(0, now.Sub(from))
 }

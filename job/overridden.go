@@ -11,21 +11,15 @@ import (
 // to count as being worked on.
 const atWork = 5 * time.Minute
 
-// writers are when a server and when anybody else last wrote to the job, as the API
+// writers are when a server and when anything else last wrote to the job, as the API
 // server noted it. A server's field manager ends in -server (pkg/cmd/server/server.go,
 // SetBasename); velero is the command line.
 func (j *Job) writers() (server, other time.Time) {
-	for _, m := range j.Object.GetManagedFields() {
-		if strings.HasSuffix(m.Manager, "-server") {
-			server = Latest(server, timeOf(m.Time))
-		} else {
-			other = Latest(other, timeOf(m.Time))
-		}
-	}
-	return server, other
+	isServer := func(manager string) bool { return strings.HasSuffix(manager, "-server") }
+	return managedBy(j.Object, isServer), managedBy(j.Object, func(m string) bool { return !isServer(m) })
 }
 
-// overridden reports whether somebody else than Velero seems to have ended the job:
+// overridden reports whether something else than Velero seems to have ended the job:
 // Velero notes when a job was completed.
 func (j *Job) overridden() (server, other time.Time, ok bool) {
 	if j.Object == nil || !j.Terminal() || !j.Completed.IsZero() {
@@ -53,34 +47,36 @@ func (j *Job) LostSlot(since time.Time) bool {
 	return ok && j.Kind == Backup && j.Started.IsZero() && server.After(since) && other.After(server)
 }
 
-// newestManaged is the newest time at which the API server noted that a field
-// manager changed the object: the only clock that a resource without
-// conditions carries. Zero if it has none.
-func newestManaged(object metav1.Object) time.Time {
+// managedBy is the newest time at which the API server noted that one of the field
+// managers changed the object, zero if none did.
+func managedBy(object metav1.Object, is func(manager string) bool) time.Time {
 	var newest time.Time
 	for _, entry := range object.GetManagedFields() {
-		newest = Latest(newest, timeOf(entry.Time))
+		if is(entry.Manager) {
+			newest = Latest(newest, TimeOf(entry.Time))
+		}
 	}
 	return newest
 }
 
-// managedByVelero is the newest time at which Velero itself changed the object,
-// or anybody if none of the managers bears Velero's name: an annotation that a
-// person touches is no progress.
+// newestManaged is when any field manager last changed the object: the only clock that a
+// resource without conditions carries.
+func newestManaged(object metav1.Object) time.Time {
+	return managedBy(object, func(string) bool { return true })
+}
+
+// managedByVelero is when Velero itself last changed the object, or anything if none of
+// the managers bears Velero's name: an annotation that a person touches is no progress.
 func managedByVelero(object metav1.Object) time.Time {
-	var newest time.Time
-	for _, entry := range object.GetManagedFields() {
-		if strings.HasPrefix(entry.Manager, "velero") {
-			newest = Latest(newest, timeOf(entry.Time))
-		}
-	}
+	newest := managedBy(object, func(m string) bool { return strings.HasPrefix(m, "velero") })
 	if newest.IsZero() {
 		return newestManaged(object)
 	}
 	return newest
 }
 
-func timeOf(t *metav1.Time) time.Time {
+// TimeOf is a time that may not be set, else the zero time.
+func TimeOf(t *metav1.Time) time.Time {
 	if t == nil {
 		return time.Time{}
 	}

@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // sample is a value of the present stage's progress at one moment, linked to
 // the one before it.
@@ -40,22 +43,32 @@ func (s samples) last() *sample {
 	return s.older
 }
 
-// each visits the samples, newest first, until visit returns false.
-func (s samples) each(visit func(*sample) bool) {
-	for p := s.newest; p != nil; p = p.before {
-		if !visit(p) {
-			return
-		}
-	}
-	for p := s.older; p != nil; p = p.before {
-		if !visit(p) {
-			return
+// all are the samples, newest first.
+func (s samples) all() iter.Seq[*sample] {
+	return func(yield func(*sample) bool) {
+		for _, list := range []*sample{s.newest, s.older} {
+			for ; list != nil; list = list.before {
+				if !yield(list) {
+					return
+				}
+			}
 		}
 	}
 }
 
-// sample notes the present progress if it moved. Numbers or clocks that went
-// back start the window anew.
+// note adds progress that moved. Numbers or clocks that went back start anew.
+func (s samples) note(at time.Time, done, total int64) samples {
+	switch last := s.last(); {
+	case last == nil:
+	case at.Before(last.at) || done < last.done:
+		s = samples{unit: s.unit}
+	case done == last.done && total == last.total:
+		return s
+	}
+	return s.add(at, done, total)
+}
+
+// sample notes the present progress.
 func (j *Job) sample(prev *Job, in Input) {
 	done, total, unit, known := j.Progress()
 	at, written := in.At, j.track.itemsMoved
@@ -71,15 +84,7 @@ func (j *Job) sample(prev *Job, in Input) {
 	if prev == nil && j.track.movedKnown && at.Sub(written) > j.pace().due {
 		at = written // numbers are as old as that, whenever they are first seen
 	}
-	last := j.track.samples.last()
-	switch {
-	case last == nil:
-	case at.Before(last.at) || done < last.done:
-		j.track.samples = samples{unit: unit}
-	case done == last.done && total == last.total:
-		return
-	}
-	j.track.samples = j.track.samples.add(at, done, total)
+	j.track.samples = j.track.samples.note(at, done, total)
 }
 
 // pace says how a speed is measured, and what evidence it takes. The model is
@@ -117,15 +122,11 @@ var bytePace = pace{
 // pace is nil for what has no speed: operations and volumes that are only
 // counted end all at once, and queueing and finalizing have no numbers.
 func (j *Job) pace() *pace {
-	switch j.Stage {
-	case StageItems, StageVolumes, StageOperations:
-	default:
-		return nil
-	}
-	switch j.track.samples.unit {
-	case UnitItems:
+	moves := j.Stage == StageItems || j.Stage == StageVolumes || j.Stage == StageOperations
+	switch {
+	case moves && j.track.samples.unit == UnitItems:
 		return &itemPace
-	case UnitBytes:
+	case moves && j.track.samples.unit == UnitBytes:
 		return &bytePace
 	}
 	return nil
@@ -156,16 +157,15 @@ func (s samples) rate(p *pace, now time.Time) (perSecond float64, ok bool) {
 		end = now.Add(-p.due) // the number that is due has not come: it slows down
 	}
 	first, moves := last, 0
-	s.each(func(s *sample) bool {
+	for s := range s.all() {
 		if end.Sub(s.at) > p.window {
-			return false
+			break
 		}
 		if s.done != first.done {
 			moves++
 		}
 		first = s
-		return true
-	})
+	}
 	amount, span := last.done-first.done, end.Sub(first.at)
 	if moves < p.moves || amount < p.amount || span < p.span {
 		return 0, false
@@ -188,10 +188,12 @@ func (j *Job) ETA(now time.Time) (left time.Duration, ok bool) {
 	if !known || done >= total {
 		return 0, false
 	}
-	seconds := float64(total-done) / rate
-	if last := j.track.samples.last(); last != nil {
-		seconds -= max(0, now.Sub(last.at).Seconds()) // it went on since it was counted
-	}
+	return eta(total-done, rate, now.Sub(j.track.samples.last().at))
+}
+
+// eta is the time that an amount takes, less what passed since it was counted.
+func eta(amount int64, rate float64, passed time.Duration) (left time.Duration, ok bool) {
+	seconds := float64(amount)/rate - max(0, passed.Seconds())
 	if seconds > longestETA.Seconds() {
 		return 0, false
 	}
@@ -208,12 +210,11 @@ func (j *Job) totalSettled(now time.Time) bool {
 		return true
 	}
 	since := last.at
-	j.track.samples.each(func(s *sample) bool {
+	for s := range j.track.samples.all() {
 		if s.total != last.total {
-			return false
+			break
 		}
 		since = s.at
-		return true
-	})
+	}
 	return now.Sub(since) >= p.settled
 }

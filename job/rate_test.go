@@ -187,7 +187,9 @@ func TestSamplesAreBoundedAndShared(t *testing.T) {
 		}
 	}
 	n := 0
-	j.track.samples.each(func(*sample) bool { n++; return true })
+	for range j.track.samples.all() {
+		n++
+	}
 	if n < samplesPerList || n > 2*samplesPerList {
 		t.Errorf("%d samples are kept, want between %d and %d", n, samplesPerList, 2*samplesPerList)
 	}

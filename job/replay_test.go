@@ -228,8 +228,8 @@ func TestReplayStages(t *testing.T) {
 			}
 			continue
 		}
-		if r.Began.IsZero() || !r.Exact {
-			t.Errorf("stage %s began %v, exact %v", r.Stage, r.Began, r.Exact)
+		if r.Began.IsZero() {
+			t.Errorf("stage %s began at an unknown time", r.Stage)
 		}
 		passed = append(passed, r.Stage)
 	}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -31,9 +32,6 @@ type StageRecord struct {
 	// Began and Ended are zero if the stage has not begun or ended.
 	Began time.Time
 	Ended time.Time
-	// Exact is false where Began is only known as "not later than": the
-	// change happened before this process looked.
-	Exact bool
 	// Skipped is true for a stage that the job passed without needing it.
 	Skipped bool
 }
@@ -77,14 +75,12 @@ func rank(s Stage) int {
 // if a job that had ended lives again.
 func (j *Job) enterStage(prev *Job, at time.Time) {
 	stage := j.presentStage(at)
-	if prev == nil {
-		j.Stage = stage
-		j.Stages = j.firstRecords()
-		return
-	}
-	if prev.Terminal() && !j.Terminal() && stage != StageDeleting {
+	revived := prev != nil && prev.Terminal() && !j.Terminal() && stage != StageDeleting
+	if revived {
 		j.track.revived = true
 		j.track.samples, j.track.drawnIn = samples{}, ""
+	}
+	if prev == nil || revived {
 		j.Stage = stage
 		j.Stages = j.firstRecords()
 		return
@@ -102,12 +98,7 @@ func (j *Job) enterStage(prev *Job, at time.Time) {
 }
 
 // reached is the furthest stage that the job was known to be in.
-func (j *Job) reached() Stage {
-	if j.track.drawnIn == "" {
-		return StageQueued
-	}
-	return j.track.drawnIn
-}
+func (j *Job) reached() Stage { return cmp.Or(j.track.drawnIn, StageQueued) }
 
 // The last items of a backup may stay uncounted until its volumes are done
 // (docs/dev/velero.md#progress), so a backup that has all but uncountedShare of them and
@@ -142,15 +133,14 @@ func (j *Job) firstRecords() []StageRecord {
 	if j.Stage == StageDeleting {
 		records = append(records, StageRecord{Stage: StageDeleting})
 	}
-	records[0].Began, records[0].Exact = j.Created, true
+	records[0].Began = j.Created
 
 	present := rank(j.Stage)
 	if present < 0 && !j.Started.IsZero() {
 		present = rank(StageItems)
 	}
 	if present > 0 && !j.Started.IsZero() {
-		records[1].Began, records[1].Exact = j.Started, true
-		records[0].Ended = j.Started
+		records[0].Ended, records[1].Began = j.Started, j.Started
 	}
 	failed := j.Phase == velero.PhaseFailed || j.Phase == velero.PhaseFailedValidation
 	if !failed {
@@ -206,9 +196,8 @@ func (j *Job) lastVolume(podVolumes bool) time.Time {
 // endRecords dates the end of a job that is first seen when it is over.
 func (j *Job) endRecords(records []StageRecord) {
 	done := &records[rank(StageDone)]
-	done.Began, done.Exact = j.Completed, true
-	if j.Completed.IsZero() {
-		done.Began, done.Exact = Latest(j.Changed, j.Started, j.Created), false
+	if done.Began = j.Completed; j.Completed.IsZero() {
+		done.Began = Latest(j.Changed, j.Started, j.Created)
 	}
 	if j.Stage == StageDeleting {
 		records[rank(StageDeleting)].Began = Latest(j.Changed, done.Began)
@@ -241,20 +230,16 @@ func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
 		return prev.Stages // back from a phase that is not known
 	}
 	began := Latest(at, records[from].Began)
-	switch j.Stage {
-	case StageItems, StageVolumes:
-		if from == 0 && !j.Started.IsZero() {
-			began = j.Started
-		}
-	case StageDone:
-		if !j.Completed.IsZero() {
-			began = j.Completed
-		}
+	switch {
+	case (j.Stage == StageItems || j.Stage == StageVolumes) && from == 0 && !j.Started.IsZero():
+		began = j.Started
+	case j.Stage == StageDone && !j.Completed.IsZero():
+		began = j.Completed
 	}
 	if from == 0 && to > rank(StageItems) && !j.Started.IsZero() {
 		// The whole run of items fell between two looks.
 		items := &records[rank(StageItems)]
-		items.Began, items.Exact, items.Ended = j.Started, true, Latest(began, j.Started)
+		items.Began, items.Ended = j.Started, Latest(began, j.Started)
 		records[0].Ended = j.Started
 	}
 	failed := j.Phase == velero.PhaseFailed || j.Phase == velero.PhaseFailedValidation
@@ -266,16 +251,14 @@ func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
 	if records[from].Ended.IsZero() {
 		records[from].Ended = Latest(began, records[from].Began)
 	}
-	records[to].Began, records[to].Exact, records[to].Skipped = began, true, false
+	records[to].Began, records[to].Skipped = began, false
 	return records
 }
 
 // Record is what is known of a stage.
 func (j *Job) Record(s Stage) StageRecord {
-	for _, r := range j.Stages {
-		if r.Stage == s {
-			return r
-		}
+	if i := slices.IndexFunc(j.Stages, func(r StageRecord) bool { return r.Stage == s }); i >= 0 {
+		return j.Stages[i]
 	}
 	return StageRecord{Stage: s}
 }

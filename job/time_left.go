@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TimeLeft is what somebody who knows the mix of a restore says of it.
+// TimeLeft is a forecast of a restore's items by their mix.
 type TimeLeft struct {
 	// Seen is when the items were counted that this is about.
 	Seen time.Time
@@ -17,8 +17,8 @@ type TimeLeft struct {
 	Known bool
 }
 
-// WithTimeLeft is a restore with a word about the time that its items take. It
-// counts until the next items are seen: [Next] does not pass it on.
+// WithTimeLeft returns a restore with a forecast of its items. It counts until the
+// next items are seen: [Next] does not pass it on.
 func (j *Job) WithTimeLeft(f TimeLeft) *Job {
 	if j.Kind != Restore || j.Stage != StageItems {
 		return j
@@ -28,14 +28,14 @@ func (j *Job) WithTimeLeft(f TimeLeft) *Job {
 	return &k
 }
 
-// Halted is a job without a rate and an ETA, for one whose items nobody works on.
+// Halted returns a job without a rate and an ETA, for one on which nothing works.
 func (j *Job) Halted() *Job {
 	k := *j
 	k.foreseen, k.track.samples = nil, samples{unit: j.track.samples.unit}
 	return &k
 }
 
-// timeLeft is what was said about the items seen last.
+// timeLeft is the forecast for the items seen last.
 func (j *Job) timeLeft() (TimeLeft, bool) {
 	last := j.track.samples.last()
 	if j.foreseen == nil || j.Terminal() || j.Stage != StageItems || last == nil || !last.at.Equal(j.foreseen.Seen) {
@@ -51,11 +51,11 @@ func (f TimeLeft) leftAt(now time.Time) (time.Duration, bool) {
 	if !f.Known || f.Left < 0 || f.Left > longestETA || silence > itemPace.silent {
 		return 0, false
 	}
-	return f.after(f.Left, silence), true
+	return f.reduced(f.Left, silence), true
 }
 
-// after is what is left of a time after a silence.
-func (f TimeLeft) after(left, silence time.Duration) time.Duration {
+// reduced is a remaining time less a silence.
+func (f TimeLeft) reduced(left, silence time.Duration) time.Duration {
 	return max(time.Second, left-min(silence, itemPace.due))
 }
 
@@ -71,7 +71,7 @@ func (j *Job) RoughETA(now time.Time) (low, high time.Duration, ok bool) {
 		return 0, 0, false
 	}
 	silence := max(0, now.Sub(f.Seen))
-	return f.after(f.Low, silence), min(f.after(f.High, silence), longestETA), true
+	return f.reduced(f.Low, silence), min(f.reduced(f.High, silence), longestETA), true
 }
 
 // ItemsSeen is how many items were done when this process saw it.
@@ -88,13 +88,12 @@ func (j *Job) ItemsSince(after time.Time) []ItemsSeen {
 		return nil
 	}
 	var all []ItemsSeen
-	j.track.samples.each(func(s *sample) bool {
+	for s := range j.track.samples.all() {
 		if !s.at.After(after) {
-			return false
+			break
 		}
 		all = append(all, ItemsSeen{s.at, int(s.done)})
-		return true
-	})
+	}
 	slices.Reverse(all)
 	return all
 }

@@ -1,10 +1,13 @@
 package job
 
 import (
+	"cmp"
 	"time"
 
+	"github.com/vmware-tanzu/velero/pkg/apis/velero/shared"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -87,16 +90,7 @@ func sampleVolumes(before map[velero.VolumeRef]samples, volumes []Volume, at tim
 		if now == nil {
 			now = map[velero.VolumeRef]samples{}
 		}
-		s := before[v.Ref()]
-		switch last := s.last(); {
-		case last == nil:
-		case at.Before(last.at) || v.Done < last.done:
-			s = samples{unit: UnitBytes}
-		case v.Done == last.done && v.Total == last.total:
-			now[v.Ref()] = s
-			continue
-		}
-		now[v.Ref()] = s.add(at, v.Done, v.Total)
+		now[v.Ref()] = before[v.Ref()].note(at, v.Done, v.Total)
 	}
 	return now
 }
@@ -130,11 +124,7 @@ func (j *Job) VolumeETA(v *Volume, now time.Time) (left time.Duration, ok bool) 
 	if !ok || rate <= 0 || v.Done >= v.Total {
 		return 0, false
 	}
-	seconds := float64(v.Total-v.Done)/rate - max(0, v.Quiet(now).Seconds())
-	if seconds > longestETA.Seconds() {
-		return 0, false
-	}
-	return max(time.Second, time.Duration(seconds*float64(time.Second))), true
+	return eta(v.Total-v.Done, rate, v.Quiet(now))
 }
 
 // pvcName is the annotation that names the claim of a PodVolumeBackup
@@ -144,68 +134,61 @@ const pvcName = "velero.io/pvc-name"
 // VolumeFromPodVolumeBackup reads a PodVolumeBackup. Its node is in the spec
 // (docs/dev/velero.md#labels).
 func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
-	v := volumeOf(velero.PodVolumeBackup, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
-	v.Phase = string(o.Status.Phase)
-	v.Target = o.Spec.Pod.Namespace + "/" + o.Spec.Pod.Name + ":" + o.Spec.Volume
-	v.Node = o.Spec.Node
-	v.Namespace, v.Claim = o.Spec.Pod.Namespace, o.Annotations[pvcName]
-	v.Pod, v.PodVolume, v.Uploader = o.Spec.Pod.Name, o.Spec.Volume, o.Spec.UploaderType
+	v := volumeOf(velero.PodVolumeBackup, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
+	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel
+	v.setPod(&o.Spec.Pod, o.Spec.Volume, o.Spec.UploaderType)
+	v.Node, v.Claim = o.Spec.Node, o.Annotations[pvcName]
 	v.Handle, v.Incremental = o.Status.SnapshotID, max(0, o.Status.IncrementalBytes)
-	v.Done, v.Total = max(0, o.Status.Progress.BytesDone), max(0, o.Status.Progress.TotalBytes)
-	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
 	return v
 }
 
 // VolumeFromPodVolumeRestore reads a PodVolumeRestore. Before the uploader
 // tells a total, the size of the snapshot stands in for it (Velero 1.18).
 func VolumeFromPodVolumeRestore(o *velerov1.PodVolumeRestore) Volume {
-	v := volumeOf(velero.PodVolumeRestore, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
-	v.Phase = string(o.Status.Phase)
-	v.Target = o.Spec.Pod.Namespace + "/" + o.Spec.Pod.Name + ":" + o.Spec.Volume
-	v.Node = o.Status.Node
-	v.Namespace, v.Pod, v.PodVolume, v.Uploader = o.Spec.Pod.Namespace, o.Spec.Pod.Name, o.Spec.Volume, o.Spec.UploaderType
-	v.Handle = o.Spec.SnapshotID
-	v.Done, v.Total = max(0, o.Status.Progress.BytesDone), orSize(o.Status.Progress.TotalBytes, o.Spec.SnapshotSize)
-	v.Message, v.CancelAsked = o.Status.Message, o.Spec.Cancel
+	v := volumeOf(velero.PodVolumeRestore, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
+	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel
+	v.setPod(&o.Spec.Pod, o.Spec.Volume, o.Spec.UploaderType)
+	v.Node, v.Handle = o.Status.Node, o.Spec.SnapshotID
+	v.Total = cmp.Or(v.Total, max(0, o.Spec.SnapshotSize))
 	return v
 }
 
 // VolumeFromDataUpload reads a DataUpload.
 func VolumeFromDataUpload(o *velerov2alpha1.DataUpload) Volume {
-	v := volumeOf(velero.DataUpload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
-	v.Phase = string(o.Status.Phase)
-	v.Target = o.Spec.SourceNamespace + "/" + o.Spec.SourcePVC
-	v.Namespace, v.Claim = o.Spec.SourceNamespace, o.Spec.SourcePVC
+	v := volumeOf(velero.DataUpload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
+	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel
+	v.setClaim(o.Spec.SourceNamespace, o.Spec.SourcePVC, o.Spec.DataMover)
+	v.Node = cmp.Or(o.Status.Node, o.Status.AcceptedByNode)
 	v.Handle, v.Incremental = o.Status.SnapshotID, max(0, o.Status.IncrementalBytes)
-	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
-	v.Done, v.Total = max(0, o.Status.Progress.BytesDone), max(0, o.Status.Progress.TotalBytes)
-	v.Message, v.CancelAsked, v.DataMover = o.Status.Message, o.Spec.Cancel, o.Spec.DataMover
 	return v
 }
 
 // VolumeFromDataDownload reads a DataDownload. Before the uploader tells a
 // total, the size of the snapshot stands in for it (Velero 1.18).
 func VolumeFromDataDownload(o *velerov2alpha1.DataDownload) Volume {
-	v := volumeOf(velero.DataDownload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp)
-	v.Phase = string(o.Status.Phase)
-	v.Target = o.Spec.TargetVolume.Namespace + "/" + o.Spec.TargetVolume.PVC
-	v.Namespace, v.Claim, v.Handle = o.Spec.TargetVolume.Namespace, o.Spec.TargetVolume.PVC, o.Spec.SnapshotID
-	v.Node = orNode(o.Status.Node, o.Status.AcceptedByNode)
-	v.Done, v.Total = max(0, o.Status.Progress.BytesDone), orSize(o.Status.Progress.TotalBytes, o.Spec.SnapshotSize)
-	v.Message, v.CancelAsked, v.DataMover = o.Status.Message, o.Spec.Cancel, o.Spec.DataMover
+	v := volumeOf(velero.DataDownload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
+	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel
+	v.setClaim(o.Spec.TargetVolume.Namespace, o.Spec.TargetVolume.PVC, o.Spec.DataMover)
+	v.Node, v.Handle = cmp.Or(o.Status.Node, o.Status.AcceptedByNode), o.Spec.SnapshotID
+	v.Total = cmp.Or(v.Total, max(0, o.Spec.SnapshotSize))
 	return v
 }
 
-func volumeOf(kind velero.VolumeKind, o metav1.Object, started, completed, accepted *metav1.Time) Volume {
+func (v *Volume) setPod(pod *corev1.ObjectReference, volume, uploader string) {
+	v.Namespace, v.Pod, v.PodVolume, v.Uploader = pod.Namespace, pod.Name, volume, uploader
+	v.Target = pod.Namespace + "/" + pod.Name + ":" + volume
+}
+
+func (v *Volume) setClaim(namespace, claim, mover string) {
+	v.Namespace, v.Claim, v.DataMover = namespace, claim, mover
+	v.Target = namespace + "/" + claim
+}
+
+func volumeOf(kind velero.VolumeKind, o metav1.Object, started, completed, accepted *metav1.Time, progress shared.DataMoveOperationProgress) Volume {
 	v := Volume{
-		Kind:      kind,
-		Name:      o.GetName(),
-		UID:       o.GetUID(),
-		Created:   o.GetCreationTimestamp().Time,
-		Accepted:  timeOf(accepted),
-		Operation: o.GetLabels()[velerov1.AsyncOperationIDLabel],
-		Started:   timeOf(started),
-		Completed: timeOf(completed),
+		Kind: kind, Name: o.GetName(), UID: o.GetUID(), Operation: o.GetLabels()[velerov1.AsyncOperationIDLabel],
+		Created: o.GetCreationTimestamp().Time, Accepted: TimeOf(accepted), Started: TimeOf(started), Completed: TimeOf(completed),
+		Done: max(0, progress.BytesDone), Total: max(0, progress.TotalBytes),
 	}
 	if name := o.GetLabels()[velerov1.BackupNameLabel]; name != "" {
 		v.Owner = "backup/" + name
@@ -215,20 +198,6 @@ func volumeOf(kind velero.VolumeKind, o metav1.Object, started, completed, accep
 	}
 	v.Changed = Latest(newestManaged(o), v.Created, v.Accepted, v.Started, v.Completed)
 	return v
-}
-
-func orSize(total, snapshot int64) int64 {
-	if total > 0 {
-		return total
-	}
-	return max(0, snapshot)
-}
-
-func orNode(node, accepted string) string {
-	if node != "" {
-		return node
-	}
-	return accepted
 }
 
 // Ended reports whether nothing more of the volume will be moved.

@@ -11,6 +11,9 @@ import (
 
 	crdsv1 "github.com/vmware-tanzu/velero/config/crd/v1/crds"
 	crdsv2alpha1 "github.com/vmware-tanzu/velero/config/crd/v2alpha1/crds"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -29,6 +32,18 @@ func Scheme() *runtime.Scheme {
 	utilruntime.Must(velerov1.AddToScheme(s))
 	utilruntime.Must(velerov2alpha1.AddToScheme(s))
 	utilruntime.Must(apiextensionsv1.AddToScheme(s))
+	return s
+}
+
+// VeleroScheme knows Velero's types and those of Kubernetes that veltui reads.
+func VeleroScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, authorizationv1.AddToScheme, authenticationv1.AddToScheme,
+		velerov1.AddToScheme, velerov2alpha1.AddToScheme,
+	} {
+		utilruntime.Must(add(s))
+	}
 	return s
 }
 

@@ -69,27 +69,26 @@ func DefaultServerFlags() ServerFlags {
 // whole command line. What is not given, or not valid, has its default.
 func ParseServerFlags(args []string) ServerFlags {
 	f := DefaultServerFlags()
+	qps := func(value string) (float64, error) { return strconv.ParseFloat(value, 32) }
 	eachFlag(args, func(name, value string) {
 		valid := false
 		switch name {
 		case "concurrent-backups":
-			valid = setCount(&f.ConcurrentBackups, value)
+			valid = set(&f.ConcurrentBackups, strconv.Atoi, value)
 		case "resource-timeout":
-			valid = setDuration(&f.ResourceTimeout, value)
+			valid = set(&f.ResourceTimeout, time.ParseDuration, value)
 		case "fs-backup-timeout", "restic-timeout": // the second until 1.9
-			valid = setDuration(&f.PodVolumeTimeout, value)
+			valid = set(&f.PodVolumeTimeout, time.ParseDuration, value)
 		case "default-item-operation-timeout":
-			valid = setDuration(&f.ItemOperationTimeout, value)
+			valid = set(&f.ItemOperationTimeout, time.ParseDuration, value)
 		case "terminating-resource-timeout":
-			valid = setDuration(&f.TerminatingTimeout, value)
+			valid = set(&f.TerminatingTimeout, time.ParseDuration, value)
 		case "item-operation-sync-frequency":
-			valid = setDuration(&f.ItemOperationSync, value)
+			valid = set(&f.ItemOperationSync, time.ParseDuration, value)
 		case "client-qps":
-			if n, err := strconv.ParseFloat(value, 32); err == nil && n > 0 {
-				f.ClientQPS, valid = n, true
-			}
+			valid = set(&f.ClientQPS, qps, value)
 		case "client-burst":
-			valid = setCount(&f.ClientBurst, value)
+			valid = set(&f.ClientBurst, strconv.Atoi, value)
 		case "restore-resource-priorities":
 			f.RestorePriorities = value
 		case "default-resource-modifier-configmap":
@@ -144,16 +143,15 @@ type AgentFlags struct {
 // DefaultAgentConfig is the ConfigMap that node-agents read before 1.15.
 const DefaultAgentConfig = "node-agent-config"
 
-// DefaultAgentFlags are the defaults.
-func DefaultAgentFlags() AgentFlags { return AgentFlags{PrepareTimeout: 30 * time.Minute} }
+const defaultPrepareTimeout = 30 * time.Minute
 
-// ParseAgentFlags reads the words that start a node-agent.
-func ParseAgentFlags(args []string) AgentFlags {
-	f := DefaultAgentFlags()
+// parseAgentFlags reads the words that start a node-agent.
+func parseAgentFlags(args []string) AgentFlags {
+	f := AgentFlags{PrepareTimeout: defaultPrepareTimeout}
 	eachFlag(args, func(name, value string) {
 		switch name {
 		case "data-mover-prepare-timeout":
-			setDuration(&f.PrepareTimeout, value)
+			set(&f.PrepareTimeout, time.ParseDuration, value)
 		case "node-agent-configmap", "node-agent-config":
 			f.ConfigMap = value
 		}
@@ -182,18 +180,11 @@ func eachFlag(args []string, set func(name, value string)) {
 	}
 }
 
-func setDuration(d *time.Duration, value string) (valid bool) {
-	parsed, err := time.ParseDuration(value)
+// set takes a value that is valid: one above zero.
+func set[T int | float64 | time.Duration](into *T, parse func(string) (T, error), value string) (valid bool) {
+	parsed, err := parse(value)
 	if valid = err == nil && parsed > 0; valid {
-		*d = parsed
-	}
-	return valid
-}
-
-func setCount(n *int, value string) (valid bool) {
-	parsed, err := strconv.Atoi(value)
-	if valid = err == nil && parsed > 0; valid {
-		*n = parsed
+		*into = parsed
 	}
 	return valid
 }

@@ -1,6 +1,9 @@
 package velero
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Phases of Backups and Restores (pkg/apis/velero/v1/backup_types.go and
 // restore_types.go; docs/dev/velero.md#phases). A phase that is not here belongs to
@@ -62,7 +65,7 @@ const (
 	OperationFailed    = "Failed"
 )
 
-// refusals are what object stores answer when nothing but a person helps: the codes of
+// refusals are answers of object stores that only a person can mend: the codes of
 // S3, of Azure and of Google Cloud for keys, buckets and rights that they do not know
 // or give (each store's list of error codes).
 var refusals = []string{
@@ -75,10 +78,5 @@ var refusals = []string{
 // not change by itself. What may pass, such as a time-out or a refused connection, is
 // none.
 func RefusedByStore(message string) bool {
-	for _, r := range refusals {
-		if strings.Contains(message, r) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(message, r) })
 }

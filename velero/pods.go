@@ -47,11 +47,12 @@ func runsServer(c corev1.Container) bool {
 	return false
 }
 
-// serverIn is the container in which the server runs, nil if that is not clear.
-func serverIn(p *corev1.Pod) *corev1.Container {
+// containerIn finds a program's container: by its usual name, by what it runs, or as the
+// only one. It is nil if that is not clear.
+func containerIn(p *corev1.Pod, name string, runs func(corev1.Container) bool) *corev1.Container {
 	for _, is := range []func(corev1.Container) bool{
-		func(c corev1.Container) bool { return c.Name == serverContainer },
-		runsServer,
+		func(c corev1.Container) bool { return c.Name == name },
+		runs,
 		func(corev1.Container) bool { return len(p.Spec.Containers) == 1 },
 	} {
 		if i := slices.IndexFunc(p.Spec.Containers, is); i >= 0 {
@@ -61,41 +62,27 @@ func serverIn(p *corev1.Pod) *corev1.Container {
 	return nil
 }
 
-// serverStatus is the status of the server's container, nil if there is none yet
-// or it cannot be told from its neighbours.
-func serverStatus(p *corev1.Pod) *corev1.ContainerStatus {
-	if c := serverIn(p); c != nil {
-		return statusNamed(p, c.Name)
-	}
-	return nil
+func serverIn(p *corev1.Pod) *corev1.Container { return containerIn(p, serverContainer, runsServer) }
+
+func agentIn(p *corev1.Pod) *corev1.Container {
+	return containerIn(p, agentContainer, func(corev1.Container) bool { return false })
 }
 
-// agentStatus is the status of the node-agent's container: that of its name,
-// else the only one there is.
-func agentStatus(p *corev1.Pod) *corev1.ContainerStatus {
-	if s := statusNamed(p, agentContainer); s != nil {
-		return s
+// AgentContainer is the name of the container in which the node-agent runs, the
+// usual one if that cannot be told.
+func AgentContainer(p *corev1.Pod) string {
+	if c := agentIn(p); c != nil {
+		return c.Name
 	}
-	if len(p.Status.ContainerStatuses) == 1 {
-		return &p.Status.ContainerStatuses[0]
-	}
-	return nil
+	return agentContainer
 }
 
-func statusNamed(p *corev1.Pod, container string) *corev1.ContainerStatus {
+// statusOf is the status of a container, nil if there is none yet.
+func statusOf(p *corev1.Pod, container string) *corev1.ContainerStatus {
 	for i := range p.Status.ContainerStatuses {
 		if s := &p.Status.ContainerStatuses[i]; s.Name == container {
 			return s
 		}
 	}
 	return nil
-}
-
-// AgentContainer is the name of the container in which the node-agent runs, the
-// usual one if that cannot be told.
-func AgentContainer(p *corev1.Pod) string {
-	if len(p.Spec.Containers) == 1 {
-		return p.Spec.Containers[0].Name
-	}
-	return agentContainer
 }

@@ -63,7 +63,9 @@ func readServer(p *corev1.Pod) ServerPod {
 	if g := p.Spec.TerminationGracePeriodSeconds; g != nil {
 		s.Grace = time.Duration(max(0, *g)) * time.Second
 	}
+	var status *corev1.ContainerStatus
 	if c := serverIn(p); c != nil {
+		status = statusOf(p, c.Name)
 		s.Container, s.Version = c.Name, imageVersion(c.Image)
 		s.Flags = ParseServerFlags(slices.Concat(c.Command, c.Args)).defaultsOf(s.Version)
 		for _, e := range c.Env {
@@ -72,7 +74,6 @@ func readServer(p *corev1.Pod) ServerPod {
 			}
 		}
 	}
-	status := serverStatus(p)
 	if status == nil {
 		// It may be any of the pod's containers, so since when is not known.
 		if s.Running = p.Status.Phase == corev1.PodRunning; !s.Running {
@@ -129,16 +130,15 @@ type Server struct {
 // ServerOf reads the present server from Velero's pods, seen at a moment in the
 // cluster's clock.
 func ServerOf(pods []*corev1.Pod, seen time.Time) Server {
-	s := Server{Visible: true, SeenAt: seen}
-	if all := ServerPods(pods); len(all) > 0 {
+	s := Server{Visible: true, SeenAt: seen, ServerPod: ServerPod{Flags: DefaultServerFlags()}}
+	all := ServerPods(pods)
+	if len(all) > 0 {
 		s.ServerPod = slices.MaxFunc(all, compareServers)
-		for i := range all {
-			if all[i].Running && all[i].Name != s.Name {
-				s.Others++
-			}
+	}
+	for i := range all {
+		if all[i].Running && all[i].Name != s.Name {
+			s.Others++
 		}
-	} else {
-		s.Flags = DefaultServerFlags()
 	}
 	return s
 }
@@ -187,8 +187,11 @@ func AgentsOf(pods []*corev1.Pod) []Agent {
 		if !IsNodeAgent(p) {
 			continue
 		}
-		a := Agent{Pod: p.Name, Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time, Flags: agentFlagsOf(p)}
-		if s := agentStatus(p); s != nil {
+		a := Agent{Pod: p.Name, Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time, Flags: parseAgentFlags(nil)}
+		if c := agentIn(p); c != nil {
+			a.Flags = parseAgentFlags(slices.Concat(c.Command, c.Args))
+		}
+		if s := statusOf(p, AgentContainer(p)); s != nil {
 			a.Ready, a.Restarts = s.Ready, int(s.RestartCount)
 			switch {
 			case s.State.Running != nil:
@@ -203,15 +206,6 @@ func AgentsOf(pods []*corev1.Pod) []Agent {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod))
 	})
 	return found
-}
-
-func agentFlagsOf(p *corev1.Pod) AgentFlags {
-	for i := range p.Spec.Containers {
-		if c := &p.Spec.Containers[i]; c.Name == agentContainer || len(p.Spec.Containers) == 1 {
-			return ParseAgentFlags(slices.Concat(c.Command, c.Args))
-		}
-	}
-	return DefaultAgentFlags()
 }
 
 // lifeless is how long after its grace period a server that is being replaced may

@@ -1,6 +1,7 @@
 package velero
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -395,20 +396,8 @@ func LogLevel(line string) string {
 		_ = json.Unmarshal([]byte(line), &fields) // what is no JSON has no level
 		return fields.Level
 	}
-	if !strings.HasPrefix(line, "time=") {
-		return ""
-	}
-	for range 2 { // the time stands before it
-		key, value, rest, ok := cutField(line)
-		switch {
-		case !ok:
-			return ""
-		case key == "level":
-			return value
-		}
-		line = rest
-	}
-	return ""
+	l, _ := CutLogLine(line)
+	return l.Level
 }
 
 // ParseLogLine reads a line as Velero's server, its node-agents and the pods that
@@ -424,9 +413,7 @@ func ParseLogLine(line string) (e LogEntry, ok bool) {
 	}
 	at, err := time.Parse(time.RFC3339, e.Fields["time"])
 	e.At, e.Level, e.Text = at, e.Fields["level"], e.Fields["msg"]
-	if e.Error = e.Fields["error"]; e.Error == "" {
-		e.Error = e.Fields["error.message"]
-	}
+	e.Error = cmp.Or(e.Fields["error"], e.Fields["error.message"])
 	return e, err == nil
 }
 
@@ -434,16 +421,14 @@ func ParseLogLine(line string) (e LogEntry, ok bool) {
 // of no interest.
 func jsonFields(line string) (map[string]string, bool) {
 	var raw map[string]any
-	if json.Unmarshal([]byte(line), &raw) != nil {
-		return nil, false
-	}
+	err := json.Unmarshal([]byte(line), &raw)
 	fields := make(map[string]string, len(raw))
 	for key, value := range raw {
 		if text, ok := value.(string); ok {
 			fields[key] = text
 		}
 	}
-	return fields, true
+	return fields, err == nil
 }
 
 // textFields reads a line as logrus writes it: KEY=VALUE with spaces between,
@@ -456,7 +441,7 @@ func textFields(line string) (map[string]string, bool) {
 		return nil, false
 	}
 	fields := map[string]string{}
-	for line = strings.TrimLeft(line, " "); line != ""; line = strings.TrimLeft(line, " ") {
+	for line != "" {
 		key, value, rest, ok := cutField(line)
 		if !ok {
 			return nil, false
@@ -464,9 +449,9 @@ func textFields(line string) (map[string]string, bool) {
 		if _, known := fields[key]; !known {
 			fields[key] = value
 		}
-		line = rest
+		line = strings.TrimLeft(rest, " ")
 	}
-	return fields, len(fields) > 0
+	return fields, true
 }
 
 // cutField cuts the first KEY=VALUE from a line.
@@ -475,21 +460,16 @@ func cutField(line string) (key, value, rest string, ok bool) {
 	if !found || strings.Contains(key, `"`) {
 		return "", "", "", false
 	}
-	value, rest, ok = cutValue(rest)
-	return key, value, rest, ok
-}
-
-func cutValue(text string) (value, rest string, ok bool) {
-	if !strings.HasPrefix(text, `"`) {
-		value, rest, _ = strings.Cut(text, " ")
-		return value, rest, true
+	if !strings.HasPrefix(rest, `"`) {
+		value, rest, _ = strings.Cut(rest, " ")
+		return key, value, rest, true
 	}
-	quoted, err := strconv.QuotedPrefix(text)
+	quoted, err := strconv.QuotedPrefix(rest)
 	if err != nil {
-		return "", "", false
+		return "", "", "", false
 	}
 	value, err = strconv.Unquote(quoted)
-	return value, text[len(quoted):], err == nil
+	return key, value, rest[len(quoted):], err == nil
 }
 
 // CutLogLine reads the beginning of a line that was cut somewhere in its text:

@@ -218,7 +218,7 @@ func TestFlags(t *testing.T) {
 	if !reflect.DeepEqual(f, DefaultServerFlags()) {
 		t.Errorf("values that are not valid: %+v", f)
 	}
-	a := ParseAgentFlags([]string{"node-agent", "server", "--data-mover-prepare-timeout=2h", "--node-agent-configmap", "slots"})
+	a := parseAgentFlags([]string{"node-agent", "server", "--data-mover-prepare-timeout=2h", "--node-agent-configmap", "slots"})
 	if a != (AgentFlags{2 * time.Hour, "slots"}) {
 		t.Errorf("node-agent: %+v", a)
 	}

@@ -23,38 +23,6 @@ const (
 	StepDeleting   Step = "deleting"   // Deleting
 )
 
-// Subject is what waits: a kind of job, or a volume in one of its phases.
-type Subject string
-
-// The subjects.
-const (
-	SubjectBackup  Subject = "Backup"
-	SubjectRestore Subject = "Restore"
-)
-
-// Worker is who owns a job while it waits.
-type Worker string
-
-// The workers.
-const (
-	WorkerServer    Worker = "server"     // the controller of the kind, in the server
-	WorkerQueue     Worker = "queue"      // the server's queue of backups
-	WorkerFinalizer Worker = "finalizer"  // the server's finalizer of the kind
-	WorkerAgent     Worker = "node-agent" // the node-agent of the volume's node
-	WorkerPlugin    Worker = "plugin"     // a plugin, or a controller behind it
-	WorkerDeleter   Worker = "deletion"   // the server's deletion controller
-)
-
-// Restarted is what a restart of the server does to a job that waits.
-type Restarted string
-
-// The effects.
-const (
-	RestartFails   Restarted = "marks it Failed"
-	RestartResumes Restarted = "goes on"
-	RestartForgets Restarted = "forgets it"
-)
-
 // Moment is what a limit is counted from.
 type Moment string
 
@@ -90,37 +58,34 @@ type Wait struct {
 	Name WaitName
 	// For says in words what is waited for.
 	For     string
-	Subject Subject
+	Subject string // the kind that waits, Backup or Restore
 	Steps   []Step
 	// Since and Before are the versions in which it is so; zero for all.
 	Since, Before Version
-	Worker        Worker
-	// Workers is how many of them there are, in words.
-	Workers string
-	Limit   Bound
-	From    Moment
+	// Worker is who owns the job meanwhile: the controller of its kind in the server, the
+	// server's queue, finalizer or deletion controller, the node-agent of a volume's node,
+	// or a plugin with a controller behind it. Workers is how many there are.
+	Worker, Workers string
+	Limit           Bound
+	From            Moment
 	// Writes is what Velero writes meanwhile, and how often; empty for nothing.
 	Writes string
 	// Shows is the evidence that shows it, empty if nothing does: then the wait is
 	// always possible.
 	Shows string
-	// Restart is what a restart of the server does to it.
-	Restart Restarted
+	// Restart is what a restart of the server does to the job.
+	Restart string
 	// Source is file and function.
 	Source string
 }
 
-// In reports whether the row holds for a subject, a step and a version.
-func (w *Wait) In(s Subject, step Step, v Version) bool {
-	return w.Subject == s && slices.Contains(w.Steps, step) && !v.Before(w.Since) && (w.Before == Version{} || v.Before(w.Before))
-}
-
-// WaitsIn are the rows for a subject, a step and a version, in the table's order.
-func WaitsIn(table []Wait, s Subject, step Step, v Version) []Wait {
+// WaitsIn are the rows for a kind of job, a step and a version, in the table's order.
+func WaitsIn(table []Wait, subject string, step Step, v Version) []Wait {
 	var rows []Wait
 	for i := range table {
-		if table[i].In(s, step, v) {
-			rows = append(rows, table[i])
+		w := &table[i]
+		if w.Subject == subject && slices.Contains(w.Steps, step) && !v.Before(w.Since) && (w.Before == Version{} || v.Before(w.Before)) {
+			rows = append(rows, *w)
 		}
 	}
 	return rows
@@ -183,97 +148,92 @@ var inItems = []Step{StepCollecting, StepItems}
 // Waits are all that Velero's jobs wait for in silence, in the order in which a job
 // meets them, from 1.14 to 1.18.3. docs/dev/velero.md prints them.
 func Waits() []Wait {
+	const backup, restore = "Backup", "Restore"
 	resource := Bound{Setting: "resource-timeout", Of: ResourceTimeout}
 	podVolumes := Bound{Setting: "fs-backup-timeout", Of: PodVolumeTimeout}
 	operations := Bound{Setting: "itemOperationTimeout", Of: ItemOperationTimeout, After: time.Minute}
 	patch := Bound{Setting: "resource-timeout", Of: lastPatch}
 	return []Wait{
-		{Name: WaitQueue, For: "its turn in the queue", Subject: SubjectBackup, Steps: []Step{StepQueued}, Since: Version{1, 18, 0},
-			Worker: WorkerQueue, Workers: "--concurrent-backups", Writes: "status.queuePosition, as it moves up", Restart: RestartResumes, Shows: "backups that run, or are queued before it", Source: "pkg/controller/backup_queue_controller.go Reconcile"},
-		{Name: WaitWorker, For: "the backup worker", Subject: SubjectBackup, Steps: []Step{StepQueued}, Before: Version{1, 18, 0},
-			Worker: WorkerServer, Workers: "1", Restart: RestartResumes, Shows: "another backup in progress", Source: "pkg/controller/backup_controller.go SetupWithManager"},
-		{Name: WaitWorker, For: "the restore worker", Subject: SubjectRestore, Steps: []Step{StepQueued},
-			Worker: WorkerServer, Workers: "1", Restart: RestartResumes, Shows: "another restore in progress", Source: "pkg/controller/restore_controller.go SetupWithManager"},
+		{Name: WaitQueue, For: "its turn in the queue", Subject: backup, Steps: []Step{StepQueued}, Since: Version{1, 18, 0},
+			Worker: "queue", Workers: "--concurrent-backups", Writes: "status.queuePosition, as it moves up", Restart: "goes on", Shows: "backups that run, or are queued before it", Source: "pkg/controller/backup_queue_controller.go Reconcile"},
+		{Name: WaitWorker, For: "the backup worker", Subject: backup, Steps: []Step{StepQueued}, Before: Version{1, 18, 0},
+			Worker: "server", Workers: "1", Restart: "goes on", Shows: "another backup in progress", Source: "pkg/controller/backup_controller.go SetupWithManager"},
+		{Name: WaitWorker, For: "the restore worker", Subject: restore, Steps: []Step{StepQueued},
+			Worker: "server", Workers: "1", Restart: "goes on", Shows: "another restore in progress", Source: "pkg/controller/restore_controller.go SetupWithManager"},
 
-		{Name: WaitListing, For: "the list of what to back up", Subject: SubjectBackup, Steps: []Step{StepCollecting},
-			Worker: WorkerServer, Workers: "--concurrent-backups (1 before 1.18)", From: FromMovement, Restart: RestartFails, Source: "pkg/backup/backup.go BackupWithResolvers"},
-		{Name: WaitDownload, For: "the download of the backup", Subject: SubjectRestore, Steps: []Step{StepCollecting},
-			Worker: WorkerServer, Workers: "1", From: FromMovement, Restart: RestartFails, Source: "pkg/controller/restore_controller.go runValidatedRestore"},
-		{Name: WaitCacheSync, For: "a kind that the API server does not list", Subject: SubjectRestore, Steps: inItems,
-			Worker: WorkerServer, Workers: "1", From: FromMovement, Restart: RestartFails, Shows: "the server's log ends with waiting informer cache sync", Source: "pkg/restore/restore.go execute, getResourceLister"},
-		{Name: WaitNamespace, For: "a namespace to be gone", Subject: SubjectRestore, Steps: inItems,
-			Worker: WorkerServer, Workers: "1", Limit: Bound{Setting: "terminating-resource-timeout", Of: terminating}, From: FromMovement, Writes: "nothing; again with each item", Restart: RestartFails, Shows: "a namespace that is being deleted", Source: "pkg/util/kube/utils.go EnsureNamespaceExistsAndIsReady"},
-		{Name: WaitHook, For: "a hook", Subject: SubjectBackup, Steps: inItems,
-			Worker: WorkerServer, Workers: "--concurrent-backups (1 before 1.18)", Limit: Bound{Setting: "the hook's timeout, each after the other"}, From: FromEvidence, Restart: RestartFails, Shows: "the server's log, spec.hooks, annotations of the pods", Source: "pkg/podexec/pod_command_executor.go ExecutePodCommand"},
-		{Name: WaitSnapshot, For: "a CSI snapshot", Subject: SubjectBackup, Steps: inItems,
-			Worker: WorkerPlugin, Workers: "1 a worker", Limit: Bound{Setting: "spec.csiSnapshotTimeout", Of: snapshot}, From: FromEvidence, Restart: RestartFails, Shows: "a VolumeSnapshot without a handle", Source: "pkg/util/csi/volume_snapshot.go WaitUntilVSCHandleIsReady"},
-		{Name: WaitItemAction, For: "a plugin that works on one item", Subject: SubjectBackup, Steps: inItems,
-			Worker: WorkerPlugin, Workers: "1 a worker", From: FromMovement, Restart: RestartFails, Source: "pkg/backup/item_backupper.go executeActions"},
-		{Name: WaitItemAction, For: "a plugin that works on one item", Subject: SubjectRestore, Steps: inItems,
-			Worker: WorkerPlugin, Workers: "1", From: FromMovement, Restart: RestartFails, Source: "pkg/restore/pv_restorer.go executePVAction"},
-		{Name: WaitPodVolumes, For: "the pod volumes of a pod, before its hooks", Subject: SubjectBackup, Steps: []Step{StepItems}, Since: Version{1, 16, 0},
-			Worker: WorkerAgent, Workers: "loadConcurrency of the node", Limit: podVolumes, From: FromStart, Writes: "bytes of the volume, every ten seconds, while they grow", Restart: RestartFails, Shows: "PodVolumeBackups that have not ended", Source: "pkg/backup/backup.go handleItemBlockPostHooks"},
-		{Name: WaitRepository, For: "a repository to be made or connected", Subject: SubjectBackup, Steps: inItems,
-			Worker: WorkerServer, Workers: "1 a repository", Limit: resource, From: FromMovement, Writes: "the BackupRepository", Restart: RestartFails, Shows: "a BackupRepository that is not ready", Source: "pkg/repository/ensurer.go EnsureRepo"},
-		{Name: WaitRepository, For: "a repository to be made or connected", Subject: SubjectRestore, Steps: []Step{StepCollecting, StepItems, StepStoring},
-			Worker: WorkerServer, Workers: "1 a repository", Limit: resource, From: FromMovement, Writes: "the BackupRepository", Restart: RestartFails, Shows: "a BackupRepository that is not ready", Source: "pkg/repository/ensurer.go EnsureRepo"},
-		{Name: WaitLock, For: "the lock of a repository", Subject: SubjectBackup, Steps: inItems,
-			Worker: WorkerServer, Workers: "1 writer a repository", From: FromMovement, Restart: RestartFails, Shows: "a deletion in progress; before 1.16 a maintenance Job", Source: "pkg/repository/locker.go RepoLocker"},
-		{Name: WaitLock, For: "the lock of a repository", Subject: SubjectRestore, Steps: []Step{StepCollecting, StepItems, StepStoring},
-			Worker: WorkerServer, Workers: "1 writer a repository", From: FromMovement, Restart: RestartFails, Shows: "a deletion in progress; before 1.16 a maintenance Job", Source: "pkg/repository/locker.go RepoLocker"},
+		{Name: WaitListing, For: "the list of what to back up", Subject: backup, Steps: []Step{StepCollecting},
+			Worker: "server", Workers: "--concurrent-backups (1 before 1.18)", From: FromMovement, Restart: "marks it Failed", Source: "pkg/backup/backup.go BackupWithResolvers"},
+		{Name: WaitDownload, For: "the download of the backup", Subject: restore, Steps: []Step{StepCollecting},
+			Worker: "server", Workers: "1", From: FromMovement, Restart: "marks it Failed", Source: "pkg/controller/restore_controller.go runValidatedRestore"},
+		{Name: WaitCacheSync, For: "a kind that the API server does not list", Subject: restore, Steps: inItems,
+			Worker: "server", Workers: "1", From: FromMovement, Restart: "marks it Failed", Shows: "the server's log ends with waiting informer cache sync", Source: "pkg/restore/restore.go execute, getResourceLister"},
+		{Name: WaitNamespace, For: "a namespace to be gone", Subject: restore, Steps: inItems,
+			Worker: "server", Workers: "1", Limit: Bound{Setting: "terminating-resource-timeout", Of: terminatingTimeout}, From: FromMovement, Writes: "nothing; again with each item", Restart: "marks it Failed", Shows: "a namespace that is being deleted", Source: "pkg/util/kube/utils.go EnsureNamespaceExistsAndIsReady"},
+		{Name: WaitHook, For: "a hook", Subject: backup, Steps: inItems,
+			Worker: "server", Workers: "--concurrent-backups (1 before 1.18)", Limit: Bound{Setting: "the hook's timeout, each after the other"}, From: FromEvidence, Restart: "marks it Failed", Shows: "the server's log, spec.hooks, annotations of the pods", Source: "pkg/podexec/pod_command_executor.go ExecutePodCommand"},
+		{Name: WaitSnapshot, For: "a CSI snapshot", Subject: backup, Steps: inItems,
+			Worker: "plugin", Workers: "1 a worker", Limit: Bound{Setting: "spec.csiSnapshotTimeout", Of: SnapshotTimeout}, From: FromEvidence, Restart: "marks it Failed", Shows: "a VolumeSnapshot without a handle", Source: "pkg/util/csi/volume_snapshot.go WaitUntilVSCHandleIsReady"},
+		{Name: WaitItemAction, For: "a plugin that works on one item", Subject: backup, Steps: inItems,
+			Worker: "plugin", Workers: "1 a worker", From: FromMovement, Restart: "marks it Failed", Source: "pkg/backup/item_backupper.go executeActions"},
+		{Name: WaitItemAction, For: "a plugin that works on one item", Subject: restore, Steps: inItems,
+			Worker: "plugin", Workers: "1", From: FromMovement, Restart: "marks it Failed", Source: "pkg/restore/pv_restorer.go executePVAction"},
+		{Name: WaitPodVolumes, For: "the pod volumes of a pod, before its hooks", Subject: backup, Steps: []Step{StepItems}, Since: Version{1, 16, 0},
+			Worker: "node-agent", Workers: "loadConcurrency of the node", Limit: podVolumes, From: FromStart, Writes: "bytes of the volume, every ten seconds, while they grow", Restart: "marks it Failed", Shows: "PodVolumeBackups that have not ended", Source: "pkg/backup/backup.go handleItemBlockPostHooks"},
+		{Name: WaitRepository, For: "a repository to be made or connected", Subject: backup, Steps: inItems,
+			Worker: "server", Workers: "1 a repository", Limit: resource, From: FromMovement, Writes: "the BackupRepository", Restart: "marks it Failed", Shows: "a BackupRepository that is not ready", Source: "pkg/repository/ensurer.go EnsureRepo"},
+		{Name: WaitRepository, For: "a repository to be made or connected", Subject: restore, Steps: []Step{StepCollecting, StepItems, StepStoring},
+			Worker: "server", Workers: "1 a repository", Limit: resource, From: FromMovement, Writes: "the BackupRepository", Restart: "marks it Failed", Shows: "a BackupRepository that is not ready", Source: "pkg/repository/ensurer.go EnsureRepo"},
+		{Name: WaitLock, For: "the lock of a repository", Subject: backup, Steps: inItems,
+			Worker: "server", Workers: "1 writer a repository", From: FromMovement, Restart: "marks it Failed", Shows: "a deletion in progress; before 1.16 a maintenance Job", Source: "pkg/repository/locker.go RepoLocker"},
+		{Name: WaitLock, For: "the lock of a repository", Subject: restore, Steps: []Step{StepCollecting, StepItems, StepStoring},
+			Worker: "server", Workers: "1 writer a repository", From: FromMovement, Restart: "marks it Failed", Shows: "a deletion in progress; before 1.16 a maintenance Job", Source: "pkg/repository/locker.go RepoLocker"},
 
-		{Name: WaitPodVolumes, For: "its pod volumes", Subject: SubjectBackup, Steps: []Step{StepVolumes}, Before: Version{1, 18, 3},
-			Worker: WorkerAgent, Workers: "loadConcurrency of the node", Limit: podVolumes, From: FromStart, Writes: "bytes of the volume, every ten seconds, while they grow", Restart: RestartFails, Shows: "PodVolumeBackups that have not ended", Source: "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed"},
-		{Name: WaitPodVolumes, For: "its pod volumes", Subject: SubjectBackup, Steps: []Step{StepVolumes}, Since: Version{1, 18, 3},
-			Worker: WorkerAgent, Workers: "loadConcurrency of the node", Limit: Bound{Setting: "fs-backup-timeout", Of: PodVolumeTimeout, After: CancelDelay}, From: FromStart, Writes: "bytes of the volume, every ten seconds, while they grow", Restart: RestartFails, Shows: "PodVolumeBackups that have not ended", Source: "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed"},
-		{Name: WaitPodVolumes, For: "its pod volumes", Subject: SubjectRestore, Steps: []Step{StepVolumes, StepStoring},
-			Worker: WorkerAgent, Workers: "loadConcurrency of the node", Limit: podVolumes, From: FromFirstVolume, Writes: "bytes of the volume, every ten seconds, while they grow", Restart: RestartFails, Shows: "PodVolumeRestores that have not ended, or fewer than the backup has", Source: "pkg/podvolume/restorer.go RestorePodVolumes"},
-		{Name: WaitCancelled, For: "pod volumes that were cancelled (Velero issue 9464)", Subject: SubjectBackup, Steps: []Step{StepItems, StepStoring}, Since: Version{1, 17, 0}, Before: Version{1, 18, 3},
-			Worker: WorkerServer, Workers: "--concurrent-backups (1 before 1.18)", Limit: podVolumes, From: FromStart, Restart: RestartFails, Shows: "a PodVolumeBackup that is Canceled", Source: "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed"},
-		{Name: WaitStoring, For: "its files to be stored", Subject: SubjectBackup, Steps: []Step{StepStoring},
-			Worker: WorkerPlugin, Workers: "1 a worker", From: FromMovement, Restart: RestartFails, Shows: "the object store", Source: "pkg/controller/backup_controller.go runBackup"},
-		{Name: WaitStoring, For: "its files to be stored", Subject: SubjectRestore, Steps: []Step{StepStoring},
-			Worker: WorkerPlugin, Workers: "1", From: FromMovement, Restart: RestartFails, Shows: "the object store", Source: "pkg/controller/restore_controller.go runValidatedRestore"},
-		{Name: WaitLastPatch, For: "its last status to be written", Subject: SubjectBackup, Steps: []Step{StepStoring},
-			Worker: WorkerServer, Workers: "--concurrent-backups (1 before 1.18)", Limit: patch, From: FromStored, Restart: RestartFails, Shows: "all files stored; the server's log when it gives up", Source: "pkg/util/kube/client.go PatchResourceWithRetriesOnErrors"},
-		{Name: WaitLastPatch, For: "its last status to be written", Subject: SubjectRestore, Steps: []Step{StepStoring},
-			Worker: WorkerServer, Workers: "1", Limit: patch, From: FromStored, Restart: RestartFails, Shows: "all files stored; the server's log when it gives up", Source: "pkg/util/kube/client.go PatchResourceWithRetriesOnErrors"},
+		{Name: WaitPodVolumes, For: "its pod volumes", Subject: backup, Steps: []Step{StepVolumes}, Before: Version{1, 18, 3},
+			Worker: "node-agent", Workers: "loadConcurrency of the node", Limit: podVolumes, From: FromStart, Writes: "bytes of the volume, every ten seconds, while they grow", Restart: "marks it Failed", Shows: "PodVolumeBackups that have not ended", Source: "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed"},
+		{Name: WaitPodVolumes, For: "its pod volumes", Subject: backup, Steps: []Step{StepVolumes}, Since: Version{1, 18, 3},
+			Worker: "node-agent", Workers: "loadConcurrency of the node", Limit: Bound{Setting: "fs-backup-timeout", Of: PodVolumeTimeout, After: CancelDelay}, From: FromStart, Writes: "bytes of the volume, every ten seconds, while they grow", Restart: "marks it Failed", Shows: "PodVolumeBackups that have not ended", Source: "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed"},
+		{Name: WaitPodVolumes, For: "its pod volumes", Subject: restore, Steps: []Step{StepVolumes, StepStoring},
+			Worker: "node-agent", Workers: "loadConcurrency of the node", Limit: podVolumes, From: FromFirstVolume, Writes: "bytes of the volume, every ten seconds, while they grow", Restart: "marks it Failed", Shows: "PodVolumeRestores that have not ended, or fewer than the backup has", Source: "pkg/podvolume/restorer.go RestorePodVolumes"},
+		{Name: WaitCancelled, For: "pod volumes that were cancelled (Velero issue 9464)", Subject: backup, Steps: []Step{StepItems, StepStoring}, Since: Version{1, 17, 0}, Before: Version{1, 18, 3},
+			Worker: "server", Workers: "--concurrent-backups (1 before 1.18)", Limit: podVolumes, From: FromStart, Restart: "marks it Failed", Shows: "a PodVolumeBackup that is Canceled", Source: "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed"},
+		{Name: WaitStoring, For: "its files to be stored", Subject: backup, Steps: []Step{StepStoring},
+			Worker: "plugin", Workers: "1 a worker", From: FromMovement, Restart: "marks it Failed", Shows: "the object store", Source: "pkg/controller/backup_controller.go runBackup"},
+		{Name: WaitStoring, For: "its files to be stored", Subject: restore, Steps: []Step{StepStoring},
+			Worker: "plugin", Workers: "1", From: FromMovement, Restart: "marks it Failed", Shows: "the object store", Source: "pkg/controller/restore_controller.go runValidatedRestore"},
+		{Name: WaitLastPatch, For: "its last status to be written", Subject: backup, Steps: []Step{StepStoring},
+			Worker: "server", Workers: "--concurrent-backups (1 before 1.18)", Limit: patch, From: FromStored, Restart: "marks it Failed", Shows: "all files stored; the server's log when it gives up", Source: "pkg/util/kube/client.go PatchResourceWithRetriesOnErrors"},
+		{Name: WaitLastPatch, For: "its last status to be written", Subject: restore, Steps: []Step{StepStoring},
+			Worker: "server", Workers: "1", Limit: patch, From: FromStored, Restart: "marks it Failed", Shows: "all files stored; the server's log when it gives up", Source: "pkg/util/kube/client.go PatchResourceWithRetriesOnErrors"},
 
-		{Name: WaitOperations, For: "asynchronous operations", Subject: SubjectBackup, Steps: []Step{StepOperations},
-			Worker: WorkerPlugin, Workers: "any number", Limit: operations, From: FromPhase, Writes: "how many have ended, every ten seconds, while that grows", Restart: RestartResumes, Shows: "status.backupItemOperations", Source: "pkg/controller/backup_operations_controller.go Reconcile"},
-		{Name: WaitOperations, For: "asynchronous operations", Subject: SubjectRestore, Steps: []Step{StepOperations},
-			Worker: WorkerPlugin, Workers: "any number", Limit: operations, From: FromPhase, Writes: "how many have ended, every ten seconds, while that grows", Restart: RestartResumes, Shows: "status.restoreItemOperations", Source: "pkg/controller/restore_operations_controller.go Reconcile"},
+		{Name: WaitOperations, For: "asynchronous operations", Subject: backup, Steps: []Step{StepOperations},
+			Worker: "plugin", Workers: "any number", Limit: operations, From: FromPhase, Writes: "how many have ended, every ten seconds, while that grows", Restart: "goes on", Shows: "status.backupItemOperations", Source: "pkg/controller/backup_operations_controller.go Reconcile"},
+		{Name: WaitOperations, For: "asynchronous operations", Subject: restore, Steps: []Step{StepOperations},
+			Worker: "plugin", Workers: "any number", Limit: operations, From: FromPhase, Writes: "how many have ended, every ten seconds, while that grows", Restart: "goes on", Shows: "status.restoreItemOperations", Source: "pkg/controller/restore_operations_controller.go Reconcile"},
 
-		{Name: WaitFinalizer, For: "the finalizer", Subject: SubjectBackup, Steps: []Step{StepFinalizing},
-			Worker: WorkerFinalizer, Workers: "1", From: FromPhase, Restart: RestartResumes, Shows: "another backup being finalized", Source: "pkg/controller/backup_finalizer_controller.go SetupWithManager"},
-		{Name: WaitRewriting, For: "its contents to be written anew", Subject: SubjectBackup, Steps: []Step{StepFinalizing},
-			Worker: WorkerFinalizer, Workers: "1", From: FromPhase, Restart: RestartResumes, Shows: "operations that were attempted", Source: "pkg/controller/backup_finalizer_controller.go Reconcile"},
-		{Name: WaitStore, For: "the object store", Subject: SubjectBackup, Steps: []Step{StepFinalizing},
-			Worker: WorkerFinalizer, Workers: "1", From: FromPhase, Restart: RestartResumes, Source: "pkg/controller/backup_finalizer_controller.go Reconcile"},
-		{Name: WaitLastPatch, For: "its last status to be written", Subject: SubjectBackup, Steps: []Step{StepFinalizing},
-			Worker: WorkerFinalizer, Workers: "1", From: FromPhase, Writes: "nothing; tried again without end", Restart: RestartResumes, Source: "pkg/controller/backup_finalizer_controller.go Reconcile"},
-		{Name: WaitFinalizer, For: "the finalizer", Subject: SubjectRestore, Steps: []Step{StepFinalizing},
-			Worker: WorkerFinalizer, Workers: "1", From: FromPhase, Restart: RestartResumes, Shows: "another restore being finalized", Source: "pkg/controller/restore_finalizer_controller.go SetupWithManager"},
-		{Name: WaitBinding, For: "volumes to be bound", Subject: SubjectRestore, Steps: []Step{StepFinalizing},
-			Worker: WorkerFinalizer, Workers: "3 volumes at once", Limit: resource, From: FromPhase, Restart: RestartResumes, Shows: "volumes of the backup", Source: "pkg/controller/restore_finalizer_controller.go patchDynamicPVWithVolumeInfo"},
-		{Name: WaitGroups, For: "snapshots of volume groups", Subject: SubjectRestore, Steps: []Step{StepFinalizing}, Since: Version{1, 18, 0},
-			Worker: WorkerFinalizer, Workers: "1 group at once", Limit: resource, From: FromPhase, Restart: RestartResumes, Shows: "VolumeGroupSnapshotContents of the restore", Source: "pkg/controller/restore_finalizer_controller.go cleanupStubVGSC"},
-		{Name: WaitRestoreHooks, For: "hooks in restored pods", Subject: SubjectRestore, Steps: []Step{StepFinalizing}, Before: Version{1, 18, 3},
-			Worker: WorkerFinalizer, Workers: "1", From: FromPhase, Restart: RestartForgets, Shows: "spec.hooks, annotations of the pods", Source: "pkg/controller/restore_finalizer_controller.go WaitRestoreExecHook"},
-		{Name: WaitRestoreHooks, For: "hooks in restored pods", Subject: SubjectRestore, Steps: []Step{StepFinalizing}, Since: Version{1, 18, 3},
-			Worker: WorkerFinalizer, Workers: "1", Limit: resource, From: FromPhase, Restart: RestartForgets, Shows: "spec.hooks, annotations of the pods", Source: "pkg/controller/restore_finalizer_controller.go WaitRestoreExecHook"},
-		{Name: WaitStore, For: "the object store", Subject: SubjectRestore, Steps: []Step{StepFinalizing},
-			Worker: WorkerFinalizer, Workers: "1", From: FromPhase, Restart: RestartResumes, Source: "pkg/controller/restore_finalizer_controller.go Reconcile"},
-		{Name: WaitLastPatch, For: "its last status to be written", Subject: SubjectRestore, Steps: []Step{StepFinalizing},
-			Worker: WorkerFinalizer, Workers: "1", From: FromPhase, Writes: "nothing; tried again without end", Restart: RestartResumes, Source: "pkg/controller/restore_finalizer_controller.go finishProcessing"},
+		{Name: WaitFinalizer, For: "the finalizer", Subject: backup, Steps: []Step{StepFinalizing},
+			Worker: "finalizer", Workers: "1", From: FromPhase, Restart: "goes on", Shows: "another backup being finalized", Source: "pkg/controller/backup_finalizer_controller.go SetupWithManager"},
+		{Name: WaitRewriting, For: "its contents to be written anew", Subject: backup, Steps: []Step{StepFinalizing},
+			Worker: "finalizer", Workers: "1", From: FromPhase, Restart: "goes on", Shows: "operations that were attempted", Source: "pkg/controller/backup_finalizer_controller.go Reconcile"},
+		{Name: WaitStore, For: "the object store", Subject: backup, Steps: []Step{StepFinalizing},
+			Worker: "finalizer", Workers: "1", From: FromPhase, Restart: "goes on", Source: "pkg/controller/backup_finalizer_controller.go Reconcile"},
+		{Name: WaitLastPatch, For: "its last status to be written", Subject: backup, Steps: []Step{StepFinalizing},
+			Worker: "finalizer", Workers: "1", From: FromPhase, Writes: "nothing; tried again without end", Restart: "goes on", Source: "pkg/controller/backup_finalizer_controller.go Reconcile"},
+		{Name: WaitFinalizer, For: "the finalizer", Subject: restore, Steps: []Step{StepFinalizing},
+			Worker: "finalizer", Workers: "1", From: FromPhase, Restart: "goes on", Shows: "another restore being finalized", Source: "pkg/controller/restore_finalizer_controller.go SetupWithManager"},
+		{Name: WaitBinding, For: "volumes to be bound", Subject: restore, Steps: []Step{StepFinalizing},
+			Worker: "finalizer", Workers: "3 volumes at once", Limit: resource, From: FromPhase, Restart: "goes on", Shows: "volumes of the backup", Source: "pkg/controller/restore_finalizer_controller.go patchDynamicPVWithVolumeInfo"},
+		{Name: WaitGroups, For: "snapshots of volume groups", Subject: restore, Steps: []Step{StepFinalizing}, Since: Version{1, 18, 0},
+			Worker: "finalizer", Workers: "1 group at once", Limit: resource, From: FromPhase, Restart: "goes on", Shows: "VolumeGroupSnapshotContents of the restore", Source: "pkg/controller/restore_finalizer_controller.go cleanupStubVGSC"},
+		{Name: WaitRestoreHooks, For: "hooks in restored pods", Subject: restore, Steps: []Step{StepFinalizing}, Before: Version{1, 18, 3},
+			Worker: "finalizer", Workers: "1", From: FromPhase, Restart: "forgets it", Shows: "spec.hooks, annotations of the pods", Source: "pkg/controller/restore_finalizer_controller.go WaitRestoreExecHook"},
+		{Name: WaitRestoreHooks, For: "hooks in restored pods", Subject: restore, Steps: []Step{StepFinalizing}, Since: Version{1, 18, 3},
+			Worker: "finalizer", Workers: "1", Limit: resource, From: FromPhase, Restart: "forgets it", Shows: "spec.hooks, annotations of the pods", Source: "pkg/controller/restore_finalizer_controller.go WaitRestoreExecHook"},
+		{Name: WaitStore, For: "the object store", Subject: restore, Steps: []Step{StepFinalizing},
+			Worker: "finalizer", Workers: "1", From: FromPhase, Restart: "goes on", Source: "pkg/controller/restore_finalizer_controller.go Reconcile"},
+		{Name: WaitLastPatch, For: "its last status to be written", Subject: restore, Steps: []Step{StepFinalizing},
+			Worker: "finalizer", Workers: "1", From: FromPhase, Writes: "nothing; tried again without end", Restart: "goes on", Source: "pkg/controller/restore_finalizer_controller.go finishProcessing"},
 
-		{Name: WaitDeletion, For: "its files and snapshots to be removed", Subject: SubjectBackup, Steps: []Step{StepDeleting},
-			Worker: WorkerDeleter, Workers: "1", From: FromPhase, Restart: RestartForgets, Shows: "a DeleteBackupRequest that has not ended", Source: "pkg/controller/backup_deletion_controller.go Reconcile"},
+		{Name: WaitDeletion, For: "its files and snapshots to be removed", Subject: backup, Steps: []Step{StepDeleting},
+			Worker: "deletion", Workers: "1", From: FromPhase, Restart: "forgets it", Shows: "a DeleteBackupRequest that has not ended", Source: "pkg/controller/backup_deletion_controller.go Reconcile"},
 	}
 }
-
-func terminating(_ metav1.Object, f ServerFlags) time.Duration {
-	return firstPositive(f.TerminatingTimeout, DefaultServerFlags().TerminatingTimeout)
-}
-
-func snapshot(o metav1.Object, _ ServerFlags) time.Duration { return SnapshotTimeout(o) }

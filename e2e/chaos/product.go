@@ -26,6 +26,7 @@ import (
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/testbed"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
 	"github.com/veltui/veltui/watch"
@@ -110,7 +111,7 @@ func (p *Product) Show(e Entry) error {
 
 // typed is an object as a reflector decodes it, nil for a kind that no watch has.
 func typed(o *unstructured.Unstructured) (client.Object, error) {
-	made, err := velero.Scheme().New(schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()))
+	made, err := testbed.VeleroScheme().New(schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()))
 	if err != nil {
 		return nil, nil //nolint:nilerr // nobody watches it
 	}

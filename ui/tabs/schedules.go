@@ -57,7 +57,7 @@ var scheduleColumns = []draw.Column{
 }
 
 func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []detail.Text {
-	run, took, ago := detail.Styled(detail.Dim, "none"), "", human.Age(timeOf(s.Status.LastBackup), now)
+	run, took, ago := detail.Styled(detail.Dim, "none"), "", human.Age(job.TimeOf(s.Status.LastBackup), now)
 	if len(s.Runs) > 0 {
 		newest := s.Runs[0]
 		run, took, ago = phaseText(newest), tookText(newest), human.Age(newest.Began(), now)
@@ -148,8 +148,8 @@ func schedulePage(a *assess.Assessment, s assess.Schedule, malformed *watch.Malf
 		{Label: "next run", Text: next},
 		plain("the run after", after),
 		plain("time zone", zone),
-		plain("last backup", moment(timeOf(s.Status.LastBackup), now, "never")),
-		plain("last skipped", moment(timeOf(s.Status.LastSkipped), now, "")),
+		plain("last backup", moment(job.TimeOf(s.Status.LastBackup), now, "never")),
+		plain("last skipped", moment(job.TimeOf(s.Status.LastSkipped), now, "")),
 		plain("paused", yes(s.Spec.Paused)),
 		plain("phase", cmp.Or(string(s.Status.Phase), velero.PhaseNew)),
 		plain("errors", strings.Join(s.Status.ValidationErrors, "; ")),

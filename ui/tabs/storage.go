@@ -142,8 +142,8 @@ func locationCells(l assess.Location, unseen bool, now time.Time) []detail.Text 
 		{Text: bucket(l)},
 		detail.Styled(detail.Dim, mode(l)),
 		{Text: backups},
-		{Text: cmp.Or(human.Age(timeOf(l.Status.LastValidationTime), now), "never")},
-		detail.Styled(detail.Dim, cmp.Or(human.Age(timeOf(l.Status.LastSyncedTime), now), "never")),
+		{Text: cmp.Or(human.Age(job.TimeOf(l.Status.LastValidationTime), now), "never")},
+		detail.Styled(detail.Dim, cmp.Or(human.Age(job.TimeOf(l.Status.LastSyncedTime), now), "never")),
 	}
 }
 
@@ -175,9 +175,9 @@ func locationPage(a *assess.Assessment, l assess.Location, malformed *watch.Malf
 		plain("message", unlessNoted(l.Status.Message, l.Notes)),
 		plain("access mode", mode(l)),
 		plain("default", map[bool]string{true: "yes: for backups that name no location", false: "no"}[l.Spec.Default]),
-		plain("last validated", moment(timeOf(l.Status.LastValidationTime), now, "never")),
+		plain("last validated", moment(job.TimeOf(l.Status.LastValidationTime), now, "never")),
 		plain("validated every", period(l.Spec.ValidationFrequency)),
-		plain("last synced", moment(timeOf(l.Status.LastSyncedTime), now, "never")),
+		plain("last synced", moment(job.TimeOf(l.Status.LastSyncedTime), now, "never")),
 		plain("synced every", period(l.Spec.BackupSyncPeriod)),
 		plain("created", moment(l.CreationTimestamp.Time, now, "")),
 	}}
@@ -274,7 +274,7 @@ func repositoryCells(r assess.Repository, malformed bool, now time.Time) []detai
 		{Text: r.Spec.BackupStorageLocation},
 		detail.Styled(detail.Dim, repositoryType(r)),
 		failures,
-		{Text: cmp.Or(human.Age(timeOf(r.Status.LastMaintenanceTime), now), "never")},
+		{Text: cmp.Or(human.Age(job.TimeOf(r.Status.LastMaintenanceTime), now), "never")},
 		detail.Styled(detail.Dim, until(r.Due, now, "")),
 	}
 }
@@ -300,7 +300,7 @@ func repositoryPage(a *assess.Assessment, r assess.Repository, malformed *watch.
 		state.Fields = append(state.Fields, plain(key, r.Spec.RepositoryConfig[key]))
 	}
 	care := detail.Section{Title: "Maintenance", Fields: []detail.Field{
-		plain("last success", moment(timeOf(r.Status.LastMaintenanceTime), now, "never")),
+		plain("last success", moment(job.TimeOf(r.Status.LastMaintenanceTime), now, "never")),
 		plain("every", durationOr(r.Spec.MaintenanceFrequency.Duration, "not set yet")),
 		plain("next due", due),
 	}}
@@ -314,8 +314,8 @@ func repositoryPage(a *assess.Assessment, r assess.Repository, malformed *watch.
 		if m.Result == velerov1.BackupRepositoryMaintenanceFailed {
 			style = detail.Bad
 		}
-		began := timeOf(m.StartTimestamp)
-		if ended := timeOf(m.CompleteTimestamp); !began.IsZero() && !ended.IsZero() {
+		began := job.TimeOf(m.StartTimestamp)
+		if ended := job.TimeOf(m.CompleteTimestamp); !began.IsZero() && !ended.IsZero() {
 			took = human.Duration(ended.Sub(began))
 		}
 		care.Rows = append(care.Rows, detail.Cells{Cells: []detail.Text{

@@ -78,13 +78,6 @@ func moment(t, now time.Time, never string) string {
 	return human.Clock(t, now) + ", " + human.Ago(t, now)
 }
 
-func timeOf(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.Time
-}
-
 func durationOr(d time.Duration, otherwise string) string {
 	if d <= 0 {
 		return otherwise

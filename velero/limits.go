@@ -1,13 +1,18 @@
 package velero
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // longestTimeout bounds what is believed of an annotation: whoever may create a
@@ -47,9 +52,14 @@ func askedItemOperationTimeout(o metav1.Object) time.Duration {
 	return 0
 }
 
+// terminatingTimeout is how long a restore waits for each object that is being deleted.
+func terminatingTimeout(_ metav1.Object, flags ServerFlags) time.Duration {
+	return firstPositive(flags.TerminatingTimeout, DefaultServerFlags().TerminatingTimeout)
+}
+
 // SnapshotTimeout is how long a backup waits for one CSI snapshot: its
 // spec.csiSnapshotTimeout, 10 minutes by default.
-func SnapshotTimeout(o metav1.Object) time.Duration {
+func SnapshotTimeout(o metav1.Object, _ ServerFlags) time.Duration {
 	if b, ok := o.(*velerov1.Backup); ok {
 		return b.Spec.CSISnapshotTimeout.Duration
 	}
@@ -71,7 +81,7 @@ type Limit struct {
 // which a job meets them. The defaults are the same from 1.14 to 1.18; of older
 // versions server.Flags has those that differ.
 func Limits(o metav1.Object, server Server, agents []Agent) []Limit {
-	flags, defaults := server.Flags, DefaultServerFlags()
+	flags := server.Flags
 	source := func(names ...string) string {
 		switch {
 		case slices.ContainsFunc(names, func(name string) bool { return slices.Contains(flags.Given, name) }):
@@ -94,16 +104,15 @@ func Limits(o metav1.Object, server Server, agents []Agent) []Limit {
 	add := func(name, source string, value time.Duration) {
 		limits = append(limits, Limit{name, value.String(), source})
 	}
-	backup, isBackup := o.(*velerov1.Backup)
-	if isBackup {
+	if backup, ok := o.(*velerov1.Backup); ok {
 		if v, known := ParseVersion(server.Version); !known || v.QueuesBackups() {
 			limits = append(limits, Limit{"concurrent-backups", strconv.Itoa(max(flags.ConcurrentBackups, 1)), source("concurrent-backups")})
 		}
 		if backup.Spec.CSISnapshotTimeout.Duration > 0 {
-			add("spec.csiSnapshotTimeout", "job spec", SnapshotTimeout(o))
+			add("spec.csiSnapshotTimeout", "job spec", SnapshotTimeout(o, flags))
 		}
 	} else {
-		add("terminating-resource-timeout", source("terminating-resource-timeout"), firstPositive(flags.TerminatingTimeout, defaults.TerminatingTimeout))
+		add("terminating-resource-timeout", source("terminating-resource-timeout"), terminatingTimeout(o, flags))
 	}
 	add("resource-timeout", annotated(velerov1.ResourceTimeoutAnnotation, "resource-timeout"), ResourceTimeout(o, flags))
 	add("fs-backup-timeout", annotated(velerov1.PodVolumeOperationTimeoutAnnotation, "fs-backup-timeout", "restic-timeout"), PodVolumeTimeout(o, flags))
@@ -112,7 +121,7 @@ func Limits(o metav1.Object, server Server, agents []Agent) []Limit {
 		operations = "job spec"
 	}
 	add("spec.itemOperationTimeout", operations, ItemOperationTimeout(o, flags))
-	add("item-operation-sync-frequency", source("item-operation-sync-frequency"), firstPositive(flags.ItemOperationSync, defaults.ItemOperationSync))
+	add("item-operation-sync-frequency", source("item-operation-sync-frequency"), firstPositive(flags.ItemOperationSync, DefaultServerFlags().ItemOperationSync))
 	limits = append(limits, Limit{"client-qps", strconv.FormatFloat(flags.ClientQPS, 'g', -1, 32), source("client-qps")},
 		Limit{"client-burst", strconv.Itoa(flags.ClientBurst), source("client-burst")})
 	return append(limits, prepareLimit(agents))
@@ -120,18 +129,17 @@ func Limits(o metav1.Object, server Server, agents []Agent) []Limit {
 
 // prepareLimit is the longest that a node-agent lets preparing a volume take.
 func prepareLimit(agents []Agent) Limit {
-	prepare := time.Duration(0)
+	prepare, source := time.Duration(0), "node-agent flag"
 	for _, a := range agents {
 		prepare = max(prepare, a.Flags.PrepareTimeout)
 	}
-	otherwise, source := DefaultAgentFlags().PrepareTimeout, "node-agent flag"
 	switch prepare {
 	case 0:
-		source = "not known, no node-agent was seen; Velero's default is assumed"
-	case otherwise:
+		prepare, source = defaultPrepareTimeout, "not known, no node-agent was seen; Velero's default is assumed"
+	case defaultPrepareTimeout:
 		source = "default of the node-agent"
 	}
-	return Limit{"data-mover-prepare-timeout", firstPositive(prepare, otherwise).String(), source}
+	return Limit{"data-mover-prepare-timeout", prepare.String(), source}
 }
 
 // SlotLimits are how many volumes may be moved and prepared at once; none if
@@ -164,4 +172,71 @@ func firstPositive(durations ...time.Duration) time.Duration {
 		}
 	}
 	return 0
+}
+
+// Slots is how many volumes the node-agents may move and prepare at once. Its
+// zero value means that nobody looked. A node-agent reads it only when it starts,
+// so it may not be in force yet.
+type Slots struct {
+	// Source is where it comes from, empty if it is not known; Why then says why.
+	Source, Why string
+	// ByNode is how many volumes a node may move at once, for the nodes that were
+	// looked at.
+	ByNode map[string]int
+	// PrepareQueue is how many volumes of all nodes may be prepared at once
+	// (since 1.17), zero for any number.
+	PrepareQueue int
+}
+
+// defaultSlots is how many volumes a node moves at once where nothing says
+// otherwise (pkg/cmd/cli/nodeagent/server.go, defaultDataPathConcurrentNum).
+const defaultSlots = 1
+
+// LoadConcurrency is what the node-agents' ConfigMap says of their slots
+// (pkg/types/node_agent.go). Its zero value is that of one that says nothing.
+type LoadConcurrency struct {
+	GlobalConfig       int `json:"globalConfig"`
+	PrepareQueueLength int `json:"prepareQueueLength"`
+	PerNodeConfig      []struct {
+		NodeSelector metav1.LabelSelector `json:"nodeSelector"`
+		Number       int                  `json:"number"`
+	} `json:"perNodeConfig"`
+}
+
+// ParseLoadConcurrency reads the node-agents' ConfigMap as they do: it has one
+// key, whose name does not matter (pkg/nodeagent/node_agent.go GetConfigs).
+func ParseLoadConcurrency(data map[string]string) (LoadConcurrency, error) {
+	var config struct {
+		LoadConcurrency LoadConcurrency `json:"loadConcurrency"`
+	}
+	if len(data) != 1 {
+		return LoadConcurrency{}, fmt.Errorf("it has %d keys where Velero wants one", len(data))
+	}
+	for _, text := range data {
+		if err := json.Unmarshal([]byte(text), &config); err != nil {
+			return LoadConcurrency{}, errors.New("its JSON is not what Velero expects")
+		}
+	}
+	return config.LoadConcurrency, nil
+}
+
+// Slots is how many volumes a node with these labels may move at once: the
+// smallest number among the rules for it, else the global one
+// (pkg/cmd/cli/nodeagent/server.go getDataPathConcurrentNum).
+func (l LoadConcurrency) Slots(node map[string]string) int {
+	least := math.MaxInt
+	for i := range l.PerNodeConfig {
+		rule := &l.PerNodeConfig[i]
+		selector, err := metav1.LabelSelectorAsSelector(&rule.NodeSelector)
+		if err == nil && rule.Number > 0 && selector.Matches(labels.Set(node)) {
+			least = min(least, rule.Number)
+		}
+	}
+	switch {
+	case least < math.MaxInt:
+		return least
+	case l.GlobalConfig > 0:
+		return l.GlobalConfig
+	}
+	return defaultSlots
 }
