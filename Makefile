@@ -106,10 +106,10 @@ bench-go: ## Benchmark packages: job, watch, ui, collector, results, logs, and t
 	$(GO) test -run '^$$' -bench . -benchmem ./job ./watch ./ui ./collector ./stored/outcome ./stored/logs ./job/forecast
 
 bench-collector: ## Read a 1 GB backup beside tar, gzip, igzip and Velero's own reader
-	cd collector/bench && $(GO) run .
+	cd tools/bench/collector && $(GO) run .
 
 bench-outages: testbed ## Land a patch through outages of 5 s to 4 min, beside Velero's own helper (about twelve minutes)
-	cd action/bench && $(GO) run .
+	cd tools/bench/outages && $(GO) run .
 
 bench-requests: testbed ## Count what the dashboard asks of the API server, idle and busy (VELTUI_BENCH_REQUESTS=FILE: another veltui; seven minutes)
 	VELTUI_BENCH_REQUESTS=$${VELTUI_BENCH_REQUESTS:-yes} $(GO) test -count=1 -timeout 20m -run '^TestRequests$$' -v ./cmd

@@ -55,7 +55,6 @@ var imports = map[string][]string{
 	"collector":                  {"collector/internal/inflate", "internal/glob"},
 	"collector/cache":            {"collector", "internal/statedir"},
 	"collector/internal/inflate": nil,
-	"collector/internal/synth":   nil,
 	"diagnosis":                  {"internal/human", "job", "velero", "velero/decode"},
 	"etcd":                       {"diagnosis", "internal/human", "velero/decode"},
 	"job":                        {"velero", "velero/decode"},

@@ -23,7 +23,7 @@ var ownClients = map[string]string{
 
 // noProduct are folders whose clients only tests and measurements use, or that hold
 // the demo's own server.
-var noProduct = []string{"action/bench", "bench", "demo", "e2e", "testbed", "tools"}
+var noProduct = []string{"demo", "e2e", "testbed", "tools"}
 
 // TestEveryClientUsesTheTransport fails for a client of an API server that is not
 // built on [session.HTTPClient]: its answers would have no limit, and its redirects

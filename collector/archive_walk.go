@@ -176,20 +176,20 @@ func (w *walker) tail() error {
 // index makes the Index of what was found until err.
 func (w *walker) index(err error) *Index {
 	x := w.builder.index()
-	x.formatVersion, x.namesOnly = w.version, w.limits.NamesOnly
-	x.partial = w.partial || err != nil
+	x.Format, x.NamesOnly = w.version, w.limits.NamesOnly
+	x.Incomplete = w.partial || err != nil
 	if !w.hasVersion && err == nil {
 		w.problem("The archive has no metadata/version; Velero writes one into every backup.")
 	}
 	if w.unexpected > 0 {
 		w.problem("Entries that Velero does not extract, because they are links, devices or the like: %d.", w.unexpected)
 	}
-	x.problems = w.problems
+	x.Noted = w.problems
 	if w.untold > 0 {
-		x.problems = append(x.problems, fmt.Sprintf("There are %d more problems like these.", w.untold))
+		x.Noted = append(x.Noted, fmt.Sprintf("There are %d more problems like these.", w.untold))
 	}
 	if err != nil {
-		x.problems = append(x.problems, fmt.Sprintf("The archive was not read to its end: %v.", err))
+		x.Noted = append(x.Noted, fmt.Sprintf("The archive was not read to its end: %v.", err))
 	}
 	return x
 }

@@ -10,7 +10,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/veltui/veltui/collector/internal/synth"
+	"github.com/veltui/veltui/tools/bench/synth"
 )
 
 // benchArchive is a generated backup: the large one if $VELTUI_BENCH_DIR

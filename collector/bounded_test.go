@@ -44,7 +44,7 @@ func crowd(t testing.TB, items, namespaces int) *Index {
 func bound(filters int, x *Index, spec velerov1.RestoreSpec, d Discovery) int {
 	words := len(spec.IncludedNamespaces) + len(spec.ExcludedNamespaces) + len(spec.IncludedResources) + len(spec.ExcludedResources) +
 		len(spec.OrLabelSelectors) + len(spec.NamespaceMapping)
-	all := x.Items() + len(x.buckets) + len(x.refs) + len(x.kinds) + x.strings.len() + words + len(d.Resources) + 1000
+	all := x.Items() + len(x.Buckets) + len(x.Refs) + len(x.Kinds) + x.Strings.len() + words + len(d.Resources) + 1000
 	return filters + 1<<20 + 10*all
 }
 

@@ -94,7 +94,7 @@ func short(names ...string) []string { return names }
 func offline(kinds []definition) []Resource {
 	custom := slices.Clone(veleroKinds)
 	for _, d := range kinds {
-		custom = append(custom, d.resource)
+		custom = append(custom, d.Resource)
 	}
 	slices.SortStableFunc(custom, func(a, b Resource) int { return cmp.Compare(a.Group, b.Group) })
 	return slices.Concat(kubernetes, custom)

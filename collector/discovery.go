@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,7 +49,7 @@ func LiveDiscovery(lists []*metav1.APIResourceList) Discovery {
 			continue
 		}
 		group, _, found := strings.Cut(list.GroupVersion, "/")
-		if !found {
+		if !found { // v1
 			group = ""
 		}
 		for _, r := range list.APIResources {
@@ -74,16 +75,7 @@ func LiveDiscovery(lists []*metav1.APIResourceList) Discovery {
 }
 
 func hasVerbs(verbs metav1.Verbs) bool {
-	for _, want := range []string{"list", "create", "get", "delete"} {
-		found := false
-		for _, verb := range verbs {
-			found = found || verb == want
-		}
-		if !found {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{"list", "create", "get", "delete"}, func(verb string) bool { return !slices.Contains(verbs, verb) })
 }
 
 // resolver finds resources by what people call them.
@@ -150,8 +142,8 @@ func with(resources []Resource, more []definition) []Resource {
 		known[[2]string{r.Group, r.Name}] = true
 	}
 	for _, d := range more {
-		if !known[[2]string{d.resource.Group, d.resource.Name}] {
-			all = append(all, d.resource)
+		if !known[[2]string{d.Resource.Group, d.Resource.Name}] {
+			all = append(all, d.Resource)
 		}
 	}
 	return all

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -67,7 +68,7 @@ func (x *Index) Estimate(ctx context.Context, spec RestoreSpec, d Discovery) (Es
 }
 
 func (x *Index) estimate(w *work, spec RestoreSpec, d Discovery) Estimate {
-	e := Estimate{Partial: x.partial, Refused: Refusals(spec.Restore)}
+	e := Estimate{Partial: x.Incomplete, Refused: Refusals(spec.Restore)}
 	if e.Refused != nil || w.err != nil {
 		return e
 	}
@@ -112,23 +113,32 @@ func (r *restore) counts() []ResourceCount {
 	}
 	rank := map[string]int{}
 	for i, resource := range slices.Backward(r.order) {
-		rank[resource] = i
+		rank[resource] = i - len(r.order) // what is only brought along, or made, comes last
 	}
-	// What is only brought along, or made, comes where its resource would.
 	slices.SortFunc(all, func(a, b ResourceCount) int {
-		i, knownA := rank[a.Resource]
-		j, knownB := rank[b.Resource]
-		switch {
-		case knownA && knownB && i != j:
-			return i - j
-		case knownA != knownB && knownA:
-			return -1
-		case knownA != knownB:
-			return 1
-		}
-		return strings.Compare(a.Resource, b.Resource)
+		return cmp.Or(rank[a.Resource]-rank[b.Resource], strings.Compare(a.Resource, b.Resource))
 	})
 	return all
+}
+
+// Position is where in its steps a restore is.
+type Position struct {
+	Step     int    // index into Steps; len(Steps) when all is done
+	Resource string // what is being restored now; empty when all is done
+	Done, Of int    // items of the step
+}
+
+// Position says what a restore works on after done items. A restore that is
+// beyond the estimate is in its last step.
+func (e Estimate) Position(done int) Position {
+	done = max(done, 0)
+	for i, step := range e.Steps {
+		if done < step.Items {
+			return Position{i, step.Resource, done, step.Items}
+		}
+		done -= step.Items
+	}
+	return Position{Step: len(e.Steps)}
 }
 
 // assumptions states what Estimate could not know.
@@ -178,7 +188,7 @@ func (r *restore) assumptions() (all []string) {
 	default:
 		say("The version %.60q of the Velero server is none of Velero's own; it is taken for %s.", server.Tag, currentVersion)
 	}
-	if r.x.partial {
+	if r.x.Incomplete {
 		say("The backup could not be read wholly; more items may be restored.")
 	}
 	return all

@@ -109,7 +109,7 @@ func (x *Index) Fates(ctx context.Context, spec RestoreSpec, d Discovery) (*Fate
 	}
 	r.run()
 	// What the target does not serve may be listed all the same, as failed.
-	f := &Fates{r: r, Kinds: kindsOf(slices.Concat(with(r.target, x.kinds), offline(nil)))}
+	f := &Fates{r: r, Kinds: kindsOf(slices.Concat(with(r.target, x.Kinds), offline(nil)))}
 	return f, f.ended()
 }
 
@@ -124,15 +124,15 @@ func (f *Fates) ended() error {
 // error is the cause of the context.
 func (f *Fates) Each(visit func(Item)) error {
 	r, x := f.r, f.r.x
-	for _, b := range x.buckets {
-		place := Item{Resource: x.strings.string(b.resource), Namespace: x.strings.string(b.namespace)}
+	for _, b := range x.Buckets {
+		place := Item{Resource: x.Strings.string(b.Resource), Namespace: x.Strings.string(b.Namespace)}
 		if place.Namespace != "" {
 			place.Target = r.mapped(place.Namespace)
 		}
 		kept := r.fateOf(b, place.Resource)
-		for item := b.first; item < b.end && r.work.goOn(1); item++ {
-			place.Name, place.Fate = x.names.string(item), kept
-			place.Mirror = x.flags[item]&flagMirror != 0
+		for item := b.First; item < b.End && r.work.goOn(1); item++ {
+			place.Name, place.Fate = x.Names.string(item), kept
+			place.Mirror = x.Flags[item]&flagMirror != 0
 			switch {
 			case place.Resource == dirNamespaces:
 				place.Target = r.mapped(place.Name)
@@ -158,7 +158,7 @@ func (r *restore) fateOf(b bucket, resource string) Fate {
 		return KindExcluded
 	case r.takes(b, must):
 		return ToRestore
-	case len(r.x.strings.bytes(b.namespace)) > 0:
+	case len(r.x.Strings.bytes(b.Namespace)) > 0:
 		return NamespaceExcluded
 	}
 	return ClusterExcluded
@@ -167,7 +167,7 @@ func (r *restore) fateOf(b bucket, resource string) Fate {
 // itemFate is what becomes of an item that was not restored, though the filters
 // take its place.
 func (r *restore) itemFate(item uint32, resource string) Fate {
-	flags := r.x.flags[item]
+	flags := r.x.Flags[item]
 	switch {
 	case flags&flagUndecodable != 0:
 		return Undecodable

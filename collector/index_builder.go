@@ -63,7 +63,7 @@ func (b *builder) at(p place) (uint32, wants) {
 	}
 	b.lastResource = append(b.lastResource[:0], p.resource...)
 	b.lastNamespace = append(b.lastNamespace[:0], p.namespace...)
-	b.lastPlace, b.lastWants = id, wantsOf(string(p.resource))
+	b.lastPlace, b.lastWants = id, kindWants[string(p.resource)]
 	return id, b.lastWants
 }
 
@@ -77,7 +77,7 @@ func (b *builder) add(p place, o *object, flags itemFlag) {
 		if o.completed(want) {
 			flags |= flagCompleted
 		}
-		if o.mirror {
+		if want == wantPod && len(o.annotation(annMirrorPod)) > 0 {
 			flags |= flagMirror
 		}
 		b.addFacts(item, want, o)
@@ -116,12 +116,16 @@ func (b *builder) addFacts(item uint32, want wants, o *object) {
 		if string(o.phase) == "Bound" {
 			ref(refVolume, nil, o.volume)
 		}
-		ref(refSnapshot, nil, o.snapshot)
+		ref(refSnapshot, nil, o.annotation(annClaimSnapshot))
 	case wantSnapshot:
 		ref(refContent, nil, o.content)
 	case wantContent, wantSnapshotClass:
-		if o.secretSpan != nil {
-			ref(refSecret, o.secretSpan, o.secret)
+		name, span := annDeleteSecret, annDeleteSecretNS
+		if want == wantSnapshotClass {
+			name, span = annListSecret, annListSecretNS
+		}
+		if namespace := o.annotation(span); namespace != nil {
+			ref(refSecret, namespace, o.annotation(name))
 		}
 	case wantCRD:
 		if len(o.plural) > 0 {
@@ -148,15 +152,15 @@ func (o *object) resource() Resource {
 // index sorts what was collected. Of items that the archive holds twice the
 // later one counts: it would overwrite the earlier when extracted.
 func (b *builder) index() *Index {
-	x := &Index{strings: b.strings.stringTable, sets: b.sets.stringTable, facts: b.facts.stringTable, versions: b.versions}
+	x := &Index{indexData{Strings: b.strings.stringTable, Sets: b.sets.stringTable, Facts: b.facts.stringTable, Stored: b.versions}}
 	places := make([]uint32, len(b.places))
 	for i := range places {
 		places[i] = uint32(i)
 	}
 	slices.SortFunc(places, func(i, j uint32) int {
 		p, q := b.places[i], b.places[j]
-		return cmp.Or(bytes.Compare(x.strings.bytes(p.resource), x.strings.bytes(q.resource)),
-			bytes.Compare(x.strings.bytes(p.namespace), x.strings.bytes(q.namespace)))
+		return cmp.Or(bytes.Compare(x.Strings.bytes(p.resource), x.Strings.bytes(q.resource)),
+			bytes.Compare(x.Strings.bytes(p.namespace), x.Strings.bytes(q.namespace)))
 	})
 	rank := make([]uint32, len(places))
 	for r, p := range places {
@@ -166,39 +170,39 @@ func (b *builder) index() *Index {
 	order := b.sorted(rank)
 	const gone = ^uint32(0)
 	now := make([]uint32, len(order)) // new number of each item
-	x.setOf = make([]uint32, 0, len(order))
-	x.flags = make([]itemFlag, 0, len(order))
-	x.names.data = make([]byte, 0, len(b.names.data))
-	x.names.end = make([]uint32, 0, len(order))
+	x.SetOf = make([]uint32, 0, len(order))
+	x.Flags = make([]itemFlag, 0, len(order))
+	x.Names.Data = make([]byte, 0, len(b.names.Data))
+	x.Names.End = make([]uint32, 0, len(order))
 	for n, i := range order {
 		where := b.bucket[i]
 		if n+1 < len(order) && b.bucket[order[n+1]] == where && bytes.Equal(b.names.bytes(order[n+1]), b.names.bytes(i)) {
 			now[i] = gone
 			continue
 		}
-		item := x.names.add(b.names.bytes(i))
+		item := x.Names.add(b.names.bytes(i))
 		now[i] = item
-		x.setOf = append(x.setOf, b.setOf[i])
-		x.flags = append(x.flags, b.flags[i])
+		x.SetOf = append(x.SetOf, b.setOf[i])
+		x.Flags = append(x.Flags, b.flags[i])
 		p := b.places[where]
-		if k := len(x.buckets); k == 0 || x.buckets[k-1].resource != p.resource || x.buckets[k-1].namespace != p.namespace {
-			x.buckets = append(x.buckets, bucket{p.resource, p.namespace, item, item})
+		if k := len(x.Buckets); k == 0 || x.Buckets[k-1].Resource != p.resource || x.Buckets[k-1].Namespace != p.namespace {
+			x.Buckets = append(x.Buckets, bucket{p.resource, p.namespace, item, item})
 		}
-		x.buckets[len(x.buckets)-1].end = item + 1
+		x.Buckets[len(x.Buckets)-1].End = item + 1
 	}
 	for _, r := range b.refs {
-		if r.item = now[r.item]; r.item != gone {
-			x.refs = append(x.refs, r)
+		if r.Item = now[r.Item]; r.Item != gone {
+			x.Refs = append(x.Refs, r)
 		}
 	}
-	slices.SortStableFunc(x.refs, func(a, b reference) int { return cmp.Compare(a.item, b.item) })
+	slices.SortStableFunc(x.Refs, byItem)
 	for _, k := range b.kinds {
-		if k.item = now[k.item]; k.item != gone {
-			x.kinds = append(x.kinds, k)
+		if k.Item = now[k.Item]; k.Item != gone {
+			x.Kinds = append(x.Kinds, k)
 		}
 	}
-	x.needs = b.needsNow(now, gone)
-	slices.SortStableFunc(x.kinds, func(a, b definition) int { return cmp.Compare(a.item, b.item) })
+	x.Needs = b.needsNow(now, gone)
+	slices.SortStableFunc(x.Kinds, func(a, b definition) int { return cmp.Compare(a.Item, b.Item) })
 	return x
 }
 

@@ -270,19 +270,40 @@ func (s *scanner) skipNested() {
 	s.fail(errJSONEnd)
 }
 
-// whole returns the whole number at hand, 0 if there is none.
-func (s *scanner) whole() (n int64) {
-	if c := s.peek(); c < '0' || c > '9' {
+// fields are the members of an object, or of the objects of an array, that are wanted, and
+// which of theirs: nil is all.
+type fields map[string]fields
+
+// prune appends the value at hand without what is not wanted.
+func (s *scanner) prune(to []byte, wanted fields) []byte {
+	c := s.peek()
+	if wanted == nil || c != '{' && c != '[' {
+		start := s.i
 		s.skip()
-		return 0
+		return append(to, s.b[start:s.i]...)
 	}
-	start := s.i
-	s.skip()
-	for _, c := range s.b[start:s.i] {
-		if c < '0' || c > '9' || n > 1<<40 {
-			return 0
+	begin := len(to) + 1
+	separate := func() {
+		if len(to) > begin {
+			to = append(to, ',')
 		}
-		n = 10*n + int64(c-'0')
 	}
-	return n
+	to = append(to, c)
+	if c == '[' {
+		s.array(func() {
+			separate()
+			to = s.prune(to, wanted)
+		})
+		return append(to, ']')
+	}
+	s.object(func(key []byte) {
+		below, ok := wanted[string(key)]
+		if !ok {
+			s.skip()
+			return
+		}
+		separate()
+		to = s.prune(append(append(append(to, '"'), key...), `":`...), below)
+	})
+	return append(to, '}')
 }

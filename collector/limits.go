@@ -1,5 +1,7 @@
 package collector
 
+import "cmp"
+
 // Limits bound what Read accepts. A zero field means its default.
 type Limits struct {
 	Compressed int64 // bytes of the tarball; default 8 GiB
@@ -23,24 +25,13 @@ type Limits struct {
 // archives of very similar objects may compress far better than the limit.
 const ratioFrom = 256 << 20
 
-const mebi = 1 << 20
-
 func (l Limits) withDefaults() Limits {
-	def := func(field *int64, value int64) {
-		if *field <= 0 {
-			*field = value
-		}
-	}
-	def(&l.Compressed, 8<<10*mebi)
-	def(&l.Unpacked, 64<<10*mebi)
-	def(&l.Entries, 8_000_000)
-	def(&l.Object, 16*mebi)
-	def(&l.Index, 24*mebi)
-	if l.Ratio <= 0 {
-		l.Ratio = 400
-	}
-	if l.Name <= 0 {
-		l.Name = 4096
-	}
+	l.Compressed = cmp.Or(l.Compressed, 8<<30)
+	l.Unpacked = cmp.Or(l.Unpacked, 64<<30)
+	l.Ratio = cmp.Or(l.Ratio, 400)
+	l.Entries = cmp.Or(l.Entries, 8_000_000)
+	l.Name = cmp.Or(l.Name, 4096)
+	l.Object = cmp.Or(l.Object, 16<<20)
+	l.Index = cmp.Or(l.Index, 24<<20)
 	return l
 }

@@ -70,23 +70,25 @@ const (
 )
 
 // needsOf are the needs of one item: a set of facts.
-type needsOf struct{ item, set uint32 }
+type needsOf struct{ Item, Set uint32 }
+
+func needsByItem(a, b needsOf) int { return cmp.Compare(a.Item, b.Item) }
 
 // storedVersion is an API version in which the backup holds a resource.
 type storedVersion struct {
-	resource, version uint32 // strings
-	preferred         bool
+	Resource, Version uint32 // strings
+	Preferred         bool
 }
 
 // HasNeeds says whether needs were read. They are not with Limits.NamesOnly.
-func (x *Index) HasNeeds() bool { return !x.namesOnly }
+func (x *Index) HasNeeds() bool { return !x.NamesOnly }
 
 // Version is the API version, such as "v1", in which the backup holds the items
 // of a resource ("deployments.apps"); empty if the archive does not tell.
 func (x *Index) Version(resource string) string {
-	for _, v := range x.versions {
-		if v.preferred && string(x.strings.bytes(v.resource)) == resource {
-			return x.strings.string(v.version)
+	for _, v := range x.Stored {
+		if v.Preferred && string(x.Strings.bytes(v.Resource)) == resource {
+			return x.Strings.string(v.Version)
 		}
 	}
 	return ""
@@ -95,9 +97,9 @@ func (x *Index) Version(resource string) string {
 // Versions are all API versions in which the backup holds a resource: several
 // where it was made with the feature flag EnableAPIGroupVersions.
 func (x *Index) Versions(resource string) (all []string) {
-	for _, v := range x.versions {
-		if string(x.strings.bytes(v.resource)) == resource {
-			all = append(all, x.strings.string(v.version))
+	for _, v := range x.Stored {
+		if string(x.Strings.bytes(v.Resource)) == resource {
+			all = append(all, x.Strings.string(v.Version))
 		}
 	}
 	slices.Sort(all)
@@ -112,11 +114,11 @@ func (f *Fates) Needs(visit func(Item, []Need)) error {
 	var needs []Need
 	item := uint32(0)
 	err := f.Each(func(i Item) {
-		for next < len(x.needs) && x.needs[next].item < item {
+		for next < len(x.Needs) && x.Needs[next].Item < item {
 			next++
 		}
-		if next < len(x.needs) && x.needs[next].item == item && i.Fate == ToRestore && !i.Mirror {
-			needs = x.needsIn(needs[:0], x.needs[next].set)
+		if next < len(x.Needs) && x.Needs[next].Item == item && i.Fate == ToRestore && !i.Mirror {
+			needs = x.needsIn(needs[:0], x.Needs[next].Set)
 			visit(i, needs)
 		}
 		item++
@@ -126,8 +128,8 @@ func (f *Fates) Needs(visit func(Item, []Need)) error {
 
 // needsIn decodes a set of facts.
 func (x *Index) needsIn(needs []Need, set uint32) []Need {
-	_ = eachFact(x.facts.bytes(set), func(kind NeedKind, name uint32, amount int64) bool {
-		needs = append(needs, Need{kind, x.strings.string(name), amount})
+	_ = eachFact(x.Facts.bytes(set), func(kind NeedKind, name uint32, amount int64) bool {
+		needs = append(needs, Need{kind, x.Strings.string(name), amount})
 		return true
 	})
 	return needs
@@ -158,9 +160,9 @@ func (b *builder) addNeeds(item uint32, o *object) {
 	}
 	b.packed = b.packed[:0]
 	for _, need := range o.needs {
-		b.packed = append(b.packed, byte(need.kind))
-		b.packed = binary.AppendUvarint(b.packed, uint64(b.strings.id(need.name)))
-		b.packed = binary.AppendVarint(b.packed, need.amount)
+		b.packed = append(b.packed, byte(need.Kind))
+		b.packed = binary.AppendUvarint(b.packed, uint64(b.strings.id([]byte(need.Name))))
+		b.packed = binary.AppendVarint(b.packed, need.Amount)
 	}
 	b.needs = append(b.needs, needsOf{item, b.facts.id(b.packed)})
 }
@@ -178,11 +180,11 @@ func (b *builder) addVersion(resource, version []byte, preferred bool) {
 func (b *builder) needsNow(now []uint32, gone uint32) []needsOf {
 	kept := b.needs[:0]
 	for _, n := range b.needs {
-		if n.item = now[n.item]; n.item != gone {
+		if n.Item = now[n.Item]; n.Item != gone {
 			kept = append(kept, n)
 		}
 	}
-	slices.SortFunc(kept, func(a, b needsOf) int { return cmp.Compare(a.item, b.item) })
+	slices.SortFunc(kept, needsByItem)
 	return kept
 }
 

@@ -1,6 +1,9 @@
 package collector
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // wants says which facts of a kind's objects decide what is restored. Labels
 // are wanted of all.
@@ -47,35 +50,11 @@ const (
 	dirMutating        = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 )
 
-func wantsOf(resource string) wants {
-	switch resource {
-	case dirPods:
-		return wantPod
-	case dirJobs:
-		return wantJob
-	case dirClaims:
-		return wantClaim
-	case dirCRDs:
-		return wantCRD
-	case dirSnapshots:
-		return wantSnapshot
-	case dirContents:
-		return wantContent
-	case dirSnapshotClasses:
-		return wantSnapshotClass
-	case dirVolumes:
-		return wantVolume
-	case dirServices:
-		return wantService
-	case dirValidating, dirMutating:
-		return wantWebhooks
-	case dirStorageClasses:
-		return wantStorageClass
-	case dirNamespaces:
-		return wantNamespace
-	default:
-		return wantLabels
-	}
+// kindWants are the wants of the kinds that have any but labels.
+var kindWants = map[string]wants{
+	dirPods: wantPod, dirJobs: wantJob, dirClaims: wantClaim, dirCRDs: wantCRD, dirSnapshots: wantSnapshot, dirContents: wantContent,
+	dirSnapshotClasses: wantSnapshotClass, dirVolumes: wantVolume, dirServices: wantService, dirValidating: wantWebhooks, dirMutating: wantWebhooks,
+	dirStorageClasses: wantStorageClass, dirNamespaces: wantNamespace,
 }
 
 // Annotations that Velero's actions follow (pkg/apis/velero/v1/labels_annotations.go
@@ -94,36 +73,45 @@ const (
 
 // object is what one body says. Its slices are part of the body.
 type object struct {
-	hasKind   bool
-	labels    [][2][]byte
-	badLabels bool // a label that is no string: Velero then sees no labels at all
+	hasKind     bool
+	labels      [][2][]byte
+	badLabels   bool // a label that is no string: Velero then sees no labels at all
+	annotations [][2][]byte
 
-	phase      []byte // of pods and claims
-	finished   []byte // a job's completionTime
-	badStatus  bool   // the phase or time is there and is no string
-	mirror     bool
-	claims     [][]byte // of a pod's volumes
-	priority   []byte
-	volume     []byte // volumeName of a claim
-	snapshot   []byte // of a claim
-	content    []byte // of a snapshot
-	secret     []byte
-	secretSpan []byte // its namespace
+	phase     []byte   // of pods and claims
+	finished  []byte   // a job's completionTime
+	badStatus bool     // the phase or time is there and is no string
+	claims    [][]byte // of a pod's volumes
+	priority  []byte
+	volume    []byte // volumeName of a claim
+	content   []byte // of a snapshot
 
 	group, plural, singular, kind []byte // of a CRD
 	short                         [][]byte
 	scope                         []byte
 
-	withNeeds bool // needs are wanted too
-	needs     []rawNeed
-	raw       rawNeeds
+	withNeeds     bool   // needs are wanted too
+	spec, managed []byte // the spec, and the managed fields of a Service, as they stand in the body
+	needs         []Need
+	pruner        scanner
+	pruned        []byte // what it read
 }
 
 func (o *object) reset() {
-	*o = object{labels: o.labels[:0], claims: o.claims[:0], short: o.short[:0], withNeeds: o.withNeeds, needs: o.needs[:0], raw: o.raw.reset()}
+	*o = object{labels: o.labels[:0], annotations: o.annotations[:0], claims: o.claims[:0], short: o.short[:0], withNeeds: o.withNeeds, needs: o.needs[:0], pruner: o.pruner, pruned: o.pruned}
 }
 
-// maxParts bounds the labels, volumes and short names of one object.
+// annotation is the value of an annotation, nil if there is none.
+func (o *object) annotation(name string) []byte {
+	for _, a := range slices.Backward(o.annotations) {
+		if string(a[0]) == name {
+			return a[1]
+		}
+	}
+	return nil
+}
+
+// maxParts bounds the labels, annotations, volumes and short names of one object.
 const maxParts = 10_000
 
 func (s *scanner) atMost(n int) {
@@ -146,14 +134,16 @@ func (o *object) read(s *scanner, body []byte, want wants) error {
 		case "metadata":
 			o.readMetadata(s, want)
 		case "spec":
+			s.peek()
+			start := s.i
 			o.readSpec(s, want)
+			o.spec = body[start:s.i]
 		case "status":
 			o.readStatus(s, want)
 		default:
-			o.readTop(s, string(key), want)
+			s.skip()
 		}
 	})
-	o.putNeeds(want)
 	switch {
 	case s.err != nil:
 		return s.err
@@ -164,58 +154,40 @@ func (o *object) read(s *scanner, body []byte, want wants) error {
 	case !o.hasKind:
 		return errNoKind
 	}
+	if o.withNeeds {
+		o.readNeeds(body, want)
+	}
 	return nil
 }
 
 func (o *object) readMetadata(s *scanner, want wants) {
-	o.labels, o.badLabels, o.mirror = o.labels[:0], false, false
-	o.snapshot, o.secret, o.secretSpan = nil, nil, nil
+	o.labels, o.badLabels, o.annotations = o.labels[:0], false, o.annotations[:0]
 	s.object(func(key []byte) {
 		switch {
 		case string(key) == "labels":
-			o.labels, o.badLabels = o.labels[:0], false
-			s.object(func(key []byte) {
-				value, ok := s.text()
-				o.badLabels = o.badLabels || !ok
-				o.labels = append(o.labels, [2][]byte{key, value})
-				s.atMost(len(o.labels))
-			})
+			o.labels, o.badLabels = s.pairs(o.labels[:0])
 		case string(key) == "annotations" && want >= wantPod:
-			o.readAnnotations(s, want)
+			o.annotations, _ = s.pairs(o.annotations[:0])
 		case string(key) == "managedFields" && want == wantService && o.withNeeds:
-			o.readManaged(s)
+			s.peek()
+			start := s.i
+			s.skip()
+			o.managed = s.b[start:s.i]
 		default:
 			s.skip()
 		}
 	})
 }
 
-func (o *object) readAnnotations(s *scanner, want wants) {
+// pairs appends the members of the object at hand, and says whether some value is no string.
+func (s *scanner) pairs(all [][2][]byte) (_ [][2][]byte, bad bool) {
 	s.object(func(key []byte) {
 		value, ok := s.text()
-		if !ok {
-			return
-		}
-		name := string(key)
-		switch {
-		case want == wantPod && name == annMirrorPod:
-			o.mirror = len(value) > 0
-		case want == wantPod && o.withNeeds:
-			o.raw.pod.annotate(key, value)
-		case want == wantClaim && name == annStorageClass:
-			o.raw.annotatedClass = value
-		case want == wantService && name == annLastApplied:
-			o.raw.lastApplied = value
-		case want == wantClaim && name == annDataUpload:
-			o.raw.moved = true
-		case want == wantClaim && name == annClaimSnapshot:
-			o.snapshot = value
-		case want == wantContent && name == annDeleteSecret, want == wantSnapshotClass && name == annListSecret:
-			o.secret = value
-		case want == wantContent && name == annDeleteSecretNS, want == wantSnapshotClass && name == annListSecretNS:
-			o.secretSpan = value
-		}
+		bad = bad || !ok
+		all = append(all, [2][]byte{key, value})
+		s.atMost(len(all))
 	})
+	return all, bad
 }
 
 func (o *object) readSpec(s *scanner, want wants) {
@@ -225,21 +197,33 @@ func (o *object) readSpec(s *scanner, want wants) {
 		s.object(func(key []byte) {
 			switch string(key) {
 			case "volumes":
-				o.raw.pod.volumes = o.raw.pod.volumes[:0]
 				s.array(func() { o.readPodVolume(s) })
 			case "priorityClassName":
 				o.priority, _ = s.text()
 			default:
-				o.readPodSpec(s, key)
+				s.skip()
 			}
 		})
 	case wantClaim:
-		o.readClaimSpec(s)
+		o.volume = o.member(s, "volumeName")
 	case wantCRD:
 		o.readDefinition(s)
 	default:
-		o.readNeedfulSpec(s, want)
+		s.skip()
 	}
+}
+
+func (o *object) readPodVolume(s *scanner) {
+	s.object(func(key []byte) {
+		if string(key) != "persistentVolumeClaim" {
+			s.skip()
+			return
+		}
+		if claim := o.member(s, "claimName"); len(claim) > 0 {
+			o.claims = append(o.claims, claim)
+			s.atMost(len(o.claims))
+		}
+	})
 }
 
 func (o *object) readDefinition(s *scanner) {

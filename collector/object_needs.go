@@ -1,281 +1,28 @@
 package collector
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// maxNeeds is how many webhooks or ports of one object are looked at. A Service
-// has hardly ever more than ten.
-const maxNeeds = 1000
-
-// rawNeed is a Need whose name is part of the body.
-type rawNeed struct {
-	kind   NeedKind
-	name   []byte
-	amount int64
-}
-
-// rawNeeds is what is collected of one body until all of it was seen.
-type rawNeeds struct {
-	class, annotatedClass []byte
-	hasClass              bool
-	storage               int64
-	moved                 bool // a data mover has the data
-
-	driver, snapshotClass, reclaim []byte
-
-	serviceType, traffic []byte
-	ports                []rawPort
-	healthPort           int64
-	lastApplied          []byte
-	managedPorts         [][]byte // the keys of ports whose nodePort a manager set
-	managedHealth        bool
-
-	webhooks []rawNeed
-
-	pod podNeeds
-}
-
-func (r *rawNeeds) reset() rawNeeds {
-	return rawNeeds{ports: r.ports[:0], managedPorts: r.managedPorts[:0], webhooks: r.webhooks[:0], pod: r.pod.reset()}
-}
-
-// rawPort is a port of a Service.
-type rawPort struct {
-	name, protocol []byte
-	port, nodePort int64
-}
-
-// readTop reads what kinds without a spec need.
-func (o *object) readTop(s *scanner, key string, want wants) {
-	switch {
-	case !o.withNeeds:
-		s.skip()
-	case want == wantSnapshotClass && key == "driver", want == wantStorageClass && key == "provisioner":
-		o.raw.driver, _ = s.text()
-	case want == wantWebhooks && key == "webhooks":
-		o.raw.webhooks = o.raw.webhooks[:0]
-		s.array(func() { o.readWebhook(s) })
-	default:
-		s.skip()
-	}
-}
-
-func (o *object) readWebhook(s *scanner) {
-	fails := int64(1) // the default of admissionregistration.k8s.io/v1
-	var namespace, name []byte
-	s.object(func(key []byte) {
-		switch string(key) {
-		case "failurePolicy":
-			if policy, ok := s.text(); ok && string(policy) == "Ignore" {
-				fails = 0
-			}
-		case "clientConfig":
-			s.object(func(key []byte) {
-				if string(key) != "service" {
-					s.skip()
-					return
-				}
-				s.object(func(key []byte) {
-					switch string(key) {
-					case "namespace":
-						namespace, _ = s.text()
-					case "name":
-						name, _ = s.text()
-					default:
-						s.skip()
-					}
-				})
-			})
-		default:
-			s.skip()
-		}
-	})
-	if len(name) > 0 && len(o.raw.webhooks) < maxNeeds {
-		o.raw.webhooks = append(o.raw.webhooks, rawNeed{NeedWebhookService, fmt.Appendf(nil, "%s/%s", namespace, name), fails})
-	}
-}
-
-func (o *object) readClaimSpec(s *scanner) {
-	o.volume = nil
-	s.object(func(key []byte) {
-		switch name := string(key); {
-		case name == "volumeName":
-			o.volume, _ = s.text()
-		case name == "storageClassName" && o.withNeeds:
-			o.raw.class, o.raw.hasClass = s.text()
-		case name == "resources" && o.withNeeds:
-			s.object(func(key []byte) {
-				if string(key) != "requests" {
-					s.skip()
-					return
-				}
-				o.raw.storage, _ = quantity(o.member(s, "storage"), false)
-			})
-		default:
-			s.skip()
-		}
-	})
-}
-
-// readNeedfulSpec reads the spec of the kinds that only need something.
-func (o *object) readNeedfulSpec(s *scanner, want wants) {
-	if !o.withNeeds {
-		s.skip()
-		return
-	}
-	switch want {
-	case wantService:
-		o.readServiceSpec(s)
-	case wantVolume, wantSnapshot, wantContent:
-		s.object(func(key []byte) {
-			switch name := string(key); {
-			case name == "volumeSnapshotClassName":
-				o.raw.snapshotClass, _ = s.text()
-			case name == "driver" && want == wantContent:
-				o.raw.driver, _ = s.text()
-			case name == "csi" && want == wantVolume:
-				o.raw.driver = o.member(s, "driver")
-			case name == "persistentVolumeReclaimPolicy":
-				o.raw.reclaim, _ = s.text()
-			default:
-				s.skip()
-			}
-		})
-	default:
-		s.skip()
-	}
-}
-
-func (o *object) readServiceSpec(s *scanner) {
-	o.raw.ports = o.raw.ports[:0]
-	s.object(func(key []byte) {
-		switch string(key) {
-		case "type":
-			o.raw.serviceType, _ = s.text()
-		case "externalTrafficPolicy":
-			o.raw.traffic, _ = s.text()
-		case "healthCheckNodePort":
-			o.raw.healthPort = s.whole()
-		case "ports":
-			s.array(func() {
-				var p rawPort
-				s.object(func(key []byte) {
-					switch string(key) {
-					case "name":
-						p.name, _ = s.text()
-					case "protocol":
-						p.protocol, _ = s.text()
-					case "port":
-						p.port = s.whole()
-					case "nodePort":
-						p.nodePort = s.whole()
-					default:
-						s.skip()
-					}
-				})
-				if len(o.raw.ports) < maxNeeds {
-					o.raw.ports = append(o.raw.ports, p)
-				}
-			})
-		default:
-			s.skip()
-		}
-	})
-}
-
-// readManaged finds the node ports that somebody set by a server-side apply.
-func (o *object) readManaged(s *scanner) {
-	s.array(func() {
-		o.member2(s, "fieldsV1", "f:spec", func(key []byte) {
-			switch string(key) {
-			case "f:healthCheckNodePort":
-				o.raw.managedHealth = true
-				s.skip()
-			case "f:ports":
-				s.object(func(port []byte) {
-					s.object(func(key []byte) {
-						if string(key) == "f:nodePort" && len(o.raw.managedPorts) < maxNeeds {
-							o.raw.managedPorts = append(o.raw.managedPorts, port)
-						}
-						s.skip()
-					})
-				})
-			default:
-				s.skip()
-			}
-		})
-	})
-}
-
-// member2 visits the members of an object within an object within the one at hand.
-func (o *object) member2(s *scanner, outer, inner string, visit func(key []byte)) {
-	s.object(func(key []byte) {
-		if string(key) != outer {
-			s.skip()
-			return
-		}
-		s.object(func(key []byte) {
-			if string(key) != inner {
-				s.skip()
-				return
-			}
-			s.object(visit)
-		})
-	})
-}
-
-// putNeeds makes needs of what was read.
-func (o *object) putNeeds(want wants) {
-	if !o.withNeeds {
-		return
-	}
-	r := &o.raw
-	name := func(kind NeedKind, name []byte) {
-		if len(name) > 0 {
-			o.needs = append(o.needs, rawNeed{kind: kind, name: name})
-		}
-	}
-	switch want {
-	case wantPod:
-		o.putPod()
-	case wantClaim:
-		switch {
-		case len(r.annotatedClass) > 0:
-			name(NeedStorageClass, r.annotatedClass)
-		case r.hasClass:
-			name(NeedStorageClass, r.class)
-		default:
-			o.needs = append(o.needs, rawNeed{kind: NeedDefaultClass})
-		}
-		name(NeedVolume, o.volume)
-		if r.moved || len(o.snapshot) > 0 {
-			o.needs = append(o.needs, rawNeed{kind: NeedCSIData})
-		}
-		if r.storage > 0 {
-			o.needs = append(o.needs, rawNeed{kind: NeedStorage, amount: r.storage})
-		}
-	case wantVolume:
-		name(NeedDriver, r.driver)
-		if string(r.reclaim) != "Delete" {
-			o.needs = append(o.needs, rawNeed{kind: NeedRetained})
-		}
-	case wantSnapshot, wantContent, wantSnapshotClass, wantStorageClass:
-		name(NeedSnapshotClass, r.snapshotClass)
-		name(NeedDriver, r.driver)
-	case wantWebhooks:
-		o.needs = append(o.needs, r.webhooks...)
-	case wantService:
-		o.putService()
-	case wantNamespace:
-		o.putNamespace()
-	}
-}
+const (
+	// maxNeeds is how many webhooks, ports or containers of one object are looked at.
+	// An object has hardly ever more than ten.
+	maxNeeds = 1000
+	// maxNeedsBody is how long what is read of an object may be, in bytes: what etcd takes
+	// by default.
+	maxNeedsBody = 3 << 19
+	// maxSecurity is how long what Pod Security looks at may be, in bytes. It is empty
+	// for a pod of which that is longer.
+	maxSecurity = 16 << 10
+)
 
 // The labels of a namespace by which Kubernetes refuses pods
 // (k8s.io/pod-security-admission/api/constants.go).
@@ -284,121 +31,359 @@ const (
 	EnforceVersionLabel = "pod-security.kubernetes.io/enforce-version"
 )
 
-// putNamespace notes what a namespace enforces.
-func (o *object) putNamespace() {
-	if o.badLabels {
-		return
-	}
-	for _, label := range o.labels {
-		switch string(label[0]) {
-		case EnforceLabel:
-			o.needs = append(o.needs, rawNeed{kind: NeedEnforcedLevel, name: label[1]})
-		case EnforceVersionLabel:
-			o.needs = append(o.needs, rawNeed{kind: NeedEnforcedVersion, name: label[1]})
-		}
-	}
-}
+// What is read of objects, and of pods' containers. Of many it is a small part, and
+// encoding/json is too slow for all of a backup.
+var (
+	podFields = fields{"hostNetwork": nil, "hostPID": nil, "hostIPC": nil, "hostUsers": nil, "os": nil, "securityContext": nil, "volumes": nil,
+		"containers": containerFields, "initContainers": containerFields, "resources": nil, "overhead": nil}
+	containerFields = fields{"name": nil, "securityContext": nil, "ports": nil, "livenessProbe": nil, "readinessProbe": nil, "startupProbe": nil,
+		"lifecycle": nil, "restartPolicy": nil, "resources": nil}
+	claimFields   = fields{"storageClassName": nil, "resources": nil}
+	serviceFields = fields{"type": nil, "externalTrafficPolicy": nil, "healthCheckNodePort": nil, "ports": nil}
+	managedFields = fields{"fieldsV1": {"f:spec": {"f:healthCheckNodePort": nil, "f:ports": nil}}}
+	volumeFields  = fields{"volumeSnapshotClassName": nil, "driver": nil, "persistentVolumeReclaimPolicy": nil, "csi": {"driver": nil}}
+	classFields   = fields{"driver": nil, "provisioner": nil}
+	hookFields    = fields{"webhooks": {"failurePolicy": nil, "clientConfig": {"service": nil}}}
+)
 
-// putService tells node ports that Velero keeps from those that it drops
-// (pkg/restore/actions/service_action.go).
-func (o *object) putService() {
-	r := &o.raw
-	kind := r.serviceType
-	if len(kind) == 0 {
-		kind = []byte(corev1.ServiceTypeClusterIP)
-	}
-	o.needs = append(o.needs, rawNeed{kind: NeedServiceType, name: kind})
-	applied := parseApplied(r.lastApplied)
-	for _, p := range r.ports {
-		if p.nodePort <= 0 || p.nodePort > 65535 {
-			continue
-		}
-		port := rawNeed{kind: NeedNodePort, amount: p.nodePort}
-		if string(kind) == string(corev1.ServiceTypeExternalName) || r.chosen(p, applied) {
-			port.kind = NeedKeptNodePort
-		}
-		o.needs = append(o.needs, port)
-	}
-	if r.healthPort > 0 && r.healthPort <= 65535 {
-		port := rawNeed{kind: NeedNodePort, amount: r.healthPort}
-		local := string(r.traffic) == string(corev1.ServiceExternalTrafficPolicyTypeLocal) && string(kind) == string(corev1.ServiceTypeLoadBalancer)
-		if !local || r.managedHealth || applied != nil && applied.Spec.HealthCheckNodePort != 0 {
-			port.kind = NeedKeptNodePort
-		}
-		o.needs = append(o.needs, port)
-	}
-}
-
-// chosen says whether the Service's author chose a node port. With a
-// last-applied configuration Velero looks nowhere else.
-func (r *rawNeeds) chosen(p rawPort, applied *appliedService) bool {
-	if applied == nil {
-		key := fmt.Appendf(nil, `k:{"port":%d,"protocol":"%s"}`, p.port, p.protocol)
-		for _, managed := range r.managedPorts {
-			if string(managed) == string(key) {
-				return true
-			}
-		}
+// decode reads fields of JSON. One of another type than v has counts as not given. It
+// reports whether they are short enough to be read.
+func (o *object) decode(text []byte, wanted fields, v any) bool {
+	o.pruner.reset(text)
+	o.pruned = o.pruner.prune(o.pruned[:0], wanted)
+	if len(o.pruned) > maxNeedsBody {
 		return false
 	}
-	for _, a := range applied.Spec.Ports {
-		number := a.number()
-		switch {
-		case number <= 0:
-		case len(p.name) > 0 && a.Name != nil && *a.Name == string(p.name), len(p.name) == 0 && a.Name == nil && number == p.nodePort:
-			return true
+	_ = json.Unmarshal(o.pruned, v)
+	return true
+}
+
+// need adds a need with a name, if there is a name.
+func (o *object) need(kind NeedKind, name string) {
+	if name != "" {
+		o.needs = append(o.needs, Need{Kind: kind, Name: name})
+	}
+}
+
+// readNeeds reads what an object needs, once all else of it was read.
+func (o *object) readNeeds(body []byte, want wants) {
+	switch {
+	case want == wantNamespace && !o.badLabels:
+		for _, label := range o.labels {
+			switch string(label[0]) {
+			case EnforceLabel:
+				o.needs = append(o.needs, Need{Kind: NeedEnforcedLevel, Name: string(label[1])})
+			case EnforceVersionLabel:
+				o.needs = append(o.needs, Need{Kind: NeedEnforcedVersion, Name: string(label[1])})
+			}
+		}
+	case want == wantPod:
+		o.readPod()
+	case want == wantClaim:
+		o.readClaim()
+	case want == wantService:
+		o.readService()
+	case want == wantVolume, want == wantSnapshot, want == wantContent:
+		var spec struct {
+			VolumeSnapshotClassName, Driver, PersistentVolumeReclaimPolicy string
+			CSI                                                            struct{ Driver string }
+		}
+		o.decode(o.spec, volumeFields, &spec)
+		if want == wantVolume {
+			o.need(NeedDriver, spec.CSI.Driver)
+			if spec.PersistentVolumeReclaimPolicy != string(corev1.PersistentVolumeReclaimDelete) {
+				o.needs = append(o.needs, Need{Kind: NeedRetained})
+			}
+			return
+		}
+		o.need(NeedSnapshotClass, spec.VolumeSnapshotClassName)
+		o.need(NeedDriver, spec.Driver)
+	case want == wantSnapshotClass, want == wantStorageClass:
+		var class struct{ Driver, Provisioner string }
+		o.decode(body, classFields, &class)
+		if want == wantStorageClass {
+			class.Driver = class.Provisioner
+		}
+		o.need(NeedDriver, class.Driver)
+	case want == wantWebhooks:
+		o.readWebhooks(body)
+	}
+}
+
+func (o *object) readWebhooks(body []byte) {
+	var configuration struct {
+		Webhooks []struct {
+			FailurePolicy string
+			ClientConfig  struct {
+				Service struct{ Namespace, Name string }
+			}
 		}
 	}
-	return false
+	o.decode(body, hookFields, &configuration)
+	for _, w := range configuration.Webhooks {
+		service, fails := w.ClientConfig.Service, int64(1) // the default of admissionregistration.k8s.io/v1
+		if w.FailurePolicy == "Ignore" {
+			fails = 0
+		}
+		if service.Name != "" && len(o.needs) < maxNeeds {
+			o.needs = append(o.needs, Need{NeedWebhookService, service.Namespace + "/" + service.Name, fails})
+		}
+	}
+}
+
+func (o *object) readClaim() {
+	var spec struct {
+		StorageClassName *string
+		Resources        struct {
+			Requests struct{ Storage json.RawMessage }
+		}
+	}
+	if !o.decode(o.spec, claimFields, &spec) {
+		return
+	}
+	switch old := string(o.annotation(annStorageClass)); {
+	case old != "":
+		o.need(NeedStorageClass, old)
+	case spec.StorageClassName != nil:
+		o.need(NeedStorageClass, *spec.StorageClassName)
+	default:
+		o.needs = append(o.needs, Need{Kind: NeedDefaultClass})
+	}
+	o.need(NeedVolume, string(o.volume))
+	if o.annotation(annDataUpload) != nil || len(o.annotation(annClaimSnapshot)) > 0 {
+		o.needs = append(o.needs, Need{Kind: NeedCSIData})
+	}
+	if n, _ := quantity(spec.Resources.Requests.Storage, false); n > 0 {
+		o.needs = append(o.needs, Need{Kind: NeedStorage, Amount: n})
+	}
 }
 
 // appliedService is what `kubectl apply` notes of a Service.
 type appliedService struct {
 	Spec struct {
-		HealthCheckNodePort float64       `json:"healthCheckNodePort"`
-		Ports               []appliedPort `json:"ports"`
-	} `json:"spec"`
-}
-
-type appliedPort struct {
-	Name     *string         `json:"name"`
-	NodePort json.RawMessage `json:"nodePort"`
-}
-
-func (p appliedPort) number() int64 {
-	var n json.Number
-	if json.Unmarshal(p.NodePort, &n) != nil {
-		return 0
+		HealthCheckNodePort float64
+		Ports               []struct {
+			Name     *string
+			NodePort json.RawMessage // a number, or one in quotes
+		}
 	}
-	whole, err := n.Int64()
-	if err != nil {
-		return 0
-	}
-	return whole
 }
 
-func parseApplied(text []byte) *appliedService {
-	if text == nil {
-		return nil
+// managedService is what a server-side apply sets of a Service.
+type managedService struct {
+	FieldsV1 struct {
+		Spec struct {
+			Health json.RawMessage                       `json:"f:healthCheckNodePort"`
+			Ports  map[string]map[string]json.RawMessage `json:"f:ports"`
+		} `json:"f:spec"`
 	}
-	applied := &appliedService{}
-	_ = json.Unmarshal(text, applied) // Velero fails such a Service; nothing is kept of it then
-	return applied
 }
 
-// maxQuantity is longer than any quantity that somebody means.
-const maxQuantity = 32
+// readService tells node ports that Velero keeps, because the Service's author chose them,
+// from those that it drops. With a last-applied configuration Velero looks nowhere else
+// (pkg/restore/actions/service_action.go).
+func (o *object) readService() {
+	var spec struct {
+		Type                  corev1.ServiceType
+		ExternalTrafficPolicy corev1.ServiceExternalTrafficPolicy
+		HealthCheckNodePort   int64
+		Ports                 []struct {
+			Name, Protocol string
+			Port, NodePort int64
+		}
+	}
+	if o.decode(o.spec, serviceFields, &spec); spec.Type == "" {
+		spec.Type = corev1.ServiceTypeClusterIP
+	}
+	o.need(NeedServiceType, string(spec.Type))
+	var applied *appliedService
+	var managed []managedService
+	if last := o.annotation(annLastApplied); last != nil {
+		applied = &appliedService{}
+		_ = json.Unmarshal(last, applied) // Velero fails a Service where that is no JSON; nothing is kept of it then
+	} else if o.managed != nil {
+		o.decode(o.managed, managedFields, &managed)
+	}
+	add := func(port int64, kept bool) {
+		if port <= 0 || port > 65535 {
+			return
+		}
+		kind := NeedNodePort
+		if kept {
+			kind = NeedKeptNodePort
+		}
+		o.needs = append(o.needs, Need{Kind: kind, Amount: port})
+	}
+	for _, p := range spec.Ports[:min(len(spec.Ports), maxNeeds)] {
+		kept := spec.Type == corev1.ServiceTypeExternalName
+		key := fmt.Sprintf(`k:{"port":%d,"protocol":"%s"}`, p.Port, p.Protocol)
+		for _, m := range managed {
+			kept = kept || m.FieldsV1.Spec.Ports[key]["f:nodePort"] != nil
+		}
+		if applied != nil {
+			for _, a := range applied.Spec.Ports {
+				number, _ := strconv.ParseInt(strings.Trim(string(a.NodePort), `"`), 10, 64)
+				named := p.Name != "" && a.Name != nil && *a.Name == p.Name
+				kept = kept || number > 0 && (named || p.Name == "" && a.Name == nil && number == p.NodePort)
+			}
+		}
+		add(p.NodePort, kept)
+	}
+	local := spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal && spec.Type == corev1.ServiceTypeLoadBalancer
+	add(spec.HealthCheckNodePort, !local || applied != nil && applied.Spec.HealthCheckNodePort != 0 ||
+		slices.ContainsFunc(managed, func(m managedService) bool { return m.FieldsV1.Spec.Health != nil }))
+}
 
-// quantity parses an amount as Kubernetes does. It refuses what is none, and
-// exponents that would take long to work out.
+// podSpec is what a pod asks for and what Pod Security looks at, of which everything is
+// kept as it is.
+type podSpec struct {
+	HostNetwork     json.RawMessage              `json:"hostNetwork,omitempty"`
+	HostPID         json.RawMessage              `json:"hostPID,omitempty"`
+	HostIPC         json.RawMessage              `json:"hostIPC,omitempty"`
+	HostUsers       json.RawMessage              `json:"hostUsers,omitempty"`
+	OS              json.RawMessage              `json:"os,omitempty"`
+	SecurityContext json.RawMessage              `json:"securityContext,omitempty"`
+	Volumes         []map[string]json.RawMessage `json:"volumes,omitempty"`
+	Containers      []podContainer               `json:"containers,omitempty"`
+	InitContainers  []podContainer               `json:"initContainers,omitempty"`
+	Resources       json.RawMessage              `json:"resources,omitempty"`
+	Overhead        computeList                  `json:"overhead,omitzero"`
+}
+
+type podContainer struct {
+	Name            string          `json:"name,omitempty"`
+	SecurityContext json.RawMessage `json:"securityContext,omitempty"`
+	Ports           json.RawMessage `json:"ports,omitempty"`
+	LivenessProbe   json.RawMessage `json:"livenessProbe,omitempty"`
+	ReadinessProbe  json.RawMessage `json:"readinessProbe,omitempty"`
+	StartupProbe    json.RawMessage `json:"startupProbe,omitempty"`
+	Lifecycle       json.RawMessage `json:"lifecycle,omitempty"`
+	RestartPolicy   string          `json:"restartPolicy,omitempty"`
+	Resources       podResources    `json:"resources,omitzero"`
+}
+
+type podResources struct{ Requests, Limits computeList }
+
+type computeList struct{ CPU, Memory json.RawMessage }
+
+// allowedVolumes are the fields of volumes that Pod Security allows at every level
+// (k8s.io/pod-security-admission/policy/check_restrictedVolumes.go).
+var allowedVolumes = map[string]bool{"name": true, "configMap": true, "csi": true, "downwardAPI": true, "emptyDir": true, "ephemeral": true,
+	"persistentVolumeClaim": true, "projected": true, "secret": true}
+
+// Annotations that Pod Security went by before there were fields.
+const (
+	annAppArmor = "container.apparmor.security.beta.kubernetes.io/"
+	annSeccomp  = "seccomp.security.alpha.kubernetes.io/"
+)
+
+// readPod reads the containers of a pod with what each asks for, what all of the pod asks
+// for, and what Pod Security looks at.
+func (o *object) readPod() {
+	var spec podSpec
+	if !o.decode(o.spec, podFields, &spec) {
+		o.needs = append(o.needs, Need{Kind: NeedPodSecurity})
+		return
+	}
+	// Velero made these itself, and takes them out.
+	spec.InitContainers = slices.DeleteFunc(spec.InitContainers, func(c podContainer) bool { return c.Name == "restore-wait" || c.Name == "restic-wait" })
+	spec.Containers, spec.InitContainers = o.readContainers(spec.Containers, false), o.readContainers(spec.InitContainers, true)
+	var level podResources
+	if _ = json.Unmarshal(spec.Resources, &level); level.given() || bytes.Contains(spec.Resources, []byte(`"`+corev1.ResourceHugePagesPrefix)) {
+		o.ask(NeedPodResources, level)
+	}
+	if overhead := (podResources{Requests: spec.Overhead}); overhead.given() {
+		o.ask(NeedOverhead, overhead)
+	}
+	spec.Resources, spec.Overhead = nil, computeList{}
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(volume map[string]json.RawMessage) bool {
+		for field := range volume {
+			if !allowedVolumes[field] {
+				return false
+			}
+		}
+		return true
+	})
+	annotations := map[string]string{}
+	for _, a := range o.annotations {
+		if name := string(a[0]); strings.HasPrefix(name, annAppArmor) || strings.Contains(name, annSeccomp) {
+			annotations[name] = string(a[1])
+		}
+	}
+	var pod struct {
+		Metadata map[string]map[string]string `json:"metadata,omitempty"`
+		Spec     podSpec                      `json:"spec"`
+	}
+	if pod.Spec = spec; len(annotations) > 0 {
+		pod.Metadata = map[string]map[string]string{"annotations": annotations}
+	}
+	security, err := json.Marshal(pod) // Pods of one controller have the same.
+	if err != nil || len(security) > maxSecurity {
+		security = nil
+	}
+	o.needs = append(o.needs, Need{Kind: NeedPodSecurity, Name: string(security)})
+}
+
+// readContainers reads what containers ask for, and leaves what Pod Security looks at.
+func (o *object) readContainers(all []podContainer, init bool) []podContainer {
+	all = all[:min(len(all), maxNeeds)]
+	for i := range all {
+		c := &all[i]
+		switch {
+		case !init:
+			o.ask(NeedContainer, c.Resources)
+		case c.RestartPolicy == string(corev1.ContainerRestartPolicyAlways):
+			o.ask(NeedSidecar, c.Resources)
+		default:
+			o.ask(NeedInitContainer, c.Resources)
+		}
+		c.RestartPolicy, c.Resources = "", podResources{}
+		if !bytes.Contains(c.Ports, []byte(`"hostPort"`)) {
+			c.Ports = nil
+		}
+		for _, probe := range []*json.RawMessage{&c.LivenessProbe, &c.ReadinessProbe, &c.StartupProbe, &c.Lifecycle} {
+			if !bytes.Contains(*probe, []byte(`"host"`)) {
+				*probe = nil
+			}
+		}
+	}
+	return all
+}
+
+func (r *podResources) amounts() []json.RawMessage {
+	return []json.RawMessage{r.Requests.CPU, r.Requests.Memory, r.Limits.CPU, r.Limits.Memory}
+}
+
+// given reports whether CPU or memory is said.
+func (r *podResources) given() bool {
+	return slices.ContainsFunc(r.amounts(), func(amount json.RawMessage) bool { return amount != nil })
+}
+
+// ask adds a need and what it asks for.
+func (o *object) ask(kind NeedKind, r podResources) {
+	o.needs = append(o.needs, Need{Kind: kind})
+	for i, text := range r.amounts() {
+		if n, ok := quantity(text, i%2 == 0); ok {
+			o.needs = append(o.needs, Need{Kind: NeedCPURequest + NeedKind(i), Amount: n})
+		}
+	}
+}
+
+const (
+	// maxQuantity is longer than any quantity that makes sense.
+	maxQuantity = 32
+	// maxAmount keeps sums of amounts within their numbers.
+	maxAmount = 1 << 60
+)
+
+// quantity parses an amount, a JSON string or number, as Kubernetes does. It refuses what
+// is none, and exponents that would take long to work out.
 func quantity(text []byte, thousandths bool) (amount int64, ok bool) {
+	text = bytes.Trim(text, `"`)
 	if len(text) == 0 || len(text) > maxQuantity {
 		return 0, false
 	}
-	if amount, ok := plainQuantity(text, thousandths); ok {
-		return amount, true
-	}
-	if i := strings.IndexAny(string(text), "eE"); i >= 0 && len(text)-i > 4 {
+	if i := bytes.IndexAny(text, "eE"); i >= 0 && len(text)-i > 4 {
 		return 0, false
 	}
 	q, err := resource.ParseQuantity(string(text))
@@ -414,38 +399,3 @@ func quantity(text []byte, thousandths bool) (amount int64, ok bool) {
 	}
 	return q.Value(), true
 }
-
-// plainQuantity reads what nearly all quantities look like, such as 250m, 2 or
-// 512Mi, without making anything.
-func plainQuantity(text []byte, thousandths bool) (amount int64, ok bool) {
-	digits := 0
-	for digits < len(text) && '0' <= text[digits] && text[digits] <= '9' {
-		amount = 10*amount + int64(text[digits]-'0')
-		if digits++; digits > 6 {
-			return 0, false
-		}
-	}
-	if digits == 0 {
-		return 0, false
-	}
-	switch suffix := string(text[digits:]); {
-	case thousandths && suffix == "m":
-		return amount, true
-	case thousandths && suffix == "":
-		return 1000 * amount, true
-	case thousandths:
-		return 0, false
-	case suffix == "":
-		return amount, true
-	case suffix == "Ki":
-		return amount << 10, true
-	case suffix == "Mi":
-		return amount << 20, true
-	case suffix == "Gi":
-		return amount << 30, true
-	}
-	return 0, false
-}
-
-// maxAmount keeps sums of amounts within their numbers.
-const maxAmount = 1 << 60

@@ -55,7 +55,7 @@ func newRestore(w *work, x *Index, spec RestoreSpec, d Discovery) (*restore, err
 	r.csi = spec.Server.CSI == nil || *spec.Server.CSI
 	r.target = d.Resources
 	if !d.Live && len(d.Resources) == 0 {
-		r.target = offline(x.kinds)
+		r.target = offline(x.Kinds)
 	}
 	var err error
 	if r.selection, err = newSelection(w, x, spec.Restore); err != nil {
@@ -76,7 +76,7 @@ func newRestore(w *work, x *Index, spec RestoreSpec, d Discovery) (*restore, err
 
 // noteUnknownWords finds words that only a CRD of the backup would explain.
 func (r *restore) noteUnknownWords(known *resolver) {
-	later := newResolver(with(r.target, r.x.kinds))
+	later := newResolver(with(r.target, r.x.Kinds))
 	for _, word := range slices.Concat(r.spec.Restore.IncludedResources, r.spec.Restore.ExcludedResources) {
 		if !r.work.goOn(1) {
 			return
@@ -123,8 +123,8 @@ func (r *restore) run() {
 }
 
 func (r *restore) restoredKinds() (kinds []definition) {
-	for _, d := range r.x.kinds {
-		if r.isDone(d.item) {
+	for _, d := range r.x.Kinds {
+		if r.isDone(d.Item) {
 			kinds = append(kinds, d)
 		}
 	}
@@ -144,8 +144,8 @@ func (r *restore) orderedWords() []string {
 		named[resource] = true
 	}
 	var middle []string
-	for _, b := range r.x.buckets {
-		resource := r.x.strings.string(b.resource)
+	for _, b := range r.x.Buckets {
+		resource := r.x.Strings.string(b.Resource)
 		if r.work.goOn(1) && !named[resource] &&
 			(len(middle) == 0 || middle[len(middle)-1] != resource) {
 			middle = append(middle, resource)
@@ -193,7 +193,7 @@ func (r *restore) pass(words []string, processed map[string]bool) {
 
 // takes applies the rules for a whole namespace, or for cluster scope.
 func (r *restore) takes(b bucket, must bool) bool {
-	if namespace := r.x.strings.string(b.namespace); namespace != "" {
+	if namespace := r.x.Strings.string(b.Namespace); namespace != "" {
 		return must || r.spaces.lets(namespace)
 	}
 	if cluster := r.spec.Restore.IncludeClusterResources; cluster != nil {
@@ -203,12 +203,12 @@ func (r *restore) takes(b bucket, must bool) bool {
 }
 
 func (r *restore) restoreBucket(b bucket, resource string, must bool) {
-	namespace := r.x.strings.string(b.namespace)
+	namespace := r.x.Strings.string(b.Namespace)
 	if resource == dirNamespaces && !r.version.restoresNamespaceItems() {
 		return
 	}
-	for item := b.first; item < b.end && r.work.goOn(1); item++ {
-		if r.x.flags[item]&flagUndecodable != 0 {
+	for item := b.First; item < b.End && r.work.goOn(1); item++ {
+		if r.x.Flags[item]&flagUndecodable != 0 {
 			r.undecodable++
 			continue
 		}
@@ -217,7 +217,7 @@ func (r *restore) restoreBucket(b bucket, resource string, must bool) {
 		}
 		r.selected++
 		if resource == dirNamespaces {
-			r.ensure(r.mapped(r.x.names.string(item)))
+			r.ensure(r.mapped(r.x.Names.string(item)))
 			continue
 		}
 		r.restoreItem(item, resource, namespace)
@@ -230,7 +230,7 @@ func (r *restore) selects(item uint32) bool {
 	if r.selection.all {
 		return true
 	}
-	if r.x.flags[item]&flagUnread != 0 {
+	if r.x.Flags[item]&flagUnread != 0 {
 		r.unread++
 		return true
 	}
@@ -291,13 +291,13 @@ func (r *restore) restoreItem(item uint32, resource, namespace string) {
 		target = r.mapped(namespace)
 		r.ensure(target)
 	}
-	flags := r.x.flags[item]
+	flags := r.x.Flags[item]
 	if flags&flagCompleted != 0 || r.isDone(item) {
 		return
 	}
 	r.done[item/64] |= 1 << (item % 64)
 	if r.merged[target] {
-		key := targetItem{resource, target, r.x.names.string(item)}
+		key := targetItem{resource, target, r.x.Names.string(item)}
 		if r.byTarget[key] {
 			return
 		}
@@ -309,53 +309,48 @@ func (r *restore) restoreItem(item uint32, resource, namespace string) {
 	}
 }
 
-// bringAlong restores the additional items that Velero's own restore item
-// actions name (pkg/restore/actions). Labels are not looked at.
+// brings says of each kind of reference what it brings along: its resource, whether that
+// is in the item's namespace, and whether it takes the CSI actions (pkg/restore/actions).
+var brings = [refKinds]struct {
+	resource        string
+	namespaced, csi bool
+}{
+	refClaim: {dirClaims, true, false}, refPriority: {dirPriorityClasses, false, false}, refVolume: {dirVolumes, false, false},
+	refSnapshot: {dirSnapshots, true, true}, refContent: {dirContents, false, true}, refSecret: {dirSecrets, false, true},
+}
+
+// bringAlong restores the additional items that Velero's own restore item actions name.
+// Labels are not looked at.
 func (r *restore) bringAlong(item uint32, namespace string) {
+	snapshots := r.csi && (r.spec.Restore.RestorePVs == nil || *r.spec.Restore.RestorePVs)
 	for _, ref := range r.x.refsOf(item) {
+		brought := brings[ref.Kind]
 		if !r.work.goOn(1) {
 			return
 		}
-		name := r.x.strings.string(ref.name)
-		switch ref.kind {
-		case refClaim:
-			r.additional(dirClaims, namespace, name, false)
-		case refPriority:
-			r.additional(dirPriorityClasses, "", name, false)
-		case refVolume:
-			r.additional(dirVolumes, "", name, false)
-		case refSnapshot:
-			if r.restoresSnapshots() {
-				r.usesSnapshots = true
-				if r.namespaceExists(r.mapped(namespace)) && !r.passes(dirSnapshots, namespace) && r.version.forcesSnapshots() {
-					r.forced++
-				}
-				r.additional(dirSnapshots, namespace, name, r.version.forcesSnapshots())
-			}
-		case refContent:
-			if r.restoresSnapshots() {
-				r.additional(dirContents, "", name, r.version.forcesSnapshots())
-			}
-		case refSecret:
-			if r.restoresSnapshots() {
-				r.additional(dirSecrets, r.x.strings.string(ref.namespace), name, false)
+		if brought.csi && !snapshots {
+			continue
+		}
+		into := r.x.Strings.string(ref.Namespace) // of a secret
+		if brought.namespaced {
+			into = namespace
+		}
+		must := r.version.forcesSnapshots() && (ref.Kind == refSnapshot || ref.Kind == refContent)
+		if ref.Kind == refSnapshot {
+			r.usesSnapshots = true
+			if must && r.namespaceExists(r.mapped(namespace)) && !r.passes(dirSnapshots, namespace) {
+				r.forced++
 			}
 		}
+		r.additional(brought.resource, into, r.x.Strings.string(ref.Name), must)
 	}
-}
-
-// restoresSnapshots says whether the CSI actions do anything
-// (pkg/restore/actions/csi).
-func (r *restore) restoresSnapshots() bool {
-	restorePVs := r.spec.Restore.RestorePVs
-	return r.csi && (restorePVs == nil || *restorePVs)
 }
 
 // additional restores an item that another one names, if it is in the backup
 // and the filters let it through, or need not.
 func (r *restore) additional(resource, namespace, name string, must bool) {
 	item, ok := r.x.find(resource, namespace, name)
-	if !ok || r.x.flags[item]&flagUndecodable != 0 {
+	if !ok || r.x.Flags[item]&flagUndecodable != 0 {
 		return
 	}
 	if !must && !r.passes(resource, namespace) {

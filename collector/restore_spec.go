@@ -48,15 +48,10 @@ func ParseNamespaces(list string) Namespaces {
 
 // set is the names that are known to exist.
 func (n Namespaces) set() map[string]bool {
-	names := n.Names
 	if !n.Known {
-		names = slices.Concat(names, everyCluster)
+		return setOf(slices.Concat(n.Names, everyCluster))
 	}
-	set := make(map[string]bool, len(names))
-	for _, name := range names {
-		set[name] = true
-	}
-	return set
+	return setOf(n.Names)
 }
 
 // Server is what a Velero server does that its version and flags decide.

@@ -74,8 +74,8 @@ func newSelection(w *work, x *Index, spec velerov1.RestoreSpec) (*selection, err
 		}
 	}
 	if s.all = len(s.and) == 0 && !s.anyOf; !s.all {
-		s.memo = make([]verdict, x.sets.len())
-		s.set = labelSet{text: string(x.strings.data), end: x.strings.end, ids: keys}
+		s.memo = make([]verdict, x.Sets.len())
+		s.set = labelSet{text: string(x.Strings.Data), End: x.Strings.End, ids: keys}
 		s.set.findKeys(w)
 	}
 	return s, nil
@@ -84,9 +84,9 @@ func newSelection(w *work, x *Index, spec velerov1.RestoreSpec) (*selection, err
 // selects says whether an item is selected by its labels; known is false where
 // that takes too long. It must not be called when all are.
 func (s *selection) selects(item uint32) (yes, known bool) {
-	set := s.x.setOf[item]
+	set := s.x.SetOf[item]
 	if s.memo[set] == unseen {
-		s.set.packed = s.x.sets.bytes(set)
+		s.set.packed = s.x.Sets.bytes(set)
 		s.memo[set] = s.judge()
 	}
 	return s.memo[set] == selected, s.memo[set] != unjudged
@@ -125,16 +125,16 @@ func (s *selection) meets(requirements []requirement) verdict {
 // number; each is looked up once.
 type labelSet struct {
 	text   string // all strings of the Index, so that parts of it need no copy
-	end    []uint32
+	End    []uint32
 	ids    map[string]uint32
 	packed []byte
 }
 
 func (l *labelSet) at(id uint32) string {
 	if id == 0 {
-		return l.text[:l.end[0]]
+		return l.text[:l.End[0]]
 	}
-	return l.text[l.end[id-1]:l.end[id]]
+	return l.text[l.End[id-1]:l.End[id]]
 }
 
 // noLabel is the number of a key that no item has.
@@ -142,7 +142,7 @@ const noLabel = ^uint32(0)
 
 // findKeys looks the numbers of the keys up, all at once.
 func (l *labelSet) findKeys(w *work) {
-	for id := range uint32(len(l.end)) {
+	for id := range uint32(len(l.End)) {
 		if !w.goOn(1) {
 			return
 		}

@@ -7,29 +7,29 @@ import (
 
 // stringTable holds byte strings one after the other and gives each an id.
 type stringTable struct {
-	data []byte
-	end  []uint32 // end[i] is where string i stops
+	Data []byte
+	End  []uint32 // End[i] is where string i stops
 }
 
-func (t *stringTable) len() int { return len(t.end) }
+func (t *stringTable) len() int { return len(t.End) }
 
 func (t *stringTable) bytes(id uint32) []byte {
 	start := uint32(0)
 	if id > 0 {
-		start = t.end[id-1]
+		start = t.End[id-1]
 	}
-	return t.data[start:t.end[id]]
+	return t.Data[start:t.End[id]]
 }
 
 func (t *stringTable) string(id uint32) string { return string(t.bytes(id)) }
 
 func (t *stringTable) add(b []byte) uint32 {
-	t.data = append(t.data, b...)
-	t.end = append(t.end, uint32(len(t.data)))
-	return uint32(len(t.end) - 1)
+	t.Data = append(t.Data, b...)
+	t.End = append(t.End, uint32(len(t.Data)))
+	return uint32(len(t.End) - 1)
 }
 
-func (t *stringTable) size() int64 { return int64(cap(t.data)) + 4*int64(cap(t.end)) }
+func (t *stringTable) size() int64 { return int64(cap(t.Data)) + 4*int64(cap(t.End)) }
 
 // interner gives equal strings the same id.
 type interner struct {

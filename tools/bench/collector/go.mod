@@ -1,3 +1,4 @@
+// The name is below collector, because it also measures collector/internal/inflate.
 module github.com/veltui/veltui/collector/bench
 
 go 1.26.0
@@ -42,4 +43,4 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace github.com/veltui/veltui => ../..
+replace github.com/veltui/veltui => ../../..

@@ -1,7 +1,7 @@
 // Command bench compares reading a large backup the collector's way with the
 // ways there are: tar -tzf, gzip -dc, igzip -dc, and Velero's own extractor
 // and parser. Each contender runs as a process of its own, in turn, so that
-// the machine's mood is shared and peak memory is the contender's alone.
+// changes of the machine's speed are shared and peak memory is the contender's alone.
 //
 // The archive is generated once into $VELTUI_BENCH_DIR, or the temporary
 // directory.
@@ -19,7 +19,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/veltui/veltui/collector/internal/synth"
+	"github.com/veltui/veltui/tools/bench/synth"
 )
 
 // contender is one way to read the archive.
