@@ -52,7 +52,7 @@ func (a *askedRestore) spec() (velerov1.RestoreSpec, error) {
 		restore = *read
 	}
 	if err := a.flags.Apply(&restore); err != nil {
-		return restore.Spec, usageError{err}
+		return restore.Spec, exitError{ExitUsage, err}
 	}
 	switch said := a.flags.Draft().Restore.Spec; {
 	case said.BackupName != "" && said.ScheduleName != "":
@@ -68,12 +68,12 @@ func (a *askedRestore) spec() (velerov1.RestoreSpec, error) {
 
 // subject is the one backup or restore that is asked about. Of a schedule it is the
 // backup that Velero would take.
-func (a *askedRestore) subject(ctx context.Context, cancel context.CancelCauseFunc, args []string, spec velerov1.RestoreSpec) (selection, error) {
+func (a *askedRestore) subject(ctx context.Context, args []string, spec velerov1.RestoreSpec) (selection, error) {
 	given := args
 	if len(args) == 0 {
 		switch {
 		case spec.ScheduleName != "":
-			name, err := a.newestOf(ctx, cancel, spec)
+			name, err := a.newestOf(ctx, spec)
 			if err != nil {
 				return selection{}, err
 			}
@@ -103,8 +103,8 @@ func (a *askedRestore) subject(ctx context.Context, cancel context.CancelCauseFu
 }
 
 // newestOf is the backup that Velero would take of a schedule.
-func (a *askedRestore) newestOf(ctx context.Context, cancel context.CancelCauseFunc, spec velerov1.RestoreSpec) (string, error) {
-	snap, err := a.read(ctx, watch.Query{Kinds: []string{watch.Backups}, NoVerdict: true}, a.logging(ctx, cancel))
+func (a *askedRestore) newestOf(ctx context.Context, spec velerov1.RestoreSpec) (string, error) {
+	snap, err := a.read(ctx, watch.Query{Kinds: []string{watch.Backups}, NoVerdict: true}, a.logging(ctx))
 	if err != nil {
 		return "", err
 	}
@@ -137,8 +137,8 @@ func (a *askedRestore) contents(ctx context.Context, e *inspect.Store, name stri
 	if err != nil {
 		return nil, err
 	}
-	m := a.startMeter("downloading " + backup.Name)
-	defer m.stop()
+	m, stop := a.startBytes("downloading " + backup.Name)
+	defer stop()
 	return e.Index(ctx, backup, m.show)
 }
 

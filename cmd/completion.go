@@ -43,37 +43,23 @@ func (c *stdio) silence() {
 // completion is a function as cobra wants it.
 type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// completer completes command lines with what the kubeconfig and the cluster have.
-type completer struct {
-	*connector
-	*settings
-}
-
-func (c *cli) completer() completer { return completer{&c.connector, c.settings} }
-
 // completeClusterFlags has the flags that lead to a cluster complete their values.
-func (c completer) completeClusterFlags(root *cobra.Command) {
-	kubeconfig := func(names func(*clientcmdapi.Config) []string) completion {
-		return c.values(func(_ context.Context, typed string) []string {
+func (c *cli) completeClusterFlags(root *cobra.Command) {
+	kubeconfig := func(names func(raw *clientcmdapi.Config, typed string) []string) completion {
+		return c.completeValues(func(_ context.Context, typed string) []string {
 			raw, err := c.kubeconfig()
 			if err != nil {
 				return nil
 			}
-			return names(raw)
+			return names(raw, typed)
 		})
 	}
-	contexts := c.values(func(_ context.Context, typed string) []string {
-		raw, err := c.kubeconfig()
-		if err != nil {
-			return nil
-		}
-		return afterComma(typed, contextNames(raw))
-	})
+	contexts := kubeconfig(func(raw *clientcmdapi.Config, typed string) []string { return afterComma(typed, contextNames(raw)) })
 	completeFlag(root, contextFlag, contexts)
 	completeFlag(root, "kubecontext", contexts)
-	completeFlag(root, "namespace", c.values(c.namespaces))
-	completeFlag(root, "cluster", kubeconfig(func(raw *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.Clusters)) }))
-	completeFlag(root, "user", kubeconfig(func(raw *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.AuthInfos)) }))
+	completeFlag(root, "namespace", c.completeValues(c.namespaces))
+	completeFlag(root, "cluster", kubeconfig(func(raw *clientcmdapi.Config, _ string) []string { return slices.Sorted(maps.Keys(raw.Clusters)) }))
+	completeFlag(root, "user", kubeconfig(func(raw *clientcmdapi.Config, _ string) []string { return slices.Sorted(maps.Keys(raw.AuthInfos)) }))
 }
 
 // completeFlag has a command's flag complete its values.
@@ -101,7 +87,7 @@ func completeRest(cmd *cobra.Command) {
 			return
 		}
 		if f.Name == "output" {
-			completeFlag(cmd, f.Name, fixed(outputFormats(f.Usage)))
+			completeFlag(cmd, f.Name, fixed(outputFormats(strings.TrimSuffix(f.Usage, "TEMPLATE"))))
 		} else {
 			completeFlag(cmd, f.Name, fixed(nil))
 		}
@@ -137,7 +123,7 @@ func outputFormats(usage string) (formats []string) {
 	usage, _, _ = strings.Cut(usage, " (")
 	for word := range strings.FieldsFuncSeq(usage, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if word != "or" {
-			formats = append(formats, strings.TrimSuffix(word, "TEMPLATE"))
+			formats = append(formats, word)
 		}
 	}
 	return formats
@@ -155,7 +141,7 @@ func fixed(values []string) completion {
 }
 
 // values completes a flag's value with what is known of this machine or the cluster.
-func (c completer) values(names func(ctx context.Context, typed string) []string) completion {
+func (c *cli) completeValues(names func(ctx context.Context, typed string) []string) completion {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 		defer cancel()
@@ -173,7 +159,7 @@ func shown(values []string, typed string) []string {
 }
 
 // namespaces are those of the cluster.
-func (c *connector) namespaces(ctx context.Context, _ string) []string {
+func (c *cli) namespaces(ctx context.Context, _ string) []string {
 	o, err := c.completionOptions()
 	if err != nil {
 		return nil
@@ -199,7 +185,7 @@ func atMost(ctx context.Context, ask func() []string) []string {
 
 // jobs completes KIND NAME and KIND/NAME of the kinds that a command takes, both if none
 // is given, as often as it takes them.
-func (c completer) jobs(several bool, of ...job.Kind) completion {
+func (c *cli) completeJobs(several bool, of ...job.Kind) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		const directive = cobra.ShellCompDirectiveNoFileComp
 		if len(of) == 0 {
@@ -248,7 +234,7 @@ func (c completer) jobs(several bool, of ...job.Kind) completion {
 }
 
 // jobNames are the names of the jobs of a kind, or none if they cannot be had at once.
-func (c *connector) jobNames(ctx context.Context, kind job.Kind) []string {
+func (c *cli) jobNames(ctx context.Context, kind job.Kind) []string {
 	o, err := c.completionOptions()
 	if err != nil {
 		return nil
@@ -261,7 +247,7 @@ func (c *connector) jobNames(ctx context.Context, kind job.Kind) []string {
 
 // completionOptions lead to the cluster, and to nobody who could be asked for a
 // password.
-func (c *connector) completionOptions() (watch.Options, error) {
+func (c *cli) completionOptions() (watch.Options, error) {
 	conn, err := c.connect()
 	if err != nil {
 		return watch.Options{}, err
@@ -309,17 +295,15 @@ completion must be loaded in your shell.`,
   chmod +x ~/.local/bin/kubectl_complete-veltui`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if _, err := io.WriteString(c.streams.Out, pluginScript); err != nil {
-				return printError{err}
-			}
-			return nil
+			_, err := io.WriteString(c.streams.Out, pluginScript)
+			return err
 		},
 	}
 }
 
 // nearName is the job that was probably meant by a name that is not there, in
 // brackets; empty if none of the first few is near, or they cannot be had at once.
-func (c *connector) nearName(ctx context.Context, selected selection, jobs []*job.Job) string {
+func (c *cli) nearName(ctx context.Context, selected selection, jobs []*job.Job) string {
 	ctx, cancel := context.WithTimeout(ctx, completionPatience)
 	defer cancel()
 	known, tried := map[job.Kind][]string{}, 0

@@ -52,10 +52,9 @@ code 2.`,
 
 func (c *settings) write(out io.Writer, output string) error {
 	var data []byte
-	switch output {
-	case "yaml":
+	if output == "yaml" {
 		data = append([]byte(c.aboutConfig()), config.Document(c.inForce, c.from)...)
-	case "json":
+	} else {
 		d := document.Config{Header: document.NewHeader("Config"), File: c.configFile.path, Exists: c.configFile.there}
 		for _, s := range c.inForce {
 			listed := document.Setting{Name: s.Name, Source: s.Source, From: c.from(s), Default: s.Default}
@@ -68,13 +67,9 @@ func (c *settings) write(out io.Writer, output string) error {
 		if data, err = document.Encode(d, "  "); err != nil {
 			return err
 		}
-	default:
-		return wrongOutput(output, "yaml", "json")
 	}
-	if _, err := out.Write(data); err != nil {
-		return printError{err}
-	}
-	return nil
+	_, err := out.Write(data)
+	return err
 }
 
 // aboutConfig are the first lines of the printed YAML.

@@ -96,7 +96,7 @@ func (c *settings) configure(cmd *cobra.Command) error {
 	c.configFile = c.findConfig()
 	data, err := c.configFile.read()
 	if err != nil {
-		return usageError{err}
+		return exitError{ExitUsage, err}
 	}
 	all := allSettings()
 	file, problems := config.Parse(c.configFile.path, data, all)
@@ -195,6 +195,9 @@ func (c *settings) from(s config.InForce) string {
 var needsNoConfig = []string{"version", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
 func (c *settings) preRun(cmd *cobra.Command, _ []string) error {
+	if err := checkOutput(cmd); err != nil {
+		return err
+	}
 	for command := cmd; command != nil; command = command.Parent() {
 		if slices.Contains(needsNoConfig, command.Name()) {
 			return nil

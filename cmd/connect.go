@@ -47,44 +47,33 @@ func newConnector(p *process) connector {
 	}
 }
 
-// connection is what the flags and the environment say about the cluster.
-type connection struct {
-	inspect.Connection
-	contextNamespace string
-	namespace        string // as given with -n, else empty
-}
-
 // inCluster is what the context is called where no kubeconfig names one.
 const inCluster = "in-cluster"
 
 // connect reads the kubeconfig of the one context that was named; it does not
 // talk to the cluster. From then on the context stays what it was, whichever
 // becomes the current one.
-func (c *connector) connect() (connection, error) {
+func (c *connector) connect() (inspect.Connection, error) {
 	context, err := c.oneContext()
 	if err != nil {
-		return connection{}, err
+		return inspect.Connection{}, err
 	}
 	raw, err := c.kubeconfig()
 	if err != nil {
-		return connection{}, err
+		return inspect.Connection{}, err
 	}
-	conn := connection{Connection: inspect.Connection{Context: context}}
+	conn := inspect.Connection{Context: cmp.Or(context, inCluster)}
 	if named := raw.Contexts[context]; named != nil {
-		conn.contextNamespace, conn.Request.Context = named.Namespace, context
+		conn.Namespace, conn.Request.Context = named.Namespace, context
 		if c.flags.CurrentContext != context || c.allContexts { // else several may connect at once
 			c.flags.CurrentContext, c.allContexts = context, false
 		}
 	}
 	if conn.Session, err = c.openSession(); err != nil {
-		return connection{}, err
+		return inspect.Connection{}, err
 	}
 	conn.Config = conn.Session.Config()
 	conn.Request.Flags, conn.Request.Environment = c.connectionFlags()
-	if conn.Context == "" {
-		conn.Context = inCluster
-	}
-	conn.namespace = c.flags.Context.Namespace
 	return conn, nil
 }
 
@@ -98,12 +87,11 @@ func (c *connector) withContext(context, namespace string) *connector {
 	return &other
 }
 
-// errNoCluster is said instead of trying localhost:8080, which is what client
-// libraries do when nothing is configured.
+// errNoCluster stands in for localhost:8080, which client libraries try by default.
 var errNoCluster = errors.New("no cluster is configured: set KUBECONFIG, or give --kubeconfig FILE or --server URL")
 
-// What the clients of one command may ask of the API server, a second and at
-// once; its own priority and fairness protects it beyond that.
+// The limits of the clients of one command, a second and at once. The API server's own
+// priority and fairness protects it beyond that.
 const clientQPS, clientBurst = 50, 100
 
 // pinned is the session of the one cluster that a cli leads to.
@@ -163,15 +151,14 @@ func (c *connector) loadConfig() (*rest.Config, error) {
 	config.Wrap(c.writes.Watch(config.Host))
 	config.UserAgent = "veltui/" + version
 	config.WarningHandler = c.warnings
-	// client-go's default of five requests a second stretches a look at one job,
-	// which is dozens of requests, to many seconds.
+	// client-go's default, five a second, makes a look at one job take many seconds.
 	config.QPS, config.Burst = clientQPS, clientBurst
 	return config, nil
 }
 
 // watch starts to follow Velero. journal is how many changes are kept for a
 // reader that must see every one.
-func (c *connector) watch(ctx context.Context, conn connection, journal int, log *slog.Logger, change ...func(*watch.Options)) (*watch.Watcher, error) {
+func (c *connector) watch(ctx context.Context, conn inspect.Connection, journal int, log *slog.Logger, change ...func(*watch.Options)) (*watch.Watcher, error) {
 	o := c.watchOptions(conn)
 	o.Journal, o.Log = journal, log
 	for _, f := range change {
@@ -185,13 +172,13 @@ func (c *connector) watch(ctx context.Context, conn connection, journal int, log
 }
 
 // watchOptions say where Velero is, for a watch or one reading.
-func (c *connector) watchOptions(conn connection) watch.Options {
+func (c *connector) watchOptions(conn inspect.Connection) watch.Options {
 	return watch.Options{
 		Config:           conn.Config,
 		Session:          conn.Session,
-		Namespace:        conn.namespace,
+		Namespace:        c.flags.Context.Namespace,
 		EnvNamespace:     c.env("VELERO_NAMESPACE"),
-		ContextNamespace: conn.contextNamespace,
+		ContextNamespace: conn.Namespace,
 		Clock:            c.clock,
 	}
 }

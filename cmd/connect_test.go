@@ -124,13 +124,14 @@ func TestForContextSharesFlags(t *testing.T) {
 		}
 	})
 	west, err := other.connect()
-	if err != nil || west.Context != "west" || west.Config.Host != "https://west.example:6443" || west.namespace != "velero" {
+	if err != nil || west.Context != "west" || west.Config.Host != "https://west.example:6443" || other.watchOptions(west).Namespace != "velero" {
 		t.Errorf("%+v, %v", west, err)
 	}
-	if moved, err := c.forContext("west", "adp").connect(); err != nil || moved.namespace != "adp" {
+	adp := c.forContext("west", "adp")
+	if moved, err := adp.connect(); err != nil || adp.watchOptions(moved).Namespace != "adp" {
 		t.Errorf("%+v, %v", moved, err)
 	}
-	if east, err := c.connect(); err != nil || east.Context != "east" || east.namespace != "velero" {
+	if east, err := c.connect(); err != nil || east.Context != "east" || c.watchOptions(east).Namespace != "velero" {
 		t.Errorf("%+v, %v", east, err)
 	}
 }

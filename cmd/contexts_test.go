@@ -87,7 +87,7 @@ func TestEachContextIsItsOwn(t *testing.T) {
 		}
 		reloaded, err := restConfig(own)
 		if want := "https://" + names[i] + ".example:6443"; err != nil || conn.Config.Host != want || reloaded.Host != want ||
-			conn.Context != names[i] || conn.Request.Context != names[i] || conn.contextNamespace != "of-"+names[i] || conn.Config.Impersonate.UserName != "jane" {
+			conn.Context != names[i] || conn.Request.Context != names[i] || conn.Namespace != "of-"+names[i] || conn.Config.Impersonate.UserName != "jane" {
 			t.Errorf("%s: %v, %+v", names[i], err, conn)
 		}
 	}

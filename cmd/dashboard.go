@@ -92,7 +92,7 @@ func (f *dashboardCommand) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.DurationVar(&f.endedWithin, "ended-within", 0, "Hide jobs that ended longer ago, such as 720h, to use less memory; running and stuck jobs stay (default: show all)")
 	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, not even the contents of backups")
 	addCAFile(flags, &f.caFile)
-	completeFlag(cmd, "theme", f.completer().values(func(context.Context, string) []string { return f.themes() }))
+	completeFlag(cmd, "theme", f.completeValues(func(context.Context, string) []string { return f.themes() }))
 	completeFlag(cmd, "notify", fixed(uiterminal.Notifications()))
 }
 
@@ -135,13 +135,13 @@ func (f *dashboardCommand) run(ctx context.Context) error {
 	if f.env("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	logFile, logPath := f.openLog()
 	defer func() { _ = logFile.Close() }()
 	f.plainHTTP.silent = true
 	o := f.options(term)
-	clusters := &clusters{cli: f.cli, noArtifacts: f.noArtifacts, endedWithin: f.endedWithin, caFile: f.caFile, log: f.logTo(logFile, cancel)}
+	clusters := &clusters{cli: f.cli, noArtifacts: f.noArtifacts, endedWithin: f.endedWithin, caFile: f.caFile, log: f.logTo(logFile)}
 	if o.Clusters, err = clusters.connect(ctx, contexts, ""); err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (f *dashboardCommand) run(ctx context.Context) error {
 	said, err := ui.Run(ctx, o)
 	f.screen.release()
 	f.screen.restore()
-	cancel(nil)
+	cancel()
 	f.awaitRequests()
 	for _, line := range said {
 		fmt.Fprintln(f.streams.ErrOut, sanitize.Whole(line))

@@ -30,27 +30,14 @@ then does.`,
 		Example: `  veltui describe backup/nightly-20261120
   veltui describe restore crm-old
   veltui describe restore/crm-old -o json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			selected, err := parseOne(args)
-			if err != nil {
-				return err
-			}
-			if err := checkTextOutput(output); err != nil {
-				return err
-			}
-			return c.describe(cmd.Context(), selected, output)
-		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json or yaml")
-	cmd.ValidArgsFunction = c.completer().jobs(false)
-	return cmd
+	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.describe(ctx, selected, output) })
 }
 
 func (c *cli) describe(ctx context.Context, selected selection, output string) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	// What Velero takes for filters that are not set depends on its version.
-	assessed, judged, err := c.judgedJob(ctx, cancel, selected, watch.Pods)
+	assessed, judged, err := c.judgedJob(ctx, selected, watch.Pods)
 	if err != nil {
 		return err
 	}
@@ -73,12 +60,9 @@ func (l *lines) describe(j assess.Judged, sections []describe.Section) {
 		}
 	}
 	for _, s := range sections {
-		title := "\n"
+		l.add("")
 		if s.Title != "" {
-			title += s.Title + ":"
-			l.add("%s", title)
-		} else {
-			l.add("")
+			l.add("%s:", s.Title)
 		}
 		for _, f := range s.Fields {
 			for i, value := range f.Values {

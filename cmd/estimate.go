@@ -13,12 +13,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/velero/decode"
 	"github.com/veltui/veltui/watch"
 )
@@ -74,11 +76,10 @@ veltui prints its assumptions on standard error; with -o json they are in
 		},
 	}
 	f.addTo(cmd.Flags())
-	complete := c.completer()
-	cmd.ValidArgsFunction = complete.jobs(false)
+	cmd.ValidArgsFunction = c.completeJobs(false)
 	completeFiles(cmd.Flags(), "tarball")
-	completeFlag(cmd, "existing-namespaces", complete.values(func(ctx context.Context, typed string) []string {
-		return afterComma(typed, complete.namespaces(ctx, typed))
+	completeFlag(cmd, "existing-namespaces", c.completeValues(func(ctx context.Context, typed string) []string {
+		return afterComma(typed, c.namespaces(ctx, typed))
 	}))
 	completeFlag(cmd, "features", several([]string{velerov1.CSIFeatureFlag}))
 	return cmd
@@ -95,9 +96,6 @@ func (f *estimateCommand) addTo(flags *pflag.FlagSet) {
 }
 
 func (f *estimateCommand) run(ctx context.Context, args []string) error {
-	if !slices.Contains([]string{"", "table", "wide", "json", "yaml"}, f.output) {
-		return wrongOutput(f.output, "table", "wide", "json", "yaml")
-	}
 	if f.tarball == "-" && f.file == "-" {
 		return usagef("--tarball and -f cannot both be standard input")
 	}
@@ -142,7 +140,7 @@ func (f *estimateCommand) server() (collector.Server, error) {
 	if f.priorities != "" {
 		p, err := collector.ParsePriorities(f.priorities)
 		if err != nil {
-			return s, usageError{err}
+			return s, exitError{ExitUsage, err}
 		}
 		s.Priorities = &p
 	}
@@ -162,8 +160,8 @@ func (f *estimateCommand) namespaces() collector.Namespaces {
 // readTarball reads a backup's tarball. As [collector.Read] it may return an
 // index and an error.
 func (c *stdio) readTarball(ctx context.Context, path string, spec velerov1.RestoreSpec) (*collector.Index, error) {
-	m := c.startMeter("reading " + sanitize.Cut(filepath.Base(path), 30))
-	defer m.stop()
+	m, stop := c.startBytes("reading " + sanitize.Cut(filepath.Base(path), 30))
+	defer stop()
 	in := io.Reader(c.stdin)
 	if path != "-" {
 		file, err := os.Open(path)
@@ -184,7 +182,7 @@ func (c *stdio) readTarball(ctx context.Context, path string, spec velerov1.Rest
 	}
 	// Labels cost time, and only selectors ask for them.
 	limits := collector.Limits{NamesOnly: spec.LabelSelector == nil && spec.OrLabelSelectors == nil}
-	index, err := collector.Read(ctx, m.reader(in), limits)
+	index, err := collector.Read(ctx, io.TeeReader(in, m), limits)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%s: %w", sanitize.String(path), err)
@@ -205,11 +203,37 @@ func (c *stdio) answer(index *collector.Index, e collector.Estimate, output stri
 		return fmt.Errorf("this restore fails Velero's validation:\n  %s", strings.Join(reasons, "\n  "))
 	}
 	e.Assumptions = slices.Concat(e.Assumptions, index.Problems())
-	if err := c.printEstimate(e, output); err != nil {
-		return printError{err}
+	if err := c.print(output, document.NewEstimate(e), func(l *lines) { l.err = c.printEstimate(e, output == "wide") }); err != nil {
+		return err
 	}
 	if readErr != nil {
 		return fmt.Errorf("the estimate is partial: %w", readErr)
+	}
+	return nil
+}
+
+// printEstimate writes the table, with the total below it.
+func (c *stdio) printEstimate(e collector.Estimate, wide bool) error {
+	w := printers.GetNewTabWriter(c.streams.Out)
+	if len(e.Resources) > 0 {
+		fmt.Fprintln(w, "RESOURCE\tITEMS\tNAMESPACES")
+	}
+	most := 3
+	if wide {
+		most = -1
+	}
+	for _, r := range e.Resources {
+		namespaces := dash(sanitize.Whole(human.Largest(r.Namespaces, most)))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", sanitize.String(r.Resource), human.Number(r.Items), namespaces)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(c.streams.Out, "Total: %s\n", human.Count(e.Total, "item")); err != nil {
+		return err
+	}
+	for _, assumption := range e.Assumptions {
+		fmt.Fprintln(c.streams.ErrOut, "note:", sanitize.String(assumption))
 	}
 	return nil
 }
@@ -219,13 +243,11 @@ func (f *estimateCommand) live(ctx context.Context, args []string, spec collecto
 	if len(args) == 0 && f.file == "" && spec.Restore.BackupName == "" && spec.Restore.ScheduleName == "" {
 		return usagef("nothing to estimate: give backup/NAME, restore/NAME, --tarball FILE or -f FILE")
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	selected, err := f.subject(ctx, cancel, args, spec.Restore)
+	selected, err := f.subject(ctx, args, spec.Restore)
 	if err != nil {
 		return err
 	}
-	snap, subject, err := f.readJob(ctx, cancel, selected, watch.Query{NoVerdict: true, Also: []string{watch.Pods}})
+	snap, subject, err := f.readJob(ctx, selected, watch.Query{NoVerdict: true, Also: []string{watch.Pods}})
 	if err != nil {
 		return err
 	}

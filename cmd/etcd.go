@@ -45,14 +45,7 @@ etcd changes nothing. These objects belong to OpenShift's etcd operator.`,
 
   # Names of the backups that hold no data, or that somebody has to look at
   veltui etcd -o json | jq -r '.items[] | select(.trouble) | .name'`,
-		RunE: func(cmd *cobra.Command, names []string) error {
-			switch output {
-			case "table", "wide", "json", "yaml", "name":
-			default:
-				return wrongOutput(output, "table", "wide", "json", "yaml", "name")
-			}
-			return c.etcd(cmd.Context(), names, output)
-		},
+		RunE: func(cmd *cobra.Command, names []string) error { return c.etcd(cmd.Context(), names, output) },
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, wide, json, yaml or name")
 	return cmd
@@ -85,7 +78,7 @@ func (c *cli) etcd(ctx context.Context, names []string, output string) error {
 	}
 	list := judgeEtcd(cluster, names, c.clock())
 	if err := c.printEtcd(list, output, len(names) > 0); err != nil {
-		return printError{err}
+		return err
 	}
 	if len(names) == 0 && len(list.backups)+len(list.schedules) == 0 {
 		fmt.Fprintln(c.streams.ErrOut, "No etcd backups and no schedules found.")
@@ -157,31 +150,22 @@ func (l judgedEtcd) missing(names []string) error {
 	return fmt.Errorf("not found: no EtcdBackup and no schedule is named %s", strings.Join(lost, ", "))
 }
 
-func (c *stdio) printEtcd(l judgedEtcd, output string, named bool) error {
-	switch output {
-	case "json", "yaml":
-		p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
-		return p.document(document.NewEtcdBackupList(l.backups, l.schedules, l.cluster.Unseen, l.now))
-	case "name":
-		return c.printEtcdNames(l)
-	case "wide":
-		return c.printEtcdTables(l, true)
-	}
-	if named {
-		return c.explainEtcd(l)
-	}
-	return c.printEtcdTables(l, false)
-}
-
-func (c *stdio) printEtcdNames(l judgedEtcd) error {
-	out := lines{w: c.streams.Out}
-	for _, s := range l.schedules {
-		out.add("backup.config.openshift.io/%s", s.Name)
-	}
-	for _, b := range l.backups {
-		out.add("etcdbackup.operator.openshift.io/%s", b.Name)
-	}
-	return out.err
+func (c *stdio) printEtcd(e judgedEtcd, output string, named bool) error {
+	return c.print(output, document.NewEtcdBackupList(e.backups, e.schedules, e.cluster.Unseen, e.now), func(l *lines) {
+		switch {
+		case output == "name":
+			for _, s := range e.schedules {
+				l.add("backup.config.openshift.io/%s", s.Name)
+			}
+			for _, b := range e.backups {
+				l.add("etcdbackup.operator.openshift.io/%s", b.Name)
+			}
+		case output == "table" && named:
+			l.explainEtcd(e)
+		default:
+			l.err = c.printEtcdTables(e, output == "wide")
+		}
+	})
 }
 
 // printEtcdTables prints the schedules and the backups, each as a table of its own.
@@ -275,45 +259,43 @@ func etcdVerdict(v diagnosis.Verdict, trouble bool) string {
 }
 
 // explainEtcd prints every fact.
-func (c *stdio) explainEtcd(l judgedEtcd) error {
-	out := lines{w: c.streams.Out}
+func (l *lines) explainEtcd(e judgedEtcd) {
 	gap := ""
 	explain := func(title string, v diagnosis.Verdict, settings []string) {
-		out.add("%s%s", gap, title)
-		out.add("%s", v.Summary)
+		l.add("%s%s", gap, title)
+		l.add("%s", v.Summary)
 		state := string(v.Reason)
 		if v.State() != "" {
 			state = fmt.Sprintf("%s (%s)", v.State(), v.Reason)
 		}
-		out.add("verdict: %s", state)
-		out.facts(v.Facts, l.now)
-		out.list("settings:", settings)
+		l.add("verdict: %s", state)
+		l.facts(v.Facts, e.now)
+		l.list("settings:", settings)
 		if v.Advice != "" {
-			out.add("\nwhat would help: %s", v.Advice)
+			l.add("\nwhat would help: %s", v.Advice)
 		}
 		gap = "\n"
 	}
-	for _, s := range l.schedules {
-		settings := []string{"cron schedule " + dash(s.Cron) + ", time zone " + cmp.Or(s.TimeZone, "not set"), "keeps " + s.Retention.String(), "writes to " + "PersistentVolumeClaim " + l.cluster.ClaimText(s.Claim)}
+	for _, s := range e.schedules {
+		settings := []string{"cron schedule " + dash(s.Cron) + ", time zone " + cmp.Or(s.TimeZone, "not set"), "keeps " + s.Retention.String(), "writes to PersistentVolumeClaim " + e.cluster.ClaimText(s.Claim)}
 		if !s.LastRun.IsZero() {
-			settings = append(settings, "last run "+human.Ago(s.LastRun, l.now))
+			settings = append(settings, "last run "+human.Ago(s.LastRun, e.now))
 		}
 		if !s.Next.IsZero() {
-			settings = append(settings, "next run "+inFuture(s.Next, l.now))
+			settings = append(settings, "next run "+inFuture(s.Next, e.now))
 		}
 		explain("schedule "+s.Name, s.Verdict, settings)
 	}
-	for _, b := range l.backups {
-		settings := []string{"made " + human.Ago(b.Created, l.now) + etcdOrigin(b), "writes to " + "PersistentVolumeClaim " + l.cluster.ClaimText(b.Claim)}
+	for _, b := range e.backups {
+		settings := []string{"made " + human.Ago(b.Created, e.now) + etcdOrigin(b), "writes to PersistentVolumeClaim " + e.cluster.ClaimText(b.Claim)}
 		if b.JobName != "" {
 			settings = append(settings, "Job "+b.JobName)
 		}
 		if at := b.Deadline(); !at.IsZero() {
-			settings = append(settings, "its pod is ended "+inFuture(at, l.now))
+			settings = append(settings, "its pod is ended "+inFuture(at, e.now))
 		}
 		explain("etcd backup "+b.Name+", "+b.Stage(), b.Verdict, settings)
 	}
-	return out.err
 }
 
 func etcdOrigin(b etcd.JudgedBackup) string {

@@ -24,12 +24,7 @@ const (
 	ExitInterrupted     = 130
 )
 
-// usageError is a mistake in how the command was called.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+func usagef(format string, args ...any) error { return exitError{ExitUsage, fmt.Errorf(format, args...)} }
 
 // exitError asks for an exit code of its own. Without an error inside, all has
 // been said.
@@ -55,7 +50,6 @@ func (e signalError) Error() string { return e.signal.String() }
 // exitCode tells the user what went wrong, if anything did, and turns it into
 // the exit code: 128 and the signal's number for what a signal ended.
 func exitCode(err error, stderr io.Writer) int {
-	var usage usageError
 	var signal signalError
 	var coded exitError
 	var printing printError
@@ -72,13 +66,13 @@ func exitCode(err error, stderr io.Writer) int {
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
 	case errors.As(err, &coded):
-		if coded.error != nil {
+		switch {
+		case coded.code == ExitUsage:
+			fmt.Fprintln(stderr, "error:", err)
+		case coded.error != nil:
 			printErrorLines(stderr, err)
 		}
 		return coded.code
-	case errors.As(err, &usage):
-		fmt.Fprintln(stderr, "error:", err)
-		return ExitUsage
 	case errors.As(err, &printing) && errors.Is(err, syscall.EPIPE):
 		return 128 + int(syscall.SIGPIPE) // as for others that feed head
 	default:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -44,25 +43,11 @@ FailedValidation, 6 if it is stuck or orphaned.`,
 		Example: `  veltui explain restore/crm-old
   veltui explain restore/crm-old --artifacts
   veltui explain backup nightly-20261120 -o json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			selected, err := parseOne(args)
-			if err != nil {
-				return err
-			}
-			if err := checkTextOutput(f.output); err != nil {
-				return err
-			}
-			if f.artifacts && c.isReadOnly() {
-				return usagef("--artifacts makes DownloadRequests, which read-only does not allow")
-			}
-			return c.explain(cmd.Context(), selected, f)
-		},
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	cmd.Flags().BoolVar(&f.artifacts, "artifacts", false, "Also check whether results are stored")
 	addCAFile(cmd.Flags(), &f.caFile)
-	cmd.ValidArgsFunction = c.completer().jobs(false)
-	return cmd
+	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.explain(ctx, selected, f) })
 }
 
 type explainFlags struct {
@@ -83,23 +68,6 @@ func elsewhere(r action.Request) action.Request {
 	return r
 }
 
-// parseOne reads exactly one KIND/NAME or KIND NAME.
-func parseOne(args []string) (selection, error) {
-	s, err := parseSelection(args)
-	if err == nil && len(s.names) != 1 {
-		err = usagef("expected one KIND/NAME, such as restore/crm-old")
-	}
-	return s, err
-}
-
-func checkTextOutput(output string) error {
-	switch output {
-	case "text", "json", "yaml":
-		return nil
-	}
-	return wrongOutput(output, "text", "json", "yaml")
-}
-
 // limitsOf are the bounds that Velero puts on a job that has not ended.
 func limitsOf(j *job.Job, env diagnosis.Environment) []velero.Limit {
 	if j.Terminal() || j.Object == nil {
@@ -109,9 +77,10 @@ func limitsOf(j *job.Job, env diagnosis.Environment) []velero.Limit {
 }
 
 func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	assessed, judged, err := c.judgedJob(ctx, cancel, selected)
+	if f.artifacts && c.isReadOnly() {
+		return usagef("--artifacts makes DownloadRequests, which read-only does not allow")
+	}
+	assessed, judged, err := c.judgedJob(ctx, selected)
 	if err != nil {
 		return err
 	}
@@ -171,7 +140,7 @@ func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags
 	if err != nil {
 		return nil, nil, err
 	}
-	finalizer, err := c.inspected(f.caFile, slog.Default()).Engine(conn.Connection, j.Namespace, inspect.EngineOptions{ReadOnly: true, NoStore: !f.artifacts && !f.stored, LeaveOperations: !f.artifacts, Waiting: c.tellWaiting()})
+	finalizer, err := c.inspected(f.caFile, slog.Default()).Engine(conn, j.Namespace, inspect.EngineOptions{ReadOnly: true, NoStore: !f.artifacts && !f.stored, LeaveOperations: !f.artifacts, Waiting: c.tellWaiting()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -271,85 +240,4 @@ func leftWords(v assess.Volume) string {
 		return ""
 	}
 	return v.ETA.String() + " left"
-}
-
-// print writes an answer as text or, with json or yaml, as a document.
-func (c *stdio) print(output string, data any, text func(*lines)) error {
-	l := lines{w: c.streams.Out}
-	switch output {
-	case "json", "yaml":
-		p := documentPrinter{w: l.w, yaml: output == "yaml"}
-		l.err = p.document(data)
-	default:
-		text(&l)
-	}
-	if l.err != nil {
-		return printError{l.err}
-	}
-	return nil
-}
-
-// lines writes harmless lines until one fails.
-type lines struct {
-	w   io.Writer
-	err error
-}
-
-// add writes one line; a leading line feed makes an empty one before it.
-func (l *lines) add(format string, args ...any) {
-	text, gap := strings.CutPrefix(fmt.Sprintf(format, args...), "\n")
-	if l.err == nil && gap {
-		_, l.err = fmt.Fprintln(l.w)
-	}
-	if l.err == nil {
-		_, l.err = fmt.Fprintln(l.w, sanitize.String(text))
-	}
-}
-
-// list writes a titled list, or nothing if it is empty.
-func (l *lines) list(title string, items []string) {
-	if len(items) == 0 {
-		return
-	}
-	l.add("\n%s", title)
-	for _, item := range items {
-		l.add("  - %s", item)
-	}
-}
-
-func (l *lines) limits(limits []velero.Limit) {
-	items := make([]string, 0, len(limits))
-	for _, limit := range limits {
-		items = append(items, limit.Name+" "+limit.Value+" ("+limit.Source+")")
-	}
-	l.list("limits:", items)
-}
-
-func (l *lines) facts(facts []diagnosis.Fact, now time.Time) {
-	for _, holds := range []bool{true, false} {
-		title := "\nfacts:"
-		if !holds {
-			title = "\nunknown or contradicting:"
-		}
-		for _, f := range facts {
-			if f.Holds != holds {
-				continue
-			}
-			if title != "" {
-				l.add("%s", title)
-				title = ""
-			}
-			l.add("  - %s (%s%s)", f.Text, f.Source, factAge(f.At, now))
-		}
-	}
-}
-
-func factAge(at, now time.Time) string {
-	switch {
-	case at.IsZero():
-		return ""
-	case now.Sub(at) < time.Second:
-		return ", now"
-	}
-	return ", " + human.Ago(at, now)
 }

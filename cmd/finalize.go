@@ -11,6 +11,7 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/watch"
 )
@@ -79,18 +80,14 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
 
   # In a runbook
   veltui finalize backup/nightly-20261120 --yes --reason "INC-4711" -o json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			selected, err := parseOne(args)
-			if err != nil {
-				return err
-			}
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
 			if !cmd.Flags().Changed("observe") {
 				f.observe = 0 // and longer, until Velero has ended the job
 			}
-			return f.run(cmd.Context(), selected)
+			return nil
 		},
 	}
 	flags := cmd.Flags()
@@ -107,8 +104,7 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
 	addCAFile(flags, &f.caFile)
 	completeFlag(cmd, "phase", fixed(action.Phases()))
 	completeFlag(cmd, "dry-run", fixed([]string{"none", "server"}))
-	cmd.ValidArgsFunction = c.completer().jobs(false)
-	return cmd
+	return c.forJob(cmd, f.run)
 }
 
 func (f *finalizeCommand) check() error {
@@ -122,7 +118,7 @@ func (f *finalizeCommand) check() error {
 	case f.observe <= 0:
 		return usagef("--observe %s: must be more than 0", f.observe)
 	}
-	return checkTextOutput(f.output)
+	return nil
 }
 
 // action is the one that is asked for.
@@ -137,9 +133,7 @@ func (f *finalizeCommand) action() action.Name {
 }
 
 func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	snap, j, err := f.readJob(ctx, cancel, selected, watch.Query{NoVerdict: true})
+	snap, j, err := f.readJob(ctx, selected, watch.Query{NoVerdict: true})
 	if err != nil {
 		return err
 	}
@@ -157,7 +151,7 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 	for _, sentence := range f.unfinished(ctx, conn) {
 		fmt.Fprintln(f.streams.ErrOut, sentence)
 	}
-	finalizer, err := f.inspected(f.caFile, slog.Default()).Engine(conn.Connection, snap.Namespace, inspect.EngineOptions{
+	finalizer, err := f.inspected(f.caFile, slog.Default()).Engine(conn, snap.Namespace, inspect.EngineOptions{
 		ReadOnly: f.isReadOnly(), NoStore: f.isReadOnly(), Timeout: f.timeout, Observe: f.observe, Waiting: f.tellWaiting(),
 	})
 	if err != nil {
@@ -174,7 +168,7 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 	show.finalize, show.remedies = &plans[0], plans[1:]
 	plan := f.wanted(plans)
 	if err := show.plan(&plan); err != nil {
-		return printError{err}
+		return err
 	}
 	if plan.Possible() && asks {
 		if err := f.confirm(ctx, conn.Context, plan.Name, evidence.Cluster); err != nil {
@@ -249,4 +243,61 @@ func finalizeExit(o *action.Outcome, err error) error {
 		return exitError{ExitError, nil}
 	}
 	return nil
+}
+
+// settlePatience is how long looking up the outcome of unfinished attempts may take.
+const settlePatience = 5 * time.Second
+
+// unfinished returns a sentence about each attempt of the audit log that was not
+// completed. What became of it is looked up if it was made on one of the clusters
+// that the connections lead to; without such an attempt no cluster is asked.
+func (c *cli) unfinished(ctx context.Context, connections ...inspect.Connection) []string {
+	dir, err := c.auditDir()
+	if err != nil {
+		return nil // writes will say so
+	}
+	now := c.clock()
+	attempts, _, err := action.UnfinishedAttempts(dir, now)
+	var all []string
+	if err != nil {
+		all = append(all, sanitize.Whole(fmt.Sprintf("veltui does not know of all attempts that were not completed: %v", err)))
+	}
+	ctx, cancel := context.WithTimeout(ctx, settlePatience)
+	defer cancel()
+	for i := range attempts {
+		all = append(all, sanitize.Whole(attempts[i].Describe(now)+settle(ctx, c.inspected("", slog.Default()), &attempts[i], connections)))
+	}
+	return all
+}
+
+// settle looks up what became of an attempt, and says it as the end of a sentence.
+func settle(ctx context.Context, cluster *inspect.Cluster, a *action.Attempt, connections []inspect.Connection) string {
+	for _, conn := range connections {
+		engine, err := cluster.Engine(conn, a.Namespace, inspect.EngineOptions{ReadOnly: true, NoStore: true})
+		if err != nil || !engine.IsHere(a) {
+			continue
+		}
+		fate, err := engine.Settle(ctx, a)
+		switch {
+		case err != nil && fate.Message == "":
+			return fmt.Sprintf("; its outcome could not be looked up: %v.", err)
+		case err != nil:
+			return fmt.Sprintf(": %s. That could not be recorded: %v.", fate.Message, err)
+		case fate.Phase != "":
+			return fmt.Sprintf(": %s. The %s is %s now.", fate.Message, a.Kind, fate.Phase)
+		}
+		return ": " + fate.Message + "."
+	}
+	return fmt.Sprintf("; its outcome is looked up when veltui is connected to %s.", a.Cluster)
+}
+
+// connections are those of some contexts, as far as they can be used.
+func (c *connector) connections(contexts []string) []inspect.Connection {
+	var all []inspect.Connection
+	for _, name := range contexts {
+		if conn, err := c.withContext(name, "").connect(); err == nil {
+			all = append(all, conn)
+		}
+	}
+	return all
 }

@@ -58,9 +58,9 @@ func (f *finalizePrinter) plan(p *action.Plan) error {
 	if p.To != "" {
 		l.add("plan: %s -> %s", dash(p.From), p.To)
 	}
-	l.list("it will", p.Will)
-	l.list("it will not", p.WillNot)
-	l.list("afterwards", p.Then)
+	for i, items := range [][]string{p.Will, p.WillNot, p.Then} {
+		l.list(consequences[i], items)
+	}
 	l.add("\nto do the same with kubectl:")
 	for _, c := range p.Commands {
 		l.command("", c)
@@ -92,8 +92,7 @@ var stepWords = map[action.Step]string{
 
 func (f *finalizePrinter) outcome(shown *action.Plan, o *action.Outcome, err error) error {
 	if f.output != "text" {
-		p := documentPrinter{w: f.out, yaml: f.output == "yaml"}
-		return p.document(document.NewFinalization(f.finalize, f.remedies, shown, o, err))
+		return printDocument(f.out, f.output, document.NewFinalization(f.finalize, f.remedies, shown, o, err))
 	}
 	if !shown.Possible() && err == nil {
 		return nil // has been said

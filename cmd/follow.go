@@ -25,11 +25,9 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 	if order != nil {
 		fmt.Fprintln(c.streams.ErrOut, "warning: --sort-by sorts the jobs that -w begins with; their changes come as they happen")
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	need := p.needs().and(order.needs())
+	need := p.parts.and(order.needs())
 	f := follower{cli: c, selected: selected, order: order, printer: p, verdicts: need.verdicts || selected.stuck}
-	o, known, err := c.following(ctx, cancel, selected, func(o *watch.Options) {
+	o, known, err := c.following(ctx, selected, func(o *watch.Options) {
 		o.SumVolumes = !need.volumes
 		if !f.verdicts {
 			o.Only = selected.only() // the rest is there for verdicts
@@ -56,12 +54,12 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 
 // following starts to watch until ctx ends, and says how a command follows the selected
 // jobs. change narrows the watch.
-func (c *cli) following(ctx context.Context, cancel context.CancelCauseFunc, selected selection, change func(*watch.Options)) (inspect.FollowOptions, *cachedEstimates, error) {
+func (c *cli) following(ctx context.Context, selected selection, change func(*watch.Options)) (inspect.FollowOptions, *cachedEstimates, error) {
 	conn, err := c.connect()
 	if err != nil {
 		return inspect.FollowOptions{}, nil, err
 	}
-	w, err := c.watch(ctx, conn, journalSize, c.logging(ctx, cancel), change)
+	w, err := c.watch(ctx, conn, journalSize, c.logging(ctx), change)
 	if err != nil {
 		return inspect.FollowOptions{}, nil, err
 	}
@@ -139,7 +137,7 @@ func (f *follower) printList() error {
 		return err
 	}
 	if err := f.printer.list(sorted, false); err != nil {
-		return printError{err}
+		return err
 	}
 	if len(listed.jobs) == 0 {
 		fmt.Fprintf(f.cli.streams.ErrOut, "No %s found in namespace %s. veltui prints those that come.\n", f.selected.what(), snap.Namespace)
@@ -187,10 +185,7 @@ func (f *follower) print(change watch.Change) error {
 	} else {
 		delete(f.printed, j.UID)
 	}
-	if err := f.printer.change(change, f.last, f.context); err != nil {
-		return printError{err}
-	}
-	return nil
+	return f.printer.list([]clusterJobs{{context: f.context, jobs: []*job.Job{j}, assessed: f.last, deleted: change.Deleted}}, false)
 }
 
 func (c *stdio) printHealth(h watch.Health) {
@@ -202,10 +197,10 @@ func (c *stdio) printHealth(h watch.Health) {
 }
 
 // logging sends what libraries log to veltui's log file until ctx ends.
-func (c *cli) logging(ctx context.Context, cancel context.CancelCauseFunc) *slog.Logger {
+func (c *cli) logging(ctx context.Context) *slog.Logger {
 	logFile, _ := c.openLog()
 	context.AfterFunc(ctx, func() { _ = logFile.Close() })
-	return c.logTo(logFile, cancel)
+	return c.logTo(logFile)
 }
 
 // read asks the cluster once for what a command needs.
@@ -218,9 +213,9 @@ func (c *cli) read(ctx context.Context, q watch.Query, log *slog.Logger) (*watch
 	o.Log = log
 	q.Silence = cmp.Or(conn.Config.Timeout, firstSnapshotTimeout)
 	if q.Progress == nil {
-		counts := c.startCounts()
-		defer counts.stop()
-		q.Progress = counts.add
+		add, stop := c.startCounts()
+		defer stop()
+		q.Progress = add
 	}
 	snap, err := watch.Read(ctx, o, q)
 	var silence *watch.SilenceError
@@ -262,10 +257,10 @@ func unreadable(s watch.Source, namespace string, wanted bool) error {
 
 // readJob reads the one job that is selected, with all of its volumes. Without
 // verdict it is read alone.
-func (c *cli) readJob(ctx context.Context, cancel context.CancelCauseFunc, selected selection, q watch.Query) (*watch.Snapshot, *job.Job, error) {
+func (c *cli) readJob(ctx context.Context, selected selection, q watch.Query) (*watch.Snapshot, *job.Job, error) {
 	asked := selected.query()
 	q.Names, q.Kinds = asked.Names, nil
-	snap, err := c.read(ctx, q, c.logging(ctx, cancel))
+	snap, err := c.read(ctx, q, c.logging(ctx))
 	if err != nil {
 		return nil, nil, err
 	}

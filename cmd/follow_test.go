@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/velero"
@@ -19,11 +18,8 @@ import (
 // printed is a printer that keeps what it is given.
 type printed struct{ items []document.Job }
 
-func (p *printed) list([]clusterJobs, bool) error { return nil }
-func (p *printed) needs() parts                   { return parts{verdicts: true} }
-
-func (p *printed) change(c watch.Change, a *assess.Assessment, _ string) error {
-	p.items = append(p.items, changedItem(c, a, ""))
+func (p *printed) list(clusters []clusterJobs, _ bool) error {
+	p.items = append(p.items, listOf(clusters...).Items...)
 	return nil
 }
 
@@ -41,7 +37,7 @@ func newFollowed(stuck bool, jobs ...*job.Job) *followed {
 	c := newCLI(nil, nil, nil)
 	c.clock = func() time.Time { return f.now }
 	f.known = &cachedEstimates{cli: c, asked: map[types.UID]bool{}}
-	f.follower = follower{cli: c, printer: f.out, verdicts: true, selected: selection{stuck: stuck}, printed: map[types.UID]printedState{}}
+	f.follower = follower{cli: c, printer: printer{list: f.out.list}, verdicts: true, selected: selection{stuck: stuck}, printed: map[types.UID]printedState{}}
 	f.snap = &watch.Snapshot{At: followNoon, Namespace: "velero", Jobs: jobs, Active: jobs, Health: watch.Health{State: watch.Live},
 		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero", Running: true, Ready: true, Version: "v1.18.3",
 			StartedAt: followNoon.Add(-time.Hour), Flags: velero.DefaultServerFlags()}}}

@@ -117,7 +117,7 @@ watches only what you ask for.`,
 	cmd.Flags().StringVar(&f.sortBy, "sort-by", "", "Sort by a column such as age, or by a JSONPath such as .metadata.creationTimestamp")
 	cmd.Flags().BoolVar(&f.noHeaders, "no-headers", false, "Print the table without its titles")
 	cmd.Flags().BoolVar(&f.stuck, "stuck", false, "Only jobs that are stuck or orphaned")
-	cmd.ValidArgsFunction = c.completer().jobs(true)
+	cmd.ValidArgsFunction = c.completeJobs(true)
 	completeFlag(cmd, "sort-by", fixed(columnNames()))
 	return cmd
 }
@@ -164,14 +164,13 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 		return err
 	}
 	several := c.allContexts || len(contexts) > 1
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	q, need := selected.query(), p.needs().and(order.needs())
+	q, need := selected.query(), p.parts.and(order.needs())
 	q.Volumes, q.NoVerdict = need.volumes, !need.verdicts && !selected.stuck
-	log, counts := c.logging(ctx, cancel), c.startCounts()
-	stopCounts := sync.OnceFunc(counts.stop)
+	log := c.logging(ctx)
+	add, stop := c.startCounts()
+	stopCounts := sync.OnceFunc(stop)
 	defer stopCounts()
-	q.Progress = counts.add
+	q.Progress = add
 	answers, came := make([]clusterJobs, len(contexts)), make(chan int, len(contexts))
 	for i, name := range contexts {
 		go func() {
@@ -201,11 +200,11 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 		if err != nil {
 			return err
 		}
-		if p, ok := p.(*tablePrinter); ok {
-			p.grows = len(some) < len(contexts)
+		if p.table != nil {
+			p.table.grows = len(some) < len(contexts)
 		}
 		if err := p.list(sorted, several); err != nil {
-			return printError{err}
+			return err
 		}
 	}
 	for _, f := range answered {

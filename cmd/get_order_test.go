@@ -56,7 +56,7 @@ func TestFollowedTableHasTitles(t *testing.T) {
 		t.Fatalf("%v, %q", err, out.String())
 	}
 	for range 2 {
-		if err := p.change(watch.Change{Job: a.Snapshot.Jobs[0]}, a, ""); err != nil {
+		if err := p.list([]clusterJobs{{jobs: a.Snapshot.Jobs[:1], assessed: a}}, false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -179,8 +179,21 @@ func checkTopics(root *cobra.Command) {
 	}
 }
 
-// wrongOutput says which formats a command has.
-func wrongOutput(given string, formats ...string) error {
+// checkOutput checks -o against the formats that its usage names. Empty, it is the default.
+func checkOutput(cmd *cobra.Command) error {
+	f := cmd.Flags().Lookup("output")
+	if f == nil {
+		return nil
+	}
+	given, formats := f.Value.String(), outputFormats(f.Usage)
+	if given == "" {
+		return f.Value.Set(f.DefValue)
+	}
+	for _, format := range formats {
+		if start, template := strings.CutSuffix(format, "TEMPLATE"); given == format || template && strings.HasPrefix(given, start) {
+			return nil
+		}
+	}
 	last := len(formats) - 1
 	return usagef("-o %s: expected %s or %s%s", given, strings.Join(formats[:last], ", "), formats[last], config.Suggestion(given, formats))
 }

@@ -72,10 +72,10 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) Close() error                { return nil }
 
 // logTo is quiet, and sends the API server's warnings there too.
-func (c *cli) logTo(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
+func (c *cli) logTo(w io.Writer) *slog.Logger {
 	logger := c.log
 	if logger == nil {
-		logger = captureLogs(w, cancel)
+		logger = captureLogs(w, c.cancel)
 	}
 	c.warnings.LogTo(logger)
 	return logger

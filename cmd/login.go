@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/session"
 )
@@ -22,8 +23,7 @@ import (
 // comes up without an answer.
 const loginPatience = 30 * time.Second
 
-// login has credential plugins run while the terminal is still the user's own:
-// they may want to ask something.
+// login runs credential plugins while they can still ask on the terminal.
 func (c *connector) login(ctx context.Context, contexts []string) error {
 	for _, name := range contexts {
 		conn, err := c.withContext(name, "").connect()
@@ -46,7 +46,7 @@ func (c *connector) login(ctx context.Context, contexts []string) error {
 
 // runPlugin has a credential plugin run and makes no connection: a cluster that does
 // not answer keeps nobody waiting.
-func runPlugin(ctx context.Context, conn connection) error {
+func runPlugin(ctx context.Context, conn inspect.Connection) error {
 	config := rest.CopyConfig(conn.Config)
 	config.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errNotNow }
 	return loginTo(ctx, config, conn.Context)
@@ -134,7 +134,7 @@ func (l *logins) guard(config *rest.Config) {
 
 // silent has the plugin of a context that is new to the dashboard log in without
 // asking anything. The error says what a person has to do first.
-func (l *logins) silent(ctx context.Context, conn connection) error {
+func (l *logins) silent(ctx context.Context, conn inspect.Connection) error {
 	exec := conn.Config.ExecProvider
 	if exec == nil || !exec.StdinUnavailable {
 		return nil

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/veltui/veltui/inspect"
 )
 
 // Once the dashboard has the keyboard, a credential plugin may not ask there: the one
@@ -50,7 +52,7 @@ func TestPluginsLeaveTheKeyboardToTheDashboard(t *testing.T) {
 	defer func() { _ = null.Close() }()
 	c := newCLI(null, null, null)
 	c.flags.Kubeconfig = file
-	connect := func(name string) connection {
+	connect := func(name string) inspect.Connection {
 		t.Helper()
 		conn, err := c.forContext(name, "").connect()
 		if err != nil {

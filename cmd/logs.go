@@ -65,22 +65,15 @@ says where lines are missing.`,
 
   # What went wrong, by message
   veltui logs restore/shop-restore-2 -o json --level error | jq -r .text | sort | uniq -c`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			selected, err := parseOne(args)
-			if err != nil {
-				return err
-			}
-			if f.output != "text" && f.output != "json" {
-				return wrongOutput(f.output, "text", "json")
-			}
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			f.least = logs.ParseLevel(f.level)
-			if f.level != "" && f.least == logs.NoLevel {
+			switch {
+			case f.level != "" && f.least == logs.NoLevel:
 				return usagef("--level %s: expected trace, debug, info, warning or error", f.level)
-			}
-			if f.since < 0 || f.since == 0 && cmd.Flags().Changed("since") {
+			case f.since < 0 || f.since == 0 && cmd.Flags().Changed("since"):
 				return usagef("--since %s: expected a duration above zero, such as 10m", f.since)
 			}
-			return f.run(cmd.Context(), selected)
+			return nil
 		},
 	}
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "Print new lines until the job ends")
@@ -90,8 +83,7 @@ says where lines are missing.`,
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text or json (a document per line)")
 	addCAFile(cmd.Flags(), &f.caFile)
 	completeFlag(cmd, "level", fixed(levelNames()))
-	cmd.ValidArgsFunction = c.completer().jobs(false)
-	return cmd
+	return c.forJob(cmd, f.run)
 }
 
 func levelNames() (names []string) {
@@ -108,9 +100,7 @@ var errJobEnded = errors.New("the job ended")
 const afterEnd = 3 * time.Second
 
 func (f *logsCommand) run(ctx context.Context, selected selection) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	snap, j, err := f.readJob(ctx, cancel, selected, watch.Query{Volumes: true, NoVerdict: true})
+	snap, j, err := f.readJob(ctx, selected, watch.Query{Volumes: true, NoVerdict: true})
 	if err != nil {
 		return err
 	}
@@ -145,7 +135,7 @@ func (f *logsCommand) run(ctx context.Context, selected selection) error {
 	}})
 	waiting("")
 	if flushed := p.out.Flush(); flushed != nil && (err == nil || reading.Err() != nil) {
-		err = printError{flushed}
+		err = flushed
 	}
 	var printing printError
 	var moved *session.MovedError
@@ -247,7 +237,7 @@ func (p *logPrinter) line(e logs.Entry) error {
 	switch e.Level {
 	case logs.Mark:
 		if err := p.out.Flush(); err != nil {
-			return printError{err}
+			return err
 		}
 		p.note("%s", e.Raw)
 		return nil
@@ -260,13 +250,11 @@ func (p *logPrinter) line(e logs.Entry) error {
 	}
 	p.printed++
 	if err := p.print(e); err != nil {
-		return printError{err}
+		return err
 	}
 	if now := p.clock(); p.eager || now.Sub(p.flushed) > collected {
 		p.flushed = now
-		if err := p.out.Flush(); err != nil {
-			return printError{err}
-		}
+		return p.out.Flush()
 	}
 	return nil
 }

@@ -35,6 +35,8 @@ func Run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 }
 
 func (c *cli) run(ctx context.Context, args []string) int {
+	ctx, c.cancel = context.WithCancelCause(ctx)
+	defer c.cancel(nil)
 	root := newRoot(c, programName(args[0]))
 	root.SetArgs(args[1:])
 	err := root.ExecuteContext(ctx)
@@ -74,6 +76,8 @@ type cli struct {
 	plainHTTP *plainHTTP
 	// inDemo is true for the demo's cluster, which holds little of what a restore needs.
 	inDemo bool
+	// cancel ends the run with a cause.
+	cancel context.CancelCauseFunc
 }
 
 func newCLI(stdin, stdout, stderr *os.File) *cli {
@@ -118,7 +122,7 @@ func newRoot(c *cli, name string) *cobra.Command {
 	root.PersistentFlags().StringVar(&c.flags.CurrentContext, "kubecontext", "", "Same as --context, for users of the velero command")
 	root.PersistentFlags().StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what is in force")
 	completeFiles(root.PersistentFlags(), "config", "kubeconfig", "certificate-authority", "client-certificate", "client-key")
-	c.completer().completeClusterFlags(root)
+	c.completeClusterFlags(root)
 	root.PersistentPreRunE = c.preRun
 	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newExplain(c), newWait(c), newDescribe(c), newResults(c), newReport(c), newVerify(c), newLogs(c), newEtcd(c), newEstimate(c), newPreflight(c), newFinalize(c), newDemo(c), newOptions(), newVersion(c))
 	addCompletionScripts(c, root)

@@ -70,11 +70,9 @@ func (c *cli) plain(ctx context.Context) error {
 	if err := c.login(ctx, contexts); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	logFile, _ := c.openLog()
 	defer func() { _ = logFile.Close() }()
-	p := &plain{cli: c, log: c.logTo(logFile, cancel), events: make(chan plainEvent)}
+	p := &plain{cli: c, log: c.logTo(logFile), events: make(chan plainEvent)}
 	p.stamped, p.prompted = !isTerminal(c.stdout), isTerminal(c.stdout) && isTerminal(c.stdin)
 	for _, name := range contexts {
 		cluster, err := p.follow(ctx, c.forContext(name, ""))
@@ -185,7 +183,7 @@ func (p *plain) run(ctx context.Context) error {
 			next <- struct{}{}
 		}
 		if err != nil {
-			return printError{err}
+			return err
 		}
 	}
 }

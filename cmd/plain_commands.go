@@ -146,6 +146,8 @@ func (p *plain) execute(ctx context.Context, args ...string) {
 		}
 		return c.env(name)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // what the command has left behind
 	root := newRoot(sub, "veltui")
 	root.SetArgs(append(c.globalFlags(), args...))
 	err := root.ExecuteContext(ctx)

@@ -3,8 +3,10 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/inspect"
@@ -13,6 +15,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -64,25 +67,18 @@ could not look at everything.`,
 
   # The obstacles alone
   veltui preflight backup/nightly -o json | jq '.findings[] | select(.severity == "obstacle")'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), args)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
 	f.askedRestore.addTo(flags)
 	flags.BoolVar(&f.compare, "compare", false, "Compare what exists with the backup, and say what Velero does with each object")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
-	cmd.ValidArgsFunction = c.completer().jobs(false)
+	cmd.ValidArgsFunction = c.completeJobs(false)
 	return cmd
 }
 
 func (f *preflightCommand) run(ctx context.Context, args []string) error {
-	if err := checkTextOutput(f.output); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	spec, snap, err := f.restore(ctx, cancel, args)
+	spec, snap, err := f.restore(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -112,29 +108,28 @@ func (f *preflightCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.printPreflight(spec.Restore, result, f.output); err != nil {
-		return printError{err}
-	}
-	if result.Count(preflight.Obstacle) > 0 {
+	switch err := f.print(f.output, document.NewPreflight(spec.Restore, result), func(l *lines) { l.preflight(spec.Restore, result) }); {
+	case err != nil:
+		return err
+	case result.Count(preflight.Obstacle) > 0:
 		return exitError{ExitRefused, nil}
-	}
-	if len(result.NotLooked) > 0 {
+	case len(result.NotLooked) > 0:
 		return exitError{ExitError, nil}
 	}
 	return nil
 }
 
 // restore is the restore that is asked about, and the state of Velero.
-func (f *preflightCommand) restore(ctx context.Context, cancel context.CancelCauseFunc, args []string) (spec collector.RestoreSpec, snap *watch.Snapshot, err error) {
+func (f *preflightCommand) restore(ctx context.Context, args []string) (spec collector.RestoreSpec, snap *watch.Snapshot, err error) {
 	if spec.Restore, err = f.spec(); err != nil {
 		return spec, nil, err
 	}
-	selected, err := f.subject(ctx, cancel, args, spec.Restore)
+	selected, err := f.subject(ctx, args, spec.Restore)
 	if err != nil {
 		return spec, nil, err
 	}
 	if selected.kinds[0] == job.Restore {
-		_, like, err := f.readJob(ctx, cancel, selected, watch.Query{NoVerdict: true})
+		_, like, err := f.readJob(ctx, selected, watch.Query{NoVerdict: true})
 		if err != nil {
 			return spec, nil, err
 		}
@@ -147,7 +142,7 @@ func (f *preflightCommand) restore(ctx context.Context, cancel context.CancelCau
 	snap, err = f.read(ctx, watch.Query{
 		Kinds: []string{watch.Restores}, Names: []watch.JobName{{Resource: watch.Backups, Name: spec.Restore.BackupName}},
 		Also: []string{watch.Pods, watch.Locations, watch.Deletions}, NoVerdict: true,
-	}, f.logging(ctx, cancel))
+	}, f.logging(ctx))
 	if err == nil {
 		spec.Server = inspect.ServerOf(snap.Server)
 	}
@@ -170,4 +165,44 @@ func (f *preflightCommand) index(ctx context.Context, e *inspect.Store, name str
 		return index, []preflight.NotLooked{{What: "all of the backup", Why: err.Error()}}, nil
 	}
 	return index, nil, nil
+}
+
+func (l *lines) preflight(restore velerov1.RestoreSpec, r *preflight.Result) {
+	items := "veltui cannot tell what it would restore"
+	if r.Items != nil {
+		items = human.Count(*r.Items, "item")
+	}
+	l.add("A restore of backup %s: %s, %s, %s", restore.BackupName, items,
+		human.Count(r.Count(preflight.Obstacle), "obstacle"), human.Count(r.Count(preflight.Doubt), "doubt"))
+	for _, f := range r.Findings {
+		l.add("\n%s  %s%s", strings.ToUpper(string(f.Severity)), f.Reason, itemsOf(f))
+		l.add("  %s", f.Sentence)
+		if f.Remedy != "" {
+			l.add("  > %s", f.Remedy)
+		}
+	}
+	var unlooked []string
+	for _, n := range r.NotLooked {
+		unlooked = append(unlooked, n.What+": "+n.Why)
+	}
+	l.list("Not looked at", unlooked)
+}
+
+// itemsOf names the items of a finding.
+func itemsOf(f preflight.Finding) string {
+	names := append([]string{}, f.Names...)
+	for i, name := range names {
+		names[i] = human.Shorten(name, 80)
+	}
+	text := strings.Join(names, ", ")
+	if more := f.Count - len(names); more > 0 && len(names) > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	switch {
+	case text == "":
+		return ""
+	case f.Namespace != "" && f.Namespace != text:
+		return "  in " + f.Namespace + ": " + text
+	}
+	return "  " + text
 }

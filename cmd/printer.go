@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -14,27 +15,29 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
+	"github.com/veltui/veltui/velero/decode"
 	"github.com/veltui/veltui/watch"
 )
 
-// clusterJobs are the selected jobs of one cluster, or why they are unknown.
+// clusterJobs are selected jobs of one cluster, or why they are unknown.
 type clusterJobs struct {
 	// context is the kubeconfig's, empty where none is in use.
 	context  string
 	jobs     []*job.Job
 	assessed *assess.Assessment
-	err      error
+	// deleted is true for a job that was there until now.
+	deleted bool
+	err     error
 }
 
 // printer writes jobs in one of the output formats.
-type printer interface {
-	// list writes all selected jobs, and names their context in each format if
-	// several contexts were asked for.
-	list(clusters []clusterJobs, several bool) error
-	// change writes one job of a context after it changed.
-	change(c watch.Change, a *assess.Assessment, context string) error
-	// needs is which parts of an answer it writes.
-	needs() parts
+type printer struct {
+	parts
+	// list writes jobs: all that are selected, or one that changed. It names their context
+	// in each format if several contexts were asked for.
+	list func(clusters []clusterJobs, several bool) error
+	// table is nil for other formats.
+	table *tablePrinter
 }
 
 // parts are those of an answer that cost requests of their own, or time.
@@ -46,45 +49,44 @@ type parts struct {
 	whole bool
 }
 
-var allParts = parts{true, true, true}
-
 func (p parts) and(q parts) parts {
 	return parts{p.volumes || q.volumes, p.verdicts || q.verdicts, p.whole || q.whole}
 }
 
 // printer makes the one that -o asks for.
 func (f getFlags) printer(c *cli, selected selection, order *sortBy) (printer, error) {
-	w := c.streams.Out
+	w, all := c.streams.Out, parts{true, true, true}
 	switch f.output {
-	case "table", "", "wide":
+	case "table", "wide":
 		p := &tablePrinter{table: c.newTable(), wide: f.output == "wide"}
 		p.noHeaders, p.grows = f.noHeaders, f.follow
 		if order != nil && order.column != nil {
 			p.sorted = order.column.title
 		}
-		return p, nil
+		// In a pipe a column has all its text: a context that answers later would widen it.
+		return printer{parts{volumes: p.wide, verdicts: true, whole: p.width <= 0}, p.list, p}, nil
 	case "json", "yaml":
-		return &documentPrinter{w: w, yaml: f.output == "yaml", follow: f.follow}, nil
+		return printer{parts: all, list: func(clusters []clusterJobs, _ bool) error { return f.printDocuments(w, listOf(clusters...)) }}, nil
 	case "name":
-		return namePrinter{w}, nil
+		return printer{list: func(clusters []clusterJobs, _ bool) error { return printNames(w, clusters) }}, nil
 	}
-	template, ok := strings.CutPrefix(f.output, "jsonpath=")
-	if !ok {
-		return nil, wrongOutput(f.output, "table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE")
-	}
-	path, err := printers.NewJSONPathPrinter(template)
+	path, err := printers.NewJSONPathPrinter(strings.TrimPrefix(f.output, "jsonpath="))
 	if err != nil {
-		return nil, usagef("reading the jsonpath: %w", err)
+		return printer{}, usagef("reading the jsonpath: %w", err)
 	}
 	path.AllowMissingKeys(true) // ended jobs have no verdict, waiting ones no items
-	return &pathPrinter{w: w, path: path, one: len(selected.names) == 1}, nil
+	return printer{parts: all, list: func(clusters []clusterJobs, _ bool) error {
+		return printPath(w, path, listOf(clusters...), len(selected.names) == 1)
+	}}, nil
 }
 
 func listOf(clusters ...clusterJobs) document.JobList {
 	list := document.NewJobList()
 	for i, c := range clusters {
 		for _, j := range c.jobs {
-			list.Items = append(list.Items, changedItem(watch.Change{Job: j}, c.assessed, c.context))
+			item := document.NewJob(c.assessed.Of(j), c.assessed.Volumes(j))
+			item.Context, item.Deleted = c.context, c.deleted
+			list.Items = append(list.Items, item)
 		}
 		if slices.ContainsFunc(clusters[:i], func(before clusterJobs) bool { return before.assessed == c.assessed }) {
 			continue // sorted, a cluster's jobs come in several parts
@@ -94,68 +96,44 @@ func listOf(clusters ...clusterJobs) document.JobList {
 	return list
 }
 
-func changedItem(c watch.Change, a *assess.Assessment, context string) document.Job {
-	item := document.NewJob(a.Of(c.Job), a.Volumes(c.Job))
-	item.Context = context
-	item.Deleted = c.Deleted
-	return item
-}
-
-// documentPrinter writes JSON or YAML: one JobList, or when it follows one
-// document a job and change (JSON on a line of its own).
-type documentPrinter struct {
-	w      io.Writer
-	yaml   bool
-	follow bool
-}
-
-func (*documentPrinter) needs() parts { return allParts }
-
-func (p *documentPrinter) list(clusters []clusterJobs, _ bool) error {
-	list := listOf(clusters...)
-	if !p.follow {
-		return p.document(list)
+// printDocuments writes a list or, with -w, a document for each job: JSON on a line of its own.
+func (f getFlags) printDocuments(w io.Writer, list document.JobList) error {
+	if !f.follow {
+		return printDocument(w, f.output, list)
 	}
 	for _, item := range list.Items {
-		if err := p.document(item); err != nil {
+		data, err := document.Encode(item, "")
+		if err != nil {
+			return err
+		}
+		if f.output == "yaml" {
+			data = append([]byte("---\n"), sanitize.YAML(data)...)
+		}
+		if _, err := w.Write(data); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *documentPrinter) change(c watch.Change, a *assess.Assessment, context string) error {
-	return p.document(changedItem(c, a, context))
-}
-
-func (p *documentPrinter) document(v any) error {
-	indent := "  "
-	if p.follow && !p.yaml {
-		indent = ""
-	}
-	data, err := document.Encode(v, indent)
+// printDocument writes a document as JSON or YAML.
+func printDocument(w io.Writer, output string, v any) error {
+	data, err := document.Encode(v, "  ")
 	if err != nil {
 		return err
 	}
-	if p.yaml {
+	if output == "yaml" {
 		data = sanitize.YAML(data)
-		if p.follow {
-			data = append([]byte("---\n"), data...)
-		}
 	}
-	_, err = p.w.Write(data)
+	_, err = w.Write(data)
 	return err
 }
 
-// namePrinter writes kind/name as kubectl does.
-type namePrinter struct{ w io.Writer }
-
-func (namePrinter) needs() parts { return parts{} }
-
-func (p namePrinter) list(clusters []clusterJobs, _ bool) error {
+// printNames writes kind/name as kubectl does.
+func printNames(w io.Writer, clusters []clusterJobs) error {
 	for _, c := range clusters {
 		for _, j := range c.jobs {
-			if err := p.change(watch.Change{Job: j}, c.assessed, ""); err != nil {
+			if _, err := fmt.Fprintf(w, "%s.velero.io/%s\n", strings.ToLower(string(j.Kind)), j.Name); err != nil {
 				return err
 			}
 		}
@@ -163,32 +141,9 @@ func (p namePrinter) list(clusters []clusterJobs, _ bool) error {
 	return nil
 }
 
-func (p namePrinter) change(c watch.Change, _ *assess.Assessment, _ string) error {
-	_, err := fmt.Fprintf(p.w, "%s.velero.io/%s\n", strings.ToLower(string(c.Job.Kind)), c.Job.Name)
-	return err
-}
-
-// pathPrinter writes what a JSONPath template picks out of the JobList, or of
-// one job for each change.
-type pathPrinter struct {
-	w    io.Writer
-	path *printers.JSONPathPrinter
-	// one is true if one job was asked for by name: a template finds its fields at
-	// the top too, as kubectl's do. items stays the list.
-	one bool
-}
-
-func (*pathPrinter) needs() parts { return allParts }
-
-func (p *pathPrinter) list(clusters []clusterJobs, _ bool) error { return p.print(listOf(clusters...)) }
-
-func (p *pathPrinter) change(c watch.Change, a *assess.Assessment, context string) error {
-	list := listOf(clusterJobs{context: context, assessed: a})
-	list.Items = append(list.Items, changedItem(c, a, context))
-	return p.print(list)
-}
-
-func (p *pathPrinter) print(list document.JobList) error {
+// printPath writes what a JSONPath template picks out of a list. It finds the fields of
+// one job that was asked for by name at the top too, as kubectl's do.
+func printPath(w io.Writer, path *printers.JSONPathPrinter, list document.JobList, one bool) error {
 	data, err := document.Encode(list, "")
 	if err != nil {
 		return err
@@ -197,16 +152,46 @@ func (p *pathPrinter) print(list document.JobList) error {
 	if err := utiljson.Unmarshal(data, &object); err != nil { // keeps whole numbers whole
 		return err
 	}
-	if items, _ := object["items"].([]any); p.one && len(items) == 1 {
+	if items, _ := object["items"].([]any); one && len(items) == 1 {
 		for name, value := range items[0].(map[string]any) {
 			if name != "items" {
 				object[name] = value
 			}
 		}
 	}
-	if err := p.path.PrintObj(&unstructured.Unstructured{Object: object}, p.w); err != nil {
+	if err := path.PrintObj(&unstructured.Unstructured{Object: object}, w); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(p.w)
+	_, err = fmt.Fprintln(w)
 	return err
+}
+
+// maxMalformedWarnings is how many malformed resources are named at a time.
+const maxMalformedWarnings = 10
+
+// malformedWarnings tells of malformed resources, each once: they are no rows of a list
+// of jobs unless they are jobs, and may still be why nothing moves.
+type malformedWarnings struct {
+	warned map[types.UID]bool
+	// where comes before each warning, as "context east: ".
+	where string
+}
+
+func (w *malformedWarnings) print(c *cli, snap *watch.Snapshot) {
+	if w.warned == nil {
+		w.warned = map[types.UID]bool{}
+	}
+	fresh := 0
+	for _, m := range snap.Malformed {
+		if w.warned[m.UID] {
+			continue
+		}
+		w.warned[m.UID] = true
+		if fresh++; fresh <= maxMalformedWarnings {
+			fmt.Fprintf(c.streams.ErrOut, "warning: %s\n", sanitize.String(fmt.Sprintf("%s%s: %s; %s", w.where, m.Ref(), m.Fields[0], decode.ServerWarning)))
+		}
+	}
+	if fresh > maxMalformedWarnings {
+		fmt.Fprintf(c.streams.ErrOut, "warning: %s%d more resources are malformed; -o json lists them\n", w.where, fresh-maxMalformedWarnings)
+	}
 }

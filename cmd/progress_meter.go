@@ -24,82 +24,73 @@ const (
 	meterBar    = 24                     // cells
 )
 
-// meter shows on a terminal how far a reading is that takes its time. It draws
-// one line and takes it away at the end.
-type meter struct {
-	what string
-	// text draws the line in another way, if it is not nil.
-	text  func() string
-	total atomic.Int64 // bytes; 0 while not known
-	done  atomic.Int64
-	quit  chan struct{}
-	over  chan struct{}
-}
-
-// startMeter starts a meter on standard error; it stays silent where that is
-// no terminal. stop must be called.
-func (c *stdio) startMeter(what string) *meter {
-	m := &meter{what: sanitize.String(what), quit: make(chan struct{}), over: make(chan struct{})}
-	c.draw(m, meterDelay)
-	return m
-}
-
-// draw starts to draw a meter after a delay.
-func (c *stdio) draw(m *meter, delay time.Duration) {
-	t := c.terminal()
-	if !isTerminal(c.stderr) || t.name == "dumb" || t.name == "" {
-		close(m.over)
-		return
+// startMeter draws a line on the terminal of standard error about a reading that takes its
+// time, from delay on, until stop is called. Elsewhere it stays silent.
+func (c *stdio) startMeter(delay time.Duration, text func(width int) string) (stop func()) {
+	if t := c.terminal(); !isTerminal(c.stderr) || t.name == "dumb" || t.name == "" {
+		return func() {}
 	}
-	go m.run(c.stderr, t.utf8, columnsOf(c.stderr), delay)
-}
-
-// counts shows how many objects of each kind a reading has read so far.
-type counts struct {
-	*meter
-	mu   sync.Mutex
-	read map[string]int
-	// last is the kind that was read last.
-	last string
-}
-
-// startCounts starts to count; stop must be called.
-func (c *stdio) startCounts() *counts {
-	n := &counts{read: map[string]int{}}
-	n.meter = &meter{text: n.line, quit: make(chan struct{}), over: make(chan struct{})}
-	c.draw(n.meter, countsDelay)
-	return n
-}
-
-// add counts objects of a kind; with 0 they are counted anew.
-func (n *counts) add(resource string, more int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if more == 0 {
-		n.read[resource] = 0
+	quit, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		runMeter(c.stderr, columnsOf(c.stderr), delay, text, quit)
+	}()
+	return func() {
+		close(quit)
+		<-over
 	}
-	n.read[resource] += more
-	n.last = resource
 }
 
-func (n *counts) line() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.last == "" {
-		return "waiting for the API server"
+func runMeter(out io.Writer, columns func() int, delay time.Duration, text func(width int) string, quit <-chan struct{}) {
+	live := liveLines{columns: columns}
+	next := time.NewTimer(delay)
+	defer next.Stop()
+	for {
+		select {
+		case <-quit:
+			if live.widths != nil {
+				fmt.Fprint(out, live.erased())
+			}
+			return
+		case <-next.C:
+			width := columns() - 1
+			fmt.Fprint(out, live.replaced([]string{cutRunes(text(width), width)}))
+			next.Reset(meterPace)
+		}
 	}
-	kind, _, _ := strings.Cut(n.last, ".")
-	return fmt.Sprintf("reading %s: %s so far", kind, human.Number(n.read[n.last]))
 }
 
-// startSteps shows on a terminal what a command does at the moment, until done is called.
-func (c *stdio) startSteps(first string) (say func(string), done func()) {
-	var at atomic.Pointer[string]
-	say = func(text string) { at.Store(&text) }
+// startCounts shows how many objects of each kind a reading has read so far. With more
+// being 0, add counts those of a kind anew.
+func (c *stdio) startCounts() (add func(resource string, more int), stop func()) {
+	var mu sync.Mutex
+	read, last := map[string]int{}, ""
+	add = func(resource string, more int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if more == 0 {
+			read[resource] = 0
+		}
+		read[resource] += more
+		last = resource
+	}
+	return add, c.startMeter(countsDelay, func(int) string {
+		mu.Lock()
+		defer mu.Unlock()
+		if last == "" {
+			return "waiting for the API server"
+		}
+		kind, _, _ := strings.Cut(last, ".")
+		return fmt.Sprintf("reading %s: %s so far", kind, human.Number(read[last]))
+	})
+}
+
+// startSteps shows what a command does at the moment.
+func (c *stdio) startSteps(first string) (say func(string), stop func()) {
+	var step atomic.Pointer[string]
+	say = func(text string) { step.Store(&text) }
 	say(first)
-	m := &meter{quit: make(chan struct{}), over: make(chan struct{}), text: func() string { return *at.Load() }}
-	c.draw(m, meterDelay)
-	return say, m.stop
+	return say, c.startMeter(meterDelay, func(int) string { return *step.Load() })
 }
 
 // lookedFor says how far the search through a cluster is.
@@ -107,81 +98,51 @@ func lookedFor(p target.Progress) string {
 	return fmt.Sprintf("looking for %s: %d of %d lists", p.Resource, p.Done, p.Total)
 }
 
-// reader counts what is read through it.
-func (m *meter) reader(r io.Reader) io.Reader { return meteredReader{r, m} }
+// bytesMeter shows how many bytes were read. Those that are written to it count.
+type bytesMeter struct {
+	what        string
+	utf8        bool
+	done, total atomic.Int64 // a total of 0 is unknown
+}
+
+func (c *stdio) startBytes(what string) (m *bytesMeter, stop func()) {
+	m = &bytesMeter{what: sanitize.String(what), utf8: c.terminal().utf8}
+	return m, c.startMeter(meterDelay, m.line)
+}
 
 // show is a progress function for what counts itself.
-func (m *meter) show(done, total int64) {
+func (m *bytesMeter) show(done, total int64) {
 	m.done.Store(done)
 	m.total.Store(total)
 }
 
-type meteredReader struct {
-	io.Reader
-	meter *meter
+func (m *bytesMeter) Write(p []byte) (int, error) {
+	m.done.Add(int64(len(p)))
+	return len(p), nil
 }
 
-func (r meteredReader) Read(b []byte) (int, error) {
-	n, err := r.Reader.Read(b)
-	r.meter.done.Add(int64(n))
-	return n, err
-}
-
-// stop ends the meter and clears its line.
-func (m *meter) stop() {
-	close(m.quit)
-	<-m.over
-}
-
-func (m *meter) run(out io.Writer, utf8 bool, columns func() int, delay time.Duration) {
-	defer close(m.over)
-	live := liveLines{columns: columns}
-	next := time.NewTimer(delay)
-	defer next.Stop()
-	for {
-		select {
-		case <-m.quit:
-			if live.widths != nil {
-				fmt.Fprint(out, live.erased())
-			}
-			return
-		case <-next.C:
-			fmt.Fprint(out, live.replaced([]string{m.line(utf8, columns()-1)}))
-			next.Reset(meterPace)
-		}
-	}
-}
-
-// line is the meter in at most width cells; what is narrower than its bar does
-// without.
-func (m *meter) line(utf8 bool, width int) string {
-	if m.text != nil {
-		return cutRunes(m.text(), width)
-	}
+// line is the meter, without its bar where that does not fit into width cells.
+func (m *bytesMeter) line(width int) string {
 	done, total := m.done.Load(), m.total.Load()
 	amount := human.BytesOf(done, max(total, 0))
 	if total > 0 {
 		fraction := min(float64(done)/float64(total), 1)
 		amount = fmt.Sprintf("%4s  %s", human.Percent(fraction), amount)
-		if bar := drawBar(fraction, utf8); len(m.what)+len(amount)+meterBar+4 <= width {
-			amount = bar + " " + amount
+		if len(m.what)+len(amount)+meterBar+4 <= width {
+			full, empty := "#", "-"
+			if m.utf8 {
+				full, empty = "█", "─"
+			}
+			filled := int(fraction * meterBar)
+			amount = strings.Repeat(full, filled) + strings.Repeat(empty, meterBar-filled) + " " + amount
 		}
 	}
-	return cutRunes(m.what+"  "+amount, width)
+	return m.what + "  " + amount
 }
 
 func cutRunes(text string, most int) string {
 	runes := []rune(text)
 	return string(runes[:max(0, min(len(runes), most))])
-}
-
-func drawBar(fraction float64, utf8 bool) string {
-	full, empty := "#", "-"
-	if utf8 {
-		full, empty = "█", "─"
-	}
-	filled := int(fraction * meterBar)
-	return strings.Repeat(full, filled) + strings.Repeat(empty, meterBar-filled)
 }
 
 // liveLines are lines on a terminal that the next ones replace. The cursor stays at the

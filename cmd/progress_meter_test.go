@@ -45,7 +45,7 @@ func testEstimateMeter(t *testing.T, binary string) {
 }
 
 func TestMeterLine(t *testing.T) {
-	m := &meter{what: "reading b.tar.gz"}
+	m := &bytesMeter{what: "reading b.tar.gz"}
 	for _, c := range []struct {
 		done, total int64
 		utf8        bool
@@ -63,7 +63,8 @@ func TestMeterLine(t *testing.T) {
 	} {
 		m.done.Store(c.done)
 		m.total.Store(c.total)
-		if got := m.line(c.utf8, c.width); got != c.want {
+		m.utf8 = c.utf8
+		if got := cutRunes(m.line(c.width), c.width); got != c.want {
 			t.Errorf("%d of %d in %d cells: %q, want %q", c.done, c.total, c.width, got, c.want)
 		} else if n := utf8.RuneCountInString(got); n > max(c.width, 0) {
 			t.Errorf("%q has %d cells, not %d", got, n, c.width)
@@ -75,12 +76,15 @@ func TestMeterLine(t *testing.T) {
 // through it, and leaves nothing behind.
 func TestMeterDraws(t *testing.T) {
 	out, draw := io.Pipe()
-	m := &meter{what: "reading", quit: make(chan struct{}), over: make(chan struct{})}
+	m, quit := &bytesMeter{what: "reading"}, make(chan struct{})
 	m.total.Store(10)
-	if n, err := io.Copy(io.Discard, m.reader(strings.NewReader("12345"))); n != 5 || err != nil {
+	if n, err := io.Copy(io.Discard, io.TeeReader(strings.NewReader("12345"), m)); n != 5 || err != nil {
 		t.Fatal(n, err)
 	}
-	go m.run(draw, false, func() int { return 80 }, 0)
+	go func() {
+		runMeter(draw, func() int { return 80 }, 0, m.line, quit)
+		_ = draw.Close()
+	}()
 	buffer := make([]byte, 256)
 	n, err := out.Read(buffer)
 	if err != nil || !strings.Contains(string(buffer[:n]), "50%") {
@@ -91,8 +95,7 @@ func TestMeterDraws(t *testing.T) {
 		data, _ := io.ReadAll(out)
 		rest <- string(data)
 	}()
-	m.stop()
-	_ = draw.Close()
+	close(quit)
 	if last := <-rest; !strings.HasSuffix(last, "\r\x1b[J") {
 		t.Errorf("left behind %q", last)
 	}

@@ -86,7 +86,7 @@ one manifest, or give each manifest a --name of its own.`,
 	flags.StringVar(&f.name, "name", "", "Begin all names in the manifest with this (default veltui-ROLE); kubectl apply replaces what has the same name")
 	flags.StringVarP(&f.output, "output", "o", "yaml", "yaml or json")
 	completeFlag(cmd, "with", several(optionalRights()))
-	completeFlag(cmd, "store-namespace", c.completer().values(c.namespaces))
+	completeFlag(cmd, "store-namespace", c.completeValues(c.namespaces))
 	return cmd
 }
 
@@ -114,17 +114,12 @@ func (f *rbacFlags) print(what string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.out.Write(manifest); err != nil {
-		return printError{err}
-	}
-	return nil
+	_, err = f.out.Write(manifest)
+	return err
 }
 
 // check holds the flags against what can be printed, and returns the subjects.
 func (f *rbacFlags) check(what string) ([]subject, error) {
-	if f.output != "yaml" && f.output != "json" {
-		return nil, usagef("-o %s: expected yaml or json", f.output)
-	}
 	for flag, namespace := range map[string]string{"namespace": f.namespace, "store-namespace": f.store} {
 		if wrong := validation.IsDNS1123Label(namespace); namespace != "" && len(wrong) > 0 {
 			return nil, usagef("--%s: %q is not a valid namespace name: %s", flag, namespace, wrong[0])

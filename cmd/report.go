@@ -59,24 +59,13 @@ them again; with --read-only or --no-artifacts it does not, and the document say
 
   # For a program
   veltui report backup/nightly-20261120 -o json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			selected, err := parseOne(args)
-			if err != nil {
-				return err
-			}
-			if f.output != "markdown" && f.output != "json" {
-				return wrongOutput(f.output, "markdown", "json")
-			}
-			return c.report(cmd.Context(), selected, f)
-		},
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "markdown", "markdown or json")
 	cmd.Flags().StringVar(&f.file, "file", "", "Write a new file in place of standard output")
 	cmd.Flags().BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store")
 	addCAFile(cmd.Flags(), &f.caFile)
 	completeFiles(cmd.Flags(), "file")
-	cmd.ValidArgsFunction = c.completer().jobs(false)
-	return cmd
+	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.report(ctx, selected, f) })
 }
 
 func (c *cli) report(ctx context.Context, selected selection, f reportFlags) error {
@@ -85,10 +74,8 @@ func (c *cli) report(ctx context.Context, selected selection, f reportFlags) err
 			return fmt.Errorf("%s is there already; veltui overwrites no file", f.file)
 		}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	// Pods tell the version, which an ended job needs for nothing else.
-	assessed, judged, err := c.judgedJob(ctx, cancel, selected, watch.Pods)
+	assessed, judged, err := c.judgedJob(ctx, selected, watch.Pods)
 	if err != nil {
 		return err
 	}
@@ -104,10 +91,8 @@ func (c *cli) report(ctx context.Context, selected selection, f reportFlags) err
 		}
 	}
 	if f.file == "" {
-		if _, err := c.streams.Out.Write(text); err != nil {
-			return printError{err}
-		}
-		return nil
+		_, err := c.streams.Out.Write(text)
+		return err
 	}
 	if err := safefile.WriteNew(f.file, text); err != nil {
 		return fmt.Errorf("writing the report: %w", err)

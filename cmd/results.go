@@ -48,28 +48,15 @@ FailedValidation, 6 if it is stuck or orphaned, 1 if the results cannot be read.
   # The resources that were not restored because of a quota
   veltui results restore/shop-restore-2 -o json |
     jq -r '.messages[] | select(.text | contains("exceeded quota")) | .resources[].name'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			selected, err := parseOne(args)
-			if err != nil {
-				return err
-			}
-			if err := checkTextOutput(f.output); err != nil {
-				return err
-			}
-			return c.results(cmd.Context(), selected, f)
-		},
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	cmd.Flags().BoolVar(&f.all, "all", false, "Name all resources of each message, not only the first")
 	addCAFile(cmd.Flags(), &f.caFile)
-	cmd.ValidArgsFunction = c.completer().jobs(false)
-	return cmd
+	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.results(ctx, selected, f) })
 }
 
 func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	assessed, judged, err := c.judgedJob(ctx, cancel, selected)
+	assessed, judged, err := c.judgedJob(ctx, selected)
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func (c *scenarioCheck) explain() {
 // as explain.
 func (c *scenarioCheck) page() {
 	kind, name := c.want.Target()
-	selected, err := parseOne([]string{kind + "/" + name})
+	selected, err := parseSelection([]string{kind + "/" + name})
 	if err != nil {
 		c.Fatal(err)
 	}

@@ -1,11 +1,13 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/veltui/veltui/internal/config"
@@ -81,6 +83,22 @@ func parseSelection(args []string) (selection, error) {
 		s.kinds = append(s.kinds, kind)
 	}
 	return s, nil
+}
+
+// forJob has a command take exactly one KIND/NAME or KIND NAME, of the kinds that it completes.
+func (c *cli) forJob(cmd *cobra.Command, run func(context.Context, selection) error, kinds ...job.Kind) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		selected, err := parseSelection(args)
+		switch {
+		case err != nil:
+			return err
+		case len(selected.names) != 1:
+			return usagef("expected one KIND/NAME, such as restore/crm-old")
+		}
+		return run(cmd.Context(), selected)
+	}
+	cmd.ValidArgsFunction = c.completeJobs(false, kinds...)
+	return cmd
 }
 
 // parseKinds reads one kind, or both with a comma between.

@@ -27,9 +27,9 @@ func TestParseSelection(t *testing.T) {
 		{[]string{"/a"}, selection{}, true},
 	} {
 		got, err := parseSelection(c.args)
-		var usage usageError
+		var usage exitError
 		if c.bad {
-			if !errors.As(err, &usage) {
+			if !errors.As(err, &usage) || usage.code != ExitUsage {
 				t.Errorf("%v: %v, want a usage error", c.args, err)
 			}
 			continue

@@ -14,7 +14,6 @@ import (
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/say/document"
-	"github.com/veltui/veltui/watch"
 )
 
 // sortBy is --sort-by: a column of the table, or a JSONPath into a job as -o json
@@ -109,7 +108,7 @@ func (s *sortBy) values(all []clusterJobs) ([]any, error) {
 	values := make([]any, len(all))
 	if s.column != nil {
 		for i, c := range all {
-			r := rowOf(watch.Change{Job: c.jobs[0]}, c.assessed, c.context)
+			r := rowOf(c, c.jobs[0])
 			if s.column.order != nil {
 				values[i] = s.column.order(r)
 			} else {

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -8,7 +9,6 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/watch"
 )
 
 // row is one job of a table.
@@ -21,10 +21,10 @@ type row struct {
 	deleted bool
 }
 
-func rowOf(c watch.Change, a *assess.Assessment, context string) row {
-	r := row{Judged: a.Of(c.Job), context: sanitize.String(context), deleted: c.Deleted}
-	if began := r.Began(); !began.IsZero() {
-		r.age, r.began = human.Age(began, a.Environment.Now), a.Environment.Now.Sub(began).Seconds()
+func rowOf(c clusterJobs, j *job.Job) row {
+	r := row{Judged: c.assessed.Of(j), context: sanitize.String(c.context), deleted: c.deleted}
+	if began, now := r.Began(), c.assessed.Environment.Now; !began.IsZero() {
+		r.age, r.began = human.Age(began, now), now.Sub(began).Seconds()
 	}
 	return r
 }
@@ -105,12 +105,6 @@ type tablePrinter struct {
 	sorted string
 }
 
-// needs waits for all contexts in a pipe, where a column has all its text: a context that
-// answers later would make it wider.
-func (p *tablePrinter) needs() parts {
-	return parts{volumes: p.wide, verdicts: true, whole: p.width <= 0}
-}
-
 func (p *tablePrinter) columns(several bool) []column {
 	columns := slices.DeleteFunc(slices.Clone(tableColumns), func(c column) bool { return c.wide && !p.wide })
 	if several {
@@ -129,23 +123,15 @@ func (p *tablePrinter) list(clusters []clusterJobs, several bool) error {
 	var rows [][]string
 	for _, c := range clusters {
 		for _, j := range c.jobs {
-			rows = append(rows, cells(columns, rowOf(watch.Change{Job: j}, c.assessed, c.context)))
+			r := rowOf(c, j)
+			cells := make([]string, len(columns))
+			for i, column := range columns {
+				cells[i] = column.text(r)
+			}
+			rows = append(rows, cells)
 		}
 	}
 	return p.print(columns, rows)
-}
-
-func (p *tablePrinter) change(c watch.Change, a *assess.Assessment, _ string) error {
-	columns := p.columns(false)
-	return p.print(columns, [][]string{cells(columns, rowOf(c, a, ""))})
-}
-
-func cells(columns []column, r row) []string {
-	texts := make([]string, len(columns))
-	for i, c := range columns {
-		texts[i] = c.text(r)
-	}
-	return texts
 }
 
 // countText is a count, empty for none.
@@ -166,9 +152,4 @@ func from(j *job.Job) string {
 	return ""
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+func dash(s string) string { return cmp.Or(s, "-") }

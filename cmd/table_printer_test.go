@@ -27,7 +27,7 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 	if err := p.list([]clusterJobs{{jobs: []*job.Job{one("a-long-name", "PartiallyFailed")}, assessed: a}}, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.change(watch.Change{Job: one("a", "Failed")}, a, ""); err != nil {
+	if err := p.list([]clusterJobs{{jobs: []*job.Job{one("a", "Failed")}, assessed: a}}, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range []bool{true, false} { // what went wrong is in every table, once
@@ -59,7 +59,7 @@ func TestTableSaysWhatIsDeleted(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "u", CreationTimestamp: metav1.NewTime(now), DeletionTimestamp: &metav1.Time{Time: now}},
 			Status:     velerov1.RestoreStatus{Phase: phase}}})
 		a := new(assess.Estimates).Assess(&watch.Snapshot{At: now}, now)
-		if got := rowOf(watch.Change{Job: j}, a, "").stage(); got != want {
+		if got := rowOf(clusterJobs{assessed: a}, j).stage(); got != want {
 			t.Errorf("phase %q: %s, want %s", phase, got, want)
 		}
 		if item := document.NewJob(a.Of(j), nil); item.DeletionRequestedAt.IsZero() {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
-	"github.com/veltui/veltui/watch"
 )
 
 // randomCells are the cells of one row of the table of get, each with single spaces at most.
@@ -181,7 +180,7 @@ func TestTableOfChangesOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, j := range jobs[1:] {
-		if err := p.change(watch.Change{Job: j}, a, ""); err != nil {
+		if err := p.list([]clusterJobs{{jobs: []*job.Job{j}, assessed: a}}, false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -26,8 +26,19 @@ type stdio struct {
 func newStdio(p *process, stdin, stdout, stderr *os.File) stdio {
 	return stdio{
 		process: p, stdin: stdin, stdout: stdout, stderr: stderr, screen: newScreen(stdin, stdout, os.Getenv("TERM")),
-		streams: genericiooptions.IOStreams{In: stdin, Out: sanitize.NewWriter(stdout), ErrOut: sanitize.NewWriter(stderr)},
+		streams: genericiooptions.IOStreams{In: stdin, Out: stream{sanitize.NewWriter(stdout)}, ErrOut: stream{sanitize.NewWriter(stderr)}},
 	}
+}
+
+// stream marks its errors as those of printing.
+type stream struct{ io.Writer }
+
+func (s stream) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	if err != nil {
+		err = printError{err}
+	}
+	return n, err
 }
 
 // terminal is what the environment says about the user's terminal.

@@ -53,39 +53,21 @@ look at everything or if data may still come.`,
 
   # In a script, once the restore has ended
   veltui verify restore/shop-restore-2 > verify.txt || mail -s 'restore incomplete' on-call < verify.txt`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			selected, err := parseOne(args)
-			if err != nil {
-				return err
-			}
-			if selected.kinds[0] != job.Restore {
-				return usagef("%s: only a restore can be verified: give restore/NAME", args[0])
-			}
-			if err := checkTextOutput(f.output); err != nil {
-				return err
-			}
-			return f.run(cmd.Context(), selected)
-		},
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	cmd.Flags().BoolVar(&f.all, "all", false, "Name all items that did not come back, and those that are there in another way")
 	addCAFile(cmd.Flags(), &f.caFile)
-	cmd.ValidArgsFunction = c.completer().jobs(false, job.Restore)
-	return cmd
+	return c.forJob(cmd, f.run, job.Restore)
 }
 
 func (f *verifyCommand) run(ctx context.Context, selected selection) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	snap, _, err := f.readJob(ctx, cancel, selected, watch.Query{Volumes: true, Also: []string{watch.Deletions, watch.Pods}})
+	if selected.kinds[0] != job.Restore {
+		return usagef("%s/%s: only a restore can be verified: give restore/NAME", selected.kinds[0].Word(), selected.names[0])
+	}
+	assessed, judged, err := f.judgedJob(ctx, selected, watch.Pods)
 	if err != nil {
 		return err
 	}
-	assessed, err := f.assess(ctx, snap, selected)
-	if err != nil {
-		return err
-	}
-	judged := assessed.Of(pick(snap.Jobs, selected)[0])
 	conn, err := f.connect()
 	if err != nil {
 		return err

@@ -103,15 +103,7 @@ Built with "go install", veltui knows its version but not its commit.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			d := built().document(version, commit, date)
-			switch output {
-			case "text":
-				_, err := io.WriteString(c.streams.Out, versionText(d))
-				return err
-			case "json", "yaml":
-				p := documentPrinter{w: c.streams.Out, yaml: output == "yaml"}
-				return p.document(d)
-			}
-			return usagef("-o %s: expected text, json or yaml", output)
+			return c.print(output, d, func(l *lines) { _, l.err = io.WriteString(l.w, versionText(d)) })
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json or yaml")

@@ -95,15 +95,12 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	cmd.Flags().StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
 	completeFlag(cmd, "for", fixed(conditionWords()))
-	_ = cmd.RegisterFlagCompletionFunc("notify", fixed(uiterminal.Notifications()))
-	cmd.ValidArgsFunction = c.completer().jobs(true)
+	completeFlag(cmd, "notify", fixed(uiterminal.Notifications()))
+	cmd.ValidArgsFunction = c.completeJobs(true)
 	return cmd
 }
 
 func (f waitFlags) check() ([]condition, error) {
-	if err := checkTextOutput(f.output); err != nil {
-		return nil, err
-	}
 	if known := uiterminal.Notifications(); !slices.Contains(known, f.notify) {
 		return nil, usagef("--notify %s: must be one of %s", f.notify, strings.Join(known, ", "))
 	}
@@ -136,24 +133,17 @@ func (w *waiter) conclude() error {
 		}
 		result.Items = append(result.Items, item)
 	}
-	var err error
-	if w.flags.output != "text" {
-		p := documentPrinter{w: w.cli.streams.Out, yaml: w.flags.output == "yaml"}
-		err = p.document(result)
-	} else {
-		l := lines{w: w.cli.streams.Out}
+	err := w.cli.print(w.flags.output, result, func(l *lines) {
 		for _, t := range w.targets {
-			ending := t.ending(w.now(), w.conditions)
-			if t.code == ExitError {
+			if ending := t.ending(w.now(), w.conditions); t.code == ExitError {
 				fmt.Fprintln(w.cli.streams.ErrOut, "error: "+sanitize.String(ending))
-				continue
+			} else {
+				l.add("%s", ending)
 			}
-			l.add("%s", ending)
 		}
-		err = l.err
-	}
+	})
 	if err != nil {
-		return printError{err}
+		return err
 	}
 	if worst == ExitOK {
 		return nil

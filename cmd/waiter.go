@@ -152,15 +152,15 @@ func (c *cli) newWaiter(selected selection, conditions []condition, f waitFlags)
 // run waits until all that is waited for has come, or the time is up. With a limit of
 // its own, waiting goes on although a cluster is silent from the start: that is said.
 func (w *waiter) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	w.screen.watchStops(ctx)
 	if w.flags.timeout > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, w.flags.timeout, errTimeUp)
 		defer stop()
 	}
-	o, _, err := w.cli.following(ctx, cancel, w.selected, func(o *watch.Options) {
+	o, _, err := w.cli.following(ctx, w.selected, func(o *watch.Options) {
 		o.Only, o.Window = w.selected.query().Names, waitWindow
 	})
 	if err != nil {

@@ -45,8 +45,8 @@ type Connection struct {
 	Session *session.Session
 	// Config is the session's, when it was asked for.
 	Config *rest.Config
-	// Context is the kubeconfig context's name.
-	Context string
+	// Context is the kubeconfig context's name, and Namespace the one that it has.
+	Context, Namespace string
 	// Request is how kubectl gets to the same cluster.
 	Request action.Request
 }

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -47,3 +48,6 @@ func (q question) ask(ctx context.Context) (string, error) {
 
 // discardOutput cannot there.
 func discardOutput(*os.File) {}
+
+// redirectStderr does nothing where file descriptors cannot be duplicated.
+func redirectStderr(io.Writer) (restore func(), err error) { return func() {}, nil }
