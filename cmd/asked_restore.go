@@ -25,8 +25,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// askedRestore is the restore that estimate and preflight are asked about: a Restore
-// in a file, flags of `velero restore create`, or both.
+// askedRestore is the restore that estimate and preflight are asked about.
 type askedRestore struct {
 	*cli
 	file   string
@@ -66,8 +65,7 @@ func (a *askedRestore) spec() (velerov1.RestoreSpec, error) {
 	return restore.Spec, nil
 }
 
-// subject is the one backup or restore that is asked about. Of a schedule it is the
-// backup that Velero would take.
+// subject is the one backup or restore that is asked about: of a schedule, the backup that Velero would take.
 func (a *askedRestore) subject(ctx context.Context, args []string, spec velerov1.RestoreSpec) (selection, error) {
 	given := args
 	if len(args) == 0 {
@@ -130,8 +128,7 @@ func (a *askedRestore) openStore(namespace string) (*inspect.Cluster, *inspect.S
 	return cluster, store, err
 }
 
-// contents is what a backup holds. As [collector.Read] it may return an index and an
-// error.
+// contents reads what a backup holds. As [collector.Read] it may return an index and an error.
 func (a *askedRestore) contents(ctx context.Context, e *inspect.Store, name string) (*collector.Index, error) {
 	backup, err := e.Backup(ctx, name)
 	if err != nil {
@@ -145,9 +142,8 @@ func (a *askedRestore) contents(ctx context.Context, e *inspect.Store, name stri
 // maxRestoreFile is more than etcd would take of a Restore.
 const maxRestoreFile = 4 << 20
 
-// readRestoreFile reads the one Restore that a YAML or JSON file holds; "-" is
-// standard input. A field that Restores do not have is an error: a filter with
-// a wrong name would change every number.
+// readRestoreFile reads the one Restore of a file; "-" is standard input. An unknown field is
+// an error: a filter with a wrong name would change every number.
 func (c *stdio) readRestoreFile(path string) (*velerov1.Restore, error) {
 	in := c.streams.In
 	if path != "-" {

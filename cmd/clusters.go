@@ -22,7 +22,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// clusters connects the dashboard to clusters.
 type clusters struct {
 	cli *cli
 	log *slog.Logger
@@ -32,9 +31,8 @@ type clusters struct {
 	caFile      string
 }
 
-// connect follows the clusters of some contexts until ctx ends or they are
-// stopped. namespace is Velero's, empty for what the flags say. Of several, one
-// that cannot be used is shown with the reason, and takes nothing from the others.
+// connect follows the clusters of some contexts until ctx ends or they are stopped. An empty
+// namespace is that of the flags. Of several, one that cannot be used is shown with the reason.
 func (cs *clusters) connect(ctx context.Context, contexts []string, namespace string) ([]ui.Cluster, error) {
 	var connected []ui.Cluster
 	for _, name := range contexts {
@@ -75,8 +73,7 @@ func (cs *clusters) switchTo(ctx context.Context, contexts []string, namespace s
 		}
 	}
 	if flag := cs.cli.flagOfOneCluster(); flag != "" {
-		// Under another context's name it would still be this cluster, or another one
-		// would be sent this one's credentials.
+		// It would be this cluster under another name, or another one sent this one's credentials.
 		if begun, err := cs.cli.contexts(); err != nil || !slices.Equal(begun, named) {
 			return nil, fmt.Errorf("%s is about one cluster only; leave veltui and start it without that flag", flag)
 		}
@@ -136,14 +133,11 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	return one, nil
 }
 
-// unusable is a cluster that cannot be followed, such as one whose certificate
-// file is not there.
+// unusable is a cluster that cannot be followed; Next returns why.
 type unusable struct{ err error }
 
-// Next brings the reason, as the end of what is known.
 func (u unusable) Next(context.Context) (*watch.Snapshot, error) { return nil, u.err }
 
-// Retry does nothing: the kubeconfig is read anew when veltui switches to it.
 func (unusable) Retry() {}
 
 // reporter makes reports for the dashboard, as `veltui report` makes them.
@@ -154,7 +148,6 @@ type reporter struct {
 
 var _ jobview.Reporter = (*reporter)(nil)
 
-// Report makes the document about a job, as Markdown.
 func (r *reporter) Report(ctx context.Context, assessed *assess.Assessment, judged assess.Judged) (string, error) {
 	quiet := *r.cli
 	quiet.streams.ErrOut = io.Discard // the screen is the dashboard's
@@ -165,8 +158,7 @@ func (r *reporter) Report(ctx context.Context, assessed *assess.Assessment, judg
 	return document.Markdown(), nil
 }
 
-// Save writes a report to a new file in the working directory or, where veltui may not
-// write there, in its state folder.
+// Save writes a report to a new file in the working directory or, where veltui may not write, in its state folder.
 func (r *reporter) Save(name, text string) (string, error) {
 	path, err := filepath.Abs(name)
 	if err == nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// What a completion may cost: the shell waits for it, and nobody has asked the
-// cluster anything yet.
+// The limits of a completion: the shell waits for it.
 const (
 	completionPatience = 1500 * time.Millisecond
 	completionNames    = 1000
@@ -31,8 +30,7 @@ func completes(args []string) bool {
 	return slices.Contains(args, cobra.ShellCompRequestCmd) || slices.Contains(args, cobra.ShellCompNoDescRequestCmd)
 }
 
-// silence sends messages nowhere: a shell would print them into the line that
-// somebody types.
+// silence drops messages, which a shell would print into the line being typed.
 func (c *stdio) silence() {
 	c.streams.ErrOut = io.Discard
 	if none, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
@@ -40,7 +38,6 @@ func (c *stdio) silence() {
 	}
 }
 
-// completion is a function as cobra wants it.
 type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
 // completeClusterFlags has the flags that lead to a cluster complete their values.
@@ -62,7 +59,6 @@ func (c *cli) completeClusterFlags(root *cobra.Command) {
 	completeFlag(root, "user", kubeconfig(func(raw *clientcmdapi.Config, _ string) []string { return slices.Sorted(maps.Keys(raw.AuthInfos)) }))
 }
 
-// completeFlag has a command's flag complete its values.
 func completeFlag(cmd *cobra.Command, flag string, values completion) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, values); err != nil {
 		panic(err) // it has no such flag
@@ -78,8 +74,8 @@ func completeFiles(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// completeRest has the flags of a command, and of those below it, that have no
-// completion of their own complete the formats that -o names, files, or nothing.
+// completeRest completes the remaining flags of a command and of its subcommands: the formats
+// of -o, files, or nothing.
 func completeRest(cmd *cobra.Command) {
 	register := func(f *pflag.Flag) {
 		_, known := cmd.GetFlagCompletionFunc(f.Name)
@@ -140,7 +136,7 @@ func fixed(values []string) completion {
 	}
 }
 
-// values completes a flag's value with what is known of this machine or the cluster.
+// completeValues completes a flag with what this machine or the cluster knows.
 func (c *cli) completeValues(names func(ctx context.Context, typed string) []string) completion {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
@@ -152,13 +148,11 @@ func (c *cli) completeValues(names func(ctx context.Context, typed string) []str
 	}
 }
 
-// shown are the values that begin as it was typed. What is not as it would be
-// printed cannot be typed either.
+// shown are the values with the typed beginning. One that would be printed otherwise cannot be typed.
 func shown(values []string, typed string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !strings.HasPrefix(v, typed) || sanitize.Whole(v) != v })
 }
 
-// namespaces are those of the cluster.
 func (c *cli) namespaces(ctx context.Context, _ string) []string {
 	o, err := c.completionOptions()
 	if err != nil {
@@ -170,8 +164,8 @@ func (c *cli) namespaces(ctx context.Context, _ string) []string {
 	})
 }
 
-// atMost is what ask finds, or nothing once the context ends: a credential plugin
-// runs without one, and may wait for a login in a browser.
+// atMost returns what ask finds, or nothing once the context ends: a credential plugin ignores
+// it, and may wait for a login in a browser.
 func atMost(ctx context.Context, ask func() []string) []string {
 	found := make(chan []string, 1)
 	go func() { found <- ask() }()
@@ -183,8 +177,7 @@ func atMost(ctx context.Context, ask func() []string) []string {
 	}
 }
 
-// jobs completes KIND NAME and KIND/NAME of the kinds that a command takes, both if none
-// is given, as often as it takes them.
+// completeJobs completes KIND NAME and KIND/NAME of some kinds, by default of both.
 func (c *cli) completeJobs(several bool, of ...job.Kind) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		const directive = cobra.ShellCompDirectiveNoFileComp
@@ -245,8 +238,7 @@ func (c *cli) jobNames(ctx context.Context, kind job.Kind) []string {
 	})
 }
 
-// completionOptions lead to the cluster, and to nobody who could be asked for a
-// password.
+// completionOptions lead to the cluster without a plugin that could ask for a password.
 func (c *cli) completionOptions() (watch.Options, error) {
 	conn, err := c.connect()
 	if err != nil {
@@ -260,7 +252,6 @@ func (c *cli) completionOptions() (watch.Options, error) {
 	return o, nil
 }
 
-// pluginScript is kubectl_complete-veltui, by which kubectl completes a plugin.
 const pluginScript = "#!/bin/sh\n# kubectl runs this to complete 'kubectl veltui'. Put it in a folder on your\n# PATH as kubectl_complete-veltui and make it executable.\nexec kubectl-veltui __complete \"$@\"\n"
 
 // addCompletionScripts adds the command that prints them: cobra's for the shells, and
@@ -301,8 +292,8 @@ completion must be loaded in your shell.`,
 	}
 }
 
-// nearName is the job that was probably meant by a name that is not there, in
-// brackets; empty if none of the first few is near, or they cannot be had at once.
+// nearName suggests, in brackets, the job that was probably meant; empty if none of the first
+// few is near, or they cannot be read at once.
 func (c *cli) nearName(ctx context.Context, selected selection, jobs []*job.Job) string {
 	ctx, cancel := context.WithTimeout(ctx, completionPatience)
 	defer cancel()

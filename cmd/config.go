@@ -72,7 +72,6 @@ func (c *settings) write(out io.Writer, output string) error {
 	return err
 }
 
-// aboutConfig are the first lines of the printed YAML.
 func (c *settings) aboutConfig() string {
 	file := "none"
 	if c.configFile.path != "" {

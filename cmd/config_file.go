@@ -19,31 +19,24 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// settings are what is in force of the configuration.
 type settings struct {
 	*process
-	// configFlag is --config, configFile the file that is read, inForce what holds
-	// with it, and keys those that were chosen.
+	// configFile is the file that is read, inForce what holds with it.
 	configFlag string
 	configFile configFile
 	inForce    []config.InForce
 	keys       keys.Map
-	// readOnly is --read-only.
-	readOnly bool
-	// userTheme is the user's own theme, nil for a built-in one.
-	userTheme *draw.Theme
+	readOnly   bool
+	userTheme  *draw.Theme
 }
 
-// configFile is the configuration file of one run.
 type configFile struct {
-	// path is its full name, empty if there is no place for one, and named who
-	// named it: --config, VELTUI_CONFIG or nobody.
+	// path is empty if there is no place for the file; named is --config, VELTUI_CONFIG or empty.
 	path, named string
 	there       bool
 }
 
-// findConfig is where the file is, or would be: in the XDG place, also on macOS,
-// and in %AppData% on Windows.
+// findConfig returns where the file is, or would be: the XDG place, also on macOS, or %AppData% on Windows.
 func (c *settings) findConfig() configFile {
 	switch {
 	case c.configFlag != "":
@@ -51,18 +44,15 @@ func (c *settings) findConfig() configFile {
 	case c.env("VELTUI_CONFIG") != "":
 		return configFile{path: absolutePath(c.env("VELTUI_CONFIG")), named: "VELTUI_CONFIG"}
 	}
-	dir := c.env("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) {
-		home, err := os.UserHomeDir()
-		dir = filepath.Join(home, ".config")
-		if runtime.GOOS == "windows" {
-			dir, err = os.UserConfigDir()
-		}
-		if err != nil {
-			return configFile{}
-		}
+	dir, err := c.folder("XDG_CONFIG_HOME", ".config")
+	if runtime.GOOS == "windows" && !filepath.IsAbs(c.env("XDG_CONFIG_HOME")) {
+		dir, err = os.UserConfigDir()
+		dir = filepath.Join(dir, "veltui")
 	}
-	return configFile{path: filepath.Join(dir, "veltui", "config.yaml")}
+	if err != nil {
+		return configFile{}
+	}
+	return configFile{path: filepath.Join(dir, "config.yaml")}
 }
 
 // read reads the file. It is an error if one that somebody named is not there.
@@ -83,15 +73,13 @@ func (f *configFile) read() ([]byte, error) {
 	return data, nil
 }
 
-// readSmallFile reads a file that says what veltui does, one byte more than such a
-// file may have at most. It refuses what others could have written.
+// readSmallFile reads a file that others could not have written, one byte beyond its limit.
 func readSmallFile(path string) ([]byte, error) {
 	return safefile.ReadTrusted(path, config.MaxSize+1)
 }
 
-// configure finds what is in force for a command, and sets the command's flags to
-// it, so that nobody else has to know the configuration. Mistakes in the file and
-// the environment are all told, before anything else happens.
+// configure resolves the settings of a command and sets its flags to them. It reports all
+// mistakes in the file and the environment at once.
 func (c *settings) configure(cmd *cobra.Command) error {
 	c.configFile = c.findConfig()
 	data, err := c.configFile.read()
@@ -100,13 +88,10 @@ func (c *settings) configure(cmd *cobra.Command) error {
 	}
 	all := allSettings()
 	file, problems := config.Parse(c.configFile.path, data, all)
-	var faults config.Problems
-	if c.keys, faults = chosenKeys(c.configFile.path, file); faults != nil {
-		problems = append(problems, faults...)
-	}
-	c.inForce, faults = config.Resolve(all, config.Given{File: file, Env: c.env, Flag: givenFlag(cmd.Flags())})
-	problems = append(problems, faults...)
-	if problems = append(problems, c.loadTheme()...); len(problems) > 0 {
+	var conflicts, faults config.Problems
+	c.keys, conflicts = chosenKeys(c.configFile.path, file)
+	c.inForce, faults = config.Resolve(all, file, c.env, givenFlag(cmd.Flags()))
+	if problems = slices.Concat(problems, conflicts, faults, c.loadTheme()); len(problems) > 0 {
 		return usagef("the configuration is not valid:\n%w\nSee '%s config --help'.", indented{problems}, cmd.Root().CommandPath())
 	}
 	for _, s := range c.inForce {
@@ -127,7 +112,6 @@ func (e indented) Unwrap() error { return e.error }
 // contextFlag has the same value as --kubecontext, and --all-contexts says * there.
 const contextFlag = "context"
 
-// givenFlag reads the flags that were given.
 func givenFlag(flags *pflag.FlagSet) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		if name == contextFlag && flags.Changed("all-contexts") {
@@ -141,9 +125,8 @@ func givenFlag(flags *pflag.FlagSet) func(string) (string, bool) {
 	}
 }
 
-// setFlag gives a flag of the command the value that the file or the environment
-// has for it. It does not count as one that was given. VELERO_NAMESPACE stays
-// with those who look for Velero.
+// setFlag sets a flag to the value of the file or the environment, without marking it as given.
+// VELERO_NAMESPACE is handled by package watch.
 func (c *settings) setFlag(flags *pflag.FlagSet, s config.InForce) error {
 	f := flags.Lookup(s.Flag)
 	if f == nil || s.Source == config.FromDefault || s.Source == config.FromFlag || s.Env == "VELERO_NAMESPACE" && s.Source == config.FromEnvironment {
@@ -156,8 +139,8 @@ func (c *settings) setFlag(flags *pflag.FlagSet, s config.InForce) error {
 	return f.Value.Set(text)
 }
 
-// besideConfig is the full path of a file that the configuration names: ~ is the
-// home folder, and a relative path starts at the file's own folder.
+// besideConfig resolves a path in the configuration: ~ is the home folder, and a relative path
+// starts at the file's folder.
 func (c *settings) besideConfig(path string) string {
 	if rest, home := strings.CutPrefix(path, "~/"); home {
 		if dir, err := os.UserHomeDir(); err == nil {

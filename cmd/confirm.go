@@ -33,9 +33,8 @@ func (c *stdio) mayAsk() error {
 // errPasted is that an answer was not typed.
 var errPasted = errors.New("the answer arrived at once, as from a paste: nothing was done; type it, or use --yes")
 
-// confirm names the cluster, and asks for the context and the name, typed in full, when
-// all that they are about has been shown. What was typed before the question is thrown
-// away, and the question waits until nobody types. A paste confirms nothing.
+// confirm names the cluster and asks for context and name, typed in full, after the plan was
+// shown. It discards what was typed before, and accepts no paste.
 func (c *stdio) confirm(ctx context.Context, contextName, name string, cluster session.Identity) error {
 	want := sanitize.Whole(contextName + "/" + name)
 	if err := discardTypedAhead(ctx, c.stdin); err != nil {
@@ -65,29 +64,23 @@ func (c *stdio) confirm(ctx context.Context, contextName, name string, cluster s
 	return nil
 }
 
-// question is asked on a terminal.
 type question struct {
 	terminal *os.File
 	// screen gets the echo and the modes; print prints the question.
 	screen io.Writer
 	print  func()
-	// marksPaste has the terminal mark what is pasted, endsMarks ends that; both are
-	// empty where it cannot.
+	// marksPaste has the terminal mark pastes, endsMarks ends that; empty where it cannot.
 	marksPaste, endsMarks string
 }
 
 const (
-	// enterPause is the least time between the last character of a line that somebody
-	// types and enter.
+	// enterPause is the least time between typing the last character and enter.
 	enterPause = 10 * time.Millisecond
-	// typedAtOnce is how many characters may arrive in one read of a slow line; of a
-	// longer answer, half of it may.
-	typedAtOnce = 3
-	// longestSequence is how many bytes an escape sequence may have.
+	// typedAtOnce is how many characters of a slow line one read may have; of a longer answer, half of it.
+	typedAtOnce     = 3
 	longestSequence = 32
 )
 
-// The keys that edit a line.
 const (
 	keyEndOfFile = 'd' & 0x1f
 	keyBackspace = 'h' & 0x1f
@@ -98,9 +91,8 @@ const (
 	keyDelete    = 0x7f
 )
 
-// typedLine is a line of text that somebody types. It echoes the characters, and
-// notices if they come from a paste: the terminal marks them, enter arrives together with
-// what stands before it, or most of the text arrives in one read.
+// typedLine is a line that somebody types, with an echo. It detects pastes: the terminal marks
+// them, enter arrives with what stands before it, or most of the text arrives in one read.
 type typedLine struct {
 	echo io.Writer
 
@@ -114,7 +106,6 @@ type typedLine struct {
 	suspended                bool
 }
 
-// read edits the line with what arrived at one moment.
 func (l *typedLine) read(input []byte, at time.Time) {
 	input = append(l.rest, input...)
 	l.rest = nil
@@ -163,8 +154,7 @@ func (l *typedLine) read(input []byte, at time.Time) {
 	}
 }
 
-// erase takes back the last n characters; all of them if they leave none, and with
-// them what is known of how they came.
+// erase deletes the last n characters. Without characters left it forgets how they came.
 func (l *typedLine) erase(n int) {
 	n = min(n, len(l.text))
 	erased := string(l.text[len(l.text)-n:])
@@ -175,8 +165,7 @@ func (l *typedLine) erase(n int) {
 	_, _ = io.WriteString(l.echo, strings.Repeat("\b \b", ansi.StringWidth(erased)))
 }
 
-// sequenceSize is the length of the escape sequence that input begins with, 0 if its
-// end is still to come.
+// sequenceSize is the length of the escape sequence at the start of input, 0 if it is incomplete.
 func sequenceSize(input []byte) int {
 	switch {
 	case len(input) < 2:

@@ -24,18 +24,14 @@ import (
 // connector leads to the cluster that the flags, the environment and the kubeconfig name.
 type connector struct {
 	*process
-	flags *session.Flags
-	// allContexts is --all-contexts.
+	flags       *session.Flags
 	allContexts bool
 	// exactContext is true where --context is one name, and neither list nor glob.
 	exactContext bool
-	// warnings are those of the API server.
-	warnings *session.Warnings
-	// logins are those of credential plugins.
-	logins *logins
-	pinned *pinned
-	// writes are those that API servers failed to store.
-	writes *session.WriteFailures
+	warnings     *session.Warnings
+	logins       *logins
+	pinned       *pinned
+	writes       *session.WriteFailures
 	// requests counts the DownloadRequests that are still in a cluster.
 	requests *atomic.Int64
 }
@@ -50,9 +46,8 @@ func newConnector(p *process) connector {
 // inCluster is what the context is called where no kubeconfig names one.
 const inCluster = "in-cluster"
 
-// connect reads the kubeconfig of the one context that was named; it does not
-// talk to the cluster. From then on the context stays what it was, whichever
-// becomes the current one.
+// connect reads the kubeconfig of the one context that was named, without talking to the
+// cluster, and stays with that context.
 func (c *connector) connect() (inspect.Connection, error) {
 	context, err := c.oneContext()
 	if err != nil {
@@ -77,8 +72,8 @@ func (c *connector) connect() (inspect.Connection, error) {
 	return conn, nil
 }
 
-// withContext returns a connector to another kubeconfig context, and for another
-// namespace unless that is empty. All else is shared, and the flags' values are the same.
+// withContext returns a connector to another kubeconfig context, and to another namespace unless
+// that is empty. The rest is shared.
 func (c *connector) withContext(context, namespace string) *connector {
 	other := *c
 	other.pinned = &pinned{}
@@ -90,18 +85,16 @@ func (c *connector) withContext(context, namespace string) *connector {
 // errNoCluster stands in for localhost:8080, which client libraries try by default.
 var errNoCluster = errors.New("no cluster is configured: set KUBECONFIG, or give --kubeconfig FILE or --server URL")
 
-// The limits of the clients of one command, a second and at once. The API server's own
-// priority and fairness protects it beyond that.
+// The limits of one command's clients; the API server's priority and fairness does the rest.
 const clientQPS, clientBurst = 50, 100
 
-// pinned is the session of the one cluster that a cli leads to.
 type pinned struct {
 	mu      sync.Mutex
 	session *session.Session
 }
 
-// openSession returns the session of the cluster that the context led to when it was
-// first asked for, with the credentials of now, and an error if it leads elsewhere.
+// openSession returns the session of the cluster to which the context led first, with the
+// credentials of now, and an error if it leads elsewhere.
 func (c *connector) openSession() (*session.Session, error) {
 	c.pinned.mu.Lock()
 	defer c.pinned.mu.Unlock()
@@ -120,8 +113,8 @@ func (c *connector) openSession() (*session.Session, error) {
 	return s, nil
 }
 
-// explain adds to an error that the context leads to another cluster now: credentials
-// that were renewed for that one do not come to the one that was asked.
+// explain adds to an error that the context leads to another cluster now, whose credentials the
+// first one does not get.
 func (p *pinned) explain(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,7 +130,6 @@ func (p *pinned) explain(err error) error {
 	return err
 }
 
-// loadConfig reads the kubeconfig as it is now.
 func (c *connector) loadConfig() (*rest.Config, error) {
 	if _, err := c.kubeconfig(); err != nil {
 		return nil, err
@@ -156,8 +148,7 @@ func (c *connector) loadConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// watch starts to follow Velero. journal is how many changes are kept for a
-// reader that must see every one.
+// watch starts to follow Velero. journal is how many changes a reader may lag behind.
 func (c *connector) watch(ctx context.Context, conn inspect.Connection, journal int, log *slog.Logger, change ...func(*watch.Options)) (*watch.Watcher, error) {
 	o := c.watchOptions(conn)
 	o.Journal, o.Log = journal, log
@@ -171,7 +162,6 @@ func (c *connector) watch(ctx context.Context, conn inspect.Connection, journal 
 	return w, nil
 }
 
-// watchOptions say where Velero is, for a watch or one reading.
 func (c *connector) watchOptions(conn inspect.Connection) watch.Options {
 	return watch.Options{
 		Config:           conn.Config,
@@ -183,10 +173,8 @@ func (c *connector) watchOptions(conn inspect.Connection) watch.Options {
 	}
 }
 
-// connectionFlags are how another program gets to the cluster as we do, the context
-// excepted: by flags, and by the environment where no flag says it. Files are
-// named in full, because a command may be copied to another shell. Secrets are
-// left out: --token and a proxy's password.
+// connectionFlags are the flags, and the environment, by which another program gets to the
+// cluster, without the context. Paths are absolute. --token and a proxy's password are left out.
 func (c *connector) connectionFlags() (flags, environment []string) {
 	add := func(name string, values ...string) {
 		for _, value := range values {
@@ -231,7 +219,6 @@ func (c *connector) connectionFlags() (flags, environment []string) {
 	return flags, environment
 }
 
-// kubeconfigFiles are the files that KUBECONFIG lists.
 func kubeconfigFiles(list string) (files []string) {
 	for _, file := range filepath.SplitList(list) {
 		if file != "" && !slices.Contains(files, absolutePath(file)) {

@@ -6,18 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The requests that read a terminal's modes, and set them, also with all input
-// thrown away that was not read.
+// The ioctls that get and set a terminal's modes; the last one also discards unread input.
 const (
 	getTermios      = unix.TCGETS
 	setTermios      = unix.TCSETS
 	setTermiosFlush = unix.TCSETSF
 )
 
-// disabledKey stands for a special key that a terminal does not have.
 const disabledKey = 0
 
-// discardOutput throws away what the system holds for a terminal.
 func discardOutput(terminal *os.File) {
 	_ = unix.IoctlSetInt(int(terminal.Fd()), unix.TCFLSH, unix.TCOFLUSH)
 }

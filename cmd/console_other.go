@@ -13,15 +13,12 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// discardTypedAhead does nothing where terminals have no modes that we know.
 func discardTypedAhead(ctx context.Context, _ *os.File) error { return context.Cause(ctx) }
 
-// hasTypedAhead cannot tell there.
 func hasTypedAhead(*os.File) bool { return false }
 
-// ask prints the question and reads one whole line; errPasted if the terminal marks it as
-// pasted. A read cannot be interrupted: after the end of ctx it goes on until the program
-// ends.
+// ask prints the question and reads one line; errPasted if the terminal marks it as pasted. A
+// read cannot be interrupted: after the end of ctx it goes on until the program ends.
 func (q question) ask(ctx context.Context) (string, error) {
 	fmt.Fprint(q.screen, q.marksPaste)
 	q.print()
@@ -46,8 +43,6 @@ func (q question) ask(ctx context.Context) (string, error) {
 	}
 }
 
-// discardOutput cannot there.
 func discardOutput(*os.File) {}
 
-// redirectStderr does nothing where file descriptors cannot be duplicated.
 func redirectStderr(io.Writer) (restore func(), err error) { return func() {}, nil }

@@ -24,7 +24,6 @@ const (
 	readPause = 100 * time.Millisecond
 )
 
-// discardTypedAhead throws away what was typed, until nothing is typed any more.
 func discardTypedAhead(ctx context.Context, terminal *os.File) error {
 	input, err := openCharacterInput(terminal, setTermiosFlush)
 	if err != nil {
@@ -48,8 +47,7 @@ func discardTypedAhead(ctx context.Context, terminal *os.File) error {
 	return nil
 }
 
-// hasTypedAhead reports whether more comes in right behind a line, and throws it
-// away: a shell would take it for commands.
+// hasTypedAhead reports whether more arrives right behind a line, and discards it: a shell would run it.
 func hasTypedAhead(terminal *os.File) bool {
 	input, err := openCharacterInput(terminal, setTermios)
 	if err != nil {
@@ -69,8 +67,7 @@ func hasTypedAhead(terminal *os.File) bool {
 	return more
 }
 
-// ask prints the question and reads the line that somebody types; errPasted if nobody
-// does. The line ends with ctx, too.
+// ask prints the question and reads a typed line, until ctx ends; errPasted if it was not typed.
 func (q question) ask(ctx context.Context) (string, error) {
 	input, err := openCharacterInput(q.terminal, setTermiosFlush)
 	if err != nil {
@@ -117,15 +114,13 @@ func (q question) ask(ctx context.Context) (string, error) {
 	return string(line.text), nil
 }
 
-// characterInput reads what comes in from a terminal without waiting for whole lines,
-// and without an echo. ctrl+c and ctrl+\ stay signals.
+// characterInput reads a terminal without lines and echo. ctrl+c and ctrl+\ stay signals.
 type characterInput struct {
 	fd          int
 	before, now unix.Termios
 	buffer      []byte
 }
 
-// openCharacterInput sets the terminal's modes by one of the requests for that.
 func openCharacterInput(terminal *os.File, set uint) (*characterInput, error) {
 	in := &characterInput{fd: int(terminal.Fd()), buffer: make([]byte, 4096)}
 	before, err := unix.IoctlGetTermios(in.fd, getTermios)
@@ -149,7 +144,6 @@ func (in *characterInput) set(request uint, modes *unix.Termios) error {
 // close restores the terminal's modes, and throws away what was not read.
 func (in *characterInput) close() { _ = in.set(setTermiosFlush, &in.before) }
 
-// read waits up to readPause for input.
 func (in *characterInput) read() ([]byte, error) {
 	began := time.Now()
 	n, err := unix.Read(in.fd, in.buffer)
@@ -173,8 +167,7 @@ func (in *characterInput) isTaken() bool {
 
 func (in *characterInput) retake() error { return in.set(setTermiosFlush, &in.now) }
 
-// suspend stops the process group as ctrl+z does, and returns when it goes on. The system
-// ignores the signal where nobody would continue it.
+// suspend stops the process group as ctrl+z does, and returns when it goes on.
 func (in *characterInput) suspend() error {
 	if err := in.set(setTermiosFlush, &in.before); err != nil {
 		return err
@@ -184,9 +177,8 @@ func (in *characterInput) suspend() error {
 	return in.retake()
 }
 
-// redirectStderr sends file descriptor 2 to the log while the dashboard has the
-// screen: credential plugins and the Go runtime write there directly. The
-// function that it returns undoes that.
+// redirectStderr sends file descriptor 2 to the log while the dashboard has the screen:
+// credential plugins and the Go runtime write there directly.
 func redirectStderr(log io.Writer) (restore func(), err error) {
 	to, ok := log.(*boundedLog)
 	if !ok {

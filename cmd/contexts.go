@@ -13,10 +13,9 @@ import (
 	"github.com/veltui/veltui/internal/human"
 )
 
-// contexts are the kubeconfig contexts that --context and --all-contexts name:
-// in the order given, those of a glob by name, each once. Without these flags it
-// is the current one; its name is empty where no context is in use. A context
-// that is named like a list or a glob is that context.
+// contexts are those that --context and --all-contexts name, each once: in the order given, of a
+// glob by name. By default it is the current one, empty where none is in use. A context named
+// like a list or a glob is that context.
 func (c *connector) contexts() ([]string, error) {
 	raw, err := c.kubeconfig()
 	if err != nil {
@@ -44,8 +43,7 @@ func (c *connector) contexts() ([]string, error) {
 	return named, nil
 }
 
-// flagOfOneCluster is a flag that was given and that names one cluster or is its
-// secret, empty if there is none.
+// flagOfOneCluster returns a given flag that names one cluster or holds its secret.
 func (c *connector) flagOfOneCluster() string {
 	f := c.flags
 	for _, flag := range []struct{ name, value string }{
@@ -59,12 +57,10 @@ func (c *connector) flagOfOneCluster() string {
 	return ""
 }
 
-// contextNames are all that a kubeconfig has, sorted.
 func contextNames(raw *clientcmdapi.Config) []string {
 	return slices.Sorted(maps.Keys(raw.Contexts))
 }
 
-// namedContexts finds what was asked for among the sorted names of a kubeconfig.
 func namedContexts(known []string, asked string) (named []string, err error) {
 	if slices.Contains(known, asked) {
 		return []string{asked}, nil
@@ -83,7 +79,6 @@ func namedContexts(known []string, asked string) (named []string, err error) {
 	return named, nil
 }
 
-// contextsLike are the contexts that one word of a list names, never none.
 func contextsLike(known []string, word string) ([]string, error) {
 	switch {
 	case word == "":
@@ -109,10 +104,8 @@ func contextsLike(known []string, word string) ([]string, error) {
 	return found, nil
 }
 
-// globSteps bounds how long one name is matched.
 const globSteps = 100_000
 
-// maxContextsNamed is how many contexts an error lists.
 const maxContextsNamed = 10
 
 // noContext says which contexts there are: those that look like the word, else all.
@@ -130,7 +123,6 @@ func noContext(known []string, problem, word string) error {
 	return fmt.Errorf("%s; it has %s", problem, human.List(known, maxContextsNamed))
 }
 
-// oneContext is the context of a command that is about one cluster.
 func (c *connector) oneContext() (string, error) {
 	named, err := c.contexts()
 	if err != nil {
@@ -142,7 +134,6 @@ func (c *connector) oneContext() (string, error) {
 	return named[0], nil
 }
 
-// contextFlag is how the contexts were named.
 func (c *connector) contextFlag() string {
 	if c.allContexts {
 		return "--all-contexts"
@@ -150,8 +141,7 @@ func (c *connector) contextFlag() string {
 	return "--context " + c.flags.CurrentContext
 }
 
-// kubeconfig reads the kubeconfig as it is now. It fails where nothing names a
-// cluster.
+// kubeconfig reads the kubeconfig as it is now. It fails where nothing names a cluster.
 func (c *connector) kubeconfig() (*clientcmdapi.Config, error) {
 	raw, err := c.flags.Loader().RawConfig()
 	if err != nil {

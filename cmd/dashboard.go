@@ -18,7 +18,6 @@ import (
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
-// dashboardCommand is the dashboard with its flags.
 type dashboardCommand struct {
 	*cli
 	ascii       bool
@@ -109,8 +108,7 @@ func (f *dashboardCommand) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// gcPercent lets the heap grow by a quarter before garbage is collected, where Go
-// lets it double: a dashboard stays open for days and makes little garbage.
+// gcPercent bounds the growth of the heap: a dashboard runs for days and makes little garbage.
 const gcPercent = 25
 
 func (f *dashboardCommand) run(ctx context.Context) error {
@@ -206,8 +204,7 @@ func (f *dashboardCommand) options(term terminal) ui.Options {
 	return o
 }
 
-// tidyPatience is how long the program waits at its end until its
-// DownloadRequests are deleted.
+// tidyPatience is how long the end of the program waits for the deletion of DownloadRequests.
 const tidyPatience = 2 * time.Second
 
 // awaitRequests waits until what was cancelled has deleted its requests.

@@ -17,7 +17,6 @@ import (
 	"github.com/veltui/veltui/ui/guide"
 )
 
-// demoSession is demo with its flags.
 type demoSession struct {
 	dashboardCommand
 	headless bool
@@ -98,7 +97,6 @@ Each line is one event of a watch: {"t":SECONDS,"type":"ADDED","object":{...}}.`
 	return cmd
 }
 
-// demo serves the demo's cluster, and shows the dashboard on it.
 func (f *demoSession) run(cmd *cobra.Command, recordings fs.FS) (err error) {
 	if err := f.check(cmd); err != nil {
 		return err
@@ -145,7 +143,6 @@ func (f *demoSession) check(cmd *cobra.Command) error {
 	return f.dashboardCommand.check(cmd)
 }
 
-// serveDemo names the kubeconfig and waits for a signal.
 func (c *stdio) serveDemo(ctx context.Context, d *demo.Demo) error {
 	if _, err := fmt.Fprintln(c.streams.Out, d.Kubeconfig); err != nil {
 		return fmt.Errorf("printing the path of the kubeconfig: %w", err)
@@ -155,8 +152,7 @@ func (c *stdio) serveDemo(ctx context.Context, d *demo.Demo) error {
 	return nil
 }
 
-// lead has the dashboard find the demo's cluster and no other. What it keeps
-// goes with the demo's folder.
+// lead points the dashboard to the demo's cluster alone, and its files to the demo's folder.
 func (f *demoSession) lead(d *demo.Demo) {
 	f.inDemo = true
 	f.flags = session.NewFlags()

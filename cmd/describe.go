@@ -46,7 +46,6 @@ func (c *cli) describe(ctx context.Context, selected selection, output string) e
 	return c.print(output, data, func(l *lines) { l.describe(judged, sections) })
 }
 
-// commandsFor are the commands that print what stands at a place.
 var commandsFor = map[describe.Place]string{describe.Results: "results"}
 
 func (l *lines) describe(j assess.Judged, sections []describe.Section) {

@@ -25,7 +25,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// estimateCommand is estimate with its flags.
 type estimateCommand struct {
 	tarball string
 	askedRestore
@@ -125,8 +124,7 @@ func (f *estimateCommand) run(ctx context.Context, args []string) error {
 	return f.answer(index, estimate, f.output, err)
 }
 
-// usable reports whether a backup that could not be read to its end was read
-// far enough for a partial answer.
+// usable reports whether an incomplete index is enough for a partial answer.
 func usable(ctx context.Context, index *collector.Index) bool {
 	return index != nil && index.Items() > 0 && ctx.Err() == nil
 }
@@ -157,8 +155,7 @@ func (f *estimateCommand) namespaces() collector.Namespaces {
 	return n
 }
 
-// readTarball reads a backup's tarball. As [collector.Read] it may return an
-// index and an error.
+// readTarball reads a backup's tarball. As [collector.Read] it may return an index and an error.
 func (c *stdio) readTarball(ctx context.Context, path string, spec velerov1.RestoreSpec) (*collector.Index, error) {
 	m, stop := c.startBytes("reading " + sanitize.Cut(filepath.Base(path), 30))
 	defer stop()
@@ -192,8 +189,7 @@ func (c *stdio) readTarball(ctx context.Context, path string, spec velerov1.Rest
 	return index, err
 }
 
-// answer prints an estimate. readErr is why the index does not hold all of the
-// backup, if so: it is returned after that.
+// answer prints an estimate, then returns readErr, which is why the index is incomplete.
 func (c *stdio) answer(index *collector.Index, e collector.Estimate, output string, readErr error) error {
 	if len(e.Refused) > 0 {
 		reasons := make([]string, len(e.Refused))
@@ -212,7 +208,6 @@ func (c *stdio) answer(index *collector.Index, e collector.Estimate, output stri
 	return nil
 }
 
-// printEstimate writes the table, with the total below it.
 func (c *stdio) printEstimate(e collector.Estimate, wide bool) error {
 	w := printers.GetNewTabWriter(c.streams.Out)
 	if len(e.Resources) > 0 {
@@ -238,7 +233,6 @@ func (c *stdio) printEstimate(e collector.Estimate, wide bool) error {
 	return nil
 }
 
-// live answers for a backup or restore of the cluster.
 func (f *estimateCommand) live(ctx context.Context, args []string, spec collector.RestoreSpec) error {
 	if len(args) == 0 && f.file == "" && spec.Restore.BackupName == "" && spec.Restore.ScheduleName == "" {
 		return usagef("nothing to estimate: give backup/NAME, restore/NAME, --tarball FILE or -f FILE")
@@ -289,8 +283,7 @@ func (f *estimateCommand) live(ctx context.Context, args []string, spec collecto
 	return f.answer(index, estimate, f.output, readErr)
 }
 
-// compareWithResult compares the estimate of a restore that has ended with what Velero
-// ended with. One that ended on the way has no final total.
+// compareWithResult compares an estimate with how the restore ended; a job that broke off has no final total.
 func compareWithResult(j *job.Job, e collector.Estimate) []string {
 	if j.Kind != job.Restore || !j.Terminal() || !j.Items.Known || j.Items.Done != j.Items.Total || j.Items.Total == e.Total {
 		return nil

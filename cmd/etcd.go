@@ -18,7 +18,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// etcdLogsRead is how many logs `etcd` reads, of the newest backups.
 const etcdLogsRead = 20
 
 func newEtcd(c *cli) *cobra.Command {
@@ -86,8 +85,7 @@ func (c *cli) etcd(ctx context.Context, names []string, output string) error {
 	return list.missing(names)
 }
 
-// readEtcd reads everything, and the logs of the newest backups that are called
-// completed. A log that may not be read is asked for once.
+// readEtcd reads everything, and the logs of the newest completed backups until one is forbidden.
 func readEtcd(ctx context.Context, reader *watch.EtcdReader) (*etcd.Cluster, error) {
 	cluster, err := reader.Read(ctx)
 	if err != nil {
@@ -110,7 +108,6 @@ func readEtcd(ctx context.Context, reader *watch.EtcdReader) (*etcd.Cluster, err
 	return cluster.WithLogs(logs), nil
 }
 
-// judgedEtcd is what is printed.
 type judgedEtcd struct {
 	cluster   *etcd.Cluster
 	backups   []etcd.JudgedBackup
@@ -118,7 +115,6 @@ type judgedEtcd struct {
 	now       time.Time
 }
 
-// judgeEtcd judges all of a cluster, or what has one of the names.
 func judgeEtcd(cluster *etcd.Cluster, names []string, now time.Time) judgedEtcd {
 	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
 	l := judgedEtcd{cluster: cluster, now: now}
@@ -168,7 +164,6 @@ func (c *stdio) printEtcd(e judgedEtcd, output string, named bool) error {
 	})
 }
 
-// printEtcdTables prints the schedules and the backups, each as a table of its own.
 func (c *stdio) printEtcdTables(l judgedEtcd, wide bool) error {
 	var schedules, backups [][]string
 	for _, s := range l.schedules {
@@ -258,7 +253,6 @@ func etcdVerdict(v diagnosis.Verdict, trouble bool) string {
 	return dash(string(v.State()))
 }
 
-// explainEtcd prints every fact.
 func (l *lines) explainEtcd(e judgedEtcd) {
 	gap := ""
 	explain := func(title string, v diagnosis.Verdict, settings []string) {

@@ -24,10 +24,11 @@ const (
 	ExitInterrupted     = 130
 )
 
-func usagef(format string, args ...any) error { return exitError{ExitUsage, fmt.Errorf(format, args...)} }
+func usagef(format string, args ...any) error {
+	return exitError{ExitUsage, fmt.Errorf(format, args...)}
+}
 
-// exitError asks for an exit code of its own. Without an error inside, all has
-// been said.
+// exitError asks for an exit code. Without an error inside, everything was printed.
 type exitError struct {
 	code int
 	error
@@ -42,13 +43,11 @@ func (e exitError) Error() string {
 	return e.error.Error()
 }
 
-// signalError is the cause of a context that a signal ended.
 type signalError struct{ signal os.Signal }
 
 func (e signalError) Error() string { return e.signal.String() }
 
-// exitCode tells the user what went wrong, if anything did, and turns it into
-// the exit code: 128 and the signal's number for what a signal ended.
+// exitCode prints an error and returns its exit code: 128 and the signal's number after a signal.
 func exitCode(err error, stderr io.Writer) int {
 	var signal signalError
 	var coded exitError
@@ -81,12 +80,10 @@ func exitCode(err error, stderr io.Writer) int {
 	}
 }
 
-// maxErrorLines is how many lines an error may have.
 const maxErrorLines = 40
 
-// printErrorLines prints an error that may hold words of others. Each line is cleaned
-// and bounded, and those after the first are indented, so that none looks like
-// ours.
+// printErrorLines prints an error that may hold words of others: cleaned, bounded, and with all
+// lines but the first indented, so that none looks like ours.
 func printErrorLines(stderr io.Writer, err error) {
 	l := lines{w: stderr}
 	for i, line := range strings.Split(err.Error(), "\n") {

@@ -60,8 +60,7 @@ type explainFlags struct {
 	elsewhere bool
 }
 
-// elsewhere leaves out of how a command reaches the cluster what is so on this machine
-// only: the kubeconfig's path.
+// elsewhere drops from a request what holds on this machine only.
 func elsewhere(r action.Request) action.Request {
 	r.Environment = nil
 	r.Flags = slices.DeleteFunc(slices.Clone(r.Flags), func(flag string) bool { return strings.HasPrefix(flag, "--kubeconfig=") })
@@ -95,11 +94,10 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	return cmp.Or(err, exitFor(j, judged.Verdict))
 }
 
-// lookCloser judges a job once more, with a closer look at it: also at one that moved a
-// moment ago, because Velero may have logged since that it gave up. For a job that does
-// not move, it also says what finalize would do, and the other options; nil for others.
-// It only reads, but for DownloadRequests if artifacts are wanted, or if what is stored
-// decides the verdict.
+// lookCloser judges a job again after a closer look, also one that moved a moment ago: Velero may
+// have logged since that it gave up. For a job that does not move it returns the plan to finalize
+// it, and the other options. It creates DownloadRequests only if artifacts are wanted, or if the
+// object store decides the verdict.
 func (c *cli) lookCloser(ctx context.Context, assessed *assess.Assessment, judged assess.Judged, f explainFlags) (*assess.Assessment, assess.Judged, *action.Plan, []action.Plan, error) {
 	plan, remedies, err := c.remedies(ctx, judged, f)
 	if plan == nil {
@@ -126,8 +124,7 @@ func (c *cli) lookCloser(ctx context.Context, assessed *assess.Assessment, judge
 	return assessed, judged, plan, remedies, err
 }
 
-// remedies is what finalize would do about a job, and the other options; nil for one
-// that has ended or waits.
+// remedies plans how to finalize a job, and the other options; nil for one that ended or waits.
 func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags) (*action.Plan, []action.Plan, error) {
 	j := judged.Job
 	switch {
@@ -140,7 +137,7 @@ func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags
 	if err != nil {
 		return nil, nil, err
 	}
-	finalizer, err := c.inspected(f.caFile, slog.Default()).Engine(conn, j.Namespace, inspect.EngineOptions{ReadOnly: true, NoStore: !f.artifacts && !f.stored, LeaveOperations: !f.artifacts, Waiting: c.tellWaiting()})
+	finalizer, err := c.inspected(f.caFile, slog.Default()).Engine(conn, j.Namespace, inspect.EngineOptions{ReadOnly: true, NoStore: !f.artifacts && !f.stored, LeaveOperations: !f.artifacts, Waiting: c.tellSlow(waitingForAnswer)})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,8 +156,7 @@ func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags
 	return &plans[0], plans[1:], nil
 }
 
-// exitFor is the exit code that a job's state asks for, as an error without
-// words: all has been said.
+// exitFor is the exit code for a job's state, as an error without words.
 func exitFor(j *job.Job, v diagnosis.Verdict) error {
 	switch {
 	case v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned:
@@ -203,10 +199,8 @@ func (l *lines) explain(j assess.Judged, volumes []assess.Volume, plan *action.P
 	l.remedies(remedies, action.Finalize)
 }
 
-// volumesShown is how many volumes explain lists as text; -o json has all.
 const volumesShown = 20
 
-// openVolumes says of each volume that has not ended how it stands.
 func openVolumes(volumes []assess.Volume) []string {
 	var lines []string
 	left := 0

@@ -16,7 +16,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// finalizeCommand is finalize with its flags.
 type finalizeCommand struct {
 	*cli
 	phase   string
@@ -121,7 +120,6 @@ func (f *finalizeCommand) check() error {
 	return nil
 }
 
-// action is the one that is asked for.
 func (f *finalizeCommand) action() action.Name {
 	switch {
 	case f.wake:
@@ -152,7 +150,7 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 		fmt.Fprintln(f.streams.ErrOut, sentence)
 	}
 	finalizer, err := f.inspected(f.caFile, slog.Default()).Engine(conn, snap.Namespace, inspect.EngineOptions{
-		ReadOnly: f.isReadOnly(), NoStore: f.isReadOnly(), Timeout: f.timeout, Observe: f.observe, Waiting: f.tellWaiting(),
+		ReadOnly: f.isReadOnly(), NoStore: f.isReadOnly(), Timeout: f.timeout, Observe: f.observe, Waiting: f.tellSlow(waitingForAnswer),
 	})
 	if err != nil {
 		return err
@@ -179,8 +177,7 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 	return show.end(show.outcome(&plan, &outcome, err), &outcome, err)
 }
 
-// wanted is the plan of the action that is asked for, a refusal if the evidence
-// does not call for it.
+// wanted is the plan of the chosen action, or a refusal if the evidence does not call for it.
 func (f *finalizeCommand) wanted(plans []action.Plan) action.Plan {
 	name := f.action()
 	for _, p := range plans {
@@ -193,22 +190,15 @@ func (f *finalizeCommand) wanted(plans []action.Plan) action.Plan {
 		Refusal: "the evidence does not call for it", Advice: p.Advice}
 }
 
-// waitsQuietly is how long the object store may take before a person is told.
 const waitsQuietly = 2 * time.Second
 
-// tellWaiting returns a function that says on standard error what is waited for,
-// if that takes long.
-func (c *stdio) tellWaiting() func(what string) {
-	return c.tellSlow("waiting for Velero and the object store to say: %s (up to a minute)...")
-}
+// What tellSlow says of the object store's answers, and of reading from it.
+const (
+	waitingForAnswer = "waiting for Velero and the object store to say: %s (up to a minute)..."
+	waitingForStored = "waiting for Velero and the object store to send %s (Velero has a minute to answer)..."
+)
 
-// tellStored is the same for the reading of what Velero has stored.
-func (c *stdio) tellStored() func(what string) {
-	return c.tellSlow("waiting for Velero and the object store to send %s (Velero has a minute to answer)...")
-}
-
-// tellSlow says a sentence about what goes on if that takes long. The empty text
-// is the end of it.
+// tellSlow prints a sentence about something that takes long; an empty text ends it.
 func (c *stdio) tellSlow(sentence string) func(what string) {
 	var timer *time.Timer
 	return func(what string) {
@@ -223,7 +213,6 @@ func (c *stdio) tellSlow(sentence string) func(what string) {
 	}
 }
 
-// finalizeExit turns the end into the exit code.
 func finalizeExit(o *action.Outcome, err error) error {
 	var over *retry.DeadlineError
 	switch {
@@ -245,12 +234,10 @@ func finalizeExit(o *action.Outcome, err error) error {
 	return nil
 }
 
-// settlePatience is how long looking up the outcome of unfinished attempts may take.
 const settlePatience = 5 * time.Second
 
-// unfinished returns a sentence about each attempt of the audit log that was not
-// completed. What became of it is looked up if it was made on one of the clusters
-// that the connections lead to; without such an attempt no cluster is asked.
+// unfinished describes the attempts of the audit log that were not completed. Their outcome is
+// looked up on the cluster of their connection; without attempts no cluster is asked.
 func (c *cli) unfinished(ctx context.Context, connections ...inspect.Connection) []string {
 	dir, err := c.auditDir()
 	if err != nil {
@@ -291,7 +278,6 @@ func settle(ctx context.Context, cluster *inspect.Cluster, a *action.Attempt, co
 	return fmt.Sprintf("; its outcome is looked up when veltui is connected to %s.", a.Cluster)
 }
 
-// connections are those of some contexts, as far as they can be used.
 func (c *connector) connections(contexts []string) []inspect.Connection {
 	var all []inspect.Connection
 	for _, name := range contexts {

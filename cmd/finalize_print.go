@@ -8,22 +8,18 @@ import (
 	"github.com/veltui/veltui/say/document"
 )
 
-// finalizePrinter shows evidence and plan, then attempts, then the outcome.
-// With json or yaml one document at the end holds all of it.
+// finalizePrinter prints evidence and plan, attempts and outcome; as JSON or YAML, one document at the end.
 type finalizePrinter struct {
 	out, messages io.Writer
 	output        string
-	// preview is where evidence and plan are shown before anything is done, nil
-	// for nowhere.
+	// preview gets evidence and plan before anything is done; it may be nil.
 	preview io.Writer
-	// finalize is the plan, or the refusal, of finalizing; remedies are the other
-	// plans that the evidence calls for.
+	// finalize is the plan, or refusal, to finalize; remedies are the other plans.
 	finalize *action.Plan
 	remedies []action.Plan
 }
 
-// finalizePrinter prints in a format. Before a question, evidence and plan are
-// on the terminal, wherever the data goes.
+// finalizePrinter has evidence and plan on the terminal before a question.
 func (c *stdio) finalizePrinter(output string, asks bool) finalizePrinter {
 	f := finalizePrinter{out: c.streams.Out, messages: c.streams.ErrOut, output: output}
 	switch {
@@ -68,7 +64,6 @@ func (f *finalizePrinter) plan(p *action.Plan) error {
 	return l.err
 }
 
-// progress tells what goes on, on standard error.
 func (f *finalizePrinter) progress(p action.Progress) {
 	a := p.Attempt
 	l := lines{w: f.messages}
@@ -108,9 +103,8 @@ func (f *finalizePrinter) outcome(shown *action.Plan, o *action.Outcome, err err
 	return l.err
 }
 
-// end is the last word on an execution: its error, with the exit code. Where the
-// outcome could not be printed it is told on standard error; what was sent
-// decides about the exit code, not who could read it.
+// end returns the exit code. An outcome that could not be printed goes to standard error; the
+// exit code depends on what was sent, not on who could read it.
 func (f *finalizePrinter) end(printErr error, o *action.Outcome, err error) error {
 	exit := finalizeExit(o, err)
 	if printErr == nil {
@@ -126,7 +120,6 @@ func (f *finalizePrinter) end(printErr error, o *action.Outcome, err error) erro
 	return exit
 }
 
-// records are what an outcome leaves behind on this machine.
 func (l *lines) records(o *action.Outcome) {
 	for _, w := range o.Warnings {
 		l.add("warning: %s", w)

@@ -251,7 +251,7 @@ func TestFinalizeSaysWhatItWaitsFor(t *testing.T) {
 	said, stderr := io.Pipe()
 	c := newCLI(nil, nil, nil)
 	c.streams.ErrOut = stderr
-	waiting := c.tellWaiting()
+	waiting := c.tellSlow(waitingForAnswer)
 	waiting("whether RestoreResults is stored")
 	line, err := bufio.NewReader(said).ReadString('\n')
 	waiting("")

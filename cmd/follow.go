@@ -17,7 +17,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// journalSize is how many changes may come at once without a command missing one.
 const journalSize = 10_000
 
 // follow prints the selected jobs and then every change.
@@ -52,8 +51,7 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 	return nil
 }
 
-// following starts to watch until ctx ends, and says how a command follows the selected
-// jobs. change narrows the watch.
+// following starts a watch until ctx ends, for [inspect.Follow]; change narrows it.
 func (c *cli) following(ctx context.Context, selected selection, change func(*watch.Options)) (inspect.FollowOptions, *cachedEstimates, error) {
 	conn, err := c.connect()
 	if err != nil {
@@ -72,7 +70,6 @@ func (c *cli) following(ctx context.Context, selected selection, change func(*wa
 	}, known, err
 }
 
-// follower prints jobs as they change.
 type follower struct {
 	cli      *cli
 	selected selection
@@ -82,15 +79,13 @@ type follower struct {
 	// verdicts is true if they are printed or decide what is selected.
 	verdicts bool
 
-	// printed is what was last printed of each selected job, nil before the first list.
 	printed map[types.UID]printedState
 	last    *assess.Assessment
 	warn    malformedWarnings
 	stale   bool
 }
 
-// printedState is what of a job changes without a change of the job itself, by passing
-// time or by what happens around it.
+// printedState is what changes of a job without an event, by time or by its environment.
 type printedState struct {
 	state    diagnosis.State
 	reason   diagnosis.Reason
@@ -107,7 +102,6 @@ func (f *follower) stateOf(j assess.Judged) printedState {
 	return printedState{j.Verdict.State(), j.Verdict.Reason, j.Verdict.Action, j.Queue.Position, j.Queue.Reason, !j.DeletionAt.IsZero()}
 }
 
-// take prints what is new in an assessment.
 func (f *follower) take(a *assess.Assessment) error {
 	f.last = a
 	if f.printed == nil {
@@ -125,7 +119,6 @@ func (f *follower) take(a *assess.Assessment) error {
 	return f.printChanges()
 }
 
-// printList prints all selected jobs.
 func (f *follower) printList() error {
 	snap := f.last.Snapshot
 	if err := f.selected.missing(snap.Jobs, snap.Namespace); err != nil {
@@ -150,8 +143,7 @@ func (f *follower) printList() error {
 	return nil
 }
 
-// printChanges prints each change of a job, and then each verdict that became another
-// one without a change.
+// printChanges prints each changed job, and each verdict that changed without one.
 func (f *follower) printChanges() error {
 	for _, change := range f.last.Snapshot.Changes {
 		if err := f.print(change); err != nil {
@@ -255,8 +247,7 @@ func unreadable(s watch.Source, namespace string, wanted bool) error {
 	return nil
 }
 
-// readJob reads the one job that is selected, with all of its volumes. Without
-// verdict it is read alone.
+// readJob reads the selected job with all of its volumes; without verdict, alone.
 func (c *cli) readJob(ctx context.Context, selected selection, q watch.Query) (*watch.Snapshot, *job.Job, error) {
 	asked := selected.query()
 	q.Names, q.Kinds = asked.Names, nil

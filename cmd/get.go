@@ -21,11 +21,9 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// firstSnapshotTimeout is how long a command waits for a cluster from which nothing
-// comes, unless --request-timeout says otherwise.
+// firstSnapshotTimeout is the patience with a silent cluster without --request-timeout.
 const firstSnapshotTimeout = 30 * time.Second
 
-// getFlags are the flags of `get`.
 type getFlags struct {
 	output    string
 	follow    bool
@@ -122,7 +120,6 @@ watches only what you ask for.`,
 	return cmd
 }
 
-// narrow puts the flags that leave jobs out into the selection.
 func (f getFlags) narrow(s *selection) error {
 	if s.stuck = f.stuck; s.stuck && len(s.names) > 0 {
 		return usagef("--stuck cannot be combined with names, here %s; 'veltui explain' says whether one job is stuck", human.List(s.names, maxNamesInError))
@@ -140,11 +137,9 @@ func (f getFlags) narrow(s *selection) error {
 	return nil
 }
 
-// maxNamesInError is how many names an error lists.
 const maxNamesInError = 3
 
-// newTable returns a table that fits the terminal; in a pipe it has all its columns,
-// as kubectl's has.
+// newTable fits the terminal; in a pipe it has all columns, as kubectl's.
 func (c *stdio) newTable() table {
 	t := table{w: c.streams.Out, glyphs: &draw.ASCII}
 	if columns, _, err := term.GetSize(int(c.stdout.Fd())); err == nil {
@@ -156,8 +151,8 @@ func (c *stdio) newTable() table {
 	return t
 }
 
-// get prints the selected jobs of all contexts as they are now. The contexts are
-// asked at once, and one that fails costs its own jobs only.
+// get prints the selected jobs of all contexts, which are asked at once; one that fails costs
+// its own jobs only.
 func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p printer) error {
 	contexts, err := c.contexts()
 	if err != nil {
@@ -229,9 +224,8 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 // lateAfter is how long contexts are waited for before the others are printed.
 const lateAfter = time.Second
 
-// asTheyCome yields those of n contexts that have answered: all at once and in their
-// order, if they answer before late, or if all are needed. Else those that have, and then
-// each of the others as it comes.
+// asTheyCome yields those of n contexts that have answered: all in their order if they answer
+// before late or all are needed, else those in time, and then each of the others.
 func asTheyCome(n int, answers <-chan int, late <-chan time.Time, whole bool) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		var held []int
@@ -269,7 +263,6 @@ func (c *cli) jobs(ctx context.Context, selected selection, q watch.Query, log *
 	return selected.clusterJobs(c.flags.CurrentContext, assessed)
 }
 
-// remarks says what a list leaves out.
 func (c *cli) remarks(f clusterJobs, selected selection, several bool) {
 	var warn malformedWarnings
 	where := ""
@@ -282,8 +275,7 @@ func (c *cli) remarks(f clusterJobs, selected selection, several bool) {
 	}
 }
 
-// missingEverywhere names what was asked for by name and is in none of the clusters
-// that answered.
+// missingEverywhere reports names that no cluster has that answered.
 func missingEverywhere(clusters []clusterJobs, selected selection) error {
 	var jobs []*job.Job
 	var namespaces []string
@@ -309,7 +301,6 @@ func pick(jobs []*job.Job, selected selection) []*job.Job {
 	return picked
 }
 
-// clusterJobs are the selected jobs of a snapshot that was judged.
 func (s selection) clusterJobs(context string, a *assess.Assessment) clusterJobs {
 	jobs := pick(a.Snapshot.Jobs, s)
 	if s.stuck {

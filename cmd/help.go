@@ -13,8 +13,7 @@ import (
 	"github.com/veltui/veltui/internal/config"
 )
 
-// ExitCodes is the one table of them: `veltui options`, the manual page and
-// docs/commands.md have it.
+// ExitCodes is also in the manual page and docs/commands.md.
 const ExitCodes = `Exit codes of all commands:
   0    done; the job, if one is asked about, completed or goes on
   1    an error, or not all could be looked at
@@ -41,8 +40,7 @@ func newOptions() *cobra.Command {
 	}
 }
 
-// helpOf prints a command's help without the flags that all commands take, as
-// kubectl does.
+// helpOf hides the flags that all commands take, as kubectl does.
 func helpOf(whole func(*cobra.Command, []string)) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, args []string) {
 		var hidden []*pflag.Flag
@@ -62,8 +60,7 @@ func helpOf(whole func(*cobra.Command, []string)) func(*cobra.Command, []string)
 	}
 }
 
-// OwnFlags are those that a command takes beside the ones that all commands take:
-// its own, and those that it has from the command above it.
+// OwnFlags are a command's flags without those that all commands take.
 func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
 	cmd.InheritedFlags() // merges them into Flags
 	own, all := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError), cmd.Root().PersistentFlags()
@@ -75,11 +72,9 @@ func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return own
 }
 
-// calledVeltui is where a line calls veltui.
 var calledVeltui = regexp.MustCompile(`(^|\s|\()veltui(\s|$)`)
 
-// calledAs has examples and texts name the program as it was called: kubectl veltui
-// for a plugin of kubectl.
+// calledAs replaces the program's name in examples and texts, for a kubectl plugin.
 func calledAs(cmd *cobra.Command, name string) {
 	if name == "veltui" {
 		return
@@ -97,8 +92,7 @@ func calledAs(cmd *cobra.Command, name string) {
 	}
 }
 
-// wrongFlag is a mistake in the flags; one that there is not is told with those
-// that it looks like.
+// wrongFlag explains a mistake in the flags, with a suggestion.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var none *pflag.NotExistError
 	near := ""
@@ -117,8 +111,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return usagef("%w%s\nSee '%s --help'.", err, near, cmd.CommandPath())
 }
 
-// wrongCommand says that there is no such command, and what may have been meant: one
-// of ours, or one in the order in which the velero command has them.
+// wrongCommand suggests one of our commands, also for the word order of the velero command.
 func wrongCommand(cmd *cobra.Command, word string) error {
 	near := ""
 	kind, name, isJob := strings.Cut(word, "/")
@@ -146,8 +139,7 @@ func wrongCommand(cmd *cobra.Command, word string) error {
 	return usagef("unknown command %q%s\nSee '%s --help'.", word, near, cmd.CommandPath())
 }
 
-// checkTopics has commands that take the name of another one refuse names that no
-// command has.
+// checkTopics has help and completion refuse names that no command has.
 func checkTopics(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -26,8 +25,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// inspected is the cluster of the command's context. caFile holds certificates of the
-// object store, or is empty.
+// inspected is the cluster of the command's context. caFile may be empty.
 func (c *cli) inspected(caFile string, log *slog.Logger) *inspect.Cluster {
 	return &inspect.Cluster{
 		Connect: c.connect, Clock: c.clock, Log: log, ReadOnly: c.isReadOnly(), Demo: c.inDemo, CAFile: caFile,
@@ -35,42 +33,26 @@ func (c *cli) inspected(caFile string, log *slog.Logger) *inspect.Cluster {
 	}
 }
 
-// addCAFile adds --cacert.
 func addCAFile(flags *pflag.FlagSet, to *string) {
 	flags.StringVar(to, "cacert", "", "PEM file with the CA certificates of the object store")
 	completeFiles(flags, "cacert")
 }
 
-// openIndexes is the cache of what is in a cluster's backups.
 func (c *files) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
-	return cache.Open(cache.Options{
-		Dir: c.indexDir(), Cluster: session.CacheKey(config), Clock: c.clock,
-		Failed: func(err error) { log.Warn("cannot use the index cache", "error", err) },
-	})
+	o := cache.Options{Cluster: session.CacheKey(config), Clock: c.clock, Failed: func(err error) { log.Warn("cannot use the index cache", "error", err) }}
+	if dir, err := c.folder("XDG_CACHE_HOME", ".cache"); err == nil {
+		o.Dir = filepath.Join(dir, "indexes")
+	}
+	return cache.Open(o)
 }
 
-// indexDir is the XDG place for indexes of backups, empty if there is none.
-func (c *files) indexDir() string {
-	if dir := c.env("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "veltui", "indexes")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(home, ".cache", "veltui", "indexes")
-}
-
-// plainHTTP is what the user allows about object stores without TLS.
 type plainHTTP struct {
 	*process
 	allowed bool // --allow-plain-http
-	// silent is true while something else has the screen.
-	silent bool
+	silent  bool
 }
 
-// allows is what --allow-plain-http and VELTUI_ALLOW_PLAIN_HTTP say.
-// Whatever is not a clear yes in the variable means no.
+// allows is true only for a clear yes in the variable, or with the flag.
 func (p *plainHTTP) allows() bool {
 	yes, err := strconv.ParseBool(p.env("VELTUI_ALLOW_PLAIN_HTTP"))
 	return p.allowed || err == nil && yes
@@ -89,7 +71,6 @@ func (p *plainHTTP) announcer(errOut io.Writer, log *slog.Logger) func(artifact.
 	}
 }
 
-// openRates is what is remembered of how fast restores of a cluster went.
 func (c *files) openRates(conn inspect.Connection, log *slog.Logger) *history.Book {
 	o := history.Options{
 		Context: conn.Context, Server: session.CacheKey(conn.Config), Clock: c.clock,
@@ -101,12 +82,10 @@ func (c *files) openRates(conn inspect.Connection, log *slog.Logger) *history.Bo
 	return history.Open(o)
 }
 
-// estimateTimeout is how long a command waits for what an estimate needs.
 const estimateTimeout = 5 * time.Second
 
-// cachedEstimates gives running restores a total and an ETA that knows their
-// mix, for commands. It downloads nothing: it is silent about backups whose
-// index is not on disk.
+// cachedEstimates gives running restores a total and an ETA by their mix. It uses only indexes
+// that are on disk.
 type cachedEstimates struct {
 	cli       *cli
 	log       *slog.Logger
@@ -123,16 +102,11 @@ func (c *cli) newCachedEstimates() (*cachedEstimates, error) {
 		return nil, err
 	}
 	log := slog.Default() // read has sent it to the log file
-	k := &cachedEstimates{
-		cli: c, log: log,
-		indexes: c.openIndexes(conn.Config, log), book: c.openRates(conn, log), asked: map[types.UID]bool{},
-	}
-	k.rates = k.book.Known()
-	return k, nil
+	book := c.openRates(conn, log)
+	return &cachedEstimates{cli: c, log: log, indexes: c.openIndexes(conn.Config, log), book: book, rates: book.Known(), asked: map[types.UID]bool{}}, nil
 }
 
-// judgedJob reads the one job that is selected, and all that is needed to judge
-// it, and also other kinds.
+// judgedJob reads and judges the selected job, with other kinds as needed.
 func (c *cli) judgedJob(ctx context.Context, selected selection, also ...string) (*assess.Assessment, assess.Judged, error) {
 	snap, _, err := c.readJob(ctx, selected, watch.Query{Volumes: true, Also: append(also, watch.Deletions)})
 	if err != nil {
@@ -145,22 +119,18 @@ func (c *cli) judgedJob(ctx context.Context, selected selection, also ...string)
 	return assessed, assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0]), nil
 }
 
-// assess judges one snapshot for a command that looks once. One look shows no
-// speed, so that estimates are of use only where rates were learned before.
+// assess judges one snapshot. One look shows no speed: estimates help only with learned rates.
 func (c *cli) assess(ctx context.Context, snap *watch.Snapshot, selected selection) (*assess.Assessment, error) {
 	k, err := c.newCachedEstimates()
 	if err != nil {
 		return nil, err
 	}
-	wanted := selected.matches
-	if !k.rates.Throttle.Valid() && len(k.rates.Resources) == 0 {
-		wanted = func(*job.Job) bool { return false }
-	}
-	return k.assess(ctx, snap, wanted), nil
+	learned := k.rates.Throttle.Valid() || len(k.rates.Resources) > 0
+	return k.assess(ctx, snap, func(j *job.Job) bool { return learned && selected.matches(j) }), nil
 }
 
-// assess judges a snapshot, with estimates of the wanted restores that are in
-// their items, and writes down what others tell that are done with them.
+// assess judges a snapshot, estimates the wanted restores that process items, and records the
+// rates of those that ended.
 func (k *cachedEstimates) assess(ctx context.Context, snap *watch.Snapshot, wanted func(*job.Job) bool) *assess.Assessment {
 	for _, j := range snap.Active {
 		if j.Kind != job.Restore || j.Stage != job.StageItems || !wanted(j) || k.asked[j.UID] {
@@ -178,7 +148,6 @@ func (k *cachedEstimates) assess(ctx context.Context, snap *watch.Snapshot, want
 	return assessed
 }
 
-// estimate works out what a restore restores.
 func (k *cachedEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j *job.Job) error {
 	ctx, cancel := context.WithTimeout(ctx, estimateTimeout)
 	defer cancel()
@@ -202,7 +171,6 @@ func (k *cachedEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j 
 	return nil
 }
 
-// index is that of a backup, if it is on disk.
 func (k *cachedEstimates) index(ctx context.Context, snap *watch.Snapshot, backup string) (*collector.Index, error) {
 	for _, j := range snap.Jobs {
 		if j.Kind == job.Backup && j.Name == backup && j.Namespace == snap.Namespace {

@@ -83,14 +83,12 @@ func factAge(at, now time.Time) string {
 	return ", " + human.Ago(at, now)
 }
 
-// actionFlags are the flags of finalize that ask for another action.
 var actionFlags = map[action.Name]string{action.Wake: "--wake", action.CancelVolumes: "--cancel-volumes"}
 
 // consequences are the titles of what a plan will do, will not do, and of what comes then.
 var consequences = [...]string{"it will", "it will not", "afterwards"}
 
-// remedies lists what else the evidence calls for, each with its commands, but
-// for the action that was asked for.
+// remedies prints all plans but that of the action that was asked for.
 func (l *lines) remedies(plans []action.Plan, asked action.Name) {
 	title := "\noption: %s"
 	for i := range plans {

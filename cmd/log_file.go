@@ -18,58 +18,49 @@ import (
 	"github.com/veltui/veltui/internal/safefile"
 )
 
-// files are those that veltui keeps: its state, its cache and its log.
 type files struct {
 	*process
-	// log is the log of the session that the command runs in, nil if it runs by
-	// itself.
+	// log is the log of the session that the command runs in, or nil.
 	log *slog.Logger
 }
 
-// stateDir is the XDG place for logs and the like.
 func (c *files) stateDir() (string, error) {
-	if dir := c.env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "veltui"), nil
-	}
-	home, err := os.UserHomeDir()
+	dir, err := c.folder("XDG_STATE_HOME", ".local", "state")
 	if err != nil {
 		return "", fmt.Errorf("finding the state folder: %w", err)
 	}
-	return filepath.Join(home, ".local", "state", "veltui"), nil
+	return dir, nil
 }
 
-// auditDir is the directory of the audit log.
+// folder is veltui's in the XDG place of a variable, which is by default in the user's home.
+func (p *process) folder(variable string, home ...string) (string, error) {
+	if dir := p.env(variable); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "veltui"), nil
+	}
+	dir, err := os.UserHomeDir()
+	return filepath.Join(dir, filepath.Join(home...), "veltui"), err
+}
+
 func (c *files) auditDir() (string, error) {
 	dir, err := c.stateDir()
 	return filepath.Join(dir, "finalize"), err
 }
 
-// openLog opens veltui's log file (0600) for appending. Where there is no
-// place for one, the log is thrown away rather than shown on the screen. In a
-// session it is the session's.
+// openLog opens veltui's log file (0600), or discards what is logged where there is no place for
+// one, or a session has its own.
 func (c *files) openLog() (io.WriteCloser, string) {
-	if c.log != nil {
-		return discard{}, ""
+	if dir, err := c.stateDir(); err == nil && c.log == nil && os.MkdirAll(dir, 0o700) == nil {
+		path := filepath.Join(dir, "veltui.log")
+		if file, err := openBoundedLog(path, c.clock); err == nil {
+			return file, path
+		}
 	}
-	dir, err := c.stateDir()
-	if err != nil {
-		return discard{}, ""
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return discard{}, ""
-	}
-	path := filepath.Join(dir, "veltui.log")
-	file, err := openBoundedLog(path, c.clock)
-	if err != nil {
-		return discard{}, ""
-	}
-	return file, path
+	return discard{io.Discard}, ""
 }
 
-type discard struct{}
+type discard struct{ io.Writer }
 
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-func (discard) Close() error                { return nil }
+func (discard) Close() error { return nil }
 
 // logTo is quiet, and sends the API server's warnings there too.
 func (c *cli) logTo(w io.Writer) *slog.Logger {
@@ -81,8 +72,7 @@ func (c *cli) logTo(w io.Writer) *slog.Logger {
 	return logger
 }
 
-// captureLogs sends everything that libraries log to w, because whatever reaches the
-// terminal garbles the screen or the output of a command. A panic in one of
+// captureLogs redirects all that libraries log, which would garble the screen. A panic in one of
 // their goroutines is logged and ends the program through cancel.
 func captureLogs(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
 	logger := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo}))
@@ -101,16 +91,13 @@ func captureLogs(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
 const (
 	// maxLogSize is where the log file is turned over: the old one is kept once.
 	maxLogSize = 5 << 20
-	// maxLogLine is how much is kept of one line.
 	maxLogLine = 8 << 10
-	// logBurst is how many bytes may come at once, and logRate how many a second
-	// from then on: what a cluster makes libraries say must not fill a disk.
+	// logBurst is how many bytes may come at once, and logRate how many a second afterwards.
 	logBurst = 1 << 20
 	logRate  = 32 << 10
 )
 
-// boundedLog is a log file that grows neither too large nor too fast. Several
-// programs may write to it.
+// boundedLog limits the size and the rate of a log file. Several programs may write to it.
 type boundedLog struct {
 	path  string
 	clock func() time.Time
@@ -145,8 +132,7 @@ func (l *boundedLog) open() error {
 	return nil
 }
 
-// Write writes a line, or counts it where too much comes. It does not fail: a
-// program must not end because its log is full.
+// Write writes or drops a line. It never fails: a full log must not end a program.
 func (l *boundedLog) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +152,6 @@ func (l *boundedLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// logDropped writes how many lines are missing at this place.
 func (l *boundedLog) logDropped() {
 	if l.dropped == 0 {
 		return
@@ -207,7 +192,6 @@ func (l *boundedLog) rotate(more int) error {
 	return full.Close()
 }
 
-// Close says what was dropped last.
 func (l *boundedLog) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

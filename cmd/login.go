@@ -19,8 +19,7 @@ import (
 	"github.com/veltui/veltui/session"
 )
 
-// loginPatience is how long the first request may take before the dashboard
-// comes up without an answer.
+// loginPatience bounds the first request, after which the dashboard opens anyway.
 const loginPatience = 30 * time.Second
 
 // login runs credential plugins while they can still ask on the terminal.
@@ -44,8 +43,7 @@ func (c *connector) login(ctx context.Context, contexts []string) error {
 	return nil
 }
 
-// runPlugin has a credential plugin run and makes no connection: a cluster that does
-// not answer keeps nobody waiting.
+// runPlugin runs a credential plugin without a connection to the cluster.
 func runPlugin(ctx context.Context, conn inspect.Connection) error {
 	config := rest.CopyConfig(conn.Config)
 	config.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errNotNow }
@@ -54,7 +52,6 @@ func runPlugin(ctx context.Context, conn inspect.Connection) error {
 
 var errNotNow = errors.New("veltui does not connect while it logs in")
 
-// loginTo makes one request.
 func loginTo(ctx context.Context, config *rest.Config, name string) error {
 	over, err := session.HTTPClient(config, session.TransportOptions{})
 	if err != nil {
@@ -73,35 +70,30 @@ func loginTo(ctx context.Context, config *rest.Config, name string) error {
 	return nil // anything else the dashboard shows, and tries again
 }
 
-// logins keep credential plugins from the keyboard once the dashboard has it: a
-// plugin that asks something there would share it with the dashboard. The zero value
-// is ready.
+// logins keep credential plugins from the keyboard once the dashboard has it. The zero value is
+// ready.
 //
-// client-go keeps one authenticator for all equal configurations (plugin/pkg/client/
-// auth/exec/exec.go, cacheKey), and that holds the first of them and asks it before
-// each run (isInteractive). So a login that was made before goes on to be used, and
-// only the configuration that it holds is changed.
+// client-go keeps one authenticator for all equal configurations (plugin/pkg/client/auth/exec/
+// exec.go, cacheKey), and asks the first of them before each run (isInteractive). So an earlier
+// login remains in use, and only the configuration that it holds is changed.
 type logins struct {
 	mu    sync.Mutex
 	taken bool
 	made  []login
 }
 
-// login is one that was made while the terminal was the user's own.
 type login struct {
 	host string
 	exec clientcmdapi.ExecConfig
 	held *clientcmdapi.ExecConfig
 }
 
-// note notes that a login was made.
 func (l *logins) note(config *rest.Config) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.made = append(l.made, login{config.Host, *config.ExecProvider, config.ExecProvider})
 }
 
-// takeKeyboard says that the keyboard is the dashboard's from now on.
 func (l *logins) takeKeyboard() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,8 +107,7 @@ func withoutKeyboard(exec *clientcmdapi.ExecConfig) {
 	exec.StdinUnavailable, exec.StdinUnavailableMessage = true, "the dashboard has the keyboard; to log in, quit veltui and start it again"
 }
 
-// guard keeps the plugin of a configuration from the keyboard, unless the login that
-// it stands for was made before.
+// guard keeps the plugin of a configuration from the keyboard, unless it logged in before.
 func (l *logins) guard(config *rest.Config) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,8 +123,7 @@ func (l *logins) guard(config *rest.Config) {
 	withoutKeyboard(config.ExecProvider)
 }
 
-// silent has the plugin of a context that is new to the dashboard log in without
-// asking anything. The error says what a person has to do first.
+// silent logs in to a new context without questions. The error says what to do first.
 func (l *logins) silent(ctx context.Context, conn inspect.Connection) error {
 	exec := conn.Config.ExecProvider
 	if exec == nil || !exec.StdinUnavailable {

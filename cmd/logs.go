@@ -22,7 +22,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// logsCommand is logs with its flags.
 type logsCommand struct {
 	*cli
 	follow  bool
@@ -93,10 +92,8 @@ func levelNames() (names []string) {
 	return names
 }
 
-// errJobEnded is the cause of a context that ends because the job has.
 var errJobEnded = errors.New("the job ended")
 
-// afterEnd is how long lines still come after a job has ended.
 const afterEnd = 3 * time.Second
 
 func (f *logsCommand) run(ctx context.Context, selected selection) error {
@@ -124,7 +121,7 @@ func (f *logsCommand) run(ctx context.Context, selected selection) error {
 		}
 		go awaitEnd(reading, f.watchOptions(conn), j, stop)
 	}
-	waiting := f.tellStored()
+	waiting := f.tellSlow(waitingForStored)
 	if j.Terminal() && notStored == nil {
 		waiting(fmt.Sprintf("the log of %s %s", j.Kind.Word(), j.Name))
 	}
@@ -157,11 +154,9 @@ func (f *logsCommand) run(ctx context.Context, selected selection) error {
 	return nil
 }
 
-// endCheck is how often a job whose log is followed is asked for its end.
 const endCheck = 2 * time.Second
 
-// awaitEnd ends the reading a little after the job has ended, or if its cluster is no
-// longer where it was. An API server that does not answer ends nothing.
+// awaitEnd ends the reading soon after the job ended, or if the context leads elsewhere.
 func awaitEnd(ctx context.Context, o watch.Options, j *job.Job, stop context.CancelCauseFunc) {
 	o.Namespace = j.Namespace
 	q := watch.Query{Names: []watch.JobName{{Resource: resourceOf(j.Kind), Name: j.Name}}, NoVerdict: true, Silence: firstSnapshotTimeout}
@@ -194,7 +189,6 @@ func awaitEnd(ctx context.Context, o watch.Options, j *job.Job, stop context.Can
 	stop(errJobEnded)
 }
 
-// nothingLogged says why nothing was printed.
 func (f *logsCommand) nothingLogged(j *job.Job, seen int) string {
 	text := fmt.Sprintf("no line about %s %s", j.Kind.Word(), j.Name)
 	if f.since > 0 {
@@ -208,7 +202,6 @@ func (f *logsCommand) nothingLogged(j *job.Job, seen int) string {
 	return text
 }
 
-// logPrinter prints lines.
 type logPrinter struct {
 	out    *bufio.Writer
 	errOut io.Writer
@@ -218,8 +211,7 @@ type logPrinter struct {
 	eager   bool
 	clock   func() time.Time
 	flushed time.Time
-	// wanted is whether the last line with a level was printed, seen how many
-	// lines came, and printed how many were.
+	// wanted is whether the last line with a level was printed.
 	wanted        bool
 	seen, printed int
 	// before is to be said before the first line.
@@ -283,7 +275,6 @@ func (p *logPrinter) print(e logs.Entry) error {
 	return err
 }
 
-// note tells something about the log, beside it.
 func (p *logPrinter) note(format string, args ...any) {
 	fmt.Fprintln(p.errOut, sanitize.Whole(fmt.Sprintf(format, args...)))
 }

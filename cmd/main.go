@@ -11,9 +11,8 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // credential plugins that need code of their own
 )
 
-// Main runs veltui as a program and returns its exit code. A signal ends it in
-// order; another one, or exitTimeout, ends it at once, and leaves the terminal as
-// it was all the same.
+// Main runs veltui and returns its exit code. A signal ends it in order; another one, or
+// exitTimeout, ends it at once. The terminal is restored in any case.
 func Main(args []string, stdin, stdout, stderr *os.File) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -28,8 +27,7 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 	return code
 }
 
-// Run runs veltui with the given arguments (args[0] is the program's name)
-// until it is done or ctx ends, and returns the exit code.
+// Run runs veltui until it is done or ctx ends, and returns the exit code.
 func Run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int {
 	return newCLI(stdin, stdout, stderr).run(ctx, args)
 }
@@ -48,8 +46,7 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	return exitCode(err, c.streams.ErrOut)
 }
 
-// programName is how the program was called: kubectl veltui if it is installed
-// as a plugin of kubectl or oc.
+// programName is kubectl veltui for a plugin of kubectl, or of oc.
 func programName(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".exe")
 	for _, host := range []string{"kubectl", "oc"} {
@@ -60,13 +57,11 @@ func programName(path string) string {
 	return "veltui"
 }
 
-// process is what the commands know of the process that they run in.
 type process struct {
 	env   func(string) string
 	clock func() time.Time
 }
 
-// cli is what the commands share.
 type cli struct {
 	*process
 	stdio
@@ -74,8 +69,7 @@ type cli struct {
 	*settings
 	files
 	plainHTTP *plainHTTP
-	// inDemo is true for the demo's cluster, which holds little of what a restore needs.
-	inDemo bool
+	inDemo    bool
 	// cancel ends the run with a cause.
 	cancel context.CancelCauseFunc
 }
@@ -88,16 +82,14 @@ func newCLI(stdin, stdout, stderr *os.File) *cli {
 	}
 }
 
-// forContext is c with another kubeconfig context, and with another namespace
-// unless that is empty.
+// forContext is c with another kubeconfig context, and namespace unless that is empty.
 func (c *cli) forContext(context, namespace string) *cli {
 	other := *c
 	other.connector = *c.withContext(context, namespace)
 	return &other
 }
 
-// Root is veltui's root command as cobra has it, for documents and their tests.
-// It is not to be run.
+// Root is the root command for documents and tests; it cannot be run.
 func Root() *cobra.Command {
 	root := newRoot(newCLI(os.Stdin, os.Stdout, os.Stderr), "veltui")
 	root.InitDefaultHelpCmd()

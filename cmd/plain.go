@@ -19,14 +19,11 @@ import (
 )
 
 const (
-	// plainPatience is how long a cluster may be silent before that is said.
 	plainPatience = 10 * time.Second
-	// plainShown is how many jobs are named at the start and by list.
-	plainShown = 10
+	plainShown    = 10
 )
 
-// plain is a session in lines: sentences about what happens, and a prompt. Only
-// its run reads and writes the fields.
+// plain is a session in lines: events as sentences, and a prompt. Only run uses the fields.
 type plain struct {
 	cli      *cli
 	log      *slog.Logger
@@ -39,7 +36,6 @@ type plain struct {
 	muted             bool
 }
 
-// plainCluster is one of the clusters.
 type plainCluster struct {
 	cli     *cli
 	name    string
@@ -61,7 +57,6 @@ type plainEvent struct {
 	sentences []string
 }
 
-// plain tells what happens in lines until it is told to end, and takes commands.
 func (c *cli) plain(ctx context.Context) error {
 	contexts, err := c.contexts()
 	if err != nil {
@@ -86,13 +81,8 @@ func (c *cli) plain(ctx context.Context) error {
 		p.clusters = append(p.clusters, cluster)
 	}
 	defer c.awaitRequests()
-	go p.reportUnfinished(ctx, contexts)
+	go func() { p.send(ctx, plainEvent{sentences: c.unfinished(ctx, c.connections(contexts)...)}) }()
 	return p.run(ctx)
-}
-
-// reportUnfinished tells of earlier attempts that were not completed.
-func (p *plain) reportUnfinished(ctx context.Context, contexts []string) {
-	p.send(ctx, plainEvent{sentences: p.cli.unfinished(ctx, p.cli.connections(contexts)...)})
 }
 
 func (p *plain) send(ctx context.Context, e plainEvent) {
@@ -102,7 +92,6 @@ func (p *plain) send(ctx context.Context, e plainEvent) {
 	}
 }
 
-// follow watches the cluster that c leads to.
 func (p *plain) follow(ctx context.Context, c *cli) (*plainCluster, error) {
 	one := &plainCluster{cli: c}
 	conn, err := c.connect()
@@ -130,7 +119,6 @@ func (p *plain) follow(ctx context.Context, c *cli) (*plainCluster, error) {
 	return one, nil
 }
 
-// run is the session.
 func (p *plain) run(ctx context.Context) error {
 	names := p.names()
 	where := "context " + names[0]
@@ -188,17 +176,14 @@ func (p *plain) run(ctx context.Context) error {
 	}
 }
 
-// read hands over what comes of a cluster.
 func (p *plain) read(ctx context.Context, one *plainCluster) {
 	for a, err := range inspect.Follow(ctx, one.options) {
 		p.send(ctx, plainEvent{of: one, assessed: a, err: err})
 	}
 }
 
-// lines brings each line that is typed. It reads one only after the command of the
-// one before has ended, because a command may ask something itself. A terminal
-// is not read while the output goes elsewhere: in the background of a shell
-// that would stop the program.
+// lines sends each typed line after the command before has ended, which may ask something
+// itself. Without output on the terminal it is not read: that would stop a background job.
 func (p *plain) lines(ctx context.Context) (<-chan string, chan<- struct{}) {
 	lines, next := make(chan string), make(chan struct{}, 1)
 	if isTerminal(p.cli.stdin) && !p.prompted {
@@ -252,7 +237,6 @@ func (p *plain) take(e plainEvent, silent *inspect.SilentError) error {
 	return p.announce(p.pace.Due(p.cli.clock())...)
 }
 
-// overview says how a cluster is, after a sentence.
 func (p *plain) overview(one *plainCluster, before ...string) []string {
 	lines := append(before, narrate.Overview(one.assessed, plainShown, one.changes.Flags)...)
 	for i := range lines {
@@ -261,7 +245,6 @@ func (p *plain) overview(one *plainCluster, before ...string) []string {
 	return lines
 }
 
-// about is a sentence about one of several clusters.
 func (p *plain) about(one *plainCluster, text string) string {
 	if len(p.clusters) == 1 {
 		return text
@@ -275,8 +258,7 @@ func (p *plain) unusable(one *plainCluster) string {
 
 func everyJob(*job.Job) bool { return true }
 
-// announce says what nobody asked for. What is being typed stays in the terminal's
-// line; it begins a new line on the screen.
+// announce says something unasked, on a new line below what is being typed.
 func (p *plain) announce(lines ...string) error {
 	if len(lines) == 0 {
 		return nil

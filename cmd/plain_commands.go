@@ -27,7 +27,6 @@ var plainHelp = []string{
 	"quit: end veltui.",
 }
 
-// obey runs one line that was typed.
 func (p *plain) obey(ctx context.Context, line string) (quit bool, err error) {
 	words := splitWords(line)
 	if len(words) > 0 && words[0] == "veltui" {
@@ -86,7 +85,6 @@ func (p *plain) list() error {
 	return nil
 }
 
-// plainFacts is how many facts show lists.
 const plainFacts = 8
 
 func (p *plain) show(names []string) error {
@@ -118,8 +116,7 @@ func (p *plain) show(names []string) error {
 	return p.say(lines...)
 }
 
-// execute runs one of veltui's commands with the session's flags. Its output is
-// cut where it is more than a person listens to.
+// execute runs a command with the session's flags, and cuts long output.
 func (p *plain) execute(ctx context.Context, args ...string) {
 	c := p.cli
 	if len(p.clusters) == 1 {
@@ -158,7 +155,6 @@ func (p *plain) execute(ctx context.Context, args ...string) {
 	sub.awaitRequests()
 }
 
-// names are the contexts of the clusters.
 func (p *plain) names() []string {
 	names := make([]string, len(p.clusters))
 	for i, one := range p.clusters {
@@ -199,16 +195,13 @@ func splitWords(line string) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
 }
 
-// excerptLines is how many lines a command may print in a session.
 const excerptLines = 60
 
-// excerpt lets the first lines through, or keeps the last ones for the end. What is
-// to be confirmed it shows whole.
+// excerpt passes on the first lines, or keeps the last ones for the end, or passes on all.
 type excerpt struct {
 	w           io.Writer
 	last, whole bool
-	// part is a line without its end, kept are lines for the end, and lines
-	// counts all.
+	// part is an unfinished line, kept the lines for the end.
 	part  []byte
 	kept  []string
 	lines int

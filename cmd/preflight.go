@@ -19,7 +19,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// preflightCommand is preflight with its flags.
 type preflightCommand struct {
 	askedRestore
 	compare bool
@@ -119,7 +118,6 @@ func (f *preflightCommand) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// restore is the restore that is asked about, and the state of Velero.
 func (f *preflightCommand) restore(ctx context.Context, args []string) (spec collector.RestoreSpec, snap *watch.Snapshot, err error) {
 	if spec.Restore, err = f.spec(); err != nil {
 		return spec, nil, err
@@ -149,8 +147,7 @@ func (f *preflightCommand) restore(ctx context.Context, args []string) (spec col
 	return spec, snap, err
 }
 
-// index is what the backup holds. That it cannot be read is no error, but
-// for the end of ctx: what does not depend on it is looked at all the same.
+// index reads what the backup holds. Failing that is no error: the rest is checked all the same.
 func (f *preflightCommand) index(ctx context.Context, e *inspect.Store, name string) (*collector.Index, []preflight.NotLooked, error) {
 	unread := func(err error) []preflight.NotLooked {
 		return []preflight.NotLooked{{What: "what is in the backup, and all that depends on it", Why: err.Error()}}
@@ -188,7 +185,6 @@ func (l *lines) preflight(restore velerov1.RestoreSpec, r *preflight.Result) {
 	l.list("Not looked at", unlooked)
 }
 
-// itemsOf names the items of a finding.
 func itemsOf(f preflight.Finding) string {
 	names := append([]string{}, f.Names...)
 	for i, name := range names {

@@ -30,11 +30,9 @@ type clusterJobs struct {
 	err     error
 }
 
-// printer writes jobs in one of the output formats.
 type printer struct {
 	parts
-	// list writes jobs: all that are selected, or one that changed. It names their context
-	// in each format if several contexts were asked for.
+	// list writes selected or changed jobs, with their context if several were asked for.
 	list func(clusters []clusterJobs, several bool) error
 	// table is nil for other formats.
 	table *tablePrinter
@@ -42,8 +40,7 @@ type printer struct {
 
 // parts are those of an answer that cost requests of their own, or time.
 type parts struct {
-	// volumes are also those of jobs that have ended, and verdicts need what they
-	// stand on.
+	// volumes include those of ended jobs.
 	volumes, verdicts bool
 	// whole is true if nothing is written until all contexts have answered.
 	whole bool
@@ -129,7 +126,6 @@ func printDocument(w io.Writer, output string, v any) error {
 	return err
 }
 
-// printNames writes kind/name as kubectl does.
 func printNames(w io.Writer, clusters []clusterJobs) error {
 	for _, c := range clusters {
 		for _, j := range c.jobs {
@@ -141,8 +137,7 @@ func printNames(w io.Writer, clusters []clusterJobs) error {
 	return nil
 }
 
-// printPath writes what a JSONPath template picks out of a list. It finds the fields of
-// one job that was asked for by name at the top too, as kubectl's do.
+// printPath applies a JSONPath template. The fields of one named job are at the top too, as with kubectl.
 func printPath(w io.Writer, path *printers.JSONPathPrinter, list document.JobList, one bool) error {
 	data, err := document.Encode(list, "")
 	if err != nil {
@@ -166,11 +161,9 @@ func printPath(w io.Writer, path *printers.JSONPathPrinter, list document.JobLis
 	return err
 }
 
-// maxMalformedWarnings is how many malformed resources are named at a time.
 const maxMalformedWarnings = 10
 
-// malformedWarnings tells of malformed resources, each once: they are no rows of a list
-// of jobs unless they are jobs, and may still be why nothing moves.
+// malformedWarnings reports each malformed resource once: it may be why nothing moves.
 type malformedWarnings struct {
 	warned map[types.UID]bool
 	// where comes before each warning, as "context east: ".

@@ -24,8 +24,7 @@ const (
 	meterBar    = 24                     // cells
 )
 
-// startMeter draws a line on the terminal of standard error about a reading that takes its
-// time, from delay on, until stop is called. Elsewhere it stays silent.
+// startMeter draws a line on the terminal of standard error, from delay on, until stop is called.
 func (c *stdio) startMeter(delay time.Duration, text func(width int) string) (stop func()) {
 	if t := c.terminal(); !isTerminal(c.stderr) || t.name == "dumb" || t.name == "" {
 		return func() {}
@@ -60,8 +59,7 @@ func runMeter(out io.Writer, columns func() int, delay time.Duration, text func(
 	}
 }
 
-// startCounts shows how many objects of each kind a reading has read so far. With more
-// being 0, add counts those of a kind anew.
+// startCounts shows how many objects of each kind were read. more is 0 for a new count.
 func (c *stdio) startCounts() (add func(resource string, more int), stop func()) {
 	var mu sync.Mutex
 	read, last := map[string]int{}, ""
@@ -93,7 +91,6 @@ func (c *stdio) startSteps(first string) (say func(string), stop func()) {
 	return say, c.startMeter(meterDelay, func(int) string { return *step.Load() })
 }
 
-// lookedFor says how far the search through a cluster is.
 func lookedFor(p target.Progress) string {
 	return fmt.Sprintf("looking for %s: %d of %d lists", p.Resource, p.Done, p.Total)
 }
@@ -110,7 +107,6 @@ func (c *stdio) startBytes(what string) (m *bytesMeter, stop func()) {
 	return m, c.startMeter(meterDelay, m.line)
 }
 
-// show is a progress function for what counts itself.
 func (m *bytesMeter) show(done, total int64) {
 	m.done.Store(done)
 	m.total.Store(total)
@@ -145,8 +141,7 @@ func cutRunes(text string, most int) string {
 	return string(runes[:max(0, min(len(runes), most))])
 }
 
-// liveLines are lines on a terminal that the next ones replace. The cursor stays at the
-// end of the last one.
+// liveLines are replaced by the next ones. The cursor stays at the end of the last one.
 type liveLines struct {
 	columns func() int
 	// widths are those of the lines that stand there, in cells.
@@ -162,7 +157,6 @@ func terminalSize(f *os.File) (columns, rows int) {
 	return columns, rows
 }
 
-// columnsOf returns what asks for a terminal's width.
 func columnsOf(f *os.File) func() int {
 	return func() int {
 		columns, _ := terminalSize(f)
@@ -184,8 +178,7 @@ func (l *liveLines) replaced(lines []string) string {
 	return b.String()
 }
 
-// erased returns what takes away the lines that stand there. A terminal that has become
-// narrower has wrapped them.
+// erased clears the lines. A terminal that became narrower has wrapped them.
 func (l *liveLines) erased() string {
 	columns, rows := l.columns(), 0
 	for _, width := range l.widths {

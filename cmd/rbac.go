@@ -17,10 +17,8 @@ import (
 	"github.com/veltui/veltui/say/document"
 )
 
-// rbacPolicy is what `rbac` prints besides the roles.
 const rbacPolicy = "policy"
 
-// rbacFlags are what the manifests are to hold.
 type rbacFlags struct {
 	out                           io.Writer
 	namespace, store, name        string
@@ -158,7 +156,6 @@ func (f *rbacFlags) check(what string) ([]subject, error) {
 	return subjects, nil
 }
 
-// manifestJSON is a manifest as one List.
 func manifestJSON(manifest []byte) ([]byte, error) {
 	list := struct {
 		APIVersion string            `json:"apiVersion"`

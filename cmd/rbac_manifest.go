@@ -49,7 +49,6 @@ var rights = sync.OnceValue(func() []right {
 	return all
 })
 
-// optionalRights are the names for --with.
 func optionalRights() []string {
 	var names []string
 	for _, r := range rights() {
@@ -65,12 +64,10 @@ func (r *right) of(role string) bool {
 	return slices.Index(rbacRoles, r.Role) <= slices.Index(rbacRoles, role)
 }
 
-// granted reports whether the flags ask for a right of their role.
 func (f *rbacFlags) granted(r *right) bool {
 	return !r.Optional || slices.Contains(f.with, r.Name) || r.Namespace == storeNamespace && f.store != ""
 }
 
-// subject is who gets a role.
 type subject rbacv1.Subject
 
 func (f *rbacFlags) subjects() ([]subject, error) {
@@ -96,9 +93,8 @@ func (f *rbacFlags) subjects() ([]subject, error) {
 	return subjects, nil
 }
 
-// holdsVelero reports whether a subject is a service account of Velero's, or a group with
-// all service accounts of Velero's namespace in it. `velero install` names it velero, and
-// the Helm chart velero-server or after its release.
+// holdsVelero reports whether a subject is, or contains, Velero's service account. `velero
+// install` names it velero, the Helm chart velero-server or after its release.
 func (s subject) holdsVelero(namespace string) bool {
 	if s.Namespace == namespace && strings.HasPrefix(s.Name, "velero") || s.Kind == rbacv1.UserKind && strings.HasPrefix(s.Name, "system:serviceaccount:"+namespace+":velero") {
 		return true
@@ -126,7 +122,6 @@ func quoted(text string) string {
 	return string(data)
 }
 
-// policyManifest is the policy that limits operators.
 func policyManifest(f *rbacFlags, operators []subject) ([]byte, error) {
 	data, err := assets.RBAC.ReadFile("rbac/policy.yaml")
 	if err != nil {
@@ -140,8 +135,8 @@ func policyManifest(f *rbacFlags, operators []subject) ([]byte, error) {
 	return []byte(values.Replace(string(data))), nil
 }
 
-// roleManifest is a role with the rights that the flags ask for, its parts in
-// other namespaces and of the whole cluster, and what binds it to the subjects.
+// roleManifest has a role with the chosen rights, its parts in other namespaces and in the whole
+// cluster, and the bindings.
 func roleManifest(role string, f *rbacFlags, subjects []subject) ([]byte, error) {
 	m := manifest{name: cmp.Or(f.name, "veltui-"+role), velero: f.namespace, subjects: subjects}
 	fmt.Fprintf(&m.text, "# Rights of veltui's role %s, for the Velero in namespace %s.\n", role, f.namespace)
@@ -174,7 +169,6 @@ func roleManifest(role string, f *rbacFlags, subjects []subject) ([]byte, error)
 	return m.text.Bytes(), nil
 }
 
-// place is the namespace in which a right's rules hold.
 func (r *right) place(f *rbacFlags) string {
 	switch r.Namespace {
 	case "":
@@ -185,7 +179,6 @@ func (r *right) place(f *rbacFlags) string {
 	return r.Namespace
 }
 
-// manifest is a manifest that is being written.
 type manifest struct {
 	// name is what all names begin with.
 	name, velero string
@@ -194,7 +187,6 @@ type manifest struct {
 	begun        bool
 }
 
-// add writes the rules of one namespace, or of the whole cluster.
 func (m *manifest) add(namespace string, rules []string) {
 	kind, where, name := "Role", "  namespace: "+namespace+"\n", m.name+"-"+m.velero
 	switch namespace {
@@ -228,7 +220,6 @@ func (m *manifest) object(kind, name, where string) {
 	fmt.Fprintf(&m.text, "apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n%s", rbacv1.SchemeGroupVersion, kind, name, where)
 }
 
-// rulesText are the rules of a right, with what they are for.
 func rulesText(r *right, rules []rbacv1.PolicyRule) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "  # %s: %s.\n  # Without it %s.\n", r.Name, r.For, r.Without)
@@ -242,7 +233,6 @@ func rulesText(r *right, rules []rbacv1.PolicyRule) string {
 	return text.String()
 }
 
-// flow is a list in one line of YAML.
 func flow(items []string) string {
 	shown := slices.Clone(items)
 	for i, item := range shown {

@@ -101,19 +101,17 @@ func (c *cli) report(ctx context.Context, selected selection, f reportFlags) err
 	return nil
 }
 
-// reportPatience is how long a report waits for stored artifacts and logs; what has not
-// come by then is named.
+// reportPatience bounds the reading of artifacts and logs; what is missing is named.
 const reportPatience = 90 * time.Second
 
-// reporting gathers what a report holds.
 type reporting struct {
 	cli   *cli
 	flags reportFlags
 	report.Input
 }
 
-// reportOn makes the report on a job. Only the end of ctx, and a context that leads
-// elsewhere, fail it: what cannot be read is named in it.
+// reportOn makes the report. Only the end of ctx and a moved context fail it: what cannot be
+// read is named in it.
 func (c *cli) reportOn(ctx context.Context, assessed *assess.Assessment, judged assess.Judged, f reportFlags) (report.Document, error) {
 	conn, err := c.connect()
 	if err != nil {
@@ -153,7 +151,6 @@ func (r *reporting) whyNoArtifacts() error {
 	return nil
 }
 
-// plans looks closer at the job, and says what is left to do.
 func (r *reporting) plans(ctx context.Context, reach action.Request) {
 	var plan *action.Plan
 	var remedies []action.Plan
@@ -222,8 +219,7 @@ func (r *reporting) afterwards(left func(text string, commands ...string), comma
 // deeds are veltui's marks on a resource, by what their names begin with.
 var deeds = map[string]string{"finalized": "finalized it", "woken": "had Velero look at it again", "cancelled": "cancelled volumes"}
 
-// annotations tells what the job's annotations say of changes by veltui. No other
-// annotation is looked at.
+// annotations reports changes by veltui, and reads no other annotation.
 func (r *reporting) annotations() {
 	if r.Judged.Object == nil {
 		return
@@ -242,7 +238,6 @@ func (r *reporting) annotations() {
 	}
 }
 
-// instant is a moment that somebody else wrote, zero if it is none.
 func instant(text string) document.Moment {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -251,7 +246,6 @@ func instant(text string) document.Moment {
 	return document.Moment{Time: at.Truncate(time.Second)}
 }
 
-// maxDeeds is how many attempts of the audit log a report has.
 const maxDeeds = 40
 
 // audit tells what the audit log on this machine says of the job. Patches stay there.
@@ -281,8 +275,7 @@ func (r *reporting) audit(in string) {
 	}
 }
 
-// auditedDeeds are the attempts that an audit log has on a job in a kubeconfig
-// context.
+// auditedDeeds are the attempts of an audit log on a job.
 type auditedDeeds struct {
 	uid, context string
 	attempts     map[string]*auditedDeed
@@ -295,8 +288,7 @@ type auditedDeed struct {
 	sent, end string
 }
 
-// add adds an entry. Entries of one attempt are one deed, also if the first of them
-// are lost.
+// add adds an entry. Entries of one attempt are one deed, also if the first are lost.
 func (d *auditedDeeds) add(e action.Entry) {
 	if e.UID != d.uid || e.Context != "" && e.Context != d.context {
 		return
@@ -322,7 +314,6 @@ func (d *auditedDeeds) add(e action.Entry) {
 	}
 }
 
-// stored reads the messages, and the operations where they are stored.
 func (r *reporting) stored(ctx context.Context) {
 	j := r.Judged.Job
 	reader := &inspect.Artifacts{Cluster: r.cli.inspected(r.flags.caFile, slog.Default())}
@@ -353,7 +344,6 @@ func (r *reporting) stored(ctx context.Context) {
 	}
 }
 
-// log reads the job's log for the lines that decide.
 func (r *reporting) log(ctx context.Context) {
 	j := r.Judged.Job
 	why := r.whyNoArtifacts()

@@ -63,7 +63,7 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 	j := judged.Job
 	cluster := c.inspected(f.caFile, slog.Default()) // read has sent it to the log file
 	r := resultsRead{judged, cluster.Messages(ctx, judged, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
-		waiting := c.tellStored()
+		waiting := c.tellSlow(waitingForStored)
 		waiting(fmt.Sprintf("the results of %s %s", j.Kind.Word(), j.Name))
 		defer waiting("")
 		return (&inspect.Artifacts{Cluster: cluster}).Results(ctx, j)
@@ -83,7 +83,6 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 	return exitFor(j, judged.Verdict)
 }
 
-// resultsRead is what the command found out about a job's messages.
 type resultsRead struct {
 	assess.Judged
 	inspect.AllMessages
@@ -102,8 +101,7 @@ func (r resultsRead) document(volumes []assess.Volume) document.Results {
 	return d
 }
 
-// namesShown is how many resources of a message are named as text; --all names
-// all, and -o json too.
+// namesShown is how many resources of a message are named as text without --all.
 const namesShown = 5
 
 func (r resultsRead) print(l *lines, all bool) {

@@ -15,8 +15,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// kindWords are the words by which a kind can be named, as kubectl and the
-// velero command take them.
+// kindWords name a kind as kubectl and the velero command do.
 var kindWords = map[string]job.Kind{
 	"backup": job.Backup, "backups": job.Backup, "backups.velero.io": job.Backup, "backup.velero.io": job.Backup, "bak": job.Backup,
 	"restore": job.Restore, "restores": job.Restore, "restores.velero.io": job.Restore, "restore.velero.io": job.Restore, "rst": job.Restore,
@@ -31,7 +30,6 @@ var (
 		"events", "event", "ev", "secrets", "secret", "configmaps", "configmap", "cm", "services", "service", "svc", "pvc", "persistentvolumeclaims", "pv", "persistentvolumes", "volumesnapshots", "crds", "crd"}
 )
 
-// selection says which jobs a command is about.
 type selection struct {
 	kind  job.Kind // empty for both
 	names []string // empty for all; kind/name pairs have their kind in kinds
@@ -116,7 +114,6 @@ func parseKinds(text string) (kinds []job.Kind, err error) {
 }
 
 // parseKind reads the kind of a name, which is empty for a kind that stands alone.
-// What is no kind may be one with a typing error, or a name.
 func parseKind(word, name string) (job.Kind, error) {
 	if kind, ok := kindWords[strings.ToLower(word)]; ok {
 		return kind, nil
@@ -141,7 +138,6 @@ func parseKind(word, name string) (job.Kind, error) {
 	return "", usagef("unknown kind %q: veltui knows backups and restores; did you mean %s?", word, near)
 }
 
-// matches reports whether a job is selected.
 func (s selection) matches(j *job.Job) bool {
 	if s.kind != "" && j.Kind != s.kind || !watch.Selects(s.labels, j) {
 		return false
@@ -157,7 +153,6 @@ func (s selection) matches(j *job.Job) bool {
 	return false
 }
 
-// query asks for the selected jobs, and for what verdicts on them need.
 func (s selection) query() watch.Query {
 	q := watch.Query{Selector: s.labels}
 	for i, name := range s.names {
@@ -173,7 +168,6 @@ func (s selection) query() watch.Query {
 	return q
 }
 
-// only names the selected jobs to a watch of nothing else.
 func (s selection) only() []watch.JobName {
 	q := s.query()
 	for _, kind := range q.Kinds {
@@ -190,7 +184,6 @@ func resourceOf(kind job.Kind) string {
 	return watch.Restores
 }
 
-// what names the kinds that are selected.
 func (s selection) what() string {
 	what := "backups or restores"
 	if s.kind != "" {
@@ -202,7 +195,6 @@ func (s selection) what() string {
 	return what
 }
 
-// missing names what was asked for by name and is not among the jobs.
 func (s selection) missing(jobs []*job.Job, namespace string) error {
 	var lost []string
 	for i, name := range s.names {
@@ -217,8 +209,7 @@ func (s selection) missing(jobs []*job.Job, namespace string) error {
 	return fmt.Errorf("not found in namespace %s: %s", namespace, strings.Join(lost, ", "))
 }
 
-// ready reports whether a snapshot holds all that is selected and what verdicts stand on,
-// and an error if it never will without somebody's help.
+// ready reports whether a snapshot holds all that verdicts need, and an error if it never will.
 func (s selection) ready(snap *watch.Snapshot) (bool, error) {
 	switch h := snap.Health; {
 	case h.State == watch.Unauthorized:

@@ -17,11 +17,8 @@ import (
 // maxFPS is how many frames a second the dashboard draws at most.
 const maxFPS = 60
 
-// allSettings are the settings of the configuration file, in the order in which
-// `veltui config` prints them. docs/config.md describes them; a test compares.
-//
-// What guards writes and what comes from Velero is not among them, and neither
-// is --allow-plain-http: who sends Secrets without TLS decides so each time.
+// allSettings are the settings of the configuration file; docs/config.md describes them. Guards
+// of writes are not among them, nor --allow-plain-http: that is decided each time.
 func allSettings() []config.Setting {
 	return []config.Setting{
 		{Name: "contexts", Kind: config.List, What: "The kubeconfig contexts, by name or glob. Several are for the dashboard and get; other commands then need --context.",
@@ -77,7 +74,6 @@ func namespaceFault(text string) string {
 	return fmt.Sprintf("%q cannot be a namespace: use lower-case letters, digits and -, at most 63", text)
 }
 
-// backupAge is the threshold for a schedule's last Completed backup.
 const backupAge = "backup-age"
 
 var ageText = regexp.MustCompile(`^([1-9][0-9]{0,4})([mhd])$`)
@@ -89,14 +85,11 @@ func ageFault(text string) string {
 	return fmt.Sprintf("%q must be a number and m, h or d, such as 90m, 26h or 2d", text)
 }
 
-// threshold is what was chosen for a threshold, 0 for nothing.
 func (c *settings) threshold(name string) time.Duration {
-	for _, s := range c.inForce {
-		for _, field := range s.Value.Fields {
-			if parts := ageText.FindStringSubmatch(field.Text); s.Name == "thresholds" && field.Name == name && parts != nil {
-				n, _ := strconv.Atoi(parts[1]) // five digits
-				return time.Duration(n) * map[string]time.Duration{"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[parts[2]]
-			}
+	for _, field := range c.setting("thresholds").Value.Fields {
+		if parts := ageText.FindStringSubmatch(field.Text); field.Name == name && parts != nil {
+			n, _ := strconv.Atoi(parts[1]) // five digits
+			return time.Duration(n) * map[string]time.Duration{"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[parts[2]]
 		}
 	}
 	return 0
@@ -104,16 +97,21 @@ func (c *settings) threshold(name string) time.Duration {
 
 // chosen is the list that is in force for a setting, nil for the default.
 func (c *settings) chosen(name string) []string {
-	for _, s := range c.inForce {
-		if s.Name == name && s.Source != config.FromDefault {
-			return s.Value.Texts()
-		}
+	if s := c.setting(name); s.Source != config.FromDefault {
+		return s.Value.Texts()
 	}
 	return nil
 }
 
-// isReadOnly is what --read-only and VELTUI_READ_ONLY say. Whatever is not a
-// clear no in the variable means yes.
+// setting is the one that is in force, a default before the configuration is read.
+func (c *settings) setting(name string) config.InForce {
+	if i := slices.IndexFunc(c.inForce, func(s config.InForce) bool { return s.Name == name }); i >= 0 {
+		return c.inForce[i]
+	}
+	return config.InForce{Source: config.FromDefault}
+}
+
+// isReadOnly takes any value of VELTUI_READ_ONLY but a clear no as yes.
 func (c *settings) isReadOnly() bool {
 	set := c.env("VELTUI_READ_ONLY")
 	if set == "" {
@@ -123,7 +121,6 @@ func (c *settings) isReadOnly() bool {
 	return c.readOnly || err != nil || no
 }
 
-// keySettings are the actions whose keys can be chosen.
 func keySettings() []config.Setting {
 	all := make([]config.Setting, len(keys.Actions))
 	for i := range keys.Actions {
@@ -133,8 +130,7 @@ func keySettings() []config.Setting {
 	return all
 }
 
-// chosenKeys are the keys that the file has for actions. Problems are those that
-// do two things on one screen.
+// chosenKeys are the keys that the file sets. Problems are conflicts on one screen.
 func chosenKeys(file string, values []config.Value) (keys.Map, config.Problems) {
 	at := slices.IndexFunc(values, func(v config.Value) bool { return v.Name == "keys" })
 	if at < 0 {

@@ -12,17 +12,13 @@ import (
 )
 
 const (
-	// exitTimeout is how long an ended program may take to leave before it is made
-	// to: a terminal, a pipe or a plugin that nobody serves can block it for ever. A
-	// finalize that was interrupted needs two seconds to find out what it has sent;
-	// what it cannot find out by then, the audit log reports the next time.
+	// exitTimeout is how long the end may take: a terminal, a pipe or a plugin can block it for
+	// ever. An interrupted finalize needs two seconds to find out what it has sent.
 	exitTimeout = 3500 * time.Millisecond
-	// minSignalGap is how much later another signal has to come to mean "at once":
-	// what ends a session sends several together.
+	// minSignalGap separates a second signal from those that the end of a session sends together.
 	minSignalGap = time.Second
 )
 
-// signals ends the program when it is told to.
 type signals struct {
 	screen *screen
 	stderr io.Writer
@@ -32,11 +28,9 @@ type signals struct {
 	stacks atomic.Pointer[[]byte]
 }
 
-// notify makes signals end the context. SIGQUIT and SIGABRT also ask for the
-// stacks, which come last. A broken pipe is an error of writing and ends
-// nothing by itself: what was sent to the cluster still has to be said. It is so
-// until the process is gone: a signal that comes late must not change its exit
-// code.
+// notify has signals end the context; SIGQUIT and SIGABRT also dump the stacks at the end. A
+// broken pipe ends nothing: what was sent must still be said. All signals stay handled until the
+// process is gone, so that a late one does not change the exit code.
 func notify(s *screen, stderr io.Writer, cancel context.CancelCauseFunc) *signals {
 	n := &signals{screen: s, stderr: stderr, cancel: cancel, coming: make(chan os.Signal, 8)}
 	signal.Notify(n.coming, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT)
@@ -48,7 +42,8 @@ func notify(s *screen, stderr io.Writer, cancel context.CancelCauseFunc) *signal
 func (n *signals) wait() {
 	first := <-n.coming
 	if first == syscall.SIGQUIT || first == syscall.SIGABRT {
-		stacks := allStacks()
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
 		n.stacks.Store(&stacks)
 	}
 	n.cancel(signalError{first})
@@ -72,14 +67,8 @@ func (n *signals) wait() {
 	}
 }
 
-// dump writes the stacks, if they were asked for.
 func (n *signals) dump() {
 	if stacks := n.stacks.Swap(nil); stacks != nil {
 		_, _ = n.stderr.Write(*stacks)
 	}
-}
-
-func allStacks() []byte {
-	buffer := make([]byte, 1<<20)
-	return buffer[:runtime.Stack(buffer, true)]
 }

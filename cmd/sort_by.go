@@ -16,16 +16,14 @@ import (
 	"github.com/veltui/veltui/say/document"
 )
 
-// sortBy is --sort-by: a column of the table, or a JSONPath into a job as -o json
-// prints it or into Velero's own resource.
+// sortBy is --sort-by: a column, or a JSONPath into our JSON of a job or into Velero's resource.
 type sortBy struct {
 	text   string
 	column *column
 	path   *jsonpath.JSONPath
 }
 
-// sortPath is a path as kubectl's --sort-by takes it: with or without the braces and
-// the first dot.
+// sortPath is a path as kubectl's --sort-by takes it.
 var sortPath = regexp.MustCompile(`^(?:\{\.?([^{}]+)\}|\.?([^{}]+))$`)
 
 func sortColumns() []column { return slices.Insert(slices.Clone(tableColumns), 0, contextColumn) }
@@ -38,9 +36,8 @@ func columnNames() []string {
 	return names
 }
 
-// parseSortBy reads --sort-by; nil if it was not given. A name without dots and
-// brackets that is no column is a mistake in one, as no single field of a resource
-// has an order.
+// parseSortBy reads --sort-by; nil if it was not given. A name without dots and brackets is
+// meant as a column: no single top field of a resource has an order.
 func parseSortBy(text string) (*sortBy, error) {
 	if text == "" {
 		return nil, nil
@@ -63,7 +60,6 @@ func parseSortBy(text string) (*sortBy, error) {
 		text, strings.Join(columnNames(), ", "))
 }
 
-// needs are the parts of an answer that the order depends on.
 func (s *sortBy) needs() parts {
 	if s == nil {
 		return parts{}
@@ -71,8 +67,8 @@ func (s *sortBy) needs() parts {
 	return parts{volumes: strings.Contains(strings.ToLower(s.text), "volumes"), verdicts: true, whole: true}
 }
 
-// sorted puts the jobs of all clusters into one order, those without a value first,
-// as kubectl does. A cluster's jobs then come in several parts.
+// sorted merges the jobs of all clusters into one order, those without a value first, as kubectl
+// does. A cluster's jobs then come in several parts.
 func (s *sortBy) sorted(clusters []clusterJobs) ([]clusterJobs, error) {
 	if s == nil {
 		return clusters, nil
@@ -139,7 +135,6 @@ func (s *sortBy) values(all []clusterJobs) ([]any, error) {
 	return nil, fmt.Errorf("--sort-by %s: no job has such a field, and there is no such column%s", s.text, config.Suggestion(s.text, columnNames()))
 }
 
-// ownDocument is a job as -o json prints it.
 func ownDocument(c clusterJobs) (map[string]any, error) {
 	data, err := document.Encode(listOf(c).Items[0], "")
 	if err != nil {
@@ -149,7 +144,6 @@ func ownDocument(c clusterJobs) (map[string]any, error) {
 	return doc, utiljson.Unmarshal(data, &doc)
 }
 
-// veleroDocument is a job's resource.
 func veleroDocument(c clusterJobs) (map[string]any, error) {
 	if c.jobs[0].Object == nil {
 		return nil, nil

@@ -11,21 +11,17 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// column is one column of a table.
 type column struct {
 	title string
 	text  func(row) string
-	// order is what --sort-by compares, a number or a text; nil for a job that has
-	// none. Without it, that is the text.
+	// order is a number or a text for --sort-by, or nil; without it, that is the text.
 	order func(row) any
 	// wide columns are only in -o wide.
 	wide bool
 
-	// rank orders the columns that a narrow terminal drops, the highest first; those
-	// of rank 0 stay.
+	// rank orders the columns that a narrow terminal drops, highest first; 0 stays.
 	rank int
-	// least is how many cells are enough where a terminal is too narrow for the whole
-	// text; 0 for a text that is never cut.
+	// least is how many cells suffice on a narrow terminal; 0 for a text that is never cut.
 	least int
 	// middle is true for names, which are cut in the middle.
 	middle bool
@@ -42,12 +38,11 @@ const (
 	readableCell = 30
 )
 
-// table aligns rows to columns. On a terminal that is too narrow it drops columns and
-// shortens texts; rows that come later keep to the columns of the first ones.
+// table aligns rows. On a narrow terminal it drops columns and shortens texts; later rows keep
+// to the columns of the first ones.
 type table struct {
 	w io.Writer
-	// width is the terminal's, 0 for none: then columns have all their text, and
-	// become wider where a later row needs it.
+	// width is the terminal's, or 0: then columns grow with their text.
 	width     int
 	glyphs    *draw.Glyphs
 	noHeaders bool
@@ -60,8 +55,7 @@ type table struct {
 	gap    int
 }
 
-// print writes rows, below the titles if they are the first. A cell without text
-// becomes a dash.
+// print writes rows, with the titles before the first.
 func (t *table) print(columns []column, rows [][]string) error {
 	if len(rows) == 0 {
 		return nil
@@ -107,7 +101,6 @@ func (t *table) print(columns []column, rows [][]string) error {
 	return err
 }
 
-// widen makes columns wide enough for rows.
 func (t *table) widen(rows [][]string) {
 	for _, cells := range rows {
 		for i, cell := range cells {
@@ -141,8 +134,8 @@ func (t *table) layOut(columns []column, rows [][]string) {
 	t.fit(columns, rows, func(c column) int { return c.least }) // else the terminal wraps the lines
 }
 
-// fit drops columns, and shortens those that may be cut to what is left, but none to less
-// than a floor. It reports whether that is enough; else it changes nothing.
+// fit drops and shortens columns, none below its floor. It reports whether that is enough; else
+// it changes nothing.
 func (t *table) fit(columns []column, rows [][]string, floor func(column) int) bool {
 	const gap = narrowGap - 1 // FitColumns has a gap of one
 	fitted := make([]draw.Column, len(columns))

@@ -11,7 +11,6 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// row is one job of a table.
 type row struct {
 	assess.Judged
 	context string
@@ -29,7 +28,6 @@ func rowOf(c clusterJobs, j *job.Job) row {
 	return r
 }
 
-// contextColumn is there if several contexts were asked for.
 var contextColumn = column{title: "CONTEXT", rank: 1, least: 6, middle: true, usual: 20, text: func(r row) string { return r.context }}
 
 // tableColumns are those of `get`. The ranks are documented in its help.
@@ -95,9 +93,7 @@ func (r row) verdict() string {
 	return string(r.Verdict.State())
 }
 
-// tablePrinter writes one line a job, in columns as kubectl does. Changes, and
-// contexts that answer later, keep to the columns of the table that came before
-// them.
+// tablePrinter writes a line a job, in columns as kubectl does.
 type tablePrinter struct {
 	table
 	wide bool
@@ -134,7 +130,6 @@ func (p *tablePrinter) list(clusters []clusterJobs, several bool) error {
 	return p.print(columns, rows)
 }
 
-// countText is a count, empty for none.
 func countText(n int) string {
 	if n == 0 {
 		return ""

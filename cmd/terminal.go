@@ -14,7 +14,6 @@ import (
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
-// stdio is where a command reads, prints, asks and draws.
 type stdio struct {
 	*process
 	// streams clean all that is written to them; the files are for what draws.
@@ -71,16 +70,13 @@ func (c *stdio) terminal() terminal {
 	return t
 }
 
-// isTerminal reports whether a file is one.
 func isTerminal(f *os.File) bool { return printers.IsTerminal(f) }
 
 // stderrTimeout is how long the end waits for what was written last.
 const stderrTimeout = 300 * time.Millisecond
 
-// filterStderr lets what others write to standard error, credential plugins
-// and libraries, pass through the same cleaning as our own messages. Both take
-// it from [os.Stderr]. A plugin still asks its questions there; only standard
-// input is the terminal for it. The function that it returns undoes that.
+// filterStderr cleans what credential plugins and libraries write to [os.Stderr], as our own
+// messages are. A plugin can still ask: only standard input is the terminal for it.
 func (c *stdio) filterStderr() (undo func()) {
 	r, w, err := os.Pipe()
 	if err != nil {

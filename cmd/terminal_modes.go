@@ -14,8 +14,8 @@ import (
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
-// screen is the terminal while the dashboard draws on it. It can be given back
-// at any moment, whatever the dashboard is doing: from then on nothing is drawn.
+// screen is the terminal of the dashboard. It can be taken away at any moment; nothing is drawn
+// from then on.
 type screen struct {
 	*os.File // standard output
 	in       *os.File
@@ -24,18 +24,14 @@ type screen struct {
 
 	drawn  atomic.Bool // something was drawn
 	closed atomic.Bool
-	// abandoned says that the dashboard has ended and could not leave the screen,
-	// because the terminal takes no bytes.
+	// abandoned is true if the dashboard could not leave the screen: the terminal takes no bytes.
 	abandoned atomic.Bool
-	// writing is held while something is drawn.
-	writing sync.Mutex
+	writing   sync.Mutex
 	// keyboard says that keys were last asked for in more detail, not less.
-	keyboard bool
-	// restoreStderr gives standard error back.
+	keyboard      bool
 	restoreStderr atomic.Pointer[func()]
 }
 
-// newScreen notes how the terminal is now.
 func newScreen(in, out *os.File, name string) *screen {
 	s := &screen{File: out, in: in, name: name}
 	if state, err := term.GetState(int(in.Fd())); err == nil {
@@ -44,7 +40,6 @@ func newScreen(in, out *os.File, name string) *screen {
 	return s
 }
 
-// Write draws.
 func (s *screen) Write(p []byte) (int, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -62,8 +57,8 @@ func (s *screen) Write(p []byte) (int, error) {
 // Abandoned is called when the dashboard has ended without leaving the screen.
 func (s *screen) Abandoned() { s.abandoned.Store(true) }
 
-// release is called when the dashboard has left the screen by itself. Bubble
-// Tea forgets the keyboard where its end comes right behind a stop.
+// release ends a screen that the dashboard has left itself. Bubble Tea forgets the keyboard where
+// its end comes right behind a stop.
 func (s *screen) release() {
 	if s.abandoned.Load() {
 		return // restore leaves it
@@ -76,8 +71,7 @@ func (s *screen) release() {
 	s.drawn.Store(false)
 }
 
-// drawTimeout is how long a terminal that nobody reads is waited for. One of 1 kB
-// a second gets what it needs.
+// drawTimeout is the patience with a blocked terminal; one of 1 kB a second gets what it needs.
 const drawTimeout = 1500 * time.Millisecond
 
 // restore takes the terminal away from the dashboard and makes it what it was.
@@ -94,8 +88,7 @@ func (s *screen) restore() {
 	}
 }
 
-// leave turns off all that the dashboard may have turned on, as Bubble Tea's
-// renderer does at its end.
+// leave undoes what Bubble Tea's renderer may have turned on.
 func (s *screen) leave() {
 	left := make(chan struct{})
 	go func() {

@@ -14,12 +14,10 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// loadTheme reads the theme that is in force, if it is one of the user's own: a
-// path, or a name in the folder themes beside the configuration file. A built-in
-// one of the same name wins.
+// loadTheme reads the theme in force, if it is the user's own: a path, or a name in the folder
+// themes beside the configuration file. A built-in name wins.
 func (c *settings) loadTheme() config.Problems {
-	at := slices.IndexFunc(c.inForce, func(s config.InForce) bool { return s.Name == "theme" })
-	theme := c.inForce[at]
+	theme := c.setting("theme")
 	name := theme.Value.Text
 	if theme.Source == config.FromDefault || name == draw.ThemeAuto || slices.Contains(draw.Themes(), name) {
 		return nil
@@ -53,34 +51,24 @@ func readTheme(path, from string) (*draw.Theme, config.Problems) {
 	return theme, nil
 }
 
-// ownTheme reads one of the user's own themes by its name, for the dashboard.
 func (c *settings) ownTheme(name string) (*draw.Theme, error) {
-	for _, file := range c.userThemes() {
-		if themeName(file) == name {
-			theme, problems := readTheme(file, file)
-			if problems != nil {
-				return nil, errors.New(sanitize.String(problems.Error()))
-			}
-			return theme, nil
-		}
+	_, files := c.userThemes()
+	if files[name] == "" {
+		return nil, fmt.Errorf("the theme %s is gone", name)
 	}
-	return nil, fmt.Errorf("the theme %s is gone", name)
+	theme, problems := readTheme(files[name], files[name])
+	if problems != nil {
+		return nil, errors.New(sanitize.String(problems.Error()))
+	}
+	return theme, nil
 }
 
 // ownThemes are the names of the user's own themes that no built-in one has.
 func (c *settings) ownThemes() []string {
-	var names []string
-	for _, file := range c.userThemes() {
-		if name := themeName(file); sanitize.String(name) == name && name != draw.ThemeAuto && !slices.Contains(draw.Themes(), name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// themeName is how the theme in a file is called.
-func themeName(file string) string {
-	return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	names, _ := c.userThemes()
+	return slices.DeleteFunc(names, func(name string) bool {
+		return sanitize.String(name) != name || name == draw.ThemeAuto || slices.Contains(draw.Themes(), name)
+	})
 }
 
 // themePath is the file of a theme, empty if there is none with such a name.
@@ -93,44 +81,34 @@ func (c *settings) themePath(theme config.InForce) string {
 	case isPath:
 		return absolutePath(name)
 	}
-	for _, known := range c.userThemes() {
-		if themeName(known) == name {
-			return known
-		}
-	}
-	return ""
+	_, files := c.userThemes()
+	return files[name]
 }
 
-// userThemes are the files in the user's folder of themes.
-func (c *settings) userThemes() []string {
+// userThemes are the names of the themes in the user's folder, and their files.
+func (c *settings) userThemes() (names []string, files map[string]string) {
+	files = map[string]string{}
 	if c.configFile.path == "" {
-		return nil
+		return nil, files
 	}
 	dir := filepath.Join(filepath.Dir(c.configFile.path), "themes")
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	var files []string
+	entries, _ := os.ReadDir(dir) // it need not be there
 	for _, entry := range entries {
-		if ext := filepath.Ext(entry.Name()); ext == ".yaml" || ext == ".yml" {
-			files = append(files, filepath.Join(dir, entry.Name()))
+		ext := filepath.Ext(entry.Name())
+		if name := strings.TrimSuffix(entry.Name(), ext); (ext == ".yaml" || ext == ".yml") && files[name] == "" {
+			names, files[name] = append(names, name), filepath.Join(dir, entry.Name())
 		}
 	}
-	return files
+	return names, files
 }
 
-// themes are the names of all themes that there are.
+// themes are the names of all themes.
 func (c *settings) themes() []string {
-	all := append([]string{draw.ThemeAuto}, draw.Themes()...)
-	for _, file := range c.userThemes() {
-		all = append(all, themeName(file))
-	}
-	return all
+	own, _ := c.userThemes()
+	return slices.Concat([]string{draw.ThemeAuto}, draw.Themes(), own)
 }
 
-// themeSettings are what a theme's file may say: a style for each meaning, and in
-// it another one for terminals with sixteen colours.
+// themeSettings are the styles in a theme's file, each with one for sixteen colours.
 func themeSettings() []config.Setting {
 	plain := []config.Setting{{Name: "color", Check: colorFault}}
 	for _, name := range []string{"bold", "faint", "reverse", "underline"} {

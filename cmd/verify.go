@@ -16,7 +16,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// verifyCommand is verify with its flags.
 type verifyCommand struct {
 	*cli
 	output string

@@ -9,13 +9,11 @@ import (
 	"github.com/veltui/veltui/restore/verify"
 )
 
-// verified is what the command found out about a restore.
 type verified struct {
 	assess.Judged
 	verify.Result
 }
 
-// titles are the states as people read them.
 var stateTitles = map[verify.State]string{
 	verify.Failed:      "failed",
 	verify.Missing:     "missing",
@@ -61,11 +59,9 @@ func (r verified) print(l *lines, all bool) {
 	l.list("notes:", r.Notes)
 }
 
-// maxUnseen is how many places that were not looked at are named as text.
 const maxUnseen = 20
 
-// volumes names the volumes that need a look, and the claims that are not bound; with
-// all also the others.
+// volumes prints the volumes that need a look, and unbound claims; with all also the others.
 func (r verified) volumes(l *lines, all bool) {
 	titled := false
 	named := map[string]int{}
@@ -110,8 +106,7 @@ var dataTitles = map[verify.DataState]string{
 	verify.DataRestored: "restored",
 }
 
-// findings names the items of a kind that did not come back; with all also those that
-// are there in another way.
+// findings prints the items that did not come back; with all also those that differ.
 func (r verified) findings(l *lines, k verify.Kind, all bool) {
 	titled := false
 	named := map[verify.State]int{}
@@ -147,7 +142,6 @@ func itemWords(i verify.Item) string {
 	return name
 }
 
-// counts prints how the items of each kind stand.
 func (r verified) counts(l *lines) {
 	width := len("RESOURCE")
 	for _, k := range r.Kinds {
@@ -176,5 +170,4 @@ func (r verified) counts(l *lines) {
 	}
 }
 
-// maxResource is how wide a resource may be in the table.
 const maxResource = 50

@@ -12,14 +12,12 @@ import (
 	"github.com/veltui/veltui/say/document"
 )
 
-// release, commit and date are set by the linker in builds of the Makefile and in
-// releases; it can set only what has no other value. date is the commit's, so that
-// equal sources give equal binaries.
+// The linker sets these in builds of the Makefile and in releases; it can set only what has no
+// other value. date is the commit's, so that builds are reproducible.
 var release, commit, date string
 
 var version = cmp.Or(release, built().version())
 
-// buildInfo is what the Go toolchain wrote into the binary.
 type buildInfo struct{ *debug.BuildInfo }
 
 func built() buildInfo {
@@ -30,8 +28,7 @@ func built() buildInfo {
 	return buildInfo{info}
 }
 
-// version is the module's: a tag, or what `go install` and `go build` make up from
-// the commit.
+// version is a tag, or what `go install` and `go build` derive from the commit.
 func (b buildInfo) version() string {
 	if b.Main.Version == "" || b.Main.Version == "(devel)" {
 		return "dev"
@@ -61,8 +58,7 @@ func (b buildInfo) module(path string) string {
 	return "unknown"
 }
 
-// document says what this binary was made from. What the linker was told goes before
-// what the toolchain found out.
+// document prefers what the linker was told to what the toolchain found.
 func (b buildInfo) document(version, commit, date string) document.Version {
 	d := document.Version{
 		Header: document.NewHeader("Version"), Version: version, Commit: commit, Date: date,

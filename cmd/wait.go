@@ -110,7 +110,6 @@ func (f waitFlags) check() ([]condition, error) {
 	return parseConditions(f.conditions)
 }
 
-// wait waits for the selected jobs of one cluster.
 func (c *cli) wait(ctx context.Context, selected selection, conditions []condition, f waitFlags) error {
 	w := c.newWaiter(selected, conditions, f)
 	err := w.run(ctx)
@@ -121,7 +120,6 @@ func (c *cli) wait(ctx context.Context, selected selection, conditions []conditi
 	return w.conclude()
 }
 
-// conclude prints what came of each job, and returns the exit code as an error.
 func (w *waiter) conclude() error {
 	result := document.WaitResult{Header: document.NewHeader("WaitResult"), Items: make([]document.WaitItem, 0, len(w.targets))}
 	worst := 0
@@ -151,7 +149,6 @@ func (w *waiter) conclude() error {
 	return exitError{worst, nil}
 }
 
-// ending is what came of waiting for a job, in a line.
 func (t *awaited) ending(now time.Time, conditions []condition) string {
 	switch t.result {
 	case resultMissing:
@@ -187,7 +184,6 @@ func (c condition) String() string {
 	return c.word + "=" + c.value
 }
 
-// waitedPhases are those of Velero's phases that one can wait for.
 var waitedPhases = []string{
 	velero.PhaseNew, velero.PhaseQueued, velero.PhaseReadyToStart, velero.PhaseFailedValidation, velero.PhaseInProgress,
 	velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly,
@@ -196,8 +192,7 @@ var waitedPhases = []string{
 
 var waitedStages = []job.Stage{job.StageQueued, job.StageItems, job.StageVolumes, job.StageOperations, job.StageFinalizing, job.StageDone, job.StageDeleting}
 
-// conditionWords are the values that --for takes; those that end in = want another
-// word.
+// conditionWords are the values of --for; those that end in = need another word.
 func conditionWords() []string {
 	words := []string{"completed", "ended", "stuck", "create", "delete"}
 	for _, phase := range waitedPhases {
@@ -209,8 +204,7 @@ func conditionWords() []string {
 	return words
 }
 
-// parseConditions reads the values of --for. Some of kubectl's own spellings mean the
-// same.
+// parseConditions reads --for, also in kubectl's spellings.
 func parseConditions(texts []string) ([]condition, error) {
 	var all []condition
 	for _, text := range texts {
@@ -236,8 +230,7 @@ func parseConditions(texts []string) ([]condition, error) {
 	return all, nil
 }
 
-// met is the exit code of a condition that holds for a job, ok if it does. Whether
-// the job exists has been looked at.
+// met returns the exit code of a condition that holds for a job that exists.
 func (c condition) met(j assess.Judged) (code int, ok bool) {
 	switch c.word {
 	case "create":
@@ -256,7 +249,6 @@ func (c condition) met(j assess.Judged) (code int, ok bool) {
 	return 0, false
 }
 
-// endCode is the exit code of how a job ended.
 func endCode(j assess.Judged) int {
 	switch j.Phase {
 	case velero.PhaseCompleted:

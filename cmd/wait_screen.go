@@ -20,15 +20,12 @@ import (
 )
 
 const (
-	// waitFrame is the least time between two drawings, and waitFrameRemote that over
-	// ssh.
+	// The least time between two drawings, here and over ssh.
 	waitFrame, waitFrameRemote = 250 * time.Millisecond, time.Second
-	// waitBar is how wide a bar is at most, in cells.
-	waitBar = 30
+	waitBar                    = 30
 )
 
-// waitScreen shows on standard error how far waiting is: bars that are drawn over each
-// other on a terminal, and elsewhere a line for each change.
+// waitScreen shows the progress on standard error: bars on a terminal, else a line a change.
 type waitScreen struct {
 	cli    *cli
 	drawn  bool // bars are drawn
@@ -69,7 +66,6 @@ func (c *cli) newWaitScreen(f waitFlags) *waitScreen {
 	return s
 }
 
-// say prints a line that stays.
 func (s *waitScreen) say(line string) {
 	line = sanitize.String(line)
 	if s.drawn {
@@ -92,7 +88,6 @@ func (s *waitScreen) health(h watch.Health) {
 	s.say("Connection lost: " + strings.TrimRight(h.Err, ".") + ". veltui keeps trying, and goes on to wait.")
 }
 
-// call calls a person in the way that was asked for.
 func (s *waitScreen) call(text string) {
 	s.write(s.notify.Sequence(text, s.beside.Kind, s.beside.Through))
 }
@@ -150,8 +145,7 @@ func (s *waitScreen) erased() string {
 	return s.live.erased()
 }
 
-// showBeside sets the title and the progress indicator: of several jobs, that of the
-// one that is least far.
+// showBeside sets the title and the progress indicator, of the job that is least far.
 func (s *waitScreen) showBeside(targets []*awaited) {
 	title, percent, failing, running := "", -1, false, 0
 	for _, t := range targets {
@@ -183,7 +177,6 @@ func (s *waitScreen) showBeside(targets []*awaited) {
 	s.write(text)
 }
 
-// close takes away what is drawn.
 func (s *waitScreen) close() {
 	if !s.drawn {
 		return
@@ -191,7 +184,6 @@ func (s *waitScreen) close() {
 	s.write(s.erased() + s.endBeside())
 }
 
-// endBeside gives the title back, if it was taken.
 func (s *waitScreen) endBeside() string {
 	if !s.began.Swap(false) {
 		return ""
@@ -199,8 +191,7 @@ func (s *waitScreen) endBeside() string {
 	return s.beside.End()
 }
 
-// watchStops gives the title back while the program is stopped, and has all drawn
-// below what the shell wrote meanwhile.
+// watchStops gives the title back while the program is stopped.
 func (s *waitScreen) watchStops(ctx context.Context) {
 	if s.drawn {
 		uiterminal.WatchStops(ctx, func() { s.write(s.endBeside() + "\r\n") }, func() { s.continued.Store(true) })
@@ -214,8 +205,7 @@ func (s *waitScreen) write(text string) {
 	}
 }
 
-// tell prints a line about a job where something has changed that a person would want
-// to hear.
+// tell prints a line about a job that changed notably.
 func (s *waitScreen) tell(t *awaited, a *assess.Assessment) {
 	j := t.last
 	if j.Job == nil {
@@ -241,7 +231,6 @@ func (s *waitScreen) tell(t *awaited, a *assess.Assessment) {
 	s.say(narrate.Job(j, a.Environment.Now, ""))
 }
 
-// waitLines are those of one job: how far it is, and what holds it up.
 func waitLines(c draw.Canvas, t *awaited, a *assess.Assessment, room int) []string {
 	name := " " + c.Theme.Dim.Render(draw.KindLetter(t.kind)) + " "
 	named := c.Fit(c.Theme.Strong.Render(c.CutMiddle(t.name, room)), room)

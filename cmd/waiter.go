@@ -24,7 +24,6 @@ import (
 // waitWindow is how long changes are collected: a wait has few, and ends with one.
 const waitWindow = 250 * time.Millisecond
 
-// waited is what came of waiting for a job.
 type waited string
 
 const (
@@ -37,7 +36,6 @@ const (
 	resultTimeout waited = "timeout"
 )
 
-// awaited is one job that is waited for.
 type awaited struct {
 	kind            job.Kind
 	name, namespace string
@@ -48,8 +46,7 @@ type awaited struct {
 	// seen are the changes since it was looked at last.
 	seen []*job.Job
 
-	// full is the job in the last full look: a reading of all that the verdict stands
-	// on, as `veltui explain` makes it.
+	// full is the job in the last full look, which reads all that `veltui explain` reads.
 	full assess.Judged
 	// unclear is that the last full look failed. It was said.
 	unclear bool
@@ -105,7 +102,6 @@ func (t *awaited) state(now time.Time) string {
 	return text
 }
 
-// cause is the verdict's sentence without the name before it.
 func (t *awaited) cause() string {
 	return strings.TrimPrefix(t.last.Verdict.Summary, t.name+": ")
 }
@@ -149,8 +145,8 @@ func (c *cli) newWaiter(selected selection, conditions []condition, f waitFlags)
 	return w
 }
 
-// run waits until all that is waited for has come, or the time is up. With a limit of
-// its own, waiting goes on although a cluster is silent from the start: that is said.
+// run waits until all targets are settled or the time is up. With a timeout it goes on although
+// the cluster is silent from the start.
 func (w *waiter) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -221,13 +217,11 @@ func (w *waiter) pending() []*awaited {
 	return slices.DeleteFunc(slices.Clone(w.targets), func(t *awaited) bool { return t.result != resultPending })
 }
 
-// done reports whether nothing is to be waited for any more.
 func (w *waiter) done() bool {
 	stuck := slices.ContainsFunc(w.targets, func(t *awaited) bool { return t.result == resultStuck })
 	return stuck || len(w.pending()) == 0
 }
 
-// take takes in an assessment, and settles what has come.
 func (w *waiter) take(a *assess.Assessment) {
 	first := w.assessed == nil
 	w.assessed = a
@@ -303,7 +297,6 @@ func (w *waiter) waitsForDelete() bool {
 	return slices.ContainsFunc(w.conditions, func(c condition) bool { return c.word == "delete" })
 }
 
-// judgeMissing settles a job that is not there.
 func (w *waiter) judgeMissing(t *awaited) {
 	existed := t.uid != ""
 	switch {
@@ -322,8 +315,7 @@ func (w *waiter) judgeMissing(t *awaited) {
 	}
 }
 
-// effective is a job as it moves before our eyes, with the verdict of the last full
-// look where it does not.
+// effective is a job as the watch has it, with the verdict of the last full look if it does not move.
 func (w *waiter) effective(t *awaited, j *job.Job) assess.Judged {
 	judged := w.assessed.Of(j)
 	if w.assessed.Stale() || judged.State == "" || judged.State == diagnosis.Progressing {
@@ -365,7 +357,6 @@ func (w *waiter) takeLook(l fullLook) {
 // errGone is that a job was deleted before it was looked at.
 var errGone = errors.New("it is gone")
 
-// look judges a job as `veltui explain` does.
 func (w *waiter) look(ctx context.Context, j *job.Job) {
 	judged, err := w.lookFully(ctx, j)
 	w.looked <- fullLook{j, judged, err}
@@ -396,8 +387,7 @@ func (w *waiter) lookFully(ctx context.Context, j *job.Job) (assess.Judged, erro
 	return judged, err
 }
 
-// show draws or says how the jobs are, and calls a person where that was asked for: once
-// for all that ended or got stuck at the same time.
+// show draws the jobs and notifies, once for all that ended or got stuck at the same time.
 func (w *waiter) show() {
 	var news []string
 	for _, t := range w.targets {

@@ -121,14 +121,13 @@ func TestPrecedence(t *testing.T) {
 		{"columns", "", "", "eta,name", FromFile},
 		{"columns", "stage, eta", "", "stage,eta", FromEnvironment},
 	} {
-		in, problems := Resolve(sample, Given{File: file,
-			Env: func(name string) string {
-				if find(sample, c.setting).Env == name {
-					return c.env
-				}
-				return ""
-			},
-			Flag: func(name string) (string, bool) { return c.flag, name == c.setting && c.flag != "" }})
+		env := func(name string) string {
+			if find(sample, c.setting).Env == name {
+				return c.env
+			}
+			return ""
+		}
+		in, problems := Resolve(sample, file, env, func(name string) (string, bool) { return c.flag, name == c.setting && c.flag != "" })
 		if problems != nil {
 			t.Fatal(problems)
 		}
@@ -140,9 +139,13 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+func noEnv(string) string { return "" }
+
+func noFlag(string) (string, bool) { return "", false }
+
 func TestMistakesInTheEnvironment(t *testing.T) {
 	env := map[string]string{"T_FPS": "x", "T_COLUMNS": "name,stge,name", "T_ASCII": "maybe"}
-	_, problems := Resolve(sample, Given{Env: func(name string) string { return env[name] }, Flag: func(string) (string, bool) { return "", false }})
+	_, problems := Resolve(sample, nil, func(name string) string { return env[name] }, noFlag)
 	for _, want := range []string{`T_FPS: "x" must be`, `T_COLUMNS: "stge" must be one of`, `T_COLUMNS: "name" is in the list twice`, `T_ASCII: "maybe" must be true or false`} {
 		if !strings.Contains(problems.Error(), want) {
 			t.Errorf("want %q in:\n%v", want, problems)
@@ -157,15 +160,14 @@ func TestDocumentReadsBack(t *testing.T) {
 	if problems != nil {
 		t.Fatal(problems)
 	}
-	given := Given{File: file, Env: func(string) string { return "" }, Flag: func(string) (string, bool) { return "", false }}
-	in, _ := Resolve(sample, given)
+	in, _ := Resolve(sample, file, noEnv, noFlag)
 	document := Document(in, func(InForce) string { return "f" })
 	again, problems := Parse("f", document, sample)
 	if problems != nil || !reflect.DeepEqual(withoutPlaces(file), withoutPlaces(again)) {
 		t.Errorf("%v\n%s", problems, document)
 	}
 	// With all examples taken up, it is a file too.
-	in, _ = Resolve(sample, Given{Env: given.Env, Flag: given.Flag})
+	in, _ = Resolve(sample, nil, noEnv, noFlag)
 	document = Document(in, nil)
 	lines := strings.Split(string(document), "\n")
 	for i, line := range lines {
@@ -202,7 +204,7 @@ func FuzzParse(f *testing.F) {
 		if len(problems) > 0 {
 			return
 		}
-		in, _ := Resolve(sample, Given{File: values, Env: func(string) string { return "" }, Flag: func(string) (string, bool) { return "", false }})
+		in, _ := Resolve(sample, values, noEnv, noFlag)
 		document := Document(in, func(InForce) string { return "f" })
 		if again, problems := Parse("f", document, sample); problems != nil || len(again) != len(values) {
 			t.Errorf("%v\n%s", problems, document)

@@ -25,30 +25,20 @@ type InForce struct {
 	Source Source
 }
 
-// Given is what a user has said.
-type Given struct {
-	// File are the values of the file.
-	File []Value
-	// Flag is the value of a flag, and whether it was given.
-	Flag func(name string) (text string, given bool)
-	// Env is the value of an environment variable, empty for none.
-	Env func(name string) string
-}
-
 // Resolve finds the value of every setting: flags win over the environment, that
-// over the file, and that over the defaults. Problems are those of the
-// environment; the program checks its flags itself.
-func Resolve(settings []Setting, given Given) ([]InForce, Problems) {
+// over the file, and that over the defaults. A flag returns its value and whether it was
+// given. Problems are those of the environment; the program checks its flags itself.
+func Resolve(settings []Setting, file []Value, env func(string) string, flag func(string) (string, bool)) ([]InForce, Problems) {
 	var problems Problems
 	all := make([]InForce, len(settings))
 	for i := range settings {
 		s := &settings[i]
 		all[i] = InForce{Setting: s, Source: FromDefault}
-		if at := slices.IndexFunc(given.File, func(v Value) bool { return v.Name == s.Name }); at >= 0 {
-			all[i].Value, all[i].Source = given.File[at], FromFile
+		if at := slices.IndexFunc(file, func(v Value) bool { return v.Name == s.Name }); at >= 0 {
+			all[i].Value, all[i].Source = file[at], FromFile
 		}
 		stays := false
-		if text := given.Env(s.Env); s.Env != "" && text != "" {
+		if text := env(s.Env); s.Env != "" && text != "" {
 			v, faults := s.fromEnvironment(text)
 			problems = append(problems, faults...)
 			all[i].Value, all[i].Source = v, FromEnvironment
@@ -57,7 +47,7 @@ func Resolve(settings []Setting, given Given) ([]InForce, Problems) {
 		if s.Flag == "" || stays {
 			continue
 		}
-		if text, ok := given.Flag(s.Flag); ok {
+		if text, ok := flag(s.Flag); ok {
 			all[i].Value, all[i].Source = s.split(text), FromFlag
 		}
 	}
