@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -83,45 +82,56 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	if err != nil {
 		return err
 	}
-	assessed, judged, plan, remedies, err := c.lookCloser(ctx, assessed, judged, f)
+	l, err := c.lookCloser(ctx, closeLook{assessed: assessed, Judged: judged}, f)
 	if err != nil {
 		fmt.Fprintln(c.streams.ErrOut, "warning: veltui could not look closer at the job:", sanitize.String(err.Error()))
 	}
-	j, volumes, limits := judged.Job, assessed.Volumes(judged.Job), limitsOf(judged.Job, assessed.Environment)
-	err = c.print(f.output, document.NewExplanation(judged, volumes, plan, remedies, limits), func(l *lines) {
-		l.explain(judged, volumes, plan, remedies, limits, assessed.Environment.Now)
-	})
-	return cmp.Or(err, exitFor(j, judged.Verdict))
+	volumes, limits := l.assessed.Volumes(l.Job), limitsOf(l.Job, l.assessed.Environment)
+	data := document.NewExplanation(l.Judged, volumes, l.plan, l.remedies, limits)
+	err = c.print(f.output, data, func(out *lines) { out.explain(l, volumes, limits) })
+	return cmp.Or(err, exitFor(l.Job, l.Verdict))
 }
+
+// closeLook is a judged job, with the plan to finalize it and the other options.
+type closeLook struct {
+	assessed *assess.Assessment
+	assess.Judged
+	plan     *action.Plan // nil if it is not to be finalized
+	remedies []action.Plan
+}
+
+// take judges the job again by what was seen.
+func (l *closeLook) take(look assess.Look) { l.assessed, l.Judged = l.assessed.Look(l.Job, look) }
 
 // lookCloser judges a job again after a closer look, also one that moved a moment ago: Velero may
 // have logged since that it gave up. For a job that does not move it returns the plan to finalize
 // it, and the other options. It creates DownloadRequests only if artifacts are wanted, or if the
 // object store decides the verdict.
-func (c *cli) lookCloser(ctx context.Context, assessed *assess.Assessment, judged assess.Judged, f explainFlags) (*assess.Assessment, assess.Judged, *action.Plan, []action.Plan, error) {
-	plan, remedies, err := c.remedies(ctx, judged, f)
-	if plan == nil {
-		if b, ok := judged.Object.(*velerov1.Backup); ok && f.artifacts && judged.Terminal() {
+func (c *cli) lookCloser(ctx context.Context, l closeLook, f explainFlags) (closeLook, error) {
+	var err error
+	l.plan, l.remedies, err = c.remedies(ctx, l.Judged, f)
+	if l.plan == nil {
+		if b, ok := l.Object.(*velerov1.Backup); ok && f.artifacts && l.Terminal() {
 			reader := &inspect.Artifacts{Cluster: c.inspected(f.caFile, slog.Default())}
-			why, failed := reader.WhyNotFinalized(ctx, judged.Namespace, b)
+			why, failed := reader.WhyNotFinalized(ctx, l.Namespace, b)
 			err = errors.Join(err, failed)
-			assessed, judged = assessed.Look(judged.Job, assess.Look{Evidence: diagnosis.Evidence{NotFinalized: why}, At: c.clock()})
+			l.take(assess.Look{Evidence: diagnosis.Evidence{NotFinalized: why}, At: c.clock()})
 		}
-		return assessed, judged, nil, remedies, err
+		return l, err
 	}
-	waited := judged.Verdict.State() == diagnosis.Waiting
-	assessed, judged = assessed.Look(judged.Job, inspect.LookOf(plan, c.clock()))
-	if judged.Verdict.StorageDecides() && !f.artifacts && !c.isReadOnly() {
+	waited := l.Verdict.State() == diagnosis.Waiting
+	l.take(inspect.LookOf(l.plan, c.clock()))
+	if l.Verdict.StorageDecides() && !f.artifacts && !c.isReadOnly() {
 		f.stored = true
-		if again, more, err := c.remedies(ctx, judged, f); err == nil && again != nil {
-			plan, remedies = again, more
-			assessed, judged = assessed.Look(judged.Job, inspect.LookOf(plan, c.clock()))
+		if plan, remedies, err := c.remedies(ctx, l.Judged, f); err == nil && plan != nil {
+			l.plan, l.remedies = plan, remedies
+			l.take(inspect.LookOf(plan, c.clock()))
 		}
 	}
-	if !judged.NeedsLook || waited && judged.Verdict.State() == diagnosis.Waiting {
-		plan, remedies = nil, nil // nothing is to be done about it
+	if !l.NeedsLook || waited && l.Verdict.State() == diagnosis.Waiting {
+		l.plan, l.remedies = nil, nil // nothing is to be done about it
 	}
-	return assessed, judged, plan, remedies, err
+	return l, err
 }
 
 // remedies plans how to finalize a job, and the other options; nil for one that ended or waits.
@@ -137,7 +147,9 @@ func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags
 	if err != nil {
 		return nil, nil, err
 	}
-	finalizer, err := c.inspected(f.caFile, slog.Default()).Engine(conn, j.Namespace, inspect.EngineOptions{ReadOnly: true, NoStore: !f.artifacts && !f.stored, LeaveOperations: !f.artifacts, Waiting: c.tellSlow(waitingForAnswer)})
+	finalizer, err := c.inspected(f.caFile, slog.Default()).Engine(conn, j.Namespace, inspect.EngineOptions{
+		ReadOnly: true, NoStore: !f.artifacts && !f.stored, LeaveOperations: !f.artifacts, Waiting: c.tellSlow(waitingForAnswer),
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -169,7 +181,7 @@ func exitFor(j *job.Job, v diagnosis.Verdict) error {
 	return nil
 }
 
-func (l *lines) explain(j assess.Judged, volumes []assess.Volume, plan *action.Plan, remedies []action.Plan, limits []velero.Limit, now time.Time) {
+func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Limit) {
 	v := j.Verdict
 	l.add("%s %s/%s, phase %s", j.Kind.Word(), j.Namespace, j.Name, dash(j.Phase))
 	l.add("%s", v.Summary)
@@ -179,13 +191,18 @@ func (l *lines) explain(j assess.Judged, volumes []assess.Volume, plan *action.P
 	if !v.Proof.IsZero() {
 		l.add("proof: %s: %s", v.Proof.Kind(), v.Proof.Fact().Text)
 	}
-	l.facts(slices.DeleteFunc(slices.Clone(v.Facts), func(f diagnosis.Fact) bool { return f == v.Proof.Fact() }), now)
+	facts := slices.DeleteFunc(slices.Clone(v.Facts), func(f diagnosis.Fact) bool { return f == v.Proof.Fact() })
+	l.facts(facts, j.assessed.Environment.Now)
 	l.list("volumes that have not ended:", openVolumes(volumes))
-	l.limits(limits)
+	var items []string
+	for _, limit := range limits {
+		items = append(items, limit.Name+" "+limit.Value+" ("+limit.Source+")")
+	}
+	l.list("limits:", items)
 	if v.Advice != "" {
 		l.add("\nwhat would help: %s", v.Advice)
 	}
-	switch {
+	switch plan := j.plan; {
 	case plan == nil:
 	case plan.Effect() == action.Refuse:
 		l.add("\nfinalize would refuse: %s", plan.Refusal)
@@ -194,44 +211,37 @@ func (l *lines) explain(j assess.Judged, volumes []assess.Volume, plan *action.P
 		}
 	default:
 		l.add("\nfinalize would move it from %s to %s: %s", dash(plan.From), plan.To, plan.Why)
-		l.command("  ", plan.Veltui("finalize", strings.ToLower(string(plan.Kind))+"/"+plan.Name))
+		l.command("  ", plan.Veltui("finalize", plan.Kind.Word()+"/"+plan.Name))
 	}
-	l.remedies(remedies, action.Finalize)
+	l.remedies(j.remedies, action.Finalize)
 }
 
 const volumesShown = 20
 
+// openVolumes says of each volume that has not ended how it stands.
 func openVolumes(volumes []assess.Volume) []string {
 	var lines []string
-	left := 0
 	for _, v := range volumes {
 		if v.Ended() {
-			continue
-		}
-		if len(lines) == volumesShown {
-			left++
 			continue
 		}
 		text := fmt.Sprintf("%s %s: %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew))
 		if v.Total > 0 {
 			text += ", " + human.BytesOf(v.Done, v.Total)
 		}
-		for _, more := range []string{v.Rate.String(), leftWords(v), v.Verdict.Cause} {
-			if more != "" {
-				text += ", " + more
-			}
+		if rate := v.Rate.String(); rate != "" {
+			text += ", " + rate
+		}
+		if v.ETA.Known {
+			text += ", " + v.ETA.String() + " left"
+		}
+		if v.Verdict.Cause != "" {
+			text += ", " + v.Verdict.Cause
 		}
 		lines = append(lines, text)
 	}
-	if left > 0 {
-		lines = append(lines, fmt.Sprintf("%d more", left))
+	if left := len(lines) - volumesShown; left > 0 {
+		lines = append(lines[:volumesShown], fmt.Sprintf("%d more", left))
 	}
 	return lines
-}
-
-func leftWords(v assess.Volume) string {
-	if !v.ETA.Known {
-		return ""
-	}
-	return v.ETA.String() + " left"
 }

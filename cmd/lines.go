@@ -10,7 +10,6 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/velero"
 )
 
 // print writes an answer as text or, with json or yaml, as a document.
@@ -49,14 +48,6 @@ func (l *lines) list(title string, items []string) {
 	for _, item := range items {
 		l.add("  - %s", item)
 	}
-}
-
-func (l *lines) limits(limits []velero.Limit) {
-	items := make([]string, 0, len(limits))
-	for _, limit := range limits {
-		items = append(items, limit.Name+" "+limit.Value+" ("+limit.Source+")")
-	}
-	l.list("limits:", items)
 }
 
 func (l *lines) facts(facts []diagnosis.Fact, now time.Time) {

@@ -152,14 +152,12 @@ func (r *reporting) whyNoArtifacts() error {
 }
 
 func (r *reporting) plans(ctx context.Context, reach action.Request) {
-	var plan *action.Plan
-	var remedies []action.Plan
-	var err error
-	r.Assessed, r.Judged, plan, remedies, err = r.cli.lookCloser(ctx, r.Assessed, r.Judged, explainFlags{artifacts: r.whyNoArtifacts() == nil, caFile: r.flags.caFile, elsewhere: true})
+	l, err := r.cli.lookCloser(ctx, closeLook{assessed: r.Assessed, Judged: r.Judged}, explainFlags{artifacts: r.whyNoArtifacts() == nil, caFile: r.flags.caFile, elsewhere: true})
+	r.Assessed, r.Judged = l.assessed, l.Judged
 	if err != nil {
 		r.missing("a closer look at the job", err)
 	}
-	j, v := r.Judged.Job, r.Judged.Verdict
+	j, v, plan := l.Job, l.Verdict, l.plan
 	left := func(text string, commands ...string) {
 		r.Left = append(r.Left, report.Step{Text: text, Commands: commands})
 	}
@@ -182,8 +180,8 @@ func (r *reporting) plans(ctx context.Context, reach action.Request) {
 	if plan != nil && plan.Effect() == action.Refuse {
 		left("veltui would refuse to finalize it: " + plan.Refusal + ". " + plan.Advice)
 	}
-	for i := range remedies {
-		if w := &remedies[i]; w.Action != action.Finalize {
+	for i := range l.remedies {
+		if w := &l.remedies[i]; w.Action != action.Finalize {
 			left("Another option: "+w.Title+". "+w.Why, w.Commands...)
 		}
 	}
