@@ -11,15 +11,13 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Flags are kubectl's flags that say which cluster is meant and as whom. Most are
-// client-go's own. kubectl's package of them is not used: it brings kustomize along.
+// Flags are kubectl's flags that name the cluster and the user. Most are client-go's own;
+// kubectl's package of them would bring kustomize along.
 type Flags struct {
 	values
-	// Set has the flags, bound to the values.
 	Set *pflag.FlagSet
 }
 
-// values are what the flags say.
 type values struct {
 	Kubeconfig string
 	UserExtra  []string // key=value
@@ -28,7 +26,6 @@ type values struct {
 	piped *pipedConfig
 }
 
-// NewFlags returns the flags, each with its default.
 func NewFlags() *Flags {
 	f := &Flags{values: values{piped: &pipedConfig{}}, Set: pflag.NewFlagSet("cluster", pflag.ContinueOnError)}
 	f.Set.StringVar(&f.Kubeconfig, "kubeconfig", "", "Path to the kubeconfig file")
@@ -41,8 +38,7 @@ func NewFlags() *Flags {
 	return f
 }
 
-// ForContext returns flags of their own with the same values, but for the context and,
-// if it is not empty, the namespace.
+// ForContext returns a copy with another context, and another namespace unless that is empty.
 func (f *Flags) ForContext(context, namespace string) *Flags {
 	other := NewFlags()
 	other.values = f.values
@@ -73,8 +69,7 @@ func (v values) Loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(kubeconfigRules{rules, v.piped}, &overrides)
 }
 
-// kubeconfigRules load the kubeconfig each time as it is then, unless it is a pipe:
-// of a shell's <(...), for example.
+// kubeconfigRules load the kubeconfig each time, unless it is a pipe, as of a shell's <(...).
 type kubeconfigRules struct {
 	*clientcmd.ClientConfigLoadingRules
 	piped *pipedConfig

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/pem"
 	"fmt"
@@ -23,14 +24,12 @@ type Identity struct {
 	Server string `json:"server"`
 	// TLSServerName is the name that its certificate must have, empty for the URL's.
 	TLSServerName string `json:"tlsServerName,omitempty"`
-	// CA is a fingerprint of what its certificate is checked with: "sha256:" and a
-	// sum, "system" for the system's authorities, "none" where nothing is checked.
+	// CA is a fingerprint of the authorities: "sha256:" and a sum, "system", or "none".
 	CA string `json:"certificateAuthority"`
 	// Proxy is the proxy that the kubeconfig names, without credentials.
 	Proxy string `json:"proxy,omitempty"`
-	// UID is that of namespace kube-system, which no two clusters share but copies
-	// of one. It is empty where it could not be read, for the reason in
-	// UIDUnavailable, and before [Session.Identify].
+	// UID is that of namespace kube-system; no two clusters share it but copies of one. It is
+	// empty before [Session.Identify], and for the reason in UIDUnavailable.
 	UID            types.UID `json:"uid,omitempty"`
 	UIDUnavailable string    `json:"uidUnavailable,omitempty"`
 }
@@ -62,8 +61,8 @@ func SameServer(a, b string) bool {
 	return err == nil && err2 == nil && plainURL(one) == plainURL(other)
 }
 
-// Difference says what tells another cluster, or the way to it, from this one; empty
-// if nothing does. A uid that only one of them knows is no difference.
+// Difference says what distinguishes another cluster, or the way to it; empty for nothing. A uid
+// that only one of them knows is no difference.
 func (i Identity) Difference(other Identity) string {
 	for _, d := range []struct{ what, was, is string }{
 		{"its server", i.Server, other.Server},
@@ -72,7 +71,7 @@ func (i Identity) Difference(other Identity) string {
 		{"its proxy", i.Proxy, other.Proxy},
 	} {
 		if d.was != d.is {
-			return fmt.Sprintf("%s was %s and is %s", d.what, orNone(d.was), orNone(d.is))
+			return fmt.Sprintf("%s was %s and is %s", d.what, cmp.Or(d.was, "none"), cmp.Or(d.is, "none"))
 		}
 	}
 	if i.UID != "" && other.UID != "" && i.UID != other.UID {
@@ -81,15 +80,7 @@ func (i Identity) Difference(other Identity) string {
 	return ""
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
-
-// pin returns a copy of a configuration that stays with the cluster that it leads to
-// now: the content of its CA file is part of it.
+// pin returns a copy that stays with its cluster: it holds the content of the CA file.
 func pin(config *rest.Config) (*rest.Config, Identity, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -122,8 +113,7 @@ func pin(config *rest.Config) (*rest.Config, Identity, error) {
 	return config, id, nil
 }
 
-// plainURL writes a URL in one way, without credentials: the host in lower case,
-// with its port, and the path without a slash at its end.
+// plainURL normalizes a URL: no credentials, host in lower case with its port, no final slash.
 func plainURL(u *url.URL) string {
 	host, port := strings.ToLower(u.Hostname()), u.Port()
 	if port == "" {
@@ -138,8 +128,7 @@ func plainURL(u *url.URL) string {
 	return u.Scheme + "://" + host + strings.TrimRight(u.EscapedPath(), "/")
 }
 
-// fingerprint sums up a bundle of certificates, whatever stands between them and in
-// whichever order they are.
+// fingerprint sums up a bundle of certificates, in any order and with any text between them.
 func fingerprint(bundle []byte) string {
 	var certificates [][]byte
 	for rest := bundle; ; {
@@ -157,11 +146,8 @@ func fingerprint(bundle []byte) string {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(bytes.Join(certificates, nil)))
 }
 
-// CacheKey tells a cluster from others, for what is kept of it on disk:
-// the address of its API server and the authorities that this one's certificate
-// is signed by. A cluster that is made anew at the same address, as local ones
-// are, has another authority. It needs no request, so that it is the same when
-// the cluster does not answer.
+// CacheKey tells a cluster from others for files on disk, without a request: its address and the
+// authorities of its certificate, which differ after a local cluster is recreated.
 func CacheKey(config *rest.Config) string {
 	authorities := config.CAData
 	if len(authorities) == 0 && config.CAFile != "" {

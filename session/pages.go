@@ -10,26 +10,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PageSize is how many objects are asked for at once.
 const PageSize = 500
 
 const (
-	// MaxItems is how many objects one list may have: several times as many as the
-	// largest clusters keep of one kind.
+	// MaxItems bounds one list: several times what the largest clusters keep of one kind.
 	MaxItems = 500_000
 	// maxPages limits smaller pages too.
 	maxPages = 10_000
-	// smallerPages is how many pages one becomes that is too long.
+	// smallerPages divides a page that is too long.
 	smallerPages = 10
-	// maxToken is how long a continue token may be; the API server's have some hundred
-	// bytes.
+	// maxToken bounds a continue token; the API server's have some hundred bytes.
 	maxToken = 64 << 10
 )
 
-// Pages reads a list page by page: read gets the options of each, and returns the
-// token of the next. A list that expires on the way is read once more from its
-// beginning, for which options have no token, and a page that is too long in smaller
-// ones. It is an [IncompleteError] if the list has no end.
+// Pages reads a list page by page: read gets the options of each and returns the token of the
+// next. An expired list is read once more from its beginning, for which options have no token,
+// and a page that is too long in smaller ones. A list without end is an [IncompleteError].
 func Pages(ctx context.Context, o metav1.ListOptions, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
 	again, items := true, 0
 	for range maxPages {

@@ -16,7 +16,6 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// Options are what a Session needs.
 type Options struct {
 	// Load reads the kubeconfig as it is now. Several goroutines may call it at once.
 	Load func() (*rest.Config, error)
@@ -24,8 +23,8 @@ type Options struct {
 	Context string
 }
 
-// Session is the connection to one cluster, which stays the one that it was opened
-// for. It may be used by several goroutines.
+// Session is the connection to the one cluster that it was opened for. It may be used by several
+// goroutines.
 type Session struct {
 	load    func() (*rest.Config, error)
 	context string
@@ -36,8 +35,7 @@ type Session struct {
 	identity Identity
 }
 
-// MovedError reports that a context, or the URL that it names, leads to another
-// cluster than the one that is shown.
+// MovedError reports that a context leads to another cluster than the one shown.
 type MovedError struct{ Context, Difference string }
 
 func (e *MovedError) Error() string {
@@ -51,8 +49,7 @@ func (e *OtherUserError) Error() string {
 	return fmt.Sprintf("the credentials are those of %s now, no longer of %s", e.Is, e.Was)
 }
 
-// New opens a session for the cluster that the kubeconfig leads to now. It sends no
-// request.
+// New opens a session for the cluster of the kubeconfig. It sends no request.
 func New(o Options) (*Session, error) {
 	config, err := o.Load()
 	if err != nil {
@@ -85,9 +82,8 @@ func (s *Session) Identity() Identity {
 // requestTimeout bounds a question of the session's own.
 const requestTimeout = 15 * time.Second
 
-// Identify returns the cluster's identity. The first call reads the uid of namespace
-// kube-system, unless that is known already; where it may not be read, the URL and the
-// authority are the identity.
+// Identify returns the cluster's identity. The first call reads the uid of kube-system; where it
+// may not be read, URL and authority are the identity.
 func (s *Session) Identify(ctx context.Context) (Identity, error) {
 	if id := s.Identity(); id.UID != "" || id.UIDUnavailable != "" {
 		return id, nil
@@ -95,9 +91,7 @@ func (s *Session) Identify(ctx context.Context) (Identity, error) {
 	return s.readIdentity(ctx)
 }
 
-// Check makes sure that the session still leads to the same cluster: a [MovedError] if
-// what the kubeconfig says, or the uid of the cluster's namespace kube-system, is
-// another now.
+// Check returns a [MovedError] if the kubeconfig, or the uid of kube-system, is another now.
 func (s *Session) Check(ctx context.Context) error {
 	if err := s.Moved(); err != nil {
 		return err
@@ -124,8 +118,7 @@ func (s *Session) readIdentity(ctx context.Context) (Identity, error) {
 	return s.Identity(), err
 }
 
-// Recognize compares the uid that namespace kube-system has with the one that it had.
-// The first one is remembered.
+// Recognize compares the uid of kube-system with the first one.
 func (s *Session) Recognize(uid types.UID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,8 +130,8 @@ func (s *Session) Recognize(uid types.UID) error {
 	return s.compare(now)
 }
 
-// Moved reads the kubeconfig again and returns a [MovedError] if it leads elsewhere
-// now. It sends no request. A kubeconfig that cannot be read now leads nowhere else.
+// Moved reads the kubeconfig again, without a request, and returns a [MovedError] if it leads
+// elsewhere. One that cannot be read leads nowhere else.
 func (s *Session) Moved() error {
 	config, err := s.load()
 	if err != nil {
@@ -161,9 +154,8 @@ func (s *Session) compare(now Identity) error {
 	return nil
 }
 
-// Refresh reads the credentials again. Nothing else of the kubeconfig may have
-// changed, else the session keeps those that it had and returns a [MovedError].
-// Whose they are is for the caller to ask.
+// Refresh reads the credentials again. If anything else changed, the session keeps those that it
+// had and returns a [MovedError]. Whose they are is for the caller to ask.
 func (s *Session) Refresh() error {
 	config, err := s.load()
 	if err != nil {

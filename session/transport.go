@@ -16,15 +16,12 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// How many bytes of one answer are read, after decompression. A whole answer costs
-// about three times its length while it is read and decoded.
+// Limits of one answer in bytes after decompression. Reading and decoding take three times as much.
 const (
-	// MaxAnswer is more than the API server keeps of one object (etcd takes 1.5 MiB,
-	// which JSON may write in six times as many bytes), and than a page of 500 usual
-	// ones; a page that is longer is read in smaller ones ([Pages]).
+	// MaxAnswer is more than one object (etcd takes 1.5 MiB, up to six times that as JSON) and
+	// than a page of 500 usual ones; longer pages are read in smaller ones ([Pages]).
 	MaxAnswer = 10 << 20
-	// maxSmall limits errors and access reviews.
-	maxSmall = 1 << 20
+	maxSmall  = 1 << 20
 )
 
 // TransportOptions adapt the transport to one kind of client. The zero value is usable.
@@ -33,16 +30,15 @@ type TransportOptions struct {
 	Meter *Meter
 	// Silence ends a request to which nothing comes for so long; 0 waits for ever.
 	Silence time.Duration
-	// OneAttempt returns an answer that asks to come back as an error with that delay.
-	// Kubernetes' client would otherwise repeat the request by itself, up to ten times
-	// and unseen.
+	// OneAttempt returns an answer that asks to come back as an error with that delay, which
+	// Kubernetes' client would repeat up to ten times, unseen.
 	OneAttempt bool
 	// Over is a transport around this one, nil for none.
 	Over func(http.RoundTripper) http.RoundTripper
 }
 
-// Protect returns a copy of a configuration whose clients all use the transport: it
-// limits answers, refuses redirects and shortens Retry-After.
+// Protect returns a copy of a configuration with the transport: it limits answers, refuses
+// redirects and shortens Retry-After.
 func Protect(config *rest.Config, o TransportOptions) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{next, o} })
@@ -61,8 +57,7 @@ func HTTPClient(config *rest.Config, o TransportOptions) (*http.Client, error) {
 	return &http.Client{Transport: next, Timeout: config.Timeout}, nil
 }
 
-// IncompleteError reports a limit that was reached. What was read is not all there is,
-// and nothing follows from what is missing in it.
+// IncompleteError reports a limit that was reached: nothing follows from what is missing.
 type IncompleteError struct {
 	Reason string
 	// TooLong is true for one answer with too many bytes: a smaller page may fit.
@@ -71,7 +66,6 @@ type IncompleteError struct {
 
 func (e *IncompleteError) Error() string { return e.Reason }
 
-// IsIncomplete reports whether an error says that a limit was reached.
 func IsIncomplete(err error) bool {
 	var incomplete *IncompleteError
 	return errors.As(err, &incomplete)
@@ -81,8 +75,7 @@ func tooLong(limit int64) error {
 	return &IncompleteError{Reason: fmt.Sprintf("incomplete: the API server's answer is longer than %d MiB", limit>>20), TooLong: true}
 }
 
-// RedirectError reports an answer that leads elsewhere. It is never followed: the
-// credentials and the request would go with it.
+// RedirectError reports a redirect. It is never followed: the credentials would go with it.
 type RedirectError struct {
 	Code int
 	// Location is where it leads, safe to print.
@@ -102,14 +95,12 @@ func (e SilenceError) Error() string {
 
 type streaming struct{}
 
-// Streaming returns a context for requests whose answer has no end, or whose reader
-// takes it piece by piece and limits each: watches, followed logs, lists that are
-// never whole in memory. Errors are limited all the same.
+// Streaming is for requests whose answer has no end, or whose reader limits each piece: watches,
+// followed logs, large lists. Errors are limited all the same.
 func Streaming(ctx context.Context) context.Context {
 	return context.WithValue(ctx, streaming{}, true)
 }
 
-// transport stands between every client and the API server.
 type transport struct {
 	next    http.RoundTripper
 	options TransportOptions
@@ -127,7 +118,9 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response, err := t.next.RoundTrip(request)
 	if err != nil {
-		return nil, watchdog.end(err)
+		err = watchdog.explain(err)
+		watchdog.stop()
+		return nil, err
 	}
 	meter.receive(response, sent)
 	if response.StatusCode == http.StatusSwitchingProtocols {
@@ -179,7 +172,6 @@ func (t *transport) check(request *http.Request, response *http.Response) error 
 // maxLocation is how much of a redirect's address is shown, in runes.
 const maxLocation = 200
 
-// limitOf returns how many bytes of an answer are read, 0 for no limit.
 func limitOf(request *http.Request, response *http.Response) int64 {
 	switch {
 	case response.StatusCode >= http.StatusBadRequest:
@@ -192,7 +184,6 @@ func limitOf(request *http.Request, response *http.Response) int64 {
 	return MaxAnswer
 }
 
-// body is an answer that is being read.
 type body struct {
 	io.ReadCloser
 	meter    *Meter
@@ -268,13 +259,6 @@ func (w *watchdog) stop() {
 		w.timer.Stop()
 		w.cancel(nil)
 	}
-}
-
-// end stops the watchdog of a request that failed, and explains why it did.
-func (w *watchdog) end(err error) error {
-	err = w.explain(err)
-	w.stop()
-	return err
 }
 
 // explain returns the silence that ended a request, if that did.

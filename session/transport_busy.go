@@ -15,9 +15,8 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// capRetryAfter shortens the delay that a busy server asks for. Kubernetes' client
-// repeats a request ten times, and would wait for years if the server said so. What is
-// no delay is removed, so that the client does not repeat at all.
+// capRetryAfter shortens the delay that a busy server asks for: Kubernetes' client repeats a
+// request ten times. It removes what is no delay, so that the client does not repeat.
 func capRetryAfter(response *http.Response) {
 	if response.Header.Get("Retry-After") == "" {
 		return
@@ -27,7 +26,6 @@ func capRetryAfter(response *http.Response) {
 		response.Header.Del("Retry-After")
 		return
 	}
-	// At least a second: ten repeats at once help nobody.
 	delay = min(max(delay, time.Second), retry.MaxRetryAfter)
 	response.Header.Set("Retry-After", strconv.Itoa(int(delay/time.Second)))
 }
@@ -53,9 +51,8 @@ func retryAfter(response *http.Response) (time.Duration, bool) {
 	return 0, false
 }
 
-// busy returns an error for an answer that asks to come back, nil for others. What is
-// no Status of Kubernetes is marked as client-go marks it
-// (apierrors.IsUnexpectedServerError): nothing says whether the server acted.
+// busy returns an error for an answer that asks to come back. One that is no Status is marked as
+// client-go marks it (apierrors.IsUnexpectedServerError): the server may have acted.
 func busy(request *http.Request, response *http.Response, text []byte) error {
 	asked := response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError
 	delay, ok := retryAfter(response)

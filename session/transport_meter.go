@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Meter measures what comes from one API server: its clock, its silence and the cost.
-// It may be used by several clients and goroutines; nil measures nothing.
+// Meter measures an API server's clock, its silence and the cost. It may be shared; nil measures
+// nothing.
 type Meter struct {
 	now             func() time.Time
 	requests, bytes atomic.Int64
@@ -27,8 +27,7 @@ func NewMeter(now func() time.Time) *Meter {
 	return &Meter{now: now, lastActivity: now()}
 }
 
-// Offset returns the API server's clock minus ours by its last answer with a date, and
-// whether there was one.
+// Offset returns the API server's clock minus ours by its last Date, and whether there was one.
 func (m *Meter) Offset() (offset time.Duration, known bool) {
 	if m == nil {
 		return 0, false
@@ -83,13 +82,11 @@ func (m *Meter) read(n int) {
 	m.lastActivity = m.now()
 }
 
-// minOffset is what two clocks must differ by to be called different: a Date has whole
-// seconds, and answers take time.
+// minOffset ignores the rounding of a Date, and the time of an answer.
 const minOffset = 2 * time.Second
 
-// ClockOffset returns the server's clock minus ours by the Date of an answer, zero if
-// they agree within two seconds, and whether there is such a date. The header has whole
-// seconds, cut off.
+// ClockOffset returns the server's clock minus ours by the Date of an answer, which has whole
+// seconds, cut off; zero if they agree within two seconds. known is false without a date.
 func ClockOffset(date string, sent, received time.Time) (offset time.Duration, known bool) {
 	server, err := http.ParseTime(date)
 	if err != nil {

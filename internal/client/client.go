@@ -30,8 +30,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// qps and burst are the client-side limits if the configuration has none: those of
-// client-go's discovery, which asks an old API server for each of its groups.
+// The client-side limits if the configuration has none: those of client-go's discovery, which
+// asks an old API server for each of its groups.
 const (
 	qps   = 50
 	burst = 300
@@ -51,13 +51,12 @@ type Object interface {
 
 // Client sends requests to one API server.
 type Client struct {
-	// REST is for requests with whole paths.
 	REST   rest.Interface
 	mapper meta.RESTMapper
 }
 
-// New makes a client that sends its requests over an HTTP client. The mapper knows
-// the kinds of the objects that it will be asked for; nil knows none.
+// New makes a client over an HTTP client. The mapper must know the kinds of the objects; nil
+// knows none.
 func New(config *rest.Config, over *http.Client, mapper meta.RESTMapper) (*Client, error) {
 	if over == nil {
 		return nil, errors.New("preparing the connection to the API server: no HTTP client")
@@ -164,7 +163,6 @@ func (c *Client) review(ctx context.Context, path string, review any) error {
 	return into(c.REST.Post().AbsPath(path).Body(data).Do(ctx), review)
 }
 
-// Namespace reads the metadata of a namespace.
 func (c *Client) Namespace(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
 	o := &metav1.PartialObjectMetadata{}
 	return o, into(c.REST.Get().AbsPath("/api/v1/namespaces").Name(name).SetHeader("Accept", asMetadata).Do(ctx), o)
@@ -189,7 +187,6 @@ func (p *Pods) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList,
 	return pods, err
 }
 
-// Get reads one pod.
 func (p *Pods) Get(ctx context.Context, name string) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
 	return pod, into(p.request().Name(name).Do(ctx), pod)
@@ -235,7 +232,6 @@ func groupPath(g schema.GroupVersion) string {
 	return "/apis/" + g.Group + "/" + g.Version
 }
 
-// withParams adds options, a pointer, to the query of a request.
 func withParams(r *rest.Request, options any) (*rest.Request, error) {
 	if options == nil {
 		return r, nil

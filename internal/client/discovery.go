@@ -19,15 +19,14 @@ import (
 
 // Kinds are those that an API server serves.
 type Kinds struct {
-	// Lists are of the versions of all groups, in the server's order: in each group,
-	// the version that it prefers is the first.
+	// Lists have the versions of all groups in the server's order: the preferred one first.
 	Lists []*metav1.APIResourceList
 	// Silent are the versions of groups that did not tell, with why.
 	Silent map[schema.GroupVersion]error
 }
 
-// Preferred lists each resource once, in the version that its group prefers, or else
-// in the first that has it. Subresources are left out.
+// Preferred lists each resource once, in its group's preferred version that has it, without
+// subresources.
 func (k *Kinds) Preferred() []*metav1.APIResourceList {
 	var preferred []*metav1.APIResourceList
 	taken := map[schema.GroupResource]bool{}
@@ -46,21 +45,18 @@ func (k *Kinds) Preferred() []*metav1.APIResourceList {
 	return preferred
 }
 
-// Version asks for the version of Kubernetes.
 func (c *Client) Version(ctx context.Context) (version.Info, error) {
 	var info version.Info
 	err := into(c.REST.Get().AbsPath("/version").Do(ctx), &info)
 	return info, err
 }
 
-// Resources asks for the resources of one version of a group.
 func (c *Client) Resources(ctx context.Context, g schema.GroupVersion) (*metav1.APIResourceList, error) {
 	list := &metav1.APIResourceList{GroupVersion: g.String()}
 	return list, into(c.REST.Get().AbsPath(groupPath(g)).Do(ctx), list)
 }
 
-// Kinds asks for all kinds. A group that does not tell is asked a second time: its
-// server may have just started.
+// Kinds asks for all kinds. A silent group is asked again: its server may have just started.
 func (c *Client) Kinds(ctx context.Context) (*Kinds, error) {
 	k, err := c.kinds(ctx)
 	if err == nil && len(k.Silent) > 0 {
@@ -83,12 +79,11 @@ func (c *Client) kinds(ctx context.Context) (*Kinds, error) {
 	return k, nil
 }
 
-// aggregated is how an API server since Kubernetes 1.26 tells of all kinds at once
+// aggregated asks for all kinds at once, since Kubernetes 1.26
 // (https://kubernetes.io/docs/concepts/overview/kubernetes-api, Aggregated discovery).
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// root asks at /api or /apis. Of a server that does not tell of all kinds at once it
-// returns the versions that are to be asked for.
+// root asks at /api or /apis, and returns the versions that an older server wants to be asked for.
 func (c *Client) root(ctx context.Context, path string, k *Kinds) (open []schema.GroupVersion, err error) {
 	var contentType string
 	answer := c.REST.Get().AbsPath(path).SetHeader("Accept", aggregated+",application/json").Do(ctx).ContentType(&contentType)
@@ -138,8 +133,7 @@ func isAggregated(contentType string) bool {
 	return err == nil && is == "application/json" && maps.Equal(params, want)
 }
 
-// add takes in what is told of one group. The first version that is not stale is the
-// one that it prefers.
+// add takes in one group. Its first version that is not stale is the preferred one.
 func (k *Kinds) add(g *apidiscoveryv2.APIGroupDiscovery) {
 	for _, v := range g.Versions {
 		of := schema.GroupVersion{Group: g.Name, Version: v.Version}

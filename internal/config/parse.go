@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +14,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxSize is how many bytes a file may have.
 const MaxSize = 64 << 10
 
 // Problem is one mistake, with where it is.
@@ -35,10 +35,8 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Text)
 }
 
-// maxProblems is how many mistakes are told at once.
 const maxProblems = 20
 
-// Problems are all mistakes that were found, a line each.
 type Problems []Problem
 
 func (p Problems) Error() string {
@@ -53,9 +51,8 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Parse reads a file's YAML. It finds all mistakes at once; what is right comes
-// back beside them. Anchors, aliases and tags are refused, so that a small file
-// stays small.
+// Parse reads a file's YAML and finds all mistakes at once. Anchors, aliases and tags are refused,
+// so that a small file stays small.
 func Parse(file string, data []byte, settings []Setting) ([]Value, Problems) {
 	p := parser{file: file}
 	return p.parse(data, settings), p.problems
@@ -131,16 +128,14 @@ var librarySays = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 // syntax tells what the library says about text that is no YAML.
 func (p *parser) syntax(err error) {
 	text := err.Error()
-	found := librarySays.FindStringSubmatch(text)
-	if found == nil {
-		p.add(0, 0, "it is not valid YAML: %s", text)
-		return
+	line := 0
+	if found := librarySays.FindStringSubmatch(text); found != nil {
+		line, _ = strconv.Atoi(found[1])
+		text = text[len(found[0]):]
 	}
-	line, _ := strconv.Atoi(found[1])
-	p.add(line, 0, "it is not valid YAML: %s", text[len(found[0]):])
+	p.add(line, 0, "it is not valid YAML: %s", text)
 }
 
-// mapping reads what a Map says, and the whole file.
 func (p *parser) mapping(n *yaml.Node, path string, settings []Setting) []Value {
 	if !p.plain(n, path) {
 		return nil
@@ -164,7 +159,11 @@ func (p *parser) mapping(n *yaml.Node, path string, settings []Setting) []Value 
 		lines[key.Value] = key.Line
 		s := find(settings, key.Value)
 		if s == nil {
-			p.at(key, path, "unknown key %s%s", quote(key.Value), Suggestion(key.Value, names(settings)))
+			var names []string
+			for _, s := range settings {
+				names = append(names, s.Name)
+			}
+			p.at(key, path, "unknown key %s%s", quote(key.Value), Suggestion(key.Value, names))
 			continue
 		}
 		full := s.Name
@@ -179,7 +178,6 @@ func (p *parser) mapping(n *yaml.Node, path string, settings []Setting) []Value 
 	return values
 }
 
-// value reads the value of one setting.
 func (p *parser) value(n *yaml.Node, path string, s *Setting) (Value, bool) {
 	before := len(p.problems)
 	var v Value
@@ -218,7 +216,6 @@ func (p *parser) items(n *yaml.Node, path string, s *Setting) []Value {
 	return items
 }
 
-// text reads one text, and checks it.
 func (p *parser) text(n *yaml.Node, path string, s *Setting) Value {
 	switch {
 	case !p.plain(n, path):
@@ -269,18 +266,8 @@ func kindOf(n *yaml.Node) string {
 }
 
 func find(settings []Setting, name string) *Setting {
-	for i := range settings {
-		if settings[i].Name == name {
-			return &settings[i]
-		}
+	if i := slices.IndexFunc(settings, func(s Setting) bool { return s.Name == name }); i >= 0 {
+		return &settings[i]
 	}
 	return nil
-}
-
-func names(settings []Setting) []string {
-	all := make([]string, len(settings))
-	for i, s := range settings {
-		all[i] = s.Name
-	}
-	return all
 }

@@ -10,12 +10,10 @@ import (
 	"strings"
 )
 
-// proseWidth is how wide comments are.
 const proseWidth = 78
 
-// Document is what is in force as YAML that can be saved as a file: each setting
-// with what it does, its default, and where its value comes from. What nobody set
-// is an example behind a #.
+// Document is the configuration in force as YAML that can be saved: each setting with its text,
+// default and origin. What nobody set is an example behind a #.
 func Document(all []InForce, from func(InForce) string) []byte {
 	var b bytes.Buffer
 	for _, s := range all {
@@ -35,16 +33,15 @@ func Document(all []InForce, from func(InForce) string) []byte {
 	return b.Bytes()
 }
 
-// written is a value as YAML: on one line, but for a Map, which has a line for
-// each field.
+// written is a value as YAML: one line, or a line for each field of a Map.
 func (s *Setting) written(v Value) string {
 	switch s.Kind {
 	case Bool, Number:
 		return v.Text
 	case List:
-		texts := make([]string, len(v.Items))
-		for i, item := range v.Items {
-			texts[i] = writtenText(item.Text)
+		texts := v.Texts()
+		for i, text := range texts {
+			texts[i] = writtenText(text)
 		}
 		return "[" + strings.Join(texts, ", ") + "]"
 	case Map:
@@ -71,7 +68,6 @@ func writtenText(text string) string {
 	return string(quoted)
 }
 
-// JSON is the value for an encoder of JSON.
 func (s *Setting) JSON(v Value) any {
 	switch s.Kind {
 	case Bool:
@@ -91,7 +87,6 @@ func (s *Setting) JSON(v Value) any {
 	return v.Text
 }
 
-// wrapped breaks prose into lines.
 func wrapped(text string, width int) []string {
 	var lines []string
 	line := ""

@@ -6,10 +6,8 @@ import (
 	"strings"
 )
 
-// Source is who set a value.
 type Source string
 
-// The sources, the strongest first.
 const (
 	FromFlag        Source = "flag"
 	FromEnvironment Source = "environment"
@@ -20,14 +18,12 @@ const (
 // InForce is one setting with the value that holds.
 type InForce struct {
 	*Setting
-	// Value is empty where the default holds.
 	Value  Value
 	Source Source
 }
 
-// Resolve finds the value of every setting: flags win over the environment, that
-// over the file, and that over the defaults. A flag returns its value and whether it was
-// given. Problems are those of the environment; the program checks its flags itself.
+// Resolve finds the value of every setting: flags win over the environment, that over the file.
+// flag returns a value and whether it was given. Problems are those of the environment.
 func Resolve(settings []Setting, file []Value, env func(string) string, flag func(string) (string, bool)) ([]InForce, Problems) {
 	var problems Problems
 	all := make([]InForce, len(settings))
@@ -54,8 +50,7 @@ func Resolve(settings []Setting, file []Value, env func(string) string, flag fun
 	return all, problems
 }
 
-// fromEnvironment reads a variable: a Bool as Go does ("1", "true", "0" ...), a
-// List with commas.
+// fromEnvironment reads a variable: a Bool as Go does, a List with commas.
 func (s *Setting) fromEnvironment(text string) (Value, Problems) {
 	if s.Kind == Bool {
 		yes, err := strconv.ParseBool(text)

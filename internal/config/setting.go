@@ -7,10 +7,8 @@ import (
 	"strings"
 )
 
-// Kind is what a setting's value is.
 type Kind int
 
-// The kinds.
 const (
 	Text Kind = iota
 	Bool
@@ -21,28 +19,23 @@ const (
 
 // Setting describes one setting.
 type Setting struct {
-	// Name is its key in the file.
 	Name string
 	Kind Kind
 	// What says what it does; Default what holds where nobody sets it, in words.
 	What, Default string
-	// Example is a value as YAML.
-	Example string
-	// Flag is the flag that says the same, without dashes, and Env the environment
-	// variable. Empty for none.
+	Example       string
+	// Flag, without dashes, and Env say the same; empty for none.
 	Flag, Env string
 	// Stays says that a flag cannot take back a true that the environment says.
 	Stays bool
-	// Path says that it is a file's: a relative one in the configuration file starts
-	// at that file's folder.
+	// Path is a file's: a relative one starts at the configuration file's folder.
 	Path bool
 	// Allowed are the only texts that there can be; nil for any.
 	Allowed []string
 	// Least and Most bound a Number.
 	Least, Most int
 	// Check says what is wrong with a text, empty for nothing; nil allows any.
-	Check func(text string) string
-	// Fields are the settings in a Map.
+	Check  func(text string) string
 	Fields []Setting
 }
 
@@ -57,7 +50,6 @@ type Value struct {
 	Items, Fields []Value
 }
 
-// Texts are the elements of a List.
 func (v Value) Texts() []string {
 	texts := make([]string, len(v.Items))
 	for i, item := range v.Items {
@@ -87,7 +79,6 @@ func (s *Setting) fault(text string) string {
 	return ""
 }
 
-// longest is how much of a wrong text an error shows.
 const longest = 60
 
 // quote shows a text of somebody else's in an error.
@@ -98,8 +89,7 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
-// Suggestion names what a misspelt text probably stands for, in brackets; empty if
-// nothing is near.
+// Suggestion names, in brackets, what a misspelt text probably means; empty if nothing is near.
 func Suggestion(text string, known []string) string {
 	best, distance := "", max(len(text)/3, 1)+1
 	for _, k := range known {
@@ -113,8 +103,7 @@ func Suggestion(text string, known []string) string {
 	return fmt.Sprintf(" (did you mean %s?)", best)
 }
 
-// edits is how many letters have to be put in, left out, replaced or swapped with
-// their neighbour to make b out of a.
+// edits counts the letters to insert, delete, replace or swap with their neighbour.
 func edits(a, b string) int {
 	if len(a) > longest {
 		return len(a)

@@ -1,3 +1,6 @@
+// Package kubectl makes commands that a person copies into a POSIX shell: one
+// line each, whatever is in names, and leading to the cluster that veltui looked
+// at.
 package kubectl
 
 import (
@@ -11,8 +14,7 @@ import (
 type Reach struct {
 	// Context is the kubeconfig context; empty for none.
 	Context string
-	// Flags are the other flags that lead there, such as --kubeconfig=FILE and
-	// --as=NAME, each in one word.
+	// Flags are others, such as --kubeconfig=FILE, each in one word.
 	Flags []string
 	// Environment are variables that must be set, as NAME=value.
 	Environment []string
@@ -30,8 +32,8 @@ func (r Reach) Veltui(namespace string, args ...string) string {
 	return strings.Join(append(words, r.flags(namespace)...), " ")
 }
 
-// Velero is a velero command in a namespace. Unsaid are the flags that lead to
-// the cluster and that velero does not have (pkg/client/factory.go).
+// Velero is a velero command in a namespace. unsaid are flags to the cluster that velero lacks
+// (pkg/client/factory.go).
 func (r Reach) Velero(namespace string, args ...string) (line string, unsaid []string) {
 	words := append(r.start("velero"), quoteAll(args)...)
 	if r.Context != "" {
@@ -79,9 +81,8 @@ func quoteAll(args []string) []string {
 	return words
 }
 
-// Quote makes one word of s for a POSIX shell. It holds no line feed and nothing
-// else that a terminal or a clipboard might change: printf puts that back. Only
-// line feeds at the very end get lost, and NULs, which no argument can hold.
+// Quote makes one word of s for a POSIX shell. printf restores line feeds and all that a terminal
+// or a clipboard might change, but not line feeds at the end, nor NULs.
 func Quote(s string) string {
 	switch {
 	case s != "" && s[0] != '=' && s[0] != '~' && !strings.ContainsFunc(s, needsQuotes):
@@ -112,8 +113,7 @@ func needsQuotes(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:@%+,=~", r))
 }
 
-// needsPrintf reports whether a character is other than it looks, or looks like
-// nothing: controls, marks, spaces but the plain one, and what turns text round.
+// needsPrintf reports whether a character is other than it looks, or invisible.
 func needsPrintf(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < ' ' || r == 0x7f
