@@ -25,14 +25,14 @@ func (j *Job) draw(prev *Job) {
 func (j *Job) stageFraction(prev *Job) (fraction float64, known bool) {
 	switch j.Stage {
 	case StageItems:
-		return j.itemsFraction()
+		return ratio(j.Items.Done, j.Items.Total)
 	case StageVolumes:
 		return j.track.filesystem.fraction()
 	case StageOperations:
 		if j.operationsAreVolumes() {
 			return j.track.movers.fraction()
 		}
-		return j.operationsFraction()
+		return ratio(int(j.Operations.Ended()), j.Operations.Attempted)
 	case StageFinalizing:
 		return almost, true
 	case StageDone:
@@ -41,18 +41,11 @@ func (j *Job) stageFraction(prev *Job) (fraction float64, known bool) {
 	return 0, false
 }
 
-func (j *Job) itemsFraction() (fraction float64, known bool) {
-	if !j.Items.Known || j.Items.Total <= 0 {
+func ratio(done, total int) (fraction float64, known bool) {
+	if total <= 0 {
 		return 0, false
 	}
-	return float64(j.Items.Done) / float64(j.Items.Total), true
-}
-
-func (j *Job) operationsFraction() (fraction float64, known bool) {
-	if j.Operations.Attempted <= 0 {
-		return 0, false
-	}
-	return float64(j.Operations.Ended()) / float64(j.Operations.Attempted), true
+	return float64(done) / float64(total), true
 }
 
 // operationsAreVolumes reports whether the volumes tell more of the operations
@@ -77,7 +70,7 @@ func (j *Job) finalFraction(prev *Job) (fraction float64, known bool) {
 	if j.Phase == velero.PhaseFailedValidation {
 		return 0, false
 	}
-	fraction, known = j.itemsFraction()
+	fraction, known = ratio(j.Items.Done, j.Items.Total)
 	if j.Phase != velero.PhaseFailed {
 		return fraction, known
 	}

@@ -65,7 +65,10 @@ func Next(prev *Job, in Input) *Job {
 	}
 	if !sameVolumes {
 		j.Volumes = in.Volumes
-		j.track.filesystem, j.track.movers = tallies(in.Volumes)
+		j.track.filesystem, j.track.movers = Tally{}, Tally{}
+		for i := range in.Volumes {
+			j.track.tallyOf(in.Volumes[i].Kind).add(&in.Volumes[i])
+		}
 		if j.track.completed = in.Completed; in.Completed != nil {
 			j.track.filesystem.merge(in.Completed.podVolumes)
 			j.track.movers.merge(in.Completed.movers)

@@ -24,15 +24,11 @@ type Tally struct {
 	Newest time.Time
 }
 
-func tallies(volumes []Volume) (filesystem, movers Tally) {
-	for i := range volumes {
-		if volumes[i].Kind.IsPodVolume() {
-			filesystem.add(&volumes[i])
-		} else {
-			movers.add(&volumes[i])
-		}
+func (t *track) tallyOf(kind velero.VolumeKind) *Tally {
+	if kind.IsPodVolume() {
+		return &t.filesystem
 	}
-	return filesystem, movers
+	return &t.movers
 }
 
 func (t *Tally) add(v *Volume) {

@@ -50,40 +50,32 @@ type Overlap struct {
 // backup_queue_controller.go, detectNSConflictsInternal, since 1.18.0). known are the
 // cluster's namespaces, nil if they are not known; without them the filters are
 // compared with each other, and what may overlap counts as overlapping.
-func (n Namespaces) Overlap(b Namespaces, known []string) Overlap {
+func (n Namespaces) Overlap(o Namespaces, known []string) Overlap {
 	budget := newFilterBudget()
-	return overlapOf(newNamespaceFilter(n, budget), newNamespaceFilter(b, budget), known)
-}
-
-func overlapOf(a, b *namespaceFilter, known []string) Overlap {
-	if !a.valid() || !b.valid() {
+	x, y := newNamespaceFilter(n, budget), newNamespaceFilter(o, budget)
+	if !x.valid() || !y.valid() {
 		return Overlap{}
 	}
 	if known != nil {
-		var both []string
-		for _, name := range known {
-			if a.takes(name) && b.takes(name) {
-				both = append(both, name)
-			}
-		}
+		both := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !x.takes(name) || !y.takes(name) })
 		if len(both) == 0 {
 			return Overlap{}
 		}
-		if a.all && b.all {
+		if x.all && y.all {
 			both = nil
 		}
-		return Overlap{Any: true, Certain: a.certain() && b.certain(), Names: both}
+		return Overlap{Any: true, Certain: x.certain() && y.certain(), Names: both}
 	}
 	switch {
-	case a.all && b.all:
-		// Nobody excludes every namespace of a cluster by name.
-		return Overlap{Any: !a.excludes.Has("*") && !b.excludes.Has("*"), Certain: true}
-	case a.all:
-		return overlapWithAll(a, b)
-	case b.all:
-		return overlapWithAll(b, a)
+	case x.all && y.all:
+		// It is not usual to exclude every namespace of a cluster by name.
+		return Overlap{Any: !x.excludes.Has("*") && !y.excludes.Has("*"), Certain: true}
+	case x.all:
+		return overlapWithAll(x, y)
+	case y.all:
+		return overlapWithAll(y, x)
 	}
-	return overlapOfLists(a, b)
+	return overlapOfLists(x, y)
 }
 
 // overlapWithAll compares a filter that takes everything with one that lists.
@@ -243,12 +235,7 @@ func RestoresInto(r *velerov1.Restore, backup *velerov1.Backup, namespace string
 		filters = append(filters, newNamespaceFilter(NamespacesOf(backup), budget))
 	}
 	takes := func(source string) bool {
-		for _, f := range filters {
-			if !f.takes(source) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(filters, func(f *namespaceFilter) bool { return !f.takes(source) })
 	}
 	for from, to := range r.Spec.NamespaceMapping {
 		if to == namespace && takes(from) {

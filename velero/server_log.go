@@ -100,20 +100,22 @@ func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 			continue
 		}
 		e, ok := ParseLogLine(strings.TrimSuffix(line, "\r"))
-		if why := e.failsToList(); ok && awaits && why != "" {
+		if !ok {
+			continue
+		}
+		if why := e.failsToList(); awaits && why != "" {
 			if found.UnlistedSince.IsZero() || e.At.Sub(found.Unlisted.At) > reflectorRetries {
 				found.UnlistedSince = e.At
 			}
 			found.Unlisted = LogLine{At: e.At, Level: e.Level, Text: "Failed to watch", Error: why}
 		}
-		if ok && !e.At.Before(since) && e.refuses(namespace, name) {
+		switch {
+		case e.At.Before(since):
+		case e.refuses(namespace, name):
 			found.Refused = e.LogLine
-			continue
+		case e.About(kind, namespace, name) && e.Level != "debug" && e.Level != "trace":
+			found.add(e, kind, ref, since)
 		}
-		if !ok || e.At.Before(since) || !e.worksOn(kind, namespace, name) {
-			continue
-		}
-		found.add(e, kind, ref, since)
 	}
 	return found
 }
@@ -174,7 +176,8 @@ func (l JobLog) Final(wrote, started, now time.Time) bool {
 
 // add takes lines in the order in which the server wrote them. Their times may
 // go back with its clock, so a line that gives up counts only if neither order
-// nor time puts other work after it.
+// nor time puts other work after it. What is logged of hooks is from
+// pkg/podexec/pod_command_executor.go ExecutePodCommand.
 func (l *JobLog) add(e LogEntry, kind, ref string, since time.Time) {
 	if to, gaveUp := givesUp(e.Text, kind); gaveUp && e.ofController(kind, ref) {
 		// At the second of its start it is of an earlier job of the name.
@@ -192,9 +195,12 @@ func (l *JobLog) add(e LogEntry, kind, ref string, since time.Time) {
 	case kind == "Backup" && e.Text == "backup failed":
 		l.Failure = e.Error
 	case e.Text == "running exec hook":
-		l.Hook = hookFrom(e)
-	case hookEnds(e.Text), kind == "Backup" && e.podOf() != "":
-		// A backup runs a hook before it goes on to the next item; where several
+		timeout, _ := time.ParseDuration(e.Fields["hookTimeout"])
+		l.Hook = LoggedHook{At: e.At, Pod: e.podOf(), Container: e.Fields["hookContainer"], Name: e.Fields["hookName"],
+			Phase: e.Fields["hookPhase"], Timeout: max(0, timeout)}
+	case strings.HasPrefix(e.Text, "stdout: "), strings.HasPrefix(e.Text, "stderr: "), e.Text == "Error executing hook",
+		kind == "Backup" && e.podOf() != "":
+		// A command has ended, or a backup runs a hook before it goes on to the next item; where several
 		// workers take items, the hook may still run, and is not named.
 		l.Hook = LoggedHook{}
 	}
@@ -265,20 +271,6 @@ func (e *LogEntry) endsWorkers(kind, ref string) bool {
 	return false
 }
 
-// hookEnds recognises what is logged when a command has ended
-// (pkg/podexec/pod_command_executor.go ExecutePodCommand).
-func hookEnds(text string) bool {
-	return strings.HasPrefix(text, "stdout: ") || strings.HasPrefix(text, "stderr: ") || text == "Error executing hook"
-}
-
-// hookFrom reads the line with which a command begins
-// (pkg/podexec/pod_command_executor.go ExecutePodCommand).
-func hookFrom(e LogEntry) LoggedHook {
-	timeout, _ := time.ParseDuration(e.Fields["hookTimeout"])
-	return LoggedHook{At: e.At, Pod: e.podOf(), Container: e.Fields["hookContainer"], Name: e.Fields["hookName"],
-		Phase: e.Fields["hookPhase"], Timeout: max(0, timeout)}
-}
-
 // podOf is the pod that a line is about, as NAMESPACE/NAME.
 func (e *LogEntry) podOf() string {
 	if pod := e.Fields["pod"]; strings.Contains(pod, "/") {
@@ -307,21 +299,18 @@ func givesUp(text, kind string) (to string, ok bool) {
 		return "", false
 	}
 	to = text[len(text)-len(rest)+len(from):]
-	return to, isPhase(to)
+	return to, slices.Contains(lastPhases, to)
 }
 
-// isPhase reports whether a word is a phase that a last status may carry.
-func isPhase(word string) bool {
-	return slices.Contains([]string{PhaseWaiting, PhaseWaitingPartly, PhaseFinalizing, PhaseFinalizingPartly,
-		PhaseCompleted, PhasePartiallyFailed, PhaseFailed}, word)
-}
+// lastPhases are those that a last status may carry.
+var lastPhases = []string{PhaseWaiting, PhaseWaitingPartly, PhaseFinalizing, PhaseFinalizingPartly, PhaseCompleted, PhasePartiallyFailed, PhaseFailed}
 
 // controllerKeys are the fields in which the controllers name a job that alone
 // write its status while it is in progress. Others try again when they cannot.
 var controllerKeys = map[string]string{"Backup": "backuprequest", "Restore": "Restore"}
 
-// jobKeys are the fields in which the controllers that work on a job name it.
-var jobKeys = map[string][]string{
+// JobKeys are the fields in which the controllers that work on a kind of job name it.
+var JobKeys = map[string][]string{
 	"Backup":  {"backup", "backuprequest", "backup operations for backup", "backup finalizer"},
 	"Restore": {"restore", "Restore", "restore operations for restore", "restore finalizer"},
 }
@@ -329,18 +318,13 @@ var jobKeys = map[string][]string{
 // notWork are controllers that speak of a job without working on it.
 var notWork = []string{"backup-deletion", "backup-sync", "gc", "garbage-collector", "backup-queue", "download-request", "schedule"}
 
-// worksOn reports whether a line is a sign of the server's work on a job.
-func (e *LogEntry) worksOn(kind, namespace, name string) bool {
-	return e.About(kind, namespace, name) && e.Level != "debug" && e.Level != "trace"
-}
-
 // About reports whether a line is of the server's work on a job. kind is Backup
 // or Restore.
 func (e *LogEntry) About(kind, namespace, name string) bool {
 	if slices.Contains(notWork, e.Fields["controller"]) || e.Fields["deletebackuprequest"] != "" {
 		return false
 	}
-	for _, key := range jobKeys[kind] {
+	for _, key := range JobKeys[kind] {
 		switch e.Fields[key] {
 		case namespace + "/" + name:
 			return true
@@ -498,7 +482,3 @@ func CutLogLine(line string) (l LogLine, ok bool) {
 	l.Text = strings.TrimPrefix(strings.TrimLeft(line, " "), "msg=")
 	return l, !l.At.IsZero()
 }
-
-// JobKeys are the fields in which the controllers that work on a job name it.
-// kind is Backup or Restore.
-func JobKeys(kind string) []string { return slices.Clone(jobKeys[kind]) }

@@ -1,6 +1,7 @@
 package glob
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/gobwas/glob/match"
@@ -134,26 +135,12 @@ func (m *matching) indexAny(n *node, start, end int) (at int, lengths []int) {
 			at, lengths = i, found
 		default:
 			m.spend(len(lengths) + len(found))
-			lengths = merge(lengths, found)
+			lengths = slices.Concat(lengths, found)
+			slices.Sort(lengths)
+			lengths = slices.Compact(lengths)
 		}
 	}
 	return at, lengths
-}
-
-// merge merges two sorted lists of different numbers.
-func merge(a, b []int) []int {
-	both := make([]int, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0] < b[0]:
-			both, a = append(both, a[0]), a[1:]
-		case a[0] > b[0]:
-			both, b = append(both, b[0]), b[1:]
-		default:
-			both, a, b = append(both, a[0]), a[1:], b[1:]
-		}
-	}
-	return append(append(both, a...), b...)
 }
 
 // row matches parts of fixed lengths one after the other. What comes behind the

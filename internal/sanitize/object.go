@@ -42,20 +42,21 @@ func walk(v reflect.Value, depth int) {
 		walkInterface(v, depth)
 	case reflect.Struct:
 		if raw, ok := v.Addr().Interface().(*runtime.RawExtension); ok && raw.Raw != nil {
-			raw.Raw = cleanJSON(raw.Raw)
+			if json.Valid(raw.Raw) {
+				raw.Raw = JSON(raw.Raw)
+			} else {
+				raw.Raw = quoted(String(string(raw.Raw)))
+			}
 		}
 		for i := range v.NumField() {
 			if f := v.Field(i); f.CanSet() {
 				walk(f, depth-1)
 			}
 		}
-	case reflect.Slice:
-		if holdsText(v.Type().Elem().Kind()) {
-			for i := range v.Len() {
-				walk(v.Index(i), depth-1)
-			}
+	case reflect.Slice, reflect.Array:
+		if v.Type().Elem().Kind() < reflect.Array {
+			return // numbers, of which there may be many
 		}
-	case reflect.Array:
 		for i := range v.Len() {
 			walk(v.Index(i), depth-1)
 		}
@@ -126,23 +127,4 @@ func cleanStrings(m map[string]string) {
 			m[ck] = cv
 		}
 	}
-}
-
-// holdsText reports whether a value of that kind can hold a string at all.
-func holdsText(k reflect.Kind) bool {
-	switch k {
-	case reflect.String, reflect.Pointer, reflect.Interface, reflect.Struct,
-		reflect.Slice, reflect.Array, reflect.Map:
-		return true
-	}
-	return false
-}
-
-// cleanJSON cleans the strings of JSON; what is no JSON becomes one of its
-// strings.
-func cleanJSON(raw []byte) []byte {
-	if json.Valid(raw) {
-		return JSON(raw)
-	}
-	return quoted(String(string(raw)))
 }

@@ -12,28 +12,8 @@ import (
 // a question mark, so that rows keep their width. It is the last step before a
 // screen; what is drawn was cleaned, and measured, before.
 func Frame(s string) string {
-	if isCleanFrame(s) {
-		return s
-	}
 	var b strings.Builder
-	b.Grow(len(s))
-	for len(s) > 0 {
-		if n := colorSize(s); n > 0 {
-			b.WriteString(s[:n])
-			s = s[n:]
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(s)
-		if !drawable(r, s) {
-			r = '?'
-		}
-		b.WriteRune(r)
-		s = s[size:]
-	}
-	return b.String()
-}
-
-func isCleanFrame(s string) bool {
+	done := 0 // what is before is in b
 	for i := 0; i < len(s); {
 		if s[i] >= 0x20 && s[i] < 0x7f || s[i] == '\n' {
 			i++
@@ -45,11 +25,17 @@ func isCleanFrame(s string) bool {
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		if !drawable(r, s[i:]) {
-			return false
+			b.WriteString(s[done:i])
+			b.WriteByte('?')
+			done = i + size
 		}
 		i += size
 	}
-	return true
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	return b.String()
 }
 
 func drawable(r rune, s string) bool {

@@ -52,28 +52,23 @@ func Whole(s string) string { return Cut(s, math.MaxInt) }
 
 // Cut is [String] with another limit, in runes. A string that is cut ends in an
 // ellipsis, which is one of them. A limit below one gives the empty string.
-func Cut(s string, limit int) string {
-	if limit < 1 {
-		return ""
-	}
-	if isClean(s, "") && (len(s) <= limit || utf8.RuneCountInString(s) <= limit) {
-		return s
-	}
-	w := writer{limit: limit}
-	w.line(s)
-	return string(w.b)
-}
+func Cut(s string, limit int) string { return clean(s, limit, "") }
 
 // layout are the characters that lay out a text of several lines.
 const layout = "\n\t"
 
 // Text returns s as harmless text of any length that keeps its line feeds and
 // tabs. A carriage return before a line feed is dropped.
-func Text(s string) string {
-	if isClean(s, layout) {
+func Text(s string) string { return clean(s, math.MaxInt, layout) }
+
+func clean(s string, limit int, keep string) string {
+	switch {
+	case limit < 1:
+		return ""
+	case isClean(s, keep) && (len(s) <= limit || utf8.RuneCountInString(s) <= limit):
 		return s
 	}
-	w := writer{limit: math.MaxInt, keep: layout}
+	w := writer{limit: limit, keep: keep}
 	w.line(s)
 	return string(w.b)
 }

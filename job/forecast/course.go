@@ -91,7 +91,7 @@ func (c *Course) Observe(at time.Time, done int) {
 	c.odds = min(max(c.odds, -mostOdds), mostOdds)
 }
 
-// Break says that news may have been missed until now: the time to the next
+// Break notes that news may have been missed until now: the time to the next
 // observation means nothing.
 func (c *Course) Break() { c.plain.begun, c.informed.begun = false, false }
 

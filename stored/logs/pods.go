@@ -185,7 +185,7 @@ func (b *belongs) long(head, tail []byte) bool {
 	ref := b.namespace + "/" + b.name
 	for _, part := range [][]byte{head, tail} {
 		text := string(part)
-		for _, key := range velero.JobKeys(b.kind) {
+		for _, key := range velero.JobKeys[b.kind] {
 			if strings.Contains(text, key+"="+ref) || strings.Contains(text, `"`+key+`":"`+ref+`"`) {
 				return true
 			}

@@ -124,18 +124,14 @@ const ServerWarning = "Velero's own server may fail on it too"
 
 // problem describes the value that was found at a path.
 func problem(at path, value any, t target) Malformed {
+	text, err := gojson.Marshal(value)
+	if err != nil {
+		text = []byte("unreadable")
+	}
 	return Malformed{
 		Field: sanitize.Cut(at.String(), maxField),
-		Value: sanitize.Cut(compact(value), maxValue),
+		Value: sanitize.Cut(string(text), maxValue),
 		Error: "expected " + t.expected(),
 		patch: patchFor(at, value, t),
 	}
-}
-
-func compact(value any) string {
-	data, err := gojson.Marshal(value)
-	if err != nil {
-		return "unreadable"
-	}
-	return string(data)
 }

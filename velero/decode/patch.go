@@ -1,7 +1,9 @@
 package decode
 
 import (
+	"cmp"
 	"encoding/json"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,13 +18,6 @@ const maxPatch = 500
 
 // someDuration is put into a duration that must not be left out.
 const someDuration = "1h0m0s"
-
-// step is one operation of a JSON patch (RFC 6902).
-type step struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
-}
 
 // Patch is a JSON patch (RFC 6902) that mends the fields of one object, empty if
 // it cannot mend them all. It replaces a value whose meaning is plain, such as
@@ -43,26 +38,18 @@ func Patch(fields []Malformed) string {
 }
 
 // patchFor mends one field. It begins with a test, so that it never changes a
-// value that somebody has mended meanwhile. There is none for the object as a
+// value that was mended meanwhile. There is none for the object as a
 // whole, nor one that is long or holds what a terminal must not print.
 func patchFor(at path, value any, t target) string {
 	if len(at) == 0 {
 		return ""
 	}
 	where := at.pointer()
-	mend := any(struct {
-		Op   string `json:"op"`
-		Path string `json:"path"`
-	}{"remove", where})
-	if t.isDuration() {
-		switch text, _ := value.(string); {
-		case durationFrom(text) != "":
-			mend = step{"replace", where, durationFrom(text)}
-		case t.required:
-			mend = step{"replace", where, someDuration}
-		}
+	mend := map[string]any{"op": "remove", "path": where}
+	if text, _ := value.(string); t.elem().Type == duration && (t.required || durationFrom(text) != "") {
+		mend = map[string]any{"op": "replace", "path": where, "value": cmp.Or(durationFrom(text), someDuration)}
 	}
-	data, err := json.Marshal([]any{step{"test", where, value}, mend})
+	data, err := json.Marshal([]any{map[string]any{"op": "test", "path": where, "value": value}, mend})
 	if err != nil || len(data) > maxPatch || sanitize.String(string(data)) != string(data) {
 		return ""
 	}
@@ -78,16 +65,11 @@ func durationFrom(text string) string {
 	if found == nil {
 		return ""
 	}
-	n, err := strconv.Atoi(found[1])
-	if err != nil {
-		return ""
-	}
-	hours := 24 * n
-	if found[2] == "w" {
+	hours, _ := strconv.Atoi(found[1]) // at most five digits
+	if hours *= 24; found[2] == "w" {
 		hours *= 7
 	}
-	const most = int(1<<63-1) / int(time.Hour)
-	if hours > most {
+	if hours > int(math.MaxInt64/time.Hour) {
 		return ""
 	}
 	return (time.Duration(hours) * time.Hour).String()

@@ -32,15 +32,10 @@ func (p *pruner) fits(value any, t target, at path) (pruned any, ok bool) {
 		ok = readable(value, inner.Type)
 	case value == nil || inner.Kind() == reflect.Interface:
 		return value, true
-	case inner.Kind() == reflect.Struct:
+	case inner.Kind() == reflect.Struct, inner.Kind() == reflect.Map:
 		var object map[string]any
 		if object, ok = value.(map[string]any); ok {
 			p.fields(object, inner.Type, at)
-		}
-	case inner.Kind() == reflect.Map:
-		var object map[string]any
-		if object, ok = value.(map[string]any); ok {
-			p.entries(object, inner.Elem(), at)
 		}
 	case inner.Kind() == reflect.Slice:
 		var list []any
@@ -56,28 +51,26 @@ func (p *pruner) fits(value any, t target, at path) (pruned any, ok bool) {
 	return value, ok
 }
 
-// fields prunes an object that is to become a struct.
+// fields prunes an object that is to become a struct or a map.
 func (p *pruner) fields(object map[string]any, t reflect.Type, at path) {
-	for _, m := range members(t) {
-		if value, there := object[m.name]; there {
-			p.put(object, m.name, value, m.target, at)
+	var all []member
+	if t.Kind() == reflect.Struct {
+		all = members(t)
+	} else {
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			all = append(all, member{name, target{Type: t.Elem()}})
 		}
 	}
-}
-
-// entries prunes an object that is to become a map.
-func (p *pruner) entries(object map[string]any, t reflect.Type, at path) {
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		p.put(object, name, object[name], target{Type: t}, at)
-	}
-}
-
-func (p *pruner) put(object map[string]any, name string, value any, t target, at path) {
-	pruned, ok := p.fits(value, t, append(at, name))
-	if ok {
-		object[name] = pruned
-	} else {
-		delete(object, name)
+	for _, m := range all {
+		value, there := object[m.name]
+		if !there {
+			continue
+		}
+		if pruned, ok := p.fits(value, m.target, append(at, m.name)); ok {
+			object[m.name] = pruned
+		} else {
+			delete(object, m.name)
+		}
 	}
 }
 

@@ -40,8 +40,6 @@ func (t target) elem() target {
 	return t
 }
 
-func (t target) isDuration() bool { return t.elem().Type == duration }
-
 // expected says in words what the type holds.
 func (t target) expected() string {
 	t = t.elem()
