@@ -92,17 +92,11 @@ func readEtcd(ctx context.Context, reader *watch.EtcdReader) (*etcd.Cluster, err
 		return nil, err
 	}
 	logs := map[string]etcd.Log{}
-	for i := range cluster.Backups {
-		pod, wanted := cluster.PodToRead(&cluster.Backups[i])
-		if !wanted {
-			continue
-		}
-		if len(logs) == etcdLogsRead {
-			break
-		}
-		logs[pod] = reader.Log(ctx, pod)
-		if logs[pod].Forbidden {
-			break
+	for i := 0; i < len(cluster.Backups) && len(logs) < etcdLogsRead; i++ {
+		if pod, wanted := cluster.PodToRead(&cluster.Backups[i]); wanted {
+			if logs[pod] = reader.Log(ctx, pod); logs[pod].Forbidden {
+				break
+			}
 		}
 	}
 	return cluster.WithLogs(logs), nil
@@ -134,13 +128,12 @@ func judgeEtcd(cluster *etcd.Cluster, names []string, now time.Time) judgedEtcd 
 func (l judgedEtcd) missing(names []string) error {
 	var lost []string
 	for _, name := range names {
-		backup := slices.ContainsFunc(l.backups, func(b etcd.JudgedBackup) bool { return b.Name == name })
-		schedule := slices.ContainsFunc(l.schedules, func(s etcd.JudgedSchedule) bool { return s.Name == name })
-		if !backup && !schedule {
+		if !slices.ContainsFunc(l.backups, func(b etcd.JudgedBackup) bool { return b.Name == name }) &&
+			!slices.ContainsFunc(l.schedules, func(s etcd.JudgedSchedule) bool { return s.Name == name }) {
 			lost = append(lost, fmt.Sprintf("%q", name))
 		}
 	}
-	if len(lost) == 0 {
+	if lost == nil {
 		return nil
 	}
 	return fmt.Errorf("not found: no EtcdBackup and no schedule is named %s", strings.Join(lost, ", "))
@@ -190,7 +183,7 @@ func (c *stdio) printEtcdTables(l judgedEtcd, wide bool) error {
 		backups = append(backups, cells)
 	}
 	t := c.newTable()
-	if err := t.print(etcdColumns(etcdScheduleColumns, wide), schedules); err != nil {
+	if err := t.print(chooseColumns(etcdScheduleColumns, wide, ""), schedules); err != nil {
 		return err
 	}
 	if len(schedules) > 0 && len(backups) > 0 {
@@ -199,7 +192,7 @@ func (c *stdio) printEtcdTables(l judgedEtcd, wide bool) error {
 		}
 	}
 	t = c.newTable()
-	return t.print(etcdColumns(etcdBackupColumns, wide), backups)
+	return t.print(chooseColumns(etcdBackupColumns, wide, ""), backups)
 }
 
 // The columns of schedules and of backups. Those that are wide stand at the end.
@@ -215,18 +208,6 @@ var (
 		{title: "CONDITION", wide: true}, {title: "JOB", wide: true, least: 6, middle: true}, {title: "MESSAGE", wide: true, least: 7},
 	}
 )
-
-// etcdColumns are the columns of a table; -o wide drops none.
-func etcdColumns(all []column, wide bool) []column {
-	columns := slices.Clone(all)
-	if !wide {
-		return slices.DeleteFunc(columns, func(c column) bool { return c.wide })
-	}
-	for i := range columns {
-		columns[i].rank = 0
-	}
-	return columns
-}
 
 func inFuture(t, now time.Time) string {
 	if t.IsZero() {
@@ -281,7 +262,11 @@ func (l *lines) explainEtcd(e judgedEtcd) {
 		explain("schedule "+s.Name, s.Verdict, settings)
 	}
 	for _, b := range e.backups {
-		settings := []string{"made " + human.Ago(b.Created, e.now) + etcdOrigin(b), "writes to PersistentVolumeClaim " + e.cluster.ClaimText(b.Claim)}
+		origin := " by hand"
+		if b.Schedule != "" {
+			origin = " by schedule " + b.Schedule
+		}
+		settings := []string{"made " + human.Ago(b.Created, e.now) + origin, "writes to PersistentVolumeClaim " + e.cluster.ClaimText(b.Claim)}
 		if b.JobName != "" {
 			settings = append(settings, "Job "+b.JobName)
 		}
@@ -290,11 +275,4 @@ func (l *lines) explainEtcd(e judgedEtcd) {
 		}
 		explain("etcd backup "+b.Name+", "+b.Stage(), b.Verdict, settings)
 	}
-}
-
-func etcdOrigin(b etcd.JudgedBackup) string {
-	if b.Schedule == "" {
-		return " by hand"
-	}
-	return " by schedule " + b.Schedule
 }

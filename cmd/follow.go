@@ -37,7 +37,7 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 	}
 	f.context = c.flags.CurrentContext // that is chosen now
 	if f.verdicts {
-		looks := inspect.Looks{Cluster: c.inspected("", known.log)}
+		looks := inspect.Looks{Cluster: known.cluster}
 		o.Look, o.Wanted = looks.Recording(&known.estimates), selected.matches
 	}
 	for a, err := range inspect.Follow(ctx, o) {

@@ -6,10 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -87,9 +90,7 @@ const estimateTimeout = 5 * time.Second
 // cachedEstimates gives running restores a total and an ETA by their mix. It uses only indexes
 // that are on disk.
 type cachedEstimates struct {
-	cli       *cli
-	log       *slog.Logger
-	indexes   *cache.Cache
+	cluster   *inspect.Cluster
 	book      *history.Book
 	rates     forecast.Rates
 	estimates assess.Estimates
@@ -102,8 +103,9 @@ func (c *cli) newCachedEstimates() (*cachedEstimates, error) {
 		return nil, err
 	}
 	log := slog.Default() // read has sent it to the log file
-	book := c.openRates(conn, log)
-	return &cachedEstimates{cli: c, log: log, indexes: c.openIndexes(conn.Config, log), book: book, rates: book.Known(), asked: map[types.UID]bool{}}, nil
+	k := &cachedEstimates{cluster: c.inspected("", log), book: c.openRates(conn, log), asked: map[types.UID]bool{}}
+	k.cluster.Indexes, k.cluster.ReadOnly, k.rates = c.openIndexes(conn.Config, log), true, k.book.Known()
+	return k, nil
 }
 
 // judgedJob reads and judges the selected job, with other kinds as needed.
@@ -138,10 +140,10 @@ func (k *cachedEstimates) assess(ctx context.Context, snap *watch.Snapshot, want
 		}
 		k.asked[j.UID] = true
 		if err := k.estimate(ctx, snap, j); err != nil {
-			k.log.Info("no ETA by kind", "restore", j.Name, "error", err)
+			k.cluster.Log.Info("no ETA by kind", "restore", j.Name, "error", err)
 		}
 	}
-	assessed := k.estimates.Assess(snap, k.cli.clock())
+	assessed := k.estimates.Assess(snap, k.cluster.Clock())
 	for _, rates := range k.estimates.Learned() {
 		k.book.Learn(rates)
 	}
@@ -155,13 +157,17 @@ func (k *cachedEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j 
 	if err != nil {
 		return err
 	}
-	index, err := k.index(ctx, snap, spec.BackupName)
+	i := slices.IndexFunc(snap.Jobs, func(b *job.Job) bool { return b.Kind == job.Backup && b.Name == spec.BackupName })
+	if i < 0 {
+		return fmt.Errorf("there is no backup %s", spec.BackupName)
+	}
+	store, err := k.cluster.Store(snap.Namespace)
 	if err != nil {
 		return err
 	}
-	store, err := k.cli.inspected("", k.log).Store(snap.Namespace)
+	index, err := store.Index(ctx, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: spec.BackupName, UID: snap.Jobs[i].UID}}, nil)
 	if err != nil {
-		return err
+		return err // it is not on disk
 	}
 	estimate, err := store.Estimate(ctx, index, collector.RestoreSpec{Restore: spec, Server: inspect.ServerOf(snap.Server)}, j.Started)
 	if err != nil {
@@ -169,15 +175,4 @@ func (k *cachedEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j 
 	}
 	k.estimates.Set(j.UID, estimate, k.rates, forecast.LimitOf(snap.Server))
 	return nil
-}
-
-func (k *cachedEstimates) index(ctx context.Context, snap *watch.Snapshot, backup string) (*collector.Index, error) {
-	for _, j := range snap.Jobs {
-		if j.Kind == job.Backup && j.Name == backup && j.Namespace == snap.Namespace {
-			return k.indexes.Index(ctx, string(j.UID), func(context.Context) (*collector.Index, error) {
-				return nil, fmt.Errorf("the contents of backup %s are not in the cache", backup)
-			})
-		}
-	}
-	return nil, fmt.Errorf("there is no backup %s", backup)
 }

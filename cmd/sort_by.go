@@ -13,6 +13,7 @@ import (
 
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
 )
 
@@ -73,25 +74,17 @@ func (s *sortBy) sorted(clusters []clusterJobs) ([]clusterJobs, error) {
 	if s == nil {
 		return clusters, nil
 	}
-	var all []clusterJobs
+	var sorted []clusterJobs
 	for _, c := range clusters {
 		for i := range c.jobs {
-			all = append(all, clusterJobs{context: c.context, jobs: c.jobs[i : i+1], assessed: c.assessed})
+			sorted = append(sorted, clusterJobs{context: c.context, jobs: c.jobs[i : i+1], assessed: c.assessed})
 		}
 	}
-	values, err := s.values(all)
+	values, err := s.values(sorted)
 	if err != nil {
 		return nil, err
 	}
-	order := make([]int, len(all))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return compareValues(values[a], values[b]) })
-	sorted := make([]clusterJobs, 0, len(all)+len(clusters))
-	for _, i := range order {
-		sorted = append(sorted, all[i])
-	}
+	slices.SortStableFunc(sorted, func(a, b clusterJobs) int { return compareValues(values[a.jobs[0]], values[b.jobs[0]]) })
 	for _, c := range clusters { // what else is known of them stays in the answer
 		c.jobs = nil
 		sorted = append(sorted, c)
@@ -100,30 +93,31 @@ func (s *sortBy) sorted(clusters []clusterJobs) ([]clusterJobs, error) {
 }
 
 // values are what is compared, one for each part with its one job.
-func (s *sortBy) values(all []clusterJobs) ([]any, error) {
-	values := make([]any, len(all))
+func (s *sortBy) values(all []clusterJobs) (map[*job.Job]any, error) {
+	values := map[*job.Job]any{}
 	if s.column != nil {
-		for i, c := range all {
-			r := rowOf(c, c.jobs[0])
-			if s.column.order != nil {
-				values[i] = s.column.order(r)
+		for _, c := range all {
+			if r := rowOf(c, c.jobs[0]); s.column.order != nil {
+				values[c.jobs[0]] = s.column.order(r)
 			} else {
-				values[i] = s.column.text(r)
+				values[c.jobs[0]] = s.column.text(r)
 			}
 		}
 		return values, nil
 	}
 	for _, document := range []func(clusterJobs) (map[string]any, error){ownDocument, veleroDocument} {
 		found := false
-		for i, c := range all {
+		for _, c := range all {
 			doc, err := document(c)
 			if err != nil {
 				return nil, err
 			}
-			if values[i], err = s.find(doc); err != nil {
+			value, err := s.find(doc)
+			if err != nil {
 				return nil, err
 			}
-			found = found || values[i] != nil
+			values[c.jobs[0]] = value
+			found = found || value != nil
 		}
 		if found {
 			return values, nil

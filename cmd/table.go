@@ -29,6 +29,18 @@ type column struct {
 	usual int
 }
 
+// chooseColumns leaves out wide columns, or has none dropped if they are wanted. The kept
+// one is never dropped.
+func chooseColumns(all []column, wide bool, kept string) []column {
+	columns := slices.DeleteFunc(slices.Clone(all), func(c column) bool { return c.wide && !wide })
+	for i, c := range columns {
+		if wide || c.title == kept {
+			columns[i].rank = 0
+		}
+	}
+	return columns
+}
+
 const (
 	// columnGap is how many spaces stand between two columns, as in kubectl's tables.
 	columnGap = 3

@@ -3,7 +3,6 @@ package cmd
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/human"
@@ -102,16 +101,11 @@ type tablePrinter struct {
 }
 
 func (p *tablePrinter) columns(several bool) []column {
-	columns := slices.DeleteFunc(slices.Clone(tableColumns), func(c column) bool { return c.wide && !p.wide })
+	all := tableColumns
 	if several {
-		columns = slices.Insert(columns, 0, contextColumn)
+		all = sortColumns()
 	}
-	for i, c := range columns {
-		if p.wide || c.title == p.sorted {
-			columns[i].rank = 0
-		}
-	}
-	return columns
+	return chooseColumns(all, p.wide, p.sorted)
 }
 
 func (p *tablePrinter) list(clusters []clusterJobs, several bool) error {

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/veltui/veltui/assess"
@@ -61,24 +62,35 @@ func (r verified) print(l *lines, all bool) {
 
 const maxUnseen = 20
 
+// stateList is a titled list of things by their states, of which only the first of each are
+// named unless all are wanted. It is not printed if it is empty.
+type stateList struct {
+	*lines
+	title string
+	all   bool
+	named map[string]int
+}
+
+func (s *stateList) add(state, text, more string) {
+	if s.named == nil {
+		s.named = map[string]int{}
+		s.lines.add("\n%s", s.title)
+	}
+	switch s.named[state]++; {
+	case s.all || s.named[state] <= namedItems:
+		s.lines.add("  %-16s %s", state, text)
+	case s.named[state] == namedItems+1:
+		s.lines.add("  %-16s %s", state, more)
+	}
+}
+
 // volumes prints the volumes that need a look, and unbound claims; with all also the others.
 func (r verified) volumes(l *lines, all bool) {
-	titled := false
-	named := map[string]int{}
-	add := func(state, text string) {
-		if !titled {
-			titled = true
-			l.add("\nvolumes")
-		}
-		switch named[state]++; {
-		case all || named[state] <= namedItems:
-			l.add("  %-16s %s", state, text)
-		case named[state] == namedItems+1:
-			l.add("  %-16s and more (--all)", state)
-		}
-	}
+	list := stateList{lines: l, title: "volumes", all: all}
+	add := func(state, text string) { list.add(state, text, "and more (--all)") }
+	quiet := []verify.DataState{verify.DataFailed, verify.DataRestored, verify.DataExisted, verify.DataKept}
 	for _, v := range r.Result.Volumes {
-		if quiet := v.State == verify.DataFailed || v.State == verify.DataRestored || v.State == verify.DataExisted || v.State == verify.DataKept; quiet && !all {
+		if !all && slices.Contains(quiet, v.State) {
 			continue
 		}
 		text := v.String()
@@ -108,22 +120,11 @@ var dataTitles = map[verify.DataState]string{
 
 // findings prints the items that did not come back; with all also those that differ.
 func (r verified) findings(l *lines, k verify.Kind, all bool) {
-	titled := false
-	named := map[verify.State]int{}
+	list := stateList{lines: l, title: k.Name, all: all}
+	quiet := []verify.State{verify.Restored, verify.LeftOut, verify.Existed}
 	for _, i := range k.Items {
-		if !i.State.Lost() && (!all || i.State == verify.Restored || i.State == verify.LeftOut || i.State == verify.Existed) {
-			continue
-		}
-		if !titled {
-			titled = true
-			l.add("\n%s", k.Name)
-		}
-		named[i.State]++
-		switch n := named[i.State]; {
-		case !all && n == namedItems+1:
-			l.add("  %-16s and %d more (--all)", stateTitles[i.State], k.Count[i.State]-namedItems)
-		case all || n <= namedItems:
-			l.add("  %-16s %s", stateTitles[i.State], itemWords(i))
+		if i.State.Lost() || all && !slices.Contains(quiet, i.State) {
+			list.add(stateTitles[i.State], itemWords(i), fmt.Sprintf("and %d more (--all)", k.Count[i.State]-namedItems))
 		}
 	}
 }
